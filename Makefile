@@ -1,0 +1,141 @@
+# alibi: `make help` lists what can be made. Settings: SCALE=mini|small|paper|none DEVICES=auto|cpu|cpu:N SEEDS=N PREFIX=/usr/local
+SCALE ?=
+DEVICES ?= auto
+SEEDS ?=
+PREFIX ?= /usr/local
+DESTDIR ?=
+BUILD ?= build
+CC ?= gcc
+V ?= 0
+
+PACKAGES := gcc make pkg-config git ca-certificates libyaml-dev libsqlite3-dev libjansson-dev libssl-dev libdnnl2 libopenblas0-serial \
+            libcmocka-dev gnuplot-nox fonts-dejavu-core clang-format g++
+PKGS := yaml-0.1 sqlite3 jansson libcrypto
+
+CODE_ID := $(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
+WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Wformat=2 -Wno-format-nonliteral -Wno-format-truncation
+OPT ?= -O2
+SAN ?=
+CPPFLAGS := -Isrc -D_GNU_SOURCE -MMD -MP
+CFLAGS = -std=gnu17 $(OPT) -g -fopenmp -fno-math-errno -ffp-contract=off $(WARN) $(SAN) $(shell pkg-config --cflags $(PKGS))
+LDLIBS = $(shell pkg-config --libs $(PKGS)) -ldl -lm
+Q := $(if $(filter 1,$(V)),,@)
+
+# Files of src/cpu named simd_*.c are compiled once for each instruction set; the program chooses when it starts.
+ISAS := base v3 v4
+ISA_base := -DSIMD_ISA=base
+ISA_v3 := -DSIMD_ISA=v3 -march=x86-64-v3
+ISA_v4 := -DSIMD_ISA=v4 -march=x86-64-v4 -mprefer-vector-width=512
+ifneq ($(shell uname -m),x86_64)
+ISAS := base
+endif
+SIMD := $(wildcard src/cpu/simd_*.c)
+SRC := $(filter-out $(SIMD) src/cli/main.c,$(wildcard src/*/*.c))
+LIB_OBJ := $(SRC:src/%.c=$(BUILD)/obj/%.o) $(foreach i,$(ISAS),$(SIMD:src/%.c=$(BUILD)/obj/%.$(i).o))
+TEST_SRC := $(wildcard tests/*/test_*.c)
+TESTS := $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
+# Code that several tests share: every other .c of a tests folder (not of tests/bench).
+TEST_SHARED := $(filter-out $(TEST_SRC) $(wildcard tests/*/check_*.c tests/bench/*.c tests/faults/*.c tests/scheduler/fake_*.c),$(wildcard tests/*/*.c))
+TEST_OBJ := $(TEST_SHARED:tests/%.c=$(BUILD)/testobj/%.o)
+TEST_PROGRAMS := $(BUILD)/tests/check_oracle $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/scheduler/fake_*.c))
+
+.PHONY: all deps check asan lint format reproduce claims report bench faults install uninstall clean help
+.DEFAULT_GOAL := all
+
+all: $(BUILD)/alibi ## build the program (the default)
+
+$(BUILD)/alibi: $(BUILD)/obj/cli/main.o $(BUILD)/libalibi.a
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/libalibi.a: $(LIB_OBJ)
+	$(Q)rm -f $@; ar rcs $@ $^
+
+$(BUILD)/obj/%.o: src/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+
+define isa_rule
+$$(BUILD)/obj/cpu/%.$(1).o: src/cpu/%.c
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(CPPFLAGS) $$(CFLAGS) -O3 -ffp-contract=fast $$(ISA_$(1)) -c -o $$@ $$<
+endef
+$(foreach i,$(ISAS),$(eval $(call isa_rule,$(i))))
+
+# The commit is compiled into one file only, again whenever it changes.
+$(BUILD)/code_id: FORCE
+	@mkdir -p $(@D); echo '$(CODE_ID)' | cmp -s - $@ || echo '$(CODE_ID)' > $@
+FORCE:
+$(BUILD)/obj/spec/code_id.o: CPPFLAGS += -DCODE_ID='"$(CODE_ID)"'
+$(BUILD)/obj/spec/code_id.o: $(BUILD)/code_id
+
+$(BUILD)/testobj/%.o: tests/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -c -o $@ $<
+
+$(BUILD)/tests/%: tests/%.c $(TEST_OBJ) $(BUILD)/libalibi.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -o $@ $< $(TEST_OBJ) $(BUILD)/libalibi.a $(LDLIBS) -lcmocka
+
+$(BUILD)/tests/check_oracle: tests/model/check_oracle.c $(TEST_OBJ) $(BUILD)/libalibi.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -o $@ $< $(TEST_OBJ) $(BUILD)/libalibi.a $(LDLIBS) -lcmocka
+
+deps: ## install the Debian packages that building, testing and drawing need (sudo where not root)
+	@tests/deps.sh $(PACKAGES)
+
+tests: $(BUILD)/alibi $(TESTS) $(TEST_PROGRAMS)
+check: tests ## build and run every test; prints each leg's seconds and every leg it could not run
+	@tests/run.sh $(BUILD)
+
+asan: ## the same tests under the address and undefined-behaviour sanitizers
+	@$(MAKE) --no-print-directory BUILD=build/asan OPT=-O1 SAN='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer' tests
+	@tests/run.sh build/asan
+
+lint: ## layers, headers that compile alone, format, banned calls, file and function lengths
+	@tests/lint.sh
+
+format: ## clang-format every source file in place
+	@clang-format -i src/*/*.[ch] $(wildcard tests/*/*.[ch])
+
+RUN_FLAGS := $(if $(SCALE),--scale $(SCALE)) --devices $(DEVICES) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(YES),--yes)
+reproduce-%: $(BUILD)/alibi ## run what an artefact lacks, print its table, draw its figure, such as reproduce-table5
+	@$(BUILD)/alibi run $* $(RUN_FLAGS)
+	@$(BUILD)/alibi report $* $(if $(SCALE),--scale $(SCALE))
+
+reproduce: $(BUILD)/alibi ## every artefact of experiments/
+	@$(BUILD)/alibi run all $(RUN_FLAGS)
+	@$(BUILD)/alibi report all $(if $(SCALE),--scale $(SCALE))
+
+claims: $(BUILD)/alibi ## judge the paper's claims from results.db
+	@$(BUILD)/alibi claims $(if $(SCALE),--scale $(SCALE))
+
+report: $(BUILD)/alibi ## print every table and draw every figure from results.db
+	@$(BUILD)/alibi report all $(if $(SCALE),--scale $(SCALE))
+
+bench: $(BUILD)/alibi $(BUILD)/tests/bench/bench_cpu ## speed of the CPU backend, beside PyTorch where it is installed
+	@tests/bench/run.sh $(BUILD)
+
+$(BUILD)/tests/bench/%: tests/bench/%.c $(BUILD)/libalibi.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -o $@ $< $(BUILD)/libalibi.a $(LDLIBS)
+
+faults: tests ## kill, damage and starve a running grid and count what is lost (longer: FAULTS=full)
+	@tests/faults/run.sh $(BUILD)
+
+install: $(BUILD)/alibi ## install under PREFIX
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/alibi
+	install -m 755 $(BUILD)/alibi $(DESTDIR)$(PREFIX)/bin/alibi
+	cp -r configs experiments $(DESTDIR)$(PREFIX)/share/alibi/
+
+uninstall: ## remove what install put there
+	rm -f $(DESTDIR)$(PREFIX)/bin/alibi
+	rm -rf $(DESTDIR)$(PREFIX)/share/alibi
+
+clean: ## remove build/; results.db, runs/, data/ and plots/ stay
+	rm -rf build
+
+help: ## this list
+	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@echo "  settings: SCALE=mini|small|paper|none DEVICES=auto|cpu|cpu:N SEEDS=N YES=1 BUILD=dir PREFIX=dir V=1"
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,0 +1,93 @@
+/* arena.c - a chain of growing blocks. */
+#include "base/arena.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ARENA_ALIGN = 16, ARENA_FIRST_BYTES = 4096, ARENA_MAX_BLOCK_BYTES = 1 << 20 };
+
+struct arena_block {
+    struct arena_block *before;
+    size_t used_bytes, size_bytes;
+    _Alignas(ARENA_ALIGN) unsigned char bytes[];
+};
+
+void arena_init(struct arena *a)
+{
+    a->last_own = NULL;
+}
+
+void arena_fini(struct arena *a)
+{
+    if (!a) return;
+    while (a->last_own) {
+        struct arena_block *before = a->last_own->before;
+        free(a->last_own);
+        a->last_own = before;
+    }
+}
+
+void *arena_alloc(struct arena *a, size_t bytes)
+{
+    struct arena_block *b = a->last_own;
+
+    assert(bytes < SIZE_MAX / 2);
+    bytes = (bytes + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
+    if (!b || b->size_bytes - b->used_bytes < bytes) {
+        size_t size = b ? b->size_bytes * 2 : ARENA_FIRST_BYTES;
+        if (size > ARENA_MAX_BLOCK_BYTES) size = ARENA_MAX_BLOCK_BYTES;
+        if (size < bytes) size = bytes;
+        b = malloc(sizeof *b + size);
+        if (!b) {
+            fprintf(stderr, "alibi: out of memory: %zu bytes for text\n", size);
+            abort();
+        }
+        *b = (struct arena_block){.before = a->last_own, .size_bytes = size};
+        a->last_own = b;
+    }
+    void *p = b->bytes + b->used_bytes;
+    b->used_bytes += bytes;
+    return memset(p, 0, bytes);
+}
+
+void *arena_array(struct arena *a, size_t n, size_t element_bytes)
+{
+    assert(element_bytes > 0 && n <= SIZE_MAX / 4 / element_bytes);
+    return arena_alloc(a, n * element_bytes);
+}
+
+char *arena_strndup(struct arena *a, const char *text, size_t n)
+{
+    char *copy = arena_alloc(a, n + 1);
+    memcpy(copy, text, n);
+    return copy;
+}
+
+char *arena_strdup(struct arena *a, const char *text)
+{
+    return arena_strndup(a, text, strlen(text));
+}
+
+char *arena_vprintf(struct arena *a, const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    assert(n >= 0);
+    char *text = arena_alloc(a, (size_t)n + 1);
+    vsnprintf(text, (size_t)n + 1, format, again);
+    va_end(again);
+    return text;
+}
+
+char *arena_printf(struct arena *a, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *text = arena_vprintf(a, format, args);
+    va_end(args);
+    return text;
+}

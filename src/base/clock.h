@@ -1,0 +1,24 @@
+/* clock.h - monotonic time for durations, wall time for display only. */
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { CLOCK_TEXT_BYTES = 32 };
+
+int64_t clock_monotonic_us(void);
+/* clock_cpu_us - processor time of this process, all threads. */
+int64_t clock_cpu_us(void);
+/* clock_utc - now as "2026-01-31T12:34:56Z". */
+void clock_utc(char out[CLOCK_TEXT_BYTES]);
+/* clock_duration - "1h 02m", "3m 04s" or "5.6s"; "%.1f years" above two years. */
+void clock_duration(char out[CLOCK_TEXT_BYTES], double seconds);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,69 @@
+/* err.c - writing, prefixing and classifying errors. */
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    int code, exit_status;
+    const char *name;
+} err_table[] = {
+    {ERR_USAGE, 64, "usage"},
+    {ERR_DATA, 65, "data"},
+    {ERR_NOINPUT, 66, "no_input"},
+    {ERR_UNAVAILABLE, 69, "unavailable"},
+    {ERR_INTERNAL, 70, "internal"},
+    {ERR_CREATE, 73, "cannot_create"},
+    {ERR_IO, 74, "io"},
+    {ERR_TRYLATER, 75, "try_later"},
+    {ERR_NOMEM, 70, "no_memory"},
+    {ERR_NUMBER, 70, "number"},
+    {ERR_INTERRUPTED, 130, "interrupted"},
+};
+
+int err_set(struct err *e, int code, const char *format, ...)
+{
+    va_list args;
+
+    if (!e) return code;
+    e->code = code;
+    va_start(args, format);
+    vsnprintf(e->text, sizeof e->text, format, args);
+    va_end(args);
+    for (char *p = e->text; *p; p++)
+        if (*p == '\n' || *p == '\r') *p = ' ';
+    return code;
+}
+
+void err_ctx(struct err *e, const char *format, ...)
+{
+    char place[sizeof e->text];
+    char old[sizeof e->text];
+    va_list args;
+
+    if (!e) return;
+    va_start(args, format);
+    vsnprintf(place, sizeof place, format, args);
+    va_end(args);
+    memcpy(old, e->text, sizeof old);
+    size_t n = strlen(place);
+    if (n + 3 > sizeof e->text) return;
+    memcpy(e->text, place, n);
+    snprintf(e->text + n, sizeof e->text - n, ": %.*s", (int)(sizeof old - 1), old);
+}
+
+int err_exit_code(int code)
+{
+    if (code >= 0) return 0;
+    for (size_t i = 0; i < sizeof err_table / sizeof *err_table; i++)
+        if (err_table[i].code == code) return err_table[i].exit_status;
+    return 70;
+}
+
+const char *err_name(int code)
+{
+    for (size_t i = 0; i < sizeof err_table / sizeof *err_table; i++)
+        if (err_table[i].code == code) return err_table[i].name;
+    return code == 0 ? "none" : "unknown";
+}

@@ -1,0 +1,68 @@
+/* err.h - the one error convention of the project.
+ *
+ * 1. A function that can fail returns 0 or a negative enum err_code; its last parameter is struct
+ * err *.
+ * 2. The place that finds the fault writes one sentence with ERR(): the place, the value, the
+ * remedy.
+ * 3. Callers pass the code up with TRY or TRY_OUT; they may prefix where they were with err_ctx. */
+#ifndef BASE_ERR_H
+#define BASE_ERR_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum err_code {
+    ERR_USAGE = -1,       /* the command line is wrong                      exit 64 */
+    ERR_DATA = -2,        /* a file's content is wrong                      exit 65 */
+    ERR_NOINPUT = -3,     /* a file or a run that must exist does not       exit 66 */
+    ERR_UNAVAILABLE = -4, /* a device, a library, a program is not there    exit 69 */
+    ERR_INTERNAL = -5,    /* our own mistake, or a failed run               exit 70 */
+    ERR_CREATE = -6,      /* a file cannot be created                       exit 73 */
+    ERR_IO = -7,          /* reading or writing failed                      exit 74 */
+    ERR_TRYLATER = -8,    /* somebody else holds it                         exit 75 */
+    ERR_NOMEM = -9,       /* host or device memory                          exit 70 */
+    ERR_NUMBER = -10,     /* a loss that is not finite: a result, recorded  exit 70 */
+    ERR_INTERRUPTED = -11 /* the user asked to stop                         exit 130 */
+};
+
+/* text is one line without a full stop. */
+struct err {
+    int code;
+    char text[1000];
+};
+
+#if defined(__GNUC__)
+#define ERR_PRINTF(format_at, args_at) __attribute__((format(printf, format_at, args_at)))
+#else
+#define ERR_PRINTF(format_at, args_at)
+#endif
+
+/* err_set - records code and sentence in e (e may be NULL) and returns code. */
+int err_set(struct err *e, int code, const char *format, ...) ERR_PRINTF(3, 4);
+
+/* err_ctx - prefixes "place: " to what e already says. */
+void err_ctx(struct err *e, const char *format, ...) ERR_PRINTF(2, 3);
+
+/* err_exit_code - the process exit status (sysexits) that stands for an enum err_code; 0 for 0. */
+int err_exit_code(int code);
+
+/* err_name - the short lower-case name of a code, such as "data", for records. */
+const char *err_name(int code);
+
+#define ERR(e, code, ...) err_set((e), (code), __VA_ARGS__)
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        int try_rc_ = (call);                                                                      \
+        if (try_rc_ < 0) return try_rc_;                                                           \
+    } while (0)
+#define TRY_OUT(rc, call)                                                                          \
+    do {                                                                                           \
+        (rc) = (call);                                                                             \
+        if ((rc) < 0) goto out;                                                                    \
+    } while (0)
+
+#ifdef __cplusplus
+}
+#endif
+#endif

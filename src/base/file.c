@@ -1,0 +1,256 @@
+/* file.c - atomic writes, bounded reads, maps, locks. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FILE_PATH_BYTES = 4096 };
+
+struct file_writer {
+    int fd;
+    char path[FILE_PATH_BYTES], temporary[FILE_PATH_BYTES + 32];
+};
+
+bool file_exists(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0;
+}
+
+static int file_open_error(struct err *e, const char *path)
+{
+    int code = errno == ENOENT || errno == ENOTDIR ? ERR_NOINPUT : ERR_IO;
+    return ERR(e, code, "%s: %s", path, strerror(errno));
+}
+
+int file_read(struct arena *a, char **out, size_t *n, const char *path, size_t max_bytes,
+              struct err *e)
+{
+    struct stat st;
+    int rc = 0;
+    size_t size = 0, used = 0;
+    char *text = NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0) return file_open_error(e, path);
+    if (fstat(fd, &st) < 0 || S_ISDIR(st.st_mode)) {
+        rc = ERR(e, ERR_IO, "%s: not a readable file", path);
+        goto out;
+    }
+    if ((uint64_t)st.st_size > max_bytes) {
+        rc = ERR(e, ERR_DATA, "%s: %lld bytes, more than the limit of %zu", path,
+                 (long long)st.st_size, max_bytes);
+        goto out;
+    }
+    size = (size_t)st.st_size;
+    text = arena_alloc(a, size + 1);
+    while (used < size) {
+        ssize_t got = read(fd, text + used, size - used);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) {
+            rc = ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
+            goto out;
+        }
+        if (got == 0) break;
+        used += (size_t)got;
+    }
+    text[used] = '\0';
+    *out = text;
+    if (n) *n = used;
+out:
+    close(fd);
+    return rc;
+}
+
+int file_writer_open(struct file_writer **out, const char *path, struct err *e)
+{
+    struct file_writer *f = calloc(1, sizeof *f);
+
+    *out = NULL;
+    if (!f) return ERR(e, ERR_NOMEM, "%s: no memory to write it", path);
+    if ((size_t)snprintf(f->path, sizeof f->path, "%s", path) >= sizeof f->path) {
+        free(f);
+        return ERR(e, ERR_CREATE, "%.80s…: the path is longer than %d bytes", path,
+                   FILE_PATH_BYTES);
+    }
+    snprintf(f->temporary, sizeof f->temporary, "%s.tmp-%ld", path, (long)getpid());
+    f->fd = open(f->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (f->fd < 0) {
+        int rc = ERR(e, ERR_CREATE, "%s: cannot be created: %s", path, strerror(errno));
+        free(f);
+        return rc;
+    }
+    *out = f;
+    return 0;
+}
+
+int file_writer_add(struct file_writer *f, const void *data, size_t n, struct err *e)
+{
+    const char *p = data;
+    while (n > 0) {
+        ssize_t wrote = write(f->fd, p, n);
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote < 0)
+            return ERR(e, ERR_IO, "%s: writing %zu bytes: %s", f->path, n, strerror(errno));
+        p += wrote;
+        n -= (size_t)wrote;
+    }
+    return 0;
+}
+
+static int file_sync_folder(const char *path, struct err *e)
+{
+    char folder[FILE_PATH_BYTES];
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder ? 1 : 0] = '\0';
+    else
+        snprintf(folder, sizeof folder, ".");
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return ERR(e, ERR_IO, "%s: %s", folder, strerror(errno));
+    int rc = 0;
+    if (fsync(fd) < 0 && errno != EINVAL)
+        rc = ERR(e, ERR_IO, "%s: fsync: %s", folder, strerror(errno));
+    close(fd);
+    return rc;
+}
+
+int file_writer_commit(struct file_writer *f, struct err *e)
+{
+    int rc = 0;
+
+    if (fsync(f->fd) < 0) {
+        rc = ERR(e, ERR_IO, "%s: fsync: %s", f->path, strerror(errno));
+        goto out;
+    }
+    int closed = close(f->fd);
+    f->fd = -1;
+    if (closed < 0) {
+        rc = ERR(e, ERR_IO, "%s: close: %s", f->path, strerror(errno));
+        goto out;
+    }
+    if (rename(f->temporary, f->path) < 0) {
+        rc = ERR(e, ERR_CREATE, "%s: rename: %s", f->path, strerror(errno));
+        goto out;
+    }
+    f->temporary[0] = '\0';
+    rc = file_sync_folder(f->path, e);
+out:
+    file_writer_abandon(f);
+    return rc;
+}
+
+void file_writer_abandon(struct file_writer *f)
+{
+    if (!f) return;
+    if (f->fd >= 0) close(f->fd);
+    if (f->temporary[0]) unlink(f->temporary);
+    free(f);
+}
+
+int file_write_atomic(const char *path, const void *data, size_t n, struct err *e)
+{
+    struct file_writer *f = NULL;
+    TRY(file_writer_open(&f, path, e));
+    int rc = file_writer_add(f, data, n, e);
+    if (rc < 0) {
+        file_writer_abandon(f);
+        return rc;
+    }
+    return file_writer_commit(f, e);
+}
+
+int file_map_open(struct file_map *m, const char *path, struct err *e)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    *m = (struct file_map){0};
+    if (fd < 0) return file_open_error(e, path);
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+        close(fd);
+        return ERR(e, ERR_IO, "%s: not a regular file", path);
+    }
+    if (st.st_size > 0) {
+        void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (p == MAP_FAILED) {
+            int rc = ERR(e, ERR_IO, "%s: mmap: %s", path, strerror(errno));
+            close(fd);
+            return rc;
+        }
+        *m = (struct file_map){.data = p, .n = (size_t)st.st_size};
+    }
+    close(fd);
+    return 0;
+}
+
+void file_map_close(struct file_map *m)
+{
+    if (m && m->data) munmap((void *)(uintptr_t)m->data, m->n);
+    if (m) *m = (struct file_map){0};
+}
+
+int file_make_dirs(const char *path, struct err *e)
+{
+    char part[FILE_PATH_BYTES];
+
+    if ((size_t)snprintf(part, sizeof part, "%s", path) >= sizeof part)
+        return ERR(e, ERR_CREATE, "%.80s…: the path is longer than %d bytes", path,
+                   FILE_PATH_BYTES);
+    for (char *p = part + 1;; p++) {
+        if (*p != '/' && *p != '\0') continue;
+        char kept = *p;
+        *p = '\0';
+        if (mkdir(part, 0777) < 0 && errno != EEXIST)
+            return ERR(e, ERR_CREATE, "%s: cannot be created: %s", part, strerror(errno));
+        *p = kept;
+        if (kept == '\0') break;
+    }
+    struct stat st;
+    if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+        return ERR(e, ERR_CREATE, "%s: is there but is no folder", path);
+    return 0;
+}
+
+int file_lock(int *fd_out, const char *path, const char *holder, struct err *e)
+{
+    char text[256] = "";
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+
+    *fd_out = -1;
+    if (fd < 0) return ERR(e, ERR_CREATE, "%s: cannot be opened: %s", path, strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        int rc;
+        ssize_t n = pread(fd, text, sizeof text - 1, 0);
+        text[n > 0 ? n : 0] = '\0';
+        if (errno == EWOULDBLOCK || n >= 0)
+            rc = ERR(e, ERR_TRYLATER, "%s: held by %s; wait for it to end or stop it", path,
+                     *text ? text : "another process");
+        else
+            rc = ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
+        close(fd);
+        return rc;
+    }
+    size_t n = strlen(holder);
+    if (ftruncate(fd, 0) < 0 || pwrite(fd, holder, n, 0) != (ssize_t)n) {
+        int rc = ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
+        close(fd);
+        return rc;
+    }
+    *fd_out = fd;
+    return 0;
+}
+
+void file_unlock(int fd)
+{
+    if (fd < 0) return;
+    close(fd);
+}

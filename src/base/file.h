@@ -1,0 +1,57 @@
+/* file.h - whole files in, whole files out.
+ *
+ * A file that this module writes is complete or absent: it is written under a temporary name in the
+ * same folder, synced, renamed, and the folder synced. */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+bool file_exists(const char *path);
+
+/* file_read - the content in the arena with a zero byte after it; *n (may be NULL) is its length.
+ * Errors: ERR_NOINPUT absent; ERR_DATA longer than max_bytes; ERR_IO. */
+int file_read(struct arena *a, char **out, size_t *n, const char *path, size_t max_bytes,
+              struct err *e);
+
+/* file_write_atomic - replaces path with n bytes. Errors: ERR_CREATE, ERR_IO (nothing is left
+ * half-written). */
+int file_write_atomic(const char *path, const void *data, size_t n, struct err *e);
+
+/* The same in pieces: open, write, then commit or abandon (exactly one of them, which frees f). */
+struct file_writer;
+int file_writer_open(struct file_writer **out, const char *path, struct err *e);
+int file_writer_add(struct file_writer *f, const void *data, size_t n, struct err *e);
+int file_writer_commit(struct file_writer *f, struct err *e);
+void file_writer_abandon(struct file_writer *f); /* takes NULL */
+
+/* file_map - maps a file read-only. data is NULL for an empty file. */
+struct file_map {
+    const void *data;
+    size_t n;
+};
+int file_map_open(struct file_map *m, const char *path, struct err *e);
+void file_map_close(struct file_map *m);
+
+/* file_make_dirs - makes a folder and its parents; present ones are fine. */
+int file_make_dirs(const char *path, struct err *e);
+
+/* file_lock - takes an exclusive lock held until file_unlock or the end of the process; the file's
+ * text becomes holder (such as "pid 12 on host"). Errors: ERR_TRYLATER held by somebody: the
+ * sentence quotes their text. */
+int file_lock(int *fd_out, const char *path, const char *holder, struct err *e);
+void file_unlock(int fd);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

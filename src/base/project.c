@@ -1,0 +1,66 @@
+/* project.c - finds the project folder and the shipped files. */
+#include "base/project.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+/* The shipped files stand beside the program: ../ of build/, or ../share/alibi of bin/. */
+static int project_find_share(struct project *p, struct arena *a, struct err *e)
+{
+    static const char *const places[] = {"", "/share/alibi"};
+    char *folder = arena_strdup(a, p->program);
+
+    for (int up = 0; up < 2; up++) {
+        char *slash = strrchr(folder, '/');
+        if (slash) *slash = '\0';
+    }
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        char *candidate = arena_printf(a, "%s%s", folder, places[i]);
+        if (!file_exists(arena_printf(a, "%s/configs/scale", candidate))) continue;
+        p->share = candidate;
+        return 0;
+    }
+    return ERR(e, ERR_UNAVAILABLE,
+               "%s: neither %s/configs nor %s/share/alibi/configs is there; reinstall the program",
+               p->program, folder, folder);
+}
+
+int project_open(struct project *p, struct arena *a, const char *dir, struct err *e)
+{
+    char path[PATH_MAX];
+
+    if (!realpath(dir ? dir : ".", path))
+        return ERR(e, ERR_NOINPUT, "%s: %s", dir ? dir : ".", strerror(errno));
+    p->root = arena_strdup(a, path);
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n < 0)
+        return ERR(e, ERR_UNAVAILABLE, "/proc/self/exe: %s; /proc must be mounted",
+                   strerror(errno));
+    p->program = arena_strndup(a, path, (size_t)n);
+    return project_find_share(p, a, e);
+}
+
+char *project_path(const struct project *p, struct arena *a, const char *name)
+{
+    return arena_printf(a, "%s/%s", p->root, name);
+}
+
+int project_find(char **out, const struct project *p, struct arena *a, const char *name,
+                 struct err *e)
+{
+    const char *const places[] = {p->root, p->share};
+
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        char *path = arena_printf(a, "%s/%s", places[i], name);
+        if (file_exists(path)) {
+            *out = path;
+            return 0;
+        }
+    }
+    return ERR(e, ERR_NOINPUT, "%s: not under %s nor under %s", name, p->root, p->share);
+}

@@ -1,0 +1,129 @@
+/* str.c - text helpers. */
+#include "base/str.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STR_NEAR_BYTES = 64 };
+
+void strbuf_init(struct strbuf *b, struct arena *a)
+{
+    *b = (struct strbuf){.arena = a, .room = 128, .text = arena_alloc(a, 128)};
+}
+
+void strbuf_add_n(struct strbuf *b, const char *bytes, size_t n)
+{
+    if (b->n + n + 1 > b->room) {
+        size_t room = b->room;
+        while (b->n + n + 1 > room) room *= 2;
+        char *text = arena_alloc(b->arena, room);
+        memcpy(text, b->text, b->n);
+        b->text = text;
+        b->room = room;
+    }
+    memcpy(b->text + b->n, bytes, n);
+    b->n += n;
+    b->text[b->n] = '\0';
+}
+
+void strbuf_add(struct strbuf *b, const char *text)
+{
+    strbuf_add_n(b, text, strlen(text));
+}
+
+void strbuf_addf(struct strbuf *b, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (n >= 0) {
+        char *text = arena_alloc(b->arena, (size_t)n + 1);
+        vsnprintf(text, (size_t)n + 1, format, again);
+        strbuf_add_n(b, text, (size_t)n);
+    }
+    va_end(again);
+}
+
+bool str_to_int(int64_t *out, const char *text)
+{
+    const char *p = text;
+    char *end;
+
+    if (*p == '-' || *p == '+') p++;
+    if (*p < '0' || *p > '9') return false;
+    if (p[0] == '0' && p[1] != '\0') return false; /* 010 is octal to some readers: refuse it */
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (errno || *end) return false;
+    *out = value;
+    return true;
+}
+
+bool str_to_double(double *out, const char *text)
+{
+    char *end;
+
+    if (!*text || strspn(text, "0123456789+-.eE") != strlen(text)) return false;
+    if (!strpbrk(text, "0123456789")) return false;
+    errno = 0;
+    double value = strtod(text, &end);
+    if (*end || !isfinite(value)) return false;
+    *out = value;
+    return true;
+}
+
+void str_from_double(char out[STR_DOUBLE_BYTES], double value)
+{
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(out, STR_DOUBLE_BYTES, "%.*g", digits, value);
+        if (strtod(out, NULL) == value) return;
+    }
+}
+
+static size_t str_distance(const char *a, const char *b)
+{
+    size_t row[STR_NEAR_BYTES + 1];
+    size_t n = strlen(b);
+
+    if (n > STR_NEAR_BYTES) return SIZE_MAX;
+    for (size_t j = 0; j <= n; j++) row[j] = j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+            if (row[j] + 1 < best) best = row[j] + 1;
+            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+    return row[n];
+}
+
+const char *str_nearest(const char *text, const char *const *names, size_t n)
+{
+    const char *nearest = NULL;
+    size_t best = strlen(text) / 3 + 1;
+
+    for (size_t i = 0; i < n; i++) {
+        size_t distance = str_distance(text, names[i]);
+        if (distance > best || (nearest && distance == best)) continue;
+        best = distance;
+        nearest = names[i];
+    }
+    return nearest;
+}
+
+bool str_is_name(const char *text)
+{
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    size_t n = strlen(text);
+    return n >= 1 && n <= 64 && strspn(text, allowed) == n && text[0] != '.' && text[0] != '-';
+}

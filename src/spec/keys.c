@@ -1,0 +1,244 @@
+/* keys.c - the key table: the only list of what a specification can say.
+ *
+ * The neutral value of a key is the behaviour before the key existed; a key without one is always
+ * hashed. */
+#include <string.h>
+
+#include "base/str.h"
+#include "spec/spec.h"
+
+static const char *const kind_names[] = {"train", "eval", "bench", NULL};
+static const char *const position_names[] = {"sinusoidal", "rotary", "t5", "alibi", NULL};
+static const char *const layout_names[] = {"adjacent_pairs", "half_split", NULL};
+static const char *const softmax_names[] = {"adaptive", "plain", NULL};
+static const char *const optimizer_names[] = {"nag", "adam", NULL};
+static const char *const schedule_names[] = {"cosine", "fixed", NULL};
+static const char *const precision_names[] = {"fp32", "bf16", NULL};
+static const char *const split_names[] = {"train", "valid", "test", NULL};
+static const char *const window_names[] = {"nonoverlapping", "sliding", NULL};
+static const char *const checkpoint_names[] = {"best", "last", NULL};
+static const char *const mode_names[] = {"train", "eval", NULL};
+
+static bool has_model(const struct spec *s)
+{
+    return s->kind != SPEC_EVAL;
+}
+static bool is_train(const struct spec *s)
+{
+    return s->kind == SPEC_TRAIN;
+}
+static bool is_eval(const struct spec *s)
+{
+    return s->kind == SPEC_EVAL;
+}
+static bool is_bench(const struct spec *s)
+{
+    return s->kind == SPEC_BENCH;
+}
+static bool is_adaptive(const struct spec *s)
+{
+    return has_model(s) && s->model.softmax == SPEC_ADAPTIVE;
+}
+static bool is_rotary(const struct spec *s)
+{
+    return has_model(s) && s->model.position == SPEC_ROTARY;
+}
+static bool is_t5(const struct spec *s)
+{
+    return has_model(s) && s->model.position == SPEC_T5;
+}
+static bool is_nag(const struct spec *s)
+{
+    return has_model(s) && s->train.optimizer == SPEC_NAG;
+}
+static bool is_adam(const struct spec *s)
+{
+    return has_model(s) && s->train.optimizer == SPEC_ADAM;
+}
+static bool is_cosine(const struct spec *s)
+{
+    return is_train(s) && s->train.schedule == SPEC_COSINE;
+}
+static bool is_sliding(const struct spec *s)
+{
+    return is_eval(s) && s->eval.window == SPEC_SLIDING;
+}
+
+#define AT(field) offsetof(struct spec, field)
+#define INT(key, field, lo, hi, neutral_, applies_, help_, source_)                                \
+    {                                                                                              \
+        key, SPEC_T_INT32, AT(field), lo, hi, NULL, neutral_, true, applies_, help_, source_       \
+    }
+#define LONG(key, field, lo, hi, neutral_, applies_, help_, source_)                               \
+    {                                                                                              \
+        key, SPEC_T_INT64, AT(field), lo, hi, NULL, neutral_, true, applies_, help_, source_       \
+    }
+#define REAL(key, field, lo, hi, neutral_, applies_, help_, source_)                               \
+    {                                                                                              \
+        key, SPEC_T_DOUBLE, AT(field), lo, hi, NULL, neutral_, true, applies_, help_, source_      \
+    }
+#define FLAG(key, field, neutral_, applies_, help_, source_)                                       \
+    {                                                                                              \
+        key, SPEC_T_BOOL, AT(field), 0, 1, NULL, neutral_, true, applies_, help_, source_          \
+    }
+#define ENUM(key, field, names_, neutral_, applies_, help_, source_)                               \
+    {                                                                                              \
+        key, SPEC_T_ENUM, AT(field), 0, 0, names_, neutral_, true, applies_, help_, source_        \
+    }
+#define TEXT(key, field, hashed_, neutral_, applies_, help_, source_)                              \
+    {                                                                                              \
+        key, SPEC_T_TEXT, AT(field), 0, 0, NULL, neutral_, hashed_, applies_, help_, source_       \
+    }
+
+static const struct spec_key key_table[] = {
+    ENUM("kind", kind, kind_names, NULL, NULL, "what the run is", "DESIGN of this project"),
+    TEXT("scale", scale, true, NULL, NULL, "what the numbers may be called", "configs/scale"),
+
+    TEXT("model.name", model.name, false, "", NULL, "a label of the model", ""),
+    ENUM("model.position", model.position, position_names, NULL, has_model,
+         "how the model knows the order of tokens", "section 2 and 3"),
+    INT("model.layers", model.layers, 1, 1000, NULL, has_model, "transformer blocks", "p.3: 16"),
+    INT("model.dim", model.dim, 8, 65536, NULL, has_model, "model width D", "p.3: 1024"),
+    INT("model.heads", model.heads, 1, 1024, NULL, has_model, "attention heads", "p.3: 8"),
+    INT("model.ffn", model.ffn, 8, 262144, NULL, has_model, "inner width of the feed-forward part",
+        "p.3: 4096"),
+    ENUM("model.softmax", model.softmax, softmax_names, NULL, has_model,
+         "adaptive input and softmax, or one tied table", "p.3; Baevski and Auli 2018"),
+    {"model.cutoffs", SPEC_T_INTS, AT(model.cutoffs), 1, 2147483647, NULL, NULL, true, is_adaptive,
+     "first ids of the tail bands, rising, such as 20000,60000",
+     "authors' transformer_lm.py: 20000,60000"},
+    INT("model.adaptive_factor", model.adaptive_factor, 1, 64, "4", is_adaptive,
+        "each band is this many times narrower than the one before", "authors' code: 4"),
+    FLAG("model.final_norm", model.final_norm, "false", has_model, "LayerNorm after the last block",
+         "authors' code: none in transformer_lm_wiki103"),
+    REAL("model.dropout", model.dropout, 0, 0.99, "0", has_model,
+         "dropout of embedding, attention output and feed-forward output", "authors' code: 0.3"),
+    REAL("model.dropout_attention", model.dropout_attention, 0, 0.99, "0", has_model,
+         "dropout of attention weights", "authors' code: 0.1"),
+    REAL("model.dropout_relu", model.dropout_relu, 0, 0.99, "0", has_model,
+         "dropout after the ReLU", "authors' code: 0.1"),
+    REAL("model.dropout_softmax", model.dropout_softmax, 0, 0.99, "0", has_model,
+         "dropout of the head's input and of the tail projections", "authors' code: 0.2"),
+    REAL("model.rotary_base", model.rotary_base, 1, 1e9, "10000", is_rotary,
+         "base of the rotation angles", "RoFormer: 10000"),
+    ENUM("model.rotary_layout", model.rotary_layout, layout_names, "adjacent_pairs", is_rotary,
+         "which features form a pair", "RoFormer: adjacent pairs"),
+    INT("model.t5_buckets", model.t5_buckets, 4, 4096, "32", is_t5, "relative distance buckets",
+        "T5: 32"),
+    INT("model.t5_max_distance", model.t5_max_distance, 4, 1000000, "128", is_t5,
+        "distance from which the last bucket holds, tokens", "T5: 128"),
+    REAL("model.t5_init_std", model.t5_init_std, 0, 100, "0", is_t5,
+         "standard deviation of the table's initial values", "Hugging Face: D^-0.5"),
+    REAL("model.t5_multiplier", model.t5_multiplier, 1e-6, 1e6, "1", is_t5,
+         "the bias is multiplier times table", "T5: 1"),
+
+    TEXT("data.dataset", data.dataset, true, NULL, has_model, "the paper's name of the text",
+         "section 2.2, 4.2, appendix A.3"),
+    TEXT("data.corpus", data.corpus, true, NULL, has_model,
+         "the folder under data/ with the token files", ""),
+    TEXT("data.fingerprint", data.fingerprint, true, "", has_model,
+         "SHA-256 of dictionary and token files", ""),
+    INT("data.vocab", data.vocab, 8, 100000000, NULL, has_model,
+        "vocabulary, special symbols included", "267,744 for WikiText-103"),
+    LONG("data.train_tokens", data.train_tokens, 1, 1e15, NULL, has_model,
+         "tokens of the training split", "103,227,021 for WikiText-103"),
+    LONG("data.valid_tokens", data.valid_tokens, 1, 1e15, NULL, has_model,
+         "tokens of the validation split", "217,646 for WikiText-103"),
+    LONG("data.test_tokens", data.test_tokens, 1, 1e15, NULL, has_model, "tokens of the test split",
+         "245,569 for WikiText-103"),
+
+    INT("train.L", train.L, 1, 1000000, NULL, has_model, "L_train: tokens of a training row",
+        "Table 5: 64 to 3072"),
+    INT("train.shards", train.shards, 1, 65536, "1", has_model,
+        "batches whose gradients one update sums", "8 GPUs"),
+    INT("train.shard_tokens", train.shard_tokens, 1, 100000000, NULL, has_model,
+        "most tokens of a batch", "authors' README: 9216"),
+    INT("train.updates", train.updates, 1, 1000000000, NULL, is_train, "updates of a training",
+        "authors' README: 286000"),
+    ENUM("train.optimizer", train.optimizer, optimizer_names, "nag", has_model, "update rule",
+         "authors' README: nag"),
+    REAL("train.lr", train.lr, 0, 1000, NULL, is_train, "highest learning rate",
+         "authors' README: 1"),
+    REAL("train.lr_init", train.lr_init, -1, 1000, "0", is_cosine,
+         "rate before the first update; negative: lr_min", "authors' README: 1e-7"),
+    REAL("train.lr_min", train.lr_min, 0, 1000, "0", is_cosine, "rate at the end of a period",
+         "authors' README: 1e-4"),
+    ENUM("train.schedule", train.schedule, schedule_names, "cosine", is_train,
+         "how the rate changes", "authors' README: cosine"),
+    INT("train.warmup", train.warmup, 0, 1000000000, "0", is_cosine, "updates of linear warm-up",
+        "authors' README: 16000"),
+    INT("train.period", train.period, 1, 1000000000, NULL, is_cosine,
+        "updates of the first cosine period", "authors' README: 270000"),
+    REAL("train.period_multiplier", train.period_multiplier, 1, 1000, "1", is_cosine,
+         "each period is this many times longer than the one before", "authors' README: 2"),
+    REAL("train.lr_shrink", train.lr_shrink, 0.0001, 1, "1", is_cosine,
+         "factor of the rates from period to period", "authors' README: 0.75"),
+    REAL("train.momentum", train.momentum, 0, 0.9999999, "0.99", is_nag, "momentum of NAG",
+         "authors' README: 0.99"),
+    REAL("train.weight_decay", train.weight_decay, 0, 1, "0", has_model, "decoupled weight decay",
+         "authors' README: 0"),
+    REAL("train.adam_beta1", train.adam_beta1, 0, 0.9999999, "0.9", is_adam, "Adam's beta 1", ""),
+    REAL("train.adam_beta2", train.adam_beta2, 0, 0.9999999, "0.98", is_adam, "Adam's beta 2", ""),
+    REAL("train.adam_eps", train.adam_eps, 1e-20, 1, "1e-08", is_adam, "Adam's epsilon", ""),
+    REAL("train.clip", train.clip, 0, 1e9, "0", has_model,
+         "highest L2 norm of the gradient per token; 0: none", "authors' README: 0.1"),
+    LONG("train.seed", train.seed, 0, 9223372036854774784.0, NULL, has_model,
+         "seed of initial values, order and dropout", "authors' README: 1"),
+    ENUM("train.precision", train.precision, precision_names, "fp32", has_model,
+         "arithmetic of training; bf16 keeps fp32 master weights", "authors: fp16"),
+    FLAG("train.tail_quirk", train.tail_quirk, "false", is_train,
+         "the authors' omission of class 1 of each tail from the training loss",
+         "authors' adaptive_loss.py"),
+    INT("train.validate_every", train.validate_every, 0, 1000000000, "0", is_train,
+        "updates between validations; 0: at the end of each epoch", "authors: each epoch"),
+
+    TEXT("eval.train_run", eval.train_run, true, NULL, is_eval, "the training that is evaluated",
+         ""),
+    ENUM("eval.checkpoint", eval.checkpoint, checkpoint_names, "best", is_eval,
+         "which checkpoint; best: lowest loss on valid", "authors' README: checkpoint_best.pt"),
+    ENUM("eval.split", eval.split, split_names, NULL, is_eval, "which part of the text",
+         "Table 5: valid"),
+    ENUM("eval.window", eval.window, window_names, NULL, is_eval, "how the text is cut",
+         "section 2.2; appendix B"),
+    INT("eval.L", eval.L, 1, 100000000, NULL, is_eval, "L_valid: tokens of a window",
+        "Tables 2 to 5"),
+    INT("eval.stride", eval.stride, 1, 100000000, NULL, is_sliding, "targets of a sliding window",
+        "appendix B: 1"),
+    ENUM("eval.precision", eval.precision, precision_names, "fp32", is_eval,
+         "arithmetic of evaluation", "authors' README: fp32"),
+    LONG("eval.targets", eval.targets, 0, 1e15, "0", is_eval,
+         "only the first so many targets; 0: all", "the paper: all"),
+
+    {"bench.mode", SPEC_T_ENUM, AT(bench_mode), 0, 0, mode_names, NULL, true, is_bench,
+     "what is timed", "Table 1"},
+};
+
+const struct spec_key *spec_keys(size_t *n)
+{
+    *n = sizeof key_table / sizeof *key_table;
+    return key_table;
+}
+
+const struct spec_key *spec_key_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof key_table / sizeof *key_table; i++)
+        if (strcmp(key_table[i].name, name) == 0) return &key_table[i];
+    return NULL;
+}
+
+const char *spec_key_nearest(const char *name)
+{
+    const char *names[sizeof key_table / sizeof *key_table];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) names[i] = key_table[i].name;
+    return str_nearest(name, names, sizeof names / sizeof *names);
+}
+
+const char *spec_position_name(enum spec_position p)
+{
+    return position_names[p];
+}
+
+const char *spec_kind_name(enum spec_kind k)
+{
+    return kind_names[k];
+}

@@ -1,0 +1,346 @@
+/* spec.c - reading, writing and checking a specification by its key table.
+ *
+ * Canonical text: the keys that are hashed, apply and are not neutral, sorted by name, and
+ * "meaning=N" among them. */
+#include "spec/spec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/str.h"
+
+enum { SPEC_LINE_BYTES = 512 };
+
+static void *field_of(struct spec *s, const struct spec_key *key)
+{
+    return (char *)s + key->offset;
+}
+
+static const void *field_in(const struct spec *s, const struct spec_key *key)
+{
+    return (const char *)s + key->offset;
+}
+
+void spec_init(struct spec *s)
+{
+    size_t n;
+    const struct spec_key *keys = spec_keys(&n);
+
+    *s = (struct spec){0};
+    for (size_t i = 0; i < n; i++)
+        if (keys[i].neutral) (void)spec_set(s, &keys[i], keys[i].neutral, NULL);
+}
+
+static int set_enum(int *field, const struct spec_key *key, const char *text, struct err *e)
+{
+    char allowed[256] = "";
+    size_t n = 0;
+
+    for (; key->names[n]; n++) {
+        if (strcmp(key->names[n], text) == 0) {
+            *field = (int)n;
+            return 0;
+        }
+        size_t used = strlen(allowed);
+        snprintf(allowed + used, sizeof allowed - used, "%s%s", n ? ", " : "", key->names[n]);
+    }
+    const char *near = str_nearest(text, key->names, n);
+    return ERR(e, ERR_DATA, "%s: '%.60s' is none of %s%s%s%s", key->name, text, allowed,
+               near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+static int range_error(const struct spec_key *key, const char *text, struct err *e)
+{
+    char low[STR_DOUBLE_BYTES], high[STR_DOUBLE_BYTES];
+    str_from_double(low, key->low);
+    str_from_double(high, key->high);
+    return ERR(e, ERR_DATA, "%s: %.60s is outside %s to %s (%s)", key->name, text, low, high,
+               key->help);
+}
+
+static int set_int(void *field, const struct spec_key *key, const char *text, struct err *e)
+{
+    int64_t value;
+
+    if (!str_to_int(&value, text))
+        return ERR(e, ERR_DATA, "%s: '%.60s' is not a whole number (%s)", key->name, text,
+                   key->help);
+    if ((double)value < key->low || (double)value > key->high) return range_error(key, text, e);
+    if (key->type == SPEC_T_INT32)
+        *(int32_t *)field = (int32_t)value;
+    else
+        *(int64_t *)field = value;
+    return 0;
+}
+
+/* A list is kept in the array at the key's offset, its length in the int32_t before it. */
+static int set_ints(struct spec *s, const struct spec_key *key, const char *text, struct err *e)
+{
+    int32_t value[SPEC_CUTOFFS_MAX] = {0};
+    int32_t n = 0;
+    char item[32];
+
+    for (const char *p = text; strcmp(text, "none") != 0;) {
+        size_t length = strcspn(p, ",");
+        int64_t number;
+        const char *from = p + strspn(p, " ");
+        size_t used = length - (size_t)(from - p);
+        while (used > 0 && from[used - 1] == ' ') used--;
+        if (n == SPEC_CUTOFFS_MAX)
+            return ERR(e, ERR_DATA, "%s: '%.60s' has more than %d numbers", key->name, text,
+                       SPEC_CUTOFFS_MAX);
+        snprintf(item, sizeof item, "%.*s", (int)(used < sizeof item ? used : sizeof item - 1),
+                 from);
+        if (!str_to_int(&number, item))
+            return ERR(e, ERR_DATA,
+                       "%s: '%.60s' is not a list of whole numbers such as 20000,60000", key->name,
+                       text);
+        if ((double)number < key->low || (double)number > key->high)
+            return range_error(key, item, e);
+        value[n++] = (int32_t)number;
+        if (!p[length]) break;
+        p += length + 1;
+    }
+    s->model.cutoffs_n = n;
+    memcpy(field_of(s, key), value, sizeof value);
+    return 0;
+}
+
+int spec_set(struct spec *s, const struct spec_key *key, const char *text, struct err *e)
+{
+    void *field = field_of(s, key);
+    double number;
+
+    switch (key->type) {
+    case SPEC_T_INT32:
+    case SPEC_T_INT64:
+        return set_int(field, key, text, e);
+    case SPEC_T_DOUBLE:
+        if (!str_to_double(&number, text))
+            return ERR(e, ERR_DATA, "%s: '%.60s' is not a number (%s)", key->name, text, key->help);
+        if (number < key->low || number > key->high) return range_error(key, text, e);
+        *(double *)field = number == 0 ? 0 : number; /* no negative zero in a hash */
+        return 0;
+    case SPEC_T_BOOL:
+        if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+            return ERR(e, ERR_DATA, "%s: '%.60s' is neither true nor false", key->name, text);
+        *(bool *)field = text[0] == 't';
+        return 0;
+    case SPEC_T_ENUM:
+        return set_enum(field, key, text, e);
+    case SPEC_T_INTS:
+        return set_ints(s, key, text, e);
+    case SPEC_T_TEXT:
+        if (strlen(text) >= SPEC_TEXT_BYTES)
+            return ERR(e, ERR_DATA, "%s: '%.40s…' is longer than %d bytes", key->name, text,
+                       SPEC_TEXT_BYTES - 1);
+        for (const char *p = text; *p; p++)
+            if ((unsigned char)*p < ' ')
+                return ERR(e, ERR_DATA, "%s: the text holds a control character", key->name);
+        memset(field, 0, key->offset == offsetof(struct spec, eval.train_run) ? SPEC_ID_BYTES : 1);
+        if (key->offset == offsetof(struct spec, eval.train_run) && strlen(text) >= SPEC_ID_BYTES)
+            return ERR(e, ERR_DATA, "%s: '%.40s' is no run id of 16 hex digits", key->name, text);
+        memcpy(field, text, strlen(text) + 1);
+        return 0;
+    }
+    return ERR(e, ERR_INTERNAL, "%s: unknown type %d", key->name, (int)key->type);
+}
+
+char *spec_get(const struct spec *s, const struct spec_key *key, struct arena *a)
+{
+    const void *field = field_in(s, key);
+    char number[STR_DOUBLE_BYTES];
+    struct strbuf b;
+
+    switch (key->type) {
+    case SPEC_T_INT32:
+        return arena_printf(a, "%d", *(const int32_t *)field);
+    case SPEC_T_INT64:
+        return arena_printf(a, "%lld", (long long)*(const int64_t *)field);
+    case SPEC_T_DOUBLE:
+        str_from_double(number, *(const double *)field);
+        return arena_strdup(a, number);
+    case SPEC_T_BOOL:
+        return arena_strdup(a, *(const bool *)field ? "true" : "false");
+    case SPEC_T_ENUM:
+        return arena_strdup(a, key->names[*(const int *)field]);
+    case SPEC_T_TEXT:
+        return arena_strdup(a, field);
+    case SPEC_T_INTS:
+        strbuf_init(&b, a);
+        for (int32_t i = 0; i < s->model.cutoffs_n; i++)
+            strbuf_addf(&b, "%s%d", i ? "," : "", ((const int32_t *)field)[i]);
+        return s->model.cutoffs_n ? b.text : arena_strdup(a, "none");
+    }
+    return arena_strdup(a, "");
+}
+
+static int check_cutoffs(const struct spec *s, struct err *e)
+{
+    const struct spec_model *m = &s->model;
+    int64_t width = m->dim;
+
+    for (int32_t i = 0; i < m->cutoffs_n; i++) {
+        int32_t before = i ? m->cutoffs[i - 1] : 0;
+        if (m->cutoffs[i] <= before || m->cutoffs[i] >= s->data.vocab)
+            return ERR(e, ERR_DATA, "model.cutoffs: %d must lie above %d and below data.vocab = %d",
+                       m->cutoffs[i], before, s->data.vocab);
+        width /= m->adaptive_factor;
+    }
+    if (m->cutoffs_n == 0)
+        return ERR(e, ERR_DATA,
+                   "model.cutoffs: an adaptive softmax needs at least one cut-off; or "
+                   "set model.softmax: plain");
+    if (width < 1)
+        return ERR(e, ERR_DATA,
+                   "model.adaptive_factor: %d leaves the last of %d bands no width at "
+                   "model.dim = %d",
+                   m->adaptive_factor, m->cutoffs_n + 1, m->dim);
+    return 0;
+}
+
+int spec_check(const struct spec *s, struct err *e)
+{
+    const struct spec_model *m = &s->model;
+
+    if (m->heads < 1 || m->dim % m->heads != 0)
+        return ERR(e, ERR_DATA, "model.heads: %d does not divide model.dim = %d", m->heads, m->dim);
+    int32_t width = m->dim / m->heads;
+    if (width != 8 && width != 16 && width != 32 && width != 64 && width != 128)
+        return ERR(e, ERR_DATA,
+                   "model.dim / model.heads: %d / %d = %d is no head width of 8, 16, "
+                   "32, 64, 128",
+                   m->dim, m->heads, width);
+    if (m->softmax == SPEC_ADAPTIVE) TRY(check_cutoffs(s, e));
+    if (m->position == SPEC_T5 && m->t5_max_distance <= m->t5_buckets / 2)
+        return ERR(e, ERR_DATA, "model.t5_max_distance: %d must be above model.t5_buckets / 2 = %d",
+                   m->t5_max_distance, m->t5_buckets / 2);
+    if (s->train.shard_tokens < s->train.L)
+        return ERR(e, ERR_DATA, "train.shard_tokens: %d is less than one row of train.L = %d",
+                   s->train.shard_tokens, s->train.L);
+    if (s->kind == SPEC_EVAL && s->eval.window == SPEC_SLIDING && s->eval.stride > s->eval.L)
+        return ERR(e, ERR_DATA, "eval.stride: %d is longer than the window eval.L = %d",
+                   s->eval.stride, s->eval.L);
+    return 0;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool is_neutral(const struct spec *s, const struct spec_key *key, const char *text,
+                       struct arena *a)
+{
+    struct spec other = *s;
+    if (!key->neutral || spec_set(&other, key, key->neutral, NULL) < 0) return false;
+    return strcmp(spec_get(&other, key, a), text) == 0;
+}
+
+/* The lines of the canonical text, sorted; skip and swap serve the config id. */
+static char *canonical_lines(const struct spec *s, struct arena *a, const char *skip,
+                             const char *train_instead)
+{
+    size_t n, lines_n = 0;
+    const struct spec_key *keys = spec_keys(&n);
+    char **line = arena_array(a, n + 1, sizeof *line);
+    struct strbuf b;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!keys[i].hashed || (keys[i].applies && !keys[i].applies(s))) continue;
+        if (skip && strcmp(keys[i].name, skip) == 0) continue;
+        const char *text = spec_get(s, &keys[i], a);
+        if (is_neutral(s, &keys[i], text, a)) continue;
+        if (train_instead && strcmp(keys[i].name, "eval.train_run") == 0) text = train_instead;
+        line[lines_n++] = arena_printf(a, "%s=%s\n", keys[i].name, text);
+    }
+    line[lines_n++] = arena_printf(a, "meaning=%d\n", SPEC_MEANING);
+    qsort(line, lines_n, sizeof *line, compare_lines);
+    strbuf_init(&b, a);
+    for (size_t i = 0; i < lines_n; i++) strbuf_add(&b, line[i]);
+    return b.text;
+}
+
+char *spec_canonical(const struct spec *s, struct arena *a)
+{
+    return canonical_lines(s, a, NULL, NULL);
+}
+
+char *spec_text(const struct spec *s, struct arena *a)
+{
+    size_t n;
+    const struct spec_key *keys = spec_keys(&n);
+    struct strbuf b;
+
+    strbuf_init(&b, a);
+    for (size_t i = 0; i < n; i++)
+        if (!keys[i].applies || keys[i].applies(s))
+            strbuf_addf(&b, "%s=%s\n", keys[i].name, spec_get(s, &keys[i], a));
+    strbuf_addf(&b, "meaning=%d\n", SPEC_MEANING);
+    return b.text;
+}
+
+static int parse_line(struct spec *s, const char *line, size_t length, int number, struct err *e)
+{
+    char text[SPEC_LINE_BYTES];
+
+    if (length >= sizeof text)
+        return ERR(e, ERR_DATA, "spec line %d: longer than %d bytes", number, SPEC_LINE_BYTES - 1);
+    memcpy(text, line, length);
+    text[length] = '\0';
+    char *equals = strchr(text, '=');
+    if (!equals) return ERR(e, ERR_DATA, "spec line %d: '%.60s' is no key=value", number, text);
+    *equals = '\0';
+    if (strcmp(text, "meaning") == 0) {
+        int64_t meaning;
+        if (str_to_int(&meaning, equals + 1) && meaning == SPEC_MEANING) return 0;
+        return ERR(e, ERR_DATA, "spec line %d: meaning %.20s, this program computes meaning %d",
+                   number, equals + 1, SPEC_MEANING);
+    }
+    const struct spec_key *key = spec_key_find(text);
+    if (!key) {
+        const char *near = spec_key_nearest(text);
+        return ERR(e, ERR_DATA, "spec line %d: unknown key '%.60s'%s%s", number, text,
+                   near ? "; the nearest is " : "", near ? near : "");
+    }
+    return spec_set(s, key, equals + 1, e);
+}
+
+int spec_parse(struct spec *s, const char *text, struct err *e)
+{
+    int number = 1;
+
+    spec_init(s);
+    for (const char *p = text; *p; number++) {
+        size_t length = strcspn(p, "\n");
+        if (length > 0) TRY(parse_line(s, p, length, number, e));
+        p += length + (p[length] == '\n');
+    }
+    return 0;
+}
+
+static void id_of(const char *text, char out[SPEC_ID_BYTES])
+{
+    char hex[HASH_HEX_BYTES];
+    hash_sha256_hex(hex, text, strlen(text));
+    memcpy(out, hex, SPEC_ID_BYTES - 1);
+    out[SPEC_ID_BYTES - 1] = '\0';
+}
+
+void spec_run_id(const struct spec *s, char out[SPEC_ID_BYTES])
+{
+    struct arena a;
+    arena_init(&a);
+    id_of(spec_canonical(s, &a), out);
+    arena_fini(&a);
+}
+
+void spec_config_id(const struct spec *s, const char *config_of_train, char out[SPEC_ID_BYTES])
+{
+    struct arena a;
+    arena_init(&a);
+    id_of(canonical_lines(s, &a, "train.seed", config_of_train), out);
+    arena_fini(&a);
+}

@@ -1,0 +1,59 @@
+/* test_err.c - one sentence, a place before it, an exit status for each code. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/err.h"
+
+static void a_sentence_keeps_to_one_line_and_takes_places_in_front(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    assert_int_equal(ERR(&e, ERR_DATA, "bad\nline %d", 3), ERR_DATA);
+    assert_string_equal(e.text, "bad line 3");
+    err_ctx(&e, "file %s", "x");
+    assert_string_equal(e.text, "file x: bad line 3");
+}
+
+static void a_sentence_longer_than_its_room_is_cut(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    char text[3000];
+    memset(text, 'a', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    ERR(&e, ERR_IO, "%s", text);
+    assert_int_equal(strlen(e.text), sizeof e.text - 1);
+    for (int i = 0; i < 400; i++) err_ctx(&e, "place");
+    assert_true(strlen(e.text) < sizeof e.text);
+    assert_memory_equal(e.text, "place: place", 12);
+}
+
+static void exit_statuses_follow_sysexits(void **state)
+{
+    (void)state;
+    assert_int_equal(err_exit_code(0), 0);
+    assert_int_equal(err_exit_code(ERR_USAGE), 64);
+    assert_int_equal(err_exit_code(ERR_DATA), 65);
+    assert_int_equal(err_exit_code(ERR_NOINPUT), 66);
+    assert_int_equal(err_exit_code(ERR_UNAVAILABLE), 69);
+    assert_int_equal(err_exit_code(ERR_CREATE), 73);
+    assert_int_equal(err_exit_code(ERR_IO), 74);
+    assert_int_equal(err_exit_code(ERR_TRYLATER), 75);
+    assert_int_equal(err_exit_code(ERR_INTERRUPTED), 130);
+    assert_int_equal(err_exit_code(-999), 70);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sentence_keeps_to_one_line_and_takes_places_in_front),
+        cmocka_unit_test(a_sentence_longer_than_its_room_is_cut),
+        cmocka_unit_test(exit_statuses_follow_sysexits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

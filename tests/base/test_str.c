@@ -1,0 +1,92 @@
+/* test_str.c - strict numbers, shortest doubles, nearest names. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/str.h"
+
+static void only_plain_decimal_numbers_are_numbers(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"",    " 1",  "1 ", "0x1",   "010", "1_0",
+                                        "nan", "inf", "1e", "1.2.3", "--1", "9223372036854775808",
+                                        "+",   "e5"};
+    int64_t i;
+    double d;
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++)
+        assert_false(str_to_int(&i, wrong[k]));
+    assert_false(str_to_double(&d, "nan"));
+    assert_false(str_to_double(&d, "1e999"));
+    assert_false(str_to_double(&d, "0x1p3"));
+    assert_true(str_to_int(&i, "-9223372036854775808") && i == INT64_MIN);
+    assert_true(str_to_double(&d, "1e-5") && d == 1e-5);
+    assert_true(str_to_double(&d, ".5") && d == 0.5);
+}
+
+static void a_double_is_written_short_and_reads_back_the_same(void **state)
+{
+    (void)state;
+    static const double values[] = {0.1,    1e-7,  1.0 / 3, 0,
+                                    270000, 1e300, 5e-324,  0.30000000000000004};
+    char text[STR_DOUBLE_BYTES];
+    for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
+        double back;
+        str_from_double(text, values[k]);
+        assert_true(str_to_double(&back, text) && back == values[k]);
+    }
+    str_from_double(text, 0.1);
+    assert_string_equal(text, "0.1");
+    str_from_double(text, 270000);
+    assert_string_equal(text, "270000");
+}
+
+static void the_nearest_name_is_found_if_any_is_near(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"sinusoidal", "rotary", "t5", "alibi"};
+    assert_string_equal(str_nearest("alibbi", names, 4), "alibi");
+    assert_string_equal(str_nearest("sinusodial", names, 4), "sinusoidal");
+    assert_null(str_nearest("transformer", names, 4));
+}
+
+static void names_hold_no_slash_and_no_leading_dot(void **state)
+{
+    (void)state;
+    assert_true(str_is_name("synthetic-wikitext103.v2"));
+    assert_false(str_is_name("../etc"));
+    assert_false(str_is_name(".hidden"));
+    assert_false(str_is_name("-rf"));
+    assert_false(str_is_name(""));
+    assert_false(str_is_name("a b"));
+}
+
+static void a_buffer_grows_without_losing_a_byte(void **state)
+{
+    (void)state;
+    struct arena a;
+    struct strbuf b;
+    arena_init(&a);
+    strbuf_init(&b, &a);
+    for (int i = 0; i < 3000; i++) strbuf_addf(&b, "%d,", i % 10);
+    assert_int_equal(b.n, 6000);
+    assert_int_equal(strlen(b.text), 6000);
+    for (int i = 0; i < 3000; i++) assert_int_equal(b.text[2 * i], '0' + i % 10);
+    arena_fini(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_plain_decimal_numbers_are_numbers),
+        cmocka_unit_test(a_double_is_written_short_and_reads_back_the_same),
+        cmocka_unit_test(the_nearest_name_is_found_if_any_is_near),
+        cmocka_unit_test(names_hold_no_slash_and_no_leading_dot),
+        cmocka_unit_test(a_buffer_grows_without_losing_a_byte),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,78 @@
+#!/bin/bash
+# lint.sh - the rules a program can check: layers, headers that compile alone, format, banned calls, lengths.
+# Prints one line a finding and exits 1 if there is any. Run from the repository root.
+set -u
+findings=0
+say() {
+    echo "$*"
+    findings=$((findings + 1))
+}
+
+# A folder may include its own headers and those of the folders in its row.
+declare -A may=(
+    [base]="" [spec]="base" [shape]="base spec" [backend]="base" [data]="base" [cpu]="base backend"
+    [plan]="base spec shape" [store]="base spec" [ops]="base backend"
+    [model]="base spec shape backend ops" [report]="base spec store"
+    [scheduler]="base spec shape store" [worker]="base spec shape backend ops data model"
+    [cli]="base spec shape backend data plan store ops model report scheduler worker"
+)
+# Libraries outside the C library, by folder: the first part of an include in angle brackets.
+declare -A libraries=(
+    [base]="openssl" [spec]="jansson" [plan]="yaml" [store]="sqlite3 jansson" [report]="jansson"
+    [scheduler]="jansson" [worker]="jansson" [cli]="jansson" [cpu]="omp"
+)
+known="openssl jansson yaml sqlite3 omp curl archive"
+
+for file in src/*/*.[ch]; do
+    folder=${file#src/}
+    folder=${folder%%/*}
+    [ -n "${may[$folder]+set}" ] || { say "$file: folder src/$folder has no row in tests/lint.sh"; continue; }
+    while read -r target; do
+        case " $folder ${may[$folder]} " in
+        *" $target "*) ;;
+        *) say "$file: includes $target/, which src/$folder may not" ;;
+        esac
+    done < <(sed -nE 's/^#include "([a-z_]+)\/.*/\1/p' "$file" | sort -u)
+    for library in $known; do
+        grep -qE "^#include <$library[./]" "$file" || continue
+        case " ${libraries[$folder]:-} " in
+        *" $library "*) ;;
+        *) say "$file: includes <$library…>, which src/$folder may not" ;;
+        esac
+    done
+done
+
+# Headers compile alone, as C17 and as C++17.
+for header in src/*/*.h; do
+    gcc -std=c17 -D_GNU_SOURCE -Isrc -Wall -Wextra -Werror -fsyntax-only -x c "$header" || say "$header: does not compile alone as C17"
+    g++ -std=c++17 -D_GNU_SOURCE -Isrc -Wall -Wextra -Werror -fsyntax-only -x c++ "$header" || say "$header: does not compile alone as C++17"
+done
+
+# Calls we do without, words that do not belong in a finished tree.
+banned='\b(strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|atof|alloca|system|popen|rand|srand|strtok|tmpnam)\s*\('
+grep -nE "$banned" src/*/*.[ch] | grep -vE '^[^:]*:[0-9]+: *(/?\*|//)' && say "banned calls above"
+grep -nE '\bexit\s*\(' src/*/*.c | grep -vE '^src/cli/main\.c:|_exit\s*\(' && say "exit outside main.c above"
+grep -nE 'ifdef.*CUDA' src/*/*.[ch] | grep -v '^src/base/philox.h:' && say "shared code that tests for CUDA above"
+grep -nEi 'TODO|FIXME|XXX|not implemented|placeholder' src/*/*.[ch] configs experiments -r && say "unfinished words above"
+
+# Lengths: files up to 400 lines, functions up to 60 (a C function ends at a closing brace in the first column).
+for file in src/*/*.[ch] tests/*/*.[ch]; do
+    lines=$(wc -l <"$file")
+    [ "$lines" -le 400 ] || say "$file: $lines lines, more than 400"
+done
+for file in src/*/*.c; do
+    awk -v file="$file" '/^\{/ { start = NR } /^\}/ && start { if (NR - start - 1 > 60) printf "%s:%d: function of %d lines, more than 60\n", file, start, NR - start - 1; start = 0 }' "$file"
+done | while read -r line; do echo "$line"; done >/tmp/lint.$$
+while read -r line; do say "$line"; done </tmp/lint.$$
+rm -f /tmp/lint.$$
+
+if command -v clang-format >/dev/null 2>&1; then
+    clang-format --dry-run -Werror src/*/*.[ch] tests/*/*.[ch] 2>/tmp/lint.$$ || say "$(grep -c 'error:' /tmp/lint.$$) places are not formatted; run make format"
+    grep 'error:' /tmp/lint.$$ | cut -d: -f1 | sort | uniq -c | sort -rn | head -5
+    rm -f /tmp/lint.$$
+else
+    echo "skipped: clang-format is not installed"
+fi
+
+echo "lint: $findings findings"
+[ $findings -eq 0 ]

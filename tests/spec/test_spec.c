@@ -1,0 +1,240 @@
+/* test_spec.c - the key table, canonical text and identity. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "spec/spec.h"
+
+/* A training as it stands in no config file: the frozen ids below depend on every line of it. */
+static const char train_text[] =
+    "kind=train\nscale=mini\nmodel.position=alibi\nmodel.layers=2\nmodel.dim=64\nmodel.heads=8\n"
+    "model.ffn=256\nmodel.softmax=adaptive\nmodel.cutoffs=200,600\ndata.dataset=wikitext103\n"
+    "data.corpus=synthetic-wikitext103\ndata.vocab=1024\ndata.train_tokens=1000\n"
+    "data.valid_tokens=100\ndata.test_tokens=100\ntrain.L=64\ntrain.shard_tokens=768\n"
+    "train.updates=20\ntrain.lr=0.1\ntrain.period=18\ntrain.warmup=2\ntrain.clip=0.1\n"
+    "train.seed=1\n";
+
+static void parse(struct spec *s, const char *text)
+{
+    struct err e = {0};
+    assert_int_equal(spec_parse(s, text, &e), 0);
+}
+
+static void set(struct spec *s, const char *name, const char *text)
+{
+    struct err e = {0};
+    assert_non_null(spec_key_find(name));
+    assert_int_equal(spec_set(s, spec_key_find(name), text, &e), 0);
+}
+
+static void id(const struct spec *s, char out[SPEC_ID_BYTES])
+{
+    spec_run_id(s, out);
+}
+
+static void the_run_id_is_the_hash_of_the_canonical_text(void **state)
+{
+    (void)state;
+    struct spec s;
+    struct arena a;
+    char got[SPEC_ID_BYTES], hex[HASH_HEX_BYTES];
+
+    arena_init(&a);
+    parse(&s, train_text);
+    const char *canonical = spec_canonical(&s, &a);
+    hash_sha256_hex(hex, canonical, strlen(canonical));
+    id(&s, got);
+    assert_memory_equal(got, hex, 16);
+    assert_null(strstr(canonical, "train.momentum")); /* 0.99 is neutral */
+    assert_null(strstr(canonical, "t5"));
+    assert_non_null(strstr(canonical, "train.lr=0.1\n"));
+    arena_fini(&a);
+}
+
+/* An id that changes here changes every user's results.db: raise SPEC_MEANING instead if the
+ * numbers changed. */
+static void frozen_specs_keep_their_ids(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key, *value, *id;
+    } frozen[] = {
+        {"train.seed", "1", "9f819a2a1ea9fe19"},
+        {"train.seed", "2", "001bf3fd98c516da"},
+        {"model.position", "t5", "ae47fa07784a8071"},
+        {"train.optimizer", "adam", "512f5cb65be1ea6e"},
+    };
+    for (size_t i = 0; i < sizeof frozen / sizeof *frozen; i++) {
+        struct spec s;
+        char got[SPEC_ID_BYTES];
+        parse(&s, train_text);
+        set(&s, frozen[i].key, frozen[i].value);
+        id(&s, got);
+        assert_string_equal(got, frozen[i].id);
+    }
+}
+
+static void keys_that_do_not_apply_do_not_change_the_id(void **state)
+{
+    (void)state;
+    struct spec s;
+    char before[SPEC_ID_BYTES], after[SPEC_ID_BYTES];
+
+    parse(&s, train_text);
+    id(&s, before);
+    set(&s, "model.t5_max_distance", "32");
+    set(&s, "train.adam_beta1", "0.5");
+    set(&s, "model.rotary_base", "500");
+    set(&s, "model.name", "something");
+    id(&s, after);
+    assert_string_equal(before, after);
+    set(&s, "model.position", "t5");
+    set(&s, "model.t5_max_distance", "128");
+    id(&s, before);
+    set(&s, "model.t5_max_distance", "32");
+    id(&s, after);
+    assert_string_not_equal(before, after);
+}
+
+static void every_key_reads_back_what_it_writes(void **state)
+{
+    (void)state;
+    struct spec s, again;
+    struct arena a;
+
+    arena_init(&a);
+    for (int position = 0; position < 4; position++) {
+        parse(&s, train_text);
+        s.model.position = (enum spec_position)position;
+        s.train.lr = 1.0 / 3.0;
+        parse(&again, spec_text(&s, &a));
+        assert_string_equal(spec_text(&s, &a), spec_text(&again, &a));
+        assert_true(again.train.lr == 1.0 / 3.0);
+        parse(&again, spec_canonical(&s, &a));
+        assert_string_equal(spec_canonical(&s, &a), spec_canonical(&again, &a));
+    }
+    arena_fini(&a);
+}
+
+static void seeds_share_a_config_id(void **state)
+{
+    (void)state;
+    struct spec s;
+    char one[SPEC_ID_BYTES], two[SPEC_ID_BYTES];
+
+    parse(&s, train_text);
+    spec_config_id(&s, NULL, one);
+    set(&s, "train.seed", "2");
+    spec_config_id(&s, NULL, two);
+    assert_string_equal(one, two);
+    set(&s, "train.lr", "0.2");
+    spec_config_id(&s, NULL, two);
+    assert_string_not_equal(one, two);
+}
+
+static void an_evaluation_is_hashed_by_its_training_and_its_own_keys(void **state)
+{
+    (void)state;
+    struct spec s;
+    char one[SPEC_ID_BYTES], two[SPEC_ID_BYTES];
+
+    parse(&s, train_text);
+    s.kind = SPEC_EVAL;
+    set(&s, "eval.train_run", "0123456789abcdef");
+    set(&s, "eval.split", "valid");
+    set(&s, "eval.L", "64");
+    id(&s, one);
+    set(&s, "train.lr", "7");    /* the training's keys are in its id already */
+    set(&s, "eval.stride", "3"); /* nonoverlapping has no stride */
+    id(&s, two);
+    assert_string_equal(one, two);
+    set(&s, "eval.targets", "100");
+    id(&s, two);
+    assert_string_not_equal(one, two);
+}
+
+static void wrong_values_are_refused_with_the_nearest_right_one(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key, *value, *word;
+    } wrong[] = {
+        {"model.position", "alibbi", "did you mean 'alibi'"},
+        {"model.layers", "0", "outside"},
+        {"model.layers", "0x10", "whole number"},
+        {"model.layers", "18446744073709551616", "whole number"},
+        {"train.lr", "nan", "not a number"},
+        {"train.lr", "1e999", "not a number"},
+        {"train.lr", "1_0", "not a number"},
+        {"model.final_norm", "yes", "neither true nor false"},
+        {"model.cutoffs", "1,2,3,4,5", "more than"},
+        {"model.cutoffs", "1,,2", "list"},
+        {"data.corpus", "a\nb", "control character"},
+        {"eval.train_run", "0123456789abcdef0", "run id"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct spec s;
+        struct err e = {0};
+        spec_init(&s);
+        assert_int_equal(spec_set(&s, spec_key_find(wrong[i].key), wrong[i].value, &e), ERR_DATA);
+        assert_non_null(strstr(e.text, wrong[i].word));
+        assert_non_null(strstr(e.text, wrong[i].key));
+    }
+}
+
+static void rules_between_keys_name_both(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key, *value, *word;
+    } wrong[] = {
+        {"model.heads", "7", "does not divide"},
+        {"model.heads", "2", ""},
+        {"model.heads", "1", ""},
+        {"model.heads", "64", "head width"},
+        {"model.cutoffs", "600,200", "above 600"},
+        {"model.cutoffs", "200,1024", "below data.vocab = 1024"},
+        {"train.shard_tokens", "32", "less than one row"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct spec s;
+        struct err e = {0};
+        parse(&s, train_text);
+        set(&s, wrong[i].key, wrong[i].value);
+        assert_int_equal(spec_check(&s, &e), wrong[i].word[0] ? ERR_DATA : 0);
+        assert_non_null(strstr(e.text, wrong[i].word));
+    }
+}
+
+static void an_unknown_line_of_a_spec_file_is_named(void **state)
+{
+    (void)state;
+    struct spec s;
+    struct err e = {0};
+    assert_int_equal(spec_parse(&s, "kind=train\nmodel.layer=2\n", &e), ERR_DATA);
+    assert_non_null(strstr(e.text, "line 2"));
+    assert_non_null(strstr(e.text, "model.layers"));
+    assert_int_equal(spec_parse(&s, "meaning=999\n", &e), ERR_DATA);
+    assert_non_null(strstr(e.text, "meaning"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_run_id_is_the_hash_of_the_canonical_text),
+        cmocka_unit_test(frozen_specs_keep_their_ids),
+        cmocka_unit_test(keys_that_do_not_apply_do_not_change_the_id),
+        cmocka_unit_test(every_key_reads_back_what_it_writes),
+        cmocka_unit_test(seeds_share_a_config_id),
+        cmocka_unit_test(an_evaluation_is_hashed_by_its_training_and_its_own_keys),
+        cmocka_unit_test(wrong_values_are_refused_with_the_nearest_right_one),
+        cmocka_unit_test(rules_between_keys_name_both),
+        cmocka_unit_test(an_unknown_line_of_a_spec_file_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
