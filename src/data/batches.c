@@ -1,0 +1,171 @@
+/* batches.c - training batches: which blocks form a batch, and the order of batches in an epoch.
+ *
+ * 1. The rows of all batches, one after the other, are the short block (if the stream has one),
+ * then the full blocks in an order drawn once from the seed.
+ * 2. Since at most one block is short and it comes first, packing greedily while rows * longest row
+ *    <= shard_tokens gives every batch shard_tokens / L rows, but for the last.
+ * 3. The order of the batches in an epoch is drawn from seed + epoch. Only the order of the epoch
+ *    asked for last is kept, and it is drawn anew when another is asked for. */
+#include "data/batches.h"
+
+#include <stdlib.h>
+
+#include "data/dictionary.h"
+#include "data/shuffle.h"
+
+/* Philox streams; those of dropout and of initial values are small numbers. */
+enum { BATCHES_STREAM_ROWS = 0x7DA7A001, BATCHES_STREAM_ORDER = 0x7DA7A002 };
+
+struct batches {
+    const struct tokens *train;
+    struct batches_options options;
+    int32_t blocks_n, rows_each, batches_n;
+    int32_t *blocks_own;              /* (blocks_n) rows of all batches in order: block numbers */
+    int32_t *order_own;               /* (batches_n) batches in the order of epoch order_of */
+    int64_t order_of;                 /* 0: none drawn yet */
+    int32_t *source_own, *target_own; /* (rows_each, L) */
+};
+
+static int batches_check(const struct tokens *train, const struct batches_options *o, struct err *e)
+{
+    if (o->L < 1 || o->shards < 1)
+        return ERR(e, ERR_DATA, "rows of %d tokens and %d shards: both must be at least 1", o->L,
+                   o->shards);
+    if (o->shard_tokens < o->L)
+        return ERR(e, ERR_DATA,
+                   "a row of %d tokens does not fit a shard of %d; raise train.shard_tokens", o->L,
+                   o->shard_tokens);
+    if (train->n < 1) return ERR(e, ERR_DATA, "the training split has no tokens");
+    if ((train->n - 1) / o->L >= INT32_MAX)
+        return ERR(e, ERR_DATA, "%lld tokens make more than %d rows of %d", (long long)train->n,
+                   INT32_MAX, o->L);
+    return 0;
+}
+
+/* Puts the rows of all batches in their order (rule 1). */
+static void batches_compose(struct batches *b)
+{
+    int32_t full_n = (int32_t)(b->train->n / b->options.L);
+
+    shuffle_make(b->blocks_own, full_n, b->options.seed, BATCHES_STREAM_ROWS);
+    if (full_n == b->blocks_n) return;
+    /* The short block goes to the front; the row it displaces becomes the last one, which leaves
+     * the order as random as it was. */
+    b->blocks_own[full_n] = b->blocks_own[0];
+    b->blocks_own[0] = full_n;
+}
+
+int batches_open(struct batches **out, const struct tokens *train, const struct batches_options *o,
+                 struct err *e)
+{
+    *out = NULL;
+    TRY(batches_check(train, o, e));
+    struct batches *b = calloc(1, sizeof *b);
+    if (!b) return ERR(e, ERR_NOMEM, "no memory for training batches");
+    b->train = train;
+    b->options = *o;
+    b->blocks_n = (int32_t)((train->n - 1) / o->L) + 1;
+    b->rows_each = o->shard_tokens / o->L;
+    if (b->rows_each > b->blocks_n) b->rows_each = b->blocks_n;
+    b->batches_n = (b->blocks_n - 1) / b->rows_each + 1;
+    size_t ids_n = (size_t)b->rows_each * (size_t)o->L;
+    b->blocks_own = calloc((size_t)b->blocks_n, sizeof *b->blocks_own);
+    b->order_own = calloc((size_t)b->batches_n, sizeof *b->order_own);
+    b->source_own = calloc(ids_n, sizeof *b->source_own);
+    b->target_own = calloc(ids_n, sizeof *b->target_own);
+    if (!b->blocks_own || !b->order_own || !b->source_own || !b->target_own) {
+        int rc =
+            ERR(e, ERR_NOMEM, "no memory for %d training rows of %d tokens", b->blocks_n, o->L);
+        batches_close(b);
+        return rc;
+    }
+    batches_compose(b);
+    *out = b;
+    return 0;
+}
+
+void batches_close(struct batches *b)
+{
+    if (!b) return;
+    free(b->blocks_own);
+    free(b->order_own);
+    free(b->source_own);
+    free(b->target_own);
+    free(b);
+}
+
+int64_t batches_epoch_updates(const struct batches *b)
+{
+    return ((int64_t)b->batches_n - 1) / b->options.shards + 1;
+}
+
+int32_t batches_rows_max(const struct batches *b)
+{
+    return b->rows_each;
+}
+
+int64_t batches_epoch_of(const struct batches *b, int64_t update, int *last_of_epoch)
+{
+    int64_t updates = batches_epoch_updates(b);
+
+    if (last_of_epoch) *last_of_epoch = update % updates == updates - 1;
+    return update / updates + 1;
+}
+
+static int32_t block_length(const struct batches *b, int32_t block)
+{
+    int64_t rest = b->train->n - (int64_t)block * b->options.L;
+    return rest < b->options.L ? (int32_t)rest : b->options.L;
+}
+
+/* One row: the block, and the same shifted by one with </s> before the very first token. */
+static void batches_fill_row(const struct batches *b, int32_t block, int32_t length,
+                             int32_t *source, int32_t *target)
+{
+    int64_t first = (int64_t)block * b->options.L;
+    int32_t n = block_length(b, block), start = first == 0 ? 1 : 0;
+
+    tokens_read(b->train, first, n, target);
+    if (start > 0) source[0] = DICTIONARY_LINE_END;
+    tokens_read(b->train, first - 1 + start, n - start, source + start);
+    for (int32_t i = n; i < length; i++) {
+        source[i] = DICTIONARY_PAD;
+        target[i] = DICTIONARY_PAD;
+    }
+}
+
+/* Batch number `batch` of the composition. */
+static void batches_fill(struct batches *b, int32_t batch, struct batch *out)
+{
+    int32_t first = batch * b->rows_each;
+    int32_t left = b->blocks_n - first;
+    int32_t rows = left < b->rows_each ? left : b->rows_each;
+
+    *out = (struct batch){.source = b->source_own, .target = b->target_own, .rows = rows};
+    /* Lengths rise along the composition, so a batch's last row is its longest. */
+    out->length = block_length(b, b->blocks_own[first + rows - 1]);
+    for (int32_t row = 0; row < rows; row++) {
+        int32_t block = b->blocks_own[first + row];
+        int64_t at = (int64_t)row * out->length;
+        batches_fill_row(b, block, out->length, b->source_own + at, b->target_own + at);
+        out->targets_n += block_length(b, block);
+    }
+}
+
+int batches_get(struct batches *b, int64_t update, int32_t shard, struct batch *out, struct err *e)
+{
+    *out = (struct batch){.source = b->source_own, .target = b->target_own};
+    if (update < 0 || shard < 0 || shard >= b->options.shards)
+        return ERR(e, ERR_INTERNAL, "shard %d of update %lld: there are %d shards", shard,
+                   (long long)update, b->options.shards);
+    int64_t epoch = batches_epoch_of(b, update, NULL);
+    int64_t place = update % batches_epoch_updates(b) * b->options.shards + shard;
+    if (place >= b->batches_n) return 0;
+    if (b->order_of != epoch) {
+        shuffle_make(b->order_own, b->batches_n, b->options.seed + (uint64_t)epoch,
+                     BATCHES_STREAM_ORDER);
+        b->order_of = epoch;
+    }
+    batches_fill(b, b->order_own[place], out);
+    return 0;
+}

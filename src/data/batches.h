@@ -1,0 +1,51 @@
+/* batches.h - training batches as the authors pack them (oracle SPEC.md section 3).
+ *
+ * The stream is cut into blocks of L; blocks are ordered by length (the one short block first),
+ * ties in an order drawn from the seed; packed greedily while rows * longest row <= shard_tokens.
+ * The composition never changes; the order of the batches is drawn anew each epoch from seed +
+ * epoch. An update takes the next `shards` batches. */
+#ifndef DATA_BATCHES_H
+#define DATA_BATCHES_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "data/corpus.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct batches_options {
+    int32_t L, shards, shard_tokens;
+    uint64_t seed;
+};
+
+/* One shard: rows x length ids, padded on the right with id 1. The arrays belong to the batches
+ * object and hold until its next batches_get. */
+struct batch {
+    const int32_t *source, *target; /* (rows, length) */
+    int32_t rows, length;
+    int64_t targets_n; /* targets that are not padding */
+};
+
+struct batches;
+/* batches_open - train stays the caller's and open. Errors: ERR_DATA a row longer than a shard, no
+ * tokens; ERR_NOMEM. */
+int batches_open(struct batches **out, const struct tokens *train, const struct batches_options *o,
+                 struct err *e);
+void batches_close(struct batches *b); /* takes NULL */
+/* batches_epoch_updates - updates in one epoch (the last one may hold fewer shards). */
+int64_t batches_epoch_updates(const struct batches *b);
+/* batches_rows_max - the most rows a shard can have. */
+int32_t batches_rows_max(const struct batches *b);
+/* batches_get - shard `shard` of update `update` (both from 0). Any order: a pure function of its
+ * arguments. A shard that the epoch's last update lacks has rows = 0. */
+int batches_get(struct batches *b, int64_t update, int32_t shard, struct batch *out, struct err *e);
+/* batches_epoch_of - the epoch (from 1) of an update, and whether the update is the last of it. */
+int64_t batches_epoch_of(const struct batches *b, int64_t update, int *last_of_epoch);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

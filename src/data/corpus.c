@@ -1,0 +1,114 @@
+/* corpus.c - opens and verifies a prepared corpus. */
+#include "data/corpus.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "data/manifest.h"
+#include "data/synthetic.h"
+#include "data/tokens.h"
+
+const char *corpus_split_name(enum corpus_split split)
+{
+    static const char *const names[CORPUS_SPLITS_N] = {"train", "valid", "test"};
+    return names[split];
+}
+
+/* Reads data/NAME/manifest.yaml; *folder is in the arena. */
+static int corpus_manifest(struct manifest *m, const char **folder, struct arena *a,
+                           const struct project *p, const char *name, struct err *e)
+{
+    *folder = arena_printf(a, "%s/data/%s", p->root, name);
+    if (!file_exists(arena_printf(a, "%s/manifest.yaml", *folder)))
+        return ERR(e, ERR_NOINPUT,
+                   "the corpus %s is not there: no %s/manifest.yaml; run: alibi data prepare %s%s",
+                   name, *folder, name, synthetic_find(name) ? "" : " --text DIR");
+    TRY(manifest_read(m, a, *folder, e));
+    if (strcmp(m->name, name) == 0) return 0;
+    return ERR(e, ERR_DATA, "%s/manifest.yaml: describes the corpus %s", *folder, m->name);
+}
+
+/* Maps one split and compares its head with the manifest. */
+static int corpus_open_split(struct tokens *t, const char *path, const struct manifest *m,
+                             int64_t tokens_n, struct err *e)
+{
+    struct tokens_head head;
+
+    TRY(tokens_open(t, path, e));
+    TRY(tokens_head_read(&head, t->map.data, t->map.n, path, e));
+    if (t->n != tokens_n || head.vocab != m->vocab)
+        return ERR(e, ERR_DATA,
+                   "%s: %lld tokens and a vocabulary of %d; the manifest says %lld and %d", path,
+                   (long long)t->n, head.vocab, (long long)tokens_n, m->vocab);
+    if (strcmp(head.dictionary_sha256, m->dictionary_sha256) == 0) return 0;
+    return ERR(e, ERR_DATA, "%s: made with the dictionary %.16s…, the manifest says %.16s…", path,
+               head.dictionary_sha256, m->dictionary_sha256);
+}
+
+int corpus_open(struct corpus *c, const struct project *p, const char *name, struct err *e)
+{
+    struct arena arena;
+    struct manifest manifest;
+    const char *folder;
+    int rc = 0;
+
+    *c = (struct corpus){0};
+    arena_init(&arena);
+    if ((size_t)snprintf(c->name, sizeof c->name, "%s", name) >= sizeof c->name) {
+        rc = ERR(e, ERR_DATA, "%.80s: a corpus name has at most %zu characters", name,
+                 sizeof c->name - 1);
+        goto out;
+    }
+    TRY_OUT(rc, corpus_manifest(&manifest, &folder, &arena, p, name, e));
+    memcpy(c->fingerprint, manifest.fingerprint, sizeof c->fingerprint);
+    c->vocab = manifest.vocab;
+    c->floor_perplexity = manifest.floor_perplexity[CORPUS_VALID];
+    for (int i = 0; i < CORPUS_SPLITS_N; i++) {
+        const char *path = arena_printf(&arena, "%s/%s.tokens", folder, corpus_split_name(i));
+        TRY_OUT(rc, corpus_open_split(&c->split[i], path, &manifest, manifest.tokens_n[i], e));
+    }
+out:
+    arena_fini(&arena);
+    if (rc < 0) corpus_close(c);
+    return rc;
+}
+
+void corpus_close(struct corpus *c)
+{
+    if (!c) return;
+    for (int i = 0; i < CORPUS_SPLITS_N; i++) tokens_close(&c->split[i]);
+}
+
+static int verify_file(const char *path, const char *expected, struct err *e)
+{
+    char found[HASH_HEX_BYTES];
+
+    TRY(hash_file(found, path, e));
+    if (strcmp(found, expected) == 0) return 0;
+    return ERR(e, ERR_DATA,
+               "%s: SHA-256 %.16s…, the manifest says %.16s…; prepare the corpus again", path,
+               found, expected);
+}
+
+int corpus_verify(const struct project *p, const char *name, struct err *e)
+{
+    struct arena arena;
+    struct manifest manifest;
+    const char *folder;
+    int rc = 0;
+
+    arena_init(&arena);
+    TRY_OUT(rc, corpus_manifest(&manifest, &folder, &arena, p, name, e));
+    TRY_OUT(rc, verify_file(arena_printf(&arena, "%s/dict.txt", folder), manifest.dictionary_sha256,
+                            e));
+    for (int i = 0; i < CORPUS_SPLITS_N; i++) {
+        const char *path = arena_printf(&arena, "%s/%s.tokens", folder, corpus_split_name(i));
+        TRY_OUT(rc, verify_file(path, manifest.tokens_sha256[i], e));
+    }
+    struct corpus corpus;
+    TRY_OUT(rc, corpus_open(&corpus, p, name, e));
+    corpus_close(&corpus);
+out:
+    arena_fini(&arena);
+    return rc;
+}

@@ -1,0 +1,44 @@
+/* manifest.h - manifest.yaml of a prepared corpus: what is in the folder and how it was made.
+ *
+ * It is YAML of the simplest kind, one "key: value" a line, texts in double quotes, so that people
+ * and other programs can read it; this program reads nothing but what it wrote. */
+#ifndef DATA_MANIFEST_H
+#define DATA_MANIFEST_H
+
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/hash.h"
+#include "data/corpus.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct manifest {
+    const char *name, *source, *options; /* in the arena of the reader, or the writer's own */
+    int32_t vocab;
+    int64_t tokens_n[CORPUS_SPLITS_N];
+    double floor_perplexity[CORPUS_SPLITS_N]; /* exact, of a synthetic corpus; 0: unknown, then not
+                                                 in the file */
+    char fingerprint[HASH_HEX_BYTES];
+    char dictionary_sha256[HASH_HEX_BYTES];
+    char tokens_sha256[CORPUS_SPLITS_N][HASH_HEX_BYTES];
+};
+
+/* manifest_fingerprint - SHA-256 of the four hash texts (64 hex digits each, nothing between):
+ * dict.txt, train.tokens, valid.tokens, test.tokens. */
+void manifest_fingerprint(char out[HASH_HEX_BYTES], const struct manifest *m);
+/* manifest_write - writes folder/manifest.yaml atomically. */
+int manifest_write(const struct manifest *m, const char *folder, struct err *e);
+/* manifest_read - reads it and checks that the fingerprint is that of the hashes. Errors:
+ * ERR_NOINPUT absent, ERR_DATA damaged. */
+int manifest_read(struct manifest *out, struct arena *a, const char *folder, struct err *e);
+/* manifest_write_piece - writes path (data/NAME.yaml), the piece a grid names in `base`. */
+int manifest_write_piece(const struct manifest *m, const char *path, struct err *e);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,200 @@
+/* grid.c - reads a grid.yaml: its top, its pieces and its blocks; rules.c reads `evaluate`. */
+#include "plan/grid.h"
+
+#include <string.h>
+
+#include "base/file.h"
+#include "plan/plan.h"
+#include "plan/rules.h"
+
+static const char *const top_keys[] = {"artefact", "title", "base",  "grid", "evaluate",
+                                       "skip",     "seed",  "scale", "set",  "kind"};
+
+/* A piece stands beside the grid, or under configs/ of the user or of the program, or is a path in
+ * the project such as data/NAME.yaml, which preparing a corpus writes. */
+static int find_piece(char **out, struct arena *a, const struct project *p, const char *dir,
+                      const struct yaml_node *name, struct err *e)
+{
+    const char *const places[] = {dir, arena_printf(a, "%s/configs", p->root),
+                                  arena_printf(a, "%s/configs", p->share), p->root};
+
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        *out = arena_printf(a, "%s/%s", places[i], name->text);
+        if (name->text[0] && file_exists(*out)) return 0;
+    }
+    const char *prepare =
+        strncmp(name->text, "data/", 5) == 0 ? "; `alibi data prepare` writes data/NAME.yaml" : "";
+    return yaml_error(name, e, "'%.100s' is not in %s, %s, %s or %s%s", name->text, places[0],
+                      places[1], places[2], places[3], prepare);
+}
+
+static int read_piece(struct grid *g, struct arena *a, const struct project *p,
+                      const struct yaml_node *name, struct err *e)
+{
+    const struct yaml_node *root;
+    struct settings settings = {0};
+    char *path;
+
+    TRY(yaml_want(name, YAML_SCALAR, "a piece of base", e));
+    TRY(find_piece(&path, a, p, g->dir, name, e));
+    TRY(yaml_read(&root, a, path, e));
+    TRY(settings_read(&settings, a, root, e));
+    settings_apply(&settings, &g->base);
+    return 0;
+}
+
+static int read_base(struct grid *g, struct arena *a, const struct project *p,
+                     const struct yaml_node *root, struct err *e)
+{
+    const struct yaml_node *base = yaml_get(root, "base"), *set = yaml_get(root, "set");
+    struct settings settings = {0};
+
+    draft_init(&g->base);
+    if (base && base->kind == YAML_SCALAR) TRY(read_piece(g, a, p, base, e));
+    if (base && base->kind != YAML_SCALAR) {
+        TRY(yaml_want(base, YAML_LIST, "base", e));
+        for (int32_t i = 0; i < base->n; i++) TRY(read_piece(g, a, p, base->item[i], e));
+    }
+    if (set) TRY(settings_read(&settings, a, set, e));
+    settings_apply(&settings, &g->base);
+    return 0;
+}
+
+static int read_kind(enum spec_kind *out, const struct yaml_node *node, struct err *e)
+{
+    if (!node) return 0;
+    TRY(yaml_want(node, YAML_SCALAR, "kind", e));
+    if (strcmp(node->text, "train") == 0)
+        *out = SPEC_TRAIN;
+    else if (strcmp(node->text, "bench") == 0)
+        *out = SPEC_BENCH;
+    else
+        return yaml_error(node, e, "kind: '%.60s' is neither train nor bench", node->text);
+    return 0;
+}
+
+/* What a block may vary: nothing of an evaluation; what is timed only in a benchmark. */
+static int check_block_axis(const struct grid_block *b, const struct axis *x, struct err *e)
+{
+    if (settings_belongs(x->key, "eval."))
+        return yaml_error(x->at, e, "%s describes an evaluation: it stands under evaluate",
+                          x->at->text);
+    if (settings_belongs(x->key, "bench.") && b->kind != SPEC_BENCH)
+        return yaml_error(x->at, e, "%s needs kind: bench", x->at->text);
+    return 0;
+}
+
+/* Seeds: of the command line, else of the block, else of the grid's top. */
+static int add_seeds(struct grid_block *b, struct arena *a, const struct yaml_node *root,
+                     int32_t seeds, struct err *e)
+{
+    struct axis *axis = axes_find(&b->axes, "train.seed");
+
+    if (seeds > 0) {
+        if (!axis) axis = axes_add(&b->axes, a);
+        *axis = (struct axis){.key = spec_key_find("train.seed"), .at = b->at};
+        for (int32_t s = 1; s <= seeds; s++) axis_add(axis, a, arena_printf(a, "%d", s));
+        return 0;
+    }
+    for (int32_t i = 0; i < root->n && !axis; i++)
+        if (strcmp(root->key[i]->text, "seed") == 0)
+            return axes_read(&b->axes, a, root->key[i], root->item[i], e);
+    return 0;
+}
+
+static int read_block(struct grid_block *b, struct arena *a, const struct yaml_node *root,
+                      const struct yaml_node *map, int32_t seeds, struct err *e)
+{
+    TRY(yaml_want(map, YAML_MAP, "a block of grid", e));
+    *b = (struct grid_block){.at = map, .kind = SPEC_TRAIN};
+    TRY(read_kind(&b->kind, yaml_get(root, "kind"), e));
+    TRY(read_kind(&b->kind, yaml_get(map, "kind"), e));
+    for (int32_t i = 0; i < map->n; i++) {
+        if (strcmp(map->key[i]->text, "kind") == 0) continue;
+        TRY(axes_read(&b->axes, a, map->key[i], map->item[i], e));
+        TRY(check_block_axis(b, &b->axes.item[b->axes.n - 1], e));
+    }
+    return add_seeds(b, a, root, seeds, e);
+}
+
+static int read_blocks(struct grid *g, struct arena *a, const struct yaml_node *root, int32_t seeds,
+                       struct err *e)
+{
+    const struct yaml_node *list = yaml_get(root, "grid");
+
+    if (!list)
+        return yaml_error(root, e,
+                          "grid is missing: a list of blocks such as "
+                          "{ position: alibi, L_train: [64, 128] }");
+    TRY(yaml_want(list, YAML_LIST, "grid", e));
+    if (list->n == 0) return yaml_error(list, e, "grid: the list is empty");
+    g->block = arena_array(a, (size_t)list->n, sizeof *g->block);
+    for (int32_t i = 0; i < list->n; i++)
+        TRY(read_block(&g->block[i], a, root, list->item[i], seeds, e));
+    g->blocks_n = list->n;
+    return 0;
+}
+
+static int read_skip(struct grid_skip *s, struct arena *a, const struct yaml_node *map,
+                     struct err *e)
+{
+    TRY(yaml_want(map, YAML_MAP, "an entry of skip", e));
+    *s = (struct grid_skip){.at = map};
+    for (int32_t i = 0; i < map->n; i++) {
+        const struct yaml_node *key = map->key[i], *value = map->item[i];
+        if (strcmp(key->text, "why") == 0) {
+            TRY(yaml_want(value, YAML_SCALAR, "why", e));
+            s->why = value->text;
+        } else if (strcmp(key->text, "where") == 0) {
+            TRY(rules_read_where(&s->where, a, value, e));
+        } else {
+            TRY(axes_read(&s->where, a, key, value, e));
+        }
+    }
+    if (!s->why || !s->why[0]) return yaml_error(map, e, "why is missing: one sentence, shown");
+    if (s->where.n == 0) return yaml_error(map, e, "no key says what is left out");
+    return 0;
+}
+
+static int read_skips(struct grid *g, struct arena *a, const struct yaml_node *root, struct err *e)
+{
+    const struct yaml_node *list = yaml_get(root, "skip");
+
+    if (!list) return 0;
+    TRY(yaml_want(list, YAML_LIST, "skip", e));
+    g->skip = arena_array(a, (size_t)list->n + 1, sizeof *g->skip);
+    for (int32_t i = 0; i < list->n; i++) TRY(read_skip(&g->skip[i], a, list->item[i], e));
+    g->skips_n = list->n;
+    return 0;
+}
+
+/* A text at the top of the file, or the fallback. */
+static int read_text(const char **out, const struct yaml_node *root, const char *key,
+                     const char *fallback, struct err *e)
+{
+    const struct yaml_node *node = yaml_get(root, key);
+
+    *out = fallback;
+    if (!node) return 0;
+    TRY(yaml_want(node, YAML_SCALAR, key, e));
+    *out = node->text;
+    return 0;
+}
+
+int grid_read(struct grid *g, struct arena *a, const struct project *p, const char *name,
+              const char *dir, int32_t seeds, struct err *e)
+{
+    const struct yaml_node *root;
+
+    *g = (struct grid){.name = name, .dir = dir, .file = arena_printf(a, "%s/grid.yaml", dir)};
+    TRY(yaml_read(&root, a, g->file, e));
+    TRY(yaml_known(root, top_keys, sizeof top_keys / sizeof *top_keys, e));
+    TRY(read_text(&g->said, root, "artefact", NULL, e));
+    TRY(read_text(&g->title, root, "title", name, e));
+    TRY(read_text(&g->scale, root, "scale", NULL, e));
+    g->scale_at = yaml_get(root, "scale");
+    TRY(read_base(g, a, p, root, e));
+    TRY(read_blocks(g, a, root, seeds, e));
+    TRY(rules_read(g, a, yaml_get(root, "evaluate"), e));
+    return read_skips(g, a, root, e);
+}

@@ -1,0 +1,81 @@
+/* grid.h - a grid.yaml as data: blocks of axes, evaluation rules, what is left out.
+ *
+ * Everything is in nominal values, as the file says it; scales and --set come later (expand.h). */
+#ifndef PLAN_GRID_H
+#define PLAN_GRID_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/project.h"
+#include "plan/settings.h"
+#include "plan/yaml.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A product of trainings or benchmarks. */
+struct grid_block {
+    const struct yaml_node *at;
+    enum spec_kind kind; /* SPEC_TRAIN or SPEC_BENCH */
+    struct axes axes;
+};
+
+/* A length, or the word L_train: the length of the training that is evaluated. */
+struct grid_length {
+    bool of_train;
+    int64_t tokens;
+};
+
+/* L_valid of a rule: a list, perhaps only what is at least some length; or `from` plus each of a
+ * list. */
+struct grid_lengths {
+    struct grid_length *item;
+    int32_t n;
+    bool is_from, has_least;
+    struct grid_length from, least;
+};
+
+/* A product of evaluations of every training that matches. */
+struct grid_rule {
+    const struct yaml_node *at;
+    struct axes where;
+    struct axes axes; /* eval.* but eval.L */
+    struct grid_lengths lengths;
+};
+
+struct grid_skip {
+    const struct yaml_node *at;
+    struct axes where;
+    const char *why;
+};
+
+struct grid {
+    const char *name, *dir, *file, *title;
+    const char *said;  /* what `artefact:` says, or NULL */
+    const char *scale; /* the grid's own, or NULL */
+    const struct yaml_node *scale_at;
+    struct draft base; /* pieces of base, then set */
+    struct grid_block *block;
+    struct grid_rule *rule;
+    struct grid_skip *skip;
+    int32_t blocks_n, rules_n, skips_n;
+};
+
+/* grid_read - reads DIR/grid.yaml and its pieces. seeds > 0 replaces every seed of the grid by
+ * 1..seeds. Errors: ERR_DATA with the place; ERR_NOINPUT. */
+int grid_read(struct grid *g, struct arena *a, const struct project *p, const char *name,
+              const char *dir, int32_t seeds, struct err *e);
+
+/* grid_lengths_list - the lengths of a rule for a training of L_train tokens a row, into the arena.
+ */
+int32_t grid_lengths_list(int64_t **out, const struct grid_lengths *l, int64_t L_train,
+                          struct arena *a);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

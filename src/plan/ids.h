@@ -1,0 +1,26 @@
+/* ids.h - a table from run ids to numbers, in an arena. */
+#ifndef PLAN_IDS_H
+#define PLAN_IDS_H
+
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "spec/spec.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ids {
+    struct arena *arena;
+    struct ids_slot *slot;
+    int32_t n, room; /* room is a power of two, more than n */
+};
+void ids_init(struct ids *t, struct arena *a);
+/* ids_add - the number kept under the id: `number` itself when the id is new. */
+int32_t ids_add(struct ids *t, const char *id, int32_t number);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

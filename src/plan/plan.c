@@ -1,0 +1,235 @@
+/* plan.c - finds the artefacts that were asked for and expands their grids. */
+#include "plan/plan.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "plan/expand.h"
+
+static const char default_scale[] = "mini";
+
+/* --- artefacts ------------------------------------------------------------------------------ */
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Adds the names of the folders under root/experiments that hold a grid. */
+static int list_folder(char ***names, int32_t *n, struct arena *a, const char *root, struct err *e)
+{
+    char *path = arena_printf(a, "%s/experiments", root);
+    DIR *folder = opendir(path);
+
+    if (!folder && errno == ENOENT) return 0;
+    if (!folder) return ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        if (!str_is_name(entry->d_name) ||
+            !file_exists(arena_printf(a, "%s/%s/grid.yaml", path, entry->d_name)))
+            continue;
+        char **grown = arena_array(a, (size_t)*n + 1, sizeof *grown);
+        if (*n) memcpy(grown, *names, (size_t)*n * sizeof *grown);
+        grown[(*n)++] = arena_strdup(a, entry->d_name);
+        *names = grown;
+    }
+    closedir(folder);
+    return 0;
+}
+
+int plan_list(char ***out, int32_t *n, const struct project *project, struct arena *a,
+              struct err *e)
+{
+    int32_t unique = 0;
+
+    *out = NULL;
+    *n = 0;
+    TRY(list_folder(out, n, a, project->root, e));
+    if (strcmp(project->root, project->share) != 0) TRY(list_folder(out, n, a, project->share, e));
+    if (*n > 0) qsort(*out, (size_t)*n, sizeof **out, compare_texts);
+    for (int32_t i = 0; i < *n; i++)
+        if (unique == 0 || strcmp((*out)[unique - 1], (*out)[i]) != 0) (*out)[unique++] = (*out)[i];
+    *n = unique;
+    return 0;
+}
+
+static int unknown_artefact(const struct project *project, struct arena *a, const char *name,
+                            struct err *e)
+{
+    char **names;
+    int32_t n;
+    struct strbuf all;
+
+    TRY(plan_list(&names, &n, project, a, e));
+    const char *near = str_nearest(name, (const char *const *)names, (size_t)n);
+    strbuf_init(&all, a);
+    for (int32_t i = 0; i < n; i++) strbuf_addf(&all, "%s%s", i ? ", " : "", names[i]);
+    return ERR(
+        e, ERR_NOINPUT,
+        "artefact '%.100s': there is no experiments/%.100s/grid.yaml%s%s%s; there are %s; the "
+        "path of a folder with a grid.yaml holds a slash",
+        name, name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", all.text);
+}
+
+/* Name and folder of an artefact as the user named it. */
+static int find_artefact(struct plan_artefact *out, const struct project *project, struct arena *a,
+                         const char *asked, struct err *e)
+{
+    char path[PATH_MAX], *grid;
+
+    if (strchr(asked, '/')) {
+        if (!realpath(asked, path)) return ERR(e, ERR_NOINPUT, "%s: %s", asked, strerror(errno));
+        out->dir = arena_strdup(a, path);
+        if (!file_exists(arena_printf(a, "%s/grid.yaml", path)))
+            return ERR(e, ERR_NOINPUT, "%s: there is no grid.yaml in it", asked);
+    } else {
+        if (!str_is_name(asked) ||
+            project_find(&grid, project, a, arena_printf(a, "experiments/%s/grid.yaml", asked),
+                         NULL) < 0)
+            return unknown_artefact(project, a, asked, e);
+        out->dir = arena_strndup(a, grid, strlen(grid) - strlen("/grid.yaml"));
+    }
+    out->name = strrchr(out->dir, '/') + 1;
+    if (!str_is_name(out->name))
+        return ERR(e, ERR_USAGE,
+                   "%s: the folder's name becomes the artefact's; '%.80s' is none: use letters, "
+                   "digits, . _ -",
+                   asked, out->name);
+    return 0;
+}
+
+/* Every artefact once; two folders of one name would share the results of that name. */
+static int find_artefacts(struct plan *p, const struct project *project,
+                          const char *const *artefacts, int32_t n, struct err *e)
+{
+    p->artefact = arena_array(&p->arena, (size_t)n + 1, sizeof *p->artefact);
+    for (int32_t i = 0; i < n; i++) {
+        struct plan_artefact one = {0};
+        int32_t k = 0;
+        TRY(find_artefact(&one, project, &p->arena, artefacts[i], e));
+        while (k < p->artefacts_n && strcmp(p->artefact[k].name, one.name) != 0) k++;
+        if (k == p->artefacts_n)
+            p->artefact[p->artefacts_n++] = one;
+        else if (strcmp(p->artefact[k].dir, one.dir) != 0)
+            return ERR(e, ERR_USAGE, "%s and %s are both named %s; rename one", p->artefact[k].dir,
+                       one.dir, one.name);
+    }
+    return 0;
+}
+
+/* --- command line --------------------------------------------------------------------------- */
+
+/* --only key=value,key=value: a key that stands twice may have either value. */
+static int read_only(struct axes *out, struct arena *a, const char *text, struct err *e)
+{
+    struct settings s = {0};
+    char *copy = arena_strdup(a, text), *rest;
+
+    for (char *part = strtok_r(copy, ",", &rest); part; part = strtok_r(NULL, ",", &rest)) {
+        s.n = 0;
+        TRY(settings_add_text(&s, a, "--only", part, e));
+        struct axis *axis = axes_find(out, s.item[0].key->name);
+        if (!axis) axis = axes_add(out, a);
+        axis->key = s.item[0].key;
+        axis_add(axis, a, s.item[0].text);
+    }
+    if (out->n == 0)
+        return ERR(e, ERR_USAGE, "--only: write key=value, such as position=alibi,L_train=512");
+    return 0;
+}
+
+static int read_options(struct expand_options *out, struct arena *a, const struct plan_options *o,
+                        struct err *e)
+{
+    *out = (struct expand_options){0};
+    for (int32_t i = 0; i < o->set_n; i++)
+        TRY(settings_add_text(&out->set, a, "--set", o->set[i], e));
+    if (o->only) TRY(read_only(&out->only, a, o->only, e));
+    if (o->seeds < 0 || o->seeds > PLAN_MAX_RUNS)
+        return ERR(e, ERR_USAGE, "--seeds %d: give a number from 1 to %d", o->seeds, PLAN_MAX_RUNS);
+    return 0;
+}
+
+/* --- the plan ------------------------------------------------------------------------------- */
+
+/* Reads the grids and counts them, so that the arrays are made once and nothing grows. */
+static int read_grids(struct plan *p, struct grid *grids, const struct project *project,
+                      const struct plan_options *o, struct err *e)
+{
+    int64_t total = 0;
+
+    for (int32_t i = 0; i < p->artefacts_n; i++) {
+        struct plan_artefact *artefact = &p->artefact[i];
+        int64_t n;
+        TRY(grid_read(&grids[i], &p->arena, project, artefact->name, artefact->dir, o->seeds, e));
+        TRY(expand_count(&n, &grids[i], e));
+        artefact->title = grids[i].title;
+        total += n;
+    }
+    p->run = arena_array(&p->arena, (size_t)total + 1, sizeof *p->run);
+    p->point = arena_array(&p->arena, (size_t)total + 1, sizeof *p->point);
+    return 0;
+}
+
+static int expand_artefact(struct plan *p, int32_t i, struct ids *runs, const struct grid *g,
+                           const struct project *project, const struct plan_options *o,
+                           const struct expand_options *x, struct err *e)
+{
+    const char *name = o->scale ? o->scale : g->scale ? g->scale : default_scale;
+    struct scale scale;
+    int rc = scale_read(&scale, &p->arena, project, name, e);
+
+    if (rc == ERR_USAGE && !o->scale && g->scale_at) { /* the file is wrong, not the command */
+        yaml_place(g->scale_at, e);
+        if (e) e->code = ERR_DATA;
+        return ERR_DATA;
+    }
+    if (rc < 0) return rc;
+    p->artefact[i].scale = scale.name;
+    p->artefact[i].divide = scale.divide;
+    return expand_grid(p, runs, g, &scale, x, e);
+}
+
+static int make_plan(struct plan *p, const struct project *project, const char *const *artefacts,
+                     int32_t n, const struct plan_options *o, struct err *e)
+{
+    struct expand_options options;
+    struct ids runs;
+
+    if (n < 1)
+        return ERR(e, ERR_USAGE, "name an artefact, such as table5, or a folder with a grid.yaml");
+    TRY(read_options(&options, &p->arena, o, e));
+    TRY(find_artefacts(p, project, artefacts, n, e));
+    struct grid *grids = arena_array(&p->arena, (size_t)p->artefacts_n, sizeof *grids);
+    TRY(read_grids(p, grids, project, o, e));
+    ids_init(&runs, &p->arena);
+    for (int32_t i = 0; i < p->artefacts_n; i++)
+        TRY(expand_artefact(p, i, &runs, &grids[i], project, o, &options, e));
+    snprintf(p->scale, sizeof p->scale, "%s", p->artefact[0].scale);
+    p->divide = p->artefact[0].divide;
+    if (p->runs_n == 0 && o->only)
+        return ERR(e, ERR_USAGE, "--only %s: no run matches; lengths are the paper's", o->only);
+    return 0;
+}
+
+int plan_open(struct plan *p, const struct project *project, const char *const *artefacts,
+              int32_t n, const struct plan_options *o, struct err *e)
+{
+    *p = (struct plan){0};
+    arena_init(&p->arena);
+    int rc = make_plan(p, project, artefacts, n, o, e);
+    if (rc < 0) plan_close(p);
+    return rc;
+}
+
+void plan_close(struct plan *p)
+{
+    if (!p) return;
+    arena_fini(&p->arena);
+    *p = (struct plan){0};
+}

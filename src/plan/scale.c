@@ -1,0 +1,137 @@
+/* scale.c - reading and applying a scale. */
+#include "plan/scale.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "plan/yaml.h"
+
+enum { SCALE_NAMES_MAX = 256 };
+
+/* Names of the scales in one folder, added to those that are there. */
+static size_t add_names(const char **names, size_t n, struct arena *a, const char *root)
+{
+    DIR *folder = opendir(arena_printf(a, "%s/configs/scale", root));
+
+    for (struct dirent *entry; folder && (entry = readdir(folder)) && n < SCALE_NAMES_MAX;) {
+        size_t length = strlen(entry->d_name);
+        if (length <= 5 || strcmp(entry->d_name + length - 5, ".yaml") != 0) continue;
+        names[n++] = arena_strndup(a, entry->d_name, length - 5);
+    }
+    if (folder) closedir(folder);
+    return n;
+}
+
+static int unknown_scale(struct arena *a, const struct project *p, const char *name, struct err *e)
+{
+    const char *names[SCALE_NAMES_MAX];
+    size_t n = add_names(names, 0, a, p->root);
+
+    n = add_names(names, n, a, p->share);
+    const char *near = str_nearest(name, names, n);
+    return ERR(e, ERR_USAGE,
+               "scale '%.60s': there is no configs/scale/%.60s.yaml under %s or %s%s%s%s", name,
+               name, p->root, p->share, near ? "; did you mean '" : "", near ? near : "",
+               near ? "'?" : "");
+}
+
+static int read_rule(struct scale_rule *r, struct arena *a, const struct yaml_node *map,
+                     struct err *e)
+{
+    const struct yaml_node *set = NULL;
+
+    TRY(yaml_want(map, YAML_MAP, "an entry of where", e));
+    for (int32_t i = 0; i < map->n; i++) {
+        if (strcmp(map->key[i]->text, "set") == 0)
+            set = map->item[i];
+        else
+            TRY(axes_read(&r->where, a, map->key[i], map->item[i], e));
+    }
+    if (!set) return yaml_error(map, e, "set is missing: what the scale sets for these runs");
+    if (r->where.n == 0) return yaml_error(map, e, "no key says for which runs");
+    return settings_read(&r->set, a, set, e);
+}
+
+static int read_divide(struct scale *s, const struct yaml_node *node, struct err *e)
+{
+    s->divide = 1.0;
+    if (!node) return 0;
+    TRY(yaml_want(node, YAML_SCALAR, "divide", e));
+    if (!str_to_double(&s->divide, node->text) || s->divide < 1.0 || s->divide > 1e6)
+        return yaml_error(node, e, "divide: '%.60s' is no number from 1 to 1000000", node->text);
+    return 0;
+}
+
+int scale_read(struct scale *s, struct arena *a, const struct project *p, const char *name,
+               struct err *e)
+{
+    static const char *const names[] = {"divide", "set", "where"};
+    const struct yaml_node *root, *set, *where;
+    char *path;
+
+    *s = (struct scale){.name = arena_strdup(a, name)};
+    if (!str_is_name(name) ||
+        project_find(&path, p, a, arena_printf(a, "configs/scale/%s.yaml", name), NULL) < 0)
+        return unknown_scale(a, p, name, e);
+    TRY(yaml_read(&root, a, path, e));
+    TRY(yaml_known(root, names, sizeof names / sizeof *names, e));
+    TRY(read_divide(s, yaml_get(root, "divide"), e));
+    set = yaml_get(root, "set");
+    where = yaml_get(root, "where");
+    if (set) TRY(settings_read(&s->set, a, set, e));
+    if (!where) return 0;
+    TRY(yaml_want(where, YAML_LIST, "where", e));
+    s->rule = arena_array(a, (size_t)where->n + 1, sizeof *s->rule);
+    for (int32_t i = 0; i < where->n; i++) TRY(read_rule(&s->rule[i], a, where->item[i], e));
+    s->rules_n = where->n;
+    return 0;
+}
+
+int32_t scale_length(const struct scale *s, int32_t n)
+{
+    double mapped = floor(n / s->divide + 0.5);
+
+    if (n <= 0) return 0;
+    return mapped < 1.0 ? 1 : (int32_t)mapped;
+}
+
+static int check_dataset(const struct scale *s, const struct spec *nominal, struct err *e)
+{
+    char known[256] = "";
+    bool any = false;
+
+    for (int32_t i = 0; i < s->rules_n; i++) {
+        const struct axis *x = axes_find(&s->rule[i].where, "data.dataset");
+        for (int32_t k = 0; x && k < x->n; k++) {
+            size_t used = strlen(known);
+            if (strcmp(x->text[k], nominal->data.dataset) == 0) return 0;
+            snprintf(known + used, sizeof known - used, "%s%s", any ? ", " : "", x->text[k]);
+            any = true;
+        }
+    }
+    if (!any) return 0;
+    return ERR(
+        e, ERR_DATA,
+        "scale %s has no settings for dataset '%s' (it has them for %s); use --scale none "
+        "to run the grid as it is written, or add an entry to where in configs/scale/%s.yaml",
+        s->name, nominal->data.dataset, known, s->name);
+}
+
+int scale_apply(const struct scale *s, struct draft *d, struct err *e)
+{
+    struct spec nominal = d->spec;
+
+    TRY(check_dataset(s, &nominal, e));
+    d->spec.train.L = scale_length(s, d->spec.train.L);
+    d->spec.eval.L = scale_length(s, d->spec.eval.L);
+    if (d->spec.eval.stride > 1) d->spec.eval.stride = scale_length(s, d->spec.eval.stride);
+    settings_apply(&s->set, d);
+    for (int32_t i = 0; i < s->rules_n; i++)
+        if (where_matches(&s->rule[i].where, &nominal)) settings_apply(&s->rule[i].set, d);
+    snprintf(d->spec.scale, sizeof d->spec.scale, "%s", s->name);
+    return 0;
+}

@@ -1,0 +1,223 @@
+/* settings.c - names, values and settings of YAML pieces and of --set. */
+#include "plan/settings.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+
+/* Short names of axes and conditions; everywhere a full key can stand. */
+static const struct {
+    const char *name, *key;
+} short_names[] = {
+    {"position", "model.position"},    {"L_train", "train.L"},    {"L_valid", "eval.L"},
+    {"dataset", "data.dataset"},       {"seed", "train.seed"},    {"split", "eval.split"},
+    {"window", "eval.window"},         {"stride", "eval.stride"}, {"targets", "eval.targets"},
+    {"checkpoint", "eval.checkpoint"}, {"mode", "bench.mode"},
+};
+enum { SHORT_NAMES_N = sizeof short_names / sizeof *short_names };
+
+/* Keys that no file and no --set may give. */
+static const struct {
+    const char *key, *why;
+} decided_keys[] = {
+    {"kind", "a grid says kind: bench at its top or in a block"},
+    {"scale", "choose it with --scale, or with scale: at the top of a grid"},
+    {"eval.train_run", "an evaluation names the training that the grid gives it"},
+};
+
+/* Values of keys that need not be given although they have no neutral value. */
+static const struct {
+    const char *key, *text;
+} draft_defaults[] = {
+    {"train.seed", "1"},
+    {"eval.split", "valid"},
+    {"eval.window", "nonoverlapping"},
+    {"bench.mode", "train"},
+};
+
+static size_t key_index(const struct spec_key *key)
+{
+    size_t n;
+    const struct spec_key *keys = spec_keys(&n);
+
+    assert(n <= SETTINGS_KEYS_MAX);
+    return (size_t)(key - keys);
+}
+
+void draft_init(struct draft *d)
+{
+    *d = (struct draft){0};
+    spec_init(&d->spec);
+    for (size_t i = 0; i < sizeof draft_defaults / sizeof *draft_defaults; i++)
+        draft_set(d, spec_key_find(draft_defaults[i].key), draft_defaults[i].text);
+}
+
+void draft_set(struct draft *d, const struct spec_key *key, const char *text)
+{
+    int rc = spec_set(&d->spec, key, text, NULL);
+
+    assert(rc == 0);
+    (void)rc;
+    d->given[key_index(key)] = true;
+}
+
+static const char *decided_why(const struct spec_key *key)
+{
+    for (size_t i = 0; i < sizeof decided_keys / sizeof *decided_keys; i++)
+        if (strcmp(decided_keys[i].key, key->name) == 0) return decided_keys[i].why;
+    return NULL;
+}
+
+int draft_complete(const struct draft *d, struct err *e)
+{
+    size_t n;
+    const struct spec_key *keys = spec_keys(&n);
+
+    for (size_t i = 0; i < n; i++) {
+        if (keys[i].neutral || d->given[i] || decided_why(&keys[i])) continue;
+        if (keys[i].applies && !keys[i].applies(&d->spec)) continue;
+        return ERR(e, ERR_DATA,
+                   "%s is not set (%s); give it in a piece of base, under set, or with --set",
+                   keys[i].name, keys[i].help);
+    }
+    return 0;
+}
+
+int settings_key(const struct spec_key **out, const char *name, struct err *e)
+{
+    const char *names[SHORT_NAMES_N + SETTINGS_KEYS_MAX];
+    size_t n, names_n = 0;
+    const struct spec_key *keys = spec_keys(&n), *key = spec_key_find(name);
+
+    for (size_t i = 0; i < SHORT_NAMES_N && !key; i++)
+        if (strcmp(short_names[i].name, name) == 0) key = spec_key_find(short_names[i].key);
+    if (key) {
+        const char *why = decided_why(key);
+        *out = key;
+        return why ? ERR(e, ERR_DATA, "%s cannot be set: %s", key->name, why) : 0;
+    }
+    for (size_t i = 0; i < SHORT_NAMES_N; i++) names[names_n++] = short_names[i].name;
+    for (size_t i = 0; i < n; i++) names[names_n++] = keys[i].name;
+    const char *near = str_nearest(name, names, names_n);
+    return ERR(e, ERR_DATA, "unknown key '%.60s'%s%s%s", name, near ? "; did you mean '" : "",
+               near ? near : "", near ? "'?" : "");
+}
+
+int settings_value(const struct spec_key *key, const char *text, struct err *e)
+{
+    struct spec probe;
+
+    spec_init(&probe);
+    return spec_set(&probe, key, text, e);
+}
+
+bool settings_belongs(const struct spec_key *key, const char *part)
+{
+    return strncmp(key->name, part, strlen(part)) == 0;
+}
+
+const char *settings_short(const struct spec_key *key)
+{
+    for (size_t i = 0; i < SHORT_NAMES_N; i++)
+        if (strcmp(short_names[i].key, key->name) == 0) return short_names[i].name;
+    return key->name;
+}
+
+static void settings_add(struct settings *s, struct arena *a, struct setting one)
+{
+    if (s->n == s->room) {
+        int32_t room = s->room ? 2 * s->room : 16;
+        struct setting *grown = arena_array(a, (size_t)room, sizeof *grown);
+        if (s->n) memcpy(grown, s->item, (size_t)s->n * sizeof *grown);
+        s->item = grown;
+        s->room = room;
+    }
+    s->item[s->n++] = one;
+}
+
+int settings_read_value(char **out, struct arena *a, const struct spec_key *key,
+                        const struct yaml_node *value, struct err *e)
+{
+    struct strbuf b;
+
+    strbuf_init(&b, a);
+    if (key->type == SPEC_T_INTS && value->kind == YAML_LIST) {
+        for (int32_t i = 0; i < value->n; i++) {
+            TRY(yaml_want(value->item[i], YAML_SCALAR, key->name, e));
+            strbuf_addf(&b, "%s%s", i ? "," : "", value->item[i]->text);
+        }
+        if (value->n == 0) strbuf_add(&b, "none");
+    } else {
+        TRY(yaml_want(value, YAML_SCALAR, key->name, e));
+        strbuf_add(&b, value->text);
+    }
+    int rc = settings_value(key, b.text, e);
+    if (rc < 0) yaml_place(value, e);
+    *out = b.text;
+    return rc;
+}
+
+/* Adds the settings of a mapping whose keys begin with prefix ("" or "model."); those from `first`
+ * on are of the same file and may not repeat. */
+static int read_nested(struct settings *out, int32_t first, struct arena *a, const char *prefix,
+                       const struct yaml_node *map, struct err *e)
+{
+    for (int32_t i = 0; i < map->n; i++) {
+        const struct yaml_node *value = map->item[i];
+        const char *name = arena_printf(a, "%s%s", prefix, map->key[i]->text);
+        struct setting one = {.at = map->key[i]};
+        char *text;
+        if (value->kind == YAML_MAP) {
+            TRY(read_nested(out, first, a, arena_printf(a, "%s.", name), value, e));
+            continue;
+        }
+        int rc = settings_key(&one.key, name, e);
+        if (rc < 0) {
+            yaml_place(one.at, e);
+            return rc;
+        }
+        for (int32_t k = first; k < out->n; k++)
+            if (out->item[k].key == one.key)
+                return yaml_error(one.at, e, "%s is already given at line %d, column %d",
+                                  one.key->name, out->item[k].at->line, out->item[k].at->column);
+        TRY(settings_read_value(&text, a, one.key, value, e));
+        one.text = text;
+        settings_add(out, a, one);
+    }
+    return 0;
+}
+
+int settings_read(struct settings *out, struct arena *a, const struct yaml_node *map, struct err *e)
+{
+    TRY(yaml_want(map, YAML_MAP, "settings", e));
+    return read_nested(out, out->n, a, "", map, e);
+}
+
+int settings_add_text(struct settings *out, struct arena *a, const char *option, const char *text,
+                      struct err *e)
+{
+    const char *equals = strchr(text, '=');
+    struct setting one = {.at = NULL};
+    int rc;
+
+    if (!equals)
+        return ERR(e, ERR_USAGE, "%s %.60s: write key=value, such as train.updates=1600", option,
+                   text);
+    rc = settings_key(&one.key, arena_strndup(a, text, (size_t)(equals - text)), e);
+    if (rc == 0) rc = settings_value(one.key, equals + 1, e);
+    if (rc < 0) {
+        err_ctx(e, "%s %.80s", option, text);
+        if (e) e->code = ERR_USAGE;
+        return ERR_USAGE;
+    }
+    one.text = arena_strdup(a, equals + 1);
+    settings_add(out, a, one);
+    return 0;
+}
+
+void settings_apply(const struct settings *s, struct draft *d)
+{
+    for (int32_t i = 0; i < s->n; i++) draft_set(d, s->item[i].key, s->item[i].text);
+}

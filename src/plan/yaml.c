@@ -1,0 +1,346 @@
+/* yaml.c - libyaml events to a tree.
+ *
+ * The file is first checked as bytes (size, NUL, UTF-8), so that every later position can be
+ * trusted; then events are taken one by one and depth is counted before a node is made: libyaml
+ * itself has no limit and needs quadratic time for deep nesting. */
+#include "plan/yaml.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <yaml.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "plan/plan.h"
+
+/* One file being read. */
+struct yaml_reader {
+    struct arena *arena;
+    const char *file;
+    const char *bytes; /* without a byte order mark */
+    yaml_parser_t parser;
+};
+
+int yaml_error(const struct yaml_node *at, struct err *e, const char *format, ...)
+{
+    char text[sizeof e->text];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return ERR(e, ERR_DATA, "%s:%d:%d: %s", at->file, at->line, at->column, text);
+}
+
+void yaml_place(const struct yaml_node *at, struct err *e)
+{
+    err_ctx(e, "%s:%d:%d", at->file, at->line, at->column);
+}
+
+/* --- bytes ---------------------------------------------------------------------------------- */
+
+/* Length of the UTF-8 character at p, 0 when it is damaged, overlong, a surrogate or too large. */
+static size_t utf8_length(const unsigned char *p, size_t n)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t length = p[0] < 0x80 ? 1 : p[0] < 0xC0 ? 0 : p[0] < 0xE0 ? 2 : p[0] < 0xF0 ? 3 : 4;
+
+    if (length <= 1) return length;
+    if (p[0] > 0xF4 || length > n) return 0;
+    uint32_t value = p[0] & (0x7Fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((p[i] & 0xC0) != 0x80) return 0;
+        value = value << 6 | (p[i] & 0x3Fu);
+    }
+    bool surrogate = value >= 0xD800 && value <= 0xDFFF;
+    return value < least[length] || surrogate || value > 0x10FFFF ? 0 : length;
+}
+
+/* Line and column of byte `offset`, counted as libyaml does. */
+static struct yaml_node node_at_byte(const struct yaml_reader *r, size_t offset)
+{
+    struct yaml_node at = {.file = r->file, .line = 1, .column = 1};
+
+    for (size_t i = 0; i < offset; i++) {
+        if (r->bytes[i] == '\n' || (r->bytes[i] == '\r' && r->bytes[i + 1] != '\n')) {
+            at.line++;
+            at.column = 1;
+        } else if (((unsigned char)r->bytes[i] & 0xC0) != 0x80) {
+            at.column++;
+        }
+    }
+    return at;
+}
+
+static int check_bytes(const struct yaml_reader *r, size_t n, struct err *e)
+{
+    for (size_t i = 0; i < n;) {
+        unsigned char c = (unsigned char)r->bytes[i];
+        size_t length = utf8_length((const unsigned char *)r->bytes + i, n - i);
+        struct yaml_node at;
+        if (length > 0 && (c >= ' ' || c == '\t' || c == '\n' || c == '\r') && c != 0x7F) {
+            i += length;
+            continue;
+        }
+        at = node_at_byte(r, i);
+        if (length == 0)
+            return yaml_error(&at, e, "byte 0x%02x is not UTF-8; save the file as UTF-8 text", c);
+        return yaml_error(&at, e, "the file holds the control character 0x%02x", c);
+    }
+    return 0;
+}
+
+/* --- events --------------------------------------------------------------------------------- */
+
+static struct yaml_node node_at_mark(const struct yaml_reader *r, yaml_mark_t mark)
+{
+    return (struct yaml_node){.file = r->file,
+                              .line = mark.line < INT_MAX ? (int32_t)mark.line + 1 : INT_MAX,
+                              .column = mark.column < INT_MAX ? (int32_t)mark.column + 1 : INT_MAX};
+}
+
+static int next_event(struct yaml_reader *r, yaml_event_t *event, struct err *e)
+{
+    if (yaml_parser_parse(&r->parser, event)) return 0;
+    struct yaml_node at = node_at_mark(r, r->parser.problem_mark);
+    const char *problem = r->parser.problem ? r->parser.problem : "not YAML";
+    if (r->parser.error == YAML_READER_ERROR) at = node_at_byte(r, r->parser.problem_offset);
+    if (r->parser.error == YAML_MEMORY_ERROR)
+        return ERR(e, ERR_NOMEM, "%s: no memory to read it", r->file);
+    if (strstr(problem, "cannot start any token"))
+        problem = "this character cannot start a value (a tab? indent with spaces)";
+    return yaml_error(&at, e, "%s%s%s", problem, r->parser.context ? " " : "",
+                      r->parser.context ? r->parser.context : "");
+}
+
+/* Anchors and tags of the three kinds of node. */
+static int check_plain(const struct yaml_reader *r, const yaml_event_t *event, struct err *e)
+{
+    const yaml_char_t *anchor = NULL, *tag = NULL;
+    struct yaml_node at = node_at_mark(r, event->start_mark);
+
+    if (event->type == YAML_SCALAR_EVENT) {
+        anchor = event->data.scalar.anchor;
+        tag = event->data.scalar.tag;
+    } else if (event->type == YAML_SEQUENCE_START_EVENT) {
+        anchor = event->data.sequence_start.anchor;
+        tag = event->data.sequence_start.tag;
+    } else if (event->type == YAML_MAPPING_START_EVENT) {
+        anchor = event->data.mapping_start.anchor;
+        tag = event->data.mapping_start.tag;
+    } else if (event->type == YAML_ALIAS_EVENT) {
+        return yaml_error(&at, e, "alias *%.60s: aliases are not taken; write the value out",
+                          (const char *)event->data.alias.anchor);
+    }
+    if (anchor)
+        return yaml_error(&at, e, "anchor &%.60s: anchors are not taken; remove it",
+                          (const char *)anchor);
+    if (tag)
+        return yaml_error(&at, e, "tag %.60s: tags are not taken; the key decides the type",
+                          (const char *)tag);
+    return 0;
+}
+
+/* A growing array of nodes in the arena. */
+struct node_list {
+    const struct yaml_node **node;
+    int32_t n, room;
+};
+
+static void list_add(struct node_list *list, struct arena *a, const struct yaml_node *node)
+{
+    if (list->n == list->room) {
+        int32_t room = list->room ? 2 * list->room : 8;
+        const struct yaml_node **grown = arena_array(a, (size_t)room, sizeof *grown);
+        if (list->n) memcpy(grown, list->node, (size_t)list->n * sizeof *grown);
+        list->node = grown;
+        list->room = room;
+    }
+    list->node[list->n++] = node;
+}
+
+/* Order of two nodes in their file. */
+static int compare_places(const struct yaml_node *x, const struct yaml_node *y)
+{
+    if (x->line != y->line) return x->line < y->line ? -1 : 1;
+    return (x->column > y->column) - (x->column < y->column);
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct yaml_node *x = *(const struct yaml_node *const *)a;
+    const struct yaml_node *y = *(const struct yaml_node *const *)b;
+    int order = strcmp(x->text, y->text);
+
+    return order != 0 ? order : compare_places(x, y);
+}
+
+/* The first key of the file that stands a second time in its mapping is refused. */
+static int check_duplicates(const struct yaml_reader *r, const struct node_list *keys,
+                            struct err *e)
+{
+    const struct yaml_node *first = NULL, *again = NULL;
+
+    if (keys->n < 2) return 0;
+    const struct yaml_node **sorted = arena_array(r->arena, (size_t)keys->n, sizeof *sorted);
+    memcpy(sorted, keys->node, (size_t)keys->n * sizeof *sorted);
+    qsort(sorted, (size_t)keys->n, sizeof *sorted, compare_keys);
+    for (int32_t i = 1; i < keys->n; i++) {
+        if (strcmp(sorted[i - 1]->text, sorted[i]->text) != 0) continue;
+        if (again && compare_places(again, sorted[i]) < 0) continue;
+        first = sorted[i - 1];
+        again = sorted[i];
+    }
+    if (!again) return 0;
+    return yaml_error(again, e, "'%.60s' is already given at line %d, column %d", again->text,
+                      first->line, first->column);
+}
+
+static int read_node(struct yaml_reader *r, const struct yaml_node **out, yaml_event_t *event,
+                     int depth, struct err *e);
+
+/* The content of a list or a mapping up to its end event. */
+static int read_children(struct yaml_reader *r, struct yaml_node *node, int depth, struct err *e)
+{
+    struct node_list keys = {0}, values = {0};
+    bool map = node->kind == YAML_MAP;
+    int rc = 0;
+
+    for (;;) {
+        yaml_event_t event;
+        const struct yaml_node *child;
+        TRY(next_event(r, &event, e));
+        bool end = event.type == YAML_MAPPING_END_EVENT || event.type == YAML_SEQUENCE_END_EVENT;
+        if (!end) rc = read_node(r, &child, &event, depth, e);
+        yaml_event_delete(&event);
+        if (rc < 0) return rc;
+        if (end) break;
+        bool is_key = map && keys.n == values.n;
+        if (is_key && child->kind != YAML_SCALAR)
+            return yaml_error(child, e, "a key must be a plain name, not a list or a mapping");
+        list_add(is_key ? &keys : &values, r->arena, child);
+    }
+    node->item = values.node;
+    node->key = keys.node;
+    node->n = values.n;
+    return check_duplicates(r, &keys, e);
+}
+
+/* The node that an event begins; the caller deletes the event. */
+static int read_node(struct yaml_reader *r, const struct yaml_node **out, yaml_event_t *event,
+                     int depth, struct err *e)
+{
+    TRY(check_plain(r, event, e));
+    struct yaml_node *node = arena_alloc(r->arena, sizeof *node);
+    *node = node_at_mark(r, event->start_mark);
+    *out = node;
+    if (event->type == YAML_SCALAR_EVENT) {
+        const char *text = (const char *)event->data.scalar.value;
+        if (strlen(text) != event->data.scalar.length)
+            return yaml_error(node, e, "the text holds a NUL character");
+        node->text = arena_strdup(r->arena, text);
+        return 0;
+    }
+    if (depth >= PLAN_MAX_DEPTH)
+        return yaml_error(node, e, "nested deeper than %d levels", PLAN_MAX_DEPTH);
+    node->kind = event->type == YAML_MAPPING_START_EVENT ? YAML_MAP : YAML_LIST;
+    return read_children(r, node, depth + 1, e);
+}
+
+/* The one document of the stream. */
+static int read_document(struct yaml_reader *r, const struct yaml_node **out, struct err *e)
+{
+    static const yaml_event_type_t order[] = {YAML_STREAM_START_EVENT, YAML_DOCUMENT_START_EVENT};
+    yaml_event_t event;
+    int rc = 0;
+
+    for (int i = 0; i < 2; i++) {
+        TRY(next_event(r, &event, e));
+        bool right = event.type == order[i];
+        yaml_event_delete(&event);
+        if (!right) return ERR(e, ERR_DATA, "%s:1:1: the file is empty", r->file);
+    }
+    TRY(next_event(r, &event, e));
+    rc = read_node(r, out, &event, 0, e);
+    yaml_event_delete(&event);
+    if (rc < 0) return rc;
+    TRY(next_event(r, &event, e)); /* the end of the document */
+    yaml_event_delete(&event);
+    TRY(next_event(r, &event, e));
+    if (event.type != YAML_STREAM_END_EVENT) {
+        struct yaml_node at = node_at_mark(r, event.start_mark);
+        rc = yaml_error(&at, e, "a second document begins here; a file holds one");
+    }
+    yaml_event_delete(&event);
+    return rc;
+}
+
+int yaml_parse(const struct yaml_node **out, struct arena *a, const char *file, const char *bytes,
+               size_t n, struct err *e)
+{
+    struct yaml_reader r = {.arena = a, .file = arena_strdup(a, file), .bytes = bytes};
+    int rc;
+
+    if (n > PLAN_MAX_YAML_BYTES)
+        return ERR(e, ERR_DATA, "%s:1:1: %zu bytes; a file may have %d", file, n,
+                   PLAN_MAX_YAML_BYTES);
+    if (n >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0) { /* a byte order mark says nothing */
+        r.bytes += 3;
+        n -= 3;
+    }
+    TRY(check_bytes(&r, n, e));
+    if (!yaml_parser_initialize(&r.parser))
+        return ERR(e, ERR_NOMEM, "%s: no memory to read it", file);
+    yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&r.parser, (const unsigned char *)r.bytes, n);
+    rc = read_document(&r, out, e);
+    yaml_parser_delete(&r.parser);
+    return rc < 0 ? rc : yaml_want(*out, YAML_MAP, "the file", e);
+}
+
+int yaml_read(const struct yaml_node **out, struct arena *a, const char *path, struct err *e)
+{
+    char *bytes;
+    size_t n;
+    int rc = file_read(a, &bytes, &n, path, PLAN_MAX_YAML_BYTES, e);
+
+    if (rc == ERR_DATA)
+        return ERR(e, ERR_DATA, "%s:1:1: the file is larger than %d bytes", path,
+                   PLAN_MAX_YAML_BYTES);
+    return rc < 0 ? rc : yaml_parse(out, a, path, bytes, n, e);
+}
+
+/* --- looking at a tree ---------------------------------------------------------------------- */
+
+const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key)
+{
+    for (int32_t i = 0; i < map->n; i++)
+        if (strcmp(map->key[i]->text, key) == 0) return map->item[i];
+    return NULL;
+}
+
+int yaml_want(const struct yaml_node *node, enum yaml_kind kind, const char *what, struct err *e)
+{
+    static const char *const names[] = {"one value", "a list", "a mapping of keys to values"};
+
+    if (node->kind == kind) return 0;
+    return yaml_error(node, e, "%s must be %s, not %s", what, names[kind], names[node->kind]);
+}
+
+int yaml_known(const struct yaml_node *map, const char *const *names, size_t n, struct err *e)
+{
+    for (int32_t i = 0; i < map->n; i++) {
+        const char *key = map->key[i]->text;
+        size_t k = 0;
+        while (k < n && strcmp(names[k], key) != 0) k++;
+        if (k < n) continue;
+        const char *near = str_nearest(key, names, n);
+        return yaml_error(map->key[i], e, "unknown key '%.60s'%s%s%s", key,
+                          near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
+    return 0;
+}

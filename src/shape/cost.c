@@ -1,0 +1,186 @@
+/* cost.c - FLOPs, bytes and disk of a run, before it is run.
+ *
+ * Notation of the style guide: N layers, D model width, F inner width, V vocabulary; a multiply-add
+ * counts as two FLOPs. */
+#include <math.h>
+
+#include "shape/shape.h"
+#include "shape/walk.h"
+
+/* Rank-frequency estimate 1 / (rank + offset)^exponent: for the WikiText-103 vocabulary it puts
+ * 4.0 % of the tokens into the second band and 2.3 % into the third. */
+static const double zipf_exponent = 1.7, zipf_offset = 500.0;
+
+/* Updates a benchmark measures, warm-up included; its cost is an estimate for order and time left.
+ */
+enum { COST_BENCH_UPDATES = 30 };
+
+int32_t shape_shard_rows(const struct spec_train *t)
+{
+    return t->L > 0 ? t->shard_tokens / t->L : 0;
+}
+
+/* Share of the tokens whose rank is at least `rank`, up to a common factor. */
+static double zipf_tail(double rank, double vocab)
+{
+    double power = 1.0 - zipf_exponent;
+    return pow(rank + zipf_offset, power) - pow(vocab + zipf_offset, power);
+}
+
+static double band_share(const struct shape_bands *b, int32_t i, const double *tail_share)
+{
+    double vocab = b->band[b->n - 1].last;
+
+    if (tail_share && i > 0) return tail_share[i];
+    if (tail_share) {
+        double share = 1.0;
+        for (int32_t k = 1; k < b->n; k++) share -= tail_share[k];
+        return share;
+    }
+    return (zipf_tail(b->band[i].first, vocab) - zipf_tail(b->band[i].last, vocab)) /
+           zipf_tail(0.0, vocab);
+}
+
+/* The blocks: dense maps and causal attention. */
+static double layers_flops(const struct spec_model *m, int32_t L)
+{
+    double D = m->dim, F = m->ffn;
+    double dense = 2.0 * (4.0 * D * D + 2.0 * D * F);
+    double attention = 2.0 * 2.0 * D * ((double)L + 1.0) / 2.0; /* q.k and p.v */
+    return m->layers * (dense + attention);
+}
+
+/* Projections of the adaptive input, by token. */
+static double input_flops(const struct spec *s, const struct shape_bands *b, const double *share)
+{
+    double flops = 0.0;
+
+    if (s->model.softmax == SPEC_PLAIN) return 0.0;
+    for (int32_t i = 0; i < b->n; i++)
+        flops += band_share(b, i, share) * 2.0 * s->model.dim * b->band[i].width;
+    return flops;
+}
+
+/* The softmax, by target: the head always, a tail only for the targets in its band. */
+static double output_flops(const struct spec *s, const struct shape_bands *b, const double *share)
+{
+    double D = s->model.dim;
+    double flops = 2.0 * b->head_n * D;
+
+    for (int32_t i = 1; i < b->n; i++) {
+        double width = b->band[i].width, rows = (double)b->band[i].last - b->band[i].first;
+        flops += band_share(b, i, share) * 2.0 * (D * width + width * rows);
+    }
+    return flops;
+}
+
+double shape_forward_flops(const struct spec *s, int32_t L, const double *tail_share)
+{
+    struct shape_bands b;
+
+    shape_bands(&b, &s->model, s->data.vocab);
+    return layers_flops(&s->model, L) + input_flops(s, &b, tail_share) +
+           output_flops(s, &b, tail_share);
+}
+
+static int64_t eval_targets(const struct spec *s)
+{
+    const int64_t tokens[] = {s->data.train_tokens, s->data.valid_tokens, s->data.test_tokens};
+    int64_t all = tokens[s->eval.split];
+
+    return s->eval.targets > 0 && (s->eval.targets < all || all == 0) ? s->eval.targets : all;
+}
+
+/* Every window is computed whole; only its targets pass the softmax. */
+static double eval_flops(const struct spec *s)
+{
+    struct shape_bands b;
+    double targets = (double)eval_targets(s), L = s->eval.L;
+    double positions = targets;
+
+    shape_bands(&b, &s->model, s->data.vocab);
+    if (s->eval.window == SPEC_SLIDING && s->eval.stride > 0)
+        positions = ceil(targets / s->eval.stride) * (L < targets ? L : targets);
+    return positions * (layers_flops(&s->model, s->eval.L) + input_flops(s, &b, NULL)) +
+           targets * output_flops(s, &b, NULL);
+}
+
+/* Floats of logits for so many scored tokens: the head's rows, and the tails' for their share. */
+static double logits_floats(const struct spec *s, double tokens)
+{
+    struct shape_bands b;
+    double floats = 0.0;
+
+    shape_bands(&b, &s->model, s->data.vocab);
+    floats += tokens * b.head_n;
+    for (int32_t i = 1; i < b.n; i++)
+        floats += tokens * band_share(&b, i, NULL) *
+                  ((double)b.band[i].last - b.band[i].first + 2.0 * b.band[i].width);
+    return floats;
+}
+
+/* What a training keeps of each token until the backward pass, and what the pass itself needs.
+ * Attention keeps one number a head (the log of its sum), no matrix of scores. */
+static double train_floats(const struct spec *s, double tokens)
+{
+    const struct spec_model *m = &s->model;
+    double D = m->dim, F = m->ffn, H = m->heads;
+    double layer = 2.0 * D + 3.0 * D + D + F + H + 4.0; /* streams, qkv, attention, inner, sums */
+    double backward = 3.0 * D + D + F + 2.0 * D;        /* gradients of one layer */
+    double ends = 3.0 * D; /* embedding, features and the gradient of the features */
+
+    return tokens * (m->layers * layer + backward + ends) + logits_floats(s, tokens);
+}
+
+static double eval_floats(const struct spec *s, double tokens)
+{
+    const struct spec_model *m = &s->model;
+    double D = m->dim;
+
+    return tokens * (3.0 * D + 3.0 * D + D + m->ffn) + logits_floats(s, tokens);
+}
+
+static int optimizer_slots(const struct spec *s)
+{
+    return s->train.optimizer == SPEC_ADAM ? 2 : 1;
+}
+
+/* Bytes on the device. With bf16 the masters, gradients and state stay fp32 and a rounded copy of
+ * the weights is added; activations are half as wide, logits are not. */
+static int64_t device_bytes(const struct spec *s, int64_t elements_n)
+{
+    bool train = s->kind == SPEC_TRAIN || (s->kind == SPEC_BENCH && s->bench_mode == 0);
+    bool half = (train ? s->train.precision : s->eval.precision) == SPEC_BF16;
+    double tokens = train ? (double)shape_shard_rows(&s->train) * s->train.L
+                          : fmax((double)s->eval.L, s->train.shard_tokens);
+    double floats = train ? train_floats(s, tokens) : eval_floats(s, tokens);
+    double logits = logits_floats(s, tokens);
+    double state = (double)elements_n * 4.0 * (train ? 2 + optimizer_slots(s) : 1);
+
+    if (half) state += (double)elements_n * 2.0;
+    return (int64_t)(state + (floats - logits) * (half ? 2.0 : 4.0) + logits * 4.0);
+}
+
+void shape_cost(struct shape_cost *out, const struct spec *s)
+{
+    const struct spec_train *t = &s->train;
+    struct shape_walk w = {.tensor = NULL};
+
+    shape_walk(&w, s);
+    *out = (struct shape_cost){.parameters_n = w.parameters_n};
+    out->tokens_per_update = (int64_t)t->shards * shape_shard_rows(t) * t->L;
+    out->device_bytes = device_bytes(s, w.elements_n);
+    double update_flops = 3.0 * shape_forward_flops(s, t->L, NULL) * (double)out->tokens_per_update;
+    if (s->kind == SPEC_TRAIN) {
+        int64_t weights = 4 * w.parameters_n;
+        out->train_flops = update_flops * t->updates;
+        out->disk_running_bytes = 3 * weights * (1 + optimizer_slots(s)); /* last two and best */
+        out->disk_kept_bytes = 2 * weights;                               /* last and best */
+    } else if (s->kind == SPEC_EVAL) {
+        out->eval_flops = eval_flops(s);
+    } else if (s->bench_mode == 0) {
+        out->train_flops = update_flops * COST_BENCH_UPDATES;
+    } else {
+        out->eval_flops = update_flops / 3.0 * COST_BENCH_UPDATES;
+    }
+}

@@ -1,0 +1,278 @@
+/* test_batches.c - training batches: what is in them and what never changes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "data/batches.h"
+#include "data_support.h"
+
+enum { N = 1003, FIRST_ID = 10 };
+
+/* A stream whose ids tell their place: FIRST_ID + place. */
+struct stream {
+    int32_t *ids;
+    struct tokens tokens;
+};
+
+static struct stream stream_make(int64_t n)
+{
+    struct stream s = {.ids = calloc((size_t)n, sizeof *s.ids)};
+    assert_non_null(s.ids);
+    for (int64_t i = 0; i < n; i++) s.ids[i] = (int32_t)(FIRST_ID + i);
+    s.tokens = data_tokens(s.ids, n);
+    return s;
+}
+
+static struct batches *opened(const struct stream *s, int32_t L, int32_t shards,
+                              int32_t shard_tokens, uint64_t seed)
+{
+    struct batches_options o = {
+        .L = L, .shards = shards, .shard_tokens = shard_tokens, .seed = seed};
+    struct batches *b;
+    struct err e = {0};
+    if (batches_open(&b, &s->tokens, &o, &e) < 0) fail_msg("%s", e.text);
+    return b;
+}
+
+static struct batch got(struct batches *b, int64_t update, int32_t shard)
+{
+    struct batch batch;
+    struct err e = {0};
+    if (batches_get(b, update, shard, &batch, &e) < 0) fail_msg("%s", e.text);
+    return batch;
+}
+
+/* Marks the targets of a batch and checks that each source is the id before its target. */
+static void mark(const struct batch *batch, int *seen)
+{
+    int64_t targets = 0;
+    for (int64_t i = 0; i < (int64_t)batch->rows * batch->length; i++) {
+        int32_t target = batch->target[i];
+        if (target == 1) {
+            assert_int_equal(batch->source[i], 1);
+            continue;
+        }
+        targets++;
+        seen[target - FIRST_ID]++;
+        assert_int_equal(batch->source[i], target == FIRST_ID ? 2 : target - 1);
+    }
+    assert_int_equal(batch->targets_n, targets);
+}
+
+static void every_token_is_scored_exactly_once_an_epoch(void **state)
+{
+    (void)state;
+    struct stream s = stream_make(N);
+    struct batches *b = opened(&s, 16, 3, 100, 1);
+    int64_t updates = batches_epoch_updates(b);
+    assert_int_equal(batches_rows_max(b), 6);
+    assert_int_equal(updates, 4); /* 63 blocks, 11 batches */
+    for (int64_t epoch = 0; epoch < 3; epoch++) {
+        int seen[N] = {0}, shards = 0;
+        for (int64_t u = epoch * updates; u < (epoch + 1) * updates; u++) {
+            int last;
+            assert_int_equal(batches_epoch_of(b, u, &last), epoch + 1);
+            assert_int_equal(last, u == (epoch + 1) * updates - 1);
+            for (int32_t shard = 0; shard < 3; shard++) {
+                struct batch batch = got(b, u, shard);
+                shards += batch.rows > 0;
+                mark(&batch, seen);
+            }
+        }
+        assert_int_equal(shards, 11);
+        for (int i = 0; i < N; i++) assert_int_equal(seen[i], 1);
+        assert_int_equal(got(b, (epoch + 1) * updates - 1, 2).rows, 0);
+    }
+    batches_close(b);
+    free(s.ids);
+}
+
+/* A batch's rows as one number that does not depend on their order, and its place by its rows. */
+static uint64_t fingerprint(const struct batch *batch)
+{
+    uint64_t sum = 0;
+    for (int32_t row = 0; row < batch->rows; row++) {
+        uint64_t h = (uint64_t)batch->target[(int64_t)row * batch->length] * 0x9E3779B97F4A7C15u;
+        sum += (h ^ h >> 29) * 0xBF58476D1CE4E5B9u;
+    }
+    return sum;
+}
+
+static void batches_are_the_same_every_epoch_and_their_order_is_not(void **state)
+{
+    (void)state;
+    enum { BATCHES = 11, EPOCHS = 4 };
+    struct stream s = stream_make(N);
+    struct batches *b = opened(&s, 16, 1, 100, 1);
+    uint64_t order[EPOCHS][BATCHES];
+    for (int epoch = 0; epoch < EPOCHS; epoch++) {
+        for (int i = 0; i < BATCHES; i++) {
+            struct batch batch = got(b, epoch * BATCHES + i, 0);
+            order[epoch][i] = fingerprint(&batch);
+        }
+        if (epoch == 0) continue;
+        for (int i = 0; i < BATCHES; i++) {
+            int there = 0;
+            for (int j = 0; j < BATCHES; j++) there += order[epoch][i] == order[0][j];
+            assert_int_equal(there, 1);
+        }
+        assert_memory_not_equal(order[epoch], order[epoch - 1], sizeof order[0]);
+    }
+    batches_close(b);
+    free(s.ids);
+}
+
+static void the_short_block_is_the_first_row_of_a_full_batch_and_padded(void **state)
+{
+    (void)state;
+    struct stream s = stream_make(N); /* 62 blocks of 16 and one of 11 */
+    struct batches *b = opened(&s, 16, 1, 100, 5);
+    int padded = 0;
+    for (int64_t u = 0; u < batches_epoch_updates(b); u++) {
+        struct batch batch = got(b, u, 0);
+        assert_int_equal(batch.length, 16);
+        if (batch.targets_n == (int64_t)batch.rows * 16) continue;
+        padded++;
+        assert_int_equal(batch.rows, 6);
+        assert_int_equal(batch.targets_n, 6 * 16 - 5);
+        assert_int_equal(batch.target[0], FIRST_ID + 62 * 16);
+        assert_int_equal(batch.target[10], FIRST_ID + N - 1);
+        for (int i = 11; i < 16; i++) assert_int_equal(batch.target[i], 1);
+    }
+    assert_int_equal(padded, 1);
+    batches_close(b);
+    free(s.ids);
+}
+
+/* Greedy packing as SPEC section 3 says it, over lengths alone. */
+static int64_t packed_greedily(int64_t n, int32_t L, int32_t most)
+{
+    int64_t batches = 0, rows = 0;
+    for (int64_t block = 0; block * L < n; block++) {
+        bool is_short = block == 0 && n % L != 0; /* lengths rise */
+        int64_t longest = is_short && n > L ? n % L : n < L ? n : L;
+        if (rows == 0 || (rows + 1) * longest > most) {
+            batches++;
+            rows = 0;
+        }
+        rows++;
+    }
+    return batches;
+}
+
+static void packing_agrees_with_the_greedy_rule_at_many_sizes(void **state)
+{
+    (void)state;
+    for (int64_t n = 1; n < 60; n++) {
+        for (int32_t L = 1; L < 12; L++) {
+            for (int32_t most = L; most < 40; most += 3) {
+                struct stream s = stream_make(n);
+                struct batches *b = opened(&s, L, 1, most, 3);
+                assert_int_equal(batches_epoch_updates(b), packed_greedily(n, L, most));
+                int seen[64] = {0};
+                for (int64_t u = 0; u < batches_epoch_updates(b); u++) {
+                    struct batch batch = got(b, u, 0);
+                    assert_true((int64_t)batch.rows * batch.length <= most);
+                    assert_true(batch.rows <= batches_rows_max(b));
+                    mark(&batch, seen);
+                }
+                for (int64_t i = 0; i < n; i++) assert_int_equal(seen[i], 1);
+                batches_close(b);
+                free(s.ids);
+            }
+        }
+    }
+}
+
+static void shards_of_9216_hold_the_rows_of_the_paper(void **state)
+{
+    (void)state;
+    static const int32_t cases[][2] = {{512, 18}, {1024, 9}, {1536, 6}, {2048, 4}, {3072, 3}};
+    struct stream s = stream_make(200000);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct batches *b = opened(&s, cases[i][0], 8, 9216, 1);
+        assert_int_equal(batches_rows_max(b), cases[i][1]);
+        batches_close(b);
+    }
+    free(s.ids);
+}
+
+static void any_update_can_be_asked_for_in_any_order(void **state)
+{
+    (void)state;
+    struct stream s = stream_make(N);
+    struct batches *a = opened(&s, 16, 2, 64, 9), *b = opened(&s, 16, 2, 64, 9);
+    for (int64_t u = 99; u >= 0; u -= 7) {
+        for (int32_t shard = 1; shard >= 0; shard--) {
+            got(a, (u * 31) % 200, 0);
+            struct batch first = got(a, u, shard), second = got(b, u, shard);
+            size_t bytes = (size_t)first.rows * (size_t)first.length * 4;
+            assert_int_equal(first.rows, second.rows);
+            assert_memory_equal(first.target, second.target, bytes);
+            assert_memory_equal(first.source, second.source, bytes);
+        }
+    }
+    batches_close(a);
+    batches_close(b);
+    free(s.ids);
+}
+
+static void another_seed_packs_other_batches(void **state)
+{
+    (void)state;
+    struct stream s = stream_make(N);
+    struct batches *a = opened(&s, 16, 1, 100, 1), *b = opened(&s, 16, 1, 100, 2);
+    int same = 0;
+    for (int64_t i = 0; i < 11; i++) {
+        for (int64_t j = 0; j < 11; j++) {
+            struct batch first = got(a, i, 0), second = got(b, j, 0);
+            same += fingerprint(&first) == fingerprint(&second);
+        }
+    }
+    assert_int_equal(same, 0);
+    batches_close(a);
+    batches_close(b);
+    free(s.ids);
+}
+
+static void options_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    struct stream s = stream_make(N);
+    struct tokens none = data_tokens(s.ids, 0);
+    struct batches_options o = {.L = 128, .shards = 1, .shard_tokens = 127};
+    struct batches *b;
+    struct err e = {0};
+    assert_int_equal(batches_open(&b, &s.tokens, &o, &e), ERR_DATA);
+    assert_non_null(strstr(e.text, "a row of 128 tokens does not fit a shard of 127"));
+    o.shard_tokens = 128;
+    assert_int_equal(batches_open(&b, &none, &o, &e), ERR_DATA);
+    assert_non_null(strstr(e.text, "no tokens"));
+    o.shards = 0;
+    assert_int_equal(batches_open(&b, &s.tokens, &o, &e), ERR_DATA);
+    assert_non_null(strstr(e.text, "0 shards"));
+    b = opened(&s, 16, 2, 100, 1);
+    struct batch batch;
+    assert_int_equal(batches_get(b, 0, 2, &batch, &e), ERR_INTERNAL);
+    assert_int_equal(batches_get(b, -1, 0, &batch, &e), ERR_INTERNAL);
+    batches_close(b);
+    free(s.ids);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_token_is_scored_exactly_once_an_epoch),
+        cmocka_unit_test(batches_are_the_same_every_epoch_and_their_order_is_not),
+        cmocka_unit_test(the_short_block_is_the_first_row_of_a_full_batch_and_padded),
+        cmocka_unit_test(packing_agrees_with_the_greedy_rule_at_many_sizes),
+        cmocka_unit_test(shards_of_9216_hold_the_rows_of_the_paper),
+        cmocka_unit_test(any_update_can_be_asked_for_in_any_order),
+        cmocka_unit_test(another_seed_packs_other_batches),
+        cmocka_unit_test(options_that_cannot_be_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+/* test_cost.c - FLOPs, bytes and disk against numbers worked by hand for the paper's models. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "shape/shape_specs.h"
+
+static void assert_within(double ours, double expected, double share)
+{
+    if (fabs(ours / expected - 1.0) > share) fail_msg("%.6g, expected %.6g", ours, expected);
+}
+
+/* Million FLOPs a token, worked by hand. */
+static void forward_flops_agree_with_the_table_worked_by_hand(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t L;
+        double paper;
+    } small[] = {{64, 449.2}, {512, 463.9}, {1024, 480.7}, {3072, 547.8}, {16384, 984.0}};
+    static const struct {
+        int32_t L;
+        double paper;
+    } large[] = {{512, 2775.0}, {1024, 2827.4}, {2048, 2932.3}, {3072, 3037.1}};
+
+    for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
+        struct spec s = shape_specs_paper(SPEC_ALIBI, small[i].L);
+        assert_within(shape_forward_flops(&s, s.train.L, NULL) / 1e6, small[i].paper, 0.005);
+    }
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+        struct spec s = shape_specs_large(large[i].L);
+        assert_within(shape_forward_flops(&s, s.train.L, NULL) / 1e6, large[i].paper, 0.005);
+    }
+}
+
+static void measured_band_shares_replace_the_estimate(void **state)
+{
+    (void)state;
+    struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
+    const double none[] = {0.0, 0.0, 0.0}, all[] = {0.0, 0.0, 1.0};
+    double head = 2.0 * 20002 * 1024, layers = 402653184.0 + 32768.0 * 513;
+
+    assert_within(shape_forward_flops(&s, 512, none), layers + head + 2.0 * 1024 * 1024, 1e-12);
+    assert_within(shape_forward_flops(&s, 512, all),
+                  layers + head + 2.0 * 1024 * 64 + 2.0 * (1024.0 * 64 + 64.0 * 207744), 1e-12);
+}
+
+static void a_training_costs_three_forward_passes_of_every_target(void **state)
+{
+    (void)state;
+    struct spec s = shape_specs_paper(SPEC_ALIBI, 1024), odd = shape_specs_paper(SPEC_ALIBI, 2048);
+    struct shape_cost cost;
+
+    shape_cost(&cost, &s);
+    assert_int_equal(cost.tokens_per_update, 73728);
+    assert_within(cost.train_flops, 1441.9e6 * 73728 * 286000, 0.005);
+    assert_true(cost.eval_flops == 0);
+    assert_int_equal(cost.disk_running_bytes, 3 * 8 * INT64_C(246933504));
+    assert_int_equal(cost.disk_kept_bytes, 2 * 4 * INT64_C(246933504));
+    shape_cost(&cost, &odd); /* 9,216 / 2,048 leaves four rows */
+    assert_int_equal(shape_shard_rows(&odd.train), 4);
+    assert_int_equal(cost.tokens_per_update, 65536);
+}
+
+static void a_sliding_evaluation_costs_a_window_for_each_target(void **state)
+{
+    (void)state;
+    struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
+    struct shape_cost cost;
+
+    s.kind = SPEC_EVAL;
+    s.eval.split = SPEC_VALID;
+    s.eval.L = 512;
+    shape_cost(&cost, &s);
+    assert_within(cost.eval_flops, 217646 * 463.9e6, 0.005);
+    s.eval.window = SPEC_SLIDING;
+    s.eval.stride = 1;
+    shape_cost(&cost, &s); /* 4.70e16 for all windows whole, worked by hand */
+    assert_within(cost.eval_flops, 4.70e16, 0.005);
+    s.eval.targets = 1000;
+    double all = cost.eval_flops;
+    shape_cost(&cost, &s);
+    assert_within(cost.eval_flops, all * 1000 / 217646, 1e-6);
+}
+
+static void memory_is_state_plus_activations_of_one_shard(void **state)
+{
+    (void)state;
+    struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
+    struct shape_cost fp32, bf16, eval;
+    int64_t parameters = 246933504;
+
+    shape_cost(&fp32, &s);
+    assert_true(fp32.device_bytes > 12 * parameters); /* value, gradient, momentum */
+    s.train.precision = SPEC_BF16;
+    shape_cost(&bf16, &s); /* half the activations, another copy of the weights */
+    assert_true(bf16.device_bytes < fp32.device_bytes);
+    assert_true(bf16.device_bytes > 14 * parameters);
+    s.train.optimizer = SPEC_ADAM;
+    int64_t nag = bf16.device_bytes;
+    shape_cost(&bf16, &s);
+    assert_in_range(bf16.device_bytes - nag, 4 * parameters, 4 * parameters + 65536);
+    s.kind = SPEC_EVAL;
+    s.eval.L = 512;
+    shape_cost(&eval, &s);
+    assert_true(eval.device_bytes > 4 * parameters && eval.device_bytes < fp32.device_bytes / 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(forward_flops_agree_with_the_table_worked_by_hand),
+        cmocka_unit_test(measured_band_shares_replace_the_estimate),
+        cmocka_unit_test(a_training_costs_three_forward_passes_of_every_target),
+        cmocka_unit_test(a_sliding_evaluation_costs_a_window_for_each_target),
+        cmocka_unit_test(memory_is_state_plus_activations_of_one_shard),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

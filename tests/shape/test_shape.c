@@ -1,0 +1,227 @@
+/* test_shape.c - parameters: counts worked by hand, names of checkpoints, measured initial values.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "shape/shape_specs.h"
+
+static int64_t parameters_of(const struct spec *s)
+{
+    struct shape_cost cost;
+    shape_cost(&cost, s);
+    return cost.parameters_n;
+}
+
+static void the_paper_model_has_247_million_parameters(void **state)
+{
+    (void)state;
+    struct spec alibi = shape_specs_paper(SPEC_ALIBI, 512),
+                sinusoidal = shape_specs_paper(SPEC_SINUSOIDAL, 512);
+    struct spec rotary = shape_specs_paper(SPEC_ROTARY, 512), t5 = shape_specs_paper(SPEC_T5, 512);
+
+    assert_int_equal(parameters_of(&alibi), 246933504);
+    assert_int_equal(parameters_of(&sinusoidal), 246933504);
+    assert_int_equal(parameters_of(&rotary), 246933504);
+    assert_int_equal(parameters_of(&t5), 246933504 + 32 * 8);
+}
+
+static void embeddings_projections_and_class_rows_are_45_million(void **state)
+{
+    (void)state;
+    struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
+    struct shape_params p;
+    struct arena a;
+    int64_t layers = 0, all = 0;
+
+    arena_init(&a);
+    shape_params(&p, &a, &s);
+    for (int32_t i = 0; i < p.tensors_n; i++) {
+        int64_t n = (int64_t)p.tensor[i].rows * p.tensor[i].cols;
+        all += n;
+        if (strncmp(p.tensor[i].name, "decoder.layers.", 15) == 0) layers += n;
+    }
+    assert_int_equal(all, p.parameters_n);
+    assert_int_equal(all, 246933504);
+    assert_int_equal(layers, 201539584);
+    assert_int_equal(all - layers, 45393920);
+    assert_int_equal(p.tensors_n, 3 * 2 + 1 + 16 * 16);
+    arena_fini(&a);
+}
+
+static const struct shape_tensor *tensor_of(const struct shape_params *p, const char *name)
+{
+    int32_t i = shape_find(p, name);
+    if (i < 0) fail_msg("no tensor %s", name);
+    return &p->tensor[i];
+}
+
+static int64_t end_of(const struct shape_tensor *t)
+{
+    return t->offset + (int64_t)t->rows * t->cols;
+}
+
+static void tensors_used_as_one_matrix_are_neighbours(void **state)
+{
+    (void)state;
+    struct spec s = shape_specs_paper(SPEC_T5, 512);
+    struct shape_params p;
+    struct arena a;
+
+    arena_init(&a);
+    s.model.dim = 40; /* no multiple of 16: groups need gaps */
+    s.model.heads = 5;
+    s.model.ffn = 72;
+    s.model.adaptive_factor = 3;
+    shape_params(&p, &a, &s);
+    const struct shape_tensor *table = tensor_of(&p, "decoder.embed_tokens.embeddings.0.0.weight");
+    const struct shape_tensor *rows =
+        tensor_of(&p, "decoder.adaptive_softmax.head.class_proj.weight");
+    assert_int_equal(end_of(table), rows->offset);
+    assert_int_equal(rows->rows, 2);
+    for (int l = 0; l < 16; l++) {
+        for (int kind = 0; kind < 2; kind++) {
+            static const char *const kinds[] = {"weight", "bias"};
+            const struct shape_tensor *qkv[3];
+            for (int i = 0; i < 3; i++) {
+                char name[SHAPE_NAME_BYTES];
+                snprintf(name, sizeof name, "decoder.layers.%d.self_attn.%c_proj.%s", l, "qkv"[i],
+                         kinds[kind]);
+                qkv[i] = tensor_of(&p, name);
+            }
+            assert_int_equal(qkv[0]->offset % 16, 0);
+            assert_int_equal(end_of(qkv[0]), qkv[1]->offset);
+            assert_int_equal(end_of(qkv[1]), qkv[2]->offset);
+        }
+    }
+    for (int32_t i = 1; i < p.tensors_n; i++) { /* in order, apart or a group, never overlapping */
+        int64_t gap = p.tensor[i].offset - end_of(&p.tensor[i - 1]);
+        assert_in_range(gap, 0, 15);
+        assert_true(gap == 0 || p.tensor[i].offset % 16 == 0);
+    }
+    assert_in_range(p.elements_n - end_of(&p.tensor[p.tensors_n - 1]), 0, 15);
+    assert_int_equal(p.elements_n % 16, 0);
+    arena_fini(&a);
+}
+
+static void shapes_and_names_are_those_of_a_checkpoint(void **state)
+{
+    (void)state;
+    struct spec s = shape_specs_paper(SPEC_T5, 512);
+    struct shape_params p;
+    struct arena a;
+
+    arena_init(&a);
+    shape_params(&p, &a, &s);
+    const struct shape_tensor *t = tensor_of(&p, "decoder.embed_tokens.embeddings.2.0.weight");
+    assert_int_equal(t->rows, 207744);
+    assert_int_equal(t->cols, 64);
+    t = tensor_of(&p, "decoder.embed_tokens.embeddings.1.1.weight");
+    assert_int_equal(t->rows, 1024);
+    assert_int_equal(t->cols, 256);
+    t = tensor_of(&p, "decoder.layers.15.fc1.weight");
+    assert_int_equal(t->rows, 4096);
+    assert_int_equal(t->cols, 1024);
+    t = tensor_of(&p, "decoder.layers.3.final_layer_norm.bias");
+    assert_int_equal(t->dims, 1);
+    assert_int_equal(t->cols, 1024);
+    t = tensor_of(&p, "decoder.relative_attention_bias.weight");
+    assert_int_equal(t->rows, 32);
+    assert_int_equal(t->cols, 8);
+    assert_int_equal(shape_find(&p, "decoder.layer_norm.weight"), -1);
+    assert_int_equal(shape_find(&p, "decoder.embed_tokens.weight"), -1);
+    s = shape_specs_large(512);
+    s.model.final_norm = true;
+    shape_params(&p, &a, &s);
+    t = tensor_of(&p, "decoder.embed_tokens.weight");
+    assert_int_equal(t->rows, 50265);
+    assert_int_equal(t->cols, 2048);
+    assert_true(shape_find(&p, "decoder.layer_norm.bias") > 0);
+    assert_int_equal(shape_find(&p, "decoder.relative_attention_bias.weight"), -1);
+    arena_fini(&a);
+}
+
+/* Standard deviations measured on the authors' freshly made model. */
+static void initial_values_have_the_measured_spread(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        double std;
+    } measured[] = {
+        {"decoder.embed_tokens.embeddings.0.0.weight", 0.03125},
+        {"decoder.embed_tokens.embeddings.1.0.weight", 0.0625},
+        {"decoder.embed_tokens.embeddings.2.0.weight", 0.125},
+        {"decoder.embed_tokens.embeddings.0.1.weight", 0.0313},
+        {"decoder.embed_tokens.embeddings.1.1.weight", 0.0395},
+        {"decoder.embed_tokens.embeddings.2.1.weight", 0.0428},
+        {"decoder.layers.0.self_attn.q_proj.weight", 0.0221},
+        {"decoder.layers.9.self_attn.v_proj.bias", 0.018},
+        {"decoder.layers.0.self_attn.out_proj.weight", 0.0313},
+        {"decoder.layers.0.fc1.weight", 0.01804},
+        {"decoder.layers.0.fc2.weight", 0.00902},
+        {"decoder.adaptive_softmax.head.class_proj.weight", 0.0440},
+    };
+    struct spec s = shape_specs_paper(SPEC_T5, 512);
+    struct shape_params p;
+    struct arena a;
+
+    arena_init(&a);
+    shape_params(&p, &a, &s);
+    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
+        const struct shape_tensor *t = tensor_of(&p, measured[i].name);
+        double std = t->init == SHAPE_UNIFORM ? t->init_value / sqrt(3.0) : t->init_value;
+        if (fabs(std / measured[i].std - 1.0) > 0.01)
+            fail_msg("%s: %g, measured %g", t->name, std, measured[i].std);
+        assert_int_equal(t->init_zero_row, t->init == SHAPE_NORMAL ? 1 : -1);
+    }
+    assert_int_equal(tensor_of(&p, "decoder.layers.0.self_attn.out_proj.bias")->init, SHAPE_ZEROS);
+    assert_int_equal(tensor_of(&p, "decoder.layers.0.final_layer_norm.weight")->init, SHAPE_ONES);
+    assert_int_equal(tensor_of(&p, "decoder.relative_attention_bias.weight")->init, SHAPE_ZEROS);
+    s.model.t5_init_std = 0.5;
+    shape_params(&p, &a, &s);
+    const struct shape_tensor *t = tensor_of(&p, "decoder.relative_attention_bias.weight");
+    assert_int_equal(t->init, SHAPE_NORMAL);
+    assert_true(t->init_value == 0.5);
+    assert_int_equal(t->init_zero_row, -1);
+    arena_fini(&a);
+}
+
+static void bands_follow_the_cut_offs(void **state)
+{
+    (void)state;
+    struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
+    struct shape_bands b;
+
+    shape_bands(&b, &s.model, s.data.vocab);
+    assert_int_equal(b.n, 3);
+    assert_int_equal(b.head_n, 20002);
+    assert_int_equal(b.band[1].first, 20000);
+    assert_int_equal(b.band[1].last, 60000);
+    assert_int_equal(b.band[1].width, 256);
+    assert_int_equal(b.band[2].last, 267744);
+    assert_int_equal(b.band[2].width, 64);
+    s = shape_specs_large(512);
+    shape_bands(&b, &s.model, s.data.vocab);
+    assert_int_equal(b.n, 1);
+    assert_int_equal(b.head_n, 50265);
+    assert_int_equal(b.band[0].width, 2048);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_paper_model_has_247_million_parameters),
+        cmocka_unit_test(embeddings_projections_and_class_rows_are_45_million),
+        cmocka_unit_test(tensors_used_as_one_matrix_are_neighbours),
+        cmocka_unit_test(shapes_and_names_are_those_of_a_checkpoint),
+        cmocka_unit_test(initial_values_have_the_measured_spread),
+        cmocka_unit_test(bands_follow_the_cut_offs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
