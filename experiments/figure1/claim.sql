@@ -1,0 +1,99 @@
+-- What the paper says of Figure 1, as verdicts. Parameters: :artefact, :scale.
+-- Lengths are the paper's (nominal), so that one statement serves every scale. Each claim must hold for
+-- each training length below and for each seed the grid asks for; until all its numbers are there it
+-- is "not run".
+WITH
+threshold AS (SELECT
+    1.20  AS sinusoidal_at_2L,   -- P1: perplexity at 2L, as a multiple of that at L, at least
+    1.10  AS sinusoidal_best_at, -- P1: the best length, as a multiple of L, at most
+    1.05  AS breaks_above,       -- P2: a method breaks at the first length above this multiple of its value at L
+    1.00  AS t5_at_2L,           -- P3: perplexity at 2L, as a multiple of that at L, at most
+    1.005 AS t5_turns_up,        -- P3: perplexity at the longest length, as a multiple of the best, at least
+    1.005 AS alibi_rises         -- P4: perplexity at any longer length, as a multiple of that at L, at most
+),
+judged(L) AS (VALUES (512), (1024)),      -- training lengths
+longest_at_least(k) AS (VALUES (8)),      -- the longest length must be this multiple of L or more
+
+wanted AS (
+    SELECT DISTINCT p.L_train_nominal AS L, r.L_train AS actual, r.seed
+    FROM points p JOIN runs r ON r.run_id = p.run_id JOIN judged j ON j.L = p.L_train_nominal
+    WHERE p.artefact = :artefact AND p.scale = :scale AND r.kind = 'eval'),
+e AS (
+    SELECT position, L_train_nominal AS L, seed, L_valid_nominal AS V, perplexity AS p
+    FROM artefact_evaluations
+    WHERE artefact = :artefact AND scale = :scale AND perplexity IS NOT NULL),
+multiple(k) AS (VALUES (1), (2)),
+near AS ( -- of each method the evaluated length nearest to k times L
+    SELECT position, L, seed, k, p FROM (
+        SELECT position, L, seed, k, p, V, min(abs(V - k * L)) AS off FROM e, multiple GROUP BY position, L, seed, k)
+    WHERE off <= 0.15 * k * L),
+at_L AS (SELECT position, L, seed, p FROM near WHERE k = 1),
+at_2L AS (SELECT position, L, seed, p FROM near WHERE k = 2),
+best AS (SELECT position, L, seed, p, V FROM (SELECT position, L, seed, V, min(p) AS p FROM e GROUP BY position, L, seed)),
+longest AS (
+    SELECT position, L, seed, p, V FROM (SELECT position, L, seed, p, max(V) AS V FROM e GROUP BY position, L, seed)
+    WHERE V >= (SELECT k FROM longest_at_least) * L),
+breaks AS (
+    SELECT e.position, e.L, e.seed, min(e.V) AS V FROM e JOIN at_L USING (position, L, seed), threshold
+    WHERE e.V > e.L AND e.p > breaks_above * at_L.p GROUP BY e.position, e.L, e.seed),
+
+-- One row a claim, a training length and a seed: whether it holds, and the numbers.
+found(claim, L, seed, holds, said) AS (
+    SELECT 'P1', w.L, w.seed, b.p >= sinusoidal_at_2L * a.p AND m.V <= sinusoidal_best_at * w.L,
+           printf('%.2f at L, %.2f at 2L (x %.2f), best at %.2f L', a.p, b.p, b.p / a.p, 1.0 * m.V / w.L)
+    FROM wanted w, threshold
+    JOIN at_L a ON a.L = w.L AND a.seed = w.seed AND a.position = 'sinusoidal'
+    JOIN at_2L b ON b.L = w.L AND b.seed = w.seed AND b.position = 'sinusoidal'
+    JOIN best m ON m.L = w.L AND m.seed = w.seed AND m.position = 'sinusoidal'
+    UNION ALL
+    SELECT 'P2', w.L, w.seed, coalesce(s.V < r.V, 0),
+           printf('sinusoidal breaks at %s, rotary at %s',
+                  CASE WHEN s.V IS NULL THEN 'no length' ELSE printf('%.2f L', 1.0 * s.V / w.L) END,
+                  CASE WHEN r.V IS NULL THEN 'no length' ELSE printf('%.2f L', 1.0 * r.V / w.L) END)
+    FROM wanted w
+    JOIN longest x ON x.L = w.L AND x.seed = w.seed AND x.position = 'sinusoidal'
+    JOIN longest y ON y.L = w.L AND y.seed = w.seed AND y.position = 'rotary'
+    LEFT JOIN breaks s ON s.L = w.L AND s.seed = w.seed AND s.position = 'sinusoidal'
+    LEFT JOIN breaks r ON r.L = w.L AND r.seed = w.seed AND r.position = 'rotary'
+    UNION ALL
+    SELECT 'P3', w.L, w.seed,
+           b.p <= t5_at_2L * a.p AND x.p >= t5_turns_up * m.p AND x.p / a.p < y.p / r.p,
+           printf('%.2f at L, %.2f at 2L, best %.2f at %.1f L, %.2f at %.1f L (rotary there x %.2f)',
+                  a.p, b.p, m.p, 1.0 * m.V / w.L, x.p, 1.0 * x.V / w.L, y.p / r.p)
+    FROM wanted w, threshold
+    JOIN at_L a ON a.L = w.L AND a.seed = w.seed AND a.position = 't5'
+    JOIN at_2L b ON b.L = w.L AND b.seed = w.seed AND b.position = 't5'
+    JOIN best m ON m.L = w.L AND m.seed = w.seed AND m.position = 't5'
+    JOIN longest x ON x.L = w.L AND x.seed = w.seed AND x.position = 't5'
+    JOIN at_L r ON r.L = w.L AND r.seed = w.seed AND r.position = 'rotary'
+    JOIN e y ON y.L = w.L AND y.seed = w.seed AND y.position = 'rotary' AND y.V = x.V
+    UNION ALL
+    SELECT 'P4', w.L, w.seed, max(v.p) <= alibi_rises * a.p AND a.p <= s.p,
+           printf('%.2f at L (sinusoidal %.2f), highest beyond L %.2f, %.2f at %.1f L',
+                  a.p, s.p, max(v.p), x.p, 1.0 * x.V / w.L)
+    FROM wanted w, threshold
+    JOIN at_L a ON a.L = w.L AND a.seed = w.seed AND a.position = 'alibi'
+    JOIN at_L s ON s.L = w.L AND s.seed = w.seed AND s.position = 'sinusoidal'
+    JOIN longest x ON x.L = w.L AND x.seed = w.seed AND x.position = 'alibi'
+    JOIN e v ON v.L = w.L AND v.seed = w.seed AND v.position = 'alibi' AND v.V > v.L
+    GROUP BY w.L, w.seed),
+statements(claim, statement) AS (
+    SELECT 'P1', printf('Sinusoidal embeddings do not extrapolate: perplexity at 2L is at least %.2f x that at L, and is best at no more than %.2f L.', sinusoidal_at_2L, sinusoidal_best_at) FROM threshold
+    UNION ALL
+    SELECT 'P2', printf('Rotary embeddings extrapolate further than sinusoidal ones, but break too: they first exceed %.2f x their perplexity at L at a longer input.', breaks_above) FROM threshold
+    UNION ALL
+    SELECT 'P3', printf('The T5 bias is at 2L no worse than %.2f x its perplexity at L, then turns up (at least %.3f x its best at the longest input), less than rotary.', t5_at_2L, t5_turns_up) FROM threshold
+    UNION ALL
+    SELECT 'P4', printf('ALiBi keeps its perplexity on every longer input (never above %.3f x that at L), and is at L no worse than sinusoidal.', alibi_rises) FROM threshold),
+ordered AS (
+    SELECT s.claim, s.statement, f.claim AS case_of, f.seed, f.L, f.holds, f.said
+    FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.L, f.seed),
+counted AS (
+    SELECT claim, statement, count(case_of) AS n, min(holds) AS holds, (SELECT count(*) FROM wanted) AS wanted_n,
+           group_concat(printf('L=%d seed %d: %s', L, seed, said), '; ') AS said
+    FROM ordered GROUP BY claim)
+SELECT claim, statement,
+       CASE WHEN wanted_n = 0 OR n < wanted_n THEN 'not run' WHEN holds THEN 'supported' ELSE 'contradicted' END AS verdict,
+       CASE WHEN wanted_n = 0 THEN 'nothing was run' WHEN n < wanted_n
+            THEN printf('%d of %d cases have their numbers', n, wanted_n) || coalesce('; ' || said, '') ELSE said END AS evidence
+FROM counted ORDER BY claim;

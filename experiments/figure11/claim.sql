@@ -1,0 +1,68 @@
+-- What the paper says of Figure 11, as verdicts. Parameters: :artefact, :scale.
+-- Lengths are the paper's (nominal), so that one statement serves every scale. Each claim must hold for
+-- each training length below and for each seed the grid asks for; until all its numbers are there it
+-- is "not run".
+WITH
+threshold AS (SELECT
+    0.05  AS alibi_within,          -- P6a: perplexity at any longer window differs from that at L by at most this share
+    1.30  AS sinusoidal_explodes,   -- P6b: perplexity at any longer window, as a multiple of that at L, at least
+    1.000 AS nonoverlapping_gains   -- P6c: nonoverlapping perplexity at the longest length over that at L, below
+),
+judged(L) AS (VALUES (512), (1024)), -- training lengths
+longest(V) AS (VALUES (3072)),
+
+wanted AS (
+    SELECT DISTINCT p.L_train_nominal AS L, r.seed
+    FROM points p JOIN runs r ON r.run_id = p.run_id JOIN judged j ON j.L = p.L_train_nominal
+    WHERE p.artefact = :artefact AND p.scale = :scale AND r.kind = 'eval'),
+e AS ( -- sliding windows: this artefact's
+    SELECT position, L_train_nominal AS L, seed, L_valid_nominal AS V, perplexity AS p
+    FROM artefact_evaluations
+    WHERE artefact = :artefact AND scale = :scale AND protocol = 'sliding' AND perplexity IS NOT NULL),
+n AS ( -- nonoverlapping windows of the same trainings: Table 5's
+    SELECT L_train_nominal AS L, seed, L_valid_nominal AS V, perplexity AS p
+    FROM artefact_evaluations
+    WHERE artefact = 'table5' AND scale = :scale AND protocol = 'nonoverlapping' AND position = 'alibi'
+      AND perplexity IS NOT NULL),
+
+-- One row a claim, a training length and a seed: whether it holds, and the numbers.
+found(claim, L, seed, holds, said) AS (
+    SELECT 'P6a', w.L, w.seed, max(abs(v.p / a.p - 1)) <= alibi_within AND max(v.V) = x.V,
+           printf('%.2f at L, %.2f to %.2f up to %.1f L', a.p, min(v.p), max(v.p), 1.0 * max(v.V) / w.L)
+    FROM wanted w, threshold, longest x
+    JOIN e a ON a.position = 'alibi' AND a.L = w.L AND a.seed = w.seed AND a.V = w.L
+    JOIN e v ON v.position = 'alibi' AND v.L = w.L AND v.seed = w.seed AND v.V > v.L
+    GROUP BY w.L, w.seed HAVING max(v.V) = x.V
+    UNION ALL
+    SELECT 'P6b', w.L, w.seed, min(v.p) >= sinusoidal_explodes * a.p,
+           printf('%.2f at L, %.2f or more beyond', a.p, min(v.p))
+    FROM wanted w, threshold
+    JOIN e a ON a.position = 'sinusoidal' AND a.L = w.L AND a.seed = w.seed AND a.V = w.L
+    JOIN e v ON v.position = 'sinusoidal' AND v.L = w.L AND v.seed = w.seed AND v.V > v.L
+    GROUP BY w.L, w.seed
+    UNION ALL
+    SELECT 'P6c', w.L, w.seed, b.p < nonoverlapping_gains * a.p AND b.p / a.p < t.p / s.p,
+           printf('nonoverlapping %.2f at L, %.2f at %d (x %.3f), sliding x %.3f', a.p, b.p, b.V, b.p / a.p, t.p / s.p)
+    FROM wanted w, threshold, longest x
+    JOIN n a ON a.L = w.L AND a.seed = w.seed AND a.V = w.L
+    JOIN n b ON b.L = w.L AND b.seed = w.seed AND b.V = x.V
+    JOIN e s ON s.position = 'alibi' AND s.L = w.L AND s.seed = w.seed AND s.V = w.L
+    JOIN e t ON t.position = 'alibi' AND t.L = w.L AND t.seed = w.seed AND t.V = x.V),
+statements(claim, statement) AS (
+    SELECT 'P6a', printf('With a sliding window ALiBi''s perplexity stays within %.0f %% of that at L on every longer window.', 100 * alibi_within) FROM threshold
+    UNION ALL
+    SELECT 'P6b', printf('With a sliding window sinusoidal perplexity explodes beyond L: at least %.2f x that at L.', sinusoidal_explodes) FROM threshold
+    UNION ALL
+    SELECT 'P6c', 'ALiBi''s gain on longer inputs comes from sparing early tokens: with nonoverlapping windows (Table 5) perplexity falls from L to the longest length, and falls more than with a sliding window.'),
+ordered AS (
+    SELECT s.claim, s.statement, f.claim AS case_of, f.seed, f.L, f.holds, f.said
+    FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.L, f.seed),
+counted AS (
+    SELECT claim, statement, count(case_of) AS n, min(holds) AS holds, (SELECT count(*) FROM wanted) AS wanted_n,
+           group_concat(printf('L=%d seed %d: %s', L, seed, said), '; ') AS said
+    FROM ordered GROUP BY claim)
+SELECT claim, statement,
+       CASE WHEN wanted_n = 0 OR n < wanted_n THEN 'not run' WHEN holds THEN 'supported' ELSE 'contradicted' END AS verdict,
+       CASE WHEN wanted_n = 0 THEN 'nothing was run' WHEN n < wanted_n
+            THEN printf('%d of %d cases have their numbers', n, wanted_n) || coalesce('; ' || said, '') ELSE said END AS evidence
+FROM counted ORDER BY claim;

@@ -1,0 +1,52 @@
+-- What the paper says of Table 5, as verdicts. Parameters: :artefact, :scale.
+-- Lengths are the paper's (nominal), so that one statement serves every scale. Each claim must hold for
+-- each case below and for each seed the grid asks for; until all its numbers are there it is "not run".
+WITH
+threshold AS (SELECT
+    1.000 AS short_over_long, -- P5: ALiBi trained short over sinusoidal trained long, below
+    1.005 AS alibi_rises      -- P7: perplexity at the longest length over that at L_train, at most
+),
+pair(short, long) AS (VALUES -- P5: ALiBi trained on short, sinusoidal trained on long, both evaluated on long
+    (512, 1024), (512, 2048), (512, 3072), (1024, 2048), (1024, 3072)),
+judged(L) AS (VALUES (64), (128), (256), (512), (1024), (1536), (2048)), -- P7: training lengths
+longest(V) AS (VALUES (3072)),
+
+seeds AS (
+    SELECT DISTINCT r.seed FROM points p JOIN runs r ON r.run_id = p.run_id
+    WHERE p.artefact = :artefact AND p.scale = :scale AND r.kind = 'eval'),
+e AS (
+    SELECT position, L_train_nominal AS L, seed, L_valid_nominal AS V, perplexity AS p
+    FROM artefact_evaluations
+    WHERE artefact = :artefact AND scale = :scale AND perplexity IS NOT NULL),
+
+-- One row a claim, a case and a seed: whether it holds, and the numbers.
+found(claim, place, seed, holds, said) AS (
+    SELECT 'P5', c.short * 10000 + c.long, a.seed, a.p < short_over_long * s.p,
+           printf('ALiBi L=%d at %d: %.2f, sinusoidal L=%d: %.2f (x %.3f)', c.short, c.long, a.p, c.long, s.p, a.p / s.p)
+    FROM pair c, threshold
+    JOIN e a ON a.position = 'alibi' AND a.L = c.short AND a.V = c.long
+    JOIN e s ON s.position = 'sinusoidal' AND s.L = c.long AND s.V = c.long AND s.seed = a.seed
+    UNION ALL
+    SELECT 'P7', j.L, a.seed, b.p <= alibi_rises * a.p,
+           printf('L=%d: %.2f at L, %.2f at %d (x %.3f)', j.L, a.p, b.p, b.V, b.p / a.p)
+    FROM judged j, longest x, threshold
+    JOIN e a ON a.position = 'alibi' AND a.L = j.L AND a.V = j.L
+    JOIN e b ON b.position = 'alibi' AND b.L = j.L AND b.V = x.V AND b.seed = a.seed),
+statements(claim, statement, cases) AS (
+    SELECT 'P5', printf('ALiBi trained on short inputs beats a sinusoidal model trained on the longer inputs that both are evaluated on (below %.3f x its perplexity).', short_over_long),
+           (SELECT count(*) FROM pair) FROM threshold
+    UNION ALL
+    SELECT 'P7', printf('Every ALiBi model keeps or betters its perplexity on inputs of the longest length (at most %.3f x that at its own length).', alibi_rises),
+           (SELECT count(*) FROM judged) FROM threshold),
+ordered AS (
+    SELECT s.claim, s.statement, s.cases, f.claim AS case_of, f.seed, f.place, f.holds, f.said
+    FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.place),
+counted AS (
+    SELECT claim, statement, count(case_of) AS n, min(holds) AS holds, cases * (SELECT count(*) FROM seeds) AS wanted_n,
+           group_concat(printf('seed %d, %s', seed, said), '; ') AS said
+    FROM ordered GROUP BY claim)
+SELECT claim, statement,
+       CASE WHEN wanted_n = 0 OR n < wanted_n THEN 'not run' WHEN holds THEN 'supported' ELSE 'contradicted' END AS verdict,
+       CASE WHEN wanted_n = 0 THEN 'nothing was run' WHEN n < wanted_n
+            THEN printf('%d of %d cases have their numbers', n, wanted_n) || coalesce('; ' || said, '') ELSE said END AS evidence
+FROM counted ORDER BY claim;

@@ -1,0 +1,98 @@
+/* command_plan.c - alibi plan: what would run, why, and what it costs; touches nothing. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "cli/planning.h"
+
+static void print_training(const struct planning *p, int32_t i, struct arena *a)
+{
+    const struct plan_run *r = &p->plan.run[i];
+    char time[CLOCK_TEXT_BYTES] = "-";
+    int32_t evaluations = 0;
+
+    for (int32_t k = 0; k < p->plan.runs_n; k++) evaluations += p->plan.run[k].train == i;
+    if (!p->state[i].done) clock_duration(time, p->seconds[i]);
+    printf("%s  %-5s  %-10s  %7d  %4lld  %11s  %9.2e  %8s  %8s  %10s  %11d  %s\n", r->run_id,
+           spec_kind_name(r->spec.kind), spec_position_name(r->spec.model.position),
+           r->spec.train.L, (long long)r->spec.train.seed,
+           planning_thousands(a, r->cost.parameters_n), r->cost.train_flops,
+           planning_bytes(a, (double)r->cost.device_bytes),
+           planning_bytes(a, (double)r->cost.disk_kept_bytes), time, evaluations,
+           planning_why(&p->state[i], a));
+}
+
+static void print_evaluation(const struct planning *p, int32_t i, struct arena *a)
+{
+    const struct plan_run *r = &p->plan.run[i];
+    const struct spec_eval *v = &r->spec.eval;
+    char time[CLOCK_TEXT_BYTES] = "-";
+
+    if (!p->state[i].done) clock_duration(time, p->seconds[i]);
+    printf("%s  eval   %-10s  %7d  %4lld  %s L_valid %d%s of %s  %.2e FLOP  %s  %s\n", r->run_id,
+           spec_position_name(r->spec.model.position), r->spec.train.L,
+           (long long)r->spec.train.seed, v->window == SPEC_SLIDING ? "sliding" : "nonoverlapping",
+           v->L, v->window == SPEC_SLIDING ? arena_printf(a, " stride %d", v->stride) : "",
+           r->spec.data.corpus, r->cost.eval_flops, time, planning_why(&p->state[i], a));
+}
+
+static void print_totals(const struct planning *p, struct arena *a)
+{
+    double flops = 0, memory = 0, disk = 0;
+    char time[CLOCK_TEXT_BYTES];
+
+    for (int32_t i = 0; i < p->plan.runs_n; i++) {
+        const struct plan_run *r = &p->plan.run[i];
+        if ((double)r->cost.device_bytes > memory) memory = (double)r->cost.device_bytes;
+        disk += (double)r->cost.disk_kept_bytes;
+        if (!p->state[i].done)
+            flops += r->spec.kind == SPEC_EVAL ? r->cost.eval_flops : r->cost.train_flops;
+    }
+    clock_duration(time, p->seconds_left);
+    printf("%d trainings, %d evaluations", p->trainings_n, p->evaluations_n);
+    if (p->benchmarks_n) printf(", %d benchmarks", p->benchmarks_n);
+    printf(": %d done, %d to do; %.3g FLOP, at most %s of memory a run, %s of disk\n", p->done_n,
+           p->plan.runs_n - p->done_n, flops, planning_bytes(a, memory), planning_bytes(a, disk));
+    printf("about %s on %s (%s, %d at a time; %s)\n", time, p->device.name, p->device.description,
+           p->device.slots,
+           p->rate_measured > 0 ? "speed of earlier runs here" : "speed guessed from the device");
+}
+
+int cli_plan(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+{
+    struct planning_options o = {0};
+    struct cli_list artefacts;
+    bool all = false;
+    struct store *store = NULL;
+    struct planning p = {0};
+    const struct cli_option options[] = {
+        PLANNING_OPTIONS(o),
+        {"all", 'a', CLI_FLAG, &all, NULL, "list evaluations one by one too"},
+        {0}};
+    int rc = cli_parse(c, self, options, argc, argv, &artefacts, 1, CLI_LIST_MAX, e);
+
+    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY_OUT(rc, cli_open(c, e));
+    if (file_exists(cli_results(c))) TRY_OUT(rc, store_open(&store, cli_results(c), STORE_READ, e));
+    TRY_OUT(rc, planning_open(&p, c, &artefacts, &o, store, e));
+    for (int32_t i = 0; i < p.plan.artefacts_n; i++)
+        printf("%s: %s\n", p.plan.artefact[i].name, p.plan.artefact[i].title);
+    printf("scale %s\n\n", p.plan.scale);
+    printf(
+        "run id            kind   position    L_train  seed   parameters       FLOP    memory      "
+        "disk        time  evaluations  state\n");
+    for (int32_t i = 0; i < p.plan.runs_n; i++) {
+        if (p.plan.run[i].spec.kind != SPEC_EVAL)
+            print_training(&p, i, &c->arena);
+        else if (all)
+            print_evaluation(&p, i, &c->arena);
+    }
+    printf("\n");
+    for (int32_t i = 0; i < p.plan.notes_n; i++) printf("note: %s\n", p.plan.note[i].text);
+    print_totals(&p, &c->arena);
+out:
+    planning_close(&p);
+    store_close(store);
+    return rc;
+}

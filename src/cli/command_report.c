@@ -1,0 +1,117 @@
+/* command_report.c - alibi report, claims, query: questions to results.db. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "cli/planning.h"
+#include "report/report.h"
+
+/* Folder and name of an artefact, and the scale its numbers are asked for at. */
+static int find_artefact(struct cli *c, const char *given, const char *scale, const char **name,
+                         const char **dir, const char **scale_out, struct err *e)
+{
+    struct plan p;
+    struct plan_options o = {.scale = scale};
+
+    TRY(plan_open(&p, &c->project, &given, 1, &o, e));
+    *name = arena_strdup(&c->arena, p.artefact[0].name);
+    *dir = arena_strdup(&c->arena, p.artefact[0].dir);
+    *scale_out = arena_strdup(&c->arena, p.artefact[0].scale);
+    plan_close(&p);
+    return 0;
+}
+
+static int open_results(struct cli *c, struct store **store, struct err *e)
+{
+    TRY(cli_open(c, e));
+    return store_open(store, cli_results(c), STORE_READ, e);
+}
+
+int cli_report(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+{
+    const char *scale = NULL, *format = "text";
+    bool no_draw = false;
+    struct cli_list given, artefacts;
+    struct store *store = NULL;
+    struct report_options o = {.color = isatty(STDOUT_FILENO)};
+    const struct cli_option options[] = {
+        {"scale", 's', CLI_TEXT, &scale, "NAME",
+         "the scale whose results are shown (default: the grid's, else mini)"},
+        {"format", 'f', CLI_TEXT, &format, "F", "text, markdown, csv, json or latex"},
+        {"no-figure", 0, CLI_FLAG, &no_draw, NULL, "print the table only"},
+        {0}};
+    int rc = cli_parse(c, self, options, argc, argv, &given, 1, CLI_LIST_MAX, e);
+
+    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY_OUT(rc, report_format_find(&o.format, format, e));
+    TRY_OUT(rc, open_results(c, &store, e));
+    TRY_OUT(rc, planning_artefacts(c, &given, &artefacts, e));
+    o.draw = !no_draw;
+    for (int32_t i = 0; i < artefacts.n; i++) {
+        const char *name, *dir;
+        TRY_OUT(rc, find_artefact(c, artefacts.item[i], scale, &name, &dir, &o.scale, e));
+        if (i && o.format == REPORT_TEXT) printf("\n");
+        TRY_OUT(rc, report_artefact(stdout, store, &c->project, name, dir, &o, e));
+    }
+out:
+    store_close(store);
+    return rc;
+}
+
+int cli_claims(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+{
+    const char *scale = NULL, *format = "text";
+    struct cli_list given, artefacts;
+    struct store *store = NULL;
+    struct report_options o = {.color = isatty(STDOUT_FILENO)};
+    const char *dirs[CLI_LIST_MAX];
+    int32_t contradicted = 0;
+    const struct cli_option options[] = {
+        {"scale", 's', CLI_TEXT, &scale, "NAME",
+         "the scale whose results are judged (default: the grid's, else mini)"},
+        {"format", 'f', CLI_TEXT, &format, "F", "text, markdown, csv, json or latex"},
+        {0}};
+    int rc = cli_parse(c, self, options, argc, argv, &given, 0, CLI_LIST_MAX, e);
+
+    if (rc != 0) return rc < 0 ? rc : 0;
+    if (given.n == 0) given.item[given.n++] = "all";
+    TRY_OUT(rc, report_format_find(&o.format, format, e));
+    TRY_OUT(rc, open_results(c, &store, e));
+    TRY_OUT(rc, planning_artefacts(c, &given, &artefacts, e));
+    for (int32_t i = 0; i < artefacts.n; i++) {
+        const char *name;
+        TRY_OUT(rc, find_artefact(c, artefacts.item[i], scale, &name, &dirs[i], &o.scale, e));
+    }
+    TRY_OUT(rc, report_claims(stdout, store, &c->project, dirs, artefacts.n, &o, &contradicted, e));
+    if (contradicted > 0)
+        rc = ERR(e, ERR_INTERNAL, "%d claim%s contradicted by results.db at scale %s", contradicted,
+                 contradicted == 1 ? " is" : "s are", o.scale);
+out:
+    store_close(store);
+    return rc;
+}
+
+int cli_query(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+{
+    const char *format = "text";
+    double limit_s = 30;
+    struct cli_list rest;
+    struct store *store = NULL;
+    enum report_format f;
+    const struct cli_option options[] = {
+        {"format", 'f', CLI_TEXT, &format, "F", "text, markdown, csv, json or latex"},
+        {"limit", 0, CLI_REAL, &limit_s, "S",
+         "seconds after which the question is given up (default 30)"},
+        {0}};
+    int rc = cli_parse(c, self, options, argc, argv, &rest, 1, 1, e);
+
+    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY_OUT(rc, report_format_find(&f, format, e));
+    TRY_OUT(rc, open_results(c, &store, e));
+    rc = report_query(stdout, store, rest.item[0], limit_s, f, e);
+out:
+    store_close(store);
+    return rc;
+}

@@ -1,0 +1,207 @@
+/* command_status.c - alibi status, show, logs: what goes on, one run whole, its log. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cli/cli.h"
+#include "report/report.h"
+#include "store/store.h"
+
+static const char running_sql[] =
+    "SELECT r.run_id, r.attempt, r.device, t.kind, t.position, t.L_train, p.done, p.total,"
+    " round(100.0 * p.done / max(p.total, 1), 1) AS percent, round(p.loss_nats, 3) AS loss_nats,"
+    " CAST(p.wps AS INTEGER) AS wps, r.started_at"
+    " FROM attempts r JOIN run_list t USING (run_id)"
+    " LEFT JOIN progress p ON p.run_id = r.run_id AND p.attempt = r.attempt"
+    " WHERE r.state = 'running' ORDER BY r.started_at";
+static const char counts_sql[] =
+    "SELECT scale, kind, count(*) AS wanted, sum(state = 'done') AS done,"
+    " sum(state = 'running') AS running, sum(state IN ('failed', 'lost')) AS failed,"
+    " sum(state = 'diverged') AS diverged, sum(state = 'cancelled') AS cancelled,"
+    " sum(state = 'none') AS waiting FROM run_list GROUP BY scale, kind ORDER BY scale, kind DESC";
+static const char trouble_sql[] = "SELECT run_id, attempt, state, message, log_path FROM attempts a"
+                                  " WHERE state IN ('failed', 'lost', 'diverged') AND attempt ="
+                                  " (SELECT max(attempt) FROM attempts b WHERE b.run_id = "
+                                  "a.run_id) ORDER BY ended_at DESC LIMIT 10";
+
+static int open_results(struct cli *c, struct store **store, struct err *e)
+{
+    TRY(cli_open(c, e));
+    return store_open(store, cli_results(c), STORE_READ, e);
+}
+
+static int print_status(struct store *store, struct err *e)
+{
+    static const struct {
+        const char *heading, *sql;
+    } parts[] = {{"runs", counts_sql}, {"running", running_sql}, {"in trouble", trouble_sql}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        printf("%s%s\n", i ? "\n" : "", parts[i].heading);
+        TRY(report_query(stdout, store, parts[i].sql, 30, REPORT_TEXT, e));
+    }
+    return 0;
+}
+
+int cli_status(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+{
+    bool watch = false;
+    struct cli_list rest;
+    struct store *store = NULL;
+    const struct cli_option options[] = {
+        {"watch", 'w', CLI_FLAG, &watch, NULL, "repeat every second until Ctrl-C"}, {0}};
+    int rc = cli_parse(c, self, options, argc, argv, &rest, 0, 0, e);
+
+    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY_OUT(rc, open_results(c, &store, e));
+    for (;;) {
+        if (watch && isatty(STDOUT_FILENO)) printf("\033[H\033[2J");
+        TRY_OUT(rc, print_status(store, e));
+        if (!watch || fflush(stdout) != 0) break;
+        nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+    }
+out:
+    store_close(store);
+    return rc;
+}
+
+struct found {
+    char run_id[SPEC_ID_BYTES];
+    char dir[256];
+    int32_t n;
+};
+
+static int take_found(void *context, int columns_n, const char *const *names,
+                      const struct store_cell *cells, struct err *e)
+{
+    struct found *f = context;
+    (void)columns_n;
+    (void)names;
+    (void)e;
+    snprintf(f->run_id, sizeof f->run_id, "%s", cells[0].text);
+    if (columns_n > 1) snprintf(f->dir, sizeof f->dir, "%s", cells[1].text ? cells[1].text : "");
+    f->n++;
+    return 0;
+}
+
+/* The one run whose id begins with what was given. */
+static int find_run(struct store *store, const char *given, struct found *f, struct err *e)
+{
+    struct store_param prefix = {"prefix", given};
+
+    *f = (struct found){0};
+    if (strspn(given, "0123456789abcdef") != strlen(given) || strlen(given) > 16 ||
+        strlen(given) < 4)
+        return ERR(e, ERR_USAGE,
+                   "%.40s: a run id is 4 to 16 hex digits; alibi query \"SELECT run_id FROM "
+                   "run_list\" lists them",
+                   given);
+    TRY(store_query(store,
+                    "SELECT run_id FROM run_list WHERE run_id >= CAST(:prefix AS TEXT) AND"
+                    " run_id < CAST(:prefix AS TEXT) || 'g'",
+                    &prefix, 1, 30, take_found, f, e));
+    if (f->n == 0) return ERR(e, ERR_NOINPUT, "%s: no run of results.db begins so", given);
+    if (f->n > 1) return ERR(e, ERR_USAGE, "%s: %d runs begin so; give more digits", given, f->n);
+    return 0;
+}
+
+static int print_cells(void *context, int columns_n, const char *const *names,
+                       const struct store_cell *cells, struct err *e)
+{
+    (void)e;
+    for (int i = 0; i < columns_n; i++)
+        if (cells[i].text) printf("  %-20s %s\n", names[i], cells[i].text);
+    printf("%s", (const char *)context);
+    return 0;
+}
+
+int cli_show(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+{
+    static const struct {
+        const char *heading, *sql;
+    } parts[] = {
+        {"spec", "SELECT spec FROM run_list WHERE run_id = :run"},
+        {"result", "SELECT * FROM trainings WHERE run_id = :run"},
+        {"result", "SELECT * FROM evaluations WHERE run_id = :run"},
+        {"result", "SELECT * FROM benchmarks WHERE run_id = :run"},
+        {"attempts", "SELECT * FROM attempts WHERE run_id = :run ORDER BY attempt"},
+        {"asked for by",
+         "SELECT artefact, point, L_train_nominal, L_valid_nominal FROM artefact_points"
+         " WHERE run_id = :run ORDER BY artefact, point"},
+    };
+    struct cli_list rest;
+    struct store *store = NULL;
+    struct found f;
+    int rc = cli_parse(c, self, NULL, argc, argv, &rest, 1, 1, e);
+
+    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY_OUT(rc, open_results(c, &store, e));
+    TRY_OUT(rc, find_run(store, rest.item[0], &f, e));
+    printf("run %s\n", f.run_id);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        struct store_param run = {"run", arena_printf(&c->arena, "%s", f.run_id)};
+        printf("%s\n", parts[i].heading);
+        TRY_OUT(rc, store_query(store, parts[i].sql, &run, 1, 30, print_cells, "\n", e));
+    }
+out:
+    store_close(store);
+    return rc;
+}
+
+/* Copies what is in the file from *at on to stdout. */
+static int copy_from(int fd, off_t *at, const char *path, struct err *e)
+{
+    char buffer[1 << 14];
+    ssize_t n;
+    while ((n = pread(fd, buffer, sizeof buffer, *at)) > 0) {
+        if (fwrite(buffer, 1, (size_t)n, stdout) != (size_t)n)
+            return ERR(e, ERR_IO, "standard output cannot be written");
+        *at += n;
+    }
+    if (n < 0) return ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
+    return fflush(stdout) == 0 ? 0 : ERR(e, ERR_IO, "standard output cannot be written");
+}
+
+int cli_logs(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+{
+    bool follow = false;
+    struct cli_list rest;
+    struct store *store = NULL;
+    struct found f;
+    int fd = -1;
+    off_t at = 0;
+    const struct cli_option options[] = {
+        {"follow", 'f', CLI_FLAG, &follow, NULL, "wait for more until Ctrl-C"}, {0}};
+    int rc = cli_parse(c, self, options, argc, argv, &rest, 1, 1, e);
+
+    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY_OUT(rc, open_results(c, &store, e));
+    TRY_OUT(rc, find_run(store, rest.item[0], &f, e));
+    struct store_param run = {"run", arena_printf(&c->arena, "%s", f.run_id)};
+    f.n = 0;
+    TRY_OUT(rc, store_query(store,
+                            "SELECT run_id, log_path FROM attempts WHERE run_id = :run ORDER BY "
+                            "attempt DESC LIMIT 1",
+                            &run, 1, 30, take_found, &f, e));
+    if (f.n == 0) {
+        rc = ERR(e, ERR_NOINPUT, "%s: not tried yet, so there is no log", f.run_id);
+        goto out;
+    }
+    const char *path = project_path(&c->project, &c->arena, f.dir);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        rc = ERR(e, ERR_NOINPUT, "%s: %s", path, strerror(errno));
+        goto out;
+    }
+    do {
+        TRY_OUT(rc, copy_from(fd, &at, path, e));
+        if (follow) nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    } while (follow);
+out:
+    if (fd >= 0) close(fd);
+    store_close(store);
+    return rc;
+}

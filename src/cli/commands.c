@@ -1,0 +1,60 @@
+/* commands.c - the rows of the command table. */
+#include "cli/cli.h"
+
+static const char plan_more[] =
+    "ARTEFACT is a name under experiments/, `all`, or the path of a folder that holds a grid.yaml\n"
+    "(a path has a slash in it). Lengths in --only are the paper's.\n\n"
+    "  alibi plan table5 --scale paper\n"
+    "  alibi plan table5 --only position=alibi,L_train=512\n"
+    "  alibi plan ./mygrid/ --set train.updates=200";
+static const char run_more[] = "The same command resumes after any interruption and runs nothing "
+                               "twice. First Ctrl-C: running\n"
+                               "work is checkpointed and stopped; second: killed. Results are in "
+                               "results.db, logs under runs/.\n"
+                               "More than a day of estimated work asks for --yes.\n\n"
+                               "  alibi run table5\n"
+                               "  alibi run figure1 figure11 --devices cpu:2 --seeds 3";
+static const char query_more[] =
+    "Read-only and limited in time. The views are the contract: evaluations, "
+    "artefact_evaluations,\n"
+    "trainings, benchmarks, curves, paper_values, comparison, attempts, claims, progress.\n\n"
+    "  alibi query \"SELECT position, L_train, L_valid, perplexity FROM evaluations\"\n"
+    "  alibi query \"SELECT position, avg(train_wps) FROM trainings GROUP BY 1\" --format markdown";
+static const char data_more[] =
+    "  alibi data list                          what is prepared, and what can be made here\n"
+    "  alibi data prepare NAME                  make an embedded synthetic corpus\n"
+    "  alibi data prepare NAME --text DIR       prepare train.txt, valid.txt and test.txt of DIR;\n"
+    "                                           a grid then names it with `base: "
+    "[data/NAME.yaml]`\n"
+    "  alibi data verify NAME                   hash every file again";
+
+static const struct cli_command table[] = {
+    {"plan", "ARTEFACT…", "the runs an artefact needs: done or new, why, and their cost", plan_more,
+     cli_plan, false},
+    {"run", "ARTEFACT…", "run what is missing; the same command resumes", run_more, cli_run, false},
+    {"report", "ARTEFACT…", "tables, figures and verdicts from results.db", NULL, cli_report,
+     false},
+    {"claims", "[ARTEFACT…]", "each claim of the paper: supported, contradicted or not run",
+     "Exit status 0 when no claim is contradicted, 70 otherwise.", cli_claims, false},
+    {"status", "", "what is running and what was done", NULL, cli_status, false},
+    {"show", "RUN", "one run whole: spec, attempts, results",
+     "RUN is a run id or its beginning, if only one run begins so.", cli_show, false},
+    {"logs", "RUN", "the log of a run's newest attempt", NULL, cli_logs, false},
+    {"query", "SQL", "an SQL question to results.db, read-only", query_more, cli_query, false},
+    {"devices", "", "the devices that runs can use", NULL, cli_devices, false},
+    {"doctor", "", "whether this machine is ready, and which BLAS is in use", NULL, cli_doctor,
+     false},
+    {"data", "list|prepare|verify …", "corpora", data_more, cli_data, false},
+    {"merge", "DB|DIR", "take over results made elsewhere", NULL, cli_merge, false},
+    {"gc", "", "give back the disk of attempts that nothing needs",
+     "Removes the folders of attempts that did not become a run's result, once the run is done.",
+     cli_gc, false},
+    {"verify", "[RUN]", "hash checkpoints again and check results.db", NULL, cli_verify, false},
+    {"worker", "DIR", "carry out one attempt (started by run)", NULL, cli_worker, true},
+};
+
+const struct cli_command *cli_commands(size_t *n)
+{
+    *n = sizeof table / sizeof *table;
+    return table;
+}

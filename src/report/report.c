@@ -1,0 +1,302 @@
+/* report.c - one artefact: our tables, the paper's apart, the comparison, the verdicts, the figure.
+ *
+ * 1. The scale is in every heading and every picture.
+ * 2. The paper's numbers stand under their own heading, and beside ours only in the view
+ *    comparison, which holds them at scale paper alone.
+ * 3. What is missing is said, with the command that makes it. */
+#include "report/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "report/report_claims.h"
+#include "report/report_folder.h"
+#include "report/report_grid.h"
+#include "report/report_plot.h"
+#include "report/report_table.h"
+
+/* One report in the making. */
+struct report_job {
+    FILE *out;
+    struct arena arena;
+    struct store *store;
+    const struct project *project;
+    const struct report_options *options;
+    struct report_folder folder;
+    struct report_rows rows;
+    const char *title;
+    double floor;
+};
+
+static bool is_paper(const struct report_job *j)
+{
+    return strcmp(j->options->scale, "paper") == 0;
+}
+
+static void say(struct report_job *j, const char *text)
+{
+    report_write_paragraph(j->out, text, j->options->format);
+}
+
+static void heading(struct report_job *j, const char *text, int level)
+{
+    if (j->options->format == REPORT_TEXT && level > 1) fputc('\n', j->out);
+    report_write_heading(j->out, text, j->options->format, level);
+}
+
+static const char *scale_sentence(const char *scale)
+{
+    if (strcmp(scale, "paper") == 0) return "Scale paper: the paper's own configuration.";
+    if (strcmp(scale, "mini") == 0)
+        return "Scale mini: small models on a small corpus. The shape of the curves may be "
+               "compared with the paper's, the numbers may not.";
+    return "These numbers were not made at the paper's scale: their shape may be compared with the "
+           "paper's, the numbers may not.";
+}
+
+/* --- what is missing ------------------------------------------------------------------------ */
+
+static bool row_has_number(const struct report_job *j, int32_t row, int32_t value)
+{
+    double number;
+    return report_rows_number(&number, &j->rows, row, value);
+}
+
+/* Evaluations asked for, and those without a number; runs several points ask for count once. */
+static int count_missing(struct report_job *j, int32_t *all, int32_t *missing, struct err *e)
+{
+    struct report_subset every, runs;
+    int32_t value, run = report_rows_column(&j->rows, "run_id");
+
+    *all = *missing = 0;
+    TRY(report_table_column(&value, &j->rows, j->folder.layout.value, e));
+    report_subset_all(&every, &j->arena, &j->rows);
+    runs = every;
+    if (run >= 0) report_subset_heads(&runs, &every, &run, 1);
+    *all = runs.n;
+    for (int32_t i = 0; i < runs.n; i++) *missing += !row_has_number(j, runs.row[i], value);
+    return 0;
+}
+
+static int say_missing(struct report_job *j, struct err *e)
+{
+    int32_t all, missing;
+    const char *command =
+        arena_printf(&j->arena, "alibi run %s --scale %s", j->folder.command, j->options->scale);
+
+    if (j->rows.rows_n == 0) {
+        say(j, arena_printf(&j->arena,
+                            "There are no results of %s at scale %s yet. The command that makes "
+                            "them: %s",
+                            j->folder.artefact, j->options->scale, command));
+        return 0;
+    }
+    TRY(count_missing(j, &all, &missing, e));
+    if (missing)
+        say(j, arena_printf(&j->arena,
+                            "%d of %d results %s missing (–). The command that makes them: %s",
+                            missing, all, missing == 1 ? "is" : "are", command));
+    return 0;
+}
+
+/* --- parts of the answer -------------------------------------------------------------------- */
+
+static int write_tables(struct report_job *j, struct err *e)
+{
+    const struct report_layout *l = &j->folder.layout;
+    const struct report_table_args table = {.rows = &j->rows,
+                                            .layout = l,
+                                            .value = l->value,
+                                            .gap = "state",
+                                            .extras = true,
+                                            .format = j->options->format};
+    struct report_subset all;
+    int32_t column;
+
+    if (j->rows.rows_n == 0) return 0;
+    TRY(report_table_write(j->out, &j->arena, &table, e));
+    if (j->options->format == REPORT_TEXT) fputc('\n', j->out);
+    TRY(report_table_column(&column, &j->rows, l->columns, e));
+    report_subset_all(&all, &j->arena, &j->rows);
+    if (report_subset_scaled(&all, column) ||
+        report_subset_scaled(&all, report_rows_column(&j->rows, "L_train")))
+        say(j, "Lengths are in tokens; in parentheses the paper's length each stands for.");
+    return 0;
+}
+
+static void write_notes(struct report_job *j)
+{
+    const struct report_layout *l = &j->folder.layout;
+
+    for (int32_t i = 0; i < l->notes_n; i++) say(j, l->note[i]);
+    if (j->floor > 0)
+        say(j, arena_printf(&j->arena,
+                            "No model can be below perplexity %.2f on this text: it is generated, "
+                            "and its entropy is known exactly.",
+                            j->floor));
+}
+
+static const char comparison_query[] =
+    "SELECT position, L_train_nominal AS L_train, L_valid_nominal AS L_valid, protocol, stride,"
+    " seeds, printf('%.2f', ours) AS ours, "
+    " CASE WHEN ours_std IS NOT NULL THEN printf('%.2f', ours_std) END AS std,"
+    " printf('%.2f', paper) AS paper, printf('%+.2f', delta) AS delta,"
+    " printf('%+.1f %%', 100.0*delta/paper) AS relative"
+    " FROM comparison WHERE artefact=:artefact AND scale='paper' AND ours IS NOT NULL"
+    " AND paper IS NOT NULL ORDER BY position, L_train, L_valid";
+
+static int write_comparison(struct report_job *j, struct err *e)
+{
+    struct report_rows rows;
+    struct report_grid g;
+    const struct store_param params[] = {{"artefact", j->folder.artefact}};
+
+    if (!is_paper(j)) return 0;
+    TRY(report_rows_query(&rows, &j->arena, j->store, "comparison with the paper", comparison_query,
+                          params, 1, REPORT_QUERY_LIMIT_S, e));
+    heading(j, "Ours beside the paper's (unmodified specification only)", 2);
+    if (rows.rows_n == 0) {
+        say(j, "There is no result of the paper's own specification yet.");
+        return 0;
+    }
+    report_grid_from_rows(&g, &j->arena, &rows);
+    report_grid_write(j->out, &g, j->options->format);
+    if (j->options->format != REPORT_TEXT) fputc('\n', j->out);
+    return 0;
+}
+
+static int write_paper(struct report_job *j, struct err *e)
+{
+    const struct report_layout *l = &j->folder.layout;
+    const struct report_table_args table = {.rows = &j->folder.paper,
+                                            .layout = l,
+                                            .value = "value",
+                                            .gap = "note",
+                                            .extras = false,
+                                            .format = j->options->format};
+
+    if (!l->paper || j->folder.paper.rows_n == 0) return 0;
+    heading(j,
+            is_paper(j)
+                ? "The paper's numbers"
+                : arena_printf(&j->arena, "The paper's numbers (not comparable with scale %s)",
+                               j->options->scale),
+            2);
+    int rc = report_table_write(j->out, &j->arena, &table, e);
+    if (rc < 0) err_ctx(e, "%s", j->folder.paper_path);
+    return rc;
+}
+
+static int write_claims(struct report_job *j, struct err *e)
+{
+    struct report_rows claims;
+    int32_t contradicted;
+
+    if (!j->folder.claims) return 0;
+    TRY(report_claims_judge(&claims, &contradicted, &j->arena, j->store, &j->folder,
+                            j->options->scale, e));
+    heading(j, report_claims_heading(&j->arena, j->options->scale), 2);
+    return report_claims_write(j->out, &claims, j->options, e);
+}
+
+/* --- the figure ----------------------------------------------------------------------------- */
+
+/* Draws, and says in *sentence what came of it. Fails only when an input is wrong: without gnuplot
+ * the tables are still the answer. */
+static int draw(struct report_job *j, const char **sentence, struct err *e)
+{
+    struct report_subset all;
+    struct err fault = {0};
+    int32_t points;
+    const char *name = arena_printf(&j->arena, "%s-%s", j->folder.artefact, j->options->scale);
+
+    report_subset_all(&all, &j->arena, &j->rows);
+    const struct report_plot plot = {
+        .folder = project_path(j->project, &j->arena, "plots"),
+        .name = name,
+        .title = j->title,
+        .facts = report_table_facts(&all),
+        .scale = j->options->scale,
+        .layout = &j->folder.layout,
+        .rows = &j->rows,
+        .paper = is_paper(j) && j->folder.paper.rows_n ? &j->folder.paper : NULL,
+        .script = j->folder.plot,
+        .floor = j->floor};
+    int rc = report_plot_draw(&points, &j->arena, &plot, &fault);
+    if (rc == ERR_DATA) return ERR(e, rc, "%s: %s", j->folder.dir, fault.text);
+    if (rc < 0)
+        *sentence = arena_printf(&j->arena, "The figure was not drawn: %s", fault.text);
+    else if (points == 0)
+        *sentence = "The figure was not drawn: there is no result yet.";
+    else
+        *sentence = arena_printf(&j->arena, "Figure: plots/%s.svg and plots/%s.png", name, name);
+    return 0;
+}
+
+static int write_figure(struct report_job *j, struct err *e)
+{
+    const char *sentence = NULL;
+
+    if (!j->options->draw || !j->folder.plot || !j->folder.layout.x || j->rows.rows_n == 0)
+        return 0;
+    TRY(draw(j, &sentence, e));
+    if (j->options->format == REPORT_CSV || j->options->format == REPORT_JSON) {
+        log_info("%s", sentence);
+        return 0;
+    }
+    fputc('\n', j->out);
+    say(j, sentence);
+    return 0;
+}
+
+/* --- the whole ------------------------------------------------------------------------------ */
+
+/* The corpus's floor, when all rows are of one corpus and one split. */
+static int find_floor(struct report_job *j, struct err *e)
+{
+    struct report_subset all;
+    report_subset_all(&all, &j->arena, &j->rows);
+    const char *corpus = report_subset_distinct(&all, report_rows_column(&j->rows, "corpus"));
+    const char *split = report_subset_distinct(&all, report_rows_column(&j->rows, "split"));
+    return report_folder_floor(&j->floor, &j->arena, j->project->root, corpus, split, e);
+}
+
+static int report_write(struct report_job *j, struct err *e)
+{
+    if (j->options->format == REPORT_CSV) return report_rows_csv(j->out, &j->rows, e);
+    if (j->options->format == REPORT_JSON) return report_rows_json(j->out, &j->rows, e);
+    heading(j, j->title, 1);
+    say(j, scale_sentence(j->options->scale));
+    if (j->options->format == REPORT_TEXT) fputc('\n', j->out);
+    TRY(write_tables(j, e));
+    write_notes(j);
+    TRY(say_missing(j, e));
+    TRY(write_comparison(j, e));
+    TRY(write_paper(j, e));
+    return write_claims(j, e);
+}
+
+int report_artefact(FILE *out, struct store *s, const struct project *p, const char *artefact,
+                    const char *dir, const struct report_options *o, struct err *e)
+{
+    struct report_job j = {.out = out, .store = s, .project = p, .options = o};
+    const struct store_param params[] = {{"artefact", artefact}, {"scale", o->scale}};
+    int rc = 0;
+
+    arena_init(&j.arena);
+    TRY_OUT(rc, report_folder_open(&j.folder, &j.arena, artefact, dir, e));
+    TRY_OUT(rc, report_rows_query(&j.rows, &j.arena, s, j.folder.query_path, j.folder.query, params,
+                                  2, REPORT_QUERY_LIMIT_S, e));
+    j.title = arena_printf(&j.arena, "%s. Scale %s", j.folder.layout.title, o->scale);
+    TRY_OUT(rc, find_floor(&j, e));
+    rc = report_write(&j, e);
+    if (rc == ERR_DATA) err_ctx(e, "%s", artefact);
+    if (rc == 0) rc = write_figure(&j, e);
+    if (rc == 0 && ferror(out)) rc = ERR(e, ERR_IO, "writing the report failed");
+out:
+    arena_fini(&j.arena);
+    return rc;
+}

@@ -1,0 +1,59 @@
+/* report.h - an artefact from results.db: table, figure, comparison with the paper, claims.
+ *
+ * Everything that is particular to an artefact is in its folder: query.sql, table.txt or plot.gp,
+ * paper.tsv, claim.sql. Adding a figure adds a folder and no C. */
+#ifndef REPORT_REPORT_H
+#define REPORT_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/project.h"
+#include "store/store.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum report_format { REPORT_TEXT, REPORT_MARKDOWN, REPORT_CSV, REPORT_JSON, REPORT_LATEX };
+
+struct report_options {
+    const char *scale; /* which scale's results */
+    enum report_format format;
+    bool draw; /* write plots/<artefact>-<scale>.svg and .png */
+    bool color;
+};
+
+/* report_artefact - dir is experiments/<artefact>, or a folder of the user's that holds a
+ * grid.yaml. Writes the table of ours, then the paper's under its own heading, the comparison
+ * (scale paper only), the verdicts, and where the figure was drawn. Cells without a result are
+ * gaps. CSV and JSON give the rows of query.sql and nothing else. A figure that cannot be drawn is
+ * a line of the answer, not an error. */
+int report_artefact(FILE *out, struct store *s, const struct project *p, const char *artefact,
+                    const char *dir, const struct report_options *o, struct err *e);
+
+/* report_claims - runs claim.sql of each folder: one row a claim (claim, statement, verdict,
+ * evidence), verdict one of supported, contradicted, not run; folders without one are passed over.
+ * *contradicted counts. Errors: ERR_DATA another verdict or other columns: names the file. */
+int report_claims(FILE *out, struct store *s, const struct project *p, const char *const *dirs,
+                  int32_t n, const struct report_options *o, int32_t *contradicted, struct err *e);
+
+/* report_judge - judges the claims of one artefact and keeps the verdicts in results.db, where the
+ * view claims shows them; s is open for writing. Does nothing without a claim.sql. */
+int report_judge(struct store *s, const char *artefact, const char *dir, const char *scale,
+                 struct err *e);
+
+/* report_query - the answer of an SQL statement in a format (alibi query), given up after limit_s.
+ */
+int report_query(FILE *out, struct store *s, const char *sql, double limit_s,
+                 enum report_format format, struct err *e);
+
+/* report_format_find - text, markdown, csv, json or latex. Errors: ERR_USAGE names them. */
+int report_format_find(enum report_format *out, const char *name, struct err *e);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

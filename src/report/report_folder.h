@@ -1,0 +1,43 @@
+/* report_folder.h - what an artefact's folder says: query.sql, table.txt, paper.tsv, claim.sql,
+ * plot.gp.
+ *
+ * A folder that holds only a grid.yaml (a user's own) is reported too: without query.sql and
+ * table.txt the rows are all evaluations the grid asks for, in a table of methods and L_train by
+ * L_valid, and a curve for each. Without paper.tsv or claim.sql there is no such part. */
+#ifndef REPORT_REPORT_FOLDER_H
+#define REPORT_REPORT_FOLDER_H
+
+#include "report/report_layout.h"
+#include "report/report_rows.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { REPORT_QUERY_LIMIT_S = 60 };
+
+struct report_folder {
+    const char *artefact, *dir, *command; /* command: what to write after `alibi run` */
+    const char *query, *query_path;
+    const char *claims, *claims_path; /* NULL without claim.sql */
+    const char *plot;                 /* NULL without plot.gp but with table.txt */
+    struct report_layout layout;
+    struct report_rows paper; /* rows of the layout's paper metric */
+    const char *paper_path;   /* NULL without paper.tsv */
+};
+
+/* report_folder_open - reads the files of dir. Errors: ERR_USAGE artefact is no name; ERR_NOINPUT
+ * dir is not there; ERR_DATA a file is wrong. */
+int report_folder_open(struct report_folder *f, struct arena *a, const char *artefact,
+                       const char *dir, struct err *e);
+
+/* report_folder_floor - the perplexity no model can be below on a split, from
+ * <root>/data/<corpus>/manifest.yaml: floor_perplexity of valid, floor_perplexity_test of test; 0
+ * when the file or the line is not there. Errors: ERR_DATA the line holds no number. */
+int report_folder_floor(double *out, struct arena *a, const char *root, const char *corpus,
+                        const char *split, struct err *e);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

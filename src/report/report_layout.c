@@ -1,0 +1,172 @@
+/* report_layout.c - the reader of table.txt. */
+#include "report/report_layout.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/str.h"
+
+struct layout_line {
+    struct report_layout *layout;
+    struct arena *arena;
+    const char *path;
+    int number;
+};
+
+#define LINE_ERR(e, line, ...) layout_err((e), (line), arena_printf((line)->arena, __VA_ARGS__))
+
+static int layout_err(struct err *e, const struct layout_line *line, const char *what)
+{
+    return ERR(e, ERR_DATA, "%s:%d: %s", line->path, line->number, what);
+}
+
+static char *layout_trim(char *text)
+{
+    text += strspn(text, " \t\r");
+    size_t n = strlen(text);
+    while (n > 0 && strchr(" \t\r", text[n - 1])) text[--n] = '\0';
+    return text;
+}
+
+static int layout_column(const char **out, const struct layout_line *line, const char *text,
+                         struct err *e)
+{
+    if (!str_is_name(text))
+        return LINE_ERR(e, line, "\"%s\" is no column name; write letters, digits and _", text);
+    *out = text;
+    return 0;
+}
+
+static int layout_names(struct report_names *out, const struct layout_line *line, char *text,
+                        struct err *e)
+{
+    out->n = 0;
+    for (char *name = text; name;) {
+        char *comma = strchr(name, ',');
+        if (comma) *comma = '\0';
+        if (out->n == REPORT_MAX_NAMES)
+            return LINE_ERR(e, line, "more than %d columns", REPORT_MAX_NAMES);
+        TRY(layout_column(&out->name[out->n++], line, layout_trim(name), e));
+        name = comma ? comma + 1 : NULL;
+    }
+    return 0;
+}
+
+static int layout_decimals(int32_t *out, const struct layout_line *line, const char *text,
+                           struct err *e)
+{
+    if (strlen(text) != 4 || strncmp(text, "%.", 2) != 0 || text[2] < '0' || text[2] > '6' ||
+        text[3] != 'f')
+        return LINE_ERR(e, line, "\"%s\" is no format; write %%.Nf with N from 0 to 6", text);
+    *out = text[2] - '0';
+    return 0;
+}
+
+static int layout_extra(const struct layout_line *line, char *text, struct err *e)
+{
+    struct report_layout *l = line->layout;
+    char *part[4] = {text};
+    int n = 1;
+
+    for (char *bar = strchr(text, '|'); bar; bar = strchr(bar + 1, '|')) {
+        if (n < 4) part[n] = bar + 1;
+        n++;
+        *bar = '\0';
+    }
+    if (n != 4)
+        return LINE_ERR(e, line, "%d parts; write extra: column | heading | %%.Nf | factor", n);
+    if (l->extras_n == REPORT_MAX_EXTRAS)
+        return LINE_ERR(e, line, "more than %d lines of extra:", REPORT_MAX_EXTRAS);
+    struct report_extra *x = &l->extra[l->extras_n++];
+    TRY(layout_column(&x->column, line, layout_trim(part[0]), e));
+    x->heading = layout_trim(part[1]);
+    TRY(layout_decimals(&x->decimals, line, layout_trim(part[2]), e));
+    if (!str_to_double(&x->factor, layout_trim(part[3])))
+        return LINE_ERR(e, line, "\"%s\" is no factor; write a number such as 1e-6",
+                        layout_trim(part[3]));
+    return 0;
+}
+
+/* Keys whose value is one text or one column name. */
+static const struct {
+    const char *key;
+    size_t offset;
+    bool column;
+} layout_texts[] = {
+    {"title", offsetof(struct report_layout, title), false},
+    {"columns", offsetof(struct report_layout, columns), true},
+    {"value", offsetof(struct report_layout, value), true},
+    {"paper", offsetof(struct report_layout, paper), true},
+    {"panel", offsetof(struct report_layout, panel), true},
+    {"series", offsetof(struct report_layout, series), true},
+    {"style", offsetof(struct report_layout, style), true},
+    {"x", offsetof(struct report_layout, x), true},
+    {"y", offsetof(struct report_layout, y), true},
+};
+
+static const char *const layout_keys[] = {"title",  "group", "rows",  "columns", "value",
+                                          "format", "extra", "paper", "note",    "panel",
+                                          "series", "style", "x",     "y"};
+
+static int layout_set(const struct layout_line *line, const char *key, char *value, struct err *e)
+{
+    struct report_layout *l = line->layout;
+
+    for (size_t i = 0; i < sizeof layout_texts / sizeof *layout_texts; i++) {
+        if (strcmp(key, layout_texts[i].key) != 0) continue;
+        const char **field = (const char **)((char *)l + layout_texts[i].offset);
+        if (*field) return LINE_ERR(e, line, "%s: is there twice", key);
+        if (layout_texts[i].column) return layout_column(field, line, value, e);
+        *field = value;
+        return 0;
+    }
+    if (strcmp(key, "group") == 0) return layout_names(&l->group, line, value, e);
+    if (strcmp(key, "rows") == 0) return layout_names(&l->rows, line, value, e);
+    if (strcmp(key, "format") == 0) return layout_decimals(&l->decimals, line, value, e);
+    if (strcmp(key, "extra") == 0) return layout_extra(line, value, e);
+    if (strcmp(key, "note") == 0) {
+        if (l->notes_n == REPORT_MAX_NOTES)
+            return LINE_ERR(e, line, "more than %d lines of note:", REPORT_MAX_NOTES);
+        l->note[l->notes_n++] = value;
+        return 0;
+    }
+    const char *near = str_nearest(key, layout_keys, sizeof layout_keys / sizeof *layout_keys);
+    if (near) return LINE_ERR(e, line, "unknown key \"%s\"; did you mean %s", key, near);
+    return LINE_ERR(e, line, "unknown key \"%s\"; src/report/report_layout.h lists them", key);
+}
+
+static int layout_check(const struct report_layout *l, const char *path, struct err *e)
+{
+    const char *lacking = !l->title     ? "title"
+                          : !l->rows.n  ? "rows"
+                          : !l->columns ? "columns"
+                          : !l->value   ? "value"
+                                        : NULL;
+    if (lacking) return ERR(e, ERR_DATA, "%s: the key %s: must be there", path, lacking);
+    if ((l->x || l->y || l->series || l->style) && !(l->x && l->y && l->series && l->style))
+        return ERR(e, ERR_DATA, "%s: a figure needs all of series:, style:, x: and y:", path);
+    return 0;
+}
+
+int report_layout_read(struct report_layout *l, struct arena *a, const char *path, const char *text,
+                       struct err *e)
+{
+    struct layout_line line = {.layout = l, .arena = a, .path = path};
+
+    *l = (struct report_layout){.decimals = 2};
+    for (char *p = arena_strdup(a, text); *p;) {
+        char *end = p + strcspn(p, "\n");
+        char *next = *end ? end + 1 : end;
+        *end = '\0';
+        line.number++;
+        p = layout_trim(p);
+        if (*p && *p != '#') {
+            char *colon = strchr(p, ':');
+            if (!colon) return LINE_ERR(e, &line, "\"%s\" has no colon; write key: value", p);
+            *colon = '\0';
+            TRY(layout_set(&line, layout_trim(p), layout_trim(colon + 1), e));
+        }
+        p = next;
+    }
+    return layout_check(l, path, e);
+}

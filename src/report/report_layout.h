@@ -1,0 +1,73 @@
+/* report_layout.h - table.txt: how the rows of query.sql become a table and the curves of a figure.
+ *
+ * One `key: value` a line; empty lines and lines that begin with # are skipped. Keys:
+ *
+ *   title:    heading of the artefact, in plain text
+ *   group:    columns; a table of its own for each of their values (may be left out)
+ *   rows:     columns that name a row of the table
+ *   columns:  the column whose values head the table
+ *   value:    the column that is shown: the mean over seeds, ± the standard deviation when n > 1
+ *   format:   %.Nf, N from 0 to 6
+ *   extra:    column | heading | %.Nf | factor    one more column a row, such as
+ *             train_wps | words/s | %.0f | 1; repeated for more
+ *   paper:    the metric of paper.tsv that is shown in the same layout under its own heading
+ *   note:     a sentence below the table; repeated for more
+ *   panel:    the column that names the panels of the figure (may be left out)
+ *   series:   the column that names a curve
+ *   style:    the column that chooses its colour: sinusoidal, rotary, t5 or alibi
+ *   x: y:     the columns drawn
+ *
+ * Wherever a column NAME has a companion NAME_nominal and the two differ, lengths are shown as
+ * actual (nominal). Columns of query.sql with a meaning of their own: scale, dataset, model, split,
+ * protocol, stride, first_window, precision, seed, tokens, modified (what a number may be called:
+ * rows that differ in one of dataset, model, split, protocol, stride, first_window or precision
+ * stand in different tables); run_id and config_id (what it came from); state (of a run without a
+ * result). */
+#ifndef REPORT_REPORT_LAYOUT_H
+#define REPORT_REPORT_LAYOUT_H
+
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { REPORT_MAX_NAMES = 4, REPORT_MAX_EXTRAS = 4, REPORT_MAX_NOTES = 8 };
+
+struct report_names {
+    const char *name[REPORT_MAX_NAMES];
+    int32_t n;
+};
+
+struct report_extra {
+    const char *column, *heading;
+    int32_t decimals;
+    double factor;
+};
+
+struct report_layout {
+    const char *title;
+    struct report_names group, rows;
+    const char *columns, *value;
+    int32_t decimals; /* of the value */
+    struct report_extra extra[REPORT_MAX_EXTRAS];
+    int32_t extras_n;
+    const char *paper; /* metric, or NULL */
+    const char *note[REPORT_MAX_NOTES];
+    int32_t notes_n;
+    const char *panel, *series, *style, *x, *y; /* NULL where not given */
+};
+
+/* report_layout_read - text is the content of the file that path names in messages. Errors:
+ * ERR_DATA "file:line: …" an unknown key (with the nearest one), a bad value, a key that must be
+ * there. */
+int report_layout_read(struct report_layout *l, struct arena *a, const char *path, const char *text,
+                       struct err *e);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

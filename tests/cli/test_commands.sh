@@ -1,0 +1,106 @@
+#!/bin/sh
+# test_commands.sh - what a user sees: answers, refusals with exit statuses, a small grid from outside the tree end to end.
+# usage: tests/cli/test_commands.sh BUILD
+set -u
+alibi=$(cd "$1" && pwd)/alibi
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+failures=0
+
+fail() {
+    echo "FAIL: $*"
+    failures=$((failures + 1))
+}
+
+# expect STATUS WORD command...: the exit status, and a word of the output
+expect() {
+    want=$1
+    word=$2
+    shift 2
+    "$@" >"$dir/out" 2>&1 </dev/null
+    got=$?
+    [ "$got" -eq "$want" ] || { fail "$* exited $got, not $want"; cat "$dir/out"; }
+    [ -z "$word" ] || grep -q -- "$word" "$dir/out" || { fail "$*: no '$word' in:"; cat "$dir/out"; }
+}
+
+mkdir "$dir/project"
+cd "$dir/project" || exit 1
+
+# Help, and mistakes on the command line.
+expect 0 "commands:" "$alibi" --help
+expect 0 "usage: alibi plan" "$alibi" plan --help
+expect 0 "alibi " "$alibi" --version
+expect 64 "did you mean report" "$alibi" reprot
+expect 64 "did you mean --scale" "$alibi" plan table5 --scal mini
+expect 64 "needs ARTEFACT" "$alibi" plan
+expect 64 "whole number" "$alibi" run table5 --tries many
+expect 66 "alibi run" "$alibi" report table5
+expect 66 "nosuch" "$alibi" plan nosuch
+expect 64 "did you mean" "$alibi" plan table5 --set model.headz=4
+expect 65 "model.heads" "$alibi" plan table5 --set model.heads=7
+expect 64 "did you mean" "$alibi" plan table5 --scale tiny
+expect 64 "no such corpus\|no embedded corpus" "$alibi" data prepare nosuch
+
+# The paper's plan needs neither corpus nor GPU; running it on a CPU asks first.
+expect 0 "22 trainings" "$alibi" plan table5 --scale paper
+expect 0 "246,933,504" "$alibi" plan table5 --scale paper
+expect 64 "years" "$alibi" run table5 --scale paper --devices cpu
+expect 69 "cuda" "$alibi" run table5 --devices cuda:7
+
+# A grid of the user's own, outside the tree, on the user's own text.
+mkdir "$dir/text" "$dir/mygrid"
+awk 'BEGIN { srand(1); split("train valid test", f, " "); n["train"] = 1500; n["valid"] = 150; n["test"] = 150
+    for (k = 1; k <= 3; k++) for (i = 0; i < n[f[k]]; i++) { line = ""; w = int(rand() * 40)
+        for (j = 0; j < 12; j++) { w = (w * 7 + int(rand() * 3)) % 40; line = line " w" w }
+        print line " ." > ("'"$dir"'/text/" f[k] ".txt") } }'
+cat >"$dir/mygrid/grid.yaml" <<'Y'
+artefact: mygrid
+title: "A grid of my own"
+scale: none
+base: [data/mytext.yaml]
+set:
+  model: { layers: 1, dim: 32, heads: 4, ffn: 64, softmax: plain, final_norm: true }
+  train: { shard_tokens: 256, updates: 60, lr: 0.5, warmup: 10, period: 50, clip: 0.1, seed: 1, momentum: 0.9 }
+grid:
+  - { position: [alibi, sinusoidal], L_train: [16] }
+evaluate:
+  - { split: valid, window: nonoverlapping, L_valid: { from: L_train, add: [0, 16, 112] } }
+  - { where: { position: alibi }, split: valid, window: sliding, stride: 1, L_valid: [16, 32], targets: 64 }
+Y
+expect 65 "data prepare" "$alibi" run "$dir/mygrid/"
+expect 66 "valid.txt" "$alibi" data prepare mytext --text "$dir/mygrid"
+expect 0 "data/mytext.yaml" "$alibi" data prepare mytext --text "$dir/text"
+expect 0 "as it was prepared" "$alibi" data verify mytext
+expect 0 "2 trainings, 8 evaluations" "$alibi" plan "$dir/mygrid/"
+expect 0 "" "$alibi" run "$dir/mygrid/" --devices cpu:2
+expect 0 "10 done, 0 to do" "$alibi" plan "$dir/mygrid/"
+expect 0 "^8$" "$alibi" query "SELECT count(*) FROM evaluations WHERE perplexity > 1 AND nonfinite = 0" --format csv
+expect 0 "^64$" "$alibi" query "SELECT DISTINCT tokens FROM evaluations WHERE protocol = 'sliding'" --format csv
+expect 0 "as it was prepared\|whole" "$alibi" verify
+expect 0 "" "$alibi" status
+run=$("$alibi" query "SELECT run_id FROM trainings WHERE position = 'alibi'" --format csv | tail -n 1)
+expect 0 "train.updates=60" "$alibi" show "$run"
+expect 0 "" "$alibi" logs "$run"
+expect 64 "hex digits" "$alibi" show xyz
+expect 66 "begins so" "$alibi" show 0000
+
+# A second seed adds runs; nothing is run twice.
+expect 0 "2 trainings" "$alibi" plan "$dir/mygrid/" --set train.lr=0.25
+expect 0 "0 removed\|attempts removed" "$alibi" gc
+
+# Questions are read-only and bounded.
+expect 64 "cannot modify" "$alibi" query "DELETE FROM attempts"
+expect 64 "nearest name is perplexity" "$alibi" query "SELECT perplexty FROM evaluations"
+expect 69 "longer than 1 s" "$alibi" query --limit 1 "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+
+# A wrong grid is refused with its place.
+sed 's/L_train: \[16\]/L_trian: [16]/' "$dir/mygrid/grid.yaml" >"$dir/text/grid.yaml"
+expect 65 "grid.yaml:9:" "$alibi" plan "$dir/text/"
+
+# Results made elsewhere come home.
+mkdir "$dir/home"
+expect 0 "10 results" "$alibi" merge "$dir/project" --project "$dir/home"
+expect 0 "^8$" "$alibi" query "SELECT count(*) FROM evaluations" --format csv --project "$dir/home"
+
+echo "$failures failures"
+[ $failures -eq 0 ]

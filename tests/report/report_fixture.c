@@ -1,0 +1,104 @@
+/* report_fixture.c - see report_fixture.h. */
+#include "report/report_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+
+int report_fixture_setup(void **state)
+{
+    struct report_fixture *f = calloc(1, sizeof *f);
+    void *base = NULL;
+
+    assert_non_null(f);
+    assert_int_equal(store_fixture_setup(&base), 0);
+    f->base = base;
+    f->project = (struct project){.root = f->base->dir, .share = f->base->dir, .program = "alibi"};
+    snprintf(f->artefact_dir, sizeof f->artefact_dir, "%s/experiments/tiny", f->base->dir);
+    assert_int_equal(file_make_dirs(f->artefact_dir, &f->base->e), 0);
+    *state = f;
+    return 0;
+}
+
+int report_fixture_teardown(void **state)
+{
+    struct report_fixture *f = *state;
+    void *base = f->base;
+    int rc = store_fixture_teardown(&base);
+    free(f);
+    return rc;
+}
+
+void report_fixture_write(const struct report_fixture *f, const char *name, const char *text)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", f->artefact_dir, name);
+    assert_int_equal(file_write_atomic(path, text, strlen(text), &f->base->e), 0);
+}
+
+static void plant_one(const struct report_fixture *f, const struct report_plant *p,
+                      char run_id[SPEC_ID_BYTES])
+{
+    char train_id[SPEC_ID_BYTES];
+    struct store_run_state now;
+    struct spec train = fixture_train(p->position, p->L_train, p->seed);
+
+    snprintf(train.scale, sizeof train.scale, "%s", p->scale);
+    train.modified = p->modified;
+    struct spec eval = fixture_eval(&train, p->L_valid);
+    if (p->stride) {
+        eval.eval.window = SPEC_SLIDING;
+        eval.eval.stride = p->stride;
+    }
+    fixture_add(f->base, &eval, run_id);
+    if (p->perplexity <= 0) return;
+    spec_run_id(&train, train_id);
+    assert_int_equal(store_run_state(f->base->store, train_id, &now, &f->base->e), 0);
+    if (!now.done) fixture_done(f->base, &train, 2.0, train_id);
+    assert_int_equal(store_run_state(f->base->store, run_id, &now, &f->base->e), 0);
+    if (!now.done) fixture_done(f->base, &eval, p->perplexity, run_id);
+}
+
+void report_fixture_plant(const struct report_fixture *f, const char *artefact,
+                          const struct report_plant *plants, int32_t n)
+{
+    char(*run_id)[SPEC_ID_BYTES] = calloc((size_t)n, sizeof *run_id);
+    struct store_point *points = calloc((size_t)n, sizeof *points);
+
+    assert_true(run_id && points);
+    assert_int_equal(store_begin(f->base->store, &f->base->e), 0);
+    for (int32_t i = 0; i < n; i++) {
+        plant_one(f, &plants[i], run_id[i]);
+        points[i] = (struct store_point){.point = i,
+                                         .run_id = run_id[i],
+                                         .L_train_nominal = plants[i].L_train_nominal,
+                                         .L_valid_nominal = plants[i].L_valid_nominal,
+                                         .stride_nominal = plants[i].stride};
+    }
+    if (store_set_points(f->base->store, artefact, plants[0].scale, points, n, &f->base->e) < 0)
+        fail_msg("%s", f->base->e.text);
+    assert_int_equal(store_commit(f->base->store, &f->base->e), 0);
+    free(run_id);
+    free(points);
+}
+
+char *report_fixture_report(const struct report_fixture *f, const char *artefact, const char *dir,
+                            const struct report_options *o, int *rc)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+
+    assert_non_null(out);
+    f->base->e = (struct err){0};
+    *rc = report_artefact(out, f->base->store, &f->project, artefact, dir, o, &f->base->e);
+    fclose(out);
+    return text;
+}

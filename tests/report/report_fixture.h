@@ -1,0 +1,49 @@
+/* report_fixture.h - shared by the tests of src/report: a store with planted results, a project
+ * folder around it, a small artefact, and answers as text. */
+#ifndef TESTS_REPORT_FIXTURE_H
+#define TESTS_REPORT_FIXTURE_H
+
+#include "report/report.h"
+#include "store/store_fixture.h"
+
+struct report_fixture {
+    struct store_fixture *base; /* folder, store, error */
+    char artefact_dir[160];     /* experiments/tiny below the folder */
+    struct project project;
+};
+
+int report_fixture_setup(void **state);
+int report_fixture_teardown(void **state);
+
+/* report_fixture_write - a file of the artefact folder. */
+void report_fixture_write(const struct report_fixture *f, const char *name, const char *text);
+
+/* One planted evaluation and where it stands in the artefact. */
+struct report_plant {
+    const char *scale;
+    enum spec_position position;
+    int32_t L_train, L_valid;                 /* actual */
+    int32_t L_train_nominal, L_valid_nominal; /* the paper's */
+    int32_t stride;                           /* 0: nonoverlapping */
+    int64_t seed;
+    double perplexity; /* 0: asked for, not run */
+    bool modified;
+};
+/* report_fixture_plant - runs, results and the points of an artefact at the scale of the first. */
+void report_fixture_plant(const struct report_fixture *f, const char *artefact,
+                          const struct report_plant *plants, int32_t n);
+
+/* report_fixture_report - what report_artefact writes; its code in *rc. The caller frees it. */
+char *report_fixture_report(const struct report_fixture *f, const char *artefact, const char *dir,
+                            const struct report_options *o, int *rc);
+
+#define assert_contains(text, part)                                                                \
+    do {                                                                                           \
+        if (!strstr((text), (part))) fail_msg("no \"%s\" in:\n%s", (part), (text));                \
+    } while (0)
+#define assert_lacks(text, part)                                                                   \
+    do {                                                                                           \
+        if (strstr((text), (part))) fail_msg("\"%s\" must not be in:\n%s", (part), (text));        \
+    } while (0)
+
+#endif

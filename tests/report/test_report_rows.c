@@ -1,0 +1,170 @@
+/* test_report_rows.c - CSV and JSON, and answers in every format. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "report/report_fixture.h"
+#include "report/report_grid.h"
+
+/* The answer of a query in a format; the caller frees it. */
+static char *answer(struct report_fixture *f, const char *sql, enum report_format format)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    int rc = report_query(out, f->base->store, sql, 5, format, &f->base->e);
+    fclose(out);
+    if (rc < 0) fail_msg("%s", f->base->e.text);
+    return text;
+}
+
+static void csv_quotes_commas_quotes_and_line_ends(void **state)
+{
+    char *text = answer(*state,
+                        "SELECT 'a,b' AS x, 'say \"no\"' AS y, 'two' || char(10) || 'lines' AS z,"
+                        " NULL AS none, '' AS empty, 0.1 AS f, 7 AS i",
+                        REPORT_CSV);
+    assert_string_equal(text, "x,y,z,none,empty,f,i\n"
+                              "\"a,b\",\"say \"\"no\"\"\",\"two\nlines\",,\"\",0.1,7\n");
+    free(text);
+}
+
+static void json_keeps_types_and_every_digit(void **state)
+{
+    char *text =
+        answer(*state, "SELECT 'a\"b' AS t, 0.1+0.2 AS f, 12 AS i, NULL AS n, 1.0 AS one, 2 AS i",
+               REPORT_JSON);
+    json_t *array = json_loads(text, 0, NULL);
+    assert_non_null(array);
+    const json_t *row = json_array_get(array, 0);
+    assert_string_equal(json_string_value(json_object_get(row, "t")), "a\"b");
+    assert_true(json_real_value(json_object_get(row, "f")) == 0.1 + 0.2);
+    assert_int_equal(json_integer_value(json_object_get(row, "i")), 12);
+    assert_int_equal(json_integer_value(json_object_get(row, "i_2")), 2);
+    assert_true(json_is_null(json_object_get(row, "n")));
+    assert_contains(text, "0.30000000000000004");
+    json_decref(array);
+    free(text);
+}
+
+static void an_empty_answer_is_an_empty_array(void **state)
+{
+    char *text = answer(*state, "SELECT 1 AS x WHERE 0", REPORT_JSON);
+    assert_string_equal(text, "[]\n");
+    free(text);
+}
+
+static void text_aligns_by_characters_not_bytes(void **state)
+{
+    char *text = answer(*state,
+                        "SELECT 'ALiBi' AS method, 1.5 AS ppl, '1 ± 2' AS wide"
+                        " UNION ALL SELECT '–', 22.25, NULL",
+                        REPORT_TEXT);
+    assert_string_equal(text, "method    ppl  wide\n"
+                              "--------------------\n"
+                              "ALiBi     1.5  1 ± 2\n"
+                              "–       22.25\n");
+    free(text);
+}
+
+static void markdown_escapes_bars_and_points_numbers_right(void **state)
+{
+    char *text = answer(*state, "SELECT 'a|b' AS t, 3 AS n", REPORT_MARKDOWN);
+    assert_string_equal(text, "| t | n |\n| :--- | ---: |\n| a\\|b | 3 |\n");
+    free(text);
+}
+
+static void latex_is_a_booktabs_table_with_its_signs_escaped(void **state)
+{
+    char *text = answer(*state, "SELECT 'L_train 5% – 1 ± 2' AS 'a&b', 3 AS n", REPORT_LATEX);
+    assert_string_equal(text,
+                        "\\begin{tabular}{lr}\n\\toprule\na\\&b & n \\\\\n\\midrule\n"
+                        "L\\_train 5\\% -- 1 $\\pm$ 2 & 3 \\\\\n\\bottomrule\n\\end{tabular}\n");
+    free(text);
+}
+
+static void control_characters_do_not_reach_the_terminal(void **state)
+{
+    char *text = answer(*state, "SELECT char(27) || '[2J' AS t", REPORT_TEXT);
+    assert_contains(text, "\\x1b[2J");
+    assert_null(strchr(text, 27));
+    free(text);
+}
+
+static void an_unknown_format_names_those_there_are(void **state)
+{
+    enum report_format format;
+    struct err e = {0};
+    (void)state;
+    assert_int_equal(report_format_find(&format, "html", &e), ERR_USAGE);
+    assert_contains(e.text, "text, markdown, csv, json and latex");
+    assert_int_equal(report_format_find(&format, "json", &e), 0);
+    assert_int_equal(format, REPORT_JSON);
+}
+
+static void a_query_that_writes_is_refused_and_says_so(void **state)
+{
+    struct report_fixture *f = *state;
+    assert_int_equal(
+        report_query(stdout, f->base->store, "DELETE FROM runs", 5, REPORT_TEXT, &f->base->e),
+        ERR_USAGE);
+    assert_contains(f->base->e.text, "SELECT");
+}
+
+static void a_query_past_its_time_is_given_up(void **state)
+{
+    struct report_fixture *f = *state;
+    int rc = report_query(stdout, f->base->store,
+                          "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n)"
+                          " SELECT count(*) FROM n",
+                          0.05, REPORT_TEXT, &f->base->e);
+    assert_int_equal(rc, ERR_UNAVAILABLE);
+    assert_contains(f->base->e.text, "0.05");
+}
+
+static void a_ragged_tsv_names_its_line(void **state)
+{
+    struct report_fixture *f = *state;
+    struct report_rows rows;
+    struct arena a;
+    char path[256];
+
+    report_fixture_write(f, "paper.tsv", "a\tb\tc\n1\t\tx\n1\t2\n");
+    snprintf(path, sizeof path, "%s/paper.tsv", f->artefact_dir);
+    arena_init(&a);
+    assert_int_equal(report_rows_tsv(&rows, &a, path, &f->base->e), ERR_DATA);
+    assert_contains(f->base->e.text, "paper.tsv:3: 2 cells, the header line has 3");
+    report_fixture_write(f, "paper.tsv", "a\tb\tc\n1\t\tx\n");
+    assert_int_equal(report_rows_tsv(&rows, &a, path, &f->base->e), 0);
+    assert_int_equal(rows.rows_n, 1);
+    assert_null(report_rows_text(&rows, 0, report_rows_column(&rows, "b")));
+    assert_string_equal(report_rows_text(&rows, 0, report_rows_column(&rows, "c")), "x");
+    arena_fini(&a);
+}
+
+#define CASE(name)                                                                                 \
+    cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(csv_quotes_commas_quotes_and_line_ends),
+        CASE(json_keeps_types_and_every_digit),
+        CASE(an_empty_answer_is_an_empty_array),
+        CASE(text_aligns_by_characters_not_bytes),
+        CASE(markdown_escapes_bars_and_points_numbers_right),
+        CASE(latex_is_a_booktabs_table_with_its_signs_escaped),
+        CASE(control_characters_do_not_reach_the_terminal),
+        CASE(an_unknown_format_names_those_there_are),
+        CASE(a_query_that_writes_is_refused_and_says_so),
+        CASE(a_query_past_its_time_is_given_up),
+        CASE(a_ragged_tsv_names_its_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
