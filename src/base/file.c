@@ -228,16 +228,13 @@ int file_lock(int *fd_out, const char *path, const char *holder, struct err *e)
     *fd_out = -1;
     if (fd < 0) return ERR(e, ERR_CREATE, "%s: cannot be opened: %s", path, strerror(errno));
     if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-        int rc;
+        int why = errno;
         ssize_t n = pread(fd, text, sizeof text - 1, 0);
         text[n > 0 ? n : 0] = '\0';
-        if (errno == EWOULDBLOCK || n >= 0)
-            rc = ERR(e, ERR_TRYLATER, "%s: held by %s; wait for it to end or stop it", path,
-                     *text ? text : "another process");
-        else
-            rc = ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
         close(fd);
-        return rc;
+        if (why != EWOULDBLOCK) return ERR(e, ERR_IO, "%s: %s", path, strerror(why));
+        return ERR(e, ERR_TRYLATER, "%s: held by %s; wait for it to end or stop it", path,
+                   *text ? text : "another process");
     }
     size_t n = strlen(holder);
     if (ftruncate(fd, 0) < 0 || pwrite(fd, holder, n, 0) != (ssize_t)n) {

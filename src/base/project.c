@@ -47,7 +47,7 @@ int project_open(struct project *p, struct arena *a, const char *dir, struct err
 
 char *project_path(const struct project *p, struct arena *a, const char *name)
 {
-    return arena_printf(a, "%s/%s", p->root, name);
+    return name[0] == '/' ? arena_strdup(a, name) : arena_printf(a, "%s/%s", p->root, name);
 }
 
 int project_find(char **out, const struct project *p, struct arena *a, const char *name,

@@ -24,7 +24,7 @@ struct project {
  * ERR_UNAVAILABLE. */
 int project_open(struct project *p, struct arena *a, const char *dir, struct err *e);
 
-/* project_path - root/name in the arena. */
+/* project_path - root/name in the arena; an absolute name stays as it is. */
 char *project_path(const struct project *p, struct arena *a, const char *name);
 
 /* project_find - the first of root/name and share/name that is there. Errors: ERR_NOINPUT names

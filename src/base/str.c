@@ -79,6 +79,10 @@ bool str_to_double(double *out, const char *text)
 
 void str_from_double(char out[STR_DOUBLE_BYTES], double value)
 {
+    if (fabs(value) < 1e15 && value == floor(value)) { /* 270000, not 2.7e+05 */
+        snprintf(out, STR_DOUBLE_BYTES, "%.0f", value == 0 ? 0 : value);
+        return;
+    }
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(out, STR_DOUBLE_BYTES, "%.*g", digits, value);
         if (strtod(out, NULL) == value) return;

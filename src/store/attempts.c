@@ -1,0 +1,194 @@
+/* attempts.c - who tries a run, how it ends, and which result is current.
+ *
+ *   running --> done | failed | diverged | lost | cancelled      (a trigger keeps ended rows as
+ *                                                                 they are)
+ * The transaction that marks an attempt done makes its result the current one of the run. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/database.h"
+#include "store/results.h"
+
+static const char *const state_names[] = {"none",     "running", "done",     "failed",
+                                          "diverged", "lost",    "cancelled"};
+
+const char *store_state_name(enum store_state state)
+{
+    return state_names[state];
+}
+
+static enum store_state state_find(const char *name)
+{
+    for (int i = STORE_RUNNING; i <= STORE_CANCELLED; i++)
+        if (strcmp(state_names[i], name) == 0) return (enum store_state)i;
+    return STORE_NONE;
+}
+
+/* A second running attempt of a run is refused with a sentence, before the index would. */
+static int check_not_running(struct store *s, const char *run_id, struct err *e)
+{
+    sqlite3_stmt *row;
+
+    TRY(DATABASE_SELECT(s, &row, e,
+                        "SELECT attempt FROM run_attempts WHERE run_id=?1 AND state='running'",
+                        DATABASE_TEXT(run_id)));
+    int rc = database_next(s, row, e);
+    if (rc > 0)
+        rc = ERR(e, ERR_TRYLATER, "run %s: attempt %d is still marked running", run_id,
+                 sqlite3_column_int(row, 0));
+    database_reset(row);
+    return rc;
+}
+
+int store_start_attempt(struct store *s, const struct store_attempt *a, int64_t *attempt_id,
+                        struct err *e)
+{
+    char now[CLOCK_TEXT_BYTES];
+
+    clock_utc(now);
+    TRY(check_not_running(s, a->run_id, e));
+    TRY(DATABASE_RUN(s, e,
+                     "INSERT INTO run_attempts(uid,run_id,attempt,state,slot,host,boot_id,pid,"
+                     "pid_start,dir,started_at) VALUES(lower(hex(randomblob(16))),?1,?2,'running',"
+                     "?3,?4,?5,?6,?7,?8,?9)",
+                     DATABASE_TEXT(a->run_id), DATABASE_INT(a->attempt), DATABASE_TEXT(a->device),
+                     DATABASE_TEXT(a->host), DATABASE_TEXT(a->boot_id), DATABASE_POSITIVE(a->pid),
+                     DATABASE_POSITIVE(a->pid_start), DATABASE_TEXT(a->dir), DATABASE_TEXT(now)));
+    *attempt_id = sqlite3_last_insert_rowid(s->connection_own);
+    return 0;
+}
+
+int store_set_worker(struct store *s, int64_t attempt_id, int64_t pid, int64_t pid_start,
+                     struct err *e)
+{
+    return DATABASE_RUN(s, e,
+                        "UPDATE run_attempts SET pid=?2,pid_start=?3 WHERE attempt_id=?1 AND "
+                        "state='running'",
+                        DATABASE_INT(attempt_id), DATABASE_INT(pid), DATABASE_INT(pid_start));
+}
+
+/* The attempt's run; an attempt that has ended is an error. */
+static int check_running(struct store *s, int64_t attempt_id, char run_id[SPEC_ID_BYTES],
+                         struct err *e)
+{
+    sqlite3_stmt *row;
+
+    TRY(DATABASE_SELECT(s, &row, e,
+                        "SELECT run_id,state,attempt FROM run_attempts WHERE attempt_id=?1",
+                        DATABASE_INT(attempt_id)));
+    int rc = database_next(s, row, e);
+    if (rc == 0)
+        return ERR(e, ERR_INTERNAL, "attempt id %lld: is not there", (long long)attempt_id);
+    if (rc < 0) return rc;
+    database_text(run_id, SPEC_ID_BYTES, row, 0);
+    rc = 0;
+    if (strcmp((const char *)sqlite3_column_text(row, 1), "running") != 0)
+        rc = ERR(e, ERR_INTERNAL, "run %s: attempt %d has already ended as %s", run_id,
+                 sqlite3_column_int(row, 2), (const char *)sqlite3_column_text(row, 1));
+    database_reset(row);
+    return rc;
+}
+
+static int end_row(struct store *s, int64_t attempt_id, const struct store_end *end, struct err *e)
+{
+    char now[CLOCK_TEXT_BYTES];
+    struct database_value none = DATABASE_NULL;
+
+    clock_utc(now);
+    return DATABASE_RUN(
+        s, e,
+        "UPDATE run_attempts SET state=?2,ended_at=?3,exit_code=?4,signal=?5,"
+        "message=?6 WHERE attempt_id=?1",
+        DATABASE_INT(attempt_id), DATABASE_TEXT(store_state_name(end->state)), DATABASE_TEXT(now),
+        end->exit_code < 0 ? none : DATABASE_INT(end->exit_code),
+        end->signal < 0 ? none : DATABASE_INT(end->signal), DATABASE_TEXT(end->message));
+}
+
+int store_end_attempt(struct store *s, int64_t attempt_id, const struct store_end *end,
+                      struct err *e)
+{
+    char run_id[SPEC_ID_BYTES] = "";
+    int rc = 0;
+
+    if (end->state <= STORE_RUNNING || end->state > STORE_CANCELLED)
+        return ERR(e, ERR_INTERNAL, "attempt id %lld: cannot end as %d", (long long)attempt_id,
+                   (int)end->state);
+    TRY(store_begin(s, e));
+    memset(s->known, 0, sizeof s->known);
+    TRY_OUT(rc, check_running(s, attempt_id, run_id, e));
+    if (end->state == STORE_DONE) TRY_OUT(rc, results_make_current(s, attempt_id, run_id, e));
+    TRY_OUT(rc, end_row(s, attempt_id, end, e));
+    TRY_OUT(rc, DATABASE_RUN(s, e, "DELETE FROM progress_now WHERE attempt_id=?1",
+                             DATABASE_INT(attempt_id)));
+    TRY_OUT(rc, store_commit(s, e));
+    return 0;
+out:
+    store_rollback(s);
+    return rc;
+}
+
+int store_run_state(struct store *s, const char *run_id, struct store_run_state *out, struct err *e)
+{
+    static const char sql[] =
+        "SELECT (SELECT coalesce(a.code_id,'') FROM results v JOIN run_attempts a USING(attempt_id)"
+        " WHERE v.run_id=?1 AND v.current=1), n.state, n.attempt, coalesce(n.message,''),"
+        " (SELECT count(*) FROM run_attempts f WHERE f.run_id=?1 AND f.state IN('failed','lost')"
+        "  AND f.attempt>(SELECT coalesce(max(g.attempt),0) FROM run_attempts g WHERE g.run_id=?1"
+        "  AND g.state IN('done','cancelled')))"
+        " FROM (SELECT 1) LEFT JOIN run_attempts n ON n.run_id=?1"
+        " ORDER BY n.attempt DESC LIMIT 1";
+    sqlite3_stmt *row;
+
+    *out = (struct store_run_state){0};
+    TRY(database_refresh(s, e));
+    TRY(DATABASE_SELECT(s, &row, e, sql, DATABASE_TEXT(run_id)));
+    int rc = database_next(s, row, e);
+    if (rc <= 0) return rc;
+    out->done = sqlite3_column_type(row, 0) != SQLITE_NULL;
+    database_text(out->code_id, sizeof out->code_id, row, 0);
+    const char *state = (const char *)sqlite3_column_text(row, 1);
+    if (state) out->last = state_find(state);
+    out->attempts_n = sqlite3_column_int(row, 2);
+    database_text(out->last_message, sizeof out->last_message, row, 3);
+    out->failures_n = sqlite3_column_int(row, 4);
+    database_reset(row);
+    return 0;
+}
+
+static void running_row(struct store_running *r, sqlite3_stmt *row)
+{
+    r->attempt_id = sqlite3_column_int64(row, 0);
+    database_text(r->run_id, sizeof r->run_id, row, 1);
+    r->attempt = sqlite3_column_int(row, 2);
+    database_text(r->dir, sizeof r->dir, row, 3);
+    database_text(r->host, sizeof r->host, row, 4);
+    database_text(r->boot_id, sizeof r->boot_id, row, 5);
+    r->pid = sqlite3_column_int64(row, 6);
+    r->pid_start = sqlite3_column_int64(row, 7);
+}
+
+int store_running(struct store *s, struct arena *a, struct store_running **out, int32_t *n,
+                  struct err *e)
+{
+    sqlite3_stmt *row;
+    int rc = 0;
+    int32_t room = 16;
+
+    *n = 0;
+    *out = arena_array(a, (size_t)room, sizeof **out);
+    TRY(database_refresh(s, e));
+    TRY(database_select(s, &row,
+                        "SELECT attempt_id,run_id,attempt,dir,host,boot_id,pid,pid_start FROM "
+                        "run_attempts WHERE state='running' ORDER BY attempt_id",
+                        NULL, 0, e));
+    while ((rc = database_next(s, row, e)) > 0) {
+        if (*n == room) {
+            struct store_running *more = arena_array(a, (size_t)room * 2, sizeof *more);
+            memcpy(more, *out, (size_t)room * sizeof *more);
+            *out = more;
+            room *= 2;
+        }
+        running_row(&(*out)[(*n)++], row);
+    }
+    return rc;
+}

@@ -1,0 +1,108 @@
+/* database.h - the inside of a store, for src/store only: the connection, statements, values,
+ * transactions.
+ *
+ * 1. SQL is constant text; whatever comes from outside is bound, never pasted.
+ * 2. Statements are kept by the address of their text, so `sql` must be a constant of the program.
+ * 3. Transactions nest: the outermost is BEGIN IMMEDIATE, inner ones are savepoints.
+ * 4. A statement that returned a row is reset (database_reset) before its function returns. */
+#ifndef STORE_DATABASE_H
+#define STORE_DATABASE_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+#include "spec/spec.h"
+#include "store/store.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { DATABASE_PATH_BYTES = 4096, DATABASE_STATEMENTS = 64, DATABASE_KNOWN = 32 };
+
+struct database_statement {
+    const char *sql;
+    sqlite3_stmt *statement_own;
+};
+
+/* What ingestion asks of an attempt again and again. */
+struct database_known {
+    int64_t attempt_id; /* 0: empty */
+    char run_id[SPEC_ID_BYTES];
+    int64_t updates; /* of the run's training; 0: none */
+    bool running;
+};
+
+struct store {
+    sqlite3 *connection_own;
+    enum store_mode mode;
+    char path[DATABASE_PATH_BYTES]; /* links resolved */
+    int lock_fd;                    /* -1: none */
+    int depth;                      /* of nested transactions */
+    bool immutable;                 /* opened without side files: nobody writes now */
+    void *query_clock;              /* of the query in progress; NULL: none */
+    struct stat opened;             /* the file when it was opened */
+    struct database_statement statement[DATABASE_STATEMENTS];
+    int statements_n;
+    struct database_known known[DATABASE_KNOWN];
+};
+
+/* A bound value. */
+struct database_value {
+    char type; /* i r t n */
+    int64_t integer;
+    double real;
+    const char *text;
+};
+#define DATABASE_INT(v) ((struct database_value){'i', (int64_t)(v), 0, NULL})
+/* a number that is not finite becomes NULL */
+#define DATABASE_REAL(v) ((struct database_value){'r', 0, (v), NULL})
+/* NULL becomes NULL */
+#define DATABASE_TEXT(v) ((struct database_value){'t', 0, 0, (v)})
+#define DATABASE_NULL ((struct database_value){'n', 0, 0, NULL})
+/* the number, or NULL for 0 */
+#define DATABASE_POSITIVE(v) ((struct database_value){(v) ? 'i' : 'n', (int64_t)(v), 0, NULL})
+#define DATABASE_VALUES(...)                                                                       \
+    (const struct database_value[]){__VA_ARGS__},                                                  \
+        (int)(sizeof((const struct database_value[]){__VA_ARGS__}) /                               \
+              sizeof(struct database_value))
+
+/* database_run - a statement without rows, its values bound from ?1 on. */
+#define DATABASE_RUN(s, e, sql, ...) database_run((s), (sql), DATABASE_VALUES(__VA_ARGS__), (e))
+/* database_select - a statement ready for database_next. */
+#define DATABASE_SELECT(s, out, e, sql, ...)                                                       \
+    database_select((s), (out), (sql), DATABASE_VALUES(__VA_ARGS__), (e))
+
+int database_run(struct store *s, const char *sql, const struct database_value *values, int n,
+                 struct err *e);
+int database_select(struct store *s, sqlite3_stmt **out, const char *sql,
+                    const struct database_value *values, int n, struct err *e);
+/* database_next - 1: a row; 0: no more (the statement is reset); or an error (reset too). */
+int database_next(struct store *s, sqlite3_stmt *statement, struct err *e);
+void database_reset(sqlite3_stmt *statement);
+/* database_text - a column's text, cut to the room; "" for NULL. */
+void database_text(char *out, size_t room, sqlite3_stmt *statement, int column);
+
+/* database_script - several statements of constant text. */
+int database_script(struct store *s, const char *sql, struct err *e);
+/* database_number - one integer from a constant statement without parameters. */
+int database_number(struct store *s, int64_t *out, const char *sql, struct err *e);
+
+/* database_error - the error of the connection as ours: code by kind, the sentence with the path.
+ */
+int database_error(struct store *s, int sqlite_code, struct err *e);
+void database_forget_statements(struct store *s);
+
+/* database_refresh - before reading: an immutable reader opens anew when the file has changed. */
+int database_refresh(struct store *s, struct err *e);
+
+/* database_uri - path as an SQLite URI with a query such as "mode=ro". */
+int database_uri(char *out, size_t room, const char *path, const char *query, struct err *e);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

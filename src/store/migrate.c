@@ -1,0 +1,124 @@
+/* migrate.c - see migrate.h. */
+#include "store/migrate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+int migrate_version(struct store *s, int64_t *out, int newest, struct err *e)
+{
+    int64_t id = 0, objects = 0;
+
+    TRY(database_number(s, out, "PRAGMA user_version", e));
+    TRY(database_number(s, &id, "PRAGMA application_id", e));
+    TRY(database_number(s, &objects, "SELECT count(*) FROM sqlite_schema", e));
+    if (id != SCHEMA_APPLICATION_ID && (id != 0 || objects > 0 || *out != 0))
+        return ERR(e, ERR_DATA,
+                   "%s: is a database of another program (application_id %lld); name another "
+                   "--project folder or move the file away",
+                   s->path, (long long)id);
+    if (*out > newest)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "%s: its schema has version %lld and this program knows version %d; use the "
+                   "newer program that wrote it",
+                   s->path, (long long)*out, newest);
+    return 0;
+}
+
+static int sync_file(const char *path, struct err *e)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0) return ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
+    int rc = fsync(fd) < 0 ? ERR(e, ERR_IO, "%s: fsync: %s", path, strerror(errno)) : 0;
+    close(fd);
+    return rc;
+}
+
+/* A copy of the file as it is, under its version's name. */
+static int back_up(struct store *s, int64_t version, struct err *e)
+{
+    char path[DATABASE_PATH_BYTES + 32], temporary[DATABASE_PATH_BYTES + 48];
+
+    snprintf(path, sizeof path, "%s.backup-v%lld", s->path, (long long)version);
+    snprintf(temporary, sizeof temporary, "%s.tmp-%ld", path, (long)getpid());
+    unlink(temporary);
+    int rc = DATABASE_RUN(s, e, "VACUUM INTO ?1", DATABASE_TEXT(temporary));
+    if (rc == 0) rc = sync_file(temporary, e);
+    if (rc == 0 && rename(temporary, path) < 0)
+        rc = ERR(e, ERR_CREATE, "%s: cannot be created: %s", path, strerror(errno));
+    if (rc < 0) {
+        unlink(temporary);
+        err_ctx(e, "backup before the migration");
+        return rc;
+    }
+    log_info("%s: schema version %lld; a copy is in %s", s->path, (long long)version, path);
+    return 0;
+}
+
+static int drop_views(struct store *s, struct err *e)
+{
+    static const char list[] = "SELECT name FROM sqlite_schema WHERE type='view'";
+    char sql[256] = "";
+
+    for (;;) {
+        sqlite3_stmt *statement = NULL;
+        int rc = sqlite3_prepare_v2(s->connection_own, list, -1, &statement, NULL);
+        if (rc == SQLITE_OK) rc = sqlite3_step(statement);
+        if (rc == SQLITE_ROW)
+            sqlite3_snprintf(sizeof sql, sql, "DROP VIEW \"%w\"",
+                             (const char *)sqlite3_column_text(statement, 0));
+        sqlite3_finalize(statement);
+        if (rc == SQLITE_DONE) return 0;
+        if (rc != SQLITE_ROW) return database_error(s, rc, e);
+        TRY(database_script(s, sql, e));
+    }
+}
+
+static int apply(struct store *s, const struct schema_step *steps, int steps_n, int64_t from,
+                 const char *const *views, struct err *e)
+{
+    char sql[96];
+    int64_t broken = 0;
+
+    TRY(drop_views(s, e)); /* first: a view would hold on to a table that a step renames */
+    for (int i = 0; i < steps_n; i++)
+        if (steps[i].version > from) TRY(database_script(s, steps[i].sql, e));
+    for (int i = 0; views[i]; i++) TRY(database_script(s, views[i], e));
+    TRY(database_number(s, &broken, "SELECT count(*) FROM pragma_foreign_key_check", e));
+    if (broken > 0)
+        return ERR(e, ERR_DATA, "%s: %lld rows point to rows that are not there", s->path,
+                   (long long)broken);
+    snprintf(sql, sizeof sql, "PRAGMA application_id=%d;PRAGMA user_version=%d",
+             SCHEMA_APPLICATION_ID, steps[steps_n - 1].version);
+    return database_script(s, sql, e);
+}
+
+int migrate_run(struct store *s, const struct schema_step *steps, int steps_n,
+                const char *const *views, struct err *e)
+{
+    int newest = steps[steps_n - 1].version;
+    int64_t version = 0;
+    int rc = 0;
+
+    TRY(migrate_version(s, &version, newest, e));
+    if (version == newest) return 0;
+    if (version > 0) TRY(back_up(s, version, e));
+    database_forget_statements(s);
+    /* A step may rebuild a table that others point to; foreign_key_check follows. */
+    TRY(database_script(s, "PRAGMA foreign_keys=OFF", e));
+    TRY_OUT(rc, store_begin(s, e));
+    TRY_OUT(rc, apply(s, steps, steps_n, version, views, e));
+    TRY_OUT(rc, store_commit(s, e));
+out:
+    if (rc < 0) {
+        store_rollback(s);
+        err_ctx(e, "migration from version %lld to %d", (long long)version, newest);
+    }
+    database_script(s, "PRAGMA foreign_keys=ON", NULL);
+    return rc;
+}

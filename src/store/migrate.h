@@ -1,0 +1,32 @@
+/* migrate.h - brings a results.db to the newest schema, for src/store and its tests.
+ *
+ * 1. All steps are one transaction: the file has the old schema or the new one, never half.
+ * 2. Before a file that holds data is changed, a copy is written beside it:
+ *    results.db.backup-v<version>, complete or absent.
+ * 3. A file that is newer than the program, or another program's, is refused untouched. */
+#ifndef STORE_MIGRATE_H
+#define STORE_MIGRATE_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "store/database.h"
+#include "store/schema.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* migrate_version - user_version of a file that is empty or ours.
+ * Errors: ERR_DATA another program's database; ERR_UNAVAILABLE newer than `newest`. */
+int migrate_version(struct store *s, int64_t *out, int newest, struct err *e);
+
+/* migrate_run - from the file's version through steps[version] … to steps[steps_n - 1], then the
+ * views (ended by NULL). The caller holds the lock. */
+int migrate_run(struct store *s, const struct schema_step *steps, int steps_n,
+                const char *const *views, struct err *e);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

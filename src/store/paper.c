@@ -1,0 +1,251 @@
+/* paper.c - the paper's numbers: paper.tsv of an artefact becomes rows.
+ *
+ * The file has a header line and a cell a line, separated by tabs; nothing is quoted. Whatever is
+ * wrong is told as file:line:column, the column counted in bytes from 1. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "store/database.h"
+
+enum {
+    PAPER_MAX_BYTES = 4 << 20,
+    PAPER_DATASET = 0, /* indices in the column table */
+    PAPER_SERIES = 2,
+    PAPER_METHOD = 3,
+    PAPER_METRIC = 12,
+    PAPER_POSITION = 17,
+    PAPER_COLUMNS = 18
+};
+
+static const char *const split_names[] = {"train", "valid", "test", NULL};
+static const char *const protocol_names[] = {"nonoverlapping", "sliding", NULL};
+static const char *const position_names[] = {"sinusoidal", "rotary", "t5", "alibi", NULL};
+
+/* In the order of the insert statement. */
+static const struct {
+    const char *name;
+    char type;                /* t text, i whole number, r number */
+    const char *const *among; /* allowed texts, or NULL */
+} columns[PAPER_COLUMNS] = {
+    {"dataset", 't', NULL}, {"panel", 't', NULL},        {"series", 't', NULL},
+    {"method", 't', NULL},  {"params", 't', NULL},       {"L_train", 'i', NULL},
+    {"L_valid", 'i', NULL}, {"split", 't', split_names}, {"protocol", 't', protocol_names},
+    {"stride", 'i', NULL},  {"x_name", 't', NULL},       {"x", 'r', NULL},
+    {"metric", 't', NULL},  {"value", 'r', NULL},        {"unit", 't', NULL},
+    {"note", 't', NULL},    {"source", 't', NULL},       {"position", 't', position_names},
+};
+
+/* Where the reader is, and which field of a line is which column. */
+struct paper_reader {
+    const char *path, *artefact;
+    int line, column;
+    int field_of[PAPER_COLUMNS]; /* index of the field in a line; -1: not in the file */
+    int fields_n;
+};
+
+static int complain(const struct paper_reader *r, struct err *e, const char *what,
+                    const char *value, const char *remedy)
+{
+    return ERR(e, ERR_DATA, "%s:%d:%d: %s '%.60s'%s", r->path, r->line, r->column, what, value,
+               remedy);
+}
+
+/* Cuts a line at its tabs, in place; the number of fields, at most room. */
+static int cut(char *line, char **field, int room)
+{
+    int n = 0;
+
+    for (char *p = line; p && n < room; n++) {
+        field[n] = p;
+        p = strchr(p, '\t');
+        if (p) *p++ = '\0';
+    }
+    return n;
+}
+
+static int column_find(const struct paper_reader *r, const char *name, int *out, struct err *e)
+{
+    const char *names[PAPER_COLUMNS];
+    char remedy[96] = "";
+
+    for (int i = 0; i < PAPER_COLUMNS; i++) {
+        names[i] = columns[i].name;
+        *out = i;
+        if (strcmp(columns[i].name, name) == 0) return 0;
+    }
+    const char *near = str_nearest(name, names, PAPER_COLUMNS);
+    if (near) snprintf(remedy, sizeof remedy, "; the nearest is '%s'", near);
+    return complain(r, e, "unknown column", name, remedy);
+}
+
+static int read_header(struct paper_reader *r, char *line, struct err *e)
+{
+    char *field[PAPER_COLUMNS + 1];
+    int column;
+
+    for (int i = 0; i < PAPER_COLUMNS; i++) r->field_of[i] = -1;
+    r->fields_n = cut(line, field, PAPER_COLUMNS + 1);
+    for (int i = 0; i < r->fields_n; i++) {
+        r->column = (int)(field[i] - line) + 1;
+        TRY(column_find(r, field[i], &column, e));
+        if (r->field_of[column] >= 0) return complain(r, e, "second column", field[i], "");
+        r->field_of[column] = i;
+    }
+    r->column = 1;
+    for (int i = 0; i < PAPER_COLUMNS; i++)
+        if (r->field_of[i] < 0 && i != PAPER_POSITION)
+            return complain(r, e, "the header lacks the column", columns[i].name, "");
+    return 0;
+}
+
+static int read_cell(const struct paper_reader *r, int column, const char *text,
+                     struct database_value *out, struct err *e)
+{
+    const char *const *among = columns[column].among;
+    int64_t integer;
+    double real;
+
+    *out = DATABASE_TEXT(text);
+    if (!*text) {
+        *out = DATABASE_NULL;
+        if (column == PAPER_METRIC) return complain(r, e, "a row needs a metric, not", text, "");
+    } else if (columns[column].type == 'i') {
+        if (!str_to_int(&integer, text) || integer < 1)
+            return complain(r, e, columns[column].name, text, " is no positive whole number");
+        *out = DATABASE_INT(integer);
+    } else if (columns[column].type == 'r') {
+        if (!str_to_double(&real, text))
+            return complain(r, e, columns[column].name, text, " is no number");
+        *out = DATABASE_REAL(real);
+    } else if (among) {
+        size_t n = 0;
+        while (among[n] && strcmp(among[n], text) != 0) n++;
+        if (!among[n])
+            return complain(r, e, columns[column].name, text, " is no name this column knows");
+    }
+    return 0;
+}
+
+/* The position method that a free text names, such as "T5 Bias" or "ALiBi L=512"; or NULL. */
+static const char *position_of(const char *text)
+{
+    static const struct {
+        const char *name, *position;
+    } known[] = {{"sinusoidal", "sinusoidal"},
+                 {"rotary", "rotary"},
+                 {"t5 bias", "t5"},
+                 {"t5", "t5"},
+                 {"alibi", "alibi"}};
+
+    for (size_t i = 0; text && i < sizeof known / sizeof *known; i++) {
+        size_t n = strlen(known[i].name);
+        if (strncasecmp(text, known[i].name, n) != 0) continue;
+        const char *rest = text + n;
+        if (strncmp(rest, " L=", 3) == 0 && isdigit((unsigned char)rest[3])) {
+            rest += 3;
+            while (isdigit((unsigned char)*rest)) rest++;
+        }
+        if (!*rest) return known[i].position;
+    }
+    return NULL;
+}
+
+static int read_row(struct store *s, struct paper_reader *r, char *line, struct err *e)
+{
+    char *field[PAPER_COLUMNS + 1];
+    struct database_value value[PAPER_COLUMNS + 2];
+    struct database_value *cell = value + 2;
+    int n = cut(line, field, PAPER_COLUMNS + 1);
+
+    if (n != r->fields_n) {
+        r->column = (int)(field[n - 1] - line) + 1;
+        return ERR(e, ERR_DATA, "%s:%d:%d: %d cells, the header has %d", r->path, r->line,
+                   r->column, n, r->fields_n);
+    }
+    value[0] = DATABASE_TEXT(r->artefact);
+    value[1] = DATABASE_INT(r->line);
+    for (int i = 0; i < PAPER_COLUMNS; i++) {
+        cell[i] = DATABASE_NULL;
+        if (r->field_of[i] < 0) continue;
+        r->column = (int)(field[r->field_of[i]] - line) + 1;
+        TRY(read_cell(r, i, field[r->field_of[i]], &cell[i], e));
+    }
+    const char *position = position_of(cell[PAPER_METHOD].text);
+    if (!position) position = position_of(cell[PAPER_SERIES].text);
+    if (cell[PAPER_POSITION].type == 'n') cell[PAPER_POSITION] = DATABASE_TEXT(position);
+    return database_run(s,
+                        "INSERT INTO paper_cells(artefact,line,dataset,panel,series,method,params,"
+                        "L_train,L_valid,split,protocol,stride,x_name,x,metric,value,unit,note,"
+                        "source,position) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,"
+                        "?15,?16,?17,?18,?19,?20)",
+                        value, PAPER_COLUMNS + 2, e);
+}
+
+static int read_all(struct store *s, struct paper_reader *r, char *text, struct err *e)
+{
+    for (char *line = text; line && *line;) {
+        char *next = strchr(line, '\n');
+        if (next) *next++ = '\0';
+        size_t n = strlen(line);
+        if (n > 0 && line[n - 1] == '\r') line[n - 1] = '\0';
+        r->line++;
+        TRY(r->line == 1 ? read_header(r, line, e) : read_row(s, r, line, e));
+        line = next;
+    }
+    r->column = 1;
+    return r->line > 0 ? 0 : complain(r, e, "no header line in", r->path, "");
+}
+
+static int is_stored(struct store *s, const char *artefact, const char *sha256, struct err *e)
+{
+    sqlite3_stmt *row;
+
+    TRY(DATABASE_SELECT(s, &row, e, "SELECT 1 FROM paper_files WHERE artefact=?1 AND sha256=?2",
+                        DATABASE_TEXT(artefact), DATABASE_TEXT(sha256)));
+    int rc = database_next(s, row, e);
+    if (rc > 0) database_reset(row);
+    return rc;
+}
+
+int store_set_paper(struct store *s, const char *artefact, const char *tsv_path, struct err *e)
+{
+    struct arena a;
+    struct paper_reader r = {.path = tsv_path, .artefact = artefact};
+    char sha256[HASH_HEX_BYTES], now[CLOCK_TEXT_BYTES];
+    char *text;
+    size_t n;
+    int rc = 0;
+    bool begun = false;
+
+    arena_init(&a);
+    TRY_OUT(rc, file_read(&a, &text, &n, tsv_path, PAPER_MAX_BYTES, e));
+    if (strlen(text) != n) {
+        rc = ERR(e, ERR_DATA, "%s: holds a zero byte; it must be text", tsv_path);
+        goto out;
+    }
+    hash_sha256_hex(sha256, text, n);
+    TRY_OUT(rc, is_stored(s, artefact, sha256, e));
+    if (rc > 0) {
+        rc = 0;
+        goto out;
+    }
+    clock_utc(now);
+    TRY_OUT(rc, store_begin(s, e));
+    begun = true;
+    TRY_OUT(rc, DATABASE_RUN(s, e, "DELETE FROM paper_files WHERE artefact=?1",
+                             DATABASE_TEXT(artefact)));
+    TRY_OUT(rc, DATABASE_RUN(s, e, "INSERT INTO paper_files VALUES(?1,?2,?3)",
+                             DATABASE_TEXT(artefact), DATABASE_TEXT(sha256), DATABASE_TEXT(now)));
+    TRY_OUT(rc, read_all(s, &r, text, e));
+    TRY_OUT(rc, store_commit(s, e));
+    begun = false;
+out:
+    if (begun) store_rollback(s);
+    arena_fini(&a);
+    return rc;
+}

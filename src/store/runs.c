@@ -1,0 +1,138 @@
+/* runs.c - what is wanted: runs, the points of artefacts, and the verdicts on claims. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "spec/spec.h"
+#include "store/database.h"
+
+static const char *key_text(const struct spec *spec, const char *name, struct arena *a)
+{
+    return spec_get(spec, spec_key_find(name), a);
+}
+
+/* The same id must mean the same text; and whoever asks for it unmodified makes it unmodified. */
+static int check_known(struct store *s, const struct store_run *r, const char *canonical,
+                       bool *known, struct err *e)
+{
+    sqlite3_stmt *row;
+
+    TRY(DATABASE_SELECT(s, &row, e, "SELECT canonical FROM runs WHERE run_id=?1",
+                        DATABASE_TEXT(r->run_id)));
+    int rc = database_next(s, row, e);
+    *known = rc > 0;
+    if (rc > 0 && strcmp((const char *)sqlite3_column_text(row, 0), canonical) != 0)
+        rc = ERR(e, ERR_INTERNAL, "run %s: two specifications have this id", r->run_id);
+    database_reset(row);
+    if (rc < 0 || !*known || r->spec->modified) return rc < 0 ? rc : 0;
+    return DATABASE_RUN(s, e, "UPDATE runs SET modified=0 WHERE run_id=?1 AND modified=1",
+                        DATABASE_TEXT(r->run_id));
+}
+
+static int insert_run(struct store *s, const struct store_run *r, const char *canonical,
+                      struct arena *a, struct err *e)
+{
+    const struct spec *p = r->spec;
+    bool eval = p->kind == SPEC_EVAL;
+    bool bench = p->kind == SPEC_BENCH;
+    bool sliding = eval && p->eval.window == SPEC_SLIDING;
+    char now[CLOCK_TEXT_BYTES];
+    struct database_value none = DATABASE_NULL;
+
+    clock_utc(now);
+    return DATABASE_RUN(
+        s, e,
+        "INSERT INTO runs(run_id,kind,config_id,train_run_id,scale,modified,origin,dataset,corpus,"
+        "model,position,L_train,seed,precision,updates,parameters,L_valid,split,protocol,stride,"
+        "first_window,checkpoint,targets,mode,flops,canonical,spec,created_at) VALUES(?1,?2,?3,?4,"
+        "?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25,?26,?27,"
+        "?28)",
+        DATABASE_TEXT(r->run_id), DATABASE_TEXT(spec_kind_name(p->kind)),
+        DATABASE_TEXT(r->config_id), DATABASE_TEXT(eval ? r->train_run_id : NULL),
+        DATABASE_TEXT(p->scale), DATABASE_INT(p->modified),
+        DATABASE_TEXT(r->imported ? "imported" : "trained"), DATABASE_TEXT(p->data.dataset),
+        DATABASE_TEXT(p->data.corpus), DATABASE_TEXT(p->model.name),
+        DATABASE_TEXT(spec_position_name(p->model.position)), DATABASE_INT(p->train.L),
+        DATABASE_INT(p->train.seed),
+        DATABASE_TEXT(key_text(p, eval ? "eval.precision" : "train.precision", a)),
+        p->kind == SPEC_TRAIN ? DATABASE_INT(p->train.updates) : none,
+        DATABASE_POSITIVE(r->parameters_n), eval ? DATABASE_INT(p->eval.L) : none,
+        DATABASE_TEXT(eval ? key_text(p, "eval.split", a) : NULL),
+        DATABASE_TEXT(eval ? key_text(p, "eval.window", a) : NULL),
+        sliding ? DATABASE_INT(p->eval.stride) : none,
+        /* SPEC.md section 12: the early sliding windows have less context. */
+        DATABASE_TEXT(sliding ? "growing"
+                      : eval  ? "whole"
+                              : NULL),
+        DATABASE_TEXT(eval ? key_text(p, "eval.checkpoint", a) : NULL),
+        eval ? DATABASE_INT(p->eval.targets) : none,
+        DATABASE_TEXT(!bench          ? NULL
+                      : p->bench_mode ? "eval"
+                                      : "train"),
+        r->flops > 0 ? DATABASE_REAL(r->flops) : none, DATABASE_TEXT(canonical),
+        DATABASE_TEXT(spec_text(p, a)), DATABASE_TEXT(now));
+}
+
+int store_add_run(struct store *s, const struct store_run *r, struct err *e)
+{
+    struct arena a;
+    int rc = 0;
+    bool known = false;
+
+    arena_init(&a);
+    const char *canonical = spec_canonical(r->spec, &a);
+    TRY_OUT(rc, check_known(s, r, canonical, &known, e));
+    if (!known) TRY_OUT(rc, insert_run(s, r, canonical, &a, e));
+out:
+    if (rc < 0) err_ctx(e, "run %s", r->run_id);
+    arena_fini(&a);
+    return rc;
+}
+
+int store_set_points(struct store *s, const char *artefact, const char *scale,
+                     const struct store_point *points, int32_t n, struct err *e)
+{
+    int rc = 0;
+
+    TRY(store_begin(s, e));
+    TRY_OUT(rc, DATABASE_RUN(s, e, "DELETE FROM points WHERE artefact=?1 AND scale=?2",
+                             DATABASE_TEXT(artefact), DATABASE_TEXT(scale)));
+    for (int32_t i = 0; i < n; i++)
+        TRY_OUT(rc, DATABASE_RUN(s, e, "INSERT INTO points VALUES(?1,?2,?3,?4,?5,?6,?7)",
+                                 DATABASE_TEXT(artefact), DATABASE_TEXT(scale),
+                                 DATABASE_INT(points[i].point), DATABASE_TEXT(points[i].run_id),
+                                 DATABASE_POSITIVE(points[i].L_train_nominal),
+                                 DATABASE_POSITIVE(points[i].L_valid_nominal),
+                                 DATABASE_POSITIVE(points[i].stride_nominal)));
+    TRY_OUT(rc, store_commit(s, e));
+    return 0;
+out:
+    store_rollback(s);
+    err_ctx(e, "points of %s", artefact);
+    return rc;
+}
+
+int store_set_claims(struct store *s, const char *artefact, const char *scale,
+                     const struct store_claim *claims, int32_t n, struct err *e)
+{
+    char now[CLOCK_TEXT_BYTES];
+    int rc = 0;
+
+    clock_utc(now);
+    TRY(store_begin(s, e));
+    TRY_OUT(rc, DATABASE_RUN(s, e, "DELETE FROM claim_verdicts WHERE artefact=?1 AND scale=?2",
+                             DATABASE_TEXT(artefact), DATABASE_TEXT(scale)));
+    for (int32_t i = 0; i < n; i++)
+        TRY_OUT(rc, DATABASE_RUN(s, e,
+                                 "INSERT INTO claim_verdicts(artefact,scale,claim,statement,"
+                                 "verdict,evidence,judged_at) VALUES(?1,?2,?3,?4,?5,?6,?7)",
+                                 DATABASE_TEXT(artefact), DATABASE_TEXT(scale),
+                                 DATABASE_TEXT(claims[i].claim), DATABASE_TEXT(claims[i].statement),
+                                 DATABASE_TEXT(claims[i].verdict),
+                                 DATABASE_TEXT(claims[i].evidence), DATABASE_TEXT(now)));
+    TRY_OUT(rc, store_commit(s, e));
+    return 0;
+out:
+    store_rollback(s);
+    err_ctx(e, "claims of %s", artefact);
+    return rc;
+}

@@ -1,0 +1,27 @@
+/* schema.h - the SQL of results.db, for src/store only.
+ *
+ * 1. The tables of a released version never change: a new version is a new step in the table.
+ * 2. Views hold no data: every migration drops them all and makes the newest ones. */
+#ifndef STORE_SCHEMA_H
+#define STORE_SCHEMA_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { SCHEMA_APPLICATION_ID = 0x414c4942 }; /* "ALIB" */
+
+/* One step: from version - 1 to version. */
+struct schema_step {
+    int version;
+    const char *sql;
+};
+
+extern const struct schema_step schema_steps[]; /* versions 1, 2, 3 … in order */
+extern const int schema_steps_n;                /* also the newest version */
+extern const char *const schema_views[];        /* ended by NULL */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

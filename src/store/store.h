@@ -1,0 +1,200 @@
+/* store.h - results.db: schema, migrations, the scheduler's writes, the users' read-only queries.
+ *
+ * 1. One writer: store_open(…, STORE_WRITE) needs the lock results.db.lock (ERR_TRYLATER names the
+ * holder).
+ * 2. WAL, synchronous FULL, STRICT tables, foreign keys, application_id, user_version with
+ * migrations in one transaction and a backup beside the file; a newer user_version is refused. WAL
+ * on a network file system is refused.
+ * 3. The views evaluations, artefact_evaluations, trainings, benchmarks, curves, paper_values,
+ * comparison, attempts and claims are the contract with users: names and columns stay. Beside them:
+ * progress (running attempts), run_list (every run and its state), artefact_points.
+ * 4. NaN is never stored: a number that is not finite is NULL and nonfinite > 0, or the attempt is
+ * diverged. */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "spec/event.h"
+#include "spec/spec.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct store;
+enum store_mode { STORE_READ, STORE_WRITE };
+
+/* store_open - path of results.db. WRITE makes it, migrates it, and holds the lock until
+ * store_close. READ never changes it and needs no lock; it works beside a live writer, after it,
+ * and in a folder that cannot be written. Errors: ERR_NOINPUT READ of an absent or empty file, with
+ * the command that makes one; ERR_TRYLATER another writer; ERR_UNAVAILABLE a newer schema, an older
+ * one for READ, a network file system; ERR_DATA another program's file, or damage.
+ * Every function below that meets another program's lock returns ERR_TRYLATER after 60 s. */
+int store_open(struct store **out, const char *path, enum store_mode mode, struct err *e);
+void store_close(struct store *s); /* takes NULL */
+
+/* --- what is wanted ----------------------------------------------------------------------- */
+/* store_add_run - the run, if it is not there: spec text, canonical text, config id, scale. A known
+ * run that is asked for unmodified is no longer modified. ERR_INTERNAL: an evaluation whose
+ * training is not there. */
+struct store_run {
+    const struct spec *spec;
+    const char *run_id, *config_id, *train_run_id; /* train_run_id: evaluations only, else NULL;
+                                                      the training is added first */
+    int64_t parameters_n;                          /* 0: unknown */
+    double flops;  /* of the whole run, for estimates (store_flops_rate); 0: unknown */
+    bool imported; /* a training whose checkpoint came from elsewhere */
+};
+/* Transactions nest: an inner one that is rolled back leaves the outer one whole. In a READ store
+ * a transaction is one consistent view of the file. A store that is closed inside one undoes it. */
+int store_begin(struct store *s, struct err *e);
+int store_commit(struct store *s, struct err *e);
+void store_rollback(struct store *s);
+int store_add_run(struct store *s, const struct store_run *r, struct err *e);
+
+/* store_set_points - replaces the points of (artefact, scale) by these, all or none. */
+struct store_point {
+    int32_t point;
+    const char *run_id;
+    int32_t L_train_nominal, L_valid_nominal, stride_nominal; /* 0: none */
+};
+int store_set_points(struct store *s, const char *artefact, const char *scale,
+                     const struct store_point *points, int32_t n, struct err *e);
+
+/* store_set_paper - replaces the paper's numbers of an artefact by the rows of a paper.tsv: tabs, a
+ * header line with the columns of the view paper_values but artefact, in any order, and perhaps
+ * `position`; an empty cell is NULL. Where position is empty it is taken from method or series when
+ * that reads Sinusoidal, Rotary, T5 Bias or ALiBi, perhaps followed by " L=512". Does nothing when
+ * the file's hash is the stored one. Errors: ERR_DATA file:line:column. */
+int store_set_paper(struct store *s, const char *artefact, const char *tsv_path, struct err *e);
+
+/* store_set_claims - replaces the verdicts of (artefact, scale): the rows of the view claims. */
+struct store_claim {
+    const char *claim, *statement;
+    const char *verdict;  /* supported, contradicted or not run */
+    const char *evidence; /* or NULL */
+};
+int store_set_claims(struct store *s, const char *artefact, const char *scale,
+                     const struct store_claim *claims, int32_t n, struct err *e);
+
+/* --- attempts: running -> done | failed | diverged | lost | cancelled; an ended row is never
+ * rewritten. A run has one running attempt at a time. --------------------------------------- */
+enum store_state {
+    STORE_NONE,
+    STORE_RUNNING,
+    STORE_DONE,
+    STORE_FAILED,
+    STORE_DIVERGED,
+    STORE_LOST,
+    STORE_CANCELLED
+};
+const char *store_state_name(enum store_state state);
+
+struct store_attempt {
+    const char *run_id;
+    int32_t attempt; /* from 1 */
+    const char *device, *host, *boot_id;
+    int64_t pid, pid_start; /* of the worker; start time from /proc, against pid reuse */
+    const char *dir; /* relative to the project: runs/<run_id>/<attempt>; shared by evaluations of
+                        one worker */
+};
+/* store_start_attempt - a running row; *attempt_id is the key for what follows. */
+int store_start_attempt(struct store *s, const struct store_attempt *a, int64_t *attempt_id,
+                        struct err *e);
+/* store_set_worker - the worker's pid once it is spawned. */
+int store_set_worker(struct store *s, int64_t attempt_id, int64_t pid, int64_t pid_start,
+                     struct err *e);
+
+/* store_ingest - one record of the attempt's event file; the same sequence number again changes
+ * nothing. STARTED fills device, blas, threads, code id; PROGRESS, STEP (about 1000 a run),
+ * VALIDATION, CHECKPOINT are kept by attempt; TRAINED, EVALUATED, BENCHED are held as pending
+ * results when the record's run_id is the attempt's, else left to the attempt of that run. A result
+ * of an attempt that has ended is kept and never shown. ENDED is the scheduler's: nothing is
+ * stored. Errors: ERR_DATA a record that lacks a field or has one of a wrong type. */
+int store_ingest(struct store *s, int64_t attempt_id, const struct event *ev, struct err *e);
+
+/* store_end_attempt - ends the row and, for STORE_DONE, makes its pending result the current one of
+ * the run, all in one transaction. A training that is done anew with other checkpoints takes its
+ * evaluations' results out of the current ones. ERR_INTERNAL: DONE without a pending result, or an
+ * attempt that has ended already. */
+struct store_end {
+    enum store_state state;
+    int32_t exit_code, signal; /* -1: none */
+    const char *message;       /* one sentence or NULL */
+};
+int store_end_attempt(struct store *s, int64_t attempt_id, const struct store_end *end,
+                      struct err *e);
+
+/* State of a run: its current result, and its newest attempt. */
+struct store_run_state {
+    bool done;             /* a current result is there */
+    enum store_state last; /* of the newest attempt; STORE_NONE: never tried */
+    int32_t attempts_n;    /* ever: the highest attempt number; the next one is one more */
+    int32_t failures_n;    /* failed or lost since the last done or cancelled */
+    char last_message[256];
+    char code_id[65]; /* of the current result */
+};
+int store_run_state(struct store *s, const char *run_id, struct store_run_state *out,
+                    struct err *e);
+/* store_forget - the current result of a run is no longer current (--redo); rows stay. */
+int store_forget(struct store *s, const char *run_id, struct err *e);
+
+/* store_running - attempts still marked running: what a scheduler that starts must ingest and
+ * settle. */
+struct store_running {
+    int64_t attempt_id;
+    char run_id[SPEC_ID_BYTES];
+    int32_t attempt;
+    char dir[128], host[65], boot_id[40];
+    int64_t pid, pid_start;
+};
+int store_running(struct store *s, struct arena *a, struct store_running **out, int32_t *n,
+                  struct err *e);
+
+/* store_checkpoint - path (relative to the project; absolute for a merged training) and sha256 of
+ * the checkpoint an evaluation of this training uses. ERR_NOINPUT when the training is not done. */
+int store_checkpoint(struct store *s, const char *train_run_id, enum spec_checkpoint which,
+                     char path[256], char sha256[65], struct err *e);
+
+/* store_flops_rate - for estimates: the median FLOP per second that the newest done runs of this
+ * kind achieved on a device whose slot ("cpu") or description is like device_like (SQL LIKE; NULL:
+ * any); 0 when nothing is known. */
+int store_flops_rate(struct store *s, enum spec_kind kind, const char *device_like,
+                     double *flops_per_s, struct err *e);
+
+/* --- reading ------------------------------------------------------------------------------ */
+/* store_query - one SELECT, read-only by authorizer (no PRAGMA, no ATTACH), ended after limit_s
+ * (0: no limit). Named parameters :name are bound as numbers when they look like one (a real needs
+ * a point or a sign: an id of hex digits stays text), else as text; ones that the statement lacks
+ * are ignored. Each row goes to `row`, which may stop by returning an error, and may read from
+ * the store but not write. Errors: ERR_USAGE what is wrong with the SQL; ERR_UNAVAILABLE the limit.
+ */
+struct store_param {
+    const char *name, *value; /* name without the colon; value NULL: SQL NULL */
+};
+struct store_cell {
+    const char *text; /* NULL: SQL NULL; doubles in shortest round-trip form */
+    char type;        /* i integer, f real, t text, n null */
+};
+typedef int (*store_row_fn)(void *context, int columns_n, const char *const *names,
+                            const struct store_cell *cells, struct err *e);
+int store_query(struct store *s, const char *sql, const struct store_param *params,
+                int32_t params_n, double limit_s, store_row_fn row, void *context, struct err *e);
+
+/* store_merge - takes over runs, ended attempts, results, curves, and the points of artefacts that
+ * have none here, from another results.db (or the folder that holds one), which is only read. Run
+ * ids stay; attempts get new numbers; a result that is current here stays so. The same file again
+ * changes nothing. *added (may be NULL): runs that are done now and were not. Errors: as
+ * store_open; ERR_USAGE inside a transaction or with the file itself. */
+int store_merge(struct store *s, const char *other_path, int32_t *added, struct err *e);
+/* store_check - PRAGMA integrity_check and foreign_key_check; ERR_DATA with the first finding. */
+int store_check(struct store *s, struct err *e);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

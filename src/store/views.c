@@ -1,0 +1,162 @@
+/* views.c - the views of results.db: the contract with users. Names and columns stay; columns are
+ * added at the end.
+ *
+ * 1. Only current results are shown; nothing is searched for by time.
+ * 2. Nominal lengths are the paper's. A run that several points ask for shows the smallest; a run
+ *    that no point asks for shows its own length.
+ * 3. Functions are SQLite's own, so that any sqlite3 shell can read the file. */
+#include <stddef.h>
+
+#include "store/schema.h"
+
+static const char evaluations[] =
+    "CREATE VIEW evaluations AS SELECT"
+    " r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid,"
+    " coalesce((SELECT min(p.L_train_nominal) FROM points p WHERE p.run_id=r.run_id),r.L_train)"
+    "  AS L_train_nominal,"
+    " coalesce((SELECT min(p.L_valid_nominal) FROM points p WHERE p.run_id=r.run_id),r.L_valid)"
+    "  AS L_valid_nominal,"
+    " r.split, r.protocol, r.stride, r.first_window, r.precision, r.seed,"
+    " v.perplexity, v.loss_nats, v.tokens, v.nonfinite, v.eval_wps, v.peak_memory_bytes,"
+    " coalesce(a.device,a.slot) AS device, t.origin, r.run_id, r.train_run_id, r.config_id,"
+    " a.code_id, a.ended_at AS finished_at,"
+    " r.checkpoint, r.targets, max(r.modified,t.modified) AS modified, v.checkpoint_sha256,"
+    " v.wall_seconds, a.attempt, r.corpus, a.backend"
+    " FROM results v JOIN runs r ON r.run_id=v.run_id JOIN runs t ON t.run_id=r.train_run_id"
+    " JOIN run_attempts a ON a.attempt_id=v.attempt_id"
+    " WHERE v.current=1 AND v.kind='eval'";
+
+static const char artefact_evaluations[] =
+    "CREATE VIEW artefact_evaluations AS SELECT"
+    " p.artefact, p.point, e.scale, e.dataset, e.model, e.position, e.L_train, e.L_valid,"
+    " coalesce(p.L_train_nominal,e.L_train) AS L_train_nominal,"
+    " coalesce(p.L_valid_nominal,e.L_valid) AS L_valid_nominal,"
+    " e.split, e.protocol, e.stride, e.first_window, e.precision, e.seed,"
+    " e.perplexity, e.loss_nats, e.tokens, e.nonfinite, e.eval_wps, e.peak_memory_bytes,"
+    " e.device, e.origin, e.run_id, e.train_run_id, e.config_id, e.code_id, e.finished_at,"
+    " e.checkpoint, e.targets, e.modified, e.checkpoint_sha256, e.wall_seconds, e.attempt,"
+    " e.corpus, e.backend,"
+    " CASE e.protocol WHEN 'sliding' THEN coalesce(p.stride_nominal,e.stride) END AS stride_nominal"
+    " FROM points p JOIN evaluations e ON e.run_id=p.run_id";
+
+static const char trainings[] =
+    "CREATE VIEW trainings AS SELECT"
+    " r.scale, r.dataset, r.model, r.position, r.L_train,"
+    " coalesce((SELECT min(p.L_train_nominal) FROM runs w JOIN points p ON p.run_id=w.run_id"
+    "  WHERE w.run_id=r.run_id OR w.train_run_id=r.run_id),r.L_train) AS L_train_nominal,"
+    " r.seed, v.updates, v.tokens_per_update, coalesce(v.parameters,r.parameters) AS parameters,"
+    " v.final_loss_nats, v.train_wps, v.peak_memory_bytes, v.wall_seconds,"
+    " coalesce(a.device,a.slot) AS device, r.run_id, r.config_id, a.code_id,"
+    " a.ended_at AS finished_at,"
+    " r.origin, r.precision, r.modified, v.best_sha256, v.last_sha256, a.attempt, r.corpus,"
+    " a.backend"
+    " FROM results v JOIN runs r ON r.run_id=v.run_id"
+    " JOIN run_attempts a ON a.attempt_id=v.attempt_id"
+    " WHERE v.current=1 AND v.kind='train'";
+
+static const char benchmarks[] =
+    "CREATE VIEW benchmarks AS SELECT"
+    " r.position, r.L_train, r.mode, v.batch_tokens, v.wps, v.peak_memory_bytes, v.mfu,"
+    " coalesce(a.device,a.slot) AS device, r.scale, r.dataset, r.model,"
+    " coalesce((SELECT min(p.L_train_nominal) FROM points p WHERE p.run_id=r.run_id),r.L_train)"
+    "  AS L_train_nominal,"
+    " r.precision, r.seed, v.wall_seconds, r.run_id, r.config_id, a.code_id,"
+    " a.ended_at AS finished_at, r.modified, r.parameters, a.attempt, r.corpus, a.backend"
+    " FROM results v JOIN runs r ON r.run_id=v.run_id"
+    " JOIN run_attempts a ON a.attempt_id=v.attempt_id"
+    " WHERE v.current=1 AND v.kind='bench'";
+
+/* A resumed training has points of several attempts: of each step the newest attempt's is shown,
+ * and none of an attempt after the one whose result is current. */
+static const char curves[] =
+    "CREATE VIEW curves AS SELECT"
+    " r.scale, r.dataset, r.model, r.position, r.L_train, r.seed, r.run_id, c.split, c.step,"
+    " c.loss_nats, c.lr, c.grad_norm, c.epoch, c.perplexity, c.best, a.attempt"
+    " FROM runs r JOIN run_attempts a ON a.run_id=r.run_id"
+    " JOIN curve_points c ON c.attempt_id=a.attempt_id"
+    " LEFT JOIN results v ON v.run_id=r.run_id AND v.current=1"
+    " LEFT JOIN run_attempts shown ON shown.attempt_id=v.attempt_id"
+    " WHERE (shown.attempt IS NULL OR a.attempt<=shown.attempt) AND NOT EXISTS("
+    "  SELECT 1 FROM run_attempts b JOIN curve_points d ON d.attempt_id=b.attempt_id"
+    "  AND d.split=c.split AND d.step=c.step WHERE b.run_id=r.run_id AND b.attempt>a.attempt"
+    "  AND (shown.attempt IS NULL OR b.attempt<=shown.attempt))";
+
+static const char paper_values[] =
+    "CREATE VIEW paper_values AS SELECT"
+    " artefact, dataset, panel, series, method, params, L_train, L_valid, split, protocol, stride,"
+    " x_name, x, metric, value, unit, note, source, position, line FROM paper_cells";
+
+/* The paper's numbers stand beside ours only where ours are of the paper's own configuration.
+ * A paper row that gives its length as the x of a figure is read so; rows over another x, such as
+ * GPU hours, are no end results. */
+static const char comparison[] =
+    "CREATE VIEW comparison AS WITH ours AS("
+    " SELECT DISTINCT artefact, scale, dataset, position, L_train_nominal, L_valid_nominal, split,"
+    "  protocol, stride, stride_nominal, config_id, modified, run_id, 'perplexity' AS metric,"
+    "  perplexity AS value FROM artefact_evaluations),"
+    "centred AS("
+    " SELECT *, value-avg(value) OVER(PARTITION BY artefact, scale, config_id, L_train_nominal,"
+    "  L_valid_nominal, stride_nominal, metric) AS off FROM ours),"
+    "averaged AS("
+    " SELECT artefact, scale, dataset, position, L_train_nominal, L_valid_nominal, split, protocol,"
+    "  stride, stride_nominal, config_id, metric, max(modified) AS modified, count(*) AS seeds,"
+    "  CASE WHEN count(value)=count(*) THEN avg(value) END AS ours,"
+    "  CASE WHEN count(value)=count(*) AND count(*)>1 THEN sqrt(sum(off*off)/(count(*)-1)) END"
+    "   AS ours_std"
+    " FROM centred GROUP BY artefact, scale, config_id, L_train_nominal, L_valid_nominal,"
+    "  stride_nominal, metric),"
+    "theirs AS("
+    " SELECT artefact, position, split, protocol, stride, metric, value,"
+    "  lower(replace(replace(dataset,'-',''),' ','')) AS dataset,"
+    "  coalesce(L_train,CASE WHEN x_name IN('L_train','input_length') THEN x END) AS L_train,"
+    "  coalesce(L_valid,CASE WHEN x_name='L_valid' THEN x END) AS L_valid"
+    " FROM paper_cells WHERE position IS NOT NULL"
+    "  AND (x_name IS NULL OR x_name IN('L_train','L_valid','input_length')))"
+    "SELECT o.artefact, o.scale, o.position, o.L_train_nominal, o.L_valid_nominal, o.metric,"
+    " o.ours, o.ours_std, o.seeds, t.value AS paper, o.ours-t.value AS delta,"
+    " o.dataset, o.split, o.protocol, o.stride, o.stride_nominal, o.config_id, o.modified"
+    " FROM averaged o LEFT JOIN theirs t ON o.scale='paper' AND o.modified=0"
+    " AND t.artefact=o.artefact AND t.position=o.position AND t.metric=o.metric"
+    " AND t.L_train=o.L_train_nominal AND t.L_valid=o.L_valid_nominal AND t.split=o.split"
+    " AND t.protocol=o.protocol AND t.stride IS o.stride_nominal"
+    " AND (t.dataset IS NULL OR t.dataset=o.dataset)";
+
+static const char attempts[] =
+    "CREATE VIEW attempts AS SELECT"
+    " run_id, attempt, state, coalesce(device,slot) AS device, host, blas, threads, started_at,"
+    " ended_at, exit_code, signal, message, dir||'/log' AS log_path,"
+    " backend, code_id, program, slot, pid, dir, merged_from,"
+    " EXISTS(SELECT 1 FROM results v WHERE v.attempt_id=t.attempt_id AND v.current=1)"
+    "  AS current_result FROM run_attempts t";
+
+/* Every run with its state: done where a result is current, else that of the newest attempt; none
+ * where it was never tried, or is to be done again. */
+static const char run_list[] =
+    "CREATE VIEW run_list AS SELECT"
+    " run_id, kind, scale, dataset, model, position, L_train, L_valid, split, protocol, stride,"
+    " mode, seed, config_id, train_run_id, modified, parameters, spec, created_at,"
+    " CASE WHEN EXISTS(SELECT 1 FROM results v WHERE v.run_id=r.run_id AND v.current=1) THEN 'done'"
+    "  ELSE coalesce((SELECT nullif(a.state,'done') FROM run_attempts a WHERE a.run_id=r.run_id"
+    "   ORDER BY a.attempt DESC LIMIT 1),'none') END AS state"
+    " FROM runs r";
+
+static const char artefact_points[] =
+    "CREATE VIEW artefact_points AS SELECT"
+    " artefact, scale, point, run_id, L_train_nominal, L_valid_nominal, stride_nominal FROM points";
+
+static const char claims[] =
+    "CREATE VIEW claims AS SELECT claim, statement, verdict, evidence, scale, artefact, judged_at"
+    " FROM claim_verdicts";
+
+static const char progress[] =
+    "CREATE VIEW progress AS SELECT"
+    " a.run_id, a.attempt, r.kind, r.scale, r.position, r.L_train, r.L_valid, r.seed,"
+    " coalesce(a.device,a.slot) AS device, a.slot, a.host, a.pid, a.started_at, n.done, n.total,"
+    " n.loss_nats, n.wps, n.updated_at"
+    " FROM run_attempts a JOIN runs r ON r.run_id=a.run_id"
+    " LEFT JOIN progress_now n ON n.attempt_id=a.attempt_id WHERE a.state='running'";
+
+const char *const schema_views[] = {
+    evaluations,  artefact_evaluations, trainings, benchmarks, curves,
+    paper_values, comparison,           attempts,  claims,     progress,
+    run_list,     artefact_points,      NULL};

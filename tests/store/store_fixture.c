@@ -1,0 +1,224 @@
+/* store_fixture.c - see store_fixture.h. */
+#include "store/store_fixture.h"
+
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *walk)
+{
+    (void)st, (void)type, (void)walk;
+    return remove(path);
+}
+
+void store_fixture_open(struct store_fixture *f, enum store_mode mode)
+{
+    f->e = (struct err){0};
+    if (store_open(&f->store, f->path, mode, &f->e) < 0) fail_msg("%s", f->e.text);
+}
+
+void store_fixture_close(struct store_fixture *f)
+{
+    store_close(f->store);
+    f->store = NULL;
+}
+
+int store_fixture_setup(void **state)
+{
+    struct store_fixture *f = calloc(1, sizeof *f);
+    const char *base = getenv("TMPDIR");
+
+    assert_non_null(f);
+    snprintf(f->dir, sizeof f->dir, "%s/store-test-XXXXXX",
+             base && strlen(base) < 40 ? base : "/tmp");
+    assert_non_null(mkdtemp(f->dir));
+    snprintf(f->path, sizeof f->path, "%s/results.db", f->dir);
+    store_fixture_open(f, STORE_WRITE);
+    *state = f;
+    return 0;
+}
+
+int store_fixture_teardown(void **state)
+{
+    struct store_fixture *f = *state;
+
+    store_close(f->store);
+    nftw(f->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    free(f);
+    return 0;
+}
+
+struct spec fixture_train(enum spec_position position, int32_t L, int64_t seed)
+{
+    struct spec s;
+
+    spec_init(&s);
+    s.kind = SPEC_TRAIN;
+    snprintf(s.scale, sizeof s.scale, "mini");
+    snprintf(s.model.name, sizeof s.model.name, "tiny");
+    snprintf(s.data.dataset, sizeof s.data.dataset, "wikitext103");
+    snprintf(s.data.corpus, sizeof s.data.corpus, "mini-wikitext103");
+    s.model.position = position;
+    s.train.L = L;
+    s.train.seed = seed;
+    s.train.updates = 20;
+    return s;
+}
+
+struct spec fixture_eval(const struct spec *train, int32_t L)
+{
+    struct spec s = *train;
+
+    s.kind = SPEC_EVAL;
+    s.eval.split = SPEC_VALID;
+    s.eval.window = SPEC_NONOVERLAPPING;
+    s.eval.L = L;
+    spec_run_id(train, s.eval.train_run);
+    return s;
+}
+
+void fixture_add(struct store_fixture *f, const struct spec *s, char run_id[SPEC_ID_BYTES])
+{
+    char config_id[SPEC_ID_BYTES], train_config[SPEC_ID_BYTES], train_id[SPEC_ID_BYTES];
+    struct spec train = *s;
+
+    train.kind = SPEC_TRAIN;
+    spec_config_id(&train, NULL, train_config);
+    if (s->kind == SPEC_EVAL) fixture_add(f, &train, train_id);
+    spec_run_id(s, run_id);
+    spec_config_id(s, s->kind == SPEC_EVAL ? train_config : NULL, config_id);
+    struct store_run r = {.spec = s,
+                          .run_id = run_id,
+                          .config_id = config_id,
+                          .train_run_id = s->kind == SPEC_EVAL ? train_id : NULL,
+                          .parameters_n = 1000,
+                          .flops = 5e9};
+    if (store_add_run(f->store, &r, &f->e) < 0) fail_msg("%s", f->e.text);
+}
+
+int64_t fixture_start(struct store_fixture *f, const char *run_id)
+{
+    struct store_run_state now;
+    char dir[64];
+    int64_t id = 0;
+
+    if (store_run_state(f->store, run_id, &now, &f->e) < 0) fail_msg("%s", f->e.text);
+    snprintf(dir, sizeof dir, "runs/%s/%d", run_id, now.attempts_n + 1);
+    struct store_attempt a = {.run_id = run_id,
+                              .attempt = now.attempts_n + 1,
+                              .device = "cpu",
+                              .host = "here",
+                              .boot_id = "boot",
+                              .dir = dir};
+    if (store_start_attempt(f->store, &a, &id, &f->e) < 0) fail_msg("%s", f->e.text);
+    return id;
+}
+
+int fixture_ingest(struct store_fixture *f, int64_t attempt_id, uint64_t sequence,
+                   enum event_type type, const char *json)
+{
+    json_error_t where;
+    json_t *object = json_loads(json, 0, &where);
+
+    if (!object) fail_msg("%s: %s", json, where.text);
+    struct event event = {.sequence = sequence, .type = type, .json = object};
+    int rc = store_ingest(f->store, attempt_id, &event, &f->e);
+    json_decref(object);
+    return rc;
+}
+
+void fixture_end(struct store_fixture *f, int64_t attempt_id, enum store_state state)
+{
+    struct store_end end = {.state = state, .exit_code = -1, .signal = -1};
+    if (store_end_attempt(f->store, attempt_id, &end, &f->e) < 0) fail_msg("%s", f->e.text);
+}
+
+void fixture_trained(struct store_fixture *f, int64_t attempt_id, const char *run_id,
+                     uint64_t sequence, double loss, const char *sha256)
+{
+    char json[640];
+
+    snprintf(json, sizeof json,
+             "{\"run_id\":\"%s\",\"updates\":20,\"tokens_per_update\":768,\"parameters\":1000,"
+             "\"final_loss_nats\":%.17g,\"train_wps\":1000.5,\"peak_memory_bytes\":4096,"
+             "\"wall_seconds\":2.5,\"best_checkpoint\":\"best.safetensors\","
+             "\"best_sha256\":\"%s\",\"last_checkpoint\":\"last.safetensors\","
+             "\"last_sha256\":\"%s-last\"}",
+             run_id, loss, sha256, sha256);
+    if (fixture_ingest(f, attempt_id, sequence, EVENT_TRAINED, json) < 0) fail_msg("%s", f->e.text);
+}
+
+void fixture_evaluated(struct store_fixture *f, int64_t attempt_id, const char *run_id,
+                       uint64_t sequence, double perplexity, const char *sha256)
+{
+    char json[512];
+
+    snprintf(json, sizeof json,
+             "{\"run_id\":\"%s\",\"loss_nats\":2.5,\"perplexity\":%.17g,\"tokens\":100,"
+             "\"nonfinite\":0,\"eval_wps\":null,\"peak_memory_bytes\":2048,\"wall_seconds\":0.5,"
+             "\"checkpoint_sha256\":\"%s\"}",
+             run_id, perplexity, sha256);
+    if (fixture_ingest(f, attempt_id, sequence, EVENT_EVALUATED, json) < 0)
+        fail_msg("%s", f->e.text);
+}
+
+void fixture_done(struct store_fixture *f, const struct spec *s, double number,
+                  char run_id[SPEC_ID_BYTES])
+{
+    fixture_add(f, s, run_id);
+    int64_t id = fixture_start(f, run_id);
+    assert_int_equal(fixture_ingest(f, id, 1, EVENT_STARTED,
+                                    "{\"pid\":1,\"host\":\"here\",\"device\":\"a processor\","
+                                    "\"backend\":\"cpu\",\"blas\":\"some\",\"threads\":1,"
+                                    "\"code_id\":\"c0de\",\"program\":\"alibi\"}"),
+                     0);
+    if (s->kind == SPEC_TRAIN)
+        fixture_trained(f, id, run_id, 2, number, "abc");
+    else
+        fixture_evaluated(f, id, run_id, 2, number, "abc");
+    fixture_end(f, id, STORE_DONE);
+}
+
+struct first_cell {
+    char text[512];
+    bool seen;
+};
+
+static int keep_first(void *context, int columns_n, const char *const *names,
+                      const struct store_cell *cells, struct err *e)
+{
+    struct first_cell *first = context;
+
+    (void)columns_n, (void)names, (void)e;
+    if (first->seen) return 0;
+    first->seen = true;
+    snprintf(first->text, sizeof first->text, "%s", cells[0].text ? cells[0].text : "NULL");
+    return 0;
+}
+
+const char *fixture_cell(struct store *s, const char *sql)
+{
+    static struct first_cell first;
+    struct err e = {0};
+
+    first = (struct first_cell){.text = "none"};
+    if (store_query(s, sql, NULL, 0, 60, keep_first, &first, &e) < 0)
+        fail_msg("%s: %s", sql, e.text);
+    return first.text;
+}
+
+int fixture_query(struct store_fixture *f, const char *sql)
+{
+    struct first_cell first = {0};
+
+    f->e = (struct err){0};
+    return store_query(f->store, sql, NULL, 0, 60, keep_first, &first, &f->e);
+}

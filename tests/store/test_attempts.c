@@ -1,0 +1,340 @@
+/* test_attempts.c - attempts end once, one result of a run is current, nothing late is shown. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "store/store_fixture.h"
+
+static void add_training(struct store_fixture *f, int64_t seed, char run_id[SPEC_ID_BYTES])
+{
+    struct spec train = fixture_train(SPEC_ALIBI, 64, seed);
+    fixture_add(f, &train, run_id);
+}
+
+static void a_run_is_added_once(void **state)
+{
+    struct store_fixture *f = *state;
+    char id[SPEC_ID_BYTES];
+
+    add_training(f, 1, id);
+    add_training(f, 1, id);
+    assert_cell(f, "SELECT count(*) FROM runs", "1");
+}
+
+static void an_evaluation_without_its_training_is_refused(void **state)
+{
+    struct store_fixture *f = *state;
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    struct spec eval = fixture_eval(&train, 64);
+    struct store_run r = {
+        .spec = &eval, .run_id = "e", .config_id = "c", .train_run_id = "not there"};
+
+    assert_int_equal(store_add_run(f->store, &r, &f->e), ERR_INTERNAL);
+    assert_non_null(strstr(f->e.text, "FOREIGN KEY"));
+}
+
+static void a_run_has_one_running_attempt(void **state)
+{
+    struct store_fixture *f = *state;
+    char id[SPEC_ID_BYTES];
+    int64_t attempt_id;
+    struct store_attempt second = {.attempt = 2, .dir = "runs/x/2"};
+
+    add_training(f, 1, id);
+    fixture_start(f, id);
+    second.run_id = id;
+    assert_int_equal(store_start_attempt(f->store, &second, &attempt_id, &f->e), ERR_TRYLATER);
+    assert_non_null(strstr(f->e.text, "attempt 1 is still marked running"));
+}
+
+static void done_needs_a_result(void **state)
+{
+    struct store_fixture *f = *state;
+    char id[SPEC_ID_BYTES];
+    struct store_end end = {.state = STORE_DONE, .exit_code = 0, .signal = -1};
+    struct store_run_state now;
+
+    add_training(f, 1, id);
+    int64_t attempt = fixture_start(f, id);
+    assert_int_equal(store_end_attempt(f->store, attempt, &end, &f->e), ERR_INTERNAL);
+    assert_non_null(strstr(f->e.text, "no result"));
+    assert_int_equal(store_run_state(f->store, id, &now, &f->e), 0);
+    assert_int_equal(now.last, STORE_RUNNING);
+}
+
+static void an_ended_attempt_is_never_rewritten(void **state)
+{
+    struct store_fixture *f = *state;
+    char id[SPEC_ID_BYTES];
+    struct store_end end = {.state = STORE_FAILED, .exit_code = 1, .signal = -1};
+
+    add_training(f, 1, id);
+    int64_t attempt = fixture_start(f, id);
+    fixture_end(f, attempt, STORE_LOST);
+    assert_int_equal(store_end_attempt(f->store, attempt, &end, &f->e), ERR_INTERNAL);
+    assert_non_null(strstr(f->e.text, "already ended as lost"));
+    assert_int_equal(store_set_worker(f->store, attempt, 5, 6, &f->e), 0);
+    assert_cell(f, "SELECT state||' '||coalesce(pid,'-') FROM attempts", "lost -");
+}
+
+static void a_late_result_is_kept_and_never_shown(void **state)
+{
+    struct store_fixture *f = *state;
+    char id[SPEC_ID_BYTES];
+
+    add_training(f, 1, id);
+    int64_t first = fixture_start(f, id);
+    fixture_end(f, first, STORE_LOST);
+    int64_t second = fixture_start(f, id);
+    fixture_trained(f, first, id, 9, 1.0, "old");
+    fixture_trained(f, second, id, 9, 2.0, "new");
+    fixture_end(f, second, STORE_DONE);
+    assert_cell(f, "SELECT group_concat(final_loss_nats) FROM trainings", "2.0");
+    assert_cell(f, "SELECT group_concat(final_loss_nats||':'||current||late) FROM results",
+                "1.0:01,2.0:10");
+}
+
+static void a_result_twice_is_one_row(void **state)
+{
+    struct store_fixture *f = *state;
+    char id[SPEC_ID_BYTES];
+
+    add_training(f, 1, id);
+    int64_t attempt = fixture_start(f, id);
+    fixture_trained(f, attempt, id, 9, 2.0, "a");
+    fixture_trained(f, attempt, id, 9, 2.0, "a");
+    fixture_end(f, attempt, STORE_DONE);
+    fixture_trained(f, attempt, id, 9, 2.0, "a");
+    assert_cell(f, "SELECT count(*)||' '||sum(current)||' '||sum(late) FROM results", "1 1 0");
+}
+
+static void a_shared_event_file_gives_each_run_its_own_result(void **state)
+{
+    struct store_fixture *f = *state;
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    char train_id[SPEC_ID_BYTES], id[2][SPEC_ID_BYTES];
+    int64_t attempt[2];
+
+    fixture_done(f, &train, 2.0, train_id);
+    for (int i = 0; i < 2; i++) {
+        struct spec eval = fixture_eval(&train, 64 * (i + 1));
+        fixture_add(f, &eval, id[i]);
+        attempt[i] = fixture_start(f, id[i]);
+    }
+    for (int i = 0; i < 2; i++) {
+        fixture_evaluated(f, attempt[i], id[0], 5, 30, "abc");
+        fixture_evaluated(f, attempt[i], id[1], 6, 40, "abc");
+    }
+    for (int i = 0; i < 2; i++) fixture_end(f, attempt[i], STORE_DONE);
+    assert_cell(f,
+                "SELECT group_concat(pair) FROM (SELECT L_valid||':'||perplexity AS pair FROM "
+                "evaluations ORDER BY L_valid)",
+                "64:30.0,128:40.0");
+    assert_cell(f, "SELECT count(*) FROM results WHERE kind='eval'", "2");
+}
+
+static void a_redone_run_shows_the_new_result_only(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store_run_state now;
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    char id[SPEC_ID_BYTES];
+
+    fixture_done(f, &train, 2.0, id);
+    assert_int_equal(store_forget(f->store, id, &f->e), 0);
+    assert_int_equal(store_run_state(f->store, id, &now, &f->e), 0);
+    assert_false(now.done);
+    assert_int_equal(now.last, STORE_DONE);
+    fixture_done(f, &train, 3.0, id);
+    assert_cell(f, "SELECT group_concat(final_loss_nats) FROM trainings", "3.0");
+    assert_cell(f, "SELECT count(*) FROM results", "2");
+    assert_cell(f, "SELECT group_concat(attempt||state) FROM attempts", "1done,2done");
+}
+
+static void another_checkpoint_takes_its_evaluations_back(void **state)
+{
+    struct store_fixture *f = *state;
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    struct spec eval = fixture_eval(&train, 64);
+    char train_id[SPEC_ID_BYTES], id[SPEC_ID_BYTES];
+
+    fixture_done(f, &train, 2.0, train_id);
+    fixture_done(f, &eval, 9.0, id);
+    fixture_done(f, &train, 2.0, train_id); /* the same bits: the evaluation stays */
+    assert_cell(f, "SELECT count(*) FROM evaluations", "1");
+    int64_t attempt = fixture_start(f, train_id);
+    fixture_trained(f, attempt, train_id, 1, 2.0, "other");
+    fixture_end(f, attempt, STORE_DONE);
+    assert_cell(f, "SELECT count(*) FROM evaluations", "0");
+    assert_cell(f, "SELECT count(*) FROM trainings", "1");
+}
+
+static void failures_count_since_the_last_good_end(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store_run_state now;
+    struct store_end failed = {
+        .state = STORE_FAILED, .exit_code = 70, .signal = -1, .message = "it broke"};
+    char id[SPEC_ID_BYTES];
+
+    add_training(f, 1, id);
+    assert_int_equal(store_run_state(f->store, id, &now, &f->e), 0);
+    assert_true(now.last == STORE_NONE && now.attempts_n == 0 && now.failures_n == 0 && !now.done);
+    fixture_end(f, fixture_start(f, id), STORE_LOST);
+    fixture_end(f, fixture_start(f, id), STORE_CANCELLED);
+    fixture_end(f, fixture_start(f, id), STORE_LOST);
+    assert_int_equal(store_end_attempt(f->store, fixture_start(f, id), &failed, &f->e), 0);
+    assert_int_equal(store_run_state(f->store, id, &now, &f->e), 0);
+    assert_int_equal(now.attempts_n, 4);
+    assert_int_equal(now.failures_n, 2);
+    assert_int_equal(now.last, STORE_FAILED);
+    assert_string_equal(now.last_message, "it broke");
+    assert_cell(f, "SELECT exit_code||message||coalesce(signal,'-') FROM attempts WHERE attempt=4",
+                "70it broke-");
+    assert_cell(f, "SELECT log_path LIKE 'runs/%/4/log' FROM attempts WHERE attempt=4", "1");
+}
+
+static void every_run_has_a_state(void **state)
+{
+    struct store_fixture *f = *state;
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    char id[SPEC_ID_BYTES];
+
+    fixture_add(f, &train, id);
+    assert_cell(f, "SELECT state FROM run_list", "none");
+    fixture_end(f, fixture_start(f, id), STORE_LOST);
+    assert_cell(f, "SELECT state FROM run_list", "lost");
+    fixture_done(f, &train, 2.0, id);
+    assert_cell(f, "SELECT state FROM run_list", "done");
+    assert_cell(f,
+                "SELECT group_concat(current_result) FROM (SELECT current_result FROM attempts "
+                "ORDER BY attempt)",
+                "0,1");
+    assert_int_equal(store_forget(f->store, id, &f->e), 0);
+    assert_cell(f, "SELECT state FROM run_list", "none");
+}
+
+static void running_attempts_are_listed_for_the_next_scheduler(void **state)
+{
+    struct store_fixture *f = *state;
+    struct arena a;
+    struct store_running *list;
+    int32_t n;
+    char id[SPEC_ID_BYTES];
+
+    arena_init(&a);
+    for (int i = 0; i < 20; i++) {
+        add_training(f, i + 1, id);
+        int64_t attempt = fixture_start(f, id);
+        assert_int_equal(store_set_worker(f->store, attempt, 100 + i, 7, &f->e), 0);
+        if (i == 0) fixture_end(f, attempt, STORE_LOST);
+    }
+    assert_int_equal(store_running(f->store, &a, &list, &n, &f->e), 0);
+    assert_int_equal(n, 19);
+    assert_int_equal(list[18].pid, 119);
+    assert_int_equal(list[18].pid_start, 7);
+    assert_string_equal(list[18].run_id, id);
+    assert_string_equal(list[18].host, "here");
+    assert_string_equal(list[18].boot_id, "boot");
+    arena_fini(&a);
+}
+
+static void a_checkpoint_is_named_from_the_project(void **state)
+{
+    struct store_fixture *f = *state;
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    char id[SPEC_ID_BYTES], path[256], sha256[65], expected[256];
+
+    fixture_add(f, &train, id);
+    assert_int_equal(store_checkpoint(f->store, id, SPEC_BEST, path, sha256, &f->e), ERR_NOINPUT);
+    assert_non_null(strstr(f->e.text, "not done"));
+    fixture_done(f, &train, 2.0, id);
+    assert_int_equal(store_checkpoint(f->store, id, SPEC_BEST, path, sha256, &f->e), 0);
+    snprintf(expected, sizeof expected, "runs/%s/1/best.safetensors", id);
+    assert_string_equal(path, expected);
+    assert_string_equal(sha256, "abc");
+    assert_int_equal(store_checkpoint(f->store, id, SPEC_LAST, path, sha256, &f->e), 0);
+    assert_string_equal(sha256, "abc-last");
+}
+
+static void the_rate_is_the_median_of_like_runs(void **state)
+{
+    struct store_fixture *f = *state;
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    double rate = -1;
+    char id[SPEC_ID_BYTES];
+
+    assert_int_equal(store_flops_rate(f->store, SPEC_TRAIN, "cpu", &rate, &f->e), 0);
+    assert_true(rate == 0);
+    fixture_done(f, &train, 2.0, id);
+    assert_int_equal(store_flops_rate(f->store, SPEC_TRAIN, "cpu", &rate, &f->e), 0);
+    assert_true(rate == 5e9 / 2.5);
+    assert_int_equal(store_flops_rate(f->store, SPEC_TRAIN, "a proc%", &rate, &f->e), 0);
+    assert_true(rate == 5e9 / 2.5);
+    assert_int_equal(store_flops_rate(f->store, SPEC_TRAIN, "cuda:0", &rate, &f->e), 0);
+    assert_true(rate == 0);
+    assert_int_equal(store_flops_rate(f->store, SPEC_EVAL, NULL, &rate, &f->e), 0);
+    assert_true(rate == 0);
+}
+
+static void an_inner_transaction_fails_without_the_outer(void **state)
+{
+    struct store_fixture *f = *state;
+    char id[SPEC_ID_BYTES];
+    struct store_end end = {.state = STORE_DONE, .exit_code = 0, .signal = -1};
+
+    add_training(f, 1, id);
+    assert_int_equal(store_begin(f->store, &f->e), 0);
+    int64_t attempt = fixture_start(f, id);
+    assert_int_equal(store_end_attempt(f->store, attempt, &end, &f->e), ERR_INTERNAL);
+    fixture_trained(f, attempt, id, 3, 2.0, "a");
+    fixture_end(f, attempt, STORE_DONE);
+    assert_int_equal(store_commit(f->store, &f->e), 0);
+    assert_cell(f, "SELECT count(*) FROM trainings", "1");
+    assert_int_equal(store_commit(f->store, &f->e), ERR_INTERNAL);
+}
+
+static void a_rollback_leaves_nothing(void **state)
+{
+    struct store_fixture *f = *state;
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    char id[SPEC_ID_BYTES];
+
+    assert_int_equal(store_begin(f->store, &f->e), 0);
+    fixture_done(f, &train, 2.0, id);
+    store_rollback(f->store);
+    assert_cell(f, "SELECT count(*) FROM runs", "0");
+    fixture_done(f, &train, 2.0, id); /* the attempt's id is used again, with fresh knowledge */
+    assert_cell(f, "SELECT count(*) FROM trainings", "1");
+}
+
+#define CASE(name)                                                                                 \
+    cmocka_unit_test_setup_teardown(name, store_fixture_setup, store_fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(a_run_is_added_once),
+        CASE(an_evaluation_without_its_training_is_refused),
+        CASE(a_run_has_one_running_attempt),
+        CASE(done_needs_a_result),
+        CASE(an_ended_attempt_is_never_rewritten),
+        CASE(a_late_result_is_kept_and_never_shown),
+        CASE(a_result_twice_is_one_row),
+        CASE(a_shared_event_file_gives_each_run_its_own_result),
+        CASE(a_redone_run_shows_the_new_result_only),
+        CASE(another_checkpoint_takes_its_evaluations_back),
+        CASE(failures_count_since_the_last_good_end),
+        CASE(every_run_has_a_state),
+        CASE(running_attempts_are_listed_for_the_next_scheduler),
+        CASE(a_checkpoint_is_named_from_the_project),
+        CASE(the_rate_is_the_median_of_like_runs),
+        CASE(an_inner_transaction_fails_without_the_outer),
+        CASE(a_rollback_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,240 @@
+/* test_faults.c - the disk fails at the k-th write, sync or truncate, once or from then on, for
+ * every k: what was acknowledged is there, every transaction is whole or absent, the file is sound.
+ *
+ * A shim VFS stands between SQLite and the real one and counts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "store/database.h"
+#include "store/store_fixture.h"
+
+enum { ROWS_EACH = 30, TRANSACTIONS = 4, FAULTS_MAX = 2000 };
+
+struct fault_file {
+    sqlite3_file base;
+    sqlite3_file *real; /* behind this struct, in the same block */
+};
+
+/* The one shim of this program: SQLite hands no context to its file methods. */
+static struct {
+    sqlite3_vfs vfs, *real;
+    sqlite3_io_methods methods;
+    int64_t count, at; /* operations so far; the one that fails, 0: none */
+    bool for_ever;
+    int code;
+    int64_t injected;
+} shim;
+
+static int fault(void)
+{
+    shim.count++;
+    if (shim.at == 0 || shim.count < shim.at || (shim.count > shim.at && !shim.for_ever)) return 0;
+    shim.injected++;
+    return shim.code;
+}
+
+static sqlite3_file *real_of(sqlite3_file *f)
+{
+    return ((struct fault_file *)f)->real;
+}
+
+#define PASS(method, ...) real_of(f)->pMethods->method(real_of(f), ##__VA_ARGS__)
+
+static int shim_close(sqlite3_file *f)
+{
+    return PASS(xClose);
+}
+static int shim_read(sqlite3_file *f, void *to, int n, sqlite3_int64 at)
+{
+    return PASS(xRead, to, n, at);
+}
+static int shim_write(sqlite3_file *f, const void *from, int n, sqlite3_int64 at)
+{
+    int code = fault();
+    if (code && n > 8) PASS(xWrite, from, n / 2, at); /* a torn write */
+    return code ? code : PASS(xWrite, from, n, at);
+}
+static int shim_truncate(sqlite3_file *f, sqlite3_int64 size)
+{
+    int code = fault();
+    return code ? SQLITE_IOERR_TRUNCATE : PASS(xTruncate, size);
+}
+/* Nobody cuts the power here, so a sync that works need not wait for the disk. */
+static int shim_sync(sqlite3_file *f, int flags)
+{
+    (void)f, (void)flags;
+    return fault() ? SQLITE_IOERR_FSYNC : SQLITE_OK;
+}
+static int shim_size(sqlite3_file *f, sqlite3_int64 *size)
+{
+    return PASS(xFileSize, size);
+}
+static int shim_lock(sqlite3_file *f, int level)
+{
+    return PASS(xLock, level);
+}
+static int shim_unlock(sqlite3_file *f, int level)
+{
+    return PASS(xUnlock, level);
+}
+static int shim_check_lock(sqlite3_file *f, int *out)
+{
+    return PASS(xCheckReservedLock, out);
+}
+static int shim_control(sqlite3_file *f, int op, void *argument)
+{
+    return PASS(xFileControl, op, argument);
+}
+static int shim_sector(sqlite3_file *f)
+{
+    return PASS(xSectorSize);
+}
+static int shim_characteristics(sqlite3_file *f)
+{
+    return PASS(xDeviceCharacteristics);
+}
+static int shim_shm_map(sqlite3_file *f, int page, int bytes, int extend, void volatile **out)
+{
+    return PASS(xShmMap, page, bytes, extend, out);
+}
+static int shim_shm_lock(sqlite3_file *f, int offset, int n, int flags)
+{
+    return PASS(xShmLock, offset, n, flags);
+}
+static void shim_shm_barrier(sqlite3_file *f)
+{
+    PASS(xShmBarrier);
+}
+static int shim_shm_unmap(sqlite3_file *f, int delete_it)
+{
+    return PASS(xShmUnmap, delete_it);
+}
+
+static int shim_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file, int flags,
+                     int *out_flags)
+{
+    struct fault_file *f = (struct fault_file *)file;
+
+    (void)vfs;
+    f->base.pMethods = NULL;
+    f->real = (sqlite3_file *)(f + 1);
+    int rc = shim.real->xOpen(shim.real, name, f->real, flags, out_flags);
+    if (rc == SQLITE_OK) f->base.pMethods = &shim.methods;
+    return rc;
+}
+
+static void install_shim(void)
+{
+    shim.real = sqlite3_vfs_find(NULL);
+    shim.vfs = *shim.real;
+    shim.vfs.zName = "faults";
+    shim.vfs.szOsFile = (int)sizeof(struct fault_file) + shim.real->szOsFile;
+    shim.vfs.xOpen = shim_open;
+    shim.methods = (sqlite3_io_methods){2,
+                                        shim_close,
+                                        shim_read,
+                                        shim_write,
+                                        shim_truncate,
+                                        shim_sync,
+                                        shim_size,
+                                        shim_lock,
+                                        shim_unlock,
+                                        shim_check_lock,
+                                        shim_control,
+                                        shim_sector,
+                                        shim_characteristics,
+                                        shim_shm_map,
+                                        shim_shm_lock,
+                                        shim_shm_barrier,
+                                        shim_shm_unmap,
+                                        NULL,
+                                        NULL};
+    sqlite3_vfs_register(&shim.vfs, 1);
+}
+
+/* Transactions of ROWS_EACH points, each an artefact of its own; how many were acknowledged. */
+static int write_some(struct store *s, const char *run_id)
+{
+    struct store_point points[ROWS_EACH];
+    char artefact[160];
+    int acknowledged = 0;
+
+    for (int i = 0; i < ROWS_EACH; i++) points[i] = (struct store_point){i, run_id, 64, i + 1, 0};
+    for (int t = 0; t < TRANSACTIONS; t++) {
+        snprintf(artefact, sizeof artefact, "%c%0100d", 'a' + t, t);
+        if (store_set_points(s, artefact, "mini", points, ROWS_EACH, NULL) < 0) break;
+        acknowledged++;
+        if (t == 1) sqlite3_wal_checkpoint_v2(s->connection_own, NULL, 1, NULL, NULL);
+    }
+    return acknowledged;
+}
+
+/* Every k until a whole pass meets no fault. */
+static void fail_at_every_operation(struct store_fixture *f, int code, bool for_ever)
+{
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    char id[SPEC_ID_BYTES];
+    int k = 1;
+
+    fixture_add(f, &train, id);
+    shim.code = code;
+    shim.for_ever = for_ever;
+    for (; k < FAULTS_MAX; k++) {
+        assert_int_equal(database_script(f->store, "DELETE FROM points", &f->e), 0);
+        shim.injected = shim.count = 0;
+        shim.at = k;
+        int acknowledged = write_some(f->store, id);
+        store_fixture_close(f); /* under the fault too: the checkpoint at the end may fail */
+        shim.at = 0;
+        store_fixture_open(f, STORE_WRITE);
+        assert_int_equal(store_check(f->store, &f->e), 0);
+        int64_t rows = strtoll(fixture_cell(f->store, "SELECT count(*) FROM points"), NULL, 10);
+        assert_int_equal(rows % ROWS_EACH, 0);
+        assert_true(rows >= (int64_t)acknowledged * ROWS_EACH);
+        assert_true(rows <= (int64_t)(acknowledged + 1) * ROWS_EACH);
+        if (shim.injected == 0) break;
+    }
+    assert_in_range(k, 10, FAULTS_MAX - 1);
+    print_message("%d faults injected, 0 lost\n", k - 1);
+}
+
+static void an_error_once_loses_nothing(void **state)
+{
+    fail_at_every_operation(*state, SQLITE_IOERR_WRITE, false);
+}
+
+static void an_error_from_then_on_loses_nothing(void **state)
+{
+    fail_at_every_operation(*state, SQLITE_IOERR_WRITE, true);
+}
+
+static void a_disk_that_is_full_for_a_moment_loses_nothing(void **state)
+{
+    fail_at_every_operation(*state, SQLITE_FULL, false);
+}
+
+static void a_disk_that_stays_full_loses_nothing(void **state)
+{
+    fail_at_every_operation(*state, SQLITE_FULL, true);
+}
+
+#define CASE(name)                                                                                 \
+    cmocka_unit_test_setup_teardown(name, store_fixture_setup, store_fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(an_error_once_loses_nothing),
+        CASE(an_error_from_then_on_loses_nothing),
+        CASE(a_disk_that_is_full_for_a_moment_loses_nothing),
+        CASE(a_disk_that_stays_full_loses_nothing),
+    };
+    install_shim();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

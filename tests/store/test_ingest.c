@@ -1,0 +1,241 @@
+/* test_ingest.c - records become rows: typed, decimated, never twice. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "store/store_fixture.h"
+
+static int64_t start_training(struct store_fixture *f, int32_t updates, char id[SPEC_ID_BYTES])
+{
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+
+    train.train.updates = updates;
+    fixture_add(f, &train, id);
+    return fixture_start(f, id);
+}
+
+static void ingest_step(struct store_fixture *f, int64_t attempt, uint64_t sequence, int update)
+{
+    char json[160];
+
+    snprintf(json, sizeof json, "{\"update\":%d,\"loss_nats\":%d.5,\"lr\":0.01,\"grad_norm\":1}",
+             update, update);
+    assert_int_equal(fixture_ingest(f, attempt, sequence, EVENT_STEP, json), 0);
+}
+
+static void steps_are_decimated_by_their_number(void **state)
+{
+    struct store_fixture *f = *state;
+    char id[SPEC_ID_BYTES];
+    int64_t attempt = start_training(f, 2500, id);
+
+    assert_int_equal(store_begin(f->store, &f->e), 0);
+    for (int i = 1; i <= 2500; i++) ingest_step(f, attempt, (uint64_t)i, i);
+    assert_int_equal(store_commit(f->store, &f->e), 0);
+    /* every third, the first and the last: 833 + 2 */
+    assert_cell(f, "SELECT count(*)||' '||min(step)||' '||max(step) FROM curves", "835 1 2500");
+    assert_cell(f, "SELECT loss_nats FROM curves WHERE step=300 AND split='train'", "300.5");
+}
+
+static void a_short_run_keeps_every_step(void **state)
+{
+    struct store_fixture *f = *state;
+    char id[SPEC_ID_BYTES];
+    int64_t attempt = start_training(f, 20, id);
+
+    for (int i = 1; i <= 20; i++) ingest_step(f, attempt, (uint64_t)i, i);
+    for (int i = 1; i <= 20; i++) ingest_step(f, attempt, (uint64_t)i, i);
+    assert_cell(f, "SELECT count(*) FROM curves", "20");
+}
+
+static void every_validation_is_kept(void **state)
+{
+    struct store_fixture *f = *state;
+    char id[SPEC_ID_BYTES];
+    int64_t attempt = start_training(f, 100000, id);
+
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(fixture_ingest(f, attempt, 7, EVENT_VALIDATION,
+                                        "{\"update\":77,\"epoch\":1,\"loss_nats\":3.5,"
+                                        "\"perplexity\":33.1,\"best\":true}"),
+                         0);
+    assert_cell(f, "SELECT split||step||' '||epoch||' '||perplexity||' '||best FROM curves",
+                "valid77 1 33.1 1");
+}
+
+static void a_resumed_training_shows_each_step_once(void **state)
+{
+    struct store_fixture *f = *state;
+    char id[SPEC_ID_BYTES];
+    int64_t first = start_training(f, 20, id);
+
+    for (int i = 1; i <= 12; i++) ingest_step(f, first, (uint64_t)i, i);
+    fixture_end(f, first, STORE_LOST);
+    int64_t second = fixture_start(f, id);
+    for (int i = 9; i <= 20; i++) ingest_step(f, second, (uint64_t)i, i);
+    assert_cell(f, "SELECT count(*)||' '||count(DISTINCT step) FROM curves", "20 20");
+    assert_cell(f, "SELECT min(step) FROM curves WHERE attempt=2", "9");
+    fixture_trained(f, second, id, 99, 2.0, "a");
+    fixture_end(f, second, STORE_DONE);
+    int64_t third = fixture_start(f, id);
+    ingest_step(f, third, 1, 1);
+    assert_cell(f, "SELECT count(*)||' '||max(attempt) FROM curves", "20 2");
+}
+
+static void a_loss_that_is_not_finite_is_null(void **state)
+{
+    struct store_fixture *f = *state;
+    char id[SPEC_ID_BYTES];
+    int64_t attempt = start_training(f, 20, id);
+
+    assert_int_equal(fixture_ingest(f, attempt, 1, EVENT_STEP,
+                                    "{\"update\":3,\"loss_nats\":null,\"lr\":1,"
+                                    "\"grad_norm\":null}"),
+                     0);
+    assert_cell(f, "SELECT coalesce(loss_nats,'-')||lr FROM curves", "-1.0");
+}
+
+static void started_names_the_machine_in_the_attempt(void **state)
+{
+    struct store_fixture *f = *state;
+    char id[SPEC_ID_BYTES];
+    int64_t attempt = start_training(f, 20, id);
+
+    assert_cell(f, "SELECT device||host FROM attempts", "cpuhere");
+    assert_int_equal(fixture_ingest(f, attempt, 1, EVENT_STARTED,
+                                    "{\"pid\":1,\"host\":\"there\",\"device\":\"a processor\","
+                                    "\"backend\":\"cpu\",\"blas\":\"OpenBLAS\",\"threads\":2,"
+                                    "\"code_id\":\"c0de\",\"program\":\"alibi\"}"),
+                     0);
+    assert_cell(f, "SELECT device||'|'||host||'|'||blas||'|'||threads||'|'||code_id FROM attempts",
+                "a processor|here|OpenBLAS|2|c0de");
+}
+
+static void nonfinite_targets_leave_no_perplexity(void **state)
+{
+    struct store_fixture *f = *state;
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    struct spec eval = fixture_eval(&train, 64);
+    char id[SPEC_ID_BYTES], json[256];
+
+    fixture_add(f, &eval, id);
+    int64_t attempt = fixture_start(f, id);
+    snprintf(json, sizeof json,
+             "{\"run_id\":\"%s\",\"loss_nats\":2.5,\"perplexity\":null,\"tokens\":100,"
+             "\"nonfinite\":3,\"checkpoint_sha256\":\"x\"}",
+             id);
+    assert_int_equal(fixture_ingest(f, attempt, 2, EVENT_EVALUATED, json), 0);
+    fixture_end(f, attempt, STORE_DONE);
+    assert_cell(f,
+                "SELECT coalesce(perplexity,'-')||coalesce(loss_nats,'-')||nonfinite FROM "
+                "evaluations",
+                "--3");
+}
+
+static void a_wrong_field_names_run_record_and_field(void **state)
+{
+    struct store_fixture *f = *state;
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    struct spec eval = fixture_eval(&train, 64);
+    char id[SPEC_ID_BYTES], json[256];
+
+    fixture_add(f, &eval, id);
+    int64_t attempt = fixture_start(f, id);
+    snprintf(json, sizeof json,
+             "{\"run_id\":\"%s\",\"loss_nats\":2.5,\"tokens\":1,\"nonfinite\":0}", id);
+    assert_int_equal(fixture_ingest(f, attempt, 4, EVENT_EVALUATED, json), ERR_DATA);
+    assert_non_null(strstr(f->e.text, "perplexity"));
+    assert_non_null(strstr(f->e.text, "record 4"));
+    assert_non_null(strstr(f->e.text, id));
+    assert_int_equal(fixture_ingest(f, attempt, 5, EVENT_EVALUATED, "{\"tokens\":1}"), ERR_DATA);
+    assert_non_null(strstr(f->e.text, "run_id"));
+    assert_int_equal(fixture_ingest(f, attempt, 6, EVENT_STEP, "{\"update\":\"three\"}"), ERR_DATA);
+    assert_int_equal(fixture_ingest(f, attempt, 7, (enum event_type)99, "{}"), ERR_DATA);
+    assert_int_equal(fixture_ingest(f, attempt + 1, 7, EVENT_STEP, "{}"), ERR_INTERNAL);
+    assert_cell(f, "SELECT count(*) FROM results", "0");
+}
+
+static void progress_is_the_newest_of_running_attempts(void **state)
+{
+    struct store_fixture *f = *state;
+    char id[SPEC_ID_BYTES];
+    int64_t attempt = start_training(f, 20, id);
+
+    assert_cell(f, "SELECT coalesce(done,'-') FROM progress", "-");
+    assert_int_equal(fixture_ingest(f, attempt, 5, EVENT_PROGRESS,
+                                    "{\"done\":5,\"total\":20,\"loss_nats\":3,\"wps\":100.5}"),
+                     0);
+    assert_int_equal(fixture_ingest(f, attempt, 4, EVENT_PROGRESS, "{\"done\":4,\"total\":20}"), 0);
+    assert_cell(f, "SELECT done||'/'||total||' '||loss_nats||' '||wps FROM progress",
+                "5.0/20.0 3.0 100.5");
+    fixture_end(f, attempt, STORE_CANCELLED);
+    assert_cell(f, "SELECT count(*) FROM progress", "0");
+    assert_int_equal(fixture_ingest(f, attempt, 6, EVENT_PROGRESS, "{\"done\":6,\"total\":20}"), 0);
+    assert_cell(f, "SELECT count(*) FROM progress_now", "0");
+}
+
+static void a_bench_shows_its_speed(void **state)
+{
+    struct store_fixture *f = *state;
+    struct spec bench = fixture_train(SPEC_ROTARY, 512, 1);
+    char id[SPEC_ID_BYTES], json[256];
+
+    bench.kind = SPEC_BENCH;
+    bench.bench_mode = 1;
+    fixture_add(f, &bench, id);
+    int64_t attempt = fixture_start(f, id);
+    snprintf(json, sizeof json,
+             "{\"run_id\":\"%s\",\"wps\":1234.5,\"peak_memory_bytes\":77,\"mfu\":0.5,"
+             "\"batch_tokens\":512,\"wall_seconds\":1}",
+             id);
+    assert_int_equal(fixture_ingest(f, attempt, 2, EVENT_BENCHED, json), 0);
+    fixture_end(f, attempt, STORE_DONE);
+    assert_cell(f,
+                "SELECT position||L_train||mode||' '||batch_tokens||' '||wps||' '||"
+                "peak_memory_bytes||' '||mfu FROM benchmarks",
+                "rotary512eval 512 1234.5 77 0.5");
+}
+
+static void text_from_outside_stays_text(void **state)
+{
+    static const char hostile[] = "'); DROP TABLE runs; --\"`$(x)%n";
+    struct store_fixture *f = *state;
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    struct store_claim claim = {hostile, hostile, "supported", hostile};
+    char id[SPEC_ID_BYTES];
+
+    snprintf(train.data.dataset, sizeof train.data.dataset, "%s", hostile);
+    snprintf(train.model.name, sizeof train.model.name, "%s", hostile);
+    fixture_done(f, &train, 2.0, id);
+    struct store_point point = {0, id, 64, 0, 0};
+    assert_int_equal(store_set_points(f->store, hostile, hostile, &point, 1, &f->e), 0);
+    assert_int_equal(store_set_claims(f->store, hostile, hostile, &claim, 1, &f->e), 0);
+    assert_cell(f, "SELECT dataset FROM trainings", hostile);
+    assert_cell(f, "SELECT artefact FROM claims", hostile);
+    assert_cell(f, "SELECT count(*) FROM runs", "1");
+}
+
+#define CASE(name)                                                                                 \
+    cmocka_unit_test_setup_teardown(name, store_fixture_setup, store_fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(steps_are_decimated_by_their_number),
+        CASE(a_short_run_keeps_every_step),
+        CASE(every_validation_is_kept),
+        CASE(a_resumed_training_shows_each_step_once),
+        CASE(a_loss_that_is_not_finite_is_null),
+        CASE(started_names_the_machine_in_the_attempt),
+        CASE(nonfinite_targets_leave_no_perplexity),
+        CASE(a_wrong_field_names_run_record_and_field),
+        CASE(progress_is_the_newest_of_running_attempts),
+        CASE(a_bench_shows_its_speed),
+        CASE(text_from_outside_stays_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,236 @@
+/* test_migrate.c - older files become newer ones whole, with a copy beside them; and the frozen
+ * files of every released version still open and say the same.
+ *
+ * frozen/v<N>.sql is the dump of a file that version N wrote. It is never changed: a new version
+ * adds a file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "store/database.h"
+#include "store/migrate.h"
+#include "store/store_fixture.h"
+
+enum { MIGRATORS = 20 };
+
+/* A next version as it might be: a column, and a table rebuilt that others point to. */
+static const struct schema_step next_steps[] = {
+    {1, "this is never run on a file of version 1"},
+    {2, "ALTER TABLE results ADD COLUMN note TEXT;"
+        "CREATE TABLE next_points(artefact TEXT NOT NULL, scale TEXT NOT NULL, point INTEGER NOT "
+        "NULL, run_id TEXT NOT NULL REFERENCES runs(run_id), L_train_nominal INTEGER,"
+        " L_valid_nominal INTEGER, stride_nominal INTEGER, title TEXT,"
+        " PRIMARY KEY(artefact,scale,point)) STRICT;"
+        "INSERT INTO next_points SELECT *, NULL FROM points;"
+        "DROP TABLE points; ALTER TABLE next_points RENAME TO points;"},
+};
+static const struct schema_step broken_steps[] = {
+    {1, ""},
+    {2, "ALTER TABLE results ADD COLUMN note TEXT; CREATE TABLE broken(x NONSENSE) STRICT;"},
+};
+static const struct schema_step orphan_steps[] = {
+    {1, ""},
+    {2, "DELETE FROM runs WHERE kind='train';"},
+};
+static const char *const next_views[] = {
+    "CREATE VIEW evaluations AS SELECT run_id, note FROM results WHERE current=1 AND kind='eval'",
+    NULL};
+
+/* Writes the frozen file of a version to the fixture's path. */
+static void thaw(struct store_fixture *f, int version)
+{
+    struct arena a;
+    sqlite3 *raw = NULL;
+    char path[64], *sql = NULL;
+    size_t n;
+
+    arena_init(&a);
+    store_fixture_close(f);
+    unlink(f->path);
+    snprintf(path, sizeof path, "tests/store/frozen/v%d.sql", version);
+    if (file_read(&a, &sql, &n, path, 1 << 20, &f->e) < 0) fail_msg("%s", f->e.text);
+    assert_int_equal(sqlite3_open(f->path, &raw), SQLITE_OK);
+    if (sqlite3_exec(raw, sql, NULL, NULL, NULL) != SQLITE_OK) fail_msg("%s", sqlite3_errmsg(raw));
+    sqlite3_close(raw);
+    arena_fini(&a);
+}
+
+static void every_released_version_opens_and_says_the_same(void **state)
+{
+    struct store_fixture *f = *state;
+
+    for (int version = 1; version <= schema_steps_n; version++) {
+        thaw(f, version);
+        store_fixture_open(f, STORE_WRITE);
+        assert_int_equal(store_check(f->store, &f->e), 0);
+        assert_cell(f,
+                    "SELECT artefact||point||' '||position||' '||L_train_nominal||' '||"
+                    "L_valid_nominal||' '||perplexity||' '||device||' '||code_id FROM "
+                    "artefact_evaluations",
+                    "table50 alibi 512 1024 17.25 a processor c0de");
+        assert_cell(f, "SELECT final_loss_nats||' '||train_wps FROM trainings", "2.125 1000.5");
+        assert_cell(f, "SELECT wps FROM benchmarks", "1234.5");
+        assert_cell(f, "SELECT group_concat(state) FROM (SELECT state FROM attempts ORDER BY 1)",
+                    "done,done,done,failed");
+        assert_cell(f, "SELECT count(*) FROM curves", "3");
+        assert_cell(f, "SELECT value FROM paper_values WHERE position='alibi'", "18.5");
+        assert_cell(f, "SELECT verdict FROM claims", "supported");
+        assert_cell(f, "SELECT uid FROM run_attempts WHERE state='failed'",
+                    "00000000000000000000000000000004");
+    }
+}
+
+/* The statements of the tables, indices and triggers of a file, sorted, in one text. */
+static char *list_schema(struct arena *a, const char *path)
+{
+    sqlite3 *raw = NULL;
+    sqlite3_stmt *row = NULL;
+    struct strbuf b;
+
+    strbuf_init(&b, a);
+    assert_int_equal(sqlite3_open_v2(path, &raw, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(raw,
+                                        "SELECT sql FROM sqlite_schema WHERE type<>'view' AND sql "
+                                        "IS NOT NULL ORDER BY name",
+                                        -1, &row, NULL),
+                     SQLITE_OK);
+    while (sqlite3_step(row) == SQLITE_ROW)
+        strbuf_addf(&b, "%s\n", (const char *)sqlite3_column_text(row, 0));
+    sqlite3_finalize(row);
+    sqlite3_close(raw);
+    return b.text;
+}
+
+/* Fails when a table is edited instead of migrated: then add a step to schema.c, and the dump of a
+ * file it makes as the next frozen file. */
+static void the_frozen_file_has_the_tables_of_today(void **state)
+{
+    struct store_fixture *f = *state;
+    struct arena a;
+
+    arena_init(&a);
+    char *today = list_schema(&a, f->path);
+    thaw(f, schema_steps_n);
+    assert_string_equal(list_schema(&a, f->path), today);
+    arena_fini(&a);
+}
+
+static void a_migration_is_whole_and_leaves_a_copy(void **state)
+{
+    struct store_fixture *f = *state;
+    char copy[128];
+    int64_t version = 0;
+
+    thaw(f, 1);
+    store_fixture_open(f, STORE_WRITE);
+    if (migrate_run(f->store, next_steps, 2, next_views, &f->e) < 0) fail_msg("%s", f->e.text);
+    assert_int_equal(database_number(f->store, &version, "PRAGMA user_version", &f->e), 0);
+    assert_int_equal(version, 2);
+    assert_cell(f, "SELECT count(note)||count(*) FROM evaluations", "01");
+    assert_cell(f, "SELECT artefact||coalesce(title,'-') FROM points", "table5-");
+    assert_cell(f, "SELECT count(*) FROM sqlite_schema WHERE type='view'", "1");
+    assert_int_equal(store_check(f->store, &f->e), 0);
+    store_fixture_close(f);
+    snprintf(copy, sizeof copy, "%s.backup-v1", f->path);
+    snprintf(f->path, sizeof f->path, "%.90s", copy);
+    store_fixture_open(f, STORE_WRITE); /* the copy is a results.db of version 1 */
+    assert_cell(f, "SELECT perplexity FROM evaluations", "17.25");
+    assert_cell(f, "SELECT count(*) FROM run_attempts", "4");
+}
+
+static void a_migration_that_fails_leaves_the_old_file(void **state)
+{
+    struct store_fixture *f = *state;
+    int64_t version = 0;
+
+    thaw(f, 1);
+    store_fixture_open(f, STORE_WRITE);
+    assert_true(migrate_run(f->store, broken_steps, 2, next_views, &f->e) < 0);
+    assert_non_null(strstr(f->e.text, "migration from version 1 to 2"));
+    assert_int_equal(migrate_run(f->store, orphan_steps, 2, next_views, &f->e), ERR_DATA);
+    assert_non_null(strstr(f->e.text, "rows that are not there"));
+    assert_int_equal(database_number(f->store, &version, "PRAGMA user_version", &f->e), 0);
+    assert_int_equal(version, 1);
+    assert_int_equal(database_number(f->store, &version, "PRAGMA foreign_keys", &f->e), 0);
+    assert_int_equal(version, 1);
+    store_fixture_close(f);
+    store_fixture_open(f, STORE_WRITE);
+    assert_cell(f, "SELECT perplexity FROM evaluations", "17.25");
+}
+
+static void a_file_of_the_next_version_is_not_read(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *reader = NULL;
+
+    thaw(f, 1);
+    store_fixture_open(f, STORE_WRITE);
+    assert_int_equal(migrate_run(f->store, next_steps, 2, next_views, &f->e), 0);
+    /* this program knows version 1 and meets version 2 */
+    assert_int_equal(store_open(&reader, f->path, STORE_READ, &f->e), ERR_UNAVAILABLE);
+    assert_non_null(strstr(f->e.text, "version 2"));
+}
+
+/* Twenty processes meet an older file at once: each ends well, and it is migrated once. */
+static void a_race_migrates_once(void **state)
+{
+    struct store_fixture *f = *state;
+    pid_t child[MIGRATORS];
+    int gate[2], migrated = 0;
+
+    thaw(f, 1);
+    assert_int_equal(pipe(gate), 0);
+    for (int i = 0; i < MIGRATORS; i++) {
+        child[i] = fork();
+        if (child[i] != 0) continue;
+        struct store *s = NULL;
+        struct err e;
+        char byte;
+        close(gate[1]);
+        if (read(gate[0], &byte, 1) < 0) _exit(3);
+        int rc;
+        while ((rc = store_open(&s, f->path, STORE_WRITE, &e)) == ERR_TRYLATER) continue;
+        if (rc == ERR_UNAVAILABLE) _exit(0); /* another was first: the file is newer now */
+        if (rc < 0) _exit(2);
+        rc = migrate_run(s, next_steps, 2, next_views, &e);
+        store_close(s);
+        _exit(rc == 0 ? 1 : 2);
+    }
+    close(gate[0]);
+    close(gate[1]);
+    for (int i = 0; i < MIGRATORS; i++) {
+        int status = -1;
+        assert_int_equal(waitpid(child[i], &status, 0), child[i]);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
+        migrated += WEXITSTATUS(status);
+    }
+    assert_int_equal(migrated, 1);
+    unlink(f->path);
+    store_fixture_open(f, STORE_WRITE);
+}
+
+#define CASE(name)                                                                                 \
+    cmocka_unit_test_setup_teardown(name, store_fixture_setup, store_fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(every_released_version_opens_and_says_the_same),
+        CASE(the_frozen_file_has_the_tables_of_today),
+        CASE(a_migration_is_whole_and_leaves_a_copy),
+        CASE(a_migration_that_fails_leaves_the_old_file),
+        CASE(a_file_of_the_next_version_is_not_read),
+        CASE(a_race_migrates_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

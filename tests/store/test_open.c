@@ -1,0 +1,360 @@
+/* test_open.c - one writer under its lock, readers that write nothing, files that are refused. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "store/database.h"
+#include "store/network.h"
+#include "store/store_fixture.h"
+
+enum { OPENERS = 20, NOBODY = 65534 };
+
+static void a_second_writer_is_told_who_holds_it(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *second = NULL;
+    char holder[32];
+
+    snprintf(holder, sizeof holder, "pid %ld on ", (long)getpid());
+    assert_int_equal(store_open(&second, f->path, STORE_WRITE, &f->e), ERR_TRYLATER);
+    assert_int_equal(err_exit_code(ERR_TRYLATER), 75);
+    assert_non_null(strstr(f->e.text, holder));
+    assert_null(second);
+    store_fixture_close(f);
+    store_fixture_open(f, STORE_WRITE);
+}
+
+static void an_absent_file_names_the_command_that_makes_it(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *reader = NULL;
+    char path[128];
+
+    snprintf(path, sizeof path, "%s/other.db", f->dir);
+    assert_int_equal(store_open(&reader, path, STORE_READ, &f->e), ERR_NOINPUT);
+    assert_non_null(strstr(f->e.text, "alibi run"));
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(store_open(&reader, "/nowhere/at/all.db", STORE_READ, &f->e), ERR_NOINPUT);
+    assert_int_equal(store_open(&reader, "/nowhere/at/all.db", STORE_WRITE, &f->e), ERR_CREATE);
+    close(open(path, O_CREAT | O_WRONLY, 0644));
+    assert_int_equal(store_open(&reader, path, STORE_READ, &f->e), ERR_NOINPUT);
+    assert_non_null(strstr(f->e.text, "no results yet"));
+}
+
+static void the_file_is_wal_full_strict_and_ours(void **state)
+{
+    struct store_fixture *f = *state;
+    int64_t value = 0;
+
+    assert_int_equal(database_number(f->store, &value, "PRAGMA application_id", &f->e), 0);
+    assert_int_equal(value, 0x414c4942);
+    assert_int_equal(database_number(f->store, &value, "PRAGMA synchronous", &f->e), 0);
+    assert_int_equal(value, 2);
+    assert_int_equal(database_number(f->store, &value, "PRAGMA foreign_keys", &f->e), 0);
+    assert_int_equal(value, 1);
+    assert_int_equal(database_number(f->store, &value, "PRAGMA busy_timeout", &f->e), 0);
+    assert_int_equal(value, 60000);
+    assert_int_equal(database_number(f->store, &value,
+                                     "SELECT journal_mode='wal' FROM pragma_journal_mode", &f->e),
+                     0);
+    assert_int_equal(value, 1);
+    assert_cell(f,
+                "SELECT count(*) FROM sqlite_schema WHERE type='table' AND sql NOT LIKE '%STRICT%'",
+                "0");
+}
+
+static void run_raw(const char *path, const char *sql)
+{
+    sqlite3 *raw = NULL;
+    assert_int_equal(sqlite3_open(path, &raw), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(raw, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(raw);
+}
+
+static void a_newer_file_is_refused_untouched(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = NULL;
+
+    store_fixture_close(f);
+    run_raw(f->path, "PRAGMA user_version=99");
+    for (int mode = STORE_READ; mode <= STORE_WRITE; mode++) {
+        assert_int_equal(store_open(&s, f->path, (enum store_mode)mode, &f->e), ERR_UNAVAILABLE);
+        assert_int_equal(err_exit_code(ERR_UNAVAILABLE), 69);
+        assert_non_null(strstr(f->e.text, "version 99"));
+    }
+    run_raw(f->path, "PRAGMA user_version=1");
+    store_fixture_open(f, STORE_WRITE); /* and the lock was given back */
+}
+
+static void a_file_of_another_program_is_refused(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = NULL;
+    char path[128];
+
+    snprintf(path, sizeof path, "%s/other.db", f->dir);
+    run_raw(path, "CREATE TABLE theirs(x)");
+    for (int mode = STORE_READ; mode <= STORE_WRITE; mode++) {
+        assert_int_equal(store_open(&s, path, (enum store_mode)mode, &f->e), ERR_DATA);
+        assert_non_null(strstr(f->e.text, "another program"));
+    }
+    snprintf(path, sizeof path, "%s/text.db", f->dir);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    for (int i = 0; i < 200; i++) fputs("this is no database\n", file);
+    fclose(file);
+    for (int mode = STORE_READ; mode <= STORE_WRITE; mode++)
+        assert_int_equal(store_open(&s, path, (enum store_mode)mode, &f->e), ERR_DATA);
+}
+
+static void a_deleted_or_replaced_file_is_noticed(void **state)
+{
+    struct store_fixture *f = *state;
+
+    unlink(f->path);
+    assert_int_equal(store_begin(f->store, &f->e), ERR_IO);
+    assert_non_null(strstr(f->e.text, "deleted or replaced"));
+    run_raw(f->path, "CREATE TABLE another(x)");
+    assert_int_equal(store_begin(f->store, &f->e), ERR_IO);
+}
+
+static void a_new_file_takes_nothing_from_a_deleted_one(void **state)
+{
+    struct store_fixture *f = *state;
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    char id[SPEC_ID_BYTES];
+
+    /* the writer is not closed, so its log stays, as after a crash */
+    fixture_done(f, &train, 2.0, id);
+    pid_t child = fork();
+    if (child == 0) {
+        struct store *s = NULL;
+        struct err e;
+        char path[128];
+        unlink(f->path);
+        snprintf(path, sizeof path, "%s.lock", f->path);
+        unlink(path);
+        if (store_open(&s, f->path, STORE_WRITE, &e) < 0) _exit(1);
+        if (strcmp(fixture_cell(s, "SELECT count(*) FROM runs"), "0") != 0) _exit(2);
+        if (store_check(s, &e) < 0) _exit(3);
+        store_close(s);
+        _exit(0);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void damage_is_found(void **state)
+{
+    struct store_fixture *f = *state;
+    char garbage[4096];
+
+    memset(garbage, 0x5a, sizeof garbage);
+    store_fixture_close(f);
+    int fd = open(f->path, O_WRONLY);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, garbage, sizeof garbage, 5 * 4096), (ssize_t)sizeof garbage);
+    close(fd);
+    struct store *s = NULL;
+    int rc = store_open(&s, f->path, STORE_WRITE, &f->e);
+    if (rc == 0) rc = store_check(s, &f->e);
+    assert_int_equal(rc, ERR_DATA);
+    assert_non_null(strstr(f->e.text, "backup"));
+    store_close(s);
+    assert_int_equal(truncate(f->path, 4096), 0);
+    rc = store_open(&s, f->path, STORE_WRITE, &f->e);
+    if (rc == 0) rc = store_check(s, &f->e);
+    assert_int_equal(rc, ERR_DATA);
+    store_close(s);
+}
+
+/* Every child opens for writing as soon as it can, and exits 0. */
+static void many_openers_leave_one_schema(void **state)
+{
+    struct store_fixture *f = *state;
+    pid_t child[OPENERS];
+    int gate[2];
+
+    store_fixture_close(f);
+    unlink(f->path);
+    assert_int_equal(pipe(gate), 0);
+    for (int i = 0; i < OPENERS; i++) {
+        child[i] = fork();
+        if (child[i] != 0) continue;
+        struct store *s = NULL;
+        struct err e;
+        char byte;
+        close(gate[1]);
+        if (read(gate[0], &byte, 1) < 0) _exit(2); /* all start when the pipe closes */
+        int rc;
+        while ((rc = store_open(&s, f->path, STORE_WRITE, &e)) == ERR_TRYLATER) continue;
+        store_close(s);
+        _exit(rc == 0 ? 0 : 1);
+    }
+    close(gate[0]);
+    close(gate[1]);
+    for (int i = 0; i < OPENERS; i++) {
+        int status = -1;
+        assert_int_equal(waitpid(child[i], &status, 0), child[i]);
+        assert_int_equal(status, 0);
+    }
+    store_fixture_open(f, STORE_WRITE);
+    assert_int_equal(store_check(f->store, &f->e), 0);
+    assert_cell(f, "SELECT count(*) FROM sqlite_schema WHERE name='runs'", "1");
+}
+
+/* As an ordinary user in a folder that cannot be written: 0, or the step that went wrong. */
+static int read_in_closed_folder(const char *path, int told, int tell)
+{
+    struct store *s = NULL;
+    struct err e = {0};
+    char byte = 'x';
+
+    if (getuid() == 0 && (setgid(NOBODY) < 0 || setuid(NOBODY) < 0)) return 1;
+    if (store_open(&s, path, STORE_READ, &e) < 0) {
+        fprintf(stderr, "%s\n", e.text);
+        return 2;
+    }
+    if (strcmp(fixture_cell(s, "SELECT count(*) FROM trainings"), "1") != 0) return 3;
+    if (write(tell, &byte, 1) != 1 || read(told, &byte, 1) != 1) return 4;
+    if (strcmp(fixture_cell(s, "SELECT count(*) FROM trainings"), "2") != 0) return 5;
+    store_close(s);
+    return 0;
+}
+
+static void a_read_only_folder_can_be_read_and_reread(void **state)
+{
+    struct store_fixture *f = *state;
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    char id[SPEC_ID_BYTES], byte;
+    int up[2], down[2], status = -1;
+
+    fixture_done(f, &train, 2.0, id);
+    store_fixture_close(f);
+    assert_int_equal(chmod(f->dir, 0555), 0);
+    assert_int_equal(pipe(up), 0);
+    assert_int_equal(pipe(down), 0);
+    pid_t child = fork();
+    if (child == 0) _exit(read_in_closed_folder(f->path, down[0], up[1]));
+    close(up[1]);
+    if (read(up[0], &byte, 1) == 1) { /* the child holds the file open: change it */
+        assert_int_equal(chmod(f->dir, 0755), 0);
+        store_fixture_open(f, STORE_WRITE);
+        train.train.seed = 2;
+        fixture_done(f, &train, 2.0, id);
+        store_fixture_close(f);
+        assert_int_equal(chmod(f->dir, 0555), 0);
+        assert_int_equal(write(down[1], "y", 1), 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    chmod(f->dir, 0755);
+    close(up[0]), close(down[0]), close(down[1]);
+    assert_int_equal(WEXITSTATUS(status), 0);
+    store_fixture_open(f, STORE_WRITE);
+}
+
+static void network_file_systems_are_known_by_number_and_mount(void **state)
+{
+    static const char mountinfo[] =
+        "22 27 0:21 / /proc rw,relatime - proc proc rw\n"
+        "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw\n"
+        "40 22 0:44 / /home/u/far rw,nosuid shared:9 - fuse.sshfs u@far:/ rw,user_id=1000\n"
+        "41 22 0:45 / / rw - fuse.fuse-overlayfs overlay rw\n";
+    char type[64];
+
+    (void)state;
+    assert_string_equal(network_magic_name(0x6969), "NFS");
+    assert_string_equal(network_magic_name((long)0xff534d42), "CIFS");
+    assert_string_equal(network_magic_name(0x0bd00bd0), "Lustre");
+    assert_string_equal(network_magic_name(0x47504653), "GPFS");
+    assert_null(network_magic_name(0xef53)); /* ext4 */
+    FILE *file = fmemopen((void *)(uintptr_t)mountinfo, sizeof mountinfo - 1, "r");
+    assert_non_null(file);
+    network_mount_type(type, sizeof type, file, 0, 44);
+    assert_string_equal(type, "fuse.sshfs");
+    assert_string_equal(network_mount_name(type), "sshfs");
+    rewind(file);
+    network_mount_type(type, sizeof type, file, 0, 45);
+    assert_null(network_mount_name(type)); /* a container's own root is local */
+    rewind(file);
+    network_mount_type(type, sizeof type, file, 9, 9);
+    assert_string_equal(type, "");
+    fclose(file);
+    assert_null(network_name("/proc"));
+}
+
+static void a_foreign_writer_makes_it_try_later(void **state)
+{
+    struct store_fixture *f = *state;
+    sqlite3 *shell = NULL;
+
+    assert_int_equal(sqlite3_open(f->path, &shell), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(shell, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_busy_timeout(f->store->connection_own, 5);
+    assert_int_equal(store_begin(f->store, &f->e), ERR_TRYLATER);
+    assert_non_null(strstr(f->e.text, "another program holds it"));
+    assert_int_equal(sqlite3_exec(shell, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(store_begin(f->store, &f->e), 0);
+    assert_int_equal(store_commit(f->store, &f->e), 0);
+    sqlite3_close(shell);
+}
+
+static void a_full_disk_undoes_the_transaction_and_the_store_goes_on(void **state)
+{
+    struct store_fixture *f = *state;
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    struct store_point point = {0, NULL, 64, 0, 0};
+    char id[SPEC_ID_BYTES], name[64];
+    int rc = 0;
+
+    fixture_done(f, &train, 2.0, id);
+    point.run_id = id;
+    run_raw(f->path, "SELECT 1");
+    assert_int_equal(database_script(f->store, "PRAGMA max_page_count=1", &f->e), 0);
+    assert_int_equal(store_begin(f->store, &f->e), 0);
+    for (int i = 0; i < 2000 && rc == 0; i++) {
+        snprintf(name, sizeof name, "an artefact with quite a long name %d", i);
+        rc = store_set_points(f->store, name, "mini", &point, 1, &f->e);
+    }
+    assert_int_equal(rc, ERR_IO);
+    assert_non_null(strstr(f->e.text, "free space"));
+    store_rollback(f->store);
+    assert_int_equal(database_script(f->store, "PRAGMA max_page_count=1000000", &f->e), 0);
+    assert_int_equal(store_set_points(f->store, "a", "mini", &point, 1, &f->e), 0);
+    assert_cell(f, "SELECT count(*) FROM points", "1");
+    assert_int_equal(store_check(f->store, &f->e), 0);
+}
+
+#define CASE(name)                                                                                 \
+    cmocka_unit_test_setup_teardown(name, store_fixture_setup, store_fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(a_second_writer_is_told_who_holds_it),
+        CASE(an_absent_file_names_the_command_that_makes_it),
+        CASE(the_file_is_wal_full_strict_and_ours),
+        CASE(a_newer_file_is_refused_untouched),
+        CASE(a_file_of_another_program_is_refused),
+        CASE(a_deleted_or_replaced_file_is_noticed),
+        CASE(a_new_file_takes_nothing_from_a_deleted_one),
+        CASE(damage_is_found),
+        CASE(many_openers_leave_one_schema),
+        CASE(a_read_only_folder_can_be_read_and_reread),
+        CASE(network_file_systems_are_known_by_number_and_mount),
+        CASE(a_foreign_writer_makes_it_try_later),
+        CASE(a_full_disk_undoes_the_transaction_and_the_store_goes_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

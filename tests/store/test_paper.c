@@ -1,0 +1,160 @@
+/* test_paper.c - paper.tsv becomes rows, or says where it is wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "store/store_fixture.h"
+
+#define HEADER                                                                                     \
+    "dataset\tpanel\tseries\tmethod\tparams\tL_train\tL_valid\tsplit\tprotocol\tstride\tx_name\tx" \
+    "\tmetric\tvalue\tunit\tnote\tsource"
+
+static int set_paper(struct store_fixture *f, const char *text)
+{
+    char path[128];
+
+    snprintf(path, sizeof path, "%s/paper.tsv", f->dir);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    f->e = (struct err){0};
+    return store_set_paper(f->store, "table5", path, &f->e);
+}
+
+static void a_cell_is_a_typed_row(void **state)
+{
+    struct store_fixture *f = *state;
+
+    assert_int_equal(set_paper(f, HEADER "\r\n"
+                                         "wikitext103\tleft\tALiBi L=512\t\t247M\t512\t1024\tvalid"
+                                         "\tsliding\t1\tL_valid\t1024\tperplexity\t17.92\tppl\t"
+                                         "a 'note'; -- \"x\"\tp. 24\r\n"),
+                     0);
+    assert_cell(f,
+                "SELECT artefact||'|'||dataset||'|'||panel||'|'||series||'|'||coalesce(method,'-')"
+                "||'|'||params||'|'||L_train||'|'||L_valid||'|'||split||'|'||protocol||'|'||stride"
+                "||'|'||x_name||'|'||x||'|'||metric||'|'||value||'|'||unit||'|'||note||'|'||source"
+                " FROM paper_values",
+                "table5|wikitext103|left|ALiBi L=512|-|247M|512|1024|valid|sliding|1|L_valid|"
+                "1024.0|perplexity|17.92|ppl|a 'note'; -- \"x\"|p. 24");
+}
+
+static void an_empty_value_is_null_where_memory_ran_out(void **state)
+{
+    struct store_fixture *f = *state;
+
+    assert_int_equal(set_paper(f, HEADER "\n\t\t\tT5 Bias\t\t512\t15512\tvalid\tnonoverlapping\t\t"
+                                         "\t\tperplexity\t\t\tout of memory\t"),
+                     0);
+    assert_cell(f, "SELECT position||coalesce(value,'-')||coalesce(stride,'-') FROM paper_values",
+                "t5--");
+}
+
+static void positions_come_from_the_column_the_method_or_the_series(void **state)
+{
+    static const struct {
+        const char *position, *method, *series, *expected;
+    } rows[] = {
+        {"", "Sinusoidal", "", "sinusoidal"},
+        {"", "Rotary", "", "rotary"},
+        {"", "T5 Bias", "", "t5"},
+        {"", "T5 bias", "", "t5"},
+        {"", "ALiBi", "", "alibi"},
+        {"", "", "Sinusoidal L=3072", "sinusoidal"},
+        {"alibi", "our method", "", "alibi"},
+        {"", "Sinusoidal std. dev.", "", "NULL"},
+        {"", "Transformer-XL", "", "NULL"},
+        {"", "ALiBi L=", "", "NULL"},
+    };
+    struct store_fixture *f = *state;
+    char text[1024];
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snprintf(text, sizeof text,
+                 "position\t" HEADER "\n%s\t\t\t%s\t%s\t\t\t\t\t\t\t\t\tperplexity\t1\t\t\t\n",
+                 rows[i].position, rows[i].series, rows[i].method);
+        if (set_paper(f, text) < 0) fail_msg("%s", f->e.text);
+        assert_cell(f, "SELECT position FROM paper_values", rows[i].expected);
+    }
+}
+
+static void a_mistake_has_file_line_and_column(void **state)
+{
+    static const struct {
+        const char *text, *where, *word;
+    } wrong[] = {
+        {"", "paper.tsv:0:1", "no header"},
+        {"dataset\tpanel\tserie\n", "paper.tsv:1:15", "nearest is 'series'"},
+        {"dataset\tdataset\n", "paper.tsv:1:9", "second column 'dataset'"},
+        {"dataset\tpanel\n", "paper.tsv:1:1", "lacks the column 'series'"},
+        {HEADER "\n\t\t\n", "paper.tsv:2:3", "3 cells, the header has 17"},
+        {HEADER "\n\t\t\t\t\tabc\t\t\t\t\t\t\tperplexity\t\t\t\t\n", "paper.tsv:2:6", "'abc'"},
+        {HEADER "\n\t\t\t\t\t-5\t\t\t\t\t\t\tperplexity\t\t\t\t\n", "paper.tsv:2:6", "'-5'"},
+        {HEADER "\n\t\t\t\t\t\t\t\t\t\t\t\tperplexity\t1,5\t\t\t\n", "paper.tsv:2:24", "'1,5'"},
+        {HEADER "\n\t\t\t\t\t\t\t\t\t\t\t\tperplexity\tnan\t\t\t\n", "paper.tsv:2:24", "'nan'"},
+        {HEADER "\n\t\t\t\t\t\t\tdev\t\t\t\t\tperplexity\t1\t\t\t\n", "paper.tsv:2:8", "'dev'"},
+        {HEADER "\n\t\t\t\t\t\t\t\t\t\t\t\t\t1\t\t\t\n", "paper.tsv:2:13", "metric"},
+    };
+    struct store_fixture *f = *state;
+
+    assert_int_equal(set_paper(f, HEADER "\n\t\t\t\t\t\t\t\t\t\t\t\tgood\t1\t\t\t\n"), 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(set_paper(f, wrong[i].text), ERR_DATA);
+        if (!strstr(f->e.text, wrong[i].where) || !strstr(f->e.text, wrong[i].word))
+            fail_msg("%s: expected %s and %s", f->e.text, wrong[i].where, wrong[i].word);
+        assert_cell(f, "SELECT group_concat(metric) FROM paper_values", "good");
+    }
+}
+
+/* What another connection sees change when anything is committed. */
+static int64_t data_version(sqlite3 *watcher)
+{
+    sqlite3_stmt *row = NULL;
+
+    assert_int_equal(sqlite3_prepare_v2(watcher, "PRAGMA data_version", -1, &row, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    int64_t version = sqlite3_column_int64(row, 0);
+    sqlite3_finalize(row);
+    return version;
+}
+
+static void the_same_file_again_changes_nothing(void **state)
+{
+    struct store_fixture *f = *state;
+    sqlite3 *watcher = NULL;
+    const char *text = HEADER "\n\t\t\t\t\t\t\t\t\t\t\t\tperplexity\t1\t\t\t\n";
+
+    assert_int_equal(sqlite3_open(f->path, &watcher), SQLITE_OK);
+    int64_t empty = data_version(watcher);
+    assert_int_equal(set_paper(f, text), 0);
+    int64_t filled = data_version(watcher);
+    assert_int_not_equal(empty, filled);
+    assert_int_equal(set_paper(f, text), 0);
+    assert_int_equal(data_version(watcher), filled);
+    sqlite3_close(watcher);
+    assert_cell(f, "SELECT count(*) FROM paper_values", "1");
+    assert_int_equal(set_paper(f, HEADER "\n"), 0);
+    assert_cell(f, "SELECT count(*) FROM paper_values", "0");
+    assert_int_equal(store_set_paper(f->store, "table5", "/nowhere/paper.tsv", &f->e), ERR_NOINPUT);
+}
+
+#define CASE(name)                                                                                 \
+    cmocka_unit_test_setup_teardown(name, store_fixture_setup, store_fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(a_cell_is_a_typed_row),
+        CASE(an_empty_value_is_null_where_memory_ran_out),
+        CASE(positions_come_from_the_column_the_method_or_the_series),
+        CASE(a_mistake_has_file_line_and_column),
+        CASE(the_same_file_again_changes_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

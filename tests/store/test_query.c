@@ -1,0 +1,240 @@
+/* test_query.c - ad hoc questions read and nothing else, in their time, with helpful refusals. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "store/store_fixture.h"
+
+static void only_select_passes(void **state)
+{
+    static const char *const refused[] = {
+        "DELETE FROM runs",
+        "INSERT INTO claim_verdicts VALUES('a','b','c','d','supported',NULL,'now')",
+        "UPDATE results SET current=0",
+        "DROP TABLE runs",
+        "CREATE TABLE x(y)",
+        "CREATE TEMP VIEW v AS SELECT 1",
+        "ATTACH ':memory:' AS x",
+        "ATTACH '/tmp/never-made.db' AS x",
+        "DETACH main",
+        "PRAGMA journal_mode=DELETE",
+        "PRAGMA user_version=7",
+        "PRAGMA table_info(runs)",
+        "SELECT * FROM pragma_user_version",
+        "VACUUM INTO '/tmp/never-made.db'",
+        "BEGIN",
+        "REINDEX",
+        "EXPLAIN SELECT 1",
+        "SELECT load_extension('x')",
+    };
+    struct store_fixture *f = *state;
+
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        if (fixture_query(f, refused[i]) != ERR_USAGE) fail_msg("%s: %s", refused[i], f->e.text);
+        assert_non_null(strstr(f->e.text, "only SELECT"));
+    }
+    assert_cell(f, "SELECT count(*) FROM sqlite_schema WHERE name='runs'", "1");
+    assert_int_equal(store_check(f->store, &f->e), 0);
+}
+
+static void one_statement_only(void **state)
+{
+    struct store_fixture *f = *state;
+
+    assert_int_equal(fixture_query(f, "SELECT 1; SELECT 2"), ERR_USAGE);
+    assert_non_null(strstr(f->e.text, "only one statement"));
+    assert_int_equal(fixture_query(f, "SELECT 1; DROP TABLE runs"), ERR_USAGE);
+    assert_int_equal(fixture_query(f, "SELECT 1; nonsense"), ERR_USAGE);
+    assert_int_equal(fixture_query(f, "SELECT 1; -- done\n ;/* really */ ;"), 0);
+    assert_int_equal(fixture_query(f, "  -- nothing"), ERR_USAGE);
+    assert_non_null(strstr(f->e.text, "no statement"));
+}
+
+static void a_wrong_name_gets_the_nearest(void **state)
+{
+    struct store_fixture *f = *state;
+
+    assert_int_equal(fixture_query(f, "SELECT e.perplexty FROM evaluations e"), ERR_USAGE);
+    assert_non_null(strstr(f->e.text, "nearest name is perplexity"));
+    assert_int_equal(fixture_query(f, "SELECT * FROM evaluation"), ERR_USAGE);
+    assert_non_null(strstr(f->e.text, "nearest name is evaluations"));
+    assert_int_equal(fixture_query(f, "SELECT * FROM zzzzzzzzzzzzzzzzzz"), ERR_USAGE);
+    assert_non_null(strstr(f->e.text, "lists the views"));
+    assert_int_equal(fixture_query(f, "SELEC 1"), ERR_USAGE);
+    assert_non_null(strstr(f->e.text, "syntax error"));
+    assert_int_equal(fixture_query(f, "SELECT 1"), 0); /* and the fences are gone and back */
+}
+
+static void a_long_query_ends_in_its_time(void **state)
+{
+    struct store_fixture *f = *state;
+    int64_t from = clock_monotonic_us();
+
+    int rc = store_query(f->store,
+                         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) "
+                         "SELECT count(*) FROM n",
+                         NULL, 0, 0.1, NULL, NULL, &f->e);
+    assert_int_equal(rc, ERR_UNAVAILABLE);
+    assert_non_null(strstr(f->e.text, "longer than 0.1 s"));
+    assert_true(clock_monotonic_us() - from < 3000000);
+}
+
+struct row_text {
+    char text[256];
+};
+
+static int join_cells(void *context, int columns_n, const char *const *names,
+                      const struct store_cell *cells, struct err *e)
+{
+    struct row_text *row = context;
+
+    (void)e;
+    for (int i = 0; i < columns_n; i++) {
+        size_t n = strlen(row->text);
+        snprintf(row->text + n, sizeof row->text - n, "%s:%c:%s;", names[i], cells[i].type,
+                 cells[i].text ? cells[i].text : "NULL");
+    }
+    return 0;
+}
+
+static void cells_have_types_and_shortest_numbers(void **state)
+{
+    struct store_fixture *f = *state;
+    struct row_text row = {""};
+
+    assert_int_equal(store_query(f->store,
+                                 "SELECT 1 AS a, 0.1 AS b, 'x' AS c, NULL AS d, 1e300 AS g", NULL,
+                                 0, 1, join_cells, &row, &f->e),
+                     0);
+    assert_string_equal(row.text, "a:i:1;b:r:0.1;c:t:x;d:n:NULL;g:r:1e+300;");
+}
+
+static void parameters_are_bound_by_name_and_kind(void **state)
+{
+    struct store_fixture *f = *state;
+    struct row_text row = {""};
+    struct store_param params[] = {{"scale", "mini"}, {"L", "64"},     {"x", "0.5"},
+                                   {"none", NULL},    {"unused", "1"}, {"text", "'; --"}};
+
+    assert_int_equal(store_query(f->store,
+                                 "SELECT :scale AS s, :L AS l, :x AS x, :none AS n, :text AS t",
+                                 params, 6, 1, join_cells, &row, &f->e),
+                     0);
+    assert_string_equal(row.text, "s:t:mini;l:i:64;x:r:0.5;n:n:NULL;t:t:'; --;");
+    assert_int_equal(store_query(f->store, "SELECT :other", params, 6, 1, join_cells, &row, &f->e),
+                     ERR_USAGE);
+    assert_non_null(strstr(f->e.text, ":other has no value"));
+    struct store_param ids[] = {{"a", "1234567890123e45"}, {"b", "0012345678901234"}};
+    row.text[0] = '\0';
+    assert_int_equal(
+        store_query(f->store, "SELECT :a AS a, :b AS b", ids, 2, 1, join_cells, &row, &f->e), 0);
+    assert_string_equal(row.text, "a:t:1234567890123e45;b:t:0012345678901234;");
+}
+
+static int stop_at_once(void *context, int columns_n, const char *const *names,
+                        const struct store_cell *cells, struct err *e)
+{
+    (void)columns_n, (void)names, (void)cells;
+    ++*(int *)context;
+    return ERR(e, ERR_IO, "the pipe is closed");
+}
+
+static void a_reader_of_rows_may_stop(void **state)
+{
+    struct store_fixture *f = *state;
+    int rows = 0;
+
+    assert_int_equal(store_query(f->store, "SELECT 1 UNION ALL SELECT 2", NULL, 0, 1, stop_at_once,
+                                 &rows, &f->e),
+                     ERR_IO);
+    assert_int_equal(rows, 1);
+    assert_string_equal(f->e.text, "the pipe is closed");
+}
+
+static int ask_again(void *context, int columns_n, const char *const *names,
+                     const struct store_cell *cells, struct err *e)
+{
+    struct store_fixture *f = context;
+    char path[256], sha256[65];
+
+    (void)columns_n, (void)names;
+    assert_string_equal(fixture_cell(f->store, "SELECT count(*) FROM trainings"), "1");
+    assert_int_equal(store_forget(f->store, cells[0].text, &f->e), ERR_INTERNAL);
+    return store_checkpoint(f->store, cells[0].text, SPEC_BEST, path, sha256, e);
+}
+
+static void a_row_may_lead_to_another_question_but_not_to_a_write(void **state)
+{
+    struct store_fixture *f = *state;
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    char id[SPEC_ID_BYTES];
+
+    fixture_done(f, &train, 2.0, id);
+    assert_int_equal(
+        store_query(f->store, "SELECT run_id FROM trainings", NULL, 0, 9, ask_again, f, &f->e), 0);
+    assert_cell(f, "SELECT count(*) FROM trainings", "1");
+    assert_int_equal(store_forget(f->store, id, &f->e), 0);
+}
+
+static void a_reader_asks_without_a_lock(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *reader = NULL;
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    char id[SPEC_ID_BYTES];
+
+    assert_int_equal(store_open(&reader, f->path, STORE_READ, &f->e), 0);
+    assert_string_equal(fixture_cell(reader, "SELECT count(*) FROM trainings"), "0");
+    assert_int_equal(store_begin(f->store, &f->e), 0);
+    fixture_done(f, &train, 2.0, id);
+    assert_string_equal(fixture_cell(reader, "SELECT count(*) FROM trainings"), "0");
+    assert_int_equal(store_commit(f->store, &f->e), 0);
+    assert_string_equal(fixture_cell(reader, "SELECT count(*) FROM trainings"), "1");
+    store_fixture_close(f); /* the writer is gone; the reader reads on */
+    assert_string_equal(fixture_cell(reader, "SELECT count(*) FROM trainings"), "1");
+    assert_int_not_equal(store_forget(reader, id, &f->e), 0);
+    assert_string_equal(fixture_cell(reader, "SELECT count(*) FROM trainings"), "1");
+    store_close(reader);
+}
+
+static void a_readers_transaction_is_one_view_of_the_file(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *reader = NULL;
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    char id[SPEC_ID_BYTES];
+
+    assert_int_equal(store_open(&reader, f->path, STORE_READ, &f->e), 0);
+    assert_int_equal(store_begin(reader, &f->e), 0);
+    assert_string_equal(fixture_cell(reader, "SELECT count(*) FROM trainings"), "0");
+    fixture_done(f, &train, 2.0, id);
+    assert_string_equal(fixture_cell(reader, "SELECT count(*) FROM trainings"), "0");
+    assert_int_equal(store_commit(reader, &f->e), 0);
+    assert_string_equal(fixture_cell(reader, "SELECT count(*) FROM trainings"), "1");
+    store_close(reader);
+}
+
+#define CASE(name)                                                                                 \
+    cmocka_unit_test_setup_teardown(name, store_fixture_setup, store_fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(only_select_passes),
+        CASE(one_statement_only),
+        CASE(a_wrong_name_gets_the_nearest),
+        CASE(a_long_query_ends_in_its_time),
+        CASE(cells_have_types_and_shortest_numbers),
+        CASE(parameters_are_bound_by_name_and_kind),
+        CASE(a_reader_of_rows_may_stop),
+        CASE(a_row_may_lead_to_another_question_but_not_to_a_write),
+        CASE(a_reader_asks_without_a_lock),
+        CASE(a_readers_transaction_is_one_view_of_the_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

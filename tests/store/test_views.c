@@ -1,0 +1,280 @@
+/* test_views.c - the contract of results.db: names and columns of the views, and what they show. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "store/store_fixture.h"
+
+/* DESIGN section 6, word for word and in its order. */
+static const struct {
+    const char *view, *columns;
+} contract[] = {
+    {"evaluations",
+     "scale, dataset, model, position, L_train, L_valid, L_train_nominal, L_valid_nominal, split, "
+     "protocol, stride, first_window, precision, seed, perplexity, loss_nats, tokens, nonfinite, "
+     "eval_wps, peak_memory_bytes, device, origin, run_id, train_run_id, config_id, code_id, "
+     "finished_at"},
+    {"artefact_evaluations",
+     "artefact, point, scale, dataset, model, position, L_train, L_valid, L_train_nominal, "
+     "L_valid_nominal, split, protocol, stride, first_window, precision, seed, perplexity, "
+     "loss_nats, tokens, nonfinite, eval_wps, peak_memory_bytes, device, origin, run_id, "
+     "train_run_id, config_id, code_id, finished_at"},
+    {"trainings", "scale, dataset, model, position, L_train, L_train_nominal, seed, updates, "
+                  "tokens_per_update, parameters, final_loss_nats, train_wps, peak_memory_bytes, "
+                  "wall_seconds, device, run_id, config_id, code_id, finished_at"},
+    {"benchmarks", "position, L_train, mode, batch_tokens, wps, peak_memory_bytes, mfu, device"},
+    {"curves", "scale, dataset, model, position, L_train, seed, run_id, split, step, loss_nats, "
+               "lr, grad_norm, epoch, perplexity, best"},
+    {"paper_values", "artefact, dataset, panel, series, method, params, L_train, L_valid, split, "
+                     "protocol, stride, x_name, x, metric, value, unit, note, source"},
+    {"comparison", "artefact, scale, position, L_train_nominal, L_valid_nominal, metric, ours, "
+                   "ours_std, seeds, paper, delta"},
+    {"attempts", "run_id, attempt, state, device, host, blas, threads, started_at, ended_at, "
+                 "exit_code, signal, message, log_path"},
+    {"claims", "claim, statement, verdict, evidence, scale, artefact, judged_at"},
+};
+
+/* The view's columns as a plain SQLite connection lists them. */
+static void list_columns(char *out, size_t room, const char *path, const char *view)
+{
+    sqlite3 *connection = NULL;
+    sqlite3_stmt *row = NULL;
+
+    out[0] = '\0';
+    assert_int_equal(sqlite3_open_v2(path, &connection, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_prepare_v2(connection, "SELECT name FROM pragma_table_info(?1)", -1, &row, NULL),
+        SQLITE_OK);
+    sqlite3_bind_text(row, 1, view, -1, SQLITE_STATIC);
+    while (sqlite3_step(row) == SQLITE_ROW) {
+        size_t n = strlen(out);
+        snprintf(out + n, room - n, "%s%s", n ? ", " : "",
+                 (const char *)sqlite3_column_text(row, 0));
+    }
+    sqlite3_finalize(row);
+    sqlite3_close(connection);
+}
+
+static void the_views_have_the_columns_of_the_contract(void **state)
+{
+    struct store_fixture *f = *state;
+    char columns[2048], sql[64];
+
+    for (size_t i = 0; i < sizeof contract / sizeof *contract; i++) {
+        list_columns(columns, sizeof columns, f->path, contract[i].view);
+        size_t n = strlen(contract[i].columns);
+        if (strlen(columns) > n && columns[n] == ',') columns[n] = '\0'; /* added after these */
+        assert_string_equal(columns, contract[i].columns);
+        snprintf(sql, sizeof sql, "SELECT * FROM %s", contract[i].view);
+        if (fixture_query(f, sql) < 0) fail_msg("%s: %s", contract[i].view, f->e.text);
+    }
+}
+
+static void a_finished_evaluation_shows_every_column(void **state)
+{
+    struct store_fixture *f = *state;
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 3);
+    struct spec eval = fixture_eval(&train, 128);
+    char train_id[SPEC_ID_BYTES], eval_id[SPEC_ID_BYTES], config_id[SPEC_ID_BYTES];
+    char train_config[SPEC_ID_BYTES], expected[512];
+
+    fixture_done(f, &train, 2.0, train_id);
+    fixture_done(f, &eval, 17.25, eval_id);
+    spec_config_id(&train, NULL, train_config);
+    spec_config_id(&eval, train_config, config_id);
+    snprintf(expected, sizeof expected,
+             "mini|wikitext103|tiny|alibi|64|128|64|128|valid|nonoverlapping|-|whole|fp32|3|17.25|"
+             "2.5|100|0|-|2048|a processor|trained|%s|%s|%s|c0de|1",
+             eval_id, train_id, config_id);
+    assert_cell(f,
+                "SELECT concat FROM (SELECT scale||'|'||dataset||'|'||model||'|'||position||'|'||"
+                "L_train||'|'||L_valid||'|'||L_train_nominal||'|'||L_valid_nominal||'|'||split||"
+                "'|'||protocol||'|'||coalesce(stride,'-')||'|'||first_window||'|'||precision||'|'"
+                "||seed||'|'||perplexity||'|'||loss_nats||'|'||tokens||'|'||nonfinite||'|'||"
+                "coalesce(eval_wps,'-')||'|'||peak_memory_bytes||'|'||device||'|'||origin||'|'||"
+                "run_id||'|'||train_run_id||'|'||config_id||'|'||code_id||'|'||"
+                "(finished_at LIKE '20__-%Z') AS concat FROM evaluations)",
+                expected);
+    snprintf(expected, sizeof expected, "mini|64|64|3|20|768|1000|2.0|1000.5|4096|2.5|%s",
+             train_id);
+    assert_cell(f,
+                "SELECT scale||'|'||L_train||'|'||L_train_nominal||'|'||seed||'|'||updates||'|'||"
+                "tokens_per_update||'|'||parameters||'|'||final_loss_nats||'|'||train_wps||'|'||"
+                "peak_memory_bytes||'|'||wall_seconds||'|'||run_id FROM trainings",
+                expected);
+}
+
+static void a_sliding_evaluation_shows_its_stride_and_first_window(void **state)
+{
+    struct store_fixture *f = *state;
+    struct spec train = fixture_train(SPEC_T5, 64, 1);
+    struct spec eval = fixture_eval(&train, 64);
+    char id[SPEC_ID_BYTES];
+
+    eval.eval.window = SPEC_SLIDING;
+    eval.eval.stride = 1;
+    fixture_done(f, &train, 2.0, id);
+    fixture_done(f, &eval, 9.0, id);
+    assert_cell(f, "SELECT protocol||' '||stride||' '||first_window FROM evaluations",
+                "sliding 1 growing");
+}
+
+static void nominal_lengths_are_the_smallest_that_points_ask_for(void **state)
+{
+    struct store_fixture *f = *state;
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    struct spec eval = fixture_eval(&train, 65);
+    char train_id[SPEC_ID_BYTES], id[SPEC_ID_BYTES];
+
+    fixture_done(f, &train, 2.0, train_id);
+    fixture_done(f, &eval, 9.0, id);
+    assert_cell(f, "SELECT L_train_nominal||' '||L_valid_nominal FROM evaluations", "64 65");
+    struct store_point figure[] = {{0, id, 512, 522, 0}, {1, id, 512, 523, 0}};
+    struct store_point table[] = {{7, id, 512, 520, 0}, {8, train_id, 512, 0, 0}};
+    assert_int_equal(store_set_points(f->store, "figure1", "mini", figure, 2, &f->e), 0);
+    assert_int_equal(store_set_points(f->store, "table5", "mini", table, 2, &f->e), 0);
+    assert_cell(f, "SELECT L_train_nominal||' '||L_valid_nominal FROM evaluations", "512 520");
+    assert_cell(f, "SELECT L_train_nominal FROM trainings", "512");
+    assert_cell(f,
+                "SELECT group_concat(point||':'||L_valid_nominal) FROM artefact_evaluations "
+                "WHERE artefact='figure1'",
+                "0:522,1:523");
+    assert_cell(f, "SELECT count(*) FROM artefact_evaluations", "3");
+    assert_int_equal(store_set_points(f->store, "figure1", "mini", figure, 1, &f->e), 0);
+    assert_cell(f, "SELECT count(*) FROM artefact_evaluations WHERE artefact='figure1'", "1");
+}
+
+static void points_of_an_unknown_run_are_refused_and_the_old_ones_stay(void **state)
+{
+    struct store_fixture *f = *state;
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    char id[SPEC_ID_BYTES];
+
+    fixture_add(f, &train, id);
+    struct store_point good = {0, id, 512, 0, 0};
+    struct store_point bad[] = {{0, id, 512, 0, 0}, {1, "0000000000000000", 512, 0, 0}};
+    assert_int_equal(store_set_points(f->store, "a", "mini", &good, 1, &f->e), 0);
+    assert_int_equal(store_set_points(f->store, "a", "mini", bad, 2, &f->e), ERR_INTERNAL);
+    assert_non_null(strstr(f->e.text, "points of a"));
+    assert_cell(f, "SELECT count(*) FROM points", "1");
+}
+
+/* Adds three seeds of one evaluation at a scale, with these perplexities, as points of table5. */
+static void add_seeds(struct store_fixture *f, const char *scale, bool modified,
+                      const double *perplexity)
+{
+    struct store_point points[3];
+    char ids[3][SPEC_ID_BYTES], train_id[SPEC_ID_BYTES];
+
+    for (int i = 0; i < 3; i++) {
+        struct spec train = fixture_train(SPEC_ALIBI, 64, i + 1);
+        snprintf(train.scale, sizeof train.scale, "%s", scale);
+        train.modified = modified;
+        struct spec eval = fixture_eval(&train, 128);
+        fixture_done(f, &train, 2.0, train_id);
+        fixture_done(f, &eval, perplexity[i], ids[i]);
+        points[i] = (struct store_point){i, ids[i], 512, 1024, 0};
+    }
+    assert_int_equal(store_set_points(f->store, "table5", scale, points, 3, &f->e), 0);
+}
+
+static void write_paper(struct store_fixture *f)
+{
+    char path[128];
+
+    snprintf(path, sizeof path, "%s/paper.tsv", f->dir);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("dataset\tpanel\tseries\tmethod\tparams\tL_train\tL_valid\tsplit\tprotocol\tstride\t"
+          "x_name\tx\tmetric\tvalue\tunit\tnote\tsource\n"
+          "WikiText-103\t\t\tALiBi\t247M\t512\t1024\tvalid\tnonoverlapping\t\t\t\tperplexity\t18.5"
+          "\tppl\t\tp. 19\n"
+          "WikiText-103\t\t\tALiBi\t247M\t512\t1024\tvalid\tsliding\t1\t\t\tperplexity\t17\tppl\t\t"
+          "\n",
+          file);
+    fclose(file);
+    assert_int_equal(store_set_paper(f->store, "table5", path, &f->e), 0);
+}
+
+static void seeds_of_one_configuration_are_averaged(void **state)
+{
+    struct store_fixture *f = *state;
+    const double perplexity[] = {18, 19, 23};
+
+    write_paper(f);
+    add_seeds(f, "mini", false, perplexity);
+    assert_cell(f, "SELECT count(*) FROM comparison", "1");
+    assert_cell(f, "SELECT ours||' '||seeds FROM comparison", "20.0 3");
+    /* the sample deviation by hand: squares 4 + 1 + 9 over 2 */
+    double deviation = strtod(fixture_cell(f->store, "SELECT ours_std FROM comparison"), NULL);
+    assert_true(fabs(deviation - sqrt(7)) < 1e-14);
+    assert_cell(f, "SELECT coalesce(paper,'-')||coalesce(delta,'-') FROM comparison", "--");
+}
+
+static void the_paper_stands_beside_its_own_configuration_only(void **state)
+{
+    struct store_fixture *f = *state;
+    const double perplexity[] = {18, 19, 23};
+
+    write_paper(f);
+    add_seeds(f, "paper", false, perplexity);
+    assert_cell(f, "SELECT paper||' '||delta FROM comparison WHERE scale='paper'", "18.5 1.5");
+}
+
+static void a_modified_spec_is_not_compared_with_the_paper(void **state)
+{
+    struct store_fixture *f = *state;
+    const double perplexity[] = {18, 19, 23};
+
+    write_paper(f);
+    add_seeds(f, "paper", true, perplexity);
+    assert_cell(f, "SELECT ours||coalesce(paper,'-')||modified FROM comparison", "20.0-1");
+    add_seeds(f, "paper", false, perplexity); /* the same runs, asked for unmodified */
+    assert_cell(f, "SELECT paper||' '||modified FROM comparison", "18.5 0");
+}
+
+static void claims_of_an_artefact_and_scale_are_replaced(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store_claim first[] = {{"P1", "grows", "supported", "1.3 >= 1.2"},
+                                  {"P2", "stays", "not run", NULL}};
+    struct store_claim second[] = {{"P1", "grows", "contradicted", "1.1"}};
+    struct store_claim wrong[] = {{"P1", "grows", "maybe", "1.1"}};
+
+    assert_int_equal(store_set_claims(f->store, "table5", "mini", first, 2, &f->e), 0);
+    assert_int_equal(store_set_claims(f->store, "table5", "small", first, 2, &f->e), 0);
+    assert_int_equal(store_set_claims(f->store, "table5", "mini", second, 1, &f->e), 0);
+    assert_cell(f,
+                "SELECT group_concat(claim||verdict||coalesce(evidence,'-')) FROM claims "
+                "WHERE scale='mini'",
+                "P1contradicted1.1");
+    assert_cell(f, "SELECT count(*) FROM claims WHERE scale='small'", "2");
+    assert_int_equal(store_set_claims(f->store, "table5", "mini", wrong, 1, &f->e), ERR_INTERNAL);
+    assert_cell(f, "SELECT count(*) FROM claims", "3");
+}
+
+#define CASE(name)                                                                                 \
+    cmocka_unit_test_setup_teardown(name, store_fixture_setup, store_fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(the_views_have_the_columns_of_the_contract),
+        CASE(a_finished_evaluation_shows_every_column),
+        CASE(a_sliding_evaluation_shows_its_stride_and_first_window),
+        CASE(nominal_lengths_are_the_smallest_that_points_ask_for),
+        CASE(points_of_an_unknown_run_are_refused_and_the_old_ones_stay),
+        CASE(seeds_of_one_configuration_are_averaged),
+        CASE(the_paper_stands_beside_its_own_configuration_only),
+        CASE(a_modified_spec_is_not_compared_with_the_paper),
+        CASE(claims_of_an_artefact_and_scale_are_replaced),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
