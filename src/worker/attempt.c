@@ -1,0 +1,193 @@
+/* attempt.c - the life of one attempt apart from its work: folder, specs, signals, records. */
+#include "worker/attempt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "spec/code_id.h"
+
+enum { ATTEMPT_SPEC_BYTES_MAX = 4 << 20, ATTEMPT_SPECS_MAX = 4096, ATTEMPT_PROGRESS_US = 1000000 };
+
+static void attempt_signals(sigset_t *out)
+{
+    sigemptyset(out);
+    sigaddset(out, SIGTERM);
+    sigaddset(out, SIGINT);
+}
+
+/* DIR is runs/<run_id>/<number>; elsewhere (a folder made by hand) there are no siblings. */
+static int attempt_find_folder(struct attempt *a, struct err *e)
+{
+    char path[PATH_MAX];
+    int64_t number = 0;
+
+    if (!realpath(a->options->dir, path))
+        return ERR(e, ERR_NOINPUT, "%s: %s", a->options->dir, strerror(errno));
+    a->dir = arena_strdup(&a->arena, path);
+    char *slash = strrchr(path, '/');
+    if (slash && str_to_int(&number, slash + 1) && number > 0 && number <= INT32_MAX)
+        a->number = (int32_t)number;
+    if (slash) *slash = '\0';
+    a->run_dir = arena_strdup(&a->arena, path);
+    return 0;
+}
+
+static int attempt_read_specs(struct attempt *a, struct err *e)
+{
+    char *text = NULL;
+    const char *path = arena_printf(&a->arena, "%s/spec", a->dir);
+    static const char separator[] = "\n---\n";
+
+    TRY(file_read(&a->arena, &text, NULL, path, ATTEMPT_SPEC_BYTES_MAX, e));
+    int32_t room = 1;
+    for (const char *p = text; (p = strstr(p, separator)); p++) room++;
+    if (room > ATTEMPT_SPECS_MAX)
+        return ERR(e, ERR_DATA, "%s: %d specs, more than the limit of %d", path, room,
+                   ATTEMPT_SPECS_MAX);
+    a->spec = arena_array(&a->arena, (size_t)room, sizeof *a->spec);
+    a->run_id = arena_array(&a->arena, (size_t)room, sizeof *a->run_id);
+    for (char *p = text; p; a->specs_n++) {
+        char *next = strstr(p, separator);
+        if (next) {
+            next[1] = '\0';
+            next += sizeof separator - 1;
+        }
+        int rc = spec_parse(&a->spec[a->specs_n], p, e);
+        if (rc < 0) {
+            err_ctx(e, "%s", path);
+            return rc;
+        }
+        spec_run_id(&a->spec[a->specs_n], a->run_id[a->specs_n]);
+        p = next;
+    }
+    for (int32_t i = 1; i < a->specs_n; i++)
+        if (a->spec[0].kind != SPEC_EVAL || a->spec[i].kind != SPEC_EVAL)
+            return ERR(e, ERR_DATA, "%s: %d specs, but only evaluations may share a worker", path,
+                       a->specs_n);
+    return 0;
+}
+
+int attempt_open(struct attempt *a, const struct project *p, const struct worker_options *o,
+                 struct err *e)
+{
+    sigset_t signals;
+
+    *a = (struct attempt){.project = p, .options = o, .started_us = clock_monotonic_us()};
+    arena_init(&a->arena);
+    attempt_signals(&signals);
+    pthread_sigmask(SIG_BLOCK, &signals, &a->mask_before);
+    TRY(attempt_find_folder(a, e));
+    TRY(event_writer_open(&a->events, arena_printf(&a->arena, "%s/events", a->dir), e));
+    return attempt_read_specs(a, e);
+}
+
+void attempt_close(struct attempt *a)
+{
+    /* A signal that came too late to matter must not kill a process whose work is recorded. */
+    attempt_stop(a);
+    backend_close(a->backend);
+    event_writer_close(a->events);
+    pthread_sigmask(SIG_SETMASK, &a->mask_before, NULL);
+    arena_fini(&a->arena);
+}
+
+static int attempt_open_backend(struct attempt *a, enum spec_precision precision, const char *key,
+                                struct err *e)
+{
+    const char *name = a->options->device;
+    const char *plain = strncmp(name, "check:", 6) == 0 ? name + 6 : name;
+
+    if (precision == SPEC_BF16 && strcmp(plain, "cpu") == 0)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "%s=bf16: the device %s computes in fp32 only; use a CUDA device, or --set "
+                   "%s=fp32 (another run)",
+                   key, name, key);
+    return backend_open(&a->backend, name, a->options->threads,
+                        precision == SPEC_BF16 ? DTYPE_BF16 : DTYPE_F32, e);
+}
+
+int attempt_start(struct attempt *a, enum spec_precision precision, const char *key, struct err *e)
+{
+    struct utsname host;
+
+    TRY(attempt_open_backend(a, precision, key, e));
+    if (uname(&host) < 0) return ERR(e, ERR_INTERNAL, "uname: %s", strerror(errno));
+    json_t *json =
+        json_pack("{s:I, s:s, s:s, s:s, s:s, s:i, s:s, s:s}", "pid", (json_int_t)getpid(), "host",
+                  host.nodename, "device", a->backend->device, "backend", a->backend->name, "blas",
+                  a->backend->blas, "threads", (int)a->backend->threads, "code_id", code_id(),
+                  "program", a->project->program ? a->project->program : "");
+    return event_write(a->events, EVENT_STARTED, json, e);
+}
+
+int attempt_end(struct attempt *a, int outcome, const struct err *why, struct err *e)
+{
+    const char *state = outcome == 0                 ? "done"
+                        : outcome == ERR_NUMBER      ? "diverged"
+                        : outcome == ERR_INTERRUPTED ? "cancelled"
+                                                     : "failed";
+    json_t *json = json_pack("{s:s, s:s, s:s}", "state", state, "code", err_name(outcome),
+                             "message", outcome < 0 ? why->text : "");
+
+    /* A path in a message need not be UTF-8; the outcome must be recorded all the same. */
+    if (!json)
+        json = json_pack("{s:s, s:s, s:s}", "state", state, "code", err_name(outcome), "message",
+                         "the message is not UTF-8; see the log");
+    TRY(event_write(a->events, EVENT_ENDED, json, e));
+    return event_sync(a->events, e);
+}
+
+bool attempt_stop(struct attempt *a)
+{
+    sigset_t signals;
+    const struct timespec now = {0};
+
+    attempt_signals(&signals);
+    while (sigtimedwait(&signals, NULL, &now) > 0) a->stopped = true;
+    return a->stopped;
+}
+
+json_t *attempt_real(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+int attempt_progress(struct attempt *a, int64_t done, int64_t total, double loss_nats, double wps,
+                     struct err *e)
+{
+    int64_t now = clock_monotonic_us();
+
+    if (a->progress_us != 0 && now - a->progress_us < ATTEMPT_PROGRESS_US) return 0;
+    a->progress_us = now;
+    return event_write(a->events, EVENT_PROGRESS,
+                       json_pack("{s:I, s:I, s:o, s:o}", "done", (json_int_t)done, "total",
+                                 (json_int_t)total, "loss_nats", attempt_real(loss_nats), "wps",
+                                 attempt_real(wps)),
+                       e);
+}
+
+int attempt_peak_bytes(struct attempt *a, int64_t *out, struct err *e)
+{
+    return a->backend->ops->peak_bytes(a->backend, out, e);
+}
+
+void attempt_peak_reset(const struct attempt *a)
+{
+    /* Linux: 5 sets the peak resident size to the present one; memory on a GPU is not concerned. */
+    int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, "5", 1) != 1)
+        log_debug("%s: the peak memory counts from the start of the process: %s", a->dir,
+                  strerror(errno));
+    if (fd >= 0) close(fd);
+}

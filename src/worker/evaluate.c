@@ -1,0 +1,278 @@
+/* evaluate.c - plans the passes of a group of evaluations, runs them, records the sums. */
+#include "worker/evaluate.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "model/model.h"
+#include "worker/corpus_check.h"
+#include "worker/probe.h"
+#include "worker/safetensors.h"
+#include "worker/score.h"
+#include "worker/trained.h"
+#include "worker/weights.h"
+
+/* What one evaluation has come to. */
+struct evaluate_sum {
+    double logp; /* nats, of the finite scores */
+    int64_t scored_n, nonfinite_n;
+};
+
+struct evaluate {
+    struct attempt *attempt;
+    struct spec trained; /* the training's specification, from the checkpoint */
+    struct trained checkpoint;
+    struct safetensors *weights;
+    struct corpus corpus;
+    struct evaluate_sum *sum; /* of each spec, in the arena, as are the next two */
+    bool *done;               /* of each spec */
+    int32_t *member;          /* specs of the present pass, by rising length */
+    int32_t members_n;
+    int64_t targets_done, targets_total; /* of all passes, for progress */
+    int64_t rows_done;
+    int64_t pass_us, first_batch_us; /* when the pass began, when its second batch did */
+    int64_t first_batch_scored;
+};
+
+static const struct spec_eval *evaluate_spec(const struct evaluate *v, int32_t i)
+{
+    return &v->attempt->spec[i].eval;
+}
+
+static const struct tokens *evaluate_tokens(const struct evaluate *v, const struct spec_eval *s)
+{
+    return &v->corpus.split[s->split == SPEC_TRAIN_SPLIT ? CORPUS_TRAIN
+                            : s->split == SPEC_VALID     ? CORPUS_VALID
+                                                         : CORPUS_TEST];
+}
+
+static int32_t evaluate_stride(const struct spec_eval *s)
+{
+    return s->window == SPEC_SLIDING ? s->stride : s->L;
+}
+
+static int evaluate_windows(struct windows *out, const struct evaluate *v, int32_t i, struct err *e)
+{
+    const struct spec_eval *s = evaluate_spec(v, i);
+    return windows_make(out, evaluate_tokens(v, s)->n, s->L, evaluate_stride(s), s->targets, e);
+}
+
+/* --- preparing --- */
+
+static int evaluate_check_group(const struct evaluate *v, struct err *e)
+{
+    const struct spec_eval *first = evaluate_spec(v, 0);
+
+    for (int32_t i = 1; i < v->attempt->specs_n; i++) {
+        const struct spec_eval *s = evaluate_spec(v, i);
+        if (strcmp(s->train_run, first->train_run) != 0 || s->checkpoint != first->checkpoint ||
+            s->precision != first->precision)
+            return ERR(e, ERR_DATA,
+                       "evaluations %s and %s share a worker but not training, checkpoint and "
+                       "precision",
+                       v->attempt->run_id[0], v->attempt->run_id[i]);
+    }
+    return 0;
+}
+
+/* The file is what the training recorded, and the specification inside is the training's. */
+static int evaluate_open_checkpoint(struct evaluate *v, struct err *e)
+{
+    const struct spec_eval *s = evaluate_spec(v, 0);
+    char found[HASH_HEX_BYTES], run_id[SPEC_ID_BYTES];
+
+    TRY(trained_find(&v->checkpoint, v->attempt->project, &v->attempt->arena, s->train_run,
+                     s->checkpoint, e));
+    TRY(hash_file(found, v->checkpoint.path, e));
+    if (strcmp(found, v->checkpoint.sha256) != 0)
+        return ERR(e, ERR_DATA,
+                   "%s: SHA-256 %.12s…, recorded %.12s…: the checkpoint is damaged; train again "
+                   "with --redo",
+                   v->checkpoint.path, found, v->checkpoint.sha256);
+    TRY(safetensors_open(&v->weights, v->checkpoint.path, e));
+    const char *text = safetensors_metadata(v->weights, "spec");
+    if (!text) return ERR(e, ERR_DATA, "%s: holds no specification", v->checkpoint.path);
+    TRY(spec_parse(&v->trained, text, e));
+    spec_run_id(&v->trained, run_id);
+    if (strcmp(run_id, s->train_run) != 0)
+        return ERR(e, ERR_DATA, "%s: the specification inside is that of run %s, expected %s",
+                   v->checkpoint.path, run_id, s->train_run);
+    return 0;
+}
+
+static int evaluate_prepare(struct evaluate *v, struct err *e)
+{
+    struct attempt *a = v->attempt;
+    struct windows w;
+
+    v->sum = arena_array(&a->arena, (size_t)a->specs_n, sizeof *v->sum);
+    v->done = arena_array(&a->arena, (size_t)a->specs_n, sizeof *v->done);
+    v->member = arena_array(&a->arena, (size_t)a->specs_n, sizeof *v->member);
+    TRY(evaluate_check_group(v, e));
+    TRY(evaluate_open_checkpoint(v, e));
+    TRY(corpus_open_for(&v->corpus, a->project, &v->trained, e));
+    TRY(probe_position(a->backend, &v->trained, e));
+    for (int32_t i = 0; i < a->specs_n; i++) {
+        TRY(evaluate_windows(&w, v, i, e));
+        v->targets_total += w.targets_n;
+    }
+    return attempt_progress(a, 0, v->targets_total, (double)NAN, (double)NAN, e);
+}
+
+/* --- a pass --- */
+
+static bool evaluate_shares(const struct evaluate *v, int32_t i, int32_t k)
+{
+    const struct spec_eval *x = evaluate_spec(v, i), *y = evaluate_spec(v, k);
+    return evaluate_stride(x) == 1 && evaluate_stride(y) == 1 && x->split == y->split &&
+           x->targets == y->targets;
+}
+
+/* The pass that evaluation i begins: itself, and what shares its rows. */
+static void evaluate_gather(struct evaluate *v, int32_t i)
+{
+    v->members_n = 0;
+    for (int32_t k = i; k < v->attempt->specs_n; k++) {
+        if (v->done[k] || (k != i && !evaluate_shares(v, i, k))) continue;
+        int32_t at = v->members_n++;
+        for (; at > 0 && evaluate_spec(v, v->member[at - 1])->L > evaluate_spec(v, k)->L; at--)
+            v->member[at] = v->member[at - 1];
+        v->member[at] = k;
+    }
+}
+
+static void evaluate_sink(void *context, int32_t which, int64_t target, float logp)
+{
+    struct evaluate *v = context;
+    struct evaluate_sum *sum = &v->sum[v->member[which]];
+
+    (void)target;
+    sum->scored_n++;
+    if (isfinite(logp))
+        sum->logp += (double)logp;
+    else
+        sum->nonfinite_n++;
+}
+
+static int evaluate_tick(void *context, int64_t rows_done, int64_t rows_n, struct err *e)
+{
+    struct evaluate *v = context;
+    int64_t scored = 0;
+
+    (void)rows_n;
+    for (int32_t i = 0; i < v->members_n; i++) scored += v->sum[v->member[i]].scored_n;
+    if (rows_done > 0 && v->first_batch_us == 0) {
+        v->first_batch_us = clock_monotonic_us();
+        v->first_batch_scored = scored;
+    }
+    if (attempt_stop(v->attempt))
+        return ERR(e, ERR_INTERRUPTED,
+                   "stopped while evaluating; the same command evaluates again");
+    double seconds = 1e-6 * (double)(clock_monotonic_us() - v->pass_us);
+    return attempt_progress(v->attempt, v->targets_done + scored, v->targets_total, (double)NAN,
+                            scored > 0 ? (double)scored / seconds : (double)NAN, e);
+}
+
+static int evaluate_score(struct evaluate *v, struct model *m, const struct windows *w,
+                          int32_t rows, struct err *e)
+{
+    const struct spec_eval *s = evaluate_spec(v, v->member[0]);
+    const struct score_pass pass = {.model = m,
+                                    .tokens = evaluate_tokens(v, s),
+                                    .rows = rows,
+                                    .sink = evaluate_sink,
+                                    .tick = evaluate_tick,
+                                    .context = v};
+
+    v->pass_us = clock_monotonic_us();
+    v->first_batch_us = 0;
+    if (v->members_n == 1) return score_windows(&pass, w, e);
+    int32_t *L = arena_array(&v->attempt->arena, (size_t)v->members_n, sizeof *L);
+    for (int32_t i = 0; i < v->members_n; i++) L[i] = evaluate_spec(v, v->member[i])->L;
+    return score_prefixes(&pass, w->targets_n, L, v->members_n, e);
+}
+
+/* Targets per second of the pass just run; NaN for a shared one. */
+static double evaluate_wps(const struct evaluate *v, int64_t targets_n)
+{
+    int64_t now = clock_monotonic_us();
+    bool whole = v->first_batch_us == 0;
+    int64_t us = now - (whole ? v->pass_us : v->first_batch_us);
+
+    if (v->members_n > 1 || us <= 0) return (double)NAN;
+    return (double)(targets_n - (whole ? 0 : v->first_batch_scored)) / (1e-6 * (double)us);
+}
+
+static int evaluate_record(struct evaluate *v, int32_t i, int64_t targets_n, double wps,
+                           int64_t peak, double seconds, struct err *e)
+{
+    const struct evaluate_sum *sum = &v->sum[i];
+    struct attempt *a = v->attempt;
+    double loss = sum->nonfinite_n ? (double)NAN : -sum->logp / (double)targets_n;
+
+    if (sum->scored_n != targets_n)
+        return ERR(e, ERR_INTERNAL,
+                   "evaluation %s scored %" PRId64 " targets, its protocol has %" PRId64,
+                   a->run_id[i], sum->scored_n, targets_n);
+    TRY(event_write(a->events, EVENT_EVALUATED,
+                    json_pack("{s:s, s:o, s:o, s:I, s:I, s:o, s:I, s:s, s:f}", "run_id",
+                              a->run_id[i], "loss_nats", attempt_real(loss), "perplexity",
+                              attempt_real(exp(loss)), "tokens", (json_int_t)targets_n, "nonfinite",
+                              (json_int_t)sum->nonfinite_n, "eval_wps", attempt_real(wps),
+                              "peak_memory_bytes", (json_int_t)peak, "checkpoint_sha256",
+                              v->checkpoint.sha256, "wall_seconds", seconds),
+                    e));
+    v->done[i] = true;
+    v->targets_done += targets_n;
+    return 0;
+}
+
+/* The model is opened for each pass: the batch's shape differs, and a pass costs far more. */
+static int evaluate_pass(struct evaluate *v, int32_t first, struct err *e)
+{
+    struct attempt *a = v->attempt;
+    struct model *m = NULL;
+    struct windows w;
+    int64_t peak = 0, from_us = clock_monotonic_us();
+    int rc = 0;
+
+    evaluate_gather(v, first);
+    int32_t longest = evaluate_spec(v, v->member[v->members_n - 1])->L;
+    int32_t rows = score_rows(longest);
+    TRY(evaluate_windows(&w, v, v->member[0], e));
+    const struct model_options options = {
+        .rows_max = rows,
+        .length_max = longest,
+        .scored_max = v->members_n == 1 ? score_windows_positions(rows, w.stride)
+                                        : score_prefixes_positions(rows, longest, v->members_n)};
+    attempt_peak_reset(a);
+    TRY_OUT(rc, model_open(&m, a->backend, &v->trained, &options, e));
+    TRY_OUT(rc, weights_load(m, v->weights, v->checkpoint.path, e));
+    TRY_OUT(rc, evaluate_score(v, m, &w, rows, e));
+    double wps = evaluate_wps(v, w.targets_n);
+    TRY_OUT(rc, attempt_peak_bytes(a, &peak, e));
+    double seconds = 1e-6 * (double)(clock_monotonic_us() - from_us) / v->members_n;
+    for (int32_t i = 0; i < v->members_n; i++)
+        TRY_OUT(rc, evaluate_record(v, v->member[i], w.targets_n, wps, peak, seconds, e));
+out:
+    model_close(m);
+    return rc;
+}
+
+int evaluate_run(struct attempt *a, struct err *e)
+{
+    struct evaluate v = {.attempt = a};
+    int rc = 0;
+
+    TRY_OUT(rc, evaluate_prepare(&v, e));
+    for (int32_t i = 0; i < a->specs_n; i++)
+        if (!v.done[i]) TRY_OUT(rc, evaluate_pass(&v, i, e));
+out:
+    safetensors_close(v.weights);
+    corpus_close(&v.corpus);
+    return rc;
+}

@@ -1,0 +1,195 @@
+/* score.c - fills batches of rows, asks the model, hands each score to the sink. */
+#include "worker/score.h"
+
+#include <stdlib.h>
+
+/* Tokens of a batch: enough rows to keep a matrix product busy, few enough to stay in a cache. */
+enum { SCORE_TOKENS = 2048, SCORE_PAD = 1 };
+
+/* Instead of the index of a length: the position serves every length that reaches over it. */
+enum { SCORE_ALL_LENGTHS = -1 };
+
+/* One batch under construction: rows, and the positions scored in them. */
+struct score_batch {
+    const struct score_pass *pass;
+    int32_t width;   /* tokens of the longest window: the room of a row */
+    int32_t longest; /* of the rows so far: the length the model is given */
+    int32_t rows_n;
+    int64_t positions_n, positions_max;
+    struct window *row_own;
+    int32_t *source_own, *target_own; /* (rows, longest) once filled */
+    int32_t *position_own;            /* row * width + token; row * longest + token once filled */
+    int32_t *which_own;               /* index of the length, or SCORE_ALL_LENGTHS */
+    int64_t *stream_own;              /* index in the stream */
+    float *logp_own;
+    const int32_t *L; /* rising; NULL: one length */
+    int32_t L_n;
+};
+
+int32_t score_rows(int32_t L)
+{
+    return L >= SCORE_TOKENS ? 1 : SCORE_TOKENS / L;
+}
+
+int64_t score_windows_positions(int32_t rows, int32_t stride)
+{
+    return (int64_t)rows * stride;
+}
+
+int64_t score_prefixes_positions(int32_t rows, int32_t longest, int32_t lengths_n)
+{
+    return (int64_t)(rows - 1) * lengths_n + longest;
+}
+
+static void score_batch_fini(struct score_batch *b)
+{
+    free(b->row_own);
+    free(b->source_own);
+    free(b->target_own);
+    free(b->position_own);
+    free(b->which_own);
+    free(b->stream_own);
+    free(b->logp_own);
+}
+
+static int score_batch_init(struct score_batch *b, const struct score_pass *p, int32_t width,
+                            int64_t positions_max, struct err *e)
+{
+    size_t ids_n = (size_t)p->rows * (size_t)width, positions_n = (size_t)positions_max;
+
+    *b = (struct score_batch){.pass = p, .width = width, .positions_max = positions_max};
+    b->row_own = calloc((size_t)p->rows, sizeof *b->row_own);
+    b->source_own = calloc(ids_n, sizeof *b->source_own);
+    b->target_own = calloc(ids_n, sizeof *b->target_own);
+    b->position_own = calloc(positions_n, sizeof *b->position_own);
+    b->which_own = calloc(positions_n, sizeof *b->which_own);
+    b->stream_own = calloc(positions_n, sizeof *b->stream_own);
+    b->logp_own = calloc(positions_n, sizeof *b->logp_own);
+    if (!b->row_own || !b->source_own || !b->target_own || !b->position_own || !b->which_own ||
+        !b->stream_own || !b->logp_own)
+        return ERR(e, ERR_NOMEM, "no memory for a batch of %d rows of %d tokens", p->rows, width);
+    return 0;
+}
+
+static void score_batch_add_row(struct score_batch *b, const struct window *w)
+{
+    b->row_own[b->rows_n++] = *w;
+    if (w->length > b->longest) b->longest = w->length;
+}
+
+/* Scores token `at` of the row added last. */
+static int score_batch_add_position(struct score_batch *b, int32_t at, int32_t which, struct err *e)
+{
+    int64_t i = b->positions_n;
+
+    if (i == b->positions_max)
+        return ERR(e, ERR_INTERNAL, "a batch scores more than %lld positions",
+                   (long long)b->positions_max);
+    b->position_own[i] = (b->rows_n - 1) * b->width + at;
+    b->which_own[i] = which;
+    b->stream_own[i] = b->row_own[b->rows_n - 1].first + at;
+    b->positions_n++;
+    return 0;
+}
+
+static void score_batch_fill(struct score_batch *b)
+{
+    for (int32_t r = 0; r < b->rows_n; r++) {
+        const struct window *w = &b->row_own[r];
+        int32_t *source = b->source_own + (int64_t)r * b->longest;
+        int32_t *target = b->target_own + (int64_t)r * b->longest;
+        windows_source(b->pass->tokens, w, source);
+        windows_target(b->pass->tokens, w, target);
+        for (int32_t t = w->length; t < b->longest; t++) source[t] = target[t] = SCORE_PAD;
+    }
+    for (int64_t i = 0; i < b->positions_n; i++) {
+        int32_t row = b->position_own[i] / b->width, at = b->position_own[i] % b->width;
+        b->position_own[i] = row * b->longest + at;
+    }
+}
+
+static void score_batch_emit(const struct score_batch *b, int64_t i)
+{
+    const struct score_pass *p = b->pass;
+
+    if (b->which_own[i] != SCORE_ALL_LENGTHS) {
+        p->sink(p->context, b->which_own[i], b->stream_own[i], b->logp_own[i]);
+        return;
+    }
+    for (int32_t k = 0; k < b->L_n; k++)
+        if (b->stream_own[i] < b->L[k]) p->sink(p->context, k, b->stream_own[i], b->logp_own[i]);
+}
+
+/* Runs what the batch holds and empties it. */
+static int score_batch_run(struct score_batch *b, struct err *e)
+{
+    if (b->rows_n == 0) return 0;
+    score_batch_fill(b);
+    const struct model_batch batch = {
+        .source = b->source_own, .target = b->target_own, .rows = b->rows_n, .length = b->longest};
+    if (b->positions_n > 0)
+        TRY(model_score(b->pass->model, &batch, b->position_own, b->positions_n, b->logp_own, e));
+    for (int64_t i = 0; i < b->positions_n; i++) score_batch_emit(b, i);
+    b->rows_n = b->longest = 0;
+    b->positions_n = 0;
+    return 0;
+}
+
+/* Before a row is added: runs a full batch, and lets the caller count, report or stop. */
+static int score_batch_make_room(struct score_batch *b, int64_t rows_done, int64_t rows_n,
+                                 struct err *e)
+{
+    if (b->rows_n == b->pass->rows) TRY(score_batch_run(b, e));
+    if (b->rows_n == 0 && b->pass->tick)
+        return b->pass->tick(b->pass->context, rows_done, rows_n, e);
+    return 0;
+}
+
+int score_windows(const struct score_pass *p, const struct windows *w, struct err *e)
+{
+    struct score_batch b;
+    struct window window;
+    int rc = 0;
+    int64_t windows_n = windows_count(w);
+
+    TRY_OUT(rc, score_batch_init(&b, p, w->L, score_windows_positions(p->rows, w->stride), e));
+    for (int64_t k = 0; k < windows_n; k++) {
+        TRY_OUT(rc, score_batch_make_room(&b, k, windows_n, e));
+        windows_get(w, k, &window);
+        score_batch_add_row(&b, &window);
+        for (int32_t at = window.scored_from; at < window.length; at++)
+            TRY_OUT(rc, score_batch_add_position(&b, at, 0, e));
+    }
+    rc = score_batch_run(&b, e);
+out:
+    score_batch_fini(&b);
+    return rc;
+}
+
+int score_prefixes(const struct score_pass *p, int64_t targets_n, const int32_t *L, int32_t L_n,
+                   struct err *e)
+{
+    struct score_batch b;
+    int rc = 0;
+    int32_t longest = L[L_n - 1];
+    int64_t starts_n = targets_n > L[0] ? targets_n - L[0] + 1 : 1;
+
+    TRY_OUT(rc,
+            score_batch_init(&b, p, longest, score_prefixes_positions(p->rows, longest, L_n), e));
+    b.L = L;
+    b.L_n = L_n;
+    for (int64_t s = 0; s < starts_n; s++) {
+        int64_t left = targets_n - s;
+        const struct window row = {.first = s, .length = left < longest ? (int32_t)left : longest};
+        TRY_OUT(rc, score_batch_make_room(&b, s, starts_n, e));
+        score_batch_add_row(&b, &row);
+        for (int32_t at = 0; s == 0 && at < row.length; at++)
+            TRY_OUT(rc, score_batch_add_position(&b, at, SCORE_ALL_LENGTHS, e));
+        for (int32_t k = 0; s > 0 && k < L_n && L[k] <= row.length; k++)
+            TRY_OUT(rc, score_batch_add_position(&b, L[k] - 1, k, e));
+    }
+    rc = score_batch_run(&b, e);
+out:
+    score_batch_fini(&b);
+    return rc;
+}

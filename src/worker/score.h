@@ -1,0 +1,54 @@
+/* score.h - passes of a model over a stream that score every target of a protocol once.
+ *
+ * model_score is exact by row: the bits of a score depend on the tokens of its row up to it and on
+ * nothing else. So how rows are put together into batches, and how long a row goes on after a
+ * scored position, changes no score; score_prefixes rests on it. */
+#ifndef WORKER_SCORE_H
+#define WORKER_SCORE_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "data/corpus.h"
+#include "data/windows.h"
+#include "model/model.h"
+
+/* score_sink_fn - log p (nats) of target `target` of the stream; `which` is the index of the length
+ * (0 in score_windows). For one `which` the targets come in stream order, each once. */
+typedef void (*score_sink_fn)(void *context, int32_t which, int64_t target, float logp);
+/* score_tick_fn - called before each batch with the rows done so far; a negative code ends the
+ * pass. */
+typedef int (*score_tick_fn)(void *context, int64_t rows_done, int64_t rows_n, struct err *e);
+
+struct score_pass {
+    struct model *model;
+    const struct tokens *tokens;
+    int32_t rows; /* of a batch; the model was opened for so many rows of the longest window */
+    score_sink_fn sink;
+    score_tick_fn tick; /* may be NULL */
+    void *context;
+};
+
+/* score_rows - rows of length L that a batch of about the usual number of tokens holds; at least 1.
+ */
+int32_t score_rows(int32_t L);
+/* Most positions that one batch scores: what model_options wants. A window scores at most its
+ * stride (L for nonoverlapping ones); the row that begins at 0 serves every position once. */
+int64_t score_windows_positions(int32_t rows, int32_t stride);
+int64_t score_prefixes_positions(int32_t rows, int32_t longest, int32_t lengths_n);
+
+/* score_windows - the windows of one protocol, one after the other. */
+int score_windows(const struct score_pass *p, const struct windows *w, struct err *e);
+
+/* score_prefixes - stride 1 for several lengths at once. `L` rises.
+ *
+ *   1. A row begins at every source position s and is as long as the longest length, or ends with
+ *      the stream (the tail starts).
+ *   2. In the row that begins at s, position L-1 has exactly L-1 tokens of context: it is the
+ * window of length L of target s + L - 1.
+ *   3. Targets before L-1 have their whole past as context: the row that begins at 0 scores them
+ *      for every length. */
+int score_prefixes(const struct score_pass *p, int64_t targets_n, const int32_t *L, int32_t L_n,
+                   struct err *e);
+
+#endif

@@ -1,0 +1,35 @@
+/* speed.h - words per second of a training: the median over windows of ten updates.
+ *
+ * 1. Time is device-synchronised at both ends of a window; validation and checkpoints are outside.
+ * 2. The first ten updates of an attempt, or a twentieth of its updates where that is fewer, are
+ *    warm-up and not counted.
+ * 3. A median, so that a neighbour's burst on the machine does not become the figure. An attempt
+ *    too short for one whole window is measured by what it has. */
+#ifndef WORKER_SPEED_H
+#define WORKER_SPEED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct speed {
+    int64_t warmup; /* updates still to be left out */
+    int64_t window_n, window_targets;
+    double window_s;
+    double *rate_own; /* targets per second of each whole window */
+    int64_t rates_n, room;
+};
+
+void speed_init(struct speed *s, int64_t updates);
+void speed_fini(struct speed *s);
+/* speed_closes - whether the update that is about to be added ends a window, so that the device
+ * must be synchronised first. */
+bool speed_closes(const struct speed *s);
+int speed_add(struct speed *s, int64_t targets_n, double seconds, struct err *e);
+/* speed_rate - targets per second, or NaN when nothing was measured. */
+double speed_rate(const struct speed *s);
+/* speed_median - of n values, which it sorts; NaN for none. */
+double speed_median(double *values, int64_t n);
+
+#endif

@@ -1,0 +1,309 @@
+/* train.c - the loop over updates.
+ *
+ * One turn: (1) validation, if one is due after the updates done so far; (2) the end, if all are
+ * done; (3) one update: every shard forward and backward, then clip and step; (4) a checkpoint, if
+ * somebody asked to stop or the last one is old. A checkpoint is always of a whole number of
+ * updates, and knows whether the validation due there was made, so a resumed run takes up the turn
+ * where it was left. Time decides only when checkpoints are written, never a number. */
+#include "worker/train.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "data/batches.h"
+#include "model/model.h"
+#include "worker/checkpoint.h"
+#include "worker/corpus_check.h"
+#include "worker/probe.h"
+#include "worker/schedule.h"
+#include "worker/speed.h"
+#include "worker/validate.h"
+
+struct train {
+    struct attempt *attempt;
+    const struct spec *spec;
+    struct corpus corpus;
+    struct batches *batches;
+    struct model *model;
+    struct checkpoints checkpoints;
+    struct checkpoint_point now;
+    struct speed speed;
+    double seconds_before; /* wall time of the attempts this one goes on from */
+    int64_t checkpoint_us; /* when the last one was written */
+};
+
+/* What one update came to. */
+struct train_sums {
+    double loss; /* nats, over its targets */
+    int64_t targets_n;
+};
+
+static const double train_checkpoint_s = 60.0;
+
+static double train_seconds(const struct train *t)
+{
+    return t->seconds_before + 1e-6 * (double)(clock_monotonic_us() - t->attempt->started_us);
+}
+
+static double train_wps(const struct train *t)
+{
+    double rate = speed_rate(&t->speed);
+    return isfinite(rate) ? rate : t->now.wps;
+}
+
+static int train_stopped(const struct train *t, struct err *e)
+{
+    return ERR(e, ERR_INTERRUPTED,
+               "stopped after update %" PRId64 " of %d; the same command goes on from there",
+               t->now.update, t->spec->train.updates);
+}
+
+static int train_save(struct train *t, bool best, bool last, struct err *e)
+{
+    t->now.seconds = train_seconds(t);
+    t->now.wps = train_wps(t);
+    TRY(checkpoint_save(&t->checkpoints, &t->now, best, last, e));
+    t->checkpoint_us = clock_monotonic_us();
+    return 0;
+}
+
+/* --- validation --- */
+
+static bool train_validation_due(const struct train *t)
+{
+    int32_t every = t->spec->train.validate_every;
+    int last_of_epoch = 0;
+
+    if (t->now.update == 0 || t->now.validated == t->now.update) return false;
+    if (t->now.update == t->spec->train.updates) return true;
+    if (every > 0) return t->now.update % every == 0;
+    batches_epoch_of(t->batches, t->now.update - 1, &last_of_epoch);
+    return last_of_epoch != 0;
+}
+
+/* Rows of a validation: about as many tokens as a shard of the training has. */
+static int32_t train_validation_rows(const struct train *t)
+{
+    int64_t n = (int64_t)batches_rows_max(t->batches) * t->spec->train.L;
+    int64_t rows = n / validate_length(&t->spec->train);
+    return rows > 1 ? (int32_t)rows : 1;
+}
+
+static int train_validate_tick(void *context, int64_t rows_done, int64_t rows_n, struct err *e)
+{
+    struct train *t = context;
+    (void)rows_done;
+    (void)rows_n;
+    TRY(attempt_progress(t->attempt, t->now.update, t->spec->train.updates, t->now.loss_nats,
+                         train_wps(t), e));
+    if (attempt_stop(t->attempt)) return train_stopped(t, e);
+    return 0;
+}
+
+static int train_validate(struct train *t, struct err *e)
+{
+    const struct validate_options o = {.spec = t->spec,
+                                       .valid = &t->corpus.split[CORPUS_VALID],
+                                       .model = t->model,
+                                       .rows = train_validation_rows(t),
+                                       .tick = train_validate_tick,
+                                       .tick_context = t};
+    double loss = 0.0;
+    int rc = validate_loss(&o, &loss, e);
+
+    /* The validation is made again when the run goes on. */
+    if (rc == ERR_INTERRUPTED) {
+        struct err saving = {0};
+        int saved = train_save(t, false, false, &saving);
+        if (saved < 0) return ERR(e, saved, "%s", saving.text);
+    }
+    if (rc < 0) return rc;
+    if (!isfinite(loss))
+        return ERR(e, ERR_NUMBER, "update %" PRId64 ": the loss on valid is %g", t->now.update,
+                   loss);
+    bool best = t->now.best.update == 0 || loss < t->now.best_loss_nats;
+    t->now.validated = t->now.update;
+    if (best) t->now.best_loss_nats = loss;
+    int64_t epoch = batches_epoch_of(t->batches, t->now.update - 1, NULL);
+    TRY(event_write(t->attempt->events, EVENT_VALIDATION,
+                    json_pack("{s:I, s:I, s:o, s:o, s:b}", "update", (json_int_t)t->now.update,
+                              "epoch", (json_int_t)epoch, "loss_nats", attempt_real(loss),
+                              "perplexity", attempt_real(exp(loss)), "best", best),
+                    e));
+    return best ? train_save(t, true, t->now.update == t->spec->train.updates, e) : 0;
+}
+
+/* --- one update --- */
+
+static int train_shards(struct train *t, struct train_sums *sums, struct err *e)
+{
+    int64_t first_row = 0;
+    int64_t update = t->now.update;
+
+    *sums = (struct train_sums){0};
+    for (int32_t shard = 0; shard < t->spec->train.shards; shard++) {
+        struct batch batch;
+        double loss = 0.0;
+        TRY(batches_get(t->batches, update, shard, &batch, e));
+        if (batch.rows == 0) continue;
+        const struct model_batch rows = {.source = batch.source,
+                                         .target = batch.target,
+                                         .rows = batch.rows,
+                                         .length = batch.length,
+                                         .first_row = first_row};
+        TRY(model_train_batch(t->model, &rows, (uint32_t)update, first_row > 0, &loss, e));
+        first_row += batch.rows;
+        sums->loss += loss;
+        sums->targets_n += batch.targets_n;
+    }
+    if (!isfinite(sums->loss))
+        return ERR(e, ERR_NUMBER, "update %" PRId64 ": the training loss is %g", update,
+                   sums->loss);
+    return 0;
+}
+
+static int train_update(struct train *t, int64_t *targets_n, struct err *e)
+{
+    struct train_sums sums;
+    double norm = 0.0;
+    int64_t update = t->now.update;
+    double rate = schedule_rate(&t->spec->train, update);
+
+    TRY(train_shards(t, &sums, e));
+    const struct model_update step = {
+        .update = (uint32_t)update,
+        .lr = rate,
+        .lr_previous = update > 0 ? schedule_rate(&t->spec->train, update - 1) : rate,
+        .targets_n = sums.targets_n};
+    TRY(model_apply(t->model, &step, &norm, e));
+    t->now.update++;
+    t->now.loss_nats = sums.loss / (double)sums.targets_n;
+    *targets_n = sums.targets_n;
+    return event_write(t->attempt->events, EVENT_STEP,
+                       json_pack("{s:I, s:o, s:o, s:o}", "update", (json_int_t)t->now.update,
+                                 "loss_nats", attempt_real(t->now.loss_nats), "lr",
+                                 attempt_real(rate), "grad_norm", attempt_real(norm)),
+                       e);
+}
+
+static int train_timed_update(struct train *t, struct err *e)
+{
+    int64_t targets_n = 0;
+    int64_t from_us = clock_monotonic_us();
+
+    TRY(train_update(t, &targets_n, e));
+    if (speed_closes(&t->speed)) TRY(t->attempt->backend->ops->sync(t->attempt->backend, e));
+    TRY(speed_add(&t->speed, targets_n, 1e-6 * (double)(clock_monotonic_us() - from_us), e));
+    return attempt_progress(t->attempt, t->now.update, t->spec->train.updates, t->now.loss_nats,
+                            train_wps(t), e);
+}
+
+/* --- the whole training --- */
+
+/* The model holds the shards of the training and the rows of its validations. */
+static int train_open_model(struct train *t, struct err *e)
+{
+    int32_t L = t->spec->train.L, validated = validate_length(&t->spec->train);
+    int32_t longest = L > validated ? L : validated;
+    int64_t n = (int64_t)batches_rows_max(t->batches) * L;
+    int64_t scored = score_windows_positions(train_validation_rows(t), validated);
+    const struct model_options options = {.train = true,
+                                          .rows_max = (int32_t)((n + longest - 1) / longest),
+                                          .length_max = longest,
+                                          .scored_max = scored};
+
+    return model_open(&t->model, t->attempt->backend, t->spec, &options, e);
+}
+
+static int train_prepare(struct train *t, struct err *e)
+{
+    const struct spec_train *s = &t->spec->train;
+    const struct batches_options o = {
+        .L = s->L, .shards = s->shards, .shard_tokens = s->shard_tokens, .seed = (uint64_t)s->seed};
+
+    TRY(corpus_open_for(&t->corpus, t->attempt->project, t->spec, e));
+    TRY(batches_open(&t->batches, &t->corpus.split[CORPUS_TRAIN], &o, e));
+    TRY(probe_position(t->attempt->backend, t->spec, e));
+    TRY(train_open_model(t, e));
+    t->checkpoints =
+        (struct checkpoints){.attempt = t->attempt, .spec = t->spec, .model = t->model};
+    t->now.wps = t->now.loss_nats = t->now.best_loss_nats = (double)NAN;
+    TRY(checkpoint_resume(&t->checkpoints, &t->now, e));
+    if (t->now.update == 0) TRY(model_init(t->model, (uint64_t)s->seed, e));
+    if (t->now.update > 0) t->seconds_before = t->now.seconds;
+    speed_init(&t->speed, s->updates - t->now.update);
+    t->checkpoint_us = clock_monotonic_us();
+    return attempt_progress(t->attempt, t->now.update, s->updates, t->now.loss_nats, t->now.wps, e);
+}
+
+static int train_loop(struct train *t, struct err *e)
+{
+    const struct worker_options *o = t->attempt->options;
+    double every_s = o->checkpoint_s > 0.0 ? o->checkpoint_s : train_checkpoint_s;
+
+    for (;;) {
+        if (train_validation_due(t)) TRY(train_validate(t, e));
+        if (t->now.update >= t->spec->train.updates) return 0;
+        TRY(train_timed_update(t, e));
+        bool stop =
+            attempt_stop(t->attempt) || (o->stop_after > 0 && t->now.update >= o->stop_after);
+        bool old = 1e-6 * (double)(clock_monotonic_us() - t->checkpoint_us) >= every_s;
+        /* A validation may make these weights the best, so it comes first: an update is saved once,
+         * and its files never change after their hashes are recorded. The end is always validated.
+         */
+        if (stop || (old && !train_validation_due(t))) TRY(train_save(t, false, false, e));
+        if (stop) return train_stopped(t, e);
+    }
+}
+
+static int train_finish(struct train *t, struct err *e)
+{
+    int64_t peak = 0;
+    const struct spec_train *s = &t->spec->train;
+
+    if (checkpoint_last(&t->checkpoints).update != t->now.update)
+        TRY(train_save(t, false, true, e));
+    const struct checkpoint_weights last = checkpoint_last(&t->checkpoints);
+    TRY(attempt_peak_bytes(t->attempt, &peak, e));
+    int64_t tokens = (int64_t)s->shards * (s->shard_tokens / s->L) * s->L;
+    json_t *json = json_pack(
+        "{s:s, s:I, s:I, s:I, s:o, s:o, s:I, s:f, s:s, s:s, s:s, s:s}", "run_id",
+        t->attempt->run_id[0], "updates", (json_int_t)t->now.update, "tokens_per_update",
+        (json_int_t)tokens, "parameters", (json_int_t)model_params(t->model)->parameters_n,
+        "final_loss_nats", attempt_real(t->now.loss_nats), "train_wps", attempt_real(train_wps(t)),
+        "peak_memory_bytes", (json_int_t)peak, "wall_seconds", train_seconds(t), "best_checkpoint",
+        t->now.best.path, "best_sha256", t->now.best.sha256, "last_checkpoint", last.path,
+        "last_sha256", last.sha256);
+    return event_write(t->attempt->events, EVENT_TRAINED, json, e);
+}
+
+int train_run(struct train **out, struct attempt *a, struct err *e)
+{
+    struct train *t = calloc(1, sizeof *t);
+
+    *out = t;
+    if (!t) return ERR(e, ERR_NOMEM, "no memory for a training");
+    t->attempt = a;
+    t->spec = &a->spec[0];
+    TRY(train_prepare(t, e));
+    TRY(train_loop(t, e));
+    return train_finish(t, e);
+}
+
+void train_tidy(struct train *t)
+{
+    checkpoint_finish(&t->checkpoints, &t->now);
+}
+
+void train_close(struct train *t)
+{
+    if (!t) return;
+    speed_fini(&t->speed);
+    model_close(t->model);
+    batches_close(t->batches);
+    corpus_close(&t->corpus);
+    free(t);
+}

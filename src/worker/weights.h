@@ -1,0 +1,34 @@
+/* weights.h - a model's tensors to and from safetensors files: weights under the names of oracle
+ * SPEC.md section 14, optimiser state under the same names with a prefix. fp32 always. */
+#ifndef WORKER_WEIGHTS_H
+#define WORKER_WEIGHTS_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/hash.h"
+#include "model/model.h"
+#include "worker/safetensors.h"
+
+struct weights_text {
+    const char *key, *text;
+};
+
+/* weights_save - the parameters. weights_save_state - `slots_n` optimiser tensors per parameter, as
+ * "state0.NAME", "state1.NAME". Texts go to __metadata__. sha256 and bytes are of the file. */
+int weights_save(struct model *m, const char *path, const struct weights_text *texts,
+                 int32_t texts_n, char sha256[HASH_HEX_BYTES], int64_t *bytes, struct err *e);
+int weights_save_state(struct model *m, int32_t slots_n, const char *path,
+                       const struct weights_text *texts, int32_t texts_n,
+                       char sha256[HASH_HEX_BYTES], int64_t *bytes, struct err *e);
+
+/* weights_load - the parameters from a file. weights_load_training - parameters and optimiser
+ * state; nothing of the model changes unless both files fit it. Paths are for messages. Errors:
+ * ERR_DATA when a file lacks a tensor of the model, has another shape or dtype, or holds more
+ * tensors. */
+int weights_load(struct model *m, const struct safetensors *s, const char *path, struct err *e);
+int weights_load_training(struct model *m, int32_t slots_n, const struct safetensors *weights,
+                          const char *weights_path, const struct safetensors *state,
+                          const char *state_path, struct err *e);
+
+#endif

@@ -1,0 +1,43 @@
+/* test_bench.c - a benchmark needs no corpus and records speed and memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/log.h"
+#include "worker/worker_fixture.h"
+
+static void both_modes_record_speed_and_memory(void **state)
+{
+    const struct worker_fixture *f = *state;
+    struct err e = {0};
+
+    log_set_level(LOG_WARN);
+    for (int mode = 0; mode < 2; mode++) {
+        struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
+        s.kind = SPEC_BENCH;
+        s.bench_mode = mode;
+        memcpy(s.data.corpus, "absent", sizeof "absent");
+        if (worker_fixture_run(f, &s, 1, 1, NULL, &e) < 0) fail_msg("%s", e.text);
+        json_t *json = worker_fixture_event(f, &s, 1, EVENT_BENCHED, 0);
+        assert_non_null(json);
+        assert_true(json_number_value(json_object_get(json, "wps")) > 0.0);
+        assert_true(json_integer_value(json_object_get(json, "peak_memory_bytes")) > 0);
+        assert_int_equal(json_integer_value(json_object_get(json, "batch_tokens")),
+                         mode == 0 ? 128 : 64);
+        assert_true(json_is_null(json_object_get(json, "mfu")));
+        json_decref(json);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(both_modes_record_speed_and_memory, worker_fixture_make,
+                                        worker_fixture_remove),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

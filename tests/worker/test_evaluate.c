@@ -1,0 +1,265 @@
+/* test_evaluate.c - evaluations of a trained checkpoint as records: groups, protocols, refusals. */
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "worker/worker_fixture.h"
+
+struct trained_fixture {
+    struct worker_fixture *project;
+    struct spec train;
+};
+
+static int make_trained(void **state)
+{
+    struct trained_fixture *t = calloc(1, sizeof *t);
+    struct err e = {0};
+    void *project = NULL;
+
+    assert_non_null(t);
+    worker_fixture_make(&project);
+    t->project = project;
+    t->train = worker_fixture_spec(t->project, SPEC_ALIBI);
+    log_set_level(LOG_WARN);
+    if (worker_fixture_run(t->project, &t->train, 1, 1, NULL, &e) < 0) fail_msg("%s", e.text);
+    *state = t;
+    return 0;
+}
+
+static int remove_trained(void **state)
+{
+    struct trained_fixture *t = *state;
+    void *project = t->project;
+    worker_fixture_remove(&project);
+    free(t);
+    return 0;
+}
+
+static double real_of(const json_t *json, const char *key)
+{
+    const json_t *value = json_object_get(json, key);
+    assert_true(json_is_number(value));
+    return json_number_value(value);
+}
+
+/* The record of spec i of a group whose folder is that of spec 0. */
+static json_t *record_of(const struct trained_fixture *t, const struct spec *specs, int32_t i,
+                         int32_t n)
+{
+    char id[SPEC_ID_BYTES];
+
+    spec_run_id(&specs[i], id);
+    for (int32_t k = 0; k < n; k++) {
+        json_t *json = worker_fixture_event(t->project, &specs[0], 1, EVENT_EVALUATED, k);
+        assert_non_null(json);
+        if (strcmp(json_string_value(json_object_get(json, "run_id")), id) == 0) return json;
+        json_decref(json);
+    }
+    fail_msg("no record of %s", id);
+    return NULL;
+}
+
+static void run_group(const struct trained_fixture *t, const struct spec *specs, int32_t n)
+{
+    struct err e = {0};
+    if (worker_fixture_run(t->project, specs, n, 1, NULL, &e) < 0) fail_msg("%s", e.text);
+    assert_int_equal(worker_fixture_events(t->project, &specs[0], 1, EVENT_EVALUATED), n);
+}
+
+static double loss_alone(const struct trained_fixture *t, const struct spec *s)
+{
+    run_group(t, s, 1);
+    json_t *json = record_of(t, s, 0, 1);
+    double loss = real_of(json, "loss_nats");
+    assert_true(real_of(json, "perplexity") == exp(loss));
+    assert_true(real_of(json, "eval_wps") > 0.0);
+    json_decref(json);
+    worker_fixture_forget(t->project, s);
+    return loss;
+}
+
+static void a_group_gives_each_evaluation_the_numbers_it_has_alone(void **state)
+{
+    const struct trained_fixture *t = *state;
+    struct spec group[6];
+    double alone[6];
+    static const struct {
+        int32_t L, stride;
+    } protocols[6] = {{24, 1}, {16, 0}, {3, 1}, {32, 0}, {16, 1}, {16, 4}};
+
+    for (int i = 0; i < 6; i++) {
+        group[i] = worker_fixture_eval(&t->train, protocols[i].L, protocols[i].stride);
+        alone[i] = loss_alone(t, &group[i]);
+    }
+    run_group(t, group, 6);
+    for (int i = 0; i < 6; i++) {
+        json_t *json = record_of(t, group, i, 6);
+        assert_true(real_of(json, "loss_nats") == alone[i]);
+        assert_int_equal(json_integer_value(json_object_get(json, "tokens")),
+                         t->project->corpus.split[CORPUS_VALID].n);
+        assert_int_equal(json_integer_value(json_object_get(json, "nonfinite")), 0);
+        bool shared = protocols[i].stride == 1;
+        assert_int_equal(json_is_null(json_object_get(json, "eval_wps")), shared);
+        assert_true(real_of(json, "peak_memory_bytes") > 0.0);
+        json_decref(json);
+    }
+    worker_fixture_forget(t->project, &group[0]);
+}
+
+static void a_stride_of_the_whole_window_is_nonoverlapping(void **state)
+{
+    const struct trained_fixture *t = *state;
+    const struct spec blocks = worker_fixture_eval(&t->train, 16, 0);
+    const struct spec sliding = worker_fixture_eval(&t->train, 16, 16);
+    assert_true(loss_alone(t, &blocks) == loss_alone(t, &sliding));
+}
+
+static void validation_in_training_is_the_nonoverlapping_evaluation_of_the_best(void **state)
+{
+    const struct trained_fixture *t = *state;
+    const struct spec s = worker_fixture_eval(&t->train, t->train.train.L, 0);
+    double best = INFINITY;
+
+    for (int32_t i = 0; i < 2; i++) {
+        json_t *json = worker_fixture_event(t->project, &t->train, 1, EVENT_VALIDATION, i);
+        best = fmin(best, real_of(json, "loss_nats"));
+        json_decref(json);
+    }
+    assert_true(loss_alone(t, &s) == best);
+}
+
+static void a_limit_of_targets_is_the_number_scored(void **state)
+{
+    const struct trained_fixture *t = *state;
+    struct spec group[3] = {worker_fixture_eval(&t->train, 16, 0),
+                            worker_fixture_eval(&t->train, 16, 1),
+                            worker_fixture_eval(&t->train, 200, 1)};
+
+    for (int i = 0; i < 3; i++) group[i].eval.targets = 100;
+    run_group(t, group, 3);
+    for (int i = 0; i < 3; i++) {
+        json_t *json = record_of(t, group, i, 3);
+        assert_int_equal(json_integer_value(json_object_get(json, "tokens")), 100);
+        json_decref(json);
+    }
+    worker_fixture_forget(t->project, &group[0]);
+}
+
+static void the_test_split_is_another_text(void **state)
+{
+    const struct trained_fixture *t = *state;
+    struct spec s = worker_fixture_eval(&t->train, 16, 0);
+    double valid = loss_alone(t, &s);
+    s.eval.split = SPEC_TEST;
+    assert_true(loss_alone(t, &s) != valid);
+}
+
+static void expect_failure(const struct trained_fixture *t, const struct spec *specs, int32_t n,
+                           int code, const char *word)
+{
+    struct err e = {0};
+
+    assert_int_equal(worker_fixture_run(t->project, specs, n, 1, NULL, &e), code);
+    if (!strstr(e.text, word)) fail_msg("\"%s\" does not say \"%s\"", e.text, word);
+    assert_int_equal(worker_fixture_events(t->project, &specs[0], 1, EVENT_EVALUATED), 0);
+    worker_fixture_forget(t->project, &specs[0]);
+}
+
+static void a_training_that_is_not_done_cannot_be_evaluated(void **state)
+{
+    const struct trained_fixture *t = *state;
+    struct spec other = t->train;
+    const struct worker_options o = {.stop_after = 3};
+    struct err e = {0};
+
+    other.train.seed = 5;
+    const struct spec s = worker_fixture_eval(&other, 16, 0);
+    expect_failure(t, &s, 1, ERR_NOINPUT, "never run");
+    assert_int_equal(worker_fixture_run(t->project, &other, 1, 1, &o, &e), ERR_INTERRUPTED);
+    expect_failure(t, &s, 1, ERR_NOINPUT, "no attempt");
+    worker_fixture_forget(t->project, &other);
+}
+
+static void evaluations_of_two_trainings_do_not_share_a_worker(void **state)
+{
+    const struct trained_fixture *t = *state;
+    struct spec other = t->train;
+    other.train.seed = 5;
+    const struct spec group[2] = {worker_fixture_eval(&t->train, 16, 0),
+                                  worker_fixture_eval(&other, 16, 0)};
+    expect_failure(t, group, 2, ERR_DATA, "share a worker");
+    const struct spec mixed[2] = {worker_fixture_eval(&t->train, 16, 0), t->train};
+    expect_failure(t, mixed, 2, ERR_DATA, "only evaluations");
+}
+
+static void a_damaged_checkpoint_is_refused(void **state)
+{
+    const struct trained_fixture *t = *state;
+    const struct spec s = worker_fixture_eval(&t->train, 16, 0);
+    char path[2 * WORKER_PATH_BYTES];
+
+    json_t *trained = worker_fixture_event(t->project, &t->train, 1, EVENT_TRAINED, 0);
+    worker_fixture_path(t->project, &t->train, 1,
+                        json_string_value(json_object_get(trained, "best_checkpoint")), path);
+    json_decref(trained);
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    fseek(file, -1, SEEK_END);
+    int byte = fgetc(file);
+    fseek(file, -1, SEEK_END);
+    fputc(byte ^ 0x40, file);
+    fclose(file);
+    expect_failure(t, &s, 1, ERR_DATA, "damaged");
+    file = fopen(path, "r+b");
+    assert_non_null(file);
+    fseek(file, -1, SEEK_END);
+    fputc(byte, file);
+    fclose(file);
+    (void)loss_alone(t, &s);
+}
+
+static void a_signal_ends_an_evaluation_as_cancelled(void **state)
+{
+    const struct trained_fixture *t = *state;
+    const struct spec s = worker_fixture_eval(&t->train, 16, 1);
+    struct err e = {0};
+    sigset_t signals, before;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    raise(SIGINT);
+    assert_int_equal(worker_fixture_run(t->project, &s, 1, 1, NULL, &e), ERR_INTERRUPTED);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    json_t *ended = worker_fixture_event(t->project, &s, 1, EVENT_ENDED, -1);
+    assert_string_equal(json_string_value(json_object_get(ended, "state")), "cancelled");
+    json_decref(ended);
+    worker_fixture_forget(t->project, &s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_group_gives_each_evaluation_the_numbers_it_has_alone),
+        cmocka_unit_test(a_stride_of_the_whole_window_is_nonoverlapping),
+        cmocka_unit_test(validation_in_training_is_the_nonoverlapping_evaluation_of_the_best),
+        cmocka_unit_test(a_limit_of_targets_is_the_number_scored),
+        cmocka_unit_test(the_test_split_is_another_text),
+        cmocka_unit_test(a_training_that_is_not_done_cannot_be_evaluated),
+        cmocka_unit_test(evaluations_of_two_trainings_do_not_share_a_worker),
+        cmocka_unit_test(a_damaged_checkpoint_is_refused),
+        cmocka_unit_test(a_signal_ends_an_evaluation_as_cancelled),
+    };
+    return cmocka_run_group_tests(tests, make_trained, remove_trained);
+}

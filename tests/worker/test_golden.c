@@ -1,0 +1,99 @@
+/* test_golden.c - 20 updates of a small model of each kind, and the losses they ended with when
+ * SPEC_MEANING had its present value.
+ *
+ * A run's name promises its numbers. Whoever changes what a specification computes (the order of
+ * batches, initial values, dropout, an optimiser, a bias, …) sees these cases fail; if the change
+ * is meant, SPEC_MEANING in src/spec/spec.h is raised, which gives every run a new name, and the
+ * losses printed here are written down anew. Devices and libraries differ in the last digits only.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "base/log.h"
+#include "worker/worker_fixture.h"
+
+/* Twenty updates enlarge a difference in the last digit of a sum to about 1e-6. */
+static const double golden_tolerance = 1e-4;
+
+struct golden {
+    const char *what;
+    enum spec_position position;
+    bool adam, plain, quirk;
+    double train, valid; /* nats per target: of the last update, and after it */
+};
+
+static const struct golden golden[] = {
+    {"sinusoidal", SPEC_SINUSOIDAL, false, false, false, 4.551329, 4.205516},
+    {"rotary", SPEC_ROTARY, false, false, false, 4.455066, 4.207064},
+    {"t5", SPEC_T5, false, false, false, 4.473571, 4.246723},
+    {"alibi", SPEC_ALIBI, false, false, false, 4.476848, 4.193258},
+    {"alibi, Adam", SPEC_ALIBI, true, false, false, 3.787745, 3.467767},
+    {"alibi, plain softmax", SPEC_ALIBI, false, true, false, 3.968815, 3.892679},
+    {"alibi, tail quirk", SPEC_ALIBI, false, false, true, 4.356752, 4.069266},
+};
+
+static struct spec golden_spec(const struct worker_fixture *f, const struct golden *g)
+{
+    struct spec s = worker_fixture_spec(f, g->position);
+
+    s.model.dropout_relu = s.model.dropout_softmax = 0.1;
+    s.model.t5_init_std = 0.5;
+    s.train.tail_quirk = g->quirk;
+    if (g->plain) {
+        s.model.softmax = SPEC_PLAIN;
+        s.model.cutoffs_n = 0;
+        s.model.final_norm = true;
+    }
+    if (g->adam) {
+        s.train.optimizer = SPEC_ADAM;
+        s.train.lr = 0.01;
+        s.train.weight_decay = 0.01;
+    }
+    return s;
+}
+
+static double last_of(const struct worker_fixture *f, const struct spec *s, enum event_type type)
+{
+    json_t *json = worker_fixture_event(f, s, 1, type, -1);
+    assert_non_null(json);
+    double loss = json_number_value(json_object_get(json, "loss_nats"));
+    json_decref(json);
+    return loss;
+}
+
+static void the_numbers_of_a_name_are_those_of_its_meaning(void **state)
+{
+    const struct worker_fixture *f = *state;
+    int wrong = 0;
+
+    for (size_t i = 0; i < sizeof golden / sizeof *golden; i++) {
+        const struct spec s = golden_spec(f, &golden[i]);
+        worker_fixture_must_run(f, &s, 1);
+        double train = last_of(f, &s, EVENT_STEP), valid = last_of(f, &s, EVENT_VALIDATION);
+        if (fabs(train - golden[i].train) <= golden_tolerance &&
+            fabs(valid - golden[i].valid) <= golden_tolerance)
+            continue;
+        wrong++;
+        print_message("%s: %.6f, %.6f; expected %.6f, %.6f\n", golden[i].what, train, valid,
+                      golden[i].train, golden[i].valid);
+    }
+    if (wrong)
+        fail_msg("the numbers of a run have changed: if that is meant, raise SPEC_MEANING (now %d) "
+                 "in src/spec/spec.h and write the new losses into this file",
+                 SPEC_MEANING);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_numbers_of_a_name_are_those_of_its_meaning),
+    };
+    log_set_level(LOG_WARN);
+    return cmocka_run_group_tests(tests, worker_fixture_make, worker_fixture_remove);
+}

@@ -1,0 +1,224 @@
+/* test_resume.c - a training that goes on from an older attempt: to the same bits from any update,
+ * past damage, or not at all when told so. */
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "worker/worker_fixture.h"
+
+static void resume_at_updates(const struct worker_fixture *f, const struct spec *s, int64_t step)
+{
+    const struct worker_outcome expected = worker_fixture_unbroken(f, s);
+
+    for (int64_t k = 1; k < s->train.updates; k += step) {
+        worker_fixture_must_stop(f, s, 1, k, 0.0);
+        worker_fixture_ended(f, s, 1, "cancelled");
+        worker_fixture_must_run(f, s, 2);
+        json_t *first = worker_fixture_event(f, s, 2, EVENT_STEP, 0);
+        assert_int_equal(json_integer_value(json_object_get(first, "update")), k + 1);
+        json_decref(first);
+        const struct worker_outcome got = worker_fixture_outcome(f, s, 2);
+        worker_fixture_same(&expected, &got);
+        worker_fixture_forget(f, s);
+    }
+}
+
+static void a_run_stopped_at_any_update_goes_on_to_the_same_bits(void **state)
+{
+    const struct worker_fixture *f = *state;
+    struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
+
+    resume_at_updates(f, &s, 1);
+    s = worker_fixture_spec(f, SPEC_T5);
+    s.train.optimizer = SPEC_ADAM;
+    s.train.adam_beta1 = 0.9;
+    s.train.adam_beta2 = 0.98;
+    s.train.adam_eps = 1e-8;
+    s.train.lr = 0.01;
+    s.train.validate_every = 3;
+    resume_at_updates(f, &s, 4);
+}
+
+static void a_run_stopped_after_each_update_in_turn_ends_with_the_same_bits(void **state)
+{
+    const struct worker_fixture *f = *state;
+    struct spec s = worker_fixture_spec(f, SPEC_SINUSOIDAL);
+    s.train.validate_every = 4;
+    const struct worker_outcome expected = worker_fixture_unbroken(f, &s);
+
+    for (int32_t k = 1; k <= 20; k++) worker_fixture_must_stop(f, &s, k, k, 0.0);
+    worker_fixture_must_run(f, &s, 21);
+    assert_int_equal(worker_fixture_events(f, &s, 21, EVENT_STEP), 0);
+    const struct worker_outcome got = worker_fixture_outcome(f, &s, 21);
+    worker_fixture_same(&expected, &got);
+    char path[2 * WORKER_PATH_BYTES];
+    json_t *trained = worker_fixture_event(f, &s, 21, EVENT_TRAINED, 0);
+    worker_fixture_path(f, &s, 21, worker_fixture_text(trained, "best_checkpoint"), path);
+    assert_true(file_exists(path));
+    json_decref(trained);
+}
+
+static void a_fresh_attempt_begins_anew_and_so_does_what_follows_it(void **state)
+{
+    const struct worker_fixture *f = *state;
+    const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
+    char path[2 * WORKER_PATH_BYTES], dir[WORKER_PATH_BYTES];
+    struct err e = {0};
+    static const int64_t stops[] = {10, 4, 5};
+
+    for (int32_t k = 1; k <= 3; k++) {
+        worker_fixture_attempt(f, &s, 1, k, dir);
+        worker_fixture_path(f, &s, k, "fresh", path);
+        if (k == 2) assert_int_equal(file_write_atomic(path, "", 0, &e), 0);
+        worker_fixture_must_stop(f, &s, k, stops[k - 1], 0.0);
+    }
+    /* Not from update 10 of the first: the second began at 1, the third went on from 4. */
+    assert_int_equal(worker_fixture_events(f, &s, 2, EVENT_STEP), 4);
+    assert_int_equal(worker_fixture_events(f, &s, 3, EVENT_STEP), 1);
+}
+
+static void flip_byte(const char *path)
+{
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, -5, SEEK_END), 0);
+    int byte = fgetc(file);
+    assert_int_equal(fseek(file, -5, SEEK_END), 0);
+    assert_int_equal(fputc(byte ^ 1, file), byte ^ 1);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Stops after update 10 with checkpoints of 9 and 10, damages those named, and expects the second
+ * attempt to begin with update `first`. */
+static void resume_damaged(const struct worker_fixture *f, const char *const *damaged,
+                           int64_t first, const struct worker_outcome *expected)
+{
+    const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
+    char path[2 * WORKER_PATH_BYTES];
+
+    worker_fixture_must_stop(f, &s, 1, 10, 1e-9);
+    for (; *damaged; damaged++) {
+        worker_fixture_path(f, &s, 1, *damaged, path);
+        flip_byte(path);
+    }
+    worker_fixture_must_run(f, &s, 2);
+    json_t *step = worker_fixture_event(f, &s, 2, EVENT_STEP, 0);
+    assert_int_equal(json_integer_value(json_object_get(step, "update")), first);
+    json_decref(step);
+    const struct worker_outcome got = worker_fixture_outcome(f, &s, 2);
+    worker_fixture_same(expected, &got);
+    worker_fixture_forget(f, &s);
+}
+
+static void a_damaged_checkpoint_falls_back_to_the_older_one(void **state)
+{
+    const struct worker_fixture *f = *state;
+    const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
+    const struct worker_outcome expected = worker_fixture_unbroken(f, &s);
+    static const char *const none[] = {NULL},
+                             *const weights[] = {"update-000000010.safetensors", NULL},
+                             *const state_of[] = {"update-000000010.state.safetensors", NULL},
+                             *const all[] = {"update-000000010.state.safetensors",
+                                             "update-000000009.safetensors", NULL};
+
+    log_set_level(LOG_QUIET);
+    resume_damaged(f, none, 11, &expected);
+    resume_damaged(f, weights, 10, &expected);
+    resume_damaged(f, state_of, 10, &expected);
+    resume_damaged(f, all, 1, &expected);
+    log_set_level(LOG_WARN);
+}
+
+static void a_damaged_best_is_not_carried_along(void **state)
+{
+    const struct worker_fixture *f = *state;
+    const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
+    const struct worker_outcome expected = worker_fixture_unbroken(f, &s);
+    char path[2 * WORKER_PATH_BYTES];
+
+    worker_fixture_must_stop(f, &s, 1, 15, 0.0);
+    /* The first checkpoint is the one of the validation at the end of the first epoch. */
+    json_t *best = worker_fixture_event(f, &s, 1, EVENT_CHECKPOINT, 0);
+    assert_true(json_is_true(json_object_get(best, "best")));
+    worker_fixture_path(f, &s, 1, worker_fixture_text(best, "path"), path);
+    json_decref(best);
+    flip_byte(path);
+    log_set_level(LOG_QUIET);
+    worker_fixture_must_run(f, &s, 2);
+    log_set_level(LOG_WARN);
+    assert_int_equal(worker_fixture_events(f, &s, 2, EVENT_STEP), 20);
+    const struct worker_outcome got = worker_fixture_outcome(f, &s, 2);
+    worker_fixture_same(&expected, &got);
+}
+
+/* Runs an attempt in a child with a checkpoint after every update, and kills it when its records
+ * show the update. */
+static void kill_after(const struct worker_fixture *f, const struct spec *s, int32_t number,
+                       int64_t update)
+{
+    const struct worker_options o = {.checkpoint_s = 1e-9};
+    struct event_reader *reader = NULL;
+    struct event record;
+    struct err e = {0};
+    char path[2 * WORKER_PATH_BYTES];
+    int64_t seen = 0;
+
+    worker_fixture_path(f, s, number, "events", path);
+    pid_t child = fork();
+    if (child == 0) {
+        worker_fixture_run(f, s, 1, number, &o, &e);
+        _exit(0);
+    }
+    assert_int_equal(event_reader_open(&reader, path, &e), 0);
+    while (seen < update) {
+        int got = event_read(reader, &record, &e);
+        assert_true(got >= 0);
+        if (got == 0) sched_yield();
+        if (got == 1 && record.type == EVENT_STEP)
+            seen = json_integer_value(json_object_get(record.json, "update"));
+    }
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    event_reader_close(reader);
+}
+
+static void a_worker_killed_again_and_again_ends_with_the_same_bits(void **state)
+{
+    const struct worker_fixture *f = *state;
+    const struct spec s = worker_fixture_spec(f, SPEC_ROTARY);
+    const struct worker_outcome expected = worker_fixture_unbroken(f, &s);
+    int32_t number = 1;
+
+    for (int64_t update = 2; update < s.train.updates; update += 3)
+        kill_after(f, &s, number++, update);
+    worker_fixture_must_run(f, &s, number);
+    /* Each attempt began where a checkpoint of an older one was, so little is left. */
+    assert_true(worker_fixture_events(f, &s, number, EVENT_STEP) <= 5);
+    const struct worker_outcome got = worker_fixture_outcome(f, &s, number);
+    worker_fixture_same(&expected, &got);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, worker_fixture_make, worker_fixture_remove)
+        CASE(a_run_stopped_at_any_update_goes_on_to_the_same_bits),
+        CASE(a_run_stopped_after_each_update_in_turn_ends_with_the_same_bits),
+        CASE(a_worker_killed_again_and_again_ends_with_the_same_bits),
+        CASE(a_fresh_attempt_begins_anew_and_so_does_what_follows_it),
+        CASE(a_damaged_checkpoint_falls_back_to_the_older_one),
+        CASE(a_damaged_best_is_not_carried_along),
+    };
+    log_set_level(LOG_WARN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
