@@ -1,0 +1,110 @@
+/* backend.c - opens a backend by name: cpu, cuda:N, cuda:emulated, and check: before any of them.
+ *
+ * 1. The main program links no CUDA library. libalibi_cuda.so is opened only when the driver's
+ * libcuda.so.1 is there; each way of not having it gets its own sentence.
+ * 2. A library once opened stays until the process ends: the driver cannot be unloaded safely. */
+#include "backend/backend.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/check.h"
+#include "base/str.h"
+
+static const char backend_names[] = "cpu, cuda:0 (or another number), cuda:emulated, or check: "
+                                    "before one of these";
+
+/* Where the libraries are, seen from the program's folder: beside it, in an installation's lib, and
+ * above a test program. */
+static const char *const backend_places[] = {"", "../lib/", "../", "../../"};
+
+typedef const struct backend_library *(*backend_library_function)(void);
+
+/* The folder of the running program with a final slash. */
+static int backend_program_folder(char *out, size_t bytes, struct err *e)
+{
+    ssize_t n = readlink("/proc/self/exe", out, bytes - 1);
+    if (n < 0) return ERR(e, ERR_UNAVAILABLE, "/proc/self/exe: %s", strerror(errno));
+    out[n] = '\0';
+    char *slash = strrchr(out, '/');
+    if (slash) slash[1] = '\0';
+    return 0;
+}
+
+static int backend_library_open(const struct backend_library **out, const char *name,
+                                const char *file, struct err *e)
+{
+    char folder[PATH_MAX], path[PATH_MAX];
+    void *library = NULL, *symbol = NULL;
+    backend_library_function get;
+
+    TRY(backend_program_folder(folder, sizeof folder, e));
+    for (size_t i = 0; !library && i < sizeof backend_places / sizeof *backend_places; i++) {
+        int n = snprintf(path, sizeof path, "%s%s%s", folder, backend_places[i], file);
+        if (n < 0 || (size_t)n >= sizeof path || access(path, R_OK) != 0) continue;
+        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (!library) return ERR(e, ERR_UNAVAILABLE, "%s: cannot be opened: %s", name, dlerror());
+    }
+    if (!library)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "%s: this build lacks it (%s is not in %s); use cpu, or build it where nvcc is",
+                   name, file, folder);
+    symbol = dlsym(library, "alibi_backend_library");
+    if (!symbol)
+        return ERR(e, ERR_UNAVAILABLE, "%s: %s does not export alibi_backend_library", name, path);
+    memcpy(&get, &symbol, sizeof get); /* an object pointer whose bytes are a function's */
+    *out = get();
+    if ((*out)->version != BACKEND_VERSION)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "%s: %s has contract version %d, this program %d; rebuild it", name, path,
+                   (int)(*out)->version, (int)BACKEND_VERSION);
+    return 0;
+}
+
+static int backend_open_cuda(struct backend **out, const char *name, int32_t threads,
+                             enum dtype precision, struct err *e)
+{
+    const char *which = name + strlen("cuda:");
+    const struct backend_library *library = NULL;
+    int64_t ordinal = 0;
+
+    if (strcmp(which, "emulated") == 0) {
+        TRY(backend_library_open(&library, name, "libalibi_cuda_emulated.so", e));
+        return library->open(out, 0, threads, precision, e);
+    }
+    if (!str_to_int(&ordinal, which) || ordinal < 0 || ordinal > INT_MAX)
+        return ERR(e, ERR_USAGE, "device %s: expected %s", name, backend_names);
+    if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL))
+        return ERR(e, ERR_UNAVAILABLE,
+                   "%s: no NVIDIA driver here (libcuda.so.1 was not found); use cpu", name);
+    TRY(backend_library_open(&library, name, "libalibi_cuda.so", e));
+    return library->open(out, (int)ordinal, threads, precision, e);
+}
+
+static int backend_open_plain(struct backend **out, const char *name, int32_t threads,
+                              enum dtype precision, struct err *e)
+{
+    if (strcmp(name, "cpu") == 0) return backend_cpu_library()->open(out, 0, threads, precision, e);
+    if (strncmp(name, "cuda:", 5) == 0) return backend_open_cuda(out, name, threads, precision, e);
+    return ERR(e, ERR_USAGE, "device %s: expected %s", name, backend_names);
+}
+
+int backend_open(struct backend **out, const char *name, int32_t threads, enum dtype precision,
+                 struct err *e)
+{
+    struct backend *inner = NULL;
+    *out = NULL;
+    if (strncmp(name, "check:", 6) != 0)
+        return backend_open_plain(out, name, threads, precision, e);
+    TRY(backend_open_plain(&inner, name + 6, threads, precision, e));
+    return backend_check_open(out, inner, e);
+}
+
+void backend_close(struct backend *b)
+{
+    if (b) b->ops->close(b);
+}

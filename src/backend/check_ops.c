@@ -1,0 +1,279 @@
+/* check_ops.c - which memory every op on activations reads and writes, and the op between two looks
+ * at it. */
+#include "backend/check_spans.h"
+
+static void read_dropout(struct check *c, const struct dropout *d, int64_t rows)
+{
+    if (d->p == 0.0f) return;
+    check_memory(c, "step", CHECK_READ, d->step_dev, sizeof *d->step_dev);
+    if (d->rows_dev != NULL) check_list(c, "rows", d->rows_dev, rows);
+}
+
+/* Tables of the bias form for H heads; their gradients where the op has them. */
+static void bias_memory(struct check *c, const struct attention_bias *bias, int64_t H, int gradient)
+{
+    size_t near_bytes = (size_t)(H * bias->near_n) * sizeof(float);
+    size_t head_bytes = (size_t)H * sizeof(float);
+    check_memory(c, "bias.near", CHECK_READ, bias->near_dev, near_bytes);
+    check_memory(c, "bias.offset", CHECK_READ, bias->offset_dev, head_bytes);
+    check_memory(c, "bias.slope", CHECK_READ, bias->slope_dev, head_bytes);
+    if (!gradient) return;
+    check_memory(c, "bias.near_grad", CHECK_UPDATE, bias->near_grad_dev, near_bytes);
+    check_memory(c, "bias.offset_grad", CHECK_UPDATE, bias->offset_grad_dev, head_bytes);
+}
+
+static int watch_linear(struct backend *b, struct tensor *y, const struct tensor *x,
+                        const struct tensor *w, const struct tensor *bias, int accumulate,
+                        struct err *e)
+{
+    struct check *c = check_begin(b, "linear");
+    check_tensor(c, "y", check_output(accumulate), y);
+    check_tensor(c, "x", CHECK_READ, x);
+    check_tensor(c, "w", CHECK_READ, w);
+    check_tensor(c, "bias", CHECK_READ, bias);
+    TRY(check_before(c, e));
+    return check_after(c, c->inner_own->ops->linear(c->inner_own, y, x, w, bias, accumulate, e), e);
+}
+
+static int watch_linear_rows(struct backend *b, struct tensor *y, const struct tensor *x,
+                             const struct tensor *w, const struct tensor *bias, struct err *e)
+{
+    struct check *c = check_begin(b, "linear_rows");
+    check_tensor(c, "y", CHECK_WRITE, y);
+    check_tensor(c, "x", CHECK_READ, x);
+    check_tensor(c, "w", CHECK_READ, w);
+    check_tensor(c, "bias", CHECK_READ, bias);
+    TRY(check_before(c, e));
+    return check_after(c, c->inner_own->ops->linear_rows(c->inner_own, y, x, w, bias, e), e);
+}
+
+static int watch_linear_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                           const struct tensor *w, int accumulate, struct err *e)
+{
+    struct check *c = check_begin(b, "linear_dx");
+    check_tensor(c, "dx", check_output(accumulate), dx);
+    check_tensor(c, "dy", CHECK_READ, dy);
+    check_tensor(c, "w", CHECK_READ, w);
+    TRY(check_before(c, e));
+    return check_after(c, c->inner_own->ops->linear_dx(c->inner_own, dx, dy, w, accumulate, e), e);
+}
+
+static int watch_linear_dw(struct backend *b, struct tensor *dw, struct tensor *dbias,
+                           const struct tensor *dy, const struct tensor *x, int accumulate,
+                           struct err *e)
+{
+    struct check *c = check_begin(b, "linear_dw");
+    check_tensor(c, "dw", check_output(accumulate), dw);
+    check_tensor(c, "dbias", check_output(accumulate), dbias);
+    check_tensor(c, "dy", CHECK_READ, dy);
+    check_tensor(c, "x", CHECK_READ, x);
+    TRY(check_before(c, e));
+    return check_after(
+        c, c->inner_own->ops->linear_dw(c->inner_own, dw, dbias, dy, x, accumulate, e), e);
+}
+
+static int watch_gather_rows(struct backend *b, struct tensor *y, const struct tensor *x,
+                             const int32_t *index_dev, float scale, struct err *e)
+{
+    struct check *c = check_begin(b, "gather_rows");
+    check_tensor(c, "y", CHECK_WRITE, y);
+    check_tensor(c, "x", CHECK_READ, x);
+    check_list(c, "index", index_dev, y->rows);
+    TRY(check_before(c, e));
+    return check_after(c, c->inner_own->ops->gather_rows(c->inner_own, y, x, index_dev, scale, e),
+                       e);
+}
+
+static int watch_scatter_rows(struct backend *b, struct tensor *y, const struct tensor *x,
+                              const int32_t *index_dev, float scale, int accumulate, struct err *e)
+{
+    struct check *c = check_begin(b, "scatter_rows");
+    /* Rows that no index names stay as they are. */
+    check_tensor(c, "y", CHECK_UPDATE, y);
+    check_tensor(c, "x", CHECK_READ, x);
+    check_list(c, "index", index_dev, x->rows);
+    TRY(check_before(c, e));
+    return check_after(
+        c, c->inner_own->ops->scatter_rows(c->inner_own, y, x, index_dev, scale, accumulate, e), e);
+}
+
+static int watch_add_rows(struct backend *b, struct tensor *y, const struct tensor *x,
+                          const struct tensor *table, const int32_t *index_dev, struct err *e)
+{
+    struct check *c = check_begin(b, "add_rows");
+    check_tensor(c, "y", CHECK_WRITE, y);
+    check_tensor(c, "x", CHECK_READ, x);
+    check_tensor(c, "table", CHECK_READ, table);
+    check_list(c, "index", index_dev, x->rows);
+    TRY(check_before(c, e));
+    return check_after(c, c->inner_own->ops->add_rows(c->inner_own, y, x, table, index_dev, e), e);
+}
+
+static int watch_add(struct backend *b, struct tensor *y, const struct tensor *x,
+                     const struct tensor *r, struct err *e)
+{
+    struct check *c = check_begin(b, "add");
+    check_tensor(c, "y", CHECK_WRITE, y);
+    check_tensor(c, "x", CHECK_READ, x);
+    check_tensor(c, "r", CHECK_READ, r);
+    TRY(check_before(c, e));
+    return check_after(c, c->inner_own->ops->add(c->inner_own, y, x, r, e), e);
+}
+
+static int watch_dropout(struct backend *b, struct tensor *y, const struct tensor *x,
+                         const struct dropout *d, struct err *e)
+{
+    struct check *c = check_begin(b, "dropout");
+    check_tensor(c, "y", CHECK_WRITE, y);
+    check_tensor(c, "x", CHECK_READ, x);
+    read_dropout(c, d, x->rows);
+    TRY(check_before(c, e));
+    return check_after(c, c->inner_own->ops->dropout(c->inner_own, y, x, d, e), e);
+}
+
+static int watch_relu(struct backend *b, struct tensor *y, const struct tensor *x,
+                      const struct dropout *d, struct err *e)
+{
+    struct check *c = check_begin(b, "relu");
+    check_tensor(c, "y", CHECK_WRITE, y);
+    check_tensor(c, "x", CHECK_READ, x);
+    read_dropout(c, d, x->rows);
+    TRY(check_before(c, e));
+    return check_after(c, c->inner_own->ops->relu(c->inner_own, y, x, d, e), e);
+}
+
+static int watch_relu_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                         const struct tensor *y, const struct dropout *d, struct err *e)
+{
+    struct check *c = check_begin(b, "relu_dx");
+    check_tensor(c, "dx", CHECK_WRITE, dx);
+    check_tensor(c, "dy", CHECK_READ, dy);
+    check_tensor(c, "y", CHECK_READ, y);
+    read_dropout(c, d, y->rows);
+    TRY(check_before(c, e));
+    return check_after(c, c->inner_own->ops->relu_dx(c->inner_own, dx, dy, y, d, e), e);
+}
+
+static int watch_norm(struct backend *b, struct tensor *y, struct tensor *stats,
+                      const struct tensor *x, const struct tensor *gain, const struct tensor *bias,
+                      struct err *e)
+{
+    struct check *c = check_begin(b, "norm");
+    check_tensor(c, "y", CHECK_WRITE, y);
+    check_tensor(c, "stats", CHECK_WRITE, stats);
+    check_tensor(c, "x", CHECK_READ, x);
+    check_tensor(c, "gain", CHECK_READ, gain);
+    check_tensor(c, "bias", CHECK_READ, bias);
+    TRY(check_before(c, e));
+    return check_after(c, c->inner_own->ops->norm(c->inner_own, y, stats, x, gain, bias, e), e);
+}
+
+static int watch_norm_dx(struct backend *b, struct tensor *dx, struct tensor *dgain,
+                         struct tensor *dbias, const struct tensor *dy, const struct tensor *x,
+                         const struct tensor *stats, const struct tensor *gain, int accumulate_dx,
+                         struct err *e)
+{
+    struct check *c = check_begin(b, "norm_dx");
+    check_tensor(c, "dx", check_output(accumulate_dx), dx);
+    check_tensor(c, "dgain", CHECK_UPDATE, dgain);
+    check_tensor(c, "dbias", CHECK_UPDATE, dbias);
+    check_tensor(c, "dy", CHECK_READ, dy);
+    check_tensor(c, "x", CHECK_READ, x);
+    check_tensor(c, "stats", CHECK_READ, stats);
+    check_tensor(c, "gain", CHECK_READ, gain);
+    TRY(check_before(c, e));
+    return check_after(c,
+                       c->inner_own->ops->norm_dx(c->inner_own, dx, dgain, dbias, dy, x, stats,
+                                                  gain, accumulate_dx, e),
+                       e);
+}
+
+static int watch_residual_norm(struct backend *b, struct tensor *s, struct tensor *y,
+                               struct tensor *stats, const struct tensor *x, const struct tensor *r,
+                               const struct dropout *d, const struct tensor *gain,
+                               const struct tensor *bias, struct err *e)
+{
+    struct check *c = check_begin(b, "residual_norm");
+    check_tensor(c, "s", CHECK_WRITE, s);
+    check_tensor(c, "y", CHECK_WRITE, y);
+    check_tensor(c, "stats", CHECK_WRITE, stats);
+    check_tensor(c, "x", CHECK_READ, x);
+    check_tensor(c, "r", CHECK_READ, r);
+    check_tensor(c, "gain", CHECK_READ, gain);
+    check_tensor(c, "bias", CHECK_READ, bias);
+    read_dropout(c, d, x->rows);
+    TRY(check_before(c, e));
+    return check_after(
+        c, c->inner_own->ops->residual_norm(c->inner_own, s, y, stats, x, r, d, gain, bias, e), e);
+}
+
+static int watch_rotary(struct backend *b, struct tensor *x, const struct tensor *cosine,
+                        const struct tensor *sine, int32_t T, int32_t H, int layout, int inverse,
+                        struct err *e)
+{
+    struct check *c = check_begin(b, "rotary");
+    check_tensor(c, "x", CHECK_UPDATE, x);
+    check_tensor(c, "cosine", CHECK_READ, cosine);
+    check_tensor(c, "sine", CHECK_READ, sine);
+    TRY(check_before(c, e));
+    return check_after(
+        c, c->inner_own->ops->rotary(c->inner_own, x, cosine, sine, T, H, layout, inverse, e), e);
+}
+
+static int watch_attention(struct backend *b, struct attention *a, struct err *e)
+{
+    struct check *c = check_begin(b, "attention");
+    check_tensor(c, "out", CHECK_WRITE, &a->out);
+    check_tensor(c, "lse", CHECK_WRITE, &a->lse);
+    check_tensor(c, "q", CHECK_READ, &a->q);
+    check_tensor(c, "k", CHECK_READ, &a->k);
+    check_tensor(c, "v", CHECK_READ, &a->v);
+    bias_memory(c, &a->bias, a->H, 0);
+    read_dropout(c, &a->dropout, 0);
+    TRY(check_before(c, e));
+    return check_after(c, c->inner_own->ops->attention(c->inner_own, a, e), e);
+}
+
+static int watch_attention_dx(struct backend *b, struct attention *a, struct err *e)
+{
+    struct check *c = check_begin(b, "attention_dx");
+    check_tensor(c, "dq", CHECK_WRITE, &a->dq);
+    check_tensor(c, "dk", CHECK_WRITE, &a->dk);
+    check_tensor(c, "dv", CHECK_WRITE, &a->dv);
+    check_tensor(c, "q", CHECK_READ, &a->q);
+    check_tensor(c, "k", CHECK_READ, &a->k);
+    check_tensor(c, "v", CHECK_READ, &a->v);
+    check_tensor(c, "out", CHECK_READ, &a->out);
+    check_tensor(c, "lse", CHECK_READ, &a->lse);
+    check_tensor(c, "dout", CHECK_READ, &a->dout);
+    bias_memory(c, &a->bias, a->H, 1);
+    read_dropout(c, &a->dropout, 0);
+    TRY(check_before(c, e));
+    return check_after(c, c->inner_own->ops->attention_dx(c->inner_own, a, e), e);
+}
+
+void check_slots(struct check *c)
+{
+    c->slots = (struct backend_ops){
+        .linear = watch_linear,
+        .linear_rows = watch_linear_rows,
+        .linear_dx = watch_linear_dx,
+        .linear_dw = watch_linear_dw,
+        .gather_rows = watch_gather_rows,
+        .scatter_rows = watch_scatter_rows,
+        .add_rows = watch_add_rows,
+        .add = watch_add,
+        .dropout = watch_dropout,
+        .relu = watch_relu,
+        .relu_dx = watch_relu_dx,
+        .norm = watch_norm,
+        .norm_dx = watch_norm_dx,
+        .residual_norm = watch_residual_norm,
+        .rotary = watch_rotary,
+        .attention = watch_attention,
+        .attention_dx = watch_attention_dx,
+    };
+    /* A fused slot that the wrapped backend lacks stays empty, so that it is composed. */
+    if (c->inner_own->ops->residual_norm == NULL) c->slots.residual_norm = NULL;
+    check_update_slots(c);
+}

@@ -1,0 +1,135 @@
+/* model.c - a model's life, and its tensors as seen from the host. */
+#include "model/model.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "model/model_internal.h"
+
+static int check_options(const struct model *m, struct err *e)
+{
+    const struct model_options *o = &m->options;
+    const struct spec_model *s = &m->spec.model;
+    if (o->rows_max < 1 || o->length_max < 1 || o->scored_max < 0)
+        return ERR(e, ERR_INTERNAL,
+                   "a model for %d rows of %d tokens and %" PRId64 " scored positions cannot be "
+                   "opened",
+                   o->rows_max, o->length_max, o->scored_max);
+    if (s->layers < 1 || s->heads < 1 || s->dim < 1 || s->dim % s->heads != 0)
+        return ERR(e, ERR_DATA,
+                   "model.heads = %d must divide model.dim = %d, with layers = %d >= 1", s->heads,
+                   s->dim, s->layers);
+    if (m->b->precision != DTYPE_F32)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "%s: the model computes in fp32 only; use --set train.precision=fp32",
+                   m->b->name);
+    return 0;
+}
+
+static int fill(struct model *m, struct err *e)
+{
+    shape_params(&m->params, &m->arena, &m->spec);
+    shape_bands(&m->bands, &m->spec.model, m->spec.data.vocab);
+    TRY(model_memory_open(m, e));
+    TRY(model_weights_bind(&m->values, m, model_block_dev(m, MODEL_VALUES), e));
+    if (m->options.train)
+        TRY(model_weights_bind(&m->gradients, m, model_block_dev(m, MODEL_GRADIENTS), e));
+    if (m->position->open != NULL) TRY(m->position->open(m, e));
+    return model_step_upload(m, &m->step, e);
+}
+
+int model_open(struct model **out, struct backend *b, const struct spec *s,
+               const struct model_options *o, struct err *e)
+{
+    int rc = 0;
+    struct model *m = calloc(1, sizeof *m);
+    *out = NULL;
+    if (m == NULL) return ERR(e, ERR_NOMEM, "no memory for a model");
+    m->b = b;
+    m->spec = *s;
+    m->options = *o;
+    arena_init(&m->arena);
+    TRY_OUT(rc, check_options(m, e));
+    m->position = position_method(s->model.position);
+    m->tokens_max = (int64_t)o->rows_max * o->length_max;
+    m->width = s->model.dim / s->model.heads;
+    TRY_OUT(rc, fill(m, e));
+    *out = m;
+out:
+    if (rc < 0) {
+        err_ctx(e, "model");
+        model_close(m);
+    }
+    return rc;
+}
+
+void model_close(struct model *m)
+{
+    if (m == NULL) return;
+    model_memory_close(m);
+    arena_fini(&m->arena);
+    free(m);
+}
+
+const struct shape_params *model_params(const struct model *m)
+{
+    return &m->params;
+}
+
+int64_t model_bytes(const struct model *m)
+{
+    int64_t block = m->params.elements_n * (int64_t)sizeof(float) * m->slots_n;
+    return block + (int64_t)m->pool.used_bytes +
+           (int64_t)(sizeof *m->step_dev + sizeof *m->squares_dev);
+}
+
+/* The place of a tensor in a block, or an error. */
+static int locate(const struct model *m, enum model_block block, int32_t tensor, float **at,
+                  size_t *bytes, struct err *e)
+{
+    float *base = model_block_dev(m, block);
+    if (base == NULL || tensor < 0 || tensor >= m->params.tensors_n)
+        return ERR(e, ERR_INTERNAL, "tensor %d of block %d: the model has %d tensors in %d blocks",
+                   tensor, (int)block, m->params.tensors_n, m->slots_n);
+    const struct shape_tensor *t = &m->params.tensor[tensor];
+    *at = base + t->offset;
+    *bytes = (size_t)t->rows * (size_t)t->cols * sizeof **at;
+    return 0;
+}
+
+int model_read(struct model *m, enum model_block block, int32_t tensor, float *out_host,
+               struct err *e)
+{
+    float *at = NULL;
+    size_t bytes = 0;
+    TRY(locate(m, block, tensor, &at, &bytes, e));
+    return m->b->ops->download(m->b, out_host, at, bytes, e);
+}
+
+int model_write(struct model *m, enum model_block block, int32_t tensor, const float *in_host,
+                struct err *e)
+{
+    float *at = NULL;
+    size_t bytes = 0;
+    TRY(locate(m, block, tensor, &at, &bytes, e));
+    if (block == MODEL_VALUES) m->transposed_fresh = false;
+    return m->b->ops->upload(m->b, at, in_host, bytes, e);
+}
+
+int model_keep_inner(struct model *m, struct err *e)
+{
+    if (m->inner_dev_own != NULL) return 0;
+    int64_t n = (m->spec.model.layers + 2) * m->tokens_max * m->spec.model.dim;
+    return m->b->ops->alloc(m->b, (void **)&m->inner_dev_own, (size_t)n * sizeof(float), e);
+}
+
+int model_inner(struct model *m, int32_t layer, float *out_host, struct err *e)
+{
+    if (m->inner_dev_own == NULL || m->last.tokens_n == 0 || layer < 0 ||
+        layer > m->spec.model.layers + 1)
+        return ERR(e, ERR_INTERNAL, "no residual stream %d was kept", layer);
+    int64_t c = m->spec.model.dim;
+    const float *from = m->inner_dev_own + layer * m->tokens_max * c;
+    return m->b->ops->download(m->b, out_host, from,
+                               (size_t)(m->last.tokens_n * c) * sizeof *out_host, e);
+}

@@ -1,0 +1,166 @@
+/* model_block.c - the forward pass through the layers (oracle SPEC.md section 5).
+ *
+ * The sum of a residual branch and the LayerNorm that reads it are one op: LayerNorm 2 after
+ * attention, LayerNorm 1 of the next layer (or the final one) after the feed-forward part. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "model/model_internal.h"
+
+int model_linear(struct model *m, const struct model_pass *p, struct tensor *y,
+                 const struct tensor *x, const struct tensor *w, const struct tensor *bias,
+                 struct err *e)
+{
+    if (p->train) return ops_linear(m->b, y, x, w, bias, 0, e);
+    return ops_linear_rows(m->b, y, x, w, bias, e);
+}
+
+struct dropout model_dropout(const struct model *m, const struct model_pass *p, double probability,
+                             int32_t layer, enum dropout_site site)
+{
+    return (struct dropout){
+        .p = p->train ? (float)probability : 0.0f,
+        .key = (uint64_t)m->spec.train.seed,
+        .stream = dropout_stream(layer, site),
+        .step_dev = m->step_dev,
+        .first_row = site == DROPOUT_ATTENTION ? p->first_row : p->first_row * p->length,
+    };
+}
+
+const struct model_activations *model_activations(const struct model *m, const struct model_pass *p,
+                                                  int32_t layer)
+{
+    return &m->buffers.layer[p->train ? layer : 0];
+}
+
+struct tensor model_features(const struct model *m, const struct model_pass *p)
+{
+    const struct model_activations *last = model_activations(m, p, m->spec.model.layers);
+    return model_view(m->spec.model.final_norm ? &last->a : &last->x, p->tokens_n,
+                      m->spec.model.dim);
+}
+
+struct attention model_attention(const struct model *m, const struct model_pass *p, int32_t layer,
+                                 const struct model_activations *act)
+{
+    int32_t c = m->spec.model.dim, heads = m->spec.model.heads;
+    struct tensor q = model_view(&act->qkv, p->tokens_n, c);
+    q.stride = 3 * (int64_t)c;
+    struct attention a = {
+        .B = p->rows,
+        .T = p->length,
+        .H = heads,
+        .D = m->width,
+        .scale = (float)(1.0 / sqrt((double)m->width)),
+        .q = q,
+        .k = q,
+        .v = q,
+        .out = model_view(&act->o, p->tokens_n, c),
+        .lse = model_view(&act->lse, (int64_t)p->rows * heads, p->length),
+        .bias = m->bias,
+        .dropout = model_dropout(m, p, m->spec.model.dropout_attention, layer, DROPOUT_ATTENTION),
+    };
+    a.k.data = (float *)q.data + c;
+    a.v.data = (float *)q.data + 2 * (int64_t)c;
+    return a;
+}
+
+/* Steps of a layer from its LayerNorm 1 to the residual stream after attention and LayerNorm 2. */
+static int attend(struct model *m, const struct model_pass *p, int32_t l, struct err *e)
+{
+    const struct model_activations *act = model_activations(m, p, l);
+    const struct model_layer *w = &m->values.layer[l];
+    int64_t n = p->tokens_n, c = m->spec.model.dim;
+    struct tensor a = model_view(&act->a, n, c), qkv = model_view(&act->qkv, n, 3 * c);
+    TRY(model_linear(m, p, &qkv, &a, &w->qkv, &w->qkv_bias, e));
+    struct attention at = model_attention(m, p, l, act);
+    if (m->position->turn != NULL) TRY(m->position->turn(m, &at.q, &at.k, p, 0, e));
+    TRY(ops_attention(m->b, &at, e));
+
+    struct tensor branch = model_view(&m->buffers.narrow, n, c);
+    TRY(model_linear(m, p, &branch, &at.out, &w->out, &w->out_bias, e));
+    struct tensor x = model_view(&act->x, n, c), s = model_view(&act->s, n, c);
+    struct tensor g = model_view(&act->g, n, c), stats = model_view(&act->stats2, n, 2);
+    struct dropout d = model_dropout(m, p, m->spec.model.dropout, l, DROPOUT_ATTENTION_OUT);
+    return ops_residual_norm(m->b, &s, &g, &stats, &x, &branch, &d, &w->norm2_gain, &w->norm2_bias,
+                             e);
+}
+
+/* The feed-forward part, its residual sum, and the LayerNorm that comes next, if any. */
+static int feed_forward(struct model *m, const struct model_pass *p, int32_t l, struct err *e)
+{
+    const struct model_activations *act = model_activations(m, p, l);
+    const struct model_activations *next = model_activations(m, p, l + 1);
+    const struct model_layer *w = &m->values.layer[l];
+    const struct spec_model *s = &m->spec.model;
+    int64_t n = p->tokens_n;
+    struct tensor g = model_view(&act->g, n, s->dim), u = model_view(&act->u, n, s->ffn);
+    struct dropout inner = model_dropout(m, p, s->dropout_relu, l, DROPOUT_RELU);
+    TRY(model_linear(m, p, &u, &g, &w->inner, &w->inner_bias, e));
+    TRY(ops_relu(m->b, &u, &u, &inner, e));
+    struct tensor branch = model_view(&m->buffers.narrow, n, s->dim);
+    TRY(model_linear(m, p, &branch, &u, &w->outer, &w->outer_bias, e));
+
+    struct dropout d = model_dropout(m, p, s->dropout, l, DROPOUT_FEED_FORWARD_OUT);
+    struct tensor sum = model_view(&act->s, n, s->dim), x = model_view(&next->x, n, s->dim);
+    bool last = l + 1 == s->layers;
+    if (last && !s->final_norm) {
+        if (d.p > 0.0f) TRY(ops_dropout(m->b, &branch, &branch, &d, e));
+        return ops_add(m->b, &x, &sum, &branch, e);
+    }
+    struct tensor a = model_view(&next->a, n, s->dim), stats = model_view(&next->stats1, n, 2);
+    const struct tensor *gain = last ? &m->values.norm_gain : &m->values.layer[l + 1].norm1_gain;
+    const struct tensor *bias = last ? &m->values.norm_bias : &m->values.layer[l + 1].norm1_bias;
+    return ops_residual_norm(m->b, &x, &a, &stats, &sum, &branch, &d, gain, bias, e);
+}
+
+/* Keeps a copy of a stream where model_keep_inner asked for it. */
+static int keep(struct model *m, const struct model_pass *p, int32_t layer, const struct tensor *x,
+                struct err *e)
+{
+    if (m->inner_dev_own == NULL) return 0;
+    float *to = m->inner_dev_own + (int64_t)layer * m->tokens_max * x->cols;
+    return m->b->ops->copy(m->b, to, x->data, (size_t)(p->tokens_n * x->cols) * sizeof *to, e);
+}
+
+int model_forward(struct model *m, const struct model_pass *p, struct err *e)
+{
+    int32_t layers = m->spec.model.layers;
+    int64_t n = p->tokens_n, c = m->spec.model.dim;
+    const struct model_activations *first = model_activations(m, p, 0);
+    m->last = *p;
+    TRY(model_embed(m, p, e));
+    if (m->position->begin != NULL) TRY(m->position->begin(m, p, e));
+    struct tensor x = model_view(&first->x, n, c), a = model_view(&first->a, n, c);
+    struct tensor stats = model_view(&first->stats1, n, 2);
+    TRY(keep(m, p, 0, &x, e));
+    TRY(ops_norm(m->b, &a, &stats, &x, &m->values.layer[0].norm1_gain,
+                 &m->values.layer[0].norm1_bias, e));
+    for (int32_t l = 0; l < layers; l++) {
+        TRY(attend(m, p, l, e));
+        TRY(feed_forward(m, p, l, e));
+        struct tensor after = model_view(&model_activations(m, p, l + 1)->x, n, c);
+        TRY(keep(m, p, l + 1, &after, e));
+    }
+    struct tensor features = model_features(m, p);
+    return keep(m, p, layers + 1, &features, e);
+}
+
+int model_pass_begin(struct model *m, struct model_pass *p, const struct model_batch *batch,
+                     bool train, struct err *e)
+{
+    int64_t n = (int64_t)batch->rows * batch->length;
+    if (batch->rows < 1 || batch->length < 1 || n > m->tokens_max ||
+        batch->length > m->options.length_max)
+        return ERR(e, ERR_INTERNAL,
+                   "a batch of %d rows of %d tokens does not fit the model, opened for %d rows of "
+                   "%d",
+                   batch->rows, batch->length, m->options.rows_max, m->options.length_max);
+    *p = (struct model_pass){.rows = batch->rows,
+                             .length = batch->length,
+                             .tokens_n = n,
+                             .first_row = batch->first_row,
+                             .train = train};
+    model_lists_begin(m);
+    return model_lists_source(m, batch, e);
+}

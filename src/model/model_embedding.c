@@ -1,0 +1,82 @@
+/* model_embedding.c - ids to the residual stream and back (oracle SPEC.md sections 4 and 8).
+ *
+ * Adaptive: the tokens of a band are gathered, projected and scattered to their places, times
+ * sqrt(C). Plain: gathered in place. The position method then adds its rows, and dropout comes
+ * last. The gathered rows are kept: the backward pass needs them for the projections. */
+#include <math.h>
+
+#include "model/model_internal.h"
+
+/* Rows of one band gathered so far, packed behind those of the bands before it. */
+static struct tensor band_rows(const struct model *m, int64_t *used, int32_t band)
+{
+    int64_t n = m->lists.band_id[band].n, width = m->bands.band[band].width;
+    struct tensor rows =
+        tensor_make((float *)m->buffers.gathered.data + *used, n, width, DTYPE_F32);
+    *used += n * width;
+    return rows;
+}
+
+static float embedding_scale(const struct model *m)
+{
+    return (float)sqrt((double)m->spec.model.dim);
+}
+
+static int embed_adaptive(struct model *m, const struct model_pass *p, struct tensor *x,
+                          struct err *e)
+{
+    int64_t used = 0;
+    for (int32_t i = 0; i < m->bands.n; i++) {
+        if (m->lists.band_id[i].n == 0) continue;
+        struct tensor rows = band_rows(m, &used, i);
+        struct tensor projected = model_view(&m->buffers.narrow, rows.rows, x->cols);
+        TRY(ops_gather_rows(m->b, &rows, &m->values.table[i],
+                            model_list_dev(m, &m->lists.band_id[i]), 1.0f, e));
+        TRY(model_linear(m, p, &projected, &rows, &m->values.projection[i], NULL, e));
+        TRY(ops_scatter_rows(m->b, x, &projected, model_list_dev(m, &m->lists.band_row[i]),
+                             embedding_scale(m), 0, e));
+    }
+    return 0;
+}
+
+int model_embed(struct model *m, const struct model_pass *p, struct err *e)
+{
+    struct tensor x = model_view(&model_activations(m, p, 0)->x, p->tokens_n, m->spec.model.dim);
+    if (m->spec.model.softmax == SPEC_ADAPTIVE)
+        TRY(embed_adaptive(m, p, &x, e));
+    else
+        TRY(ops_gather_rows(m->b, &x, &m->values.table[0], model_list_dev(m, &m->lists.band_id[0]),
+                            embedding_scale(m), e));
+    if (m->position->embed != NULL) TRY(m->position->embed(m, &x, e));
+    struct dropout d = model_dropout(m, p, m->spec.model.dropout, 0, DROPOUT_EMBEDDING);
+    if (d.p > 0.0f) TRY(ops_dropout(m->b, &x, &x, &d, e));
+    return 0;
+}
+
+static int embed_adaptive_dx(struct model *m, const struct tensor *dx, struct err *e)
+{
+    int64_t used = 0;
+    for (int32_t i = 0; i < m->bands.n; i++) {
+        if (m->lists.band_id[i].n == 0) continue;
+        struct tensor rows = band_rows(m, &used, i);
+        struct tensor dprojected = model_view(&m->buffers.narrow, rows.rows, dx->cols);
+        struct tensor drows = model_view(&m->buffers.wide, rows.rows, rows.cols);
+        TRY(ops_gather_rows(m->b, &dprojected, dx, model_list_dev(m, &m->lists.band_row[i]),
+                            embedding_scale(m), e));
+        TRY(ops_linear_dw(m->b, &m->gradients.projection[i], NULL, &dprojected, &rows, 1, e));
+        TRY(ops_linear_dx(m->b, &drows, &dprojected, &m->values.projection[i], 0, e));
+        TRY(ops_scatter_rows(m->b, &m->gradients.table[i], &drows,
+                             model_list_dev(m, &m->lists.band_grad[i]), 1.0f, 1, e));
+    }
+    return 0;
+}
+
+int model_embed_dx(struct model *m, const struct model_pass *p, struct err *e)
+{
+    struct tensor dx = model_view(&m->buffers.stream_grad, p->tokens_n, m->spec.model.dim);
+    struct dropout d = model_dropout(m, p, m->spec.model.dropout, 0, DROPOUT_EMBEDDING);
+    if (d.p > 0.0f) TRY(ops_dropout(m->b, &dx, &dx, &d, e));
+    if (m->spec.model.softmax == SPEC_ADAPTIVE) return embed_adaptive_dx(m, &dx, e);
+    return ops_scatter_rows(m->b, &m->gradients.table[0], &dx,
+                            model_list_dev(m, &m->lists.band_grad[0]), embedding_scale(m), 1, e);
+}

@@ -1,0 +1,253 @@
+/* model_internal.h - the inside of struct model: what its files share.
+ *
+ * 1. Memory: one block of values, gradients and optimiser state; one activation pool whose offsets
+ *    are fixed at open for the largest batch; one small block of step state. Nothing is allocated
+ *    afterwards, model_keep_inner aside.
+ * 2. A training pass keeps what the backward pass reads, layer by layer. A scoring pass reuses the
+ *    buffers of layer 0 for every layer.
+ * 3. Everything the host decides about a batch (bands, tails, positions) travels to the backend in
+ *    one list buffer, uploaded once.
+ *
+ * Axes as in backend.h; N = rows * length tokens of the batch at hand. */
+#ifndef MODEL_MODEL_INTERNAL_H
+#define MODEL_MODEL_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "model/model.h"
+#include "ops/ops.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    MODEL_PAD = 1, /* the pad id of every dictionary */
+    /* Logits at hand at one time: 128k floats stay in a CPU's second cache, and a vocabulary of
+     * any size still gets enough rows for a matrix product. */
+    MODEL_LOGITS_CHUNK_ELEMENTS = 128 * 1024,
+    MODEL_LOGITS_ROWS_MIN = 128,
+    MODEL_LOGITS_ROWS_MAX = 2048
+};
+
+/* Views of one layer's weights, or of their gradients. */
+struct model_layer {
+    struct tensor norm1_gain, norm1_bias; /* (1,C) */
+    struct tensor qkv, qkv_bias;          /* (3C,C), (1,3C) */
+    struct tensor out, out_bias;          /* (C,C), (1,C) */
+    struct tensor norm2_gain, norm2_bias; /* (1,C) */
+    struct tensor inner, inner_bias;      /* (F,C), (1,F): fc1 */
+    struct tensor outer, outer_bias;      /* (C,F), (1,C): fc2 */
+};
+
+struct model_weights {
+    struct model_layer *layer;                 /* layers; in the arena */
+    struct tensor table[SHAPE_BANDS_MAX];      /* (band size, width) */
+    struct tensor projection[SHAPE_BANDS_MAX]; /* (C, width); adaptive only */
+    struct tensor head;                        /* (head_n, C): band 0 and the class rows */
+    struct tensor norm_gain, norm_bias;        /* (1,C), with a final LayerNorm only */
+    struct tensor position_table;              /* (buckets, H), T5 only */
+};
+
+/* What a layer leaves for its backward pass. */
+struct model_activations {
+    struct tensor x;      /* (N,C) residual stream into the layer */
+    struct tensor a;      /* (N,C) its LayerNorm 1 */
+    struct tensor stats1; /* (N,2) */
+    struct tensor qkv;    /* (N,3C) */
+    struct tensor o;      /* (N,C) attention, heads side by side */
+    struct tensor lse;    /* (N*H) floats */
+    struct tensor s;      /* (N,C) residual stream after attention */
+    struct tensor g;      /* (N,C) its LayerNorm 2 */
+    struct tensor stats2; /* (N,2) */
+    struct tensor u;      /* (N,F) after ReLU and dropout */
+};
+
+struct model_buffers {
+    /* layers + 1 entries when training (of the last only x, a and stats1 exist: the stream after
+     * the last layer and its LayerNorm), one entry otherwise. */
+    struct model_activations *layer;
+    struct tensor gathered;             /* (N,C) floats: embedding rows of band 0, 1, … packed */
+    struct tensor narrow;               /* (N,C) */
+    struct tensor wide;                 /* (N, max(F,3C)) */
+    struct tensor stream_grad, dropped; /* (N,C), training only */
+    struct tensor features;             /* (N,C) head input after dropout, training only */
+    struct tensor chosen;               /* (scored_max,C) features at scored positions */
+    struct tensor logits;               /* (logits_elements) */
+    struct tensor loss;                 /* (1, 2N or 2 * scored_max) */
+    float *transposed[SHAPE_BANDS_MAX]; /* (width, C): projections turned, for scoring */
+};
+
+/* n numbers from `offset` of the list buffer. */
+struct model_list {
+    int64_t offset;
+    int32_t n;
+};
+
+struct model_lists {
+    struct model_list band_row[SHAPE_BANDS_MAX];   /* token of the batch */
+    struct model_list band_id[SHAPE_BANDS_MAX];    /* row of the band's table */
+    struct model_list band_grad[SHAPE_BANDS_MAX];  /* the same, -1 for the pad id */
+    struct model_list position;                    /* (N) row of the position table */
+    struct model_list head;                        /* class of each target, -1: none */
+    struct model_list tail_row[SHAPE_BANDS_MAX];   /* rows whose target lies in the band; with the
+                                                      tail quirk not those of its class 1 */
+    struct model_list tail_class[SHAPE_BANDS_MAX]; /* its class */
+    struct model_list chosen;                      /* scored positions */
+};
+
+/* One forward pass. */
+struct model_pass {
+    int32_t rows, length;
+    int64_t tokens_n;  /* rows * length */
+    int64_t first_row; /* in the whole update */
+    bool train;        /* dropout, kept activations; else every linear map is exact by row */
+};
+
+struct model;
+
+/* A position method: one file, one row of position_methods. Slots may be NULL. */
+struct position_method {
+    /* layout - takes its tables and buffers from the pool (called twice, see model_pool_take). */
+    void (*layout)(struct model *m);
+    /* open - fills constant tables. */
+    int (*open)(struct model *m, struct err *e);
+    /* embed - adds position to the scaled embedding x (N,C). */
+    int (*embed)(struct model *m, struct tensor *x, struct err *e);
+    /* begin - before the layers of a pass: what follows from the weights. */
+    int (*begin)(struct model *m, const struct model_pass *p, struct err *e);
+    /* turn - q and k (N,C) of a layer, or with inverse their gradients. */
+    int (*turn)(struct model *m, struct tensor *q, struct tensor *k, const struct model_pass *p,
+                int inverse, struct err *e);
+    /* finish - after the backward pass: gradients of its own weights. */
+    int (*finish)(struct model *m, struct err *e);
+};
+extern const struct position_method position_sinusoidal, position_rotary, position_t5,
+    position_alibi;
+const struct position_method *position_method(enum spec_position p);
+
+/* The buffers of the position methods; each uses what it needs. */
+struct model_position {
+    struct tensor table;          /* sinusoidal (length_max + 2, C) */
+    struct tensor cosine, sine;   /* rotary (length_max, D/2) */
+    float *slope_dev;             /* ALiBi (H) */
+    float *near_dev, *offset_dev; /* T5 (H, near_n), (H), neighbours */
+    float *near_grad_dev, *offset_grad_dev;
+    int32_t *bucket_dev; /* T5 (near_n) */
+};
+
+/* The activation pool: first a dry walk with base NULL counts the bytes, a second one hands out
+ * memory. */
+struct model_pool {
+    char *base;
+    size_t used_bytes;
+};
+
+struct model {
+    struct backend *b; /* a loan */
+    struct spec spec;
+    struct model_options options;
+    const struct position_method *position;
+    int64_t tokens_max;
+    int32_t width; /* D, of a head */
+    struct arena arena;
+    struct shape_params params;
+    struct shape_bands bands;
+
+    float *block_dev_own; /* values, gradients, state 0, state 1: whichever exist */
+    int32_t slots_n;      /* of elements_n floats in it */
+    struct model_weights values, gradients;
+    bool transposed_fresh; /* the turned projections match the values */
+
+    void *pool_own;
+    struct model_pool pool;
+    struct model_buffers buffers;
+    struct model_position place;
+    struct attention_bias bias;
+
+    struct step_state step;      /* what the backend's copy holds */
+    struct step_state *step_dev; /* in state_own, as is squares_dev */
+    double *squares_dev;
+    void *state_own;
+
+    int32_t *lists_dev;  /* in the pool */
+    int32_t *lists_host; /* heap, freed at close, as are loss_host and turn_host */
+    int64_t lists_n, lists_room;
+    struct model_lists lists;
+    float *loss_host; /* (2N or 2 * scored_max) nats */
+    float *turn_host; /* (2 * C * width) for transposing a projection */
+
+    float *inner_dev_own; /* (layers + 2, N, C) when asked for */
+    struct model_pass last;
+};
+
+/* model_memory.c */
+void *model_pool_take(struct model *m, size_t bytes);
+struct tensor model_pool_matrix(struct model *m, int64_t rows, int64_t cols);
+int model_memory_open(struct model *m, struct err *e);
+void model_memory_close(struct model *m);
+/* model_view - the first rows of a buffer, with its columns or fewer, packed. */
+struct tensor model_view(const struct tensor *t, int64_t rows, int64_t cols);
+/* model_rows - rows [first, first + n) of a matrix. */
+struct tensor model_rows(const struct tensor *t, int64_t first, int64_t n);
+/* model_logits_rows - rows of logits of so many classes that are computed at a time. */
+int64_t model_logits_rows(int64_t classes);
+float *model_block_dev(const struct model *m, enum model_block block);
+
+/* model_weights.c */
+int model_weights_bind(struct model_weights *out, struct model *m, float *base_dev, struct err *e);
+/* model_weights_turn - makes the transposed projections of scoring agree with the values. */
+int model_weights_turn(struct model *m, struct err *e);
+
+/* model_lists.c: each checks its ids (ERR_DATA). */
+void model_lists_begin(struct model *m);
+int model_lists_source(struct model *m, const struct model_batch *batch, struct err *e);
+/* target(i) of n rows: target[i], or target[position[i]]. With quirk, class 1 of a tail is left
+ * out. */
+int model_lists_target(struct model *m, const int32_t *target, const int32_t *position, int64_t n,
+                       bool quirk, struct err *e);
+int model_lists_chosen(struct model *m, const struct model_batch *batch, const int32_t *position,
+                       int64_t n, struct err *e);
+int model_lists_upload(struct model *m, struct err *e);
+const int32_t *model_list_dev(const struct model *m, const struct model_list *list);
+
+/* model_embedding.c */
+int model_embed(struct model *m, const struct model_pass *p, struct err *e);
+int model_embed_dx(struct model *m, const struct model_pass *p, struct err *e);
+
+/* model_block.c, model_block_dx.c */
+int model_pass_begin(struct model *m, struct model_pass *p, const struct model_batch *batch,
+                     bool train, struct err *e);
+int model_forward(struct model *m, const struct model_pass *p, struct err *e);
+int model_layers_dx(struct model *m, const struct model_pass *p, struct err *e);
+/* model_linear - linear, or linear_rows where a pass must be exact by row. */
+int model_linear(struct model *m, const struct model_pass *p, struct tensor *y,
+                 const struct tensor *x, const struct tensor *w, const struct tensor *bias,
+                 struct err *e);
+struct dropout model_dropout(const struct model *m, const struct model_pass *p, double probability,
+                             int32_t layer, enum dropout_site site);
+/* model_attention - the arguments of a layer's attention without gradients. */
+struct attention model_attention(const struct model *m, const struct model_pass *p, int32_t layer,
+                                 const struct model_activations *act);
+/* model_activations - the buffers of a layer in this pass; index layers: the stream after it. */
+const struct model_activations *model_activations(const struct model *m, const struct model_pass *p,
+                                                  int32_t layer);
+/* model_features - (N,C) what the head reads before dropout. */
+struct tensor model_features(const struct model *m, const struct model_pass *p);
+
+/* model_head.c */
+int model_head_train(struct model *m, const struct model_pass *p, double *loss_sum, struct err *e);
+
+/* model_step.c */
+int model_step_upload(struct model *m, const struct step_state *step, struct err *e);
+
+/* position_alibi.c, position_sinusoidal.c, position_rotary.c: their numbers, for tests. */
+void position_alibi_slopes(float *slopes, int32_t heads);
+void position_sinusoidal_row(float *row, int32_t dim, int32_t p);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,138 @@
+/* model_lists.c - what the host decides about a batch, as index lists for the backend: which token
+ * is in which band, which row of the position table it adds, which class its target is, and which
+ * rows have their target in a tail. All lists travel in one upload. */
+#include <inttypes.h>
+
+#include "model/model_internal.h"
+
+void model_lists_begin(struct model *m)
+{
+    m->lists_n = 0;
+    m->lists = (struct model_lists){0};
+}
+
+static struct model_list list_open(const struct model *m)
+{
+    return (struct model_list){.offset = m->lists_n};
+}
+
+/* Room was counted at open for the largest batch; batches are checked against it. */
+static void list_add(struct model *m, struct model_list *list, int32_t value)
+{
+    m->lists_host[m->lists_n++] = value;
+    list->n++;
+}
+
+const int32_t *model_list_dev(const struct model *m, const struct model_list *list)
+{
+    return m->lists_dev + list->offset;
+}
+
+static int32_t band_of(const struct shape_bands *bands, int32_t id)
+{
+    int32_t i = 0;
+    while (i + 1 < bands->n && id >= bands->band[i].last) i++;
+    return i;
+}
+
+static int check_ids(const struct model *m, const int32_t *id, int64_t n, const char *what,
+                     struct err *e)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (id[i] < 0 || id[i] >= m->spec.data.vocab)
+            return ERR(e, ERR_DATA, "%s token %" PRId64 " is %d, expected an id below %d", what, i,
+                       id[i], m->spec.data.vocab);
+    return 0;
+}
+
+/* Lists of one band: tokens, rows of its table, and where gradients go. */
+static void add_band(struct model *m, const int32_t *source, int64_t n, int32_t band)
+{
+    struct model_lists *lists = &m->lists;
+    const struct shape_band *range = &m->bands.band[band];
+    lists->band_row[band] = list_open(m);
+    for (int64_t i = 0; i < n; i++)
+        if (source[i] >= range->first && source[i] < range->last)
+            list_add(m, &lists->band_row[band], (int32_t)i);
+    const int32_t *row = m->lists_host + lists->band_row[band].offset;
+    int32_t in_band = lists->band_row[band].n;
+    lists->band_id[band] = list_open(m);
+    for (int32_t i = 0; i < in_band; i++)
+        list_add(m, &lists->band_id[band], source[row[i]] - range->first);
+    if (!m->options.train) return;
+    lists->band_grad[band] = list_open(m);
+    for (int32_t i = 0; i < in_band; i++) {
+        int32_t id = source[row[i]];
+        list_add(m, &lists->band_grad[band], id == MODEL_PAD ? -1 : id - range->first);
+    }
+}
+
+int model_lists_source(struct model *m, const struct model_batch *batch, struct err *e)
+{
+    int64_t n = (int64_t)batch->rows * batch->length;
+    TRY(check_ids(m, batch->source, n, "source", e));
+    for (int32_t band = 0; band < m->bands.n; band++) add_band(m, batch->source, n, band);
+    if (m->position->embed == NULL) return 0;
+    m->lists.position = list_open(m);
+    for (int32_t row = 0; row < batch->rows; row++) {
+        int32_t next = MODEL_PAD + 1; /* non-pad tokens are numbered from here, row by row */
+        for (int32_t t = 0; t < batch->length; t++) {
+            bool pad = batch->source[(int64_t)row * batch->length + t] == MODEL_PAD;
+            list_add(m, &m->lists.position, pad ? MODEL_PAD : next++);
+        }
+    }
+    return 0;
+}
+
+int model_lists_target(struct model *m, const int32_t *target, const int32_t *position, int64_t n,
+                       bool quirk, struct err *e)
+{
+    struct model_lists *lists = &m->lists;
+    int32_t head_words = m->bands.band[0].last;
+    lists->head = list_open(m);
+    for (int64_t i = 0; i < n; i++) {
+        int32_t id = target[position == NULL ? i : position[i]];
+        TRY(check_ids(m, &id, 1, "target", e));
+        int32_t band = band_of(&m->bands, id);
+        int32_t class_row = band == 0 ? id : head_words + band - 1;
+        /* A chosen position is scored whatever its target; in training, padding counts nothing. */
+        list_add(m, &lists->head, position == NULL && id == MODEL_PAD ? -1 : class_row);
+    }
+    for (int32_t band = 1; band < m->bands.n; band++) {
+        const struct shape_band *range = &m->bands.band[band];
+        lists->tail_row[band] = list_open(m);
+        for (int64_t i = 0; i < n; i++) {
+            int32_t id = target[position == NULL ? i : position[i]];
+            if (id >= range->first && id < range->last && !(quirk && id == range->first + 1))
+                list_add(m, &lists->tail_row[band], (int32_t)i);
+        }
+        const int32_t *row = m->lists_host + lists->tail_row[band].offset;
+        lists->tail_class[band] = list_open(m);
+        for (int32_t i = 0; i < lists->tail_row[band].n; i++) {
+            int32_t id = target[position == NULL ? row[i] : position[row[i]]];
+            list_add(m, &lists->tail_class[band], id - range->first);
+        }
+    }
+    return 0;
+}
+
+int model_lists_chosen(struct model *m, const struct model_batch *batch, const int32_t *position,
+                       int64_t n, struct err *e)
+{
+    int64_t tokens = (int64_t)batch->rows * batch->length;
+    m->lists.chosen = list_open(m);
+    for (int64_t i = 0; i < n; i++) {
+        if (position[i] < 0 || position[i] >= tokens || (i > 0 && position[i] <= position[i - 1]))
+            return ERR(e, ERR_INTERNAL,
+                       "scored position %" PRId64 " is %d, expected rising numbers below %" PRId64,
+                       i, position[i], tokens);
+        list_add(m, &m->lists.chosen, position[i]);
+    }
+    return 0;
+}
+
+int model_lists_upload(struct model *m, struct err *e)
+{
+    size_t bytes = (size_t)m->lists_n * sizeof *m->lists_host;
+    return m->b->ops->upload(m->b, m->lists_dev, m->lists_host, bytes, e);
+}

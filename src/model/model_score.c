@@ -1,0 +1,149 @@
+/* model_score.c - log p of chosen targets, and whole distributions.
+ *
+ * Every linear map is exact by row, so a position's bits depend only on its row's tokens up to it.
+ * Logits are computed at scored positions only, a chunk of rows at a time. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "model/model_internal.h"
+
+/* log p of the listed class of each row of x, over the classes of a table. */
+static int softmax_score(struct model *m, const struct tensor *x, const struct tensor *table,
+                         const struct model_list *target, int64_t out_from, struct err *e)
+{
+    int64_t step = model_logits_rows(table->rows);
+    for (int64_t row = 0; row < x->rows; row += step) {
+        int64_t n = x->rows - row < step ? x->rows - row : step;
+        struct tensor part = model_rows(x, row, n);
+        struct tensor logits = model_view(&m->buffers.logits, n, table->rows);
+        struct tensor logp =
+            tensor_make((float *)m->buffers.loss.data + out_from + row, 1, n, DTYPE_F32);
+        TRY(ops_linear_rows(m->b, &logits, &part, table, NULL, e));
+        TRY(ops_softmax_logp(m->b, &logp, &logits, model_list_dev(m, target) + row, 0, e));
+    }
+    return 0;
+}
+
+/* y = x P of a tail, exact by row. */
+static int tail_input(struct model *m, struct tensor *y, const struct tensor *x, int32_t band,
+                      struct err *e)
+{
+    struct tensor turned = tensor_make(m->buffers.transposed[band], m->bands.band[band].width,
+                                       m->spec.model.dim, DTYPE_F32);
+    return ops_linear_rows(m->b, y, x, &turned, NULL, e);
+}
+
+/* The tails' share: out[from …] for the rows of each tail in turn. x and y lie in buffers the
+ * layers no longer need. */
+static int score_tails(struct model *m, const struct tensor *chosen, int64_t from, struct err *e)
+{
+    for (int32_t band = 1; band < m->bands.n; band++) {
+        int64_t n = m->lists.tail_row[band].n, done = 0;
+        while (done < n) {
+            int64_t part = n - done < m->tokens_max ? n - done : m->tokens_max;
+            struct tensor x = model_view(&m->buffers.narrow, part, m->spec.model.dim);
+            struct tensor y = model_view(&m->buffers.wide, part, m->bands.band[band].width);
+            const int32_t *rows_dev = model_list_dev(m, &m->lists.tail_row[band]) + done;
+            struct model_list target = m->lists.tail_class[band];
+            target.offset += done;
+            TRY(ops_gather_rows(m->b, &x, chosen, rows_dev, 1.0f, e));
+            TRY(tail_input(m, &y, &x, band, e));
+            TRY(softmax_score(m, &y, &m->values.table[band], &target, from, e));
+            done += part;
+            from += part;
+        }
+    }
+    return 0;
+}
+
+/* Head and tail shares of each position are added on the host. */
+static int collect(struct model *m, int64_t positions_n, float *out_host, struct err *e)
+{
+    int64_t n = positions_n;
+    for (int32_t band = 1; band < m->bands.n; band++) n += m->lists.tail_row[band].n;
+    TRY(m->b->ops->download(m->b, m->loss_host, m->buffers.loss.data,
+                            (size_t)n * sizeof *m->loss_host, e));
+    for (int64_t i = 0; i < positions_n; i++) out_host[i] = m->loss_host[i];
+    const float *share = m->loss_host + positions_n;
+    for (int32_t band = 1; band < m->bands.n; band++) {
+        const int32_t *row = m->lists_host + m->lists.tail_row[band].offset;
+        for (int32_t i = 0; i < m->lists.tail_row[band].n; i++) out_host[row[i]] += *share++;
+    }
+    return 0;
+}
+
+/* The pass without the head; features at the chosen positions are gathered. */
+static int score_forward(struct model *m, const struct model_pass *p, struct tensor *chosen,
+                         struct err *e)
+{
+    TRY(model_weights_turn(m, e));
+    TRY(model_lists_upload(m, e));
+    TRY(model_forward(m, p, e));
+    struct tensor features = model_features(m, p);
+    *chosen = model_view(&m->buffers.chosen, m->lists.chosen.n, m->spec.model.dim);
+    return ops_gather_rows(m->b, chosen, &features, model_list_dev(m, &m->lists.chosen), 1.0f, e);
+}
+
+int model_score(struct model *m, const struct model_batch *batch, const int32_t *position,
+                int64_t positions_n, float *out_host, struct err *e)
+{
+    struct model_pass p;
+    struct tensor chosen;
+    if (positions_n == 0) return 0;
+    if (positions_n < 0 || positions_n > m->options.scored_max)
+        return ERR(e, ERR_INTERNAL,
+                   "%" PRId64 " positions to score, the model was opened for %" PRId64, positions_n,
+                   m->options.scored_max);
+    TRY(model_pass_begin(m, &p, batch, false, e));
+    TRY(model_lists_chosen(m, batch, position, positions_n, e));
+    TRY(model_lists_target(m, batch->target, position, positions_n, false, e));
+    TRY(score_forward(m, &p, &chosen, e));
+    TRY(softmax_score(m, &chosen, &m->values.head, &m->lists.head, 0, e));
+    TRY(score_tails(m, &chosen, positions_n, e));
+    return collect(m, positions_n, out_host, e);
+}
+
+/* Turns n logits into log-probabilities plus `share`. */
+static void log_softmax(float *out, const float *logits, int64_t n, double share)
+{
+    double most = -INFINITY, sum = 0.0;
+    for (int64_t i = 0; i < n; i++) most = logits[i] > most ? (double)logits[i] : most;
+    for (int64_t i = 0; i < n; i++) sum += exp((double)logits[i] - most);
+    for (int64_t i = 0; i < n; i++) out[i] = (float)((double)logits[i] - most - log(sum) + share);
+}
+
+/* One row of logits to the host. */
+static int row_logits(struct model *m, const struct tensor *x, const struct tensor *table,
+                      float *out_host, struct err *e)
+{
+    struct tensor logits = model_view(&m->buffers.logits, 1, table->rows);
+    TRY(ops_linear_rows(m->b, &logits, x, table, NULL, e));
+    return m->b->ops->download(m->b, out_host, logits.data, (size_t)table->rows * sizeof *out_host,
+                               e);
+}
+
+int model_distribution(struct model *m, const struct model_batch *batch, int32_t position,
+                       float *out_host, struct err *e)
+{
+    struct model_pass p;
+    struct tensor x;
+    double share[SHAPE_BANDS_MAX];
+    TRY(model_pass_begin(m, &p, batch, false, e));
+    TRY(model_lists_chosen(m, batch, &position, 1, e));
+    TRY(score_forward(m, &p, &x, e));
+
+    /* The head's logits go to out_host, class rows of the tails last; those are read, then the
+     * first tail overwrites them. */
+    int32_t words = m->bands.band[0].last, tails = m->bands.n - 1;
+    TRY(row_logits(m, &x, &m->values.head, out_host, e));
+    log_softmax(out_host, out_host, words + tails, 0.0);
+    for (int32_t i = 0; i < tails; i++) share[i] = (double)out_host[words + i];
+    for (int32_t band = 1; band < m->bands.n; band++) {
+        float *out = out_host + m->bands.band[band].first;
+        struct tensor y = model_view(&m->buffers.wide, 1, m->bands.band[band].width);
+        TRY(tail_input(m, &y, &x, band, e));
+        TRY(row_logits(m, &y, &m->values.table[band], out, e));
+        log_softmax(out, out, m->values.table[band].rows, share[band - 1]);
+    }
+    return 0;
+}

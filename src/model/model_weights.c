@@ -1,0 +1,133 @@
+/* model_weights.c - views of the parameter block by name, and the transposed tail projections that
+ * scoring needs. Neighbours that work as one matrix (q, k, v; band 0 and the class rows) are
+ * checked to be neighbours. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "model/model_internal.h"
+
+struct binder {
+    const struct shape_params *params;
+    float *base_dev;
+    struct err *e;
+    int rc; /* the first error; later binds do nothing */
+};
+
+static const struct shape_tensor *find(struct binder *b, const char *name)
+{
+    int32_t at = shape_find(b->params, name);
+    if (at < 0 && b->rc == 0)
+        b->rc = ERR(b->e, ERR_INTERNAL, "the model's shape has no tensor %s", name);
+    return at < 0 ? NULL : &b->params->tensor[at];
+}
+
+/* The named tensor as a view. */
+static struct tensor bind(struct binder *b, const char *format, ...) ERR_PRINTF(2, 3);
+static struct tensor bind(struct binder *b, const char *format, ...)
+{
+    char name[SHAPE_NAME_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(name, sizeof name, format, args);
+    va_end(args);
+    const struct shape_tensor *t = find(b, name);
+    if (t == NULL) return (struct tensor){.dtype = DTYPE_F32};
+    return tensor_make(b->base_dev + t->offset, t->rows, t->cols, DTYPE_F32);
+}
+
+/* Joins `next`, which must begin where `first` ends, to it: more rows, or for vectors more
+ * columns. */
+static void join(struct binder *b, struct tensor *first, const struct tensor *next,
+                 const char *what)
+{
+    const float *end = (const float *)first->data + first->rows * first->cols;
+    if (b->rc < 0) return;
+    if (end != next->data) {
+        b->rc = ERR(b->e, ERR_INTERNAL, "%s are not neighbours in the parameter block", what);
+        return;
+    }
+    if (first->rows == 1 && next->rows == 1) {
+        first->cols += next->cols;
+        first->stride = first->cols;
+    } else {
+        first->rows += next->rows;
+    }
+}
+
+static void bind_layer(struct binder *b, struct model_layer *w, int32_t l)
+{
+    const char *p = "decoder.layers";
+    w->norm1_gain = bind(b, "%s.%d.self_attn_layer_norm.weight", p, l);
+    w->norm1_bias = bind(b, "%s.%d.self_attn_layer_norm.bias", p, l);
+    w->qkv = bind(b, "%s.%d.self_attn.q_proj.weight", p, l);
+    w->qkv_bias = bind(b, "%s.%d.self_attn.q_proj.bias", p, l);
+    struct tensor k = bind(b, "%s.%d.self_attn.k_proj.weight", p, l);
+    struct tensor v = bind(b, "%s.%d.self_attn.v_proj.weight", p, l);
+    join(b, &w->qkv, &k, "the weights of q, k and v");
+    join(b, &w->qkv, &v, "the weights of q, k and v");
+    k = bind(b, "%s.%d.self_attn.k_proj.bias", p, l);
+    v = bind(b, "%s.%d.self_attn.v_proj.bias", p, l);
+    join(b, &w->qkv_bias, &k, "the biases of q, k and v");
+    join(b, &w->qkv_bias, &v, "the biases of q, k and v");
+    w->out = bind(b, "%s.%d.self_attn.out_proj.weight", p, l);
+    w->out_bias = bind(b, "%s.%d.self_attn.out_proj.bias", p, l);
+    w->norm2_gain = bind(b, "%s.%d.final_layer_norm.weight", p, l);
+    w->norm2_bias = bind(b, "%s.%d.final_layer_norm.bias", p, l);
+    w->inner = bind(b, "%s.%d.fc1.weight", p, l);
+    w->inner_bias = bind(b, "%s.%d.fc1.bias", p, l);
+    w->outer = bind(b, "%s.%d.fc2.weight", p, l);
+    w->outer_bias = bind(b, "%s.%d.fc2.bias", p, l);
+}
+
+int model_weights_bind(struct model_weights *out, struct model *m, float *base_dev, struct err *e)
+{
+    const struct spec_model *s = &m->spec.model;
+    struct binder b = {.params = &m->params, .base_dev = base_dev, .e = e};
+    *out = (struct model_weights){
+        .layer = arena_array(&m->arena, (size_t)s->layers, sizeof *out->layer)};
+    for (int32_t l = 0; l < s->layers; l++) bind_layer(&b, &out->layer[l], l);
+    if (s->softmax == SPEC_ADAPTIVE) {
+        for (int32_t i = 0; i < m->bands.n; i++) {
+            out->table[i] = bind(&b, "decoder.embed_tokens.embeddings.%d.0.weight", i);
+            out->projection[i] = bind(&b, "decoder.embed_tokens.embeddings.%d.1.weight", i);
+        }
+        out->head = out->table[0];
+        if (m->bands.n > 1) {
+            struct tensor classes = bind(&b, "decoder.adaptive_softmax.head.class_proj.weight");
+            join(&b, &out->head, &classes, "band 0 and the class rows");
+        }
+    } else {
+        out->table[0] = bind(&b, "decoder.embed_tokens.weight");
+        out->head = out->table[0];
+    }
+    if (s->final_norm) {
+        out->norm_gain = bind(&b, "decoder.layer_norm.weight");
+        out->norm_bias = bind(&b, "decoder.layer_norm.bias");
+    }
+    if (s->position == SPEC_T5)
+        out->position_table = bind(&b, "decoder.relative_attention_bias.weight");
+    if (b.rc == 0 && out->head.rows != m->bands.head_n)
+        b.rc = ERR(e, ERR_INTERNAL, "the head has %" PRId64 " rows, expected %d classes",
+                   out->head.rows, m->bands.head_n);
+    return b.rc;
+}
+
+int model_weights_turn(struct model *m, struct err *e)
+{
+    struct backend *b = m->b;
+    int32_t c = m->spec.model.dim;
+    if (m->transposed_fresh) return 0;
+    for (int32_t i = 1; i < m->bands.n; i++) {
+        int32_t width = m->bands.band[i].width;
+        int64_t n = (int64_t)c * width;
+        float *from = m->turn_host, *to = m->turn_host + n;
+        TRY(b->ops->download(b, from, m->values.projection[i].data, (size_t)n * sizeof *from, e));
+        for (int32_t row = 0; row < c; row++)
+            for (int32_t col = 0; col < width; col++)
+                to[(int64_t)col * c + row] = from[(int64_t)row * width + col];
+        TRY(b->ops->upload(b, m->buffers.transposed[i], to, (size_t)n * sizeof *to, e));
+    }
+    m->transposed_fresh = true;
+    return 0;
+}

@@ -1,0 +1,59 @@
+/* position_rotary.c - queries and keys turned by an angle that grows with their position (oracle
+ * SPEC.md section 16). Angles are computed in double; the tables round cosine and sine once. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "model/model_internal.h"
+
+static void layout(struct model *m)
+{
+    m->place.cosine = model_pool_matrix(m, m->options.length_max, m->width / 2);
+    m->place.sine = model_pool_matrix(m, m->options.length_max, m->width / 2);
+}
+
+static int open_tables(struct model *m, struct err *e)
+{
+    int rc = 0;
+    int64_t half = m->width / 2, n = m->options.length_max * half;
+    float *cosine = NULL;
+    if (m->width < 2 || m->width % 2 != 0)
+        return ERR(e, ERR_DATA, "head width %d: rotary positions need an even one", m->width);
+    cosine = malloc((size_t)(2 * n) * sizeof *cosine);
+    if (cosine == NULL)
+        return ERR(e, ERR_NOMEM, "no memory for rotary angles of %d positions",
+                   m->options.length_max);
+    float *sine = cosine + n;
+    for (int64_t i = 0; i < n; i++) {
+        double theta = pow(m->spec.model.rotary_base, -2.0 * (double)(i % half) / m->width);
+        double angle = (double)(i / half) * theta;
+        cosine[i] = (float)cos(angle);
+        sine[i] = (float)sin(angle);
+    }
+    size_t bytes = (size_t)n * sizeof *cosine;
+    TRY_OUT(rc, m->b->ops->upload(m->b, m->place.cosine.data, cosine, bytes, e));
+    TRY_OUT(rc, m->b->ops->upload(m->b, m->place.sine.data, sine, bytes, e));
+out:
+    free(cosine);
+    return rc;
+}
+
+static int turn(struct model *m, struct tensor *q, struct tensor *k, const struct model_pass *p,
+                int inverse, struct err *e)
+{
+    int layout_number = m->spec.model.rotary_layout == SPEC_HALF_SPLIT;
+    int32_t heads = m->spec.model.heads;
+    /* q and k are neighbours in one row: together they are twice as many heads. */
+    struct tensor both = *q;
+    if ((const float *)k->data == (const float *)q->data + q->cols && k->stride == q->stride) {
+        both.cols = 2 * q->cols;
+        return ops_rotary(m->b, &both, &m->place.cosine, &m->place.sine, p->length, 2 * heads,
+                          layout_number, inverse, e);
+    }
+    TRY(ops_rotary(m->b, q, &m->place.cosine, &m->place.sine, p->length, heads, layout_number,
+                   inverse, e));
+    return ops_rotary(m->b, k, &m->place.cosine, &m->place.sine, p->length, heads, layout_number,
+                      inverse, e);
+}
+
+const struct position_method position_rotary = {
+    .layout = layout, .open = open_tables, .turn = turn};

@@ -1,0 +1,102 @@
+/* ops_attention.c - rotary, attention in its one bias form, and the T5 table's way into that form.
+ */
+#include "ops/ops.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+
+#include "ops/ops_check.h"
+
+int ops_rotary(struct backend *b, struct tensor *x, const struct tensor *cosine,
+               const struct tensor *sine, int32_t T, int32_t H, int layout, int inverse,
+               struct err *e)
+{
+    const char *op = "rotary";
+    TRY(ops_need_pointer(op, "x", x, e));
+    TRY(ops_need_pointer(op, "cosine", cosine, e));
+    if (T < 1 || H < 1 || x->rows % T != 0 || x->cols % (2 * (int64_t)H) != 0)
+        return ERR(e, ERR_INTERNAL,
+                   "op rotary: x is %" PRId64 " x %" PRId64
+                   ", expected rows of T = %d and columns of H = %d heads of even width",
+                   x->rows, x->cols, T, H);
+    TRY(ops_need(op, "x", x, x->rows, x->cols, x->dtype, e));
+    int64_t half = x->cols / H / 2;
+    TRY(ops_need(op, "cosine", cosine, cosine->rows, half, DTYPE_F32, e));
+    TRY(ops_need(op, "sine", sine, cosine->rows, half, DTYPE_F32, e));
+    if (cosine->rows < T)
+        return ERR(e, ERR_INTERNAL, "op rotary: the tables have %" PRId64 " rows, expected T = %d",
+                   cosine->rows, T);
+    return b->ops->rotary(b, x, cosine, sine, T, H, layout, inverse, e);
+}
+
+static int check_attention(const char *op, const struct attention *a, struct err *e)
+{
+    TRY(ops_need_pointer(op, "a", a, e));
+    if (a->B < 1 || a->T < 1 || a->H < 1 || a->D < 1 || a->bias.near_n < 0)
+        return ERR(e, ERR_INTERNAL, "op %s: B %d, T %d, H %d, D %d, near_n %d are not sizes", op,
+                   a->B, a->T, a->H, a->D, a->bias.near_n);
+    int64_t n = (int64_t)a->B * a->T, c = (int64_t)a->H * a->D;
+    enum dtype dtype = a->q.dtype;
+    TRY(ops_need(op, "q", &a->q, n, c, dtype, e));
+    TRY(ops_need(op, "k", &a->k, n, c, dtype, e));
+    TRY(ops_need(op, "v", &a->v, n, c, dtype, e));
+    TRY(ops_need(op, "out", &a->out, n, c, dtype, e));
+    TRY(ops_need(op, "lse", &a->lse, (int64_t)a->B * a->H, a->T, DTYPE_F32, e));
+    if (a->bias.near_n > 0) TRY(ops_need_pointer(op, "bias.near", a->bias.near_dev, e));
+    return ops_need_dropout(op, &a->dropout, e);
+}
+
+int ops_attention(struct backend *b, struct attention *a, struct err *e)
+{
+    TRY(check_attention("attention", a, e));
+    return b->ops->attention(b, a, e);
+}
+
+int ops_attention_dx(struct backend *b, struct attention *a, struct err *e)
+{
+    const char *op = "attention_dx";
+    TRY(check_attention(op, a, e));
+    int64_t n = a->q.rows, c = a->q.cols;
+    TRY(ops_need(op, "dout", &a->dout, n, c, a->q.dtype, e));
+    TRY(ops_need(op, "dq", &a->dq, n, c, a->q.dtype, e));
+    TRY(ops_need(op, "dk", &a->dk, n, c, a->q.dtype, e));
+    TRY(ops_need(op, "dv", &a->dv, n, c, a->q.dtype, e));
+    if ((a->bias.near_grad_dev == NULL) != (a->bias.offset_grad_dev == NULL))
+        return ERR(e, ERR_INTERNAL,
+                   "op %s: bias.near_grad and bias.offset_grad are given together or not at all",
+                   op);
+    return b->ops->attention_dx(b, a, e);
+}
+
+static int check_bias(const char *op, const struct attention_bias *bias, const struct tensor *table,
+                      const int32_t *bucket_dev, struct err *e)
+{
+    TRY(ops_need_pointer(op, "bias", bias, e));
+    TRY(ops_need_pointer(op, "table", table, e));
+    TRY(ops_need(op, "table", table, table->rows, table->cols, DTYPE_F32, e));
+    TRY(ops_need_pointer(op, "bucket", bucket_dev, e));
+    if (bias->near_n < 1)
+        return ERR(e, ERR_INTERNAL, "op %s: near_n is %d, expected at least 1", op, bias->near_n);
+    return 0;
+}
+
+int ops_bias_expand(struct backend *b, struct attention_bias *bias, float *near_dev,
+                    float *offset_dev, const struct tensor *table, const int32_t *bucket_dev,
+                    float multiplier, struct err *e)
+{
+    const char *op = "bias_expand";
+    TRY(check_bias(op, bias, table, bucket_dev, e));
+    TRY(ops_need_pointer(op, "near", near_dev, e));
+    TRY(ops_need_pointer(op, "offset", offset_dev, e));
+    return b->ops->bias_expand(b, bias, near_dev, offset_dev, table, bucket_dev, multiplier, e);
+}
+
+int ops_bias_reduce(struct backend *b, struct tensor *dtable, const struct attention_bias *bias,
+                    const int32_t *bucket_dev, float multiplier, int accumulate, struct err *e)
+{
+    const char *op = "bias_reduce";
+    TRY(check_bias(op, bias, dtable, bucket_dev, e));
+    TRY(ops_need_pointer(op, "bias.near_grad", bias->near_grad_dev, e));
+    TRY(ops_need_pointer(op, "bias.offset_grad", bias->offset_grad_dev, e));
+    return b->ops->bias_reduce(b, dtable, bias, bucket_dev, multiplier, accumulate, e);
+}

@@ -1,0 +1,122 @@
+/* model_bench.c - a tiny model for tests. */
+#include "model/model_bench.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/philox.h"
+
+struct spec model_bench_spec(enum spec_position position, enum spec_softmax softmax)
+{
+    struct spec s;
+    spec_init(&s);
+    s.data.vocab = BENCH_VOCAB;
+    s.model.position = position;
+    s.model.layers = 2;
+    s.model.dim = 32;
+    s.model.heads = 4;
+    s.model.ffn = 48;
+    s.model.softmax = softmax;
+    s.model.cutoffs_n = softmax == SPEC_ADAPTIVE ? 2 : 0;
+    s.model.cutoffs[0] = 20;
+    s.model.cutoffs[1] = 40;
+    s.model.adaptive_factor = 4;
+    s.model.final_norm = softmax == SPEC_PLAIN;
+    s.model.dropout = s.model.dropout_attention = 0.0;
+    s.model.dropout_relu = s.model.dropout_softmax = 0.0;
+    s.model.rotary_base = 10000.0;
+    s.model.t5_buckets = 8;
+    s.model.t5_max_distance = 16;
+    s.model.t5_init_std = 0.3;
+    s.model.t5_multiplier = 2.0;
+    s.train.seed = 11;
+    s.train.optimizer = SPEC_NAG;
+    s.train.momentum = 0.9;
+    s.train.clip = 0.0;
+    s.train.tail_quirk = false;
+    return s;
+}
+
+void model_bench_ok(int rc, const struct err *e)
+{
+    if (rc < 0) fail_msg("%s", e->text);
+}
+
+void model_bench_open(struct model_bench *k, const struct spec *s, int32_t rows_max,
+                      int32_t length_max, bool train)
+{
+    struct err e = {0};
+    struct model_options o = {.train = train,
+                              .rows_max = rows_max,
+                              .length_max = length_max,
+                              .scored_max = (int64_t)rows_max * length_max};
+    *k = (struct model_bench){0};
+    model_bench_ok(backend_open(&k->b, "cpu", 1, DTYPE_F32, &e), &e);
+    model_bench_ok(model_open(&k->m, k->b, s, &o, &e), &e);
+    model_bench_ok(model_init(k->m, 3, &e), &e);
+    int64_t most = 0;
+    for (int32_t i = 0; i < model_params(k->m)->tensors_n; i++)
+        if (model_bench_tensor(k, i) > most) most = model_bench_tensor(k, i);
+    k->values = malloc((size_t)most * sizeof *k->values);
+    k->gradients = malloc((size_t)most * sizeof *k->gradients);
+    assert_true(k->values != NULL && k->gradients != NULL);
+}
+
+void model_bench_close(struct model_bench *k)
+{
+    model_close(k->m);
+    backend_close(k->b);
+    free(k->values);
+    free(k->gradients);
+}
+
+void model_bench_tokens(int32_t *out, int64_t n, uint64_t seed)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = 2 + (int32_t)(philox_word(seed, (uint64_t)i, 0, 0x70) % (BENCH_VOCAB - 2));
+}
+
+double model_bench_loss(struct model_bench *k, const struct model_batch *batch, uint32_t update,
+                        int accumulate)
+{
+    struct err e = {0};
+    double loss = 0.0;
+    model_bench_ok(model_train_batch(k->m, batch, update, accumulate, &loss, &e), &e);
+    return loss;
+}
+
+int64_t model_bench_tensor(const struct model_bench *k, int32_t tensor)
+{
+    const struct shape_tensor *t = &model_params(k->m)->tensor[tensor];
+    return (int64_t)t->rows * t->cols;
+}
+
+float *model_bench_all(struct model_bench *k, enum model_block block, int64_t *n)
+{
+    struct err e = {0};
+    const struct shape_params *params = model_params(k->m);
+    float *out = malloc((size_t)params->parameters_n * sizeof *out);
+    assert_non_null(out);
+    *n = 0;
+    for (int32_t i = 0; i < params->tensors_n; i++) {
+        model_bench_ok(model_read(k->m, block, i, out + *n, &e), &e);
+        *n += model_bench_tensor(k, i);
+    }
+    return out;
+}
+
+double model_bench_difference(const float *a, const float *b, int64_t n)
+{
+    double worst = 0.0, largest = 1e-30;
+    for (int64_t i = 0; i < n; i++) {
+        double difference = fabs((double)a[i] - (double)b[i]);
+        worst = difference > worst || isnan(difference) ? difference : worst;
+        largest = fmax(largest, fabs((double)a[i]));
+    }
+    return worst / largest;
+}

@@ -1,0 +1,39 @@
+/* model_bench.h - a tiny model on the CPU and random batches, for the tests of src/model. */
+#ifndef MODEL_MODEL_BENCH_H
+#define MODEL_MODEL_BENCH_H
+
+#include <stdint.h>
+
+#include "model/model.h"
+
+enum { BENCH_VOCAB = 60, BENCH_TOKENS_MAX = 512 };
+
+/* model_bench_spec - 2 layers, width 32, 4 heads; adaptive with bands of 20, 20 and 20 words, or
+ * plain with a final LayerNorm. No dropout. */
+struct spec model_bench_spec(enum spec_position position, enum spec_softmax softmax);
+
+struct model_bench {
+    struct backend *b;
+    struct model *m;
+    float *values, *gradients; /* room for the largest tensor */
+};
+/* model_bench_open - for rows_max x length_max, with initial values of a seed; asserts success. */
+void model_bench_open(struct model_bench *k, const struct spec *s, int32_t rows_max,
+                      int32_t length_max, bool train);
+void model_bench_close(struct model_bench *k);
+
+/* model_bench_tokens - n ids from 2 on, drawn from a seed. */
+void model_bench_tokens(int32_t *out, int64_t n, uint64_t seed);
+/* model_bench_ok - the return code is 0, else fails with the sentence. */
+void model_bench_ok(int rc, const struct err *e);
+/* model_bench_loss - loss of a batch, with gradients left in the model. */
+double model_bench_loss(struct model_bench *k, const struct model_batch *batch, uint32_t update,
+                        int accumulate);
+/* model_bench_tensor - elements of a tensor. */
+int64_t model_bench_tensor(const struct model_bench *k, int32_t tensor);
+/* model_bench_all - all tensors of a block one after the other, in new heap memory. */
+float *model_bench_all(struct model_bench *k, enum model_block block, int64_t *n);
+/* model_bench_difference - the largest |a - b| over the largest |a|. */
+double model_bench_difference(const float *a, const float *b, int64_t n);
+
+#endif

@@ -1,0 +1,364 @@
+/* test_model.c - a model's life: memory, initial values, the dropout sites, updates, refusals. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/model_bench.h"
+#include "model/model_internal.h"
+
+enum { ROWS = 2, LENGTH = 24, TOKENS = ROWS * LENGTH, STREAMS_MAX = 64 };
+
+/* What the backend's slots saw; one test at a time. */
+static struct {
+    const struct backend_ops *inner;
+    int32_t allocations_n;
+    int32_t calls[STREAMS_MAX]; /* of dropout, by stream */
+    int64_t first_row[STREAMS_MAX];
+    bool listed[STREAMS_MAX];
+} seen;
+
+static int seen_alloc(struct backend *b, void **out, size_t bytes, struct err *e)
+{
+    seen.allocations_n++;
+    return seen.inner->alloc(b, out, bytes, e);
+}
+
+static void note(const struct dropout *d)
+{
+    if (d->p == 0.0f) return;
+    assert_true(d->stream < STREAMS_MAX);
+    seen.calls[d->stream]++;
+    seen.first_row[d->stream] = d->first_row;
+    seen.listed[d->stream] = d->rows_dev != NULL;
+}
+
+static int seen_dropout(struct backend *b, struct tensor *y, const struct tensor *x,
+                        const struct dropout *d, struct err *e)
+{
+    note(d);
+    return seen.inner->dropout(b, y, x, d, e);
+}
+
+static int seen_relu(struct backend *b, struct tensor *y, const struct tensor *x,
+                     const struct dropout *d, struct err *e)
+{
+    note(d);
+    return seen.inner->relu(b, y, x, d, e);
+}
+
+static int seen_attention(struct backend *b, struct attention *a, struct err *e)
+{
+    note(&a->dropout);
+    return seen.inner->attention(b, a, e);
+}
+
+/* Puts the watching slots into a bench's backend; slots must outlive it. */
+static void watch(struct model_bench *k, struct backend_ops *slots)
+{
+    memset(&seen, 0, sizeof seen);
+    seen.inner = k->b->ops;
+    *slots = *k->b->ops;
+    slots->alloc = seen_alloc;
+    slots->dropout = seen_dropout;
+    slots->relu = seen_relu;
+    slots->attention = seen_attention;
+    slots->residual_norm = NULL; /* composed, so that its dropout is seen */
+    k->b->ops = slots;
+}
+
+static struct model_batch make_batch(int32_t *ids, int64_t first_row)
+{
+    model_bench_tokens(ids, TOKENS + 1, 6);
+    return (struct model_batch){
+        .source = ids, .target = ids + 1, .rows = ROWS, .length = LENGTH, .first_row = first_row};
+}
+
+static void there_are_seven_dropout_sites(void **state)
+{
+    (void)state;
+    struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_ADAPTIVE);
+    struct model_bench k;
+    struct backend_ops slots;
+    int32_t ids[TOKENS + 1];
+    s.model.dropout = s.model.dropout_attention = 0.1;
+    s.model.dropout_relu = s.model.dropout_softmax = 0.1;
+    model_bench_open(&k, &s, ROWS, LENGTH, true);
+    watch(&k, &slots);
+    struct model_batch batch = make_batch(ids, 5);
+    model_bench_loss(&k, &batch, 0, 0);
+    for (uint32_t stream = 0; stream < STREAMS_MAX; stream++) {
+        uint32_t layer = stream / 8, site = stream % 8;
+        bool once = site == DROPOUT_EMBEDDING || site == DROPOUT_HEAD_INPUT;
+        bool expected = layer < (once ? 1u : 2u) && site <= DROPOUT_TAIL; /* 2 layers, 2 tails */
+        assert_int_equal(seen.calls[stream] > 0, expected);
+        if (!expected) continue;
+        /* Tokens of the whole update; for attention, its rows. Tails count listed rows. */
+        assert_int_equal(seen.first_row[stream], site == DROPOUT_ATTENTION ? 5 : 5 * LENGTH);
+        assert_int_equal(seen.listed[stream], site == DROPOUT_TAIL);
+    }
+    model_bench_close(&k);
+}
+
+static void nothing_is_dropped_while_scoring(void **state)
+{
+    (void)state;
+    struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_ADAPTIVE);
+    struct model_bench k;
+    struct backend_ops slots;
+    struct err e = {0};
+    int32_t ids[TOKENS + 1], position = 7;
+    float logp = 0.0f;
+    s.model.dropout = s.model.dropout_attention = 0.5;
+    s.model.dropout_relu = s.model.dropout_softmax = 0.5;
+    model_bench_open(&k, &s, ROWS, LENGTH, true);
+    watch(&k, &slots);
+    struct model_batch batch = make_batch(ids, 0);
+    model_bench_ok(model_score(k.m, &batch, &position, 1, &logp, &e), &e);
+    for (int i = 0; i < STREAMS_MAX; i++) assert_int_equal(seen.calls[i], 0);
+    model_bench_close(&k);
+}
+
+static void nothing_is_allocated_after_open(void **state)
+{
+    (void)state;
+    struct spec s = model_bench_spec(SPEC_T5, SPEC_ADAPTIVE);
+    struct model_bench k;
+    struct backend_ops slots;
+    struct err e = {0};
+    int32_t ids[TOKENS + 1], position = 3;
+    float logp = 0.0f;
+    double norm = 0.0;
+    model_bench_open(&k, &s, ROWS, LENGTH, true);
+    watch(&k, &slots);
+    for (uint32_t u = 0; u < 3; u++) {
+        struct model_batch batch = make_batch(ids, 0);
+        struct model_update update = {
+            .update = u, .lr = 0.1, .lr_previous = 0.1, .targets_n = TOKENS};
+        model_bench_loss(&k, &batch, u, 0);
+        model_bench_ok(model_apply(k.m, &update, &norm, &e), &e);
+        model_bench_ok(model_score(k.m, &batch, &position, 1, &logp, &e), &e);
+    }
+    assert_int_equal(seen.allocations_n, 0);
+    model_bench_close(&k);
+}
+
+/* Three allocations, whose sizes model_bytes adds up. */
+static void a_model_is_three_allocations(void **state)
+{
+    (void)state;
+    struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_ADAPTIVE);
+    struct model_bench k;
+    struct backend_ops slots;
+    struct err e = {0};
+    struct model *second = NULL;
+    struct model_options o = {.rows_max = ROWS, .length_max = LENGTH, .scored_max = TOKENS};
+    model_bench_open(&k, &s, ROWS, LENGTH, true);
+    watch(&k, &slots);
+    model_bench_ok(model_open(&second, k.b, &s, &o, &e), &e);
+    assert_int_equal(seen.allocations_n, 3);
+    int64_t values = model_params(second)->elements_n * (int64_t)sizeof(float);
+    assert_true(model_bytes(second) > values);
+    assert_true(model_bytes(k.m) > model_bytes(second) + 2 * values);
+    model_close(second);
+    model_bench_close(&k);
+}
+
+/* Mean and standard deviation of a tensor's values. */
+static void moments(struct model_bench *k, int32_t tensor, double *mean, double *deviation)
+{
+    struct err e = {0};
+    int64_t n = model_bench_tensor(k, tensor);
+    double sum = 0.0, squares = 0.0;
+    model_bench_ok(model_read(k->m, MODEL_VALUES, tensor, k->values, &e), &e);
+    for (int64_t i = 0; i < n; i++) {
+        sum += (double)k->values[i];
+        squares += (double)k->values[i] * (double)k->values[i];
+    }
+    *mean = sum / (double)n;
+    *deviation = sqrt(squares / (double)n - *mean * *mean);
+}
+
+static void initial_values_have_their_distributions(void **state)
+{
+    (void)state;
+    struct spec s = model_bench_spec(SPEC_T5, SPEC_ADAPTIVE);
+    struct model_bench k;
+    model_bench_open(&k, &s, ROWS, LENGTH, false);
+    for (int32_t i = 0; i < model_params(k.m)->tensors_n; i++) {
+        const struct shape_tensor *t = &model_params(k.m)->tensor[i];
+        int64_t n = model_bench_tensor(&k, i);
+        double mean = 0.0, deviation = 0.0, expected = t->init_value;
+        moments(&k, i, &mean, &deviation);
+        if (t->init == SHAPE_UNIFORM) expected = t->init_value / sqrt(3.0);
+        if (t->init == SHAPE_ONES || t->init == SHAPE_ZEROS) expected = 0.0;
+        if (t->init == SHAPE_UNIFORM)
+            for (int64_t j = 0; j < n; j++) assert_true(fabs((double)k.values[j]) <= t->init_value);
+        /* Five standard errors, and the row that starts as zeros. */
+        double slack = 5.0 * expected / sqrt((double)n) + (t->init_zero_row >= 0 ? 0.05 : 0.0);
+        assert_true(fabs(mean - (t->init == SHAPE_ONES)) <= slack);
+        assert_true(fabs(deviation - expected) <= slack);
+        for (int32_t c = 0; t->init_zero_row >= 0 && c < t->cols; c++)
+            assert_true(k.values[t->init_zero_row * t->cols + c] == 0.0f);
+    }
+    model_bench_close(&k);
+}
+
+static void methods_share_all_initial_values_but_their_own(void **state)
+{
+    (void)state;
+    struct spec alibi = model_bench_spec(SPEC_ALIBI, SPEC_ADAPTIVE);
+    struct spec t5 = model_bench_spec(SPEC_T5, SPEC_ADAPTIVE);
+    struct model_bench a, b;
+    struct err e = {0};
+    model_bench_open(&a, &alibi, ROWS, LENGTH, false);
+    model_bench_open(&b, &t5, ROWS, LENGTH, false);
+    assert_int_equal(model_params(a.m)->tensors_n + 1, model_params(b.m)->tensors_n);
+    for (int32_t i = 0; i < model_params(a.m)->tensors_n; i++) {
+        int32_t j = shape_find(model_params(b.m), model_params(a.m)->tensor[i].name);
+        assert_true(j >= 0);
+        model_bench_ok(model_read(a.m, MODEL_VALUES, i, a.values, &e), &e);
+        model_bench_ok(model_read(b.m, MODEL_VALUES, j, b.values, &e), &e);
+        assert_memory_equal(a.values, b.values,
+                            (size_t)model_bench_tensor(&a, i) * sizeof *a.values);
+    }
+    model_bench_ok(model_init(b.m, 4, &e), &e); /* another seed */
+    model_bench_ok(model_read(b.m, MODEL_VALUES, 0, b.values, &e), &e);
+    model_bench_ok(model_read(a.m, MODEL_VALUES, 0, a.values, &e), &e);
+    assert_memory_not_equal(a.values, b.values, 16 * sizeof *a.values);
+    model_bench_close(&a);
+    model_bench_close(&b);
+}
+
+static void an_update_is_nag_on_the_mean_gradient(void **state)
+{
+    (void)state;
+    struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_PLAIN);
+    struct model_bench k;
+    struct err e = {0};
+    int32_t ids[TOKENS + 1];
+    int64_t n = 0;
+    double norm = 0.0, squares = 0.0;
+    s.train.clip = 0.1;
+    model_bench_open(&k, &s, ROWS, LENGTH, true);
+    struct model_batch batch = make_batch(ids, 0);
+    model_bench_loss(&k, &batch, 0, 0);
+    float *before = model_bench_all(&k, MODEL_VALUES, &n);
+    float *grad = model_bench_all(&k, MODEL_GRADIENTS, &n);
+    struct model_update u = {.lr = 0.5, .lr_previous = 1.0, .targets_n = TOKENS};
+    model_bench_ok(model_apply(k.m, &u, &norm, &e), &e);
+    float *after = model_bench_all(&k, MODEL_VALUES, &n);
+    float *momentum = model_bench_all(&k, MODEL_STATE_0, &n);
+    for (int64_t i = 0; i < n; i++) squares += (double)grad[i] * (double)grad[i];
+    assert_true(fabs(norm - sqrt(squares) / TOKENS) < 1e-6 * norm);
+    double scale = fmin(1.0, 0.1 / (norm + 1e-6)) / TOKENS;
+    for (int64_t i = 0; i < n; i++) {
+        double g = (double)grad[i] * scale;
+        assert_true(fabs((double)after[i] - ((double)before[i] - 1.9 * 0.5 * g)) < 1e-6);
+        assert_true(fabs((double)momentum[i] + 0.5 * g) < 1e-7);
+    }
+    free(before);
+    free(grad);
+    free(after);
+    free(momentum);
+    model_bench_close(&k);
+}
+
+static void a_gradient_that_is_not_finite_changes_no_weight(void **state)
+{
+    (void)state;
+    struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_ADAPTIVE);
+    struct model_bench k;
+    struct err e = {0};
+    int32_t ids[TOKENS + 1];
+    int64_t n = 0;
+    double norm = 0.0;
+    model_bench_open(&k, &s, ROWS, LENGTH, true);
+    struct model_batch batch = make_batch(ids, 0);
+    model_bench_loss(&k, &batch, 0, 0);
+    float *before = model_bench_all(&k, MODEL_VALUES, &n);
+    model_bench_ok(model_read(k.m, MODEL_GRADIENTS, 2, k.gradients, &e), &e);
+    k.gradients[1] = NAN;
+    model_bench_ok(model_write(k.m, MODEL_GRADIENTS, 2, k.gradients, &e), &e);
+    struct model_update u = {.update = 41, .lr = 0.5, .lr_previous = 0.5, .targets_n = TOKENS};
+    assert_int_equal(model_apply(k.m, &u, &norm, &e), ERR_NUMBER);
+    assert_non_null(strstr(e.text, "update 41"));
+    float *after = model_bench_all(&k, MODEL_VALUES, &n);
+    assert_memory_equal(before, after, (size_t)n * sizeof *after);
+    free(before);
+    free(after);
+    model_bench_close(&k);
+}
+
+static void a_batch_that_does_not_fit_is_refused(void **state)
+{
+    (void)state;
+    struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_ADAPTIVE);
+    struct model_bench k;
+    struct err e = {0};
+    int32_t ids[TOKENS + 1], position[2] = {3, 3};
+    float logp[2];
+    double loss = 0.0;
+    model_bench_open(&k, &s, ROWS, LENGTH, false);
+    struct model_batch batch = make_batch(ids, 0), large = batch;
+    large.rows = ROWS + 1;
+    assert_int_equal(model_score(k.m, &large, position, 1, logp, &e), ERR_INTERNAL);
+    assert_non_null(strstr(e.text, "does not fit"));
+    assert_int_equal(model_score(k.m, &batch, position, 2, logp, &e), ERR_INTERNAL);
+    assert_non_null(strstr(e.text, "rising"));
+    assert_int_equal(model_train_batch(k.m, &batch, 0, 0, &loss, &e), ERR_INTERNAL);
+    assert_non_null(strstr(e.text, "for scoring"));
+    ids[10] = BENCH_VOCAB;
+    assert_int_equal(model_score(k.m, &batch, position, 1, logp, &e), ERR_DATA);
+    assert_non_null(strstr(e.text, "token 10 is 60"));
+    model_bench_close(&k);
+}
+
+static void slopes_of_eight_and_twelve_heads_are_the_papers(void **state)
+{
+    (void)state;
+    float slopes[12];
+    position_alibi_slopes(slopes, 8);
+    for (int h = 0; h < 8; h++) assert_true(slopes[h] == ldexpf(1.0f, -(h + 1)));
+    position_alibi_slopes(slopes, 12);
+    for (int h = 0; h < 8; h++) assert_true(slopes[h] == ldexpf(1.0f, -(h + 1)));
+    for (int h = 8; h < 12; h++)
+        assert_true(fabs((double)slopes[h] - pow(2.0, -0.5 - (h - 8))) < 1e-7);
+}
+
+static void sinusoids_have_two_halves_and_a_zero_row_for_padding(void **state)
+{
+    (void)state;
+    float row[9];
+    position_sinusoidal_row(row, 9, 1);
+    for (int c = 0; c < 9; c++) assert_true(row[c] == 0.0f);
+    position_sinusoidal_row(row, 9, 5);
+    for (int j = 0; j < 4; j++) {
+        double angle = 5.0 * pow(10000.0, -(double)j / 3.0);
+        assert_true(fabs((double)row[j] - sin(angle)) < 1e-6);
+        assert_true(fabs((double)row[4 + j] - cos(angle)) < 1e-6);
+    }
+    assert_true(row[8] == 0.0f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(there_are_seven_dropout_sites),
+        cmocka_unit_test(nothing_is_dropped_while_scoring),
+        cmocka_unit_test(nothing_is_allocated_after_open),
+        cmocka_unit_test(a_model_is_three_allocations),
+        cmocka_unit_test(initial_values_have_their_distributions),
+        cmocka_unit_test(methods_share_all_initial_values_but_their_own),
+        cmocka_unit_test(an_update_is_nag_on_the_mean_gradient),
+        cmocka_unit_test(a_gradient_that_is_not_finite_changes_no_weight),
+        cmocka_unit_test(a_batch_that_does_not_fit_is_refused),
+        cmocka_unit_test(slopes_of_eight_and_twelve_heads_are_the_papers),
+        cmocka_unit_test(sinusoids_have_two_halves_and_a_zero_row_for_padding),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

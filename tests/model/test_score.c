@@ -1,0 +1,178 @@
+/* test_score.c - scoring: exact by row, equal to the loss, and a distribution. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/model_bench.h"
+
+enum { SHORT = 16, LONG = 48, ROWS = 4 };
+
+/* Four methods, adaptive and plain. */
+static struct spec spec_number(int i)
+{
+    static const enum spec_position methods[] = {SPEC_SINUSOIDAL, SPEC_ROTARY, SPEC_T5, SPEC_ALIBI};
+    return model_bench_spec(methods[i % 4], i < 4 ? SPEC_ADAPTIVE : SPEC_PLAIN);
+}
+
+/* log p of the first n targets of row `row`. */
+static void score_row(struct model_bench *k, const struct model_batch *batch, int32_t row,
+                      int32_t n, float *out)
+{
+    struct err e = {0};
+    int32_t position[LONG];
+    for (int32_t i = 0; i < n; i++) position[i] = row * batch->length + i;
+    model_bench_ok(model_score(k->m, batch, position, n, out, &e), &e);
+}
+
+/* A window of 16 tokens alone, first of 4 windows, or the beginning of the third of 4 rows of 48:
+ * the same bits. */
+static void a_score_depends_on_its_prefix_only(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        struct spec s = spec_number(i);
+        struct model_bench k;
+        int32_t text[LONG + 1], others[ROWS * LONG + 1], source[ROWS * LONG], target[ROWS * LONG];
+        float alone[SHORT], inside[LONG], first[SHORT];
+        model_bench_open(&k, &s, ROWS, LONG, i % 2);
+        model_bench_tokens(text, LONG + 1, 1);
+        model_bench_tokens(others, ROWS * LONG + 1, 2);
+        struct model_batch one = {.source = text, .target = text + 1, .rows = 1, .length = SHORT};
+        score_row(&k, &one, 0, SHORT, alone);
+
+        memcpy(source, others, sizeof source);
+        memcpy(target, others + 1, sizeof target);
+        memcpy(source + 2 * LONG, text, LONG * sizeof *text);
+        memcpy(target + 2 * LONG, text + 1, LONG * sizeof *text);
+        struct model_batch four = {
+            .source = source, .target = target, .rows = ROWS, .length = LONG};
+        score_row(&k, &four, 2, LONG, inside);
+
+        memcpy(source, text, SHORT * sizeof *text);
+        memcpy(target, text + 1, SHORT * sizeof *text);
+        struct model_batch windows = {
+            .source = source, .target = target, .rows = ROWS, .length = SHORT};
+        score_row(&k, &windows, 0, SHORT, first);
+        assert_memory_equal(alone, inside, sizeof alone);
+        assert_memory_equal(alone, first, sizeof alone);
+        model_bench_close(&k);
+    }
+}
+
+/* Scored one by one, every third, or all at once: the same bits. */
+static void a_score_does_not_depend_on_what_else_is_scored(void **state)
+{
+    (void)state;
+    struct spec s = spec_number(3);
+    struct model_bench k;
+    struct err e = {0};
+    int32_t text[ROWS * LONG + 1], third[ROWS * LONG / 3];
+    float all[ROWS * LONG], some[ROWS * LONG / 3], one = 0.0f;
+    model_bench_open(&k, &s, ROWS, LONG, false);
+    model_bench_tokens(text, ROWS * LONG + 1, 7);
+    struct model_batch batch = {.source = text, .target = text + 1, .rows = ROWS, .length = LONG};
+    int32_t every[ROWS * LONG];
+    for (int32_t i = 0; i < ROWS * LONG; i++) every[i] = i;
+    for (int32_t i = 0; i < ROWS * LONG / 3; i++) third[i] = 3 * i + 2;
+    model_bench_ok(model_score(k.m, &batch, every, ROWS * LONG, all, &e), &e);
+    model_bench_ok(model_score(k.m, &batch, third, ROWS * LONG / 3, some, &e), &e);
+    for (int32_t i = 0; i < ROWS * LONG / 3; i++) {
+        assert_true(some[i] == all[third[i]]);
+        if (i % 16 != 0) continue;
+        model_bench_ok(model_score(k.m, &batch, &third[i], 1, &one, &e), &e);
+        assert_true(one == some[i]);
+    }
+    model_bench_close(&k);
+}
+
+static void scores_add_up_to_the_loss(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        struct spec s = spec_number(i);
+        struct model_bench k;
+        int32_t text[2 * LONG + 1];
+        float logp[LONG];
+        double sum = 0.0;
+        model_bench_open(&k, &s, 2, LONG, true);
+        model_bench_tokens(text, 2 * LONG + 1, 9);
+        struct model_batch batch = {.source = text, .target = text + 1, .rows = 2, .length = LONG};
+        double loss = model_bench_loss(&k, &batch, 0, 0);
+        for (int32_t row = 0; row < 2; row++) {
+            score_row(&k, &batch, row, LONG, logp);
+            for (int32_t t = 0; t < LONG; t++) sum -= (double)logp[t];
+        }
+        assert_true(fabs(sum - loss) < 1e-6 * loss);
+        model_bench_close(&k);
+    }
+}
+
+static void a_distribution_sums_to_one_and_holds_the_score(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        struct spec s = spec_number(i);
+        struct model_bench k;
+        struct err e = {0};
+        int32_t text[LONG + 1];
+        float logp[LONG], all[BENCH_VOCAB];
+        model_bench_open(&k, &s, 1, LONG, false);
+        model_bench_tokens(text, LONG + 1, 9);
+        struct model_batch batch = {.source = text, .target = text + 1, .rows = 1, .length = LONG};
+        score_row(&k, &batch, 0, LONG, logp);
+        for (int32_t t = 0; t < LONG; t += 13) {
+            double sum = 0.0;
+            model_bench_ok(model_distribution(k.m, &batch, t, all, &e), &e);
+            for (int w = 0; w < BENCH_VOCAB; w++) sum += exp((double)all[w]);
+            assert_true(fabs(sum - 1.0) < 1e-5);
+            assert_true(fabs((double)(all[text[t + 1]] - logp[t])) < 1e-5);
+        }
+        model_bench_close(&k);
+    }
+}
+
+/* Training afterwards changes scores: the transposed projections follow the weights. */
+static void scores_follow_an_update(void **state)
+{
+    (void)state;
+    struct spec s = spec_number(3);
+    struct model_bench k, again;
+    struct err e = {0};
+    int32_t text[LONG + 1];
+    float before[LONG], after[LONG], fresh[LONG];
+    double norm = 0.0;
+    model_bench_open(&k, &s, 1, LONG, true);
+    model_bench_open(&again, &s, 1, LONG, false);
+    model_bench_tokens(text, LONG + 1, 9);
+    struct model_batch batch = {.source = text, .target = text + 1, .rows = 1, .length = LONG};
+    score_row(&k, &batch, 0, LONG, before);
+    model_bench_loss(&k, &batch, 0, 0);
+    struct model_update u = {.lr = 0.1, .lr_previous = 0.1, .targets_n = LONG};
+    model_bench_ok(model_apply(k.m, &u, &norm, &e), &e);
+    score_row(&k, &batch, 0, LONG, after);
+    assert_memory_not_equal(before, after, sizeof before);
+    for (int32_t i = 0; i < model_params(k.m)->tensors_n; i++) {
+        model_bench_ok(model_read(k.m, MODEL_VALUES, i, k.values, &e), &e);
+        model_bench_ok(model_write(again.m, MODEL_VALUES, i, k.values, &e), &e);
+    }
+    score_row(&again, &batch, 0, LONG, fresh);
+    assert_memory_equal(after, fresh, sizeof after);
+    model_bench_close(&k);
+    model_bench_close(&again);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_score_depends_on_its_prefix_only),
+        cmocka_unit_test(a_score_does_not_depend_on_what_else_is_scored),
+        cmocka_unit_test(scores_add_up_to_the_loss),
+        cmocka_unit_test(a_distribution_sums_to_one_and_holds_the_score),
+        cmocka_unit_test(scores_follow_an_update),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

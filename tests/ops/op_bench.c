@@ -1,0 +1,178 @@
+/* op_bench.c - random inputs, transfers and the tolerance of the op table. */
+#include "ops/op_bench.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/philox.h"
+
+/* The stream word of every number drawn here. */
+enum { OP_STREAM = 0x0B5 };
+
+void op_bench_init(struct op_bench *k, struct backend *b, uint64_t seed)
+{
+    *k = (struct op_bench){.b = b, .seed = seed};
+    arena_init(&k->arena);
+}
+
+void op_bench_fini(struct op_bench *k)
+{
+    for (int32_t i = 0; i < k->held_n; i++) k->b->ops->release(k->b, k->held_own[i]);
+    k->held_n = 0;
+    arena_fini(&k->arena);
+}
+
+void op_bench_reset(struct op_bench *k)
+{
+    op_bench_fini(k);
+    k->terms = 0.0;
+    arena_init(&k->arena);
+}
+
+void op_ok(int rc, const struct err *e)
+{
+    if (rc < 0) fail_msg("%s", e->text);
+}
+
+static uint32_t draw(struct op_bench *k)
+{
+    return philox_word(k->seed, k->drawn++, 0, OP_STREAM);
+}
+
+float op_uniform(struct op_bench *k)
+{
+    return 2.0f * philox_uniform(draw(k)) - 1.0f;
+}
+
+int32_t op_below(struct op_bench *k, int32_t n)
+{
+    return (int32_t)(draw(k) % (uint32_t)n);
+}
+
+void *op_memory(struct op_bench *k, const void *content, size_t bytes)
+{
+    struct err e = {0};
+    void *p = NULL;
+    assert_true(k->held_n < OP_HELD_MAX);
+    op_ok(k->b->ops->alloc(k->b, &p, bytes, &e), &e);
+    k->held_own[k->held_n++] = p;
+    if (content != NULL)
+        op_ok(k->b->ops->upload(k->b, p, content, bytes, &e), &e);
+    else
+        op_ok(k->b->ops->zero(k->b, p, bytes, &e), &e);
+    return p;
+}
+
+void op_set(struct op_bench *k, const struct op_matrix *m)
+{
+    struct err e = {0};
+    for (int64_t i = 0; i < m->t.rows; i++)
+        op_ok(k->b->ops->upload(k->b, (float *)m->t.data + i * m->t.stride, m->host + i * m->t.cols,
+                                (size_t)m->t.cols * sizeof(float), &e),
+              &e);
+}
+
+struct op_matrix op_random(struct op_bench *k, int64_t rows, int64_t cols, int64_t spare)
+{
+    struct op_matrix m;
+    size_t bytes = (size_t)(rows * (cols + spare)) * sizeof(float);
+    float *data = op_memory(k, NULL, bytes);
+    m.host = op_floats(k, rows * cols);
+    for (int64_t i = 0; i < rows * cols; i++) m.host[i] = op_uniform(k);
+    m.t = tensor_make(data + spare / 2, rows, cols, DTYPE_F32);
+    m.t.stride = cols + spare;
+    op_set(k, &m);
+    return m;
+}
+
+float *op_get(struct op_bench *k, const struct tensor *t)
+{
+    struct err e = {0};
+    float *out = op_floats(k, t->rows * t->cols);
+    for (int64_t i = 0; i < t->rows; i++)
+        op_ok(k->b->ops->download(k->b, out + i * t->cols, (const float *)t->data + i * t->stride,
+                                  (size_t)t->cols * sizeof *out, &e),
+              &e);
+    return out;
+}
+
+const int32_t *op_list(struct op_bench *k, const int32_t **host, int64_t n, int32_t below, int gaps)
+{
+    int32_t *list = arena_array(&k->arena, (size_t)n, sizeof *list);
+    for (int64_t i = 0; i < n; i++) list[i] = gaps && op_below(k, 8) == 0 ? -1 : op_below(k, below);
+    *host = list;
+    return op_memory(k, list, (size_t)n * sizeof *list);
+}
+
+const struct step_state *op_step(struct op_bench *k, const struct step_state *content)
+{
+    return op_memory(k, content, sizeof *content);
+}
+
+double *op_doubles(struct op_bench *k, int64_t n)
+{
+    return arena_array(&k->arena, (size_t)n, sizeof(double));
+}
+
+float *op_floats(struct op_bench *k, int64_t n)
+{
+    return arena_array(&k->arena, (size_t)n, sizeof(float));
+}
+
+void tol_check(struct op_bench *k, const char *what, const float *got, const double *want,
+               const float *plain, const float *before, int64_t n)
+{
+    enum { FLOOR_ULPS = 8 };
+    double plain_error = 0.0, largest = k->terms;
+    for (int64_t i = 0; i < n; i++) {
+        double start = before == NULL ? 0.0 : (double)before[i];
+        /* As the op adds: in float. */
+        double sum = before == NULL ? (double)plain[i] : (double)(before[i] + plain[i]);
+        plain_error = fmax(plain_error, fabs(sum - (want[i] + start)));
+        largest = fmax(largest, fmax(fabs(want[i]), fabs(want[i] + start)));
+    }
+    double allowed = 2.0 * plain_error + FLOOR_ULPS * 0x1p-24 * largest;
+    for (int64_t i = 0; i < n; i++) {
+        double expected = want[i] + (before == NULL ? 0.0 : (double)before[i]);
+        double error = fabs((double)got[i] - expected);
+        if (!(error <= allowed))
+            fail_msg("%s[%" PRId64 "] is %.9g, expected %.9g: off by %.3g, at most %.3g is allowed "
+                     "(seed %" PRIu64 ")",
+                     what, i, (double)got[i], expected, error, allowed, k->seed);
+    }
+}
+
+void tol_check_tensor(struct op_bench *k, const char *what, const struct tensor *got,
+                      const double *want, const float *plain, const float *before)
+{
+    tol_check(k, what, op_get(k, got), want, plain, before, got->rows * got->cols);
+}
+
+void op_same(const char *what, const float *got, const float *want, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (memcmp(&got[i], &want[i], sizeof *got) != 0)
+            fail_msg("%s[%" PRId64 "] is %.9g, expected exactly %.9g", what, i, (double)got[i],
+                     (double)want[i]);
+}
+
+float *op_factors(struct op_bench *k, const struct dropout *d, const int32_t *rows_host,
+                  uint32_t update, int64_t rows, int64_t cols)
+{
+    float *factor = op_floats(k, rows * cols);
+    uint32_t below = philox_keep_below(d->p);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols; j++) {
+            int64_t row = d->first_row + (rows_host == NULL ? i : rows_host[i]);
+            uint32_t word = philox_word(d->key, (uint64_t)(row * cols + j), update, d->stream);
+            factor[i * cols + j] =
+                d->p == 0.0f ? 1.0f : (word < below ? 1.0f / (1.0f - d->p) : 0.0f);
+        }
+    return factor;
+}

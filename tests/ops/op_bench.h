@@ -1,0 +1,87 @@
+/* op_bench.h - what every row of the op table works with: random inputs on a backend, often as
+ * views into wider matrices, and the comparison with the double-precision oracle.
+ *
+ * The tolerance is derived: an op may err at most twice as much as plain loops of the same dtype do
+ * against the oracle, with a floor of a few units in the last place of the largest number, or of
+ * the terms that cancel in it. */
+#ifndef OPS_OP_BENCH_H
+#define OPS_OP_BENCH_H
+
+#include <stdint.h>
+
+#include "backend/backend.h"
+#include "base/arena.h"
+
+enum { OP_HELD_MAX = 64 };
+
+struct op_bench {
+    struct backend *b; /* a loan */
+    uint64_t seed;     /* of this row's inputs; printed when it fails */
+    uint64_t drawn;
+    double terms; /* size of the terms that cancel in a result; 0: as large as the result */
+    struct arena arena;
+    void *held_own[OP_HELD_MAX]; /* backend memory, released at the end */
+    int32_t held_n;
+};
+
+/* A matrix on the backend and its packed content on the host. */
+struct op_matrix {
+    struct tensor t;
+    float *host; /* (rows, cols) as uploaded */
+};
+
+void op_bench_init(struct op_bench *k, struct backend *b, uint64_t seed);
+/* op_bench_reset - gives back all memory, for the next case of a row; inputs go on being drawn. */
+void op_bench_reset(struct op_bench *k);
+void op_bench_fini(struct op_bench *k);
+
+/* op_uniform - the next number in [-1, 1). */
+float op_uniform(struct op_bench *k);
+/* op_below - the next whole number in [0, n). */
+int32_t op_below(struct op_bench *k, int32_t n);
+
+/* op_random - a matrix of random numbers; with spare > 0 a view into one that has so many more
+ * columns, half of them before it. Asserts that memory is there, as do all of these. */
+struct op_matrix op_random(struct op_bench *k, int64_t rows, int64_t cols, int64_t spare);
+/* op_set - uploads m->host again, after a change. */
+void op_set(struct op_bench *k, const struct op_matrix *m);
+/* op_get - the matrix as it is now, packed, in the arena. */
+float *op_get(struct op_bench *k, const struct tensor *t);
+/* op_memory - bytes of backend memory with this content (zeros where NULL). */
+void *op_memory(struct op_bench *k, const void *content, size_t bytes);
+/* op_list - n random numbers below `below`; every eighth is -1 with gaps. *host gets them. */
+const int32_t *op_list(struct op_bench *k, const int32_t **host, int64_t n, int32_t below,
+                       int gaps);
+/* op_step - a step state of that update number. */
+const struct step_state *op_step(struct op_bench *k, const struct step_state *content);
+
+/* Room for an oracle's results. */
+double *op_doubles(struct op_bench *k, int64_t n);
+float *op_floats(struct op_bench *k, int64_t n);
+
+/* op_ok - the op's return code is 0, else fails with its sentence. */
+void op_ok(int rc, const struct err *e);
+/* tol_check - got against the oracle's want, with the error of plain float loops as yardstick. With
+ * before (or NULL), want and plain are first added to it. */
+void tol_check(struct op_bench *k, const char *what, const float *got, const double *want,
+               const float *plain, const float *before, int64_t n);
+/* tol_check_tensor - the same for a matrix on the backend. */
+void tol_check_tensor(struct op_bench *k, const char *what, const struct tensor *got,
+                      const double *want, const float *plain, const float *before);
+/* op_same - bit for bit. */
+void op_same(const char *what, const float *got, const float *want, int64_t n);
+
+/* op_factors - dropout's factor of every element of a (rows, cols) matrix: 0 or 1/(1-p), straight
+ * from Philox. rows_host as d->rows_dev. */
+float *op_factors(struct op_bench *k, const struct dropout *d, const int32_t *rows_host,
+                  uint32_t update, int64_t rows, int64_t cols);
+
+/* The table: a row an op and a property of it. */
+struct op_row {
+    const char *name; /* a sentence */
+    void (*run)(struct op_bench *k);
+};
+extern const struct op_row op_rows_linear[], op_rows_norm[], op_rows_attention[],
+    op_rows_update[]; /* each ended by a row without a name */
+
+#endif

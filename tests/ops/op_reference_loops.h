@@ -1,0 +1,276 @@
+/* op_reference_loops.h - the formulas of backend.h, written once for REAL and NAME; included twice
+ * by op_reference.c and by nothing else. Every sum runs in rising index. */
+/* exp and log in the type at hand. */
+static REAL NAME(real_exp)(REAL x)
+{
+    return sizeof(REAL) == sizeof(float) ? (REAL)expf((float)x) : (REAL)exp((double)x);
+}
+
+static REAL NAME(real_log)(REAL x)
+{
+    return sizeof(REAL) == sizeof(float) ? (REAL)logf((float)x) : (REAL)log((double)x);
+}
+
+static REAL NAME(real_sqrt)(REAL x)
+{
+    return (REAL)sqrt((double)x);
+}
+
+void NAME(op_linear)(REAL *y, const float *x, const float *w, const float *bias, int64_t N,
+                     int64_t I, int64_t O)
+{
+    for (int64_t n = 0; n < N; n++)
+        for (int64_t o = 0; o < O; o++) {
+            REAL sum = bias == NULL ? 0 : (REAL)bias[o];
+            for (int64_t i = 0; i < I; i++) sum += (REAL)x[n * I + i] * (REAL)w[o * I + i];
+            y[n * O + o] = sum;
+        }
+}
+
+void NAME(op_linear_dx)(REAL *dx, const float *dy, const float *w, int64_t N, int64_t I, int64_t O)
+{
+    for (int64_t n = 0; n < N; n++)
+        for (int64_t i = 0; i < I; i++) {
+            REAL sum = 0;
+            for (int64_t o = 0; o < O; o++) sum += (REAL)dy[n * O + o] * (REAL)w[o * I + i];
+            dx[n * I + i] = sum;
+        }
+}
+
+void NAME(op_linear_dw)(REAL *dw, REAL *dbias, const float *dy, const float *x, int64_t N,
+                        int64_t I, int64_t O)
+{
+    for (int64_t o = 0; o < O; o++) {
+        dbias[o] = 0;
+        for (int64_t n = 0; n < N; n++) dbias[o] += (REAL)dy[n * O + o];
+        for (int64_t i = 0; i < I; i++) {
+            REAL sum = 0;
+            for (int64_t n = 0; n < N; n++) sum += (REAL)dy[n * O + o] * (REAL)x[n * I + i];
+            dw[o * I + i] = sum;
+        }
+    }
+}
+
+/* Mean and reciprocal deviation of one row: biased variance, 1e-5 inside the root. */
+static void NAME(row_stats)(REAL *mean, REAL *rdev, const float *x, int64_t C)
+{
+    REAL sum = 0, squares = 0;
+    for (int64_t c = 0; c < C; c++) sum += (REAL)x[c];
+    *mean = sum / (REAL)C;
+    for (int64_t c = 0; c < C; c++) squares += ((REAL)x[c] - *mean) * ((REAL)x[c] - *mean);
+    *rdev = 1 / NAME(real_sqrt)(squares / (REAL)C + (REAL)1e-5);
+}
+
+void NAME(op_norm)(REAL *y, REAL *stats, const float *x, const float *gain, const float *bias,
+                   int64_t N, int64_t C)
+{
+    for (int64_t n = 0; n < N; n++) {
+        REAL *mean = stats + 2 * n, *rdev = mean + 1;
+        NAME(row_stats)(mean, rdev, x + n * C, C);
+        for (int64_t c = 0; c < C; c++)
+            y[n * C + c] = ((REAL)x[n * C + c] - *mean) * *rdev * (REAL)gain[c] + (REAL)bias[c];
+    }
+}
+
+void NAME(op_norm_dx)(REAL *dx, REAL *dgain, REAL *dbias, const float *dy, const float *x,
+                      const float *gain, int64_t N, int64_t C)
+{
+    for (int64_t c = 0; c < C; c++) dgain[c] = dbias[c] = 0;
+    for (int64_t n = 0; n < N; n++) {
+        const float *row = x + n * C, *drow = dy + n * C;
+        REAL mean, rdev, sum = 0, dot = 0;
+        NAME(row_stats)(&mean, &rdev, row, C);
+        for (int64_t c = 0; c < C; c++) {
+            REAL unit = ((REAL)row[c] - mean) * rdev, d = (REAL)drow[c] * (REAL)gain[c];
+            dgain[c] += (REAL)drow[c] * unit;
+            dbias[c] += (REAL)drow[c];
+            sum += d;
+            dot += d * unit;
+        }
+        for (int64_t c = 0; c < C; c++) {
+            REAL unit = ((REAL)row[c] - mean) * rdev, d = (REAL)drow[c] * (REAL)gain[c];
+            dx[n * C + c] = rdev * (d - sum / (REAL)C - unit * dot / (REAL)C);
+        }
+    }
+}
+
+void NAME(op_rotary)(REAL *y, const float *x, const float *cosine, const float *sine, int64_t rows,
+                     int32_t T, int32_t H, int32_t D, int layout, int inverse)
+{
+    int64_t half = D / 2;
+    for (int64_t n = 0; n < rows; n++)
+        for (int64_t h = 0; h < H; h++)
+            for (int64_t p = 0; p < half; p++) {
+                int64_t base = (n * H + h) * D;
+                int64_t first = base + (layout == 0 ? 2 * p : p);
+                int64_t second = base + (layout == 0 ? 2 * p + 1 : p + half);
+                REAL cosine_t = (REAL)cosine[(n % T) * half + p];
+                REAL sine_t = (REAL)sine[(n % T) * half + p];
+                if (inverse) sine_t = -sine_t;
+                REAL u = (REAL)x[first], w = (REAL)x[second];
+                y[first] = u * cosine_t - w * sine_t;
+                y[second] = w * cosine_t + u * sine_t;
+            }
+}
+
+/* Softmax of query i over keys 0 … i; returns the log of its sum. */
+static REAL NAME(attention_row)(REAL *p, const float *q, const float *k, int32_t b, int32_t h,
+                                int32_t i, const struct op_attention *a)
+{
+    int64_t C = (int64_t)a->H * a->D;
+    REAL most = 0, sum = 0;
+    for (int32_t j = 0; j <= i; j++) {
+        const float *query = q + ((int64_t)b * a->T + i) * C + h * a->D;
+        const float *key = k + ((int64_t)b * a->T + j) * C + h * a->D;
+        REAL score = 0, bias = 0;
+        for (int32_t d = 0; d < a->D; d++) score += (REAL)query[d] * (REAL)key[d];
+        if (i - j < a->near_n) {
+            bias = (REAL)a->near[(int64_t)h * a->near_n + i - j];
+        } else {
+            if (a->offset != NULL) bias = (REAL)a->offset[h];
+            if (a->slope != NULL) bias += (REAL)a->slope[h] * (REAL)(i - j);
+        }
+        p[j] = score * (REAL)a->scale + bias;
+        if (j == 0 || p[j] > most) most = p[j];
+    }
+    for (int32_t j = 0; j <= i; j++) {
+        p[j] = NAME(real_exp)(p[j] - most);
+        sum += p[j];
+    }
+    for (int32_t j = 0; j <= i; j++) p[j] /= sum;
+    return most + NAME(real_log)(sum);
+}
+
+static REAL NAME(attention_factor)(const struct op_attention *a, int32_t b, int32_t h, int32_t i,
+                                   int32_t j)
+{
+    if (a->factor == NULL) return 1;
+    return (REAL)a->factor[(((int64_t)b * a->H + h) * a->T + i) * a->T + j];
+}
+
+void NAME(op_attention)(REAL *out, REAL *lse, const float *q, const float *k, const float *v,
+                        const struct op_attention *a)
+{
+    int64_t C = (int64_t)a->H * a->D;
+    REAL *p = malloc((size_t)a->T * sizeof *p);
+    if (p == NULL) abort();
+    for (int32_t b = 0; b < a->B; b++)
+        for (int32_t h = 0; h < a->H; h++)
+            for (int32_t i = 0; i < a->T; i++) {
+                REAL *to = out + ((int64_t)b * a->T + i) * C + h * a->D;
+                lse[((int64_t)b * a->H + h) * a->T + i] = NAME(attention_row)(p, q, k, b, h, i, a);
+                for (int32_t d = 0; d < a->D; d++) to[d] = 0;
+                for (int32_t j = 0; j <= i; j++) {
+                    const float *value = v + ((int64_t)b * a->T + j) * C + h * a->D;
+                    REAL weight = p[j] * NAME(attention_factor)(a, b, h, i, j);
+                    for (int32_t d = 0; d < a->D; d++) to[d] += weight * (REAL)value[d];
+                }
+            }
+    free(p);
+}
+
+/* One query's share of all gradients. */
+static void NAME(attention_row_dx)(REAL *p, REAL *dq, REAL *dk, REAL *dv, REAL *dnear,
+                                   REAL *doffset, const float *q, const float *k, const float *v,
+                                   const float *dout, int32_t b, int32_t h, int32_t i,
+                                   const struct op_attention *a)
+{
+    int64_t C = (int64_t)a->H * a->D, from = ((int64_t)b * a->T + i) * C + h * a->D;
+    REAL *dp = p + a->T, dot = 0;
+    NAME(attention_row)(p, q, k, b, h, i, a);
+    for (int32_t j = 0; j <= i; j++) {
+        int64_t to = ((int64_t)b * a->T + j) * C + h * a->D;
+        REAL factor = NAME(attention_factor)(a, b, h, i, j);
+        dp[j] = 0;
+        for (int32_t d = 0; d < a->D; d++) {
+            dp[j] += (REAL)dout[from + d] * (REAL)v[to + d] * factor;
+            dv[to + d] += p[j] * factor * (REAL)dout[from + d];
+        }
+        dot += p[j] * dp[j];
+    }
+    for (int32_t j = 0; j <= i; j++) {
+        int64_t to = ((int64_t)b * a->T + j) * C + h * a->D;
+        REAL ds = p[j] * (dp[j] - dot);
+        for (int32_t d = 0; d < a->D; d++) {
+            dq[from + d] += ds * (REAL)a->scale * (REAL)k[to + d];
+            dk[to + d] += ds * (REAL)a->scale * (REAL)q[from + d];
+        }
+        if (i - j < a->near_n)
+            dnear[(int64_t)h * a->near_n + i - j] += ds;
+        else
+            doffset[h] += ds;
+    }
+}
+
+void NAME(op_attention_dx)(REAL *dq, REAL *dk, REAL *dv, REAL *dnear, REAL *doffset, const float *q,
+                           const float *k, const float *v, const float *dout,
+                           const struct op_attention *a)
+{
+    int64_t n = (int64_t)a->B * a->T * a->H * a->D;
+    REAL *p = malloc(2 * (size_t)a->T * sizeof *p);
+    if (p == NULL) abort();
+    for (int64_t i = 0; i < n; i++) dq[i] = dk[i] = dv[i] = 0;
+    for (int64_t i = 0; i < (int64_t)a->H * a->near_n; i++) dnear[i] = 0;
+    for (int32_t h = 0; h < a->H; h++) doffset[h] = 0;
+    for (int32_t b = 0; b < a->B; b++)
+        for (int32_t h = 0; h < a->H; h++)
+            for (int32_t i = 0; i < a->T; i++)
+                NAME(attention_row_dx)(p, dq, dk, dv, dnear, doffset, q, k, v, dout, b, h, i, a);
+    free(p);
+}
+
+void NAME(op_softmax)(REAL *loss, REAL *dlogits, const float *logits, const int32_t *target,
+                      int64_t N, int64_t V)
+{
+    for (int64_t n = 0; n < N; n++) {
+        const float *row = logits + n * V;
+        REAL most = (REAL)row[0], sum = 0;
+        for (int64_t c = 1; c < V; c++)
+            if ((REAL)row[c] > most) most = (REAL)row[c];
+        for (int64_t c = 0; c < V; c++) sum += NAME(real_exp)((REAL)row[c] - most);
+        REAL log_sum = NAME(real_log)(sum);
+        loss[n] = target[n] < 0 ? 0 : log_sum - ((REAL)row[target[n]] - most);
+        for (int64_t c = 0; dlogits != NULL && c < V; c++) {
+            REAL p = NAME(real_exp)((REAL)row[c] - most) / sum;
+            dlogits[n * V + c] = target[n] < 0 ? 0 : p - (c == target[n] ? 1 : 0);
+        }
+    }
+}
+
+/* What a gradient is multiplied with: its scale and the clip factor. */
+static REAL NAME(clipped_scale)(const float *grad, int64_t n, float gradient_scale, float clip)
+{
+    REAL squares = 0;
+    for (int64_t i = 0; i < n; i++) squares += (REAL)grad[i] * (REAL)grad[i];
+    REAL norm = (REAL)gradient_scale * NAME(real_sqrt)(squares);
+    REAL factor = (REAL)clip / (norm + (REAL)1e-6);
+    return (REAL)gradient_scale * (clip > 0.0f && factor < 1 ? factor : 1);
+}
+
+void NAME(op_nag)(REAL *theta, REAL *momentum, const float *grad, int64_t n, const struct op_nag *s)
+{
+    REAL scale = NAME(clipped_scale)(grad, n, s->gradient_scale, s->clip);
+    REAL mu = (REAL)s->mu, lr = (REAL)s->lr;
+    REAL rho = s->lr_previous == 0.0f ? lr : lr / (REAL)s->lr_previous;
+    for (int64_t i = 0; i < n; i++) {
+        REAL g = (REAL)grad[i] * scale, b = momentum[i];
+        theta[i] = theta[i] * (1 - lr * (REAL)s->decay) + mu * mu * rho * b - (1 + mu) * lr * g;
+        momentum[i] = mu * rho * b - lr * g;
+    }
+}
+
+void NAME(op_adam)(REAL *theta, REAL *m, REAL *v, const float *grad, int64_t n,
+                   const struct op_adam *s)
+{
+    REAL scale = NAME(clipped_scale)(grad, n, s->gradient_scale, s->clip);
+    REAL beta1 = (REAL)s->beta1, beta2 = (REAL)s->beta2, lr = (REAL)s->lr;
+    REAL correct1 = (REAL)(1.0 - pow((double)s->beta1, s->step));
+    REAL correct2 = (REAL)(1.0 - pow((double)s->beta2, s->step));
+    for (int64_t i = 0; i < n; i++) {
+        REAL g = (REAL)grad[i] * scale;
+        m[i] = beta1 * m[i] + (1 - beta1) * g;
+        v[i] = beta2 * v[i] + (1 - beta2) * g * g;
+        REAL root = NAME(real_sqrt)(v[i] / correct2) + (REAL)s->eps;
+        theta[i] = theta[i] * (1 - lr * (REAL)s->decay) - lr * (m[i] / correct1) / root;
+    }
+}

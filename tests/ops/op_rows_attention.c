@@ -1,0 +1,310 @@
+/* op_rows_attention.c - rows of the op table: rotary, attention in every bias form and head width,
+ * and the T5 table's way into that form and back. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ops/op_bench.h"
+#include "ops/op_reference.h"
+#include "ops/ops.h"
+
+enum { UPDATE = 777 };
+enum form { FORM_NONE, FORM_SLOPE, FORM_NEAR, FORM_ALL };
+
+/* q, k, v as thirds of one matrix, as the model has them, and all that attention reads and writes.
+ */
+struct attention_case {
+    struct op_attention ref;
+    struct attention a;
+    float *q, *k, *v; /* packed */
+    struct op_matrix out, dout, dqkv, near_grad, offset_grad;
+};
+
+/* Columns [first, first + n) of a packed matrix. */
+static float *columns(struct op_bench *k, const struct op_matrix *m, int64_t first, int64_t n)
+{
+    float *out = op_floats(k, m->t.rows * n);
+    for (int64_t i = 0; i < m->t.rows; i++)
+        memcpy(out + i * n, m->host + i * m->t.cols + first, (size_t)n * sizeof *out);
+    return out;
+}
+
+static struct tensor third(const struct tensor *t, int which)
+{
+    struct tensor part = *t;
+    part.cols = t->cols / 3;
+    part.data = (float *)t->data + which * part.cols;
+    return part;
+}
+
+static void set_bias(struct op_bench *k, struct attention_case *c, enum form form)
+{
+    int32_t H = c->ref.H, near_n = form == FORM_NEAR || form == FORM_ALL ? 5 : 0;
+    struct op_matrix near = op_random(k, H, near_n > 0 ? near_n : 1, 0);
+    struct op_matrix offset = op_random(k, 1, H, 0), slope = op_random(k, 1, H, 0);
+    for (int32_t h = 0; h < H; h++) slope.host[h] = -0.5f / (float)(h + 1);
+    op_set(k, &slope);
+    c->near_grad = op_random(k, H, near_n > 0 ? near_n : 1, 0);
+    c->offset_grad = op_random(k, 1, H, 0);
+    if (near_n > 0) {
+        c->ref.near_n = c->a.bias.near_n = near_n;
+        c->ref.near = near.host;
+        c->a.bias.near_dev = near.t.data;
+        c->a.bias.near_grad_dev = c->near_grad.t.data;
+        c->a.bias.offset_grad_dev = c->offset_grad.t.data;
+        c->ref.offset = offset.host;
+        c->a.bias.offset_dev = offset.t.data;
+    }
+    if (form == FORM_SLOPE || form == FORM_ALL) {
+        c->ref.slope = slope.host;
+        c->a.bias.slope_dev = slope.t.data;
+    }
+}
+
+/* Dropout's factors over (B, H, T, T): the element is ((first_row + b) * H + h) * T * T + i * T +
+ * j.
+ */
+static void set_dropout(struct op_bench *k, struct attention_case *c, float p)
+{
+    struct step_state step = {.update = UPDATE};
+    int64_t pairs = (int64_t)c->ref.T * c->ref.T, blocks = (int64_t)c->ref.B * c->ref.H;
+    struct dropout *d = &c->a.dropout;
+    *d = (struct dropout){.p = p,
+                          .key = 99,
+                          .stream = dropout_stream(1, DROPOUT_ATTENTION),
+                          .step_dev = op_step(k, &step),
+                          .first_row = 6};
+    struct dropout whole = *d;
+    whole.first_row = d->first_row * c->ref.H; /* one block of pairs is one row of elements */
+    if (p > 0.0f) c->ref.factor = op_factors(k, &whole, NULL, UPDATE, blocks, pairs);
+}
+
+static struct attention_case make_case(struct op_bench *k, const int32_t *size, enum form form,
+                                       float p)
+{
+    int32_t B = size[0], T = size[1], H = size[2], D = size[3], C = H * D, N = B * T;
+    struct attention_case c = {0};
+    struct op_matrix qkv = op_random(k, N, 3 * C, 0), lse = op_random(k, B * H, T, 0);
+    for (int64_t i = 0; i < (int64_t)N * 3 * C; i++) qkv.host[i] *= 2.0f; /* scores that differ */
+    op_set(k, &qkv);
+    c.out = op_random(k, N, C, 0);
+    c.dout = op_random(k, N, C, 0);
+    c.dqkv = op_random(k, N, 3 * C, 0);
+    float scale = (float)(1.0 / sqrt((double)D));
+    c.ref = (struct op_attention){.B = B, .T = T, .H = H, .D = D, .scale = scale};
+    c.a = (struct attention){.B = B,
+                             .T = T,
+                             .H = H,
+                             .D = D,
+                             .scale = scale,
+                             .q = third(&qkv.t, 0),
+                             .k = third(&qkv.t, 1),
+                             .v = third(&qkv.t, 2),
+                             .out = c.out.t,
+                             .lse = lse.t,
+                             .dout = c.dout.t,
+                             .dq = third(&c.dqkv.t, 0),
+                             .dk = third(&c.dqkv.t, 1),
+                             .dv = third(&c.dqkv.t, 2)};
+    c.q = columns(k, &qkv, 0, C);
+    c.k = columns(k, &qkv, C, C);
+    c.v = columns(k, &qkv, 2 * C, C);
+    set_bias(k, &c, form);
+    set_dropout(k, &c, p);
+    return c;
+}
+
+static void check_forward(struct op_bench *k, struct attention_case *c)
+{
+    struct err e = {0};
+    int64_t n = c->out.t.rows * c->out.t.cols, lse_n = c->a.lse.rows * c->a.lse.cols;
+    double *want = op_doubles(k, n), *want_lse = op_doubles(k, lse_n);
+    float *plain = op_floats(k, n), *plain_lse = op_floats(k, lse_n);
+    op_attention_double(want, want_lse, c->q, c->k, c->v, &c->ref);
+    op_attention_float(plain, plain_lse, c->q, c->k, c->v, &c->ref);
+    op_ok(ops_attention(k->b, &c->a, &e), &e);
+    tol_check_tensor(k, "out", &c->a.out, want, plain, NULL);
+    tol_check_tensor(k, "lse", &c->a.lse, want_lse, plain_lse, NULL);
+}
+
+/* A gradient of a score is p (dp - sum of p dp): with few keys the two cancel. The largest dp times
+ * what it is multiplied with afterwards. */
+static double largest_term(const struct attention_case *c)
+{
+    int64_t C = (int64_t)c->ref.H * c->ref.D;
+    double most = 0.0;
+    for (int64_t n = 0; n < (int64_t)c->ref.B * c->ref.T; n++)
+        for (int32_t h = 0; h < c->ref.H; h++) {
+            double dp = 0.0;
+            for (int64_t d = n * C + h * c->ref.D; d < n * C + (h + 1) * c->ref.D; d++)
+                dp += fabs((double)c->dout.host[d] * (double)c->v[d]);
+            most = fmax(most, dp);
+        }
+    return most * fmax(1.0, 2.0 * (double)c->ref.scale);
+}
+
+static void check_backward(struct op_bench *k, struct attention_case *c)
+{
+    struct err e = {0};
+    int64_t n = c->out.t.rows * c->out.t.cols, H = c->ref.H, near_n = c->ref.near_n;
+    double *want[3];
+    float *plain[3];
+    double *near = op_doubles(k, H * near_n + 1), *offset = op_doubles(k, H);
+    float *plain_near = op_floats(k, H * near_n + 1), *plain_offset = op_floats(k, H);
+    for (int i = 0; i < 3; i++) {
+        want[i] = op_doubles(k, n);
+        plain[i] = op_floats(k, n);
+    }
+    op_attention_dx_double(want[0], want[1], want[2], near, offset, c->q, c->k, c->v, c->dout.host,
+                           &c->ref);
+    op_attention_dx_float(plain[0], plain[1], plain[2], plain_near, plain_offset, c->q, c->k, c->v,
+                          c->dout.host, &c->ref);
+    op_ok(ops_attention_dx(k->b, &c->a, &e), &e);
+    k->terms = largest_term(c);
+    tol_check_tensor(k, "dq", &c->a.dq, want[0], plain[0], NULL);
+    tol_check_tensor(k, "dk", &c->a.dk, want[1], plain[1], NULL);
+    tol_check_tensor(k, "dv", &c->a.dv, want[2], plain[2], NULL);
+    if (near_n == 0) return;
+    tol_check_tensor(k, "near_grad", &c->near_grad.t, near, plain_near, c->near_grad.host);
+    tol_check_tensor(k, "offset_grad", &c->offset_grad.t, offset, plain_offset,
+                     c->offset_grad.host);
+}
+
+static void check_both(struct op_bench *k, const int32_t *size, enum form form, float p)
+{
+    op_bench_reset(k);
+    struct attention_case c = make_case(k, size, form, p);
+    check_forward(k, &c);
+    check_backward(k, &c);
+}
+
+/* B, T, H, D */
+static void attention_widths(struct op_bench *k)
+{
+    static const int32_t sizes[][4] = {
+        {2, 17, 3, 8}, {1, 33, 2, 16}, {2, 40, 1, 32}, {1, 65, 2, 64}, {1, 21, 1, 128}};
+    for (int i = 0; i < 5; i++) check_both(k, sizes[i], (enum form)(i % 4), 0.0f);
+}
+
+static void attention_forms(struct op_bench *k)
+{
+    static const int32_t size[] = {2, 37, 4, 8};
+    for (int form = FORM_NONE; form <= FORM_ALL; form++) check_both(k, size, (enum form)form, 0.0f);
+}
+
+static void attention_lengths(struct op_bench *k)
+{
+    static const int32_t lengths[] = {1, 2, 3, 7, 8, 15, 16, 31, 63, 64, 65, 127, 130};
+    for (int i = 0; i < 13; i++) {
+        int32_t size[] = {1 + i % 2, lengths[i], 2, 8};
+        check_both(k, size, i % 2 ? FORM_SLOPE : FORM_NEAR, 0.0f);
+    }
+}
+
+static void attention_dropout(struct op_bench *k)
+{
+    static const int32_t sizes[][4] = {{2, 19, 3, 8}, {1, 67, 2, 16}};
+    for (int i = 0; i < 2; i++)
+        for (int form = FORM_SLOPE; form <= FORM_ALL; form += 2)
+            check_both(k, sizes[i], (enum form)form, 0.25f);
+}
+
+/* A row's first outputs, bit for bit, whatever follows it and wherever it stands in the batch. */
+static void attention_prefix(struct op_bench *k)
+{
+    struct err e = {0};
+    static const int32_t size[] = {3, 70, 2, 16}, shorter[] = {1, 1, 2, 3, 16, 33, 64, 69};
+    int64_t C = (int64_t)size[2] * size[3];
+    struct attention_case c = make_case(k, size, FORM_SLOPE, 0.0f);
+    op_ok(ops_attention(k->b, &c.a, &e), &e);
+    const float *all = op_get(k, &c.a.out);
+    for (int i = 0; i < 8; i++) {
+        int32_t T = shorter[i], row = i % 3;
+        struct attention part = c.a;
+        struct op_matrix out = op_random(k, T, C, 0), lse = op_random(k, size[2], T, 0);
+        struct tensor *views[] = {&part.q, &part.k, &part.v};
+        for (int j = 0; j < 3; j++) {
+            views[j]->data = (float *)views[j]->data + row * size[1] * views[j]->stride;
+            views[j]->rows = T;
+        }
+        part.B = 1;
+        part.T = T;
+        part.out = out.t;
+        part.lse = lse.t;
+        op_ok(ops_attention(k->b, &part, &e), &e);
+        op_same("prefix", op_get(k, &out.t), all + row * size[1] * C, T * C);
+    }
+}
+
+static void rotary(struct op_bench *k)
+{
+    struct err e = {0};
+    static const int32_t sizes[][4] = {{2, 9, 3, 8}, {1, 33, 2, 16}, {1, 5, 1, 128}, {3, 4, 5, 32}};
+    for (int i = 0; i < 4; i++)
+        for (int form = 0; form < 4; form++) {
+            int32_t T = sizes[i][1], H = sizes[i][2], D = sizes[i][3], N = sizes[i][0] * T;
+            int64_t n = (int64_t)N * H * D;
+            struct op_matrix x = op_random(k, N, H * D, 8), cosine = op_random(k, T + 3, D / 2, 0);
+            struct op_matrix sine = op_random(k, T + 3, D / 2, 0);
+            double *want = op_doubles(k, n);
+            float *plain = op_floats(k, n);
+            op_rotary_double(want, x.host, cosine.host, sine.host, N, T, H, D, form & 1, form >> 1);
+            op_rotary_float(plain, x.host, cosine.host, sine.host, N, T, H, D, form & 1, form >> 1);
+            op_ok(ops_rotary(k->b, &x.t, &cosine.t, &sine.t, T, H, form & 1, form >> 1, &e), &e);
+            tol_check_tensor(k, "x", &x.t, want, plain, NULL);
+        }
+}
+
+/* near[h][d] = multiplier * table[bucket[d]][h], offset[h] of the last bucket; and back. */
+static void bias_table(struct op_bench *k)
+{
+    struct err e = {0};
+    enum { BUCKETS = 7, H = 3, NEAR = 20 };
+    for (int accumulate = 0; accumulate < 2; accumulate++) {
+        int32_t bucket[NEAR];
+        for (int32_t d = 0; d < NEAR; d++) bucket[d] = d < 4 ? d : 4 + (d - 4) / 8;
+        const int32_t *bucket_dev = op_memory(k, bucket, sizeof bucket);
+        struct op_matrix table = op_random(k, BUCKETS, H, 0), near = op_random(k, H, NEAR, 0);
+        struct op_matrix offset = op_random(k, 1, H, 0), dtable = op_random(k, BUCKETS, H, 0);
+        struct op_matrix near_grad = op_random(k, H, NEAR, 0), offset_grad = op_random(k, 1, H, 0);
+        struct attention_bias bias = {.near_n = NEAR,
+                                      .near_dev = near.t.data,
+                                      .offset_dev = offset.t.data,
+                                      .near_grad_dev = near_grad.t.data,
+                                      .offset_grad_dev = offset_grad.t.data};
+        float want_near[H * NEAR], want_offset[H], plain[BUCKETS * H] = {0};
+        double want[BUCKETS * H] = {0};
+        for (int32_t h = 0; h < H; h++) {
+            want_offset[h] = 4.0f * table.host[(BUCKETS - 1) * H + h];
+            want[(BUCKETS - 1) * H + h] += 4.0 * (double)offset_grad.host[h];
+            plain[(BUCKETS - 1) * H + h] += 4.0f * offset_grad.host[h];
+            for (int32_t d = 0; d < NEAR; d++) {
+                want_near[h * NEAR + d] = 4.0f * table.host[bucket[d] * H + h];
+                want[bucket[d] * H + h] += 4.0 * (double)near_grad.host[h * NEAR + d];
+                plain[bucket[d] * H + h] += 4.0f * near_grad.host[h * NEAR + d];
+            }
+        }
+        op_ok(ops_bias_expand(k->b, &bias, near.t.data, offset.t.data, &table.t, bucket_dev, 4.0f,
+                              &e),
+              &e);
+        op_same("near", op_get(k, &near.t), want_near, H * NEAR);
+        op_same("offset", op_get(k, &offset.t), want_offset, H);
+        op_ok(ops_bias_reduce(k->b, &dtable.t, &bias, bucket_dev, 4.0f, accumulate, &e), &e);
+        tol_check_tensor(k, "dtable", &dtable.t, want, plain, accumulate ? dtable.host : NULL);
+    }
+}
+
+const struct op_row op_rows_attention[] = {
+    {"attention agrees at head widths 8 to 128", attention_widths},
+    {"attention agrees without bias, with slopes, with a table and with all", attention_forms},
+    {"attention agrees at lengths around every tile", attention_lengths},
+    {"attention drops the pairs that Philox names", attention_dropout},
+    {"attention gives a prefix the same bits in any batch", attention_prefix},
+    {"rotary turns pairs of both layouts forth and back", rotary},
+    {"the T5 table becomes a bias and its gradient comes back", bias_table},
+    {NULL, NULL},
+};

@@ -1,0 +1,194 @@
+/* op_rows_linear.c - rows of the op table: linear maps and rows gathered, scattered and added. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ops/op_bench.h"
+#include "ops/op_reference.h"
+#include "ops/ops.h"
+
+/* N, I, O: single elements, ragged, whole vectors, more rows than a tile. */
+static const int32_t shapes[][3] = {
+    {1, 1, 1}, {3, 5, 7}, {16, 16, 16}, {33, 17, 65}, {64, 64, 192}, {130, 24, 48}, {257, 64, 33},
+};
+enum { SHAPES_N = sizeof shapes / sizeof *shapes };
+
+static void check_linear(struct op_bench *k, const int32_t *size, int64_t spare, int with_bias,
+                         int accumulate, int by_row)
+{
+    struct err e = {0};
+    op_bench_reset(k);
+    int64_t N = size[0], I = size[1], O = size[2];
+    struct op_matrix x = op_random(k, N, I, spare), w = op_random(k, O, I, 0);
+    struct op_matrix bias = op_random(k, 1, O, 0), y = op_random(k, N, O, spare);
+    const struct tensor *b = with_bias ? &bias.t : NULL;
+    double *want = op_doubles(k, N * O);
+    float *plain = op_floats(k, N * O);
+    op_linear_double(want, x.host, w.host, with_bias ? bias.host : NULL, N, I, O);
+    op_linear_float(plain, x.host, w.host, with_bias ? bias.host : NULL, N, I, O);
+    if (by_row)
+        op_ok(ops_linear_rows(k->b, &y.t, &x.t, &w.t, b, &e), &e);
+    else
+        op_ok(ops_linear(k->b, &y.t, &x.t, &w.t, b, accumulate, &e), &e);
+    tol_check_tensor(k, "y", &y.t, want, plain, accumulate ? y.host : NULL);
+}
+
+static void linear(struct op_bench *k)
+{
+    for (int i = 0; i < SHAPES_N; i++)
+        for (int form = 0; form < 4; form++)
+            check_linear(k, shapes[i], 6 * (i % 2), form & 1, form >> 1, 0);
+}
+
+static void linear_rows(struct op_bench *k)
+{
+    for (int i = 0; i < SHAPES_N; i++) check_linear(k, shapes[i], 4 * (i % 2), i & 1, 0, 1);
+}
+
+/* Any sub-batch of rows, in any place, gives the same bits. */
+static void linear_rows_is_exact(struct op_bench *k)
+{
+    struct err e = {0};
+    struct op_matrix x = op_random(k, 75, 40, 8), w = op_random(k, 29, 40, 0);
+    struct op_matrix bias = op_random(k, 1, 29, 0), y = op_random(k, 75, 29, 0);
+    op_ok(ops_linear_rows(k->b, &y.t, &x.t, &w.t, &bias.t, &e), &e);
+    const float *all = op_get(k, &y.t);
+    static const int32_t first[] = {0, 1, 17, 74, 30}, n[] = {1, 3, 33, 1, 45};
+    for (int i = 0; i < 5; i++) {
+        struct tensor part = x.t;
+        part.data = (float *)x.t.data + first[i] * x.t.stride;
+        part.rows = n[i];
+        struct op_matrix some = op_random(k, n[i], 29, 0);
+        op_ok(ops_linear_rows(k->b, &some.t, &part, &w.t, &bias.t, &e), &e);
+        op_same("row", op_get(k, &some.t), all + first[i] * 29, n[i] * 29);
+    }
+}
+
+static void linear_dx(struct op_bench *k)
+{
+    struct err e = {0};
+    for (int i = 0; i < SHAPES_N; i++)
+        for (int accumulate = 0; accumulate < 2; accumulate++) {
+            op_bench_reset(k);
+            int64_t N = shapes[i][0], I = shapes[i][1], O = shapes[i][2], spare = 4 * (i % 3);
+            struct op_matrix dy = op_random(k, N, O, spare), w = op_random(k, O, I, 0);
+            struct op_matrix dx = op_random(k, N, I, spare);
+            double *want = op_doubles(k, N * I);
+            float *plain = op_floats(k, N * I);
+            op_linear_dx_double(want, dy.host, w.host, N, I, O);
+            op_linear_dx_float(plain, dy.host, w.host, N, I, O);
+            op_ok(ops_linear_dx(k->b, &dx.t, &dy.t, &w.t, accumulate, &e), &e);
+            tol_check_tensor(k, "dx", &dx.t, want, plain, accumulate ? dx.host : NULL);
+        }
+}
+
+static void check_linear_dw(struct op_bench *k, const int32_t *size, int64_t spare, int with_bias,
+                            int accumulate)
+{
+    struct err e = {0};
+    op_bench_reset(k);
+    int64_t N = size[0], I = size[1], O = size[2];
+    struct op_matrix dy = op_random(k, N, O, spare), x = op_random(k, N, I, spare);
+    struct op_matrix dw = op_random(k, O, I, 0), dbias = op_random(k, 1, O, 0);
+    double *want = op_doubles(k, O * I), *want_bias = op_doubles(k, O);
+    float *plain = op_floats(k, O * I), *plain_bias = op_floats(k, O);
+    op_linear_dw_double(want, want_bias, dy.host, x.host, N, I, O);
+    op_linear_dw_float(plain, plain_bias, dy.host, x.host, N, I, O);
+    op_ok(ops_linear_dw(k->b, &dw.t, with_bias ? &dbias.t : NULL, &dy.t, &x.t, accumulate, &e), &e);
+    tol_check_tensor(k, "dw", &dw.t, want, plain, accumulate ? dw.host : NULL);
+    if (with_bias)
+        tol_check_tensor(k, "dbias", &dbias.t, want_bias, plain_bias,
+                         accumulate ? dbias.host : NULL);
+    else
+        op_same("dbias", op_get(k, &dbias.t), dbias.host, O);
+}
+
+static void linear_dw(struct op_bench *k)
+{
+    for (int i = 0; i < SHAPES_N; i++)
+        for (int form = 0; form < 4; form++)
+            check_linear_dw(k, shapes[i], 6 * (i % 2), form & 1, form >> 1);
+}
+
+static const int32_t row_shapes[][3] = {{1, 1, 1}, {7, 5, 3}, {40, 16, 64}, {33, 100, 65}};
+enum { ROW_SHAPES_N = sizeof row_shapes / sizeof *row_shapes };
+
+static void gather_rows(struct op_bench *k)
+{
+    struct err e = {0};
+    for (int i = 0; i < ROW_SHAPES_N; i++) {
+        int32_t n = row_shapes[i][0], from = row_shapes[i][1], C = row_shapes[i][2];
+        struct op_matrix x = op_random(k, from, C, 0), y = op_random(k, n, C, 4 * (i % 2));
+        const int32_t *at = NULL, *index = op_list(k, &at, n, from, 1);
+        float scale = i % 2 ? 1.0f : 8.0f, *want = op_floats(k, n * C);
+        for (int32_t j = 0; j < n * C; j++)
+            want[j] = at[j / C] < 0 ? 0.0f : scale * x.host[at[j / C] * C + j % C];
+        op_ok(ops_gather_rows(k->b, &y.t, &x.t, index, scale, &e), &e);
+        op_same("y", op_get(k, &y.t), want, n * C);
+    }
+}
+
+/* Rows named twice receive both, in rising order; the order makes the sum exact to compare. */
+static void scatter_rows_adds(struct op_bench *k)
+{
+    struct err e = {0};
+    for (int i = 0; i < ROW_SHAPES_N; i++) {
+        int32_t n = row_shapes[i][0], to = row_shapes[i][1], C = row_shapes[i][2];
+        struct op_matrix x = op_random(k, n, C, 4 * (i % 2)), y = op_random(k, to, C, 0);
+        const int32_t *at = NULL, *index = op_list(k, &at, n, to, 1);
+        double *want = op_doubles(k, to * C);
+        float *plain = op_floats(k, to * C);
+        for (int32_t j = 0; j < n * C; j++) {
+            if (at[j / C] < 0) continue;
+            want[at[j / C] * C + j % C] += 2.0 * (double)x.host[j];
+            plain[at[j / C] * C + j % C] += 2.0f * x.host[j];
+        }
+        op_ok(ops_scatter_rows(k->b, &y.t, &x.t, index, 2.0f, 1, &e), &e);
+        tol_check_tensor(k, "y", &y.t, want, plain, y.host);
+    }
+}
+
+static void scatter_rows_overwrites(struct op_bench *k)
+{
+    struct err e = {0};
+    int32_t at[] = {4, -1, 0, 2}, C = 19;
+    struct op_matrix x = op_random(k, 4, C, 0), y = op_random(k, 6, C, 5);
+    const int32_t *index = op_memory(k, at, sizeof at);
+    for (int32_t i = 0; i < 4; i++)
+        for (int32_t c = 0; at[i] >= 0 && c < C; c++)
+            y.host[at[i] * C + c] = 8.0f * x.host[i * C + c];
+    op_ok(ops_scatter_rows(k->b, &y.t, &x.t, index, 8.0f, 0, &e), &e);
+    op_same("y", op_get(k, &y.t), y.host, 6 * C);
+}
+
+static void add_rows(struct op_bench *k)
+{
+    struct err e = {0};
+    for (int in_place = 0; in_place < 2; in_place++) {
+        int32_t n = 37, C = 21;
+        struct op_matrix x = op_random(k, n, C, 3), y = op_random(k, n, C, 0);
+        struct op_matrix table = op_random(k, 9, C, 0);
+        const int32_t *at = NULL, *index = op_list(k, &at, n, 9, 0);
+        float *want = op_floats(k, n * C);
+        for (int32_t j = 0; j < n * C; j++) want[j] = x.host[j] + table.host[at[j / C] * C + j % C];
+        struct tensor *out = in_place ? &x.t : &y.t;
+        op_ok(ops_add_rows(k->b, out, &x.t, &table.t, index, &e), &e);
+        op_same("y", op_get(k, out), want, n * C);
+    }
+}
+
+const struct op_row op_rows_linear[] = {
+    {"linear is x times w transposed plus bias", linear},
+    {"linear_rows is linear", linear_rows},
+    {"linear_rows gives a row the same bits in any batch", linear_rows_is_exact},
+    {"linear_dx is dy times w", linear_dx},
+    {"linear_dw is dy transposed times x and its column sums", linear_dw},
+    {"gather_rows scales listed rows and gives zeros for a gap", gather_rows},
+    {"scatter_rows adds every listed row", scatter_rows_adds},
+    {"scatter_rows overwrites listed rows only", scatter_rows_overwrites},
+    {"add_rows adds rows of a table", add_rows},
+    {NULL, NULL},
+};

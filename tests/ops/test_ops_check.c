@@ -1,0 +1,168 @@
+/* test_ops_check.c - what ops refuses before a backend sees it, and what it composes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ops/op_bench.h"
+#include "ops/ops.h"
+
+static struct backend *open_cpu(void)
+{
+    struct err e = {0};
+    struct backend *b = NULL;
+    op_ok(backend_open(&b, "cpu", 1, DTYPE_F32, &e), &e);
+    return b;
+}
+
+static void assert_refused(int rc, const struct err *e, const char *op, const char *word)
+{
+    assert_int_equal(rc, ERR_INTERNAL);
+    if (strstr(e->text, op) == NULL || strstr(e->text, word) == NULL)
+        fail_msg("\"%s\" names neither %s nor %s", e->text, op, word);
+}
+
+static void a_wrong_shape_names_op_argument_and_sizes(void **state)
+{
+    (void)state;
+    struct backend *b = open_cpu();
+    struct err e = {0};
+    float memory[64] = {0};
+    struct tensor x = tensor_make(memory, 2, 3, DTYPE_F32),
+                  w = tensor_make(memory, 4, 3, DTYPE_F32);
+    struct tensor y = tensor_make(memory, 2, 5, DTYPE_F32);
+    int rc = ops_linear(b, &y, &x, &w, NULL, 0, &e);
+    assert_refused(rc, &e, "op linear", "argument y is 2 x 5 f32, expected 2 x 4 f32");
+    w.cols = w.stride = 2;
+    rc = ops_linear_rows(b, &y, &x, &w, NULL, &e);
+    assert_refused(rc, &e, "op linear_rows", "argument x");
+    backend_close(b);
+}
+
+static void a_stride_below_the_columns_is_refused(void **state)
+{
+    (void)state;
+    struct backend *b = open_cpu();
+    struct err e = {0};
+    float memory[64] = {0};
+    struct tensor x = tensor_make(memory, 2, 3, DTYPE_F32);
+    x.stride = 2;
+    assert_refused(ops_add(b, &x, &x, &x, &e), &e, "op add", "stride 2");
+    backend_close(b);
+}
+
+static void a_wrong_dtype_is_refused(void **state)
+{
+    (void)state;
+    struct backend *b = open_cpu();
+    struct err e = {0};
+    float memory[64] = {0};
+    struct tensor x = tensor_make(memory, 2, 3, DTYPE_F32),
+                  bias = tensor_make(memory, 1, 2, DTYPE_BF16);
+    struct tensor w = tensor_make(memory, 2, 3, DTYPE_F32),
+                  y = tensor_make(memory, 2, 2, DTYPE_F32);
+    assert_refused(ops_linear(b, &y, &x, &w, &bias, 0, &e), &e, "op linear", "bf16");
+    backend_close(b);
+}
+
+static void missing_memory_is_refused(void **state)
+{
+    (void)state;
+    struct backend *b = open_cpu();
+    struct err e = {0};
+    float memory[64] = {0};
+    struct tensor x = tensor_make(memory, 2, 3, DTYPE_F32),
+                  none = tensor_make(NULL, 2, 3, DTYPE_F32);
+    assert_refused(ops_add(b, &none, &x, &x, &e), &e, "op add", "no memory");
+    assert_refused(ops_gather_rows(b, &x, &x, NULL, 1.0f, &e), &e, "op gather_rows", "index");
+    assert_refused(ops_nag(b, memory, memory, NULL, 3, 0.9f, 0.0f, NULL, NULL, &e), &e, "op nag",
+                   "gradient");
+    backend_close(b);
+}
+
+static void dropout_without_a_step_is_refused(void **state)
+{
+    (void)state;
+    struct backend *b = open_cpu();
+    struct err e = {0};
+    float memory[64] = {0};
+    struct tensor x = tensor_make(memory, 2, 3, DTYPE_F32);
+    struct dropout d = {.p = 0.5f};
+    assert_refused(ops_dropout(b, &x, &x, &d, &e), &e, "op dropout", "step");
+    d.p = 1.0f;
+    assert_refused(ops_dropout(b, &x, &x, &d, &e), &e, "op dropout", "below 1");
+    backend_close(b);
+}
+
+static void attention_of_disagreeing_sizes_is_refused(void **state)
+{
+    (void)state;
+    struct backend *b = open_cpu();
+    struct err e = {0};
+    float memory[512] = {0};
+    struct tensor t = tensor_make(memory, 4, 16, DTYPE_F32),
+                  lse = tensor_make(memory, 4, 2, DTYPE_F32);
+    struct attention a = {.B = 2,
+                          .T = 2,
+                          .H = 2,
+                          .D = 8,
+                          .scale = 1.0f,
+                          .q = t,
+                          .k = t,
+                          .v = t,
+                          .out = t,
+                          .lse = lse};
+    a.v.rows = 3;
+    assert_refused(ops_attention(b, &a, &e), &e, "op attention", "argument v");
+    a.v.rows = 4;
+    a.bias.near_n = 3;
+    assert_refused(ops_attention(b, &a, &e), &e, "op attention", "bias.near");
+    backend_close(b);
+}
+
+/* The same numbers, whether the backend fuses residual_norm or ops composes it. */
+static void a_fused_slot_that_is_missing_is_composed(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    float *result[2][2];
+    struct op_bench k[2];
+    struct backend *b[2] = {open_cpu(), open_cpu()};
+    struct backend_ops plain = *b[1]->ops;
+    plain.residual_norm = NULL;
+    b[1]->ops = &plain;
+    for (int i = 0; i < 2; i++) {
+        struct step_state step = {.update = 4};
+        op_bench_init(&k[i], b[i], 5);
+        struct op_matrix x = op_random(&k[i], 9, 24, 0), r = op_random(&k[i], 9, 24, 0);
+        struct op_matrix y = op_random(&k[i], 9, 24, 0), stats = op_random(&k[i], 9, 2, 0);
+        struct op_matrix gain = op_random(&k[i], 1, 24, 0), bias = op_random(&k[i], 1, 24, 0);
+        struct dropout d = {.p = 0.3f, .key = 1, .stream = 2, .step_dev = op_step(&k[i], &step)};
+        op_ok(ops_residual_norm(b[i], &x.t, &y.t, &stats.t, &x.t, &r.t, &d, &gain.t, &bias.t, &e),
+              &e);
+        result[i][0] = op_get(&k[i], &x.t);
+        result[i][1] = op_get(&k[i], &y.t);
+    }
+    for (int j = 0; j < 2; j++)
+        for (int i = 0; i < 9 * 24; i++) assert_float_equal(result[0][j][i], result[1][j][i], 2e-6);
+    for (int i = 0; i < 2; i++) {
+        op_bench_fini(&k[i]);
+        backend_close(b[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wrong_shape_names_op_argument_and_sizes),
+        cmocka_unit_test(a_stride_below_the_columns_is_refused),
+        cmocka_unit_test(a_wrong_dtype_is_refused),
+        cmocka_unit_test(missing_memory_is_refused),
+        cmocka_unit_test(dropout_without_a_step_is_refused),
+        cmocka_unit_test(attention_of_disagreeing_sizes_is_refused),
+        cmocka_unit_test(a_fused_slot_that_is_missing_is_composed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,208 @@
+/* test_reference.c - the oracle's gradients are those of its own forward formulas: central
+ * differences in double, with inputs on a grid so that the steps are exact. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/philox.h"
+#include "ops/op_reference.h"
+
+enum { N = 5, I = 4, O = 3, ROOM = 4096 };
+static const float STEP = 0x1p-10f;
+
+/* Multiples of 1/64 in [-1, 1). */
+static void fill(float *x, int64_t n, uint32_t stream)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (float)(philox_word(7, (uint64_t)i, 0, stream) % 128) / 64.0f - 1.0f;
+}
+
+static double dot(const double *y, const float *by, int64_t n)
+{
+    double sum = 0.0;
+    for (int64_t i = 0; i < n; i++) sum += y[i] * (double)by[i];
+    return sum;
+}
+
+/* A forward function of some inputs to one number: the outputs times dy. */
+typedef double (*scalar_fn)(void *context);
+
+/* d f / d x[i] for each i against `gradient`. The third derivative of these functions is of order
+ * one, so the difference errs by some STEP^2. */
+static void check_differences(scalar_fn f, void *context, float *x, const double *gradient,
+                              int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float at = x[i];
+        x[i] = at + STEP;
+        double above = f(context);
+        x[i] = at - STEP;
+        double below = f(context);
+        x[i] = at;
+        double slope = (above - below) / (2.0 * (double)STEP);
+        if (!(fabs(slope - gradient[i]) <= 2e-5 * (1.0 + fabs(slope))))
+            fail_msg("element %d: difference %.9g, gradient %.9g", (int)i, slope, gradient[i]);
+    }
+}
+
+struct linear {
+    float x[N * I], w[O * I], bias[O], dy[N * O];
+};
+
+static double linear_value(void *context)
+{
+    struct linear *l = context;
+    double y[N * O];
+    op_linear_double(y, l->x, l->w, l->bias, N, I, O);
+    return dot(y, l->dy, N * O);
+}
+
+static void linear_gradients_are_differences(void **state)
+{
+    (void)state;
+    struct linear l;
+    double dx[N * I], dw[O * I], dbias[O];
+    fill(l.x, N * I, 1);
+    fill(l.w, O * I, 2);
+    fill(l.bias, O, 3);
+    fill(l.dy, N * O, 4);
+    op_linear_dx_double(dx, l.dy, l.w, N, I, O);
+    op_linear_dw_double(dw, dbias, l.dy, l.x, N, I, O);
+    check_differences(linear_value, &l, l.x, dx, N * I);
+    check_differences(linear_value, &l, l.w, dw, O * I);
+    check_differences(linear_value, &l, l.bias, dbias, O);
+}
+
+struct norm {
+    float x[N * I], gain[I], bias[I], dy[N * I];
+};
+
+static double norm_value(void *context)
+{
+    struct norm *l = context;
+    double y[N * I], stats[2 * N];
+    op_norm_double(y, stats, l->x, l->gain, l->bias, N, I);
+    return dot(y, l->dy, N * I);
+}
+
+static void norm_gradients_are_differences(void **state)
+{
+    (void)state;
+    struct norm l;
+    double dx[N * I], dgain[I], dbias[I];
+    fill(l.x, N * I, 1);
+    fill(l.gain, I, 2);
+    fill(l.bias, I, 3);
+    fill(l.dy, N * I, 4);
+    op_norm_dx_double(dx, dgain, dbias, l.dy, l.x, l.gain, N, I);
+    check_differences(norm_value, &l, l.x, dx, N * I);
+    check_differences(norm_value, &l, l.gain, dgain, I);
+    check_differences(norm_value, &l, l.bias, dbias, I);
+}
+
+struct attention {
+    struct op_attention a;
+    int64_t n;
+    float q[ROOM], k[ROOM], v[ROOM], dout[ROOM], near[64], offset[8], slope[8], factor[ROOM];
+};
+
+static double attention_value(void *context)
+{
+    struct attention *l = context;
+    static double out[ROOM], lse[ROOM];
+    op_attention_double(out, lse, l->q, l->k, l->v, &l->a);
+    return dot(out, l->dout, l->n);
+}
+
+static void attention_gradients_are_differences(void **state)
+{
+    (void)state;
+    static struct attention l;
+    static double dq[ROOM], dk[ROOM], dv[ROOM];
+    double dnear[64], doffset[8];
+    enum { B = 2, T = 6, H = 2, D = 4, NEAR = 3 };
+    l.a = (struct op_attention){.B = B,
+                                .T = T,
+                                .H = H,
+                                .D = D,
+                                .near_n = NEAR,
+                                .scale = 0.5f,
+                                .near = l.near,
+                                .offset = l.offset,
+                                .slope = l.slope,
+                                .factor = l.factor};
+    l.n = B * T * H * D;
+    fill(l.q, l.n, 1);
+    fill(l.k, l.n, 2);
+    fill(l.v, l.n, 3);
+    fill(l.dout, l.n, 4);
+    fill(l.near, H * NEAR, 5);
+    fill(l.offset, H, 6);
+    fill(l.slope, H, 7);
+    for (int i = 0; i < B * H * T * T; i++) l.factor[i] = i % 5 == 0 ? 0.0f : 1.25f;
+    op_attention_dx_double(dq, dk, dv, dnear, doffset, l.q, l.k, l.v, l.dout, &l.a);
+    check_differences(attention_value, &l, l.q, dq, l.n);
+    check_differences(attention_value, &l, l.k, dk, l.n);
+    check_differences(attention_value, &l, l.v, dv, l.n);
+    check_differences(attention_value, &l, l.near, dnear, H * NEAR);
+    check_differences(attention_value, &l, l.offset, doffset, H);
+}
+
+struct softmax {
+    float logits[N * I];
+    int32_t target[N];
+};
+
+static double softmax_value(void *context)
+{
+    struct softmax *l = context;
+    double loss[N], sum = 0.0;
+    op_softmax_double(loss, NULL, l->logits, l->target, N, I);
+    for (int i = 0; i < N; i++) sum += loss[i];
+    return sum;
+}
+
+static void softmax_gradients_are_differences(void **state)
+{
+    (void)state;
+    struct softmax l = {.target = {0, 3, -1, 2, 1}};
+    double loss[N], dlogits[N * I];
+    fill(l.logits, N * I, 1);
+    op_softmax_double(loss, dlogits, l.logits, l.target, N, I);
+    check_differences(softmax_value, &l, l.logits, dlogits, N * I);
+}
+
+static void rotary_backwards_undoes_rotary(void **state)
+{
+    (void)state;
+    enum { T = 3, H = 2, D = 4 };
+    float x[T * H * D], turned_float[T * H * D], cosine[T * D / 2], sine[T * D / 2];
+    double turned[T * H * D], back[T * H * D];
+    fill(x, T * H * D, 1);
+    for (int i = 0; i < T * D / 2; i++) {
+        cosine[i] = cosf((float)i);
+        sine[i] = sinf((float)i);
+    }
+    for (int layout = 0; layout < 2; layout++) {
+        op_rotary_double(turned, x, cosine, sine, T, T, H, D, layout, 0);
+        for (int i = 0; i < T * H * D; i++) turned_float[i] = (float)turned[i];
+        op_rotary_double(back, turned_float, cosine, sine, T, T, H, D, layout, 1);
+        for (int i = 0; i < T * H * D; i++) assert_true(fabs(back[i] - (double)x[i]) < 1e-6);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(linear_gradients_are_differences),
+        cmocka_unit_test(norm_gradients_are_differences),
+        cmocka_unit_test(attention_gradients_are_differences),
+        cmocka_unit_test(softmax_gradients_are_differences),
+        cmocka_unit_test(rotary_backwards_undoes_rotary),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
