@@ -41,6 +41,7 @@ struct cli {
     struct arena arena;
     struct project project;
     const char *project_dir; /* --project, or NULL */
+    bool quiet;              /* --quiet */
 };
 
 struct cli_command {
@@ -80,6 +81,8 @@ int cli_data(struct cli *c, const struct cli_command *self, int argc, char **arg
 int cli_merge(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
 int cli_gc(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
 int cli_verify(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
+int cli_import(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
+int cli_export(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
 int cli_worker(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
 
 #ifdef __cplusplus

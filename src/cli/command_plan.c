@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "cli/planning.h"
 
 static void print_training(const struct planning *p, int32_t i, struct arena *a)
@@ -74,7 +73,8 @@ int cli_plan(struct cli *c, const struct cli_command *self, int argc, char **arg
 
     if (rc != 0) return rc < 0 ? rc : 0;
     TRY_OUT(rc, cli_open(c, e));
-    if (file_exists(cli_results(c))) TRY_OUT(rc, store_open(&store, cli_results(c), STORE_READ, e));
+    rc = store_open(&store, cli_results(c), STORE_READ, e);
+    if (rc < 0 && rc != ERR_NOINPUT) goto out; /* no results yet: everything is new */
     TRY_OUT(rc, planning_open(&p, c, &artefacts, &o, store, e));
     for (int32_t i = 0; i < p.plan.artefacts_n; i++)
         printf("%s: %s\n", p.plan.artefact[i].name, p.plan.artefact[i].title);

@@ -178,6 +178,7 @@ static int run_plan(struct cli *c, struct store *store, const struct planning *p
                                            : o->stale  ? PICK_STALE
                                                        : PICK_MISSING,
                                    .stall_s = o->stall_s,
+                                   .quiet = c->quiet,
                                    .headline = headline(c, &p->plan)};
 
     for (int32_t i = 0; i < p->plan.notes_n; i++) log_info("note: %s", p->plan.note[i].text);
@@ -212,7 +213,9 @@ int cli_run(struct cli *c, const struct cli_command *self, int argc, char **argv
         return ERR(e, ERR_USAGE, "--redo, --failed and --stale exclude each other");
     if (o.tries < 1) return ERR(e, ERR_USAGE, "--tries 0: at least 1");
     TRY_OUT(rc, cli_open(c, e));
-    if (file_exists(cli_results(c))) TRY_OUT(rc, store_open(&store, cli_results(c), STORE_READ, e));
+    /* What is done only serves the estimate here: a file that cannot be read as it is will be made,
+     * migrated or refused when it is opened for writing. */
+    (void)store_open(&store, cli_results(c), STORE_READ, NULL);
     TRY_OUT(rc, planning_open(&p, c, &artefacts, &o.planning, store, e));
     TRY_OUT(rc, ask_for_long_work(&p, o.yes, e));
     store_close(store);

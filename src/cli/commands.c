@@ -28,6 +28,17 @@ static const char data_more[] =
     "[data/NAME.yaml]`\n"
     "  alibi data verify NAME                   hash every file again";
 
+static const char import_more[] =
+    "FILE is a checkpoint of fairseq as torch.save writes it; nothing in it is executed. Its "
+    "names,\n"
+    "shapes and options must be those of one training of a plan, which then counts as done.\n\n"
+    "  alibi import alibi_wt103_L512.pt --dict dict.txt\n"
+    "  alibi run table5 --scale paper --only position=alibi,L_train=512\n"
+    "  alibi import mine.pt --as position=sinusoidal,L_train=64 --for ./mygrid/";
+static const char export_more[] = "Writes model.safetensors (fp32, fairseq's names, tied tensors "
+                                  "once), config.json and dict.txt;\n"
+                                  "tests/worker/load_export.py reads them with PyTorch.";
+
 static const struct cli_command table[] = {
     {"plan", "ARTEFACT…", "the runs an artefact needs: done or new, why, and their cost", plan_more,
      cli_plan, false},
@@ -45,6 +56,9 @@ static const struct cli_command table[] = {
     {"doctor", "", "whether this machine is ready, and which BLAS is in use", NULL, cli_doctor,
      false},
     {"data", "list|prepare|verify …", "corpora", data_more, cli_data, false},
+    {"import", "FILE", "a published checkpoint becomes the result of a training", import_more,
+     cli_import, false},
+    {"export", "RUN", "a training's weights for users of PyTorch", export_more, cli_export, false},
     {"merge", "DB|DIR", "take over results made elsewhere", NULL, cli_merge, false},
     {"gc", "", "give back the disk of attempts that nothing needs",
      "Removes the folders of attempts that did not become a run's result, once the run is done.",

@@ -87,13 +87,13 @@ int cli_parse(struct cli *c, const struct cli_command *self, const struct cli_op
               struct err *e)
 {
     struct cli_option all[CLI_OPTIONS_MAX] = {{0}};
-    bool help = false, quiet = false, only_rest = false;
+    bool help = false, only_rest = false;
     int32_t n = 0;
 
     rest->n = 0;
     for (const struct cli_option *o = options; o && o->name; o++) all[n++] = *o;
     all[n++] = (struct cli_option){"project", 0, CLI_TEXT, &c->project_dir, "DIR", ""};
-    all[n++] = (struct cli_option){"quiet", 'q', CLI_FLAG, &quiet, NULL, ""};
+    all[n++] = (struct cli_option){"quiet", 'q', CLI_FLAG, &c->quiet, NULL, ""};
     all[n++] = (struct cli_option){"help", 'h', CLI_FLAG, &help, NULL, ""};
     for (int i = 0; i < argc; i++) {
         const struct cli_option *o = NULL;
@@ -124,7 +124,7 @@ int cli_parse(struct cli *c, const struct cli_command *self, const struct cli_op
         print_help(self, options);
         return 1;
     }
-    if (quiet) log_set_level(LOG_WARN);
+    if (c->quiet) log_set_level(LOG_WARN);
     if (rest->n < rest_min)
         return ERR(e, ERR_USAGE, "alibi %s needs %s; see alibi %s --help", self->name,
                    self->arguments, self->name);

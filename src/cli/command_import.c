@@ -1,0 +1,333 @@
+/* command_import.c - alibi import: a published checkpoint becomes the result of a training.
+ *
+ *   1. Which training of the plan it is: by --as, else by what the file or its name says. Exactly
+ *      one must match.
+ *   2. The file is compared with that training's specification, and its dictionary with the corpus.
+ *   3. An attempt's folder is made as a worker would leave it, and its records go into results.db
+ *      in one transaction; whatever fails leaves neither behind. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/planning.h"
+#include "data/corpus.h"
+#include "data/dictionary.h"
+#include "spec/event.h"
+#include "worker/import.h"
+
+enum { IMPORT_ATTEMPTS_MAX = 1000000 };
+
+struct import_options {
+    const char *as, *dict, *artefact, *scale;
+    double loss_nats;
+    bool force;
+};
+
+/* --- 1. which training ---------------------------------------------------------------------- */
+
+/* The position method by the file itself, or by a word of its name. */
+static const char *guess_position(const struct import *im, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+
+    if (import_has_table(im)) return spec_position_name(SPEC_T5);
+    for (int p = SPEC_SINUSOIDAL; p <= SPEC_ALIBI; p++)
+        if (strcasestr(name, spec_position_name((enum spec_position)p)))
+            return spec_position_name((enum spec_position)p);
+    return NULL;
+}
+
+/* "_L512" in the file's name; 0 when there is none. */
+static int32_t guess_length(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *at = strstr(slash ? slash : path, "_L");
+    char digits[8];
+    int64_t n;
+
+    if (!at) return 0;
+    size_t length = strspn(at + 2, "0123456789");
+    snprintf(digits, sizeof digits, "%.*s", (int)(length < 7 ? length : 7), at + 2);
+    return str_to_int(&n, digits) ? (int32_t)n : 0;
+}
+
+/* What --as leaves open, as text for the plan's --only; *L: the training length it must have, 0 if
+ * --as states it. */
+static int complete_wish(struct cli *c, const struct import_options *o, const struct import *im,
+                         const char *path, const char **only, int32_t *L, struct err *e)
+{
+    struct strbuf text;
+    const char *as = o->as ? o->as : "";
+
+    strbuf_init(&text, &c->arena);
+    strbuf_add(&text, as);
+    if (!strstr(as, "position=")) {
+        const char *position = guess_position(im, path);
+        if (!position)
+            return ERR(e, ERR_USAGE,
+                       "%s: neither the file nor its name says which position method it is; add "
+                       "--as position=alibi (or sinusoidal, rotary)",
+                       path);
+        log_info("position %s, by the %s", position,
+                 import_has_table(im) ? "table in the file" : "file's name");
+        strbuf_addf(&text, "%sposition=%s", text.n ? "," : "", position);
+    }
+    *only = text.text;
+    *L = 0;
+    if (strstr(as, "L_train=")) return 0;
+    *L = import_facts(im)->L ? import_facts(im)->L : guess_length(path);
+    if (*L == 0)
+        return ERR(e, ERR_USAGE,
+                   "%s: neither the file nor its name says the training length; add --as L_train=N",
+                   path);
+    log_info("training length %d, by the %s", *L, import_facts(im)->L ? "file" : "file's name");
+    return 0;
+}
+
+/* The one training of the plan that has the length. */
+static int find_training(const struct plan_run **out, const struct plan *p, int32_t L,
+                         const char *only, struct err *e)
+{
+    int32_t n = 0;
+
+    for (int32_t i = 0; i < p->runs_n; i++) {
+        const struct plan_run *r = &p->run[i];
+        if (r->spec.kind != SPEC_TRAIN || (L > 0 && r->spec.train.L != L)) continue;
+        *out = r;
+        n++;
+    }
+    if (n == 1) return 0;
+    if (n == 0)
+        return ERR(e, ERR_USAGE,
+                   "no training of %s (scale %s) with %s has rows of %d tokens; --for ARTEFACT and "
+                   "--scale choose another plan",
+                   p->artefact[0].name, p->scale, only, L);
+    return ERR(e, ERR_USAGE,
+               "%d trainings of %s (scale %s) have %s; add keys to --as until one is left", n,
+               p->artefact[0].name, p->scale, only);
+}
+
+/* --- 2. the dictionary ---------------------------------------------------------------------- */
+
+static int compare_words(const struct dictionary *theirs, const struct dictionary *ours,
+                         const char *dict, const char *corpus, struct err *e)
+{
+    for (int32_t i = 0; i < dictionary_size(theirs); i++) {
+        const char *x = dictionary_word(theirs, i), *y = dictionary_word(ours, i);
+        if (strcmp(x, y) == 0) continue;
+        return ERR(e, ERR_DATA,
+                   "%s: entry %d is '%.40s', in data/%s it is '%.40s'; the checkpoint's numbers "
+                   "would stand for other words",
+                   dict, i, x, corpus, y);
+    }
+    return 0;
+}
+
+static int check_dictionary(struct cli *c, const char *dict, const struct spec_data *d,
+                            struct err *e)
+{
+    struct dictionary *theirs = NULL, *ours = NULL;
+    const char *path = arena_printf(&c->arena, "%s/data/%s/dict.txt", c->project.root, d->corpus);
+    int rc = 0;
+
+    TRY(dictionary_load(&theirs, dict, e));
+    if (dictionary_size(theirs) != d->vocab) {
+        rc = ERR(e, ERR_DATA, "%s: %d entries with the specials, the specification has %d", dict,
+                 dictionary_size(theirs), d->vocab);
+        goto out;
+    }
+    if (!file_exists(path)) {
+        log_warn("data/%s is not prepared, so that only the size of %s was checked; prepare it "
+                 "with --dict %s",
+                 d->corpus, dict, dict);
+        goto out;
+    }
+    TRY_OUT(rc, dictionary_load(&ours, path, e));
+    if (dictionary_size(ours) != d->vocab)
+        rc = ERR(e, ERR_DATA, "%s: %d entries, the specification has %d", path,
+                 dictionary_size(ours), d->vocab);
+    else
+        rc = compare_words(theirs, ours, dict, d->corpus, e);
+out:
+    dictionary_close(theirs);
+    dictionary_close(ours);
+    return rc;
+}
+
+/* --- 3. the attempt ------------------------------------------------------------------------- */
+
+/* runs/RUN/N with the first free number from `from` on. */
+static int claim_folder(struct cli *c, const char *run_id, int32_t from, int32_t *number,
+                        const char **dir, struct err *e)
+{
+    char *folder = arena_printf(&c->arena, "%s/runs/%s", c->project.root, run_id);
+
+    TRY(file_make_dirs(folder, e));
+    for (*number = from; *number <= IMPORT_ATTEMPTS_MAX; ++*number) {
+        *dir = arena_printf(&c->arena, "runs/%s/%d", run_id, *number);
+        const char *path = project_path(&c->project, &c->arena, *dir);
+        if (mkdir(path, 0777) == 0) return 0;
+        if (errno != EEXIST)
+            return ERR(e, ERR_CREATE, "%s: cannot be created: %s", path, strerror(errno));
+    }
+    return ERR(e, ERR_CREATE, "%s: holds more than %d attempts", folder, IMPORT_ATTEMPTS_MAX);
+}
+
+static void remove_folder(struct cli *c, const char *dir)
+{
+    static const char *const files[] = {"spec", "events", "imported.safetensors"};
+    char *path = project_path(&c->project, &c->arena, dir);
+
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        unlink(arena_printf(&c->arena, "%s/%s", path, files[i]));
+    rmdir(path);
+}
+
+static int ingest_records(struct cli *c, struct store *store, const char *dir, int64_t attempt_id,
+                          struct err *e)
+{
+    struct event_reader *reader = NULL;
+    struct event record;
+    int rc;
+
+    TRY(event_reader_open(&reader, arena_printf(&c->arena, "%s/%s/events", c->project.root, dir),
+                          e));
+    while ((rc = event_read(reader, &record, e)) == 1)
+        TRY_OUT(rc, store_ingest(store, attempt_id, &record, e));
+out:
+    event_reader_close(reader);
+    return rc;
+}
+
+static int store_attempt(struct cli *c, struct store *store, const struct plan_run *r,
+                         int32_t number, const char *dir, struct err *e)
+{
+    static const struct store_end done = {
+        .state = STORE_DONE, .exit_code = 0, .signal = -1, .message = "imported"};
+    const struct store_run run = {.spec = &r->spec,
+                                  .run_id = r->run_id,
+                                  .config_id = r->config_id,
+                                  .parameters_n = r->cost.parameters_n,
+                                  .flops = r->cost.train_flops,
+                                  .imported = true};
+    const struct store_attempt attempt = {
+        .run_id = r->run_id, .attempt = number, .device = "imported", .dir = dir};
+    int64_t attempt_id;
+    int rc = 0;
+
+    TRY(store_begin(store, e));
+    TRY_OUT(rc, store_add_run(store, &run, e));
+    TRY_OUT(rc, store_start_attempt(store, &attempt, &attempt_id, e));
+    TRY_OUT(rc, ingest_records(c, store, dir, attempt_id, e));
+    TRY_OUT(rc, store_end_attempt(store, attempt_id, &done, e));
+    return store_commit(store, e);
+out:
+    store_rollback(store);
+    return rc;
+}
+
+/* What the records give as the last training loss: the file's own, or the user's word. */
+static int choose_loss(double *out, const struct import_options *o, const struct import *im,
+                       const char *path, struct err *e)
+{
+    const struct import_facts *f = import_facts(im);
+
+    *out = o->loss_nats > 0 ? o->loss_nats : f->train_loss_nats;
+    if (isfinite(*out)) return 0;
+    *out = f->valid_loss_nats;
+    if (!isfinite(*out))
+        return ERR(e, ERR_USAGE,
+                   "%s: records no loss of its training; give it with --loss NATS, per token",
+                   path);
+    log_info("the file records no training loss; its validation loss stands in its place");
+    return 0;
+}
+
+static int import_run(struct cli *c, const struct import_options *o, const struct import *im,
+                      const char *path, const struct plan_run *r, struct err *e)
+{
+    struct store *store = NULL;
+    struct store_run_state st;
+    const char *dir = NULL;
+    int32_t number = 0;
+    double loss_nats;
+    int rc = 0;
+
+    TRY(choose_loss(&loss_nats, o, im, path, e));
+    TRY(store_open(&store, cli_results(c), STORE_WRITE, e));
+    TRY_OUT(rc, store_run_state(store, r->run_id, &st, e));
+    if (st.done && !o->force) {
+        rc = ERR(e, ERR_USAGE,
+                 "run %s: this training is done already (alibi show %s); --force puts the "
+                 "checkpoint in its place",
+                 r->run_id, r->run_id);
+        goto out;
+    }
+    TRY_OUT(rc, claim_folder(c, r->run_id, st.attempts_n + 1, &number, &dir, e));
+    rc = import_write(im, &r->spec, project_path(&c->project, &c->arena, dir), loss_nats, e);
+    if (rc == 0) rc = store_attempt(c, store, r, number, dir, e);
+    if (rc < 0) {
+        remove_folder(c, dir);
+        goto out;
+    }
+    int32_t tensors_n, half_n = import_half_n(im, &tensors_n);
+    printf("imported %s L_train=%d (%s) as run %s: %s parameters%s\n",
+           spec_position_name(r->spec.model.position), r->spec.train.L, r->spec.scale, r->run_id,
+           planning_thousands(&c->arena, r->cost.parameters_n),
+           half_n ? ", half precision widened to fp32" : "");
+    if (!import_facts(im)->heads_recorded)
+        printf("the file does not record the number of heads: %d is the specification's\n",
+               r->spec.model.heads);
+    printf("weights  %s/imported.safetensors\nnext     alibi run %s%s%s evaluates it without "
+           "training\n",
+           dir, o->artefact, o->scale ? " --scale " : "", o->scale ? o->scale : "");
+out:
+    store_close(store);
+    return rc;
+}
+
+int cli_import(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+{
+    struct import_options o = {.artefact = "table5"};
+    struct cli_list rest;
+    struct import *im = NULL;
+    struct plan plan = {0};
+    const struct plan_run *training = NULL;
+    const char *only = NULL;
+    int32_t L = 0;
+    const struct cli_option options[] = {
+        {"as", 0, CLI_TEXT, &o.as, "K=V,…", "which training it is: position=alibi,L_train=512"},
+        {"dict", 0, CLI_TEXT, &o.dict, "FILE",
+         "its dict.txt, compared with the corpus word by word"},
+        {"for", 0, CLI_TEXT, &o.artefact, "ARTEFACT", "whose trainings to look among (table5)"},
+        {"scale", 's', CLI_TEXT, &o.scale, "NAME",
+         "of the plan (default paper; of a folder: its own)"},
+        {"loss", 0, CLI_REAL, &o.loss_nats, "NATS", "training loss a token, if the file has none"},
+        {"force", 0, CLI_FLAG, &o.force, NULL, "although that training is done already"},
+        {0}};
+    int rc = cli_parse(c, self, options, argc, argv, &rest, 1, 1, e);
+
+    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY(cli_open(c, e));
+    const char *path = rest.item[0];
+    if (!o.scale && !strchr(o.artefact, '/')) o.scale = "paper";
+    TRY_OUT(rc, import_open(&im, path, e));
+    TRY_OUT(rc, complete_wish(c, &o, im, path, &only, &L, e));
+    const struct plan_options po = {.scale = o.scale, .only = only};
+    TRY_OUT(rc, plan_open(&plan, &c->project, &o.artefact, 1, &po, e));
+    TRY_OUT(rc, find_training(&training, &plan, L, only, e));
+    TRY_OUT(rc, import_check(im, &training->spec, e));
+    if (o.dict) TRY_OUT(rc, check_dictionary(c, o.dict, &training->spec.data, e));
+    rc = import_run(c, &o, im, path, training, e);
+out:
+    plan_close(&plan);
+    import_close(im);
+    return rc;
+}

@@ -1,0 +1,255 @@
+/* device.c - what this machine can run workers on.
+ *
+ * CUDA is never initialised here: that a driver is there is seen by opening its library by name,
+ * and the GPUs are counted and measured through NVML, which needs no context. Numbers about speed
+ * are rough; they only order work until something was measured. */
+#include <dlfcn.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "scheduler/scheduler.h"
+#include "scheduler/slots.h"
+
+enum { DEVICE_PROC_MAX_BYTES = 1 << 20 };
+
+/* A file of /proc or /sys, whose size is not known before it is read; "" when absent. */
+static char *device_read_text(struct arena *a, const char *path)
+{
+    char chunk[4096];
+    struct strbuf text;
+    FILE *f = fopen(path, "re");
+
+    strbuf_init(&text, a);
+    for (size_t n = 1; f && n > 0 && text.n < DEVICE_PROC_MAX_BYTES;) {
+        n = fread(chunk, 1, sizeof chunk, f);
+        strbuf_add_n(&text, chunk, n);
+    }
+    if (f) fclose(f);
+    strbuf_add(&text, "");
+    return text.text ? text.text : arena_strdup(a, "");
+}
+
+/* What follows "name" and the colon in a text of such lines; "" when there is none. */
+static char *device_field(struct arena *a, const char *text, const char *name)
+{
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        size_t n = strlen(name);
+        if (strncmp(line, name, n) != 0) continue;
+        const char *value = line + n + strspn(line + n, " \t");
+        if (*value != ':') continue;
+        value += 1 + strspn(value + 1, " \t");
+        return arena_strndup(a, value, strcspn(value, "\n"));
+    }
+    return arena_strdup(a, "");
+}
+
+/* "24041 kB" in bytes. */
+static int64_t device_kilobytes(struct arena *a, const char *meminfo, const char *name)
+{
+    int64_t n;
+    char *text = device_field(a, meminfo, name);
+    text[strcspn(text, " ")] = '\0';
+    return str_to_int(&n, text) ? n * 1024 : 0;
+}
+
+/* A number alone in a file, such as a container's limit; fallback where there is none. */
+static int64_t device_number(struct arena *a, const char *path, int64_t fallback)
+{
+    int64_t n;
+    char *text = device_read_text(a, path);
+    text[strcspn(text, " \n")] = '\0';
+    return str_to_int(&n, text) ? n : fallback;
+}
+
+/* Bytes of a container's limit that only keep files at hand and are given up when needed. */
+static int64_t device_file_cache(struct arena *a)
+{
+    int64_t n;
+    char *line = strstr(device_read_text(a, "/sys/fs/cgroup/memory.stat"), "\nfile ");
+
+    if (!line) return 0;
+    line += strlen("\nfile ");
+    line[strcspn(line, "\n")] = '\0';
+    return str_to_int(&n, line) ? n : 0;
+}
+
+/* Cores' worth of processor time a container may use; INT_MAX: no limit. */
+static int32_t device_quota(struct arena *a)
+{
+    int64_t quota, period;
+    char *text = device_read_text(a, "/sys/fs/cgroup/cpu.max");
+    char *space = strchr(text, ' ');
+
+    if (!space) return INT_MAX;
+    *space = '\0';
+    space[1 + strcspn(space + 1, "\n")] = '\0';
+    if (!str_to_int(&quota, text) || !str_to_int(&period, space + 1)) return INT_MAX;
+    if (quota <= 0 || period <= 0) return INT_MAX;
+    int64_t cores = (quota + period - 1) / period;
+    return cores < INT_MAX ? (int32_t)cores : INT_MAX;
+}
+
+int32_t device_cores(int32_t *out, int32_t room, int32_t *workers_n)
+{
+    cpu_set_t set;
+    struct arena arena;
+    int32_t n = 0;
+
+    CPU_ZERO(&set);
+    arena_init(&arena);
+    if (sched_getaffinity(0, sizeof set, &set) < 0) CPU_SET(0, &set);
+    for (int32_t i = 0; i < CPU_SETSIZE && n < room; i++)
+        if (CPU_ISSET(i, &set)) out[n++] = i;
+    int32_t quota = device_quota(&arena);
+    *workers_n = n < quota ? n : quota;
+    arena_fini(&arena);
+    return n;
+}
+
+/* fp32 operations a second of one core in matrix products: width of its vectors, two such units,
+ * a multiply-add being two, and the two thirds of it that a good library reaches. */
+static double device_core_flops(struct arena *a, const char *cpuinfo)
+{
+    double mhz;
+    const char *flags = device_field(a, cpuinfo, "flags");
+    double a_cycle = strstr(flags, " avx512f") ? 64 : strstr(flags, " fma") ? 32 : 8;
+
+    if (!str_to_double(&mhz, device_field(a, cpuinfo, "cpu MHz")) || mhz <= 0) mhz = 2000;
+    return a_cycle * mhz * 1e6 * 0.67;
+}
+
+static void device_fill_cpu(struct device *d, struct arena *a)
+{
+    int32_t core[SLOTS_MAX], workers_n;
+    int32_t cores_n = device_cores(core, SLOTS_MAX, &workers_n);
+    const char *cpuinfo = device_read_text(a, "/proc/cpuinfo");
+    const char *meminfo = device_read_text(a, "/proc/meminfo");
+    const char *model = device_field(a, cpuinfo, "model name");
+
+    *d = (struct device){.name = "cpu", .slots = workers_n};
+    snprintf(d->description, sizeof d->description, "%.90s, %ld core%s",
+             *model ? model : "unknown processor", (long)cores_n, cores_n == 1 ? "" : "s");
+    d->memory_bytes = device_kilobytes(a, meminfo, "MemTotal");
+    d->free_bytes = device_kilobytes(a, meminfo, "MemAvailable");
+    int64_t limit = device_number(a, "/sys/fs/cgroup/memory.max", d->memory_bytes);
+    int64_t used = device_number(a, "/sys/fs/cgroup/memory.current", 0) - device_file_cache(a);
+    if (limit < d->memory_bytes) {
+        d->memory_bytes = limit;
+        if (limit - used < d->free_bytes) d->free_bytes = limit - used;
+    }
+    d->flops_per_s = workers_n * device_core_flops(a, cpuinfo);
+}
+
+/* Where the CUDA backend's library would be: beside the program. "" when it is not there. */
+static char *device_cuda_library(struct arena *a)
+{
+    char path[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+
+    path[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(path, '/');
+    if (!slash) return arena_strdup(a, "");
+    *slash = '\0';
+    char *library = arena_printf(a, "%s/libalibi_cuda.so", path);
+    return file_exists(library) ? library : arena_strdup(a, "");
+}
+
+/* The parts of NVML's interface that are used, from its public documentation. */
+struct device_nvml_memory {
+    unsigned long long total, free, used;
+};
+struct device_nvml {
+    int (*init)(void), (*shutdown)(void);
+    int (*count)(unsigned *);
+    int (*handle)(unsigned, void **);
+    int (*name)(void *, char *, unsigned);
+    int (*memory)(void *, struct device_nvml_memory *);
+};
+
+static bool device_nvml_load(struct device_nvml *f, void *library)
+{
+    const struct {
+        const char *name;
+        void *to;
+    } rows[] = {{"nvmlInit_v2", &f->init},
+                {"nvmlShutdown", &f->shutdown},
+                {"nvmlDeviceGetCount_v2", &f->count},
+                {"nvmlDeviceGetHandleByIndex_v2", &f->handle},
+                {"nvmlDeviceGetName", &f->name},
+                {"nvmlDeviceGetMemoryInfo", &f->memory}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        void *symbol = dlsym(library, rows[i].name);
+        if (!symbol) return false;
+        memcpy(rows[i].to, &symbol, sizeof symbol);
+    }
+    return true;
+}
+
+/* The GPUs that NVML sees; 0 where it cannot be asked. */
+static int32_t device_list_gpus(struct device *out, int32_t room)
+{
+    struct device_nvml f;
+    unsigned n = 0, i = 0;
+    void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+
+    if (!library) return 0;
+    if (!device_nvml_load(&f, library) || f.init() != 0) goto out;
+    if (f.count(&n) != 0) n = 0;
+    for (; i < n && (int32_t)i < room; i++) {
+        void *handle;
+        struct device_nvml_memory memory = {0};
+        struct device *d = &out[i];
+        *d = (struct device){.slots = 1, .flops_per_s = 2e13};
+        snprintf(d->name, sizeof d->name, "cuda:%u", i);
+        if (f.handle(i, &handle) != 0) {
+            snprintf(d->unusable, sizeof d->unusable, "the driver does not answer for this GPU");
+            continue;
+        }
+        if (f.name(handle, d->description, sizeof d->description) != 0) d->description[0] = '\0';
+        if (f.memory(handle, &memory) == 0) {
+            d->memory_bytes = (int64_t)memory.total;
+            d->free_bytes = (int64_t)memory.free;
+        }
+    }
+    f.shutdown();
+out:
+    dlclose(library);
+    return (int32_t)i;
+}
+
+int device_list(struct device *out, int32_t room, int32_t *n, struct err *e)
+{
+    struct arena arena;
+
+    *n = 0;
+    if (room < 2) return ERR(e, ERR_INTERNAL, "a list of devices needs room for 2, not %d", room);
+    arena_init(&arena);
+    device_fill_cpu(&out[(*n)++], &arena);
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    bool has_library = *device_cuda_library(&arena) != '\0';
+    int32_t gpus_n = driver ? device_list_gpus(out + 1, room - 1) : 0;
+    if (gpus_n == 0) {
+        out[1] = (struct device){.name = "cuda:0", .description = "NVIDIA GPU"};
+        snprintf(out[1].unusable, sizeof out[1].unusable, "%s",
+                 driver ? "the NVIDIA driver is there but shows no GPU"
+                        : "no NVIDIA driver: libcuda.so.1 is not on this machine");
+        gpus_n = 1;
+    }
+    for (int32_t i = 1; i <= gpus_n; i++)
+        if (!has_library && !*out[i].unusable)
+            snprintf(out[i].unusable, sizeof out[i].unusable,
+                     "built without CUDA: libalibi_cuda.so is not beside the program");
+    *n += gpus_n;
+    if (driver) dlclose(driver);
+    arena_fini(&arena);
+    return 0;
+}

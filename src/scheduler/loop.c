@@ -1,0 +1,283 @@
+/* loop.c - fill the slots, wait, listen, draw the consequences of what ended.
+ *
+ * 1. A round's changes to the database are one transaction; nothing is called done on the screen
+ *    before it is committed.
+ * 2. A failure of a worker is an event; a failure to write the database or a folder ends the call
+ *    and its workers, and the next call takes up what they wrote.
+ * 3. Time limits use the monotonic clock; the wall clock is only shown. */
+#include "scheduler/loop.h"
+
+#include "base/clock.h"
+#include "scheduler/summary.h"
+
+enum { SCHEDULER_TICK_MS = 200 };
+
+void scheduler_note_failure(struct scheduler *sc, int code, const struct job *job,
+                            const char *message, const char *dir)
+{
+    char name[METER_NAME_BYTES];
+
+    if (!sc->options->keep_going) sc->halted = true;
+    if (sc->failure.code) return;
+    meter_name(name, &job->spec);
+    err_set(&sc->failure, code, "run %s (%s): %s%s%s%s", job->run_id, name, message,
+            dir ? "; its log is " : "", dir ? dir : "", dir ? "/log" : "");
+}
+
+/* --- starting --- */
+
+static bool scheduler_fits(void *context, const struct job *job)
+{
+    return slots_fit(context, job->device_bytes);
+}
+
+static bool scheduler_measures(const struct scheduler *sc)
+{
+    for (int32_t i = 0; i < sc->running_n; i++)
+        if (sc->queue.job[sc->running[i]->task[0]].spec.kind == SPEC_BENCH) return true;
+    return false;
+}
+
+static void scheduler_say_start(struct scheduler *sc, const struct lease *at)
+{
+    char name[METER_NAME_BYTES];
+    meter_name(name, &sc->queue.job[at->task[0]].spec);
+    if (at->n > 1)
+        meter_say(&sc->meter, false, "started  %s and %ld more  %s", name, (long)at->n - 1,
+                  at->dir);
+    else
+        meter_say(&sc->meter, false, "started  %s  %s", name, at->dir);
+}
+
+static int scheduler_start(struct scheduler *sc, int32_t n, struct err *e)
+{
+    const struct lease_place place = {
+        .store = sc->store,
+        .project = sc->project,
+        .machine = &sc->machine,
+        .queue = &sc->queue,
+        .slots = &sc->slots,
+        .program = sc->options->worker ? sc->options->worker : sc->project->program,
+    };
+    struct lease *at;
+    int64_t bytes = 0;
+
+    for (int32_t i = 0; i < n; i++)
+        if (sc->queue.job[sc->pick[i]].device_bytes > bytes)
+            bytes = sc->queue.job[sc->pick[i]].device_bytes;
+    int32_t slot = slots_take(&sc->slots, bytes);
+    if (slot < 0) return ERR(e, ERR_INTERNAL, "a run was chosen though no slot has room for it");
+    int rc = lease_start(&at, &place, sc->pick, n, slot, e);
+    if (rc < 0) {
+        slots_leave(&sc->slots, slot, bytes);
+        return rc;
+    }
+    queue_start(&sc->queue, sc->pick, n);
+    sc->running[sc->running_n++] = at;
+    scheduler_say_start(sc, at);
+    return 0;
+}
+
+static int scheduler_commit(struct scheduler *sc, struct err *e)
+{
+    if (!sc->batch) return 0;
+    sc->batch = false;
+    int rc = store_commit(sc->store, e);
+    if (rc < 0) store_rollback(sc->store);
+    return rc;
+}
+
+static int scheduler_fill(struct scheduler *sc, struct err *e)
+{
+    while (!sc->stopping && !sc->halted && slots_free_n(&sc->slots) > 0 &&
+           !scheduler_measures(sc)) {
+        int32_t n = queue_next(&sc->queue, sc->pick, sc->running_n == 0, slots_free_n(&sc->slots),
+                               scheduler_fits, &sc->slots);
+        if (n == 0) break;
+        if (!sc->batch) TRY(store_begin(sc->store, e));
+        sc->batch = true;
+        TRY(scheduler_start(sc, n, e));
+    }
+    return scheduler_commit(sc, e);
+}
+
+/* --- waiting --- */
+
+static void scheduler_signal_all(struct scheduler *sc, int signal_number)
+{
+    for (int32_t i = 0; i < sc->running_n; i++) {
+        sc->running[i]->told = true;
+        process_signal(&sc->running[i]->process, signal_number);
+    }
+}
+
+static void scheduler_heed(struct scheduler *sc)
+{
+    if (sc->signals.stops_n >= 1 && !sc->stopping) {
+        sc->stopping = true;
+        meter_say(
+            &sc->meter, true,
+            "stopping: %ld worker%s will keep a checkpoint after the current update; again to "
+            "end %s at once",
+            (long)sc->running_n, sc->running_n == 1 ? "" : "s", sc->running_n == 1 ? "it" : "them");
+        scheduler_signal_all(sc, SIGTERM);
+    }
+    if (sc->signals.stops_n >= 2 && !sc->killed) {
+        sc->killed = true;
+        scheduler_signal_all(sc, SIGKILL);
+    }
+}
+
+static void scheduler_take_logs(struct scheduler *sc)
+{
+    struct err e;
+
+    for (int32_t i = 0; i < sc->running_n; i++) {
+        struct lease *at = sc->running[i];
+        if (process_drain_log(&at->process, &e) >= 0 || at->log_failed) continue;
+        at->log_failed = true;
+        meter_say(&sc->meter, true, "warning: %s: %s", at->dir, e.text);
+    }
+}
+
+/* Until a signal, a line for a log, or the next tick. *child: a worker may have ended. */
+static void scheduler_wait(struct scheduler *sc, bool *child)
+{
+    int64_t since_ms = (clock_monotonic_us() - sc->listened_us) / 1000;
+    int timeout_ms = since_ms >= SCHEDULER_TICK_MS ? 0 : (int)(SCHEDULER_TICK_MS - since_ms);
+
+    sc->poll[0] = (struct pollfd){.fd = sc->signals.fd, .events = POLLIN};
+    for (int32_t i = 0; i < sc->running_n; i++) /* a negative descriptor is passed over */
+        sc->poll[i + 1] = (struct pollfd){.fd = sc->running[i]->process.log_pipe, .events = POLLIN};
+    poll(sc->poll, (nfds_t)sc->running_n + 1, timeout_ms);
+    signals_read(&sc->signals, child);
+    scheduler_heed(sc);
+    scheduler_take_logs(sc);
+}
+
+/* --- listening --- */
+
+/* Records first: whether a worker was silent or what its end means is seen only after them. */
+static int scheduler_listen_one(struct scheduler *sc, struct lease *at, struct err *e)
+{
+    int exit_code, signal_number;
+    bool ended = process_has_ended(&at->process, &exit_code, &signal_number);
+
+    for (int64_t before = -1; at->journal.records_n > before;) {
+        before = at->journal.records_n;
+        TRY(lease_listen(at, sc->store, &sc->batch, e));
+        if (!ended) break;
+    }
+    if (!ended) {
+        double silent_s = (double)(clock_monotonic_us() - at->heard_us) / 1e6;
+        at->stalled = at->stalled || silent_s > sc->stall_s;
+        if (at->stalled || at->journal.broken) process_signal(&at->process, SIGKILL);
+        return 0;
+    }
+    lease_judge(at, sc->project, exit_code, signal_number);
+    if (!sc->batch) TRY(store_begin(sc->store, e));
+    sc->batch = true;
+    const struct store_end end = {.state = at->state,
+                                  .exit_code = exit_code,
+                                  .signal = signal_number,
+                                  .message = *at->message ? at->message : NULL};
+    for (int32_t i = 0; i < at->n; i++)
+        TRY(store_end_attempt(sc->store, at->run[i].attempt_id, &end, e));
+    return 0;
+}
+
+static void scheduler_say_end(struct scheduler *sc, const struct lease *at, bool again)
+{
+    char name[METER_NAME_BYTES], took[CLOCK_TEXT_BYTES];
+
+    meter_name(name, &sc->queue.job[at->task[0]].spec);
+    clock_duration(took, (double)(clock_monotonic_us() - at->start_us) / 1e6);
+    if (at->state == STORE_DONE && at->n > 1)
+        meter_say(&sc->meter, false, "done     %s and %ld more in %s", name, (long)at->n - 1, took);
+    else if (at->state == STORE_DONE)
+        meter_say(&sc->meter, false, "done     %s in %s", name, took);
+    else
+        meter_say(&sc->meter, true, "%-8s %s after %s: %s%s (%s/log)", store_state_name(at->state),
+                  name, took, *at->message ? at->message : "it said nothing",
+                  again ? "; it gets another try" : "", at->dir);
+}
+
+/* The consequences of an end that is in the database now. */
+static void scheduler_conclude(struct scheduler *sc, struct lease *at)
+{
+    bool again = false;
+
+    for (int32_t i = 0; i < at->n; i++) {
+        const struct job *job = &sc->queue.job[at->task[i]];
+        enum task_state state = queue_end(&sc->queue, at->task[i], at->state, at->n > 1);
+        if (state == TASK_DONE) sc->flops_done += job->flops;
+        if (state == TASK_WAITING) again = true;
+        if (state == TASK_FAILED)
+            scheduler_note_failure(sc, ERR_INTERNAL, job, at->message, at->dir);
+    }
+    sc->worker_s += (double)(clock_monotonic_us() - at->start_us) / 1e6;
+    scheduler_say_end(sc, at, again && !sc->stopping && !sc->halted);
+    slots_leave(&sc->slots, at->slot, at->bytes);
+}
+
+static int scheduler_listen(struct scheduler *sc, struct err *e)
+{
+    int32_t kept = 0;
+
+    for (int32_t i = 0; i < sc->running_n; i++) {
+        int rc = scheduler_listen_one(sc, sc->running[i], e);
+        if (rc < 0) {
+            err_ctx(e, "%s", sc->running[i]->dir);
+            return rc;
+        }
+    }
+    TRY(scheduler_commit(sc, e));
+    sc->listened_us = clock_monotonic_us();
+    for (int32_t i = 0; i < sc->running_n; i++) {
+        struct lease *at = sc->running[i];
+        if (!at->ended) {
+            sc->running[kept++] = at;
+            continue;
+        }
+        scheduler_conclude(sc, at);
+        lease_free(at);
+    }
+    sc->running_n = kept;
+    return 0;
+}
+
+static void scheduler_paint(struct scheduler *sc)
+{
+    struct meter_state st = {.running_n = sc->running_n,
+                             .slots_n = sc->slots.n,
+                             .flops_done = sc->flops_done,
+                             .worker_s = sc->worker_s,
+                             .stopping = sc->stopping};
+
+    summary_fill_meter(&st, &sc->queue);
+    for (int32_t i = 0; i < sc->running_n; i++) {
+        const struct lease *at = sc->running[i];
+        double flops = 0;
+        for (int32_t k = 0; k < at->n; k++) flops += sc->queue.job[at->task[k]].flops;
+        double done = flops * at->journal.share;
+        st.flops_done += done;
+        st.flops_left += flops - done;
+        if (flops - done > st.flops_longest_left) st.flops_longest_left = flops - done;
+        st.worker_s += (double)(clock_monotonic_us() - at->start_us) / 1e6;
+        st.wps += at->journal.wps;
+    }
+    meter_paint(&sc->meter, &st);
+}
+
+int scheduler_loop(struct scheduler *sc, struct err *e)
+{
+    for (;;) {
+        bool child = false;
+        TRY(scheduler_fill(sc, e));
+        if (sc->running_n == 0) return 0;
+        scheduler_wait(sc, &child);
+        int64_t since_us = clock_monotonic_us() - sc->listened_us;
+        if (child || since_us >= SCHEDULER_TICK_MS * 1000) TRY(scheduler_listen(sc, e));
+        if (sc->running_n > 0) scheduler_paint(sc);
+    }
+}

@@ -1,0 +1,213 @@
+/* queue.c - picks, order and consequences; no processes here. */
+#include "scheduler/queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "spec/code_id.h"
+
+static bool queue_has_failed(const struct store_run_state *st)
+{
+    return st->last == STORE_FAILED || st->last == STORE_LOST || st->last == STORE_DIVERGED;
+}
+
+/* Whether a run is wanted for its own sake; queue_init adds what follows from its training. */
+static bool queue_wants(const struct store_run_state *st, enum scheduler_pick pick)
+{
+    switch (pick) {
+    case PICK_MISSING:
+        return !st->done && st->last != STORE_DIVERGED;
+    case PICK_REDO:
+        return true;
+    case PICK_FAILED:
+        return !st->done && queue_has_failed(st);
+    case PICK_STALE:
+        return st->done && strcmp(st->code_id, code_id()) != 0;
+    }
+    return false;
+}
+
+static int queue_pick(struct queue *q, int32_t i, struct store *s, enum scheduler_pick pick,
+                      struct err *e)
+{
+    struct store_run_state st;
+    struct task *t = &q->task[i];
+    int32_t train = q->job[i].train;
+
+    TRY(store_run_state(s, q->job[i].run_id, &st, e));
+    bool follows = train >= 0 && q->task[train].state == TASK_WAITING;
+    bool wanted = queue_wants(&st, pick);
+    /* What was held back by its training is tried again with it; what rests on it is made anew. */
+    if (pick == PICK_FAILED && follows && !st.done) wanted = true;
+    if (pick == PICK_STALE && follows) wanted = true;
+    t->was_done = st.done && !wanted;
+    t->fresh = wanted && (pick == PICK_REDO || pick == PICK_STALE || st.last == STORE_DIVERGED);
+    if (wanted)
+        t->state = TASK_WAITING;
+    else if (!st.done && st.last == STORE_DIVERGED && pick != PICK_STALE)
+        t->state = TASK_DIVERGED;
+    if (pick == PICK_REDO && st.done) TRY(store_forget(s, q->job[i].run_id, e));
+    return 0;
+}
+
+/* An evaluation can start only after its training: one that is neither done nor coming holds it. */
+static void queue_hold_orphans(struct queue *q)
+{
+    for (int32_t i = 0; i < q->n; i++) {
+        int32_t train = q->job[i].train;
+        if (q->task[i].state != TASK_WAITING || train < 0) continue;
+        if (q->task[train].state != TASK_WAITING && !q->task[train].was_done)
+            q->task[i].state = TASK_HELD;
+    }
+}
+
+static int queue_rank(const struct job *job)
+{
+    return job->spec.kind == SPEC_EVAL ? 0 : job->spec.kind == SPEC_TRAIN ? 1 : 2;
+}
+
+static int queue_compare(const void *a, const void *b, void *context)
+{
+    const struct job *job = context;
+    int32_t ia = *(const int32_t *)a, ib = *(const int32_t *)b;
+    const struct job *x = &job[ia], *y = &job[ib];
+
+    if (queue_rank(x) != queue_rank(y)) return queue_rank(x) - queue_rank(y);
+    if (x->flops != y->flops) return x->flops > y->flops ? -1 : 1;
+    return ia < ib ? -1 : 1; /* the plan's order, so that every call does the same */
+}
+
+int queue_init(struct queue *q, struct arena *a, struct store *s, const struct job *jobs, int32_t n,
+               const struct scheduler_options *o, struct err *e)
+{
+    int rc = 0;
+
+    *q = (struct queue){.job = jobs, .n = n, .tries = o->tries > 0 ? o->tries : 3};
+    q->task = arena_array(a, (size_t)n + 1, sizeof *q->task);
+    q->order = arena_array(a, (size_t)n + 1, sizeof *q->order);
+    TRY(store_begin(s, e));
+    for (int32_t i = 0; i < n; i++) {
+        q->order[i] = i;
+        if (jobs[i].train >= i) {
+            rc = ERR(e, ERR_INTERNAL, "run %s comes before the training it needs", jobs[i].run_id);
+            goto out;
+        }
+        TRY_OUT(rc, queue_pick(q, i, s, o->pick, e));
+    }
+    rc = store_commit(s, e);
+out:
+    if (rc < 0) {
+        store_rollback(s);
+        return rc;
+    }
+    queue_hold_orphans(q);
+    qsort_r(q->order, (size_t)n, sizeof *q->order, queue_compare, (void *)(uintptr_t)jobs);
+    return 0;
+}
+
+static bool queue_is_ready(const struct queue *q, int32_t i)
+{
+    int32_t train = q->job[i].train;
+    if (q->task[i].state != TASK_WAITING) return false;
+    return train < 0 || q->task[train].state == TASK_DONE || q->task[train].was_done;
+}
+
+/* One worker can do both: they load the same weights and differ only in L and stride. */
+static bool queue_may_share(const struct queue *q, int32_t x, int32_t y)
+{
+    const struct spec_eval *a = &q->job[x].spec.eval, *b = &q->job[y].spec.eval;
+
+    if (q->job[x].spec.kind != SPEC_EVAL || q->job[y].spec.kind != SPEC_EVAL) return false;
+    if (q->task[x].alone || q->task[y].alone) return false;
+    return strcmp(a->train_run, b->train_run) == 0 && a->checkpoint == b->checkpoint &&
+           a->split == b->split && a->window == b->window && a->precision == b->precision &&
+           a->targets == b->targets;
+}
+
+/* With a stride of 1 one pass serves every length; other evaluations only share the loading. */
+static bool queue_shares_a_pass(const struct job *job)
+{
+    return job->spec.eval.window == SPEC_SLIDING && job->spec.eval.stride == 1;
+}
+
+static int32_t queue_gather(const struct queue *q, int32_t *out, int32_t first, int32_t slots_free)
+{
+    int32_t n = 0;
+    bool others = false;
+
+    for (int32_t i = 0; i < q->n; i++) {
+        if (i != first && !queue_is_ready(q, i)) continue;
+        if (i == first || queue_may_share(q, first, i))
+            out[n++] = i;
+        else
+            others = true;
+    }
+    if (!others && slots_free > 1 && n > 1 && !queue_shares_a_pass(&q->job[first]))
+        n = (n + slots_free - 1) / slots_free;
+    return n;
+}
+
+int32_t queue_next(const struct queue *q, int32_t *out, bool idle, int32_t slots_free,
+                   queue_fits_fn fits, void *context)
+{
+    for (int32_t i = 0; i < q->n; i++) {
+        int32_t first = q->order[i];
+        if (!queue_is_ready(q, first)) continue;
+        /* Speed is measured on a machine that does nothing else. */
+        if (q->job[first].spec.kind == SPEC_BENCH && !idle) continue;
+        if (!fits(context, &q->job[first])) continue;
+        if (q->job[first].spec.kind == SPEC_EVAL) return queue_gather(q, out, first, slots_free);
+        out[0] = first;
+        return 1;
+    }
+    return 0;
+}
+
+void queue_start(struct queue *q, const int32_t *task, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) q->task[task[i]].state = TASK_RUNNING;
+}
+
+void queue_hold(struct queue *q, int32_t task)
+{
+    q->task[task].state = TASK_HELD;
+    for (int32_t i = task + 1; i < q->n; i++)
+        if (q->job[i].train == task && q->task[i].state == TASK_WAITING)
+            q->task[i].state = TASK_HELD;
+}
+
+enum task_state queue_end(struct queue *q, int32_t task, enum store_state state, bool shared)
+{
+    struct task *t = &q->task[task];
+
+    t->tries_n++;
+    switch (state) {
+    case STORE_DONE:
+        t->state = TASK_DONE;
+        return TASK_DONE;
+    case STORE_DIVERGED:
+        t->state = TASK_DIVERGED;
+        break;
+    case STORE_CANCELLED:
+        t->state = TASK_CANCELLED;
+        break;
+    default:
+        t->state = t->tries_n < q->tries ? TASK_WAITING : TASK_FAILED;
+    }
+    if (state == STORE_FAILED && shared) t->alone = true;
+    /* A later attempt resumes from this one. */
+    if (state != STORE_DIVERGED) t->fresh = false;
+    enum task_state now = t->state;
+    if (now == TASK_DIVERGED || now == TASK_FAILED) {
+        queue_hold(q, task);
+        t->state = now;
+    }
+    return now;
+}
+
+int32_t queue_count(const struct queue *q, enum task_state state)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < q->n; i++) n += q->task[i].state == state;
+    return n;
+}

@@ -1,0 +1,111 @@
+/* scheduler.c - one call: prepare, loop, judge.
+ *
+ * Whatever happens, the workers of the call have ended when it returns and the signals are as they
+ * were. */
+#include "scheduler/scheduler.h"
+
+#include <stdio.h>
+#include <sys/statvfs.h>
+
+#include "base/clock.h"
+#include "scheduler/loop.h"
+#include "scheduler/summary.h"
+
+/* Why a job cannot be started at all: too large for every device of this call, or for the disk. */
+static bool scheduler_is_too_large(const struct scheduler *sc, const struct job *job, char *why,
+                                   size_t room)
+{
+    const struct device *d = slots_largest(&sc->slots);
+    struct statvfs disk;
+
+    if (job->device_bytes > d->free_bytes) {
+        snprintf(
+            why, room,
+            "wants %.1f MB of memory, %s has %.1f MB free of %.1f MB; take another device or a "
+            "smaller model",
+            (double)job->device_bytes / 1e6, d->name, (double)d->free_bytes / 1e6,
+            (double)d->memory_bytes / 1e6);
+        return true;
+    }
+    if (statvfs(sc->project->root, &disk) < 0) return false;
+    double free_bytes = (double)disk.f_bavail * (double)disk.f_frsize;
+    if ((double)job->disk_bytes <= free_bytes) return false;
+    snprintf(why, room, "wants %.1f MB of disk, %s has %.1f MB free; give some back with alibi gc",
+             (double)job->disk_bytes / 1e6, sc->project->root, free_bytes / 1e6);
+    return true;
+}
+
+static int scheduler_refuse(struct scheduler *sc, struct err *e)
+{
+    char why[512];
+
+    for (int32_t i = 0; i < sc->queue.n; i++) {
+        const struct job *job = &sc->queue.job[i];
+        if (sc->queue.task[i].state != TASK_WAITING) continue;
+        if (!scheduler_is_too_large(sc, job, why, sizeof why)) continue;
+        scheduler_note_failure(sc, ERR_NOMEM, job, why, NULL);
+        if (!sc->options->keep_going) return ERR(e, ERR_NOMEM, "%s", sc->failure.text);
+        meter_say(&sc->meter, true, "refused  run %s: %s", job->run_id, why);
+        queue_hold(&sc->queue, i);
+    }
+    return 0;
+}
+
+static int scheduler_prepare(struct scheduler *sc, const struct job *jobs, int32_t jobs_n,
+                             struct err *e)
+{
+    int32_t settled_n;
+
+    machine_read(&sc->machine);
+    TRY(slots_open(&sc->slots, &sc->arena, sc->options->devices, e));
+    sc->running = arena_array(&sc->arena, (size_t)sc->slots.n, sizeof(struct lease *));
+    sc->poll = arena_array(&sc->arena, (size_t)sc->slots.n + 1, sizeof *sc->poll);
+    sc->pick = arena_array(&sc->arena, (size_t)jobs_n + 1, sizeof *sc->pick);
+    TRY(lease_settle(sc->store, sc->project, &sc->machine, &settled_n, e));
+    if (settled_n > 0)
+        meter_say(&sc->meter, true, "took up %ld attempt%s that an earlier call left unfinished",
+                  (long)settled_n, settled_n == 1 ? "" : "s");
+    TRY(queue_init(&sc->queue, &sc->arena, sc->store, jobs, jobs_n, sc->options, e));
+    summary_say_start(&sc->meter, &sc->queue, sc->slots.n);
+    return scheduler_refuse(sc, e);
+}
+
+static int scheduler_verdict(const struct scheduler *sc, const struct scheduler_result *r,
+                             struct err *e)
+{
+    if (sc->stopping)
+        return ERR(e, ERR_INTERRUPTED,
+                   "stopped on request: %d of %d runs are done; the same command goes on with the "
+                   "rest",
+                   r->already_done + r->done, r->wanted);
+    if (sc->failure.code) return ERR(e, sc->failure.code, "%s", sc->failure.text);
+    return 0;
+}
+
+int scheduler_run(struct store *s, const struct project *p, const struct job *jobs, int32_t jobs_n,
+                  const struct scheduler_options *o, struct scheduler_result *result, struct err *e)
+{
+    int rc = 0;
+    int64_t start_us = clock_monotonic_us();
+    struct scheduler sc = {.store = s, .project = p, .options = o, .signals = {.fd = -1}};
+
+    *result = (struct scheduler_result){0};
+    arena_init(&sc.arena);
+    sc.stall_s = o->stall_s > 0 ? o->stall_s : 300;
+    meter_open(&sc.meter, o->quiet, o->headline);
+    TRY_OUT(rc, signals_open(&sc.signals, e));
+    TRY_OUT(rc, scheduler_prepare(&sc, jobs, jobs_n, e));
+    rc = scheduler_loop(&sc, e);
+out:
+    if (rc < 0 && sc.batch) store_rollback(s);
+    for (int32_t i = 0; i < sc.running_n; i++) lease_free(sc.running[i]);
+    signals_close(&sc.signals);
+    result->seconds = (double)(clock_monotonic_us() - start_us) / 1e6;
+    result->interrupted = sc.stopping;
+    summary_fill_result(result, &sc.queue);
+    meter_close(&sc.meter);
+    if (rc == 0) summary_say_end(&sc.meter, &sc.queue, result);
+    if (rc == 0) rc = scheduler_verdict(&sc, result, e);
+    arena_fini(&sc.arena);
+    return rc;
+}

@@ -1,0 +1,58 @@
+/* slots.h - places for one worker each, chosen with --devices. */
+#ifndef SCHEDULER_SLOTS_H
+#define SCHEDULER_SLOTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "scheduler/scheduler.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { SLOTS_DEVICES_MAX = 64, SLOTS_MAX = 4096 };
+
+struct slot {
+    int32_t device; /* index in slots.device */
+    int32_t cpu;    /* core the worker stays on; -1: any */
+    int32_t cuda;   /* ordinal of the GPU; -1: none */
+    bool busy;
+};
+
+struct slots {
+    struct device device[SLOTS_DEVICES_MAX];
+    int64_t used_bytes[SLOTS_DEVICES_MAX]; /* planned bytes of the jobs that run there */
+    int32_t running_n[SLOTS_DEVICES_MAX];
+    int32_t devices_n;
+    struct slot *slot; /* in the arena */
+    int32_t n;
+};
+
+/* slots_open - auto: every usable GPU, without one every core; cpu: every core; cpu:N: N workers;
+ * cuda:0,cuda:1: these GPUs. CPU and GPU are never mixed unasked: their last bits differ. Workers
+ * are kept to one core each only where every core gets one: otherwise the kernel knows better which
+ * cores are free. Errors: ERR_USAGE not a device; ERR_UNAVAILABLE it cannot be used, with the
+ * reason. */
+int slots_open(struct slots *sl, struct arena *a, const char *devices, struct err *e);
+
+/* slots_take - a free slot with memory for the job, or -1. A device on which nothing runs always
+ * has. slots_leave gives it back with the same bytes. */
+int32_t slots_take(struct slots *sl, int64_t bytes);
+void slots_leave(struct slots *sl, int32_t slot, int64_t bytes);
+bool slots_fit(const struct slots *sl, int64_t bytes);
+int32_t slots_free_n(const struct slots *sl);
+
+/* slots_largest - the device with the most free memory: a job that needs more is refused. */
+const struct device *slots_largest(const struct slots *sl);
+
+/* device_cores - the cores this process may use, at most room; the number of workers that run at
+ * full speed, which a container's limit may make smaller than the number of cores. */
+int32_t device_cores(int32_t *out, int32_t room, int32_t *workers_n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

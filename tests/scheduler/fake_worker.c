@@ -1,0 +1,344 @@
+/* fake_worker.c - a worker that does what a script says instead of training.
+ *
+ * Started as `fake_worker worker DIR …` with the project as working folder. The script is the file
+ * `fake` there, a line a rule: RUN ACTION [NUMBER]; the first line whose RUN is the first run of
+ * the worker or `*` counts. Most actions take NUMBER as "only in attempts up to it"; without it,
+ * always. The attempt's number is the last part of DIR. If there is a FIFO `bell`, one byte goes
+ * into it when the action has begun, so that a test need not guess. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "spec/code_id.h"
+#include "spec/event.h"
+#include "spec/spec.h"
+
+enum { FAKE_RUNS_MAX = 256, FAKE_LONG_S = 600 };
+
+struct fake {
+    struct arena arena;
+    const char *dir;
+    int64_t attempt;
+    struct spec spec[FAKE_RUNS_MAX];
+    char run_id[FAKE_RUNS_MAX][SPEC_ID_BYTES];
+    int n;
+    char action[32];
+    int64_t number;
+    struct event_writer *events;
+    struct err e;
+};
+
+static void fake_write(struct fake *f, enum event_type type, json_t *json)
+{
+    if (event_write(f->events, type, json, &f->e) < 0) exit(74);
+}
+
+static void fake_started(struct fake *f)
+{
+    fake_write(f, EVENT_STARTED,
+               json_pack("{s:i,s:s,s:s,s:s,s:s,s:i,s:s,s:s}", "pid", (int)getpid(), "host", "h",
+                         "device", "fake", "backend", "fake", "blas", "none", "threads", 1,
+                         "code_id", code_id(), "program", "fake_worker"));
+    for (int i = 1; i <= 4; i++)
+        fake_write(f, EVENT_PROGRESS,
+                   json_pack("{s:i,s:i,s:f,s:f}", "done", i, "total", 8, "loss_nats", 5.0 / i,
+                             "wps", 1000.0));
+}
+
+/* The loss depends on the run alone, so that any disturbed grid can be compared with another. */
+static double fake_loss(const char *run_id)
+{
+    unsigned sum = 0;
+    for (const char *p = run_id; *p; p++) sum = sum * 31 + (unsigned char)*p;
+    return 1.0 + (sum % 1000) / 1000.0;
+}
+
+static json_t *fake_evaluation(const char *run_id, const char *sha256)
+{
+    double loss = fake_loss(run_id);
+    return json_pack("{s:s,s:f,s:f,s:i,s:i,s:f,s:i,s:s,s:f}", "run_id", run_id, "loss_nats", loss,
+                     "perplexity", 2.0 * loss, "tokens", 1000, "nonfinite", 0, "eval_wps", 1e4,
+                     "peak_memory_bytes", 1000000, "checkpoint_sha256", sha256, "wall_seconds",
+                     0.01);
+}
+
+static void fake_results(struct fake *f)
+{
+    static const char sha256[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+    for (int i = 0; i < f->n; i++) {
+        const char *run_id = f->run_id[i];
+        if (f->spec[i].kind == SPEC_EVAL)
+            fake_write(f, EVENT_EVALUATED, fake_evaluation(run_id, sha256));
+        else if (f->spec[i].kind == SPEC_BENCH)
+            fake_write(f, EVENT_BENCHED,
+                       json_pack("{s:s,s:f,s:i,s:f,s:i,s:f}", "run_id", run_id, "wps", 1e4,
+                                 "peak_memory_bytes", 1000000, "mfu", 0.5, "batch_tokens", 768,
+                                 "wall_seconds", 0.01));
+        else
+            fake_write(f, EVENT_TRAINED,
+                       json_pack("{s:s,s:i,s:i,s:i,s:f,s:f,s:i,s:f,s:s,s:s,s:s,s:s}", "run_id",
+                                 run_id, "updates", 8, "tokens_per_update", 768, "parameters", 1000,
+                                 "final_loss_nats", fake_loss(run_id), "train_wps", 1e4,
+                                 "peak_memory_bytes", 1000000, "wall_seconds", 0.01,
+                                 "best_checkpoint", "best.safetensors", "best_sha256", sha256,
+                                 "last_checkpoint", "last.safetensors", "last_sha256", sha256));
+    }
+}
+
+static int fake_end(struct fake *f, const char *state, const char *message, int exit_code)
+{
+    fake_write(f, EVENT_ENDED,
+               json_pack("{s:s,s:s,s:s}", "state", state, "code", "none", "message", message));
+    if (event_sync(f->events, &f->e) < 0) return 74;
+    return exit_code;
+}
+
+static void fake_ring(char what)
+{
+    int fd = open("bell", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) return;
+    if (write(fd, &what, 1) != 1) exit(74);
+    close(fd);
+}
+
+/* --- actions: each returns the exit status --- */
+
+static int fake_succeed(struct fake *f)
+{
+    fake_results(f);
+    return fake_end(f, "done", "", 0);
+}
+
+static int fake_fail(struct fake *f)
+{
+    return fake_end(f, "failed", "the disk is full: 12 bytes of last.safetensors", 74);
+}
+
+static int fake_crash(struct fake *f)
+{
+    (void)f;
+    fprintf(stderr, "first line\nerror: no such table\n");
+    return 70;
+}
+
+static int fake_die(struct fake *f)
+{
+    (void)f;
+    raise(SIGKILL);
+    return 0;
+}
+
+/* A record torn in the middle, then death: what a power cut leaves. */
+static int fake_tear(struct fake *f)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/events", f->dir);
+    fake_results(f);
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (write(fd, "\x20\0\0\0\x07\0\0\0", 8) != 8) return 74;
+    raise(SIGKILL);
+    return 0;
+}
+
+static int fake_diverge(struct fake *f)
+{
+    return fake_end(f, "diverged", "the loss of update 7 is nan", 70);
+}
+
+static int fake_empty(struct fake *f)
+{
+    return fake_end(f, "done", "", 0);
+}
+
+static int fake_mute(struct fake *f)
+{
+    (void)f;
+    return 0;
+}
+
+static int fake_lie(struct fake *f)
+{
+    fake_results(f);
+    return fake_end(f, "done", "", 3);
+}
+
+static int fake_stray(struct fake *f)
+{
+    fake_write(f, EVENT_EVALUATED, fake_evaluation("ffffffffffffffff", "0"));
+    return fake_succeed(f);
+}
+
+static int fake_malformed(struct fake *f)
+{
+    fake_write(f, EVENT_PROGRESS, json_pack("{s:s}", "done", "many"));
+    return fake_succeed(f);
+}
+
+static int fake_hang(struct fake *f)
+{
+    (void)f;
+    while (pause() < 0) continue;
+    return 0;
+}
+
+/* Waits for the wish to stop and heeds it. */
+static int fake_wait(struct fake *f)
+{
+    sigset_t wanted;
+    int got;
+
+    sigemptyset(&wanted);
+    sigaddset(&wanted, SIGTERM);
+    fake_ring('w');
+    sigwait(&wanted, &got);
+    return fake_end(f, "cancelled", "stopped after update 5", 130);
+}
+
+static int fake_ignore(struct fake *f)
+{
+    signal(SIGTERM, SIG_IGN);
+    fake_ring('i');
+    return fake_hang(f);
+}
+
+static int fake_print(struct fake *f)
+{
+    char line[65536];
+
+    memset(line, 'x', sizeof line);
+    for (int64_t done = 0; done < f->number; done += (int64_t)sizeof line)
+        if (write(1, line, sizeof line) < 0) return 74;
+    f->number = 0;
+    return fake_succeed(f);
+}
+
+static int fake_environment(struct fake *f)
+{
+    char text[4096];
+    int descriptors_n = 0;
+    extern char **environ;
+
+    for (char **v = environ; *v; v++) printf("%s\n", *v);
+    printf("cwd=%s\n", getcwd(text, sizeof text));
+    printf("group=%s\n", getpgrp() == getpid() ? "own" : "shared");
+    for (int fd = 0; fd < 256; fd++) descriptors_n += fcntl(fd, F_GETFD) >= 0;
+    printf("descriptors=%d\n", descriptors_n - 1); /* its own event file apart */
+    ssize_t n = readlink("/proc/self/fd/0", text, sizeof text - 1);
+    printf("stdin=%.*s\n", (int)n, text);
+    fflush(stdout);
+    return fake_succeed(f);
+}
+
+/* A child of its own that would outlive it. */
+static int fake_orphan(struct fake *f)
+{
+    char text[32];
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        signal(SIGTERM, SIG_IGN);
+        for (;;) pause();
+    }
+    snprintf(text, sizeof text, "%ld\n", (long)pid);
+    if (file_write_atomic("orphan", text, strlen(text), &f->e) < 0) return 74;
+    return fake_succeed(f);
+}
+
+static const struct {
+    const char *name;
+    int (*run)(struct fake *);
+    bool always; /* NUMBER is not a number of attempts */
+} fake_actions[] = {
+    {"succeed", fake_succeed, false},
+    {"fail", fake_fail, false},
+    {"crash", fake_crash, false},
+    {"die", fake_die, false},
+    {"tear", fake_tear, false},
+    {"diverge", fake_diverge, false},
+    {"empty", fake_empty, false},
+    {"mute", fake_mute, false},
+    {"lie", fake_lie, false},
+    {"stray", fake_stray, false},
+    {"malformed", fake_malformed, false},
+    {"hang", fake_hang, false},
+    {"wait", fake_wait, false},
+    {"ignore", fake_ignore, false},
+    {"print", fake_print, true},
+    {"orphan", fake_orphan, false},
+    {"environment", fake_environment, false},
+};
+
+static int fake_act(struct fake *f)
+{
+    for (size_t i = 0; i < sizeof fake_actions / sizeof *fake_actions; i++) {
+        if (strcmp(fake_actions[i].name, f->action) != 0) continue;
+        if (!fake_actions[i].always && f->number > 0 && f->attempt > f->number) break;
+        return fake_actions[i].run(f);
+    }
+    return fake_succeed(f);
+}
+
+static int fake_read_spec(struct fake *f)
+{
+    char *text, *path = arena_printf(&f->arena, "%s/spec", f->dir);
+
+    TRY(file_read(&f->arena, &text, NULL, path, 1 << 20, &f->e));
+    while (text && f->n < FAKE_RUNS_MAX) {
+        char *next = strstr(text, "---\n");
+        if (next) *next = '\0';
+        TRY(spec_parse(&f->spec[f->n], text, &f->e));
+        spec_run_id(&f->spec[f->n], f->run_id[f->n]);
+        f->n++;
+        text = next ? next + 4 : NULL;
+    }
+    return 0;
+}
+
+static int fake_read_script(struct fake *f)
+{
+    char *text, run[32], action[32];
+
+    TRY(file_read(&f->arena, &text, NULL, "fake", 1 << 20, &f->e));
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        long number = 0;
+        if (sscanf(line, "%31s %31s %ld", run, action, &number) < 2) continue;
+        if (strcmp(run, "*") != 0 && strcmp(run, f->run_id[0]) != 0) continue;
+        snprintf(f->action, sizeof f->action, "%s", action);
+        f->number = number;
+        return 0;
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct fake *f = calloc(1, sizeof *f);
+    sigset_t stop;
+
+    if (argc < 3 || !f) return 64;
+    arena_init(&f->arena);
+    f->dir = argv[2];
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTERM);
+    if (fake_read_spec(f) < 0 || fake_read_script(f) < 0) {
+        fprintf(stderr, "%s\n", f->e.text);
+        return 65;
+    }
+    if (!str_to_int(&f->attempt, strrchr(f->dir, '/') + 1)) return 64;
+    if (strcmp(f->action, "wait") == 0) sigprocmask(SIG_BLOCK, &stop, NULL);
+    alarm(FAKE_LONG_S); /* whatever goes wrong in a test, nothing stays for ever */
+    if (event_writer_open(&f->events, arena_printf(&f->arena, "%s/events", f->dir), &f->e) < 0)
+        return 74;
+    fake_started(f);
+    int status = fake_act(f);
+    event_writer_close(f->events);
+    arena_fini(&f->arena);
+    free(f);
+    return status;
+}

@@ -1,0 +1,117 @@
+/* test_process.c - what surrounds a worker: environment, log, group. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "scheduler/machine.h"
+#include "scheduler/process.h"
+#include "scheduler/toy_grid.h"
+
+static int setup(void **state)
+{
+    struct toy_grid *g = calloc(1, sizeof *g);
+    toy_grid_open(g);
+    *state = g;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    toy_grid_close(*state);
+    free(*state);
+    return 0;
+}
+
+static char *log_of(struct toy_grid *g, int32_t job)
+{
+    return toy_grid_read(g, arena_printf(&g->arena, "runs/%s/1/log", g->job[job].run_id));
+}
+
+static void a_worker_sees_a_scrubbed_environment(void **state)
+{
+    struct toy_grid *g = *state;
+    int32_t train = toy_grid_train(g, 64);
+    toy_grid_script(g, train, "environment", -1);
+    setenv("ALIBI_TEST_SECRET", "1", 1);
+    setenv("OMP_NUM_THREADS", "7", 1);
+    int leaked = dup(2); /* without close-on-exec: must not be open in the worker all the same */
+    assert_int_equal(toy_grid_run(g), 0);
+    close(leaked);
+    unsetenv("ALIBI_TEST_SECRET");
+    unsetenv("OMP_NUM_THREADS");
+    const char *log = log_of(g, train);
+    assert_null(strstr(log, "ALIBI_TEST_SECRET"));
+    assert_non_null(strstr(log, "OMP_NUM_THREADS=1\n"));
+    assert_non_null(strstr(log, "LANG=C.UTF-8\n"));
+    assert_non_null(strstr(log, "CUDA_VISIBLE_DEVICES=\n"));
+    assert_non_null(strstr(log, "PATH="));
+    assert_non_null(strstr(log, "group=own\n"));
+    assert_non_null(strstr(log, "stdin=/dev/null\n"));
+    assert_non_null(strstr(log, "descriptors=3\n"));
+    char *root = realpath(g->root, NULL);
+    assert_non_null(strstr(log, arena_printf(&g->arena, "cwd=%s\n", root)));
+    free(root);
+}
+
+static void a_log_without_end_is_cut_with_a_notice(void **state)
+{
+    struct toy_grid *g = *state;
+    int32_t train = toy_grid_train(g, 64);
+    toy_grid_script(g, train, "print 100000000", -1);
+    assert_int_equal(toy_grid_run(g), 0);
+    const char *log = log_of(g, train);
+    size_t n = strlen(log);
+    assert_in_range(n, PROCESS_LOG_MAX_BYTES, PROCESS_LOG_MAX_BYTES + 200);
+    assert_non_null(strstr(log + PROCESS_LOG_MAX_BYTES, "more bytes were not kept"));
+}
+
+static void what_a_worker_started_ends_with_it(void **state)
+{
+    struct toy_grid *g = *state;
+    int32_t train = toy_grid_train(g, 64);
+    int64_t pid;
+    toy_grid_script(g, train, "orphan", -1);
+    assert_int_equal(toy_grid_run(g), 0);
+    char *text = toy_grid_read(g, "orphan");
+    text[strcspn(text, "\n")] = '\0';
+    assert_true(str_to_int(&pid, text));
+    assert_true(toy_grid_await_end((pid_t)pid, 5000));
+}
+
+static void a_process_is_told_from_another_of_its_number(void **state)
+{
+    struct machine m, other;
+    int64_t start = machine_pid_start(getpid());
+    (void)state;
+    machine_read(&m);
+    assert_true(start > 0);
+    assert_int_equal(machine_pid_start(-1), 0);
+    assert_true(machine_is_alive(&m, m.host, m.boot_id, getpid(), start));
+    assert_false(machine_is_alive(&m, m.host, m.boot_id, getpid(), start + 1));
+    other = m;
+    other.boot_id[0] = m.boot_id[0] == 'a' ? 'b' : 'a';
+    assert_false(machine_is_alive(&m, m.host, other.boot_id, getpid(), start));
+    /* A host may be renamed while it runs. */
+    assert_true(machine_is_alive(&m, "another name", m.boot_id, getpid(), start));
+}
+
+int main(void)
+{
+#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(a_worker_sees_a_scrubbed_environment),
+        CASE(a_log_without_end_is_cut_with_a_notice),
+        CASE(what_a_worker_started_ends_with_it),
+        cmocka_unit_test(a_process_is_told_from_another_of_its_number),
+    };
+    return cmocka_run_group_tests_name("process", tests, NULL, NULL);
+}

@@ -1,0 +1,204 @@
+/* test_queue.c - order, groups and consequences, without a process. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/meter.h"
+#include "scheduler/queue.h"
+#include "scheduler/toy_grid.h"
+
+struct bench_of_queue {
+    struct toy_grid grid;
+    struct queue queue;
+    int32_t pick[TOY_JOBS_MAX];
+};
+
+static int setup(void **state)
+{
+    struct bench_of_queue *b = calloc(1, sizeof *b);
+    toy_grid_open(&b->grid);
+    *state = b;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct bench_of_queue *b = *state;
+    toy_grid_close(&b->grid);
+    free(b);
+    return 0;
+}
+
+static void open_queue(struct bench_of_queue *b)
+{
+    struct toy_grid *g = &b->grid;
+    toy_grid_open_store(g);
+    assert_int_equal(queue_init(&b->queue, &g->arena, g->store, g->job, g->n, &g->options, &g->e),
+                     0);
+}
+
+static bool fits(void *context, const struct job *job)
+{
+    const int64_t *room = context;
+    return !room || job->device_bytes <= *room;
+}
+
+static int32_t next(struct bench_of_queue *b, bool idle, int32_t slots_free)
+{
+    int32_t n = queue_next(&b->queue, b->pick, idle, slots_free, fits, NULL);
+    queue_start(&b->queue, b->pick, n);
+    return n;
+}
+
+static void the_longest_training_comes_first(void **state)
+{
+    struct bench_of_queue *b = *state;
+    for (int32_t i = 0; i < 3; i++) toy_grid_train(&b->grid, 64 + i);
+    b->grid.job[1].flops = 5e9;
+    b->grid.job[2].flops = 2e9;
+    open_queue(b);
+    static const int32_t expected[] = {1, 2, 0};
+    for (int32_t i = 0; i < 3; i++) {
+        assert_int_equal(next(b, true, 1), 1);
+        assert_int_equal(b->pick[0], expected[i]);
+    }
+    assert_int_equal(next(b, true, 1), 0);
+}
+
+static void evaluations_come_as_soon_as_their_training_is_done(void **state)
+{
+    struct bench_of_queue *b = *state;
+    int32_t first = toy_grid_family(&b->grid, 64);
+    int32_t second = toy_grid_family(&b->grid, 128);
+    open_queue(b);
+    assert_int_equal(next(b, true, 1), 1);
+    assert_int_equal(b->pick[0], first);
+    assert_int_equal(queue_end(&b->queue, first, STORE_DONE, false), TASK_DONE);
+    assert_int_equal(next(b, true, 1), 3);
+    assert_int_equal(b->pick[0], first + 1);
+    assert_int_equal(next(b, true, 1), 1);
+    assert_int_equal(b->pick[0], second);
+    assert_int_equal(next(b, true, 1), 0); /* its evaluations wait */
+}
+
+static void evaluations_are_spread_when_slots_would_stay_empty(void **state)
+{
+    struct bench_of_queue *b = *state;
+    int32_t train = toy_grid_family(&b->grid, 64);
+    open_queue(b);
+    next(b, true, 2);
+    queue_end(&b->queue, train, STORE_DONE, false);
+    assert_int_equal(next(b, true, 2), 2);
+    assert_int_equal(next(b, false, 1), 1);
+}
+
+static void sliding_windows_of_stride_1_stay_together(void **state)
+{
+    struct bench_of_queue *b = *state;
+    int32_t train = toy_grid_family(&b->grid, 64);
+    for (int32_t i = 1; i <= 3; i++) {
+        struct job *job = &b->grid.job[train + i];
+        job->spec.eval.window = SPEC_SLIDING;
+        job->spec.eval.stride = 1;
+        spec_run_id(&job->spec, job->run_id);
+    }
+    open_queue(b);
+    next(b, true, 4);
+    queue_end(&b->queue, train, STORE_DONE, false);
+    assert_int_equal(next(b, true, 4), 3); /* one pass serves all three */
+}
+
+static void speed_is_measured_last_and_alone(void **state)
+{
+    struct bench_of_queue *b = *state;
+    int32_t bench = toy_grid_bench(&b->grid, 64), train = toy_grid_train(&b->grid, 64);
+    open_queue(b);
+    assert_int_equal(next(b, true, 2), 1);
+    assert_int_equal(b->pick[0], train);
+    assert_int_equal(next(b, false, 1), 0);
+    queue_end(&b->queue, train, STORE_DONE, false);
+    assert_int_equal(next(b, true, 2), 1);
+    assert_int_equal(b->pick[0], bench);
+}
+
+static void a_job_without_room_lets_a_smaller_one_pass(void **state)
+{
+    struct bench_of_queue *b = *state;
+    int32_t large = toy_grid_train(&b->grid, 64), small = toy_grid_train(&b->grid, 65);
+    int64_t room = 2000;
+    b->grid.job[large].device_bytes = 3000;
+    open_queue(b);
+    assert_int_equal(queue_next(&b->queue, b->pick, true, 1, fits, &room), 1);
+    assert_int_equal(b->pick[0], small);
+}
+
+static void tries_are_counted_and_what_waits_is_held(void **state)
+{
+    struct bench_of_queue *b = *state;
+    int32_t train = toy_grid_family(&b->grid, 64);
+    b->grid.options.tries = 2;
+    open_queue(b);
+    next(b, true, 1);
+    assert_int_equal(queue_end(&b->queue, train, STORE_LOST, false), TASK_WAITING);
+    next(b, true, 1);
+    assert_int_equal(queue_end(&b->queue, train, STORE_FAILED, false), TASK_FAILED);
+    assert_int_equal(queue_count(&b->queue, TASK_HELD), 3);
+    assert_int_equal(next(b, true, 1), 0);
+}
+
+static void an_evaluation_before_its_training_is_our_mistake(void **state)
+{
+    struct bench_of_queue *b = *state;
+    struct toy_grid *g = &b->grid;
+    toy_grid_family(g, 64);
+    toy_grid_open_store(g);
+    g->job[1].train = 2;
+    assert_int_equal(queue_init(&b->queue, &g->arena, g->store, g->job, g->n, &g->options, &g->e),
+                     ERR_INTERNAL);
+}
+
+static void the_time_left_follows_from_the_speed_reached(void **state)
+{
+    (void)state;
+    struct meter_state st = {.slots_n = 2, .flops_left = 600, .flops_longest_left = 100};
+    assert_true(meter_eta(&st) < 0); /* nothing measured yet */
+    st.flops_done = 100;
+    st.worker_s = 10; /* 10 FLOP a second and worker */
+    assert_true(meter_eta(&st) == 30);
+    st.flops_longest_left = 500; /* one run alone takes longer */
+    assert_true(meter_eta(&st) == 50);
+}
+
+static void jobs_have_names_for_people(void **state)
+{
+    struct bench_of_queue *b = *state;
+    char name[METER_NAME_BYTES];
+    int32_t train = toy_grid_family(&b->grid, 64);
+    meter_name(name, &b->grid.job[train].spec);
+    assert_string_equal(name, "train alibi L=64 seed 1");
+    meter_name(name, &b->grid.job[train + 2].spec);
+    assert_string_equal(name, "evaluate alibi L=64 at 128");
+}
+
+int main(void)
+{
+#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(the_longest_training_comes_first),
+        CASE(evaluations_come_as_soon_as_their_training_is_done),
+        CASE(evaluations_are_spread_when_slots_would_stay_empty),
+        CASE(sliding_windows_of_stride_1_stay_together),
+        CASE(speed_is_measured_last_and_alone),
+        CASE(a_job_without_room_lets_a_smaller_one_pass),
+        CASE(tries_are_counted_and_what_waits_is_held),
+        CASE(an_evaluation_before_its_training_is_our_mistake),
+        cmocka_unit_test(the_time_left_follows_from_the_speed_reached),
+        CASE(jobs_have_names_for_people),
+    };
+    return cmocka_run_group_tests_name("queue", tests, NULL, NULL);
+}

@@ -1,0 +1,334 @@
+/* test_scheduler.c - what becomes of a run: every way a worker can end, retries, groups, picks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "scheduler/toy_grid.h"
+
+static int setup(void **state)
+{
+    struct toy_grid *g = calloc(1, sizeof *g);
+    toy_grid_open(g);
+    *state = g;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    toy_grid_close(*state);
+    free(*state);
+    return 0;
+}
+
+static const char attempts_of[] = "SELECT count(*) FROM attempts WHERE run_id=:id";
+static const char evaluations[] = "SELECT count(*) FROM evaluations";
+
+static void a_grid_runs_to_its_end_and_then_nothing_is_left(void **state)
+{
+    struct toy_grid *g = *state;
+    g->options.devices = "cpu:2";
+    toy_grid_family(g, 64);
+    toy_grid_family(g, 128);
+    assert_int_equal(toy_grid_run(g), 0);
+    assert_int_equal(g->result.wanted, 8);
+    assert_int_equal(g->result.done, 8);
+    assert_int_equal(toy_grid_count(g, evaluations, NULL), 6);
+    assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM trainings", NULL), 2);
+    assert_int_equal(toy_grid_run(g), 0);
+    assert_int_equal(g->result.done, 0);
+    assert_int_equal(g->result.already_done, 8);
+    assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM attempts", NULL), 8);
+}
+
+static void evaluations_of_one_training_share_a_worker(void **state)
+{
+    struct toy_grid *g = *state;
+    int32_t train = toy_grid_family(g, 64);
+    assert_int_equal(toy_grid_run(g), 0);
+    assert_int_equal(toy_grid_count(g, "SELECT count(DISTINCT log_path) FROM attempts", NULL), 2);
+    const char *first = arena_printf(&g->arena, "runs/%s/1/", g->job[train + 1].run_id);
+    const char *spec = toy_grid_read(g, arena_printf(&g->arena, "%sspec", first));
+    const char *second = strstr(spec, "\n---\n");
+    assert_non_null(second);
+    assert_non_null(strstr(second + 1, "\n---\n"));
+    assert_non_null(strstr(spec, "eval.L=64\n"));
+    assert_non_null(strstr(spec, "eval.L=192\n"));
+}
+
+static void evaluations_of_another_split_get_their_own_worker(void **state)
+{
+    struct toy_grid *g = *state;
+    int32_t train = toy_grid_family(g, 64);
+    int32_t other = toy_grid_evaluate(g, train, 64);
+    g->job[other].spec.eval.split = SPEC_TEST;
+    spec_run_id(&g->job[other].spec, g->job[other].run_id);
+    assert_int_equal(toy_grid_run(g), 0);
+    assert_int_equal(toy_grid_count(g, "SELECT count(DISTINCT log_path) FROM attempts", NULL), 3);
+}
+
+static void a_run_that_fails_twice_succeeds_at_the_third_try(void **state)
+{
+    struct toy_grid *g = *state;
+    int32_t train = toy_grid_family(g, 64);
+    toy_grid_script(g, train, "fail 2", -1);
+    assert_int_equal(toy_grid_run(g), 0);
+    assert_int_equal(g->result.done, 4);
+    assert_int_equal(toy_grid_count(g, attempts_of, g->job[train].run_id), 3);
+    assert_int_equal(toy_grid_count(g,
+                                    "SELECT count(*) FROM attempts WHERE state='failed' AND "
+                                    "message LIKE '%12 bytes of last%' AND exit_code=74",
+                                    NULL),
+                     2);
+}
+
+static void a_run_whose_tries_are_used_up_has_failed(void **state)
+{
+    struct toy_grid *g = *state;
+    int32_t bad = toy_grid_family(g, 128), good = toy_grid_family(g, 64);
+    toy_grid_script(g, bad, "crash", -1);
+    g->options.tries = 2;
+    assert_int_equal(toy_grid_run(g), ERR_INTERNAL);
+    assert_non_null(strstr(g->e.text, "no such table"));
+    assert_non_null(
+        strstr(g->e.text, arena_printf(&g->arena, "runs/%s/2/log", g->job[bad].run_id)));
+    assert_int_equal(g->result.failed, 1);
+    assert_int_equal(g->result.done, 0);
+    assert_int_equal(g->result.not_started, 7);
+    assert_int_equal(toy_grid_last(g, good), STORE_NONE);
+}
+
+static void with_keep_going_the_others_are_still_done(void **state)
+{
+    struct toy_grid *g = *state;
+    int32_t bad = toy_grid_family(g, 128);
+    toy_grid_family(g, 64);
+    toy_grid_script(g, bad, "fail", -1);
+    g->options.keep_going = true;
+    assert_int_equal(toy_grid_run(g), ERR_INTERNAL);
+    assert_int_equal(g->result.failed, 1);
+    assert_int_equal(g->result.done, 4);
+    assert_int_equal(g->result.not_started, 3);
+    /* The same command tries the failed one again, and what waited for it. */
+    toy_grid_script(g, -1);
+    assert_int_equal(toy_grid_run(g), 0);
+    assert_int_equal(g->result.done, 4);
+}
+
+static void a_killed_worker_is_lost_and_tried_again(void **state)
+{
+    struct toy_grid *g = *state;
+    int32_t train = toy_grid_train(g, 64);
+    toy_grid_script(g, train, "die 1", -1);
+    assert_int_equal(toy_grid_run(g), 0);
+    assert_int_equal(toy_grid_count(g,
+                                    "SELECT count(*) FROM attempts WHERE state='lost' AND "
+                                    "signal=9",
+                                    NULL),
+                     1);
+    assert_int_equal(toy_grid_last(g, train), STORE_DONE);
+}
+
+static void a_torn_record_costs_the_attempt_and_nothing_else(void **state)
+{
+    struct toy_grid *g = *state;
+    int32_t train = toy_grid_train(g, 64);
+    toy_grid_script(g, train, "tear 1", -1);
+    assert_int_equal(toy_grid_run(g), 0);
+    assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM trainings", NULL), 1);
+    assert_int_equal(toy_grid_count(g, attempts_of, g->job[train].run_id), 2);
+}
+
+static void a_diverged_training_is_final_and_is_no_error(void **state)
+{
+    struct toy_grid *g = *state;
+    int32_t train = toy_grid_family(g, 64);
+    toy_grid_family(g, 128);
+    toy_grid_script(g, train, "diverge", -1);
+    for (int call = 0; call < 2; call++) {
+        assert_int_equal(toy_grid_run(g), 0);
+        assert_int_equal(g->result.diverged, 1);
+        assert_int_equal(g->result.not_started, 3);
+        assert_int_equal(toy_grid_count(g, attempts_of, g->job[train].run_id), 1);
+    }
+    assert_int_equal(toy_grid_count(g, evaluations, NULL), 3);
+    toy_grid_script(g, -1);
+    g->options.pick = PICK_FAILED;
+    assert_int_equal(toy_grid_run(g), 0);
+    assert_int_equal(g->result.done, 4);
+    assert_int_equal(toy_grid_count(g, evaluations, NULL), 6);
+}
+
+/* Each of these ends is a failure, whatever the worker claims. */
+static void success_needs_its_word_its_result_and_exit_0(void **state)
+{
+    static const char *const actions[][2] = {{"empty", "without the result"},
+                                             {"mute", "without saying"},
+                                             {"lie", "exit 3"},
+                                             {"stray", "not its own"},
+                                             {"malformed", "done"}};
+    struct toy_grid *g = *state;
+    int32_t train = toy_grid_train(g, 64);
+    g->options.tries = 1;
+    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
+        toy_grid_script(g, train, actions[i][0], -1);
+        assert_int_equal(toy_grid_run(g), ERR_INTERNAL);
+        if (!strstr(g->e.text, actions[i][1])) fail_msg("%s: %s", actions[i][0], g->e.text);
+        assert_int_equal(g->result.failed, 1);
+        assert_int_equal(toy_grid_last(g, train), STORE_FAILED);
+    }
+    assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM trainings", NULL), 0);
+}
+
+static void a_silent_worker_is_killed_and_lost(void **state)
+{
+    struct toy_grid *g = *state;
+    int32_t train = toy_grid_train(g, 64);
+    toy_grid_script(g, train, "hang 1", -1);
+    g->options.stall_s = 0.2;
+    assert_int_equal(toy_grid_run(g), 0);
+    assert_int_equal(toy_grid_count(g,
+                                    "SELECT count(*) FROM attempts WHERE state='lost' AND "
+                                    "message LIKE 'no record for%'",
+                                    NULL),
+                     1);
+}
+
+static void a_group_that_failed_is_tried_again_one_by_one(void **state)
+{
+    struct toy_grid *g = *state;
+    int32_t train = toy_grid_family(g, 64);
+    toy_grid_script(g, train + 1, "fail", -1);
+    g->options.tries = 2;
+    g->options.keep_going = true;
+    assert_int_equal(toy_grid_run(g), ERR_INTERNAL);
+    assert_int_equal(g->result.failed, 1);
+    assert_int_equal(g->result.done, 3);
+}
+
+static void redo_makes_everything_anew_and_from_the_start(void **state)
+{
+    struct toy_grid *g = *state;
+    int32_t train = toy_grid_family(g, 64);
+    assert_int_equal(toy_grid_run(g), 0);
+    g->options.pick = PICK_REDO;
+    assert_int_equal(toy_grid_run(g), 0);
+    assert_int_equal(g->result.done, 4);
+    assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM attempts", NULL), 8);
+    assert_int_equal(toy_grid_count(g, evaluations, NULL), 3);
+    const char *folder = project_path(&g->project, &g->arena, "runs");
+    const char *run_id = g->job[train].run_id;
+    assert_false(file_exists(arena_printf(&g->arena, "%s/%s/1/fresh", folder, run_id)));
+    assert_true(file_exists(arena_printf(&g->arena, "%s/%s/2/fresh", folder, run_id)));
+}
+
+static void stale_picks_nothing_of_the_same_code(void **state)
+{
+    struct toy_grid *g = *state;
+    toy_grid_family(g, 64);
+    assert_int_equal(toy_grid_run(g), 0);
+    g->options.pick = PICK_STALE;
+    assert_int_equal(toy_grid_run(g), 0);
+    assert_int_equal(g->result.done, 0);
+    assert_int_equal(g->result.already_done, 4);
+}
+
+static void a_job_that_no_device_can_hold_is_refused_before_anything_starts(void **state)
+{
+    struct toy_grid *g = *state;
+    int32_t small = toy_grid_family(g, 64), large = toy_grid_family(g, 128);
+    g->job[large].device_bytes = INT64_MAX / 2;
+    assert_int_equal(toy_grid_run(g), ERR_NOMEM);
+    assert_non_null(strstr(g->e.text, "MB free"));
+    assert_int_equal(toy_grid_last(g, small), STORE_NONE);
+    g->options.keep_going = true;
+    assert_int_equal(toy_grid_run(g), ERR_NOMEM);
+    assert_int_equal(g->result.done, 4);
+    assert_int_equal(g->result.not_started, 4);
+}
+
+static void a_folder_of_an_attempt_that_nobody_recorded_is_left_alone(void **state)
+{
+    struct toy_grid *g = *state;
+    int32_t train = toy_grid_train(g, 64);
+    const char *old = arena_printf(&g->arena, "%s/runs/%s/1", g->root, g->job[train].run_id);
+    assert_int_equal(file_make_dirs(old, &g->e), 0);
+    assert_int_equal(toy_grid_run(g), 0);
+    assert_false(file_exists(arena_printf(&g->arena, "%s/spec", old)));
+    assert_int_equal(toy_grid_count(g, "SELECT attempt FROM attempts", NULL), 2);
+}
+
+static void a_worker_that_cannot_be_started_says_so(void **state)
+{
+    struct toy_grid *g = *state;
+    toy_grid_train(g, 64);
+    g->options.worker = "/nowhere/alibi";
+    assert_int_equal(toy_grid_run(g), ERR_UNAVAILABLE);
+    assert_non_null(strstr(g->e.text, "/nowhere/alibi: cannot be started"));
+    assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM attempts", NULL), 0);
+}
+
+/* In memory where there is such a folder: the scheduler's own cost, not the disk's. */
+static int setup_in_memory(void **state)
+{
+    const char *before = getenv("TMPDIR");
+    char kept[512];
+
+    snprintf(kept, sizeof kept, "%s", before ? before : "/tmp");
+    if (access("/dev/shm", W_OK | X_OK) == 0) setenv("TMPDIR", "/dev/shm", 1);
+    int rc = setup(state);
+    setenv("TMPDIR", kept, 1);
+    return rc;
+}
+
+/* Measured and shown, not judged: the machine may be busy. */
+static void many_runs_that_do_nothing(void **state)
+{
+#ifdef __SANITIZE_ADDRESS__
+    const int32_t n = 40; /* a sanitizer makes every process slow to start and to end */
+#else
+    const int32_t n = 200;
+#endif
+    struct toy_grid *g = *state;
+    for (int32_t i = 0; i < n; i++) toy_grid_train(g, 8 + i);
+    g->options.devices = "cpu:2";
+    int64_t from = clock_monotonic_us();
+    assert_int_equal(toy_grid_run(g), 0);
+    printf("%d runs that do nothing, 2 workers: %.1f ms each\n", n,
+           (double)(clock_monotonic_us() - from) / 1e3 / n);
+    assert_int_equal(g->result.done, n);
+}
+
+int main(void)
+{
+#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(a_grid_runs_to_its_end_and_then_nothing_is_left),
+        CASE(evaluations_of_one_training_share_a_worker),
+        CASE(evaluations_of_another_split_get_their_own_worker),
+        CASE(a_run_that_fails_twice_succeeds_at_the_third_try),
+        CASE(a_run_whose_tries_are_used_up_has_failed),
+        CASE(with_keep_going_the_others_are_still_done),
+        CASE(a_killed_worker_is_lost_and_tried_again),
+        CASE(a_torn_record_costs_the_attempt_and_nothing_else),
+        CASE(a_diverged_training_is_final_and_is_no_error),
+        CASE(success_needs_its_word_its_result_and_exit_0),
+        CASE(a_silent_worker_is_killed_and_lost),
+        CASE(a_group_that_failed_is_tried_again_one_by_one),
+        CASE(redo_makes_everything_anew_and_from_the_start),
+        CASE(stale_picks_nothing_of_the_same_code),
+        CASE(a_job_that_no_device_can_hold_is_refused_before_anything_starts),
+        CASE(a_folder_of_an_attempt_that_nobody_recorded_is_left_alone),
+        CASE(a_worker_that_cannot_be_started_says_so),
+        cmocka_unit_test_setup_teardown(many_runs_that_do_nothing, setup_in_memory, teardown),
+    };
+    return cmocka_run_group_tests_name("scheduler", tests, NULL, NULL);
+}

@@ -1,0 +1,258 @@
+/* toy_grid.c - see toy_grid.h. */
+#include "scheduler/toy_grid.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+
+static void toy_must(const struct toy_grid *g, int rc)
+{
+    if (rc < 0) fail_msg("%s", g->e.text);
+}
+
+void toy_grid_open(struct toy_grid *g)
+{
+    const char *temporary = getenv("TMPDIR");
+
+    *g = (struct toy_grid){0};
+    arena_init(&g->arena);
+    snprintf(g->root, sizeof g->root, "%s/alibi-grid-XXXXXX", temporary ? temporary : "/tmp");
+    assert_non_null(mkdtemp(g->root));
+    /* The fake worker stands beside the tests of its folder. */
+    ssize_t n = readlink("/proc/self/exe", g->worker, sizeof g->worker - 32);
+    assert_true(n > 0);
+    g->worker[n] = '\0';
+    snprintf(strrchr(g->worker, '/'), 32, "/fake_worker");
+    g->project = (struct project){.root = g->root, .share = g->root, .program = g->worker};
+    g->options = (struct scheduler_options){.devices = "cpu:1",
+                                            .tries = 3,
+                                            .worker = g->worker,
+                                            .stall_s = 60,
+                                            .quiet = true,
+                                            .headline = "toy"};
+    toy_grid_script(g, -1);
+}
+
+static int toy_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+void toy_grid_close(struct toy_grid *g)
+{
+    store_close(g->store);
+    nftw(g->root, toy_remove, 16, FTW_DEPTH | FTW_PHYS);
+    arena_fini(&g->arena);
+}
+
+static void toy_set(struct toy_grid *g, struct spec *s, const char *key, const char *value)
+{
+    toy_must(g, spec_set(s, spec_key_find(key), value, &g->e));
+}
+
+static int32_t toy_add(struct toy_grid *g, struct spec *s, int32_t train)
+{
+    assert_true(g->n < TOY_JOBS_MAX);
+    struct job *job = &g->job[g->n];
+    *job = (struct job){.spec = *s, .train = train, .flops = 1e9 - g->n, .device_bytes = 1000};
+    spec_run_id(s, job->run_id);
+    return g->n++;
+}
+
+int32_t toy_grid_train(struct toy_grid *g, int32_t L)
+{
+    static const char *const settings[][2] = {
+        {"scale", "mini"},
+        {"model.position", "alibi"},
+        {"model.layers", "1"},
+        {"model.dim", "16"},
+        {"model.heads", "2"},
+        {"model.ffn", "16"},
+        {"model.softmax", "plain"},
+        {"data.dataset", "toy"},
+        {"data.corpus", "toy"},
+        {"data.vocab", "64"},
+        {"data.train_tokens", "1000"},
+        {"data.valid_tokens", "100"},
+        {"data.test_tokens", "100"},
+        {"train.shard_tokens", "100000"},
+        {"train.updates", "8"},
+        {"train.lr", "0.1"},
+        {"train.period", "8"},
+        {"train.seed", "1"},
+    };
+    struct spec s;
+
+    spec_init(&s);
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        toy_set(g, &s, settings[i][0], settings[i][1]);
+    s.train.L = L;
+    return toy_add(g, &s, -1);
+}
+
+int32_t toy_grid_evaluate(struct toy_grid *g, int32_t train, int32_t L)
+{
+    struct spec s = g->job[train].spec;
+
+    s.kind = SPEC_EVAL;
+    s.eval.split = SPEC_VALID;
+    s.eval.L = L;
+    memcpy(s.eval.train_run, g->job[train].run_id, sizeof s.eval.train_run);
+    return toy_add(g, &s, train);
+}
+
+int32_t toy_grid_bench(struct toy_grid *g, int32_t L)
+{
+    int32_t train = toy_grid_train(g, L);
+    struct spec s = g->job[train].spec;
+
+    g->n--;
+    s.kind = SPEC_BENCH;
+    return toy_add(g, &s, -1);
+}
+
+int32_t toy_grid_family(struct toy_grid *g, int32_t L)
+{
+    int32_t train = toy_grid_train(g, L);
+    for (int32_t i = 1; i <= 3; i++) toy_grid_evaluate(g, train, L * i);
+    return train;
+}
+
+void toy_grid_script(struct toy_grid *g, ...)
+{
+    struct strbuf text;
+    va_list args;
+
+    strbuf_init(&text, &g->arena);
+    va_start(args, g);
+    for (int job = va_arg(args, int); job >= 0; job = va_arg(args, int))
+        strbuf_addf(&text, "%s %s\n", g->job[job].run_id, va_arg(args, const char *));
+    va_end(args);
+    strbuf_add(&text, "* succeed\n");
+    const char *path = project_path(&g->project, &g->arena, "fake");
+    toy_must(g, file_write_atomic(path, text.text, text.n, &g->e));
+}
+
+static void toy_add_run(struct toy_grid *g, const struct job *job)
+{
+    char config_id[SPEC_ID_BYTES], config_of_train[SPEC_ID_BYTES];
+    const struct job *train = job->train >= 0 ? &g->job[job->train] : NULL;
+
+    if (train) spec_config_id(&train->spec, NULL, config_of_train);
+    spec_config_id(&job->spec, train ? config_of_train : NULL, config_id);
+    const struct store_run run = {.spec = &job->spec,
+                                  .run_id = job->run_id,
+                                  .config_id = config_id,
+                                  .train_run_id = train ? train->run_id : NULL,
+                                  .parameters_n = 1000};
+    toy_must(g, store_add_run(g->store, &run, &g->e));
+}
+
+void toy_grid_open_store(struct toy_grid *g)
+{
+    const char *path = project_path(&g->project, &g->arena, "results.db");
+
+    toy_must(g, store_open(&g->store, path, STORE_WRITE, &g->e));
+    toy_must(g, store_begin(g->store, &g->e));
+    for (int32_t i = 0; i < g->n; i++) toy_add_run(g, &g->job[i]);
+    toy_must(g, store_commit(g->store, &g->e));
+}
+
+int toy_grid_run(struct toy_grid *g)
+{
+    if (!g->store) toy_grid_open_store(g);
+    return scheduler_run(g->store, &g->project, g->job, g->n, &g->options, &g->result, &g->e);
+}
+
+pid_t toy_grid_fork(struct toy_grid *g)
+{
+    assert_null(g->store);
+    pid_t pid = fork();
+    if (pid == 0) _exit(-toy_grid_run(g));
+    assert_true(pid > 0);
+    return pid;
+}
+
+int toy_grid_hang_bell(struct toy_grid *g)
+{
+    const char *path = project_path(&g->project, &g->arena, "bell");
+    assert_int_equal(mkfifo(path, 0600), 0);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+void toy_grid_await_bell(int bell, int n)
+{
+    struct pollfd wait = {.fd = bell, .events = POLLIN};
+    char stroke;
+
+    for (int i = 0; i < n; i++) {
+        assert_int_equal(poll(&wait, 1, 20000), 1);
+        assert_int_equal(read(bell, &stroke, 1), 1);
+    }
+}
+
+bool toy_grid_await_end(pid_t pid, int timeout_ms)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0) return true; /* there is none of this number */
+    struct pollfd wait = {.fd = fd, .events = POLLIN};
+    int n = poll(&wait, 1, timeout_ms);
+    close(fd);
+    return n == 1;
+}
+
+static int toy_keep_cell(void *context, int columns_n, const char *const *names,
+                         const struct store_cell *cells, struct err *e)
+{
+    int64_t *out = context;
+    (void)names;
+    (void)columns_n;
+    if (!cells[0].text || !str_to_int(out, cells[0].text))
+        return ERR(e, ERR_DATA, "'%s' is no integer", cells[0].text ? cells[0].text : "NULL");
+    return 0;
+}
+
+long toy_grid_count(struct toy_grid *g, const char *sql, const char *id)
+{
+    int64_t out = -1;
+    const struct store_param param = {.name = "id", .value = id};
+
+    toy_must(g, store_query(g->store, sql, &param, id ? 1 : 0, 10, toy_keep_cell, &out, &g->e));
+    return (long)out;
+}
+
+enum store_state toy_grid_last(struct toy_grid *g, int32_t job)
+{
+    struct store_run_state st;
+    toy_must(g, store_run_state(g->store, g->job[job].run_id, &st, &g->e));
+    return st.last;
+}
+
+char *toy_grid_read(struct toy_grid *g, const char *name)
+{
+    char *text = NULL;
+    const char *path = project_path(&g->project, &g->arena, name);
+    if (file_read(&g->arena, &text, NULL, path, 64 << 20, NULL) < 0)
+        return arena_strdup(&g->arena, "");
+    return text;
+}

@@ -1,0 +1,63 @@
+/* toy_grid.h - a project in a temporary folder with a grid for the fake worker, for the scheduler's
+ * tests. */
+#ifndef TESTS_TOY_GRID_H
+#define TESTS_TOY_GRID_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/arena.h"
+#include "base/project.h"
+#include "scheduler/scheduler.h"
+#include "store/store.h"
+
+enum { TOY_JOBS_MAX = 512 };
+
+struct toy_grid {
+    struct arena arena;
+    struct project project;
+    char root[256], worker[4200];
+    struct store *store;
+    struct job job[TOY_JOBS_MAX];
+    int32_t n;
+    struct scheduler_options options;
+    struct scheduler_result result;
+    struct err e;
+};
+
+/* Makes the folder; the script lets everything succeed. One slot, no progress lines. */
+void toy_grid_open(struct toy_grid *g);
+void toy_grid_close(struct toy_grid *g); /* removes the folder */
+
+/* Adds a training (L) and returns its index; costs fall in the order of adding. */
+int32_t toy_grid_train(struct toy_grid *g, int32_t L);
+int32_t toy_grid_evaluate(struct toy_grid *g, int32_t train, int32_t L);
+int32_t toy_grid_bench(struct toy_grid *g, int32_t L);
+
+/* A training with three evaluations; returns the training's index. */
+int32_t toy_grid_family(struct toy_grid *g, int32_t L);
+
+/* The script of the fake worker anew: for each pair (job, text such as "fail 2"), ended by -1; all
+ * others succeed. */
+void toy_grid_script(struct toy_grid *g, ...);
+
+void toy_grid_open_store(struct toy_grid *g); /* and adds the runs */
+int toy_grid_run(struct toy_grid *g);         /* scheduler_run into result and e */
+
+/* One integer from the store; the statement's only parameter :id may be NULL. */
+long toy_grid_count(struct toy_grid *g, const char *sql, const char *id);
+/* The state of the newest attempt of a job. */
+enum store_state toy_grid_last(struct toy_grid *g, int32_t job);
+/* The same in a process of its own; its exit status is -rc. The store must be closed. */
+pid_t toy_grid_fork(struct toy_grid *g);
+/* Makes the FIFO through which the fake worker tells that it has begun to wait; its descriptor. */
+int toy_grid_hang_bell(struct toy_grid *g);
+/* Waits for n strokes of it, 20 s at most. */
+void toy_grid_await_bell(int bell, int n);
+/* Waits until the process has ended, timeout_ms at most; false: it has not. Works for processes
+ * that are not children. */
+bool toy_grid_await_end(pid_t pid, int timeout_ms);
+/* A file of the project; "" when absent. */
+char *toy_grid_read(struct toy_grid *g, const char *name);
+
+#endif
