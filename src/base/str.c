@@ -89,25 +89,28 @@ void str_from_double(char out[STR_DOUBLE_BYTES], double value)
     }
 }
 
+/* Edits from a to b: one for a character put in, left out or changed, or for two neighbours
+ * swapped. */
 static size_t str_distance(const char *a, const char *b)
 {
-    size_t row[STR_NEAR_BYTES + 1];
+    size_t rows[3][STR_NEAR_BYTES + 1] = {{0}};
     size_t n = strlen(b);
 
     if (n > STR_NEAR_BYTES) return SIZE_MAX;
-    for (size_t j = 0; j <= n; j++) row[j] = j;
+    for (size_t j = 0; j <= n; j++) rows[0][j] = j;
     for (size_t i = 1; a[i - 1]; i++) {
-        size_t diagonal = row[0];
+        size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
         row[0] = i;
         for (size_t j = 1; j <= n; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-            if (row[j] + 1 < best) best = row[j] + 1;
+            size_t best = above[j - 1] + (a[i - 1] != b[j - 1]);
+            if (above[j] + 1 < best) best = above[j] + 1;
             if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-            diagonal = row[j];
+            bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            if (swapped && two_above[j - 2] + 1 < best) best = two_above[j - 2] + 1;
             row[j] = best;
         }
     }
-    return row[n];
+    return rows[strlen(a) % 3][n];
 }
 
 const char *str_nearest(const char *text, const char *const *names, size_t n)

@@ -52,6 +52,8 @@ static void the_nearest_name_is_found_if_any_is_near(void **state)
     assert_string_equal(str_nearest("alibbi", names, 4), "alibi");
     assert_string_equal(str_nearest("sinusodial", names, 4), "sinusoidal");
     assert_null(str_nearest("transformer", names, 4));
+    static const char *const tables[] = {"table15", "table5", "table1"};
+    assert_string_equal(str_nearest("tabel5", tables, 3), "table5"); /* a swap is one edit */
 }
 
 static void names_hold_no_slash_and_no_leading_dot(void **state)
