@@ -78,9 +78,7 @@ const struct shape_params *model_params(const struct model *m)
 
 int64_t model_bytes(const struct model *m)
 {
-    int64_t block = m->params.elements_n * (int64_t)sizeof(float) * m->slots_n;
-    return block + (int64_t)m->pool.used_bytes +
-           (int64_t)(sizeof *m->step_dev + sizeof *m->squares_dev);
+    return m->allocated_bytes;
 }
 
 /* The place of a tensor in a block, or an error. */
@@ -90,7 +88,7 @@ static int locate(const struct model *m, enum model_block block, int32_t tensor,
     float *base = model_block_dev(m, block);
     if (base == NULL || tensor < 0 || tensor >= m->params.tensors_n)
         return ERR(e, ERR_INTERNAL, "tensor %d of block %d: the model has %d tensors in %d blocks",
-                   tensor, (int)block, m->params.tensors_n, m->slots_n);
+                   tensor, (int)block, m->params.tensors_n, m->memory.slots_n);
     const struct shape_tensor *t = &m->params.tensor[tensor];
     *at = base + t->offset;
     *bytes = (size_t)t->rows * (size_t)t->cols * sizeof **at;
@@ -112,7 +110,7 @@ int model_write(struct model *m, enum model_block block, int32_t tensor, const f
     float *at = NULL;
     size_t bytes = 0;
     TRY(locate(m, block, tensor, &at, &bytes, e));
-    if (block == MODEL_VALUES) m->transposed_fresh = false;
+    if (block == MODEL_VALUES) m->turned_fresh = false;
     return m->b->ops->upload(m->b, at, in_host, bytes, e);
 }
 

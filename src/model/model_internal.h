@@ -2,7 +2,8 @@
  *
  * 1. Memory: one block of values, gradients and optimiser state; one activation pool whose offsets
  *    are fixed at open for the largest batch; one small block of step state. Nothing is allocated
- *    afterwards, model_keep_inner aside.
+ *    afterwards, model_keep_inner aside. shape/memory.h says where each buffer lies and when it
+ *    holds something: outside its phases its bytes belong to another.
  * 2. A training pass keeps what the backward pass reads, layer by layer. A scoring pass reuses the
  *    buffers of layer 0 for every layer.
  * 3. Everything the host decides about a batch (bands, tails, positions) travels to the backend in
@@ -18,18 +19,14 @@
 #include "base/arena.h"
 #include "model/model.h"
 #include "ops/ops.h"
+#include "shape/memory.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 enum {
-    MODEL_PAD = 1, /* the pad id of every dictionary */
-    /* Logits at hand at one time: 128k floats stay in a CPU's second cache, and a vocabulary of
-     * any size still gets enough rows for a matrix product. */
-    MODEL_LOGITS_CHUNK_ELEMENTS = 128 * 1024,
-    MODEL_LOGITS_ROWS_MIN = 128,
-    MODEL_LOGITS_ROWS_MAX = 2048
+    MODEL_PAD = 1 /* the pad id of every dictionary */
 };
 
 /* Views of one layer's weights, or of their gradients. */
@@ -66,18 +63,19 @@ struct model_activations {
 };
 
 struct model_buffers {
-    /* layers + 1 entries when training (of the last only x, a and stats1 exist: the stream after
-     * the last layer and its LayerNorm), one entry otherwise. */
+    /* layers + 1 entries when training (of the last only x exists, the stream after the last layer,
+     * and with a final LayerNorm a and stats1), one entry otherwise. */
     struct model_activations *layer;
-    struct tensor gathered;             /* (N,C) floats: embedding rows of band 0, 1, … packed */
-    struct tensor narrow;               /* (N,C) */
-    struct tensor wide;                 /* (N, max(F,3C)) */
-    struct tensor stream_grad, dropped; /* (N,C), training only */
-    struct tensor features;             /* (N,C) head input after dropout, training only */
-    struct tensor chosen;               /* (scored_max,C) features at scored positions */
-    struct tensor logits;               /* (logits_elements) */
-    struct tensor loss;                 /* (1, 2N or 2 * scored_max) */
-    float *transposed[SHAPE_BANDS_MAX]; /* (width, C): projections turned, for scoring */
+    struct tensor gathered;                /* (N,C) embedding rows of band 0, 1, … packed */
+    struct tensor narrow;                  /* (N,C) */
+    struct tensor wide;                    /* (N,max(F,3C)), backward pass only */
+    struct tensor stream_grad, dropped;    /* (N,C), training only */
+    struct tensor features;                /* (N,C) head input after its dropout, if it has one */
+    struct tensor tail;                    /* (N,2 * width) input of a tail, then its gradient */
+    struct tensor chosen;                  /* (scored_max,C) features at scored positions */
+    struct tensor logits;                  /* one chunk */
+    struct tensor loss;                    /* (1,losses_n) */
+    struct tensor turned[SHAPE_BANDS_MAX]; /* (width,C) tail projections turned, for scoring */
 };
 
 /* n numbers from `offset` of the list buffer. */
@@ -110,9 +108,7 @@ struct model;
 
 /* A position method: one file, one row of position_methods. Slots may be NULL. */
 struct position_method {
-    /* layout - takes its tables and buffers from the pool (called twice, see model_pool_take). */
-    void (*layout)(struct model *m);
-    /* open - fills constant tables. */
+    /* open - finds its buffers in the pool and fills constant tables. */
     int (*open)(struct model *m, struct err *e);
     /* embed - adds position to the scaled embedding x (N,C). */
     int (*embed)(struct model *m, struct tensor *x, struct err *e);
@@ -138,13 +134,6 @@ struct model_position {
     int32_t *bucket_dev; /* T5 (near_n) */
 };
 
-/* The activation pool: first a dry walk with base NULL counts the bytes, a second one hands out
- * memory. */
-struct model_pool {
-    char *base;
-    size_t used_bytes;
-};
-
 struct model {
     struct backend *b; /* a loan */
     struct spec spec;
@@ -156,13 +145,13 @@ struct model {
     struct shape_params params;
     struct shape_bands bands;
 
-    float *block_dev_own; /* values, gradients, state 0, state 1: whichever exist */
-    int32_t slots_n;      /* of elements_n floats in it */
+    struct shape_memory memory; /* sizes and offsets of all that follows */
+    int64_t allocated_bytes;    /* on the backend, summed up where it was allocated */
+    float *block_dev_own;       /* values, gradients, state 0, state 1: whichever exist */
     struct model_weights values, gradients;
-    bool transposed_fresh; /* the turned projections match the values */
+    bool turned_fresh; /* the turned projections match the values */
 
     void *pool_own;
-    struct model_pool pool;
     struct model_buffers buffers;
     struct model_position place;
     struct attention_bias bias;
@@ -174,9 +163,9 @@ struct model {
 
     int32_t *lists_dev;  /* in the pool */
     int32_t *lists_host; /* heap, freed at close, as are loss_host and turn_host */
-    int64_t lists_n, lists_room;
+    int64_t lists_n;
     struct model_lists lists;
-    float *loss_host; /* (2N or 2 * scored_max) nats */
+    float *loss_host; /* (losses_n) nats */
     float *turn_host; /* (2 * C * width) for transposing a projection */
 
     float *inner_dev_own; /* (layers + 2, N, C) when asked for */
@@ -184,8 +173,8 @@ struct model {
 };
 
 /* model_memory.c */
-void *model_pool_take(struct model *m, size_t bytes);
-struct tensor model_pool_matrix(struct model *m, int64_t rows, int64_t cols);
+/* model_buffer - a copy of a buffer of the pool; without data where the model has none. */
+struct tensor model_buffer(const struct model *m, enum shape_buffer_id id, int32_t copy);
 int model_memory_open(struct model *m, struct err *e);
 void model_memory_close(struct model *m);
 /* model_view - the first rows of a buffer, with its columns or fewer, packed. */
@@ -193,7 +182,7 @@ struct tensor model_view(const struct tensor *t, int64_t rows, int64_t cols);
 /* model_rows - rows [first, first + n) of a matrix. */
 struct tensor model_rows(const struct tensor *t, int64_t first, int64_t n);
 /* model_logits_rows - rows of logits of so many classes that are computed at a time. */
-int64_t model_logits_rows(int64_t classes);
+int64_t model_logits_rows(const struct model *m, int64_t classes);
 float *model_block_dev(const struct model *m, enum model_block block);
 
 /* model_weights.c */

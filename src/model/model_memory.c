@@ -1,23 +1,23 @@
-/* model_memory.c - the three allocations of a model. The layout is walked twice: once to count,
- * once to hand out memory, so that offsets and size cannot disagree. */
+/* model_memory.c - the three allocations of a model, as the table of shape/memory.h lays them out.
+ */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "model/model_internal.h"
 
-enum { POOL_ALIGN_BYTES = 64 };
+static_assert(sizeof(struct step_state) + sizeof(double) == SHAPE_STEP_BYTES,
+              "the plan counts the step state and the gradient's norm");
 
-void *model_pool_take(struct model *m, size_t bytes)
+struct tensor model_buffer(const struct model *m, enum shape_buffer_id id, int32_t copy)
 {
-    char *at = m->pool.base == NULL ? NULL : m->pool.base + m->pool.used_bytes;
-    m->pool.used_bytes += (bytes + POOL_ALIGN_BYTES - 1) / POOL_ALIGN_BYTES * POOL_ALIGN_BYTES;
-    return at;
-}
-
-struct tensor model_pool_matrix(struct model *m, int64_t rows, int64_t cols)
-{
-    void *data = model_pool_take(m, (size_t)rows * (size_t)cols * sizeof(float));
-    return tensor_make(data, rows, cols, DTYPE_F32);
+    static const enum dtype fp32[] = {DTYPE_F32, DTYPE_I32, DTYPE_F32};
+    static const enum dtype bf16[] = {DTYPE_F32, DTYPE_I32, DTYPE_BF16};
+    const struct shape_buffer *b = &m->memory.buffer[id];
+    enum dtype type = (m->b->precision == DTYPE_BF16 ? bf16 : fp32)[b->number];
+    if (copy >= b->copies_n) return (struct tensor){.dtype = type};
+    return tensor_make((char *)m->pool_own + b->offset + copy * b->copy_bytes, b->rows, b->cols,
+                       type);
 }
 
 struct tensor model_view(const struct tensor *t, int64_t rows, int64_t cols)
@@ -33,101 +33,68 @@ struct tensor model_rows(const struct tensor *t, int64_t first, int64_t n)
     return part;
 }
 
-int64_t model_logits_rows(int64_t classes)
+int64_t model_logits_rows(const struct model *m, int64_t classes)
 {
-    int64_t rows = MODEL_LOGITS_CHUNK_ELEMENTS / classes;
-    rows = rows < MODEL_LOGITS_ROWS_MIN ? MODEL_LOGITS_ROWS_MIN : rows;
-    rows = rows > MODEL_LOGITS_ROWS_MAX ? MODEL_LOGITS_ROWS_MAX : rows;
-    return rows / 16 * 16;
+    return shape_logits_rows(classes, m->b->precision == DTYPE_BF16 ? SPEC_BF16 : SPEC_FP32);
 }
 
-static int64_t least(int64_t a, int64_t b)
+static void bind_layer(const struct model *m, struct model_activations *act, int32_t copy)
 {
-    return a < b ? a : b;
+    *act = (struct model_activations){
+        .x = model_buffer(m, SHAPE_X, copy),
+        .a = model_buffer(m, SHAPE_A, copy),
+        .stats1 = model_buffer(m, SHAPE_STATS1, copy),
+        .qkv = model_buffer(m, SHAPE_QKV, copy),
+        .o = model_buffer(m, SHAPE_O, copy),
+        .lse = model_buffer(m, SHAPE_LSE, copy),
+        .s = model_buffer(m, SHAPE_S, copy),
+        .g = model_buffer(m, SHAPE_G, copy),
+        .stats2 = model_buffer(m, SHAPE_STATS2, copy),
+        .u = model_buffer(m, SHAPE_U, copy),
+    };
 }
 
-/* Elements of the largest chunk of logits over head and tails. */
-static int64_t logits_elements(const struct model *m, int64_t rows_n)
-{
-    int64_t most = least(rows_n, model_logits_rows(m->bands.head_n)) * m->bands.head_n;
-    for (int32_t i = 1; i < m->bands.n; i++) {
-        int64_t classes = m->bands.band[i].last - m->bands.band[i].first;
-        int64_t n = least(rows_n, model_logits_rows(classes)) * classes;
-        most = n > most ? n : most;
-    }
-    return most;
-}
-
-static void layout_stream(struct model *m, struct model_activations *act)
-{
-    int64_t n = m->tokens_max, c = m->spec.model.dim;
-    act->x = model_pool_matrix(m, n, c);
-    act->a = model_pool_matrix(m, n, c);
-    act->stats1 = model_pool_matrix(m, n, 2);
-}
-
-static void layout_layer(struct model *m, struct model_activations *act)
-{
-    int64_t n = m->tokens_max, c = m->spec.model.dim;
-    layout_stream(m, act);
-    act->qkv = model_pool_matrix(m, n, 3 * c);
-    act->o = model_pool_matrix(m, n, c);
-    act->lse = model_pool_matrix(m, 1, n * m->spec.model.heads);
-    act->s = model_pool_matrix(m, n, c);
-    act->g = model_pool_matrix(m, n, c);
-    act->stats2 = model_pool_matrix(m, n, 2);
-    act->u = model_pool_matrix(m, n, m->spec.model.ffn);
-}
-
-static void layout_pool(struct model *m)
+static void bind_pool(struct model *m)
 {
     struct model_buffers *w = &m->buffers;
-    int64_t n = m->tokens_max, c = m->spec.model.dim, f = m->spec.model.ffn;
-    bool train = m->options.train;
-    int32_t layers = train ? m->spec.model.layers : 1;
-    for (int32_t l = 0; l < layers; l++) layout_layer(m, &w->layer[l]);
-    if (train) layout_stream(m, &w->layer[layers]);
-    w->gathered = model_pool_matrix(m, n, c);
-    w->narrow = model_pool_matrix(m, n, c);
-    w->wide = model_pool_matrix(m, n, f > 3 * c ? f : 3 * c);
-    if (train) {
-        w->stream_grad = model_pool_matrix(m, n, c);
-        w->dropped = model_pool_matrix(m, n, c);
-        w->features = model_pool_matrix(m, n, c);
+    int32_t layers = m->memory.buffer[SHAPE_X].copies_n;
+    w->layer = arena_array(&m->arena, (size_t)layers, sizeof *w->layer);
+    for (int32_t l = 0; l < layers; l++) bind_layer(m, &w->layer[l], l);
+    w->gathered = model_buffer(m, SHAPE_GATHERED, 0);
+    w->narrow = model_buffer(m, SHAPE_NARROW, 0);
+    w->wide = model_buffer(m, SHAPE_WIDE, 0);
+    w->stream_grad = model_buffer(m, SHAPE_STREAM_GRAD, 0);
+    w->dropped = model_buffer(m, SHAPE_DROPPED, 0);
+    w->features = model_buffer(m, SHAPE_FEATURES, 0);
+    w->tail = model_buffer(m, SHAPE_TAIL, 0);
+    w->chosen = model_buffer(m, SHAPE_CHOSEN, 0);
+    w->logits = model_buffer(m, SHAPE_LOGITS, 0);
+    w->loss = model_buffer(m, SHAPE_LOSS, 0);
+    struct tensor turned = model_buffer(m, SHAPE_TURNED, 0);
+    int64_t row = 0;
+    for (int32_t i = 1; i < m->bands.n; i++) {
+        int64_t width = m->bands.band[i].width;
+        w->turned[i] = model_rows(&turned, row, width);
+        row += width;
     }
-    int64_t scored = m->options.scored_max, heads_n = train && n > scored ? n : scored;
-    w->chosen = model_pool_matrix(m, scored > 0 ? scored : 1, c);
-    /* One more row for model_distribution, which looks at one position of any model. */
-    w->logits = model_pool_matrix(m, 1, logits_elements(m, heads_n + 1));
-    w->loss = model_pool_matrix(m, 1, 2 * (heads_n + 1));
-    for (int32_t i = 1; i < m->bands.n; i++)
-        w->transposed[i] = model_pool_take(m, (size_t)m->bands.band[i].width * (size_t)c * 4);
-    m->lists_dev = model_pool_take(m, (size_t)m->lists_room * sizeof *m->lists_dev);
-    if (m->position->layout != NULL) m->position->layout(m);
-}
-
-/* Slots of the parameter block: values, then gradients and optimiser state. */
-static int32_t slots(const struct model *m)
-{
-    if (!m->options.train) return 1;
-    return m->spec.train.optimizer == SPEC_ADAM ? 4 : 3;
+    m->lists_dev = model_buffer(m, SHAPE_LISTS, 0).data;
 }
 
 float *model_block_dev(const struct model *m, enum model_block block)
 {
-    if ((int32_t)block >= m->slots_n) return NULL;
+    if ((int32_t)block >= m->memory.slots_n) return NULL;
     return m->block_dev_own + (int64_t)block * m->params.elements_n;
 }
 
-static int host_open(struct model *m, int64_t heads_n, struct err *e)
+static int host_open(struct model *m, struct err *e)
 {
     int64_t widest = 1;
     for (int32_t i = 1; i < m->bands.n; i++) {
         int64_t w = m->bands.band[i].width;
         widest = w > widest ? w : widest;
     }
-    m->lists_host = malloc((size_t)m->lists_room * sizeof *m->lists_host);
-    m->loss_host = malloc((size_t)(2 * (heads_n + 1)) * sizeof *m->loss_host);
+    m->lists_host = malloc((size_t)m->memory.lists_n * sizeof *m->lists_host);
+    m->loss_host = malloc((size_t)m->memory.losses_n * sizeof *m->loss_host);
     m->turn_host = malloc((size_t)(2 * widest * m->spec.model.dim) * sizeof *m->turn_host);
     if (m->lists_host == NULL || m->loss_host == NULL || m->turn_host == NULL)
         return ERR(e, ERR_NOMEM, "no memory for the lists of batches of %" PRId64 " tokens",
@@ -138,28 +105,26 @@ static int host_open(struct model *m, int64_t heads_n, struct err *e)
 int model_memory_open(struct model *m, struct err *e)
 {
     struct backend *b = m->b;
-    int32_t layers = m->options.train ? m->spec.model.layers + 1 : 1;
-    int64_t scored = m->options.scored_max, n = m->tokens_max;
-    m->buffers.layer = arena_array(&m->arena, (size_t)layers, sizeof *m->buffers.layer);
-    /* Band rows, ids and gradient ids; positions; then a target's class, its tail row and class
-     * for each scored row, and the scored positions. */
-    m->lists_room = 4 * n + 4 * (n > scored ? n : scored) + 64;
-    m->slots_n = slots(m);
-    TRY(host_open(m, n > scored ? n : scored, e));
+    const struct shape_room room = {.train = m->options.train,
+                                    .rows_max = m->options.rows_max,
+                                    .length_max = m->options.length_max,
+                                    .scored_max = m->options.scored_max,
+                                    .precision =
+                                        b->precision == DTYPE_BF16 ? SPEC_BF16 : SPEC_FP32};
+    shape_memory(&m->memory, &m->spec, &room);
+    TRY(host_open(m, e));
 
-    size_t block_bytes = (size_t)m->params.elements_n * sizeof(float) * (size_t)m->slots_n;
+    size_t block_bytes = (size_t)m->memory.block_bytes, pool_bytes = (size_t)m->memory.pool_bytes;
     TRY(b->ops->alloc(b, (void **)&m->block_dev_own, block_bytes, e));
     TRY(b->ops->zero(b, m->block_dev_own, block_bytes, e));
+    TRY(b->ops->alloc(b, &m->pool_own, pool_bytes, e));
+    TRY(b->ops->zero(b, m->pool_own, pool_bytes, e));
+    bind_pool(m);
 
-    layout_pool(m);
-    TRY(b->ops->alloc(b, &m->pool_own, m->pool.used_bytes, e));
-    TRY(b->ops->zero(b, m->pool_own, m->pool.used_bytes, e));
-    m->pool = (struct model_pool){.base = m->pool_own};
-    layout_pool(m);
-
-    TRY(b->ops->alloc(b, &m->state_own, sizeof *m->step_dev + sizeof *m->squares_dev, e));
+    TRY(b->ops->alloc(b, &m->state_own, SHAPE_STEP_BYTES, e));
     m->squares_dev = m->state_own; /* first: it needs the wider alignment */
     m->step_dev = (struct step_state *)(m->squares_dev + 1);
+    m->allocated_bytes = (int64_t)(block_bytes + pool_bytes + SHAPE_STEP_BYTES);
     return 0;
 }
 

@@ -11,7 +11,7 @@
 static int softmax_score(struct model *m, const struct tensor *x, const struct tensor *table,
                          const struct model_list *target, int64_t out_from, struct err *e)
 {
-    int64_t step = model_logits_rows(table->rows);
+    int64_t step = model_logits_rows(m, table->rows);
     for (int64_t row = 0; row < x->rows; row += step) {
         int64_t n = x->rows - row < step ? x->rows - row : step;
         struct tensor part = model_rows(x, row, n);
@@ -28,9 +28,7 @@ static int softmax_score(struct model *m, const struct tensor *x, const struct t
 static int tail_input(struct model *m, struct tensor *y, const struct tensor *x, int32_t band,
                       struct err *e)
 {
-    struct tensor turned = tensor_make(m->buffers.transposed[band], m->bands.band[band].width,
-                                       m->spec.model.dim, DTYPE_F32);
-    return ops_linear_rows(m->b, y, x, &turned, NULL, e);
+    return ops_linear_rows(m->b, y, x, &m->buffers.turned[band], NULL, e);
 }
 
 /* The tails' share: out[from …] for the rows of each tail in turn. x and y lie in buffers the
@@ -42,7 +40,7 @@ static int score_tails(struct model *m, const struct tensor *chosen, int64_t fro
         while (done < n) {
             int64_t part = n - done < m->tokens_max ? n - done : m->tokens_max;
             struct tensor x = model_view(&m->buffers.narrow, part, m->spec.model.dim);
-            struct tensor y = model_view(&m->buffers.wide, part, m->bands.band[band].width);
+            struct tensor y = model_view(&m->buffers.tail, part, m->bands.band[band].width);
             const int32_t *rows_dev = model_list_dev(m, &m->lists.tail_row[band]) + done;
             struct model_list target = m->lists.tail_class[band];
             target.offset += done;
@@ -140,7 +138,7 @@ int model_distribution(struct model *m, const struct model_batch *batch, int32_t
     for (int32_t i = 0; i < tails; i++) share[i] = (double)out_host[words + i];
     for (int32_t band = 1; band < m->bands.n; band++) {
         float *out = out_host + m->bands.band[band].first;
-        struct tensor y = model_view(&m->buffers.wide, 1, m->bands.band[band].width);
+        struct tensor y = model_view(&m->buffers.tail, 1, m->bands.band[band].width);
         TRY(tail_input(m, &y, &x, band, e));
         TRY(row_logits(m, &y, &m->values.table[band], out, e));
         log_softmax(out, out, m->values.table[band].rows, share[band - 1]);

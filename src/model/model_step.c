@@ -68,6 +68,6 @@ int model_apply(struct model *m, const struct model_update *u, double *grad_norm
                    "update %u: the gradient's norm is %g; the weights are unchanged, a lower "
                    "train.lr or train.clip may help",
                    u->update, *grad_norm);
-    m->transposed_fresh = false;
+    m->turned_fresh = false;
     return update_weights(m, e);
 }

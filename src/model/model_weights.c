@@ -117,7 +117,7 @@ int model_weights_turn(struct model *m, struct err *e)
 {
     struct backend *b = m->b;
     int32_t c = m->spec.model.dim;
-    if (m->transposed_fresh) return 0;
+    if (m->turned_fresh) return 0;
     for (int32_t i = 1; i < m->bands.n; i++) {
         int32_t width = m->bands.band[i].width;
         int64_t n = (int64_t)c * width;
@@ -126,8 +126,8 @@ int model_weights_turn(struct model *m, struct err *e)
         for (int32_t row = 0; row < c; row++)
             for (int32_t col = 0; col < width; col++)
                 to[(int64_t)col * c + row] = from[(int64_t)row * width + col];
-        TRY(b->ops->upload(b, m->buffers.transposed[i], to, (size_t)n * sizeof *to, e));
+        TRY(b->ops->upload(b, m->buffers.turned[i].data, to, (size_t)n * sizeof *to, e));
     }
-    m->transposed_fresh = true;
+    m->turned_fresh = true;
     return 0;
 }

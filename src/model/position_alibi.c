@@ -20,15 +20,11 @@ void position_alibi_slopes(float *slopes, int32_t heads)
     for (int32_t h = power; h < heads; h++) slopes[h] = power_slope(2 * (h - power), 2 * power);
 }
 
-static void layout(struct model *m)
-{
-    m->place.slope_dev = model_pool_take(m, (size_t)m->spec.model.heads * sizeof(float));
-}
-
 static int open_slopes(struct model *m, struct err *e)
 {
     int rc = 0;
     int32_t heads = m->spec.model.heads;
+    m->place.slope_dev = model_buffer(m, SHAPE_SLOPES, 0).data;
     float *slopes = malloc((size_t)heads * sizeof *slopes);
     if (slopes == NULL) return ERR(e, ERR_NOMEM, "no memory for the slopes of %d heads", heads);
     position_alibi_slopes(slopes, heads);
@@ -41,4 +37,4 @@ out:
     return rc;
 }
 
-const struct position_method position_alibi = {.layout = layout, .open = open_slopes};
+const struct position_method position_alibi = {.open = open_slopes};

@@ -5,12 +5,6 @@
 
 #include "model/model_internal.h"
 
-static void layout(struct model *m)
-{
-    m->place.cosine = model_pool_matrix(m, m->options.length_max, m->width / 2);
-    m->place.sine = model_pool_matrix(m, m->options.length_max, m->width / 2);
-}
-
 static int open_tables(struct model *m, struct err *e)
 {
     int rc = 0;
@@ -23,6 +17,8 @@ static int open_tables(struct model *m, struct err *e)
         return ERR(e, ERR_NOMEM, "no memory for rotary angles of %d positions",
                    m->options.length_max);
     float *sine = cosine + n;
+    m->place.cosine = model_buffer(m, SHAPE_COSINE, 0);
+    m->place.sine = model_buffer(m, SHAPE_SINE, 0);
     for (int64_t i = 0; i < n; i++) {
         double theta = pow(m->spec.model.rotary_base, -2.0 * (double)(i % half) / m->width);
         double angle = (double)(i / half) * theta;
@@ -55,5 +51,4 @@ static int turn(struct model *m, struct tensor *q, struct tensor *k, const struc
                       inverse, e);
 }
 
-const struct position_method position_rotary = {
-    .layout = layout, .open = open_tables, .turn = turn};
+const struct position_method position_rotary = {.open = open_tables, .turn = turn};

@@ -23,14 +23,10 @@ void position_sinusoidal_row(float *row, int32_t dim, int32_t p)
     }
 }
 
-static void layout(struct model *m)
-{
-    m->place.table = model_pool_matrix(m, m->options.length_max + 2, m->spec.model.dim);
-}
-
 static int open_table(struct model *m, struct err *e)
 {
     int rc = 0;
+    m->place.table = model_buffer(m, SHAPE_SINUSOIDS, 0);
     const struct tensor *t = &m->place.table;
     float *rows = malloc((size_t)(t->rows * t->cols) * sizeof *rows);
     if (m->spec.model.dim < 4 || rows == NULL) {
@@ -54,5 +50,4 @@ static int embed(struct model *m, struct tensor *x, struct err *e)
     return ops_add_rows(m->b, x, x, &m->place.table, model_list_dev(m, &m->lists.position), e);
 }
 
-const struct position_method position_sinusoidal = {
-    .layout = layout, .open = open_table, .embed = embed};
+const struct position_method position_sinusoidal = {.open = open_table, .embed = embed};

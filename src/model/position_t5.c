@@ -11,15 +11,14 @@ static size_t bias_bytes(const struct model *m)
     return (near_n + 1) * (size_t)m->spec.model.heads * sizeof(float);
 }
 
-static void layout(struct model *m)
+static void bind_buffers(struct model *m)
 {
     int64_t near_n = shape_bias_distances(&m->spec.model), heads = m->spec.model.heads;
     struct model_position *place = &m->place;
     /* Near table and offsets lie together, so that one call zeroes their gradients. */
-    place->near_dev = model_pool_take(m, bias_bytes(m));
-    place->near_grad_dev = model_pool_take(m, bias_bytes(m));
-    place->bucket_dev = model_pool_take(m, (size_t)near_n * sizeof *place->bucket_dev);
-    if (place->near_dev == NULL) return;
+    place->near_dev = model_buffer(m, SHAPE_NEAR, 0).data;
+    place->near_grad_dev = model_buffer(m, SHAPE_NEAR_GRAD, 0).data;
+    place->bucket_dev = model_buffer(m, SHAPE_BUCKETS, 0).data;
     place->offset_dev = place->near_dev + near_n * heads;
     place->offset_grad_dev = place->near_grad_dev + near_n * heads;
 }
@@ -35,6 +34,7 @@ static int open_buckets(struct model *m, struct err *e)
     int32_t *bucket = malloc((size_t)near_n * sizeof *bucket);
     if (bucket == NULL)
         return ERR(e, ERR_NOMEM, "no memory for the buckets of %d distances", near_n);
+    bind_buffers(m);
     for (int32_t d = 0; d < near_n; d++)
         bucket[d] = shape_t5_bucket(d, s->t5_buckets, s->t5_max_distance);
     TRY_OUT(rc, m->b->ops->upload(m->b, m->place.bucket_dev, bucket,
@@ -63,5 +63,4 @@ static int finish(struct model *m, struct err *e)
                            (float)m->spec.model.t5_multiplier, 1, e);
 }
 
-const struct position_method position_t5 = {
-    .layout = layout, .open = open_buckets, .begin = begin, .finish = finish};
+const struct position_method position_t5 = {.open = open_buckets, .begin = begin, .finish = finish};

@@ -127,6 +127,7 @@ int scale_apply(const struct scale *s, struct draft *d, struct err *e)
 
     TRY(check_dataset(s, &nominal, e));
     d->spec.train.L = scale_length(s, d->spec.train.L);
+    d->spec.train.validate_L = scale_length(s, d->spec.train.validate_L);
     d->spec.eval.L = scale_length(s, d->spec.eval.L);
     if (d->spec.eval.stride > 1) d->spec.eval.stride = scale_length(s, d->spec.eval.stride);
     settings_apply(&s->set, d);

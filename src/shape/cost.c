@@ -4,6 +4,7 @@
  * counts as two FLOPs. */
 #include <math.h>
 
+#include "shape/memory.h"
 #include "shape/shape.h"
 #include "shape/walk.h"
 
@@ -105,60 +106,20 @@ static double eval_flops(const struct spec *s)
            targets * output_flops(s, &b, NULL);
 }
 
-/* Floats of logits for so many scored tokens: the head's rows, and the tails' for their share. */
-static double logits_floats(const struct spec *s, double tokens)
-{
-    struct shape_bands b;
-    double floats = 0.0;
-
-    shape_bands(&b, &s->model, s->data.vocab);
-    floats += tokens * b.head_n;
-    for (int32_t i = 1; i < b.n; i++)
-        floats += tokens * band_share(&b, i, NULL) *
-                  ((double)b.band[i].last - b.band[i].first + 2.0 * b.band[i].width);
-    return floats;
-}
-
-/* What a training keeps of each token until the backward pass, and what the pass itself needs.
- * Attention keeps one number a head (the log of its sum), no matrix of scores. */
-static double train_floats(const struct spec *s, double tokens)
-{
-    const struct spec_model *m = &s->model;
-    double D = m->dim, F = m->ffn, H = m->heads;
-    double layer = 2.0 * D + 3.0 * D + D + F + H + 4.0; /* streams, qkv, attention, inner, sums */
-    double backward = 3.0 * D + D + F + 2.0 * D;        /* gradients of one layer */
-    double ends = 3.0 * D; /* embedding, features and the gradient of the features */
-
-    return tokens * (m->layers * layer + backward + ends) + logits_floats(s, tokens);
-}
-
-static double eval_floats(const struct spec *s, double tokens)
-{
-    const struct spec_model *m = &s->model;
-    double D = m->dim;
-
-    return tokens * (3.0 * D + 3.0 * D + D + m->ffn) + logits_floats(s, tokens);
-}
-
 static int optimizer_slots(const struct spec *s)
 {
     return s->train.optimizer == SPEC_ADAM ? 2 : 1;
 }
 
-/* Bytes on the device. With bf16 the masters, gradients and state stay fp32 and a rounded copy of
- * the weights is added; activations are half as wide, logits are not. */
-static int64_t device_bytes(const struct spec *s, int64_t elements_n)
+/* Bytes on the device: what src/model allocates for the run. */
+static int64_t device_bytes(const struct spec *s)
 {
-    bool train = s->kind == SPEC_TRAIN || (s->kind == SPEC_BENCH && s->bench_mode == 0);
-    bool half = (train ? s->train.precision : s->eval.precision) == SPEC_BF16;
-    double tokens = train ? (double)shape_shard_rows(&s->train) * s->train.L
-                          : fmax((double)s->eval.L, s->train.shard_tokens);
-    double floats = train ? train_floats(s, tokens) : eval_floats(s, tokens);
-    double logits = logits_floats(s, tokens);
-    double state = (double)elements_n * 4.0 * (train ? 2 + optimizer_slots(s) : 1);
+    struct shape_room room;
+    struct shape_memory memory;
 
-    if (half) state += (double)elements_n * 2.0;
-    return (int64_t)(state + (floats - logits) * (half ? 2.0 : 4.0) + logits * 4.0);
+    shape_room(&room, s);
+    shape_memory(&memory, s, &room);
+    return memory.total_bytes;
 }
 
 void shape_cost(struct shape_cost *out, const struct spec *s)
@@ -169,7 +130,7 @@ void shape_cost(struct shape_cost *out, const struct spec *s)
     shape_walk(&w, s);
     *out = (struct shape_cost){.parameters_n = w.parameters_n};
     out->tokens_per_update = (int64_t)t->shards * shape_shard_rows(t) * t->L;
-    out->device_bytes = device_bytes(s, w.elements_n);
+    out->device_bytes = device_bytes(s);
     double update_flops = 3.0 * shape_forward_flops(s, t->L, NULL) * (double)out->tokens_per_update;
     if (s->kind == SPEC_TRAIN) {
         int64_t weights = 4 * w.parameters_n;

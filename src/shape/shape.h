@@ -68,9 +68,9 @@ int32_t shape_t5_bucket(int32_t distance, int32_t buckets, int32_t max_distance)
  * hand for the 247M model. */
 double shape_forward_flops(const struct spec *s, int32_t L, const double *tail_share);
 
-/* Planned bytes of a run on a device with fp32 (or bf16 with fp32 masters) state: weights,
- * gradients, optimiser, activations of one shard, logits. Disk: checkpoints kept while running and
- * after. */
+/* device_bytes: what the model of the run allocates on its device, exactly (shape/memory.h):
+ * weights, gradients, optimiser, activations of one shard, a chunk of logits; not the process, its
+ * libraries and their workspace. Disk: checkpoints kept while running and after. */
 struct shape_cost {
     int64_t parameters_n;
     int64_t tokens_per_update; /* targets of a full update */

@@ -191,6 +191,8 @@ static const struct spec_key key_table[] = {
          "authors' adaptive_loss.py"),
     INT("train.validate_every", train.validate_every, 0, 1000000000, "0", is_train,
         "updates between validations; 0: at the end of each epoch", "authors: each epoch"),
+    INT("train.validate_L", train.validate_L, 0, 1000000, "0", is_train,
+        "tokens of a block in validations during training; 0: train.L", "Figure 5: 1024, 2048"),
 
     TEXT("eval.train_run", eval.train_run, true, NULL, is_eval, "the training that is evaluated",
          ""),

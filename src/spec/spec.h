@@ -83,6 +83,7 @@ struct spec_train {
     bool tail_quirk;        /* the authors' omission of class 1 of every tail from the loss (SPEC.md
                                section 7) */
     int32_t validate_every; /* updates; 0: at the end of every epoch, as the authors do */
+    int32_t validate_L;     /* tokens of a validation's blocks; 0: L */
 };
 
 struct spec_eval {

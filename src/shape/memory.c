@@ -1,0 +1,299 @@
+/* memory.c - the table of buffers and their offsets.
+ *
+ * 1. One row of a constant table says name, type and lifetime; buffer_form says the shape.
+ * 2. Buffers are placed in table order at the lowest offset where no buffer alive in a common phase
+ *    lies. What the head needs beside its own buffers comes first and what only layers need last,
+ *    so that logits can take the layers' place. */
+#include "shape/memory.h"
+
+#include <stddef.h>
+
+#include "shape/walk.h"
+
+enum {
+    POOL_ALIGN_BYTES = 64,
+    LISTS_SPARE = 64,
+    /* fp32 runs on CPUs: 128k floats stay in the second cache, and a vocabulary of any size still
+     * gets enough rows for a matrix product. */
+    LOGITS_CHUNK_ELEMENTS = 128 * 1024,
+    LOGITS_ROWS_MIN = 128,
+    LOGITS_ROWS_MAX = 2048,
+    /* bf16 runs on GPUs: 80 MB keep every unit busy. */
+    LOGITS_CHUNK_ELEMENTS_HALF = 20 * 1024 * 1024,
+    LOGITS_ROWS_MULTIPLE = 16
+};
+
+/* Phases of a pass. A training pass and a scoring pass keep nothing for each other. */
+enum {
+    TRAIN_EMBED = 1 << 0,
+    TRAIN_LAYERS = 1 << 1,
+    TRAIN_HEAD = 1 << 2,
+    TRAIN_LAYERS_DX = 1 << 3,
+    TRAIN_EMBED_DX = 1 << 4,
+    SCORE_EMBED = 1 << 5,  /* ids to X */
+    SCORE_ATTEND = 1 << 6, /* X to A before the first layer; A to QKV to O */
+    SCORE_BRANCH = 1 << 7, /* O to NARROW; X and NARROW to S and G */
+    SCORE_INNER = 1 << 8,  /* G to U */
+    SCORE_OUTER = 1 << 9,  /* U to NARROW; S and NARROW to the next layer's X and A */
+    SCORE_HEAD = 1 << 10,  /* X or A to CHOSEN, then the logits */
+    ALIVE_ALWAYS = (1 << 11) - 1,
+    /* Kept from the forward to the backward pass through the layers. */
+    TRAIN_KEPT = TRAIN_EMBED | TRAIN_LAYERS | TRAIN_HEAD | TRAIN_LAYERS_DX,
+    TRAIN_ALL = TRAIN_KEPT | TRAIN_EMBED_DX
+};
+
+static const struct {
+    const char *name;
+    enum shape_number number;
+    uint32_t alive;
+} buffer_rows[SHAPE_BUFFERS_N] = {
+    [SHAPE_X] = {"stream", SHAPE_HALF,
+                 TRAIN_KEPT | SCORE_EMBED | SCORE_ATTEND | SCORE_BRANCH | SCORE_OUTER | SCORE_HEAD},
+    [SHAPE_A] = {"norm 1", SHAPE_HALF, TRAIN_KEPT | SCORE_ATTEND | SCORE_OUTER | SCORE_HEAD},
+    [SHAPE_G] = {"norm 2", SHAPE_HALF, TRAIN_KEPT | SCORE_BRANCH | SCORE_INNER},
+    [SHAPE_TURNED] = {"turned projections", SHAPE_HALF, ALIVE_ALWAYS},
+    [SHAPE_LISTS] = {"index lists", SHAPE_I32, ALIVE_ALWAYS},
+    [SHAPE_SINUSOIDS] = {"sinusoids", SHAPE_F32, ALIVE_ALWAYS},
+    [SHAPE_COSINE] = {"cosines", SHAPE_F32, ALIVE_ALWAYS},
+    [SHAPE_SINE] = {"sines", SHAPE_F32, ALIVE_ALWAYS},
+    [SHAPE_SLOPES] = {"slopes", SHAPE_F32, ALIVE_ALWAYS},
+    [SHAPE_NEAR] = {"near bias", SHAPE_F32, ALIVE_ALWAYS},
+    [SHAPE_NEAR_GRAD] = {"near bias gradient", SHAPE_F32, ALIVE_ALWAYS},
+    [SHAPE_BUCKETS] = {"buckets", SHAPE_I32, ALIVE_ALWAYS},
+    [SHAPE_NARROW] = {"narrow", SHAPE_HALF,
+                      TRAIN_ALL | SCORE_EMBED | SCORE_BRANCH | SCORE_OUTER | SCORE_HEAD},
+    [SHAPE_S] = {"stream after attention", SHAPE_HALF,
+                 TRAIN_KEPT | SCORE_BRANCH | SCORE_INNER | SCORE_OUTER},
+    [SHAPE_U] = {"inner", SHAPE_HALF, TRAIN_KEPT | SCORE_INNER | SCORE_OUTER},
+    [SHAPE_QKV] = {"q, k, v", SHAPE_HALF, TRAIN_KEPT | SCORE_ATTEND},
+    [SHAPE_O] = {"attention", SHAPE_HALF, TRAIN_KEPT | SCORE_ATTEND | SCORE_BRANCH},
+    [SHAPE_LSE] = {"attention sums", SHAPE_F32, TRAIN_KEPT | SCORE_ATTEND},
+    [SHAPE_STATS1] = {"statistics 1", SHAPE_F32, TRAIN_KEPT | SCORE_ATTEND | SCORE_OUTER},
+    [SHAPE_STATS2] = {"statistics 2", SHAPE_F32, TRAIN_KEPT | SCORE_BRANCH},
+    [SHAPE_STREAM_GRAD] = {"stream gradient", SHAPE_HALF,
+                           TRAIN_HEAD | TRAIN_LAYERS_DX | TRAIN_EMBED_DX},
+    [SHAPE_DROPPED] = {"dropped", SHAPE_HALF, TRAIN_HEAD | TRAIN_LAYERS_DX},
+    [SHAPE_GATHERED] = {"gathered", SHAPE_HALF, TRAIN_ALL | SCORE_EMBED},
+    [SHAPE_WIDE] = {"wide", SHAPE_HALF, TRAIN_LAYERS_DX | TRAIN_EMBED_DX},
+    [SHAPE_FEATURES] = {"features", SHAPE_HALF, TRAIN_HEAD},
+    [SHAPE_TAIL] = {"tail", SHAPE_HALF, TRAIN_HEAD | SCORE_HEAD},
+    [SHAPE_CHOSEN] = {"chosen", SHAPE_HALF, SCORE_HEAD},
+    [SHAPE_LOGITS] = {"logits", SHAPE_F32, TRAIN_HEAD | SCORE_HEAD},
+    [SHAPE_LOSS] = {"loss", SHAPE_F32, TRAIN_HEAD | SCORE_HEAD},
+};
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* A corpus of fewer blocks than a shard holds is a shard of its own. */
+static void room_train(struct shape_room *out, const struct spec *s)
+{
+    const struct spec_train *t = &s->train;
+    int32_t validated = t->validate_L > 0 ? t->validate_L : t->L;
+    int64_t rows = larger(shape_shard_rows(t), 1);
+    int64_t blocks_n = (s->data.train_tokens + t->L - 1) / t->L;
+
+    if (blocks_n > 0) rows = smaller(rows, blocks_n);
+    int64_t tokens_n = rows * t->L;
+    out->train = true;
+    out->precision = t->precision;
+    out->length_max = t->L > validated ? t->L : validated;
+    out->rows_max = (int32_t)((tokens_n + out->length_max - 1) / out->length_max);
+    out->scored_max = larger(tokens_n / validated, 1) * validated;
+}
+
+void shape_room(struct shape_room *out, const struct spec *s)
+{
+    *out = (struct shape_room){.precision = s->eval.precision};
+    if (s->kind == SPEC_EVAL) {
+        bool sliding = s->eval.window == SPEC_SLIDING;
+        out->length_max = s->eval.L > 0 ? s->eval.L : 1;
+        out->rows_max = (int32_t)larger(SHAPE_SCORE_TOKENS / out->length_max, 1);
+        out->scored_max = (int64_t)out->rows_max * (sliding ? s->eval.stride : out->length_max);
+    } else if (s->train.L < 1) {
+        *out = (struct shape_room){.rows_max = 1, .length_max = 1};
+    } else if (s->kind == SPEC_TRAIN) {
+        room_train(out, s);
+    } else {
+        out->train = s->bench_mode == 0;
+        out->precision = out->train ? s->train.precision : s->eval.precision;
+        out->length_max = s->train.L;
+        out->rows_max = (int32_t)larger(shape_shard_rows(&s->train), 1);
+        out->scored_max = out->train ? 0 : (int64_t)out->rows_max * out->length_max;
+    }
+}
+
+int64_t shape_logits_rows(int64_t classes, enum spec_precision precision)
+{
+    int64_t chunk =
+        precision == SPEC_BF16 ? LOGITS_CHUNK_ELEMENTS_HALF : (int64_t)LOGITS_CHUNK_ELEMENTS;
+    int64_t rows = smaller(larger(chunk / larger(classes, 1), LOGITS_ROWS_MIN), LOGITS_ROWS_MAX);
+    return rows / LOGITS_ROWS_MULTIPLE * LOGITS_ROWS_MULTIPLE;
+}
+
+/* What the shapes of the buffers are made of. */
+struct measure {
+    const struct spec *spec;
+    const struct shape_room *room;
+    struct shape_bands bands;
+    int64_t tokens_n, heads_n; /* rows of a batch; rows that reach the head */
+    int64_t near_n;            /* T5 */
+    int64_t tail_widths;       /* of all tails together */
+};
+
+/* Elements of the largest chunk of logits over head and tails. One row more than the batch has is
+ * for a whole distribution, which looks at one position of any model. */
+static int64_t logits_elements(const struct measure *k)
+{
+    int64_t rows_n = k->heads_n + 1, classes = k->bands.head_n;
+    int64_t most = smaller(rows_n, shape_logits_rows(classes, k->room->precision)) * classes;
+
+    for (int32_t i = 1; i < k->bands.n; i++) {
+        classes = k->bands.band[i].last - k->bands.band[i].first;
+        most =
+            larger(most, smaller(rows_n, shape_logits_rows(classes, k->room->precision)) * classes);
+    }
+    return most;
+}
+
+static void measure_make(struct measure *k, const struct spec *s, const struct shape_room *room)
+{
+    *k = (struct measure){.spec = s, .room = room};
+    shape_bands(&k->bands, &s->model, s->data.vocab);
+    k->tokens_n = (int64_t)room->rows_max * room->length_max;
+    k->heads_n = room->train ? larger(k->tokens_n, room->scored_max) : room->scored_max;
+    if (s->model.position == SPEC_T5) k->near_n = shape_bias_distances(&s->model);
+    for (int32_t i = 1; i < k->bands.n; i++) k->tail_widths += k->bands.band[i].width;
+}
+
+static void form(struct shape_memory *out, enum shape_buffer_id id, int64_t copies_n, int64_t rows,
+                 int64_t cols)
+{
+    struct shape_buffer *b = &out->buffer[id];
+    *b = (struct shape_buffer){.name = buffer_rows[id].name,
+                               .number = buffer_rows[id].number,
+                               .alive = buffer_rows[id].alive,
+                               .rows = rows,
+                               .cols = cols,
+                               .copies_n = rows * cols > 0 ? (int32_t)copies_n : 0};
+}
+
+static void form_layers(struct shape_memory *out, const struct measure *k)
+{
+    const struct spec_model *m = &k->spec->model;
+    int64_t n = k->tokens_n, c = m->dim, layers = k->room->train ? m->layers : 1;
+    int64_t last = k->room->train ? 1 : 0, normed = m->final_norm ? last : 0;
+
+    form(out, SHAPE_X, layers + last, n, c);
+    form(out, SHAPE_A, layers + normed, n, c);
+    form(out, SHAPE_STATS1, layers + normed, n, 2);
+    form(out, SHAPE_QKV, layers, n, 3 * c);
+    form(out, SHAPE_O, layers, n, c);
+    form(out, SHAPE_LSE, layers, 1, n * m->heads);
+    form(out, SHAPE_S, layers, n, c);
+    form(out, SHAPE_G, layers, n, c);
+    form(out, SHAPE_STATS2, layers, n, 2);
+    form(out, SHAPE_U, layers, n, m->ffn);
+}
+
+static void form_once(struct shape_memory *out, const struct measure *k)
+{
+    const struct spec_model *m = &k->spec->model;
+    bool train = k->room->train, adaptive = m->softmax == SPEC_ADAPTIVE;
+    int64_t n = k->tokens_n, c = m->dim, scored = k->room->scored_max;
+    int64_t tail = k->bands.n > 1 ? k->bands.band[1].width : 0;
+
+    form(out, SHAPE_WIDE, train, n, larger(m->ffn, 3 * c));
+    form(out, SHAPE_NARROW, 1, n, c);
+    form(out, SHAPE_STREAM_GRAD, train, n, c);
+    form(out, SHAPE_DROPPED, train, n, c);
+    form(out, SHAPE_GATHERED, adaptive, n, c);
+    form(out, SHAPE_FEATURES, train && m->dropout_softmax > 0.0, n, c);
+    form(out, SHAPE_TAIL, 1, n, train ? 2 * tail : tail);
+    form(out, SHAPE_CHOSEN, 1, larger(scored, 1), c);
+    form(out, SHAPE_LOGITS, 1, 1, logits_elements(k));
+    out->losses_n = 2 * (k->heads_n + 1);
+    form(out, SHAPE_LOSS, 1, 1, out->losses_n);
+    form(out, SHAPE_TURNED, 1, k->tail_widths, c);
+    /* Band rows, ids and gradient ids; positions; then a target's class, its tail row and class for
+     * each row of the head, and the scored positions. */
+    out->lists_n = 4 * n + 4 * k->heads_n + LISTS_SPARE;
+    form(out, SHAPE_LISTS, 1, 1, out->lists_n);
+}
+
+static void form_position(struct shape_memory *out, const struct measure *k)
+{
+    const struct spec_model *m = &k->spec->model;
+    int64_t L = k->room->length_max, half = m->heads > 0 ? m->dim / m->heads / 2 : 0;
+
+    form(out, SHAPE_SINUSOIDS, m->position == SPEC_SINUSOIDAL, L + 2, m->dim);
+    form(out, SHAPE_COSINE, m->position == SPEC_ROTARY, L, half);
+    form(out, SHAPE_SINE, m->position == SPEC_ROTARY, L, half);
+    form(out, SHAPE_SLOPES, m->position == SPEC_ALIBI, 1, m->heads);
+    form(out, SHAPE_NEAR, m->position == SPEC_T5, k->near_n + 1, m->heads);
+    form(out, SHAPE_NEAR_GRAD, m->position == SPEC_T5, k->near_n + 1, m->heads);
+    form(out, SHAPE_BUCKETS, m->position == SPEC_T5, 1, k->near_n);
+}
+
+static int64_t end_of(const struct shape_buffer *b)
+{
+    return b->offset + b->copies_n * b->copy_bytes;
+}
+
+/* Whether a buffer at its offset would share bytes and a phase with one placed before it: then the
+ * end of that one, else -1. */
+static int64_t hit(const struct shape_memory *out, int32_t id)
+{
+    const struct shape_buffer *b = &out->buffer[id];
+    for (int32_t i = 0; i < id; i++) {
+        const struct shape_buffer *other = &out->buffer[i];
+        if (other->copies_n > 0 && (other->alive & b->alive) != 0 && b->offset < end_of(other) &&
+            other->offset < end_of(b))
+            return end_of(other);
+    }
+    return -1;
+}
+
+/* Moves a buffer up from offset 0, past what is in its way. The lowest free place begins at 0 or
+ * where another buffer ends. */
+static void place(struct shape_memory *out, int32_t id, bool half)
+{
+    struct shape_buffer *b = &out->buffer[id];
+    int64_t number_bytes = b->number == SHAPE_HALF && half ? 2 : 4;
+    int64_t bytes = b->rows * b->cols * number_bytes;
+
+    b->copy_bytes = (bytes + POOL_ALIGN_BYTES - 1) / POOL_ALIGN_BYTES * POOL_ALIGN_BYTES;
+    if (b->copies_n == 0) return;
+    for (int64_t next = 0; next >= 0; next = hit(out, id)) b->offset = next;
+    out->pool_bytes = larger(out->pool_bytes, end_of(b));
+}
+
+void shape_memory(struct shape_memory *out, const struct spec *s, const struct shape_room *room)
+{
+    struct shape_walk w = {.tensor = NULL};
+    struct measure k;
+    bool half = room->precision == SPEC_BF16;
+
+    *out = (struct shape_memory){.slots_n = 1};
+    measure_make(&k, s, room);
+    form_layers(out, &k);
+    form_once(out, &k);
+    form_position(out, &k);
+    for (int32_t id = 0; !room->train && id < SHAPE_BUFFERS_N; id++)
+        out->buffer[id].alive &= ~(uint32_t)TRAIN_ALL;
+    for (int32_t id = 0; id < SHAPE_BUFFERS_N; id++) place(out, id, half);
+
+    shape_walk(&w, s);
+    out->elements_n = w.elements_n;
+    if (room->train) out->slots_n = s->train.optimizer == SPEC_ADAM ? 4 : 3;
+    out->block_bytes = out->elements_n * 4 * out->slots_n;
+    out->half_bytes = half ? out->elements_n * 2 : 0;
+    out->total_bytes = out->block_bytes + out->half_bytes + out->pool_bytes + SHAPE_STEP_BYTES;
+}

@@ -1,0 +1,116 @@
+/* memory.h - the memory of a model as arithmetic: every buffer's name, shape, type, lifetime and
+ * offset. src/model lays out its pool by this table and a plan adds it up, so that planned bytes
+ * and allocated bytes are one number.
+ *
+ * 1. A buffer lives in phases of a pass. Buffers whose phases never meet may share bytes; all
+ *    others are apart. What a phase writes and a later one reads is alive in every phase between.
+ * 2. Rows are counted for the largest batch. At a fixed number of tokens nothing depends on the
+ *    length of a row but the tables of positions: attention keeps one number a head and token, and
+ *    logits exist for a chunk of rows at a time.
+ * 3. With bf16, activations take two bytes and a rounded copy of the weights is added; masters,
+ *    gradients, optimiser state, statistics, losses and logits stay fp32. */
+#ifndef SHAPE_MEMORY_H
+#define SHAPE_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shape/shape.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    SHAPE_STEP_BYTES = 32,    /* what changes between updates, and the gradient's norm */
+    SHAPE_SCORE_TOKENS = 2048 /* an evaluation's batch, or one row where that is longer */
+};
+
+/* The largest batch a model is opened for. */
+struct shape_room {
+    bool train; /* gradients, optimiser state and the backward pass */
+    int32_t rows_max, length_max;
+    int64_t scored_max; /* most positions scored at a time */
+    enum spec_precision precision;
+};
+
+/* shape_room - the room that the run of this spec needs: a shard of the training and its
+ * validation's rows; an evaluation's batch of windows, of a single length; a benchmark's shard. */
+void shape_room(struct shape_room *out, const struct spec *s);
+
+/* N = rows_max * length_max tokens, C model width, F inner width, H heads, D head width. */
+enum shape_buffer_id { /* in the order of placement, see memory.c */
+                       /* One copy a layer when training, one in all otherwise; X, A and STATS1 once
+                        * more for the stream after the last layer (A and STATS1 only with a final
+                        * LayerNorm). */
+                       SHAPE_X, /* (N,C) residual stream into the layer */
+                       SHAPE_A, /* (N,C) LayerNorm 1 */
+                       SHAPE_G, /* (N,C) LayerNorm 2 */
+                       /* Once, where the model needs them: what is filled at open or travels with a
+                          batch. */
+                       SHAPE_TURNED, /* (sum of tail widths,C) tail projections turned, for scoring
+                                      */
+                       SHAPE_LISTS, /* (1,4N+4R+64) i32 index lists; R rows of the head: scored_max,
+                                       training at least N */
+                       SHAPE_SINUSOIDS, /* (length_max+2,C) f32 */
+                       SHAPE_COSINE,    /* (length_max,D/2) f32, rotary */
+                       SHAPE_SINE,      /* the same */
+                       SHAPE_SLOPES,    /* (1,H) f32, ALiBi */
+                       SHAPE_NEAR, /* (near distances + 1,H) f32, T5: near table, then offsets */
+                       SHAPE_NEAR_GRAD, /* the same */
+                       SHAPE_BUCKETS,   /* (1,near distances) i32, T5 */
+                       SHAPE_NARROW,    /* (N,C) */
+                       /* As X, a layer each. */
+                       SHAPE_S,      /* (N,C) residual stream after attention */
+                       SHAPE_U,      /* (N,F) after ReLU and dropout */
+                       SHAPE_QKV,    /* (N,3C) */
+                       SHAPE_O,      /* (N,C) attention */
+                       SHAPE_LSE,    /* (1,NH) f32 */
+                       SHAPE_STATS1, /* (N,2) f32 */
+                       SHAPE_STATS2, /* (N,2) f32 */
+                       /* Once. */
+                       SHAPE_STREAM_GRAD, /* (N,C) training */
+                       SHAPE_DROPPED,     /* (N,C) training */
+                       SHAPE_GATHERED,    /* (N,C) embedding rows of each band, packed; adaptive */
+                       SHAPE_WIDE,        /* (N,max(F,3C)) training */
+                       SHAPE_FEATURES,    /* (N,C) head input after its dropout; training */
+                       SHAPE_TAIL,   /* (N,2w) training, (N,w) otherwise: a tail's input and its
+                                        gradient */
+                       SHAPE_CHOSEN, /* (scored_max,C) features at scored positions */
+                       SHAPE_LOGITS, /* (1,largest chunk) f32 */
+                       SHAPE_LOSS,   /* (1,2(R+1)) f32 */
+                       SHAPE_BUFFERS_N
+};
+
+enum shape_number { SHAPE_F32, SHAPE_I32, SHAPE_HALF /* bf16 where the room says so */ };
+
+struct shape_buffer {
+    const char *name;
+    int32_t copies_n; /* 0: this model has none */
+    int64_t rows, cols;
+    enum shape_number number;
+    uint32_t alive; /* bit set of phases */
+    int64_t copy_bytes;
+    int64_t offset; /* of the first copy from the start of the pool; the others follow */
+};
+
+struct shape_memory {
+    struct shape_buffer buffer[SHAPE_BUFFERS_N];
+    int64_t elements_n;  /* of the parameter block */
+    int32_t slots_n;     /* fp32 blocks: values, with training gradients and optimiser state */
+    int64_t block_bytes; /* of all slots */
+    int64_t half_bytes;  /* the rounded copy of the weights; 0 with fp32 */
+    int64_t lists_n;     /* numbers that SHAPE_LISTS holds */
+    int64_t losses_n;    /* numbers that SHAPE_LOSS holds */
+    int64_t pool_bytes;  /* from offset 0 to the end of the last buffer */
+    int64_t total_bytes; /* blocks, copy, pool and SHAPE_STEP_BYTES */
+};
+void shape_memory(struct shape_memory *out, const struct spec *s, const struct shape_room *room);
+
+/* shape_logits_rows - rows of logits of so many classes that are computed at a time. */
+int64_t shape_logits_rows(int64_t classes, enum spec_precision precision);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,182 @@
+/* test_memory.c - planned bytes are allocated bytes: the plan of src/shape against what a backend
+ * is asked for, and buffers that share bytes against a model that does one thing only. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/model_bench.h"
+#include "shape/memory.h"
+#include "worker/score.h"
+#include "worker/validate.h"
+
+/* A backend in front of the CPU's that adds up what is asked of it. The count lies beside its
+ * table of operations, where alloc finds it again. */
+struct counting {
+    struct backend_ops ops; /* first */
+    const struct backend_ops *inner;
+    int64_t bytes;
+};
+
+static int counting_alloc(struct backend *b, void **out, size_t bytes, struct err *e)
+{
+    struct counting *k = (struct counting *)(uintptr_t)b->ops;
+    k->bytes += (int64_t)bytes;
+    return k->inner->alloc(b, out, bytes, e);
+}
+
+/* Opens and closes a model; the bytes the backend gave. */
+static int64_t allocated(const struct spec *s, const struct model_options *o)
+{
+    struct err e = {0};
+    struct backend *b = NULL;
+    struct model *m = NULL;
+    model_bench_ok(backend_open(&b, "cpu", 1, DTYPE_F32, &e), &e);
+    struct counting k = {.ops = *b->ops, .inner = b->ops};
+    k.ops.alloc = counting_alloc;
+    b->ops = &k.ops;
+    model_bench_ok(model_open(&m, b, s, o, &e), &e);
+    assert_int_equal(model_bytes(m), k.bytes);
+    model_close(m);
+    b->ops = k.inner;
+    backend_close(b);
+    return k.bytes;
+}
+
+static void assert_planned(const struct spec *s, const struct model_options *o)
+{
+    struct shape_memory planned;
+    const struct shape_room room = {.train = o->train,
+                                    .rows_max = o->rows_max,
+                                    .length_max = o->length_max,
+                                    .scored_max = o->scored_max};
+    shape_memory(&planned, s, &room);
+    assert_int_equal(allocated(s, o), planned.total_bytes);
+}
+
+static void planned_bytes_are_the_bytes_asked_of_the_backend(void **state)
+{
+    (void)state;
+    static const struct model_options options[] = {
+        {.train = true, .rows_max = 3, .length_max = 7, .scored_max = 21},
+        {.train = true, .rows_max = 1, .length_max = 40, .scored_max = 0},
+        {.train = true, .rows_max = 2, .length_max = 9, .scored_max = 100},
+        {.train = false, .rows_max = 5, .length_max = 16, .scored_max = 80},
+        {.train = false, .rows_max = 1, .length_max = 1, .scored_max = 1},
+        {.train = false, .rows_max = 4, .length_max = 12, .scored_max = 4},
+    };
+    for (int32_t position = SPEC_SINUSOIDAL; position <= SPEC_ALIBI; position++)
+        for (int32_t softmax = SPEC_ADAPTIVE; softmax <= SPEC_PLAIN; softmax++)
+            for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+                struct spec s =
+                    model_bench_spec((enum spec_position)position, (enum spec_softmax)softmax);
+                s.train.optimizer = i % 2 ? SPEC_ADAM : SPEC_NAG;
+                s.model.dropout_softmax = i % 2 ? 0.1 : 0.0;
+                assert_planned(&s, &options[i]);
+            }
+}
+
+/* The lengths, rows and positions that a worker opens its model for. */
+static void a_run_s_device_bytes_are_those_its_worker_allocates(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t L, shard_tokens, validate_L;
+    } trainings[] = {{8, 96, 0}, {12, 100, 5}, {16, 48, 64}};
+    struct shape_cost cost;
+    for (size_t i = 0; i < sizeof trainings / sizeof *trainings; i++) {
+        struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_ADAPTIVE);
+        s.kind = SPEC_TRAIN;
+        s.data.train_tokens = 10000;
+        s.train.L = trainings[i].L;
+        s.train.shards = 2;
+        s.train.shard_tokens = trainings[i].shard_tokens;
+        s.train.validate_L = trainings[i].validate_L;
+        int32_t validated = validate_length(&s.train);
+        int32_t longest = s.train.L > validated ? s.train.L : validated;
+        int32_t n = s.train.shard_tokens / s.train.L * s.train.L;
+        int32_t rows = n / validated > 1 ? n / validated : 1;
+        const struct model_options o = {.train = true,
+                                        .rows_max = (n + longest - 1) / longest,
+                                        .length_max = longest,
+                                        .scored_max = score_windows_positions(rows, validated)};
+        shape_cost(&cost, &s);
+        assert_int_equal(allocated(&s, &o), cost.device_bytes);
+    }
+    static const int32_t lengths[] = {64, 700, 3000};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        for (int32_t stride = 1; stride <= lengths[i]; stride += lengths[i] - 1) {
+            struct spec s = model_bench_spec(SPEC_SINUSOIDAL, SPEC_PLAIN);
+            s.kind = SPEC_EVAL;
+            s.eval.L = lengths[i];
+            s.eval.window = stride < lengths[i] ? SPEC_SLIDING : SPEC_NONOVERLAPPING;
+            s.eval.stride = stride;
+            int32_t rows = score_rows(lengths[i]);
+            const struct model_options o = {.rows_max = rows,
+                                            .length_max = lengths[i],
+                                            .scored_max = score_windows_positions(rows, stride)};
+            shape_cost(&cost, &s);
+            assert_int_equal(allocated(&s, &o), cost.device_bytes);
+        }
+}
+
+/* A scoring pass uses bytes of the training's; the next training pass must not see it, and a model
+ * opened for scoring, whose buffers share more, gives the same bits. */
+static void assert_scoring_apart(const struct spec *s)
+{
+    enum { ROWS = 3, LENGTH = 8, TOKENS = ROWS * LENGTH };
+    struct model_bench k, only;
+    struct err e = {0};
+    int32_t source[TOKENS], target[TOKENS], at[TOKENS];
+    float first[TOKENS], second[TOKENS];
+    int64_t n = 0;
+    model_bench_tokens(source, TOKENS, 1);
+    model_bench_tokens(target, TOKENS, 2);
+    for (int32_t i = 0; i < TOKENS; i++) at[i] = i;
+    const struct model_batch batch = {
+        .source = source, .target = target, .rows = ROWS, .length = LENGTH};
+    model_bench_open(&k, s, ROWS, LENGTH, true);
+    model_bench_open(&only, s, ROWS, LENGTH, false);
+
+    double loss = model_bench_loss(&k, &batch, 4, 0);
+    float *before = model_bench_all(&k, MODEL_GRADIENTS, &n);
+    for (int32_t again = 0; again < 2; again++) {
+        model_bench_ok(model_score(k.m, &batch, at, TOKENS, first, &e), &e);
+        model_bench_ok(model_score(only.m, &batch, at, TOKENS, second, &e), &e);
+        assert_memory_equal(first, second, sizeof first);
+    }
+    assert_true(model_bench_loss(&k, &batch, 4, 0) == loss);
+    float *after = model_bench_all(&k, MODEL_GRADIENTS, &n);
+    assert_memory_equal(before, after, (size_t)n * sizeof *before);
+
+    free(before);
+    free(after);
+    model_bench_close(&k);
+    model_bench_close(&only);
+}
+
+static void scoring_between_batches_changes_no_bit(void **state)
+{
+    (void)state;
+    for (int32_t i = 0; i < 16; i++) {
+        struct spec s =
+            model_bench_spec((enum spec_position)(i % 4), i & 4 ? SPEC_PLAIN : SPEC_ADAPTIVE);
+        s.model.dropout = i & 8 ? 0.2 : 0.0;
+        s.model.dropout_softmax = i & 8 ? 0.3 : 0.0;
+        s.model.layers = 3;
+        assert_scoring_apart(&s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(planned_bytes_are_the_bytes_asked_of_the_backend),
+        cmocka_unit_test(a_run_s_device_bytes_are_those_its_worker_allocates),
+        cmocka_unit_test(scoring_between_batches_changes_no_bit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

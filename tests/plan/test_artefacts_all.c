@@ -1,0 +1,248 @@
+/* test_artefacts_all.c - the grids of the whole paper: what each asks for at every scale, that runs
+ * are shared, and that the second and third text and the 1.3B model are what the paper says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "data/prepare.h"
+#include "plan/plan_fixture.h"
+
+/* Trainings and evaluations or benchmarks of each, as the paper's captions and axes have them. */
+static const struct {
+    const char *name;
+    int32_t trainings, evaluations, benchmarks;
+} artefact_table[] = {
+    {"figure1", 8, 280, 0}, {"figure11", 6, 20, 0}, {"figure2", 0, 0, 24}, {"figure4", 10, 20, 0},
+    {"figure5", 4, 0, 0},   {"figure6", 4, 120, 0}, {"figure7", 0, 0, 16}, {"figure8", 6, 6, 6},
+    {"figure9", 6, 9, 0},   {"table1", 0, 0, 24},   {"table10", 3, 12, 0}, {"table11", 4, 4, 4},
+    {"table12", 6, 12, 6},  {"table13", 3, 10, 0},  {"table14", 3, 10, 0}, {"table15", 3, 10, 0},
+    {"table2", 4, 140, 0},  {"table3", 4, 140, 0},  {"table4", 4, 132, 0}, {"table5", 22, 50, 0},
+    {"table6", 5, 10, 5},   {"table7", 5, 20, 0},   {"table8", 6, 9, 0},   {"table9", 3, 6, 0},
+};
+enum { ARTEFACTS_N = sizeof artefact_table / sizeof *artefact_table };
+static const char *const scales[] = {"mini", "small", "paper"};
+
+static void open_all(void **state, struct plan *p, const char *scale)
+{
+    const struct plan_options o = {.scale = scale};
+    const char *names[ARTEFACTS_N];
+
+    for (int i = 0; i < ARTEFACTS_N; i++) names[i] = artefact_table[i].name;
+    plan_fixture_shipped(*state, p, names, ARTEFACTS_N, &o);
+}
+
+static int32_t count_kind(const struct plan *p, enum spec_kind kind)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < p->runs_n; i++) n += p->run[i].spec.kind == kind;
+    return n;
+}
+
+static void every_artefact_of_the_paper_is_shipped(void **state)
+{
+    struct plan_fixture *f = *state;
+    char **names;
+    int32_t n;
+
+    if (plan_list(&names, &n, &f->project, &f->arena, &f->err) < 0) fail_msg("%s", f->err.text);
+    assert_int_equal(n, ARTEFACTS_N);
+    for (int32_t i = 0; i < n; i++) assert_string_equal(names[i], artefact_table[i].name);
+}
+
+static void every_artefact_asks_for_what_the_paper_shows(void **state)
+{
+    const struct plan_options o = {.scale = "paper"};
+
+    for (int i = 0; i < ARTEFACTS_N; i++) {
+        struct plan p;
+        int32_t points[3] = {0};
+        plan_fixture_shipped(*state, &p, &artefact_table[i].name, 1, &o);
+        for (int32_t k = 0; k < p.points_n; k++) points[p.run[p.point[k].run].spec.kind]++;
+        if (points[SPEC_TRAIN] != artefact_table[i].trainings ||
+            points[SPEC_EVAL] != artefact_table[i].evaluations ||
+            points[SPEC_BENCH] != artefact_table[i].benchmarks)
+            fail_msg("%s: %d trainings, %d evaluations, %d benchmarks", artefact_table[i].name,
+                     points[SPEC_TRAIN], points[SPEC_EVAL], points[SPEC_BENCH]);
+        plan_close(&p);
+    }
+}
+
+/* 22 of Table 5, 6 of Table 8, 6 of Table 12, 2 that Table 11 stops early. */
+static void the_whole_paper_is_36_trainings_at_every_scale(void **state)
+{
+    static const int32_t evaluations[] = {639, 639, 655}; /* lengths merge below scale paper */
+
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+        struct plan p;
+        open_all(state, &p, scales[i]);
+        assert_int_equal(count_kind(&p, SPEC_TRAIN), 36);
+        assert_int_equal(count_kind(&p, SPEC_EVAL), evaluations[i]);
+        assert_int_equal(count_kind(&p, SPEC_BENCH), 40);
+        plan_close(&p);
+    }
+}
+
+static void every_length_fills_its_update(void **state)
+{
+    for (size_t i = 0; i < 2; i++) {
+        struct plan p;
+        open_all(state, &p, scales[i]);
+        for (int32_t k = 0; k < p.runs_n; k++) {
+            const struct spec *s = &p.run[k].spec;
+            assert_int_equal(s->train.shard_tokens % s->train.L, 0);
+            if (s->kind == SPEC_EVAL && i == 0) assert_true(s->eval.targets > 0);
+        }
+        plan_close(&p);
+    }
+}
+
+static void benchmarks_time_one_shard(void **state)
+{
+    struct plan p;
+
+    open_all(state, &p, "paper");
+    for (int32_t i = 0; i < p.runs_n; i++)
+        if (p.run[i].spec.kind == SPEC_BENCH) assert_int_equal(p.run[i].spec.train.shards, 1);
+    plan_close(&p);
+}
+
+static void the_other_texts_have_models_of_the_papers_size(void **state)
+{
+    struct plan p;
+
+    open_all(state, &p, "paper");
+    for (int32_t i = 0; i < p.runs_n; i++) {
+        const struct spec *s = &p.run[i].spec;
+        if (strcmp(s->data.dataset, "bookcorpus") == 0) {
+            /* 16 layers, and a tied table of 29,000 x 1,024 in place of the adaptive one. */
+            assert_int_equal(p.run[i].cost.parameters_n, 16 * 12596224 + 29000 * 1024);
+        } else if (strcmp(s->data.dataset, "cc100") == 0) {
+            assert_in_range(p.run[i].cost.parameters_n, 1300000000, 1400000000);
+            assert_int_equal(s->model.layers, 25);
+            assert_int_equal(s->model.heads, 16);
+            assert_int_equal(s->model.dim, 2048);
+            assert_int_equal(s->model.ffn, 8192);
+            assert_int_equal(s->train.optimizer, SPEC_ADAM);
+            if (s->kind == SPEC_TRAIN) assert_int_equal(p.run[i].cost.tokens_per_update, 2097152);
+            if (s->kind == SPEC_EVAL) assert_int_equal(s->eval.checkpoint, SPEC_LAST);
+        }
+    }
+    plan_close(&p);
+}
+
+/* Table 11: 46.7k and 44.2k of 50k updates, on an unchanged schedule. */
+static void stopped_trainings_keep_their_schedule(void **state)
+{
+    static const int32_t updates[][3] = {
+        {1600, 1494, 1414}, {3000, 2802, 2652}, {50000, 46700, 44200}};
+    const char *name = "table11";
+
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+        const struct plan_options o = {.scale = scales[i]};
+        struct plan p;
+        plan_fixture_shipped(*state, &p, &name, 1, &o);
+        for (int32_t k = 0; k < p.points_n; k++) {
+            const struct spec *s = &p.run[p.point[k].run].spec;
+            bool alibi = s->model.position == SPEC_ALIBI;
+            bool at_1024 = p.point[k].L_train_nominal == 1024;
+            if (s->kind != SPEC_TRAIN) continue;
+            assert_int_equal(s->train.updates, updates[i][alibi ? 0 : at_1024 ? 1 : 2]);
+            assert_int_equal(s->train.warmup + s->train.period, updates[i][0]);
+        }
+        plan_close(&p);
+    }
+}
+
+/* Figure 5 validates ALiBi on twice its length; a scale divides that length too. */
+static void validations_of_figure_5_are_on_the_lengths_of_its_panels(void **state)
+{
+    const char *name = "figure5";
+
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+        const struct plan_options o = {.scale = scales[i]};
+        struct plan p;
+        plan_fixture_shipped(*state, &p, &name, 1, &o);
+        assert_int_equal(p.runs_n, 4);
+        for (int32_t k = 0; k < p.runs_n; k++) {
+            const struct spec *s = &p.run[k].spec;
+            bool alibi = s->model.position == SPEC_ALIBI;
+            assert_int_equal(s->train.validate_L, alibi ? 2 * s->train.L : 0);
+            assert_true(s->train.updates / s->train.validate_every >= 10);
+        }
+        plan_close(&p);
+    }
+}
+
+static void a_stride_of_512_is_divided_and_a_stride_of_1_is_kept(void **state)
+{
+    static const int32_t divide[] = {8, 4, 1};
+    const char *names[] = {"table7", "table10"};
+
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+        const struct plan_options o = {.scale = scales[i]};
+        int32_t ones = 0, wide = 0;
+        struct plan p;
+        plan_fixture_shipped(*state, &p, names, 2, &o);
+        for (int32_t k = 0; k < p.points_n; k++) {
+            const struct spec *s = &p.run[p.point[k].run].spec;
+            if (s->kind != SPEC_EVAL) continue;
+            ones += p.point[k].stride_nominal == 1 && s->eval.stride == 1;
+            wide += p.point[k].stride_nominal == 512 && s->eval.stride == 512 / divide[i];
+        }
+        assert_int_equal(ones, 16);
+        assert_int_equal(wide, 16);
+        plan_close(&p);
+    }
+}
+
+static void mini_pins_the_corpora_that_the_program_makes(void **state)
+{
+    static const struct {
+        const char *artefact, *corpus, *piece;
+    } pinned_table[] = {{"table8", "synthetic-bookcorpus", "data/synthetic-bookcorpus.yaml"},
+                        {"table12", "synthetic-cc100", "data/synthetic-cc100.yaml"}};
+    struct plan_fixture *f = *state;
+    const struct plan_options mini = {.scale = "mini"};
+
+    for (size_t i = 0; i < sizeof pinned_table / sizeof *pinned_table; i++) {
+        const struct prepare_options prepare = {.name = pinned_table[i].corpus};
+        struct plan pinned, made;
+        char grid[256];
+        if (prepare_corpus(&f->project, &prepare, &f->err) < 0) fail_msg("%s", f->err.text);
+        plan_fixture_shipped(f, &pinned, &pinned_table[i].artefact, 1, &mini);
+        snprintf(grid, sizeof grid,
+                 "base: [tiny.yaml, %s]\ngrid: [{ position: alibi, L_train: 64 }]\n",
+                 pinned_table[i].piece);
+        if (plan_fixture_open(f, &made, grid, NULL) < 0) fail_msg("%s", f->err.text);
+        const struct spec_data *a = &pinned.run[0].spec.data, *b = &made.run[0].spec.data;
+        assert_string_equal(a->corpus, b->corpus);
+        assert_string_equal(a->fingerprint, b->fingerprint);
+        assert_int_equal(a->vocab, b->vocab);
+        assert_int_equal(a->train_tokens, b->train_tokens);
+        assert_int_equal(a->valid_tokens, b->valid_tokens);
+        assert_int_equal(a->test_tokens, b->test_tokens);
+        plan_close(&pinned);
+        plan_close(&made);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_artefact_of_the_paper_is_shipped),
+        cmocka_unit_test(every_artefact_asks_for_what_the_paper_shows),
+        cmocka_unit_test(the_whole_paper_is_36_trainings_at_every_scale),
+        cmocka_unit_test(every_length_fills_its_update),
+        cmocka_unit_test(benchmarks_time_one_shard),
+        cmocka_unit_test(the_other_texts_have_models_of_the_papers_size),
+        cmocka_unit_test(stopped_trainings_keep_their_schedule),
+        cmocka_unit_test(validations_of_figure_5_are_on_the_lengths_of_its_panels),
+        cmocka_unit_test(a_stride_of_512_is_divided_and_a_stride_of_1_is_kept),
+        cmocka_unit_test(mini_pins_the_corpora_that_the_program_makes),
+    };
+    return cmocka_run_group_tests(tests, plan_fixture_setup, plan_fixture_teardown);
+}

@@ -1,0 +1,153 @@
+/* test_memory.c - the table of buffers: offsets that never collide, sums worked by hand, and what
+ * the row length changes. */
+#include "shape/memory.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "shape/shape_specs.h"
+
+enum { PARAMETERS = 246933504 };
+
+static struct shape_memory plan_of(const struct spec *s, struct shape_room *room)
+{
+    struct shape_memory out;
+    shape_room(room, s);
+    shape_memory(&out, s, room);
+    return out;
+}
+
+static int64_t end_of(const struct shape_buffer *b)
+{
+    return b->offset + b->copies_n * b->copy_bytes;
+}
+
+static void assert_apart(const struct shape_memory *k)
+{
+    int64_t most = 0;
+    for (int32_t i = 0; i < SHAPE_BUFFERS_N; i++) {
+        const struct shape_buffer *a = &k->buffer[i];
+        if (a->copies_n == 0) continue;
+        assert_true(a->offset >= 0 && a->offset % 64 == 0 && a->copy_bytes % 64 == 0);
+        most = end_of(a) > most ? end_of(a) : most;
+        for (int32_t j = i + 1; j < SHAPE_BUFFERS_N; j++) {
+            const struct shape_buffer *b = &k->buffer[j];
+            bool meet = b->copies_n > 0 && (a->alive & b->alive) != 0;
+            if (meet && a->offset < end_of(b) && b->offset < end_of(a))
+                fail_msg("%s and %s share bytes while both are alive", a->name, b->name);
+        }
+    }
+    assert_int_equal(most, k->pool_bytes);
+}
+
+static void buffers_alive_together_never_share_bytes(void **state)
+{
+    (void)state;
+    for (int32_t i = 0; i < 32; i++) {
+        struct spec s =
+            i & 4 ? shape_specs_large(512) : shape_specs_paper((enum spec_position)(i & 3), 512);
+        struct shape_room room;
+        s.model.position = (enum spec_position)(i & 3);
+        s.model.final_norm = (i & 4) != 0;
+        s.train.precision = s.eval.precision = i & 8 ? SPEC_BF16 : SPEC_FP32;
+        s.kind = i & 16 ? SPEC_EVAL : SPEC_TRAIN;
+        s.eval.L = 640;
+        struct shape_memory k = plan_of(&s, &room);
+        assert_apart(&k);
+        assert_int_equal(k.total_bytes,
+                         k.block_bytes + k.half_bytes + k.pool_bytes + SHAPE_STEP_BYTES);
+    }
+}
+
+/* A token of an evaluation takes the stream, a norm, a branch, the stream after attention and the
+ * inner width: 8 C for F = 4 C, as q, k, v and attention fit where the inner part is. A large
+ * vocabulary's logits take the layers' place, beside stream, norm, branch and chosen rows. */
+static void an_evaluation_needs_one_layer_or_one_chunk_of_logits(void **state)
+{
+    (void)state;
+    struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
+    struct shape_room room;
+    s.kind = SPEC_EVAL;
+    s.eval.L = 512;
+    struct shape_memory k = plan_of(&s, &room);
+    int64_t n = INT64_C(512) * room.rows_max, c = 1024, lists = 8 * n + 64;
+    int64_t head = n * (4 * c + 256) * 4 + INT64_C(128) * 207744 * 4;
+    int64_t fixed = 320 * c * 4 + lists * 4 + (n + 1) * 2 * 4 + 64;
+    assert_int_equal(n, 2048);
+    assert_in_range(k.pool_bytes, head + fixed, head + fixed + 64);
+    assert_int_equal(k.block_bytes, INT64_C(4) * k.elements_n);
+    assert_in_range(k.elements_n, PARAMETERS, PARAMETERS + 16384);
+
+    s.model.softmax = SPEC_PLAIN;
+    s.model.cutoffs_n = 0;
+    s.data.vocab = 2048;
+    k = plan_of(&s, &room);
+    int64_t layer = n * 8 * c * 4 + lists * 4;
+    assert_in_range(k.pool_bytes, layer, layer + n * (8 + 2 + 2) * 4 + 1024);
+}
+
+static void memory_at_equal_tokens_does_not_depend_on_the_row_length(void **state)
+{
+    (void)state;
+    static const int32_t lengths[] = {64, 512, 1024, 3072};
+    struct shape_room room;
+    for (int32_t position = SPEC_SINUSOIDAL; position <= SPEC_ALIBI; position++) {
+        struct spec first = shape_specs_paper((enum spec_position)position, 64);
+        struct shape_memory base = plan_of(&first, &room);
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+            struct spec s = shape_specs_paper((enum spec_position)position, lengths[i]);
+            struct shape_memory k = plan_of(&s, &room);
+            int64_t table = position == SPEC_SINUSOIDAL ? 1024 * 4 : 0;
+            if (position == SPEC_ROTARY) table = 2 * 64 * 4;
+            assert_int_equal(room.rows_max * room.length_max, 9216);
+            assert_int_equal(k.total_bytes - base.total_bytes, table * (lengths[i] - 64));
+        }
+    }
+}
+
+/* State 14 bytes a parameter (masters, rounded copy, gradients, momentum) and 12 C kept a
+ * token and layer, of 2 bytes: 3.46 GB and 3.62 GB; the rest is under a quarter of one. */
+static void the_paper_s_model_takes_seven_gigabytes_in_bf16(void **state)
+{
+    (void)state;
+    struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
+    struct shape_room room;
+    s.train.precision = SPEC_BF16;
+    struct shape_memory k = plan_of(&s, &room);
+    int64_t kept = INT64_C(16) * 9216 * 12 * 1024 * 2;
+    assert_int_equal(k.block_bytes + k.half_bytes, INT64_C(14) * k.elements_n);
+    assert_true(k.pool_bytes > kept);
+    assert_true(k.pool_bytes < kept + INT64_C(250000000));
+    assert_in_range(k.total_bytes, INT64_C(7000000000), INT64_C(8000000000));
+    printf("247M, bf16, 9,216 tokens: %.3f GB, of it activations %.3f GB\n",
+           (double)k.total_bytes / 1e9, (double)k.pool_bytes / 1e9);
+}
+
+static void logits_exist_for_a_chunk_of_rows(void **state)
+{
+    (void)state;
+    struct spec s = shape_specs_large(512);
+    struct shape_room room;
+    struct shape_memory k = plan_of(&s, &room);
+    assert_int_equal(k.buffer[SHAPE_LOGITS].cols, 128 * INT64_C(50265));
+    assert_int_equal(shape_logits_rows(1, SPEC_FP32), 2048);
+    assert_int_equal(shape_logits_rows(2048, SPEC_FP32), 64 * 2);
+    assert_int_equal(shape_logits_rows(256, SPEC_FP32), 512);
+    assert_true(shape_logits_rows(20002, SPEC_BF16) * 20002 * 4 < 90000000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(buffers_alive_together_never_share_bytes),
+        cmocka_unit_test(an_evaluation_needs_one_layer_or_one_chunk_of_logits),
+        cmocka_unit_test(memory_at_equal_tokens_does_not_depend_on_the_row_length),
+        cmocka_unit_test(the_paper_s_model_takes_seven_gigabytes_in_bf16),
+        cmocka_unit_test(logits_exist_for_a_chunk_of_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
