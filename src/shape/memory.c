@@ -13,13 +13,14 @@
 enum {
     POOL_ALIGN_BYTES = 64,
     LISTS_SPARE = 64,
-    /* fp32 runs on CPUs: 128k floats stay in the second cache, and a vocabulary of any size still
-     * gets enough rows for a matrix product. */
-    LOGITS_CHUNK_ELEMENTS = 128 * 1024,
+    /* fp32 runs on CPUs: 512 rows are enough for the matrix products; 16 MB where the vocabulary is
+     * large, but never fewer than 128 rows. */
+    LOGITS_CHUNK_ELEMENTS = 4 * 1024 * 1024,
+    LOGITS_ROWS_MAX = 512,
     LOGITS_ROWS_MIN = 128,
-    LOGITS_ROWS_MAX = 2048,
     /* bf16 runs on GPUs: 80 MB keep every unit busy. */
     LOGITS_CHUNK_ELEMENTS_HALF = 20 * 1024 * 1024,
+    LOGITS_ROWS_MAX_HALF = 2048,
     LOGITS_ROWS_MULTIPLE = 16
 };
 
@@ -134,7 +135,8 @@ int64_t shape_logits_rows(int64_t classes, enum spec_precision precision)
 {
     int64_t chunk =
         precision == SPEC_BF16 ? LOGITS_CHUNK_ELEMENTS_HALF : (int64_t)LOGITS_CHUNK_ELEMENTS;
-    int64_t rows = smaller(larger(chunk / larger(classes, 1), LOGITS_ROWS_MIN), LOGITS_ROWS_MAX);
+    int64_t most = precision == SPEC_BF16 ? LOGITS_ROWS_MAX_HALF : LOGITS_ROWS_MAX;
+    int64_t rows = smaller(larger(chunk / larger(classes, 1), LOGITS_ROWS_MIN), most);
     return rows / LOGITS_ROWS_MULTIPLE * LOGITS_ROWS_MULTIPLE;
 }
 

@@ -134,9 +134,11 @@ static void logits_exist_for_a_chunk_of_rows(void **state)
     struct shape_room room;
     struct shape_memory k = plan_of(&s, &room);
     assert_int_equal(k.buffer[SHAPE_LOGITS].cols, 128 * INT64_C(50265));
-    assert_int_equal(shape_logits_rows(1, SPEC_FP32), 2048);
-    assert_int_equal(shape_logits_rows(2048, SPEC_FP32), 64 * 2);
-    assert_int_equal(shape_logits_rows(256, SPEC_FP32), 512);
+    assert_int_equal(shape_logits_rows(1, SPEC_FP32), 512);
+    assert_int_equal(shape_logits_rows(8192, SPEC_FP32), 512);
+    assert_int_equal(shape_logits_rows(16384, SPEC_FP32), 256);
+    assert_int_equal(shape_logits_rows(65536, SPEC_FP32), 128);
+    assert_int_equal(shape_logits_rows(1, SPEC_BF16), 2048);
     assert_true(shape_logits_rows(20002, SPEC_BF16) * 20002 * 4 < 90000000);
 }
 

@@ -1,0 +1,108 @@
+/* attention.c - the attention slots, heads of rows divided among threads, and the tables of a
+ * learned bias. */
+#include "cpu/cpu.h"
+
+#include <string.h>
+
+struct attention_work {
+    struct attention *a;
+    struct simd_dropout dropout;
+    size_t scratch_bytes; /* of the kernel; a thread's sums of bias gradients stand behind it */
+    int want_bias;
+};
+
+static size_t attention_sums_n(const struct attention *a)
+{
+    return (size_t)a->H * (size_t)(a->bias.near_n + 1);
+}
+
+static void attention_task(const struct cpu_share *s, void *arguments)
+{
+    struct attention_work *w = arguments;
+    struct simd_range items = {s->begin, s->end};
+    s->cpu->simd->attention->run(w->a, &w->dropout, cpu_scratch_of(s), items);
+}
+
+int cpu_attention(struct backend *b, struct attention *a, struct err *e)
+{
+    struct cpu *c = cpu_of(b);
+    struct attention_work w = {.a = a, .dropout = cpu_dropout(&a->dropout, a->T)};
+    TRY(cpu_scratch_reserve(c, c->simd->attention->scratch_bytes(a), e));
+    cpu_parallel(c, (int64_t)a->B * a->H, 1, attention_task, &w);
+    return 0;
+}
+
+static float *attention_sums(const struct cpu *c, const struct attention_work *w, int32_t thread)
+{
+    return (float *)(void *)((char *)c->scratch_own[thread].data_own + w->scratch_bytes);
+}
+
+static void attention_dx_task(const struct cpu_share *s, void *arguments)
+{
+    struct attention_work *w = arguments;
+    struct simd_range items = {s->begin, s->end};
+    float *near = NULL, *offset = NULL;
+    if (w->want_bias) {
+        offset = attention_sums(s->cpu, w, s->thread);
+        near = offset + w->a->H;
+    }
+    s->cpu->simd->attention_dx->run(w->a, &w->dropout, near, offset, cpu_scratch_of(s), items);
+}
+
+int cpu_attention_dx(struct backend *b, struct attention *a, struct err *e)
+{
+    struct cpu *c = cpu_of(b);
+    const struct attention_bias *bias = &a->bias;
+    struct attention_work w = {.a = a, .dropout = cpu_dropout(&a->dropout, a->T)};
+    size_t sums_bytes = attention_sums_n(a) * sizeof(float);
+
+    w.want_bias = bias->near_grad_dev != NULL || bias->offset_grad_dev != NULL;
+    w.scratch_bytes = (c->simd->attention_dx->scratch_bytes(a) + 63) / 64 * 64;
+    TRY(cpu_scratch_reserve(c, w.scratch_bytes + sums_bytes, e));
+    for (int32_t t = 0; w.want_bias && t < b->threads; t++)
+        memset(attention_sums(c, &w, t), 0, sums_bytes);
+    cpu_parallel(c, (int64_t)a->B * a->H, 1, attention_dx_task, &w);
+    for (int32_t t = 0; w.want_bias && t < b->threads; t++) {
+        const float *offset = attention_sums(c, &w, t), *near = offset + a->H;
+        for (int64_t i = 0; bias->near_grad_dev && i < (int64_t)a->H * bias->near_n; i++)
+            bias->near_grad_dev[i] += near[i];
+        for (int64_t h = 0; bias->offset_grad_dev && h < a->H; h++)
+            bias->offset_grad_dev[h] += offset[h];
+    }
+    return 0;
+}
+
+/* The tables are small: one thread. */
+int cpu_bias_expand(struct backend *b, struct attention_bias *bias, float *near_dev,
+                    float *offset_dev, const struct tensor *table, const int32_t *bucket_dev,
+                    float multiplier, struct err *e)
+{
+    (void)b;
+    (void)e;
+    const float *from = table->data;
+    for (int64_t h = 0; h < table->cols; h++) {
+        for (int64_t d = 0; d < bias->near_n; d++)
+            near_dev[h * bias->near_n + d] = multiplier * from[bucket_dev[d] * table->stride + h];
+        offset_dev[h] = multiplier * from[(table->rows - 1) * table->stride + h];
+    }
+    bias->near_dev = near_dev;
+    bias->offset_dev = offset_dev;
+    return 0;
+}
+
+int cpu_bias_reduce(struct backend *b, struct tensor *dtable, const struct attention_bias *bias,
+                    const int32_t *bucket_dev, float multiplier, int accumulate, struct err *e)
+{
+    (void)b;
+    (void)e;
+    float *to = dtable->data;
+    for (int64_t i = 0; !accumulate && i < dtable->rows; i++)
+        memset(to + i * dtable->stride, 0, (size_t)dtable->cols * sizeof *to);
+    for (int64_t h = 0; h < dtable->cols; h++) {
+        for (int64_t d = 0; d < bias->near_n; d++)
+            to[bucket_dev[d] * dtable->stride + h] +=
+                multiplier * bias->near_grad_dev[h * bias->near_n + d];
+        to[(dtable->rows - 1) * dtable->stride + h] += multiplier * bias->offset_grad_dev[h];
+    }
+    return 0;
+}

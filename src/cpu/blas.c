@@ -1,0 +1,146 @@
+/* blas.c - finds, steers and describes the library of matrix products. The rules are in blas.h. */
+#include "cpu/blas.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLAS_ROW_MAJOR = 101, BLAS_AS_IS = 111, BLAS_TRANSPOSED = 112 };
+
+#if defined(__x86_64__)
+#define BLAS_FOLDER "/usr/lib/x86_64-linux-gnu/"
+#elif defined(__aarch64__)
+#define BLAS_FOLDER "/usr/lib/aarch64-linux-gnu/"
+#else
+#define BLAS_FOLDER ""
+#endif
+
+/* In the order of preference; serial builds by their Debian folder before what the loader finds. */
+struct blas_candidate {
+    const char *make, *file;
+};
+static const struct blas_candidate blas_candidates[] = {
+    {"onednn", "libdnnl.so.2"},
+    {"onednn", "libdnnl.so.3"},
+    {"openblas", BLAS_FOLDER "openblas-serial/libopenblas.so.0"},
+    {"openblas", "libopenblas.so.0"},
+    {"openblas", BLAS_FOLDER "openblas-pthread/libopenblas.so.0"},
+    {"openblas", BLAS_FOLDER "openblas-openmp/libopenblas.so.0"},
+    {"openblas", "libopenblas.so"},
+    {"blis", BLAS_FOLDER "blis-serial/libblis.so.4"},
+    {"blis", "libblis.so.4"},
+};
+
+/* The instruction sets that a library is steered by. */
+enum blas_set { BLAS_SET_OTHER, BLAS_SET_AVX2, BLAS_SET_AVX512 };
+
+static enum blas_set blas_processor(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+        return BLAS_SET_AVX512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return BLAS_SET_AVX2;
+#endif
+    return BLAS_SET_OTHER;
+}
+
+/* dlsym gives an object pointer; POSIX promises that the bytes are those of the function's. */
+static void blas_symbol(void *out, void *library, const char *name)
+{
+    void *symbol = dlsym(library, name);
+    memcpy(out, &symbol, sizeof symbol);
+}
+
+/* What oneDNN says of itself; the first members of its version record. */
+struct blas_dnnl_version {
+    int major, minor, patch;
+};
+
+static int blas_adopt_onednn(struct blas *b, void *library)
+{
+    const struct blas_dnnl_version *(*version)(void) = NULL;
+    int (*effective_isa)(void) = NULL;
+    const char *set = "this processor's";
+
+    blas_symbol(&b->dnnl, library, "dnnl_sgemm");
+    blas_symbol(&version, library, "dnnl_version");
+    blas_symbol(&effective_isa, library, "dnnl_get_effective_cpu_isa");
+    if (!b->dnnl || !version) return 0;
+    /* Sets of the library are bit masks: 0x7 AVX2, 0x27 and above AVX-512. */
+    if (effective_isa) set = (effective_isa() & 0x20) ? "AVX-512" : "AVX2";
+    snprintf(b->text, sizeof b->text, "oneDNN %d.%d.%d, %s kernels", version()->major,
+             version()->minor, version()->patch, set);
+    return 1;
+}
+
+static int blas_adopt_cblas(struct blas *b, void *library)
+{
+    char *(*config)(void) = NULL, *(*core)(void) = NULL;
+    const char *(*blis_version)(void) = NULL;
+    void (*openblas_threads)(int) = NULL;
+    void (*blis_threads)(int64_t) = NULL;
+    char version[32] = "";
+
+    blas_symbol(&b->sgemm, library, "cblas_sgemm");
+    blas_symbol(&config, library, "openblas_get_config");
+    blas_symbol(&core, library, "openblas_get_corename");
+    blas_symbol(&openblas_threads, library, "openblas_set_num_threads");
+    blas_symbol(&blis_version, library, "bli_info_get_version_str");
+    blas_symbol(&blis_threads, library, "bli_thread_set_num_threads");
+    if (!b->sgemm) return 0;
+    if (openblas_threads) openblas_threads(1);
+    if (blis_threads) blis_threads(1);
+    if (config && sscanf(config(), "OpenBLAS %31s", version) == 1)
+        snprintf(b->text, sizeof b->text, "OpenBLAS %s, %s kernels", version,
+                 core ? core() : "unknown");
+    else
+        snprintf(b->text, sizeof b->text, "BLIS %s", blis_version ? blis_version() : "");
+    return 1;
+}
+
+static int blas_try(struct blas *b, const struct blas_candidate *candidate)
+{
+    enum blas_set set = blas_processor();
+    int onednn = strcmp(candidate->make, "onednn") == 0;
+    if (onednn && set == BLAS_SET_OTHER) return 0;
+    if (strcmp(candidate->make, "openblas") == 0 && set != BLAS_SET_OTHER)
+        setenv("OPENBLAS_CORETYPE", set == BLAS_SET_AVX512 ? "SkylakeX" : "Haswell", 1);
+    void *library = dlopen(candidate->file, RTLD_NOW | RTLD_LOCAL);
+    if (!library) return 0;
+    if (onednn ? blas_adopt_onednn(b, library) : blas_adopt_cblas(b, library)) return 1;
+    dlclose(library);
+    return 0;
+}
+
+int blas_open_named(struct blas *b, const char *make, struct err *e)
+{
+    *b = (struct blas){0};
+    for (size_t i = 0; i < sizeof blas_candidates / sizeof *blas_candidates; i++) {
+        if (make && strcmp(make, blas_candidates[i].make) != 0) continue;
+        if (blas_try(b, &blas_candidates[i])) return 0;
+    }
+    return ERR(e, ERR_UNAVAILABLE,
+               "no library of matrix products was found (looked for %s); install the package "
+               "libdnnl2 or libopenblas0-serial",
+               make ? make : "oneDNN, OpenBLAS and BLIS");
+}
+
+int blas_open(struct blas *b, struct err *e)
+{
+    return blas_open_named(b, NULL, e);
+}
+
+int blas_multiply(const struct blas *b, const struct blas_product *p)
+{
+    if (p->m <= 0 || p->n <= 0) return 0;
+    if (b->dnnl)
+        return b->dnnl(p->transpose_a ? 'T' : 'N', p->transpose_b ? 'T' : 'N', p->m, p->n, p->k,
+                       1.0f, p->a, p->stride_a, p->b, p->stride_b, p->beta, p->c, p->stride_c);
+    b->sgemm(BLAS_ROW_MAJOR, p->transpose_a ? BLAS_TRANSPOSED : BLAS_AS_IS,
+             p->transpose_b ? BLAS_TRANSPOSED : BLAS_AS_IS, (int)p->m, (int)p->n, (int)p->k, 1.0f,
+             p->a, (int)p->stride_a, p->b, (int)p->stride_b, p->beta, p->c, (int)p->stride_c);
+    return 0;
+}

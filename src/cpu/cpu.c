@@ -1,0 +1,306 @@
+/* cpu.c - opens the CPU backend: its memory, its threads and its table of slots. */
+#include "cpu/cpu.h"
+
+#include <errno.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/philox.h"
+
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
+
+enum {
+    CPU_HUGE_PAGE = 1 << 21,
+    CPU_ALIGNMENT = 64,
+    CPU_THREADS_MAX = 1024,
+    CPU_FLUSH_BITS = 0x8040
+};
+
+#define CPU_SIMD_SET(isa)                                                                          \
+    {                                                                                              \
+#isa, &simd_rows_##isa, &simd_norm_##isa, &simd_linear_##isa, &simd_loss_##isa,            \
+            &simd_update_##isa, &simd_attention_##isa, &simd_attention_dx_##isa                    \
+    }
+
+static const struct simd_kernels cpu_simd_sets[] = {
+#if defined(__x86_64__)
+    CPU_SIMD_SET(v4),
+    CPU_SIMD_SET(v3),
+#endif
+    CPU_SIMD_SET(base),
+};
+
+static bool cpu_simd_runs(const char *name)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+              __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+    bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+              __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+              __builtin_cpu_supports("avx512cd");
+    if (strcmp(name, "v4") == 0) return v4;
+    if (strcmp(name, "v3") == 0) return v3;
+#endif
+    return strcmp(name, "base") == 0;
+}
+
+const struct simd_kernels *cpu_simd_named(const char *name)
+{
+    for (size_t i = 0; i < sizeof cpu_simd_sets / sizeof *cpu_simd_sets; i++)
+        if (strcmp(cpu_simd_sets[i].name, name) == 0 && cpu_simd_runs(name))
+            return &cpu_simd_sets[i];
+    return NULL;
+}
+
+const struct simd_kernels *cpu_simd_best(void)
+{
+    for (size_t i = 0; i < sizeof cpu_simd_sets / sizeof *cpu_simd_sets; i++)
+        if (cpu_simd_runs(cpu_simd_sets[i].name)) return &cpu_simd_sets[i];
+    return NULL;
+}
+
+/* Every thread that computes flushes subnormal results and reads subnormal operands as zero; and a
+ * library that uses OpenMP must not fork inside a product. */
+static void cpu_prepare_thread(void)
+{
+    if (omp_get_max_threads() != 1) omp_set_num_threads(1);
+#if defined(__SSE2__)
+    unsigned int control = _mm_getcsr();
+    if ((control & CPU_FLUSH_BITS) != CPU_FLUSH_BITS) _mm_setcsr(control | CPU_FLUSH_BITS);
+#endif
+}
+
+static void cpu_run_share(struct cpu *c, int64_t n, int64_t grain, int32_t thread, int32_t threads,
+                          cpu_task task, void *arguments)
+{
+    int64_t grains = (n + grain - 1) / grain;
+    struct cpu_share share = {.cpu = c,
+                              .begin = grains * thread / threads * grain,
+                              .end = grains * (thread + 1) / threads * grain,
+                              .thread = thread};
+    if (share.end > n) share.end = n;
+    if (share.begin >= share.end) return;
+    cpu_prepare_thread();
+    task(&share, arguments);
+}
+
+void cpu_parallel(struct cpu *c, int64_t n, int64_t grain, cpu_task task, void *arguments)
+{
+    int32_t threads = c->backend.threads;
+    if (threads == 1 || n <= grain) {
+        cpu_run_share(c, n, grain, 0, 1, task, arguments);
+        return;
+    }
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+    for (int32_t thread = 0; thread < threads; thread++)
+        cpu_run_share(c, n, grain, thread, threads, task, arguments);
+}
+
+static int cpu_scratch_grow(struct cpu_scratch *s, size_t bytes, struct err *e)
+{
+    size_t rounded = (bytes + 4095) / 4096 * 4096;
+    if (s->bytes >= bytes) return 0;
+    free(s->data_own);
+    *s = (struct cpu_scratch){.data_own = aligned_alloc(CPU_ALIGNMENT, rounded)};
+    if (!s->data_own)
+        return ERR(e, ERR_NOMEM, "cpu: no memory for %zu bytes of scratch a thread", rounded);
+    memset(s->data_own, 0, rounded);
+    s->bytes = rounded;
+    return 0;
+}
+
+int cpu_scratch_reserve(struct cpu *c, size_t bytes, struct err *e)
+{
+    for (int32_t t = 0; t < c->backend.threads; t++)
+        TRY(cpu_scratch_grow(&c->scratch_own[t], bytes, e));
+    return 0;
+}
+
+int cpu_scratch_reserve_first(struct cpu *c, size_t bytes, struct err *e)
+{
+    return cpu_scratch_grow(&c->scratch_own[0], bytes, e);
+}
+
+struct simd_dropout cpu_dropout(const struct dropout *d, int64_t cols)
+{
+    struct simd_dropout out = {.cols = cols};
+    if (!d || d->p <= 0.0f) return out;
+    out.key = d->key;
+    out.stream = d->stream;
+    out.step = d->step_dev ? d->step_dev->update : 0;
+    out.keep_below = philox_keep_below(d->p);
+    out.keep_scale = 1.0f / (1.0f - d->p);
+    out.first_row = d->first_row;
+    out.rows = d->rows_dev;
+    return out;
+}
+
+static void cpu_close(struct backend *b)
+{
+    if (!b) return;
+    struct cpu *c = cpu_of(b);
+    for (int32_t t = 0; c->scratch_own && t < b->threads; t++) free(c->scratch_own[t].data_own);
+    free(c->scratch_own);
+    free(c);
+}
+
+static int cpu_alloc(struct backend *b, void **out, size_t bytes, struct err *e)
+{
+    (void)b;
+    size_t alignment = bytes >= 2 * (size_t)CPU_HUGE_PAGE ? CPU_HUGE_PAGE : CPU_ALIGNMENT;
+    size_t rounded = (bytes / alignment + 1) * alignment;
+    *out = rounded > bytes ? aligned_alloc(alignment, rounded) : NULL;
+    if (!*out) return ERR(e, ERR_NOMEM, "cpu: no memory for %zu bytes", bytes);
+    /* Matrices are read across their rows: with small pages most of that is page-table walks. It is
+     * only advice, so a kernel without huge pages may refuse it. */
+    if (alignment == CPU_HUGE_PAGE) (void)madvise(*out, rounded, MADV_HUGEPAGE);
+    memset(*out, 0, bytes); /* touched now: what is counted as used is used */
+    return 0;
+}
+
+static void cpu_release(struct backend *b, void *p)
+{
+    (void)b;
+    free(p);
+}
+
+static int cpu_copy(struct backend *b, void *dst, const void *src, size_t bytes, struct err *e)
+{
+    (void)b;
+    (void)e;
+    if (bytes > 0) memmove(dst, src, bytes);
+    return 0;
+}
+
+static int cpu_zero(struct backend *b, void *dst, size_t bytes, struct err *e)
+{
+    (void)b;
+    (void)e;
+    if (bytes > 0) memset(dst, 0, bytes);
+    return 0;
+}
+
+static int cpu_sync(struct backend *b, struct err *e)
+{
+    (void)b;
+    (void)e;
+    return 0;
+}
+
+/* The kernel's own count of the highest resident size. */
+static int cpu_peak_bytes(struct backend *b, int64_t *out, struct err *e)
+{
+    (void)b;
+    char line[256];
+    long long kib = -1;
+    FILE *f = fopen("/proc/self/status", "re");
+    if (!f) return ERR(e, ERR_IO, "/proc/self/status: %s", strerror(errno));
+    while (fgets(line, sizeof line, f))
+        if (sscanf(line, "VmHWM: %lld kB", &kib) == 1) break;
+    fclose(f);
+    if (kib < 0) return ERR(e, ERR_IO, "/proc/self/status: no line VmHWM");
+    *out = (int64_t)kib * 1024;
+    return 0;
+}
+
+static const struct backend_ops cpu_ops = {
+    .close = cpu_close,
+    .alloc = cpu_alloc,
+    .release = cpu_release,
+    .upload = cpu_copy,
+    .download = cpu_copy,
+    .copy = cpu_copy,
+    .zero = cpu_zero,
+    .sync = cpu_sync,
+    .peak_bytes = cpu_peak_bytes,
+    .linear = cpu_linear,
+    .linear_rows = cpu_linear_rows,
+    .linear_dx = cpu_linear_dx,
+    .linear_dw = cpu_linear_dw,
+    .gather_rows = cpu_gather_rows,
+    .scatter_rows = cpu_scatter_rows,
+    .add_rows = cpu_add_rows,
+    .add = cpu_add,
+    .dropout = cpu_dropout_rows,
+    .relu = cpu_relu,
+    .relu_dx = cpu_relu_dx,
+    .norm = cpu_norm,
+    .norm_dx = cpu_norm_dx,
+    .residual_norm = cpu_residual_norm,
+    .rotary = cpu_rotary,
+    .attention = cpu_attention,
+    .attention_dx = cpu_attention_dx,
+    .softmax_loss = cpu_softmax_loss,
+    .softmax_logp = cpu_softmax_logp,
+    .bias_expand = cpu_bias_expand,
+    .bias_reduce = cpu_bias_reduce,
+    .sum_squares = cpu_sum_squares,
+    .nag = cpu_nag,
+    .adam = cpu_adam,
+    .all_reduce = cpu_all_reduce,
+};
+
+/* "AMD EPYC, 1 thread, v4 kernels": the processor as /proc/cpuinfo names it. */
+static void cpu_describe(struct cpu *c)
+{
+    char line[256], model[56] = "processor";
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "model name : %55[^\n]", model) == 1) break;
+    if (f) fclose(f);
+    snprintf(c->backend.device, sizeof c->backend.device, "%s, %d thread%s, %s kernels", model,
+             c->backend.threads, c->backend.threads == 1 ? "" : "s", c->simd->name);
+}
+
+static int cpu_open(struct backend **out, int ordinal, int32_t threads, enum dtype precision,
+                    struct err *e)
+{
+    int rc = 0;
+    struct cpu *c = NULL;
+    (void)ordinal;
+
+    *out = NULL;
+    if (precision != DTYPE_F32)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "cpu: computes in fp32 only; add --set train.precision=fp32 "
+                   "--set eval.precision=fp32");
+    if (threads < 0 || threads > CPU_THREADS_MAX)
+        return ERR(e, ERR_USAGE, "cpu: %d threads, expected 1 to %d", threads, CPU_THREADS_MAX);
+    c = calloc(1, sizeof *c);
+    if (!c) return ERR(e, ERR_NOMEM, "cpu: no memory for the backend");
+    c->backend = (struct backend){.ops = &cpu_ops,
+                                  .name = "cpu",
+                                  .threads = threads > 0 ? threads : 1,
+                                  .precision = precision};
+    c->scratch_own = calloc((size_t)c->backend.threads, sizeof *c->scratch_own);
+    if (!c->scratch_own) {
+        rc = ERR(e, ERR_NOMEM, "cpu: no memory for %d threads", c->backend.threads);
+        goto out;
+    }
+    c->simd = cpu_simd_best();
+    TRY_OUT(rc, blas_open(&c->blas, e));
+    snprintf(c->backend.blas, sizeof c->backend.blas, "%s", c->blas.text);
+    cpu_describe(c);
+    cpu_prepare_thread();
+    *out = &c->backend;
+out:
+    if (rc < 0) {
+        err_ctx(e, "cpu");
+        cpu_close(&c->backend);
+    }
+    return rc;
+}
+
+static const struct backend_library cpu_library = {
+    .version = BACKEND_VERSION, .name = "cpu", .open = cpu_open};
+
+const struct backend_library *backend_cpu_library(void)
+{
+    return &cpu_library;
+}

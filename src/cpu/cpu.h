@@ -1,0 +1,133 @@
+/* cpu.h - the inside of the CPU backend: its state, its threads, and the slots each file fills.
+ *
+ * 1. fp32 only. Kernels are in simd_*.c, compiled for several instruction sets and chosen when the
+ * backend opens; files without that prefix divide work among threads and call them.
+ * 2. Every slot runs its work through cpu_parallel: with one thread that is a plain call. A thread
+ * gets one contiguous share, so results for a number of threads are always the same.
+ * 3. Subnormal numbers are flushed to zero in every thread that computes: ALiBi's far weights would
+ * otherwise cost a third of the speed.
+ * 4. Scratch memory is kept per thread and grows to the largest need: nothing is allocated in a
+ * training step after the first.
+ * 5. Dropout counts elements of the whole update: (first_row + row) * cols + column, row replaced
+ * by rows_dev[row] where given; attention: ((first_row + b) * H + h) * T * T + i * T + j. */
+#ifndef CPU_CPU_H
+#define CPU_CPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backend/backend.h"
+#include "base/err.h"
+#include "cpu/blas.h"
+#include "cpu/simd.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct cpu_scratch {
+    void *data_own;
+    size_t bytes;
+};
+
+struct cpu {
+    struct backend backend; /* first: a struct backend * is a struct cpu * */
+    struct blas blas;
+    const struct simd_kernels *simd;
+    struct cpu_scratch *scratch_own; /* (threads) */
+};
+
+static inline struct cpu *cpu_of(struct backend *b)
+{
+    return (struct cpu *)(void *)b;
+}
+
+/* cpu_simd_best - the kernels for this processor; cpu_simd_named("base", "v3" or "v4") a given set,
+ * NULL when this processor or this build lacks it. */
+const struct simd_kernels *cpu_simd_best(void);
+const struct simd_kernels *cpu_simd_named(const char *name);
+
+/* A thread's part of a slot's work: items begin ... end - 1. */
+struct cpu_share {
+    struct cpu *cpu;
+    int64_t begin, end;
+    int32_t thread;
+};
+typedef void (*cpu_task)(const struct cpu_share *share, void *arguments);
+
+/* cpu_parallel - divides items 0 ... n - 1 among the threads in contiguous shares whose borders are
+ * multiples of grain, and runs task once for each share that is not empty. */
+void cpu_parallel(struct cpu *c, int64_t n, int64_t grain, cpu_task task, void *arguments);
+
+/* cpu_scratch_reserve - every thread's scratch holds at least bytes. Errors: ERR_NOMEM. */
+int cpu_scratch_reserve(struct cpu *c, size_t bytes, struct err *e);
+/* cpu_scratch_reserve_first - the same for the first thread's only, where it is read by all. */
+int cpu_scratch_reserve_first(struct cpu *c, size_t bytes, struct err *e);
+static inline void *cpu_scratch_of(const struct cpu_share *s)
+{
+    return s->cpu->scratch_own[s->thread].data_own;
+}
+
+/* A dropout as kernels take it. */
+struct simd_dropout cpu_dropout(const struct dropout *d, int64_t cols);
+
+/* The slots, by file: linear.c, rows.c, loss.c, attention.c, update.c. */
+int cpu_linear(struct backend *b, struct tensor *y, const struct tensor *x, const struct tensor *w,
+               const struct tensor *bias, int accumulate, struct err *e);
+int cpu_linear_rows(struct backend *b, struct tensor *y, const struct tensor *x,
+                    const struct tensor *w, const struct tensor *bias, struct err *e);
+int cpu_linear_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                  const struct tensor *w, int accumulate, struct err *e);
+int cpu_linear_dw(struct backend *b, struct tensor *dw, struct tensor *dbias,
+                  const struct tensor *dy, const struct tensor *x, int accumulate, struct err *e);
+int cpu_gather_rows(struct backend *b, struct tensor *y, const struct tensor *x,
+                    const int32_t *index_dev, float scale, struct err *e);
+int cpu_scatter_rows(struct backend *b, struct tensor *y, const struct tensor *x,
+                     const int32_t *index_dev, float scale, int accumulate, struct err *e);
+int cpu_add_rows(struct backend *b, struct tensor *y, const struct tensor *x,
+                 const struct tensor *table, const int32_t *index_dev, struct err *e);
+int cpu_add(struct backend *b, struct tensor *y, const struct tensor *x, const struct tensor *r,
+            struct err *e);
+int cpu_dropout_rows(struct backend *b, struct tensor *y, const struct tensor *x,
+                     const struct dropout *d, struct err *e);
+int cpu_relu(struct backend *b, struct tensor *y, const struct tensor *x, const struct dropout *d,
+             struct err *e);
+int cpu_relu_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                const struct tensor *y, const struct dropout *d, struct err *e);
+int cpu_norm(struct backend *b, struct tensor *y, struct tensor *stats, const struct tensor *x,
+             const struct tensor *gain, const struct tensor *bias, struct err *e);
+int cpu_norm_dx(struct backend *b, struct tensor *dx, struct tensor *dgain, struct tensor *dbias,
+                const struct tensor *dy, const struct tensor *x, const struct tensor *stats,
+                const struct tensor *gain, int accumulate_dx, struct err *e);
+int cpu_residual_norm(struct backend *b, struct tensor *s, struct tensor *y, struct tensor *stats,
+                      const struct tensor *x, const struct tensor *r, const struct dropout *d,
+                      const struct tensor *gain, const struct tensor *bias, struct err *e);
+int cpu_rotary(struct backend *b, struct tensor *x, const struct tensor *cosine,
+               const struct tensor *sine, int32_t T, int32_t H, int layout, int inverse,
+               struct err *e);
+int cpu_attention(struct backend *b, struct attention *a, struct err *e);
+int cpu_attention_dx(struct backend *b, struct attention *a, struct err *e);
+int cpu_softmax_loss(struct backend *b, struct tensor *loss, struct tensor *logits,
+                     const int32_t *target_dev, int gradient, struct err *e);
+int cpu_softmax_logp(struct backend *b, struct tensor *logp, const struct tensor *logits,
+                     const int32_t *target_dev, int accumulate, struct err *e);
+int cpu_bias_expand(struct backend *b, struct attention_bias *bias, float *near_dev,
+                    float *offset_dev, const struct tensor *table, const int32_t *bucket_dev,
+                    float multiplier, struct err *e);
+int cpu_bias_reduce(struct backend *b, struct tensor *dtable, const struct attention_bias *bias,
+                    const int32_t *bucket_dev, float multiplier, int accumulate, struct err *e);
+int cpu_sum_squares(struct backend *b, double *out_dev, const float *x_dev, int64_t n,
+                    struct err *e);
+int cpu_nag(struct backend *b, float *theta_dev, float *momentum_dev, const float *grad_dev,
+            int64_t n, float mu, float weight_decay, const double *squares_dev,
+            const struct step_state *step_dev, struct err *e);
+int cpu_adam(struct backend *b, float *theta_dev, float *m_dev, float *v_dev, const float *grad_dev,
+             int64_t n, float beta1, float beta2, float eps, float weight_decay,
+             const double *squares_dev, const struct step_state *step_dev, struct err *e);
+int cpu_all_reduce(struct backend *b, float *x_dev, int64_t n, struct err *e);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

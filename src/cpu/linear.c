@@ -1,0 +1,167 @@
+/* linear.c - the linear maps.
+ *
+ * The forward map is our own kernel: it adds the bias on the way, is the faster one measured at the
+ * sizes of this project, and is exact by row, which no library promises (some choose their
+ * arithmetic by a row's place among the others). So linear_rows and linear are the same. The
+ * gradients are the library's, each thread running its own serial product on its share of rows, or
+ * of the weight's rows for the weight's gradient; but a tall gradient, such as that of a table of
+ * many classes, is our own kernel's, which was measured to be a quarter faster there. */
+#include "cpu/cpu.h"
+
+enum {
+    LINEAR_GRAIN = 12,         /* rows: a multiple of every kernel's block */
+    LINEAR_LIBRARY_GRAIN = 16, /* rows that a library divides evenly */
+    LINEAR_TALL = 4, /* rows a column from which a weight's gradient is our own kernel's */
+    LINEAR_PACKED_FLOATS = 1 << 21
+};
+
+struct linear_work {
+    struct tensor *y;
+    const struct tensor *x, *w;
+    const float *vector; /* the bias */
+    float *bias_sums;
+    int accumulate;
+    int status; /* of a product that the library refused; 0: none */
+};
+
+/* Threads that fail write the same member; any of their values will do. */
+static void linear_multiply(const struct cpu_share *s, struct linear_work *w,
+                            const struct blas_product *p)
+{
+    int status = blas_multiply(&s->cpu->blas, p);
+    if (status == 0) return;
+#pragma omp atomic write
+    w->status = status;
+}
+
+static int linear_finish(const struct backend *b, const struct linear_work *w, struct err *e)
+{
+    if (w->status == 0) return 0;
+    return ERR(e, ERR_INTERNAL, "cpu: %s refused a product (status %d), most likely for memory",
+               b->blas, w->status);
+}
+
+static float *linear_at(const struct tensor *t, int64_t row)
+{
+    return (float *)t->data + row * t->stride;
+}
+
+/* The packed weights are read by every thread; the first one's scratch holds them. */
+static float *linear_packed(const struct cpu *c)
+{
+    return c->scratch_own[0].data_own;
+}
+
+static void linear_pack_task(const struct cpu_share *s, void *arguments)
+{
+    struct linear_work *w = arguments;
+    struct simd_range panels = {s->begin, s->end};
+    s->cpu->simd->linear->pack(linear_packed(s->cpu), w->w, panels);
+}
+
+static void linear_rows_task(const struct cpu_share *s, void *arguments)
+{
+    struct linear_work *w = arguments;
+    struct simd_range rows = {s->begin, s->end};
+    s->cpu->simd->linear->rows(w->y, w->x, linear_packed(s->cpu), w->vector, w->accumulate, rows);
+}
+
+/* Weights are packed and used in parts of at most this much, which bounds the scratch memory. */
+static int64_t linear_part_rows(const struct cpu *c, const struct tensor *w)
+{
+    int64_t panel = c->simd->linear->panel, panels = LINEAR_PACKED_FLOATS / w->cols / panel;
+    return panels > 0 ? panels * panel : panel;
+}
+
+int cpu_linear(struct backend *b, struct tensor *y, const struct tensor *x, const struct tensor *w,
+               const struct tensor *bias, int accumulate, struct err *e)
+{
+    struct cpu *c = cpu_of(b);
+    int64_t panel = c->simd->linear->panel, step = linear_part_rows(c, w);
+    for (int64_t first = 0; first < w->rows; first += step) {
+        struct tensor y_part = *y, w_part = *w;
+        struct linear_work work = {.y = &y_part, .x = x, .w = &w_part, .accumulate = accumulate};
+        y_part.cols = w_part.rows = w->rows - first < step ? w->rows - first : step;
+        y_part.data = (float *)y->data + first;
+        w_part.data = linear_at(w, first);
+        if (bias) work.vector = (const float *)bias->data + first;
+        TRY(cpu_scratch_reserve_first(c, c->simd->linear->packed_bytes(&w_part), e));
+        cpu_parallel(c, (w_part.rows + panel - 1) / panel, 1, linear_pack_task, &work);
+        cpu_parallel(c, y->rows, LINEAR_GRAIN, linear_rows_task, &work);
+    }
+    return 0;
+}
+
+int cpu_linear_rows(struct backend *b, struct tensor *y, const struct tensor *x,
+                    const struct tensor *w, const struct tensor *bias, struct err *e)
+{
+    return cpu_linear(b, y, x, w, bias, 0, e);
+}
+
+static void linear_dx_task(const struct cpu_share *s, void *arguments)
+{
+    struct linear_work *w = arguments;
+    struct blas_product p = {.m = s->end - s->begin,
+                             .n = w->w->cols,
+                             .k = w->w->rows,
+                             .a = linear_at(w->x, s->begin),
+                             .b = w->w->data,
+                             .c = linear_at(w->y, s->begin),
+                             .stride_a = w->x->stride,
+                             .stride_b = w->w->stride,
+                             .stride_c = w->y->stride,
+                             .beta = w->accumulate ? 1.0f : 0.0f};
+    linear_multiply(s, w, &p);
+}
+
+int cpu_linear_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                  const struct tensor *w, int accumulate, struct err *e)
+{
+    struct linear_work work = {.y = dx, .x = dy, .w = w, .accumulate = accumulate};
+    cpu_parallel(cpu_of(b), dx->rows, LINEAR_LIBRARY_GRAIN, linear_dx_task, &work);
+    return linear_finish(b, &work, e);
+}
+
+/* Rows begin ... end - 1 of dw are columns of dy. */
+static void linear_dw_task(const struct cpu_share *s, void *arguments)
+{
+    struct linear_work *w = arguments;
+    struct simd_range outputs = {s->begin, s->end};
+    s->cpu->simd->linear->dw(w->y, w->x, w->w, w->accumulate, cpu_scratch_of(s), outputs);
+    if (w->bias_sums) s->cpu->simd->rows->column_sums(w->bias_sums, w->x, w->accumulate, outputs);
+}
+
+/* The same by the library. */
+static void linear_dw_library_task(const struct cpu_share *s, void *arguments)
+{
+    struct linear_work *w = arguments;
+    struct simd_range cols = {s->begin, s->end};
+    struct blas_product p = {.transpose_a = 1,
+                             .m = s->end - s->begin,
+                             .n = w->w->cols,
+                             .k = w->x->rows,
+                             .a = (const float *)w->x->data + s->begin,
+                             .b = w->w->data,
+                             .c = linear_at(w->y, s->begin),
+                             .stride_a = w->x->stride,
+                             .stride_b = w->w->stride,
+                             .stride_c = w->y->stride,
+                             .beta = w->accumulate ? 1.0f : 0.0f};
+    linear_multiply(s, w, &p);
+    if (w->bias_sums) s->cpu->simd->rows->column_sums(w->bias_sums, w->x, w->accumulate, cols);
+}
+
+int cpu_linear_dw(struct backend *b, struct tensor *dw, struct tensor *dbias,
+                  const struct tensor *dy, const struct tensor *x, int accumulate, struct err *e)
+{
+    struct cpu *c = cpu_of(b);
+    struct linear_work work = {.y = dw, .x = dy, .w = x, .accumulate = accumulate};
+    if (dbias) work.bias_sums = dbias->data;
+    if (dw->rows < LINEAR_TALL * dw->cols) {
+        cpu_parallel(c, dw->rows, LINEAR_LIBRARY_GRAIN, linear_dw_library_task, &work);
+        return linear_finish(b, &work, e);
+    }
+    TRY(cpu_scratch_reserve(c, c->simd->linear->dw_bytes(x), e));
+    cpu_parallel(c, dw->rows, LINEAR_GRAIN, linear_dw_task, &work);
+    return 0;
+}

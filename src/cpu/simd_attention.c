@@ -1,0 +1,222 @@
+/* simd_attention.c - fused causal attention, forward.
+ *
+ * 1. A lane is a query: softmax needs no sum across lanes, and every head width fills the lanes.
+ * 2. For one tile of queries: for each tile of 64 keys from key 0 on, up to the causal limit:
+ *    scores, their highest so far, probabilities, and the output's sum scaled to the new highest
+ *    (the online softmax of Milakov and Gimelshein 2018; Dao et al. 2022).
+ * 3. A query's bits depend on its own tokens only: key tiles begin at multiples of 64 whatever T
+ *    is, and a masked key adds exactly nothing. */
+#include "cpu/simd_attention.h"
+
+enum { FORWARD_KEYS = 4, FORWARD_DIMS = 8 };
+
+/* Scratch of one thread: the heads' bias tables, then one tile's working set. */
+struct forward {
+    const struct attention *a;
+    const struct simd_dropout *dropout;
+    float *table;  /* (H, table floats): bias at distance d stands at ATTENTION_WIDE + d */
+    float *query;  /* (D, WIDE) scaled queries of the tile */
+    float *out;    /* (D, WIDE) running sums */
+    float *score;  /* (TILE, WIDE) scores, then probabilities */
+    float *factor; /* (TILE, WIDE) dropout factors */
+    float *drawn;  /* (WIDE, TILE) the same by query */
+};
+
+static size_t forward_bytes(const struct attention *a)
+{
+    int64_t floats = a->H * attention_table_floats(a->T) + 2 * (int64_t)a->D * ATTENTION_WIDE +
+                     3 * (int64_t)ATTENTION_TILE * ATTENTION_WIDE;
+    return (size_t)floats * sizeof(float);
+}
+
+static struct forward forward_plan(const struct attention *a, const struct simd_dropout *d,
+                                   void *scratch)
+{
+    int64_t table = attention_table_floats(a->T), tile = (int64_t)a->D * ATTENTION_WIDE;
+    struct forward f = {.a = a, .dropout = d, .table = scratch};
+    f.query = f.table + a->H * table;
+    f.out = f.query + tile;
+    f.score = f.out + tile;
+    f.factor = f.score + (int64_t)ATTENTION_TILE * ATTENTION_WIDE;
+    f.drawn = f.factor + (int64_t)ATTENTION_TILE * ATTENTION_WIDE;
+    for (int32_t h = 0; h < a->H; h++) {
+        float *to = f.table + h * table;
+        for (int64_t i = 0; i < ATTENTION_WIDE; i++) to[i] = -INFINITY;
+        for (int64_t i = ATTENTION_WIDE; i < table; i++)
+            to[i] = attention_bias_at(&a->bias, h, i - ATTENTION_WIDE);
+    }
+    return f;
+}
+
+/* A tile's place: queries first_query ... (lanes of them), keys first_key ... + keys_n - 1. */
+struct forward_tile {
+    int64_t b, h, first_query, first_key, keys_n;
+    const float *bias; /* at distance 0 */
+};
+
+/* Scores of N keys from key k of the tile on; returns nothing but updates highest. */
+VECTOR_FN void forward_scores_of(const struct forward *f, const struct forward_tile *t,
+                                 vector_f32 *highest, int64_t k, const int N, const int QV)
+{
+    const struct tensor *keys = &f->a->k;
+    const float *key = attention_head(keys, f->a, t->b, t->h) + (t->first_key + k) * keys->stride;
+    const float *bias = t->bias + t->first_query - t->first_key - k;
+    vector_f32 sum[FORWARD_KEYS][2];
+    for (int n = 0; n < N; n++)
+        for (int v = 0; v < QV; v++) sum[n][v] = vector_load(bias - n + v * VECTOR_LANES);
+    for (int64_t c = 0; c < f->a->D; c++)
+        for (int n = 0; n < N; n++)
+            for (int v = 0; v < QV; v++)
+                sum[n][v] += vector_load(f->query + c * ATTENTION_WIDE + v * VECTOR_LANES) *
+                             key[n * keys->stride + c];
+    for (int n = 0; n < N; n++)
+        for (int v = 0; v < QV; v++) {
+            highest[v] = vector_max(sum[n][v], highest[v]);
+            vector_store(f->score + (k + n) * ATTENTION_WIDE + v * VECTOR_LANES, sum[n][v]);
+        }
+}
+
+VECTOR_FN void forward_scores(const struct forward *f, const struct forward_tile *t,
+                              vector_f32 *highest, const int QV)
+{
+    int64_t k = 0;
+    for (; k + FORWARD_KEYS <= t->keys_n; k += FORWARD_KEYS)
+        forward_scores_of(f, t, highest, k, FORWARD_KEYS, QV);
+    for (; k < t->keys_n; k++) forward_scores_of(f, t, highest, k, 1, QV);
+}
+
+/* Probabilities times their dropout factors: each query's row is drawn in one go, up to its own
+ * token, and the tile of rows turned into columns. */
+static void forward_dropout(const struct forward *f, const struct forward_tile *t, int64_t lanes)
+{
+    const struct attention *a = f->a;
+    int64_t place = (f->dropout->first_row + t->b) * a->H + t->h;
+    memset(f->drawn, 0, (size_t)(lanes * ATTENTION_TILE) * sizeof *f->drawn);
+    for (int64_t l = 0; l < lanes && t->first_query + l < a->T; l++) {
+        int64_t i = t->first_query + l, n = i - t->first_key + 1;
+        if (n <= 0) continue;
+        dropout_factors(f->drawn + l * ATTENTION_TILE, f->dropout,
+                        (uint64_t)((place * a->T + i) * a->T + t->first_key),
+                        n < t->keys_n ? n : t->keys_n);
+    }
+    for (int64_t k = 0; k < t->keys_n; k += TRANSPOSE_BLOCK)
+        transpose_to_columns(f->factor + k * ATTENTION_WIDE, ATTENTION_WIDE, f->drawn + k,
+                             ATTENTION_TILE, lanes, 1.0f);
+    for (int64_t k = 0; k < t->keys_n; k++)
+        for (int64_t v = 0; v < lanes; v += VECTOR_LANES) {
+            float *p = f->score + k * ATTENTION_WIDE + v;
+            vector_store(p, vector_load(p) * vector_load(f->factor + k * ATTENTION_WIDE + v));
+        }
+}
+
+/* out = rescale * out + sum over the tile's keys of p v, eight columns of v at a time. */
+VECTOR_FN void forward_values(const struct forward *f, const struct forward_tile *t,
+                              const vector_f32 *rescale, const int QV)
+{
+    const struct tensor *values = &f->a->v;
+    const float *value = attention_head(values, f->a, t->b, t->h) + t->first_key * values->stride;
+    for (int64_t c = 0; c < f->a->D; c += FORWARD_DIMS) {
+        vector_f32 sum[FORWARD_DIMS][2];
+        float *out = f->out + c * ATTENTION_WIDE;
+        for (int n = 0; n < FORWARD_DIMS; n++)
+            for (int v = 0; v < QV; v++)
+                sum[n][v] = vector_load(out + n * ATTENTION_WIDE + v * VECTOR_LANES) * rescale[v];
+        for (int64_t k = 0; k < t->keys_n; k++) {
+            const float *p = f->score + k * ATTENTION_WIDE;
+            const float *row = value + k * values->stride + c;
+            for (int n = 0; n < FORWARD_DIMS; n++)
+                for (int v = 0; v < QV; v++)
+                    sum[n][v] += vector_load(p + v * VECTOR_LANES) * row[n];
+        }
+        for (int n = 0; n < FORWARD_DIMS; n++)
+            for (int v = 0; v < QV; v++)
+                vector_store(out + n * ATTENTION_WIDE + v * VECTOR_LANES, sum[n][v]);
+    }
+}
+
+/* The tile's queries as columns, scaled to units of log 2; lanes past T hold zeros. */
+static void forward_load(const struct forward *f, const struct forward_tile *t, int64_t lanes)
+{
+    const struct attention *a = f->a;
+    float scale = (float)(a->scale * ATTENTION_LOG2E);
+    const float *query = attention_head(&a->q, a, t->b, t->h);
+    int64_t rows = a->T - t->first_query < lanes ? a->T - t->first_query : lanes;
+    if (rows < lanes) memset(f->query, 0, (size_t)a->D * ATTENTION_WIDE * sizeof *f->query);
+    for (int64_t c = 0; c < a->D; c += TRANSPOSE_BLOCK)
+        transpose_to_columns(f->query + c * ATTENTION_WIDE, ATTENTION_WIDE,
+                             query + t->first_query * a->q.stride + c, a->q.stride, rows, scale);
+    memset(f->out, 0, (size_t)a->D * ATTENTION_WIDE * sizeof *f->out);
+}
+
+/* out / sum goes to the queries' rows, and the log of the softmax sum to theirs. */
+VECTOR_FN void forward_finish(const struct forward *f, const struct forward_tile *t,
+                              const vector_f32 *highest, const vector_f32 *sum, const int QV)
+{
+    const struct attention *a = f->a;
+    int64_t lanes = QV * VECTOR_LANES, left = a->T - t->first_query;
+    int64_t rows = left < lanes ? left : lanes;
+    float *out = attention_head(&a->out, a, t->b, t->h) + t->first_query * a->out.stride;
+    float *lse = (float *)a->lse.data + (t->b * a->H + t->h) * a->lse.stride + t->first_query;
+    float log_sum[ATTENTION_WIDE];
+    for (int v = 0; v < QV; v++) {
+        vector_f32 share = 1.0f / sum[v];
+        for (int64_t c = 0; c < a->D; c++) {
+            float *column = f->out + c * ATTENTION_WIDE + v * VECTOR_LANES;
+            vector_store(column, vector_load(column) * share);
+        }
+        vector_f32 total = (highest[v] + vector_log2(sum[v])) * (float)ATTENTION_LN2;
+        vector_store(log_sum + v * VECTOR_LANES, total);
+    }
+    for (int64_t c = 0; c < a->D; c += TRANSPOSE_BLOCK)
+        transpose_to_rows(out + c, a->out.stride, f->out + c * ATTENTION_WIDE, ATTENTION_WIDE, rows,
+                          1.0f);
+    memcpy(lse, log_sum, (size_t)rows * sizeof *lse);
+}
+
+VECTOR_FN void forward_queries(const struct forward *f, struct forward_tile t, const int QV)
+{
+    int64_t lanes = QV * VECTOR_LANES, limit = t.first_query + lanes;
+    vector_f32 highest[2] = {vector_set(-1e30f), vector_set(-1e30f)}, sum[2] = {{0}, {0}};
+    if (limit > f->a->T) limit = f->a->T;
+    forward_load(f, &t, lanes);
+    for (t.first_key = 0; t.first_key < limit; t.first_key += ATTENTION_TILE) {
+        vector_f32 before[2] = {highest[0], highest[1]}, rescale[2] = {{0}, {0}};
+        t.keys_n = limit - t.first_key < ATTENTION_TILE ? limit - t.first_key : ATTENTION_TILE;
+        forward_scores(f, &t, highest, QV);
+        for (int v = 0; v < QV; v++) {
+            rescale[v] = vector_exp2(before[v] - highest[v]);
+            sum[v] *= rescale[v];
+        }
+        for (int64_t k = 0; k < t.keys_n; k++)
+            for (int v = 0; v < QV; v++) {
+                float *p = f->score + k * ATTENTION_WIDE + v * VECTOR_LANES;
+                vector_f32 probability = vector_exp2(vector_load(p) - highest[v]);
+                sum[v] += probability;
+                vector_store(p, probability);
+            }
+        if (f->dropout->keep_scale != 0.0f) forward_dropout(f, &t, lanes);
+        forward_values(f, &t, rescale, QV);
+    }
+    forward_finish(f, &t, highest, sum, QV);
+}
+
+static void forward_run(const struct attention *a, const struct simd_dropout *d, void *scratch,
+                        struct simd_range items)
+{
+    struct forward f = forward_plan(a, d, scratch);
+    int64_t table = attention_table_floats(a->T);
+    for (int64_t item = items.begin; item < items.end; item++) {
+        struct forward_tile t = {.b = item / a->H, .h = item % a->H};
+        t.bias = f.table + t.h * table + ATTENTION_WIDE;
+        if (a->T <= VECTOR_LANES) {
+            forward_queries(&f, t, 1);
+            continue;
+        }
+        for (; t.first_query < a->T; t.first_query += ATTENTION_WIDE) forward_queries(&f, t, 2);
+    }
+}
+
+const struct simd_attention SIMD_NAME(simd_attention) = {
+    .scratch_bytes = forward_bytes,
+    .run = forward_run,
+};

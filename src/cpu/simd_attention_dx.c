@@ -1,0 +1,343 @@
+/* simd_attention_dx.c - fused causal attention, backward.
+ *
+ * A lane is a key. For one tile of keys and each tile of 64 queries at or after it:
+ * 1. probabilities again from the scores and the stored log of the softmax sum, and from dout and v
+ *    their gradient: ds = p (dp - delta), delta = dout . out;
+ * 2. dv += p dout and dk += ds q, sums over queries, which stay in lanes;
+ * 3. ds transposed, so that a lane is a query, and dq += ds k;
+ * 4. the bias's gradient: sums of ds along equal distances.
+ * With dropout, p is what multiplied v (dropped and scaled) and dp is multiplied by the factor. */
+#include "cpu/simd_attention.h"
+
+enum { BACKWARD_QUERIES = 4, BACKWARD_DIMS = 8 };
+
+/* Scratch of one thread. Lengths in tokens are rounded up to a whole tile: Tp. */
+struct backward {
+    const struct attention *a;
+    const struct simd_dropout *dropout;
+    int64_t Tp, table_n;
+    float *tables;        /* (H, table_n) biases by falling distance, see backward_table */
+    const float *table;   /* of the head at hand */
+    float *key, *value;   /* (D, Tp) of the head; keys scaled to units of log 2 */
+    float *dquery;        /* (D, Tp) */
+    float *dkey, *dvalue; /* (D, WIDE) of the tile */
+    float *p, *ds;        /* (TILE, WIDE) */
+    float *turned;        /* (WIDE, TILE) ds transposed */
+    float *delta, *lse;   /* (Tp) */
+    float *by_distance;   /* (table_n) sums of ds, in the table's order */
+};
+
+/* One tile of keys holds a short row: then one vector is enough. */
+static int64_t backward_padded(int32_t T)
+{
+    if (T <= VECTOR_LANES) return VECTOR_LANES > TRANSPOSE_BLOCK ? VECTOR_LANES : TRANSPOSE_BLOCK;
+    return ((int64_t)T + ATTENTION_TILE - 1) / ATTENTION_TILE * ATTENTION_TILE;
+}
+
+static int64_t backward_table_floats(int64_t Tp)
+{
+    return Tp + 2 * ATTENTION_TILE + 2 * ATTENTION_WIDE;
+}
+
+static size_t backward_bytes(const struct attention *a)
+{
+    int64_t Tp = backward_padded(a->T);
+    int64_t floats = (a->H + 1) * backward_table_floats(Tp) + 3 * a->D * Tp +
+                     2 * (int64_t)a->D * ATTENTION_WIDE +
+                     3 * (int64_t)ATTENTION_TILE * ATTENTION_WIDE + 2 * Tp;
+    return (size_t)floats * sizeof(float);
+}
+
+/* Distance d of head h stands at Tp - 1 - d: keys j, j + 1, ... of query i follow each other from
+ * Tp - 1 - i + j on. Entries past distance 0 are the causal mask. */
+static void backward_table(const struct backward *w, int32_t h)
+{
+    float *table = w->tables + h * w->table_n;
+    for (int64_t d = 0; d < w->Tp; d++) table[w->Tp - 1 - d] = attention_bias_at(&w->a->bias, h, d);
+    for (int64_t i = w->Tp; i < w->table_n; i++) table[i] = -INFINITY;
+}
+
+static struct backward backward_plan(const struct attention *a, const struct simd_dropout *d,
+                                     void *scratch)
+{
+    struct backward w = {.a = a, .dropout = d, .Tp = backward_padded(a->T)};
+    int64_t head = a->D * w.Tp, tile = (int64_t)ATTENTION_TILE * ATTENTION_WIDE;
+    w.table_n = backward_table_floats(w.Tp);
+    w.key = scratch;
+    w.value = w.key + head;
+    w.dquery = w.value + head;
+    w.dkey = w.dquery + head;
+    w.dvalue = w.dkey + (int64_t)a->D * ATTENTION_WIDE;
+    w.p = w.dvalue + (int64_t)a->D * ATTENTION_WIDE;
+    w.ds = w.p + tile;
+    w.turned = w.ds + tile;
+    w.delta = w.turned + tile;
+    w.lse = w.delta + w.Tp;
+    w.by_distance = w.lse + w.Tp;
+    w.tables = w.by_distance + w.table_n;
+    for (int32_t h = 0; h < a->H; h++) backward_table(&w, h);
+    return w;
+}
+
+/* delta[i] = out[i] . dout[i], eight rows at a time: their products are transposed and added up. */
+VECTOR_FN void backward_deltas(float *delta, const float *out, int64_t out_stride,
+                               const float *dout, int64_t dout_stride, int64_t T, int64_t D)
+{
+    for (int64_t first = 0; first < T; first += TRANSPOSE_BLOCK) {
+        vector_f32x8 row[TRANSPOSE_BLOCK] = {{0}}, sum = {0};
+        for (int64_t i = 0; i < TRANSPOSE_BLOCK && first + i < T; i++)
+            for (int64_t c = 0; c < D; c += TRANSPOSE_BLOCK) {
+                const float *x = out + (first + i) * out_stride + c;
+                const float *y = dout + (first + i) * dout_stride + c;
+                row[i] += *(const vector_f32x8_any *)(const void *)x *
+                          *(const vector_f32x8_any *)(const void *)y;
+            }
+        transpose_block(row);
+        for (int i = 0; i < TRANSPOSE_BLOCK; i++) sum += row[i];
+        *(vector_f32x8_any *)(void *)(delta + first) = sum;
+    }
+}
+
+/* The head's keys and values as columns, its delta and lse; dq starts from zero. */
+static void backward_load(const struct backward *w, int64_t b, int64_t h)
+{
+    const struct attention *a = w->a;
+    const float *key = attention_head(&a->k, a, b, h), *value = attention_head(&a->v, a, b, h);
+    const float *out = attention_head(&a->out, a, b, h), *dout = attention_head(&a->dout, a, b, h);
+    const float *lse = (const float *)a->lse.data + (b * a->H + h) * a->lse.stride;
+    float scale = (float)(a->scale * ATTENTION_LOG2E);
+    for (int64_t c = 0; c < a->D; c += TRANSPOSE_BLOCK) {
+        transpose_to_columns(w->key + c * w->Tp, w->Tp, key + c, a->k.stride, a->T, scale);
+        transpose_to_columns(w->value + c * w->Tp, w->Tp, value + c, a->v.stride, a->T, 1.0f);
+    }
+    /* Past the last token everything is zero: a masked lane must not meet a NaN left by others. */
+    for (int64_t c = 0; c < a->D; c++)
+        for (int64_t j = a->T; j < w->Tp; j++)
+            w->key[c * w->Tp + j] = w->value[c * w->Tp + j] = 0.0f;
+    backward_deltas(w->delta, out, a->out.stride, dout, a->dout.stride, a->T, a->D);
+    for (int64_t i = 0; i < a->T; i++) w->lse[i] = lse[i] * (float)ATTENTION_LOG2E;
+    memset(w->dquery, 0, (size_t)(a->D * w->Tp) * sizeof *w->dquery);
+}
+
+/* Queries first_query ... + queries_n - 1 against keys first_key ... */
+struct backward_tile {
+    int64_t b, h, first_query, queries_n, first_key;
+};
+
+/* sum[n][v] += x[n] . column vectors, for N queries. */
+VECTOR_FN void backward_dots(vector_f32 sum[BACKWARD_QUERIES][2], const float *x, int64_t stride,
+                             const float *columns, int64_t Tp, int64_t D, const int N, const int KV)
+{
+    for (int64_t c = 0; c < D; c++)
+        for (int n = 0; n < N; n++)
+            for (int v = 0; v < KV; v++)
+                sum[n][v] += vector_load(columns + c * Tp + v * VECTOR_LANES) * x[n * stride + c];
+}
+
+/* Step 1 for N queries from query q of the tile on. */
+VECTOR_FN void backward_scores_of(const struct backward *w, const struct backward_tile *t,
+                                  int64_t q, const int N, const int KV)
+{
+    const struct attention *a = w->a;
+    int64_t i = t->first_query + q;
+    const float *query = attention_head(&a->q, a, t->b, t->h) + i * a->q.stride;
+    const float *dout = attention_head(&a->dout, a, t->b, t->h) + i * a->dout.stride;
+    const float *bias = w->table + w->Tp - 1 - i + t->first_key;
+    vector_f32 sum[BACKWARD_QUERIES][2], dp[BACKWARD_QUERIES][2];
+    for (int n = 0; n < N; n++)
+        for (int v = 0; v < KV; v++) {
+            sum[n][v] = vector_load(bias - n + v * VECTOR_LANES) - w->lse[i + n];
+            dp[n][v] = vector_set(0.0f);
+        }
+    backward_dots(sum, query, a->q.stride, w->key + t->first_key, w->Tp, a->D, N, KV);
+    backward_dots(dp, dout, a->dout.stride, w->value + t->first_key, w->Tp, a->D, N, KV);
+    for (int n = 0; n < N; n++)
+        for (int v = 0; v < KV; v++) {
+            int64_t at = (q + n) * ATTENTION_WIDE + v * VECTOR_LANES;
+            vector_f32 p = vector_exp2(sum[n][v]), factor = vector_set(1.0f);
+            if (w->dropout->keep_scale != 0.0f) factor = vector_load(w->p + at);
+            vector_store(w->ds + at, p * (dp[n][v] * factor - w->delta[i + n]));
+            vector_store(w->p + at, p * factor);
+        }
+}
+
+/* Dropout factors of the tile, left in p for step 1. */
+static void backward_dropout(const struct backward *w, const struct backward_tile *t, int64_t lanes)
+{
+    const struct attention *a = w->a;
+    int64_t place = (w->dropout->first_row + t->b) * a->H + t->h;
+    for (int64_t q = 0; q < t->queries_n; q++) {
+        int64_t element = (place * a->T + t->first_query + q) * a->T + t->first_key;
+        dropout_factors(w->p + q * ATTENTION_WIDE, w->dropout, (uint64_t)element, lanes);
+    }
+}
+
+VECTOR_FN void backward_scores(const struct backward *w, const struct backward_tile *t,
+                               const int KV)
+{
+    int64_t q = 0;
+    if (w->dropout->keep_scale != 0.0f) backward_dropout(w, t, KV * VECTOR_LANES);
+    for (; q + BACKWARD_QUERIES <= t->queries_n; q += BACKWARD_QUERIES)
+        backward_scores_of(w, t, q, BACKWARD_QUERIES, KV);
+    for (; q < t->queries_n; q++) backward_scores_of(w, t, q, 1, KV);
+}
+
+/* sums (D, sums_stride) += over rows r of weight (rows_n, weight_stride) times x[r][c], where
+ * element c of row r of x is x[r * x_row + c * x_col]. Steps 2 and 3. */
+struct backward_product {
+    float *sums;
+    const float *weight, *x;
+    int64_t sums_stride, weight_stride, x_row, x_col, rows_n;
+};
+
+VECTOR_FN void backward_add_products(const struct backward_product *m, int64_t D, const int KV)
+{
+    for (int64_t c = 0; c < D; c += BACKWARD_DIMS) {
+        vector_f32 sum[BACKWARD_DIMS][2];
+        for (int n = 0; n < BACKWARD_DIMS; n++)
+            for (int v = 0; v < KV; v++)
+                sum[n][v] = vector_load(m->sums + (c + n) * m->sums_stride + v * VECTOR_LANES);
+        for (int64_t r = 0; r < m->rows_n; r++)
+            for (int n = 0; n < BACKWARD_DIMS; n++)
+                for (int v = 0; v < KV; v++)
+                    sum[n][v] += vector_load(m->weight + r * m->weight_stride + v * VECTOR_LANES) *
+                                 m->x[r * m->x_row + (c + n) * m->x_col];
+        for (int n = 0; n < BACKWARD_DIMS; n++)
+            for (int v = 0; v < KV; v++)
+                vector_store(m->sums + (c + n) * m->sums_stride + v * VECTOR_LANES, sum[n][v]);
+    }
+}
+
+/* Step 3: squares of ds are transposed, then queries are the lanes. */
+VECTOR_FN void backward_queries(const struct backward *w, const struct backward_tile *t,
+                                const int KV)
+{
+    int64_t lanes = KV * VECTOR_LANES;
+    int64_t rows = (t->queries_n + VECTOR_LANES - 1) / VECTOR_LANES * VECTOR_LANES;
+    for (int64_t q = t->queries_n; q < rows; q++)
+        memset(w->ds + q * ATTENTION_WIDE, 0, ATTENTION_WIDE * sizeof *w->ds);
+    for (int64_t q = 0; q < rows; q += VECTOR_LANES)
+        for (int64_t k = 0; k < lanes; k += VECTOR_LANES)
+            transpose_square(w->turned + k * ATTENTION_TILE + q, ATTENTION_TILE,
+                             w->ds + q * ATTENTION_WIDE + k, ATTENTION_WIDE);
+    for (int64_t q = 0; q < rows;) {
+        struct backward_product m = {.sums = w->dquery + t->first_query + q,
+                                     .weight = w->turned + q,
+                                     .x = w->key + t->first_key,
+                                     .sums_stride = w->Tp,
+                                     .weight_stride = ATTENTION_TILE,
+                                     .x_row = 1,
+                                     .x_col = w->Tp,
+                                     .rows_n = lanes};
+        if (q + ATTENTION_WIDE <= rows) {
+            backward_add_products(&m, w->a->D, 2);
+            q += ATTENTION_WIDE;
+        } else {
+            backward_add_products(&m, w->a->D, 1);
+            q += VECTOR_LANES;
+        }
+    }
+}
+
+/* Step 4: each row of ds is added where its distances stand. */
+VECTOR_FN void backward_distances(const struct backward *w, const struct backward_tile *t,
+                                  const int KV)
+{
+    for (int64_t q = 0; q < t->queries_n; q++) {
+        float *to = w->by_distance + w->Tp - 1 - (t->first_query + q) + t->first_key;
+        const float *from = w->ds + q * ATTENTION_WIDE;
+        for (int v = 0; v < KV; v++)
+            vector_store(to + v * VECTOR_LANES,
+                         vector_load(to + v * VECTOR_LANES) + vector_load(from + v * VECTOR_LANES));
+    }
+}
+
+/* A tile's sums of keys and values go to their rows. */
+static void backward_store(const struct backward *w, const struct backward_tile *t, int64_t lanes)
+{
+    const struct attention *a = w->a;
+    float *dkey = attention_head(&a->dk, a, t->b, t->h);
+    float *dvalue = attention_head(&a->dv, a, t->b, t->h);
+    int64_t left = a->T - t->first_key, rows = left < lanes ? left : lanes;
+    dkey += t->first_key * a->dk.stride;
+    dvalue += t->first_key * a->dv.stride;
+    for (int64_t c = 0; c < a->D; c += TRANSPOSE_BLOCK) {
+        transpose_to_rows(dkey + c, a->dk.stride, w->dkey + c * ATTENTION_WIDE, ATTENTION_WIDE,
+                          rows, a->scale);
+        transpose_to_rows(dvalue + c, a->dv.stride, w->dvalue + c * ATTENTION_WIDE, ATTENTION_WIDE,
+                          rows, 1.0f);
+    }
+}
+
+VECTOR_FN void backward_keys(const struct backward *w, struct backward_tile t, int want_bias,
+                             const int KV)
+{
+    const struct attention *a = w->a;
+    size_t tile_bytes = (size_t)a->D * ATTENTION_WIDE * sizeof(float);
+    memset(w->dkey, 0, tile_bytes);
+    memset(w->dvalue, 0, tile_bytes);
+    for (t.first_query = t.first_key; t.first_query < a->T; t.first_query += t.queries_n) {
+        const struct tensor *x[2] = {&a->dout, &a->q};
+        float *sums[2] = {w->dvalue, w->dkey}, *weight[2] = {w->p, w->ds};
+        /* Query tiles end at multiples of the tile, where dq's padded rows end too. */
+        t.queries_n = ATTENTION_TILE - t.first_query % ATTENTION_TILE;
+        if (t.queries_n > a->T - t.first_query) t.queries_n = a->T - t.first_query;
+        backward_scores(w, &t, KV);
+        for (int which = 0; which < 2; which++) {
+            struct backward_product m = {.sums = sums[which],
+                                         .weight = weight[which],
+                                         .sums_stride = ATTENTION_WIDE,
+                                         .weight_stride = ATTENTION_WIDE,
+                                         .x_row = x[which]->stride,
+                                         .x_col = 1,
+                                         .rows_n = t.queries_n};
+            m.x = attention_head(x[which], a, t.b, t.h) + t.first_query * x[which]->stride;
+            backward_add_products(&m, a->D, KV);
+        }
+        backward_queries(w, &t, KV);
+        if (want_bias) backward_distances(w, &t, KV);
+    }
+    backward_store(w, &t, KV * VECTOR_LANES);
+}
+
+/* The head's sums by distance join the gradients of its table and of its far constant. */
+static void backward_fold(const struct backward *w, int64_t h, float *near_grad, float *offset_grad)
+{
+    int64_t near_n = w->a->bias.near_n;
+    double far = 0.0;
+    for (int64_t d = 0; d < w->a->T; d++) {
+        float sum = w->by_distance[w->Tp - 1 - d];
+        if (d < near_n)
+            near_grad[h * near_n + d] += sum;
+        else
+            far += (double)sum;
+    }
+    if (offset_grad) offset_grad[h] += (float)far;
+}
+
+static void backward_run(const struct attention *a, const struct simd_dropout *d, float *near_grad,
+                         float *offset_grad, void *scratch, struct simd_range items)
+{
+    struct backward w = backward_plan(a, d, scratch);
+    for (int64_t item = items.begin; item < items.end; item++) {
+        struct backward_tile t = {.b = item / a->H, .h = item % a->H};
+        w.table = w.tables + t.h * w.table_n;
+        backward_load(&w, t.b, t.h);
+        if (near_grad) memset(w.by_distance, 0, (size_t)w.table_n * sizeof *w.by_distance);
+        if (a->T <= VECTOR_LANES)
+            backward_keys(&w, t, near_grad != NULL, 1);
+        else
+            for (; t.first_key < a->T; t.first_key += ATTENTION_WIDE)
+                backward_keys(&w, t, near_grad != NULL, 2);
+        float *dquery = attention_head(&a->dq, a, t.b, t.h);
+        for (int64_t c = 0; c < a->D; c += TRANSPOSE_BLOCK)
+            transpose_to_rows(dquery + c, a->dq.stride, w.dquery + c * w.Tp, w.Tp, a->T,
+                              (float)ATTENTION_LN2);
+        if (near_grad) backward_fold(&w, t.h, near_grad, offset_grad);
+    }
+}
+
+const struct simd_attention_dx SIMD_NAME(simd_attention_dx) = {
+    .scratch_bytes = backward_bytes,
+    .run = backward_run,
+};

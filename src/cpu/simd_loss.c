@@ -1,0 +1,109 @@
+/* simd_loss.c - softmax cross-entropy on rows of logits.
+ *
+ * The sum of exponentials is taken in f32 over chunks of 512 classes and in double over chunks, and
+ * its logarithm in double. Order and chunks depend on the number of classes only, so a row's bits
+ * are its own. */
+#include <math.h>
+
+#include "cpu/simd.h"
+#include "cpu/simd_vector.h"
+
+enum { LOSS_CHUNK = 512 };
+
+/* Four chains, so that a comparison need not wait for the one before. */
+static float loss_highest(const float *x, int64_t n)
+{
+    enum { STEP = 4 * VECTOR_LANES };
+    vector_f32 high[4];
+    int64_t c = 0;
+    for (int k = 0; k < 4; k++) high[k] = vector_set(-INFINITY);
+    for (; c + STEP <= n; c += STEP)
+        for (int k = 0; k < 4; k++)
+            high[k] = vector_max(vector_load(x + c + k * VECTOR_LANES), high[k]);
+    high[0] = vector_max(vector_max(high[0], high[1]), vector_max(high[2], high[3]));
+    float highest = vector_highest(high[0]);
+    for (; c < n; c++)
+        if (x[c] > highest) highest = x[c];
+    return highest;
+}
+
+/* The exponentials of the last classes, fewer than a vector, go through one padded vector. */
+VECTOR_FN vector_f32 loss_tail(const float *x, int64_t n, float highest)
+{
+    float padded[VECTOR_LANES];
+    for (int64_t l = 0; l < VECTOR_LANES; l++) padded[l] = l < n ? x[l] - highest : -INFINITY;
+    return vector_exp(vector_load(padded));
+}
+
+/* The sum of e^(x - highest); out gets the terms unless NULL (it may be x). */
+static double loss_sum(float *out, const float *x, int64_t n, float highest)
+{
+    double total = 0.0;
+    int64_t c = 0;
+    while (c < n) {
+        int64_t end = c + LOSS_CHUNK < n ? c + LOSS_CHUNK : n;
+        vector_f32 sum = {0}, other = {0};
+        for (; c + 2 * VECTOR_LANES <= end; c += 2 * VECTOR_LANES) {
+            vector_f32 one = vector_exp(vector_load(x + c) - highest);
+            vector_f32 two = vector_exp(vector_load(x + c + VECTOR_LANES) - highest);
+            if (out) vector_store(out + c, one);
+            if (out) vector_store(out + c + VECTOR_LANES, two);
+            sum += one;
+            other += two;
+        }
+        for (; c + VECTOR_LANES <= end; c += VECTOR_LANES) {
+            vector_f32 term = vector_exp(vector_load(x + c) - highest);
+            if (out) vector_store(out + c, term);
+            sum += term;
+        }
+        if (c < end) {
+            vector_f32 term = loss_tail(x + c, end - c, highest);
+            if (out) memcpy(out + c, &term, (size_t)(end - c) * sizeof *out);
+            sum += term;
+            c = end;
+        }
+        total += (double)vector_sum(sum + other);
+    }
+    return total;
+}
+
+static void loss_softmax(float *loss, struct tensor *logits, const int32_t *target, int gradient,
+                         struct simd_range rows)
+{
+    for (int64_t i = rows.begin; i < rows.end; i++) {
+        float *x = (float *)logits->data + i * logits->stride;
+        if (target[i] < 0) {
+            loss[i] = 0.0f;
+            if (gradient) memset(x, 0, (size_t)logits->cols * sizeof *x);
+            continue;
+        }
+        float highest = loss_highest(x, logits->cols);
+        double chosen = (double)x[target[i]] - highest;
+        double sum = loss_sum(gradient ? x : NULL, x, logits->cols, highest);
+        loss[i] = (float)(log(sum) - chosen);
+        if (!gradient) continue;
+        float share = (float)(1.0 / sum);
+        for (int64_t c = 0; c < logits->cols; c++) x[c] *= share;
+        x[target[i]] -= 1.0f;
+    }
+}
+
+static void loss_logp(float *logp, const struct tensor *logits, const int32_t *target,
+                      int accumulate, struct simd_range rows)
+{
+    for (int64_t i = rows.begin; i < rows.end; i++) {
+        const float *x = (const float *)logits->data + i * logits->stride;
+        float value = 0.0f;
+        if (target[i] >= 0) {
+            float highest = loss_highest(x, logits->cols);
+            double sum = loss_sum(NULL, x, logits->cols, highest);
+            value = (float)((double)x[target[i]] - highest - log(sum));
+        }
+        logp[i] = accumulate ? logp[i] + value : value;
+    }
+}
+
+const struct simd_loss SIMD_NAME(simd_loss) = {
+    .softmax_loss = loss_softmax,
+    .softmax_logp = loss_logp,
+};

@@ -1,0 +1,130 @@
+/* simd_norm.c - LayerNorm, alone or after a residual sum, and its gradient.
+ *
+ * Sums over a row run in a fixed order that depends on the row's width only. */
+#include <math.h>
+
+#include "cpu/simd.h"
+#include "cpu/simd_dropout.h"
+#include "cpu/simd_vector.h"
+
+static const float norm_eps = 1e-5f;
+
+static float *norm_at(const struct tensor *t, int64_t row)
+{
+    return (float *)t->data + row * t->stride;
+}
+
+VECTOR_FN float norm_sum(const float *x, int64_t n)
+{
+    vector_f32 sum = {0};
+    float rest = 0.0f;
+    int64_t c = 0;
+    for (; c + VECTOR_LANES <= n; c += VECTOR_LANES) sum += vector_load(x + c);
+    for (; c < n; c++) rest += x[c];
+    return vector_sum(sum) + rest;
+}
+
+VECTOR_FN float norm_squares(const float *x, float mean, int64_t n)
+{
+    vector_f32 sum = {0};
+    float rest = 0.0f;
+    int64_t c = 0;
+    for (; c + VECTOR_LANES <= n; c += VECTOR_LANES) {
+        vector_f32 d = vector_load(x + c) - mean;
+        sum += d * d;
+    }
+    for (; c < n; c++) rest += (x[c] - mean) * (x[c] - mean);
+    return vector_sum(sum) + rest;
+}
+
+enum { NORM_CHUNK = 256 };
+
+/* s = x + dropout(r) on one row. */
+static void norm_residual(float *s, const float *x, const float *r, const struct simd_dropout *d,
+                          int64_t row, int64_t C)
+{
+    if (d->keep_scale == 0.0f) {
+        for (int64_t c = 0; c < C; c++) s[c] = x[c] + r[c];
+        return;
+    }
+    float factor[NORM_CHUNK];
+    int64_t place = d->first_row + (d->rows ? d->rows[row] : row);
+    for (int64_t first = 0; first < C; first += NORM_CHUNK) {
+        int64_t n = C - first < NORM_CHUNK ? C - first : NORM_CHUNK;
+        dropout_factors(factor, d, (uint64_t)(place * d->cols + first), n);
+        for (int64_t c = 0; c < n; c++) s[first + c] = x[first + c] + r[first + c] * factor[c];
+    }
+}
+
+static void norm_rows(struct tensor *y, struct tensor *stats, struct tensor *s,
+                      const struct tensor *x, const struct tensor *r, const struct simd_dropout *d,
+                      const struct tensor *gain, const struct tensor *bias, struct simd_range rows)
+{
+    const float *g = gain->data, *b = bias->data;
+    int64_t C = y->cols;
+    for (int64_t i = rows.begin; i < rows.end; i++) {
+        const float *from = norm_at(x, i);
+        float *to = norm_at(y, i), *stat = norm_at(stats, i);
+        if (r) {
+            float *sum = norm_at(s, i);
+            norm_residual(sum, from, norm_at(r, i), d, i, C);
+            from = sum;
+        }
+        float mean = norm_sum(from, C) / (float)C;
+        float deviation = 1.0f / sqrtf(norm_squares(from, mean, C) / (float)C + norm_eps);
+        for (int64_t c = 0; c < C; c++) to[c] = (from[c] - mean) * deviation * g[c] + b[c];
+        stat[0] = mean;
+        stat[1] = deviation;
+    }
+}
+
+/* The two means of the gradient's formula: of g dy and of g dy xhat. */
+VECTOR_FN void norm_means(float out[2], const float *dy, const float *x, const float *gain,
+                          float mean, float deviation, int64_t C)
+{
+    vector_f32 a = {0}, b = {0};
+    float rest_a = 0.0f, rest_b = 0.0f;
+    int64_t c = 0;
+    for (; c + VECTOR_LANES <= C; c += VECTOR_LANES) {
+        vector_f32 t = vector_load(dy + c) * vector_load(gain + c);
+        a += t;
+        b += t * ((vector_load(x + c) - mean) * deviation);
+    }
+    for (; c < C; c++) {
+        float t = dy[c] * gain[c];
+        rest_a += t;
+        rest_b += t * ((x[c] - mean) * deviation);
+    }
+    out[0] = (vector_sum(a) + rest_a) / (float)C;
+    out[1] = (vector_sum(b) + rest_b) / (float)C;
+}
+
+static void norm_dx_row(float *restrict dx, float *restrict dgain, float *restrict dbias,
+                        const float *restrict dy, const float *restrict x, const float *stat,
+                        const float *restrict gain, int accumulate, int64_t C)
+{
+    float mean = stat[0], deviation = stat[1], means[2];
+    norm_means(means, dy, x, gain, mean, deviation, C);
+    for (int64_t c = 0; c < C; c++) {
+        float hat = (x[c] - mean) * deviation;
+        float d = deviation * (dy[c] * gain[c] - means[0] - hat * means[1]);
+        dgain[c] += dy[c] * hat;
+        dbias[c] += dy[c];
+        dx[c] = accumulate ? dx[c] + d : d;
+    }
+}
+
+static void norm_rows_dx(struct tensor *dx, float *dgain_part, float *dbias_part,
+                         const struct tensor *dy, const struct tensor *x,
+                         const struct tensor *stats, const struct tensor *gain, int accumulate_dx,
+                         struct simd_range rows)
+{
+    int64_t C = dx->cols;
+    memset(dgain_part, 0, (size_t)C * sizeof *dgain_part);
+    memset(dbias_part, 0, (size_t)C * sizeof *dbias_part);
+    for (int64_t i = rows.begin; i < rows.end; i++)
+        norm_dx_row(norm_at(dx, i), dgain_part, dbias_part, norm_at(dy, i), norm_at(x, i),
+                    norm_at(stats, i), gain->data, accumulate_dx, C);
+}
+
+const struct simd_norm SIMD_NAME(simd_norm) = {.norm = norm_rows, .norm_dx = norm_rows_dx};

@@ -1,0 +1,80 @@
+/* simd_transpose.h - rows of tokens into columns and back, in registers.
+ *
+ * A square of n rows is transposed by log2(n) rounds of interleaving the first half of its rows
+ * with the second half. */
+#ifndef CPU_SIMD_TRANSPOSE_H
+#define CPU_SIMD_TRANSPOSE_H
+
+#include "cpu/simd_vector.h"
+
+enum { TRANSPOSE_BLOCK = 8 }; /* every head width is a multiple */
+
+typedef float vector_f32x8 __attribute__((vector_size(32)));
+typedef float vector_f32x8_any __attribute__((vector_size(32), aligned(4), may_alias));
+
+/* transpose_block - row[0 ... 7] becomes its transpose. */
+VECTOR_FN void transpose_block(vector_f32x8 row[TRANSPOSE_BLOCK])
+{
+    for (int round = 0; round < 3; round++) {
+        vector_f32x8 next[TRANSPOSE_BLOCK];
+        for (int i = 0; i < TRANSPOSE_BLOCK / 2; i++) {
+            next[2 * i] = __builtin_shufflevector(row[i], row[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+            next[2 * i + 1] =
+                __builtin_shufflevector(row[i], row[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+        }
+        for (int i = 0; i < TRANSPOSE_BLOCK; i++) row[i] = next[i];
+    }
+}
+
+/* transpose_to_columns - eight columns of rows_n rows: out[c * out_stride + r] = scale in[r][c].
+ * Rows from rows_n to the next multiple of eight become zeros. */
+VECTOR_FN void transpose_to_columns(float *out, int64_t out_stride, const float *in,
+                                    int64_t in_stride, int64_t rows_n, float scale)
+{
+    for (int64_t r = 0; r < rows_n; r += TRANSPOSE_BLOCK) {
+        vector_f32x8 row[TRANSPOSE_BLOCK] = {{0}};
+        for (int i = 0; i < TRANSPOSE_BLOCK && r + i < rows_n; i++)
+            row[i] = *(const vector_f32x8_any *)(const void *)(in + (r + i) * in_stride) * scale;
+        transpose_block(row);
+        for (int i = 0; i < TRANSPOSE_BLOCK; i++)
+            *(vector_f32x8_any *)(void *)(out + i * out_stride + r) = row[i];
+    }
+}
+
+/* transpose_to_rows - the way back: out[r][c] = scale in[c * in_stride + r]. Reads whole blocks of
+ * eight rows, writes rows_n. */
+VECTOR_FN void transpose_to_rows(float *out, int64_t out_stride, const float *in, int64_t in_stride,
+                                 int64_t rows_n, float scale)
+{
+    for (int64_t r = 0; r < rows_n; r += TRANSPOSE_BLOCK) {
+        vector_f32x8 row[TRANSPOSE_BLOCK];
+        for (int i = 0; i < TRANSPOSE_BLOCK; i++)
+            row[i] = *(const vector_f32x8_any *)(const void *)(in + i * in_stride + r) * scale;
+        transpose_block(row);
+        for (int i = 0; i < TRANSPOSE_BLOCK && r + i < rows_n; i++)
+            *(vector_f32x8_any *)(void *)(out + (r + i) * out_stride) = row[i];
+    }
+}
+
+/* transpose_square - VECTOR_LANES rows and columns at once. */
+VECTOR_FN void transpose_square(float *out, int64_t out_stride, const float *in, int64_t in_stride)
+{
+    enum { N = VECTOR_LANES, HALF = N / 2 };
+    vector_f32 row[N], next[N];
+    vector_i32 low, high;
+    for (int l = 0; l < N; l++) {
+        low[l] = l / 2 + (l % 2) * N;
+        high[l] = l / 2 + HALF + (l % 2) * N;
+    }
+    for (int i = 0; i < N; i++) row[i] = vector_load(in + i * in_stride);
+    for (int round = 1; round < N; round *= 2) {
+        for (int i = 0; i < HALF; i++) {
+            next[2 * i] = __builtin_shuffle(row[i], row[i + HALF], low);
+            next[2 * i + 1] = __builtin_shuffle(row[i], row[i + HALF], high);
+        }
+        for (int i = 0; i < N; i++) row[i] = next[i];
+    }
+    for (int i = 0; i < N; i++) vector_store(out + i * out_stride, row[i]);
+}
+
+#endif

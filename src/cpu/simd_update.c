@@ -1,0 +1,49 @@
+/* simd_update.c - one pass over a parameter block: its norm, NAG, Adam. */
+#include <math.h>
+
+#include "cpu/simd.h"
+#include "cpu/simd_vector.h"
+
+enum { UPDATE_SUMS = 32 };
+
+static double update_squares(const float *x, int64_t n)
+{
+    double sum[UPDATE_SUMS] = {0}, total = 0.0;
+    int64_t i = 0;
+    for (; i + UPDATE_SUMS <= n; i += UPDATE_SUMS)
+        for (int l = 0; l < UPDATE_SUMS; l++) sum[l] += (double)x[i + l] * (double)x[i + l];
+    for (int l = 0; i < n; i++, l++) sum[l] += (double)x[i] * (double)x[i];
+    for (int l = 0; l < UPDATE_SUMS; l++) total += sum[l];
+    return total;
+}
+
+static void update_nag(float *restrict theta, float *restrict momentum, const float *restrict grad,
+                       const struct simd_nag *f, float lr, struct simd_range elements)
+{
+    float scale = f->gradient, shrink = f->shrink, tm = f->theta_momentum, tg = f->theta_gradient;
+    float mu = f->momentum;
+    for (int64_t i = elements.begin; i < elements.end; i++) {
+        float g = scale * grad[i], b = momentum[i];
+        theta[i] = shrink * theta[i] + (tm * b - tg * g);
+        momentum[i] = mu * b - lr * g;
+    }
+}
+
+static void update_adam(float *restrict theta, float *restrict m, float *restrict v,
+                        const float *restrict grad, const struct simd_adam *f,
+                        struct simd_range elements)
+{
+    struct simd_adam k = *f;
+    for (int64_t i = elements.begin; i < elements.end; i++) {
+        float g = k.gradient * grad[i];
+        m[i] = k.beta1 * m[i] + (1.0f - k.beta1) * g;
+        v[i] = k.beta2 * v[i] + (1.0f - k.beta2) * g * g;
+        theta[i] = k.shrink * theta[i] - k.step * m[i] / (sqrtf(v[i]) * k.root_scale + k.eps);
+    }
+}
+
+const struct simd_update SIMD_NAME(simd_update) = {
+    .sum_squares = update_squares,
+    .nag = update_nag,
+    .adam = update_adam,
+};

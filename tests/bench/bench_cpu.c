@@ -1,0 +1,288 @@
+/* bench_cpu.c - speed of whole training and evaluation steps of the CPU backend.
+ *
+ * One profile and one number of threads a call: a plain tied softmax, final norm, NAG, clipping and
+ * ALiBi on random tokens; the same model and batch as peer_torch.py. Prints one line of JSON, which
+ * run.sh puts beside the other's. The share of the peak is against fused multiply-adds measured in
+ * the same process, so that a throttled or shared machine does not flatter or blame anybody. */
+#include <inttypes.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "backend/backend.h"
+#include "base/clock.h"
+#include "base/philox.h"
+#include "base/str.h"
+#include "model/model.h"
+
+struct profile {
+    const char *name;
+    int32_t layers, dim, vocab, L, batch_tokens;
+};
+static const struct profile profiles[] = {
+    {"d64", 2, 64, 1024, 64, 768},     {"d64-long", 2, 64, 1024, 384, 768},
+    {"d128", 3, 128, 1024, 64, 1024},  {"d256", 4, 256, 8192, 256, 2048},
+    {"d512", 6, 512, 8192, 512, 2048},
+};
+enum { HEADS = 8, STEPS_MAX = 1000, PEAK_ROUNDS = 400000 };
+
+struct bench {
+    const struct profile *profile;
+    int32_t threads;
+    double seconds; /* of timed training; evaluation takes half as long */
+    struct backend *backend;
+    struct model *model;
+    int32_t *source, *target, *position;
+    float *logp;
+    int32_t rows;
+    int64_t tokens;
+};
+
+/* Twelve independent chains of multiply-adds: enough to hide their latency. Returns flops. */
+#if defined(__x86_64__)
+__attribute__((target("avx512f"))) static double peak_avx512(float *out)
+{
+    __m512 x[12], a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(0.001f);
+#pragma GCC unroll 12
+    for (int i = 0; i < 12; i++) x[i] = _mm512_set1_ps((float)i);
+    for (int r = 0; r < PEAK_ROUNDS; r++)
+#pragma GCC unroll 12
+        for (int i = 0; i < 12; i++) x[i] = _mm512_fmadd_ps(x[i], a, b);
+#pragma GCC unroll 12
+    for (int i = 1; i < 12; i++) x[0] = _mm512_add_ps(x[0], x[i]);
+    *out = _mm512_reduce_add_ps(x[0]);
+    return 12.0 * 16.0 * 2.0 * PEAK_ROUNDS;
+}
+
+__attribute__((target("avx2,fma"))) static double peak_avx2(float *out)
+{
+    __m256 x[12], a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(0.001f);
+#pragma GCC unroll 12
+    for (int i = 0; i < 12; i++) x[i] = _mm256_set1_ps((float)i);
+    for (int r = 0; r < PEAK_ROUNDS; r++)
+#pragma GCC unroll 12
+        for (int i = 0; i < 12; i++) x[i] = _mm256_fmadd_ps(x[i], a, b);
+#pragma GCC unroll 12
+    for (int i = 1; i < 12; i++) x[0] = _mm256_add_ps(x[0], x[i]);
+    float lane[8];
+    _mm256_storeu_ps(lane, x[0]);
+    *out = lane[0];
+    return 12.0 * 8.0 * 2.0 * PEAK_ROUNDS;
+}
+#endif
+
+static double peak_flops(float *out)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f")) return peak_avx512(out);
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return peak_avx2(out);
+#endif
+    *out = 0.0f;
+    return 0.0;
+}
+
+/* The best of five bursts on all threads at once, GFLOP/s; 0 where it is not known how. */
+static double peak_gflops(int32_t threads)
+{
+    double best = 0.0;
+    for (int round = 0; round < 5; round++) {
+        double flops = 0.0;
+        int64_t start = clock_monotonic_us();
+#pragma omp parallel num_threads(threads) reduction(+ : flops)
+        {
+            float out;
+            flops += peak_flops(&out);
+            if (out == 12345.0f) fputs(" ", stderr); /* keeps the chains alive */
+        }
+        int64_t took = clock_monotonic_us() - start;
+        double rate = took > 0 ? flops / (double)took * 1e-3 : 0.0;
+        if (rate > best) best = rate;
+    }
+    return best;
+}
+
+static void fill_spec(struct spec *s, const struct profile *p)
+{
+    spec_init(s);
+    s->kind = SPEC_TRAIN;
+    s->model.position = SPEC_ALIBI;
+    s->model.layers = p->layers;
+    s->model.dim = p->dim;
+    s->model.heads = HEADS;
+    s->model.ffn = 4 * p->dim;
+    s->model.softmax = SPEC_PLAIN;
+    s->model.final_norm = true;
+    s->model.dropout = s->model.dropout_attention = 0.0;
+    s->model.dropout_relu = s->model.dropout_softmax = 0.0;
+    s->data.vocab = p->vocab;
+    s->train.L = p->L;
+    s->train.shards = 1;
+    s->train.shard_tokens = p->batch_tokens;
+    s->train.optimizer = SPEC_NAG;
+    s->train.momentum = 0.99;
+    s->train.clip = 0.1;
+    s->train.seed = 1;
+}
+
+static int bench_open(struct bench *b, struct err *e)
+{
+    const struct profile *p = b->profile;
+    struct spec s;
+    fill_spec(&s, p);
+    b->rows = p->batch_tokens / p->L;
+    b->tokens = (int64_t)b->rows * p->L;
+    TRY(backend_open(&b->backend, "cpu", b->threads, DTYPE_F32, e));
+    struct model_options o = {
+        .train = true, .rows_max = b->rows, .length_max = p->L, .scored_max = b->tokens};
+    TRY(model_open(&b->model, b->backend, &s, &o, e));
+    TRY(model_init(b->model, 1, e));
+    b->source = calloc((size_t)b->tokens, sizeof *b->source);
+    b->target = calloc((size_t)b->tokens, sizeof *b->target);
+    b->position = calloc((size_t)b->tokens, sizeof *b->position);
+    b->logp = calloc((size_t)b->tokens, sizeof *b->logp);
+    if (!b->source || !b->target || !b->position || !b->logp)
+        return ERR(e, ERR_NOMEM, "bench: no memory for %" PRId64 " tokens", b->tokens);
+    for (int64_t i = 0; i < b->tokens; i++) { /* ids from 4 on: none is padding */
+        b->source[i] = 4 + (int32_t)(philox_word(1, (uint64_t)i, 0, 0) % (uint32_t)(p->vocab - 4));
+        b->target[i] = 4 + (int32_t)(philox_word(2, (uint64_t)i, 0, 0) % (uint32_t)(p->vocab - 4));
+        b->position[i] = (int32_t)i;
+    }
+    return 0;
+}
+
+static void bench_close(struct bench *b)
+{
+    model_close(b->model);
+    backend_close(b->backend);
+    free(b->source);
+    free(b->target);
+    free(b->position);
+    free(b->logp);
+}
+
+static int bench_train_step(struct bench *b, uint32_t update, double *loss, struct err *e)
+{
+    struct model_batch batch = {
+        .source = b->source, .target = b->target, .rows = b->rows, .length = b->profile->L};
+    struct model_update u = {
+        .update = update, .lr = 1e-3, .lr_previous = 1e-3, .targets_n = b->tokens};
+    double norm;
+    TRY(model_train_batch(b->model, &batch, update, 0, loss, e));
+    return model_apply(b->model, &u, &norm, e);
+}
+
+static int bench_eval_step(struct bench *b, uint32_t update, double *loss, struct err *e)
+{
+    struct model_batch batch = {
+        .source = b->source, .target = b->target, .rows = b->rows, .length = b->profile->L};
+    (void)update;
+    TRY(model_score(b->model, &batch, b->position, b->tokens, b->logp, e));
+    *loss = 0.0;
+    for (int64_t i = 0; i < b->tokens; i++) *loss -= (double)b->logp[i];
+    return 0;
+}
+
+typedef int (*bench_step)(struct bench *b, uint32_t update, double *loss, struct err *e);
+
+static int compare_times(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Tokens a second of wall clock, median and best step, and a second of processor time, which is
+ * what to trust on a machine that others use; nats a token of the first step. */
+struct timing {
+    double median, best, cpu, first_loss;
+};
+
+/* Steps for `seconds` after three to warm up. */
+static int bench_time(struct bench *b, bench_step step, double seconds, struct timing *out,
+                      struct err *e)
+{
+    int64_t took[STEPS_MAX], start = 0, cpu_start = 0;
+    int32_t n = 0;
+    double loss;
+    for (uint32_t update = 0; n < STEPS_MAX; update++) {
+        if (update == 3) {
+            start = clock_monotonic_us();
+            cpu_start = clock_cpu_us();
+        }
+        int64_t before = clock_monotonic_us();
+        TRY(step(b, update, &loss, e));
+        int64_t now = clock_monotonic_us();
+        if (update == 0) out->first_loss = loss / (double)b->tokens;
+        if (update >= 3) took[n++] = now - before;
+        if (n >= 5 && (double)(now - start) > seconds * 1e6) break;
+    }
+    qsort(took, (size_t)n, sizeof *took, compare_times);
+    out->median = (double)b->tokens / (double)took[n / 2] * 1e6;
+    out->best = (double)b->tokens / (double)took[0] * 1e6;
+    out->cpu = (double)b->tokens * n / (double)(clock_cpu_us() - cpu_start) * 1e6;
+    return 0;
+}
+
+/* Floating-point operations of one token forward, attention counted causally. */
+static double forward_flops(const struct profile *p)
+{
+    double d = p->dim, layer = 2.0 * (4.0 * d * d + 2.0 * d * 4.0 * d) + 2.0 * p->L * d;
+    return p->layers * layer + 2.0 * d * p->vocab;
+}
+
+static int bench_run(struct bench *b, struct err *e)
+{
+    struct timing train, eval;
+    TRY(bench_open(b, e));
+    double peak = peak_gflops(b->threads);
+    TRY(bench_time(b, bench_eval_step, b->seconds / 2.0, &eval, e));
+    TRY(bench_time(b, bench_train_step, b->seconds, &train, e));
+    double gflops = 3.0 * forward_flops(b->profile) * train.median * 1e-9;
+    printf("{\"side\": \"alibi\", \"profile\": \"%s\", \"threads\": %d, \"train_tok_s\": %.0f, "
+           "\"train_tok_s_best\": %.0f, \"train_tok_cpu_s\": %.0f, \"eval_tok_s\": %.0f, "
+           "\"eval_tok_s_best\": %.0f, \"eval_tok_cpu_s\": %.0f, \"train_gflops\": %.1f, "
+           "\"peak_gflops\": %.1f, \"share_of_peak\": %.3f, \"first_loss\": %.4f, "
+           "\"device\": \"%s\", \"blas\": \"%s\"}\n",
+           b->profile->name, b->threads, train.median, train.best, train.cpu, eval.median,
+           eval.best, eval.cpu, gflops, peak, peak > 0.0 ? gflops / peak : 0.0, eval.first_loss,
+           b->backend->device, b->backend->blas);
+    return 0;
+}
+
+static int bench_arguments(struct bench *b, int count, char **values, struct err *e)
+{
+    for (int i = 1; i + 1 < count; i += 2) {
+        int64_t threads = 0;
+        if (strcmp(values[i], "--profile") == 0) {
+            for (size_t p = 0; p < sizeof profiles / sizeof *profiles; p++)
+                if (strcmp(profiles[p].name, values[i + 1]) == 0) b->profile = &profiles[p];
+        } else if (strcmp(values[i], "--threads") == 0 && str_to_int(&threads, values[i + 1])) {
+            b->threads = (int32_t)threads;
+        } else if (strcmp(values[i], "--seconds") != 0 ||
+                   !str_to_double(&b->seconds, values[i + 1])) {
+            return ERR(e, ERR_USAGE, "%s %s: expected --profile, --threads or --seconds", values[i],
+                       values[i + 1]);
+        }
+    }
+    if (count % 2 == 0 || !b->profile || b->threads < 1)
+        return ERR(e, ERR_USAGE,
+                   "usage: bench_cpu --profile d64|d64-long|d128|d256|d512 "
+                   "--threads N [--seconds S]");
+    return 0;
+}
+
+int main(int count, char **values)
+{
+    struct bench b = {.threads = 1, .seconds = 2.0};
+    struct err e = {0};
+    int rc = bench_arguments(&b, count, values, &e);
+    if (rc == 0) rc = bench_run(&b, &e);
+    if (rc < 0) fprintf(stderr, "bench_cpu: %s\n", e.text);
+    bench_close(&b);
+    return err_exit_code(rc);
+}

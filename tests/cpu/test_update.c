@@ -1,0 +1,158 @@
+/* test_update.c - the gradient's norm, NAG and Adam against their formulas in double precision. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "cpu/cpu_fixture.h"
+
+enum { N = 200003 };
+
+static void the_sum_of_squares_has_the_same_bits_on_one_thread_and_on_two(void **state)
+{
+    double sums[2], expected = 0.0;
+    float *x = cpu_random_make(N, 1.0f, 1);
+    (void)state;
+    for (int64_t i = 0; i < N; i++) expected += (double)x[i] * (double)x[i];
+    for (int variant = 0; variant < 3; variant++) {
+        for (int threads = 1; threads <= 2; threads++) {
+            struct backend *b = cpu_variant_open(variant + 3 * (threads - 1));
+            struct err e = {0};
+            if (!b) continue;
+            assert_int_equal(b->ops->sum_squares(b, &sums[threads - 1], x, N, &e), 0);
+            assert_true(fabs(sums[threads - 1] / expected - 1.0) < 1e-12);
+            backend_close(b);
+        }
+        assert_true(sums[0] == sums[1]);
+    }
+    free(x);
+}
+
+/* gradient * scale * min(1, clip / (norm + 1e-6)) */
+static double clipped(const float *grad, double squares, const struct step_state *s, int64_t i)
+{
+    double norm = (double)s->gradient_scale * sqrt(squares), factor = 1.0;
+    if (s->clip > 0.0f) factor = fmin(1.0, (double)s->clip / (norm + 1e-6));
+    return (double)grad[i] * (double)s->gradient_scale * factor;
+}
+
+static void check_nag(struct backend *b, const struct step_state *s, float decay)
+{
+    enum { n = 1000 };
+    struct err e = {0};
+    float *theta = cpu_random_make(n, 1.0f, 1), *momentum = cpu_random_make(n, 1.0f, 2);
+    float *grad = cpu_random_make(n, 1.0f, 3);
+    double expected_theta[n], expected_momentum[n], squares = 0.0, mu = 0.99f, lr = s->lr;
+    double ratio = s->lr_previous != 0.0f ? lr / (double)s->lr_previous : lr;
+    for (int i = 0; i < n; i++) squares += (double)grad[i] * (double)grad[i];
+    for (int i = 0; i < n; i++) {
+        double g = clipped(grad, squares, s, i), m = (double)momentum[i];
+        expected_theta[i] = (double)theta[i] * (1.0 - lr * (double)decay) + mu * mu * ratio * m -
+                            (1.0 + mu) * lr * g;
+        expected_momentum[i] = mu * ratio * m - lr * g;
+    }
+    assert_int_equal(b->ops->nag(b, theta, momentum, grad, n, 0.99f, decay, &squares, s, &e), 0);
+    cpu_check("theta", theta, expected_theta, n, 1.0, 6.0);
+    cpu_check("momentum", momentum, expected_momentum, n, 1.0, 4.0);
+    free(theta);
+    free(momentum);
+    free(grad);
+}
+
+static void nag_follows_the_authors_formula_with_clipping_and_a_changing_rate(void **state)
+{
+    const struct step_state cases[] = {
+        {.lr = 0.5f, .lr_previous = 0.25f, .gradient_scale = 0.01f, .clip = 0.1f},
+        {.lr = 0.5f, .lr_previous = 0.5f, .gradient_scale = 1.0f, .clip = 0.0f},
+        {.lr = 0.5f, .lr_previous = 0.0f, .gradient_scale = 0.001f, .clip = 100.0f},
+    };
+    (void)state;
+    for (int variant = 0; variant < CPU_VARIANTS; variant++) {
+        struct backend *b = cpu_variant_open(variant);
+        if (!b) continue;
+        for (int i = 0; i < 3; i++) check_nag(b, &cases[i], i == 1 ? 0.1f : 0.0f);
+        backend_close(b);
+    }
+}
+
+static void adam_corrects_its_moments_by_the_step(void **state)
+{
+    enum { n = 333 };
+    (void)state;
+    for (int variant = 0; variant < CPU_VARIANTS; variant++) {
+        struct backend *b = cpu_variant_open(variant);
+        struct err e = {0};
+        struct step_state s = {.lr = 0.01f, .gradient_scale = 0.5f, .clip = 1.0f, .adam_step = 3};
+        if (!b) continue;
+        float *theta = cpu_random_make(n, 1.0f, 1), *m = cpu_random_make(n, 0.1f, 2);
+        float *v = cpu_zeros(n), *grad = cpu_random_make(n, 1.0f, 3);
+        double et[n], em[n], ev[n], squares = 0.0, b1 = 0.9f, b2 = 0.98f;
+        for (int i = 0; i < n; i++) {
+            v[i] = 0.01f + 0.001f * (float)(i % 7);
+            squares += (double)grad[i] * (double)grad[i];
+        }
+        for (int i = 0; i < n; i++) {
+            double g = clipped(grad, squares, &s, i);
+            em[i] = b1 * (double)m[i] + (1.0 - b1) * g;
+            ev[i] = b2 * (double)v[i] + (1.0 - b2) * g * g;
+            et[i] = (double)theta[i] * (1.0 - 0.01f * 0.1f) -
+                    (double)s.lr / (1.0 - pow(b1, 3)) * em[i] /
+                        (sqrt(ev[i] / (1.0 - pow(b2, 3))) + (double)1e-8f);
+        }
+        assert_int_equal(
+            b->ops->adam(b, theta, m, v, grad, n, 0.9f, 0.98f, 1e-8f, 0.1f, &squares, &s, &e), 0);
+        cpu_check("m", m, em, n, 0.1, 8.0);
+        cpu_check("v", v, ev, n, 0.01, 8.0);
+        cpu_check("theta", theta, et, n, 1.0, 8.0);
+        free(theta);
+        free(m);
+        free(v);
+        free(grad);
+        backend_close(b);
+    }
+}
+
+static void a_learned_bias_is_expanded_by_bucket_and_its_gradient_folded_back(void **state)
+{
+    enum { BUCKETS = 4, H = 2, NEAR = 6 };
+    static const int32_t bucket[NEAR] = {0, 1, 2, 2, 3, 3};
+    float table[BUCKETS * H], near[H * NEAR], offset[H], dtable[BUCKETS * H];
+    float near_grad[H * NEAR], offset_grad[H] = {10.0f, 20.0f};
+    struct backend *b = cpu_variant_best(1);
+    struct err e = {0};
+    (void)state;
+    cpu_random(table, BUCKETS * H, 1.0f, 1);
+    for (int i = 0; i < H * NEAR; i++) near_grad[i] = (float)(i + 1);
+    struct tensor t = tensor_make(table, BUCKETS, H, DTYPE_F32);
+    struct tensor dt = tensor_make(dtable, BUCKETS, H, DTYPE_F32);
+    struct attention_bias bias = {
+        .near_n = NEAR, .near_grad_dev = near_grad, .offset_grad_dev = offset_grad};
+    assert_int_equal(b->ops->bias_expand(b, &bias, near, offset, &t, bucket, 8.0f, &e), 0);
+    for (int h = 0; h < H; h++) {
+        for (int d = 0; d < NEAR; d++)
+            assert_true(near[h * NEAR + d] == 8.0f * table[bucket[d] * H + h]);
+        assert_true(offset[h] == 8.0f * table[(BUCKETS - 1) * H + h]);
+    }
+    assert_int_equal(b->ops->bias_reduce(b, &dt, &bias, bucket, 0.5f, 0, &e), 0);
+    assert_true(dtable[0 * H] == 0.5f && dtable[1 * H] == 1.0f && dtable[2 * H] == 3.5f);
+    assert_true(dtable[3 * H] == 0.5f * (5.0f + 6.0f + 10.0f));
+    assert_true(dtable[3 * H + 1] == 0.5f * (11.0f + 12.0f + 20.0f));
+    assert_int_equal(b->ops->bias_reduce(b, &dt, &bias, bucket, 0.5f, 1, &e), 0);
+    assert_true(dtable[1 * H] == 2.0f);
+    backend_close(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_sum_of_squares_has_the_same_bits_on_one_thread_and_on_two),
+        cmocka_unit_test(nag_follows_the_authors_formula_with_clipping_and_a_changing_rate),
+        cmocka_unit_test(adam_corrects_its_moments_by_the_step),
+        cmocka_unit_test(a_learned_bias_is_expanded_by_bucket_and_its_gradient_folded_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
