@@ -15,6 +15,7 @@
 #include "report/report_claims.h"
 #include "report/report_folder.h"
 #include "report/report_grid.h"
+#include "report/report_html.h"
 #include "report/report_plot.h"
 #include "report/report_table.h"
 
@@ -30,6 +31,17 @@ struct report_job {
     const char *title;
     double floor;
 };
+
+static bool is_html(const struct report_job *j)
+{
+    return j->options->format == REPORT_HTML;
+}
+
+/* Marks of HTML alone. */
+static void mark(struct report_job *j, const char *text)
+{
+    if (is_html(j)) fputs(text, j->out);
+}
 
 static bool is_paper(const struct report_job *j)
 {
@@ -178,7 +190,8 @@ static int write_paper(struct report_job *j, struct err *e)
                                             .extras = false,
                                             .format = j->options->format};
 
-    if (!l->paper || j->folder.paper.rows_n == 0) return 0;
+    if (!l->paper.n || j->folder.paper.rows_n == 0) return 0;
+    mark(j, "<div class=\"paper\">\n");
     heading(j,
             is_paper(j)
                 ? "The paper's numbers"
@@ -187,6 +200,7 @@ static int write_paper(struct report_job *j, struct err *e)
             2);
     int rc = report_table_write(j->out, &j->arena, &table, e);
     if (rc < 0) err_ctx(e, "%s", j->folder.paper_path);
+    mark(j, "</div>\n");
     return rc;
 }
 
@@ -204,9 +218,9 @@ static int write_claims(struct report_job *j, struct err *e)
 
 /* --- the figure ----------------------------------------------------------------------------- */
 
-/* Draws, and says in *sentence what came of it. Fails only when an input is wrong: without gnuplot
- * the tables are still the answer. */
-static int draw(struct report_job *j, const char **sentence, struct err *e)
+/* Draws, and says in *sentence what came of it; *picture is the path of the SVG, or NULL. Fails
+ * only when an input is wrong: without gnuplot the tables are still the answer. */
+static int draw(struct report_job *j, const char **sentence, const char **picture, struct err *e)
 {
     struct report_subset all;
     struct err fault = {0};
@@ -225,30 +239,56 @@ static int draw(struct report_job *j, const char **sentence, struct err *e)
         .paper = is_paper(j) && j->folder.paper.rows_n ? &j->folder.paper : NULL,
         .script = j->folder.plot,
         .floor = j->floor};
+    *picture = NULL;
     int rc = report_plot_draw(&points, &j->arena, &plot, &fault);
     if (rc == ERR_DATA) return ERR(e, rc, "%s: %s", j->folder.dir, fault.text);
     if (rc < 0)
         *sentence = arena_printf(&j->arena, "The figure was not drawn: %s", fault.text);
     else if (points == 0)
         *sentence = "The figure was not drawn: there is no result yet.";
-    else
+    else {
         *sentence = arena_printf(&j->arena, "Figure: plots/%s.svg and plots/%s.png", name, name);
+        *picture = arena_printf(&j->arena, "%s/%s.svg", plot.folder, name);
+    }
     return 0;
 }
 
 static int write_figure(struct report_job *j, struct err *e)
 {
-    const char *sentence = NULL;
+    const char *sentence = NULL, *picture;
 
     if (!j->options->draw || !j->folder.plot || !j->folder.layout.x || j->rows.rows_n == 0)
         return 0;
-    TRY(draw(j, &sentence, e));
+    TRY(draw(j, &sentence, &picture, e));
     if (j->options->format == REPORT_CSV || j->options->format == REPORT_JSON) {
         log_info("%s", sentence);
         return 0;
     }
+    if (is_html(j) && picture)
+        return report_html_figure(j->out, &j->arena, picture, j->folder.artefact, j->title, e);
     fputc('\n', j->out);
     say(j, sentence);
+    return 0;
+}
+
+/* The folder's README, which says what the paper claims, where we deviate and how it is judged. */
+static int write_readme(struct report_job *j, struct err *e)
+{
+    char *text;
+    const char *path = arena_printf(&j->arena, "%s/README.md", j->folder.dir);
+
+    if (!is_html(j) || !file_exists(path)) return 0;
+    TRY(file_read(&j->arena, &text, NULL, path, REPORT_MAX_FILE_BYTES, e));
+    fputs("<details><summary>What the paper claims, how ours deviates, how it is judged</summary>\n"
+          "<pre>",
+          j->out);
+    for (char *line = text, *end; line; line = end) {
+        end = strchr(line, '\n');
+        if (end) *end++ = '\0';
+        report_html_put(j->out, line);
+        if (end) fputc('\n', j->out);
+    }
+    fputs("</pre></details>\n", j->out);
     return 0;
 }
 
@@ -271,9 +311,11 @@ static int report_write(struct report_job *j, struct err *e)
     heading(j, j->title, 1);
     say(j, scale_sentence(j->options->scale));
     if (j->options->format == REPORT_TEXT) fputc('\n', j->out);
+    TRY(write_readme(j, e));
     TRY(write_tables(j, e));
     write_notes(j);
     TRY(say_missing(j, e));
+    if (is_html(j)) TRY(write_figure(j, e));
     TRY(write_comparison(j, e));
     TRY(write_paper(j, e));
     return write_claims(j, e);
@@ -294,7 +336,7 @@ int report_artefact(FILE *out, struct store *s, const struct project *p, const c
     TRY_OUT(rc, find_floor(&j, e));
     rc = report_write(&j, e);
     if (rc == ERR_DATA) err_ctx(e, "%s", artefact);
-    if (rc == 0) rc = write_figure(&j, e);
+    if (rc == 0 && !is_html(&j)) rc = write_figure(&j, e);
     if (rc == 0 && ferror(out)) rc = ERR(e, ERR_IO, "writing the report failed");
 out:
     arena_fini(&j.arena);

@@ -17,7 +17,14 @@
 extern "C" {
 #endif
 
-enum report_format { REPORT_TEXT, REPORT_MARKDOWN, REPORT_CSV, REPORT_JSON, REPORT_LATEX };
+enum report_format {
+    REPORT_TEXT,
+    REPORT_MARKDOWN,
+    REPORT_CSV,
+    REPORT_JSON,
+    REPORT_LATEX,
+    REPORT_HTML
+};
 
 struct report_options {
     const char *scale; /* which scale's results */
@@ -29,10 +36,21 @@ struct report_options {
 /* report_artefact - dir is experiments/<artefact>, or a folder of the user's that holds a
  * grid.yaml. Writes the table of ours, then the paper's under its own heading, the comparison
  * (scale paper only), the verdicts, and where the figure was drawn. Cells without a result are
- * gaps. CSV and JSON give the rows of query.sql and nothing else. A figure that cannot be drawn is
+ * gaps. CSV and JSON give the rows of query.sql and nothing else; HTML is a section of report_page,
+ * its cells leading to the appendix of runs there. A figure that cannot be drawn is
  * a line of the answer, not an error. */
 int report_artefact(FILE *out, struct store *s, const struct project *p, const char *artefact,
                     const char *dir, const struct report_options *o, struct err *e);
+
+/* report_page - one page of HTML that needs nothing else: a summary (claims, what was run where),
+ * a section of each artefact with its figure, and an appendix with the specification, device and
+ * code of every run shown. Draws the figures into plots/ when o->draw. o->scale is not used. */
+struct report_item {
+    const char *artefact, *dir, *scale;
+};
+int report_page(FILE *out, struct store *s, const struct project *p,
+                const struct report_item *items, int32_t n, const struct report_options *o,
+                struct err *e);
 
 /* report_claims - runs claim.sql of each folder: one row a claim (claim, statement, verdict,
  * evidence), verdict one of supported, contradicted, not run; folders without one are passed over.
@@ -50,7 +68,7 @@ int report_judge(struct store *s, const char *artefact, const char *dir, const c
 int report_query(FILE *out, struct store *s, const char *sql, double limit_s,
                  enum report_format format, struct err *e);
 
-/* report_format_find - text, markdown, csv, json or latex. Errors: ERR_USAGE names them. */
+/* report_format_find - text, markdown, csv, json, latex or html. Errors: ERR_USAGE names them. */
 int report_format_find(enum report_format *out, const char *name, struct err *e);
 
 #ifdef __cplusplus

@@ -6,6 +6,7 @@
 
 #include "report/report.h"
 #include "report/report_grid.h"
+#include "report/report_html.h"
 
 static const char *const claim_columns[] = {"claim", "statement", "verdict", "evidence"};
 enum { CLAIM_COLUMNS_N = 4, CLAIM_VERDICT = 2 };
@@ -77,9 +78,11 @@ int report_claims_write(FILE *out, const struct report_rows *claims, const struc
     int32_t artefact = report_rows_column(claims, "artefact");
     int32_t first = report_rows_column(claims, "claim");
 
-    if (o->format != REPORT_TEXT)
+    if (o->format == REPORT_HTML)
+        report_html_claims(out, claims);
+    else if (o->format != REPORT_TEXT)
         return report_rows_write(out, claims->arena, claims, o->format, e);
-    for (int32_t i = 0; i < claims->rows_n; i++) {
+    for (int32_t i = 0; i < claims->rows_n && o->format == REPORT_TEXT; i++) {
         const struct store_cell *claim = claims->row[i] + first;
         const char *where = report_rows_text(claims, i, artefact);
         const char *verdict = claim[CLAIM_VERDICT].text;
@@ -144,9 +147,11 @@ int report_claims(FILE *out, struct store *s, const struct project *p, const cha
         claims_append(&all, &rows, f.artefact, o->scale);
         *contradicted += count;
     }
-    if (o->format == REPORT_TEXT)
+    if (o->format == REPORT_HTML) report_html_open(out, report_claims_heading(&a, o->scale));
+    if (o->format == REPORT_TEXT || o->format == REPORT_HTML)
         report_write_heading(out, report_claims_heading(&a, o->scale), o->format, 1);
     rc = report_claims_write(out, &all, o, e);
+    if (o->format == REPORT_HTML) report_html_close(out);
 out:
     arena_fini(&a);
     return rc;
@@ -185,7 +190,9 @@ int report_query(FILE *out, struct store *s, const char *sql, double limit_s,
 
     arena_init(&a);
     int rc = report_rows_query(&rows, &a, s, NULL, sql, NULL, 0, limit_s, e);
+    if (rc == 0 && format == REPORT_HTML) report_html_open(out, "alibi query");
     if (rc == 0) rc = report_rows_write(out, &a, &rows, format, e);
+    if (rc == 0 && format == REPORT_HTML) report_html_close(out);
     arena_fini(&a);
     return rc;
 }
@@ -195,7 +202,7 @@ static const struct {
     enum report_format format;
 } format_table[] = {
     {"text", REPORT_TEXT}, {"markdown", REPORT_MARKDOWN}, {"csv", REPORT_CSV},
-    {"json", REPORT_JSON}, {"latex", REPORT_LATEX},
+    {"json", REPORT_JSON}, {"latex", REPORT_LATEX},       {"html", REPORT_HTML},
 };
 
 int report_format_find(enum report_format *out, const char *name, struct err *e)
@@ -206,5 +213,6 @@ int report_format_find(enum report_format *out, const char *name, struct err *e)
         return 0;
     }
     return ERR(e, ERR_USAGE,
-               "unknown format \"%s\"; the formats are text, markdown, csv, json and latex", name);
+               "unknown format \"%s\"; the formats are text, markdown, csv, json, latex and html",
+               name);
 }

@@ -57,7 +57,14 @@ static int folder_read(const char **text, const char **path, struct arena *a, co
     return 0;
 }
 
-/* Keeps the rows of paper.tsv that give the metric. */
+static bool folder_shows(const struct report_layout *l, const char *metric)
+{
+    for (int32_t i = 0; i < l->paper.n && metric; i++)
+        if (strcmp(l->paper.name[i], metric) == 0) return true;
+    return false;
+}
+
+/* Keeps the rows of paper.tsv that give one of the layout's metrics. */
 static int folder_paper(struct report_folder *f, struct arena *a, struct err *e)
 {
     const char *path = arena_printf(a, "%s/paper.tsv", f->dir);
@@ -69,11 +76,9 @@ static int folder_paper(struct report_folder *f, struct arena *a, struct err *e)
     int32_t metric = report_rows_column(&f->paper, "metric");
     if (metric < 0 || report_rows_column(&f->paper, "value") < 0)
         return ERR(e, ERR_DATA, "%s:1: the header line has no metric or no value", path);
-    for (int32_t i = 0; i < f->paper.rows_n; i++) {
-        const char *text = report_rows_text(&f->paper, i, metric);
-        if (f->layout.paper && text && strcmp(text, f->layout.paper) == 0)
+    for (int32_t i = 0; i < f->paper.rows_n; i++)
+        if (folder_shows(&f->layout, report_rows_text(&f->paper, i, metric)))
             f->paper.row[kept++] = f->paper.row[i];
-    }
     f->paper.rows_n = kept;
     return 0;
 }

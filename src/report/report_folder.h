@@ -22,7 +22,7 @@ struct report_folder {
     const char *claims, *claims_path; /* NULL without claim.sql */
     const char *plot;                 /* NULL without plot.gp but with table.txt */
     struct report_layout layout;
-    struct report_rows paper; /* rows of the layout's paper metric */
+    struct report_rows paper; /* rows of the layout's paper metrics */
     const char *paper_path;   /* NULL without paper.tsv */
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "report/report_html.h"
 
 enum { GRID_GAP = 2 }; /* spaces between columns of the text form */
 
@@ -13,6 +14,8 @@ void report_grid_init(struct report_grid *g, struct arena *a, int32_t columns_n,
     g->head = arena_array(a, (size_t)columns_n + 1, sizeof *g->head);
     g->right = arena_array(a, (size_t)columns_n + 1, sizeof *g->right);
     g->cell = arena_array(a, (size_t)columns_n * (size_t)rows_n + 1, sizeof *g->cell);
+    g->link = arena_array(a, (size_t)columns_n * (size_t)rows_n + 1, sizeof *g->link);
+    g->hint = arena_array(a, (size_t)columns_n * (size_t)rows_n + 1, sizeof *g->hint);
 }
 
 void report_grid_set(struct report_grid *g, int32_t row, int32_t column, const char *text)
@@ -192,6 +195,8 @@ void report_grid_write(FILE *out, const struct report_grid *g, enum report_forma
         grid_write_markdown(out, g);
     else if (format == REPORT_LATEX)
         grid_write_latex(out, g);
+    else if (format == REPORT_HTML)
+        report_html_grid(out, g);
     else
         grid_write_text(out, g);
 }
@@ -225,6 +230,12 @@ static void write_line(FILE *out, const char *text, enum report_format format)
 
 void report_write_heading(FILE *out, const char *text, enum report_format format, int level)
 {
+    if (format == REPORT_HTML) {
+        fprintf(out, "<h%d>", level + 1);
+        report_html_put(out, text);
+        fprintf(out, "</h%d>\n", level + 1);
+        return;
+    }
     if (format == REPORT_MARKDOWN) fputs(level == 1 ? "## " : "### ", out);
     if (format == REPORT_LATEX) fputs(level == 1 ? "\\section*{" : "\\subsection*{", out);
     write_line(out, text, format);
@@ -234,6 +245,12 @@ void report_write_heading(FILE *out, const char *text, enum report_format format
 
 void report_write_paragraph(FILE *out, const char *text, enum report_format format)
 {
+    if (format == REPORT_HTML) {
+        fputs("<p>", out);
+        report_html_put(out, text);
+        fputs("</p>\n", out);
+        return;
+    }
     write_line(out, text, format);
     fputs(format == REPORT_TEXT ? "\n" : "\n\n", out);
 }

@@ -1,4 +1,5 @@
-/* report_grid.h - a finished table of texts, written for people: aligned text, Markdown, LaTeX.
+/* report_grid.h - a finished table of texts, written for people: aligned text, Markdown, LaTeX,
+ * HTML.
  *
  * A cell is NULL where there is nothing to show. What a cell says is decided by the caller; this
  * file only aligns and escapes. Control characters never reach the terminal: they are written \xNN.
@@ -23,6 +24,8 @@ struct report_grid {
     int32_t columns_n, rows_n;
     const char **head; /* columns_n */
     const char **cell; /* (rows_n, columns_n) */
+    const char **link; /* (rows_n, columns_n) HTML: the id a cell leads to, or NULL */
+    const char **hint; /* (rows_n, columns_n) HTML: what is said of a cell, or NULL */
     bool *right;       /* columns_n: numbers stand to the right */
 };
 
@@ -33,7 +36,7 @@ void report_grid_set(struct report_grid *g, int32_t row, int32_t column, const c
  * the right. */
 void report_grid_from_rows(struct report_grid *g, struct arena *a, const struct report_rows *r);
 
-/* report_grid_write - format TEXT, MARKDOWN or LATEX (booktabs). */
+/* report_grid_write - format TEXT, MARKDOWN, LATEX (booktabs) or HTML (a fragment). */
 void report_grid_write(FILE *out, const struct report_grid *g, enum report_format format);
 
 /* report_rows_write - rows as they are, in any format. */

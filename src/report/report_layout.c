@@ -62,6 +62,21 @@ static int layout_decimals(int32_t *out, const struct layout_line *line, const c
     return 0;
 }
 
+/* %.Nf, or metric | %.Nf. */
+static int layout_format(const struct layout_line *line, char *text, struct err *e)
+{
+    struct report_layout *l = line->layout;
+    char *bar = strchr(text, '|');
+
+    if (!bar) return layout_decimals(&l->decimals, line, text, e);
+    *bar = '\0';
+    if (l->metrics_n == REPORT_MAX_NAMES)
+        return LINE_ERR(e, line, "formats of more than %d metrics", REPORT_MAX_NAMES);
+    struct report_decimals *m = &l->metric[l->metrics_n++];
+    TRY(layout_column(&m->metric, line, layout_trim(text), e));
+    return layout_decimals(&m->decimals, line, layout_trim(bar + 1), e);
+}
+
 static int layout_extra(const struct layout_line *line, char *text, struct err *e)
 {
     struct report_layout *l = line->layout;
@@ -96,7 +111,6 @@ static const struct {
     {"title", offsetof(struct report_layout, title), false},
     {"columns", offsetof(struct report_layout, columns), true},
     {"value", offsetof(struct report_layout, value), true},
-    {"paper", offsetof(struct report_layout, paper), true},
     {"panel", offsetof(struct report_layout, panel), true},
     {"series", offsetof(struct report_layout, series), true},
     {"style", offsetof(struct report_layout, style), true},
@@ -122,7 +136,8 @@ static int layout_set(const struct layout_line *line, const char *key, char *val
     }
     if (strcmp(key, "group") == 0) return layout_names(&l->group, line, value, e);
     if (strcmp(key, "rows") == 0) return layout_names(&l->rows, line, value, e);
-    if (strcmp(key, "format") == 0) return layout_decimals(&l->decimals, line, value, e);
+    if (strcmp(key, "paper") == 0) return layout_names(&l->paper, line, value, e);
+    if (strcmp(key, "format") == 0) return layout_format(line, value, e);
     if (strcmp(key, "extra") == 0) return layout_extra(line, value, e);
     if (strcmp(key, "note") == 0) {
         if (l->notes_n == REPORT_MAX_NOTES)
@@ -146,6 +161,13 @@ static int layout_check(const struct report_layout *l, const char *path, struct 
     if ((l->x || l->y || l->series || l->style) && !(l->x && l->y && l->series && l->style))
         return ERR(e, ERR_DATA, "%s: a figure needs all of series:, style:, x: and y:", path);
     return 0;
+}
+
+int32_t report_layout_decimals(const struct report_layout *l, const char *metric)
+{
+    for (int32_t i = 0; i < l->metrics_n && metric; i++)
+        if (strcmp(l->metric[i].metric, metric) == 0) return l->metric[i].decimals;
+    return l->decimals;
 }
 
 int report_layout_read(struct report_layout *l, struct arena *a, const char *path, const char *text,

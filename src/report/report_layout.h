@@ -7,10 +7,11 @@
  *   rows:     columns that name a row of the table
  *   columns:  the column whose values head the table
  *   value:    the column that is shown: the mean over seeds, ± the standard deviation when n > 1
- *   format:   %.Nf, N from 0 to 6
+ *   format:   %.Nf, N from 0 to 6; or metric | %.Nf for the rows whose column `metric` says so
  *   extra:    column | heading | %.Nf | factor    one more column a row, such as
  *             train_wps | words/s | %.0f | 1; repeated for more
- *   paper:    the metric of paper.tsv that is shown in the same layout under its own heading
+ *   paper:    the metrics of paper.tsv that are shown in the same layout under their own heading;
+ *             more than one need `group: metric`
  *   note:     a sentence below the table; repeated for more
  *   panel:    the column that names the panels of the figure (may be left out)
  *   series:   the column that names a curve
@@ -21,8 +22,8 @@
  * actual (nominal). Columns of query.sql with a meaning of their own: scale, dataset, model, split,
  * protocol, stride, first_window, precision, seed, tokens, modified (what a number may be called:
  * rows that differ in one of dataset, model, split, protocol, stride, first_window or precision
- * stand in different tables); run_id and config_id (what it came from); state (of a run without a
- * result). */
+ * stand in different tables unless rows: or columns: names it); machine (what a speed was measured
+ * on); run_id and config_id (what it came from); state (of a run without a result). */
 #ifndef REPORT_REPORT_LAYOUT_H
 #define REPORT_REPORT_LAYOUT_H
 
@@ -42,6 +43,12 @@ struct report_names {
     int32_t n;
 };
 
+/* The decimals of one metric. */
+struct report_decimals {
+    const char *metric;
+    int32_t decimals;
+};
+
 struct report_extra {
     const char *column, *heading;
     int32_t decimals;
@@ -52,10 +59,12 @@ struct report_layout {
     const char *title;
     struct report_names group, rows;
     const char *columns, *value;
-    int32_t decimals; /* of the value */
+    int32_t decimals; /* of the value, where no metric says otherwise */
+    struct report_decimals metric[REPORT_MAX_NAMES];
+    int32_t metrics_n;
     struct report_extra extra[REPORT_MAX_EXTRAS];
     int32_t extras_n;
-    const char *paper; /* metric, or NULL */
+    struct report_names paper; /* metrics */
     const char *note[REPORT_MAX_NOTES];
     int32_t notes_n;
     const char *panel, *series, *style, *x, *y; /* NULL where not given */
@@ -66,6 +75,9 @@ struct report_layout {
  * there. */
 int report_layout_read(struct report_layout *l, struct arena *a, const char *path, const char *text,
                        struct err *e);
+
+/* report_layout_decimals - of a value whose metric has this name (NULL: none). */
+int32_t report_layout_decimals(const struct report_layout *l, const char *metric);
 
 #ifdef __cplusplus
 }

@@ -20,7 +20,7 @@ enum {
 struct table_columns {
     int32_t group[TABLE_KEYS_MAX], group_n;
     int32_t rows[REPORT_MAX_NAMES], rows_n;
-    int32_t columns, value, gap, run, config;
+    int32_t columns, value, gap, run, config, metric;
 };
 
 int report_table_column(int32_t *out, const struct report_rows *rows, const char *name,
@@ -33,6 +33,14 @@ int report_table_column(int32_t *out, const struct report_rows *rows, const char
                near ? "; the nearest is " : "", near ? near : "");
 }
 
+/* What the layout shows at the head of rows or columns need not split the table. */
+static bool table_names(const struct report_layout *l, const char *column)
+{
+    for (int32_t i = 0; i < l->rows.n; i++)
+        if (strcmp(l->rows.name[i], column) == 0) return true;
+    return strcmp(l->columns, column) == 0;
+}
+
 static int table_find(struct table_columns *k, const struct report_table_args *t, struct err *e)
 {
     const struct report_layout *l = t->layout;
@@ -41,7 +49,8 @@ static int table_find(struct table_columns *k, const struct report_table_args *t
     for (int32_t i = 0; i < l->group.n; i++)
         TRY(report_table_column(&k->group[k->group_n++], t->rows, l->group.name[i], e));
     for (int32_t i = 0; i < TABLE_PROTOCOL_N; i++)
-        k->group[k->group_n++] = report_rows_column(t->rows, table_protocol[i]);
+        if (!table_names(l, table_protocol[i]))
+            k->group[k->group_n++] = report_rows_column(t->rows, table_protocol[i]);
     for (int32_t i = 0; i < l->rows.n; i++)
         TRY(report_table_column(&k->rows[k->rows_n++], t->rows, l->rows.name[i], e));
     TRY(report_table_column(&k->columns, t->rows, l->columns, e));
@@ -49,6 +58,7 @@ static int table_find(struct table_columns *k, const struct report_table_args *t
     k->gap = t->gap ? report_rows_column(t->rows, t->gap) : -1;
     k->run = report_rows_column(t->rows, "run_id");
     k->config = report_rows_column(t->rows, "config_id");
+    k->metric = report_rows_column(t->rows, "metric");
     return 0;
 }
 
@@ -101,6 +111,7 @@ const char *report_table_facts(const struct report_subset *s)
     facts_add(&b, s, "protocol", "", " windows");
     facts_add(&b, s, "stride", "stride ", "");
     facts_add(&b, s, "precision", "", "");
+    facts_add(&b, s, "machine", "on ", "");
     facts_add_tokens(&b, s);
     facts_add_seeds(&b, s);
     facts_add(&b, s, "source", "", "");
@@ -131,12 +142,32 @@ static int table_cell(const char **out, const struct report_subset *s,
     TRY(report_subset_mean(&number, s, k->value, k->run, k->config, e));
     if (number.n == 0) {
         const char *why = report_subset_distinct(s, k->gap);
-        *out = why && strlen(why) <= 12 ? why : "–";
+        size_t length = why ? strcspn(why, ":") : 0; /* "OOM: and what it means" */
+        *out = length > 0 && length <= 12 ? arena_strndup(s->arena, why, length) : "–";
         return 0;
     }
-    *out = cell_number(s->arena, &number, l->decimals, 1);
+    const char *metric = report_rows_text(s->rows, s->row[0], k->metric);
+    *out = cell_number(s->arena, &number, report_layout_decimals(l, metric), 1);
     if (number.n < seeds_n) *out = arena_printf(s->arena, "%s (n=%d)", *out, number.n);
     return 0;
+}
+
+/* Where a cell's number came from: its configuration in the appendix, and in few words its runs,
+ * devices and code. */
+static void table_trace(struct report_grid *g, int32_t row, int32_t column,
+                        const struct report_subset *s, const struct table_columns *k)
+{
+    const char *config = report_rows_text(s->rows, s->row[0], k->config);
+    const char *runs = report_subset_distinct(s, k->run);
+    int64_t at = (int64_t)row * g->columns_n + column;
+
+    if (!config || !runs) return;
+    const char *device = report_subset_distinct(s, report_rows_column(s->rows, "device"));
+    if (!device) device = report_subset_distinct(s, report_rows_column(s->rows, "machine"));
+    const char *code = report_subset_distinct(s, report_rows_column(s->rows, "code_id"));
+    g->link[at] = arena_printf(g->arena, "c-%s", config);
+    g->hint[at] = arena_printf(g->arena, "run %s%s%s%s%s", runs, device ? "; on " : "",
+                               device ? device : "", code ? "; code " : "", code ? code : "");
 }
 
 static int table_extras(struct report_grid *g, int32_t row, int32_t first,
@@ -154,6 +185,9 @@ static int table_extras(struct report_grid *g, int32_t row, int32_t first,
         const char *text = "–";
         if (number.n) text = arena_printf(g->arena, "%.*f", x->decimals, number.mean * x->factor);
         report_grid_set(g, row, first + i, text);
+        const char *run = report_rows_text(of_row->rows, of_row->row[0], training);
+        if (run && number.n && t->format == REPORT_HTML)
+            g->link[(int64_t)row * g->columns_n + first + i] = arena_printf(g->arena, "r-%s", run);
     }
     return 0;
 }
@@ -184,6 +218,8 @@ static int table_fill(struct report_grid *g, const struct report_subset *s,
             report_subset_like(&of_cell, &of_row, &k->columns, 1, columns->row[c]);
             TRY(table_cell(&text, &of_cell, k, t->layout, seeds_n, e));
             report_grid_set(g, i, k->rows_n + c, text);
+            if (of_cell.n && t->format == REPORT_HTML)
+                table_trace(g, i, k->rows_n + c, &of_cell, k);
         }
         if (t->extras) TRY(table_extras(g, i, k->rows_n + columns->n, &of_row, t, e));
     }

@@ -30,6 +30,18 @@ int results_detach_all(struct store *s, struct err *e)
         NULL, 0, e);
 }
 
+/* A training's origin is that of its current result: an import may take the place of a training,
+ * and a training that of an import. */
+static int results_set_origin(struct store *s, int64_t attempt_id, const char *run_id,
+                              struct err *e)
+{
+    return DATABASE_RUN(s, e,
+                        "UPDATE runs SET origin=CASE WHEN EXISTS(SELECT 1 FROM run_attempts WHERE"
+                        " attempt_id=?2 AND slot='imported') THEN 'imported' ELSE 'trained' END"
+                        " WHERE run_id=?1 AND kind='train'",
+                        DATABASE_TEXT(run_id), DATABASE_INT(attempt_id));
+}
+
 int results_make_current(struct store *s, int64_t attempt_id, const char *run_id, struct err *e)
 {
     sqlite3_stmt *row;
@@ -50,6 +62,7 @@ int results_make_current(struct store *s, int64_t attempt_id, const char *run_id
                      DATABASE_TEXT(run_id)));
     TRY(DATABASE_RUN(s, e, "UPDATE results SET current=1 WHERE result_id=?1",
                      DATABASE_INT(result_id)));
+    TRY(results_set_origin(s, attempt_id, run_id, e));
     return results_detach(s, run_id, e);
 }
 

@@ -97,7 +97,9 @@ const char *store_state_name(enum store_state state);
 struct store_attempt {
     const char *run_id;
     int32_t attempt; /* from 1 */
-    const char *device, *host, *boot_id;
+    const char *device, *host,
+        *boot_id;           /* device `imported`: the checkpoint came from elsewhere; the
+                               origin of a training is that of its current result */
     int64_t pid, pid_start; /* of the worker; start time from /proc, against pid reuse */
     const char *dir; /* relative to the project: runs/<run_id>/<attempt>; shared by evaluations of
                         one worker */

@@ -1,5 +1,6 @@
 /* validate.h - the loss on valid during training: nonoverlapping blocks of train.validate_L tokens
- * (0: of the training length), the whole split. It chooses the best checkpoint and is never one of the reported perplexities. */
+ * (0: of the training length), the whole split. It chooses the best checkpoint and is never one of
+ * the reported perplexities. */
 #ifndef WORKER_VALIDATE_H
 #define WORKER_VALIDATE_H
 

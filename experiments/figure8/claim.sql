@@ -1,0 +1,49 @@
+-- What the paper says of Figure 8 and of Table 5, as verdicts. Parameters: :artefact, :scale.
+-- Lengths are the paper's (nominal), so that one statement serves every scale. At scale paper the
+-- thresholds are the paper's, elsewhere the shape is judged. A claim must hold for each case and for each
+-- seed the grid asks for; until all its numbers are there it is "not run".
+WITH
+threshold AS (SELECT
+    1.0 AS below,                                              -- C3a: ALiBi trained on 512 over sinusoidal trained on 3072, perplexity at 3072, below
+    CASE :scale WHEN 'paper' THEN 1.65 ELSE 1.0 END AS faster  -- C3b: its training speed over that of the other, at least (the paper: 1.84)
+),
+seeds AS (
+    SELECT DISTINCT r.seed FROM points p JOIN runs r ON r.run_id = p.run_id
+    WHERE p.artefact = :artefact AND p.scale = :scale),
+e AS (
+    SELECT position, L_train_nominal AS L, seed, L_valid_nominal AS V, perplexity AS p
+    FROM artefact_evaluations
+    WHERE artefact = :artefact AND scale = :scale AND perplexity IS NOT NULL),
+b AS ( -- measured with the machine alone
+    SELECT k.position, p.L_train_nominal AS L, k.seed, k.mode, k.wps, k.peak_memory_bytes AS bytes
+    FROM points p JOIN benchmarks k ON k.run_id = p.run_id
+    WHERE p.artefact = :artefact AND p.scale = :scale),
+
+found(claim, place, seed, holds, said) AS (
+    SELECT 'C3a', 1, a.seed, a.p < below * s.p,
+           printf('ALiBi L=512 at 3072: %.2f, sinusoidal L=3072: %.2f (%+.2f, the paper gives %.2f as standard deviation)', a.p, s.p, a.p - s.p, 0.24)
+    FROM threshold, e a JOIN e s ON s.position = 'sinusoidal' AND s.L = 3072 AND s.V = 3072 AND s.seed = a.seed
+    WHERE a.position = 'alibi' AND a.L = 512 AND a.V = 3072
+    UNION ALL
+    SELECT 'C3b', 1, a.seed, a.wps >= faster * s.wps,
+           printf('ALiBi L=512: %.0f words/s, sinusoidal L=3072: %.0f (x %.2f)', a.wps, s.wps, a.wps / s.wps)
+    FROM threshold, b a JOIN b s ON s.position = 'sinusoidal' AND s.L = 3072 AND s.mode = 'train' AND s.seed = a.seed
+    WHERE a.position = 'alibi' AND a.L = 512 AND a.mode = 'train'),
+statements(claim, statement, wanted_n) AS (
+    SELECT 'C3a', 'ALiBi trained on 512 tokens beats the sinusoidal model trained on 3,072, both evaluated on 3,072.',
+           (SELECT count(*) FROM seeds)
+    UNION ALL
+    SELECT 'C3b', printf('It trains at least %.2f x as fast (the paper: 1.84 x).', faster),
+           (SELECT count(*) FROM seeds) FROM threshold),
+ordered AS (
+    SELECT s.claim, s.statement, s.wanted_n, f.claim AS case_of, f.seed, f.place, f.holds, f.said
+    FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.place),
+counted AS (
+    SELECT claim, statement, wanted_n, count(case_of) AS n, min(holds) AS holds,
+           group_concat(CASE WHEN seed IS NULL THEN said ELSE printf('seed %d, %s', seed, said) END, '; ') AS said
+    FROM ordered GROUP BY claim)
+SELECT claim, statement,
+       CASE WHEN wanted_n = 0 OR n < wanted_n THEN 'not run' WHEN holds THEN 'supported' ELSE 'contradicted' END AS verdict,
+       CASE WHEN wanted_n = 0 THEN 'nothing was run' WHEN n < wanted_n
+            THEN printf('%d of %d cases have their numbers', n, wanted_n) || coalesce('; ' || said, '') ELSE said END AS evidence
+FROM counted ORDER BY claim;

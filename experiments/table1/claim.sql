@@ -1,0 +1,54 @@
+-- What the paper says of Table 1, as verdicts. Parameters: :artefact, :scale.
+-- Lengths are the paper's (nominal), so that one statement serves every scale. At scale paper the
+-- thresholds are the paper's, elsewhere the shape is judged. A claim must hold for each case and for each
+-- seed the grid asks for; until all its numbers are there it is "not run".
+-- X claims are about the paper alone: "supported" means that its own numbers contradict its text (or
+-- one another), as the view paper_values holds them.
+WITH
+threshold AS (SELECT
+    CASE :scale WHEN 'paper' THEN 0.99 ELSE 0.6 END AS train_speed,   -- C4: ALiBi over sinusoidal, words per second in training, at least
+    CASE :scale WHEN 'paper' THEN 0.97 ELSE 0.6 END AS eval_speed,    -- C4: the same in evaluation
+    100e6 AS more_bytes                                               -- C4: bytes that training with ALiBi takes more, at most
+),
+judged(L) AS (VALUES (512), (1024), (3072)),
+seeds AS (
+    SELECT DISTINCT r.seed FROM points p JOIN runs r ON r.run_id = p.run_id
+    WHERE p.artefact = :artefact AND p.scale = :scale),
+b AS ( -- measured with the machine alone
+    SELECT k.position, p.L_train_nominal AS L, k.seed, k.mode, k.wps, k.peak_memory_bytes AS bytes
+    FROM points p JOIN benchmarks k ON k.run_id = p.run_id
+    WHERE p.artefact = :artefact AND p.scale = :scale),
+
+found(claim, place, seed, holds, said) AS (
+    SELECT 'C4', j.L, a.seed,
+           a.wps >= train_speed * s.wps AND c.wps >= eval_speed * z.wps AND a.bytes - s.bytes <= more_bytes,
+           printf('L=%d: training %.0f against %.0f words/s (x %.3f), evaluation %.0f against %.0f (x %.3f), %+.1f MB',
+                  j.L, a.wps, s.wps, a.wps / s.wps, c.wps, z.wps, c.wps / z.wps, 1e-6 * (a.bytes - s.bytes))
+    FROM judged j, threshold
+    JOIN b a ON a.L = j.L AND a.position = 'alibi' AND a.mode = 'train'
+    JOIN b s ON s.L = j.L AND s.position = 'sinusoidal' AND s.mode = 'train' AND s.seed = a.seed
+    JOIN b c ON c.L = j.L AND c.position = 'alibi' AND c.mode = 'eval' AND c.seed = a.seed
+    JOIN b z ON z.L = j.L AND z.position = 'sinusoidal' AND z.mode = 'eval' AND z.seed = a.seed
+    UNION ALL
+    SELECT 'X1', 1, NULL, v.value = 26000 AND w.value = 28500,
+           printf('Table 1: %.0f words/s at L=1024, %.0f at L=512', v.value, w.value)
+    FROM paper_values v JOIN paper_values w ON w.artefact = v.artefact AND w.metric = v.metric AND w.position = v.position
+    WHERE v.artefact = 'table1' AND v.metric = 'train_wps' AND v.position = 'sinusoidal' AND v.L_train = 1024 AND w.L_train = 512),
+statements(claim, statement, wanted_n) AS (
+    SELECT 'C4', printf('ALiBi costs next to nothing: at most %.0f %% slower than sinusoidal in training and %.0f %% in evaluation, at most %.0f MB more memory.', 100 * (1 - train_speed), 100 * (1 - eval_speed), 1e-6 * more_bytes),
+           (SELECT count(*) FROM judged) * (SELECT count(*) FROM seeds) FROM threshold
+    UNION ALL
+    SELECT 'X1', 'The paper against itself: section 2.2 says that the sinusoidal model trains at 28.5k words/s with L=1024; by Table 1 that is the speed at L=512, and 26.0k at 1024.',
+           1),
+ordered AS (
+    SELECT s.claim, s.statement, s.wanted_n, f.claim AS case_of, f.seed, f.place, f.holds, f.said
+    FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.place),
+counted AS (
+    SELECT claim, statement, wanted_n, count(case_of) AS n, min(holds) AS holds,
+           group_concat(CASE WHEN seed IS NULL THEN said ELSE printf('seed %d, %s', seed, said) END, '; ') AS said
+    FROM ordered GROUP BY claim)
+SELECT claim, statement,
+       CASE WHEN wanted_n = 0 OR n < wanted_n THEN 'not run' WHEN holds THEN 'supported' ELSE 'contradicted' END AS verdict,
+       CASE WHEN wanted_n = 0 THEN 'nothing was run' WHEN n < wanted_n
+            THEN printf('%d of %d cases have their numbers', n, wanted_n) || coalesce('; ' || said, '') ELSE said END AS evidence
+FROM counted ORDER BY claim;

@@ -1,0 +1,28 @@
+-- Where Table 10 and the rest of the paper do not agree. Parameters: :artefact, :scale.
+-- X claims are about the paper alone: "supported" means that its own numbers contradict its text (or
+-- one another), as the view paper_values holds them; until those are there it is "not run".
+WITH
+pair AS (
+    SELECT s.dataset, s.value AS sliding, n.value AS nonoverlapping
+    FROM paper_values s JOIN paper_values n ON n.dataset = s.dataset AND n.position = s.position AND n.split = s.split
+        AND n.L_train = s.L_train AND n.metric = 'perplexity' AND n.artefact IN ('table6', 'table9')
+    WHERE s.artefact IN ('table7', 'table10') AND s.position = 'alibi' AND s.L_train = 512 AND s.split = 'valid'),
+found(claim, place, seed, holds, said) AS (
+    SELECT 'X8', 1, NULL, max(CASE dataset WHEN 'wikitext103' THEN sliding < nonoverlapping END) AND max(CASE dataset WHEN 'bookcorpus' THEN sliding > nonoverlapping END),
+           group_concat(printf('%s: sliding %.2f, nonoverlapping %.2f', dataset, sliding, nonoverlapping), ', ')
+    FROM pair HAVING count(*) = 2),
+statements(claim, statement, wanted_n) AS (
+    SELECT 'X8', 'The paper against itself: for ALiBi L=512 on 3,072 tokens a sliding window is better than nonoverlapping ones on WikiText-103 and worse on BookCorpus, though it gives every prediction more context.',
+           1),
+ordered AS (
+    SELECT s.claim, s.statement, s.wanted_n, f.claim AS case_of, f.seed, f.place, f.holds, f.said
+    FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.place),
+counted AS (
+    SELECT claim, statement, wanted_n, count(case_of) AS n, min(holds) AS holds,
+           group_concat(CASE WHEN seed IS NULL THEN said ELSE printf('seed %d, %s', seed, said) END, '; ') AS said
+    FROM ordered GROUP BY claim)
+SELECT claim, statement,
+       CASE WHEN wanted_n = 0 OR n < wanted_n THEN 'not run' WHEN holds THEN 'supported' ELSE 'contradicted' END AS verdict,
+       CASE WHEN wanted_n = 0 THEN 'nothing was run' WHEN n < wanted_n
+            THEN printf('%d of %d cases have their numbers', n, wanted_n) || coalesce('; ' || said, '') ELSE said END AS evidence
+FROM counted ORDER BY claim;

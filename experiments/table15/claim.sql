@@ -1,0 +1,47 @@
+-- What the paper says of Table 15 and of appendix B, as verdicts. Parameters: :artefact, :scale.
+-- Lengths are the paper's (nominal), so that one statement serves every scale. At scale paper the
+-- thresholds are the paper's, elsewhere the shape is judged. A claim must hold for each case and for each
+-- seed the grid asks for; until all its numbers are there it is "not run".
+WITH
+threshold AS (SELECT
+    CASE :scale WHEN 'paper' THEN 0.03 ELSE 0.05 END AS flat, -- C6: sliding perplexity on a longer window differs from that at L by at most this share
+    CASE :scale WHEN 'paper' THEN 0.97 ELSE 1.0 END AS gains  -- C6: nonoverlapping perplexity at the longest length over that at L, at most
+),
+judged(L) AS (VALUES (512), (1024)),
+seeds AS (
+    SELECT DISTINCT r.seed FROM points p JOIN runs r ON r.run_id = p.run_id
+    WHERE p.artefact = :artefact AND p.scale = :scale),
+e AS (
+    SELECT position, L_train_nominal AS L, seed, L_valid_nominal AS V, perplexity AS p
+    FROM artefact_evaluations
+    WHERE artefact = :artefact AND scale = :scale AND perplexity IS NOT NULL),
+n AS ( -- nonoverlapping windows of the same trainings: Table 5's
+    SELECT L_train_nominal AS L, seed, L_valid_nominal AS V, perplexity AS p FROM artefact_evaluations
+    WHERE artefact = 'table5' AND scale = :scale AND protocol = 'nonoverlapping' AND position = 'alibi' AND perplexity IS NOT NULL),
+
+found(claim, place, seed, holds, said) AS (
+    SELECT 'C6', j.L, a.seed, max(abs(v.p / a.p - 1)) <= flat AND y.p <= gains * x.p AND y.p / x.p < z.p / a.p,
+           printf('L=%d: sliding %.2f at L and %.2f to %.2f beyond, nonoverlapping %.2f at L and %.2f at 3072 (x %.3f, sliding x %.3f)',
+                  j.L, a.p, min(v.p), max(v.p), x.p, y.p, y.p / x.p, z.p / a.p)
+    FROM judged j, threshold
+    JOIN e a ON a.L = j.L AND a.V = j.L
+    JOIN e v ON v.L = j.L AND v.V > j.L AND v.seed = a.seed
+    JOIN e z ON z.L = j.L AND z.V = 3072 AND z.seed = a.seed
+    JOIN n x ON x.L = j.L AND x.V = j.L AND x.seed = a.seed
+    JOIN n y ON y.L = j.L AND y.V = 3072 AND y.seed = a.seed
+    GROUP BY j.L, a.seed),
+statements(claim, statement, wanted_n) AS (
+    SELECT 'C6', printf('What ALiBi gains on longer input is the early-token curse, lifted: with a sliding window of stride 1 perplexity stays within %.0f %% of that at L, with nonoverlapping windows (Table 5) it falls.', 100 * flat),
+           (SELECT count(*) FROM judged) * (SELECT count(*) FROM seeds) FROM threshold),
+ordered AS (
+    SELECT s.claim, s.statement, s.wanted_n, f.claim AS case_of, f.seed, f.place, f.holds, f.said
+    FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.place),
+counted AS (
+    SELECT claim, statement, wanted_n, count(case_of) AS n, min(holds) AS holds,
+           group_concat(CASE WHEN seed IS NULL THEN said ELSE printf('seed %d, %s', seed, said) END, '; ') AS said
+    FROM ordered GROUP BY claim)
+SELECT claim, statement,
+       CASE WHEN wanted_n = 0 OR n < wanted_n THEN 'not run' WHEN holds THEN 'supported' ELSE 'contradicted' END AS verdict,
+       CASE WHEN wanted_n = 0 THEN 'nothing was run' WHEN n < wanted_n
+            THEN printf('%d of %d cases have their numbers', n, wanted_n) || coalesce('; ' || said, '') ELSE said END AS evidence
+FROM counted ORDER BY claim;

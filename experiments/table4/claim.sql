@@ -1,0 +1,75 @@
+-- What the paper says of Table 4, as verdicts. Parameters: :artefact, :scale.
+-- Lengths are the paper's (nominal), so that one statement serves every scale. At scale paper the
+-- thresholds are the paper's, elsewhere the shape is judged. A claim must hold for each case and for each
+-- seed the grid asks for; until all its numbers are there it is "not run".
+WITH
+threshold AS (SELECT
+    CASE :scale WHEN 'paper' THEN 50 ELSE 3072 / 5 END AS best_beyond, -- C1: sinusoidal is best at no more than so many tokens beyond L
+    CASE :scale WHEN 'paper' THEN 1.5 ELSE 1.05 END AS fails_at,       -- C1: its perplexity further on, as a multiple of that at L, at least
+    CASE :scale WHEN 'paper' THEN 1000 ELSE 13000 END AS further,      -- C1: so many tokens beyond L
+    1.05 AS breaks_above,                                              -- C2: a method breaks at the first length above this multiple of its value at L
+    CASE :scale WHEN 'paper' THEN 1 ELSE 0 END AS whole_order          -- C2: 1: sinusoidal must break before rotary; 0: both before the T5 bias
+),
+judged(L) AS (VALUES (3072)),
+seeds AS (
+    SELECT DISTINCT r.seed FROM points p JOIN runs r ON r.run_id = p.run_id
+    WHERE p.artefact = :artefact AND p.scale = :scale),
+e AS (
+    SELECT position, L_train_nominal AS L, seed, L_valid_nominal AS V, perplexity AS p
+    FROM artefact_evaluations
+    WHERE artefact = :artefact AND scale = :scale AND perplexity IS NOT NULL),
+at_L AS (SELECT e.* FROM e JOIN judged USING (L) WHERE e.V = e.L),
+best AS (SELECT position, L, seed, V, p FROM (SELECT position, L, seed, V, min(p) AS p FROM e GROUP BY position, L, seed)),
+breaks AS ( -- a method that never breaks does so at no finite length
+    SELECT a.position, a.L, a.seed, a.p, coalesce(min(e.V), 9e9) AS V
+    FROM at_L a LEFT JOIN e ON e.position = a.position AND e.L = a.L AND e.seed = a.seed AND e.V > e.L
+        AND e.p > (SELECT breaks_above FROM threshold) * a.p
+    GROUP BY a.position, a.L, a.seed),
+common AS ( -- the longest input that all four have read
+    SELECT L, seed, max(V) AS V FROM (SELECT L, seed, V FROM e GROUP BY L, seed, V HAVING count(DISTINCT position) = 4)
+    WHERE V > 2 * L GROUP BY L, seed),
+multiple AS ( -- of a method's perplexity at L
+    SELECT k.position, k.L, k.seed, k.V AS broken, e.V, e.p / k.p AS times
+    FROM breaks k JOIN common c ON c.L = k.L AND c.seed = k.seed
+    JOIN e ON e.position = k.position AND e.L = k.L AND e.seed = k.seed AND e.V = c.V),
+
+-- One row a claim, a case and a seed: whether it holds, and the numbers.
+found(claim, place, seed, holds, said) AS (
+    SELECT 'C1', a.L, a.seed, m.V - a.L <= best_beyond AND b.p >= fails_at * a.p,
+           printf('L=%d: %.2f at L, best %.2f at L + %d, %.2f at L + %d (x %.2f)', a.L, a.p, m.p, m.V - a.L, b.p, further, b.p / a.p)
+    FROM threshold, at_L a
+    JOIN best m ON m.position = a.position AND m.L = a.L AND m.seed = a.seed
+    JOIN e b ON b.position = a.position AND b.L = a.L AND b.seed = a.seed AND b.V = a.L + further
+    WHERE a.position = 'sinusoidal'
+    UNION ALL
+    SELECT 'C2', s.L, s.seed,
+           t.broken <= a.broken AND t.times > a.times AND min(s.times, r.times) > t.times
+               AND max(s.broken, r.broken) <= t.broken AND max(s.broken, r.broken) < 9e9
+               AND (NOT whole_order OR s.broken < r.broken AND s.times > r.times),
+           printf('L=%d: break at %s (sinusoidal), %s (rotary), %s (T5 bias), %s (ALiBi), and at %d are x %.2f, x %.2f, x %.2f, x %.2f',
+                  s.L, CASE WHEN s.broken > 1e9 THEN 'no length' ELSE s.broken END, CASE WHEN r.broken > 1e9 THEN 'no length' ELSE r.broken END,
+                  CASE WHEN t.broken > 1e9 THEN 'no length' ELSE t.broken END, CASE WHEN a.broken > 1e9 THEN 'no length' ELSE a.broken END,
+                  s.V, s.times, r.times, t.times, a.times)
+    FROM threshold, multiple s
+    JOIN multiple r ON r.L = s.L AND r.seed = s.seed AND r.position = 'rotary'
+    JOIN multiple t ON t.L = s.L AND t.seed = s.seed AND t.position = 't5'
+    JOIN multiple a ON a.L = s.L AND a.seed = s.seed AND a.position = 'alibi'
+    WHERE s.position = 'sinusoidal'),
+statements(claim, statement, wanted_n) AS (
+    SELECT 'C1', printf('Sinusoidal embeddings extrapolate by some 20 to 50 tokens only: perplexity is best at no more than L + %d, and at L + %d at least %.2f x that at L.', best_beyond, further, fails_at),
+           (SELECT count(*) FROM seeds) FROM threshold
+    UNION ALL
+    SELECT 'C2', printf('The position method alone decides how far a model extrapolates: with all else equal %s first exceed %.2f x their perplexity at L, then the T5 bias, ALiBi last or never; at the longest common input they stand in the same order.', CASE WHEN whole_order THEN 'sinusoidal, then rotary embeddings' ELSE 'sinusoidal and rotary embeddings' END, breaks_above),
+           (SELECT count(*) FROM seeds) FROM threshold),
+ordered AS (
+    SELECT s.claim, s.statement, s.wanted_n, f.claim AS case_of, f.seed, f.place, f.holds, f.said
+    FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.place),
+counted AS (
+    SELECT claim, statement, wanted_n, count(case_of) AS n, min(holds) AS holds,
+           group_concat(CASE WHEN seed IS NULL THEN said ELSE printf('seed %d, %s', seed, said) END, '; ') AS said
+    FROM ordered GROUP BY claim)
+SELECT claim, statement,
+       CASE WHEN wanted_n = 0 OR n < wanted_n THEN 'not run' WHEN holds THEN 'supported' ELSE 'contradicted' END AS verdict,
+       CASE WHEN wanted_n = 0 THEN 'nothing was run' WHEN n < wanted_n
+            THEN printf('%d of %d cases have their numbers', n, wanted_n) || coalesce('; ' || said, '') ELSE said END AS evidence
+FROM counted ORDER BY claim;

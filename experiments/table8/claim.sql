@@ -1,0 +1,42 @@
+-- What the paper says of Table 8, as verdicts. Parameters: :artefact, :scale.
+-- Lengths are the paper's (nominal), so that one statement serves every scale. At scale paper the
+-- thresholds are the paper's, elsewhere the shape is judged. A claim must hold for each case and for each
+-- seed the grid asks for; until all its numbers are there it is "not run".
+WITH
+threshold AS (SELECT
+    1.0 AS at_L,                                                       -- C7a: ALiBi over sinusoidal, both at L, below
+    CASE :scale WHEN 'paper' THEN 1.0 ELSE 1.005 END AS rises,         -- C7a: ALiBi at 3072 over ALiBi at L, at most
+    1.0 AS short_over_long                                             -- C7a: ALiBi trained on L over sinusoidal trained on 3072, both at 3072, below
+),
+judged(L) AS (VALUES (512), (1024), (3072)),
+seeds AS (
+    SELECT DISTINCT r.seed FROM points p JOIN runs r ON r.run_id = p.run_id
+    WHERE p.artefact = :artefact AND p.scale = :scale),
+e AS (
+    SELECT position, L_train_nominal AS L, seed, L_valid_nominal AS V, perplexity AS p
+    FROM artefact_evaluations
+    WHERE artefact = :artefact AND scale = :scale AND perplexity IS NOT NULL),
+
+found(claim, place, seed, holds, said) AS (
+    SELECT 'C7a', j.L, a.seed, a.p < at_L * s.p AND x.p <= rises * a.p AND x.p < short_over_long * y.p,
+           printf('L=%d: ALiBi %.2f at L and %.2f at 3072, sinusoidal %.2f at L, trained on 3072 %.2f', j.L, a.p, x.p, s.p, y.p)
+    FROM judged j, threshold
+    JOIN e a ON a.position = 'alibi' AND a.L = j.L AND a.V = j.L
+    JOIN e x ON x.position = 'alibi' AND x.L = j.L AND x.V = 3072 AND x.seed = a.seed
+    JOIN e s ON s.position = 'sinusoidal' AND s.L = j.L AND s.V = j.L AND s.seed = a.seed
+    JOIN e y ON y.position = 'sinusoidal' AND y.L = 3072 AND y.V = 3072 AND y.seed = a.seed),
+statements(claim, statement, wanted_n) AS (
+    SELECT 'C7a', 'The slopes chosen on WikiText-103 hold for BookCorpus: at every L ALiBi beats sinusoidal, does not lose on 3,072 tokens, and there beats the sinusoidal model trained on them.',
+           (SELECT count(*) FROM judged) * (SELECT count(*) FROM seeds)),
+ordered AS (
+    SELECT s.claim, s.statement, s.wanted_n, f.claim AS case_of, f.seed, f.place, f.holds, f.said
+    FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.place),
+counted AS (
+    SELECT claim, statement, wanted_n, count(case_of) AS n, min(holds) AS holds,
+           group_concat(CASE WHEN seed IS NULL THEN said ELSE printf('seed %d, %s', seed, said) END, '; ') AS said
+    FROM ordered GROUP BY claim)
+SELECT claim, statement,
+       CASE WHEN wanted_n = 0 OR n < wanted_n THEN 'not run' WHEN holds THEN 'supported' ELSE 'contradicted' END AS verdict,
+       CASE WHEN wanted_n = 0 THEN 'nothing was run' WHEN n < wanted_n
+            THEN printf('%d of %d cases have their numbers', n, wanted_n) || coalesce('; ' || said, '') ELSE said END AS evidence
+FROM counted ORDER BY claim;

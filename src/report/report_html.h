@@ -1,0 +1,47 @@
+/* report_html.h - the parts of an HTML page: texts, tables, a figure.
+ *
+ * 1. Every text that is not this program's own passes report_html_put: no name, title, claim or
+ * message can open an element or an attribute.
+ * 2. What is written is well-formed XML as well as HTML, so that any checker of either can read it.
+ * 3. Nothing is loaded from elsewhere, and nothing needs a script. */
+#ifndef REPORT_REPORT_HTML_H
+#define REPORT_REPORT_HTML_H
+
+#include <stdio.h>
+
+#include "report/report_grid.h"
+#include "report/report_rows.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* report_html_put - the text, escaped for content and for attributes in double quotes. Control
+ * characters are written \xNN, bytes that are no UTF-8 become U+FFFD. NULL is nothing. */
+void report_html_put(FILE *out, const char *text);
+
+/* report_html_open, report_html_close - everything before and after the body of a page. */
+void report_html_open(FILE *out, const char *title);
+void report_html_close(FILE *out);
+
+/* report_html_grid - a table that scrolls sideways where it is wider than the page. A cell with a
+ * link leads to the element of that id. */
+void report_html_grid(FILE *out, const struct report_grid *g);
+
+/* report_html_badge - a verdict or a state, coloured. */
+void report_html_badge(FILE *out, const char *verdict);
+
+/* report_html_claims - a block for each claim: verdict, statement, and the cases of its evidence in
+ * a list. */
+void report_html_claims(FILE *out, const struct report_rows *claims);
+
+/* report_html_figure - the picture of an SVG file as part of the page. Its ids get the prefix, so
+ * that several pictures can stand on one page; its title becomes `title`. Errors: those of
+ * file_read; ERR_DATA the file holds no picture. */
+int report_html_figure(FILE *out, struct arena *a, const char *path, const char *prefix,
+                       const char *title, struct err *e);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,62 @@
+#!/bin/sh
+# test_claims.sh - `alibi claims` answers scripts by its exit status: 0 while nothing is contradicted, another number as
+# soon as a result contradicts a claim; what was not run contradicts nothing.
+# usage: tests/cli/test_claims.sh BUILD
+set -u
+alibi=$(cd "$1" && pwd)/alibi
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+failures=0
+
+# expect STATUS WORD command...: the exit status, and a word of the output
+expect() {
+    want=$1
+    word=$2
+    shift 2
+    "$@" >"$dir/out" 2>&1 </dev/null
+    got=$?
+    if [ "$got" -ne "$want" ] || ! grep -q -- "$word" "$dir/out"; then
+        failures=$((failures + 1))
+        echo "FAIL: $* exited $got, expected $want with '$word'"
+        cat "$dir/out"
+    fi
+}
+
+mkdir "$dir/project" "$dir/planted" "$dir/text"
+cd "$dir/project" || exit 1
+for split in train valid test; do
+    awk 'BEGIN { srand(1); for (i = 0; i < 400; i++) { line = ""; for (j = 0; j < 10; j++) line = line " w" int(rand() * 30)
+        print line } }' >"$dir/text/$split.txt"
+done
+cat >"$dir/planted/grid.yaml" <<'Y'
+artefact: planted
+scale: none
+base: [data/planted.yaml]
+set:
+  model: { layers: 1, dim: 16, heads: 2, ffn: 32, softmax: plain, final_norm: true }
+  train: { shard_tokens: 128, updates: 4, lr: 0.1, warmup: 1, period: 3, clip: 0.1, seed: 1, momentum: 0.9 }
+grid: [{ position: alibi, L_train: 16 }]
+evaluate: [{ split: valid, window: nonoverlapping, L_valid: 16 }]
+Y
+# A claim that the perplexity is below a limit.
+claim() {
+    cat >"$dir/planted/claim.sql" <<Q
+SELECT 'B' AS claim, 'Perplexity is below $1.' AS statement,
+       CASE WHEN count(perplexity) = 0 THEN 'not run' WHEN max(perplexity) < $1 THEN 'supported' ELSE 'contradicted' END AS verdict,
+       printf('%.2f', max(perplexity)) AS evidence
+FROM artefact_evaluations WHERE artefact = :artefact AND scale = :scale
+Q
+}
+
+expect 0 "planted" "$alibi" data prepare planted --text "$dir/text"
+claim 1e9
+expect 66 "alibi run" "$alibi" claims "$dir/planted/"
+expect 0 "" "$alibi" run "$dir/planted/" --devices cpu:1
+expect 0 "B: supported" "$alibi" claims "$dir/planted/"
+claim 1.5
+expect 70 "B: contradicted" "$alibi" claims "$dir/planted/"
+expect 70 "1 claim is contradicted" "$alibi" claims "$dir/planted/"
+expect 0 "C7a: not run" "$alibi" claims table8
+
+echo "$failures failures"
+[ $failures -eq 0 ]

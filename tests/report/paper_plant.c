@@ -1,0 +1,278 @@
+/* paper_plant.c - see paper_plant.h. */
+#include "report/paper_plant.h"
+
+#include <limits.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "plan/plan.h"
+
+enum { PLANT_JSON_BYTES = 768, PLANT_SQL_BYTES = 768 };
+
+struct planting {
+    struct report_fixture *f;
+    struct plan plan;
+    const struct paper_bend *bend;
+};
+
+static struct project shipped(const struct report_fixture *f, char here[PATH_MAX])
+{
+    assert_non_null(getcwd(here, PATH_MAX));
+    return (struct project){.root = f->base->dir, .share = here, .program = "alibi"};
+}
+
+void paper_plant_list(struct report_fixture *f, struct arena *a, char ***names, int32_t *n)
+{
+    char here[PATH_MAX];
+    struct project project = shipped(f, here);
+
+    if (plan_list(names, n, &project, a, &f->base->e) < 0) fail_msg("%s", f->base->e.text);
+}
+
+int32_t paper_plant_numbers(struct report_fixture *f)
+{
+    struct arena a;
+    char **names;
+    int32_t n;
+
+    arena_init(&a);
+    paper_plant_list(f, &a, &names, &n);
+    assert_int_equal(store_begin(f->base->store, &f->base->e), 0);
+    for (int32_t i = 0; i < n; i++) {
+        const char *path = arena_printf(&a, "experiments/%s/paper.tsv", names[i]);
+        if (store_set_paper(f->base->store, names[i], path, &f->base->e) < 0)
+            fail_msg("%s", f->base->e.text);
+    }
+    assert_int_equal(store_commit(f->base->store, &f->base->e), 0);
+    arena_fini(&a);
+    return n;
+}
+
+/* The first cell as a number, or 0. */
+static double number(const struct planting *t, const char *sql)
+{
+    double value = 0;
+    const char *text = fixture_cell(t->f->base->store, sql);
+    return sscanf(text, "%lf", &value) == 1 ? value : 0;
+}
+
+/* How much the number of a run is bent. */
+static double bent(const struct planting *t, const struct spec *s, enum paper_quantity quantity)
+{
+    const struct paper_bend *b = t->bend;
+    bool eval = s->kind == SPEC_EVAL;
+
+    if (!b || quantity != b->quantity || s->model.position != b->position ||
+        s->train.L != b->L_train || strcmp(s->data.dataset, b->dataset) != 0)
+        return 1;
+    if (eval && (s->eval.L != b->L_valid ||
+                 (s->eval.window == SPEC_SLIDING ? s->eval.stride : 0) != b->stride))
+        return 1;
+    return b->factor;
+}
+
+/* What the paper says of an evaluation, under the artefact that asks for it; 0: nothing. */
+static double perplexity(const struct planting *t, int32_t run)
+{
+    const struct plan *p = &t->plan;
+    char sql[PLANT_SQL_BYTES], stride[24] = "NULL";
+    double value = 0;
+
+    for (int32_t i = 0; i < p->points_n && value <= 0; i++) {
+        const struct plan_point *q = &p->point[i];
+        const struct spec *s = &p->run[q->run].spec;
+        if (q->run != run) continue;
+        if (s->eval.window == SPEC_SLIDING) snprintf(stride, sizeof stride, "%d", s->eval.stride);
+        snprintf(sql, sizeof sql,
+                 "SELECT value FROM paper_values WHERE artefact='%s' AND position='%s' AND "
+                 "L_train=%d AND L_valid=%d AND split='%s' AND protocol='%s' AND stride IS %s AND "
+                 "metric='perplexity' AND value IS NOT NULL",
+                 q->artefact, spec_position_name(s->model.position), s->train.L, s->eval.L,
+                 s->eval.split == SPEC_TEST ? "test" : "valid",
+                 s->eval.window == SPEC_SLIDING ? "sliding" : "nonoverlapping", stride);
+        value = number(t, sql);
+    }
+    return value;
+}
+
+/* Speed or memory of a position at a length, from the figure that holds more digits first. */
+static double measured(const struct planting *t, const struct spec *s, const char *metric)
+{
+    char sql[PLANT_SQL_BYTES];
+
+    snprintf(sql, sizeof sql,
+             "SELECT value FROM paper_values WHERE metric='%s' AND dataset='%s' AND position='%s' "
+             "AND L_train=%d AND artefact NOT IN ('table6') ORDER BY artefact='figure7' DESC, "
+             "artefact LIKE 'table%%' DESC LIMIT 1",
+             metric, s->data.dataset, spec_position_name(s->model.position), s->train.L);
+    return number(t, sql);
+}
+
+/* Figure 5 gives hours; its last ones are these, after so many updates (Table 11). */
+static double last_hours(const struct spec *s)
+{
+    int32_t L = s->model.position == SPEC_ALIBI ? 2 * s->train.L : s->train.L;
+    return L == 1024 ? 5547.0 : 5973.0;
+}
+
+static double last_updates(const struct spec *s)
+{
+    if (s->model.position == SPEC_ALIBI) return 50000;
+    return s->train.L == 1024 ? 46700 : 44200;
+}
+
+enum { CURVE_POINTS_MAX = 64 };
+
+struct curve {
+    double x[CURVE_POINTS_MAX], y[CURVE_POINTS_MAX];
+    int32_t n;
+};
+
+static int keep_point(void *context, int columns_n, const char *const *names,
+                      const struct store_cell *cells, struct err *e)
+{
+    struct curve *c = context;
+
+    (void)columns_n, (void)names, (void)e;
+    assert_true(c->n < CURVE_POINTS_MAX);
+    c->x[c->n] = strtod(cells[0].text, NULL);
+    c->y[c->n++] = strtod(cells[1].text, NULL);
+    return 0;
+}
+
+/* The validations of a training in Figure 5. */
+static void plant_curve(const struct planting *t, const struct spec *s, int64_t attempt_id)
+{
+    struct store_fixture *base = t->f->base;
+    char sql[PLANT_SQL_BYTES], json[PLANT_JSON_BYTES];
+    struct curve c = {.n = 0};
+
+    snprintf(sql, sizeof sql,
+             "SELECT x, value FROM paper_values WHERE artefact='figure5' AND position='%s' AND "
+             "L_train=%d ORDER BY line",
+             spec_position_name(s->model.position), s->train.L);
+    if (store_query(base->store, sql, NULL, 0, 60, keep_point, &c, &base->e) < 0)
+        fail_msg("%s", base->e.text);
+    for (int32_t i = 0; i < c.n; i++) {
+        long long step = llround(c.x[i] / last_hours(s) * last_updates(s));
+        snprintf(json, sizeof json,
+                 "{\"update\":%lld,\"epoch\":1,\"loss_nats\":%.17g,\"perplexity\":%.17g,"
+                 "\"best\":true}",
+                 step, log(c.y[i]), c.y[i]);
+        if (fixture_ingest(base, attempt_id, (uint64_t)(10 + i), EVENT_VALIDATION, json) < 0)
+            fail_msg("%s", base->e.text);
+    }
+}
+
+static void training_json(char out[PLANT_JSON_BYTES], const struct planting *t,
+                          const struct plan_run *r)
+{
+    double tokens = last_updates(&r->spec) * (double)r->cost.tokens_per_update;
+    double wps = tokens / (last_hours(&r->spec) * 3600);
+
+    snprintf(out, PLANT_JSON_BYTES,
+             "{\"run_id\":\"%s\",\"updates\":%d,\"tokens_per_update\":%lld,\"parameters\":%lld,"
+             "\"final_loss_nats\":2.5,\"train_wps\":%.17g,\"peak_memory_bytes\":4096,"
+             "\"wall_seconds\":2.5,\"best_checkpoint\":\"best\",\"best_sha256\":\"abc\","
+             "\"last_checkpoint\":\"last\",\"last_sha256\":\"abc\"}",
+             r->run_id, r->spec.train.updates, (long long)r->cost.tokens_per_update,
+             (long long)r->cost.parameters_n, wps * bent(t, &r->spec, PAPER_TRAINING_SPEED));
+}
+
+/* The result of a run as its worker would write it; false: the paper has none. */
+static bool result_json(char out[PLANT_JSON_BYTES], enum event_type *type, const struct planting *t,
+                        int32_t run)
+{
+    const struct plan_run *r = &t->plan.run[run];
+
+    if (r->spec.kind == SPEC_TRAIN) {
+        *type = EVENT_TRAINED;
+        training_json(out, t, r);
+        return true;
+    }
+    if (r->spec.kind == SPEC_EVAL) {
+        double value = perplexity(t, run) * bent(t, &r->spec, PAPER_PERPLEXITY);
+        *type = EVENT_EVALUATED;
+        snprintf(out, PLANT_JSON_BYTES,
+                 "{\"run_id\":\"%s\",\"loss_nats\":%.17g,\"perplexity\":%.17g,\"tokens\":217646,"
+                 "\"nonfinite\":0,\"eval_wps\":1000.5,\"peak_memory_bytes\":2048,"
+                 "\"wall_seconds\":0.5,\"checkpoint_sha256\":\"abc\"}",
+                 r->run_id, value > 0 ? log(value) : 0, value);
+        return value > 0;
+    }
+    double wps = measured(t, &r->spec, r->spec.bench_mode == 0 ? "train_wps" : "eval_wps");
+    double bytes = measured(t, &r->spec, "memory_gb") * 1e9;
+    *type = EVENT_BENCHED;
+    snprintf(out, PLANT_JSON_BYTES,
+             "{\"run_id\":\"%s\",\"wps\":%.17g,\"mfu\":null,\"peak_memory_bytes\":%lld,"
+             "\"wall_seconds\":2,\"batch_tokens\":9216}",
+             r->run_id, (wps > 0 ? wps : 1000) * bent(t, &r->spec, PAPER_SPEED),
+             llround(bytes * bent(t, &r->spec, PAPER_MEMORY)));
+    return true;
+}
+
+static void plant_run(const struct planting *t, int32_t run)
+{
+    const struct plan_run *r = &t->plan.run[run];
+    struct store_fixture *base = t->f->base;
+    char json[PLANT_JSON_BYTES];
+    enum event_type type;
+    const struct store_run row = {.spec = &r->spec,
+                                  .run_id = r->run_id,
+                                  .config_id = r->config_id,
+                                  .train_run_id =
+                                      r->train >= 0 ? t->plan.run[r->train].run_id : NULL,
+                                  .parameters_n = r->cost.parameters_n};
+
+    if (store_add_run(base->store, &row, &base->e) < 0) fail_msg("%s", base->e.text);
+    if (!result_json(json, &type, t, run)) return;
+    int64_t id = fixture_start(base, r->run_id);
+    if (fixture_ingest(base, id, 1, type, json) < 0) fail_msg("%s", base->e.text);
+    if (r->spec.kind == SPEC_TRAIN && strcmp(r->spec.data.dataset, "cc100") == 0)
+        plant_curve(t, &r->spec, id);
+    fixture_end(base, id, STORE_DONE);
+}
+
+static void plant_points(const struct planting *t, const char *artefact)
+{
+    const struct plan *p = &t->plan;
+    struct store_fixture *base = t->f->base;
+    struct store_point *points = calloc((size_t)p->points_n, sizeof *points);
+    int32_t n = 0;
+
+    assert_non_null(points);
+    for (int32_t i = 0; i < p->points_n; i++) {
+        const struct plan_point *q = &p->point[i];
+        if (strcmp(q->artefact, artefact) != 0) continue;
+        points[n++] = (struct store_point){q->point, p->run[q->run].run_id, q->L_train_nominal,
+                                           q->L_valid_nominal, q->stride_nominal};
+    }
+    if (store_set_points(base->store, artefact, "paper", points, n, &base->e) < 0)
+        fail_msg("%s", base->e.text);
+    free(points);
+}
+
+void paper_plant_runs(struct report_fixture *f, const char *const *artefacts, int32_t n,
+                      const struct paper_bend *bend)
+{
+    char here[PATH_MAX];
+    struct project project = shipped(f, here);
+    struct planting t = {.f = f, .bend = bend};
+    const struct plan_options o = {.scale = "paper"};
+
+    if (plan_open(&t.plan, &project, artefacts, n, &o, &f->base->e) < 0)
+        fail_msg("%s", f->base->e.text);
+    assert_int_equal(store_begin(f->base->store, &f->base->e), 0);
+    for (int32_t i = 0; i < t.plan.runs_n; i++) plant_run(&t, i);
+    for (int32_t i = 0; i < n; i++) plant_points(&t, artefacts[i]);
+    assert_int_equal(store_commit(f->base->store, &f->base->e), 0);
+    plan_close(&t.plan);
+}

@@ -1,0 +1,288 @@
+/* test_artefacts_all.c - every shipped folder: the paper's numbers are all there under their pages,
+ * each is reported and drawn, and the verdicts follow the numbers: on the paper's own every claim
+ * holds, and one number bent is enough to contradict its claim. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "report/paper_plant.h"
+
+static const struct {
+    const char *name;
+    int32_t cells, missing; /* cells of the paper; those where it ran out of memory */
+    int32_t page;
+} artefact_table[] = {
+    {"table1", 36, 0, 15},  {"table2", 277, 3, 16}, {"table3", 276, 4, 17}, {"table4", 261, 3, 18},
+    {"table5", 50, 0, 19},  {"table6", 20, 0, 20},  {"table7", 21, 0, 20},  {"table8", 9, 0, 21},
+    {"table9", 6, 0, 21},   {"table10", 13, 0, 22}, {"table11", 16, 0, 22}, {"table12", 30, 0, 22},
+    {"table13", 10, 0, 25}, {"table14", 10, 0, 25}, {"table15", 10, 0, 25}, {"figure1", 222, 0, 2},
+    {"figure2", 36, 0, 3},  {"figure4", 21, 0, 6},  {"figure5", 135, 0, 8}, {"figure6", 71, 0, 8},
+    {"figure7", 16, 0, 15}, {"figure8", 6, 0, 19},  {"figure9", 9, 0, 21},  {"figure11", 13, 0, 24},
+};
+enum { ARTEFACTS_N = sizeof artefact_table / sizeof *artefact_table };
+
+static char *judge(struct report_fixture *f, const char *const *dirs, int32_t n,
+                   int32_t *contradicted)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    const struct report_options o = {.scale = "paper", .format = REPORT_CSV};
+
+    assert_non_null(out);
+    int rc =
+        report_claims(out, f->base->store, &f->project, dirs, n, &o, contradicted, &f->base->e);
+    fclose(out);
+    if (rc < 0) fail_msg("%s", f->base->e.text);
+    return text;
+}
+
+static void every_folder_holds_every_number_of_the_paper(void **state)
+{
+    struct report_fixture *f = *state;
+    char sql[512], expected[32];
+
+    assert_int_equal(paper_plant_numbers(f), ARTEFACTS_N);
+    for (int i = 0; i < ARTEFACTS_N; i++) {
+        snprintf(sql, sizeof sql,
+                 "SELECT count(*)||' '||sum(value IS NULL)||' '||sum(metric IS NULL OR unit IS "
+                 "NULL) FROM paper_values WHERE artefact='%s' AND source LIKE "
+                 "'arXiv:2108.12409v2 p.%d%%'",
+                 artefact_table[i].name, artefact_table[i].page);
+        snprintf(expected, sizeof expected, "%d %d 0", artefact_table[i].cells,
+                 artefact_table[i].missing);
+        assert_cell(f->base, sql, expected);
+    }
+    assert_cell(f->base,
+                "SELECT count(*) FROM paper_values WHERE value IS NULL AND note NOT LIKE 'OOM%'",
+                "0");
+}
+
+static void some_of_the_papers_numbers_are_read_right(void **state)
+{
+    static const struct {
+        const char *where, *value; /* the page it stands on is in the table above */
+    } cells[] = {
+        {"artefact='table1' AND metric='eval_wps' AND position='rotary' AND L_train=3072", "29500"},
+        {"artefact='table2' AND metric='perplexity' AND position='alibi' AND L_valid=12512",
+         "18.31"},
+        {"artefact='table3' AND metric='perplexity' AND position='sinusoidal' AND L_valid=1074",
+         "19.19"},
+        {"artefact='table4' AND metric='perplexity' AND position='t5' AND L_valid=6072", "17.68"},
+        {"artefact='table6' AND split='test' AND position='alibi' AND L_train=512", "19.08"},
+        {"artefact='table7' AND split='test' AND method LIKE 'Routing Transformer%'", "15.8"},
+        {"artefact='table7' AND split='valid' AND method LIKE 'kNN-LM%'", "15.81"},
+        {"artefact='table8' AND position='alibi' AND L_train=512 AND L_valid=3072", "13.55"},
+        {"artefact='table9' AND split='test' AND position='sinusoidal'", "11.67"},
+        {"artefact='table10' AND split='test' AND method LIKE 'Staged Training%'", "10.48"},
+        {"artefact='table11' AND metric='train_updates' AND position='sinusoidal' AND L_train=2048",
+         "44200"},
+        {"artefact='table12' AND metric='perplexity' AND position='sinusoidal' AND L_train=512 AND "
+         "L_valid=2048",
+         "105.42"},
+        {"artefact='table13' AND L_train=1024 AND L_valid=2048", "302.6"},
+        {"artefact='table14' AND L_train=512 AND L_valid=3072", "30.77"},
+        {"artefact='table15' AND L_train=3072", "16.96"},
+        {"artefact='figure2' AND metric='train_wps' AND position='alibi' AND x=512", "28298"},
+        {"artefact='figure4' AND metric='perplexity_std'", "0.24"},
+        {"artefact='figure5' AND panel LIKE 'right%' AND position='alibi' AND x=5973", "8.92"},
+        {"artefact='figure6' AND L_train=1024 AND position='alibi' AND x=10024", "9.52"},
+        {"artefact='figure7' AND position='alibi' AND x=1536", "22269"},
+        {"artefact='figure8' AND x=15376", "18.67"},
+        {"artefact='figure9' AND position='sinusoidal' AND x=1024", "14.73"},
+    };
+    struct report_fixture *f = *state;
+    char sql[512];
+
+    paper_plant_numbers(f);
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
+        snprintf(sql, sizeof sql,
+                 "SELECT CASE count(*) WHEN 1 THEN printf('%%.10g', max(value)) END FROM "
+                 "paper_values WHERE %s",
+                 cells[i].where);
+        assert_cell(f->base, sql, cells[i].value);
+    }
+}
+
+static void published_models_are_cited_and_are_no_position_of_ours(void **state)
+{
+    struct report_fixture *f = *state;
+
+    paper_plant_numbers(f);
+    assert_cell(f->base,
+                "SELECT count(*)||' '||count(position)||' '||count(DISTINCT method) FROM "
+                "paper_values WHERE artefact IN ('table7','table10') AND series='cited'",
+                "18 0 9");
+}
+
+static void every_folder_is_reported_when_nothing_was_run(void **state)
+{
+    struct report_fixture *f = *state;
+    const struct report_options o = {.scale = "mini", .draw = true};
+    char dir[64];
+    int rc;
+
+    for (int i = 0; i < ARTEFACTS_N; i++) {
+        snprintf(dir, sizeof dir, "experiments/%s", artefact_table[i].name);
+        char *text = report_fixture_report(f, artefact_table[i].name, dir, &o, &rc);
+        if (rc < 0) fail_msg("%s", f->base->e.text);
+        assert_contains(text, "There are no results of");
+        assert_contains(text, "The paper's numbers (not comparable with scale mini)");
+        assert_lacks(text, ": supported");
+        assert_lacks(text, ": contradicted");
+        free(text);
+        snprintf(dir, sizeof dir, "experiments/%s/README.md", artefact_table[i].name);
+        assert_true(file_exists(dir));
+    }
+}
+
+static void on_the_papers_own_numbers_every_claim_holds_and_nothing_differs(void **state)
+{
+    struct report_fixture *f = *state;
+    struct arena a;
+    const char **dirs;
+    char **names;
+    int32_t n, contradicted;
+
+    arena_init(&a);
+    paper_plant_numbers(f);
+    paper_plant_list(f, &a, &names, &n);
+    paper_plant_runs(f, (const char *const *)names, n, NULL);
+    assert_cell(f->base,
+                "SELECT count(*)||' '||sum(abs(delta)>1e-9) FROM comparison WHERE paper IS NOT "
+                "NULL",
+                "874 0");
+    dirs = arena_array(&a, (size_t)n, sizeof *dirs);
+    for (int32_t i = 0; i < n; i++) dirs[i] = arena_printf(&a, "experiments/%s", names[i]);
+    char *text = judge(f, dirs, n, &contradicted);
+    assert_lacks(text, ",contradicted,");
+    assert_lacks(text, ",not run,");
+    free(text);
+    arena_fini(&a);
+}
+
+/* One number bent, and the claim that must fall; the others of its folder need not. */
+static void a_claim_is_contradicted_when_one_number_says_so(void **state)
+{
+    static const struct {
+        const char *artefact, *beside, *claim;
+        struct paper_bend bend;
+    } cases[] = {
+        {"table2", NULL, "C1", {"wikitext103", SPEC_SINUSOIDAL, 512, 0, 1512, 0, 0.3}},
+        {"table3", NULL, "C2", {"wikitext103", SPEC_ALIBI, 1024, 0, 12024, 0, 3}},
+        {"table4", NULL, "C2", {"wikitext103", SPEC_ROTARY, 3072, 0, 3082, 0, 1.2}},
+        {"table1", NULL, "C4", {"wikitext103", SPEC_ALIBI, 1024, PAPER_SPEED, 0, 0, 0.95}},
+        {"table1", NULL, "C4", {"wikitext103", SPEC_ALIBI, 512, PAPER_MEMORY, 0, 0, 1.01}},
+        {"figure8", NULL, "C3a", {"wikitext103", SPEC_ALIBI, 512, 0, 3072, 0, 1.05}},
+        {"figure8", NULL, "C3b", {"wikitext103", SPEC_ALIBI, 512, PAPER_SPEED, 0, 0, 0.8}},
+        {"table11", NULL, "C5a", {"cc100", SPEC_ALIBI, 1024, 0, 2048, 0, 1.02}},
+        {"figure5", NULL, "C5b", {"cc100", SPEC_ALIBI, 1024, PAPER_TRAINING_SPEED, 0, 0, 0.9}},
+        {"table11", NULL, "C5c", {"cc100", SPEC_ALIBI, 1024, PAPER_MEMORY, 0, 0, 1.1}},
+        {"table15", "table5", "C6", {"wikitext103", SPEC_ALIBI, 512, 0, 3072, 1, 1.1}},
+        {"table15", "table5", "C6", {"wikitext103", SPEC_ALIBI, 1024, 0, 3072, 0, 1.1}},
+        {"table8", NULL, "C7a", {"bookcorpus", SPEC_ALIBI, 512, 0, 3072, 0, 1.1}},
+        {"table12", NULL, "C7b", {"cc100", SPEC_ALIBI, 512, 0, 1024, 0, 1.1}},
+    };
+    char dir[64], said[64];
+    int32_t contradicted;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *names[] = {cases[i].artefact, cases[i].beside}, *dirs[] = {dir};
+        void *own = NULL;
+        assert_int_equal(report_fixture_setup(&own), 0);
+        struct report_fixture *f = own;
+        snprintf(dir, sizeof dir, "experiments/%s", cases[i].artefact);
+        snprintf(said, sizeof said, "%s,paper,%s,", cases[i].artefact, cases[i].claim);
+        paper_plant_numbers(f);
+        paper_plant_runs(f, names, cases[i].beside ? 2 : 1, &cases[i].bend);
+        char *text = judge(f, dirs, 1, &contradicted);
+        char *line = strstr(text, said);
+        if (!line) fail_msg("no %s in:\n%s", said, text);
+        *strchr(line, '\n') = '\0';
+        if (contradicted < 1 || !strstr(line, ",contradicted,")) fail_msg("case %zu: %s", i, line);
+        free(text);
+        report_fixture_teardown(&own);
+    }
+}
+
+static void a_contradiction_of_the_paper_is_judged_by_its_own_numbers(void **state)
+{
+    struct report_fixture *f = *state;
+    const char *dirs[] = {"experiments/table5"};
+    int32_t contradicted;
+    struct arena a;
+    char *text;
+    size_t n;
+
+    arena_init(&a);
+    paper_plant_numbers(f);
+    text = judge(f, dirs, 1, &contradicted);
+    assert_contains(text, "table5,paper,X2,");
+    assert_contains(text, ",supported,\"L=64: ALiBi 28.46, Sinusoidal 28.03; ");
+    assert_int_equal(contradicted, 0);
+    free(text);
+    /* If ALiBi had 18.46 at L=64, section 4.1 would be right about it. */
+    assert_int_equal(file_read(&a, &text, &n, "experiments/table5/paper.tsv", 1 << 20, &f->base->e),
+                     0);
+    memcpy(strstr(text, "\t28.46\t"), "\t18.46\t", 7);
+    report_fixture_write(f, "paper.tsv", text);
+    const char *path = arena_printf(&a, "%s/paper.tsv", f->artefact_dir);
+    assert_int_equal(store_set_paper(f->base->store, "table5", path, &f->base->e), 0);
+    text = judge(f, dirs, 1, &contradicted);
+    assert_int_equal(contradicted, 1);
+    free(text);
+    arena_fini(&a);
+}
+
+static void every_figure_is_drawn_at_scale_paper_with_the_papers_points(void **state)
+{
+    struct report_fixture *f = *state;
+    const struct report_options o = {.scale = "paper", .draw = true};
+    char dir[64], path[160], *svg;
+    struct arena a;
+    int rc;
+
+    paper_plant_numbers(f);
+    for (int i = 0; i < ARTEFACTS_N; i++) {
+        const char *name = artefact_table[i].name;
+        snprintf(dir, sizeof dir, "experiments/%s/plot.gp", name);
+        /* Three figures are drawn by another test. */
+        if (!file_exists(dir) || strstr("table5 figure1 figure11", name)) continue;
+        paper_plant_runs(f, &name, 1, NULL);
+        snprintf(dir, sizeof dir, "experiments/%s", name);
+        char *text = report_fixture_report(f, name, dir, &o, &rc);
+        if (rc < 0) fail_msg("%s", f->base->e.text);
+        assert_contains(text, "\nFigure: ");
+        free(text);
+        arena_init(&a);
+        snprintf(path, sizeof path, "%s/plots/%s-paper.svg", f->base->dir, name);
+        assert_int_equal(file_read(&a, &svg, NULL, path, 1 << 22, &f->base->e), 0);
+        assert_contains(svg, "paper");
+        arena_fini(&a);
+    }
+}
+
+#define CASE(name)                                                                                 \
+    cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(every_folder_holds_every_number_of_the_paper),
+        CASE(some_of_the_papers_numbers_are_read_right),
+        CASE(published_models_are_cited_and_are_no_position_of_ours),
+        CASE(every_folder_is_reported_when_nothing_was_run),
+        CASE(on_the_papers_own_numbers_every_claim_holds_and_nothing_differs),
+        cmocka_unit_test(a_claim_is_contradicted_when_one_number_says_so),
+        CASE(a_contradiction_of_the_paper_is_judged_by_its_own_numbers),
+        CASE(every_figure_is_drawn_at_scale_paper_with_the_papers_points),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
