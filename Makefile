@@ -1,4 +1,4 @@
-# alibi: `make help` lists what can be made. Settings: SCALE=mini|small|paper|none DEVICES=auto|cpu|cpu:N SEEDS=N PREFIX=/usr/local
+# alibi: `make help` lists what can be made. Settings: SCALE=mini|small|paper|none DEVICES=auto|cpu|cpu:N|cuda:0 SEEDS=N PREFIX=/usr/local
 SCALE ?=
 DEVICES ?= auto
 SEEDS ?=
@@ -8,9 +8,9 @@ BUILD ?= build
 CC ?= gcc
 V ?= 0
 
-PACKAGES := gcc make pkg-config git ca-certificates libyaml-dev libsqlite3-dev libjansson-dev libssl-dev libdnnl2 libopenblas0-serial \
+PACKAGES := gcc make pkg-config git ca-certificates libyaml-dev libsqlite3-dev libjansson-dev libssl-dev libcurl4-openssl-dev libarchive-dev libdnnl2 libopenblas0-serial \
             libcmocka-dev gnuplot-nox fonts-dejavu-core clang-format g++
-PKGS := yaml-0.1 sqlite3 jansson libcrypto
+PKGS := yaml-0.1 sqlite3 jansson libcrypto libcurl libarchive
 
 CODE_ID := $(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Wformat=2 -Wno-format-nonliteral -Wno-format-truncation
@@ -35,14 +35,16 @@ LIB_OBJ := $(SRC:src/%.c=$(BUILD)/obj/%.o) $(foreach i,$(ISAS),$(SIMD:src/%.c=$(
 TEST_SRC := $(wildcard tests/*/test_*.c)
 TESTS := $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
 # Code that several tests share: every other .c of a tests folder (not of tests/bench).
-TEST_SHARED := $(filter-out $(TEST_SRC) $(wildcard tests/*/check_*.c tests/bench/*.c tests/faults/*.c tests/scheduler/fake_*.c),$(wildcard tests/*/*.c))
+TEST_SHARED := $(filter-out $(TEST_SRC) $(wildcard tests/*/check_*.c tests/bench/*.c tests/faults/*.c tests/scheduler/fake_*.c tests/cuda_emulation/*.c),$(wildcard tests/*/*.c))
 TEST_OBJ := $(TEST_SHARED:tests/%.c=$(BUILD)/testobj/%.o)
 TEST_PROGRAMS := $(BUILD)/tests/check_oracle $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/scheduler/fake_*.c))
+
+include cuda/cuda.mk
 
 .PHONY: all deps check asan lint format reproduce claims report bench faults install uninstall clean help
 .DEFAULT_GOAL := all
 
-all: $(BUILD)/alibi ## build the program (the default)
+all: $(BUILD)/alibi $(CUDA_LIBRARY) ## build the program (the default)
 
 $(BUILD)/alibi: $(BUILD)/obj/cli/main.o $(BUILD)/libalibi.a
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
@@ -80,6 +82,8 @@ $(BUILD)/tests/check_oracle: tests/model/check_oracle.c $(TEST_OBJ) $(BUILD)/lib
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -o $@ $< $(TEST_OBJ) $(BUILD)/libalibi.a $(LDLIBS) -lcmocka
 
+include tests/cuda_emulation/emulation.mk
+
 deps: ## install the Debian packages that building, testing and drawing need (sudo where not root)
 	@tests/deps.sh $(PACKAGES)
 
@@ -95,7 +99,8 @@ lint: ## layers, headers that compile alone, format, banned calls, file and func
 	@tests/lint.sh
 
 format: ## clang-format every source file in place
-	@clang-format -i src/*/*.[ch] $(wildcard tests/*/*.[ch])
+	@clang-format -i src/*/*.[ch] $(wildcard tests/*/*.[ch] cuda/*.[ch] cuda/*.cu cuda/*.cuh)
+
 
 RUN_FLAGS := $(if $(SCALE),--scale $(SCALE)) --devices $(DEVICES) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(YES),--yes)
 reproduce-%: $(BUILD)/alibi ## run what an artefact lacks, print its table, draw its figure, such as reproduce-table5
@@ -122,7 +127,7 @@ $(BUILD)/tests/bench/%: tests/bench/%.c $(BUILD)/libalibi.a
 faults: tests ## kill, damage and starve a running grid and count what is lost (longer: FAULTS=full)
 	@tests/faults/run.sh $(BUILD)
 
-install: $(BUILD)/alibi ## install under PREFIX
+install: $(BUILD)/alibi $(CUDA_LIBRARY) ## install under PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/alibi
 	install -m 755 $(BUILD)/alibi $(DESTDIR)$(PREFIX)/bin/alibi
 	cp -r configs experiments $(DESTDIR)$(PREFIX)/share/alibi/

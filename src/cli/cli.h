@@ -71,6 +71,8 @@ int cli_run(struct cli *c, const struct cli_command *self, int argc, char **argv
 int cli_report(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
 int cli_claims(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
 int cli_query(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
+int cli_compare(struct cli *c, const struct cli_command *self, int argc, char **argv,
+                struct err *e);
 int cli_status(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
 int cli_show(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
 int cli_logs(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);

@@ -1,13 +1,28 @@
-/* command_data.c - alibi data list|prepare|verify: corpora under data/. */
+/* command_data.c - alibi data list|fetch|prepare|verify: corpora under data/.
+ *
+ * What is fetched lies under data/fetched/: NAME.zip, and NAME/ with train.txt, valid.txt and
+ * test.txt, where `prepare NAME` finds it. */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "cli/cli.h"
 #include "data/corpus.h"
 #include "data/prepare.h"
+#include "fetch/fetch.h"
+#include "fetch/sources.h"
+
+struct data_options {
+    struct prepare_options prepare;
+    const char *text, *ids, *vocab_file, *merges;
+    const char *from, *url, *sha256;
+    int32_t id_bytes;
+    const char *id_end;
+};
 
 static void show_progress(void *context, const char *what, double share)
 {
@@ -31,6 +46,8 @@ static int list_corpora(struct cli *c, struct err *e)
     struct dirent *entry;
     struct corpus k;
     int n = 0;
+    int32_t sources_n;
+    const struct fetch_source *source = fetch_sources(&sources_n);
     DIR *folder = opendir(project_path(&c->project, &c->arena, "data"));
 
     while (folder && (entry = readdir(folder))) {
@@ -44,36 +61,157 @@ static int list_corpora(struct cli *c, struct err *e)
     if (n == 0) printf("no corpus is prepared under %s/data\n", c->project.root);
     for (size_t i = 0; i < sizeof embedded / sizeof *embedded; i++)
         if (prepare_is_embedded(embedded[i])) printf("can be made here: %s\n", embedded[i]);
+    for (int32_t i = 0; i < sources_n; i++)
+        printf("can be fetched: %s (%s)\n", source[i].name, source[i].licence);
     return 0;
 }
 
-static int prepare(struct cli *c, struct prepare_options *o, struct err *e)
+/* --- fetch ---------------------------------------------------------------------------------- */
+
+/* The bar of a download, at most a few times a second's worth of bytes. */
+static void show_download(void *context, int64_t done, int64_t total)
 {
+    int64_t *shown = context;
+    char bar[31];
+
+    if (!isatty(STDERR_FILENO) || (done - *shown < 500000 && done != total)) return;
+    *shown = done;
+    int filled = total > 0 ? (int)(30 * done / total) : 0;
+    for (int i = 0; i < 30; i++) bar[i] = i < filled ? '#' : '.';
+    bar[30] = '\0';
+    if (total > 0)
+        fprintf(stderr, "\r\033[K[%s] %5.1f of %.1f MB%s", bar, (double)done / 1e6,
+                (double)total / 1e6, done == total ? "\n" : "");
+    else
+        fprintf(stderr, "\r\033[K%.1f MB", (double)done / 1e6);
+}
+
+/* From the first address that answers. */
+static int download(const struct fetch_source *s, const struct data_options *o, const char *path,
+                    const char *sha256, struct err *e)
+{
+    int64_t shown = 0;
+    int rc = ERR_UNAVAILABLE;
+    struct fetch_options f = {.path = path,
+                              .sha256 = sha256,
+                              .bytes_max = s->archive_bytes_max,
+                              .progress = show_download,
+                              .progress_context = &shown};
+
+    for (int i = 0; i < SOURCES_URLS_MAX && rc == ERR_UNAVAILABLE; i++) {
+        f.url = o->url ? o->url : s->url[i];
+        if (!f.url || (o->url && i > 0)) break;
+        log_info("fetching %s", f.url);
+        rc = fetch_file(&f, e);
+        if (rc == ERR_UNAVAILABLE && !o->url) log_warn("%s", e->text);
+    }
+    if (rc == ERR_UNAVAILABLE)
+        err_ctx(e, "no address of %s answers; a copy of the archive is taken with --from FILE",
+                s->name);
+    return rc;
+}
+
+static int fetch(struct cli *c, const char *name, const struct data_options *o, struct err *e)
+{
+    const struct fetch_source *s = fetch_source_find(name);
+    const char *sha256 = o->sha256, *archive = o->from;
+    bool there = true;
+
+    if (!s)
+        return ERR(e, ERR_USAGE, "%s: no public corpus of this name is known; alibi data list",
+                   name);
+    if (!sha256) sha256 = s->sha256;
+    if (strlen(sha256) != 64 || strspn(sha256, "0123456789abcdef") != 64)
+        return ERR(e, ERR_USAGE, "--sha256 %.70s: 64 hex digits in lower case", sha256);
+    const char *dir = arena_printf(&c->arena, "%s/data/fetched/%s", c->project.root, name);
+    for (int i = 0; i < SOURCES_FILES_N; i++)
+        there = there && file_exists(arena_printf(&c->arena, "%s/%s", dir, s->file[i].name));
+    if (!there || o->prepare.force) {
+        TRY(file_make_dirs(dir, e));
+        if (!archive) {
+            archive = arena_printf(&c->arena, "%s.zip", dir);
+            if (!file_exists(archive) || o->prepare.force) TRY(download(s, o, archive, sha256, e));
+        }
+        TRY(fetch_check(archive, sha256, e));
+        TRY(unpack_files(archive, dir, s->file, SOURCES_FILES_N, s->text_bytes_max, e));
+    }
+    printf("%s: train.txt, valid.txt, test.txt in %s%s\nnext: alibi data prepare %s\n", name, dir,
+           there && !o->prepare.force ? " already" : "", name);
+    return 0;
+}
+
+/* --- prepare -------------------------------------------------------------------------------- */
+
+/* The units that the options ask for. */
+static int read_units(struct data_options *o, struct err *e)
+{
+    struct encode_options *u = &o->prepare.encode;
+    int64_t end = -1;
+
+    if ((o->vocab_file != NULL) + (o->merges != NULL && !o->vocab_file) + (o->ids != NULL) > 1)
+        return ERR(e, ERR_USAGE, "--vocab-file and --ids exclude each other");
+    if (o->merges && !o->vocab_file)
+        return ERR(e, ERR_USAGE, "--merges needs --vocab-file vocab.json beside it");
+    if (o->id_end && (!o->ids || !str_to_int(&end, o->id_end) || end < 0))
+        return ERR(e, ERR_USAGE, "--id-end %s: an id from 0, with --ids", o->id_end);
+    u->id_end = end;
+    u->id_bytes = o->id_bytes ? o->id_bytes : 2;
+    u->vocab = o->vocab_file;
+    u->merges = o->merges;
+    if (o->vocab_file) u->kind = o->merges ? ENCODE_BPE : ENCODE_WORDPIECE;
+    if (o->ids) u->kind = ENCODE_IDS;
+    if (o->ids && o->text) return ERR(e, ERR_USAGE, "--ids DIR takes the place of --text DIR");
+    return 0;
+}
+
+static int prepare(struct cli *c, struct data_options *o, struct err *e)
+{
+    struct prepare_options *p = &o->prepare;
     struct corpus k;
 
-    if (!o->text_dir && !prepare_is_embedded(o->name))
+    TRY(read_units(o, e));
+    p->text_dir = o->ids ? o->ids : o->text;
+    const char *fetched = arena_printf(&c->arena, "%s/data/fetched/%s", c->project.root, p->name);
+    if (!p->text_dir && file_exists(fetched)) p->text_dir = fetched;
+    if (!p->text_dir && fetch_source_find(p->name))
+        return ERR(e, ERR_NOINPUT,
+                   "%s: its text is not here; run: alibi data fetch %s, or give --text DIR",
+                   p->name, p->name);
+    if (!p->text_dir && !prepare_is_embedded(p->name))
         return ERR(e, ERR_USAGE,
                    "%s: no embedded corpus of this name; give --text DIR with train.txt, valid.txt "
                    "and test.txt",
-                   o->name);
-    o->progress = show_progress;
-    TRY(prepare_corpus(&c->project, o, e));
-    TRY(corpus_open(&k, &c->project, o->name, e));
+                   p->name);
+    p->progress = show_progress;
+    TRY(prepare_corpus(&c->project, p, e));
+    TRY(corpus_open(&k, &c->project, p->name, e));
     print_corpus(&k);
     corpus_close(&k);
-    printf("a grid names it with `base: [data/%s.yaml]`\n", o->name);
+    printf("a grid names it with `base: [data/%s.yaml]`\n", p->name);
     return 0;
 }
 
 int cli_data(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
-    struct prepare_options o = {0};
+    struct data_options o = {0};
     struct cli_list rest;
     const struct cli_option options[] = {
-        {"text", 0, CLI_TEXT, &o.text_dir, "DIR", "folder with train.txt, valid.txt, test.txt"},
-        {"vocab", 0, CLI_NUMBER, &o.vocab_limit, "N",
+        {"text", 0, CLI_TEXT, &o.text, "DIR", "folder with train.txt, valid.txt, test.txt"},
+        {"vocab", 0, CLI_NUMBER, &o.prepare.vocab_limit, "N",
          "keep only the N most frequent words (default all)"},
-        {"force", 0, CLI_FLAG, &o.force, NULL, "prepare again although it is there"},
+        {"dict", 0, CLI_TEXT, &o.prepare.dict, "FILE", "take this dict.txt instead of train's"},
+        {"vocab-file", 0, CLI_TEXT, &o.vocab_file, "FILE",
+         "word pieces of a BERT vocab.txt; with --merges, of a GPT-2 vocab.json"},
+        {"cased", 0, CLI_FLAG, &o.prepare.encode.cased, NULL,
+         "the word pieces keep case and accents (a cased BERT vocabulary)"},
+        {"merges", 0, CLI_TEXT, &o.merges, "FILE", "merges.txt: byte-level BPE"},
+        {"ids", 0, CLI_TEXT, &o.ids, "DIR", "folder with train.bin, valid.bin, test.bin of ids"},
+        {"id-bytes", 0, CLI_NUMBER, &o.id_bytes, "N", "bytes of an id in them, 2 (default) or 4"},
+        {"id-end", 0, CLI_TEXT, &o.id_end, "ID", "the id that ends a line or document in them"},
+        {"from", 0, CLI_TEXT, &o.from, "FILE", "fetch: an archive that is here already"},
+        {"url", 0, CLI_TEXT, &o.url, "URL", "fetch: from this address"},
+        {"sha256", 0, CLI_TEXT, &o.sha256, "HEX", "fetch: another hash than the published one"},
+        {"force", 0, CLI_FLAG, &o.prepare.force, NULL, "again although it is there"},
         {0}};
     int rc = cli_parse(c, self, options, argc, argv, &rest, 1, 2, e);
 
@@ -81,19 +219,20 @@ int cli_data(struct cli *c, const struct cli_command *self, int argc, char **arg
     TRY(cli_open(c, e));
     const char *verb = rest.item[0];
     if (strcmp(verb, "list") == 0) return list_corpora(c, e);
-    if (strcmp(verb, "prepare") != 0 && strcmp(verb, "verify") != 0)
-        return ERR(e, ERR_USAGE, "data %s: one of list, prepare, verify", verb);
+    if (strcmp(verb, "prepare") != 0 && strcmp(verb, "verify") != 0 && strcmp(verb, "fetch") != 0)
+        return ERR(e, ERR_USAGE, "data %s: one of list, fetch, prepare, verify", verb);
     if (rest.n < 2)
         return ERR(e, ERR_USAGE, "data %s needs the NAME of a corpus; see alibi data --help", verb);
     if (!str_is_name(rest.item[1]))
         return ERR(e, ERR_USAGE,
                    "%.80s: a corpus is named with letters, digits, dot, dash and underscore",
                    rest.item[1]);
+    if (strcmp(verb, "fetch") == 0) return fetch(c, rest.item[1], &o, e);
     if (strcmp(verb, "verify") == 0) {
         TRY(corpus_verify(&c->project, rest.item[1], e));
         printf("data/%s: every file is as it was prepared\n", rest.item[1]);
         return 0;
     }
-    o.name = rest.item[1];
+    o.prepare.name = rest.item[1];
     return prepare(c, &o, e);
 }

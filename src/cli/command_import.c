@@ -250,8 +250,37 @@ static int choose_loss(double *out, const struct import_options *o, const struct
     return 0;
 }
 
+/* The paper's length of a training, as --only wants it. */
+static int32_t nominal_length(const struct plan *p, const struct plan_run *r)
+{
+    for (int32_t i = 0; i < p->points_n; i++) {
+        const struct plan_run *run = &p->run[p->point[i].run];
+        if (run == r || (run->train >= 0 && &p->run[run->train] == r))
+            return p->point[i].L_train_nominal;
+    }
+    return r->spec.train.L;
+}
+
+static void print_answer(struct cli *c, const struct import_options *o, const struct import *im,
+                         const struct plan *p, const struct plan_run *r, const char *dir)
+{
+    int32_t tensors_n, half_n = import_half_n(im, &tensors_n);
+    const char *position = spec_position_name(r->spec.model.position);
+
+    printf("imported %s L_train=%d (%s) as run %s: %s parameters%s\n", position, r->spec.train.L,
+           r->spec.scale, r->run_id, planning_thousands(&c->arena, r->cost.parameters_n),
+           half_n ? ", half precision widened to fp32" : "");
+    if (!import_facts(im)->heads_recorded)
+        printf("the file does not record the number of heads: %d is the specification's\n",
+               r->spec.model.heads);
+    printf("weights  %s/imported.safetensors\n", dir);
+    printf("next     alibi run %s%s%s --only position=%s,L_train=%d\n", o->artefact,
+           o->scale ? " --scale " : "", o->scale ? o->scale : "", position, nominal_length(p, r));
+}
+
 static int import_run(struct cli *c, const struct import_options *o, const struct import *im,
-                      const char *path, const struct plan_run *r, struct err *e)
+                      const char *path, const struct plan *plan, const struct plan_run *r,
+                      struct err *e)
 {
     struct store *store = NULL;
     struct store_run_state st;
@@ -277,17 +306,7 @@ static int import_run(struct cli *c, const struct import_options *o, const struc
         remove_folder(c, dir);
         goto out;
     }
-    int32_t tensors_n, half_n = import_half_n(im, &tensors_n);
-    printf("imported %s L_train=%d (%s) as run %s: %s parameters%s\n",
-           spec_position_name(r->spec.model.position), r->spec.train.L, r->spec.scale, r->run_id,
-           planning_thousands(&c->arena, r->cost.parameters_n),
-           half_n ? ", half precision widened to fp32" : "");
-    if (!import_facts(im)->heads_recorded)
-        printf("the file does not record the number of heads: %d is the specification's\n",
-               r->spec.model.heads);
-    printf("weights  %s/imported.safetensors\nnext     alibi run %s%s%s evaluates it without "
-           "training\n",
-           dir, o->artefact, o->scale ? " --scale " : "", o->scale ? o->scale : "");
+    print_answer(c, o, im, plan, r, dir);
 out:
     store_close(store);
     return rc;
@@ -325,7 +344,7 @@ int cli_import(struct cli *c, const struct cli_command *self, int argc, char **a
     TRY_OUT(rc, find_training(&training, &plan, L, only, e));
     TRY_OUT(rc, import_check(im, &training->spec, e));
     if (o.dict) TRY_OUT(rc, check_dictionary(c, o.dict, &training->spec.data, e));
-    rc = import_run(c, &o, im, path, training, e);
+    rc = import_run(c, &o, im, path, &plan, training, e);
 out:
     plan_close(&plan);
     import_close(im);

@@ -1,5 +1,7 @@
 /* command_report.c - alibi report, claims, query: questions to results.db. */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -29,9 +31,47 @@ static int open_results(struct cli *c, struct store **store, struct err *e)
     return store_open(store, cli_results(c), STORE_READ, e);
 }
 
+/* One page of HTML for all artefacts, or one report after another. */
+static int write_reports(FILE *out, struct cli *c, struct store *store,
+                         const struct cli_list *artefacts, const char *scale,
+                         struct report_options *o, struct err *e)
+{
+    struct report_item *items = arena_array(&c->arena, (size_t)artefacts->n, sizeof *items);
+
+    for (int32_t i = 0; i < artefacts->n; i++) {
+        struct report_item *k = &items[i];
+        TRY(find_artefact(c, artefacts->item[i], scale, &k->artefact, &k->dir, &k->scale, e));
+        if (o->format == REPORT_HTML) continue;
+        o->scale = k->scale;
+        if (i && o->format == REPORT_TEXT) fputc('\n', out);
+        TRY(report_artefact(out, store, &c->project, k->artefact, k->dir, o, e));
+    }
+    if (o->format != REPORT_HTML) return 0;
+    return report_page(out, store, &c->project, items, artefacts->n, o, e);
+}
+
+/* Writes to the file `path` complete or not at all; path NULL: to the standard output. */
+static int write_reports_to(const char *path, struct cli *c, struct store *store,
+                            const struct cli_list *artefacts, const char *scale,
+                            struct report_options *o, struct err *e)
+{
+    char *text = NULL;
+    size_t n = 0;
+
+    if (!path) return write_reports(stdout, c, store, artefacts, scale, o, e);
+    FILE *out = open_memstream(&text, &n);
+    if (!out) return ERR(e, ERR_IO, "memory for the report: %s", strerror(errno));
+    int rc = write_reports(out, c, store, artefacts, scale, o, e);
+    if (fclose(out) != 0 && rc == 0) rc = ERR(e, ERR_IO, "memory for the report: out of it");
+    if (rc == 0) rc = file_write_atomic(path, text, n, e);
+    if (rc == 0) log_info("%s: %zu bytes", path, n);
+    free(text);
+    return rc;
+}
+
 int cli_report(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
-    const char *scale = NULL, *format = "text";
+    const char *scale = NULL, *format = "text", *path = NULL;
     bool no_draw = false;
     struct cli_list given, artefacts;
     struct store *store = NULL;
@@ -39,7 +79,9 @@ int cli_report(struct cli *c, const struct cli_command *self, int argc, char **a
     const struct cli_option options[] = {
         {"scale", 's', CLI_TEXT, &scale, "NAME",
          "the scale whose results are shown (default: the grid's, else mini)"},
-        {"format", 'f', CLI_TEXT, &format, "F", "text, markdown, csv, json or latex"},
+        {"format", 'f', CLI_TEXT, &format, "F",
+         "text, markdown, csv, json, latex or html (one page)"},
+        {"out", 'o', CLI_TEXT, &path, "FILE", "write to FILE instead of the standard output"},
         {"no-figure", 0, CLI_FLAG, &no_draw, NULL, "print the table only"},
         {0}};
     int rc = cli_parse(c, self, options, argc, argv, &given, 1, CLI_LIST_MAX, e);
@@ -49,12 +91,8 @@ int cli_report(struct cli *c, const struct cli_command *self, int argc, char **a
     TRY_OUT(rc, open_results(c, &store, e));
     TRY_OUT(rc, planning_artefacts(c, &given, &artefacts, e));
     o.draw = !no_draw;
-    for (int32_t i = 0; i < artefacts.n; i++) {
-        const char *name, *dir;
-        TRY_OUT(rc, find_artefact(c, artefacts.item[i], scale, &name, &dir, &o.scale, e));
-        if (i && o.format == REPORT_TEXT) printf("\n");
-        TRY_OUT(rc, report_artefact(stdout, store, &c->project, name, dir, &o, e));
-    }
+    if (path) o.color = false;
+    rc = write_reports_to(path, c, store, &artefacts, scale, &o, e);
 out:
     store_close(store);
     return rc;
@@ -71,7 +109,7 @@ int cli_claims(struct cli *c, const struct cli_command *self, int argc, char **a
     const struct cli_option options[] = {
         {"scale", 's', CLI_TEXT, &scale, "NAME",
          "the scale whose results are judged (default: the grid's, else mini)"},
-        {"format", 'f', CLI_TEXT, &format, "F", "text, markdown, csv, json or latex"},
+        {"format", 'f', CLI_TEXT, &format, "F", "text, markdown, csv, json, latex or html"},
         {0}};
     int rc = cli_parse(c, self, options, argc, argv, &given, 0, CLI_LIST_MAX, e);
 
@@ -101,7 +139,7 @@ int cli_query(struct cli *c, const struct cli_command *self, int argc, char **ar
     struct store *store = NULL;
     enum report_format f;
     const struct cli_option options[] = {
-        {"format", 'f', CLI_TEXT, &format, "F", "text, markdown, csv, json or latex"},
+        {"format", 'f', CLI_TEXT, &format, "F", "text, markdown, csv, json, latex or html"},
         {"limit", 0, CLI_REAL, &limit_s, "S",
          "seconds after which the question is given up (default 30)"},
         {0}};

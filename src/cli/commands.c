@@ -14,20 +14,38 @@ static const char run_more[] = "The same command resumes after any interruption 
                                "More than a day of estimated work asks for --yes.\n\n"
                                "  alibi run table5\n"
                                "  alibi run figure1 figure11 --devices cpu:2 --seeds 3";
+static const char report_more[] =
+    "HTML is one page for all artefacts named, with figures, verdicts and where each number came\n"
+    "from; it needs nothing else.\n\n"
+    "  alibi report table5 --format latex\n"
+    "  alibi report all --format html --out plots/report.html";
 static const char query_more[] =
     "Read-only and limited in time. The views are the contract: evaluations, "
     "artefact_evaluations,\n"
-    "trainings, benchmarks, curves, paper_values, comparison, attempts, claims, progress.\n\n"
+    "trainings, benchmarks, curves, paper_values, comparison, attempts, claims, progress.\n"
+    "experiments/README.md has worked queries.\n\n"
     "  alibi query \"SELECT position, L_train, L_valid, perplexity FROM evaluations\"\n"
     "  alibi query \"SELECT position, avg(train_wps) FROM trainings GROUP BY 1\" --format markdown";
+static const char compare_more[] =
+    "A and B are filters column=value,… over the view evaluations, or run ids; lengths are the\n"
+    "paper's. What neither names must agree. Numbers of different scales, datasets, splits or\n"
+    "protocols are never paired: they stand in rows of their own, which say why.\n\n"
+    "  alibi compare position=alibi,scale=mini position=sinusoidal,scale=mini\n"
+    "  alibi compare position=alibi,L_train=512 position=sinusoidal,L_train=3072 --format csv\n"
+    "  alibi compare 4a78ce3faa78e948 34f5b850cba02073";
 static const char data_more[] =
-    "  alibi data list                          what is prepared, and what can be made here\n"
-    "  alibi data prepare NAME                  make an embedded synthetic corpus\n"
+    "  alibi data list                          what is prepared, what can be made or fetched\n"
+    "  alibi data fetch wikitext103             download, check and unpack (resumes; --from FILE\n"
+    "                                           takes an archive that is here)\n"
+    "  alibi data prepare NAME                  of what was fetched, or a synthetic corpus\n"
     "  alibi data prepare NAME --text DIR       prepare train.txt, valid.txt and test.txt of DIR;\n"
     "                                           a grid then names it with `base: "
     "[data/NAME.yaml]`\n"
+    "  alibi data prepare bookcorpus --text DIR --vocab-file vocab.txt --cased\n"
+    "                                           by the word pieces of BERT\n"
+    "  alibi data prepare cc100 --text DIR --vocab-file vocab.json --merges merges.txt\n"
+    "                                           by the byte pairs of GPT-2\n"
     "  alibi data verify NAME                   hash every file again";
-
 static const char import_more[] =
     "FILE is a checkpoint of fairseq as torch.save writes it; nothing in it is executed. Its "
     "names,\n"
@@ -43,7 +61,7 @@ static const struct cli_command table[] = {
     {"plan", "ARTEFACT…", "the runs an artefact needs: done or new, why, and their cost", plan_more,
      cli_plan, false},
     {"run", "ARTEFACT…", "run what is missing; the same command resumes", run_more, cli_run, false},
-    {"report", "ARTEFACT…", "tables, figures and verdicts from results.db", NULL, cli_report,
+    {"report", "ARTEFACT…", "tables, figures and verdicts from results.db", report_more, cli_report,
      false},
     {"claims", "[ARTEFACT…]", "each claim of the paper: supported, contradicted or not run",
      "Exit status 0 when no claim is contradicted, 70 otherwise.", cli_claims, false},
@@ -52,10 +70,11 @@ static const struct cli_command table[] = {
      "RUN is a run id or its beginning, if only one run begins so.", cli_show, false},
     {"logs", "RUN", "the log of a run's newest attempt", NULL, cli_logs, false},
     {"query", "SQL", "an SQL question to results.db, read-only", query_more, cli_query, false},
+    {"compare", "A B", "two sets of evaluations side by side", compare_more, cli_compare, false},
     {"devices", "", "the devices that runs can use", NULL, cli_devices, false},
     {"doctor", "", "whether this machine is ready, and which BLAS is in use", NULL, cli_doctor,
      false},
-    {"data", "list|prepare|verify …", "corpora", data_more, cli_data, false},
+    {"data", "list|fetch|prepare|verify …", "corpora", data_more, cli_data, false},
     {"import", "FILE", "a published checkpoint becomes the result of a training", import_more,
      cli_import, false},
     {"export", "RUN", "a training's weights for users of PyTorch", export_more, cli_export, false},

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/expected.h"
 #include "data/manifest.h"
 #include "data/synthetic.h"
 #include "data/tokens.h"
@@ -108,6 +109,7 @@ int corpus_verify(const struct project *p, const char *name, struct err *e)
     struct corpus corpus;
     TRY_OUT(rc, corpus_open(&corpus, p, name, e));
     corpus_close(&corpus);
+    rc = expected_check(name, manifest.vocab, manifest.tokens_n, e);
 out:
     arena_fini(&arena);
     return rc;

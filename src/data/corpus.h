@@ -50,8 +50,8 @@ struct corpus {
  * ERR_DATA. */
 int corpus_open(struct corpus *c, const struct project *p, const char *name, struct err *e);
 void corpus_close(struct corpus *c);
-/* corpus_verify - rehashes every file against the manifest. ERR_DATA names the file that differs.
- */
+/* corpus_verify - rehashes every file against the manifest, and compares a known corpus with its
+ * known numbers. ERR_DATA names what differs. */
 int corpus_verify(const struct project *p, const char *name, struct err *e);
 
 #ifdef __cplusplus

@@ -21,13 +21,15 @@
 #include "data/binarise.h"
 #include "data/corpus.h"
 #include "data/dictionary.h"
+#include "data/expected.h"
 #include "data/manifest.h"
 #include "data/synthetic.h"
 
 struct preparation {
     const struct prepare_options *options;
-    const struct synthetic_settings *synthetic;   /* NULL: a text folder */
-    const char *text_dir;                         /* absolute; of a synthetic corpus: temporary */
+    const struct synthetic_settings *synthetic; /* NULL: a text folder */
+    const char *text_dir; /* absolute; of a synthetic corpus or of units: temporary */
+    const char *suffix;   /* of the files in it */
     const char *folder, *temporary, *old, *piece; /* data/NAME, .NAME.tmp, .NAME.old, NAME.yaml */
     struct arena arena;
     struct manifest manifest;
@@ -56,7 +58,7 @@ static int remove_folder(const char *path, struct arena *a, struct err *e)
 
 static const char *text_path(struct preparation *p, int split)
 {
-    return arena_printf(&p->arena, "%s/%s.txt", p->text_dir, corpus_split_name(split));
+    return arena_printf(&p->arena, "%s/%s.%s", p->text_dir, corpus_split_name(split), p->suffix);
 }
 
 /* The text folder, with every missing file named. */
@@ -68,7 +70,8 @@ static int find_text(struct preparation *p, struct err *e)
 
     if (stat(dir, &st) < 0 || !S_ISDIR(st.st_mode))
         return ERR(e, ERR_NOINPUT,
-                   "%s: no such folder; it must hold train.txt, valid.txt and test.txt", dir);
+                   "%s: no such folder; it must hold train.%s, valid.%s and test.%s", dir,
+                   p->suffix, p->suffix, p->suffix);
     char *absolute = realpath(dir, NULL);
     if (!absolute) return ERR(e, ERR_NOINPUT, "%s: %s", dir, strerror(errno));
     p->text_dir = arena_strdup(&p->arena, absolute);
@@ -76,17 +79,18 @@ static int find_text(struct preparation *p, struct err *e)
     strbuf_init(&missing, &p->arena);
     for (int i = 0; i < CORPUS_SPLITS_N; i++)
         if (!file_exists(text_path(p, i)))
-            strbuf_addf(&missing, "%s%s.txt", missing.n > 0 ? ", " : "", corpus_split_name(i));
+            strbuf_addf(&missing, "%s%s.%s", missing.n > 0 ? ", " : "", corpus_split_name(i),
+                        p->suffix);
     if (missing.n == 0) return 0;
     return ERR(e, ERR_NOINPUT,
-               "%s: lacks %s; a text corpus is a folder with train.txt, valid.txt and test.txt",
-               dir, missing.text);
+               "%s: lacks %s; a corpus is a folder with train.%s, valid.%s and test.%s", dir,
+               missing.text, p->suffix, p->suffix, p->suffix);
 }
 
 /* What the corpus is made from, in words that change whenever it would change. */
 static int describe(struct preparation *p, struct err *e)
 {
-    char all[CORPUS_SPLITS_N * HASH_HEX_BYTES], digest[HASH_HEX_BYTES];
+    char all[CORPUS_SPLITS_N * HASH_HEX_BYTES], digest[HASH_HEX_BYTES], units[128];
     int32_t limit = p->options->vocab_limit;
     int n = 0;
 
@@ -103,7 +107,12 @@ static int describe(struct preparation *p, struct err *e)
     }
     hash_sha256_hex(digest, all, (size_t)n);
     p->manifest.source = p->text_dir;
-    p->manifest.options = arena_printf(&p->arena, "vocab_limit=%d text=%.16s", limit, digest);
+    TRY(encode_describe(units, sizeof units, &p->options->encode, e));
+    p->manifest.options =
+        arena_printf(&p->arena, "vocab_limit=%d text=%.16s%s", limit, digest, units);
+    if (!p->options->dict) return 0;
+    TRY(hash_file(digest, p->options->dict, e));
+    p->manifest.options = arena_printf(&p->arena, "%s dict=%.16s", p->manifest.options, digest);
     return 0;
 }
 
@@ -172,6 +181,12 @@ static int build_dictionary(struct preparation *p, struct dictionary **d, struct
                                      .what = "words of train.txt"};
     struct file_map map;
 
+    if (p->options->dict) {
+        TRY(dictionary_load(d, p->options->dict, e));
+        TRY(dictionary_save(*d, path, e));
+        p->manifest.vocab = dictionary_size(*d);
+        return hash_file(p->manifest.dictionary_sha256, path, e);
+    }
     TRY(file_map_open(&map, text, e));
     int rc = dictionary_build(d, map.data, map.n, text, p->options->vocab_limit, &progress, e);
     file_map_close(&map);
@@ -179,6 +194,36 @@ static int build_dictionary(struct preparation *p, struct dictionary **d, struct
     TRY(dictionary_save(*d, path, e));
     p->manifest.vocab = dictionary_size(*d);
     return hash_file(p->manifest.dictionary_sha256, path, e);
+}
+
+/* Puts the units of every split into the temporary folder, as the text to prepare. */
+static int encode_text(struct preparation *p, struct err *e)
+{
+    struct encoder *encoder = NULL;
+    int rc = 0;
+
+    TRY(encoder_open(&encoder, &p->options->encode, e));
+    for (int i = 0; i < CORPUS_SPLITS_N; i++) {
+        const char *name = corpus_split_name(i);
+        const struct text_progress progress = {
+            .call = p->options->progress,
+            .context = p->options->progress_context,
+            .what = arena_printf(&p->arena, "units of %s.%s", name, p->suffix)};
+        TRY_OUT(rc, encoder_file(encoder, text_path(p, i),
+                                 arena_printf(&p->arena, "%s/%s.txt", p->temporary, name),
+                                 &progress, e));
+    }
+    p->text_dir = p->temporary;
+    p->suffix = "txt";
+out:
+    encoder_close(encoder);
+    return rc;
+}
+
+/* The units were only a step on the way. */
+static void remove_units(struct preparation *p)
+{
+    for (int i = 0; i < CORPUS_SPLITS_N; i++) unlink(text_path(p, i));
 }
 
 /* Fills the temporary folder. */
@@ -193,8 +238,11 @@ static int build(struct preparation *p, struct err *e)
         p->text_dir = p->temporary;
         TRY(synthetic_write(p->synthetic, p->temporary, p->manifest.floor_perplexity, e));
     }
+    if (p->options->encode.kind != ENCODE_NONE) TRY(encode_text(p, e));
     TRY_OUT(rc, build_dictionary(p, &d, e));
     for (int i = 0; i < CORPUS_SPLITS_N; i++) TRY_OUT(rc, build_split(p, d, i, e));
+    if (p->options->encode.kind != ENCODE_NONE) remove_units(p);
+    TRY_OUT(rc, expected_check(p->options->name, p->manifest.vocab, p->manifest.tokens_n, e));
     manifest_fingerprint(p->manifest.fingerprint, &p->manifest);
     rc = manifest_write(&p->manifest, p->temporary, e);
 out:
@@ -246,6 +294,10 @@ static int check_options(const struct project *project, const struct prepare_opt
     if (o->text_dir && embedded)
         return ERR(e, ERR_USAGE, "%s is the name of an embedded corpus; choose another for %s",
                    o->name, o->text_dir);
+    if (o->dict && o->vocab_limit > 0)
+        return ERR(e, ERR_USAGE, "a dictionary that is given is taken whole: no limit beside it");
+    if (embedded && (o->dict || o->encode.kind != ENCODE_NONE))
+        return ERR(e, ERR_USAGE, "%s: an embedded corpus has its own words", o->name);
     if (o->text_dir || embedded) return 0;
     if (!o->force) {
         int rc = corpus_open(&corpus, project, o->name, e);
@@ -265,7 +317,8 @@ int prepare_corpus(const struct project *project, const struct prepare_options *
 
     TRY(check_options(project, o, e));
     if (!o->text_dir && !prepare_is_embedded(o->name)) return 0;
-    struct preparation p = {.options = o, .synthetic = synthetic_find(o->name)};
+    struct preparation p = {
+        .options = o, .suffix = encode_suffix(&o->encode), .synthetic = synthetic_find(o->name)};
     arena_init(&p.arena);
     const char *data = project_path(project, &p.arena, "data");
     p.manifest.name = o->name;

@@ -1,7 +1,9 @@
 /* prepare.h - text to token files, as fairseq-preprocess does it (oracle SPEC.md section 2).
  *
  * A text corpus is a folder with train.txt, valid.txt and test.txt. Embedded corpora are written as
- * such text by data/synthetic.h and go through the same preparation. */
+ * such text by data/synthetic.h and go through the same preparation, and so do the units that
+ * data/encode.h makes of a text, or of train.bin, valid.bin and test.bin. A corpus with a name of
+ * data/expected.h must have the numbers that belong to it. */
 #ifndef DATA_PREPARE_H
 #define DATA_PREPARE_H
 
@@ -10,6 +12,7 @@
 
 #include "base/err.h"
 #include "base/project.h"
+#include "data/encode.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,7 +23,9 @@ struct prepare_options {
     const char *text_dir; /* NULL: an embedded corpus of that name */
     int32_t vocab_limit; /* most frequent entries kept, specials included, rest <unk>; fillers bring
                             it up to a multiple of 8; 0: all, as fairseq; otherwise at least 8 */
-    bool force;          /* prepare again although it is there */
+    const char *dict;    /* NULL: a dictionary of train; otherwise this dict.txt as it is */
+    struct encode_options encode; /* subwords of a text folder, or ids in place of text */
+    bool force;                   /* prepare again although it is there */
     /* May be NULL. share, 0 to 1, is of the step named by what, such as "ids of train.txt". */
     void (*progress)(void *context, const char *what, double share);
     void *progress_context;

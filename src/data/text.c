@@ -1,8 +1,6 @@
 /* text.c - splits UTF-8 text into words and lines in one forward pass. */
 #include "data/text.h"
 
-#include <stdbool.h>
-
 enum { TEXT_PROGRESS_BYTES = 4 << 20 };
 
 /* What a byte begins. Bytes of 128 and above begin a longer character. */
@@ -17,8 +15,7 @@ static inline enum byte_class byte_class(unsigned char c)
                                                                         : BYTE_ORDINARY;
 }
 
-/* Length of the character of two to four bytes at p, 0 if it is not valid UTF-8. */
-static int text_decode(const unsigned char *p, const unsigned char *end, uint32_t *character)
+int text_decode(const unsigned char *p, const unsigned char *end, uint32_t *character)
 {
     static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
     int n = 0;
@@ -37,7 +34,7 @@ static int text_decode(const unsigned char *p, const unsigned char *end, uint32_
     return n;
 }
 
-static bool is_long_space(uint32_t c)
+bool text_is_long_space(uint32_t c)
 {
     return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||
            c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
@@ -110,7 +107,7 @@ static int text_word(struct text_scan *s, const unsigned char *p, const char **w
         uint32_t character;
         int bytes = text_decode(p, s->end, &character);
         if (bytes == 0) return text_error(s, p, e);
-        if (is_long_space(character)) break;
+        if (text_is_long_space(character)) break;
         p += bytes;
     }
     s->at = p;
@@ -136,7 +133,7 @@ int text_next(struct text_scan *s, const char **word, size_t *word_bytes, struct
         if (class == BYTE_LONG) {
             bytes = text_decode(p, s->end, &character);
             if (bytes == 0) return text_error(s, p, e);
-            if (!is_long_space(character)) return text_word(s, p, word, word_bytes, e);
+            if (!text_is_long_space(character)) return text_word(s, p, word, word_bytes, e);
         }
         p += bytes;
     }

@@ -9,6 +9,7 @@
 #ifndef DATA_TEXT_H
 #define DATA_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,6 +45,12 @@ void text_scan_init(struct text_scan *s, const char *text, size_t n, const char 
 /* text_next - the next item: TEXT_WORD sets *word and *word_bytes (inside the text), TEXT_LINE is
  * the end of a line, TEXT_END the end of the text. Errors: ERR_DATA place:line. */
 int text_next(struct text_scan *s, const char **word, size_t *word_bytes, struct err *e);
+
+/* text_decode - length of the character of two to four bytes at p, which begins with a byte of 128
+ * or above; 0 if it is not strict UTF-8. */
+int text_decode(const unsigned char *p, const unsigned char *end, uint32_t *character);
+/* text_is_long_space - white space beyond ASCII. */
+bool text_is_long_space(uint32_t c);
 
 /* text_measure - words and lines of a whole text. Errors: as text_next. */
 int text_measure(int64_t *words_n, int64_t *lines_n, const char *text, size_t n, const char *place,

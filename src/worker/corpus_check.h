@@ -8,8 +8,8 @@
 #include "spec/spec.h"
 
 /* corpus_open_for - opens data/CORPUS of the spec. Errors: as corpus_open; ERR_DATA when its
- * vocabulary, its token counts or its fingerprint are not the spec's: numbers from another text
- * must not bear this run's name. */
+ * vocabulary, its token counts or its fingerprint are not the spec's (a spec may leave the
+ * fingerprint open): numbers from another text must not bear this run's name. */
 int corpus_open_for(struct corpus *c, const struct project *p, const struct spec *s, struct err *e);
 
 #endif

@@ -179,7 +179,7 @@ int worker_fixture_run(const struct worker_fixture *f, const struct spec *specs,
 
     worker_fixture_attempt(f, specs, n, number, dir);
     o.dir = dir;
-    o.device = "cpu";
+    if (!o.device) o.device = "cpu";
     o.threads = 1;
     return worker_run(&f->project, &o, e);
 }

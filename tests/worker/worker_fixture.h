@@ -35,7 +35,8 @@ struct spec worker_fixture_eval(const struct spec *train, int32_t L, int32_t str
 /* worker_fixture_attempt - makes runs/<id of the first spec>/<number> with the specs. */
 void worker_fixture_attempt(const struct worker_fixture *f, const struct spec *specs, int32_t n,
                             int32_t number, char dir[WORKER_PATH_BYTES]);
-/* worker_fixture_run - the same, and runs it on the cpu; `more` gives other options or is NULL. */
+/* worker_fixture_run - the same, and runs it on the cpu; `more` gives other options (and perhaps
+ * another device) or is NULL. */
 int worker_fixture_run(const struct worker_fixture *f, const struct spec *specs, int32_t n,
                        int32_t number, const struct worker_options *more, struct err *e);
 /* worker_fixture_forget - removes runs/<id>. */

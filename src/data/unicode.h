@@ -1,0 +1,25 @@
+/* unicode.h - what the subword encoders ask of a character. */
+#ifndef DATA_UNICODE_H
+#define DATA_UNICODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+bool unicode_is_letter(uint32_t c); /* category L */
+bool unicode_is_number(uint32_t c); /* category N */
+/* unicode_is_punctuation - category P, and every sign of ASCII that is no letter or digit. */
+bool unicode_is_punctuation(uint32_t c);
+bool unicode_is_mark(uint32_t c); /* category Mn: accents that follow their letter */
+
+/* unicode_simple - lower case without accents, where that is one character below U+2000; any other
+ * character as it is. */
+uint32_t unicode_simple(uint32_t c);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

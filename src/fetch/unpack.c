@@ -1,0 +1,127 @@
+/* unpack.c - one pass over the archive with libarchive. */
+#include "fetch/unpack.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+
+enum { UNPACK_BLOCK_BYTES = 1 << 16, UNPACK_FILES_MAX = 16 };
+
+struct unpack {
+    const char *path, *dir;
+    const struct unpack_file *file;
+    int32_t files_n;
+    bool done[UNPACK_FILES_MAX];
+    int64_t bytes_left;
+    struct archive *archive;
+    struct arena arena;
+};
+
+static int unpack_error(const struct unpack *u, struct err *e)
+{
+    const char *why = archive_error_string(u->archive);
+    return ERR(e, ERR_DATA, "%s: damaged, cut short or no archive: %s", u->path,
+               why ? why : "unreadable");
+}
+
+/* Absolute, or with a part that is "..": nothing a corpus needs. */
+static bool unpack_is_harmful(const char *name)
+{
+    if (*name == '/' || *name == '\\') return true;
+    for (const char *part = name; part; part = strchr(part, '/')) {
+        if (*part == '/') part++;
+        if (strncmp(part, "..", 2) == 0 && (part[2] == '/' || part[2] == '\0')) return true;
+    }
+    return false;
+}
+
+static int unpack_copy(struct unpack *u, struct file_writer *out, struct err *e)
+{
+    char block[UNPACK_BLOCK_BYTES];
+
+    for (;;) {
+        la_ssize_t n = archive_read_data(u->archive, block, sizeof block);
+        if (n < 0) return unpack_error(u, e);
+        if (n == 0) return 0;
+        u->bytes_left -= n;
+        if (u->bytes_left < 0)
+            return ERR(e, ERR_DATA, "%s: unpacks to more than the limit", u->path);
+        TRY(file_writer_add(out, block, (size_t)n, e));
+    }
+}
+
+static int unpack_one(struct unpack *u, const struct unpack_file *file, struct err *e)
+{
+    struct file_writer *out = NULL;
+
+    TRY(file_writer_open(&out, arena_printf(&u->arena, "%s/%s", u->dir, file->name), e));
+    int rc = unpack_copy(u, out, e);
+    if (rc == 0) return file_writer_commit(out, e);
+    file_writer_abandon(out);
+    return rc;
+}
+
+static int unpack_entry(struct unpack *u, struct archive_entry *entry, struct err *e)
+{
+    const char *path = archive_entry_pathname(entry);
+
+    if (!path || unpack_is_harmful(path))
+        return ERR(e, ERR_DATA,
+                   "%s: holds the path '%.80s', which leads out of its folder; refused", u->path,
+                   path ? path : "(no name)");
+    const char *slash = strrchr(path, '/');
+    for (int32_t i = 0; i < u->files_n; i++) {
+        if (strcmp(slash ? slash + 1 : path, u->file[i].member) != 0) continue;
+        if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry))
+            return ERR(e, ERR_DATA, "%s: %.80s is no plain file; refused", u->path, path);
+        if (u->done[i]) return ERR(e, ERR_DATA, "%s: holds %s twice", u->path, u->file[i].member);
+        u->done[i] = true;
+        return unpack_one(u, &u->file[i], e);
+    }
+    return 0;
+}
+
+static int unpack_all(struct unpack *u, struct err *e)
+{
+    struct archive_entry *entry;
+    int rc;
+
+    archive_read_support_format_zip(u->archive);
+    archive_read_support_format_tar(u->archive);
+    archive_read_support_filter_all(u->archive);
+    if (archive_read_open_filename(u->archive, u->path, UNPACK_BLOCK_BYTES) != ARCHIVE_OK)
+        return unpack_error(u, e);
+    while ((rc = archive_read_next_header(u->archive, &entry)) == ARCHIVE_OK)
+        TRY(unpack_entry(u, entry, e));
+    if (rc != ARCHIVE_EOF) return unpack_error(u, e);
+    for (int32_t i = 0; i < u->files_n; i++)
+        if (!u->done[i]) return ERR(e, ERR_DATA, "%s: lacks %s", u->path, u->file[i].member);
+    return 0;
+}
+
+int unpack_files(const char *archive_path, const char *dir, const struct unpack_file *files,
+                 int32_t files_n, int64_t bytes_max, struct err *e)
+{
+    struct unpack u = {.path = archive_path,
+                       .dir = dir,
+                       .file = files,
+                       .files_n = files_n,
+                       .bytes_left = bytes_max};
+
+    if (!file_exists(archive_path)) return ERR(e, ERR_NOINPUT, "%s: not there", archive_path);
+    if (files_n > UNPACK_FILES_MAX)
+        return ERR(e, ERR_INTERNAL, "%d files to unpack, at most %d", files_n, UNPACK_FILES_MAX);
+    u.archive = archive_read_new();
+    if (!u.archive) return ERR(e, ERR_NOMEM, "%s: no memory to unpack it", archive_path);
+    arena_init(&u.arena);
+    int rc = unpack_all(&u, e);
+    archive_read_free(u.archive);
+    arena_fini(&u.arena);
+    return rc;
+}

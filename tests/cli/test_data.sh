@@ -1,0 +1,85 @@
+#!/bin/sh
+# test_data.sh - corpora from archives, addresses, word pieces, byte pairs and files of ids.
+# usage: tests/cli/test_data.sh BUILD
+set -u
+alibi=$(cd "$1" && pwd)/alibi
+fixtures=$PWD/tests/fixtures/checkpoints
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+failures=0
+
+fail() {
+    echo "FAIL: $*"
+    failures=$((failures + 1))
+}
+
+# expect STATUS WORD command...: the exit status, and a word of the output
+expect() {
+    want=$1
+    word=$2
+    shift 2
+    "$@" >"$dir/out" 2>&1 </dev/null
+    got=$?
+    [ "$got" -eq "$want" ] || { fail "$* exited $got, not $want"; cat "$dir/out"; }
+    [ -z "$word" ] || grep -q -- "$word" "$dir/out" || { fail "$*: no '$word' in:"; cat "$dir/out"; }
+}
+
+cd "$dir" || exit 1
+mkdir wikitext-2
+for split in train valid test; do cp "$fixtures/text/$split.txt" wikitext-2/wiki.$split.tokens; done
+tar cf good.tar wikitext-2
+hash=$(sha256sum good.tar | cut -d' ' -f1)
+
+# What is published has a pinned hash; a file of one's own needs its hash said.
+expect 0 "can be fetched: wikitext103" "$alibi" data list
+expect 64 "no public corpus" "$alibi" data fetch mycorpus
+expect 66 "data fetch wikitext103" "$alibi" data prepare wikitext103
+expect 65 "expected 92675f1d63015c1c" "$alibi" data fetch wikitext2 --from good.tar
+expect 66 "No such file" "$alibi" data fetch wikitext2 --from none.zip
+expect 64 "64 hex digits" "$alibi" data fetch wikitext2 --from good.tar --sha256 abc
+[ ! -e data/fetched/wikitext2/train.txt ] || fail "a refused archive was unpacked"
+expect 0 "next: alibi data prepare wikitext2" "$alibi" data fetch wikitext2 --from good.tar --sha256 "$hash"
+expect 0 "already" "$alibi" data fetch wikitext2 --from none.zip
+cmp data/fetched/wikitext2/valid.txt "$fixtures/text/valid.txt" || fail "the text is not the archive's"
+
+# It is not WikiText-2, and cannot bear its name.
+expect 65 "train has 7347 tokens, the corpus of this name has 2088628" "$alibi" data prepare wikitext2
+expect 0 "7347 train" "$alibi" data prepare mytext --text data/fetched/wikitext2
+[ ! -e data/wikitext2 ] || fail "a refused corpus was kept"
+
+# By address: whole, cut short, absent; a part is taken up again.
+expect 0 "in " "$alibi" data fetch wikitext2 --url "file://$dir/good.tar" --sha256 "$hash" --force
+mkdir -p again/data/fetched
+head -c 5000 good.tar >again/data/fetched/wikitext2.zip.part
+expect 0 "in " "$alibi" data fetch wikitext2 --url "file://$dir/good.tar" --sha256 "$hash" --project again
+head -c 20000 good.tar >cut.tar
+expect 65 "altered, cut short" "$alibi" data fetch wikitext2 --url "file://$dir/cut.tar" --sha256 "$hash" --force
+expect 69 "none.tar" "$alibi" data fetch wikitext2 --url "file://$dir/none.tar" --force
+mkdir -p x/wikitext-2
+tar cf bad.tar -P --transform 's,^wikitext-2,../..,' wikitext-2
+expect 65 "leads out" "$alibi" data fetch wikitext2 --from bad.tar --sha256 "$(sha256sum bad.tar | cut -d' ' -f1)" --force
+
+# Word pieces: [UNK] is <unk>, and the dictionary holds what the text has.
+mkdir text
+printf 'Unwanted running.\nwanted wanted zebra\n' >text/train.txt
+printf 'running wanted\n' >text/valid.txt
+printf 'unwanted\n' >text/test.txt
+printf '[UNK]\nun\nwant\n##want\n##ed\nrunn\n##ing\n.\n' >vocab.txt
+expect 0 "16 words" "$alibi" data prepare pieces --text text --vocab-file vocab.txt
+expect 0 "##ed 3" cat data/pieces/dict.txt
+expect 0 "13 train" "$alibi" data list
+expect 73 "units=wordpiece" "$alibi" data prepare pieces --text text
+expect 66 "none.txt" "$alibi" data prepare pieces2 --text text --vocab-file none.txt
+
+# Ids of 2 bytes, 9 ends a line; and a dictionary that is given.
+mkdir ids
+for split in train valid test; do printf '\001\000\002\000\001\000\011\000\002\000\011\000' >ids/$split.bin; done
+expect 0 "8 words             6 train" "$alibi" data prepare numbers --ids ids --id-end 9
+expect 66 "lacks train.bin" "$alibi" data prepare numbers2 --ids text
+expect 0 "208 words" "$alibi" data prepare given --text text --dict "$fixtures/dict.txt"
+cmp data/given/dict.txt "$fixtures/dict.txt" || fail "the dictionary given was changed"
+expect 64 "taken whole" "$alibi" data prepare given2 --text text --dict "$fixtures/dict.txt" --vocab 100
+expect 64 "needs --vocab-file" "$alibi" data prepare given2 --text text --merges vocab.txt
+
+echo "$failures failures"
+[ $failures -eq 0 ]

@@ -1,0 +1,114 @@
+#!/bin/sh
+# test_import.sh - checkpoints that PyTorch wrote, from the file to the perplexity and back to PyTorch.
+# usage: tests/cli/test_import.sh BUILD        PYTHON=python3: one that may have torch
+set -u
+alibi=$(cd "$1" && pwd)/alibi
+fixtures=$PWD/tests/fixtures/checkpoints
+loader=$PWD/tests/worker/load_export.py
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+failures=0
+
+fail() {
+    echo "FAIL: $*"
+    failures=$((failures + 1))
+}
+
+# expect STATUS WORD command...: the exit status, and a word of the output
+expect() {
+    want=$1
+    word=$2
+    shift 2
+    "$@" >"$dir/out" 2>&1 </dev/null
+    got=$?
+    [ "$got" -eq "$want" ] || { fail "$* exited $got, not $want"; cat "$dir/out"; }
+    [ -z "$word" ] || grep -q -- "$word" "$dir/out" || { fail "$*: no '$word' in:"; cat "$dir/out"; }
+}
+
+# same NAME A B: two numbers that differ by less than 1e-4
+same() {
+    awk -v a="$2" -v b="$3" 'BEGIN { d = a - b; exit !(a > 1 && b > 1 && d < 1e-4 && d > -1e-4) }' || fail "$1: $2 is not $3"
+}
+
+# pytorch MODEL LENGTH: what PyTorch computed when the fixtures were made
+pytorch() {
+    sed -n "/\"$1\"/,/}/s/.*\"valid_L$2\": \([0-9.]*\).*/\1/p" "$fixtures/tiny.json"
+}
+
+perplexity() { # L_valid
+    "$alibi" query "SELECT perplexity FROM evaluations WHERE L_valid = $1 AND origin = 'imported'" --format csv | tail -n 1
+}
+
+mkdir "$dir/grid"
+cd "$dir" || exit 1
+cat >grid/grid.yaml <<'Y'
+artefact: grid
+title: "An imported model"
+scale: none
+base: [data/tiny.yaml]
+set:
+  model: { layers: 2, dim: 32, heads: 4, ffn: 64, softmax: adaptive, cutoffs: [64, 128], adaptive_factor: 2, final_norm: false }
+  train: { shard_tokens: 512, updates: 150, lr: 0.005, warmup: 10, period: 140, clip: 0.1, momentum: 0.9, seed: 1 }
+grid:
+  - { position: [alibi, sinusoidal], L_train: [32] }
+evaluate:
+  - { split: valid, window: nonoverlapping, L_valid: { from: L_train, add: [0, 32, 96] } }
+Y
+cp "$fixtures/tiny.pt" alibi_tiny_L32.pt
+expect 0 "208 words" "$alibi" data prepare tiny --text "$fixtures/text"
+cmp data/tiny/dict.txt "$fixtures/dict.txt" || fail "the dictionary is not the checkpoint's"
+
+# The name says the method, the file the length; then only evaluations are left.
+expect 0 "22,656 parameters" "$alibi" import alibi_tiny_L32.pt --dict "$fixtures/dict.txt" --for ./grid/
+expect 0 "1 done" "$alibi" plan ./grid/ --only position=alibi
+expect 0 "3 done now, 1 before" "$alibi" run ./grid/ --only position=alibi
+for L in 32 64 128; do same "fp32 at $L" "$(perplexity $L)" "$(pytorch tiny $L)"; done
+expect 0 "^3$" "$alibi" query "SELECT count(*) FROM evaluations WHERE origin = 'imported'" --format csv
+expect 0 "0 wrong" "$alibi" verify
+
+# Back to PyTorch.
+run=$("$alibi" query "SELECT run_id FROM trainings" --format csv | tail -n 1)
+expect 0 "model.safetensors, config.json, dict.txt" "$alibi" export "$run" --out "$dir/exported"
+expect 0 '"heads": 4' cat exported/config.json
+expect 66 "no finished training" "$alibi" export 0123456789abcdef
+python=${PYTHON:-}
+for candidate in python3 /usr/bin/python3; do
+    [ -n "$python" ] || { "$candidate" -c "import torch" 2>/dev/null && python=$candidate; }
+done
+if [ -n "$python" ]; then
+    for L in 32 64 128; do
+        same "PyTorch on the export at $L" "$(PYTHONDONTWRITEBYTECODE=1 "$python" "$loader" exported data/tiny/valid.tokens $L)" "$(perplexity $L)"
+    done
+else
+    echo "skipped: no python3 here can import torch, so the exported model was not loaded with it"
+fi
+
+# Half precision takes the place of what is done only by force, and its evaluations are made anew.
+expect 64 "done already" "$alibi" import "$fixtures/tiny_half.pt" --as position=alibi --for ./grid/
+expect 0 "half precision widened" "$alibi" import "$fixtures/tiny_half.pt" --as position=alibi --for ./grid/ --force
+expect 0 "3 done now" "$alibi" run ./grid/ --only position=alibi
+for L in 32 64 128; do same "float16 at $L" "$(perplexity $L)" "$(pytorch tiny_half $L)"; done
+
+# A run that an earlier plan registered as one to be trained becomes an imported one.
+expect 0 "L_train=32" "$alibi" import "$fixtures/tiny.pt" --as position=sinusoidal --for ./grid/
+expect 0 "^2$" "$alibi" query "SELECT count(*) FROM trainings WHERE origin = 'imported'" --format csv
+
+# A training made here takes the place of the import, and says so.
+expect 0 "" "$alibi" run ./grid/ --only position=sinusoidal --redo
+expect 0 "^sinusoidal,trained$" "$alibi" query "SELECT position, origin FROM trainings WHERE origin = 'trained'" --format csv
+
+# Refusals.
+expect 64 "position method" "$alibi" import "$fixtures/tiny.pt" --for ./grid/
+expect 64 "no run matches" "$alibi" import "$fixtures/tiny.pt" --as position=t5 --for ./grid/
+expect 64 "rows of 32 tokens" "$alibi" import "$fixtures/tiny.pt" --as position=alibi
+expect 65 "tokens_per_sample=32" "$alibi" import "$fixtures/tiny.pt" --as position=alibi,L_train=512
+head -n 100 "$fixtures/dict.txt" >short.txt
+expect 65 "specification has 208" "$alibi" import alibi_tiny_L32.pt --dict short.txt --for ./grid/ --force
+sed '5s/.*/other 1/' "$fixtures/dict.txt" >other.txt
+expect 65 "entry 8 is 'other'" "$alibi" import alibi_tiny_L32.pt --dict other.txt --for ./grid/ --force
+expect 66 "No such file" "$alibi" import none.pt
+expect 65 "no checkpoint of PyTorch" "$alibi" import other.txt
+[ "$(find runs -name imported.safetensors | wc -l)" -eq 3 ] || fail "a refused import left weights behind"
+
+echo "$failures failures"
+[ $failures -eq 0 ]

@@ -1,0 +1,284 @@
+/* test_fetch.c - downloads from servers that behave and from servers that do not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "fetch/fetch.h"
+#include "fetch/http_server.h"
+
+enum { CONTENT_N = 300000 };
+
+struct scene {
+    char dir[128], path[160], part[176], etag[192], url[64], sha256[HASH_HEX_BYTES];
+    char *content;
+    struct http_server server;
+    int64_t last_done, last_total;
+};
+
+static int make_scene(void **state)
+{
+    struct scene *s = calloc(1, sizeof *s);
+    const char *base = getenv("TMPDIR");
+    uint32_t seed = 5;
+
+    assert_non_null(s);
+    snprintf(s->dir, sizeof s->dir, "%s/alibi-fetch-XXXXXX", base && *base ? base : "/tmp");
+    assert_non_null(mkdtemp(s->dir));
+    snprintf(s->path, sizeof s->path, "%s/file", s->dir);
+    snprintf(s->part, sizeof s->part, "%s.part", s->path);
+    snprintf(s->etag, sizeof s->etag, "%s.etag", s->part);
+    s->content = malloc(CONTENT_N);
+    assert_non_null(s->content);
+    for (int i = 0; i < CONTENT_N; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        s->content[i] = (char)(seed >> 24);
+    }
+    hash_sha256_hex(s->sha256, s->content, CONTENT_N);
+    unsetenv("http_proxy");
+    unsetenv("all_proxy");
+    setenv("no_proxy", "127.0.0.1", 1);
+    http_server_start(&s->server, s->content, CONTENT_N);
+    *state = s;
+    return 0;
+}
+
+static int remove_scene(void **state)
+{
+    struct scene *s = *state;
+    char lock[192];
+
+    http_server_stop(&s->server);
+    snprintf(lock, sizeof lock, "%s.lock", s->path);
+    unlink(lock);
+    unlink(s->path);
+    unlink(s->part);
+    unlink(s->etag);
+    rmdir(s->dir);
+    free(s->content);
+    free(s);
+    return 0;
+}
+
+static void note_progress(void *context, int64_t done, int64_t total)
+{
+    struct scene *s = context;
+    s->last_done = done;
+    s->last_total = total;
+}
+
+static int get(struct scene *s, const char *path, const char *sha256, struct err *e)
+{
+    snprintf(s->url, sizeof s->url, "http://127.0.0.1:%d%s", s->server.port, path);
+    const struct fetch_options o = {.url = s->url,
+                                    .path = s->path,
+                                    .sha256 = sha256,
+                                    .bytes_max = CONTENT_N + 10,
+                                    .progress = note_progress,
+                                    .progress_context = s};
+    *e = (struct err){0};
+    return fetch_file(&o, e);
+}
+
+static void must_get(struct scene *s, const char *path, const char *sha256)
+{
+    struct err e;
+    char found[HASH_HEX_BYTES];
+
+    if (get(s, path, sha256, &e) < 0) fail_msg("%s", e.text);
+    assert_int_equal(hash_file(found, s->path, &e), 0);
+    assert_string_equal(found, s->sha256);
+    assert_false(file_exists(s->part));
+    assert_false(file_exists(s->etag));
+}
+
+static void must_fail(struct scene *s, const char *path, const char *sha256, int code,
+                      const char *word)
+{
+    struct err e;
+
+    assert_int_equal(get(s, path, sha256, &e), code);
+    if (!strstr(e.text, word)) fail_msg("\"%s\" does not say \"%s\"", e.text, word);
+    assert_false(file_exists(s->path));
+}
+
+static void put_part(struct scene *s, size_t n, const char *etag)
+{
+    struct err e;
+    assert_int_equal(file_write_atomic(s->part, s->content, n, &e), 0);
+    if (etag) assert_int_equal(file_write_atomic(s->etag, etag, strlen(etag), &e), 0);
+}
+
+static void a_file_arrives_whole_with_its_progress(void **state)
+{
+    struct scene *s = *state;
+    must_get(s, "/whole", s->sha256);
+    assert_int_equal(s->last_done, CONTENT_N);
+    assert_int_equal(s->last_total, CONTENT_N);
+    assert_int_equal(s->server.requests_n, 1);
+}
+
+static void a_redirect_is_followed_but_not_to_a_file(void **state)
+{
+    struct scene *s = *state;
+    must_fail(s, "/escape", NULL, ERR_UNAVAILABLE, "/escape");
+    must_get(s, "/redirect", s->sha256);
+}
+
+static void a_transfer_that_breaks_off_goes_on_where_it_was(void **state)
+{
+    struct scene *s = *state;
+    must_get(s, "/cut", NULL);
+    assert_int_equal(s->server.requests_n, 3);
+    assert_int_equal(s->server.ranges_n, 2);
+}
+
+static void a_part_of_an_earlier_call_is_continued(void **state)
+{
+    struct scene *s = *state;
+    put_part(s, 100000, "\"v1\"");
+    must_get(s, "/whole", NULL);
+    assert_int_equal(s->server.ranges_n, 1);
+}
+
+static void a_part_of_another_version_is_thrown_away(void **state)
+{
+    struct scene *s = *state;
+    struct err e;
+    put_part(s, 100000, "\"v0\"");
+    s->content[5] ^= 1; /* the part holds the old content, the server the new one */
+    hash_sha256_hex(s->sha256, s->content, CONTENT_N);
+    must_get(s, "/whole", s->sha256);
+    assert_int_equal(s->server.ranges_n, 0);
+    (void)e;
+}
+
+static void a_part_of_unknown_origin_is_thrown_away(void **state)
+{
+    struct scene *s = *state;
+    put_part(s, 100000, NULL);
+    must_get(s, "/whole", NULL);
+    assert_int_equal(s->server.ranges_n, 0);
+}
+
+static void a_server_without_ranges_begins_anew(void **state)
+{
+    struct scene *s = *state;
+    put_part(s, 100000, NULL);
+    must_get(s, "/weak", s->sha256);
+}
+
+static void a_part_that_is_whole_already_is_taken(void **state)
+{
+    struct scene *s = *state;
+    put_part(s, CONTENT_N, "\"v1\"");
+    must_get(s, "/whole", s->sha256);
+}
+
+static void a_file_that_changes_all_the_time_is_given_up(void **state)
+{
+    struct scene *s = *state;
+    must_fail(s, "/moving", NULL, ERR_UNAVAILABLE, "goes on");
+}
+
+static void a_server_that_sends_other_bytes_is_refused(void **state)
+{
+    struct scene *s = *state;
+    put_part(s, 100000, "\"v1\"");
+    must_fail(s, "/liar", s->sha256, ERR_UNAVAILABLE, "asked from byte 100000");
+}
+
+static void an_altered_file_is_removed(void **state)
+{
+    struct scene *s = *state;
+    char other[HASH_HEX_BYTES];
+    struct err e;
+    hash_sha256_hex(other, "other", 5);
+    must_fail(s, "/whole", other, ERR_DATA, "altered");
+    assert_false(file_exists(s->part));
+    must_get(s, "/whole", s->sha256);
+    assert_int_equal(fetch_check(s->path, s->sha256, &e), 0);
+    assert_int_equal(fetch_check(s->path, other, &e), ERR_DATA);
+}
+
+static void a_file_over_the_limit_is_refused(void **state)
+{
+    struct scene *s = *state;
+    struct err e;
+    snprintf(s->url, sizeof s->url, "http://127.0.0.1:%d/whole", s->server.port);
+    const struct fetch_options o = {.url = s->url, .path = s->path, .bytes_max = CONTENT_N - 1};
+    assert_int_equal(fetch_file(&o, &e), ERR_DATA);
+    assert_non_null(strstr(e.text, "limit"));
+    assert_false(file_exists(s->path));
+}
+
+static void an_absent_file_and_an_absent_server_are_named(void **state)
+{
+    struct scene *s = *state;
+    struct err e;
+    must_fail(s, "/nothing", NULL, ERR_UNAVAILABLE, "404");
+    const struct fetch_options o = {
+        .url = "http://127.0.0.1:1/x", .path = s->path, .bytes_max = CONTENT_N};
+    assert_int_equal(fetch_file(&o, &e), ERR_UNAVAILABLE);
+    assert_non_null(strstr(e.text, "127.0.0.1"));
+}
+
+static void a_file_of_this_machine_is_copied(void **state)
+{
+    struct scene *s = *state;
+    struct err e;
+    char url[256], from[160];
+    snprintf(from, sizeof from, "%s/from", s->dir);
+    snprintf(url, sizeof url, "file://%s", from);
+    assert_int_equal(file_write_atomic(from, s->content, CONTENT_N, &e), 0);
+    put_part(s, 1000, NULL);
+    const struct fetch_options o = {
+        .url = url, .path = s->path, .sha256 = s->sha256, .bytes_max = CONTENT_N};
+    if (fetch_file(&o, &e) < 0) fail_msg("%s", e.text);
+    assert_int_equal(fetch_check(s->path, s->sha256, &e), 0);
+    unlink(from);
+}
+
+static void a_second_process_is_told_to_wait(void **state)
+{
+    struct scene *s = *state;
+    struct err e;
+    char lock[192];
+    int fd;
+    snprintf(lock, sizeof lock, "%s.lock", s->path);
+    assert_int_equal(file_lock(&fd, lock, "process 1", &e), 0);
+    must_fail(s, "/whole", NULL, ERR_TRYLATER, "process 1");
+    file_unlock(fd);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, make_scene, remove_scene)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(a_file_arrives_whole_with_its_progress),
+        CASE(a_redirect_is_followed_but_not_to_a_file),
+        CASE(a_transfer_that_breaks_off_goes_on_where_it_was),
+        CASE(a_part_of_an_earlier_call_is_continued),
+        CASE(a_part_of_another_version_is_thrown_away),
+        CASE(a_part_of_unknown_origin_is_thrown_away),
+        CASE(a_server_without_ranges_begins_anew),
+        CASE(a_part_that_is_whole_already_is_taken),
+        CASE(a_file_that_changes_all_the_time_is_given_up),
+        CASE(a_server_that_sends_other_bytes_is_refused),
+        CASE(an_altered_file_is_removed),
+        CASE(a_file_over_the_limit_is_refused),
+        CASE(an_absent_file_and_an_absent_server_are_named),
+        CASE(a_file_of_this_machine_is_copied),
+        CASE(a_second_process_is_told_to_wait),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

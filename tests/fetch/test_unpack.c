@@ -1,0 +1,226 @@
+/* test_unpack.c - archives that hold a corpus, and archives made to do harm. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "fetch/sources.h"
+#include "fetch/unpack.h"
+
+static const struct unpack_file wanted[] = {{"wiki.train.tokens", "train.txt"},
+                                            {"wiki.valid.tokens", "valid.txt"}};
+
+struct folder {
+    char dir[128], archive[160], train[160], valid[160];
+};
+
+static int make_folder(void **state)
+{
+    struct folder *f = calloc(1, sizeof *f);
+    const char *base = getenv("TMPDIR");
+
+    assert_non_null(f);
+    snprintf(f->dir, sizeof f->dir, "%s/alibi-unpack-XXXXXX", base && *base ? base : "/tmp");
+    assert_non_null(mkdtemp(f->dir));
+    snprintf(f->archive, sizeof f->archive, "%s/archive", f->dir);
+    snprintf(f->train, sizeof f->train, "%s/train.txt", f->dir);
+    snprintf(f->valid, sizeof f->valid, "%s/valid.txt", f->dir);
+    *state = f;
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    struct folder *f = *state;
+    unlink(f->archive);
+    unlink(f->train);
+    unlink(f->valid);
+    assert_int_equal(rmdir(f->dir), 0); /* nothing else was written */
+    free(f);
+    return 0;
+}
+
+struct member {
+    const char *path, *text, *link;
+};
+
+static void put_archive(const struct folder *f, int (*format)(struct archive *),
+                        const struct member *members, int n)
+{
+    struct archive *out = archive_write_new();
+
+    assert_int_equal(format(out), ARCHIVE_OK);
+    assert_int_equal(archive_write_open_filename(out, f->archive), ARCHIVE_OK);
+    for (int i = 0; i < n; i++) {
+        struct archive_entry *entry = archive_entry_new();
+        size_t bytes = members[i].text ? strlen(members[i].text) : 0;
+        archive_entry_set_pathname(entry, members[i].path);
+        archive_entry_set_size(entry, (la_int64_t)bytes);
+        archive_entry_set_filetype(entry, members[i].link ? AE_IFLNK : AE_IFREG);
+        if (members[i].link) archive_entry_set_symlink(entry, members[i].link);
+        archive_entry_set_perm(entry, 0644);
+        assert_int_equal(archive_write_header(out, entry), ARCHIVE_OK);
+        if (bytes > 0) assert_int_equal(archive_write_data(out, members[i].text, bytes), bytes);
+        archive_entry_free(entry);
+    }
+    assert_int_equal(archive_write_close(out), ARCHIVE_OK);
+    archive_write_free(out);
+}
+
+static void must_refuse(const struct folder *f, int64_t bytes_max, const char *word)
+{
+    struct err e = {0};
+
+    assert_int_equal(unpack_files(f->archive, f->dir, wanted, 2, bytes_max, &e), ERR_DATA);
+    if (!strstr(e.text, word)) fail_msg("\"%s\" does not say \"%s\"", e.text, word);
+}
+
+static void must_hold(const char *path, const char *text)
+{
+    struct arena a;
+    struct err e = {0};
+    char *found;
+
+    arena_init(&a);
+    assert_int_equal(file_read(&a, &found, NULL, path, 1000, &e), 0);
+    assert_string_equal(found, text);
+    arena_fini(&a);
+}
+
+static void wanted_files_get_our_names(void **state)
+{
+    static const struct member members[] = {{"wikitext-2/README", "hello\n", NULL},
+                                            {"wikitext-2/wiki.train.tokens", "a b\n", NULL},
+                                            {"wikitext-2/wiki.valid.tokens", "b\n", NULL}};
+    int (*const formats[])(struct archive *) = {archive_write_set_format_zip,
+                                                archive_write_set_format_pax_restricted};
+    const struct folder *f = *state;
+    struct err e = {0};
+
+    for (size_t i = 0; i < 2; i++) {
+        put_archive(f, formats[i], members, 3);
+        if (unpack_files(f->archive, f->dir, wanted, 2, 100, &e) < 0) fail_msg("%s", e.text);
+        must_hold(f->train, "a b\n");
+        must_hold(f->valid, "b\n");
+    }
+}
+
+static void paths_that_lead_out_are_refused(void **state)
+{
+    static const char *const paths[] = {"../wiki.train.tokens", "/etc/wiki.train.tokens",
+                                        "a/../../wiki.train.tokens", "..", "a/.."};
+    const struct folder *f = *state;
+
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        const struct member member = {paths[i], "x\n", NULL};
+        put_archive(f, archive_write_set_format_pax_restricted, &member, 1);
+        must_refuse(f, 100, "leads out");
+    }
+    assert_false(file_exists(f->train));
+}
+
+static void a_link_in_place_of_a_file_is_refused(void **state)
+{
+    static const struct member member = {"x/wiki.train.tokens", NULL, "/etc/hostname"};
+    const struct folder *f = *state;
+    put_archive(f, archive_write_set_format_pax_restricted, &member, 1);
+    must_refuse(f, 100, "no plain file");
+}
+
+static void missing_and_repeated_files_are_named(void **state)
+{
+    static const struct member members[] = {{"x/wiki.train.tokens", "a\n", NULL},
+                                            {"y/wiki.train.tokens", "b\n", NULL}};
+    const struct folder *f = *state;
+    put_archive(f, archive_write_set_format_zip, members, 1);
+    must_refuse(f, 100, "lacks wiki.valid.tokens");
+    put_archive(f, archive_write_set_format_zip, members, 2);
+    must_refuse(f, 100, "twice");
+}
+
+static void more_bytes_than_allowed_are_not_written(void **state)
+{
+    static const struct member members[] = {{"x/wiki.train.tokens", "aaaaaaaaaa", NULL},
+                                            {"x/wiki.valid.tokens", "b\n", NULL}};
+    const struct folder *f = *state;
+    put_archive(f, archive_write_set_format_zip, members, 2);
+    must_refuse(f, 9, "limit");
+    must_refuse(f, 11, "limit");
+    assert_false(file_exists(f->valid));
+}
+
+static void a_damaged_archive_is_refused(void **state)
+{
+    static const struct member members[] = {{"x/wiki.train.tokens", "the same old words", NULL},
+                                            {"x/wiki.valid.tokens", "b\n", NULL}};
+    const struct folder *f = *state;
+    struct arena a;
+    struct err e = {0};
+    char *whole;
+    size_t n;
+
+    put_archive(f, archive_write_set_format_zip, members, 2);
+    arena_init(&a);
+    assert_int_equal(file_read(&a, &whole, &n, f->archive, 10000, &e), 0);
+    whole[70] ^= 1; /* in the first file's data */
+    assert_int_equal(file_write_atomic(f->archive, whole, n, &e), 0);
+    must_refuse(f, 100, "damaged");
+    assert_false(file_exists(f->train));
+    assert_int_equal(file_write_atomic(f->archive, whole, 40, &e), 0);
+    must_refuse(f, 100, f->archive);
+    assert_int_equal(file_write_atomic(f->archive, "no archive at all", 17, &e), 0);
+    must_refuse(f, 100, "no archive");
+    arena_fini(&a);
+}
+
+static void an_absent_archive_is_no_input(void **state)
+{
+    const struct folder *f = *state;
+    struct err e = {0};
+    assert_int_equal(unpack_files(f->archive, f->dir, wanted, 2, 100, &e), ERR_NOINPUT);
+}
+
+static void every_source_is_complete(void **state)
+{
+    int32_t n;
+    const struct fetch_source *s = fetch_sources(&n);
+
+    (void)state;
+    assert_true(n >= 2);
+    for (int32_t i = 0; i < n; i++) {
+        assert_ptr_equal(fetch_source_find(s[i].name), &s[i]);
+        assert_int_equal(strlen(s[i].sha256), 64);
+        assert_int_equal(strspn(s[i].sha256, "0123456789abcdef"), 64);
+        assert_int_equal(strncmp(s[i].url[0], "https://", 8), 0);
+        assert_true(s[i].archive_bytes_max > 0 && s[i].text_bytes_max > 0);
+        for (int k = 0; k < SOURCES_FILES_N; k++) assert_non_null(s[i].file[k].member);
+    }
+    assert_null(fetch_source_find("wikitext"));
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(wanted_files_get_our_names),
+        CASE(paths_that_lead_out_are_refused),
+        CASE(a_link_in_place_of_a_file_is_refused),
+        CASE(missing_and_repeated_files_are_named),
+        CASE(more_bytes_than_allowed_are_not_written),
+        CASE(a_damaged_archive_is_refused),
+        CASE(an_absent_archive_is_no_input),
+        CASE(every_source_is_complete),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,116 @@
+/* check_device.c - whole attempts of the worker on the backends named on the command line: training
+ * and evaluation agree with the CPU, and a resumed run equals an unbroken one bit for bit.
+ *
+ *   check_device DEVICE… */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "base/log.h"
+#include "worker/worker_fixture.h"
+
+enum { STOPPED_AFTER = 7, CASES_MAX = 32 };
+
+/* Rounding errors of sums in another order, enlarged by twenty updates. */
+static const double tolerance = 1e-5;
+
+struct place {
+    struct worker_fixture *fixture;
+    const char *device;
+    enum spec_position position;
+    char name[96];
+};
+
+static int make_fixture(void **state)
+{
+    struct place *p = *state;
+    void *made = NULL;
+    int rc = worker_fixture_make(&made);
+    p->fixture = made;
+    return rc;
+}
+
+static int remove_fixture(void **state)
+{
+    void *made = ((struct place *)*state)->fixture;
+    return worker_fixture_remove(&made);
+}
+
+static void run(const struct place *p, const struct spec *s, int32_t number, const char *device)
+{
+    struct err e = {0};
+    const struct worker_options o = {.device = device};
+    if (worker_fixture_run(p->fixture, s, 1, number, &o, &e) != 0) fail_msg("%s", e.text);
+}
+
+static double evaluated(const struct place *p, const struct spec *s, const char *device)
+{
+    run(p, s, 1, device);
+    json_t *json = worker_fixture_event(p->fixture, s, 1, EVENT_EVALUATED, -1);
+    assert_non_null(json);
+    double loss = json_number_value(json_object_get(json, "loss_nats"));
+    json_decref(json);
+    worker_fixture_forget(p->fixture, s);
+    return loss;
+}
+
+static void near(const char *what, double got, double want)
+{
+    if (!(want > 0.0 && fabs(got - want) <= tolerance * want))
+        fail_msg("%s is %.9g, on the CPU %.9g: off by %.2g relative, at most %g", what, got, want,
+                 fabs(got - want) / want, tolerance);
+}
+
+static void an_attempt_is_that_of_the_cpu(void **state)
+{
+    const struct place *p = *state;
+    struct err e = {0};
+    struct spec s = worker_fixture_spec(p->fixture, p->position);
+    const struct worker_options stop = {.device = p->device, .stop_after = STOPPED_AFTER};
+    s.model.dropout_relu = s.model.dropout_softmax = 0.1;
+
+    struct worker_outcome cpu = worker_fixture_unbroken(p->fixture, &s);
+    run(p, &s, 1, p->device);
+    struct worker_outcome unbroken = worker_fixture_outcome(p->fixture, &s, 1);
+    worker_fixture_forget(p->fixture, &s);
+    near("the last loss", unbroken.final_loss, cpu.final_loss);
+
+    assert_int_equal(worker_fixture_run(p->fixture, &s, 1, 1, &stop, &e), ERR_INTERRUPTED);
+    run(p, &s, 2, p->device);
+    struct worker_outcome resumed = worker_fixture_outcome(p->fixture, &s, 2);
+    worker_fixture_same(&unbroken, &resumed);
+
+    struct spec eval = worker_fixture_eval(&s, 24, 0), sliding = worker_fixture_eval(&s, 16, 1);
+    near("the evaluation", evaluated(p, &eval, p->device), evaluated(p, &eval, "cpu"));
+    near("the sliding evaluation", evaluated(p, &sliding, p->device),
+         evaluated(p, &sliding, "cpu"));
+}
+
+int main(int argc, char **argv)
+{
+    static const enum spec_position positions[] = {SPEC_T5, SPEC_ALIBI};
+    static struct place places[CASES_MAX];
+    struct CMUnitTest tests[CASES_MAX] = {0};
+    size_t n = 0;
+    if (argc < 2 || argv[1][0] == '-') {
+        fputs("usage: check_device DEVICE...\n", stderr);
+        return 64;
+    }
+    log_set_level(LOG_QUIET);
+    for (int i = 1; i < argc; i++)
+        for (int k = 0; k < 2 && n < CASES_MAX; k++) {
+            struct place *p = &places[n];
+            *p = (struct place){.device = argv[i], .position = positions[k]};
+            snprintf(p->name, sizeof p->name, "%s: %s", argv[i], spec_position_name(positions[k]));
+            tests[n++] = (struct CMUnitTest){.name = p->name,
+                                             .test_func = an_attempt_is_that_of_the_cpu,
+                                             .setup_func = make_fixture,
+                                             .teardown_func = remove_fixture,
+                                             .initial_state = p};
+        }
+    return _cmocka_run_group_tests("attempts", tests, n, NULL, NULL) == 0 ? 0 : 1;
+}
