@@ -9,6 +9,7 @@ passed=0
 failed=0
 skipped=0
 log=$build/tests/leg.log
+export LSAN_OPTIONS="use_tls=0:print_suppressions=0:suppressions=$(pwd)/tests/leaks.txt" # the asan build reads it
 
 leg() { # name command...
     name=$1

@@ -35,8 +35,9 @@ static int backend_program_folder(char *out, size_t bytes, struct err *e)
     return 0;
 }
 
+/* remedy: how to get the file where it is lacking. */
 static int backend_library_open(const struct backend_library **out, const char *name,
-                                const char *file, struct err *e)
+                                const char *file, const char *remedy, struct err *e)
 {
     char folder[PATH_MAX], path[PATH_MAX];
     void *library = NULL, *symbol = NULL;
@@ -50,9 +51,8 @@ static int backend_library_open(const struct backend_library **out, const char *
         if (!library) return ERR(e, ERR_UNAVAILABLE, "%s: cannot be opened: %s", name, dlerror());
     }
     if (!library)
-        return ERR(e, ERR_UNAVAILABLE,
-                   "%s: this build lacks it (%s is not in %s); use cpu, or build it where nvcc is",
-                   name, file, folder);
+        return ERR(e, ERR_UNAVAILABLE, "%s: this build lacks it (%s is not in %s); use cpu, or %s",
+                   name, file, folder, remedy);
     symbol = dlsym(library, "alibi_backend_library");
     if (!symbol)
         return ERR(e, ERR_UNAVAILABLE, "%s: %s does not export alibi_backend_library", name, path);
@@ -73,7 +73,8 @@ static int backend_open_cuda(struct backend **out, const char *name, int32_t thr
     int64_t ordinal = 0;
 
     if (strcmp(which, "emulated") == 0) {
-        TRY(backend_library_open(&library, name, "libalibi_cuda_emulated.so", e));
+        TRY(backend_library_open(&library, name, "libalibi_cuda_emulated.so",
+                                 "make check-cuda-emulated, which builds it", e));
         return library->open(out, 0, threads, precision, e);
     }
     if (!str_to_int(&ordinal, which) || ordinal < 0 || ordinal > INT_MAX)
@@ -81,7 +82,7 @@ static int backend_open_cuda(struct backend **out, const char *name, int32_t thr
     if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL))
         return ERR(e, ERR_UNAVAILABLE,
                    "%s: no NVIDIA driver here (libcuda.so.1 was not found); use cpu", name);
-    TRY(backend_library_open(&library, name, "libalibi_cuda.so", e));
+    TRY(backend_library_open(&library, name, "libalibi_cuda.so", "make cuda where nvcc is", e));
     return library->open(out, (int)ordinal, threads, precision, e);
 }
 

@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-enum { BACKEND_VERSION = 1 };
+enum { BACKEND_VERSION = 2 };
 
 enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_I32 };
 
@@ -48,7 +48,8 @@ struct step_state {
 };
 
 /* Dropout at one site. p = 0: none (and no random number is drawn). The element index is
- * (first_row * T + row) * cols + column in the whole update; see base/philox.h for the counter. */
+ * (first_row + row) * cols + column in the whole update, for attention
+ * ((first_row + b) * H + h) * T * T + i * T + j; see base/philox.h for the counter. */
 struct dropout {
     float p;
     uint64_t key;    /* the run's seed */
@@ -196,6 +197,13 @@ struct backend_ops {
                 struct err *);
     /* sum over devices, the identity for one. */
     int (*all_reduce)(struct backend *, float *x_dev, int64_t n, struct err *);
+
+    /* Both may be NULL: which algorithms were chosen by measuring, as a text to be kept with
+     * results; returns its length without the final 0, and writes what fits. adopt takes such a
+     * text before the first op: what it names is not chosen anew, so that bits stay the same.
+     * ERR_DATA: a text of another library or device; nothing is adopted. */
+    size_t (*choices)(struct backend *, char *text, size_t bytes);
+    int (*adopt)(struct backend *, const char *text, struct err *);
 };
 
 /* An open backend. The implementation embeds it as its first member. */

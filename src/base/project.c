@@ -9,25 +9,29 @@
 
 #include "base/file.h"
 
-/* The shipped files stand beside the program: ../ of build/, or ../share/alibi of bin/. */
+/* The shipped files stand beside the program: ../ of build/ (or further up, of build/asan/), or
+ * ../share/alibi of bin/. */
 static int project_find_share(struct project *p, struct arena *a, struct err *e)
 {
     static const char *const places[] = {"", "/share/alibi"};
     char *folder = arena_strdup(a, p->program);
 
-    for (int up = 0; up < 2; up++) {
+    for (int up = 0; up < 4; up++) {
         char *slash = strrchr(folder, '/');
-        if (slash) *slash = '\0';
+        if (!slash) break;
+        *slash = '\0';
+        for (size_t i = 0; up > 0 && i < sizeof places / sizeof *places; i++) {
+            char *candidate = arena_printf(a, "%s%s", folder, places[i]);
+            if (!file_exists(arena_printf(a, "%s/configs/scale", candidate))) continue;
+            p->share = candidate;
+            return 0;
+        }
     }
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        char *candidate = arena_printf(a, "%s%s", folder, places[i]);
-        if (!file_exists(arena_printf(a, "%s/configs/scale", candidate))) continue;
-        p->share = candidate;
-        return 0;
-    }
-    return ERR(e, ERR_UNAVAILABLE,
-               "%s: neither %s/configs nor %s/share/alibi/configs is there; reinstall the program",
-               p->program, folder, folder);
+    return ERR(
+        e, ERR_UNAVAILABLE,
+        "%s: neither configs/ nor share/alibi/configs/ is in a folder above it; reinstall the "
+        "program",
+        p->program);
 }
 
 int project_open(struct project *p, struct arena *a, const char *dir, struct err *e)

@@ -148,7 +148,8 @@ static void device_fill_cpu(struct device *d, struct arena *a)
     d->flops_per_s = workers_n * device_core_flops(a, cpuinfo);
 }
 
-/* Where the CUDA backend's library would be: beside the program. "" when it is not there. */
+/* Where the CUDA backend's library is: beside the program or in its installation's lib. "" when it
+ * is in neither. */
 static char *device_cuda_library(struct arena *a)
 {
     char path[PATH_MAX];
@@ -158,8 +159,10 @@ static char *device_cuda_library(struct arena *a)
     char *slash = strrchr(path, '/');
     if (!slash) return arena_strdup(a, "");
     *slash = '\0';
-    char *library = arena_printf(a, "%s/libalibi_cuda.so", path);
-    return file_exists(library) ? library : arena_strdup(a, "");
+    char *beside = arena_printf(a, "%s/libalibi_cuda.so", path);
+    char *installed = arena_printf(a, "%s/../lib/libalibi_cuda.so", path);
+    if (file_exists(beside)) return beside;
+    return file_exists(installed) ? installed : arena_strdup(a, "");
 }
 
 /* The parts of NVML's interface that are used, from its public documentation. */
@@ -172,7 +175,11 @@ struct device_nvml {
     int (*handle)(unsigned, void **);
     int (*name)(void *, char *, unsigned);
     int (*memory)(void *, struct device_nvml_memory *);
+    int (*uuid)(void *, char *, unsigned);
+    int (*processes)(void *, unsigned *, void *);
 };
+
+enum { NVML_INSUFFICIENT_SIZE = 7 };
 
 static bool device_nvml_load(struct device_nvml *f, void *library)
 {
@@ -184,7 +191,9 @@ static bool device_nvml_load(struct device_nvml *f, void *library)
                 {"nvmlDeviceGetCount_v2", &f->count},
                 {"nvmlDeviceGetHandleByIndex_v2", &f->handle},
                 {"nvmlDeviceGetName", &f->name},
-                {"nvmlDeviceGetMemoryInfo", &f->memory}};
+                {"nvmlDeviceGetMemoryInfo", &f->memory},
+                {"nvmlDeviceGetUUID", &f->uuid},
+                {"nvmlDeviceGetComputeRunningProcesses_v3", &f->processes}};
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         void *symbol = dlsym(library, rows[i].name);
@@ -192,6 +201,34 @@ static bool device_nvml_load(struct device_nvml *f, void *library)
         memcpy(rows[i].to, &symbol, sizeof symbol);
     }
     return true;
+}
+
+/* One GPU. Without room for a list, the driver answers only how many programs compute there. */
+static void device_fill_gpu(struct device *d, const struct device_nvml *f, unsigned number)
+{
+    void *handle;
+    struct device_nvml_memory memory = {0};
+    char name[96] = "";
+    unsigned others_n = 0;
+
+    *d = (struct device){.slots = 1, .flops_per_s = 2e13};
+    snprintf(d->name, sizeof d->name, "cuda:%u", number);
+    if (f->handle(number, &handle) != 0) {
+        snprintf(d->unusable, sizeof d->unusable, "the driver does not answer for this GPU");
+        return;
+    }
+    if (f->name(handle, name, sizeof name) != 0) name[0] = '\0';
+    if (f->uuid(handle, d->uuid, sizeof d->uuid) != 0) d->uuid[0] = '\0';
+    if (f->memory(handle, &memory) == 0) {
+        d->memory_bytes = (int64_t)memory.total;
+        d->free_bytes = (int64_t)memory.free;
+    }
+    if (f->processes(handle, &others_n, NULL) == NVML_INSUFFICIENT_SIZE)
+        d->others_n = (int32_t)others_n;
+    int n = snprintf(d->description, sizeof d->description, "%s", *name ? name : "NVIDIA GPU");
+    if (d->others_n > 0)
+        snprintf(d->description + n, sizeof d->description - (size_t)n, ", busy: %ld program%s",
+                 (long)d->others_n, d->others_n == 1 ? "" : "s");
 }
 
 /* The GPUs that NVML sees; 0 where it cannot be asked. */
@@ -204,22 +241,7 @@ static int32_t device_list_gpus(struct device *out, int32_t room)
     if (!library) return 0;
     if (!device_nvml_load(&f, library) || f.init() != 0) goto out;
     if (f.count(&n) != 0) n = 0;
-    for (; i < n && (int32_t)i < room; i++) {
-        void *handle;
-        struct device_nvml_memory memory = {0};
-        struct device *d = &out[i];
-        *d = (struct device){.slots = 1, .flops_per_s = 2e13};
-        snprintf(d->name, sizeof d->name, "cuda:%u", i);
-        if (f.handle(i, &handle) != 0) {
-            snprintf(d->unusable, sizeof d->unusable, "the driver does not answer for this GPU");
-            continue;
-        }
-        if (f.name(handle, d->description, sizeof d->description) != 0) d->description[0] = '\0';
-        if (f.memory(handle, &memory) == 0) {
-            d->memory_bytes = (int64_t)memory.total;
-            d->free_bytes = (int64_t)memory.free;
-        }
-    }
+    for (; i < n && (int32_t)i < room; i++) device_fill_gpu(&out[i], &f, i);
     f.shutdown();
 out:
     dlclose(library);

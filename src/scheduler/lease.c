@@ -75,6 +75,7 @@ static int lease_spawn(struct lease *at, const struct lease_place *place, struct
         .device = slot->cuda >= 0 ? "cuda:0" : place->slots->device[slot->device].name,
         .cpu = slot->cpu,
         .cuda = slot->cuda,
+        .cuda_uuid = place->slots->device[slot->device].uuid,
     };
     TRY(journal_open(&at->journal, arena_printf(&at->arena, "%s/events", path), at->run, at->n, e));
     return process_start(&at->process, &o, e);

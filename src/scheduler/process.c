@@ -48,9 +48,11 @@ static void process_fill_image(struct process_image *im, struct arena *a,
     process_add_env(im, "LANG", "C.UTF-8");
     process_add_env(im, "OMP_NUM_THREADS", "1");
     process_add_env(im, MACHINE_MARK, o->attempt_dir);
-    /* An empty list hides every GPU from a worker that is to use none. */
-    process_add_env(im, "CUDA_VISIBLE_DEVICES",
-                    o->cuda < 0 ? "" : arena_printf(a, "%ld", (long)o->cuda));
+    /* An empty list hides every GPU from a worker that is to use none. A GPU is named by its UUID:
+     * numbers change when one fails. */
+    const char *gpu = o->cuda < 0 ? "" : arena_printf(a, "%ld", (long)o->cuda);
+    if (o->cuda >= 0 && o->cuda_uuid && *o->cuda_uuid) gpu = o->cuda_uuid;
+    process_add_env(im, "CUDA_VISIBLE_DEVICES", gpu);
     if (o->cuda >= 0) process_add_env(im, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
     const char *argv[] = {o->program, "worker", o->dir, "--device", o->device, "--threads", "1"};
     memcpy(im->argv, argv, sizeof argv);

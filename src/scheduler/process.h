@@ -39,6 +39,7 @@ struct process_options {
     const char *device;      /* backend name as the worker sees it */
     int32_t cpu;             /* core to stay on; -1: any */
     int32_t cuda;            /* the only GPU it may see; -1: none */
+    const char *cuda_uuid;   /* the same, as the driver names it; NULL or "": by number */
 };
 
 /* process_start - returns when the program runs. Errors: ERR_UNAVAILABLE it cannot be started;

@@ -70,6 +70,8 @@ struct device {
     int64_t memory_bytes, free_bytes;
     int32_t slots;      /* workers at a time */
     double flops_per_s; /* rough, for estimates where nothing was measured */
+    char uuid[64];      /* of a GPU, as the driver spells it; empty: unknown */
+    int32_t others_n;   /* programs that compute on a GPU now */
     char unusable[256]; /* why it cannot be used; empty: it can */
 };
 int device_list(struct device *out, int32_t room, int32_t *n, struct err *e);

@@ -52,8 +52,6 @@ static void the_windows_of_every_evaluation_fixture_are_those_of_the_authors(voi
     } files[] = {
         {"alibi_h4", {{32, 32}, {64, 64}, {32, 1}, {32, 16}, {48, 1}, {48, 16}}},
         {"sinusoidal_h4", {{32, 32}, {32, 16}, {32, 1}}},
-        {"rotary_h4", {{32, 32}, {64, 64}, {32, 16}, {32, 1}, {48, 16}}},
-        {"t5_h4", {{32, 32}, {64, 64}, {32, 16}, {32, 1}, {48, 16}}},
     };
     for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
         struct data_fixture fixture;

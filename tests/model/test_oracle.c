@@ -15,7 +15,7 @@
 
 #define FIXTURES "tests/fixtures/oracle"
 
-enum { FIXTURES_MIN = 27, FILE_BYTES_MAX = 8 << 20 };
+enum { FIXTURES_MIN = 18, FILE_BYTES_MAX = 8 << 20 };
 
 static void every_fixture_holds(void **state)
 {

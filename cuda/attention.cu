@@ -1,0 +1,141 @@
+/* attention.cu - the attention slots: which family runs, the workspace, and the passes that come
+ * before it. Rules of the families: attention.cuh. */
+#include "attention.cuh"
+#include "attention_skip.cuh"
+#include "kernels.h"
+
+enum { ROW_LANES = 16, PREPARE_THREADS = 256, PREPARE_ROWS = PREPARE_THREADS / ROW_LANES };
+
+/* The sum over the 16 lanes that share a row. */
+static __device__ inline float row_sum(float x)
+{
+    for (int o = ROW_LANES / 2; o; o >>= 1) x += __shfl_xor_sync(0xffffffffu, x, o);
+    return x;
+}
+
+static __device__ inline float eight_dot(const struct eight &a, const struct eight &b)
+{
+    float sum = 0.0f;
+    for (int e = 0; e < 8; e++) sum = fmaf(a.x[e], b.x[e], sum);
+    return sum;
+}
+
+/* Certificates (attention_skip.cuh). A block owns a norm tile of one head, 16 lanes a row, a lane
+ * eight columns. Reads q and k once from memory, k seven times more from the cache: 4 bytes an
+ * element. 256 threads: four rows a group, enough loads in flight. */
+static __global__ void certify_k(struct attention a, struct attention_parts parts, float *workspace)
+{
+    SHARED(float, longest, [PREPARE_ROWS]);
+    int group = threadIdx.x / ROW_LANES, col = threadIdx.x % ROW_LANES * 8;
+    struct attention_place at = attention_place_of(a, (int32_t)attention_norm_tiles(a.T), false);
+    struct head_bias bias = head_bias_of(a.bias, at.h, 1.0f / a.scale);
+    float key_norm = 0.0f;
+
+    for (int32_t turn = 0; turn < ATTENTION_NORM_TILE / PREPARE_ROWS; turn++) {
+        int32_t i = at.tile * ATTENTION_NORM_TILE + turn * PREPARE_ROWS + group;
+        bool present = i < a.T;
+        struct eight q = {{0}}, k = {{0}};
+        if (present && col < a.D) q = eight_load(head_row<const bf16>(a.q, a, at.b, at.h, i) + col);
+        float norm = sqrtf(row_sum(eight_dot(q, q))) * 1.0001f, known = ATTENTION_MASKED;
+        for (int32_t back = 0; back < SKIP_KNOWN; back++) {
+            if (present && i >= back && col < a.D)
+                k = eight_load(head_row<const bf16>(a.k, a, at.b, at.h, i - back) + col);
+            float score = row_sum(eight_dot(q, k)) + fmaf(bias.slope, (float)back, bias.offset);
+            if (i >= back) known = fmaxf(known, score);
+            float square = back == 0 ? row_sum(eight_dot(k, k)) : 0.0f;
+            if (present && back == 0) key_norm = square <= key_norm ? key_norm : square;
+        }
+        if (!present || col != 0) continue;
+        float lost = (SKIP_LOST + logf((float)(i + 1))) / a.scale;
+        float nearest = fmaf(bias.slope, (float)(i - ATTENTION_NORM_TILE + 1), bias.offset);
+        workspace[parts.norm + at.item * a.T + i] = norm;
+        workspace[parts.cutoff + at.item * a.T + i] = known - lost - nearest;
+    }
+    if (col == 0) longest[group] = key_norm;
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    /* A NaN must win, so that nothing is skipped because of it. */
+    for (int g = 1; g < PREPARE_ROWS; g++)
+        key_norm = longest[g] <= key_norm ? key_norm : longest[g];
+    int64_t tile = at.item * attention_norm_tiles(a.T) + at.tile;
+    workspace[parts.key_norm + tile] = sqrtf(key_norm);
+}
+
+cudaError_t attention_certify(cudaStream_t stream, const struct attention *a, float *workspace)
+{
+    int64_t blocks = attention_norm_tiles(a->T) * a->B * a->H;
+    if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
+    launch(certify_k, dim3((unsigned)blocks), dim3(PREPARE_THREADS), 0, stream, *a,
+           attention_parts_of(a), workspace);
+    return cudaGetLastError();
+}
+
+/* delta = dout . out of each query and head: 16 lanes a row, a lane eight columns. Reads both
+ * tensors once: 2 or 4 bytes an element each. */
+template <class T>
+static __global__ void delta_k(struct attention a, float *delta, int64_t rows_n, bool vectors)
+{
+    int64_t row = (int64_t)blockIdx.x * PREPARE_ROWS + threadIdx.x / ROW_LANES;
+    int col = threadIdx.x % ROW_LANES * 8;
+    int64_t token = row / a.H, h = row % a.H, b = token / a.T, i = token % a.T;
+    float sum = 0.0f;
+    if (row < rows_n && col < a.D) {
+        const T *out = head_row<const T>(a.out, a, b, h, i) + col;
+        const T *dout = head_row<const T>(a.dout, a, b, h, i) + col;
+        if (vectors)
+            sum = eight_dot(eight_load(out), eight_load(dout));
+        else
+            for (int c = 0; c < 8 && col + c < a.D; c++)
+                sum = fmaf(rows_widen(out[c]), rows_widen(dout[c]), sum);
+    }
+    sum = row_sum(sum);
+    if (row < rows_n && col == 0) delta[(b * a.H + h) * a.T + i] = sum;
+}
+
+static cudaError_t delta_launch(cudaStream_t stream, const struct attention *a, float *delta)
+{
+    int64_t rows_n = (int64_t)a->B * a->T * a->H;
+    int64_t blocks = (rows_n + PREPARE_ROWS - 1) / PREPARE_ROWS;
+    bool vectors = a->D % 8 == 0 && rows_is_wide(&a->out) && rows_is_wide(&a->dout);
+    if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
+    launch(a->q.dtype == DTYPE_BF16 ? delta_k<bf16> : delta_k<float>, dim3((unsigned)blocks),
+           dim3(PREPARE_THREADS), 0, stream, *a, delta, rows_n, vectors);
+    return cudaGetLastError();
+}
+
+size_t cuda_attention_workspace(const struct attention *a)
+{
+    return (size_t)attention_parts_of(a).floats_n * sizeof(float);
+}
+
+static bool fits_kernels(const struct attention *a)
+{
+    return a->D <= ATTENTION_WIDTH_MAX && a->scale > 0.0f && rows_is_float(&a->q);
+}
+
+static bool fits_mma(const struct attention *a)
+{
+    return a->D % 8 == 0 && attention_is_aligned(&a->q) && attention_is_aligned(&a->k) &&
+           attention_is_aligned(&a->v) && attention_is_aligned(&a->out);
+}
+
+int cuda_attention(void *stream, struct attention *a, void *workspace)
+{
+    cudaStream_t s = (cudaStream_t)stream;
+    if (!fits_kernels(a)) return (int)cudaErrorInvalidValue;
+    return (int)(fits_mma(a) ? attention_mma(s, a, (float *)workspace) : attention_fma(s, a));
+}
+
+int cuda_attention_dx(void *stream, struct attention *a, void *workspace)
+{
+    cudaStream_t s = (cudaStream_t)stream;
+    float *floats = (float *)workspace;
+    if (!fits_kernels(a)) return (int)cudaErrorInvalidValue;
+    cudaError_t rc = delta_launch(s, a, floats + attention_parts_of(a).delta);
+    if (rc != cudaSuccess) return (int)rc;
+    bool aligned = attention_is_aligned(&a->dout) && attention_is_aligned(&a->dq) &&
+                   attention_is_aligned(&a->dk) && attention_is_aligned(&a->dv);
+    rc = fits_mma(a) && aligned ? attention_dx_mma(s, a, floats) : attention_dx_fma(s, a, floats);
+    if (rc == cudaSuccess && a->bias.near_grad_dev) rc = attention_near_reduce(s, a, floats);
+    return (int)rc;
+}

@@ -1,0 +1,106 @@
+/* attention_fma.cuh - products of f32 tiles of 64 rows in shared memory.
+ *
+ * 256 threads form a square of 16 x 16: thread (y, x) holds rows 4y ... 4y+3 and columns x + 16n.
+ * Rows of D columns stand D + 4 floats apart, rows of 64 FMA_STRIDE apart: sixteen rows read in
+ * steps of 16 bytes lie in different banks. Every sum runs in rising order. */
+#ifndef CUDA_ATTENTION_FMA_CUH
+#define CUDA_ATTENTION_FMA_CUH
+
+#include "attention.cuh"
+
+enum { FMA_THREADS = 256, FMA_TILE = 64, FMA_STRIDE = FMA_TILE + 4 };
+
+/* Rows first ... first + 63 of a head, as floats; rows from T on and columns from a.D on are
+ * zeros. */
+template <int D, class T>
+__device__ inline void fma_load(float *tile, const struct tensor &t, const struct attention &a,
+                                const struct attention_place &at, int32_t first)
+{
+    const T *from = head_row<const T>(t, a, at.b, at.h, 0);
+    for (int place = threadIdx.x; place < FMA_TILE * D; place += FMA_THREADS) {
+        int row = place / D, col = place % D;
+        bool valid = first + row < a.T && col < a.D;
+        tile[row * (D + 4) + col] = valid ? rows_widen(from[(first + row) * t.stride + col]) : 0.0f;
+    }
+}
+
+template <int D> __device__ inline void fma_clear(float (&acc)[4][D / 16])
+{
+#pragma unroll
+    for (int r = 0; r < 4; r++)
+#pragma unroll
+        for (int c = 0; c < D / 16; c++) acc[r][c] = 0.0f;
+}
+
+/* s = rows of `left` times rows of `right`, summed over D. */
+template <int D>
+__device__ inline void fma_rows(float (&s)[4][4], const float *left, const float *right)
+{
+    left += threadIdx.x / 16 * 4 * (D + 4);
+    right += threadIdx.x % 16 * (D + 4);
+#pragma unroll
+    for (int e = 0; e < 16; e++) s[e / 4][e % 4] = 0.0f;
+#pragma unroll 2
+    for (int c = 0; c < D; c += 4) {
+        float4 p[4], q[4];
+#pragma unroll
+        for (int r = 0; r < 4; r++) p[r] = *(const float4 *)(left + r * (D + 4) + c);
+#pragma unroll
+        for (int n = 0; n < 4; n++) q[n] = *(const float4 *)(right + 16 * n * (D + 4) + c);
+#pragma unroll
+        for (int e = 0; e < 16; e++) {
+            float sum = fmaf(p[e / 4].x, q[e % 4].x, s[e / 4][e % 4]);
+            sum = fmaf(p[e / 4].y, q[e % 4].y, sum);
+            sum = fmaf(p[e / 4].z, q[e % 4].z, sum);
+            s[e / 4][e % 4] = fmaf(p[e / 4].w, q[e % 4].w, sum);
+        }
+    }
+}
+
+/* acc += rows of P (64 x 64) times the rows of `right`. */
+template <int D>
+__device__ inline void fma_columns(float (&acc)[4][D / 16], const float *P, const float *right)
+{
+    P += threadIdx.x / 16 * 4 * FMA_STRIDE;
+    right += threadIdx.x % 16;
+#pragma unroll 2
+    for (int k = 0; k < FMA_TILE; k++) {
+        float p[4];
+#pragma unroll
+        for (int r = 0; r < 4; r++) p[r] = P[r * FMA_STRIDE + k];
+#pragma unroll
+        for (int c = 0; c < D / 16; c++) {
+            float v = right[k * (D + 4) + 16 * c];
+#pragma unroll
+            for (int r = 0; r < 4; r++) acc[r][c] = fmaf(p[r], v, acc[r][c]);
+        }
+    }
+}
+
+/* Bit 4r + n: whether the thread's pair [r][n] is kept. Rows are queries, columns keys, or with
+ * `turned` the other way; row and col are of element [0][0]. */
+static __device__ inline uint32_t fma_keep(const struct head_dropout &d, int32_t row, int32_t col,
+                                           bool turned)
+{
+    uint32_t bits = 0;
+#pragma unroll 1
+    for (int e = 0; e < 16; e++) {
+        int32_t i = row + e / 4, j = col + e % 4 * 16;
+        bits |= (uint32_t)pair_is_kept(d, turned ? j : i, turned ? i : j) << e;
+    }
+    return bits;
+}
+
+/* A thread's columns of a row, times scale. */
+template <int D, class T>
+__device__ inline void fma_store(const struct tensor &t, const struct attention &a,
+                                 const struct attention_place &at, int32_t row,
+                                 const float (&x)[D / 16], float scale)
+{
+    T *to = head_row<T>(t, a, at.b, at.h, row) + threadIdx.x % 16;
+#pragma unroll
+    for (int c = 0; c < D / 16; c++)
+        if (threadIdx.x % 16 + 16 * c < (uint32_t)a.D) rows_narrow(to + 16 * c, x[c] * scale);
+}
+
+#endif

@@ -1,0 +1,226 @@
+/* attention_mma.cu - attention forward on tensor cores, bf16 tensors.
+ *
+ * 1. A block owns 128 queries of one head, a warp 32 of them; tiles of KEYS keys and values stream
+ *    through two buffers in shared memory, from the diagonal to the past. KEYS follows from the
+ *    width: what registers hold.
+ * 2. Scores start as the bias divided by the scale, so that a bias costs nothing; the softmax is
+ *    online, in base 2.
+ * 3. A row takes no part in a tile that certainly holds nothing of it (attention_skip.cuh), and a
+ *    tile without rows is not read. The rule looks at the row alone: what the other rows of a block
+ *    need does not change its bits. */
+#include "attention_mma.cuh"
+#include "attention_skip.cuh"
+
+enum { FORWARD_THREADS = 128, FORWARD_QUERIES = 128 };
+
+/* What a lane holds of its warp's 32 rows, 16m + l/4 + 8r. */
+template <int D> struct forward_rows {
+    float acc[2][D / 8][4];
+    float top[2][2], sum[2][2];
+};
+
+template <int D> __device__ inline void forward_begin(struct forward_rows<D> &rows)
+{
+#pragma unroll
+    for (int place = 0; place < 4; place++) {
+        const int m = place / 2, r = place % 2;
+        rows.top[m][r] = ATTENTION_MASKED;
+        rows.sum[m][r] = 0.0f;
+#pragma unroll
+        for (int c = 0; c < D / 8; c++) rows.acc[m][c][2 * r] = rows.acc[m][c][2 * r + 1] = 0.0f;
+    }
+}
+
+/* Step 2: scores become probabilities relative to the row's new top, sums follow it. */
+template <int D, int N>
+__device__ inline void forward_softmax(struct forward_rows<D> &rows, float (&s)[2][N][4],
+                                       float unit)
+{
+#pragma unroll
+    for (int place = 0; place < 4; place++) {
+        const int m = place / 2, r = place % 2;
+        float top = rows.top[m][r];
+#pragma unroll
+        for (int n = 0; n < N; n++) top = fmaxf(top, fmaxf(s[m][n][2 * r], s[m][n][2 * r + 1]));
+        top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
+        top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
+        float shift = -top * unit, shrink = exp2_flushed(fmaf(rows.top[m][r], unit, shift));
+        rows.top[m][r] = top;
+        float sum = rows.sum[m][r] * shrink;
+#pragma unroll
+        for (int n = 0; n < N; n++)
+#pragma unroll
+            for (int i = 2 * r; i < 2 * r + 2; i++) {
+                s[m][n][i] = exp2_flushed(fmaf(s[m][n][i], unit, shift));
+                sum += s[m][n][i];
+            }
+        rows.sum[m][r] = sum;
+        if (!__any_sync(0xffffffffu, shrink != 1.0f)) continue;
+#pragma unroll
+        for (int c = 0; c < D / 8; c++) {
+            rows.acc[m][c][2 * r] *= shrink;
+            rows.acc[m][c][2 * r + 1] *= shrink;
+        }
+    }
+}
+
+/* out = acc * scale / sum, and the log of the softmax sum. */
+template <int D>
+__device__ inline void forward_store(const struct attention &a, struct forward_rows<D> &rows,
+                                     const struct attention_place &at, float keep_scale)
+{
+    int lane = threadIdx.x % 32;
+    int32_t first = at.tile * FORWARD_QUERIES + (int32_t)threadIdx.x / 32 * 32 + lane / 4;
+    float *lse = (float *)a.lse.data + at.item * a.lse.stride;
+#pragma unroll
+    for (int place = 0; place < 4; place++) {
+        const int m = place / 2, r = place % 2;
+        int32_t i = first + m * 16 + r * 8;
+        float sum = rows.sum[m][r];
+        sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+        sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+        if (i >= a.T) continue;
+        bf16 *out = head_row<bf16>(a.out, a, at.b, at.h, i) + lane % 4 * 2;
+        float share = keep_scale / sum, unit = a.scale * ATTENTION_LOG2E;
+#pragma unroll
+        for (int c = 0; c < D / 8; c++)
+            if (c * 8 < a.D)
+                store_pair(out + c * 8, rows.acc[m][c][2 * r] * share,
+                           rows.acc[m][c][2 * r + 1] * share);
+        if (lane % 4 == 0) lse[i] = (rows.top[m][r] * unit + log2f(sum)) * ATTENTION_LN2;
+    }
+}
+
+/* What a warp works on. */
+struct forward_warp {
+    struct head_bias bias;
+    const float *certificates; /* NULL: nothing is skipped */
+    float unit;                /* of scores to log 2 */
+    int32_t query, item;       /* the warp's first query, the head */
+};
+
+/* One tile of keys for one warp; past: its rows may have certificates against it. */
+template <int D, int KEYS>
+__device__ inline void forward_tile(struct forward_rows<D> &rows, const struct forward_warp &w,
+                                    const struct attention &a, const struct attention_keep &keep,
+                                    const struct attention_parts &parts, bool past, bf16 *Q,
+                                    bf16 *K, bf16 *V, int32_t key)
+{
+    const int N = KEYS / 8;
+    int lane = threadIdx.x % 32;
+    int32_t d = w.query + lane / 4 - key - lane % 4 * 2;
+    bool linear = w.query - key - (KEYS - 1) >= w.bias.near_n;
+    float s[2][N][4];
+    bias_fragments<N, 1>(s[0], w.bias, d, linear);
+    bias_fragments<N, 1>(s[1], w.bias, d + 16, linear);
+    if (past) {
+        struct attention_skip skip =
+            attention_skip_of(w.certificates, parts, unforeseen(w.item), a.T);
+        if (!skip_rows(s, skip, w.query, key / ATTENTION_NORM_TILE, w.bias.slope)) return;
+    }
+    product_with_rows<D, 2, N>(s, Q, threadIdx.x / 32 * 32, K);
+    forward_softmax<D, N>(rows, s, w.unit);
+    if (keep.scale != 0.0f) {
+        struct head_dropout dropout = head_dropout_of(a, keep, unforeseen(w.item));
+#pragma unroll
+        for (int m = 0; m < 2; m++) {
+            uint32_t kept = keep_rows<N>(dropout, w.query + m * 16, key);
+#pragma unroll
+            for (int e = 0; e < 4 * N; e++)
+                if (!(kept >> e & 1)) s[m][e / 4][e % 4] = 0.0f;
+        }
+    }
+    product_with_columns<D, 2, N>(rows.acc, s, V);
+}
+
+/* Mapping: file comment 1. Reads q once and k and v once per 128 queries, writes out: 2 bytes an
+ * element. Four warps of 32 rows: a key fragment serves two products, and two blocks of up to 255
+ * registers a thread share an SM. */
+template <int D, int KEYS>
+static __global__ void __launch_bounds__(FORWARD_THREADS, 2)
+    attention_mma_k(struct attention a, struct attention_keep keep, struct attention_parts parts,
+                    const float *certificates, int32_t tiles_n)
+{
+    const int TILES = ATTENTION_NORM_TILE / KEYS; /* tiles of keys to a tile of norms */
+    SHARED_DYNAMIC(bf16, memory);
+    bf16 *Q = memory, *K = Q + FORWARD_QUERIES * D, *V = K + 2 * KEYS * D;
+    uint8_t *live = (uint8_t *)(V + 2 * KEYS * D);
+    struct attention_place at = attention_place_of(a, tiles_n, true);
+    struct forward_warp w;
+    w.bias = head_bias_of(a.bias, at.h, 1.0f / a.scale);
+    w.certificates = certificates;
+    w.unit = a.scale * ATTENTION_LOG2E;
+    w.item = (int32_t)at.item;
+    int32_t first = at.tile * FORWARD_QUERIES;
+    w.query = first + (int32_t)threadIdx.x / 32 * 32;
+    int32_t past_n = first / ATTENTION_NORM_TILE;
+    bool skips = certificates && w.bias.slope < 0.0f && first >= SKIP_FROM;
+    const bf16 *k = head_row<const bf16>(a.k, a, at.b, at.h, 0);
+    const bf16 *v = head_row<const bf16>(a.v, a, at.b, at.h, 0);
+    struct forward_rows<D> rows;
+
+    if (skips)
+        skip_live<FORWARD_QUERIES>(live, attention_skip_of(certificates, parts, w.item, a.T), first,
+                                   past_n, w.bias.slope);
+    forward_begin<D>(rows);
+    int32_t tile = ((first + FORWARD_QUERIES < a.T ? first + FORWARD_QUERIES : a.T) - 1) / KEYS;
+    tile_load<D, FORWARD_QUERIES, FORWARD_THREADS>(Q, head_row<const bf16>(a.q, a, at.b, at.h, 0),
+                                                   a.q.stride, first, a.T, a.D);
+    tile_load<D, KEYS, FORWARD_THREADS>(K, k, a.k.stride, tile * KEYS, a.T, a.D);
+    tile_load<D, KEYS, FORWARD_THREADS>(V, v, a.v.stride, tile * KEYS, a.T, a.D);
+    cp_async_commit();
+    for (int turn = 0; tile >= 0; turn ^= 1) {
+        int32_t next = tile - 1;
+        if (skips && next < past_n * TILES)
+            while (next >= 0 && !live[next / TILES]) next--;
+        if (next >= 0) {
+            int other = (turn ^ 1) * KEYS * D;
+            tile_load<D, KEYS, FORWARD_THREADS>(K + other, k, a.k.stride, next * KEYS, a.T, a.D);
+            tile_load<D, KEYS, FORWARD_THREADS>(V + other, v, a.v.stride, next * KEYS, a.T, a.D);
+        }
+        cp_async_commit();
+        cp_async_wait<1>();
+        __syncthreads();
+        if (tile * KEYS <= w.query + 31)
+            forward_tile<D, KEYS>(rows, w, a, keep, parts, skips && tile < past_n * TILES, Q,
+                                  K + turn * KEYS * D, V + turn * KEYS * D, tile * KEYS);
+        __syncthreads(); /* the next turn overwrites this buffer */
+        tile = next;
+    }
+    cp_async_wait<0>();
+    forward_store<D>(a, rows, at, keep.factor);
+}
+
+template <int D, int KEYS>
+static cudaError_t forward_launch(cudaStream_t stream, const struct attention *a,
+                                  const float *certificates)
+{
+    int32_t tiles_n = (a->T + FORWARD_QUERIES - 1) / FORWARD_QUERIES;
+    int64_t blocks = (int64_t)tiles_n * a->B * a->H;
+    size_t live_n = (size_t)(attention_norm_tiles(a->T) + 15) / 16 * 16;
+    size_t bytes = (FORWARD_QUERIES + 4 * KEYS) * D * sizeof(bf16) + live_n;
+    if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
+    launch(attention_mma_k<D, KEYS>, dim3((unsigned)blocks), dim3(FORWARD_THREADS), bytes, stream,
+           *a, attention_keep_of(a), attention_parts_of(a), certificates, tiles_n);
+    return cudaGetLastError();
+}
+
+cudaError_t attention_mma(cudaStream_t stream, const struct attention *a, float *workspace)
+{
+    const float *certificates = NULL;
+    if (workspace && attention_may_skip(a)) {
+        cudaError_t rc = attention_certify(stream, a, workspace);
+        if (rc != cudaSuccess) return rc;
+        certificates = workspace;
+    }
+    switch (attention_compiled_width(a->D)) {
+    case 16:
+        return forward_launch<16, 64>(stream, a, certificates);
+    case 32:
+        return forward_launch<32, 64>(stream, a, certificates);
+    case 64:
+        return forward_launch<64, 64>(stream, a, certificates);
+    default:
+        return forward_launch<128, 32>(stream, a, certificates);
+    }
+}

@@ -1,0 +1,223 @@
+/* attention_mma.cuh - tiles of bf16 in shared memory and the fragments of tensor-core products.
+ *
+ * A tile is rows of D columns. Its 16-byte chunks are permuted within eight rows so that the eight
+ * rows of an ldmatrix lie in different banks. In fragments of 16x8 results, lane l holds rows l/4
+ * and l/4+8 and columns 2(l%4) and 2(l%4)+1: element i of a fragment is row + 8(i/2), column + i%2.
+ * The results of one product are, packed to bf16, the left operand of the next as they stand. */
+#ifndef CUDA_ATTENTION_MMA_CUH
+#define CUDA_ATTENTION_MMA_CUH
+
+#include "attention.cuh"
+
+/* What the chunk numbers of a row are exchanged by. */
+template <int D> __device__ inline int tile_twist(int row)
+{
+    const int chunks = D / 8;
+    return chunks >= 8 ? row & 7 : (row / (8 / (chunks < 8 ? chunks : 8))) & (chunks - 1);
+}
+
+template <int D> __device__ inline bf16 *tile_at(bf16 *tile, int row, int col)
+{
+    return tile + row * D + (((col / 8) ^ tile_twist<D>(row)) * 8 | (col & 7));
+}
+
+/* Starts copying rows first ... first + ROWS - 1 of a head; rows from T on and columns from width
+ * on are zeros. `from` is row 0 of the head. A thread's rows lie a multiple of 8 apart, so that its
+ * place within the tile's rows is the same in all. */
+template <int D, int ROWS, int THREADS>
+__device__ inline void tile_load(bf16 *tile, const bf16 *from, int64_t stride, int32_t first,
+                                 int32_t T, int32_t width)
+{
+    const int chunks = D / 8, step = THREADS / chunks;
+    int row = (int)threadIdx.x / chunks, col = (int)threadIdx.x % chunks * 8;
+    const bf16 *source = from + (first + row) * stride + col;
+    bf16 *to = tile_at<D>(tile, row, col);
+#pragma unroll
+    for (int done = 0; done < ROWS; done += step) {
+        if (done + step > ROWS && done + row >= ROWS) break;
+        /* What is not valid is not read, wherever it points. */
+        bool valid = first + row + done < T && col < width;
+        cp_async16(to + done * D, source + done * stride, valid);
+    }
+}
+
+/* A lane's place in a fragment: its row of 16 and its chunk of two, exchanged. Rows that are
+ * multiples of 8 are added to it and columns that are multiples of 16 exchange its other chunks, so
+ * that an address is one sum and one exclusive or. */
+template <int D> __device__ inline int lane_place(int row, int chunk)
+{
+    return row * D + (chunk ^ tile_twist<D>(row)) * 8;
+}
+
+/* The left operand: 16 rows from `row` on, 16 columns from `col` on. */
+template <int D> __device__ inline void left_load(uint32_t (&a)[4], bf16 *tile, int row, int col)
+{
+    int lane = threadIdx.x % 32;
+    ldmatrix_x4(a, tile + row * D + (lane_place<D>(lane % 16, lane / 16) ^ col));
+}
+
+/* The right operand of a product with the tile's transpose: rows row ... row + 15 are result
+ * columns, in two fragments b[0..1], b[2..3]; the sum is over columns col ... col + 15. */
+template <int D> __device__ inline void right_load(uint32_t (&b)[4], bf16 *tile, int row, int col)
+{
+    int lane = threadIdx.x % 32;
+    int place = lane_place<D>(lane % 8 + lane / 16 * 8, lane / 8 % 2);
+    ldmatrix_x4(b, tile + row * D + (place ^ col));
+}
+
+/* The right operand of a product with the tile: the sum is over rows row ... row + 15; columns
+ * col ... col + 15 are result columns. */
+template <int D>
+__device__ inline void right_load_turned(uint32_t (&b)[4], bf16 *tile, int row, int col)
+{
+    int lane = threadIdx.x % 32;
+    ldmatrix_x4_trans(b, tile + row * D + (lane_place<D>(lane % 16, lane / 16) ^ col));
+}
+
+/* s (M x 16 rows, N x 8 columns) += rows of `left` from `row` on times the rows of `right`,
+ * summed over D. */
+template <int D, int M, int N>
+__device__ inline void product_with_rows(float (&s)[M][N][4], bf16 *left, int row, bf16 *right)
+{
+#pragma unroll
+    for (int c = 0; c < D; c += 16) {
+        uint32_t a[M][4], b[4];
+#pragma unroll
+        for (int m = 0; m < M; m++) left_load<D>(a[m], left, row + m * 16, c);
+#pragma unroll
+        for (int n = 0; n < N; n += 2) {
+            right_load<D>(b, right, n * 8, c);
+#pragma unroll
+            for (int m = 0; m < M; m++) {
+                mma_16x8x16(s[m][n], a[m], b[0], b[1]);
+                mma_16x8x16(s[m][n + 1], a[m], b[2], b[3]);
+            }
+        }
+    }
+}
+
+/* acc (M x 16 rows, D columns) += s, rounded to bf16, times the rows of `right`. */
+template <int D, int M, int N>
+__device__ inline void product_with_columns(float (&acc)[M][D / 8][4], const float (&s)[M][N][4],
+                                            bf16 *right)
+{
+#pragma unroll
+    for (int n = 0; n < N; n += 2) {
+        uint32_t a[M][4], b[4];
+#pragma unroll
+        for (int m = 0; m < M; m++)
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                a[m][2 * half] = pack_bf16(s[m][n + half][0], s[m][n + half][1]);
+                a[m][2 * half + 1] = pack_bf16(s[m][n + half][2], s[m][n + half][3]);
+            }
+#pragma unroll
+        for (int c = 0; c < D; c += 16) {
+            right_load_turned<D>(b, right, n * 8, c);
+#pragma unroll
+            for (int m = 0; m < M; m++) {
+                mma_16x8x16(acc[m][c / 8], a[m], b[0], b[1]);
+                mma_16x8x16(acc[m][c / 8 + 1], a[m], b[2], b[3]);
+            }
+        }
+    }
+}
+
+/* Sets scores to their bias, so that the product adds to it. SIGN 1: rows are queries; -1: rows
+ * are keys. d is the distance of the lane's element [0][0]; linear: no pair of the fragments is
+ * masked or in the near table. */
+template <int N, int SIGN>
+__device__ inline void bias_fragments(float (&s)[N][4], const struct head_bias &bias, int32_t d,
+                                      bool linear)
+{
+    if (linear) {
+        float base = fmaf(bias.slope, (float)d, bias.offset);
+#pragma unroll
+        for (int n = 0; n < N; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                s[n][i] = fmaf(bias.slope, (float)(SIGN * (i / 2 * 8 - n * 8 - i % 2)), base);
+        return;
+    }
+    const float *near = bias_near(bias);
+#pragma unroll
+    for (int n = 0; n < N; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            s[n][i] = bias_at(bias, near, d + SIGN * (i / 2 * 8 - n * 8 - i % 2));
+}
+
+/* Four bits: which of elements e ... e + 3 are kept; e is a multiple of 4. */
+__device__ inline uint32_t keep_nibble(const struct head_dropout &d, uint64_t e)
+{
+    struct philox_block w =
+        philox_4x32(d.key, (uint32_t)(e / 4), (uint32_t)(e / 4 >> 32), d.step, d.stream);
+    return (uint32_t)(w.word[0] < d.below) | (uint32_t)(w.word[1] < d.below) << 1 |
+           (uint32_t)(w.word[2] < d.below) << 2 | (uint32_t)(w.word[3] < d.below) << 3;
+}
+
+/* Bit 4n + i: whether element i of fragment n is kept. Rows are queries from `query` on (of the
+ * fragment's row 0), columns keys from `key` on. When T is a multiple of 4, four neighbouring keys
+ * are one draw, which two lanes share: each draws one of their two rows. */
+template <int N>
+__device__ inline uint32_t keep_rows(const struct head_dropout &d, int32_t query, int32_t key)
+{
+    int lane = threadIdx.x % 32;
+    uint32_t bits = 0;
+    query += lane / 4;
+    if (d.T % 4 == 0) {
+        int32_t mine = query + lane % 2 * 8;
+        uint64_t e = d.first + (uint64_t)((int64_t)mine * d.T + key + lane % 4 / 2 * 4);
+        uint32_t drawn = 0;
+#pragma unroll 1
+        for (int n = 0; n < N; n++) drawn |= keep_nibble(d, e + 8 * (uint64_t)n) << 4 * n;
+        uint32_t other = __shfl_xor_sync(0xffffffffu, drawn, 1);
+        uint32_t upper = lane % 2 ? other : drawn, lower = lane % 2 ? drawn : other;
+        int shift = lane % 2 * 2;
+        return (upper >> shift & 0x33333333u) | (lower >> shift & 0x33333333u) << 2;
+    }
+#pragma unroll 1
+    for (int place = 0; place < 4 * N; place++) {
+        int32_t i = query + place % 4 / 2 * 8, j = key + place / 4 * 8 + lane % 4 * 2 + place % 2;
+        bits |= (uint32_t)pair_is_kept(d, i, j) << place;
+    }
+    return bits;
+}
+
+/* The same where rows are keys and columns queries: four lanes share four draws. */
+template <int N>
+__device__ inline uint32_t keep_columns(const struct head_dropout &d, int32_t query, int32_t key)
+{
+    int lane = threadIdx.x % 32, group = lane / 4;
+    uint32_t bits = 0;
+    query += lane % 4 * 2;
+    if (d.T % 4 == 0) {
+        int which = group % 4;
+        int64_t i = query + which % 2, j = key + group / 4 * 4 + which / 2 * 8;
+        uint64_t e = d.first + (uint64_t)(i * d.T + j);
+        uint32_t drawn = 0;
+#pragma unroll 1
+        for (int n = 0; n < N; n++)
+            drawn |= keep_nibble(d, e + 8 * (uint64_t)n * (uint64_t)d.T) << 4 * n;
+#pragma unroll
+        for (int i4 = 0; i4 < 4; i4++) {
+            uint32_t from = __shfl_sync(0xffffffffu, drawn, (lane & ~12) | i4 << 2);
+            bits |= (from >> which & 0x11111111u) << i4;
+        }
+        return bits;
+    }
+#pragma unroll 1
+    for (int place = 0; place < 4 * N; place++) {
+        int32_t i = query + place / 4 * 8 + place % 2, j = key + group + place % 4 / 2 * 8;
+        bits |= (uint32_t)pair_is_kept(d, i, j) << place;
+    }
+    return bits;
+}
+
+/* Two neighbouring results of a row; both columns are within the width or neither is. */
+__device__ inline void store_pair(bf16 *to, float x, float y)
+{
+    *(uint32_t *)to = pack_bf16(x, y);
+}
+
+#endif

@@ -1,0 +1,91 @@
+/* attention_skip.cuh - pairs that certainly do not matter, under a bias that falls with distance.
+ *
+ * A row has a score near its diagonal, `known`. Every score of a tile of 64 keys in the past is at
+ * most |q| max|k| scale + the bias at the tile's nearest distance. Where that is below known by
+ * more than 18.03 + ln(keys), the whole tile holds less than 2^-26 of the row's softmax, and the
+ * row leaves it out. Rows before SKIP_FROM, tiles near the diagonal and heads whose bias does not
+ * fall have no certificates. All numbers are divided by the scale:
+ *
+ *     dead:  norm[row] * key_norm[tile] - slope * first key  <  cutoff[row] */
+#ifndef CUDA_ATTENTION_SKIP_CUH
+#define CUDA_ATTENTION_SKIP_CUH
+
+#include "attention.cuh"
+
+#define SKIP_LOST 18.25f /* exp(-18.03) = 2^-26; the rest covers rounding of the bound */
+
+enum {
+    SKIP_FROM = 512, /* a multiple of every block's queries */
+    SKIP_KNOWN = 8   /* keys up to the diagonal that `known` is the highest score of */
+};
+
+/* Certificates of one head. */
+struct attention_skip {
+    const float *norm, *cutoff; /* by row */
+    const float *key_norm;      /* by tile */
+    int32_t T;
+};
+
+__device__ inline bool row_is_dead(const struct attention_skip &skip, int32_t row, int32_t tile,
+                                   float slope)
+{
+    if (row >= skip.T) return true;
+    float bias = -slope * (float)(tile * ATTENTION_NORM_TILE);
+    return fmaf(skip.norm[row], skip.key_norm[tile], bias) < skip.cutoff[row];
+}
+
+/* Whether the call has certificates at all. */
+static inline bool attention_may_skip(const struct attention *a)
+{
+    return a->bias.slope_dev && a->bias.near_n == 0 && a->T > SKIP_FROM && a->scale > 0.0f;
+}
+
+/* The certificates of one head. */
+__device__ inline struct attention_skip attention_skip_of(const float *certificates,
+                                                          const struct attention_parts &parts,
+                                                          int32_t item, int32_t T)
+{
+    struct attention_skip s;
+    s.norm = certificates + parts.norm + (int64_t)item * T;
+    s.cutoff = certificates + parts.cutoff + (int64_t)item * T;
+    s.key_norm = certificates + parts.key_norm + item * attention_norm_tiles(T);
+    s.T = T;
+    return s;
+}
+
+/* Which norm tiles before `past_n` some of the block's rows needs. */
+template <int QUERIES>
+__device__ inline void skip_live(uint8_t *live, const struct attention_skip &skip, int32_t first,
+                                 int32_t past_n, float slope)
+{
+    for (int32_t tile = threadIdx.x; tile < past_n; tile += blockDim.x) {
+        int row = 0;
+        while (row < QUERIES && row_is_dead(skip, first + row, tile, slope)) row++;
+        live[tile] = row < QUERIES;
+    }
+    __syncthreads();
+}
+
+/* Scores of dead rows become masked, for 32 rows of a warp from `query` on and one norm tile;
+ * whether any row is alive. */
+template <int N>
+__device__ inline bool skip_rows(float (&s)[2][N][4], const struct attention_skip &skip,
+                                 int32_t query, int32_t tile, float slope)
+{
+    bool alive = false;
+    query += threadIdx.x % 32 / 4;
+#pragma unroll
+    for (int place = 0; place < 4; place++) {
+        const int m = place / 2, r = place % 2;
+        bool dead = row_is_dead(skip, query + m * 16 + r * 8, tile, slope);
+        alive |= !dead;
+#pragma unroll
+        for (int n = 0; n < N; n++) {
+            if (dead) s[m][n][2 * r] = ATTENTION_MASKED;
+            if (dead) s[m][n][2 * r + 1] = ATTENTION_MASKED;
+        }
+    }
+    return __any_sync(0xffffffffu, alive);
+}
+
+#endif

@@ -1,0 +1,94 @@
+/* backend_cuda.c - opens a GPU as a backend, closes it, and says what went wrong with it. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "context.h"
+
+/* Ways in which the runtime says that the device cannot be used any more, whatever we do. */
+static int fault_is_loss(cudaError_t status)
+{
+    static const cudaError_t losses[] = {cudaErrorInitializationError, cudaErrorInsufficientDriver,
+                                         cudaErrorDevicesUnavailable,  cudaErrorNoDevice,
+                                         cudaErrorInvalidDevice,       cudaErrorECCUncorrectable,
+                                         cudaErrorLaunchTimeout,       cudaErrorUnknown};
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
+        if (losses[i] == status) return 1;
+    return 0;
+}
+
+int cuda_fault(struct cuda *c, int status, const char *where, struct err *e)
+{
+    cudaError_t error = (cudaError_t)status;
+    const char *name = c->backend.name;
+    if (error == cudaSuccess) return 0;
+    (void)cudaGetLastError();
+    if (error == cudaErrorMemoryAllocation) {
+        size_t unused_bytes = 0, total_bytes = 0;
+        (void)cudaMemGetInfo(&unused_bytes, &total_bytes);
+        return ERR(e, ERR_NOMEM, "%s: %s: no memory: %zu of the GPU's %zu bytes are free", name,
+                   where, unused_bytes, total_bytes);
+    }
+    if (fault_is_loss(error))
+        return ERR(e, ERR_UNAVAILABLE, "%s: %s: the GPU cannot be used: %s (%s)", name, where,
+                   cudaGetErrorString(error), cudaGetErrorName(error));
+    return ERR(e, ERR_INTERNAL, "%s: %s: %s (%s)", name, where, cudaGetErrorString(error),
+               cudaGetErrorName(error));
+}
+
+void cuda_close(struct backend *b)
+{
+    if (!b) return;
+    struct cuda *c = cuda_of(b);
+    if (c->stream_own) (void)cudaStreamSynchronize(c->stream_own);
+    gemm_close(c->gemm_own);
+    cuda_memory_close(c);
+    if (c->stream_own) (void)cudaStreamDestroy(c->stream_own);
+    free(c);
+}
+
+/* "NVIDIA H200, sm_90, 132 processors, 139.8 GiB" */
+static int cuda_describe(struct cuda *c, int ordinal, struct err *e)
+{
+    struct cudaDeviceProp p;
+    TRY(cuda_fault(c, cudaGetDeviceProperties(&p, ordinal), "open", e));
+    if (p.major < 8)
+        return ERR(e, ERR_UNAVAILABLE, "%s: %s is of generation sm_%d%d, expected sm_80 or later",
+                   c->backend.name, p.name, p.major, p.minor);
+    snprintf(c->backend.device, sizeof c->backend.device, "%.48s, sm_%d%d, %d processors, %.1f GiB",
+             p.name, p.major, p.minor, p.multiProcessorCount, (double)p.totalGlobalMem / (1 << 30));
+    return 0;
+}
+
+/* Makes the device the current one; the count stays 0 where there is no driver. */
+static int cuda_select(struct cuda *c, int ordinal, struct err *e)
+{
+    int devices_n = 0;
+    TRY(cuda_fault(c, cudaGetDeviceCount(&devices_n), "open", e));
+    if (ordinal >= devices_n)
+        return ERR(e, ERR_UNAVAILABLE, "%s: there is no such GPU: this process sees %d",
+                   c->backend.name, devices_n);
+    TRY(cuda_fault(c, cudaSetDevice(ordinal), "open", e));
+    TRY(cuda_describe(c, ordinal, e));
+    return cuda_fault(c, cudaStreamCreateWithFlags(&c->stream_own, cudaStreamNonBlocking), "open",
+                      e);
+}
+
+int cuda_open(struct backend **out, const char *name, int ordinal, enum dtype precision,
+              struct err *e)
+{
+    int rc = 0;
+    struct cuda *c = calloc(1, sizeof *c);
+
+    *out = NULL;
+    if (!c) return ERR(e, ERR_NOMEM, "%s: no memory for the backend", name);
+    c->backend = (struct backend){.ops = &cuda_slots, .threads = 1, .precision = precision};
+    snprintf(c->backend.name, sizeof c->backend.name, "%s", name);
+    TRY_OUT(rc, cuda_select(c, ordinal, e));
+    TRY_OUT(rc, cuda_memory_open(c, e));
+    TRY_OUT(rc, gemm_open(&c->gemm_own, c->stream_own, c->backend.blas, sizeof c->backend.blas, e));
+    cuda_watch_memory(c);
+    *out = &c->backend;
+out:
+    if (rc < 0) cuda_close(&c->backend);
+    return rc;
+}

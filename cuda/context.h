@@ -1,0 +1,87 @@
+/* context.h - the inside of the CUDA backend: its state and what its files share.
+ *
+ * 1. One device, one stream, one thread. All work is queued on the stream; uploads go through
+ *    pinned memory so that the caller's memory is free at the return; a download waits.
+ * 2. A fault of the device is typed where it surfaces: memory ERR_NOMEM, a device that is gone
+ *    ERR_UNAVAILABLE, everything else is our own mistake: ERR_INTERNAL.
+ * 3. Scratch memory grows to the largest need: nothing is allocated in a training step after the
+ *    first. */
+#ifndef CUDA_CONTEXT_H
+#define CUDA_CONTEXT_H
+
+#include <cuda_runtime.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backend/backend.h"
+#include "base/err.h"
+#include "gemm.h"
+
+enum { CUDA_STAGES_N = 2, CUDA_STAGE_BYTES = 4 << 20 };
+
+/* A pinned buffer on its way to the device; `done` is the event after its last copy. */
+struct cuda_stage {
+    void *host_own;
+    cudaEvent_t done_own;
+};
+
+struct cuda {
+    struct backend backend; /* first: a struct backend * is a struct cuda * */
+    cudaStream_t stream_own;
+    struct gemm *gemm_own;
+    struct cuda_stage stage[CUDA_STAGES_N];
+    int32_t stage_next;
+    void *scratch_own;
+    size_t scratch_bytes;
+    size_t used_most; /* bytes of the device in use, the most that was seen */
+};
+
+static inline struct cuda *cuda_of(struct backend *b)
+{
+    return (struct cuda *)(void *)b;
+}
+
+/* cuda_open - the device `ordinal` of this process under that name. Errors: ERR_UNAVAILABLE with
+ * the driver's reason, ERR_NOMEM. */
+int cuda_open(struct backend **out, const char *name, int ordinal, enum dtype precision,
+              struct err *e);
+
+/* cuda_close - gives everything back; takes NULL. */
+void cuda_close(struct backend *b);
+
+/* cuda_fault - turns what a call of the runtime or a launcher returned into an error; 0 stays 0. */
+int cuda_fault(struct cuda *c, int status, const char *where, struct err *e);
+/* cuda_scratch - scratch memory of at least `bytes`, for work queued before the next call of this
+ * function. Errors: ERR_NOMEM. */
+int cuda_scratch(struct cuda *c, void **out, size_t bytes, struct err *e);
+/* cuda_watch_memory - asks the driver how much of the device is in use, and keeps the most. */
+void cuda_watch_memory(struct cuda *c);
+
+/* memory.c */
+int cuda_memory_open(struct cuda *c, struct err *e);
+void cuda_memory_close(struct cuda *c);
+int cuda_alloc(struct backend *b, void **out, size_t bytes, struct err *e);
+void cuda_release(struct backend *b, void *p);
+int cuda_upload(struct backend *b, void *dst_dev, const void *src_host, size_t bytes,
+                struct err *e);
+int cuda_download(struct backend *b, void *dst_host, const void *src_dev, size_t bytes,
+                  struct err *e);
+int cuda_copy(struct backend *b, void *dst_dev, const void *src_dev, size_t bytes, struct err *e);
+int cuda_zero(struct backend *b, void *dst_dev, size_t bytes, struct err *e);
+int cuda_sync(struct backend *b, struct err *e);
+int cuda_peak_bytes(struct backend *b, int64_t *out, struct err *e);
+
+/* linear.c */
+int cuda_linear(struct backend *b, struct tensor *y, const struct tensor *x, const struct tensor *w,
+                const struct tensor *bias, int accumulate, struct err *e);
+int cuda_linear_rows(struct backend *b, struct tensor *y, const struct tensor *x,
+                     const struct tensor *w, const struct tensor *bias, struct err *e);
+int cuda_linear_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                   const struct tensor *w, int accumulate, struct err *e);
+int cuda_linear_dw(struct backend *b, struct tensor *dw, struct tensor *dbias,
+                   const struct tensor *dy, const struct tensor *x, int accumulate, struct err *e);
+
+/* slots.c: the whole table. */
+extern const struct backend_ops cuda_slots;
+
+#endif

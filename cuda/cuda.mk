@@ -1,0 +1,50 @@
+# cuda.mk - libalibi_cuda.so, where nvcc and cuBLASLt are; elsewhere the build just lacks it. Included by the Makefile.
+#
+# Kernels are compiled for sm_80 and sm_90a, and for later GPUs as PTX of sm_80. A spilled register is an error. The
+# runtime is linked in; cuBLASLt is found when the library is opened: beside it, where it was built, or on the loader's path.
+NVCC ?= $(firstword $(wildcard $(shell command -v nvcc 2>/dev/null) /usr/local/cuda/bin/nvcc))
+CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
+CUDA_LIBS := $(firstword $(wildcard $(CUDA_HOME)/lib64/libcublasLt.so $(CUDA_HOME)/lib/x86_64-linux-gnu/libcublasLt.so))
+ifneq ($(and $(NVCC),$(CUDA_LIBS),$(wildcard $(CUDA_HOME)/include/cublasLt.h)),)
+CUDA_LIBRARY := $(BUILD)/libalibi_cuda.so
+endif
+
+CUDA_ARCHS := -gencode arch=compute_80,code=[sm_80,compute_80] -gencode arch=compute_90a,code=sm_90a
+CUDA_CPPFLAGS := -Icuda -Isrc -D_GNU_SOURCE
+NVCCFLAGS := -std=c++17 -O3 -lineinfo -ccbin $(CXX) -Xcompiler -fPIC,-fvisibility=hidden -Xptxas -v,-warn-spills -Werror all-warnings
+CUDA_OBJ := $(patsubst cuda/%,$(BUILD)/cuda/%.o,$(wildcard cuda/*.cu cuda/*.c)) $(BUILD)/cuda/err.c.o
+CUDA_CFLAGS = -std=gnu17 -O2 -g -fPIC -fvisibility=hidden $(WARN) -isystem $(CUDA_HOME)/include
+
+$(BUILD)/cuda/%.cu.o: cuda/%.cu
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) $(CUDA_CPPFLAGS) $(NVCCFLAGS) $(CUDA_ARCHS) -MD -MF $(@:.o=.d) -c -o $@ $< >$(@:.o=.log) 2>&1 || { cat $(@:.o=.log); rm -f $@; exit 1; }
+
+$(BUILD)/cuda/%.c.o: cuda/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CUDA_CPPFLAGS) $(CUDA_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/cuda/err.c.o: src/base/err.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CUDA_CPPFLAGS) $(CUDA_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/libalibi_cuda.so: $(CUDA_OBJ)
+	$(Q)$(NVCC) -shared -cudart static -ccbin $(CXX) -Xcompiler -static-libstdc++,-static-libgcc -o $@ $^ -L$(dir $(CUDA_LIBS)) -lcublasLt \
+	    -Xlinker --exclude-libs -Xlinker ALL -Xlinker --no-undefined -Xlinker -rpath -Xlinker '$$ORIGIN:$(patsubst %/,%,$(dir $(CUDA_LIBS)))'
+
+.PHONY: cuda
+cuda: $(CUDA_LIBRARY) ## the CUDA backend, where nvcc is; says how many registers its kernels use
+ifeq ($(CUDA_LIBRARY),)
+	@echo "cuda: nvcc and cuBLASLt are not here (NVCC=$(NVCC)); the build goes without libalibi_cuda.so" >&2; exit 1
+else
+	@cat $(BUILD)/cuda/*.log | awk '/Used [0-9]+ registers/ { n++; if ($$5 + 0 > most) most = $$5 + 0 } / bytes spill stores/ { spills += $$5 } \
+	    END { printf "cuda: %d kernels, at most %d registers, %d bytes spilled\n", n, most, spills; exit spills > 0 || n == 0 }'
+endif
+
+# The self-test of the emulator, compiled for a GPU: green on both, their registers are laid out alike.
+$(BUILD)/cuda/selftest: $(wildcard tests/cuda_emulation/selftest*.cu) tests/cuda_emulation/selftest.h cuda/gpu.cuh
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) $(CUDA_CPPFLAGS) -Itests/cuda_emulation -std=c++17 -O2 -ccbin $(CXX) -Werror all-warnings $(CUDA_ARCHS) -o $@ $(filter %.cu,$^)
+
+.PHONY: check-gpu
+check-gpu: $(BUILD)/alibi $(BUILD)/tests/ops/test_ops $(BUILD)/tests/check_oracle $(BUILD)/tests/model/check_training $(BUILD)/tests/worker/check_device $(BUILD)/tests/cuda_emulation/check_bf16 $(CUDA_LIBRARY) $(if $(CUDA_LIBRARY),$(BUILD)/cuda/selftest) ## op table, oracle, training and self-test on cuda:0, and compute-sanitizer; skips are failures
+	@tests/check_gpu.sh $(BUILD) $(if $(filter cuda:%,$(DEVICES)),$(DEVICES))

@@ -1,0 +1,134 @@
+/* elementwise.cu - sums, dropout, ReLU, and copies that change dtype or stride.
+ *
+ * Every kernel: a thread owns eight neighbouring columns of one row (rows.cuh), a block of 256
+ * threads whole rows or parts of them: enough 16-byte loads in flight on a multiprocessor to fill
+ * the bus, and no registers to speak of. Outputs may be inputs: a thread reads what it owns before
+ * it writes it. */
+#include "kernels.h"
+#include "rows.cuh"
+
+/* y = x + r. Reads 2, writes 1 elements an element. */
+template <class T>
+static __global__ void add_k(struct tensor y, struct tensor x, struct tensor r, bool wide)
+{
+    struct rows_place at = rows_place_of(y);
+    if (at.n == 0) return;
+    struct eight a = rows_load(row_of<T>(x, at.row) + at.column, at.n, wide, 0.0f);
+    struct eight b = rows_load(row_of<T>(r, at.row) + at.column, at.n, wide, 0.0f);
+#pragma unroll
+    for (int i = 0; i < 8; i++) a.x[i] += b.x[i];
+    rows_store(row_of<T>(y, at.row) + at.column, a, at.n, wide);
+}
+
+/* y = mask * x / (1 - p). Reads 1, writes 1; about 25 integer operations an element to draw. */
+template <class T>
+static __global__ void dropout_k(struct tensor y, struct tensor x, struct rows_draw d, bool wide)
+{
+    struct rows_place at = rows_place_of(y);
+    if (at.n == 0) return;
+    struct eight v = rows_load(row_of<T>(x, at.row) + at.column, at.n, wide, 0.0f);
+    struct eight factor = rows_factors(d, at.row, at.column);
+#pragma unroll
+    for (int i = 0; i < 8; i++) v.x[i] *= factor.x[i];
+    rows_store(row_of<T>(y, at.row) + at.column, v, at.n, wide);
+}
+
+/* y = max(x, 0), then dropout. Reads 1, writes 1. A NaN stays one: the comparison is false. */
+template <class T>
+static __global__ void relu_k(struct tensor y, struct tensor x, struct rows_draw d, bool wide)
+{
+    struct rows_place at = rows_place_of(y);
+    if (at.n == 0) return;
+    struct eight v = rows_load(row_of<T>(x, at.row) + at.column, at.n, wide, 0.0f);
+#pragma unroll
+    for (int i = 0; i < 8; i++) v.x[i] = v.x[i] <= 0.0f ? 0.0f : v.x[i];
+    if (d.keep_scale != 0.0f) {
+        struct eight factor = rows_factors(d, at.row, at.column);
+#pragma unroll
+        for (int i = 0; i < 8; i++) v.x[i] *= factor.x[i];
+    }
+    rows_store(row_of<T>(y, at.row) + at.column, v, at.n, wide);
+}
+
+/* dx = dy * scale where y != 0: there the element was positive and kept, so that the mask need not
+ * be drawn again. Reads 2, writes 1. */
+template <class T>
+static __global__ void relu_dx_k(struct tensor dx, struct tensor dy, struct tensor y, float scale,
+                                 bool wide)
+{
+    struct rows_place at = rows_place_of(dx);
+    if (at.n == 0) return;
+    struct eight d = rows_load(row_of<T>(dy, at.row) + at.column, at.n, wide, 0.0f);
+    struct eight result = rows_load(row_of<T>(y, at.row) + at.column, at.n, wide, 0.0f);
+#pragma unroll
+    for (int i = 0; i < 8; i++) d.x[i] = result.x[i] == 0.0f ? 0.0f : d.x[i] * scale;
+    rows_store(row_of<T>(dx, at.row) + at.column, d, at.n, wide);
+}
+
+/* y = x, each in its dtype and stride. Reads 1, writes 1. */
+template <class Y, class X>
+static __global__ void cast_k(struct tensor y, struct tensor x, bool wide)
+{
+    struct rows_place at = rows_place_of(y);
+    if (at.n == 0) return;
+    struct eight v = rows_load(row_of<X>(x, at.row) + at.column, at.n, wide, 0.0f);
+    rows_store(row_of<Y>(y, at.row) + at.column, v, at.n, wide);
+}
+
+int cuda_add(void *stream, struct tensor *y, const struct tensor *x, const struct tensor *r)
+{
+    if (!rows_is_float(y)) return cudaErrorInvalidValue;
+    dim3 block = rows_block(y->cols);
+    bool wide = rows_is_wide(y) && rows_is_wide(x) && rows_is_wide(r);
+    launch(y->dtype == DTYPE_BF16 ? add_k<bf16> : add_k<float>, rows_grid(y->rows, y->cols, block),
+           block, 0, (cudaStream_t)stream, *y, *x, *r, wide);
+    return cudaGetLastError();
+}
+
+int cuda_cast(void *stream, struct tensor *y, const struct tensor *x)
+{
+    if (!rows_is_float(y) || !rows_is_float(x)) return cudaErrorInvalidValue;
+    dim3 block = rows_block(y->cols), grid = rows_grid(y->rows, y->cols, block);
+    bool wide = rows_is_wide(y) && rows_is_wide(x);
+    bool from_bf16 = x->dtype == DTYPE_BF16;
+    launch(y->dtype == DTYPE_BF16 ? (from_bf16 ? cast_k<bf16, bf16> : cast_k<bf16, float>)
+                                  : (from_bf16 ? cast_k<float, bf16> : cast_k<float, float>),
+           grid, block, 0, (cudaStream_t)stream, *y, *x, wide);
+    return cudaGetLastError();
+}
+
+int cuda_dropout(void *stream, struct tensor *y, const struct tensor *x, const struct dropout *d)
+{
+    struct rows_draw draw = rows_draw_of(d, y->cols);
+    if (!rows_is_float(y)) return cudaErrorInvalidValue;
+    if (draw.keep_scale == 0.0f && y->data == x->data) return cudaSuccess;
+    if (draw.keep_scale == 0.0f) return cuda_cast(stream, y, x);
+    dim3 block = rows_block(y->cols);
+    launch(y->dtype == DTYPE_BF16 ? dropout_k<bf16> : dropout_k<float>,
+           rows_grid(y->rows, y->cols, block), block, 0, (cudaStream_t)stream, *y, *x, draw,
+           rows_is_wide(y) && rows_is_wide(x));
+    return cudaGetLastError();
+}
+
+int cuda_relu(void *stream, struct tensor *y, const struct tensor *x, const struct dropout *d)
+{
+    if (!rows_is_float(y)) return cudaErrorInvalidValue;
+    dim3 block = rows_block(y->cols);
+    launch(y->dtype == DTYPE_BF16 ? relu_k<bf16> : relu_k<float>,
+           rows_grid(y->rows, y->cols, block), block, 0, (cudaStream_t)stream, *y, *x,
+           rows_draw_of(d, y->cols), rows_is_wide(y) && rows_is_wide(x));
+    return cudaGetLastError();
+}
+
+int cuda_relu_dx(void *stream, struct tensor *dx, const struct tensor *dy, const struct tensor *y,
+                 const struct dropout *d)
+{
+    struct rows_draw draw = rows_draw_of(d, dx->cols);
+    if (!rows_is_float(dx)) return cudaErrorInvalidValue;
+    dim3 block = rows_block(dx->cols);
+    bool wide = rows_is_wide(dx) && rows_is_wide(dy) && rows_is_wide(y);
+    launch(dx->dtype == DTYPE_BF16 ? relu_dx_k<bf16> : relu_dx_k<float>,
+           rows_grid(dx->rows, dx->cols, block), block, 0, (cudaStream_t)stream, *dx, *dy, *y,
+           draw.keep_scale == 0.0f ? 1.0f : draw.keep_scale, wide);
+    return cudaGetLastError();
+}

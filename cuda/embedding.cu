@@ -1,0 +1,203 @@
+/* embedding.cu - rows picked from a table, added from one, and added back into it.
+ *
+ * Adding back has a fixed order and no atomics although an index may occur hundreds of times: the
+ * block of the first row with an index owns that row of y. It finds the others itself, so nothing
+ * needs to be sorted or prepared. */
+#include "kernels.h"
+#include "rows.cuh"
+
+enum {
+    SCATTER_THREADS = 128,
+    SCATTER_WARPS = SCATTER_THREADS / 32,
+    SCATTER_STEPS = 4, /* rows that a thread looks at in a chunk */
+    SCATTER_CHUNK = SCATTER_THREADS * SCATTER_STEPS,
+    SCATTER_BATCH = 4 /* rows under way at a time */
+};
+
+/* y[i] = scale * x[index[i]], zeros below 0. A thread owns eight columns of a row of y. Reads 1,
+ * writes 1. */
+template <class Y, class X>
+static __global__ void gather_k(struct tensor y, struct tensor x, const int32_t *index, float scale,
+                                bool wide)
+{
+    struct rows_place at = rows_place_of(y);
+    if (at.n == 0) return;
+    int32_t from = index[at.row];
+    struct eight v = {{0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f}};
+    if (from >= 0) v = rows_load(row_of<X>(x, from) + at.column, at.n, wide, 0.0f);
+#pragma unroll
+    for (int i = 0; i < 8; i++) v.x[i] *= scale;
+    rows_store(row_of<Y>(y, at.row) + at.column, v, at.n, wide);
+}
+
+/* y[i] = x[i] + table[index[i]], the table in f32. A thread owns eight columns of a row. Reads 2,
+ * writes 1. */
+template <class T>
+static __global__ void add_rows_k(struct tensor y, struct tensor x, struct tensor table,
+                                  const int32_t *index, bool wide)
+{
+    struct rows_place at = rows_place_of(y);
+    if (at.n == 0) return;
+    int32_t from = index[at.row];
+    struct eight v = rows_load(row_of<T>(x, at.row) + at.column, at.n, wide, 0.0f);
+    if (from >= 0) {
+        struct eight more = rows_load(row_of<float>(table, from) + at.column, at.n, wide, 0.0f);
+#pragma unroll
+        for (int i = 0; i < 8; i++) v.x[i] += more.x[i];
+    }
+    rows_store(row_of<T>(y, at.row) + at.column, v, at.n, wide);
+}
+
+/* Whether index[j] == wanted for a j in begin ... end - 1; every thread of the block asks and gets
+ * the answer. */
+__device__ static bool scatter_occurs(const int32_t *index, int64_t begin, int64_t end,
+                                      int32_t wanted)
+{
+    SHARED(int, found, [SCATTER_WARPS]);
+    bool mine = false, any = false;
+    for (int64_t j = begin + threadIdx.x; j < end; j += SCATTER_THREADS) mine |= index[j] == wanted;
+    unsigned votes = __ballot_sync(0xffffffffu, mine);
+    if (threadIdx.x % 32 == 0) found[threadIdx.x / 32] = votes != 0;
+    __syncthreads();
+    for (int w = 0; w < SCATTER_WARPS; w++) any |= found[w] != 0;
+    return any;
+}
+
+/* Lists in rising order the rows of a chunk which have the wanted index; returns how many. */
+__device__ static int scatter_list(int *list, int (*votes_n)[SCATTER_WARPS], const int32_t *index,
+                                   int64_t begin, int64_t rows, int32_t wanted)
+{
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, n = 0;
+    unsigned votes[SCATTER_STEPS];
+#pragma unroll
+    for (int s = 0; s < SCATTER_STEPS; s++) {
+        int64_t j = begin + s * SCATTER_THREADS + threadIdx.x;
+        votes[s] = __ballot_sync(0xffffffffu, j < rows && index[j] == wanted);
+        if (lane == 0) votes_n[s][warp] = __popc(votes[s]);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int s = 0; s < SCATTER_STEPS; s++)
+        for (int w = 0; w < SCATTER_WARPS; w++) {
+            if (w == warp && (votes[s] >> lane & 1))
+                list[n + __popc(votes[s] & ((1u << lane) - 1))] =
+                    s * SCATTER_THREADS + (int)threadIdx.x;
+            n += votes_n[s][w];
+        }
+    __syncthreads();
+    return n;
+}
+
+/* sum += scale * x of the n listed rows, one rounding a product and one a sum as on the CPU. */
+template <class X>
+__device__ static void scatter_add(struct eight *sum, const struct tensor &x, int64_t begin,
+                                   const int *list, int n, int64_t column, int columns_n,
+                                   float scale, bool wide)
+{
+    for (int first = 0; first < n; first += SCATTER_BATCH) {
+        struct eight v[SCATTER_BATCH];
+#pragma unroll
+        for (int b = 0; b < SCATTER_BATCH; b++)
+            if (first + b < n)
+                v[b] = rows_load(row_of<X>(x, begin + list[first + b]) + column, columns_n, wide,
+                                 0.0f);
+#pragma unroll
+        for (int b = 0; b < SCATTER_BATCH; b++)
+            if (first + b < n)
+#pragma unroll
+                for (int i = 0; i < 8; i++)
+                    sum->x[i] = __fadd_rn(sum->x[i], __fmul_rn(scale, v[b].x[i]));
+    }
+}
+
+/* y[index[i]] += scale * x[i] in rising i. A block owns the row of y which row i of x names, if no
+ * earlier row names it, and 1024 columns of it; a thread owns eight columns. All threads look
+ * through the indices, 512 at a time (they stay in the first cache: N blocks read N of them), then
+ * add what was found with four rows under way. Reads and writes y once, reads x once. 128 threads:
+ * a row of 1024 columns. */
+template <class Y, class X>
+static __global__ void scatter_add_k(struct tensor y, struct tensor x, const int32_t *index,
+                                     float scale, bool wide)
+{
+    SHARED(int, list, [SCATTER_CHUNK]);
+    SHARED(int, votes_n, [SCATTER_STEPS][SCATTER_WARPS]);
+    int64_t i = blockIdx.x;
+    int64_t column = ((int64_t)blockIdx.y * SCATTER_THREADS + threadIdx.x) * 8;
+    int columns_n = rows_part(column, y.cols);
+    int32_t wanted = index[i];
+    if (wanted < 0 || scatter_occurs(index, 0, i, wanted)) return;
+    Y *to = row_of<Y>(y, wanted) + column;
+    struct eight sum = rows_load(to, columns_n, wide, 0.0f);
+    for (int64_t begin = i; begin < x.rows; begin += SCATTER_CHUNK) {
+        int n = scatter_list(list, votes_n, index, begin, x.rows, wanted);
+        if (columns_n > 0) scatter_add<X>(&sum, x, begin, list, n, column, columns_n, scale, wide);
+    }
+    rows_store(to, sum, columns_n, wide);
+}
+
+/* y[index[i]] = scale * x[i]: the last row with an index is the one that stays, so a row is written
+ * if no later one has its index. Mapping as above. */
+template <class Y, class X>
+static __global__ void scatter_set_k(struct tensor y, struct tensor x, const int32_t *index,
+                                     float scale, bool wide)
+{
+    int64_t i = blockIdx.x;
+    int64_t column = ((int64_t)blockIdx.y * SCATTER_THREADS + threadIdx.x) * 8;
+    int columns_n = rows_part(column, y.cols);
+    int32_t wanted = index[i];
+    if (wanted < 0 || scatter_occurs(index, i + 1, x.rows, wanted)) return;
+    struct eight v = rows_load(row_of<X>(x, i) + column, columns_n, wide, 0.0f);
+#pragma unroll
+    for (int c = 0; c < 8; c++) v.x[c] *= scale;
+    rows_store(row_of<Y>(y, wanted) + column, v, columns_n, wide);
+}
+
+int cuda_gather_rows(void *stream, struct tensor *y, const struct tensor *x,
+                     const int32_t *index_dev, float scale)
+{
+    if (!rows_is_float(y) || !rows_is_float(x)) return cudaErrorInvalidValue;
+    dim3 block = rows_block(y->cols), grid = rows_grid(y->rows, y->cols, block);
+    bool from_bf16 = x->dtype == DTYPE_BF16;
+    launch(y->dtype == DTYPE_BF16 ? (from_bf16 ? gather_k<bf16, bf16> : gather_k<bf16, float>)
+                                  : (from_bf16 ? gather_k<float, bf16> : gather_k<float, float>),
+           grid, block, 0, (cudaStream_t)stream, *y, *x, index_dev, scale,
+           rows_is_wide(y) && rows_is_wide(x));
+    return cudaGetLastError();
+}
+
+int cuda_add_rows(void *stream, struct tensor *y, const struct tensor *x,
+                  const struct tensor *table, const int32_t *index_dev)
+{
+    if (!rows_is_float(y) || table->dtype != DTYPE_F32) return cudaErrorInvalidValue;
+    dim3 block = rows_block(y->cols);
+    bool wide = rows_is_wide(y) && rows_is_wide(x) && rows_is_wide(table);
+    launch(y->dtype == DTYPE_BF16 ? add_rows_k<bf16> : add_rows_k<float>,
+           rows_grid(y->rows, y->cols, block), block, 0, (cudaStream_t)stream, *y, *x, *table,
+           index_dev, wide);
+    return cudaGetLastError();
+}
+
+template <class Y, class X>
+static void scatter_launch(void *stream, const struct tensor *y, const struct tensor *x,
+                           const int32_t *index_dev, float scale, int accumulate)
+{
+    const int64_t width = 8 * SCATTER_THREADS;
+    dim3 grid((unsigned)x->rows, (unsigned)((y->cols + width - 1) / width));
+    launch(accumulate ? scatter_add_k<Y, X> : scatter_set_k<Y, X>, grid, dim3(SCATTER_THREADS), 0,
+           (cudaStream_t)stream, *y, *x, index_dev, scale, rows_is_wide(y) && rows_is_wide(x));
+}
+
+int cuda_scatter_rows(void *stream, struct tensor *y, const struct tensor *x,
+                      const int32_t *index_dev, float scale, int accumulate)
+{
+    if (!rows_is_float(y) || !rows_is_float(x)) return cudaErrorInvalidValue;
+    if (y->dtype == DTYPE_BF16 && x->dtype == DTYPE_BF16)
+        scatter_launch<bf16, bf16>(stream, y, x, index_dev, scale, accumulate);
+    else if (y->dtype == DTYPE_BF16)
+        scatter_launch<bf16, float>(stream, y, x, index_dev, scale, accumulate);
+    else if (x->dtype == DTYPE_BF16)
+        scatter_launch<float, bf16>(stream, y, x, index_dev, scale, accumulate);
+    else
+        scatter_launch<float, float>(stream, y, x, index_dev, scale, accumulate);
+    return cudaGetLastError();
+}

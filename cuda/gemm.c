@@ -1,0 +1,144 @@
+/* gemm.c - gemm.h with cuBLASLt. Only gemm.c and gemm_choice.c know that library. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "gemm_choice.h"
+
+int gemm_fault(cublasStatus_t status, const struct gemm_product *p, struct err *e)
+{
+    if (status == CUBLAS_STATUS_SUCCESS) return 0;
+    return ERR(e, status == CUBLAS_STATUS_ALLOC_FAILED ? ERR_NOMEM : ERR_INTERNAL,
+               "cuBLASLt: a product of %" PRId64 " x %" PRId64 " x %" PRId64 ": %s", p->m, p->n,
+               p->k, cublasLtGetStatusString(status));
+}
+
+/* What the GPU and the library are, for gemm_choices. */
+static int gemm_identify(struct gemm *g, char *text, size_t bytes, struct err *e)
+{
+    int device = 0;
+    struct cudaDeviceProp p;
+    if (cudaGetDevice(&device) != cudaSuccess || cudaGetDeviceProperties(&p, device) != cudaSuccess)
+        return ERR(e, ERR_UNAVAILABLE, "cuBLASLt: the GPU does not answer");
+    snprintf(text, bytes, "cuBLASLt %zu", cublasLtGetVersion());
+    snprintf(g->identity, sizeof g->identity, "cuBLASLt %zu, %.96s, sm_%d%d", cublasLtGetVersion(),
+             p.name, p.major, p.minor);
+    return 0;
+}
+
+int gemm_open(struct gemm **out, void *stream, char *text, size_t bytes, struct err *e)
+{
+    int rc = 0;
+    struct gemm *g = calloc(1, sizeof *g);
+    *out = NULL;
+    if (!g) return ERR(e, ERR_NOMEM, "no memory for products");
+    g->stream = stream;
+    cublasStatus_t status = cublasLtCreate(&g->handle_own);
+    if (status != CUBLAS_STATUS_SUCCESS) {
+        rc =
+            ERR(e, ERR_UNAVAILABLE, "cuBLASLt cannot be used: %s", cublasLtGetStatusString(status));
+        goto out;
+    }
+    if (cudaMalloc(&g->workspace_own, GEMM_WORKSPACE_BYTES) != cudaSuccess ||
+        cudaEventCreate(&g->before_own) != cudaSuccess ||
+        cudaEventCreate(&g->after_own) != cudaSuccess) {
+        rc = ERR(e, ERR_NOMEM, "cuBLASLt: no device memory for %d bytes", GEMM_WORKSPACE_BYTES);
+        goto out;
+    }
+    TRY_OUT(rc, gemm_identify(g, text, bytes, e));
+    *out = g;
+out:
+    if (rc < 0) gemm_close(g);
+    return rc;
+}
+
+void gemm_close(struct gemm *g)
+{
+    if (!g) return;
+    if (g->before_own) (void)cudaEventDestroy(g->before_own);
+    if (g->after_own) (void)cudaEventDestroy(g->after_own);
+    (void)cudaFree(g->workspace_own);
+    if (g->handle_own) (void)cublasLtDestroy(g->handle_own);
+    free(g->choice_own);
+    free(g);
+}
+
+static cudaDataType gemm_type(enum dtype type)
+{
+    return type == DTYPE_BF16 ? CUDA_R_16BF : CUDA_R_32F;
+}
+
+/* A stored matrix of `rows` x `cols`: to the library, its transpose. The chunks of a batch are
+ * `step` elements apart. */
+static cublasStatus_t gemm_layout(cublasLtMatrixLayoutOpaque_t *layout, enum dtype type,
+                                  int64_t rows, int64_t cols, int64_t stride, int64_t chunks_n,
+                                  int64_t step)
+{
+    int32_t batch_n = (int32_t)chunks_n;
+    cublasStatus_t status =
+        cublasLtMatrixLayoutInit(layout, gemm_type(type), (uint64_t)cols, (uint64_t)rows, stride);
+    if (status == CUBLAS_STATUS_SUCCESS && batch_n > 1)
+        status = cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
+                                                  &batch_n, sizeof batch_n);
+    if (status == CUBLAS_STATUS_SUCCESS && batch_n > 1)
+        status = cublasLtMatrixLayoutSetAttribute(
+            layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step, sizeof step);
+    return status;
+}
+
+static cublasStatus_t gemm_describe(cublasLtMatmulDescOpaque_t *d, const struct gemm_product *p)
+{
+    /* The library's first operand is our b, its second our a; what we store transposed is to it
+     * the plain matrix and the other way round. */
+    cublasOperation_t first = p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+    cublasOperation_t second = p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+    cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+    cublasStatus_t status = cublasLtMatmulDescInit(d, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status =
+            cublasLtMatmulDescSetAttribute(d, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status =
+            cublasLtMatmulDescSetAttribute(d, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second);
+    if (status != CUBLAS_STATUS_SUCCESS || !p->bias) return status;
+    status = cublasLtMatmulDescSetAttribute(d, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
+                                            sizeof epilogue);
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+    return cublasLtMatmulDescSetAttribute(d, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias,
+                                          sizeof p->bias);
+}
+
+int gemm_call_init(struct gemm_call *call, const struct gemm_product *p, struct err *e)
+{
+    int64_t n = p->chunks_n, step_a = p->m * p->stride_a, step_c = p->m * p->stride_c;
+    cublasStatus_t status = gemm_describe(&call->product, p);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = gemm_layout(&call->a, p->from, p->transpose_a ? p->k : p->m,
+                             p->transpose_a ? p->m : p->k, p->stride_a, n, step_a);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = gemm_layout(&call->b, p->from, p->transpose_b ? p->n : p->k,
+                             p->transpose_b ? p->k : p->n, p->stride_b, n, 0);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = gemm_layout(&call->c, p->to, p->m, p->n, p->stride_c, n, step_c);
+    return gemm_fault(status, p, e);
+}
+
+cublasStatus_t gemm_run(struct gemm *g, const struct gemm_call *call, const struct gemm_product *p,
+                        const cublasLtMatmulAlgo_t *algorithm, void *to)
+{
+    /* The library's parameters are not const, but it only reads them. */
+    struct gemm_call own = *call;
+    float alpha = 1.0f, beta = p->accumulate ? 1.0f : 0.0f;
+    return cublasLtMatmul(g->handle_own, &own.product, &alpha, p->b, &own.b, p->a, &own.a, &beta,
+                          p->c, &own.c, to, &own.c, algorithm, g->workspace_own,
+                          GEMM_WORKSPACE_BYTES, g->stream);
+}
+
+int gemm_multiply(struct gemm *g, const struct gemm_product *p, struct err *e)
+{
+    struct gemm_call call;
+    const cublasLtMatmulAlgo_t *algorithm = NULL;
+    TRY(gemm_call_init(&call, p, e));
+    TRY(gemm_choose(g, &algorithm, &call, p, e));
+    return gemm_fault(gemm_run(g, &call, p, algorithm, p->c), p, e);
+}

@@ -1,0 +1,162 @@
+/* gpu.cuh - the one header that every kernel file includes.
+ *
+ * Under nvcc it is CUDA with a few wrappers of PTX instructions. Under a host compiler the same
+ * names come from the emulator, so that a kernel is written once and tested anywhere. Rules:
+ * 1. Kernels are started with launch(); shared memory is declared with
+ *      SHARED(float, tile, [8][33]);      at the size that is written
+ *      SHARED_DYNAMIC(bf16, rows);        at the size that launch() was given
+ * 2. No PTX outside this file; no memcpy or memset on shared or global memory.
+ * 3. bf16 is used through conversions only, never with operators. */
+#ifndef CUDA_GPU_CUH
+#define CUDA_GPU_CUH
+
+#include <math.h>
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+typedef __nv_bfloat16 bf16;
+
+#define SHARED(type, name, dimensions) __shared__ type name dimensions
+#define SHARED_DYNAMIC(type, name)                                                                 \
+    extern __shared__ __align__(128) unsigned char shared_dynamic_[];                              \
+    type *name = reinterpret_cast<type *>(shared_dynamic_)
+
+/* launch - starts kernel(args...) on a stream; the caller looks at cudaGetLastError(). */
+template <class... P, class... A>
+void launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
+            A... args)
+{
+    enum { SHARED_WITHOUT_ASKING = 48 << 10 };
+    if (shared_bytes > SHARED_WITHOUT_ASKING &&
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             (int)shared_bytes) != cudaSuccess)
+        return;
+    kernel<<<grid, block, shared_bytes, stream>>>(P(args)...);
+}
+
+__device__ inline uint32_t shared_address(const void *p)
+{
+    return (uint32_t)__cvta_generic_to_shared(p);
+}
+
+/* barrier_sync - `threads` threads of the block (a multiple of 32) meet at barrier 1 ... 15. */
+__device__ inline void barrier_sync(int id, unsigned threads)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+/* mma_16x8x16 - D (16x8) += A (16x16) B (16x8), bf16 in, f32 sums. With g = lane / 4, t = lane % 4
+ * a lane holds of A (g, 2t) (g+8, 2t) (g, 2t+8) (g+8, 2t+8), each with the next column; of B
+ * (2t, g) (2t+8, g), each with the next row; of D (g, 2t) (g, 2t+1) (g+8, 2t) (g+8, 2t+1). */
+__device__ inline void mma_16x8x16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+                 "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+/* ldmatrix_x4, _x2 - four or two 8x8 matrices of 16-bit elements from shared memory; lane i names
+ * row i % 8 of matrix i / 8 (16 bytes, aligned). A lane gets of each matrix (g, 2t) and (g, 2t+1);
+ * transposed (2t, g) and (2t+1, g). */
+__device__ inline void ldmatrix_x4(uint32_t (&r)[4], const void *row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(shared_address(row))
+                 : "memory");
+}
+__device__ inline void ldmatrix_x4_trans(uint32_t (&r)[4], const void *row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(shared_address(row))
+                 : "memory");
+}
+__device__ inline void ldmatrix_x2(uint32_t (&r)[2], const void *row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0,%1}, [%2];"
+                 : "=r"(r[0]), "=r"(r[1])
+                 : "r"(shared_address(row))
+                 : "memory");
+}
+__device__ inline void ldmatrix_x2_trans(uint32_t (&r)[2], const void *row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];"
+                 : "=r"(r[0]), "=r"(r[1])
+                 : "r"(shared_address(row))
+                 : "memory");
+}
+
+/* cp_async16, cp_async4 - so many aligned bytes from global to shared memory, zeros when not valid;
+ * there after cp_async_wait<N>, which leaves the N youngest committed groups under way, and for
+ * other threads after a barrier. */
+__device__ inline void cp_async16(void *to, const void *from, bool valid)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
+                 "l"(from), "r"(valid ? 16 : 0)
+                 : "memory");
+}
+__device__ inline void cp_async4(void *to, const void *from, bool valid)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)),
+                 "l"(from), "r"(valid ? 4 : 0)
+                 : "memory");
+}
+__device__ inline void cp_async_commit()
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+template <int KEEP> __device__ inline void cp_async_wait()
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(KEEP) : "memory");
+}
+#else
+#include "emulation.h"
+#endif
+
+/* Two bf16 in one register, the first in the low half. */
+__device__ inline uint32_t pack_bf16(float low, float high)
+{
+    __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+    return *reinterpret_cast<const uint32_t *>(&pair);
+}
+
+/* exp2_flushed - 2^x, and 0 where that is below the normal numbers. */
+__device__ inline float exp2_flushed(float x)
+{
+#ifdef __CUDACC__
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    return x < -126.0f ? 0.0f : exp2f(x);
+#endif
+}
+
+/* unforeseen - x, of which the compiler knows nothing: what is computed from it in a rare branch of
+ * a loop is computed there, and holds no registers in the rest of the loop. */
+__device__ inline int32_t unforeseen(int32_t x)
+{
+#ifdef __CUDACC__
+    asm volatile("" : "+r"(x));
+#endif
+    return x;
+}
+
+/* All lanes of a full warp call these and get the result, the same bits in each. */
+__device__ inline float warp_sum(float v)
+{
+    for (int other = 16; other; other >>= 1) v += __shfl_xor_sync(0xffffffffu, v, other);
+    return v;
+}
+__device__ inline float warp_max(float v)
+{
+    for (int other = 16; other; other >>= 1) v = fmaxf(v, __shfl_xor_sync(0xffffffffu, v, other));
+    return v;
+}
+
+#endif

@@ -1,0 +1,94 @@
+/* kernels.h - every launcher of the CUDA kernels, for the host code in C.
+ *
+ * 1. A launcher queues its work on `stream` (a cudaStream_t) and returns 0 or a cudaError_t value;
+ *    a fault of the work itself surfaces at a later synchronise.
+ * 2. Arguments mean what the slot of the same name in backend/backend.h means; every pointer within
+ *    them is device memory, the structs themselves are host memory and read before the return.
+ * 3. Two calls with the same inputs give the same bits. */
+#ifndef CUDA_KERNELS_H
+#define CUDA_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backend/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- attention.cu, rotary.cu, bias.cu ----
+ * Head widths up to 128. Scratch: workspace_dev, 16-byte aligned, of at least
+ * cuda_attention_workspace() bytes; its contents mean nothing between calls, and calls on one
+ * stream may share it. The size depends on B, T, H and bias.near_n and grows with each. */
+size_t cuda_attention_workspace(const struct attention *a);
+int cuda_attention(void *stream, struct attention *a, void *workspace_dev);
+int cuda_attention_dx(void *stream, struct attention *a, void *workspace_dev);
+int cuda_rotary(void *stream, struct tensor *x, const struct tensor *cosine,
+                const struct tensor *sine, int32_t T, int32_t H, int layout, int inverse);
+int cuda_bias_expand(void *stream, struct attention_bias *bias, float *near_dev, float *offset_dev,
+                     const struct tensor *table, const int32_t *bucket_dev, float multiplier);
+int cuda_bias_reduce(void *stream, struct tensor *dtable, const struct attention_bias *bias,
+                     const int32_t *bucket_dev, float multiplier, int accumulate);
+
+/* ---- embedding.cu, elementwise.cu ----
+ * Any mixture of f32 and bf16 for gather, scatter and cast; elsewhere one dtype, tables f32.
+ * scatter_rows adds in rising i also where an index occurs many times. */
+int cuda_gather_rows(void *stream, struct tensor *y, const struct tensor *x,
+                     const int32_t *index_dev, float scale);
+int cuda_scatter_rows(void *stream, struct tensor *y, const struct tensor *x,
+                      const int32_t *index_dev, float scale, int accumulate);
+int cuda_add_rows(void *stream, struct tensor *y, const struct tensor *x,
+                  const struct tensor *table, const int32_t *index_dev);
+int cuda_add(void *stream, struct tensor *y, const struct tensor *x, const struct tensor *r);
+int cuda_dropout(void *stream, struct tensor *y, const struct tensor *x, const struct dropout *d);
+int cuda_relu(void *stream, struct tensor *y, const struct tensor *x, const struct dropout *d);
+int cuda_relu_dx(void *stream, struct tensor *dx, const struct tensor *dy, const struct tensor *y,
+                 const struct dropout *d);
+/* cuda_cast - y = x, each in its dtype (f32 or bf16) and with its stride. */
+int cuda_cast(void *stream, struct tensor *y, const struct tensor *x);
+
+/* ---- norm.cu ----
+ * Rows of up to 8192 columns. residual_norm uses s as it is stored. Scratch: workspace_dev of at
+ * least cuda_norm_dx_workspace() bytes, 16-byte aligned; its contents mean nothing between calls,
+ * and calls on one stream may share it. It does not shrink as rows or cols grow. */
+int cuda_norm(void *stream, struct tensor *y, struct tensor *stats, const struct tensor *x,
+              const struct tensor *gain, const struct tensor *bias);
+int cuda_residual_norm(void *stream, struct tensor *s, struct tensor *y, struct tensor *stats,
+                       const struct tensor *x, const struct tensor *r, const struct dropout *d,
+                       const struct tensor *gain, const struct tensor *bias);
+size_t cuda_norm_dx_workspace(int64_t rows, int64_t cols);
+int cuda_norm_dx(void *stream, struct tensor *dx, struct tensor *dgain, struct tensor *dbias,
+                 const struct tensor *dy, const struct tensor *x, const struct tensor *stats,
+                 const struct tensor *gain, int accumulate_dx, void *workspace_dev);
+
+/* ---- softmax.cu ----
+ * Logits f32 or bf16, any number of classes; sums and logarithms in double. */
+int cuda_softmax_loss(void *stream, struct tensor *loss, struct tensor *logits,
+                      const int32_t *target_dev, int gradient);
+int cuda_softmax_logp(void *stream, struct tensor *logp, const struct tensor *logits,
+                      const int32_t *target_dev, int accumulate);
+
+/* ---- optimizer.cu ----
+ * theta_bf16_dev (n) also gets the new weights in bf16; NULL: no copy. Scratch of sum_squares as
+ * that of norm_dx. */
+size_t cuda_sum_squares_workspace(int64_t n);
+int cuda_sum_squares(void *stream, double *out_dev, const float *x_dev, int64_t n,
+                     void *workspace_dev);
+int cuda_nag(void *stream, float *theta_dev, float *momentum_dev, const float *grad_dev, int64_t n,
+             float mu, float weight_decay, const double *squares_dev,
+             const struct step_state *step_dev, void *theta_bf16_dev);
+int cuda_adam(void *stream, float *theta_dev, float *m_dev, float *v_dev, const float *grad_dev,
+              int64_t n, float beta1, float beta2, float eps, float weight_decay,
+              const double *squares_dev, const struct step_state *step_dev, void *theta_bf16_dev);
+
+/* ---- column_sums.cu: out (1,C) f32 = column sums of x (N,C), f32 or bf16 ----
+ * workspace_dev: 4-byte aligned, of cuda_column_sums_workspace() bytes. */
+size_t cuda_column_sums_workspace(const struct tensor *x);
+int cuda_column_sums(void *stream, struct tensor *out, const struct tensor *x, int accumulate,
+                     void *workspace_dev);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,23 @@
+/* library.c - how libalibi_cuda.so presents itself to backend_open. */
+#include <stdio.h>
+
+#include "context.h"
+
+static int library_open(struct backend **out, int ordinal, int32_t threads, enum dtype precision,
+                        struct err *e)
+{
+    char name[32];
+    (void)threads; /* of the host: there is one */
+    snprintf(name, sizeof name, "cuda:%d", ordinal);
+    return cuda_open(out, name, ordinal, precision, e);
+}
+
+static const struct backend_library cuda_library = {
+    .version = BACKEND_VERSION, .name = "cuda", .open = library_open};
+
+__attribute__((visibility("default"))) const struct backend_library *alibi_backend_library(void);
+
+const struct backend_library *alibi_backend_library(void)
+{
+    return &cuda_library;
+}

@@ -1,0 +1,188 @@
+/* linear.c - the slots of linear maps, as matrix products.
+ *
+ * 1. linear_rows takes chunks of LINEAR_CHUNK rows, each one product of the same shape by the same
+ *    algorithm; the last is filled up with zeros. So a row is computed alike wherever it stands.
+ *    Rows that do not begin at 16 bytes go through aligned copies, for the same reason.
+ * 2. Biases are f32; where results are bf16 the bias is rounded to that first. */
+#include "context.h"
+#include "kernels.h"
+
+enum { LINEAR_CHUNK = 128, LINEAR_ALIGNMENT = 16 };
+
+static size_t linear_padded(size_t bytes)
+{
+    return (bytes + LINEAR_ALIGNMENT - 1) / LINEAR_ALIGNMENT * LINEAR_ALIGNMENT;
+}
+
+/* The bias in the type of y, in scratch memory where it must be converted: the first
+ * linear_bias_bytes() of it. */
+static size_t linear_bias_bytes(const struct tensor *y, const struct tensor *bias)
+{
+    return bias && y->dtype != DTYPE_F32 ? linear_padded((size_t)y->cols * dtype_bytes(y->dtype))
+                                         : 0;
+}
+
+static int linear_bias(struct cuda *c, const void **out, const struct tensor *y,
+                       const struct tensor *bias, void *scratch, struct err *e)
+{
+    *out = bias ? bias->data : NULL;
+    if (linear_bias_bytes(y, bias) == 0) return 0;
+    struct tensor rounded = tensor_make(scratch, 1, y->cols, y->dtype);
+    *out = scratch;
+    return cuda_fault(c, cuda_cast(c->stream_own, &rounded, bias), "linear", e);
+}
+
+int cuda_linear(struct backend *b, struct tensor *y, const struct tensor *x, const struct tensor *w,
+                const struct tensor *bias, int accumulate, struct err *e)
+{
+    struct cuda *c = cuda_of(b);
+    void *scratch = NULL;
+    struct gemm_product p = {.a = x->data,
+                             .b = w->data,
+                             .c = y->data,
+                             .m = x->rows,
+                             .n = w->rows,
+                             .k = w->cols,
+                             .chunks_n = 1,
+                             .stride_a = x->stride,
+                             .stride_b = w->stride,
+                             .stride_c = y->stride,
+                             .transpose_b = 1,
+                             .accumulate = accumulate,
+                             .from = x->dtype,
+                             .to = y->dtype};
+    TRY(cuda_scratch(c, &scratch, linear_bias_bytes(y, bias), e));
+    TRY(linear_bias(c, &p.bias, y, bias, scratch, e));
+    return gemm_multiply(c->gemm_own, &p, e);
+}
+
+static int linear_is_aligned(const struct tensor *t)
+{
+    return (uintptr_t)t->data % LINEAR_ALIGNMENT == 0 &&
+           (size_t)t->stride * dtype_bytes(t->dtype) % LINEAR_ALIGNMENT == 0;
+}
+
+static void *linear_row(const struct tensor *t, int64_t row)
+{
+    return (char *)t->data + (size_t)(row * t->stride) * dtype_bytes(t->dtype);
+}
+
+static int linear_copy_rows(struct cuda *c, const struct tensor *to, int64_t to_row,
+                            const struct tensor *from, int64_t from_row, int64_t rows,
+                            struct err *e)
+{
+    size_t element = dtype_bytes(to->dtype);
+    return cuda_fault(c,
+                      cudaMemcpy2DAsync(linear_row(to, to_row), (size_t)to->stride * element,
+                                        linear_row(from, from_row), (size_t)from->stride * element,
+                                        (size_t)to->cols * element, (size_t)rows,
+                                        cudaMemcpyDeviceToDevice, c->stream_own),
+                      "linear_rows", e);
+}
+
+/* One chunk in aligned memory. */
+static struct tensor linear_chunk(char *data, const struct tensor *of)
+{
+    struct tensor t = tensor_make(data, LINEAR_CHUNK, of->cols, of->dtype);
+    t.stride = (int64_t)(linear_padded((size_t)of->cols * dtype_bytes(of->dtype)) /
+                         dtype_bytes(of->dtype));
+    return t;
+}
+
+static size_t linear_chunk_bytes(const struct tensor *of)
+{
+    return LINEAR_CHUNK * linear_padded((size_t)of->cols * dtype_bytes(of->dtype));
+}
+
+/* Rows `first` … through copies, a chunk at a time. */
+static int linear_by_copies(struct cuda *c, struct gemm_product *p, struct tensor *y,
+                            const struct tensor *x, int64_t first, char *scratch, struct err *e)
+{
+    struct tensor from = linear_chunk(scratch, x);
+    struct tensor to = linear_chunk(scratch + linear_chunk_bytes(x), y);
+    p->a = from.data;
+    p->c = to.data;
+    p->stride_a = from.stride;
+    p->stride_c = to.stride;
+    p->chunks_n = 1;
+    for (int64_t row = first; row < x->rows; row += LINEAR_CHUNK) {
+        int64_t rows = x->rows - row < LINEAR_CHUNK ? x->rows - row : LINEAR_CHUNK;
+        TRY(cuda_zero(&c->backend, from.data, linear_chunk_bytes(x), e));
+        TRY(linear_copy_rows(c, &from, 0, x, row, rows, e));
+        TRY(gemm_multiply(c->gemm_own, p, e));
+        TRY(linear_copy_rows(c, y, row, &to, 0, rows, e));
+    }
+    return 0;
+}
+
+int cuda_linear_rows(struct backend *b, struct tensor *y, const struct tensor *x,
+                     const struct tensor *w, const struct tensor *bias, struct err *e)
+{
+    struct cuda *c = cuda_of(b);
+    void *scratch = NULL;
+    size_t bias_bytes = linear_bias_bytes(y, bias);
+    int64_t whole_n = linear_is_aligned(x) && linear_is_aligned(y) ? x->rows / LINEAR_CHUNK : 0;
+    struct gemm_product p = {.a = x->data,
+                             .b = w->data,
+                             .c = y->data,
+                             .m = LINEAR_CHUNK,
+                             .n = w->rows,
+                             .k = w->cols,
+                             .chunks_n = whole_n,
+                             .stride_a = x->stride,
+                             .stride_b = w->stride,
+                             .stride_c = y->stride,
+                             .transpose_b = 1,
+                             .exact = 1,
+                             .from = x->dtype,
+                             .to = y->dtype};
+    TRY(cuda_scratch(c, &scratch, bias_bytes + linear_chunk_bytes(x) + linear_chunk_bytes(y), e));
+    TRY(linear_bias(c, &p.bias, y, bias, scratch, e));
+    if (whole_n > 0) TRY(gemm_multiply(c->gemm_own, &p, e));
+    return linear_by_copies(c, &p, y, x, whole_n * LINEAR_CHUNK, (char *)scratch + bias_bytes, e);
+}
+
+int cuda_linear_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                   const struct tensor *w, int accumulate, struct err *e)
+{
+    struct gemm_product p = {.a = dy->data,
+                             .b = w->data,
+                             .c = dx->data,
+                             .m = dy->rows,
+                             .n = w->cols,
+                             .k = w->rows,
+                             .chunks_n = 1,
+                             .stride_a = dy->stride,
+                             .stride_b = w->stride,
+                             .stride_c = dx->stride,
+                             .accumulate = accumulate,
+                             .from = dy->dtype,
+                             .to = dx->dtype};
+    return gemm_multiply(cuda_of(b)->gemm_own, &p, e);
+}
+
+int cuda_linear_dw(struct backend *b, struct tensor *dw, struct tensor *dbias,
+                   const struct tensor *dy, const struct tensor *x, int accumulate, struct err *e)
+{
+    struct cuda *c = cuda_of(b);
+    void *scratch = NULL;
+    struct gemm_product p = {.a = dy->data,
+                             .b = x->data,
+                             .c = dw->data,
+                             .m = dy->cols,
+                             .n = x->cols,
+                             .k = dy->rows,
+                             .chunks_n = 1,
+                             .stride_a = dy->stride,
+                             .stride_b = x->stride,
+                             .stride_c = dw->stride,
+                             .transpose_a = 1,
+                             .accumulate = accumulate,
+                             .from = dy->dtype,
+                             .to = dw->dtype};
+    TRY(gemm_multiply(c->gemm_own, &p, e));
+    if (!dbias) return 0;
+    TRY(cuda_scratch(c, &scratch, cuda_column_sums_workspace(dy), e));
+    return cuda_fault(c, cuda_column_sums(c->stream_own, dbias, dy, accumulate, scratch),
+                      "linear_dw", e);
+}

@@ -1,0 +1,187 @@
+/* rows.cuh - how the kernels on rows of matrices read, write and share work; cuda/embedding.cu,
+ * elementwise.cu, norm.cu and softmax.cu.
+ *
+ * 1. A thread owns eight neighbouring columns, the first a multiple of eight. Where every view of
+ *    a call allows 16-byte accesses (`wide`, found on the host) whole eights use them; ragged ends
+ *    and other views go element by element. Which thread owns which columns never depends on it,
+ *    so neither do the bits.
+ * 2. Arithmetic is in f32 whatever the dtype; a value is rounded once, when it is stored.
+ * 3. Dropout draws the element (first_row + row) * cols + column of the whole update, row replaced
+ *    by rows_dev[row] where given: the same bits as on the CPU. */
+#ifndef CUDA_ROWS_CUH
+#define CUDA_ROWS_CUH
+
+#include "eight.cuh"
+#include "gpu.cuh"
+
+#include "backend/backend.h"
+#include "base/philox.h"
+
+enum { ROWS_THREADS = 256 };
+
+template <class T> __device__ inline T *row_of(const struct tensor &t, int64_t row)
+{
+    return (T *)t.data + row * t.stride;
+}
+
+/* ---- eights with ragged ends ---- */
+
+__device__ inline float rows_widen(float x)
+{
+    return x;
+}
+
+__device__ inline float rows_widen(bf16 x)
+{
+    return __bfloat162float(x);
+}
+
+__device__ inline void rows_narrow(float *to, float x)
+{
+    *to = x;
+}
+
+__device__ inline void rows_narrow(bf16 *to, float x)
+{
+    *to = __float2bfloat16(x);
+}
+
+/* The value as the store would leave it: x rounded to T. */
+__device__ inline float rows_rounded(const float *, float x)
+{
+    return x;
+}
+
+__device__ inline float rows_rounded(const bf16 *, float x)
+{
+    return __bfloat162float(__float2bfloat16(x));
+}
+
+/* The first n of eight elements, `fill` for the others. */
+template <class T>
+__device__ inline struct eight rows_load(const T *from, int n, bool wide, float fill)
+{
+    if (wide && n == 8) return eight_load(from);
+    struct eight out;
+#pragma unroll
+    for (int i = 0; i < 8; i++) out.x[i] = i < n ? rows_widen(from[i]) : fill;
+    return out;
+}
+
+template <class T> __device__ inline void rows_store(T *to, const struct eight &v, int n, bool wide)
+{
+    if (wide && n == 8) {
+        eight_store(to, v);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        if (i < n) rows_narrow(to + i, v.x[i]);
+}
+
+/* How many of the eight columns from `column` on exist. */
+__device__ inline int rows_part(int64_t column, int64_t cols)
+{
+    int64_t left = cols - column;
+    return left >= 8 ? 8 : left > 0 ? (int)left : 0;
+}
+
+/* Whether 16-byte accesses fit this view: where its rows begin, of which a vector has one. */
+static inline bool rows_is_wide(const struct tensor *t)
+{
+    int64_t stride_bytes = t->rows > 1 ? t->stride * (int64_t)dtype_bytes(t->dtype) : 0;
+    return ((uintptr_t)t->data & 15) == 0 && stride_bytes % 16 == 0;
+}
+
+/* ---- a thread for each eight of a matrix ---- */
+
+struct rows_place {
+    int64_t row, column;
+    int n; /* columns of this thread; 0: none */
+};
+
+__device__ inline struct rows_place rows_place_of(const struct tensor &t)
+{
+    struct rows_place p;
+    p.row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
+    p.column = ((int64_t)blockIdx.y * blockDim.x + threadIdx.x) * 8;
+    p.n = p.row < t.rows ? rows_part(p.column, t.cols) : 0;
+    return p;
+}
+
+/* Blocks of 256 threads, as wide as a row needs: neighbours in a warp read neighbouring eights. */
+static inline dim3 rows_block(int64_t cols)
+{
+    unsigned width = 1;
+    while (width < ROWS_THREADS && (int64_t)width * 8 < cols) width *= 2;
+    return dim3(width, ROWS_THREADS / width);
+}
+
+static inline dim3 rows_grid(int64_t rows, int64_t cols, dim3 block)
+{
+    return dim3((unsigned)((rows + block.y - 1) / block.y),
+                (unsigned)((cols + 8 * (int64_t)block.x - 1) / (8 * (int64_t)block.x)));
+}
+
+/* ---- dropout ---- */
+
+/* A dropout as kernels take it; keep_scale 0: none. */
+struct rows_draw {
+    uint64_t key;
+    const struct step_state *step_dev;
+    const int32_t *rows_dev;
+    int64_t first_row, cols;
+    uint32_t stream, keep_below;
+    float keep_scale;
+};
+
+static inline struct rows_draw rows_draw_of(const struct dropout *d, int64_t cols)
+{
+    struct rows_draw out = {0, NULL, NULL, 0, cols, 0, 0, 0.0f};
+    if (!d || !(d->p > 0.0f)) return out;
+    out.key = d->key;
+    out.step_dev = d->step_dev;
+    out.rows_dev = d->rows_dev;
+    out.first_row = d->first_row;
+    out.stream = d->stream;
+    out.keep_below = philox_keep_below(d->p);
+    out.keep_scale = 1.0f / (1.0f - d->p);
+    return out;
+}
+
+/* The factors, 0 or keep_scale, of eight elements from (row, column) on. Words are chosen without
+ * an index that the compiler does not know, which would put them in memory. */
+__device__ inline struct eight rows_factors(const struct rows_draw &d, int64_t row, int64_t column)
+{
+    int64_t place = d.first_row + (d.rows_dev ? d.rows_dev[row] : row);
+    uint64_t element = (uint64_t)(place * d.cols + column), block = element / 4;
+    uint32_t step = d.step_dev ? d.step_dev->update : 0, skip = (uint32_t)(element % 4), word[12];
+#pragma unroll
+    for (int b = 0; b < 3; b++) {
+        if (b == 2 && skip == 0) {
+            word[8] = word[9] = word[10] = word[11] = 0; /* not used */
+            break;
+        }
+        struct philox_block out = philox_4x32(d.key, (uint32_t)(block + b),
+                                              (uint32_t)((block + b) >> 32), step, d.stream);
+#pragma unroll
+        for (int w = 0; w < 4; w++) word[4 * b + w] = out.word[w];
+    }
+    struct eight factor;
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        uint32_t low = skip & 1 ? word[i + 1] : word[i];
+        uint32_t high = skip & 1 ? word[i + 3] : word[i + 2];
+        factor.x[i] = (skip & 2 ? high : low) < d.keep_below ? d.keep_scale : 0.0f;
+    }
+    return factor;
+}
+
+/* ---- dtypes ---- */
+
+static inline bool rows_is_float(const struct tensor *t)
+{
+    return t->dtype == DTYPE_F32 || t->dtype == DTYPE_BF16;
+}
+
+#endif

@@ -1,0 +1,198 @@
+/* softmax.cu - softmax cross-entropy of rows of logits, its gradient in place, and log p alone.
+ *
+ * 1. Terms of a sum are powers of two, 2^(x log2(e) - k), where the whole number k is at least the
+ *    highest exponent so far: to raise k is to multiply a sum by a power of two, which rounds
+ *    nothing. log2(e) is taken in two parts.
+ * 2. Eight terms are added in f32, everything above that in double; so is the logarithm. In the end
+ *    the sum is divided by the highest term: a loss is never negative, and 0 for a single class.
+ * 3. A block owns a row. How its threads share the columns depends on their number alone: the bits
+ *    of a row are its own. */
+#include "kernels.h"
+#include "rows.cuh"
+
+enum { SOFTMAX_THREADS_MIN = 64, SOFTMAX_THREADS_MAX = 512 };
+
+#define SOFTMAX_LOG2E_HIGH 1.4426950216293335f   /* log2(e) rounded to f32 */
+#define SOFTMAX_LOG2E_LOW 1.925963033500011e-08f /* and the rest */
+#define SOFTMAX_LOWEST (-1e30f) /* below every k; finite, so that differences are numbers */
+
+/* sum * 2^k = the sum of e^x so far. */
+struct softmax_part {
+    double sum;
+    float k, high; /* the highest x */
+};
+
+/* sum * e^high = the sum of e^x over a row. */
+struct softmax_sum {
+    double sum;
+    float high;
+};
+
+__device__ static float softmax_term(float x, float k)
+{
+    return exp2f(fmaf(x, SOFTMAX_LOG2E_LOW, fmaf(x, SOFTMAX_LOG2E_HIGH, -k)));
+}
+
+/* 2^d for a whole number d <= 0; 0 where a term would not be seen in a sum of doubles. */
+__device__ static double softmax_power(float d)
+{
+    return d >= -126.0f ? (double)__int_as_float(((int)d + 127) << 23) : 0.0;
+}
+
+__device__ static void softmax_take(struct softmax_part *s, const struct eight &x)
+{
+    float high = x.x[0], t[8];
+#pragma unroll
+    for (int i = 1; i < 8; i++) high = fmaxf(high, x.x[i]);
+    if (high > s->high) {
+        float k = ceilf(high * SOFTMAX_LOG2E_HIGH);
+        s->sum *= softmax_power(s->k - k);
+        s->k = k;
+        s->high = high;
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++) t[i] = softmax_term(x.x[i], s->k);
+    s->sum += (double)(((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7])));
+}
+
+/* The parts of all threads of the block, for each of them; warps are added in order. */
+__device__ static struct softmax_sum softmax_block_sum(const struct softmax_part &s)
+{
+    SHARED(double, sums, [SOFTMAX_THREADS_MAX / 32]);
+    SHARED(float2, scales, [SOFTMAX_THREADS_MAX / 32]); /* k and high */
+    int warp = (int)threadIdx.x / 32, warps_n = (int)blockDim.x / 32;
+    float k = warp_max(s.k), high = warp_max(s.high);
+    double sum = s.sum * softmax_power(s.k - k);
+    for (int other = 16; other; other >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, other);
+    if (threadIdx.x % 32 == 0) {
+        sums[warp] = sum;
+        scales[warp] = make_float2(k, high);
+    }
+    __syncthreads();
+    for (int w = 0; w < warps_n; w++) {
+        k = fmaxf(k, scales[w].x);
+        high = fmaxf(high, scales[w].y);
+    }
+    sum = 0.0;
+    for (int w = 0; w < warps_n; w++) sum += sums[w] * softmax_power(scales[w].x - k);
+    struct softmax_sum out = {sum / (double)softmax_term(high, k), high};
+    return out;
+}
+
+/* The sum over a row. The next eight is asked for before this one is worked on. Missing columns
+ * are -infinity: their terms are 0. */
+template <class T>
+__device__ static struct softmax_sum softmax_row_sum(const T *row, int64_t cols, bool wide)
+{
+    struct softmax_part s = {0.0, SOFTMAX_LOWEST, -INFINITY};
+    int64_t step = (int64_t)blockDim.x * 8, column = (int64_t)threadIdx.x * 8;
+    struct eight next = rows_load(row + column, rows_part(column, cols), wide, -INFINITY);
+    while (column < cols) {
+        struct eight now = next;
+        column += step;
+        next = rows_load(row + column, rows_part(column, cols), wide, -INFINITY);
+        softmax_take(&s, now);
+    }
+    return softmax_block_sum(s);
+}
+
+template <class T> __device__ static void softmax_clear(T *row, int64_t cols, bool wide)
+{
+    struct eight zero = {{0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f}};
+    int64_t step = (int64_t)blockDim.x * 8;
+    for (int64_t column = (int64_t)threadIdx.x * 8; column < cols; column += step)
+        rows_store(row + column, zero, rows_part(column, cols), wide);
+}
+
+/* Logits become p - (class == target), p = 2^((x - high) log2(e)) / sum. The product high log2(e)
+ * is taken in two parts, too, so that the highest term is 1. */
+template <class T>
+__device__ static void softmax_gradient(T *row, int64_t cols, bool wide, struct softmax_sum s,
+                                        int32_t target)
+{
+    float share = (float)(1.0 / s.sum), base = __fmul_rn(s.high, SOFTMAX_LOG2E_HIGH);
+    float rest = fmaf(s.high, SOFTMAX_LOG2E_LOW, fmaf(s.high, SOFTMAX_LOG2E_HIGH, -base));
+    int64_t step = (int64_t)blockDim.x * 8, column = (int64_t)threadIdx.x * 8;
+    struct eight next = rows_load(row + column, rows_part(column, cols), wide, -INFINITY);
+    while (column < cols) {
+        struct eight now = next;
+        int64_t here = column;
+        column += step;
+        next = rows_load(row + column, rows_part(column, cols), wide, -INFINITY);
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            now.x[i] = exp2f(fmaf(now.x[i], SOFTMAX_LOG2E_HIGH, -base) +
+                             fmaf(now.x[i], SOFTMAX_LOG2E_LOW, -rest)) *
+                       share;
+            if (here + i == target) now.x[i] -= 1.0f;
+        }
+        rows_store(row + here, now, rows_part(here, cols), wide);
+    }
+}
+
+/* The loss of a row, and with `gradient` its logits' gradient in place. A block owns a row, a
+ * thread every blockDim-th eight of it. Reads 1 element an element, with the gradient 2 and writes
+ * 1; the second time a row comes from the second cache. As many threads as leave each about eight
+ * eights, at most 512: so that several rows share a multiprocessor. */
+template <class T>
+static __global__ void __launch_bounds__(SOFTMAX_THREADS_MAX)
+    softmax_loss_k(float *loss, struct tensor logits, const int32_t *target, int gradient,
+                   bool wide)
+{
+    int64_t i = blockIdx.x;
+    T *row = row_of<T>(logits, i);
+    int32_t wanted = target[i];
+    if (wanted < 0) {
+        if (threadIdx.x == 0) loss[i] = 0.0f;
+        if (gradient) softmax_clear(row, logits.cols, wide);
+        return;
+    }
+    double chosen = rows_widen(row[wanted]); /* before the barrier, after which it is overwritten */
+    struct softmax_sum s = softmax_row_sum(row, logits.cols, wide);
+    if (threadIdx.x == 0) loss[i] = (float)(log(s.sum) + ((double)s.high - chosen));
+    if (gradient) softmax_gradient(row, logits.cols, wide, s, wanted);
+}
+
+/* log p of a row's target. Mapping as above; reads 1. */
+template <class T>
+static __global__ void __launch_bounds__(SOFTMAX_THREADS_MAX)
+    softmax_logp_k(float *logp, struct tensor logits, const int32_t *target, int accumulate,
+                   bool wide)
+{
+    int64_t i = blockIdx.x;
+    const T *row = row_of<T>(logits, i);
+    int32_t wanted = target[i];
+    float value = 0.0f;
+    if (wanted >= 0) {
+        struct softmax_sum s = softmax_row_sum(row, logits.cols, wide);
+        value = (float)(((double)rows_widen(row[wanted]) - (double)s.high) - log(s.sum));
+    }
+    if (threadIdx.x == 0) logp[i] = accumulate ? logp[i] + value : value;
+}
+
+static dim3 softmax_block(int64_t cols)
+{
+    unsigned threads = SOFTMAX_THREADS_MIN;
+    while (threads < SOFTMAX_THREADS_MAX && (int64_t)threads * 64 < cols) threads *= 2;
+    return dim3(threads);
+}
+
+int cuda_softmax_loss(void *stream, struct tensor *loss, struct tensor *logits,
+                      const int32_t *target_dev, int gradient)
+{
+    if (!rows_is_float(logits)) return cudaErrorInvalidValue;
+    launch(logits->dtype == DTYPE_BF16 ? softmax_loss_k<bf16> : softmax_loss_k<float>,
+           dim3((unsigned)logits->rows), softmax_block(logits->cols), 0, (cudaStream_t)stream,
+           (float *)loss->data, *logits, target_dev, gradient, rows_is_wide(logits));
+    return cudaGetLastError();
+}
+
+int cuda_softmax_logp(void *stream, struct tensor *logp, const struct tensor *logits,
+                      const int32_t *target_dev, int accumulate)
+{
+    if (!rows_is_float(logits)) return cudaErrorInvalidValue;
+    launch(logits->dtype == DTYPE_BF16 ? softmax_logp_k<bf16> : softmax_logp_k<float>,
+           dim3((unsigned)logits->rows), softmax_block(logits->cols), 0, (cudaStream_t)stream,
+           (float *)logp->data, *logits, target_dev, accumulate, rows_is_wide(logits));
+    return cudaGetLastError();
+}

@@ -1,0 +1,54 @@
+#!/bin/sh
+# check_gpu.sh - the legs of make check-gpu: what the emulator showed, shown on a GPU. Nothing is skipped: a leg that cannot run has failed.
+# usage: tests/check_gpu.sh BUILD [DEVICE]
+set -u
+
+build=$1
+device=${2:-cuda:0}
+log=$build/cuda/leg.log
+started=$(date +%s)
+passed=0
+failed=0
+
+why=$("$build/alibi" devices | grep "^$device ") || why="$device: this machine has no such GPU"
+case $why in
+*"not usable"* | *"no such GPU"*)
+    echo "check-gpu: no GPU to check on: $why" >&2
+    exit 69
+    ;;
+esac
+mkdir -p "$build/cuda"
+
+leg() { # name command...
+    name=$1
+    shift
+    from=$(date +%s%N)
+    "$@" >"$log" 2>&1 </dev/null
+    rc=$?
+    ms=$((($(date +%s%N) - from) / 1000000))
+    grep -q '^\[  SKIPPED \]' "$log" && rc=77
+    if [ $rc -eq 0 ]; then
+        passed=$((passed + 1))
+        printf '  ok    %6d ms  %s\n' $ms "$name"
+    else
+        failed=$((failed + 1))
+        printf '  FAIL  %6d ms  %s (exit %d)\n' $ms "$name" $rc
+        tail -n 40 "$log" | sed 's/^/        /'
+    fi
+}
+
+echo "$why"
+leg "self-test of the primitives" "$build/cuda/selftest"
+leg "op table" "$build/tests/ops/test_ops" "$device"
+leg "op table, each op distrusted" "$build/tests/ops/test_ops" "check:$device"
+leg "ops in bf16" "$build/tests/cuda_emulation/check_bf16" "$device"
+leg "oracle" "$build/tests/check_oracle" --device "$device" tests/fixtures/oracle/*.safetensors
+if [ -n "${ORACLE:-}" ]; then leg "oracle $ORACLE" "$build/tests/check_oracle" --device "$device" "$ORACLE"/*.safetensors; fi
+leg "20 updates as on the CPU" "$build/tests/model/check_training" "$device"
+leg "attempts as on the CPU" "$build/tests/worker/check_device" "$device"
+for tool in memcheck racecheck synccheck initcheck; do
+    leg "compute-sanitizer $tool, op table" compute-sanitizer --tool $tool --error-exitcode 9 "$build/tests/ops/test_ops" "$device"
+done
+
+echo "check-gpu took $(($(date +%s) - started)) s: $passed passed, $failed failed"
+[ $failed -eq 0 ]

@@ -1,0 +1,278 @@
+// attention_backward.cu - gradients of attention and of its bias table against the formula, and
+// their repetition.
+#include "attention_oracle.h"
+
+// Wanted values and their bounds, in the order of the device's tensors.
+struct sums {
+    std::vector<double> want, bound;
+};
+
+struct wanted {
+    struct sums dq, dk, dv, near, offset;
+};
+
+static void sums_make(struct sums &s, size_t n)
+{
+    s.want.assign(n, 0.0);
+    s.bound.assign(n, 1e-30);
+}
+
+static void sums_add(struct sums &s, size_t at, double x, double bound)
+{
+    s.want[at] += x;
+    s.bound[at] += bound;
+}
+
+// The input of the backward pass: out and lse as a forward pass without error would leave them.
+static void forward_by_formula(struct attention_fixture &f)
+{
+    const struct attention_case &c = f.c;
+    for (int b = 0; b < c.B; b++)
+        for (int h = 0; h < c.H; h++)
+            for (int i = 0; i < c.T; i++) {
+                struct oracle_row r = oracle_row_of(f, b, h, i);
+                float *out = const_cast<float *>(host_row(f.out, c, b, h, i));
+                for (int d = 0; d < c.D; d++) {
+                    double sum = 0.0;
+                    for (int j = 0; j <= i; j++)
+                        sum += r.p[(size_t)j] * r.factor[(size_t)j] *
+                               (double)host_row(f.qkv[2], c, b, h, j)[d];
+                    out[d] = c.dtype == DTYPE_BF16 ? bf16_round((float)sum) : (float)sum;
+                }
+                f.lse.host[(size_t)((b * c.H + h) * c.T + i)] = (float)r.lse;
+            }
+    matrix_upload(f.out);
+    matrix_upload(f.lse);
+}
+
+// The gradients of one query's row.
+static void backward_row(const struct attention_fixture &f, struct wanted &g, int b, int h, int i)
+{
+    const struct attention_case &c = f.c;
+    const double u = 0x1p-24, w = c.dtype == DTYPE_BF16 ? 0x1p-8 : u, scale = (double)f.a.scale;
+    struct oracle_row r = oracle_row_of(f, b, h, i);
+    const float *dout = host_row(f.dout, c, b, h, i), *out = host_row(f.out, c, b, h, i);
+    const float *q = host_row(f.qkv[0], c, b, h, i);
+    double delta = 0.0, delta_size = 0.0, row_sum = 0.0;
+    double p_error = r.score_error + 4 * u * fabs(r.lse), many = 4 * sqrt(c.T + 4.0) * u;
+    size_t at_i = (size_t)(host_row(f.qkv[0], c, b, h, i) - f.qkv[0].host.data());
+    int near_n = f.a.bias.near_n;
+    for (int d = 0; d < c.D; d++) {
+        delta += (double)dout[d] * out[d];
+        delta_size += fabs((double)dout[d] * out[d]);
+    }
+    for (int j = 0; j <= i; j++) {
+        const float *k = host_row(f.qkv[1], c, b, h, j), *v = host_row(f.qkv[2], c, b, h, j);
+        size_t at_j = (size_t)(k - f.qkv[1].host.data());
+        double dp = 0.0, dp_size = 0.0, p = r.p[(size_t)j], factor = r.factor[(size_t)j];
+        for (int d = 0; d < c.D; d++) {
+            dp += (double)dout[d] * v[d];
+            dp_size += fabs((double)dout[d] * v[d]);
+        }
+        double ds = p * (dp * factor - delta);
+        double error =
+            fabs(ds) * p_error + p * 4 * sqrt(c.D + 4.0) * u * (dp_size * factor + delta_size);
+        row_sum += ds;
+        for (int d = 0; d < c.D; d++) {
+            double y = p * factor * (double)dout[d], to_k = scale * ds * (double)q[d];
+            double to_q = scale * ds * (double)k[d], of_k = scale * error * fabs((double)q[d]);
+            double of_q = scale * error * fabs((double)k[d]);
+            sums_add(g.dv, at_j + (size_t)d, y, fabs(y) * (w + p_error + many));
+            sums_add(g.dk, at_j + (size_t)d, to_k, fabs(to_k) * (w + many) + of_k);
+            sums_add(g.dq, at_i + (size_t)d, to_q, fabs(to_q) * (w + many) + of_q);
+        }
+        if (near_n == 0) continue;
+        if (i - j < near_n)
+            sums_add(g.near, (size_t)(h * near_n + i - j), ds, error + fabs(ds) * many);
+        else
+            sums_add(g.offset, (size_t)h, ds, 0.0);
+        g.offset.bound[(size_t)h] += error + fabs(ds) * many;
+    }
+    // The far constant comes from the identity, which holds as far as out is exact.
+    if (near_n > 0 && near_n < c.T) g.offset.bound[(size_t)h] += fabs(row_sum);
+}
+
+static void see(struct worst &worst, const struct sums &s, const std::vector<float> &got, double w,
+                double before)
+{
+    for (size_t i = 0; i < got.size(); i++)
+        worst_see(worst, (double)got[i] - before, s.want[i],
+                  s.bound[i] + w * (fabs(s.want[i]) + before));
+}
+
+static std::vector<float> read_floats(const float *dev, size_t n)
+{
+    std::vector<float> out(n);
+    cudaMemcpy(out.data(), dev, n * 4, cudaMemcpyDeviceToHost);
+    return out;
+}
+
+static std::vector<float> gradients_of(struct attention_fixture &f, int *failures)
+{
+    *failures += cuda_attention_dx(NULL, &f.a, f.workspace) != 0;
+    cudaDeviceSynchronize();
+    std::vector<float> all;
+    for (const struct tensor *t : {&f.a.dq, &f.a.dk, &f.a.dv}) {
+        std::vector<float> part = matrix_read(*t);
+        all.insert(all.end(), part.begin(), part.end());
+    }
+    return all;
+}
+
+static int backward_agrees(const struct attention_case &c)
+{
+    struct attention_fixture f;
+    struct wanted g;
+    struct worst dq = {"dq", 0}, dk = {"dk", 0}, dv = {"dv", 0}, near = {"near_grad", 0};
+    struct worst offset = {"offset_grad", 0};
+    size_t n = (size_t)c.B * (size_t)c.T * (size_t)c.H * (size_t)c.D;
+    const double w = c.dtype == DTYPE_BF16 ? 0x1p-8 : 0x1p-24;
+    int failures = 0;
+    fixture_open(f, c);
+    sums_make(g.dq, n), sums_make(g.dk, n), sums_make(g.dv, n);
+    sums_make(g.near, (size_t)(c.H * f.a.bias.near_n)), sums_make(g.offset, (size_t)c.H);
+    forward_by_formula(f);
+    for (int b = 0; b < c.B; b++)
+        for (int h = 0; h < c.H; h++)
+            for (int i = 0; i < c.T; i++) backward_row(f, g, b, h, i);
+    std::vector<float> got = gradients_of(f, &failures);
+    see(dq, g.dq, std::vector<float>(got.begin(), got.begin() + (long)n), w, 0.0);
+    see(dk, g.dk, std::vector<float>(got.begin() + (long)n, got.begin() + 2 * (long)n), w, 0.0);
+    see(dv, g.dv, std::vector<float>(got.begin() + 2 * (long)n, got.end()), w, 0.0);
+    if (f.a.bias.near_grad_dev) { // these are added to, and began at 1/4
+        see(near, g.near, read_floats(f.a.bias.near_grad_dev, g.near.want.size()), 0x1p-22, 0.25);
+        see(offset, g.offset, read_floats(f.a.bias.offset_grad_dev, (size_t)c.H), 0x1p-22, 0.25);
+    }
+    std::vector<float> again = gradients_of(f, &failures);
+    if (memcmp(got.data(), again.data(), got.size() * 4) != 0) {
+        printf("  FAIL two runs differ\n");
+        failures++;
+    }
+    failures += worst_report(dq) + worst_report(dk) + worst_report(dv) + worst_report(near) +
+                worst_report(offset);
+    if (failures) case_print(c);
+    fixture_close(f);
+    return failures;
+}
+
+// The tables' gradients of two runs from the same start.
+static int table_gradients_repeat(const struct attention_case &c)
+{
+    std::vector<float> got[2];
+    int failures = 0;
+    for (std::vector<float> &g : got) {
+        struct attention_fixture f;
+        fixture_open(f, c);
+        forward_by_formula(f);
+        gradients_of(f, &failures);
+        g = read_floats(f.a.bias.near_grad_dev, (size_t)(c.H * f.a.bias.near_n));
+        std::vector<float> far = read_floats(f.a.bias.offset_grad_dev, (size_t)c.H);
+        g.insert(g.end(), far.begin(), far.end());
+        fixture_close(f);
+    }
+    if (memcmp(got[0].data(), got[1].data(), got[0].size() * 4) != 0) {
+        printf("  FAIL two runs differ in the tables' gradients\n");
+        failures++;
+    }
+    if (failures) case_print(c);
+    return failures;
+}
+
+// Overwrites rows first ... end - 1 of head 0 with NaN.
+static void poison(struct matrix &m, const struct attention_case &c, int32_t first, int32_t end)
+{
+    for (int32_t i = first; i < end; i++)
+        for (int d = 0; d < c.D; d++) const_cast<float *>(host_row(m, c, 0, 0, i))[d] = NAN;
+    matrix_upload(m);
+}
+
+// What a certificate leaves out is not read: values and output gradients there may be NaN, and the
+// rest keeps its bits. Head 0 has slope 1/2.
+static int certified_tiles_are_not_read(void)
+{
+    const struct attention_case c = {1, 700, 8, 16, DTYPE_BF16, BIAS_SLOPE, 0, 0, false, 0};
+    std::vector<float> got[2];
+    int failures = 0;
+    for (int run = 0; run < 2; run++) {
+        struct attention_fixture f;
+        fixture_open(f, c);
+        if (run) poison(f.qkv[2], c, 0, 192);
+        failures += cuda_attention(NULL, &f.a, f.workspace) != 0;
+        std::vector<float> out = matrix_read(f.a.out);
+        failures += cuda_attention_dx(NULL, &f.a, f.workspace) != 0;
+        std::vector<float> dq = matrix_read(f.a.dq);
+        if (run) { // values as they were, the last queries' gradients not
+            fixture_close(f);
+            f = {};
+            fixture_open(f, c);
+            cuda_attention(NULL, &f.a, f.workspace);
+            poison(f.dout, c, 640, 700);
+            failures += cuda_attention_dx(NULL, &f.a, f.workspace) != 0;
+        }
+        std::vector<float> dk = matrix_read(f.a.dk), dv = matrix_read(f.a.dv);
+        for (int d = 0; d < c.D; d++) {
+            for (int i = 512; i < c.T; i++) {
+                got[run].push_back(out[(size_t)(i * c.H * c.D + d)]);
+                got[run].push_back(dq[(size_t)(i * c.H * c.D + d)]);
+            }
+            for (int i = 0; i < 128; i++) {
+                got[run].push_back(dk[(size_t)(i * c.H * c.D + d)]);
+                got[run].push_back(dv[(size_t)(i * c.H * c.D + d)]);
+            }
+        }
+        fixture_close(f);
+    }
+    if (memcmp(got[0].data(), got[1].data(), got[0].size() * 4) != 0) {
+        printf("  FAIL what a certificate leaves out changes the rest\n");
+        failures++;
+    }
+    return failures;
+}
+
+int main(int argc, char **argv)
+{
+    static const int32_t widths[] = {8, 16, 32, 64, 128}, lengths[] = {1, 7, 33, 64, 100, 257};
+    int failures = 0, cases = 0;
+    bool all = argc > 1 && strcmp(argv[1], "all") == 0;
+    for (int dtype = 0; dtype < 2; dtype++)
+        for (int width = 0; width < 5; width++)
+            for (int length = 0; length < 6; length++)
+                for (int form = 0; form < 4; form++) {
+                    int mix = width + length + form;
+                    if (!all && mix % 4 != 0) continue;
+                    struct attention_case c = {2,
+                                               lengths[length],
+                                               3,
+                                               widths[width],
+                                               dtype ? DTYPE_BF16 : DTYPE_F32,
+                                               (enum bias_form)form,
+                                               mix % 3 == 0 ? 5 : 40,
+                                               (mix / 4) % 2 ? 0.3f : 0.0f,
+                                               mix % 3 != 1,
+                                               mix % 3 == 2 ? 8 : 0};
+                    if (all) c.p = length % 2 ? 0.3f : 0.0f;
+                    if (lengths[length] > 200) c.B = 1;
+                    failures += backward_agrees(c);
+                    cases++;
+                }
+    const struct attention_case odd[] = {{2, 70, 2, 12, DTYPE_BF16, BIAS_ALL, 9, 0.2f, true, 0},
+                                         {2, 70, 2, 24, DTYPE_BF16, BIAS_ALL, 9, 0.2f, true, 0},
+                                         {1, 64, 1, 64, DTYPE_BF16, BIAS_SLOPE, 0, 0.2f, false, 3},
+                                         {1, 37, 2, 20, DTYPE_F32, BIAS_NEAR, 50, 0.0f, false, 3},
+                                         {1, 257, 1, 64, DTYPE_BF16, BIAS_NEAR, 113, 0.1f, true, 0},
+                                         {1, 257, 1, 64, DTYPE_F32, BIAS_NEAR, 113, 0.1f, true, 0},
+                                         {2, 64, 1, 32, DTYPE_BF16, BIAS_NEAR, 65, 0.1f, true, 0}};
+    for (const struct attention_case &c : odd) failures += backward_agrees(c), cases++;
+    const struct attention_case far[] = {{1, 700, 2, 32, DTYPE_BF16, BIAS_SLOPE, 0, 0.0f, true, 0},
+                                         {1, 644, 1, 64, DTYPE_BF16, BIAS_SLOPE, 0, 0.2f, true, 0},
+                                         {1, 577, 2, 128, DTYPE_BF16, BIAS_SLOPE, 0, 0, true, 0}};
+    for (int i = 0; i < (all ? 3 : 1); i++) failures += backward_agrees(far[i]), cases++;
+    for (int dtype = 0; dtype < 2; dtype++) {
+        struct attention_case c = {2,         100, 2,    32,   dtype ? DTYPE_BF16 : DTYPE_F32,
+                                   BIAS_NEAR, 40,  0.1f, true, 0};
+        failures += table_gradients_repeat(c);
+    }
+    failures += certified_tiles_are_not_read();
+    printf("attention backward: %d cases, %s\n", cases, failures ? "FAILED" : "all agree");
+    return failures != 0;
+}

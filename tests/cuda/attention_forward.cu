@@ -1,0 +1,124 @@
+// attention_forward.cu - the forward pass against the formula, its prefixes and its repetition.
+#include "attention_oracle.h"
+
+static int forward_agrees(const struct attention_case &c)
+{
+    struct attention_fixture f;
+    struct worst out = {"out", 0}, lse = {"lse", 0};
+    const double w = c.dtype == DTYPE_BF16 ? 0x1p-8 : 0x1p-24;
+    fixture_open(f, c);
+    int failures = cuda_attention(NULL, &f.a, f.workspace) != 0;
+    cudaDeviceSynchronize();
+    std::vector<float> got = matrix_read(f.a.out), got_lse = matrix_read(f.a.lse);
+    for (int b = 0; b < c.B; b++)
+        for (int h = 0; h < c.H; h++)
+            for (int i = 0; i < c.T; i++) {
+                struct oracle_row r = oracle_row_of(f, b, h, i);
+                worst_see(lse, got_lse[(size_t)((b * c.H + h) * c.T + i)], r.lse,
+                          r.score_error + 0x1p-22 * fabs(r.lse));
+                for (int d = 0; d < c.D; d++) {
+                    double sum = 0.0, size = 0.0;
+                    for (int j = 0; j <= i; j++) {
+                        double x = r.p[(size_t)j] * r.factor[(size_t)j] *
+                                   (double)host_row(f.qkv[2], c, b, h, j)[d];
+                        sum += x;
+                        size += fabs(x);
+                    }
+                    size_t at = ((size_t)(b * c.T + i) * (size_t)c.H + (size_t)h) * (size_t)c.D;
+                    worst_see(out, got[at + (size_t)d], sum,
+                              w * (fabs(sum) + size) + r.score_error * size + 1e-30);
+                }
+            }
+    failures += worst_report(out) + worst_report(lse);
+    if (failures) case_print(c);
+    fixture_close(f);
+    return failures;
+}
+
+// A query's row has the same bits whatever follows it, and in a second run.
+static int prefixes_have_the_same_bits(struct attention_case c, int32_t shorter)
+{
+    std::vector<float> got[3];
+    for (int run = 0; run < 3; run++) {
+        struct attention_fixture f;
+        c.B = 1;
+        int32_t whole = c.T;
+        if (run == 2) c.T = shorter;
+        fixture_open(f, c); // values follow from the place in the row-major tensor: a prefix
+        cuda_attention(NULL, &f.a, f.workspace);
+        cudaDeviceSynchronize();
+        got[run] = matrix_read(f.a.out);
+        std::vector<float> lse = matrix_read(f.a.lse);
+        for (int h = 0; h < c.H; h++)
+            got[run].insert(got[run].end(), lse.begin() + h * c.T, lse.begin() + h * c.T + shorter);
+        if (run < 2) { // keep what the prefix has
+            size_t rows = (size_t)shorter * (size_t)(c.H * c.D);
+            std::vector<float> part(got[run].begin(), got[run].begin() + (long)rows);
+            part.insert(part.end(), got[run].begin() + (long)(c.T * c.H * c.D), got[run].end());
+            got[run] = part;
+        }
+        c.T = whole;
+        fixture_close(f);
+    }
+    int failures = 0;
+    if (memcmp(got[0].data(), got[1].data(), got[0].size() * 4) != 0) failures++;
+    if (failures) printf("  FAIL two runs differ\n");
+    if (got[0].size() != got[2].size() ||
+        memcmp(got[0].data(), got[2].data(), got[0].size() * 4) != 0) {
+        printf("  FAIL the prefix of %d differs\n", shorter);
+        failures++;
+    }
+    if (failures) case_print(c);
+    return failures;
+}
+
+int main(int argc, char **argv)
+{
+    static const int32_t widths[] = {8, 16, 32, 64, 128}, lengths[] = {1, 7, 33, 64, 100, 257};
+    int failures = 0, cases = 0;
+    bool all = argc > 1 && strcmp(argv[1], "all") == 0;
+    for (int dtype = 0; dtype < 2; dtype++)
+        for (int width = 0; width < 5; width++)
+            for (int length = 0; length < 6; length++)
+                for (int form = 0; form < 4; form++) {
+                    int mix = width + length + form;
+                    if (!all && mix % 4 != 0) continue;
+                    struct attention_case c = {2,
+                                               lengths[length],
+                                               3,
+                                               widths[width],
+                                               dtype ? DTYPE_BF16 : DTYPE_F32,
+                                               (enum bias_form)form,
+                                               mix % 3 == 0 ? 5 : 40,
+                                               mix % 2 ? 0.3f : 0.0f,
+                                               mix % 3 != 1,
+                                               mix % 3 == 2 ? 8 : 0};
+                    if (all) c.p = length % 2 ? 0.3f : 0.0f;
+                    if (lengths[length] > 200) c.B = 1;
+                    failures += forward_agrees(c);
+                    cases++;
+                }
+    // A width that no copy of 16 bytes fits, and rows that stand at odd places.
+    const struct attention_case odd[] = {{2, 70, 2, 12, DTYPE_BF16, BIAS_ALL, 9, 0.2f, true, 0},
+                                         {2, 70, 2, 24, DTYPE_BF16, BIAS_ALL, 9, 0.2f, true, 0},
+                                         {1, 64, 1, 64, DTYPE_BF16, BIAS_SLOPE, 0, 0.2f, false, 3},
+                                         {1, 37, 2, 20, DTYPE_F32, BIAS_NEAR, 50, 0.0f, false, 3}};
+    for (const struct attention_case &c : odd) failures += forward_agrees(c), cases++;
+    // Long enough for certificates: the first heads' slopes end after a few tokens.
+    const struct attention_case far[] = {{1, 700, 2, 32, DTYPE_BF16, BIAS_SLOPE, 0, 0.0f, true, 0},
+                                         {1, 644, 1, 64, DTYPE_BF16, BIAS_SLOPE, 0, 0.2f, true, 0},
+                                         {1, 577, 2, 128, DTYPE_BF16, BIAS_SLOPE, 0, 0, true, 0}};
+    for (int i = 0; i < (all ? 3 : 1); i++) failures += forward_agrees(far[i]), cases++;
+    for (int dtype = 0; dtype < 2; dtype++) {
+        struct attention_case c = {1,         150, 2, 32,   dtype ? DTYPE_BF16 : DTYPE_F32,
+                                   BIAS_NEAR, 20,  0, true, 0};
+        failures += prefixes_have_the_same_bits(c, 65) + prefixes_have_the_same_bits(c, 131);
+        c.form = BIAS_SLOPE;
+        c.D = 64;
+        failures += prefixes_have_the_same_bits(c, 100);
+    }
+    struct attention_case c = {1, 700, 2, 16, DTYPE_BF16, BIAS_SLOPE, 0, 0, true, 0};
+    failures += prefixes_have_the_same_bits(c, 530);
+    printf("attention forward: %d cases, %s\n", cases, failures ? "FAILED" : "all agree");
+    return failures != 0;
+}

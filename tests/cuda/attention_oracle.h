@@ -1,0 +1,308 @@
+// attention_oracle.h - attention and its gradients by the formula, in double, with the bounds that
+// rounding sets; and cases of it in device memory.
+//
+// A bound is derived from how the kernels round: u is the unit of f32 arithmetic, w that of what is
+// written and of the operands of products (bf16: 2^-8, f32: u). Sums of n rounded terms are taken
+// to err by 4 sqrt(n) u of the sum of absolute terms.
+#ifndef TESTS_CUDA_ATTENTION_ORACLE_H
+#define TESTS_CUDA_ATTENTION_ORACLE_H
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <vector>
+
+#include "gpu.cuh"
+
+#include "base/philox.h"
+#include "kernels.h"
+
+enum bias_form { BIAS_NONE, BIAS_SLOPE, BIAS_NEAR, BIAS_ALL };
+
+struct attention_case {
+    int32_t B, T, H, D;
+    enum dtype dtype;
+    enum bias_form form;
+    int32_t near_n;
+    float p;
+    bool thirds; // q, k, v are thirds of one tensor; else their rows stand `gap` apart
+    int32_t gap;
+};
+
+// Where a number comes from: a seed and a place.
+static inline double oracle_normal(uint64_t seed, uint64_t place)
+{
+    struct philox_block w = philox_4x32(seed, (uint32_t)place, (uint32_t)(place >> 32), 0, 0);
+    double a = (w.word[0] + 0.5) * 0x1p-32, b = (w.word[1] + 0.5) * 0x1p-32;
+    return sqrt(-2.0 * log(a)) * cos(6.283185307179586 * b);
+}
+
+static inline float bf16_round(float x)
+{
+    return __bfloat162float(__float2bfloat16(x));
+}
+
+// A (rows, stride) matrix on both sides. What lies between the columns is NaN and must stay so.
+struct matrix {
+    std::vector<float> host; // rows x cols, values as the device holds them
+    struct tensor view;
+    size_t bytes;
+    bool owns;
+};
+
+static inline void matrix_upload(struct matrix &m)
+{
+    size_t width = m.view.dtype == DTYPE_BF16 ? 2 : 4;
+    std::vector<unsigned char> raw((size_t)(m.view.rows * m.view.stride) * width, 0xff);
+    for (int64_t r = 0; r < m.view.rows; r++) {
+        if (!m.owns) break;
+        for (int64_t c = 0; c < m.view.cols; c++) {
+            float x = m.host[(size_t)(r * m.view.cols + c)];
+            unsigned char *to = raw.data() + (size_t)(r * m.view.stride + c) * width;
+            if (width == 2) {
+                bf16 b = __float2bfloat16(x);
+                memcpy(to, &b, 2);
+            } else {
+                memcpy(to, &x, 4);
+            }
+        }
+    }
+    cudaMemcpy(m.view.data, raw.data(), raw.size(), cudaMemcpyHostToDevice);
+}
+
+static inline void matrix_make(struct matrix &m, int64_t rows, int64_t cols, int64_t stride,
+                               enum dtype dtype, uint64_t seed, double spread)
+{
+    m.host.resize((size_t)(rows * cols));
+    for (size_t i = 0; i < m.host.size(); i++) {
+        float x = (float)(spread * oracle_normal(seed, i));
+        m.host[i] = dtype == DTYPE_BF16 ? bf16_round(x) : x;
+    }
+    m.view = tensor_make(NULL, rows, cols, dtype);
+    m.view.stride = stride;
+    m.bytes = (size_t)(rows * stride) * (dtype == DTYPE_BF16 ? 2 : 4);
+    m.owns = true;
+    cudaMalloc(&m.view.data, m.bytes);
+    matrix_upload(m);
+}
+
+// What the device holds of a view that may be part of wider rows.
+static inline std::vector<float> matrix_read(const struct tensor &t)
+{
+    size_t width = t.dtype == DTYPE_BF16 ? 2 : 4;
+    size_t bytes = (size_t)((t.rows - 1) * t.stride + t.cols) * width;
+    std::vector<unsigned char> raw(bytes);
+    std::vector<float> out((size_t)(t.rows * t.cols));
+    cudaMemcpy(raw.data(), t.data, bytes, cudaMemcpyDeviceToHost);
+    for (int64_t r = 0; r < t.rows; r++)
+        for (int64_t c = 0; c < t.cols; c++) {
+            const unsigned char *from = raw.data() + (size_t)(r * t.stride + c) * width;
+            float x;
+            if (width == 2) {
+                bf16 b;
+                memcpy(&b, from, 2);
+                x = __bfloat162float(b);
+            } else {
+                memcpy(&x, from, 4);
+            }
+            out[(size_t)(r * t.cols + c)] = x;
+        }
+    return out;
+}
+
+struct attention_fixture {
+    struct attention_case c;
+    struct attention a;
+    struct matrix qkv[3], out, lse, dout, gradient[3];
+    std::vector<float> near, offset, slope;
+    struct step_state *step_dev;
+    void *workspace;
+    std::vector<void *> own;
+};
+
+static inline void *device_copy(struct attention_fixture &f, const void *from, size_t bytes)
+{
+    void *to = NULL;
+    cudaMalloc(&to, bytes ? bytes : 4);
+    if (from) cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice);
+    f.own.push_back(to);
+    return to;
+}
+
+static inline void fixture_bias(struct attention_fixture &f)
+{
+    const struct attention_case &c = f.c;
+    struct attention_bias &b = f.a.bias;
+    memset(&b, 0, sizeof b);
+    for (int h = 0; h < c.H; h++) {
+        f.slope.push_back(-(float)exp2(-8.0 * (h + 1) / c.H));
+        f.offset.push_back((float)(0.7 * oracle_normal(77, (uint64_t)h)));
+        for (int d = 0; d < c.near_n; d++)
+            f.near.push_back((float)oracle_normal(78, (uint64_t)(h * c.near_n + d)));
+    }
+    if (c.form == BIAS_SLOPE || c.form == BIAS_ALL)
+        b.slope_dev = (float *)device_copy(f, f.slope.data(), f.slope.size() * 4);
+    if (c.form != BIAS_NEAR && c.form != BIAS_ALL) return;
+    std::vector<float> zeros(f.near.size() + f.offset.size(), 0.25f);
+    b.near_n = c.near_n;
+    b.near_dev = (float *)device_copy(f, f.near.data(), f.near.size() * 4);
+    b.offset_dev = (float *)device_copy(f, f.offset.data(), f.offset.size() * 4);
+    b.near_grad_dev = (float *)device_copy(f, zeros.data(), f.near.size() * 4);
+    b.offset_grad_dev = (float *)device_copy(f, zeros.data(), f.offset.size() * 4);
+}
+
+// The three parts of one tensor, or three tensors.
+static inline void fixture_parts(struct attention_fixture &f, struct matrix (&m)[3], uint64_t seed,
+                                 double spread)
+{
+    const struct attention_case &c = f.c;
+    int64_t N = (int64_t)c.B * c.T, C = (int64_t)c.H * c.D;
+    if (!c.thirds) {
+        for (int i = 0; i < 3; i++)
+            matrix_make(m[i], N, C, C + c.gap, c.dtype, seed + (uint64_t)i, spread);
+        return;
+    }
+    struct matrix all;
+    matrix_make(all, N, 3 * C, 3 * C, c.dtype, seed, spread);
+    for (int i = 0; i < 3; i++) {
+        m[i].view = all.view;
+        m[i].view.cols = C;
+        m[i].view.data = (char *)all.view.data + (size_t)(i * C) * dtype_bytes(c.dtype);
+        m[i].owns = false;
+        for (int64_t r = 0; r < N; r++)
+            m[i].host.insert(m[i].host.end(), all.host.begin() + (r * 3 + i) * C,
+                             all.host.begin() + (r * 3 + i + 1) * C);
+    }
+    f.own.push_back(all.view.data);
+}
+
+static inline void fixture_open(struct attention_fixture &f, const struct attention_case &c)
+{
+    int64_t N = (int64_t)c.B * c.T, C = (int64_t)c.H * c.D;
+    struct step_state step = {0, 0, 0, 0, 1234, 1};
+    f.c = c;
+    memset(&f.a, 0, sizeof f.a);
+    f.a.B = c.B, f.a.T = c.T, f.a.H = c.H, f.a.D = c.D;
+    f.a.scale = (float)(1.0 / sqrt((double)c.D));
+    fixture_parts(f, f.qkv, 1, 1.0);
+    fixture_parts(f, f.gradient, 5, 1.0);
+    matrix_make(f.out, N, C, C + c.gap, c.dtype, 9, 1.0);
+    matrix_make(f.dout, N, C, C + c.gap, c.dtype, 10, 1.0);
+    matrix_make(f.lse, (int64_t)c.B * c.H, c.T, c.T + 3, DTYPE_F32, 11, 1.0);
+    f.a.q = f.qkv[0].view, f.a.k = f.qkv[1].view, f.a.v = f.qkv[2].view;
+    f.a.dq = f.gradient[0].view, f.a.dk = f.gradient[1].view, f.a.dv = f.gradient[2].view;
+    f.a.out = f.out.view, f.a.dout = f.dout.view, f.a.lse = f.lse.view;
+    fixture_bias(f);
+    f.step_dev = (struct step_state *)device_copy(f, &step, sizeof step);
+    f.a.dropout.p = c.p;
+    f.a.dropout.key = 0x123456789abcdefull;
+    f.a.dropout.stream = 17;
+    f.a.dropout.step_dev = f.step_dev;
+    f.a.dropout.first_row = 5;
+    f.workspace = device_copy(f, NULL, cuda_attention_workspace(&f.a));
+}
+
+static inline void fixture_close(struct attention_fixture &f)
+{
+    for (void *p : f.own) cudaFree(p);
+    for (int i = 0; i < 3; i++) {
+        if (f.qkv[i].owns) cudaFree(f.qkv[i].view.data);
+        if (f.gradient[i].owns) cudaFree(f.gradient[i].view.data);
+    }
+    cudaFree(f.out.view.data);
+    cudaFree(f.dout.view.data);
+    cudaFree(f.lse.view.data);
+}
+
+static inline double oracle_bias(const struct attention_fixture &f, int h, int d)
+{
+    const struct attention_bias &b = f.a.bias;
+    if (b.near_dev && d < b.near_n) return f.near[(size_t)(h * b.near_n + d)];
+    double bias = b.offset_dev ? f.offset[(size_t)h] : 0.0;
+    return b.slope_dev ? bias + (double)f.slope[(size_t)h] * d : bias;
+}
+
+// 0, or 1 / (1 - p).
+static inline double oracle_keep(const struct attention_fixture &f, int b, int h, int i, int j)
+{
+    const struct dropout &d = f.a.dropout;
+    if (d.p <= 0.0f) return 1.0;
+    uint64_t place = (uint64_t)((d.first_row + b) * f.c.H + h);
+    uint64_t element = (place * (uint64_t)f.c.T + (uint64_t)i) * (uint64_t)f.c.T + (uint64_t)j;
+    bool kept = philox_word(d.key, element, 1234, d.stream) < philox_keep_below(d.p);
+    return kept ? 1.0 / (1.0 - (double)d.p) : 0.0;
+}
+
+// One query's row by the formula.
+struct oracle_row {
+    std::vector<double> p, factor; // probability before dropout, dropout's factor
+    double lse, score_error;       // score_error: bound of a probability's relative error
+};
+
+static inline const float *host_row(const struct matrix &m, const struct attention_case &c, int b,
+                                    int h, int i)
+{
+    return m.host.data() + ((size_t)(b * c.T + i) * (size_t)c.H + (size_t)h) * (size_t)c.D;
+}
+
+static inline struct oracle_row oracle_row_of(const struct attention_fixture &f, int b, int h,
+                                              int i)
+{
+    const struct attention_case &c = f.c;
+    const double u = 0x1p-24;
+    struct oracle_row r;
+    double top = -INFINITY, sum = 0.0;
+    const float *q = host_row(f.qkv[0], c, b, h, i);
+    r.score_error = 0.0;
+    for (int j = 0; j <= i; j++) {
+        const float *k = host_row(f.qkv[1], c, b, h, j);
+        double dot = 0.0, size = 0.0;
+        for (int d = 0; d < c.D; d++) {
+            dot += (double)q[d] * k[d];
+            size += fabs((double)q[d] * k[d]);
+        }
+        double bias = oracle_bias(f, h, i - j), s = dot * (double)f.a.scale + bias;
+        double error = 4 * sqrt(c.D + 3.0) * u * (size * (double)f.a.scale + fabs(bias));
+        r.p.push_back(s);
+        r.factor.push_back(oracle_keep(f, b, h, i, j));
+        // A score whose probability vanishes may err more: what counts is error times p.
+        if (s > top - 30.0) r.score_error = fmax(r.score_error, error);
+        top = fmax(top, s);
+    }
+    for (double &s : r.p) sum += s = exp(s - top);
+    for (double &p : r.p) p /= sum;
+    r.lse = top + log(sum);
+    r.score_error = 2 * r.score_error + 4 * sqrt(i + 8.0) * u;
+    return r;
+}
+
+// The worst ratio of error and bound of one quantity.
+struct worst {
+    const char *what;
+    double ratio;
+};
+
+static inline void worst_see(struct worst &w, double got, double want, double bound)
+{
+    double ratio = fabs(got - want) / bound;
+    if (!(ratio <= w.ratio)) w.ratio = ratio != ratio ? INFINITY : ratio;
+}
+
+static inline int worst_report(const struct worst &w)
+{
+    if (w.ratio <= 1.0) return 0;
+    printf("  FAIL %s: error is %.3g of its bound\n", w.what, w.ratio);
+    return 1;
+}
+
+static inline void case_print(const struct attention_case &c)
+{
+    static const char *const forms[] = {"none", "slope", "near", "all"};
+    printf("B=%d T=%d H=%d D=%d %s bias=%s(%d) p=%.2f %s+%d\n", c.B, c.T, c.H, c.D,
+           c.dtype == DTYPE_BF16 ? "bf16" : "f32", forms[c.form], c.near_n, (double)c.p,
+           c.thirds ? "thirds" : "apart", c.gap);
+}
+
+#endif

@@ -1,0 +1,117 @@
+/* elementwise_rows.cu - sums, copies, dropout and ReLU: each number is rounded once, so all are
+ * compared bit for bit. */
+#include "rows_check.h"
+
+static const int64_t shapes[][2] = {{1, 1}, {3, 7}, {9, 23}, {2, 1031}, {10, 64}, {130, 4}};
+
+typedef void (*test)(int64_t rows, int64_t cols, enum dtype dtype, struct layout l);
+
+static void sums_are_rounded_once(int64_t rows, int64_t cols, enum dtype dtype, struct layout l)
+{
+    struct matrix x = matrix_make(rows, cols, dtype, l, 1, 1.0, 0.0);
+    struct matrix r = matrix_make(rows, cols, dtype, l, 2, 1.0, 0.0);
+    struct matrix y = matrix_make(rows, cols, dtype, l, 3, 1.0, 0.0);
+    std::vector<float> want(x.host.size());
+    for (size_t i = 0; i < want.size(); i++) want[i] = rounded(x.host[i] + r.host[i], dtype);
+    check_call(cuda_add(NULL, &y.t, &x.t, &r.t), "add");
+    check_same("add", matrix_get(y, "add"), want);
+    check_call(cuda_add(NULL, &x.t, &x.t, &r.t), "add in place");
+    check_same("add in place", matrix_get(x, "add"), want);
+    matrix_free(x);
+    matrix_free(r);
+    matrix_free(y);
+}
+
+static void copies_change_dtype_and_stride(int64_t rows, int64_t cols, enum dtype dtype,
+                                           struct layout l)
+{
+    struct matrix x = matrix_make(rows, cols, dtype, l, 4, 1.0, 0.0);
+    for (enum dtype to : dtypes) {
+        struct matrix y = matrix_make(rows, cols, to, layouts[1], 5, 1.0, 0.0);
+        std::vector<float> want = x.host;
+        for (float &v : want) v = rounded(v, to);
+        check_call(cuda_cast(NULL, &y.t, &x.t), "cast");
+        check_same("cast", matrix_get(y, "cast"), want);
+        matrix_free(y);
+    }
+    matrix_free(x);
+}
+
+static void masks_are_the_words_of_philox(int64_t rows, int64_t cols, enum dtype dtype,
+                                          struct layout l)
+{
+    static const float chances[] = {0.0f, 0.1f, 0.5f};
+    for (int c = 0; c < 3; c++) {
+        struct matrix x = matrix_make(rows, cols, dtype, l, 6, 1.0, 0.0);
+        struct matrix y = matrix_make(rows, cols, dtype, l, 7, 1.0, 0.0);
+        struct draw w = draw_make(chances[c], rows, c == 1, 40 + (uint32_t)c);
+        std::vector<float> want(x.host.size());
+        for (int64_t i = 0; i < rows * cols; i++)
+            want[(size_t)i] =
+                rounded(x.host[(size_t)i] * draw_factor(w, i / cols, i % cols, cols), dtype);
+        check_call(cuda_dropout(NULL, &y.t, &x.t, &w.d), "dropout");
+        check_same("dropout", matrix_get(y, "dropout"), want);
+        check_call(cuda_dropout(NULL, &x.t, &x.t, &w.d), "dropout in place");
+        check_same("dropout in place", matrix_get(x, "dropout"), want);
+        draw_free(w);
+        matrix_free(x);
+        matrix_free(y);
+    }
+}
+
+static void relu_and_its_gradient(int64_t rows, int64_t cols, enum dtype dtype, struct layout l)
+{
+    for (int c = 0; c < 2; c++) {
+        struct matrix x = matrix_make(rows, cols, dtype, l, 8, 1.0, 0.0);
+        struct matrix dy = matrix_make(rows, cols, dtype, l, 9, 1.0, 0.0);
+        struct draw w = draw_make(c ? 0.3f : 0.0f, rows, false, 12345);
+        x.host[0] = NAN; /* must not be lost */
+        matrix_put(x);
+        std::vector<float> want(x.host.size()), want_dx(x.host.size());
+        for (int64_t i = 0; i < rows * cols; i++) {
+            float v = x.host[(size_t)i], scale = c ? 1.0f / (1.0f - w.d.p) : 1.0f;
+            v = v <= 0.0f ? 0.0f : v;
+            want[(size_t)i] = rounded(v * draw_factor(w, i / cols, i % cols, cols), dtype);
+            want_dx[(size_t)i] =
+                want[(size_t)i] == 0.0f ? 0.0f : rounded(dy.host[(size_t)i] * scale, dtype);
+        }
+        check_call(cuda_relu(NULL, &x.t, &x.t, &w.d), "relu");
+        check_same("relu", matrix_get(x, "relu"), want);
+        check_call(cuda_relu_dx(NULL, &dy.t, &dy.t, &x.t, &w.d), "relu_dx");
+        check_same("relu_dx", matrix_get(dy, "relu_dx"), want_dx);
+        draw_free(w);
+        matrix_free(x);
+        matrix_free(dy);
+    }
+}
+
+/* Two updates draw two masks from one argument list: what a captured graph replays. */
+static void the_step_is_read_when_the_kernel_runs()
+{
+    struct matrix x = matrix_make(40, 40, DTYPE_F32, layouts[0], 10, 1.0, 0.0);
+    struct matrix y = matrix_make(40, 40, DTYPE_F32, layouts[0], 11, 1.0, 0.0);
+    struct draw w = draw_make(0.5f, 40, false, 1);
+    std::vector<float> got[2];
+    for (uint32_t update = 0; update < 2; update++) {
+        struct step_state step = {0.1f, 0.1f, 1.0f, 0.0f, update, 1};
+        cudaMemcpy((void *)w.d.step_dev, &step, sizeof step, cudaMemcpyHostToDevice);
+        check_call(cuda_dropout(NULL, &y.t, &x.t, &w.d), "dropout");
+        got[update] = matrix_get(y, "dropout");
+    }
+    check(got[0] != got[1], "the masks of two updates are the same", "dropout", 0, 1);
+    draw_free(w);
+    matrix_free(x);
+    matrix_free(y);
+}
+
+int main(void)
+{
+    static const test tests[] = {sums_are_rounded_once, copies_change_dtype_and_stride,
+                                 masks_are_the_words_of_philox, relu_and_its_gradient};
+    for (test run : tests)
+        for (const int64_t *shape : shapes)
+            for (enum dtype dtype : dtypes)
+                for (struct layout l : layouts) run(shape[0], shape[1], dtype, l);
+    the_step_is_read_when_the_kernel_runs();
+    return checks_report("elementwise");
+}

@@ -1,0 +1,235 @@
+/* rows_check.h - matrices on both sides, and comparisons, for the tests of kernels on rows.
+ *
+ * 1. Device memory ends with the last element, and what lies between rows is NaN and must stay so:
+ *    an access outside of a view shows as a fault, a NaN or a changed gap.
+ * 2. A bound is given for each number; a check reports the worst ratio of error to bound. Numbers
+ *    that are exact or rounded once are compared bit for bit.
+ * 3. u is the unit of f32 rounding, w that of what is stored. */
+#ifndef TESTS_CUDA_ROWS_CHECK_H
+#define TESTS_CUDA_ROWS_CHECK_H
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <vector>
+
+#include "gpu.cuh"
+
+#include "base/philox.h"
+#include "kernels.h"
+
+static const double u = 0x1p-24;
+
+static inline double unit_of(enum dtype d)
+{
+    return d == DTYPE_BF16 ? 0x1p-8 : u;
+}
+
+/* How a view lies in memory: gap elements between its rows, shift elements before it; gap -1: as
+ * many as let every row begin at a multiple of eight elements. */
+struct layout {
+    int64_t gap, shift;
+};
+static const struct layout layouts[] = {{0, 0}, {-1, 16}, {3, 1}};
+enum { LAYOUTS_N = 3 };
+static const enum dtype dtypes[] = {DTYPE_F32, DTYPE_BF16};
+
+static int failures, checks;
+
+static inline void check(bool good, const char *what, const char *where, int64_t a, int64_t b)
+{
+    checks++;
+    if (good) return;
+    failures++;
+    printf("  FAIL %s: %s (%lld, %lld)\n", where, what, (long long)a, (long long)b);
+}
+
+static inline void check_call(int rc, const char *where)
+{
+    check(rc == 0, cudaGetErrorString((cudaError_t)rc), where, rc, 0);
+}
+
+/* ---- numbers from a seed and a place ---- */
+
+static inline double normal_at(uint64_t seed, uint64_t place)
+{
+    struct philox_block w = philox_4x32(seed, (uint32_t)place, (uint32_t)(place >> 32), 0, 0);
+    double a = (w.word[0] + 0.5) * 0x1p-32, b = (w.word[1] + 0.5) * 0x1p-32;
+    return sqrt(-2.0 * log(a)) * cos(6.283185307179586 * b);
+}
+
+static inline uint32_t word_at(uint64_t seed, uint64_t place)
+{
+    return philox_word(seed, place, 77, 3);
+}
+
+static inline float rounded(float x, enum dtype d)
+{
+    return d == DTYPE_BF16 ? __bfloat162float(__float2bfloat16(x)) : x;
+}
+
+/* ---- matrices ---- */
+
+struct matrix {
+    std::vector<float> host; /* rows x cols, as the device holds them */
+    struct tensor t;
+    unsigned char *memory_own;
+    size_t bytes, shift_bytes;
+};
+
+static inline void matrix_put(struct matrix &m)
+{
+    size_t width = dtype_bytes(m.t.dtype);
+    std::vector<unsigned char> raw(m.bytes, 0xff);
+    for (int64_t r = 0; r < m.t.rows; r++)
+        for (int64_t c = 0; c < m.t.cols; c++) {
+            float &x = m.host[(size_t)(r * m.t.cols + c)];
+            unsigned char *to = &raw[m.shift_bytes + (size_t)(r * m.t.stride + c) * width];
+            x = rounded(x, m.t.dtype);
+            bf16 b = __float2bfloat16(x);
+            memcpy(to, m.t.dtype == DTYPE_BF16 ? (const void *)&b : &x, width);
+        }
+    cudaMemcpy(m.memory_own, raw.data(), m.bytes, cudaMemcpyHostToDevice);
+}
+
+/* matrix_make - normal numbers around `mean`. */
+static inline struct matrix matrix_make(int64_t rows, int64_t cols, enum dtype dtype,
+                                        struct layout l, uint64_t seed, double spread, double mean)
+{
+    struct matrix m;
+    m.t = tensor_make(NULL, rows, cols, dtype);
+    m.t.stride = l.gap < 0 ? (cols + 7) / 8 * 8 + 8 : cols + l.gap;
+    m.shift_bytes = (size_t)l.shift * dtype_bytes(dtype);
+    m.bytes = m.shift_bytes + (size_t)((rows - 1) * m.t.stride + cols) * dtype_bytes(dtype);
+    m.host.resize((size_t)(rows * cols));
+    for (size_t i = 0; i < m.host.size(); i++)
+        m.host[i] = (float)(spread * normal_at(seed, i) + mean);
+    cudaMalloc((void **)&m.memory_own, m.bytes);
+    m.t.data = m.memory_own + m.shift_bytes;
+    matrix_put(m);
+    return m;
+}
+
+/* matrix_get - what the device holds now; the gaps must still be what they were. */
+static inline std::vector<float> matrix_get(const struct matrix &m, const char *where)
+{
+    size_t width = dtype_bytes(m.t.dtype);
+    std::vector<unsigned char> raw(m.bytes), gap(m.bytes, 1);
+    std::vector<float> out(m.host.size());
+    cudaDeviceSynchronize();
+    cudaMemcpy(raw.data(), m.memory_own, m.bytes, cudaMemcpyDeviceToHost);
+    for (int64_t r = 0; r < m.t.rows; r++)
+        for (int64_t c = 0; c < m.t.cols; c++) {
+            size_t at = m.shift_bytes + (size_t)(r * m.t.stride + c) * width;
+            bf16 b;
+            memcpy(&b, &raw[at], 2);
+            float &x = out[(size_t)(r * m.t.cols + c)];
+            if (m.t.dtype == DTYPE_BF16)
+                x = __bfloat162float(b);
+            else
+                memcpy(&x, &raw[at], 4);
+            memset(&gap[at], 0, width);
+        }
+    bool kept = true;
+    for (size_t i = 0; i < m.bytes; i++) kept = kept && (!gap[i] || raw[i] == 0xff);
+    check(kept, "what lies between the rows was written", where, m.t.rows, m.t.cols);
+    return out;
+}
+
+static inline void matrix_free(struct matrix &m)
+{
+    cudaFree(m.memory_own);
+}
+
+/* A list or a record on the device. */
+template <class T> static inline T *device_copy(const std::vector<T> &host)
+{
+    T *p = NULL;
+    cudaMalloc((void **)&p, host.size() * sizeof(T));
+    cudaMemcpy(p, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice);
+    return p;
+}
+
+/* ---- comparisons ---- */
+
+/* Bit for bit; a NaN equals any other. */
+static inline void check_same(const char *where, const std::vector<float> &got,
+                              const std::vector<float> &want)
+{
+    size_t differ = 0, first = 0;
+    for (size_t i = 0; i < want.size(); i++)
+        if (memcmp(&got[i], &want[i], 4) != 0 && !(got[i] != got[i] && want[i] != want[i])) {
+            if (differ++ == 0) first = i;
+        }
+    check(got.size() == want.size() && differ == 0, "bits differ: how many, the first", where,
+          (int64_t)differ, (int64_t)first);
+    if (differ) printf("       got %.9g, want %.9g\n", (double)got[first], (double)want[first]);
+}
+
+struct worst {
+    const char *where;
+    double ratio;
+};
+
+static inline void worst_see(struct worst &w, double got, double want, double bound)
+{
+    double ratio = fabs(got - want) / bound;
+    if (!(ratio <= w.ratio)) w.ratio = ratio == ratio ? ratio : INFINITY;
+}
+
+static inline void worst_check(const struct worst &w)
+{
+    checks++;
+    if (w.ratio <= 1.0) return;
+    failures++;
+    printf("  FAIL %s: %.3g times its bound\n", w.where, w.ratio);
+}
+
+/* ---- dropout, from its definition ---- */
+
+struct draw {
+    struct dropout d;
+    std::vector<int32_t> rows; /* empty: rows follow each other */
+    uint32_t update;
+};
+
+static inline struct draw draw_make(float p, int64_t rows, bool listed, uint32_t update)
+{
+    struct draw out;
+    struct step_state step = {0.1f, 0.1f, 1.0f, 0.0f, update, 1};
+    out.d.p = p;
+    out.d.key = 0x123456789abcdefULL;
+    out.d.stream = 43;
+    out.d.step_dev = device_copy(std::vector<struct step_state>(1, step));
+    out.d.first_row = 5000000000LL; /* elements beyond 32 bits */
+    out.d.rows_dev = NULL;
+    out.update = update;
+    for (int64_t i = 0; listed && i < rows; i++) out.rows.push_back((int32_t)(3 * i + i % 2));
+    if (listed) out.d.rows_dev = device_copy(out.rows);
+    return out;
+}
+
+static inline float draw_factor(const struct draw &w, int64_t row, int64_t column, int64_t cols)
+{
+    if (w.d.p == 0.0f) return 1.0f;
+    int64_t place = w.d.first_row + (w.rows.empty() ? row : w.rows[(size_t)row]);
+    uint32_t word = philox_word(w.d.key, (uint64_t)(place * cols + column), w.update, w.d.stream);
+    return word < philox_keep_below(w.d.p) ? 1.0f / (1.0f - w.d.p) : 0.0f;
+}
+
+static inline void draw_free(struct draw &w)
+{
+    cudaFree((void *)w.d.step_dev);
+    cudaFree((void *)w.d.rows_dev);
+}
+
+static inline int checks_report(const char *family)
+{
+    check_call(cudaDeviceSynchronize(), family);
+    printf("%s: %d checks, %s\n", family, checks, failures ? "FAILED" : "all hold");
+    return failures != 0;
+}
+
+#endif

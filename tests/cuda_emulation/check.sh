@@ -1,0 +1,81 @@
+#!/bin/sh
+# check.sh - the legs of make check-cuda-emulated: for each build the self-test and the op tables in
+# several orders of threads, the mutants, and the oracle's fixtures. The sanitizers are slow: without
+# EMULATED_ORACLE=all the asan build leaves out evaluations and traces, and the race build does one
+# training step of each position method.
+# usage: tests/cuda_emulation/check.sh BUILD KIND…
+set -u
+
+build=$1
+shift
+emulated=$build/emulation
+log=$emulated/leg.log
+fixtures=tests/fixtures/oracle
+limit=900 # seconds for a leg: a kernel that never ends must not stop the check
+started=$(date +%s)
+passed=0
+failed=0
+
+# A finding of a sanitizer ends the program; the race detector does not wait a second at the end.
+export TSAN_OPTIONS="halt_on_error=1:atexit_sleep_ms=0:exitcode=66"
+export ASAN_OPTIONS="detect_leaks=0"
+
+leg() { # name command...
+    name=$1
+    shift
+    from=$(date +%s%N)
+    timeout $limit "$@" >"$log" 2>&1 </dev/null
+    rc=$?
+    ms=$((($(date +%s%N) - from) / 1000000))
+    if [ $rc -eq 0 ]; then
+        passed=$((passed + 1))
+        printf '  ok    %6d ms  %s\n' $ms "$name"
+    else
+        failed=$((failed + 1))
+        printf '  FAIL  %6d ms  %s (exit %d)\n' $ms "$name" $rc
+        grep -vE '^\[ RUN|^\[  +OK|: ok \(' "$log" | tail -n 40 | sed 's/^/        /'
+    fi
+}
+
+files() { # names without .safetensors
+    for name in "$@"; do echo "$fixtures/$name.safetensors"; done
+}
+
+for kind in "$@"; do
+    case $kind in
+    plain)
+        orders="forward reverse 1" place=$build library=$build
+        oracle=$(ls $fixtures/*.safetensors)
+        ;;
+    asan)
+        orders=reverse place=build/asan library=build/asan
+        oracle=$(ls $fixtures/*.safetensors | grep -vE '/(eval|train_trace)_')
+        ;;
+    tsan)
+        orders=1 place=$emulated/tsan library=$emulated/tsan
+        oracle=$(files alibi_h4 sinusoidal_h4 rotary_plain_tied_finalnorm t5_plain_tied_finalnorm)
+        ;;
+    esac
+    [ "${EMULATED_ORACLE:-}" = all ] && oracle=$(ls $fixtures/*.safetensors)
+    for order in $orders; do
+        leg "$kind self-test, order $order" env EMULATION_ORDER=$order "$emulated/$kind/selftest"
+    done
+    leg "$kind mutants" "$emulated/$kind/mutants"
+    if [ ! -f "$library/libalibi_cuda_emulated.so" ]; then
+        echo "  skip             $kind op table and oracle: $library/libalibi_cuda_emulated.so is not built"
+        continue
+    fi
+    for order in $orders; do
+        leg "$kind op table, order $order" env EMULATION_ORDER=$order "$place/tests/ops/test_ops" cuda:emulated
+        leg "$kind ops in bf16, order $order" env EMULATION_ORDER=$order "$place/tests/cuda_emulation/check_bf16" cuda:emulated
+    done
+    leg "$kind oracle" "$place/tests/check_oracle" --device cuda:emulated $oracle
+    if [ "$kind" = plain ]; then
+        leg "$kind faults have their types" "$place/tests/cuda_emulation/check_faults"
+        leg "$kind 20 updates as on the CPU" "$place/tests/model/check_training" cuda:emulated
+        leg "$kind attempts as on the CPU" "$place/tests/worker/check_device" cuda:emulated
+    fi
+done
+
+echo "check-cuda-emulated took $(($(date +%s) - started)) s: $passed passed, $failed failed"
+[ $failed -eq 0 ]

@@ -1,0 +1,278 @@
+/* check_bf16.c - the ops with bf16 activations on the backends named on the command line: the op
+ * table is in f32, and the products of tensor cores run in bf16 only.
+ *
+ * Inputs are exact in bf16, the oracle computes with them in double. A result may err by a few
+ * units in the last place of bf16 of the largest number, or of the largest term that cancels in it:
+ * the op rounds its result, and its operands of products within, to bf16. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ops/op_bench.h"
+#include "ops/op_reference.h"
+#include "ops/ops.h"
+
+#define BF16_ULPS(n) ((n)*0x1p-8)
+
+static const char *device; /* of the running group */
+
+static float rounded(float value, uint16_t *half)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits = (bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u;
+    *half = (uint16_t)(bits >> 16);
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* A random matrix of bf16; host holds the same numbers. */
+static struct op_matrix random_bf16(struct op_bench *k, int64_t rows, int64_t cols, float scale)
+{
+    struct op_matrix m;
+    uint16_t *half = arena_array(&k->arena, (size_t)(rows * cols), sizeof *half);
+    m.host = op_floats(k, rows * cols);
+    for (int64_t i = 0; i < rows * cols; i++) m.host[i] = rounded(scale * op_uniform(k), &half[i]);
+    m.t = tensor_make(op_memory(k, half, (size_t)(rows * cols) * sizeof *half), rows, cols,
+                      DTYPE_BF16);
+    return m;
+}
+
+static void check(struct op_bench *k, const char *what, const struct tensor *t, const double *want,
+                  double allowed, double terms)
+{
+    struct err e = {0};
+    double largest = terms;
+    int64_t n = t->rows * t->cols;
+    char *got = arena_array(&k->arena, (size_t)n, dtype_bytes(t->dtype));
+    op_ok(k->b->ops->download(k->b, got, t->data, (size_t)n * dtype_bytes(t->dtype), &e), &e);
+    for (int64_t i = 0; i < n; i++) largest = fmax(largest, fabs(want[i]));
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t bits;
+        float value;
+        if (t->dtype == DTYPE_BF16) {
+            bits = (uint32_t)((uint16_t *)(void *)got)[i] << 16;
+            memcpy(&value, &bits, sizeof value);
+        } else {
+            memcpy(&value, got + i * (int64_t)sizeof value, sizeof value);
+        }
+        if (!(fabs((double)value - want[i]) <= allowed * largest))
+            fail_msg("%s[%lld] is %.7g, expected %.7g, at most %.3g off", what, (long long)i,
+                     (double)value, want[i], allowed * largest);
+    }
+}
+
+static double most(const float *x, int64_t n)
+{
+    double out = 0.0;
+    for (int64_t i = 0; i < n; i++) out = fmax(out, fabs((double)x[i]));
+    return out;
+}
+
+static void open_bench(struct op_bench *k)
+{
+    struct err e = {0};
+    struct backend *b = NULL;
+    op_ok(backend_open(&b, device, 1, DTYPE_BF16, &e), &e);
+    op_bench_init(k, b, 20211004);
+}
+
+static void close_bench(struct op_bench *k)
+{
+    struct backend *b = k->b;
+    op_bench_fini(k);
+    backend_close(b);
+}
+
+/* ---- linear maps ---- */
+
+static void linear_maps_agree_in_bf16(void **state)
+{
+    (void)state;
+    enum { N = 70, I = 48, O = 40 };
+    struct op_bench k;
+    struct err e = {0};
+    open_bench(&k);
+    struct op_matrix x = random_bf16(&k, N, I, 1), w = random_bf16(&k, O, I, 1);
+    struct op_matrix y = random_bf16(&k, N, O, 1), dy = random_bf16(&k, N, O, 1);
+    struct op_matrix dx = random_bf16(&k, N, I, 1), dw = op_random(&k, O, I, 0);
+    double *want = op_doubles(&k, N * O), *want_dx = op_doubles(&k, N * I);
+    double *want_dw = op_doubles(&k, O * I), *want_dbias = op_doubles(&k, O);
+    struct op_matrix dbias = op_random(&k, 1, O, 0);
+    op_linear_double(want, x.host, w.host, NULL, N, I, O);
+    op_linear_dx_double(want_dx, dy.host, w.host, N, I, O);
+    op_linear_dw_double(want_dw, want_dbias, dy.host, x.host, N, I, O);
+    op_ok(ops_linear(k.b, &y.t, &x.t, &w.t, NULL, 0, &e), &e);
+    check(&k, "y", &y.t, want, BF16_ULPS(1), 0);
+    op_ok(ops_linear_rows(k.b, &y.t, &x.t, &w.t, NULL, &e), &e);
+    check(&k, "y by rows", &y.t, want, BF16_ULPS(1), 0);
+    op_ok(ops_linear_dx(k.b, &dx.t, &dy.t, &w.t, 0, &e), &e);
+    check(&k, "dx", &dx.t, want_dx, BF16_ULPS(1), 0);
+    op_ok(ops_linear_dw(k.b, &dw.t, &dbias.t, &dy.t, &x.t, 0, &e), &e);
+    check(&k, "dw", &dw.t, want_dw, 1e-5, 0);
+    check(&k, "dbias", &dbias.t, want_dbias, 1e-5, 0);
+    close_bench(&k);
+}
+
+/* ---- norm ---- */
+
+static void norms_agree_in_bf16(void **state)
+{
+    (void)state;
+    static const int64_t widths[] = {8, 100, 256, 1024};
+    struct op_bench k;
+    struct err e = {0};
+    open_bench(&k);
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        int64_t N = 9, C = widths[i];
+        struct op_matrix x = random_bf16(&k, N, C, 1), y = random_bf16(&k, N, C, 1);
+        struct op_matrix dy = random_bf16(&k, N, C, 1), dx = random_bf16(&k, N, C, 1);
+        struct op_matrix gain = op_random(&k, 1, C, 0), bias = op_random(&k, 1, C, 0);
+        struct op_matrix stats = op_random(&k, N, 2, 0);
+        struct op_matrix dgain = op_random(&k, 1, C, 0), dbias = op_random(&k, 1, C, 0);
+        double *want = op_doubles(&k, N * C), *want_dx = op_doubles(&k, N * C);
+        double *want_stats = op_doubles(&k, N * 2);
+        double *want_dgain = op_doubles(&k, C), *want_dbias = op_doubles(&k, C);
+        op_norm_double(want, want_stats, x.host, gain.host, bias.host, N, C);
+        op_norm_dx_double(want_dx, want_dgain, want_dbias, dy.host, x.host, gain.host, N, C);
+        for (int64_t c = 0; c < C; c++) { /* these two are added to */
+            want_dgain[c] += dgain.host[c];
+            want_dbias[c] += dbias.host[c];
+        }
+        op_ok(ops_norm(k.b, &y.t, &stats.t, &x.t, &gain.t, &bias.t, &e), &e);
+        check(&k, "y", &y.t, want, BF16_ULPS(1), 0);
+        op_ok(ops_norm_dx(k.b, &dx.t, &dgain.t, &dbias.t, &dy.t, &x.t, &stats.t, &gain.t, 0, &e),
+              &e);
+        check(&k, "dx", &dx.t, want_dx, BF16_ULPS(1), 1);
+        check(&k, "dgain", &dgain.t, want_dgain, 1e-5, 10);
+        check(&k, "dbias", &dbias.t, want_dbias, 1e-5, 10);
+        op_bench_reset(&k);
+    }
+    close_bench(&k);
+}
+
+/* ---- attention ---- */
+
+enum { UPDATE = 41 };
+
+struct attention_size {
+    int32_t B, T, H, D;
+    int sloped, near_n;
+    float p;
+};
+
+static void set_bias(struct op_bench *k, struct op_attention *ref, struct attention *a,
+                     const struct attention_size *s)
+{
+    struct op_matrix slope = op_random(k, 1, s->H, 0);
+    for (int32_t h = 0; h < s->H; h++) slope.host[h] = -0.25f / (float)(h + 1);
+    op_set(k, &slope);
+    if (s->sloped) {
+        ref->slope = slope.host;
+        a->bias.slope_dev = slope.t.data;
+    }
+    if (s->near_n == 0) return;
+    struct op_matrix near = op_random(k, s->H, s->near_n, 0), offset = op_random(k, 1, s->H, 0);
+    ref->near_n = a->bias.near_n = s->near_n;
+    ref->near = near.host;
+    ref->offset = offset.host;
+    a->bias.near_dev = near.t.data;
+    a->bias.offset_dev = offset.t.data;
+}
+
+/* The element of a pair is ((first_row + b) * H + h) * T * T + i * T + j. */
+static void set_dropout(struct op_bench *k, struct op_attention *ref, struct attention *a, float p)
+{
+    struct step_state step = {.update = UPDATE};
+    a->dropout = (struct dropout){.p = p,
+                                  .key = 7,
+                                  .stream = dropout_stream(0, DROPOUT_ATTENTION),
+                                  .step_dev = op_step(k, &step)};
+    if (p > 0.0f)
+        ref->factor = op_factors(k, &a->dropout, NULL, UPDATE, (int64_t)ref->B * ref->H,
+                                 (int64_t)ref->T * ref->T);
+}
+
+static void check_attention(struct op_bench *k, const struct attention_size *s)
+{
+    struct err e = {0};
+    int64_t N = (int64_t)s->B * s->T, C = (int64_t)s->H * s->D, n = N * C;
+    float scale = (float)(1.0 / sqrt((double)s->D));
+    struct op_matrix q = random_bf16(k, N, C, 2), key = random_bf16(k, N, C, 2);
+    struct op_matrix v = random_bf16(k, N, C, 1), dout = random_bf16(k, N, C, 1);
+    struct op_matrix out = random_bf16(k, N, C, 1), dq = random_bf16(k, N, C, 1);
+    struct op_matrix dk = random_bf16(k, N, C, 1), dv = random_bf16(k, N, C, 1);
+    struct op_matrix lse = op_random(k, (int64_t)s->B * s->H, s->T, 0);
+    struct op_attention ref = {.B = s->B, .T = s->T, .H = s->H, .D = s->D, .scale = scale};
+    struct attention a = {.B = s->B,
+                          .T = s->T,
+                          .H = s->H,
+                          .D = s->D,
+                          .scale = scale,
+                          .q = q.t,
+                          .k = key.t,
+                          .v = v.t,
+                          .out = out.t,
+                          .lse = lse.t,
+                          .dout = dout.t,
+                          .dq = dq.t,
+                          .dk = dk.t,
+                          .dv = dv.t};
+    double *want = op_doubles(k, n), *want_lse = op_doubles(k, lse.t.rows * lse.t.cols);
+    double *want_dq = op_doubles(k, n), *want_dk = op_doubles(k, n), *want_dv = op_doubles(k, n);
+    double *none = op_doubles(k, (int64_t)s->H * (s->near_n + 1)), *offset = op_doubles(k, s->H);
+    set_bias(k, &ref, &a, s);
+    set_dropout(k, &ref, &a, s->p);
+    op_attention_double(want, want_lse, q.host, key.host, v.host, &ref);
+    op_attention_dx_double(want_dq, want_dk, want_dv, none, offset, q.host, key.host, v.host,
+                           dout.host, &ref);
+    op_ok(ops_attention(k->b, &a, &e), &e);
+    check(k, "out", &out.t, want, BF16_ULPS(2), 0);
+    check(k, "lse", &lse.t, want_lse, 1e-5, 1);
+    op_ok(ops_attention_dx(k->b, &a, &e), &e);
+    /* dp is a sum of D products of dout and v; its typical size times q or k is what cancels. */
+    double term = scale * sqrt((double)s->D) / (1.0 - s->p) * most(q.host, n);
+    check(k, "dv", &dv.t, want_dv, BF16_ULPS(3), 1 / (1.0 - s->p));
+    check(k, "dq", &dq.t, want_dq, BF16_ULPS(3), term);
+    check(k, "dk", &dk.t, want_dk, BF16_ULPS(3), term);
+}
+
+static void attention_agrees_in_bf16(void **state)
+{
+    (void)state;
+    static const struct attention_size sizes[] = {
+        {1, 33, 2, 8, 1, 0, 0},      {2, 70, 2, 16, 0, 0, 0},    {1, 64, 2, 32, 1, 0, 0.1f},
+        {1, 130, 1, 64, 1, 0, 0.2f}, {1, 65, 2, 64, 0, 9, 0},    {1, 97, 1, 128, 1, 0, 0},
+        {2, 1, 1, 64, 1, 0, 0},      {1, 40, 2, 128, 1, 7, 0.1f}};
+    struct op_bench k;
+    open_bench(&k);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        print_message("T %d, D %d, slopes %d, table %d, p %.1f\n", sizes[i].T, sizes[i].D,
+                      sizes[i].sloped, sizes[i].near_n, (double)sizes[i].p);
+        check_attention(&k, &sizes[i]);
+        op_bench_reset(&k);
+    }
+    close_bench(&k);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(linear_maps_agree_in_bf16),
+                                       cmocka_unit_test(norms_agree_in_bf16),
+                                       cmocka_unit_test(attention_agrees_in_bf16)};
+    int failed = 0;
+    if (argc < 2) {
+        fprintf(stderr, "usage: check_bf16 DEVICE...\n");
+        return 64;
+    }
+    for (int i = 1; i < argc; i++) {
+        device = argv[i];
+        failed += cmocka_run_group_tests_name(argv[i], tests, NULL, NULL);
+    }
+    return failed != 0;
+}

@@ -1,0 +1,82 @@
+/* check_faults.c - what the CUDA backend says when memory is short and when the GPU is lost, on the
+ * emulator, which can be told to lose its device. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backend/backend.h"
+
+/* Enough for the backend itself; and the launch at which the device is lost. */
+#define MEMORY_BYTES "1000000"
+#define LOST_AT "2"
+enum { WANTED_BYTES = 2000000, N = 64, LAUNCHES = 5 };
+
+static struct backend *opened(void)
+{
+    struct err e = {0};
+    struct backend *b = NULL;
+    if (backend_open(&b, "cuda:emulated", 1, DTYPE_F32, &e) < 0) fail_msg("%s", e.text);
+    return b;
+}
+
+static void short_memory_says_what_is_wanted_and_what_is_free(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    void *p = NULL;
+    struct backend *b = opened();
+    assert_int_equal(b->ops->alloc(b, &p, WANTED_BYTES, &e), ERR_NOMEM);
+    assert_null(p);
+    assert_non_null(strstr(e.text, "2000000 bytes"));
+    assert_non_null(strstr(e.text, "free"));
+    /* The next call knows nothing of it. */
+    assert_int_equal(b->ops->alloc(b, &p, N * sizeof(float), &e), 0);
+    assert_int_equal(b->ops->sync(b, &e), 0);
+    b->ops->release(b, p);
+    backend_close(b);
+}
+
+static void another_ordinal_is_no_device(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct backend *b = NULL;
+    assert_int_equal(backend_open(&b, "cuda:first", 1, DTYPE_F32, &e), ERR_USAGE);
+    assert_null(b);
+    assert_non_null(strstr(e.text, "cuda:first"));
+}
+
+static void a_lost_device_is_unavailable_at_the_sync_at_the_latest(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    void *p = NULL;
+    struct backend *b = opened();
+    int rc = b->ops->alloc(b, &p, N * sizeof(float), &e);
+    struct tensor x = tensor_make(p, 1, N, DTYPE_F32);
+    if (rc == 0) rc = b->ops->zero(b, p, N * sizeof(float), &e);
+    for (int i = 0; rc == 0 && i < LAUNCHES; i++) rc = b->ops->add(b, &x, &x, &x, &e);
+    if (rc == 0) rc = b->ops->sync(b, &e);
+    assert_int_equal(rc, ERR_UNAVAILABLE);
+    assert_non_null(strstr(e.text, "cuda:emulated"));
+    assert_non_null(strstr(e.text, "cannot be used"));
+    b->ops->release(b, p);
+    backend_close(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(short_memory_says_what_is_wanted_and_what_is_free),
+        cmocka_unit_test(another_ordinal_is_no_device),
+        cmocka_unit_test(a_lost_device_is_unavailable_at_the_sync_at_the_latest),
+    };
+    if (setenv("EMULATION_MEMORY", MEMORY_BYTES, 1) < 0 || setenv("EMULATION_LOSE", LOST_AT, 1) < 0)
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+}

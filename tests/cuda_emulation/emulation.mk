@@ -1,0 +1,88 @@
+# emulation.mk - the CUDA backend on the host emulator, in three builds; included by the Makefile.
+#
+#   plain   $(BUILD)/libalibi_cuda_emulated.so        the device cuda:emulated of this build's programs
+#   asan    build/asan/libalibi_cuda_emulated.so      address and undefined-behaviour sanitizers, with programs built the same way
+#   tsan    $(EMULATED)/tsan/libalibi_cuda_emulated.so  race detector, with programs linked for it from this build's objects
+# The emulator's own files are not instrumented for races: their accesses are not a kernel's.
+EMULATION := tests/cuda_emulation
+EMULATED := $(BUILD)/emulation
+EMULATED_KINDS ?= plain asan tsan
+CXX ?= g++
+
+EMULATED_DIR_plain := $(BUILD)
+EMULATED_DIR_asan := build/asan
+EMULATED_DIR_tsan := $(EMULATED)/tsan
+ASAN_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+EMULATED_plain := -O2
+EMULATED_asan := -O1 $(ASAN_FLAGS)
+EMULATED_tsan := -O1 -fsanitize=thread
+MACHINE_plain := -O2
+MACHINE_asan := -O1 $(ASAN_FLAGS)
+MACHINE_tsan := -O1 -DEMULATION_TSAN
+
+EMULATED_WARN := -Wall -Wextra -Werror -Wno-error=extra -Wno-unknown-pragmas
+EMULATED_CPPFLAGS := -Icuda -Isrc -I$(EMULATION) -I$(EMULATION)/include -D_GNU_SOURCE -MMD -MP
+EMULATED_CXXFLAGS := -std=c++17 -g -fPIC -fno-strict-aliasing -ffp-contract=off $(EMULATED_WARN)
+EMULATED_CFLAGS := -std=gnu17 -g -fPIC -ffp-contract=off $(WARN)
+
+# cuda/gemm*.c is cuBLASLt; plain loops take its place. src/base is an archive: what is needed comes in.
+EMULATED_HOST := $(filter-out cuda/gemm%.c cuda/library.c,$(wildcard cuda/*.c)) $(EMULATION)/gemm_emulated.c $(EMULATION)/library_emulated.c
+EMULATED_OBJ := $(patsubst %,%.o,$(wildcard cuda/*.cu) $(EMULATED_HOST))
+MACHINE_OBJ := $(patsubst %,%.o,$(wildcard $(EMULATION)/*.cpp))
+EMULATED_BASE := $(patsubst %,%.o,$(wildcard src/base/*.c))
+
+# $(1) the kind
+define emulated_rules
+$$(EMULATED)/$(1)/%.cu.o: %.cu
+	@mkdir -p $$(@D)
+	$$(Q)$$(CXX) $$(EMULATED_CPPFLAGS) $$(EMULATED_CXXFLAGS) $$(EMULATED_$(1)) -x c++ -c -o $$@ $$<
+
+$$(EMULATED)/$(1)/%.cpp.o: %.cpp
+	@mkdir -p $$(@D)
+	$$(Q)$$(CXX) $$(EMULATED_CPPFLAGS) $$(EMULATED_CXXFLAGS) -Wshadow $$(MACHINE_$(1)) -c -o $$@ $$<
+
+$$(EMULATED)/$(1)/%.c.o: %.c
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(EMULATED_CPPFLAGS) $$(EMULATED_CFLAGS) $$(EMULATED_$(1)) -c -o $$@ $$<
+
+$$(EMULATED)/$(1)/libbase.a: $$(EMULATED_BASE:%=$$(EMULATED)/$(1)/%)
+	$$(Q)rm -f $$@; ar rcs $$@ $$^
+
+$$(EMULATED_DIR_$(1))/libalibi_cuda_emulated.so: $$(EMULATED_OBJ:%=$$(EMULATED)/$(1)/%) $$(MACHINE_OBJ:%=$$(EMULATED)/$(1)/%) $$(EMULATED)/$(1)/libbase.a
+	@mkdir -p $$(@D)
+	$$(Q)$$(CXX) -shared -Wl,-Bsymbolic $$(EMULATED_$(1)) $$(if $$(filter plain,$(1)),-Wl$$(,)--no-undefined) -o $$@ $$^ -lm
+
+$$(EMULATED)/$(1)/selftest: $$(patsubst %,$$(EMULATED)/$(1)/$$(EMULATION)/%.cu.o,selftest selftest_runtime) $$(MACHINE_OBJ:%=$$(EMULATED)/$(1)/%)
+	$$(Q)$$(CXX) $$(EMULATED_$(1)) -o $$@ $$^
+
+$$(EMULATED)/$(1)/mutants: $$(patsubst %,$$(EMULATED)/$(1)/$$(EMULATION)/%.cu.o,mutants mutants_block mutants_warp mutants_host) $$(MACHINE_OBJ:%=$$(EMULATED)/$(1)/%)
+	$$(Q)$$(CXX) $$(EMULATED_$(1)) -o $$@ $$^
+endef
+, := ,
+ifneq ($(BUILD),build/asan) # which only adds programs to the asan kind of another build
+$(foreach kind,plain asan tsan,$(eval $(call emulated_rules,$(kind))))
+endif
+
+EMULATED_PROGRAMS := tests/ops/test_ops tests/cuda_emulation/check_bf16 tests/check_oracle
+# The programs that open cuda:emulated. Those of the race build are this build's objects, linked with the race detector.
+$(EMULATED)/tsan/tests/check_oracle: tests/model/check_oracle.c
+$(EMULATED)/tsan/tests/ops/test_ops: tests/ops/test_ops.c
+$(EMULATED)/tsan/tests/cuda_emulation/check_bf16: $(EMULATION)/check_bf16.c
+$(EMULATED_PROGRAMS:%=$(EMULATED)/tsan/%): $(TEST_OBJ) $(BUILD)/libalibi.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -fsanitize=thread -o $@ $(filter %.c,$^) $(TEST_OBJ) $(BUILD)/libalibi.a $(LDLIBS) -lcmocka
+
+.PHONY: emulated-programs-plain emulated-programs-asan emulated-programs-tsan check-cuda-emulated
+emulated-programs-plain: $(EMULATED_PROGRAMS:%=$(BUILD)/%) $(BUILD)/tests/cuda_emulation/check_faults $(BUILD)/tests/model/check_training $(BUILD)/tests/worker/check_device
+emulated-programs-asan:
+	@$(MAKE) --no-print-directory BUILD=build/asan OPT=-O1 SAN='$(ASAN_FLAGS)' $(EMULATED_PROGRAMS:%=build/asan/%)
+emulated-programs-tsan: $(EMULATED_PROGRAMS:%=$(EMULATED)/tsan/%)
+
+EMULATED_ALL = $(foreach kind,$(EMULATED_KINDS),$(EMULATED)/$(kind)/selftest $(EMULATED)/$(kind)/mutants)
+# While the backend is not complete (slots.c is its last file), the emulator itself is checked.
+ifneq ($(wildcard cuda/slots.c),)
+EMULATED_ALL += $(foreach kind,$(EMULATED_KINDS),$(EMULATED_DIR_$(kind))/libalibi_cuda_emulated.so emulated-programs-$(kind))
+endif
+
+check-cuda-emulated: $(EMULATED_ALL) ## kernels and host code of the CUDA backend on the host emulator: plain, asan, tsan
+	@$(EMULATION)/check.sh $(BUILD) $(EMULATED_KINDS)

@@ -1,0 +1,33 @@
+/* emulation_control.h - how tests steer the emulated GPU. Valid as C17 and C++17.
+ *
+ * The same from the environment, read once:
+ *   EMULATION_ORDER=forward|reverse|SEED   who runs first (forward)
+ *   EMULATION_MEMORY=BYTES                 device memory (4 GiB)
+ *   EMULATION_LOSE=N                       the device is lost at launch N, counted from 0
+ *   EMULATION_COUNTS=1                     prints what was run when the process ends */
+#ifndef EMULATION_CONTROL_H
+#define EMULATION_CONTROL_H
+
+#include <cuda_runtime.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* emulation_set_order - forward, reverse, or a number that seeds a random order. */
+void emulation_set_order(const char *text);
+/* emulation_set_memory - how much memory the device has, from the next cudaMalloc on. */
+void emulation_set_memory(size_t bytes);
+/* emulation_lose_device - after so many more launches every call answers that the device is lost,
+ * until cudaDeviceReset; negative: never. */
+void emulation_lose_device(long launches);
+
+/* emulation_enqueue - puts a host function on a stream which may touch device memory, as a
+ * library's kernel would; it gets a copy of `argument`. */
+cudaError_t emulation_enqueue(cudaStream_t stream, void (*call)(void *argument),
+                              const void *argument, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,106 @@
+/* emulation_device.h - what the parts of the emulated runtime share: memory, streams, graphs and
+ * the state of the device. Internal.
+ *
+ * 1. A piece of work is a function and a copy of its argument. A stream is a queue of work; work
+ * runs when somebody waits for it (stream_drain), in the order of the queue.
+ * 2. Under capture the work becomes a node of a graph instead, which depends on the nodes that its
+ * stream has seen. A replay runs nodes in any order that respects this.
+ * 3. Device memory is open to accesses only while work runs. */
+#ifndef EMULATION_DEVICE_H
+#define EMULATION_DEVICE_H
+
+#include "emulation_control.h"
+#include "emulation_machine.h"
+
+/* ---- the device (emulation_device.cpp) ---- */
+
+/* device_error - records the error and returns it; a sentence for people goes to stderr. */
+cudaError_t device_error(cudaError_t error, const char *sentence);
+/* device_lost - the error of a lost device, or cudaSuccess. */
+cudaError_t device_lost();
+/* device_count_launch - one more launch; the device may be lost by it. */
+cudaError_t device_count_launch();
+
+/* ---- memory (emulation_memory.cpp) ---- */
+
+enum memory_side { MEMORY_PAGEABLE, MEMORY_PINNED, MEMORY_DEVICE };
+
+/* memory_side_of - where p lies. *room: bytes from p to the end of its allocation (device, pinned).
+ */
+enum memory_side memory_side_of(const void *p, size_t *room);
+/* While open, device memory may be accessed; the calls nest. */
+void memory_open();
+void memory_close();
+void memory_release_all();
+
+/* ---- streams (emulation_stream.cpp) ---- */
+
+enum { DEPENDENCIES_MAX = 16 };
+
+/* Nodes of a graph by number. */
+struct node_set {
+    int node[DEPENDENCIES_MAX];
+    int n;
+};
+
+struct work {
+    void (*call)(void *argument);
+    bool on_host;       /* may not touch device memory */
+    cudaEvent_t record; /* instead of a call: the event is reached */
+    cudaEvent_t wait;   /* or: wait for it, */
+    long serial;        /* in this recording */
+    size_t bytes;
+    void *argument_own;
+    struct work *next;
+};
+
+struct CUstream_st {
+    unsigned flags;
+    struct work *first, **last;
+    long waiting_n;
+    size_t waiting_bytes;
+    struct capture *capture; /* NULL: none */
+    struct node_set seen;    /* under capture: what the next node depends on */
+    struct CUstream_st *next;
+};
+
+struct CUevent_st {
+    cudaStream_t stream;    /* of the last recording */
+    long recorded, reached; /* numbers of recordings */
+    double reached_ms;
+    struct capture *capture; /* of the last recording, with what the stream had seen */
+    struct node_set seen;
+};
+
+/* stream_put - queues a copy of the work with `bytes` of argument, captures it, or does it at once
+ * on the default stream. */
+cudaError_t stream_put(cudaStream_t stream, const struct work *work, const void *argument);
+/* stream_drain - does all work of the stream; _all: of every stream. */
+void stream_drain(cudaStream_t stream);
+void stream_drain_all();
+/* stream_drain_until - works on the event's stream as far as its last recording. */
+void stream_drain_until(cudaEvent_t event);
+/* work_do - calls the work's function. */
+void work_do(const struct work *work);
+
+/* ---- graphs (emulation_graph.cpp) ---- */
+
+/* A recording in progress. Global and thread-local modes refuse unsafe calls. */
+struct capture {
+    cudaStream_t origin;
+    cudaGraph_t graph_own;
+    bool refuses_unsafe, invalid;
+};
+
+/* capture_add - the work becomes a node behind what the stream has seen. */
+cudaError_t capture_add(cudaStream_t stream, const struct work *work, const void *argument);
+/* capture_join - the stream has now also seen what the event has. */
+cudaError_t capture_join(cudaStream_t stream, cudaEvent_t event);
+/* capture_forbids - what a call that waits or allocates must answer while a capture goes on (which
+ * it makes invalid), or cudaSuccess. stream: the one that is waited for, or NULL for all. */
+cudaError_t capture_forbids(cudaStream_t stream, bool waits);
+
+/* order_pick - one of n choices (at least one), by the order that is set. */
+int order_pick(int n);
+
+#endif

@@ -1,0 +1,172 @@
+/* emulation_memory.cpp - device and pinned memory, and copies between the sides.
+ *
+ * An allocation of the device is one of the host's of exactly that size, so that the address
+ * sanitizer guards its ends and its life. Between works it is poisoned as a whole. */
+#include "emulation_device.h"
+
+#include <stdlib.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+extern "C" void __asan_poison_memory_region(void const volatile *p, size_t bytes);
+extern "C" void __asan_unpoison_memory_region(void const volatile *p, size_t bytes);
+#else
+static void __asan_poison_memory_region(void const volatile *, size_t)
+{
+}
+static void __asan_unpoison_memory_region(void const volatile *, size_t)
+{
+}
+#endif
+
+struct allocation {
+    char *p;
+    size_t bytes;
+    enum memory_side side;
+};
+
+static struct {
+    struct allocation *list_own;
+    int n, room, opened;
+    size_t used, limit; /* of the device */
+} memory;
+
+void emulation_set_memory(size_t bytes)
+{
+    memory.limit = bytes;
+}
+
+static size_t memory_limit()
+{
+    if (!memory.limit) {
+        const char *text = getenv("EMULATION_MEMORY");
+        memory.limit = text ? strtoull(text, nullptr, 10) : (size_t)4 << 30;
+    }
+    return memory.limit;
+}
+
+/* The allocation that holds the byte at p. */
+static struct allocation *memory_find(const void *p)
+{
+    for (int i = memory.n - 1; i >= 0; i--) {
+        struct allocation *a = &memory.list_own[i];
+        if ((const char *)p >= a->p && (const char *)p < a->p + a->bytes) return a;
+    }
+    return nullptr;
+}
+
+enum memory_side memory_side_of(const void *p, size_t *room)
+{
+    const struct allocation *a = memory_find(p);
+    *room = a ? (size_t)(a->p + a->bytes - (const char *)p) : 0;
+    return a ? a->side : MEMORY_PAGEABLE;
+}
+
+void emulation_check_argument(const void *p, int number)
+{
+    size_t room;
+    if (!p || memory_side_of(p, &room) == MEMORY_DEVICE) return;
+    if (memory_side_of((const char *)p - 1, &room) != MEMORY_DEVICE) /* the end of one is fine */
+        emulation_fail({"launch", 0}, "argument %d, %p, is a pointer that is not device memory",
+                       number, p);
+}
+
+void memory_open()
+{
+    if (memory.opened++) return;
+    for (int i = 0; i < memory.n; i++)
+        __asan_unpoison_memory_region(memory.list_own[i].p, memory.list_own[i].bytes);
+}
+
+void memory_close()
+{
+    if (--memory.opened) return;
+    for (int i = 0; i < memory.n; i++)
+        if (memory.list_own[i].side == MEMORY_DEVICE)
+            __asan_poison_memory_region(memory.list_own[i].p, memory.list_own[i].bytes);
+}
+
+static cudaError_t memory_add(void **out, size_t bytes, enum memory_side side)
+{
+    void *p = nullptr;
+    *out = nullptr;
+    if (bytes == 0) return cudaSuccess;
+    if (side == MEMORY_DEVICE && bytes > memory_limit() - memory.used)
+        return device_error(cudaErrorMemoryAllocation, nullptr);
+    if (memory.n == memory.room) {
+        int room = memory.room ? 2 * memory.room : 64;
+        void *list = realloc(memory.list_own, (size_t)room * sizeof *memory.list_own);
+        if (!list) return device_error(cudaErrorMemoryAllocation, nullptr);
+        memory.list_own = (struct allocation *)list;
+        memory.room = room;
+    }
+    if (posix_memalign(&p, 256, bytes) != 0)
+        return device_error(cudaErrorMemoryAllocation, nullptr);
+    memset(p, 0xff, bytes);
+    if (side == MEMORY_DEVICE) {
+        memory.used += bytes;
+        if (!memory.opened) __asan_poison_memory_region(p, bytes);
+    }
+    memory.list_own[memory.n++] = {(char *)p, bytes, side};
+    *out = p;
+    return cudaSuccess;
+}
+
+static cudaError_t memory_remove(void *p, enum memory_side side)
+{
+    if (!p) return cudaSuccess;
+    struct allocation *a = memory_find(p);
+    if (!a || a->p != p || a->side != side)
+        return device_error(cudaErrorInvalidValue, "this pointer was not allocated here");
+    __asan_unpoison_memory_region(a->p, a->bytes);
+    if (side == MEMORY_DEVICE) memory.used -= a->bytes;
+    free(a->p);
+    *a = memory.list_own[--memory.n];
+    return cudaSuccess;
+}
+
+void memory_release_all()
+{
+    while (memory.n) memory_remove(memory.list_own[0].p, memory.list_own[0].side);
+}
+
+cudaError_t cudaMalloc(void **out, size_t bytes)
+{
+    cudaError_t error = capture_forbids(nullptr, false);
+    return error ? error : memory_add(out, bytes, MEMORY_DEVICE);
+}
+
+/* As in CUDA, memory is given back when the work that may use it is done. */
+cudaError_t cudaFree(void *p)
+{
+    cudaError_t error = capture_forbids(nullptr, false);
+    if (error) return error;
+    stream_drain_all();
+    return memory_remove(p, MEMORY_DEVICE);
+}
+
+cudaError_t cudaMallocHost(void **out, size_t bytes)
+{
+    cudaError_t error = capture_forbids(nullptr, false);
+    return error ? error : memory_add(out, bytes, MEMORY_PINNED);
+}
+
+cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned)
+{
+    return cudaMallocHost(out, bytes);
+}
+
+cudaError_t cudaFreeHost(void *p)
+{
+    cudaError_t error = capture_forbids(nullptr, false);
+    if (error) return error;
+    stream_drain_all();
+    return memory_remove(p, MEMORY_PINNED);
+}
+
+cudaError_t cudaMemGetInfo(size_t *unused_bytes, size_t *total_bytes)
+{
+    if (cudaError_t lost = device_lost()) return lost;
+    *total_bytes = memory_limit();
+    *unused_bytes = memory_limit() - memory.used;
+    return cudaSuccess;
+}

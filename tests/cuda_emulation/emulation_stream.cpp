@@ -1,0 +1,263 @@
+/* emulation_stream.cpp - streams, events and launches.
+ *
+ * Work on a stream is as late as the rules allow: it runs when somebody waits for it. Another
+ * stream's work runs only as far as an event that is waited for. The default stream first finishes
+ * the streams that are ordered with it, then works at once. */
+#include "emulation_block.h"
+#include "emulation_device.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+enum { WAITING_MAX = 4096, WAITING_BYTES_MAX = 64 << 20 };
+
+static struct CUstream_st *streams;
+
+static double clock_ms()
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+void work_do(const struct work *work)
+{
+    if (work->on_host) {
+        work->call(work->argument_own);
+        return;
+    }
+    memory_open();
+    work->call(work->argument_own);
+    memory_close();
+}
+
+/* Takes out the first work of a queue that has one. */
+static struct work *stream_take(cudaStream_t stream)
+{
+    struct work *w = stream->first;
+    stream->first = w->next;
+    if (!w->next) stream->last = &stream->first;
+    stream->waiting_n--;
+    stream->waiting_bytes -= w->bytes;
+    return w;
+}
+
+static void stream_do(const struct work *w);
+
+/* Works until the event has been reached (NULL: until nothing is left). */
+static void stream_work(cudaStream_t stream, cudaEvent_t until, long serial)
+{
+    while (stream->first && !(until && until->reached >= serial)) {
+        struct work *w = stream_take(stream);
+        stream_do(w);
+        free(w->argument_own);
+        free(w);
+    }
+}
+
+static void stream_do(const struct work *w)
+{
+    if (w->record) {
+        w->record->reached = w->serial;
+        w->record->reached_ms = clock_ms();
+    } else if (w->wait) {
+        if (w->wait->reached < w->serial) stream_work(w->wait->stream, w->wait, w->serial);
+    } else {
+        work_do(w);
+    }
+}
+
+void stream_drain(cudaStream_t stream)
+{
+    memory_open(); /* once for all of it */
+    stream_work(stream, nullptr, 0);
+    memory_close();
+}
+
+void stream_drain_until(cudaEvent_t event)
+{
+    memory_open();
+    stream_work(event->stream, event, event->recorded);
+    memory_close();
+}
+
+/* All work of the streams that lack these flags. */
+static void stream_drain_those(unsigned without_flags)
+{
+    for (;;) {
+        int n = 0;
+        for (cudaStream_t s = streams; s; s = s->next) n += s->first && !(s->flags & without_flags);
+        if (n == 0) return;
+        int chosen = order_pick(n);
+        cudaStream_t s = streams;
+        while (!s->first || (s->flags & without_flags) || chosen-- > 0) s = s->next;
+        stream_drain(s);
+    }
+}
+
+void stream_drain_all()
+{
+    stream_drain_those(0);
+}
+
+cudaError_t stream_put(cudaStream_t stream, const struct work *work, const void *argument)
+{
+    if (stream && stream->capture) return capture_add(stream, work, argument);
+    struct work *w = (struct work *)malloc(sizeof *w);
+    void *copy = malloc(work->bytes ? work->bytes : 1);
+    if (!w || !copy) emulation_fail({"stream", 0}, "no memory for one more work");
+    *w = *work;
+    w->next = nullptr;
+    w->argument_own = copy;
+    if (work->bytes) memcpy(copy, argument, work->bytes);
+    if (!stream) {
+        cudaError_t error = capture_forbids(nullptr, true);
+        if (!error) {
+            stream_drain_those(cudaStreamNonBlocking);
+            stream_do(w);
+        }
+        free(copy);
+        free(w);
+        return error;
+    }
+    *stream->last = w;
+    stream->last = &w->next;
+    stream->waiting_bytes += work->bytes;
+    if (++stream->waiting_n > WAITING_MAX || stream->waiting_bytes > WAITING_BYTES_MAX)
+        stream_drain(stream);
+    return cudaSuccess;
+}
+
+cudaError_t emulation_enqueue(cudaStream_t stream, void (*call)(void *argument),
+                              const void *argument, size_t bytes)
+{
+    struct work work = {};
+    work.call = call;
+    work.bytes = bytes;
+    if (cudaError_t lost = device_count_launch()) return lost;
+    return stream_put(stream, &work, argument);
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data)
+{
+    struct host_call {
+        cudaHostFn_t function;
+        void *data;
+    } call = {function, data};
+    struct work work = {};
+    work.call = [](void *p) { ((struct host_call *)p)->function(((struct host_call *)p)->data); };
+    work.on_host = true;
+    work.bytes = sizeof call;
+    if (cudaError_t lost = device_lost()) return lost;
+    return stream_put(stream, &work, &call);
+}
+
+/* ---- launches ---- */
+
+/* The closure follows it. */
+struct alignas(16) launched {
+    dim3 grid, block;
+    size_t shared_bytes;
+    void (*call)(void *closure);
+};
+
+static void launch_run(void *argument)
+{
+    struct launched *l = (struct launched *)argument;
+    struct machine_grid g = {l->grid, l->block, l->shared_bytes, l->call, l + 1};
+    machine_run(&g);
+}
+
+static const char *launch_fault(dim3 grid, dim3 block, size_t shared_bytes)
+{
+    unsigned long threads = (unsigned long)block.x * block.y * block.z;
+    if (threads == 0 || threads > WARPS_MAX * WARP || block.z > 64)
+        return "launch: a block needs 1 to 1024 threads, 64 in z";
+    if (grid.x == 0 || grid.x > 0x7fffffff || grid.y == 0 || grid.y > 65535 || grid.z == 0 ||
+        grid.z > 65535)
+        return "launch: a grid needs 1 to 2147483647, 65535, 65535 blocks";
+    if (shared_bytes > SHARED_MAX) return "launch: more than 227 KB of shared memory";
+    return nullptr;
+}
+
+void emulation_launch(dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
+                      void (*call)(void *closure), const void *closure, size_t closure_bytes)
+{
+    const char *fault = launch_fault(grid, block, shared_bytes);
+    struct work work = {};
+    struct launched l = {grid, block, shared_bytes, call};
+    if (device_lost() || device_count_launch()) return;
+    if (fault) {
+        device_error(cudaErrorInvalidConfiguration, fault);
+        return;
+    }
+    work.call = launch_run;
+    work.bytes = sizeof l + closure_bytes;
+    char *argument = (char *)malloc(work.bytes);
+    if (!argument) emulation_fail({"launch", 0}, "no memory for the arguments of a launch");
+    memcpy(argument, &l, sizeof l);
+    memcpy(argument + sizeof l, closure, closure_bytes);
+    stream_put(stream, &work, argument);
+    free(argument);
+}
+
+/* ---- streams ---- */
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+    *stream = nullptr;
+    if (cudaError_t lost = device_lost()) return lost;
+    struct CUstream_st *s = (struct CUstream_st *)calloc(1, sizeof *s);
+    if (!s) return device_error(cudaErrorMemoryAllocation, nullptr);
+    s->flags = flags;
+    s->last = &s->first;
+    s->next = streams;
+    streams = s;
+    *stream = s;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t *stream)
+{
+    return cudaStreamCreateWithFlags(stream, cudaStreamDefault);
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    if (!stream) return device_error(cudaErrorInvalidResourceHandle, "there is no such stream");
+    stream_drain(stream);
+    for (struct CUstream_st **p = &streams; *p; p = &(*p)->next)
+        if (*p == stream) {
+            *p = stream->next;
+            free(stream);
+            return cudaSuccess;
+        }
+    return device_error(cudaErrorInvalidResourceHandle, "there is no such stream");
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    if (cudaError_t lost = device_lost()) return lost;
+    if (cudaError_t error = capture_forbids(stream, true)) return error;
+    if (stream)
+        stream_drain(stream);
+    else
+        stream_drain_those(cudaStreamNonBlocking);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+    if (cudaError_t lost = device_lost()) return lost;
+    if (!stream || !stream->first) return cudaSuccess;
+    stream_drain(stream); /* whoever asks in a loop gets an end, but not at once */
+    return cudaErrorNotReady;
+}
+
+cudaError_t cudaDeviceSynchronize()
+{
+    if (cudaError_t lost = device_lost()) return lost;
+    if (cudaError_t error = capture_forbids(nullptr, true)) return error;
+    stream_drain_all();
+    return cudaSuccess;
+}

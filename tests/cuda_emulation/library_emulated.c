@@ -1,0 +1,20 @@
+/* library_emulated.c - how libalibi_cuda_emulated.so presents itself to backend_open, in place of
+ * cuda/library.c. */
+#include "context.h"
+
+static int library_open(struct backend **out, int ordinal, int32_t threads, enum dtype precision,
+                        struct err *e)
+{
+    (void)threads; /* of the host: there is one */
+    return cuda_open(out, "cuda:emulated", ordinal, precision, e);
+}
+
+static const struct backend_library emulated_library = {
+    .version = BACKEND_VERSION, .name = "cuda:emulated", .open = library_open};
+
+__attribute__((visibility("default"))) const struct backend_library *alibi_backend_library(void);
+
+const struct backend_library *alibi_backend_library(void)
+{
+    return &emulated_library;
+}
