@@ -101,7 +101,6 @@ lint: ## layers, headers that compile alone, format, banned calls, file and func
 format: ## clang-format every source file in place
 	@clang-format -i src/*/*.[ch] $(wildcard tests/*/*.[ch] cuda/*.[ch] cuda/*.cu cuda/*.cuh)
 
-
 RUN_FLAGS := $(if $(SCALE),--scale $(SCALE)) --devices $(DEVICES) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(YES),--yes)
 reproduce-%: $(BUILD)/alibi ## run what an artefact lacks, print its table, draw its figure, such as reproduce-table5
 	@$(BUILD)/alibi run $* $(RUN_FLAGS)
@@ -131,9 +130,10 @@ install: $(BUILD)/alibi $(CUDA_LIBRARY) ## install under PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/alibi
 	install -m 755 $(BUILD)/alibi $(DESTDIR)$(PREFIX)/bin/alibi
 	cp -r configs experiments $(DESTDIR)$(PREFIX)/share/alibi/
+	$(if $(CUDA_LIBRARY),install -D -m 755 $(CUDA_LIBRARY) $(DESTDIR)$(PREFIX)/lib/libalibi_cuda.so)
 
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/alibi
+	rm -f $(DESTDIR)$(PREFIX)/bin/alibi $(DESTDIR)$(PREFIX)/lib/libalibi_cuda.so
 	rm -rf $(DESTDIR)$(PREFIX)/share/alibi
 
 clean: ## remove build/; results.db, runs/, data/ and plots/ stay
