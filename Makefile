@@ -113,8 +113,8 @@ reproduce: $(BUILD)/alibi ## every artefact of experiments/
 claims: $(BUILD)/alibi ## judge the paper's claims from results.db
 	@$(BUILD)/alibi claims $(if $(SCALE),--scale $(SCALE))
 
-report: $(BUILD)/alibi ## print every table and draw every figure from results.db
-	@$(BUILD)/alibi report all $(if $(SCALE),--scale $(SCALE))
+report: $(BUILD)/alibi ## draw every figure from results.db and write all of it as one page, plots/report.html
+	@$(BUILD)/alibi report all $(if $(SCALE),--scale $(SCALE)) --format html --out plots/report.html
 
 bench: $(BUILD)/alibi $(BUILD)/tests/bench/bench_cpu ## speed of the CPU backend, beside PyTorch where it is installed
 	@tests/bench/run.sh $(BUILD)
