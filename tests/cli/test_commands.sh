@@ -84,6 +84,17 @@ expect 0 "" "$alibi" logs "$run"
 expect 64 "hex digits" "$alibi" show xyz
 expect 66 "begins so" "$alibi" show 0000
 
+# One page of HTML: what a user wrote stays text. Two sets of evaluations side by side, at the same lengths only.
+mkdir "$dir/hostile"
+sed 's/^title:.*/title: "<script>alert(1)<\/script>"/; s/artefact: mygrid/artefact: hostile/' "$dir/mygrid/grid.yaml" >"$dir/hostile/grid.yaml"
+expect 0 "10 done, 0 to do" "$alibi" plan "$dir/hostile/"
+expect 0 "" "$alibi" run "$dir/hostile/"
+expect 0 "<!DOCTYPE html>" "$alibi" report "$dir/hostile/" --format html
+grep -q "<script" "$dir/out" && fail "a title became a script in the page"
+expect 0 "<svg" "$alibi" report "$dir/mygrid/" --format html
+expect 0 "A / B" "$alibi" compare position=alibi,scale=none position=sinusoidal,scale=none --format csv
+expect 66 "no evaluation" "$alibi" compare position=alibi,scale=paper position=sinusoidal
+
 # A second seed adds runs; nothing is run twice.
 expect 0 "2 trainings" "$alibi" plan "$dir/mygrid/" --set train.lr=0.25
 expect 0 "0 removed\|attempts removed" "$alibi" gc
