@@ -2,25 +2,7 @@
 # test_claims.sh - `alibi claims` answers scripts by its exit status: 0 while nothing is contradicted, another number as
 # soon as a result contradicts a claim; what was not run contradicts nothing.
 # usage: tests/cli/test_claims.sh BUILD
-set -u
-alibi=$(cd "$1" && pwd)/alibi
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-failures=0
-
-# expect STATUS WORD command...: the exit status, and a word of the output
-expect() {
-    want=$1
-    word=$2
-    shift 2
-    "$@" >"$dir/out" 2>&1 </dev/null
-    got=$?
-    if [ "$got" -ne "$want" ] || ! grep -q -- "$word" "$dir/out"; then
-        failures=$((failures + 1))
-        echo "FAIL: $* exited $got, expected $want with '$word'"
-        cat "$dir/out"
-    fi
-}
+. tests/cli/expect.sh
 
 mkdir "$dir/project" "$dir/planted" "$dir/text"
 cd "$dir/project" || exit 1
@@ -58,5 +40,4 @@ expect 70 "B: contradicted" "$alibi" claims "$dir/planted/"
 expect 70 "1 claim is contradicted" "$alibi" claims "$dir/planted/"
 expect 0 "C7a: not run" "$alibi" claims table8
 
-echo "$failures failures"
-[ $failures -eq 0 ]
+finish

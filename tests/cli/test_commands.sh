@@ -1,27 +1,7 @@
 #!/bin/sh
 # test_commands.sh - what a user sees: answers, refusals with exit statuses, a small grid from outside the tree end to end.
 # usage: tests/cli/test_commands.sh BUILD
-set -u
-alibi=$(cd "$1" && pwd)/alibi
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-failures=0
-
-fail() {
-    echo "FAIL: $*"
-    failures=$((failures + 1))
-}
-
-# expect STATUS WORD command...: the exit status, and a word of the output
-expect() {
-    want=$1
-    word=$2
-    shift 2
-    "$@" >"$dir/out" 2>&1 </dev/null
-    got=$?
-    [ "$got" -eq "$want" ] || { fail "$* exited $got, not $want"; cat "$dir/out"; }
-    [ -z "$word" ] || grep -q -- "$word" "$dir/out" || { fail "$*: no '$word' in:"; cat "$dir/out"; }
-}
+. tests/cli/expect.sh
 
 mkdir "$dir/project"
 cd "$dir/project" || exit 1
@@ -113,5 +93,4 @@ mkdir "$dir/home"
 expect 0 "10 results" "$alibi" merge "$dir/project" --project "$dir/home"
 expect 0 "^8$" "$alibi" query "SELECT count(*) FROM evaluations" --format csv --project "$dir/home"
 
-echo "$failures failures"
-[ $failures -eq 0 ]
+finish

@@ -1,28 +1,8 @@
 #!/bin/sh
 # test_data.sh - corpora from archives, addresses, word pieces, byte pairs and files of ids.
 # usage: tests/cli/test_data.sh BUILD
-set -u
-alibi=$(cd "$1" && pwd)/alibi
+. tests/cli/expect.sh
 fixtures=$PWD/tests/fixtures/checkpoints
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-failures=0
-
-fail() {
-    echo "FAIL: $*"
-    failures=$((failures + 1))
-}
-
-# expect STATUS WORD command...: the exit status, and a word of the output
-expect() {
-    want=$1
-    word=$2
-    shift 2
-    "$@" >"$dir/out" 2>&1 </dev/null
-    got=$?
-    [ "$got" -eq "$want" ] || { fail "$* exited $got, not $want"; cat "$dir/out"; }
-    [ -z "$word" ] || grep -q -- "$word" "$dir/out" || { fail "$*: no '$word' in:"; cat "$dir/out"; }
-}
 
 cd "$dir" || exit 1
 mkdir wikitext-2
@@ -81,5 +61,4 @@ cmp data/given/dict.txt "$fixtures/dict.txt" || fail "the dictionary given was c
 expect 64 "taken whole" "$alibi" data prepare given2 --text text --dict "$fixtures/dict.txt" --vocab 100
 expect 64 "needs --vocab-file" "$alibi" data prepare given2 --text text --merges vocab.txt
 
-echo "$failures failures"
-[ $failures -eq 0 ]
+finish

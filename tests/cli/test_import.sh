@@ -1,29 +1,9 @@
 #!/bin/sh
 # test_import.sh - checkpoints that PyTorch wrote, from the file to the perplexity and back to PyTorch.
 # usage: tests/cli/test_import.sh BUILD        PYTHON=python3: one that may have torch
-set -u
-alibi=$(cd "$1" && pwd)/alibi
+. tests/cli/expect.sh
 fixtures=$PWD/tests/fixtures/checkpoints
 loader=$PWD/tests/worker/load_export.py
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-failures=0
-
-fail() {
-    echo "FAIL: $*"
-    failures=$((failures + 1))
-}
-
-# expect STATUS WORD command...: the exit status, and a word of the output
-expect() {
-    want=$1
-    word=$2
-    shift 2
-    "$@" >"$dir/out" 2>&1 </dev/null
-    got=$?
-    [ "$got" -eq "$want" ] || { fail "$* exited $got, not $want"; cat "$dir/out"; }
-    [ -z "$word" ] || grep -q -- "$word" "$dir/out" || { fail "$*: no '$word' in:"; cat "$dir/out"; }
-}
 
 # same NAME A B: two numbers that differ by less than 1e-4
 same() {
@@ -110,5 +90,4 @@ expect 66 "No such file" "$alibi" import none.pt
 expect 65 "no checkpoint of PyTorch" "$alibi" import other.txt
 [ "$(find runs -name imported.safetensors | wc -l)" -eq 3 ] || fail "a refused import left weights behind"
 
-echo "$failures failures"
-[ $failures -eq 0 ]
+finish

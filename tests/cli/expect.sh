@@ -1,0 +1,28 @@
+# expect.sh - what the scripts of this folder share; each sources it with the build folder as $1 and ends with `finish`.
+# It sets alibi (the program) and dir (a fresh folder, removed at the end).
+set -u
+alibi=$(cd "$1" && pwd)/alibi
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+failures=0
+
+fail() {
+    echo "FAIL: $*"
+    failures=$((failures + 1))
+}
+
+# expect STATUS WORD command...: the exit status, and a word of the output, which stays in $dir/out
+expect() {
+    want=$1
+    word=$2
+    shift 2
+    "$@" >"$dir/out" 2>&1 </dev/null
+    got=$?
+    [ "$got" -eq "$want" ] || { fail "$* exited $got, not $want"; cat "$dir/out"; }
+    [ -z "$word" ] || grep -q -- "$word" "$dir/out" || { fail "$*: no '$word' in:"; cat "$dir/out"; }
+}
+
+finish() {
+    echo "$failures failures"
+    [ $failures -eq 0 ]
+}
