@@ -24,6 +24,12 @@ static int slot_add_rows(struct backend *b, struct tensor *y, const struct tenso
     return cuda_fault(c, cuda_add_rows(c->stream_own, y, x, table, index_dev), "add_rows", e);
 }
 
+static int slot_cast(struct backend *b, struct tensor *y, const struct tensor *x, struct err *e)
+{
+    struct cuda *c = cuda_of(b);
+    return cuda_fault(c, cuda_cast(c->stream_own, y, x), "cast", e);
+}
+
 static int slot_add(struct backend *b, struct tensor *y, const struct tensor *x,
                     const struct tensor *r, struct err *e)
 {
@@ -158,24 +164,24 @@ static int slot_sum_squares(struct backend *b, double *out_dev, const float *x_d
 
 static int slot_nag(struct backend *b, float *theta_dev, float *momentum_dev, const float *grad_dev,
                     int64_t n, float mu, float weight_decay, const double *squares_dev,
-                    const struct step_state *step_dev, struct err *e)
+                    const struct step_state *step_dev, void *half_dev, struct err *e)
 {
     struct cuda *c = cuda_of(b);
     return cuda_fault(c,
                       cuda_nag(c->stream_own, theta_dev, momentum_dev, grad_dev, n, mu,
-                               weight_decay, squares_dev, step_dev, NULL),
+                               weight_decay, squares_dev, step_dev, half_dev),
                       "nag", e);
 }
 
 static int slot_adam(struct backend *b, float *theta_dev, float *m_dev, float *v_dev,
                      const float *grad_dev, int64_t n, float beta1, float beta2, float eps,
                      float weight_decay, const double *squares_dev,
-                     const struct step_state *step_dev, struct err *e)
+                     const struct step_state *step_dev, void *half_dev, struct err *e)
 {
     struct cuda *c = cuda_of(b);
     return cuda_fault(c,
                       cuda_adam(c->stream_own, theta_dev, m_dev, v_dev, grad_dev, n, beta1, beta2,
-                                eps, weight_decay, squares_dev, step_dev, NULL),
+                                eps, weight_decay, squares_dev, step_dev, half_dev),
                       "adam", e);
 }
 
@@ -215,6 +221,7 @@ const struct backend_ops cuda_slots = {
     .gather_rows = slot_gather_rows,
     .scatter_rows = slot_scatter_rows,
     .add_rows = slot_add_rows,
+    .cast = slot_cast,
     .add = slot_add,
     .dropout = slot_dropout,
     .relu = slot_relu,

@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-enum { BACKEND_VERSION = 2 };
+enum { BACKEND_VERSION = 3 };
 
 enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_I32 };
 
@@ -105,7 +105,8 @@ struct backend_ops {
      * counts it. */
     int (*peak_bytes)(struct backend *, int64_t *out, struct err *);
 
-    /* linear maps: y (N,O) = x (N,I) w (O,I)^T + bias (1,O) or NULL. */
+    /* linear maps: y (N,O) = x (N,I) w (O,I)^T + bias (1,O) or NULL. x and w share a dtype; y has
+     * it too, or is f32; a bias is f32. Sums are f32. */
     int (*linear)(struct backend *, struct tensor *y, const struct tensor *x,
                   const struct tensor *w, const struct tensor *bias, int accumulate, struct err *);
     /* linear_rows - the same, exact by row (rule 6). */
@@ -127,6 +128,9 @@ struct backend_ops {
     /* add_rows - y[i] = x[i] + table[index[i]]; y may be x. */
     int (*add_rows)(struct backend *, struct tensor *y, const struct tensor *x,
                     const struct tensor *table, const int32_t *index_dev, struct err *);
+    /* cast - y = x, each in its own dtype (f32 or bf16) and with its stride; to the nearest, ties
+     * to even. y is not x. */
+    int (*cast)(struct backend *, struct tensor *y, const struct tensor *x, struct err *);
     /* y = x + r; any may be the same. */
     int (*add)(struct backend *, struct tensor *y, const struct tensor *x, const struct tensor *r,
                struct err *);
@@ -185,16 +189,17 @@ struct backend_ops {
     /* Over a whole parameter block of n elements (gaps hold zeros):
      * sum_squares: *out_dev (f64) = sum of x^2, fixed order. nag, adam: the gradient is first
      * multiplied by gradient_scale and by the clip factor min(1, clip / (norm + 1e-6)), norm =
-     * gradient_scale * sqrt(*squares_dev). */
+     * gradient_scale * sqrt(*squares_dev). half_dev: n bf16 weights that are written in the same
+     * pass, the new ones rounded as cast does; NULL: none (a backend of f32 takes nothing else). */
     int (*sum_squares)(struct backend *, double *out_dev, const float *x_dev, int64_t n,
                        struct err *);
     int (*nag)(struct backend *, float *theta_dev, float *momentum_dev, const float *grad_dev,
                int64_t n, float mu, float weight_decay, const double *squares_dev,
-               const struct step_state *step_dev, struct err *);
+               const struct step_state *step_dev, void *half_dev, struct err *);
     int (*adam)(struct backend *, float *theta_dev, float *m_dev, float *v_dev,
                 const float *grad_dev, int64_t n, float beta1, float beta2, float eps,
                 float weight_decay, const double *squares_dev, const struct step_state *step_dev,
-                struct err *);
+                void *half_dev, struct err *);
     /* sum over devices, the identity for one. */
     int (*all_reduce)(struct backend *, float *x_dev, int64_t n, struct err *);
 

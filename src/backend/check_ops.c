@@ -109,6 +109,15 @@ static int watch_add_rows(struct backend *b, struct tensor *y, const struct tens
     return check_after(c, c->inner_own->ops->add_rows(c->inner_own, y, x, table, index_dev, e), e);
 }
 
+static int watch_cast(struct backend *b, struct tensor *y, const struct tensor *x, struct err *e)
+{
+    struct check *c = check_begin(b, "cast");
+    check_tensor(c, "y", CHECK_WRITE, y);
+    check_tensor(c, "x", CHECK_READ, x);
+    TRY(check_before(c, e));
+    return check_after(c, c->inner_own->ops->cast(c->inner_own, y, x, e), e);
+}
+
 static int watch_add(struct backend *b, struct tensor *y, const struct tensor *x,
                      const struct tensor *r, struct err *e)
 {
@@ -262,6 +271,7 @@ void check_slots(struct check *c)
         .gather_rows = watch_gather_rows,
         .scatter_rows = watch_scatter_rows,
         .add_rows = watch_add_rows,
+        .cast = watch_cast,
         .add = watch_add,
         .dropout = watch_dropout,
         .relu = watch_relu,

@@ -74,7 +74,8 @@ static int watch_sum_squares(struct backend *b, double *out_dev, const float *x_
 
 static int watch_nag(struct backend *b, float *theta_dev, float *momentum_dev,
                      const float *grad_dev, int64_t n, float mu, float weight_decay,
-                     const double *squares_dev, const struct step_state *step_dev, struct err *e)
+                     const double *squares_dev, const struct step_state *step_dev, void *half_dev,
+                     struct err *e)
 {
     struct check *c = check_begin(b, "nag");
     size_t bytes = (size_t)n * sizeof(float);
@@ -83,17 +84,18 @@ static int watch_nag(struct backend *b, float *theta_dev, float *momentum_dev,
     check_memory(c, "gradient", CHECK_READ, grad_dev, bytes);
     check_memory(c, "squares", CHECK_READ, squares_dev, sizeof *squares_dev);
     check_memory(c, "step", CHECK_READ, step_dev, sizeof *step_dev);
+    check_memory(c, "half", CHECK_WRITE, half_dev, bytes / 2);
     TRY(check_before(c, e));
     return check_after(c,
                        c->inner_own->ops->nag(c->inner_own, theta_dev, momentum_dev, grad_dev, n,
-                                              mu, weight_decay, squares_dev, step_dev, e),
+                                              mu, weight_decay, squares_dev, step_dev, half_dev, e),
                        e);
 }
 
 static int watch_adam(struct backend *b, float *theta_dev, float *m_dev, float *v_dev,
                       const float *grad_dev, int64_t n, float beta1, float beta2, float eps,
                       float weight_decay, const double *squares_dev,
-                      const struct step_state *step_dev, struct err *e)
+                      const struct step_state *step_dev, void *half_dev, struct err *e)
 {
     struct check *c = check_begin(b, "adam");
     size_t bytes = (size_t)n * sizeof(float);
@@ -103,11 +105,12 @@ static int watch_adam(struct backend *b, float *theta_dev, float *m_dev, float *
     check_memory(c, "gradient", CHECK_READ, grad_dev, bytes);
     check_memory(c, "squares", CHECK_READ, squares_dev, sizeof *squares_dev);
     check_memory(c, "step", CHECK_READ, step_dev, sizeof *step_dev);
+    check_memory(c, "half", CHECK_WRITE, half_dev, bytes / 2);
     TRY(check_before(c, e));
     return check_after(c,
                        c->inner_own->ops->adam(c->inner_own, theta_dev, m_dev, v_dev, grad_dev, n,
                                                beta1, beta2, eps, weight_decay, squares_dev,
-                                               step_dev, e),
+                                               step_dev, half_dev, e),
                        e);
 }
 

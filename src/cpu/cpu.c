@@ -226,6 +226,7 @@ static const struct backend_ops cpu_ops = {
     .gather_rows = cpu_gather_rows,
     .scatter_rows = cpu_scatter_rows,
     .add_rows = cpu_add_rows,
+    .cast = cpu_cast,
     .add = cpu_add,
     .dropout = cpu_dropout_rows,
     .relu = cpu_relu,

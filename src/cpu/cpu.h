@@ -87,6 +87,7 @@ int cpu_scatter_rows(struct backend *b, struct tensor *y, const struct tensor *x
                      const int32_t *index_dev, float scale, int accumulate, struct err *e);
 int cpu_add_rows(struct backend *b, struct tensor *y, const struct tensor *x,
                  const struct tensor *table, const int32_t *index_dev, struct err *e);
+int cpu_cast(struct backend *b, struct tensor *y, const struct tensor *x, struct err *e);
 int cpu_add(struct backend *b, struct tensor *y, const struct tensor *x, const struct tensor *r,
             struct err *e);
 int cpu_dropout_rows(struct backend *b, struct tensor *y, const struct tensor *x,
@@ -121,10 +122,11 @@ int cpu_sum_squares(struct backend *b, double *out_dev, const float *x_dev, int6
                     struct err *e);
 int cpu_nag(struct backend *b, float *theta_dev, float *momentum_dev, const float *grad_dev,
             int64_t n, float mu, float weight_decay, const double *squares_dev,
-            const struct step_state *step_dev, struct err *e);
+            const struct step_state *step_dev, void *half_dev, struct err *e);
 int cpu_adam(struct backend *b, float *theta_dev, float *m_dev, float *v_dev, const float *grad_dev,
              int64_t n, float beta1, float beta2, float eps, float weight_decay,
-             const double *squares_dev, const struct step_state *step_dev, struct err *e);
+             const double *squares_dev, const struct step_state *step_dev, void *half_dev,
+             struct err *e);
 int cpu_all_reduce(struct backend *b, float *x_dev, int64_t n, struct err *e);
 
 #ifdef __cplusplus

@@ -40,9 +40,9 @@ static int update_weights(struct model *m, struct err *e)
     if (t->optimizer == SPEC_ADAM)
         return ops_adam(m->b, theta, first, second, grad, n, (float)t->adam_beta1,
                         (float)t->adam_beta2, (float)t->adam_eps, (float)t->weight_decay,
-                        m->squares_dev, m->step_dev, e);
+                        m->squares_dev, m->step_dev, NULL, e);
     return ops_nag(m->b, theta, first, grad, n, (float)t->momentum, (float)t->weight_decay,
-                   m->squares_dev, m->step_dev, e);
+                   m->squares_dev, m->step_dev, NULL, e);
 }
 
 int model_apply(struct model *m, const struct model_update *u, double *grad_norm, struct err *e)

@@ -1,7 +1,7 @@
 /* ops_linear.c - linear maps and rows: shapes are checked once, then the backend's slot is called.
  *
- * x, y and w share one dtype (that of activations); biases and everything a gradient op writes
- * for a parameter are f32. */
+ * x, y and w share one dtype (that of activations), but the result of a product may be f32 where
+ * its operands are not; biases and everything a gradient op writes for a parameter are f32. */
 #include "ops/ops.h"
 
 #include <stddef.h>
@@ -21,7 +21,9 @@ static int check_linear(const char *op, const struct tensor *y, const struct ten
     TRY(given(op, "w", w, e));
     TRY(ops_need(op, "x", x, x->rows, w->cols, x->dtype, e));
     TRY(ops_need(op, "w", w, w->rows, w->cols, x->dtype, e));
-    TRY(ops_need(op, "y", y, x->rows, w->rows, x->dtype, e));
+    TRY(given(op, "y", y, e));
+    enum dtype dtype = y->dtype == DTYPE_F32 ? DTYPE_F32 : x->dtype;
+    TRY(ops_need(op, "y", y, x->rows, w->rows, dtype, e));
     if (bias != NULL) TRY(ops_need(op, "bias", bias, 1, w->rows, DTYPE_F32, e));
     return 0;
 }
@@ -100,6 +102,15 @@ int ops_add_rows(struct backend *b, struct tensor *y, const struct tensor *x,
     TRY(ops_need(op, "table", table, table->rows, x->cols, DTYPE_F32, e));
     TRY(ops_need_pointer(op, "index", index_dev, e));
     return b->ops->add_rows(b, y, x, table, index_dev, e);
+}
+
+int ops_cast(struct backend *b, struct tensor *y, const struct tensor *x, struct err *e)
+{
+    TRY(given("cast", "y", y, e));
+    TRY(given("cast", "x", x, e));
+    TRY(ops_need("cast", "x", x, x->rows, x->cols, x->dtype, e));
+    TRY(ops_need("cast", "y", y, x->rows, x->cols, y->dtype, e));
+    return b->ops->cast(b, y, x, e);
 }
 
 int ops_add(struct backend *b, struct tensor *y, const struct tensor *x, const struct tensor *r,

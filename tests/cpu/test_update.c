@@ -55,7 +55,8 @@ static void check_nag(struct backend *b, const struct step_state *s, float decay
                             (1.0 + mu) * lr * g;
         expected_momentum[i] = mu * ratio * m - lr * g;
     }
-    assert_int_equal(b->ops->nag(b, theta, momentum, grad, n, 0.99f, decay, &squares, s, &e), 0);
+    assert_int_equal(b->ops->nag(b, theta, momentum, grad, n, 0.99f, decay, &squares, s, NULL, &e),
+                     0);
     cpu_check("theta", theta, expected_theta, n, 1.0, 6.0);
     cpu_check("momentum", momentum, expected_momentum, n, 1.0, 4.0);
     free(theta);
@@ -104,7 +105,8 @@ static void adam_corrects_its_moments_by_the_step(void **state)
                         (sqrt(ev[i] / (1.0 - pow(b2, 3))) + (double)1e-8f);
         }
         assert_int_equal(
-            b->ops->adam(b, theta, m, v, grad, n, 0.9f, 0.98f, 1e-8f, 0.1f, &squares, &s, &e), 0);
+            b->ops->adam(b, theta, m, v, grad, n, 0.9f, 0.98f, 1e-8f, 0.1f, &squares, &s, NULL, &e),
+            0);
         cpu_check("m", m, em, n, 0.1, 8.0);
         cpu_check("v", v, ev, n, 0.01, 8.0);
         cpu_check("theta", theta, et, n, 1.0, 8.0);

@@ -111,11 +111,95 @@ static void linear_maps_agree_in_bf16(void **state)
     check(&k, "y", &y.t, want, BF16_ULPS(1), 0);
     op_ok(ops_linear_rows(k.b, &y.t, &x.t, &w.t, NULL, &e), &e);
     check(&k, "y by rows", &y.t, want, BF16_ULPS(1), 0);
+    struct op_matrix wide = op_random(&k, N, O, 0); /* products of bf16 summed into f32 */
+    op_ok(ops_linear(k.b, &wide.t, &x.t, &w.t, NULL, 0, &e), &e);
+    check(&k, "y in f32", &wide.t, want, 1e-6, 0);
+    op_ok(ops_linear_rows(k.b, &wide.t, &x.t, &w.t, NULL, &e), &e);
+    check(&k, "y by rows in f32", &wide.t, want, 1e-6, 0);
     op_ok(ops_linear_dx(k.b, &dx.t, &dy.t, &w.t, 0, &e), &e);
     check(&k, "dx", &dx.t, want_dx, BF16_ULPS(1), 0);
     op_ok(ops_linear_dw(k.b, &dw.t, &dbias.t, &dy.t, &x.t, 0, &e), &e);
     check(&k, "dw", &dw.t, want_dw, 1e-5, 0);
     check(&k, "dbias", &dbias.t, want_dbias, 1e-5, 0);
+    close_bench(&k);
+}
+
+/* ---- casts and the weights' copy ---- */
+
+/* Fails unless the bf16 numbers are the floats to the nearest, ties to even, bit for bit. */
+static void check_rounded(struct op_bench *k, const char *what, const void *half_dev,
+                          const float *want, int64_t n)
+{
+    struct err e = {0};
+    uint16_t *got = arena_array(&k->arena, (size_t)n, sizeof *got), half;
+    op_ok(k->b->ops->download(k->b, got, half_dev, (size_t)n * sizeof *got, &e), &e);
+    for (int64_t i = 0; i < n; i++) {
+        (void)rounded(want[i], &half);
+        if (got[i] != half)
+            fail_msg("%s[%lld] of %.9g is %04x, expected %04x", what, (long long)i, (double)want[i],
+                     got[i], half);
+    }
+}
+
+static void casts_round_to_the_nearest(void **state)
+{
+    (void)state;
+    static const float ties[] = {1.00390625f, 1.01171875f,   -1.00390625f,
+                                 1.0039063f,  3.3895314e38f, 0x1.fffffep0f,
+                                 1e-40f,      0.0f,          -0.0f};
+    static const int64_t sizes[][2] = {{1, 9}, {1, 4099}, {37, 21}, {9, 64}};
+    struct op_bench k;
+    struct err e = {0};
+    open_bench(&k);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        int64_t N = sizes[i][0], C = sizes[i][1];
+        struct op_matrix x = op_random(&k, N, C, 0), y = random_bf16(&k, N, C, 1);
+        struct op_matrix back = op_random(&k, N, C, 0);
+        memcpy(x.host, ties, sizeof ties);
+        op_set(&k, &x);
+        op_ok(ops_cast(k.b, &y.t, &x.t, &e), &e);
+        check_rounded(&k, "y", y.t.data, x.host, N * C);
+        op_ok(ops_cast(k.b, &back.t, &y.t, &e), &e);
+        for (int64_t j = 0; j < N * C; j++) {
+            uint16_t half;
+            x.host[j] = rounded(x.host[j], &half);
+        }
+        op_same("back", op_get(&k, &back.t), x.host, N * C);
+        op_bench_reset(&k);
+    }
+    close_bench(&k);
+}
+
+static void an_update_rewrites_the_weights_in_bf16(void **state)
+{
+    (void)state;
+    static const int64_t lengths[] = {1, 7, 64, 4097};
+    static const struct step_state content = {
+        .lr = 0.25f, .lr_previous = 0.5f, .gradient_scale = 0.5f, .clip = 0.1f, .adam_step = 3};
+    struct op_bench k;
+    struct err e = {0};
+    open_bench(&k);
+    for (size_t i = 0; i < 2 * sizeof lengths / sizeof *lengths; i++) {
+        int64_t n = lengths[i / 2];
+        struct op_matrix theta = op_random(&k, 1, n, 0), first = op_random(&k, 1, n, 0);
+        struct op_matrix second = op_random(&k, 1, n, 0), grad = op_random(&k, 1, n, 0);
+        struct op_matrix half = random_bf16(&k, 1, n, 1);
+        const struct step_state *step = op_step(&k, &content);
+        double *squares = op_memory(&k, NULL, sizeof *squares);
+        op_ok(ops_sum_squares(k.b, squares, grad.t.data, n, &e), &e);
+        for (int64_t j = 0; j < n; j++) second.host[j] *= second.host[j];
+        op_set(&k, &second);
+        if (i % 2)
+            op_ok(ops_nag(k.b, theta.t.data, first.t.data, grad.t.data, n, 0.9f, 0.01f, squares,
+                          step, half.t.data, &e),
+                  &e);
+        else
+            op_ok(ops_adam(k.b, theta.t.data, first.t.data, second.t.data, grad.t.data, n, 0.9f,
+                           0.98f, 1e-8f, 0.01f, squares, step, half.t.data, &e),
+                  &e);
+        check_rounded(&k, "half", half.t.data, op_get(&k, &theta.t), n);
+        op_bench_reset(&k);
+    }
     close_bench(&k);
 }
 
@@ -262,9 +346,10 @@ static void attention_agrees_in_bf16(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(linear_maps_agree_in_bf16),
-                                       cmocka_unit_test(norms_agree_in_bf16),
-                                       cmocka_unit_test(attention_agrees_in_bf16)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(linear_maps_agree_in_bf16), cmocka_unit_test(casts_round_to_the_nearest),
+        cmocka_unit_test(an_update_rewrites_the_weights_in_bf16),
+        cmocka_unit_test(norms_agree_in_bf16), cmocka_unit_test(attention_agrees_in_bf16)};
     int failed = 0;
     if (argc < 2) {
         fprintf(stderr, "usage: check_bf16 DEVICE...\n");

@@ -49,7 +49,8 @@ static int block_update(struct block *k, const float *grad, const struct step_st
     TRY(ops_sum_squares(k->b, k->squares, k->grad, k->n, e));
     TRY(ops->download(k->b, &squares, k->squares, sizeof squares, e));
     if (norm != NULL) *norm = (double)step->gradient_scale * sqrt(squares);
-    return ops_nag(k->b, k->theta, k->momentum, k->grad, k->n, mu, decay, k->squares, k->step, e);
+    return ops_nag(k->b, k->theta, k->momentum, k->grad, k->n, mu, decay, k->squares, k->step, NULL,
+                   e);
 }
 
 static int block_read(struct block *k, const float *from, float *out, struct err *e)

@@ -180,6 +180,19 @@ static void add_rows(struct op_bench *k)
     }
 }
 
+static void cast(struct op_bench *k)
+{
+    struct err e = {0};
+    static const int32_t sizes[][2] = {{1, 1}, {1, 4099}, {37, 21}, {70, 64}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int spare = 0; spare < 6; spare += 3) {
+            int64_t n = sizes[i][0], C = sizes[i][1];
+            struct op_matrix x = op_random(k, n, C, spare), y = op_random(k, n, C, 3 - spare);
+            op_ok(ops_cast(k->b, &y.t, &x.t, &e), &e);
+            op_same("y", op_get(k, &y.t), x.host, n * C);
+        }
+}
+
 const struct op_row op_rows_linear[] = {
     {"linear is x times w transposed plus bias", linear},
     {"linear_rows is linear", linear_rows},
@@ -190,5 +203,6 @@ const struct op_row op_rows_linear[] = {
     {"scatter_rows adds every listed row", scatter_rows_adds},
     {"scatter_rows overwrites listed rows only", scatter_rows_overwrites},
     {"add_rows adds rows of a table", add_rows},
+    {"cast to the same dtype is a copy", cast},
     {NULL, NULL},
 };

@@ -141,7 +141,7 @@ static void check_nag(struct op_bench *k, int64_t n, const struct op_nag *s)
     op_nag_float(plain, plain_momentum, grad.host, n, s);
     op_ok(ops_sum_squares(k->b, squares, grad.t.data, n, &e), &e);
     op_ok(ops_nag(k->b, theta.t.data, momentum.t.data, grad.t.data, n, s->mu, s->decay, squares,
-                  op_step(k, &step), &e),
+                  op_step(k, &step), NULL, &e),
           &e);
     tol_check_tensor(k, "theta", &theta.t, want, plain, NULL);
     tol_check_tensor(k, "momentum", &momentum.t, want_momentum, plain_momentum, NULL);
@@ -178,7 +178,7 @@ static void check_adam(struct op_bench *k, int64_t n, const struct op_adam *s)
     op_adam_float(plain, plain_m, plain_v, grad.host, n, s);
     op_ok(ops_sum_squares(k->b, squares, grad.t.data, n, &e), &e);
     op_ok(ops_adam(k->b, theta.t.data, m.t.data, v.t.data, grad.t.data, n, s->beta1, s->beta2,
-                   s->eps, s->decay, squares, op_step(k, &step), &e),
+                   s->eps, s->decay, squares, op_step(k, &step), NULL, &e),
           &e);
     tol_check_tensor(k, "theta", &theta.t, want, plain, NULL);
     tol_check_tensor(k, "m", &m.t, want_m, plain_m, NULL);

@@ -77,8 +77,25 @@ static void missing_memory_is_refused(void **state)
                   none = tensor_make(NULL, 2, 3, DTYPE_F32);
     assert_refused(ops_add(b, &none, &x, &x, &e), &e, "op add", "no memory");
     assert_refused(ops_gather_rows(b, &x, &x, NULL, 1.0f, &e), &e, "op gather_rows", "index");
-    assert_refused(ops_nag(b, memory, memory, NULL, 3, 0.9f, 0.0f, NULL, NULL, &e), &e, "op nag",
-                   "gradient");
+    assert_refused(ops_nag(b, memory, memory, NULL, 3, 0.9f, 0.0f, NULL, NULL, NULL, &e), &e,
+                   "op nag", "gradient");
+    backend_close(b);
+}
+
+static void weights_in_bf16_are_refused_by_a_backend_of_f32(void **state)
+{
+    (void)state;
+    struct backend *b = open_cpu();
+    struct err e = {0};
+    float memory[64] = {0};
+    double squares = 0.0;
+    struct step_state step = {.lr = 1.0f};
+    assert_refused(
+        ops_nag(b, memory, memory, memory, 3, 0.9f, 0.0f, &squares, &step, memory + 8, &e), &e,
+        "op nag", "bf16");
+    assert_refused(ops_adam(b, memory, memory, memory, memory, 3, 0.9f, 0.9f, 1e-8f, 0.0f, &squares,
+                            &step, memory + 8, &e),
+                   &e, "op adam", "bf16");
     backend_close(b);
 }
 
@@ -160,6 +177,7 @@ int main(void)
         cmocka_unit_test(a_stride_below_the_columns_is_refused),
         cmocka_unit_test(a_wrong_dtype_is_refused),
         cmocka_unit_test(missing_memory_is_refused),
+        cmocka_unit_test(weights_in_bf16_are_refused_by_a_backend_of_f32),
         cmocka_unit_test(dropout_without_a_step_is_refused),
         cmocka_unit_test(attention_of_disagreeing_sizes_is_refused),
         cmocka_unit_test(a_fused_slot_that_is_missing_is_composed),
