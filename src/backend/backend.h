@@ -74,15 +74,26 @@ struct attention_bias {
     float *offset_grad_dev;  /* (H) f32, with near_grad_dev */
 };
 
+/* Rotary positions of q and k: pairs of a head turned by the angle of their token. Tables cosine
+ * and sine (T', D/2) f32, T' >= T, row = token of the row; data NULL: nothing is turned. layout 0:
+ * adjacent pairs, 1: half split. */
+struct attention_rotary {
+    struct tensor cosine, sine;
+    int layout;
+};
+
 /* Causal attention: out[i] = sum over j <= i of dropout(softmax_j(q[i].k[j] * scale + bias(i-j)))
- * v[j]. q, k, v, out and their gradients are (B*T, C) views (often thirds of one (B*T, 3C) tensor);
- * head h owns columns h*D … h*D+D-1. lse (B*H, T) f32 is the log of the softmax sum. No (T,T)
- * matrix exists in memory. */
+ * v[j], q and k turned first where rotary says so; dq and dk are of q and k before that. q, k, v,
+ * out and their gradients are (B*T, C) views (often thirds of one (B*T, 3C) tensor); head h owns
+ * columns h*D … h*D+D-1. lse (B*H, T) f32 is the log of the softmax sum. No (T,T) matrix exists in
+ * memory. With rotary, the backward pass wants q and k as the forward pass left them: a backend
+ * turns tiles as it loads them, where it cannot, src/ops has turned q and k in place. */
 struct attention {
     int32_t B, T, H, D;
     float scale;
     struct tensor q, k, v, out, lse;
     struct attention_bias bias;
+    struct attention_rotary rotary;
     struct dropout dropout;
     struct tensor dout, dq, dk, dv; /* backward only; dq, dk, dv are overwritten */
 };
@@ -112,6 +123,9 @@ struct backend_ops {
     /* linear_rows - the same, exact by row (rule 6). */
     int (*linear_rows)(struct backend *, struct tensor *y, const struct tensor *x,
                        const struct tensor *w, const struct tensor *bias, struct err *);
+    /* fused, may be NULL: y = max(x w^T + bias, 0); exact: with the bits of linear_rows. */
+    int (*linear_relu)(struct backend *, struct tensor *y, const struct tensor *x,
+                       const struct tensor *w, const struct tensor *bias, int exact, struct err *);
     /* dx (N,I) = dy (N,O) w (O,I) */
     int (*linear_dx)(struct backend *, struct tensor *dx, const struct tensor *dy,
                      const struct tensor *w, int accumulate, struct err *);
@@ -157,6 +171,13 @@ struct backend_ops {
     int (*residual_norm)(struct backend *, struct tensor *s, struct tensor *y, struct tensor *stats,
                          const struct tensor *x, const struct tensor *r, const struct dropout *,
                          const struct tensor *gain, const struct tensor *bias, struct err *);
+    /* fused, may be NULL: its backward pass. ds is the gradient of s by other ways (the residual
+     * stream) and becomes the whole one, which is also x's; dr = mask * ds / (1-p) of ds as stored,
+     * p > 0. dgain, dbias (1,C) are accumulated. */
+    int (*residual_norm_dx)(struct backend *, struct tensor *ds, struct tensor *dr,
+                            struct tensor *dgain, struct tensor *dbias, const struct tensor *dy,
+                            const struct tensor *s, const struct tensor *stats,
+                            const struct tensor *gain, const struct dropout *, struct err *);
 
     /* rotary in place on x (B*T, H*D): cos, sin (T', D/2) f32 tables, row = token of the row.
      * layout 0 adjacent pairs, 1 half split; inverse turns back (the backward pass). */
@@ -164,6 +185,8 @@ struct backend_ops {
                   const struct tensor *sine, int32_t T, int32_t H, int layout, int inverse,
                   struct err *);
 
+    /* attention_turns: whether these two do what struct attention_rotary asks for. */
+    int attention_turns;
     int (*attention)(struct backend *, struct attention *, struct err *);
     int (*attention_dx)(struct backend *, struct attention *, struct err *);
 

@@ -22,6 +22,13 @@ static void bias_memory(struct check *c, const struct attention_bias *bias, int6
     check_memory(c, "bias.offset_grad", CHECK_UPDATE, bias->offset_grad_dev, head_bytes);
 }
 
+static void rotary_memory(struct check *c, const struct attention_rotary *rotary)
+{
+    if (rotary->cosine.data == NULL) return;
+    check_tensor(c, "rotary.cosine", CHECK_READ, &rotary->cosine);
+    check_tensor(c, "rotary.sine", CHECK_READ, &rotary->sine);
+}
+
 static int watch_linear(struct backend *b, struct tensor *y, const struct tensor *x,
                         const struct tensor *w, const struct tensor *bias, int accumulate,
                         struct err *e)
@@ -45,6 +52,19 @@ static int watch_linear_rows(struct backend *b, struct tensor *y, const struct t
     check_tensor(c, "bias", CHECK_READ, bias);
     TRY(check_before(c, e));
     return check_after(c, c->inner_own->ops->linear_rows(c->inner_own, y, x, w, bias, e), e);
+}
+
+static int watch_linear_relu(struct backend *b, struct tensor *y, const struct tensor *x,
+                             const struct tensor *w, const struct tensor *bias, int exact,
+                             struct err *e)
+{
+    struct check *c = check_begin(b, "linear_relu");
+    check_tensor(c, "y", CHECK_WRITE, y);
+    check_tensor(c, "x", CHECK_READ, x);
+    check_tensor(c, "w", CHECK_READ, w);
+    check_tensor(c, "bias", CHECK_READ, bias);
+    TRY(check_before(c, e));
+    return check_after(c, c->inner_own->ops->linear_relu(c->inner_own, y, x, w, bias, exact, e), e);
 }
 
 static int watch_linear_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
@@ -216,6 +236,29 @@ static int watch_residual_norm(struct backend *b, struct tensor *s, struct tenso
         c, c->inner_own->ops->residual_norm(c->inner_own, s, y, stats, x, r, d, gain, bias, e), e);
 }
 
+static int watch_residual_norm_dx(struct backend *b, struct tensor *ds, struct tensor *dr,
+                                  struct tensor *dgain, struct tensor *dbias,
+                                  const struct tensor *dy, const struct tensor *s,
+                                  const struct tensor *stats, const struct tensor *gain,
+                                  const struct dropout *d, struct err *e)
+{
+    struct check *c = check_begin(b, "residual_norm_dx");
+    check_tensor(c, "ds", CHECK_UPDATE, ds);
+    check_tensor(c, "dr", CHECK_WRITE, dr);
+    check_tensor(c, "dgain", CHECK_UPDATE, dgain);
+    check_tensor(c, "dbias", CHECK_UPDATE, dbias);
+    check_tensor(c, "dy", CHECK_READ, dy);
+    check_tensor(c, "s", CHECK_READ, s);
+    check_tensor(c, "stats", CHECK_READ, stats);
+    check_tensor(c, "gain", CHECK_READ, gain);
+    read_dropout(c, d, s->rows);
+    TRY(check_before(c, e));
+    return check_after(c,
+                       c->inner_own->ops->residual_norm_dx(c->inner_own, ds, dr, dgain, dbias, dy,
+                                                           s, stats, gain, d, e),
+                       e);
+}
+
 static int watch_rotary(struct backend *b, struct tensor *x, const struct tensor *cosine,
                         const struct tensor *sine, int32_t T, int32_t H, int layout, int inverse,
                         struct err *e)
@@ -238,6 +281,7 @@ static int watch_attention(struct backend *b, struct attention *a, struct err *e
     check_tensor(c, "k", CHECK_READ, &a->k);
     check_tensor(c, "v", CHECK_READ, &a->v);
     bias_memory(c, &a->bias, a->H, 0);
+    rotary_memory(c, &a->rotary);
     read_dropout(c, &a->dropout, 0);
     TRY(check_before(c, e));
     return check_after(c, c->inner_own->ops->attention(c->inner_own, a, e), e);
@@ -256,6 +300,7 @@ static int watch_attention_dx(struct backend *b, struct attention *a, struct err
     check_tensor(c, "lse", CHECK_READ, &a->lse);
     check_tensor(c, "dout", CHECK_READ, &a->dout);
     bias_memory(c, &a->bias, a->H, 1);
+    rotary_memory(c, &a->rotary);
     read_dropout(c, &a->dropout, 0);
     TRY(check_before(c, e));
     return check_after(c, c->inner_own->ops->attention_dx(c->inner_own, a, e), e);
@@ -266,6 +311,7 @@ void check_slots(struct check *c)
     c->slots = (struct backend_ops){
         .linear = watch_linear,
         .linear_rows = watch_linear_rows,
+        .linear_relu = watch_linear_relu,
         .linear_dx = watch_linear_dx,
         .linear_dw = watch_linear_dw,
         .gather_rows = watch_gather_rows,
@@ -279,11 +325,16 @@ void check_slots(struct check *c)
         .norm = watch_norm,
         .norm_dx = watch_norm_dx,
         .residual_norm = watch_residual_norm,
+        .residual_norm_dx = watch_residual_norm_dx,
         .rotary = watch_rotary,
+        .attention_turns = c->inner_own->ops->attention_turns,
         .attention = watch_attention,
         .attention_dx = watch_attention_dx,
     };
     /* A fused slot that the wrapped backend lacks stays empty, so that it is composed. */
-    if (c->inner_own->ops->residual_norm == NULL) c->slots.residual_norm = NULL;
+    const struct backend_ops *inner = c->inner_own->ops;
+    if (inner->linear_relu == NULL) c->slots.linear_relu = NULL;
+    if (inner->residual_norm == NULL) c->slots.residual_norm = NULL;
+    if (inner->residual_norm_dx == NULL) c->slots.residual_norm_dx = NULL;
     check_update_slots(c);
 }

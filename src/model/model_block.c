@@ -58,6 +58,7 @@ struct attention model_attention(const struct model *m, const struct model_pass 
         .out = model_view(&act->o, p->tokens_n, c),
         .lse = model_view(&act->lse, (int64_t)p->rows * heads, p->length),
         .bias = m->bias,
+        .rotary = m->rotary,
         .dropout = model_dropout(m, p, m->spec.model.dropout_attention, layer, DROPOUT_ATTENTION),
     };
     a.k.data = (float *)q.data + c;
@@ -74,7 +75,6 @@ static int attend(struct model *m, const struct model_pass *p, int32_t l, struct
     struct tensor a = model_view(&act->a, n, c), qkv = model_view(&act->qkv, n, 3 * c);
     TRY(model_linear(m, p, &qkv, &a, &w->qkv, &w->qkv_bias, e));
     struct attention at = model_attention(m, p, l, act);
-    if (m->position->turn != NULL) TRY(m->position->turn(m, &at.q, &at.k, p, 0, e));
     TRY(ops_attention(m->b, &at, e));
 
     struct tensor branch = model_view(&m->buffers.narrow, n, c);
@@ -96,8 +96,7 @@ static int feed_forward(struct model *m, const struct model_pass *p, int32_t l, 
     int64_t n = p->tokens_n;
     struct tensor g = model_view(&act->g, n, s->dim), u = model_view(&act->u, n, s->ffn);
     struct dropout inner = model_dropout(m, p, s->dropout_relu, l, DROPOUT_RELU);
-    TRY(model_linear(m, p, &u, &g, &w->inner, &w->inner_bias, e));
-    TRY(ops_relu(m->b, &u, &u, &inner, e));
+    TRY(ops_linear_relu(m->b, &u, &g, &w->inner, &w->inner_bias, &inner, !p->train, e));
     struct tensor branch = model_view(&m->buffers.narrow, n, s->dim);
     TRY(model_linear(m, p, &branch, &u, &w->outer, &w->outer_bias, e));
 

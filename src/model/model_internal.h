@@ -106,17 +106,15 @@ struct model_pass {
 
 struct model;
 
-/* A position method: one file, one row of position_methods. Slots may be NULL. */
+/* A position method: one file, one row of position_methods. Slots may be NULL. What it means for
+ * attention is data: the bias and the rotary tables of struct model. */
 struct position_method {
-    /* open - finds its buffers in the pool and fills constant tables. */
+    /* open - finds its buffers in the pool, fills constant tables and says what attention reads. */
     int (*open)(struct model *m, struct err *e);
     /* embed - adds position to the scaled embedding x (N,C). */
     int (*embed)(struct model *m, struct tensor *x, struct err *e);
     /* begin - before the layers of a pass: what follows from the weights. */
     int (*begin)(struct model *m, const struct model_pass *p, struct err *e);
-    /* turn - q and k (N,C) of a layer, or with inverse their gradients. */
-    int (*turn)(struct model *m, struct tensor *q, struct tensor *k, const struct model_pass *p,
-                int inverse, struct err *e);
     /* finish - after the backward pass: gradients of its own weights. */
     int (*finish)(struct model *m, struct err *e);
 };
@@ -127,7 +125,6 @@ const struct position_method *position_method(enum spec_position p);
 /* The buffers of the position methods; each uses what it needs. */
 struct model_position {
     struct tensor table;          /* sinusoidal (length_max + 2, C) */
-    struct tensor cosine, sine;   /* rotary (length_max, D/2) */
     float *slope_dev;             /* ALiBi (H) */
     float *near_dev, *offset_dev; /* T5 (H, near_n), (H), neighbours */
     float *near_grad_dev, *offset_grad_dev;
@@ -155,6 +152,7 @@ struct model {
     struct model_buffers buffers;
     struct model_position place;
     struct attention_bias bias;
+    struct attention_rotary rotary;
 
     struct step_state step;      /* what the backend's copy holds */
     struct step_state *step_dev; /* in state_own, as is squares_dev */

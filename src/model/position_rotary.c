@@ -17,8 +17,9 @@ static int open_tables(struct model *m, struct err *e)
         return ERR(e, ERR_NOMEM, "no memory for rotary angles of %d positions",
                    m->options.length_max);
     float *sine = cosine + n;
-    m->place.cosine = model_buffer(m, SHAPE_COSINE, 0);
-    m->place.sine = model_buffer(m, SHAPE_SINE, 0);
+    m->rotary = (struct attention_rotary){.cosine = model_buffer(m, SHAPE_COSINE, 0),
+                                          .sine = model_buffer(m, SHAPE_SINE, 0),
+                                          .layout = m->spec.model.rotary_layout == SPEC_HALF_SPLIT};
     for (int64_t i = 0; i < n; i++) {
         double theta = pow(m->spec.model.rotary_base, -2.0 * (double)(i % half) / m->width);
         double angle = (double)(i / half) * theta;
@@ -26,29 +27,11 @@ static int open_tables(struct model *m, struct err *e)
         sine[i] = (float)sin(angle);
     }
     size_t bytes = (size_t)n * sizeof *cosine;
-    TRY_OUT(rc, m->b->ops->upload(m->b, m->place.cosine.data, cosine, bytes, e));
-    TRY_OUT(rc, m->b->ops->upload(m->b, m->place.sine.data, sine, bytes, e));
+    TRY_OUT(rc, m->b->ops->upload(m->b, m->rotary.cosine.data, cosine, bytes, e));
+    TRY_OUT(rc, m->b->ops->upload(m->b, m->rotary.sine.data, sine, bytes, e));
 out:
     free(cosine);
     return rc;
 }
 
-static int turn(struct model *m, struct tensor *q, struct tensor *k, const struct model_pass *p,
-                int inverse, struct err *e)
-{
-    int layout_number = m->spec.model.rotary_layout == SPEC_HALF_SPLIT;
-    int32_t heads = m->spec.model.heads;
-    /* q and k are neighbours in one row: together they are twice as many heads. */
-    struct tensor both = *q;
-    if ((const float *)k->data == (const float *)q->data + q->cols && k->stride == q->stride) {
-        both.cols = 2 * q->cols;
-        return ops_rotary(m->b, &both, &m->place.cosine, &m->place.sine, p->length, 2 * heads,
-                          layout_number, inverse, e);
-    }
-    TRY(ops_rotary(m->b, q, &m->place.cosine, &m->place.sine, p->length, heads, layout_number,
-                   inverse, e));
-    return ops_rotary(m->b, k, &m->place.cosine, &m->place.sine, p->length, heads, layout_number,
-                      inverse, e);
-}
-
-const struct position_method position_rotary = {.open = open_tables, .turn = turn};
+const struct position_method position_rotary = {.open = open_tables};

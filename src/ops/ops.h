@@ -34,6 +34,10 @@ int ops_linear(struct backend *b, struct tensor *y, const struct tensor *x, cons
                const struct tensor *bias, int accumulate, struct err *e);
 int ops_linear_rows(struct backend *b, struct tensor *y, const struct tensor *x,
                     const struct tensor *w, const struct tensor *bias, struct err *e);
+/* ops_linear_relu - linear, or with exact linear_rows, then relu with its dropout. */
+int ops_linear_relu(struct backend *b, struct tensor *y, const struct tensor *x,
+                    const struct tensor *w, const struct tensor *bias, const struct dropout *d,
+                    int exact, struct err *e);
 int ops_linear_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
                   const struct tensor *w, int accumulate, struct err *e);
 int ops_linear_dw(struct backend *b, struct tensor *dw, struct tensor *dbias,
@@ -61,9 +65,16 @@ int ops_norm_dx(struct backend *b, struct tensor *dx, struct tensor *dgain, stru
 int ops_residual_norm(struct backend *b, struct tensor *s, struct tensor *y, struct tensor *stats,
                       const struct tensor *x, const struct tensor *r, const struct dropout *d,
                       const struct tensor *gain, const struct tensor *bias, struct err *e);
+/* ops_residual_norm_dx - dr is left alone where d->p is 0: then it is ds. It may be NULL then. */
+int ops_residual_norm_dx(struct backend *b, struct tensor *ds, struct tensor *dr,
+                         struct tensor *dgain, struct tensor *dbias, const struct tensor *dy,
+                         const struct tensor *s, const struct tensor *stats,
+                         const struct tensor *gain, const struct dropout *d, struct err *e);
 int ops_rotary(struct backend *b, struct tensor *x, const struct tensor *cosine,
                const struct tensor *sine, int32_t T, int32_t H, int layout, int inverse,
                struct err *e);
+/* ops_attention - q and k may be turned in place where a->rotary says so; ops_attention_dx takes
+ * them as they are then. */
 int ops_attention(struct backend *b, struct attention *a, struct err *e);
 int ops_attention_dx(struct backend *b, struct attention *a, struct err *e);
 int ops_softmax_loss(struct backend *b, struct tensor *loss, struct tensor *logits,

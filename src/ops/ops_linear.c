@@ -42,6 +42,21 @@ int ops_linear_rows(struct backend *b, struct tensor *y, const struct tensor *x,
     return b->ops->linear_rows(b, y, x, w, bias, e);
 }
 
+int ops_linear_relu(struct backend *b, struct tensor *y, const struct tensor *x,
+                    const struct tensor *w, const struct tensor *bias, const struct dropout *d,
+                    int exact, struct err *e)
+{
+    TRY(check_linear("linear_relu", y, x, w, bias, e));
+    TRY(ops_need_dropout("linear_relu", d, e));
+    if (b->ops->linear_relu != NULL && d->p == 0.0f)
+        return b->ops->linear_relu(b, y, x, w, bias, exact, e);
+    if (exact)
+        TRY(b->ops->linear_rows(b, y, x, w, bias, e));
+    else
+        TRY(b->ops->linear(b, y, x, w, bias, 0, e));
+    return b->ops->relu(b, y, y, d, e);
+}
+
 int ops_linear_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
                   const struct tensor *w, int accumulate, struct err *e)
 {

@@ -1,5 +1,5 @@
 /* ops_norm.c - dropout, ReLU, LayerNorm and the residual sum. residual_norm is composed of dropout,
- * add and norm where a backend has not fused it. */
+ * add and norm where a backend has not fused it, its backward pass of norm_dx and dropout. */
 #include "ops/ops.h"
 
 #include <stddef.h>
@@ -87,4 +87,22 @@ int ops_residual_norm(struct backend *b, struct tensor *s, struct tensor *y, str
     }
     TRY(b->ops->add(b, s, x, dropped, e));
     return b->ops->norm(b, y, stats, s, gain, bias, e);
+}
+
+int ops_residual_norm_dx(struct backend *b, struct tensor *ds, struct tensor *dr,
+                         struct tensor *dgain, struct tensor *dbias, const struct tensor *dy,
+                         const struct tensor *s, const struct tensor *stats,
+                         const struct tensor *gain, const struct dropout *d, struct err *e)
+{
+    const char *op = "residual_norm_dx";
+    TRY(check_norm(op, dy, stats, s, gain, dbias, e));
+    TRY(ops_need(op, "ds", ds, s->rows, s->cols, s->dtype, e));
+    TRY(ops_need(op, "dgain", dgain, 1, s->cols, DTYPE_F32, e));
+    TRY(ops_need_dropout(op, d, e));
+    if (d->p == 0.0f) return b->ops->norm_dx(b, ds, dgain, dbias, dy, s, stats, gain, 1, e);
+    TRY(ops_need(op, "dr", dr, s->rows, s->cols, s->dtype, e));
+    if (b->ops->residual_norm_dx != NULL)
+        return b->ops->residual_norm_dx(b, ds, dr, dgain, dbias, dy, s, stats, gain, d, e);
+    TRY(b->ops->norm_dx(b, ds, dgain, dbias, dy, s, stats, gain, 1, e));
+    return b->ops->dropout(b, dr, ds, d, e);
 }
