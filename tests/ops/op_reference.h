@@ -8,11 +8,13 @@
 #include <stdint.h>
 
 /* Causal attention over (B*T, H*D) matrices. near (H, near_n), offset and slope (H) as in struct
- * attention_bias. factor (B, H, T, T): dropout's 0 or 1/(1-p) of each pair, or NULL. */
+ * attention_bias. factor (B, H, T, T): dropout's 0 or 1/(1-p) of each pair, or NULL. cosine and
+ * sine (T', D/2) as in struct attention_rotary, or NULL. */
 struct op_attention {
     int32_t B, T, H, D, near_n;
     float scale;
-    const float *near, *offset, *slope, *factor;
+    const float *near, *offset, *slope, *factor, *cosine, *sine;
+    int layout;
 };
 
 struct op_nag {

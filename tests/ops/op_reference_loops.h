@@ -94,8 +94,9 @@ void NAME(op_norm_dx)(REAL *dx, REAL *dgain, REAL *dbias, const float *dy, const
     }
 }
 
-void NAME(op_rotary)(REAL *y, const float *x, const float *cosine, const float *sine, int64_t rows,
-                     int32_t T, int32_t H, int32_t D, int layout, int inverse)
+/* Turns the pairs of x (rows, H*D) in place. */
+static void NAME(turn_pairs)(REAL *x, const float *cosine, const float *sine, int64_t rows,
+                             int32_t T, int32_t H, int32_t D, int layout, int inverse)
 {
     int64_t half = D / 2;
     for (int64_t n = 0; n < rows; n++)
@@ -107,23 +108,42 @@ void NAME(op_rotary)(REAL *y, const float *x, const float *cosine, const float *
                 REAL cosine_t = (REAL)cosine[(n % T) * half + p];
                 REAL sine_t = (REAL)sine[(n % T) * half + p];
                 if (inverse) sine_t = -sine_t;
-                REAL u = (REAL)x[first], w = (REAL)x[second];
-                y[first] = u * cosine_t - w * sine_t;
-                y[second] = w * cosine_t + u * sine_t;
+                REAL u = x[first], w = x[second];
+                x[first] = u * cosine_t - w * sine_t;
+                x[second] = w * cosine_t + u * sine_t;
             }
 }
 
+void NAME(op_rotary)(REAL *y, const float *x, const float *cosine, const float *sine, int64_t rows,
+                     int32_t T, int32_t H, int32_t D, int layout, int inverse)
+{
+    for (int64_t i = 0; i < rows * H * D; i++) y[i] = (REAL)x[i];
+    NAME(turn_pairs)(y, cosine, sine, rows, T, H, D, layout, inverse);
+}
+
+/* A copy of q or k as attention sees it, on the heap. */
+static REAL *NAME(attention_turned)(const float *x, const struct op_attention *a)
+{
+    int64_t rows = (int64_t)a->B * a->T, n = rows * a->H * a->D;
+    REAL *out = malloc((size_t)n * sizeof *out);
+    if (out == NULL) abort();
+    for (int64_t i = 0; i < n; i++) out[i] = (REAL)x[i];
+    if (a->cosine != NULL)
+        NAME(turn_pairs)(out, a->cosine, a->sine, rows, a->T, a->H, a->D, a->layout, 0);
+    return out;
+}
+
 /* Softmax of query i over keys 0 … i; returns the log of its sum. */
-static REAL NAME(attention_row)(REAL *p, const float *q, const float *k, int32_t b, int32_t h,
+static REAL NAME(attention_row)(REAL *p, const REAL *q, const REAL *k, int32_t b, int32_t h,
                                 int32_t i, const struct op_attention *a)
 {
     int64_t C = (int64_t)a->H * a->D;
     REAL most = 0, sum = 0;
     for (int32_t j = 0; j <= i; j++) {
-        const float *query = q + ((int64_t)b * a->T + i) * C + h * a->D;
-        const float *key = k + ((int64_t)b * a->T + j) * C + h * a->D;
+        const REAL *query = q + ((int64_t)b * a->T + i) * C + h * a->D;
+        const REAL *key = k + ((int64_t)b * a->T + j) * C + h * a->D;
         REAL score = 0, bias = 0;
-        for (int32_t d = 0; d < a->D; d++) score += (REAL)query[d] * (REAL)key[d];
+        for (int32_t d = 0; d < a->D; d++) score += query[d] * key[d];
         if (i - j < a->near_n) {
             bias = (REAL)a->near[(int64_t)h * a->near_n + i - j];
         } else {
@@ -148,11 +168,12 @@ static REAL NAME(attention_factor)(const struct op_attention *a, int32_t b, int3
     return (REAL)a->factor[(((int64_t)b * a->H + h) * a->T + i) * a->T + j];
 }
 
-void NAME(op_attention)(REAL *out, REAL *lse, const float *q, const float *k, const float *v,
+void NAME(op_attention)(REAL *out, REAL *lse, const float *q_in, const float *k_in, const float *v,
                         const struct op_attention *a)
 {
     int64_t C = (int64_t)a->H * a->D;
     REAL *p = malloc((size_t)a->T * sizeof *p);
+    REAL *q = NAME(attention_turned)(q_in, a), *k = NAME(attention_turned)(k_in, a);
     if (p == NULL) abort();
     for (int32_t b = 0; b < a->B; b++)
         for (int32_t h = 0; h < a->H; h++)
@@ -166,12 +187,14 @@ void NAME(op_attention)(REAL *out, REAL *lse, const float *q, const float *k, co
                     for (int32_t d = 0; d < a->D; d++) to[d] += weight * (REAL)value[d];
                 }
             }
+    free(k);
+    free(q);
     free(p);
 }
 
 /* One query's share of all gradients. */
 static void NAME(attention_row_dx)(REAL *p, REAL *dq, REAL *dk, REAL *dv, REAL *dnear,
-                                   REAL *doffset, const float *q, const float *k, const float *v,
+                                   REAL *doffset, const REAL *q, const REAL *k, const float *v,
                                    const float *dout, int32_t b, int32_t h, int32_t i,
                                    const struct op_attention *a)
 {
@@ -192,8 +215,8 @@ static void NAME(attention_row_dx)(REAL *p, REAL *dq, REAL *dk, REAL *dv, REAL *
         int64_t to = ((int64_t)b * a->T + j) * C + h * a->D;
         REAL ds = p[j] * (dp[j] - dot);
         for (int32_t d = 0; d < a->D; d++) {
-            dq[from + d] += ds * (REAL)a->scale * (REAL)k[to + d];
-            dk[to + d] += ds * (REAL)a->scale * (REAL)q[from + d];
+            dq[from + d] += ds * (REAL)a->scale * k[to + d];
+            dk[to + d] += ds * (REAL)a->scale * q[from + d];
         }
         if (i - j < a->near_n)
             dnear[(int64_t)h * a->near_n + i - j] += ds;
@@ -202,12 +225,13 @@ static void NAME(attention_row_dx)(REAL *p, REAL *dq, REAL *dk, REAL *dv, REAL *
     }
 }
 
-void NAME(op_attention_dx)(REAL *dq, REAL *dk, REAL *dv, REAL *dnear, REAL *doffset, const float *q,
-                           const float *k, const float *v, const float *dout,
+void NAME(op_attention_dx)(REAL *dq, REAL *dk, REAL *dv, REAL *dnear, REAL *doffset,
+                           const float *q_in, const float *k_in, const float *v, const float *dout,
                            const struct op_attention *a)
 {
     int64_t n = (int64_t)a->B * a->T * a->H * a->D;
     REAL *p = malloc(2 * (size_t)a->T * sizeof *p);
+    REAL *q = NAME(attention_turned)(q_in, a), *k = NAME(attention_turned)(k_in, a);
     if (p == NULL) abort();
     for (int64_t i = 0; i < n; i++) dq[i] = dk[i] = dv[i] = 0;
     for (int64_t i = 0; i < (int64_t)a->H * a->near_n; i++) dnear[i] = 0;
@@ -216,6 +240,13 @@ void NAME(op_attention_dx)(REAL *dq, REAL *dk, REAL *dv, REAL *dnear, REAL *doff
         for (int32_t h = 0; h < a->H; h++)
             for (int32_t i = 0; i < a->T; i++)
                 NAME(attention_row_dx)(p, dq, dk, dv, dnear, doffset, q, k, v, dout, b, h, i, a);
+    if (a->cosine != NULL) {
+        int64_t rows = (int64_t)a->B * a->T;
+        NAME(turn_pairs)(dq, a->cosine, a->sine, rows, a->T, a->H, a->D, a->layout, 1);
+        NAME(turn_pairs)(dk, a->cosine, a->sine, rows, a->T, a->H, a->D, a->layout, 1);
+    }
+    free(k);
+    free(q);
     free(p);
 }
 

@@ -182,6 +182,39 @@ static void check_both(struct op_bench *k, const int32_t *size, enum form form, 
     check_backward(k, &c);
 }
 
+/* Angles of their own for each token and pair, in tables longer than the row. */
+static void set_rotary(struct op_bench *k, struct attention_case *c, int layout)
+{
+    int64_t rows = c->ref.T + 3, half = c->ref.D / 2;
+    struct op_matrix cosine = op_random(k, rows, half, 0), sine = op_random(k, rows, half, 0);
+    for (int64_t i = 0; i < rows * half; i++) {
+        double angle = 3.0 * (double)cosine.host[i];
+        cosine.host[i] = (float)cos(angle);
+        sine.host[i] = (float)sin(angle);
+    }
+    op_set(k, &cosine);
+    op_set(k, &sine);
+    c->a.rotary = (struct attention_rotary){.cosine = cosine.t, .sine = sine.t, .layout = layout};
+    c->ref.cosine = cosine.host;
+    c->ref.sine = sine.host;
+    c->ref.layout = layout;
+}
+
+/* Forward, then backward on what the forward pass left of q and k. */
+static void attention_rotary(struct op_bench *k)
+{
+    static const int32_t sizes[][4] = {{2, 37, 3, 8},  {1, 70, 2, 16}, {1, 66, 1, 24},
+                                       {2, 33, 1, 32}, {1, 65, 2, 64}, {1, 35, 2, 128}};
+    for (int i = 0; i < 6; i++)
+        for (int layout = 0; layout < 2; layout++) {
+            op_bench_reset(k);
+            struct attention_case c = make_case(k, sizes[i], (enum form)(i % 4), i % 2 * 0.25f);
+            set_rotary(k, &c, layout);
+            check_forward(k, &c);
+            check_backward(k, &c);
+        }
+}
+
 /* B, T, H, D */
 static void attention_widths(struct op_bench *k)
 {
@@ -304,6 +337,7 @@ const struct op_row op_rows_attention[] = {
     {"attention agrees at lengths around every tile", attention_lengths},
     {"attention drops the pairs that Philox names", attention_dropout},
     {"attention gives a prefix the same bits in any batch", attention_prefix},
+    {"attention turns q and k by their tokens and the gradients back", attention_rotary},
     {"rotary turns pairs of both layouts forth and back", rotary},
     {"the T5 table becomes a bias and its gradient comes back", bias_table},
     {NULL, NULL},

@@ -67,6 +67,37 @@ static void linear_rows_is_exact(struct op_bench *k)
     }
 }
 
+/* Fused or not: what is negative becomes zero, all else keeps the bits of the linear map. */
+static void linear_relu(struct op_bench *k)
+{
+    struct err e = {0};
+    struct dropout none = {0};
+    for (int i = 0; i < SHAPES_N; i++)
+        for (int exact = 0; exact < 2; exact++) {
+            op_bench_reset(k);
+            int64_t N = shapes[i][0], I = shapes[i][1], O = shapes[i][2];
+            struct op_matrix x = op_random(k, N, I, 0), w = op_random(k, O, I, 0);
+            struct op_matrix bias = op_random(k, 1, O, 0), y = op_random(k, N, O, 4 * (i % 2));
+            double *want = op_doubles(k, N * O);
+            float *plain = op_floats(k, N * O);
+            op_linear_double(want, x.host, w.host, bias.host, N, I, O);
+            op_linear_float(plain, x.host, w.host, bias.host, N, I, O);
+            for (int64_t j = 0; j < N * O; j++) {
+                if (want[j] < 0.0) want[j] = 0.0;
+                if (plain[j] < 0.0f) plain[j] = 0.0f;
+            }
+            op_ok(ops_linear_relu(k->b, &y.t, &x.t, &w.t, &bias.t, &none, exact, &e), &e);
+            tol_check_tensor(k, "y", &y.t, want, plain, NULL);
+            if (!exact) continue;
+            float *made = op_get(k, &y.t);
+            op_ok(ops_linear_rows(k->b, &y.t, &x.t, &w.t, &bias.t, &e), &e);
+            float *linear_made = op_get(k, &y.t);
+            for (int64_t j = 0; j < N * O; j++)
+                if (linear_made[j] < 0.0f) linear_made[j] = 0.0f;
+            op_same("y by rows", made, linear_made, N * O);
+        }
+}
+
 static void linear_dx(struct op_bench *k)
 {
     struct err e = {0};
@@ -197,6 +228,7 @@ const struct op_row op_rows_linear[] = {
     {"linear is x times w transposed plus bias", linear},
     {"linear_rows is linear", linear_rows},
     {"linear_rows gives a row the same bits in any batch", linear_rows_is_exact},
+    {"linear_relu is linear, cut off at zero", linear_relu},
     {"linear_dx is dy times w", linear_dx},
     {"linear_dw is dy transposed times x and its column sums", linear_dw},
     {"gather_rows scales listed rows and gives zeros for a gap", gather_rows},

@@ -216,6 +216,45 @@ static void residual_norm(struct op_bench *k)
         }
 }
 
+/* The stream's gradient grows by that of the norm, and is passed on through the branch's dropout.
+ */
+static void check_residual_norm_dx(struct op_bench *k, int64_t N, int64_t C, int64_t spare, float p)
+{
+    struct err e = {0};
+    op_bench_reset(k);
+    struct op_matrix x = op_random(k, N, C, spare), dy = op_random(k, N, C, 0);
+    struct op_matrix ds = op_random(k, N, C, spare), dr = op_random(k, N, C, 0);
+    struct op_matrix gain = op_random(k, 1, C, 0), bias = op_random(k, 1, C, 0);
+    struct op_matrix dgain = op_random(k, 1, C, 0), dbias = op_random(k, 1, C, 0);
+    struct op_matrix stats = op_random(k, N, 2, 0), y = op_random(k, N, C, 0);
+    struct dropout d = make_dropout(k, p);
+    double *want = op_doubles(k, N * C), *want_gain = op_doubles(k, C),
+           *want_bias = op_doubles(k, C);
+    float *plain = op_floats(k, N * C), *plain_gain = op_floats(k, C),
+          *plain_bias = op_floats(k, C);
+    op_norm_dx_double(want, want_gain, want_bias, dy.host, x.host, gain.host, N, C);
+    op_norm_dx_float(plain, plain_gain, plain_bias, dy.host, x.host, gain.host, N, C);
+    op_ok(ops_norm(k->b, &y.t, &stats.t, &x.t, &gain.t, &bias.t, &e), &e);
+    op_ok(ops_residual_norm_dx(k->b, &ds.t, p > 0.0f ? &dr.t : NULL, &dgain.t, &dbias.t, &dy.t,
+                               &x.t, &stats.t, &gain.t, &d, &e),
+          &e);
+    tol_check_tensor(k, "ds", &ds.t, want, plain, ds.host);
+    tol_check_tensor(k, "dgain", &dgain.t, want_gain, plain_gain, dgain.host);
+    tol_check_tensor(k, "dbias", &dbias.t, want_bias, plain_bias, dbias.host);
+    if (p == 0.0f) return;
+    float *made = op_get(k, &ds.t);
+    const float *factor = op_factors(k, &d, NULL, UPDATE, N, C);
+    for (int64_t i = 0; i < N * C; i++) made[i] *= factor[i];
+    op_same("dr", op_get(k, &dr.t), made, N * C);
+}
+
+static void residual_norm_dx(struct op_bench *k)
+{
+    for (int i = 1; i < SHAPES_N; i++)
+        for (int c = 0; c < CHANCES_N; c++)
+            check_residual_norm_dx(k, shapes[i][0], shapes[i][1], 2 * (i % 2), chances[c]);
+}
+
 const struct op_row op_rows_norm[] = {
     {"add is a sum, also in place", add},
     {"dropout has the mask of Philox bit for bit", dropout},
@@ -225,5 +264,6 @@ const struct op_row op_rows_norm[] = {
     {"norm has zero mean and biased variance", norm},
     {"norm_dx is the gradient of norm", norm_dx},
     {"residual_norm is dropout, sum and norm", residual_norm},
+    {"residual_norm_dx is norm_dx on top of the stream, then dropout", residual_norm_dx},
     {NULL, NULL},
 };
