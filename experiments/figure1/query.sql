@@ -1,25 +1,6 @@
--- Figure 1: perplexity of models trained on short inputs, on ever longer ones.
--- One row for each evaluation the grid asks for, whether it has a result or not: what was asked for
--- is in points and runs, what came of it in the views evaluations and trainings.
+-- Perplexity over the length of the input, a curve for each method.
+-- A row for each evaluation the grid asks for, with a result or without.
 -- Parameters: :artefact, :scale.
-SELECT p.artefact, r.scale, r.dataset, r.corpus, r.model, r.position,
-       CASE r.position WHEN 'sinusoidal' THEN 'Sinusoidal' WHEN 'rotary' THEN 'Rotary'
-                       WHEN 't5' THEN 'T5 Bias' WHEN 'alibi' THEN 'ALiBi' ELSE r.position END AS method,
-       CASE r.position WHEN 'sinusoidal' THEN 'Sinusoidal' WHEN 'rotary' THEN 'Rotary'
-                       WHEN 't5' THEN 'T5 Bias' WHEN 'alibi' THEN 'ALiBi' ELSE r.position END AS series,
-       r.L_train, p.L_train_nominal, r.L_valid, p.L_valid_nominal,
-       r.split, r.protocol, r.stride, r.first_window, r.precision, r.seed,
-       e.perplexity, e.loss_nats, e.tokens, e.nonfinite, e.eval_wps, e.peak_memory_bytes,
-       t.train_wps, t.peak_memory_bytes AS train_memory_bytes,
-       CASE WHEN e.nonfinite > 0 THEN 'not finite'
-            WHEN e.run_id IS NULL AND (SELECT a.state FROM attempts a WHERE a.run_id = r.train_run_id
-                                       ORDER BY a.attempt DESC LIMIT 1) = 'diverged' THEN 'diverged'
-       END AS state,
-       coalesce(e.modified, r.modified) AS modified,
-       r.run_id, r.train_run_id, r.config_id, e.code_id, e.device, e.finished_at
-FROM points p
-JOIN runs r ON r.run_id = p.run_id AND r.kind = 'eval'
-LEFT JOIN evaluations e ON e.run_id = r.run_id
-LEFT JOIN trainings t ON t.run_id = r.train_run_id
-WHERE p.artefact = :artefact AND p.scale = :scale
-ORDER BY CASE r.position WHEN 'sinusoidal' THEN 1 WHEN 'rotary' THEN 2 WHEN 't5' THEN 3 WHEN 'alibi' THEN 4 END, r.L_train, r.L_valid, r.seed, p.point;
+SELECT *, method AS series FROM wanted_evaluations
+WHERE artefact = :artefact AND scale = :scale
+ORDER BY place, L_train, L_valid, seed, point;

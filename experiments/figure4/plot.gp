@@ -1,7 +1,7 @@
 # ALiBi as dotted curves from L on, sinusoidal as points at L_valid = L, both axes linear as in the
-# paper, which shows perplexities of 17 to 21. Light to dark: short to long L.
-y_low = PAPER ? 17 : 0.97 * Y_MIN
-y_top = PAPER ? 21 : 1.02 * Y_MAX
+# paper, whose axes end at whole perplexities. Light to dark: short to long L.
+y_low = PAPER ? floor(Y_MIN) : 0.97 * Y_MIN
+y_top = PAPER ? ceil(Y_MAX) : 1.02 * Y_MAX
 
 blue(s) = int(140 - 140 * s) * 65536 + int(196 - 138 * s) * 256 + int(232 - 102 * s)
 orange(s) = int(245 - 65 * s) * 65536 + int(176 - 116 * s) * 256 + int(120 - 120 * s)
@@ -16,7 +16,7 @@ set xrange [0:1.05 * X_MAX]
 set yrange [y_low:y_top]
 set xlabel SCALED ? 'L_valid: tokens at inference (at this scale)' : 'L_valid: tokens at inference'
 set ylabel 'perplexity (lower is better)'
-if (PAPER) { set xtics (512, 1024, 1536, 2048, 3072) }
+if (PAPER) { set xtics 512 }
 if (FLOOR > y_low && FLOOR < y_top) {
     set arrow 1 from graph 0, first FLOOR to graph 1, first FLOOR nohead dt 3 lc rgb '#555555'
     set label 3 sprintf('floor of the text: %.2f', FLOOR) at graph 0.99, first FLOOR right offset 0,-0.7 font ',9' textcolor rgb '#555555'

@@ -1,16 +1,18 @@
--- What the paper says of Table 2, as verdicts. Parameters: :artefact, :scale.
+-- What the paper says of Tables 2 to 4, as verdicts. Parameters: :artefact, :scale.
 -- Lengths are the paper's (nominal), so that one statement serves every scale. At scale paper the
 -- thresholds are the paper's, elsewhere the shape is judged. A claim must hold for each case and for each
 -- seed the grid asks for; until all its numbers are there it is "not run".
 WITH
+judged AS ( -- the table's training length, and the longest input it asks for; NULL where nothing is asked for yet
+    SELECT max(L_train_nominal) AS L, max(L_valid_nominal) AS longest FROM wanted_evaluations
+    WHERE artefact = :artefact AND scale = :scale),
 threshold AS (SELECT
-    CASE :scale WHEN 'paper' THEN 50 ELSE 512 / 10 END AS best_beyond, -- C1: sinusoidal is best at no more than so many tokens beyond L
-    CASE :scale WHEN 'paper' THEN 1.5 ELSE 1.05 END AS fails_at,       -- C1: its perplexity further on, as a multiple of that at L, at least
-    CASE :scale WHEN 'paper' THEN 1000 ELSE 15000 END AS further,      -- C1: so many tokens beyond L
-    1.05 AS breaks_above,                                              -- C2: a method breaks at the first length above this multiple of its value at L
-    CASE :scale WHEN 'paper' THEN 1 ELSE 0 END AS whole_order          -- C2: 1: sinusoidal must break before rotary; 0: both before the T5 bias
-),
-judged(L) AS (VALUES (512)),
+    CASE WHEN :scale = 'paper' THEN 50 WHEN L < 3072 THEN L / 10 ELSE L / 5 END AS best_beyond, -- C1: sinusoidal is best at no more than so many tokens beyond L
+    CASE :scale WHEN 'paper' THEN 1.5 ELSE 1.05 END AS fails_at,        -- C1: its perplexity further on, as a multiple of that at L, at least
+    CASE :scale WHEN 'paper' THEN 1000 ELSE longest - L END AS further, -- C1: so many tokens beyond L
+    1.05 AS breaks_above,                                               -- C2: a method breaks at the first length above this multiple of its value at L
+    CASE :scale WHEN 'paper' THEN 1 ELSE 0 END AS whole_order           -- C2: 1: sinusoidal must break before rotary; 0: both before the T5 bias
+    FROM judged),
 seeds AS (
     SELECT DISTINCT r.seed FROM points p JOIN runs r ON r.run_id = p.run_id
     WHERE p.artefact = :artefact AND p.scale = :scale),
@@ -56,7 +58,8 @@ found(claim, place, seed, holds, said) AS (
     JOIN multiple a ON a.L = s.L AND a.seed = s.seed AND a.position = 'alibi'
     WHERE s.position = 'sinusoidal'),
 statements(claim, statement, wanted_n) AS (
-    SELECT 'C1', printf('Sinusoidal embeddings extrapolate by some 20 to 50 tokens only: perplexity is best at no more than L + %d, and at L + %d at least %.2f x that at L.', best_beyond, further, fails_at),
+    SELECT 'C1', printf('Sinusoidal embeddings extrapolate by some 20 to 50 tokens only: perplexity is best at no more than %s at least %.2f x that at L.',
+                        CASE :scale WHEN 'paper' THEN 'L + 50, and at L + 1000' ELSE '1.1 L (1.2 L for L=3072), and at the longest input' END, fails_at),
            (SELECT count(*) FROM seeds) FROM threshold
     UNION ALL
     SELECT 'C2', printf('The position method alone decides how far a model extrapolates: with all else equal %s first exceed %.2f x their perplexity at L, then the T5 bias, ALiBi last or never; at the longest common input they stand in the same order.', CASE WHEN whole_order THEN 'sinusoidal, then rotary embeddings' ELSE 'sinusoidal and rotary embeddings' END, breaks_above),

@@ -159,10 +159,11 @@ static char *headline(struct cli *c, const struct plan *p)
 }
 
 /* The verdicts of the view `claims` follow the results they rest on. */
-static int judge_claims(struct store *store, const struct plan *p, struct err *e)
+static int judge_claims(struct cli *c, struct store *store, const struct plan *p, struct err *e)
 {
     for (int32_t i = 0; i < p->artefacts_n; i++)
-        TRY(report_judge(store, p->artefact[i].name, p->artefact[i].dir, p->artefact[i].scale, e));
+        TRY(report_judge(store, &c->project, p->artefact[i].name, p->artefact[i].dir,
+                         p->artefact[i].scale, e));
     return 0;
 }
 
@@ -185,7 +186,7 @@ static int run_plan(struct cli *c, struct store *store, const struct planning *p
     TRY(prepare_corpora(c, p, e));
     TRY(register_whole(store, c, p, &o->planning, e));
     int rc = scheduler_run(store, &c->project, make_jobs(c, p), p->plan.runs_n, &so, &result, e);
-    return rc < 0 ? rc : judge_claims(store, &p->plan, e);
+    return rc < 0 ? rc : judge_claims(c, store, &p->plan, e);
 }
 
 int cli_run(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)

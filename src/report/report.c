@@ -329,7 +329,7 @@ int report_artefact(FILE *out, struct store *s, const struct project *p, const c
     int rc = 0;
 
     arena_init(&j.arena);
-    TRY_OUT(rc, report_folder_open(&j.folder, &j.arena, artefact, dir, e));
+    TRY_OUT(rc, report_folder_open(&j.folder, &j.arena, p, artefact, dir, e));
     TRY_OUT(rc, report_rows_query(&j.rows, &j.arena, s, j.folder.query_path, j.folder.query, params,
                                   2, REPORT_QUERY_LIMIT_S, e));
     j.title = arena_printf(&j.arena, "%s. Scale %s", j.folder.layout.title, o->scale);

@@ -60,8 +60,8 @@ int report_claims(FILE *out, struct store *s, const struct project *p, const cha
 
 /* report_judge - judges the claims of one artefact and keeps the verdicts in results.db, where the
  * view claims shows them; s is open for writing. Does nothing without a claim.sql. */
-int report_judge(struct store *s, const char *artefact, const char *dir, const char *scale,
-                 struct err *e);
+int report_judge(struct store *s, const struct project *p, const char *artefact, const char *dir,
+                 const char *scale, struct err *e);
 
 /* report_query - the answer of an SQL statement in a format (alibi query), given up after limit_s.
  */

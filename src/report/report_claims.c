@@ -134,7 +134,6 @@ int report_claims(FILE *out, struct store *s, const struct project *p, const cha
     struct arena a;
     int rc = 0;
 
-    (void)p;
     arena_init(&a);
     struct report_rows all = {.arena = &a, .name = names, .columns_n = CLAIM_COLUMNS_N + 2};
     *contradicted = 0;
@@ -142,7 +141,7 @@ int report_claims(FILE *out, struct store *s, const struct project *p, const cha
         struct report_folder f;
         struct report_rows rows;
         int32_t count;
-        TRY_OUT(rc, report_folder_open(&f, &a, folder_name(dirs[i]), dirs[i], e));
+        TRY_OUT(rc, report_folder_open(&f, &a, p, folder_name(dirs[i]), dirs[i], e));
         TRY_OUT(rc, report_claims_judge(&rows, &count, &a, s, &f, o->scale, e));
         claims_append(&all, &rows, f.artefact, o->scale);
         *contradicted += count;
@@ -157,8 +156,8 @@ out:
     return rc;
 }
 
-int report_judge(struct store *s, const char *artefact, const char *dir, const char *scale,
-                 struct err *e)
+int report_judge(struct store *s, const struct project *p, const char *artefact, const char *dir,
+                 const char *scale, struct err *e)
 {
     struct arena a;
     struct report_folder f;
@@ -167,7 +166,7 @@ int report_judge(struct store *s, const char *artefact, const char *dir, const c
     int rc = 0;
 
     arena_init(&a);
-    TRY_OUT(rc, report_folder_open(&f, &a, artefact, dir, e));
+    TRY_OUT(rc, report_folder_open(&f, &a, p, artefact, dir, e));
     if (!f.claims) goto out;
     TRY_OUT(rc, report_claims_judge(&rows, &contradicted, &a, s, &f, scale, e));
     struct store_claim *claims = arena_array(&a, (size_t)rows.rows_n, sizeof *claims);

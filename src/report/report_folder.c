@@ -8,20 +8,8 @@
 
 /* The evaluations that the grid asks for, with or without a result. */
 static const char folder_query[] =
-    "SELECT p.artefact, r.scale, r.dataset, r.corpus, r.model, r.position,"
-    " CASE r.position WHEN 'sinusoidal' THEN 'Sinusoidal' WHEN 'rotary' THEN 'Rotary'"
-    "  WHEN 't5' THEN 'T5 Bias' WHEN 'alibi' THEN 'ALiBi' ELSE r.position END AS method,"
-    " r.position||' L='||r.L_train||CASE WHEN r.L_train<>p.L_train_nominal"
-    "  THEN ' ('||p.L_train_nominal||')' ELSE '' END AS series,"
-    " r.L_train, coalesce(p.L_train_nominal, r.L_train) AS L_train_nominal, r.L_valid,"
-    " coalesce(p.L_valid_nominal, r.L_valid) AS L_valid_nominal,"
-    " r.split, r.protocol, r.stride, r.first_window, r.precision, r.seed, e.perplexity, "
-    "e.loss_nats,"
-    " e.tokens, e.nonfinite, e.eval_wps, r.run_id, r.train_run_id, r.config_id, e.code_id,"
-    " coalesce(e.modified, r.modified) AS modified"
-    " FROM points p JOIN runs r ON r.run_id=p.run_id AND r.kind='eval'"
-    " LEFT JOIN evaluations e ON e.run_id=r.run_id"
-    " WHERE p.artefact=:artefact AND p.scale=:scale ORDER BY p.point";
+    "SELECT *, position||' '||trained_on AS series FROM wanted_evaluations"
+    " WHERE artefact=:artefact AND scale=:scale ORDER BY point";
 
 static const char folder_layout[] =
     "title: Perplexity\nrows: method, L_train\ncolumns: L_valid\nvalue: perplexity\n"
@@ -40,21 +28,72 @@ static const char folder_plot[] =
     "    unset label 1\n    unset key\n"
     "}\nunset multiplot\n";
 
-/* The file's text, or instead when it is not there (*path is then NULL). */
-static int folder_read(const char **text, const char **path, struct arena *a, const char *dir,
-                       const char *name, const char *instead, struct err *e)
+/* Where the file of a use: line is. */
+static int folder_find_used(const char **out, struct arena *a, const struct project *p,
+                            const char *dir, const struct report_use *use, struct err *e)
 {
+    const char *places[] = {arena_printf(a, "%s/..", dir),
+                            arena_printf(a, "%s/experiments", p->root),
+                            arena_printf(a, "%s/experiments", p->share)};
+
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        *out = arena_printf(a, "%s/%s/%s", places[i], use->folder, use->file);
+        if (file_exists(*out)) return 0;
+    }
+    return ERR(e, ERR_DATA, "%s/table.txt:%d: use: there is no %s/%s in %s, %s or %s", dir,
+               use->line, use->folder, use->file, places[0], places[1], places[2]);
+}
+
+/* The text of the folder's file, or of the one it uses, or instead (*path is then NULL). */
+static int folder_read(const char **text, const char **path, const struct report_folder *f,
+                       struct arena *a, const struct project *p, const char *name,
+                       const char *instead, struct err *e)
+{
+    const struct report_use *use = report_layout_used(&f->layout, name);
     char *read;
 
     *text = instead;
-    *path = arena_printf(a, "%s/%s", dir, name);
-    if (!file_exists(*path)) {
+    *path = arena_printf(a, "%s/%s", f->dir, name);
+    if (use && file_exists(*path))
+        return ERR(e, ERR_DATA,
+                   "%s/table.txt:%d: use: %s/%s, but %s is there too; keep one of them", f->dir,
+                   use->line, use->folder, name, *path);
+    if (use) TRY(folder_find_used(path, a, p, f->dir, use, e));
+    if (!use && !file_exists(*path)) {
         *path = NULL;
         return 0;
     }
     TRY(file_read(a, &read, NULL, *path, REPORT_MAX_FILE_BYTES, e));
     *text = read;
     return 0;
+}
+
+/* table.txt, and the one it uses. */
+static int folder_read_layout(struct report_folder *f, struct arena *a, const struct project *p,
+                              struct err *e)
+{
+    const char *path = arena_printf(a, "%s/table.txt", f->dir), *used_path;
+    struct report_layout from;
+    char *text;
+
+    f->laid_out = file_exists(path);
+    if (!f->laid_out) {
+        TRY(report_layout_read(&f->layout, a, path, folder_layout, e));
+        f->layout.title = arena_printf(a, "%s: perplexity", f->artefact);
+        return 0;
+    }
+    TRY(file_read(a, &text, NULL, path, REPORT_MAX_FILE_BYTES, e));
+    TRY(report_layout_read(&f->layout, a, path, text, e));
+    const struct report_use *use = report_layout_used(&f->layout, "table.txt");
+    if (!use) return 0;
+    TRY(folder_find_used(&used_path, a, p, f->dir, use, e));
+    TRY(file_read(a, &text, NULL, used_path, REPORT_MAX_FILE_BYTES, e));
+    TRY(report_layout_read(&from, a, used_path, text, e));
+    const struct report_use *chain = report_layout_used(&from, "table.txt");
+    if (chain)
+        return ERR(e, ERR_DATA, "%s:%d: use: %s/table.txt itself uses %s/table.txt; name that one",
+                   path, use->line, use->folder, chain->folder);
+    return report_layout_inherit(&f->layout, &from, path, e);
 }
 
 static bool folder_shows(const struct report_layout *l, const char *metric)
@@ -83,10 +122,10 @@ static int folder_paper(struct report_folder *f, struct arena *a, struct err *e)
     return 0;
 }
 
-int report_folder_open(struct report_folder *f, struct arena *a, const char *artefact,
-                       const char *dir, struct err *e)
+int report_folder_open(struct report_folder *f, struct arena *a, const struct project *p,
+                       const char *artefact, const char *dir, struct err *e)
 {
-    const char *text, *path, *plot_path;
+    const char *plot_path;
 
     *f = (struct report_folder){.artefact = artefact, .dir = dir};
     if (!str_is_name(artefact))
@@ -97,13 +136,11 @@ int report_folder_open(struct report_folder *f, struct arena *a, const char *art
     const char *shipped = arena_printf(a, "experiments/%s", artefact);
     size_t n = strlen(dir), tail = strlen(shipped);
     f->command = n >= tail && strcmp(dir + n - tail, shipped) == 0 ? artefact : dir;
-    TRY(folder_read(&f->query, &f->query_path, a, dir, "query.sql", folder_query, e));
+    TRY(folder_read_layout(f, a, p, e));
+    TRY(folder_read(&f->query, &f->query_path, f, a, p, "query.sql", folder_query, e));
     if (!f->query_path) f->query_path = arena_printf(a, "%s (its rows)", dir);
-    TRY(folder_read(&text, &path, a, dir, "table.txt", folder_layout, e));
-    TRY(report_layout_read(&f->layout, a, path ? path : "table.txt", text, e));
-    if (!path) f->layout.title = arena_printf(a, "%s: perplexity", artefact);
-    TRY(folder_read(&f->claims, &f->claims_path, a, dir, "claim.sql", NULL, e));
-    TRY(folder_read(&f->plot, &plot_path, a, dir, "plot.gp", path ? NULL : folder_plot, e));
+    TRY(folder_read(&f->claims, &f->claims_path, f, a, p, "claim.sql", NULL, e));
+    TRY(folder_read(&f->plot, &plot_path, f, a, p, "plot.gp", f->laid_out ? NULL : folder_plot, e));
     return folder_paper(f, a, e);
 }
 

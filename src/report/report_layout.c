@@ -68,6 +68,7 @@ static int layout_format(const struct layout_line *line, char *text, struct err 
     struct report_layout *l = line->layout;
     char *bar = strchr(text, '|');
 
+    l->formatted = true;
     if (!bar) return layout_decimals(&l->decimals, line, text, e);
     *bar = '\0';
     if (l->metrics_n == REPORT_MAX_NAMES)
@@ -102,6 +103,36 @@ static int layout_extra(const struct layout_line *line, char *text, struct err *
     return 0;
 }
 
+static const char *const layout_files[] = {"query.sql", "table.txt", "plot.gp", "claim.sql"};
+enum { LAYOUT_FILES_N = sizeof layout_files / sizeof *layout_files };
+
+/* FOLDER/FILE; each file once. */
+static int layout_use(const struct layout_line *line, char *text, struct err *e)
+{
+    struct report_layout *l = line->layout;
+    const char *whole = arena_strdup(line->arena, text);
+    char *slash = strchr(text, '/');
+    int known = 0;
+
+    if (slash) *slash = '\0';
+    if (!slash || !str_is_name(text))
+        return LINE_ERR(e, line,
+                        "use: \"%s\" is no file of another artefact; write it as "
+                        "table2/query.sql",
+                        whole);
+    while (known < LAYOUT_FILES_N && strcmp(slash + 1, layout_files[known]) != 0) known++;
+    if (known == LAYOUT_FILES_N) {
+        const char *near = str_nearest(slash + 1, layout_files, LAYOUT_FILES_N);
+        return LINE_ERR(e, line,
+                        "use: \"%s\" is none of query.sql, table.txt, plot.gp, claim.sql%s%s",
+                        whole, near ? "; did you mean " : "", near ? near : "");
+    }
+    if (report_layout_used(l, layout_files[known]))
+        return LINE_ERR(e, line, "use: a second %s", layout_files[known]);
+    l->use[l->uses_n++] = (struct report_use){text, layout_files[known], line->number};
+    return 0;
+}
+
 /* Keys whose value is one text or one column name. */
 static const struct {
     const char *key;
@@ -118,9 +149,9 @@ static const struct {
     {"y", offsetof(struct report_layout, y), true},
 };
 
-static const char *const layout_keys[] = {"title",  "group", "rows",  "columns", "value",
-                                          "format", "extra", "paper", "note",    "panel",
-                                          "series", "style", "x",     "y"};
+static const char *const layout_keys[] = {"use",   "title",  "group", "rows",  "columns",
+                                          "value", "format", "extra", "paper", "note",
+                                          "panel", "series", "style", "x",     "y"};
 
 static int layout_set(const struct layout_line *line, const char *key, char *value, struct err *e)
 {
@@ -134,6 +165,7 @@ static int layout_set(const struct layout_line *line, const char *key, char *val
         *field = value;
         return 0;
     }
+    if (strcmp(key, "use") == 0) return layout_use(line, value, e);
     if (strcmp(key, "group") == 0) return layout_names(&l->group, line, value, e);
     if (strcmp(key, "rows") == 0) return layout_names(&l->rows, line, value, e);
     if (strcmp(key, "paper") == 0) return layout_names(&l->paper, line, value, e);
@@ -163,6 +195,39 @@ static int layout_check(const struct report_layout *l, const char *path, struct 
     return 0;
 }
 
+const struct report_use *report_layout_used(const struct report_layout *l, const char *file)
+{
+    for (int32_t i = 0; i < l->uses_n; i++)
+        if (strcmp(l->use[i].file, file) == 0) return &l->use[i];
+    return NULL;
+}
+
+int report_layout_inherit(struct report_layout *l, const struct report_layout *from,
+                          const char *path, struct err *e)
+{
+    for (size_t i = 0; i < sizeof layout_texts / sizeof *layout_texts; i++) {
+        const char **field = (const char **)((char *)l + layout_texts[i].offset);
+        if (!*field) *field = *(const char *const *)((const char *)from + layout_texts[i].offset);
+    }
+    if (!l->group.n) l->group = from->group;
+    if (!l->rows.n) l->rows = from->rows;
+    if (!l->paper.n) l->paper = from->paper;
+    if (!l->formatted) {
+        l->decimals = from->decimals;
+        l->metrics_n = from->metrics_n;
+        memcpy(l->metric, from->metric, sizeof l->metric);
+    }
+    if (!l->extras_n) {
+        l->extras_n = from->extras_n;
+        memcpy(l->extra, from->extra, sizeof l->extra);
+    }
+    if (!l->notes_n) {
+        l->notes_n = from->notes_n;
+        memcpy(l->note, from->note, sizeof l->note);
+    }
+    return layout_check(l, path, e);
+}
+
 int32_t report_layout_decimals(const struct report_layout *l, const char *metric)
 {
     for (int32_t i = 0; i < l->metrics_n && metric; i++)
@@ -190,5 +255,5 @@ int report_layout_read(struct report_layout *l, struct arena *a, const char *pat
         }
         p = next;
     }
-    return layout_check(l, path, e);
+    return report_layout_used(l, "table.txt") ? 0 : layout_check(l, path, e);
 }

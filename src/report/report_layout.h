@@ -2,6 +2,10 @@
  *
  * One `key: value` a line; empty lines and lines that begin with # are skipped. Keys:
  *
+ *   use:      FOLDER/FILE, a file of another artefact that serves here too: query.sql, plot.gp or
+ *             claim.sql in place of one of this folder's own; table.txt for the keys that are not
+ *             given here (a key given here replaces all its lines there). The other's own use:
+ *             lines do not count, and its table.txt may not use another. Repeated for more
  *   title:    heading of the artefact, in plain text
  *   group:    columns; a table of its own for each of their values (may be left out)
  *   rows:     columns that name a row of the table
@@ -27,6 +31,7 @@
 #ifndef REPORT_REPORT_LAYOUT_H
 #define REPORT_REPORT_LAYOUT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -36,7 +41,13 @@
 extern "C" {
 #endif
 
-enum { REPORT_MAX_NAMES = 4, REPORT_MAX_EXTRAS = 4, REPORT_MAX_NOTES = 8 };
+enum { REPORT_MAX_NAMES = 4, REPORT_MAX_EXTRAS = 4, REPORT_MAX_NOTES = 8, REPORT_MAX_USES = 4 };
+
+/* A use: line. */
+struct report_use {
+    const char *folder, *file;
+    int line;
+};
 
 struct report_names {
     const char *name[REPORT_MAX_NAMES];
@@ -56,10 +67,13 @@ struct report_extra {
 };
 
 struct report_layout {
+    struct report_use use[REPORT_MAX_USES];
+    int32_t uses_n;
     const char *title;
     struct report_names group, rows;
     const char *columns, *value;
     int32_t decimals; /* of the value, where no metric says otherwise */
+    bool formatted;   /* a format: line says so */
     struct report_decimals metric[REPORT_MAX_NAMES];
     int32_t metrics_n;
     struct report_extra extra[REPORT_MAX_EXTRAS];
@@ -72,9 +86,17 @@ struct report_layout {
 
 /* report_layout_read - text is the content of the file that path names in messages. Errors:
  * ERR_DATA "file:line: …" an unknown key (with the nearest one), a bad value, a key that must be
- * there. */
+ * there, unless another table.txt is to give it: then report_layout_inherit asks for it. */
 int report_layout_read(struct report_layout *l, struct arena *a, const char *path, const char *text,
                        struct err *e);
+
+/* report_layout_used - the use: line for this file, or NULL. */
+const struct report_use *report_layout_used(const struct report_layout *l, const char *file);
+
+/* report_layout_inherit - takes from another layout every key that l does not give. Errors:
+ * ERR_DATA a key must be there and is in neither; path is l's file. */
+int report_layout_inherit(struct report_layout *l, const struct report_layout *from,
+                          const char *path, struct err *e);
 
 /* report_layout_decimals - of a value whose metric has this name (NULL: none). */
 int32_t report_layout_decimals(const struct report_layout *l, const char *metric);

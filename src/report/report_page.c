@@ -46,7 +46,7 @@ static int page_claims(struct report_page *p, const char **title, int32_t counts
         struct report_folder f;
         struct report_rows claims;
         int32_t contradicted;
-        TRY(report_folder_open(&f, &p->arena, item->artefact, item->dir, e));
+        TRY(report_folder_open(&f, &p->arena, p->project, item->artefact, item->dir, e));
         TRY(report_claims_judge(&claims, &contradicted, &p->arena, p->store, &f, item->scale, e));
         title[i] = f.layout.title;
         for (int32_t k = 0; k < claims.rows_n; k++) {

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/log.h"
+#include "base/str.h"
 
 int migrate_version(struct store *s, int64_t *out, int newest, struct err *e)
 {
@@ -120,5 +122,53 @@ out:
         err_ctx(e, "migration from version %lld to %d", (long long)version, newest);
     }
     database_script(s, "PRAGMA foreign_keys=ON", NULL);
+    return rc;
+}
+
+static const char view_prefix[] = "CREATE VIEW ";
+
+/* One view: nothing, when the file holds this text of it. */
+static int renew_view(struct store *s, const char *text, struct err *e)
+{
+    sqlite3_stmt *row = NULL;
+    const char *rest = text + sizeof view_prefix - 1;
+    char drop[96] = "";
+    int rc = sqlite3_prepare_v2(s->connection_own,
+                                "SELECT 1 FROM main.sqlite_schema WHERE type='view' AND sql=?1", -1,
+                                &row, NULL);
+
+    if (rc == SQLITE_OK) rc = sqlite3_bind_text(row, 1, text, -1, SQLITE_STATIC);
+    if (rc == SQLITE_OK) rc = sqlite3_step(row);
+    bool same = rc == SQLITE_ROW;
+    int code = rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : database_error(s, rc, e);
+    sqlite3_finalize(row);
+    if (code < 0 || same) return code;
+    struct strbuf b;
+    struct arena a;
+    arena_init(&a);
+    strbuf_init(&b, &a);
+    sqlite3_snprintf(sizeof drop, drop, "DROP VIEW IF EXISTS main.\"%.*w\"",
+                     (int)strcspn(rest, " "), rest);
+    if (s->mode == STORE_WRITE) code = database_script(s, drop, e);
+    strbuf_addf(&b, "%s%s", s->mode == STORE_WRITE ? view_prefix : "CREATE TEMP VIEW ", rest);
+    if (code == 0) code = database_script(s, b.text, e);
+    arena_fini(&a);
+    return code;
+}
+
+int migrate_views(struct store *s, const char *const *views, struct err *e)
+{
+    int rc = 0;
+
+    if (s->mode == STORE_READ) {
+        TRY(database_script(s, "PRAGMA temp_store=2", e));
+        for (int i = 0; views[i]; i++) TRY(renew_view(s, views[i], e));
+        return 0;
+    }
+    TRY(store_begin(s, e));
+    for (int i = 0; views[i]; i++) TRY_OUT(rc, renew_view(s, views[i], e));
+    rc = store_commit(s, e);
+out:
+    if (rc < 0) store_rollback(s);
     return rc;
 }

@@ -26,6 +26,11 @@ int migrate_version(struct store *s, int64_t *out, int newest, struct err *e);
 int migrate_run(struct store *s, const struct schema_step *steps, int steps_n,
                 const char *const *views, struct err *e);
 
+/* migrate_views - makes those views anew whose text in the file is not today's: for a writer in the
+ * file, in one transaction; for a reader, which changes nothing, as temporary views of the
+ * connection. Views that are not among these stay. */
+int migrate_views(struct store *s, const char *const *views, struct err *e);
+
 #ifdef __cplusplus
 }
 #endif

@@ -135,7 +135,7 @@ static int open_reader(struct store *s, const char *folder, struct err *e)
                    "command that writes, such as `alibi gc`, brings it up to date and keeps a "
                    "copy",
                    s->path, (long long)version, schema_steps_n);
-    return 0;
+    return migrate_views(s, schema_views, e);
 }
 
 int database_refresh(struct store *s, struct err *e)
@@ -249,7 +249,8 @@ static int open_writer(struct store *s, const char *folder, struct err *e)
     TRY(database_script(s, "PRAGMA synchronous=FULL;PRAGMA foreign_keys=ON;PRAGMA temp_store=2",
                         e));
     if (stat(s->path, &s->opened) < 0) return ERR(e, ERR_IO, "%s: %s", s->path, strerror(errno));
-    return migrate_run(s, schema_steps, schema_steps_n, schema_views, e);
+    TRY(migrate_run(s, schema_steps, schema_steps_n, schema_views, e));
+    return migrate_views(s, schema_views, e);
 }
 
 int store_open(struct store **out, const char *path, enum store_mode mode, struct err *e)

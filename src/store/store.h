@@ -7,7 +7,10 @@
  * on a network file system is refused.
  * 3. The views evaluations, artefact_evaluations, trainings, benchmarks, curves, paper_values,
  * comparison, attempts and claims are the contract with users: names and columns stay. Beside them:
- * progress (running attempts), run_list (every run and its state), artefact_points.
+ * progress (running attempts), run_list (every run and its state), artefact_points,
+ * wanted_evaluations and wanted_benchmarks (what a grid asks for, with its result or without).
+ * A file that an earlier program made shows today's views all the same: a writer makes them anew,
+ * a reader keeps temporary ones.
  * 4. NaN is never stored: a number that is not finite is NULL and nonfinite > 0, or the attempt is
  * diverged. */
 #ifndef STORE_STORE_H

@@ -144,6 +144,52 @@ static const char artefact_points[] =
     "CREATE VIEW artefact_points AS SELECT"
     " artefact, scale, point, run_id, L_train_nominal, L_valid_nominal, stride_nominal FROM points";
 
+/* A position method as the paper writes it, its place in the paper's tables, and the length a model
+ * was trained on, such as "L=64 (512)", with the paper's in parentheses where a scale divides. */
+#define METHOD_COLUMNS                                                                             \
+    " CASE r.position WHEN 'sinusoidal' THEN 'Sinusoidal' WHEN 'rotary' THEN 'Rotary'"             \
+    "  WHEN 't5' THEN 'T5 Bias' WHEN 'alibi' THEN 'ALiBi' ELSE r.position END AS method,"          \
+    " CASE r.position WHEN 'sinusoidal' THEN 1 WHEN 'rotary' THEN 2 WHEN 't5' THEN 3"              \
+    "  WHEN 'alibi' THEN 4 ELSE 5 END AS place,"                                                   \
+    " 'L='||r.L_train||CASE WHEN r.L_train<>p.L_train_nominal"                                     \
+    "  THEN ' ('||p.L_train_nominal||')' ELSE '' END AS trained_on,"                               \
+    " r.L_train, coalesce(p.L_train_nominal,r.L_train) AS L_train_nominal,"
+
+/* What the tables and figures are made of: a row for each evaluation that an artefact's grid asks
+ * for, whether it has a result or not. alone_…: of the training's benchmark that the same artefact
+ * asks for, which had its device to itself. */
+static const char wanted_evaluations[] =
+    "CREATE VIEW wanted_evaluations AS SELECT"
+    " p.artefact, r.scale, r.dataset, r.corpus, r.model, r.position," METHOD_COLUMNS
+    " r.L_valid, coalesce(p.L_valid_nominal,r.L_valid) AS L_valid_nominal,"
+    " r.split, r.protocol, r.stride, r.first_window, r.precision, r.seed,"
+    " e.perplexity, e.loss_nats, e.tokens, e.nonfinite, e.eval_wps, e.peak_memory_bytes,"
+    " q.parameters, t.updates, t.tokens_per_update, t.train_wps,"
+    " t.peak_memory_bytes AS train_memory_bytes, b.wps AS alone_wps,"
+    " b.peak_memory_bytes AS alone_memory_bytes, b.device AS alone_device,"
+    " CASE WHEN e.nonfinite>0 THEN 'not finite' WHEN e.run_id IS NULL AND"
+    "  (SELECT a.state FROM run_attempts a WHERE a.run_id=r.train_run_id"
+    "  ORDER BY a.attempt DESC LIMIT 1)='diverged' THEN 'diverged' END AS state,"
+    " coalesce(e.modified,r.modified) AS modified, r.run_id, r.train_run_id, r.config_id,"
+    " e.code_id, e.device, e.finished_at, p.point"
+    " FROM points p JOIN runs r ON r.run_id=p.run_id AND r.kind='eval'"
+    " JOIN runs q ON q.run_id=r.train_run_id"
+    " LEFT JOIN evaluations e ON e.run_id=r.run_id"
+    " LEFT JOIN trainings t ON t.run_id=r.train_run_id"
+    " LEFT JOIN benchmarks b ON b.run_id=("
+    "  SELECT w.run_id FROM points o JOIN runs w ON w.run_id=o.run_id"
+    "  WHERE o.artefact=p.artefact AND o.scale=p.scale AND w.kind='bench' AND w.mode='train'"
+    "  AND w.position=r.position AND w.L_train=r.L_train AND w.seed=r.seed)";
+
+static const char wanted_benchmarks[] =
+    "CREATE VIEW wanted_benchmarks AS SELECT"
+    " p.artefact, r.scale, r.dataset, r.corpus, r.model, r.position," METHOD_COLUMNS
+    " r.precision, r.seed, r.mode, b.wps, b.peak_memory_bytes, b.batch_tokens, b.mfu,"
+    " b.device AS machine, coalesce(b.modified,r.modified) AS modified, r.run_id, r.config_id,"
+    " b.code_id, b.finished_at, p.point"
+    " FROM points p JOIN runs r ON r.run_id=p.run_id AND r.kind='bench'"
+    " LEFT JOIN benchmarks b ON b.run_id=r.run_id";
+
 static const char claims[] =
     "CREATE VIEW claims AS SELECT claim, statement, verdict, evidence, scale, artefact, judged_at"
     " FROM claim_verdicts";
@@ -156,7 +202,18 @@ static const char progress[] =
     " FROM run_attempts a JOIN runs r ON r.run_id=a.run_id"
     " LEFT JOIN progress_now n ON n.attempt_id=a.attempt_id WHERE a.state='running'";
 
-const char *const schema_views[] = {
-    evaluations,  artefact_evaluations, trainings, benchmarks, curves,
-    paper_values, comparison,           attempts,  claims,     progress,
-    run_list,     artefact_points,      NULL};
+const char *const schema_views[] = {evaluations,
+                                    artefact_evaluations,
+                                    trainings,
+                                    benchmarks,
+                                    curves,
+                                    paper_values,
+                                    comparison,
+                                    attempts,
+                                    claims,
+                                    progress,
+                                    run_list,
+                                    artefact_points,
+                                    wanted_evaluations,
+                                    wanted_benchmarks,
+                                    NULL};

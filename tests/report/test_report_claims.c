@@ -87,7 +87,7 @@ static void judged_claims_are_kept_in_the_view(void **state)
     report_fixture_write(f, "claim.sql",
                          "SELECT 'C1' AS claim, 'One.' AS statement,"
                          " 'not run' AS verdict, NULL AS evidence");
-    if (report_judge(f->base->store, "tiny", f->artefact_dir, "mini", &f->base->e) < 0)
+    if (report_judge(f->base->store, &f->project, "tiny", f->artefact_dir, "mini", &f->base->e) < 0)
         fail_msg("%s", f->base->e.text);
     assert_cell(f->base, "SELECT artefact||' '||scale||' '||claim||' '||verdict FROM claims",
                 "tiny mini C1 not run");

@@ -85,6 +85,45 @@ static void a_key_twice_or_lacking_is_refused(void **state)
     expect_fault("rows: a,b,c,d,e\n", "more than 4 columns");
 }
 
+static void another_layout_gives_the_keys_that_are_not_given_here(void **state)
+{
+    struct report_layout l, from;
+    struct arena a;
+    struct err e = {0};
+
+    (void)state;
+    arena_init(&a);
+    assert_int_equal(report_layout_read(&from, &a, "from/table.txt", good, &e), 0);
+    assert_int_equal(report_layout_read(&l, &a, "table.txt",
+                                        "use: from/table.txt\nuse: other/query.sql\ntitle: Mine\n"
+                                        "note: Only this.\nformat: p | %.1f\n",
+                                        &e),
+                     0);
+    assert_int_equal(report_layout_inherit(&l, &from, "table.txt", &e), 0);
+    assert_string_equal(l.title, "Mine");
+    assert_int_equal(l.rows.n, 2);
+    assert_string_equal(l.columns, "L_valid");
+    assert_int_equal(l.notes_n, 1);
+    assert_string_equal(l.note[0], "Only this.");
+    assert_int_equal(l.decimals, 2); /* a format here replaces every one there */
+    assert_int_equal(report_layout_decimals(&l, "p"), 1);
+    assert_int_equal(l.extras_n, 1);
+    assert_string_equal(report_layout_used(&l, "query.sql")->folder, "other");
+    assert_int_equal(report_layout_used(&l, "query.sql")->line, 2);
+    assert_null(report_layout_used(&l, "plot.gp"));
+    arena_fini(&a);
+}
+
+static void a_file_of_another_artefact_is_named_as_folder_and_file(void **state)
+{
+    (void)state;
+    expect_fault("use: table2\n", "x/table.txt:1: use: \"table2\" is no file of another artefact");
+    expect_fault("use: ../table2/query.sql\n", "write it as table2/query.sql");
+    expect_fault("use: table2/quary.sql\n", "did you mean query.sql");
+    expect_fault("use: table2/grid.yaml\n", "none of query.sql, table.txt, plot.gp, claim.sql");
+    expect_fault("use: a/query.sql\nuse: b/query.sql\n", "x/table.txt:2: use: a second query.sql");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -92,6 +131,8 @@ int main(void)
         cmocka_unit_test(an_unknown_key_names_its_line_and_the_nearest),
         cmocka_unit_test(a_format_that_is_no_number_format_is_refused),
         cmocka_unit_test(a_key_twice_or_lacking_is_refused),
+        cmocka_unit_test(another_layout_gives_the_keys_that_are_not_given_here),
+        cmocka_unit_test(a_file_of_another_artefact_is_named_as_folder_and_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -219,6 +219,61 @@ static void a_race_migrates_once(void **state)
     store_fixture_open(f, STORE_WRITE);
 }
 
+/* An earlier program of the same version made fewer views, and others. */
+static void age_the_views(struct store_fixture *f)
+{
+    sqlite3 *raw = NULL;
+
+    store_fixture_close(f);
+    assert_int_equal(sqlite3_open(f->path, &raw), SQLITE_OK);
+    if (sqlite3_exec(raw,
+                     "DROP VIEW wanted_evaluations; DROP VIEW claims; CREATE VIEW claims AS SELECT "
+                     "1 AS old; CREATE VIEW my_own AS SELECT 7 AS seven",
+                     NULL, NULL, NULL) != SQLITE_OK)
+        fail_msg("%s", sqlite3_errmsg(raw));
+    sqlite3_close(raw);
+}
+
+static void a_reader_of_an_earlier_programs_file_sees_todays_views(void **state)
+{
+    struct store_fixture *f = *state;
+    sqlite3 *raw = NULL;
+
+    age_the_views(f);
+    store_fixture_open(f, STORE_READ);
+    assert_cell(f, "SELECT count(verdict) FROM claims", "0");
+    assert_cell(f, "SELECT count(perplexity) FROM wanted_evaluations", "0");
+    assert_cell(f, "SELECT seven FROM my_own", "7");
+    store_fixture_close(f);
+    assert_int_equal(sqlite3_open(f->path, &raw), SQLITE_OK); /* and has changed nothing */
+    assert_int_equal(sqlite3_exec(raw, "SELECT old FROM claims", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(raw);
+    store_fixture_open(f, STORE_WRITE);
+}
+
+static void a_writer_makes_an_earlier_programs_views_anew_and_once(void **state)
+{
+    struct store_fixture *f = *state;
+    sqlite3 *raw = NULL;
+    int64_t first = 0, second = 0;
+
+    age_the_views(f);
+    store_fixture_open(f, STORE_WRITE);
+    assert_int_equal(database_number(f->store, &first, "PRAGMA schema_version", &f->e), 0);
+    store_fixture_close(f);
+    store_fixture_open(f, STORE_WRITE);
+    assert_int_equal(database_number(f->store, &second, "PRAGMA schema_version", &f->e), 0);
+    assert_int_equal(first, second);
+    store_fixture_close(f);
+    assert_int_equal(sqlite3_open(f->path, &raw), SQLITE_OK); /* as any SQLite tool sees them */
+    assert_int_equal(sqlite3_exec(raw, "SELECT verdict FROM claims", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(raw, "SELECT seven FROM my_own, wanted_evaluations", NULL, NULL, NULL),
+        SQLITE_OK);
+    sqlite3_close(raw);
+    store_fixture_open(f, STORE_WRITE);
+}
+
 #define CASE(name)                                                                                 \
     cmocka_unit_test_setup_teardown(name, store_fixture_setup, store_fixture_teardown)
 
@@ -231,6 +286,8 @@ int main(void)
         CASE(a_migration_that_fails_leaves_the_old_file),
         CASE(a_file_of_the_next_version_is_not_read),
         CASE(a_race_migrates_once),
+        CASE(a_reader_of_an_earlier_programs_file_sees_todays_views),
+        CASE(a_writer_makes_an_earlier_programs_views_anew_and_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,6 +111,28 @@ static void a_finished_evaluation_shows_every_column(void **state)
                 expected);
 }
 
+static void what_is_wanted_is_there_with_a_result_and_without(void **state)
+{
+    struct store_fixture *f = *state;
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    struct spec done = fixture_eval(&train, 128), asked = fixture_eval(&train, 256);
+    char train_id[SPEC_ID_BYTES], done_id[SPEC_ID_BYTES], asked_id[SPEC_ID_BYTES];
+
+    fixture_done(f, &train, 2.0, train_id);
+    fixture_done(f, &done, 17.25, done_id);
+    fixture_add(f, &asked, asked_id);
+    const struct store_point points[] = {
+        {0, train_id, 512, 0, 0}, {1, asked_id, 512, 2048, 0}, {2, done_id, 512, 1024, 0}};
+    assert_int_equal(store_set_points(f->store, "table5", "mini", points, 3, &f->e), 0);
+    assert_cell(
+        f,
+        "SELECT group_concat(said, ' | ') FROM (SELECT method||' '||trained_on||' '||place"
+        "||' '||L_valid||' '||L_valid_nominal||' '||coalesce(perplexity,'-')||' '||train_wps"
+        " AS said FROM wanted_evaluations WHERE artefact='table5' ORDER BY point)",
+        "ALiBi L=64 (512) 4 256 2048 - 1000.5 | ALiBi L=64 (512) 4 128 1024 17.25 1000.5");
+    assert_cell(f, "SELECT count(*) FROM wanted_benchmarks", "0");
+}
+
 static void a_sliding_evaluation_shows_its_stride_and_first_window(void **state)
 {
     struct store_fixture *f = *state;
@@ -268,6 +290,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(the_views_have_the_columns_of_the_contract),
         CASE(a_finished_evaluation_shows_every_column),
+        CASE(what_is_wanted_is_there_with_a_result_and_without),
         CASE(a_sliding_evaluation_shows_its_stride_and_first_window),
         CASE(nominal_lengths_are_the_smallest_that_points_ask_for),
         CASE(points_of_an_unknown_run_are_refused_and_the_old_ones_stay),
