@@ -45,6 +45,18 @@ $(BUILD)/cuda/selftest: $(wildcard tests/cuda_emulation/selftest*.cu) tests/cuda
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) $(CUDA_CPPFLAGS) -Itests/cuda_emulation -std=c++17 -O2 -ccbin $(CXX) -Werror all-warnings $(CUDA_ARCHS) -o $@ $(filter %.cu,$^)
 
+# The kernels of tests/cuda, called without a backend; from the archive each takes what it needs.
+$(BUILD)/cuda/libkernels.a: $(patsubst cuda/%,$(BUILD)/cuda/%.o,$(wildcard cuda/*.cu))
+	$(Q)rm -f $@; ar rcs $@ $^
+
+KERNEL_PROGRAMS := $(patsubst tests/cuda/%.cu,$(BUILD)/cuda/kernels/%,$(wildcard tests/cuda/*.cu))
+$(KERNEL_PROGRAMS): $(BUILD)/cuda/kernels/%: tests/cuda/%.cu $(wildcard tests/cuda/*.h) $(BUILD)/cuda/libkernels.a
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) $(CUDA_CPPFLAGS) -std=c++17 -O2 -ccbin $(CXX) -Werror all-warnings $(CUDA_ARCHS) -o $@ $(filter-out %.h,$^)
+
+GPU_PROGRAMS := $(addprefix $(BUILD)/,alibi tests/ops/test_ops tests/check_oracle tests/model/check_training tests/worker/check_device tests/cuda_emulation/check_bf16) \
+    $(if $(CUDA_LIBRARY),$(CUDA_LIBRARY) $(BUILD)/cuda/selftest $(KERNEL_PROGRAMS))
+
 .PHONY: check-gpu
-check-gpu: $(BUILD)/alibi $(BUILD)/tests/ops/test_ops $(BUILD)/tests/check_oracle $(BUILD)/tests/model/check_training $(BUILD)/tests/worker/check_device $(BUILD)/tests/cuda_emulation/check_bf16 $(CUDA_LIBRARY) $(if $(CUDA_LIBRARY),$(BUILD)/cuda/selftest) ## op table, oracle, training and self-test on cuda:0, and compute-sanitizer; skips are failures
+check-gpu: $(GPU_PROGRAMS) ## op table, oracle, training and self-test on cuda:0, and compute-sanitizer; skips are failures
 	@tests/check_gpu.sh $(BUILD) $(if $(filter cuda:%,$(DEVICES)),$(DEVICES))

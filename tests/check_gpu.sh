@@ -39,6 +39,7 @@ leg() { # name command...
 
 echo "$why"
 leg "self-test of the primitives" "$build/cuda/selftest"
+for program in "$build"/cuda/kernels/*; do leg "kernels, $(basename "$program")" "$program"; done
 leg "op table" "$build/tests/ops/test_ops" "$device"
 leg "op table, each op distrusted" "$build/tests/ops/test_ops" "check:$device"
 leg "ops in bf16" "$build/tests/cuda_emulation/check_bf16" "$device"
@@ -46,6 +47,10 @@ leg "oracle" "$build/tests/check_oracle" --device "$device" tests/fixtures/oracl
 if [ -n "${ORACLE:-}" ]; then leg "oracle $ORACLE" "$build/tests/check_oracle" --device "$device" "$ORACLE"/*.safetensors; fi
 leg "20 updates as on the CPU" "$build/tests/model/check_training" "$device"
 leg "attempts as on the CPU" "$build/tests/worker/check_device" "$device"
+for program in "$build"/cuda/kernels/*; do
+    case $program in *attention_backward) continue ;; esac # its thousands of launches take too long
+    leg "compute-sanitizer memcheck, $(basename "$program")" compute-sanitizer --tool memcheck --error-exitcode 9 "$program"
+done
 for tool in memcheck racecheck synccheck initcheck; do
     leg "compute-sanitizer $tool, op table" compute-sanitizer --tool $tool --error-exitcode 9 "$build/tests/ops/test_ops" "$device"
 done

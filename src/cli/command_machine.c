@@ -11,13 +11,15 @@
 #include "spec/code_id.h"
 #include "worker/worker.h"
 
-static int print_devices(struct cli *c, struct err *e)
+/* all: test devices too. */
+static int print_devices(struct cli *c, bool all, struct err *e)
 {
     struct device list[PLANNING_DEVICES_MAX];
     int32_t n;
 
     TRY(device_list(list, PLANNING_DEVICES_MAX, &n, e));
     for (int32_t i = 0; i < n; i++) {
+        if (list[i].is_test && !all) continue;
         printf("%-8s %s", list[i].name, list[i].description);
         if (list[i].unusable[0])
             printf("  not usable: %s\n", list[i].unusable);
@@ -32,8 +34,11 @@ static int print_devices(struct cli *c, struct err *e)
 int cli_devices(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
     struct cli_list rest;
-    int rc = cli_parse(c, self, NULL, argc, argv, &rest, 0, 0, e);
-    return rc != 0 ? (rc < 0 ? rc : 0) : print_devices(c, e);
+    bool all = false;
+    const struct cli_option options[] = {
+        {"all", 0, CLI_FLAG, &all, "", "also the emulated GPU of a build that has one"}, {0}};
+    int rc = cli_parse(c, self, options, argc, argv, &rest, 0, 0, e);
+    return rc != 0 ? (rc < 0 ? rc : 0) : print_devices(c, all, e);
 }
 
 static bool on_path(struct cli *c, const char *program)
@@ -107,7 +112,7 @@ int cli_doctor(struct cli *c, const struct cli_command *self, int argc, char **a
     check_cpu(c, &wrong);
     TRY(device_list(list, PLANNING_DEVICES_MAX, &n, e));
     for (int32_t i = 0; i < n; i++)
-        if (strncmp(list[i].name, "cuda", 4) == 0)
+        if (strncmp(list[i].name, "cuda", 4) == 0 && !list[i].is_test)
             printf("%-5s %-12s %s\n", list[i].unusable[0] ? "none" : "ok", list[i].name,
                    list[i].unusable[0] ? list[i].unusable : list[i].description);
     check(&wrong, on_path(c, "gnuplot"), "gnuplot",

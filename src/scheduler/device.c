@@ -148,9 +148,9 @@ static void device_fill_cpu(struct device *d, struct arena *a)
     d->flops_per_s = workers_n * device_core_flops(a, cpuinfo);
 }
 
-/* Where the CUDA backend's library is: beside the program or in its installation's lib. "" when it
- * is in neither. */
-static char *device_cuda_library(struct arena *a)
+/* Where a backend's library is: beside the program or in its installation's lib. "" when it is in
+ * neither. */
+static char *device_library(struct arena *a, const char *name)
 {
     char path[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
@@ -159,8 +159,8 @@ static char *device_cuda_library(struct arena *a)
     char *slash = strrchr(path, '/');
     if (!slash) return arena_strdup(a, "");
     *slash = '\0';
-    char *beside = arena_printf(a, "%s/libalibi_cuda.so", path);
-    char *installed = arena_printf(a, "%s/../lib/libalibi_cuda.so", path);
+    char *beside = arena_printf(a, "%s/%s", path, name);
+    char *installed = arena_printf(a, "%s/../lib/%s", path, name);
     if (file_exists(beside)) return beside;
     return file_exists(installed) ? installed : arena_strdup(a, "");
 }
@@ -248,6 +248,18 @@ out:
     return (int32_t)i;
 }
 
+/* The GPU that tests/cuda_emulation makes of a processor. */
+static void device_fill_emulated(struct device *d, const struct device *cpu)
+{
+    *d = (struct device){.name = "cuda:emulated",
+                         .description = "emulated GPU, for tests",
+                         .memory_bytes = cpu->memory_bytes,
+                         .free_bytes = cpu->free_bytes,
+                         .slots = 1,
+                         .flops_per_s = 1e7,
+                         .is_test = true};
+}
+
 int device_list(struct device *out, int32_t room, int32_t *n, struct err *e)
 {
     struct arena arena;
@@ -257,7 +269,7 @@ int device_list(struct device *out, int32_t room, int32_t *n, struct err *e)
     arena_init(&arena);
     device_fill_cpu(&out[(*n)++], &arena);
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-    bool has_library = *device_cuda_library(&arena) != '\0';
+    bool has_library = *device_library(&arena, "libalibi_cuda.so") != '\0';
     int32_t gpus_n = driver ? device_list_gpus(out + 1, room - 1) : 0;
     if (gpus_n == 0) {
         out[1] = (struct device){.name = "cuda:0", .description = "NVIDIA GPU"};
@@ -271,6 +283,8 @@ int device_list(struct device *out, int32_t room, int32_t *n, struct err *e)
             snprintf(out[i].unusable, sizeof out[i].unusable,
                      "built without CUDA: libalibi_cuda.so is not beside the program");
     *n += gpus_n;
+    if (*n < room && *device_library(&arena, "libalibi_cuda_emulated.so"))
+        device_fill_emulated(&out[(*n)++], &out[0]);
     if (driver) dlclose(driver);
     arena_fini(&arena);
     return 0;

@@ -44,7 +44,9 @@ static void journal_note_end(struct journal *j, const json_t *json)
                                             STORE_CANCELLED};
     const char *state = json_string_value(json_object_get(json, "state"));
     const char *message = json_string_value(json_object_get(json, "message"));
+    const char *code = json_string_value(json_object_get(json, "code"));
 
+    j->unavailable = code && strcmp(code, err_name(ERR_UNAVAILABLE)) == 0;
     for (size_t i = 0; state && i < sizeof ends / sizeof *ends; i++)
         if (strcmp(state, store_state_name(ends[i])) == 0) j->said = ends[i];
     if (j->broken) return;

@@ -31,6 +31,7 @@ struct journal {
     int32_t runs_n;
     int64_t records_n;     /* taken so far */
     enum store_state said; /* by the record ENDED; STORE_NONE: none yet */
+    bool unavailable;      /* ENDED's code: what the worker was to use is not there */
     bool broken;           /* a record the store would not take; message says which */
     double share, wps;     /* of the newest PROGRESS: done / total, and words a second */
     char message[512];     /* of ENDED, or of what is broken; may be empty */

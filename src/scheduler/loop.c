@@ -7,6 +7,8 @@
  * 3. Time limits use the monotonic clock; the wall clock is only shown. */
 #include "scheduler/loop.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "scheduler/summary.h"
 
@@ -202,10 +204,28 @@ static void scheduler_say_end(struct scheduler *sc, const struct lease *at, bool
                   again ? "; it gets another try" : "", at->dir);
 }
 
+/* A GPU that a worker could not use, or lost, gets no other worker in this call; its runs move to
+ * the devices that are left. */
+static void scheduler_heed_loss(struct scheduler *sc, const struct lease *at)
+{
+    const struct device *d = &sc->slots.device[sc->slots.slot[at->slot].device];
+
+    if (at->state != STORE_FAILED || !at->journal.unavailable || strcmp(d->name, "cpu") == 0)
+        return;
+    int32_t left = slots_lose(&sc->slots, at->slot, at->message);
+    meter_say(&sc->meter, true, "%s is not used any more in this call; %ld worker%s left", d->name,
+              (long)left, left == 1 ? "" : "s");
+    if (left > 0) return;
+    scheduler_note_failure(sc, ERR_UNAVAILABLE, &sc->queue.job[at->task[0]], at->message, at->dir);
+    sc->halted = true;
+}
+
 /* The consequences of an end that is in the database now. */
 static void scheduler_conclude(struct scheduler *sc, struct lease *at)
 {
     bool again = false;
+
+    scheduler_heed_loss(sc, at);
 
     for (int32_t i = 0; i < at->n; i++) {
         const struct job *job = &sc->queue.job[at->task[i]];

@@ -21,7 +21,7 @@
 #include "scheduler/machine.h"
 
 /* A full pipe is at most 16 chunks, so what an ended worker has left is taken in one go. */
-enum { PROCESS_ENV_MAX = 12, PROCESS_CHUNK = 64 * 1024, PROCESS_CHUNKS_A_DRAIN = 16 };
+enum { PROCESS_ENV_MAX = 16, PROCESS_CHUNK = 64 * 1024, PROCESS_CHUNKS_A_DRAIN = 16 };
 
 /* The environment and arguments of a worker, in the caller's arena. */
 struct process_image {
@@ -40,7 +40,10 @@ static void process_add_env(struct process_image *im, const char *name, const ch
 static void process_fill_image(struct process_image *im, struct arena *a,
                                const struct process_options *o)
 {
-    static const char *const passed[] = {"PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"};
+    /* The last three steer the emulated GPU, and only that. */
+    static const char *const passed[] = {
+        "PATH",          "HOME", "TMPDIR", "LD_LIBRARY_PATH", "EMULATION_ORDER", "EMULATION_MEMORY",
+        "EMULATION_LOSE"};
 
     *im = (struct process_image){.arena = a};
     for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)

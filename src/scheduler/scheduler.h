@@ -39,7 +39,7 @@ struct job {
 enum scheduler_pick { PICK_MISSING, PICK_REDO, PICK_FAILED, PICK_STALE };
 
 struct scheduler_options {
-    const char *devices; /* auto, cpu, cpu:N (N slots), cuda:0,cuda:1 */
+    const char *devices; /* auto, cpu, cpu:N (N slots), cuda:0,cuda:1, cuda:emulated */
     int32_t tries;       /* attempts a run may have in this call; default 3 */
     bool keep_going;     /* go on with independent runs after a failure */
     enum scheduler_pick pick;
@@ -73,7 +73,10 @@ struct device {
     char uuid[64];      /* of a GPU, as the driver spells it; empty: unknown */
     int32_t others_n;   /* programs that compute on a GPU now */
     char unusable[256]; /* why it cannot be used; empty: it can */
+    bool is_test;       /* the emulated GPU of a build that has one: only where it is named */
 };
+/* device_list - the processor, the GPUs that the driver shows (or one that says why there is none),
+ * and at the end the emulated GPU where its library lies beside the program. */
 int device_list(struct device *out, int32_t room, int32_t *n, struct err *e);
 
 #ifdef __cplusplus

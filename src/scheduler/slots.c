@@ -70,7 +70,8 @@ static int slots_add_named(struct slots *sl, const char *name, struct err *e)
 static void slots_add_auto(struct slots *sl)
 {
     for (int32_t i = 0; i < sl->devices_n; i++)
-        if (strcmp(sl->device[i].name, "cpu") != 0 && !*sl->device[i].unusable)
+        if (strcmp(sl->device[i].name, "cpu") != 0 && !*sl->device[i].unusable &&
+            !sl->device[i].is_test)
             slots_add(sl, i, -1, slots_number(sl->device[i].name));
     if (sl->n == 0) slots_add_cpu(sl, slots_find(sl, "cpu"), 0);
 }
@@ -90,9 +91,21 @@ int slots_open(struct slots *sl, struct arena *a, const char *devices, struct er
     return 0;
 }
 
+const struct device *slots_largest(const struct slots *sl)
+{
+    const struct device *largest = &sl->device[sl->slot[0].device];
+    for (int32_t i = 1; i < sl->n; i++) {
+        const struct device *d = &sl->device[sl->slot[i].device];
+        if (*d->unusable) continue;
+        if (*largest->unusable || d->free_bytes > largest->free_bytes) largest = d;
+    }
+    return largest;
+}
+
 static bool slots_has_room(const struct slots *sl, int32_t device, int64_t bytes)
 {
-    if (sl->running_n[device] == 0) return true;
+    if (*sl->device[device].unusable) return false;
+    if (sl->running_n[device] == 0 && &sl->device[device] == slots_largest(sl)) return true;
     return sl->used_bytes[device] + bytes <= sl->device[device].free_bytes;
 }
 
@@ -126,15 +139,17 @@ void slots_leave(struct slots *sl, int32_t slot, int64_t bytes)
 int32_t slots_free_n(const struct slots *sl)
 {
     int32_t n = 0;
-    for (int32_t i = 0; i < sl->n; i++) n += !sl->slot[i].busy;
+    for (int32_t i = 0; i < sl->n; i++)
+        n += !sl->slot[i].busy && !*sl->device[sl->slot[i].device].unusable;
     return n;
 }
 
-const struct device *slots_largest(const struct slots *sl)
+int32_t slots_lose(struct slots *sl, int32_t slot, const char *why)
 {
-    const struct device *largest = &sl->device[sl->slot[0].device];
-    for (int32_t i = 1; i < sl->n; i++)
-        if (sl->device[sl->slot[i].device].free_bytes > largest->free_bytes)
-            largest = &sl->device[sl->slot[i].device];
-    return largest;
+    int32_t left = 0;
+    struct device *d = &sl->device[sl->slot[slot].device];
+
+    snprintf(d->unusable, sizeof d->unusable, "%s", *why ? why : "a worker lost it");
+    for (int32_t i = 0; i < sl->n; i++) left += !*sl->device[sl->slot[i].device].unusable;
+    return left;
 }

@@ -32,18 +32,23 @@ struct slots {
 };
 
 /* slots_open - auto: every usable GPU, without one every core; cpu: every core; cpu:N: N workers;
- * cuda:0,cuda:1: these GPUs. CPU and GPU are never mixed unasked: their last bits differ. Workers
- * are kept to one core each only where every core gets one: otherwise the kernel knows better which
- * cores are free. Errors: ERR_USAGE not a device; ERR_UNAVAILABLE it cannot be used, with the
- * reason. */
+ * cuda:0,cuda:1: these GPUs; cuda:emulated: the test device, which auto never takes. CPU and GPU
+ * are never mixed unasked: their last bits differ. Workers are kept to one core each only where
+ * every core gets one: otherwise the kernel knows better which cores are free. Errors: ERR_USAGE
+ * not a device; ERR_UNAVAILABLE it cannot be used, with the reason. */
 int slots_open(struct slots *sl, struct arena *a, const char *devices, struct err *e);
 
-/* slots_take - a free slot with memory for the job, or -1. A device on which nothing runs always
- * has. slots_leave gives it back with the same bytes. */
+/* slots_take - a free slot with memory for the job, or -1. The largest device always has it when
+ * nothing runs there: what is planned may be too much. slots_leave gives it back with the same
+ * bytes. */
 int32_t slots_take(struct slots *sl, int64_t bytes);
 void slots_leave(struct slots *sl, int32_t slot, int64_t bytes);
 bool slots_fit(const struct slots *sl, int64_t bytes);
 int32_t slots_free_n(const struct slots *sl);
+
+/* slots_lose - the slot's device cannot be used any more, and why: no worker is started there.
+ * Returns the number of slots that are left. */
+int32_t slots_lose(struct slots *sl, int32_t slot, const char *why);
 
 /* slots_largest - the device with the most free memory: a job that needs more is refused. */
 const struct device *slots_largest(const struct slots *sl);

@@ -1,8 +1,8 @@
 #!/bin/sh
 # check.sh - the legs of make check-cuda-emulated: for each build the self-test and the op tables in
-# several orders of threads, the mutants, and the oracle's fixtures. The sanitizers are slow: without
-# EMULATED_ORACLE=all the asan build leaves out evaluations and traces, and the race build does one
-# training step of each position method.
+# several orders of threads, the mutants, the kernels of tests/cuda, and the oracle's fixtures. The
+# sanitizers are slow: without EMULATED_ORACLE=all the asan build leaves out evaluations and traces,
+# and the race build does one training step of each position method.
 # usage: tests/cuda_emulation/check.sh BUILD KIND…
 set -u
 
@@ -44,15 +44,15 @@ files() { # names without .safetensors
 for kind in "$@"; do
     case $kind in
     plain)
-        orders="forward reverse 1" place=$build library=$build
+        orders="forward reverse 1" place=$build
         oracle=$(ls $fixtures/*.safetensors)
         ;;
     asan)
-        orders=reverse place=build/asan library=build/asan
+        orders=reverse place=build/asan
         oracle=$(ls $fixtures/*.safetensors | grep -vE '/(eval|train_trace)_')
         ;;
     tsan)
-        orders=1 place=$emulated/tsan library=$emulated/tsan
+        orders=1 place=$emulated/tsan
         oracle=$(files alibi_h4 sinusoidal_h4 rotary_plain_tied_finalnorm t5_plain_tied_finalnorm)
         ;;
     esac
@@ -61,10 +61,10 @@ for kind in "$@"; do
         leg "$kind self-test, order $order" env EMULATION_ORDER=$order "$emulated/$kind/selftest"
     done
     leg "$kind mutants" "$emulated/$kind/mutants"
-    if [ ! -f "$library/libalibi_cuda_emulated.so" ]; then
-        echo "  skip             $kind op table and oracle: $library/libalibi_cuda_emulated.so is not built"
-        continue
-    fi
+    for program in tests/cuda/*.cu; do
+        name=$(basename "$program" .cu)
+        leg "$kind kernels, $name" env EMULATION_ORDER=1 "$emulated/$kind/kernels/$name"
+    done
     for order in $orders; do
         leg "$kind op table, order $order" env EMULATION_ORDER=$order "$place/tests/ops/test_ops" cuda:emulated
         leg "$kind ops in bf16, order $order" env EMULATION_ORDER=$order "$place/tests/cuda_emulation/check_bf16" cuda:emulated
@@ -74,6 +74,7 @@ for kind in "$@"; do
         leg "$kind faults have their types" "$place/tests/cuda_emulation/check_faults"
         leg "$kind 20 updates as on the CPU" "$place/tests/model/check_training" cuda:emulated
         leg "$kind attempts as on the CPU" "$place/tests/worker/check_device" cuda:emulated
+        leg "$kind whole program: a grid, GPUs too small, lost, left" sh tests/cuda_emulation/check_program.sh "$build"
     fi
 done
 

@@ -29,6 +29,9 @@ EMULATED_CFLAGS := -std=gnu17 -g -fPIC -ffp-contract=off $(WARN)
 EMULATED_HOST := $(filter-out cuda/gemm%.c cuda/library.c,$(wildcard cuda/*.c)) $(EMULATION)/gemm_emulated.c $(EMULATION)/library_emulated.c
 EMULATED_OBJ := $(patsubst %,%.o,$(wildcard cuda/*.cu) $(EMULATED_HOST))
 MACHINE_OBJ := $(patsubst %,%.o,$(wildcard $(EMULATION)/*.cpp))
+# tests/cuda: each a program that calls the launchers of cuda/kernels.h, without a backend.
+KERNEL_OBJ := $(patsubst %,%.o,$(wildcard cuda/*.cu))
+KERNEL_TESTS := $(patsubst tests/cuda/%.cu,%,$(wildcard tests/cuda/*.cu))
 EMULATED_BASE := $(patsubst %,%.o,$(wildcard src/base/*.c))
 
 # $(1) the kind
@@ -57,6 +60,10 @@ $$(EMULATED)/$(1)/selftest: $$(patsubst %,$$(EMULATED)/$(1)/$$(EMULATION)/%.cu.o
 
 $$(EMULATED)/$(1)/mutants: $$(patsubst %,$$(EMULATED)/$(1)/$$(EMULATION)/%.cu.o,mutants mutants_block mutants_warp mutants_host) $$(MACHINE_OBJ:%=$$(EMULATED)/$(1)/%)
 	$$(Q)$$(CXX) $$(EMULATED_$(1)) -o $$@ $$^
+
+$$(KERNEL_TESTS:%=$$(EMULATED)/$(1)/kernels/%): $$(EMULATED)/$(1)/kernels/%: $$(EMULATED)/$(1)/tests/cuda/%.cu.o $$(KERNEL_OBJ:%=$$(EMULATED)/$(1)/%) $$(MACHINE_OBJ:%=$$(EMULATED)/$(1)/%)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CXX) $$(EMULATED_$(1)) -o $$@ $$^
 endef
 , := ,
 ifneq ($(BUILD),build/asan) # which only adds programs to the asan kind of another build
@@ -72,17 +79,19 @@ $(EMULATED_PROGRAMS:%=$(EMULATED)/tsan/%): $(TEST_OBJ) $(BUILD)/libalibi.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -fsanitize=thread -o $@ $(filter %.c,$^) $(TEST_OBJ) $(BUILD)/libalibi.a $(LDLIBS) -lcmocka
 
+# The driver's library about GPUs, made up: see check_program.sh.
+$(EMULATED)/libnvidia-ml.so.1: $(EMULATION)/nvml_fake.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(EMULATED_CFLAGS) -shared -o $@ $<
+
 .PHONY: emulated-programs-plain emulated-programs-asan emulated-programs-tsan check-cuda-emulated
-emulated-programs-plain: $(EMULATED_PROGRAMS:%=$(BUILD)/%) $(BUILD)/tests/cuda_emulation/check_faults $(BUILD)/tests/model/check_training $(BUILD)/tests/worker/check_device
+emulated-programs-plain: $(EMULATED_PROGRAMS:%=$(BUILD)/%) $(BUILD)/tests/cuda_emulation/check_faults $(BUILD)/alibi $(EMULATED)/libnvidia-ml.so.1 $(BUILD)/tests/model/check_training $(BUILD)/tests/worker/check_device
 emulated-programs-asan:
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT=-O1 SAN='$(ASAN_FLAGS)' $(EMULATED_PROGRAMS:%=build/asan/%)
 emulated-programs-tsan: $(EMULATED_PROGRAMS:%=$(EMULATED)/tsan/%)
 
-EMULATED_ALL = $(foreach kind,$(EMULATED_KINDS),$(EMULATED)/$(kind)/selftest $(EMULATED)/$(kind)/mutants)
-# While the backend is not complete (slots.c is its last file), the emulator itself is checked.
-ifneq ($(wildcard cuda/slots.c),)
-EMULATED_ALL += $(foreach kind,$(EMULATED_KINDS),$(EMULATED_DIR_$(kind))/libalibi_cuda_emulated.so emulated-programs-$(kind))
-endif
+EMULATED_ALL = $(foreach kind,$(EMULATED_KINDS),$(EMULATED)/$(kind)/selftest $(EMULATED)/$(kind)/mutants $(KERNEL_TESTS:%=$(EMULATED)/$(kind)/kernels/%) \
+    $(EMULATED_DIR_$(kind))/libalibi_cuda_emulated.so emulated-programs-$(kind))
 
 check-cuda-emulated: $(EMULATED_ALL) ## kernels and host code of the CUDA backend on the host emulator: plain, asan, tsan
 	@$(EMULATION)/check.sh $(BUILD) $(EMULATED_KINDS)

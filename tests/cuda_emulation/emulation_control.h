@@ -3,7 +3,8 @@
  * The same from the environment, read once:
  *   EMULATION_ORDER=forward|reverse|SEED   who runs first (forward)
  *   EMULATION_MEMORY=BYTES                 device memory (4 GiB)
- *   EMULATION_LOSE=N                       the device is lost at launch N, counted from 0
+ *   EMULATION_LOSE=N[@GPU]                 the device is lost at launch N, counted from 0; with GPU
+ *                                          only where CUDA_VISIBLE_DEVICES is that
  *   EMULATION_COUNTS=1                     prints what was run when the process ends */
 #ifndef EMULATION_CONTROL_H
 #define EMULATION_CONTROL_H

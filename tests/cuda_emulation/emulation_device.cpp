@@ -87,11 +87,14 @@ static void counts_print()
             c->bank_conflicts, c->copies);
 }
 
+/* "N", or "N@GPU": only where that one is visible. */
 static void device_ask_environment()
 {
-    const char *lose = getenv("EMULATION_LOSE");
+    const char *lose = getenv("EMULATION_LOSE"), *visible = getenv("CUDA_VISIBLE_DEVICES");
+    const char *which = lose ? strchr(lose, '@') : nullptr;
     device.asked = true;
-    if (lose) device.launches_left = strtol(lose, nullptr, 10);
+    if (lose && (!which || (visible && strcmp(visible, which + 1) == 0)))
+        device.launches_left = strtol(lose, nullptr, 10);
     if (getenv("EMULATION_COUNTS")) atexit(counts_print);
 }
 

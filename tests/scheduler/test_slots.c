@@ -118,6 +118,48 @@ static void memory_limits_who_runs_together_but_never_all(void **state)
     assert_int_equal(slots_free_n(sl), 2);
 }
 
+/* Three GPUs in place of this machine's devices, with 1000, 3000 and 2000 bytes. */
+static void put_gpus(struct slots *sl)
+{
+    static const int64_t bytes[] = {1000, 3000, 2000};
+    sl->devices_n = sl->n = 3;
+    for (int32_t i = 0; i < 3; i++) {
+        sl->device[i] = (struct device){.name = "cuda:n", .free_bytes = bytes[i], .slots = 1};
+        sl->slot[i] = (struct slot){.device = i, .cpu = -1, .cuda = i};
+    }
+}
+
+static void a_job_goes_to_a_gpu_that_can_hold_it(void **state)
+{
+    struct place *p = *state;
+    struct slots *sl = &p->slots;
+    assert_int_equal(slots_open(sl, &p->arena, "cpu", &p->e), 0);
+    put_gpus(sl);
+    assert_int_equal(slots_take(sl, 1500), 1);
+    assert_int_equal(slots_take(sl, 1500), 2);
+    assert_false(slots_fit(sl, 1500)); /* the first is idle but too small */
+    assert_int_equal(slots_take(sl, 1000), 0);
+}
+
+static void a_lost_gpu_gets_nothing_more(void **state)
+{
+    struct place *p = *state;
+    struct slots *sl = &p->slots;
+    assert_int_equal(slots_open(sl, &p->arena, "cpu", &p->e), 0);
+    put_gpus(sl);
+    int32_t slot = slots_take(sl, 2500);
+    assert_int_equal(slot, 1);
+    assert_int_equal(slots_lose(sl, slot, "it fell off the bus"), 2);
+    slots_leave(sl, slot, 2500);
+    assert_string_equal(sl->device[1].unusable, "it fell off the bus");
+    assert_int_equal(slots_free_n(sl), 2);
+    assert_ptr_equal(slots_largest(sl), &sl->device[2]);
+    assert_int_equal(slots_take(sl, 2500), 2); /* the largest that is left may try */
+    assert_int_equal(slots_lose(sl, 2, ""), 1);
+    assert_int_equal(slots_lose(sl, 0, ""), 0);
+    assert_int_equal(slots_take(sl, 1), -1);
+}
+
 int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -128,6 +170,8 @@ int main(void)
         CASE(a_number_of_workers_may_be_given),
         CASE(what_is_no_device_is_refused),
         CASE(memory_limits_who_runs_together_but_never_all),
+        CASE(a_job_goes_to_a_gpu_that_can_hold_it),
+        CASE(a_lost_gpu_gets_nothing_more),
     };
     return cmocka_run_group_tests_name("slots", tests, NULL, NULL);
 }

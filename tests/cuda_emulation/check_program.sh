@@ -1,0 +1,106 @@
+#!/bin/sh
+# check_program.sh - the whole program on the emulated GPU: a tiny grid from YAML to results.db, and
+# what a user is told when a GPU is too small, runs out of memory or is lost.
+# usage: tests/cuda_emulation/check_program.sh BUILD
+#
+# GPUs come from nvml_fake.c (libnvidia-ml.so.1 and libcuda.so.1 in a folder of LD_LIBRARY_PATH) and
+# from the emulated library under the name of the real one, beside a copy of the program.
+set -u
+build=$(cd "$1" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+share=$(cd "$here/../.." && pwd)
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+failures=0
+
+fail() {
+    echo "FAIL: $*"
+    failures=$((failures + 1))
+}
+
+# expect STATUS WORD command...: the exit status, and a word of the output
+expect() {
+    want=$1
+    word=$2
+    shift 2
+    "$@" >"$dir/out" 2>&1 </dev/null
+    got=$?
+    [ "$got" -eq "$want" ] || { fail "$* exited $got, not $want"; cat "$dir/out"; }
+    [ -z "$word" ] || grep -q -- "$word" "$dir/out" || { fail "$*: no '$word' in:"; cat "$dir/out"; }
+}
+
+# Two trainings, an evaluation each, on a text of a few words: short enough for fibers.
+mkdir -p "$dir/grid" "$dir/bin" "$dir/driver"
+ln -s "$share/configs" "$share/experiments" "$dir/"
+cat >"$dir/grid/grid.yaml" <<'YAML'
+artefact: tiny
+title: "Two tiny models"
+scale: none
+base: [model/words_small.yaml, train/short.yaml, data/tiny.yaml]
+set:
+  model: { layers: 1, dim: 32, heads: 4, ffn: 32, cutoffs: [16, 40] }
+  train: { updates: 4, warmup: 1, period: 3, shard_tokens: 64 }
+grid:
+  - { position: [alibi, t5], L_train: 16 }
+evaluate:
+  - { split: valid, L_valid: 32 }
+YAML
+text() { # words seed
+    awk -v n="$1" -v seed="$2" 'BEGIN { srand(seed); for (i = 1; i <= n; i++) {
+        w = rand() < 0.7 ? (5 * w + 1) % 56 : int(56 * rand()); printf "w%d%s", w, i % 17 ? " " : "\n" } print "" }'
+}
+mkdir "$dir/text"
+text 1500 1 >"$dir/text/train.txt"
+text 300 2 >"$dir/text/valid.txt"
+text 300 3 >"$dir/text/test.txt"
+cp "$build/alibi" "$build/libalibi_cuda_emulated.so" "$dir/bin/"
+alibi=$dir/bin/alibi
+
+# run PROJECT DEVICES [option…]
+run() {
+    project=$1
+    devices=$2
+    shift 2
+    timeout 60 "$alibi" run "$dir/grid" --project "$dir/$project" --devices "$devices" "$@"
+}
+query() { "$alibi" query --project "$dir/$1" --format csv "$2" | tail -n +2 | tr -d '\r'; }
+for project in cpu named gpus small short lost moved; do
+    mkdir "$dir/$project"
+    expect 0 "" "$alibi" data prepare tiny --text "$dir/text" --project "$dir/$project"
+done
+
+# The test device is taken where it is named, and nowhere else.
+expect 0 "" "$alibi" devices
+grep -q emulated "$dir/out" && fail "alibi devices shows the test device unasked"
+expect 0 "cuda:emulated" "$alibi" devices --all
+expect 0 "" run cpu auto
+[ "$(query cpu "SELECT DISTINCT device FROM attempts WHERE device LIKE '%emulated%'")" = "" ] || fail "auto took the test device"
+expect 0 "" run named cuda:emulated
+[ "$(query named "SELECT count(*) FROM evaluations")" = 2 ] || fail "not two evaluations of the named device"
+losses="SELECT position, round(loss_nats, 4) FROM evaluations ORDER BY position"
+[ "$(query named "$losses")" = "$(query cpu "$losses")" ] || fail "losses differ: $(query named "$losses") and on the CPU $(query cpu "$losses")"
+[ "$(query named "SELECT DISTINCT device FROM evaluations")" = "$(query named "SELECT device FROM evaluations WHERE device LIKE '%emulated%' LIMIT 1")" ] || fail "an evaluation ran elsewhere"
+
+# GPUs as a driver shows them.
+ln -s "$build/emulation/libnvidia-ml.so.1" "$dir/driver/libnvidia-ml.so.1"
+ln -s "$build/emulation/libnvidia-ml.so.1" "$dir/driver/libcuda.so.1"
+mv "$dir/bin/libalibi_cuda_emulated.so" "$dir/bin/libalibi_cuda.so"
+export LD_LIBRARY_PATH="$dir/driver" NVML_FAKE_FREE="900000000 800000000"
+expect 0 "Fake GPU 1.*800 MB free" "$alibi" devices
+expect 0 "" run gpus auto
+[ "$(query gpus "SELECT count(*) FROM evaluations")" = 2 ] || fail "$(query gpus "SELECT count(*) FROM evaluations") evaluations on two GPUs"
+[ "$(query gpus "$losses")" = "$(query cpu "$losses")" ] || fail "losses on GPUs differ"
+
+# Too small: refused before anything starts, with the bytes wanted and free.
+NVML_FAKE_FREE="100000 90000" expect 70 "wants .* MB of memory, cuda:0 has 0.1 MB free of 1000.0 MB" run small auto
+[ "$(query small "SELECT count(*) FROM attempts")" = 0 ] || fail "a refused run was started"
+
+# Memory that is gone when the worker asks for it; a GPU that breaks; another takes over.
+EMULATION_MEMORY=300000 expect 70 "no memory for [0-9]* bytes: [0-9]* of the GPU's 300000 are free" run short cuda:0 --tries 1
+EMULATION_LOSE=9 expect 69 "the GPU cannot be used" run lost cuda:0
+[ "$(query lost "SELECT count(*) FROM attempts")" = 1 ] || fail "a lost GPU got another worker"
+EMULATION_LOSE=9@GPU-fake-0 expect 0 "cuda:0 is not used any more" run moved auto
+[ "$(query moved "$losses")" = "$(query cpu "$losses")" ] || fail "losses after a move differ"
+[ "$(query moved "SELECT count(*) FROM attempts WHERE state='failed'")" = 1 ] || fail "not one attempt failed before the move"
+
+[ $failures -eq 0 ]

@@ -1,0 +1,94 @@
+/* nvml_fake.c - the parts of libnvidia-ml.so.1 that src/scheduler asks, on a machine without a GPU.
+ *
+ * It stands for libcuda.so.1 too, which is only looked for. With libalibi_cuda_emulated.so under
+ * the name of libalibi_cuda.so beside the program, whole grids run on "GPUs". The environment says
+ * what is there: NVML_FAKE_FREE="BYTES BYTES …", a number for each GPU; each has 1e9 bytes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NVML_OK = 0, NVML_INVALID = 2, GPUS_MAX = 8 };
+static const unsigned long long gpu_bytes = 1000000000;
+static const char gpu_numbers[GPUS_MAX]; /* the address of the one is the handle of a GPU */
+
+struct memory {
+    unsigned long long total, free, used;
+};
+
+int nvmlInit_v2(void);
+int nvmlShutdown(void);
+int nvmlDeviceGetCount_v2(unsigned *n);
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **out);
+int nvmlDeviceGetName(void *gpu, char *out, unsigned room);
+int nvmlDeviceGetUUID(void *gpu, char *out, unsigned room);
+int nvmlDeviceGetMemoryInfo(void *gpu, struct memory *out);
+int nvmlDeviceGetComputeRunningProcesses_v3(void *gpu, unsigned *n, void *list);
+
+/* The free bytes of GPU number i; 0 where there is no such GPU. */
+static unsigned long long free_bytes(unsigned i)
+{
+    const char *list = getenv("NVML_FAKE_FREE");
+    char *rest = NULL;
+    for (; list && *list; list = rest) {
+        unsigned long long bytes = strtoull(list, &rest, 10);
+        if (rest == list) break;
+        if (i-- == 0) return bytes;
+    }
+    return 0;
+}
+
+static unsigned number_of(const void *gpu)
+{
+    return (unsigned)((const char *)gpu - gpu_numbers);
+}
+
+int nvmlInit_v2(void)
+{
+    return NVML_OK;
+}
+
+int nvmlShutdown(void)
+{
+    return NVML_OK;
+}
+
+int nvmlDeviceGetCount_v2(unsigned *n)
+{
+    for (*n = 0; *n < GPUS_MAX && free_bytes(*n) > 0;) ++*n;
+    return NVML_OK;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **out)
+{
+    if (i >= GPUS_MAX || free_bytes(i) == 0) return NVML_INVALID;
+    memcpy(out, &(const char *){gpu_numbers + i}, sizeof *out);
+    return NVML_OK;
+}
+
+int nvmlDeviceGetName(void *gpu, char *out, unsigned room)
+{
+    snprintf(out, room, "Fake GPU %u", number_of(gpu));
+    return NVML_OK;
+}
+
+int nvmlDeviceGetUUID(void *gpu, char *out, unsigned room)
+{
+    snprintf(out, room, "GPU-fake-%u", number_of(gpu));
+    return NVML_OK;
+}
+
+int nvmlDeviceGetMemoryInfo(void *gpu, struct memory *out)
+{
+    out->total = gpu_bytes;
+    out->free = free_bytes(number_of(gpu));
+    out->used = out->total - out->free;
+    return NVML_OK;
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v3(void *gpu, unsigned *n, void *list)
+{
+    (void)gpu;
+    (void)list;
+    *n = 0;
+    return NVML_OK;
+}
