@@ -187,6 +187,26 @@ void fixture_done(struct store_fixture *f, const struct spec *s, double number,
     fixture_end(f, id, STORE_DONE);
 }
 
+void fixture_benched(struct store_fixture *f, const struct spec *s, const char *device, double wps,
+                     const char *bytes, char run_id[SPEC_ID_BYTES])
+{
+    char json[256];
+
+    fixture_add(f, s, run_id);
+    int64_t attempt = fixture_start(f, run_id);
+    snprintf(json, sizeof json,
+             "{\"pid\":1,\"host\":\"here\",\"device\":\"%s\",\"backend\":\"cpu\",\"blas\":\"some\","
+             "\"threads\":1,\"code_id\":\"c0de\",\"program\":\"alibi\"}",
+             device);
+    assert_int_equal(fixture_ingest(f, attempt, 1, EVENT_STARTED, json), 0);
+    snprintf(json, sizeof json,
+             "{\"run_id\":\"%s\",\"wps\":%.17g,\"mfu\":null,\"peak_memory_bytes\":%s,"
+             "\"wall_seconds\":2,\"batch_tokens\":9216}",
+             run_id, wps, bytes);
+    if (fixture_ingest(f, attempt, 2, EVENT_BENCHED, json) < 0) fail_msg("%s", f->e.text);
+    fixture_end(f, attempt, STORE_DONE);
+}
+
 struct first_cell {
     char text[512];
     bool seen;

@@ -40,6 +40,9 @@ void fixture_evaluated(struct store_fixture *f, int64_t attempt_id, const char *
 /* fixture_done - adds a run, starts it, and ends it as done with this loss or perplexity. */
 void fixture_done(struct store_fixture *f, const struct spec *s, double number,
                   char run_id[SPEC_ID_BYTES]);
+/* fixture_benched - the same for a benchmark, on a device; bytes is JSON, such as "null". */
+void fixture_benched(struct store_fixture *f, const struct spec *s, const char *device, double wps,
+                     const char *bytes, char run_id[SPEC_ID_BYTES]);
 
 /* fixture_cell - the first cell of the answer as text, "NULL" for NULL, "none" without a row. */
 const char *fixture_cell(struct store *s, const char *sql);

@@ -85,6 +85,10 @@ static void every_released_version_opens_and_says_the_same(void **state)
         assert_cell(f, "SELECT count(*) FROM curves", "3");
         assert_cell(f, "SELECT value FROM paper_values WHERE position='alibi'", "18.5");
         assert_cell(f, "SELECT verdict FROM claims", "supported");
+        assert_cell(f,
+                    "SELECT ours||' '||unit||' '||device||' '||origin||' '||seeds||' '||state FROM "
+                    "comparison WHERE metric='perplexity'",
+                    "17.25 ppl a processor trained 1 done");
         assert_cell(f, "SELECT uid FROM run_attempts WHERE state='failed'",
                     "00000000000000000000000000000004");
     }

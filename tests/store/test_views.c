@@ -1,5 +1,4 @@
 /* test_views.c - the contract of results.db: names and columns of the views, and what they show. */
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -188,80 +187,6 @@ static void points_of_an_unknown_run_are_refused_and_the_old_ones_stay(void **st
     assert_cell(f, "SELECT count(*) FROM points", "1");
 }
 
-/* Adds three seeds of one evaluation at a scale, with these perplexities, as points of table5. */
-static void add_seeds(struct store_fixture *f, const char *scale, bool modified,
-                      const double *perplexity)
-{
-    struct store_point points[3];
-    char ids[3][SPEC_ID_BYTES], train_id[SPEC_ID_BYTES];
-
-    for (int i = 0; i < 3; i++) {
-        struct spec train = fixture_train(SPEC_ALIBI, 64, i + 1);
-        snprintf(train.scale, sizeof train.scale, "%s", scale);
-        train.modified = modified;
-        struct spec eval = fixture_eval(&train, 128);
-        fixture_done(f, &train, 2.0, train_id);
-        fixture_done(f, &eval, perplexity[i], ids[i]);
-        points[i] = (struct store_point){i, ids[i], 512, 1024, 0};
-    }
-    assert_int_equal(store_set_points(f->store, "table5", scale, points, 3, &f->e), 0);
-}
-
-static void write_paper(struct store_fixture *f)
-{
-    char path[128];
-
-    snprintf(path, sizeof path, "%s/paper.tsv", f->dir);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs("dataset\tpanel\tseries\tmethod\tparams\tL_train\tL_valid\tsplit\tprotocol\tstride\t"
-          "x_name\tx\tmetric\tvalue\tunit\tnote\tsource\n"
-          "WikiText-103\t\t\tALiBi\t247M\t512\t1024\tvalid\tnonoverlapping\t\t\t\tperplexity\t18.5"
-          "\tppl\t\tp. 19\n"
-          "WikiText-103\t\t\tALiBi\t247M\t512\t1024\tvalid\tsliding\t1\t\t\tperplexity\t17\tppl\t\t"
-          "\n",
-          file);
-    fclose(file);
-    assert_int_equal(store_set_paper(f->store, "table5", path, &f->e), 0);
-}
-
-static void seeds_of_one_configuration_are_averaged(void **state)
-{
-    struct store_fixture *f = *state;
-    const double perplexity[] = {18, 19, 23};
-
-    write_paper(f);
-    add_seeds(f, "mini", false, perplexity);
-    assert_cell(f, "SELECT count(*) FROM comparison", "1");
-    assert_cell(f, "SELECT ours||' '||seeds FROM comparison", "20.0 3");
-    /* the sample deviation by hand: squares 4 + 1 + 9 over 2 */
-    double deviation = strtod(fixture_cell(f->store, "SELECT ours_std FROM comparison"), NULL);
-    assert_true(fabs(deviation - sqrt(7)) < 1e-14);
-    assert_cell(f, "SELECT coalesce(paper,'-')||coalesce(delta,'-') FROM comparison", "--");
-}
-
-static void the_paper_stands_beside_its_own_configuration_only(void **state)
-{
-    struct store_fixture *f = *state;
-    const double perplexity[] = {18, 19, 23};
-
-    write_paper(f);
-    add_seeds(f, "paper", false, perplexity);
-    assert_cell(f, "SELECT paper||' '||delta FROM comparison WHERE scale='paper'", "18.5 1.5");
-}
-
-static void a_modified_spec_is_not_compared_with_the_paper(void **state)
-{
-    struct store_fixture *f = *state;
-    const double perplexity[] = {18, 19, 23};
-
-    write_paper(f);
-    add_seeds(f, "paper", true, perplexity);
-    assert_cell(f, "SELECT ours||coalesce(paper,'-')||modified FROM comparison", "20.0-1");
-    add_seeds(f, "paper", false, perplexity); /* the same runs, asked for unmodified */
-    assert_cell(f, "SELECT paper||' '||modified FROM comparison", "18.5 0");
-}
-
 static void claims_of_an_artefact_and_scale_are_replaced(void **state)
 {
     struct store_fixture *f = *state;
@@ -294,9 +219,6 @@ int main(void)
         CASE(a_sliding_evaluation_shows_its_stride_and_first_window),
         CASE(nominal_lengths_are_the_smallest_that_points_ask_for),
         CASE(points_of_an_unknown_run_are_refused_and_the_old_ones_stay),
-        CASE(seeds_of_one_configuration_are_averaged),
-        CASE(the_paper_stands_beside_its_own_configuration_only),
-        CASE(a_modified_spec_is_not_compared_with_the_paper),
         CASE(claims_of_an_artefact_and_scale_are_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

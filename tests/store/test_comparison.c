@@ -1,0 +1,258 @@
+/* test_comparison.c - the view comparison: which of our numbers stand together, which beside the
+ * paper's, and what was asked for and not run. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "store/store_fixture.h"
+
+/* Three seeds of one evaluation at a scale, with these perplexities (0: not run), as points of
+ * table5. */
+static void add_seeds(struct store_fixture *f, const char *scale, bool modified,
+                      const double *perplexity)
+{
+    struct store_point points[3];
+    char ids[3][SPEC_ID_BYTES], train_id[SPEC_ID_BYTES];
+
+    for (int i = 0; i < 3; i++) {
+        struct spec train = fixture_train(SPEC_ALIBI, 64, i + 1);
+        snprintf(train.scale, sizeof train.scale, "%s", scale);
+        train.modified = modified;
+        struct spec eval = fixture_eval(&train, 128);
+        fixture_add(f, &eval, ids[i]);
+        if (perplexity[i] > 0) {
+            fixture_done(f, &train, 2.0, train_id);
+            fixture_done(f, &eval, perplexity[i], ids[i]);
+        }
+        points[i] = (struct store_point){i, ids[i], 512, 1024, 0};
+    }
+    assert_int_equal(store_set_points(f->store, "table5", scale, points, 3, &f->e), 0);
+}
+
+#define HEADER                                                                                     \
+    "dataset\tpanel\tseries\tmethod\tparams\tL_train\tL_valid\tsplit\tprotocol\tstride\t"          \
+    "x_name\tx\tmetric\tvalue\tunit\tnote\tsource\n"
+
+static void write_paper(struct store_fixture *f, const char *artefact)
+{
+    char path[128];
+
+    snprintf(path, sizeof path, "%s/paper.tsv", f->dir);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(HEADER
+          "WikiText-103\t\t\tALiBi\t247M\t512\t1024\tvalid\tnonoverlapping\t\t\t\tperplexity\t18.5"
+          "\tppl\t\tp. 19\n"
+          "WikiText-103\t\t\tALiBi\t247M\t512\t1024\tvalid\tsliding\t1\t\t\tperplexity\t17\tppl\t\t"
+          "\n"
+          "wikitext103\tTraining Speed\t\tALiBi\t247M\t512\t\ttrain\t\t\tinput_length\t512\t"
+          "train_wps\t28300\twords/s\t\t\n"
+          "wikitext103\t\t\tALiBi\t247M\t512\t\ttrain\t\t\t\t\tmemory_gb\t15.5\tGB\t\t\n"
+          "wikitext103\t\t\tALiBi\t247M\t512\t512\t\t\t\t\t\teval_wps\t82000\twords/s\t\t\n"
+          "wikitext103\t\t\tALiBi\t247M\t512\t3072\t\t\t\t\t\teval_wps\t14000\twords/s\t\t\n",
+          file);
+    fclose(file);
+    assert_int_equal(store_set_paper(f->store, artefact, path, &f->e), 0);
+}
+
+static void seeds_of_one_configuration_are_averaged(void **state)
+{
+    struct store_fixture *f = *state;
+    const double perplexity[] = {18, 19, 23};
+
+    write_paper(f, "table5");
+    add_seeds(f, "mini", false, perplexity);
+    assert_cell(f, "SELECT count(*) FROM comparison", "1");
+    assert_cell(f, "SELECT ours||' '||seeds FROM comparison", "20.0 3");
+    /* the sample deviation by hand: squares 4 + 1 + 9 over 2 */
+    double deviation = strtod(fixture_cell(f->store, "SELECT ours_std FROM comparison"), NULL);
+    assert_true(fabs(deviation - sqrt(7)) < 1e-14);
+    assert_cell(f, "SELECT coalesce(paper,'-')||coalesce(delta,'-') FROM comparison", "--");
+}
+
+static void the_paper_stands_beside_its_own_configuration_only(void **state)
+{
+    struct store_fixture *f = *state;
+    const double perplexity[] = {18, 19, 23};
+
+    write_paper(f, "table5");
+    add_seeds(f, "paper", false, perplexity);
+    assert_cell(f, "SELECT paper||' '||delta FROM comparison WHERE scale='paper'", "18.5 1.5");
+}
+
+static void a_modified_spec_is_not_compared_with_the_paper(void **state)
+{
+    struct store_fixture *f = *state;
+    const double perplexity[] = {18, 19, 23};
+
+    write_paper(f, "table5");
+    add_seeds(f, "paper", true, perplexity);
+    assert_cell(f, "SELECT ours||coalesce(paper,'-')||modified FROM comparison", "20.0-1");
+    add_seeds(f, "paper", false, perplexity); /* the same runs, asked for unmodified */
+    assert_cell(f, "SELECT paper||' '||modified FROM comparison", "18.5 0");
+}
+
+/* A benchmark of ALiBi at 512 tokens, 64 long here, and its point of table1. */
+static struct store_point bench(struct store_fixture *f, struct spec *s, const char *scale,
+                                int32_t mode, int64_t seed, char id[SPEC_ID_BYTES])
+{
+    *s = fixture_train(SPEC_ALIBI, 64, seed);
+    s->kind = SPEC_BENCH;
+    s->bench_mode = mode;
+    snprintf(s->scale, sizeof s->scale, "%s", scale);
+    fixture_add(f, s, id);
+    return (struct store_point){2 * (int32_t)seed + mode, id, 512, 0, 0};
+}
+
+/* The rows of table1 as one text, by metric, device and seed. */
+#define ROWS                                                                                       \
+    "SELECT group_concat(said, ' ; ') FROM (SELECT metric||' '||coalesce(ours,'-')||' '||"         \
+    "coalesce(ours_std,'-')||' '||seeds||' '||coalesce(paper,'-')||' '||coalesce(delta,'-')||' '"  \
+    "||unit||' '||coalesce(device,'-') AS said FROM comparison WHERE artefact='table1'"            \
+    " ORDER BY metric, device)"
+
+static void speed_and_memory_of_benchmarks_stand_in_the_papers_units(void **state)
+{
+    struct store_fixture *f = *state;
+    char id[2][SPEC_ID_BYTES];
+    struct spec s[2];
+    struct store_point points[] = {bench(f, &s[0], "paper", 0, 1, id[0]),
+                                   bench(f, &s[1], "paper", 1, 1, id[1])};
+
+    write_paper(f, "table1");
+    assert_int_equal(store_set_points(f->store, "table1", "paper", points, 2, &f->e), 0);
+    assert_cell(f, ROWS,
+                "eval_wps - - 0 82000.0 - words/s - ; memory_gb - - 0 15.5 - GB - ; "
+                "train_wps - - 0 28300.0 - words/s -");
+    fixture_benched(f, &s[0], "GPU A", 30000, "14500000000", id[0]);
+    fixture_benched(f, &s[1], "GPU A", 80000, "3000000000", id[1]);
+    assert_cell(f, ROWS,
+                "eval_wps 80000.0 - 1 82000.0 -2000.0 words/s GPU A ; "
+                "memory_gb 14.5 - 1 15.5 -1.0 GB GPU A ; "
+                "train_wps 30000.0 - 1 28300.0 1700.0 words/s GPU A");
+}
+
+static void speeds_of_two_devices_are_not_averaged(void **state)
+{
+    struct store_fixture *f = *state;
+    char id[4][SPEC_ID_BYTES];
+    struct spec s[4];
+    struct store_point points[4];
+
+    for (int i = 0; i < 4; i++) points[i] = bench(f, &s[i], "mini", 0, i + 1, id[i]);
+    assert_int_equal(store_set_points(f->store, "table1", "mini", points, 4, &f->e), 0);
+    fixture_benched(f, &s[0], "GPU A", 30000, "null", id[0]);
+    fixture_benched(f, &s[1], "GPU A", 30010, "null", id[1]);
+    fixture_benched(f, &s[2], "GPU B", 50000, "null", id[2]);
+    /* two of A: sample deviation 10 / sqrt(2); the fourth seed has no result and is no row */
+    char expected[256];
+    snprintf(expected, sizeof expected,
+             "memory_gb - - 0 - - GB - ; train_wps 30005.0 %s 2 - - words/s GPU A ; "
+             "train_wps 50000.0 - 1 - - words/s GPU B",
+             fixture_cell(f->store, "SELECT sqrt(50.0)||''"));
+    assert_cell(f, ROWS, expected);
+}
+
+static void a_seed_without_a_result_is_no_part_of_the_mean(void **state)
+{
+    struct store_fixture *f = *state;
+    const double perplexity[] = {18, 20, 0};
+
+    write_paper(f, "table5");
+    add_seeds(f, "paper", false, perplexity);
+    assert_cell(f, "SELECT ours||' '||seeds||' '||delta||' '||state FROM comparison",
+                "19.0 2 0.5 done");
+}
+
+static void what_was_asked_for_and_not_run_is_a_row_of_no_seeds(void **state)
+{
+    struct store_fixture *f = *state;
+    const double perplexity[] = {0, 0, 0};
+
+    write_paper(f, "table5");
+    add_seeds(f, "paper", false, perplexity);
+    const char *sql = "SELECT count(*)||' '||coalesce(max(ours),'-')||' '||seeds||' '||paper||' '||"
+                      "coalesce(delta,'-')||' '||state FROM comparison";
+    assert_cell(f, sql, "1 - 0 18.5 - not run");
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 2);
+    char id[SPEC_ID_BYTES];
+    snprintf(train.scale, sizeof train.scale, "paper");
+    fixture_add(f, &train, id);
+    fixture_end(f, fixture_start(f, id), STORE_DIVERGED);
+    assert_cell(f, sql, "1 - 0 18.5 - diverged");
+}
+
+static void an_evaluation_that_is_not_finite_has_no_number(void **state)
+{
+    struct store_fixture *f = *state;
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1), eval = fixture_eval(&train, 128);
+    char id[SPEC_ID_BYTES], json[256];
+
+    fixture_done(f, &train, 2.0, id);
+    fixture_add(f, &eval, id);
+    int64_t attempt = fixture_start(f, id);
+    snprintf(json, sizeof json,
+             "{\"run_id\":\"%s\",\"loss_nats\":null,\"perplexity\":null,\"tokens\":100,"
+             "\"nonfinite\":3,\"eval_wps\":null,\"peak_memory_bytes\":2048,\"wall_seconds\":1,"
+             "\"checkpoint_sha256\":\"abc\"}",
+             id);
+    if (fixture_ingest(f, attempt, 1, EVENT_EVALUATED, json) < 0) fail_msg("%s", f->e.text);
+    fixture_end(f, attempt, STORE_DONE);
+    struct store_point point = {0, id, 512, 1024, 0};
+    assert_int_equal(store_set_points(f->store, "table5", "mini", &point, 1, &f->e), 0);
+    assert_cell(f, "SELECT coalesce(ours,'-')||' '||seeds||' '||state FROM comparison",
+                "- 1 not finite");
+}
+
+static void a_speed_that_is_the_x_of_a_figure_is_a_number_of_its_own(void **state)
+{
+    struct store_fixture *f = *state;
+    char id[SPEC_ID_BYTES], path[128];
+    struct spec s;
+    struct store_point point = bench(f, &s, "paper", 0, 1, id);
+
+    snprintf(path, sizeof path, "%s/paper.tsv", f->dir);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(HEADER "WikiText-103\t\t\tALiBi\t247M\t512\t3072\tvalid\tnonoverlapping\t\ttrain_wps\t"
+                 "28304\tperplexity\t18.4\tppl\t\tp. 19\n"
+                 "WikiText-103\t\t\tALiBi\t247M\t512\t1024\tvalid\tnonoverlapping\t\tgpu_hours\t"
+                 "100\tperplexity\t20\tppl\t\tp. 8\n",
+          file);
+    fclose(file);
+    assert_int_equal(store_set_paper(f->store, "table1", path, &f->e), 0);
+    fixture_benched(f, &s, "GPU A", 28305, "null", id);
+    assert_int_equal(store_set_points(f->store, "table1", "paper", &point, 1, &f->e), 0);
+    assert_cell(f, ROWS,
+                "memory_gb - - 0 - - GB - ; train_wps 28305.0 - 1 28304.0 1.0 words/s GPU A");
+    /* hours of a training are no end result of it */
+    const double perplexity[] = {18, 19, 23};
+    add_seeds(f, "paper", false, perplexity);
+    assert_int_equal(store_set_paper(f->store, "table5", path, &f->e), 0);
+    assert_cell(f, "SELECT coalesce(paper,'-') FROM comparison WHERE artefact='table5'", "-");
+}
+
+#define CASE(name)                                                                                 \
+    cmocka_unit_test_setup_teardown(name, store_fixture_setup, store_fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(seeds_of_one_configuration_are_averaged),
+        CASE(a_seed_without_a_result_is_no_part_of_the_mean),
+        CASE(the_paper_stands_beside_its_own_configuration_only),
+        CASE(a_modified_spec_is_not_compared_with_the_paper),
+        CASE(what_was_asked_for_and_not_run_is_a_row_of_no_seeds),
+        CASE(an_evaluation_that_is_not_finite_has_no_number),
+        CASE(speed_and_memory_of_benchmarks_stand_in_the_papers_units),
+        CASE(speeds_of_two_devices_are_not_averaged),
+        CASE(a_speed_that_is_the_x_of_a_figure_is_a_number_of_its_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
