@@ -2,6 +2,7 @@
 -- benchmark the grid asks for, with a result or without.
 -- Parameters: :artefact, :scale.
 SELECT w.*, w.method AS series, m.metric, m.panel,
+       replace(m.metric, 'memory_mb', 'memory_gb') AS compares,
        CASE m.metric WHEN 'memory_mb' THEN 1e-6 * w.peak_memory_bytes ELSE w.wps END AS value,
        CASE m.metric WHEN 'memory_mb' THEN 1e-9 * w.peak_memory_bytes ELSE w.wps END AS drawn
 FROM (SELECT 1 AS place, 'train_wps' AS metric, 'train' AS mode, 'Training Speed' AS panel

@@ -2,7 +2,8 @@
  *
  * 1. The scale is in every heading and every picture.
  * 2. The paper's numbers stand under their own heading, and beside ours only in the view
- *    comparison, which holds them at scale paper alone.
+ *    comparison, which holds them at scale paper alone: there each cell has a verdict, elsewhere
+ *    the claims judge the shape.
  * 3. What is missing is said, with the command that makes it. */
 #include "report/report.h"
 
@@ -18,6 +19,7 @@
 #include "report/report_html.h"
 #include "report/report_plot.h"
 #include "report/report_table.h"
+#include "report/report_verdict.h"
 
 /* One report in the making. */
 struct report_job {
@@ -28,6 +30,8 @@ struct report_job {
     const struct report_options *options;
     struct report_folder folder;
     struct report_rows rows;
+    struct report_verdicts verdicts;
+    struct report_rows claims; /* no rows without a claim.sql */
     const char *title;
     double floor;
 };
@@ -151,33 +155,40 @@ static void write_notes(struct report_job *j)
                             j->floor));
 }
 
-static const char comparison_query[] =
-    "SELECT position, L_train_nominal AS L_train, L_valid_nominal AS L_valid, protocol, stride,"
-    " seeds, printf('%.2f', ours) AS ours, "
-    " CASE WHEN ours_std IS NOT NULL THEN printf('%.2f', ours_std) END AS std,"
-    " printf('%.2f', paper) AS paper, printf('%+.2f', delta) AS delta,"
-    " printf('%+.1f %%', 100.0*delta/paper) AS relative"
-    " FROM comparison WHERE artefact=:artefact AND scale='paper' AND ours IS NOT NULL"
-    " AND paper IS NOT NULL ORDER BY position, L_train, L_valid";
-
-static int write_comparison(struct report_job *j, struct err *e)
+/* What the tables come to: verdicts of cells, and of the artefact's own claims. */
+static void write_foot(struct report_job *j)
 {
-    struct report_rows rows;
-    struct report_grid g;
-    const struct store_param params[] = {{"artefact", j->folder.artefact}};
+    const char *cells = report_verdicts_sentence(&j->arena, &j->verdicts);
+    const char *claims = report_claims_sentence(&j->arena, &j->claims, j->options->scale);
 
-    if (!is_paper(j)) return 0;
-    TRY(report_rows_query(&rows, &j->arena, j->store, "comparison with the paper", comparison_query,
-                          params, 1, REPORT_QUERY_LIMIT_S, e));
+    if (cells) say(j, cells);
+    if (claims)
+        say(j, claims);
+    else if (j->folder.paper_path && !is_paper(j))
+        say(j, "Shape: no claim of its own; its README says where its curves are judged.");
+}
+
+static void write_comparison(struct report_job *j)
+{
+    struct report_grid g;
+    const struct report_verdicts *v = &j->verdicts;
+    const char *rule = report_verdicts_rule(&j->arena, &j->folder);
+
+    if (!is_paper(j)) return;
     heading(j, "Ours beside the paper's (unmodified specification only)", 2);
-    if (rows.rows_n == 0) {
+    if (v->cells_n == 0) {
         say(j, "There is no result of the paper's own specification yet.");
-        return 0;
+        return;
     }
-    report_grid_from_rows(&g, &j->arena, &rows);
+    if (rule) say(j, rule);
+    if (v->count[REPORT_NOT_RUN] == v->cells_n) {
+        say(j, "None of these numbers was made yet.");
+        return;
+    }
+    if (j->options->format == REPORT_TEXT) fputc('\n', j->out);
+    report_verdicts_grid(&g, &j->arena, v, &j->folder);
     report_grid_write(j->out, &g, j->options->format);
     if (j->options->format != REPORT_TEXT) fputc('\n', j->out);
-    return 0;
 }
 
 static int write_paper(struct report_job *j, struct err *e)
@@ -206,14 +217,9 @@ static int write_paper(struct report_job *j, struct err *e)
 
 static int write_claims(struct report_job *j, struct err *e)
 {
-    struct report_rows claims;
-    int32_t contradicted;
-
     if (!j->folder.claims) return 0;
-    TRY(report_claims_judge(&claims, &contradicted, &j->arena, j->store, &j->folder,
-                            j->options->scale, e));
     heading(j, report_claims_heading(&j->arena, j->options->scale), 2);
-    return report_claims_write(j->out, &claims, j->options, e);
+    return report_claims_write(j->out, &j->claims, j->options, e);
 }
 
 /* --- the figure ----------------------------------------------------------------------------- */
@@ -304,8 +310,20 @@ static int find_floor(struct report_job *j, struct err *e)
     return report_folder_floor(&j->floor, &j->arena, j->project->root, corpus, split, e);
 }
 
+/* Cells and claims judged, before anything is written. */
+static int judge_all(struct report_job *j, struct err *e)
+{
+    int32_t contradicted;
+
+    TRY(report_verdicts_find(&j->verdicts, &j->arena, j->store, &j->folder, j->options->scale, e));
+    report_verdicts_join(&j->rows, &j->verdicts, &j->folder);
+    return report_claims_judge(&j->claims, &contradicted, &j->arena, j->store, &j->folder,
+                               j->options->scale, e);
+}
+
 static int report_write(struct report_job *j, struct err *e)
 {
+    TRY(judge_all(j, e));
     if (j->options->format == REPORT_CSV) return report_rows_csv(j->out, &j->rows, e);
     if (j->options->format == REPORT_JSON) return report_rows_json(j->out, &j->rows, e);
     heading(j, j->title, 1);
@@ -315,8 +333,9 @@ static int report_write(struct report_job *j, struct err *e)
     TRY(write_tables(j, e));
     write_notes(j);
     TRY(say_missing(j, e));
+    write_foot(j);
     if (is_html(j)) TRY(write_figure(j, e));
-    TRY(write_comparison(j, e));
+    write_comparison(j);
     TRY(write_paper(j, e));
     return write_claims(j, e);
 }

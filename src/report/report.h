@@ -34,9 +34,11 @@ struct report_options {
 };
 
 /* report_artefact - dir is experiments/<artefact>, or a folder of the user's that holds a
- * grid.yaml. Writes the table of ours, then the paper's under its own heading, the comparison
- * (scale paper only), the verdicts, and where the figure was drawn. Cells without a result are
- * gaps. CSV and JSON give the rows of query.sql and nothing else; HTML is a section of report_page,
+ * grid.yaml. Writes the table of ours with a line of verdicts, the comparison (scale paper only)
+ * with a verdict for each cell, the paper's table under its own heading, the claims, and where the
+ * figure was drawn. Cells without a result are gaps. CSV and JSON give the rows of query.sql, each
+ * with its cell's ours_mean, ours_std, seeds, paper, delta and verdict (the last three NULL away
+ * from scale paper), and nothing else; HTML is a section of report_page,
  * its cells leading to the appendix of runs there. A figure that cannot be drawn is
  * a line of the answer, not an error. */
 int report_artefact(FILE *out, struct store *s, const struct project *p, const char *artefact,

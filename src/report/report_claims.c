@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "report/report.h"
 #include "report/report_grid.h"
 #include "report/report_html.h"
 
 static const char *const claim_columns[] = {"claim", "statement", "verdict", "evidence"};
-enum { CLAIM_COLUMNS_N = 4, CLAIM_VERDICT = 2 };
+enum { CLAIM_COLUMNS_N = 4, CLAIM_NAME = 0, CLAIM_VERDICT = 2 };
 
 static bool is_verdict(const char *text)
 {
@@ -37,7 +38,7 @@ int report_claims_judge(struct report_rows *out, int32_t *contradicted, struct a
                        f->claims_path);
     for (int32_t i = 0; i < out->rows_n; i++) {
         const char *verdict = report_rows_text(out, i, CLAIM_VERDICT);
-        if (!out->row[i][0].text || !out->row[i][1].text)
+        if (!out->row[i][CLAIM_NAME].text || !out->row[i][1].text)
             return ERR(e, ERR_DATA, "%s: row %d has no claim or no statement", f->claims_path,
                        i + 1);
         if (!is_verdict(verdict))
@@ -101,6 +102,49 @@ const char *report_claims_heading(struct arena *a, const char *scale)
     return arena_printf(a, "Claims of the paper%s, judged at scale %s%s",
                         paper ? "" : " about the shape of the curves", scale,
                         paper ? "" : " (lengths are the paper's)");
+}
+
+static bool claim_is_own(const struct report_rows *claims, int32_t row)
+{
+    return *claims->row[row][CLAIM_NAME].text != 'X';
+}
+
+/* The names of the claims with a verdict, "P5, P7". */
+static int32_t claims_named(const char **names, struct arena *a, const struct report_rows *claims,
+                            const char *verdict)
+{
+    struct strbuf b;
+    int32_t n = 0;
+
+    strbuf_init(&b, a);
+    for (int32_t i = 0; i < claims->rows_n; i++) {
+        if (!claim_is_own(claims, i)) continue;
+        if (strcmp(claims->row[i][CLAIM_VERDICT].text, verdict) != 0) continue;
+        strbuf_addf(&b, "%s%s", n++ ? ", " : "", claims->row[i][CLAIM_NAME].text);
+    }
+    *names = b.text;
+    return n;
+}
+
+const char *report_claims_sentence(struct arena *a, const struct report_rows *claims,
+                                   const char *scale)
+{
+    const char *supported, *contradicted, *open;
+    struct strbuf b;
+    int32_t supported_n = claims_named(&supported, a, claims, "supported");
+    int32_t contradicted_n = claims_named(&contradicted, a, claims, "contradicted");
+    int32_t open_n = claims_named(&open, a, claims, "not run");
+    int32_t all_n = supported_n + contradicted_n + open_n;
+
+    if (all_n == 0) return NULL;
+    strbuf_init(&b, a);
+    strbuf_addf(&b, "%s: %d of %d claim%s supported", strcmp(scale, "paper") ? "Shape" : "Claims",
+                supported_n, all_n, all_n == 1 ? "" : "s");
+    if (supported_n) strbuf_addf(&b, " (%s)", supported);
+    if (contradicted_n) strbuf_addf(&b, "; contradicted: %s", contradicted);
+    if (open_n) strbuf_addf(&b, "; not run: %s", open);
+    strbuf_add(&b, ".");
+    return b.text;
 }
 
 static const char *folder_name(const char *dir)

@@ -15,6 +15,12 @@ int report_claims_judge(struct report_rows *out, int32_t *contradicted, struct a
                         struct store *s, const struct report_folder *f, const char *scale,
                         struct err *e);
 
+/* report_claims_sentence - "Shape: 2 of 3 claims supported (P5, P7); contradicted: P8." Away from
+ * scale paper claims are about shape. Those whose name begins with X are about the paper's own
+ * numbers and are left out; NULL when no other is there. */
+const char *report_claims_sentence(struct arena *a, const struct report_rows *claims,
+                                   const char *scale);
+
 /* report_claims_heading - what stands above verdicts: away from scale paper they are about shape.
  */
 const char *report_claims_heading(struct arena *a, const char *scale);

@@ -15,6 +15,7 @@ void report_grid_init(struct report_grid *g, struct arena *a, int32_t columns_n,
     g->right = arena_array(a, (size_t)columns_n + 1, sizeof *g->right);
     g->cell = arena_array(a, (size_t)columns_n * (size_t)rows_n + 1, sizeof *g->cell);
     g->link = arena_array(a, (size_t)columns_n * (size_t)rows_n + 1, sizeof *g->link);
+    g->verdict = arena_array(a, (size_t)columns_n * (size_t)rows_n + 1, sizeof *g->verdict);
     g->hint = arena_array(a, (size_t)columns_n * (size_t)rows_n + 1, sizeof *g->hint);
 }
 

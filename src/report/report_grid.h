@@ -22,11 +22,12 @@ extern "C" {
 struct report_grid {
     struct arena *arena;
     int32_t columns_n, rows_n;
-    const char **head; /* columns_n */
-    const char **cell; /* (rows_n, columns_n) */
-    const char **link; /* (rows_n, columns_n) HTML: the id a cell leads to, or NULL */
-    const char **hint; /* (rows_n, columns_n) HTML: what is said of a cell, or NULL */
-    bool *right;       /* columns_n: numbers stand to the right */
+    const char **head;    /* columns_n */
+    const char **cell;    /* (rows_n, columns_n) */
+    const char **link;    /* (rows_n, columns_n) HTML: the id a cell leads to, or NULL */
+    const char **hint;    /* (rows_n, columns_n) HTML: what is said of a cell, or NULL */
+    const char **verdict; /* (rows_n, columns_n) what was judged of a cell, or NULL */
+    bool *right;          /* columns_n: numbers stand to the right */
 };
 
 void report_grid_init(struct report_grid *g, struct arena *a, int32_t columns_n, int32_t rows_n);

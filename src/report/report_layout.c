@@ -78,28 +78,78 @@ static int layout_format(const struct layout_line *line, char *text, struct err 
     return layout_decimals(&m->decimals, line, layout_trim(bar + 1), e);
 }
 
+/* Cuts a text at its bars into at most `room` trimmed parts; how many there are. */
+static int layout_parts(const char **part, int room, char *text)
+{
+    int n = 0;
+
+    for (char *next = text; next; n++) {
+        char *bar = strchr(next, '|');
+        if (bar) *bar = '\0';
+        if (n < room) part[n] = layout_trim(next);
+        next = bar ? bar + 1 : NULL;
+    }
+    return n;
+}
+
 static int layout_extra(const struct layout_line *line, char *text, struct err *e)
 {
     struct report_layout *l = line->layout;
-    char *part[4] = {text};
-    int n = 1;
+    const char *part[4];
+    int n = layout_parts(part, 4, text);
 
-    for (char *bar = strchr(text, '|'); bar; bar = strchr(bar + 1, '|')) {
-        if (n < 4) part[n] = bar + 1;
-        n++;
-        *bar = '\0';
-    }
     if (n != 4)
         return LINE_ERR(e, line, "%d parts; write extra: column | heading | %%.Nf | factor", n);
     if (l->extras_n == REPORT_MAX_EXTRAS)
         return LINE_ERR(e, line, "more than %d lines of extra:", REPORT_MAX_EXTRAS);
     struct report_extra *x = &l->extra[l->extras_n++];
-    TRY(layout_column(&x->column, line, layout_trim(part[0]), e));
-    x->heading = layout_trim(part[1]);
-    TRY(layout_decimals(&x->decimals, line, layout_trim(part[2]), e));
-    if (!str_to_double(&x->factor, layout_trim(part[3])))
-        return LINE_ERR(e, line, "\"%s\" is no factor; write a number such as 1e-6",
-                        layout_trim(part[3]));
+    TRY(layout_column(&x->column, line, part[0], e));
+    x->heading = part[1];
+    TRY(layout_decimals(&x->decimals, line, part[2], e));
+    if (!str_to_double(&x->factor, part[3]))
+        return LINE_ERR(e, line, "\"%s\" is no factor; write a number such as 1e-6", part[3]);
+    return 0;
+}
+
+/* "1.3 %" as a share. */
+static int layout_share(double *out, const struct layout_line *line, const char *text,
+                        struct err *e)
+{
+    char *number = arena_strdup(line->arena, text);
+    size_t n = strlen(number);
+    bool percent = n > 0 && number[n - 1] == '%';
+
+    if (percent) number[n - 1] = '\0';
+    if (!percent || !str_to_double(out, layout_trim(number)) || *out <= 0 || *out > 100)
+        return LINE_ERR(e, line, "\"%s\" is no share; write one above 0 such as 1.3 %%", text);
+    *out /= 100;
+    return 0;
+}
+
+static int layout_verdict(const struct layout_line *line, char *text, struct err *e)
+{
+    struct report_layout *l = line->layout;
+    const char *part[4];
+    int n = layout_parts(part, 4, text);
+
+    if (n < 3 || n > 4)
+        return LINE_ERR(e, line,
+                        "%d parts; write verdict: metric | near | far, and | device where "
+                        "only that device's numbers are judged",
+                        n);
+    if (report_layout_rule(l, part[0]))
+        return LINE_ERR(e, line, "a second verdict: for %s", part[0]);
+    if (l->rules_n == REPORT_MAX_NAMES)
+        return LINE_ERR(e, line, "more than %d lines of verdict:", REPORT_MAX_NAMES);
+    struct report_rule *rule = &l->rule[l->rules_n];
+    TRY(layout_column(&rule->metric, line, part[0], e));
+    TRY(layout_share(&rule->near, line, part[1], e));
+    TRY(layout_share(&rule->far, line, part[2], e));
+    if (rule->far < rule->near)
+        return LINE_ERR(e, line, "far (%s) is less than near (%s)", part[2], part[1]);
+    rule->device = n == 4 ? part[3] : NULL;
+    if (n == 4 && !*part[3]) return LINE_ERR(e, line, "the device has no name");
+    l->rules_n++;
     return 0;
 }
 
@@ -149,9 +199,9 @@ static const struct {
     {"y", offsetof(struct report_layout, y), true},
 };
 
-static const char *const layout_keys[] = {"use",   "title",  "group", "rows",  "columns",
-                                          "value", "format", "extra", "paper", "note",
-                                          "panel", "series", "style", "x",     "y"};
+static const char *const layout_keys[] = {"use",    "title", "group", "rows", "columns", "value",
+                                          "format", "extra", "paper", "note", "panel",   "verdict",
+                                          "series", "style", "x",     "y"};
 
 static int layout_set(const struct layout_line *line, const char *key, char *value, struct err *e)
 {
@@ -171,6 +221,7 @@ static int layout_set(const struct layout_line *line, const char *key, char *val
     if (strcmp(key, "paper") == 0) return layout_names(&l->paper, line, value, e);
     if (strcmp(key, "format") == 0) return layout_format(line, value, e);
     if (strcmp(key, "extra") == 0) return layout_extra(line, value, e);
+    if (strcmp(key, "verdict") == 0) return layout_verdict(line, value, e);
     if (strcmp(key, "note") == 0) {
         if (l->notes_n == REPORT_MAX_NOTES)
             return LINE_ERR(e, line, "more than %d lines of note:", REPORT_MAX_NOTES);
@@ -217,6 +268,10 @@ int report_layout_inherit(struct report_layout *l, const struct report_layout *f
         l->metrics_n = from->metrics_n;
         memcpy(l->metric, from->metric, sizeof l->metric);
     }
+    if (!l->rules_n) {
+        l->rules_n = from->rules_n;
+        memcpy(l->rule, from->rule, sizeof l->rule);
+    }
     if (!l->extras_n) {
         l->extras_n = from->extras_n;
         memcpy(l->extra, from->extra, sizeof l->extra);
@@ -226,6 +281,13 @@ int report_layout_inherit(struct report_layout *l, const struct report_layout *f
         memcpy(l->note, from->note, sizeof l->note);
     }
     return layout_check(l, path, e);
+}
+
+const struct report_rule *report_layout_rule(const struct report_layout *l, const char *metric)
+{
+    for (int32_t i = 0; i < l->rules_n && metric; i++)
+        if (strcmp(l->rule[i].metric, metric) == 0) return &l->rule[i];
+    return NULL;
 }
 
 int32_t report_layout_decimals(const struct report_layout *l, const char *metric)

@@ -16,6 +16,9 @@
  *             train_wps | words/s | %.0f | 1; repeated for more
  *   paper:    the metrics of paper.tsv that are shown in the same layout under their own heading;
  *             more than one need `group: metric`
+ *   verdict:  metric | near | far, such as perplexity | 1.3 % | 5 %: when a cell of the paper is
+ *             called reproduced, and when within 5 %; with | device at the end only numbers of a
+ *             device of that name are, and the others' ratio is shown; a line a metric
  *   note:     a sentence below the table; repeated for more
  *   panel:    the column that names the panels of the figure (may be left out)
  *   series:   the column that names a curve
@@ -27,7 +30,9 @@
  * protocol, stride, first_window, precision, seed, tokens, modified (what a number may be called:
  * rows that differ in one of dataset, model, split, protocol, stride, first_window or precision
  * stand in different tables unless rows: or columns: names it); machine (what a speed was measured
- * on); run_id and config_id (what it came from); state (of a run without a result). */
+ * on); run_id and config_id (what it came from); state (of a run without a result); compares (the
+ * paper's metric that a row is compared with, where it is neither the column metric nor the first
+ * of paper:). */
 #ifndef REPORT_REPORT_LAYOUT_H
 #define REPORT_REPORT_LAYOUT_H
 
@@ -60,6 +65,12 @@ struct report_decimals {
     int32_t decimals;
 };
 
+/* When a number of ours is the paper's: shares of the paper's number. */
+struct report_rule {
+    const char *metric, *device; /* device: NULL for any */
+    double near, far;
+};
+
 struct report_extra {
     const char *column, *heading;
     int32_t decimals;
@@ -79,6 +90,8 @@ struct report_layout {
     struct report_extra extra[REPORT_MAX_EXTRAS];
     int32_t extras_n;
     struct report_names paper; /* metrics */
+    struct report_rule rule[REPORT_MAX_NAMES];
+    int32_t rules_n;
     const char *note[REPORT_MAX_NOTES];
     int32_t notes_n;
     const char *panel, *series, *style, *x, *y; /* NULL where not given */
@@ -97,6 +110,9 @@ const struct report_use *report_layout_used(const struct report_layout *l, const
  * ERR_DATA a key must be there and is in neither; path is l's file. */
 int report_layout_inherit(struct report_layout *l, const struct report_layout *from,
                           const char *path, struct err *e);
+
+/* report_layout_rule - of the metric of this name; NULL: its cells are not judged. */
+const struct report_rule *report_layout_rule(const struct report_layout *l, const char *metric);
 
 /* report_layout_decimals - of a value whose metric has this name (NULL: none). */
 int32_t report_layout_decimals(const struct report_layout *l, const char *metric);

@@ -121,6 +121,24 @@ int report_rows_tsv(struct report_rows *r, struct arena *a, const char *path, st
     return 0;
 }
 
+int32_t report_rows_widen(struct report_rows *r, const char *const *names, int32_t n)
+{
+    int32_t first = r->columns_n, all = first + n;
+    const char **name = arena_array(r->arena, (size_t)all + 1, sizeof *name);
+
+    for (int32_t c = 0; c < all; c++)
+        name[c] = c < first ? r->name[c] : arena_strdup(r->arena, names[c - first]);
+    for (int32_t i = 0; i < r->rows_n; i++) {
+        struct store_cell *cells = arena_array(r->arena, (size_t)all, sizeof *cells);
+        for (int32_t c = 0; c < all; c++)
+            cells[c] = c < first ? r->row[i][c] : (struct store_cell){NULL, 'n'};
+        r->row[i] = cells;
+    }
+    r->name = name;
+    r->columns_n = all;
+    return first;
+}
+
 int32_t report_rows_column(const struct report_rows *r, const char *name)
 {
     for (int32_t c = 0; c < r->columns_n; c++)

@@ -20,7 +20,7 @@ enum {
 struct table_columns {
     int32_t group[TABLE_KEYS_MAX], group_n;
     int32_t rows[REPORT_MAX_NAMES], rows_n;
-    int32_t columns, value, gap, run, config, metric;
+    int32_t columns, value, gap, run, config, metric, verdict;
 };
 
 int report_table_column(int32_t *out, const struct report_rows *rows, const char *name,
@@ -59,6 +59,7 @@ static int table_find(struct table_columns *k, const struct report_table_args *t
     k->run = report_rows_column(t->rows, "run_id");
     k->config = report_rows_column(t->rows, "config_id");
     k->metric = report_rows_column(t->rows, "metric");
+    k->verdict = report_rows_column(t->rows, "verdict");
     return 0;
 }
 
@@ -218,6 +219,8 @@ static int table_fill(struct report_grid *g, const struct report_subset *s,
             report_subset_like(&of_cell, &of_row, &k->columns, 1, columns->row[c]);
             TRY(table_cell(&text, &of_cell, k, t->layout, seeds_n, e));
             report_grid_set(g, i, k->rows_n + c, text);
+            g->verdict[(int64_t)i * g->columns_n + k->rows_n + c] =
+                report_subset_distinct(&of_cell, k->verdict);
             if (of_cell.n && t->format == REPORT_HTML)
                 table_trace(g, i, k->rows_n + c, &of_cell, k);
         }

@@ -149,8 +149,8 @@ static void at_scale_paper_ours_stand_beside_the_papers(void **state)
     report_fixture_plant(f, "tiny", plants, 2);
     char *text = report(f, "paper", REPORT_TEXT);
     assert_contains(text, "Ours beside the paper's (unmodified specification only)");
-    assert_contains(text, "19.50       20.00  -0.50  -2.5 %");
-    assert_contains(text, "21.00       20.00  +1.00  +5.0 %");
+    assert_contains(text, "19.50  20.00       -0.50    -2.5 %");
+    assert_contains(text, "21.00  20.00       +1.00    +5.0 %");
     assert_contains(text, "\nThe paper's numbers\n");
     free(text);
 }
