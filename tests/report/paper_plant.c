@@ -20,7 +20,7 @@ enum { PLANT_JSON_BYTES = 768, PLANT_SQL_BYTES = 768 };
 struct planting {
     struct report_fixture *f;
     struct plan plan;
-    const struct paper_bend *bend;
+    int32_t *L_train; /* nominal, of each run */
 };
 
 static struct project shipped(const struct report_fixture *f, char here[PATH_MAX])
@@ -64,21 +64,6 @@ static double number(const struct planting *t, const char *sql)
     return sscanf(text, "%lf", &value) == 1 ? value : 0;
 }
 
-/* How much the number of a run is bent. */
-static double bent(const struct planting *t, const struct spec *s, enum paper_quantity quantity)
-{
-    const struct paper_bend *b = t->bend;
-    bool eval = s->kind == SPEC_EVAL;
-
-    if (!b || quantity != b->quantity || s->model.position != b->position ||
-        s->train.L != b->L_train || strcmp(s->data.dataset, b->dataset) != 0)
-        return 1;
-    if (eval && (s->eval.L != b->L_valid ||
-                 (s->eval.window == SPEC_SLIDING ? s->eval.stride : 0) != b->stride))
-        return 1;
-    return b->factor;
-}
-
 /* What the paper says of an evaluation, under the artefact that asks for it; 0: nothing. */
 static double perplexity(const struct planting *t, int32_t run)
 {
@@ -90,13 +75,14 @@ static double perplexity(const struct planting *t, int32_t run)
         const struct plan_point *q = &p->point[i];
         const struct spec *s = &p->run[q->run].spec;
         if (q->run != run) continue;
-        if (s->eval.window == SPEC_SLIDING) snprintf(stride, sizeof stride, "%d", s->eval.stride);
+        if (s->eval.window == SPEC_SLIDING)
+            snprintf(stride, sizeof stride, "%d", q->stride_nominal);
         snprintf(sql, sizeof sql,
                  "SELECT value FROM paper_values WHERE artefact='%s' AND position='%s' AND "
                  "L_train=%d AND L_valid=%d AND split='%s' AND protocol='%s' AND stride IS %s AND "
                  "metric='perplexity' AND value IS NOT NULL",
-                 q->artefact, spec_position_name(s->model.position), s->train.L, s->eval.L,
-                 s->eval.split == SPEC_TEST ? "test" : "valid",
+                 q->artefact, spec_position_name(s->model.position), q->L_train_nominal,
+                 q->L_valid_nominal, s->eval.split == SPEC_TEST ? "test" : "valid",
                  s->eval.window == SPEC_SLIDING ? "sliding" : "nonoverlapping", stride);
         value = number(t, sql);
     }
@@ -104,29 +90,30 @@ static double perplexity(const struct planting *t, int32_t run)
 }
 
 /* Speed or memory of a position at a length, from the figure that holds more digits first. */
-static double measured(const struct planting *t, const struct spec *s, const char *metric)
+static double measured(const struct planting *t, int32_t run, const char *metric)
 {
+    const struct spec *s = &t->plan.run[run].spec;
     char sql[PLANT_SQL_BYTES];
 
     snprintf(sql, sizeof sql,
              "SELECT value FROM paper_values WHERE metric='%s' AND dataset='%s' AND position='%s' "
              "AND L_train=%d AND artefact NOT IN ('table6') ORDER BY artefact='figure7' DESC, "
              "artefact LIKE 'table%%' DESC LIMIT 1",
-             metric, s->data.dataset, spec_position_name(s->model.position), s->train.L);
+             metric, s->data.dataset, spec_position_name(s->model.position), t->L_train[run]);
     return number(t, sql);
 }
 
 /* Figure 5 gives hours; its last ones are these, after so many updates (Table 11). */
-static double last_hours(const struct spec *s)
+static double last_hours(const struct planting *t, int32_t run)
 {
-    int32_t L = s->model.position == SPEC_ALIBI ? 2 * s->train.L : s->train.L;
-    return L == 1024 ? 5547.0 : 5973.0;
+    bool alibi = t->plan.run[run].spec.model.position == SPEC_ALIBI;
+    return (alibi ? 2 : 1) * t->L_train[run] == 1024 ? 5547.0 : 5973.0;
 }
 
-static double last_updates(const struct spec *s)
+static double last_updates(const struct planting *t, int32_t run)
 {
-    if (s->model.position == SPEC_ALIBI) return 50000;
-    return s->train.L == 1024 ? 46700 : 44200;
+    if (t->plan.run[run].spec.model.position == SPEC_ALIBI) return 50000;
+    return t->L_train[run] == 1024 ? 46700 : 44200;
 }
 
 enum { CURVE_POINTS_MAX = 64 };
@@ -149,8 +136,9 @@ static int keep_point(void *context, int columns_n, const char *const *names,
 }
 
 /* The validations of a training in Figure 5. */
-static void plant_curve(const struct planting *t, const struct spec *s, int64_t attempt_id)
+static void plant_curve(const struct planting *t, int32_t run, int64_t attempt_id)
 {
+    const struct spec *s = &t->plan.run[run].spec;
     struct store_fixture *base = t->f->base;
     char sql[PLANT_SQL_BYTES], json[PLANT_JSON_BYTES];
     struct curve c = {.n = 0};
@@ -158,11 +146,11 @@ static void plant_curve(const struct planting *t, const struct spec *s, int64_t 
     snprintf(sql, sizeof sql,
              "SELECT x, value FROM paper_values WHERE artefact='figure5' AND position='%s' AND "
              "L_train=%d ORDER BY line",
-             spec_position_name(s->model.position), s->train.L);
+             spec_position_name(s->model.position), t->L_train[run]);
     if (store_query(base->store, sql, NULL, 0, 60, keep_point, &c, &base->e) < 0)
         fail_msg("%s", base->e.text);
     for (int32_t i = 0; i < c.n; i++) {
-        long long step = llround(c.x[i] / last_hours(s) * last_updates(s));
+        long long step = llround(c.x[i] / last_hours(t, run) * last_updates(t, run));
         snprintf(json, sizeof json,
                  "{\"update\":%lld,\"epoch\":1,\"loss_nats\":%.17g,\"perplexity\":%.17g,"
                  "\"best\":true}",
@@ -172,11 +160,11 @@ static void plant_curve(const struct planting *t, const struct spec *s, int64_t 
     }
 }
 
-static void training_json(char out[PLANT_JSON_BYTES], const struct planting *t,
-                          const struct plan_run *r)
+static void training_json(char out[PLANT_JSON_BYTES], const struct planting *t, int32_t run)
 {
-    double tokens = last_updates(&r->spec) * (double)r->cost.tokens_per_update;
-    double wps = tokens / (last_hours(&r->spec) * 3600);
+    const struct plan_run *r = &t->plan.run[run];
+    double tokens = last_updates(t, run) * (double)r->cost.tokens_per_update;
+    double wps = tokens / (last_hours(t, run) * 3600);
 
     snprintf(out, PLANT_JSON_BYTES,
              "{\"run_id\":\"%s\",\"updates\":%d,\"tokens_per_update\":%lld,\"parameters\":%lld,"
@@ -184,7 +172,7 @@ static void training_json(char out[PLANT_JSON_BYTES], const struct planting *t,
              "\"wall_seconds\":2.5,\"best_checkpoint\":\"best\",\"best_sha256\":\"abc\","
              "\"last_checkpoint\":\"last\",\"last_sha256\":\"abc\"}",
              r->run_id, r->spec.train.updates, (long long)r->cost.tokens_per_update,
-             (long long)r->cost.parameters_n, wps * bent(t, &r->spec, PAPER_TRAINING_SPEED));
+             (long long)r->cost.parameters_n, wps);
 }
 
 /* The result of a run as its worker would write it; false: the paper has none. */
@@ -195,11 +183,11 @@ static bool result_json(char out[PLANT_JSON_BYTES], enum event_type *type, const
 
     if (r->spec.kind == SPEC_TRAIN) {
         *type = EVENT_TRAINED;
-        training_json(out, t, r);
+        training_json(out, t, run);
         return true;
     }
     if (r->spec.kind == SPEC_EVAL) {
-        double value = perplexity(t, run) * bent(t, &r->spec, PAPER_PERPLEXITY);
+        double value = perplexity(t, run);
         *type = EVENT_EVALUATED;
         snprintf(out, PLANT_JSON_BYTES,
                  "{\"run_id\":\"%s\",\"loss_nats\":%.17g,\"perplexity\":%.17g,\"tokens\":217646,"
@@ -208,14 +196,13 @@ static bool result_json(char out[PLANT_JSON_BYTES], enum event_type *type, const
                  r->run_id, value > 0 ? log(value) : 0, value);
         return value > 0;
     }
-    double wps = measured(t, &r->spec, r->spec.bench_mode == 0 ? "train_wps" : "eval_wps");
-    double bytes = measured(t, &r->spec, "memory_gb") * 1e9;
+    double wps = measured(t, run, r->spec.bench_mode == 0 ? "train_wps" : "eval_wps");
+    double bytes = measured(t, run, "memory_gb") * 1e9;
     *type = EVENT_BENCHED;
     snprintf(out, PLANT_JSON_BYTES,
              "{\"run_id\":\"%s\",\"wps\":%.17g,\"mfu\":null,\"peak_memory_bytes\":%lld,"
              "\"wall_seconds\":2,\"batch_tokens\":9216}",
-             r->run_id, (wps > 0 ? wps : 1000) * bent(t, &r->spec, PAPER_SPEED),
-             llround(bytes * bent(t, &r->spec, PAPER_MEMORY)));
+             r->run_id, wps > 0 ? wps : 1000, llround(bytes));
     return true;
 }
 
@@ -237,11 +224,11 @@ static void plant_run(const struct planting *t, int32_t run)
     int64_t id = fixture_start(base, r->run_id);
     if (fixture_ingest(base, id, 1, type, json) < 0) fail_msg("%s", base->e.text);
     if (r->spec.kind == SPEC_TRAIN && strcmp(r->spec.data.dataset, "cc100") == 0)
-        plant_curve(t, &r->spec, id);
+        plant_curve(t, run, id);
     fixture_end(base, id, STORE_DONE);
 }
 
-static void plant_points(const struct planting *t, const char *artefact)
+static void plant_points(const struct planting *t, const char *artefact, const char *scale)
 {
     const struct plan *p = &t->plan;
     struct store_fixture *base = t->f->base;
@@ -255,24 +242,41 @@ static void plant_points(const struct planting *t, const char *artefact)
         points[n++] = (struct store_point){q->point, p->run[q->run].run_id, q->L_train_nominal,
                                            q->L_valid_nominal, q->stride_nominal};
     }
-    if (store_set_points(base->store, artefact, "paper", points, n, &base->e) < 0)
+    if (store_set_points(base->store, artefact, scale, points, n, &base->e) < 0)
         fail_msg("%s", base->e.text);
     free(points);
 }
 
-void paper_plant_runs(struct report_fixture *f, const char *const *artefacts, int32_t n,
-                      const struct paper_bend *bend)
+/* The paper's length of each run: that of a point which asks for it or for its evaluation. */
+static int32_t *nominal_lengths(const struct plan *p)
+{
+    int32_t *L = calloc((size_t)p->runs_n, sizeof *L);
+
+    assert_non_null(L);
+    for (int32_t i = 0; i < p->points_n; i++) {
+        const struct plan_point *q = &p->point[i];
+        int32_t train = p->run[q->run].train;
+        L[q->run] = q->L_train_nominal;
+        if (train >= 0) L[train] = q->L_train_nominal;
+    }
+    return L;
+}
+
+void paper_plant_runs(struct report_fixture *f, const char *scale, const char *const *artefacts,
+                      int32_t n)
 {
     char here[PATH_MAX];
     struct project project = shipped(f, here);
-    struct planting t = {.f = f, .bend = bend};
-    const struct plan_options o = {.scale = "paper"};
+    struct planting t = {.f = f};
+    const struct plan_options o = {.scale = scale};
 
     if (plan_open(&t.plan, &project, artefacts, n, &o, &f->base->e) < 0)
         fail_msg("%s", f->base->e.text);
+    t.L_train = nominal_lengths(&t.plan);
     assert_int_equal(store_begin(f->base->store, &f->base->e), 0);
     for (int32_t i = 0; i < t.plan.runs_n; i++) plant_run(&t, i);
-    for (int32_t i = 0; i < n; i++) plant_points(&t, artefacts[i]);
+    for (int32_t i = 0; i < n; i++) plant_points(&t, artefacts[i], scale);
     assert_int_equal(store_commit(f->base->store, &f->base->e), 0);
+    free(t.L_train);
     plan_close(&t.plan);
 }

@@ -316,7 +316,7 @@ static void every_shipped_cell_is_judged(void **state)
     arena_init(&a);
     paper_plant_numbers(f);
     paper_plant_list(f, &a, &names, &n);
-    paper_plant_runs(f, (const char *const *)names, n, NULL);
+    paper_plant_runs(f, "paper", (const char *const *)names, n);
     for (int32_t i = 0; i < n; i++) {
         struct report_folder folder;
         struct report_verdicts v;

@@ -1,0 +1,238 @@
+/* test_claims_fall.c - every claim of every shipped folder can be judged either way: on the paper's
+ * own numbers it is supported, without numbers it is not run, and some bending of the numbers
+ * contradicts it. Folders and claims are those that are there; none is named here.
+ *
+ * A bend multiplies one quantity of one position method, at some lengths, by a factor; the factors
+ * go from large to small. It is undone by taking the transaction back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "report/paper_plant.h"
+#include "report/report_claims.h"
+#include "store/database.h"
+
+enum { CLAIMS_MAX = 16, SQL_BYTES = 768 };
+
+/* A folder with a claim.sql, its claims as first judged, and which of them fell. */
+struct judged {
+    struct report_folder folder;
+    struct report_rows claims;
+    bool fell[CLAIMS_MAX];
+    int32_t standing_n;
+};
+
+struct bending {
+    struct report_fixture *f;
+    struct arena arena;
+    const char *scale;
+    struct judged *folder;
+    int32_t folders_n, standing_n;
+};
+
+static const char *verdict(const struct report_rows *claims, int32_t row)
+{
+    return report_rows_text(claims, row, report_rows_column(claims, "verdict"));
+}
+
+static const char *name(const struct report_rows *claims, int32_t row)
+{
+    return report_rows_text(claims, row, report_rows_column(claims, "claim"));
+}
+
+static void judge(struct report_rows *claims, struct arena *a, const struct bending *b,
+                  const struct report_folder *folder)
+{
+    int32_t contradicted;
+
+    if (report_claims_judge(claims, &contradicted, a, b->f->base->store, folder, b->scale,
+                            &b->f->base->e) < 0)
+        fail_msg("%s: %s", folder->artefact, b->f->base->e.text);
+}
+
+/* All folders with claims, judged as the store stands. */
+static void open_folders(struct bending *b, struct report_fixture *f, const char *scale)
+{
+    char **names;
+    int32_t n;
+
+    *b = (struct bending){.f = f, .scale = scale};
+    arena_init(&b->arena);
+    paper_plant_list(f, &b->arena, &names, &n);
+    b->folder = arena_array(&b->arena, (size_t)n, sizeof *b->folder);
+    for (int32_t i = 0; i < n; i++) {
+        struct judged *k = &b->folder[b->folders_n];
+        const char *dir = arena_printf(&b->arena, "experiments/%s", names[i]);
+        if (report_folder_open(&k->folder, &b->arena, &f->project, names[i], dir, &f->base->e) < 0)
+            fail_msg("%s", f->base->e.text);
+        if (!k->folder.claims) continue;
+        judge(&k->claims, &b->arena, b, &k->folder);
+        assert_in_range(k->claims.rows_n, 1, CLAIMS_MAX);
+        k->standing_n = k->claims.rows_n;
+        b->standing_n += k->standing_n;
+        b->folders_n++;
+    }
+    assert_true(b->folders_n > 0);
+}
+
+/* Fails with the claims whose verdict is another than this. */
+static void expect(const struct bending *b, const char *wanted, const char *wanted_of_x)
+{
+    char said[1024] = "";
+
+    for (int32_t i = 0; i < b->folders_n; i++) {
+        const struct report_rows *claims = &b->folder[i].claims;
+        for (int32_t k = 0; k < claims->rows_n; k++) {
+            bool of_paper = *name(claims, k) == 'X';
+            size_t n = strlen(said);
+            if (strcmp(verdict(claims, k), of_paper ? wanted_of_x : wanted) != 0)
+                snprintf(said + n, sizeof said - n, " %s %s %s", b->folder[i].folder.artefact,
+                         name(claims, k), verdict(claims, k));
+        }
+    }
+    if (*said) fail_msg("scale %s: %s", b->scale, said);
+}
+
+/* Notes which standing claims of a folder are contradicted now. */
+static void note(struct bending *b, struct judged *k, struct arena *a)
+{
+    struct report_rows now;
+
+    if (k->standing_n == 0) return;
+    judge(&now, a, b, &k->folder);
+    for (int32_t c = 0; c < now.rows_n; c++) {
+        if (k->fell[c] || strcmp(verdict(&now, c), "contradicted") != 0) continue;
+        k->fell[c] = true;
+        k->standing_n--;
+        b->standing_n--;
+    }
+}
+
+/* Applies a bend, judges one folder, or all for NULL, and takes the bend back. */
+static void bend(struct bending *b, struct judged *one, const char *sql)
+{
+    struct store *s = b->f->base->store;
+    struct arena a;
+
+    arena_init(&a);
+    assert_int_equal(store_begin(s, &b->f->base->e), 0);
+    if (database_script(s, sql, &b->f->base->e) < 0) fail_msg("%s: %s", sql, b->f->base->e.text);
+    for (int32_t i = 0; i < b->folders_n; i++)
+        if (!one || one == &b->folder[i]) note(b, &b->folder[i], &a);
+    arena_fini(&a);
+    store_rollback(s);
+}
+
+static const char *const positions[] = {"alibi", "sinusoidal", "rotary", "t5", "%"}; /* LIKE */
+static const double factors[] = {0.02, 3, 0.7, 1.4, 0.95, 1.05};
+enum {
+    POSITIONS_N = sizeof positions / sizeof *positions,
+    FACTORS_N = sizeof factors / sizeof *factors
+};
+
+/* Our numbers: what is multiplied, and of which runs. */
+static void bend_ours(struct bending *b, const char *position, double factor)
+{
+    static const struct {
+        const char *update, *runs;
+    } ours[] = {
+        {"UPDATE results SET perplexity=perplexity*%g", "kind='eval' AND L_valid>L_train"},
+        {"UPDATE results SET perplexity=perplexity*%g", "kind='eval' AND L_valid=L_train"},
+        {"UPDATE results SET perplexity=perplexity*%g", "kind='eval' AND protocol='sliding'"},
+        {"UPDATE results SET perplexity=perplexity*%g",
+         "kind='eval' AND L_valid=(SELECT max(L_valid) FROM runs)"},
+        {"UPDATE results SET wps=wps*%g", "kind='bench'"},
+        {"UPDATE results SET peak_memory_bytes=CAST(peak_memory_bytes*%g AS INTEGER)",
+         "kind='bench'"},
+        {"UPDATE results SET train_wps=train_wps*%g", "kind='train'"},
+    };
+    char update[SQL_BYTES], sql[2 * SQL_BYTES];
+
+    for (size_t i = 0; i < sizeof ours / sizeof *ours && b->standing_n; i++) {
+        snprintf(update, sizeof update, ours[i].update, factor);
+        snprintf(sql, sizeof sql,
+                 "%s WHERE run_id IN(SELECT run_id FROM runs WHERE position LIKE '%s' AND %s)",
+                 update, position, ours[i].runs);
+        bend(b, NULL, sql);
+    }
+}
+
+/* The paper's numbers of the folders whose claims still stand. */
+static void bend_papers(struct bending *b, const char *position, double factor)
+{
+    static const char *const lengths[] = {"1", "L_valid>L_train", "L_valid=2*L_train"};
+    char sql[SQL_BYTES];
+
+    for (int32_t i = 0; i < b->folders_n; i++)
+        for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
+            if (b->folder[i].standing_n == 0) break;
+            snprintf(sql, sizeof sql,
+                     "UPDATE paper_cells SET value=value*%g, params='1M' WHERE artefact='%s' AND "
+                     "position LIKE '%s' AND %s",
+                     factor, b->folder[i].folder.artefact, position, lengths[k]);
+            bend(b, &b->folder[i], sql);
+        }
+}
+
+static void claims_stand_and_fall(struct report_fixture *f, const char *scale)
+{
+    struct bending b;
+    struct arena a;
+    char **names, said[1024] = "";
+    int32_t n;
+
+    arena_init(&a);
+    paper_plant_list(f, &a, &names, &n);
+    open_folders(&b, f, scale);
+    expect(&b, "not run", "not run");
+    arena_fini(&b.arena);
+    paper_plant_numbers(f);
+    open_folders(&b, f, scale);
+    expect(&b, "not run", "supported");
+    arena_fini(&b.arena);
+    paper_plant_runs(f, scale, (const char *const *)names, n);
+    open_folders(&b, f, scale);
+    expect(&b, "supported", "supported");
+    for (int k = 0; k < FACTORS_N && b.standing_n; k++)
+        for (int p = 0; p < POSITIONS_N && b.standing_n; p++) {
+            bend_ours(&b, positions[p], factors[k]);
+            bend_papers(&b, positions[p], factors[k]);
+        }
+    for (int32_t i = 0; i < b.folders_n; i++)
+        for (int32_t c = 0; c < b.folder[i].claims.rows_n; c++) {
+            size_t length = strlen(said);
+            if (!b.folder[i].fell[c])
+                snprintf(said + length, sizeof said - length, " %s %s", b.folder[i].folder.artefact,
+                         name(&b.folder[i].claims, c));
+        }
+    if (*said) fail_msg("scale %s: no bend contradicts%s", scale, said);
+    arena_fini(&b.arena);
+    arena_fini(&a);
+}
+
+static void every_claim_can_be_judged_either_way_at_scale_paper(void **state)
+{
+    claims_stand_and_fall(*state, "paper");
+}
+
+static void every_claim_can_be_judged_either_way_at_scale_mini(void **state)
+{
+    claims_stand_and_fall(*state, "mini");
+}
+
+#define CASE(name)                                                                                 \
+    cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(every_claim_can_be_judged_either_way_at_scale_paper),
+        CASE(every_claim_can_be_judged_either_way_at_scale_mini),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
