@@ -175,8 +175,10 @@ __device__ inline struct head_dropout head_dropout_of(const struct attention &a,
 {
     struct head_dropout out;
     out.key = a.dropout.key;
-    out.first = (uint64_t)((a.dropout.first_row * a.H + item) * a.T * a.T);
-    out.step = a.dropout.step_dev ? a.dropout.step_dev->update : 0;
+    /* The span is 0 or 1; a product would cost queries_mma_k a register that it does not have. */
+    int64_t from = a.dropout.first_row + (a.dropout.span ? a.dropout.step_dev->first_row : 0);
+    out.first = (uint64_t)((from * a.H + item) * a.T * a.T);
+    out.step = a.dropout.step_dev->update;
     out.stream = a.dropout.stream;
     out.below = keep.below;
     out.T = a.T;

@@ -5,7 +5,8 @@
  * 2. A fault of the device is typed where it surfaces: memory ERR_NOMEM, a device that is gone
  *    ERR_UNAVAILABLE, everything else is our own mistake: ERR_INTERNAL.
  * 3. Scratch memory grows to the largest need: nothing is allocated in a training step after the
- *    first. */
+ *    first.
+ * 4. Between record and keep (graph.c) work is written down, not done. */
 #ifndef CUDA_CONTEXT_H
 #define CUDA_CONTEXT_H
 
@@ -33,6 +34,10 @@ struct cuda {
     int32_t stage_next;
     void *scratch_own;
     size_t scratch_bytes;
+    void **outgrown_own; /* scratch memory that graphs may still use; outgrown_n pieces */
+    int32_t outgrown_n;
+    int32_t graphs_n; /* kept and not forgotten */
+    int recording;
     size_t used_most; /* bytes of the device in use, the most that was seen */
 };
 
@@ -54,6 +59,8 @@ int cuda_fault(struct cuda *c, int status, const char *where, struct err *e);
 /* cuda_scratch - scratch memory of at least `bytes`, for work queued before the next call of this
  * function. Errors: ERR_NOMEM. */
 int cuda_scratch(struct cuda *c, void **out, size_t bytes, struct err *e);
+/* cuda_scratch_tidy - gives back outgrown scratch memory; no graph may be left. */
+void cuda_scratch_tidy(struct cuda *c);
 /* cuda_watch_memory - asks the driver how much of the device is in use, and keeps the most. */
 void cuda_watch_memory(struct cuda *c);
 
@@ -70,6 +77,13 @@ int cuda_copy(struct backend *b, void *dst_dev, const void *src_dev, size_t byte
 int cuda_zero(struct backend *b, void *dst_dev, size_t bytes, struct err *e);
 int cuda_sync(struct backend *b, struct err *e);
 int cuda_peak_bytes(struct backend *b, int64_t *out, struct err *e);
+
+/* graph.c. cuda_outside - refuses what may not happen while work is recorded, by its name. */
+int cuda_outside(struct cuda *c, const char *what, struct err *e);
+int cuda_record(struct backend *b, struct err *e);
+int cuda_keep(struct backend *b, void **graph_out, struct err *e);
+int cuda_replay(struct backend *b, void *graph, struct err *e);
+void cuda_forget(struct backend *b, void *graph);
 
 /* linear.c */
 int cuda_linear(struct backend *b, struct tensor *y, const struct tensor *x, const struct tensor *w,

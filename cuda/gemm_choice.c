@@ -154,7 +154,7 @@ static float choice_time(struct gemm *g, const struct gemm_call *call, const str
     return ms;
 }
 
-/* Whether runs may be timed now: not while a graph is captured, whose work is put off. */
+/* Whether runs may be timed now: not while work is recorded, which is put off. */
 static int choice_may_time(struct gemm *g)
 {
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -170,7 +170,7 @@ static int choice_fastest(struct gemm *g, const cublasLtMatmulHeuristicResult_t 
     void *to = p->c, *own = NULL;
     size_t bytes = (size_t)(p->m * p->chunks_n * p->stride_c) * dtype_bytes(p->to);
     int best = 0;
-    if (n == 1 || !choice_may_time(g)) return 0;
+    if (n == 1) return 0;
     if (p->accumulate) {
         if (cudaMalloc(&own, bytes) != cudaSuccess) {
             (void)cudaGetLastError();
@@ -196,6 +196,11 @@ static int choice_make(struct gemm *g, struct gemm_choice **out, const struct ge
     cublasLtMatmulHeuristicResult_t candidate[CHOICE_CANDIDATES];
     struct gemm_choice choice = {.of = *c};
     int n = 0;
+    if (!choice_may_time(g))
+        return ERR(e, ERR_INTERNAL,
+                   "cuBLASLt: the algorithm of a product of %" PRId64 " x %" PRId64 " x %" PRId64
+                   " is chosen by measuring, which is forbidden while work is recorded",
+                   p->m, p->n, p->k);
     TRY(choice_candidates(g, candidate, &n, c, p, e));
     choice.algorithm = candidate[choice_fastest(g, candidate, n, call, p)].algo;
     TRY(choice_add(g, &choice, e));

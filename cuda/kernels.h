@@ -64,6 +64,7 @@ int cuda_norm_dx(void *stream, struct tensor *dx, struct tensor *dgain, struct t
 
 /* ---- softmax.cu ----
  * Logits f32 or bf16, any number of classes; sums and logarithms in double. */
+int cuda_sum_losses(void *stream, double *sums_dev, const struct tensor *loss);
 int cuda_softmax_loss(void *stream, struct tensor *loss, struct tensor *logits,
                       const int32_t *target_dev, int gradient);
 int cuda_softmax_logp(void *stream, struct tensor *logp, const struct tensor *logits,

@@ -2,6 +2,7 @@
  *
  * Uploads and downloads of any size pass through two pinned buffers in turn: while one is on its
  * way, the host fills or empties the other. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "context.h"
@@ -25,6 +26,7 @@ void cuda_memory_close(struct cuda *c)
         if (c->stage[i].done_own) (void)cudaEventDestroy(c->stage[i].done_own);
         (void)cudaFreeHost(c->stage[i].host_own);
     }
+    cuda_scratch_tidy(c);
     (void)cudaFree(c->scratch_own);
 }
 
@@ -41,6 +43,7 @@ int cuda_alloc(struct backend *b, void **out, size_t bytes, struct err *e)
     struct cuda *c = cuda_of(b);
     size_t unused_bytes = 0, total_bytes = 0;
     *out = NULL;
+    TRY(cuda_outside(c, "memory is asked for", e));
     cudaError_t status = cudaMalloc(out, bytes > 0 ? bytes : 1);
     if (status == cudaErrorMemoryAllocation) {
         (void)cudaGetLastError(); /* this fault is dealt with and must not show up again */
@@ -61,11 +64,32 @@ void cuda_release(struct backend *b, void *p)
     (void)cudaFree(p); /* a fault of the device surfaces at the next call that can say so */
 }
 
+void cuda_scratch_tidy(struct cuda *c)
+{
+    for (int32_t i = 0; i < c->outgrown_n; i++) (void)cudaFree(c->outgrown_own[i]);
+    free(c->outgrown_own);
+    c->outgrown_own = NULL;
+    c->outgrown_n = 0;
+}
+
+/* Graphs know scratch memory by its address: what they may use is kept until the last is gone. */
+static int memory_outgrow(struct cuda *c, struct err *e)
+{
+    size_t pieces = (size_t)c->outgrown_n + 1;
+    /* cudaFree waits for the work that may still use it. */
+    if (c->graphs_n == 0) return cuda_fault(c, cudaFree(c->scratch_own), "scratch memory", e);
+    void **list = realloc(c->outgrown_own, pieces * sizeof *list);
+    if (!list) return ERR(e, ERR_NOMEM, "%s: no memory for a list", c->backend.name);
+    list[c->outgrown_n++] = c->scratch_own;
+    c->outgrown_own = list;
+    return 0;
+}
+
 int cuda_scratch(struct cuda *c, void **out, size_t bytes, struct err *e)
 {
     if (c->scratch_bytes < bytes) {
-        /* cudaFree waits for the work that may still use it. */
-        TRY(cuda_fault(c, cudaFree(c->scratch_own), "scratch memory", e));
+        TRY(cuda_outside(c, "scratch memory grows", e));
+        TRY(memory_outgrow(c, e));
         c->scratch_own = NULL;
         c->scratch_bytes = 0;
         TRY(cuda_alloc(&c->backend, &c->scratch_own, bytes, e));
@@ -90,6 +114,7 @@ static size_t memory_part(size_t bytes, size_t done)
 int cuda_upload(struct backend *b, void *dst_dev, const void *src_host, size_t bytes, struct err *e)
 {
     struct cuda *c = cuda_of(b);
+    TRY(cuda_outside(c, "an upload", e));
     for (size_t done = 0, part; done < bytes; done += part) {
         struct cuda_stage *s = memory_next_stage(c);
         part = memory_part(bytes, done);
@@ -110,6 +135,7 @@ int cuda_download(struct backend *b, void *dst_host, const void *src_dev, size_t
     struct cuda *c = cuda_of(b);
     const struct cuda_stage *before = NULL;
     size_t before_at = 0, before_bytes = 0;
+    TRY(cuda_outside(c, "a download", e));
     for (size_t done = 0, part = 0; done < bytes || before; done += part) {
         struct cuda_stage *s = NULL;
         part = memory_part(bytes, done);
@@ -152,6 +178,7 @@ int cuda_zero(struct backend *b, void *dst_dev, size_t bytes, struct err *e)
 int cuda_sync(struct backend *b, struct err *e)
 {
     struct cuda *c = cuda_of(b);
+    TRY(cuda_outside(c, "a sync", e));
     TRY(cuda_fault(c, cudaStreamSynchronize(c->stream_own), "sync", e));
     cuda_watch_memory(c);
     return 0;

@@ -61,11 +61,13 @@ static __global__ void __launch_bounds__(OPTIMIZER_THREADS)
     if (threadIdx.x == 0) *out = sum;
 }
 
-/* What the gradient is multiplied by: the mean over targets, then clipping by the norm. */
+/* What the gradient is multiplied by: the mean over targets, then clipping by the norm. NaN where
+ * the norm is not finite: nothing may change then. */
 __device__ static double gradient_factor(const double *squares, const struct step_state *step)
 {
     double norm = (double)step->gradient_scale * sqrt(*squares);
     double clip = 1.0;
+    if (!isfinite(norm)) return (double)NAN;
     if (step->clip > 0.0f && norm + 1e-6 > (double)step->clip)
         clip = (double)step->clip / (norm + 1e-6);
     return (double)step->gradient_scale * clip;
@@ -117,6 +119,7 @@ static __global__ void __launch_bounds__(OPTIMIZER_THREADS) nag_k(struct nag_blo
     if (threadIdx.x == 0) nag_prepare(shared, a);
     __syncthreads();
     struct nag_factors f = shared[0];
+    if (isnan(f.gradient)) return;
     int64_t first = (int64_t)blockIdx.x * OPTIMIZER_BLOCK + (int64_t)threadIdx.x * 8;
     for (int s = 0; s < OPTIMIZER_STEPS; s++, first += OPTIMIZER_THREADS * 8) {
         int n = rows_part(first, a.n);
@@ -170,6 +173,7 @@ static __global__ void __launch_bounds__(OPTIMIZER_THREADS) adam_k(struct adam_b
     __syncthreads();
     struct adam_factors f = shared[0];
     float rest1 = 1.0f - a.beta1, rest2 = 1.0f - a.beta2;
+    if (isnan(f.gradient)) return;
     int64_t first = (int64_t)blockIdx.x * OPTIMIZER_BLOCK + (int64_t)threadIdx.x * 8;
     for (int s = 0; s < OPTIMIZER_STEPS; s++, first += OPTIMIZER_THREADS * 8) {
         int n = rows_part(first, a.n);

@@ -6,7 +6,7 @@
  *    and other views go element by element. Which thread owns which columns never depends on it,
  *    so neither do the bits.
  * 2. Arithmetic is in f32 whatever the dtype; a value is rounded once, when it is stored.
- * 3. Dropout draws the element (first_row + row) * cols + column of the whole update, row replaced
+ * 3. Dropout draws the element (from + row) * cols + column of the whole update, row replaced
  *    by rows_dev[row] where given: the same bits as on the CPU. */
 #ifndef CUDA_ROWS_CUH
 #define CUDA_ROWS_CUH
@@ -130,19 +130,20 @@ struct rows_draw {
     uint64_t key;
     const struct step_state *step_dev;
     const int32_t *rows_dev;
-    int64_t first_row, cols;
+    int64_t first_row, span, cols;
     uint32_t stream, keep_below;
     float keep_scale;
 };
 
 static inline struct rows_draw rows_draw_of(const struct dropout *d, int64_t cols)
 {
-    struct rows_draw out = {0, NULL, NULL, 0, cols, 0, 0, 0.0f};
+    struct rows_draw out = {0, NULL, NULL, 0, 0, cols, 0, 0, 0.0f};
     if (!d || !(d->p > 0.0f)) return out;
     out.key = d->key;
     out.step_dev = d->step_dev;
     out.rows_dev = d->rows_dev;
     out.first_row = d->first_row;
+    out.span = d->span;
     out.stream = d->stream;
     out.keep_below = philox_keep_below(d->p);
     out.keep_scale = 1.0f / (1.0f - d->p);
@@ -154,6 +155,7 @@ static inline struct rows_draw rows_draw_of(const struct dropout *d, int64_t col
 __device__ inline struct eight rows_factors(const struct rows_draw &d, int64_t row, int64_t column)
 {
     int64_t place = d.first_row + (d.rows_dev ? d.rows_dev[row] : row);
+    if (d.span) place += d.span * d.step_dev->first_row;
     uint64_t element = (uint64_t)(place * d.cols + column), block = element / 4;
     uint32_t step = d.step_dev ? d.step_dev->update : 0, skip = (uint32_t)(element % 4), word[12];
 #pragma unroll

@@ -123,6 +123,13 @@ static int slot_softmax_loss(struct backend *b, struct tensor *loss, struct tens
                       "softmax_loss", e);
 }
 
+static int slot_sum_losses(struct backend *b, double *sums_dev, const struct tensor *loss,
+                           struct err *e)
+{
+    struct cuda *c = cuda_of(b);
+    return cuda_fault(c, cuda_sum_losses(c->stream_own, sums_dev, loss), "sum_losses", e);
+}
+
 static int slot_softmax_logp(struct backend *b, struct tensor *logp, const struct tensor *logits,
                              const int32_t *target_dev, int accumulate, struct err *e)
 {
@@ -234,12 +241,17 @@ const struct backend_ops cuda_slots = {
     .attention_dx = slot_attention_dx,
     .softmax_loss = slot_softmax_loss,
     .softmax_logp = slot_softmax_logp,
+    .sum_losses = slot_sum_losses,
     .bias_expand = slot_bias_expand,
     .bias_reduce = slot_bias_reduce,
     .sum_squares = slot_sum_squares,
     .nag = slot_nag,
     .adam = slot_adam,
     .all_reduce = slot_all_reduce,
+    .record = cuda_record,
+    .keep = cuda_keep,
+    .replay = cuda_replay,
+    .forget = cuda_forget,
     .choices = slot_choices,
     .adopt = slot_adopt,
 };

@@ -1,4 +1,5 @@
-/* softmax.cu - softmax cross-entropy of rows of logits, its gradient in place, and log p alone.
+/* softmax.cu - softmax cross-entropy of rows of logits, its gradient in place, its sum over rows,
+ * and log p alone.
  *
  * 1. Terms of a sum are powers of two, 2^(x log2(e) - k), where the whole number k is at least the
  *    highest exponent so far: to raise k is to multiply a sum by a power of two, which rounds
@@ -170,6 +171,25 @@ static __global__ void __launch_bounds__(SOFTMAX_THREADS_MAX)
     if (threadIdx.x == 0) logp[i] = accumulate ? logp[i] + value : value;
 }
 
+/* sums[0] = the sum of the losses, sums[1] += it. One block: a batch has some ten thousand losses.
+ * Thread t adds losses t, t + 512, ...; lanes and then warps are added in a fixed order. Reads 4
+ * bytes a loss. */
+static __global__ void __launch_bounds__(SOFTMAX_THREADS_MAX)
+    sum_losses_k(double *sums, const float *loss, int64_t n)
+{
+    SHARED(double, warps, [SOFTMAX_THREADS_MAX / 32]);
+    double sum = 0.0;
+    for (int64_t i = threadIdx.x; i < n; i += SOFTMAX_THREADS_MAX) sum += (double)loss[i];
+    for (int other = 16; other; other >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, other);
+    if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = sum;
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    sum = 0.0;
+    for (int w = 0; w < SOFTMAX_THREADS_MAX / 32; w++) sum += warps[w];
+    sums[0] = sum;
+    sums[1] += sum;
+}
+
 static dim3 softmax_block(int64_t cols)
 {
     unsigned threads = SOFTMAX_THREADS_MIN;
@@ -194,5 +214,12 @@ int cuda_softmax_logp(void *stream, struct tensor *logp, const struct tensor *lo
     launch(logits->dtype == DTYPE_BF16 ? softmax_logp_k<bf16> : softmax_logp_k<float>,
            dim3((unsigned)logits->rows), softmax_block(logits->cols), 0, (cudaStream_t)stream,
            (float *)logp->data, *logits, target_dev, accumulate, rows_is_wide(logits));
+    return cudaGetLastError();
+}
+
+int cuda_sum_losses(void *stream, double *sums_dev, const struct tensor *loss)
+{
+    launch(sum_losses_k, dim3(1), dim3(SOFTMAX_THREADS_MAX), 0, (cudaStream_t)stream, sums_dev,
+           (const float *)loss->data, loss->cols);
     return cudaGetLastError();
 }

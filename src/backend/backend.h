@@ -7,8 +7,8 @@
  * 3. Work is asynchronous: a fault surfaces at `sync` at the latest.
  * 4. Gradient ops take `accumulate` (0 overwrite, 1 add) and write f32. Sums have a fixed order:
  * same inputs, same bits.
- * 5. Whatever changes between updates is in struct step_state in backend memory, so that a captured
- * graph replays.
+ * 5. Whatever changes between batches of one shape is in backend memory (struct step_state, index
+ * lists), so that work which was recorded can be replayed.
  * 6. linear_rows is exact by row: the bits of a row depend on that row and the weights only.
  * Evaluation uses it.
  *
@@ -38,27 +38,29 @@ struct tensor {
     enum dtype dtype;
 };
 
-/* What changes between updates; lives in backend memory, written by upload. */
+/* What changes between updates and between their batches; lives in backend memory, written by
+ * upload. */
 struct step_state {
     float lr, lr_previous; /* eta and eta of the update before (lr itself at the first update) */
     float gradient_scale;  /* 1 / targets of the update */
     float clip;            /* highest norm; 0: none */
     uint32_t update;       /* number of the update, from 0: the counter of dropout */
     uint32_t adam_step;    /* from 1 */
+    int64_t first_row;     /* of the batch at hand: rows of the update's batches before it */
 };
 
-/* Dropout at one site. p = 0: none (and no random number is drawn). The element index is
- * (first_row + row) * cols + column in the whole update, for attention
- * ((first_row + b) * H + h) * T * T + i * T + j; see base/philox.h for the counter. */
+/* Dropout at one site. p = 0: none (and no random number is drawn). With from = first_row + span *
+ * step_dev->first_row the element index is (from + row) * cols + column in the whole update, for
+ * attention ((from + b) * H + h) * T * T + i * T + j; see base/philox.h for the counter. */
 struct dropout {
     float p;
     uint64_t key;    /* the run's seed */
     uint32_t stream; /* layer and site: dropout_stream() in ops/ops.h */
     const struct step_state *step_dev;
-    int64_t first_row; /* of this tensor's row 0 in the whole update: tokens; for attention: rows of
-                          the batch */
-    const int32_t *rows_dev; /* NULL: row i is first_row + i; else first_row + rows_dev[i] (a
-                                compacted tail) */
+    int64_t first_row; /* of this tensor's row 0: in the batch, or with span 0 in the update */
+    int32_t span;      /* rows of this tensor to a row of the batch: T, for attention 1 */
+    const int32_t *rows_dev; /* NULL: row i is from + i; else from + rows_dev[i] (a compacted tail;
+                                what a row of index -1 draws means nothing) */
 };
 
 /* One bias form for every position method (per head h, distance d = query - key >= 0):
@@ -195,6 +197,9 @@ struct backend_ops {
      * and log p are in double or compensated f32. */
     int (*softmax_loss)(struct backend *, struct tensor *loss, struct tensor *logits,
                         const int32_t *target_dev, int gradient, struct err *);
+    /* sum_losses: sums_dev[0] (f64) = the sum of loss (1,N) in double, fixed order; sums_dev[1] is
+     * added to by as much. */
+    int (*sum_losses)(struct backend *, double *sums_dev, const struct tensor *loss, struct err *);
     /* log p[i] of target[i] from logits (N,V), exact by row; adds to out (1,N) when accumulate (a
      * tail's share). */
     int (*softmax_logp)(struct backend *, struct tensor *logp, const struct tensor *logits,
@@ -212,7 +217,8 @@ struct backend_ops {
     /* Over a whole parameter block of n elements (gaps hold zeros):
      * sum_squares: *out_dev (f64) = sum of x^2, fixed order. nag, adam: the gradient is first
      * multiplied by gradient_scale and by the clip factor min(1, clip / (norm + 1e-6)), norm =
-     * gradient_scale * sqrt(*squares_dev). half_dev: n bf16 weights that are written in the same
+     * gradient_scale * sqrt(*squares_dev). Where the norm is not finite they change nothing.
+     * half_dev: n bf16 weights that are written in the same
      * pass, the new ones rounded as cast does; NULL: none (a backend of f32 takes nothing else). */
     int (*sum_squares)(struct backend *, double *out_dev, const float *x_dev, int64_t n,
                        struct err *);
@@ -225,6 +231,17 @@ struct backend_ops {
                 void *half_dev, struct err *);
     /* sum over devices, the identity for one. */
     int (*all_reduce)(struct backend *, float *x_dev, int64_t n, struct err *);
+
+    /* May be NULL, all together: work as a graph. From record to keep, ops, copy and zero are not
+     * done but written down, arguments and all; nothing may be allocated, moved to or from the
+     * host, waited for, or chosen by measuring (ERR_INTERNAL names what was tried), so the same
+     * work is done once before it is recorded. keep ends it; without graph_out what was written is
+     * thrown away, as after an error. replay does the work: the same memory, its contents of now.
+     */
+    int (*record)(struct backend *, struct err *);
+    int (*keep)(struct backend *, void **graph_out, struct err *);
+    int (*replay)(struct backend *, void *graph, struct err *);
+    void (*forget)(struct backend *, void *graph); /* takes NULL */
 
     /* Both may be NULL: which algorithms were chosen by measuring, as a text to be kept with
      * results; returns its length without the final 0, and writes what fits. adopt takes such a

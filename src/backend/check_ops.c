@@ -331,7 +331,8 @@ void check_slots(struct check *c)
         .attention = watch_attention,
         .attention_dx = watch_attention_dx,
     };
-    /* A fused slot that the wrapped backend lacks stays empty, so that it is composed. */
+    /* A fused slot that the wrapped backend lacks stays empty, so that it is composed. So do record
+     * and its kin: memory can be looked at before and after an op only if the op is done now. */
     const struct backend_ops *inner = c->inner_own->ops;
     if (inner->linear_relu == NULL) c->slots.linear_relu = NULL;
     if (inner->residual_norm == NULL) c->slots.residual_norm = NULL;

@@ -13,6 +13,17 @@ static int watch_softmax_loss(struct backend *b, struct tensor *loss, struct ten
         c, c->inner_own->ops->softmax_loss(c->inner_own, loss, logits, target_dev, gradient, e), e);
 }
 
+static int watch_sum_losses(struct backend *b, double *sums_dev, const struct tensor *loss,
+                            struct err *e)
+{
+    struct check *c = check_begin(b, "sum_losses");
+    check_memory(c, "sums[0]", CHECK_WRITE, sums_dev, sizeof *sums_dev);
+    check_memory(c, "sums[1]", CHECK_UPDATE, sums_dev + 1, sizeof *sums_dev);
+    check_tensor(c, "loss", CHECK_READ, loss);
+    TRY(check_before(c, e));
+    return check_after(c, c->inner_own->ops->sum_losses(c->inner_own, sums_dev, loss, e), e);
+}
+
 static int watch_softmax_logp(struct backend *b, struct tensor *logp, const struct tensor *logits,
                               const int32_t *target_dev, int accumulate, struct err *e)
 {
@@ -127,6 +138,7 @@ void check_update_slots(struct check *c)
 {
     c->slots.softmax_loss = watch_softmax_loss;
     c->slots.softmax_logp = watch_softmax_logp;
+    c->slots.sum_losses = watch_sum_losses;
     c->slots.bias_expand = watch_bias_expand;
     c->slots.bias_reduce = watch_bias_reduce;
     c->slots.sum_squares = watch_sum_squares;

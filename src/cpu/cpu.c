@@ -136,7 +136,7 @@ struct simd_dropout cpu_dropout(const struct dropout *d, int64_t cols)
     out.step = d->step_dev ? d->step_dev->update : 0;
     out.keep_below = philox_keep_below(d->p);
     out.keep_scale = 1.0f / (1.0f - d->p);
-    out.first_row = d->first_row;
+    out.first_row = d->first_row + (d->step_dev ? d->span * d->step_dev->first_row : 0);
     out.rows = d->rows_dev;
     return out;
 }
@@ -239,6 +239,7 @@ static const struct backend_ops cpu_ops = {
     .attention_dx = cpu_attention_dx,
     .softmax_loss = cpu_softmax_loss,
     .softmax_logp = cpu_softmax_logp,
+    .sum_losses = cpu_sum_losses,
     .bias_expand = cpu_bias_expand,
     .bias_reduce = cpu_bias_reduce,
     .sum_squares = cpu_sum_squares,

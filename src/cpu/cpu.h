@@ -8,8 +8,9 @@
  * otherwise cost a third of the speed.
  * 4. Scratch memory is kept per thread and grows to the largest need: nothing is allocated in a
  * training step after the first.
- * 5. Dropout counts elements of the whole update: (first_row + row) * cols + column, row replaced
- * by rows_dev[row] where given; attention: ((first_row + b) * H + h) * T * T + i * T + j. */
+ * 5. Dropout counts elements of the whole update: (from + row) * cols + column, row replaced by
+ * rows_dev[row] where given; attention: ((from + b) * H + h) * T * T + i * T + j. from: backend.h.
+ */
 #ifndef CPU_CPU_H
 #define CPU_CPU_H
 
@@ -118,6 +119,7 @@ int cpu_bias_expand(struct backend *b, struct attention_bias *bias, float *near_
                     float multiplier, struct err *e);
 int cpu_bias_reduce(struct backend *b, struct tensor *dtable, const struct attention_bias *bias,
                     const int32_t *bucket_dev, float multiplier, int accumulate, struct err *e);
+int cpu_sum_losses(struct backend *b, double *sums_dev, const struct tensor *loss, struct err *e);
 int cpu_sum_squares(struct backend *b, double *out_dev, const float *x_dev, int64_t n,
                     struct err *e);
 int cpu_nag(struct backend *b, float *theta_dev, float *momentum_dev, const float *grad_dev,

@@ -1,4 +1,4 @@
-/* update.c - the optimiser's slots: the gradient's norm, NAG, Adam. */
+/* update.c - what ends a batch and an update: the sum of losses, the gradient's norm, NAG, Adam. */
 #include "cpu/cpu.h"
 
 #include <math.h>
@@ -43,10 +43,27 @@ int cpu_sum_squares(struct backend *b, double *out_dev, const float *x_dev, int6
     return 0;
 }
 
+int cpu_sum_losses(struct backend *b, double *sums_dev, const struct tensor *loss, struct err *e)
+{
+    (void)b;
+    (void)e;
+    const float *x = loss->data;
+    double sum = 0.0;
+    for (int64_t i = 0; i < loss->cols; i++) sum += (double)x[i];
+    sums_dev[0] = sum;
+    sums_dev[1] += sum;
+    return 0;
+}
+
+static double update_norm(const double *squares, const struct step_state *step)
+{
+    return (double)step->gradient_scale * sqrt(*squares);
+}
+
 /* What the gradient is multiplied by: the mean over targets, then clipping by the norm. */
 static double update_gradient_factor(const double *squares, const struct step_state *step)
 {
-    double norm = (double)step->gradient_scale * sqrt(*squares);
+    double norm = update_norm(squares, step);
     double clip = 1.0;
     if (step->clip > 0.0f && norm + 1e-6 > (double)step->clip)
         clip = (double)step->clip / (norm + 1e-6);
@@ -66,6 +83,7 @@ int cpu_nag(struct backend *b, float *theta_dev, float *momentum_dev, const floa
 {
     (void)e;
     (void)half_dev; /* NULL: this backend computes in f32 */
+    if (!isfinite(update_norm(squares_dev, step_dev))) return 0;
     double lr = step_dev->lr, before = step_dev->lr_previous;
     double ratio = before != 0.0 ? lr / before : lr;
     struct update_work w = {.theta = theta_dev, .first = momentum_dev, .grad = grad_dev};
@@ -95,6 +113,7 @@ int cpu_adam(struct backend *b, float *theta_dev, float *m_dev, float *v_dev, co
 {
     (void)e;
     (void)half_dev; /* NULL: this backend computes in f32 */
+    if (!isfinite(update_norm(squares_dev, step_dev))) return 0;
     double steps = step_dev->adam_step, lr = step_dev->lr;
     struct update_work w = {.theta = theta_dev, .first = m_dev, .second = v_dev, .grad = grad_dev};
     w.adam = (struct simd_adam){

@@ -79,6 +79,7 @@ int ops_attention(struct backend *b, struct attention *a, struct err *e);
 int ops_attention_dx(struct backend *b, struct attention *a, struct err *e);
 int ops_softmax_loss(struct backend *b, struct tensor *loss, struct tensor *logits,
                      const int32_t *target_dev, int gradient, struct err *e);
+int ops_sum_losses(struct backend *b, double *sums_dev, const struct tensor *loss, struct err *e);
 int ops_softmax_logp(struct backend *b, struct tensor *logp, const struct tensor *logits,
                      const int32_t *target_dev, int accumulate, struct err *e);
 int ops_bias_expand(struct backend *b, struct attention_bias *bias, float *near_dev,

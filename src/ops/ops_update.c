@@ -17,6 +17,15 @@ int ops_softmax_loss(struct backend *b, struct tensor *loss, struct tensor *logi
     return b->ops->softmax_loss(b, loss, logits, target_dev, gradient, e);
 }
 
+int ops_sum_losses(struct backend *b, double *sums_dev, const struct tensor *loss, struct err *e)
+{
+    const char *op = "sum_losses";
+    TRY(ops_need_pointer(op, "sums", sums_dev, e));
+    TRY(ops_need_pointer(op, "loss", loss, e));
+    TRY(ops_need(op, "loss", loss, 1, loss->cols, DTYPE_F32, e));
+    return b->ops->sum_losses(b, sums_dev, loss, e);
+}
+
 int ops_softmax_logp(struct backend *b, struct tensor *logp, const struct tensor *logits,
                      const int32_t *target_dev, int accumulate, struct err *e)
 {

@@ -1,7 +1,9 @@
 /* gemm_emulated.c - cuda/gemm.h as plain loops, in place of cuBLASLt.
  *
- * A product is queued on the stream like a library's kernel, so that host code which does not wait
- * for it reads old data here too. Sums are fp32 in rising k. */
+ * 1. A product is queued on the stream like a library's kernel, so that host code which does not
+ *    wait for it reads old data here too. Sums are fp32 in rising k.
+ * 2. The first product of a class is refused while work is recorded: cuda/gemm_choice.c measures
+ *    then, which it cannot do there. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +11,24 @@
 #include "emulation_control.h"
 #include "gemm.h"
 
+/* Row counts are rounded up as in cuda/gemm_choice.c. */
+enum { CLASS_ROWS = 256 };
+
+struct class
+{
+    int64_t m, n, k;
+    int64_t stored; /* how, and in which types */
+};
+
 struct gemm {
     cudaStream_t stream;
+    struct class *class_own; /* that were met */
+    size_t classes_n;
 };
 
 int gemm_open(struct gemm **out, void *stream, char *text, size_t bytes, struct err *e)
 {
-    *out = malloc(sizeof **out);
+    *out = calloc(1, sizeof **out);
     if (!*out) return ERR(e, ERR_NOMEM, "no memory for products");
     (*out)->stream = stream;
     snprintf(text, bytes, "plain loops");
@@ -24,6 +37,7 @@ int gemm_open(struct gemm **out, void *stream, char *text, size_t bytes, struct 
 
 void gemm_close(struct gemm *g)
 {
+    if (g) free(g->class_own);
     free(g);
 }
 
@@ -94,8 +108,38 @@ static void multiply(void *argument)
     free(b);
 }
 
+static int64_t rounded(int64_t rows)
+{
+    return (rows + CLASS_ROWS - 1) / CLASS_ROWS * CLASS_ROWS;
+}
+
+/* Meets the product's class. */
+static int meet(struct gemm *g, const struct gemm_product *p, struct err *e)
+{
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    const struct class c = {.m = p->exact || p->transpose_a ? p->m : rounded(p->m),
+                            .n = p->n,
+                            .k = p->transpose_a ? rounded(p->k) : p->k,
+                            .stored = p->transpose_a | p->transpose_b << 1 | p->exact << 2 |
+                                      (p->bias != NULL) << 3 | (int)p->from << 4 | (int)p->to << 6};
+    for (size_t i = 0; i < g->classes_n; i++)
+        if (memcmp(&g->class_own[i], &c, sizeof c) == 0) return 0;
+    if (cudaStreamIsCapturing(g->stream, &status) != cudaSuccess ||
+        status != cudaStreamCaptureStatusNone)
+        return ERR(e, ERR_INTERNAL,
+                   "a product of %lld x %lld x %lld is met for the first time while work is "
+                   "recorded",
+                   (long long)p->m, (long long)p->n, (long long)p->k);
+    struct class *list = realloc(g->class_own, (g->classes_n + 1) * sizeof *list);
+    if (!list) return ERR(e, ERR_NOMEM, "no memory for classes of products");
+    list[g->classes_n++] = c;
+    g->class_own = list;
+    return 0;
+}
+
 int gemm_multiply(struct gemm *g, const struct gemm_product *p, struct err *e)
 {
+    TRY(meet(g, p, e));
     cudaError_t status = emulation_enqueue(g->stream, multiply, p, sizeof *p);
     if (status == cudaSuccess) return 0;
     return ERR(e, ERR_INTERNAL, "a product of %lld x %lld x %lld: %s", (long long)p->m,

@@ -112,7 +112,9 @@ const int32_t *op_list(struct op_bench *k, const int32_t **host, int64_t n, int3
 
 const struct step_state *op_step(struct op_bench *k, const struct step_state *content)
 {
-    return op_memory(k, content, sizeof *content);
+    struct step_state step = *content;
+    step.first_row = OP_FIRST_ROW;
+    return op_memory(k, &step, sizeof step);
 }
 
 double *op_doubles(struct op_bench *k, int64_t n)
@@ -167,9 +169,10 @@ float *op_factors(struct op_bench *k, const struct dropout *d, const int32_t *ro
 {
     float *factor = op_floats(k, rows * cols);
     uint32_t below = philox_keep_below(d->p);
+    int64_t from = d->first_row + (int64_t)d->span * OP_FIRST_ROW;
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < cols; j++) {
-            int64_t row = d->first_row + (rows_host == NULL ? i : rows_host[i]);
+            int64_t row = from + (rows_host == NULL ? i : rows_host[i]);
             uint32_t word = philox_word(d->key, (uint64_t)(row * cols + j), update, d->stream);
             factor[i * cols + j] =
                 d->p == 0.0f ? 1.0f : (word < below ? 1.0f / (1.0f - d->p) : 0.0f);

@@ -52,7 +52,8 @@ void *op_memory(struct op_bench *k, const void *content, size_t bytes);
 /* op_list - n random numbers below `below`; every eighth is -1 with gaps. *host gets them. */
 const int32_t *op_list(struct op_bench *k, const int32_t **host, int64_t n, int32_t below,
                        int gaps);
-/* op_step - a step state of that update number. */
+/* op_step - a step state as given, of a batch with OP_FIRST_ROW rows before it in its update. */
+enum { OP_FIRST_ROW = 76 };
 const struct step_state *op_step(struct op_bench *k, const struct step_state *content);
 
 /* Room for an oracle's results. */

@@ -77,9 +77,11 @@ static void set_dropout(struct op_bench *k, struct attention_case *c, float p)
                           .key = 99,
                           .stream = dropout_stream(1, DROPOUT_ATTENTION),
                           .step_dev = op_step(k, &step),
-                          .first_row = 6};
+                          .first_row = 6,
+                          .span = 1};
     struct dropout whole = *d;
-    whole.first_row = d->first_row * c->ref.H; /* one block of pairs is one row of elements */
+    whole.first_row *= c->ref.H; /* one block of pairs is one row of elements */
+    whole.span *= c->ref.H;
     if (p > 0.0f) c->ref.factor = op_factors(k, &whole, NULL, UPDATE, blocks, pairs);
 }
 

@@ -82,6 +82,28 @@ static void softmax_logp_is_exact(struct op_bench *k)
     }
 }
 
+/* Batches of one update: the second sum is that of all of them. */
+static void sum_losses(struct op_bench *k)
+{
+    static const int32_t losses[] = {1, 31, 512, 1025, 18432};
+    struct err e = {0};
+    double zero[2] = {-1.0, 0.0}, got[2], all = 0.0, *sums = op_memory(k, zero, sizeof zero);
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+        struct op_matrix x = op_random(k, 1, losses[i], 0);
+        double want = 0.0, size = 0.0;
+        for (int32_t j = 0; j < losses[i]; j++) {
+            want += (double)x.host[j];
+            size += fabs((double)x.host[j]);
+        }
+        op_ok(ops_sum_losses(k->b, sums, &x.t, &e), &e);
+        op_ok(k->b->ops->download(k->b, got, sums, sizeof got, &e), &e);
+        /* A sum of n numbers errs by at most n roundings of it. */
+        assert_true(fabs(got[0] - want) <= losses[i] * 0x1p-52 * size);
+        all += got[0];
+        assert_true(got[1] == all);
+    }
+}
+
 static const int32_t lengths[] = {1, 7, 64, 1000, 4097, 70001};
 enum { LENGTHS_N = sizeof lengths / sizeof *lengths };
 
@@ -195,6 +217,31 @@ static void adam(struct op_bench *k)
         for (int j = 0; j < 2; j++) check_adam(k, lengths[i], &settings[j]);
 }
 
+/* Weights, their state and a rounded copy stay as they are. */
+static void norm_not_finite(struct op_bench *k)
+{
+    enum { N = 300 };
+    static const double squares[] = {(double)NAN, (double)INFINITY};
+    struct err e = {0};
+    for (int i = 0; i < 2; i++) {
+        struct op_matrix theta = op_random(k, 1, N, 0), first = op_random(k, 1, N, 0);
+        struct op_matrix second = op_random(k, 1, N, 0), grad = op_random(k, 1, N, 0);
+        const double *squares_dev = op_memory(k, &squares[i], sizeof *squares);
+        const struct step_state step = {
+            .lr = 0.5f, .lr_previous = 0.5f, .gradient_scale = 0.1f, .clip = 0.1f, .adam_step = 3};
+        const struct step_state *step_dev = op_step(k, &step);
+        op_ok(ops_nag(k->b, theta.t.data, first.t.data, grad.t.data, N, 0.9f, 0.01f, squares_dev,
+                      step_dev, NULL, &e),
+              &e);
+        op_ok(ops_adam(k->b, theta.t.data, first.t.data, second.t.data, grad.t.data, N, 0.9f, 0.99f,
+                       1e-8f, 0.01f, squares_dev, step_dev, NULL, &e),
+              &e);
+        op_same("theta", op_get(k, &theta.t), theta.host, N);
+        op_same("first", op_get(k, &first.t), first.host, N);
+        op_same("second", op_get(k, &second.t), second.host, N);
+    }
+}
+
 static void all_reduce(struct op_bench *k)
 {
     struct err e = {0};
@@ -207,9 +254,11 @@ const struct op_row op_rows_update[] = {
     {"softmax_loss is the cross-entropy and its gradient", softmax_loss},
     {"softmax_logp is minus the loss", softmax_logp},
     {"softmax_logp gives a row the same bits in any batch", softmax_logp_is_exact},
+    {"sum_losses adds up a batch and an update", sum_losses},
     {"sum_squares is exact in double and repeats", sum_squares},
     {"nag scales, clips, remembers and steps", nag},
     {"adam scales, clips, remembers and steps", adam},
+    {"nag and adam change nothing where the norm is not finite", norm_not_finite},
     {"all_reduce of one device changes nothing", all_reduce},
     {NULL, NULL},
 };
