@@ -66,6 +66,7 @@ out:
 void model_close(struct model *m)
 {
     if (m == NULL) return;
+    model_graphs_forget(m);
     model_memory_close(m);
     arena_fini(&m->arena);
     free(m);
@@ -117,6 +118,7 @@ int model_write(struct model *m, enum model_block block, int32_t tensor, const f
 int model_keep_inner(struct model *m, struct err *e)
 {
     if (m->inner_dev_own != NULL) return 0;
+    model_graphs_forget(m); /* they keep nothing */
     int64_t n = (m->spec.model.layers + 2) * m->tokens_max * m->spec.model.dim;
     return m->b->ops->alloc(m->b, (void **)&m->inner_dev_own, (size_t)n * sizeof(float), e);
 }

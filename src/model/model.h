@@ -57,7 +57,8 @@ struct model_batch {
 
 /* model_train_batch - forward and backward of one shard. accumulate 0 starts a new update's
  * gradients. *loss_sum: nats over targets that are not padding (without the tail quirk's omissions
- * when the spec asks for it). */
+ * when the spec asks for it), for which the backend is waited for; NULL: model_loss tells that of
+ * the update, later. */
 int model_train_batch(struct model *m, const struct model_batch *batch, uint32_t update,
                       int accumulate, double *loss_sum, struct err *e);
 
@@ -69,6 +70,9 @@ struct model_update {
 /* model_apply - clips, then NAG or Adam. *grad_norm: of (summed gradient / targets), before
  * clipping. ERR_NUMBER when the norm is not finite; the weights are then unchanged. */
 int model_apply(struct model *m, const struct model_update *u, double *grad_norm, struct err *e);
+/* model_loss - nats over the batches of the update that model_apply was called for last, finite
+ * norm or not: the sum of their losses in order. */
+double model_loss(const struct model *m);
 
 /* model_score - log p (nats) of targets at chosen positions, without dropout, exact by row: a
  * position's bits depend only on the tokens of its row up to it. position[i] = row * length +

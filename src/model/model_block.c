@@ -23,7 +23,7 @@ struct dropout model_dropout(const struct model *m, const struct model_pass *p, 
         .key = (uint64_t)m->spec.train.seed,
         .stream = dropout_stream(layer, site),
         .step_dev = m->step_dev,
-        .first_row = site == DROPOUT_ATTENTION ? p->first_row : p->first_row * p->length,
+        .span = site == DROPOUT_ATTENTION ? 1 : p->length,
     };
 }
 
@@ -127,7 +127,6 @@ int model_forward(struct model *m, const struct model_pass *p, struct err *e)
     int32_t layers = m->spec.model.layers;
     int64_t n = p->tokens_n, c = m->spec.model.dim;
     const struct model_activations *first = model_activations(m, p, 0);
-    m->last = *p;
     TRY(model_embed(m, p, e));
     if (m->position->begin != NULL) TRY(m->position->begin(m, p, e));
     struct tensor x = model_view(&first->x, n, c), a = model_view(&first->a, n, c);
@@ -155,11 +154,9 @@ int model_pass_begin(struct model *m, struct model_pass *p, const struct model_b
                    "a batch of %d rows of %d tokens does not fit the model, opened for %d rows of "
                    "%d",
                    batch->rows, batch->length, m->options.rows_max, m->options.length_max);
-    *p = (struct model_pass){.rows = batch->rows,
-                             .length = batch->length,
-                             .tokens_n = n,
-                             .first_row = batch->first_row,
-                             .train = train};
+    *p = (struct model_pass){
+        .rows = batch->rows, .length = batch->length, .tokens_n = n, .train = train};
+    m->last = *p;
     model_lists_begin(m);
     return model_lists_source(m, batch, e);
 }

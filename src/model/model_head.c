@@ -2,7 +2,8 @@
  *
  * Logits exist for a chunk of rows at a time: loss, gradient of the logits, then their share of
  * the features' and the tables' gradients before the next chunk. Only rows whose target lies in a
- * tail reach that tail. buffers.stream_grad receives the gradient of the features. */
+ * tail reach that tail. buffers.stream_grad receives the gradient of the features, the model's
+ * state the sum of the losses. */
 #include "model/model_internal.h"
 
 /* Loss and gradients of one softmax over all rows of x: dx is overwritten, dtable added to. */
@@ -51,16 +52,7 @@ static int tail_train(struct model *m, const struct model_pass *p, int32_t band,
     return ops_scatter_rows(m->b, dfeatures, &dx, rows_dev, 1.0f, 1, e);
 }
 
-static int read_loss(struct model *m, int64_t n, double *sum, struct err *e)
-{
-    TRY(m->b->ops->download(m->b, m->loss_host, m->buffers.loss.data,
-                            (size_t)n * sizeof *m->loss_host, e));
-    *sum = 0.0;
-    for (int64_t i = 0; i < n; i++) *sum += (double)m->loss_host[i];
-    return 0;
-}
-
-int model_head_train(struct model *m, const struct model_pass *p, double *loss_sum, struct err *e)
+int model_head_train(struct model *m, const struct model_pass *p, struct err *e)
 {
     int64_t n = p->tokens_n, c = m->spec.model.dim, losses_n = n;
     struct tensor features = model_features(m, p);
@@ -79,5 +71,6 @@ int model_head_train(struct model *m, const struct model_pass *p, double *loss_s
         losses_n += m->lists.tail_row[band].n;
     }
     if (d.p > 0.0f) TRY(ops_dropout(m->b, &dfeatures, &dfeatures, &d, e));
-    return read_loss(m, losses_n, loss_sum, e);
+    struct tensor losses = model_view(&m->buffers.loss, 1, losses_n);
+    return ops_sum_losses(m->b, &m->state_dev_own->batch_loss, &losses, e);
 }

@@ -7,7 +7,8 @@
  * 2. A training pass keeps what the backward pass reads, layer by layer. A scoring pass reuses the
  *    buffers of layer 0 for every layer.
  * 3. Everything the host decides about a batch (bands, tails, positions) travels to the backend in
- *    one list buffer, uploaded once.
+ *    one list buffer, uploaded once, before the pass. What runs between that and the results may
+ *    be a replay (model_graph.c): it must not look at or change anything of the host's.
  *
  * Axes as in backend.h; N = rows * length tokens of the batch at hand. */
 #ifndef MODEL_MODEL_INTERNAL_H
@@ -26,7 +27,8 @@ extern "C" {
 #endif
 
 enum {
-    MODEL_PAD = 1 /* the pad id of every dictionary */
+    MODEL_PAD = 1,    /* the pad id of every dictionary */
+    MODEL_GRAPHS = 32 /* shapes of passes that are remembered */
 };
 
 /* Views of one layer's weights, or of their gradients. */
@@ -78,12 +80,12 @@ struct model_buffers {
     struct tensor turned[SHAPE_BANDS_MAX]; /* (width,C) tail projections turned, for scoring */
 };
 
-/* n numbers from `offset` of the list buffer. */
+/* n numbers from `offset` of the list buffer. No gaps: compared byte by byte, as are all lists. */
 struct model_list {
-    int64_t offset;
-    int32_t n;
+    int64_t offset, n;
 };
 
+/* Those of bands are filled up with -1, a row that is none, where the backend records work. */
 struct model_lists {
     struct model_list band_row[SHAPE_BANDS_MAX];   /* token of the batch */
     struct model_list band_id[SHAPE_BANDS_MAX];    /* row of the band's table */
@@ -96,15 +98,39 @@ struct model_lists {
     struct model_list chosen;                      /* scored positions */
 };
 
+/* What model.h's functions share with the backend beside the pool. */
+struct model_state {
+    double squares;                 /* of the gradient's elements, summed */
+    double batch_loss, update_loss; /* nats */
+    struct step_state step;
+};
+
 /* One forward pass. */
 struct model_pass {
     int32_t rows, length;
-    int64_t tokens_n;  /* rows * length */
-    int64_t first_row; /* in the whole update */
-    bool train;        /* dropout, kept activations; else every linear map is exact by row */
+    int64_t tokens_n; /* rows * length */
+    bool train;       /* dropout, kept activations; else every linear map is exact by row */
 };
 
 struct model;
+
+/* A piece of work on the backend (model_graph.c). p: the pass, or NULL. */
+typedef int model_body(struct model *m, const struct model_pass *p, struct err *e);
+
+/* A shape of passes that was met, and its graph. */
+struct model_graph {
+    model_body *body;
+    int32_t rows, length; /* 0 without a pass */
+    struct model_lists lists;
+    void *own;   /* the backend's graph; NULL: met once */
+    int64_t met; /* when it was met last, in passes */
+};
+
+struct model_graphs {
+    struct model_graph graph[MODEL_GRAPHS];
+    int32_t n;
+    int64_t clock; /* passes */
+};
 
 /* A position method: one file, one row of position_methods. Slots may be NULL. What it means for
  * attention is data: the bias and the rotary tables of struct model. */
@@ -155,9 +181,10 @@ struct model {
     struct attention_rotary rotary;
 
     struct step_state step;      /* what the backend's copy holds */
-    struct step_state *step_dev; /* in state_own, as is squares_dev */
-    double *squares_dev;
-    void *state_own;
+    struct step_state *step_dev; /* in state_dev_own */
+    struct model_state *state_dev_own;
+    double update_loss; /* of the last model_apply */
+    struct model_graphs graphs;
 
     int32_t *lists_dev;  /* in the pool */
     int32_t *lists_host; /* heap, freed at close, as are loss_host and turn_host */
@@ -200,6 +227,11 @@ int model_lists_chosen(struct model *m, const struct model_batch *batch, const i
 int model_lists_upload(struct model *m, struct err *e);
 const int32_t *model_list_dev(const struct model *m, const struct model_list *list);
 
+/* model_graph.c. model_graph_run - does the body, by a replay where this shape was met before. */
+int model_graph_run(struct model *m, model_body *body, const struct model_pass *p, struct err *e);
+/* model_graphs_forget - nothing is recorded any more. */
+void model_graphs_forget(struct model *m);
+
 /* model_embedding.c */
 int model_embed(struct model *m, const struct model_pass *p, struct err *e);
 int model_embed_dx(struct model *m, const struct model_pass *p, struct err *e);
@@ -225,7 +257,7 @@ const struct model_activations *model_activations(const struct model *m, const s
 struct tensor model_features(const struct model *m, const struct model_pass *p);
 
 /* model_head.c */
-int model_head_train(struct model *m, const struct model_pass *p, double *loss_sum, struct err *e);
+int model_head_train(struct model *m, const struct model_pass *p, struct err *e);
 
 /* model_step.c */
 int model_step_upload(struct model *m, const struct step_state *step, struct err *e);

@@ -1,6 +1,10 @@
 /* model_lists.c - what the host decides about a batch, as index lists for the backend: which token
  * is in which band, which row of the position table it adds, which class its target is, and which
- * rows have their target in a tail. All lists travel in one upload. */
+ * rows have their target in a tail. All lists travel in one upload.
+ *
+ * How many rows a band has differs from batch to batch. Where the backend records work, lists of
+ * bands are filled up to multiples of SHAPE_LIST_ROWS, so that batches have few shapes: a row of
+ * index -1 gathers zeros and scatters nothing, a class of -1 counts nothing. */
 #include <inttypes.h>
 
 #include "model/model_internal.h"
@@ -21,6 +25,13 @@ static void list_add(struct model *m, struct model_list *list, int32_t value)
 {
     m->lists_host[m->lists_n++] = value;
     list->n++;
+}
+
+/* Fills up a list of a band. A vocabulary of one band has all tokens in it, batch by batch. */
+static void list_fill(struct model *m, struct model_list *list)
+{
+    if (m->b->ops->record == NULL || m->bands.n < 2) return;
+    while (list->n % SHAPE_LIST_ROWS != 0) list_add(m, list, -1);
 }
 
 const int32_t *model_list_dev(const struct model *m, const struct model_list *list)
@@ -55,16 +66,19 @@ static void add_band(struct model *m, const int32_t *source, int64_t n, int32_t 
         if (source[i] >= range->first && source[i] < range->last)
             list_add(m, &lists->band_row[band], (int32_t)i);
     const int32_t *row = m->lists_host + lists->band_row[band].offset;
-    int32_t in_band = lists->band_row[band].n;
+    int64_t in_band = lists->band_row[band].n;
+    list_fill(m, &lists->band_row[band]);
     lists->band_id[band] = list_open(m);
-    for (int32_t i = 0; i < in_band; i++)
+    for (int64_t i = 0; i < in_band; i++)
         list_add(m, &lists->band_id[band], source[row[i]] - range->first);
+    list_fill(m, &lists->band_id[band]);
     if (!m->options.train) return;
     lists->band_grad[band] = list_open(m);
-    for (int32_t i = 0; i < in_band; i++) {
+    for (int64_t i = 0; i < in_band; i++) {
         int32_t id = source[row[i]];
         list_add(m, &lists->band_grad[band], id == MODEL_PAD ? -1 : id - range->first);
     }
+    list_fill(m, &lists->band_grad[band]);
 }
 
 int model_lists_source(struct model *m, const struct model_batch *batch, struct err *e)
@@ -107,11 +121,14 @@ int model_lists_target(struct model *m, const int32_t *target, const int32_t *po
                 list_add(m, &lists->tail_row[band], (int32_t)i);
         }
         const int32_t *row = m->lists_host + lists->tail_row[band].offset;
+        int64_t in_band = lists->tail_row[band].n;
+        list_fill(m, &lists->tail_row[band]);
         lists->tail_class[band] = list_open(m);
-        for (int32_t i = 0; i < lists->tail_row[band].n; i++) {
+        for (int64_t i = 0; i < in_band; i++) {
             int32_t id = target[position == NULL ? row[i] : position[row[i]]];
             list_add(m, &lists->tail_class[band], id - range->first);
         }
+        list_fill(m, &lists->tail_class[band]);
     }
     return 0;
 }

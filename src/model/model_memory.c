@@ -6,8 +6,7 @@
 
 #include "model/model_internal.h"
 
-static_assert(sizeof(struct step_state) + sizeof(double) == SHAPE_STEP_BYTES,
-              "the plan counts the step state and the gradient's norm");
+static_assert(sizeof(struct model_state) == SHAPE_STEP_BYTES, "the plan counts the state");
 
 struct tensor model_buffer(const struct model *m, enum shape_buffer_id id, int32_t copy)
 {
@@ -121,9 +120,9 @@ int model_memory_open(struct model *m, struct err *e)
     TRY(b->ops->zero(b, m->pool_own, pool_bytes, e));
     bind_pool(m);
 
-    TRY(b->ops->alloc(b, &m->state_own, SHAPE_STEP_BYTES, e));
-    m->squares_dev = m->state_own; /* first: it needs the wider alignment */
-    m->step_dev = (struct step_state *)(m->squares_dev + 1);
+    TRY(b->ops->alloc(b, (void **)&m->state_dev_own, SHAPE_STEP_BYTES, e));
+    TRY(b->ops->zero(b, m->state_dev_own, SHAPE_STEP_BYTES, e));
+    m->step_dev = &m->state_dev_own->step;
     m->allocated_bytes = (int64_t)(block_bytes + pool_bytes + SHAPE_STEP_BYTES);
     return 0;
 }
@@ -131,7 +130,7 @@ int model_memory_open(struct model *m, struct err *e)
 void model_memory_close(struct model *m)
 {
     struct backend *b = m->b;
-    void *blocks[] = {m->block_dev_own, m->pool_own, m->state_own, m->inner_dev_own};
+    void *blocks[] = {m->block_dev_own, m->pool_own, m->state_dev_own, m->inner_dev_own};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         if (blocks[i] != NULL) b->ops->release(b, blocks[i]);
     free(m->lists_host);

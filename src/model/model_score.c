@@ -65,7 +65,8 @@ static int collect(struct model *m, int64_t positions_n, float *out_host, struct
     const float *share = m->loss_host + positions_n;
     for (int32_t band = 1; band < m->bands.n; band++) {
         const int32_t *row = m->lists_host + m->lists.tail_row[band].offset;
-        for (int32_t i = 0; i < m->lists.tail_row[band].n; i++) out_host[row[i]] += *share++;
+        for (int64_t i = 0; i < m->lists.tail_row[band].n; i++, share++)
+            if (row[i] >= 0) out_host[row[i]] += *share;
     }
     return 0;
 }
@@ -74,19 +75,25 @@ static int collect(struct model *m, int64_t positions_n, float *out_host, struct
 static int score_forward(struct model *m, const struct model_pass *p, struct tensor *chosen,
                          struct err *e)
 {
-    TRY(model_weights_turn(m, e));
-    TRY(model_lists_upload(m, e));
     TRY(model_forward(m, p, e));
     struct tensor features = model_features(m, p);
     *chosen = model_view(&m->buffers.chosen, m->lists.chosen.n, m->spec.model.dim);
     return ops_gather_rows(m->b, chosen, &features, model_list_dev(m, &m->lists.chosen), 1.0f, e);
 }
 
+/* log p of all chosen positions, a body of model_graph.c. */
+static int score_pass(struct model *m, const struct model_pass *p, struct err *e)
+{
+    struct tensor chosen;
+    TRY(score_forward(m, p, &chosen, e));
+    TRY(softmax_score(m, &chosen, &m->values.head, &m->lists.head, 0, e));
+    return score_tails(m, &chosen, m->lists.chosen.n, e);
+}
+
 int model_score(struct model *m, const struct model_batch *batch, const int32_t *position,
                 int64_t positions_n, float *out_host, struct err *e)
 {
     struct model_pass p;
-    struct tensor chosen;
     if (positions_n == 0) return 0;
     if (positions_n < 0 || positions_n > m->options.scored_max)
         return ERR(e, ERR_INTERNAL,
@@ -95,9 +102,9 @@ int model_score(struct model *m, const struct model_batch *batch, const int32_t 
     TRY(model_pass_begin(m, &p, batch, false, e));
     TRY(model_lists_chosen(m, batch, position, positions_n, e));
     TRY(model_lists_target(m, batch->target, position, positions_n, false, e));
-    TRY(score_forward(m, &p, &chosen, e));
-    TRY(softmax_score(m, &chosen, &m->values.head, &m->lists.head, 0, e));
-    TRY(score_tails(m, &chosen, positions_n, e));
+    TRY(model_weights_turn(m, e));
+    TRY(model_lists_upload(m, e));
+    TRY(model_graph_run(m, score_pass, &p, e));
     return collect(m, positions_n, out_host, e);
 }
 
@@ -128,6 +135,8 @@ int model_distribution(struct model *m, const struct model_batch *batch, int32_t
     double share[SHAPE_BANDS_MAX];
     TRY(model_pass_begin(m, &p, batch, false, e));
     TRY(model_lists_chosen(m, batch, &position, 1, e));
+    TRY(model_weights_turn(m, e));
+    TRY(model_lists_upload(m, e));
     TRY(score_forward(m, &p, &x, e));
 
     /* The head's logits go to out_host, class rows of the tails last; those are read, then the

@@ -1,4 +1,7 @@
-/* model_step.c - one shard's forward and backward pass, and the update of the weights. */
+/* model_step.c - one shard's forward and backward pass, and the update of the weights.
+ *
+ * What the host must know of an update, its loss and the gradient's norm, is fetched once, at the
+ * end: till then host and backend need not wait for each other. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -10,44 +13,73 @@ int model_step_upload(struct model *m, const struct step_state *step, struct err
     return m->b->ops->upload(m->b, m->step_dev, &m->step, sizeof m->step, e);
 }
 
+/* An update's sums and gradients start from zero. */
+static int begin_update(struct model *m, const struct model_state *state, struct err *e)
+{
+    size_t bytes = (size_t)m->params.elements_n * sizeof(float);
+    m->step = state->step;
+    TRY(m->b->ops->upload(m->b, m->state_dev_own, state, sizeof *state, e));
+    return m->b->ops->zero(m->b, model_block_dev(m, MODEL_GRADIENTS), bytes, e);
+}
+
+/* Loss and gradients, a body of model_graph.c. */
+static int train_pass(struct model *m, const struct model_pass *p, struct err *e)
+{
+    TRY(model_forward(m, p, e));
+    TRY(model_head_train(m, p, e));
+    return model_layers_dx(m, p, e);
+}
+
 int model_train_batch(struct model *m, const struct model_batch *batch, uint32_t update,
                       int accumulate, double *loss_sum, struct err *e)
 {
     struct model_pass p;
-    struct step_state step = m->step;
+    struct model_state state = {.step = m->step};
     if (!m->options.train)
         return ERR(e, ERR_INTERNAL, "the model was opened for scoring, not for training");
     TRY(model_pass_begin(m, &p, batch, true, e));
     TRY(model_lists_target(m, batch->target, NULL, p.tokens_n, m->spec.train.tail_quirk, e));
     TRY(model_lists_upload(m, e));
-    step.update = update;
-    TRY(model_step_upload(m, &step, e));
-    if (!accumulate)
-        TRY(m->b->ops->zero(m->b, model_block_dev(m, MODEL_GRADIENTS),
-                            (size_t)m->params.elements_n * sizeof(float), e));
-    TRY(model_forward(m, &p, e));
-    TRY(model_head_train(m, &p, loss_sum, e));
-    return model_layers_dx(m, &p, e);
+    state.step.update = update;
+    state.step.first_row = batch->first_row;
+    if (accumulate)
+        TRY(model_step_upload(m, &state.step, e));
+    else
+        TRY(begin_update(m, &state, e));
+    TRY(model_graph_run(m, train_pass, &p, e));
+    if (loss_sum == NULL) return 0;
+    return m->b->ops->download(m->b, loss_sum, &m->state_dev_own->batch_loss, sizeof *loss_sum, e);
 }
 
-/* NAG or Adam over the whole block. */
+/* NAG or Adam over the whole block; neither does anything if the norm is not finite. */
 static int update_weights(struct model *m, struct err *e)
 {
     const struct spec_train *t = &m->spec.train;
     float *theta = model_block_dev(m, MODEL_VALUES), *grad = model_block_dev(m, MODEL_GRADIENTS);
     float *first = model_block_dev(m, MODEL_STATE_0), *second = model_block_dev(m, MODEL_STATE_1);
+    const double *squares = &m->state_dev_own->squares;
     int64_t n = m->params.elements_n;
     if (t->optimizer == SPEC_ADAM)
         return ops_adam(m->b, theta, first, second, grad, n, (float)t->adam_beta1,
-                        (float)t->adam_beta2, (float)t->adam_eps, (float)t->weight_decay,
-                        m->squares_dev, m->step_dev, NULL, e);
-    return ops_nag(m->b, theta, first, grad, n, (float)t->momentum, (float)t->weight_decay,
-                   m->squares_dev, m->step_dev, NULL, e);
+                        (float)t->adam_beta2, (float)t->adam_eps, (float)t->weight_decay, squares,
+                        m->step_dev, NULL, e);
+    return ops_nag(m->b, theta, first, grad, n, (float)t->momentum, (float)t->weight_decay, squares,
+                   m->step_dev, NULL, e);
+}
+
+/* Norm and update, a body of model_graph.c: the host learns the norm afterwards. */
+static int update_pass(struct model *m, const struct model_pass *p, struct err *e)
+{
+    float *grad = model_block_dev(m, MODEL_GRADIENTS);
+    (void)p;
+    TRY(ops_all_reduce(m->b, grad, m->params.elements_n, e));
+    TRY(ops_sum_squares(m->b, &m->state_dev_own->squares, grad, m->params.elements_n, e));
+    return update_weights(m, e);
 }
 
 int model_apply(struct model *m, const struct model_update *u, double *grad_norm, struct err *e)
 {
-    double squares = 0.0;
+    struct model_state state = {.squares = 0.0};
     if (!m->options.train || u->targets_n < 1)
         return ERR(e, ERR_INTERNAL, "an update over %" PRId64 " targets of a model opened for %s",
                    u->targets_n, m->options.train ? "training" : "scoring");
@@ -57,17 +89,21 @@ int model_apply(struct model *m, const struct model_update *u, double *grad_norm
                               .clip = (float)m->spec.train.clip,
                               .update = u->update,
                               .adam_step = u->update + 1};
-    float *grad = model_block_dev(m, MODEL_GRADIENTS);
+    m->turned_fresh = false;
     TRY(model_step_upload(m, &step, e));
-    TRY(ops_all_reduce(m->b, grad, m->params.elements_n, e));
-    TRY(ops_sum_squares(m->b, m->squares_dev, grad, m->params.elements_n, e));
-    TRY(m->b->ops->download(m->b, &squares, m->squares_dev, sizeof squares, e));
-    *grad_norm = sqrt(squares) / (double)u->targets_n;
+    TRY(model_graph_run(m, update_pass, NULL, e));
+    TRY(m->b->ops->download(m->b, &state, m->state_dev_own, sizeof state, e));
+    m->update_loss = state.update_loss;
+    *grad_norm = sqrt(state.squares) / (double)u->targets_n;
     if (!isfinite(*grad_norm))
         return ERR(e, ERR_NUMBER,
                    "update %u: the gradient's norm is %g; the weights are unchanged, a lower "
                    "train.lr or train.clip may help",
                    u->update, *grad_norm);
-    m->turned_fresh = false;
-    return update_weights(m, e);
+    return 0;
+}
+
+double model_loss(const struct model *m)
+{
+    return m->update_loss;
 }

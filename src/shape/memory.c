@@ -146,9 +146,23 @@ struct measure {
     const struct shape_room *room;
     struct shape_bands bands;
     int64_t tokens_n, heads_n; /* rows of a batch; rows that reach the head */
+    int64_t filled_n;          /* rows of a band at most: tokens_n, lists filled up */
     int64_t near_n;            /* T5 */
     int64_t tail_widths;       /* of all tails together */
 };
+
+/* So many rows of a band, their list filled up. */
+static int64_t filled(const struct measure *k, int64_t rows)
+{
+    if (k->bands.n < 2) return rows;
+    return (rows + SHAPE_LIST_ROWS - 1) / SHAPE_LIST_ROWS * SHAPE_LIST_ROWS;
+}
+
+/* What filling up may add to a list for each of so many bands. */
+static int64_t filling(const struct measure *k, int64_t bands)
+{
+    return k->bands.n < 2 ? 0 : bands * (SHAPE_LIST_ROWS - 1);
+}
 
 /* Elements of the largest chunk of logits over head and tails. One row more than the batch has is
  * for a whole distribution, which looks at one position of any model. */
@@ -159,8 +173,8 @@ static int64_t logits_elements(const struct measure *k)
 
     for (int32_t i = 1; i < k->bands.n; i++) {
         classes = k->bands.band[i].last - k->bands.band[i].first;
-        most =
-            larger(most, smaller(rows_n, shape_logits_rows(classes, k->room->precision)) * classes);
+        rows_n = smaller(filled(k, k->heads_n + 1), shape_logits_rows(classes, k->room->precision));
+        most = larger(most, rows_n * classes);
     }
     return most;
 }
@@ -171,6 +185,7 @@ static void measure_make(struct measure *k, const struct spec *s, const struct s
     shape_bands(&k->bands, &s->model, s->data.vocab);
     k->tokens_n = (int64_t)room->rows_max * room->length_max;
     k->heads_n = room->train ? larger(k->tokens_n, room->scored_max) : room->scored_max;
+    k->filled_n = filled(k, k->tokens_n);
     if (s->model.position == SPEC_T5) k->near_n = shape_bias_distances(&s->model);
     for (int32_t i = 1; i < k->bands.n; i++) k->tail_widths += k->bands.band[i].width;
 }
@@ -210,23 +225,26 @@ static void form_once(struct shape_memory *out, const struct measure *k)
     const struct spec_model *m = &k->spec->model;
     bool train = k->room->train, adaptive = m->softmax == SPEC_ADAPTIVE;
     int64_t n = k->tokens_n, c = m->dim, scored = k->room->scored_max;
-    int64_t tail = k->bands.n > 1 ? k->bands.band[1].width : 0;
+    int64_t most = k->filled_n, tail = k->bands.n > 1 ? k->bands.band[1].width : 0;
+    /* Filled up, rows of band 0 are as wide as the model, those of the others as their bands. */
+    int64_t gathered = n + (filling(k, 1) * (c + k->tail_widths) + c - 1) / larger(c, 1);
 
-    form(out, SHAPE_WIDE, train, n, larger(m->ffn, 3 * c));
-    form(out, SHAPE_NARROW, 1, n, c);
+    form(out, SHAPE_WIDE, train, most, larger(m->ffn, 3 * c));
+    form(out, SHAPE_NARROW, 1, most, c);
     form(out, SHAPE_STREAM_GRAD, train, n, c);
-    form(out, SHAPE_DROPPED, train, n, c);
-    form(out, SHAPE_GATHERED, adaptive, n, c);
+    form(out, SHAPE_DROPPED, train, most, c);
+    form(out, SHAPE_GATHERED, adaptive, gathered, c);
     form(out, SHAPE_FEATURES, train && m->dropout_softmax > 0.0, n, c);
-    form(out, SHAPE_TAIL, 1, n, train ? 2 * tail : tail);
+    form(out, SHAPE_TAIL, 1, most, train ? 2 * tail : tail);
     form(out, SHAPE_CHOSEN, 1, larger(scored, 1), c);
     form(out, SHAPE_LOGITS, 1, 1, logits_elements(k));
-    out->losses_n = 2 * (k->heads_n + 1);
+    out->losses_n = 2 * (k->heads_n + 1) + filling(k, k->bands.n - 1);
     form(out, SHAPE_LOSS, 1, 1, out->losses_n);
     form(out, SHAPE_TURNED, 1, k->tail_widths, c);
     /* Band rows, ids and gradient ids; positions; then a target's class, its tail row and class for
-     * each row of the head, and the scored positions. */
-    out->lists_n = 4 * n + 4 * k->heads_n + LISTS_SPARE;
+     * each row of the head, and the scored positions. Band lists come in threes, tail lists in
+     * twos. */
+    out->lists_n = 4 * n + 4 * k->heads_n + filling(k, 5 * k->bands.n) + LISTS_SPARE;
     form(out, SHAPE_LISTS, 1, 1, out->lists_n);
 }
 

@@ -22,7 +22,10 @@ extern "C" {
 #endif
 
 enum {
-    SHAPE_STEP_BYTES = 32,    /* what changes between updates, and the gradient's norm */
+    SHAPE_STEP_BYTES = 56, /* what changes between updates, the gradient's norm, sums of losses */
+    /* Lists of the rows of a band, and what lies behind them, have room to be filled up to a
+     * multiple of so many: a backend that records work does so, to meet the same shapes again. */
+    SHAPE_LIST_ROWS = 256,
     SHAPE_SCORE_TOKENS = 2048 /* an evaluation's batch, or one row where that is longer */
 };
 
@@ -38,7 +41,8 @@ struct shape_room {
  * validation's rows; an evaluation's batch of windows, of a single length; a benchmark's shard. */
 void shape_room(struct shape_room *out, const struct spec *s);
 
-/* N = rows_max * length_max tokens, C model width, F inner width, H heads, D head width. */
+/* N = rows_max * length_max tokens (M: a multiple of SHAPE_LIST_ROWS where the vocabulary has
+ * bands, the lowest that holds them), C model width, F inner width, H heads, D head width. */
 enum shape_buffer_id { /* in the order of placement, see memory.c */
                        /* One copy a layer when training, one in all otherwise; X, A and STATS1 once
                         * more for the stream after the last layer (A and STATS1 only with a final
@@ -51,7 +55,7 @@ enum shape_buffer_id { /* in the order of placement, see memory.c */
                        SHAPE_TURNED, /* (sum of tail widths,C) tail projections turned, for scoring
                                       */
                        SHAPE_LISTS, /* (1,4N+4R+64) i32 index lists; R rows of the head: scored_max,
-                                       training at least N */
+                                       training at least N; and to fill up lists */
                        SHAPE_SINUSOIDS, /* (length_max+2,C) f32 */
                        SHAPE_COSINE,    /* (length_max,D/2) f32, rotary */
                        SHAPE_SINE,      /* the same */
@@ -59,7 +63,7 @@ enum shape_buffer_id { /* in the order of placement, see memory.c */
                        SHAPE_NEAR, /* (near distances + 1,H) f32, T5: near table, then offsets */
                        SHAPE_NEAR_GRAD, /* the same */
                        SHAPE_BUCKETS,   /* (1,near distances) i32, T5 */
-                       SHAPE_NARROW,    /* (N,C) */
+                       SHAPE_NARROW,    /* (M,C) */
                        /* As X, a layer each. */
                        SHAPE_S,      /* (N,C) residual stream after attention */
                        SHAPE_U,      /* (N,F) after ReLU and dropout */
@@ -70,11 +74,11 @@ enum shape_buffer_id { /* in the order of placement, see memory.c */
                        SHAPE_STATS2, /* (N,2) f32 */
                        /* Once. */
                        SHAPE_STREAM_GRAD, /* (N,C) training */
-                       SHAPE_DROPPED,     /* (N,C) training */
-                       SHAPE_GATHERED,    /* (N,C) embedding rows of each band, packed; adaptive */
-                       SHAPE_WIDE,        /* (N,max(F,3C)) training */
+                       SHAPE_DROPPED,     /* (M,C) training */
+                       SHAPE_GATHERED,    /* (M,C) embedding rows of each band, packed; adaptive */
+                       SHAPE_WIDE,        /* (M,max(F,3C)) training */
                        SHAPE_FEATURES,    /* (N,C) head input after its dropout; training */
-                       SHAPE_TAIL,   /* (N,2w) training, (N,w) otherwise: a tail's input and its
+                       SHAPE_TAIL,   /* (M,2w) training, (M,w) otherwise: a tail's input and its
                                         gradient */
                        SHAPE_CHOSEN, /* (scored_max,C) features at scored positions */
                        SHAPE_LOGITS, /* (1,largest chunk) f32 */

@@ -35,12 +35,6 @@ struct train {
     int64_t checkpoint_us; /* when the last one was written */
 };
 
-/* What one update came to. */
-struct train_sums {
-    double loss; /* nats, over its targets */
-    int64_t targets_n;
-};
-
 static const double train_checkpoint_s = 60.0;
 
 static double train_seconds(const struct train *t)
@@ -138,15 +132,14 @@ static int train_validate(struct train *t, struct err *e)
 
 /* --- one update --- */
 
-static int train_shards(struct train *t, struct train_sums *sums, struct err *e)
+static int train_shards(struct train *t, int64_t *targets_n, struct err *e)
 {
     int64_t first_row = 0;
     int64_t update = t->now.update;
 
-    *sums = (struct train_sums){0};
+    *targets_n = 0;
     for (int32_t shard = 0; shard < t->spec->train.shards; shard++) {
         struct batch batch;
-        double loss = 0.0;
         TRY(batches_get(t->batches, update, shard, &batch, e));
         if (batch.rows == 0) continue;
         const struct model_batch rows = {.source = batch.source,
@@ -154,34 +147,31 @@ static int train_shards(struct train *t, struct train_sums *sums, struct err *e)
                                          .rows = batch.rows,
                                          .length = batch.length,
                                          .first_row = first_row};
-        TRY(model_train_batch(t->model, &rows, (uint32_t)update, first_row > 0, &loss, e));
+        TRY(model_train_batch(t->model, &rows, (uint32_t)update, first_row > 0, NULL, e));
         first_row += batch.rows;
-        sums->loss += loss;
-        sums->targets_n += batch.targets_n;
+        *targets_n += batch.targets_n;
     }
-    if (!isfinite(sums->loss))
-        return ERR(e, ERR_NUMBER, "update %" PRId64 ": the training loss is %g", update,
-                   sums->loss);
     return 0;
 }
 
 static int train_update(struct train *t, int64_t *targets_n, struct err *e)
 {
-    struct train_sums sums;
-    double norm = 0.0;
+    double loss = 0.0, norm = 0.0;
     int64_t update = t->now.update;
     double rate = schedule_rate(&t->spec->train, update);
 
-    TRY(train_shards(t, &sums, e));
+    TRY(train_shards(t, targets_n, e));
     const struct model_update step = {
         .update = (uint32_t)update,
         .lr = rate,
         .lr_previous = update > 0 ? schedule_rate(&t->spec->train, update - 1) : rate,
-        .targets_n = sums.targets_n};
+        .targets_n = *targets_n};
     TRY(model_apply(t->model, &step, &norm, e));
+    loss = model_loss(t->model);
+    if (!isfinite(loss))
+        return ERR(e, ERR_NUMBER, "update %" PRId64 ": the training loss is %g", update, loss);
     t->now.update++;
-    t->now.loss_nats = sums.loss / (double)sums.targets_n;
-    *targets_n = sums.targets_n;
+    t->now.loss_nats = loss / (double)*targets_n;
     return event_write(t->attempt->events, EVENT_STEP,
                        json_pack("{s:I, s:o, s:o, s:o}", "update", (json_int_t)t->now.update,
                                  "loss_nats", attempt_real(t->now.loss_nats), "lr",
