@@ -41,7 +41,7 @@ TEST_PROGRAMS := $(BUILD)/tests/check_oracle $(patsubst tests/%.c,$(BUILD)/tests
 
 include cuda/cuda.mk
 
-.PHONY: all deps check asan lint format reproduce claims report bench faults install uninstall clean help
+.PHONY: all deps check asan lint format reproduce reproduce-twice claims report bench faults install uninstall clean help
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/alibi $(CUDA_LIBRARY) ## build the program (the default)
@@ -109,6 +109,9 @@ reproduce-%: $(BUILD)/alibi ## run what an artefact lacks, print its table, draw
 reproduce: $(BUILD)/alibi ## every artefact of experiments/
 	@$(BUILD)/alibi run all $(RUN_FLAGS)
 	@$(BUILD)/alibi report all $(if $(SCALE),--scale $(SCALE))
+
+reproduce-twice: $(BUILD)/alibi ## run artefacts twice from nothing and compare tables, verdicts, weights (ARTEFACTS="table5 figure11"; default all)
+	@tests/reproduce_twice.sh $(BUILD) $(ARTEFACTS)
 
 claims: $(BUILD)/alibi ## judge the paper's claims from results.db
 	@$(BUILD)/alibi claims $(if $(SCALE),--scale $(SCALE))

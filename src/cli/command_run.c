@@ -67,6 +67,28 @@ static int prepare_corpora(struct cli *c, const struct planning *p, struct err *
     return 0;
 }
 
+/* The paper's numbers of every artefact there is, whether it is run or not: claims about the paper
+ * compare one artefact's with another's. A bad file that this run does not need does not stop it.
+ */
+static int register_papers(struct store *store, struct cli *c, const struct plan *p, struct err *e)
+{
+    char **names, *path;
+    int32_t n;
+
+    TRY(plan_list(&names, &n, &c->project, &c->arena, e));
+    for (int32_t i = 0; i < n; i++) {
+        struct err fault = {0};
+        const char *file = arena_printf(&c->arena, "experiments/%s/paper.tsv", names[i]);
+        if (project_find(&path, &c->project, &c->arena, file, NULL) < 0) continue;
+        if (store_set_paper(store, names[i], path, &fault) < 0) log_warn("%s", fault.text);
+    }
+    for (int32_t k = 0; k < p->artefacts_n; k++) {
+        path = arena_printf(&c->arena, "%s/paper.tsv", p->artefact[k].dir);
+        if (file_exists(path)) TRY(store_set_paper(store, p->artefact[k].name, path, e));
+    }
+    return 0;
+}
+
 /* Runs, points and the paper's numbers, in one transaction. */
 static int register_plan(struct store *store, struct cli *c, const struct plan *p, struct err *e)
 {
@@ -95,9 +117,8 @@ static int register_plan(struct store *store, struct cli *c, const struct plan *
         }
         TRY_OUT(rc,
                 store_set_points(store, p->artefact[k].name, p->artefact[k].scale, points, n, e));
-        char *paper = arena_printf(&c->arena, "%s/paper.tsv", p->artefact[k].dir);
-        if (file_exists(paper)) TRY_OUT(rc, store_set_paper(store, p->artefact[k].name, paper, e));
     }
+    TRY_OUT(rc, register_papers(store, c, p, e));
     return store_commit(store, e);
 out:
     store_rollback(store);

@@ -1,0 +1,297 @@
+/* test_documents.c - what the documents say is so: every SQL statement in them answers with rows,
+ * by `alibi query` and by plain SQLite; the columns they list are the views'; ARTIFACT.md names
+ * every artefact and every claim, in the words of the claim. */
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "base/file.h"
+#include "plan/plan.h"
+#include "report/paper_plant.h"
+#include "report/report_claims.h"
+
+enum { DOCUMENT_MAX_BYTES = 1 << 20, STATEMENTS_MAX = 32 };
+
+static const char views_of[] = "experiments/README.md", claims_of[] = "experiments/ARTIFACT.md";
+static char program[PATH_MAX]; /* alibi, beside the tests */
+
+static char *read_document(struct arena *a, const char *path)
+{
+    char *text;
+    struct err e = {0};
+
+    if (file_read(a, &text, NULL, path, DOCUMENT_MAX_BYTES, &e) < 0) fail_msg("%s", e.text);
+    return text;
+}
+
+/* The statements of a document, into sql: blocks of sql, and in blocks of sh what stands in quotes
+ * after `alibi query`. */
+static int list_statements(char *sql[STATEMENTS_MAX], struct arena *a, const char *text)
+{
+    static const char call[] = "alibi query \"", fence[] = "\n```";
+    int n = 0;
+
+    for (const char *p = text, *end; (p = strstr(p, fence)); p = end + sizeof fence - 1) {
+        const char *language = p + sizeof fence - 1, *from = language + strcspn(language, "\n");
+        end = strstr(from, fence);
+        assert_non_null(end);
+        assert_true(n < STATEMENTS_MAX);
+        if (strncmp(language, "sql\n", 4) == 0)
+            sql[n++] = arena_strndup(a, from, (size_t)(end - from));
+        if (strncmp(language, "sh\n", 3) != 0) continue;
+        for (const char *q = from; (q = strstr(q, call)) && q < end;) {
+            q += sizeof call - 1;
+            assert_true(n < STATEMENTS_MAX);
+            sql[n++] = arena_strndup(a, q, strcspn(q, "\""));
+        }
+    }
+    return n;
+}
+
+/* Every artefact at scale mini as if it had been run with the paper's numbers, judged; and a run of
+ * a grid of the user's own. */
+static void plant_everything(struct report_fixture *f, struct arena *a)
+{
+    const struct report_plant own[] = {{"none", SPEC_ALIBI, 64, 128, 64, 128, 0, 1, 44, false}};
+    char **names;
+    int32_t n;
+
+    paper_plant_numbers(f);
+    paper_plant_list(f, a, &names, &n);
+    paper_plant_runs(f, "mini", (const char *const *)names, n);
+    report_fixture_plant(f, "mygrid", own, 1);
+    for (int32_t i = 0; i < n; i++) {
+        const char *dir = arena_printf(a, "experiments/%s", names[i]);
+        if (report_judge(f->base->store, &f->project, names[i], dir, "mini", &f->base->e) < 0)
+            fail_msg("%s", f->base->e.text);
+    }
+}
+
+static int count_row(void *n, int columns, char **cells, char **names)
+{
+    (void)columns, (void)cells, (void)names;
+    ++*(int *)n;
+    return 0;
+}
+
+/* Rows that SQLite itself answers with. */
+static int count_plainly(const char *path, const char *sql)
+{
+    sqlite3 *plain = NULL;
+    char *said = NULL;
+    int n = 0;
+
+    assert_int_equal(sqlite3_open_v2(path, &plain, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    if (sqlite3_exec(plain, sql, count_row, &n, &said) != SQLITE_OK)
+        fail_msg("sqlite: %s in:\n%s", said, sql);
+    sqlite3_close(plain);
+    return n;
+}
+
+/* Lines that `alibi query` answers with, after the heading. */
+static int count_by_command(const struct report_fixture *f, struct arena *a, const char *sql)
+{
+    extern char **environ;
+    const char *path = arena_printf(a, "%s/answer", f->base->dir);
+    char *const arguments[] = {program, "query",     (char *)sql,  "--format",
+                               "json",  "--project", f->base->dir, NULL};
+    posix_spawn_file_actions_t actions;
+    pid_t child;
+    int status = -1, rows = 0;
+
+    assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
+    posix_spawn_file_actions_addopen(&actions, 1, path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (posix_spawn(&child, program, &actions, NULL, arguments, environ) != 0)
+        fail_msg("%s cannot be started", program);
+    posix_spawn_file_actions_destroy(&actions);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("alibi query failed:\n%s", sql);
+    for (const char *p = read_document(a, path); (p = strstr(p, "{\"")); p++) rows++;
+    return rows;
+}
+
+static void every_statement_in_the_documents_answers_with_rows(void **state)
+{
+    static const char *const documents[] = {"README.md", views_of, claims_of};
+    struct report_fixture *f = *state;
+    char *sql[STATEMENTS_MAX];
+    struct arena a;
+    int statements = 0;
+
+    arena_init(&a);
+    plant_everything(f, &a);
+    for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {
+        int n = list_statements(sql, &a, read_document(&a, documents[i]));
+        for (int k = 0; k < n; k++) {
+            int plainly = count_plainly(f->base->path, sql[k]);
+            if (plainly == 0) fail_msg("%s: no rows from:\n%s", documents[i], sql[k]);
+            assert_int_equal(count_by_command(f, &a, sql[k]), plainly);
+        }
+        statements += n;
+    }
+    assert_in_range(statements, 12, 99); /* ten questions, and those of the other documents */
+    arena_fini(&a);
+}
+
+static void every_view_is_described_with_its_columns(void **state)
+{
+    struct report_fixture *f = *state;
+    struct arena a;
+    char columns[2048];
+    sqlite3 *plain = NULL;
+    sqlite3_stmt *row = NULL;
+    int views = 0;
+
+    arena_init(&a);
+    const char *text = read_document(&a, views_of);
+    assert_int_equal(sqlite3_open_v2(f->base->path, &plain, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_prepare_v2(plain,
+                           "SELECT v.name, (SELECT group_concat(name, ', ') FROM "
+                           "pragma_table_info(v.name)) FROM sqlite_schema v WHERE v.type='view'",
+                           -1, &row, NULL),
+        SQLITE_OK);
+    for (; sqlite3_step(row) == SQLITE_ROW; views++) {
+        const char *view = (const char *)sqlite3_column_text(row, 0);
+        const char *line = strstr(text, arena_printf(&a, "\n| `%s` | ", view));
+        if (!line) fail_msg("%s does not describe the view %s", views_of, view);
+        snprintf(columns, sizeof columns, " | `%s` |", (const char *)sqlite3_column_text(row, 1));
+        const char *said = arena_strndup(&a, line + 1, strcspn(line + 1, "\n"));
+        if (!strstr(said, columns)) fail_msg("%s: columns of %s are %s", views_of, view, columns);
+    }
+    assert_in_range(views, 9, 99);
+    sqlite3_finalize(row);
+    sqlite3_close(plain);
+    arena_fini(&a);
+}
+
+/* The row of a claim in ARTIFACT.md, up to its end. */
+static const char *find_claim(struct arena *a, const char *text, const char *claim)
+{
+    const char *line = strstr(text, arena_printf(a, "\n| %s | ", claim));
+    if (!line) fail_msg("%s has no row for claim %s", claims_of, claim);
+    return arena_strndup(a, line + 1, strcspn(line + 1, "\n"));
+}
+
+static void every_artefact_and_claim_stands_in_ARTIFACT_md_in_its_own_words(void **state)
+{
+    struct report_fixture *f = *state;
+    struct arena a;
+    char **names;
+    int32_t n, contradicted, rows_n = 0, seen = 0;
+    const char *said[64];
+
+    arena_init(&a);
+    const char *text = read_document(&a, claims_of);
+    paper_plant_list(f, &a, &names, &n);
+    for (int32_t i = 0; i < n; i++) {
+        struct report_folder folder;
+        struct report_rows claims;
+        if (!strstr(text, arena_printf(&a, "\n| `make reproduce-%s` | ", names[i])))
+            fail_msg("%s has no row for %s", claims_of, names[i]);
+        const char *dir = arena_printf(&a, "experiments/%s", names[i]);
+        if (report_folder_open(&folder, &a, &f->project, names[i], dir, &f->base->e) < 0 ||
+            report_claims_judge(&claims, &contradicted, &a, f->base->store, &folder, "paper",
+                                &f->base->e) < 0)
+            fail_msg("%s", f->base->e.text);
+        for (int32_t k = 0; k < claims.rows_n; k++) {
+            const char *claim = claims.row[k][0].text, *row = find_claim(&a, text, claim);
+            if (!strstr(row, arena_printf(&a, "`%s`", names[i])))
+                fail_msg("%s: claim %s is in %s too", claims_of, claim, names[i]);
+            if (!strstr(row, arena_printf(&a, "| %s |", claims.row[k][1].text)))
+                fail_msg("%s: claim %s says: %s", claims_of, claim, claims.row[k][1].text);
+            if (*claim != 'X' && !strstr(row, arena_printf(&a, "reproduce-%s", names[i])))
+                fail_msg("%s: claim %s needs reproduce-%s", claims_of, claim, names[i]);
+            int32_t known = 0;
+            while (known < seen && strcmp(said[known], claim) != 0) known++;
+            if (known == seen) said[seen++] = claim;
+            assert_true(seen < 64);
+        }
+    }
+    for (const char *p = text; (p = strstr(p, "\n| ")); p++) /* and no other claim */
+        rows_n += strchr("CPX", p[3]) && p[4] >= '0' && p[4] <= '9';
+    assert_int_equal(rows_n, seen);
+    arena_fini(&a);
+}
+
+/* The cost of an artefact as ARTIFACT.md writes it, such as "6.7e20". */
+static const char *flops_of(const struct plan *p, struct arena *a)
+{
+    double flops = 0;
+    char text[32];
+
+    for (int32_t i = 0; i < p->runs_n; i++) {
+        const struct plan_run *r = &p->run[i];
+        flops += r->spec.kind == SPEC_EVAL ? r->cost.eval_flops : r->cost.train_flops;
+    }
+    snprintf(text, sizeof text, "%.1e", flops);
+    return arena_printf(a, "%.3se%s", text, strchr(text, '+') + 1);
+}
+
+static void the_costs_in_ARTIFACT_md_are_those_of_the_plan(void **state)
+{
+    static const char *const scales[] = {"small", "paper"};
+    struct report_fixture *f = *state;
+    struct arena a;
+    char here[PATH_MAX], **names;
+    int32_t n;
+
+    arena_init(&a);
+    assert_non_null(getcwd(here, sizeof here));
+    const struct project project = {.root = f->base->dir, .share = here, .program = "alibi"};
+    const char *text = read_document(&a, claims_of);
+    paper_plant_list(f, &a, &names, &n);
+    for (int32_t i = 0; i < n; i++) {
+        const char *line = strstr(text, arena_printf(&a, "\n| `make reproduce-%s` | ", names[i]));
+        assert_non_null(line);
+        const char *row = arena_strndup(&a, line + 1, strcspn(line + 1, "\n"));
+        for (int s = 0; s < 2; s++) {
+            const struct plan_options o = {.scale = scales[s]};
+            const char *const artefact[] = {names[i]};
+            struct plan p;
+            int32_t kinds[3] = {0};
+            if (plan_open(&p, &project, artefact, 1, &o, &f->base->e) < 0)
+                fail_msg("%s", f->base->e.text);
+            for (int32_t k = 0; k < p.runs_n; k++)
+                kinds[p.run[k].spec.kind == SPEC_TRAIN  ? 0
+                      : p.run[k].spec.kind == SPEC_EVAL ? 1
+                                                        : 2]++;
+            const char *flops = arena_printf(&a, " | %s, ", flops_of(&p, &a));
+            const char *runs = arena_printf(&a, " | %d + %d + %d | ", kinds[0], kinds[1], kinds[2]);
+            if (!strstr(row, flops))
+                fail_msg("%s: %s at %s:%s", claims_of, names[i], scales[s], flops);
+            if (s == 1 && !strstr(row, runs)) fail_msg("%s: %s:%s", claims_of, names[i], runs);
+            plan_close(&p);
+        }
+    }
+    arena_fini(&a);
+}
+
+#define CASE(name)                                                                                 \
+    cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(every_statement_in_the_documents_answers_with_rows),
+        CASE(every_view_is_described_with_its_columns),
+        CASE(every_artefact_and_claim_stands_in_ARTIFACT_md_in_its_own_words),
+        CASE(the_costs_in_ARTIFACT_md_are_those_of_the_plan),
+    };
+    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
+
+    snprintf(program, sizeof program, "%.*s../../alibi", slash ? (int)(slash + 1 - argv[0]) : 0,
+             argc > 0 ? argv[0] : "");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
