@@ -87,16 +87,6 @@ statements(claim, statement) AS (
     UNION ALL
     SELECT 'P3', printf('The T5 bias is at 2L no worse than %.2f x its perplexity at L, then turns up (at least %.3f x its best at the longest input), less than rotary.', t5_at_2L, t5_turns_up) FROM threshold
     UNION ALL
-    SELECT 'P4', printf('ALiBi keeps its perplexity on every longer input (never above %.3f x that at L, from 8L never above %.3f x), and is at L no worse than sinusoidal.', alibi_rises, alibi_at_8L) FROM threshold),
-ordered AS (
-    SELECT s.claim, s.statement, f.claim AS case_of, f.seed, f.L, f.holds, f.said
-    FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.L, f.seed),
-counted AS (
-    SELECT claim, statement, count(case_of) AS n, min(holds) AS holds, (SELECT count(*) FROM wanted) AS wanted_n,
-           group_concat(printf('L=%d seed %d: %s', L, seed, said), '; ') AS said
-    FROM ordered GROUP BY claim)
-SELECT claim, statement,
-       CASE WHEN wanted_n = 0 OR n < wanted_n THEN 'not run' WHEN holds THEN 'supported' ELSE 'contradicted' END AS verdict,
-       CASE WHEN wanted_n = 0 THEN 'nothing was run' WHEN n < wanted_n
-            THEN printf('%d of %d cases have their numbers', n, wanted_n) || coalesce('; ' || said, '') ELSE said END AS evidence
-FROM counted ORDER BY claim;
+    SELECT 'P4', printf('ALiBi keeps its perplexity on every longer input (never above %.3f x that at L, from 8L never above %.3f x), and is at L no worse than sinusoidal.', alibi_rises, alibi_at_8L) FROM threshold)
+SELECT s.claim, s.statement, (SELECT count(*) FROM wanted) AS wanted, f.seed, f.holds, CASE WHEN f.claim IS NOT NULL THEN printf('L=%d: %s', f.L, f.said) END AS said
+FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.L;

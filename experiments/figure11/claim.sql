@@ -53,16 +53,6 @@ statements(claim, statement) AS (
     UNION ALL
     SELECT 'P6b', printf('With a sliding window sinusoidal perplexity explodes beyond L: at least %.2f x that at L.', sinusoidal_explodes) FROM threshold
     UNION ALL
-    SELECT 'P6c', 'ALiBi''s gain on longer inputs comes from sparing early tokens: with nonoverlapping windows (Table 5) perplexity falls from L to the longest length, and falls more than with a sliding window.'),
-ordered AS (
-    SELECT s.claim, s.statement, f.claim AS case_of, f.seed, f.L, f.holds, f.said
-    FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.L, f.seed),
-counted AS (
-    SELECT claim, statement, count(case_of) AS n, min(holds) AS holds, (SELECT count(*) FROM wanted) AS wanted_n,
-           group_concat(printf('L=%d seed %d: %s', L, seed, said), '; ') AS said
-    FROM ordered GROUP BY claim)
-SELECT claim, statement,
-       CASE WHEN wanted_n = 0 OR n < wanted_n THEN 'not run' WHEN holds THEN 'supported' ELSE 'contradicted' END AS verdict,
-       CASE WHEN wanted_n = 0 THEN 'nothing was run' WHEN n < wanted_n
-            THEN printf('%d of %d cases have their numbers', n, wanted_n) || coalesce('; ' || said, '') ELSE said END AS evidence
-FROM counted ORDER BY claim;
+    SELECT 'P6c', 'ALiBi''s gain on longer inputs comes from sparing early tokens: with nonoverlapping windows (Table 5) perplexity falls from L to the longest length, and falls more than with a sliding window.')
+SELECT s.claim, s.statement, (SELECT count(*) FROM wanted) AS wanted, f.seed, f.holds, CASE WHEN f.claim IS NOT NULL THEN printf('L=%d: %s', f.L, f.said) END AS said
+FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.L;

@@ -18,16 +18,6 @@ found(claim, place, seed, holds, said) AS (
     FROM lowest l, words w GROUP BY w.at HAVING count(*) = 2),
 statements(claim, statement, wanted_n) AS (
     SELECT 'X7', 'The paper against itself: the introduction says that performance peaks at about 2L; that is so on CC100 + RoBERTa (Figure 6), but on WikiText-103 (Table 2) ALiBi L=512 gets better up to 12,512 tokens.',
-           1),
-ordered AS (
-    SELECT s.claim, s.statement, s.wanted_n, f.claim AS case_of, f.seed, f.place, f.holds, f.said
-    FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.place),
-counted AS (
-    SELECT claim, statement, wanted_n, count(case_of) AS n, min(holds) AS holds,
-           group_concat(CASE WHEN seed IS NULL THEN said ELSE printf('seed %d, %s', seed, said) END, '; ') AS said
-    FROM ordered GROUP BY claim)
-SELECT claim, statement,
-       CASE WHEN wanted_n = 0 OR n < wanted_n THEN 'not run' WHEN holds THEN 'supported' ELSE 'contradicted' END AS verdict,
-       CASE WHEN wanted_n = 0 THEN 'nothing was run' WHEN n < wanted_n
-            THEN printf('%d of %d cases have their numbers', n, wanted_n) || coalesce('; ' || said, '') ELSE said END AS evidence
-FROM counted ORDER BY claim;
+           1)
+SELECT s.claim, s.statement, s.wanted_n AS wanted, f.seed, f.holds, f.said
+FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.place;

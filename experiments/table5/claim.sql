@@ -47,16 +47,6 @@ statements(claim, statement, wanted_n) AS (
     SELECT 'P7', printf('Every ALiBi model trained on 128 tokens or more keeps or betters its perplexity on inputs of the longest length (at most %.3f x that at its own length).', alibi_rises),
            (SELECT count(*) FROM judged) * (SELECT count(*) FROM seeds) FROM threshold
     UNION ALL
-    SELECT 'X2', 'The paper against itself: section 4.1 says that ALiBi beats sinusoidal for every L; by Table 5 it does not at L=64 and 128, and at L=512 the T5 bias beats ALiBi.', 3),
-ordered AS (
-    SELECT s.claim, s.statement, s.wanted_n, f.claim AS case_of, f.seed, f.place, f.holds, f.said
-    FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.place),
-counted AS (
-    SELECT claim, statement, wanted_n, count(case_of) AS n, min(holds) AS holds,
-           group_concat(CASE WHEN seed IS NULL THEN said ELSE printf('seed %d, %s', seed, said) END, '; ') AS said
-    FROM ordered GROUP BY claim)
-SELECT claim, statement,
-       CASE WHEN wanted_n = 0 OR n < wanted_n THEN 'not run' WHEN holds THEN 'supported' ELSE 'contradicted' END AS verdict,
-       CASE WHEN wanted_n = 0 THEN 'nothing was run' WHEN n < wanted_n
-            THEN printf('%d of %d cases have their numbers', n, wanted_n) || coalesce('; ' || said, '') ELSE said END AS evidence
-FROM counted ORDER BY claim;
+    SELECT 'X2', 'The paper against itself: section 4.1 says that ALiBi beats sinusoidal for every L; by Table 5 it does not at L=64 and 128, and at L=512 the T5 bias beats ALiBi.', 3)
+SELECT s.claim, s.statement, s.wanted_n AS wanted, f.seed, f.holds, f.said
+FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.place;

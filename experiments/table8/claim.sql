@@ -27,16 +27,6 @@ found(claim, place, seed, holds, said) AS (
     JOIN e y ON y.position = 'sinusoidal' AND y.L = 3072 AND y.V = 3072 AND y.seed = a.seed),
 statements(claim, statement, wanted_n) AS (
     SELECT 'C7a', 'The slopes chosen on WikiText-103 hold for BookCorpus: at every L ALiBi beats sinusoidal, does not lose on 3,072 tokens, and there beats the sinusoidal model trained on them.',
-           (SELECT count(*) FROM judged) * (SELECT count(*) FROM seeds)),
-ordered AS (
-    SELECT s.claim, s.statement, s.wanted_n, f.claim AS case_of, f.seed, f.place, f.holds, f.said
-    FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.place),
-counted AS (
-    SELECT claim, statement, wanted_n, count(case_of) AS n, min(holds) AS holds,
-           group_concat(CASE WHEN seed IS NULL THEN said ELSE printf('seed %d, %s', seed, said) END, '; ') AS said
-    FROM ordered GROUP BY claim)
-SELECT claim, statement,
-       CASE WHEN wanted_n = 0 OR n < wanted_n THEN 'not run' WHEN holds THEN 'supported' ELSE 'contradicted' END AS verdict,
-       CASE WHEN wanted_n = 0 THEN 'nothing was run' WHEN n < wanted_n
-            THEN printf('%d of %d cases have their numbers', n, wanted_n) || coalesce('; ' || said, '') ELSE said END AS evidence
-FROM counted ORDER BY claim;
+           (SELECT count(*) FROM judged) * (SELECT count(*) FROM seeds))
+SELECT s.claim, s.statement, s.wanted_n AS wanted, f.seed, f.holds, f.said
+FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.place;

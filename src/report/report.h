@@ -55,7 +55,8 @@ int report_page(FILE *out, struct store *s, const struct project *p,
                 struct err *e);
 
 /* report_claims - runs claim.sql of each folder: one row a claim (claim, statement, verdict,
- * evidence), verdict one of supported, contradicted, not run; folders without one are passed over.
+ * evidence), verdict one of supported, contradicted, not run; or one row a case, from which the
+ * verdicts follow (report_cases.h). Folders without one are passed over.
  * *contradicted counts. Errors: ERR_DATA another verdict or other columns: names the file. */
 int report_claims(FILE *out, struct store *s, const struct project *p, const char *const *dirs,
                   int32_t n, const struct report_options *o, int32_t *contradicted, struct err *e);

@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "report/report.h"
+#include "report/report_cases.h"
 #include "report/report_grid.h"
 #include "report/report_html.h"
 
@@ -32,10 +33,17 @@ int report_claims_judge(struct report_rows *out, int32_t *contradicted, struct a
     if (out->rows_n == 0)
         return ERR(e, ERR_DATA, "%s: gives no row; a claim that cannot be judged is \"not run\"",
                    f->claims_path);
+    if (report_cases_are(out)) {
+        const struct report_rows cases = *out;
+        TRY(report_cases_judge(out, a, &cases, f->claims_path, e));
+    }
     for (int32_t c = 0; c < CLAIM_COLUMNS_N; c++)
         if (out->columns_n != CLAIM_COLUMNS_N || strcmp(out->name[c], claim_columns[c]) != 0)
-            return ERR(e, ERR_DATA, "%s: its columns must be claim, statement, verdict, evidence",
-                       f->claims_path);
+            return ERR(
+                e, ERR_DATA,
+                "%s: its columns must be claim, statement, verdict, evidence, or those of cases: "
+                "claim, statement, wanted, seed, holds, said",
+                f->claims_path);
     for (int32_t i = 0; i < out->rows_n; i++) {
         const char *verdict = report_rows_text(out, i, CLAIM_VERDICT);
         if (!out->row[i][CLAIM_NAME].text || !out->row[i][1].text)

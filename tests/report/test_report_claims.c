@@ -80,6 +80,41 @@ static void a_verdict_of_other_words_names_the_file(void **state)
     assert_contains(f->base->e.text, "gives no row");
 }
 
+static void cases_become_verdicts(void **state)
+{
+    struct report_fixture *f = *state;
+    const char *dirs[] = {f->artefact_dir};
+    int32_t contradicted;
+    int rc;
+
+    report_fixture_write(
+        f, "claim.sql",
+        "SELECT * FROM (SELECT 'A' AS claim, 'One.' AS statement, 2 AS wanted, 1 AS seed, 1 AS "
+        "holds,"
+        " '3 < 4' AS said UNION ALL SELECT 'A', 'One.', 2, 2, 1, '3 < 5' UNION ALL SELECT 'B', "
+        "'Two.',"
+        " 2, NULL, 1, 'x' UNION ALL SELECT 'B', 'Two.', 2, NULL, 0, 'y' UNION ALL SELECT 'C',"
+        " 'Three.', 2, 1, 1, 'z' UNION ALL SELECT 'D', 'Four.', 0, NULL, NULL, NULL UNION ALL "
+        "SELECT"
+        " 'E', 'Five.', 1, NULL, NULL, NULL UNION ALL SELECT 'F', 'Six.', 1, 1, NULL, 'unknown')");
+    char *text = judge(f, dirs, 1, "paper", REPORT_CSV, &contradicted, &rc);
+    if (rc < 0) fail_msg("%s", f->base->e.text);
+    assert_int_equal(contradicted, 2);
+    assert_contains(text, "A,One.,supported,\"seed 1, 3 < 4; seed 2, 3 < 5\"\n");
+    assert_contains(text, "B,Two.,contradicted,x; y\n");
+    assert_contains(text, "C,Three.,not run,\"1 of 2 cases have their numbers; seed 1, z\"\n");
+    assert_contains(text, "D,Four.,not run,nothing was run\n");
+    assert_contains(text, "E,Five.,not run,0 of 1 cases have their numbers\n");
+    assert_contains(text, "F,Six.,contradicted,\"seed 1, unknown\"\n");
+    free(text);
+    report_fixture_write(f, "claim.sql",
+                         "SELECT 'A' AS claim, 'One.' AS statement, 'many' AS wanted, 1 AS seed, 1 "
+                         "AS holds, 'x' AS said");
+    free(judge(f, dirs, 1, "paper", REPORT_CSV, &contradicted, &rc));
+    assert_int_equal(rc, ERR_DATA);
+    assert_contains(f->base->e.text, "tiny/claim.sql: claim A wants \"many\" cases");
+}
+
 static void judged_claims_are_kept_in_the_view(void **state)
 {
     struct report_fixture *f = *state;
@@ -275,6 +310,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(verdicts_are_printed_and_contradictions_counted),
         CASE(a_verdict_of_other_words_names_the_file),
+        CASE(cases_become_verdicts),
         CASE(judged_claims_are_kept_in_the_view),
         CASE(claims_of_figure1_hold_on_curves_of_the_papers_shape),
         CASE(a_sinusoidal_curve_that_stays_flat_contradicts_p1),
