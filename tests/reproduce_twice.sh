@@ -19,8 +19,10 @@ measured_claims="C3b C4 C5b C5c"
 still() {
     awk -v claims=" $measured_claims " '
     BEGIN {
-        n = split("eval_wps train_wps alone_wps wps mfu peak_memory_bytes train_memory_bytes alone_memory_bytes train_hours finished_at x drawn", name, " ")
+        n = split("eval_wps train_wps alone_wps wps mfu peak_memory_bytes train_memory_bytes alone_memory_bytes train_hours finished_at x", name, " ")
         for (i = 1; i <= n; i++) varies[name[i]] = 1
+        n = split("value drawn ours_mean ours_std delta verdict", name, " ") # unless they are of a perplexity
+        for (i = 1; i <= n; i++) shown[name[i]] = 1
     }
     { # cuts the line at commas that no quotes enclose
         sub(/\r$/, "")
@@ -32,10 +34,11 @@ still() {
         }
         cell[++fields] = field
         if (NR == 1) for (i = 1; i <= fields; i++) { head[i] = cell[i]; at[cell[i]] = i }
+        speed = "metric" in at ? cell[at["metric"]] != "perplexity" : !("perplexity" in at) && !("claim" in at)
         line = ""
         for (i = 1; i <= fields; i++) {
-            vary = head[i] in varies || head[i] == "value" && "metric" in at && cell[at["metric"]] != "perplexity"
-            if ("verdict" in at && index(claims, " " cell[at["claim"]] " ")) vary = i > at["claim"]
+            vary = head[i] in varies || speed && head[i] in shown
+            if ("claim" in at && index(claims, " " cell[at["claim"]] " ")) vary = i > at["claim"]
             line = line (i > 1 ? "," : "") (NR > 1 && vary && cell[i] != "" ? "measured" : cell[i])
         }
         print line
