@@ -35,9 +35,9 @@ LIB_OBJ := $(SRC:src/%.c=$(BUILD)/obj/%.o) $(foreach i,$(ISAS),$(SIMD:src/%.c=$(
 TEST_SRC := $(wildcard tests/*/test_*.c)
 TESTS := $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
 # Code that several tests share: every other .c of a tests folder (not of tests/bench).
-TEST_SHARED := $(filter-out $(TEST_SRC) $(wildcard tests/*/check_*.c tests/bench/*.c tests/faults/*.c tests/scheduler/fake_*.c tests/cuda_emulation/*.c),$(wildcard tests/*/*.c))
+TEST_SHARED := $(filter-out $(TEST_SRC) $(wildcard tests/*/check_*.c tests/bench/*.c tests/faults/*.c tests/*/fake_*.c tests/cuda_emulation/*.c),$(wildcard tests/*/*.c))
 TEST_OBJ := $(TEST_SHARED:tests/%.c=$(BUILD)/testobj/%.o)
-TEST_PROGRAMS := $(BUILD)/tests/check_oracle $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/scheduler/fake_*.c))
+TEST_PROGRAMS := $(BUILD)/tests/check_oracle $(BUILD)/tests/report/check_page $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*/fake_*.c))
 
 include cuda/cuda.mk
 

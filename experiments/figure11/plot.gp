@@ -20,4 +20,5 @@ if (FLOOR > y_low && FLOOR < y_top) {
     set arrow 1 from graph 0, first FLOOR to graph 1, first FLOOR nohead dt 3 lc rgb '#555555'
     set label 3 sprintf('floor of the text: %.2f', FLOOR) at graph 0.99, first FLOOR right offset 0,-0.7 font ',9' textcolor rgb '#555555'
 }
-plot for [i = 1:CURVES] DATA index (i - 1) using 1:2 with linespoints linestyle CURVE_STYLE[i] linecolor rgb (CURVE_STYLE[i] % 10 == 4 ? blue(CURVE_SHADE[i]) : orange(CURVE_SHADE[i])) title CURVE_TITLE[i]
+plot for [i = 1:CURVES] DATA index (i - 1) using 1:2 with linespoints linestyle CURVE_STYLE[i] linecolor rgb (CURVE_STYLE[i] % 10 == 4 ? blue(CURVE_SHADE[i]) : orange(CURVE_SHADE[i])) title CURVE_TITLE[i], \
+    for [i = 1:CURVES] DATA index (i - 1) using 1:2:6 @TRACE

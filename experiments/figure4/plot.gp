@@ -23,4 +23,5 @@ if (FLOOR > y_low && FLOOR < y_top) {
 }
 # The paper's curves are drawn in grey at scale paper, under one name.
 name(style, s, text) = style < 10 ? text : style == 14 && s == 1 ? 'the paper' : ''
-plot for [i = 1:CURVES] DATA index (i - 1) using 1:2 with linespoints linestyle CURVE_STYLE[i] linecolor rgb shade(CURVE_STYLE[i], CURVE_SHADE[i]) dashtype 2 + (CURVE_STYLE[i] > 10) title name(CURVE_STYLE[i], CURVE_SHADE[i], CURVE_TITLE[i])
+plot for [i = 1:CURVES] DATA index (i - 1) using 1:2 with linespoints linestyle CURVE_STYLE[i] linecolor rgb shade(CURVE_STYLE[i], CURVE_SHADE[i]) dashtype 2 + (CURVE_STYLE[i] > 10) title name(CURVE_STYLE[i], CURVE_SHADE[i], CURVE_TITLE[i]), \
+    for [i = 1:CURVES] DATA index (i - 1) using 1:2:6 @TRACE

@@ -15,4 +15,5 @@ set yrange [0.99 * Y_MIN:1.01 * Y_MAX]
 name(style, s, text) = style < 10 ? text : style == 14 && s == 1 ? 'the paper' : ''
 set xlabel 'training speed, words per second (faster to the right)'
 set ylabel 'perplexity on the longest length (lower is better)'
-plot for [i = 1:CURVES] DATA index (i - 1) using 1:2 with points linestyle CURVE_STYLE[i] linecolor rgb shade(CURVE_STYLE[i], CURVE_SHADE[i]) pointsize 2 title name(CURVE_STYLE[i], CURVE_SHADE[i], CURVE_TITLE[i])
+plot for [i = 1:CURVES] DATA index (i - 1) using 1:2 with points linestyle CURVE_STYLE[i] linecolor rgb shade(CURVE_STYLE[i], CURVE_SHADE[i]) pointsize 2 title name(CURVE_STYLE[i], CURVE_SHADE[i], CURVE_TITLE[i]), \
+    for [i = 1:CURVES] DATA index (i - 1) using 1:2:6 @TRACE

@@ -16,9 +16,10 @@ static const char default_scale[] = "mini";
 
 /* --- artefacts ------------------------------------------------------------------------------ */
 
+/* figure2 before figure11. */
 static int compare_texts(const void *a, const void *b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
 /* Adds the names of the folders under root/experiments that hold a grid. */

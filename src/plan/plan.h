@@ -80,7 +80,8 @@ int plan_open(struct plan *p, const struct project *project, const char *const *
               int32_t n, const struct plan_options *o, struct err *e);
 void plan_close(struct plan *p);
 
-/* plan_list - the names of the artefacts under experiments/ of project and share, sorted. */
+/* plan_list - the names of the artefacts under experiments/ of project and share, sorted
+ * as a reader counts: figure2 before figure11. */
 int plan_list(char ***out, int32_t *n, const struct project *project, struct arena *a,
               struct err *e);
 

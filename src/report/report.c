@@ -113,8 +113,9 @@ static int say_missing(struct report_job *j, struct err *e)
     TRY(count_missing(j, &all, &missing, e));
     if (missing)
         say(j, arena_printf(&j->arena,
-                            "%d of %d results %s missing (–). The command that makes them: %s",
-                            missing, all, missing == 1 ? "is" : "are", command));
+                            "%d of %d results %s missing (%s). The command that makes them: %s",
+                            missing, all, missing == 1 ? "is" : "are", is_html(j) ? "not run" : "–",
+                            command));
     return 0;
 }
 
@@ -271,7 +272,8 @@ static int write_figure(struct report_job *j, struct err *e)
         return 0;
     }
     if (is_html(j) && picture)
-        return report_html_figure(j->out, &j->arena, picture, j->folder.artefact, j->title, e);
+        return report_html_figure(j->out, &j->arena, picture,
+                                  arena_printf(&j->arena, "f-%s", j->folder.artefact), j->title, e);
     fputc('\n', j->out);
     say(j, sentence);
     return 0;
@@ -285,16 +287,7 @@ static int write_readme(struct report_job *j, struct err *e)
 
     if (!is_html(j) || !file_exists(path)) return 0;
     TRY(file_read(&j->arena, &text, NULL, path, REPORT_MAX_FILE_BYTES, e));
-    fputs("<details><summary>What the paper claims, how ours deviates, how it is judged</summary>\n"
-          "<pre>",
-          j->out);
-    for (char *line = text, *end; line; line = end) {
-        end = strchr(line, '\n');
-        if (end) *end++ = '\0';
-        report_html_put(j->out, line);
-        if (end) fputc('\n', j->out);
-    }
-    fputs("</pre></details>\n", j->out);
+    report_html_text(j->out, &j->arena, text, "What is run, how it is judged, how it deviates");
     return 0;
 }
 
@@ -330,11 +323,11 @@ static int report_write(struct report_job *j, struct err *e)
     say(j, scale_sentence(j->options->scale));
     if (j->options->format == REPORT_TEXT) fputc('\n', j->out);
     TRY(write_readme(j, e));
+    if (is_html(j)) TRY(write_figure(j, e));
     TRY(write_tables(j, e));
     write_notes(j);
     TRY(say_missing(j, e));
     write_foot(j);
-    if (is_html(j)) TRY(write_figure(j, e));
     write_comparison(j);
     TRY(write_paper(j, e));
     return write_claims(j, e);

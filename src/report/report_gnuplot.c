@@ -13,19 +13,22 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "report/report_text.h"
 
 enum { GNUPLOT_SAID_BYTES = 500 };
 
 void report_gnuplot_quote(struct strbuf *b, const char *text)
 {
+    bool clean;
+
     strbuf_add(b, "'");
-    for (const char *p = text; *p; p++) {
+    for (const char *p = text; *p;) {
+        int n = report_text_step(&clean, p);
         if (*p == '\'')
             strbuf_add(b, "''");
-        else if ((unsigned char)*p < 0x20 || *p == 0x7f)
-            strbuf_add(b, " ");
         else
-            strbuf_add_n(b, p, 1);
+            strbuf_add_n(b, clean ? p : " ", clean ? (size_t)n : 1);
+        p += n;
     }
     strbuf_add(b, "'");
 }

@@ -37,25 +37,6 @@ void report_grid_from_rows(struct report_grid *g, struct arena *a, const struct 
     }
 }
 
-/* A text without control characters, which could steer a terminal or break a line of a table. */
-const char *report_clean_text(struct arena *a, const char *text)
-{
-    struct strbuf b;
-    bool clean = true;
-
-    if (!text) return "";
-    for (const char *p = text; *p; p++) clean &= (unsigned char)*p >= 0x20 && *p != 0x7f;
-    if (clean) return text;
-    strbuf_init(&b, a);
-    for (const char *p = text; *p; p++) {
-        if ((unsigned char)*p >= 0x20 && *p != 0x7f)
-            strbuf_add_n(&b, p, 1);
-        else
-            strbuf_addf(&b, "\\x%02x", (unsigned)(unsigned char)*p);
-    }
-    return b.text;
-}
-
 static int32_t grid_width(const char *text)
 {
     int32_t width = 0;

@@ -2,8 +2,7 @@
  * HTML.
  *
  * A cell is NULL where there is nothing to show. What a cell says is decided by the caller; this
- * file only aligns and escapes. Control characters never reach the terminal: they are written \xNN.
- */
+ * file only aligns and escapes, and makes visible what report_text.h calls not clean. */
 #ifndef REPORT_REPORT_GRID_H
 #define REPORT_REPORT_GRID_H
 
@@ -14,6 +13,7 @@
 #include "base/arena.h"
 #include "report/report.h"
 #include "report/report_rows.h"
+#include "report/report_text.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,9 +43,6 @@ void report_grid_write(FILE *out, const struct report_grid *g, enum report_forma
 /* report_rows_write - rows as they are, in any format. */
 int report_rows_write(FILE *out, struct arena *a, const struct report_rows *r,
                       enum report_format format, struct err *e);
-
-/* report_clean_text - the text with control characters written \xNN; "" for NULL. */
-const char *report_clean_text(struct arena *a, const char *text);
 
 /* The words round the tables, in the same formats: a heading, a paragraph. */
 void report_write_heading(FILE *out, const char *text, enum report_format format, int level);

@@ -5,34 +5,7 @@
 #include <string.h>
 
 #include "report/report_html_style.h"
-
-/* Bytes of the UTF-8 sequence that begins here and may stand in XML; 0 if it is none. */
-static int html_sequence(const unsigned char *p)
-{
-    uint32_t code;
-    int n;
-
-    if (p[0] < 0x80) return 1;
-    if (p[0] >= 0xC2 && p[0] < 0xE0) {
-        n = 2;
-        code = p[0] & 0x1Fu;
-    } else if (p[0] >= 0xE0 && p[0] < 0xF0) {
-        n = 3;
-        code = p[0] & 0x0Fu;
-    } else if (p[0] >= 0xF0 && p[0] < 0xF5) {
-        n = 4;
-        code = p[0] & 0x07u;
-    } else {
-        return 0;
-    }
-    for (int i = 1; i < n; i++) {
-        if ((p[i] & 0xC0u) != 0x80u) return 0;
-        code = code << 6 | (p[i] & 0x3Fu);
-    }
-    if ((n == 3 && code < 0x800) || (n == 4 && (code < 0x10000 || code > 0x10FFFF))) return 0;
-    if ((code >= 0xD800 && code < 0xE000) || code == 0xFFFE || code == 0xFFFF) return 0;
-    return n;
-}
+#include "report/report_text.h"
 
 static const char *html_entity(char c)
 {
@@ -54,28 +27,30 @@ static const char *html_entity(char c)
 
 void report_html_put(FILE *out, const char *text)
 {
-    const unsigned char *p = (const unsigned char *)text;
+    bool clean;
 
-    while (p && *p) {
-        const char *entity = html_entity((char)*p);
-        int n = html_sequence(p);
-        if (entity)
-            fputs(entity, out);
-        else if (*p < 0x20 || *p == 0x7f)
-            fprintf(out, "\\x%02x", (unsigned)*p);
-        else if (n == 0)
-            fputs("\xEF\xBF\xBD", out);
-        else
-            fwrite(p, 1, (size_t)n, out);
-        p += n ? n : 1;
+    for (const char *p = text; p && *p;) {
+        const char *entity = html_entity(*p);
+        int n = report_text_step(&clean, p);
+        if (entity) fputs(entity, out);
+        for (int i = 0; i < n && !entity; i++)
+            clean ? fputc(p[i], out) : fprintf(out, "\\x%02x", (unsigned char)p[i]);
+        p += n;
     }
 }
+
+/* No script, nothing from elsewhere, no form: only the page's own style sheets. */
+static const char html_policy[] =
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+    "'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\"/>\n";
 
 void report_html_open(FILE *out, const char *title)
 {
     fputs("<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n"
-          "<meta charset=\"utf-8\"/>\n"
-          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
+          "<meta charset=\"utf-8\"/>\n",
+          out);
+    fputs(html_policy, out);
+    fputs("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
           "<meta name=\"color-scheme\" content=\"light dark\"/>\n"
           "<link rel=\"icon\" href=\"data:,\"/>\n<title>",
           out);
@@ -90,11 +65,24 @@ void report_html_close(FILE *out)
     fputs("</main>\n</body>\n</html>\n", out);
 }
 
+void report_html_caption(FILE *out, const char *text)
+{
+    fputs("<p class=\"caption\">", out);
+    report_html_put(out, text);
+    fputs("</p>\n", out);
+}
+
+/* A text longer than this has its lines broken in a table. */
+enum { HTML_WRAP_BYTES = 60 };
+
 static void html_cell(FILE *out, const struct report_grid *g, int64_t at, int32_t column)
 {
     const char *link = g->link[at], *hint = g->hint[at];
 
-    fputs(g->right[column] ? "<td class=\"n\"" : "<td", out);
+    const char *text = g->cell[at];
+    bool wide = text && strlen(text) > HTML_WRAP_BYTES;
+
+    fputs(g->right[column] ? "<td class=\"n\"" : wide ? "<td class=\"w\"" : "<td", out);
     if (hint) {
         fputs(" title=\"", out);
         report_html_put(out, hint);
@@ -106,7 +94,7 @@ static void html_cell(FILE *out, const struct report_grid *g, int64_t at, int32_
         report_html_put(out, link);
         fputs("\">", out);
     }
-    report_html_put(out, g->cell[at]);
+    report_html_put(out, text);
     fputs(link ? "</a></td>" : "</td>", out);
 }
 

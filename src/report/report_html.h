@@ -16,13 +16,17 @@
 extern "C" {
 #endif
 
-/* report_html_put - the text, escaped for content and for attributes in double quotes. Control
- * characters are written \xNN, bytes that are no UTF-8 become U+FFFD. NULL is nothing. */
+/* report_html_put - the text, escaped for content and for attributes in double quotes. What
+ * report_clean_text shows as \xNN is shown so here. NULL is nothing. */
 void report_html_put(FILE *out, const char *text);
 
-/* report_html_open, report_html_close - everything before and after the body of a page. */
+/* report_html_open, report_html_close - everything before and after the body of a page. Its policy
+ * forbids scripts and whatever would be loaded from elsewhere. */
 void report_html_open(FILE *out, const char *title);
 void report_html_close(FILE *out);
+
+/* report_html_caption - what stands above a table: what its numbers are. */
+void report_html_caption(FILE *out, const char *text);
 
 /* report_html_grid - a table that scrolls sideways where it is wider than the page. A cell with a
  * link leads to the element of that id. */
@@ -35,10 +39,16 @@ void report_html_badge(FILE *out, const char *verdict);
  * a list. */
 void report_html_claims(FILE *out, const struct report_rows *claims);
 
-/* report_html_figure - the picture of an SVG file as part of the page. Its ids get the prefix, so
- * that several pictures can stand on one page; its title becomes `title`. Errors: those of
- * file_read; ERR_DATA the file holds no picture. */
-int report_html_figure(FILE *out, struct arena *a, const char *path, const char *prefix,
+/* report_html_text - a text of a README: paragraphs with **bold** and `code`, headings, and what
+ * stands in columns (lists, tables, code) as it is. The first paragraph is shown, the rest opens
+ * under `more`. */
+void report_html_text(FILE *out, struct arena *a, const char *text, const char *more);
+
+/* report_html_figure - the picture of an SVG file as part of the page; its own ids get `id` and a
+ * hyphen before them, so that several pictures can stand on one page. Its title becomes `title`,
+ * its colours follow the page, its points lead to their configurations. Errors: those of file_read;
+ * ERR_DATA the file holds no picture. */
+int report_html_figure(FILE *out, struct arena *a, const char *path, const char *id,
                        const char *title, struct err *e);
 
 #ifdef __cplusplus

@@ -5,7 +5,11 @@
  * figure again; NAME is <artefact>-<scale>. The header gives plot.gp
  *
  *   DATA              the data file; block i (gnuplot: index i-1) is curve i: x, y, standard
- *                     deviation, runs, x of the paper, run ids; a missing point is an empty line
+ *                     deviation, runs, x of the paper, number of the point, run ids; a missing
+ *                     point is an empty line
+ *   TRACE             a macro: `DATA index (i - 1) using 1:2:6 @TRACE`, after the curves and at
+ *                     their places, lets each point of the SVG say what it is and which runs it
+ *                     came from
  *   SCALE TITLE FACTS texts; TITLE names artefact and scale, FACTS protocol, split and seeds
  *   PAPER             1 at scale paper
  *   SCALED            1 when lengths are not the paper's

@@ -6,10 +6,13 @@
 
 #include "base/str.h"
 #include "report/report_grid.h"
+#include "report/report_html.h"
 
 /* Columns that decide what a number may be called; those that are there always split tables. */
 static const char *const table_protocol[] = {"dataset", "model",        "split",    "protocol",
                                              "stride",  "first_window", "precision"};
+
+static const char table_gap[] = "–"; /* asked for, without a number */
 
 enum {
     TABLE_PROTOCOL_N = sizeof table_protocol / sizeof *table_protocol,
@@ -121,6 +124,26 @@ const char *report_table_facts(const struct report_subset *s)
     return b.text;
 }
 
+const char *report_table_source(const struct report_subset *s)
+{
+    static const struct {
+        const char *column, *instead, *before;
+    } parts[] = {{"run_id", NULL, "run "},
+                 {"device", "machine", "on "},
+                 {"code_id", NULL, "code "},
+                 {"source", NULL, ""}};
+    struct strbuf b;
+
+    strbuf_init(&b, s->arena);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const char *text = report_subset_distinct(s, report_rows_column(s->rows, parts[i].column));
+        if (!text && parts[i].instead)
+            text = report_subset_distinct(s, report_rows_column(s->rows, parts[i].instead));
+        if (text) strbuf_addf(&b, "%s%s%s", b.n ? "; " : "", parts[i].before, text);
+    }
+    return b.text;
+}
+
 /* --- one grid ------------------------------------------------------------------------------- */
 
 static const char *cell_number(struct arena *a, const struct report_number *n, int32_t decimals,
@@ -144,7 +167,7 @@ static int table_cell(const char **out, const struct report_subset *s,
     if (number.n == 0) {
         const char *why = report_subset_distinct(s, k->gap);
         size_t length = why ? strcspn(why, ":") : 0; /* "OOM: and what it means" */
-        *out = length > 0 && length <= 12 ? arena_strndup(s->arena, why, length) : "–";
+        *out = length > 0 && length <= 12 ? arena_strndup(s->arena, why, length) : table_gap;
         return 0;
     }
     const char *metric = report_rows_text(s->rows, s->row[0], k->metric);
@@ -163,12 +186,8 @@ static void table_trace(struct report_grid *g, int32_t row, int32_t column,
     int64_t at = (int64_t)row * g->columns_n + column;
 
     if (!config || !runs) return;
-    const char *device = report_subset_distinct(s, report_rows_column(s->rows, "device"));
-    if (!device) device = report_subset_distinct(s, report_rows_column(s->rows, "machine"));
-    const char *code = report_subset_distinct(s, report_rows_column(s->rows, "code_id"));
     g->link[at] = arena_printf(g->arena, "c-%s", config);
-    g->hint[at] = arena_printf(g->arena, "run %s%s%s%s%s", runs, device ? "; on " : "",
-                               device ? device : "", code ? "; code " : "", code ? code : "");
+    g->hint[at] = report_table_source(s);
 }
 
 static int table_extras(struct report_grid *g, int32_t row, int32_t first,
@@ -183,7 +202,7 @@ static int table_extras(struct report_grid *g, int32_t row, int32_t first,
         int32_t column;
         TRY(report_table_column(&column, t->rows, x->column, e));
         TRY(report_subset_mean(&number, of_row, column, training, -1, e));
-        const char *text = "–";
+        const char *text = table_gap;
         if (number.n) text = arena_printf(g->arena, "%.*f", x->decimals, number.mean * x->factor);
         report_grid_set(g, row, first + i, text);
         const char *run = report_rows_text(of_row->rows, of_row->row[0], training);
@@ -218,11 +237,13 @@ static int table_fill(struct report_grid *g, const struct report_subset *s,
             const char *text;
             report_subset_like(&of_cell, &of_row, &k->columns, 1, columns->row[c]);
             TRY(table_cell(&text, &of_cell, k, t->layout, seeds_n, e));
-            report_grid_set(g, i, k->rows_n + c, text);
             g->verdict[(int64_t)i * g->columns_n + k->rows_n + c] =
                 report_subset_distinct(&of_cell, k->verdict);
-            if (of_cell.n && t->format == REPORT_HTML)
+            if (of_cell.n && t->format == REPORT_HTML) {
                 table_trace(g, i, k->rows_n + c, &of_cell, k);
+                if (k->run >= 0 && strcmp(text, table_gap) == 0) text = "not run";
+            }
+            report_grid_set(g, i, k->rows_n + c, text);
         }
         if (t->extras) TRY(table_extras(g, i, k->rows_n + columns->n, &of_row, t, e));
     }
@@ -281,6 +302,21 @@ static const char *table_group_title(const struct report_subset *s, const struct
     return b.text;
 }
 
+/* What the numbers of a table are. A reader may land on any table of a page, so there the scale of
+ * ours is said again. */
+static void table_caption(FILE *out, const struct report_subset *s, enum report_format format)
+{
+    const char *facts = report_table_facts(s);
+    const char *scale = report_subset_distinct(s, report_rows_column(s->rows, "scale"));
+
+    if (format == REPORT_HTML && scale)
+        facts = arena_printf(s->arena, "Scale %s: %s", scale, facts);
+    if (format == REPORT_HTML)
+        report_html_caption(out, facts);
+    else
+        report_write_paragraph(out, facts, format);
+}
+
 int report_table_write(FILE *out, struct arena *a, const struct report_table_args *t, struct err *e)
 {
     struct table_columns k;
@@ -294,7 +330,7 @@ int report_table_write(FILE *out, struct arena *a, const struct report_table_arg
         report_subset_like(&group, &all, k.group, k.group_n, groups.row[i]);
         const char *title = table_group_title(&group, &k, t->layout);
         if (title) report_write_heading(out, title, t->format, 2);
-        report_write_paragraph(out, report_table_facts(&group), t->format);
+        table_caption(out, &group, t->format);
         if (t->format == REPORT_TEXT) fputc('\n', out);
         TRY(table_write_one(out, &group, &k, t, e));
         if (i + 1 < groups.n || t->format != REPORT_TEXT) fputc('\n', out);

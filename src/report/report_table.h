@@ -35,6 +35,10 @@ int report_table_write(FILE *out, struct arena *a, const struct report_table_arg
  */
 const char *report_table_facts(const struct report_subset *s);
 
+/* report_table_source - what the rows came from: "run …; on …; code …" of ours, the page of the
+ * paper's; "" when they do not say. */
+const char *report_table_source(const struct report_subset *s);
+
 /* report_table_column - the index of a column the layout names. Errors: ERR_DATA if query.sql has
  * no such column. */
 int report_table_column(int32_t *out, const struct report_rows *rows, const char *name,

@@ -328,7 +328,7 @@ static void shipped_artefacts_are_listed_by_name(void **state)
     plan_fixture_write(f, "experiments/table5/grid.yaml", "x: y\n"); /* the user's own copy */
     assert_int_equal(plan_list(&names, &n, &f->project, &f->arena, &f->err), 0);
     for (int32_t i = 0; i < n; i++) {
-        if (i) assert_true(strcmp(names[i - 1], names[i]) < 0);
+        if (i) assert_true(strverscmp(names[i - 1], names[i]) < 0);
         assert_string_not_equal(names[i], "no-grid");
         for (size_t k = 0; k < 3; k++) found += strcmp(names[i], all_three[k]) == 0;
         found += strcmp(names[i], "zebra") == 0;

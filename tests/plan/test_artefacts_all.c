@@ -50,7 +50,11 @@ static void every_artefact_of_the_paper_is_shipped(void **state)
 
     if (plan_list(&names, &n, &f->project, &f->arena, &f->err) < 0) fail_msg("%s", f->err.text);
     assert_int_equal(n, ARTEFACTS_N);
-    for (int32_t i = 0; i < n; i++) assert_string_equal(names[i], artefact_table[i].name);
+    for (int32_t i = 0; i < ARTEFACTS_N; i++) {
+        int32_t k = 0;
+        while (k < n && strcmp(names[k], artefact_table[i].name) != 0) k++;
+        if (k == n) fail_msg("%s is not listed", artefact_table[i].name);
+    }
 }
 
 static void every_artefact_asks_for_what_the_paper_shows(void **state)

@@ -89,14 +89,14 @@ static void the_data_file_has_gaps_where_results_are_missing(void **state)
     free(draw(f));
     char *data = plot_file(f, &a, "tiny-mini.dat", &n);
     assert_non_null(data);
-    char *first = strstr(data, "# curve: ALiBi\n64 44 0 1 512 # ");
+    char *first = strstr(data, "# curve: ALiBi\n64 44 0 1 512 1 # ");
     assert_non_null(first);
-    char *second = strstr(first, "\n128 43 0 1 1024 # ");
+    char *second = strstr(first, "\n128 43 0 1 1024 2 # ");
     assert_non_null(second);
     char *end = strchr(second + 1, '\n');
-    assert_int_equal(strncmp(end, "\n\n384 42 0 1 3072 # ", 20),
+    assert_int_equal(strncmp(end, "\n\n384 42 0 1 3072 3 # ", 22),
                      0); /* one empty line for two gaps */
-    assert_contains(data, "\n\n\n# curve: Rotary\nNaN NaN 0 0 0\n");
+    assert_contains(data, "\n\n\n# curve: Rotary\nNaN NaN 0 0 0 0\n");
     char *svg = plot_file(f, &a, "tiny-mini.svg", &n);
     assert_contains(svg, "Rotary (no result)");
     arena_fini(&a);

@@ -1,0 +1,66 @@
+#!/bin/sh
+# test_page.sh - the page of all artefacts as a browser shows it: well formed, small, silent, no wider than a phone, readable in
+# the dark, printable. What needs headless Chromium is skipped, and said to be, where none is installed.
+# usage: tests/cli/test_page.sh BUILD
+. tests/cli/expect.sh
+checks=$(cd "$1" && pwd)/tests/report
+
+mkdir "$dir/paper" "$dir/browser"
+expect 0 "" "$checks/fake_results" "$dir/paper"
+page=$dir/paper/report.html
+expect 0 "report.html" "$alibi" report all --scale paper --format html --out "$page" --project "$dir/paper"
+expect 0 "ok" "$checks/check_page" "$page"
+if command -v xmllint >/dev/null; then expect 0 "" xmllint --noout --nonet "$page"; fi
+[ "$(wc -c <"$page")" -lt 3000000 ] || fail "the page has $(wc -c <"$page") bytes"
+[ "$(grep -c '<section class="artefact"' "$page")" -eq 24 ] || fail "24 artefacts are not all there"
+grep -q '<svg id="f-figure1"' "$page" || fail "Figure 1 is not in the page"
+
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
+if [ -z "$browser" ]; then
+    finish || exit 1
+    echo "chromium is not installed: the page was not looked at in a browser"
+    exit 77
+fi
+# browse arguments...: one headless start with a profile of its own; what the console says is in $dir/console
+browse() {
+    sandbox=
+    [ "$(id -u)" -eq 0 ] && sandbox=--no-sandbox # Chromium refuses to run as root otherwise
+    timeout 120 "$browser" --headless --disable-gpu --user-data-dir="$dir/browser" --enable-logging=stderr \
+        --virtual-time-budget=2000 $sandbox "$@" 2>"$dir/console"
+}
+
+# As it is, in the dark: nothing is refused, nothing fails.
+browse --window-size=1280,900 --blink-settings=preferredColorScheme=0 --screenshot="$dir/page.png" "file://$page" >"$dir/out"
+[ -s "$dir/page.png" ] || { fail "no picture of the page"; cat "$dir/console"; }
+if grep -q "CONSOLE" "$dir/console"; then fail "the console says:"; grep -m 3 "CONSOLE" "$dir/console"; fi
+
+# A copy that measures itself in a frame as wide as a phone, in the dark: its own policy would forbid the script.
+{
+    sed -e 's/<meta http-equiv[^>]*>//' -e 's/<\/body>.*//' "$page"
+    cat <<'J'
+<script>
+const root = document.documentElement, svg = document.querySelector('#f-figure1');
+const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+const text = Math.min(...[...svg.querySelectorAll('text')].map(t => parseFloat(getComputedStyle(t).fontSize) * scale));
+const line = getComputedStyle(svg.querySelector('path[stroke*="k0072b2"]')).stroke;
+parent.postMessage(` width ${innerWidth} over ${Math.max(0, root.scrollWidth - innerWidth)}` +
+    ` text ${text >= 8 ? 'readable' : text} line ${line} ground ${getComputedStyle(document.body).backgroundColor} `, '*');
+</script></body></html>
+J
+} >"$dir/paper/measured.html"
+cat >"$dir/paper/phone.html" <<'H'
+<!DOCTYPE html><body><script>onmessage = m => { document.body.id = 'measured'; document.body.textContent = m.data; }</script>
+<iframe src="measured.html" style="width:390px;height:844px;border:0"></iframe></body>
+H
+browse --blink-settings=preferredColorScheme=0 --dump-dom "file://$dir/paper/phone.html" >"$dir/out"
+said=$(grep 'id="measured"' "$dir/out")
+for word in "width 390" "over 0" "text readable" "ground rgb(20, 23, 27)"; do
+    case $said in *" $word "*) ;; *) fail "measured at 390 points: no '$word' in: $said" ;; esac
+done
+case $said in *"line rgb(0, 114, 178)"*) fail "ALiBi's curve has its light colour in the dark" ;; esac
+
+# On paper: closed parts are open and nothing is cut, so the PDF has pages.
+expect 0 "" "$alibi" report table1 --scale paper --format html --out "$dir/paper/one.html" --project "$dir/paper"
+browse --no-pdf-header-footer --print-to-pdf="$dir/page.pdf" "file://$dir/paper/one.html" >"$dir/out"
+grep -aq "/Type */Page\b" "$dir/page.pdf" || fail "no page of paper"
+finish

@@ -1,0 +1,258 @@
+/* page_check.c - see page_check.h. */
+#include "report/page_check.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "base/arena.h"
+
+enum { CHECK_DEPTH_MAX = 64, CHECK_NAME_BYTES = 32, CHECK_ATTRIBUTES_MAX = 24 };
+
+struct check {
+    struct arena arena;
+    const char *page, *at;
+    char open[CHECK_DEPTH_MAX][CHECK_NAME_BYTES];
+    int depth;
+    bool policy, title;
+    const char **id, **reference;
+    int ids_n, references_n, room;
+    struct err *e;
+};
+
+#define WRONG(c, ...) check_wrong((c), arena_printf(&(c)->arena, __VA_ARGS__))
+
+static int check_wrong(struct check *c, const char *what)
+{
+    int line = 1;
+    for (const char *p = c->page; p < c->at; p++) line += *p == '\n';
+    return ERR(c->e, ERR_DATA, "line %d: %s, before \"%.60s\"", line, what, c->at);
+}
+
+static int check_entity(struct check *c)
+{
+    static const char *const known[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;", "&apos;"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strncmp(c->at, known[i], strlen(known[i])) == 0) return 0;
+    return WRONG(c, "an & that begins no entity");
+}
+
+/* Characters beyond ASCII that must not be there, by their bytes: C1 controls, marks of direction,
+ * separators of lines, the byte order mark. */
+static const char *const check_hidden[] = {
+    "\xc2\x80",     "\xc2\x85",     "\xc2\x9b",     "\xd8\x9c",     "\xe2\x80\x8e", "\xe2\x80\x8f",
+    "\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\xaa", "\xe2\x80\xab", "\xe2\x80\xac", "\xe2\x80\xad",
+    "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa9", "\xef\xbb\xbf", "\xef\xbf\xbe", "\xef\xbf\xbf"};
+
+/* One byte of text or of an attribute's value. */
+static int check_character(struct check *c)
+{
+    unsigned char byte = (unsigned char)*c->at;
+
+    if ((byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f)
+        return WRONG(c, "the control character %02x", byte);
+    for (size_t i = 0; byte >= 0x80 && i < sizeof check_hidden / sizeof *check_hidden; i++)
+        if (strncmp(c->at, check_hidden[i], strlen(check_hidden[i])) == 0)
+            return WRONG(c, "a character that cannot be seen");
+    if (byte == '&') TRY(check_entity(c));
+    c->at++;
+    return 0;
+}
+
+static void check_keep(struct check *c, const char ***list, int *n, const char *text)
+{
+    (*list)[(*n)++] = arena_strdup(&c->arena, text);
+}
+
+/* What an attribute may not be or say. */
+static int check_attribute(struct check *c, const char *name, const char *value)
+{
+    static const char *const banned[] = {"src", "srcset", "action", "formaction", "srcdoc", "ping"};
+    bool link = strcmp(name, "href") == 0 || strcmp(name, "xlink:href") == 0;
+
+    if (strncmp(name, "on", 2) == 0) return WRONG(c, "the event attribute %s", name);
+    for (size_t i = 0; i < sizeof banned / sizeof *banned; i++)
+        if (strcmp(name, banned[i]) == 0) return WRONG(c, "the attribute %s", name);
+    if (link && value[0] != '#' && strcmp(value, "data:,") != 0)
+        return WRONG(c, "a link to \"%.40s\"", value);
+    bool loads = !link && strcmp(name, "title") != 0 && strcmp(name, "id") != 0;
+    for (const char *url = value; loads && (url = strstr(url, "url(")); url++)
+        if (url[4] != '#') return WRONG(c, "a url that is none of the page: %.40s", url);
+    if (strcmp(name, "id") == 0) check_keep(c, &c->id, &c->ids_n, value);
+    if (link && value[0] == '#') check_keep(c, &c->reference, &c->references_n, value + 1);
+    if (strcmp(value, "Content-Security-Policy") == 0) c->policy = true;
+    return 0;
+}
+
+/* A name at the place; its end. */
+static size_t name_length(const char *p)
+{
+    return strspn(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:-");
+}
+
+/* The attributes of a tag, up to > or />. */
+static int check_attributes(struct check *c)
+{
+    const char *seen[CHECK_ATTRIBUTES_MAX];
+    int n = 0;
+
+    for (;;) {
+        size_t gap = strspn(c->at, " \n\t");
+        c->at += gap;
+        if (*c->at == '>' || strncmp(c->at, "/>", 2) == 0) return 0;
+        size_t length = name_length(c->at);
+        if (gap == 0 || length == 0) return WRONG(c, "no attribute");
+        const char *name = arena_strndup(&c->arena, c->at, length);
+        c->at += length;
+        c->at += strspn(c->at, " ");
+        if (*c->at != '=') return WRONG(c, "the attribute %s without a value", name);
+        c->at++;
+        c->at += strspn(c->at, " ");
+        char quote = *c->at;
+        if (quote != '"' && quote != '\'') return WRONG(c, "%s is not quoted", name);
+        const char *value = ++c->at;
+        while (*c->at && *c->at != quote) {
+            if (*c->at == '<') return WRONG(c, "a < in the value of %s", name);
+            TRY(check_character(c));
+        }
+        if (!*c->at) return WRONG(c, "the value of %s does not end", name);
+        value = arena_strndup(&c->arena, value, (size_t)(c->at++ - value));
+        for (int i = 0; i < n; i++)
+            if (strcmp(seen[i], name) == 0) return WRONG(c, "%s stands twice", name);
+        if (n == CHECK_ATTRIBUTES_MAX) return WRONG(c, "too many attributes");
+        seen[n++] = name;
+        TRY(check_attribute(c, name, value));
+    }
+}
+
+static int check_tag(struct check *c)
+{
+    static const char *const banned[] = {"script", "iframe", "object",       "embed",
+                                         "form",   "base",   "foreignObject"};
+    bool end = c->at[1] == '/';
+    const char *name = c->at + 1 + end;
+    size_t n = name_length(name);
+
+    if (n == 0 || n >= CHECK_NAME_BYTES) return WRONG(c, "a < that opens no element");
+    name = arena_strndup(&c->arena, name, n);
+    if (end) {
+        if (c->depth == 0 || strcmp(c->open[c->depth - 1], name) != 0)
+            return WRONG(c, "</%s> ends <%s>", name, c->depth ? c->open[c->depth - 1] : "");
+        c->depth--;
+        c->at += 2 + n;
+        if (*c->at != '>') return WRONG(c, "</%s does not end", name);
+        c->at++;
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof banned / sizeof *banned; i++)
+        if (strcmp(name, banned[i]) == 0) return WRONG(c, "the element %s", name);
+    c->title |= strcmp(name, "title") == 0;
+    c->at += 1 + n;
+    TRY(check_attributes(c));
+    if (*c->at == '/') {
+        c->at += 2;
+        return 0;
+    }
+    c->at++;
+    if (c->depth == CHECK_DEPTH_MAX) return WRONG(c, "elements nest too deep");
+    snprintf(c->open[c->depth++], CHECK_NAME_BYTES, "%s", name);
+    return 0;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int check_ids(struct check *c, bool whole)
+{
+    qsort(c->id, (size_t)c->ids_n, sizeof *c->id, compare_texts);
+    for (int i = 1; i < c->ids_n; i++)
+        if (strcmp(c->id[i - 1], c->id[i]) == 0) return WRONG(c, "two ids %s", c->id[i]);
+    for (int i = 0; i < c->references_n && whole; i++)
+        if (!bsearch(&c->reference[i], c->id, (size_t)c->ids_n, sizeof *c->id, compare_texts))
+            return WRONG(c, "nothing has the id %s", c->reference[i]);
+    return 0;
+}
+
+static int check_all(struct check *c, bool whole)
+{
+    static const char doctype[] = "<!DOCTYPE html>\n";
+
+    json_t *text = json_string(c->page); /* refuses what is no UTF-8 */
+    json_decref(text);
+    if (!text) return WRONG(c, "bytes that are no UTF-8");
+    if (whole) {
+        if (strncmp(c->at, doctype, strlen(doctype)) != 0) return WRONG(c, "no doctype");
+        c->at += strlen(doctype);
+    }
+    while (*c->at) TRY(*c->at == '<' ? check_tag(c) : check_character(c));
+    if (c->depth) return WRONG(c, "<%s> does not end", c->open[c->depth - 1]);
+    if (whole && (!c->policy || !c->title)) return WRONG(c, "no policy or no title");
+    return check_ids(c, whole);
+}
+
+int page_check(const char *page, bool whole, struct err *e)
+{
+    struct check *c = calloc(1, sizeof *c);
+
+    if (!c) return ERR(e, ERR_NOMEM, "out of memory");
+    c->page = c->at = page;
+    c->e = e;
+    for (const char *p = page; *p; p++) c->room += *p == '=';
+    arena_init(&c->arena);
+    c->id = arena_array(&c->arena, (size_t)c->room + 1, sizeof *c->id);
+    c->reference = arena_array(&c->arena, (size_t)c->room + 1, sizeof *c->reference);
+    int rc = check_all(c, whole);
+    arena_fini(&c->arena);
+    free(c);
+    return rc;
+}
+
+const char *const page_hostile[PAGE_HOSTILE_N] = {
+    "<script>alert(1)</script>",
+    "\"'><img src=x onerror=alert(1)>",
+    "a & b &amp; &#0; &unknown;",
+    "]]> <!-- --> <?xml?> </title></svg></style>",
+    "\x01\x02\x1b[31m\x7f\r\n\t",
+    "\xff\xfe \xc0\xaf \xed\xa0\x80 \xf4\x90\x80\x80 \xe2\x82",
+    "\xe2\x80\xae reversed \xe2\x81\xa6 \xe2\x80\x8f \xef\xbb\xbf \xc2\x85",
+    "javascript:alert(1) url(http://example.org/x) fill=\"black\" id=\"x\" href=\"#y\"",
+    "`touch HACK` $(touch HACK) '; system('touch HACK'); @TRACE %n %s \\input{x}",
+    "=1+1",
+};
+
+struct page_text *page_text_begin(void)
+{
+    struct page_text *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    w->out = open_memstream(&w->text, &w->n);
+    assert_non_null(w->out);
+    return w;
+}
+
+const char *page_text_end(struct page_text *w)
+{
+    if (w->out) fclose(w->out);
+    w->out = NULL;
+    return w->text;
+}
+
+void page_text_free(struct page_text *w)
+{
+    page_text_end(w);
+    free(w->text);
+    free(w);
+}
+
+void assert_page(const char *page, bool whole)
+{
+    struct err e = {0};
+    if (page_check(page, whole, &e) < 0) fail_msg("%s", e.text);
+}

@@ -1,0 +1,38 @@
+/* page_check.h - reads a page (or a part of one) as strictly as XML is read, and looks for what a
+ * page of ours must never have.
+ *
+ * 1. Text is UTF-8 without control characters, marks of direction and half pairs.
+ * 2. Elements nest and end; attributes are quoted and stand once; & begins an entity.
+ * 3. No two elements have one id, and in a whole page every #reference leads to one.
+ * 4. No script, no event attribute, no frame, no form, and nothing that is loaded from elsewhere.
+ */
+#ifndef TESTS_PAGE_CHECK_H
+#define TESTS_PAGE_CHECK_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/err.h"
+
+/* page_check - 0, or ERR_DATA with the place and what is wrong. whole: the references are followed,
+ * and there must be a policy and a title. */
+int page_check(const char *page, bool whole, struct err *e);
+
+/* assert_page - fails the test with what page_check says. */
+void assert_page(const char *page, bool whole);
+
+/* What names, titles and messages may hold at worst, each a text. */
+enum { PAGE_HOSTILE_N = 10 };
+extern const char *const page_hostile[PAGE_HOSTILE_N];
+
+/* A text that is being written: to out, which page_text_end closes. */
+struct page_text {
+    char *text;
+    size_t n;
+    FILE *out;
+};
+struct page_text *page_text_begin(void);
+const char *page_text_end(struct page_text *w);
+void page_text_free(struct page_text *w);
+
+#endif

@@ -1,0 +1,193 @@
+/* test_report_page.c - the whole page: what is in it, that every number leads to its run, and that
+ * no folder and no results.db breaks it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "base/file.h"
+#include "report/page_check.h"
+#include "report/report_fixture.h"
+
+enum { LONG_BYTES = 10 * 1000 };
+
+static const struct report_plant plants[] = {
+    {"mini", SPEC_ALIBI, 64, 64, 512, 512, 0, 1, 44, false},
+    {"mini", SPEC_ALIBI, 64, 64, 512, 512, 0, 2, 45, false},
+    {"mini", SPEC_ALIBI, 64, 128, 512, 1024, 0, 1, 43, false},
+    {"mini", SPEC_ALIBI, 64, 128, 512, 1024, 0, 2, 43.5, false},
+    {"mini", SPEC_ROTARY, 64, 64, 512, 512, 0, 1, 0, false},
+};
+
+static const char *page(struct report_fixture *f, struct page_text *w, bool draw)
+{
+    const struct report_item item = {"tiny", f->artefact_dir, "mini"};
+    const struct report_options o = {.format = REPORT_HTML, .draw = draw};
+
+    if (report_page(w->out, f->base->store, &f->project, &item, 1, &o, &f->base->e) < 0)
+        fail_msg("%s", f->base->e.text);
+    return page_text_end(w);
+}
+
+static void the_page_leads_from_every_number_to_its_run(void **state)
+{
+    struct report_fixture *f = *state;
+    char expected[200];
+
+    report_fixture_plant(f, "tiny", plants, sizeof plants / sizeof *plants);
+    report_fixture_write(f, "README.md", "# Tiny\n\n**Claim.** It is small.\n\nMore.\n");
+    struct page_text *w = page_text_begin();
+    const char *text = page(f, w, true);
+    assert_page(text, true);
+    const char *config = fixture_cell(
+        f->base->store, "SELECT config_id FROM evaluations WHERE L_valid=128 AND seed=1");
+    snprintf(expected, sizeof expected, "<a href=\"#c-%s\">43.25 ± 0.35</a>", config);
+    assert_contains(text, expected);
+    snprintf(expected, sizeof expected, "<td class=\"w\" id=\"c-%s\"><details>", config);
+    assert_contains(text, expected);
+    snprintf(expected, sizeof expected,
+             "<a href=\"#c-%s\"><title>alibi L=64 (512), L_valid = 128 "
+             "(1024): perplexity 43.25 ± 0.3536; run ",
+             config);
+    assert_contains(text, expected);
+    const char *run =
+        fixture_cell(f->base->store, "SELECT run_id FROM evaluations WHERE L_valid=128 AND seed=2");
+    snprintf(expected, sizeof expected, "<tr id=\"r-%s\">", run);
+    assert_contains(text, expected);
+    assert_contains(text, "eval.L=128\n");
+    assert_contains(text, ">not run</");
+    assert_contains(text, "1 of 5 results is missing (not run)");
+    assert_contains(text,
+                    "Scale mini: wikitext103, model tiny, split valid, nonoverlapping windows");
+    assert_contains(text, "<a href=\"#m-1\">m-1</a>");
+    assert_contains(text, "<p><strong>Claim.</strong> It is small.</p>");
+    assert_contains(text, "default-src 'none'");
+    page_text_free(w);
+}
+
+static void a_page_without_results_says_so(void **state)
+{
+    struct report_fixture *f = *state;
+
+    struct page_text *w = page_text_begin();
+    const char *text = page(f, w, true);
+    assert_page(text, true);
+    assert_contains(text, "There are no results of tiny at scale mini yet.");
+    assert_contains(text, "Nothing was run yet.");
+    page_text_free(w);
+}
+
+/* Puts a text into every column of results.db that a page shows. */
+static void poison(struct report_fixture *f, const char *text)
+{
+    static const char *const columns[] = {
+        "run_attempts SET device=?1",  "run_attempts SET blas=?1",    "run_attempts SET backend=?1",
+        "run_attempts SET code_id=?1", "runs SET dataset=?1",         "runs SET corpus=?1",
+        "runs SET model=?1",           "runs SET config_id=?1||kind", "runs SET spec=?1",
+        "runs SET precision=?1",       "runs SET first_window=?1",    "run_attempts SET host=?1"};
+    char sql[96];
+    sqlite3 *db;
+    sqlite3_stmt *statement;
+
+    assert_int_equal(sqlite3_open(f->base->path, &db), SQLITE_OK);
+    sqlite3_exec(db, "DROP TRIGGER IF EXISTS an_attempt_ends_once", NULL, NULL, NULL);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        snprintf(sql, sizeof sql, "UPDATE %s", columns[i]);
+        if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK)
+            fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+        sqlite3_bind_text(statement, 1, text, -1, SQLITE_STATIC);
+        if (sqlite3_step(statement) != SQLITE_DONE) fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+        sqlite3_finalize(statement);
+    }
+    sqlite3_close(db);
+}
+
+static void results_that_hold_markup_make_no_markup(void **state)
+{
+    struct report_fixture *f = *state;
+    const struct report_plant one = {"mini", SPEC_ALIBI, 64, 64, 512, 512, 0, 1, 44, false};
+    char *longest = malloc(LONG_BYTES + 1);
+
+    assert_non_null(longest);
+    memset(longest, 'x', LONG_BYTES);
+    longest[LONG_BYTES] = '\0';
+    report_fixture_plant(f, "tiny", &one, 1);
+    for (int i = 0; i <= PAGE_HOSTILE_N; i++) {
+        poison(f, i < PAGE_HOSTILE_N ? page_hostile[i] : longest);
+        struct page_text *w = page_text_begin();
+        const char *text = page(f, w, i < 2 || i == PAGE_HOSTILE_N);
+        assert_page(text, true);
+        assert_contains(text, ">44.00</a>");
+        page_text_free(w);
+    }
+    free(longest);
+}
+
+static void put_query(struct report_fixture *f, const char *text)
+{
+    char sql[64 * 1024], hex[2 * LONG_BYTES + 1];
+    size_t n = strlen(text);
+
+    for (size_t i = 0; i <= n && i < LONG_BYTES; i++)
+        snprintf(hex + 2 * i, 3, "%02x", (unsigned char)text[i]);
+    hex[2 * n] = '\0';
+    snprintf(
+        sql, sizeof sql,
+        "SELECT r.scale, r.position, CAST(x'%s' AS TEXT) AS method, r.L_train, r.L_valid,"
+        " e.perplexity, r.run_id, r.config_id, 1 AS seed FROM points p JOIN runs r USING(run_id)"
+        " LEFT JOIN evaluations e USING(run_id) WHERE p.artefact=:artefact AND p.scale=:scale",
+        hex);
+    report_fixture_write(f, "query.sql", sql);
+}
+
+static void a_folder_that_holds_markup_makes_no_markup(void **state)
+{
+    struct report_fixture *f = *state;
+    char layout[2048];
+
+    report_fixture_plant(f, "tiny", plants, sizeof plants / sizeof *plants);
+    report_fixture_write(
+        f, "plot.gp",
+        "set title TITLE\nset xlabel FACTS\n"
+        "plot for [i = 1:CURVES] DATA index (i - 1) using 1:2 with linespoints title "
+        "CURVE_TITLE[i], for [i = 1:CURVES] DATA index (i - 1) using 1:2:6 @TRACE\n");
+    for (int i = 0; i < PAGE_HOSTILE_N; i++) {
+        bool lines = strchr(page_hostile[i], '\n') != NULL;
+        snprintf(layout, sizeof layout,
+                 "title: %s\nrows: method\ncolumns: L_valid\nvalue: perplexity\nnote: %s\n"
+                 "extra: L_train | %s | %%.0f | 1\nseries: method\nstyle: position\nx: L_valid\n"
+                 "y: perplexity\n",
+                 lines ? "x" : page_hostile[i], lines ? "y" : page_hostile[i],
+                 lines ? "z" : page_hostile[(i + 1) % 4]);
+        report_fixture_write(f, "table.txt", layout);
+        report_fixture_write(f, "README.md", page_hostile[i]);
+        put_query(f, page_hostile[i]);
+        struct page_text *w = page_text_begin();
+        const char *text = page(f, w, true);
+        assert_page(text, true);
+        assert_contains(text, "<svg id=\"f-tiny\"");
+        assert_contains(text, "<title>");
+        assert_lacks(text, "not drawn");
+        page_text_free(w);
+    }
+    assert_false(file_exists("HACK"));
+}
+
+#define CASE(name)                                                                                 \
+    cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(the_page_leads_from_every_number_to_its_run),
+        CASE(a_page_without_results_says_so),
+        CASE(results_that_hold_markup_make_no_markup),
+        CASE(a_folder_that_holds_markup_makes_no_markup),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
