@@ -195,7 +195,7 @@ int report_rows_write(FILE *out, struct arena *a, const struct report_rows *r,
     return ferror(out) ? ERR(e, ERR_IO, "writing the answer failed") : 0;
 }
 
-/* The text of a line in the format, cleaned and escaped. */
+/* The text of a line in the format, cleaned and escaped; in HTML with its `code`. */
 static void write_line(FILE *out, const char *text, enum report_format format)
 {
     struct arena a;
@@ -205,6 +205,8 @@ static void write_line(FILE *out, const char *text, enum report_format format)
         markdown_put(out, clean);
     else if (format == REPORT_LATEX)
         latex_put(out, clean);
+    else if (format == REPORT_HTML)
+        report_html_inline(out, &a, clean);
     else
         fputs(clean, out);
     arena_fini(&a);
@@ -212,27 +214,18 @@ static void write_line(FILE *out, const char *text, enum report_format format)
 
 void report_write_heading(FILE *out, const char *text, enum report_format format, int level)
 {
-    if (format == REPORT_HTML) {
-        fprintf(out, "<h%d>", level + 1);
-        report_html_put(out, text);
-        fprintf(out, "</h%d>\n", level + 1);
-        return;
-    }
     if (format == REPORT_MARKDOWN) fputs(level == 1 ? "## " : "### ", out);
     if (format == REPORT_LATEX) fputs(level == 1 ? "\\section*{" : "\\subsection*{", out);
+    if (format == REPORT_HTML) fprintf(out, "<h%d>", level + 1);
     write_line(out, text, format);
+    if (format == REPORT_HTML) fprintf(out, "</h%d>", level + 1);
     fputs(format == REPORT_LATEX ? "}\n\n" : "\n", out);
     if (format == REPORT_MARKDOWN) fputc('\n', out);
 }
 
 void report_write_paragraph(FILE *out, const char *text, enum report_format format)
 {
-    if (format == REPORT_HTML) {
-        fputs("<p>", out);
-        report_html_put(out, text);
-        fputs("</p>\n", out);
-        return;
-    }
+    if (format == REPORT_HTML) fputs("<p>", out);
     write_line(out, text, format);
-    fputs(format == REPORT_TEXT ? "\n" : "\n\n", out);
+    fputs(format == REPORT_HTML ? "</p>\n" : format == REPORT_TEXT ? "\n" : "\n\n", out);
 }

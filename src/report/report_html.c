@@ -72,14 +72,70 @@ void report_html_caption(FILE *out, const char *text)
     fputs("</p>\n", out);
 }
 
+/* How a verdict or a state is shown: its colour, and beside a number a sign that needs no colour. A
+ * name that ends in a space is the beginning of a verdict. */
+static const struct verdict_look {
+    const char *name, *kind, *sign;
+} verdict_looks[] = {
+    {"supported", "yes", ""}, {"contradicted", "no", ""},    {"reproduced", "yes", "✓"},
+    {"within ", "near", "≈"}, {"not reproduced", "no", "✗"}, {"done", "yes", ""},
+    {"failed", "no", ""},     {"diverged", "no", ""},
+};
+
+static struct verdict_look verdict_look(const char *verdict)
+{
+    for (size_t i = 0; i < sizeof verdict_looks / sizeof *verdict_looks; i++) {
+        const char *name = verdict_looks[i].name;
+        size_t n = strlen(name);
+        if (strncmp(verdict, name, n) == 0 && (name[n - 1] == ' ' || !verdict[n]))
+            return verdict_looks[i];
+    }
+    return (struct verdict_look){verdict, "open", ""};
+}
+
+void report_html_badge(FILE *out, const char *verdict)
+{
+    fprintf(out, "<span class=\"badge %s\">", verdict_look(verdict).kind);
+    report_html_put(out, verdict);
+    fputs("</span>", out);
+}
+
+/* A number's verdict: its sign, which says the whole when asked. */
+static void html_sign(FILE *out, const char *verdict)
+{
+    struct verdict_look look = verdict_look(verdict);
+
+    if (!*look.sign) return;
+    fprintf(out, " <span class=\"%s\" title=\"", look.kind);
+    report_html_put(out, verdict);
+    fprintf(out, "\">%s</span>", look.sign);
+}
+
 /* A text longer than this has its lines broken in a table. */
 enum { HTML_WRAP_BYTES = 60 };
 
+/* What stands in a cell: a text, perhaps with a link; the verdict itself, or a number's sign. */
+static void html_content(FILE *out, const struct report_grid *g, int64_t at)
+{
+    const char *text = g->cell[at], *link = g->link[at], *verdict = g->verdict[at];
+
+    if (verdict && text && strcmp(verdict, text) == 0) {
+        report_html_badge(out, verdict);
+        return;
+    }
+    if (link) {
+        fputs("<a href=\"#", out);
+        report_html_put(out, link);
+        fputs("\">", out);
+    }
+    report_html_put(out, text);
+    if (link) fputs("</a>", out);
+    if (verdict) html_sign(out, verdict);
+}
+
 static void html_cell(FILE *out, const struct report_grid *g, int64_t at, int32_t column)
 {
-    const char *link = g->link[at], *hint = g->hint[at];
-
-    const char *text = g->cell[at];
+    const char *text = g->cell[at], *hint = g->hint[at];
     bool wide = text && strlen(text) > HTML_WRAP_BYTES;
 
     fputs(g->right[column] ? "<td class=\"n\"" : wide ? "<td class=\"w\"" : "<td", out);
@@ -89,13 +145,8 @@ static void html_cell(FILE *out, const struct report_grid *g, int64_t at, int32_
         fputc('"', out);
     }
     fputc('>', out);
-    if (link) {
-        fputs("<a href=\"#", out);
-        report_html_put(out, link);
-        fputs("\">", out);
-    }
-    report_html_put(out, text);
-    fputs(link ? "</a></td>" : "</td>", out);
+    html_content(out, g, at);
+    fputs("</td>", out);
 }
 
 void report_html_grid(FILE *out, const struct report_grid *g)
@@ -115,21 +166,6 @@ void report_html_grid(FILE *out, const struct report_grid *g)
         fputs("</tr>\n", out);
     }
     fputs("</tbody>\n</table></div>\n", out);
-}
-
-void report_html_badge(FILE *out, const char *verdict)
-{
-    static const char *const known[][2] = {
-        {"supported", "yes"}, {"contradicted", "no"}, {"not run", "open"},
-        {"done", "yes"},      {"failed", "no"},       {"diverged", "no"},
-    };
-    const char *kind = "open";
-
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (verdict && strcmp(verdict, known[i][0]) == 0) kind = known[i][1];
-    fprintf(out, "<span class=\"badge %s\">", kind);
-    report_html_put(out, verdict);
-    fputs("</span>", out);
 }
 
 /* The cases of the evidence, which claim.sql joins with "; ", an item each. */

@@ -29,7 +29,7 @@ void report_html_close(FILE *out);
 void report_html_caption(FILE *out, const char *text);
 
 /* report_html_grid - a table that scrolls sideways where it is wider than the page. A cell with a
- * link leads to the element of that id. */
+ * link leads to the element of that id; a number with a verdict has its sign. */
 void report_html_grid(FILE *out, const struct report_grid *g);
 
 /* report_html_badge - a verdict or a state, coloured. */
@@ -38,6 +38,9 @@ void report_html_badge(FILE *out, const char *verdict);
 /* report_html_claims - a block for each claim: verdict, statement, and the cases of its evidence in
  * a list. */
 void report_html_claims(FILE *out, const struct report_rows *claims);
+
+/* report_html_inline - a text with its **bold** and `code`. */
+void report_html_inline(FILE *out, struct arena *a, const char *text);
 
 /* report_html_text - a text of a README: paragraphs with **bold** and `code`, headings, and what
  * stands in columns (lists, tables, code) as it is. The first paragraph is shown, the rest opens

@@ -47,7 +47,7 @@ const char report_html_style[] =
     "margin:1rem 0}\n.paper h3{margin-top:.6rem}\n"
     ".badge{display:inline-block;font-size:.78rem;font-weight:600;padding:0 .5em;"
     "border:1px solid currentColor;border-radius:1em;white-space:nowrap}\n"
-    ".yes{color:var(--yes)}.no{color:var(--no)}.open{color:var(--open)}\n"
+    ".near{color:var(--link)}.yes{color:var(--yes)}.no{color:var(--no)}.open{color:var(--open)}\n"
     ".claim{margin:.7rem 0}\n.claim details{color:var(--soft);font-size:.88rem}\n"
     ".cases{margin:.3rem 0;padding-left:1.2rem}\n"
     "details{margin:.15rem 0}td details{margin:0}\nsummary{cursor:pointer}\n"

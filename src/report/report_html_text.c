@@ -29,7 +29,7 @@ static const char *text_marked(FILE *out, struct arena *a, const char *p, const 
     return end + n;
 }
 
-static void text_inline(FILE *out, struct arena *a, const char *p)
+void report_html_inline(FILE *out, struct arena *a, const char *p)
 {
     while (*p) {
         const char *next = text_marked(out, a, p, "**", "strong");
@@ -58,7 +58,7 @@ static void text_block(FILE *out, struct arena *a, char *block)
 {
     if (*block == '#') {
         fputs("<h4>", out);
-        text_inline(out, a, block + strspn(block, "# "));
+        report_html_inline(out, a, block + strspn(block, "# "));
         fputs("</h4>\n", out);
         return;
     }
@@ -71,7 +71,7 @@ static void text_block(FILE *out, struct arena *a, char *block)
     for (char *p = block; *p; p++)
         if (*p == '\n') *p = ' ';
     fputs("<p>", out);
-    text_inline(out, a, block);
+    report_html_inline(out, a, block);
     fputs("</p>\n", out);
 }
 

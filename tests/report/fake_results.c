@@ -22,7 +22,7 @@ int main(int argc, char **argv)
     arena_init(&a);
     paper_plant_list(&f, &a, &names, &n);
     paper_plant_numbers(&f);
-    paper_plant_runs(&f, (const char *const *)names, n, NULL);
+    paper_plant_runs(&f, "paper", (const char *const *)names, n);
     arena_fini(&a);
     store_fixture_close(&base);
     return 0;
