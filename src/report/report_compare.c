@@ -1,62 +1,18 @@
-/* report_compare.c - filters, the join, the table. */
+/* report_compare.c - the join and the table. */
 #include "report/report_compare.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
+#include "report/report_compare_filter.h"
 #include "report/report_grid.h"
 #include "report/report_html.h"
 #include "report/report_rows.h"
 
-/* How a coordinate takes part in the join. */
-enum compare_role {
-    COMPARE_JOINED,   /* agrees unless a filter names it */
-    COMPARE_PROTECTED /* agrees always: what a number may be called */
-};
-
-static const struct compare_coordinate {
-    const char *name, *column; /* in a filter; of the view evaluations */
-    enum compare_role role;
-    bool of_training; /* fixed by the id of a training */
-    bool shown;       /* a column of the table, when it varies or both sides agree */
-} compare_table[] = {
-    {"scale", "scale", COMPARE_PROTECTED, false, true},
-    {"dataset", "dataset", COMPARE_PROTECTED, false, true},
-    {"corpus", "corpus", COMPARE_PROTECTED, false, false},
-    {"model", "model", COMPARE_JOINED, true, true},
-    {"position", "position", COMPARE_JOINED, true, true},
-    {"L_train", "L_train_nominal", COMPARE_JOINED, true, true},
-    {"L_valid", "L_valid_nominal", COMPARE_JOINED, false, true},
-    {"split", "split", COMPARE_PROTECTED, false, true},
-    {"protocol", "protocol", COMPARE_PROTECTED, false, true},
-    {"stride", "stride", COMPARE_PROTECTED, false, true},
-    {"first_window", "first_window", COMPARE_PROTECTED, false, false},
-    {"precision", "precision", COMPARE_PROTECTED, false, false},
-    {"checkpoint", "checkpoint", COMPARE_PROTECTED, false, false},
-    {"targets", "targets", COMPARE_PROTECTED, false, false},
-    {"seed", "seed", COMPARE_JOINED, true, true},
-    {"modified", "modified", COMPARE_JOINED, true, false},
-    {"origin", "origin", COMPARE_JOINED, true, false},
-};
-
 enum {
-    COMPARE_N = sizeof compare_table / sizeof *compare_table,
-    /* Columns of the query after the coordinates. */
-    COMPARE_PERPLEXITY = COMPARE_N,
-    COMPARE_RUN,
-    COMPARE_TRAINING,
     COMPARE_FIXED_N = 7, /* columns of the table after the coordinates */
-    COMPARE_ROWS_MAX = 100 * 1000,
-    COMPARE_LIMIT_S = 30
-};
-
-struct compare_side {
-    const char *value[COMPARE_N]; /* NULL: not named */
-    const char *run;              /* the beginning of an id, or NULL */
-    bool free[COMPARE_N];         /* named, or fixed by the id */
-    struct report_rows rows;
-    bool *used;
+    COMPARE_ROWS_MAX = 100 * 1000
 };
 
 struct compare {
@@ -66,116 +22,6 @@ struct compare {
     bool exact;                            /* numbers in full, for programs */
     int32_t columns[COMPARE_N], columns_n; /* coordinates shown */
 };
-
-static int32_t compare_find(const char *name)
-{
-    for (int32_t i = 0; i < COMPARE_N; i++)
-        if (strcmp(compare_table[i].name, name) == 0) return i;
-    return -1;
-}
-
-/* --- filters -------------------------------------------------------------------------------- */
-
-static bool is_id(const char *text)
-{
-    size_t n = strspn(text, "0123456789abcdef");
-    return n >= 4 && n <= 16 && text[n] == '\0';
-}
-
-static int filter_part(struct compare_side *side, char *part, const char *filter, struct err *e)
-{
-    const char *names[COMPARE_N + 1];
-    char *equals = strchr(part, '=');
-
-    if (!equals && is_id(part)) {
-        side->run = part;
-        return 0;
-    }
-    if (!equals || equals[1] == '\0')
-        return ERR(e, ERR_USAGE,
-                   "filter \"%s\": \"%s\" is neither column=value nor a run id of 4 to 16 hex "
-                   "digits",
-                   filter, part);
-    *equals = '\0';
-    if (strcmp(part, "run") == 0) {
-        if (!is_id(equals + 1))
-            return ERR(e, ERR_USAGE, "filter \"%s\": \"%s\" is no run id of 4 to 16 hex digits",
-                       filter, equals + 1);
-        side->run = equals + 1;
-        return 0;
-    }
-    int32_t at = compare_find(part);
-    if (at < 0) {
-        for (int32_t i = 0; i < COMPARE_N; i++) names[i] = compare_table[i].name;
-        names[COMPARE_N] = "run";
-        const char *near = str_nearest(part, names, COMPARE_N + 1);
-        return ERR(e, ERR_USAGE, "filter \"%s\": there is no column %s%s%s", filter, part,
-                   near ? "; the nearest is " : "", near ? near : "");
-    }
-    if (side->value[at]) return ERR(e, ERR_USAGE, "filter \"%s\": %s is given twice", filter, part);
-    side->value[at] = equals + 1;
-    side->free[at] = true;
-    return 0;
-}
-
-static int filter_read(struct compare_side *side, struct arena *a, const char *filter,
-                       struct err *e)
-{
-    char *part = arena_strdup(a, filter);
-
-    for (char *comma; part; part = comma) {
-        comma = strchr(part, ',');
-        if (comma) *comma++ = '\0';
-        TRY(filter_part(side, part, filter, e));
-    }
-    return 0;
-}
-
-/* The evaluations of a side, with the coordinates as columns in the order of the table. */
-static int side_query(struct compare_side *side, struct arena *a, struct store *s,
-                      const char *filter, struct err *e)
-{
-    struct store_param params[COMPARE_N + 1];
-    int32_t params_n = 0;
-    struct strbuf sql;
-
-    strbuf_init(&sql, a);
-    strbuf_add(&sql, "SELECT ");
-    for (int32_t i = 0; i < COMPARE_N; i++) strbuf_addf(&sql, "%s, ", compare_table[i].column);
-    strbuf_add(&sql, "perplexity, run_id, train_run_id FROM evaluations WHERE 1");
-    for (int32_t i = 0; i < COMPARE_N; i++) {
-        if (!side->value[i]) continue;
-        strbuf_addf(&sql, " AND %s = :%s", compare_table[i].column, compare_table[i].name);
-        params[params_n++] = (struct store_param){compare_table[i].name, side->value[i]};
-    }
-    if (side->run) {
-        strbuf_add(&sql, " AND (instr(run_id, :run) = 1 OR instr(train_run_id, :run) = 1)");
-        params[params_n++] = (struct store_param){"run", side->run};
-    }
-    strbuf_add(&sql, " ORDER BY scale, dataset, split, protocol, position, L_train_nominal,"
-                     " L_valid_nominal, seed, run_id");
-    TRY(report_rows_query(&side->rows, a, s, "compare", sql.text, params, params_n, COMPARE_LIMIT_S,
-                          e));
-    if (side->rows.rows_n == 0)
-        return ERR(e, ERR_NOINPUT,
-                   "no evaluation in results.db matches \"%s\"; `alibi query \"SELECT * FROM "
-                   "evaluations\"` lists them",
-                   filter);
-    side->used = arena_array(a, (size_t)side->rows.rows_n, sizeof *side->used);
-    return 0;
-}
-
-/* An id frees what its run fixes: those of a training its settings, of an evaluation also L_valid.
- */
-static void side_free(struct compare_side *side)
-{
-    if (!side->run) return;
-    const char *run = report_rows_text(&side->rows, 0, COMPARE_RUN);
-    bool evaluation = strncmp(run, side->run, strlen(side->run)) == 0;
-    for (int32_t i = 0; i < COMPARE_N; i++)
-        side->free[i] |= compare_table[i].of_training ||
-                         (evaluation && strcmp(compare_table[i].name, "L_valid") == 0);
-}
 
 /* --- the join ------------------------------------------------------------------------------- */
 
@@ -337,15 +183,16 @@ int report_compare(FILE *out, struct store *s, const char *a_filter, const char 
 
     if (!c) return ERR(e, ERR_NOMEM, "out of memory");
     arena_init(&c->arena);
-    TRY_OUT(rc, filter_read(&c->side[0], &c->arena, a_filter, e));
-    TRY_OUT(rc, filter_read(&c->side[1], &c->arena, b_filter, e));
-    TRY_OUT(rc, side_query(&c->side[0], &c->arena, s, a_filter, e));
-    TRY_OUT(rc, side_query(&c->side[1], &c->arena, s, b_filter, e));
-    side_free(&c->side[0]);
-    side_free(&c->side[1]);
+    TRY_OUT(rc, compare_side_read(&c->side[0], &c->arena, s, a_filter, e));
+    TRY_OUT(rc, compare_side_read(&c->side[1], &c->arena, s, b_filter, e));
     c->exact = format == REPORT_CSV || format == REPORT_JSON;
     TRY_OUT(rc, make_table(c, e));
     if (format == REPORT_HTML) report_html_open(out, "Two sets of evaluations side by side");
+    if (!c->exact)
+        report_write_paragraph(
+            out,
+            arena_printf(&c->arena, "A: %s. B: %s. Lengths are the paper's.", a_filter, b_filter),
+            format);
     rc = report_rows_write(out, &c->arena, &c->table, format, e);
     if (format == REPORT_HTML) report_html_close(out);
 out:
