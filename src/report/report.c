@@ -319,6 +319,7 @@ static int report_write(struct report_job *j, struct err *e)
     TRY(judge_all(j, e));
     if (j->options->format == REPORT_CSV) return report_rows_csv(j->out, &j->rows, e);
     if (j->options->format == REPORT_JSON) return report_rows_json(j->out, &j->rows, e);
+    if (j->options->format == REPORT_LATEX) fputs("% \\usepackage{booktabs}\n", j->out);
     heading(j, j->title, 1);
     say(j, scale_sentence(j->options->scale));
     if (j->options->format == REPORT_TEXT) fputc('\n', j->out);

@@ -157,14 +157,19 @@ bool report_rows_number(double *out, const struct report_rows *r, int32_t row, i
     return text && str_to_double(out, text);
 }
 
+/* A text is quoted where RFC 4180 wants it. One that a spreadsheet would run as a formula begins with
+ * an apostrophe, which it shows as text; numbers stay as they are. */
 static void csv_cell(FILE *out, const char *text)
 {
+    double number;
+
     if (!text) return;
-    if (!strpbrk(text, ",\"\r\n") && *text) {
+    bool formula = *text && strchr("=+-@\t\r", *text) && !str_to_double(&number, text);
+    if (!formula && !strpbrk(text, ",\"\r\n") && *text) {
         fputs(text, out);
         return;
     }
-    fputc('"', out);
+    fputs(formula ? "\"'" : "\"", out);
     for (const char *p = text; *p; p++) {
         if (*p == '"') fputc('"', out);
         fputc(*p, out);

@@ -48,8 +48,9 @@ const char *report_rows_text(const struct report_rows *r, int32_t row, int32_t c
 /* report_rows_number - true and the value when the cell holds a finite number. */
 bool report_rows_number(double *out, const struct report_rows *r, int32_t row, int32_t column);
 
-/* report_rows_csv - RFC 4180 with a header line, lines ended by CR LF, full precision, empty for
- * NULL. report_rows_json - an array of objects; numbers stay numbers, NULL is null. */
+/* report_rows_csv - RFC 4180 with a header line, lines ended by LF, full precision, empty for NULL;
+ * a text that a spreadsheet would take for a formula has an apostrophe before it.
+ * report_rows_json - an array of objects; numbers stay numbers, NULL is null. */
 int report_rows_csv(FILE *out, const struct report_rows *r, struct err *e);
 int report_rows_json(FILE *out, const struct report_rows *r, struct err *e);
 
