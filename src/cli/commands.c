@@ -27,9 +27,12 @@ static const char query_more[] =
     "  alibi query \"SELECT position, L_train, L_valid, perplexity FROM evaluations\"\n"
     "  alibi query \"SELECT position, avg(train_wps) FROM trainings GROUP BY 1\" --format markdown";
 static const char compare_more[] =
-    "A and B are filters column=value,… over the view evaluations, or run ids; lengths are the\n"
-    "paper's. What neither names must agree. Numbers of different scales, datasets, splits or\n"
-    "protocols are never paired: they stand in rows of their own, which say why.\n\n"
+    "A and B are filters column=value,… over the view evaluations, or the beginnings of run ids.\n"
+    "Columns: scale dataset corpus model position L_train L_valid split protocol stride\n"
+    "first_window precision checkpoint targets seed modified origin; lengths are the paper's.\n"
+    "What neither filter names must agree: a row is one evaluation of A, one of B, A - B, A / B.\n"
+    "Numbers of different scales, datasets, splits or protocols are never paired, named or not:\n"
+    "they stand in rows of their own, which say why.\n\n"
     "  alibi compare position=alibi,scale=mini position=sinusoidal,scale=mini\n"
     "  alibi compare position=alibi,L_train=512 position=sinusoidal,L_train=3072 --format csv\n"
     "  alibi compare 4a78ce3faa78e948 34f5b850cba02073";

@@ -79,7 +79,7 @@ static const struct verdict_look {
 } verdict_looks[] = {
     {"supported", "yes", ""}, {"contradicted", "no", ""},    {"reproduced", "yes", "✓"},
     {"within ", "near", "≈"}, {"not reproduced", "no", "✗"}, {"done", "yes", ""},
-    {"failed", "no", ""},     {"diverged", "no", ""},
+    {"failed", "no", ""},     {"not run", "open", ""},       {"diverged", "no", ""},
 };
 
 static struct verdict_look verdict_look(const char *verdict)
@@ -90,14 +90,16 @@ static struct verdict_look verdict_look(const char *verdict)
         if (strncmp(verdict, name, n) == 0 && (name[n - 1] == ' ' || !verdict[n]))
             return verdict_looks[i];
     }
-    return (struct verdict_look){verdict, "open", ""};
+    return (struct verdict_look){verdict, NULL, ""};
 }
 
 void report_html_badge(FILE *out, const char *verdict)
 {
-    fprintf(out, "<span class=\"badge %s\">", verdict_look(verdict).kind);
+    const char *kind = verdict_look(verdict).kind;
+
+    if (kind) fprintf(out, "<span class=\"badge %s\">", kind);
     report_html_put(out, verdict);
-    fputs("</span>", out);
+    if (kind) fputs("</span>", out);
 }
 
 /* A number's verdict: its sign, which says the whole when asked. */
@@ -187,6 +189,9 @@ static void html_cases(FILE *out, struct arena *a, const char *evidence)
     fputs("</ul>\n", out);
 }
 
+/* Evidence of no more than this is shown at once. */
+enum { HTML_OPEN_BYTES = 400 };
+
 void report_html_claims(FILE *out, const struct report_rows *claims)
 {
     int32_t claim = report_rows_column(claims, "claim");
@@ -204,7 +209,8 @@ void report_html_claims(FILE *out, const struct report_rows *claims)
         report_html_put(out, report_rows_text(claims, i, statement));
         fputs("</p>\n", out);
         if (cases) {
-            fputs("<details><summary>the numbers it rests on</summary>\n", out);
+            fprintf(out, "<details%s><summary>the numbers it rests on</summary>\n",
+                    strlen(cases) <= HTML_OPEN_BYTES ? " open=\"open\"" : "");
             html_cases(out, claims->arena, cases);
             fputs("</details>\n", out);
         }

@@ -32,7 +32,7 @@ void report_html_caption(FILE *out, const char *text);
  * link leads to the element of that id; a number with a verdict has its sign. */
 void report_html_grid(FILE *out, const struct report_grid *g);
 
-/* report_html_badge - a verdict or a state, coloured. */
+/* report_html_badge - a verdict or a state, coloured; what is no known one stays plain. */
 void report_html_badge(FILE *out, const char *verdict);
 
 /* report_html_claims - a block for each claim: verdict, statement, and the cases of its evidence in

@@ -63,6 +63,7 @@ const char report_html_style[] =
     ".artefact,#runs{break-before:page}\n"
     ".figure svg{min-width:0;max-width:100%}.figure,tr,.claim{break-inside:avoid}\n"
     ".scroll,.figure{overflow:visible}h2,h3,h4,.caption{break-after:avoid}\n"
+    ".badge{font-size:.9em;padding:0 .3em}.caption{font-size:9pt}"
     "table{font-size:7.5pt}th,td{padding:1pt 3pt;white-space:normal;overflow-wrap:normal}\n"
     "td.id,td.n{white-space:nowrap}td.w{min-width:0;max-width:none;overflow-wrap:anywhere}\n"
     ".readme::details-content,.claim details::details-content{content-visibility:visible;"
