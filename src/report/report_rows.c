@@ -157,8 +157,8 @@ bool report_rows_number(double *out, const struct report_rows *r, int32_t row, i
     return text && str_to_double(out, text);
 }
 
-/* A text is quoted where RFC 4180 wants it. One that a spreadsheet would run as a formula begins with
- * an apostrophe, which it shows as text; numbers stay as they are. */
+/* A text is quoted where RFC 4180 wants it. One that a spreadsheet would run as a formula begins
+ * with an apostrophe, which it shows as text; numbers stay as they are. */
 static void csv_cell(FILE *out, const char *text)
 {
     double number;
