@@ -122,7 +122,8 @@ struct fiber *fiber_make(void (*entry)())
     return f;
 }
 
-void fiber_adopt(struct fiber *f)
+/* To ask for the stack reads the map of all memory: once is enough, the process's stack stays. */
+static void fiber_find_stack(struct fiber *f)
 {
     pthread_attr_t attributes;
     void *stack = nullptr;
@@ -131,6 +132,11 @@ void fiber_adopt(struct fiber *f)
     pthread_attr_getstack(&attributes, &stack, &f->stack_bytes);
     pthread_attr_destroy(&attributes);
     f->stack = stack;
+}
+
+void fiber_adopt(struct fiber *f)
+{
+    if (!f->stack) fiber_find_stack(f);
 #ifdef EMULATION_TSAN
     f->thread_sanitizer = __tsan_get_current_fiber();
 #endif

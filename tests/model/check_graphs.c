@@ -1,0 +1,325 @@
+/* check_graphs.c - a model's passes as graphs, on the backends named on the command line.
+ *
+ *   check_graphs DEVICE…
+ *
+ * The yardstick is the same backend with slots whose recorder does everything at once: the same
+ * lists and the same work, but no graph. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/model_bench.h"
+
+enum {
+    UPDATES = 20,
+    SHARDS = 2,
+    ROWS = 2,
+    LENGTH = 9,
+    TOKENS = ROWS * LENGTH,
+    SCORES = 3,
+    GRAPHS = 32,         /* that a model keeps */
+    SHAPES = GRAPHS + 4, /* that it meets */
+};
+
+static const char *device; /* of the running group */
+
+/* What the slots of one bench saw or did; one bench at a time. */
+static struct {
+    const struct backend_ops *inner;
+    struct backend_ops slots;
+    int records_n, replays_n, alive_n, alive_most;
+} seen;
+
+static int seen_record(struct backend *b, struct err *e)
+{
+    seen.records_n++;
+    return seen.inner->record(b, e);
+}
+
+static int seen_keep(struct backend *b, void **graph_out, struct err *e)
+{
+    int rc = seen.inner->keep(b, graph_out, e);
+    if (rc == 0 && graph_out && *graph_out) seen.alive_n++;
+    if (seen.alive_n > seen.alive_most) seen.alive_most = seen.alive_n;
+    return rc;
+}
+
+static int seen_replay(struct backend *b, void *graph, struct err *e)
+{
+    seen.replays_n++;
+    return seen.inner->replay(b, graph, e);
+}
+
+static void seen_forget(struct backend *b, void *graph)
+{
+    seen.alive_n -= graph != NULL;
+    seen.inner->forget(b, graph);
+}
+
+static int now_record(struct backend *b, struct err *e)
+{
+    (void)b;
+    (void)e;
+    return 0;
+}
+
+static int now_keep(struct backend *b, void **graph_out, struct err *e)
+{
+    (void)b;
+    (void)e;
+    if (graph_out) *graph_out = NULL;
+    return 0;
+}
+
+static int now_replay(struct backend *b, void *graph, struct err *e)
+{
+    (void)b;
+    (void)graph;
+    (void)e;
+    return 0;
+}
+
+static void now_forget(struct backend *b, void *graph)
+{
+    (void)b;
+    (void)graph;
+}
+
+/* Algorithms are chosen by measuring: what the first of two runs chose is for the second, too. */
+static char choices[1 << 16];
+
+static void keep_choices(struct backend *b)
+{
+    assert_true(b->ops->choices(b, choices, sizeof choices) < sizeof choices);
+}
+
+static struct backend *open_backend(bool graphs)
+{
+    struct err e = {0};
+    struct backend *b = NULL;
+    model_bench_ok(backend_open(&b, device, 1, DTYPE_F32, &e), &e);
+    if (graphs && choices[0] != '\0') model_bench_ok(b->ops->adopt(b, choices, &e), &e);
+    memset(&seen, 0, sizeof seen);
+    seen.inner = b->ops;
+    seen.slots = *b->ops;
+    assert_non_null(b->ops->record);
+    seen.slots.record = graphs ? seen_record : now_record;
+    seen.slots.keep = graphs ? seen_keep : now_keep;
+    seen.slots.replay = graphs ? seen_replay : now_replay;
+    seen.slots.forget = graphs ? seen_forget : now_forget;
+    b->ops = &seen.slots;
+    return b;
+}
+
+static void open_bench(struct model_bench *k, const struct spec *s, int32_t rows, int32_t length,
+                       bool graphs)
+{
+    struct err e = {0};
+    const struct model_options o = {.train = true,
+                                    .rows_max = rows,
+                                    .length_max = length,
+                                    .scored_max = (int64_t)rows * length};
+    *k = (struct model_bench){.b = open_backend(graphs)};
+    model_bench_ok(model_open(&k->m, k->b, s, &o, &e), &e);
+    model_bench_ok(model_init(k->m, 3, &e), &e);
+}
+
+/* ---- trainings ---- */
+
+struct trace {
+    double loss[UPDATES], norm[UPDATES];
+    float logp[SCORES][TOKENS];
+    float *weights_own;
+    int64_t weights_n;
+};
+
+/* Every fourth update has no word of a tail, every fifth a short second shard: four shapes, of
+ * which one is met once. */
+static struct model_batch batch_of(int32_t *ids, uint32_t update, int shard)
+{
+    model_bench_tokens(ids, TOKENS + 1, (uint64_t)update * SHARDS + (uint64_t)shard);
+    for (int i = 0; update % 4 == 3 && i <= TOKENS; i++) ids[i] = 2 + ids[i] % 18;
+    return (struct model_batch){.source = ids,
+                                .target = ids + 1,
+                                .rows = ROWS - (shard == 1 && update % 5 == 4),
+                                .length = LENGTH,
+                                .first_row = (int64_t)shard * ROWS};
+}
+
+static void train_update(struct model_bench *k, struct trace *t, uint32_t update)
+{
+    struct err e = {0};
+    int32_t ids[TOKENS + 1];
+    struct model_update u = {.update = update,
+                             .lr = 0.5 + 0.01 * update,
+                             .lr_previous = 0.5,
+                             .targets_n = SHARDS * TOKENS};
+    for (int shard = 0; shard < SHARDS; shard++) {
+        struct model_batch batch = batch_of(ids, update, shard);
+        model_bench_ok(model_train_batch(k->m, &batch, update, shard, NULL, &e), &e);
+    }
+    model_bench_ok(model_apply(k->m, &u, &t->norm[update], &e), &e);
+    t->loss[update] = model_loss(k->m);
+}
+
+static struct trace train(const struct spec *s, bool graphs)
+{
+    struct err e = {0};
+    struct trace t = {.weights_n = 0};
+    struct model_bench k;
+    int32_t ids[TOKENS + 1], position[TOKENS];
+    open_bench(&k, s, ROWS, LENGTH, graphs);
+    for (uint32_t update = 0; update < UPDATES; update++) train_update(&k, &t, update);
+    for (int32_t i = 0; i < TOKENS; i++) position[i] = i;
+    for (int i = 0; i < SCORES; i++) {
+        struct model_batch batch = batch_of(ids, 100 + 4 * (uint32_t)i, 0);
+        model_bench_ok(model_score(k.m, &batch, position, TOKENS, t.logp[i], &e), &e);
+    }
+    t.weights_own = model_bench_all(&k, MODEL_VALUES, &t.weights_n);
+    keep_choices(k.b);
+    model_bench_close(&k);
+    return t;
+}
+
+static void check_position(enum spec_position position)
+{
+    struct spec s = model_bench_spec(position, SPEC_ADAPTIVE);
+    s.model.dropout = s.model.dropout_attention = 0.1;
+    s.model.dropout_relu = s.model.dropout_softmax = 0.1;
+    s.train.clip = 0.1;
+    s.model.layers = 1;
+    struct trace want = train(&s, false), got = train(&s, true);
+    /* Five shapes are met more than once: batches of two shards, all words or few, the short shard,
+     * the update, the scores; one only once. */
+    assert_int_equal(seen.records_n, 5);
+    assert_int_equal(seen.replays_n, UPDATES * (SHARDS + 1) + SCORES - 6);
+    assert_int_equal(seen.alive_n, 0);
+    assert_memory_equal(got.loss, want.loss, sizeof got.loss);
+    assert_memory_equal(got.norm, want.norm, sizeof got.norm);
+    assert_memory_equal(got.logp, want.logp, sizeof got.logp);
+    assert_memory_equal(got.weights_own, want.weights_own, (size_t)want.weights_n * sizeof(float));
+    free(want.weights_own);
+    free(got.weights_own);
+}
+
+static void replayed_updates_have_the_bits_of_others_sinusoidal(void **state)
+{
+    (void)state;
+    check_position(SPEC_SINUSOIDAL);
+}
+
+static void replayed_updates_have_the_bits_of_others_rotary(void **state)
+{
+    (void)state;
+    check_position(SPEC_ROTARY);
+}
+
+static void replayed_updates_have_the_bits_of_others_t5(void **state)
+{
+    (void)state;
+    check_position(SPEC_T5);
+}
+
+static void replayed_updates_have_the_bits_of_others_alibi(void **state)
+{
+    (void)state;
+    check_position(SPEC_ALIBI);
+}
+
+/* Losses of batches of every length, three times in a row, then once more from the longest down. */
+static void train_lengths(double (*loss)[4], bool graphs)
+{
+    struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_PLAIN);
+    struct model_bench k;
+    int32_t ids[SHAPES + 1];
+    s.model.layers = 1;
+    open_bench(&k, &s, 1, SHAPES, graphs);
+    model_bench_tokens(ids, SHAPES + 1, 5);
+    struct model_batch batch = {.source = ids, .target = ids + 1, .rows = 1};
+    for (batch.length = 1; batch.length <= SHAPES; batch.length++)
+        for (uint32_t i = 0; i < 3; i++)
+            loss[batch.length - 1][i] = model_bench_loss(&k, &batch, i, 0);
+    if (graphs) {
+        assert_int_equal(seen.records_n, SHAPES);
+        assert_int_equal(seen.replays_n, 2 * SHAPES);
+    }
+    for (batch.length = SHAPES; batch.length > 0; batch.length--)
+        loss[batch.length - 1][3] = model_bench_loss(&k, &batch, 3, 0);
+    keep_choices(k.b);
+    model_bench_close(&k);
+}
+
+static void more_shapes_than_are_kept_change_no_bit(void **state)
+{
+    (void)state;
+    static double want[SHAPES][4], got[SHAPES][4];
+    train_lengths(want, false);
+    train_lengths(got, true);
+    assert_int_equal(seen.alive_most, GRAPHS);
+    /* The last 32 were still there, the first four are done as they are. */
+    assert_int_equal(seen.records_n, SHAPES);
+    assert_int_equal(seen.replays_n, 2 * SHAPES + GRAPHS);
+    assert_int_equal(seen.alive_n, 0);
+    assert_memory_equal(got, want, sizeof got);
+}
+
+static int broken_softmax_loss(struct backend *b, struct tensor *loss, struct tensor *logits,
+                               const int32_t *target_dev, int gradient, struct err *e)
+{
+    (void)loss;
+    (void)logits;
+    (void)target_dev;
+    (void)gradient;
+    return ERR(e, ERR_INTERNAL, "%s: a broken slot", b->name);
+}
+
+/* The error is told, and the next batch is recorded as if nothing had been. */
+static void an_error_ends_its_recording(void **state)
+{
+    (void)state;
+    struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_PLAIN);
+    struct model_bench k;
+    struct err e = {0};
+    int32_t ids[LENGTH + 1];
+    double loss = 0.0;
+    open_bench(&k, &s, 1, LENGTH, true);
+    model_bench_tokens(ids, LENGTH + 1, 5);
+    struct model_batch batch = {.source = ids, .target = ids + 1, .rows = 1, .length = LENGTH};
+    double first = model_bench_loss(&k, &batch, 0, 0);
+    seen.slots.softmax_loss = broken_softmax_loss;
+    assert_int_equal(model_train_batch(k.m, &batch, 0, 0, &loss, &e), ERR_INTERNAL);
+    assert_non_null(strstr(e.text, "a broken slot"));
+    seen.slots.softmax_loss = seen.inner->softmax_loss;
+    assert_true(model_bench_loss(&k, &batch, 0, 0) == first);
+    assert_int_equal(seen.records_n, 2);
+    assert_int_equal(seen.replays_n, 1);
+    model_bench_close(&k);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(replayed_updates_have_the_bits_of_others_sinusoidal),
+        cmocka_unit_test(replayed_updates_have_the_bits_of_others_rotary),
+        cmocka_unit_test(replayed_updates_have_the_bits_of_others_t5),
+        cmocka_unit_test(replayed_updates_have_the_bits_of_others_alibi),
+        cmocka_unit_test(more_shapes_than_are_kept_change_no_bit),
+        cmocka_unit_test(an_error_ends_its_recording),
+    };
+    int failed = 0;
+    if (argc < 2 || argv[1][0] == '-') {
+        fputs("usage: check_graphs DEVICE...\n", stderr);
+        return 64;
+    }
+    for (int i = 1; i < argc; i++) {
+        device = argv[i];
+        choices[0] = '\0';
+        failed += cmocka_run_group_tests_name(device, tests, NULL, NULL);
+    }
+    return failed == 0 ? 0 : 1;
+}
