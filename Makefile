@@ -41,7 +41,7 @@ TEST_PROGRAMS := $(BUILD)/tests/check_oracle $(BUILD)/tests/report/check_page $(
 
 include cuda/cuda.mk
 
-.PHONY: all deps check asan lint format reproduce reproduce-twice claims report bench faults install uninstall clean help
+.PHONY: all deps check asan lint format reproduce reproduce-twice claims report bench bench-gpu faults install uninstall clean help
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/alibi $(CUDA_LIBRARY) ## build the program (the default)
@@ -122,9 +122,18 @@ report: $(BUILD)/alibi ## draw every figure from results.db and write all of it 
 bench: $(BUILD)/alibi $(BUILD)/tests/bench/bench_cpu ## speed of the CPU backend, beside PyTorch where it is installed
 	@tests/bench/run.sh $(BUILD)
 
+bench-gpu: $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(CUDA_LIBRARY) ## speed and memory on cuda:0, beside PyTorch: CASES=ceilings,ops,train-alibi-1024 REDO=1; a case once for each code
+	@tests/bench/bench_gpu.sh $(BUILD) $(if $(filter cuda:%,$(DEVICES)),$(DEVICES))
+
+tests: $(BUILD)/tests/bench/bench_gpu # which tests/cli/test_bench_gpu.sh runs
+
+# Each bench_SIDE.c is a program, of which bench_SIDE_*.c are parts; bench_steps.c belongs to both.
+bench_parts = $(patsubst tests/%.c,$(BUILD)/testobj/%.o,$(wildcard tests/bench/$(1)_*.c) tests/bench/bench_steps.c)
+$(BUILD)/tests/bench/bench_cpu: $(call bench_parts,bench_cpu)
+$(BUILD)/tests/bench/bench_gpu: $(call bench_parts,bench_gpu)
 $(BUILD)/tests/bench/%: tests/bench/%.c $(BUILD)/libalibi.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -o $@ $< $(BUILD)/libalibi.a $(LDLIBS)
+	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -o $@ $< $(filter %.o,$^) $(BUILD)/libalibi.a $(LDLIBS)
 
 faults: tests ## kill, damage and starve a running grid and count what is lost (longer: FAULTS=full)
 	@tests/faults/run.sh $(BUILD)

@@ -4,7 +4,6 @@
  * ALiBi on random tokens; the same model and batch as peer_torch.py. Prints one line of JSON, which
  * run.sh puts beside the other's. The share of the peak is against fused multiply-adds measured in
  * the same process, so that a throttled or shared machine does not flatter or blame anybody. */
-#include <inttypes.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +13,9 @@
 #include <immintrin.h>
 #endif
 
-#include "backend/backend.h"
 #include "base/clock.h"
-#include "base/philox.h"
 #include "base/str.h"
-#include "model/model.h"
+#include "bench/bench_steps.h"
 
 struct profile {
     const char *name;
@@ -29,18 +26,13 @@ static const struct profile profiles[] = {
     {"d128", 3, 128, 1024, 64, 1024},  {"d256", 4, 256, 8192, 256, 2048},
     {"d512", 6, 512, 8192, 512, 2048},
 };
-enum { HEADS = 8, STEPS_MAX = 1000, PEAK_ROUNDS = 400000 };
+enum { HEADS = 8, WARMUP = 3, STEPS = 5, PEAK_ROUNDS = 400000 };
 
 struct bench {
     const struct profile *profile;
     int32_t threads;
     double seconds; /* of timed training; evaluation takes half as long */
-    struct backend *backend;
-    struct model *model;
-    int32_t *source, *target, *position;
-    float *logp;
-    int32_t rows;
-    int64_t tokens;
+    struct bench_steps steps;
 };
 
 /* Twelve independent chains of multiply-adds: enough to hide their latency. Returns flops. */
@@ -130,104 +122,6 @@ static void fill_spec(struct spec *s, const struct profile *p)
     s->train.seed = 1;
 }
 
-static int bench_open(struct bench *b, struct err *e)
-{
-    const struct profile *p = b->profile;
-    struct spec s;
-    fill_spec(&s, p);
-    b->rows = p->batch_tokens / p->L;
-    b->tokens = (int64_t)b->rows * p->L;
-    TRY(backend_open(&b->backend, "cpu", b->threads, DTYPE_F32, e));
-    struct model_options o = {
-        .train = true, .rows_max = b->rows, .length_max = p->L, .scored_max = b->tokens};
-    TRY(model_open(&b->model, b->backend, &s, &o, e));
-    TRY(model_init(b->model, 1, e));
-    b->source = calloc((size_t)b->tokens, sizeof *b->source);
-    b->target = calloc((size_t)b->tokens, sizeof *b->target);
-    b->position = calloc((size_t)b->tokens, sizeof *b->position);
-    b->logp = calloc((size_t)b->tokens, sizeof *b->logp);
-    if (!b->source || !b->target || !b->position || !b->logp)
-        return ERR(e, ERR_NOMEM, "bench: no memory for %" PRId64 " tokens", b->tokens);
-    for (int64_t i = 0; i < b->tokens; i++) { /* ids from 4 on: none is padding */
-        b->source[i] = 4 + (int32_t)(philox_word(1, (uint64_t)i, 0, 0) % (uint32_t)(p->vocab - 4));
-        b->target[i] = 4 + (int32_t)(philox_word(2, (uint64_t)i, 0, 0) % (uint32_t)(p->vocab - 4));
-        b->position[i] = (int32_t)i;
-    }
-    return 0;
-}
-
-static void bench_close(struct bench *b)
-{
-    model_close(b->model);
-    backend_close(b->backend);
-    free(b->source);
-    free(b->target);
-    free(b->position);
-    free(b->logp);
-}
-
-static int bench_train_step(struct bench *b, uint32_t update, double *loss, struct err *e)
-{
-    struct model_batch batch = {
-        .source = b->source, .target = b->target, .rows = b->rows, .length = b->profile->L};
-    struct model_update u = {
-        .update = update, .lr = 1e-3, .lr_previous = 1e-3, .targets_n = b->tokens};
-    double norm;
-    TRY(model_train_batch(b->model, &batch, update, 0, loss, e));
-    return model_apply(b->model, &u, &norm, e);
-}
-
-static int bench_eval_step(struct bench *b, uint32_t update, double *loss, struct err *e)
-{
-    struct model_batch batch = {
-        .source = b->source, .target = b->target, .rows = b->rows, .length = b->profile->L};
-    (void)update;
-    TRY(model_score(b->model, &batch, b->position, b->tokens, b->logp, e));
-    *loss = 0.0;
-    for (int64_t i = 0; i < b->tokens; i++) *loss -= (double)b->logp[i];
-    return 0;
-}
-
-typedef int (*bench_step)(struct bench *b, uint32_t update, double *loss, struct err *e);
-
-static int compare_times(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* Tokens a second of wall clock, median and best step, and a second of processor time, which is
- * what to trust on a machine that others use; nats a token of the first step. */
-struct timing {
-    double median, best, cpu, first_loss;
-};
-
-/* Steps for `seconds` after three to warm up. */
-static int bench_time(struct bench *b, bench_step step, double seconds, struct timing *out,
-                      struct err *e)
-{
-    int64_t took[STEPS_MAX], start = 0, cpu_start = 0;
-    int32_t n = 0;
-    double loss;
-    for (uint32_t update = 0; n < STEPS_MAX; update++) {
-        if (update == 3) {
-            start = clock_monotonic_us();
-            cpu_start = clock_cpu_us();
-        }
-        int64_t before = clock_monotonic_us();
-        TRY(step(b, update, &loss, e));
-        int64_t now = clock_monotonic_us();
-        if (update == 0) out->first_loss = loss / (double)b->tokens;
-        if (update >= 3) took[n++] = now - before;
-        if (n >= 5 && (double)(now - start) > seconds * 1e6) break;
-    }
-    qsort(took, (size_t)n, sizeof *took, compare_times);
-    out->median = (double)b->tokens / (double)took[n / 2] * 1e6;
-    out->best = (double)b->tokens / (double)took[0] * 1e6;
-    out->cpu = (double)b->tokens * n / (double)(clock_cpu_us() - cpu_start) * 1e6;
-    return 0;
-}
-
 /* Floating-point operations of one token forward, attention counted causally. */
 static double forward_flops(const struct profile *p)
 {
@@ -235,22 +129,31 @@ static double forward_flops(const struct profile *p)
     return p->layers * layer + 2.0 * d * p->vocab;
 }
 
+static double rate(const struct bench *b, double seconds)
+{
+    return (double)b->steps.tokens / seconds;
+}
+
 static int bench_run(struct bench *b, struct err *e)
 {
-    struct timing train, eval;
-    TRY(bench_open(b, e));
+    struct bench_timing train, eval;
+    struct spec s;
+    fill_spec(&s, b->profile);
+    b->steps.lr = 1e-3;
+    TRY(bench_steps_open(&b->steps, &s, "cpu", b->threads, false, e));
     double peak = peak_gflops(b->threads);
-    TRY(bench_time(b, bench_eval_step, b->seconds / 2.0, &eval, e));
-    TRY(bench_time(b, bench_train_step, b->seconds, &train, e));
-    double gflops = 3.0 * forward_flops(b->profile) * train.median * 1e-9;
+    TRY(bench_time(&b->steps, bench_eval_step, WARMUP, STEPS, b->seconds / 2.0, &eval, e));
+    TRY(bench_time(&b->steps, bench_train_step, WARMUP, STEPS, b->seconds, &train, e));
+    double gflops = 3.0 * forward_flops(b->profile) * rate(b, train.median_s) * 1e-9;
     printf("{\"side\": \"alibi\", \"profile\": \"%s\", \"threads\": %d, \"train_tok_s\": %.0f, "
            "\"train_tok_s_best\": %.0f, \"train_tok_cpu_s\": %.0f, \"eval_tok_s\": %.0f, "
            "\"eval_tok_s_best\": %.0f, \"eval_tok_cpu_s\": %.0f, \"train_gflops\": %.1f, "
            "\"peak_gflops\": %.1f, \"share_of_peak\": %.3f, \"first_loss\": %.4f, "
            "\"device\": \"%s\", \"blas\": \"%s\"}\n",
-           b->profile->name, b->threads, train.median, train.best, train.cpu, eval.median,
-           eval.best, eval.cpu, gflops, peak, peak > 0.0 ? gflops / peak : 0.0, eval.first_loss,
-           b->backend->device, b->backend->blas);
+           b->profile->name, b->threads, rate(b, train.median_s), rate(b, train.best_s),
+           rate(b, train.cpu_s), rate(b, eval.median_s), rate(b, eval.best_s), rate(b, eval.cpu_s),
+           gflops, peak, peak > 0.0 ? gflops / peak : 0.0, eval.first_loss,
+           b->steps.backend->device, b->steps.backend->blas);
     return 0;
 }
 
@@ -283,6 +186,6 @@ int main(int count, char **values)
     int rc = bench_arguments(&b, count, values, &e);
     if (rc == 0) rc = bench_run(&b, &e);
     if (rc < 0) fprintf(stderr, "bench_cpu: %s\n", e.text);
-    bench_close(&b);
+    bench_steps_close(&b.steps);
     return err_exit_code(rc);
 }

@@ -5,33 +5,11 @@
 #
 # GPUs come from nvml_fake.c (libnvidia-ml.so.1 and libcuda.so.1 in a folder of LD_LIBRARY_PATH) and
 # from the emulated library under the name of the real one, beside a copy of the program.
-set -u
+. tests/cli/expect.sh
 build=$(cd "$1" && pwd)
-here=$(cd "$(dirname "$0")" && pwd)
-share=$(cd "$here/../.." && pwd)
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-failures=0
-
-fail() {
-    echo "FAIL: $*"
-    failures=$((failures + 1))
-}
-
-# expect STATUS WORD command...: the exit status, and a word of the output
-expect() {
-    want=$1
-    word=$2
-    shift 2
-    "$@" >"$dir/out" 2>&1 </dev/null
-    got=$?
-    [ "$got" -eq "$want" ] || { fail "$* exited $got, not $want"; cat "$dir/out"; }
-    [ -z "$word" ] || grep -q -- "$word" "$dir/out" || { fail "$*: no '$word' in:"; cat "$dir/out"; }
-}
-
 # Two trainings, an evaluation each, on a text of a few words: short enough for fibers.
 mkdir -p "$dir/grid" "$dir/bin" "$dir/driver"
-ln -s "$share/configs" "$share/experiments" "$dir/"
+ln -s "$PWD/configs" "$PWD/experiments" "$dir/"
 cat >"$dir/grid/grid.yaml" <<'YAML'
 artefact: tiny
 title: "Two tiny models"
@@ -103,4 +81,4 @@ EMULATION_LOSE=9@GPU-fake-0 expect 0 "cuda:0 is not used any more" run moved aut
 [ "$(query moved "$losses")" = "$(query cpu "$losses")" ] || fail "losses after a move differ"
 [ "$(query moved "SELECT count(*) FROM attempts WHERE state='failed'")" = 1 ] || fail "not one attempt failed before the move"
 
-[ $failures -eq 0 ]
+finish

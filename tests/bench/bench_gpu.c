@@ -1,0 +1,259 @@
+/* bench_gpu.c - speed and memory of a GPU backend, a case a call; run by bench_gpu.sh.
+ *
+ *   bench_gpu --list                            the cases, the ones that say most first
+ *   bench_gpu --case NAME [--device cuda:0]     measures one, prints its line of JSON
+ *   bench_gpu --case NAME --serve               steps as peer_torch.py asks for them
+ *   bench_gpu --weights FILE                    initial values and tokens for peer_torch.py
+ *   bench_gpu --table FILE                      a file of such lines as tables
+ *
+ * The model is the paper's of 247M parameters, one shard of 9,216 tokens an update. */
+#include "bench/bench_gpu.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "scheduler/machine.h"
+#include "shape/shape.h"
+#include "spec/code_id.h"
+
+enum { WARMUP = 3, STEPS = 20, TINY_DIVISOR = 32, BENCH_SEED = 1 };
+
+struct call {
+    struct bench_options options;
+    const char *name, *weights, *table;
+    bool list, serve;
+};
+
+static const char *precision_name(enum spec_precision p)
+{
+    return p == SPEC_BF16 ? "bf16" : "fp32";
+}
+
+static void add_case(struct bench_case *out, int32_t *n, struct bench_case c)
+{
+    static const char *const kinds[] = {"ceilings", "ops", "train", "eval"};
+    const char *precision = precision_name(c.precision);
+    if (c.kind == BENCH_CEILINGS)
+        snprintf(c.name, sizeof c.name, "%s", kinds[c.kind]);
+    else if (c.kind == BENCH_OPS)
+        snprintf(c.name, sizeof c.name, "%s-%s", kinds[c.kind], precision);
+    else
+        snprintf(c.name, sizeof c.name, "%s-%s-%d%s-%s", kinds[c.kind],
+                 spec_position_name(c.position), c.length, c.dropout ? "-drop" : "", precision);
+    out[(*n)++] = c;
+}
+
+int32_t bench_cases(struct bench_case out[BENCH_CASES_MAX])
+{
+    static const int32_t lengths[] = {1024, 512, 3072};
+    static const enum spec_position positions[] = {SPEC_ALIBI, SPEC_SINUSOIDAL, SPEC_ROTARY,
+                                                   SPEC_T5};
+    int32_t n = 0;
+    add_case(out, &n, (struct bench_case){.kind = BENCH_CEILINGS, .precision = SPEC_BF16});
+    for (int fp32 = 0; fp32 < 2; fp32++) {
+        enum spec_precision precision = fp32 ? SPEC_FP32 : SPEC_BF16;
+        for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
+            for (int kind = 0; kind < 3; kind++)
+                for (size_t p = 0; p < sizeof positions / sizeof *positions; p++)
+                    add_case(out, &n,
+                             (struct bench_case){.kind = kind < 2 ? BENCH_TRAIN : BENCH_EVAL,
+                                                 .position = positions[p],
+                                                 .length = lengths[l],
+                                                 .dropout = kind == 1,
+                                                 .precision = precision});
+        add_case(out, &n, (struct bench_case){.kind = BENCH_OPS, .precision = precision});
+    }
+    return n;
+}
+
+/* The model and one shard of the paper's (configs/model/wt103_247m.yaml), or one that takes
+ * milliseconds. */
+void bench_spec(struct spec *s, const struct bench_case *c, const struct bench_options *o)
+{
+    spec_init(s);
+    s->kind = SPEC_BENCH;
+    s->bench_mode = c->kind == BENCH_EVAL;
+    s->model.position = c->position;
+    s->model.layers = o->tiny ? 2 : 16;
+    s->model.dim = o->tiny ? 64 : 1024;
+    s->model.heads = 8;
+    s->model.ffn = 4 * s->model.dim;
+    s->model.softmax = SPEC_ADAPTIVE;
+    s->model.cutoffs_n = 2;
+    s->model.cutoffs[0] = o->tiny ? 100 : 20000;
+    s->model.cutoffs[1] = o->tiny ? 300 : 60000;
+    s->model.adaptive_factor = o->tiny ? 2 : 4;
+    s->model.dropout = c->dropout ? 0.3 : 0.0;
+    s->model.dropout_attention = s->model.dropout_relu = c->dropout ? 0.1 : 0.0;
+    s->model.dropout_softmax = c->dropout ? 0.2 : 0.0;
+    s->model.rotary_base = 10000;
+    s->model.rotary_layout = SPEC_ADJACENT_PAIRS;
+    s->model.t5_buckets = 32;
+    s->model.t5_max_distance = 128;
+    s->model.t5_init_std = 0.03125;
+    s->model.t5_multiplier = 1;
+    s->data.vocab = o->tiny ? 1000 : 267744;
+    s->train.L = o->tiny ? c->length / TINY_DIVISOR : c->length;
+    s->train.shards = 1;
+    s->train.shard_tokens = o->tiny ? 9216 / TINY_DIVISOR : 9216;
+    s->train.optimizer = SPEC_NAG;
+    s->train.momentum = 0.99;
+    s->train.clip = 0.1;
+    s->train.seed = BENCH_SEED;
+    s->train.precision = s->eval.precision = c->precision;
+}
+
+/* Seconds since the kernel started this process; its clock ticks a hundred times a second. */
+static double seconds_since_exec(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    double start = (double)machine_pid_start(getpid()) / (double)sysconf(_SC_CLK_TCK);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - start;
+}
+
+static int add_steps(json_t *out, const struct bench_case *c, struct bench_steps *b,
+                     const struct spec *s, const struct bench_timing *t, double first_s,
+                     struct err *e)
+{
+    int64_t peak = 0;
+    TRY(b->backend->ops->peak_bytes(b->backend, &peak, e));
+    double forward = shape_forward_flops(s, s->train.L, NULL);
+    double flops = (c->kind == BENCH_TRAIN ? 3.0 : 1.0) * forward;
+    double wps = (double)b->tokens / t->median_s;
+    json_t *more = json_pack(
+        "{s:s, s:i, s:b, s:I, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:s}",
+        "position", spec_position_name(c->position), "L", (int)s->train.L, "dropout", c->dropout,
+        "batch_tokens", (json_int_t)b->tokens, "warmup_steps", WARMUP, "steps", (int)t->steps_n,
+        "median_s", t->median_s, "low_s", t->low_s, "high_s", t->high_s, "wps", wps, "tflops",
+        flops * wps * 1e-12, "loss_nats", t->first_loss, "grad_norm", t->first_norm, "first_step_s",
+        first_s, "peak_memory_bytes", (json_int_t)peak, "model_bytes",
+        (json_int_t)model_bytes(b->model), "backend", b->backend->device);
+    json_object_update_new(out, more);
+    return 0;
+}
+
+/* The first step is timed apart: from the start of this program to the first update. */
+static int bench_steps_case(json_t *out, const struct bench_case *c, const struct call *call,
+                            struct err *e)
+{
+    int rc = 0;
+    struct spec s;
+    struct bench_steps b = {0};
+    struct bench_timing t = {0}, first = {0};
+    bench_step step = c->kind == BENCH_TRAIN ? bench_train_step : bench_eval_step;
+
+    bench_spec(&s, c, &call->options);
+    TRY_OUT(rc, bench_steps_open(&b, &s, call->options.device, 1, true, e));
+    if (call->serve) {
+        rc = bench_serve(out, &b, step, e);
+        goto out;
+    }
+    TRY_OUT(rc, bench_time(&b, step, 0, 1, 0.0, &first, e));
+    double first_s = seconds_since_exec();
+    TRY_OUT(rc, bench_time(&b, step, WARMUP, STEPS, call->options.seconds, &t, e));
+    t.first_loss = first.first_loss;
+    t.first_norm = first.first_norm;
+    rc = add_steps(out, c, &b, &s, &t, first_s, e);
+out:
+    bench_steps_close(&b);
+    return rc;
+}
+
+static int bench_case_run(json_t *out, const struct bench_case *c, const struct call *call,
+                          struct err *e)
+{
+    if (c->kind == BENCH_CEILINGS) return bench_ceilings(out, c, &call->options, e);
+    if (c->kind == BENCH_OPS) return bench_ops(out, c, &call->options, e);
+    return bench_steps_case(out, c, call, e);
+}
+
+/* A refusal is a result too: it stands in the line. */
+static int bench_measure(const struct call *call, struct err *e)
+{
+    struct bench_case cases[BENCH_CASES_MAX];
+    const struct bench_case *c = NULL;
+    char date[CLOCK_TEXT_BYTES];
+    int32_t n = bench_cases(cases);
+
+    for (int32_t i = 0; i < n; i++)
+        if (strcmp(cases[i].name, call->name) == 0) c = &cases[i];
+    if (!c)
+        return ERR(e, ERR_USAGE, "--case %s: not a case; bench_gpu --list names them", call->name);
+    clock_utc(date);
+    json_t *out =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b}", "case", c->name, "device",
+                  call->options.device, "gpu", call->options.gpu, "code_id", code_id(), "date",
+                  date, "precision", precision_name(c->precision), "tiny", call->options.tiny);
+    int rc = bench_case_run(out, c, call, e);
+    if (rc < 0) json_object_set_new(out, "refused", json_string(e->text));
+    if (rc < 0 || !call->serve) {
+        json_dumpf(out, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
+        puts("");
+    }
+    json_decref(out);
+    return rc;
+}
+
+static int parse(struct call *c, int count, char **values, struct err *e)
+{
+    const struct {
+        const char *name;
+        const char **to;
+    } texts[] = {{"--case", &c->name},
+                 {"--device", &c->options.device},
+                 {"--gpu", &c->options.gpu},
+                 {"--weights", &c->weights},
+                 {"--table", &c->table}};
+
+    for (int i = 1; i < count; i++) {
+        const char **to = NULL;
+        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+            if (strcmp(values[i], texts[k].name) == 0) to = texts[k].to;
+        if (strcmp(values[i], "--list") == 0)
+            c->list = true;
+        else if (strcmp(values[i], "--serve") == 0)
+            c->serve = true;
+        else if (strcmp(values[i], "--tiny") == 0)
+            c->options.tiny = true;
+        else if (to && i + 1 < count)
+            *to = values[++i];
+        else if (strcmp(values[i], "--seconds") != 0 || i + 1 == count ||
+                 !str_to_double(&c->options.seconds, values[++i]))
+            return ERR(e, ERR_USAGE,
+                       "%s: expected --list, --case, --device, --gpu, --weights, "
+                       "--table, --serve, --tiny or --seconds",
+                       values[i]);
+    }
+    if (!c->list && !c->name && !c->weights && !c->table)
+        return ERR(e, ERR_USAGE,
+                   "usage: bench_gpu --list | --case NAME | --weights FILE | --table FILE");
+    return 0;
+}
+
+static int run(const struct call *c, struct err *e)
+{
+    struct bench_case cases[BENCH_CASES_MAX];
+
+    if (c->table) return bench_table(c->table, e);
+    if (c->weights) return bench_write_weights(c->weights, &c->options, e);
+    if (c->name) return bench_measure(c, e);
+    int32_t n = bench_cases(cases);
+    for (int32_t i = 0; i < n; i++) puts(cases[i].name);
+    return 0;
+}
+
+int main(int count, char **values)
+{
+    struct call c = {.options = {.device = "cuda:0", .gpu = "", .seconds = 2.0}};
+    struct err e = {0};
+    int rc = parse(&c, count, values, &e);
+    if (rc == 0) rc = run(&c, &e);
+    if (rc < 0) fprintf(stderr, "bench_gpu: %s\n", e.text);
+    return err_exit_code(rc);
+}

@@ -1,0 +1,138 @@
+/* bench_steps.c - tokens, steps, clocks. */
+#include "bench/bench_steps.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/philox.h"
+#include "shape/shape.h"
+
+enum { FIRST_WORD = 4 }; /* the ids before it are special symbols; none of these is padding */
+
+/* The word of an element of stream 1 (source) or 2 (target). Rank r of Zipf's law has a probability
+ * of about 1/r: r = V^u for a uniform u. */
+static int32_t bench_word(uint64_t stream, uint64_t element, int32_t vocab, bool zipf)
+{
+    int32_t words_n = vocab - FIRST_WORD;
+    uint32_t word = philox_word(stream, element, 0, 0);
+    if (!zipf) return FIRST_WORD + (int32_t)(word % (uint32_t)words_n);
+    int32_t rank = (int32_t)pow((double)words_n, (double)philox_uniform(word));
+    return FIRST_WORD + (rank < words_n ? rank : words_n - 1);
+}
+
+static int bench_fill(struct bench_steps *b, int32_t vocab, bool zipf, struct err *e)
+{
+    b->source = calloc((size_t)b->tokens, sizeof *b->source);
+    b->target = calloc((size_t)b->tokens, sizeof *b->target);
+    b->position = calloc((size_t)b->tokens, sizeof *b->position);
+    b->logp = calloc((size_t)b->tokens, sizeof *b->logp);
+    if (!b->source || !b->target || !b->position || !b->logp)
+        return ERR(e, ERR_NOMEM, "bench: no memory for %" PRId64 " tokens", b->tokens);
+    for (int64_t i = 0; i < b->tokens; i++) {
+        b->source[i] = bench_word(1, (uint64_t)i, vocab, zipf);
+        b->target[i] = bench_word(2, (uint64_t)i, vocab, zipf);
+        b->position[i] = (int32_t)i;
+    }
+    return 0;
+}
+
+int bench_steps_open(struct bench_steps *b, const struct spec *s, const char *device,
+                     int32_t threads, bool zipf, struct err *e)
+{
+    b->rows = shape_shard_rows(&s->train);
+    b->length = s->train.L;
+    b->tokens = (int64_t)b->rows * b->length;
+    TRY(bench_fill(b, s->data.vocab, zipf, e));
+    TRY(backend_open(&b->backend, device, threads,
+                     s->train.precision == SPEC_BF16 ? DTYPE_BF16 : DTYPE_F32, e));
+    const struct model_options o = {.train = s->bench_mode == 0,
+                                    .rows_max = b->rows,
+                                    .length_max = b->length,
+                                    .scored_max = b->tokens};
+    TRY(model_open(&b->model, b->backend, s, &o, e));
+    return model_init(b->model, (uint64_t)s->train.seed, e);
+}
+
+void bench_steps_close(struct bench_steps *b)
+{
+    model_close(b->model);
+    backend_close(b->backend);
+    free(b->source);
+    free(b->target);
+    free(b->position);
+    free(b->logp);
+}
+
+static struct model_batch bench_batch(const struct bench_steps *b)
+{
+    return (struct model_batch){
+        .source = b->source, .target = b->target, .rows = b->rows, .length = b->length};
+}
+
+int bench_train_step(struct bench_steps *b, uint32_t update, double *loss, double *norm,
+                     struct err *e)
+{
+    const struct model_batch batch = bench_batch(b);
+    const struct model_update u = {
+        .update = update, .lr = b->lr, .lr_previous = b->lr, .targets_n = b->tokens};
+    TRY(model_train_batch(b->model, &batch, update, 0, loss, e));
+    TRY(model_apply(b->model, &u, norm, e));
+    return b->backend->ops->sync(b->backend, e);
+}
+
+int bench_eval_step(struct bench_steps *b, uint32_t update, double *loss, double *norm,
+                    struct err *e)
+{
+    const struct model_batch batch = bench_batch(b);
+    (void)update;
+    TRY(model_score(b->model, &batch, b->position, b->tokens, b->logp, e));
+    TRY(b->backend->ops->sync(b->backend, e));
+    *loss = *norm = 0.0;
+    for (int64_t i = 0; i < b->tokens; i++) *loss -= (double)b->logp[i];
+    return 0;
+}
+
+static int compare_seconds(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void bench_quartiles(double *seconds, int32_t n, struct bench_timing *out)
+{
+    qsort(seconds, (size_t)n, sizeof *seconds, compare_seconds);
+    out->median_s = seconds[n / 2];
+    out->low_s = seconds[n / 4];
+    out->high_s = seconds[3 * n / 4];
+    out->best_s = seconds[0];
+}
+
+int bench_time(struct bench_steps *b, bench_step step, int32_t warmup, int32_t least_n,
+               double seconds, struct bench_timing *out, struct err *e)
+{
+    double took[BENCH_STEPS_MAX], loss, norm;
+    int64_t start = 0, cpu_start = 0;
+    int32_t n = 0;
+
+    for (int32_t update = 0; n < BENCH_STEPS_MAX; update++) {
+        if (update == warmup) {
+            start = clock_monotonic_us();
+            cpu_start = clock_cpu_us();
+        }
+        int64_t before = clock_monotonic_us();
+        TRY(step(b, (uint32_t)update, &loss, &norm, e));
+        int64_t now = clock_monotonic_us();
+        if (update == 0) {
+            out->first_loss = loss / (double)b->tokens;
+            out->first_norm = norm;
+        }
+        if (update >= warmup) took[n++] = 1e-6 * (double)(now - before);
+        if (n >= least_n && 1e-6 * (double)(now - start) > seconds) break;
+    }
+    out->steps_n = n;
+    out->cpu_s = 1e-6 * (double)(clock_cpu_us() - cpu_start) / n;
+    bench_quartiles(took, n, out);
+    return 0;
+}
