@@ -41,7 +41,7 @@ TEST_PROGRAMS := $(BUILD)/tests/check_oracle $(BUILD)/tests/report/check_page $(
 
 include cuda/cuda.mk
 
-.PHONY: all deps check asan lint format reproduce reproduce-twice claims report bench bench-gpu faults install uninstall clean help
+.PHONY: all deps check asan lint format reproduce reproduce-twice claims report bench bench-gpu bundle faults install uninstall clean help
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/alibi $(CUDA_LIBRARY) ## build the program (the default)
@@ -126,6 +126,10 @@ bench-gpu: $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(CUDA_LIBRARY) ## spee
 	@tests/bench/bench_gpu.sh $(BUILD) $(if $(filter cuda:%,$(DEVICES)),$(DEVICES))
 
 tests: $(BUILD)/tests/bench/bench_gpu # which tests/cli/test_bench_gpu.sh runs
+
+bundle: $(GPU_PROGRAMS) $(BUILD)/tests/bench/bench_gpu ## BUILD/alibi-bundle.tar.xz: all that a GPU machine without packages needs, tried in an empty environment
+	@tests/bundle/pack.sh $(BUILD) $^
+	@tests/bundle/check.sh $(BUILD)
 
 # Each bench_SIDE.c is a program, of which bench_SIDE_*.c are parts; bench_steps.c belongs to both.
 bench_parts = $(patsubst tests/%.c,$(BUILD)/testobj/%.o,$(wildcard tests/bench/$(1)_*.c) tests/bench/bench_steps.c)

@@ -17,6 +17,10 @@ try:
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 except ImportError:  # before 2.5
     create_block_mask = flex_attention = None
+try:
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+except ImportError:  # before 2.3
+    SDPBackend = sdpa_kernel = None
 
 PAD_ROWS = 256
 SPECIAL = 4  # ids before the words
@@ -116,7 +120,7 @@ def chunked_loss(x, table, target, rows_a_chunk):
 
 
 class Model:
-    """way: dict of `attention` (sdpa, flex, dense), `loss` (plain, chunked), `compile` (none,
+    """way: dict of `attention` (sdpa, cudnn, flex, dense), `loss` (plain, chunked), `compile` (none,
     blocks, whole, autotune)."""
 
     def __init__(self, tensors, shape, dtype, device, way):
@@ -212,6 +216,9 @@ class Model:
         position = self.shape.position
         if position == "rotary":
             q, k = turn(q, self.cosine, self.sine), turn(k, self.cosine, self.sine)
+        if self.way["attention"] == "cudnn":
+            with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+                return F.scaled_dot_product_attention(q, k, v, is_causal=True)
         if position in ("sinusoidal", "rotary"):
             return F.scaled_dot_product_attention(q, k, v, is_causal=True)
         if self.way["attention"] != "flex":

@@ -5,7 +5,7 @@ bench_gpu --serve takes the steps of our side. A way of PyTorch's is timed only 
 gradient norm are ours (loss: 1e-3 relative in bf16, 1e-5 in fp32; norm: five times that); the best
 of the ways begun within --budget seconds is reported. Prints one line of JSON.
 
-Ways are combinations of attention (sdpa; flex with score_mod and a causal block mask; dense, a bias
+Ways are combinations of attention (sdpa; its cudnn backend; flex with score_mod and a causal block mask; dense, a bias
 of T x T), loss (plain, or chunked without keeping logits), compiling (each block; the whole step;
 the whole with max-autotune) and a CUDA graph of the whole step, which is tried with each."""
 import argparse
@@ -71,7 +71,7 @@ def ways():
     if not on_gpu:
         return [{"attention": "dense" if has_bias else "sdpa", "loss": loss, "compile": "none"}
                 for loss in ("plain", "chunked")]
-    attention = ["flex", "dense"] if has_bias and flex_attention else ["dense" if has_bias else "sdpa"]
+    attention = ["sdpa", "cudnn"] if not has_bias else ["flex", "dense"] if flex_attention else ["dense"]
     rows = [(attention[0], "plain", "blocks"), (attention[0], "plain", "whole"), (attention[0], "chunked", "blocks")]
     rows += [(a, "plain", "whole") for a in attention[1:]] + [(attention[0], "plain", "autotune")]
     return [dict(zip(("attention", "loss", "compile"), r)) for r in rows]

@@ -181,7 +181,8 @@ static inline void fixture_parts(struct attention_fixture &f, struct matrix (&m)
 static inline void fixture_open(struct attention_fixture &f, const struct attention_case &c)
 {
     int64_t N = (int64_t)c.B * c.T, C = (int64_t)c.H * c.D;
-    struct step_state step = {0, 0, 0, 0, 1234, 1};
+    struct step_state step = {};
+    step.update = 1234, step.adam_step = 1;
     f.c = c;
     memset(&f.a, 0, sizeof f.a);
     f.a.B = c.B, f.a.T = c.T, f.a.H = c.H, f.a.D = c.D;

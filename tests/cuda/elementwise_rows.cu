@@ -93,7 +93,9 @@ static void the_step_is_read_when_the_kernel_runs()
     struct draw w = draw_make(0.5f, 40, false, 1);
     std::vector<float> got[2];
     for (uint32_t update = 0; update < 2; update++) {
-        struct step_state step = {0.1f, 0.1f, 1.0f, 0.0f, update, 1};
+        struct step_state step = {};
+        step.lr = step.lr_previous = 0.1f, step.gradient_scale = 1.0f;
+        step.update = update, step.adam_step = 1;
         cudaMemcpy((void *)w.d.step_dev, &step, sizeof step, cudaMemcpyHostToDevice);
         check_call(cuda_dropout(NULL, &y.t, &x.t, &w.d), "dropout");
         got[update] = matrix_get(y, "dropout");

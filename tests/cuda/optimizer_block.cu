@@ -43,9 +43,9 @@ struct setting {
 };
 
 static const struct setting settings[] = {
-    {{0.3f, 0.3f, 0.01f, 0.0f, 0, 1}, 0.0f, false},
-    {{0.3f, 0.2f, 0.01f, 0.1f, 1, 2}, 0.0f, true},    /* clipped, the rate changed */
-    {{0.01f, 0.0f, 1.0f, 1e9f, 7, 1000}, 0.1f, true}, /* not clipped, decay, no rate before */
+    {{0.3f, 0.3f, 0.01f, 0.0f, 0, 1, 0}, 0.0f, false},
+    {{0.3f, 0.2f, 0.01f, 0.1f, 1, 2, 0}, 0.0f, true},    /* clipped, the rate changed */
+    {{0.01f, 0.0f, 1.0f, 1e9f, 7, 1000, 0}, 0.1f, true}, /* not clipped, decay, no rate before */
 };
 
 /* A block in device memory for one update. */

@@ -190,7 +190,7 @@ static inline void worst_check(const struct worst &w)
 /* ---- dropout, from its definition ---- */
 
 struct draw {
-    struct dropout d;
+    struct dropout d = {};
     std::vector<int32_t> rows; /* empty: rows follow each other */
     uint32_t update;
 };
@@ -198,7 +198,9 @@ struct draw {
 static inline struct draw draw_make(float p, int64_t rows, bool listed, uint32_t update)
 {
     struct draw out;
-    struct step_state step = {0.1f, 0.1f, 1.0f, 0.0f, update, 1};
+    struct step_state step = {};
+    step.lr = step.lr_previous = 0.1f, step.gradient_scale = 1.0f;
+    step.update = update, step.adam_step = 1;
     out.d.p = p;
     out.d.key = 0x123456789abcdefULL;
     out.d.stream = 43;

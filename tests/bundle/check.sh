@@ -1,0 +1,53 @@
+#!/bin/sh
+# check.sh - the bundle as somebody finds it: unpacked elsewhere, nothing in the environment, and
+# nothing loaded from this machine but glibc; its results come home.
+# usage: tests/bundle/check.sh BUILD
+. tests/cli/expect.sh
+archive=$1/alibi-bundle.tar.xz
+glibc='/(ld-linux[^/]*|libc|libm|libdl|libpthread|librt|libresolv)\.so[.0-9]*$'
+
+bytes=$(wc -c <"$archive")
+[ "$bytes" -le $((64 << 20)) ] || fail "$bytes bytes, more than 64 MiB"
+mkdir "$dir/any where" "$dir/there" "$dir/home"
+tar -C "$dir/any where" -xf "$archive" || exit 1
+root="$dir/any where/alibi-bundle"
+
+bare() { env -i PATH=/usr/bin:/bin LD_DEBUG=libs LD_DEBUG_OUTPUT="$dir/loaded" "$@"; }
+cd "$dir/there" || exit 1
+expect 0 "cpu " bare "$root/alibi" devices
+bare "$root/alibi" doctor >"$dir/out" 2>&1
+grep -q "^ok *BLAS" "$dir/out" || { fail "alibi doctor finds no BLAS:"; cat "$dir/out"; }
+grep -q "^ok *shipped *$root$" "$dir/out" || { fail "alibi doctor does not find what is shipped:"; cat "$dir/out"; }
+expect 0 "22 trainings, 50 evaluations" bare "$root/alibi" plan table5
+expect 69 "no GPU to check on\|self-test" bare sh "$root/check-gpu.sh" cuda:62
+expect 69 "no GPU to measure on" bare sh "$root/bench-gpu.sh" cuda:62
+expect 0 "of ceiling" bare env TINY=1 SECONDS_A_CASE=0 CASES=ceilings PYTHON=false sh "$root/bench-gpu.sh" cpu
+
+# A grid there, its results here.
+mkdir grid
+cat >grid/grid.yaml <<'YAML'
+artefact: grid
+title: "A tiny model"
+scale: mini
+base: [model/wt103_247m.yaml, data/wikitext103.yaml, train/wikitext103.yaml]
+grid:
+  - { position: [alibi, sinusoidal], L_train: 64 }
+evaluate:
+  - { split: valid, L_valid: 128 }
+YAML
+expect 0 "" bare "$root/alibi" run ./grid --devices cpu:1 --set train.updates=4 --set train.warmup=1 --set train.period=3 --set eval.targets=512
+all="SELECT run_id, perplexity, tokens FROM evaluations ORDER BY run_id"
+cd "$dir/home" || exit 1
+expect 0 "" "$alibi" merge "$dir/there"
+[ "$("$alibi" query --format csv "$all" | wc -l)" = 3 ] || fail "not two evaluations came home"
+[ "$("$alibi" query --format csv "$all")" = "$(cd ../there && "$alibi" query --format csv "$all")" ] || fail "what came home differs"
+
+outside=$(grep -h 'calling init: ' "$dir"/loaded.* | sed 's/.*calling init: //' | grep -v "^$root/" | grep -vE "$glibc" | sort -u)
+# Programs of this machine that the scripts call load their own libraries.
+for library in $outside; do
+    users=$(grep -l "calling init: $library$" "$dir"/loaded.* | xargs grep -l "$root/libexec")
+    [ -z "$users" ] || fail "loaded from this machine: $library"
+done
+grep -qh "calling init: $root/lib/" "$dir"/loaded.* || fail "the loader's report is empty"
+
+finish

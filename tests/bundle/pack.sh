@@ -1,0 +1,62 @@
+#!/bin/sh
+# pack.sh - alibi with everything it needs on a machine without packages, as one archive.
+# usage: tests/bundle/pack.sh BUILD PROGRAM…     writes BUILD/alibi-bundle.tar.xz
+#
+# A program BUILD/x/y becomes alibi-bundle/libexec/y and a link alibi-bundle/build/x/y to `launch`, so
+# that scripts find it where they do in the tree. Libraries: all that these programs and the BLAS
+# need but those of glibc, which must be the machine's own.
+set -eu
+build=$1
+shift
+here=$(dirname "$0")
+name=alibi-bundle
+out=$build/bundle/$name
+glibc='^(ld-linux.*|libc|libm|libdl|libpthread|librt|libresolv|libutil|libanl)\.so'
+
+rm -rf "$build/bundle"
+mkdir -p "$out/lib" "$out/libexec" "$out/build" "$out/tests/bench" "$out/tests/fixtures"
+cp "$here/README" "$here/launch" "$out/"
+ln -s launch "$out/alibi"
+
+for program in "$@"; do
+    inside=${program#"$build"/}
+    case $program in
+    *.so)
+        cp "$program" "$out/lib/"
+        continue
+        ;;
+    esac
+    [ ! -e "$out/libexec/${inside##*/}" ] || { echo "pack.sh: two programs of the name ${inside##*/}" >&2; exit 70; }
+    strip --strip-debug -o "$out/libexec/${inside##*/}" "$program"
+    mkdir -p "$out/build/$(dirname "$inside")"
+    ln -s "$(dirname "build/$inside" | sed 's,[^/]*,..,g')/launch" "$out/build/$inside"
+done
+
+# needed FILE… - the libraries outside of glibc that files need, as the loader finds them here.
+needed() {
+    ldd "$@" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u | while read -r library; do
+        basename "$library" | grep -qE "$glibc" || echo "$library"
+    done
+}
+for library in $(needed "$out"/libexec/*); do cp -L "$library" "$out/lib/"; done
+# One BLAS, which the program opens by name: the first that this machine has.
+for blas in /usr/lib/x86_64-linux-gnu/libdnnl.so.2 /usr/lib/x86_64-linux-gnu/openblas-serial/libopenblas.so.0; do
+    [ -e "$blas" ] || continue
+    for library in "$blas" $(needed "$blas"); do cp -L "$library" "$out/lib/"; done
+    break
+done
+[ -n "${blas:-}" ] && [ -e "$out/lib/${blas##*/}" ] || echo "pack.sh: no BLAS is here; the CPU backend will not work there" >&2
+[ -e "$out/lib/libalibi_cuda.so" ] || echo "pack.sh: this build has no libalibi_cuda.so; the bundle is for CPUs only" >&2
+
+cp -r configs experiments "$out/"
+cp tests/check_gpu.sh "$out/tests/"
+cp tests/bench/bench_gpu.sh tests/bench/peer_torch_gpu.py tests/bench/peer_model.py "$out/tests/bench/"
+cp -r tests/fixtures/oracle "$out/tests/fixtures/"
+for script in check_gpu bench/bench_gpu; do
+    short=$(basename $script | tr _ -).sh
+    # shellcheck disable=SC2016 # for the script that is written
+    printf '#!/bin/sh\n# usage: %s [DEVICE]\ncd "$(dirname "$0")" && exec sh tests/%s.sh build "$@"\n' "$short" $script >"$out/$short"
+done
+chmod +x "$out"/*.sh "$out/launch"
+tar -C "$build/bundle" -cf - $name | xz -3 -T0 >"$build/$name.tar.xz"
+echo "$build/$name.tar.xz: $(($(wc -c <"$build/$name.tar.xz") / 1048576)) MiB, $(ls "$out/lib" | wc -l) libraries, $(ls "$out/libexec" | wc -l) programs"
