@@ -10,10 +10,7 @@ set key at screen 0.5,0.12 center center horizontal maxrows 1 samplen 2
 set yrange [y_low:y_top]
 set xrange [0:1.02 * X_MAX]
 set xlabel SCALED ? 'L_valid: tokens at inference (at this scale)' : 'L_valid: tokens at inference'
-if (FLOOR > y_low && FLOOR < y_top) {
-    set arrow 1 from graph 0, first FLOOR to graph 1, first FLOOR nohead dt 3 lc rgb '#555555'
-    set label 3 sprintf('floor of the text: %.2f', FLOOR) at graph 0.99, first FLOOR right offset 0,-0.7 font ',9' textcolor rgb '#555555'
-}
+eval FLOOR_LINE
 do for [p = 1:PANELS] {
     set title PANEL_TITLE[p]
     if (p == 1) { set ylabel 'perplexity (lower is better)' } else { unset ylabel }

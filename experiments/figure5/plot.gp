@@ -11,10 +11,7 @@ set yrange [y_low:y_top]
 unit = X_MAX < 1 ? 60.0 : 1.0
 set xrange [0:1.03 * unit * X_MAX]
 set xlabel X_MAX < 1 ? 'training time (minutes of one device)' : 'training time (hours of one device; the paper: GPU hours)'
-if (FLOOR > y_low && FLOOR < y_top) {
-    set arrow 1 from graph 0, first FLOOR to graph 1, first FLOOR nohead dt 3 lc rgb '#555555'
-    set label 3 sprintf('floor of the text: %.2f', FLOOR) at graph 0.99, first FLOOR right offset 0,-0.7 font ',9' textcolor rgb '#555555'
-}
+eval FLOOR_LINE
 do for [p = 1:PANELS] {
     set title PANEL_TITLE[p][9:*]
     if (p == 1) { set ylabel 'perplexity on valid (lower is better)' } else { unset ylabel }

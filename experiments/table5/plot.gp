@@ -6,20 +6,13 @@ y_top = 1.02 * Y_MAX
 # From light blue (short) to dark blue (long); a curve of another method keeps the colour of its style.
 shade(s) = int(178 - 178 * s) * 65536 + int(216 - 158 * s) * 256 + int(240 - 110 * s)
 
-set tmargin 3.5
-set label 2 TITLE at screen 0.5,0.965 center font ',11'
-set label 1 FACTS at screen 0.5,0.02 center font ',9' textcolor rgb '#555555'
-set bmargin 5.5
-set key outside right center vertical
+eval FRAME
 set logscale x 2
 set xrange [0.9 * X_MIN:1.12 * X_MAX]
 set yrange [y_low:y_top]
 set xlabel SCALED ? 'L_valid: tokens at inference (at this scale)' : 'L_valid: tokens at inference'
 set ylabel 'perplexity (lower is better)'
-if (FLOOR > y_low && FLOOR < y_top) {
-    set arrow 1 from graph 0, first FLOOR to graph 1, first FLOOR nohead dt 3 lc rgb '#555555'
-    set label 3 sprintf('floor of the text: %.2f', FLOOR) at graph 0.99, first FLOOR right offset 0,-0.7 font ',9' textcolor rgb '#555555'
-}
+eval FLOOR_LINE
 # The paper's curves, at scale paper: ALiBi's in one grey under one name.
 color(style, s) = style == 4 ? shade(s) : style == 14 ? 0x999999 : style % 10 == 1 ? 0xD55E00 : style % 10 == 2 ? 0x009E73 : style % 10 == 3 ? 0xAA4499 : 0x444444
 name(style, s, text) = style != 14 ? text : s == 0 ? 'ALiBi (paper)' : ''

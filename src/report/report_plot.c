@@ -253,6 +253,20 @@ static const char script_common[] = "set encoding utf8\n"
                                     "set style line 14 lc rgb '#0072B2' lw 1 dt 2 pt 6 ps 0.9\n"
                                     "set style line 15 lc rgb '#444444' lw 1 dt 2 pt 1 ps 0.9\n";
 
+/* What a plot.gp may use: see report_plot.h. */
+static const char script_helpers[] =
+    "blue(s) = int(140 - 140 * s) * 65536 + int(196 - 138 * s) * 256 + int(232 - 102 * s)\n"
+    "orange(s) = int(245 - 65 * s) * 65536 + int(176 - 116 * s) * 256 + int(120 - 120 * s)\n"
+    "shade(style, s) = style > 10 ? 0x999999 : style == 4 ? blue(s) : orange(s)\n"
+    "name(style, s, text) = style < 10 ? text : style == 14 && s == 1 ? 'the paper' : ''\n"
+    "FRAME = \"set tmargin 3.5; set bmargin 5.5; set key outside right center vertical; "
+    "set label 2 TITLE at screen 0.5,0.965 center font ',11'; "
+    "set label 1 FACTS at screen 0.5,0.02 center font ',9' textcolor rgb '#555555'\"\n"
+    "FLOOR_LINE = \"if (FLOOR > y_low && FLOOR < y_top) { "
+    "set arrow 1 from graph 0, first FLOOR to graph 1, first FLOOR nohead dt 3 lc rgb '#555555'; "
+    "set label 3 gprintf('floor of the text: %.2f', FLOOR) at graph 0.99, first FLOOR right "
+    "offset 0,-0.7 font ',9' textcolor rgb '#555555' }\"\n";
+
 static void script_terminal(struct strbuf *b, const struct plot_draft *d)
 {
     int width = d->panels_n > 1 ? 1180 : 960;
@@ -313,6 +327,7 @@ static void plot_script(const struct plot_draft *d, struct strbuf *b)
                 d->x_high, d->y_low, d->y_high);
     script_arrays(b, d);
     strbuf_add(b, script_common);
+    strbuf_add(b, script_helpers);
     strbuf_add(b, plot->script);
     strbuf_add(b, "\nunset output\n");
 }

@@ -19,6 +19,10 @@
  *   CURVES            and arrays CURVE_TITLE, CURVE_STYLE (1 sinusoidal, 2 rotary, 3 t5, 4 alibi, 5
  *                     another; 10 more for a curve of the paper), CURVE_SHADE (0 to 1 among the
  *                     curves of one style in a panel)
+ *   FRAME FLOOR_LINE  commands for `eval`: title, facts and key around a single panel; the line of
+ *                     FLOOR, once y_low and y_top are set, where it lies between them
+ *   blue(s) orange(s) colours from light to dark by shade; shade(style, s) ALiBi's blue, the
+ * others' orange, the paper's grey; name(style, s, text) one name for all of the paper's
  *
  * and line styles 1 to 5 and 11 to 15. The paper's points are drawn at scale paper only. */
 #ifndef REPORT_REPORT_PLOT_H
