@@ -1,0 +1,221 @@
+/* test_graph.c - which passes of a model are done, recorded and replayed, and that lists which are
+ * filled up for it change nothing; on the CPU, whose recorder is played by graph_slots.h. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/graph_slots.h"
+#include "model/model_bench.h"
+
+enum { ROWS = 2, LENGTH = 19, TOKENS = ROWS * LENGTH, GRAPHS = 32 };
+
+static struct model_batch make_batch(int32_t *ids, int32_t rows, int32_t length, uint64_t seed)
+{
+    model_bench_tokens(ids, (int64_t)rows * length + 1, seed);
+    return (struct model_batch){
+        .source = ids, .target = ids + 1, .rows = rows, .length = length, .first_row = 3};
+}
+
+/* What a batch leaves behind. */
+struct trace {
+    double loss;
+    float *gradients_own, logp[BENCH_TOKENS_MAX];
+    int64_t gradients_n;
+};
+
+/* One batch on a model that just holds it, filled up on a backend that also distrusts. */
+static struct trace trace_of(const struct spec *s, int32_t rows, int32_t length, bool filled)
+{
+    struct trace t = {.loss = 0.0};
+    struct model_bench k;
+    struct err e = {0};
+    int32_t ids[BENCH_TOKENS_MAX + 1], position[BENCH_TOKENS_MAX], n = rows * length;
+    struct model_batch batch = make_batch(ids, rows, length, 6);
+    const struct model_options o = {
+        .train = true, .rows_max = rows, .length_max = length, .scored_max = n};
+    k = (struct model_bench){0};
+    model_bench_ok(backend_open(&k.b, filled ? "check:cpu" : "cpu", 1, DTYPE_F32, &e), &e);
+    if (filled) graph_slots_now(k.b);
+    model_bench_ok(model_open(&k.m, k.b, s, &o, &e), &e);
+    model_bench_ok(model_init(k.m, 3, &e), &e);
+    for (int32_t i = 0; i < n; i++) position[i] = i;
+    model_bench_ok(model_score(k.m, &batch, position, n, t.logp, &e), &e);
+    t.loss = model_bench_loss(&k, &batch, 4, 0);
+    t.gradients_own = model_bench_all(&k, MODEL_GRADIENTS, &t.gradients_n);
+    model_bench_close(&k);
+    return t;
+}
+
+/* Three tokens, one of each band, fill up three lists of a pool for three tokens; 257 tokens are
+ * one more than a list's multiple. */
+static void lists_that_are_filled_up_change_nothing(void **state)
+{
+    (void)state;
+    static const int32_t sizes[][2] = {{1, 3}, {ROWS, LENGTH}, {1, 257}};
+    for (int i = 0; i < 6; i++) {
+        struct spec s = model_bench_spec(i & 1 ? SPEC_T5 : SPEC_SINUSOIDAL, SPEC_ADAPTIVE);
+        s.model.dropout = s.model.dropout_softmax = i & 1 ? 0.2 : 0.0;
+        s.model.layers = 1;
+        const int32_t *size = sizes[i / 2];
+        struct trace want = trace_of(&s, size[0], size[1], false);
+        struct trace got = trace_of(&s, size[0], size[1], true);
+        assert_true(got.loss == want.loss);
+        assert_memory_equal(got.logp, want.logp, (size_t)(size[0] * size[1]) * sizeof *got.logp);
+        /* Products that sum over rows may sum in other parts. */
+        assert_true(
+            model_bench_difference(want.gradients_own, got.gradients_own, want.gradients_n) < 1e-6);
+        free(want.gradients_own);
+        free(got.gradients_own);
+    }
+}
+
+static void a_shape_is_done_then_recorded_then_replayed(void **state)
+{
+    (void)state;
+    struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_ADAPTIVE);
+    struct model_bench k;
+    struct err e = {0};
+    int32_t ids[TOKENS + 1], position[TOKENS];
+    float logp[TOKENS];
+    double norm = 0.0;
+    model_bench_open(&k, &s, ROWS, LENGTH, true);
+    const struct graph_slots *seen = graph_slots_pretend(k.b);
+    for (int32_t i = 0; i < TOKENS; i++) position[i] = i;
+    for (int i = 0; i < 4; i++) {
+        struct model_update u = {.update = (uint32_t)i, .lr = 0.1, .lr_previous = 0.1};
+        struct model_batch batch = make_batch(ids, ROWS, LENGTH, (uint64_t)i);
+        u.targets_n = TOKENS;
+        batch.first_row = 10 * i; /* no part of the shape, nor is what begins an update */
+        model_bench_ok(model_train_batch(k.m, &batch, (uint32_t)i, i % 2, NULL, &e), &e);
+        model_bench_ok(model_apply(k.m, &u, &norm, &e), &e);
+        model_bench_ok(model_score(k.m, &batch, position, TOKENS, logp, &e), &e);
+        assert_int_equal(seen->records_n, i > 0 ? 3 : 0);
+        assert_int_equal(seen->replays_n, 3 * i);
+    }
+    struct model_batch shorter = make_batch(ids, ROWS, LENGTH - 1, 9);
+    model_bench_ok(model_train_batch(k.m, &shorter, 9, 0, NULL, &e), &e);
+    struct model_batch few = make_batch(ids, ROWS, LENGTH, 9);
+    for (int32_t i = 0; i <= TOKENS; i++) ids[i] = 2 + ids[i] % 18; /* words of the first band */
+    model_bench_ok(model_train_batch(k.m, &few, 9, 0, NULL, &e), &e);
+    assert_int_equal(seen->replays_n, 9);
+    assert_int_equal(seen->alive_n, 3);
+    model_bench_ok(model_keep_inner(k.m, &e), &e); /* the graphs would keep nothing */
+    assert_int_equal(seen->alive_n, 0);
+    model_bench_close(&k);
+}
+
+static void batch_of_length(struct model_bench *k, int32_t length)
+{
+    struct err e = {0};
+    int32_t ids[2 * GRAPHS + 1];
+    struct model_batch batch = make_batch(ids, 1, length, 2);
+    model_bench_ok(model_train_batch(k->m, &batch, 0, 0, NULL, &e), &e);
+}
+
+static void the_shape_not_met_for_longest_makes_room(void **state)
+{
+    (void)state;
+    struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_PLAIN);
+    struct model_bench k;
+    s.model.layers = 1;
+    model_bench_open(&k, &s, 1, 2 * GRAPHS, true);
+    const struct graph_slots *seen = graph_slots_pretend(k.b);
+    for (int32_t length = 1; length <= GRAPHS; length++) {
+        batch_of_length(&k, length);
+        batch_of_length(&k, length);
+    }
+    assert_int_equal(seen->alive_n, GRAPHS);
+    batch_of_length(&k, 1);
+    batch_of_length(&k, GRAPHS + 1); /* takes the place of length 2 */
+    assert_int_equal(seen->alive_n, GRAPHS - 1);
+    int before = seen->replays_n;
+    batch_of_length(&k, 1);
+    batch_of_length(&k, 3);
+    assert_int_equal(seen->replays_n, before + 2);
+    batch_of_length(&k, 2);
+    assert_int_equal(seen->replays_n, before + 2);
+
+    /* A round of more shapes than are remembered records none of them. */
+    int records_n = seen->records_n;
+    for (int round = 0; round < 2; round++)
+        for (int32_t length = 2 * GRAPHS; length > GRAPHS - 2; length--)
+            batch_of_length(&k, length);
+    assert_int_equal(seen->records_n, records_n);
+    model_bench_close(&k);
+}
+
+static void an_update_waits_for_the_backend_once(void **state)
+{
+    (void)state;
+    enum { SHARDS = 3 };
+    struct spec s = model_bench_spec(SPEC_ROTARY, SPEC_ADAPTIVE);
+    struct model_bench k;
+    struct err e = {0};
+    int32_t ids[TOKENS + 1];
+    double sum = 0.0, norm = 0.0;
+    struct model_update u = {.lr = 0.1, .lr_previous = 0.1, .targets_n = SHARDS * TOKENS};
+    model_bench_open(&k, &s, ROWS, LENGTH, true);
+    const struct graph_slots *seen = graph_slots_now(k.b);
+    for (int shard = 0; shard < SHARDS; shard++) {
+        struct model_batch batch = make_batch(ids, ROWS, LENGTH, (uint64_t)shard);
+        sum += model_bench_loss(&k, &batch, 0, shard);
+    }
+    int before = seen->downloads_n;
+    for (int shard = 0; shard < SHARDS; shard++) {
+        struct model_batch batch = make_batch(ids, ROWS, LENGTH, (uint64_t)shard);
+        model_bench_ok(model_train_batch(k.m, &batch, 0, shard, NULL, &e), &e);
+    }
+    model_bench_ok(model_apply(k.m, &u, &norm, &e), &e);
+    assert_int_equal(seen->downloads_n, before + 1);
+    assert_true(model_loss(k.m) == sum);
+    model_bench_close(&k);
+}
+
+static int broken_softmax_loss(struct backend *b, struct tensor *loss, struct tensor *logits,
+                               const int32_t *target_dev, int gradient, struct err *e)
+{
+    (void)loss;
+    (void)logits;
+    (void)target_dev;
+    (void)gradient;
+    return ERR(e, ERR_INTERNAL, "%s: a broken slot", b->name);
+}
+
+static void an_error_ends_its_recording(void **state)
+{
+    (void)state;
+    struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_PLAIN);
+    struct model_bench k;
+    struct err e = {0};
+    int32_t ids[TOKENS + 1];
+    model_bench_open(&k, &s, ROWS, LENGTH, true);
+    struct graph_slots *seen = graph_slots_pretend(k.b);
+    struct model_batch batch = make_batch(ids, ROWS, LENGTH, 1);
+    model_bench_loss(&k, &batch, 0, 0);
+    seen->slots.softmax_loss = broken_softmax_loss;
+    assert_int_equal(model_train_batch(k.m, &batch, 0, 0, NULL, &e), ERR_INTERNAL);
+    assert_non_null(strstr(e.text, "a broken slot"));
+    assert_int_equal(seen->alive_n, 0);
+    seen->slots.softmax_loss = seen->inner->softmax_loss;
+    model_bench_loss(&k, &batch, 0, 0);
+    assert_int_equal(seen->records_n, 2);
+    assert_int_equal(seen->alive_n, 1);
+    model_bench_close(&k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_that_are_filled_up_change_nothing),
+        cmocka_unit_test(a_shape_is_done_then_recorded_then_replayed),
+        cmocka_unit_test(the_shape_not_met_for_longest_makes_room),
+        cmocka_unit_test(an_update_waits_for_the_backend_once),
+        cmocka_unit_test(an_error_ends_its_recording),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
