@@ -69,11 +69,11 @@ for kind in "$@"; do
         leg "$kind op table, order $order" env EMULATION_ORDER=$order "$place/tests/ops/test_ops" cuda:emulated
         leg "$kind ops in bf16, order $order" env EMULATION_ORDER=$order "$place/tests/cuda_emulation/check_bf16" cuda:emulated
     done
+    leg "$kind recorded work" "$place/tests/ops/check_record" cuda:emulated
     leg "$kind oracle" "$place/tests/check_oracle" --device cuda:emulated $oracle
     if [ "$kind" = plain ]; then
         leg "$kind faults have their types" "$place/tests/cuda_emulation/check_faults"
         leg "$kind 20 updates as on the CPU" "$place/tests/model/check_training" cuda:emulated
-        leg "$kind recorded work" "$place/tests/ops/check_record" cuda:emulated
         leg "$kind passes as graphs" "$place/tests/model/check_graphs" cuda:emulated
         leg "$kind attempts as on the CPU" "$place/tests/worker/check_device" cuda:emulated
         leg "$kind whole program: a grid, GPUs too small, lost, left" sh tests/cuda_emulation/check_program.sh "$build"

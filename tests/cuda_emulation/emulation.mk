@@ -70,10 +70,11 @@ ifneq ($(BUILD),build/asan) # which only adds programs to the asan kind of anoth
 $(foreach kind,plain asan tsan,$(eval $(call emulated_rules,$(kind))))
 endif
 
-EMULATED_PROGRAMS := tests/ops/test_ops tests/cuda_emulation/check_bf16 tests/check_oracle
+EMULATED_PROGRAMS := tests/ops/test_ops tests/ops/check_record tests/cuda_emulation/check_bf16 tests/check_oracle
 # The programs that open cuda:emulated. Those of the race build are this build's objects, linked with the race detector.
 $(EMULATED)/tsan/tests/check_oracle: tests/model/check_oracle.c
 $(EMULATED)/tsan/tests/ops/test_ops: tests/ops/test_ops.c
+$(EMULATED)/tsan/tests/ops/check_record: tests/ops/check_record.c
 $(EMULATED)/tsan/tests/cuda_emulation/check_bf16: $(EMULATION)/check_bf16.c
 $(EMULATED_PROGRAMS:%=$(EMULATED)/tsan/%): $(TEST_OBJ) $(BUILD)/libalibi.a
 	@mkdir -p $(@D)
@@ -85,7 +86,7 @@ $(EMULATED)/libnvidia-ml.so.1: $(EMULATION)/nvml_fake.c
 	$(Q)$(CC) $(CPPFLAGS) $(EMULATED_CFLAGS) -shared -o $@ $<
 
 .PHONY: emulated-programs-plain emulated-programs-asan emulated-programs-tsan check-cuda-emulated
-emulated-programs-plain: $(EMULATED_PROGRAMS:%=$(BUILD)/%) $(BUILD)/tests/cuda_emulation/check_faults $(BUILD)/alibi $(EMULATED)/libnvidia-ml.so.1 $(BUILD)/tests/model/check_training $(BUILD)/tests/model/check_graphs $(BUILD)/tests/ops/check_record $(BUILD)/tests/worker/check_device
+emulated-programs-plain: $(EMULATED_PROGRAMS:%=$(BUILD)/%) $(BUILD)/tests/cuda_emulation/check_faults $(BUILD)/alibi $(EMULATED)/libnvidia-ml.so.1 $(BUILD)/tests/model/check_training $(BUILD)/tests/model/check_graphs $(BUILD)/tests/worker/check_device
 emulated-programs-asan:
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT=-O1 SAN='$(ASAN_FLAGS)' $(EMULATED_PROGRAMS:%=build/asan/%)
 emulated-programs-tsan: $(EMULATED_PROGRAMS:%=$(EMULATED)/tsan/%)
