@@ -113,10 +113,21 @@ static bool fits_kernels(const struct attention *a)
     return a->D <= ATTENTION_WIDTH_MAX && a->scale > 0.0f && rows_is_float(&a->q);
 }
 
+/* Whether tiles in shared memory can be turned: a pair in one chunk of eight columns, or in two
+ * that a warp has copied, and its result in one lane. */
+static bool fits_turn(const struct attention *a)
+{
+    const struct attention_rotary *r = &a->rotary;
+    if (!attention_turns(*a)) return true;
+    return rows_is_wide(&r->cosine) && rows_is_wide(&r->sine) &&
+           (r->layout == 0 || a->D == attention_compiled_width(a->D));
+}
+
 static bool fits_mma(const struct attention *a)
 {
-    return a->D % 8 == 0 && attention_is_aligned(&a->q) && attention_is_aligned(&a->k) &&
-           attention_is_aligned(&a->v) && attention_is_aligned(&a->out);
+    return a->D % 8 == 0 && fits_turn(a) && attention_is_aligned(&a->q) &&
+           attention_is_aligned(&a->k) && attention_is_aligned(&a->v) &&
+           attention_is_aligned(&a->out);
 }
 
 int cuda_attention(void *stream, struct attention *a, void *workspace)

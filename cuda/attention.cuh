@@ -8,12 +8,15 @@
  *    its missing columns zeros.
  * 3. Tiles begin at multiples of their size from token 0 whatever T is, and a masked pair adds
  *    exactly nothing: the bits of a query's row depend on its own tokens only.
- * 4. Scores stand in a unit in which the softmax is exp2: s * unit. A masked pair is a very low
+ * 4. With rotary tables, q and k are turned as their tiles are loaded and dq and dk turned back as
+ *    they are stored: no other kernel reads or writes them for it.
+ * 5. Scores stand in a unit in which the softmax is exp2: s * unit. A masked pair is a very low
  *    finite number, so that no infinity is ever subtracted from another. */
 #ifndef CUDA_ATTENTION_CUH
 #define CUDA_ATTENTION_CUH
 
 #include "rows.cuh"
+#include "turn.cuh"
 
 #define ATTENTION_LOG2E 1.44269504088896340736f
 #define ATTENTION_LN2 0.69314718055994530942f
@@ -82,6 +85,11 @@ static inline int attention_is_aligned(const struct tensor *t)
 static inline int32_t attention_compiled_width(int32_t D)
 {
     return D <= 16 ? 16 : D <= 32 ? 32 : D <= 64 ? 64 : 128;
+}
+
+static __host__ __device__ inline bool attention_turns(const struct attention &a)
+{
+    return a.rotary.cosine.data != NULL;
 }
 
 /* Head h of row i of batch row b. */

@@ -56,13 +56,13 @@ static __global__ void __launch_bounds__(FMA_THREADS, 1)
     fma_clear<D>(dk);
     fma_clear<D>(dv);
 
-    fma_load<D, T>(K, a.k, a, at, at.tile * FMA_TILE);
-    fma_load<D, T>(V, a.v, a, at, at.tile * FMA_TILE);
+    fma_load<D, T>(K, a.k, a, at, at.tile * FMA_TILE, attention_turns(a));
+    fma_load<D, T>(V, a.v, a, at, at.tile * FMA_TILE, false);
     for (int32_t query = at.tile * FMA_TILE; query < a.T; query += FMA_TILE) {
         float s[4][4], dp[4][4], lse[4], delta[4];
         uint32_t kept = 0xffffffffu;
-        fma_load<D, T>(Q, a.q, a, at, query);
-        fma_load<D, T>(G, a.dout, a, at, query);
+        fma_load<D, T>(Q, a.q, a, at, query, attention_turns(a));
+        fma_load<D, T>(G, a.dout, a, at, query, false);
         __syncthreads();
         for (int n = 0; n < 4; n++)
             fma_query(&lse[n], &delta[n], a, deltas, at.item, query + x + 16 * n);
@@ -84,10 +84,11 @@ static __global__ void __launch_bounds__(FMA_THREADS, 1)
         fma_columns<D>(dk, P, Q);
         __syncthreads();
     }
+    if (attention_turns(a)) fma_store_turned<D, T>(K, a.dk, a, at, at.tile * FMA_TILE, dk, a.scale);
 #pragma unroll
     for (int r = 0; r < 4; r++) {
         if (key + r >= a.T) continue;
-        fma_store<D, T>(a.dk, a, at, key + r, dk[r], a.scale);
+        if (!attention_turns(a)) fma_store<D, T>(a.dk, a, at, key + r, dk[r], a.scale);
         fma_store<D, T>(a.dv, a, at, key + r, dv[r], 1.0f);
     }
 }
@@ -137,13 +138,13 @@ static __global__ void __launch_bounds__(FMA_THREADS, 1)
         }
     }
 
-    fma_load<D, T>(Q, a.q, a, at, first);
-    fma_load<D, T>(G, a.dout, a, at, first);
+    fma_load<D, T>(Q, a.q, a, at, first, attention_turns(a));
+    fma_load<D, T>(G, a.dout, a, at, first, false);
     for (int32_t key = 0; key <= first; key += FMA_TILE) {
         float s[4][4], dp[4][4];
         uint32_t kept = 0xffffffffu;
-        fma_load<D, T>(K, a.k, a, at, key);
-        fma_load<D, T>(V, a.v, a, at, key);
+        fma_load<D, T>(K, a.k, a, at, key, attention_turns(a));
+        fma_load<D, T>(V, a.v, a, at, key, false);
         __syncthreads();
         fma_rows<D>(s, Q, K);
         fma_rows<D>(dp, G, V);
@@ -159,6 +160,10 @@ static __global__ void __launch_bounds__(FMA_THREADS, 1)
         if (near_sums) near_add(near_sums, P, first - key, parts.near_n);
         fma_columns<D>(dq, P, K);
         __syncthreads();
+    }
+    if (attention_turns(a)) {
+        fma_store_turned<D, T>(Q, a.dq, a, at, first, dq, a.scale);
+        return;
     }
 #pragma unroll
     for (int r = 0; r < 4; r++)

@@ -137,6 +137,10 @@ static __global__ void __launch_bounds__(KEYS_THREADS, 1)
                                            a.v.stride, first, a.T, a.D);
     keys_load<D>(Q, G, numbers, a, at, deltas, tile);
     cp_async_commit();
+    if (attention_turns(a)) {
+        cp_async_wait<0>();
+        tile_turn<D, KEYS_OWNED, KEYS_THREADS>(K, a, first);
+    }
     for (int turn = 0; tile < end; turn ^= 1) {
         int32_t next = tile + 1, query = tile * KEYS_QUERIES;
         int other = turn ^ 1;
@@ -147,6 +151,7 @@ static __global__ void __launch_bounds__(KEYS_THREADS, 1)
                          deltas, next);
         cp_async_commit();
         cp_async_wait<1>();
+        if (attention_turns(a)) tile_turn<D, KEYS_QUERIES, KEYS_THREADS>(Q + turn * ROWS, a, query);
         __syncthreads();
         w.past = skips && query >= SKIP_FROM && query / QUERIES_OWNED > at.tile;
 #pragma unroll 1
@@ -159,6 +164,7 @@ static __global__ void __launch_bounds__(KEYS_THREADS, 1)
         tile = next;
     }
     cp_async_wait<0>();
+    if (attention_turns(a)) rows_turn_back<D, 1>(dk, a, w.key);
     rows_store<D, 1>(a.dk, a, at, dk, w.key, a.scale);
     rows_store<D, 1>(a.dv, a, at, dv, w.key, keep.factor);
 }

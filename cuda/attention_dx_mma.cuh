@@ -29,6 +29,38 @@ __device__ inline float2 query_numbers(const struct attention &a, const float *d
                        deltas[item * a.T + i]);
 }
 
+/* The gradients of turned rows, of a warp's 16M from `row` on, become those of the rows before
+ * that. Both numbers of a pair stand in one lane. */
+template <int D, int M>
+__device__ inline void rows_turn_back(float (&x)[M][D / 8][4], const struct attention &a,
+                                      int32_t row)
+{
+    int lane = unforeseen((int)threadIdx.x) % 32;
+#pragma unroll
+    for (int r = 0; r < 2 * M; r++) {
+        int32_t i = row + lane / 4 + r * 8;
+        if (i >= a.T) continue;
+        const int m = r / 2, e = r % 2 * 2;
+        const float *cosine = row_of<float>(a.rotary.cosine, i);
+        const float *sine = row_of<float>(a.rotary.sine, i);
+        if (a.rotary.layout == 0) {
+#pragma unroll
+            for (int c = 0; c < D / 8; c++) {
+                int p = c * 4 + lane % 4;
+                if (c * 8 < a.D) turn_pair(&x[m][c][e], &x[m][c][e + 1], cosine[p], -sine[p]);
+            }
+        } else {
+#pragma unroll
+            for (int c = 0; c < D / 16; c++)
+#pragma unroll
+                for (int n = 0; n < 2; n++) {
+                    int p = c * 8 + lane % 4 * 2 + n;
+                    turn_pair(&x[m][c][e + n], &x[m][c + D / 16][e + n], cosine[p], -sine[p]);
+                }
+        }
+    }
+}
+
 /* A warp's 16M rows from `row` on, times scale. */
 template <int D, int M>
 __device__ inline void rows_store(const struct tensor &t, const struct attention &a,

@@ -115,8 +115,9 @@ __device__ inline void queries_load(bf16 *K, bf16 *V, const struct attention &a,
 
 /* A block owns 128 queries of one head, a warp 32; tiles of 32 keys go through two
  * buffers. Reads q and dout once and k and v once per 128 queries, writes dq. Four warps: two
- * blocks of up to 255 registers a thread share an SM. */
-template <int D>
+ * blocks of up to 255 registers a thread share an SM. TURNS: q and k are turned, and nothing is
+ * certified; registers hold only one of the two. */
+template <int D, bool TURNS>
 static __global__ void __launch_bounds__(QUERIES_THREADS, 2)
     queries_mma_k(struct attention a, struct attention_keep keep, struct attention_parts parts,
                   float *workspace, bool certified, int32_t tiles_n)
@@ -142,7 +143,7 @@ static __global__ void __launch_bounds__(QUERIES_THREADS, 2)
             (float *)(live + (attention_norm_tiles(a.T) + 15) / 16 * 16) + warp * 16 * STAGE_STRIDE;
         for (int32_t d = lane; d < parts.near_n; d += 32) sums[d] = 0.0f;
     }
-    bool skips = certified && w.bias.slope < 0.0f && first >= SKIP_FROM;
+    bool skips = !TURNS && certified && w.bias.slope < 0.0f && first >= SKIP_FROM;
     float dq[2][D / 8][4] = {};
 
     numbers[threadIdx.x] =
@@ -157,6 +158,10 @@ static __global__ void __launch_bounds__(QUERIES_THREADS, 2)
                                                  a.dout.stride, first, a.T, a.D);
     queries_load<D>(K, V, a, at, tile);
     cp_async_commit();
+    if (TURNS) {
+        cp_async_wait<0>();
+        tile_turn<D, QUERIES_OWNED, QUERIES_THREADS>(Q, a, first);
+    }
     for (int turn = 0; tile >= 0; turn ^= 1) {
         int32_t next = tile - 1;
         if (skips && next < past_n * TILES)
@@ -164,6 +169,8 @@ static __global__ void __launch_bounds__(QUERIES_THREADS, 2)
         if (next >= 0) queries_load<D>(K + (turn ^ 1) * ROWS, V + (turn ^ 1) * ROWS, a, at, next);
         cp_async_commit();
         cp_async_wait<1>();
+        if (TURNS)
+            tile_turn<D, QUERIES_KEYS, QUERIES_THREADS>(K + turn * ROWS, a, tile * QUERIES_KEYS);
         __syncthreads();
         w.past = skips && tile < past_n * TILES;
         if (tile * QUERIES_KEYS <= w.query + 31)
@@ -173,6 +180,7 @@ static __global__ void __launch_bounds__(QUERIES_THREADS, 2)
         tile = next;
     }
     cp_async_wait<0>();
+    if (TURNS) rows_turn_back<D, 2>(dq, a, w.query);
     rows_store<D, 2>(a.dq, a, at, dq, w.query, a.scale);
 }
 
@@ -187,8 +195,9 @@ static cudaError_t queries_launch(cudaStream_t stream, const struct attention *a
     bytes += (size_t)(attention_norm_tiles(a->T) + 15) / 16 * 16;
     if (a->bias.near_grad_dev) bytes += QUERIES_OWNED / 2 * STAGE_STRIDE * sizeof(float);
     if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
-    launch(queries_mma_k<D>, dim3((unsigned)blocks), dim3(QUERIES_THREADS), bytes, stream, *a,
-           attention_keep_of(a), attention_parts_of(a), workspace, certified, tiles_n);
+    launch(attention_turns(*a) ? queries_mma_k<D, true> : queries_mma_k<D, false>,
+           dim3((unsigned)blocks), dim3(QUERIES_THREADS), bytes, stream, *a, attention_keep_of(a),
+           attention_parts_of(a), workspace, certified, tiles_n);
     return cudaGetLastError();
 }
 

@@ -10,17 +10,35 @@
 
 enum { FMA_THREADS = 256, FMA_TILE = 64, FMA_STRIDE = FMA_TILE + 4 };
 
-/* Rows first ... first + 63 of a head, as floats; rows from T on and columns from a.D on are
- * zeros. */
+/* Column `col` of row i, turned with its partner, or with SIGN -1 turned back. */
+template <int SIGN, class T>
+__device__ inline float fma_turned(const T *row, const struct attention &a, int32_t i, int col)
+{
+    const struct attention_rotary &r = a.rotary;
+    int half = a.D / 2, p = r.layout == 0 ? col / 2 : col % half;
+    bool second = r.layout == 0 ? col % 2 == 1 : col >= half;
+    float cosine = row_of<float>(r.cosine, i)[p], sine = SIGN * row_of<float>(r.sine, i)[p];
+    float u = rows_widen(row[r.layout == 0 ? 2 * p : p]);
+    float v = rows_widen(row[r.layout == 0 ? 2 * p + 1 : p + half]);
+    turn_pair(&u, &v, cosine, sine);
+    return second ? v : u;
+}
+
+/* Rows first ... first + 63 of a head, as floats, turned where asked; rows from T on and columns
+ * from a.D on are zeros. */
 template <int D, class T>
 __device__ inline void fma_load(float *tile, const struct tensor &t, const struct attention &a,
-                                const struct attention_place &at, int32_t first)
+                                const struct attention_place &at, int32_t first, bool turns)
 {
     const T *from = head_row<const T>(t, a, at.b, at.h, 0);
     for (int place = threadIdx.x; place < FMA_TILE * D; place += FMA_THREADS) {
         int row = place / D, col = place % D;
         bool valid = first + row < a.T && col < a.D;
-        tile[row * (D + 4) + col] = valid ? rows_widen(from[(first + row) * t.stride + col]) : 0.0f;
+        const T *source = from + (first + row) * t.stride;
+        float value = 0.0f;
+        if (valid)
+            value = turns ? fma_turned<1>(source, a, first + row, col) : rows_widen(source[col]);
+        tile[row * (D + 4) + col] = value;
     }
 }
 
@@ -101,6 +119,27 @@ __device__ inline void fma_store(const struct tensor &t, const struct attention 
 #pragma unroll
     for (int c = 0; c < D / 16; c++)
         if (threadIdx.x % 16 + 16 * c < (uint32_t)a.D) rows_narrow(to + 16 * c, x[c] * scale);
+}
+
+/* The block's 64 rows from `first` on, times scale, turned back. The numbers of a pair lie in
+ * different threads: they meet in `stage`, 64 rows D + 4 apart, which nobody reads any more. */
+template <int D, class T>
+__device__ inline void fma_store_turned(float *stage, const struct tensor &t,
+                                        const struct attention &a, const struct attention_place &at,
+                                        int32_t first, const float (&x)[4][D / 16], float scale)
+{
+    float *mine = stage + threadIdx.x / 16 * 4 * (D + 4) + threadIdx.x % 16;
+#pragma unroll
+    for (int r = 0; r < 4; r++)
+#pragma unroll
+        for (int c = 0; c < D / 16; c++) mine[r * (D + 4) + 16 * c] = x[r][c] * scale;
+    __syncthreads();
+    for (int place = threadIdx.x; place < FMA_TILE * D; place += FMA_THREADS) {
+        int row = place / D, col = place % D;
+        if (first + row >= a.T || col >= a.D) continue;
+        float value = fma_turned<-1>(stage + row * (D + 4), a, first + row, col);
+        rows_narrow(head_row<T>(t, a, at.b, at.h, first + row) + col, value);
+    }
 }
 
 #endif

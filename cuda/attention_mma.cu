@@ -169,6 +169,10 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 2)
     tile_load<D, KEYS, FORWARD_THREADS>(K, k, a.k.stride, tile * KEYS, a.T, a.D);
     tile_load<D, KEYS, FORWARD_THREADS>(V, v, a.v.stride, tile * KEYS, a.T, a.D);
     cp_async_commit();
+    if (attention_turns(a)) {
+        cp_async_wait<0>();
+        tile_turn<D, FORWARD_QUERIES, FORWARD_THREADS>(Q, a, first);
+    }
     for (int turn = 0; tile >= 0; turn ^= 1) {
         int32_t next = tile - 1;
         if (skips && next < past_n * TILES)
@@ -180,6 +184,8 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 2)
         }
         cp_async_commit();
         cp_async_wait<1>();
+        if (attention_turns(a))
+            tile_turn<D, KEYS, FORWARD_THREADS>(K + turn * KEYS * D, a, tile * KEYS);
         __syncthreads();
         if (tile * KEYS <= w.query + 31)
             forward_tile<D, KEYS>(rows, w, a, keep, parts, skips && tile < past_n * TILES, Q,

@@ -41,6 +41,61 @@ __device__ inline void tile_load(bf16 *tile, const bf16 *from, int64_t stride, i
     }
 }
 
+/* Adjacent pairs of a tile's rows turned in place: a thread those it has copied. */
+template <int D, int ROWS, int THREADS>
+__device__ inline void tile_turn_adjacent(bf16 *tile, const struct attention &a, int32_t first)
+{
+    const int chunks = D / 8, step = THREADS / chunks;
+    int thread = unforeseen((int)threadIdx.x), row = thread / chunks, col = thread % chunks * 8;
+    if (col >= a.D) return;
+#pragma unroll 1
+    for (; row < ROWS && first + row < a.T; row += step) {
+        bf16 *at = tile_at<D>(tile, row, col);
+        struct eight v = eight_load(at);
+        float4 cosine = *(const float4 *)(row_of<float>(a.rotary.cosine, first + row) + col / 2);
+        float4 sine = *(const float4 *)(row_of<float>(a.rotary.sine, first + row) + col / 2);
+        turn_pair(&v.x[0], &v.x[1], cosine.x, sine.x);
+        turn_pair(&v.x[2], &v.x[3], cosine.y, sine.y);
+        turn_pair(&v.x[4], &v.x[5], cosine.z, sine.z);
+        turn_pair(&v.x[6], &v.x[7], cosine.w, sine.w);
+        eight_store(at, v);
+    }
+}
+
+/* Pairs of columns half a head apart: two lanes of a warp have copied their rows and share them,
+ * every other one each. */
+template <int D, int ROWS, int THREADS>
+__device__ inline void tile_turn_halves(bf16 *tile, const struct attention &a, int32_t first)
+{
+    const int chunks = D / 8, step = THREADS / chunks, half = chunks / 2;
+    int thread = unforeseen((int)threadIdx.x), chunk = thread % chunks, col = chunk % half * 8;
+    int row = thread / chunks + chunk / half * step;
+    __syncwarp();
+#pragma unroll 1
+    for (; row < ROWS && first + row < a.T; row += 2 * step) {
+        bf16 *lower = tile_at<D>(tile, row, col), *upper = tile_at<D>(tile, row, col + D / 2);
+        struct eight u = eight_load(lower), v = eight_load(upper);
+        struct eight cosine = eight_load(row_of<float>(a.rotary.cosine, first + row) + col);
+        struct eight sine = eight_load(row_of<float>(a.rotary.sine, first + row) + col);
+#pragma unroll
+        for (int e = 0; e < 8; e++) turn_pair(&u.x[e], &v.x[e], cosine.x[e], sine.x[e]);
+        eight_store(lower, u);
+        eight_store(upper, v);
+    }
+}
+
+/* Turns a tile that tile_load with the same numbers has copied, once a thread has waited for its
+ * own copies; there for other warps after a barrier. Reads the tables: 4 bytes an element, mostly
+ * from the cache, for every 2 of the tile. */
+template <int D, int ROWS, int THREADS>
+__device__ inline void tile_turn(bf16 *tile, const struct attention &a, int32_t first)
+{
+    if (a.rotary.layout == 0)
+        tile_turn_adjacent<D, ROWS, THREADS>(tile, a, first);
+    else
+        tile_turn_halves<D, ROWS, THREADS>(tile, a, first);
+}
+
 /* A lane's place in a fragment: its row of 16 and its chunk of two, exchanged. Rows that are
  * multiples of 8 are added to it and columns that are multiples of 16 exchange its other chunks, so
  * that an address is one sum and one exclusive or. */
@@ -75,11 +130,11 @@ __device__ inline void right_load_turned(uint32_t (&b)[4], bf16 *tile, int row, 
 }
 
 /* s (M x 16 rows, N x 8 columns) += rows of `left` from `row` on times the rows of `right`,
- * summed over D. */
+ * summed over D. Four steps at a time: with eight, fragments fetched early fill the registers. */
 template <int D, int M, int N>
 __device__ inline void product_with_rows(float (&s)[M][N][4], bf16 *left, int row, bf16 *right)
 {
-#pragma unroll
+#pragma unroll 4
     for (int c = 0; c < D; c += 16) {
         uint32_t a[M][4], b[4];
 #pragma unroll

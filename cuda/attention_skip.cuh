@@ -34,10 +34,11 @@ __device__ inline bool row_is_dead(const struct attention_skip &skip, int32_t ro
     return fmaf(skip.norm[row], skip.key_norm[tile], bias) < skip.cutoff[row];
 }
 
-/* Whether the call has certificates at all. */
+/* Whether the call has certificates at all: they are found before q and k are turned. */
 static inline bool attention_may_skip(const struct attention *a)
 {
-    return a->bias.slope_dev && a->bias.near_n == 0 && a->T > SKIP_FROM && a->scale > 0.0f;
+    return !attention_turns(*a) && a->bias.slope_dev && a->bias.near_n == 0 && a->T > SKIP_FROM &&
+           a->scale > 0.0f;
 }
 
 /* The certificates of one head. */

@@ -1,6 +1,7 @@
 /* rotary.cu - rotary positions, in place: pairs of a head turned by the angle of their token. */
 #include "kernels.h"
 #include "rows.cuh"
+#include "turn.cuh"
 
 struct rotary_call {
     struct tensor x, cosine, sine;
@@ -25,13 +26,6 @@ static __device__ inline struct rotary_place rotary_place_of(const struct rotary
     return p;
 }
 
-static __device__ inline void turn(float *a, float *b, float cosine, float sine)
-{
-    float first = *a * cosine - *b * sine;
-    *b = *b * cosine + *a * sine;
-    *a = first;
-}
-
 /* A thread owns one pair. Reads and writes an element once: 4 or 8 bytes, and 8 of the tables,
  * which the heads of a row find in the cache. */
 template <class T> static __global__ void rotary_one_k(struct rotary_call c)
@@ -45,7 +39,7 @@ template <class T> static __global__ void rotary_one_k(struct rotary_call c)
     float cosine = row_of<const float>(c.cosine, i)[p];
     float sine = row_of<const float>(c.sine, i)[p] * c.sign;
     float a = rows_widen(*first), b = rows_widen(*second);
-    turn(&a, &b, cosine, sine);
+    turn_pair(&a, &b, cosine, sine);
     rows_narrow(first, a);
     rows_narrow(second, b);
 }
@@ -65,12 +59,12 @@ template <class T> static __global__ void rotary_eight_k(struct rotary_call c)
     if (c.layout == 0) {
 #pragma unroll
         for (int e = 0; e < 4; e++) {
-            turn(&u.x[2 * e], &u.x[2 * e + 1], cosine.x[e], sine.x[e] * c.sign);
-            turn(&v.x[2 * e], &v.x[2 * e + 1], cosine.x[e + 4], sine.x[e + 4] * c.sign);
+            turn_pair(&u.x[2 * e], &u.x[2 * e + 1], cosine.x[e], sine.x[e] * c.sign);
+            turn_pair(&v.x[2 * e], &v.x[2 * e + 1], cosine.x[e + 4], sine.x[e + 4] * c.sign);
         }
     } else {
 #pragma unroll
-        for (int e = 0; e < 8; e++) turn(&u.x[e], &v.x[e], cosine.x[e], sine.x[e] * c.sign);
+        for (int e = 0; e < 8; e++) turn_pair(&u.x[e], &v.x[e], cosine.x[e], sine.x[e] * c.sign);
     }
     eight_store(lower, u);
     eight_store(upper, v);

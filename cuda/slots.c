@@ -237,6 +237,7 @@ const struct backend_ops cuda_slots = {
     .norm_dx = slot_norm_dx,
     .residual_norm = slot_residual_norm,
     .rotary = slot_rotary,
+    .attention_turns = 1,
     .attention = slot_attention,
     .attention_dx = slot_attention_dx,
     .softmax_loss = slot_softmax_loss,

@@ -248,6 +248,7 @@ struct attention_size {
     int32_t B, T, H, D;
     int sloped, near_n;
     float p;
+    int turned; /* 0: no rotary, 1: adjacent pairs, 2: halves */
 };
 
 static void set_bias(struct op_bench *k, struct op_attention *ref, struct attention *a,
@@ -282,6 +283,25 @@ static void set_dropout(struct op_bench *k, struct op_attention *ref, struct att
                                  (int64_t)ref->T * ref->T);
 }
 
+/* Angles of their own for each token and pair. */
+static void set_rotary(struct op_bench *k, struct op_attention *ref, struct attention *a,
+                       const struct attention_size *s)
+{
+    struct op_matrix cosine = op_random(k, s->T + 1, s->D / 2, 0);
+    struct op_matrix sine = op_random(k, s->T + 1, s->D / 2, 0);
+    for (int64_t i = 0; i < cosine.t.rows * cosine.t.cols; i++) {
+        double angle = 3.0 * (double)cosine.host[i];
+        cosine.host[i] = (float)cos(angle);
+        sine.host[i] = (float)sin(angle);
+    }
+    op_set(k, &cosine);
+    op_set(k, &sine);
+    ref->cosine = cosine.host;
+    ref->sine = sine.host;
+    ref->layout = s->turned == 2;
+    a->rotary = (struct attention_rotary){cosine.t, sine.t, s->turned == 2};
+}
+
 static void check_attention(struct op_bench *k, const struct attention_size *s)
 {
     struct err e = {0};
@@ -312,12 +332,14 @@ static void check_attention(struct op_bench *k, const struct attention_size *s)
     double *none = op_doubles(k, (int64_t)s->H * (s->near_n + 1)), *offset = op_doubles(k, s->H);
     set_bias(k, &ref, &a, s);
     set_dropout(k, &ref, &a, s->p);
+    if (s->turned) set_rotary(k, &ref, &a, s);
     op_attention_double(want, want_lse, q.host, key.host, v.host, &ref);
     op_attention_dx_double(want_dq, want_dk, want_dv, none, offset, q.host, key.host, v.host,
                            dout.host, &ref);
     op_ok(ops_attention(k->b, &a, &e), &e);
     check(k, "out", &out.t, want, BF16_ULPS(2), 0);
-    check(k, "lse", &lse.t, want_lse, 1e-5, 1);
+    /* Turned q and k are rounded to bf16: a score, of size 1, feels it. */
+    check(k, "lse", &lse.t, want_lse, s->turned ? BF16_ULPS(1) : 1e-5, 1);
     op_ok(ops_attention_dx(k->b, &a, &e), &e);
     /* dp is a sum of D products of dout and v; its typical size times q or k is what cancels. */
     double term = scale * sqrt((double)s->D) / (1.0 - s->p) * most(q.host, n);
@@ -330,14 +352,21 @@ static void attention_agrees_in_bf16(void **state)
 {
     (void)state;
     static const struct attention_size sizes[] = {
-        {1, 33, 2, 8, 1, 0, 0},      {2, 70, 2, 16, 0, 0, 0},    {1, 64, 2, 32, 1, 0, 0.1f},
-        {1, 130, 1, 64, 1, 0, 0.2f}, {1, 65, 2, 64, 0, 9, 0},    {1, 97, 1, 128, 1, 0, 0},
-        {2, 1, 1, 64, 1, 0, 0},      {1, 40, 2, 128, 1, 7, 0.1f}};
+        {1, 33, 2, 8, 1, 0, 0, 0},       {2, 70, 2, 16, 0, 0, 0, 0},
+        {1, 64, 2, 32, 1, 0, 0.1f, 0},   {1, 130, 1, 64, 1, 0, 0.2f, 0},
+        {1, 65, 2, 64, 0, 9, 0, 0},      {1, 97, 1, 128, 1, 0, 0, 0},
+        {2, 1, 1, 64, 1, 0, 0, 0},       {1, 40, 2, 128, 1, 7, 0.1f, 0},
+        {1, 35, 2, 8, 0, 0, 0, 1},       {1, 35, 2, 8, 0, 0, 0, 2},
+        {2, 70, 1, 16, 0, 0, 0, 1},      {1, 129, 2, 16, 0, 0, 0, 2},
+        {1, 66, 1, 24, 0, 0, 0, 1},      {1, 66, 1, 24, 0, 0, 0, 2},
+        {1, 97, 1, 32, 1, 0, 0.1f, 2},   {1, 65, 2, 64, 0, 5, 0, 1},
+        {1, 131, 1, 128, 0, 0, 0.1f, 1}, {2, 97, 2, 128, 0, 0, 0, 2}};
     struct op_bench k;
     open_bench(&k);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        print_message("T %d, D %d, slopes %d, table %d, p %.1f\n", sizes[i].T, sizes[i].D,
-                      sizes[i].sloped, sizes[i].near_n, (double)sizes[i].p);
+        print_message("T %d, D %d, slopes %d, table %d, p %.1f, turned %d\n", sizes[i].T,
+                      sizes[i].D, sizes[i].sloped, sizes[i].near_n, (double)sizes[i].p,
+                      sizes[i].turned);
         check_attention(&k, &sizes[i]);
         op_bench_reset(&k);
     }
