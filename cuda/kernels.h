@@ -48,7 +48,7 @@ int cuda_relu_dx(void *stream, struct tensor *dx, const struct tensor *dy, const
 /* cuda_cast - y = x, each in its dtype (f32 or bf16) and with its stride. */
 int cuda_cast(void *stream, struct tensor *y, const struct tensor *x);
 
-/* ---- norm.cu ----
+/* ---- norm.cu, norm_dx.cu ----
  * Rows of up to 8192 columns. residual_norm uses s as it is stored. Scratch: workspace_dev of at
  * least cuda_norm_dx_workspace() bytes, 16-byte aligned; its contents mean nothing between calls,
  * and calls on one stream may share it. It does not shrink as rows or cols grow. */
@@ -61,6 +61,10 @@ size_t cuda_norm_dx_workspace(int64_t rows, int64_t cols);
 int cuda_norm_dx(void *stream, struct tensor *dx, struct tensor *dgain, struct tensor *dbias,
                  const struct tensor *dy, const struct tensor *x, const struct tensor *stats,
                  const struct tensor *gain, int accumulate_dx, void *workspace_dev);
+int cuda_residual_norm_dx(void *stream, struct tensor *ds, struct tensor *dr, struct tensor *dgain,
+                          struct tensor *dbias, const struct tensor *dy, const struct tensor *s,
+                          const struct tensor *stats, const struct tensor *gain,
+                          const struct dropout *d, void *workspace_dev);
 
 /* ---- softmax.cu ----
  * Logits f32 or bf16, any number of classes; sums and logarithms in double. */

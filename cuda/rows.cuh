@@ -79,6 +79,48 @@ template <class T> __device__ inline void rows_store(T *to, const struct eight &
         if (i < n) rows_narrow(to + i, v.x[i]);
 }
 
+/* Eight elements as they stand in memory, on their way: bf16 takes half the registers of an eight.
+ */
+template <class T> struct rows_raw {
+    uint32_t word[2 * sizeof(T)];
+};
+
+/* The first n of eight elements, zeros for the others. */
+template <class T>
+__device__ inline struct rows_raw<T> rows_fetch(const T *from, int n, bool wide) {
+    struct rows_raw<T> out;
+    if (wide && n == 8) {
+#pragma unroll
+        for (int i = 0; i < (int)sizeof(T) / 2; i++) {
+            uint4 v = ((const uint4 *)from)[i];
+            out.word[4 * i] = v.x;
+            out.word[4 * i + 1] = v.y;
+            out.word[4 * i + 2] = v.z;
+            out.word[4 * i + 3] = v.w;
+        }
+        return out;
+    }
+    struct eight v = rows_load(from, n, false, 0.0f);
+#pragma unroll
+    for (int i = 0; i < 2 * (int)sizeof(T); i++)
+        out.word[i] = sizeof(T) == 4 ? __float_as_uint(v.x[i])
+                                     : pack_bf16(v.x[2 * i & 7], v.x[(2 * i + 1) & 7]);
+    return out;
+}
+
+template <class T>
+__device__ inline struct eight rows_widen(const struct rows_raw<T> &raw)
+{
+    struct eight out;
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        uint32_t word = raw.word[sizeof(T) == 4 ? i : i / 2];
+        if (sizeof(T) == 2) word = i % 2 ? word & 0xffff0000u : word << 16;
+        out.x[i] = __uint_as_float(word);
+    }
+    return out;
+}
+
 /* How many of the eight columns from `column` on exist. */
 __device__ inline int rows_part(int64_t column, int64_t cols)
 {
@@ -150,32 +192,24 @@ static inline struct rows_draw rows_draw_of(const struct dropout *d, int64_t col
     return out;
 }
 
-/* The factors, 0 or keep_scale, of eight elements from (row, column) on. Words are chosen without
- * an index that the compiler does not know, which would put them in memory. */
+/* The factors, 0 or keep_scale, of eight elements from (row, column) on. Draws become bits, one
+ * after the other: twelve words would fill the registers of kernels that hold rows. */
 __device__ inline struct eight rows_factors(const struct rows_draw &d, int64_t row, int64_t column)
 {
     int64_t place = d.first_row + (d.rows_dev ? d.rows_dev[row] : row);
     if (d.span) place += d.span * d.step_dev->first_row;
     uint64_t element = (uint64_t)(place * d.cols + column), block = element / 4;
-    uint32_t step = d.step_dev ? d.step_dev->update : 0, skip = (uint32_t)(element % 4), word[12];
-#pragma unroll
-    for (int b = 0; b < 3; b++) {
-        if (b == 2 && skip == 0) {
-            word[8] = word[9] = word[10] = word[11] = 0; /* not used */
-            break;
-        }
+    uint32_t step = d.step_dev ? d.step_dev->update : 0, skip = (uint32_t)(element % 4), kept = 0;
+#pragma unroll 1
+    for (int b = 0; b < (skip == 0 ? 2 : 3); b++) {
         struct philox_block out = philox_4x32(d.key, (uint32_t)(block + b),
                                               (uint32_t)((block + b) >> 32), step, d.stream);
 #pragma unroll
-        for (int w = 0; w < 4; w++) word[4 * b + w] = out.word[w];
+        for (int w = 0; w < 4; w++) kept |= (uint32_t)(out.word[w] < d.keep_below) << (4 * b + w);
     }
     struct eight factor;
 #pragma unroll
-    for (int i = 0; i < 8; i++) {
-        uint32_t low = skip & 1 ? word[i + 1] : word[i];
-        uint32_t high = skip & 1 ? word[i + 3] : word[i + 2];
-        factor.x[i] = (skip & 2 ? high : low) < d.keep_below ? d.keep_scale : 0.0f;
-    }
+    for (int i = 0; i < 8; i++) factor.x[i] = kept >> (skip + i) & 1 ? d.keep_scale : 0.0f;
     return factor;
 }
 

@@ -90,6 +90,21 @@ static int slot_residual_norm(struct backend *b, struct tensor *s, struct tensor
                       "residual_norm", e);
 }
 
+static int slot_residual_norm_dx(struct backend *b, struct tensor *ds, struct tensor *dr,
+                                 struct tensor *dgain, struct tensor *dbias,
+                                 const struct tensor *dy, const struct tensor *s,
+                                 const struct tensor *stats, const struct tensor *gain,
+                                 const struct dropout *d, struct err *e)
+{
+    struct cuda *c = cuda_of(b);
+    void *scratch = NULL;
+    TRY(cuda_scratch(c, &scratch, cuda_norm_dx_workspace(ds->rows, ds->cols), e));
+    return cuda_fault(
+        c,
+        cuda_residual_norm_dx(c->stream_own, ds, dr, dgain, dbias, dy, s, stats, gain, d, scratch),
+        "residual_norm_dx", e);
+}
+
 static int slot_rotary(struct backend *b, struct tensor *x, const struct tensor *cosine,
                        const struct tensor *sine, int32_t T, int32_t H, int layout, int inverse,
                        struct err *e)
@@ -236,6 +251,7 @@ const struct backend_ops cuda_slots = {
     .norm = slot_norm,
     .norm_dx = slot_norm_dx,
     .residual_norm = slot_residual_norm,
+    .residual_norm_dx = slot_residual_norm_dx,
     .rotary = slot_rotary,
     .attention_turns = 1,
     .attention = slot_attention,
