@@ -44,7 +44,8 @@ __device__ inline void forward_softmax(struct forward_rows<D> &rows, float (&s)[
         for (int n = 0; n < N; n++) top = fmaxf(top, fmaxf(s[m][n][2 * r], s[m][n][2 * r + 1]));
         top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
         top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
-        float shift = -top * unit, shrink = exp2_flushed(fmaf(rows.top[m][r], unit, shift));
+        /* The difference first: exactly 1 where the top stays, and nothing to multiply. */
+        float shift = -top * unit, shrink = exp2_flushed((rows.top[m][r] - top) * unit);
         rows.top[m][r] = top;
         float sum = rows.sum[m][r] * shrink;
 #pragma unroll

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "gemm_choice.h"
+#include "kernels.h"
 
 int gemm_fault(cublasStatus_t status, const struct gemm_product *p, struct err *e)
 {
@@ -86,13 +87,29 @@ static cublasStatus_t gemm_layout(cublasLtMatrixLayoutOpaque_t *layout, enum dty
     return status;
 }
 
+/* What the library does after the product, and the vector it reads or, for sums, writes. Our a is
+ * its second operand. */
+static cublasStatus_t gemm_describe_epilogue(cublasLtMatmulDescOpaque_t *d,
+                                             const struct gemm_product *p)
+{
+    cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+    const void *vector = p->sums ? p->sums : p->bias;
+    if (p->relu) epilogue = p->bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+    if (p->bias && !p->relu) epilogue = CUBLASLT_EPILOGUE_BIAS;
+    if (p->sums) epilogue = CUBLASLT_EPILOGUE_BGRADB;
+    cublasStatus_t status = cublasLtMatmulDescSetAttribute(d, CUBLASLT_MATMUL_DESC_EPILOGUE,
+                                                           &epilogue, sizeof epilogue);
+    if (status != CUBLAS_STATUS_SUCCESS || !vector) return status;
+    return cublasLtMatmulDescSetAttribute(d, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &vector,
+                                          sizeof vector);
+}
+
 static cublasStatus_t gemm_describe(cublasLtMatmulDescOpaque_t *d, const struct gemm_product *p)
 {
     /* The library's first operand is our b, its second our a; what we store transposed is to it
      * the plain matrix and the other way round. */
     cublasOperation_t first = p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasOperation_t second = p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
-    cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
     cublasStatus_t status = cublasLtMatmulDescInit(d, CUBLAS_COMPUTE_32F, CUDA_R_32F);
     if (status == CUBLAS_STATUS_SUCCESS)
         status =
@@ -100,12 +117,7 @@ static cublasStatus_t gemm_describe(cublasLtMatmulDescOpaque_t *d, const struct 
     if (status == CUBLAS_STATUS_SUCCESS)
         status =
             cublasLtMatmulDescSetAttribute(d, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second);
-    if (status != CUBLAS_STATUS_SUCCESS || !p->bias) return status;
-    status = cublasLtMatmulDescSetAttribute(d, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
-                                            sizeof epilogue);
-    if (status != CUBLAS_STATUS_SUCCESS) return status;
-    return cublasLtMatmulDescSetAttribute(d, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias,
-                                          sizeof p->bias);
+    return status == CUBLAS_STATUS_SUCCESS ? gemm_describe_epilogue(d, p) : status;
 }
 
 int gemm_call_init(struct gemm_call *call, const struct gemm_product *p, struct err *e)
@@ -134,11 +146,61 @@ cublasStatus_t gemm_run(struct gemm *g, const struct gemm_call *call, const stru
                           GEMM_WORKSPACE_BYTES, g->stream);
 }
 
+static int gemm_queued(int status, const char *what, struct err *e)
+{
+    if (status == 0) return 0;
+    return ERR(e, ERR_INTERNAL, "%s after a product: %s", what,
+               cudaGetErrorString((cudaError_t)status));
+}
+
+/* The product, and relu where its algorithm cannot do it. */
+static int gemm_multiply_plain(struct gemm *g, const struct gemm_product *p, struct err *e)
+{
+    struct gemm_call call, whole;
+    struct gemm_product plain = *p;
+    const cublasLtMatmulAlgo_t *algorithm = NULL;
+    plain.relu = 0;
+    TRY(gemm_call_init(&call, &plain, e));
+    TRY(gemm_choose(g, &algorithm, &call, &plain, e));
+    if (!p->relu) return gemm_fault(gemm_run(g, &call, p, algorithm, p->c), p, e);
+    TRY(gemm_call_init(&whole, p, e));
+    if (gemm_fits(g, &whole, algorithm))
+        return gemm_fault(gemm_run(g, &whole, p, algorithm, p->c), p, e);
+    struct tensor c = tensor_make(p->c, p->m * p->chunks_n, p->n, p->to);
+    c.stride = p->stride_c;
+    TRY(gemm_fault(gemm_run(g, &call, p, algorithm, p->c), p, e));
+    return gemm_queued(cuda_relu(g->stream, &c, &c, NULL), "relu", e);
+}
+
+static struct tensor gemm_vector(float *data, int64_t n)
+{
+    return tensor_make(data, 1, n, DTYPE_F32);
+}
+
+int gemm_column_sums(struct gemm *g, const struct gemm_product *p)
+{
+    struct tensor a = tensor_make((void *)p->a, p->k, p->m, p->from),
+                  out = gemm_vector(p->sums, p->m);
+    a.stride = p->stride_a;
+    return cuda_column_sums(g->stream, &out, &a, p->accumulate, p->scratch);
+}
+
 int gemm_multiply(struct gemm *g, const struct gemm_product *p, struct err *e)
 {
+    struct gemm_product plain = *p, fused = *p;
     struct gemm_call call;
     const cublasLtMatmulAlgo_t *algorithm = NULL;
-    TRY(gemm_call_init(&call, p, e));
-    TRY(gemm_choose(g, &algorithm, &call, p, e));
-    return gemm_fault(gemm_run(g, &call, p, algorithm, p->c), p, e);
+    if (!p->sums) return gemm_multiply_plain(g, p, e);
+    plain.sums = NULL;
+    fused.sums = p->scratch; /* the library overwrites */
+    TRY(gemm_choose_sums(g, &algorithm, &fused, &plain, e));
+    if (!algorithm) {
+        TRY(gemm_multiply_plain(g, &plain, e));
+        return gemm_queued(gemm_column_sums(g, p), "column sums", e);
+    }
+    struct tensor to = gemm_vector(p->sums, p->m), from = gemm_vector(fused.sums, p->m);
+    TRY(gemm_call_init(&call, &fused, e));
+    TRY(gemm_fault(gemm_run(g, &call, p, algorithm, p->c), p, e));
+    if (p->accumulate) return gemm_queued(cuda_add(g->stream, &to, &to, &from), "sums", e);
+    return gemm_queued(cuda_cast(g->stream, &to, &from), "sums", e);
 }

@@ -5,7 +5,10 @@
  * 2. The algorithm of a product is chosen once for each class of shapes and then kept; only
  *    algorithms whose sums have a fixed order are considered, so two runs that chose alike give the
  *    same bits. What was chosen can be written down and given to another process.
- * 3. Matrices are row-major with a stride, as struct tensor has them. */
+ * 3. What follows a product, relu and sums of a, is done within it where the library offers that
+ * for its class: relu by the algorithm that the product has without it, so that the bits are the
+ *    same; sums where one call is then faster than two. Elsewhere own kernels do it.
+ * 4. Matrices are row-major with a stride, as struct tensor has them. */
 #ifndef CUDA_GEMM_H
 #define CUDA_GEMM_H
 
@@ -27,6 +30,10 @@ struct gemm_product {
     const void *a, *b;
     void *c;
     const void *bias; /* of the type of c; NULL: none */
+    int relu;         /* c is cut off at zero in the end */
+    float *sums;   /* (m) f32: sums of a over k, added where the product is; a is stored (k,m) and
+                      nothing is in chunks; NULL: none */
+    void *scratch; /* with sums: as much as cuda_column_sums wants for the stored a */
     int64_t m, n, k, chunks_n;
     int64_t stride_a, stride_b, stride_c;
     int transpose_a; /* a is stored (k,m) */

@@ -44,6 +44,7 @@ static struct gemm_class choice_class(const struct gemm_product *p, int rounded)
     c.to = (int32_t)p->to;
     c.bias = p->bias != NULL;
     c.exact = p->exact;
+    c.sums = p->sums != NULL;
     c.alignment_a = choice_alignment(p->a, p->stride_a, p->from);
     c.alignment_b = choice_alignment(p->b, p->stride_b, p->from);
     c.alignment_c = choice_alignment(p->c, p->stride_c, p->to);
@@ -76,7 +77,7 @@ static cublasStatus_t choice_prefer(cublasLtMatmulPreferenceOpaque_t *preference
 {
     uint64_t workspace_bytes = GEMM_WORKSPACE_BYTES;
     uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE;
-    if (!c->exact)
+    if (!c->exact && !c->sums)
         reductions |=
             CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
     const struct {
@@ -98,7 +99,7 @@ static cublasStatus_t choice_prefer(cublasLtMatmulPreferenceOpaque_t *preference
     return status;
 }
 
-/* Candidates for a class, the library's favourite first. */
+/* Candidates for a class, the library's favourite first; a class with sums may have none. */
 static int choice_candidates(struct gemm *g, cublasLtMatmulHeuristicResult_t *out, int *n,
                              const struct gemm_class *c, const struct gemm_product *p,
                              struct err *e)
@@ -112,23 +113,22 @@ static int choice_candidates(struct gemm *g, cublasLtMatmulHeuristicResult_t *ou
     if (p->exact) nominal.chunks_n = CHOICE_CHUNKS;
     TRY(gemm_call_init(&call, &nominal, e));
     TRY(gemm_fault(choice_prefer(&preference, c), p, e));
-    TRY(gemm_fault(cublasLtMatmulAlgoGetHeuristic(g->handle_own, &call.product, &call.b, &call.a,
-                                                  &call.c, &call.c, &preference, CHOICE_CANDIDATES,
-                                                  out, &found_n),
-                   p, e));
+    cublasStatus_t status =
+        cublasLtMatmulAlgoGetHeuristic(g->handle_own, &call.product, &call.b, &call.a, &call.c,
+                                       &call.c, &preference, CHOICE_CANDIDATES, out, &found_n);
     *n = 0;
+    if (status != CUBLAS_STATUS_SUCCESS && c->sums) return 0; /* not offered */
+    TRY(gemm_fault(status, p, e));
     for (int i = 0; i < found_n; i++)
         if (out[i].state == CUBLAS_STATUS_SUCCESS) out[(*n)++] = out[i];
-    if (*n == 0)
+    if (*n == 0 && !c->sums)
         return ERR(e, ERR_INTERNAL,
                    "cuBLASLt: no algorithm for a product of %" PRId64 " x %" PRId64 " x %" PRId64,
                    c->m, c->n, c->k);
     return 0;
 }
 
-/* Whether the algorithm can do exactly this product. */
-static int choice_fits(struct gemm *g, const struct gemm_call *call,
-                       const cublasLtMatmulAlgo_t *algorithm)
+int gemm_fits(struct gemm *g, const struct gemm_call *call, const cublasLtMatmulAlgo_t *algorithm)
 {
     struct gemm_call own = *call;
     cublasLtMatmulHeuristicResult_t result;
@@ -142,7 +142,7 @@ static float choice_time(struct gemm *g, const struct gemm_call *call, const str
                          const cublasLtMatmulAlgo_t *algorithm, void *to)
 {
     float ms = -1.0f;
-    if (!choice_fits(g, call, algorithm)) return ms;
+    if (!gemm_fits(g, call, algorithm)) return ms;
     if (gemm_run(g, call, p, algorithm, to) != CUBLAS_STATUS_SUCCESS) return ms;
     if (cudaEventRecord(g->before_own, g->stream) != cudaSuccess) return ms;
     for (int i = 0; i < CHOICE_RUNS; i++)
@@ -190,17 +190,22 @@ static int choice_fastest(struct gemm *g, const cublasLtMatmulHeuristicResult_t 
     return best;
 }
 
+static int choice_need_time(struct gemm *g, const struct gemm_product *p, struct err *e)
+{
+    if (choice_may_time(g)) return 0;
+    return ERR(e, ERR_INTERNAL,
+               "cuBLASLt: the algorithm of a product of %" PRId64 " x %" PRId64 " x %" PRId64
+               " is chosen by measuring, which is forbidden while work is recorded",
+               p->m, p->n, p->k);
+}
+
 static int choice_make(struct gemm *g, struct gemm_choice **out, const struct gemm_class *c,
                        const struct gemm_call *call, const struct gemm_product *p, struct err *e)
 {
     cublasLtMatmulHeuristicResult_t candidate[CHOICE_CANDIDATES];
     struct gemm_choice choice = {.of = *c};
     int n = 0;
-    if (!choice_may_time(g))
-        return ERR(e, ERR_INTERNAL,
-                   "cuBLASLt: the algorithm of a product of %" PRId64 " x %" PRId64 " x %" PRId64
-                   " is chosen by measuring, which is forbidden while work is recorded",
-                   p->m, p->n, p->k);
+    TRY(choice_need_time(g, p, e));
     TRY(choice_candidates(g, candidate, &n, c, p, e));
     choice.algorithm = candidate[choice_fastest(g, candidate, n, call, p)].algo;
     TRY(choice_add(g, &choice, e));
@@ -216,7 +221,7 @@ int gemm_choose(struct gemm *g, const cublasLtMatmulAlgo_t **out, const struct g
         struct gemm_choice *choice = choice_find(g, &c);
         if (!choice) TRY(choice_make(g, &choice, &c, call, p, e));
         *out = &choice->algorithm;
-        if (choice_fits(g, call, *out)) return 0;
+        if (gemm_fits(g, call, *out)) return 0;
     }
     return ERR(e, ERR_INTERNAL,
                "cuBLASLt: the algorithm chosen for a product of %" PRId64 " x %" PRId64
@@ -224,16 +229,85 @@ int gemm_choose(struct gemm *g, const cublasLtMatmulAlgo_t **out, const struct g
                p->m, p->n, p->k);
 }
 
+/* Milliseconds of CHOICE_RUNS times the kernel of column sums; below 0: it does not run. */
+static float choice_time_sums(struct gemm *g, const struct gemm_product *p)
+{
+    float ms = -1.0f;
+    struct gemm_product own = *p;
+    own.accumulate = 0;
+    if (cudaEventRecord(g->before_own, g->stream) != cudaSuccess) return ms;
+    for (int i = 0; i < CHOICE_RUNS; i++)
+        if (gemm_column_sums(g, &own) != 0) return ms;
+    if (cudaEventRecord(g->after_own, g->stream) != cudaSuccess ||
+        cudaEventSynchronize(g->after_own) != cudaSuccess ||
+        cudaEventElapsedTime(&ms, g->before_own, g->after_own) != cudaSuccess)
+        return -1.0f;
+    return ms;
+}
+
+/* Whether one call is clearly faster than the product and the sums apart. Timed results go to
+ * memory of their own. */
+static int choice_one_call(struct gemm *g, const struct gemm_product *p,
+                           const struct gemm_product *plain, const cublasLtMatmulAlgo_t *algorithm,
+                           struct err *e)
+{
+    struct gemm_call whole, call;
+    const cublasLtMatmulAlgo_t *other = NULL;
+    void *to = NULL;
+    size_t bytes = (size_t)(p->m * p->stride_c) * dtype_bytes(p->to);
+    int faster = 0;
+    if (cudaMalloc(&to, bytes) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return 0;
+    }
+    if (gemm_call_init(&whole, p, e) == 0 && gemm_call_init(&call, plain, e) == 0 &&
+        gemm_choose(g, &other, &call, plain, e) == 0) {
+        float one = choice_time(g, &whole, p, algorithm, to);
+        float two = choice_time(g, &call, plain, other, to), sums = choice_time_sums(g, p);
+        faster = one >= 0.0f && two >= 0.0f && sums >= 0.0f && one < choice_clearly * (two + sums);
+    }
+    (void)cudaFree(to);
+    return faster;
+}
+
+int gemm_choose_sums(struct gemm *g, const cublasLtMatmulAlgo_t **out, const struct gemm_product *p,
+                     const struct gemm_product *plain, struct err *e)
+{
+    cublasLtMatmulHeuristicResult_t candidate[CHOICE_CANDIDATES];
+    struct gemm_class c = choice_class(p, 1);
+    struct gemm_choice *found = choice_find(g, &c);
+    struct gemm_call call;
+    *out = NULL;
+    TRY(gemm_call_init(&call, p, e));
+    if (!found) {
+        struct gemm_choice choice = {.of = c, .apart = 1};
+        int n = 0;
+        TRY(choice_need_time(g, p, e));
+        TRY(choice_candidates(g, candidate, &n, &c, p, e));
+        if (n > 0) {
+            const cublasLtMatmulAlgo_t *best =
+                &candidate[choice_fastest(g, candidate, n, &call, p)].algo;
+            choice.apart = !choice_one_call(g, p, plain, best, e);
+            if (!choice.apart) choice.algorithm = *best;
+        }
+        TRY(choice_add(g, &choice, e));
+        found = &g->choice_own[g->choices_n - 1];
+    }
+    if (!found->apart && gemm_fits(g, &call, &found->algorithm)) *out = &found->algorithm;
+    return 0;
+}
+
 /* ---- as text ----
- * A class is its sizes and nine small numbers, an algorithm its words in base 16. */
+ * A class is its sizes and eleven small numbers, an algorithm whether it is apart and its words in
+ * base 16. */
 
 static int choice_print(char *line, size_t bytes, const struct gemm_choice *choice)
 {
     const struct gemm_class *c = &choice->of;
-    int n =
-        snprintf(line, bytes, "%" PRId64 " %" PRId64 " %" PRId64 " %d %d %d %d %d %d %d %d %d %d",
-                 c->m, c->n, c->k, c->transpose_a, c->transpose_b, c->from, c->to, c->bias,
-                 c->exact, c->alignment_a, c->alignment_b, c->alignment_c, c->rounded);
+    int n = snprintf(
+        line, bytes, "%" PRId64 " %" PRId64 " %" PRId64 " %d %d %d %d %d %d %d %d %d %d %d %d",
+        c->m, c->n, c->k, c->transpose_a, c->transpose_b, c->from, c->to, c->bias, c->exact,
+        c->sums, c->alignment_a, c->alignment_b, c->alignment_c, c->rounded, choice->apart);
     for (size_t i = 0; i < ALGORITHM_WORDS; i++)
         n += snprintf(line + n, bytes - (size_t)n, " %" PRIx64, choice->algorithm.data[i]);
     return n + snprintf(line + n, bytes - (size_t)n, "\n");
@@ -256,9 +330,10 @@ static int choice_scan(struct gemm_choice *choice, const char *line)
     struct gemm_class *c = &choice->of;
     int at = 0;
     memset(choice, 0, sizeof *choice);
-    if (sscanf(line, "%" SCNd64 " %" SCNd64 " %" SCNd64 " %d %d %d %d %d %d %d %d %d %d%n", &c->m,
-               &c->n, &c->k, &c->transpose_a, &c->transpose_b, &c->from, &c->to, &c->bias,
-               &c->exact, &c->alignment_a, &c->alignment_b, &c->alignment_c, &c->rounded, &at) < 13)
+    if (sscanf(line, "%" SCNd64 " %" SCNd64 " %" SCNd64 " %d %d %d %d %d %d %d %d %d %d %d %d%n",
+               &c->m, &c->n, &c->k, &c->transpose_a, &c->transpose_b, &c->from, &c->to, &c->bias,
+               &c->exact, &c->sums, &c->alignment_a, &c->alignment_b, &c->alignment_c, &c->rounded,
+               &choice->apart, &at) < 15)
         return 0;
     for (size_t i = 0; i < ALGORITHM_WORDS; i++) {
         int word_n = 0;

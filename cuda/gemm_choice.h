@@ -6,7 +6,11 @@
  * 2. At the first product of a class the library names candidates whose sums have a fixed order.
  *    They are timed; a later one is preferred to the first, the library's own favourite, only when
  *    it is clearly faster, so that chance decides little.
- * 3. Exact products (struct gemm_product) take no candidate that sums in parts. */
+ * 3. Exact products (struct gemm_product) take no candidate that sums in parts.
+ * 4. A product with sums of a is a class of its own, whose candidates do both in one call, without
+ *    sums in parts: nothing says in which order those would be added. It is chosen only where it
+ *    needs less than 95 % of the time of the product's own algorithm and the kernel of column sums;
+ *    else, or where there is no candidate, the class is `apart`. */
 #ifndef CUDA_GEMM_CHOICE_H
 #define CUDA_GEMM_CHOICE_H
 
@@ -21,14 +25,16 @@ enum { GEMM_ROWS = 256, GEMM_IDENTITY_BYTES = 160 };
 /* Compared byte by byte: no padding. */
 struct gemm_class {
     int64_t m, n, k;
-    int32_t transpose_a, transpose_b, from, to, bias, exact;
+    int32_t transpose_a, transpose_b, from, to, bias, exact, sums;
     int32_t alignment_a, alignment_b, alignment_c; /* bytes, 2 to 16 */
     int32_t rounded;                               /* m or k was rounded up */
+    int32_t padding;                               /* 0 */
 };
 
 struct gemm_choice {
     struct gemm_class of;
-    cublasLtMatmulAlgo_t algorithm;
+    cublasLtMatmulAlgo_t algorithm; /* zeros where apart */
+    int32_t apart;
 };
 
 struct gemm {
@@ -52,6 +58,8 @@ enum { GEMM_WORKSPACE_BYTES = 32 << 20 };
 /* gemm.c */
 int gemm_fault(cublasStatus_t status, const struct gemm_product *p, struct err *e);
 int gemm_call_init(struct gemm_call *call, const struct gemm_product *p, struct err *e);
+/* gemm_column_sums - the kernel in place of a product's sums, in its scratch. */
+int gemm_column_sums(struct gemm *g, const struct gemm_product *p);
 /* gemm_run - queues it with that algorithm, its result at `to` (where p->c is, or memory alike). */
 cublasStatus_t gemm_run(struct gemm *g, const struct gemm_call *call, const struct gemm_product *p,
                         const cublasLtMatmulAlgo_t *algorithm, void *to);
@@ -59,5 +67,11 @@ cublasStatus_t gemm_run(struct gemm *g, const struct gemm_call *call, const stru
 /* gemm_choice.c. gemm_choose - the algorithm of p's class, now chosen if it was not. */
 int gemm_choose(struct gemm *g, const cublasLtMatmulAlgo_t **out, const struct gemm_call *call,
                 const struct gemm_product *p, struct err *e);
+/* gemm_choose_sums - the same for a product with sums; NULL: they are better done apart. plain: the
+ * product without them. */
+int gemm_choose_sums(struct gemm *g, const cublasLtMatmulAlgo_t **out, const struct gemm_product *p,
+                     const struct gemm_product *plain, struct err *e);
+/* gemm_fits - whether the algorithm can do exactly this product. */
+int gemm_fits(struct gemm *g, const struct gemm_call *call, const cublasLtMatmulAlgo_t *algorithm);
 
 #endif

@@ -32,10 +32,10 @@ static int linear_bias(struct cuda *c, const void **out, const struct tensor *y,
     return cuda_fault(c, cuda_cast(c->stream_own, &rounded, bias), "linear", e);
 }
 
-int cuda_linear(struct backend *b, struct tensor *y, const struct tensor *x, const struct tensor *w,
-                const struct tensor *bias, int accumulate, struct err *e)
+static int linear_whole(struct cuda *c, struct tensor *y, const struct tensor *x,
+                        const struct tensor *w, const struct tensor *bias, int relu, int accumulate,
+                        struct err *e)
 {
-    struct cuda *c = cuda_of(b);
     void *scratch = NULL;
     struct gemm_product p = {.a = x->data,
                              .b = w->data,
@@ -48,12 +48,19 @@ int cuda_linear(struct backend *b, struct tensor *y, const struct tensor *x, con
                              .stride_b = w->stride,
                              .stride_c = y->stride,
                              .transpose_b = 1,
+                             .relu = relu,
                              .accumulate = accumulate,
                              .from = x->dtype,
                              .to = y->dtype};
     TRY(cuda_scratch(c, &scratch, linear_bias_bytes(y, bias), e));
     TRY(linear_bias(c, &p.bias, y, bias, scratch, e));
     return gemm_multiply(c->gemm_own, &p, e);
+}
+
+int cuda_linear(struct backend *b, struct tensor *y, const struct tensor *x, const struct tensor *w,
+                const struct tensor *bias, int accumulate, struct err *e)
+{
+    return linear_whole(cuda_of(b), y, x, w, bias, 0, accumulate, e);
 }
 
 static int linear_is_aligned(const struct tensor *t)
@@ -115,10 +122,9 @@ static int linear_by_copies(struct cuda *c, struct gemm_product *p, struct tenso
     return 0;
 }
 
-int cuda_linear_rows(struct backend *b, struct tensor *y, const struct tensor *x,
-                     const struct tensor *w, const struct tensor *bias, struct err *e)
+static int linear_chunks(struct cuda *c, struct tensor *y, const struct tensor *x,
+                         const struct tensor *w, const struct tensor *bias, int relu, struct err *e)
 {
-    struct cuda *c = cuda_of(b);
     void *scratch = NULL;
     size_t bias_bytes = linear_bias_bytes(y, bias);
     int64_t whole_n = linear_is_aligned(x) && linear_is_aligned(y) ? x->rows / LINEAR_CHUNK : 0;
@@ -133,6 +139,7 @@ int cuda_linear_rows(struct backend *b, struct tensor *y, const struct tensor *x
                              .stride_b = w->stride,
                              .stride_c = y->stride,
                              .transpose_b = 1,
+                             .relu = relu,
                              .exact = 1,
                              .from = x->dtype,
                              .to = y->dtype};
@@ -140,6 +147,19 @@ int cuda_linear_rows(struct backend *b, struct tensor *y, const struct tensor *x
     TRY(linear_bias(c, &p.bias, y, bias, scratch, e));
     if (whole_n > 0) TRY(gemm_multiply(c->gemm_own, &p, e));
     return linear_by_copies(c, &p, y, x, whole_n * LINEAR_CHUNK, (char *)scratch + bias_bytes, e);
+}
+
+int cuda_linear_rows(struct backend *b, struct tensor *y, const struct tensor *x,
+                     const struct tensor *w, const struct tensor *bias, struct err *e)
+{
+    return linear_chunks(cuda_of(b), y, x, w, bias, 0, e);
+}
+
+int cuda_linear_relu(struct backend *b, struct tensor *y, const struct tensor *x,
+                     const struct tensor *w, const struct tensor *bias, int exact, struct err *e)
+{
+    if (exact) return linear_chunks(cuda_of(b), y, x, w, bias, 1, e);
+    return linear_whole(cuda_of(b), y, x, w, bias, 1, 0, e);
 }
 
 int cuda_linear_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
@@ -165,10 +185,10 @@ int cuda_linear_dw(struct backend *b, struct tensor *dw, struct tensor *dbias,
                    const struct tensor *dy, const struct tensor *x, int accumulate, struct err *e)
 {
     struct cuda *c = cuda_of(b);
-    void *scratch = NULL;
     struct gemm_product p = {.a = dy->data,
                              .b = x->data,
                              .c = dw->data,
+                             .sums = dbias ? dbias->data : NULL,
                              .m = dy->cols,
                              .n = x->cols,
                              .k = dy->rows,
@@ -180,9 +200,6 @@ int cuda_linear_dw(struct backend *b, struct tensor *dw, struct tensor *dbias,
                              .accumulate = accumulate,
                              .from = dy->dtype,
                              .to = dw->dtype};
-    TRY(gemm_multiply(c->gemm_own, &p, e));
-    if (!dbias) return 0;
-    TRY(cuda_scratch(c, &scratch, cuda_column_sums_workspace(dy), e));
-    return cuda_fault(c, cuda_column_sums(c->stream_own, dbias, dy, accumulate, scratch),
-                      "linear_dw", e);
+    if (dbias) TRY(cuda_scratch(c, &p.scratch, cuda_column_sums_workspace(dy), e));
+    return gemm_multiply(c->gemm_own, &p, e);
 }

@@ -238,6 +238,7 @@ const struct backend_ops cuda_slots = {
     .peak_bytes = cuda_peak_bytes,
     .linear = cuda_linear,
     .linear_rows = cuda_linear_rows,
+    .linear_relu = cuda_linear_relu,
     .linear_dx = cuda_linear_dx,
     .linear_dw = cuda_linear_dw,
     .gather_rows = slot_gather_rows,

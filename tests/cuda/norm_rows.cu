@@ -240,6 +240,45 @@ static void gradients_follow_the_formula(int64_t rows, int64_t cols, enum dtype 
     matrix_free(dy);
 }
 
+/* In one kernel: the bits of norm_dx on top of ds, and of ds as stored through the dropout. */
+static void residual_gradients_are_those_of_both(int64_t rows, int64_t cols, enum dtype dtype,
+                                                 struct layout l)
+{
+    struct norm_case k = norm_open(rows, cols, dtype, l);
+    struct matrix dy = matrix_make(rows, cols, dtype, l, 11, 1.0, 0.1);
+    struct matrix dr = matrix_make(rows, cols, dtype, l, 12, 1.0, 0.0);
+    struct draw d = draw_make(0.2f, rows, false, 98);
+    std::vector<float> got[2][3], want((size_t)(rows * cols));
+    size_t bytes = cuda_norm_dx_workspace(rows, cols);
+    void *workspace = device_copy(std::vector<float>(bytes / sizeof(float), NAN));
+    check_call(cuda_norm(NULL, &k.y.t, &k.stats.t, &k.x.t, &k.gain.t, &k.bias.t), "norm");
+    for (int fused = 0; fused < 2; fused++) {
+        struct gradient g = gradient_make(rows, cols, dtype, l);
+        int rc = fused ? cuda_residual_norm_dx(NULL, &g.dx.t, &dr.t, &g.dgain.t, &g.dbias.t, &dy.t,
+                                               &k.x.t, &k.stats.t, &k.gain.t, &d.d, workspace)
+                       : cuda_norm_dx(NULL, &g.dx.t, &g.dgain.t, &g.dbias.t, &dy.t, &k.x.t,
+                                      &k.stats.t, &k.gain.t, 1, workspace);
+        check_call(rc, "residual_norm_dx");
+        got[fused][0] = matrix_get(g.dx, "residual_norm_dx");
+        got[fused][1] = matrix_get(g.dgain, "residual_norm_dx");
+        got[fused][2] = matrix_get(g.dbias, "residual_norm_dx");
+        matrix_free(g.dx);
+        matrix_free(g.dgain);
+        matrix_free(g.dbias);
+    }
+    for (int i = 0; i < 3; i++) check_same("residual_norm_dx", got[1][i], got[0][i]);
+    for (int64_t i = 0; i < rows * cols; i++) {
+        float x = got[0][0][(size_t)i] * (float)draw_factor(d, i / cols, i % cols, cols);
+        want[(size_t)i] = dtype == DTYPE_BF16 ? __bfloat162float(__float2bfloat16(x)) : x;
+    }
+    check_same("dr", matrix_get(dr, "residual_norm_dx"), want);
+    cudaFree(workspace);
+    draw_free(d);
+    norm_close(k);
+    matrix_free(dy);
+    matrix_free(dr);
+}
+
 /* Where rows are aligned changes how they are read, not what comes out. */
 static void alignment_does_not_change_bits()
 {
@@ -263,6 +302,7 @@ int main(void)
                 rows_are_normalised(rows, cols, dtype, layouts[l]);
                 residual_sums_are_normalised(rows, cols, dtype, layouts[l]);
                 gradients_follow_the_formula(rows, cols, dtype, layouts[l]);
+                residual_gradients_are_those_of_both(rows, cols, dtype, layouts[l]);
             }
     alignment_does_not_change_bits();
     struct matrix wide = matrix_make(1, 8193, DTYPE_F32, layouts[0], 1, 1.0, 0.0);
