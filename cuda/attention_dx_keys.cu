@@ -10,41 +10,32 @@ struct keys_warp {
     struct head_bias bias;
     float unit;        /* of scores to log 2 */
     int32_t key, item; /* the warp's first, the head */
-    bool past;         /* the tile's queries may have certificates */
 };
 
-/* Scores of queries whose certificate leaves the warp's keys out become masked; whether any query
- * of the tile is alive. */
-template <int N>
-__device__ inline bool keys_skip(float (&s)[N][4], const struct keys_warp &w,
-                                 const struct attention_skip &skip, int32_t query)
+/* Scores of queries that do not need the warp's keys become masked; alive: their bits, a word for
+ * 32. */
+template <int N> __device__ inline void keys_skip(float (&s)[N][4], const uint32_t *alive)
 {
-    bool alive = false;
-    int32_t tile = w.key / ATTENTION_NORM_TILE;
-    query += threadIdx.x % 4 * 2;
 #pragma unroll
-    for (int n = 0; n < N; n++)
+    for (int n = 0; n < N; n++) {
+        uint32_t two = alive[n / 4] >> (n % 4 * 8 + threadIdx.x % 4 * 2);
 #pragma unroll
-        for (int e = 0; e < 2; e++) {
-            bool dead = row_is_dead(skip, query + 8 * n + e, tile, w.bias.slope);
-            alive |= !dead;
-            if (dead) s[n][e] = ATTENTION_MASKED;
-            if (dead) s[n][e + 2] = ATTENTION_MASKED;
-        }
-    return __any_sync(0xffffffffu, alive);
+        for (int i = 0; i < 4; i++)
+            if (!(two >> i % 2 & 1)) s[n][i] = ATTENTION_MASKED;
+    }
 }
 
-/* STEP queries for one warp of keys. numbers: their (lse, delta). */
+/* STEP queries for one warp of keys. numbers: their (lse, delta); alive: bits of those that need
+ * the keys, NULL: all do. */
 template <int D, int STEP>
 __device__ inline void keys_tile(float (&dk)[1][D / 8][4], float (&dv)[1][D / 8][4],
                                  const struct keys_warp &w, const struct attention &a,
-                                 const struct attention_keep &keep,
-                                 const struct attention_parts &parts, const float *workspace,
-                                 bf16 *K, bf16 *V, bf16 *Q, bf16 *G, const float2 *numbers,
-                                 int32_t query)
+                                 const struct attention_keep &keep, const uint32_t *alive, bf16 *K,
+                                 bf16 *V, bf16 *Q, bf16 *G, const float2 *numbers, int32_t query)
 {
     const int N = STEP / 8;
     int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16;
+    if (alive && (alive[0] | alive[STEP / 32 - 1]) == 0) return;
     int32_t d = query + lane % 4 * 2 - w.key - lane / 4;
     float s[1][N][4], dp[1][N][4] = {};
     uint32_t kept = 0xffffffffu;
@@ -52,10 +43,7 @@ __device__ inline void keys_tile(float (&dk)[1][D / 8][4], float (&dv)[1][D / 8]
     if (keep.scale != 0.0f)
         kept = keep_columns<N>(head_dropout_of(a, keep, unforeseen(w.item)), query, w.key);
     bias_fragments<N, -1>(s[0], w.bias, d, query - w.key - 15 >= w.bias.near_n);
-    if (w.past) {
-        struct attention_skip skip = attention_skip_of(workspace, parts, unforeseen(w.item), a.T);
-        if (!keys_skip(s[0], w, skip, query)) return;
-    }
+    if (alive) keys_skip(s[0], alive);
     product_with_rows<D, 1, N>(s, K, row, Q);
     product_with_rows<D, 1, N>(dp, V, row, G);
 #pragma unroll
@@ -87,18 +75,24 @@ __device__ inline void keys_load(bf16 *Q, bf16 *G, float2 *numbers, const struct
         numbers[threadIdx.x] = query_numbers(a, deltas, at.item, first + (int32_t)threadIdx.x);
 }
 
-/* For tiles of queries from begin on, whether some query needs a key of the block. Certificates
- * hold for queries of later blocks of 128 than the keys'. */
-static __device__ inline void keys_live(uint8_t *live, const struct keys_warp &w,
+/* For tiles of queries from begin on, the bits of those that need the block's keys: word SKIP_WORDS
+ * * tile + 2e + g is of its queries 32g ... and norm tile e of the keys. Certificates hold for
+ * queries of later blocks of 128 than the keys'. A warp takes a tile. */
+static __device__ inline void keys_find(uint32_t *alive, const struct keys_warp &w,
                                         const struct attention_skip &skip, int32_t block,
                                         int32_t begin, int32_t end)
 {
-    for (int32_t tile = begin + (int32_t)threadIdx.x; tile < end; tile += KEYS_THREADS) {
+    int lane = threadIdx.x % 32;
+    for (int32_t tile = begin + (int32_t)threadIdx.x / 32; tile < end; tile += KEYS_THREADS / 32) {
         int32_t query = tile * KEYS_QUERIES, norm = block * (KEYS_OWNED / ATTENTION_NORM_TILE);
-        bool alive = query < SKIP_FROM || query / QUERIES_OWNED == block;
-        for (int32_t e = 0; e < 2 * KEYS_QUERIES && !alive; e++)
-            alive = !row_is_dead(skip, query + e / 2, norm + e % 2, w.bias.slope);
-        live[tile] = alive;
+        bool all = query < SKIP_FROM || query / QUERIES_OWNED == block;
+#pragma unroll
+        for (int e = 0; e < SKIP_WORDS; e++) {
+            int32_t row = query + e % 2 * 32 + lane;
+            bool needs = all || !row_is_dead(skip, row, norm + e / 2, w.bias.slope);
+            uint32_t word = __ballot_sync(0xffffffffu, needs);
+            if (lane == 0) alive[SKIP_WORDS * tile + e] = word;
+        }
     }
     __syncthreads();
 }
@@ -116,7 +110,7 @@ static __global__ void __launch_bounds__(KEYS_THREADS, 1)
     const int STEP = D > 64 ? 32 : KEYS_QUERIES; /* what registers hold beside dk and dv */
     bf16 *K = memory, *V = K + KEYS_OWNED * D, *Q = V + KEYS_OWNED * D, *G = Q + 2 * ROWS;
     float2 *numbers = (float2 *)(G + 2 * ROWS);
-    uint8_t *live = (uint8_t *)(numbers + 2 * KEYS_QUERIES);
+    uint32_t *alive = (uint32_t *)(numbers + 2 * KEYS_QUERIES);
     struct attention_place at = attention_place_of(a, tiles_n, false);
     int32_t first = at.tile * KEYS_OWNED, end = (a.T + KEYS_QUERIES - 1) / KEYS_QUERIES;
     int32_t tile = first / KEYS_QUERIES;
@@ -130,7 +124,7 @@ static __global__ void __launch_bounds__(KEYS_THREADS, 1)
     float dk[1][D / 8][4] = {}, dv[1][D / 8][4] = {};
 
     if (skips)
-        keys_live(live, w, attention_skip_of(workspace, parts, w.item, a.T), at.tile, tile, end);
+        keys_find(alive, w, attention_skip_of(workspace, parts, w.item, a.T), at.tile, tile, end);
     tile_load<D, KEYS_OWNED, KEYS_THREADS>(K, head_row<const bf16>(a.k, a, at.b, at.h, 0),
                                            a.k.stride, first, a.T, a.D);
     tile_load<D, KEYS_OWNED, KEYS_THREADS>(V, head_row<const bf16>(a.v, a, at.b, at.h, 0),
@@ -145,7 +139,7 @@ static __global__ void __launch_bounds__(KEYS_THREADS, 1)
         int32_t next = tile + 1, query = tile * KEYS_QUERIES;
         int other = turn ^ 1;
         if (skips)
-            while (next < end && !live[next]) next++;
+            while (next < end && !skip_is_live(alive, next)) next++;
         if (next < end)
             keys_load<D>(Q + other * ROWS, G + other * ROWS, numbers + other * KEYS_QUERIES, a, at,
                          deltas, next);
@@ -153,11 +147,12 @@ static __global__ void __launch_bounds__(KEYS_THREADS, 1)
         cp_async_wait<1>();
         if (attention_turns(a)) tile_turn<D, KEYS_QUERIES, KEYS_THREADS>(Q + turn * ROWS, a, query);
         __syncthreads();
-        w.past = skips && query >= SKIP_FROM && query / QUERIES_OWNED > at.tile;
+        const uint32_t *mine = alive + SKIP_WORDS * tile;
+        mine += (int)threadIdx.x / 32 * 16 / ATTENTION_NORM_TILE * 2;
 #pragma unroll 1
         for (int part = 0; part < KEYS_QUERIES; part += STEP)
             if (query + part + STEP > w.key)
-                keys_tile<D, STEP>(dk, dv, w, a, keep, parts, workspace, K, V,
+                keys_tile<D, STEP>(dk, dv, w, a, keep, skips ? mine + part / 32 : NULL, K, V,
                                    Q + turn * ROWS + part * D, G + turn * ROWS + part * D,
                                    numbers + turn * KEYS_QUERIES + part, query + part);
         __syncthreads(); /* the next turn overwrites this buffer */
@@ -175,9 +170,9 @@ static cudaError_t keys_launch(cudaStream_t stream, const struct attention *a,
 {
     int32_t tiles_n = (a->T + KEYS_OWNED - 1) / KEYS_OWNED;
     int64_t blocks = (int64_t)tiles_n * a->B * a->H;
-    size_t live_n = (size_t)((a->T + KEYS_QUERIES - 1) / KEYS_QUERIES + 15) / 16 * 16;
+    size_t tiles_bytes = (size_t)((a->T + KEYS_QUERIES - 1) / KEYS_QUERIES) * SKIP_TILE_BYTES;
     size_t bytes = (2 * KEYS_OWNED + 4 * KEYS_QUERIES) * D * sizeof(bf16) +
-                   2 * KEYS_QUERIES * sizeof(float2) + live_n;
+                   2 * KEYS_QUERIES * sizeof(float2) + tiles_bytes;
     if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
     launch(keys_mma_k<D>, dim3((unsigned)blocks), dim3(KEYS_THREADS), bytes, stream, *a,
            attention_keep_of(a), attention_parts_of(a), workspace, certified, tiles_n);

@@ -41,7 +41,7 @@ struct queries_warp {
     float *stage;          /* shared; NULL: the bias has no gradient */
     float unit;
     int32_t query, item; /* the warp's first, the head */
-    bool past;           /* its rows may have certificates against the tile */
+    uint32_t alive;      /* bits of its rows that need the tile */
 };
 
 /* Where the warp's sums by distance stand. */
@@ -67,10 +67,7 @@ __device__ inline void queries_tile(float (&dq)[2][D / 8][4], const struct queri
 
     bias_fragments<N, 1>(s[0], w.bias, d, linear);
     bias_fragments<N, 1>(s[1], w.bias, d + 16, linear);
-    if (w.past) {
-        struct attention_skip skip = attention_skip_of(workspace, parts, unforeseen(w.item), a.T);
-        if (!skip_rows(s, skip, w.query, key / ATTENTION_NORM_TILE, w.bias.slope)) return;
-    }
+    skip_rows(s, w.alive);
     product_with_rows<D, 2, N>(s, Q, row, K);
     product_with_rows<D, 2, N>(dp, G, row, V);
     if (keep.scale != 0.0f) {
@@ -126,7 +123,7 @@ static __global__ void __launch_bounds__(QUERIES_THREADS, 2)
     SHARED_DYNAMIC(bf16, memory);
     bf16 *Q = memory, *G = Q + QUERIES_OWNED * D, *K = G + QUERIES_OWNED * D, *V = K + 2 * ROWS;
     float2 *numbers = (float2 *)(V + 2 * ROWS);
-    uint8_t *live = (uint8_t *)(numbers + QUERIES_OWNED);
+    uint32_t *alive = (uint32_t *)(numbers + QUERIES_OWNED);
     struct attention_place at = attention_place_of(a, tiles_n, true);
     int32_t first = at.tile * QUERIES_OWNED, past_n = first / ATTENTION_NORM_TILE;
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -139,8 +136,8 @@ static __global__ void __launch_bounds__(QUERIES_THREADS, 2)
     w.stage = NULL;
     if (a.bias.near_grad_dev && w.query < a.T) {
         float *sums = near_sums_of(workspace, parts, w.item, w.query);
-        w.stage =
-            (float *)(live + (attention_norm_tiles(a.T) + 15) / 16 * 16) + warp * 16 * STAGE_STRIDE;
+        w.stage = (float *)(alive + attention_norm_tiles(a.T) * SKIP_WORDS);
+        w.stage += warp * 16 * STAGE_STRIDE;
         for (int32_t d = lane; d < parts.near_n; d += 32) sums[d] = 0.0f;
     }
     bool skips = !TURNS && certified && w.bias.slope < 0.0f && first >= SKIP_FROM;
@@ -149,8 +146,8 @@ static __global__ void __launch_bounds__(QUERIES_THREADS, 2)
     numbers[threadIdx.x] =
         query_numbers(a, workspace + parts.delta, at.item, first + (int32_t)threadIdx.x);
     if (skips)
-        skip_live<QUERIES_OWNED>(live, attention_skip_of(workspace, parts, w.item, a.T), first,
-                                 past_n, w.bias.slope);
+        skip_find(alive, attention_skip_of(workspace, parts, w.item, a.T), first, past_n,
+                  w.bias.slope);
     int32_t tile = ((first + QUERIES_OWNED < a.T ? first + QUERIES_OWNED : a.T) - 1) / QUERIES_KEYS;
     tile_load<D, QUERIES_OWNED, QUERIES_THREADS>(Q, head_row<const bf16>(a.q, a, at.b, at.h, 0),
                                                  a.q.stride, first, a.T, a.D);
@@ -165,15 +162,16 @@ static __global__ void __launch_bounds__(QUERIES_THREADS, 2)
     for (int turn = 0; tile >= 0; turn ^= 1) {
         int32_t next = tile - 1;
         if (skips && next < past_n * TILES)
-            while (next >= 0 && !live[next / TILES]) next--;
+            while (next >= 0 && !skip_is_live(alive, next / TILES)) next--;
         if (next >= 0) queries_load<D>(K + (turn ^ 1) * ROWS, V + (turn ^ 1) * ROWS, a, at, next);
         cp_async_commit();
         cp_async_wait<1>();
         if (TURNS)
             tile_turn<D, QUERIES_KEYS, QUERIES_THREADS>(K + turn * ROWS, a, tile * QUERIES_KEYS);
         __syncthreads();
-        w.past = skips && tile < past_n * TILES;
-        if (tile * QUERIES_KEYS <= w.query + 31)
+        w.alive = 0xffffffffu;
+        if (skips && tile < past_n * TILES) w.alive = alive[SKIP_WORDS * (tile / TILES) + warp];
+        if (tile * QUERIES_KEYS <= w.query + 31 && w.alive != 0)
             queries_tile<D>(dq, w, a, keep, parts, workspace, Q, G, K + turn * ROWS,
                             V + turn * ROWS, tile * QUERIES_KEYS);
         __syncthreads(); /* the next turn overwrites this buffer */
@@ -192,7 +190,7 @@ static cudaError_t queries_launch(cudaStream_t stream, const struct attention *a
     int64_t blocks = (int64_t)tiles_n * a->B * a->H;
     size_t bytes = (2 * QUERIES_OWNED + 4 * QUERIES_KEYS) * D * sizeof(bf16);
     bytes += QUERIES_OWNED * sizeof(float2);
-    bytes += (size_t)(attention_norm_tiles(a->T) + 15) / 16 * 16;
+    bytes += (size_t)attention_norm_tiles(a->T) * SKIP_TILE_BYTES;
     if (a->bias.near_grad_dev) bytes += QUERIES_OWNED / 2 * STAGE_STRIDE * sizeof(float);
     if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
     launch(attention_turns(*a) ? queries_mma_k<D, true> : queries_mma_k<D, false>,

@@ -95,17 +95,15 @@ __device__ inline void forward_store(const struct attention &a, struct forward_r
 /* What a warp works on. */
 struct forward_warp {
     struct head_bias bias;
-    const float *certificates; /* NULL: nothing is skipped */
-    float unit;                /* of scores to log 2 */
-    int32_t query, item;       /* the warp's first query, the head */
+    float unit;          /* of scores to log 2 */
+    int32_t query, item; /* the warp's first query, the head */
 };
 
-/* One tile of keys for one warp; past: its rows may have certificates against it. */
+/* One tile of keys for one warp; alive: bits of its rows that need it, not 0. */
 template <int D, int KEYS>
 __device__ inline void forward_tile(struct forward_rows<D> &rows, const struct forward_warp &w,
                                     const struct attention &a, const struct attention_keep &keep,
-                                    const struct attention_parts &parts, bool past, bf16 *Q,
-                                    bf16 *K, bf16 *V, int32_t key)
+                                    uint32_t alive, bf16 *Q, bf16 *K, bf16 *V, int32_t key)
 {
     const int N = KEYS / 8;
     int lane = threadIdx.x % 32;
@@ -114,11 +112,7 @@ __device__ inline void forward_tile(struct forward_rows<D> &rows, const struct f
     float s[2][N][4];
     bias_fragments<N, 1>(s[0], w.bias, d, linear);
     bias_fragments<N, 1>(s[1], w.bias, d + 16, linear);
-    if (past) {
-        struct attention_skip skip =
-            attention_skip_of(w.certificates, parts, unforeseen(w.item), a.T);
-        if (!skip_rows(s, skip, w.query, key / ATTENTION_NORM_TILE, w.bias.slope)) return;
-    }
+    skip_rows(s, alive);
     product_with_rows<D, 2, N>(s, Q, threadIdx.x / 32 * 32, K);
     forward_softmax<D, N>(rows, s, w.unit);
     if (keep.scale != 0.0f) {
@@ -145,11 +139,10 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 2)
     const int TILES = ATTENTION_NORM_TILE / KEYS; /* tiles of keys to a tile of norms */
     SHARED_DYNAMIC(bf16, memory);
     bf16 *Q = memory, *K = Q + FORWARD_QUERIES * D, *V = K + 2 * KEYS * D;
-    uint8_t *live = (uint8_t *)(V + 2 * KEYS * D);
+    uint32_t *alive = (uint32_t *)(V + 2 * KEYS * D);
     struct attention_place at = attention_place_of(a, tiles_n, true);
     struct forward_warp w;
     w.bias = head_bias_of(a.bias, at.h, 1.0f / a.scale);
-    w.certificates = certificates;
     w.unit = a.scale * ATTENTION_LOG2E;
     w.item = (int32_t)at.item;
     int32_t first = at.tile * FORWARD_QUERIES;
@@ -161,8 +154,8 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 2)
     struct forward_rows<D> rows;
 
     if (skips)
-        skip_live<FORWARD_QUERIES>(live, attention_skip_of(certificates, parts, w.item, a.T), first,
-                                   past_n, w.bias.slope);
+        skip_find(alive, attention_skip_of(certificates, parts, w.item, a.T), first, past_n,
+                  w.bias.slope);
     forward_begin<D>(rows);
     int32_t tile = ((first + FORWARD_QUERIES < a.T ? first + FORWARD_QUERIES : a.T) - 1) / KEYS;
     tile_load<D, FORWARD_QUERIES, FORWARD_THREADS>(Q, head_row<const bf16>(a.q, a, at.b, at.h, 0),
@@ -177,7 +170,7 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 2)
     for (int turn = 0; tile >= 0; turn ^= 1) {
         int32_t next = tile - 1;
         if (skips && next < past_n * TILES)
-            while (next >= 0 && !live[next / TILES]) next--;
+            while (next >= 0 && !skip_is_live(alive, next / TILES)) next--;
         if (next >= 0) {
             int other = (turn ^ 1) * KEYS * D;
             tile_load<D, KEYS, FORWARD_THREADS>(K + other, k, a.k.stride, next * KEYS, a.T, a.D);
@@ -188,9 +181,12 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 2)
         if (attention_turns(a))
             tile_turn<D, KEYS, FORWARD_THREADS>(K + turn * KEYS * D, a, tile * KEYS);
         __syncthreads();
-        if (tile * KEYS <= w.query + 31)
-            forward_tile<D, KEYS>(rows, w, a, keep, parts, skips && tile < past_n * TILES, Q,
-                                  K + turn * KEYS * D, V + turn * KEYS * D, tile * KEYS);
+        uint32_t rows_alive = 0xffffffffu;
+        if (skips && tile < past_n * TILES)
+            rows_alive = alive[SKIP_WORDS * (tile / TILES) + threadIdx.x / 32];
+        if (tile * KEYS <= w.query + 31 && rows_alive != 0)
+            forward_tile<D, KEYS>(rows, w, a, keep, rows_alive, Q, K + turn * KEYS * D,
+                                  V + turn * KEYS * D, tile * KEYS);
         __syncthreads(); /* the next turn overwrites this buffer */
         tile = next;
     }
@@ -204,8 +200,8 @@ static cudaError_t forward_launch(cudaStream_t stream, const struct attention *a
 {
     int32_t tiles_n = (a->T + FORWARD_QUERIES - 1) / FORWARD_QUERIES;
     int64_t blocks = (int64_t)tiles_n * a->B * a->H;
-    size_t live_n = (size_t)(attention_norm_tiles(a->T) + 15) / 16 * 16;
-    size_t bytes = (FORWARD_QUERIES + 4 * KEYS) * D * sizeof(bf16) + live_n;
+    size_t bytes = (FORWARD_QUERIES + 4 * KEYS) * D * sizeof(bf16);
+    bytes += (size_t)attention_norm_tiles(a->T) * SKIP_TILE_BYTES;
     if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
     launch(attention_mma_k<D, KEYS>, dim3((unsigned)blocks), dim3(FORWARD_THREADS), bytes, stream,
            *a, attention_keep_of(a), attention_parts_of(a), certificates, tiles_n);

@@ -54,39 +54,46 @@ __device__ inline struct attention_skip attention_skip_of(const float *certifica
     return s;
 }
 
-/* Which norm tiles before `past_n` some of the block's rows needs. */
-template <int QUERIES>
-__device__ inline void skip_live(uint8_t *live, const struct attention_skip &skip, int32_t first,
+/* The rows of a block of 128 that need a norm tile, as bits: word SKIP_WORDS * tile + g is of rows
+ * first + 32 g ... A warp takes a tile, a lane a row of each word. */
+enum { SKIP_WORDS = 4, SKIP_TILE_BYTES = SKIP_WORDS * sizeof(uint32_t) };
+
+__device__ inline void skip_find(uint32_t *alive, const struct attention_skip &skip, int32_t first,
                                  int32_t past_n, float slope)
 {
-    for (int32_t tile = threadIdx.x; tile < past_n; tile += blockDim.x) {
-        int row = 0;
-        while (row < QUERIES && row_is_dead(skip, first + row, tile, slope)) row++;
-        live[tile] = row < QUERIES;
-    }
+    int lane = threadIdx.x % 32;
+    for (int32_t tile = threadIdx.x / 32; tile < past_n; tile += (int32_t)blockDim.x / 32)
+#pragma unroll
+        for (int g = 0; g < SKIP_WORDS; g++) {
+            bool needs = !row_is_dead(skip, first + 32 * g + lane, tile, slope);
+            uint32_t word = __ballot_sync(0xffffffffu, needs);
+            if (lane == 0) alive[SKIP_WORDS * tile + g] = word;
+        }
     __syncthreads();
 }
 
-/* Scores of dead rows become masked, for 32 rows of a warp from `query` on and one norm tile;
- * whether any row is alive. */
-template <int N>
-__device__ inline bool skip_rows(float (&s)[2][N][4], const struct attention_skip &skip,
-                                 int32_t query, int32_t tile, float slope)
+/* Whether some row needs the tile. */
+__device__ inline bool skip_is_live(const uint32_t *alive, int32_t tile)
 {
-    bool alive = false;
-    query += threadIdx.x % 32 / 4;
+    uint4 word = ((const uint4 *)alive)[tile];
+    return (word.x | word.y | word.z | word.w) != 0;
+}
+
+/* Scores of the dead among a warp's 32 rows become masked. */
+template <int N> __device__ inline void skip_rows(float (&s)[2][N][4], uint32_t alive)
+{
+    if (alive == 0xffffffffu) return;
+    alive >>= threadIdx.x % 32 / 4;
 #pragma unroll
     for (int place = 0; place < 4; place++) {
         const int m = place / 2, r = place % 2;
-        bool dead = row_is_dead(skip, query + m * 16 + r * 8, tile, slope);
-        alive |= !dead;
+        bool dead = !(alive >> (m * 16 + r * 8) & 1);
 #pragma unroll
         for (int n = 0; n < N; n++) {
             if (dead) s[m][n][2 * r] = ATTENTION_MASKED;
             if (dead) s[m][n][2 * r + 1] = ATTENTION_MASKED;
         }
     }
-    return __any_sync(0xffffffffu, alive);
 }
 
 #endif

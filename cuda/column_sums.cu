@@ -1,54 +1,62 @@
 /* column_sums.cu - sums of columns: the gradient of a bias.
  *
  * Two passes in a fixed order: each block sums a span of rows of a strip of columns into the
- * workspace, then one thread a column adds the spans from the first to the last. */
-#include "gpu.cuh"
-
+ * workspace, then a second kernel adds the spans. */
 #include "kernels.h"
+#include "rows.cuh"
 
-enum { SUMS_LANES = 32, SUMS_GROUPS = 8, SUMS_SPAN = 256, SUMS_THREADS = 256 };
+enum { SUMS_LANES = 32, SUMS_GROUPS = 8, SUMS_SPAN = 128, SUMS_COLUMNS = 8 * SUMS_LANES };
+enum { ADD_COLUMNS = 32, ADD_LANES = 16 };
 
-__device__ inline float sums_value(float x)
-{
-    return x;
-}
-
-__device__ inline float sums_value(bf16 x)
-{
-    return __bfloat162float(x);
-}
-
-/* A block of 32 x 8 threads owns 32 columns and SUMS_SPAN rows; thread (c, g) adds the rows g, g+8,
- * … of its column, and the first of the eight adds their sums. Reads 2 or 4 bytes an element, 64
- * or 128 in a row a warp; 256 threads keep enough loads under way without much shared memory.
- */
+/* A block of 32 x 8 threads owns 256 columns and SUMS_SPAN rows; thread (c, g) adds the rows g,
+ * g+8,
+ * ... of its eight columns, and then the eight groups are added in order. Reads 2 or 4 bytes an
+ * element, 512 or 1024 in a row a warp; sixteen rows a thread, four of them under way. */
 template <class T>
-static __global__ void column_sums_k(float *parts, const T *x, int64_t rows, int64_t cols,
-                                     int64_t stride)
+static __global__ void __launch_bounds__(SUMS_LANES *SUMS_GROUPS)
+    column_sums_k(float *parts, struct tensor x, bool wide)
 {
-    SHARED(float, sums, [SUMS_GROUPS][SUMS_LANES]);
-    int64_t column = (int64_t)blockIdx.x * SUMS_LANES + threadIdx.x;
+    SHARED(float, sums, [SUMS_GROUPS][SUMS_COLUMNS]);
+    int64_t column = (int64_t)blockIdx.x * SUMS_COLUMNS + threadIdx.x * 8;
     int64_t first = (int64_t)blockIdx.y * SUMS_SPAN;
-    int64_t end = first + SUMS_SPAN < rows ? first + SUMS_SPAN : rows;
+    int64_t end = first + SUMS_SPAN < x.rows ? first + SUMS_SPAN : x.rows;
+    int n = rows_part(column, x.cols);
+    struct eight sum = {{0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f}};
+#pragma unroll 4
+    for (int64_t row = first + threadIdx.y; row < end; row += SUMS_GROUPS) {
+        struct eight v = rows_load(row_of<const T>(x, row) + column, n, wide, 0.0f);
+#pragma unroll
+        for (int i = 0; i < 8; i++) sum.x[i] += v.x[i];
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++) sums[threadIdx.y][i * SUMS_LANES + threadIdx.x] = sum.x[i];
+    __syncthreads();
+    /* A thread adds one column: number i of lane c stands at 32 i + c. */
+    int thread = (int)(threadIdx.y * SUMS_LANES + threadIdx.x);
+    int64_t mine =
+        (int64_t)blockIdx.x * SUMS_COLUMNS + thread % SUMS_LANES * 8 + thread / SUMS_LANES;
+    if (mine >= x.cols) return;
+    float total = sums[0][thread];
+    for (int group = 1; group < SUMS_GROUPS; group++) total += sums[group][thread];
+    parts[(int64_t)blockIdx.y * x.cols + mine] = total;
+}
+
+/* A block owns 32 columns, lane k of 16 adds the spans k, k + 16, ...; then the lanes are added in
+ * order. Reads 4 bytes a span and column: nothing beside the first pass. */
+static __global__ void __launch_bounds__(ADD_COLUMNS *ADD_LANES)
+    column_sums_add_k(float *out, const float *parts, int64_t spans_n, int64_t cols, int accumulate)
+{
+    SHARED(float, sums, [ADD_LANES][ADD_COLUMNS]);
+    int64_t column = (int64_t)blockIdx.x * ADD_COLUMNS + threadIdx.x;
     float sum = 0.0f;
     if (column < cols)
-        for (int64_t row = first + threadIdx.y; row < end; row += SUMS_GROUPS)
-            sum += sums_value(x[row * stride + column]);
+#pragma unroll 4
+        for (int64_t span = threadIdx.y; span < spans_n; span += ADD_LANES)
+            sum += parts[span * cols + column];
     sums[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();
-    if (threadIdx.y != 0 || column >= cols) return;
-    for (int group = 1; group < SUMS_GROUPS; group++) sum += sums[group][threadIdx.x];
-    parts[(int64_t)blockIdx.y * cols + column] = sum;
-}
-
-/* One thread a column. Reads 4 bytes a span, writes 4: nothing beside the first pass. */
-static __global__ void column_sums_add_k(float *out, const float *parts, int64_t spans_n,
-                                         int64_t cols, int accumulate)
-{
-    int64_t column = (int64_t)blockIdx.x * SUMS_THREADS + threadIdx.x;
-    if (column >= cols) return;
-    float sum = 0.0f;
-    for (int64_t span = 0; span < spans_n; span++) sum += parts[span * cols + column];
+    if (threadIdx.y > 0 || column >= cols) return;
+    for (int lane = 1; lane < ADD_LANES; lane++) sum += sums[lane][threadIdx.x];
     out[column] = accumulate ? out[column] + sum : sum;
 }
 
@@ -66,16 +74,11 @@ int cuda_column_sums(void *stream, struct tensor *out, const struct tensor *x, i
                      void *workspace_dev)
 {
     float *parts = (float *)workspace_dev;
-    dim3 block(SUMS_LANES, SUMS_GROUPS);
-    dim3 grid((unsigned)((x->cols + SUMS_LANES - 1) / SUMS_LANES), (unsigned)sums_spans_n(x));
-    if (x->dtype == DTYPE_BF16)
-        launch(column_sums_k<bf16>, grid, block, 0, (cudaStream_t)stream, parts,
-               (const bf16 *)x->data, x->rows, x->cols, x->stride);
-    else
-        launch(column_sums_k<float>, grid, block, 0, (cudaStream_t)stream, parts,
-               (const float *)x->data, x->rows, x->cols, x->stride);
-    launch(column_sums_add_k, dim3((unsigned)((x->cols + SUMS_THREADS - 1) / SUMS_THREADS)),
-           dim3(SUMS_THREADS), 0, (cudaStream_t)stream, (float *)out->data, (const float *)parts,
-           sums_spans_n(x), x->cols, accumulate);
+    dim3 grid((unsigned)((x->cols + SUMS_COLUMNS - 1) / SUMS_COLUMNS), (unsigned)sums_spans_n(x));
+    launch(x->dtype == DTYPE_BF16 ? column_sums_k<bf16> : column_sums_k<float>, grid,
+           dim3(SUMS_LANES, SUMS_GROUPS), 0, (cudaStream_t)stream, parts, *x, rows_is_wide(x));
+    launch(column_sums_add_k, dim3((unsigned)((x->cols + ADD_COLUMNS - 1) / ADD_COLUMNS)),
+           dim3(ADD_COLUMNS, ADD_LANES), 0, (cudaStream_t)stream, (float *)out->data,
+           (const float *)parts, sums_spans_n(x), x->cols, accumulate);
     return (int)cudaGetLastError();
 }
