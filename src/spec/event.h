@@ -30,7 +30,8 @@ enum event_type {
         7, /* run_id, loss_nats, perplexity (null if nonfinite > 0), tokens, nonfinite, eval_wps or
               null, peak_memory_bytes, checkpoint_sha256, wall_seconds */
     EVENT_BENCHED = 8, /* run_id, wps, peak_memory_bytes, mfu, batch_tokens, wall_seconds */
-    EVENT_ENDED = 9    /* state: done | failed | diverged | cancelled; code (err_name), message */
+    EVENT_ENDED = 9    /* state: done | failed | diverged | cancelled; code (err_name), message,
+                          choices (of algorithms; absent where the device has none) */
 };
 
 /* Writing. The record is on its way to the disk when event_write returns; event_sync makes it

@@ -240,6 +240,19 @@ static int benched(struct store *s, struct record *r, const struct database_know
                         mfu, tokens, seconds);
 }
 
+/* The outcome is the scheduler's to judge. */
+static int ended(struct store *s, struct record *r, const struct database_known *k, struct err *e)
+{
+    struct database_value choices = perhaps(r, "choices", 't');
+
+    TRY(check(r, k, e));
+    if (choices.type == 'n') return 0;
+    return DATABASE_RUN(s, e,
+                        "UPDATE run_attempts SET choices=?2 WHERE attempt_id=?1 AND "
+                        "state='running'",
+                        DATABASE_INT(k->attempt_id), choices);
+}
+
 static int know(struct store *s, int64_t attempt_id, const struct database_known **out,
                 struct err *e)
 {
@@ -268,8 +281,8 @@ static int know(struct store *s, int64_t attempt_id, const struct database_known
 typedef int (*ingest_fn)(struct store *, struct record *, const struct database_known *,
                          struct err *);
 static const struct {
-    ingest_fn ingest; /* NULL: nothing to store */
-    bool result;      /* of the run that the record names */
+    ingest_fn ingest;
+    bool result; /* of the run that the record names */
 } record_types[] = {
     [EVENT_STARTED] = {started, false},
     [EVENT_PROGRESS] = {progress, false},
@@ -279,7 +292,7 @@ static const struct {
     [EVENT_TRAINED] = {trained, true},
     [EVENT_EVALUATED] = {evaluated, true},
     [EVENT_BENCHED] = {benched, true},
-    [EVENT_ENDED] = {NULL, false},
+    [EVENT_ENDED] = {ended, false},
 };
 
 int store_ingest(struct store *s, int64_t attempt_id, const struct event *ev, struct err *e)
@@ -292,7 +305,6 @@ int store_ingest(struct store *s, int64_t attempt_id, const struct event *ev, st
     if (type == 0 || type >= sizeof record_types / sizeof *record_types)
         return ERR(e, ERR_DATA, "run %s: record %llu has the unknown type %zu", k->run_id,
                    (unsigned long long)ev->sequence, type);
-    if (!record_types[type].ingest) return 0;
     if (record_types[type].result) {
         int own = is_own_result(&r, k, e);
         if (own <= 0) return own;

@@ -19,11 +19,11 @@ static const char *const merge_steps[] = {
 
     "INSERT INTO main.run_attempts(uid,run_id,attempt,state,slot,device,backend,host,boot_id,pid,"
     "pid_start,blas,threads,code_id,program,dir,started_at,ended_at,exit_code,signal,message,"
-    "merged_from) SELECT o.uid,o.run_id,o.attempt+(SELECT coalesce(max(h.attempt),0)"
+    "choices,merged_from) SELECT o.uid,o.run_id,o.attempt+(SELECT coalesce(max(h.attempt),0)"
     " FROM main.run_attempts h WHERE h.run_id=o.run_id),o.state,o.slot,o.device,o.backend,o.host,"
     "o.boot_id,o.pid,o.pid_start,o.blas,o.threads,o.code_id,o.program,"
     "CASE WHEN substr(o.dir,1,1)='/' THEN o.dir ELSE ?1||'/'||o.dir END,o.started_at,o.ended_at,"
-    "o.exit_code,o.signal,o.message,coalesce(o.merged_from,?1) FROM other.run_attempts o"
+    "o.exit_code,o.signal,o.message,o.choices,coalesce(o.merged_from,?1) FROM other.run_attempts o"
     " WHERE o.state<>'running'"
     " AND NOT EXISTS(SELECT 1 FROM main.run_attempts h WHERE h.uid=o.uid)"
     " ORDER BY o.run_id,o.attempt",

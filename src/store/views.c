@@ -167,7 +167,7 @@ static const char attempts[] =
     " ended_at, exit_code, signal, message, dir||'/log' AS log_path,"
     " backend, code_id, program, slot, pid, dir, merged_from,"
     " EXISTS(SELECT 1 FROM results v WHERE v.attempt_id=t.attempt_id AND v.current=1)"
-    "  AS current_result FROM run_attempts t";
+    "  AS current_result, choices FROM run_attempts t";
 
 /* Every run with its state: done where a result is current, else that of the newest attempt; none
  * where it was never tried, or is to be done again. */

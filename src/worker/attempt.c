@@ -131,6 +131,17 @@ int attempt_start(struct attempt *a, enum spec_precision precision, const char *
     return event_write(a->events, EVENT_STARTED, json, e);
 }
 
+const char *attempt_choices(struct attempt *a, struct arena *arena)
+{
+    struct backend *b = a->backend;
+
+    if (!b || !b->ops->choices) return "";
+    size_t bytes = b->ops->choices(b, NULL, 0) + 1;
+    char *text = arena_array(arena, bytes, 1);
+    b->ops->choices(b, text, bytes);
+    return text;
+}
+
 int attempt_end(struct attempt *a, int outcome, const struct err *why, struct err *e)
 {
     const char *state = outcome == 0                 ? "done"
@@ -144,6 +155,8 @@ int attempt_end(struct attempt *a, int outcome, const struct err *why, struct er
     if (!json)
         json = json_pack("{s:s, s:s, s:s}", "state", state, "code", err_name(outcome), "message",
                          "the message is not UTF-8; see the log");
+    const char *choices = attempt_choices(a, &a->arena);
+    if (json && *choices) json_object_set_new(json, "choices", json_string(choices));
     TRY(event_write(a->events, EVENT_ENDED, json, e));
     return event_sync(a->events, e);
 }

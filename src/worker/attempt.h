@@ -45,6 +45,10 @@ void attempt_close(struct attempt *a);
  * that asked for it, for the message of a device that lacks it (ERR_UNAVAILABLE). */
 int attempt_start(struct attempt *a, enum spec_precision precision, const char *key, struct err *e);
 
+/* attempt_choices - the algorithms that the backend chose by measuring, as text in an arena; ""
+ * where it chooses none. */
+const char *attempt_choices(struct attempt *a, struct arena *arena);
+
 /* attempt_end - records EVENT_ENDED for an outcome of 0 or a negative err_code, durably. */
 int attempt_end(struct attempt *a, int outcome, const struct err *why, struct err *e);
 

@@ -70,17 +70,6 @@ static const char *checkpoint_double(struct arena *a, double v)
     return arena_strdup(a, text);
 }
 
-/* The algorithms that the backend chose by measuring; "" where it chooses none. */
-static const char *checkpoint_choices(const struct checkpoints *c, struct arena *a)
-{
-    struct backend *b = c->attempt->backend;
-    if (!b->ops->choices) return "";
-    size_t bytes = b->ops->choices(b, NULL, 0) + 1;
-    char *text = arena_array(a, bytes, 1);
-    b->ops->choices(b, text, bytes);
-    return text;
-}
-
 static int checkpoint_write_state(const struct checkpoints *c, const struct checkpoint_point *now,
                                   const struct checkpoint_weights *weights,
                                   char path[CHECKPOINT_PATH_BYTES], char sha256[HASH_HEX_BYTES],
@@ -105,7 +94,7 @@ static int checkpoint_write_state(const struct checkpoints *c, const struct chec
         {"best_loss_nats", checkpoint_double(&arena, now->best_loss_nats)},
         {"seconds", checkpoint_double(&arena, now->seconds)},
         {"wps", checkpoint_double(&arena, now->wps)},
-        {"choices", checkpoint_choices(c, &arena)},
+        {"choices", attempt_choices(c->attempt, &arena)},
     };
     int rc = weights_save_state(c->model, checkpoint_slots(c->spec),
                                 arena_printf(&arena, "%s/%s", c->attempt->dir, path), texts,

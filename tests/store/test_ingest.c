@@ -115,6 +115,29 @@ static void started_names_the_machine_in_the_attempt(void **state)
                 "a processor|here|OpenBLAS|2|c0de");
 }
 
+static void the_algorithms_that_a_device_chose_stay_with_the_attempt(void **state)
+{
+    struct store_fixture *f = *state;
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    char id[SPEC_ID_BYTES];
+
+    fixture_add(f, &train, id);
+    int64_t attempt = fixture_start(f, id);
+    assert_int_equal(
+        fixture_ingest(f, attempt, 1, EVENT_ENDED,
+                       "{\"state\":\"failed\",\"choices\":\"cublasLt 12\\n64x64 algo 7\"}"),
+        0);
+    fixture_end(f, attempt, STORE_FAILED);
+    assert_cell(f, "SELECT choices FROM attempts", "cublasLt 12\n64x64 algo 7");
+    /* an ended attempt keeps what it has */
+    assert_int_equal(fixture_ingest(f, attempt, 1, EVENT_ENDED, "{\"choices\":\"others\"}"), 0);
+    assert_cell(f, "SELECT choices FROM attempts", "cublasLt 12\n64x64 algo 7");
+    attempt = fixture_start(f, id);
+    assert_int_equal(fixture_ingest(f, attempt, 1, EVENT_ENDED, "{\"state\":\"failed\"}"), 0);
+    assert_cell(f, "SELECT choices FROM attempts WHERE attempt=2", "NULL");
+    assert_int_equal(fixture_ingest(f, attempt, 1, EVENT_ENDED, "{\"choices\":7}"), ERR_DATA);
+}
+
 static void nonfinite_targets_leave_no_perplexity(void **state)
 {
     struct store_fixture *f = *state;
@@ -231,6 +254,7 @@ int main(void)
         CASE(a_resumed_training_shows_each_step_once),
         CASE(a_loss_that_is_not_finite_is_null),
         CASE(started_names_the_machine_in_the_attempt),
+        CASE(the_algorithms_that_a_device_chose_stay_with_the_attempt),
         CASE(nonfinite_targets_leave_no_perplexity),
         CASE(a_wrong_field_names_run_record_and_field),
         CASE(progress_is_the_newest_of_running_attempts),

@@ -25,8 +25,8 @@ enum { MIGRATORS = 20 };
 
 /* A next version as it might be: a column, and a table rebuilt that others point to. */
 static const struct schema_step next_steps[] = {
-    {1, "this is never run on a file of version 1"},
-    {2, "ALTER TABLE results ADD COLUMN note TEXT;"
+    {2, "this is never run on a file of version 2"},
+    {3, "ALTER TABLE results ADD COLUMN note TEXT;"
         "CREATE TABLE next_points(artefact TEXT NOT NULL, scale TEXT NOT NULL, point INTEGER NOT "
         "NULL, run_id TEXT NOT NULL REFERENCES runs(run_id), L_train_nominal INTEGER,"
         " L_valid_nominal INTEGER, stride_nominal INTEGER, title TEXT,"
@@ -35,12 +35,12 @@ static const struct schema_step next_steps[] = {
         "DROP TABLE points; ALTER TABLE next_points RENAME TO points;"},
 };
 static const struct schema_step broken_steps[] = {
-    {1, ""},
-    {2, "ALTER TABLE results ADD COLUMN note TEXT; CREATE TABLE broken(x NONSENSE) STRICT;"},
+    {2, ""},
+    {3, "ALTER TABLE results ADD COLUMN note TEXT; CREATE TABLE broken(x NONSENSE) STRICT;"},
 };
 static const struct schema_step orphan_steps[] = {
-    {1, ""},
-    {2, "DELETE FROM runs WHERE kind='train';"},
+    {2, ""},
+    {3, "DELETE FROM runs WHERE kind='train';"},
 };
 static const char *const next_views[] = {
     "CREATE VIEW evaluations AS SELECT run_id, note FROM results WHERE current=1 AND kind='eval'",
@@ -135,19 +135,19 @@ static void a_migration_is_whole_and_leaves_a_copy(void **state)
     char copy[128];
     int64_t version = 0;
 
-    thaw(f, 1);
+    thaw(f, schema_steps_n);
     store_fixture_open(f, STORE_WRITE);
     if (migrate_run(f->store, next_steps, 2, next_views, &f->e) < 0) fail_msg("%s", f->e.text);
     assert_int_equal(database_number(f->store, &version, "PRAGMA user_version", &f->e), 0);
-    assert_int_equal(version, 2);
+    assert_int_equal(version, 3);
     assert_cell(f, "SELECT count(note)||count(*) FROM evaluations", "01");
     assert_cell(f, "SELECT artefact||coalesce(title,'-') FROM points", "table5-");
     assert_cell(f, "SELECT count(*) FROM sqlite_schema WHERE type='view'", "1");
     assert_int_equal(store_check(f->store, &f->e), 0);
     store_fixture_close(f);
-    snprintf(copy, sizeof copy, "%s.backup-v1", f->path);
+    snprintf(copy, sizeof copy, "%s.backup-v2", f->path);
     snprintf(f->path, sizeof f->path, "%.90s", copy);
-    store_fixture_open(f, STORE_WRITE); /* the copy is a results.db of version 1 */
+    store_fixture_open(f, STORE_WRITE); /* the copy is a results.db of version 2 */
     assert_cell(f, "SELECT perplexity FROM evaluations", "17.25");
     assert_cell(f, "SELECT count(*) FROM run_attempts", "4");
 }
@@ -157,14 +157,14 @@ static void a_migration_that_fails_leaves_the_old_file(void **state)
     struct store_fixture *f = *state;
     int64_t version = 0;
 
-    thaw(f, 1);
+    thaw(f, schema_steps_n);
     store_fixture_open(f, STORE_WRITE);
     assert_true(migrate_run(f->store, broken_steps, 2, next_views, &f->e) < 0);
-    assert_non_null(strstr(f->e.text, "migration from version 1 to 2"));
+    assert_non_null(strstr(f->e.text, "migration from version 2 to 3"));
     assert_int_equal(migrate_run(f->store, orphan_steps, 2, next_views, &f->e), ERR_DATA);
     assert_non_null(strstr(f->e.text, "rows that are not there"));
     assert_int_equal(database_number(f->store, &version, "PRAGMA user_version", &f->e), 0);
-    assert_int_equal(version, 1);
+    assert_int_equal(version, 2);
     assert_int_equal(database_number(f->store, &version, "PRAGMA foreign_keys", &f->e), 0);
     assert_int_equal(version, 1);
     store_fixture_close(f);
@@ -177,12 +177,12 @@ static void a_file_of_the_next_version_is_not_read(void **state)
     struct store_fixture *f = *state;
     struct store *reader = NULL;
 
-    thaw(f, 1);
+    thaw(f, schema_steps_n);
     store_fixture_open(f, STORE_WRITE);
     assert_int_equal(migrate_run(f->store, next_steps, 2, next_views, &f->e), 0);
-    /* this program knows version 1 and meets version 2 */
+    /* this program knows version 2 and meets version 3 */
     assert_int_equal(store_open(&reader, f->path, STORE_READ, &f->e), ERR_UNAVAILABLE);
-    assert_non_null(strstr(f->e.text, "version 2"));
+    assert_non_null(strstr(f->e.text, "version 3"));
 }
 
 /* Twenty processes meet an older file at once: each ends well, and it is migrated once. */
@@ -192,7 +192,7 @@ static void a_race_migrates_once(void **state)
     pid_t child[MIGRATORS];
     int gate[2], migrated = 0;
 
-    thaw(f, 1);
+    thaw(f, schema_steps_n);
     assert_int_equal(pipe(gate), 0);
     for (int i = 0; i < MIGRATORS; i++) {
         child[i] = fork();

@@ -14,6 +14,7 @@
 
 #include "store/database.h"
 #include "store/network.h"
+#include "store/schema.h"
 #include "store/store_fixture.h"
 
 enum { OPENERS = 20, NOBODY = 65534 };
@@ -84,6 +85,7 @@ static void a_newer_file_is_refused_untouched(void **state)
 {
     struct store_fixture *f = *state;
     struct store *s = NULL;
+    char sql[64];
 
     store_fixture_close(f);
     run_raw(f->path, "PRAGMA user_version=99");
@@ -92,7 +94,8 @@ static void a_newer_file_is_refused_untouched(void **state)
         assert_int_equal(err_exit_code(ERR_UNAVAILABLE), 69);
         assert_non_null(strstr(f->e.text, "version 99"));
     }
-    run_raw(f->path, "PRAGMA user_version=1");
+    snprintf(sql, sizeof sql, "PRAGMA user_version=%d", schema_steps_n);
+    run_raw(f->path, sql);
     store_fixture_open(f, STORE_WRITE); /* and the lock was given back */
 }
 
