@@ -93,11 +93,16 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static int32_t validated_length(const struct spec_train *t)
+{
+    return t->validate_L > 0 ? t->validate_L : t->L;
+}
+
 /* A corpus of fewer blocks than a shard holds is a shard of its own. */
 static void room_train(struct shape_room *out, const struct spec *s)
 {
     const struct spec_train *t = &s->train;
-    int32_t validated = t->validate_L > 0 ? t->validate_L : t->L;
+    int32_t validated = validated_length(t);
     int64_t rows = larger(shape_shard_rows(t), 1);
     int64_t blocks_n = (s->data.train_tokens + t->L - 1) / t->L;
 
@@ -110,14 +115,30 @@ static void room_train(struct shape_room *out, const struct spec *s)
     out->scored_max = larger(tokens_n / validated, 1) * validated;
 }
 
+int32_t shape_room_validation(const struct shape_room *room, const struct spec_train *t)
+{
+    return (int32_t)(room->scored_max / validated_length(t));
+}
+
+void shape_room_scores(struct shape_room *out, int32_t longest, int32_t stride, int32_t lengths_n,
+                       enum spec_precision precision)
+{
+    int64_t rows = larger(SHAPE_SCORE_TOKENS / longest, 1);
+
+    *out = (struct shape_room){.rows_max = (int32_t)rows,
+                               .length_max = longest,
+                               .scored_max =
+                                   lengths_n > 1 ? (rows - 1) * lengths_n + longest : rows * stride,
+                               .precision = precision};
+}
+
 void shape_room(struct shape_room *out, const struct spec *s)
 {
     *out = (struct shape_room){.precision = s->eval.precision};
     if (s->kind == SPEC_EVAL) {
-        bool sliding = s->eval.window == SPEC_SLIDING;
-        out->length_max = s->eval.L > 0 ? s->eval.L : 1;
-        out->rows_max = (int32_t)larger(SHAPE_SCORE_TOKENS / out->length_max, 1);
-        out->scored_max = (int64_t)out->rows_max * (sliding ? s->eval.stride : out->length_max);
+        int32_t L = s->eval.L > 0 ? s->eval.L : 1;
+        int32_t stride = s->eval.window == SPEC_SLIDING ? s->eval.stride : L;
+        shape_room_scores(out, L, stride, 1, s->eval.precision);
     } else if (s->train.L < 1) {
         *out = (struct shape_room){.rows_max = 1, .length_max = 1};
     } else if (s->kind == SPEC_TRAIN) {

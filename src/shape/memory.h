@@ -26,7 +26,9 @@ enum {
     /* Lists of the rows of a band, and what lies behind them, have room to be filled up to a
      * multiple of so many: a backend that records work does so, to meet the same shapes again. */
     SHAPE_LIST_ROWS = 256,
-    SHAPE_SCORE_TOKENS = 2048 /* an evaluation's batch, or one row where that is longer */
+    /* An evaluation's batch, or one row where that is longer: enough to keep a matrix product busy,
+     * few enough to stay in a cache. */
+    SHAPE_SCORE_TOKENS = 2048
 };
 
 /* The largest batch a model is opened for. */
@@ -40,6 +42,17 @@ struct shape_room {
 /* shape_room - the room that the run of this spec needs: a shard of the training and its
  * validation's rows; an evaluation's batch of windows, of a single length; a benchmark's shard. */
 void shape_room(struct shape_room *out, const struct spec *s);
+
+/* shape_room_validation - rows of train.validate_L (0: train.L) tokens that the room of a training
+ * holds; at least 1. */
+int32_t shape_room_validation(const struct shape_room *room, const struct spec_train *t);
+
+/* shape_room_scores - the room of a scoring batch with rows of `longest` tokens, as many as about
+ * SHAPE_SCORE_TOKENS make and at least 1. lengths_n 1: a row scores at most `stride` positions.
+ * More than 1: rows serve so many lengths at once; each scores one position a length, but the row
+ * that begins at 0 all of its own. */
+void shape_room_scores(struct shape_room *out, int32_t longest, int32_t stride, int32_t lengths_n,
+                       enum spec_precision precision);
 
 /* N = rows_max * length_max tokens (M: a multiple of SHAPE_LIST_ROWS where the vocabulary has
  * bands, the lowest that holds them), C model width, F inner width, H heads, D head width. */

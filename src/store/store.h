@@ -118,8 +118,9 @@ int store_set_worker(struct store *s, int64_t attempt_id, int64_t pid, int64_t p
  * nothing. STARTED fills device, blas, threads, code id; PROGRESS, STEP (about 1000 a run),
  * VALIDATION, CHECKPOINT are kept by attempt; TRAINED, EVALUATED, BENCHED are held as pending
  * results when the record's run_id is the attempt's, else left to the attempt of that run. A result
- * of an attempt that has ended is kept and never shown. Of ENDED only the algorithms chosen are kept:
- * the outcome is the scheduler's to judge. Errors: ERR_DATA a record that lacks a field or has one of a wrong type. */
+ * of an attempt that has ended is kept and never shown. Of ENDED only the algorithms chosen are
+ * kept: the outcome is the scheduler's to judge. Errors: ERR_DATA a record that lacks a field or
+ * has one of a wrong type. */
 int store_ingest(struct store *s, int64_t attempt_id, const struct event *ev, struct err *e);
 
 /* store_end_attempt - ends the row and, for STORE_DONE, makes its pending result the current one of

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/philox.h"
 #include "model/model.h"
-#include "shape/shape.h"
+#include "worker/room.h"
 #include "worker/speed.h"
 
 enum {
@@ -49,9 +49,11 @@ static int bench_open(struct bench *x, struct err *e)
 {
     const struct spec *s = x->spec;
     bool train = s->bench_mode == 0;
+    struct shape_room room;
     size_t n;
 
-    x->rows = shape_shard_rows(&s->train);
+    shape_room(&room, s);
+    x->rows = room.rows_max;
     x->shards = train ? s->train.shards : 1;
     x->shard_n = (int64_t)x->rows * s->train.L;
     n = (size_t)(x->shards * x->shard_n);
@@ -66,10 +68,7 @@ static int bench_open(struct bench *x, struct err *e)
         x->target_own[i] = bench_word(s, i + 1);
     }
     for (int64_t i = 0; i < x->shard_n; i++) x->position_own[i] = (int32_t)i;
-    const struct model_options options = {.train = train,
-                                          .rows_max = x->rows,
-                                          .length_max = s->train.L,
-                                          .scored_max = train ? 0 : x->shard_n};
+    const struct model_options options = room_options(&room);
     TRY(model_open(&x->model, x->attempt->backend, s, &options, e));
     return model_init(x->model, (uint64_t)s->train.seed, e);
 }

@@ -11,6 +11,7 @@
 #include "model/model.h"
 #include "worker/corpus_check.h"
 #include "worker/probe.h"
+#include "worker/room.h"
 #include "worker/safetensors.h"
 #include "worker/score.h"
 #include "worker/trained.h"
@@ -237,22 +238,19 @@ static int evaluate_pass(struct evaluate *v, int32_t first, struct err *e)
     struct attempt *a = v->attempt;
     struct model *m = NULL;
     struct windows w;
+    struct shape_room room;
     int64_t peak = 0, from_us = clock_monotonic_us();
     int rc = 0;
 
     evaluate_gather(v, first);
-    int32_t longest = evaluate_spec(v, v->member[v->members_n - 1])->L;
-    int32_t rows = score_rows(longest);
+    const struct spec_eval *longest = evaluate_spec(v, v->member[v->members_n - 1]);
     TRY(evaluate_windows(&w, v, v->member[0], e));
-    const struct model_options options = {
-        .rows_max = rows,
-        .length_max = longest,
-        .scored_max = v->members_n == 1 ? score_windows_positions(rows, w.stride)
-                                        : score_prefixes_positions(rows, longest, v->members_n)};
+    shape_room_scores(&room, longest->L, w.stride, v->members_n, longest->precision);
+    const struct model_options options = room_options(&room);
     attempt_peak_reset(a);
     TRY_OUT(rc, model_open(&m, a->backend, &v->trained, &options, e));
     TRY_OUT(rc, weights_load(m, v->weights, v->checkpoint.path, e));
-    TRY_OUT(rc, evaluate_score(v, m, &w, rows, e));
+    TRY_OUT(rc, evaluate_score(v, m, &w, room.rows_max, e));
     double wps = evaluate_wps(v, w.targets_n);
     TRY_OUT(rc, attempt_peak_bytes(a, &peak, e));
     double seconds = 1e-6 * (double)(clock_monotonic_us() - from_us) / v->members_n;

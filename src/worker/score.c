@@ -3,8 +3,7 @@
 
 #include <stdlib.h>
 
-/* Tokens of a batch: enough rows to keep a matrix product busy, few enough to stay in a cache. */
-enum { SCORE_TOKENS = 2048, SCORE_PAD = 1 };
+enum { SCORE_PAD = 1 };
 
 /* Instead of the index of a length: the position serves every length that reaches over it. */
 enum { SCORE_ALL_LENGTHS = -1 };
@@ -25,21 +24,6 @@ struct score_batch {
     const int32_t *L; /* rising; NULL: one length */
     int32_t L_n;
 };
-
-int32_t score_rows(int32_t L)
-{
-    return L >= SCORE_TOKENS ? 1 : SCORE_TOKENS / L;
-}
-
-int64_t score_windows_positions(int32_t rows, int32_t stride)
-{
-    return (int64_t)rows * stride;
-}
-
-int64_t score_prefixes_positions(int32_t rows, int32_t longest, int32_t lengths_n)
-{
-    return (int64_t)(rows - 1) * lengths_n + longest;
-}
 
 static void score_batch_fini(struct score_batch *b)
 {
@@ -152,7 +136,7 @@ int score_windows(const struct score_pass *p, const struct windows *w, struct er
     int rc = 0;
     int64_t windows_n = windows_count(w);
 
-    TRY_OUT(rc, score_batch_init(&b, p, w->L, score_windows_positions(p->rows, w->stride), e));
+    TRY_OUT(rc, score_batch_init(&b, p, w->L, (int64_t)p->rows * w->stride, e));
     for (int64_t k = 0; k < windows_n; k++) {
         TRY_OUT(rc, score_batch_make_room(&b, k, windows_n, e));
         windows_get(w, k, &window);
@@ -174,8 +158,7 @@ int score_prefixes(const struct score_pass *p, int64_t targets_n, const int32_t 
     int32_t longest = L[L_n - 1];
     int64_t starts_n = targets_n > L[0] ? targets_n - L[0] + 1 : 1;
 
-    TRY_OUT(rc,
-            score_batch_init(&b, p, longest, score_prefixes_positions(p->rows, longest, L_n), e));
+    TRY_OUT(rc, score_batch_init(&b, p, longest, (int64_t)(p->rows - 1) * L_n + longest, e));
     b.L = L;
     b.L_n = L_n;
     for (int64_t s = 0; s < starts_n; s++) {

@@ -23,19 +23,11 @@ typedef int (*score_tick_fn)(void *context, int64_t rows_done, int64_t rows_n, s
 struct score_pass {
     struct model *model;
     const struct tokens *tokens;
-    int32_t rows; /* of a batch; the model was opened for so many rows of the longest window */
+    int32_t rows; /* of a batch, as shape_room_scores counts them for the model that was opened */
     score_sink_fn sink;
     score_tick_fn tick; /* may be NULL */
     void *context;
 };
-
-/* score_rows - rows of length L that a batch of about the usual number of tokens holds; at least 1.
- */
-int32_t score_rows(int32_t L);
-/* Most positions that one batch scores: what model_options wants. A window scores at most its
- * stride (L for nonoverlapping ones); the row that begins at 0 serves every position once. */
-int64_t score_windows_positions(int32_t rows, int32_t stride);
-int64_t score_prefixes_positions(int32_t rows, int32_t longest, int32_t lengths_n);
 
 /* score_windows - the windows of one protocol, one after the other. */
 int score_windows(const struct score_pass *p, const struct windows *w, struct err *e);

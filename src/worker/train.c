@@ -18,6 +18,7 @@
 #include "worker/checkpoint.h"
 #include "worker/corpus_check.h"
 #include "worker/probe.h"
+#include "worker/room.h"
 #include "worker/schedule.h"
 #include "worker/speed.h"
 #include "worker/validate.h"
@@ -28,6 +29,7 @@ struct train {
     struct corpus corpus;
     struct batches *batches;
     struct model *model;
+    struct shape_room room; /* of the model */
     struct checkpoints checkpoints;
     struct checkpoint_point now;
     struct speed speed;
@@ -78,14 +80,6 @@ static bool train_validation_due(const struct train *t)
     return last_of_epoch != 0;
 }
 
-/* Rows of a validation: about as many tokens as a shard of the training has. */
-static int32_t train_validation_rows(const struct train *t)
-{
-    int64_t n = (int64_t)batches_rows_max(t->batches) * t->spec->train.L;
-    int64_t rows = n / validate_length(&t->spec->train);
-    return rows > 1 ? (int32_t)rows : 1;
-}
-
 static int train_validate_tick(void *context, int64_t rows_done, int64_t rows_n, struct err *e)
 {
     struct train *t = context;
@@ -102,7 +96,7 @@ static int train_validate(struct train *t, struct err *e)
     const struct validate_options o = {.spec = t->spec,
                                        .valid = &t->corpus.split[CORPUS_VALID],
                                        .model = t->model,
-                                       .rows = train_validation_rows(t),
+                                       .rows = shape_room_validation(&t->room, &t->spec->train),
                                        .tick = train_validate_tick,
                                        .tick_context = t};
     double loss = 0.0;
@@ -196,15 +190,13 @@ static int train_timed_update(struct train *t, struct err *e)
 /* The model holds the shards of the training and the rows of its validations. */
 static int train_open_model(struct train *t, struct err *e)
 {
-    int32_t L = t->spec->train.L, validated = validate_length(&t->spec->train);
-    int32_t longest = L > validated ? L : validated;
-    int64_t n = (int64_t)batches_rows_max(t->batches) * L;
-    int64_t scored = score_windows_positions(train_validation_rows(t), validated);
-    const struct model_options options = {.train = true,
-                                          .rows_max = (int32_t)((n + longest - 1) / longest),
-                                          .length_max = longest,
-                                          .scored_max = scored};
+    int64_t shard_n = (int64_t)batches_rows_max(t->batches) * t->spec->train.L;
 
+    shape_room(&t->room, t->spec);
+    if (shard_n > (int64_t)t->room.rows_max * t->room.length_max)
+        return ERR(e, ERR_INTERNAL, "a shard of %" PRId64 " tokens, planned were %d x %d", shard_n,
+                   t->room.rows_max, t->room.length_max);
+    const struct model_options options = room_options(&t->room);
     return model_open(&t->model, t->attempt->backend, t->spec, &options, e);
 }
 

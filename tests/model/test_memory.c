@@ -10,8 +10,7 @@
 
 #include "model/model_bench.h"
 #include "shape/memory.h"
-#include "worker/score.h"
-#include "worker/validate.h"
+#include "worker/room.h"
 
 /* A backend in front of the CPU's that adds up what is asked of it. The count lies beside its
  * table of operations, where alloc finds it again. */
@@ -95,14 +94,9 @@ static void a_run_s_device_bytes_are_those_its_worker_allocates(void **state)
         s.train.shards = 2;
         s.train.shard_tokens = trainings[i].shard_tokens;
         s.train.validate_L = trainings[i].validate_L;
-        int32_t validated = validate_length(&s.train);
-        int32_t longest = s.train.L > validated ? s.train.L : validated;
-        int32_t n = s.train.shard_tokens / s.train.L * s.train.L;
-        int32_t rows = n / validated > 1 ? n / validated : 1;
-        const struct model_options o = {.train = true,
-                                        .rows_max = (n + longest - 1) / longest,
-                                        .length_max = longest,
-                                        .scored_max = score_windows_positions(rows, validated)};
+        struct shape_room room;
+        shape_room(&room, &s);
+        const struct model_options o = room_options(&room);
         shape_cost(&cost, &s);
         assert_int_equal(allocated(&s, &o), cost.device_bytes);
     }
@@ -114,10 +108,9 @@ static void a_run_s_device_bytes_are_those_its_worker_allocates(void **state)
             s.eval.L = lengths[i];
             s.eval.window = stride < lengths[i] ? SPEC_SLIDING : SPEC_NONOVERLAPPING;
             s.eval.stride = stride;
-            int32_t rows = score_rows(lengths[i]);
-            const struct model_options o = {.rows_max = rows,
-                                            .length_max = lengths[i],
-                                            .scored_max = score_windows_positions(rows, stride)};
+            struct shape_room room;
+            shape_room_scores(&room, lengths[i], stride, 1, SPEC_FP32);
+            const struct model_options o = room_options(&room);
             shape_cost(&cost, &s);
             assert_int_equal(allocated(&s, &o), cost.device_bytes);
         }

@@ -110,6 +110,36 @@ static void memory_at_equal_tokens_does_not_depend_on_the_row_length(void **stat
     }
 }
 
+static void rooms_are_those_worked_by_hand(void **state)
+{
+    (void)state;
+    struct shape_room room;
+    struct spec s = shape_specs_paper(SPEC_ALIBI, 16);
+
+    s.train.shard_tokens = 56; /* three rows of 16 */
+    s.train.validate_L = 20;
+    s.data.train_tokens = 1000;
+    shape_room(&room, &s);
+    assert_true(room.train && room.rows_max == 3 && room.length_max == 20);
+    assert_int_equal(room.scored_max, 40); /* 48 tokens hold two rows of 20 */
+    assert_int_equal(shape_room_validation(&room, &s.train), 2);
+    s.train.validate_L = 100;
+    s.data.train_tokens = 17; /* two blocks in all */
+    shape_room(&room, &s);
+    assert_true(room.rows_max == 1 && room.length_max == 100 && room.scored_max == 100);
+    assert_int_equal(shape_room_validation(&room, &s.train), 1);
+
+    shape_room_scores(&room, 100, 100, 1, SPEC_FP32);
+    assert_true(!room.train && room.rows_max == 20 && room.length_max == 100);
+    assert_int_equal(room.scored_max, 2000);
+    shape_room_scores(&room, 100, 1, 1, SPEC_BF16);
+    assert_true(room.scored_max == 20 && room.precision == SPEC_BF16);
+    shape_room_scores(&room, 100, 1, 3, SPEC_FP32); /* 19 rows serve 3 lengths, the first one all */
+    assert_int_equal(room.scored_max, 19 * 3 + 100);
+    shape_room_scores(&room, 5000, 5000, 1, SPEC_FP32);
+    assert_true(room.rows_max == 1 && room.scored_max == 5000);
+}
+
 /* State 14 bytes a parameter (masters, rounded copy, gradients, momentum) and 12 C kept a
  * token and layer, of 2 bytes: 3.46 GB and 3.62 GB; the rest is under a quarter of one. */
 static void the_paper_s_model_takes_seven_gigabytes_in_bf16(void **state)
@@ -149,6 +179,7 @@ int main(void)
         cmocka_unit_test(buffers_alive_together_never_share_bytes),
         cmocka_unit_test(an_evaluation_needs_one_layer_or_one_chunk_of_logits),
         cmocka_unit_test(memory_at_equal_tokens_does_not_depend_on_the_row_length),
+        cmocka_unit_test(rooms_are_those_worked_by_hand),
         cmocka_unit_test(the_paper_s_model_takes_seven_gigabytes_in_bf16),
         cmocka_unit_test(logits_exist_for_a_chunk_of_rows),
     };

@@ -1,0 +1,10 @@
+/* room.c - see room.h. */
+#include "worker/room.h"
+
+struct model_options room_options(const struct shape_room *room)
+{
+    return (struct model_options){.train = room->train,
+                                  .rows_max = room->rows_max,
+                                  .length_max = room->length_max,
+                                  .scored_max = room->scored_max};
+}

@@ -1,0 +1,12 @@
+/* room.h - what a model is opened for, from the room that a plan counted (shape/memory.h): planned
+ * and allocated bytes follow from one rule. */
+#ifndef WORKER_ROOM_H
+#define WORKER_ROOM_H
+
+#include "model/model.h"
+#include "shape/memory.h"
+
+/* room_options - the options that open a model of just this room. */
+struct model_options room_options(const struct shape_room *room);
+
+#endif
