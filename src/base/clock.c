@@ -24,9 +24,14 @@ int64_t clock_cpu_us(void)
 
 void clock_utc(char out[CLOCK_TEXT_BYTES])
 {
-    time_t now = time(NULL);
-    struct tm parts;
-    gmtime_r(&now, &parts);
+    clock_utc_at(out, time(NULL));
+}
+
+void clock_utc_at(char out[CLOCK_TEXT_BYTES], int64_t seconds)
+{
+    time_t moment = (time_t)seconds;
+    struct tm parts = {.tm_mday = 1}; /* a moment that no calendar reaches shows as 1900 */
+    gmtime_r(&moment, &parts);
     strftime(out, CLOCK_TEXT_BYTES, "%Y-%m-%dT%H:%M:%SZ", &parts);
 }
 

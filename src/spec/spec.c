@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "base/str.h"
 
-enum { SPEC_LINE_BYTES = 512 };
+enum { SPEC_LINE_BYTES = 512, SPEC_LIST_MAX = 4096 };
 
 static void *field_of(struct spec *s, const struct spec_key *key)
 {
@@ -318,6 +318,35 @@ int spec_parse(struct spec *s, const char *text, struct err *e)
         if (length > 0) TRY(parse_line(s, p, length, number, e));
         p += length + (p[length] == '\n');
     }
+    return 0;
+}
+
+int spec_parse_list(struct spec **out, int32_t *n, const char *text, const char *place,
+                    struct arena *a, struct err *e)
+{
+    static const char separator[] = "\n---\n";
+    int32_t room = 1;
+
+    *n = 0;
+    for (const char *p = text; (p = strstr(p, separator)); p++) room++;
+    if (room > SPEC_LIST_MAX)
+        return ERR(e, ERR_DATA, "%s: %d specs, more than the limit of %d", place, room,
+                   SPEC_LIST_MAX);
+    *out = arena_array(a, (size_t)room, sizeof **out);
+    for (const char *p = text; p; (*n)++) {
+        const char *next = strstr(p, separator);
+        size_t length = next ? (size_t)(next - p) + 1 : strlen(p);
+        int rc = spec_parse(&(*out)[*n], arena_strndup(a, p, length), e);
+        if (rc < 0) {
+            err_ctx(e, "%s", place);
+            return rc;
+        }
+        p = next ? next + sizeof separator - 1 : NULL;
+    }
+    for (int32_t i = 1; i < *n; i++)
+        if ((*out)[0].kind != SPEC_EVAL || (*out)[i].kind != SPEC_EVAL)
+            return ERR(e, ERR_DATA, "%s: %d specs, but only evaluations may share a worker", place,
+                       *n);
     return 0;
 }
 

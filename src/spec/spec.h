@@ -164,6 +164,11 @@ char *spec_canonical(const struct spec *s, struct arena *a);
  * shown. */
 char *spec_text(const struct spec *s, struct arena *a);
 int spec_parse(struct spec *s, const char *text, struct err *e);
+/* spec_parse_list - the specs of an attempt's file: one text, or several evaluations between lines
+ * "---". They and *n live in the arena; `place` names the file in messages. Errors also: ERR_DATA
+ * several specs that are not all evaluations, or more than 4096. */
+int spec_parse_list(struct spec **out, int32_t *n, const char *text, const char *place,
+                    struct arena *a, struct err *e);
 
 /* spec_run_id - first 16 hex digits of SHA-256 of the canonical text. spec_config_id - the same
  * without the seed; for an evaluation the training's config id stands in place of its run id, so

@@ -17,7 +17,7 @@
 #include "base/str.h"
 #include "spec/code_id.h"
 
-enum { ATTEMPT_SPEC_BYTES_MAX = 4 << 20, ATTEMPT_SPECS_MAX = 4096, ATTEMPT_PROGRESS_US = 1000000 };
+enum { ATTEMPT_SPEC_BYTES_MAX = 4 << 20, ATTEMPT_PROGRESS_US = 1000000 };
 
 static void attempt_signals(sigset_t *out)
 {
@@ -47,34 +47,11 @@ static int attempt_read_specs(struct attempt *a, struct err *e)
 {
     char *text = NULL;
     const char *path = arena_printf(&a->arena, "%s/spec", a->dir);
-    static const char separator[] = "\n---\n";
 
     TRY(file_read(&a->arena, &text, NULL, path, ATTEMPT_SPEC_BYTES_MAX, e));
-    int32_t room = 1;
-    for (const char *p = text; (p = strstr(p, separator)); p++) room++;
-    if (room > ATTEMPT_SPECS_MAX)
-        return ERR(e, ERR_DATA, "%s: %d specs, more than the limit of %d", path, room,
-                   ATTEMPT_SPECS_MAX);
-    a->spec = arena_array(&a->arena, (size_t)room, sizeof *a->spec);
-    a->run_id = arena_array(&a->arena, (size_t)room, sizeof *a->run_id);
-    for (char *p = text; p; a->specs_n++) {
-        char *next = strstr(p, separator);
-        if (next) {
-            next[1] = '\0';
-            next += sizeof separator - 1;
-        }
-        int rc = spec_parse(&a->spec[a->specs_n], p, e);
-        if (rc < 0) {
-            err_ctx(e, "%s", path);
-            return rc;
-        }
-        spec_run_id(&a->spec[a->specs_n], a->run_id[a->specs_n]);
-        p = next;
-    }
-    for (int32_t i = 1; i < a->specs_n; i++)
-        if (a->spec[0].kind != SPEC_EVAL || a->spec[i].kind != SPEC_EVAL)
-            return ERR(e, ERR_DATA, "%s: %d specs, but only evaluations may share a worker", path,
-                       a->specs_n);
+    TRY(spec_parse_list(&a->spec, &a->specs_n, text, path, &a->arena, e));
+    a->run_id = arena_array(&a->arena, (size_t)a->specs_n, sizeof *a->run_id);
+    for (int32_t i = 0; i < a->specs_n; i++) spec_run_id(&a->spec[i], a->run_id[i]);
     return 0;
 }
 

@@ -1,0 +1,43 @@
+/* again.h - an attempt done again and compared, bit for bit, with what its records say.
+ *
+ * 1. A training begins again from its first update and goes on for a few; every record of an
+ * update, a validation and a checkpoint that both have is compared: losses, rates, gradient norms,
+ * hashes of weights. Of a training that was interrupted all attempts up to the given one are
+ * compared. (The optimiser's state is gone when a training is done, so it cannot begin in the
+ * middle.)
+ * 2. An evaluation is made again whole: loss, perplexity, targets and the checkpoint's hash.
+ * 3. The same bits are promised for the same device, BLAS, threads and program. Where one of them
+ *    differs a difference is told but is nobody's fault. */
+#ifndef WORKER_AGAIN_H
+#define WORKER_AGAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/project.h"
+#include "spec/spec.h"
+
+struct again_options {
+    const char *dir;    /* absolute: the folder of the attempt that is verified */
+    const char *run_id; /* which run of it: evaluations may share a folder */
+    int64_t updates;    /* of a training, from the first one on; more than it has: all */
+};
+
+struct again_result {
+    bool ran;           /* false: it cannot be done here; why says it */
+    int64_t updates;    /* done again; 0 of an evaluation */
+    int64_t compared_n; /* records that were compared */
+    int64_t hashes_n;   /* of them checkpoints, by their hash */
+    int64_t differ_n;
+    bool same_maker; /* the program, the device and its libraries are those of the record */
+    char why[300];   /* why not, or the first difference */
+    char maker[300]; /* what differs in them; "" where nothing does */
+};
+
+/* again_run - in a temporary folder under runs/, which is removed. Errors: ERR_INTERRUPTED;
+ * ERR_DATA a spec or corpus that is another one; those of the work. */
+int again_run(struct again_result *out, const struct project *p, const struct again_options *o,
+              struct err *e);
+
+#endif

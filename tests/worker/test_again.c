@@ -1,0 +1,202 @@
+/* test_again.c - what was computed is computed again to the same bits; a record that was changed,
+ * though its checksum is right, is found out; and what another program made is no fault. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "worker/again.h"
+#include "worker/worker_fixture.h"
+
+static struct again_result again(const struct worker_fixture *f, const struct spec *s,
+                                 int32_t number, int64_t updates)
+{
+    char dir[2 * WORKER_PATH_BYTES], id[SPEC_ID_BYTES];
+    struct again_result r;
+    struct err e = {0};
+
+    worker_fixture_path(f, s, number, "", dir);
+    dir[strlen(dir) - 1] = '\0';
+    spec_run_id(s, id);
+    const struct again_options o = {.dir = dir, .run_id = id, .updates = updates};
+    if (again_run(&r, &f->project, &o, &e) < 0) fail_msg("%s", e.text);
+    return r;
+}
+
+/* The records of an attempt written anew, one field of the index-th of a type replaced. */
+static void forge(const struct worker_fixture *f, const struct spec *s, int32_t number,
+                  enum event_type type, int32_t index, const char *key, json_t *value)
+{
+    char path[2 * WORKER_PATH_BYTES], forged[2 * WORKER_PATH_BYTES];
+    struct event_reader *reader = NULL;
+    struct event_writer *writer = NULL;
+    struct event record;
+    struct err e = {0};
+
+    worker_fixture_path(f, s, number, "events", path);
+    worker_fixture_path(f, s, number, "forged", forged);
+    assert_int_equal(event_reader_open(&reader, path, &e), 0);
+    assert_int_equal(event_writer_open(&writer, forged, &e), 0);
+    while (event_read(reader, &record, &e) == 1) {
+        json_t *copy = json_deep_copy(record.json);
+        if (record.type == type && index-- == 0) json_object_set(copy, key, value);
+        assert_int_equal(event_write(writer, record.type, copy, &e), 0);
+    }
+    assert_true(index < 0);
+    event_reader_close(reader);
+    event_writer_close(writer);
+    json_decref(value);
+    assert_int_equal(rename(forged, path), 0);
+}
+
+static void a_training_repeats_itself_bit_for_bit(void **state)
+{
+    const struct worker_fixture *f = *state;
+    struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
+    struct again_result r;
+
+    s.train.validate_every = 4;
+    worker_fixture_must_run(f, &s, 1);
+    r = again(f, &s, 1, 3);
+    assert_true(r.ran && r.same_maker && r.differ_n == 0);
+    assert_int_equal(r.updates, 3);
+    assert_int_equal(r.compared_n, 3);
+    /* All of it: 20 updates, 4 validations on the way and what was best at each, the last weights.
+     */
+    r = again(f, &s, 1, 1000);
+    assert_int_equal(r.updates, 20);
+    assert_int_equal(r.differ_n, 0);
+    assert_true(r.compared_n >= 20 + 4 + 1 && r.hashes_n >= 1);
+}
+
+static void every_attempt_of_an_interrupted_training_is_compared(void **state)
+{
+    const struct worker_fixture *f = *state;
+    const struct spec s = worker_fixture_spec(f, SPEC_ROTARY);
+    struct again_result r;
+
+    worker_fixture_must_stop(f, &s, 1, 6, 0.0);
+    worker_fixture_must_run(f, &s, 2);
+    r = again(f, &s, 2, 9);
+    assert_int_equal(r.differ_n, 0);
+    assert_int_equal(r.compared_n, 9);
+    r = again(f, &s, 2, 6); /* where it was stopped a checkpoint is on record, and made again */
+    assert_int_equal(r.differ_n, 0);
+    assert_true(r.compared_n == 6 + 1 && r.hashes_n == 1);
+    forge(f, &s, 1, EVENT_STEP, 1, "grad_norm", json_real(0.125));
+    r = again(f, &s, 2, 9);
+    assert_int_equal(r.differ_n, 1);
+    assert_non_null(strstr(r.why, "update 2: grad_norm is"));
+}
+
+static void a_forged_record_is_found_out(void **state)
+{
+    const struct worker_fixture *f = *state;
+    const struct spec s = worker_fixture_spec(f, SPEC_T5);
+    struct again_result r;
+    char path[2 * WORKER_PATH_BYTES];
+
+    worker_fixture_must_run(f, &s, 1);
+    json_t *step = worker_fixture_event(f, &s, 1, EVENT_STEP, 4);
+    double loss = json_number_value(json_object_get(step, "loss_nats"));
+    json_decref(step);
+    forge(f, &s, 1, EVENT_STEP, 4, "loss_nats", json_real(loss * (1 - 1e-15)));
+    assert_int_equal(again(f, &s, 1, 4).differ_n, 0);
+    r = again(f, &s, 1, 5);
+    assert_true(r.ran && r.same_maker && r.differ_n == 1);
+    assert_non_null(strstr(r.why, "update 5: loss_nats is"));
+    forge(f, &s, 1, EVENT_STEP, 4, "loss_nats", json_real(loss));
+    forge(f, &s, 1, EVENT_CHECKPOINT, -1 + worker_fixture_events(f, &s, 1, EVENT_CHECKPOINT),
+          "sha256", json_string("0123"));
+    assert_int_equal(again(f, &s, 1, 19).differ_n, 0);
+    r = again(f, &s, 1, 20);
+    assert_int_equal(r.differ_n, 1);
+    assert_non_null(strstr(r.why, "checkpoint of update 20: sha256"));
+    /* Cut off in the middle: the records that are lost are missed. */
+    worker_fixture_path(f, &s, 1, "events", path);
+    assert_int_equal(truncate(path, 900), 0);
+    r = again(f, &s, 1, 20);
+    assert_true(r.differ_n > 10);
+    assert_non_null(strstr(r.why, "no record of it is there"));
+    assert_int_equal(truncate(path, 3), 0);
+    r = again(f, &s, 1, 20);
+    assert_true(r.ran && r.same_maker && r.differ_n == 1);
+    assert_non_null(strstr(r.why, "damaged"));
+}
+
+static void another_program_s_numbers_may_differ(void **state)
+{
+    const struct worker_fixture *f = *state;
+    const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
+    struct again_result r;
+
+    worker_fixture_must_run(f, &s, 1);
+    forge(f, &s, 1, EVENT_STARTED, 0, "code_id", json_string("older"));
+    r = again(f, &s, 1, 5);
+    assert_true(r.ran && !r.same_maker && r.differ_n == 0);
+    forge(f, &s, 1, EVENT_STEP, 0, "loss_nats", json_real(4.0));
+    r = again(f, &s, 1, 5);
+    assert_true(r.ran && !r.same_maker && r.differ_n == 1);
+    assert_non_null(strstr(r.maker, "code_id older there"));
+    forge(f, &s, 1, EVENT_STARTED, 0, "backend", json_string("cuda:99"));
+    r = again(f, &s, 1, 5);
+    assert_false(r.ran);
+    assert_non_null(strstr(r.why, "cuda:99"));
+}
+
+static void an_evaluation_out_of_a_shared_pass_repeats_itself(void **state)
+{
+    const struct worker_fixture *f = *state;
+    const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
+    const struct spec shared[] = {worker_fixture_eval(&s, 8, 1), worker_fixture_eval(&s, 20, 1)};
+    struct again_result r;
+    struct err e = {0};
+    char dir[2 * WORKER_PATH_BYTES], id[SPEC_ID_BYTES];
+
+    worker_fixture_must_run(f, &s, 1);
+    assert_int_equal(worker_fixture_run(f, shared, 2, 1, NULL, &e), 0);
+    worker_fixture_path(f, &shared[0], 1, "", dir);
+    spec_run_id(&shared[1], id);
+    const struct again_options o = {.dir = dir, .run_id = id, .updates = 5};
+    assert_int_equal(again_run(&r, &f->project, &o, &e), 0);
+    assert_true(r.ran && r.differ_n == 0 && r.compared_n == 1 && r.updates == 0);
+    forge(f, &shared[0], 1, EVENT_EVALUATED, 1, "tokens", json_integer(1));
+    assert_int_equal(again_run(&r, &f->project, &o, &e), 0);
+    assert_int_equal(r.differ_n, 1);
+    assert_non_null(strstr(r.why, "tokens is"));
+    spec_run_id(&s, id);
+    assert_int_equal(again_run(&r, &f->project, &o, &e), ERR_DATA);
+    assert_non_null(strstr(e.text, "is no specification of run"));
+}
+
+static void what_is_not_here_is_not_done_again(void **state)
+{
+    const struct worker_fixture *f = *state;
+    const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
+
+    const struct again_result r = again(f, &s, 1, 5);
+    assert_false(r.ran);
+    assert_non_null(strstr(r.why, "not here"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, worker_fixture_make, worker_fixture_remove)
+        CASE(a_training_repeats_itself_bit_for_bit),
+        CASE(every_attempt_of_an_interrupted_training_is_compared),
+        CASE(a_forged_record_is_found_out),
+        CASE(another_program_s_numbers_may_differ),
+        CASE(an_evaluation_out_of_a_shared_pass_repeats_itself),
+        CASE(what_is_not_here_is_not_done_again),
+    };
+    log_set_level(LOG_QUIET);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
