@@ -238,6 +238,9 @@ int cli_run(struct cli *c, const struct cli_command *self, int argc, char **argv
     /* What is done only serves the estimate here: a file that cannot be read as it is will be made,
      * migrated or refused when it is opened for writing. */
     (void)store_open(&store, cli_results(c), STORE_READ, NULL);
+    if (!file_exists(cli_results(c)) && file_exists(project_path(&c->project, &c->arena, "runs")))
+        log_warn("results.db is not there, but runs/ is: what it holds is not run again after "
+                 "alibi merge runs/");
     TRY_OUT(rc, planning_open(&p, c, &artefacts, &o.planning, store, e));
     TRY_OUT(rc, ask_for_long_work(&p, o.yes, e));
     store_close(store);

@@ -1,4 +1,4 @@
-/* command_store.c - alibi merge, gc, verify: keeping results and disk in order. */
+/* command_store.c - alibi merge, gc: keeping results and disk in order. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -8,27 +8,85 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/hash.h"
-#include "base/str.h"
 #include "cli/planning.h"
+#include "scheduler/adopt.h"
 #include "store/store.h"
+
+/* The folder of run folders that lies where results.db does not: PATH/runs, or PATH itself. */
+static int find_runs(struct cli *c, const char *path, char **runs, struct err *e)
+{
+    const char *below = arena_printf(&c->arena, "%s/runs", path);
+    char *absolute = realpath(file_exists(below) ? below : path, NULL);
+
+    if (!absolute) return ERR(e, ERR_NOINPUT, "%s: %s", path, strerror(errno));
+    *runs = arena_strdup(&c->arena, absolute);
+    free(absolute);
+    return 0;
+}
+
+/* From the run folders alone: those of this project, whose results.db was lost, or another's. */
+static int merge_folders(struct cli *c, struct store *store, const char *path, struct err *e)
+{
+    struct adopt_result r;
+    char *runs = NULL;
+
+    TRY(find_runs(c, path, &runs, e));
+    TRY(scheduler_adopt(store, &c->project, runs, &r, e));
+    if (r.folders_n == 0)
+        return ERR(e, ERR_NOINPUT,
+                   "%s: holds neither results.db nor run folders (runs/<run>/<attempt>/)", path);
+    printf("%d attempts taken over from %d folders of %s, %d known before", r.attempts_n,
+           r.folders_n, runs, r.known_n);
+    if (r.skipped_n) printf(", %d folders left out (the first: %s)", r.skipped_n, r.why);
+    printf("\nnext: alibi run ARTEFACT, which runs nothing that is here and registers what the "
+           "artefact asks for\n");
+    return 0;
+}
+
+static int merge_database(struct store *store, const char *path, struct err *e)
+{
+    int32_t added = 0;
+
+    TRY(store_merge(store, path, &added, e));
+    printf("%d results taken over from %s\n", added, path);
+    return 0;
+}
+
+static int bring_home(struct cli *c, struct store *store, const char *other, struct err *e)
+{
+    int32_t folders_n, away_n;
+    double bytes;
+
+    TRY(store_bring_home(store, other, &folders_n, &bytes, &away_n, e));
+    if (folders_n)
+        printf("%d run folders brought home to runs/, %s\n", folders_n,
+               planning_bytes(&c->arena, bytes));
+    if (away_n)
+        printf("%d run folders are not to be found: their numbers are here, their checkpoints are "
+               "not; alibi merge FOLDER brings them\n",
+               away_n);
+    return 0;
+}
 
 int cli_merge(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
     struct cli_list rest;
     struct store *store = NULL;
     struct stat st;
-    int32_t added = 0;
     int rc = cli_parse(c, self, NULL, argc, argv, &rest, 1, 1, e);
 
     if (rc != 0) return rc < 0 ? rc : 0;
     TRY(cli_open(c, e));
     const char *path = rest.item[0];
     if (stat(path, &st) < 0) return ERR(e, ERR_NOINPUT, "%s: %s", path, strerror(errno));
-    if (S_ISDIR(st.st_mode)) path = arena_printf(&c->arena, "%s/results.db", path);
+    const char *database = arena_printf(&c->arena, "%s/results.db", path);
+    bool folder = S_ISDIR(st.st_mode), folders = folder && !file_exists(database);
     TRY_OUT(rc, store_open(&store, cli_results(c), STORE_WRITE, e));
-    TRY_OUT(rc, store_merge(store, path, &added, e));
-    printf("%d results taken over from %s\n", added, path);
+    if (folders)
+        TRY_OUT(rc, merge_folders(c, store, path, e));
+    else
+        TRY_OUT(rc, merge_database(store, folder ? database : path, e));
+    rc = bring_home(c, store, folder ? path : NULL, e);
 out:
     store_close(store);
     return rc;
@@ -92,65 +150,6 @@ int cli_gc(struct cli *c, const struct cli_command *self, int argc, char **argv,
                            e)); /* the lock: no run is in progress */
     TRY_OUT(rc, store_query(store, needless_sql, NULL, 0, 60, remove_attempt, &r, e));
     printf("%d attempts removed, %s given back\n", r.folders_n, planning_bytes(&c->arena, r.bytes));
-out:
-    store_close(store);
-    return rc;
-}
-
-struct verification {
-    struct cli *cli;
-    struct store *store;
-    const char *prefix;
-    int32_t checked, wrong;
-};
-
-static int verify_training(void *context, int columns_n, const char *const *names,
-                           const struct store_cell *cells, struct err *e)
-{
-    static const enum spec_checkpoint which[] = {SPEC_BEST, SPEC_LAST};
-    struct verification *v = context;
-    char path[256], want[HASH_HEX_BYTES], got[HASH_HEX_BYTES];
-
-    (void)columns_n;
-    (void)names;
-    if (v->prefix && strncmp(cells[0].text, v->prefix, strlen(v->prefix)) != 0) return 0;
-    for (size_t i = 0; i < sizeof which / sizeof *which; i++) {
-        struct err why = {0};
-        TRY(store_checkpoint(v->store, cells[0].text, which[i], path, want, e));
-        int rc = hash_file(got, project_path(&v->cli->project, &v->cli->arena, path), &why);
-        bool ok = rc == 0 && strcmp(got, want) == 0;
-        printf("%-5s %s\n", ok ? "ok" : "WRONG", path);
-        if (!ok)
-            printf("      %s\n",
-                   rc < 0 ? why.text
-                          : arena_printf(&v->cli->arena, "hash %s, recorded %s", got, want));
-        v->checked++;
-        v->wrong += !ok;
-    }
-    return 0;
-}
-
-int cli_verify(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
-{
-    struct cli_list rest;
-    struct store *store = NULL;
-    int rc = cli_parse(c, self, NULL, argc, argv, &rest, 0, 1, e);
-
-    if (rc != 0) return rc < 0 ? rc : 0;
-    TRY(cli_open(c, e));
-    TRY_OUT(rc, store_open(&store, cli_results(c), STORE_READ, e));
-    TRY_OUT(rc, store_check(store, e));
-    struct verification v = {.cli = c, .store = store, .prefix = rest.n ? rest.item[0] : NULL};
-    TRY_OUT(rc, store_query(store, "SELECT run_id FROM trainings ORDER BY run_id", NULL, 0, 3600,
-                            verify_training, &v, e));
-    printf("results.db is whole; %d checkpoints hashed, %d wrong\n", v.checked, v.wrong);
-    if (v.wrong)
-        rc = ERR(e, ERR_DATA,
-                 "%d checkpoints are not what was recorded; run the artefact with --redo to make "
-                 "them again",
-                 v.wrong);
-    else if (v.prefix && v.checked == 0)
-        rc = ERR(e, ERR_NOINPUT, "%s: no finished training begins so", v.prefix);
 out:
     store_close(store);
     return rc;

@@ -60,6 +60,25 @@ static const char export_more[] = "Writes model.safetensors (fp32, fairseq's nam
                                   "once), config.json and dict.txt;\n"
                                   "tests/worker/load_export.py reads them with PyTorch.";
 
+static const char merge_more[] =
+    "DIR is a project's folder, such as the one of a GPU machine: its results come, and the "
+    "folders\n"
+    "of their runs with the checkpoints (linked where that is possible, else copied). Without a\n"
+    "results.db in it, or given a folder of run folders, the results are made from the records of\n"
+    "the runs: so a lost results.db is made again. Merging twice changes nothing.\n\n"
+    "  alibi merge /media/gpu-machine/project\n"
+    "  alibi merge runs/                        results.db was lost";
+static const char verify_more[] =
+    "Hashes the checkpoints again and compares every current result with its record in runs/. "
+    "With\n"
+    "RUN the run is done again too: the first K updates of a training (from the start: its\n"
+    "optimiser's state is gone when it is done), or a whole evaluation, compared bit for bit. "
+    "Exit\n"
+    "status 65 when anything is wrong; what cannot be done here is said and is no fault.\n\n"
+    "  alibi verify\n"
+    "  alibi verify 4a78ce3faa78e948 --updates 100\n"
+    "  alibi verify --updates 3                 every training and evaluation";
+
 static const struct cli_command table[] = {
     {"plan", "ARTEFACT…", "the runs an artefact needs: done or new, why, and their cost", plan_more,
      cli_plan, false},
@@ -81,11 +100,13 @@ static const struct cli_command table[] = {
     {"import", "FILE", "a published checkpoint becomes the result of a training", import_more,
      cli_import, false},
     {"export", "RUN", "a training's weights for users of PyTorch", export_more, cli_export, false},
-    {"merge", "DB|DIR", "take over results made elsewhere", NULL, cli_merge, false},
+    {"merge", "DB|DIR", "take over results made elsewhere, or make a lost results.db again",
+     merge_more, cli_merge, false},
     {"gc", "", "give back the disk of attempts that nothing needs",
      "Removes the folders of attempts that did not become a run's result, once the run is done.",
      cli_gc, false},
-    {"verify", "[RUN]", "hash checkpoints again and check results.db", NULL, cli_verify, false},
+    {"verify", "[RUN]", "hash, compare with the records, and run again bit for bit", verify_more,
+     cli_verify, false},
     {"worker", "DIR", "carry out one attempt (started by run)", NULL, cli_worker, true},
 };
 

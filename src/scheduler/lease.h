@@ -70,6 +70,11 @@ void lease_judge(struct lease *at, const struct project *p, int exit_code, int s
 /* lease_free - ends the worker if it still runs; takes NULL. */
 void lease_free(struct lease *at);
 
+/* lease_settle_worker - ends the running attempts [0, n) that share one worker and its folder, by
+ * what its records say. ended_at: as clock_utc writes it; NULL: now. */
+int lease_settle_worker(struct store *s, const struct project *p, const struct store_running *row,
+                        int32_t n, const char *ended_at, struct err *e);
+
 /* lease_settle - ends every attempt that an earlier scheduler left marked as running: kills what
  * is left of its worker, takes what it wrote, and believes its last word. *settled_n: how many. */
 int lease_settle(struct store *s, const struct project *p, const struct machine *m,

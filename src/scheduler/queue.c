@@ -22,7 +22,8 @@ static bool queue_wants(const struct store_run_state *st, enum scheduler_pick pi
     case PICK_FAILED:
         return !st->done && queue_has_failed(st);
     case PICK_STALE:
-        return st->done && strcmp(st->code_id, code_id()) != 0;
+        /* No program here made an imported training, so none makes it better. */
+        return st->done && !st->imported && strcmp(st->code_id, code_id()) != 0;
     }
     return false;
 }

@@ -35,16 +35,41 @@ static bool scheduler_is_too_large(const struct scheduler *sc, const struct job 
     return true;
 }
 
+/* Why an evaluation cannot be started: its training was merged and its folder did not come along.
+ */
+static int scheduler_is_away(const struct scheduler *sc, const struct job *job, bool *away,
+                             char *why, size_t room, struct err *e)
+{
+    const struct queue *q = &sc->queue;
+    char path[256], sha256[65];
+
+    *away = false;
+    if (job->train < 0 || !q->task[job->train].was_done) return 0;
+    TRY(store_checkpoint(sc->store, q->job[job->train].run_id, job->spec.eval.checkpoint, path,
+                         sha256, e));
+    *away = path[0] == '/';
+    if (*away)
+        snprintf(why, room,
+                 "its training %s was merged without its folder, so its checkpoint %s is not here; "
+                 "alibi merge FOLDER of the project that made it brings it, --redo trains again",
+                 q->job[job->train].run_id, path);
+    return 0;
+}
+
+/* What cannot be started at all is said before anything is. */
 static int scheduler_refuse(struct scheduler *sc, struct err *e)
 {
-    char why[512];
+    char why[768];
+    bool away;
 
     for (int32_t i = 0; i < sc->queue.n; i++) {
         const struct job *job = &sc->queue.job[i];
         if (sc->queue.task[i].state != TASK_WAITING) continue;
-        if (!scheduler_is_too_large(sc, job, why, sizeof why)) continue;
-        scheduler_note_failure(sc, ERR_NOMEM, job, why, NULL);
-        if (!sc->options->keep_going) return ERR(e, ERR_NOMEM, "%s", sc->failure.text);
+        TRY(scheduler_is_away(sc, job, &away, why, sizeof why, e));
+        if (!away && !scheduler_is_too_large(sc, job, why, sizeof why)) continue;
+        int code = away ? ERR_NOINPUT : ERR_NOMEM;
+        scheduler_note_failure(sc, code, job, why, NULL);
+        if (!sc->options->keep_going) return ERR(e, code, "%s", sc->failure.text);
         meter_say(&sc->meter, true, "refused  run %s: %s", job->run_id, why);
         queue_hold(&sc->queue, i);
     }

@@ -38,9 +38,8 @@ static void settle_judge(const struct journal *j, const struct journal_run *run,
     if (end->state == STORE_LOST) end->message = "its scheduler ended before it did";
 }
 
-/* The attempts [0, n) of rows share one folder, that is one worker. */
-static int settle_worker(struct store *s, const struct project *p, const struct store_running *row,
-                         int32_t n, struct err *e)
+int lease_settle_worker(struct store *s, const struct project *p, const struct store_running *row,
+                        int32_t n, const char *ended_at, struct err *e)
 {
     int rc = 0;
     bool batch = false;
@@ -53,7 +52,7 @@ static int settle_worker(struct store *s, const struct project *p, const struct 
         run[i].attempt_id = row[i].attempt_id;
         memcpy(run[i].run_id, row[i].run_id, sizeof run[i].run_id);
     }
-    const char *events = arena_printf(&arena, "%s/%s/events", p->root, row->dir);
+    const char *events = arena_printf(&arena, "%s/events", project_path(p, &arena, row->dir));
     TRY_OUT(rc, journal_open(&j, events, run, n, e));
     int64_t before;
     do {
@@ -63,6 +62,7 @@ static int settle_worker(struct store *s, const struct project *p, const struct 
     for (int32_t i = 0; i < n; i++) {
         struct store_end end;
         settle_judge(&j, &run[i], &end);
+        end.ended_at = ended_at;
         TRY_OUT(rc, store_end_attempt(s, run[i].attempt_id, &end, e));
     }
     if (batch) rc = store_commit(s, e);
@@ -102,7 +102,7 @@ int lease_settle(struct store *s, const struct project *p, const struct machine 
     for (int32_t i = 0, same_n; i < n; i += same_n) {
         same_n = settle_gather(row + i, n - i);
         settle_kill(m, &row[i], project_path(p, &arena, row[i].dir));
-        rc = settle_worker(s, p, row + i, same_n, e);
+        rc = lease_settle_worker(s, p, row + i, same_n, NULL, e);
         if (rc < 0) {
             err_ctx(e, "%s", row[i].dir);
             goto out;

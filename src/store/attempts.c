@@ -49,13 +49,28 @@ int store_start_attempt(struct store *s, const struct store_attempt *a, int64_t 
     TRY(check_not_running(s, a->run_id, e));
     TRY(DATABASE_RUN(s, e,
                      "INSERT INTO run_attempts(uid,run_id,attempt,state,slot,host,boot_id,pid,"
-                     "pid_start,dir,started_at) VALUES(lower(hex(randomblob(16))),?1,?2,'running',"
-                     "?3,?4,?5,?6,?7,?8,?9)",
+                     "pid_start,dir,started_at) VALUES(coalesce(?10,lower(hex(randomblob(16)))),"
+                     "?1,?2,'running',?3,?4,?5,?6,?7,?8,?9)",
                      DATABASE_TEXT(a->run_id), DATABASE_INT(a->attempt), DATABASE_TEXT(a->device),
                      DATABASE_TEXT(a->host), DATABASE_TEXT(a->boot_id), DATABASE_POSITIVE(a->pid),
-                     DATABASE_POSITIVE(a->pid_start), DATABASE_TEXT(a->dir), DATABASE_TEXT(now)));
+                     DATABASE_POSITIVE(a->pid_start), DATABASE_TEXT(a->dir),
+                     DATABASE_TEXT(a->started_at ? a->started_at : now), DATABASE_TEXT(a->uid)));
     *attempt_id = sqlite3_last_insert_rowid(s->connection_own);
     return 0;
+}
+
+int store_knows_attempt(struct store *s, const char *run_id, const char *uid, const char *dir,
+                        bool *known, struct err *e)
+{
+    sqlite3_stmt *row;
+
+    TRY(DATABASE_SELECT(s, &row, e,
+                        "SELECT 1 FROM run_attempts WHERE run_id=?1 AND (uid=?2 OR dir=?3)",
+                        DATABASE_TEXT(run_id), DATABASE_TEXT(uid), DATABASE_TEXT(dir)));
+    int rc = database_next(s, row, e);
+    *known = rc > 0;
+    database_reset(row);
+    return rc < 0 ? rc : 0;
 }
 
 int store_set_worker(struct store *s, int64_t attempt_id, int64_t pid, int64_t pid_start,
@@ -95,13 +110,14 @@ static int end_row(struct store *s, int64_t attempt_id, const struct store_end *
     struct database_value none = DATABASE_NULL;
 
     clock_utc(now);
-    return DATABASE_RUN(
-        s, e,
-        "UPDATE run_attempts SET state=?2,ended_at=?3,exit_code=?4,signal=?5,"
-        "message=?6 WHERE attempt_id=?1",
-        DATABASE_INT(attempt_id), DATABASE_TEXT(store_state_name(end->state)), DATABASE_TEXT(now),
-        end->exit_code < 0 ? none : DATABASE_INT(end->exit_code),
-        end->signal < 0 ? none : DATABASE_INT(end->signal), DATABASE_TEXT(end->message));
+    return DATABASE_RUN(s, e,
+                        "UPDATE run_attempts SET state=?2,ended_at=?3,exit_code=?4,signal=?5,"
+                        "message=?6 WHERE attempt_id=?1",
+                        DATABASE_INT(attempt_id), DATABASE_TEXT(store_state_name(end->state)),
+                        DATABASE_TEXT(end->ended_at ? end->ended_at : now),
+                        end->exit_code < 0 ? none : DATABASE_INT(end->exit_code),
+                        end->signal < 0 ? none : DATABASE_INT(end->signal),
+                        DATABASE_TEXT(end->message));
 }
 
 int store_end_attempt(struct store *s, int64_t attempt_id, const struct store_end *end,
@@ -134,7 +150,9 @@ int store_run_state(struct store *s, const char *run_id, struct store_run_state 
         " WHERE v.run_id=?1 AND v.current=1), n.state, n.attempt, coalesce(n.message,''),"
         " (SELECT count(*) FROM run_attempts f WHERE f.run_id=?1 AND f.state IN('failed','lost')"
         "  AND f.attempt>(SELECT coalesce(max(g.attempt),0) FROM run_attempts g WHERE g.run_id=?1"
-        "  AND g.state IN('done','cancelled')))"
+        "  AND g.state IN('done','cancelled'))),"
+        " EXISTS(SELECT 1 FROM results v JOIN run_attempts a USING(attempt_id) WHERE v.run_id=?1"
+        "  AND v.current=1 AND a.slot='imported')"
         " FROM (SELECT 1) LEFT JOIN run_attempts n ON n.run_id=?1"
         " ORDER BY n.attempt DESC LIMIT 1";
     sqlite3_stmt *row;
@@ -151,6 +169,7 @@ int store_run_state(struct store *s, const char *run_id, struct store_run_state 
     out->attempts_n = sqlite3_column_int(row, 2);
     database_text(out->last_message, sizeof out->last_message, row, 3);
     out->failures_n = sqlite3_column_int(row, 4);
+    out->imported = sqlite3_column_int(row, 5);
     database_reset(row);
     return 0;
 }

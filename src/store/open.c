@@ -91,6 +91,15 @@ static int connect_immutable(struct store *s, struct err *e)
     return connect_to(s, uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, e);
 }
 
+/* Whether the folder holds the run folders that a lost results.db is made from again. */
+static bool has_runs(const char *folder)
+{
+    char path[DATABASE_PATH_BYTES + 8];
+
+    snprintf(path, sizeof path, "%s/runs", folder);
+    return access(path, F_OK) == 0;
+}
+
 static int connect_reader(struct store *s, const char *folder, struct err *e)
 {
     int64_t version = 0;
@@ -98,7 +107,8 @@ static int connect_reader(struct store *s, const char *folder, struct err *e)
 
     s->immutable = false;
     if (stat(s->path, &s->opened) < 0)
-        return ERR(e, ERR_NOINPUT, "%s: is not there; `alibi run table5` makes it", s->path);
+        return ERR(e, ERR_NOINPUT, "%s: is not there; `alibi run table5` makes it%s", s->path,
+                   has_runs(folder) ? ", and `alibi merge runs/` from what lies under runs/" : "");
     if (network && wal_bytes(s) > 0)
         return ERR(e, ERR_UNAVAILABLE,
                    "%s: is in use and lies on a network file system, %s, where it cannot be read "

@@ -106,10 +106,15 @@ struct store_attempt {
     int64_t pid, pid_start; /* of the worker; start time from /proc, against pid reuse */
     const char *dir; /* relative to the project: runs/<run_id>/<attempt>; shared by evaluations of
                         one worker */
+    const char *uid; /* 32 hex digits, of an attempt that was found in a folder; NULL: drawn */
+    const char *started_at; /* as clock_utc writes it; NULL: now */
 };
 /* store_start_attempt - a running row; *attempt_id is the key for what follows. */
 int store_start_attempt(struct store *s, const struct store_attempt *a, int64_t *attempt_id,
                         struct err *e);
+/* store_knows_attempt - whether the run has an attempt of this uid or in this folder. */
+int store_knows_attempt(struct store *s, const char *run_id, const char *uid, const char *dir,
+                        bool *known, struct err *e);
 /* store_set_worker - the worker's pid once it is spawned. */
 int store_set_worker(struct store *s, int64_t attempt_id, int64_t pid, int64_t pid_start,
                      struct err *e);
@@ -131,6 +136,7 @@ struct store_end {
     enum store_state state;
     int32_t exit_code, signal; /* -1: none */
     const char *message;       /* one sentence or NULL */
+    const char *ended_at;      /* as clock_utc writes it; NULL: now */
 };
 int store_end_attempt(struct store *s, int64_t attempt_id, const struct store_end *end,
                       struct err *e);
@@ -143,6 +149,7 @@ struct store_run_state {
     int32_t failures_n;    /* failed or lost since the last done or cancelled */
     char last_message[256];
     char code_id[65]; /* of the current result */
+    bool imported;    /* the current result is a checkpoint that came from elsewhere */
 };
 int store_run_state(struct store *s, const char *run_id, struct store_run_state *out,
                     struct err *e);
@@ -155,7 +162,7 @@ struct store_running {
     int64_t attempt_id;
     char run_id[SPEC_ID_BYTES];
     int32_t attempt;
-    char dir[128], host[65], boot_id[40];
+    char dir[512], host[65], boot_id[40];
     int64_t pid, pid_start;
 };
 int store_running(struct store *s, struct arena *a, struct store_running **out, int32_t *n,
@@ -197,6 +204,13 @@ int store_query(struct store *s, const char *sql, const struct store_param *para
  * changes nothing. *added (may be NULL): runs that are done now and were not. Errors: as
  * store_open; ERR_USAGE inside a transaction or with the file itself. */
 int store_merge(struct store *s, const char *other_path, int32_t *added, struct err *e);
+/* store_bring_home - gives every current result that lies in another project's folder, as a merge
+ * leaves it, a folder under runs/ here: linked where both are on one file system, copied otherwise.
+ * Folders that are not where their rows name them are also looked for in `other`, a project's
+ * folder or NULL; what is not to be found stays where it is. *folders_n, *bytes: what came;
+ * *away_n: folders of current results that are still elsewhere. Errors: ERR_CREATE, ERR_IO. */
+int store_bring_home(struct store *s, const char *other, int32_t *folders_n, double *bytes,
+                     int32_t *away_n, struct err *e);
 /* store_check - PRAGMA integrity_check and foreign_key_check; ERR_DATA with the first finding. */
 int store_check(struct store *s, struct err *e);
 

@@ -185,6 +185,45 @@ static void jobs_have_names_for_people(void **state)
     assert_string_equal(name, "evaluate alibi L=64 at 128");
 }
 
+/* A training that is done by an older program, here or elsewhere. */
+static void finish(struct toy_grid *g, int32_t job, const char *slot)
+{
+    const struct store_attempt row = {
+        .run_id = g->job[job].run_id, .attempt = 1, .device = slot, .dir = "runs/x/1"};
+    const struct store_end done = {.state = STORE_DONE, .exit_code = -1, .signal = -1};
+    struct event started = {.sequence = 1, .type = EVENT_STARTED},
+                 trained = {.sequence = 2, .type = EVENT_TRAINED};
+    int64_t attempt_id;
+
+    started.json = json_pack("{s:s,s:s}", "device", slot, "code_id", "older");
+    trained.json = json_pack("{s:s,s:i,s:i,s:f}", "run_id", row.run_id, "updates", 8,
+                             "tokens_per_update", 10, "final_loss_nats", 3.5);
+    if (store_start_attempt(g->store, &row, &attempt_id, &g->e) < 0 ||
+        store_ingest(g->store, attempt_id, &started, &g->e) < 0 ||
+        store_ingest(g->store, attempt_id, &trained, &g->e) < 0 ||
+        store_end_attempt(g->store, attempt_id, &done, &g->e) < 0)
+        fail_msg("%s", g->e.text);
+    json_decref(started.json);
+    json_decref(trained.json);
+}
+
+static void stale_trains_again_what_was_trained_but_not_what_was_imported(void **state)
+{
+    struct bench_of_queue *b = *state;
+    int32_t trained = toy_grid_train(&b->grid, 64), imported = toy_grid_train(&b->grid, 128);
+
+    toy_grid_open_store(&b->grid);
+    finish(&b->grid, trained, "cpu");
+    finish(&b->grid, imported, "imported");
+    b->grid.options.pick = PICK_STALE;
+    assert_int_equal(queue_init(&b->queue, &b->grid.arena, b->grid.store, b->grid.job, b->grid.n,
+                                &b->grid.options, &b->grid.e),
+                     0);
+    assert_int_equal(b->queue.task[trained].state, TASK_WAITING);
+    assert_int_equal(b->queue.task[imported].state, TASK_OUT);
+    assert_true(b->queue.task[imported].was_done);
+}
+
 int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -197,6 +236,7 @@ int main(void)
         CASE(a_job_without_room_lets_a_smaller_one_pass),
         CASE(tries_are_counted_and_what_waits_is_held),
         CASE(an_evaluation_before_its_training_is_our_mistake),
+        CASE(stale_trains_again_what_was_trained_but_not_what_was_imported),
         cmocka_unit_test(the_time_left_follows_from_the_speed_reached),
         CASE(jobs_have_names_for_people),
     };

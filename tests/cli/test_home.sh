@@ -1,0 +1,97 @@
+#!/bin/sh
+# test_home.sh - results that were lost, tampered with or made elsewhere: verify names what is wrong, merge makes a lost
+# results.db again and brings run folders home.
+# usage: tests/cli/test_home.sh BUILD
+. tests/cli/expect.sh
+fixtures=$PWD/tests/fixtures/checkpoints
+
+mkdir -p "$dir/project/g" "$dir/home/g" "$dir/bare"
+cd "$dir/project" || exit 1
+cat >g/grid.yaml <<'Y'
+artefact: g
+scale: none
+base: [data/tiny.yaml]
+set:
+  model: { layers: 2, dim: 32, heads: 4, ffn: 64, softmax: adaptive, cutoffs: [64, 128], adaptive_factor: 2, final_norm: false }
+  train: { shard_tokens: 512, updates: 8, lr: 0.005, warmup: 1, period: 7, clip: 0.1, momentum: 0.9, seed: 1, validate_every: 4 }
+grid:
+  - { position: [alibi, sinusoidal], L_train: [32] }
+evaluate:
+  - { split: valid, window: nonoverlapping, L_valid: [32, 64] }
+  - { where: { position: alibi }, split: valid, window: sliding, stride: 1, L_valid: [8, 16], targets: 64 }
+Y
+answers() { # NAME: what the views say, but for exit codes and uids
+    for view in "evaluations ORDER BY run_id" "trainings ORDER BY run_id" "curves ORDER BY run_id, split, step"; do
+        "$alibi" query "SELECT * FROM $view" --format csv
+    done >"$dir/$1.csv"
+    "$alibi" report g/ --format csv >>"$dir/$1.csv" 2>/dev/null
+}
+expect 0 "208 words" "$alibi" data prepare tiny --text "$fixtures/text"
+expect 0 "8 done now" "$alibi" run g/ --devices cpu:1
+answers before
+training=$("$alibi" query "SELECT run_id FROM trainings WHERE position = 'alibi'" --format csv | tail -n 1)
+evaluation=$("$alibi" query "SELECT run_id FROM evaluations WHERE protocol = 'sliding' AND L_valid = 8" --format csv | tail -n 1)
+
+# Done again bit for bit: a whole training with its checkpoints, one evaluation out of a shared pass, a little of everything.
+expect 0 "first 8 updates done again: 1[0-9] records agree bit for bit, [23] of them" "$alibi" verify "$training" --updates 99
+expect 0 "$evaluation, evaluated again: 1 records agree" "$alibi" verify "$evaluation"
+expect 0 "8 results compared with their records, 8 runs done again, 0 wrong" "$alibi" verify --updates 1
+expect 0 "0 runs done again, 0 wrong" "$alibi" verify
+expect 66 "no finished run" "$alibi" verify 0123456789abcdef
+expect 64 "hex digits" "$alibi" verify nonsense
+[ -z "$(ls -A runs | grep -v '^[0-9a-f]*$')" ] || fail "verify left something under runs/"
+
+# A row edited by hand, a checkpoint swapped, a record cut off.
+cp results.db "$dir/results.db"
+cp -r runs "$dir/runs"
+sqlite() { python3 -c 'import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute(sys.argv[2]); c.commit()' "$@"; }
+if command -v python3 >/dev/null 2>&1; then
+    sqlite results.db "UPDATE results SET perplexity = perplexity - 1 WHERE run_id = '$evaluation'"
+    expect 65 "run $evaluation: perplexity is [0-9.]* in results.db, [0-9.]* in its record" "$alibi" verify
+    cp "$dir/results.db" results.db
+    rm -f results.db-wal results.db-shm
+fi
+printf x >>"runs/$training/1/update-000000008.safetensors"
+expect 65 "WRONG runs/$training/1/update-000000008" "$alibi" verify
+cp "$dir/runs/$training/1/update-000000008.safetensors" "runs/$training/1/"
+events=runs/$training/1/events
+head -c 900 "$dir/$events" >"$events"
+expect 65 "holds no record of its result" "$alibi" verify
+expect 65 "no record of it is there" "$alibi" verify "$training"
+cp "$dir/$events" "$events"
+expect 0 "0 wrong" "$alibi" verify
+
+# results.db is lost: the folders make it again, once, with the same answers, and nothing is run.
+rm -rf runs results.db* && cp -rp "$dir/runs" runs && mkdir "$dir/lost" && cp "$dir/results.db" "$dir/lost"
+mkdir -p runs/00000000000000aa/1 && cp "$events" runs/00000000000000aa/1/ && echo nonsense >runs/00000000000000aa/1/spec
+expect 66 "alibi merge runs/" "$alibi" report g/
+expect 0 "8 attempts taken over .* 1 folders left out (the first: .*no key=value" "$alibi" merge runs/
+rm -r runs/00000000000000aa
+expect 0 "0 attempts taken over from [0-9]* folders of .*, 8 known before" "$alibi" merge runs/
+expect 0 "^6$" "$alibi" query "SELECT count(*) FROM evaluations WHERE modified = 1" --format csv
+expect 0 "0 done now, 8 before" "$alibi" run g/
+answers after
+sed 's/,20[0-9-]*T[0-9:]*Z//g' "$dir/before.csv" >"$dir/before"
+sed 's/,20[0-9-]*T[0-9:]*Z//g' "$dir/after.csv" >"$dir/after"
+cmp "$dir/before" "$dir/after" || fail "the results made again differ"
+expect 0 "0 wrong" "$alibi" verify --updates 2
+
+# The way home of another machine: its folder comes with its run folders, and evaluations go on from them.
+cd "$dir/home" || exit 1
+cp -r "$dir/project/data" .
+sed 's/L_valid: \[32, 64\]/L_valid: [32, 64, 96]/' "$dir/project/g/grid.yaml" >g/grid.yaml
+expect 66 "neither results.db nor run folders" "$alibi" merge "$dir/bare"
+expect 0 "8 results taken over" "$alibi" merge "$dir/lost"
+expect 0 "run folders are not to be found" "$alibi" merge "$dir/lost"
+expect 66 "was merged without its folder" "$alibi" run g/
+expect 0 "run folders brought home" "$alibi" merge "$dir/project"
+expect 0 "2 done now, 8 before" "$alibi" run g/
+expect 0 "10 results compared with their records, 0 runs done again, 0 wrong" "$alibi" verify
+expect 0 "0 results taken over" "$alibi" merge "$dir/project"
+
+# Weights that were imported were never trained here, so that nothing can be repeated.
+cd "$dir/project" || exit 1
+expect 0 "22,656 parameters" "$alibi" import "$fixtures/tiny.pt" --as position=alibi,L_train=32 --for ./g/ --force
+expect 0 "4 done now" "$alibi" run g/ --only position=alibi
+expect 0 "not done again: its weights were imported" "$alibi" verify "$training"
+finish
