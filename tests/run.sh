@@ -24,7 +24,7 @@ leg() { # name command...
     elif [ $rc -eq 0 ]; then
         passed=$((passed + 1))
         printf '  ok    %5d ms  %s\n' $ms "$name"
-        grep -E '^\[  SKIPPED \]|^skipped:' "$log" | sort -u | sed 's/^/                    /'
+        grep -E '^\[  SKIPPED \]|^(skipped|checked):' "$log" | sort -u | sed 's/^/                    /'
     else
         failed=$((failed + 1))
         printf '  FAIL  %5d ms  %s (exit %d)\n' $ms "$name" $rc

@@ -1,6 +1,6 @@
 #!/bin/sh
 # test_import.sh - checkpoints that PyTorch wrote, from the file to the perplexity and back to PyTorch.
-# usage: tests/cli/test_import.sh BUILD        PYTHON=python3: one that may have torch
+# usage: tests/cli/test_import.sh BUILD        TORCH_PYTHON=/path/python: one that can import torch, looked at first
 . tests/cli/expect.sh
 fixtures=$PWD/tests/fixtures/checkpoints
 loader=$PWD/tests/worker/load_export.py
@@ -51,16 +51,17 @@ run=$("$alibi" query "SELECT run_id FROM trainings" --format csv | tail -n 1)
 expect 0 "model.safetensors, config.json, dict.txt" "$alibi" export "$run" --out "$dir/exported"
 expect 0 '"heads": 4' cat exported/config.json
 expect 66 "no finished training" "$alibi" export 0123456789abcdef
-python=${PYTHON:-}
-for candidate in python3 /usr/bin/python3; do
+python=
+for candidate in ${TORCH_PYTHON:-} python3 /usr/bin/python3; do
     [ -n "$python" ] || { "$candidate" -c "import torch" 2>/dev/null && python=$candidate; }
 done
 if [ -n "$python" ]; then
     for L in 32 64 128; do
         same "PyTorch on the export at $L" "$(PYTHONDONTWRITEBYTECODE=1 "$python" "$loader" exported data/tiny/valid.tokens $L)" "$(perplexity $L)"
     done
+    echo "checked: the export, loaded with PyTorch $("$python" -c 'import torch; print(torch.__version__)'), has our perplexity to 1e-4"
 else
-    echo "skipped: no python3 here can import torch, so the exported model was not loaded with it"
+    echo "skipped: no python3 here can import torch, so the exported model was not loaded with it; TORCH_PYTHON names one that can"
 fi
 
 # Half precision takes the place of what is done only by force, and its evaluations are made anew.
