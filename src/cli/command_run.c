@@ -125,7 +125,8 @@ out:
     return rc;
 }
 
-/* Points are those of the whole grid also when --only runs a part of it. */
+/* Points are those of the whole grid also when --only runs a part of it. Settings that suit the
+ * part but no other point (rows longer than train.shard_tokens, say) leave the part alone. */
 static int register_whole(struct store *store, struct cli *c, const struct planning *p,
                           const struct planning_options *o, struct err *e)
 {
@@ -136,7 +137,11 @@ static int register_whole(struct store *store, struct cli *c, const struct plann
 
     if (!o->only) return register_plan(store, c, &p->plan, e);
     for (int32_t i = 0; i < p->plan.artefacts_n; i++) dirs[i] = p->plan.artefact[i].dir;
-    TRY(plan_open(&whole, &c->project, dirs, p->plan.artefacts_n, &po, e));
+    struct err why = {0};
+    if (plan_open(&whole, &c->project, dirs, p->plan.artefacts_n, &po, &why) < 0) {
+        log_info("note: only the part asked for is registered: %s", why.text);
+        return register_plan(store, c, &p->plan, e);
+    }
     int rc = register_plan(store, c, &whole, e);
     plan_close(&whole);
     return rc;
@@ -165,10 +170,11 @@ static int ask_for_long_work(const struct planning *p, bool yes, struct err *e)
 
     if (p->seconds_left <= day_s || yes) return 0;
     clock_duration(time, p->seconds_left);
-    return ERR(
-        e, ERR_USAGE,
-        "scale %s is about %s of work on %s (%s); add --yes to start it, or take --scale mini",
-        p->plan.scale, time, p->device.name, p->device.description);
+    return ERR(e, ERR_USAGE,
+               "scale %s is about %s of work on %s (%s); add --yes to start it, cut it down with "
+               "--only and "
+               "--set, or take --scale mini",
+               p->plan.scale, time, p->device.name, p->device.description);
 }
 
 static char *headline(struct cli *c, const struct plan *p)

@@ -18,6 +18,7 @@ struct expander {
     const struct expand_options *options;
     int32_t next_point;
     bool *skip_hit, *rule_hit; /* for notes on entries that match nothing */
+    bool warmup_said;
 };
 
 /* A training or benchmark while its evaluations are made. */
@@ -157,6 +158,20 @@ static bool is_skipped(struct expander *x, const struct spec *nominal)
     return skipped;
 }
 
+/* A --set that cuts the updates but not the schedule leaves a training that never gets going. */
+static void note_warmup(struct expander *x, const struct spec *s)
+{
+    const struct spec_train *t = &s->train;
+
+    if (s->kind != SPEC_TRAIN || t->schedule != SPEC_COSINE || t->updates > t->warmup) return;
+    if (!x->warmup_said)
+        notes_add(x->plan,
+                  "%s: train.updates %d ends in the warm-up of %d updates; set train.warmup and "
+                  "train.period too",
+                  x->grid->name, t->updates, t->warmup);
+    x->warmup_said = true;
+}
+
 /* Makes the run of a training when it is first needed. */
 static int need_parent(struct expander *x, struct parent *t, struct err *e)
 {
@@ -167,6 +182,7 @@ static int need_parent(struct expander *x, struct parent *t, struct err *e)
     draft_init(&bare);
     d.spec.eval = bare.spec.eval; /* no part of a training; evaluations have their own */
     t->final = d.spec;
+    note_warmup(x, &t->final);
     t->run = add_run(x, &d.spec, -1);
     if (t->point >= 0) add_point(x, t->point, t->run, &t->nominal.spec);
     return 0;

@@ -314,6 +314,16 @@ static int judge_all(struct report_job *j, struct err *e)
                                j->options->scale, e);
 }
 
+/* What a --set changed is said where the scale is. */
+static const char *whole_title(struct report_job *j)
+{
+    struct report_subset all;
+    report_subset_all(&all, &j->arena, &j->rows);
+    const char *modified = report_subset_distinct(&all, report_rows_column(&j->rows, "modified"));
+    return arena_printf(&j->arena, "%s. Scale %s%s", j->folder.layout.title, j->options->scale,
+                        modified && strchr(modified, '1') ? ", modified by --set" : "");
+}
+
 static int report_write(struct report_job *j, struct err *e)
 {
     TRY(judge_all(j, e));
@@ -345,7 +355,7 @@ int report_artefact(FILE *out, struct store *s, const struct project *p, const c
     TRY_OUT(rc, report_folder_open(&j.folder, &j.arena, p, artefact, dir, e));
     TRY_OUT(rc, report_rows_query(&j.rows, &j.arena, s, j.folder.query_path, j.folder.query, params,
                                   2, REPORT_QUERY_LIMIT_S, e));
-    j.title = arena_printf(&j.arena, "%s. Scale %s", j.folder.layout.title, o->scale);
+    j.title = whole_title(&j);
     TRY_OUT(rc, find_floor(&j, e));
     rc = report_write(&j, e);
     if (rc == ERR_DATA) err_ctx(e, "%s", artefact);
