@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "data/parts.h"
 
 enum {
     DICTIONARY_FIRST_SLOTS = 1 << 12,
@@ -158,11 +159,64 @@ static int dictionary_finish(struct dictionary *d, int32_t limit, struct err *e)
     return 0;
 }
 
+/* Adds the words of a text. */
+static int dictionary_count_words(struct dictionary *d, const char *text, size_t n,
+                                  const char *place, const struct text_progress *progress,
+                                  struct err *e)
+{
+    struct text_scan scan;
+
+    text_scan_init(&scan, text, n, place, progress);
+    for (;;) {
+        const char *word;
+        size_t word_bytes;
+        int item = text_next(&scan, &word, &word_bytes, e);
+        TRY(item);
+        if (item == TEXT_END) return 0;
+        if (item == TEXT_WORD) TRY(dictionary_add(d, word, word_bytes, 1, NULL, e));
+    }
+}
+
+/* A dictionary for each part of a text while threads count them. */
+struct counting {
+    struct parts parts;
+    struct dictionary *own[PARTS_MAX];
+    const char *place;
+    const struct text_progress *progress;
+};
+
+static int dictionary_count_part(void *context, int32_t i, struct err *e)
+{
+    struct counting *c = context;
+    const char *first = c->parts.bound[i];
+
+    TRY(dictionary_open(&c->own[i], e));
+    /* The parts are of a size: the first one's share is that of all. */
+    return dictionary_count_words(c->own[i], first, (size_t)(c->parts.bound[i + 1] - first),
+                                  c->place, i == 0 ? c->progress : NULL, e);
+}
+
+/* Counts the parts side by side and adds them up: sorting follows, so their order is of no account.
+ * A fault is looked for again from the start, where its line has its number. */
+static int dictionary_count_parts(struct dictionary *d, struct counting *c, struct err *e)
+{
+    int rc = parts_run(c->parts.n, dictionary_count_part, c, e);
+
+    for (int32_t i = 0; i < c->parts.n; i++) {
+        const struct dictionary *part = c->own[i];
+        for (int32_t k = 0; rc == 0 && k < part->entries_n; k++)
+            rc = dictionary_add(d, part->entries_own[k].word, part->entries_own[k].n,
+                                part->entries_own[k].count, NULL, e);
+        dictionary_close(c->own[i]);
+    }
+    return rc;
+}
+
 int dictionary_build(struct dictionary **out, const char *text, size_t n, const char *place,
                      int32_t limit, const struct text_progress *progress, struct err *e)
 {
+    struct counting counting = {.place = place, .progress = progress};
     struct dictionary *d = NULL;
-    struct text_scan scan;
     int rc = 0;
 
     *out = NULL;
@@ -171,15 +225,12 @@ int dictionary_build(struct dictionary **out, const char *text, size_t n, const 
                    "a vocabulary limit of %d: it must be 0 (all words) or at least %d", limit,
                    DICTIONARY_LIMIT_LOWEST);
     TRY_OUT(rc, dictionary_open(&d, e));
-    text_scan_init(&scan, text, n, place, progress);
-    for (;;) {
-        const char *word;
-        size_t word_bytes;
-        int item = text_next(&scan, &word, &word_bytes, e);
-        TRY_OUT(rc, item);
-        rc = 0;
-        if (item == TEXT_END) break;
-        if (item == TEXT_WORD) TRY_OUT(rc, dictionary_add(d, word, word_bytes, 1, NULL, e));
+    parts_cut(&counting.parts, parts_threads(n, progress), text, n);
+    if (counting.parts.n == 1 || dictionary_count_parts(d, &counting, NULL) < 0) {
+        dictionary_close(d);
+        d = NULL;
+        TRY_OUT(rc, dictionary_open(&d, e));
+        TRY_OUT(rc, dictionary_count_words(d, text, n, place, progress, e));
     }
     TRY_OUT(rc, dictionary_finish(d, limit, e));
     *out = d;

@@ -24,6 +24,7 @@ struct text_progress {
     void (*call)(void *context, const char *what, double share);
     void *context;
     const char *what;
+    int32_t threads; /* that the pass may take; 0: as many as it is worth */
 };
 
 enum text_item { TEXT_END, TEXT_WORD, TEXT_LINE };
