@@ -64,16 +64,18 @@ static int again_find_spec(struct again *x, struct err *e)
     return ERR(e, ERR_DATA, "%s: is no specification of run %s", path, x->options->run_id);
 }
 
-/* The first record of an attempt, in the caller's hands; NULL where there is none. */
-static int again_read_start(json_t **out, struct again *x, const char *dir, struct err *e)
+/* The first record of a type of an attempt, in the caller's hands; NULL where there is none. */
+static int again_read_one(json_t **out, struct again *x, const char *dir, enum event_type type,
+                          struct err *e)
 {
     struct event_reader *reader = NULL;
     struct event record;
+    int rc;
 
     *out = NULL;
     TRY(event_reader_open(&reader, arena_printf(&x->arena, "%s/events", dir), e));
-    int rc = event_read(reader, &record, e);
-    if (rc == 1 && record.type == EVENT_STARTED) *out = json_incref(record.json);
+    while ((rc = event_read(reader, &record, e)) == 1 && !*out)
+        if (record.type == type) *out = json_incref(record.json);
     event_reader_close(reader);
     return rc < 0 ? rc : 0;
 }
@@ -114,10 +116,17 @@ static int again_make_folder(struct again *x, struct err *e)
 static int again_work(struct again *x, const json_t *recorded, struct err *e)
 {
     bool training = x->spec.kind == SPEC_TRAIN;
+    json_t *ended = NULL;
+
+    /* A device that measures which algorithm is the fastest may choose another one today. */
+    TRY(again_read_one(&ended, x, x->options->dir, EVENT_ENDED, e));
+    const char *choices = arena_strdup(&x->arena, again_text(ended, "choices"));
+    json_decref(ended);
     const struct worker_options o = {
         .dir = x->dir,
         .device = again_text(recorded, "backend"),
         .threads = (int)json_integer_value(json_object_get(recorded, "threads")),
+        .choices = choices,
         .checkpoint_s = again_checkpoint_s,
         .stop_after = training ? x->result->updates : 0};
     struct err why = {0};
@@ -263,7 +272,7 @@ static int again_compare_all(struct again *x, struct err *e)
     bool *seen = arena_array(&x->arena, (size_t)x->result->updates + 1, sizeof *seen);
 
     x->result->same_maker = true;
-    TRY(again_read_start(&x->started, x, x->dir, e));
+    TRY(again_read_one(&x->started, x, x->dir, EVENT_STARTED, e));
     if (x->spec.kind == SPEC_EVAL) {
         TRY(again_compare_attempt(x, x->options->dir, seen, e));
         if (x->result->compared_n == 0) again_differ(x, "no record of the evaluation is there");
@@ -332,7 +341,7 @@ int again_run(struct again_result *out, const struct project *p, const struct ag
         goto out;
     }
     TRY_OUT(rc, again_find_spec(&x, e));
-    TRY_OUT(rc, again_read_start(&recorded, &x, o->dir, e));
+    TRY_OUT(rc, again_read_one(&recorded, &x, o->dir, EVENT_STARTED, e));
     if (again_is_possible(&x, recorded)) rc = again_do(&x, recorded, e);
 out:
     if (x.dir) again_remove(&x);

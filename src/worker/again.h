@@ -6,7 +6,8 @@
  * compared. (The optimiser's state is gone when a training is done, so it cannot begin in the
  * middle.)
  * 2. An evaluation is made again whole: loss, perplexity, targets and the checkpoint's hash.
- * 3. The same bits are promised for the same device, BLAS, threads and program. Where one of them
+ * 3. A device that chooses algorithms by measuring is made to take those on record.
+ * 4. The same bits are promised for the same device, BLAS, threads and program. Where one of them
  *    differs a difference is told but is nobody's fault. */
 #ifndef WORKER_AGAIN_H
 #define WORKER_AGAIN_H

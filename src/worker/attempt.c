@@ -99,6 +99,7 @@ int attempt_start(struct attempt *a, enum spec_precision precision, const char *
     struct utsname host;
 
     TRY(attempt_open_backend(a, precision, key, e));
+    attempt_adopt_choices(a, a->options->choices);
     if (uname(&host) < 0) return ERR(e, ERR_INTERNAL, "uname: %s", strerror(errno));
     json_t *json =
         json_pack("{s:I, s:s, s:s, s:s, s:s, s:i, s:s, s:s}", "pid", (json_int_t)getpid(), "host",
@@ -117,6 +118,15 @@ const char *attempt_choices(struct attempt *a, struct arena *arena)
     char *text = arena_array(arena, bytes, 1);
     b->ops->choices(b, text, bytes);
     return text;
+}
+
+void attempt_adopt_choices(struct attempt *a, const char *choices)
+{
+    struct err why = {0};
+
+    if (!choices || !*choices || !a->backend->ops->adopt) return;
+    if (a->backend->ops->adopt(a->backend, choices, &why) < 0)
+        log_warn("%s: the last digits may differ from an unbroken run", why.text);
 }
 
 int attempt_end(struct attempt *a, int outcome, const struct err *why, struct err *e)

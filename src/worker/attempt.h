@@ -49,6 +49,10 @@ int attempt_start(struct attempt *a, enum spec_precision precision, const char *
  * where it chooses none. */
 const char *attempt_choices(struct attempt *a, struct arena *arena);
 
+/* attempt_adopt_choices - the backend takes these from now on, where it has them; otherwise a
+ * warning says so. NULL and "" are none. */
+void attempt_adopt_choices(struct attempt *a, const char *choices);
+
 /* attempt_end - records EVENT_ENDED for an outcome of 0 or a negative err_code, durably. */
 int attempt_end(struct attempt *a, int outcome, const struct err *why, struct err *e);
 

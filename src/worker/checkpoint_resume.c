@@ -175,16 +175,6 @@ out:
     return rc;
 }
 
-/* The backend goes on with the algorithms that the checkpoint names, where it has them. */
-static void checkpoint_adopt_choices(struct backend *b, const struct safetensors *state)
-{
-    struct err why = {0};
-    const char *choices = safetensors_metadata(state, "choices");
-    if (!choices || !*choices || !b->ops->adopt) return;
-    if (b->ops->adopt(b, choices, &why) < 0)
-        log_warn("%s: the last digits may differ from an unbroken run", why.text);
-}
-
 static int checkpoint_load(struct checkpoints *c, const struct checkpoint_candidate *x,
                            struct checkpoint_point *out, struct err *e)
 {
@@ -207,7 +197,7 @@ static int checkpoint_load(struct checkpoints *c, const struct checkpoint_candid
     TRY_OUT(rc, checkpoint_take_best(c, out, x->attempt, e));
     TRY_OUT(rc, weights_load_training(c->model, checkpoint_slots(c->spec), weights, x->weights_path,
                                       state, x->state_path, e));
-    checkpoint_adopt_choices(c->attempt->backend, state);
+    attempt_adopt_choices(c->attempt, safetensors_metadata(state, "choices"));
     const char *blas = safetensors_metadata(state, "blas");
     if (blas && strcmp(blas, c->attempt->backend->blas) != 0)
         log_warn("going on with %s what was begun with %s: the last digits may differ from an "

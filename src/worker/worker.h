@@ -28,6 +28,8 @@ struct worker_options {
     int threads;        /* of the CPU backend */
 
     double checkpoint_s; /* seconds of training between checkpoints; 0: 60 */
+    const char *choices; /* algorithms that the device is to take, as an attempt's end records them;
+                            NULL: it chooses */
     int64_t stop_after;  /* behave as on SIGTERM after so many updates of the training; 0: never */
 };
 /* worker_run - the whole life of the attempt. The record EVENT_ENDED repeats the outcome: done (0),
