@@ -31,7 +31,7 @@ static int open_results(struct cli *c, struct store **store, struct err *e)
     return store_open(store, cli_results(c), STORE_READ, e);
 }
 
-/* One page of HTML for all artefacts, or one report after another. */
+/* One page of HTML for all artefacts, or one report after another with a summary of several. */
 static int write_reports(FILE *out, struct cli *c, struct store *store,
                          const struct cli_list *artefacts, const char *scale,
                          struct report_options *o, struct err *e)
@@ -46,7 +46,9 @@ static int write_reports(FILE *out, struct cli *c, struct store *store,
         if (i && o->format == REPORT_TEXT) fputc('\n', out);
         TRY(report_artefact(out, store, &c->project, k->artefact, k->dir, o, e));
     }
-    if (o->format != REPORT_HTML) return 0;
+    if (o->format != REPORT_HTML)
+        return artefacts->n > 1 ? report_summary(out, store, &c->project, items, artefacts->n, o, e)
+                                : 0;
     return report_page(out, store, &c->project, items, artefacts->n, o, e);
 }
 

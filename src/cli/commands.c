@@ -17,6 +17,10 @@ static const char run_more[] = "The same command resumes after any interruption 
 static const char report_more[] =
     "HTML is one page for all artefacts named, with figures, verdicts and where each number came\n"
     "from; it needs nothing else.\n\n"
+    "At scale paper each number stands beside the paper's with a verdict; at the others the shape\n"
+    "is judged, by the artefact's claims. Several artefacts end with a summary. The exit status "
+    "says\n"
+    "nothing of verdicts; that of `alibi claims` does.\n\n"
     "  alibi report table5 --format latex\n"
     "  alibi report all --format html --out plots/report.html";
 static const char query_more[] =

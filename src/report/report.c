@@ -324,11 +324,21 @@ static const char *whole_title(struct report_job *j)
                         modified && strchr(modified, '1') ? ", modified by --set" : "");
 }
 
+/* For programs: the rows, and after them the cells that none of them shows. */
+static int write_rows(struct report_job *j, struct err *e)
+{
+    struct report_rows rows = j->rows;
+
+    report_verdicts_append(&rows, &j->verdicts);
+    return j->options->format == REPORT_CSV ? report_rows_csv(j->out, &rows, e)
+                                            : report_rows_json(j->out, &rows, e);
+}
+
 static int report_write(struct report_job *j, struct err *e)
 {
     TRY(judge_all(j, e));
-    if (j->options->format == REPORT_CSV) return report_rows_csv(j->out, &j->rows, e);
-    if (j->options->format == REPORT_JSON) return report_rows_json(j->out, &j->rows, e);
+    if (j->options->format == REPORT_CSV || j->options->format == REPORT_JSON)
+        return write_rows(j, e);
     if (j->options->format == REPORT_LATEX) fputs("% \\usepackage{booktabs}\n", j->out);
     heading(j, j->title, 1);
     say(j, scale_sentence(j->options->scale));

@@ -37,10 +37,10 @@ struct report_options {
  * grid.yaml. Writes the table of ours with a line of verdicts, the comparison (scale paper only)
  * with a verdict for each cell, the paper's table under its own heading, the claims, and where the
  * figure was drawn. Cells without a result are gaps. CSV and JSON give the rows of query.sql, each
- * with its cell's ours_mean, ours_std, seeds, paper, delta and verdict (the last three NULL away
- * from scale paper), and nothing else; HTML is a section of report_page,
- * its cells leading to the appendix of runs there. A figure that cannot be drawn is
- * a line of the answer, not an error. */
+ * with its cell's metric (compared), ours_mean, ours_std, seeds, paper, delta and verdict (the last
+ * three NULL away from scale paper), then the cells that none of them shows, and nothing else; HTML
+ * is a section of report_page, its cells leading to the appendix of runs there. A figure that
+ * cannot be drawn is a line of the answer, not an error. */
 int report_artefact(FILE *out, struct store *s, const struct project *p, const char *artefact,
                     const char *dir, const struct report_options *o, struct err *e);
 
@@ -53,6 +53,13 @@ struct report_item {
 int report_page(FILE *out, struct store *s, const struct project *p,
                 const struct report_item *items, int32_t n, const struct report_options *o,
                 struct err *e);
+
+/* report_summary - a row for each artefact: its numbers of the paper by verdict (where any is at
+ * scale paper) and its claims by verdict. For people: nothing in CSV and JSON, a fragment in HTML.
+ */
+int report_summary(FILE *out, struct store *s, const struct project *p,
+                   const struct report_item *items, int32_t n, const struct report_options *o,
+                   struct err *e);
 
 /* report_claims - runs claim.sql of each folder: one row a claim (claim, statement, verdict,
  * evidence), verdict one of supported, contradicted, not run; or one row a case, from which the

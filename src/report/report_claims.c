@@ -112,12 +112,7 @@ const char *report_claims_heading(struct arena *a, const char *scale)
                         paper ? "" : " (lengths are the paper's)");
 }
 
-static bool claim_is_own(const struct report_rows *claims, int32_t row)
-{
-    return *claims->row[row][CLAIM_NAME].text != 'X';
-}
-
-/* The names of the claims with a verdict, "P5, P7". */
+/* The names of the counted claims with a verdict. */
 static int32_t claims_named(const char **names, struct arena *a, const struct report_rows *claims,
                             const char *verdict)
 {
@@ -126,31 +121,39 @@ static int32_t claims_named(const char **names, struct arena *a, const struct re
 
     strbuf_init(&b, a);
     for (int32_t i = 0; i < claims->rows_n; i++) {
-        if (!claim_is_own(claims, i)) continue;
-        if (strcmp(claims->row[i][CLAIM_VERDICT].text, verdict) != 0) continue;
-        strbuf_addf(&b, "%s%s", n++ ? ", " : "", claims->row[i][CLAIM_NAME].text);
+        const struct store_cell *claim = claims->row[i];
+        if (*claim[CLAIM_NAME].text == 'X' || strcmp(claim[CLAIM_VERDICT].text, verdict) != 0)
+            continue;
+        strbuf_addf(&b, "%s%s", n++ ? ", " : "", claim[CLAIM_NAME].text);
     }
     *names = b.text;
     return n;
 }
 
+void report_claims_tally(struct report_claims_tally *t, struct arena *a,
+                         const struct report_rows *claims)
+{
+    t->supported_n = claims_named(&t->supported, a, claims, "supported");
+    t->contradicted_n = claims_named(&t->contradicted, a, claims, "contradicted");
+    t->open_n = claims_named(&t->open, a, claims, "not run");
+    t->all_n = t->supported_n + t->contradicted_n + t->open_n;
+}
+
 const char *report_claims_sentence(struct arena *a, const struct report_rows *claims,
                                    const char *scale)
 {
-    const char *supported, *contradicted, *open;
+    struct report_claims_tally t;
     struct strbuf b;
-    int32_t supported_n = claims_named(&supported, a, claims, "supported");
-    int32_t contradicted_n = claims_named(&contradicted, a, claims, "contradicted");
-    int32_t open_n = claims_named(&open, a, claims, "not run");
-    int32_t all_n = supported_n + contradicted_n + open_n;
 
-    if (all_n == 0) return NULL;
+    report_claims_tally(&t, a, claims);
+    if (t.all_n == 0) return NULL;
     strbuf_init(&b, a);
-    strbuf_addf(&b, "%s: %d of %d claim%s supported", strcmp(scale, "paper") ? "Shape" : "Claims",
-                supported_n, all_n, all_n == 1 ? "" : "s");
-    if (supported_n) strbuf_addf(&b, " (%s)", supported);
-    if (contradicted_n) strbuf_addf(&b, "; contradicted: %s", contradicted);
-    if (open_n) strbuf_addf(&b, "; not run: %s", open);
+    strbuf_addf(&b, "%s: %d of %d claim%s supported",
+                strcmp(scale, "paper") == 0 ? "Claims" : "Shape", t.supported_n, t.all_n,
+                t.all_n == 1 ? "" : "s");
+    if (t.supported_n) strbuf_addf(&b, " (%s)", t.supported);
+    if (t.contradicted_n) strbuf_addf(&b, "; contradicted: %s", t.contradicted);
+    if (t.open_n) strbuf_addf(&b, "; not run: %s", t.open);
     strbuf_add(&b, ".");
     return b.text;
 }

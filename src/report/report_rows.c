@@ -20,8 +20,7 @@ static void rows_set_names(struct report_rows *r, int32_t columns_n, const char 
     for (int32_t c = 0; c < columns_n; c++) r->name[c] = arena_strdup(r->arena, names[c]);
 }
 
-/* A new row of NULL cells. */
-static struct store_cell *rows_add(struct report_rows *r)
+struct store_cell *report_rows_add(struct report_rows *r)
 {
     if (r->rows_n == r->room) {
         int32_t room = r->room ? 2 * r->room : 64;
@@ -46,7 +45,7 @@ static int rows_take(void *context, int columns_n, const char *const *names,
     if ((int64_t)(r->rows_n + 1) * columns_n > REPORT_MAX_CELLS)
         return ERR(e, ERR_DATA, "the answer has more than %d cells; narrow it with WHERE or LIMIT",
                    REPORT_MAX_CELLS);
-    struct store_cell *own = rows_add(r);
+    struct store_cell *own = report_rows_add(r);
     for (int32_t c = 0; c < r->columns_n; c++) {
         own[c].type = cells[c].type;
         own[c].text = cells[c].text ? arena_strdup(r->arena, cells[c].text) : NULL;
@@ -68,7 +67,7 @@ int report_rows_query(struct report_rows *r, struct arena *a, struct store *s, c
 static int rows_take_line(struct report_rows *r, char *line, const char *path, int line_no,
                           struct err *e)
 {
-    struct store_cell *cells = rows_add(r);
+    struct store_cell *cells = report_rows_add(r);
     int32_t c = 0;
 
     for (char *cell = line; cell; c++) {

@@ -36,8 +36,10 @@ int report_rows_query(struct report_rows *r, struct arena *a, struct store *s, c
  * Errors: ERR_NOINPUT absent; ERR_DATA "file:line: …" a row of another width. */
 int report_rows_tsv(struct report_rows *r, struct arena *a, const char *path, struct err *e);
 
-/* report_rows_widen - n more columns of NULL cells at the end; the index of the first. */
+/* report_rows_widen - n more columns of NULL cells at the end; the index of the first.
+ * report_rows_add - one more row of NULL cells at the end. */
 int32_t report_rows_widen(struct report_rows *r, const char *const *names, int32_t n);
+struct store_cell *report_rows_add(struct report_rows *r);
 
 /* report_rows_column - index of the column of this name, or -1. */
 int32_t report_rows_column(const struct report_rows *r, const char *name);

@@ -31,8 +31,10 @@ enum report_verdict {
 
 /* The rows of comparison of an artefact at a scale, each with its verdict. */
 struct report_verdicts {
-    struct report_rows rows; /* a cell a row; columns as report_verdict.c selects them */
-    const char **said;       /* rows.rows_n: "reproduced", "within 5 %", … or NULL */
+    struct report_rows rows;      /* a cell a row; columns as report_verdict.c selects them */
+    const char **said;            /* rows.rows_n: "reproduced", "within 5 %", … or NULL */
+    enum report_verdict *verdict; /* rows.rows_n */
+    bool *joined;                 /* rows.rows_n: a row of query.sql shows it */
     int32_t count[REPORT_VERDICTS_N];
     int32_t cells_n; /* with a number of the paper */
 };
@@ -41,18 +43,21 @@ struct report_verdicts {
 int report_verdicts_find(struct report_verdicts *v, struct arena *a, struct store *s,
                          const struct report_folder *f, const char *scale, struct err *e);
 
-/* report_verdicts_join - gives the rows of query.sql the columns ours_mean, ours_std, seeds, paper,
- * delta and verdict of their cell, in the paper's unit; NULL where a row is no such cell. */
+/* report_verdicts_join - gives the rows of query.sql the columns compared (the metric of their
+ * cell), ours_mean, ours_std, seeds, paper, delta (all in the paper's unit) and verdict; NULL where
+ * a row is no cell of the view. report_verdicts_append - after that, one more row for each cell
+ * with a number of the paper that no row shows, such as the memory beside a perplexity. */
 void report_verdicts_join(struct report_rows *rows, const struct report_verdicts *v,
                           const struct report_folder *f);
+void report_verdicts_append(struct report_rows *rows, const struct report_verdicts *v);
 
 /* report_verdicts_grid - the cells with a number of the paper: what each is, ours, the paper's, the
  * difference, the verdict. Columns that would say the same in every row are left out. */
 void report_verdicts_grid(struct report_grid *g, struct arena *a, const struct report_verdicts *v,
                           const struct report_folder *f);
 
-/* report_verdicts_sentence - "Of 50 numbers of the paper 48 are reproduced, …"; NULL without one.
- * report_verdicts_rule - the rules in words; NULL without one. */
+/* report_verdicts_sentence - "Verdicts on 50 numbers of the paper: 48 reproduced, …"; NULL without
+ * one. report_verdicts_rule - the rules in words; NULL without one. */
 const char *report_verdicts_sentence(struct arena *a, const struct report_verdicts *v);
 const char *report_verdicts_rule(struct arena *a, const struct report_folder *f);
 

@@ -13,6 +13,7 @@
 #include "report/paper_plant.h"
 #include "report/report_layout.h"
 #include "report/report_verdict.h"
+#include "store/database.h"
 
 /* Shares that are exact in binary, so that a number can lie on the bound. */
 static const char layout[] = "title: Tiny\nrows: method, L_train\ncolumns: L_valid\n"
@@ -74,9 +75,10 @@ static void each_of_the_four_verdicts_is_told(void **state)
     plant(f, "paper", 512, false);
     char *text = report(f, "paper", REPORT_TEXT);
     assert_contains(text,
-                    "\nVerdicts: of 4 numbers of the paper 1 reproduced, 1 within 25 %, 1 not "
+                    "\nVerdicts on 4 numbers of the paper: 1 reproduced, 1 within 25 %, 1 not "
                     "reproduced, 1 not run.\n");
-    assert_contains(text, "perplexity 12.5 % and 25 %");
+    assert_contains(
+        text, "perplexity: reproduced up to 12.5 % from the paper's number, \"within\" up to 25 %");
     assert_contains(
         text,
         "method  L_train  L_valid  seeds   ours  paper  difference  relative  verdict\n"
@@ -118,10 +120,10 @@ static void rows_for_programs_carry_the_verdict_of_their_cell(void **state)
 
     plant(f, "paper", 512, false);
     char *text = report(f, "paper", REPORT_CSV);
-    assert_contains(text, ",ours_mean,ours_std,seeds,paper,delta,verdict\n");
-    assert_contains(text, ",22.5,,1,20,2.5,reproduced\n");
-    assert_contains(text, ",,,0,16,,not run\n");
-    assert_contains(text, ",17,,1,,,\n"); /* the paper has no number */
+    assert_contains(text, ",compared,ours_mean,ours_std,seeds,paper,delta,verdict\n");
+    assert_contains(text, ",perplexity,22.5,,1,20,2.5,reproduced\n");
+    assert_contains(text, ",perplexity,,,0,16,,not run\n");
+    assert_contains(text, ",perplexity,17,,1,,,\n"); /* the paper has no number */
     free(text);
     text = report(f, "paper", REPORT_JSON);
     json_t *array = json_loads(text, 0, NULL);
@@ -141,11 +143,12 @@ static void no_cell_has_a_verdict(struct report_fixture *f, const char *scale)
 {
     char *text = report(f, scale, REPORT_TEXT);
     assert_lacks(text, "reproduced");
-    assert_lacks(text, "Verdicts:");
+    assert_lacks(text, "Verdicts on");
     assert_lacks(text, "within");
     free(text);
     text = report(f, scale, REPORT_CSV);
-    assert_contains(text, ",22.5,,1,,,\n"); /* the mean is there, the paper's number is not */
+    assert_contains(text,
+                    ",perplexity,22.5,,1,,,\n"); /* the mean is there, the paper's number is not */
     assert_lacks(text, "reproduced");
     assert_lacks(text, "not run");
     free(text);
@@ -176,7 +179,7 @@ static void the_mean_of_the_seeds_is_judged(void **state)
     assert_contains(text, "3  20.00 ± 5.00  20.00       +0.00    +0.0 %  reproduced\n");
     free(text);
     text = report(f, "paper", REPORT_CSV);
-    assert_contains(text, ",20,5,3,20,0,reproduced\n");
+    assert_contains(text, ",perplexity,20,5,3,20,0,reproduced\n");
     free(text);
 }
 
@@ -194,6 +197,18 @@ static void a_training_that_diverged_did_not_reproduce(void **state)
     fixture_end(f->base, fixture_start(f->base, id), STORE_DIVERGED);
     char *text = report(f, "paper", REPORT_TEXT);
     assert_contains(text, "0  diverged  20.00                        not reproduced\n");
+    free(text);
+}
+
+static void a_number_of_an_imported_checkpoint_says_so(void **state)
+{
+    struct report_fixture *f = *state;
+
+    plant(f, "paper", 512, false);
+    assert_int_equal(
+        database_script(f->base->store, "UPDATE runs SET origin='imported'", &f->base->e), 0);
+    char *text = report(f, "paper", REPORT_TEXT);
+    assert_contains(text, "imported      1  22.50  20.00");
     free(text);
 }
 
@@ -230,11 +245,12 @@ static void a_speed_is_judged_on_the_papers_device_and_elsewhere_a_ratio(void **
         const char *device, *said, *sentence;
         double wps;
     } cases[] = {
-        {"NVIDIA H200", "× 2.50 on NVIDIA H200", "paper 1 of another device (ratio alone).", 50000},
-        {"a processor", "× 0.01 on a processor", "paper 1 of another device (ratio alone).", 200},
-        {"Tesla V100-SXM2-32GB", "reproduced", "paper 1 reproduced.", 20900},
-        {"Tesla V100-SXM2-32GB", "within 10 %", "paper 1 within 10 %.", 18500},
-        {"Tesla V100-SXM2-32GB", "not reproduced", "paper 1 not reproduced.", 50000},
+        {"NVIDIA H200", "× 2.50 on NVIDIA H200", "paper: 1 on another device (ratio alone).",
+         50000},
+        {"a processor", "× 0.01 on a processor", "paper: 1 on another device (ratio alone).", 200},
+        {"Tesla V100-SXM2-32GB", "reproduced", "paper: 1 reproduced.", 20900},
+        {"Tesla V100-SXM2-32GB", "within 10 %", "paper: 1 within 10 %.", 18500},
+        {"Tesla V100-SXM2-32GB", "not reproduced", "paper: 1 not reproduced.", 50000},
     };
     char id[SPEC_ID_BYTES], path[256], expected[128];
 
@@ -256,7 +272,7 @@ static void a_speed_is_judged_on_the_papers_device_and_elsewhere_a_ratio(void **
         assert_int_equal(store_set_points(f->base->store, "tiny", "paper", &point, 1, &f->base->e),
                          0);
         char *text = report(f, "paper", REPORT_TEXT);
-        snprintf(expected, sizeof expected, " %%  %s\n", cases[i].said);
+        snprintf(expected, sizeof expected, "  %s\n", cases[i].said);
         assert_contains(text, expected);
         assert_contains(text, cases[i].sentence);
         free(text);
@@ -311,7 +327,7 @@ static void every_shipped_cell_is_judged(void **state)
     char **names, dir[64];
     int32_t n;
     int rc;
-    const struct report_options o = {.scale = "paper", .format = REPORT_CSV};
+    const struct report_options o = {.scale = "paper", .format = REPORT_JSON};
 
     arena_init(&a);
     paper_plant_numbers(f);
@@ -329,6 +345,12 @@ static void every_shipped_cell_is_judged(void **state)
         if (judged_n != v.cells_n) fail_msg("%s: %d of %d cells", dir, judged_n, v.cells_n);
         char *text = report_fixture_report(f, names[i], dir, &o, &rc);
         if (rc < 0) fail_msg("%s", f->base->e.text);
+        json_t *array = json_loads(text, 0, NULL);
+        int32_t told_n = 0;
+        for (size_t k = 0; k < json_array_size(array); k++)
+            told_n += json_is_string(json_object_get(json_array_get(array, k), "verdict"));
+        if (told_n != v.cells_n) fail_msg("%s: %d of %d cells told", dir, told_n, v.cells_n);
+        json_decref(array);
         free(text);
     }
     arena_fini(&a);
@@ -347,6 +369,7 @@ int main(void)
         CASE(a_modified_specification_gets_no_verdict),
         CASE(the_mean_of_the_seeds_is_judged),
         CASE(a_training_that_diverged_did_not_reproduce),
+        CASE(a_number_of_an_imported_checkpoint_says_so),
         CASE(numbers_without_a_rule_are_shown_and_not_judged),
         cmocka_unit_test(a_speed_is_judged_on_the_papers_device_and_elsewhere_a_ratio),
         cmocka_unit_test(a_rule_that_cannot_be_read_is_refused_with_its_line),
