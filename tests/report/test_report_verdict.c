@@ -10,9 +10,8 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "report/paper_plant.h"
+#include "report/report_fixture.h"
 #include "report/report_layout.h"
-#include "report/report_verdict.h"
 #include "store/database.h"
 
 /* Shares that are exact in binary, so that a number can lie on the bound. */
@@ -316,46 +315,6 @@ static void a_rule_that_cannot_be_read_is_refused_with_its_line(void **state)
     }
 }
 
-/* --- the shipped folders -------------------------------------------------------------------- */
-
-/* Every metric that a benchmark or an evaluation of ours measures has its rule, where the view has
- * a number of the paper for it. */
-static void every_shipped_cell_is_judged(void **state)
-{
-    struct report_fixture *f = *state;
-    struct arena a;
-    char **names, dir[64];
-    int32_t n;
-    int rc;
-    const struct report_options o = {.scale = "paper", .format = REPORT_JSON};
-
-    arena_init(&a);
-    paper_plant_numbers(f);
-    paper_plant_list(f, &a, &names, &n);
-    paper_plant_runs(f, "paper", (const char *const *)names, n);
-    for (int32_t i = 0; i < n; i++) {
-        struct report_folder folder;
-        struct report_verdicts v;
-        snprintf(dir, sizeof dir, "experiments/%s", names[i]);
-        if (report_folder_open(&folder, &a, &f->project, names[i], dir, &f->base->e) < 0 ||
-            report_verdicts_find(&v, &a, f->base->store, &folder, "paper", &f->base->e) < 0)
-            fail_msg("%s", f->base->e.text);
-        int32_t judged_n =
-            v.count[REPORT_REPRODUCED] + v.count[REPORT_OTHER_DEVICE] + v.count[REPORT_NOT_RUN];
-        if (judged_n != v.cells_n) fail_msg("%s: %d of %d cells", dir, judged_n, v.cells_n);
-        char *text = report_fixture_report(f, names[i], dir, &o, &rc);
-        if (rc < 0) fail_msg("%s", f->base->e.text);
-        json_t *array = json_loads(text, 0, NULL);
-        int32_t told_n = 0;
-        for (size_t k = 0; k < json_array_size(array); k++)
-            told_n += json_is_string(json_object_get(json_array_get(array, k), "verdict"));
-        if (told_n != v.cells_n) fail_msg("%s: %d of %d cells told", dir, told_n, v.cells_n);
-        json_decref(array);
-        free(text);
-    }
-    arena_fini(&a);
-}
-
 #define CASE(name)                                                                                 \
     cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
 
@@ -373,7 +332,6 @@ int main(void)
         CASE(numbers_without_a_rule_are_shown_and_not_judged),
         cmocka_unit_test(a_speed_is_judged_on_the_papers_device_and_elsewhere_a_ratio),
         cmocka_unit_test(a_rule_that_cannot_be_read_is_refused_with_its_line),
-        CASE(every_shipped_cell_is_judged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,115 @@
+/* test_shipped_verdicts.c - the shipped folders, with the paper's own numbers as results: each cell
+ * of the paper that a run of ours answers has a rule, is judged by it, and reaches programs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "report/paper_plant.h"
+#include "report/report_verdict.h"
+#include "store/database.h"
+
+/* The verdicts of a shipped folder at scale paper. */
+static void find_verdicts(struct report_verdicts *v, struct report_fixture *f, struct arena *a,
+                          const char *name)
+{
+    struct report_folder folder;
+    const char *dir = arena_printf(a, "experiments/%s", name);
+
+    if (report_folder_open(&folder, a, &f->project, name, dir, &f->base->e) < 0 ||
+        report_verdicts_find(v, a, f->base->store, &folder, "paper", &f->base->e) < 0)
+        fail_msg("%s", f->base->e.text);
+}
+
+/* Each number of the paper that the view holds has a rule in its folder, and comes out as the
+ * results are bent; speeds are of no V100. */
+static void every_shipped_cell_gets_each_of_the_four_verdicts(void **state)
+{
+    static const struct {
+        const char *bend;
+        enum report_verdict perplexity, speed;
+    } cases[] = {
+        {"SELECT 1", REPORT_REPRODUCED, REPORT_OTHER_DEVICE},
+        {"UPDATE results SET perplexity=perplexity*1.03 WHERE kind='eval'", REPORT_WITHIN,
+         REPORT_OTHER_DEVICE},
+        {"UPDATE results SET perplexity=perplexity*0.9 WHERE kind='eval'", REPORT_NOT_REPRODUCED,
+         REPORT_OTHER_DEVICE},
+        {"UPDATE results SET current=0", REPORT_NOT_RUN, REPORT_NOT_RUN},
+    };
+    struct report_fixture *f = *state;
+    struct arena a;
+    char **names;
+    int32_t n, cells_n = 0;
+
+    arena_init(&a);
+    paper_plant_numbers(f);
+    paper_plant_list(f, &a, &names, &n);
+    paper_plant_runs(f, "paper", (const char *const *)names, n);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        assert_int_equal(store_begin(f->base->store, &f->base->e), 0);
+        assert_int_equal(database_script(f->base->store, cases[k].bend, &f->base->e), 0);
+        for (int32_t i = 0; i < n; i++) {
+            struct report_verdicts v;
+            find_verdicts(&v, f, &a, names[i]);
+            cells_n += v.cells_n;
+            for (int32_t c = 0; c < v.rows.rows_n; c++) {
+                const char *metric = report_rows_text(&v.rows, c, 0);
+                enum report_verdict expected =
+                    strcmp(metric, "perplexity") == 0 ? cases[k].perplexity : cases[k].speed;
+                if (!report_rows_text(&v.rows, c, report_rows_column(&v.rows, "paper"))) continue;
+                if (v.verdict[c] != expected)
+                    fail_msg("%s, %s, %s: %d", names[i], metric, cases[k].bend, v.verdict[c]);
+            }
+        }
+        store_rollback(f->base->store);
+    }
+    assert_int_equal(cells_n, 4 * 989);
+    arena_fini(&a);
+}
+
+static void every_shipped_cell_is_told_to_programs(void **state)
+{
+    struct report_fixture *f = *state;
+    struct arena a;
+    char **names, dir[64];
+    int32_t n;
+    int rc;
+    const struct report_options o = {.scale = "paper", .format = REPORT_JSON};
+
+    arena_init(&a);
+    paper_plant_numbers(f);
+    paper_plant_list(f, &a, &names, &n);
+    paper_plant_runs(f, "paper", (const char *const *)names, n);
+    for (int32_t i = 0; i < n; i++) {
+        struct report_verdicts v;
+        int32_t told_n = 0;
+        find_verdicts(&v, f, &a, names[i]);
+        snprintf(dir, sizeof dir, "experiments/%s", names[i]);
+        char *text = report_fixture_report(f, names[i], dir, &o, &rc);
+        if (rc < 0) fail_msg("%s", f->base->e.text);
+        json_t *array = json_loads(text, 0, NULL);
+        for (size_t k = 0; k < json_array_size(array); k++)
+            told_n += json_is_string(json_object_get(json_array_get(array, k), "verdict"));
+        if (told_n != v.cells_n) fail_msg("%s: %d of %d cells told", dir, told_n, v.cells_n);
+        json_decref(array);
+        free(text);
+    }
+    arena_fini(&a);
+}
+
+#define CASE(name)                                                                                 \
+    cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(every_shipped_cell_gets_each_of_the_four_verdicts),
+        CASE(every_shipped_cell_is_told_to_programs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
