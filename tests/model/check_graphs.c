@@ -4,6 +4,7 @@
  *
  * The yardstick is the same backend with slots whose recorder does everything at once: the same
  * lists and the same work, but no graph. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -201,6 +202,42 @@ static void more_shapes_than_are_kept_change_no_bit(void **state)
     assert_memory_equal(got, want, sizeof got);
 }
 
+/* The update is a replay; it leaves weights and momentum alone, and the host learns why. */
+static void a_norm_that_is_not_finite_changes_no_weight_in_a_replay(void **state)
+{
+    (void)state;
+    struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_PLAIN);
+    struct model_bench k;
+    struct trace t = {.weights_n = 0};
+    struct err e = {0};
+    const struct model_update u = {.update = 9, .lr = 0.5, .lr_previous = 0.5, .targets_n = 1};
+    double norm = 0.0;
+    int64_t n = 0;
+    open_bench(&k, &s, ROWS, LENGTH, true);
+    for (uint32_t update = 0; update < 2; update++) train_update(&k, &t, update);
+    float *values = model_bench_all(&k, MODEL_VALUES, &n);
+    float *momentum = model_bench_all(&k, MODEL_STATE_0, &n);
+    int32_t last = model_params(k.m)->tensors_n - 1;
+    float *gradient = calloc((size_t)model_bench_tensor(&k, last), sizeof *gradient);
+    assert_non_null(gradient);
+    gradient[0] = (float)NAN;
+    model_bench_ok(model_write(k.m, MODEL_GRADIENTS, last, gradient, &e), &e);
+    int replays_n = seen->replays_n;
+    assert_int_equal(model_apply(k.m, &u, &norm, &e), ERR_NUMBER);
+    assert_int_equal(seen->replays_n, replays_n + 1);
+    assert_non_null(strstr(e.text, "update 9"));
+    float *values_now = model_bench_all(&k, MODEL_VALUES, &n);
+    float *momentum_now = model_bench_all(&k, MODEL_STATE_0, &n);
+    assert_memory_equal(values_now, values, (size_t)n * sizeof *values);
+    assert_memory_equal(momentum_now, momentum, (size_t)n * sizeof *momentum);
+    free(values);
+    free(momentum);
+    free(gradient);
+    free(values_now);
+    free(momentum_now);
+    model_bench_close(&k);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -209,6 +246,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(replayed_updates_have_the_bits_of_others_t5),
         cmocka_unit_test(replayed_updates_have_the_bits_of_others_alibi),
         cmocka_unit_test(more_shapes_than_are_kept_change_no_bit),
+        cmocka_unit_test(a_norm_that_is_not_finite_changes_no_weight_in_a_replay),
     };
     int failed = 0;
     if (argc < 2 || argv[1][0] == '-') {
