@@ -40,4 +40,12 @@ expect 70 "B: contradicted" "$alibi" claims "$dir/planted/"
 expect 70 "1 claim is contradicted" "$alibi" claims "$dir/planted/"
 expect 0 "C7a: not run" "$alibi" claims table8
 
+# Claims about the paper alone need its numbers, of this artefact and of others: any run keeps them all. A bad file of an
+# artefact that is not run is told and stops nothing.
+expect 0 "X4: supported" "$alibi" claims table7
+mkdir -p experiments/broken
+cp "$dir/planted/grid.yaml" experiments/broken/
+echo "no header" >experiments/broken/paper.tsv
+expect 0 "warning: .*broken/paper.tsv:1:1" "$alibi" run "$dir/planted/" --devices cpu:1
+
 finish
