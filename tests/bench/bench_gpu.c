@@ -21,7 +21,7 @@
 #include "shape/shape.h"
 #include "spec/code_id.h"
 
-enum { WARMUP = 3, STEPS = 20, TINY_DIVISOR = 32, BENCH_SEED = 1 };
+enum { WARMUP = 3, STEPS = 20, TINY_STEPS = 2, TINY_DIVISOR = 32, BENCH_SEED = 1 };
 
 struct call {
     struct bench_options options;
@@ -156,7 +156,8 @@ static int bench_steps_case(json_t *out, const struct bench_case *c, const struc
     }
     TRY_OUT(rc, bench_time(&b, step, 0, 1, 0.0, &first, e));
     double first_s = seconds_since_exec();
-    TRY_OUT(rc, bench_time(&b, step, WARMUP, STEPS, call->options.seconds, &t, e));
+    TRY_OUT(rc, bench_time(&b, step, WARMUP, call->options.tiny ? TINY_STEPS : STEPS,
+                           call->options.seconds, &t, e));
     t.first_loss = first.first_loss;
     t.first_norm = first.first_norm;
     rc = add_steps(out, c, &b, &s, &t, first_s, e);

@@ -77,6 +77,10 @@ for kind in "$@"; do
         leg "$kind passes as graphs" "$place/tests/model/check_graphs" cuda:emulated
         leg "$kind attempts as on the CPU" "$place/tests/worker/check_device" cuda:emulated
         leg "$kind whole program: a grid, GPUs too small, lost, left" sh tests/cuda_emulation/check_program.sh "$build"
+        rm -f "$emulated/gpu.jsonl"
+        leg "$kind bench-gpu: each kind of case, a tiny model" env TINY=1 SECONDS_A_CASE=0 PYTHON=false RESULTS="$emulated/gpu.jsonl" \
+            CASES=ceilings,ops,train-alibi-512,eval-t5-512 tests/bench/bench_gpu.sh "$build" cuda:emulated
+        leg "$kind bench-gpu: no op was refused" sh -c '! grep -o "\"op\":\"[^\"]*\",\"refused\":\"[^\"]*\"" "$1"' sh "$emulated/gpu.jsonl"
     fi
 done
 
