@@ -136,6 +136,11 @@ static void attention_of_disagreeing_sizes_is_refused(void **state)
     a.v.rows = 4;
     a.bias.near_n = 3;
     assert_refused(ops_attention(b, &a, &e), &e, "op attention", "bias.near");
+    a.bias.near_n = 0;
+    a.rotary.cosine = a.rotary.sine = tensor_make(memory, 1, 4, DTYPE_F32);
+    assert_refused(ops_attention(b, &a, &e), &e, "op attention", "expected T = 2");
+    a.rotary.sine.cols = 3;
+    assert_refused(ops_attention(b, &a, &e), &e, "op attention", "argument sine");
     backend_close(b);
 }
 

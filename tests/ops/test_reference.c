@@ -108,6 +108,7 @@ struct attention {
     struct op_attention a;
     int64_t n;
     float q[ROOM], k[ROOM], v[ROOM], dout[ROOM], near[64], offset[8], slope[8], factor[ROOM];
+    float cosine[64], sine[64];
 };
 
 static double attention_value(void *context)
@@ -144,12 +145,21 @@ static void attention_gradients_are_differences(void **state)
     fill(l.offset, H, 6);
     fill(l.slope, H, 7);
     for (int i = 0; i < B * H * T * T; i++) l.factor[i] = i % 5 == 0 ? 0.0f : 1.25f;
-    op_attention_dx_double(dq, dk, dv, dnear, doffset, l.q, l.k, l.v, l.dout, &l.a);
-    check_differences(attention_value, &l, l.q, dq, l.n);
-    check_differences(attention_value, &l, l.k, dk, l.n);
-    check_differences(attention_value, &l, l.v, dv, l.n);
-    check_differences(attention_value, &l, l.near, dnear, H * NEAR);
-    check_differences(attention_value, &l, l.offset, doffset, H);
+    fill(l.cosine, T * D / 2, 8);
+    fill(l.sine, T * D / 2, 9);
+    for (int turned = 0; turned < 3; turned++) { /* not, adjacent pairs, halves */
+        if (turned > 0) {
+            l.a.cosine = l.cosine;
+            l.a.sine = l.sine;
+            l.a.layout = turned - 1;
+        }
+        op_attention_dx_double(dq, dk, dv, dnear, doffset, l.q, l.k, l.v, l.dout, &l.a);
+        check_differences(attention_value, &l, l.q, dq, l.n);
+        check_differences(attention_value, &l, l.k, dk, l.n);
+        check_differences(attention_value, &l, l.v, dv, l.n);
+        check_differences(attention_value, &l, l.near, dnear, H * NEAR);
+        check_differences(attention_value, &l, l.offset, doffset, H);
+    }
 }
 
 struct softmax {
