@@ -10,7 +10,8 @@
 #include "base/str.h"
 #include "spec/event.h"
 
-/* Reads the records of one attempt; *done says whether it trained run_id and ended well. */
+/* Reads the records of one attempt; *done says whether it trained run_id and ended well. The path
+ * stays NULL when it left no result. */
 static int trained_read(struct trained *out, bool *done, const char *dir, const char *run_id,
                         enum spec_checkpoint which, struct arena *a, struct err *e)
 {
@@ -19,6 +20,7 @@ static int trained_read(struct trained *out, bool *done, const char *dir, const 
     int rc = 0;
     bool trained = false;
 
+    *out = (struct trained){0};
     *done = false;
     TRY(event_reader_open(&reader, arena_printf(a, "%s/events", dir), e));
     while ((rc = event_read(reader, &record, e)) == 1) {
@@ -36,6 +38,7 @@ static int trained_read(struct trained *out, bool *done, const char *dir, const 
         if (record.type == EVENT_ENDED) {
             const char *state = json_string_value(json_object_get(record.json, "state"));
             *done = trained && state && strcmp(state, "done") == 0;
+            if (!*done) out->path = NULL;
         }
     }
     event_reader_close(reader);
@@ -61,16 +64,19 @@ int trained_find(struct trained *out, const struct project *p, struct arena *a, 
                  enum spec_checkpoint which, struct err *e)
 {
     const char *dir = arena_printf(a, "%s/runs/%s", p->root, run_id);
+    struct trained torn = {0};
     int64_t number = INT64_MAX;
     bool done = false;
 
-    *out = (struct trained){0};
     for (;;) {
         TRY(trained_newest(&number, dir, number, e));
+        *out = torn;
+        if (number == 0 && torn.path) return 0;
         if (number == 0)
             return ERR(e, ERR_NOINPUT, "%s: no attempt of the training %s is done", dir, run_id);
         TRY(trained_read(out, &done, arena_printf(a, "%s/%lld", dir, (long long)number), run_id,
                          which, a, e));
         if (done) return 0;
+        if (!torn.path) torn = *out;
     }
 }

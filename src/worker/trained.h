@@ -14,7 +14,9 @@ struct trained {
 };
 
 /* trained_find - reads runs/RUN/<attempt>/events from the newest attempt down to one that ended
- * `done`. The file is not opened. Errors: ERR_NOINPUT the training is not done. */
+ * `done`; where there is none, the newest whose result is on record serves, for a power cut may
+ * have taken the last word of one that results.db knows as done. The file is not opened. Errors:
+ * ERR_NOINPUT the training is not done. */
 int trained_find(struct trained *out, const struct project *p, struct arena *a, const char *run_id,
                  enum spec_checkpoint which, struct err *e);
 

@@ -212,6 +212,19 @@ tear_records() {
     truncate -s -$((RANDOM % 40 + 1)) "$file"
 }
 
+# results.db is deleted with all that is beside it: the run folders make it again.
+lose_database() {
+    kill_scheduler || return 1
+    [ -f "$project/results.db" ] && orphans_of "$project" >>"$project/out" || return 1
+    still_there
+    rm -f "$project"/results.db*
+    if ! "$alibi" merge "$project/runs" --project "$project" >>"$project/out" 2>&1; then
+        [ -d "$project/runs" ] && ls "$project"/runs/*/*/events >/dev/null 2>&1 || return 1 # there was nothing yet
+        wrong=$((wrong + 1))
+        say "alibi merge: $(tail -1 "$project/out")"
+    fi
+}
+
 # Ten at once: one works, nine are told to try later.
 crowd() {
     others=()
@@ -350,6 +363,7 @@ else
 fi
 scenario "damaged checkpoint" damage_checkpoint $((2 * times))
 scenario "torn record" tear_records $((2 * times))
+scenario "results.db deleted" lose_database $((3 * times))
 scenario "ten schedulers at once" crowd $((1 * times))
 scenario "queries beside the run" read_along $((1 * times))
 full_disk

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -191,6 +192,26 @@ static void a_training_that_is_not_done_cannot_be_evaluated(void **state)
     worker_fixture_forget(t->project, &other);
 }
 
+/* A power cut may take the last word of a training that results.db knows as done. */
+static void a_training_whose_last_word_is_torn_off_can_be_evaluated(void **state)
+{
+    const struct trained_fixture *t = *state;
+    struct spec other = t->train;
+    char path[2 * WORKER_PATH_BYTES];
+    struct stat st;
+
+    other.train.seed = 5;
+    worker_fixture_must_run(t->project, &other, 1);
+    const struct spec s = worker_fixture_eval(&other, 16, 0);
+    double loss = loss_alone(t, &s);
+    worker_fixture_path(t->project, &other, 1, "events", path);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(truncate(path, st.st_size - 20), 0);
+    assert_int_equal(worker_fixture_events(t->project, &other, 1, EVENT_ENDED), 0);
+    assert_true(loss_alone(t, &s) == loss);
+    worker_fixture_forget(t->project, &other);
+}
+
 static void evaluations_of_two_trainings_do_not_share_a_worker(void **state)
 {
     const struct trained_fixture *t = *state;
@@ -257,6 +278,7 @@ int main(void)
         cmocka_unit_test(a_limit_of_targets_is_the_number_scored),
         cmocka_unit_test(the_test_split_is_another_text),
         cmocka_unit_test(a_training_that_is_not_done_cannot_be_evaluated),
+        cmocka_unit_test(a_training_whose_last_word_is_torn_off_can_be_evaluated),
         cmocka_unit_test(evaluations_of_two_trainings_do_not_share_a_worker),
         cmocka_unit_test(a_damaged_checkpoint_is_refused),
         cmocka_unit_test(a_signal_ends_an_evaluation_as_cancelled),
