@@ -79,7 +79,7 @@ for kind in "$@"; do
         leg "$kind whole program: a grid, GPUs too small, lost, left" sh tests/cuda_emulation/check_program.sh "$build"
         rm -f "$emulated/gpu.jsonl"
         leg "$kind bench-gpu: each kind of case, a tiny model" env TINY=1 SECONDS_A_CASE=0 PYTHON=false RESULTS="$emulated/gpu.jsonl" \
-            CASES=ceilings,ops,train-alibi-512,eval-t5-512 tests/bench/bench_gpu.sh "$build" cuda:emulated
+            CASES=ceilings,ops-bf16,train-t5-512-bf16,train-alibi-512-fp32,eval-alibi-512-bf16 tests/bench/bench_gpu.sh "$build" cuda:emulated
         leg "$kind bench-gpu: no op was refused" sh -c '! grep -o "\"op\":\"[^\"]*\",\"refused\":\"[^\"]*\"" "$1"' sh "$emulated/gpu.jsonl"
     fi
 done
