@@ -46,6 +46,9 @@ leg "ops in bf16" "$build/tests/cuda_emulation/check_bf16" "$device"
 leg "oracle" "$build/tests/check_oracle" --device "$device" tests/fixtures/oracle/*.safetensors
 if [ -n "${ORACLE:-}" ]; then leg "oracle $ORACLE" "$build/tests/check_oracle" --device "$device" "$ORACLE"/*.safetensors; fi
 leg "20 updates as on the CPU" "$build/tests/model/check_training" "$device"
+leg "20 updates in bf16" "$build/tests/model/check_training" --bf16 "$device"
+leg "scores" "$build/tests/model/test_score" "$device"
+leg "scores in bf16" "$build/tests/model/test_score" --bf16 "$device"
 leg "recorded work" "$build/tests/ops/check_record" "$device"
 leg "passes as graphs" "$build/tests/model/check_graphs" "$device"
 leg "attempts as on the CPU" "$build/tests/worker/check_device" "$device"

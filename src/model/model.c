@@ -19,10 +19,6 @@ static int check_options(const struct model *m, struct err *e)
         return ERR(e, ERR_DATA,
                    "model.heads = %d must divide model.dim = %d, with layers = %d >= 1", s->heads,
                    s->dim, s->layers);
-    if (m->b->precision != DTYPE_F32)
-        return ERR(e, ERR_UNAVAILABLE,
-                   "%s: the model computes in fp32 only; use --set train.precision=fp32",
-                   m->b->name);
     return 0;
 }
 
@@ -31,9 +27,9 @@ static int fill(struct model *m, struct err *e)
     shape_params(&m->params, &m->arena, &m->spec);
     shape_bands(&m->bands, &m->spec.model, m->spec.data.vocab);
     TRY(model_memory_open(m, e));
-    TRY(model_weights_bind(&m->values, m, model_block_dev(m, MODEL_VALUES), e));
+    TRY(model_weights_bind(&m->values, m, model_block_dev(m, MODEL_VALUES), m->half_dev_own, e));
     if (m->options.train)
-        TRY(model_weights_bind(&m->gradients, m, model_block_dev(m, MODEL_GRADIENTS), e));
+        TRY(model_weights_bind(&m->gradients, m, model_block_dev(m, MODEL_GRADIENTS), NULL, e));
     if (m->position->open != NULL) TRY(m->position->open(m, e));
     return model_step_upload(m, &m->step, e);
 }
@@ -111,8 +107,20 @@ int model_write(struct model *m, enum model_block block, int32_t tensor, const f
     float *at = NULL;
     size_t bytes = 0;
     TRY(locate(m, block, tensor, &at, &bytes, e));
-    if (block == MODEL_VALUES) m->turned_fresh = false;
-    return m->b->ops->upload(m->b, at, in_host, bytes, e);
+    TRY(m->b->ops->upload(m->b, at, in_host, bytes, e));
+    if (block != MODEL_VALUES) return 0;
+    m->turned_fresh = false;
+    return model_weights_round(m, &m->params.tensor[tensor], e);
+}
+
+int model_read_half(struct model *m, int32_t tensor, uint16_t *out_host, struct err *e)
+{
+    if (m->half_dev_own == NULL || tensor < 0 || tensor >= m->params.tensors_n)
+        return ERR(e, ERR_INTERNAL, "tensor %d in bf16: the model has %d tensors, in %s", tensor,
+                   m->params.tensors_n, m->half_dev_own == NULL ? "fp32" : "bf16");
+    const struct shape_tensor *t = &m->params.tensor[tensor];
+    return m->b->ops->download(m->b, out_host, (const uint16_t *)m->half_dev_own + t->offset,
+                               (size_t)t->rows * (size_t)t->cols * sizeof *out_host, e);
 }
 
 int model_keep_inner(struct model *m, struct err *e)

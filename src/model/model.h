@@ -1,8 +1,12 @@
 /* model.h - the decoder of the paper on any backend: parameters, training step, scoring.
  *
  * Blocks are pre-norm (oracle SPEC.md sections 4 to 9); a position method is one file and a row of
- * position_methods. Memory is three allocations: parameters, gradients and optimiser; activations
- * with static offsets; step state. */
+ * position_methods. Memory: parameters, gradients and optimiser; with bf16 the parameters rounded;
+ * activations with static offsets; step state.
+ *
+ * The precision is that of the backend the model is opened on. With bf16 the parameters, their
+ * gradients and the optimiser's state are fp32 all the same, and that is what is read and written
+ * here: a checkpoint does not depend on the precision. */
 #ifndef MODEL_MODEL_H
 #define MODEL_MODEL_H
 
@@ -48,6 +52,10 @@ int model_read(struct model *m, enum model_block block, int32_t tensor, float *o
                struct err *e);
 int model_write(struct model *m, enum model_block block, int32_t tensor, const float *in_host,
                 struct err *e);
+
+/* model_read_half - the bits of one tensor of the copy in bf16, which is always the values rounded
+ * to the nearest, ties to even. ERR_INTERNAL: a model in fp32 has none. */
+int model_read_half(struct model *m, int32_t tensor, uint16_t *out_host, struct err *e);
 
 struct model_batch {
     const int32_t *source, *target; /* host, (rows, length); pad id 1 on the right */

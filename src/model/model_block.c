@@ -44,25 +44,22 @@ struct attention model_attention(const struct model *m, const struct model_pass 
                                  const struct model_activations *act)
 {
     int32_t c = m->spec.model.dim, heads = m->spec.model.heads;
-    struct tensor q = model_view(&act->qkv, p->tokens_n, c);
-    q.stride = 3 * (int64_t)c;
+    struct tensor qkv = model_view(&act->qkv, p->tokens_n, 3 * (int64_t)c);
     struct attention a = {
         .B = p->rows,
         .T = p->length,
         .H = heads,
         .D = m->width,
         .scale = (float)(1.0 / sqrt((double)m->width)),
-        .q = q,
-        .k = q,
-        .v = q,
+        .q = model_columns(&qkv, 0, c),
+        .k = model_columns(&qkv, c, c),
+        .v = model_columns(&qkv, 2 * (int64_t)c, c),
         .out = model_view(&act->o, p->tokens_n, c),
         .lse = model_view(&act->lse, (int64_t)p->rows * heads, p->length),
         .bias = m->bias,
         .rotary = m->rotary,
         .dropout = model_dropout(m, p, m->spec.model.dropout_attention, layer, DROPOUT_ATTENTION),
     };
-    a.k.data = (float *)q.data + c;
-    a.v.data = (float *)q.data + 2 * (int64_t)c;
     return a;
 }
 
@@ -118,8 +115,9 @@ static int keep(struct model *m, const struct model_pass *p, int32_t layer, cons
                 struct err *e)
 {
     if (m->inner_dev_own == NULL) return 0;
-    float *to = m->inner_dev_own + (int64_t)layer * m->tokens_max * x->cols;
-    return m->b->ops->copy(m->b, to, x->data, (size_t)(p->tokens_n * x->cols) * sizeof *to, e);
+    struct tensor to = tensor_make(m->inner_dev_own + (int64_t)layer * m->tokens_max * x->cols,
+                                   p->tokens_n, x->cols, DTYPE_F32);
+    return ops_cast(m->b, &to, x, e);
 }
 
 int model_forward(struct model *m, const struct model_pass *p, struct err *e)

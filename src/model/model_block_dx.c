@@ -68,10 +68,9 @@ static int attend_dx(struct model *m, const struct model_pass *p, int32_t l, str
     TRY(ops_linear_dx(m->b, &at.dout, &f->branch, &w->out, 0, e));
 
     struct tensor dqkv = model_view(&m->buffers.wide, n, 3 * c);
-    at.dq = at.dk = at.dv = dqkv;
-    at.dq.cols = at.dk.cols = at.dv.cols = c;
-    at.dk.data = (float *)dqkv.data + c;
-    at.dv.data = (float *)dqkv.data + 2 * c;
+    at.dq = model_columns(&dqkv, 0, c);
+    at.dk = model_columns(&dqkv, c, c);
+    at.dv = model_columns(&dqkv, 2 * c, c);
     TRY(ops_attention_dx(m->b, &at, e));
 
     struct tensor a = model_view(&act->a, n, c);
@@ -101,7 +100,7 @@ static int flow_begin(struct model *m, const struct model_pass *p, struct flow *
         const struct model_activations *last = model_activations(m, p, m->spec.model.layers);
         struct tensor x = model_view(&last->x, n, c), stats = model_view(&last->stats1, n, 2);
         struct tensor dy = model_view(&m->buffers.narrow, n, c);
-        TRY(m->b->ops->copy(m->b, dy.data, f->stream.data, (size_t)(n * c) * sizeof(float), e));
+        TRY(ops_cast(m->b, &dy, &f->stream, e));
         TRY(ops_norm_dx(m->b, &f->stream, &m->gradients.norm_gain, &m->gradients.norm_bias, &dy, &x,
                         &stats, &m->values.norm_gain, 0, e));
     }

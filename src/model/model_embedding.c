@@ -11,8 +11,8 @@
 static struct tensor band_rows(const struct model *m, int64_t *used, int32_t band)
 {
     int64_t n = m->lists.band_id[band].n, width = m->bands.band[band].width;
-    struct tensor rows =
-        tensor_make((float *)m->buffers.gathered.data + *used, n, width, DTYPE_F32);
+    struct tensor rows = model_view(&m->buffers.gathered, n, width);
+    rows.data = (char *)rows.data + (size_t)*used * dtype_bytes(rows.dtype);
     *used += n * width;
     return rows;
 }

@@ -11,11 +11,11 @@ static int softmax_train(struct model *m, const struct tensor *x, const struct t
                          const struct model_list *target, int64_t loss_from, struct tensor *dx,
                          struct tensor *dtable, struct err *e)
 {
-    int64_t step = model_logits_rows(m, table->rows);
+    int64_t step = model_logits_rows(m, table->rows, true);
     for (int64_t row = 0; row < x->rows; row += step) {
         int64_t n = x->rows - row < step ? x->rows - row : step;
         struct tensor part = model_rows(x, row, n), dpart = model_rows(dx, row, n);
-        struct tensor logits = model_view(&m->buffers.logits, n, table->rows);
+        struct tensor logits = model_logits(&m->buffers.logits, n, table->rows);
         struct tensor loss =
             tensor_make((float *)m->buffers.loss.data + loss_from + row, 1, n, DTYPE_F32);
         TRY(ops_linear(m->b, &logits, &part, table, NULL, 0, e));
@@ -35,8 +35,8 @@ static int tail_train(struct model *m, const struct model_pass *p, int32_t band,
     int32_t width = m->bands.band[band].width;
     const int32_t *rows_dev = model_list_dev(m, &m->lists.tail_row[band]);
     struct tensor x = model_view(&m->buffers.narrow, n, c);
-    struct tensor y = model_view(&m->buffers.tail, n, width), dy = y;
-    dy.data = (float *)y.data + n * width;
+    struct tensor both = model_view(&m->buffers.tail, 2 * n, width);
+    struct tensor y = model_rows(&both, 0, n), dy = model_rows(&both, n, n);
     struct dropout d = model_dropout(m, p, m->spec.model.dropout_softmax, band - 1, DROPOUT_TAIL);
     d.rows_dev = rows_dev;
 

@@ -1,14 +1,20 @@
 /* model_internal.h - the inside of struct model: what its files share.
  *
- * 1. Memory: one block of values, gradients and optimiser state; one activation pool whose offsets
- *    are fixed at open for the largest batch; one small block of step state. Nothing is allocated
- *    afterwards, model_keep_inner aside. shape/memory.h says where each buffer lies and when it
- *    holds something: outside its phases its bytes belong to another.
+ * 1. Memory: one block of values, gradients and optimiser state; with bf16 one of the values
+ *    rounded; one activation pool whose offsets are fixed at open for the largest batch; one small
+ *    block of step state. Nothing is allocated afterwards, model_keep_inner aside. shape/memory.h
+ *    says where each buffer lies and when it holds something: outside its phases its bytes belong
+ *    to another.
  * 2. A training pass keeps what the backward pass reads, layer by layer. A scoring pass reuses the
  *    buffers of layer 0 for every layer.
  * 3. Everything the host decides about a batch (bands, tails, positions) travels to the backend in
  *    one list buffer, uploaded once, before the pass. What runs between that and the results may
  *    be a replay (model_graph.c): it must not look at or change anything of the host's.
+ * 4. Precision is the backend's. In bf16 the matrices that products and gathers read are the
+ *    rounded copy's, activations and their gradients (the residual stream and the logits of a
+ *    training too) are bf16; biases, LayerNorm's weights, statistics, sums of attention, losses,
+ *    logits of a scoring, tables of positions and parameter gradients are f32. The copy is never
+ *    stale: model_write rounds the tensor that it writes, the optimiser rewrites all of it.
  *
  * Axes as in backend.h; N = rows * length tokens of the batch at hand. */
 #ifndef MODEL_MODEL_INTERNAL_H
@@ -31,7 +37,8 @@ enum {
     MODEL_GRAPHS = 32 /* shapes of passes that are remembered */
 };
 
-/* Views of one layer's weights, or of their gradients. */
+/* Views of one layer's weights, or of their gradients. In bf16 the matrices of the weights are
+ * views of the rounded copy. */
 struct model_layer {
     struct tensor norm1_gain, norm1_bias; /* (1,C) */
     struct tensor qkv, qkv_bias;          /* (3C,C), (1,3C) */
@@ -75,7 +82,7 @@ struct model_buffers {
     struct tensor features;                /* (N,C) head input after its dropout, if it has one */
     struct tensor tail;                    /* (N,2 * width) input of a tail, then its gradient */
     struct tensor chosen;                  /* (scored_max,C) features at scored positions */
-    struct tensor logits;                  /* one chunk */
+    struct tensor logits, scores;          /* one chunk of a training, of a scoring */
     struct tensor loss;                    /* (1,losses_n) */
     struct tensor turned[SHAPE_BANDS_MAX]; /* (width,C) tail projections turned, for scoring */
 };
@@ -171,6 +178,7 @@ struct model {
     struct shape_memory memory; /* sizes and offsets of all that follows */
     int64_t allocated_bytes;    /* on the backend, summed up where it was allocated */
     float *block_dev_own;       /* values, gradients, state 0, state 1: whichever exist */
+    void *half_dev_own;         /* the values in bf16, laid out alike; NULL in fp32 */
     struct model_weights values, gradients;
     bool turned_fresh; /* the turned projections match the values */
 
@@ -191,7 +199,7 @@ struct model {
     int64_t lists_n;
     struct model_lists lists;
     float *loss_host; /* (losses_n) nats */
-    float *turn_host; /* (2 * C * width) for transposing a projection */
+    char *turn_host;  /* (2, C * width) of the activations' type, for transposing a projection */
 
     float *inner_dev_own; /* (layers + 2, N, C) when asked for */
     struct model_pass last;
@@ -206,12 +214,22 @@ void model_memory_close(struct model *m);
 struct tensor model_view(const struct tensor *t, int64_t rows, int64_t cols);
 /* model_rows - rows [first, first + n) of a matrix. */
 struct tensor model_rows(const struct tensor *t, int64_t first, int64_t n);
-/* model_logits_rows - rows of logits of so many classes that are computed at a time. */
-int64_t model_logits_rows(const struct model *m, int64_t classes);
+/* model_columns - columns [first, first + n) of a matrix. */
+struct tensor model_columns(const struct tensor *t, int64_t first, int64_t n);
+/* model_logits_rows - rows of logits of so many classes that are computed at a time: in a training
+ * (buffers.logits) or in a scoring (buffers.scores). */
+int64_t model_logits_rows(const struct model *m, int64_t classes, bool train);
+/* model_logits - rows of buffers.logits or .scores, each beginning where GPUs read fastest. */
+struct tensor model_logits(const struct tensor *buffer, int64_t rows, int64_t classes);
 float *model_block_dev(const struct model *m, enum model_block block);
 
 /* model_weights.c */
-int model_weights_bind(struct model_weights *out, struct model *m, float *base_dev, struct err *e);
+/* model_weights_bind - views of the block at base_dev; with half_dev (or NULL) matrices are views
+ * of that block of bf16. */
+int model_weights_bind(struct model_weights *out, struct model *m, float *base_dev, void *half_dev,
+                       struct err *e);
+/* model_weights_round - makes the rounded copy of one tensor agree with its values. */
+int model_weights_round(struct model *m, const struct shape_tensor *t, struct err *e);
 /* model_weights_turn - makes the transposed projections of scoring agree with the values. */
 int model_weights_turn(struct model *m, struct err *e);
 

@@ -1,5 +1,4 @@
-/* model_memory.c - the three allocations of a model, as the table of shape/memory.h lays them out.
- */
+/* model_memory.c - the allocations of a model, as the table of shape/memory.h lays them out. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -32,9 +31,29 @@ struct tensor model_rows(const struct tensor *t, int64_t first, int64_t n)
     return part;
 }
 
-int64_t model_logits_rows(const struct model *m, int64_t classes)
+struct tensor model_columns(const struct tensor *t, int64_t first, int64_t n)
 {
-    return shape_logits_rows(classes, m->b->precision == DTYPE_BF16 ? SPEC_BF16 : SPEC_FP32);
+    struct tensor part = *t;
+    part.data = (char *)t->data + (size_t)first * dtype_bytes(t->dtype);
+    part.cols = n;
+    return part;
+}
+
+static enum spec_precision precision(const struct model *m)
+{
+    return m->b->precision == DTYPE_BF16 ? SPEC_BF16 : SPEC_FP32;
+}
+
+int64_t model_logits_rows(const struct model *m, int64_t classes, bool train)
+{
+    return shape_logits_rows(classes, precision(m), train);
+}
+
+struct tensor model_logits(const struct tensor *buffer, int64_t rows, int64_t classes)
+{
+    struct tensor t = model_view(buffer, rows, classes);
+    t.stride = shape_logits_stride(classes);
+    return t;
 }
 
 static void bind_layer(const struct model *m, struct model_activations *act, int32_t copy)
@@ -68,6 +87,7 @@ static void bind_pool(struct model *m)
     w->tail = model_buffer(m, SHAPE_TAIL, 0);
     w->chosen = model_buffer(m, SHAPE_CHOSEN, 0);
     w->logits = model_buffer(m, SHAPE_LOGITS, 0);
+    w->scores = model_buffer(m, SHAPE_SCORES, 0);
     w->loss = model_buffer(m, SHAPE_LOSS, 0);
     struct tensor turned = model_buffer(m, SHAPE_TURNED, 0);
     int64_t row = 0;
@@ -94,7 +114,7 @@ static int host_open(struct model *m, struct err *e)
     }
     m->lists_host = malloc((size_t)m->memory.lists_n * sizeof *m->lists_host);
     m->loss_host = malloc((size_t)m->memory.losses_n * sizeof *m->loss_host);
-    m->turn_host = malloc((size_t)(2 * widest * m->spec.model.dim) * sizeof *m->turn_host);
+    m->turn_host = malloc((size_t)(2 * widest * m->spec.model.dim) * dtype_bytes(m->b->precision));
     if (m->lists_host == NULL || m->loss_host == NULL || m->turn_host == NULL)
         return ERR(e, ERR_NOMEM, "no memory for the lists of batches of %" PRId64 " tokens",
                    m->tokens_max);
@@ -108,14 +128,18 @@ int model_memory_open(struct model *m, struct err *e)
                                     .rows_max = m->options.rows_max,
                                     .length_max = m->options.length_max,
                                     .scored_max = m->options.scored_max,
-                                    .precision =
-                                        b->precision == DTYPE_BF16 ? SPEC_BF16 : SPEC_FP32};
+                                    .precision = precision(m)};
     shape_memory(&m->memory, &m->spec, &room);
     TRY(host_open(m, e));
 
     size_t block_bytes = (size_t)m->memory.block_bytes, pool_bytes = (size_t)m->memory.pool_bytes;
+    size_t half_bytes = (size_t)m->memory.half_bytes;
     TRY(b->ops->alloc(b, (void **)&m->block_dev_own, block_bytes, e));
     TRY(b->ops->zero(b, m->block_dev_own, block_bytes, e));
+    if (half_bytes > 0) {
+        TRY(b->ops->alloc(b, &m->half_dev_own, half_bytes, e));
+        TRY(b->ops->zero(b, m->half_dev_own, half_bytes, e));
+    }
     TRY(b->ops->alloc(b, &m->pool_own, pool_bytes, e));
     TRY(b->ops->zero(b, m->pool_own, pool_bytes, e));
     bind_pool(m);
@@ -123,14 +147,15 @@ int model_memory_open(struct model *m, struct err *e)
     TRY(b->ops->alloc(b, (void **)&m->state_dev_own, SHAPE_STEP_BYTES, e));
     TRY(b->ops->zero(b, m->state_dev_own, SHAPE_STEP_BYTES, e));
     m->step_dev = &m->state_dev_own->step;
-    m->allocated_bytes = (int64_t)(block_bytes + pool_bytes + SHAPE_STEP_BYTES);
+    m->allocated_bytes = (int64_t)(block_bytes + half_bytes + pool_bytes + SHAPE_STEP_BYTES);
     return 0;
 }
 
 void model_memory_close(struct model *m)
 {
     struct backend *b = m->b;
-    void *blocks[] = {m->block_dev_own, m->pool_own, m->state_dev_own, m->inner_dev_own};
+    void *blocks[] = {m->block_dev_own, m->half_dev_own, m->pool_own, m->state_dev_own,
+                      m->inner_dev_own};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         if (blocks[i] != NULL) b->ops->release(b, blocks[i]);
     free(m->lists_host);

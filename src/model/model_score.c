@@ -11,11 +11,11 @@
 static int softmax_score(struct model *m, const struct tensor *x, const struct tensor *table,
                          const struct model_list *target, int64_t out_from, struct err *e)
 {
-    int64_t step = model_logits_rows(m, table->rows);
+    int64_t step = model_logits_rows(m, table->rows, false);
     for (int64_t row = 0; row < x->rows; row += step) {
         int64_t n = x->rows - row < step ? x->rows - row : step;
         struct tensor part = model_rows(x, row, n);
-        struct tensor logits = model_view(&m->buffers.logits, n, table->rows);
+        struct tensor logits = model_logits(&m->buffers.scores, n, table->rows);
         struct tensor logp =
             tensor_make((float *)m->buffers.loss.data + out_from + row, 1, n, DTYPE_F32);
         TRY(ops_linear_rows(m->b, &logits, &part, table, NULL, e));
@@ -121,7 +121,7 @@ static void log_softmax(float *out, const float *logits, int64_t n, double share
 static int row_logits(struct model *m, const struct tensor *x, const struct tensor *table,
                       float *out_host, struct err *e)
 {
-    struct tensor logits = model_view(&m->buffers.logits, 1, table->rows);
+    struct tensor logits = model_logits(&m->buffers.scores, 1, table->rows);
     TRY(ops_linear_rows(m->b, &logits, x, table, NULL, e));
     return m->b->ops->download(m->b, out_host, logits.data, (size_t)table->rows * sizeof *out_host,
                                e);

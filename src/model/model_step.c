@@ -62,9 +62,9 @@ static int update_weights(struct model *m, struct err *e)
     if (t->optimizer == SPEC_ADAM)
         return ops_adam(m->b, theta, first, second, grad, n, (float)t->adam_beta1,
                         (float)t->adam_beta2, (float)t->adam_eps, (float)t->weight_decay, squares,
-                        m->step_dev, NULL, e);
+                        m->step_dev, m->half_dev_own, e);
     return ops_nag(m->b, theta, first, grad, n, (float)t->momentum, (float)t->weight_decay, squares,
-                   m->step_dev, NULL, e);
+                   m->step_dev, m->half_dev_own, e);
 }
 
 /* Norm and update, a body of model_graph.c: the host learns the norm afterwards. */

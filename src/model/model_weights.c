@@ -1,15 +1,17 @@
-/* model_weights.c - views of the parameter block by name, and the transposed tail projections that
- * scoring needs. Neighbours that work as one matrix (q, k, v; band 0 and the class rows) are
- * checked to be neighbours. */
+/* model_weights.c - views of the parameter block by name, the weights' copy in bf16, and the
+ * transposed tail projections that scoring needs. Neighbours that work as one matrix (q, k, v; band
+ * 0 and the class rows) are checked to be neighbours. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "model/model_internal.h"
 
 struct binder {
     const struct shape_params *params;
     float *base_dev;
+    uint16_t *half_dev; /* of matrices; NULL: as all else from base_dev */
     struct err *e;
     int rc; /* the first error; later binds do nothing */
 };
@@ -22,7 +24,7 @@ static const struct shape_tensor *find(struct binder *b, const char *name)
     return at < 0 ? NULL : &b->params->tensor[at];
 }
 
-/* The named tensor as a view. */
+/* The named tensor as a view of the f32 block. */
 static struct tensor bind(struct binder *b, const char *format, ...) ERR_PRINTF(2, 3);
 static struct tensor bind(struct binder *b, const char *format, ...)
 {
@@ -36,14 +38,22 @@ static struct tensor bind(struct binder *b, const char *format, ...)
     return tensor_make(b->base_dev + t->offset, t->rows, t->cols, DTYPE_F32);
 }
 
+/* The same place in the block that products and gathers read. */
+static struct tensor matrix(const struct binder *b, struct tensor t)
+{
+    if (b->half_dev == NULL || t.data == NULL) return t;
+    int64_t offset = (const float *)t.data - b->base_dev;
+    return tensor_make(b->half_dev + offset, t.rows, t.cols, DTYPE_BF16);
+}
+
 /* Joins `next`, which must begin where `first` ends, to it: more rows, or for vectors more
  * columns. */
 static void join(struct binder *b, struct tensor *first, const struct tensor *next,
                  const char *what)
 {
-    const float *end = (const float *)first->data + first->rows * first->cols;
+    size_t bytes = (size_t)(first->rows * first->cols) * dtype_bytes(first->dtype);
     if (b->rc < 0) return;
-    if (end != next->data) {
+    if ((const char *)first->data + bytes != next->data) {
         b->rc = ERR(b->e, ERR_INTERNAL, "%s are not neighbours in the parameter block", what);
         return;
     }
@@ -70,6 +80,7 @@ static void bind_layer(struct binder *b, struct model_layer *w, int32_t l)
     v = bind(b, "%s.%d.self_attn.v_proj.bias", p, l);
     join(b, &w->qkv_bias, &k, "the biases of q, k and v");
     join(b, &w->qkv_bias, &v, "the biases of q, k and v");
+    w->qkv = matrix(b, w->qkv);
     w->out = bind(b, "%s.%d.self_attn.out_proj.weight", p, l);
     w->out_bias = bind(b, "%s.%d.self_attn.out_proj.bias", p, l);
     w->norm2_gain = bind(b, "%s.%d.final_layer_norm.weight", p, l);
@@ -78,12 +89,16 @@ static void bind_layer(struct binder *b, struct model_layer *w, int32_t l)
     w->inner_bias = bind(b, "%s.%d.fc1.bias", p, l);
     w->outer = bind(b, "%s.%d.fc2.weight", p, l);
     w->outer_bias = bind(b, "%s.%d.fc2.bias", p, l);
+    w->out = matrix(b, w->out);
+    w->inner = matrix(b, w->inner);
+    w->outer = matrix(b, w->outer);
 }
 
-int model_weights_bind(struct model_weights *out, struct model *m, float *base_dev, struct err *e)
+int model_weights_bind(struct model_weights *out, struct model *m, float *base_dev, void *half_dev,
+                       struct err *e)
 {
     const struct spec_model *s = &m->spec.model;
-    struct binder b = {.params = &m->params, .base_dev = base_dev, .e = e};
+    struct binder b = {.params = &m->params, .base_dev = base_dev, .half_dev = half_dev, .e = e};
     *out = (struct model_weights){
         .layer = arena_array(&m->arena, (size_t)s->layers, sizeof *out->layer)};
     for (int32_t l = 0; l < s->layers; l++) bind_layer(&b, &out->layer[l], l);
@@ -101,6 +116,11 @@ int model_weights_bind(struct model_weights *out, struct model *m, float *base_d
         out->table[0] = bind(&b, "decoder.embed_tokens.weight");
         out->head = out->table[0];
     }
+    for (int32_t i = 0; i < m->bands.n; i++) {
+        out->table[i] = matrix(&b, out->table[i]);
+        out->projection[i] = matrix(&b, out->projection[i]);
+    }
+    out->head = matrix(&b, out->head);
     if (s->final_norm) {
         out->norm_gain = bind(&b, "decoder.layer_norm.weight");
         out->norm_bias = bind(&b, "decoder.layer_norm.bias");
@@ -113,20 +133,35 @@ int model_weights_bind(struct model_weights *out, struct model *m, float *base_d
     return b.rc;
 }
 
+int model_weights_round(struct model *m, const struct shape_tensor *t, struct err *e)
+{
+    if (m->half_dev_own == NULL) return 0;
+    struct tensor master = tensor_make(m->block_dev_own + t->offset, t->rows, t->cols, DTYPE_F32);
+    struct tensor half =
+        tensor_make((uint16_t *)m->half_dev_own + t->offset, t->rows, t->cols, DTYPE_BF16);
+    return ops_cast(m->b, &half, &master, e);
+}
+
+/* to (cols,rows) = from (rows,cols), elements of so many bytes. */
+static void transpose(char *to, const char *from, int64_t rows, int64_t cols, size_t element)
+{
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t col = 0; col < cols; col++)
+            memcpy(to + (size_t)(col * rows + row) * element,
+                   from + (size_t)(row * cols + col) * element, element);
+}
+
 int model_weights_turn(struct model *m, struct err *e)
 {
     struct backend *b = m->b;
-    int32_t c = m->spec.model.dim;
     if (m->turned_fresh) return 0;
     for (int32_t i = 1; i < m->bands.n; i++) {
-        int32_t width = m->bands.band[i].width;
-        int64_t n = (int64_t)c * width;
-        float *from = m->turn_host, *to = m->turn_host + n;
-        TRY(b->ops->download(b, from, m->values.projection[i].data, (size_t)n * sizeof *from, e));
-        for (int32_t row = 0; row < c; row++)
-            for (int32_t col = 0; col < width; col++)
-                to[(int64_t)col * c + row] = from[(int64_t)row * width + col];
-        TRY(b->ops->upload(b, m->buffers.turned[i].data, to, (size_t)n * sizeof *to, e));
+        const struct tensor *p = &m->values.projection[i];
+        size_t element = dtype_bytes(p->dtype), bytes = (size_t)(p->rows * p->cols) * element;
+        char *from = m->turn_host, *to = m->turn_host + bytes;
+        TRY(b->ops->download(b, from, p->data, bytes, e));
+        transpose(to, from, p->rows, p->cols, element);
+        TRY(b->ops->upload(b, m->buffers.turned[i].data, to, bytes, e));
     }
     m->turned_fresh = true;
     return 0;

@@ -2,8 +2,8 @@
  *
  * 1. One row of a constant table says name, type and lifetime; buffer_form says the shape.
  * 2. Buffers are placed in table order at the lowest offset where no buffer alive in a common phase
- *    lies. What the head needs beside its own buffers comes first and what only layers need last,
- *    so that logits can take the layers' place. */
+ *    lies. What the head needs beside its own buffers comes first, and what only layers need
+ *    after it, so that logits can take the layers' place. */
 #include "shape/memory.h"
 
 #include <stddef.h>
@@ -19,9 +19,10 @@ enum {
     LOGITS_ROWS_MAX = 512,
     LOGITS_ROWS_MIN = 128,
     /* bf16 runs on GPUs: 80 MB keep every unit busy. */
-    LOGITS_CHUNK_ELEMENTS_HALF = 20 * 1024 * 1024,
+    LOGITS_CHUNK_ELEMENTS_HALF = 40 * 1024 * 1024,
     LOGITS_ROWS_MAX_HALF = 2048,
-    LOGITS_ROWS_MULTIPLE = 16
+    LOGITS_ROWS_MULTIPLE = 16,
+    LOGITS_STRIDE_MULTIPLE = 64 /* rows begin at 128 bytes: products read whole lines */
 };
 
 /* Phases of a pass. A training pass and a scoring pass keep nothing for each other. */
@@ -79,8 +80,9 @@ static const struct {
     [SHAPE_FEATURES] = {"features", SHAPE_HALF, TRAIN_HEAD},
     [SHAPE_TAIL] = {"tail", SHAPE_HALF, TRAIN_HEAD | SCORE_HEAD},
     [SHAPE_CHOSEN] = {"chosen", SHAPE_HALF, SCORE_HEAD},
-    [SHAPE_LOGITS] = {"logits", SHAPE_F32, TRAIN_HEAD | SCORE_HEAD},
+    [SHAPE_LOGITS] = {"logits", SHAPE_HALF, TRAIN_HEAD},
     [SHAPE_LOSS] = {"loss", SHAPE_F32, TRAIN_HEAD | SCORE_HEAD},
+    [SHAPE_SCORES] = {"logits of scores", SHAPE_F32, SCORE_HEAD},
 };
 
 static int64_t larger(int64_t a, int64_t b)
@@ -152,10 +154,15 @@ void shape_room(struct shape_room *out, const struct spec *s)
     }
 }
 
-int64_t shape_logits_rows(int64_t classes, enum spec_precision precision)
+int64_t shape_logits_stride(int64_t classes)
 {
-    int64_t chunk =
-        precision == SPEC_BF16 ? LOGITS_CHUNK_ELEMENTS_HALF : (int64_t)LOGITS_CHUNK_ELEMENTS;
+    return (classes + LOGITS_STRIDE_MULTIPLE - 1) / LOGITS_STRIDE_MULTIPLE * LOGITS_STRIDE_MULTIPLE;
+}
+
+int64_t shape_logits_rows(int64_t classes, enum spec_precision precision, bool train)
+{
+    int64_t half = train ? LOGITS_CHUNK_ELEMENTS_HALF : LOGITS_CHUNK_ELEMENTS_HALF / 2;
+    int64_t chunk = precision == SPEC_BF16 ? half : (int64_t)LOGITS_CHUNK_ELEMENTS;
     int64_t most = precision == SPEC_BF16 ? LOGITS_ROWS_MAX_HALF : LOGITS_ROWS_MAX;
     int64_t rows = smaller(larger(chunk / larger(classes, 1), LOGITS_ROWS_MIN), most);
     return rows / LOGITS_ROWS_MULTIPLE * LOGITS_ROWS_MULTIPLE;
@@ -185,17 +192,20 @@ static int64_t filling(const struct measure *k, int64_t bands)
     return k->bands.n < 2 ? 0 : bands * (SHAPE_LIST_ROWS - 1);
 }
 
-/* Elements of the largest chunk of logits over head and tails. One row more than the batch has is
- * for a whole distribution, which looks at one position of any model. */
-static int64_t logits_elements(const struct measure *k)
+static int64_t chunk_elements(const struct measure *k, int64_t rows_n, int64_t classes, bool train)
 {
-    int64_t rows_n = k->heads_n + 1, classes = k->bands.head_n;
-    int64_t most = smaller(rows_n, shape_logits_rows(classes, k->room->precision)) * classes;
+    return smaller(rows_n, shape_logits_rows(classes, k->room->precision, train)) *
+           shape_logits_stride(classes);
+}
+
+/* Elements of the largest chunk of logits of so many rows over head and tails. */
+static int64_t logits_elements(const struct measure *k, int64_t rows_n, bool train)
+{
+    int64_t most = chunk_elements(k, rows_n, k->bands.head_n, train);
 
     for (int32_t i = 1; i < k->bands.n; i++) {
-        classes = k->bands.band[i].last - k->bands.band[i].first;
-        rows_n = smaller(filled(k, k->heads_n + 1), shape_logits_rows(classes, k->room->precision));
-        most = larger(most, rows_n * classes);
+        int64_t classes = k->bands.band[i].last - k->bands.band[i].first;
+        most = larger(most, chunk_elements(k, filled(k, rows_n), classes, train));
     }
     return most;
 }
@@ -258,7 +268,10 @@ static void form_once(struct shape_memory *out, const struct measure *k)
     form(out, SHAPE_FEATURES, train && m->dropout_softmax > 0.0, n, c);
     form(out, SHAPE_TAIL, 1, most, train ? 2 * tail : tail);
     form(out, SHAPE_CHOSEN, 1, larger(scored, 1), c);
-    form(out, SHAPE_LOGITS, 1, 1, logits_elements(k));
+    form(out, SHAPE_LOGITS, train, 1, logits_elements(k, n, true));
+    /* One row more than are scored is for a whole distribution, which looks at one position of any
+     * model. */
+    form(out, SHAPE_SCORES, 1, 1, logits_elements(k, scored + 1, false));
     out->losses_n = 2 * (k->heads_n + 1) + filling(k, k->bands.n - 1);
     form(out, SHAPE_LOSS, 1, 1, out->losses_n);
     form(out, SHAPE_TURNED, 1, k->tail_widths, c);

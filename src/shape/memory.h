@@ -7,8 +7,9 @@
  * 2. Rows are counted for the largest batch. At a fixed number of tokens nothing depends on the
  *    length of a row but the tables of positions: attention keeps one number a head and token, and
  *    logits exist for a chunk of rows at a time.
- * 3. With bf16, activations take two bytes and a rounded copy of the weights is added; masters,
- *    gradients, optimiser state, statistics, losses and logits stay fp32. */
+ * 3. With bf16, activations and the logits of a training take two bytes and a rounded copy of the
+ *    weights is added; masters, gradients, optimiser state, statistics, losses and the logits of a
+ *    scoring stay fp32. */
 #ifndef SHAPE_MEMORY_H
 #define SHAPE_MEMORY_H
 
@@ -94,8 +95,9 @@ enum shape_buffer_id { /* in the order of placement, see memory.c */
                        SHAPE_TAIL,   /* (M,2w) training, (M,w) otherwise: a tail's input and its
                                         gradient */
                        SHAPE_CHOSEN, /* (scored_max,C) features at scored positions */
-                       SHAPE_LOGITS, /* (1,largest chunk) f32 */
+                       SHAPE_LOGITS, /* (1,largest chunk) training */
                        SHAPE_LOSS,   /* (1,2(R+1)) f32 */
+                       SHAPE_SCORES, /* (1,largest chunk) f32, logits of a scoring */
                        SHAPE_BUFFERS_N
 };
 
@@ -124,8 +126,10 @@ struct shape_memory {
 };
 void shape_memory(struct shape_memory *out, const struct spec *s, const struct shape_room *room);
 
-/* shape_logits_rows - rows of logits of so many classes that are computed at a time. */
-int64_t shape_logits_rows(int64_t classes, enum spec_precision precision);
+/* shape_logits_rows - rows of logits of so many classes that are computed at a time, in a training
+ * or in a scoring. shape_logits_stride - elements from one row to the next. */
+int64_t shape_logits_rows(int64_t classes, enum spec_precision precision, bool train);
+int64_t shape_logits_stride(int64_t classes);
 
 #ifdef __cplusplus
 }

@@ -74,6 +74,8 @@ for kind in "$@"; do
     if [ "$kind" = plain ]; then
         leg "$kind faults have their types" "$place/tests/cuda_emulation/check_faults"
         leg "$kind 20 updates as on the CPU" "$place/tests/model/check_training" cuda:emulated
+        leg "$kind 20 updates in bf16" "$place/tests/model/check_training" --bf16 cuda:emulated
+        leg "$kind scores in bf16" "$place/tests/model/test_score" --bf16 cuda:emulated
         leg "$kind passes as graphs" "$place/tests/model/check_graphs" cuda:emulated
         leg "$kind attempts as on the CPU" "$place/tests/worker/check_device" cuda:emulated
         leg "$kind whole program: a grid, GPUs too small, lost, left" sh tests/cuda_emulation/check_program.sh "$build"

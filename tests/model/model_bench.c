@@ -47,8 +47,8 @@ void model_bench_ok(int rc, const struct err *e)
     if (rc < 0) fail_msg("%s", e->text);
 }
 
-void model_bench_open(struct model_bench *k, const struct spec *s, int32_t rows_max,
-                      int32_t length_max, bool train)
+void model_bench_open_on(struct model_bench *k, const char *device, enum dtype dtype,
+                         const struct spec *s, int32_t rows_max, int32_t length_max, bool train)
 {
     struct err e = {0};
     struct model_options o = {.train = train,
@@ -56,7 +56,7 @@ void model_bench_open(struct model_bench *k, const struct spec *s, int32_t rows_
                               .length_max = length_max,
                               .scored_max = (int64_t)rows_max * length_max};
     *k = (struct model_bench){0};
-    model_bench_ok(backend_open(&k->b, "cpu", 1, DTYPE_F32, &e), &e);
+    model_bench_ok(backend_open(&k->b, device, 1, dtype, &e), &e);
     model_bench_ok(model_open(&k->m, k->b, s, &o, &e), &e);
     model_bench_ok(model_init(k->m, 3, &e), &e);
     int64_t most = 0;
@@ -65,6 +65,12 @@ void model_bench_open(struct model_bench *k, const struct spec *s, int32_t rows_
     k->values = malloc((size_t)most * sizeof *k->values);
     k->gradients = malloc((size_t)most * sizeof *k->gradients);
     assert_true(k->values != NULL && k->gradients != NULL);
+}
+
+void model_bench_open(struct model_bench *k, const struct spec *s, int32_t rows_max,
+                      int32_t length_max, bool train)
+{
+    model_bench_open_on(k, "cpu", DTYPE_F32, s, rows_max, length_max, train);
 }
 
 void model_bench_close(struct model_bench *k)

@@ -1,4 +1,4 @@
-/* model_bench.h - a tiny model on the CPU and random batches, for the tests of src/model. */
+/* model_bench.h - a tiny model and random batches, for the tests of src/model. */
 #ifndef MODEL_MODEL_BENCH_H
 #define MODEL_MODEL_BENCH_H
 
@@ -17,7 +17,11 @@ struct model_bench {
     struct model *m;
     float *values, *gradients; /* room for the largest tensor */
 };
-/* model_bench_open - for rows_max x length_max, with initial values of a seed; asserts success. */
+/* model_bench_open_on - for rows_max x length_max, with initial values of a seed; asserts success.
+ */
+void model_bench_open_on(struct model_bench *k, const char *device, enum dtype dtype,
+                         const struct spec *s, int32_t rows_max, int32_t length_max, bool train);
+/* model_bench_open - the same on the CPU. */
 void model_bench_open(struct model_bench *k, const struct spec *s, int32_t rows_max,
                       int32_t length_max, bool train);
 void model_bench_close(struct model_bench *k);

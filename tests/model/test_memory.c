@@ -27,8 +27,10 @@ static int counting_alloc(struct backend *b, void **out, size_t bytes, struct er
     return k->inner->alloc(b, out, bytes, e);
 }
 
-/* Opens and closes a model; the bytes the backend gave. */
-static int64_t allocated(const struct spec *s, const struct model_options *o)
+/* Opens and closes a model; the bytes the backend gave. To open a model no op is asked for, so that
+ * the CPU may also stand for a device of bf16. */
+static int64_t allocated(const struct spec *s, const struct model_options *o,
+                         enum spec_precision precision)
 {
     struct err e = {0};
     struct backend *b = NULL;
@@ -37,6 +39,7 @@ static int64_t allocated(const struct spec *s, const struct model_options *o)
     struct counting k = {.ops = *b->ops, .inner = b->ops};
     k.ops.alloc = counting_alloc;
     b->ops = &k.ops;
+    if (precision == SPEC_BF16) b->precision = DTYPE_BF16;
     model_bench_ok(model_open(&m, b, s, o, &e), &e);
     assert_int_equal(model_bytes(m), k.bytes);
     model_close(m);
@@ -45,15 +48,17 @@ static int64_t allocated(const struct spec *s, const struct model_options *o)
     return k.bytes;
 }
 
-static void assert_planned(const struct spec *s, const struct model_options *o)
+static void assert_planned(const struct spec *s, const struct model_options *o,
+                           enum spec_precision precision)
 {
     struct shape_memory planned;
     const struct shape_room room = {.train = o->train,
                                     .rows_max = o->rows_max,
                                     .length_max = o->length_max,
-                                    .scored_max = o->scored_max};
+                                    .scored_max = o->scored_max,
+                                    .precision = precision};
     shape_memory(&planned, s, &room);
-    assert_int_equal(allocated(s, o), planned.total_bytes);
+    assert_int_equal(allocated(s, o, precision), planned.total_bytes);
 }
 
 static void planned_bytes_are_the_bytes_asked_of_the_backend(void **state)
@@ -74,7 +79,8 @@ static void planned_bytes_are_the_bytes_asked_of_the_backend(void **state)
                     model_bench_spec((enum spec_position)position, (enum spec_softmax)softmax);
                 s.train.optimizer = i % 2 ? SPEC_ADAM : SPEC_NAG;
                 s.model.dropout_softmax = i % 2 ? 0.1 : 0.0;
-                assert_planned(&s, &options[i]);
+                assert_planned(&s, &options[i], SPEC_FP32);
+                assert_planned(&s, &options[i], SPEC_BF16);
             }
 }
 
@@ -98,7 +104,10 @@ static void a_run_s_device_bytes_are_those_its_worker_allocates(void **state)
         shape_room(&room, &s);
         const struct model_options o = room_options(&room);
         shape_cost(&cost, &s);
-        assert_int_equal(allocated(&s, &o), cost.device_bytes);
+        assert_int_equal(allocated(&s, &o, SPEC_FP32), cost.device_bytes);
+        s.train.precision = SPEC_BF16;
+        shape_cost(&cost, &s);
+        assert_int_equal(allocated(&s, &o, SPEC_BF16), cost.device_bytes);
     }
     static const int32_t lengths[] = {64, 700, 3000};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
@@ -112,7 +121,7 @@ static void a_run_s_device_bytes_are_those_its_worker_allocates(void **state)
             shape_room_scores(&room, lengths[i], stride, 1, SPEC_FP32);
             const struct model_options o = room_options(&room);
             shape_cost(&cost, &s);
-            assert_int_equal(allocated(&s, &o), cost.device_bytes);
+            assert_int_equal(allocated(&s, &o, SPEC_FP32), cost.device_bytes);
         }
 }
 

@@ -164,13 +164,18 @@ static void logits_exist_for_a_chunk_of_rows(void **state)
     struct spec s = shape_specs_large(512);
     struct shape_room room;
     struct shape_memory k = plan_of(&s, &room);
-    assert_int_equal(k.buffer[SHAPE_LOGITS].cols, 128 * INT64_C(50265));
-    assert_int_equal(shape_logits_rows(1, SPEC_FP32), 512);
-    assert_int_equal(shape_logits_rows(8192, SPEC_FP32), 512);
-    assert_int_equal(shape_logits_rows(16384, SPEC_FP32), 256);
-    assert_int_equal(shape_logits_rows(65536, SPEC_FP32), 128);
-    assert_int_equal(shape_logits_rows(1, SPEC_BF16), 2048);
-    assert_true(shape_logits_rows(20002, SPEC_BF16) * 20002 * 4 < 90000000);
+    assert_int_equal(k.buffer[SHAPE_LOGITS].cols, 128 * INT64_C(50304));
+    assert_int_equal(shape_logits_stride(50265), 50304);
+    assert_int_equal(shape_logits_stride(64), 64);
+    assert_int_equal(shape_logits_rows(1, SPEC_FP32, true), 512);
+    assert_int_equal(shape_logits_rows(8192, SPEC_FP32, true), 512);
+    assert_int_equal(shape_logits_rows(16384, SPEC_FP32, true), 256);
+    assert_int_equal(shape_logits_rows(65536, SPEC_FP32, true), 128);
+    assert_int_equal(shape_logits_rows(1, SPEC_BF16, true), 2048);
+    assert_int_equal(shape_logits_rows(20002, SPEC_BF16, true), 2048); /* 82 MB of bf16 */
+    assert_true(shape_logits_rows(20002, SPEC_BF16, false) * 20002 * 4 < 90000000);
+    for (int train = 0; train < 2; train++)
+        assert_int_equal(shape_logits_rows(20002, SPEC_FP32, train), 208);
 }
 
 int main(void)
