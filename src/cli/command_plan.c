@@ -91,6 +91,8 @@ int cli_plan(struct cli *c, const struct cli_command *self, int argc, char **arg
     printf("\n");
     for (int32_t i = 0; i < p.plan.notes_n; i++) printf("note: %s\n", p.plan.note[i].text);
     print_totals(&p, &c->arena);
+    struct err lacking = {0};
+    if (planning_check_precision(&p, &lacking) < 0) printf("note: %s\n", lacking.text);
 out:
     planning_close(&p);
     store_close(store);

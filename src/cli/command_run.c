@@ -248,6 +248,7 @@ int cli_run(struct cli *c, const struct cli_command *self, int argc, char **argv
         log_warn("results.db is not there, but runs/ is: what it holds is not run again after "
                  "alibi merge runs/");
     TRY_OUT(rc, planning_open(&p, c, &artefacts, &o.planning, store, e));
+    TRY_OUT(rc, planning_check_precision(&p, e));
     TRY_OUT(rc, ask_for_long_work(&p, o.yes, e));
     store_close(store);
     store = NULL;

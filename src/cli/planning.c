@@ -39,7 +39,8 @@ static int planning_device(struct planning *p, const char *devices, struct err *
         if (!wanted || list[i].unusable[0]) continue;
         if (!p->device.name[0] || strncmp(list[i].name, "cuda", 4) == 0) p->device = list[i];
     }
-    if (!p->device.name[0]) p->device = list[0];
+    p->device_named = p->device.name[0] != '\0';
+    if (!p->device_named) p->device = list[0];
     return 0;
 }
 
@@ -91,6 +92,13 @@ int planning_open(struct planning *p, struct cli *c, const struct cli_list *arte
 out:
     if (rc < 0) planning_close(p);
     return rc;
+}
+
+int planning_check_precision(const struct planning *p, struct err *e)
+{
+    for (int32_t i = 0; p->device_named && i < p->plan.runs_n; i++)
+        if (!p->state[i].done) TRY(spec_check_device(&p->plan.run[i].spec, p->device.name, e));
+    return 0;
 }
 
 void planning_close(struct planning *p)

@@ -38,6 +38,7 @@ struct planning {
     struct store_run_state *state; /* of each run */
     double *seconds; /* estimated for each run that is not done, on one slot; 0 for done ones */
     struct device device; /* what the estimate assumes */
+    bool device_named;    /* it is one of --devices; else none of them is here */
     double rate_measured; /* FLOP/s of past trainings here; 0: the device's rough figure is used */
     double seconds_left;  /* wall time of all that is not done, over the slots */
     int32_t trainings_n, evaluations_n, benchmarks_n, done_n;
@@ -48,6 +49,10 @@ struct planning {
 int planning_open(struct planning *p, struct cli *c, const struct cli_list *artefacts,
                   const struct planning_options *o, struct store *store, struct err *e);
 void planning_close(struct planning *p);
+
+/* planning_check_precision - whether the device of the estimate, if it is named, computes in the
+ * precision of every run that is not done. ERR_UNAVAILABLE names the --set. */
+int planning_check_precision(const struct planning *p, struct err *e);
 
 /* planning_artefacts - names with `all` expanded, in the cli's arena. */
 int planning_artefacts(struct cli *c, const struct cli_list *given, struct cli_list *out,

@@ -11,66 +11,62 @@
 #include "scheduler/loop.h"
 #include "scheduler/summary.h"
 
-/* Why a job cannot be started at all: too large for every device of this call, or for the disk. */
-static bool scheduler_is_too_large(const struct scheduler *sc, const struct job *job, char *why,
-                                   size_t room)
+/* Why a job cannot be started at all: a device of this call lacks its precision, or it is too large
+ * for every device, or for the disk. */
+static int scheduler_check(const struct scheduler *sc, const struct job *job, struct err *e)
 {
     const struct device *d = slots_largest(&sc->slots);
     struct statvfs disk;
 
-    if (job->device_bytes > d->free_bytes) {
-        snprintf(
-            why, room,
+    for (int32_t i = 0; i < sc->slots.n; i++)
+        TRY(spec_check_device(&job->spec, sc->slots.device[sc->slots.slot[i].device].name, e));
+    if (job->device_bytes > d->free_bytes)
+        return ERR(
+            e, ERR_NOMEM,
             "wants %.1f MB of memory, %s has %.1f MB free of %.1f MB; take another device or a "
             "smaller model",
             (double)job->device_bytes / 1e6, d->name, (double)d->free_bytes / 1e6,
             (double)d->memory_bytes / 1e6);
-        return true;
-    }
-    if (statvfs(sc->project->root, &disk) < 0) return false;
+    if (statvfs(sc->project->root, &disk) < 0) return 0;
     double free_bytes = (double)disk.f_bavail * (double)disk.f_frsize;
-    if ((double)job->disk_bytes <= free_bytes) return false;
-    snprintf(why, room, "wants %.1f MB of disk, %s has %.1f MB free; give some back with alibi gc",
-             (double)job->disk_bytes / 1e6, sc->project->root, free_bytes / 1e6);
-    return true;
+    if ((double)job->disk_bytes <= free_bytes) return 0;
+    return ERR(e, ERR_NOMEM,
+               "wants %.1f MB of disk, %s has %.1f MB free; give some back with alibi gc",
+               (double)job->disk_bytes / 1e6, sc->project->root, free_bytes / 1e6);
 }
 
-/* Why an evaluation cannot be started: its training was merged and its folder did not come along.
- */
-static int scheduler_is_away(const struct scheduler *sc, const struct job *job, bool *away,
-                             char *why, size_t room, struct err *e)
+/* An evaluation cannot be started if its training was merged and its folder did not come along: why
+ * says so then. */
+static int scheduler_find_away(const struct scheduler *sc, const struct job *job, struct err *why,
+                               struct err *e)
 {
     const struct queue *q = &sc->queue;
     char path[256], sha256[65];
 
-    *away = false;
     if (job->train < 0 || !q->task[job->train].was_done) return 0;
     TRY(store_checkpoint(sc->store, q->job[job->train].run_id, job->spec.eval.checkpoint, path,
                          sha256, e));
-    *away = path[0] == '/';
-    if (*away)
-        snprintf(why, room,
-                 "its training %s was merged without its folder, so its checkpoint %s is not here; "
-                 "alibi merge FOLDER of the project that made it brings it, --redo trains again",
-                 q->job[job->train].run_id, path);
+    if (path[0] == '/')
+        err_set(why, ERR_NOINPUT,
+                "its training %s was merged without its folder, so its checkpoint %s is not here; "
+                "alibi merge FOLDER of the project that made it brings it, --redo trains again",
+                q->job[job->train].run_id, path);
     return 0;
 }
 
 /* What cannot be started at all is said before anything is. */
 static int scheduler_refuse(struct scheduler *sc, struct err *e)
 {
-    char why[768];
-    bool away;
-
     for (int32_t i = 0; i < sc->queue.n; i++) {
         const struct job *job = &sc->queue.job[i];
+        struct err why = {0};
         if (sc->queue.task[i].state != TASK_WAITING) continue;
-        TRY(scheduler_is_away(sc, job, &away, why, sizeof why, e));
-        if (!away && !scheduler_is_too_large(sc, job, why, sizeof why)) continue;
-        int code = away ? ERR_NOINPUT : ERR_NOMEM;
-        scheduler_note_failure(sc, code, job, why, NULL);
-        if (!sc->options->keep_going) return ERR(e, code, "%s", sc->failure.text);
-        meter_say(&sc->meter, true, "refused  run %s: %s", job->run_id, why);
+        TRY(scheduler_find_away(sc, job, &why, e));
+        if (why.code == 0 && scheduler_check(sc, job, &why) == 0) continue;
+        int rc = why.code;
+        scheduler_note_failure(sc, rc, job, why.text, NULL);
+        if (!sc->options->keep_going) return ERR(e, rc, "%s", sc->failure.text);
+        meter_say(&sc->meter, true, "refused  run %s: %s", job->run_id, why.text);
         queue_hold(&sc->queue, i);
     }
     return 0;

@@ -111,7 +111,6 @@ static void room_train(struct shape_room *out, const struct spec *s)
     if (blocks_n > 0) rows = smaller(rows, blocks_n);
     int64_t tokens_n = rows * t->L;
     out->train = true;
-    out->precision = t->precision;
     out->length_max = t->L > validated ? t->L : validated;
     out->rows_max = (int32_t)((tokens_n + out->length_max - 1) / out->length_max);
     out->scored_max = larger(tokens_n / validated, 1) * validated;
@@ -136,7 +135,7 @@ void shape_room_scores(struct shape_room *out, int32_t longest, int32_t stride, 
 
 void shape_room(struct shape_room *out, const struct spec *s)
 {
-    *out = (struct shape_room){.precision = s->eval.precision};
+    *out = (struct shape_room){.precision = spec_precision(s, NULL)};
     if (s->kind == SPEC_EVAL) {
         int32_t L = s->eval.L > 0 ? s->eval.L : 1;
         int32_t stride = s->eval.window == SPEC_SLIDING ? s->eval.stride : L;
@@ -147,7 +146,6 @@ void shape_room(struct shape_room *out, const struct spec *s)
         room_train(out, s);
     } else {
         out->train = s->bench_mode == 0;
-        out->precision = out->train ? s->train.precision : s->eval.precision;
         out->length_max = s->train.L;
         out->rows_max = (int32_t)larger(shape_shard_rows(&s->train), 1);
         out->scored_max = out->train ? 0 : (int64_t)out->rows_max * out->length_max;

@@ -373,3 +373,20 @@ void spec_config_id(const struct spec *s, const char *config_of_train, char out[
     id_of(canonical_lines(s, &a, "train.seed", config_of_train), out);
     arena_fini(&a);
 }
+
+enum spec_precision spec_precision(const struct spec *s, const char **key)
+{
+    bool eval = s->kind == SPEC_EVAL;
+    if (key != NULL) *key = eval ? "eval.precision" : "train.precision";
+    return eval ? s->eval.precision : s->train.precision;
+}
+
+int spec_check_device(const struct spec *s, const char *device, struct err *e)
+{
+    const char *key, *plain = strncmp(device, "check:", 6) == 0 ? device + 6 : device;
+    if (spec_precision(s, &key) != SPEC_BF16 || strcmp(plain, "cpu") != 0) return 0;
+    return ERR(e, ERR_UNAVAILABLE,
+               "%s=bf16: the device %s computes in fp32 only; use a CUDA device, or --set %s=fp32 "
+               "(another run)",
+               key, device, key);
+}

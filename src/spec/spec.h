@@ -156,6 +156,14 @@ char *spec_get(const struct spec *s, const struct spec_key *key, struct arena *a
  * keys and values. */
 int spec_check(const struct spec *s, struct err *e);
 
+/* spec_precision - what the run computes in: an evaluation by eval.precision, all else by
+ * train.precision. *key (or NULL) is the name of that key. */
+enum spec_precision spec_precision(const struct spec *s, const char **key);
+/* spec_check_device - whether a device of this name, such as cuda:0, can compute the run: bf16 is
+ * not for CPUs, and no device chooses the precision. ERR_UNAVAILABLE names key, device and the
+ * --set. */
+int spec_check_device(const struct spec *s, const char *device, struct err *e);
+
 /* spec_canonical - the hashed text: "kind=train\nkey=value\n…" sorted by key, only keys that are
  * hashed, apply and are not neutral, and "meaning=N". spec_parse reads it back (also from a
  * checkpoint or an attempt's spec file). */

@@ -79,26 +79,14 @@ void attempt_close(struct attempt *a)
     arena_fini(&a->arena);
 }
 
-static int attempt_open_backend(struct attempt *a, enum spec_precision precision, const char *key,
-                                struct err *e)
-{
-    const char *name = a->options->device;
-    const char *plain = strncmp(name, "check:", 6) == 0 ? name + 6 : name;
-
-    if (precision == SPEC_BF16 && strcmp(plain, "cpu") == 0)
-        return ERR(e, ERR_UNAVAILABLE,
-                   "%s=bf16: the device %s computes in fp32 only; use a CUDA device, or --set "
-                   "%s=fp32 (another run)",
-                   key, name, key);
-    return backend_open(&a->backend, name, a->options->threads,
-                        precision == SPEC_BF16 ? DTYPE_BF16 : DTYPE_F32, e);
-}
-
-int attempt_start(struct attempt *a, enum spec_precision precision, const char *key, struct err *e)
+int attempt_start(struct attempt *a, struct err *e)
 {
     struct utsname host;
+    bool half = spec_precision(&a->spec[0], NULL) == SPEC_BF16;
 
-    TRY(attempt_open_backend(a, precision, key, e));
+    TRY(spec_check_device(&a->spec[0], a->options->device, e));
+    TRY(backend_open(&a->backend, a->options->device, a->options->threads,
+                     half ? DTYPE_BF16 : DTYPE_F32, e));
     attempt_adopt_choices(a, a->options->choices);
     if (uname(&host) < 0) return ERR(e, ERR_INTERNAL, "uname: %s", strerror(errno));
     json_t *json =

@@ -41,9 +41,9 @@ int attempt_open(struct attempt *a, const struct project *p, const struct worker
                  struct err *e);
 void attempt_close(struct attempt *a);
 
-/* attempt_start - opens the backend at a precision and records EVENT_STARTED. `key` is the spec key
- * that asked for it, for the message of a device that lacks it (ERR_UNAVAILABLE). */
-int attempt_start(struct attempt *a, enum spec_precision precision, const char *key, struct err *e);
+/* attempt_start - opens the backend in the precision of the first spec and records EVENT_STARTED.
+ * ERR_UNAVAILABLE: the device lacks that precision. */
+int attempt_start(struct attempt *a, struct err *e);
 
 /* attempt_choices - the algorithms that the backend chose by measuring, as text in an arena; ""
  * where it chooses none. */

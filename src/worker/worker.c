@@ -6,17 +6,9 @@
 #include "worker/evaluate.h"
 #include "worker/train.h"
 
-static int worker_start(struct attempt *a, struct err *e)
-{
-    const struct spec *s = &a->spec[0];
-
-    if (s->kind == SPEC_EVAL) return attempt_start(a, s->eval.precision, "eval.precision", e);
-    return attempt_start(a, s->train.precision, "train.precision", e);
-}
-
 static int worker_work(struct attempt *a, struct train **training, struct err *e)
 {
-    TRY(worker_start(a, e));
+    TRY(attempt_start(a, e));
     switch (a->spec[0].kind) {
     case SPEC_TRAIN:
         return train_run(training, a, e);

@@ -26,6 +26,13 @@ expect 0 "22 trainings" "$alibi" plan table5 --scale paper
 expect 0 "246,933,504" "$alibi" plan table5 --scale paper
 expect 64 "years" "$alibi" run table5 --scale paper --devices cpu
 expect 69 "cuda" "$alibi" run table5 --devices cuda:7
+# No device chooses the precision: what a CPU cannot compute is refused before anything is done.
+expect 0 "7.3 GB" "$alibi" plan table5 --scale paper --set train.precision=bf16
+expect 0 "note: train.precision=bf16.*--set train.precision=fp32" "$alibi" plan table5 --devices cpu --set train.precision=bf16
+expect 69 "train.precision=bf16: the device cpu .*--set train.precision=fp32" "$alibi" run table5 --devices cpu --set train.precision=bf16
+expect 69 "eval.precision=bf16: the device cpu .*--set eval.precision=fp32" "$alibi" run table5 --devices cpu --set eval.precision=bf16
+expect 69 "cuda:7" "$alibi" run table5 --devices cuda:7 --set train.precision=bf16
+[ ! -e runs ] || fail "a refused run left a folder"
 
 # A grid of the user's own, outside the tree, on the user's own text.
 mkdir "$dir/text" "$dir/mygrid"

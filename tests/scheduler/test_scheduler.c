@@ -255,6 +255,20 @@ static void a_job_that_no_device_can_hold_is_refused_before_anything_starts(void
     assert_int_equal(g->result.not_started, 4);
 }
 
+static void a_job_in_a_precision_that_a_device_lacks_is_refused_before_anything_starts(void **state)
+{
+    struct toy_grid *g = *state;
+    int32_t plain = toy_grid_family(g, 64), half = toy_grid_family(g, 128);
+    g->job[half].spec.train.precision = SPEC_BF16;
+    assert_int_equal(toy_grid_run(g), ERR_UNAVAILABLE);
+    assert_non_null(strstr(g->e.text, "--set train.precision=fp32"));
+    assert_int_equal(toy_grid_last(g, plain), STORE_NONE);
+    g->options.keep_going = true;
+    assert_int_equal(toy_grid_run(g), ERR_UNAVAILABLE);
+    assert_int_equal(g->result.done, 4);
+    assert_int_equal(g->result.not_started, 4);
+}
+
 static void a_folder_of_an_attempt_that_nobody_recorded_is_left_alone(void **state)
 {
     struct toy_grid *g = *state;
@@ -326,6 +340,7 @@ int main(void)
         CASE(redo_makes_everything_anew_and_from_the_start),
         CASE(stale_picks_nothing_of_the_same_code),
         CASE(a_job_that_no_device_can_hold_is_refused_before_anything_starts),
+        CASE(a_job_in_a_precision_that_a_device_lacks_is_refused_before_anything_starts),
         CASE(a_folder_of_an_attempt_that_nobody_recorded_is_left_alone),
         CASE(a_worker_that_cannot_be_started_says_so),
         cmocka_unit_test_setup_teardown(many_runs_that_do_nothing, setup_in_memory, teardown),

@@ -211,6 +211,27 @@ static void rules_between_keys_name_both(void **state)
     }
 }
 
+static void a_cpu_refuses_bf16_of_the_key_that_applies(void **state)
+{
+    (void)state;
+    struct spec s;
+    struct err e = {0};
+    const char *key;
+    parse(&s, train_text);
+    s.eval.precision = SPEC_BF16; /* does not apply to a training */
+    assert_int_equal(spec_precision(&s, &key), SPEC_FP32);
+    assert_string_equal(key, "train.precision");
+    assert_int_equal(spec_check_device(&s, "cpu", &e), 0);
+    s.train.precision = SPEC_BF16;
+    assert_int_equal(spec_check_device(&s, "cuda:1", &e), 0);
+    assert_int_equal(spec_check_device(&s, "check:cuda:emulated", &e), 0);
+    assert_int_equal(spec_check_device(&s, "cpu", &e), ERR_UNAVAILABLE);
+    assert_non_null(strstr(e.text, "--set train.precision=fp32"));
+    s.kind = SPEC_EVAL;
+    assert_int_equal(spec_check_device(&s, "check:cpu", &e), ERR_UNAVAILABLE);
+    assert_non_null(strstr(e.text, "--set eval.precision=fp32"));
+}
+
 static void an_unknown_line_of_a_spec_file_is_named(void **state)
 {
     (void)state;
@@ -234,6 +255,7 @@ int main(void)
         cmocka_unit_test(an_evaluation_is_hashed_by_its_training_and_its_own_keys),
         cmocka_unit_test(wrong_values_are_refused_with_the_nearest_right_one),
         cmocka_unit_test(rules_between_keys_name_both),
+        cmocka_unit_test(a_cpu_refuses_bf16_of_the_key_that_applies),
         cmocka_unit_test(an_unknown_line_of_a_spec_file_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
