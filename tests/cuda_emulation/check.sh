@@ -68,6 +68,7 @@ for kind in "$@"; do
     for order in $orders; do
         leg "$kind op table, order $order" env EMULATION_ORDER=$order "$place/tests/ops/test_ops" cuda:emulated
         leg "$kind ops in bf16, order $order" env EMULATION_ORDER=$order "$place/tests/cuda_emulation/check_bf16" cuda:emulated
+        leg "$kind rows in bf16, order $order" env EMULATION_ORDER=$order "$place/tests/cuda_emulation/check_bf16_rows" cuda:emulated
     done
     leg "$kind recorded work" "$place/tests/ops/check_record" cuda:emulated
     leg "$kind oracle" "$place/tests/check_oracle" --device cuda:emulated $oracle

@@ -14,79 +14,17 @@
 #include <cmocka.h>
 
 #include "ops/op_bench.h"
+#include "ops/op_half.h"
 #include "ops/op_reference.h"
 #include "ops/ops.h"
 
-#define BF16_ULPS(n) ((n)*0x1p-8)
-
 static const char *device; /* of the running group */
-
-static float rounded(float value, uint16_t *half)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    bits = (bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u;
-    *half = (uint16_t)(bits >> 16);
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-/* A random matrix of bf16; host holds the same numbers. */
-static struct op_matrix random_bf16(struct op_bench *k, int64_t rows, int64_t cols, float scale)
-{
-    struct op_matrix m;
-    uint16_t *half = arena_array(&k->arena, (size_t)(rows * cols), sizeof *half);
-    m.host = op_floats(k, rows * cols);
-    for (int64_t i = 0; i < rows * cols; i++) m.host[i] = rounded(scale * op_uniform(k), &half[i]);
-    m.t = tensor_make(op_memory(k, half, (size_t)(rows * cols) * sizeof *half), rows, cols,
-                      DTYPE_BF16);
-    return m;
-}
-
-static void check(struct op_bench *k, const char *what, const struct tensor *t, const double *want,
-                  double allowed, double terms)
-{
-    struct err e = {0};
-    double largest = terms;
-    int64_t n = t->rows * t->cols;
-    char *got = arena_array(&k->arena, (size_t)n, dtype_bytes(t->dtype));
-    op_ok(k->b->ops->download(k->b, got, t->data, (size_t)n * dtype_bytes(t->dtype), &e), &e);
-    for (int64_t i = 0; i < n; i++) largest = fmax(largest, fabs(want[i]));
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t bits;
-        float value;
-        if (t->dtype == DTYPE_BF16) {
-            bits = (uint32_t)((uint16_t *)(void *)got)[i] << 16;
-            memcpy(&value, &bits, sizeof value);
-        } else {
-            memcpy(&value, got + i * (int64_t)sizeof value, sizeof value);
-        }
-        if (!(fabs((double)value - want[i]) <= allowed * largest))
-            fail_msg("%s[%lld] is %.7g, expected %.7g, at most %.3g off", what, (long long)i,
-                     (double)value, want[i], allowed * largest);
-    }
-}
 
 static double most(const float *x, int64_t n)
 {
     double out = 0.0;
     for (int64_t i = 0; i < n; i++) out = fmax(out, fabs((double)x[i]));
     return out;
-}
-
-static void open_bench(struct op_bench *k)
-{
-    struct err e = {0};
-    struct backend *b = NULL;
-    op_ok(backend_open(&b, device, 1, DTYPE_BF16, &e), &e);
-    op_bench_init(k, b, 20211004);
-}
-
-static void close_bench(struct op_bench *k)
-{
-    struct backend *b = k->b;
-    op_bench_fini(k);
-    backend_close(b);
 }
 
 /* ---- linear maps ---- */
@@ -97,10 +35,10 @@ static void linear_maps_agree_in_bf16(void **state)
     enum { N = 70, I = 48, O = 40 };
     struct op_bench k;
     struct err e = {0};
-    open_bench(&k);
-    struct op_matrix x = random_bf16(&k, N, I, 1), w = random_bf16(&k, O, I, 1);
-    struct op_matrix y = random_bf16(&k, N, O, 1), dy = random_bf16(&k, N, O, 1);
-    struct op_matrix dx = random_bf16(&k, N, I, 1), dw = op_random(&k, O, I, 0);
+    op_half_open(&k, device);
+    struct op_matrix x = op_half_random(&k, N, I, 1), w = op_half_random(&k, O, I, 1);
+    struct op_matrix y = op_half_random(&k, N, O, 1), dy = op_half_random(&k, N, O, 1);
+    struct op_matrix dx = op_half_random(&k, N, I, 1), dw = op_random(&k, O, I, 0);
     double *want = op_doubles(&k, N * O), *want_dx = op_doubles(&k, N * I);
     double *want_dw = op_doubles(&k, O * I), *want_dbias = op_doubles(&k, O);
     struct op_matrix dbias = op_random(&k, 1, O, 0);
@@ -108,38 +46,23 @@ static void linear_maps_agree_in_bf16(void **state)
     op_linear_dx_double(want_dx, dy.host, w.host, N, I, O);
     op_linear_dw_double(want_dw, want_dbias, dy.host, x.host, N, I, O);
     op_ok(ops_linear(k.b, &y.t, &x.t, &w.t, NULL, 0, &e), &e);
-    check(&k, "y", &y.t, want, BF16_ULPS(1), 0);
+    op_half_check(&k, "y", &y.t, want, OP_HALF_ULPS(1), 0);
     op_ok(ops_linear_rows(k.b, &y.t, &x.t, &w.t, NULL, &e), &e);
-    check(&k, "y by rows", &y.t, want, BF16_ULPS(1), 0);
+    op_half_check(&k, "y by rows", &y.t, want, OP_HALF_ULPS(1), 0);
     struct op_matrix wide = op_random(&k, N, O, 0); /* products of bf16 summed into f32 */
     op_ok(ops_linear(k.b, &wide.t, &x.t, &w.t, NULL, 0, &e), &e);
-    check(&k, "y in f32", &wide.t, want, 1e-6, 0);
+    op_half_check(&k, "y in f32", &wide.t, want, 1e-6, 0);
     op_ok(ops_linear_rows(k.b, &wide.t, &x.t, &w.t, NULL, &e), &e);
-    check(&k, "y by rows in f32", &wide.t, want, 1e-6, 0);
+    op_half_check(&k, "y by rows in f32", &wide.t, want, 1e-6, 0);
     op_ok(ops_linear_dx(k.b, &dx.t, &dy.t, &w.t, 0, &e), &e);
-    check(&k, "dx", &dx.t, want_dx, BF16_ULPS(1), 0);
+    op_half_check(&k, "dx", &dx.t, want_dx, OP_HALF_ULPS(1), 0);
     op_ok(ops_linear_dw(k.b, &dw.t, &dbias.t, &dy.t, &x.t, 0, &e), &e);
-    check(&k, "dw", &dw.t, want_dw, 1e-5, 0);
-    check(&k, "dbias", &dbias.t, want_dbias, 1e-5, 0);
-    close_bench(&k);
+    op_half_check(&k, "dw", &dw.t, want_dw, 1e-5, 0);
+    op_half_check(&k, "dbias", &dbias.t, want_dbias, 1e-5, 0);
+    op_half_close(&k);
 }
 
 /* ---- casts and the weights' copy ---- */
-
-/* Fails unless the bf16 numbers are the floats to the nearest, ties to even, bit for bit. */
-static void check_rounded(struct op_bench *k, const char *what, const void *half_dev,
-                          const float *want, int64_t n)
-{
-    struct err e = {0};
-    uint16_t *got = arena_array(&k->arena, (size_t)n, sizeof *got), half;
-    op_ok(k->b->ops->download(k->b, got, half_dev, (size_t)n * sizeof *got, &e), &e);
-    for (int64_t i = 0; i < n; i++) {
-        (void)rounded(want[i], &half);
-        if (got[i] != half)
-            fail_msg("%s[%lld] of %.9g is %04x, expected %04x", what, (long long)i, (double)want[i],
-                     got[i], half);
-    }
-}
 
 static void casts_round_to_the_nearest(void **state)
 {
@@ -150,24 +73,24 @@ static void casts_round_to_the_nearest(void **state)
     static const int64_t sizes[][2] = {{1, 9}, {1, 4099}, {37, 21}, {9, 64}};
     struct op_bench k;
     struct err e = {0};
-    open_bench(&k);
+    op_half_open(&k, device);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         int64_t N = sizes[i][0], C = sizes[i][1];
-        struct op_matrix x = op_random(&k, N, C, 0), y = random_bf16(&k, N, C, 1);
+        struct op_matrix x = op_random(&k, N, C, 0), y = op_half_random(&k, N, C, 1);
         struct op_matrix back = op_random(&k, N, C, 0);
         memcpy(x.host, ties, sizeof ties);
         op_set(&k, &x);
         op_ok(ops_cast(k.b, &y.t, &x.t, &e), &e);
-        check_rounded(&k, "y", y.t.data, x.host, N * C);
+        op_half_same(&k, "y", y.t.data, x.host, N * C);
         op_ok(ops_cast(k.b, &back.t, &y.t, &e), &e);
         for (int64_t j = 0; j < N * C; j++) {
             uint16_t half;
-            x.host[j] = rounded(x.host[j], &half);
+            x.host[j] = op_half_round(x.host[j], &half);
         }
         op_same("back", op_get(&k, &back.t), x.host, N * C);
         op_bench_reset(&k);
     }
-    close_bench(&k);
+    op_half_close(&k);
 }
 
 static void an_update_rewrites_the_weights_in_bf16(void **state)
@@ -178,12 +101,12 @@ static void an_update_rewrites_the_weights_in_bf16(void **state)
         .lr = 0.25f, .lr_previous = 0.5f, .gradient_scale = 0.5f, .clip = 0.1f, .adam_step = 3};
     struct op_bench k;
     struct err e = {0};
-    open_bench(&k);
+    op_half_open(&k, device);
     for (size_t i = 0; i < 2 * sizeof lengths / sizeof *lengths; i++) {
         int64_t n = lengths[i / 2];
         struct op_matrix theta = op_random(&k, 1, n, 0), first = op_random(&k, 1, n, 0);
         struct op_matrix second = op_random(&k, 1, n, 0), grad = op_random(&k, 1, n, 0);
-        struct op_matrix half = random_bf16(&k, 1, n, 1);
+        struct op_matrix half = op_half_random(&k, 1, n, 1);
         const struct step_state *step = op_step(&k, &content);
         double *squares = op_memory(&k, NULL, sizeof *squares);
         op_ok(ops_sum_squares(k.b, squares, grad.t.data, n, &e), &e);
@@ -197,10 +120,10 @@ static void an_update_rewrites_the_weights_in_bf16(void **state)
             op_ok(ops_adam(k.b, theta.t.data, first.t.data, second.t.data, grad.t.data, n, 0.9f,
                            0.98f, 1e-8f, 0.01f, squares, step, half.t.data, &e),
                   &e);
-        check_rounded(&k, "half", half.t.data, op_get(&k, &theta.t), n);
+        op_half_same(&k, "half", half.t.data, op_get(&k, &theta.t), n);
         op_bench_reset(&k);
     }
-    close_bench(&k);
+    op_half_close(&k);
 }
 
 /* ---- norm ---- */
@@ -211,11 +134,11 @@ static void norms_agree_in_bf16(void **state)
     static const int64_t widths[] = {8, 100, 256, 1024};
     struct op_bench k;
     struct err e = {0};
-    open_bench(&k);
+    op_half_open(&k, device);
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
         int64_t N = 9, C = widths[i];
-        struct op_matrix x = random_bf16(&k, N, C, 1), y = random_bf16(&k, N, C, 1);
-        struct op_matrix dy = random_bf16(&k, N, C, 1), dx = random_bf16(&k, N, C, 1);
+        struct op_matrix x = op_half_random(&k, N, C, 1), y = op_half_random(&k, N, C, 1);
+        struct op_matrix dy = op_half_random(&k, N, C, 1), dx = op_half_random(&k, N, C, 1);
         struct op_matrix gain = op_random(&k, 1, C, 0), bias = op_random(&k, 1, C, 0);
         struct op_matrix stats = op_random(&k, N, 2, 0);
         struct op_matrix dgain = op_random(&k, 1, C, 0), dbias = op_random(&k, 1, C, 0);
@@ -229,15 +152,15 @@ static void norms_agree_in_bf16(void **state)
             want_dbias[c] += dbias.host[c];
         }
         op_ok(ops_norm(k.b, &y.t, &stats.t, &x.t, &gain.t, &bias.t, &e), &e);
-        check(&k, "y", &y.t, want, BF16_ULPS(1), 0);
+        op_half_check(&k, "y", &y.t, want, OP_HALF_ULPS(1), 0);
         op_ok(ops_norm_dx(k.b, &dx.t, &dgain.t, &dbias.t, &dy.t, &x.t, &stats.t, &gain.t, 0, &e),
               &e);
-        check(&k, "dx", &dx.t, want_dx, BF16_ULPS(1), 1);
-        check(&k, "dgain", &dgain.t, want_dgain, 1e-5, 10);
-        check(&k, "dbias", &dbias.t, want_dbias, 1e-5, 10);
+        op_half_check(&k, "dx", &dx.t, want_dx, OP_HALF_ULPS(1), 1);
+        op_half_check(&k, "dgain", &dgain.t, want_dgain, 1e-5, 10);
+        op_half_check(&k, "dbias", &dbias.t, want_dbias, 1e-5, 10);
         op_bench_reset(&k);
     }
-    close_bench(&k);
+    op_half_close(&k);
 }
 
 /* ---- attention ---- */
@@ -307,10 +230,10 @@ static void check_attention(struct op_bench *k, const struct attention_size *s)
     struct err e = {0};
     int64_t N = (int64_t)s->B * s->T, C = (int64_t)s->H * s->D, n = N * C;
     float scale = (float)(1.0 / sqrt((double)s->D));
-    struct op_matrix q = random_bf16(k, N, C, 2), key = random_bf16(k, N, C, 2);
-    struct op_matrix v = random_bf16(k, N, C, 1), dout = random_bf16(k, N, C, 1);
-    struct op_matrix out = random_bf16(k, N, C, 1), dq = random_bf16(k, N, C, 1);
-    struct op_matrix dk = random_bf16(k, N, C, 1), dv = random_bf16(k, N, C, 1);
+    struct op_matrix q = op_half_random(k, N, C, 2), key = op_half_random(k, N, C, 2);
+    struct op_matrix v = op_half_random(k, N, C, 1), dout = op_half_random(k, N, C, 1);
+    struct op_matrix out = op_half_random(k, N, C, 1), dq = op_half_random(k, N, C, 1);
+    struct op_matrix dk = op_half_random(k, N, C, 1), dv = op_half_random(k, N, C, 1);
     struct op_matrix lse = op_random(k, (int64_t)s->B * s->H, s->T, 0);
     struct op_attention ref = {.B = s->B, .T = s->T, .H = s->H, .D = s->D, .scale = scale};
     struct attention a = {.B = s->B,
@@ -337,15 +260,15 @@ static void check_attention(struct op_bench *k, const struct attention_size *s)
     op_attention_dx_double(want_dq, want_dk, want_dv, none, offset, q.host, key.host, v.host,
                            dout.host, &ref);
     op_ok(ops_attention(k->b, &a, &e), &e);
-    check(k, "out", &out.t, want, BF16_ULPS(2), 0);
+    op_half_check(k, "out", &out.t, want, OP_HALF_ULPS(2), 0);
     /* Turned q and k are rounded to bf16: a score, of size 1, feels it. */
-    check(k, "lse", &lse.t, want_lse, s->turned ? BF16_ULPS(1) : 1e-5, 1);
+    op_half_check(k, "lse", &lse.t, want_lse, s->turned ? OP_HALF_ULPS(1) : 1e-5, 1);
     op_ok(ops_attention_dx(k->b, &a, &e), &e);
     /* dp is a sum of D products of dout and v; its typical size times q or k is what cancels. */
     double term = scale * sqrt((double)s->D) / (1.0 - s->p) * most(q.host, n);
-    check(k, "dv", &dv.t, want_dv, BF16_ULPS(3), 1 / (1.0 - s->p));
-    check(k, "dq", &dq.t, want_dq, BF16_ULPS(3), term);
-    check(k, "dk", &dk.t, want_dk, BF16_ULPS(3), term);
+    op_half_check(k, "dv", &dv.t, want_dv, OP_HALF_ULPS(3), 1 / (1.0 - s->p));
+    op_half_check(k, "dq", &dq.t, want_dq, OP_HALF_ULPS(3), term);
+    op_half_check(k, "dk", &dk.t, want_dk, OP_HALF_ULPS(3), term);
 }
 
 static void attention_agrees_in_bf16(void **state)
@@ -362,7 +285,7 @@ static void attention_agrees_in_bf16(void **state)
         {1, 97, 1, 32, 1, 0, 0.1f, 2},   {1, 65, 2, 64, 0, 5, 0, 1},
         {1, 131, 1, 128, 0, 0, 0.1f, 1}, {2, 97, 2, 128, 0, 0, 0, 2}};
     struct op_bench k;
-    open_bench(&k);
+    op_half_open(&k, device);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         print_message("T %d, D %d, slopes %d, table %d, p %.1f, turned %d\n", sizes[i].T,
                       sizes[i].D, sizes[i].sloped, sizes[i].near_n, (double)sizes[i].p,
@@ -370,7 +293,7 @@ static void attention_agrees_in_bf16(void **state)
         check_attention(&k, &sizes[i]);
         op_bench_reset(&k);
     }
-    close_bench(&k);
+    op_half_close(&k);
 }
 
 int main(int argc, char **argv)
