@@ -162,7 +162,7 @@ struct backend_ops {
                    const struct tensor *y, const struct dropout *, struct err *);
 
     /* LayerNorm, eps 1e-5 inside the root, biased variance. stats (N,2): mean and reciprocal
-     * deviation. */
+     * deviation. stats, gain and bias are f32. */
     int (*norm)(struct backend *, struct tensor *y, struct tensor *stats, const struct tensor *x,
                 const struct tensor *gain, const struct tensor *bias, struct err *);
     /* dx is added to when accumulate_dx; dgain, dbias (1,C) are always accumulated. */
