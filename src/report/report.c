@@ -97,11 +97,25 @@ static int count_missing(struct report_job *j, int32_t *all, int32_t *missing, s
     return 0;
 }
 
+/* A folder as a word of a shell command. */
+static const char *shell_word(struct arena *a, const char *text)
+{
+    struct strbuf b;
+
+    if (!text[strcspn(text, " \t\n\"'\\$&|;<>()`*?[]#~!{}")]) return text;
+    strbuf_init(&b, a);
+    strbuf_add(&b, "'");
+    for (const char *p = text; *p; p++)
+        *p == '\'' ? strbuf_add(&b, "'\\''") : strbuf_add_n(&b, p, 1);
+    strbuf_add(&b, "'");
+    return b.text;
+}
+
 static int say_missing(struct report_job *j, struct err *e)
 {
     int32_t all, missing;
-    const char *command =
-        arena_printf(&j->arena, "alibi run %s --scale %s", j->folder.command, j->options->scale);
+    const char *command = arena_printf(&j->arena, "alibi run %s --scale %s",
+                                       shell_word(&j->arena, j->folder.command), j->options->scale);
 
     if (j->rows.rows_n == 0) {
         say(j, arena_printf(&j->arena,

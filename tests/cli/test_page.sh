@@ -15,6 +15,16 @@ if command -v xmllint >/dev/null; then expect 0 "" xmllint --noout --nonet "$pag
 [ "$(grep -c '<section class="artefact"' "$page")" -eq 24 ] || fail "24 artefacts are not all there"
 grep -q '<svg id="f-figure1"' "$page" || fail "Figure 1 is not in the page"
 
+# A folder of the user's whose path, title and README are no names: the page is a page, and the command can be pasted.
+odd="$dir/my <b> & 'grids\"/odd"
+mkdir -p "$odd"
+sed -e 's/^artefact:.*/artefact: odd/' -e 's/^title:.*/title: "<\/title><script>alert(1)<\/script>"/' \
+    experiments/table13/grid.yaml >"$odd/grid.yaml"
+printf '# <script>\n\n**Claim <b>&.**\n' >"$odd/README.md"
+expect 0 "odd.html" "$alibi" report "$odd" --format html --out "$dir/paper/odd.html" --project "$dir/paper"
+expect 0 "ok" "$checks/check_page" "$dir/paper/odd.html"
+expect 0 "'/.*/my <b> & '.''grids\"/odd' --scale mini" "$alibi" report "$odd" --project "$dir/paper"
+
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 if [ -z "$browser" ]; then
     finish || exit 1
