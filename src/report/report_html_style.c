@@ -5,8 +5,9 @@
  * read on a phone.
  * 3. On paper everything is light, nothing scrolls, each artefact begins a page, and what is closed
  * opens, but for the specifications of the runs.
- * 4. Text has a contrast of at least 4.5 with its ground, in the light and in the dark.
- * 5. No < or & may stand here: the sheet is read as XML too. */
+ * 4. On a phone a claim stands above its statement, which needs no scrolling.
+ * 5. Text has a contrast of at least 4.5 with its ground, in the light and in the dark.
+ * 6. No < or & may stand here: the sheet is read as XML too. */
 #include "report/report_html_style.h"
 
 const char report_html_style[] =
@@ -55,8 +56,12 @@ const char report_html_style[] =
     "font:.8rem/1.45 ui-monospace,'DejaVu Sans Mono',monospace;margin:.4rem 0}\n"
     "code{font:.85em ui-monospace,'DejaVu Sans Mono',monospace}\n"
     "td:target,tr:target{background:var(--mark)}\n"
-    "@media (max-width:40rem){main{padding:.7rem}h1{font-size:1.35rem}th,td{padding:.2rem .4rem}"
-    "td.w{min-width:13rem}}\n"
+    "@media screen and (max-width:40rem){main{padding:.7rem}h1{font-size:1.35rem}"
+    "th,td{padding:.2rem .4rem}td.w{min-width:13rem}"
+    "#claims thead{display:none}#claims table,#claims tbody,#claims tr,#claims td.w{display:block}"
+    "#claims tr{padding:.35rem 0;border-bottom:1px solid var(--line)}"
+    "#claims td{display:inline;border:0;padding:0 .4rem 0 0}"
+    "#claims td.w{min-width:0;padding:.2rem 0 0}}\n"
     "@media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--soft:#333;--line:#999;--box:#fff;"
     "--link:#000;--yes:#000;--no:#000;--open:#000;--mark:#fff}\n"
     "body{font-size:10pt}main{max-width:none;padding:0}section{border:0;margin-top:1rem}\n"
