@@ -151,22 +151,24 @@ static void fill_cell(struct store_cell *cell, char number[STR_DOUBLE_BYTES], sq
     }
 }
 
+/* The first step comes before the names are asked for: where another process has changed the schema
+ * meanwhile, it prepares the statement again, and earlier names would be gone. */
 static int give_rows(struct store *s, sqlite3_stmt *statement, double limit_s, store_row_fn row,
                      void *context, struct err *e)
 {
+    int step = sqlite3_step(statement);
     int n = sqlite3_column_count(statement);
     const char **names = calloc((size_t)n + 1, sizeof *names);
     struct store_cell *cells = calloc((size_t)n + 1, sizeof *cells);
     char(*numbers)[STR_DOUBLE_BYTES] = calloc((size_t)n + 1, sizeof *numbers);
     int rc = 0;
-    int step = SQLITE_DONE;
 
     if (!names || !cells || !numbers) {
         rc = ERR(e, ERR_NOMEM, "query: no memory for %d columns", n);
         goto out;
     }
     for (int i = 0; i < n; i++) names[i] = sqlite3_column_name(statement, i);
-    while ((step = sqlite3_step(statement)) == SQLITE_ROW) {
+    for (; step == SQLITE_ROW; step = sqlite3_step(statement)) {
         for (int i = 0; i < n; i++) fill_cell(&cells[i], numbers[i], statement, i);
         TRY_OUT(rc, row(context, n, names, cells, e));
     }
