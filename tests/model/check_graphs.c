@@ -40,11 +40,11 @@ static void keep_choices(struct backend *b)
 }
 
 /* With graphs, or all work done at once. */
-static struct backend *open_backend(bool graphs)
+static struct backend *open_backend(enum dtype precision, bool graphs)
 {
     struct err e = {0};
     struct backend *b = NULL;
-    model_bench_ok(backend_open(&b, device, 1, DTYPE_F32, &e), &e);
+    model_bench_ok(backend_open(&b, device, 1, precision, &e), &e);
     if (graphs && choices[0] != '\0') model_bench_ok(b->ops->adopt(b, choices, &e), &e);
     seen = graphs ? graph_slots_watch(b) : graph_slots_now(b);
     return b;
@@ -58,7 +58,8 @@ static void open_bench(struct model_bench *k, const struct spec *s, int32_t rows
                                     .rows_max = rows,
                                     .length_max = length,
                                     .scored_max = (int64_t)rows * length};
-    *k = (struct model_bench){.b = open_backend(graphs)};
+    enum dtype precision = s->train.precision == SPEC_BF16 ? DTYPE_BF16 : DTYPE_F32;
+    *k = (struct model_bench){.b = open_backend(precision, graphs)};
     model_bench_ok(model_open(&k->m, k->b, s, &o, &e), &e);
     model_bench_ok(model_init(k->m, 3, &e), &e);
 }
@@ -120,12 +121,13 @@ static struct trace train(const struct spec *s, bool graphs)
     return t;
 }
 
-static void check_position(enum spec_position position)
+static void check_position(enum spec_position position, enum spec_precision precision)
 {
     struct spec s = model_bench_spec(position, SPEC_ADAPTIVE);
     s.model.dropout = s.model.dropout_attention = 0.1;
     s.model.dropout_relu = s.model.dropout_softmax = 0.1;
     s.train.clip = 0.1;
+    s.train.precision = precision;
     s.model.layers = 1;
     struct trace want = train(&s, false), got = train(&s, true);
     /* Five shapes are met more than once: batches of two shards, all words or few, the short shard,
@@ -144,25 +146,31 @@ static void check_position(enum spec_position position)
 static void replayed_updates_have_the_bits_of_others_sinusoidal(void **state)
 {
     (void)state;
-    check_position(SPEC_SINUSOIDAL);
+    check_position(SPEC_SINUSOIDAL, SPEC_FP32);
 }
 
 static void replayed_updates_have_the_bits_of_others_rotary(void **state)
 {
     (void)state;
-    check_position(SPEC_ROTARY);
+    check_position(SPEC_ROTARY, SPEC_FP32);
 }
 
 static void replayed_updates_have_the_bits_of_others_t5(void **state)
 {
     (void)state;
-    check_position(SPEC_T5);
+    check_position(SPEC_T5, SPEC_FP32);
 }
 
 static void replayed_updates_have_the_bits_of_others_alibi(void **state)
 {
     (void)state;
-    check_position(SPEC_ALIBI);
+    check_position(SPEC_ALIBI, SPEC_FP32);
+}
+
+static void replayed_updates_have_the_bits_of_others_in_bf16(void **state)
+{
+    (void)state;
+    check_position(SPEC_T5, SPEC_BF16);
 }
 
 /* Losses of batches of every length, three times in a row, then once more from the longest down. */
@@ -245,6 +253,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(replayed_updates_have_the_bits_of_others_rotary),
         cmocka_unit_test(replayed_updates_have_the_bits_of_others_t5),
         cmocka_unit_test(replayed_updates_have_the_bits_of_others_alibi),
+        cmocka_unit_test(replayed_updates_have_the_bits_of_others_in_bf16),
         cmocka_unit_test(more_shapes_than_are_kept_change_no_bit),
         cmocka_unit_test(a_norm_that_is_not_finite_changes_no_weight_in_a_replay),
     };
