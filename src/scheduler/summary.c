@@ -60,7 +60,7 @@ void summary_say_start(struct meter *m, const struct queue *q, int32_t slots_n)
 {
     static const char *const names[] = {"training", "evaluation", "measurement"};
     int32_t n[3] = {0}, done_n = 0;
-    char todo[160] = "";
+    char counts[160] = "";
     size_t used = 0;
 
     for (int32_t i = 0; i < q->n; i++) {
@@ -69,7 +69,7 @@ void summary_say_start(struct meter *m, const struct queue *q, int32_t slots_n)
     }
     for (int k = 0; k < 3; k++)
         if (n[k] > 0)
-            used += (size_t)snprintf(todo + used, sizeof todo - used, "%s%ld %s%s",
+            used += (size_t)snprintf(counts + used, sizeof counts - used, "%s%ld %s%s",
                                      used ? ", " : "", (long)n[k], names[k], summary_plural(n[k]));
     if (used == 0)
         meter_say(m, true, "%s: nothing to start, %ld run%s done; results are in results.db",
@@ -78,7 +78,7 @@ void summary_say_start(struct meter *m, const struct queue *q, int32_t slots_n)
         meter_say(m, true,
                   "%s: %s to do, %ld done before, %ld worker%s; results go to results.db, attempts "
                   "to runs/",
-                  m->headline, todo, (long)done_n, (long)slots_n, summary_plural(slots_n));
+                  m->headline, counts, (long)done_n, (long)slots_n, summary_plural(slots_n));
 }
 
 /* The evaluations that wait in vain for one training. */
