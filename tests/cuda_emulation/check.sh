@@ -1,27 +1,26 @@
 #!/bin/sh
 # check.sh - the legs of make check-cuda-emulated: for each build the self-test and the op tables in
 # several orders of threads, the mutants, the kernels of tests/cuda, and the oracle's fixtures. The
-# sanitizers are slow: without EMULATED_ORACLE=all the asan build leaves out evaluations and traces,
-# and the race build does one training step of each position method.
+# builds run side by side, a leg of each at a time. The sanitizers are slow: without
+# EMULATED_ORACLE=all the asan build leaves out evaluations and traces, and the race build does one
+# training step of each position method.
 # usage: tests/cuda_emulation/check.sh BUILD KIND…
 set -u
 
 build=$1
 shift
 emulated=$build/emulation
-log=$emulated/leg.log
 fixtures=tests/fixtures/oracle
 limit=900 # seconds for a leg: a kernel that never ends must not stop the check
 started=$(date +%s)
-passed=0
-failed=0
 
 # A finding of a sanitizer ends the program; the race detector does not wait a second at the end.
 export TSAN_OPTIONS="halt_on_error=1:atexit_sleep_ms=0:exitcode=66"
 export ASAN_OPTIONS="detect_leaks=0"
 
-leg() { # name command...
-    name=$1
+leg() { # name command..., of the build $kind
+    name="$kind $1"
+    log=$emulated/$kind.log
     shift
     from=$(date +%s%N)
     timeout $limit "$@" >"$log" 2>&1 </dev/null
@@ -41,7 +40,10 @@ files() { # names without .safetensors
     for name in "$@"; do echo "$fixtures/$name.safetensors"; done
 }
 
-for kind in "$@"; do
+check() { # kind: all its legs, then how many held and how many did not
+    kind=$1
+    passed=0
+    failed=0
     case $kind in
     plain)
         orders="forward reverse 1" place=$build
@@ -58,34 +60,42 @@ for kind in "$@"; do
     esac
     [ "${EMULATED_ORACLE:-}" = all ] && oracle=$(ls $fixtures/*.safetensors)
     for order in $orders; do
-        leg "$kind self-test, order $order" env EMULATION_ORDER=$order "$emulated/$kind/selftest"
+        leg "self-test, order $order" env EMULATION_ORDER=$order "$emulated/$kind/selftest"
     done
-    leg "$kind mutants" "$emulated/$kind/mutants"
+    leg "mutants" "$emulated/$kind/mutants"
     for program in tests/cuda/*.cu; do
         name=$(basename "$program" .cu)
-        leg "$kind kernels, $name" env EMULATION_ORDER=1 "$emulated/$kind/kernels/$name"
+        leg "kernels, $name" env EMULATION_ORDER=1 "$emulated/$kind/kernels/$name"
     done
     for order in $orders; do
-        leg "$kind op table, order $order" env EMULATION_ORDER=$order "$place/tests/ops/test_ops" cuda:emulated
-        leg "$kind ops in bf16, order $order" env EMULATION_ORDER=$order "$place/tests/cuda_emulation/check_bf16" cuda:emulated
-        leg "$kind rows in bf16, order $order" env EMULATION_ORDER=$order "$place/tests/cuda_emulation/check_bf16_rows" cuda:emulated
+        leg "op table, order $order" env EMULATION_ORDER=$order "$place/tests/ops/test_ops" cuda:emulated
+        leg "ops in bf16, order $order" env EMULATION_ORDER=$order "$place/tests/cuda_emulation/check_bf16" cuda:emulated
+        leg "rows in bf16, order $order" env EMULATION_ORDER=$order "$place/tests/cuda_emulation/check_bf16_rows" cuda:emulated
     done
-    leg "$kind recorded work" "$place/tests/ops/check_record" cuda:emulated
-    leg "$kind oracle" "$place/tests/check_oracle" --device cuda:emulated $oracle
+    leg "recorded work" "$place/tests/ops/check_record" cuda:emulated
+    leg "oracle" "$place/tests/check_oracle" --device cuda:emulated $oracle
     if [ "$kind" = plain ]; then
-        leg "$kind faults have their types" "$place/tests/cuda_emulation/check_faults"
-        leg "$kind 20 updates as on the CPU" "$place/tests/model/check_training" cuda:emulated
-        leg "$kind 20 updates in bf16" "$place/tests/model/check_training" --bf16 cuda:emulated
-        leg "$kind scores in bf16" "$place/tests/model/test_score" --bf16 cuda:emulated
-        leg "$kind passes as graphs" "$place/tests/model/check_graphs" cuda:emulated
-        leg "$kind attempts as on the CPU" "$place/tests/worker/check_device" cuda:emulated
-        leg "$kind whole program: a grid, GPUs too small, lost, left" sh tests/cuda_emulation/check_program.sh "$build"
+        leg "faults have their types" "$place/tests/cuda_emulation/check_faults"
+        leg "20 updates as on the CPU" "$place/tests/model/check_training" cuda:emulated
+        leg "20 updates in bf16" "$place/tests/model/check_training" --bf16 cuda:emulated
+        leg "scores in bf16" "$place/tests/model/test_score" --bf16 cuda:emulated
+        leg "passes as graphs" "$place/tests/model/check_graphs" cuda:emulated
+        leg "attempts as on the CPU" "$place/tests/worker/check_device" cuda:emulated
+        leg "whole program: a grid, GPUs too small, lost, left" sh tests/cuda_emulation/check_program.sh "$build"
         rm -f "$emulated/gpu.jsonl"
-        leg "$kind bench-gpu: each kind of case, a tiny model" env TINY=1 SECONDS_A_CASE=0 PYTHON=false RESULTS="$emulated/gpu.jsonl" \
+        leg "bench-gpu: each kind of case, a tiny model" env TINY=1 SECONDS_A_CASE=0 PYTHON=false RESULTS="$emulated/gpu.jsonl" \
             CASES=ceilings,ops-bf16,train-t5-512-bf16,train-alibi-512-fp32,eval-alibi-512-bf16 tests/bench/bench_gpu.sh "$build" cuda:emulated
-        leg "$kind bench-gpu: no op was refused" sh -c '! grep -o "\"op\":\"[^\"]*\",\"refused\":\"[^\"]*\"" "$1"' sh "$emulated/gpu.jsonl"
+        leg "bench-gpu: no op was refused" sh -c '! grep -o "\"op\":\"[^\"]*\",\"refused\":\"[^\"]*\"" "$1"' sh "$emulated/gpu.jsonl"
     fi
-done
+    echo "$passed $failed" >"$emulated/$kind.legs"
+}
 
-echo "check-cuda-emulated took $(($(date +%s) - started)) s: $passed passed, $failed failed"
-[ $failed -eq 0 ]
+trap 'trap - INT TERM; kill 0' INT TERM
+for kind in "$@"; do
+    rm -f "$emulated/$kind.legs"
+    check "$kind" &
+done
+wait
+for kind in "$@"; do cat "$emulated/$kind.legs" || echo "0 1"; done >"$emulated/legs"
+echo "check-cuda-emulated took $(($(date +%s) - started)) s: $(awk '{ p += $1; f += $2 } END { print p " passed, " f " failed" }' "$emulated/legs")"
+awk '{ f += $2 } END { exit f > 0 || NR == 0 }' "$emulated/legs"
