@@ -231,30 +231,9 @@ static int certified_tiles_are_not_read(void)
 
 int main(int argc, char **argv)
 {
-    static const int32_t widths[] = {8, 16, 32, 64, 128}, lengths[] = {1, 7, 33, 64, 100, 257};
-    int failures = 0, cases = 0;
+    int cases = 0;
     bool all = argc > 1 && strcmp(argv[1], "all") == 0;
-    for (int dtype = 0; dtype < 2; dtype++)
-        for (int width = 0; width < 5; width++)
-            for (int length = 0; length < 6; length++)
-                for (int form = 0; form < 4; form++) {
-                    int mix = width + length + form;
-                    if (!all && mix % 4 != 0) continue;
-                    struct attention_case c = {2,
-                                               lengths[length],
-                                               3,
-                                               widths[width],
-                                               dtype ? DTYPE_BF16 : DTYPE_F32,
-                                               (enum bias_form)form,
-                                               mix % 3 == 0 ? 5 : 40,
-                                               (mix / 4) % 2 ? 0.3f : 0.0f,
-                                               mix % 3 != 1,
-                                               mix % 3 == 2 ? 8 : 0};
-                    if (all) c.p = length % 2 ? 0.3f : 0.0f;
-                    if (lengths[length] > 200) c.B = 1;
-                    failures += backward_agrees(c);
-                    cases++;
-                }
+    int failures = attention_cases(all, backward_agrees, &cases);
     const struct attention_case odd[] = {{2, 70, 2, 12, DTYPE_BF16, BIAS_ALL, 9, 0.2f, true, 0},
                                          {2, 70, 2, 24, DTYPE_BF16, BIAS_ALL, 9, 0.2f, true, 0},
                                          {1, 64, 1, 64, DTYPE_BF16, BIAS_SLOPE, 0, 0.2f, false, 3},
@@ -263,10 +242,6 @@ int main(int argc, char **argv)
                                          {1, 257, 1, 64, DTYPE_F32, BIAS_NEAR, 113, 0.1f, true, 0},
                                          {2, 64, 1, 32, DTYPE_BF16, BIAS_NEAR, 65, 0.1f, true, 0}};
     for (const struct attention_case &c : odd) failures += backward_agrees(c), cases++;
-    const struct attention_case far[] = {{1, 700, 2, 32, DTYPE_BF16, BIAS_SLOPE, 0, 0.0f, true, 0},
-                                         {1, 644, 1, 64, DTYPE_BF16, BIAS_SLOPE, 0, 0.2f, true, 0},
-                                         {1, 577, 2, 128, DTYPE_BF16, BIAS_SLOPE, 0, 0, true, 0}};
-    for (int i = 0; i < (all ? 3 : 1); i++) failures += backward_agrees(far[i]), cases++;
     for (int dtype = 0; dtype < 2; dtype++) {
         struct attention_case c = {2,         100, 2,    32,   dtype ? DTYPE_BF16 : DTYPE_F32,
                                    BIAS_NEAR, 40,  0.1f, true, 0};

@@ -306,4 +306,35 @@ static inline void case_print(const struct attention_case &c)
            c.thirds ? "thirds" : "apart", c.gap);
 }
 
+// attention_cases - what both passes are compared on: types, widths, lengths and forms, one case in
+// four unless all are wanted, then some long enough for certificates: the first heads' slopes end
+// after a few tokens. Returns what `agrees` counted; *cases grows by what was compared.
+static inline int attention_cases(bool all, int (*agrees)(const struct attention_case &c),
+                                  int *cases)
+{
+    static const int32_t widths[] = {8, 16, 32, 64, 128}, lengths[] = {1, 7, 33, 64, 100, 257};
+    const struct attention_case far[] = {{1, 700, 2, 32, DTYPE_BF16, BIAS_SLOPE, 0, 0.0f, true, 0},
+                                         {1, 644, 1, 64, DTYPE_BF16, BIAS_SLOPE, 0, 0.2f, true, 0},
+                                         {1, 577, 2, 128, DTYPE_BF16, BIAS_SLOPE, 0, 0, true, 0}};
+    int failures = 0;
+    for (int i = 0; i < 2 * 5 * 6 * 4; i++) {
+        int form = i % 4, length = i / 4 % 6, width = i / 24 % 5, mix = width + length + form;
+        if (!all && mix % 4 != 0) continue;
+        struct attention_case c = {lengths[length] > 200 ? 1 : 2,
+                                   lengths[length],
+                                   3,
+                                   widths[width],
+                                   i / 120 ? DTYPE_BF16 : DTYPE_F32,
+                                   (enum bias_form)form,
+                                   mix % 3 == 0 ? 5 : 40,
+                                   (all ? length : mix / 4) % 2 ? 0.3f : 0.0f,
+                                   mix % 3 != 1,
+                                   mix % 3 == 2 ? 8 : 0};
+        failures += agrees(c);
+        ++*cases;
+    }
+    for (int i = 0; i < (all ? 3 : 1); i++) failures += agrees(far[i]), ++*cases;
+    return failures;
+}
+
 #endif
