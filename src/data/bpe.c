@@ -9,6 +9,7 @@
 
 #include "data/bpe_vocab.h"
 #include "data/spellings.h"
+#include "data/text.h"
 #include "data/unicode.h"
 
 enum {

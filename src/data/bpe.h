@@ -9,7 +9,7 @@
 #define DATA_BPE_H
 
 #include "base/err.h"
-#include "data/encode.h"
+#include "data/encoded.h"
 
 #ifdef __cplusplus
 extern "C" {

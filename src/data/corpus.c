@@ -7,13 +7,6 @@
 #include "data/expected.h"
 #include "data/manifest.h"
 #include "data/synthetic.h"
-#include "data/tokens.h"
-
-const char *corpus_split_name(enum corpus_split split)
-{
-    static const char *const names[CORPUS_SPLITS_N] = {"train", "valid", "test"};
-    return names[split];
-}
 
 /* Reads data/NAME/manifest.yaml; *folder is in the arena. */
 static int corpus_manifest(struct manifest *m, const char **folder, struct arena *a,

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "data/bpe.h"
+#include "data/encoded.h"
 #include "data/wordpiece.h"
 
 enum { ENCODE_BUFFER_BYTES = 1 << 20, ENCODE_PROGRESS_BYTES = 4 << 20 };
@@ -71,27 +72,6 @@ void encoder_close(struct encoder *c)
     bpe_close(c->bpe);
     free(c->line.text_own);
     free(c);
-}
-
-void encoded_add(struct encoded *out, const char *first, size_t first_n, const char *rest,
-                 size_t rest_n)
-{
-    size_t needed = out->n + first_n + rest_n + 2;
-
-    if (needed > out->room) {
-        size_t room = 2 * needed + 4096;
-        char *grown = realloc(out->text_own, room);
-        if (!grown) {
-            out->out_of_memory = 1;
-            return;
-        }
-        out->text_own = grown;
-        out->room = room;
-    }
-    if (out->n > 0) out->text_own[out->n++] = ' ';
-    memcpy(out->text_own + out->n, first, first_n);
-    memcpy(out->text_own + out->n + first_n, rest, rest_n);
-    out->n += first_n + rest_n;
 }
 
 /* Ends the line that has been gathered and writes it. */

@@ -46,16 +46,6 @@ void encoder_close(struct encoder *c); /* takes NULL */
 int encoder_file(struct encoder *c, const char *from, const char *to,
                  const struct text_progress *progress, struct err *e);
 
-/* Units of a line, separated by spaces. Out of memory is noted and told at the end of the line. */
-struct encoded {
-    char *text_own;
-    size_t n, room;
-    int out_of_memory;
-};
-/* encoded_add - one unit of two parts, of which the first may be empty. */
-void encoded_add(struct encoded *out, const char *first, size_t first_n, const char *rest,
-                 size_t rest_n);
-
 #ifdef __cplusplus
 }
 #endif

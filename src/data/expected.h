@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "data/corpus.h"
+#include "data/corpus_split.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "data/synthetic.h"
+#include "data/synthetic_text.h"
 #include "data/synthetic_words.h"
 
 #ifdef __cplusplus

@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/hash.h"
-#include "data/corpus.h"
+#include "data/corpus_split.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -12,7 +12,6 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "data/generator.h"
-#include "data/synthetic_words.h"
 
 /* Shares in permille. */
 enum {
@@ -315,18 +314,6 @@ int synthetic_make(struct synthetic_text *out, const struct synthetic_settings *
     }
     generator_close(g);
     return rc;
-}
-
-void synthetic_free(struct synthetic_text *t)
-{
-    if (!t) return;
-    free(t->text);
-    *t = (struct synthetic_text){0};
-}
-
-double synthetic_floor(const struct synthetic_text *t)
-{
-    return exp2(t->bits / (double)t->tokens_n);
 }
 
 int synthetic_write(const struct synthetic_settings *s, const char *folder,

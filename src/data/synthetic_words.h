@@ -1,11 +1,52 @@
-/* synthetic_words.h - how the symbols of the invented languages are numbered.
+/* synthetic_words.h - the invented languages: their settings, how their symbols are numbered and
+ * spelled.
  *
  * Line ends and marks, function words, roles, years, entities, then the clusters: each has nouns,
  * verbs and adjectives. */
 #ifndef DATA_SYNTHETIC_WORDS_H
 #define DATA_SYNTHETIC_WORDS_H
 
-#include "data/synthetic.h"
+#include <stdint.h>
+
+#include "data/corpus_split.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { SYNTHETIC_OPENINGS_N = 4, SYNTHETIC_WORD_BYTES = 16 };
+
+/* Shares are in permille. */
+struct synthetic_settings {
+    const char *name;
+    uint64_t language_seed; /* which cluster follows which, which preposition a verb has */
+    int64_t tokens_n[CORPUS_SPLITS_N]; /* at least so many */
+    int32_t clusters_n, years_n, entities_n;
+    int32_t from_section;   /* a content word's cluster is the section's ... */
+    int32_t from_document;  /* ... or one of the document's four ... */
+    int32_t from_successor; /* ... or follows from the cluster before; otherwise any, by Zipf */
+    int32_t reuse;          /* a word is drawn from the document's own counts of its cluster */
+    int32_t newness; /* an entity is new with probability newness / (newness + mentions) ... */
+    int32_t newness_least;                 /* ... but at least this */
+    int32_t entities_most;                 /* different entities in a document; at most 64 */
+    int32_t opening[SYNTHETIC_OPENINGS_N]; /* a sentence begins with a noun phrase, an entity, a
+                                              connective, a quotation mark */
+    int32_t paragraph_end;                 /* after a sentence */
+    int32_t section_end;                   /* after a paragraph */
+    int32_t document_end;                  /* after a section, from section sections_least on */
+    int32_t sections_least;
+};
+
+/* synthetic_find - the settings of an embedded corpus; NULL if there is none of that name. */
+const struct synthetic_settings *synthetic_find(const char *name);
+/* synthetic_names - the names of all, for messages: "a, b, c". */
+const char *synthetic_names(void);
+
+/* synthetic_words_n - symbols of the language, the two line ends (0 and 1) included. */
+int32_t synthetic_words_n(const struct synthetic_settings *s);
+/* synthetic_word - the spelling of symbol 2 and above; different symbols have different ones. */
+void synthetic_word(char out[SYNTHETIC_WORD_BYTES], const struct synthetic_settings *s,
+                    int32_t symbol);
 
 enum synthetic_symbol {
     SYMBOL_DOCUMENT_END,
@@ -45,4 +86,7 @@ static inline int32_t symbol_first_cluster(const struct synthetic_settings *s)
     return symbol_first_entity(s) + s->entities_n;
 }
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "data/corpus.h"
-
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "token files are mapped as they are");
 
 enum { TOKENS_VERSION = 1, TOKENS_HEAD_BYTES = 64, TOKENS_BUFFER_N = 1 << 15, TOKENS_HASH = 32 };

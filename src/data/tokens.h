@@ -1,4 +1,4 @@
-/* tokens.h - writing a token file piece by piece; reading is in data/corpus.h.
+/* tokens.h - token files: mapped for reading, never copied; written whole or piece by piece.
  *
  * The file is 64 bytes of head, then the ids, all little-endian:
  *   0  magic "ALIBITOK"   8  u32 version, 1   12  u32 width, 2 or 4   16  u64 ids
@@ -10,11 +10,28 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/file.h"
 #include "base/hash.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* A mapped token file. */
+struct tokens {
+    struct file_map map;
+    int64_t n;     /* tokens */
+    int32_t width; /* bytes an id: 2 or 4 */
+    const void *ids;
+};
+int tokens_open(struct tokens *t, const char *path,
+                struct err *e); /* ERR_DATA: damaged, with what was expected */
+void tokens_close(struct tokens *t);
+/* tokens_read - ids [first, first + n) as int32; the caller keeps within t->n. */
+void tokens_read(const struct tokens *t, int64_t first, int64_t n, int32_t *out);
+/* tokens_write - writes a token file atomically; ids below vocab. */
+int tokens_write(const char *path, const int32_t *ids, int64_t n, int32_t vocab,
+                 const char *dictionary_sha256, struct err *e);
 
 struct tokens_head {
     int32_t vocab, width;

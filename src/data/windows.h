@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "data/corpus.h"
+#include "data/tokens.h"
 
 #ifdef __cplusplus
 extern "C" {

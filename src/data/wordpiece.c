@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "data/spellings.h"
+#include "data/text.h"
 #include "data/unicode.h"
 
 enum {

@@ -8,8 +8,10 @@
 #ifndef DATA_WORDPIECE_H
 #define DATA_WORDPIECE_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
-#include "data/encode.h"
+#include "data/encoded.h"
 
 #ifdef __cplusplus
 extern "C" {
