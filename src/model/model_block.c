@@ -2,66 +2,7 @@
  *
  * The sum of a residual branch and the LayerNorm that reads it are one op: LayerNorm 2 after
  * attention, LayerNorm 1 of the next layer (or the final one) after the feed-forward part. */
-#include <inttypes.h>
-#include <math.h>
-
 #include "model/model_internal.h"
-
-int model_linear(struct model *m, const struct model_pass *p, struct tensor *y,
-                 const struct tensor *x, const struct tensor *w, const struct tensor *bias,
-                 struct err *e)
-{
-    if (p->train) return ops_linear(m->b, y, x, w, bias, 0, e);
-    return ops_linear_rows(m->b, y, x, w, bias, e);
-}
-
-struct dropout model_dropout(const struct model *m, const struct model_pass *p, double probability,
-                             int32_t layer, enum dropout_site site)
-{
-    return (struct dropout){
-        .p = p->train ? (float)probability : 0.0f,
-        .key = (uint64_t)m->spec.train.seed,
-        .stream = dropout_stream(layer, site),
-        .step_dev = m->step_dev,
-        .span = site == DROPOUT_ATTENTION ? 1 : p->length,
-    };
-}
-
-const struct model_activations *model_activations(const struct model *m, const struct model_pass *p,
-                                                  int32_t layer)
-{
-    return &m->buffers.layer[p->train ? layer : 0];
-}
-
-struct tensor model_features(const struct model *m, const struct model_pass *p)
-{
-    const struct model_activations *last = model_activations(m, p, m->spec.model.layers);
-    return model_view(m->spec.model.final_norm ? &last->a : &last->x, p->tokens_n,
-                      m->spec.model.dim);
-}
-
-struct attention model_attention(const struct model *m, const struct model_pass *p, int32_t layer,
-                                 const struct model_activations *act)
-{
-    int32_t c = m->spec.model.dim, heads = m->spec.model.heads;
-    struct tensor qkv = model_view(&act->qkv, p->tokens_n, 3 * (int64_t)c);
-    struct attention a = {
-        .B = p->rows,
-        .T = p->length,
-        .H = heads,
-        .D = m->width,
-        .scale = (float)(1.0 / sqrt((double)m->width)),
-        .q = model_columns(&qkv, 0, c),
-        .k = model_columns(&qkv, c, c),
-        .v = model_columns(&qkv, 2 * (int64_t)c, c),
-        .out = model_view(&act->o, p->tokens_n, c),
-        .lse = model_view(&act->lse, (int64_t)p->rows * heads, p->length),
-        .bias = m->bias,
-        .rotary = m->rotary,
-        .dropout = model_dropout(m, p, m->spec.model.dropout_attention, layer, DROPOUT_ATTENTION),
-    };
-    return a;
-}
 
 /* Steps of a layer from its LayerNorm 1 to the residual stream after attention and LayerNorm 2. */
 static int attend(struct model *m, const struct model_pass *p, int32_t l, struct err *e)
@@ -140,21 +81,4 @@ int model_forward(struct model *m, const struct model_pass *p, struct err *e)
     }
     struct tensor features = model_features(m, p);
     return keep(m, p, layers + 1, &features, e);
-}
-
-int model_pass_begin(struct model *m, struct model_pass *p, const struct model_batch *batch,
-                     bool train, struct err *e)
-{
-    int64_t n = (int64_t)batch->rows * batch->length;
-    if (batch->rows < 1 || batch->length < 1 || n > m->tokens_max ||
-        batch->length > m->options.length_max)
-        return ERR(e, ERR_INTERNAL,
-                   "a batch of %d rows of %d tokens does not fit the model, opened for %d rows of "
-                   "%d",
-                   batch->rows, batch->length, m->options.rows_max, m->options.length_max);
-    *p = (struct model_pass){
-        .rows = batch->rows, .length = batch->length, .tokens_n = n, .train = train};
-    m->last = *p;
-    model_lists_begin(m);
-    return model_lists_source(m, batch, e);
 }

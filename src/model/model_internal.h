@@ -250,15 +250,9 @@ int model_graph_run(struct model *m, model_body *body, const struct model_pass *
 /* model_graphs_forget - nothing is recorded any more. */
 void model_graphs_forget(struct model *m);
 
-/* model_embedding.c */
-int model_embed(struct model *m, const struct model_pass *p, struct err *e);
-int model_embed_dx(struct model *m, const struct model_pass *p, struct err *e);
-
-/* model_block.c, model_block_dx.c */
+/* model_pass.c */
 int model_pass_begin(struct model *m, struct model_pass *p, const struct model_batch *batch,
                      bool train, struct err *e);
-int model_forward(struct model *m, const struct model_pass *p, struct err *e);
-int model_layers_dx(struct model *m, const struct model_pass *p, struct err *e);
 /* model_linear - linear, or linear_rows where a pass must be exact by row. */
 int model_linear(struct model *m, const struct model_pass *p, struct tensor *y,
                  const struct tensor *x, const struct tensor *w, const struct tensor *bias,
@@ -273,6 +267,14 @@ const struct model_activations *model_activations(const struct model *m, const s
                                                   int32_t layer);
 /* model_features - (N,C) what the head reads before dropout. */
 struct tensor model_features(const struct model *m, const struct model_pass *p);
+
+/* model_embedding.c */
+int model_embed(struct model *m, const struct model_pass *p, struct err *e);
+int model_embed_dx(struct model *m, const struct model_pass *p, struct err *e);
+
+/* model_block.c, model_block_dx.c */
+int model_forward(struct model *m, const struct model_pass *p, struct err *e);
+int model_layers_dx(struct model *m, const struct model_pass *p, struct err *e);
 
 /* model_head.c */
 int model_head_train(struct model *m, const struct model_pass *p, struct err *e);

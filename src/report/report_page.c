@@ -16,14 +16,6 @@
 
 static const char page_title[] = "Train Short, Test Long: what was reproduced";
 
-int report_page_query(struct report_rows *rows, struct report_page *p, const char *what,
-                      const char *sql, struct err *e)
-{
-    const struct store_param params[] = {{"items", p->wanted}};
-    return report_rows_query(rows, &p->arena, p->store, what, sql, params, 1, REPORT_QUERY_LIMIT_S,
-                             e);
-}
-
 static void page_contents(struct report_page *p)
 {
     fprintf(p->out, "<h1>%s</h1>\n", page_title);

@@ -1,13 +1,34 @@
 /* report_page_runs.c - the provenance of the page and its list of runs. */
 #include <string.h>
 
+#include "report/report_folder.h"
 #include "report/report_grid.h"
 #include "report/report_html.h"
 #include "report/report_page.h"
 
+/* The runs that the artefacts ask for, and the attempt whose result is shown; machine numbers what
+ * they ran on from 1. Begins a query, which reads `wanted` (run_id) and `made` (run_id, …). */
+#define PAGE_RUNS                                                                                  \
+    "WITH wanted AS (SELECT DISTINCT r.run_id FROM artefact_points p"                              \
+    "  JOIN run_list e ON e.run_id = p.run_id"                                                     \
+    "  JOIN run_list r ON r.run_id IN (e.run_id, e.train_run_id)"                                  \
+    "  WHERE instr(:items, '|' || p.artefact || ' ' || p.scale || '|')),"                          \
+    "made AS (SELECT a.run_id, a.attempt, a.device, a.backend, a.blas, a.threads, a.code_id,"      \
+    "  a.ended_at, dense_rank() OVER (ORDER BY a.device, a.backend, a.blas, a.threads) AS machine" \
+    "  FROM wanted w JOIN attempts a ON a.run_id = w.run_id WHERE a.current_result = 1)"
+
+/* The answer of a query over :items. what names it in messages. */
+static int page_query(struct report_rows *rows, struct report_page *p, const char *what,
+                      const char *sql, struct err *e)
+{
+    const struct store_param params[] = {{"items", p->wanted}};
+    return report_rows_query(rows, &p->arena, p->store, what, sql, params, 1, REPORT_QUERY_LIMIT_S,
+                             e);
+}
+
 /* --- provenance ----------------------------------------------------------------------------- */
 
-static const char page_counts_query[] = REPORT_PAGE_RUNS
+static const char page_counts_query[] = PAGE_RUNS
     "SELECT r.scale, CASE r.kind WHEN 'train' THEN 'trainings' WHEN 'eval' THEN 'evaluations'"
     "  ELSE 'benchmarks' END AS what, r.dataset, r.model, count(*) AS \"asked for\","
     " sum(r.state = 'done') AS done, group_concat(DISTINCT r.seed) AS seeds,"
@@ -18,7 +39,7 @@ static const char page_counts_query[] = REPORT_PAGE_RUNS
     " GROUP BY r.scale, r.dataset, r.model, r.kind"
     " ORDER BY r.scale, r.dataset, r.model, r.kind DESC";
 
-static const char page_machines_query[] = REPORT_PAGE_RUNS
+static const char page_machines_query[] = PAGE_RUNS
     "SELECT 'm-' || machine AS machine, backend, device, blas AS BLAS, threads, count(*) AS runs"
     " FROM made GROUP BY machine, backend, device, blas, threads ORDER BY machine";
 
@@ -40,7 +61,7 @@ static int page_machines(struct report_page *p, struct err *e)
 {
     struct report_rows rows;
 
-    TRY(report_page_query(&rows, p, "the machines", page_machines_query, e));
+    TRY(page_query(&rows, p, "the machines", page_machines_query, e));
     if (rows.rows_n == 0) return 0;
     fputs("<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr><th>machine</th>"
           "<th>backend</th><th>device</th><th>BLAS</th><th class=\"n\">threads</th>"
@@ -56,7 +77,7 @@ int report_page_made(struct report_page *p, struct err *e)
     struct report_rows rows;
     struct report_grid g;
 
-    TRY(report_page_query(&rows, p, "what was run", page_counts_query, e));
+    TRY(page_query(&rows, p, "what was run", page_counts_query, e));
     if (rows.rows_n == 0) {
         fputs("<p>Nothing was run yet.</p>\n", p->out);
         return 0;
@@ -68,7 +89,7 @@ int report_page_made(struct report_page *p, struct err *e)
 
 /* --- the list of runs ----------------------------------------------------------------------- */
 
-static const char page_runs_query[] = REPORT_PAGE_RUNS
+static const char page_runs_query[] = PAGE_RUNS
     "SELECT r.kind, r.dataset, r.config_id, r.run_id, r.train_run_id, r.seed, r.state,"
     " CASE r.kind WHEN 'eval' THEN (SELECT printf('%.4f', v.perplexity) FROM evaluations v"
     "   WHERE v.run_id = r.run_id)"
@@ -207,7 +228,7 @@ int report_page_runs(struct report_page *p, struct err *e)
     struct report_rows rows;
     const struct store_cell *before = NULL;
 
-    TRY(report_page_query(&rows, p, "the list of runs", page_runs_query, e));
+    TRY(page_query(&rows, p, "the list of runs", page_runs_query, e));
     fputs("<section id=\"runs\">\n<h2>Every run</h2>\n<p>A run's id is the hash of its "
           "specification, which opens under its configuration (that of the first seed): "
           "<code>alibi show RUN</code> says the same. Its log is "

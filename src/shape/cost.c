@@ -16,11 +16,6 @@ static const double zipf_exponent = 1.7, zipf_offset = 500.0;
  */
 enum { COST_BENCH_UPDATES = 30 };
 
-int32_t shape_shard_rows(const struct spec_train *t)
-{
-    return t->L > 0 ? t->shard_tokens / t->L : 0;
-}
-
 /* Share of the tokens whose rank is at least `rank`, up to a common factor. */
 static double zipf_tail(double rank, double vocab)
 {

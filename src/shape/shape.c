@@ -15,6 +15,11 @@
 
 enum { SHAPE_ALIGN = 16 };
 
+int32_t shape_shard_rows(const struct spec_train *t)
+{
+    return t->L > 0 ? t->shard_tokens / t->L : 0;
+}
+
 void shape_bands(struct shape_bands *out, const struct spec_model *m, int32_t vocab)
 {
     *out = (struct shape_bands){.n = 1, .head_n = vocab};

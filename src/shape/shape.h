@@ -51,6 +51,9 @@ struct shape_bands {
 };
 void shape_bands(struct shape_bands *out, const struct spec_model *m, int32_t vocab);
 
+/* Rows of length L that one shard of the spec holds. */
+int32_t shape_shard_rows(const struct spec_train *t);
+
 void shape_params(struct shape_params *out, struct arena *a, const struct spec *s);
 /* shape_find - index of the tensor of that name, or -1. */
 int32_t shape_find(const struct shape_params *p, const char *name);
@@ -80,9 +83,6 @@ struct shape_cost {
     int64_t disk_running_bytes, disk_kept_bytes;
 };
 void shape_cost(struct shape_cost *out, const struct spec *s);
-
-/* Rows of length L that one shard of the spec holds. */
-int32_t shape_shard_rows(const struct spec_train *t);
 
 #ifdef __cplusplus
 }
