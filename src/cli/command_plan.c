@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "cli/planning.h"
+#include "plan/ids.h"
 
 static void print_training(const struct planning *p, int32_t i, struct arena *a)
 {
@@ -58,41 +59,82 @@ static void print_totals(const struct planning *p, struct arena *a)
            p->rate_measured > 0 ? "speed of earlier runs here" : "speed guessed from the device");
 }
 
+/* The lines of experiments/paper_configs.txt: each configuration once, whatever its seeds. */
+static int print_configs(const struct plan *p, struct arena *a, struct err *e)
+{
+    struct ids printed;
+
+    ids_init(&printed, a);
+    for (int32_t i = 0; i < p->runs_n; i++) {
+        const struct plan_run *r = &p->run[i];
+        const struct spec *s = &r->spec;
+        const struct spec_eval *v = &s->eval;
+        if (!r->paper_id[0])
+            return ERR(e, ERR_USAGE,
+                       "--configs lists what scale paper runs, and this is scale %s; add --scale "
+                       "paper",
+                       s->scale);
+        if (ids_has(&printed, r->paper_id)) continue;
+        (void)ids_add(&printed, r->paper_id, 0);
+        printf("%s %s %s %s L_train=%d", r->paper_id, spec_kind_name(s->kind), s->data.dataset,
+               spec_position_name(s->model.position), s->train.L);
+        if (s->kind == SPEC_BENCH) printf(" %s", spec_get(s, spec_key_find("bench.mode"), a));
+        if (s->kind == SPEC_EVAL)
+            printf(" %s %s L_valid=%d", spec_get(s, spec_key_find("eval.split"), a),
+                   spec_get(s, spec_key_find("eval.window"), a), v->L);
+        if (s->kind == SPEC_EVAL && v->window == SPEC_SLIDING) printf(" stride=%d", v->stride);
+        printf("\n");
+    }
+    return 0;
+}
+
+static void print_plan(const struct planning *p, bool all, struct arena *a)
+{
+    struct err lacking = {0};
+
+    for (int32_t i = 0; i < p->plan.artefacts_n; i++)
+        printf("%s: %s\n", p->plan.artefact[i].name, p->plan.artefact[i].title);
+    printf("scale %s\n\n", p->plan.scale);
+    printf(
+        "run id            kind   position    L_train  seed   parameters       FLOP    memory      "
+        "disk        time  evaluations  state\n");
+    for (int32_t i = 0; i < p->plan.runs_n; i++) {
+        if (p->plan.run[i].spec.kind != SPEC_EVAL)
+            print_training(p, i, a);
+        else if (all)
+            print_evaluation(p, i, a);
+    }
+    printf("\n");
+    for (int32_t i = 0; i < p->plan.notes_n; i++) printf("note: %s\n", p->plan.note[i].text);
+    print_totals(p, a);
+    if (planning_check_precision(p, &lacking) < 0) printf("note: %s\n", lacking.text);
+}
+
 int cli_plan(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
     struct planning_options o = {0};
     struct cli_list artefacts;
-    bool all = false;
+    bool all = false, configs = false;
     struct store *store = NULL;
     struct planning p = {0};
     const struct cli_option options[] = {
         PLANNING_OPTIONS(o),
         {"all", 'a', CLI_FLAG, &all, NULL, "list evaluations one by one too"},
+        {"configs", 0, CLI_FLAG, &configs, NULL, "lines for experiments/paper_configs.txt"},
         {0}};
     int rc = cli_parse(c, self, options, argc, argv, &artefacts, 1, CLI_LIST_MAX, e);
 
     if (rc != 0) return rc < 0 ? rc : 0;
+    if (configs && o.set.n)
+        return ERR(e, ERR_USAGE, "--configs lists what the paper ran; leave --set away");
     TRY_OUT(rc, cli_open(c, e));
     rc = store_open(&store, cli_results(c), STORE_READ, e);
     if (rc < 0 && rc != ERR_NOINPUT) goto out; /* no results yet: everything is new */
     TRY_OUT(rc, planning_open(&p, c, &artefacts, &o, store, e));
-    for (int32_t i = 0; i < p.plan.artefacts_n; i++)
-        printf("%s: %s\n", p.plan.artefact[i].name, p.plan.artefact[i].title);
-    printf("scale %s\n\n", p.plan.scale);
-    printf(
-        "run id            kind   position    L_train  seed   parameters       FLOP    memory      "
-        "disk        time  evaluations  state\n");
-    for (int32_t i = 0; i < p.plan.runs_n; i++) {
-        if (p.plan.run[i].spec.kind != SPEC_EVAL)
-            print_training(&p, i, &c->arena);
-        else if (all)
-            print_evaluation(&p, i, &c->arena);
-    }
-    printf("\n");
-    for (int32_t i = 0; i < p.plan.notes_n; i++) printf("note: %s\n", p.plan.note[i].text);
-    print_totals(&p, &c->arena);
-    struct err lacking = {0};
-    if (planning_check_precision(&p, &lacking) < 0) printf("note: %s\n", lacking.text);
+    if (configs)
+        rc = print_configs(&p.plan, &c->arena, e);
+    else
+        print_plan(&p, all, &c->arena);
 out:
     planning_close(&p);
     store_close(store);

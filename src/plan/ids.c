@@ -48,3 +48,8 @@ int32_t ids_add(struct ids *t, const char *id, int32_t number)
     }
     return slot->number;
 }
+
+bool ids_has(const struct ids *t, const char *id)
+{
+    return find_slot(t, id)->id[0] != '\0';
+}

@@ -2,6 +2,7 @@
 #ifndef PLAN_IDS_H
 #define PLAN_IDS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -19,6 +20,7 @@ struct ids {
 void ids_init(struct ids *t, struct arena *a);
 /* ids_add - the number kept under the id: `number` itself when the id is new. */
 int32_t ids_add(struct ids *t, const char *id, int32_t number);
+bool ids_has(const struct ids *t, const char *id);
 
 #ifdef __cplusplus
 }

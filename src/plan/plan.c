@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "plan/expand.h"
+#include "plan/paper.h"
 
 static const char default_scale[] = "mini";
 
@@ -211,6 +212,7 @@ static int make_plan(struct plan *p, const struct project *project, const char *
     ids_init(&runs, &p->arena);
     for (int32_t i = 0; i < p->artefacts_n; i++)
         TRY(expand_artefact(p, i, &runs, &grids[i], project, o, &options, e));
+    TRY(paper_mark(p, project, e));
     snprintf(p->scale, sizeof p->scale, "%s", p->artefact[0].scale);
     p->divide = p->artefact[0].divide;
     if (p->runs_n == 0 && o->only)

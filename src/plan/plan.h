@@ -35,7 +35,9 @@ struct plan_options {
 struct plan_run {
     struct spec spec;
     char run_id[SPEC_ID_BYTES], config_id[SPEC_ID_BYTES];
-    int32_t train; /* evaluation: index of its training in plan.run; else -1 */
+    int32_t train;                /* evaluation: index of its training in plan.run; else -1 */
+    char paper_id[SPEC_ID_BYTES]; /* scale paper: what experiments/paper_configs.txt lists if the
+                                     run is the paper's, else it is `modified`; other scales: "" */
     struct shape_cost cost;
 };
 

@@ -328,14 +328,14 @@ static int judge_all(struct report_job *j, struct err *e)
                                j->options->scale, e);
 }
 
-/* What a --set changed is said where the scale is. */
+/* That not all runs are what the scale says stands where the scale is. */
 static const char *whole_title(struct report_job *j)
 {
     struct report_subset all;
     report_subset_all(&all, &j->arena, &j->rows);
     const char *modified = report_subset_distinct(&all, report_rows_column(&j->rows, "modified"));
     return arena_printf(&j->arena, "%s. Scale %s%s", j->folder.layout.title, j->options->scale,
-                        modified && strchr(modified, '1') ? ", modified by --set" : "");
+                        modified && strchr(modified, '1') ? ", modified" : "");
 }
 
 /* For programs: the rows, and after them the cells that none of them shows. */

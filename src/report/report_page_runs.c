@@ -34,7 +34,7 @@ static const char page_counts_query[] = PAGE_RUNS
     " sum(r.state = 'done') AS done, group_concat(DISTINCT r.seed) AS seeds,"
     " group_concat(DISTINCT m.code_id) AS code, min(m.ended_at) AS oldest,"
     " max(m.ended_at) AS newest,"
-    " CASE max(r.modified) WHEN 1 THEN 'modified by --set' ELSE 'as written' END AS settings"
+    " CASE max(r.modified) WHEN 1 THEN 'modified' ELSE 'as written' END AS settings"
     " FROM wanted w JOIN run_list r ON r.run_id = w.run_id LEFT JOIN made m USING (run_id)"
     " GROUP BY r.scale, r.dataset, r.model, r.kind"
     " ORDER BY r.scale, r.dataset, r.model, r.kind DESC";
@@ -104,7 +104,7 @@ static const char page_runs_query[] = PAGE_RUNS
     "  WHEN 'train' THEN printf('%s, L=%d', r.position, r.L_train)"
     "  ELSE printf('%s, L=%d, %s', r.position, r.L_train, r.mode) END"
     "  || printf(' (model %s, scale %s%s)', r.model, r.scale,"
-    "   CASE r.modified WHEN 1 THEN ', modified by --set' ELSE '' END) AS facts"
+    "   CASE r.modified WHEN 1 THEN ', modified' ELSE '' END) AS facts"
     " FROM wanted w JOIN run_list r ON r.run_id = w.run_id LEFT JOIN made m USING (run_id)"
     " ORDER BY r.kind DESC, r.dataset, r.position, r.L_train, r.L_valid, r.config_id, r.seed,"
     " r.run_id";

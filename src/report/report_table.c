@@ -120,7 +120,7 @@ const char *report_table_facts(const struct report_subset *s)
     facts_add_seeds(&b, s);
     facts_add(&b, s, "source", "", "");
     const char *modified = report_subset_distinct(s, report_rows_column(s->rows, "modified"));
-    if (modified && strchr(modified, '1')) strbuf_add(&b, ", modified by --set");
+    if (modified && strchr(modified, '1')) strbuf_add(&b, ", modified");
     return b.text;
 }
 

@@ -100,7 +100,7 @@ struct spec_eval {
 struct spec {
     enum spec_kind kind;
     char scale[SPEC_TEXT_BYTES]; /* mini, small, paper, none: what the numbers may be called */
-    bool modified;               /* changed by --set; shown, not hashed */
+    bool modified;               /* not what its scale says (plan.h); shown, not hashed */
     struct spec_model model;
     struct spec_data data;
     struct spec_train train;

@@ -27,6 +27,13 @@ expect 0 "246,933,504" "$alibi" plan table5 --scale paper
 expect 64 "years" "$alibi" run table5 --scale paper --devices cpu
 expect 69 "cuda" "$alibi" run table5 --devices cuda:7
 # No device chooses the precision: what a CPU cannot compute is refused before anything is done.
+# What the shipped list of the paper's configurations is made of, and only at scale paper as it is.
+expect 0 "train wikitext103 alibi L_train=512$" "$alibi" plan table5 --scale paper --configs
+[ "$(wc -l <"$dir/out")" -eq 72 ] || fail "plan table5 --configs: not 72 lines"
+expect 0 "^[0-9a-f]\{16\} eval wikitext103 alibi L_train=512 valid sliding L_valid=3072 stride=1$" "$alibi" plan table15 --scale paper --configs
+expect 64 "add --scale paper" "$alibi" plan table5 --configs
+expect 64 "leave --set away" "$alibi" plan table5 --scale paper --configs --set train.lr=2
+expect 0 "72 of 72 runs are not the paper's" "$alibi" plan table5 --scale paper --set train.lr=2
 expect 0 "7.3 GB" "$alibi" plan table5 --scale paper --set train.precision=bf16
 expect 0 "note: train.precision=bf16.*--set train.precision=fp32" "$alibi" plan table5 --devices cpu --set train.precision=bf16
 expect 69 "train.precision=bf16: the device cpu .*--set train.precision=fp32" "$alibi" run table5 --devices cpu --set train.precision=bf16

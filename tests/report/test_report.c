@@ -168,7 +168,7 @@ static void a_modified_specification_is_called_so_and_not_compared(void **state)
     report_fixture_write(f, "paper.tsv", paper);
     report_fixture_plant(f, "tiny", plants, 1);
     char *text = report(f, "paper", REPORT_TEXT);
-    assert_contains(text, ", modified by --set\n");
+    assert_contains(text, ", modified\n");
     assert_contains(text, "There is no result of the paper's own specification yet.");
     free(text);
 }

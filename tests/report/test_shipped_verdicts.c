@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "base/file.h"
 #include "report/paper_plant.h"
 #include "report/report_verdict.h"
 #include "store/database.h"
@@ -102,6 +103,51 @@ static void every_shipped_cell_is_told_to_programs(void **state)
     arena_fini(&a);
 }
 
+/* The recipe with a learning rate of 2, in the project's own configs/. */
+static void write_other_recipe(struct report_fixture *f, struct arena *a)
+{
+    struct err *e = &f->base->e;
+    char *text, *at, *dir = arena_printf(a, "%s/configs/train", f->base->dir);
+
+    if (file_read(a, &text, NULL, "configs/train/wikitext103.yaml", 1 << 20, e) < 0)
+        fail_msg("%s", e->text);
+    at = strstr(text, "lr: 1\n");
+    assert_non_null(at);
+    at[4] = '2';
+    if (file_make_dirs(dir, e) < 0 ||
+        file_write_atomic(arena_printf(a, "%s/wikitext103.yaml", dir), text, strlen(text), e) < 0)
+        fail_msg("%s", e->text);
+}
+
+static void an_edited_recipe_is_called_modified_and_stands_beside_no_number(void **state)
+{
+    const struct report_options o = {.scale = "paper", .format = REPORT_TEXT};
+    const char *name = "table5";
+    struct report_fixture *f = *state;
+    struct report_verdicts v;
+    struct arena a;
+    int rc;
+
+    arena_init(&a);
+    paper_plant_numbers(f);
+    write_other_recipe(f, &a);
+    paper_plant_runs(f, "paper", &name, 1);
+    assert_string_equal(
+        fixture_cell(f->base->store, "SELECT count(*) FROM comparison WHERE ours IS NOT NULL"),
+        "50");
+    assert_string_equal(
+        fixture_cell(f->base->store, "SELECT count(*) FROM comparison WHERE paper IS NOT NULL"),
+        "0");
+    find_verdicts(&v, f, &a, name);
+    assert_int_equal(v.cells_n, 0);
+    char *text = report_fixture_report(f, name, "experiments/table5", &o, &rc);
+    if (rc < 0) fail_msg("%s", f->base->e.text);
+    assert_non_null(strstr(text, "Scale paper, modified"));
+    assert_null(strstr(text, "reproduced"));
+    free(text);
+    arena_fini(&a);
+}
+
 #define CASE(name)                                                                                 \
     cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
 
@@ -110,6 +156,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(every_shipped_cell_gets_each_of_the_four_verdicts),
         CASE(every_shipped_cell_is_told_to_programs),
+        CASE(an_edited_recipe_is_called_modified_and_stands_beside_no_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

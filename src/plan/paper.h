@@ -1,0 +1,29 @@
+/* paper.h - which runs at scale paper are the paper's own. Inside src/plan only.
+ *
+ * 1. A number stands beside the paper's when its configuration is listed, however its grid came
+ *    about: identity is meaning. What is not listed reads `modified`, as with --set.
+ * 2. The lists are experiments/paper_configs.txt of the project and of the shipped files, both. A
+ *    line is an id and what it is, for the reader; or `uncounted DATASET`; # begins a comment.
+ * 3. The id is the config id without the text's folder and fingerprint: the paper's texts are not
+ *    ours to ship, so none can be pinned. Of an `uncounted` dataset the paper does not say how many
+ *    words and tokens there are either, so that any copy of it counts.
+ * 4. Other scales are nobody's but ours: there only --set modifies. */
+#ifndef PLAN_PAPER_H
+#define PLAN_PAPER_H
+
+#include "base/err.h"
+#include "base/project.h"
+#include "plan/plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* paper_mark - gives every run at scale paper its paper_id, and `modified` by whether it is listed;
+ * a note says how many are not. Errors: ERR_DATA a wrong line, with its place. */
+int paper_mark(struct plan *p, const struct project *project, struct err *e);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
