@@ -142,14 +142,19 @@ $(BUILD)/tests/bench/%: tests/bench/%.c $(BUILD)/libalibi.a
 faults: tests ## kill, damage and starve a running grid and count what is lost (longer: FAULTS=full)
 	@tests/faults/run.sh $(BUILD)
 
+# Where each shell looks; the first word of a path names the shell.
+COMPLETIONS := bash-completion/completions/alibi zsh/site-functions/_alibi fish/vendor_completions.d/alibi.fish
 install: $(BUILD)/alibi $(CUDA_LIBRARY) ## install under PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/alibi
 	install -m 755 $(BUILD)/alibi $(DESTDIR)$(PREFIX)/bin/alibi
 	cp -r configs experiments $(DESTDIR)$(PREFIX)/share/alibi/
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,$(dir $(COMPLETIONS)))
+	$(foreach c,$(COMPLETIONS),$(BUILD)/alibi completion $(firstword $(subst -, ,$(subst /, ,$(c)))) >$(DESTDIR)$(PREFIX)/share/$(c) &&) true
 	$(if $(CUDA_LIBRARY),install -D -m 755 $(CUDA_LIBRARY) $(DESTDIR)$(PREFIX)/lib/libalibi_cuda.so)
 
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/alibi $(DESTDIR)$(PREFIX)/lib/libalibi_cuda.so
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/,$(COMPLETIONS))
 	rm -rf $(DESTDIR)$(PREFIX)/share/alibi
 
 clean: ## remove build/; results.db, runs/, data/ and plots/ stay

@@ -42,6 +42,9 @@ struct cli {
     struct project project;
     const char *project_dir; /* --project, or NULL */
     bool quiet;              /* --quiet */
+    /* For completion: cli_parse hands over all options and has the command return at once. */
+    void (*asked)(void *context, const struct cli_option *all);
+    void *asked_context;
 };
 
 struct cli_command {
@@ -54,7 +57,8 @@ struct cli_command {
 const struct cli_command *cli_commands(size_t *n);
 
 /* cli_parse - options of a command, in any order with the positional arguments, which go to rest. 1
- * when --help was asked for and printed (the command then returns 0), 0 to go on. Every command
+ * when --help was asked for and printed, or the options were (the command then returns 0), 0 to go
+ * on. Every command
  * also knows --project DIR, --quiet and --help. Errors: ERR_USAGE with the nearest option, too few
  * or too many arguments. */
 int cli_parse(struct cli *c, const struct cli_command *self, const struct cli_option *options,
@@ -85,6 +89,10 @@ int cli_gc(struct cli *c, const struct cli_command *self, int argc, char **argv,
 int cli_verify(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
 int cli_import(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
 int cli_export(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
+int cli_completion(struct cli *c, const struct cli_command *self, int argc, char **argv,
+                   struct err *e);
+int cli_complete(struct cli *c, const struct cli_command *self, int argc, char **argv,
+                 struct err *e);
 int cli_worker(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
 
 #ifdef __cplusplus

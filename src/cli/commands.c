@@ -83,6 +83,12 @@ static const char verify_more[] =
     "  alibi verify 4a78ce3faa78e948 --updates 100\n"
     "  alibi verify --updates 3                 every training and evaluation";
 
+static const char completion_more[] = "`make install` puts the scripts where the shells look. "
+                                      "Without it, in ~/.bashrc or ~/.zshrc:\n\n"
+                                      "  source <(alibi completion bash)\n"
+                                      "  source <(alibi completion zsh)\n"
+                                      "  alibi completion fish | source";
+
 static const struct cli_command table[] = {
     {"plan", "ARTEFACT…", "the runs an artefact needs: done or new, why, and their cost", plan_more,
      cli_plan, false},
@@ -111,6 +117,10 @@ static const struct cli_command table[] = {
      cli_gc, false},
     {"verify", "[RUN]", "hash, compare with the records, and run again bit for bit", verify_more,
      cli_verify, false},
+    {"completion", "bash|zsh|fish", "a script that completes commands, options and names by Tab",
+     completion_more, cli_completion, false},
+    {"complete", "WORD…", "what may stand for the last word (asked by that script)", NULL,
+     cli_complete, true},
     {"worker", "DIR", "carry out one attempt (started by run)", NULL, cli_worker, true},
 };
 

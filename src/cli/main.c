@@ -20,7 +20,7 @@ static void print_commands(FILE *out)
         "Reproduces \"Train Short, Test Long: Attention with Linear Biases Enables Input Length "
         "Extrapolation\".\n\ncommands:\n");
     for (size_t i = 0; i < n; i++)
-        if (!commands[i].hidden) fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
+        if (!commands[i].hidden) fprintf(out, "  %-11s %s\n", commands[i].name, commands[i].help);
     fprintf(out,
             "\nalibi COMMAND --help says more. A first result: alibi run table5 && alibi report "
             "table5\n");

@@ -95,6 +95,10 @@ int cli_parse(struct cli *c, const struct cli_command *self, const struct cli_op
     all[n++] = (struct cli_option){"project", 0, CLI_TEXT, &c->project_dir, "DIR", ""};
     all[n++] = (struct cli_option){"quiet", 'q', CLI_FLAG, &c->quiet, NULL, ""};
     all[n++] = (struct cli_option){"help", 'h', CLI_FLAG, &help, NULL, ""};
+    if (c->asked) {
+        c->asked(c->asked_context, all);
+        return 1;
+    }
     for (int i = 0; i < argc; i++) {
         const struct cli_option *o = NULL;
         if (only_rest || argv[i][0] != '-' || argv[i][1] == '\0') {

@@ -1,0 +1,252 @@
+/* command_completion.c - alibi completion SHELL, and what its script asks: alibi complete WORD…
+ *
+ * The script hands over the words that stand behind `alibi`, the last of which is being typed, and
+ * gets a line for each way to end it. bash breaks words at "=", which is a word of its own then. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/planning.h"
+
+static const char script_bash[] =
+    "_alibi() {\n"
+    "    local line\n"
+    "    COMPREPLY=()\n"
+    "    while IFS= read -r line; do COMPREPLY+=(\"$line\"); done \\\n"
+    "        < <(alibi complete \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null)\n"
+    "    [[ ${#COMPREPLY[@]} -gt 0 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n"
+    "    return 0\n"
+    "}\n"
+    "complete -o bashdefault -o default -F _alibi alibi\n";
+static const char script_zsh[] =
+    "#compdef alibi\n"
+    "_alibi() {\n"
+    "    local -a found\n"
+    "    found=(${(f)\"$(alibi complete \"${(@)words[2,CURRENT]}\" 2>/dev/null)\"})\n"
+    "    if (( ! $#found )); then _files; return; fi\n"
+    "    if [[ $found[1] == *= ]]; then compadd -S '' -- $found; else compadd -- $found; fi\n"
+    "}\n"
+    "if [[ $funcstack[1] == _alibi ]]; then _alibi \"$@\"; else compdef _alibi alibi; fi\n";
+static const char script_fish[] =
+    "complete -c alibi -a '(alibi complete (commandline -opc)[2..-1] (commandline -ct) "
+    "2>/dev/null)'\n";
+
+int cli_completion(struct cli *c, const struct cli_command *self, int argc, char **argv,
+                   struct err *e)
+{
+    static const struct {
+        const char *shell, *script;
+    } scripts[] = {{"bash", script_bash}, {"zsh", script_zsh}, {"fish", script_fish}};
+    struct cli_list rest;
+    int rc = cli_parse(c, self, NULL, argc, argv, &rest, 1, 1, e);
+
+    if (rc != 0) return rc < 0 ? rc : 0;
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        if (strcmp(scripts[i].shell, rest.item[0]) != 0) continue;
+        fputs(scripts[i].script, stdout);
+        return 0;
+    }
+    return ERR(e, ERR_USAGE, "%s: a shell that is not known; bash, zsh or fish", rest.item[0]);
+}
+
+/* The word that is being typed. */
+struct typed {
+    struct cli *cli;
+    const char *word;
+    size_t kept_n;  /* bytes at its beginning that stand already and are no part of a candidate */
+    size_t shell_n; /* of these, what the shell holds for words of their own */
+};
+
+static void offer(const struct typed *t, const char *candidate, const char *end)
+{
+    const char *part = t->word + t->kept_n;
+
+    if (strncmp(candidate, part, strlen(part)) != 0) return;
+    printf("%.*s%s%s\n", (int)(t->kept_n - t->shell_n), t->word + t->shell_n, candidate, end);
+}
+
+/* Each word of a list with one space between them. */
+static void offer_words(const struct typed *t, const char *words)
+{
+    const char *end;
+    for (const char *w = words; *w; w = *end ? end + 1 : end) {
+        end = w + strcspn(w, " ");
+        offer(t, arena_printf(&t->cli->arena, "%.*s", (int)(end - w), w), "");
+    }
+}
+
+/* key=value of the key table; short: --only's names of it. */
+static void offer_setting(struct typed *t, bool is_short)
+{
+    static const struct {
+        const char *axis, *key;
+    } axes[] = {{"position", "model.position"}, {"L_train", ""}, {"L_valid", ""}, {"dataset", ""}};
+    const char *part = t->word + t->kept_n, *equals = strchr(part, '=');
+    size_t n, name_n = equals ? (size_t)(equals - part) : 0;
+    const struct spec_key *keys = spec_keys(&n);
+    const char *key = arena_printf(&t->cli->arena, "%.*s", (int)name_n, part);
+
+    for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) {
+        if (!equals && is_short) offer(t, axes[i].axis, "=");
+        if (equals && is_short && strcmp(axes[i].axis, key) == 0) key = axes[i].key;
+    }
+    for (size_t i = 0; i < n && !equals && !is_short; i++)
+        if (strchr(keys[i].name, '.')) offer(t, keys[i].name, "=");
+    const struct spec_key *found = equals ? spec_key_find(key) : NULL;
+    t->kept_n += equals ? name_n + 1 : 0;
+    for (const char *const *v = found ? found->names : NULL; v && *v; v++) offer(t, *v, "");
+}
+
+static int offer_devices(const struct typed *t, struct err *e)
+{
+    struct device list[PLANNING_DEVICES_MAX];
+    int32_t n;
+
+    TRY(device_list(list, PLANNING_DEVICES_MAX, &n, e));
+    offer(t, "auto", "");
+    for (int32_t i = 0; i < n; i++)
+        if (!list[i].unusable[0] && !list[i].is_test) offer(t, list[i].name, "");
+    return 0;
+}
+
+/* The value of an option; one whose values are not known has none, and the shell offers files. */
+static int offer_value(struct typed *t, const char *option, struct err *e)
+{
+    static const struct {
+        const char *option, *words;
+    } rows[] = {{"scale", "mini small paper none"},
+                {"format", "text markdown csv json latex html"},
+                {"checkpoint", "best last"}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].option, option) == 0) offer_words(t, rows[i].words);
+    if (strcmp(option, "devices") == 0 || strcmp(option, "device") == 0) return offer_devices(t, e);
+    if (strcmp(option, "set") == 0) offer_setting(t, false);
+    if (strcmp(option, "only") != 0 && strcmp(option, "as") != 0) return 0;
+    const char *comma = strrchr(t->word + t->kept_n, ',');
+    if (comma) t->kept_n = (size_t)(comma + 1 - t->word);
+    offer_setting(t, true);
+    return 0;
+}
+
+static int offer_run(void *context, int columns_n, const char *const *names,
+                     const struct store_cell *cells, struct err *e)
+{
+    (void)columns_n, (void)names, (void)e;
+    offer(context, cells[0].text, "");
+    return 0;
+}
+
+/* What a command takes that is no option: artefacts, runs, or the words its usage names. */
+static int offer_argument(struct typed *t, const struct cli_command *command, struct err *e)
+{
+    struct store *store = NULL;
+    const char *usage = command->arguments;
+    char **name;
+    int32_t n;
+
+    if (strchr(usage, '|') && usage[0] >= 'a' && usage[0] <= 'z') {
+        for (const char *end; *usage && *usage != ' '; usage = *end == '|' ? end + 1 : end) {
+            end = usage + strcspn(usage, "| ");
+            offer(t, arena_printf(&t->cli->arena, "%.*s", (int)(end - usage), usage), "");
+        }
+        return 0;
+    }
+    TRY(cli_open(t->cli, e));
+    if (strstr(usage, "ARTEFACT")) {
+        TRY(plan_list(&name, &n, &t->cli->project, &t->cli->arena, e));
+        offer(t, "all", "");
+        for (int32_t i = 0; i < n; i++) offer(t, name[i], "");
+    }
+    if (!strstr(usage, "RUN")) return 0;
+    TRY(store_open(&store, cli_results(t->cli), STORE_READ, e));
+    int rc =
+        store_query(store, "SELECT run_id FROM run_list ORDER BY 1", NULL, 0, 5, offer_run, t, e);
+    store_close(store);
+    return rc;
+}
+
+/* The options of a command, which ends at once. */
+struct asked {
+    struct typed *typed;
+    const char *before; /* the word before: an option? Then its name, if it takes a value */
+    const char *option;
+    bool is_list; /* offer the names */
+};
+
+static void take_options(void *context, const struct cli_option *all)
+{
+    struct asked *a = context;
+    const char *w = a->before;
+
+    for (const struct cli_option *o = all; o->name; o++) {
+        const char *name = arena_printf(&a->typed->cli->arena, "--%s", o->name);
+        bool is_it =
+            strcmp(w, name) == 0 || (o->letter && w[0] == '-' && w[1] == o->letter && !w[2]);
+        if (a->is_list) offer(a->typed, name, "");
+        if (is_it && o->type != CLI_FLAG) a->option = o->name;
+    }
+}
+
+static int ask_options(struct asked *a, const struct cli_command *command, struct err *e)
+{
+    struct cli *c = a->typed->cli;
+    c->asked = take_options;
+    c->asked_context = a;
+    return command->run(c, command, 0, NULL, e);
+}
+
+/* The last word, joined with those before it that bash has broken off at "="; returns the number of
+ * the words before it. */
+static int typed_join(struct typed *t, int argc, char **argv)
+{
+    int first = argc - 1;
+    bool ends_broken = strcmp(argv[first], "=") == 0;
+
+    t->word = argv[first];
+    while (first > 1 && (strcmp(argv[first], "=") == 0 || strcmp(argv[first - 1], "=") == 0))
+        first--;
+    if (first == argc - 1) return first;
+    const char *whole = "";
+    for (int i = first; i < argc; i++) whole = arena_printf(&t->cli->arena, "%s%s", whole, argv[i]);
+    t->shell_n = strlen(whole) - (ends_broken ? 0 : strlen(t->word));
+    t->word = whole;
+    return first;
+}
+
+/* Behind the name of a command. */
+static int complete_argument(struct typed *t, const struct cli_command *command, int argc,
+                             char **argv, struct err *e)
+{
+    int first = typed_join(t, argc, argv);
+    struct asked asked = {.typed = t, .before = argv[first - 1]};
+    const char *equals = strchr(t->word, '=');
+
+    if (strncmp(t->word, "--", 2) == 0 && equals) {
+        t->kept_n = (size_t)(equals + 1 - t->word);
+        return offer_value(
+            t, arena_printf(&t->cli->arena, "%.*s", (int)(equals - t->word - 2), t->word + 2), e);
+    }
+    asked.is_list = t->word[0] == '-';
+    TRY(ask_options(&asked, command, e));
+    if (asked.is_list) return 0;
+    return asked.option ? offer_value(t, asked.option, e) : offer_argument(t, command, e);
+}
+
+int cli_complete(struct cli *c, const struct cli_command *self, int argc, char **argv,
+                 struct err *e)
+{
+    struct typed t = {.cli = c};
+    size_t n;
+    const struct cli_command *commands = cli_commands(&n);
+
+    (void)self;
+    if (argc < 1) return 0;
+    t.word = argv[0];
+    for (size_t i = 0; i < n; i++) {
+        if (commands[i].hidden) continue;
+        if (argc == 1) offer(&t, commands[i].name, "");
+        if (argc > 1 && strcmp(commands[i].name, argv[0]) == 0)
+            return complete_argument(&t, &commands[i], argc, argv, e);
+    }
+    return 0;
+}
