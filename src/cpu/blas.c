@@ -101,13 +101,15 @@ static int blas_adopt_cblas(struct blas *b, void *library)
     return 1;
 }
 
-static int blas_try(struct blas *b, const struct blas_candidate *candidate)
+static int blas_try(struct blas *b, const struct blas_candidate *candidate, const char *kernels)
 {
     enum blas_set set = blas_processor();
     int onednn = strcmp(candidate->make, "onednn") == 0;
     if (onednn && set == BLAS_SET_OTHER) return 0;
-    if (strcmp(candidate->make, "openblas") == 0 && set != BLAS_SET_OTHER)
-        setenv("OPENBLAS_CORETYPE", set == BLAS_SET_AVX512 ? "SkylakeX" : "Haswell", 1);
+    if (!kernels && set != BLAS_SET_OTHER)
+        kernels = set == BLAS_SET_AVX512 ? "SkylakeX" : "Haswell";
+    if (strcmp(candidate->make, "openblas") == 0 && kernels)
+        setenv("OPENBLAS_CORETYPE", kernels, 1);
     void *library = dlopen(candidate->file, RTLD_NOW | RTLD_LOCAL);
     if (!library) return 0;
     if (onednn ? blas_adopt_onednn(b, library) : blas_adopt_cblas(b, library)) return 1;
@@ -115,12 +117,12 @@ static int blas_try(struct blas *b, const struct blas_candidate *candidate)
     return 0;
 }
 
-int blas_open_named(struct blas *b, const char *make, struct err *e)
+int blas_open_named(struct blas *b, const char *make, const char *kernels, struct err *e)
 {
     *b = (struct blas){0};
     for (size_t i = 0; i < sizeof blas_candidates / sizeof *blas_candidates; i++) {
         if (make && strcmp(make, blas_candidates[i].make) != 0) continue;
-        if (blas_try(b, &blas_candidates[i])) return 0;
+        if (blas_try(b, &blas_candidates[i], kernels)) return 0;
     }
     return ERR(e, ERR_UNAVAILABLE,
                "no library of matrix products was found (looked for %s); install the package "
@@ -130,7 +132,7 @@ int blas_open_named(struct blas *b, const char *make, struct err *e)
 
 int blas_open(struct blas *b, struct err *e)
 {
-    return blas_open_named(b, NULL, e);
+    return blas_open_named(b, NULL, NULL, e);
 }
 
 int blas_multiply(const struct blas *b, const struct blas_product *p)

@@ -37,9 +37,10 @@ struct blas {
 
 /* blas_open - opens the first library that is there. Errors: ERR_UNAVAILABLE names the package. */
 int blas_open(struct blas *b, struct err *e);
-/* blas_open_named - only the library of that make: onednn, openblas, blis. For tests and
- * measurements. */
-int blas_open_named(struct blas *b, const char *make, struct err *e);
+/* blas_open_named - only the library of that make: onednn, openblas, blis; OpenBLAS with the
+ * kernels it calls so (NULL: those it is told otherwise; it keeps what a process opened first). For
+ * tests and measurements. */
+int blas_open_named(struct blas *b, const char *make, const char *kernels, struct err *e);
 
 /* A product c (m,n) = a (m,k) b (k,n) + beta c, row major, each operand perhaps transposed. */
 struct blas_product {

@@ -1,9 +1,10 @@
 /* bench_cpu.c - speed of whole training and evaluation steps of the CPU backend.
  *
  * One profile and one number of threads a call: a plain tied softmax, final norm, NAG, clipping and
- * ALiBi on random tokens; the same model and batch as peer_torch.py. Prints one line of JSON, which
- * run.sh puts beside the other's. The share of the peak is against fused multiply-adds measured in
- * the same process, so that a throttled or shared machine does not flatter or blame anybody. */
+ * a position method (ALiBi) on random tokens. Prints one line of JSON, which run.sh puts beside
+ * that of peer_torch.py: the same model from the file of --weights, whose loss and gradient norm
+ * must be ours. The share of the peak is against fused multiply-adds measured in the same process,
+ * so that a throttled or shared machine does not flatter or blame anybody. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "bench/bench_steps.h"
+#include "cpu/cpu.h"
 
 struct profile {
     const char *name;
@@ -30,8 +32,11 @@ enum { HEADS = 8, WARMUP = 3, STEPS = 5, PEAK_ROUNDS = 400000 };
 
 struct bench {
     const struct profile *profile;
-    int32_t threads;
-    double seconds; /* of timed training; evaluation takes half as long */
+    enum spec_position position;
+    int32_t threads, length;
+    double seconds;             /* of timed training; evaluation takes half as long */
+    const char *blas, *kernels; /* NULL: what the backend chooses */
+    const char *weights;        /* a file to be written, and nothing else done; or NULL */
     struct bench_steps steps;
 };
 
@@ -99,11 +104,12 @@ static double peak_gflops(int32_t threads)
     return best;
 }
 
-static void fill_spec(struct spec *s, const struct profile *p)
+static void fill_spec(struct spec *s, const struct bench *b)
 {
+    const struct profile *p = b->profile;
     spec_init(s);
     s->kind = SPEC_TRAIN;
-    s->model.position = SPEC_ALIBI;
+    s->model.position = b->position;
     s->model.layers = p->layers;
     s->model.dim = p->dim;
     s->model.heads = HEADS;
@@ -113,9 +119,9 @@ static void fill_spec(struct spec *s, const struct profile *p)
     s->model.dropout = s->model.dropout_attention = 0.0;
     s->model.dropout_relu = s->model.dropout_softmax = 0.0;
     s->data.vocab = p->vocab;
-    s->train.L = p->L;
+    s->train.L = b->length;
     s->train.shards = 1;
-    s->train.shard_tokens = p->batch_tokens;
+    s->train.shard_tokens = p->batch_tokens > b->length ? p->batch_tokens : b->length;
     s->train.optimizer = SPEC_NAG;
     s->train.momentum = 0.99;
     s->train.clip = 0.1;
@@ -123,9 +129,10 @@ static void fill_spec(struct spec *s, const struct profile *p)
 }
 
 /* Floating-point operations of one token forward, attention counted causally. */
-static double forward_flops(const struct profile *p)
+static double forward_flops(const struct bench *b)
 {
-    double d = p->dim, layer = 2.0 * (4.0 * d * d + 2.0 * d * 4.0 * d) + 2.0 * p->L * d;
+    const struct profile *p = b->profile;
+    double d = p->dim, layer = 2.0 * (4.0 * d * d + 2.0 * d * 4.0 * d) + 2.0 * b->length * d;
     return p->layers * layer + 2.0 * d * p->vocab;
 }
 
@@ -134,54 +141,89 @@ static double rate(const struct bench *b, double seconds)
     return (double)b->steps.tokens / seconds;
 }
 
+static void bench_print(const struct bench *b, const struct bench_timing *train,
+                        const struct bench_timing *eval)
+{
+    double peak = peak_gflops(b->threads);
+    double gflops = 3.0 * forward_flops(b) * rate(b, train->median_s) * 1e-9;
+    printf("{\"side\": \"alibi\", \"profile\": \"%s\", \"position\": \"%s\", \"L\": %d, "
+           "\"threads\": %d, "
+           "\"train_tok_s\": %.0f, \"train_tok_s_best\": %.0f, \"train_tok_cpu_s\": %.0f, "
+           "\"eval_tok_s\": %.0f, \"eval_tok_s_best\": %.0f, \"eval_tok_cpu_s\": %.0f, ",
+           b->profile->name, spec_position_name(b->position), b->length, b->threads,
+           rate(b, train->median_s), rate(b, train->best_s), rate(b, train->cpu_s),
+           rate(b, eval->median_s), rate(b, eval->best_s), rate(b, eval->cpu_s));
+    printf("\"train_gflops\": %.1f, \"peak_gflops\": %.1f, \"share_of_peak\": %.3f, "
+           "\"loss_nats\": %.9g, \"eval_loss_nats\": %.9g, \"grad_norm\": %.9g, "
+           "\"device\": \"%s\", \"blas\": \"%s\"}\n",
+           gflops, peak, peak > 0.0 ? gflops / peak : 0.0, train->first_loss, eval->first_loss,
+           train->first_norm, b->steps.backend->device, cpu_of(b->steps.backend)->blas.text);
+}
+
 static int bench_run(struct bench *b, struct err *e)
 {
     struct bench_timing train, eval;
     struct spec s;
-    fill_spec(&s, b->profile);
+    fill_spec(&s, b);
     b->steps.lr = 1e-3;
     TRY(bench_steps_open(&b->steps, &s, "cpu", b->threads, false, e));
-    double peak = peak_gflops(b->threads);
+    if (b->weights) return bench_steps_write(&b->steps, b->weights, e);
+    if (b->blas) TRY(blas_open_named(&cpu_of(b->steps.backend)->blas, b->blas, b->kernels, e));
+    /* Scoring first: then both are of the initial weights. */
     TRY(bench_time(&b->steps, bench_eval_step, WARMUP, STEPS, b->seconds / 2.0, &eval, e));
     TRY(bench_time(&b->steps, bench_train_step, WARMUP, STEPS, b->seconds, &train, e));
-    double gflops = 3.0 * forward_flops(b->profile) * rate(b, train.median_s) * 1e-9;
-    printf("{\"side\": \"alibi\", \"profile\": \"%s\", \"threads\": %d, \"train_tok_s\": %.0f, "
-           "\"train_tok_s_best\": %.0f, \"train_tok_cpu_s\": %.0f, \"eval_tok_s\": %.0f, "
-           "\"eval_tok_s_best\": %.0f, \"eval_tok_cpu_s\": %.0f, \"train_gflops\": %.1f, "
-           "\"peak_gflops\": %.1f, \"share_of_peak\": %.3f, \"first_loss\": %.4f, "
-           "\"device\": \"%s\", \"blas\": \"%s\"}\n",
-           b->profile->name, b->threads, rate(b, train.median_s), rate(b, train.best_s),
-           rate(b, train.cpu_s), rate(b, eval.median_s), rate(b, eval.best_s), rate(b, eval.cpu_s),
-           gflops, peak, peak > 0.0 ? gflops / peak : 0.0, eval.first_loss,
-           b->steps.backend->device, b->steps.backend->blas);
+    bench_print(b, &train, &eval);
     return 0;
+}
+
+/* One option into its place; false: not an option, or not its kind of value. */
+static bool bench_argument(struct bench *b, const char *name, const char *value)
+{
+    int64_t whole = 0;
+    if (strcmp(name, "--profile") == 0) {
+        for (size_t p = 0; p < sizeof profiles / sizeof *profiles; p++)
+            if (strcmp(profiles[p].name, value) == 0) b->profile = &profiles[p];
+        return b->profile != NULL;
+    }
+    if (strcmp(name, "--position") == 0) {
+        for (int p = SPEC_SINUSOIDAL; p <= SPEC_ALIBI; p++) {
+            b->position = (enum spec_position)p;
+            if (strcmp(spec_position_name(b->position), value) == 0) return true;
+        }
+        return false;
+    }
+    if (strcmp(name, "--seconds") == 0) return str_to_double(&b->seconds, value);
+    const struct {
+        const char *name, **to;
+    } texts[] = {{"--blas", &b->blas}, {"--kernels", &b->kernels}, {"--weights", &b->weights}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (strcmp(name, texts[i].name) == 0) {
+            *texts[i].to = value;
+            return true;
+        }
+    if (!str_to_int(&whole, value) || whole < 1 || whole > INT32_MAX) return false;
+    if (strcmp(name, "--threads") == 0) b->threads = (int32_t)whole;
+    if (strcmp(name, "--length") == 0) b->length = (int32_t)whole;
+    return strcmp(name, "--threads") == 0 || strcmp(name, "--length") == 0;
 }
 
 static int bench_arguments(struct bench *b, int count, char **values, struct err *e)
 {
-    for (int i = 1; i + 1 < count; i += 2) {
-        int64_t threads = 0;
-        if (strcmp(values[i], "--profile") == 0) {
-            for (size_t p = 0; p < sizeof profiles / sizeof *profiles; p++)
-                if (strcmp(profiles[p].name, values[i + 1]) == 0) b->profile = &profiles[p];
-        } else if (strcmp(values[i], "--threads") == 0 && str_to_int(&threads, values[i + 1])) {
-            b->threads = (int32_t)threads;
-        } else if (strcmp(values[i], "--seconds") != 0 ||
-                   !str_to_double(&b->seconds, values[i + 1])) {
-            return ERR(e, ERR_USAGE, "%s %s: expected --profile, --threads or --seconds", values[i],
-                       values[i + 1]);
-        }
-    }
-    if (count % 2 == 0 || !b->profile || b->threads < 1)
-        return ERR(e, ERR_USAGE,
-                   "usage: bench_cpu --profile d64|d64-long|d128|d256|d512 "
-                   "--threads N [--seconds S]");
+    for (int i = 1; i < count; i += 2)
+        if (i + 1 == count || !bench_argument(b, values[i], values[i + 1]))
+            return ERR(e, ERR_USAGE,
+                       "%s %s: expected --profile d64|d64-long|d128|d256|d512, --threads N, "
+                       "--length N, --position METHOD, --seconds S, --blas onednn|openblas|blis, "
+                       "--kernels NAME or --weights FILE",
+                       values[i], i + 1 < count ? values[i + 1] : "(nothing)");
+    if (!b->profile) return ERR(e, ERR_USAGE, "expected --profile");
+    if (b->length == 0) b->length = b->profile->L;
     return 0;
 }
 
 int main(int count, char **values)
 {
-    struct bench b = {.threads = 1, .seconds = 2.0};
+    struct bench b = {.threads = 1, .seconds = 2.0, .position = SPEC_ALIBI};
     struct err e = {0};
     int rc = bench_arguments(&b, count, values, &e);
     if (rc == 0) rc = bench_run(&b, &e);

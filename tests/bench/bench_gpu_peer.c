@@ -1,13 +1,11 @@
-/* bench_gpu_peer.c - what peer_torch.py needs of us: the same weights and tokens, and steps on
+/* bench_gpu_peer.c - what peer_torch_gpu.py needs of us: the same weights and tokens, and steps on
  * demand, so that both sides take turns on one GPU. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/str.h"
 #include "bench/bench_gpu.h"
-#include "worker/safetensors.h"
 
 enum { SERVE_WARMUP = 5, SERVE_LINE_BYTES = 32 };
 
@@ -59,60 +57,19 @@ int bench_serve(json_t *out, struct bench_steps *b, bench_step step, struct err 
     return 0;
 }
 
-static int declare(struct safetensors_writer *w, const struct bench_steps *b, struct err *e)
-{
-    const struct shape_params *p = model_params(b->model);
-    for (int32_t i = 0; i < p->tensors_n; i++) {
-        const struct shape_tensor *t = &p->tensor[i];
-        const int64_t dims[2] = {t->dims == 1 ? t->cols : t->rows, t->cols};
-        TRY(safetensors_writer_declare(w, t->name, dims, t->dims, e));
-    }
-    TRY(safetensors_writer_declare(w, "source", &b->tokens, 1, e));
-    return safetensors_writer_declare(w, "target", &b->tokens, 1, e);
-}
-
-static int add_tensors(struct safetensors_writer *w, struct bench_steps *b, float *values,
-                       struct err *e)
-{
-    const struct shape_params *p = model_params(b->model);
-    for (int32_t i = 0; i < p->tensors_n; i++) {
-        TRY(model_read(b->model, MODEL_VALUES, i, values, e));
-        TRY(safetensors_writer_add(w, values, (int64_t)p->tensor[i].rows * p->tensor[i].cols, e));
-    }
-    for (int side = 0; side < 2; side++) { /* ids are below 2^24: a float holds each exactly */
-        const int32_t *ids = side ? b->target : b->source;
-        for (int64_t i = 0; i < b->tokens; i++) values[i] = (float)ids[i];
-        TRY(safetensors_writer_add(w, values, b->tokens, e));
-    }
-    return 0;
-}
-
 /* The T5 model's: the others have all its tensors but its table, with the same values. */
 int bench_write_weights(const char *path, const struct bench_options *o, struct err *e)
 {
     int rc = 0;
     struct spec s;
     struct bench_steps b = {0};
-    struct safetensors_writer *w = NULL;
     const struct bench_case c = {
         .kind = BENCH_EVAL, .position = SPEC_T5, .length = 512, .precision = SPEC_FP32};
-    float *values = NULL;
 
     bench_spec(&s, &c, o);
     TRY_OUT(rc, bench_steps_open(&b, &s, "cpu", 1, true, e));
-    values = malloc((size_t)model_params(b.model)->elements_n * sizeof *values);
-    if (!values) {
-        rc = ERR(e, ERR_NOMEM, "--weights: no memory for a copy of the weights");
-        goto out;
-    }
-    TRY_OUT(rc, safetensors_writer_open(&w, path, e));
-    TRY_OUT(rc, declare(w, &b, e));
-    TRY_OUT(rc, add_tensors(w, &b, values, e));
-    rc = safetensors_writer_commit(w, NULL, NULL, e);
-    w = NULL;
+    rc = bench_steps_write(&b, path, e);
 out:
-    safetensors_writer_abandon(w);
-    free(values);
     bench_steps_close(&b);
     return rc;
 }

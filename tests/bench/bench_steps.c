@@ -1,4 +1,4 @@
-/* bench_steps.c - tokens, steps, clocks. */
+/* bench_steps.c - tokens, steps, clocks, and the file that another program starts from. */
 #include "bench/bench_steps.h"
 
 #include <inttypes.h>
@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/philox.h"
 #include "shape/shape.h"
+#include "worker/safetensors.h"
 
 enum { FIRST_WORD = 4 }; /* the ids before it are special symbols; none of these is padding */
 
@@ -92,6 +93,53 @@ int bench_eval_step(struct bench_steps *b, uint32_t update, double *loss, double
     *loss = *norm = 0.0;
     for (int64_t i = 0; i < b->tokens; i++) *loss -= (double)b->logp[i];
     return 0;
+}
+
+static int steps_declare(struct safetensors_writer *w, const struct bench_steps *b, struct err *e)
+{
+    const struct shape_params *p = model_params(b->model);
+    for (int32_t i = 0; i < p->tensors_n; i++) {
+        const struct shape_tensor *t = &p->tensor[i];
+        const int64_t dims[2] = {t->dims == 1 ? t->cols : t->rows, t->cols};
+        TRY(safetensors_writer_declare(w, t->name, dims, t->dims, e));
+    }
+    TRY(safetensors_writer_declare(w, "source", &b->tokens, 1, e));
+    return safetensors_writer_declare(w, "target", &b->tokens, 1, e);
+}
+
+static int steps_add(struct safetensors_writer *w, struct bench_steps *b, float *values,
+                     struct err *e)
+{
+    const struct shape_params *p = model_params(b->model);
+    for (int32_t i = 0; i < p->tensors_n; i++) {
+        TRY(model_read(b->model, MODEL_VALUES, i, values, e));
+        TRY(safetensors_writer_add(w, values, (int64_t)p->tensor[i].rows * p->tensor[i].cols, e));
+    }
+    for (int side = 0; side < 2; side++) { /* ids are below 2^24: a float holds each exactly */
+        const int32_t *ids = side ? b->target : b->source;
+        for (int64_t i = 0; i < b->tokens; i++) values[i] = (float)ids[i];
+        TRY(safetensors_writer_add(w, values, b->tokens, e));
+    }
+    return 0;
+}
+
+int bench_steps_write(struct bench_steps *b, const char *path, struct err *e)
+{
+    int rc = 0;
+    struct safetensors_writer *w = NULL;
+    int64_t most = model_params(b->model)->elements_n;
+    float *values = malloc((size_t)(most > b->tokens ? most : b->tokens) * sizeof *values);
+
+    if (!values) return ERR(e, ERR_NOMEM, "%s: no memory for a copy of the weights", path);
+    TRY_OUT(rc, safetensors_writer_open(&w, path, e));
+    TRY_OUT(rc, steps_declare(w, b, e));
+    TRY_OUT(rc, steps_add(w, b, values, e));
+    rc = safetensors_writer_commit(w, NULL, NULL, e);
+    w = NULL;
+out:
+    safetensors_writer_abandon(w);
+    free(values);
+    return rc;
 }
 
 static int compare_seconds(const void *a, const void *b)

@@ -34,6 +34,10 @@ int bench_steps_open(struct bench_steps *b, const struct spec *s, const char *de
                      int32_t threads, bool zipf, struct err *e);
 void bench_steps_close(struct bench_steps *b);
 
+/* bench_steps_write - the model's values under their names, and the batch's tokens as source and
+ * target, as safetensors for another program. Errors: ERR_NOMEM, ERR_CREATE, ERR_IO. */
+int bench_steps_write(struct bench_steps *b, const char *path, struct err *e);
+
 /* One step; *loss: nats of the batch; *norm: of the gradient before clipping, 0 of an evaluation.
  */
 typedef int (*bench_step)(struct bench_steps *b, uint32_t update, double *loss, double *norm,

@@ -38,6 +38,21 @@ def load_tensors(path):
             for name, t in head.items()}
 
 
+def off(a, b):
+    """The relative difference."""
+    return abs(a - b) / max(abs(b), 1e-30)
+
+
+def disagreement(loss, norm, ours, tolerance):
+    """Why a step with these is not ours, in a sentence; None where it is. The loss (nats a token) may be
+    off by the tolerance, the gradient's norm by five times that; an evaluation's norm is None."""
+    if off(loss, ours["loss_nats"]) <= tolerance and (
+            norm is None or off(norm, ours["grad_norm"]) <= 5 * tolerance):
+        return None
+    return "loss %.7g and norm %.7g, ours %.7g and %.7g" % (
+        loss, norm or 0.0, ours["loss_nats"], ours["grad_norm"])
+
+
 class Shape:
     """The sizes that follow from the weights, and the batch as the loader gives it."""
 

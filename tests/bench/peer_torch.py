@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""The PyTorch side of `make bench`: the model and the batch of bench_cpu.c, eager, fp32, on the CPU.
+"""The PyTorch side of `make bench`: the model, weights and tokens of bench_cpu, eager, fp32, on the CPU.
 
-One profile and one number of threads a call; prints one line of JSON with the keys of bench_cpu.
+One case of bench_cpu a call: its weights, and its line of results, which says what the case is and
+what loss and gradient norm it starts from. A way of PyTorch's is timed only if it starts from the same
+(peer_model.disagreement). Prints one line of JSON with the keys of bench_cpu, or on stderr the
+sentence that says what disagrees (exit 65).
 OPENBLAS_CORETYPE is set to AVX-512 kernels where the processor has them: an OpenBLAS that does not
 know the processor takes far slower ones, which would not be a fair opponent. Subnormals are flushed,
 as on our side. Attention is scaled_dot_product_attention where this PyTorch has it (2.0), the plain
@@ -11,33 +14,35 @@ import json
 import math
 import os
 import statistics
+import sys
 import time
 
-PROFILES = {  # layers, width, classes, tokens a row, tokens a batch
-    "d64": (2, 64, 1024, 64, 768), "d64-long": (2, 64, 1024, 384, 768),
-    "d128": (3, 128, 1024, 64, 1024), "d256": (4, 256, 8192, 256, 2048),
-    "d512": (6, 512, 8192, 512, 2048),
-}
 HEADS = 8
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--profile", required=True, choices=PROFILES)
-parser.add_argument("--threads", type=int, default=1)
+parser.add_argument("--weights", required=True)
+parser.add_argument("--ours", required=True, help="file whose last line is bench_cpu's of this case")
 parser.add_argument("--seconds", type=float, default=2.0)
 options = parser.parse_args()
+with open(options.ours) as f:
+    ours = json.loads(f.read().splitlines()[-1])
 with open("/proc/cpuinfo") as f:
     has_avx512 = "avx512bw" in f.read()
 os.environ["OPENBLAS_CORETYPE"] = "SkylakeX" if has_avx512 else "Haswell"
-os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = str(options.threads)
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = str(ours["threads"])
 
 import torch  # noqa: E402 - the environment above must be set before
 import torch.nn.functional as F  # noqa: E402
 
-torch.set_num_threads(options.threads)
+from peer_model import disagreement, load_tensors, off  # noqa: E402
+
+torch.set_num_threads(ours["threads"])
 torch.set_flush_denormal(True)
-torch.manual_seed(1)
-layers, width, classes, length, batch_tokens = PROFILES[options.profile]
-rows, head_width = batch_tokens // length, width // HEADS
+tensors = load_tensors(options.weights)
+classes, width = tensors["decoder.embed_tokens.weight"].shape
+length, head_width = ours["L"], width // HEADS
+source, target = (tensors.pop(name).long().view(-1, length) for name in ("source", "target"))
+rows = source.shape[0]
 
 
 def penalty():
@@ -64,6 +69,13 @@ class Block(torch.nn.Module):
         self.qkv, self.out = torch.nn.Linear(width, 3 * width), torch.nn.Linear(width, width)
         self.up, self.down = torch.nn.Linear(width, 4 * width), torch.nn.Linear(4 * width, width)
 
+    def names(self, at):
+        """Our tensors of each of the modules: a bias and a weight each, the rows of several behind each other."""
+        attention = at + "self_attn"
+        return {self.attention_norm: [attention + "_layer_norm"], self.ffn_norm: [at + "final_layer_norm"],
+                self.qkv: [attention + ".%s_proj" % part for part in "qkv"], self.out: [attention + ".out_proj"],
+                self.up: [at + "fc1"], self.down: [at + "fc2"]}
+
     def forward(self, x, bias, attend):
         parts = self.qkv(self.attention_norm(x)).view(rows, length, 3, HEADS, head_width)
         q, k, v = parts.permute(2, 0, 3, 1, 4)
@@ -72,14 +84,27 @@ class Block(torch.nn.Module):
 
 
 class Decoder(torch.nn.Module):
+    """Takes every tensor of the file; KeyError where one has another name."""
+
     def __init__(self):
         super().__init__()
-        self.table = torch.nn.Parameter(torch.randn(classes, width) * width ** -0.5)
-        self.blocks = torch.nn.ModuleList(Block() for _ in range(layers))
+        left = dict(tensors)
+        self.table = torch.nn.Parameter(left.pop("decoder.embed_tokens.weight").clone())
         self.final_norm = torch.nn.LayerNorm(width)
+        self.blocks = torch.nn.ModuleList()
+        names = {self.final_norm: ["decoder.layer_norm"]}
+        while "decoder.layers.%d.fc1.weight" % len(self.blocks) in left:
+            self.blocks.append(Block())
+            names.update(self.blocks[-1].names("decoder.layers.%d." % (len(self.blocks) - 1)))
+        for module, ours_of_it in names.items():
+            for kind in ("weight", "bias"):
+                values = torch.cat([left.pop("%s.%s" % (name, kind)) for name in ours_of_it])
+                setattr(module, kind, torch.nn.Parameter(values))
+        if left:
+            raise KeyError("the weights have tensors that this model lacks: %s" % ", ".join(sorted(left)))
         self.bias = penalty()
 
-    def forward(self, source, target, attend):
+    def forward(self, attend):
         x = F.embedding(source, self.table) * math.sqrt(width)
         for block in self.blocks:
             x = block(x, self.bias, attend)
@@ -99,38 +124,47 @@ def timed(step, seconds):
     return statistics.median(taken), min(taken), (time.process_time() - cpu) / len(taken)
 
 
-model = Decoder()
-source, target = torch.randint(4, classes, (2, rows, length))
-optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.99, nesterov=True)
-
-
 def train_step(attend):
+    """The loss, and the gradient's norm before clipping."""
     optimizer.zero_grad(set_to_none=True)
-    loss = model(source, target, attend)
+    loss = model(attend)
     loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
     optimizer.step()
-    return loss.item()
+    return loss.item(), norm.item()
 
 
 def eval_step(attend):
     with torch.no_grad():
-        return model(source, target, attend).item()
+        return model(attend).item()
 
 
 ways = {"plain": plain_attention}
 if hasattr(F, "scaled_dot_product_attention"):
     ways["fused"] = fused_attention
-first_loss = eval_step(plain_attention)
-trained = {n: timed(lambda: train_step(a), options.seconds / len(ways)) for n, a in ways.items()}
-scored = {n: timed(lambda: eval_step(a), options.seconds / 2 / len(ways)) for n, a in ways.items()}
+trained, scored, start = {}, {}, {}
+for way, attend in ways.items():
+    model = Decoder()  # from the same weights for each way
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.99, nesterov=True)
+    eval_loss = eval_step(attend)
+    loss, norm = train_step(attend)
+    why = disagreement(loss, norm, ours, 1e-5) or disagreement(eval_loss, norm, ours, 1e-5)
+    if why:
+        print("peer_torch: %s attention of torch %s: %s" % (way, torch.__version__, why), file=sys.stderr)
+        continue
+    start[way] = loss, eval_loss, norm
+    trained[way] = timed(lambda: train_step(attend), options.seconds / len(ways))
+    scored[way] = timed(lambda: eval_step(attend), options.seconds / 2 / len(ways))
+if not trained:
+    sys.exit(65)
 way = min(trained, key=lambda n: trained[n][0])
 n, train, scoring = rows * length, trained[way], min(scored.values())
 print(json.dumps({
-    "side": "torch " + torch.__version__, "profile": options.profile, "threads": options.threads,
+    "side": "torch " + torch.__version__, "profile": ours["profile"], "L": length, "threads": ours["threads"],
     "train_tok_s": round(n / train[0]), "train_tok_s_best": round(n / train[1]),
     "train_tok_cpu_s": round(n / train[2]),
     "eval_tok_s": round(n / scoring[0]), "eval_tok_s_best": round(n / scoring[1]),
-    "eval_tok_cpu_s": round(n / scoring[2]),
-    "attention": way, "first_loss": round(first_loss, 4),
+    "eval_tok_cpu_s": round(n / scoring[2]), "attention": way,
+    "loss_nats": start[way][0], "eval_loss_nats": start[way][1], "grad_norm": start[way][2],
+    "loss_off": off(start[way][0], ours["loss_nats"]), "norm_off": off(start[way][2], ours["grad_norm"]),
     "coretype": os.environ["OPENBLAS_CORETYPE"]}))

@@ -54,7 +54,7 @@ if "refused" in first:
 os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", os.path.join(os.path.dirname(os.path.abspath(options.weights)), "inductor"))
 import torch  # noqa: E402 - after our side has the device
 
-from peer_model import Model, Shape, flex_attention, load_tensors  # noqa: E402
+from peer_model import Model, Shape, disagreement, flex_attention, load_tensors, off  # noqa: E402
 
 device = torch.device("cuda:" + options.device[5:] if on_gpu else "cpu")
 dtype = torch.bfloat16 if precision == "bf16" else torch.float32
@@ -117,10 +117,6 @@ def ours_seconds(steps):
     return from_ours()["seconds"]
 
 
-def off(a, b):
-    return abs(a - b) / max(abs(b), 1e-30)
-
-
 def prepare(way):
     """(name, step, what it found); raises ValueError where the numbers are not ours."""
     model = Model(tensors, shape, dtype, device, way)
@@ -129,9 +125,9 @@ def prepare(way):
     loss /= shape.tokens
     name = " ".join([way["attention"], way["loss"], way["compile"]])
     found = {"loss_off": off(loss, first["loss_nats"]), "norm_off": off(norm, first["grad_norm"])}
-    if found["loss_off"] > tolerance or (kind == "train" and found["norm_off"] > 5 * tolerance):
-        raise ValueError("%s: loss %.7g and norm %.7g, ours %.7g and %.7g" % (
-            name, loss, norm, first["loss_nats"], first["grad_norm"]))
+    why = disagreement(loss, norm if kind == "train" else None, first, tolerance)
+    if why:
+        raise ValueError("%s: %s" % (name, why))
     seconds_of(step, 3)
     replay = captured(step) if on_gpu else None
     if replay and statistics.median(seconds_of(replay, 5)) < statistics.median(seconds_of(step, 5)):

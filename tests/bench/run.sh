@@ -1,14 +1,21 @@
 #!/bin/sh
-# run.sh BUILD - speed of the CPU backend, beside PyTorch where one is installed.
+# run.sh BUILD - speed of the CPU backend.
 #
-# For each profile and number of threads, our program and each PyTorch take turns for ROUNDS rounds
-# (a turn each in every round, so that a busy machine is busy for both). Printed: medians over the
-# rounds, and how many times faster ours is. Pythons tried: python3, /usr/bin/python3, and those of
-# the space-separated list TORCH_PYTHON. Settings: ROUNDS (3), SECONDS_A_TURN (2), PROFILES, THREADS.
-# The lines of every turn are kept in BUILD/bench/*.json.
+# Everything that is compared takes turns for ROUNDS rounds (a turn each in every round, so that a busy machine is busy for
+# all). Printed: medians over the rounds, in tokens a second. CASES chooses among:
+#   steps      training and scoring steps of each of PROFILES with each of THREADS, beside PyTorch where one is installed,
+#              from the same weights and tokens: a PyTorch whose loss or gradient norm is not ours is not timed
+#              (peer_torch.py), and exit status 65 says so. The Pythons tried are those of the list PYTHONS.
+#   positions  the position methods on d128 and d256 (TAX_PROFILES) at each length of TAX_LENGTHS, in tokens a second of
+#              processor time, one thread: what the slowest costs, and ALiBi beside sinusoidal, which has no bias.
+#   libraries  one thread of d256 with the library that the backend chooses, with OpenBLAS as it steers it, and with OpenBLAS
+#              told each of CORETYPES: whether the choice is the right one on this processor.
+# Settings: CASES (steps), ROUNDS (3), SECONDS_A_TURN (2), PROFILES, THREADS, PYTHONS (TORCH_PYTHON python3 /usr/bin/python3), OUT (BUILD/bench),
+# the folder that keeps the line of every turn.
 set -eu
 build=${1:?usage: run.sh BUILD}
 here=$(dirname "$0")
+program=$build/tests/bench/bench_cpu
 rounds=${ROUNDS:-3}
 seconds=${SECONDS_A_TURN:-2}
 profiles=${PROFILES:-d64 d64-long d128 d256 d512}
@@ -16,68 +23,159 @@ if [ -z "${THREADS:-}" ]; then
     THREADS=1
     [ "$(nproc)" -gt 1 ] && THREADS="1 2"
 fi
-out=$build/bench
+out=${OUT:-$build/bench}
 mkdir -p "$out"
 
 # value KEY FILE - the median of a key's numbers over the lines of a file.
 value() {
-    sed -n "s/.*\"$1\": \([0-9.]*\).*/\1/p" "$2" | sort -n |
+    sed -n "s/.*\"$1\": \([0-9.e+-]*\).*/\1/p" "$2" | sort -g |
         awk '{ v[NR] = $1 } END { if (NR) print (NR % 2) ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
 }
 
-# The Pythons that have a PyTorch, each PyTorch once.
-torches=
-seen=
-for python in python3 /usr/bin/python3 ${TORCH_PYTHON:-}; do
-    version=$("$python" -c 'import torch; print(torch.__version__)' 2>/dev/null) || continue
-    case " $seen " in *" $version "*) continue ;; esac
-    seen="$seen $version"
-    torches="$torches $python"
-    echo "PyTorch $version: $python"
-done
-[ -n "$torches" ] ||
-    echo "no PyTorch was found (python3, /usr/bin/python3, TORCH_PYTHON): our own figures only"
+# find_torches - the Pythons that have a PyTorch, each PyTorch once.
+find_torches() {
+    torches=
+    seen=
+    for python in ${PYTHONS:-${TORCH_PYTHON:-} python3 /usr/bin/python3}; do
+        version=$("$python" -c 'import torch; print(torch.__version__)' 2>/dev/null) || continue
+        case " $seen " in *" $version "*) continue ;; esac
+        seen="$seen $version"
+        torches="$torches $python"
+        echo "PyTorch $version: $python"
+    done
+    [ -n "$torches" ] ||
+        echo "no PyTorch was found (PYTHONS): our own figures only"
+}
 
-for threads in $THREADS; do
-    echo
-    echo "threads $threads; tokens a second, median of $rounds rounds (cpu: a second of processor time)"
-    printf '%-10s %-18s %10s %10s %10s %10s %8s %7s\n' \
-        profile side train 'train cpu' eval 'eval cpu' GFLOP/s 'of peak'
-    for profile in $profiles; do
-        name=$out/$profile-$threads
-        rm -f "$name"-*.json
-        for round in $(seq "$rounds"); do
-            "$build/tests/bench/bench_cpu" --profile "$profile" --threads "$threads" \
-                --seconds "$seconds" >> "$name-alibi.json"
-            n=0
-            for python in $torches; do
-                n=$((n + 1))
-                "$python" "$here/peer_torch.py" --profile "$profile" --threads "$threads" \
-                    --seconds "$seconds" >> "$name-torch$n.json"
-            done
-        done
-        ours=$name-alibi.json
-        printf '%-10s %-18s %10.0f %10.0f %10.0f %10.0f %8.1f %6.1f%%\n' "$profile" alibi \
-            "$(value train_tok_s "$ours")" "$(value train_tok_cpu_s "$ours")" \
-            "$(value eval_tok_s "$ours")" "$(value eval_tok_cpu_s "$ours")" \
-            "$(value train_gflops "$ours")" \
-            "$(value share_of_peak "$ours" | awk '{ print 100 * $1 }')"
-        for theirs in "$name"-torch*.json; do
-            [ -e "$theirs" ] || continue
-            side=$(sed -n '1s/.*"side": "\([^"]*\)".*/\1/p' "$theirs")
-            printf '%-10s %-18s' "$profile" "$side"
-            for key in train_tok_s train_tok_cpu_s eval_tok_s eval_tok_cpu_s; do
-                printf ' %10.0f' "$(value $key "$theirs")"
-            done
-            printf '\n%-10s %-18s' "$profile" '  ours / theirs'
-            for key in train_tok_s train_tok_cpu_s eval_tok_s eval_tok_cpu_s; do
-                printf ' %10s' "$(echo "$(value $key "$ours") $(value $key "$theirs")" |
-                    awk '{ printf "%.2fx", $1 / $2 }')"
-            done
-            echo
+# measure_steps PROFILE THREADS NAME - every side's turns, a file a side; a side that is not ours ends with a file .refused.
+measure_steps() {
+    rm -f "$3"-*.json "$3"-*.refused
+    "$program" --profile "$1" --weights "$3.safetensors"
+    for round in $(seq "$rounds"); do
+        "$program" --profile "$1" --threads "$2" --seconds "$seconds" >> "$3-alibi.json"
+        n=0
+        for python in $torches; do
+            n=$((n + 1))
+            [ -e "$3-torch$n.refused" ] && continue
+            "$python" "$here/peer_torch.py" --weights "$3.safetensors" --ours "$3-alibi.json" --seconds "$seconds" \
+                >> "$3-torch$n.json" 2> "$3-torch$n.log" || mv "$3-torch$n.log" "$3-torch$n.refused"
         done
     done
+    rm -f "$3.safetensors"
+}
+
+# print_peer PROFILE OURS THEIRS - their figures, how far their numbers are off ours, and how many times faster ours is.
+print_peer() {
+    printf '%-10s %-18s' "$1" "$(sed -n '1s/.*"side": "\([^"]*\)".*/\1/p' "$3")"
+    for key in train_tok_s train_tok_cpu_s eval_tok_s eval_tok_cpu_s; do
+        printf ' %10.0f' "$(value $key "$3")"
+    done
+    printf '  agrees: loss to %.0e, gradient norm to %.0e' "$(value loss_off "$3")" "$(value norm_off "$3")"
+    printf '\n%-10s %-18s' "$1" '  ours / theirs'
+    for key in train_tok_s train_tok_cpu_s eval_tok_s eval_tok_cpu_s; do
+        printf ' %10s' "$(echo "$(value $key "$2") $(value $key "$3")" | awk '{ printf "%.2fx", $1 / $2 }')"
+    done
+    echo
+}
+
+# print_steps PROFILE NAME
+print_steps() {
+    ours=$2-alibi.json
+    printf '%-10s %-18s' "$1" alibi
+    for key in train_tok_s train_tok_cpu_s eval_tok_s eval_tok_cpu_s; do
+        printf ' %10.0f' "$(value $key "$ours")"
+    done
+    printf ' %8.1f %6.1f%%\n' "$(value train_gflops "$ours")" "$(value share_of_peak "$ours" | awk '{ print 100 * $1 }')"
+    for theirs in "$2"-torch*.json; do
+        [ -e "$theirs" ] || continue
+        if [ -e "${theirs%.json}.refused" ]; then
+            printf '%-10s not timed: %s\n' "$1" "$(tail -n 1 "${theirs%.json}.refused")"
+            status=65
+        else
+            print_peer "$1" "$ours" "$theirs"
+        fi
+    done
+}
+
+steps() {
+    find_torches
+    for threads in $THREADS; do
+        echo
+        echo "threads $threads; tokens a second, median of $rounds rounds (cpu: a second of processor time)"
+        printf '%-10s %-18s %10s %10s %10s %10s %8s %7s\n' profile side train 'train cpu' eval 'eval cpu' GFLOP/s 'of peak'
+        for profile in $profiles; do
+            measure_steps "$profile" "$threads" "$out/$profile-$threads"
+            print_steps "$profile" "$out/$profile-$threads"
+        done
+    done
+}
+
+# print_tax PROFILE LENGTH train|eval
+print_tax() {
+    printf '%-8s %6d %-6s' "$1" "$2" "$3"
+    for position in sinusoidal rotary t5 alibi; do
+        value "$3_tok_cpu_s" "$out/tax-$1-$2-$position.json"
+    done | awk '{ v[NR] = $1; if (NR == 1 || $1 < low) low = $1; if ($1 > high) high = $1; printf " %10.0f", $1 }
+                END { printf "  %15.3f %17.3f\n", low / high, v[4] / v[1] }'
+}
+
+positions() {
+    echo "tokens a second of processor time, one thread, median of $rounds rounds"
+    printf '%-8s %6s %-6s %10s %10s %10s %10s  %15s %17s\n' profile length pass sinusoidal rotary t5 alibi \
+        slowest/fastest alibi/sinusoidal
+    for profile in ${TAX_PROFILES:-d128 d256}; do
+        for length in ${TAX_LENGTHS:-64 256 1024}; do
+            rm -f "$out/tax-$profile-$length"-*.json
+            for round in $(seq "$rounds"); do
+                for position in sinusoidal rotary t5 alibi; do
+                    "$program" --profile "$profile" --length "$length" --position "$position" --seconds "$seconds" \
+                        >> "$out/tax-$profile-$length-$position.json"
+                done
+            done
+            for pass in train eval; do print_tax "$profile" "$length" "$pass"; done
+        done
+    done
+}
+
+# measure_library NAME [option value]… - a turn of d256.
+measure_library() {
+    file=$out/library-$1.json
+    shift
+    "$program" --profile d256 --seconds "$seconds" "$@" >> "$file"
+}
+
+libraries() {
+    coretypes=${CORETYPES:-Prescott Haswell Zen SkylakeX Cooperlake SapphireRapids}
+    rm -f "$out"/library-*.json
+    for round in $(seq "$rounds"); do
+        measure_library chosen
+        measure_library steered --blas openblas
+        for coretype in $coretypes; do
+            measure_library "$coretype" --blas openblas --kernels "$coretype"
+        done
+    done
+    echo "d256, one thread, tokens a second of processor time, median of $rounds rounds"
+    for name in chosen steered $coretypes; do
+        file=$out/library-$name.json
+        printf '%-16s %10.0f  %s\n' "$name" "$(value train_tok_cpu_s "$file")" \
+            "$(sed -n '1s/.*"blas": "\([^"]*\)".*/\1/p' "$file")"
+    done
+    best=$(for coretype in $coretypes; do value train_tok_cpu_s "$out/library-$coretype.json"; done | sort -g | tail -n 1)
+    for name in chosen steered; do
+        echo "$name / the best of OPENBLAS_CORETYPE: $(echo "$(value train_tok_cpu_s "$out/library-$name.json") $best" |
+            awk '{ printf "%.2f", $1 / $2 }')"
+    done
+}
+
+status=0
+for case in ${CASES:-steps}; do
+    case $case in
+    steps | positions | libraries) "$case" ;;
+    *) echo "run.sh: CASES=$case: expected steps, positions or libraries" >&2; exit 64 ;;
+    esac
+    echo
 done
-echo
-sed -n '1s/.*"device": "\([^"]*\)", "blas": "\([^"]*\)".*/\1; \2/p' "$ours"
+last=$(ls -t "$out"/*.json | head -n 1)
+sed -n '1s/.*"device": "\([^"]*\)", "blas": "\([^"]*\)".*/\1; \2/p' "$out/${last##*/}"
 echo "kept in $out/*.json"
+exit $status

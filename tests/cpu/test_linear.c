@@ -195,7 +195,7 @@ static void every_installed_library_multiplies_rightly(void **state)
         struct backend *b = cpu_variant_best(1);
         struct blas other;
         struct err e = {0};
-        if (blas_open_named(&other, makes[i], &e) == 0) {
+        if (blas_open_named(&other, makes[i], NULL, &e) == 0) {
             struct maps *m = maps_make(33, 24, 17), *before = maps_make(33, 24, 17);
             cpu_of(b)->blas = other;
             assert_int_equal(b->ops->linear(b, &m->ty, &m->tx, &m->tw, &m->tbias, 0, &e), 0);
@@ -217,7 +217,7 @@ static void a_missing_library_names_the_package(void **state)
     struct blas b;
     struct err e = {0};
     (void)state;
-    assert_int_equal(blas_open_named(&b, "nothing", &e), ERR_UNAVAILABLE);
+    assert_int_equal(blas_open_named(&b, "nothing", NULL, &e), ERR_UNAVAILABLE);
     assert_non_null(strstr(e.text, "libdnnl2"));
     assert_non_null(strstr(e.text, "libopenblas0-serial"));
 }

@@ -1,0 +1,46 @@
+#!/bin/sh
+# test_bench_cpu.sh - bench as a tool: what does not start from the same numbers is not timed. What it measures here means
+# nothing.
+# usage: tests/cli/test_bench_cpu.sh BUILD        TORCH_PYTHON=/path/python: one that can import torch, looked at first
+. tests/cli/expect.sh
+
+build=$(cd "$1" && pwd)
+program=$build/tests/bench/bench_cpu
+[ -x "$program" ] || { echo "skipped: $program is not built (make tests)"; exit 0; }
+export OUT="$dir/bench" ROUNDS=1 SECONDS_A_TURN=0 THREADS=1 PROFILES=d64 PYTHONS="$dir/python"
+mkdir "$OUT"
+
+# A PyTorch that starts from our numbers, and one that does not.
+cat >"$dir/python" <<'END'
+#!/bin/sh
+case $1 in -c) echo 9.9; exit 0 ;; esac
+[ -n "${AGREES:-}" ] || { echo "peer_torch: loss 7 and norm 1, ours 8 and 1" >&2; exit 65; }
+echo '{"side": "torch 9.9", "train_tok_s": 10, "train_tok_cpu_s": 10, "eval_tok_s": 10, "eval_tok_cpu_s": 10, "loss_off": 3e-08, "norm_off": 2e-07}'
+END
+chmod +x "$dir/python"
+expect 65 "not timed: peer_torch: loss 7 and norm 1, ours 8" tests/bench/run.sh "$build"
+grep -q "ours / theirs" "$dir/out" && fail "a ratio without agreement"
+expect 0 "agrees: loss to 3e-08, gradient norm to 2e-07" env AGREES=1 tests/bench/run.sh "$build"
+grep -qE "ours / theirs +[0-9.]+x" "$dir/out" || fail "no ratio where the numbers agree"
+expect 0 "slowest/fastest" env CASES=positions TAX_PROFILES=d128 TAX_LENGTHS=8 tests/bench/run.sh "$build"
+expect 64 "CASES=fast" env CASES=fast tests/bench/run.sh "$build"
+expect 64 "expected --profile d64" "$program" --profile d63
+
+# The real one takes our weights and tokens, and refuses those of another case.
+python=
+for candidate in ${TORCH_PYTHON:-} python3 /usr/bin/python3; do
+    if "$candidate" -c 'import torch' 2>/dev/null; then python=$candidate && break; fi
+done
+if [ -z "$python" ]; then
+    echo "skipped: no python3 here can import torch, so peer_torch.py was not run; TORCH_PYTHON names one that can"
+    finish
+    exit
+fi
+peer() { "$python" tests/bench/peer_torch.py --weights "$dir/weights" --ours "$dir/$1" --seconds 0; }
+expect 0 "" "$program" --profile d64 --weights "$dir/weights"
+"$program" --profile d64 --seconds 0 >"$dir/ours"
+"$program" --profile d64 --position sinusoidal --seconds 0 >"$dir/other"
+expect 0 '"loss_off": [0-9.e-]*,' peer ours
+expect 65 "loss 7.98.* and norm .*, ours" peer other
+
+finish
