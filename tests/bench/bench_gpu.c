@@ -2,13 +2,14 @@
  *
  *   bench_gpu --list                            the cases, the ones that say most first
  *   bench_gpu --case NAME [--device cuda:0]     measures one, prints its line of JSON
- *   bench_gpu --case NAME --serve               steps as peer_torch.py asks for them
- *   bench_gpu --weights FILE                    initial values and tokens for peer_torch.py
- *   bench_gpu --table FILE                      a file of such lines as tables
+ *   bench_gpu --case NAME --serve               steps as peer_torch_gpu.py asks for them
+ *   bench_gpu --weights FILE                    initial values and tokens for peer_torch_gpu.py
+ *   bench_gpu --table FILE                      a file of such lines as tables, and the goals
  *
- * The model is the paper's of 247M parameters, one shard of 9,216 tokens an update. */
+ * The model is the paper's of 247M parameters. */
 #include "bench/bench_gpu.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,92 +22,13 @@
 #include "shape/shape.h"
 #include "spec/code_id.h"
 
-enum { WARMUP = 3, STEPS = 20, TINY_STEPS = 2, TINY_DIVISOR = 32, BENCH_SEED = 1 };
+enum { WARMUP = 3, STEPS = 20, TINY_STEPS = 2 };
 
 struct call {
     struct bench_options options;
     const char *name, *weights, *table;
     bool list, serve;
 };
-
-static const char *precision_name(enum spec_precision p)
-{
-    return p == SPEC_BF16 ? "bf16" : "fp32";
-}
-
-static void add_case(struct bench_case *out, int32_t *n, struct bench_case c)
-{
-    static const char *const kinds[] = {"ceilings", "ops", "train", "eval"};
-    const char *precision = precision_name(c.precision);
-    if (c.kind == BENCH_CEILINGS)
-        snprintf(c.name, sizeof c.name, "%s", kinds[c.kind]);
-    else if (c.kind == BENCH_OPS)
-        snprintf(c.name, sizeof c.name, "%s-%s", kinds[c.kind], precision);
-    else
-        snprintf(c.name, sizeof c.name, "%s-%s-%d%s-%s", kinds[c.kind],
-                 spec_position_name(c.position), c.length, c.dropout ? "-drop" : "", precision);
-    out[(*n)++] = c;
-}
-
-int32_t bench_cases(struct bench_case out[BENCH_CASES_MAX])
-{
-    static const int32_t lengths[] = {1024, 512, 3072};
-    static const enum spec_position positions[] = {SPEC_ALIBI, SPEC_SINUSOIDAL, SPEC_ROTARY,
-                                                   SPEC_T5};
-    int32_t n = 0;
-    add_case(out, &n, (struct bench_case){.kind = BENCH_CEILINGS, .precision = SPEC_BF16});
-    for (int fp32 = 0; fp32 < 2; fp32++) {
-        enum spec_precision precision = fp32 ? SPEC_FP32 : SPEC_BF16;
-        for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
-            for (int kind = 0; kind < 3; kind++)
-                for (size_t p = 0; p < sizeof positions / sizeof *positions; p++)
-                    add_case(out, &n,
-                             (struct bench_case){.kind = kind < 2 ? BENCH_TRAIN : BENCH_EVAL,
-                                                 .position = positions[p],
-                                                 .length = lengths[l],
-                                                 .dropout = kind == 1,
-                                                 .precision = precision});
-        add_case(out, &n, (struct bench_case){.kind = BENCH_OPS, .precision = precision});
-    }
-    return n;
-}
-
-/* The model and one shard of the paper's (configs/model/wt103_247m.yaml), or one that takes
- * milliseconds. */
-void bench_spec(struct spec *s, const struct bench_case *c, const struct bench_options *o)
-{
-    spec_init(s);
-    s->kind = SPEC_BENCH;
-    s->bench_mode = c->kind == BENCH_EVAL;
-    s->model.position = c->position;
-    s->model.layers = o->tiny ? 2 : 16;
-    s->model.dim = o->tiny ? 64 : 1024;
-    s->model.heads = 8;
-    s->model.ffn = 4 * s->model.dim;
-    s->model.softmax = SPEC_ADAPTIVE;
-    s->model.cutoffs_n = 2;
-    s->model.cutoffs[0] = o->tiny ? 100 : 20000;
-    s->model.cutoffs[1] = o->tiny ? 300 : 60000;
-    s->model.adaptive_factor = o->tiny ? 2 : 4;
-    s->model.dropout = c->dropout ? 0.3 : 0.0;
-    s->model.dropout_attention = s->model.dropout_relu = c->dropout ? 0.1 : 0.0;
-    s->model.dropout_softmax = c->dropout ? 0.2 : 0.0;
-    s->model.rotary_base = 10000;
-    s->model.rotary_layout = SPEC_ADJACENT_PAIRS;
-    s->model.t5_buckets = 32;
-    s->model.t5_max_distance = 128;
-    s->model.t5_init_std = 0.03125;
-    s->model.t5_multiplier = 1;
-    s->data.vocab = o->tiny ? 1000 : 267744;
-    s->train.L = o->tiny ? c->length / TINY_DIVISOR : c->length;
-    s->train.shards = 1;
-    s->train.shard_tokens = o->tiny ? 9216 / TINY_DIVISOR : 9216;
-    s->train.optimizer = SPEC_NAG;
-    s->train.momentum = 0.99;
-    s->train.clip = 0.1;
-    s->train.seed = BENCH_SEED;
-    s->train.precision = s->eval.precision = c->precision;
-}
 
 /* Seconds since the kernel started this process; its clock ticks a hundred times a second. */
 static double seconds_since_exec(void)
@@ -117,25 +39,40 @@ static double seconds_since_exec(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - start;
 }
 
+/* What a plan says that the model needs, what the driver counts since it was opened, and by how
+ * much the plan is off. */
+static int add_memory(json_t *out, struct bench_steps *b, const struct spec *s, struct err *e)
+{
+    int64_t peak = 0;
+    struct shape_cost cost;
+    shape_cost(&cost, s);
+    TRY(b->backend->ops->peak_bytes(b->backend, &peak, e));
+    double grown = (double)(peak - b->empty_bytes), planned = (double)cost.device_bytes;
+    json_object_update_new(out, json_pack("{s:I, s:I, s:I, s:I, s:f}", "peak_memory_bytes",
+                                          (json_int_t)peak, "empty_memory_bytes",
+                                          (json_int_t)b->empty_bytes, "model_bytes",
+                                          (json_int_t)model_bytes(b->model), "planned_bytes",
+                                          (json_int_t)cost.device_bytes, "planned_off",
+                                          grown > 0.0 ? fabs(planned / grown - 1.0) : 1.0));
+    return 0;
+}
+
 static int add_steps(json_t *out, const struct bench_case *c, struct bench_steps *b,
                      const struct spec *s, const struct bench_timing *t, double first_s,
                      struct err *e)
 {
-    int64_t peak = 0;
-    TRY(b->backend->ops->peak_bytes(b->backend, &peak, e));
     double forward = shape_forward_flops(s, s->train.L, NULL);
-    double flops = (c->kind == BENCH_TRAIN ? 3.0 : 1.0) * forward;
+    double flops = (bench_trains(c->kind) ? 3.0 : 1.0) * forward;
     double wps = (double)b->tokens / t->median_s;
     json_t *more = json_pack(
-        "{s:s, s:i, s:b, s:I, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:s}",
+        "{s:s, s:i, s:b, s:I, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:s}",
         "position", spec_position_name(c->position), "L", (int)s->train.L, "dropout", c->dropout,
         "batch_tokens", (json_int_t)b->tokens, "warmup_steps", WARMUP, "steps", (int)t->steps_n,
         "median_s", t->median_s, "low_s", t->low_s, "high_s", t->high_s, "wps", wps, "tflops",
         flops * wps * 1e-12, "loss_nats", t->first_loss, "grad_norm", t->first_norm, "first_step_s",
-        first_s, "peak_memory_bytes", (json_int_t)peak, "model_bytes",
-        (json_int_t)model_bytes(b->model), "backend", b->backend->device);
+        first_s, "queue_s", t->queue_s, "backend", b->backend->device);
     json_object_update_new(out, more);
-    return 0;
+    return add_memory(out, b, s, e);
 }
 
 /* The first step is timed apart: from the start of this program to the first update. */
@@ -146,7 +83,7 @@ static int bench_steps_case(json_t *out, const struct bench_case *c, const struc
     struct spec s;
     struct bench_steps b = {0};
     struct bench_timing t = {0}, first = {0};
-    bench_step step = c->kind == BENCH_TRAIN ? bench_train_step : bench_eval_step;
+    bench_step step = bench_trains(c->kind) ? bench_train_step : bench_eval_step;
 
     bench_spec(&s, c, &call->options);
     TRY_OUT(rc, bench_steps_open(&b, &s, call->options.device, 1, true, e));
@@ -169,8 +106,14 @@ out:
 static int bench_case_run(json_t *out, const struct bench_case *c, const struct call *call,
                           struct err *e)
 {
+    bool steps = c->kind == BENCH_TRAIN || c->kind == BENCH_UPDATE || c->kind == BENCH_EVAL ||
+                 c->kind == BENCH_EVAL1;
+    if (call->serve && !steps)
+        return ERR(e, ERR_USAGE, "--serve: %s is not a case of steps", c->name);
     if (c->kind == BENCH_CEILINGS) return bench_ceilings(out, c, &call->options, e);
     if (c->kind == BENCH_OPS) return bench_ops(out, c, &call->options, e);
+    if (c->kind == BENCH_REPEAT) return bench_repeat(out, c, &call->options, e);
+    if (c->kind == BENCH_SLIDING) return bench_sliding(out, c, &call->options, e);
     return bench_steps_case(out, c, call, e);
 }
 
@@ -187,10 +130,10 @@ static int bench_measure(const struct call *call, struct err *e)
     if (!c)
         return ERR(e, ERR_USAGE, "--case %s: not a case; bench_gpu --list names them", call->name);
     clock_utc(date);
-    json_t *out =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b}", "case", c->name, "device",
-                  call->options.device, "gpu", call->options.gpu, "code_id", code_id(), "date",
-                  date, "precision", precision_name(c->precision), "tiny", call->options.tiny);
+    json_t *out = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b}", "case", c->name, "device",
+                            call->options.device, "gpu", call->options.gpu, "code_id", code_id(),
+                            "date", date, "precision", bench_precision_name(c->precision), "tiny",
+                            call->options.tiny);
     int rc = bench_case_run(out, c, call, e);
     if (rc < 0) json_object_set_new(out, "refused", json_string(e->text));
     if (rc < 0 || !call->serve) {

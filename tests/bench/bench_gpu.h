@@ -16,7 +16,16 @@
 
 enum { BENCH_NAME_BYTES = 64, BENCH_CASES_MAX = 128 };
 
-enum bench_kind { BENCH_CEILINGS, BENCH_OPS, BENCH_TRAIN, BENCH_EVAL };
+enum bench_kind {
+    BENCH_CEILINGS, /* copies, matrix products */
+    BENCH_OPS,      /* one op at a time */
+    BENCH_TRAIN,    /* an update of one shard */
+    BENCH_UPDATE,   /* one of the paper's eight shards */
+    BENCH_REPEAT,   /* the same updates twice: do they give the same bits */
+    BENCH_EVAL,     /* a shard of windows */
+    BENCH_EVAL1,    /* one window, as the paper's speeds of Tables 2 to 4 and 6 are measured */
+    BENCH_SLIDING   /* stride 1: windows of each length, and one pass that serves all lengths */
+};
 
 /* Such as train-alibi-1024-drop-bf16; the length is the paper's. */
 struct bench_case {
@@ -38,6 +47,12 @@ struct bench_options {
 /* bench_cases - every case, the ones that say most first. */
 int32_t bench_cases(struct bench_case out[BENCH_CASES_MAX]);
 
+/* bench_trains - whether cases of the kind open the model for training. */
+bool bench_trains(enum bench_kind kind);
+/* bench_length - tokens that stand for so many of the paper's model. */
+int32_t bench_length(int32_t paper, const struct bench_options *o);
+const char *bench_precision_name(enum spec_precision p);
+
 /* bench_spec - the 247M model (or the tiny one) of a case. */
 void bench_spec(struct spec *s, const struct bench_case *c, const struct bench_options *o);
 
@@ -51,9 +66,18 @@ int bench_ceilings(json_t *out, const struct bench_case *c, const struct bench_o
 int bench_ops(json_t *out, const struct bench_case *c, const struct bench_options *o,
               struct err *e);
 
+/* bench_repeat: a few updates twice from the same seed, and which tensors differ. bench_sliding:
+ * seconds a target of every length of Tables 13 to 15 apart and together, and which scores differ.
+ */
+int bench_repeat(json_t *out, const struct bench_case *c, const struct bench_options *o,
+                 struct err *e);
+int bench_sliding(json_t *out, const struct bench_case *c, const struct bench_options *o,
+                  struct err *e);
+
 /* bench_serve - whole steps as another process asks for them: a first line on stdout, out with the
- * loss and norm of the first step, then for each number on stdin a line with the seconds of so many
- * steps, until the end of stdin. */
+ * sizes of a step and the loss and norm of the first, then for each number on stdin a line with
+ * seconds, losses and norms of so many steps, until the end of stdin. Dropout's masks differ from
+ * step to step, the weights do not. */
 int bench_serve(json_t *out, struct bench_steps *b, bench_step step, struct err *e);
 
 /* bench_write_weights - the initial values of every method's tensors, and a batch of tokens, as

@@ -3,7 +3,8 @@
 # usage: tests/bench/bench_gpu.sh BUILD [DEVICE]
 #
 # CASES=ceilings,train-alibi-1024 only cases whose name begins so (default: all, the ones that say
-#                                 most first; peer: those beside PyTorch)
+#                                 most first; peer: those beside PyTorch, such as
+#                                 peer-train-alibi-1024-drop-bf16, peer-eval1-t5-3072-bf16)
 # REDO=1                          measures again what is there
 # RESULTS=FILE                    default BUILD/bench/gpu.jsonl; a line a case, only ever appended to
 # PYTHON=python3                  the one that has PyTorch with CUDA; without one no peer-… cases
@@ -15,12 +16,12 @@ device=${2:-cuda:0}
 here=$(dirname "$0")
 program=$build/tests/bench/bench_gpu
 results=${RESULTS:-$build/bench/gpu.jsonl}
-weights=$build/bench/weights.safetensors
 python=${PYTHON:-python3}
 limit=${LIMIT:-120}
 peer_options=${PEER_OPTIONS:-}
 tiny=${TINY:+--tiny}
 code=$("$build/alibi" --version | sed 's/^alibi //')
+weights=$build/bench/weights-$code${TINY:+-tiny}.safetensors
 failures=0
 mkdir -p "$build/bench" "$(dirname "$results")"
 
@@ -67,9 +68,9 @@ for name in $("$program" --list); do
 done
 if "$python" -c 'import sys, torch; sys.exit(not (torch.cuda.is_available() or len(sys.argv) > 1))' $tiny 2>/dev/null; then
     limit=$((2 * limit))
-    for name in $("$program" --list | grep -E '^(train|eval)' | grep -v -- -drop-); do
+    for name in $("$program" --list | grep -E '^(train|eval)'); do
         wanted "peer-$name" || continue
-        [ -f "$weights" ] || "$program" --weights "$weights" $tiny || exit 1
+        [ -f "$weights" ] || { rm -f "$build"/bench/weights*.safetensors; "$program" --weights "$weights" $tiny; } || exit 1
         keep "peer-$name" "$python" "$here/peer_torch_gpu.py" --case "$name" --program "$program" --weights "$weights" \
             --device "$device" --gpu "$gpu" $tiny $peer_options
     done

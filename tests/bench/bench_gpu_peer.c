@@ -20,19 +20,21 @@ static void answer(json_t *json)
 static int serve_turn(struct bench_steps *b, bench_step step, int64_t steps_n, uint32_t *update,
                       struct err *e)
 {
-    double loss, norm;
-    json_t *seconds = json_array();
-    for (int64_t i = 0; i < steps_n; i++) {
+    double loss = 0.0, norm = 0.0;
+    json_t *seconds = json_array(), *losses = json_array(), *norms = json_array();
+    int rc = 0;
+    for (int64_t i = 0; rc == 0 && i < steps_n; i++) {
         int64_t before = clock_monotonic_us();
-        int rc = step(b, ++*update, &loss, &norm, e);
-        if (rc < 0) {
-            json_decref(seconds);
-            return rc;
-        }
+        rc = step(b, ++*update, &loss, &norm, e);
         json_array_append_new(seconds, json_real(1e-6 * (double)(clock_monotonic_us() - before)));
+        json_array_append_new(losses, json_real(loss / (double)b->tokens));
+        json_array_append_new(norms, json_real(norm));
     }
-    answer(json_pack("{s:o}", "seconds", seconds));
-    return 0;
+    json_t *turn =
+        json_pack("{s:o, s:o, s:o}", "seconds", seconds, "loss_nats", losses, "grad_norm", norms);
+    if (rc == 0) answer(json_incref(turn));
+    json_decref(turn);
+    return rc;
 }
 
 int bench_serve(json_t *out, struct bench_steps *b, bench_step step, struct err *e)
@@ -44,8 +46,10 @@ int bench_serve(json_t *out, struct bench_steps *b, bench_step step, struct err 
 
     TRY(bench_time(b, step, SERVE_WARMUP - 1, 1, 0.0, &t, e));
     TRY(b->backend->ops->peak_bytes(b->backend, &peak, e));
-    json_object_update_new(out, json_pack("{s:f, s:f, s:I}", "loss_nats", t.first_loss, "grad_norm",
-                                          t.first_norm, "peak_memory_bytes", (json_int_t)peak));
+    json_object_update_new(out, json_pack("{s:i, s:I, s:f, s:f, s:I}", "L", (int)b->length,
+                                          "batch_tokens", (json_int_t)b->tokens, "loss_nats",
+                                          t.first_loss, "grad_norm", t.first_norm,
+                                          "peak_memory_bytes", (json_int_t)peak));
     answer(json_incref(out));
     while (fgets(line, sizeof line, stdin)) {
         line[strcspn(line, "\n")] = '\0';
@@ -57,14 +61,15 @@ int bench_serve(json_t *out, struct bench_steps *b, bench_step step, struct err 
     return 0;
 }
 
-/* The T5 model's: the others have all its tensors but its table, with the same values. */
+/* The T5 model's: the others have all its tensors but its table, with the same values. Tokens of
+ * the longest case: those of the others are their beginning. */
 int bench_write_weights(const char *path, const struct bench_options *o, struct err *e)
 {
     int rc = 0;
     struct spec s;
     struct bench_steps b = {0};
     const struct bench_case c = {
-        .kind = BENCH_EVAL, .position = SPEC_T5, .length = 512, .precision = SPEC_FP32};
+        .kind = BENCH_EVAL, .position = SPEC_T5, .length = 16384, .precision = SPEC_FP32};
 
     bench_spec(&s, &c, o);
     TRY_OUT(rc, bench_steps_open(&b, &s, "cpu", 1, true, e));

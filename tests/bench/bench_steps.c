@@ -25,17 +25,18 @@ static int32_t bench_word(uint64_t stream, uint64_t element, int32_t vocab, bool
 
 static int bench_fill(struct bench_steps *b, int32_t vocab, bool zipf, struct err *e)
 {
+    int64_t shard_n = b->tokens / b->shards;
     b->source = calloc((size_t)b->tokens, sizeof *b->source);
     b->target = calloc((size_t)b->tokens, sizeof *b->target);
-    b->position = calloc((size_t)b->tokens, sizeof *b->position);
-    b->logp = calloc((size_t)b->tokens, sizeof *b->logp);
+    b->position = calloc((size_t)shard_n, sizeof *b->position);
+    b->logp = calloc((size_t)shard_n, sizeof *b->logp);
     if (!b->source || !b->target || !b->position || !b->logp)
         return ERR(e, ERR_NOMEM, "bench: no memory for %" PRId64 " tokens", b->tokens);
     for (int64_t i = 0; i < b->tokens; i++) {
         b->source[i] = bench_word(1, (uint64_t)i, vocab, zipf);
         b->target[i] = bench_word(2, (uint64_t)i, vocab, zipf);
-        b->position[i] = (int32_t)i;
     }
+    for (int64_t i = 0; i < shard_n; i++) b->position[i] = (int32_t)i;
     return 0;
 }
 
@@ -44,14 +45,18 @@ int bench_steps_open(struct bench_steps *b, const struct spec *s, const char *de
 {
     b->rows = shape_shard_rows(&s->train);
     b->length = s->train.L;
-    b->tokens = (int64_t)b->rows * b->length;
+    b->shards = s->bench_mode == 0 ? s->train.shards : 1;
+    int64_t shard_n = (int64_t)b->rows * b->length;
+    b->tokens = b->shards * shard_n;
     TRY(bench_fill(b, s->data.vocab, zipf, e));
     TRY(backend_open(&b->backend, device, threads,
                      s->train.precision == SPEC_BF16 ? DTYPE_BF16 : DTYPE_F32, e));
-    const struct model_options o = {.train = s->bench_mode == 0,
+    TRY(b->backend->ops->peak_bytes(b->backend, &b->empty_bytes, e));
+    bool both = s->kind != SPEC_BENCH, train = s->bench_mode == 0;
+    const struct model_options o = {.train = both || train,
                                     .rows_max = b->rows,
                                     .length_max = b->length,
-                                    .scored_max = b->tokens};
+                                    .scored_max = both || !train ? shard_n : 0};
     TRY(model_open(&b->model, b->backend, s, &o, e));
     return model_init(b->model, (uint64_t)s->train.seed, e);
 }
@@ -66,27 +71,37 @@ void bench_steps_close(struct bench_steps *b)
     free(b->logp);
 }
 
-static struct model_batch bench_batch(const struct bench_steps *b)
+static struct model_batch bench_batch(const struct bench_steps *b, int32_t shard)
 {
-    return (struct model_batch){
-        .source = b->source, .target = b->target, .rows = b->rows, .length = b->length};
+    int64_t first = (int64_t)shard * b->rows;
+    return (struct model_batch){.source = b->source + first * b->length,
+                                .target = b->target + first * b->length,
+                                .rows = b->rows,
+                                .length = b->length,
+                                .first_row = first};
 }
 
+/* As the worker does it: the host waits once, for the gradient's norm. */
 int bench_train_step(struct bench_steps *b, uint32_t update, double *loss, double *norm,
                      struct err *e)
 {
-    const struct model_batch batch = bench_batch(b);
+    int64_t before = clock_monotonic_us();
     const struct model_update u = {
         .update = update, .lr = b->lr, .lr_previous = b->lr, .targets_n = b->tokens};
-    TRY(model_train_batch(b->model, &batch, update, 0, loss, e));
+    for (int32_t shard = 0; shard < b->shards; shard++) {
+        const struct model_batch batch = bench_batch(b, shard);
+        TRY(model_train_batch(b->model, &batch, update, shard > 0, NULL, e));
+        if (shard == 0) b->queue_us = clock_monotonic_us() - before;
+    }
     TRY(model_apply(b->model, &u, norm, e));
+    *loss = model_loss(b->model);
     return b->backend->ops->sync(b->backend, e);
 }
 
 int bench_eval_step(struct bench_steps *b, uint32_t update, double *loss, double *norm,
                     struct err *e)
 {
-    const struct model_batch batch = bench_batch(b);
+    const struct model_batch batch = bench_batch(b, 0);
     (void)update;
     TRY(model_score(b->model, &batch, b->position, b->tokens, b->logp, e));
     TRY(b->backend->ops->sync(b->backend, e));
@@ -160,7 +175,7 @@ void bench_quartiles(double *seconds, int32_t n, struct bench_timing *out)
 int bench_time(struct bench_steps *b, bench_step step, int32_t warmup, int32_t least_n,
                double seconds, struct bench_timing *out, struct err *e)
 {
-    double took[BENCH_STEPS_MAX], loss, norm;
+    double took[BENCH_STEPS_MAX], queued[BENCH_STEPS_MAX], loss, norm;
     int64_t start = 0, cpu_start = 0;
     int32_t n = 0;
 
@@ -176,11 +191,16 @@ int bench_time(struct bench_steps *b, bench_step step, int32_t warmup, int32_t l
             out->first_loss = loss / (double)b->tokens;
             out->first_norm = norm;
         }
-        if (update >= warmup) took[n++] = 1e-6 * (double)(now - before);
+        if (update >= warmup) {
+            queued[n] = 1e-6 * (double)b->queue_us;
+            took[n++] = 1e-6 * (double)(now - before);
+        }
         if (n >= least_n && 1e-6 * (double)(now - start) > seconds) break;
     }
     out->steps_n = n;
     out->cpu_s = 1e-6 * (double)(clock_cpu_us() - cpu_start) / n;
+    bench_quartiles(queued, n, out);
+    out->queue_s = out->median_s;
     bench_quartiles(took, n, out);
     return 0;
 }

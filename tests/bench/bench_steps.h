@@ -1,5 +1,5 @@
 /* bench_steps.h - whole training and evaluation steps on made-up tokens, timed: what bench_cpu and
- * bench_gpu share.
+ * bench_gpu share. A training step is one update over all shards of the spec.
  *
  * 1. A step ends when its device is done with it.
  * 2. Steps that warm up are not counted; the figure is the median, beside the quartiles.
@@ -20,16 +20,20 @@ enum { BENCH_STEPS_MAX = 1000 };
 struct bench_steps {
     struct backend *backend;
     struct model *model;
-    int32_t *source, *target, *position; /* (rows, length) */
-    float *logp;
-    int32_t rows, length;
-    int64_t tokens;
-    double lr; /* 0 keeps every step's numbers alike and costs the same */
+    int32_t *source, *target; /* (shards, rows, length) */
+    int32_t *position;        /* (rows, length) */
+    float *logp;              /* (rows, length), of the last evaluation step */
+    int32_t rows, length, shards;
+    int64_t tokens;      /* of a step */
+    double lr;           /* 0 keeps every step's numbers alike and costs the same */
+    int64_t empty_bytes; /* in use on the device before the model was opened */
+    int64_t queue_us;    /* of the last training step: till its first shard was queued */
 };
 
-/* bench_steps_open - the spec's model with its seed's initial values on a device, and one shard of
+/* bench_steps_open - the spec's model with its seed's initial values on a device, and a step's
  * tokens: uniform ones, or with the frequencies of Zipf's law, so that the bands of an adaptive
- * softmax get their natural shares. On an error bench_steps_close is still to be called. */
+ * softmax get their natural shares. The spec of a benchmark opens what its plan counts, any other
+ * kind a model that both trains and scores. On an error bench_steps_close is still to be called. */
 int bench_steps_open(struct bench_steps *b, const struct spec *s, const char *device,
                      int32_t threads, bool zipf, struct err *e);
 void bench_steps_close(struct bench_steps *b);
@@ -51,6 +55,7 @@ int bench_eval_step(struct bench_steps *b, uint32_t update, double *loss, double
  * first_loss: nats a token. */
 struct bench_timing {
     double median_s, low_s, high_s, best_s, cpu_s; /* low, high: quartiles */
+    double queue_s; /* median of what the host does before the device can begin a training step */
     int32_t steps_n;
     double first_loss, first_norm;
 };

@@ -5,7 +5,10 @@ position methods, from the same weights, written for speed.
    optimiser casts gradients to fp32, updates the masters and writes the copies.
 2. Nothing waits for the host: input bands are chosen on the device, and the rows of each tail come
    as lists, padded to 256, as a data loader makes them. So a step can become one CUDA graph.
-3. q, k and v are one product; the head's table is the first band's with the class rows behind it."""
+3. q, k and v are one product; the head's table is the first band's with the class rows behind it.
+4. With dropout, the paper's at all its sites (configs/model/wt103_247m.yaml). Probabilities are constants of the
+   code, so that a compiler sees them as such."""
+import contextlib
 import json
 import math
 import struct
@@ -23,7 +26,7 @@ except ImportError:  # before 2.3
     SDPBackend = sdpa_kernel = None
 
 PAD_ROWS = 256
-SPECIAL = 4  # ids before the words
+DROPOUT, DROPOUT_ATTENTION, DROPOUT_RELU, DROPOUT_SOFTMAX = 0.3, 0.1, 0.1, 0.2
 
 
 def load_tensors(path):
@@ -56,15 +59,14 @@ def disagreement(loss, norm, ours, tolerance):
 class Shape:
     """The sizes that follow from the weights, and the batch as the loader gives it."""
 
-    def __init__(self, tensors, position, length, heads=8):
+    def __init__(self, tensors, position, length, tokens, heads=8):
         table = [tensors["decoder.embed_tokens.embeddings.%d.0.weight" % i] for i in range(3)]
         self.position, self.length, self.heads = position, length, heads
         self.width = table[0].shape[1]
         self.head_width = self.width // heads
         self.bands = [0, table[0].shape[0], table[0].shape[0] + table[1].shape[0], sum(t.shape[0] for t in table)]
         self.layers = 1 + max(int(n.split(".")[2]) for n in tensors if n.startswith("decoder.layers."))
-        self.tokens = tensors["source"].shape[0]
-        self.rows = self.tokens // length
+        self.tokens, self.rows = tokens, tokens // length
 
 
 def t5_buckets(length, buckets=32, most=128):
@@ -135,11 +137,13 @@ def chunked_loss(x, table, target, rows_a_chunk):
 
 
 class Model:
-    """way: dict of `attention` (sdpa, cudnn, flex, dense), `loss` (plain, chunked), `compile` (none,
-    blocks, whole, autotune)."""
+    """way: dict of `attention` (sdpa; flex; cudnn or efficient, a backend of sdpa's; explicit,
+    two products and a softmax; where the method has a bias all but flex read it as T x T), `loss` (plain, chunked), `compile` (none, blocks, whole,
+    autotune)."""
 
-    def __init__(self, tensors, shape, dtype, device, way):
+    def __init__(self, tensors, shape, dtype, device, way, dropout=False):
         self.shape, self.way, self.dtype, self.device = shape, way, dtype, device
+        self.dropout = dropout
         self.names, self.masters = [], []
         s = shape
         for i in range(3):
@@ -180,13 +184,15 @@ class Model:
             self.cosine, self.sine = (t.to(device) for t in rotary_tables(s.length, s.head_width))
         if s.position == "t5":
             self.buckets = t5_buckets(s.length).to(device)
+        if self.way["attention"] == "explicit":
+            self.future = torch.ones(s.length, s.length, dtype=torch.bool, device=device).triu(1)
         if self.way["attention"] == "flex":
             self.mask = create_block_mask(lambda b, h, q, k: q >= k, None, None, s.length, s.length, device=device)
 
     def make_batch(self, tensors):
         """Source and target, and for each tail the rows and classes of its targets."""
         s = self.shape
-        source, target = tensors["source"].long(), tensors["target"].long()
+        source, target = (tensors[side][:s.tokens].long() for side in ("source", "target"))
         self.source = source.to(self.device)
         head = target.clone()
         self.tails = []
@@ -227,17 +233,27 @@ class Model:
             bias = self.weight["bias"][self.buckets[near]].permute(2, 0, 1).float()
         return bias.masked_fill(distance < 0, float("-inf"))[None].to(dtype)
 
+    def drop(self, x, p):
+        return F.dropout(x, p) if self.dropout else x
+
+    def backend(self):
+        """The backend of scaled_dot_product_attention that the way names, or any: around a whole step, where
+        no compiler has to understand it."""
+        named = {"cudnn": "CUDNN_ATTENTION", "efficient": "EFFICIENT_ATTENTION"}.get(self.way["attention"])
+        return sdpa_kernel(getattr(SDPBackend, named)) if named else contextlib.nullcontext()
+
     def attend(self, q, k, v, bias):
-        position = self.shape.position
-        if position == "rotary":
+        s = self.shape
+        if s.position == "rotary":
             q, k = turn(q, self.cosine, self.sine), turn(k, self.cosine, self.sine)
-        if self.way["attention"] == "cudnn":
-            with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
-                return F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        if position in ("sinusoidal", "rotary"):
-            return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        if self.way["attention"] == "explicit":
+            scores = q @ k.transpose(-2, -1) * s.head_width ** -0.5
+            scores = scores.masked_fill(self.future, float("-inf")) if bias is None else scores + bias
+            return self.drop(scores.softmax(-1), DROPOUT_ATTENTION) @ v
         if self.way["attention"] != "flex":
-            return F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+            mask = {"is_causal": True} if bias is None else {"attn_mask": bias}
+            p = DROPOUT_ATTENTION if self.dropout else 0.0
+            return F.scaled_dot_product_attention(q, k, v, dropout_p=p, **mask)
         slopes, table = self.slopes, bias
 
         def alibi(score, b, h, i, j):
@@ -246,16 +262,17 @@ class Model:
         def t5(score, b, h, i, j):
             return score + table[h, torch.clamp(i - j, min=0)]
 
-        return flex_attention(q, k, v, score_mod=alibi if position == "alibi" else t5, block_mask=self.mask)
+        return flex_attention(q, k, v, score_mod=alibi if s.position == "alibi" else t5, block_mask=self.mask)
 
     def block(self, x, bias, n1w, n1b, qkvw, qkvb, ow, ob, n2w, n2b, f1w, f1b, f2w, f2b):
         s = self.shape
         a = F.layer_norm(x, (s.width,), n1w, n1b, 1e-5)
         q, k, v = F.linear(a, qkvw, qkvb).view(s.rows, s.length, 3, s.heads, s.head_width).permute(2, 0, 3, 1, 4)
         mixed = self.attend(q, k, v, bias).transpose(1, 2).reshape(s.rows, s.length, s.width)
-        x = x + F.linear(mixed, ow, ob)
+        x = x + self.drop(F.linear(mixed, ow, ob), DROPOUT)
         g = F.layer_norm(x, (s.width,), n2w, n2b, 1e-5)
-        return x + F.linear(F.relu(F.linear(g, f1w, f1b)), f2w, f2b)
+        u = self.drop(F.relu(F.linear(g, f1w, f1b)), DROPOUT_RELU)
+        return x + self.drop(F.linear(u, f2w, f2b), DROPOUT)
 
     def embed(self):
         """Every band for every token, then chosen: two small products more, and no lists."""
@@ -266,21 +283,23 @@ class Model:
             part = F.linear(rows, w["projection%d" % i]) * inside[:, None].to(self.dtype)
             x = part if x is None else x + part
         x = (x * math.sqrt(s.width)).view(s.rows, s.length, s.width)
-        return x + self.sinusoids.to(self.dtype) if s.position == "sinusoidal" else x
+        x = x + self.sinusoids.to(self.dtype) if s.position == "sinusoidal" else x
+        return self.drop(x, DROPOUT)
 
     def output(self, x):
         s, w = self.shape, self.weight
         loss = chunked_loss if self.way["loss"] == "chunked" else plain_loss
-        x = x.reshape(s.tokens, s.width)
+        x = self.drop(x.reshape(s.tokens, s.width), DROPOUT_SOFTMAX)
         total = loss(x, w["table0"], self.head, 2048)
         for i, (rows, classes) in enumerate(self.tails, 1):
-            total = total + loss(x[rows] @ w["projection%d" % i], w["table%d" % i], classes, PAD_ROWS)
+            narrow = self.drop(x[rows] @ w["projection%d" % i], DROPOUT_SOFTMAX)
+            total = total + loss(narrow, w["table%d" % i], classes, PAD_ROWS)
         return total
 
     def loss(self):
         """Nats of the batch."""
         s, w, bias = self.shape, self.weight, None
-        if self.way["attention"] == "dense" and s.position in ("alibi", "t5"):
+        if self.way["attention"] != "flex" and s.position in ("alibi", "t5"):
             bias = self.dense_bias(self.dtype)
         elif s.position == "t5":
             bias = w["bias"][self.buckets].t().float().contiguous()
@@ -313,10 +332,11 @@ class Model:
         """Loss and gradient norm, on the device. The rates stay 0, which costs what any do."""
         for w in self.used:
             w.grad = None
-        loss = self.loss_call()
-        loss.backward()
+        with self.backend():
+            loss = self.loss_call()
+            loss.backward()
         return loss.detach(), self.update_call([w.grad for w in self.used], self.rates)
 
     def eval_step(self):
-        with torch.no_grad():
+        with torch.no_grad(), self.backend():
             return self.loss_call(), torch.zeros((), device=self.device)

@@ -1,21 +1,29 @@
 #!/usr/bin/env python3
 """A case of bench_gpu beside PyTorch: the same weights, the same tokens, turn by turn on one device.
 
-bench_gpu --serve takes the steps of our side. A way of PyTorch's is timed only if its loss and its
-gradient norm are ours (loss: 1e-3 relative in bf16, 1e-5 in fp32; norm: five times that); the best
-of the ways begun within --budget seconds is reported. Prints one line of JSON.
+bench_gpu --serve takes the steps of our side. A way of PyTorch's is timed only if it computes what
+we compute; the best of the ways begun within --budget seconds is reported. Prints one line of JSON.
 
-Ways are combinations of attention (sdpa; its cudnn backend; flex with score_mod and a causal block mask; dense, a bias
-of T x T), loss (plain, or chunked without keeping logits), compiling (each block; the whole step;
-the whole with max-autotune) and a CUDA graph of the whole step, which is tried with each."""
+1. Its loss and gradient norm are ours without dropout (loss: 1e-3 relative in bf16, 1e-5 in fp32;
+   norm: five times that).
+2. Then, where the case has dropout, the way gets it, and the mean loss and norm over MASKS draws of
+   masks are ours: they differ by at most five standard errors of the two means together and the
+   share of rule 1. What is drawn (and replayed, where the way becomes a graph) is what is timed.
+
+Ways are combinations of attention (peer_model.Model says which), loss (plain, or chunked without
+keeping logits), compiling (each block; the whole step; the whole with max-autotune) and a CUDA graph
+of the whole step, which is tried with each. FlexAttention has no dropout: with it a bias is dense."""
 import argparse
 import gc
 import json
+import math
 import os
 import statistics
 import subprocess
 import sys
 import time
+
+MASKS, ERRORS = 16, 5.0
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--case", required=True)
@@ -27,28 +35,52 @@ parser.add_argument("--tiny", action="store_true")
 parser.add_argument("--budget", type=float, default=45.0, help="seconds after which no other way is begun")
 parser.add_argument("--rounds", type=int, default=5)
 options = parser.parse_args()
-kind, position, nominal, precision = options.case.split("-")
+kind, position, *_, precision = options.case.split("-")
+trains, dropout = kind == "train", "-drop-" in options.case
 on_gpu = options.device.startswith("cuda:") and options.device != "cuda:emulated"
-length = int(nominal) // (32 if options.tiny else 1)
+
+
+class Ours:
+    """bench_gpu as it serves a case. first: its first line."""
+
+    def __init__(self, case):
+        self.process = subprocess.Popen(
+            [options.program, "--case", case, "--device", options.device, "--serve"]
+            + (["--tiny"] if options.tiny else []), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.first = self.answer()
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit("peer_torch_gpu: bench_gpu ended with %s" % self.process.wait())
+        return json.loads(line)
+
+    def steps(self, n):
+        """seconds, loss_nats and grad_norm of n steps."""
+        self.process.stdin.write("%d\n" % n)
+        self.process.stdin.flush()
+        return self.answer()
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def finish(result, first):
+    result.update({k: first[k] for k in ("code_id", "date", "precision", "tiny")})
+    print(json.dumps(result, separators=(",", ":")))
+
 
 # Ours starts first: its peak memory is the driver's figure of the whole device.
-ours = subprocess.Popen(
-    [options.program, "--case", options.case, "--device", options.device, "--serve"]
-    + (["--tiny"] if options.tiny else []), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-def from_ours():
-    line = ours.stdout.readline()
-    if not line:
-        sys.exit("peer_torch_gpu: bench_gpu ended with %s" % ours.wait())
-    return json.loads(line)
-
-
-first = from_ours()
 result = {"case": "peer-" + options.case, "device": options.device, "gpu": options.gpu}
+plain = ours = Ours(options.case.replace("-drop-", "-"))
+if dropout and "refused" not in plain.first:
+    plain.end()
+    ours = Ours(options.case)
+first = ours.first
 if "refused" in first:
-    result.update({k: first[k] for k in ("code_id", "date", "precision", "refused")})
-    print(json.dumps(result, separators=(",", ":")))
+    result["refused"] = first["refused"]
+    finish(result, first)
     sys.exit(69)
 
 os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", os.path.join(os.path.dirname(os.path.abspath(options.weights)), "inductor"))
@@ -61,18 +93,25 @@ dtype = torch.bfloat16 if precision == "bf16" else torch.float32
 tolerance = 1e-3 if precision == "bf16" else 1e-5
 torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
 torch.set_flush_denormal(True)
+torch.manual_seed(1)
+if hasattr(torch, "compile"):
+    torch._dynamo.config.cache_size_limit = 64  # a block is compiled for every way
 tensors = load_tensors(options.weights)
-shape = Shape(tensors, position, length)
+shape = Shape(tensors, position, first["L"], first["batch_tokens"])
 
 
 def ways():
     """The ways of this machine, the most promising first."""
     has_bias = position in ("alibi", "t5")
+    losses = ("plain", "chunked") if trains else ("plain",)
     if not on_gpu:
-        return [{"attention": "dense" if has_bias else "sdpa", "loss": loss, "compile": "none"}
-                for loss in ("plain", "chunked")]
-    attention = ["sdpa", "cudnn"] if not has_bias else ["flex", "dense"] if flex_attention else ["dense"]
-    rows = [(attention[0], "plain", "blocks"), (attention[0], "plain", "whole"), (attention[0], "chunked", "blocks")]
+        attention = "sdpa" if hasattr(torch.nn.functional, "scaled_dot_product_attention") else "explicit"
+        return [{"attention": attention, "loss": loss, "compile": "none"} for loss in losses]
+    attention = ["sdpa", "cudnn"]
+    if has_bias:
+        attention = ["efficient", "cudnn"] if dropout else ["flex", "sdpa"] if flex_attention else ["sdpa"]
+    rows = [(attention[0], "plain", "blocks"), (attention[0], "plain", "whole")]
+    rows += [(attention[0], "chunked", "blocks")] if trains else []
     rows += [(a, "plain", "whole") for a in attention[1:]] + [(attention[0], "plain", "autotune")]
     return [dict(zip(("attention", "loss", "compile"), r)) for r in rows]
 
@@ -93,12 +132,17 @@ def captured(step):
     graph = torch.cuda.CUDAGraph()
     try:
         with torch.cuda.graph(graph):
-            step()
+            found = step()
     except RuntimeError as why:
         print("peer_torch_gpu: no graph: %s" % str(why).splitlines()[0], file=sys.stderr)
         torch.cuda.synchronize()
         return None
-    return graph.replay
+
+    def replay():
+        graph.replay()
+        return found
+
+    return replay
 
 
 def seconds_of(step, steps):
@@ -111,76 +155,118 @@ def seconds_of(step, steps):
     return taken
 
 
-def ours_seconds(steps):
-    ours.stdin.write("%d\n" % steps)
-    ours.stdin.flush()
-    return from_ours()["seconds"]
-
-
-def prepare(way):
-    """(name, step, what it found); raises ValueError where the numbers are not ours."""
-    model = Model(tensors, shape, dtype, device, way)
-    step = model.train_step if kind == "train" else model.eval_step
+def numbers_of(step):
+    """(nats a token, gradient norm) of one step."""
     loss, norm = (float(x) for x in step())
-    loss /= shape.tokens
-    name = " ".join([way["attention"], way["loss"], way["compile"]])
-    found = {"loss_off": off(loss, first["loss_nats"]), "norm_off": off(norm, first["grad_norm"])}
-    why = disagreement(loss, norm if kind == "train" else None, first, tolerance)
+    return loss / shape.tokens, norm
+
+
+def check_plain(name, step):
+    """Rule 1."""
+    loss, norm = numbers_of(step)
+    why = disagreement(loss, norm if trains else None, plain.first, tolerance)
     if why:
         raise ValueError("%s: %s" % (name, why))
+    return {"loss_off": off(loss, plain.first["loss_nats"]), "norm_off": off(norm, plain.first["grad_norm"]) if trains else 0.0}
+
+
+def check_masks(name, step):
+    """Rule 2."""
+    theirs = list(zip(*(numbers_of(step) for _ in range(MASKS))))
+    found = {"masks": MASKS}
+    for what, values, share in (("loss_nats", theirs[0], tolerance), ("grad_norm", theirs[1], 5 * tolerance)):
+        mine = drawn[what]
+        a, b = statistics.fmean(values), statistics.fmean(mine)
+        error = math.sqrt((statistics.variance(values) + statistics.variance(mine)) / MASKS)
+        allowed = ERRORS * error + share * abs(b)
+        found["drop_" + what] = {"torch": a, "ours": b, "standard_error": error, "allowed": allowed}
+        if not abs(a - b) <= allowed:
+            raise ValueError("%s: mean %s over %d masks %.7g, ours %.7g, more than %.2g apart" % (
+                name, what, MASKS, a, b, allowed))
+    return found
+
+
+def step_of(way, with_dropout):
+    model = Model(tensors, shape, dtype, device, way, with_dropout)
+    return model.train_step if trains else model.eval_step
+
+
+def faster(name, step):
+    """(name, step): the step, or the same as a graph where that is faster."""
     seconds_of(step, 3)
     replay = captured(step) if on_gpu else None
     if replay and statistics.median(seconds_of(replay, 5)) < statistics.median(seconds_of(step, 5)):
-        return name + " graph", replay, found, model
-    return name, step, found, model
+        return name + " graph", replay
+    return name, step
 
 
-def peak_of_theirs():
+def prepare(way):
+    """(name, step, what was checked); raises ValueError where the numbers are not ours."""
+    name = " ".join(way.values())
+    step = step_of(way, False)
+    found = check_plain(name, step)
+    if dropout:
+        del step
+        step = step_of(way, True)
+    name, step = faster(name, step)
+    found.update(check_masks(name, step) if dropout else check_plain(name, step))
+    return name, step, found
+
+
+def peak_of_theirs(step):
     """What the driver counts beyond our side, once only the best way is left."""
     if not on_gpu:
         return 0
     gc.collect()
     torch.cuda.empty_cache()
-    seconds_of(best[2], 2)
+    seconds_of(step, 2)
     unused, total = torch.cuda.mem_get_info()
     return total - unused - first["peak_memory_bytes"]
 
 
-start, tried, best = time.monotonic(), [], None
-for way in ways():
-    if best and time.monotonic() - start > options.budget:
-        break
-    try:
-        name, step, found, model = prepare(way)
-    except ValueError as why:
-        tried.append({"way": " ".join(way.values()), "disagrees": str(why)})
-        continue
-    except Exception as why:  # a way that this PyTorch cannot go
-        tried.append({"way": " ".join(way.values()), "failed": (str(why).splitlines() or [type(why).__name__])[0][:200]})
-        continue
-    median = statistics.median(seconds_of(step, 7))
-    tried.append({"way": name, "median_s": median, **found})
-    if not best or median < best[0]:
-        best = (median, name, step, found, model)
-if best:
-    model = step = None
-    peak = peak_of_theirs()
-    steps = max(2, min(40, int(1.0 / best[0])))
-    mine, theirs = [], []
+def best_way():
+    """(median, name, step, what was checked) of the fastest, and all that were tried."""
+    start, tried, best = time.monotonic(), [], None
+    for way in ways():
+        if best and time.monotonic() - start > options.budget:
+            break
+        try:
+            name, step, found = prepare(way)
+        except ValueError as why:
+            tried.append({"way": " ".join(way.values()), "disagrees": str(why)})
+            continue
+        except Exception as why:  # a way that this PyTorch cannot go
+            tried.append({"way": " ".join(way.values()), "failed": (str(why).splitlines() or [type(why).__name__])[0][:200]})
+            continue
+        median = statistics.median(seconds_of(step, 7))
+        tried.append({"way": name, "median_s": median, **found})
+        if not best or median < best[0]:
+            best = (median, name, step, found)
+    return best, tried
+
+
+def time_both(best):
+    """Turn by turn."""
+    median, name, step, found = best
+    steps = max(2, min(40, int(1.0 / median)))
+    peak, mine, theirs = peak_of_theirs(step), [], []
     for _ in range(options.rounds):
-        mine += ours_seconds(steps)
-        theirs += seconds_of(best[2], steps)
-    quartiles = lambda x: statistics.quantiles(x, n=4)  # noqa: E731
+        mine += ours.steps(steps)["seconds"]
+        theirs += seconds_of(step, steps)
+    low, high = lambda x: statistics.quantiles(x, n=4)[0], lambda x: statistics.quantiles(x, n=4)[2]
     result.update({
-        "torch": torch.__version__, "way": best[1], "rounds": options.rounds, "steps": steps * options.rounds,
-        "ours_median_s": statistics.median(mine), "ours_low_s": quartiles(mine)[0], "ours_high_s": quartiles(mine)[2],
-        "torch_median_s": statistics.median(theirs), "torch_low_s": quartiles(theirs)[0],
-        "torch_high_s": quartiles(theirs)[2], "ours_peak_bytes": first["peak_memory_bytes"],
-        "torch_peak_bytes": peak, **best[3]})
+        "torch": torch.__version__, "way": name, "rounds": options.rounds, "steps": steps * options.rounds,
+        "ours_median_s": statistics.median(mine), "ours_low_s": low(mine), "ours_high_s": high(mine),
+        "torch_median_s": statistics.median(theirs), "torch_low_s": low(theirs), "torch_high_s": high(theirs),
+        "ours_peak_bytes": first["peak_memory_bytes"], "torch_peak_bytes": peak, "checked": found})
+
+
+drawn = ours.steps(MASKS) if dropout else None
+best, result["tried"] = best_way()
+if best:
+    time_both(best)
 else:
     result["refused"] = "no way of PyTorch's gives our numbers"
-result.update({k: first[k] for k in ("code_id", "date", "precision", "loss_nats", "grad_norm")})
-result["tried"] = tried
-ours.stdin.close()
-ours.wait()
-print(json.dumps(result, separators=(",", ":")))
+result.update({k: plain.first[k] for k in ("loss_nats", "grad_norm")})
+ours.end()
+finish(result, first)

@@ -14,7 +14,7 @@ lines() { wc -l <"$RESULTS"; }
 [ "$("$program" --list | sort | uniq -d)" = "" ] || fail "two cases of one name"
 for method in alibi sinusoidal rotary t5; do
     for length in 512 1024 3072; do
-        for case in train-$method-$length-bf16 train-$method-$length-drop-fp32 eval-$method-$length-fp32; do
+        for case in train-$method-$length-bf16 train-$method-$length-drop-fp32 eval-$method-$length-fp32 eval1-$method-512-fp32 eval1-$method-3072-bf16; do
             "$program" --list | grep -qx "$case" || fail "no case $case"
         done
     done
@@ -31,6 +31,16 @@ expect 0 "" cases train-t5-512
 expect 0 "" env REDO=1 CASES=train-t5-512-fp32 "$bench" "$build" cpu
 [ "$(lines)" = $((before + 1)) ] || fail "REDO did not measure"
 
+# One window at a time; scores of one pass for all lengths and of a pass for each; the same updates twice.
+expect 0 "" cases eval1-alibi-15512-fp32,sliding-alibi-3072-fp32,repeat-t5-1024-drop-fp32
+grep '"case":"eval1-alibi-15512-fp32"' "$RESULTS" | grep -q '"L":484,.*"batch_tokens":484,' || fail "not one window of 15,512 / 32 tokens"
+grep '"case":"sliding-' "$RESULTS" | grep -q '"cells":40,"differ":0' || fail "a shared pass gives other scores"
+grep '"case":"repeat-' "$RESULTS" | grep -q '"tensors_differ":0,"differ":0' || fail "the same updates give other bits"
+grep '"case":"train-t5-512-fp32"' "$RESULTS" | sed 's/.*"model_bytes":\([0-9]*\),"planned_bytes":\([0-9]*\),.*/\1 \2/' | head -n 1 | {
+    read -r opened planned && [ "$opened" = "$planned" ]
+} || fail "opened for more than is planned"
+expect 64 "not a case of steps" "$program" --case sliding-alibi-3072-fp32 --serve --device cpu --tiny
+
 # What a device refuses is a result with its reason, and so is no GPU at all.
 grep -q '"case":"train-alibi-512-bf16".*"refused":"cpu: computes in fp32 only' "$RESULTS" || fail "bf16 on the CPU is not refused in the results"
 expect 69 "cuda:63" cases ceilings cuda:63
@@ -42,8 +52,36 @@ expect 65 "gpu.jsonl:$(lines)" "$program" --table "$RESULTS"
 expect 0 "" "$program" --weights "$dir/weights" --tiny
 printf '3\n2\n' | "$program" --case train-alibi-512-fp32 --device cpu --tiny --serve >"$dir/served"
 [ "$(wc -l <"$dir/served")" = 3 ] || fail "$(wc -l <"$dir/served") answers"
-sed -n 2p "$dir/served" | grep -qE '^\{"seconds":\[[0-9.e-]+,[0-9.e-]+,[0-9.e-]+\]\}$' || fail "not three seconds: $(sed -n 2p "$dir/served")"
+numbers='\[[0-9.e-]+,[0-9.e-]+,[0-9.e-]+\]'
+sed -n 2p "$dir/served" | grep -qE "^\{\"seconds\":$numbers,\"loss_nats\":$numbers,\"grad_norm\":$numbers\}\$" || fail "not three steps: $(sed -n 2p "$dir/served")"
 loss=$(sed -n 's/.*"case":"train-alibi-512-fp32".*"loss_nats":\([0-9.]*\).*/\1/p' "$RESULTS")
 sed -n 1p "$dir/served" | grep -qF "\"loss_nats\":$loss" || fail "served another loss than $loss"
+# losses FILE - how many different losses the second line serves.
+losses() { sed -n '2s/.*"loss_nats":\[\([^]]*\)\].*/\1/p' "$1" | tr , '\n' | sort -u | wc -l; }
+[ "$(losses "$dir/served")" = 1 ] || fail "steps without dropout differ"
+echo 3 | "$program" --case train-alibi-512-drop-fp32 --device cpu --tiny --serve >"$dir/dropped"
+[ "$(losses "$dir/dropped")" = 3 ] || fail "three masks give $(losses "$dir/dropped") losses"
+
+# Beside PyTorch, a way with dropout is checked without it and then by the mean over masks; another recipe is refused.
+python=
+for candidate in ${TORCH_PYTHON:-} python3 /usr/bin/python3; do
+    if "$candidate" -c 'import torch' 2>/dev/null; then python=$candidate && break; fi
+done
+if [ -z "$python" ]; then
+    echo "skipped: no python3 here can import torch, so peer_torch_gpu.py was not run; TORCH_PYTHON names one that can"
+    finish
+    exit
+fi
+mkdir "$dir/peer"
+cp tests/bench/peer_torch_gpu.py tests/bench/peer_model.py "$dir/peer/"
+peer() {
+    OMP_NUM_THREADS=1 "$python" "$dir/peer/peer_torch_gpu.py" --program "$program" --weights "$dir/weights" --device cpu --tiny --rounds 1 --budget 0 --case "$1"
+}
+expect 0 '"checked":{"loss_off":[0-9.e-]*,"norm_off":[0-9.e-]*,"masks":16,"drop_loss_nats"' peer train-t5-512-drop-fp32
+expect 0 '"checked":{"loss_off":[0-9.e-]*,"norm_off":0.0}' peer eval1-rotary-3072-fp32
+sed -i 's/^DROPOUT, .*/DROPOUT, DROPOUT_ATTENTION, DROPOUT_RELU, DROPOUT_SOFTMAX = 0.1, 0.1, 0.1, 0.2/' "$dir/peer/peer_model.py"
+expect 0 '"disagrees":"[a-z ]*: mean loss_nats over 16 masks .*"refused":"no way' peer train-alibi-512-drop-fp32
+sed -i 's/1e-5)$/1e-3)/' "$dir/peer/peer_model.py"
+expect 0 '"disagrees":"[a-z ]*: loss [0-9.]* and norm .*"refused":"no way' peer train-alibi-512-drop-fp32
 
 finish
