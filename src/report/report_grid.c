@@ -6,7 +6,11 @@
 #include "base/str.h"
 #include "report/report_html.h"
 
-enum { GRID_GAP = 2 }; /* spaces between columns of the text form */
+enum {
+    GRID_GAP = 2,    /* spaces between columns of the text form */
+    GRID_PROSE = 60, /* characters from which a cell is a sentence */
+    LATEX_PROSE = 70
+};
 
 void report_grid_init(struct report_grid *g, struct arena *a, int32_t columns_n, int32_t rows_n)
 {
@@ -154,15 +158,41 @@ static void latex_put(FILE *out, const char *text)
     }
 }
 
+/* Whether a column holds sentences, which are broken into lines. */
+static bool grid_is_prose(const struct report_grid *g, int32_t column)
+{
+    for (int32_t i = 0; i < g->rows_n; i++)
+        if (grid_width(grid_text(g, i, column)) > GRID_PROSE) return !g->right[column];
+    return false;
+}
+
+/* Columns of sentences share LATEX_PROSE hundredths of the line. */
+static void latex_columns(FILE *out, const struct report_grid *g)
+{
+    int32_t prose_n = 0;
+
+    for (int32_t c = 0; c < g->columns_n; c++) prose_n += grid_is_prose(g, c);
+    for (int32_t c = 0; c < g->columns_n; c++)
+        if (grid_is_prose(g, c))
+            fprintf(out, "p{0.%02d\\linewidth}", LATEX_PROSE / prose_n);
+        else
+            fputc(g->right[c] ? 'r' : 'l', out);
+}
+
 static void grid_write_latex(FILE *out, const struct report_grid *g)
 {
     fputs("\\begin{tabular}{", out);
-    for (int32_t c = 0; c < g->columns_n; c++) fputc(g->right[c] ? 'r' : 'l', out);
+    latex_columns(out, g);
     fputs("}\n\\toprule\n", out);
     for (int32_t i = -1; i < g->rows_n; i++) {
         for (int32_t c = 0; c < g->columns_n; c++) {
+            const char *text = grid_text(g, i, c);
             if (c) fputs(" & ", out);
-            latex_put(out, grid_text(g, i, c));
+            if (text[0] == '-' && text[1] >= '0' && text[1] <= '9') {
+                fputs("$-$", out); /* a minus, not a hyphen */
+                text++;
+            }
+            latex_put(out, text);
         }
         fputs(" \\\\\n", out);
         if (i < 0) fputs("\\midrule\n", out);

@@ -62,7 +62,8 @@ static void tex_command(struct tex *t)
                                         "subsection",
                                         "begin",
                                         "end",
-                                        "usepackage"};
+                                        "usepackage",
+                                        "linewidth"};
     const char *name = ++t->at;
     size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz");
 

@@ -89,6 +89,17 @@ static void latex_is_a_booktabs_table_with_its_signs_escaped(void **state)
     free(text);
 }
 
+static void latex_breaks_sentences_into_lines_and_sets_a_minus(void **state)
+{
+    char *text = answer(*state,
+                        "SELECT 'P1' AS id, substr(hex(zeroblob(40)), 1, 61) AS long,"
+                        " substr(hex(zeroblob(40)), 1, 60) AS short, -0.5 AS d",
+                        REPORT_LATEX);
+    assert_contains(text, "\\begin{tabular}{lp{0.70\\linewidth}lr}\n");
+    assert_contains(text, " & $-$0.5 \\\\\n");
+    free(text);
+}
+
 static void control_characters_do_not_reach_the_terminal(void **state)
 {
     char *text = answer(*state, "SELECT char(27) || '[2J' AS t", REPORT_TEXT);
@@ -160,6 +171,7 @@ int main(void)
         CASE(text_aligns_by_characters_not_bytes),
         CASE(markdown_escapes_bars_and_points_numbers_right),
         CASE(latex_is_a_booktabs_table_with_its_signs_escaped),
+        CASE(latex_breaks_sentences_into_lines_and_sets_a_minus),
         CASE(control_characters_do_not_reach_the_terminal),
         CASE(an_unknown_format_names_those_there_are),
         CASE(a_query_that_writes_is_refused_and_says_so),
