@@ -88,6 +88,31 @@ static void make_id(struct plan *p, struct plan_run *run, const struct listed *l
     spec_config_id(&s, run->train >= 0 ? p->run[run->train].paper_id : NULL, run->paper_id);
 }
 
+/* Whether an artefact bears the name of a shipped one, and so sets its runs beside the paper's. */
+static bool is_shipped(const struct project *project, struct arena *a, const char *artefact)
+{
+    return file_exists(arena_printf(a, "%s/experiments/%s/grid.yaml", project->share, artefact));
+}
+
+/* The runs that artefacts of shipped names ask for, with the trainings they read. */
+static const bool *find_claimed(const struct plan *p, const struct project *project,
+                                struct arena *a)
+{
+    bool *claimed = arena_array(a, (size_t)p->runs_n, sizeof *claimed), shipped = false;
+    const char *artefact = NULL;
+
+    for (int32_t i = 0; i < p->points_n; i++) {
+        const struct plan_point *at = &p->point[i];
+        if (!artefact || strcmp(artefact, at->artefact) != 0)
+            shipped = is_shipped(project, a, at->artefact);
+        artefact = at->artefact;
+        if (!shipped) continue;
+        claimed[at->run] = true;
+        if (p->run[at->run].train >= 0) claimed[p->run[at->run].train] = true;
+    }
+    return claimed;
+}
+
 int paper_mark(struct plan *p, const struct project *project, struct err *e)
 {
     struct listed l = {0};
@@ -100,12 +125,16 @@ int paper_mark(struct plan *p, const struct project *project, struct err *e)
     TRY(read_list(&l, &p->arena, project->root, e));
     if (strcmp(project->root, project->share) != 0)
         TRY(read_list(&l, &p->arena, project->share, e));
+    const bool *claimed = find_claimed(p, project, &p->arena);
     for (int32_t i = 0; i < p->runs_n; i++) {
         struct plan_run *run = &p->run[i];
         if (strcmp(run->spec.scale, paper_scale) != 0) continue;
         make_id(p, run, &l);
-        run->spec.modified = !ids_has(&l.ids, run->paper_id);
-        strange_n += run->spec.modified;
+        if (ids_has(&l.ids, run->paper_id))
+            run->spec.modified = false;
+        else if (claimed[i])
+            run->spec.modified = true;
+        strange_n += run->spec.modified && claimed[i];
     }
     if (strange_n)
         notes_add(p,

@@ -1,7 +1,9 @@
 /* paper.h - which runs at scale paper are the paper's own. Inside src/plan only.
  *
- * 1. A number stands beside the paper's when its configuration is listed, however its grid came
- *    about: identity is meaning. What is not listed reads `modified`, as with --set.
+ * 1. What an artefact of a shipped name asks for stands beside the paper's numbers when its
+ *    configuration is listed, however the grid came about: identity is meaning. What is not listed
+ *    reads `modified`. An artefact of another name brings its own paper.tsv and answers for it:
+ *    what is not listed there reads `modified` by --set only, as at the other scales.
  * 2. The lists are experiments/paper_configs.txt of the project and of the shipped files, both. A
  *    line is an id and what it is, for the reader; or `uncounted DATASET`; # begins a comment.
  * 3. The id is the config id without the text's folder and fingerprint: the paper's texts are not

@@ -1,5 +1,5 @@
 /* test_paper.c - which runs at scale paper are the paper's: those that the list names, whatever
- * folder asks for them; an edited copy is none. */
+ * folder asks for them; an edited grid of a shipped name asks for none of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -128,11 +128,26 @@ static void an_edited_grid_modifies_what_it_changes(void **state)
     int32_t n;
 
     plan_fixture_write(
-        f, "experiments/mine/grid.yaml",
+        f, "experiments/table5/grid.yaml",
         edited(f, grid, "{ position: alibi,", "{ position: alibi, model.dropout: 0.2,"));
     /* 8 trainings of ALiBi and what is evaluated of them: 8 + 7 + … + 1. */
-    assert_int_equal(modified(f, "mine", &paper, &n), 8 + 36);
+    assert_int_equal(modified(f, "table5", &paper, &n), 8 + 36);
     assert_int_equal(n, 72);
+}
+
+static void an_artefact_of_ones_own_answers_for_its_numbers(void **state)
+{
+    const char *set = "model.dropout=0.1";
+    const struct plan_options other = {.scale = "paper", .set = &set, .set_n = 1};
+    struct plan_fixture *f = *state;
+    char *grid = shipped(f, "experiments/table5/grid.yaml");
+    int32_t n;
+
+    plan_fixture_write(
+        f, "experiments/mine/grid.yaml",
+        edited(f, grid, "{ position: alibi,", "{ position: alibi, model.dropout: 0.2,"));
+    assert_int_equal(modified(f, "mine", &paper, &n), 0);
+    assert_int_equal(modified(f, "mine", &other, &n), 72);
 }
 
 static void a_set_is_judged_by_what_comes_out(void **state)
@@ -174,23 +189,23 @@ static void any_copy_counts_of_a_text_that_the_paper_does_not_count(void **state
 static void a_line_in_the_projects_own_list_adds_a_configuration(void **state)
 {
     struct plan_fixture *f = *state;
-    const char *name = "mine";
+    const char *name = "table13";
     struct plan p;
     int32_t n;
     char *grid = shipped(f, "experiments/table13/grid.yaml");
     struct strbuf lines;
 
-    plan_fixture_write(f, "experiments/mine/grid.yaml",
+    plan_fixture_write(f, "experiments/table13/grid.yaml",
                        edited(f, grid, "grid:", "set: {train.clip: 1}\ngrid:"));
-    assert_int_equal(modified(f, "mine", &paper, &n), 13);
+    assert_int_equal(modified(f, name, &paper, &n), 13);
     strbuf_init(&lines, &f->arena);
     plan_fixture_shipped(f, &p, &name, 1, &paper);
     for (int32_t i = 0; i < p.runs_n; i++)
         strbuf_addf(&lines, "%s what it is\n", p.run[i].paper_id);
     plan_close(&p);
     plan_fixture_write(f, list, lines.text);
-    assert_int_equal(modified(f, "mine", &paper, &n), 0);
-    assert_int_equal(modified(f, "table13", &paper, &n), 0); /* the shipped list counts too */
+    assert_int_equal(modified(f, name, &paper, &n), 0);
+    assert_int_equal(modified(f, "table14", &paper, &n), 0); /* the shipped list counts too */
 }
 
 static void a_wrong_line_is_refused_with_its_place(void **state)
@@ -227,6 +242,7 @@ int main(void)
         CASE(an_unedited_copy_is_the_papers),
         CASE(an_edited_piece_modifies_trainings_and_their_evaluations),
         CASE(an_edited_grid_modifies_what_it_changes),
+        CASE(an_artefact_of_ones_own_answers_for_its_numbers),
         CASE(a_set_is_judged_by_what_comes_out),
         CASE(any_copy_counts_of_a_text_that_the_paper_does_not_count),
         CASE(a_line_in_the_projects_own_list_adds_a_configuration),
