@@ -1,7 +1,15 @@
 -- Perplexity and words per second over the length of the input.
--- Two rows, one for each metric, for each evaluation the grid asks for, with a result or without.
+-- A row for each evaluation the grid asks for, and one for each of its benchmarks, which read one window
+-- at a time with the machine to themselves; with a result or without.
 -- Parameters: :artefact, :scale.
-SELECT w.*, m.metric, CASE m.metric WHEN 'perplexity' THEN w.perplexity ELSE w.eval_wps END AS value
-FROM (SELECT 1 AS place, 'perplexity' AS metric UNION ALL SELECT 2, 'eval_wps') m CROSS JOIN wanted_evaluations w
-WHERE artefact = :artefact AND scale = :scale
-ORDER BY m.place, w.place, w.L_valid, w.seed, w.point;
+SELECT artefact, scale, dataset, corpus, model, position, method, place, trained_on, L_train, L_train_nominal, L_valid, L_valid_nominal,
+       split, protocol, stride, first_window, precision, seed, perplexity, loss_nats, tokens, nonfinite, eval_wps, state, modified,
+       run_id, train_run_id, config_id, code_id, device, NULL AS machine, finished_at, point,
+       'perplexity' AS metric, perplexity AS value
+FROM wanted_evaluations WHERE artefact = :artefact AND scale = :scale
+UNION ALL
+SELECT artefact, scale, dataset, corpus, model, position, method, place, trained_on, L_train, L_train_nominal, L_valid, L_valid_nominal,
+       NULL, NULL, NULL, NULL, precision, seed, NULL, NULL, NULL, NULL, NULL, NULL, modified,
+       run_id, NULL, config_id, code_id, machine, machine, finished_at, point, 'eval_wps', wps
+FROM wanted_benchmarks WHERE artefact = :artefact AND scale = :scale
+ORDER BY metric DESC, place, L_valid, seed, point;

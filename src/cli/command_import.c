@@ -215,7 +215,7 @@ static int store_attempt(struct cli *c, struct store *store, const struct plan_r
                                   .run_id = r->run_id,
                                   .config_id = r->config_id,
                                   .parameters_n = r->cost.parameters_n,
-                                  .flops = r->cost.train_flops,
+                                  .flops = r->cost.flops,
                                   .imported = true};
     const struct store_attempt attempt = {
         .run_id = r->run_id, .attempt = number, .device = "imported", .dir = dir};

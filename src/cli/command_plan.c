@@ -17,7 +17,7 @@ static void print_training(const struct planning *p, int32_t i, struct arena *a)
     printf("%s  %-5s  %-10s  %7d  %4lld  %11s  %9.2e  %8s  %8s  %10s  %11d  %s\n", r->run_id,
            spec_kind_name(r->spec.kind), spec_position_name(r->spec.model.position),
            r->spec.train.L, (long long)r->spec.train.seed,
-           planning_thousands(a, r->cost.parameters_n), r->cost.train_flops,
+           planning_thousands(a, r->cost.parameters_n), r->cost.flops,
            planning_bytes(a, (double)r->cost.device_bytes),
            planning_bytes(a, (double)r->cost.disk_kept_bytes), time, evaluations,
            planning_why(&p->state[i], a));
@@ -34,7 +34,7 @@ static void print_evaluation(const struct planning *p, int32_t i, struct arena *
            spec_position_name(r->spec.model.position), r->spec.train.L,
            (long long)r->spec.train.seed, v->window == SPEC_SLIDING ? "sliding" : "nonoverlapping",
            v->L, v->window == SPEC_SLIDING ? arena_printf(a, " stride %d", v->stride) : "",
-           r->spec.data.corpus, r->cost.eval_flops, time, planning_why(&p->state[i], a));
+           r->spec.data.corpus, r->cost.flops, time, planning_why(&p->state[i], a));
 }
 
 static void print_totals(const struct planning *p, struct arena *a)
@@ -46,8 +46,7 @@ static void print_totals(const struct planning *p, struct arena *a)
         const struct plan_run *r = &p->plan.run[i];
         if ((double)r->cost.device_bytes > memory) memory = (double)r->cost.device_bytes;
         disk += (double)r->cost.disk_kept_bytes;
-        if (!p->state[i].done)
-            flops += r->spec.kind == SPEC_EVAL ? r->cost.eval_flops : r->cost.train_flops;
+        if (!p->state[i].done) flops += r->cost.flops;
     }
     clock_duration(time, p->seconds_left);
     printf("%d trainings, %d evaluations", p->trainings_n, p->evaluations_n);
@@ -80,8 +79,9 @@ static int print_configs(const struct plan *p, struct arena *a, struct err *e)
                spec_position_name(s->model.position), s->train.L);
         if (s->kind == SPEC_BENCH) printf(" %s", spec_get(s, spec_key_find("bench.mode"), a));
         if (s->kind == SPEC_EVAL)
-            printf(" %s %s L_valid=%d", spec_get(s, spec_key_find("eval.split"), a),
-                   spec_get(s, spec_key_find("eval.window"), a), v->L);
+            printf(" %s %s", spec_get(s, spec_key_find("eval.split"), a),
+                   spec_get(s, spec_key_find("eval.window"), a));
+        if (spec_valid_length(s)) printf(" L_valid=%d", spec_valid_length(s));
         if (s->kind == SPEC_EVAL && v->window == SPEC_SLIDING) printf(" stride=%d", v->stride);
         printf("\n");
     }

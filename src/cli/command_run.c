@@ -103,8 +103,7 @@ static int register_plan(struct store *store, struct cli *c, const struct plan *
                                 .config_id = r->config_id,
                                 .train_run_id = r->train >= 0 ? p->run[r->train].run_id : NULL,
                                 .parameters_n = r->cost.parameters_n,
-                                .flops = r->spec.kind == SPEC_EVAL ? r->cost.eval_flops
-                                                                   : r->cost.train_flops};
+                                .flops = r->cost.flops};
         TRY_OUT(rc, store_add_run(store, &row, e));
     }
     for (int32_t k = 0; k < p->artefacts_n; k++) {
@@ -155,8 +154,7 @@ static struct job *make_jobs(struct cli *c, const struct planning *p)
         const struct plan_run *r = &p->plan.run[i];
         jobs[i] = (struct job){.spec = r->spec,
                                .train = r->train,
-                               .flops = r->spec.kind == SPEC_EVAL ? r->cost.eval_flops
-                                                                  : r->cost.train_flops,
+                               .flops = r->cost.flops,
                                .device_bytes = r->cost.device_bytes,
                                .disk_bytes = r->cost.disk_running_bytes};
         memcpy(jobs[i].run_id, r->run_id, sizeof jobs[i].run_id);

@@ -52,7 +52,7 @@ static int planning_estimate(struct planning *p, struct store *store, struct err
     double rate = p->rate_measured > 0 ? p->rate_measured : p->device.flops_per_s;
     for (int32_t i = 0; i < p->plan.runs_n; i++) {
         const struct plan_run *r = &p->plan.run[i];
-        double flops = r->spec.kind == SPEC_EVAL ? r->cost.eval_flops : r->cost.train_flops;
+        double flops = r->cost.flops;
         if (p->state[i].done) continue;
         p->seconds[i] = rate > 0 ? flops / rate : 0;
         total += p->seconds[i];

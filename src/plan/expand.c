@@ -131,7 +131,7 @@ static void add_point(struct expander *x, int32_t number, int32_t run, const str
                             .point = number,
                             .run = run,
                             .L_train_nominal = nominal->train.L,
-                            .L_valid_nominal = eval ? nominal->eval.L : 0,
+                            .L_valid_nominal = spec_valid_length(nominal),
                             .stride_nominal = sliding ? nominal->eval.stride : 0};
 }
 

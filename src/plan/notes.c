@@ -36,7 +36,7 @@ static int32_t nominal_of(const struct plan_point *p, enum merge_what what)
 
 static int32_t mapped_of(const struct spec *s, enum merge_what what)
 {
-    const int32_t values[] = {s->train.L, s->eval.L, s->eval.stride};
+    const int32_t values[] = {s->train.L, spec_valid_length(s), s->eval.stride};
     return values[what];
 }
 

@@ -129,6 +129,7 @@ int scale_apply(const struct scale *s, struct draft *d, struct err *e)
     d->spec.train.L = scale_length(s, d->spec.train.L);
     d->spec.train.validate_L = scale_length(s, d->spec.train.validate_L);
     d->spec.eval.L = scale_length(s, d->spec.eval.L);
+    d->spec.bench_L = scale_length(s, d->spec.bench_L);
     if (d->spec.eval.stride > 1) d->spec.eval.stride = scale_length(s, d->spec.eval.stride);
     settings_apply(&s->set, d);
     for (int32_t i = 0; i < s->rules_n; i++)

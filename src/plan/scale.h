@@ -1,7 +1,7 @@
 /* scale.h - configs/scale/NAME.yaml: how a grid of the paper's lengths becomes a smaller one.
  *
- * 1. `divide` maps L_train, L_valid and strides above 1 by round-half-up(n / divide), at least 1;
- *    nothing else is divided.
+ * 1. `divide` maps L_train, L_valid, bench.L and strides above 1 by round-half-up(n / divide), at
+ * least 1; nothing else is divided.
  * 2. `set` states the rest; entries of `where` add settings for runs that match, in order.
  *    Conditions are in nominal values.
  * 3. A scale that has conditions on the dataset knows these datasets and refuses others. */

@@ -218,8 +218,7 @@ static int adopt_add_run(struct adopt *x, const struct spec *given, const char *
                                   .config_id = config_id,
                                   .train_run_id = s.kind == SPEC_EVAL ? s.eval.train_run : NULL,
                                   .parameters_n = cost.parameters_n,
-                                  .flops =
-                                      s.kind == SPEC_EVAL ? cost.eval_flops : cost.train_flops};
+                                  .flops = cost.flops};
     return store_add_run(x->store, &row, e);
 }
 

@@ -129,14 +129,17 @@ void shape_cost(struct shape_cost *out, const struct spec *s)
     double update_flops = 3.0 * shape_forward_flops(s, t->L, NULL) * (double)out->tokens_per_update;
     if (s->kind == SPEC_TRAIN) {
         int64_t weights = 4 * w.parameters_n;
-        out->train_flops = update_flops * t->updates;
+        out->flops = update_flops * t->updates;
         out->disk_running_bytes = 3 * weights * (1 + optimizer_slots(s)); /* last two and best */
         out->disk_kept_bytes = 2 * weights;                               /* last and best */
     } else if (s->kind == SPEC_EVAL) {
-        out->eval_flops = eval_flops(s);
+        out->flops = eval_flops(s);
     } else if (s->bench_mode == 0) {
-        out->train_flops = update_flops * COST_BENCH_UPDATES;
+        out->flops = update_flops * COST_BENCH_UPDATES;
     } else {
-        out->eval_flops = update_flops / 3.0 * COST_BENCH_UPDATES;
+        struct shape_room room;
+        shape_room(&room, s);
+        out->flops = shape_forward_flops(s, room.length_max, NULL) * room.length_max *
+                     room.rows_max * COST_BENCH_UPDATES;
     }
 }

@@ -133,6 +133,20 @@ void shape_room_scores(struct shape_room *out, int32_t longest, int32_t stride, 
                                .precision = precision};
 }
 
+/* Mode eval may read rows of its own number and length. */
+static void room_bench(struct shape_room *out, const struct spec *s)
+{
+    struct spec_train t = s->train;
+    bool eval = s->bench_mode == 1;
+
+    if (spec_valid_length(s) > 0) t.L = spec_valid_length(s);
+    out->train = !eval;
+    out->length_max = t.L;
+    out->rows_max =
+        eval && s->bench_rows > 0 ? s->bench_rows : (int32_t)larger(shape_shard_rows(&t), 1);
+    out->scored_max = eval ? (int64_t)out->rows_max * t.L : 0;
+}
+
 void shape_room(struct shape_room *out, const struct spec *s)
 {
     *out = (struct shape_room){.precision = spec_precision(s, NULL)};
@@ -145,10 +159,7 @@ void shape_room(struct shape_room *out, const struct spec *s)
     } else if (s->kind == SPEC_TRAIN) {
         room_train(out, s);
     } else {
-        out->train = s->bench_mode == 0;
-        out->length_max = s->train.L;
-        out->rows_max = (int32_t)larger(shape_shard_rows(&s->train), 1);
-        out->scored_max = out->train ? 0 : (int64_t)out->rows_max * out->length_max;
+        room_bench(out, s);
     }
 }
 

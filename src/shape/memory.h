@@ -41,7 +41,8 @@ struct shape_room {
 };
 
 /* shape_room - the room that the run of this spec needs: a shard of the training and its
- * validation's rows; an evaluation's batch of windows, of a single length; a benchmark's shard. */
+ * validation's rows; an evaluation's batch of windows, of a single length; a benchmark's shard,
+ * or the rows that it names. */
 void shape_room(struct shape_room *out, const struct spec *s);
 
 /* shape_room_validation - rows of train.validate_L (0: train.L) tokens that the room of a training

@@ -77,8 +77,7 @@ double shape_forward_flops(const struct spec *s, int32_t L, const double *tail_s
 struct shape_cost {
     int64_t parameters_n;
     int64_t tokens_per_update; /* targets of a full update */
-    double train_flops;        /* of the whole training */
-    double eval_flops;         /* kind eval: of the whole evaluation */
+    double flops;              /* of the whole run */
     int64_t device_bytes;
     int64_t disk_running_bytes, disk_kept_bytes;
 };

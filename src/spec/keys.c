@@ -35,6 +35,10 @@ static bool is_bench(const struct spec *s)
 {
     return s->kind == SPEC_BENCH;
 }
+static bool is_bench_eval(const struct spec *s)
+{
+    return is_bench(s) && s->bench_mode == 1;
+}
 static bool is_adaptive(const struct spec *s)
 {
     return has_model(s) && s->model.softmax == SPEC_ADAPTIVE;
@@ -151,7 +155,7 @@ static const struct spec_key key_table[] = {
         "Table 5: 64 to 3072"),
     INT("train.shards", train.shards, 1, 65536, "1", has_model,
         "batches whose gradients one update sums", "8 GPUs"),
-    INT("train.shard_tokens", train.shard_tokens, 1, 100000000, NULL, has_model,
+    INT("train.shard_tokens", train.shard_tokens, 1, SPEC_BATCH_MAX, NULL, has_model,
         "most tokens of a batch", "authors' README: 9216"),
     INT("train.updates", train.updates, 1, 1000000000, NULL, is_train, "updates of a training",
         "authors' README: 286000"),
@@ -213,6 +217,10 @@ static const struct spec_key key_table[] = {
 
     {"bench.mode", SPEC_T_ENUM, AT(bench_mode), 0, 0, mode_names, NULL, true, is_bench,
      "what is timed", "Table 1"},
+    INT("bench.rows", bench_rows, 0, 65536, "0", is_bench_eval,
+        "rows read at a time; 0: as many as a shard holds", "Tables 2 to 4: 1"),
+    INT("bench.L", bench_L, 0, 1000000, "0", is_bench_eval, "tokens of a row; 0: train.L",
+        "Tables 2 to 4: L_valid"),
 };
 
 const struct spec_key *spec_keys(size_t *n)
@@ -243,4 +251,10 @@ const char *spec_position_name(enum spec_position p)
 const char *spec_kind_name(enum spec_kind k)
 {
     return kind_names[k];
+}
+
+int32_t spec_valid_length(const struct spec *s)
+{
+    if (s->kind == SPEC_EVAL) return s->eval.L;
+    return is_bench_eval(s) ? s->bench_L : 0;
 }

@@ -223,6 +223,10 @@ int spec_check(const struct spec *s, struct err *e)
     if (s->kind == SPEC_EVAL && s->eval.window == SPEC_SLIDING && s->eval.stride > s->eval.L)
         return ERR(e, ERR_DATA, "eval.stride: %d is longer than the window eval.L = %d",
                    s->eval.stride, s->eval.L);
+    int64_t length = s->bench_L > 0 ? s->bench_L : s->train.L;
+    if (s->kind == SPEC_BENCH && s->bench_rows > SPEC_BATCH_MAX / length)
+        return ERR(e, ERR_DATA, "bench.rows: %d of %lld tokens are more than %d", s->bench_rows,
+                   (long long)length, SPEC_BATCH_MAX);
     return 0;
 }
 

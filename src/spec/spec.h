@@ -21,6 +21,8 @@ extern "C" {
 #endif
 
 enum { SPEC_ID_BYTES = 17, SPEC_TEXT_BYTES = 96, SPEC_CUTOFFS_MAX = 4 };
+/* Most tokens of a batch. */
+enum { SPEC_BATCH_MAX = 100000000 };
 
 /* SPEC_MEANING - raised by the commit that changes the numbers of a golden 20-update run. */
 enum { SPEC_MEANING = 1 };
@@ -106,6 +108,8 @@ struct spec {
     struct spec_train train;
     struct spec_eval eval;
     int32_t bench_mode; /* kind bench: 0 train, 1 eval */
+    int32_t bench_rows; /* mode eval: rows read at a time; 0: as many as a shard holds */
+    int32_t bench_L;    /* mode eval: tokens of a row; 0: train.L */
 };
 
 enum spec_type {
@@ -159,6 +163,9 @@ int spec_check(const struct spec *s, struct err *e);
 /* spec_precision - what the run computes in: an evaluation by eval.precision, all else by
  * train.precision. *key (or NULL) is the name of that key. */
 enum spec_precision spec_precision(const struct spec *s, const char **key);
+/* spec_valid_length - tokens of a row that the run reads without training on it: L_valid of an
+ * evaluation, bench.L of a benchmark in mode eval; 0: none of its own. */
+int32_t spec_valid_length(const struct spec *s);
 /* spec_check_device - whether a device of this name, such as cuda:0, can compute the run: bf16 is
  * not for CPUs, and no device chooses the precision. ERR_UNAVAILABLE names key, device and the
  * --set. */

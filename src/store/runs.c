@@ -55,7 +55,7 @@ static int insert_run(struct store *s, const struct store_run *r, const char *ca
         DATABASE_INT(p->train.seed),
         DATABASE_TEXT(key_text(p, eval ? "eval.precision" : "train.precision", a)),
         p->kind == SPEC_TRAIN ? DATABASE_INT(p->train.updates) : none,
-        DATABASE_POSITIVE(r->parameters_n), eval ? DATABASE_INT(p->eval.L) : none,
+        DATABASE_POSITIVE(r->parameters_n), DATABASE_POSITIVE(spec_valid_length(p)),
         DATABASE_TEXT(eval ? key_text(p, "eval.split", a) : NULL),
         DATABASE_TEXT(eval ? key_text(p, "eval.window", a) : NULL),
         sliding ? DATABASE_INT(p->eval.stride) : none,

@@ -61,7 +61,11 @@ static const char benchmarks[] =
     " coalesce((SELECT min(p.L_train_nominal) FROM points p WHERE p.run_id=r.run_id),r.L_train)"
     "  AS L_train_nominal,"
     " r.precision, r.seed, v.wall_seconds, r.run_id, r.config_id, a.code_id,"
-    " a.ended_at AS finished_at, r.modified, r.parameters, a.attempt, r.corpus, a.backend"
+    " a.ended_at AS finished_at, r.modified, r.parameters, a.attempt, r.corpus, a.backend,"
+    " r.L_valid,"
+    " coalesce((SELECT min(p.L_valid_nominal) FROM points p WHERE p.run_id=r.run_id),r.L_valid)"
+    "  AS L_valid_nominal,"
+    " v.batch_tokens/coalesce(r.L_valid,r.L_train) AS rows"
     " FROM results v JOIN runs r ON r.run_id=v.run_id"
     " JOIN run_attempts a ON a.attempt_id=v.attempt_id"
     " WHERE v.current=1 AND v.kind='bench'";
@@ -102,7 +106,7 @@ static const char comparison[] =
     "wanted AS("
     " SELECT DISTINCT p.artefact, r.scale, r.dataset, r.position,"
     "  coalesce(p.L_train_nominal,r.L_train) AS L_train_nominal,"
-    "  CASE r.kind WHEN 'eval' THEN coalesce(p.L_valid_nominal,r.L_valid) END AS L_valid_nominal,"
+    "  coalesce(p.L_valid_nominal,r.L_valid) AS L_valid_nominal,"
     "  r.split, r.protocol, r.stride,"
     "  CASE r.protocol WHEN 'sliding' THEN coalesce(p.stride_nominal,r.stride) END"
     "   AS stride_nominal,"
@@ -159,7 +163,8 @@ static const char comparison[] =
     " AND t.L_train=o.L_train_nominal AND (t.dataset IS NULL OR t.dataset=o.dataset)"
     " AND CASE o.metric WHEN 'perplexity' THEN t.L_valid=o.L_valid_nominal AND t.split=o.split"
     "  AND t.protocol=o.protocol AND t.stride IS o.stride_nominal"
-    "  WHEN 'eval_wps' THEN t.L_valid IS NULL OR t.L_valid=t.L_train ELSE 1 END";
+    "  WHEN 'eval_wps' THEN coalesce(t.L_valid,t.L_train)=coalesce(o.L_valid_nominal,"
+    "   o.L_train_nominal) ELSE 1 END";
 
 static const char attempts[] =
     "CREATE VIEW attempts AS SELECT"
@@ -226,7 +231,8 @@ static const char wanted_benchmarks[] =
     " p.artefact, r.scale, r.dataset, r.corpus, r.model, r.position," METHOD_COLUMNS
     " r.precision, r.seed, r.mode, b.wps, b.peak_memory_bytes, b.batch_tokens, b.mfu,"
     " b.device AS machine, coalesce(b.modified,r.modified) AS modified, r.run_id, r.config_id,"
-    " b.code_id, b.finished_at, p.point"
+    " b.code_id, b.finished_at, p.point,"
+    " r.L_valid, coalesce(p.L_valid_nominal,r.L_valid) AS L_valid_nominal, b.rows"
     " FROM points p JOIN runs r ON r.run_id=p.run_id AND r.kind='bench'"
     " LEFT JOIN benchmarks b ON b.run_id=r.run_id";
 

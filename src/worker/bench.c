@@ -25,7 +25,7 @@ struct bench {
     struct attempt *attempt;
     const struct spec *spec;
     struct model *model;
-    int32_t rows;                     /* of a shard */
+    int32_t rows, length;             /* of a shard; tokens a row */
     int32_t shards;                   /* of a step: one in eval mode */
     int64_t shard_n;                  /* tokens of a shard */
     int32_t *source_own, *target_own; /* (shards, rows, L) */
@@ -54,8 +54,9 @@ static int bench_open(struct bench *x, struct err *e)
 
     shape_room(&room, s);
     x->rows = room.rows_max;
+    x->length = room.length_max;
     x->shards = train ? s->train.shards : 1;
-    x->shard_n = (int64_t)x->rows * s->train.L;
+    x->shard_n = (int64_t)x->rows * x->length;
     n = (size_t)(x->shards * x->shard_n);
     x->source_own = calloc(n, sizeof *x->source_own);
     x->target_own = calloc(n, sizeof *x->target_own);
@@ -78,7 +79,7 @@ static struct model_batch bench_batch(const struct bench *x, int32_t shard)
     return (struct model_batch){.source = x->source_own + shard * x->shard_n,
                                 .target = x->target_own + shard * x->shard_n,
                                 .rows = x->rows,
-                                .length = x->spec->train.L,
+                                .length = x->length,
                                 .first_row = (int64_t)shard * x->rows};
 }
 

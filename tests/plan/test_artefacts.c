@@ -89,7 +89,7 @@ static void the_paper_scale_is_the_authors_recipe(void **state)
         assert_true(s->model.dropout_relu == 0.1 && s->model.dropout_softmax == 0.2);
         assert_int_equal(s->model.t5_max_distance, 128);
         assert_int_equal(s->train.seed, 1);
-        flops += r->cost.train_flops;
+        flops += r->cost.flops;
     }
     /* 6.77e20 for the grid, worked by hand with full updates at every length. */
     assert_true(fabs(flops / 6.77e20 - 1) < 0.02);

@@ -20,8 +20,8 @@ static const struct {
     {"figure5", 4, 0, 0},   {"figure6", 4, 120, 0}, {"figure7", 0, 0, 16}, {"figure8", 6, 6, 6},
     {"figure9", 6, 9, 0},   {"table1", 0, 0, 24},   {"table10", 3, 12, 0}, {"table11", 4, 4, 4},
     {"table12", 6, 12, 6},  {"table13", 3, 10, 0},  {"table14", 3, 10, 0}, {"table15", 3, 10, 0},
-    {"table2", 4, 140, 0},  {"table3", 4, 140, 0},  {"table4", 4, 132, 0}, {"table5", 22, 50, 0},
-    {"table6", 5, 10, 5},   {"table7", 5, 20, 0},   {"table8", 6, 9, 0},   {"table9", 3, 6, 0},
+    {"table2", 4, 140, 8},  {"table3", 4, 140, 8},  {"table4", 4, 132, 8}, {"table5", 22, 50, 0},
+    {"table6", 5, 10, 10},  {"table7", 5, 20, 0},   {"table8", 6, 9, 0},   {"table9", 3, 6, 0},
 };
 enum { ARTEFACTS_N = sizeof artefact_table / sizeof *artefact_table };
 static const char *const scales[] = {"mini", "small", "paper"};
@@ -85,7 +85,7 @@ static void the_whole_paper_is_36_trainings_at_every_scale(void **state)
         open_all(state, &p, scales[i]);
         assert_int_equal(count_kind(&p, SPEC_TRAIN), 36);
         assert_int_equal(count_kind(&p, SPEC_EVAL), evaluations[i]);
-        assert_int_equal(count_kind(&p, SPEC_BENCH), 40);
+        assert_int_equal(count_kind(&p, SPEC_BENCH), 65);
         plan_close(&p);
     }
 }
@@ -111,6 +111,30 @@ static void benchmarks_time_one_shard(void **state)
     open_all(state, &p, "paper");
     for (int32_t i = 0; i < p.runs_n; i++)
         if (p.run[i].spec.kind == SPEC_BENCH) assert_int_equal(p.run[i].spec.train.shards, 1);
+    plan_close(&p);
+}
+
+/* Tables 2 to 4 and 6: as the paper timed them, apart from the batched ones of Table 1. */
+static void speeds_of_one_window_are_benchmarks_of_their_own(void **state)
+{
+    const char *const names[] = {"table4", "table6"};
+    const struct plan_options o = {.scale = "mini"};
+    int32_t n[2] = {0};
+    struct plan p;
+
+    plan_fixture_shipped(*state, &p, names, 2, &o);
+    for (int32_t i = 0; i < p.points_n; i++) {
+        const struct plan_point *q = &p.point[i];
+        const struct spec *s = &p.run[q->run].spec;
+        if (s->kind != SPEC_BENCH || s->bench_mode == 0) continue;
+        n[strcmp(q->artefact, "table6") == 0]++;
+        assert_int_equal(s->bench_rows, 1);
+        assert_int_equal(s->bench_L, q->L_valid_nominal / 8);
+        assert_true(q->L_valid_nominal == 3072 || q->L_valid_nominal == 13072);
+    }
+    assert_int_equal(n[0], 8);
+    assert_int_equal(n[1], 5);
+    assert_int_equal(count_kind(&p, SPEC_BENCH), 8 + 5 + 5 - 4); /* four of them are one run */
     plan_close(&p);
 }
 
@@ -242,6 +266,7 @@ int main(void)
         cmocka_unit_test(the_whole_paper_is_36_trainings_at_every_scale),
         cmocka_unit_test(every_length_fills_its_update),
         cmocka_unit_test(benchmarks_time_one_shard),
+        cmocka_unit_test(speeds_of_one_window_are_benchmarks_of_their_own),
         cmocka_unit_test(the_other_texts_have_models_of_the_papers_size),
         cmocka_unit_test(stopped_trainings_keep_their_schedule),
         cmocka_unit_test(validations_of_figure_5_are_on_the_lengths_of_its_panels),

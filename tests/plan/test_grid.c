@@ -72,7 +72,7 @@ static void trainings_come_before_their_evaluations(void **state)
         assert_int_equal(r->spec.train.L, t->spec.train.L); /* for cost and display */
         assert_int_equal(r->spec.model.position, t->spec.model.position);
         assert_int_equal(r->cost.parameters_n, t->cost.parameters_n);
-        assert_true(r->cost.eval_flops > 0 && t->cost.train_flops > 0);
+        assert_true(r->cost.flops > 0 && t->cost.flops > 0);
     }
     plan_close(&p);
 }

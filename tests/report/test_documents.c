@@ -233,7 +233,7 @@ static const char *flops_of(const struct plan *p, struct arena *a)
 
     for (int32_t i = 0; i < p->runs_n; i++) {
         const struct plan_run *r = &p->run[i];
-        flops += r->spec.kind == SPEC_EVAL ? r->cost.eval_flops : r->cost.train_flops;
+        flops += r->cost.flops;
     }
     snprintf(text, sizeof text, "%.1e", flops);
     return arena_printf(a, "%.3se%s", text, strchr(text, '+') + 1);

@@ -69,7 +69,7 @@ static void every_shipped_cell_gets_each_of_the_four_verdicts(void **state)
         }
         store_rollback(f->base->store);
     }
-    assert_int_equal(cells_n, 4 * 989);
+    assert_int_equal(cells_n, 4 * 1018);
     arena_fini(&a);
 }
 

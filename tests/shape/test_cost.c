@@ -58,8 +58,7 @@ static void a_training_costs_three_forward_passes_of_every_target(void **state)
 
     shape_cost(&cost, &s);
     assert_int_equal(cost.tokens_per_update, 73728);
-    assert_within(cost.train_flops, 1441.9e6 * 73728 * 286000, 0.005);
-    assert_true(cost.eval_flops == 0);
+    assert_within(cost.flops, 1441.9e6 * 73728 * 286000, 0.005);
     assert_int_equal(cost.disk_running_bytes, 3 * 8 * INT64_C(246933504));
     assert_int_equal(cost.disk_kept_bytes, 2 * 4 * INT64_C(246933504));
     shape_cost(&cost, &odd); /* 9,216 / 2,048 leaves four rows */
@@ -77,15 +76,37 @@ static void a_sliding_evaluation_costs_a_window_for_each_target(void **state)
     s.eval.split = SPEC_VALID;
     s.eval.L = 512;
     shape_cost(&cost, &s);
-    assert_within(cost.eval_flops, 217646 * 463.9e6, 0.005);
+    assert_within(cost.flops, 217646 * 463.9e6, 0.005);
     s.eval.window = SPEC_SLIDING;
     s.eval.stride = 1;
     shape_cost(&cost, &s); /* 4.70e16 for all windows whole, worked by hand */
-    assert_within(cost.eval_flops, 4.70e16, 0.005);
+    assert_within(cost.flops, 4.70e16, 0.005);
     s.eval.targets = 1000;
-    double all = cost.eval_flops;
+    double all = cost.flops;
     shape_cost(&cost, &s);
-    assert_within(cost.eval_flops, all * 1000 / 217646, 1e-6);
+    assert_within(cost.flops, all * 1000 / 217646, 1e-6);
+}
+
+/* Thirty steps: of 18 rows of 512 tokens, of one such row, of one row of 1,024. */
+static void a_benchmark_costs_the_rows_it_reads(void **state)
+{
+    (void)state;
+    struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
+    struct shape_cost cost;
+
+    s.kind = SPEC_BENCH;
+    s.train.shards = 1;
+    shape_cost(&cost, &s);
+    assert_within(cost.flops, 3 * 463.9e6 * 9216 * 30, 0.005);
+    s.bench_mode = 1;
+    shape_cost(&cost, &s);
+    assert_within(cost.flops, 463.9e6 * 9216 * 30, 0.005);
+    s.bench_rows = 1;
+    shape_cost(&cost, &s);
+    assert_within(cost.flops, 463.9e6 * 512 * 30, 0.005);
+    s.bench_L = 1024;
+    shape_cost(&cost, &s);
+    assert_within(cost.flops, 480.7e6 * 1024 * 30, 0.005);
 }
 
 static void memory_is_state_plus_activations_of_one_shard(void **state)
@@ -118,6 +139,7 @@ int main(void)
         cmocka_unit_test(measured_band_shares_replace_the_estimate),
         cmocka_unit_test(a_training_costs_three_forward_passes_of_every_target),
         cmocka_unit_test(a_sliding_evaluation_costs_a_window_for_each_target),
+        cmocka_unit_test(a_benchmark_costs_the_rows_it_reads),
         cmocka_unit_test(memory_is_state_plus_activations_of_one_shard),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

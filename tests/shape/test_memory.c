@@ -178,6 +178,30 @@ static void logits_exist_for_a_chunk_of_rows(void **state)
         assert_int_equal(shape_logits_rows(20002, SPEC_FP32, train), 208);
 }
 
+static void a_benchmark_has_room_for_its_own_rows_in_mode_eval(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t mode, rows, L, rows_max, length_max, scored_max;
+    } cases[] = {
+        {1, 0, 0, 18, 512, 9216},    {1, 1, 0, 1, 512, 512},         {1, 0, 3072, 3, 3072, 9216},
+        {1, 2, 3072, 2, 3072, 6144}, {1, 0, 12512, 1, 12512, 12512}, {0, 1, 3072, 18, 512, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
+        struct shape_room room;
+        s.kind = SPEC_BENCH;
+        s.bench_mode = cases[i].mode;
+        s.bench_rows = cases[i].rows;
+        s.bench_L = cases[i].L;
+        shape_room(&room, &s);
+        assert_int_equal(room.train, cases[i].mode == 0);
+        assert_int_equal(room.rows_max, cases[i].rows_max);
+        assert_int_equal(room.length_max, cases[i].length_max);
+        assert_int_equal(room.scored_max, cases[i].scored_max);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +210,7 @@ int main(void)
         cmocka_unit_test(memory_at_equal_tokens_does_not_depend_on_the_row_length),
         cmocka_unit_test(rooms_are_those_worked_by_hand),
         cmocka_unit_test(the_paper_s_model_takes_seven_gigabytes_in_bf16),
+        cmocka_unit_test(a_benchmark_has_room_for_its_own_rows_in_mode_eval),
         cmocka_unit_test(logits_exist_for_a_chunk_of_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

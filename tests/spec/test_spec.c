@@ -101,6 +101,48 @@ static void keys_that_do_not_apply_do_not_change_the_id(void **state)
     assert_string_not_equal(before, after);
 }
 
+/* Rows and length of a benchmark: no part of one that does not say them, nor of one in mode train.
+ */
+static void a_benchmarks_own_rows_change_its_id_where_it_reads_them(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *mode, *rows, *L, *id;
+        int32_t length;
+    } cases[] = {{"eval", "0", "0", "4975915f42cc5b09", 0},
+                 {"train", "1", "512", "3de5bc115ad9bb74", 0},
+                 {"eval", "1", "512", "dec249120acd7720", 512}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct spec s;
+        char got[SPEC_ID_BYTES];
+        parse(&s, train_text);
+        set(&s, "kind", "bench");
+        set(&s, "bench.mode", cases[i].mode);
+        set(&s, "bench.rows", cases[i].rows);
+        set(&s, "bench.L", cases[i].L);
+        id(&s, got);
+        assert_string_equal(got, cases[i].id);
+        assert_int_equal(spec_valid_length(&s), cases[i].length);
+    }
+}
+
+static void a_benchmark_of_too_many_tokens_is_refused(void **state)
+{
+    (void)state;
+    struct spec s;
+    struct err e = {0};
+
+    parse(&s, train_text);
+    set(&s, "kind", "bench");
+    set(&s, "bench.mode", "eval");
+    set(&s, "bench.rows", "101");
+    set(&s, "bench.L", "1000000");
+    assert_int_equal(spec_check(&s, &e), ERR_DATA);
+    assert_non_null(strstr(e.text, "bench.rows: 101 of 1000000 tokens are more than 100000000"));
+    set(&s, "bench.rows", "100");
+    assert_int_equal(spec_check(&s, &e), 0);
+}
+
 static void every_key_reads_back_what_it_writes(void **state)
 {
     (void)state;
@@ -250,6 +292,8 @@ int main(void)
         cmocka_unit_test(the_run_id_is_the_hash_of_the_canonical_text),
         cmocka_unit_test(frozen_specs_keep_their_ids),
         cmocka_unit_test(keys_that_do_not_apply_do_not_change_the_id),
+        cmocka_unit_test(a_benchmarks_own_rows_change_its_id_where_it_reads_them),
+        cmocka_unit_test(a_benchmark_of_too_many_tokens_is_refused),
         cmocka_unit_test(every_key_reads_back_what_it_writes),
         cmocka_unit_test(seeds_share_a_config_id),
         cmocka_unit_test(an_evaluation_is_hashed_by_its_training_and_its_own_keys),

@@ -138,6 +138,41 @@ static void speed_and_memory_of_benchmarks_stand_in_the_papers_units(void **stat
                 "train_wps 30000.0 - 1 28300.0 1700.0 words/s GPU A");
 }
 
+/* The paper gives 82,000 words a second at L and 14,000 at 3072: each stands beside the benchmark
+ * that read rows of that length. */
+static void a_speed_stands_beside_the_papers_at_the_length_that_was_read(void **state)
+{
+    struct store_fixture *f = *state;
+    char id[2][SPEC_ID_BYTES];
+    struct spec s[2];
+    struct store_point points[2];
+
+    write_paper(f, "table1");
+    for (int i = 0; i < 2; i++) {
+        s[i] = fixture_train(SPEC_ALIBI, 64, 1);
+        s[i].kind = SPEC_BENCH;
+        s[i].bench_mode = s[i].bench_rows = 1;
+        s[i].bench_L = i ? 384 : 64;
+        snprintf(s[i].scale, sizeof s[i].scale, "paper");
+        fixture_add(f, &s[i], id[i]);
+        points[i] = (struct store_point){i, id[i], 512, i ? 3072 : 512, 0};
+        fixture_benched(f, &s[i], "GPU A", i ? 13000 : 80000, "null", id[i]);
+    }
+    assert_int_equal(store_set_points(f->store, "table1", "paper", points, 2, &f->e), 0);
+    assert_cell(f,
+                "SELECT group_concat(L_valid_nominal||' '||ours||' '||paper, ' ; ') FROM (SELECT * "
+                "FROM comparison ORDER BY L_valid_nominal)",
+                "512 80000.0 82000.0 ; 3072 13000.0 14000.0");
+    assert_cell(f,
+                "SELECT group_concat(L_train||' '||L_valid||' '||L_valid_nominal, ' ; ') FROM "
+                "(SELECT * FROM benchmarks ORDER BY L_valid)",
+                "64 64 512 ; 64 384 3072");
+    assert_cell(f,
+                "SELECT group_concat(L_valid||' '||rows, ' ; ') FROM (SELECT * FROM "
+                "wanted_benchmarks ORDER BY L_valid)",
+                "64 144 ; 384 24");
+}
+
 static void speeds_of_two_devices_are_not_averaged(void **state)
 {
     struct store_fixture *f = *state;
@@ -251,6 +286,7 @@ int main(void)
         CASE(what_was_asked_for_and_not_run_is_a_row_of_no_seeds),
         CASE(an_evaluation_that_is_not_finite_has_no_number),
         CASE(speed_and_memory_of_benchmarks_stand_in_the_papers_units),
+        CASE(a_speed_stands_beside_the_papers_at_the_length_that_was_read),
         CASE(speeds_of_two_devices_are_not_averaged),
         CASE(a_speed_that_is_the_x_of_a_figure_is_a_number_of_its_own),
     };

@@ -33,11 +33,31 @@ static void both_modes_record_speed_and_memory(void **state)
     }
 }
 
+static void a_benchmark_reads_the_rows_that_it_names(void **state)
+{
+    const struct worker_fixture *f = *state;
+    struct err e = {0};
+    struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
+
+    log_set_level(LOG_WARN);
+    s.kind = SPEC_BENCH;
+    s.bench_mode = 1;
+    s.bench_rows = 1;
+    s.bench_L = 3 * s.train.L + 1;
+    if (worker_fixture_run(f, &s, 1, 1, NULL, &e) < 0) fail_msg("%s", e.text);
+    json_t *json = worker_fixture_event(f, &s, 1, EVENT_BENCHED, 0);
+    assert_non_null(json);
+    assert_int_equal(json_integer_value(json_object_get(json, "batch_tokens")), s.bench_L);
+    json_decref(json);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(both_modes_record_speed_and_memory, worker_fixture_make,
                                         worker_fixture_remove),
+        cmocka_unit_test_setup_teardown(a_benchmark_reads_the_rows_that_it_names,
+                                        worker_fixture_make, worker_fixture_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
