@@ -9,19 +9,26 @@
  * With dropout, p is what multiplied v (dropped and scaled) and dp is multiplied by the factor. */
 #include "cpu/simd_attention.h"
 
-enum { BACKWARD_QUERIES = 4, BACKWARD_DIMS = 8 };
+enum {
+    BACKWARD_QUERIES = 4,
+    BACKWARD_DIMS = 8,
+    BACKWARD_DS_ROW = ATTENTION_WIDE + VECTOR_LANES /* a vector of zeros between rows of ds */
+};
 
-/* Scratch of one thread. Lengths in tokens are rounded up to a whole tile: Tp. */
+/* Scratch of one thread. Lengths in tokens are rounded up to a whole tile: Tp. Columns of tokens
+ * are `column` floats apart, a cache line more than Tp: at a power of two they would fall into the
+ * same few lines of the cache. */
 struct backward {
     const struct attention *a;
     const struct simd_dropout *dropout;
-    int64_t Tp, table_n;
+    int64_t Tp, column, table_n;
     float *tables;        /* (H, table_n) biases by falling distance, see backward_table */
     const float *table;   /* of the head at hand */
-    float *key, *value;   /* (D, Tp) of the head; keys scaled to units of log 2 */
-    float *dquery;        /* (D, Tp) */
+    float *key, *value;   /* (D, column) of the head; keys scaled to units of log 2 */
+    float *dquery;        /* (D, column) */
     float *dkey, *dvalue; /* (D, WIDE) of the tile */
-    float *p, *ds;        /* (TILE, WIDE) */
+    float *p;             /* (TILE, WIDE) */
+    float *ds;            /* (TILE, DS_ROW), a vector of zeros before the first row, too */
     float *turned;        /* (WIDE, TILE) ds transposed */
     float *delta, *lse;   /* (Tp) */
     float *by_distance;   /* (table_n) sums of ds, in the table's order */
@@ -39,12 +46,19 @@ static int64_t backward_table_floats(int64_t Tp)
     return Tp + 2 * ATTENTION_TILE + 2 * ATTENTION_WIDE;
 }
 
+static int64_t backward_column(int64_t Tp)
+{
+    return Tp + 16;
+}
+
+enum { BACKWARD_DS_FLOATS = ATTENTION_TILE * BACKWARD_DS_ROW + 2 * VECTOR_LANES };
+
 static size_t backward_bytes(const struct attention *a)
 {
     int64_t Tp = backward_padded(a->T);
-    int64_t floats = (a->H + 1) * backward_table_floats(Tp) + 3 * a->D * Tp +
+    int64_t floats = (a->H + 1) * backward_table_floats(Tp) + 3 * a->D * backward_column(Tp) +
                      2 * (int64_t)a->D * ATTENTION_WIDE +
-                     3 * (int64_t)ATTENTION_TILE * ATTENTION_WIDE + 2 * Tp;
+                     2 * (int64_t)ATTENTION_TILE * ATTENTION_WIDE + BACKWARD_DS_FLOATS + 2 * Tp;
     return (size_t)floats * sizeof(float);
 }
 
@@ -61,7 +75,9 @@ static struct backward backward_plan(const struct attention *a, const struct sim
                                      void *scratch)
 {
     struct backward w = {.a = a, .dropout = d, .Tp = backward_padded(a->T)};
-    int64_t head = a->D * w.Tp, tile = (int64_t)ATTENTION_TILE * ATTENTION_WIDE;
+    int64_t tile = (int64_t)ATTENTION_TILE * ATTENTION_WIDE;
+    w.column = backward_column(w.Tp);
+    int64_t head = a->D * w.column;
     w.table_n = backward_table_floats(w.Tp);
     w.key = scratch;
     w.value = w.key + head;
@@ -69,9 +85,11 @@ static struct backward backward_plan(const struct attention *a, const struct sim
     w.dkey = w.dquery + head;
     w.dvalue = w.dkey + (int64_t)a->D * ATTENTION_WIDE;
     w.p = w.dvalue + (int64_t)a->D * ATTENTION_WIDE;
-    w.ds = w.p + tile;
-    w.turned = w.ds + tile;
-    w.delta = w.turned + tile;
+    w.turned = w.p + tile;
+    w.ds = w.turned + tile;
+    memset(w.ds, 0, BACKWARD_DS_FLOATS * sizeof *w.ds);
+    w.delta = w.ds + BACKWARD_DS_FLOATS;
+    w.ds += VECTOR_LANES;
     w.lse = w.delta + w.Tp;
     w.by_distance = w.lse + w.Tp;
     w.tables = w.by_distance + w.table_n;
@@ -107,16 +125,17 @@ static void backward_load(const struct backward *w, int64_t b, int64_t h)
     const float *lse = (const float *)a->lse.data + (b * a->H + h) * a->lse.stride;
     float scale = (float)(a->scale * ATTENTION_LOG2E);
     for (int64_t c = 0; c < a->D; c += TRANSPOSE_BLOCK) {
-        transpose_to_columns(w->key + c * w->Tp, w->Tp, key + c, a->k.stride, a->T, scale);
-        transpose_to_columns(w->value + c * w->Tp, w->Tp, value + c, a->v.stride, a->T, 1.0f);
+        int64_t to = c * w->column;
+        transpose_to_columns(w->key + to, w->column, key + c, a->k.stride, a->T, scale);
+        transpose_to_columns(w->value + to, w->column, value + c, a->v.stride, a->T, 1.0f);
     }
     /* Past the last token everything is zero: a masked lane must not meet a NaN left by others. */
     for (int64_t c = 0; c < a->D; c++)
         for (int64_t j = a->T; j < w->Tp; j++)
-            w->key[c * w->Tp + j] = w->value[c * w->Tp + j] = 0.0f;
+            w->key[c * w->column + j] = w->value[c * w->column + j] = 0.0f;
     backward_deltas(w->delta, out, a->out.stride, dout, a->dout.stride, a->T, a->D);
     for (int64_t i = 0; i < a->T; i++) w->lse[i] = lse[i] * (float)ATTENTION_LOG2E;
-    memset(w->dquery, 0, (size_t)(a->D * w->Tp) * sizeof *w->dquery);
+    memset(w->dquery, 0, (size_t)(a->D * w->column) * sizeof *w->dquery);
 }
 
 /* Queries first_query ... + queries_n - 1 against keys first_key ... */
@@ -126,12 +145,14 @@ struct backward_tile {
 
 /* sum[n][v] += x[n] . column vectors, for N queries. */
 VECTOR_FN void backward_dots(vector_f32 sum[BACKWARD_QUERIES][2], const float *x, int64_t stride,
-                             const float *columns, int64_t Tp, int64_t D, const int N, const int KV)
+                             const float *columns, int64_t column, int64_t D, const int N,
+                             const int KV)
 {
     for (int64_t c = 0; c < D; c++)
         for (int n = 0; n < N; n++)
             for (int v = 0; v < KV; v++)
-                sum[n][v] += vector_load(columns + c * Tp + v * VECTOR_LANES) * x[n * stride + c];
+                sum[n][v] +=
+                    vector_load(columns + c * column + v * VECTOR_LANES) * x[n * stride + c];
 }
 
 /* Step 1 for N queries from query q of the tile on. */
@@ -149,15 +170,16 @@ VECTOR_FN void backward_scores_of(const struct backward *w, const struct backwar
             sum[n][v] = vector_load(bias - n + v * VECTOR_LANES) - w->lse[i + n];
             dp[n][v] = vector_set(0.0f);
         }
-    backward_dots(sum, query, a->q.stride, w->key + t->first_key, w->Tp, a->D, N, KV);
-    backward_dots(dp, dout, a->dout.stride, w->value + t->first_key, w->Tp, a->D, N, KV);
+    backward_dots(sum, query, a->q.stride, w->key + t->first_key, w->column, a->D, N, KV);
+    backward_dots(dp, dout, a->dout.stride, w->value + t->first_key, w->column, a->D, N, KV);
     for (int n = 0; n < N; n++)
         for (int v = 0; v < KV; v++) {
-            int64_t at = (q + n) * ATTENTION_WIDE + v * VECTOR_LANES;
+            float *to = w->p + (q + n) * ATTENTION_WIDE + v * VECTOR_LANES;
             vector_f32 p = vector_exp2(sum[n][v]), factor = vector_set(1.0f);
-            if (w->dropout->keep_scale != 0.0f) factor = vector_load(w->p + at);
-            vector_store(w->ds + at, p * (dp[n][v] * factor - w->delta[i + n]));
-            vector_store(w->p + at, p * factor);
+            if (w->dropout->keep_scale != 0.0f) factor = vector_load(to);
+            vector_store(w->ds + (q + n) * BACKWARD_DS_ROW + v * VECTOR_LANES,
+                         p * (dp[n][v] * factor - w->delta[i + n]));
+            vector_store(to, p * factor);
         }
 }
 
@@ -215,19 +237,19 @@ VECTOR_FN void backward_queries(const struct backward *w, const struct backward_
     int64_t lanes = KV * VECTOR_LANES;
     int64_t rows = (t->queries_n + VECTOR_LANES - 1) / VECTOR_LANES * VECTOR_LANES;
     for (int64_t q = t->queries_n; q < rows; q++)
-        memset(w->ds + q * ATTENTION_WIDE, 0, ATTENTION_WIDE * sizeof *w->ds);
+        memset(w->ds + q * BACKWARD_DS_ROW, 0, ATTENTION_WIDE * sizeof *w->ds);
     for (int64_t q = 0; q < rows; q += VECTOR_LANES)
         for (int64_t k = 0; k < lanes; k += VECTOR_LANES)
             transpose_square(w->turned + k * ATTENTION_TILE + q, ATTENTION_TILE,
-                             w->ds + q * ATTENTION_WIDE + k, ATTENTION_WIDE);
+                             w->ds + q * BACKWARD_DS_ROW + k, BACKWARD_DS_ROW);
     for (int64_t q = 0; q < rows;) {
         struct backward_product m = {.sums = w->dquery + t->first_query + q,
                                      .weight = w->turned + q,
                                      .x = w->key + t->first_key,
-                                     .sums_stride = w->Tp,
+                                     .sums_stride = w->column,
                                      .weight_stride = ATTENTION_TILE,
                                      .x_row = 1,
-                                     .x_col = w->Tp,
+                                     .x_col = w->column,
                                      .rows_n = lanes};
         if (q + ATTENTION_WIDE <= rows) {
             backward_add_products(&m, w->a->D, 2);
@@ -239,16 +261,22 @@ VECTOR_FN void backward_queries(const struct backward *w, const struct backward_
     }
 }
 
-/* Step 4: each row of ds is added where its distances stand. */
+/* Step 4: row q of ds is added where its distances stand, a float before those of the row above. As
+ * many rows as a vector has lanes are added up in registers, each read from as far before its first
+ * element as it is shifted; the zeros between rows make up for the rest. */
 VECTOR_FN void backward_distances(const struct backward *w, const struct backward_tile *t,
                                   const int KV)
 {
-    for (int64_t q = 0; q < t->queries_n; q++) {
-        float *to = w->by_distance + w->Tp - 1 - (t->first_query + q) + t->first_key;
-        const float *from = w->ds + q * ATTENTION_WIDE;
-        for (int v = 0; v < KV; v++)
-            vector_store(to + v * VECTOR_LANES,
-                         vector_load(to + v * VECTOR_LANES) + vector_load(from + v * VECTOR_LANES));
+    for (int64_t q = 0; q < t->queries_n; q += VECTOR_LANES) {
+        int64_t lowest = w->Tp - (t->first_query + q) - VECTOR_LANES + t->first_key;
+        float *to = w->by_distance + lowest;
+        vector_f32 sum[3];
+        for (int v = 0; v <= KV; v++) sum[v] = vector_load(to + v * VECTOR_LANES);
+        for (int64_t r = 0; r < VECTOR_LANES; r++) {
+            const float *from = w->ds + (q + r) * BACKWARD_DS_ROW - (VECTOR_LANES - 1 - r);
+            for (int v = 0; v <= KV; v++) sum[v] += vector_load(from + v * VECTOR_LANES);
+        }
+        for (int v = 0; v <= KV; v++) vector_store(to + v * VECTOR_LANES, sum[v]);
     }
 }
 
@@ -279,6 +307,7 @@ VECTOR_FN void backward_keys(const struct backward *w, struct backward_tile t, i
     for (t.first_query = t.first_key; t.first_query < a->T; t.first_query += t.queries_n) {
         const struct tensor *x[2] = {&a->dout, &a->q};
         float *sums[2] = {w->dvalue, w->dkey}, *weight[2] = {w->p, w->ds};
+        const int64_t weight_stride[2] = {ATTENTION_WIDE, BACKWARD_DS_ROW};
         /* Query tiles end at multiples of the tile, where dq's padded rows end too. */
         t.queries_n = ATTENTION_TILE - t.first_query % ATTENTION_TILE;
         if (t.queries_n > a->T - t.first_query) t.queries_n = a->T - t.first_query;
@@ -287,7 +316,7 @@ VECTOR_FN void backward_keys(const struct backward *w, struct backward_tile t, i
             struct backward_product m = {.sums = sums[which],
                                          .weight = weight[which],
                                          .sums_stride = ATTENTION_WIDE,
-                                         .weight_stride = ATTENTION_WIDE,
+                                         .weight_stride = weight_stride[which],
                                          .x_row = x[which]->stride,
                                          .x_col = 1,
                                          .rows_n = t.queries_n};
@@ -331,7 +360,7 @@ static void backward_run(const struct attention *a, const struct simd_dropout *d
                 backward_keys(&w, t, near_grad != NULL, 2);
         float *dquery = attention_head(&a->dq, a, t.b, t.h);
         for (int64_t c = 0; c < a->D; c += TRANSPOSE_BLOCK)
-            transpose_to_rows(dquery + c, a->dq.stride, w.dquery + c * w.Tp, w.Tp, a->T,
+            transpose_to_rows(dquery + c, a->dq.stride, w.dquery + c * w.column, w.column, a->T,
                               (float)ATTENTION_LN2);
         if (near_grad) backward_fold(&w, t.h, near_grad, offset_grad);
     }

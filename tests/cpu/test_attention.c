@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpu/cpu.h"
 #include "cpu/cpu_attention_plain.h"
 #include "cpu/cpu_fixture.h"
 
@@ -210,6 +211,38 @@ static void threads_and_repetition_do_not_change_bits(void **state)
     }
 }
 
+static void attention_both_ways(struct backend *b, struct bench *t)
+{
+    struct err e = {0};
+    memset(t->near_grad, 0, sizeof t->near_grad);
+    assert_int_equal(b->ops->attention(b, &t->a, &e), 0);
+    assert_int_equal(b->ops->attention_dx(b, &t->a, &e), 0);
+}
+
+static void what_others_left_in_scratch_memory_does_not_matter(void **state)
+{
+    enum { T = 45, C = 24 };
+    float first_dqkv[T * 3 * C], first_near[HEADS_MAX * NEAR_MAX];
+    (void)state;
+    for (int variant = 0; variant < CPU_VARIANTS; variant++)
+        for (int32_t length = 5; length <= T; length += 40) {
+            struct backend *b = cpu_variant_open(variant);
+            if (!b) continue;
+            size_t dqkv_bytes = (size_t)length * 3 * C * sizeof(float);
+            struct bench *t = bench_make((struct shape){1, length, 3, 8}, BIAS_NEAR, 0.1f, 1.0f);
+            attention_both_ways(b, t);
+            memcpy(first_dqkv, t->dqkv, dqkv_bytes);
+            memcpy(first_near, t->near_grad, sizeof first_near);
+            for (int32_t i = 0; i < b->threads; i++) /* all bits set: a NaN */
+                memset(cpu_of(b)->scratch_own[i].data_own, 0xff, cpu_of(b)->scratch_own[i].bytes);
+            attention_both_ways(b, t);
+            cpu_check_bits("dqkv", t->dqkv, first_dqkv, dqkv_bytes);
+            cpu_check_bits("near", t->near_grad, first_near, sizeof first_near);
+            backend_close(b);
+            bench_free(t);
+        }
+}
+
 static void a_row_with_its_own_first_row_drops_what_it_drops_in_the_whole_batch(void **state)
 {
     enum { T = 20, C = 24, HALF = T * C };
@@ -280,6 +313,7 @@ int main(void)
         cmocka_unit_test(dropout_takes_the_documented_elements_forward_and_backward),
         cmocka_unit_test(a_query_has_the_same_bits_in_a_longer_window),
         cmocka_unit_test(threads_and_repetition_do_not_change_bits),
+        cmocka_unit_test(what_others_left_in_scratch_memory_does_not_matter),
         cmocka_unit_test(a_row_with_its_own_first_row_drops_what_it_drops_in_the_whole_batch),
         cmocka_unit_test(gradients_agree_with_finite_differences),
     };
