@@ -15,7 +15,7 @@ glibc='^(ld-linux.*|libc|libm|libdl|libpthread|librt|libresolv|libutil|libanl)\.
 
 rm -rf "$build/bundle"
 mkdir -p "$out/lib" "$out/libexec" "$out/build" "$out/tests/bench" "$out/tests/fixtures"
-cp "$here/README" "$here/launch" "$out/"
+cp "$here/README" "$out/"
 ln -s launch "$out/alibi"
 
 for program in "$@"; do
@@ -46,6 +46,9 @@ for blas in /usr/lib/x86_64-linux-gnu/libdnnl.so.2 /usr/lib/x86_64-linux-gnu/ope
     break
 done
 [ -n "${blas:-}" ] && [ -e "$out/lib/${blas##*/}" ] || echo "pack.sh: no BLAS is here; the CPU backend will not work there" >&2
+cublas=$([ ! -e "$out/lib/libalibi_cuda.so" ] || objdump -p "$out/lib/libalibi_cuda.so" | awk '$1 == "NEEDED" && $2 ~ /^libcublasLt/ { print $2 }')
+sed "${cublas:+s/^library=[^ ]*/library=$cublas/}" "$here/launch" >"$out/launch"
+chmod +x "$out/launch"
 [ -e "$out/lib/libalibi_cuda.so" ] || echo "pack.sh: this build has no libalibi_cuda.so; the bundle is for CPUs only" >&2
 
 cp -r configs experiments "$out/"

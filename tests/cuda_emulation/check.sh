@@ -74,6 +74,7 @@ check() { # kind: all its legs, then how many held and how many did not
     done
     leg "recorded work" "$place/tests/ops/check_record" cuda:emulated
     leg "oracle" "$place/tests/check_oracle" --device cuda:emulated $oracle
+    [ "$kind" = asan ] && leg "the paper's model at its sizes" "$place/tests/cuda_emulation/check_shapes"
     if [ "$kind" = plain ]; then
         leg "faults have their types" "$place/tests/cuda_emulation/check_faults"
         leg "20 updates as on the CPU" "$place/tests/model/check_training" cuda:emulated

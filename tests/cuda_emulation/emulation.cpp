@@ -132,7 +132,7 @@ static void run_block(size_t shared_bytes)
     if (!b) emulation_fail({"launch", 0}, "no memory for a block");
     machine.block = b;
     b->dynamic = block_memory(shared_bytes);
-    b->shared_bytes = shared_bytes;
+    b->dynamic_bytes = b->shared_bytes = shared_bytes;
     for (unsigned w = 0; w < machine.warps; w++) {
         unsigned lanes = machine.threads - w * WARP;
         machine.ready[w] = lanes >= WARP ? ~0u : (1u << lanes) - 1;
@@ -166,7 +166,7 @@ void machine_run(const struct machine_grid *g)
     fiber_adopt(&machine.scheduler);
     machine_prepare(g->block);
     emulation_counted.launches++;
-    for (long n = 0; n < blocks; n++) {
+    for (long n = 0, run_n = order_blocks_n(blocks); n < run_n; n++) {
         long i = order_block(n, blocks);
         blockIdx = {(unsigned)(i % gridDim.x), (unsigned)(i / gridDim.x % gridDim.y),
                     (unsigned)(i / ((long)gridDim.x * gridDim.y))};

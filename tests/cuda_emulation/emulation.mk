@@ -1,6 +1,7 @@
 # emulation.mk - the CUDA backend on the host emulator, in three builds; included by the Makefile.
 #
-#   plain   $(BUILD)/libalibi_cuda_emulated.so        the device cuda:emulated of this build's programs
+#   plain   $(BUILD)/libalibi_cuda_emulated.so        the device cuda:emulated of this build's programs; a product and a sum are
+#                                                     one rounding where nvcc may fuse them and this processor can
 #   asan    build/asan/libalibi_cuda_emulated.so      address and undefined-behaviour sanitizers, with programs built the same way
 #   tsan    $(EMULATED)/tsan/libalibi_cuda_emulated.so  race detector, with programs linked for it from this build's objects
 # The emulator's own files are not instrumented for races: their accesses are not a kernel's.
@@ -13,7 +14,7 @@ EMULATED_DIR_plain := $(BUILD)
 EMULATED_DIR_asan := build/asan
 EMULATED_DIR_tsan := $(EMULATED)/tsan
 ASAN_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-EMULATED_plain := -O2
+EMULATED_plain := -O2 $(if $(shell grep -sow -m1 fma /proc/cpuinfo),-mfma -ffp-contract=fast)
 EMULATED_asan := -O1 $(ASAN_FLAGS)
 EMULATED_tsan := -O1 -fsanitize=thread
 MACHINE_plain := -O2
@@ -89,7 +90,7 @@ $(EMULATED)/libnvidia-ml.so.1: $(EMULATION)/nvml_fake.c
 .PHONY: emulated-programs-plain emulated-programs-asan emulated-programs-tsan check-cuda-emulated
 emulated-programs-plain: $(EMULATED_PROGRAMS:%=$(BUILD)/%) $(BUILD)/tests/cuda_emulation/check_faults $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(EMULATED)/libnvidia-ml.so.1 $(BUILD)/tests/model/check_training $(BUILD)/tests/model/test_score $(BUILD)/tests/model/check_graphs $(BUILD)/tests/worker/check_device
 emulated-programs-asan:
-	@$(MAKE) --no-print-directory BUILD=build/asan OPT=-O1 SAN='$(ASAN_FLAGS)' $(EMULATED_PROGRAMS:%=build/asan/%)
+	@$(MAKE) --no-print-directory BUILD=build/asan OPT=-O1 SAN='$(ASAN_FLAGS)' $(EMULATED_PROGRAMS:%=build/asan/%) build/asan/tests/cuda_emulation/check_shapes
 emulated-programs-tsan: $(EMULATED_PROGRAMS:%=$(EMULATED)/tsan/%)
 
 EMULATED_ALL = $(foreach kind,$(EMULATED_KINDS),$(EMULATED)/$(kind)/selftest $(EMULATED)/$(kind)/mutants $(KERNEL_TESTS:%=$(EMULATED)/$(kind)/kernels/%) \

@@ -7,7 +7,10 @@
 
 #include "emulation_fiber.h"
 
-enum { WARP = 32, WARPS_MAX = 32, BARRIERS = 16, STATICS_MAX = 32, SHARED_MAX = 227 << 10 };
+enum { WARP = 32, WARPS_MAX = 32, BARRIERS = 16, STATICS_MAX = 32 };
+/* Shared memory of a block at most, and without asking for more, as launch() in gpu.cuh does where
+ * the dynamic part alone is more. */
+enum { SHARED_MAX = 227 << 10, SHARED_UNASKED = 48 << 10 };
 
 /* Two tokens take turns by generation: with one, the next arrival of a fast thread would hide
  * races of those who are slow to leave. */
@@ -41,7 +44,7 @@ struct block {
     struct block_static statics[STATICS_MAX];
     int statics_n;
     void *dynamic;
-    size_t shared_bytes; /* static and dynamic */
+    size_t dynamic_bytes, shared_bytes; /* shared: static and dynamic */
     char start_token;
 };
 
@@ -79,7 +82,8 @@ void *block_memory(size_t bytes);
 void order_begin_block();
 /* order_next - the next thread to run, or -1 when none is ready. */
 int order_next();
-/* order_block - which block is the n-th of so many. */
+/* order_blocks_n - how many of a launch's blocks are run; order_block - which is the n-th. */
+long order_blocks_n(long blocks);
 long order_block(long n, long blocks);
 
 #endif

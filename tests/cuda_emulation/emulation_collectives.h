@@ -138,6 +138,14 @@ EMULATION_RAW inline void emulation_unpack(float *pair, uint32_t bits)
     pair[1] = __uint_as_float(bits & 0xffff0000u);
 }
 
+/* Tensor cores cut sums off where other arithmetic rounds to the nearest. */
+EMULATION_RAW inline float emulation_cut_off(double sum)
+{
+    float near = (float)sum;
+    bool away = fabs((double)near) > fabs(sum);
+    return away ? __uint_as_float(__float_as_uint(near) - 1) : near;
+}
+
 EMULATION_RAW inline void emulation_product_combine(void **slots, unsigned)
 {
     float a[16][16], b[8][16]; /* b by column */
@@ -152,9 +160,9 @@ EMULATION_RAW inline void emulation_product_combine(void **slots, unsigned)
         const emulation_product *p = (const emulation_product *)slots[lane];
         for (unsigned i = 0; i < 4; i++) {
             const float *row = a[lane / 4 + 8 * (i >> 1)], *column = b[2 * (lane % 4) + (i & 1)];
-            float sum = 0;
-            for (int k = 0; k < 16; k++) sum += row[k] * column[k];
-            p->d[i] += sum;
+            double sum = p->d[i];
+            for (int k = 0; k < 16; k++) sum += (double)row[k] * (double)column[k];
+            p->d[i] = emulation_cut_off(sum);
         }
     }
     emulation_counted.products++;

@@ -5,7 +5,9 @@
  *   EMULATION_MEMORY=BYTES                 device memory (4 GiB)
  *   EMULATION_LOSE=N[@GPU]                 the device is lost at launch N, counted from 0; with GPU
  *                                          only where CUDA_VISIBLE_DEVICES is that
- *   EMULATION_COUNTS=1                     prints what was run when the process ends */
+ *   EMULATION_BLOCKS=N                     of each launch only N blocks are run
+ * (emulation_set_blocks) EMULATION_COUNTS=1                     prints what was run when the
+ * process ends */
 #ifndef EMULATION_CONTROL_H
 #define EMULATION_CONTROL_H
 
@@ -19,6 +21,12 @@ extern "C" {
 void emulation_set_order(const char *text);
 /* emulation_set_memory - how much memory the device has, from the next cudaMalloc on. */
 void emulation_set_memory(size_t bytes);
+/* emulation_set_blocks - for launches of sizes that a processor cannot compute: of each launch the
+ * first block, the last and others between them are run, n in all (0: every one); a library's
+ * kernels are not, nor copies and fills of more than 64 MiB. Results mean nothing; what is seen is
+ * whether launches are allowed and where blocks read and write. Before the first allocation: device
+ * memory is then address space, zeros until written, with nothing behind its ends. */
+void emulation_set_blocks(long n);
 /* emulation_lose_device - after so many more launches every call answers that the device is lost,
  * until cudaDeviceReset; negative: never. */
 void emulation_lose_device(long launches);

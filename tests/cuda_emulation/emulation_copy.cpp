@@ -24,6 +24,7 @@ static void copy_run(void *argument)
 {
     const struct copy *c = (const struct copy *)argument;
     const char *from = c->from ? c->from : (const char *)(c + 1);
+    if (order_is_sample() && c->width * c->height > SAMPLE_BYTES_MAX) return;
     for (size_t row = 0; row < c->height; row++)
         memmove(c->to + row * c->to_pitch, from + row * c->from_pitch, c->width);
 }
@@ -31,6 +32,7 @@ static void copy_run(void *argument)
 static void fill_run(void *argument)
 {
     const struct fill *f = (const struct fill *)argument;
+    if (order_is_sample() && f->bytes > SAMPLE_BYTES_MAX) return;
     memset(f->to, f->value, f->bytes);
 }
 

@@ -96,10 +96,16 @@ struct capture {
 cudaError_t capture_add(cudaStream_t stream, const struct work *work, const void *argument);
 /* capture_join - the stream has now also seen what the event has. */
 cudaError_t capture_join(cudaStream_t stream, cudaEvent_t event);
+/* capture_spoil - a capture that goes on becomes invalid; records the error and returns it. */
+cudaError_t capture_spoil(cudaError_t error, const char *sentence);
 /* capture_forbids - what a call that waits or allocates must answer while a capture goes on (which
  * it makes invalid), or cudaSuccess. stream: the one that is waited for, or NULL for all. */
 cudaError_t capture_forbids(cudaStream_t stream, bool waits);
 
+/* order_is_sample - whether only some blocks of a launch are run (emulation_set_blocks). */
+bool order_is_sample();
+/* What moves more bytes is then left out. */
+enum { SAMPLE_BYTES_MAX = 64 << 20 };
 /* order_pick - one of n choices (at least one), by the order that is set. */
 int order_pick(int n);
 

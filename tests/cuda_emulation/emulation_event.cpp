@@ -62,6 +62,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
     if (cudaError_t lost = device_lost()) return lost;
+    if (event->capture)
+        return device_error(cudaErrorStreamCaptureUnsupported, "event of a capture");
     if (event->reached == event->recorded) return cudaSuccess;
     stream_drain_until(event);
     return cudaErrorNotReady;

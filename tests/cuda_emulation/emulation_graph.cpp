@@ -26,7 +26,7 @@ static struct capture *captures_active; /* one at a time */
 static cudaStream_t captured[DEPENDENCIES_MAX];
 static int captured_n;
 
-static cudaError_t capture_spoil(cudaError_t error, const char *sentence)
+cudaError_t capture_spoil(cudaError_t error, const char *sentence)
 {
     if (captures_active) captures_active->invalid = true;
     return device_error(error, sentence);

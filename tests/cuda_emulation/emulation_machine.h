@@ -37,9 +37,11 @@ extern emulation_counts emulation_counted;
     __attribute__((format(printf, 2, 3)));
 
 /* emulation_launch - puts a kernel on a stream: `call` gets a copy of the `closure`. Wrong shapes
- * become the last error, as in CUDA. */
-void emulation_launch(dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
-                      void (*call)(void *closure), const void *closure, size_t closure_bytes);
+ * become the last error, as in CUDA; so does, stricter than there, a kernel that is captured before
+ * it has ever run: a driver that loads kernels at their first launch would load it then. */
+void emulation_launch(const void *kernel, dim3 grid, dim3 block, size_t shared_bytes,
+                      cudaStream_t stream, void (*call)(void *closure), const void *closure,
+                      size_t closure_bytes);
 
 /* emulation_check_argument - ends the process when p is neither NULL nor device memory. */
 void emulation_check_argument(const void *p, int number);

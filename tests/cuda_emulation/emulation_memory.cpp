@@ -1,10 +1,12 @@
 /* emulation_memory.cpp - device and pinned memory, and copies between the sides.
  *
  * An allocation of the device is one of the host's of exactly that size, so that the address
- * sanitizer guards its ends and its life. Between works it is poisoned as a whole. */
+ * sanitizer guards its ends and its life. Between works it is poisoned as a whole. Where blocks are
+ * only samples (emulation_set_blocks) it is a mapping of its own between pages that are closed. */
 #include "emulation_device.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 extern "C" void __asan_poison_memory_region(void const volatile *p, size_t bytes);
@@ -22,6 +24,7 @@ struct allocation {
     char *p;
     size_t bytes;
     enum memory_side side;
+    void *mapped; /* from here on, with the closed pages; NULL: from the heap */
 };
 
 static struct {
@@ -70,24 +73,65 @@ void emulation_check_argument(const void *p, int number)
                        number, p);
 }
 
+/* Device memory that is used in few places costs the host little, so nothing may write to it as a
+ * whole: not the sanitizer's marks either. */
 void memory_open()
 {
-    if (memory.opened++) return;
+    if (memory.opened++ || order_is_sample()) return;
     for (int i = 0; i < memory.n; i++)
         __asan_unpoison_memory_region(memory.list_own[i].p, memory.list_own[i].bytes);
 }
 
 void memory_close()
 {
-    if (--memory.opened) return;
+    if (--memory.opened || order_is_sample()) return;
     for (int i = 0; i < memory.n; i++)
         if (memory.list_own[i].side == MEMORY_DEVICE)
             __asan_poison_memory_region(memory.list_own[i].p, memory.list_own[i].bytes);
 }
 
-static cudaError_t memory_add(void **out, size_t bytes, enum memory_side side)
+enum { PAGE = 4096, ALIGNMENT = 256 };
+
+static size_t memory_mapped_bytes(size_t bytes)
+{
+    return (bytes + PAGE - 1) / PAGE * PAGE + 2 * PAGE;
+}
+
+/* A mapping that ends, but for the alignment of its beginning, where the allocation does. */
+static bool memory_map(struct allocation *a)
+{
+    size_t whole = memory_mapped_bytes(a->bytes);
+    size_t used = (a->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    void *p = mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) return false;
+    a->mapped = p;
+    a->p = (char *)p + whole - PAGE - used;
+    return mprotect((char *)p + PAGE, whole - 2 * PAGE, PROT_READ | PROT_WRITE) == 0;
+}
+
+static bool memory_from_heap(struct allocation *a)
 {
     void *p = nullptr;
+    if (posix_memalign(&p, ALIGNMENT, a->bytes) != 0) return false;
+    memset(p, 0xff, a->bytes);
+    a->p = (char *)p;
+    if (a->side == MEMORY_DEVICE && !memory.opened) __asan_poison_memory_region(p, a->bytes);
+    return true;
+}
+
+static void memory_give_back(struct allocation *a)
+{
+    if (a->mapped) {
+        munmap(a->mapped, memory_mapped_bytes(a->bytes));
+        return;
+    }
+    __asan_unpoison_memory_region(a->p, a->bytes);
+    free(a->p);
+}
+
+static cudaError_t memory_add(void **out, size_t bytes, enum memory_side side)
+{
+    struct allocation a = {nullptr, bytes, side, nullptr};
     *out = nullptr;
     if (bytes == 0) return cudaSuccess;
     if (side == MEMORY_DEVICE && bytes > memory_limit() - memory.used)
@@ -99,15 +143,11 @@ static cudaError_t memory_add(void **out, size_t bytes, enum memory_side side)
         memory.list_own = (struct allocation *)list;
         memory.room = room;
     }
-    if (posix_memalign(&p, 256, bytes) != 0)
-        return device_error(cudaErrorMemoryAllocation, nullptr);
-    memset(p, 0xff, bytes);
-    if (side == MEMORY_DEVICE) {
-        memory.used += bytes;
-        if (!memory.opened) __asan_poison_memory_region(p, bytes);
-    }
-    memory.list_own[memory.n++] = {(char *)p, bytes, side};
-    *out = p;
+    bool there = side == MEMORY_DEVICE && order_is_sample() ? memory_map(&a) : memory_from_heap(&a);
+    if (!there) return device_error(cudaErrorMemoryAllocation, nullptr);
+    if (side == MEMORY_DEVICE) memory.used += bytes;
+    memory.list_own[memory.n++] = a;
+    *out = a.p;
     return cudaSuccess;
 }
 
@@ -117,9 +157,8 @@ static cudaError_t memory_remove(void *p, enum memory_side side)
     struct allocation *a = memory_find(p);
     if (!a || a->p != p || a->side != side)
         return device_error(cudaErrorInvalidValue, "this pointer was not allocated here");
-    __asan_unpoison_memory_region(a->p, a->bytes);
     if (side == MEMORY_DEVICE) memory.used -= a->bytes;
-    free(a->p);
+    memory_give_back(a);
     *a = memory.list_own[--memory.n];
     return cudaSuccess;
 }

@@ -11,7 +11,8 @@
 enum order_kind { ORDER_FORWARD, ORDER_REVERSE, ORDER_SEEDED };
 
 static struct {
-    bool chosen;
+    bool chosen, sampled; /* sampled: blocks_n was set */
+    long blocks_n;        /* run of a launch; 0: all */
     enum order_kind kind;
     uint64_t random;
     unsigned lane, turn; /* the running lane, and the running warp's place in warp_at */
@@ -106,8 +107,28 @@ int order_pick(int n)
     return order.kind == ORDER_REVERSE ? n - 1 : 0;
 }
 
+void emulation_set_blocks(long n)
+{
+    order.sampled = true;
+    order.blocks_n = n;
+}
+
+bool order_is_sample()
+{
+    const char *text = order.sampled ? nullptr : getenv("EMULATION_BLOCKS");
+    if (!order.sampled) emulation_set_blocks(text ? strtol(text, nullptr, 10) : 0);
+    return order.blocks_n > 0;
+}
+
+long order_blocks_n(long blocks)
+{
+    return order_is_sample() && order.blocks_n < blocks ? order.blocks_n : blocks;
+}
+
 long order_block(long n, long blocks)
 {
+    long run_n = order_blocks_n(blocks);
     order_ask_environment();
+    if (run_n < blocks) n = run_n == 1 ? blocks - 1 : n * (blocks - 1) / (run_n - 1);
     return order.kind == ORDER_REVERSE ? blocks - 1 - n : n;
 }

@@ -135,7 +135,7 @@ cudaError_t emulation_enqueue(cudaStream_t stream, void (*call)(void *argument),
     work.call = call;
     work.bytes = bytes;
     if (cudaError_t lost = device_count_launch()) return lost;
-    return stream_put(stream, &work, argument);
+    return order_is_sample() ? cudaSuccess : stream_put(stream, &work, argument);
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data)
@@ -180,8 +180,33 @@ static const char *launch_fault(dim3 grid, dim3 block, size_t shared_bytes)
     return nullptr;
 }
 
-void emulation_launch(dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
-                      void (*call)(void *closure), const void *closure, size_t closure_bytes)
+/* Kernels that were launched outside of a capture: they are loaded. */
+static struct {
+    const void **kernel_own;
+    int n, room;
+} loaded;
+
+static bool kernel_is_loaded(const void *kernel)
+{
+    for (int i = 0; i < loaded.n; i++)
+        if (loaded.kernel_own[i] == kernel) return true;
+    return false;
+}
+
+static void kernel_load(const void *kernel)
+{
+    if (loaded.n == loaded.room) {
+        loaded.room = loaded.room ? 2 * loaded.room : 64;
+        size_t bytes = (size_t)loaded.room * sizeof *loaded.kernel_own;
+        loaded.kernel_own = (const void **)realloc(loaded.kernel_own, bytes);
+        if (!loaded.kernel_own) emulation_fail({"launch", 0}, "no memory for a list of kernels");
+    }
+    loaded.kernel_own[loaded.n++] = kernel;
+}
+
+void emulation_launch(const void *kernel, dim3 grid, dim3 block, size_t shared_bytes,
+                      cudaStream_t stream, void (*call)(void *closure), const void *closure,
+                      size_t closure_bytes)
 {
     const char *fault = launch_fault(grid, block, shared_bytes);
     struct work work = {};
@@ -190,6 +215,14 @@ void emulation_launch(dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t s
     if (fault) {
         device_error(cudaErrorInvalidConfiguration, fault);
         return;
+    }
+    if (!kernel_is_loaded(kernel)) {
+        if (stream && stream->capture) {
+            capture_spoil(cudaErrorStreamCaptureUnsupported,
+                          "launch: a kernel that was never launched before it is captured");
+            return;
+        }
+        kernel_load(kernel);
     }
     work.call = launch_run;
     work.bytes = sizeof l + closure_bytes;
@@ -249,6 +282,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     if (cudaError_t lost = device_lost()) return lost;
+    if (stream && stream->capture) return capture_forbids(stream, true);
     if (!stream || !stream->first) return cudaSuccess;
     stream_drain(stream); /* whoever asks in a loop gets an end, but not at once */
     return cudaErrorNotReady;

@@ -105,9 +105,12 @@ void *emulation_shared_static(const void *key, size_t bytes)
     if (b->statics_n == STATICS_MAX)
         emulation_fail({"launch", 0}, "more than %d pieces of static shared memory", STATICS_MAX);
     b->shared_bytes += bytes;
-    if (b->shared_bytes > SHARED_MAX)
-        emulation_fail({"launch", 0}, "%zu bytes of static and dynamic shared memory, more than %d",
-                       b->shared_bytes, SHARED_MAX);
+    size_t most = b->dynamic_bytes > SHARED_UNASKED ? SHARED_MAX : SHARED_UNASKED;
+    if (b->shared_bytes > most)
+        emulation_fail({"launch", 0},
+                       "%zu bytes of static and %zu of dynamic shared memory, "
+                       "more than the %zu that such a launch may have",
+                       b->shared_bytes - b->dynamic_bytes, b->dynamic_bytes, most);
     race_speak_as(&machine.scheduler);
     void *data = block_memory(bytes);
     b->statics[b->statics_n++] = {key, data};

@@ -11,6 +11,10 @@ static __global__ void scale_k(float *x, const float *by, int n)
     if (i < n) x[i] *= *by;
 }
 
+static __global__ void nothing_k(int)
+{
+}
+
 enum {
     HOST_NO_WAIT = 1,
     HOST_NO_EVENT,
@@ -23,6 +27,10 @@ enum {
     HOST_BLOCK_TOO_LARGE,
     HOST_UNJOINED,
     HOST_WAITS_IN_CAPTURE,
+    HOST_LOADS_IN_CAPTURE,
+    HOST_SHARED_UNASKED,
+    HOST_PLACE_IN_32_BITS,
+    HOST_PLACE_BEYOND,
     HOST_DEVICE_LOST
 };
 
@@ -97,9 +105,11 @@ static int captures(int bug)
     float *other;
     MUST(cudaMalloc((void **)&other, sizeof *other));
     MUST(cudaMemcpy(other, &four, sizeof four, cudaMemcpyHostToDevice));
+    launch(scale_k, 1, 1, 0, d.a, d.x, (const float *)by, 0); /* none: it is loaded */
     MUST(cudaStreamBeginCapture(d.a, cudaStreamCaptureModeGlobal));
     launch(scale_k, 2, N / 2, 0, d.a, d.x, (const float *)by, (int)N);
     if (bug == HOST_WAITS_IN_CAPTURE) (void)cudaStreamSynchronize(d.a);
+    if (bug == HOST_LOADS_IN_CAPTURE) launch(nothing_k, 1, 1, 0, d.a, (int)N);
     if (bug == HOST_UNJOINED) {
         MUST(cudaEventRecord(d.event, d.a));
         MUST(cudaStreamWaitEvent(d.b, d.event, 0));
@@ -151,6 +161,56 @@ static int sides(int bug)
     return wrong;
 }
 
+/* Reverses a block's numbers through shared memory of both kinds: 4096 bytes and what is given. */
+static __global__ void reverse_k(float *x)
+{
+    SHARED(float, still, [1024]);
+    SHARED_DYNAMIC(float, moving);
+    still[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    moving[threadIdx.x] = still[N - 1 - threadIdx.x];
+    x[threadIdx.x] = moving[threadIdx.x];
+}
+
+/* 44 KiB and 4 need no asking, 46 and 4 do, and launch() asks only where one kind is more than 48.
+ */
+static int shared_kinds(int bug)
+{
+    struct desk d = desk_open();
+    float home[N];
+    int wrong = 0;
+    desk_fill(&d, 1);
+    launch(reverse_k, 1, N, (bug == HOST_SHARED_UNASKED ? 46 : 44) << 10, d.a, d.x);
+    MUST(cudaMemcpyAsync(home, d.x, sizeof home, cudaMemcpyDeviceToHost, d.a));
+    MUST(cudaStreamSynchronize(d.a));
+    for (int i = 0; i < N; i++) wrong += home[i] != (float)(N - i);
+    desk_close(&d);
+    return wrong;
+}
+
+static __global__ void number_k(char *x, int bug)
+{
+    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (bug == HOST_PLACE_IN_32_BITS) i = (int)blockIdx.x * (int)blockDim.x + (int)threadIdx.x;
+    if (bug == HOST_PLACE_BEYOND) i += blockDim.x;
+    x[i] = (char)(i % 100);
+}
+
+/* Three blocks of a launch over 2^32 bytes, of which this machine needs a few pages. */
+static int places(int bug)
+{
+    const int64_t bytes = (int64_t)1 << 32, last = bytes - 1;
+    char *x = nullptr, home = 0, first = 1;
+    emulation_set_blocks(3);
+    emulation_set_memory(2 * (size_t)bytes);
+    MUST(cudaMalloc((void **)&x, (size_t)bytes));
+    launch(number_k, (unsigned)(bytes / 1024), 1024, 0, nullptr, x, bug);
+    MUST(cudaMemcpy(&home, x + last, 1, cudaMemcpyDeviceToHost));
+    MUST(cudaMemcpy(&first, x, 1, cudaMemcpyDeviceToHost));
+    MUST(cudaFree(x));
+    return home != (char)(last % 100) || first != 0;
+}
+
 const struct mutant mutants_host[] = {
     {"a result read before it is waited for", streams, HOST_NO_WAIT, WRONG, WRONG, WRONG},
     {"no event between two streams", streams, HOST_NO_EVENT, WRONG, WRONG, WRONG},
@@ -158,6 +218,12 @@ const struct mutant mutants_host[] = {
      WRONG},
     {"a branch of a capture never joined", captures, HOST_UNJOINED, WRONG, WRONG, WRONG},
     {"waiting for a stream under capture", captures, HOST_WAITS_IN_CAPTURE, WRONG, WRONG, WRONG},
+    {"a kernel first launched under capture", captures, HOST_LOADS_IN_CAPTURE, WRONG, WRONG, WRONG},
+    {"shared memory of two kinds, too much without asking", shared_kinds, HOST_SHARED_UNASKED,
+     STOPPED, STOPPED, STOPPED},
+    {"a place that 32 bits cannot hold", places, HOST_PLACE_IN_32_BITS, CRASHED,
+     UNDEFINED | ADDRESS | CRASHED, CRASHED},
+    {"a place beyond gigabytes of memory", places, HOST_PLACE_BEYOND, CRASHED, ADDRESS, CRASHED},
     {"a host pointer given to a kernel", sides, HOST_POINTER_TO_KERNEL, STOPPED, STOPPED, STOPPED},
     {"host code that reads device memory", sides, HOST_TOUCHES_DEVICE, PASSES, ADDRESS, ANY},
     {"a kernel that uses freed memory", sides, HOST_USE_AFTER_FREE, STOPPED, STOPPED, STOPPED},

@@ -105,6 +105,17 @@ static int copies_and_fills_go_where_they_should()
     return wrong;
 }
 
+/* Kernels are loaded at their first launch, which a capture should not be. */
+static void load(cudaStream_t s)
+{
+    struct both<int> x = both_make<int>(N);
+    add(s, x.device_own, 0);
+    twice(s, x.device_own);
+    launch(add_from_k, 1, 1, 0, s, x.device_own, (const int *)x.device_own, 0);
+    MUST(cudaStreamSynchronize(s));
+    both_free(&x);
+}
+
 static cudaGraphExec_t captured(cudaStream_t s, cudaStream_t side, struct both<int> *x, int *by,
                                 size_t *nodes_n)
 {
@@ -113,6 +124,7 @@ static cudaGraphExec_t captured(cudaStream_t s, cudaStream_t side, struct both<i
     cudaEvent_t fork, join;
     MUST(cudaEventCreateWithFlags(&fork, cudaEventDisableTiming));
     MUST(cudaEventCreateWithFlags(&join, cudaEventDisableTiming));
+    load(s);
     MUST(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
     launch(add_from_k, (N + 127) / 128, 128, 0, s, x[0].device_own, (const int *)by, (int)N);
     MUST(cudaEventRecord(fork, s));
@@ -167,6 +179,7 @@ static int waiting_makes_a_capture_invalid()
     enum cudaStreamCaptureStatus status;
     struct both<int> x = both_make<int>(N);
     MUST(cudaStreamCreate(&s));
+    load(s);
     MUST(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
     add(s, x.device_own, 1);
     int wrong = cudaStreamSynchronize(s) != cudaErrorStreamCaptureUnsupported;
