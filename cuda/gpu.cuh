@@ -133,7 +133,7 @@ __device__ inline float exp2_flushed(float x)
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 #else
-    return x < -126.0f ? 0.0f : exp2f(x);
+    return emulation_exp2_approx(x);
 #endif
 }
 

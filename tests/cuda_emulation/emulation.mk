@@ -1,7 +1,7 @@
 # emulation.mk - the CUDA backend on the host emulator, in three builds; included by the Makefile.
 #
-#   plain   $(BUILD)/libalibi_cuda_emulated.so        the device cuda:emulated of this build's programs; a product and a sum are
-#                                                     one rounding where nvcc may fuse them and this processor can
+#   plain   $(BUILD)/libalibi_cuda_emulated.so        the device cuda:emulated of this build's programs; in kernels a product and
+#                                                     a sum are one rounding, as with nvcc, where this processor can
 #   asan    build/asan/libalibi_cuda_emulated.so      address and undefined-behaviour sanitizers, with programs built the same way
 #   tsan    $(EMULATED)/tsan/libalibi_cuda_emulated.so  race detector, with programs linked for it from this build's objects
 # The emulator's own files are not instrumented for races: their accesses are not a kernel's.
@@ -14,7 +14,8 @@ EMULATED_DIR_plain := $(BUILD)
 EMULATED_DIR_asan := build/asan
 EMULATED_DIR_tsan := $(EMULATED)/tsan
 ASAN_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-EMULATED_plain := -O2 $(if $(shell grep -sow -m1 fma /proc/cpuinfo),-mfma -ffp-contract=fast)
+EMULATED_plain := -O2
+EMULATED_FUSES := $(if $(shell grep -sow -m1 fma /proc/cpuinfo),-mfma -ffp-contract=fast)
 EMULATED_asan := -O1 $(ASAN_FLAGS)
 EMULATED_tsan := -O1 -fsanitize=thread
 MACHINE_plain := -O2
@@ -70,6 +71,8 @@ endef
 ifneq ($(BUILD),build/asan) # which only adds programs to the asan kind of another build
 $(foreach kind,plain asan tsan,$(eval $(call emulated_rules,$(kind))))
 endif
+
+$(EMULATED)/plain/cuda/%.cu.o: EMULATED_plain += $(EMULATED_FUSES)
 
 EMULATED_PROGRAMS := tests/ops/test_ops tests/ops/check_record tests/cuda_emulation/check_bf16 tests/cuda_emulation/check_bf16_rows tests/check_oracle
 # The programs that open cuda:emulated. Those of the race build are this build's objects, linked with the race detector.

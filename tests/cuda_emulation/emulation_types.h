@@ -1,7 +1,8 @@
 /* emulation_types.h - CUDA's qualifiers, vector types, bf16 and arithmetic on the host.
  *
  * The vector types have CUDA's alignment, so that UBSan reports a misaligned access. The short
- * forms of arithmetic (__expf and such) are computed exactly here: compare with a tolerance. */
+ * forms of arithmetic (__expf and such) are computed exactly here, but for emulation_exp2_approx:
+ * compare with a tolerance. */
 #ifndef EMULATION_TYPES_H
 #define EMULATION_TYPES_H
 
@@ -160,6 +161,13 @@ inline float __log2f(float x)
 {
     return log2f(x);
 }
+/* ex2.approx.ftz: as far off as it may be, 2^-22, up or down; exact where x is whole. */
+inline float emulation_exp2_approx(float x)
+{
+    if (x < -126.0f) return 0.0f;
+    float y = exp2f(x), error = __float_as_uint(x) & 1 ? 0x1p-22f : -0x1p-22f;
+    return x == truncf(x) ? y : y + y * error;
+}
 inline float __fdividef(float x, float y)
 {
     return x / y;
@@ -176,13 +184,19 @@ inline float __fdiv_rn(float x, float y)
 {
     return x / y;
 }
+/* These are never fused with what follows. */
+template <class T> inline T emulation_apart(T x)
+{
+    asm("" : "+m"(x));
+    return x;
+}
 inline float __fadd_rn(float x, float y)
 {
-    return x + y;
+    return emulation_apart(x + y);
 }
 inline float __fmul_rn(float x, float y)
 {
-    return x * y;
+    return emulation_apart(x * y);
 }
 inline float __fmaf_rn(float x, float y, float z)
 {
@@ -190,11 +204,11 @@ inline float __fmaf_rn(float x, float y, float z)
 }
 inline double __dadd_rn(double x, double y)
 {
-    return x + y;
+    return emulation_apart(x + y);
 }
 inline double __dmul_rn(double x, double y)
 {
-    return x * y;
+    return emulation_apart(x * y);
 }
 
 /* CUDA has min and max of each type; a mixed call takes the common type, as there. */

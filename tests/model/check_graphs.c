@@ -32,7 +32,7 @@ static const char *device; /* of the running group */
 static const struct graph_slots *seen;
 
 /* Algorithms are chosen by measuring: what the first of two runs chose is for the second, too. */
-static char choices[1 << 16];
+static char choices[1 << 20];
 
 static void keep_choices(struct backend *b)
 {

@@ -59,10 +59,12 @@ struct trace {
     float *gradients_own; /* of the first shard */
     float *weights_own;
     int64_t weights_n;
+    char *choices_own;
 };
 
 static void trace_free(struct trace *t)
 {
+    free(t->choices_own);
     free(t->gradients_own);
     free(t->weights_own);
 }
@@ -157,6 +159,9 @@ static void open_again(struct model_bench *k, const struct spec *s, const struct
     struct err e = {0};
     struct model_bench next;
     model_bench_open_on(&next, p->device, p->tolerance->dtype, s, ROWS, LENGTH, true);
+    char *choices = model_bench_choices(k);
+    model_bench_adopt(&next, choices);
+    free(choices);
     for (int block = MODEL_VALUES; block <= MODEL_STATE_1; block++) {
         if (block == MODEL_GRADIENTS) continue;
         if (block == MODEL_STATE_1 && s->train.optimizer != SPEC_ADAM) continue;
@@ -175,6 +180,7 @@ static struct trace train(const struct place *p, bool stopped)
     struct model_bench k;
     struct spec s = spec_of(p->kind);
     model_bench_open_on(&k, p->device, p->tolerance->dtype, &s, ROWS, LENGTH, true);
+    model_bench_adopt(&k, p->trace.choices_own);
     for (uint32_t update = 0; update < UPDATES; update++) {
         train_update(&k, &s, &t, update);
         if (k.b->precision == DTYPE_BF16) the_copy_is_the_rounded_weights(&k, (int)update + 1);
@@ -182,6 +188,7 @@ static struct trace train(const struct place *p, bool stopped)
     }
     score(&k, &t);
     t.weights_own = model_bench_all(&k, MODEL_VALUES, &t.weights_n);
+    t.choices_own = model_bench_choices(&k);
     model_bench_close(&k);
     return t;
 }
@@ -251,7 +258,7 @@ static void a_training_that_was_stopped_has_the_same_bits(void **state)
 {
     const struct place *p = *state;
     const struct trace *a = &p->trace;
-    struct trace b = train(p, true);
+    struct trace b = train(p, true);             /* with the choices of the first */
     assert_int_equal(a->weights_n, b.weights_n); /* 0: the test before this one failed */
     assert_memory_equal(a->loss, b.loss, sizeof b.loss);
     assert_memory_equal(a->norm, b.norm, sizeof b.norm);

@@ -81,6 +81,22 @@ void model_bench_close(struct model_bench *k)
     free(k->gradients);
 }
 
+char *model_bench_choices(const struct model_bench *k)
+{
+    if (k->b->ops->choices == NULL) return NULL;
+    size_t bytes = k->b->ops->choices(k->b, NULL, 0) + 1;
+    char *text = malloc(bytes);
+    assert_non_null(text);
+    k->b->ops->choices(k->b, text, bytes);
+    return text;
+}
+
+void model_bench_adopt(struct model_bench *k, const char *choices)
+{
+    struct err e = {0};
+    if (choices != NULL) model_bench_ok(k->b->ops->adopt(k->b, choices, &e), &e);
+}
+
 void model_bench_tokens(int32_t *out, int64_t n, uint64_t seed)
 {
     for (int64_t i = 0; i < n; i++)

@@ -26,6 +26,12 @@ void model_bench_open(struct model_bench *k, const struct spec *s, int32_t rows_
                       int32_t length_max, bool train);
 void model_bench_close(struct model_bench *k);
 
+/* model_bench_choices - the algorithms that the device has chosen so far, by measuring, as text in
+ * new heap memory; NULL: it has none to choose. model_bench_adopt - makes them another one's (NULL:
+ * nothing): without, two models on one kind of device may differ in bits. */
+char *model_bench_choices(const struct model_bench *k);
+void model_bench_adopt(struct model_bench *k, const char *choices);
+
 /* model_bench_tokens - n ids from 2 on, drawn from a seed. */
 void model_bench_tokens(int32_t *out, int64_t n, uint64_t seed);
 /* model_bench_ok - the return code is 0, else fails with the sentence. */
