@@ -33,20 +33,6 @@ static void page_contents(struct report_page *p)
     fputs("<li><a href=\"#runs\">Every run</a></li>\n</ul></nav>\n", p->out);
 }
 
-static void page_claim(struct report_page *p, const struct report_item *item,
-                       const struct store_cell *claim)
-{
-    fprintf(p->out, "<tr><td><a href=\"#a-%s\">%s</a></td><td>", item->artefact, item->artefact);
-    report_html_put(p->out, claim[0].text);
-    fputs("</td><td>", p->out);
-    report_html_put(p->out, item->scale);
-    fputs("</td><td>", p->out);
-    report_html_badge(p->out, claim[2].text);
-    fputs("</td><td class=\"w\">", p->out);
-    report_html_put(p->out, claim[1].text);
-    fputs("</td></tr>\n", p->out);
-}
-
 /* Reads the folders: their titles and, where they have claims, the verdicts. */
 static int page_judge(struct report_page *p, struct report_rows *claims, struct err *e)
 {
@@ -62,26 +48,91 @@ static int page_judge(struct report_page *p, struct report_rows *claims, struct 
     return 0;
 }
 
+/* A claim as one folder has it. */
+struct page_claim {
+    const struct report_item *item;
+    const struct store_cell *cells; /* claim, statement, verdict */
+    bool said;                      /* with an earlier folder's */
+};
+
+enum { PAGE_VERDICTS_N = 3 };
+/* The worst first: where folders that share a claim differ, it counts as the worst. */
+static const char *const page_verdicts[PAGE_VERDICTS_N] = {"contradicted", "not run", "supported"};
+
+/* The same claim of the same scale in several folders is one. */
+static bool page_shared(const struct page_claim *a, const struct page_claim *b)
+{
+    return strcmp(a->cells[0].text, b->cells[0].text) == 0 &&
+           strcmp(a->cells[1].text, b->cells[1].text) == 0 &&
+           strcmp(a->item->scale, b->item->scale) == 0;
+}
+
+/* Links to the folders of a claim (with a verdict, or NULL: all); how many. */
+static int32_t page_folders(struct report_page *p, const struct page_claim *c, int32_t n,
+                            const char *verdict, bool print)
+{
+    int32_t found = 0;
+
+    for (int32_t i = 0; i < n; i++) {
+        if (!page_shared(&c[0], &c[i]) || (verdict && strcmp(c[i].cells[2].text, verdict) != 0))
+            continue;
+        if (print)
+            fprintf(p->out, "%s<a href=\"#a-%s\">%s</a>", found ? " " : "", c[i].item->artefact,
+                    c[i].item->artefact);
+        found++;
+    }
+    return found;
+}
+
+/* One row for claim c[0] and those after it that it is shared with; the place of its verdict among
+ * page_verdicts. */
+static int32_t page_claim(struct report_page *p, struct page_claim *c, int32_t n)
+{
+    int32_t all = page_folders(p, c, n, NULL, false), worst = -1;
+
+    fputs("<tr><td>", p->out);
+    (void)page_folders(p, c, n, NULL, true);
+    fputs("</td><td>", p->out);
+    report_html_put(p->out, c->cells[0].text);
+    fputs("</td><td>", p->out);
+    report_html_put(p->out, c->item->scale);
+    fputs("</td><td>", p->out);
+    for (int32_t v = 0; v < PAGE_VERDICTS_N; v++) {
+        int32_t some = page_folders(p, c, n, page_verdicts[v], false);
+        if (some == 0) continue;
+        if (worst >= 0) fputs(" ", p->out);
+        report_html_badge(p->out, page_verdicts[v]);
+        if (some < all) fputs(" ", p->out);
+        if (some < all) (void)page_folders(p, c, n, page_verdicts[v], true);
+        if (worst < 0) worst = v;
+    }
+    fputs("</td><td class=\"w\">", p->out);
+    report_html_put(p->out, c->cells[1].text);
+    fputs("</td></tr>\n", p->out);
+    for (int32_t i = 0; i < n; i++) c[i].said |= page_shared(&c[0], &c[i]);
+    return worst;
+}
+
 static void page_claims(struct report_page *p, const struct report_rows *claims)
 {
-    int32_t counts[3] = {0}; /* supported, contradicted, not run */
+    int32_t counts[PAGE_VERDICTS_N] = {0}, n = 0, room = 1;
 
+    for (int32_t i = 0; i < p->items_n; i++) room += claims[i].rows_n;
+    struct page_claim *claim = arena_array(&p->arena, (size_t)room, sizeof *claim);
+    for (int32_t i = 0; i < p->items_n; i++)
+        for (int32_t k = 0; k < claims[i].rows_n; k++)
+            claim[n++] = (struct page_claim){&p->item[i], claims[i].row[k], false};
     fputs("<section id=\"claims\">\n<h2>The claims of the paper, judged</h2>\n"
           "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr><th>artefact</th><th>claim</th>"
           "<th>scale</th><th>verdict</th><th>statement</th></tr></thead>\n<tbody>\n",
           p->out);
-    for (int32_t i = 0; i < p->items_n; i++) {
-        for (int32_t k = 0; k < claims[i].rows_n; k++) {
-            const struct store_cell *claim = claims[i].row[k];
-            counts[*claim[2].text == 's' ? 0 : *claim[2].text == 'c' ? 1 : 2]++;
-            page_claim(p, &p->item[i], claim);
-        }
-    }
+    for (int32_t i = 0; i < n; i++)
+        if (!claim[i].said) counts[page_claim(p, &claim[i], n - i)]++;
     fprintf(p->out,
             "</tbody>\n</table></div>\n<p>%d supported, %d contradicted, %d not run. The numbers "
             "that each rests on stand in its artefact's section. Away from scale paper a verdict "
             "is about the shape of the curves, not about the numbers.</p>\n</section>\n",
-            counts[0], counts[1], counts[2]);
+            counts[2], counts[0], counts[1]);
 }
 
 static void page_written(struct report_page *p)

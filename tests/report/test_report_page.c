@@ -190,6 +190,55 @@ static void a_folder_that_holds_markup_makes_no_markup(void **state)
     assert_false(file_exists("HACK"));
 }
 
+/* Two folders whose claims are said in the same words, and a third that says P1 otherwise. */
+static void a_claim_that_folders_share_stands_once(void **state)
+{
+    static const struct {
+        const char *name, *claims;
+    } folders[] = {
+        {"one",
+         "SELECT 'C1' AS claim, 'Shared.' AS statement, 'supported' AS verdict, '1' AS evidence"
+         " UNION ALL SELECT 'C2', 'Differs.', 'supported', '1'"},
+        {"two",
+         "SELECT 'C1' AS claim, 'Shared.' AS statement, 'supported' AS verdict, '2' AS evidence"
+         " UNION ALL SELECT 'C2', 'Differs.', 'contradicted', '2'"},
+        {"three", "SELECT 'C1' AS claim, 'Other words.' AS statement, 'not run' AS verdict, '3' AS "
+                  "evidence"},
+    };
+    enum { FOLDERS_N = sizeof folders / sizeof *folders };
+    struct report_fixture *f = *state;
+    struct err *e = &f->base->e;
+    struct report_item items[FOLDERS_N];
+    const struct report_options o = {.format = REPORT_HTML};
+    struct arena a;
+
+    arena_init(&a);
+    for (int i = 0; i < FOLDERS_N; i++) {
+        const char *dir = arena_printf(&a, "%s/experiments/%s", f->base->dir, folders[i].name);
+        const char *path = arena_printf(&a, "%s/claim.sql", dir);
+        if (file_make_dirs(dir, e) < 0 ||
+            file_write_atomic(path, folders[i].claims, strlen(folders[i].claims), e) < 0)
+            fail_msg("%s", e->text);
+        items[i] = (struct report_item){folders[i].name, dir, "mini"};
+    }
+    struct page_text *w = page_text_begin();
+    if (report_page(w->out, f->base->store, &f->project, items, FOLDERS_N, &o, e) < 0)
+        fail_msg("%s", e->text);
+    const char *text = page_text_end(w);
+    assert_page(text, true);
+    assert_contains(text, "<tr><td><a href=\"#a-one\">one</a> <a href=\"#a-two\">two</a></td>"
+                          "<td>C1</td><td>mini</td>"
+                          "<td><span class=\"badge yes\">supported</span></td>"
+                          "<td class=\"w\">Shared.</td></tr>");
+    assert_contains(text, "<td><span class=\"badge no\">contradicted</span> <a href=\"#a-two\">two"
+                          "</a> <span class=\"badge yes\">supported</span> <a href=\"#a-one\">one"
+                          "</a></td><td class=\"w\">Differs.</td></tr>");
+    assert_contains(text, "<tr><td><a href=\"#a-three\">three</a></td><td>C1</td>");
+    assert_contains(text, "<p>1 supported, 1 contradicted, 1 not run.");
+    page_text_free(w);
+    arena_fini(&a);
+}
+
 #define CASE(name)                                                                                 \
     cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
 
@@ -198,6 +247,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(the_page_leads_from_every_number_to_its_run),
         CASE(a_page_without_results_says_so),
+        CASE(a_claim_that_folders_share_stands_once),
         CASE(results_that_hold_markup_make_no_markup),
         CASE(a_folder_that_holds_markup_makes_no_markup),
     };
