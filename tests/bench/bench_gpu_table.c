@@ -4,30 +4,13 @@
 
 #include "base/file.h"
 #include "bench/bench_gpu.h"
+#include "bench/bench_gpu_table.h"
 
-enum { TABLE_BYTES_MAX = 64 << 20, TABLE_LINES_MAX = 4096 };
-static const double nominal_tflops = 989.5; /* bf16, dense, of an H100 or H200 */
-
-struct table {
-    json_t *line[TABLE_LINES_MAX]; /* the last of each case */
-    int32_t n;
-    double copy_gb_s, tflops[2]; /* measured; products by enum spec_precision */
-};
-
-static const char *text_of(const json_t *line, const char *key)
-{
-    const char *text = json_string_value(json_object_get(line, key));
-    return text ? text : "";
-}
-
-static double number_of(const json_t *line, const char *key)
-{
-    return json_number_value(json_object_get(line, key));
-}
+enum { TABLE_BYTES_MAX = 64 << 20 };
 
 static bool is_bf16(const json_t *line)
 {
-    return strcmp(text_of(line, "precision"), "bf16") == 0;
+    return strcmp(table_text(line, "precision"), "bf16") == 0;
 }
 
 static int read_lines(struct table *t, struct arena *a, const char *path, struct err *e)
@@ -40,12 +23,13 @@ static int read_lines(struct table *t, struct arena *a, const char *path, struct
         number++;
         if (!*line) continue;
         json_t *json = json_loads(line, 0, NULL);
-        if (!json || !*text_of(json, "case")) {
+        if (!json || !*table_text(json, "case")) {
             json_decref(json);
             return ERR(e, ERR_DATA, "%s:%d: not a line of bench_gpu", path, number);
         }
         int32_t i = 0;
-        while (i < t->n && strcmp(text_of(t->line[i], "case"), text_of(json, "case")) != 0) i++;
+        while (i < t->n && strcmp(table_text(t->line[i], "case"), table_text(json, "case")) != 0)
+            i++;
         if (i == TABLE_LINES_MAX) {
             json_decref(json);
             return ERR(e, ERR_DATA, "%s: more than %d cases", path, TABLE_LINES_MAX);
@@ -64,16 +48,16 @@ static void find_ceilings(struct table *t)
     for (int32_t i = 0; i < t->n; i++) {
         size_t k;
         json_t *row;
-        if (strcmp(text_of(t->line[i], "case"), "ceilings") != 0) continue;
+        if (strcmp(table_text(t->line[i], "case"), "ceilings") != 0) continue;
         json_array_foreach(json_object_get(t->line[i], "ops"), k, row)
         {
-            double seconds = number_of(row, "median_s");
+            double seconds = table_number(row, "median_s");
             if (!(seconds > 0.0)) continue;
-            double gb_s = number_of(row, "bytes") / seconds * 1e-9;
-            double tflops = number_of(row, "flops") / seconds * 1e-12;
-            if (strcmp(text_of(row, "op"), "copy") == 0) t->copy_gb_s = gb_s;
-            if (strcmp(text_of(row, "op"), "product bf16") == 0) t->tflops[SPEC_BF16] = tflops;
-            if (strcmp(text_of(row, "op"), "product fp32") == 0) t->tflops[SPEC_FP32] = tflops;
+            double gb_s = table_number(row, "bytes") / seconds * 1e-9;
+            double tflops = table_number(row, "flops") / seconds * 1e-12;
+            if (strcmp(table_text(row, "op"), "copy") == 0) t->copy_gb_s = gb_s;
+            if (strcmp(table_text(row, "op"), "product bf16") == 0) t->tflops[SPEC_BF16] = tflops;
+            if (strcmp(table_text(row, "op"), "product fp32") == 0) t->tflops[SPEC_FP32] = tflops;
         }
     }
 }
@@ -90,23 +74,23 @@ static void print_ops(const struct table *t, const json_t *line)
     json_t *row;
     double most = t->tflops[is_bf16(line) ? SPEC_BF16 : SPEC_FP32];
 
-    printf("\n%s on %s, %s\n", text_of(line, "case"), text_of(line, "device"),
-           text_of(line, "gpu"));
+    printf("\n%s on %s, %s\n", table_text(line, "case"), table_text(line, "device"),
+           table_text(line, "gpu"));
     printf("  %-34s %10s %8s %9s %9s %10s\n", "op", "ms", "spread", "GB/s", "TFLOP/s",
            "of ceiling");
     json_array_foreach(json_object_get(line, "ops"), k, row)
     {
-        double seconds = number_of(row, "median_s");
+        double seconds = table_number(row, "median_s");
         if (!(seconds > 0.0)) {
-            printf("  %-34s refused: %s\n", text_of(row, "op"), text_of(row, "refused"));
+            printf("  %-34s refused: %s\n", table_text(row, "op"), table_text(row, "refused"));
             continue;
         }
-        double gb_s = number_of(row, "bytes") / seconds * 1e-9;
-        double tflops = number_of(row, "flops") / seconds * 1e-12;
+        double gb_s = table_number(row, "bytes") / seconds * 1e-9;
+        double tflops = table_number(row, "flops") / seconds * 1e-12;
         double memory = share(gb_s, t->copy_gb_s), products = share(tflops, most);
-        printf("  %-34s %10.4f %7.1f%% %9.0f %9.1f %9.0f%%\n", text_of(row, "op"), 1e3 * seconds,
-               100.0 * (number_of(row, "high_s") - number_of(row, "low_s")) / seconds, gb_s, tflops,
-               memory > products ? memory : products);
+        printf("  %-34s %10.4f %7.1f%% %9.0f %9.1f %9.0f%%\n", table_text(row, "op"), 1e3 * seconds,
+               100.0 * (table_number(row, "high_s") - table_number(row, "low_s")) / seconds, gb_s,
+               tflops, memory > products ? memory : products);
     }
 }
 
@@ -116,24 +100,25 @@ static void print_steps(const struct table *t)
            "TFLOP/s", "MFU", "of prod.", "peak GB", "first s");
     for (int32_t i = 0; i < t->n; i++) {
         const json_t *line = t->line[i];
-        double seconds = number_of(line, "median_s"), tflops = number_of(line, "tflops");
-        if (!(number_of(line, "wps") > 0.0)) continue;
+        double seconds = table_number(line, "median_s"), tflops = table_number(line, "tflops");
+        if (!(table_number(line, "wps") > 0.0)) continue;
         printf("%-34s %9.3f %6.1f%% %9.0f %8.1f %5.1f%% %7.1f%% %8.2f %7.2f\n",
-               text_of(line, "case"), 1e3 * seconds,
-               100.0 * (number_of(line, "high_s") - number_of(line, "low_s")) / seconds,
-               number_of(line, "wps"), tflops, share(tflops, nominal_tflops),
+               table_text(line, "case"), 1e3 * seconds,
+               100.0 * (table_number(line, "high_s") - table_number(line, "low_s")) / seconds,
+               table_number(line, "wps"), tflops, share(tflops, TABLE_NOMINAL_TFLOPS),
                share(tflops, t->tflops[is_bf16(line) ? SPEC_BF16 : SPEC_FP32]),
-               1e-9 * number_of(line, "peak_memory_bytes"), number_of(line, "first_step_s"));
+               1e-9 * table_number(line, "peak_memory_bytes"), table_number(line, "first_step_s"));
     }
 }
 
 /* Whether two lines differ in nothing but the position method. */
 static bool are_a_group(const json_t *a, const json_t *b)
 {
-    return strncmp(text_of(a, "case"), text_of(b, "case"), 4) == 0 && is_bf16(a) == is_bf16(b) &&
+    return strncmp(table_text(a, "case"), table_text(b, "case"), 4) == 0 &&
+           is_bf16(a) == is_bf16(b) &&
            json_is_true(json_object_get(a, "dropout")) ==
                json_is_true(json_object_get(b, "dropout")) &&
-           number_of(a, "L") == number_of(b, "L") && number_of(b, "wps") > 0.0;
+           table_number(a, "L") == table_number(b, "L") && table_number(b, "wps") > 0.0;
 }
 
 static void print_tax(const struct table *t)
@@ -142,19 +127,21 @@ static void print_tax(const struct table *t)
     for (int32_t i = 0; i < t->n; i++) {
         const json_t *a = t->line[i], *slow = a, *fast = a;
         int32_t methods_n = 0;
-        if (strcmp(text_of(a, "position"), "alibi") != 0 || !(number_of(a, "wps") > 0.0)) continue;
+        if (strcmp(table_text(a, "position"), "alibi") != 0 || !(table_number(a, "wps") > 0.0))
+            continue;
         for (int32_t k = 0; k < t->n; k++) {
             const json_t *b = t->line[k];
             if (!are_a_group(a, b)) continue;
             methods_n++;
-            if (number_of(b, "wps") < number_of(slow, "wps")) slow = b;
-            if (number_of(b, "wps") > number_of(fast, "wps")) fast = b;
+            if (table_number(b, "wps") < table_number(slow, "wps")) slow = b;
+            if (table_number(b, "wps") > table_number(fast, "wps")) fast = b;
         }
         if (methods_n < 4) continue;
-        printf("  %-5.5s L %4.0f %s %s  %.3f  (%s / %s)\n", text_of(a, "case"), number_of(a, "L"),
+        printf("  %-5.5s L %4.0f %s %s  %.3f  (%s / %s)\n", table_text(a, "case"),
+               table_number(a, "L"),
                json_is_true(json_object_get(a, "dropout")) ? "dropout" : "plain  ",
-               text_of(a, "precision"), number_of(slow, "wps") / number_of(fast, "wps"),
-               text_of(slow, "position"), text_of(fast, "position"));
+               table_text(a, "precision"), table_number(slow, "wps") / table_number(fast, "wps"),
+               table_text(slow, "position"), table_text(fast, "position"));
     }
 }
 
@@ -163,16 +150,18 @@ static void print_peer(const struct table *t)
     bool any = false;
     for (int32_t i = 0; i < t->n; i++) {
         const json_t *line = t->line[i];
-        double theirs = number_of(line, "torch_median_s"), ours = number_of(line, "ours_median_s");
+        double theirs = table_number(line, "torch_median_s"),
+               ours = table_number(line, "ours_median_s");
         if (!(theirs > 0.0) || !(ours > 0.0)) continue;
         if (!any)
             printf("\n%-34s %9s %9s %7s %9s %9s  %s\n", "beside PyTorch", "ours ms", "torch ms",
                    "faster", "ours GB", "torch GB", "PyTorch, its best way");
         any = true;
-        printf("%-34s %9.3f %9.3f %6.2fx %9.2f %9.2f  %s, %s\n", text_of(line, "case"), 1e3 * ours,
-               1e3 * theirs, theirs / ours, 1e-9 * number_of(line, "ours_peak_bytes"),
-               1e-9 * number_of(line, "torch_peak_bytes"), text_of(line, "torch"),
-               text_of(line, "way"));
+        printf("%-34s %9.3f %9.3f %6.2fx %9.2f %9.2f  %s, %s\n", table_text(line, "case"),
+               1e3 * ours, 1e3 * theirs, theirs / ours,
+               1e-9 * table_number(line, "ours_peak_bytes"),
+               1e-9 * table_number(line, "torch_peak_bytes"), table_text(line, "torch"),
+               table_text(line, "way"));
     }
 }
 
@@ -190,10 +179,11 @@ int bench_table(const char *path, struct err *e)
         print_steps(&t);
         print_tax(&t);
         print_peer(&t);
+        table_goals(&t);
         for (int32_t i = 0; i < t.n; i++)
-            if (*text_of(t.line[i], "refused"))
-                printf("%-34s refused: %s\n", text_of(t.line[i], "case"),
-                       text_of(t.line[i], "refused"));
+            if (*table_text(t.line[i], "refused"))
+                printf("%-34s refused: %s\n", table_text(t.line[i], "case"),
+                       table_text(t.line[i], "refused"));
     }
     for (int32_t i = 0; i < t.n; i++) json_decref(t.line[i]);
     arena_fini(&arena);
