@@ -26,8 +26,8 @@ struct attention_skip {
     int32_t T;
 };
 
-__device__ inline bool row_is_dead(const struct attention_skip &skip, int32_t row, int32_t tile,
-                                   float slope)
+__host__ __device__ inline bool row_is_dead(const struct attention_skip &skip, int32_t row,
+                                            int32_t tile, float slope)
 {
     if (row >= skip.T) return true;
     float bias = -slope * (float)(tile * ATTENTION_NORM_TILE);
@@ -42,9 +42,8 @@ static inline bool attention_may_skip(const struct attention *a)
 }
 
 /* The certificates of one head. */
-__device__ inline struct attention_skip attention_skip_of(const float *certificates,
-                                                          const struct attention_parts &parts,
-                                                          int32_t item, int32_t T)
+__host__ __device__ inline struct attention_skip attention_skip_of(
+    const float *certificates, const struct attention_parts &parts, int32_t item, int32_t T)
 {
     struct attention_skip s;
     s.norm = certificates + parts.norm + (int64_t)item * T;

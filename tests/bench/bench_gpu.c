@@ -2,6 +2,7 @@
  *
  *   bench_gpu --list                            the cases, the ones that say most first
  *   bench_gpu --case NAME [--device cuda:0]     measures one, prints its line of JSON
+ *   bench_gpu --case skip-… --trained FILE      with a checkpoint's weights (safetensors)
  *   bench_gpu --case NAME --serve               steps as peer_torch_gpu.py asks for them
  *   bench_gpu --weights FILE                    initial values and tokens for peer_torch_gpu.py
  *   bench_gpu --table FILE                      a file of such lines as tables, and the goals
@@ -113,6 +114,7 @@ static int bench_case_run(json_t *out, const struct bench_case *c, const struct 
     if (c->kind == BENCH_CEILINGS) return bench_ceilings(out, c, &call->options, e);
     if (c->kind == BENCH_OPS) return bench_ops(out, c, &call->options, e);
     if (c->kind == BENCH_REPEAT) return bench_repeat(out, c, &call->options, e);
+    if (c->kind == BENCH_SKIP) return bench_skip(out, c, &call->options, e);
     if (c->kind == BENCH_SLIDING) return bench_sliding(out, c, &call->options, e);
     return bench_steps_case(out, c, call, e);
 }
@@ -149,11 +151,9 @@ static int parse(struct call *c, int count, char **values, struct err *e)
     const struct {
         const char *name;
         const char **to;
-    } texts[] = {{"--case", &c->name},
-                 {"--device", &c->options.device},
-                 {"--gpu", &c->options.gpu},
-                 {"--weights", &c->weights},
-                 {"--table", &c->table}};
+    } texts[] = {{"--case", &c->name},       {"--device", &c->options.device},
+                 {"--gpu", &c->options.gpu}, {"--trained", &c->options.trained},
+                 {"--weights", &c->weights}, {"--table", &c->table}};
 
     for (int i = 1; i < count; i++) {
         const char **to = NULL;
@@ -170,8 +170,8 @@ static int parse(struct call *c, int count, char **values, struct err *e)
         else if (strcmp(values[i], "--seconds") != 0 || i + 1 == count ||
                  !str_to_double(&c->options.seconds, values[++i]))
             return ERR(e, ERR_USAGE,
-                       "%s: expected --list, --case, --device, --gpu, --weights, "
-                       "--table, --serve, --tiny or --seconds",
+                       "%s: expected --list, --case, --device, --gpu, --trained, "
+                       "--weights, --table, --serve, --tiny or --seconds",
                        values[i]);
     }
     if (!c->list && !c->name && !c->weights && !c->table)

@@ -24,6 +24,7 @@ enum bench_kind {
     BENCH_REPEAT,   /* the same updates twice: do they give the same bits */
     BENCH_EVAL,     /* a shard of windows */
     BENCH_EVAL1,    /* one window, as the paper's speeds of Tables 2 to 4 and 6 are measured */
+    BENCH_SKIP,     /* what ALiBi leaves out of attention, and whether it shows */
     BENCH_SLIDING   /* stride 1: windows of each length, and one pass that serves all lengths */
 };
 
@@ -39,9 +40,10 @@ struct bench_case {
 
 struct bench_options {
     const char *device;
-    const char *gpu; /* what nvidia-smi says of driver, clocks, power; may be empty */
-    bool tiny;       /* a model for a test of the benchmark itself: lengths / 32 */
-    double seconds;  /* of timed steps */
+    const char *gpu;     /* what nvidia-smi says of driver, clocks, power; may be empty */
+    const char *trained; /* weights for cases of BENCH_SKIP, or NULL */
+    bool tiny;           /* a model for a test of the benchmark itself: lengths / 32 */
+    double seconds;      /* of timed steps */
 };
 
 /* bench_cases - every case, the ones that say most first. */
@@ -66,11 +68,14 @@ int bench_ceilings(json_t *out, const struct bench_case *c, const struct bench_o
 int bench_ops(json_t *out, const struct bench_case *c, const struct bench_options *o,
               struct err *e);
 
-/* bench_repeat: a few updates twice from the same seed, and which tensors differ. bench_sliding:
+/* bench_repeat: a few updates twice from the same seed, and which tensors differ. bench_skip:
+ * scores with and without what attention leaves out, and the share that it does not. bench_sliding:
  * seconds a target of every length of Tables 13 to 15 apart and together, and which scores differ.
  */
 int bench_repeat(json_t *out, const struct bench_case *c, const struct bench_options *o,
                  struct err *e);
+int bench_skip(json_t *out, const struct bench_case *c, const struct bench_options *o,
+               struct err *e);
 int bench_sliding(json_t *out, const struct bench_case *c, const struct bench_options *o,
                   struct err *e);
 

@@ -8,6 +8,8 @@
 # REDO=1                          measures again what is there
 # RESULTS=FILE                    default BUILD/bench/gpu.jsonl; a line a case, only ever appended to
 # PYTHON=python3                  the one that has PyTorch with CUDA; without one no peer-… cases
+# TRAINED=FILE                    weights of a trained ALiBi model for the cases skip: what attention leaves out depends
+#                                 on them
 # LIMIT=120                       seconds a case may take, twice that beside PyTorch, which compiles
 # TINY=1                          a model of milliseconds, for tests of the benchmark
 set -u
@@ -64,7 +66,7 @@ cuda:[0-9]*)
     ;;
 esac
 for name in $("$program" --list); do
-    if wanted "$name"; then keep "$name" "$program" --case "$name" --device "$device" --gpu "$gpu" $tiny --seconds "${SECONDS_A_CASE:-2}"; fi
+    if wanted "$name"; then keep "$name" "$program" --case "$name" --device "$device" --gpu "$gpu" $tiny ${TRAINED:+--trained "$TRAINED"} --seconds "${SECONDS_A_CASE:-2}"; fi
 done
 if "$python" -c 'import sys, torch; sys.exit(not (torch.cuda.is_available() or len(sys.argv) > 1))' $tiny 2>/dev/null; then
     limit=$((2 * limit))

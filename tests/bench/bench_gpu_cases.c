@@ -9,9 +9,9 @@
 enum { TINY_DIVISOR = 32, BENCH_SEED = 1, SHARD_TOKENS = 9216, PAPER_SHARDS = 8 };
 
 static const char *const kind_names[] = {
-    [BENCH_CEILINGS] = "ceilings", [BENCH_OPS] = "ops",        [BENCH_TRAIN] = "train",
-    [BENCH_UPDATE] = "update",     [BENCH_REPEAT] = "repeat",  [BENCH_EVAL] = "eval",
-    [BENCH_EVAL1] = "eval1",       [BENCH_SLIDING] = "sliding"};
+    [BENCH_CEILINGS] = "ceilings", [BENCH_OPS] = "ops",       [BENCH_TRAIN] = "train",
+    [BENCH_UPDATE] = "update",     [BENCH_REPEAT] = "repeat", [BENCH_EVAL] = "eval",
+    [BENCH_EVAL1] = "eval1",       [BENCH_SKIP] = "skip",     [BENCH_SLIDING] = "sliding"};
 
 /* Cases that differ in the position method only. */
 struct series {
@@ -33,6 +33,9 @@ static const struct series all_series[] = {
     {.kind = BENCH_EVAL1, .length = 512},
     {.kind = BENCH_EVAL1, .length = 15512, .alibi_only = true},
     {.kind = BENCH_SLIDING, .length = 3072, .alibi_only = true},
+    {.kind = BENCH_SKIP, .length = 3072, .alibi_only = true, .bf16_only = true},
+    {.kind = BENCH_SKIP, .length = 16384, .alibi_only = true, .bf16_only = true},
+    {.kind = BENCH_SKIP, .length = 1024, .alibi_only = true, .bf16_only = true},
     {.kind = BENCH_REPEAT, .length = 1024, .dropout = true},
     {.kind = BENCH_TRAIN, .length = 512},
     {.kind = BENCH_TRAIN, .length = 512, .dropout = true},

@@ -165,6 +165,25 @@ static void print_peer(const struct table *t)
     }
 }
 
+static void print_skip(const struct table *t)
+{
+    bool any = false;
+    for (int32_t i = 0; i < t->n; i++) {
+        const json_t *line = t->line[i];
+        double skipping = table_number(line, "skipping_s");
+        if (!(skipping > 0.0)) continue;
+        if (!any)
+            printf("\n%-34s %9s %9s %9s %9s  %s\n", "what ALiBi leaves out", "live", "ms",
+                   "dense ms", "NLL off", "weights");
+        any = true;
+        const char *trained = table_text(line, "trained");
+        printf("%-34s %8.1f%% %9.3f %9.3f %9.2g  %s\n", table_text(line, "case"),
+               100.0 * table_number(line, "live_share"), 1e3 * skipping,
+               1e3 * table_number(line, "dense_s"), table_number(line, "most_nats"),
+               *trained ? trained : "initial");
+    }
+}
+
 int bench_table(const char *path, struct err *e)
 {
     struct table t = {.n = 0};
@@ -178,6 +197,7 @@ int bench_table(const char *path, struct err *e)
             if (json_object_get(t.line[i], "ops")) print_ops(&t, t.line[i]);
         print_steps(&t);
         print_tax(&t);
+        print_skip(&t);
         print_peer(&t);
         table_goals(&t);
         for (int32_t i = 0; i < t.n; i++)

@@ -85,7 +85,8 @@ check() { # kind: all its legs, then how many held and how many did not
         leg "whole program: a grid, GPUs too small, lost, left" sh tests/cuda_emulation/check_program.sh "$build"
         rm -f "$emulated/gpu.jsonl"
         leg "bench-gpu: each kind of case, a tiny model" env TINY=1 SECONDS_A_CASE=0 PYTHON=false RESULTS="$emulated/gpu.jsonl" \
-            CASES=ceilings,ops-bf16,train-t5-512-bf16,train-alibi-512-fp32,eval-alibi-512-bf16 tests/bench/bench_gpu.sh "$build" cuda:emulated
+            CASES=ceilings,ops-bf16,train-t5-512-bf16,train-alibi-512-fp32,eval-alibi-512-bf16,eval1-rotary-512-bf16,skip-alibi-3072,sliding-alibi-3072-bf16,repeat-alibi-1024-drop-bf16 tests/bench/bench_gpu.sh "$build" cuda:emulated
+        leg "bench-gpu: shared scores and repeated updates are the same" sh -c 'test "$(grep -c "\"differ\":0" "$1")" = 3' sh "$emulated/gpu.jsonl"
         leg "bench-gpu: no op was refused" sh -c 'test -s "$1" && ! grep -o "\"op\":\"[^\"]*\",\"refused\":\"[^\"]*\"" "$1"' sh "$emulated/gpu.jsonl"
     fi
     echo "$passed $failed" >"$emulated/$kind.legs"

@@ -1,0 +1,172 @@
+/* bench_gpu_skip.c - what attention leaves out under ALiBi, and whether it shows.
+ *
+ * 1. Scores with the certificates of cuda/attention_skip.cuh beside those of a dense pass: the same
+ *    bias in a form that has no certificates, a table of one distance.
+ * 2. The live share is that of the tiles of 128 queries by 64 keys, over all layers, from queries
+ *    and keys of a training pass (bench_live.h). Initial weights are the best case; --trained FILE
+ *    is the case that counts. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench_gpu.h"
+#include "bench/bench_live.h"
+#include "model/model_internal.h"
+#include "worker/weights.h"
+
+enum { WARMUP = 3, STEPS = 20, TINY_STEPS = 2, HEADS_MAX = 64 };
+
+struct skip {
+    struct bench_steps steps;
+    float *logp_own;                         /* (tokens) of the first pass */
+    uint16_t *half_own;                      /* (tokens, 3C) of a layer */
+    float *qk_own;                           /* (tokens, 2C) */
+    float *norm_own, *cutoff_own, *keys_own; /* of a head */
+    void *near_own;                          /* (H) zeros, on the device */
+};
+
+static int skip_load(struct model *m, const char *path, struct err *e)
+{
+    struct safetensors *file = NULL;
+    TRY(safetensors_open(&file, path, e));
+    int rc = weights_load(m, file, path, e);
+    safetensors_close(file);
+    return rc;
+}
+
+static int skip_open(struct skip *x, const struct bench_case *c, const struct bench_options *o,
+                     struct err *e)
+{
+    struct spec s;
+    bench_spec(&s, c, o);
+    s.kind = SPEC_TRAIN; /* the model trains and scores */
+    TRY(bench_steps_open(&x->steps, &s, o->device, 1, true, e));
+    if (x->steps.backend->precision != DTYPE_BF16)
+        return ERR(e, ERR_INTERNAL, "%s: a case of bf16", c->name);
+    size_t n = (size_t)x->steps.tokens, width = (size_t)s.model.dim, T = (size_t)s.train.L;
+    x->logp_own = malloc(n * sizeof *x->logp_own);
+    x->half_own = malloc(n * 3 * width * sizeof *x->half_own);
+    x->qk_own = malloc(n * 2 * width * sizeof *x->qk_own);
+    x->norm_own = malloc(T * sizeof *x->norm_own);
+    x->cutoff_own = malloc(T * sizeof *x->cutoff_own);
+    x->keys_own = malloc((T / LIVE_TILE + 1) * sizeof *x->keys_own);
+    if (!x->logp_own || !x->half_own || !x->qk_own || !x->norm_own || !x->cutoff_own ||
+        !x->keys_own)
+        return ERR(e, ERR_NOMEM, "no memory for the queries and keys of a layer");
+    return o->trained ? skip_load(x->steps.model, o->trained, e) : 0;
+}
+
+static void skip_close(struct skip *x)
+{
+    void *const heap[] = {x->logp_own, x->half_own,   x->qk_own,
+                          x->norm_own, x->cutoff_own, x->keys_own};
+    struct backend *b = x->steps.backend;
+    if (b && x->near_own) b->ops->release(b, x->near_own);
+    bench_steps_close(&x->steps);
+    for (size_t i = 0; i < sizeof heap / sizeof *heap; i++) free(heap[i]);
+}
+
+/* A forward pass that keeps every layer's queries and keys. */
+static int skip_forward(struct skip *x, struct err *e)
+{
+    const struct bench_steps *b = &x->steps;
+    const struct model_batch batch = {
+        .source = b->source, .target = b->target, .rows = b->rows, .length = b->length};
+    struct model_pass p;
+    TRY(model_pass_begin(b->model, &p, &batch, true, e));
+    TRY(model_lists_upload(b->model, e));
+    return model_forward(b->model, &p, e);
+}
+
+static int count_layer(struct skip *x, int32_t layer, struct live_count *out, struct err *e)
+{
+    const struct model *m = x->steps.model;
+    const struct tensor *qkv = &m->buffers.layer[layer].qkv;
+    int64_t n = x->steps.tokens, C = m->spec.model.dim;
+    float slopes[HEADS_MAX];
+    TRY(m->b->ops->download(m->b, x->half_own, qkv->data, (size_t)(n * 3 * C) * 2, e));
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t col = 0; col < 2 * C; col++) {
+            uint32_t bits = (uint32_t)x->half_own[i * 3 * C + col] << 16;
+            memcpy(&x->qk_own[i * 2 * C + col], &bits, sizeof bits);
+        }
+    position_alibi_slopes(slopes, m->spec.model.heads);
+    for (int32_t row = 0; row < x->steps.rows; row++)
+        for (int32_t h = 0; h < m->spec.model.heads; h++) {
+            const float *q = x->qk_own + (int64_t)row * x->steps.length * 2 * C + h * m->width;
+            const struct live_head head = {.q = q,
+                                           .k = q + C,
+                                           .stride = 2 * C,
+                                           .T = x->steps.length,
+                                           .D = m->width,
+                                           .slope = slopes[h],
+                                           .scale = 1.0f / sqrtf((float)m->width)};
+            live_add(out, &head, x->norm_own, x->cutoff_own, x->keys_own);
+        }
+    return 0;
+}
+
+static int add_live_share(struct skip *x, json_t *out, struct err *e)
+{
+    struct live_count all = {0};
+    json_t *layers = json_array();
+    json_object_set_new(out, "live_shares", layers);
+    TRY(skip_forward(x, e));
+    for (int32_t l = 0; l < x->steps.model->spec.model.layers; l++) {
+        struct live_count c = {0};
+        TRY(count_layer(x, l, &c, e));
+        all.live += c.live;
+        all.all += c.all;
+        json_array_append_new(layers, json_real((double)c.live / (double)c.all));
+    }
+    json_object_set_new(out, "live_share", json_real((double)all.live / (double)all.all));
+    return 0;
+}
+
+/* Of a distance of 0 the bias is 0 in either form. */
+static int forbid(struct skip *x, struct err *e)
+{
+    static const float zeros[HEADS_MAX];
+    struct model *m = x->steps.model;
+    size_t bytes = (size_t)m->spec.model.heads * sizeof *zeros;
+    TRY(m->b->ops->alloc(m->b, &x->near_own, bytes, e));
+    TRY(m->b->ops->upload(m->b, x->near_own, zeros, bytes, e));
+    m->bias.near_dev = x->near_own;
+    m->bias.near_n = 1;
+    model_graphs_forget(m);
+    return 0;
+}
+
+int bench_skip(json_t *out, const struct bench_case *c, const struct bench_options *o,
+               struct err *e)
+{
+    struct skip x = {0};
+    struct bench_timing skipping = {0}, dense = {0};
+    double most = 0.0;
+    int64_t differ = 0;
+    int rc = 0, steps = o->tiny ? TINY_STEPS : STEPS;
+
+    TRY_OUT(rc, skip_open(&x, c, o, e));
+    TRY_OUT(rc, bench_time(&x.steps, bench_eval_step, WARMUP, steps, 0.0, &skipping, e));
+    memcpy(x.logp_own, x.steps.logp, (size_t)x.steps.tokens * sizeof *x.logp_own);
+    TRY_OUT(rc, add_live_share(&x, out, e));
+    TRY_OUT(rc, forbid(&x, e));
+    TRY_OUT(rc, bench_time(&x.steps, bench_eval_step, WARMUP, steps, 0.0, &dense, e));
+    for (int64_t i = 0; i < x.steps.tokens; i++) {
+        double off = fabs((double)x.logp_own[i] - (double)x.steps.logp[i]);
+        differ += x.logp_own[i] != x.steps.logp[i];
+        if (!(off <= most)) most = off; /* a NaN stays */
+    }
+    if (!isfinite(most)) {
+        rc = ERR(e, ERR_NUMBER, "%s: scores that are not finite", c->name);
+        goto out;
+    }
+    json_object_update_new(
+        out, json_pack("{s:s, s:i, s:s, s:I, s:f, s:I, s:f, s:f}", "position", "alibi", "L",
+                       (int)x.steps.length, "trained", o->trained ? o->trained : "", "scores",
+                       (json_int_t)x.steps.tokens, "most_nats", most, "differ", (json_int_t)differ,
+                       "skipping_s", skipping.median_s, "dense_s", dense.median_s));
+out:
+    skip_close(&x);
+    return rc;
+}
