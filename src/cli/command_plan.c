@@ -20,7 +20,7 @@ static void print_training(const struct planning *p, int32_t i, struct arena *a)
            planning_thousands(a, r->cost.parameters_n), r->cost.flops,
            planning_bytes(a, (double)r->cost.device_bytes),
            planning_bytes(a, (double)r->cost.disk_kept_bytes), time, evaluations,
-           planning_why(&p->state[i], a));
+           planning_why(p, i, a));
 }
 
 static void print_evaluation(const struct planning *p, int32_t i, struct arena *a)
@@ -34,7 +34,7 @@ static void print_evaluation(const struct planning *p, int32_t i, struct arena *
            spec_position_name(r->spec.model.position), r->spec.train.L,
            (long long)r->spec.train.seed, v->window == SPEC_SLIDING ? "sliding" : "nonoverlapping",
            v->L, v->window == SPEC_SLIDING ? arena_printf(a, " stride %d", v->stride) : "",
-           r->spec.data.corpus, r->cost.flops, time, planning_why(&p->state[i], a));
+           r->spec.data.corpus, r->cost.flops, time, planning_why(p, i, a));
 }
 
 static void print_totals(const struct planning *p, struct arena *a)
@@ -49,8 +49,10 @@ static void print_totals(const struct planning *p, struct arena *a)
         if (!p->state[i].done) flops += r->cost.flops;
     }
     clock_duration(time, p->seconds_left);
-    printf("%d trainings, %d evaluations", p->trainings_n, p->evaluations_n);
-    if (p->benchmarks_n) printf(", %d benchmarks", p->benchmarks_n);
+    printf("%d training%s, %d evaluation%s", p->trainings_n, p->trainings_n == 1 ? "" : "s",
+           p->evaluations_n, p->evaluations_n == 1 ? "" : "s");
+    if (p->benchmarks_n)
+        printf(", %d benchmark%s", p->benchmarks_n, p->benchmarks_n == 1 ? "" : "s");
     printf(": %d done, %d to do; %.3g FLOP, at most %s of memory a run, %s of disk\n", p->done_n,
            p->plan.runs_n - p->done_n, flops, planning_bytes(a, memory), planning_bytes(a, disk));
     printf("about %s on %s (%s, %d at a time; %s)\n", time, p->device.name, p->device.description,

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
+#include "data/windows.h"
 #include "report/report.h"
 #include "store/store.h"
 
@@ -108,30 +109,106 @@ static int find_run(struct store *store, const char *given, struct found *f, str
     return 0;
 }
 
+/* A part of what is shown of a run; its heading stands above the first row. */
+struct part {
+    const char *heading, *sql;
+    int32_t rows_n;
+};
+
 static int print_cells(void *context, int columns_n, const char *const *names,
                        const struct store_cell *cells, struct err *e)
 {
+    struct part *p = context;
+
     (void)e;
+    if (p->rows_n++ == 0) printf("%s\n", p->heading);
     for (int i = 0; i < columns_n; i++)
         if (cells[i].text) printf("  %-20s %s\n", names[i], cells[i].text);
-    printf("%s", (const char *)context);
+    printf("\n");
+    return 0;
+}
+
+/* Settings are lines of their own. */
+static int print_spec(void *context, int columns_n, const char *const *names,
+                      const struct store_cell *cells, struct err *e)
+{
+    (void)context, (void)columns_n, (void)names, (void)e;
+    printf("spec\n");
+    for (const char *line = cells[0].text; *line;) {
+        int length = (int)strcspn(line, "\n");
+        printf("  %.*s\n", length, line);
+        line += length + (line[length] == '\n');
+    }
+    printf("\n");
+    return 0;
+}
+
+/* What an evaluation's perplexity is made of, in words: from its spec and its training's. */
+static int print_protocol(void *context, int columns_n, const char *const *names,
+                          const struct store_cell *cells, struct err *e)
+{
+    struct spec s, t;
+    struct windows w;
+
+    (void)context, (void)columns_n, (void)names;
+    /* What a program of another meaning wrote is shown, not explained. */
+    if (spec_parse(&s, cells[0].text, NULL) < 0 || spec_parse(&t, cells[1].text, NULL) < 0)
+        return 0;
+    const struct spec_eval *v = &s.eval;
+    bool sliding = v->window == SPEC_SLIDING;
+    int64_t all = v->split == SPEC_TEST    ? t.data.test_tokens
+                  : v->split == SPEC_VALID ? t.data.valid_tokens
+                                           : t.data.train_tokens;
+    TRY(windows_make(&w, all, v->L, sliding ? v->stride : v->L, v->targets, e));
+    printf("protocol\n  %-20s ", "targets");
+    if (w.targets_n < all) printf("the first %lld of ", (long long)w.targets_n);
+    printf("%lld tokens of the split, </s> of each line included\n", (long long)all);
+    printf("  %-20s %lld of at most %d tokens", "windows", (long long)windows_count(&w), v->L);
+    if (sliding)
+        printf(", each %d further on: it scores its last %d, after up to %d tokens of context; the "
+               "first have less\n",
+               v->stride, v->stride, v->L - v->stride);
+    else
+        printf(", one after the other: each scores all of its tokens\n");
+    printf("  %-20s the token before the window is its first input; of the text, </s>\n", "prefix");
+    printf("  %-20s exp(sum of -ln p over the targets / %lld)\n\n", "perplexity",
+           (long long)w.targets_n);
+    return 0;
+}
+
+static int print_run(struct cli *c, struct store *store, const char *run_id, struct err *e)
+{
+    static const char newest[] =
+        "SELECT split, attempt, step, loss_nats, perplexity, lr, grad_norm FROM curves a WHERE "
+        "run_id = :run AND step = (SELECT max(step) FROM curves b WHERE b.run_id = :run AND "
+        "b.split = a.split) ORDER BY split";
+    struct part parts[] = {
+        {"result", "SELECT * FROM trainings WHERE run_id = :run", 0},
+        {"result", "SELECT * FROM evaluations WHERE run_id = :run", 0},
+        {"result", "SELECT * FROM benchmarks WHERE run_id = :run", 0},
+        {"last recorded", newest, 0},
+        {"attempts", "SELECT * FROM attempts WHERE run_id = :run ORDER BY attempt", 0},
+        {"asked for by",
+         "SELECT artefact, point, L_train_nominal, L_valid_nominal FROM artefact_points"
+         " WHERE run_id = :run ORDER BY artefact, point",
+         0},
+    };
+    const struct store_param run = {"run", arena_strdup(&c->arena, run_id)};
+
+    printf("run %s\n", run_id);
+    TRY(store_query(store, "SELECT spec FROM run_list WHERE run_id = :run", &run, 1, 30, print_spec,
+                    NULL, e));
+    TRY(store_query(store,
+                    "SELECT r.spec, t.spec FROM run_list r JOIN run_list t ON t.run_id = "
+                    "r.train_run_id WHERE r.run_id = :run",
+                    &run, 1, 30, print_protocol, NULL, e));
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        TRY(store_query(store, parts[i].sql, &run, 1, 30, print_cells, &parts[i], e));
     return 0;
 }
 
 int cli_show(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
-    static const struct {
-        const char *heading, *sql;
-    } parts[] = {
-        {"spec", "SELECT spec FROM run_list WHERE run_id = :run"},
-        {"result", "SELECT * FROM trainings WHERE run_id = :run"},
-        {"result", "SELECT * FROM evaluations WHERE run_id = :run"},
-        {"result", "SELECT * FROM benchmarks WHERE run_id = :run"},
-        {"attempts", "SELECT * FROM attempts WHERE run_id = :run ORDER BY attempt"},
-        {"asked for by",
-         "SELECT artefact, point, L_train_nominal, L_valid_nominal FROM artefact_points"
-         " WHERE run_id = :run ORDER BY artefact, point"},
-    };
     struct cli_list rest;
     struct store *store = NULL;
     struct found f;
@@ -140,12 +217,7 @@ int cli_show(struct cli *c, const struct cli_command *self, int argc, char **arg
     if (rc != 0) return rc < 0 ? rc : 0;
     TRY_OUT(rc, open_results(c, &store, e));
     TRY_OUT(rc, find_run(store, rest.item[0], &f, e));
-    printf("run %s\n", f.run_id);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        struct store_param run = {"run", arena_printf(&c->arena, "%s", f.run_id)};
-        printf("%s\n", parts[i].heading);
-        TRY_OUT(rc, store_query(store, parts[i].sql, &run, 1, 30, print_cells, "\n", e));
-    }
+    rc = print_run(c, store, f.run_id, e);
 out:
     store_close(store);
     return rc;

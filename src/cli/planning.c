@@ -87,6 +87,7 @@ int planning_open(struct planning *p, struct cli *c, const struct cli_list *arte
         p->benchmarks_n += r->spec.kind == SPEC_BENCH;
         p->done_n += p->state[i].done;
     }
+    TRY_OUT(rc, planning_find_changes(p, store, e));
     TRY_OUT(rc, planning_device(p, o->devices, e));
     TRY_OUT(rc, planning_estimate(p, store, e));
 out:
@@ -105,17 +106,6 @@ void planning_close(struct planning *p)
 {
     if (!p) return;
     plan_close(&p->plan);
-}
-
-char *planning_why(const struct store_run_state *s, struct arena *a)
-{
-    if (s->done) return arena_strdup(a, "done");
-    if (s->last == STORE_NONE) return arena_strdup(a, "new");
-    if (s->last == STORE_CANCELLED) return arena_strdup(a, "cancelled; resumes");
-    if (s->last == STORE_RUNNING) return arena_strdup(a, "running, or its scheduler died");
-    if (s->last == STORE_DONE) return arena_strdup(a, "to be done again");
-    return arena_printf(a, "%s %d times: %s", store_state_name(s->last), s->failures_n,
-                        s->last_message);
 }
 
 char *planning_thousands(struct arena *a, int64_t n)

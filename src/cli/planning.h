@@ -36,6 +36,8 @@ struct planning_options {
 struct planning {
     struct plan plan;
     struct store_run_state *state; /* of each run */
+    char **changed;  /* of each new run: what differs from the run that its point asked for when the
+                        artefact was last run; NULL: it asked for none, or for this one */
     double *seconds; /* estimated for each run that is not done, on one slot; 0 for done ones */
     struct device device; /* what the estimate assumes */
     bool device_named;    /* it is one of --devices; else none of them is here */
@@ -58,8 +60,11 @@ int planning_check_precision(const struct planning *p, struct err *e);
 int planning_artefacts(struct cli *c, const struct cli_list *given, struct cli_list *out,
                        struct err *e);
 
-/* planning_why - in a few words: "done", "new", "failed 2 times: …", "cancelled; resumes". */
-char *planning_why(const struct store_run_state *state, struct arena *a);
+/* planning_why - of a run, in a few words: "done", "new", "new: train.lr 2, was 3", "failed 2
+ * times: …", "cancelled; resumes". */
+char *planning_why(const struct planning *p, int32_t run, struct arena *a);
+/* planning_find_changes - fills p->changed; store may be NULL. */
+int planning_find_changes(struct planning *p, struct store *store, struct err *e);
 
 /* planning_thousands - 246933504 as "246,933,504". */
 char *planning_thousands(struct arena *a, int64_t n);

@@ -97,9 +97,9 @@ int model_apply(struct model *m, const struct model_update *u, double *grad_norm
     *grad_norm = sqrt(state.squares) / (double)u->targets_n;
     if (!isfinite(*grad_norm))
         return ERR(e, ERR_NUMBER,
-                   "update %u: the gradient's norm is %g; the weights are unchanged, a lower "
+                   "update %u: the gradient's norm is %s; the weights are unchanged, a lower "
                    "train.lr or train.clip may help",
-                   u->update, *grad_norm);
+                   u->update, isnan(*grad_norm) ? "not a number" : "infinite");
     return 0;
 }
 

@@ -75,6 +75,15 @@ static const char *scale_sentence(const char *scale)
 
 /* --- what is missing ------------------------------------------------------------------------ */
 
+static bool is_modified(struct report_job *j)
+{
+    struct report_subset all;
+
+    report_subset_all(&all, &j->arena, &j->rows);
+    const char *modified = report_subset_distinct(&all, report_rows_column(&j->rows, "modified"));
+    return modified && strchr(modified, '1');
+}
+
 static bool row_has_number(const struct report_job *j, int32_t row, int32_t value)
 {
     double number;
@@ -127,9 +136,9 @@ static int say_missing(struct report_job *j, struct err *e)
     TRY(count_missing(j, &all, &missing, e));
     if (missing)
         say(j, arena_printf(&j->arena,
-                            "%d of %d results %s missing (%s). The command that makes them: %s",
+                            "%d of %d results %s missing (%s). The command that makes them: %s%s",
                             missing, all, missing == 1 ? "is" : "are", is_html(j) ? "not run" : "–",
-                            command));
+                            command, is_modified(j) ? ", with the --set they had" : ""));
     return 0;
 }
 
@@ -331,11 +340,8 @@ static int judge_all(struct report_job *j, struct err *e)
 /* That not all runs are what the scale says stands where the scale is. */
 static const char *whole_title(struct report_job *j)
 {
-    struct report_subset all;
-    report_subset_all(&all, &j->arena, &j->rows);
-    const char *modified = report_subset_distinct(&all, report_rows_column(&j->rows, "modified"));
     return arena_printf(&j->arena, "%s. Scale %s%s", j->folder.layout.title, j->options->scale,
-                        modified && strchr(modified, '1') ? ", modified" : "");
+                        is_modified(j) ? ", modified" : "");
 }
 
 /* For programs: the rows, and after them the cells that none of them shows. */

@@ -74,6 +74,16 @@ expect 0 "as it was prepared\|whole" "$alibi" verify
 expect 0 "" "$alibi" status
 run=$("$alibi" query "SELECT run_id FROM trainings WHERE position = 'alibi'" --format csv | tail -n 1)
 expect 0 "train.updates=60" "$alibi" show "$run"
+[ "$(grep -c '^result$' "$dir/out")" -eq 1 ] || fail "show: not one result"
+grep -q "^  step *60$" "$dir/out" || fail "show does not say what was last recorded"
+# What a perplexity is made of; sliding over 64 targets only, as the grid says.
+nonoverlapping=$("$alibi" query "SELECT run_id FROM evaluations WHERE protocol = 'nonoverlapping' AND L_valid = 32" --format csv | tail -n 1)
+sliding=$("$alibi" query "SELECT run_id FROM evaluations WHERE protocol = 'sliding' AND L_valid = 32" --format csv | tail -n 1)
+tokens=$("$alibi" query "SELECT DISTINCT tokens FROM evaluations WHERE protocol = 'nonoverlapping'" --format csv | tail -n 1 | tr -d '\r')
+expect 0 "^  targets  *$tokens tokens of the split, </s> of each line included$" "$alibi" show "$nonoverlapping"
+grep -q "^  windows  *$(((tokens + 31) / 32)) of at most 32 tokens, one after the other" "$dir/out" || { fail "show: windows"; cat "$dir/out"; }
+expect 0 "^  targets  *the first 64 of $tokens tokens" "$alibi" show "$sliding"
+grep -q "^  windows  *64 of at most 32 tokens, each 1 further on: .* up to 31 tokens of context" "$dir/out" || { fail "show: windows"; cat "$dir/out"; }
 expect 0 "" "$alibi" logs "$run"
 expect 64 "hex digits" "$alibi" show xyz
 expect 66 "begins so" "$alibi" show 0000
@@ -88,6 +98,11 @@ grep -q "<script" "$dir/out" && fail "a title became a script in the page"
 expect 0 "<svg" "$alibi" report "$dir/mygrid/" --format html
 expect 0 "A / B" "$alibi" compare position=alibi,scale=none position=sinusoidal,scale=none --format csv
 expect 66 "no evaluation" "$alibi" compare position=alibi,scale=paper position=sinusoidal
+
+# Why a run would run: what differs from what the same point asked for before.
+expect 0 "new: model.dropout 0.1, was 0; train.lr 0.25, was 0.5$" "$alibi" plan "$dir/mygrid/" --set train.lr=0.25 --set model.dropout=0.1
+expect 0 "new: its training is another$" "$alibi" plan "$dir/mygrid/" --set train.lr=0.25 --all
+expect 0 "; and 1 more$" "$alibi" plan "$dir/mygrid/" --set train.lr=0.25 --set train.clip=1 --set train.warmup=9 --set train.seed=2
 
 # A second seed adds runs; nothing is run twice.
 expect 0 "2 trainings" "$alibi" plan "$dir/mygrid/" --set train.lr=0.25

@@ -159,15 +159,17 @@ static void a_modified_specification_is_called_so_and_not_compared(void **state)
 {
     struct report_fixture *f = *state;
     const struct report_plant plants[] = {
-        {"paper", SPEC_ALIBI, 512, 512, 512, 512, 0, 1, 19.5, true}};
+        {"paper", SPEC_ALIBI, 512, 512, 512, 512, 0, 1, 19.5, true},
+        {"paper", SPEC_ALIBI, 512, 1024, 512, 1024, 0, 1, 0, true}}; /* not run */
     char paper[1024];
 
     snprintf(paper, sizeof paper, "%s%s", paper_header,
              PAPER_ROW("ALiBi", "512", "512", "20", "alibi"));
     report_fixture_write(f, "table.txt", layout);
     report_fixture_write(f, "paper.tsv", paper);
-    report_fixture_plant(f, "tiny", plants, 1);
+    report_fixture_plant(f, "tiny", plants, 2);
     char *text = report(f, "paper", REPORT_TEXT);
+    assert_contains(text, "alibi run tiny --scale paper, with the --set they had\n");
     assert_contains(text, ", modified\n");
     assert_contains(text, "There is no result of the paper's own specification yet.");
     free(text);
