@@ -134,3 +134,16 @@ bool str_is_name(const char *text)
     size_t n = strlen(text);
     return n >= 1 && n <= 64 && strspn(text, allowed) == n && text[0] != '.' && text[0] != '-';
 }
+
+char *str_last_line(char *text)
+{
+    size_t n = strlen(text);
+
+    while (n > 0 && (unsigned char)text[n - 1] <= ' ') n--;
+    text[n] = '\0';
+    char *line = strrchr(text, '\n');
+    line = line ? line + 1 : text;
+    for (char *c = line; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
+    return line;
+}

@@ -38,6 +38,10 @@ void str_from_double(char out[STR_DOUBLE_BYTES], double value);
  * (more than a third of the length differs). */
 const char *str_nearest(const char *text, const char *const *names, size_t n);
 
+/* str_last_line - the last line of a text that is not empty, without what ends it; characters that
+ * would steer a terminal become '?'. The text is changed; "" when there is none. */
+char *str_last_line(char *text);
+
 /* str_is_name - [A-Za-z0-9._-]{1,64}, not beginning with a dot or a dash. */
 bool str_is_name(const char *text);
 

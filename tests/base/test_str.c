@@ -67,6 +67,15 @@ static void names_hold_no_slash_and_no_leading_dot(void **state)
     assert_false(str_is_name("a b"));
 }
 
+static void the_last_line_is_the_last_that_says_something(void **state)
+{
+    char text[] = "first\nerror: no such \x1b[31mtable\n\n  \n", one[] = "one", none[] = "\n\n";
+    (void)state;
+    assert_string_equal(str_last_line(text), "error: no such ?[31mtable");
+    assert_string_equal(str_last_line(one), "one");
+    assert_string_equal(str_last_line(none), "");
+}
+
 static void a_buffer_grows_without_losing_a_byte(void **state)
 {
     (void)state;
@@ -88,6 +97,7 @@ int main(void)
         cmocka_unit_test(a_double_is_written_short_and_reads_back_the_same),
         cmocka_unit_test(the_nearest_name_is_found_if_any_is_near),
         cmocka_unit_test(names_hold_no_slash_and_no_leading_dot),
+        cmocka_unit_test(the_last_line_is_the_last_that_says_something),
         cmocka_unit_test(a_buffer_grows_without_losing_a_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
