@@ -23,14 +23,32 @@
 
 enum { OPEN_BUSY_MS = 60000, OPEN_LENGTH_MAX = 64 << 20 };
 
+/* results.db may be a symbolic link to a local disk whose file is still to be made: out becomes
+ * what it points to, or path. */
+static void follow(char out[DATABASE_PATH_BYTES], const char *path)
+{
+    char target[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    ssize_t n = readlink(path, target, sizeof target - 1);
+
+    target[n > 0 ? n : 0] = '\0';
+    if (n <= 0 || strlen(path) + strlen(target) + 64 > DATABASE_PATH_BYTES)
+        snprintf(out, DATABASE_PATH_BYTES, "%s", path);
+    else
+        snprintf(out, DATABASE_PATH_BYTES, "%.*s%s",
+                 slash && target[0] != '/' ? (int)(slash - path + 1) : 0, path, target);
+}
+
 /* The path with links resolved; the file itself may be missing. */
 static int resolve(struct store *s, char folder[DATABASE_PATH_BYTES], const char *path,
                    struct err *e)
 {
-    char part[DATABASE_PATH_BYTES], found[PATH_MAX];
+    char part[DATABASE_PATH_BYTES], pointed[DATABASE_PATH_BYTES], found[PATH_MAX];
 
     if (strlen(path) + 64 > sizeof part)
         return ERR(e, ERR_USAGE, "%.80s…: the path is too long", path);
+    follow(pointed, path);
+    path = pointed;
     if (realpath(path, found)) {
         snprintf(s->path, sizeof s->path, "%s", found);
     } else {
@@ -248,8 +266,9 @@ static int open_writer(struct store *s, const char *folder, struct err *e)
 
     if (network)
         return ERR(e, ERR_UNAVAILABLE,
-                   "%s: lies on a network file system, %s, where SQLite's WAL is not safe; put "
-                   "results.db on a local disk, such as with --project in a local folder",
+                   "%s: lies on a network file system, %s, where SQLite's WAL is not safe; make it "
+                   "a symbolic link to a local disk, as with ln -s /var/tmp/results.db, or take a "
+                   "local folder with --project",
                    s->path, network);
     TRY(take_lock(s, e));
     if (stat(s->path, &s->opened) < 0 || s->opened.st_size == 0) TRY(create_file(s, folder, e));

@@ -51,6 +51,32 @@ static void an_absent_file_names_the_command_that_makes_it(void **state)
     assert_non_null(strstr(f->e.text, "no results yet"));
 }
 
+/* A project on a network file system whose results.db is a link to a local disk. */
+static void a_link_to_a_file_that_is_not_there_yet_makes_it_there(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = NULL;
+    char place[128], link_path[160], target[160];
+    struct stat st;
+
+    snprintf(place, sizeof place, "%s/local", f->dir);
+    snprintf(target, sizeof target, "%s/kept.db", place);
+    assert_int_equal(mkdir(place, 0700), 0);
+    for (int i = 0; i < 2; i++) { /* the target as a path, and relative to the link */
+        snprintf(link_path, sizeof link_path, "%s/link%d.db", f->dir, i);
+        assert_int_equal(symlink(i == 0 ? target : "local/other.db", link_path), 0);
+        assert_int_equal(store_open(&s, link_path, STORE_WRITE, &f->e), 0);
+        store_close(s);
+        assert_int_equal(lstat(link_path, &st), 0);
+        assert_true(S_ISLNK(st.st_mode));
+        assert_int_equal(store_open(&s, link_path, STORE_READ, &f->e), 0);
+        store_close(s);
+    }
+    assert_int_equal(access(target, F_OK), 0);
+    snprintf(target, sizeof target, "%s/other.db", place);
+    assert_int_equal(access(target, F_OK), 0);
+}
+
 static void the_file_is_wal_full_strict_and_ours(void **state)
 {
     struct store_fixture *f = *state;
@@ -347,6 +373,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_second_writer_is_told_who_holds_it),
         CASE(an_absent_file_names_the_command_that_makes_it),
+        CASE(a_link_to_a_file_that_is_not_there_yet_makes_it_there),
         CASE(the_file_is_wal_full_strict_and_ours),
         CASE(a_newer_file_is_refused_untouched),
         CASE(a_file_of_another_program_is_refused),
