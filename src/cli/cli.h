@@ -94,6 +94,8 @@ int cli_completion(struct cli *c, const struct cli_command *self, int argc, char
 int cli_complete(struct cli *c, const struct cli_command *self, int argc, char **argv,
                  struct err *e);
 int cli_worker(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
+int cli_slurm_job(struct cli *c, const struct cli_command *self, int argc, char **argv,
+                  struct err *e);
 
 #ifdef __cplusplus
 }

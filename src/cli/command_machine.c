@@ -8,6 +8,8 @@
 #include "backend/backend.h"
 #include "base/file.h"
 #include "cli/planning.h"
+#include "scheduler/command.h"
+#include "scheduler/slurm_node.h"
 #include "spec/code_id.h"
 #include "worker/worker.h"
 
@@ -23,6 +25,8 @@ static int print_devices(struct cli *c, bool all, struct err *e)
         printf("%-8s %s", list[i].name, list[i].description);
         if (list[i].unusable[0])
             printf("  not usable: %s\n", list[i].unusable);
+        else if (list[i].is_cluster)
+            printf("  %d at a time unless told otherwise\n", list[i].slots);
         else
             printf("  %d at a time, %s of memory, %s free\n", list[i].slots,
                    planning_bytes(&c->arena, (double)list[i].memory_bytes),
@@ -39,18 +43,6 @@ int cli_devices(struct cli *c, const struct cli_command *self, int argc, char **
         {"all", 0, CLI_FLAG, &all, "", "also the emulated GPU of a build that has one"}, {0}};
     int rc = cli_parse(c, self, options, argc, argv, &rest, 0, 0, e);
     return rc != 0 ? (rc < 0 ? rc : 0) : print_devices(c, all, e);
-}
-
-static bool on_path(struct cli *c, const char *program)
-{
-    const char *path = getenv("PATH");
-    while (path && *path) {
-        size_t n = strcspn(path, ":");
-        if (access(arena_printf(&c->arena, "%.*s/%s", (int)n, path, program), X_OK) == 0)
-            return true;
-        path += n + (path[n] == ':');
-    }
-    return false;
 }
 
 static void check(int *wrong, bool ok, const char *what, const char *detail)
@@ -112,12 +104,13 @@ int cli_doctor(struct cli *c, const struct cli_command *self, int argc, char **a
     check_cpu(c, &wrong);
     TRY(device_list(list, PLANNING_DEVICES_MAX, &n, e));
     for (int32_t i = 0; i < n; i++)
-        if (strncmp(list[i].name, "cuda", 4) == 0 && !list[i].is_test)
+        if (strcmp(list[i].name, "cpu") != 0 && !list[i].is_test)
             printf("%-5s %-12s %s\n", list[i].unusable[0] ? "none" : "ok", list[i].name,
                    list[i].unusable[0] ? list[i].unusable : list[i].description);
-    check(&wrong, on_path(c, "gnuplot"), "gnuplot",
-          on_path(c, "gnuplot") ? "found; figures will be drawn"
-                                : "not found; install gnuplot-nox to draw figures");
+    bool draws = command_is_there("gnuplot");
+    check(&wrong, draws, "gnuplot",
+          draws ? "found; figures will be drawn"
+                : "not found; install gnuplot-nox to draw figures");
     check_project(c, &wrong);
     if (wrong) return ERR(e, ERR_UNAVAILABLE, "%d things of this machine are not ready", wrong);
     printf("this machine is ready\n");
@@ -139,4 +132,15 @@ int cli_worker(struct cli *c, const struct cli_command *self, int argc, char **a
     TRY(cli_open(c, e));
     struct worker_options o = {.dir = rest.item[0], .device = device, .threads = threads};
     return worker_run(&c->project, &o, e);
+}
+
+int cli_slurm_job(struct cli *c, const struct cli_command *self, int argc, char **argv,
+                  struct err *e)
+{
+    struct cli_list rest;
+    int rc = cli_parse(c, self, NULL, argc, argv, &rest, 1, 1, e);
+
+    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY(cli_open(c, e));
+    return slurm_node_run(&c->project, rest.item[0], e);
 }

@@ -19,6 +19,7 @@ struct run_options {
     int32_t tries;
     bool keep_going, redo, failed, stale, yes;
     double stall_s;
+    const char *slurm;
 };
 
 static void show_preparation(void *context, const char *what, double share)
@@ -197,6 +198,7 @@ static int run_plan(struct cli *c, struct store *store, const struct planning *p
 {
     struct scheduler_result result;
     struct scheduler_options so = {.devices = o->planning.devices ? o->planning.devices : "auto",
+                                   .slurm = o->slurm,
                                    .tries = o->tries,
                                    .keep_going = o->keep_going,
                                    .pick = o->redo     ? PICK_REDO
@@ -230,6 +232,8 @@ int cli_run(struct cli *c, const struct cli_command *self, int argc, char **argv
          "only runs that another version of the program made"},
         {"stall", 0, CLI_REAL, &o.stall_s, "S",
          "seconds of silence after which a worker is killed (default 300)"},
+        {"slurm", 0, CLI_TEXT, &o.slurm, "WORDS",
+         "options of sbatch for --devices slurm, such as \"partition=gpu time=24:00:00\""},
         {"yes", 'y', CLI_FLAG, &o.yes, NULL, "start more than a day of work"},
         {0}};
     int rc = cli_parse(c, self, options, argc, argv, &artefacts, 1, CLI_LIST_MAX, e);

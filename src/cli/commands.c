@@ -12,8 +12,17 @@ static const char run_more[] = "The same command resumes after any interruption 
                                "work is checkpointed and stopped; second: killed. Results are in "
                                "results.db, logs under runs/.\n"
                                "More than a day of estimated work asks for --yes.\n\n"
+                               "With --devices slurm each attempt is a job of Slurm, and --slurm "
+                               "holds options of sbatch.\n"
+                               "The folder lies where the nodes see it, results.db on a local "
+                               "disk (a symbolic link).\n"
+                               "Jobs outlive a scheduler that dies or is told to stop a third "
+                               "time; the next call takes\n"
+                               "them over.\n\n"
                                "  alibi run table5\n"
-                               "  alibi run figure1 figure11 --devices cpu:2 --seeds 3";
+                               "  alibi run figure1 figure11 --devices cpu:2 --seeds 3\n"
+                               "  alibi run table5 --devices slurm:8 --slurm \"partition=gpu "
+                               "gres=gpu:1 time=24:00:00\"";
 static const char report_more[] =
     "HTML is one page for all artefacts named, with figures, verdicts and where each number came\n"
     "from; it needs nothing else.\n\n"
@@ -122,6 +131,8 @@ static const struct cli_command table[] = {
     {"complete", "WORD…", "what may stand for the last word (asked by that script)", NULL,
      cli_complete, true},
     {"worker", "DIR", "carry out one attempt (started by run)", NULL, cli_worker, true},
+    {"slurm-job", "DIR", "carry out one attempt as a job of Slurm (submitted by run)", NULL,
+     cli_slurm_job, true},
 };
 
 const struct cli_command *cli_commands(size_t *n)

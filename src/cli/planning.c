@@ -34,8 +34,8 @@ static int planning_device(struct planning *p, const char *devices, struct err *
     TRY(device_list(list, PLANNING_DEVICES_MAX, &n, e));
     for (int32_t i = 0; i < n; i++) {
         bool any = !devices || strcmp(devices, "auto") == 0;
-        bool wanted =
-            any ? !list[i].is_test : strncmp(devices, list[i].name, strlen(list[i].name)) == 0;
+        bool wanted = any ? !list[i].is_test && !list[i].is_cluster
+                          : strncmp(devices, list[i].name, strlen(list[i].name)) == 0;
         if (!wanted || list[i].unusable[0]) continue;
         if (!p->device.name[0] || strncmp(list[i].name, "cuda", 4) == 0) p->device = list[i];
     }

@@ -30,7 +30,8 @@ struct planning_options {
          &(o).only, "K=V,…", "only these points, such as position=alibi,L_train=512"},             \
         {"seeds", 0, CLI_NUMBER, &(o).seeds, "N", "seeds 1 to N instead of the grid's"},           \
     {                                                                                              \
-        "devices", 0, CLI_TEXT, &(o).devices, "D", "auto, cpu, cpu:N (default auto)"               \
+        "devices", 0, CLI_TEXT, &(o).devices, "D",                                                 \
+            "auto, cpu, cpu:N, cuda:0,… or slurm:N (default auto)"                               \
     }
 
 struct planning {

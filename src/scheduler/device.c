@@ -14,8 +14,10 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "scheduler/command.h"
 #include "scheduler/scheduler.h"
 #include "scheduler/slots.h"
+#include "scheduler/slurm.h"
 
 enum { DEVICE_PROC_MAX_BYTES = 1 << 20 };
 
@@ -260,6 +262,22 @@ static void device_fill_emulated(struct device *d, const struct device *cpu)
                          .is_test = true};
 }
 
+/* Its memory and speed are those of whatever node Slurm chooses: no limit here, and for estimates a
+ * processor like this machine's. */
+static void device_fill_slurm(struct device *d, const struct device *cpu)
+{
+    *d = (struct device){.name = "slurm",
+                         .description = "jobs of a cluster",
+                         .memory_bytes = INT64_MAX / 2,
+                         .free_bytes = INT64_MAX / 2,
+                         .slots = SLURM_JOBS_DEFAULT,
+                         .flops_per_s = cpu->flops_per_s,
+                         .is_cluster = true};
+    if (!command_is_there("sbatch"))
+        snprintf(d->unusable, sizeof d->unusable,
+                 "sbatch is not on the path: this is no login node of a Slurm cluster");
+}
+
 int device_list(struct device *out, int32_t room, int32_t *n, struct err *e)
 {
     struct arena arena;
@@ -285,6 +303,7 @@ int device_list(struct device *out, int32_t room, int32_t *n, struct err *e)
     *n += gpus_n;
     if (*n < room && *device_library(&arena, "libalibi_cuda_emulated.so"))
         device_fill_emulated(&out[(*n)++], &out[0]);
+    if (*n < room) device_fill_slurm(&out[(*n)++], &out[0]);
     if (driver) dlclose(driver);
     arena_fini(&arena);
     return 0;

@@ -102,6 +102,7 @@ static int journal_take(struct journal *j, struct store *s, const struct event *
         return 0;
     }
     if (ev->type == EVENT_PROGRESS) journal_note_progress(j, ev->json);
+    if (ev->type == EVENT_CHECKPOINT) j->has_checkpoint = true;
     if (ev->type == EVENT_ENDED) journal_note_end(j, ev->json);
     for (int32_t i = 0; i < j->runs_n && !j->broken; i++)
         TRY(journal_give(j, s, &j->run[i], ev, e));

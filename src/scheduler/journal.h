@@ -32,6 +32,7 @@ struct journal {
     int64_t records_n;     /* taken so far */
     enum store_state said; /* by the record ENDED; STORE_NONE: none yet */
     bool unavailable;      /* ENDED's code: what the worker was to use is not there */
+    bool has_checkpoint;   /* the worker kept one */
     bool broken;           /* a record the store would not take; message says which */
     double share, wps;     /* of the newest PROGRESS: done / total, and words a second */
     char message[512];     /* of ENDED, or of what is broken; may be empty */

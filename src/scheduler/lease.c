@@ -66,6 +66,7 @@ static int lease_spawn(struct lease *at, const struct lease_place *place, struct
 {
     const struct slot *slot = &place->slots->slot[at->slot];
     const char *path = project_path(place->project, &at->arena, at->dir);
+    struct execution *x = &at->work;
     struct process_options o = {
         .program = place->program,
         .root = place->project->root,
@@ -76,9 +77,12 @@ static int lease_spawn(struct lease *at, const struct lease_place *place, struct
         .cpu = slot->cpu,
         .cuda = slot->cuda,
         .cuda_uuid = place->slots->device[slot->device].uuid,
+        .alone = place->queue->job[at->task[0]].spec.kind == SPEC_BENCH,
     };
     TRY(journal_open(&at->journal, arena_printf(&at->arena, "%s/events", path), at->run, at->n, e));
-    return process_start(&at->process, &o, e);
+    x->by = slot->slurm ? &executor_slurm : &executor_process;
+    x->job.cluster = place->slurm;
+    return x->by->start(x, &o, e);
 }
 
 /* Step 4. number: of each task's attempt. */
@@ -92,10 +96,10 @@ static int lease_record(struct lease *at, const struct lease_place *place, const
             .run_id = at->run[i].run_id,
             .attempt = number[i],
             .device = place->slots->device[slot->device].name,
-            .host = place->machine->host,
-            .boot_id = place->machine->boot_id,
-            .pid = at->process.pid,
-            .pid_start = at->process.pid_start,
+            .host = slot->slurm ? NULL : place->machine->host,
+            .boot_id = slot->slurm ? NULL : place->machine->boot_id,
+            .pid = at->work.pid,
+            .pid_start = at->work.pid_start,
             .dir = at->dir,
         };
         TRY(store_start_attempt(place->store, &row, &at->run[i].attempt_id, e));
@@ -111,9 +115,9 @@ static struct lease *lease_make(const struct queue *q, const int32_t *task, int3
     arena_init(&at->arena);
     at->task = arena_array(&at->arena, (size_t)n, sizeof *at->task);
     at->run = arena_array(&at->arena, (size_t)n, sizeof *at->run);
-    at->n = n;
+    at->n = at->tasks_n = n;
     at->slot = slot;
-    at->process = (struct process){.log_pipe = -1, .log_file = -1};
+    at->work.process = (struct process){.log_pipe = -1, .log_file = -1};
     for (int32_t i = 0; i < n; i++) {
         const struct job *job = &q->job[task[i]];
         at->task[i] = task[i];
@@ -143,11 +147,61 @@ int lease_start(struct lease **out, const struct lease_place *place, const int32
     rc = lease_record(at, place, number, e);
 out:
     if (rc < 0) {
+        /* What never began cannot begin later, whatever sbatch made of it. */
+        if (at->dir) unlink(arena_printf(&at->arena, "%s/%s/spec", place->project->root, at->dir));
         lease_free(at);
         return rc;
     }
     *out = at;
     return 0;
+}
+
+/* Where the queue has this run, or -1. */
+static int32_t lease_find_task(const struct queue *q, const char *run_id)
+{
+    for (int32_t i = 0; i < q->n; i++)
+        if (strcmp(q->job[i].run_id, run_id) == 0) return i;
+    return -1;
+}
+
+int lease_take_over(struct lease **out, const struct lease_place *place,
+                    const struct store_running *row, int32_t n, const struct slurm_row *found,
+                    struct err *e)
+{
+    int rc = 0;
+    struct arena a;
+    int32_t tasks_n = 0;
+
+    *out = NULL;
+    arena_init(&a);
+    int32_t *task = arena_array(&a, (size_t)n, sizeof *task);
+    const struct store_running **of = arena_array(&a, (size_t)n, sizeof(struct store_running *));
+    for (int32_t i = 0, others_n = 0; i < n; i++) {
+        int32_t k = lease_find_task(place->queue, row[i].run_id);
+        of[k >= 0 ? tasks_n : n - ++others_n] = &row[i];
+        if (k >= 0) task[tasks_n++] = k;
+    }
+    if (tasks_n == 0) goto out;
+    struct lease *at = lease_make(place->queue, task, tasks_n, -1);
+    at->n = n;
+    at->run = arena_array(&at->arena, (size_t)n, sizeof *at->run);
+    for (int32_t i = 0; i < n; i++) {
+        memcpy(at->run[i].run_id, of[i]->run_id, sizeof of[i]->run_id);
+        at->run[i].attempt_id = of[i]->attempt_id;
+    }
+    at->dir = arena_strdup(&at->arena, row->dir);
+    at->work.by = &executor_slurm;
+    at->work.job.cluster = place->slurm;
+    slurm_watch(&at->work.job, found, project_path(place->project, &at->arena, at->dir));
+    const char *events = arena_printf(&at->arena, "%s/events", at->work.job.attempt_dir);
+    rc = journal_open(&at->journal, events, at->run, n, e);
+    if (rc < 0)
+        lease_free(at);
+    else
+        *out = at;
+out:
+    arena_fini(&a);
+    return rc;
 }
 
 int lease_listen(struct lease *at, struct store *s, bool *batch, struct err *e)
@@ -162,7 +216,7 @@ int lease_listen(struct lease *at, struct store *s, bool *batch, struct err *e)
 void lease_free(struct lease *at)
 {
     if (!at) return;
-    process_close(&at->process);
+    if (at->work.by) at->work.by->close(&at->work);
     journal_close(&at->journal);
     arena_fini(&at->arena);
     free(at);
@@ -178,23 +232,21 @@ static void lease_last_line(char *out, size_t room, const char *path)
     ssize_t n = fd < 0 ? 0 : pread(fd, text, LEASE_LOG_TAIL_BYTES, at);
 
     if (fd >= 0) close(fd);
-    while (n > 0 && (unsigned char)text[n - 1] <= ' ') n--;
     text[n > 0 ? n : 0] = '\0';
-    char *line = strrchr(text, '\n');
-    line = line ? line + 1 : text;
-    for (char *c = line; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?'; /* no control of anybody's terminal */
-    snprintf(out, room, "%.*s", (int)room - 1, line);
+    snprintf(out, room, "%.*s", (int)room - 1, str_last_line(text));
+}
+
+/* It was ended because it was silent, whatever it made of that. */
+static enum store_state lease_judge_silence(const struct lease *at, char *message)
+{
+    snprintf(message, LEASE_MESSAGE_BYTES, "no record for %.0f s: killed",
+             (double)(at->stalled_us - at->heard_us) / 1e6);
+    return STORE_LOST;
 }
 
 /* The worker ended by a signal. */
 static enum store_state lease_judge_signal(const struct lease *at, int signal, char *message)
 {
-    if (at->stalled) {
-        snprintf(message, LEASE_MESSAGE_BYTES, "no record for %.0f s: killed",
-                 (double)(clock_monotonic_us() - at->heard_us) / 1e6);
-        return STORE_LOST;
-    }
     snprintf(message, LEASE_MESSAGE_BYTES, "%s by signal %d (%s)", at->told ? "stopped" : "killed",
              signal, strsignal(signal));
     return at->told ? STORE_CANCELLED : STORE_LOST;
@@ -226,7 +278,18 @@ static enum store_state lease_judge_exit(const struct lease *at, const char *log
     return STORE_FAILED;
 }
 
-void lease_judge(struct lease *at, const struct project *p, int exit_code, int signal)
+/* Nobody saw how the worker ended: its last word counts, and done needs the results too. */
+static enum store_state lease_judge_word(const struct lease *at, const char *why, char *message)
+{
+    const struct journal *j = &at->journal;
+
+    if (j->said == STORE_DONE && journal_has_results(j)) return STORE_DONE;
+    if (j->said == STORE_FAILED || j->said == STORE_DIVERGED) return j->said;
+    snprintf(message, LEASE_MESSAGE_BYTES, "%s", why);
+    return at->told ? STORE_CANCELLED : STORE_LOST;
+}
+
+void lease_judge(struct lease *at, const struct project *p, const struct execution_end *end)
 {
     const char *log_path = arena_printf(&at->arena, "%s/%s/log", p->root, at->dir);
 
@@ -234,8 +297,18 @@ void lease_judge(struct lease *at, const struct project *p, int exit_code, int s
     snprintf(at->message, sizeof at->message, "%s", at->journal.message);
     if (at->journal.broken)
         at->state = STORE_FAILED;
-    else if (exit_code < 0)
-        at->state = lease_judge_signal(at, signal, at->message);
+    else if (at->stalled_us > 0 && at->journal.said != STORE_DONE)
+        at->state = lease_judge_silence(at, at->message);
+    else if (end->exit_code >= 0)
+        at->state = lease_judge_exit(at, log_path, end->exit_code, at->message);
+    else if (end->signal >= 0)
+        at->state = lease_judge_signal(at, end->signal, at->message);
     else
-        at->state = lease_judge_exit(at, log_path, exit_code, at->message);
+        at->state = lease_judge_word(at, end->why, at->message);
+}
+
+bool lease_was_interrupted(const struct lease *at)
+{
+    return at->state == STORE_LOST && at->stalled_us == 0 && at->journal.said == STORE_CANCELLED &&
+           at->journal.has_checkpoint;
 }

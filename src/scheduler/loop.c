@@ -4,15 +4,18 @@
  *    before it is committed.
  * 2. A failure of a worker is an event; a failure to write the database or a folder ends the call
  *    and its workers, and the next call takes up what they wrote.
- * 3. Time limits use the monotonic clock; the wall clock is only shown. */
+ * 3. Time limits use the monotonic clock; the wall clock is only shown.
+ * 4. A job that Slurm refuses is offered again while there is hope: at once none when it is the
+ *    first of the call, later as long as others run or SCHEDULER_REFUSALS_MAX are not reached. */
 #include "scheduler/loop.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "scheduler/summary.h"
 
-enum { SCHEDULER_TICK_MS = 200 };
+enum { SCHEDULER_TICK_MS = 200, SCHEDULER_REFUSALS_MAX = 30 };
 
 void scheduler_note_failure(struct scheduler *sc, int code, const struct job *job,
                             const char *message, const char *dir)
@@ -40,27 +43,51 @@ static bool scheduler_measures(const struct scheduler *sc)
     return false;
 }
 
-static void scheduler_say_start(struct scheduler *sc, const struct lease *at)
+/* verb: "started" or another of that length. */
+static void scheduler_say_start(struct scheduler *sc, const struct lease *at, const char *verb)
 {
-    char name[METER_NAME_BYTES];
+    char name[METER_NAME_BYTES], more[32] = "", job[32] = "";
+
     meter_name(name, &sc->queue.job[at->task[0]].spec);
-    if (at->n > 1)
-        meter_say(&sc->meter, false, "started  %s and %ld more  %s", name, (long)at->n - 1,
-                  at->dir);
-    else
-        meter_say(&sc->meter, false, "started  %s  %s", name, at->dir);
+    if (at->tasks_n > 1) snprintf(more, sizeof more, " and %ld more", (long)at->tasks_n - 1);
+    if (at->work.job.id > 0) snprintf(job, sizeof job, "  (job %lld)", (long long)at->work.job.id);
+    meter_say(&sc->meter, false, "%s  %s%s  %s%s", verb, name, more, at->dir, job);
 }
 
-static int scheduler_start(struct scheduler *sc, int32_t n, struct err *e)
+static struct lease_place scheduler_place(struct scheduler *sc)
 {
-    const struct lease_place place = {
+    return (struct lease_place){
         .store = sc->store,
         .project = sc->project,
         .machine = &sc->machine,
         .queue = &sc->queue,
         .slots = &sc->slots,
+        .slurm = &sc->slurm,
         .program = sc->options->worker ? sc->options->worker : sc->project->program,
     };
+}
+
+/* 0: it may be offered again later. */
+static int scheduler_heed_refusal(struct scheduler *sc, int rc, const struct err *e)
+{
+    if (rc != ERR_TRYLATER || !sc->accepted) return rc;
+    if (sc->running_n == 0 && sc->refused_n >= SCHEDULER_REFUSALS_MAX) return rc;
+    sc->refused_us = clock_monotonic_us();
+    if (++sc->refused_n == 1)
+        meter_say(&sc->meter, true, "warning: %s; it is tried again every %.3g s", e->text,
+                  (double)sc->slurm.poll_us / 1e6);
+    return 0;
+}
+
+static bool scheduler_waits_for_slurm(const struct scheduler *sc)
+{
+    return sc->refused_n > 0 && clock_monotonic_us() - sc->refused_us < sc->slurm.poll_us;
+}
+
+static int scheduler_start(struct scheduler *sc, int32_t n, struct err *e)
+{
+    const struct lease_place place = scheduler_place(sc);
+    struct err refusal = {0};
     struct lease *at;
     int64_t bytes = 0;
 
@@ -69,14 +96,19 @@ static int scheduler_start(struct scheduler *sc, int32_t n, struct err *e)
             bytes = sc->queue.job[sc->pick[i]].device_bytes;
     int32_t slot = slots_take(&sc->slots, bytes);
     if (slot < 0) return ERR(e, ERR_INTERNAL, "a run was chosen though no slot has room for it");
-    int rc = lease_start(&at, &place, sc->pick, n, slot, e);
+    int rc = lease_start(&at, &place, sc->pick, n, slot, &refusal);
     if (rc < 0) {
         slots_leave(&sc->slots, slot, bytes);
-        return rc;
+        rc = scheduler_heed_refusal(sc, rc, &refusal);
+        return rc < 0 ? ERR(e, rc, "%s", refusal.text) : 0;
+    }
+    if (sc->slots.slot[slot].slurm) {
+        sc->refused_n = 0;
+        sc->accepted = true;
     }
     queue_start(&sc->queue, sc->pick, n);
     sc->running[sc->running_n++] = at;
-    scheduler_say_start(sc, at);
+    scheduler_say_start(sc, at, "started");
     return 0;
 }
 
@@ -89,27 +121,55 @@ static int scheduler_commit(struct scheduler *sc, struct err *e)
     return rc;
 }
 
+/* Each start is committed by itself: what runs is known to the next scheduler. */
 static int scheduler_fill(struct scheduler *sc, struct err *e)
 {
     while (!sc->stopping && !sc->halted && slots_free_n(&sc->slots) > 0 &&
-           !scheduler_measures(sc)) {
+           !scheduler_measures(sc) && !scheduler_waits_for_slurm(sc)) {
         int32_t n = queue_next(&sc->queue, sc->pick, sc->running_n == 0, slots_free_n(&sc->slots),
                                scheduler_fits, &sc->slots);
         if (n == 0) break;
         if (!sc->batch) TRY(store_begin(sc->store, e));
         sc->batch = true;
         TRY(scheduler_start(sc, n, e));
+        TRY(scheduler_commit(sc, e));
     }
-    return scheduler_commit(sc, e);
+    return 0;
+}
+
+int scheduler_take_over(struct scheduler *sc, struct err *e)
+{
+    const struct lease_place place = scheduler_place(sc);
+    struct store_running *row;
+    struct lease *at;
+    int32_t rows_n;
+
+    TRY(store_running(sc->store, &sc->arena, &row, &rows_n, e));
+    sc->running = arena_array(&sc->arena, (size_t)(sc->slots.n + rows_n), sizeof(struct lease *));
+    sc->poll = arena_array(&sc->arena, (size_t)(sc->slots.n + rows_n) + 1, sizeof *sc->poll);
+    for (int32_t i = 0, same_n; i < rows_n; i += same_n) {
+        same_n = lease_gather_running(row + i, rows_n - i);
+        const struct slurm_row *found = slurm_find(&sc->slurm, row[i].pid, row[i].dir);
+        if (!found) continue;
+        TRY(lease_take_over(&at, &place, row + i, same_n, found, e));
+        if (!at) continue;
+        at->slot = slots_take_slurm(&sc->slots, at->bytes);
+        queue_start(&sc->queue, at->task, at->tasks_n);
+        sc->running[sc->running_n++] = at;
+        sc->accepted = true;
+        scheduler_say_start(sc, at, "goes on");
+    }
+    return 0;
 }
 
 /* --- waiting --- */
 
-static void scheduler_signal_all(struct scheduler *sc, int signal_number)
+static void scheduler_end_all(struct scheduler *sc, bool at_once)
 {
     for (int32_t i = 0; i < sc->running_n; i++) {
+        struct execution *x = &sc->running[i]->work;
         sc->running[i]->told = true;
-        process_signal(&sc->running[i]->process, signal_number);
+        (at_once ? x->by->kill : x->by->stop)(x);
     }
 }
 
@@ -122,11 +182,11 @@ static void scheduler_heed(struct scheduler *sc)
             "stopping: %ld worker%s will keep a checkpoint after the current update; again to "
             "end %s at once",
             (long)sc->running_n, sc->running_n == 1 ? "" : "s", sc->running_n == 1 ? "it" : "them");
-        scheduler_signal_all(sc, SIGTERM);
+        scheduler_end_all(sc, false);
     }
     if (sc->signals.stops_n >= 2 && !sc->killed) {
         sc->killed = true;
-        scheduler_signal_all(sc, SIGKILL);
+        scheduler_end_all(sc, true);
     }
 }
 
@@ -136,7 +196,7 @@ static void scheduler_take_logs(struct scheduler *sc)
 
     for (int32_t i = 0; i < sc->running_n; i++) {
         struct lease *at = sc->running[i];
-        if (process_drain_log(&at->process, &e) >= 0 || at->log_failed) continue;
+        if (at->work.by->drain_log(&at->work, &e) >= 0 || at->log_failed) continue;
         at->log_failed = true;
         meter_say(&sc->meter, true, "warning: %s: %s", at->dir, e.text);
     }
@@ -145,16 +205,21 @@ static void scheduler_take_logs(struct scheduler *sc)
 /* Until a signal, a line for a log, or the next tick. *child: a worker may have ended. */
 static void scheduler_wait(struct scheduler *sc, bool *child)
 {
+    struct err e;
     int64_t since_ms = (clock_monotonic_us() - sc->listened_us) / 1000;
     int timeout_ms = since_ms >= SCHEDULER_TICK_MS ? 0 : (int)(SCHEDULER_TICK_MS - since_ms);
 
     sc->poll[0] = (struct pollfd){.fd = sc->signals.fd, .events = POLLIN};
     for (int32_t i = 0; i < sc->running_n; i++) /* a negative descriptor is passed over */
-        sc->poll[i + 1] = (struct pollfd){.fd = sc->running[i]->process.log_pipe, .events = POLLIN};
+        sc->poll[i + 1] =
+            (struct pollfd){.fd = sc->running[i]->work.process.log_pipe, .events = POLLIN};
     poll(sc->poll, (nfds_t)sc->running_n + 1, timeout_ms);
     signals_read(&sc->signals, child);
     scheduler_heed(sc);
     scheduler_take_logs(sc);
+    if (slurm_tick(&sc->slurm, &e) < 0)
+        meter_say(&sc->meter, true, "warning: %s; jobs go on, it is asked again every %.3g s",
+                  e.text, (double)sc->slurm.poll_us / 1e6);
 }
 
 /* --- listening --- */
@@ -162,8 +227,9 @@ static void scheduler_wait(struct scheduler *sc, bool *child)
 /* Records first: whether a worker was silent or what its end means is seen only after them. */
 static int scheduler_listen_one(struct scheduler *sc, struct lease *at, struct err *e)
 {
-    int exit_code, signal_number;
-    bool ended = process_has_ended(&at->process, &exit_code, &signal_number);
+    struct execution *x = &at->work;
+    struct execution_end how;
+    bool ended = x->by->has_ended(x, at->journal.said != STORE_NONE, &how);
 
     for (int64_t before = -1; at->journal.records_n > before;) {
         before = at->journal.records_n;
@@ -171,17 +237,20 @@ static int scheduler_listen_one(struct scheduler *sc, struct lease *at, struct e
         if (!ended) break;
     }
     if (!ended) {
-        double silent_s = (double)(clock_monotonic_us() - at->heard_us) / 1e6;
-        at->stalled = at->stalled || silent_s > sc->stall_s;
-        if (at->stalled || at->journal.broken) process_signal(&at->process, SIGKILL);
+        int64_t now_us = clock_monotonic_us();
+        if (at->journal.records_n == 0 && !x->by->has_begun(x))
+            at->start_us = at->heard_us = now_us;
+        bool stalled = (double)(now_us - at->heard_us) / 1e6 > sc->stall_s;
+        if (stalled && at->stalled_us == 0) at->stalled_us = now_us;
+        if (at->stalled_us > 0 || at->journal.broken) x->by->kill(x);
         return 0;
     }
-    lease_judge(at, sc->project, exit_code, signal_number);
+    lease_judge(at, sc->project, &how);
     if (!sc->batch) TRY(store_begin(sc->store, e));
     sc->batch = true;
     const struct store_end end = {.state = at->state,
-                                  .exit_code = exit_code,
-                                  .signal = signal_number,
+                                  .exit_code = how.exit_code,
+                                  .signal = how.signal,
                                   .message = *at->message ? at->message : NULL};
     for (int32_t i = 0; i < at->n; i++)
         TRY(store_end_attempt(sc->store, at->run[i].attempt_id, &end, e));
@@ -194,8 +263,9 @@ static void scheduler_say_end(struct scheduler *sc, const struct lease *at, bool
 
     meter_name(name, &sc->queue.job[at->task[0]].spec);
     clock_duration(took, (double)(clock_monotonic_us() - at->start_us) / 1e6);
-    if (at->state == STORE_DONE && at->n > 1)
-        meter_say(&sc->meter, false, "done     %s and %ld more in %s", name, (long)at->n - 1, took);
+    if (at->state == STORE_DONE && at->tasks_n > 1)
+        meter_say(&sc->meter, false, "done     %s and %ld more in %s", name, (long)at->tasks_n - 1,
+                  took);
     else if (at->state == STORE_DONE)
         meter_say(&sc->meter, false, "done     %s in %s", name, took);
     else
@@ -208,10 +278,10 @@ static void scheduler_say_end(struct scheduler *sc, const struct lease *at, bool
  * the devices that are left. */
 static void scheduler_heed_loss(struct scheduler *sc, const struct lease *at)
 {
+    if (at->slot < 0 || at->state != STORE_FAILED || !at->journal.unavailable) return;
     const struct device *d = &sc->slots.device[sc->slots.slot[at->slot].device];
-
-    if (at->state != STORE_FAILED || !at->journal.unavailable || strcmp(d->name, "cpu") == 0)
-        return;
+    /* Of Slurm it was one node of many. */
+    if (strcmp(d->name, "cpu") == 0 || d->is_cluster) return;
     int32_t left = slots_lose(&sc->slots, at->slot, at->message);
     meter_say(&sc->meter, true, "%s is not used any more in this call; %ld worker%s left", d->name,
               (long)left, left == 1 ? "" : "s");
@@ -227,8 +297,9 @@ static void scheduler_conclude(struct scheduler *sc, struct lease *at)
 
     scheduler_heed_loss(sc, at);
 
-    for (int32_t i = 0; i < at->n; i++) {
+    for (int32_t i = 0; i < at->tasks_n; i++) {
         const struct job *job = &sc->queue.job[at->task[i]];
+        if (lease_was_interrupted(at)) queue_spare(&sc->queue, at->task[i]);
         enum task_state state = queue_end(&sc->queue, at->task[i], at->state, at->n > 1);
         if (state == TASK_DONE) sc->flops_done += job->flops;
         if (state == TASK_WAITING) again = true;
@@ -237,7 +308,7 @@ static void scheduler_conclude(struct scheduler *sc, struct lease *at)
     }
     sc->worker_s += (double)(clock_monotonic_us() - at->start_us) / 1e6;
     scheduler_say_end(sc, at, again && !sc->stopping && !sc->halted);
-    slots_leave(&sc->slots, at->slot, at->bytes);
+    if (at->slot >= 0) slots_leave(&sc->slots, at->slot, at->bytes);
 }
 
 static int scheduler_listen(struct scheduler *sc, struct err *e)
@@ -278,7 +349,7 @@ static void scheduler_paint(struct scheduler *sc)
     for (int32_t i = 0; i < sc->running_n; i++) {
         const struct lease *at = sc->running[i];
         double flops = 0;
-        for (int32_t k = 0; k < at->n; k++) flops += sc->queue.job[at->task[k]].flops;
+        for (int32_t k = 0; k < at->tasks_n; k++) flops += sc->queue.job[at->task[k]].flops;
         double done = flops * at->journal.share;
         st.flops_done += done;
         st.flops_left += flops - done;
@@ -289,12 +360,23 @@ static void scheduler_paint(struct scheduler *sc)
     meter_paint(&sc->meter, &st);
 }
 
+/* The user's third wish: jobs that Slurm does not end are left to themselves, and to the next call.
+ */
+static bool scheduler_may_leave(const struct scheduler *sc)
+{
+    if (sc->signals.stops_n < 3) return false;
+    for (int32_t i = 0; i < sc->running_n; i++)
+        if (sc->running[i]->work.by != &executor_slurm) return false;
+    return true;
+}
+
 int scheduler_loop(struct scheduler *sc, struct err *e)
 {
     for (;;) {
         bool child = false;
         TRY(scheduler_fill(sc, e));
-        if (sc->running_n == 0) return 0;
+        bool waits = sc->refused_n > 0 && !sc->stopping && !sc->halted;
+        if ((sc->running_n == 0 && !waits) || scheduler_may_leave(sc)) return 0;
         scheduler_wait(sc, &child);
         int64_t since_us = clock_monotonic_us() - sc->listened_us;
         if (child || since_us >= SCHEDULER_TICK_MS * 1000) TRY(scheduler_listen(sc, e));

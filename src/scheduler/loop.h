@@ -25,12 +25,16 @@ struct scheduler {
     struct slots slots;
     struct meter meter;
     struct signals signals;
-    struct lease **running; /* room for slots.n */
-    struct pollfd *poll;    /* room for slots.n + 1 */
+    struct slurm slurm;
+    struct lease **running; /* room for slots.n and every job that is taken over */
+    struct pollfd *poll;    /* room for one more */
     int32_t *pick;          /* room for queue.n */
     int32_t running_n;
     double stall_s, flops_done, worker_s;
     int64_t listened_us;
+    int64_t refused_us; /* when Slurm last refused a job */
+    int32_t refused_n;  /* how often in a row */
+    bool accepted;      /* Slurm has taken a job of this call */
     bool batch;         /* a transaction is open */
     bool stopping;      /* the user's wish */
     bool killed;        /* the user's second wish */
@@ -41,6 +45,10 @@ struct scheduler {
 /* scheduler_loop - runs until nothing runs and nothing can be started. Errors: the database or a
  * folder cannot be written, a worker cannot be started; the caller ends what still runs. */
 int scheduler_loop(struct scheduler *sc, struct err *e);
+
+/* scheduler_take_over - the jobs of Slurm that an earlier scheduler submitted and that carry out
+ * runs of the queue go on under this one. */
+int scheduler_take_over(struct scheduler *sc, struct err *e);
 
 /* scheduler_note_failure - keeps the first failure of the call as its sentence; dir: the attempt's
  * folder, or NULL. */

@@ -31,6 +31,7 @@ struct process {
     int64_t log_bytes, log_dropped_bytes;
 };
 
+/* What a worker is started with, by whichever executor. */
 struct process_options {
     const char *program;     /* started as: program worker dir --device device --threads 1 */
     const char *root;        /* working folder */
@@ -40,6 +41,7 @@ struct process_options {
     int32_t cpu;             /* core to stay on; -1: any */
     int32_t cuda;            /* the only GPU it may see; -1: none */
     const char *cuda_uuid;   /* the same, as the driver names it; NULL or "": by number */
+    bool alone;              /* it measures: nothing else may run there */
 };
 
 /* process_start - returns when the program runs. Errors: ERR_UNAVAILABLE it cannot be started;

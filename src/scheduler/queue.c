@@ -177,6 +177,11 @@ void queue_hold(struct queue *q, int32_t task)
             q->task[i].state = TASK_HELD;
 }
 
+void queue_spare(struct queue *q, int32_t task)
+{
+    q->task[task].tries_n--;
+}
+
 enum task_state queue_end(struct queue *q, int32_t task, enum store_state state, bool shared)
 {
     struct task *t = &q->task[task];

@@ -71,6 +71,9 @@ void queue_start(struct queue *q, const int32_t *task, int32_t n);
  * left. What waits for a training that did not get done is held. Returns the state it now has. */
 enum task_state queue_end(struct queue *q, int32_t task, enum store_state state, bool shared);
 
+/* queue_spare - the end that is about to be told is not to count among the tries of the task. */
+void queue_spare(struct queue *q, int32_t task);
+
 /* queue_hold - a task that cannot be started, and what waits for it. */
 void queue_hold(struct queue *q, int32_t task);
 

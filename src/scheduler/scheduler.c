@@ -72,6 +72,28 @@ static int scheduler_refuse(struct scheduler *sc, struct err *e)
     return 0;
 }
 
+/* Jobs that nobody knows of any more: see 2 in slurm.h. That they cannot be cancelled now is no
+ * reason not to go on. */
+static int scheduler_cancel_strays(struct scheduler *sc, struct err *e)
+{
+    struct err why;
+    struct store_running *row;
+    int32_t rows_n, known_n = 0, strays_n;
+
+    if (slots_have_slurm(&sc->slots) && sc->slurm.asked_us == 0) TRY(slurm_ask(&sc->slurm, e));
+    if (sc->slurm.asked_us == 0) return 0;
+    TRY(store_running(sc->store, &sc->arena, &row, &rows_n, e));
+    int64_t *known = arena_array(&sc->arena, (size_t)rows_n + 1, sizeof *known);
+    for (int32_t i = 0; i < rows_n; i++) known[known_n++] = row[i].pid;
+    if (slurm_cancel_strays(&sc->slurm, &strays_n, known, known_n, &why) < 0)
+        meter_say(&sc->meter, true, "warning: %ld jobs that no attempt knows still run: %s",
+                  (long)strays_n, why.text);
+    else if (strays_n > 0)
+        meter_say(&sc->meter, true, "cancelled %ld job%s that no attempt knows", (long)strays_n,
+                  strays_n == 1 ? "" : "s");
+    return 0;
+}
+
 static int scheduler_prepare(struct scheduler *sc, const struct job *jobs, int32_t jobs_n,
                              struct err *e)
 {
@@ -79,15 +101,18 @@ static int scheduler_prepare(struct scheduler *sc, const struct job *jobs, int32
 
     machine_read(&sc->machine);
     TRY(slots_open(&sc->slots, &sc->arena, sc->options->devices, e));
-    sc->running = arena_array(&sc->arena, (size_t)sc->slots.n, sizeof(struct lease *));
-    sc->poll = arena_array(&sc->arena, (size_t)sc->slots.n + 1, sizeof *sc->poll);
+    if (sc->options->slurm && !slots_have_slurm(&sc->slots))
+        return ERR(e, ERR_USAGE, "--slurm %s: goes with --devices slurm", sc->options->slurm);
+    TRY(slurm_open(&sc->slurm, sc->project, sc->options->slurm, sc->options->slurm_poll_s, e));
     sc->pick = arena_array(&sc->arena, (size_t)jobs_n + 1, sizeof *sc->pick);
-    TRY(lease_settle(sc->store, sc->project, &sc->machine, &settled_n, e));
+    TRY(lease_settle(sc->store, sc->project, &sc->machine, &sc->slurm, &settled_n, e));
     if (settled_n > 0)
         meter_say(&sc->meter, true, "took up %ld attempt%s that an earlier call left unfinished",
                   (long)settled_n, settled_n == 1 ? "" : "s");
+    TRY(scheduler_cancel_strays(sc, e));
     TRY(queue_init(&sc->queue, &sc->arena, sc->store, jobs, jobs_n, sc->options, e));
     summary_say_start(&sc->meter, &sc->queue, sc->slots.n);
+    TRY(scheduler_take_over(sc, e));
     return scheduler_refuse(sc, e);
 }
 
@@ -120,6 +145,7 @@ int scheduler_run(struct store *s, const struct project *p, const struct job *jo
 out:
     if (rc < 0 && sc.batch) store_rollback(s);
     for (int32_t i = 0; i < sc.running_n; i++) lease_free(sc.running[i]);
+    slurm_close(&sc.slurm);
     signals_close(&sc.signals);
     result->seconds = (double)(clock_monotonic_us() - start_us) / 1e6;
     result->interrupted = sc.stopping;

@@ -39,7 +39,9 @@ struct job {
 enum scheduler_pick { PICK_MISSING, PICK_REDO, PICK_FAILED, PICK_STALE };
 
 struct scheduler_options {
-    const char *devices; /* auto, cpu, cpu:N (N slots), cuda:0,cuda:1, cuda:emulated */
+    const char *devices; /* auto, cpu, cpu:N (N slots), cuda:0,cuda:1, cuda:emulated, slurm:N */
+    const char *slurm;   /* options of sbatch, such as "partition=gpu time=24:00:00"; or NULL */
+    double slurm_poll_s; /* between two questions to squeue; default 10 */
     int32_t tries;       /* attempts a run may have in this call; default 3 */
     bool keep_going;     /* go on with independent runs after a failure */
     enum scheduler_pick pick;
@@ -74,9 +76,10 @@ struct device {
     int32_t others_n;   /* programs that compute on a GPU now */
     char unusable[256]; /* why it cannot be used; empty: it can */
     bool is_test;       /* the emulated GPU of a build that has one: only where it is named */
+    bool is_cluster;    /* jobs of Slurm: only where it is named; memory unknown */
 };
 /* device_list - the processor, the GPUs that the driver shows (or one that says why there is none),
- * and at the end the emulated GPU where its library lies beside the program. */
+ * the emulated GPU where its library lies beside the program, Slurm. */
 int device_list(struct device *out, int32_t room, int32_t *n, struct err *e);
 
 #ifdef __cplusplus

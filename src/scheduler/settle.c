@@ -1,8 +1,9 @@
 /* settle.c - what an earlier scheduler left unfinished.
  *
- * Holding the store's lock proves that no scheduler of this project lives. Its workers died with it
- * (PR_SET_PDEATHSIG); should one live all the same, in part or whole, it is killed before its
- * records are read, so that nothing can be added to them afterwards. */
+ * Holding the store's lock proves that no scheduler of this project lives. Its processes died with
+ * it (PR_SET_PDEATHSIG); should one live all the same, in part or whole, it is killed before its
+ * records are read, so that nothing can be added to them afterwards. Its jobs of Slurm go on and
+ * are left alone. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -74,8 +75,7 @@ out:
     return rc;
 }
 
-/* Brings the rows that share a folder with row[0] to the front; returns how many they are. */
-static int32_t settle_gather(struct store_running *row, int32_t n)
+int32_t lease_gather_running(struct store_running *row, int32_t n)
 {
     int32_t same_n = 1;
 
@@ -88,8 +88,26 @@ static int32_t settle_gather(struct store_running *row, int32_t n)
     return same_n;
 }
 
+/* Whether the attempt's job still runs. Where there is no squeue there are no jobs. */
+static int settle_ask(bool *goes_on, struct slurm *slurm, const struct store_running *row,
+                      struct err *e)
+{
+    *goes_on = false;
+    if (strcmp(row->slot, "slurm") != 0) return 0;
+    if (slurm->asked_us == 0) {
+        int rc = slurm_ask(slurm, e);
+        if (rc == ERR_UNAVAILABLE) return 0;
+        if (rc < 0) {
+            err_ctx(e, "whether job %lld still runs is not known", (long long)row->pid);
+            return rc;
+        }
+    }
+    *goes_on = slurm_find(slurm, row->pid, row->dir) != NULL;
+    return 0;
+}
+
 int lease_settle(struct store *s, const struct project *p, const struct machine *m,
-                 int32_t *settled_n, struct err *e)
+                 struct slurm *slurm, int32_t *settled_n, struct err *e)
 {
     int rc = 0;
     int32_t n = 0;
@@ -100,8 +118,12 @@ int lease_settle(struct store *s, const struct project *p, const struct machine 
     arena_init(&arena);
     TRY_OUT(rc, store_running(s, &arena, &row, &n, e));
     for (int32_t i = 0, same_n; i < n; i += same_n) {
-        same_n = settle_gather(row + i, n - i);
-        settle_kill(m, &row[i], project_path(p, &arena, row[i].dir));
+        bool goes_on;
+        same_n = lease_gather_running(row + i, n - i);
+        TRY_OUT(rc, settle_ask(&goes_on, slurm, &row[i], e));
+        if (goes_on) continue;
+        if (strcmp(row[i].slot, "slurm") != 0)
+            settle_kill(m, &row[i], project_path(p, &arena, row[i].dir));
         rc = lease_settle_worker(s, p, row + i, same_n, NULL, e);
         if (rc < 0) {
             err_ctx(e, "%s", row[i].dir);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "scheduler/slurm.h"
 
 static void slots_add(struct slots *sl, int32_t device, int32_t cpu, int32_t cuda)
 {
@@ -21,7 +22,14 @@ static void slots_add_cpu(struct slots *sl, int32_t device, int32_t workers_n)
         slots_add(sl, device, workers_n == cores_n ? core[i] : -1, -1);
 }
 
-/* The number after "cuda:" or "cpu:"; -1: the name has none, or it is no number. */
+static void slots_add_slurm(struct slots *sl, int32_t device, int32_t jobs_n)
+{
+    if (jobs_n <= 0) jobs_n = SLURM_JOBS_DEFAULT;
+    for (int32_t i = 0; i < jobs_n; i++)
+        sl->slot[sl->n++] = (struct slot){.device = device, .cpu = -1, .cuda = -1, .slurm = true};
+}
+
+/* The number after "cuda:", "cpu:" or "slurm:"; -1: the name has none, or it is no number. */
 static int32_t slots_number(const char *name)
 {
     int64_t n;
@@ -41,15 +49,20 @@ static int32_t slots_find(const struct slots *sl, const char *name)
 static int slots_add_named(struct slots *sl, const char *name, struct err *e)
 {
     int32_t number = slots_number(name);
-    bool is_cpu = strcmp(name, "cpu") == 0 || strncmp(name, "cpu:", 4) == 0;
-    int32_t device = slots_find(sl, is_cpu ? "cpu" : strcmp(name, "cuda") == 0 ? "cuda:0" : name);
+    size_t length = strcspn(name, ":");
+    bool is_cpu = length == 3 && strncmp(name, "cpu", 3) == 0;
+    bool is_slurm = length == 5 && strncmp(name, "slurm", 5) == 0;
+    int32_t device = slots_find(sl, is_cpu                      ? "cpu"
+                                    : is_slurm                  ? "slurm"
+                                    : strcmp(name, "cuda") == 0 ? "cuda:0"
+                                                                : name);
 
-    if (strcmp(name, "cpu") != 0 && is_cpu && (number < 1 || sl->n + number > SLOTS_MAX))
+    if ((is_cpu || is_slurm) && name[length] && (number < 1 || sl->n + number > SLOTS_MAX))
         return ERR(e, ERR_USAGE, "--devices %s: the number of workers must be 1 to %d", name,
                    SLOTS_MAX);
-    if (!is_cpu && strncmp(name, "cuda", 4) != 0)
-        return ERR(e, ERR_USAGE, "--devices %s: not a device; give auto, cpu, cpu:N or cuda:0,…",
-                   name);
+    if (!is_cpu && !is_slurm && strncmp(name, "cuda", 4) != 0)
+        return ERR(e, ERR_USAGE,
+                   "--devices %s: not a device; give auto, cpu, cpu:N, cuda:0,… or slurm:N", name);
     if (device < 0)
         return ERR(e, ERR_UNAVAILABLE,
                    "--devices %s: this machine has no such device; `alibi "
@@ -62,6 +75,8 @@ static int slots_add_named(struct slots *sl, const char *name, struct err *e)
             return ERR(e, ERR_USAGE, "--devices %s: named twice", name);
     if (is_cpu)
         slots_add_cpu(sl, device, number);
+    else if (is_slurm)
+        slots_add_slurm(sl, device, number);
     else
         slots_add(sl, device, -1, slots_number(sl->device[device].name));
     return 0;
@@ -70,7 +85,7 @@ static int slots_add_named(struct slots *sl, const char *name, struct err *e)
 static void slots_add_auto(struct slots *sl)
 {
     for (int32_t i = 0; i < sl->devices_n; i++)
-        if (strcmp(sl->device[i].name, "cpu") != 0 && !*sl->device[i].unusable &&
+        if (strncmp(sl->device[i].name, "cuda", 4) == 0 && !*sl->device[i].unusable &&
             !sl->device[i].is_test)
             slots_add(sl, i, -1, slots_number(sl->device[i].name));
     if (sl->n == 0) slots_add_cpu(sl, slots_find(sl, "cpu"), 0);
@@ -116,17 +131,35 @@ bool slots_fit(const struct slots *sl, int64_t bytes)
     return false;
 }
 
-int32_t slots_take(struct slots *sl, int64_t bytes)
+static int32_t slots_occupy(struct slots *sl, int64_t bytes, bool only_slurm)
 {
     for (int32_t i = 0; i < sl->n; i++) {
         struct slot *slot = &sl->slot[i];
-        if (slot->busy || !slots_has_room(sl, slot->device, bytes)) continue;
+        if (slot->busy || (only_slurm && !slot->slurm)) continue;
+        if (!slots_has_room(sl, slot->device, bytes)) continue;
         slot->busy = true;
         sl->running_n[slot->device]++;
         sl->used_bytes[slot->device] += bytes;
         return i;
     }
     return -1;
+}
+
+int32_t slots_take(struct slots *sl, int64_t bytes)
+{
+    return slots_occupy(sl, bytes, false);
+}
+
+int32_t slots_take_slurm(struct slots *sl, int64_t bytes)
+{
+    return slots_occupy(sl, bytes, true);
+}
+
+bool slots_have_slurm(const struct slots *sl)
+{
+    for (int32_t i = 0; i < sl->n; i++)
+        if (sl->slot[i].slurm) return true;
+    return false;
 }
 
 void slots_leave(struct slots *sl, int32_t slot, int64_t bytes)

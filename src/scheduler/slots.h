@@ -19,6 +19,7 @@ struct slot {
     int32_t device; /* index in slots.device */
     int32_t cpu;    /* core the worker stays on; -1: any */
     int32_t cuda;   /* ordinal of the GPU; -1: none */
+    bool slurm;     /* a job of Slurm */
     bool busy;
 };
 
@@ -32,7 +33,8 @@ struct slots {
 };
 
 /* slots_open - auto: every usable GPU, without one every core; cpu: every core; cpu:N: N workers;
- * cuda:0,cuda:1: these GPUs; cuda:emulated: the test device, which auto never takes. CPU and GPU
+ * cuda:0,cuda:1: these GPUs; cuda:emulated: the test device, which auto never takes; slurm,
+ * slurm:N: SLURM_JOBS_DEFAULT or N jobs at a time, which auto never takes either. CPU and GPU
  * are never mixed unasked: their last bits differ. Workers are kept to one core each only where
  * every core gets one: otherwise the kernel knows better which cores are free. Errors: ERR_USAGE
  * not a device; ERR_UNAVAILABLE it cannot be used, with the reason. */
@@ -43,6 +45,9 @@ int slots_open(struct slots *sl, struct arena *a, const char *devices, struct er
  * bytes. */
 int32_t slots_take(struct slots *sl, int64_t bytes);
 void slots_leave(struct slots *sl, int32_t slot, int64_t bytes);
+/* slots_take_slurm - a free slot of Slurm for a job that runs already, or -1. */
+int32_t slots_take_slurm(struct slots *sl, int64_t bytes);
+bool slots_have_slurm(const struct slots *sl);
 bool slots_fit(const struct slots *sl, int64_t bytes);
 int32_t slots_free_n(const struct slots *sl);
 

@@ -184,6 +184,7 @@ static void running_row(struct store_running *r, sqlite3_stmt *row)
     database_text(r->boot_id, sizeof r->boot_id, row, 5);
     r->pid = sqlite3_column_int64(row, 6);
     r->pid_start = sqlite3_column_int64(row, 7);
+    database_text(r->slot, sizeof r->slot, row, 8);
 }
 
 int store_running(struct store *s, struct arena *a, struct store_running **out, int32_t *n,
@@ -197,8 +198,8 @@ int store_running(struct store *s, struct arena *a, struct store_running **out, 
     *out = arena_array(a, (size_t)room, sizeof **out);
     TRY(database_refresh(s, e));
     TRY(database_select(s, &row,
-                        "SELECT attempt_id,run_id,attempt,dir,host,boot_id,pid,pid_start FROM "
-                        "run_attempts WHERE state='running' ORDER BY attempt_id",
+                        "SELECT attempt_id,run_id,attempt,dir,host,boot_id,pid,pid_start,slot "
+                        "FROM run_attempts WHERE state='running' ORDER BY attempt_id",
                         NULL, 0, e));
     while ((rc = database_next(s, row, e)) > 0) {
         if (*n == room) {

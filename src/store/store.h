@@ -103,7 +103,8 @@ struct store_attempt {
     const char *device, *host,
         *boot_id;           /* device `imported`: the checkpoint came from elsewhere; the
                                origin of a training is that of its current result */
-    int64_t pid, pid_start; /* of the worker; start time from /proc, against pid reuse */
+    int64_t pid, pid_start; /* of the worker; start time from /proc, against pid reuse. Device
+                               `slurm`: the job's number; its host comes with STARTED */
     const char *dir; /* relative to the project: runs/<run_id>/<attempt>; shared by evaluations of
                         one worker */
     const char *uid; /* 32 hex digits, of an attempt that was found in a folder; NULL: drawn */
@@ -164,6 +165,7 @@ struct store_running {
     int32_t attempt;
     char dir[512], host[65], boot_id[40];
     int64_t pid, pid_start;
+    char slot[32]; /* what store_start_attempt was given as device */
 };
 int store_running(struct store *s, struct arena *a, struct store_running **out, int32_t *n,
                   struct err *e);

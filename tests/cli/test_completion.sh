@@ -25,7 +25,7 @@ offers() {
 offers "report" rep
 offers "table1 table10 table11 table12 table13 table14 table15" run table1 --redo table1
 offers "all" plan al
-offers "--scale --set --seeds --stale --stall" run table5 --s
+offers "--scale --set --seeds --stale --stall --slurm" run table5 --s
 offers "mini small paper none" run --scale ""
 offers "mini" report -s m
 offers "json" report table5 --format = j

@@ -4,7 +4,8 @@
  * `fake` there, a line a rule: RUN ACTION [NUMBER]; the first line whose RUN is the first run of
  * the worker or `*` counts. Most actions take NUMBER as "only in attempts up to it"; without it,
  * always. The attempt's number is the last part of DIR. If there is a FIFO `bell`, one byte goes
- * into it when the action has begun, so that a test need not guess. */
+ * into it when the action has begun, so that a test need not guess. Started as `fake_worker
+ * slurm-job DIR --project ROOT` it is what alibi would be then. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "scheduler/slurm_node.h"
 #include "spec/code_id.h"
 #include "spec/event.h"
 #include "spec/spec.h"
@@ -200,6 +202,27 @@ static int fake_wait(struct fake *f)
     return fake_end(f, "cancelled", "stopped after update 5", 130);
 }
 
+/* The same, with a checkpoint kept. */
+static int fake_drain(struct fake *f)
+{
+    fake_write(f, EVENT_CHECKPOINT,
+               json_pack("{s:i,s:s,s:s,s:i,s:b}", "update", 5, "path", "update-5.safetensors",
+                         "sha256", "0", "bytes", 1, "best", 0));
+    return fake_wait(f);
+}
+
+/* Waits until the FIFO `gate` lets it through. */
+static int fake_gate(struct fake *f)
+{
+    char byte;
+    int fd = open("gate", O_RDONLY | O_CLOEXEC);
+
+    fake_ring('g');
+    if (fd < 0 || read(fd, &byte, 1) != 1) return 74;
+    close(fd);
+    return fake_succeed(f);
+}
+
 static int fake_ignore(struct fake *f)
 {
     signal(SIGTERM, SIG_IGN);
@@ -268,6 +291,8 @@ static const struct {
     {"malformed", fake_malformed, false},
     {"hang", fake_hang, false},
     {"wait", fake_wait, false},
+    {"drain", fake_drain, false},
+    {"gate", fake_gate, false},
     {"ignore", fake_ignore, false},
     {"print", fake_print, true},
     {"orphan", fake_orphan, false},
@@ -316,8 +341,20 @@ static int fake_read_script(struct fake *f)
     return 0;
 }
 
+static int fake_slurm_job(const char *program, const char *dir, const char *root)
+{
+    struct err e = {0};
+    const struct project p = {.root = root, .share = root, .program = program};
+    int rc = slurm_node_run(&p, dir, &e);
+
+    if (rc < 0) fprintf(stderr, "%s\n", e.text);
+    return err_exit_code(rc);
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 5 && strcmp(argv[1], "slurm-job") == 0)
+        return fake_slurm_job(argv[0], argv[2], argv[4]);
     struct fake *f = calloc(1, sizeof *f);
     sigset_t stop;
 
@@ -331,7 +368,8 @@ int main(int argc, char **argv)
         return 65;
     }
     if (!str_to_int(&f->attempt, strrchr(f->dir, '/') + 1)) return 64;
-    if (strcmp(f->action, "wait") == 0) sigprocmask(SIG_BLOCK, &stop, NULL);
+    if (strcmp(f->action, "wait") == 0 || strcmp(f->action, "drain") == 0)
+        sigprocmask(SIG_BLOCK, &stop, NULL);
     alarm(FAKE_LONG_S); /* whatever goes wrong in a test, nothing stays for ever */
     if (event_writer_open(&f->events, arena_printf(&f->arena, "%s/events", f->dir), &f->e) < 0)
         return 74;

@@ -96,9 +96,10 @@ static void write_result_and_end(struct toy_grid *g, struct event_writer *w, int
 static int settle(struct toy_grid *g)
 {
     struct machine m;
+    struct slurm slurm = {0}; /* none of the rows is a job */
     int32_t n = -1;
     machine_read(&m);
-    if (lease_settle(g->store, &g->project, &m, &n, &g->e) < 0) fail_msg("%s", g->e.text);
+    if (lease_settle(g->store, &g->project, &m, &slurm, &n, &g->e) < 0) fail_msg("%s", g->e.text);
     return n;
 }
 
