@@ -10,7 +10,7 @@
 # PYTHON=python3                  the one that has PyTorch with CUDA; without one no peer-… cases
 # TRAINED=FILE                    weights of a trained ALiBi model for the cases skip: what attention leaves out depends
 #                                 on them
-# LIMIT=120                       seconds a case may take, twice that beside PyTorch, which compiles
+# LIMIT=120                       seconds a case may take, three times that beside PyTorch, which compiles
 # TINY=1                          a model of milliseconds, for tests of the benchmark
 set -u
 build=${1:?usage: bench_gpu.sh BUILD [DEVICE]}
@@ -69,7 +69,7 @@ for name in $("$program" --list); do
     if wanted "$name"; then keep "$name" "$program" --case "$name" --device "$device" --gpu "$gpu" $tiny ${TRAINED:+--trained "$TRAINED"} --seconds "${SECONDS_A_CASE:-2}"; fi
 done
 if "$python" -c 'import sys, torch; sys.exit(not (torch.cuda.is_available() or len(sys.argv) > 1))' $tiny 2>/dev/null; then
-    limit=$((2 * limit))
+    limit=$((3 * limit))
     for name in $("$program" --list | grep -E '^(train|eval)'); do
         wanted "peer-$name" || continue
         [ -f "$weights" ] || { rm -f "$build"/bench/weights*.safetensors; "$program" --weights "$weights" $tiny; } || exit 1

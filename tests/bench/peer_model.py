@@ -184,6 +184,8 @@ class Model:
             self.cosine, self.sine = (t.to(device) for t in rotary_tables(s.length, s.head_width))
         if s.position == "t5":
             self.buckets = t5_buckets(s.length).to(device)
+        if s.position == "alibi" and self.way["attention"] != "flex":
+            self.alibi = self.dense_bias()
         if self.way["attention"] == "explicit":
             self.future = torch.ones(s.length, s.length, dtype=torch.bool, device=device).triu(1)
         if self.way["attention"] == "flex":
@@ -221,8 +223,8 @@ class Model:
         if self.way["compile"] != "none":
             self.update_call = torch.compile(self.update)
 
-    def dense_bias(self, dtype):
-        """(1, H, T, T) of a method that has one, -inf above the diagonal."""
+    def dense_bias(self):
+        """(1, H, T, T) of a method that has one, -inf above the diagonal. ALiBi's is always the same."""
         s = self.shape
         at = torch.arange(s.length, device=self.device)
         distance = at[:, None] - at[None, :]
@@ -231,7 +233,7 @@ class Model:
             bias = -self.slopes[:, None, None] * near
         else:
             bias = self.weight["bias"][self.buckets[near]].permute(2, 0, 1).float()
-        return bias.masked_fill(distance < 0, float("-inf"))[None].to(dtype)
+        return bias.masked_fill(distance < 0, float("-inf"))[None].to(self.dtype)
 
     def drop(self, x, p):
         return F.dropout(x, p) if self.dropout else x
@@ -300,7 +302,7 @@ class Model:
         """Nats of the batch."""
         s, w, bias = self.shape, self.weight, None
         if self.way["attention"] != "flex" and s.position in ("alibi", "t5"):
-            bias = self.dense_bias(self.dtype)
+            bias = self.dense_bias() if s.position == "t5" else self.alibi
         elif s.position == "t5":
             bias = w["bias"][self.buckets].t().float().contiguous()
         x = self.embed()

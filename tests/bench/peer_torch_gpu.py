@@ -9,6 +9,8 @@ we compute; the best of the ways begun within --budget seconds is reported. Prin
 2. Then, where the case has dropout, the way gets it, and the mean loss and norm over MASKS draws of
    masks are ours: they differ by at most five standard errors of the two means together and the
    share of rule 1. What is drawn (and replayed, where the way becomes a graph) is what is timed.
+   This finds a wrong recipe, not every wrong probability: without attention's dropout the loss is
+   within the noise.
 
 Ways are combinations of attention (peer_model.Model says which), loss (plain, or chunked without
 keeping logits), compiling (each block; the whole step; the whole with max-autotune) and a CUDA graph
@@ -23,7 +25,7 @@ import subprocess
 import sys
 import time
 
-MASKS, ERRORS = 16, 5.0
+MASKS, ERRORS = 32, 5.0
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--case", required=True)
@@ -32,7 +34,7 @@ parser.add_argument("--weights", required=True)
 parser.add_argument("--device", default="cuda:0")
 parser.add_argument("--gpu", default="")
 parser.add_argument("--tiny", action="store_true")
-parser.add_argument("--budget", type=float, default=45.0, help="seconds after which no other way is begun")
+parser.add_argument("--budget", type=float, default=45.0, help="seconds after which no other way is begun, twice that with dropout")
 parser.add_argument("--rounds", type=int, default=5)
 options = parser.parse_args()
 kind, position, *_, precision = options.case.split("-")
@@ -94,8 +96,12 @@ tolerance = 1e-3 if precision == "bf16" else 1e-5
 torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
 torch.set_flush_denormal(True)
 torch.manual_seed(1)
-if hasattr(torch, "compile"):
-    torch._dynamo.config.cache_size_limit = 64  # a block is compiled for every way
+if on_gpu:  # a block is compiled for every way
+    import torch._dynamo
+
+    for name in ("recompile_limit", "cache_size_limit"):
+        if hasattr(torch._dynamo.config, name):
+            setattr(torch._dynamo.config, name, 64)
 tensors = load_tensors(options.weights)
 shape = Shape(tensors, position, first["L"], first["batch_tokens"])
 
@@ -107,12 +113,12 @@ def ways():
     if not on_gpu:
         attention = "sdpa" if hasattr(torch.nn.functional, "scaled_dot_product_attention") else "explicit"
         return [{"attention": attention, "loss": loss, "compile": "none"} for loss in losses]
-    attention = ["sdpa", "cudnn"]
+    first, second = "sdpa", "cudnn"
     if has_bias:
-        attention = ["efficient", "cudnn"] if dropout else ["flex", "sdpa"] if flex_attention else ["sdpa"]
-    rows = [(attention[0], "plain", "blocks"), (attention[0], "plain", "whole")]
-    rows += [(attention[0], "chunked", "blocks")] if trains else []
-    rows += [(a, "plain", "whole") for a in attention[1:]] + [(attention[0], "plain", "autotune")]
+        first, second = ("efficient", "cudnn") if dropout else ("flex", "sdpa") if flex_attention else ("sdpa", "cudnn")
+    rows = [(first, "plain", "blocks"), (second, "plain", "blocks"), (first, "plain", "whole")]
+    rows += [(first, "chunked", "blocks")] if trains else []
+    rows += [(second, "plain", "whole"), (first, "plain", "autotune")]
     return [dict(zip(("attention", "loss", "compile"), r)) for r in rows]
 
 
@@ -228,7 +234,7 @@ def best_way():
     """(median, name, step, what was checked) of the fastest, and all that were tried."""
     start, tried, best = time.monotonic(), [], None
     for way in ways():
-        if best and time.monotonic() - start > options.budget:
+        if best and time.monotonic() - start > options.budget * (2 if dropout else 1):
             break
         try:
             name, step, found = prepare(way)

@@ -78,10 +78,10 @@ cp tests/bench/peer_torch_gpu.py tests/bench/peer_model.py "$dir/peer/"
 peer() {
     OMP_NUM_THREADS=1 "$python" "$dir/peer/peer_torch_gpu.py" --program "$program" --weights "$dir/weights" --device cpu --tiny --rounds 1 --budget 0 --case "$1"
 }
-expect 0 '"checked":{"loss_off":[0-9.e-]*,"norm_off":[0-9.e-]*,"masks":16,"drop_loss_nats"' peer train-t5-512-drop-fp32
+expect 0 '"checked":{"loss_off":[0-9.e-]*,"norm_off":[0-9.e-]*,"masks":32,"drop_loss_nats"' peer train-t5-512-drop-fp32
 expect 0 '"checked":{"loss_off":[0-9.e-]*,"norm_off":0.0}' peer eval1-rotary-3072-fp32
 sed -i 's/^DROPOUT, .*/DROPOUT, DROPOUT_ATTENTION, DROPOUT_RELU, DROPOUT_SOFTMAX = 0.1, 0.1, 0.1, 0.2/' "$dir/peer/peer_model.py"
-expect 0 '"disagrees":"[a-z ]*: mean loss_nats over 16 masks .*"refused":"no way' peer train-alibi-512-drop-fp32
+expect 0 '"disagrees":"[a-z ]*: mean loss_nats over 32 masks .*"refused":"no way' peer train-alibi-512-drop-fp32
 sed -i 's/1e-5)$/1e-3)/' "$dir/peer/peer_model.py"
 expect 0 '"disagrees":"[a-z ]*: loss [0-9.]* and norm .*"refused":"no way' peer train-alibi-512-drop-fp32
 
