@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-enum { BACKEND_VERSION = 3 };
+enum { BACKEND_VERSION = 4 };
 
 enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_I32 };
 
@@ -160,6 +160,12 @@ struct backend_ops {
                 struct err *);
     int (*relu_dx)(struct backend *, struct tensor *dx, const struct tensor *dy,
                    const struct tensor *y, const struct dropout *, struct err *);
+    /* fused, may be NULL: relu_dx of linear_dx: dx (N,I) = dy (N,O) w (O,I) / (1-p) where y (N,I)
+     * is not 0, else 0. The product may be left unrounded before the division. dx is none of the
+     * others. */
+    int (*linear_dx_relu)(struct backend *, struct tensor *dx, const struct tensor *dy,
+                          const struct tensor *w, const struct tensor *y, const struct dropout *,
+                          struct err *);
 
     /* LayerNorm, eps 1e-5 inside the root, biased variance. stats (N,2): mean and reciprocal
      * deviation. stats, gain and bias are f32. */

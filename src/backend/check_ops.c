@@ -78,6 +78,20 @@ static int watch_linear_dx(struct backend *b, struct tensor *dx, const struct te
     return check_after(c, c->inner_own->ops->linear_dx(c->inner_own, dx, dy, w, accumulate, e), e);
 }
 
+static int watch_linear_dx_relu(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                                const struct tensor *w, const struct tensor *y,
+                                const struct dropout *d, struct err *e)
+{
+    struct check *c = check_begin(b, "linear_dx_relu");
+    check_tensor(c, "dx", CHECK_WRITE, dx);
+    check_tensor(c, "dy", CHECK_READ, dy);
+    check_tensor(c, "w", CHECK_READ, w);
+    check_tensor(c, "y", CHECK_READ, y);
+    read_dropout(c, d, y->rows);
+    TRY(check_before(c, e));
+    return check_after(c, c->inner_own->ops->linear_dx_relu(c->inner_own, dx, dy, w, y, d, e), e);
+}
+
 static int watch_linear_dw(struct backend *b, struct tensor *dw, struct tensor *dbias,
                            const struct tensor *dy, const struct tensor *x, int accumulate,
                            struct err *e)
@@ -313,6 +327,7 @@ void check_slots(struct check *c)
         .linear_rows = watch_linear_rows,
         .linear_relu = watch_linear_relu,
         .linear_dx = watch_linear_dx,
+        .linear_dx_relu = watch_linear_dx_relu,
         .linear_dw = watch_linear_dw,
         .gather_rows = watch_gather_rows,
         .scatter_rows = watch_scatter_rows,
@@ -335,6 +350,7 @@ void check_slots(struct check *c)
      * and its kin: memory can be looked at before and after an op only if the op is done now. */
     const struct backend_ops *inner = c->inner_own->ops;
     if (inner->linear_relu == NULL) c->slots.linear_relu = NULL;
+    if (inner->linear_dx_relu == NULL) c->slots.linear_dx_relu = NULL;
     if (inner->residual_norm == NULL) c->slots.residual_norm = NULL;
     if (inner->residual_norm_dx == NULL) c->slots.residual_norm_dx = NULL;
     check_update_slots(c);

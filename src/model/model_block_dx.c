@@ -39,8 +39,7 @@ static int feed_forward_dx(struct model *m, const struct model_pass *p, int32_t 
     struct dropout inner = model_dropout(m, p, s->dropout_relu, l, DROPOUT_RELU);
     TRY(ops_linear_dw(m->b, &dw->outer, &dw->outer_bias, &f->branch, &u, 1, e));
     struct tensor du = model_view(&m->buffers.wide, n, s->ffn);
-    TRY(ops_linear_dx(m->b, &du, &f->branch, &w->outer, 0, e));
-    TRY(ops_relu_dx(m->b, &du, &du, &u, &inner, e));
+    TRY(ops_linear_dx_relu(m->b, &du, &f->branch, &w->outer, &u, &inner, e));
     TRY(ops_linear_dw(m->b, &dw->inner, &dw->inner_bias, &du, &g, 1, e));
     struct tensor dg = model_view(&m->buffers.narrow, n, s->dim);
     TRY(ops_linear_dx(m->b, &dg, &du, &w->inner, 0, e));

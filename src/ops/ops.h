@@ -40,6 +40,11 @@ int ops_linear_relu(struct backend *b, struct tensor *y, const struct tensor *x,
                     int exact, struct err *e);
 int ops_linear_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
                   const struct tensor *w, int accumulate, struct err *e);
+/* ops_linear_dx_relu - what linear_relu was given: linear_dx, then relu_dx with its dropout; y is
+ * the stored result. */
+int ops_linear_dx_relu(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                       const struct tensor *w, const struct tensor *y, const struct dropout *d,
+                       struct err *e);
 int ops_linear_dw(struct backend *b, struct tensor *dw, struct tensor *dbias,
                   const struct tensor *dy, const struct tensor *x, int accumulate, struct err *e);
 int ops_gather_rows(struct backend *b, struct tensor *y, const struct tensor *x,

@@ -57,16 +57,34 @@ int ops_linear_relu(struct backend *b, struct tensor *y, const struct tensor *x,
     return b->ops->relu(b, y, y, d, e);
 }
 
-int ops_linear_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
-                  const struct tensor *w, int accumulate, struct err *e)
+static int check_linear_dx(const char *op, const struct tensor *dx, const struct tensor *dy,
+                           const struct tensor *w, struct err *e)
 {
-    const char *op = "linear_dx";
     TRY(given(op, "dy", dy, e));
     TRY(given(op, "w", w, e));
     TRY(ops_need(op, "dy", dy, dy->rows, w->rows, dy->dtype, e));
     TRY(ops_need(op, "w", w, w->rows, w->cols, dy->dtype, e));
-    TRY(ops_need(op, "dx", dx, dy->rows, w->cols, dy->dtype, e));
+    return ops_need(op, "dx", dx, dy->rows, w->cols, dy->dtype, e);
+}
+
+int ops_linear_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                  const struct tensor *w, int accumulate, struct err *e)
+{
+    TRY(check_linear_dx("linear_dx", dx, dy, w, e));
     return b->ops->linear_dx(b, dx, dy, w, accumulate, e);
+}
+
+int ops_linear_dx_relu(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                       const struct tensor *w, const struct tensor *y, const struct dropout *d,
+                       struct err *e)
+{
+    const char *op = "linear_dx_relu";
+    TRY(check_linear_dx(op, dx, dy, w, e));
+    TRY(ops_need(op, "y", y, dy->rows, w->cols, dy->dtype, e));
+    TRY(ops_need_dropout(op, d, e));
+    if (b->ops->linear_dx_relu != NULL) return b->ops->linear_dx_relu(b, dx, dy, w, y, d, e);
+    TRY(b->ops->linear_dx(b, dx, dy, w, 0, e));
+    return b->ops->relu_dx(b, dx, dx, y, d, e);
 }
 
 int ops_linear_dw(struct backend *b, struct tensor *dw, struct tensor *dbias,

@@ -108,6 +108,11 @@ static int call_relu_dx(struct ops *o, struct err *e)
 {
     return ops_relu_dx(o->b, &o->r, &o->x, &o->y, &o->dropout, e);
 }
+/* The feed-forward's way back: r (N,F) from x (N,C), cut off where y is 0. */
+static int call_linear_dx_relu(struct ops *o, struct err *e)
+{
+    return ops_linear_dx_relu(o->b, &o->r, &o->x, &o->w, &o->y, &o->dropout, e);
+}
 static int call_norm(struct ops *o, struct err *e)
 {
     return ops_norm(o->b, &o->y, &o->stats, &o->x, &o->gain, &o->bias, e);
@@ -183,6 +188,22 @@ static int time_norms(struct ops *o, struct err *e)
     return 0;
 }
 
+/* y is a ReLU's result: the product may be done with a mask only where y shows one. */
+static int time_feed_forward_dx(struct ops *o, struct err *e)
+{
+    double narrow = (double)(o->N * o->C), wide = (double)(o->N * o->F);
+    double weights = (double)(o->C * o->F);
+    TRY(op_activation(o, &o->x, o->N, o->C, e));
+    TRY(op_activation(o, &o->w, o->C, o->F, e));
+    TRY(op_activation(o, &o->y, o->N, o->F, e));
+    TRY(op_activation(o, &o->r, o->N, o->F, e));
+    TRY(ops_relu(o->b, &o->y, &o->y, &o->dropout, e));
+    TRY(op_row(o, "linear_dx_relu", call_linear_dx_relu,
+               o->elements * (narrow + weights + 2 * wide), 2.0 * narrow * (double)o->F, e));
+    op_release(o);
+    return 0;
+}
+
 /* ---- losses and the optimiser ---- */
 
 static int call_loss(struct ops *o, struct err *e)
@@ -244,8 +265,9 @@ static int time_optimizer(struct ops *o, struct err *e)
 
 int bench_ops(json_t *out, const struct bench_case *c, const struct bench_options *p, struct err *e)
 {
-    static const op_call parts[] = {time_products,   time_rows,   time_norms,
-                                    bench_attention, time_losses, time_optimizer};
+    static const op_call parts[] = {time_products,        time_rows,       time_norms,
+                                    time_feed_forward_dx, bench_attention, time_losses,
+                                    time_optimizer};
     struct ops o;
     int rc = 0;
     json_t *rows = json_array();

@@ -12,7 +12,8 @@
 
 /* N, I, O: single elements, ragged, whole vectors, more rows than a tile. */
 static const int32_t shapes[][3] = {
-    {1, 1, 1}, {3, 5, 7}, {16, 16, 16}, {33, 17, 65}, {64, 64, 192}, {130, 24, 48}, {257, 64, 33},
+    {1, 1, 1},     {3, 5, 7},     {16, 16, 16},  {33, 17, 65},
+    {64, 64, 192}, {130, 24, 48}, {257, 64, 33}, {21, 300, 12},
 };
 enum { SHAPES_N = sizeof shapes / sizeof *shapes };
 
@@ -114,6 +115,42 @@ static void linear_dx(struct op_bench *k)
             op_ok(ops_linear_dx(k->b, &dx.t, &dy.t, &w.t, accumulate, &e), &e);
             tol_check_tensor(k, "dx", &dx.t, want, plain, accumulate ? dx.host : NULL);
         }
+}
+
+/* y is what relu and dropout p left; the oracle cuts and scales the product. */
+static void check_linear_dx_relu(struct op_bench *k, const int32_t *size, int64_t spare, float p)
+{
+    enum { UPDATE = 5 };
+    struct err e = {0};
+    op_bench_reset(k);
+    int64_t N = size[0], I = size[1], O = size[2];
+    struct step_state step = {.update = UPDATE};
+    struct dropout d = {.p = p, .key = 12, .stream = 3, .step_dev = op_step(k, &step)};
+    struct op_matrix dy = op_random(k, N, O, spare), w = op_random(k, O, I, 0);
+    struct op_matrix y = op_random(k, N, I, spare / 2), dx = op_random(k, N, I, spare);
+    const float *factor = op_factors(k, &d, NULL, UPDATE, N, I);
+    double *want = op_doubles(k, N * I);
+    float *plain = op_floats(k, N * I);
+    op_linear_dx_double(want, dy.host, w.host, N, I, O);
+    op_linear_dx_float(plain, dy.host, w.host, N, I, O);
+    for (int64_t j = 0; j < N * I; j++) {
+        y.host[j] = y.host[j] > 0.0f ? y.host[j] * factor[j] : 0.0f;
+        want[j] = y.host[j] != 0.0f ? want[j] / (1.0 - (double)p) : 0.0;
+        plain[j] = y.host[j] != 0.0f ? plain[j] * factor[j] : 0.0f;
+    }
+    op_set(k, &y);
+    op_ok(ops_linear_dx_relu(k->b, &dx.t, &dy.t, &w.t, &y.t, &d, &e), &e);
+    tol_check_tensor(k, "dx", &dx.t, want, plain, NULL);
+    const float *got = op_get(k, &dx.t);
+    for (int64_t j = 0; j < N * I; j++)
+        if (y.host[j] == 0.0f && got[j] != 0.0f) fail_msg("dx[%d] is not cut off", (int)j);
+}
+
+static void linear_dx_relu(struct op_bench *k)
+{
+    static const float chances[] = {0.0f, 0.1f, 0.5f};
+    for (int i = 0; i < SHAPES_N; i++)
+        for (int c = 0; c < 3; c++) check_linear_dx_relu(k, shapes[i], 4 * (i % 3), chances[c]);
 }
 
 static void check_linear_dw(struct op_bench *k, const int32_t *size, int64_t spare, int with_bias,
@@ -230,6 +267,7 @@ const struct op_row op_rows_linear[] = {
     {"linear_rows gives a row the same bits in any batch", linear_rows_is_exact},
     {"linear_relu is linear, cut off at zero", linear_relu},
     {"linear_dx is dy times w", linear_dx},
+    {"linear_dx_relu is linear_dx where relu and dropout let through", linear_dx_relu},
     {"linear_dw is dy transposed times x and its column sums", linear_dw},
     {"gather_rows scales listed rows and gives zeros for a gap", gather_rows},
     {"scatter_rows adds every listed row", scatter_rows_adds},
