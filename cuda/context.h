@@ -94,6 +94,9 @@ int cuda_linear_relu(struct backend *b, struct tensor *y, const struct tensor *x
                      const struct tensor *w, const struct tensor *bias, int exact, struct err *e);
 int cuda_linear_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
                    const struct tensor *w, int accumulate, struct err *e);
+int cuda_linear_dx_relu(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                        const struct tensor *w, const struct tensor *y, const struct dropout *d,
+                        struct err *e);
 int cuda_linear_dw(struct backend *b, struct tensor *dw, struct tensor *dbias,
                    const struct tensor *dy, const struct tensor *x, int accumulate, struct err *e);
 

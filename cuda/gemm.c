@@ -1,4 +1,4 @@
-/* gemm.c - gemm.h with cuBLASLt. Only gemm.c and gemm_choice.c know that library. */
+/* gemm.c - gemm.h with cuBLASLt, which only the files gemm*.c know. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,21 +87,35 @@ static cublasStatus_t gemm_layout(cublasLtMatrixLayoutOpaque_t *layout, enum dty
     return status;
 }
 
-/* What the library does after the product, and the vector it reads or, for sums, writes. Our a is
- * its second operand. */
+struct gemm_attribute {
+    cublasLtMatmulDescAttributes_t name;
+    const void *value; /* NULL: not asked for */
+    size_t bytes;
+};
+
+/* What the library does after the product; the vector it reads or, for sums, writes; the bits of a
+ * mask. Our a is its second operand. */
 static cublasStatus_t gemm_describe_epilogue(cublasLtMatmulDescOpaque_t *d,
                                              const struct gemm_product *p)
 {
     cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-    const void *vector = p->sums ? p->sums : p->bias;
+    const void *vector = p->sums ? p->sums : p->bias, *bits = p->scratch;
+    int64_t bits_stride = cuda_mask_stride(p->n);
     if (p->relu) epilogue = p->bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
     if (p->bias && !p->relu) epilogue = CUBLASLT_EPILOGUE_BIAS;
     if (p->sums) epilogue = CUBLASLT_EPILOGUE_BGRADB;
-    cublasStatus_t status = cublasLtMatmulDescSetAttribute(d, CUBLASLT_MATMUL_DESC_EPILOGUE,
-                                                           &epilogue, sizeof epilogue);
-    if (status != CUBLAS_STATUS_SUCCESS || !vector) return status;
-    return cublasLtMatmulDescSetAttribute(d, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &vector,
-                                          sizeof vector);
+    if (p->kept) epilogue = CUBLASLT_EPILOGUE_DRELU;
+    const struct gemm_attribute rows[] = {
+        {CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue},
+        {CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector ? &vector : NULL, sizeof vector},
+        {CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p->kept ? &bits : NULL, sizeof bits},
+        {CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, p->kept ? &bits_stride : NULL, sizeof bits_stride},
+    };
+    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+    for (size_t i = 0; status == CUBLAS_STATUS_SUCCESS && i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].value)
+            status = cublasLtMatmulDescSetAttribute(d, rows[i].name, rows[i].value, rows[i].bytes);
+    return status;
 }
 
 static cublasStatus_t gemm_describe(cublasLtMatmulDescOpaque_t *d, const struct gemm_product *p)
@@ -140,25 +154,25 @@ cublasStatus_t gemm_run(struct gemm *g, const struct gemm_call *call, const stru
 {
     /* The library's parameters are not const, but it only reads them. */
     struct gemm_call own = *call;
-    float alpha = 1.0f, beta = p->accumulate ? 1.0f : 0.0f;
+    float alpha = p->scale != 0.0f ? p->scale : 1.0f, beta = p->accumulate ? 1.0f : 0.0f;
     return cublasLtMatmul(g->handle_own, &own.product, &alpha, p->b, &own.b, p->a, &own.a, &beta,
                           p->c, &own.c, to, &own.c, algorithm, g->workspace_own,
                           GEMM_WORKSPACE_BYTES, g->stream);
 }
 
-static int gemm_queued(int status, const char *what, struct err *e)
+int gemm_queued(int status, const char *what, struct err *e)
 {
     if (status == 0) return 0;
     return ERR(e, ERR_INTERNAL, "%s after a product: %s", what,
                cudaGetErrorString((cudaError_t)status));
 }
 
-/* The product, and relu where its algorithm cannot do it. */
-static int gemm_multiply_plain(struct gemm *g, const struct gemm_product *p, struct err *e)
+int gemm_multiply(struct gemm *g, const struct gemm_product *p, struct err *e)
 {
     struct gemm_call call, whole;
     struct gemm_product plain = *p;
     const cublasLtMatmulAlgo_t *algorithm = NULL;
+    if (p->sums || p->kept) return gemm_multiply_fused(g, p, e);
     plain.relu = 0;
     TRY(gemm_call_init(&call, &plain, e));
     TRY(gemm_choose(g, &algorithm, &call, &plain, e));
@@ -170,37 +184,4 @@ static int gemm_multiply_plain(struct gemm *g, const struct gemm_product *p, str
     c.stride = p->stride_c;
     TRY(gemm_fault(gemm_run(g, &call, p, algorithm, p->c), p, e));
     return gemm_queued(cuda_relu(g->stream, &c, &c, NULL), "relu", e);
-}
-
-static struct tensor gemm_vector(float *data, int64_t n)
-{
-    return tensor_make(data, 1, n, DTYPE_F32);
-}
-
-int gemm_column_sums(struct gemm *g, const struct gemm_product *p)
-{
-    struct tensor a = tensor_make((void *)p->a, p->k, p->m, p->from),
-                  out = gemm_vector(p->sums, p->m);
-    a.stride = p->stride_a;
-    return cuda_column_sums(g->stream, &out, &a, p->accumulate, p->scratch);
-}
-
-int gemm_multiply(struct gemm *g, const struct gemm_product *p, struct err *e)
-{
-    struct gemm_product plain = *p, fused = *p;
-    struct gemm_call call;
-    const cublasLtMatmulAlgo_t *algorithm = NULL;
-    if (!p->sums) return gemm_multiply_plain(g, p, e);
-    plain.sums = NULL;
-    fused.sums = p->scratch; /* the library overwrites */
-    TRY(gemm_choose_sums(g, &algorithm, &fused, &plain, e));
-    if (!algorithm) {
-        TRY(gemm_multiply_plain(g, &plain, e));
-        return gemm_queued(gemm_column_sums(g, p), "column sums", e);
-    }
-    struct tensor to = gemm_vector(p->sums, p->m), from = gemm_vector(fused.sums, p->m);
-    TRY(gemm_call_init(&call, &fused, e));
-    TRY(gemm_fault(gemm_run(g, &call, p, algorithm, p->c), p, e));
-    if (p->accumulate) return gemm_queued(cuda_add(g->stream, &to, &to, &from), "sums", e);
-    return gemm_queued(cuda_cast(g->stream, &to, &from), "sums", e);
 }

@@ -1,21 +1,14 @@
-/* gemm_choice.c - which algorithm a product gets, found once for each class; the choices as text.
- */
+/* gemm_choice.c - which algorithm a product gets, found once for each class. */
 #include "gemm_choice.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    CHOICE_CANDIDATES = 8,
-    CHOICE_RUNS = 5,   /* of each candidate, after one that is not timed */
-    CHOICE_CHUNKS = 8, /* for which the algorithm of exact products is chosen */
-    CHOICE_LINE_BYTES = 320,
-    ALGORITHM_WORDS = sizeof(cublasLtMatmulAlgo_t) / sizeof(uint64_t)
+    CHOICE_RUNS = 5,  /* that are timed */
+    CHOICE_CHUNKS = 8 /* for which the algorithm of exact products is chosen */
 };
-/* A later candidate must need less than this share of the first's time. */
-static const float choice_clearly = 0.95f;
 
 static int32_t choice_alignment(const void *p, int64_t stride, enum dtype type)
 {
@@ -30,8 +23,7 @@ static int64_t choice_round(int64_t rows)
     return (rows + GEMM_ROWS - 1) / GEMM_ROWS * GEMM_ROWS;
 }
 
-/* The class of p; its shape as if rows were a multiple of GEMM_ROWS, when rounded. */
-static struct gemm_class choice_class(const struct gemm_product *p, int rounded)
+struct gemm_class gemm_class_of(const struct gemm_product *p, int rounded)
 {
     struct gemm_class c;
     memset(&c, 0, sizeof c);
@@ -44,7 +36,7 @@ static struct gemm_class choice_class(const struct gemm_product *p, int rounded)
     c.to = (int32_t)p->to;
     c.bias = p->bias != NULL;
     c.exact = p->exact;
-    c.sums = p->sums != NULL;
+    c.with = p->sums ? GEMM_SUMS : p->kept ? GEMM_MASK : GEMM_ALONE;
     c.alignment_a = choice_alignment(p->a, p->stride_a, p->from);
     c.alignment_b = choice_alignment(p->b, p->stride_b, p->from);
     c.alignment_c = choice_alignment(p->c, p->stride_c, p->to);
@@ -52,14 +44,14 @@ static struct gemm_class choice_class(const struct gemm_product *p, int rounded)
     return c;
 }
 
-static struct gemm_choice *choice_find(const struct gemm *g, const struct gemm_class *c)
+struct gemm_choice *gemm_find(const struct gemm *g, const struct gemm_class *c)
 {
     for (int32_t i = 0; i < g->choices_n; i++)
         if (memcmp(&g->choice_own[i].of, c, sizeof *c) == 0) return &g->choice_own[i];
     return NULL;
 }
 
-static int choice_add(struct gemm *g, const struct gemm_choice *choice, struct err *e)
+int gemm_add_choice(struct gemm *g, const struct gemm_choice *choice, struct err *e)
 {
     if (g->choices_n == g->choices_room) {
         int32_t room = g->choices_room ? 2 * g->choices_room : 64;
@@ -77,7 +69,7 @@ static cublasStatus_t choice_prefer(cublasLtMatmulPreferenceOpaque_t *preference
 {
     uint64_t workspace_bytes = GEMM_WORKSPACE_BYTES;
     uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE;
-    if (!c->exact && !c->sums)
+    if (!c->exact && c->with != GEMM_SUMS)
         reductions |=
             CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
     const struct {
@@ -99,10 +91,8 @@ static cublasStatus_t choice_prefer(cublasLtMatmulPreferenceOpaque_t *preference
     return status;
 }
 
-/* Candidates for a class, the library's favourite first; a class with sums may have none. */
-static int choice_candidates(struct gemm *g, cublasLtMatmulHeuristicResult_t *out, int *n,
-                             const struct gemm_class *c, const struct gemm_product *p,
-                             struct err *e)
+int gemm_candidates(struct gemm *g, cublasLtMatmulHeuristicResult_t *out, int *n,
+                    const struct gemm_class *c, const struct gemm_product *p, struct err *e)
 {
     struct gemm_call call;
     struct gemm_product nominal = *p;
@@ -115,13 +105,13 @@ static int choice_candidates(struct gemm *g, cublasLtMatmulHeuristicResult_t *ou
     TRY(gemm_fault(choice_prefer(&preference, c), p, e));
     cublasStatus_t status =
         cublasLtMatmulAlgoGetHeuristic(g->handle_own, &call.product, &call.b, &call.a, &call.c,
-                                       &call.c, &preference, CHOICE_CANDIDATES, out, &found_n);
+                                       &call.c, &preference, GEMM_CANDIDATES, out, &found_n);
     *n = 0;
-    if (status != CUBLAS_STATUS_SUCCESS && c->sums) return 0; /* not offered */
+    if (status != CUBLAS_STATUS_SUCCESS && c->with != GEMM_ALONE) return 0; /* not offered */
     TRY(gemm_fault(status, p, e));
     for (int i = 0; i < found_n; i++)
         if (out[i].state == CUBLAS_STATUS_SUCCESS) out[(*n)++] = out[i];
-    if (*n == 0 && !c->sums)
+    if (*n == 0 && c->with == GEMM_ALONE)
         return ERR(e, ERR_INTERNAL,
                    "cuBLASLt: no algorithm for a product of %" PRId64 " x %" PRId64 " x %" PRId64,
                    c->m, c->n, c->k);
@@ -137,21 +127,39 @@ int gemm_fits(struct gemm *g, const struct gemm_call *call, const cublasLtMatmul
            result.state == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= GEMM_WORKSPACE_BYTES;
 }
 
-/* Milliseconds of CHOICE_RUNS runs; below 0: it does not run. */
-static float choice_time(struct gemm *g, const struct gemm_call *call, const struct gemm_product *p,
-                         const cublasLtMatmulAlgo_t *algorithm, void *to)
+float gemm_time(struct gemm *g, gemm_timed run, const void *what)
 {
     float ms = -1.0f;
-    if (!gemm_fits(g, call, algorithm)) return ms;
-    if (gemm_run(g, call, p, algorithm, to) != CUBLAS_STATUS_SUCCESS) return ms;
-    if (cudaEventRecord(g->before_own, g->stream) != cudaSuccess) return ms;
+    if (run(g, what) != 0 || cudaEventRecord(g->before_own, g->stream) != cudaSuccess) return -1.0f;
     for (int i = 0; i < CHOICE_RUNS; i++)
-        if (gemm_run(g, call, p, algorithm, to) != CUBLAS_STATUS_SUCCESS) return ms;
+        if (run(g, what) != 0) return -1.0f;
     if (cudaEventRecord(g->after_own, g->stream) != cudaSuccess ||
         cudaEventSynchronize(g->after_own) != cudaSuccess ||
         cudaEventElapsedTime(&ms, g->before_own, g->after_own) != cudaSuccess)
         return -1.0f;
     return ms;
+}
+
+/* A candidate at work, its result at `to`. */
+struct choice_run {
+    const struct gemm_call *call;
+    const struct gemm_product *p;
+    const cublasLtMatmulAlgo_t *algorithm;
+    void *to;
+};
+
+static int choice_run_once(struct gemm *g, const void *what)
+{
+    const struct choice_run *r = what;
+    return gemm_run(g, r->call, r->p, r->algorithm, r->to) != CUBLAS_STATUS_SUCCESS;
+}
+
+/* Milliseconds as gemm_time has them; below 0 also: it does not fit. */
+static float choice_time(struct gemm *g, const struct gemm_call *call, const struct gemm_product *p,
+                         const cublasLtMatmulAlgo_t *algorithm, void *to)
+{
+    const struct choice_run run = {.call = call, .p = p, .algorithm = algorithm, .to = to};
+    return gemm_fits(g, call, algorithm) ? gemm_time(g, choice_run_once, &run) : -1.0f;
 }
 
 /* Whether runs may be timed now: not while work is recorded, which is put off. */
@@ -162,10 +170,8 @@ static int choice_may_time(struct gemm *g)
            status == cudaStreamCaptureStatusNone;
 }
 
-/* The fastest candidate's index; the results of an accumulating product go to memory of their own,
- * for it can be run once only. Without that memory the first is taken. */
-static int choice_fastest(struct gemm *g, const cublasLtMatmulHeuristicResult_t *candidate, int n,
-                          const struct gemm_call *call, const struct gemm_product *p)
+int gemm_fastest(struct gemm *g, const cublasLtMatmulHeuristicResult_t *candidate, int n,
+                 const struct gemm_call *call, const struct gemm_product *p)
 {
     void *to = p->c, *own = NULL;
     size_t bytes = (size_t)(p->m * p->chunks_n * p->stride_c) * dtype_bytes(p->to);
@@ -182,7 +188,7 @@ static int choice_fastest(struct gemm *g, const cublasLtMatmulHeuristicResult_t 
     for (int i = 1; i < n; i++) {
         float ms = choice_time(g, call, p, &candidate[i].algo, to);
         if (ms < 0.0f || (least >= 0.0f && ms >= least)) continue;
-        if (first >= 0.0f && ms >= choice_clearly * first) continue;
+        if (first >= 0.0f && ms >= GEMM_CLEARLY * first) continue;
         least = ms;
         best = i;
     }
@@ -190,7 +196,7 @@ static int choice_fastest(struct gemm *g, const cublasLtMatmulHeuristicResult_t 
     return best;
 }
 
-static int choice_need_time(struct gemm *g, const struct gemm_product *p, struct err *e)
+int gemm_need_time(struct gemm *g, const struct gemm_product *p, struct err *e)
 {
     if (choice_may_time(g)) return 0;
     return ERR(e, ERR_INTERNAL,
@@ -202,13 +208,13 @@ static int choice_need_time(struct gemm *g, const struct gemm_product *p, struct
 static int choice_make(struct gemm *g, struct gemm_choice **out, const struct gemm_class *c,
                        const struct gemm_call *call, const struct gemm_product *p, struct err *e)
 {
-    cublasLtMatmulHeuristicResult_t candidate[CHOICE_CANDIDATES];
+    cublasLtMatmulHeuristicResult_t candidate[GEMM_CANDIDATES];
     struct gemm_choice choice = {.of = *c};
     int n = 0;
-    TRY(choice_need_time(g, p, e));
-    TRY(choice_candidates(g, candidate, &n, c, p, e));
-    choice.algorithm = candidate[choice_fastest(g, candidate, n, call, p)].algo;
-    TRY(choice_add(g, &choice, e));
+    TRY(gemm_need_time(g, p, e));
+    TRY(gemm_candidates(g, candidate, &n, c, p, e));
+    choice.algorithm = candidate[gemm_fastest(g, candidate, n, call, p)].algo;
+    TRY(gemm_add_choice(g, &choice, e));
     *out = &g->choice_own[g->choices_n - 1];
     return 0;
 }
@@ -217,8 +223,8 @@ int gemm_choose(struct gemm *g, const cublasLtMatmulAlgo_t **out, const struct g
                 const struct gemm_product *p, struct err *e)
 {
     for (int rounded = 1; rounded >= 0; rounded--) {
-        struct gemm_class c = choice_class(p, rounded);
-        struct gemm_choice *choice = choice_find(g, &c);
+        struct gemm_class c = gemm_class_of(p, rounded);
+        struct gemm_choice *choice = gemm_find(g, &c);
         if (!choice) TRY(choice_make(g, &choice, &c, call, p, e));
         *out = &choice->algorithm;
         if (gemm_fits(g, call, *out)) return 0;
@@ -227,136 +233,4 @@ int gemm_choose(struct gemm *g, const cublasLtMatmulAlgo_t **out, const struct g
                "cuBLASLt: the algorithm chosen for a product of %" PRId64 " x %" PRId64
                " x %" PRId64 " does not fit it",
                p->m, p->n, p->k);
-}
-
-/* Milliseconds of CHOICE_RUNS times the kernel of column sums; below 0: it does not run. */
-static float choice_time_sums(struct gemm *g, const struct gemm_product *p)
-{
-    float ms = -1.0f;
-    struct gemm_product own = *p;
-    own.accumulate = 0;
-    if (cudaEventRecord(g->before_own, g->stream) != cudaSuccess) return ms;
-    for (int i = 0; i < CHOICE_RUNS; i++)
-        if (gemm_column_sums(g, &own) != 0) return ms;
-    if (cudaEventRecord(g->after_own, g->stream) != cudaSuccess ||
-        cudaEventSynchronize(g->after_own) != cudaSuccess ||
-        cudaEventElapsedTime(&ms, g->before_own, g->after_own) != cudaSuccess)
-        return -1.0f;
-    return ms;
-}
-
-/* Whether one call is clearly faster than the product and the sums apart. Timed results go to
- * memory of their own. */
-static int choice_one_call(struct gemm *g, const struct gemm_product *p,
-                           const struct gemm_product *plain, const cublasLtMatmulAlgo_t *algorithm,
-                           struct err *e)
-{
-    struct gemm_call whole, call;
-    const cublasLtMatmulAlgo_t *other = NULL;
-    void *to = NULL;
-    size_t bytes = (size_t)(p->m * p->stride_c) * dtype_bytes(p->to);
-    int faster = 0;
-    if (cudaMalloc(&to, bytes) != cudaSuccess) {
-        (void)cudaGetLastError();
-        return 0;
-    }
-    if (gemm_call_init(&whole, p, e) == 0 && gemm_call_init(&call, plain, e) == 0 &&
-        gemm_choose(g, &other, &call, plain, e) == 0) {
-        float one = choice_time(g, &whole, p, algorithm, to);
-        float two = choice_time(g, &call, plain, other, to), sums = choice_time_sums(g, p);
-        faster = one >= 0.0f && two >= 0.0f && sums >= 0.0f && one < choice_clearly * (two + sums);
-    }
-    (void)cudaFree(to);
-    return faster;
-}
-
-int gemm_choose_sums(struct gemm *g, const cublasLtMatmulAlgo_t **out, const struct gemm_product *p,
-                     const struct gemm_product *plain, struct err *e)
-{
-    cublasLtMatmulHeuristicResult_t candidate[CHOICE_CANDIDATES];
-    struct gemm_class c = choice_class(p, 1);
-    struct gemm_choice *found = choice_find(g, &c);
-    struct gemm_call call;
-    *out = NULL;
-    TRY(gemm_call_init(&call, p, e));
-    if (!found) {
-        struct gemm_choice choice = {.of = c, .apart = 1};
-        int n = 0;
-        TRY(choice_need_time(g, p, e));
-        TRY(choice_candidates(g, candidate, &n, &c, p, e));
-        if (n > 0) {
-            const cublasLtMatmulAlgo_t *best =
-                &candidate[choice_fastest(g, candidate, n, &call, p)].algo;
-            choice.apart = !choice_one_call(g, p, plain, best, e);
-            if (!choice.apart) choice.algorithm = *best;
-        }
-        TRY(choice_add(g, &choice, e));
-        found = &g->choice_own[g->choices_n - 1];
-    }
-    if (!found->apart && gemm_fits(g, &call, &found->algorithm)) *out = &found->algorithm;
-    return 0;
-}
-
-/* ---- as text ----
- * A class is its sizes and eleven small numbers, an algorithm whether it is apart and its words in
- * base 16. */
-
-static int choice_print(char *line, size_t bytes, const struct gemm_choice *choice)
-{
-    const struct gemm_class *c = &choice->of;
-    int n = snprintf(
-        line, bytes, "%" PRId64 " %" PRId64 " %" PRId64 " %d %d %d %d %d %d %d %d %d %d %d %d",
-        c->m, c->n, c->k, c->transpose_a, c->transpose_b, c->from, c->to, c->bias, c->exact,
-        c->sums, c->alignment_a, c->alignment_b, c->alignment_c, c->rounded, choice->apart);
-    for (size_t i = 0; i < ALGORITHM_WORDS; i++)
-        n += snprintf(line + n, bytes - (size_t)n, " %" PRIx64, choice->algorithm.data[i]);
-    return n + snprintf(line + n, bytes - (size_t)n, "\n");
-}
-
-size_t gemm_choices(const struct gemm *g, char *text, size_t bytes)
-{
-    char line[CHOICE_LINE_BYTES];
-    size_t n = (size_t)snprintf(text, bytes, "%s\n", g->identity);
-    for (int32_t i = 0; i < g->choices_n; i++) {
-        size_t line_n = (size_t)choice_print(line, sizeof line, &g->choice_own[i]);
-        if (n + line_n < bytes) memcpy(text + n, line, line_n + 1);
-        n += line_n;
-    }
-    return n;
-}
-
-static int choice_scan(struct gemm_choice *choice, const char *line)
-{
-    struct gemm_class *c = &choice->of;
-    int at = 0;
-    memset(choice, 0, sizeof *choice);
-    if (sscanf(line, "%" SCNd64 " %" SCNd64 " %" SCNd64 " %d %d %d %d %d %d %d %d %d %d %d %d%n",
-               &c->m, &c->n, &c->k, &c->transpose_a, &c->transpose_b, &c->from, &c->to, &c->bias,
-               &c->exact, &c->sums, &c->alignment_a, &c->alignment_b, &c->alignment_c, &c->rounded,
-               &choice->apart, &at) < 15)
-        return 0;
-    for (size_t i = 0; i < ALGORITHM_WORDS; i++) {
-        int word_n = 0;
-        if (sscanf(line + at, " %" SCNx64 "%n", &choice->algorithm.data[i], &word_n) < 1) return 0;
-        at += word_n;
-    }
-    return line[at] == '\n' || line[at] == '\0';
-}
-
-int gemm_adopt(struct gemm *g, const char *text, struct err *e)
-{
-    size_t identity_n = strlen(g->identity);
-    if (strncmp(text, g->identity, identity_n) != 0 || text[identity_n] != '\n')
-        return ERR(e, ERR_DATA,
-                   "choices of products were made by \"%.*s\", this is %s; they are made anew",
-                   (int)strcspn(text, "\n"), text, g->identity);
-    for (const char *line = text + identity_n + 1; *line; line += strcspn(line, "\n")) {
-        struct gemm_choice choice;
-        line += *line == '\n';
-        if (*line == '\0') break;
-        if (!choice_scan(&choice, line))
-            return ERR(e, ERR_DATA, "choices of products: \"%.60s\" is no choice", line);
-        if (!choice_find(g, &choice.of)) TRY(choice_add(g, &choice, e));
-    }
-    return 0;
 }

@@ -181,6 +181,31 @@ int cuda_linear_dx(struct backend *b, struct tensor *dx, const struct tensor *dy
     return gemm_multiply(cuda_of(b)->gemm_own, &p, e);
 }
 
+/* The bits of y's mask are made anew in scratch memory: 1/16 of the bytes of a y in bf16. */
+int cuda_linear_dx_relu(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                        const struct tensor *w, const struct tensor *y, const struct dropout *d,
+                        struct err *e)
+{
+    struct cuda *c = cuda_of(b);
+    struct gemm_product p = {.a = dy->data,
+                             .b = w->data,
+                             .c = dx->data,
+                             .kept = y->data,
+                             .scale = 1.0f / (1.0f - d->p),
+                             .m = dy->rows,
+                             .n = w->cols,
+                             .k = w->rows,
+                             .chunks_n = 1,
+                             .stride_a = dy->stride,
+                             .stride_b = w->stride,
+                             .stride_c = dx->stride,
+                             .stride_kept = y->stride,
+                             .from = dy->dtype,
+                             .to = dx->dtype};
+    TRY(cuda_scratch(c, &p.scratch, cuda_mask_bytes(dx->rows, dx->cols), e));
+    return gemm_multiply(c->gemm_own, &p, e);
+}
+
 int cuda_linear_dw(struct backend *b, struct tensor *dw, struct tensor *dbias,
                    const struct tensor *dy, const struct tensor *x, int accumulate, struct err *e)
 {

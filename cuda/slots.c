@@ -240,6 +240,7 @@ const struct backend_ops cuda_slots = {
     .linear_rows = cuda_linear_rows,
     .linear_relu = cuda_linear_relu,
     .linear_dx = cuda_linear_dx,
+    .linear_dx_relu = cuda_linear_dx_relu,
     .linear_dw = cuda_linear_dw,
     .gather_rows = slot_gather_rows,
     .scatter_rows = slot_scatter_rows,

@@ -72,6 +72,7 @@ check() { # kind: all its legs, then how many held and how many did not
         leg "ops in bf16, order $order" env EMULATION_ORDER=$order "$place/tests/cuda_emulation/check_bf16" cuda:emulated
         leg "rows in bf16, order $order" env EMULATION_ORDER=$order "$place/tests/cuda_emulation/check_bf16_rows" cuda:emulated
     done
+    leg "choices of products" "$place/tests/cuda_emulation/check_products"
     leg "recorded work" "$place/tests/ops/check_record" cuda:emulated
     leg "oracle" "$place/tests/check_oracle" --device cuda:emulated $oracle
     [ "$kind" = asan ] && leg "the paper's model at its sizes" "$place/tests/cuda_emulation/check_shapes"

@@ -62,6 +62,35 @@ static void linear_maps_agree_in_bf16(void **state)
     op_half_close(&k);
 }
 
+static void a_relu_passes_gradients_in_bf16(void **state)
+{
+    (void)state;
+    enum { N = 70, I = 300, O = 40, UPDATE = 2 };
+    static const float chances[] = {0.0f, 0.1f};
+    struct op_bench k;
+    struct err e = {0};
+    op_half_open(&k, device);
+    for (int c = 0; c < 2; c++) {
+        struct step_state step = {.update = UPDATE};
+        struct dropout d = {.p = chances[c], .key = 4, .step_dev = op_step(&k, &step)};
+        struct op_matrix x = op_half_random(&k, N, I, 1), w = op_half_random(&k, O, I, 1);
+        struct op_matrix dy = op_half_random(&k, N, O, 1), y = op_half_random(&k, N, I, 1);
+        struct op_matrix dx = op_half_random(&k, N, I, 1), wide = op_random(&k, N, I, 0);
+        const float *factor = op_factors(&k, &d, NULL, UPDATE, N, I);
+        double *want = op_doubles(&k, N * I);
+        op_linear_dx_double(want, dy.host, w.host, N, I, O);
+        for (int64_t j = 0; j < N * I; j++)
+            want[j] = x.host[j] > 0.0f ? want[j] * (double)factor[j] : 0.0;
+        op_ok(ops_relu(k.b, &y.t, &x.t, &d, &e), &e);
+        op_ok(ops_linear_dx_relu(k.b, &dx.t, &dy.t, &w.t, &y.t, &d, &e), &e);
+        op_half_check(&k, "dx", &dx.t, want, OP_HALF_ULPS(1), 0);
+        op_ok(ops_cast(k.b, &wide.t, &dx.t, &e), &e);
+        const float *got = op_get(&k, &wide.t);
+        for (int64_t j = 0; j < N * I; j++) assert_true(want[j] != 0.0 || got[j] == 0.0f);
+    }
+    op_half_close(&k);
+}
+
 /* ---- casts and the weights' copy ---- */
 
 static void casts_round_to_the_nearest(void **state)
@@ -298,10 +327,12 @@ static void attention_agrees_in_bf16(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(linear_maps_agree_in_bf16), cmocka_unit_test(casts_round_to_the_nearest),
-        cmocka_unit_test(an_update_rewrites_the_weights_in_bf16),
-        cmocka_unit_test(norms_agree_in_bf16), cmocka_unit_test(attention_agrees_in_bf16)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(linear_maps_agree_in_bf16),
+                                       cmocka_unit_test(a_relu_passes_gradients_in_bf16),
+                                       cmocka_unit_test(casts_round_to_the_nearest),
+                                       cmocka_unit_test(an_update_rewrites_the_weights_in_bf16),
+                                       cmocka_unit_test(norms_agree_in_bf16),
+                                       cmocka_unit_test(attention_agrees_in_bf16)};
     int failed = 0;
     if (argc < 2) {
         fprintf(stderr, "usage: check_bf16 DEVICE...\n");

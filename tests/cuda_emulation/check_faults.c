@@ -12,7 +12,7 @@
 
 #include "backend/backend.h"
 
-#define MEMORY_BYTES "1000000" /* enough for the backend itself */
+#define MEMORY_BYTES "35000000" /* enough for the backend itself */
 enum { WANTED_BYTES = 2000000, N = 64, LAUNCHES = 5, LOST_AT = 2 };
 
 static struct backend *opened(void)

@@ -74,7 +74,7 @@ NVML_FAKE_FREE="100000 90000" expect 70 "wants .* MB of memory, cuda:0 has 0.1 M
 [ "$(query small "SELECT count(*) FROM attempts")" = 0 ] || fail "a refused run was started"
 
 # Memory that is gone when the worker asks for it; a GPU that breaks; another takes over.
-EMULATION_MEMORY=300000 expect 70 "no memory for [0-9]* bytes: [0-9]* of the GPU's 300000 are free" run short cuda:0 --tries 1
+EMULATION_MEMORY=33854432 expect 70 "no memory for [0-9]* bytes: [0-9]* of the GPU's 33854432 are free" run short cuda:0 --tries 1
 EMULATION_LOSE=9 expect 69 "the GPU cannot be used" run lost cuda:0
 [ "$(query lost "SELECT count(*) FROM attempts")" = 1 ] || fail "a lost GPU got another worker"
 EMULATION_LOSE=9@GPU-fake-0 expect 0 "cuda:0 is not used any more" run moved auto

@@ -27,8 +27,8 @@ EMULATED_CPPFLAGS := -Icuda -Isrc -I$(EMULATION) -I$(EMULATION)/include -D_GNU_S
 EMULATED_CXXFLAGS := -std=c++17 -g -fPIC -fno-strict-aliasing -ffp-contract=off $(EMULATED_WARN)
 EMULATED_CFLAGS := -std=gnu17 -g -fPIC -ffp-contract=off $(WARN)
 
-# cuda/gemm*.c is cuBLASLt; plain loops take its place. src/base is an archive: what is needed comes in.
-EMULATED_HOST := $(filter-out cuda/gemm%.c cuda/library.c,$(wildcard cuda/*.c)) $(EMULATION)/gemm_emulated.c $(EMULATION)/library_emulated.c
+# Plain loops take the place of cuBLASLt. src/base is an archive: what is needed comes in.
+EMULATED_HOST := $(filter-out cuda/library.c,$(wildcard cuda/*.c)) $(EMULATION)/cublaslt_emulated.c $(EMULATION)/library_emulated.c
 EMULATED_OBJ := $(patsubst %,%.o,$(wildcard cuda/*.cu) $(EMULATED_HOST))
 MACHINE_OBJ := $(patsubst %,%.o,$(wildcard $(EMULATION)/*.cpp))
 # tests/cuda: each a program that calls the launchers of cuda/kernels.h, without a backend.
@@ -74,13 +74,14 @@ endif
 
 $(EMULATED)/plain/cuda/%.cu.o: EMULATED_plain += $(EMULATED_FUSES)
 
-EMULATED_PROGRAMS := tests/ops/test_ops tests/ops/check_record tests/cuda_emulation/check_bf16 tests/cuda_emulation/check_bf16_rows tests/check_oracle
+EMULATED_PROGRAMS := tests/ops/test_ops tests/ops/check_record tests/cuda_emulation/check_bf16 tests/cuda_emulation/check_bf16_rows tests/cuda_emulation/check_products tests/check_oracle
 # The programs that open cuda:emulated. Those of the race build are this build's objects, linked with the race detector.
 $(EMULATED)/tsan/tests/check_oracle: tests/model/check_oracle.c
 $(EMULATED)/tsan/tests/ops/test_ops: tests/ops/test_ops.c
 $(EMULATED)/tsan/tests/ops/check_record: tests/ops/check_record.c
 $(EMULATED)/tsan/tests/cuda_emulation/check_bf16: $(EMULATION)/check_bf16.c
 $(EMULATED)/tsan/tests/cuda_emulation/check_bf16_rows: $(EMULATION)/check_bf16_rows.c
+$(EMULATED)/tsan/tests/cuda_emulation/check_products: $(EMULATION)/check_products.c
 $(EMULATED_PROGRAMS:%=$(EMULATED)/tsan/%): $(TEST_OBJ) $(BUILD)/libalibi.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -fsanitize=thread -o $@ $(filter %.c,$^) $(TEST_OBJ) $(BUILD)/libalibi.a $(LDLIBS) -lcmocka

@@ -5,9 +5,9 @@
  *   EMULATION_MEMORY=BYTES                 device memory (4 GiB)
  *   EMULATION_LOSE=N[@GPU]                 the device is lost at launch N, counted from 0; with GPU
  *                                          only where CUDA_VISIBLE_DEVICES is that
- *   EMULATION_BLOCKS=N                     of each launch only N blocks are run
- * (emulation_set_blocks) EMULATION_COUNTS=1                     prints what was run when the
- * process ends */
+ *   EMULATION_BLOCKS=N                     N blocks of each launch (emulation_set_blocks)
+ *   EMULATION_PRODUCTS=WORDS               what cuBLASLt offers: cublaslt_emulated.c
+ *   EMULATION_COUNTS=1                     prints what was run when the process ends */
 #ifndef EMULATION_CONTROL_H
 #define EMULATION_CONTROL_H
 
@@ -35,6 +35,10 @@ void emulation_lose_device(long launches);
  * library's kernel would; it gets a copy of `argument`. */
 cudaError_t emulation_enqueue(cudaStream_t stream, void (*call)(void *argument),
                               const void *argument, size_t bytes);
+/* emulation_spend - the work at hand takes so much longer on the device's clock, which events tell:
+ * it does not run with time, but 0.01 ms for each piece of work, so that what is chosen by
+ * measuring is chosen alike each time. */
+void emulation_spend(double ms);
 
 #ifdef __cplusplus
 }

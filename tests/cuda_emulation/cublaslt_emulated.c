@@ -1,0 +1,397 @@
+/* cublaslt_emulated.c - cuBLASLt as plain loops, for cuda/gemm*.c on the emulated GPU.
+ *
+ * 1. A product is queued on the stream like a library's kernel, so that host code which does not
+ *    wait for it reads old data here too. Sums are fp32.
+ * 2. What the library's documents forbid is refused, with a sentence on stderr.
+ * 3. An algorithm is a number from 1 and what it does beside the product. The first sums in rising
+ *    k, the others and those with a mask or sums in falling k: another algorithm, other bits.
+ * 4. Times are made up (work_spent_ms), so that choices by measuring are the same each time.
+ * 5. EMULATION_PRODUCTS holds words, read when the library is opened, that say otherwise:
+ *      three         three algorithms for each product, the last clearly the fastest
+ *      relu-absent   no algorithm ends with relu
+ *      sums-absent, mask-absent    none sums its operand, or takes a mask
+ *      sums-slow, mask-slow        they are slower than two calls
+ *      mask-bits, mask-bytes       another order of a mask's bits in a byte, of its bytes in a word
+ */
+#include <cublasLt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emulation_control.h"
+
+enum { MASK_UNIT = 128, MASK_ALIGNMENT = 16, ALGORITHMS_N = 3 };
+
+struct cublasLtContext {
+    char words[256];
+};
+
+static int told(cublasLtHandle_t handle, const char *word)
+{
+    return strstr(handle->words, word) != NULL;
+}
+
+size_t cublasLtGetVersion(void)
+{
+    return 0;
+}
+
+const char *cublasLtGetStatusString(cublasStatus_t status)
+{
+    return status == CUBLAS_STATUS_SUCCESS         ? "CUBLAS_STATUS_SUCCESS"
+           : status == CUBLAS_STATUS_ALLOC_FAILED  ? "CUBLAS_STATUS_ALLOC_FAILED"
+           : status == CUBLAS_STATUS_INVALID_VALUE ? "CUBLAS_STATUS_INVALID_VALUE"
+           : status == CUBLAS_STATUS_NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED"
+                                                   : "CUBLAS_STATUS_EXECUTION_FAILED";
+}
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
+{
+    const char *words = getenv("EMULATION_PRODUCTS");
+    *handle = calloc(1, sizeof **handle);
+    if (!*handle) return CUBLAS_STATUS_ALLOC_FAILED;
+    snprintf((*handle)->words, sizeof(*handle)->words, "%s", words ? words : "");
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
+{
+    free(handle);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* ---- descriptions ---- */
+
+static cublasStatus_t assign(void *field, size_t field_bytes, const void *value, size_t bytes)
+{
+    if (bytes != field_bytes) return CUBLAS_STATUS_INVALID_VALUE;
+    memcpy(field, value, bytes);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescInit(cublasLtMatmulDesc_t d, cublasComputeType_t compute,
+                                      cudaDataType scale)
+{
+    memset(d, 0, sizeof *d);
+    d->compute = compute;
+    d->scale = scale;
+    d->epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d,
+                                              cublasLtMatmulDescAttributes_t name,
+                                              const void *value, size_t bytes)
+{
+    switch (name) {
+    case CUBLASLT_MATMUL_DESC_TRANSA:
+        return assign(&d->transpose_a, sizeof d->transpose_a, value, bytes);
+    case CUBLASLT_MATMUL_DESC_TRANSB:
+        return assign(&d->transpose_b, sizeof d->transpose_b, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE:
+        return assign(&d->epilogue, sizeof d->epilogue, value, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+        return assign(&d->bias, sizeof d->bias, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+        return assign(&d->aux, sizeof d->aux, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+        return assign(&d->aux_ld, sizeof d->aux_ld, value, bytes);
+    }
+    return CUBLAS_STATUS_INVALID_VALUE;
+}
+
+cublasStatus_t cublasLtMatrixLayoutInit(cublasLtMatrixLayout_t layout, cudaDataType type,
+                                        uint64_t rows, uint64_t cols, int64_t ld)
+{
+    const cublasLtMatrixLayoutOpaque_t made = {
+        .type = type, .rows = rows, .cols = cols, .ld = ld, .batch_n = 1};
+    *layout = made;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t name,
+                                                const void *value, size_t bytes)
+{
+    if (name == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT)
+        return assign(&layout->batch_n, sizeof layout->batch_n, value, bytes);
+    return assign(&layout->batch_step, sizeof layout->batch_step, value, bytes);
+}
+
+cublasStatus_t cublasLtMatmulPreferenceInit(cublasLtMatmulPreference_t preference)
+{
+    memset(preference, 0, sizeof *preference);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t name,
+                                                    const void *value, size_t bytes)
+{
+    if (name == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
+        return assign(&preference->workspace_bytes, sizeof preference->workspace_bytes, value,
+                      bytes);
+    if (name == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK)
+        return assign(&preference->reductions, sizeof preference->reductions, value, bytes);
+    return assign(&preference->alignment[name - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES],
+                  sizeof *preference->alignment, value, bytes);
+}
+
+/* ---- what is refused ---- */
+
+static const char *fault_of_shapes(const cublasLtMatmulDescOpaque_t *d,
+                                   const cublasLtMatrixLayoutOpaque_t *a,
+                                   const cublasLtMatrixLayoutOpaque_t *b,
+                                   const cublasLtMatrixLayoutOpaque_t *to)
+{
+    uint64_t m = d->transpose_a ? a->cols : a->rows, k = d->transpose_a ? a->rows : a->cols;
+    uint64_t n = d->transpose_b ? b->rows : b->cols, other = d->transpose_b ? b->cols : b->rows;
+    if (m != to->rows || n != to->cols || k != other) return "shapes do not fit";
+    if (a->ld < (int64_t)a->rows || b->ld < (int64_t)b->rows || to->ld < (int64_t)to->rows)
+        return "a leading dimension below the rows";
+    if (a->batch_n != to->batch_n || b->batch_n != to->batch_n) return "batches of unlike counts";
+    if (a->type != b->type || (a->type == CUDA_R_32F && to->type != CUDA_R_32F))
+        return "types that are not multiplied";
+    return NULL;
+}
+
+/* A sentence, or NULL. */
+static const char *fault_of(const cublasLtMatmulDescOpaque_t *d,
+                            const cublasLtMatrixLayoutOpaque_t *a,
+                            const cublasLtMatrixLayoutOpaque_t *b,
+                            const cublasLtMatrixLayoutOpaque_t *c,
+                            const cublasLtMatrixLayoutOpaque_t *to)
+{
+    int vector = d->epilogue == CUBLASLT_EPILOGUE_BGRADB || (d->epilogue & CUBLASLT_EPILOGUE_BIAS);
+    const char *fault = fault_of_shapes(d, a, b, to);
+    if (fault) return fault;
+    if (memcmp(c, to, sizeof *c) != 0) return "C and D are laid out differently";
+    if (vector && !d->bias) return "an epilogue without its vector";
+    if (d->epilogue == CUBLASLT_EPILOGUE_BGRADB && to->batch_n > 1) return "sums of a batch";
+    if (d->epilogue != CUBLASLT_EPILOGUE_DRELU) return NULL;
+    if (!d->aux || (uintptr_t)d->aux % MASK_ALIGNMENT != 0) return "a mask that is not aligned";
+    if (d->aux_ld % MASK_UNIT != 0 || d->aux_ld < (int64_t)to->rows)
+        return "a mask's leading dimension is no multiple of 128 or below the rows";
+    return to->batch_n > 1 ? "a mask of a batch" : NULL;
+}
+
+static cublasStatus_t refused(const char *fault)
+{
+    if (!fault) return CUBLAS_STATUS_SUCCESS;
+    fprintf(stderr, "emulated cuBLASLt: %s\n", fault);
+    return CUBLAS_STATUS_INVALID_VALUE;
+}
+
+/* ---- algorithms ---- */
+
+/* What an algorithm does beside the product; relu and bias are everybody's. */
+static uint64_t beside(const cublasLtMatmulDescOpaque_t *d)
+{
+    return d->epilogue == CUBLASLT_EPILOGUE_BGRADB || d->epilogue == CUBLASLT_EPILOGUE_DRELU
+               ? (uint64_t)d->epilogue
+               : 0;
+}
+
+static int offered(cublasLtHandle_t handle, const cublasLtMatmulDescOpaque_t *d)
+{
+    if (d->epilogue == CUBLASLT_EPILOGUE_BGRADB) return !told(handle, "sums-absent");
+    if (d->epilogue == CUBLASLT_EPILOGUE_DRELU) return !told(handle, "mask-absent");
+    return !(d->epilogue & CUBLASLT_EPILOGUE_RELU) || !told(handle, "relu-absent");
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t d,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t to,
+                                              cublasLtMatmulPreference_t preference, int wanted_n,
+                                              cublasLtMatmulHeuristicResult_t *results,
+                                              int *found_n)
+{
+    int n = told(handle, "three") ? ALGORITHMS_N : 1;
+    cublasStatus_t status = refused(fault_of(d, a, b, c, to));
+    (void)preference;
+    *found_n = 0;
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+    if (!offered(handle, d)) return CUBLAS_STATUS_NOT_SUPPORTED;
+    for (; *found_n < n && *found_n < wanted_n; ++*found_n) {
+        cublasLtMatmulHeuristicResult_t *r = &results[*found_n];
+        memset(r, 0, sizeof *r);
+        r->algo.data[0] = (uint64_t)*found_n + 1;
+        r->algo.data[1] = beside(d);
+    }
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t d,
+                                       cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                       cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t to,
+                                       const cublasLtMatmulAlgo_t *algorithm,
+                                       cublasLtMatmulHeuristicResult_t *result)
+{
+    memset(result, 0, sizeof *result);
+    result->algo = *algorithm;
+    if (algorithm->data[0] < 1 || algorithm->data[0] > ALGORITHMS_N ||
+        algorithm->data[1] != beside(d) || !offered(handle, d))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    return refused(fault_of(d, a, b, c, to));
+}
+
+/* ---- products ---- */
+
+struct product {
+    cublasLtMatmulDescOpaque_t how;
+    cublasLtMatrixLayoutOpaque_t layout_a, layout_b, layout_to;
+    const void *a, *b, *c;
+    void *to;
+    float alpha, beta;
+    int falling;       /* sums run in falling k */
+    unsigned bits_xor; /* of a mask's element number: its order */
+    double spent_ms;
+};
+
+static size_t type_bytes(cudaDataType type)
+{
+    return type == CUDA_R_16BF ? 2 : 4;
+}
+
+static float load(const void *data, int64_t at, cudaDataType type)
+{
+    float value;
+    if (type == CUDA_R_32F) return ((const float *)data)[at];
+    uint32_t bits = (uint32_t)((const uint16_t *)data)[at] << 16;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* To the nearest bf16, ties to even. */
+static void store(void *data, int64_t at, cudaDataType type, float value)
+{
+    uint32_t bits;
+    if (type == CUDA_R_32F) {
+        ((float *)data)[at] = value;
+        return;
+    }
+    memcpy(&bits, &value, sizeof bits);
+    if (value == value) bits += 0x7fffu + (bits >> 16 & 1u);
+    ((uint16_t *)data)[at] = (uint16_t)(bits >> 16);
+}
+
+/* The operand packed (lines, k), its columns or rows as lines; in falling k where asked. */
+static float *pack(const void *data, const cublasLtMatrixLayoutOpaque_t *l, int lines_are_rows,
+                   int falling)
+{
+    int64_t lines = (int64_t)(lines_are_rows ? l->rows : l->cols);
+    int64_t k_n = (int64_t)(lines_are_rows ? l->cols : l->rows);
+    float *out = malloc((size_t)(lines * k_n + 1) * sizeof *out);
+    if (!out) abort();
+    for (int64_t i = 0; i < lines; i++)
+        for (int64_t k = 0; k < k_n; k++)
+            out[i * k_n + (falling ? k_n - 1 - k : k)] =
+                load(data, lines_are_rows ? k * l->ld + i : i * l->ld + k, l->type);
+    return out;
+}
+
+static float finished(const struct product *p, const void *c, int64_t i, int64_t j, float sum)
+{
+    const cublasLtMatmulDescOpaque_t *d = &p->how;
+    int64_t ld = p->layout_to.ld;
+    sum *= p->alpha;
+    if (p->beta != 0.0f) sum += p->beta * load(c, j * ld + i, p->layout_to.type);
+    if (d->epilogue == CUBLASLT_EPILOGUE_DRELU) {
+        uint64_t bit = (uint64_t)(j * d->aux_ld + i) ^ p->bits_xor;
+        return ((const uint8_t *)d->aux)[bit / 8] >> bit % 8 & 1 ? sum : 0.0f;
+    }
+    if (d->epilogue == CUBLASLT_EPILOGUE_BGRADB) return sum;
+    if (d->epilogue & CUBLASLT_EPILOGUE_BIAS) sum += load(d->bias, i, p->layout_to.type);
+    return (d->epilogue & CUBLASLT_EPILOGUE_RELU) && sum < 0.0f ? 0.0f : sum;
+}
+
+/* A column of D, four sums at a time, each in the order of k. */
+static void column(const struct product *p, const float *a, const float *b, const void *c, void *to,
+                   int64_t j, int64_t k_n)
+{
+    int64_t rows = (int64_t)p->layout_to.rows;
+    for (int64_t i = 0; i < rows; i += 4) {
+        float sum[4] = {0};
+        int64_t n = rows - i < 4 ? rows - i : 4;
+        const float *from[4];
+        for (int64_t r = 0; r < 4; r++) from[r] = a + (i + (r < n ? r : 0)) * k_n;
+        for (int64_t k = 0; k < k_n; k++)
+            for (int r = 0; r < 4; r++) sum[r] += b[k] * from[r][k];
+        for (int64_t r = 0; r < n; r++)
+            store(to, j * p->layout_to.ld + i + r, p->layout_to.type,
+                  finished(p, c, i + r, j, sum[r]));
+    }
+}
+
+static const void *batch_at(const void *data, const cublasLtMatrixLayoutOpaque_t *l, int32_t number)
+{
+    return (const char *)data + (size_t)(number * l->batch_step) * type_bytes(l->type);
+}
+
+static void multiply(void *argument)
+{
+    const struct product *p = argument;
+    int64_t k_n = (int64_t)(p->how.transpose_a ? p->layout_a.rows : p->layout_a.cols);
+    for (int32_t n = 0; n < p->layout_to.batch_n; n++) {
+        const void *c = batch_at(p->c, &p->layout_to, n);
+        void *to = (char *)p->to + ((const char *)c - (const char *)p->c);
+        float *a =
+            pack(batch_at(p->a, &p->layout_a, n), &p->layout_a, !p->how.transpose_a, p->falling);
+        float *b =
+            pack(batch_at(p->b, &p->layout_b, n), &p->layout_b, p->how.transpose_b, p->falling);
+        for (int64_t j = 0; j < (int64_t)p->layout_to.cols; j++) {
+            float sum = 0.0f;
+            column(p, a, b + j * k_n, c, to, j, k_n);
+            for (int64_t k = 0; k < k_n; k++) sum += b[j * k_n + k];
+            if (p->how.epilogue == CUBLASLT_EPILOGUE_BGRADB)
+                store(p->how.bias, j, p->layout_to.type, sum);
+        }
+        free(a);
+        free(b);
+    }
+    emulation_spend(p->spent_ms);
+}
+
+/* Beside the time that any piece of work takes. */
+static double work_spent_ms(cublasLtHandle_t handle, const cublasLtMatmulDescOpaque_t *d,
+                            const cublasLtMatmulAlgo_t *algorithm)
+{
+    static const double alone_ms[ALGORITHMS_N] = {0.04, 0.039, 0.03};
+    int slow = told(handle, d->epilogue == CUBLASLT_EPILOGUE_DRELU ? "mask-slow" : "sums-slow");
+    if (algorithm->data[1] == 0) return alone_ms[algorithm->data[0] - 1];
+    return slow ? 0.09 : 0.02;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d, const void *alpha,
+                              const void *a, cublasLtMatrixLayout_t layout_a, const void *b,
+                              cublasLtMatrixLayout_t layout_b, const void *beta, const void *c,
+                              cublasLtMatrixLayout_t layout_c, void *to,
+                              cublasLtMatrixLayout_t layout_to,
+                              const cublasLtMatmulAlgo_t *algorithm, void *workspace,
+                              size_t workspace_bytes, cudaStream_t stream)
+{
+    cublasLtMatmulHeuristicResult_t checked;
+    cublasStatus_t status = cublasLtMatmulAlgoCheck(handle, d, layout_a, layout_b, layout_c,
+                                                    layout_to, algorithm, &checked);
+    (void)workspace;
+    (void)workspace_bytes;
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+    struct product p = {.how = *d,
+                        .layout_a = *layout_a,
+                        .layout_b = *layout_b,
+                        .layout_to = *layout_to,
+                        .a = a,
+                        .b = b,
+                        .c = c,
+                        .to = to,
+                        .alpha = *(const float *)alpha,
+                        .beta = *(const float *)beta,
+                        .falling = algorithm->data[0] > 1 || algorithm->data[1] != 0,
+                        .bits_xor = told(handle, "mask-bits")    ? 7
+                                    : told(handle, "mask-bytes") ? 24
+                                                                 : 0,
+                        .spent_ms = work_spent_ms(handle, d, algorithm)};
+    return emulation_enqueue(stream, multiply, &p, sizeof p) == cudaSuccess
+               ? CUBLAS_STATUS_SUCCESS
+               : CUBLAS_STATUS_EXECUTION_FAILED;
+}
