@@ -27,7 +27,8 @@ struct cuda_stage {
 };
 
 struct cuda {
-    struct backend backend; /* first: a struct backend * is a struct cuda * */
+    struct backend backend;   /* first: a struct backend * is a struct cuda * */
+    struct backend_ops slots; /* cuda_slots, or those of them that are wanted */
     cudaStream_t stream_own;
     struct gemm *gemm_own;
     struct cuda_stage stage[CUDA_STAGES_N];

@@ -179,16 +179,16 @@ int cuda_sync(struct backend *b, struct err *e)
 {
     struct cuda *c = cuda_of(b);
     TRY(cuda_outside(c, "a sync", e));
-    TRY(cuda_fault(c, cudaStreamSynchronize(c->stream_own), "sync", e));
-    cuda_watch_memory(c);
-    return 0;
+    return cuda_fault(c, cudaStreamSynchronize(c->stream_own), "sync", e);
 }
 
-/* The driver counts the whole device; a run has it to itself (one worker a GPU). */
+/* The driver counts the whole device; a run has it to itself (one worker a GPU). It is asked where
+ * memory grows and here, not at each sync: a step need not wait for the driver's answer. */
 int cuda_peak_bytes(struct backend *b, int64_t *out, struct err *e)
 {
     struct cuda *c = cuda_of(b);
     TRY(cuda_sync(b, e));
+    cuda_watch_memory(c);
     *out = (int64_t)c->used_most;
     return 0;
 }

@@ -1,10 +1,13 @@
 #!/bin/sh
 # check_gpu.sh - the legs of make check-gpu: what the emulator showed, shown on a GPU. Nothing is skipped: a leg that cannot run has failed.
-# usage: tests/check_gpu.sh BUILD [DEVICE]     SANITIZE=0: without compute-sanitizer, whose legs take most of the time
+# usage: tests/check_gpu.sh BUILD [DEVICE]
+#   SANITIZE=0   without compute-sanitizer, whose legs take most of the time
+#   LIMIT=300    seconds after which a leg has failed: a kernel that never ends must not use up the GPU's time
 set -u
 
 build=$1
 device=${2:-cuda:0}
+limit=${LIMIT:-300}
 log=$build/cuda/leg.log
 started=$(date +%s)
 passed=0
@@ -23,7 +26,7 @@ leg() { # name command...
     name=$1
     shift
     from=$(date +%s%N)
-    "$@" >"$log" 2>&1 </dev/null
+    timeout -k 5 "$limit" "$@" >"$log" 2>&1 </dev/null
     rc=$?
     ms=$((($(date +%s%N) - from) / 1000000))
     grep -q '^\[  SKIPPED \]' "$log" && rc=77

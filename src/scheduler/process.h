@@ -2,8 +2,9 @@
  *
  * 1. A worker leads its own process group and dies with the scheduler (PR_SET_PDEATHSIG, set
  * between fork and exec with a check that the scheduler still lives; posix_spawn cannot set it).
- * 2. It sees no more of the environment than PATH, HOME, LANG, TMPDIR, LD_LIBRARY_PATH and what its
- * device needs; stdin is /dev/null; no descriptor of the scheduler is open in it.
+ * 2. It sees no more of the environment than PATH, HOME, LANG, TMPDIR, LD_LIBRARY_PATH,
+ * ALIBI_CUDA_GRAPHS and what its device needs; stdin is /dev/null; no descriptor of the scheduler
+ * is open in it.
  * 3. What it prints goes through a pipe to its log, PROCESS_LOG_MAX_BYTES at most: the rest is
  * read, counted and dropped, so that a worker that prints without end neither stops nor fills the
  * disk.

@@ -109,6 +109,7 @@ static void a_device_lost_in_a_replay_is_unavailable(void **state)
     struct backend *b = opened();
     int rc = b->ops->alloc(b, &p, N * sizeof(float), &e);
     struct tensor x = tensor_make(p, 1, N, DTYPE_F32);
+    if (rc == 0) rc = b->ops->add(b, &x, &x, &x, &e);
     if (rc == 0) rc = b->ops->record(b, &e);
     for (int i = 0; rc == 0 && i < LAUNCHES; i++) rc = b->ops->add(b, &x, &x, &x, &e);
     if (rc == 0) rc = b->ops->keep(b, &graph, &e);
@@ -125,6 +126,19 @@ static void a_device_lost_in_a_replay_is_unavailable(void **state)
     close_lost(b);
 }
 
+static void graphs_can_be_switched_off(void **state)
+{
+    (void)state;
+    setenv("ALIBI_CUDA_GRAPHS", "0", 1);
+    struct backend *b = opened();
+    unsetenv("ALIBI_CUDA_GRAPHS");
+    assert_true(!b->ops->record && !b->ops->keep && !b->ops->replay && !b->ops->forget);
+    backend_close(b);
+    b = opened();
+    assert_true(b->ops->record && b->ops->keep && b->ops->replay && b->ops->forget);
+    backend_close(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +146,7 @@ int main(void)
         cmocka_unit_test(another_ordinal_is_no_device),
         cmocka_unit_test(a_lost_device_is_unavailable_at_the_sync_at_the_latest),
         cmocka_unit_test(a_device_lost_in_a_replay_is_unavailable),
+        cmocka_unit_test(graphs_can_be_switched_off),
     };
     if (setenv("EMULATION_MEMORY", MEMORY_BYTES, 1) < 0) return 1;
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
