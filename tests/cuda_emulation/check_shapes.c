@@ -17,7 +17,7 @@
 #include "base/philox.h"
 #include "model/model_bench.h"
 
-enum { DIM = 1024, HEADS = 8, FFN = 4096, WORDS = 267744, BLOCKS = 3 };
+enum { DIM = 1024, HEADS = 8, FFN = 4096, WORDS = 267744, BLOCKS = 2 };
 
 static const struct shapes {
     const char *name;
