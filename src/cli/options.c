@@ -11,7 +11,11 @@ static void print_option(const char *name, char letter, const char *argument, co
     char left[64];
     snprintf(left, sizeof left, "%s%c%s--%s%s%s", letter ? "-" : "  ", letter ? letter : ' ',
              letter ? ", " : " ", name, argument ? " " : "", argument ? argument : "");
-    printf("  %-26s %s\n", left, help);
+    int column = 26;
+
+    for (const char *c = left; *c; c++)
+        column += (*c & 0xC0) == 0x80; /* bytes that take no place */
+    printf("  %-*s %s\n", column, left, help);
 }
 
 static void print_help(const struct cli_command *self, const struct cli_option *options)

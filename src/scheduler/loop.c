@@ -274,14 +274,18 @@ static void scheduler_say_end(struct scheduler *sc, const struct lease *at, bool
                   again ? "; it gets another try" : "", at->dir);
 }
 
-/* A GPU that a worker could not use, or lost, gets no other worker in this call; its runs move to
- * the devices that are left. */
+/* A GPU that a worker could not use, or lost, or that loses one worker after the other, gets no
+ * other in this call; its runs move to the devices that are left. */
 static void scheduler_heed_loss(struct scheduler *sc, const struct lease *at)
 {
-    if (at->slot < 0 || at->state != STORE_FAILED || !at->journal.unavailable) return;
+    if (at->slot < 0) return;
     const struct device *d = &sc->slots.device[sc->slots.slot[at->slot].device];
     /* Of Slurm it was one node of many. */
     if (strcmp(d->name, "cpu") == 0 || d->is_cluster) return;
+    bool gone = at->state == STORE_FAILED && at->journal.unavailable;
+    bool in_vain = at->state == STORE_LOST && !(at->journal.share > 0);
+    bool suspect = slots_suspect(&sc->slots, at->slot, at->task[0], in_vain);
+    if (!gone && !suspect) return;
     int32_t left = slots_lose(&sc->slots, at->slot, at->message);
     meter_say(&sc->meter, true, "%s is not used any more in this call; %ld worker%s left", d->name,
               (long)left, left == 1 ? "" : "s");

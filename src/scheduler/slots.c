@@ -186,3 +186,20 @@ int32_t slots_lose(struct slots *sl, int32_t slot, const char *why)
     for (int32_t i = 0; i < sl->n; i++) left += !*sl->device[sl->slot[i].device].unusable;
     return left;
 }
+
+bool slots_suspect(struct slots *sl, int32_t slot, int32_t job, bool in_vain)
+{
+    int32_t device = sl->slot[slot].device;
+    struct slot_losses *l = &sl->losses[device];
+    bool another = false;
+
+    if (!in_vain) {
+        *l = (struct slot_losses){0};
+        return false;
+    }
+    if (l->n++ == 0) l->first = job;
+    l->several = l->several || job != l->first;
+    for (int32_t i = 0; i < sl->n; i++)
+        another |= sl->slot[i].device != device && !*sl->device[sl->slot[i].device].unusable;
+    return another && l->several && l->n >= SLOTS_LOSSES_MAX && !*sl->device[device].unusable;
+}

@@ -9,6 +9,8 @@ cd "$dir/project" || exit 1
 # Help, and mistakes on the command line.
 expect 0 "commands:" "$alibi" --help
 expect 0 "usage: alibi plan" "$alibi" plan --help
+# A letter of several bytes takes one place, so that the columns stand.
+grep -q "^      --only K=V,…           only" "$dir/out" || fail "plan --help: a column is out of line"
 expect 0 "alibi " "$alibi" --version
 expect 64 "did you mean report" "$alibi" reprot
 expect 64 "did you mean --scale" "$alibi" plan table5 --scal mini

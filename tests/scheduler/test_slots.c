@@ -160,6 +160,25 @@ static void a_lost_gpu_gets_nothing_more(void **state)
     assert_int_equal(slots_take(sl, 1), -1);
 }
 
+static void a_gpu_that_loses_one_worker_after_the_other_is_given_up(void **state)
+{
+    struct place *p = *state;
+    struct slots *sl = &p->slots;
+    assert_int_equal(slots_open(sl, &p->arena, "cpu", &p->e), 0);
+    put_gpus(sl);
+    for (int32_t tries = 0; tries < 5; tries++) /* one job: it is the job */
+        assert_false(slots_suspect(sl, 1, 7, true));
+    assert_false(slots_suspect(sl, 1, 8, false)); /* this one got somewhere */
+    assert_false(slots_suspect(sl, 1, 7, true));
+    assert_false(slots_suspect(sl, 1, 7, true));
+    assert_false(slots_suspect(sl, 0, 8, true)); /* another device's */
+    assert_true(slots_suspect(sl, 1, 8, true));
+    (void)slots_lose(sl, 1, "");
+    (void)slots_lose(sl, 2, "");
+    for (int32_t job = 9; job < 15; job++) /* the last that is left */
+        assert_false(slots_suspect(sl, 0, job, true));
+}
+
 int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -172,6 +191,7 @@ int main(void)
         CASE(memory_limits_who_runs_together_but_never_all),
         CASE(a_job_goes_to_a_gpu_that_can_hold_it),
         CASE(a_lost_gpu_gets_nothing_more),
+        CASE(a_gpu_that_loses_one_worker_after_the_other_is_given_up),
     };
     return cmocka_run_group_tests_name("slots", tests, NULL, NULL);
 }
