@@ -104,19 +104,20 @@ out:
     return rc;
 }
 
+/* The others are cases of steps. */
+typedef int (*case_fn)(json_t *out, const struct bench_case *c, const struct bench_options *o,
+                       struct err *e);
+static const case_fn measures[BENCH_KINDS_N] = {
+    [BENCH_CEILINGS] = bench_ceilings, [BENCH_OPS] = bench_ops,
+    [BENCH_REPEAT] = bench_repeat,     [BENCH_CHECKPOINT] = bench_checkpoint,
+    [BENCH_SKIP] = bench_skip,         [BENCH_SLIDING] = bench_sliding};
+
 static int bench_case_run(json_t *out, const struct bench_case *c, const struct call *call,
                           struct err *e)
 {
-    bool steps = c->kind == BENCH_TRAIN || c->kind == BENCH_UPDATE || c->kind == BENCH_EVAL ||
-                 c->kind == BENCH_EVAL1;
-    if (call->serve && !steps)
-        return ERR(e, ERR_USAGE, "--serve: %s is not a case of steps", c->name);
-    if (c->kind == BENCH_CEILINGS) return bench_ceilings(out, c, &call->options, e);
-    if (c->kind == BENCH_OPS) return bench_ops(out, c, &call->options, e);
-    if (c->kind == BENCH_REPEAT) return bench_repeat(out, c, &call->options, e);
-    if (c->kind == BENCH_SKIP) return bench_skip(out, c, &call->options, e);
-    if (c->kind == BENCH_SLIDING) return bench_sliding(out, c, &call->options, e);
-    return bench_steps_case(out, c, call, e);
+    if (!measures[c->kind]) return bench_steps_case(out, c, call, e);
+    if (call->serve) return ERR(e, ERR_USAGE, "--serve: %s is not a case of steps", c->name);
+    return measures[c->kind](out, c, &call->options, e);
 }
 
 /* A refusal is a result too: it stands in the line. */

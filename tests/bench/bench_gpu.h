@@ -17,15 +17,17 @@
 enum { BENCH_NAME_BYTES = 64, BENCH_CASES_MAX = 128 };
 
 enum bench_kind {
-    BENCH_CEILINGS, /* copies, matrix products */
-    BENCH_OPS,      /* one op at a time */
-    BENCH_TRAIN,    /* an update of one shard */
-    BENCH_UPDATE,   /* one of the paper's eight shards */
-    BENCH_REPEAT,   /* the same updates twice: do they give the same bits */
-    BENCH_EVAL,     /* a shard of windows */
-    BENCH_EVAL1,    /* one window, as the paper's speeds of Tables 2 to 4 and 6 are measured */
-    BENCH_SKIP,     /* what ALiBi leaves out of attention, and whether it shows */
-    BENCH_SLIDING   /* stride 1: windows of each length, and one pass that serves all lengths */
+    BENCH_CEILINGS,   /* copies, matrix products */
+    BENCH_OPS,        /* one op at a time */
+    BENCH_TRAIN,      /* an update of one shard */
+    BENCH_UPDATE,     /* one of the paper's eight shards */
+    BENCH_REPEAT,     /* the same updates twice: do they give the same bits */
+    BENCH_CHECKPOINT, /* how long a training stands still for one */
+    BENCH_EVAL,       /* a shard of windows */
+    BENCH_EVAL1,      /* one window, as the paper's speeds of Tables 2 to 4 and 6 are measured */
+    BENCH_SKIP,       /* what ALiBi leaves out of attention, and whether it shows */
+    BENCH_SLIDING,    /* stride 1: windows of each length, and one pass that serves all lengths */
+    BENCH_KINDS_N
 };
 
 /* Such as train-alibi-1024-drop-bf16; the length is the paper's. */
@@ -74,6 +76,8 @@ int bench_ops(json_t *out, const struct bench_case *c, const struct bench_option
  */
 int bench_repeat(json_t *out, const struct bench_case *c, const struct bench_options *o,
                  struct err *e);
+int bench_checkpoint(json_t *out, const struct bench_case *c, const struct bench_options *o,
+                     struct err *e);
 int bench_skip(json_t *out, const struct bench_case *c, const struct bench_options *o,
                struct err *e);
 int bench_sliding(json_t *out, const struct bench_case *c, const struct bench_options *o,

@@ -101,6 +101,8 @@ static const struct goal goals[] = {
      "planned_off", NULL, NULL},
     {"S1", "from exec to the first update, L 1024", "s", AT_MOST, 1.5, 1, EACH, ALIBI, L1024, TRAIN,
      "first_step_s", NULL, NULL},
+    {"S6", "a training stands still for a checkpoint", "s", AT_MOST, 0.2, 1, EACH, ALIBI, L1024,
+     "checkpoint-@-#-bf16", "pause_s", NULL, NULL},
 };
 
 /* A goal's numbers: the worst, and how many there are of how many. */

@@ -88,6 +88,7 @@ check() { # kind: all its legs, then how many held and how many did not
         leg "bench-gpu: each kind of case, a tiny model" env TINY=1 SECONDS_A_CASE=0 PYTHON=false RESULTS="$emulated/gpu.jsonl" \
             CASES=ceilings,ops-bf16,train-t5-512-bf16,train-alibi-512-fp32,eval-alibi-512-bf16,eval1-rotary-512-bf16,skip-alibi-3072,sliding-alibi-3072-bf16,repeat-alibi-1024-drop-bf16 tests/bench/bench_gpu.sh "$build" cuda:emulated
         leg "bench-gpu: shared scores and repeated updates are the same" sh -c 'test "$(grep -c "\"differ\":0" "$1")" = 3' sh "$emulated/gpu.jsonl"
+        leg "bench-gpu: models take the memory that is planned" sh -c '! grep "\"model_bytes\"" "$1" | grep -vE "\"model_bytes\":([0-9]+),\"planned_bytes\":\1,"' sh "$emulated/gpu.jsonl"
         leg "bench-gpu: no op was refused" sh -c 'test -s "$1" && ! grep -o "\"op\":\"[^\"]*\",\"refused\":\"[^\"]*\"" "$1"' sh "$emulated/gpu.jsonl"
     fi
     echo "$passed $failed" >"$emulated/$kind.legs"

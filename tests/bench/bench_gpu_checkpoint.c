@@ -1,0 +1,61 @@
+/* bench_gpu_checkpoint.c - how long a training stands still for a checkpoint: weights and optimiser
+ * state to files, hashed and synced, as the worker writes them between two updates.
+ *
+ * The files lie in a folder of their own in the current one, where runs/ would be, and are removed.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bench/bench_gpu.h"
+#include "worker/weights.h"
+
+enum { TIMES = 5, PATH_BYTES = 64, NAG_SLOTS = 1 };
+
+/* Seconds of one checkpoint, and its bytes. */
+static int save(struct model *m, const char *folder, double *seconds, int64_t *bytes, struct err *e)
+{
+    char weights[PATH_BYTES], state[PATH_BYTES], sha256[HASH_HEX_BYTES];
+    int64_t weights_bytes = 0, state_bytes = 0, before = clock_monotonic_us();
+    snprintf(weights, sizeof weights, "%s/weights", folder);
+    snprintf(state, sizeof state, "%s/state", folder);
+    int rc = weights_save(m, weights, NULL, 0, sha256, &weights_bytes, e);
+    if (rc == 0) rc = weights_save_state(m, NAG_SLOTS, state, NULL, 0, sha256, &state_bytes, e);
+    *seconds = 1e-6 * (double)(clock_monotonic_us() - before);
+    *bytes = weights_bytes + state_bytes;
+    (void)unlink(weights); /* absent after an error */
+    (void)unlink(state);
+    return rc;
+}
+
+int bench_checkpoint(json_t *out, const struct bench_case *c, const struct bench_options *o,
+                     struct err *e)
+{
+    char folder[] = "bench-gpu-XXXXXX";
+    double seconds[TIMES], loss, norm;
+    struct bench_timing t = {0};
+    struct bench_steps b = {0};
+    struct spec s;
+    int64_t bytes = 0;
+    int rc = 0;
+
+    if (!mkdtemp(folder))
+        return ERR(e, ERR_CREATE, "%s: no folder can be made here: %s", folder, strerror(errno));
+    bench_spec(&s, c, o);
+    TRY_OUT(rc, bench_steps_open(&b, &s, o->device, 1, true, e));
+    for (uint32_t i = 0; i < TIMES; i++) {
+        TRY_OUT(rc, bench_train_step(&b, i, &loss, &norm, e));
+        TRY_OUT(rc, save(b.model, folder, &seconds[i], &bytes, e));
+    }
+    bench_quartiles(seconds, TIMES, &t);
+    json_object_update_new(out, json_pack("{s:i, s:I, s:f, s:f, s:f}", "checkpoints", TIMES,
+                                          "bytes", (json_int_t)bytes, "pause_s", t.median_s,
+                                          "low_s", t.low_s, "high_s", t.high_s));
+out:
+    bench_steps_close(&b);
+    (void)rmdir(folder);
+    return rc;
+}
