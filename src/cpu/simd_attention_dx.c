@@ -6,8 +6,10 @@
  * 2. dv += p dout and dk += ds q, sums over queries, which stay in lanes;
  * 3. ds transposed, so that a lane is a query, and dq += ds k;
  * 4. the bias's gradient: sums of ds along equal distances.
+ * Tiles of which no probability can be above zero are left out (simd_attention_skip.h).
  * With dropout, p is what multiplied v (dropped and scaled) and dp is multiplied by the factor. */
 #include "cpu/simd_attention.h"
+#include "cpu/simd_attention_skip.h"
 
 enum {
     BACKWARD_QUERIES = 4,
@@ -22,16 +24,18 @@ struct backward {
     const struct attention *a;
     const struct simd_dropout *dropout;
     int64_t Tp, column, table_n;
-    float *tables;        /* (H, table_n) biases by falling distance, see backward_table */
-    const float *table;   /* of the head at hand */
-    float *key, *value;   /* (D, column) of the head; keys scaled to units of log 2 */
-    float *dquery;        /* (D, column) */
-    float *dkey, *dvalue; /* (D, WIDE) of the tile */
-    float *p;             /* (TILE, WIDE) */
-    float *ds;            /* (TILE, DS_ROW), a vector of zeros before the first row, too */
-    float *turned;        /* (WIDE, TILE) ds transposed */
-    float *delta, *lse;   /* (Tp) */
-    float *by_distance;   /* (table_n) sums of ds, in the table's order */
+    float *tables;              /* (H, table_n) biases by falling distance, see backward_table */
+    const float *table;         /* of the head at hand */
+    float *key, *value;         /* (D, column) of the head; keys scaled to units of log 2 */
+    float *dquery;              /* (D, column) */
+    float *dkey, *dvalue;       /* (D, WIDE) of the tile */
+    float *p;                   /* (TILE, WIDE) */
+    float *ds;                  /* (TILE, DS_ROW), a vector of zeros before the first row, too */
+    float *turned;              /* (WIDE, TILE) ds transposed */
+    float *delta, *lse;         /* (Tp) */
+    float *by_distance;         /* (table_n) sums of ds, in the table's order */
+    float *squares;             /* (Tp) q . q, where skip applies */
+    struct attention_skip skip; /* (Tp / TILE) each */
 };
 
 /* One tile of keys holds a short row: then one vector is enough. */
@@ -58,7 +62,8 @@ static size_t backward_bytes(const struct attention *a)
     int64_t Tp = backward_padded(a->T);
     int64_t floats = (a->H + 1) * backward_table_floats(Tp) + 3 * a->D * backward_column(Tp) +
                      2 * (int64_t)a->D * ATTENTION_WIDE +
-                     2 * (int64_t)ATTENTION_TILE * ATTENTION_WIDE + BACKWARD_DS_FLOATS + 2 * Tp;
+                     2 * (int64_t)ATTENTION_TILE * ATTENTION_WIDE + BACKWARD_DS_FLOATS + 3 * Tp +
+                     2 * (Tp / ATTENTION_TILE + 1);
     return (size_t)floats * sizeof(float);
 }
 
@@ -92,32 +97,35 @@ static struct backward backward_plan(const struct attention *a, const struct sim
     w.ds += VECTOR_LANES;
     w.lse = w.delta + w.Tp;
     w.by_distance = w.lse + w.Tp;
-    w.tables = w.by_distance + w.table_n;
+    w.squares = w.by_distance + w.table_n;
+    w.skip.query_norm = w.squares + w.Tp;
+    w.skip.lse = w.skip.query_norm + w.Tp / ATTENTION_TILE + 1;
+    w.tables = w.skip.lse + w.Tp / ATTENTION_TILE + 1;
     for (int32_t h = 0; h < a->H; h++) backward_table(&w, h);
     return w;
 }
 
-/* delta[i] = out[i] . dout[i], eight rows at a time: their products are transposed and added up. */
-VECTOR_FN void backward_deltas(float *delta, const float *out, int64_t out_stride,
-                               const float *dout, int64_t dout_stride, int64_t T, int64_t D)
+/* dot[i] = x[i] . y[i], eight rows at a time: their products are transposed and added up. */
+VECTOR_FN void backward_row_dots(float *dot, const float *x_rows, int64_t x_stride,
+                                 const float *y_rows, int64_t y_stride, int64_t T, int64_t D)
 {
     for (int64_t first = 0; first < T; first += TRANSPOSE_BLOCK) {
         vector_f32x8 row[TRANSPOSE_BLOCK] = {{0}}, sum = {0};
         for (int64_t i = 0; i < TRANSPOSE_BLOCK && first + i < T; i++)
             for (int64_t c = 0; c < D; c += TRANSPOSE_BLOCK) {
-                const float *x = out + (first + i) * out_stride + c;
-                const float *y = dout + (first + i) * dout_stride + c;
+                const float *x = x_rows + (first + i) * x_stride + c;
+                const float *y = y_rows + (first + i) * y_stride + c;
                 row[i] += *(const vector_f32x8_any *)(const void *)x *
                           *(const vector_f32x8_any *)(const void *)y;
             }
         transpose_block(row);
         for (int i = 0; i < TRANSPOSE_BLOCK; i++) sum += row[i];
-        *(vector_f32x8_any *)(void *)(delta + first) = sum;
+        *(vector_f32x8_any *)(void *)(dot + first) = sum;
     }
 }
 
 /* The head's keys and values as columns, its delta and lse; dq starts from zero. */
-static void backward_load(const struct backward *w, int64_t b, int64_t h)
+static void backward_load(struct backward *w, int64_t b, int64_t h)
 {
     const struct attention *a = w->a;
     const float *key = attention_head(&a->k, a, b, h), *value = attention_head(&a->v, a, b, h);
@@ -133,8 +141,13 @@ static void backward_load(const struct backward *w, int64_t b, int64_t h)
     for (int64_t c = 0; c < a->D; c++)
         for (int64_t j = a->T; j < w->Tp; j++)
             w->key[c * w->column + j] = w->value[c * w->column + j] = 0.0f;
-    backward_deltas(w->delta, out, a->out.stride, dout, a->dout.stride, a->T, a->D);
+    backward_row_dots(w->delta, out, a->out.stride, dout, a->dout.stride, a->T, a->D);
     for (int64_t i = 0; i < a->T; i++) w->lse[i] = lse[i] * (float)ATTENTION_LOG2E;
+    if (attention_skip_applies(a, h)) {
+        const float *query = attention_head(&a->q, a, b, h);
+        backward_row_dots(w->squares, query, a->q.stride, query, a->q.stride, a->T, a->D);
+        attention_skip_fill(&w->skip, w->squares, w->lse, a->T);
+    }
     memset(w->dquery, 0, (size_t)(a->D * w->column) * sizeof *w->dquery);
 }
 
@@ -297,6 +310,17 @@ static void backward_store(const struct backward *w, const struct backward_tile 
     }
 }
 
+/* Whether every probability of the tile is zero. Keys stand before the tile's first query, or one
+ * of them is near it. */
+VECTOR_FN int backward_is_dead(const struct backward *w, const struct backward_tile *t,
+                               float key_norm)
+{
+    int64_t nearest = t->first_query - (t->first_key + ATTENTION_WIDE - 1);
+    if (nearest <= 0) return 0;
+    return attention_skip_is_dead(&w->skip, t->first_query / ATTENTION_TILE, key_norm,
+                                  w->table[w->Tp - 1 - nearest]);
+}
+
 VECTOR_FN void backward_keys(const struct backward *w, struct backward_tile t, int want_bias,
                              const int KV)
 {
@@ -304,6 +328,9 @@ VECTOR_FN void backward_keys(const struct backward *w, struct backward_tile t, i
     size_t tile_bytes = (size_t)a->D * ATTENTION_WIDE * sizeof(float);
     memset(w->dkey, 0, tile_bytes);
     memset(w->dvalue, 0, tile_bytes);
+    int may_skip = KV == 2 && attention_skip_applies(a, t.h);
+    float key_norm = 0.0f;
+    if (may_skip) key_norm = attention_skip_key_norm(w->key + t.first_key, w->column, a->D);
     for (t.first_query = t.first_key; t.first_query < a->T; t.first_query += t.queries_n) {
         const struct tensor *x[2] = {&a->dout, &a->q};
         float *sums[2] = {w->dvalue, w->dkey}, *weight[2] = {w->p, w->ds};
@@ -311,6 +338,7 @@ VECTOR_FN void backward_keys(const struct backward *w, struct backward_tile t, i
         /* Query tiles end at multiples of the tile, where dq's padded rows end too. */
         t.queries_n = ATTENTION_TILE - t.first_query % ATTENTION_TILE;
         if (t.queries_n > a->T - t.first_query) t.queries_n = a->T - t.first_query;
+        if (may_skip && backward_is_dead(w, &t, key_norm)) continue;
         backward_scores(w, &t, KV);
         for (int which = 0; which < 2; which++) {
             struct backward_product m = {.sums = sums[which],

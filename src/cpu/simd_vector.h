@@ -104,9 +104,11 @@ VECTOR_FN float vector_highest(vector_f32 v)
 #endif
 }
 
-/* vector_exp2 - 2^x for x <= 127, at most 2 ulp; 0 below -126.5, where the result would be
- * subnormal. x is split into the nearest integer n and a rest of at most one half (exactly); the
+/* vector_exp2 - 2^x for x <= 127, at most 2 ulp; 0 below VECTOR_EXP2_ZERO, where the result would
+ * be subnormal. x is split into the nearest integer n and a rest of at most one half (exactly); the
  * polynomial interpolates (2^x - 1) / x at Chebyshev nodes: relative error 5e-9. */
+#define VECTOR_EXP2_ZERO (-126.5f)
+
 VECTOR_FN vector_f32 vector_exp2(vector_f32 x)
 {
     const float shift = 0x1.8p23f + 127.0f; /* leaves n + 127 in the lowest bits of the sum */

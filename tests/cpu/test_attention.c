@@ -11,72 +11,9 @@
 #include <string.h>
 
 #include "cpu/cpu.h"
+#include "cpu/cpu_attention_bench.h"
 #include "cpu/cpu_attention_plain.h"
 #include "cpu/cpu_fixture.h"
-
-/* Bias forms under test. */
-enum bias_form { BIAS_NONE, BIAS_SLOPE, BIAS_NEAR, BIAS_FORMS };
-enum { HEADS_MAX = 8, NEAR_MAX = 8 };
-
-struct bench {
-    struct attention a;
-    struct step_state step;
-    float *qkv, *out, *lse, *dout, *dqkv;
-    float near[HEADS_MAX * NEAR_MAX], offset[HEADS_MAX], slope[HEADS_MAX];
-    float near_grad[HEADS_MAX * NEAR_MAX], offset_grad[HEADS_MAX];
-};
-
-struct shape {
-    int32_t B, T, H, D;
-};
-
-/* q, k and v are thirds of one matrix, as in the model. */
-static struct bench *bench_make(struct shape s, enum bias_form form, float p, float size)
-{
-    struct bench *t = calloc(1, sizeof *t);
-    int64_t N = (int64_t)s.B * s.T, C = (int64_t)s.H * s.D;
-    struct attention *a = &t->a;
-    t->qkv = cpu_random_make(N * 3 * C, size, 1);
-    t->dout = cpu_random_make(N * C, 1.0f, 2);
-    t->out = cpu_zeros(N * C);
-    t->lse = cpu_zeros(N * s.H);
-    t->dqkv = cpu_zeros(N * 3 * C);
-    *a = (struct attention){.B = s.B, .T = s.T, .H = s.H, .D = s.D};
-    a->scale = 1.0f / sqrtf((float)s.D);
-    struct tensor *thirds[2][3] = {{&a->q, &a->k, &a->v}, {&a->dq, &a->dk, &a->dv}};
-    for (int w = 0; w < 6; w++) {
-        struct tensor *x = thirds[w / 3][w % 3];
-        *x = tensor_make((w < 3 ? t->qkv : t->dqkv) + (w % 3) * C, N, C, DTYPE_F32);
-        x->stride = 3 * C;
-    }
-    a->out = tensor_make(t->out, N, C, DTYPE_F32);
-    a->dout = tensor_make(t->dout, N, C, DTYPE_F32);
-    a->lse = tensor_make(t->lse, (int64_t)s.B * s.H, s.T, DTYPE_F32);
-    cpu_random(t->near, HEADS_MAX * NEAR_MAX, 1.0f, 3);
-    cpu_random(t->offset, HEADS_MAX, 1.0f, 4);
-    for (int h = 0; h < HEADS_MAX; h++) t->slope[h] = -ldexpf(1.0f, -h - 1);
-    if (form == BIAS_SLOPE) a->bias.slope_dev = t->slope;
-    if (form == BIAS_NEAR)
-        a->bias = (struct attention_bias){.near_n = NEAR_MAX,
-                                          .near_dev = t->near,
-                                          .offset_dev = t->offset,
-                                          .near_grad_dev = t->near_grad,
-                                          .offset_grad_dev = t->offset_grad};
-    t->step.update = 7;
-    a->dropout =
-        (struct dropout){.p = p, .key = 99, .stream = 17, .step_dev = &t->step, .first_row = 3};
-    return t;
-}
-
-static void bench_free(struct bench *t)
-{
-    free(t->qkv);
-    free(t->out);
-    free(t->lse);
-    free(t->dout);
-    free(t->dqkv);
-    free(t);
-}
 
 static double *doubles(int64_t n)
 {
@@ -99,9 +36,9 @@ static void check_third(const char *what, const struct tensor *got, const double
 
 /* A sum of n terms in f32 is off by at most n half ulps of the sum of magnitudes; scores of size s
  * put an error of s ulps into the exponent, thus the relative error of a probability. */
-static void check_against_plain(struct shape s, enum bias_form form, float p)
+static void check_against_plain(struct attention_size s, enum bias_form form, float p)
 {
-    struct bench *t = bench_make(s, form, p, 1.0f);
+    struct attention_bench *t = attention_bench_make(s, form, p, 1.0f);
     int64_t n = (int64_t)s.B * s.T * s.H * s.D;
     struct plain_attention plain = {
         doubles(n), doubles((int64_t)s.B * s.H * s.T), doubles(n),        doubles(n),
@@ -130,7 +67,7 @@ static void check_against_plain(struct shape s, enum bias_form form, float p)
     double *all[] = {plain.out, plain.lse,       plain.dq,         plain.dk,
                      plain.dv,  plain.near_grad, plain.offset_grad};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
-    bench_free(t);
+    attention_bench_free(t);
 }
 
 static void every_head_width_and_bias_form_agrees_with_plain_loops(void **state)
@@ -139,7 +76,8 @@ static void every_head_width_and_bias_form_agrees_with_plain_loops(void **state)
     (void)state;
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
         for (int form = 0; form < BIAS_FORMS; form++)
-            check_against_plain((struct shape){2, 70, 2, widths[w]}, (enum bias_form)form, 0.0f);
+            check_against_plain((struct attention_size){2, 70, 2, widths[w]}, (enum bias_form)form,
+                                0.0f);
 }
 
 static void lengths_around_a_tile_agree_with_plain_loops(void **state)
@@ -149,7 +87,8 @@ static void lengths_around_a_tile_agree_with_plain_loops(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         for (int form = 0; form < BIAS_FORMS; form++)
-            check_against_plain((struct shape){1, lengths[i], 3, 8}, (enum bias_form)form, 0.0f);
+            check_against_plain((struct attention_size){1, lengths[i], 3, 8}, (enum bias_form)form,
+                                0.0f);
 }
 
 static void dropout_takes_the_documented_elements_forward_and_backward(void **state)
@@ -157,8 +96,8 @@ static void dropout_takes_the_documented_elements_forward_and_backward(void **st
     static const int32_t lengths[] = {8, 13, 64, 70};
     (void)state;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
-        check_against_plain((struct shape){2, lengths[i], 3, 8}, BIAS_SLOPE, 0.3f);
-    check_against_plain((struct shape){2, 40, 2, 32}, BIAS_NEAR, 0.5f);
+        check_against_plain((struct attention_size){2, lengths[i], 3, 8}, BIAS_SLOPE, 0.3f);
+    check_against_plain((struct attention_size){2, 40, 2, 32}, BIAS_NEAR, 0.5f);
 }
 
 /* A window's prefix equals the shorter window bit for bit: the query's own tokens are all it sees.
@@ -168,23 +107,24 @@ static void a_query_has_the_same_bits_in_a_longer_window(void **state)
     enum { LONG = 150, H = 2, D = 8, C = H * D };
     (void)state;
     for (int form = 0; form < BIAS_FORMS; form++) {
-        struct bench *whole = bench_make((struct shape){1, LONG, H, D}, (enum bias_form)form, 0, 2);
+        struct attention_bench *whole = attention_bench_make((struct attention_size){1, LONG, H, D},
+                                                             (enum bias_form)form, 0, 2);
         for (int variant = 0; variant < CPU_VARIANTS; variant++) {
             struct backend *b = cpu_variant_open(variant);
             struct err e = {0};
             if (!b) continue;
             assert_int_equal(b->ops->attention(b, &whole->a, &e), 0);
             for (int32_t T = 1; T < LONG; T += T < 20 ? 1 : 13) {
-                struct bench *part =
-                    bench_make((struct shape){1, T, H, D}, (enum bias_form)form, 0, 2);
+                struct attention_bench *part = attention_bench_make(
+                    (struct attention_size){1, T, H, D}, (enum bias_form)form, 0, 2);
                 memcpy(part->qkv, whole->qkv, (size_t)T * 3 * C * sizeof(float));
                 assert_int_equal(b->ops->attention(b, &part->a, &e), 0);
                 cpu_check_bits("prefix", part->out, whole->out, (size_t)T * C * sizeof(float));
-                bench_free(part);
+                attention_bench_free(part);
             }
             backend_close(b);
         }
-        bench_free(whole);
+        attention_bench_free(whole);
     }
 }
 
@@ -195,7 +135,8 @@ static void threads_and_repetition_do_not_change_bits(void **state)
     float first_out[N * C], first_dqkv[N * 3 * C];
     (void)state;
     for (int run = 0; run < 4; run++) {
-        struct bench *t = bench_make((struct shape){3, T, 3, 8}, BIAS_SLOPE, 0.1f, 1.0f);
+        struct attention_bench *t =
+            attention_bench_make((struct attention_size){3, T, 3, 8}, BIAS_SLOPE, 0.1f, 1.0f);
         struct backend *b = cpu_variant_best(1 + run % 2);
         struct err e = {0};
         assert_int_equal(b->ops->attention(b, &t->a, &e), 0);
@@ -207,16 +148,8 @@ static void threads_and_repetition_do_not_change_bits(void **state)
         cpu_check_bits("out", t->out, first_out, sizeof first_out);
         cpu_check_bits("dqkv", t->dqkv, first_dqkv, sizeof first_dqkv);
         backend_close(b);
-        bench_free(t);
+        attention_bench_free(t);
     }
-}
-
-static void attention_both_ways(struct backend *b, struct bench *t)
-{
-    struct err e = {0};
-    memset(t->near_grad, 0, sizeof t->near_grad);
-    assert_int_equal(b->ops->attention(b, &t->a, &e), 0);
-    assert_int_equal(b->ops->attention_dx(b, &t->a, &e), 0);
 }
 
 static void what_others_left_in_scratch_memory_does_not_matter(void **state)
@@ -229,17 +162,18 @@ static void what_others_left_in_scratch_memory_does_not_matter(void **state)
             struct backend *b = cpu_variant_open(variant);
             if (!b) continue;
             size_t dqkv_bytes = (size_t)length * 3 * C * sizeof(float);
-            struct bench *t = bench_make((struct shape){1, length, 3, 8}, BIAS_NEAR, 0.1f, 1.0f);
-            attention_both_ways(b, t);
+            struct attention_bench *t = attention_bench_make(
+                (struct attention_size){1, length, 3, 8}, BIAS_NEAR, 0.1f, 1.0f);
+            attention_bench_run(b, t);
             memcpy(first_dqkv, t->dqkv, dqkv_bytes);
             memcpy(first_near, t->near_grad, sizeof first_near);
             for (int32_t i = 0; i < b->threads; i++) /* all bits set: a NaN */
                 memset(cpu_of(b)->scratch_own[i].data_own, 0xff, cpu_of(b)->scratch_own[i].bytes);
-            attention_both_ways(b, t);
+            attention_bench_run(b, t);
             cpu_check_bits("dqkv", t->dqkv, first_dqkv, dqkv_bytes);
             cpu_check_bits("near", t->near_grad, first_near, sizeof first_near);
             backend_close(b);
-            bench_free(t);
+            attention_bench_free(t);
         }
 }
 
@@ -249,20 +183,22 @@ static void a_row_with_its_own_first_row_drops_what_it_drops_in_the_whole_batch(
     (void)state;
     struct backend *b = cpu_variant_best(1);
     struct err e = {0};
-    struct bench *whole = bench_make((struct shape){2, T, 3, 8}, BIAS_NONE, 0.4f, 1.0f);
-    struct bench *second = bench_make((struct shape){1, T, 3, 8}, BIAS_NONE, 0.4f, 1.0f);
+    struct attention_bench *whole =
+        attention_bench_make((struct attention_size){2, T, 3, 8}, BIAS_NONE, 0.4f, 1.0f);
+    struct attention_bench *second =
+        attention_bench_make((struct attention_size){1, T, 3, 8}, BIAS_NONE, 0.4f, 1.0f);
     memcpy(second->qkv, whole->qkv + 3 * HALF, 3 * HALF * sizeof(float));
     second->a.dropout.first_row = whole->a.dropout.first_row + 1;
     assert_int_equal(b->ops->attention(b, &whole->a, &e), 0);
     assert_int_equal(b->ops->attention(b, &second->a, &e), 0);
     cpu_check_bits("row", second->out, whole->out + HALF, HALF * sizeof(float));
     backend_close(b);
-    bench_free(whole);
-    bench_free(second);
+    attention_bench_free(whole);
+    attention_bench_free(second);
 }
 
 /* sum of out * dout, as the backward pass differentiates it. */
-static double objective(struct backend *b, struct bench *t, int64_t n)
+static double objective(struct backend *b, struct attention_bench *t, int64_t n)
 {
     struct err e = {0};
     double sum = 0.0;
@@ -277,7 +213,8 @@ static void gradients_agree_with_finite_differences(void **state)
     (void)state;
     struct backend *b = cpu_variant_best(1);
     struct err e = {0};
-    struct bench *t = bench_make((struct shape){1, T, H, D}, BIAS_NEAR, 0.2f, 1.0f);
+    struct attention_bench *t =
+        attention_bench_make((struct attention_size){1, T, H, D}, BIAS_NEAR, 0.2f, 1.0f);
     const float step = 0x1p-6f;
     objective(b, t, N);
     assert_int_equal(b->ops->attention_dx(b, &t->a, &e), 0);
@@ -302,7 +239,7 @@ static void gradients_agree_with_finite_differences(void **state)
         assert_true(fabs((above - below) / (2.0 * (double)step) - (double)t->near_grad[i]) < 2e-3);
     }
     backend_close(b);
-    bench_free(t);
+    attention_bench_free(t);
 }
 
 int main(void)
