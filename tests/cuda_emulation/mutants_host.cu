@@ -204,7 +204,7 @@ static int places(int bug)
     emulation_set_blocks(3);
     emulation_set_memory(2 * (size_t)bytes);
     MUST(cudaMalloc((void **)&x, (size_t)bytes));
-    launch(number_k, (unsigned)(bytes / 1024), 1024, 0, nullptr, x, bug);
+    launch(number_k, (unsigned)(bytes / 32), 32, 0, nullptr, x, bug);
     MUST(cudaMemcpy(&home, x + last, 1, cudaMemcpyDeviceToHost));
     MUST(cudaMemcpy(&first, x, 1, cudaMemcpyDeviceToHost));
     MUST(cudaFree(x));
