@@ -76,13 +76,14 @@ check() { # kind: all its legs, then how many held and how many did not
     leg "recorded work" "$place/tests/ops/check_record" cuda:emulated
     leg "oracle" "$place/tests/check_oracle" --device cuda:emulated $oracle
     [ "$kind" = asan ] && leg "the paper's model at its sizes" "$place/tests/cuda_emulation/check_shapes"
+    turns="three turns" # of algorithms: who compares bits must have seen to it that both choose alike
     if [ "$kind" = plain ]; then
         leg "faults have their types" "$place/tests/cuda_emulation/check_faults"
-        leg "20 updates as on the CPU" "$place/tests/model/check_training" cuda:emulated
+        leg "20 updates as on the CPU" env EMULATION_PRODUCTS="$turns" "$place/tests/model/check_training" cuda:emulated
         leg "20 updates in bf16" "$place/tests/model/check_training" --bf16 cuda:emulated
-        leg "scores in bf16" "$place/tests/model/test_score" --bf16 cuda:emulated
-        leg "passes as graphs" "$place/tests/model/check_graphs" cuda:emulated
-        leg "attempts as on the CPU" "$place/tests/worker/check_device" cuda:emulated
+        leg "scores in bf16" env EMULATION_PRODUCTS="$turns" "$place/tests/model/test_score" --bf16 cuda:emulated
+        leg "passes as graphs" env EMULATION_PRODUCTS="$turns" "$place/tests/model/check_graphs" cuda:emulated
+        leg "attempts as on the CPU" env EMULATION_PRODUCTS="$turns" "$place/tests/worker/check_device" cuda:emulated
         leg "whole program: a grid, GPUs too small, lost, left" sh tests/cuda_emulation/check_program.sh "$build"
         rm -f "$emulated/gpu.jsonl"
         leg "bench-gpu: each kind of case, a tiny model" env TINY=1 SECONDS_A_CASE=0 PYTHON=false RESULTS="$emulated/gpu.jsonl" \

@@ -4,10 +4,13 @@
  *    wait for it reads old data here too. Sums are fp32.
  * 2. What the library's documents forbid is refused, with a sentence on stderr.
  * 3. An algorithm is a number from 1 and what it does beside the product. The first sums in rising
- *    k, the others and those with a mask or sums in falling k: another algorithm, other bits.
+ *    k, the others and those with a mask or sums in falling k: another algorithm, other bits. It
+ *    remembers what alignment it was promised, and refuses what has less.
  * 4. Times are made up (work_spent_ms), so that choices by measuring are the same each time.
  * 5. EMULATION_PRODUCTS holds words, read when the library is opened, that say otherwise:
  *      three         three algorithms for each product, the last clearly the fastest
+ *      turns         with three, to every second backend of a process they look equally fast:
+ *                    as on a GPU, another may choose otherwise
  *      relu-absent   no algorithm ends with relu
  *      sums-absent, mask-absent    none sums its operand, or takes a mask
  *      sums-slow, mask-slow        they are slower than two calls
@@ -18,12 +21,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cublaslt_emulated.h"
 #include "emulation_control.h"
 
-enum { MASK_UNIT = 128, MASK_ALIGNMENT = 16, ALGORITHMS_N = 3 };
+enum { ALGORITHMS_N = 3 };
 
 struct cublasLtContext {
     char words[256];
+    int alike; /* its algorithms look equally fast */
 };
 
 static int told(cublasLtHandle_t handle, const char *word)
@@ -47,10 +52,12 @@ const char *cublasLtGetStatusString(cublasStatus_t status)
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
 {
+    static int opened_n;
     const char *words = getenv("EMULATION_PRODUCTS");
     *handle = calloc(1, sizeof **handle);
     if (!*handle) return CUBLAS_STATUS_ALLOC_FAILED;
     snprintf((*handle)->words, sizeof(*handle)->words, "%s", words ? words : "");
+    (*handle)->alike = told(*handle, "turns") && opened_n++ % 2 == 1;
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -137,43 +144,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
                   sizeof *preference->alignment, value, bytes);
 }
 
-/* ---- what is refused ---- */
-
-static const char *fault_of_shapes(const cublasLtMatmulDescOpaque_t *d,
-                                   const cublasLtMatrixLayoutOpaque_t *a,
-                                   const cublasLtMatrixLayoutOpaque_t *b,
-                                   const cublasLtMatrixLayoutOpaque_t *to)
-{
-    uint64_t m = d->transpose_a ? a->cols : a->rows, k = d->transpose_a ? a->rows : a->cols;
-    uint64_t n = d->transpose_b ? b->rows : b->cols, other = d->transpose_b ? b->cols : b->rows;
-    if (m != to->rows || n != to->cols || k != other) return "shapes do not fit";
-    if (a->ld < (int64_t)a->rows || b->ld < (int64_t)b->rows || to->ld < (int64_t)to->rows)
-        return "a leading dimension below the rows";
-    if (a->batch_n != to->batch_n || b->batch_n != to->batch_n) return "batches of unlike counts";
-    if (a->type != b->type || (a->type == CUDA_R_32F && to->type != CUDA_R_32F))
-        return "types that are not multiplied";
-    return NULL;
-}
-
-/* A sentence, or NULL. */
-static const char *fault_of(const cublasLtMatmulDescOpaque_t *d,
-                            const cublasLtMatrixLayoutOpaque_t *a,
-                            const cublasLtMatrixLayoutOpaque_t *b,
-                            const cublasLtMatrixLayoutOpaque_t *c,
-                            const cublasLtMatrixLayoutOpaque_t *to)
-{
-    int vector = d->epilogue == CUBLASLT_EPILOGUE_BGRADB || (d->epilogue & CUBLASLT_EPILOGUE_BIAS);
-    const char *fault = fault_of_shapes(d, a, b, to);
-    if (fault) return fault;
-    if (memcmp(c, to, sizeof *c) != 0) return "C and D are laid out differently";
-    if (vector && !d->bias) return "an epilogue without its vector";
-    if (d->epilogue == CUBLASLT_EPILOGUE_BGRADB && to->batch_n > 1) return "sums of a batch";
-    if (d->epilogue != CUBLASLT_EPILOGUE_DRELU) return NULL;
-    if (!d->aux || (uintptr_t)d->aux % MASK_ALIGNMENT != 0) return "a mask that is not aligned";
-    if (d->aux_ld % MASK_UNIT != 0 || d->aux_ld < (int64_t)to->rows)
-        return "a mask's leading dimension is no multiple of 128 or below the rows";
-    return to->batch_n > 1 ? "a mask of a batch" : NULL;
-}
+/* ---- algorithms ---- */
 
 static cublasStatus_t refused(const char *fault)
 {
@@ -181,8 +152,6 @@ static cublasStatus_t refused(const char *fault)
     fprintf(stderr, "emulated cuBLASLt: %s\n", fault);
     return CUBLAS_STATUS_INVALID_VALUE;
 }
-
-/* ---- algorithms ---- */
 
 /* What an algorithm does beside the product; relu and bias are everybody's. */
 static uint64_t beside(const cublasLtMatmulDescOpaque_t *d)
@@ -207,8 +176,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               int *found_n)
 {
     int n = told(handle, "three") ? ALGORITHMS_N : 1;
-    cublasStatus_t status = refused(fault_of(d, a, b, c, to));
-    (void)preference;
+    cublasStatus_t status = refused(cublaslt_fault_of(d, a, b, c, to));
     *found_n = 0;
     if (status != CUBLAS_STATUS_SUCCESS) return status;
     if (!offered(handle, d)) return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -217,6 +185,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
         memset(r, 0, sizeof *r);
         r->algo.data[0] = (uint64_t)*found_n + 1;
         r->algo.data[1] = beside(d);
+        r->algo.data[PROMISE_WORD] = cublaslt_promised(preference, d);
     }
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -232,7 +201,7 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
     if (algorithm->data[0] < 1 || algorithm->data[0] > ALGORITHMS_N ||
         algorithm->data[1] != beside(d) || !offered(handle, d))
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    return refused(fault_of(d, a, b, c, to));
+    return refused(cublaslt_fault_of(d, a, b, c, to));
 }
 
 /* ---- products ---- */
@@ -358,7 +327,7 @@ static double work_spent_ms(cublasLtHandle_t handle, const cublasLtMatmulDescOpa
 {
     static const double alone_ms[ALGORITHMS_N] = {0.04, 0.039, 0.03};
     int slow = told(handle, d->epilogue == CUBLASLT_EPILOGUE_DRELU ? "mask-slow" : "sums-slow");
-    if (algorithm->data[1] == 0) return alone_ms[algorithm->data[0] - 1];
+    if (algorithm->data[1] == 0) return alone_ms[handle->alike ? 0 : algorithm->data[0] - 1];
     return slow ? 0.09 : 0.02;
 }
 
@@ -375,6 +344,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d, c
                                                     layout_to, algorithm, &checked);
     (void)workspace;
     (void)workspace_bytes;
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = refused(cublaslt_fault_of_places(algorithm, d, a, b, c, to));
     if (status != CUBLAS_STATUS_SUCCESS) return status;
     struct product p = {.how = *d,
                         .layout_a = *layout_a,
