@@ -96,7 +96,8 @@ static void offer_setting(struct typed *t, bool is_short)
     for (const char *const *v = found ? found->names : NULL; v && *v; v++) offer(t, *v, "");
 }
 
-static int offer_devices(const struct typed *t, struct err *e)
+/* of_one: for a command that works here and now. */
+static int offer_devices(const struct typed *t, bool of_one, struct err *e)
 {
     struct device list[PLANNING_DEVICES_MAX];
     int32_t n;
@@ -104,7 +105,8 @@ static int offer_devices(const struct typed *t, struct err *e)
     TRY(device_list(list, PLANNING_DEVICES_MAX, &n, e));
     offer(t, "auto", "");
     for (int32_t i = 0; i < n; i++)
-        if (!list[i].unusable[0] && !list[i].is_test) offer(t, list[i].name, "");
+        if (!list[i].unusable[0] && !list[i].is_test && !(of_one && list[i].is_cluster))
+            offer(t, list[i].name, "");
     return 0;
 }
 
@@ -119,7 +121,8 @@ static int offer_value(struct typed *t, const char *option, struct err *e)
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcmp(rows[i].option, option) == 0) offer_words(t, rows[i].words);
-    if (strcmp(option, "devices") == 0 || strcmp(option, "device") == 0) return offer_devices(t, e);
+    if (strcmp(option, "devices") == 0) return offer_devices(t, false, e);
+    if (strcmp(option, "device") == 0) return offer_devices(t, true, e);
     if (strcmp(option, "set") == 0) offer_setting(t, false);
     if (strcmp(option, "only") != 0 && strcmp(option, "as") != 0) return 0;
     const char *comma = strrchr(t->word + t->kept_n, ',');

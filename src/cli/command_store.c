@@ -147,7 +147,7 @@ int cli_gc(struct cli *c, const struct cli_command *self, int argc, char **argv,
     if (!file_exists(cli_results(c)))
         return ERR(e, ERR_NOINPUT, "%s: not there; nothing to give back", cli_results(c));
     TRY_OUT(rc, store_open(&store, cli_results(c), STORE_WRITE,
-                           e)); /* the lock: no run is in progress */
+                           e)); /* the lock: no scheduler is at work */
     TRY_OUT(rc, store_query(store, needless_sql, NULL, 0, 60, remove_attempt, &r, e));
     printf("%d attempts removed, %s given back\n", r.folders_n, planning_bytes(&c->arena, r.bytes));
 out:

@@ -192,9 +192,9 @@ static void a_slurm_that_is_silent_for_a_while_loses_no_job(void **state)
     pid_t pid = toy_grid_fork(g);
     toy_grid_await_bell(bell, 1);
     toy_slurm_put(g, "silent", "");
-    toy_grid_await_bell(asked, 5);
+    toy_slurm_await_questions(asked, 5);
     unlink(toy_slurm_path(g, "silent"));
-    toy_grid_await_bell(asked, 5);
+    toy_slurm_await_questions(asked, 5);
     assert_int_equal(write(gate, "g", 1), 1);
     assert_int_equal(toy_slurm_status(pid), 0);
     toy_grid_open_store(g);
@@ -236,7 +236,7 @@ static void a_job_that_waits_for_its_node_is_not_called_silent(void **state)
     g->options.stall_s = 1;
     g->options.slurm_poll_s = 0.2;
     pid_t pid = toy_grid_fork(g);
-    toy_grid_await_bell(asked, 8); /* longer than a worker may be silent */
+    toy_slurm_await_questions(asked, 8); /* longer than a worker may be silent */
     unlink(toy_slurm_path(g, "hold"));
     assert_int_equal(toy_slurm_status(pid), 0);
     toy_grid_open_store(g);

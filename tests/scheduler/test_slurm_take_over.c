@@ -35,7 +35,7 @@ static void ctrl_c_stops_jobs_that_run_and_jobs_that_wait(void **state)
     int asked = toy_slurm_fifo(toy_slurm_path(g, "bell"));
     g->options.devices = "slurm:2";
     pid = toy_grid_fork(g);
-    toy_grid_await_bell(asked, 3);
+    toy_slurm_await_questions(asked, 3);
     kill(pid, SIGINT);
     assert_int_equal(toy_slurm_status(pid), -ERR_INTERRUPTED);
     assert_string_equal(toy_slurm_get(g, "2/state"), "CANCELLED");
@@ -94,7 +94,7 @@ static void a_job_outlives_its_scheduler_and_the_next_one_takes_it_over(void **s
     leave_at_the_gate(g, train);
     int asked = toy_slurm_fifo(toy_slurm_path(g, "bell"));
     pid_t pid = toy_grid_fork(g);
-    toy_grid_await_bell(asked, 2);
+    toy_slurm_await_questions(asked, 2);
     assert_string_equal(toy_slurm_get(g, "1/state"), "RUNNING");
     assert_int_equal(write(gate, "g", 1), 1);
     assert_int_equal(toy_slurm_status(pid), 0);
@@ -157,7 +157,7 @@ static void the_limit_of_jobs_counts_those_that_are_taken_over(void **state)
     leave_at_the_gate(g, first);
     int asked = toy_slurm_fifo(toy_slurm_path(g, "bell"));
     pid_t pid = toy_grid_fork(g);
-    toy_grid_await_bell(asked, 4);
+    toy_slurm_await_questions(asked, 4);
     assert_string_equal(toy_slurm_get(g, "2/state"), "");
     assert_int_equal(write(gate, "g", 1), 1);
     assert_int_equal(toy_slurm_status(pid), 0);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,6 +107,15 @@ int toy_slurm_fifo(const char *path)
     int fd = open(path, O_RDWR | O_CLOEXEC);
     assert_true(fd >= 0);
     return fd;
+}
+
+void toy_slurm_await_questions(int bell, int n)
+{
+    struct pollfd before = {.fd = bell, .events = POLLIN};
+    char stroke;
+
+    while (poll(&before, 1, 0) == 1) assert_int_equal(read(bell, &stroke, 1), 1);
+    toy_grid_await_bell(bell, n);
 }
 
 int toy_slurm_gate(struct toy_grid *g)
