@@ -198,8 +198,10 @@ damage_checkpoint() {
     file=$(ls -t "$project"/runs/*/*/*.safetensors 2>/dev/null | head -1)
     [ -n "$file" ] || return 1
     run=$(basename "$(dirname "$(dirname "$file")")")
-    grep -q "^$run," "$project/seen" && return 1 # a finished training's: that is for alibi verify
+    # A finished training's is for alibi verify: also of one that said so when nobody listened any more.
+    grep -q "^$run," "$project/seen" && return 1
     results "$project" | grep -q "^$run," && return 1
+    grep -qa '"best_sha256"' "$(dirname "$file")/events" && return 1
     size=$(stat -c %s "$file")
     printf '\377\000\377' | dd of="$file" bs=1 seek=$((size / 2)) conv=notrunc status=none
 }
