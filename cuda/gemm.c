@@ -169,19 +169,10 @@ int gemm_queued(int status, const char *what, struct err *e)
 
 int gemm_multiply(struct gemm *g, const struct gemm_product *p, struct err *e)
 {
-    struct gemm_call call, whole;
-    struct gemm_product plain = *p;
+    struct gemm_call call;
     const cublasLtMatmulAlgo_t *algorithm = NULL;
-    if (p->sums || p->kept) return gemm_multiply_fused(g, p, e);
-    plain.relu = 0;
-    TRY(gemm_call_init(&call, &plain, e));
-    TRY(gemm_choose(g, &algorithm, &call, &plain, e));
-    if (!p->relu) return gemm_fault(gemm_run(g, &call, p, algorithm, p->c), p, e);
-    TRY(gemm_call_init(&whole, p, e));
-    if (gemm_fits(g, &whole, algorithm))
-        return gemm_fault(gemm_run(g, &whole, p, algorithm, p->c), p, e);
-    struct tensor c = tensor_make(p->c, p->m * p->chunks_n, p->n, p->to);
-    c.stride = p->stride_c;
-    TRY(gemm_fault(gemm_run(g, &call, p, algorithm, p->c), p, e));
-    return gemm_queued(cuda_relu(g->stream, &c, &c, NULL), "relu", e);
+    if (p->sums || p->kept || p->relu) return gemm_multiply_fused(g, p, e);
+    TRY(gemm_call_init(&call, p, e));
+    TRY(gemm_choose(g, &algorithm, &call, p, e));
+    return gemm_fault(gemm_run(g, &call, p, algorithm, p->c), p, e);
 }

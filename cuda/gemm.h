@@ -6,9 +6,9 @@
  *    algorithms whose sums have a fixed order are considered, so two runs that chose alike give the
  *    same bits. What was chosen can be written down and given to another process.
  * 3. What goes with a product, relu, sums of a, a mask of what is kept, is done within it where the
- *    library offers that for its class: relu by the algorithm that the product has without it, so
- *    that the bits are the same; sums and masks where one call is then clearly faster than two, and
- *    masks only where it also made what two calls make (gemm_fused.c). Elsewhere own kernels do it.
+ *    library offers that for its class and one call is clearly faster than two; relu only by the
+ *    algorithm that the product has without it, so that the bits are the same, a mask only where
+ *    one call also made what two make (gemm_fused.c). Elsewhere own kernels do it.
  * 4. Matrices are row-major with a stride, as struct tensor has them. */
 #ifndef CUDA_GEMM_H
 #define CUDA_GEMM_H
@@ -31,7 +31,7 @@ struct gemm_product {
     const void *a, *b;
     void *c;
     const void *bias; /* of the type of c; NULL: none */
-    int relu;         /* c is cut off at zero in the end */
+    int relu;         /* c is cut off at zero in the end; no sums, nothing kept */
     float scale;      /* 0: 1 */
     float *sums; /* (m) f32: sums of a over k, added where the product is; a is stored (k,m) and
                     nothing is in chunks; NULL: none */

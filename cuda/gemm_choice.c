@@ -36,7 +36,7 @@ struct gemm_class gemm_class_of(const struct gemm_product *p, int rounded)
     c.to = (int32_t)p->to;
     c.bias = p->bias != NULL;
     c.exact = p->exact;
-    c.with = p->sums ? GEMM_SUMS : p->kept ? GEMM_MASK : GEMM_ALONE;
+    c.with = p->sums ? GEMM_SUMS : p->kept ? GEMM_MASK : p->relu ? GEMM_RELU : GEMM_ALONE;
     c.alignment_a = choice_alignment(p->a, p->stride_a, p->from);
     c.alignment_b = choice_alignment(p->b, p->stride_b, p->from);
     c.alignment_c = choice_alignment(p->c, p->stride_c, p->to);

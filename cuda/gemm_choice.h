@@ -7,10 +7,11 @@
  *    They are timed; a later one is preferred to the first, the library's own favourite, only when
  *    it is clearly faster, so that chance decides little.
  * 3. Exact products (struct gemm_product) take no candidate that sums in parts.
- * 4. A product with sums of a or with a mask is a class of its own, whose candidates do all in one
- *    call, for sums without sums in parts: nothing says in which order those would be added. One
- *    call is chosen only where it needs less than GEMM_CLEARLY of the time of the product's own
- *    algorithm and a kernel; else, or where there is no candidate, the class is `apart`.
+ * 4. A product with relu, sums of a or a mask is a class of its own. It is done in one call only
+ *    where that needs less than GEMM_CLEARLY of the time of the product's own algorithm and a
+ *    kernel; else, or where there is no candidate, the class is `apart`. Relu has one candidate,
+ *    the algorithm of the product without it, so that the bits are the same. Candidates for sums
+ *    sum nothing in parts: nothing says in which order those would be added.
  * 5. What order the bits of a mask have within the library is not written down exactly: one call is
  *    chosen only where, on the operands at hand, it also made what the product and the kernel make
  *    (cuda_mask_compare), and where these operands show it. */
@@ -27,7 +28,7 @@ enum { GEMM_ROWS = 256, GEMM_CANDIDATES = 8, GEMM_IDENTITY_BYTES = 160 };
 #define GEMM_CLEARLY 0.95f
 
 /* What a product does beside. */
-enum gemm_with { GEMM_ALONE, GEMM_SUMS, GEMM_MASK };
+enum gemm_with { GEMM_ALONE, GEMM_SUMS, GEMM_MASK, GEMM_RELU };
 
 /* Whether that is done in one call, or why not. */
 enum gemm_apart {
@@ -106,7 +107,7 @@ int gemm_need_time(struct gemm *g, const struct gemm_product *p, struct err *e);
 typedef int (*gemm_timed)(struct gemm *g, const void *what);
 float gemm_time(struct gemm *g, gemm_timed run, const void *what);
 
-/* gemm_fused.c. gemm_multiply_fused - gemm_multiply of a product with sums or with a mask. */
+/* gemm_fused.c. gemm_multiply_fused - gemm_multiply of a product with relu, sums or a mask. */
 int gemm_multiply_fused(struct gemm *g, const struct gemm_product *p, struct err *e);
 
 #endif

@@ -1,8 +1,9 @@
-/* gemm_fused.c - products with sums of a or with a mask of what is kept of c: in one call of the
+/* gemm_fused.c - products with relu, sums of a or a mask of what is kept of c: in one call of the
  * library, or apart, as a product and a kernel.
  *
  * Which of the two is chosen once for each class, by these steps:
- * 1. The library names candidates for one call. None: apart.
+ * 1. The library names candidates for one call; for relu it is the product's own algorithm. None:
+ *    apart.
  * 2. The fastest is compared with the way apart where its meaning is in doubt, which is that of a
  *    mask: other results, or operands that show too little, are apart.
  * 3. Both ways are timed, kernels and all. */
@@ -38,19 +39,18 @@ static struct tensor fused_kept(const struct gemm_product *p)
 
 static struct tensor fused_result(const struct gemm_product *p, void *data)
 {
-    struct tensor c = tensor_make(data, p->m, p->n, p->to);
+    struct tensor c = tensor_make(data, p->m * p->chunks_n, p->n, p->to);
     c.stride = p->stride_c;
     return c;
 }
 
-/* The kernel of the way apart: sums of a at `sums`, or the mask applied to the product at `to`. */
+/* The kernel of the way apart: sums of a at `sums`, or relu or the mask on the product at `to`. */
 static int fused_kernel(struct gemm *g, const struct gemm_product *p, void *to, float *sums,
                         int accumulate)
 {
-    if (p->kept) {
-        struct tensor c = fused_result(p, to), kept = fused_kept(p);
-        return cuda_relu_dx(g->stream, &c, &c, &kept, NULL);
-    }
+    struct tensor c = fused_result(p, to), kept = fused_kept(p);
+    if (p->kept) return cuda_relu_dx(g->stream, &c, &c, &kept, NULL);
+    if (p->relu) return cuda_relu(g->stream, &c, &c, NULL);
     struct tensor a = tensor_make((void *)p->a, p->k, p->m, p->from);
     struct tensor out = fused_vector(sums, p->m);
     a.stride = p->stride_a;
@@ -103,21 +103,21 @@ static size_t fused_padded(size_t bytes)
     return (bytes + FUSED_ALIGNMENT - 1) / FUSED_ALIGNMENT * FUSED_ALIGNMENT;
 }
 
-/* Whether one call is right and clearly faster. Results go to memory of their own; without it
- * nothing is shown. */
-static int fused_judge(struct gemm *g, enum gemm_apart *out, const struct gemm_product *p,
+/* Whether the algorithm (for relu NULL: the product's own) is right and clearly faster in one call.
+ * Results go to memory of their own; without it nothing is shown. */
+static int fused_judge(struct gemm *g, struct gemm_choice *choice, const struct gemm_product *p,
                        const struct gemm_product *plain, const cublasLtMatmulAlgo_t *algorithm,
                        struct err *e)
 {
     struct fused_ways w = {.one = p, .plain = plain, .one_algorithm = algorithm};
-    size_t bytes = fused_padded((size_t)(p->m * p->stride_c) * dtype_bytes(p->to));
+    size_t bytes = fused_padded((size_t)(p->m * p->chunks_n * p->stride_c) * dtype_bytes(p->to));
     size_t sums_bytes = fused_padded((size_t)p->m * sizeof(float));
-    *out = GEMM_NOT_OFFERED;
     TRY(gemm_call_init(&w.one_call, p, e));
     TRY(gemm_call_init(&w.plain_call, plain, e));
     TRY(gemm_choose(g, &w.plain_algorithm, &w.plain_call, plain, e));
-    if (!gemm_fits(g, &w.one_call, algorithm)) return 0;
-    *out = GEMM_NOT_SHOWN;
+    if (p->relu) w.one_algorithm = w.plain_algorithm;
+    if (!gemm_fits(g, &w.one_call, w.one_algorithm)) return 0;
+    choice->apart = GEMM_NOT_SHOWN;
     if (cudaMalloc(&w.to, bytes + sums_bytes + sizeof *w.report) != cudaSuccess) {
         (void)cudaGetLastError();
         return 0;
@@ -126,8 +126,9 @@ static int fused_judge(struct gemm *g, enum gemm_apart *out, const struct gemm_p
     w.report = (struct mask_report *)(void *)((char *)w.to + bytes + sums_bytes);
     if (fused_agrees(g, &w)) {
         float one = gemm_time(g, fused_run_one, &w), two = gemm_time(g, fused_run_apart, &w);
-        *out = one >= 0.0f && two >= 0.0f && one < GEMM_CLEARLY * two ? GEMM_ONE_CALL
-                                                                      : GEMM_NOT_FASTER;
+        int better = one >= 0.0f && two >= 0.0f && one < GEMM_CLEARLY * two;
+        choice->apart = better ? GEMM_ONE_CALL : GEMM_NOT_FASTER;
+        if (better) choice->algorithm = *w.one_algorithm;
     }
     (void)cudaFree(w.to);
     return 0;
@@ -138,18 +139,19 @@ static int fused_choose(struct gemm *g, const struct gemm_class *c, const struct
                         struct err *e)
 {
     cublasLtMatmulHeuristicResult_t candidate[GEMM_CANDIDATES];
-    struct gemm_choice choice = {.of = *c};
-    enum gemm_apart apart = GEMM_NOT_OFFERED;
+    struct gemm_choice choice = {.of = *c, .apart = GEMM_NOT_OFFERED};
     int n = 0;
     TRY(gemm_need_time(g, p, e));
-    TRY(gemm_candidates(g, candidate, &n, c, p, e));
-    if (n > 0) {
-        TRY(gemm_queued(fused_prepare(g, p), "mask", e));
-        const cublasLtMatmulAlgo_t *best = &candidate[gemm_fastest(g, candidate, n, call, p)].algo;
-        TRY(fused_judge(g, &apart, p, plain, best, e));
-        if (apart == GEMM_ONE_CALL) choice.algorithm = *best;
+    if (p->relu) {
+        TRY(fused_judge(g, &choice, p, plain, NULL, e));
+        return gemm_add_choice(g, &choice, e);
     }
-    choice.apart = (int32_t)apart;
+    TRY(gemm_candidates(g, candidate, &n, c, p, e));
+    TRY(gemm_queued(fused_prepare(g, p), "mask", e));
+    if (n > 0) {
+        int best = gemm_fastest(g, candidate, n, call, p);
+        TRY(fused_judge(g, &choice, p, plain, &candidate[best].algo, e));
+    }
     return gemm_add_choice(g, &choice, e);
 }
 
@@ -159,11 +161,17 @@ static int fused_algorithm(struct gemm *g, const cublasLtMatmulAlgo_t **out,
                            const struct gemm_product *plain, struct err *e)
 {
     struct gemm_class c = gemm_class_of(p, 1);
+    struct gemm_call plain_call;
     *out = NULL;
     if (!gemm_find(g, &c)) TRY(fused_choose(g, &c, call, p, plain, e));
     const struct gemm_choice *found = gemm_find(g, &c);
-    if (found->apart == GEMM_ONE_CALL && gemm_fits(g, call, &found->algorithm))
-        *out = &found->algorithm;
+    const cublasLtMatmulAlgo_t *algorithm = &found->algorithm;
+    if (found->apart != GEMM_ONE_CALL) return 0;
+    if (p->relu) { /* a product that its class's algorithm does not fit has another */
+        TRY(gemm_call_init(&plain_call, plain, e));
+        TRY(gemm_choose(g, &algorithm, &plain_call, plain, e));
+    }
+    if (gemm_fits(g, call, algorithm)) *out = algorithm;
     return 0;
 }
 
@@ -174,6 +182,7 @@ int gemm_multiply_fused(struct gemm *g, const struct gemm_product *p, struct err
     const cublasLtMatmulAlgo_t *algorithm = NULL;
     plain.sums = NULL;
     plain.kept = NULL;
+    plain.relu = 0;
     if (p->sums) one.sums = p->scratch; /* the library overwrites */
     TRY(gemm_call_init(&call, &one, e));
     TRY(fused_algorithm(g, &algorithm, &call, &one, &plain, e));

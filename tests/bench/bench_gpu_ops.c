@@ -263,6 +263,19 @@ static int time_optimizer(struct ops *o, struct err *e)
     return 0;
 }
 
+/* What was chosen for the products: cuda/README.md tells how to read it. */
+static int write_choices(json_t *out, struct backend *b, struct err *e)
+{
+    if (!b->ops->choices) return 0;
+    size_t bytes = b->ops->choices(b, NULL, 0) + 1;
+    char *text = malloc(bytes);
+    if (!text) return ERR(e, ERR_NOMEM, "no memory for %zu bytes of choices", bytes);
+    (void)b->ops->choices(b, text, bytes);
+    json_object_set_new(out, "choices", json_string(text));
+    free(text);
+    return 0;
+}
+
 int bench_ops(json_t *out, const struct bench_case *c, const struct bench_options *p, struct err *e)
 {
     static const op_call parts[] = {time_products,        time_rows,       time_norms,
@@ -275,6 +288,7 @@ int bench_ops(json_t *out, const struct bench_case *c, const struct bench_option
     json_object_set_new(out, "ops", rows);
     TRY_OUT(rc, op_open(&o, rows, c, p, e));
     for (size_t i = 0; rc == 0 && i < sizeof parts / sizeof *parts; i++) rc = parts[i](&o, e);
+    if (rc == 0) rc = write_choices(out, o.b, e);
 out:
     op_close(&o);
     return rc;

@@ -17,7 +17,7 @@
 #include "ops/ops.h"
 
 enum { N = 70, I = 300, O = 40, TEXT_BYTES = 1 << 14 };
-enum { WITH_NOTHING, WITH_SUMS, WITH_MASK };                         /* of a line of choices */
+enum { WITH_NOTHING, WITH_SUMS, WITH_MASK, WITH_RELU };              /* of a line of choices */
 enum { ONE_CALL, NOT_OFFERED, NOT_SHOWN, NOT_FASTER, NO_LINE = -1 }; /* and how it is done */
 
 /* A backend on a library that was told these words, and a backward pass through relu. */
@@ -294,23 +294,51 @@ static void of_three_algorithms_the_clearly_fastest_is_taken_for_a_class(void **
 static void relu_has_the_same_bits_within_a_product_and_after_it(void **state)
 {
     (void)state;
-    float *made[2] = {NULL, NULL};
-    for (int absent = 0; absent < 2; absent++) {
-        struct desk d;
-        struct err e = {0};
-        struct dropout none = {0};
-        open_backend(&d, absent ? "relu-absent" : "", DTYPE_F32);
-        struct op_matrix x = op_random(&d.k, N, O, 0), w = op_random(&d.k, I, O, 0);
-        struct op_matrix bias = op_random(&d.k, 1, I, 0), y = op_random(&d.k, N, I, 0);
-        op_ok(ops_linear_relu(d.k.b, &y.t, &x.t, &w.t, &bias.t, &none, 0, &e), &e);
-        made[absent] = malloc(sizeof(float) * N * I);
-        assert_non_null(made[absent]);
-        memcpy(made[absent], op_get(&d.k, &y.t), sizeof(float) * N * I);
-        close_desk(&d);
+    static const struct {
+        const char *words;
+        int relu;
+    } rows[] = {{"", ONE_CALL}, {"relu-absent", NOT_OFFERED}, {"relu-slow", NOT_FASTER}};
+    float *made[3];
+    for (int exact = 0; exact < 2; exact++) {
+        for (int i = 0; i < 3; i++) {
+            struct desk d;
+            struct err e = {0};
+            struct dropout none = {0};
+            open_backend(&d, rows[i].words, DTYPE_F32);
+            struct op_matrix x = op_random(&d.k, N, O, 0), w = op_random(&d.k, I, O, 0);
+            struct op_matrix bias = op_random(&d.k, 1, I, 0), y = op_random(&d.k, N, I, 0);
+            op_ok(ops_linear_relu(d.k.b, &y.t, &x.t, &w.t, &bias.t, &none, exact, &e), &e);
+            assert_int_equal(how(&d, WITH_RELU), rows[i].relu);
+            made[i] = malloc(sizeof(float) * N * I);
+            assert_non_null(made[i]);
+            memcpy(made[i], op_get(&d.k, &y.t), sizeof(float) * N * I);
+            close_desk(&d);
+        }
+        for (int i = 0; i < 3; i++) op_same("y", made[i], made[0], N * I);
+        for (int i = 0; i < 3; i++) free(made[i]);
     }
-    op_same("y", made[1], made[0], N * I);
-    free(made[0]);
-    free(made[1]);
+}
+
+/* Of a class whose algorithm does not fit one product, which has another then: relu follows. */
+static void relu_has_the_algorithm_that_its_product_has(void **state)
+{
+    (void)state;
+    struct desk d;
+    struct err e = {0};
+    struct dropout none = {0};
+    open_backend(&d, "picky", DTYPE_F32);
+    struct op_matrix x = op_random(&d.k, N, O, 0), w = op_random(&d.k, I, O, 0);
+    struct op_matrix y = op_random(&d.k, N, I, 0), plain = op_random(&d.k, N, I, 0);
+    for (int odd = 1; odd >= 0; odd--) {
+        struct tensor few = x.t, to = y.t, alone = plain.t;
+        few.rows = to.rows = alone.rows = N - odd;
+        op_ok(ops_linear_relu(d.k.b, &to, &few, &w.t, NULL, &none, 0, &e), &e);
+        op_ok(ops_linear(d.k.b, &alone, &few, &w.t, NULL, 0, &e), &e);
+        op_ok(ops_relu(d.k.b, &alone, &alone, &none, &e), &e);
+        op_same("y", op_get(&d.k, &to), op_get(&d.k, &alone), to.rows * to.cols);
+    }
+    assert_int_equal(how(&d, WITH_RELU), ONE_CALL);
+    close_desk(&d);
 }
 
 int main(void)
@@ -323,6 +351,7 @@ int main(void)
         cmocka_unit_test(a_mask_is_recorded_once_it_was_chosen),
         cmocka_unit_test(of_three_algorithms_the_clearly_fastest_is_taken_for_a_class),
         cmocka_unit_test(relu_has_the_same_bits_within_a_product_and_after_it),
+        cmocka_unit_test(relu_has_the_algorithm_that_its_product_has),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
 }

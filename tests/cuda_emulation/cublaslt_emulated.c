@@ -11,9 +11,10 @@
  *      three         three algorithms for each product, the last clearly the fastest
  *      turns         with three, to every second backend of a process they look equally fast:
  *                    as on a GPU, another may choose otherwise
+ *      picky         the first algorithm takes no odd number of columns, for which it is the second
  *      relu-absent   no algorithm ends with relu
  *      sums-absent, mask-absent    none sums its operand, or takes a mask
- *      sums-slow, mask-slow        they are slower than two calls
+ *      relu-slow, sums-slow, mask-slow    they are slower than two calls
  *      mask-bits, mask-bytes       another order of a mask's bits in a byte, of its bytes in a word
  */
 #include <cublasLt.h>
@@ -184,6 +185,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
         cublasLtMatmulHeuristicResult_t *r = &results[*found_n];
         memset(r, 0, sizeof *r);
         r->algo.data[0] = (uint64_t)*found_n + 1;
+        if (told(handle, "picky")) r->algo.data[0] += to->cols % 2;
         r->algo.data[1] = beside(d);
         r->algo.data[PROMISE_WORD] = cublaslt_promised(preference, d);
     }
@@ -199,7 +201,8 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
     memset(result, 0, sizeof *result);
     result->algo = *algorithm;
     if (algorithm->data[0] < 1 || algorithm->data[0] > ALGORITHMS_N ||
-        algorithm->data[1] != beside(d) || !offered(handle, d))
+        algorithm->data[1] != beside(d) || !offered(handle, d) ||
+        (told(handle, "picky") && algorithm->data[0] == 1 && to->cols % 2))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     return refused(cublaslt_fault_of(d, a, b, c, to));
 }
@@ -325,10 +328,12 @@ static void multiply(void *argument)
 static double work_spent_ms(cublasLtHandle_t handle, const cublasLtMatmulDescOpaque_t *d,
                             const cublasLtMatmulAlgo_t *algorithm)
 {
-    static const double alone_ms[ALGORITHMS_N] = {0.04, 0.039, 0.03};
-    int slow = told(handle, d->epilogue == CUBLASLT_EPILOGUE_DRELU ? "mask-slow" : "sums-slow");
-    if (algorithm->data[1] == 0) return alone_ms[handle->alike ? 0 : algorithm->data[0] - 1];
-    return slow ? 0.09 : 0.02;
+    static const double alone_ms[ALGORITHMS_N] = {0.04, 0.039, 0.03}, slow_ms = 0.09, one_ms = 0.02;
+    if (d->epilogue == CUBLASLT_EPILOGUE_DRELU) return told(handle, "mask-slow") ? slow_ms : one_ms;
+    if (d->epilogue == CUBLASLT_EPILOGUE_BGRADB)
+        return told(handle, "sums-slow") ? slow_ms : one_ms;
+    if ((d->epilogue & CUBLASLT_EPILOGUE_RELU) && told(handle, "relu-slow")) return slow_ms;
+    return alone_ms[handle->alike ? 0 : algorithm->data[0] - 1];
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d, const void *alpha,

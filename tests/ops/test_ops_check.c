@@ -99,6 +99,24 @@ static void weights_in_bf16_are_refused_by_a_backend_of_f32(void **state)
     backend_close(b);
 }
 
+static void a_mask_of_another_shape_is_refused(void **state)
+{
+    (void)state;
+    struct backend *b = open_cpu();
+    struct err e = {0};
+    float memory[64] = {0};
+    struct dropout d = {0};
+    struct tensor dx = tensor_make(memory, 2, 3, DTYPE_F32),
+                  dy = tensor_make(memory, 2, 4, DTYPE_F32),
+                  w = tensor_make(memory, 4, 3, DTYPE_F32);
+    assert_refused(ops_linear_dx_relu(b, &dx, &dy, &w, &dy, &d, &e), &e, "op linear_dx_relu",
+                   "argument y");
+    d.p = 0.5f;
+    assert_refused(ops_linear_dx_relu(b, &dx, &dy, &w, &dx, &d, &e), &e, "op linear_dx_relu",
+                   "step");
+    backend_close(b);
+}
+
 static void dropout_without_a_step_is_refused(void **state)
 {
     (void)state;
@@ -183,6 +201,7 @@ int main(void)
         cmocka_unit_test(a_wrong_dtype_is_refused),
         cmocka_unit_test(missing_memory_is_refused),
         cmocka_unit_test(weights_in_bf16_are_refused_by_a_backend_of_f32),
+        cmocka_unit_test(a_mask_of_another_shape_is_refused),
         cmocka_unit_test(dropout_without_a_step_is_refused),
         cmocka_unit_test(attention_of_disagreeing_sizes_is_refused),
         cmocka_unit_test(a_fused_slot_that_is_missing_is_composed),
