@@ -5,15 +5,14 @@
 
 #include "context.h"
 
-/* Ways in which the runtime says that the device cannot be used any more, whatever we do. */
-static int fault_is_loss(cudaError_t status)
+int cuda_is_lost(int status)
 {
     static const cudaError_t losses[] = {cudaErrorInitializationError, cudaErrorInsufficientDriver,
                                          cudaErrorDevicesUnavailable,  cudaErrorNoDevice,
                                          cudaErrorInvalidDevice,       cudaErrorECCUncorrectable,
                                          cudaErrorLaunchTimeout,       cudaErrorUnknown};
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
-        if (losses[i] == status) return 1;
+        if (losses[i] == (cudaError_t)status) return 1;
     return 0;
 }
 
@@ -29,7 +28,7 @@ int cuda_fault(struct cuda *c, int status, const char *where, struct err *e)
         return ERR(e, ERR_NOMEM, "%s: %s: no memory: %zu of the GPU's %zu bytes are free", name,
                    where, unused_bytes, total_bytes);
     }
-    if (fault_is_loss(error))
+    if (cuda_is_lost(status))
         return ERR(e, ERR_UNAVAILABLE, "%s: %s: the GPU cannot be used: %s (%s)", name, where,
                    cudaGetErrorString(error), cudaGetErrorName(error));
     return ERR(e, ERR_INTERNAL, "%s: %s: %s (%s)", name, where, cudaGetErrorString(error),

@@ -55,6 +55,8 @@ int cuda_open(struct backend **out, const char *name, int ordinal, enum dtype pr
 /* cuda_close - gives everything back; takes NULL. */
 void cuda_close(struct backend *b);
 
+/* cuda_is_lost - whether that says that the device cannot be used any more, whatever we do. */
+int cuda_is_lost(int status);
 /* cuda_fault - turns what a call of the runtime or a launcher returned into an error; 0 stays 0. */
 int cuda_fault(struct cuda *c, int status, const char *where, struct err *e);
 /* cuda_scratch - scratch memory of at least `bytes`, for work queued before the next call of this

@@ -9,6 +9,17 @@
 
 enum { LINEAR_CHUNK = 128, LINEAR_ALIGNMENT = 16 };
 
+/* The product. Of a GPU that is lost the library says only that it failed: the runtime knows, and
+ * may be asked this also while work is recorded. */
+static int linear_multiply(struct cuda *c, const struct gemm_product *p, struct err *e)
+{
+    enum cudaStreamCaptureStatus recorded = cudaStreamCaptureStatusNone;
+    int rc = gemm_multiply(c->gemm_own, p, e);
+    if (rc != ERR_INTERNAL) return rc;
+    cudaError_t status = cudaStreamIsCapturing(c->stream_own, &recorded);
+    return cuda_is_lost(status) ? cuda_fault(c, status, "product", e) : rc;
+}
+
 static size_t linear_padded(size_t bytes)
 {
     return (bytes + LINEAR_ALIGNMENT - 1) / LINEAR_ALIGNMENT * LINEAR_ALIGNMENT;
@@ -54,7 +65,7 @@ static int linear_whole(struct cuda *c, struct tensor *y, const struct tensor *x
                              .to = y->dtype};
     TRY(cuda_scratch(c, &scratch, linear_bias_bytes(y, bias), e));
     TRY(linear_bias(c, &p.bias, y, bias, scratch, e));
-    return gemm_multiply(c->gemm_own, &p, e);
+    return linear_multiply(c, &p, e);
 }
 
 int cuda_linear(struct backend *b, struct tensor *y, const struct tensor *x, const struct tensor *w,
@@ -116,7 +127,7 @@ static int linear_by_copies(struct cuda *c, struct gemm_product *p, struct tenso
         int64_t rows = x->rows - row < LINEAR_CHUNK ? x->rows - row : LINEAR_CHUNK;
         TRY(cuda_zero(&c->backend, from.data, linear_chunk_bytes(x), e));
         TRY(linear_copy_rows(c, &from, 0, x, row, rows, e));
-        TRY(gemm_multiply(c->gemm_own, p, e));
+        TRY(linear_multiply(c, p, e));
         TRY(linear_copy_rows(c, y, row, &to, 0, rows, e));
     }
     return 0;
@@ -145,7 +156,7 @@ static int linear_chunks(struct cuda *c, struct tensor *y, const struct tensor *
                              .to = y->dtype};
     TRY(cuda_scratch(c, &scratch, bias_bytes + linear_chunk_bytes(x) + linear_chunk_bytes(y), e));
     TRY(linear_bias(c, &p.bias, y, bias, scratch, e));
-    if (whole_n > 0) TRY(gemm_multiply(c->gemm_own, &p, e));
+    if (whole_n > 0) TRY(linear_multiply(c, &p, e));
     return linear_by_copies(c, &p, y, x, whole_n * LINEAR_CHUNK, (char *)scratch + bias_bytes, e);
 }
 
@@ -178,7 +189,7 @@ int cuda_linear_dx(struct backend *b, struct tensor *dx, const struct tensor *dy
                              .accumulate = accumulate,
                              .from = dy->dtype,
                              .to = dx->dtype};
-    return gemm_multiply(cuda_of(b)->gemm_own, &p, e);
+    return linear_multiply(cuda_of(b), &p, e);
 }
 
 /* The bits of y's mask are made anew in scratch memory: 1/16 of the bytes of a y in bf16. */
@@ -203,7 +214,7 @@ int cuda_linear_dx_relu(struct backend *b, struct tensor *dx, const struct tenso
                              .from = dy->dtype,
                              .to = dx->dtype};
     TRY(cuda_scratch(c, &p.scratch, cuda_mask_bytes(dx->rows, dx->cols), e));
-    return gemm_multiply(c->gemm_own, &p, e);
+    return linear_multiply(c, &p, e);
 }
 
 int cuda_linear_dw(struct backend *b, struct tensor *dw, struct tensor *dbias,
@@ -226,5 +237,5 @@ int cuda_linear_dw(struct backend *b, struct tensor *dw, struct tensor *dbias,
                              .from = dy->dtype,
                              .to = dw->dtype};
     if (dbias) TRY(cuda_scratch(c, &p.scratch, cuda_column_sums_workspace(dy), e));
-    return gemm_multiply(c->gemm_own, &p, e);
+    return linear_multiply(c, &p, e);
 }

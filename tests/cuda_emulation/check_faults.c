@@ -13,7 +13,7 @@
 #include "backend/backend.h"
 
 #define MEMORY_BYTES "35000000" /* enough for the backend itself */
-enum { WANTED_BYTES = 2000000, N = 64, LAUNCHES = 5, LOST_AT = 2 };
+enum { WANTED_BYTES = 2000000, N = 64, LAUNCHES = 5, LOST_AT = 2, PRODUCT_LAUNCHES = 24 };
 
 static struct backend *opened(void)
 {
@@ -101,6 +101,28 @@ static void a_lost_device_is_unavailable_at_the_sync_at_the_latest(void **state)
     close_lost(b);
 }
 
+/* Before the first product, while its algorithm is chosen, in it, and after it. */
+static void a_device_lost_in_a_product_is_unavailable(void **state)
+{
+    (void)state;
+    for (long launches = 0; launches < PRODUCT_LAUNCHES; launches++) {
+        struct err e = {0};
+        void *p = NULL;
+        struct backend *b = opened();
+        int rc = b->ops->alloc(b, &p, 2 * N * N * sizeof(float), &e);
+        struct tensor x = tensor_make(p, N, N, DTYPE_F32), y = x;
+        y.data = (float *)p + N * N;
+        if (rc == 0) rc = b->ops->zero(b, p, 2 * N * N * sizeof(float), &e);
+        lose(b, launches);
+        for (int i = 0; rc == 0 && i < PRODUCT_LAUNCHES; i++)
+            rc = b->ops->linear_relu(b, &y, &x, &x, NULL, 0, &e);
+        assert_int_equal(rc, ERR_UNAVAILABLE);
+        assert_non_null(strstr(e.text, "the GPU cannot be used"));
+        b->ops->release(b, p);
+        close_lost(b);
+    }
+}
+
 static void a_device_lost_in_a_replay_is_unavailable(void **state)
 {
     (void)state;
@@ -145,6 +167,7 @@ int main(void)
         cmocka_unit_test(short_memory_says_what_is_wanted_and_what_is_free),
         cmocka_unit_test(another_ordinal_is_no_device),
         cmocka_unit_test(a_lost_device_is_unavailable_at_the_sync_at_the_latest),
+        cmocka_unit_test(a_device_lost_in_a_product_is_unavailable),
         cmocka_unit_test(a_device_lost_in_a_replay_is_unavailable),
         cmocka_unit_test(graphs_can_be_switched_off),
     };
