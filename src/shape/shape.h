@@ -71,6 +71,10 @@ int32_t shape_t5_bucket(int32_t distance, int32_t buckets, int32_t max_distance)
  * hand for the 247M model. */
 double shape_forward_flops(const struct spec *s, int32_t L, const double *tail_share);
 
+/* shape_peak_flops - the peak of dense products of a device, FLOP/s, by its name ("NVIDIA H200");
+ * 0: not known, as of every CPU, whose clock no name tells. */
+double shape_peak_flops(const char *device, enum spec_precision precision);
+
 /* device_bytes: what the model of the run allocates on its device, exactly (shape/memory.h):
  * weights, gradients, optimiser, activations of one shard, a chunk of logits; not the process, its
  * libraries and their workspace. Disk: checkpoints kept while running and after. */

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/philox.h"
 #include "model/model.h"
+#include "shape/shape.h"
 #include "worker/room.h"
 #include "worker/speed.h"
 
@@ -129,6 +130,18 @@ static int bench_measure(struct bench *x, struct err *e)
     return 0;
 }
 
+/* The share of the device's peak that the model's own FLOPs take (no recomputation is counted);
+ * null where the peak is not known, and where a share above 1 shows that it is not. */
+static json_t *bench_mfu(const struct bench *x, double wps)
+{
+    const struct spec *s = x->spec;
+    double token_flops = shape_forward_flops(s, x->length, NULL) * (s->bench_mode == 0 ? 3 : 1);
+    double peak = shape_peak_flops(x->attempt->backend->device, spec_precision(s, NULL));
+    double mfu = peak > 0 ? wps * token_flops / peak : 0;
+
+    return mfu > 0 && mfu <= 1 ? json_real(mfu) : json_null();
+}
+
 static int bench_record(struct bench *x, struct err *e)
 {
     struct attempt *a = x->attempt;
@@ -136,11 +149,11 @@ static int bench_record(struct bench *x, struct err *e)
     double median = speed_median(x->seconds, x->steps_n);
 
     TRY(attempt_peak_bytes(a, &peak, e));
-    /* mfu is null: the peak of no device is known well enough to divide by. */
-    json_t *json = json_pack("{s:s, s:o, s:I, s:n, s:I, s:f}", "run_id", a->run_id[0], "wps",
-                             attempt_real((double)tokens / median), "peak_memory_bytes",
-                             (json_int_t)peak, "mfu", "batch_tokens", (json_int_t)tokens,
-                             "wall_seconds", 1e-6 * (double)(clock_monotonic_us() - a->started_us));
+    double wps = (double)tokens / median;
+    json_t *json = json_pack("{s:s, s:o, s:I, s:o, s:I, s:f}", "run_id", a->run_id[0], "wps",
+                             attempt_real(wps), "peak_memory_bytes", (json_int_t)peak, "mfu",
+                             bench_mfu(x, wps), "batch_tokens", (json_int_t)tokens, "wall_seconds",
+                             1e-6 * (double)(clock_monotonic_us() - a->started_us));
     return event_write(a->events, EVENT_BENCHED, json, e);
 }
 

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "bench/bench_gpu.h"
 #include "bench/bench_gpu_table.h"
+#include "shape/shape.h"
 
 enum { TABLE_BYTES_MAX = 64 << 20 };
 
@@ -101,13 +102,15 @@ static void print_steps(const struct table *t)
     for (int32_t i = 0; i < t->n; i++) {
         const json_t *line = t->line[i];
         double seconds = table_number(line, "median_s"), tflops = table_number(line, "tflops");
+        enum spec_precision precision = is_bf16(line) ? SPEC_BF16 : SPEC_FP32;
         if (!(table_number(line, "wps") > 0.0)) continue;
         printf("%-34s %9.3f %6.1f%% %9.0f %8.1f %5.1f%% %7.1f%% %8.2f %7.2f\n",
                table_text(line, "case"), 1e3 * seconds,
                100.0 * (table_number(line, "high_s") - table_number(line, "low_s")) / seconds,
-               table_number(line, "wps"), tflops, share(tflops, TABLE_NOMINAL_TFLOPS),
-               share(tflops, t->tflops[is_bf16(line) ? SPEC_BF16 : SPEC_FP32]),
-               1e-9 * table_number(line, "peak_memory_bytes"), table_number(line, "first_step_s"));
+               table_number(line, "wps"), tflops,
+               share(tflops, 1e-12 * shape_peak_flops(table_text(line, "gpu"), precision)),
+               share(tflops, t->tflops[precision]), 1e-9 * table_number(line, "peak_memory_bytes"),
+               table_number(line, "first_step_s"));
     }
 }
 

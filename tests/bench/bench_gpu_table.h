@@ -7,7 +7,7 @@
 
 enum { TABLE_LINES_MAX = 4096 };
 
-/* bf16, dense, of an H100 or H200. MFU is a share of it. */
+/* bf16, dense, of one H200, whose goals they are. */
 #define TABLE_NOMINAL_TFLOPS 989.5
 
 struct table {
