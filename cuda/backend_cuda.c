@@ -1,39 +1,9 @@
-/* backend_cuda.c - opens a GPU as a backend, closes it, and says what went wrong with it. */
+/* backend_cuda.c - opens a GPU as a backend and closes it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "context.h"
-
-int cuda_is_lost(int status)
-{
-    static const cudaError_t losses[] = {cudaErrorInitializationError, cudaErrorInsufficientDriver,
-                                         cudaErrorDevicesUnavailable,  cudaErrorNoDevice,
-                                         cudaErrorInvalidDevice,       cudaErrorECCUncorrectable,
-                                         cudaErrorLaunchTimeout,       cudaErrorUnknown};
-    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
-        if (losses[i] == (cudaError_t)status) return 1;
-    return 0;
-}
-
-int cuda_fault(struct cuda *c, int status, const char *where, struct err *e)
-{
-    cudaError_t error = (cudaError_t)status;
-    const char *name = c->backend.name;
-    if (error == cudaSuccess) return 0;
-    (void)cudaGetLastError();
-    if (error == cudaErrorMemoryAllocation) {
-        size_t unused_bytes = 0, total_bytes = 0;
-        (void)cudaMemGetInfo(&unused_bytes, &total_bytes);
-        return ERR(e, ERR_NOMEM, "%s: %s: no memory: %zu of the GPU's %zu bytes are free", name,
-                   where, unused_bytes, total_bytes);
-    }
-    if (cuda_is_lost(status))
-        return ERR(e, ERR_UNAVAILABLE, "%s: %s: the GPU cannot be used: %s (%s)", name, where,
-                   cudaGetErrorString(error), cudaGetErrorName(error));
-    return ERR(e, ERR_INTERNAL, "%s: %s: %s (%s)", name, where, cudaGetErrorString(error),
-               cudaGetErrorName(error));
-}
 
 void cuda_close(struct backend *b)
 {

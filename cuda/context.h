@@ -55,10 +55,15 @@ int cuda_open(struct backend **out, const char *name, int ordinal, enum dtype pr
 /* cuda_close - gives everything back; takes NULL. */
 void cuda_close(struct backend *b);
 
-/* cuda_is_lost - whether that says that the device cannot be used any more, whatever we do. */
+/* fault.c. cuda_is_lost - whether that says that the device cannot be used any more, whatever we
+ * do. */
 int cuda_is_lost(int status);
 /* cuda_fault - turns what a call of the runtime or a launcher returned into an error; 0 stays 0. */
 int cuda_fault(struct cuda *c, int status, const char *where, struct err *e);
+/* cuda_outside - refuses what may not happen while work is recorded, by its name. */
+int cuda_outside(struct cuda *c, const char *what, struct err *e);
+
+/* memory.c */
 /* cuda_scratch - scratch memory of at least `bytes`, for work queued before the next call of this
  * function. Errors: ERR_NOMEM. */
 int cuda_scratch(struct cuda *c, void **out, size_t bytes, struct err *e);
@@ -67,7 +72,6 @@ void cuda_scratch_tidy(struct cuda *c);
 /* cuda_watch_memory - asks the driver how much of the device is in use, and keeps the most. */
 void cuda_watch_memory(struct cuda *c);
 
-/* memory.c */
 int cuda_memory_open(struct cuda *c, struct err *e);
 void cuda_memory_close(struct cuda *c);
 int cuda_alloc(struct backend *b, void **out, size_t bytes, struct err *e);
@@ -81,8 +85,7 @@ int cuda_zero(struct backend *b, void *dst_dev, size_t bytes, struct err *e);
 int cuda_sync(struct backend *b, struct err *e);
 int cuda_peak_bytes(struct backend *b, int64_t *out, struct err *e);
 
-/* graph.c. cuda_outside - refuses what may not happen while work is recorded, by its name. */
-int cuda_outside(struct cuda *c, const char *what, struct err *e);
+/* graph.c */
 int cuda_record(struct backend *b, struct err *e);
 int cuda_keep(struct backend *b, void **graph_out, struct err *e);
 int cuda_replay(struct backend *b, void *graph, struct err *e);

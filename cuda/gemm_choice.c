@@ -234,3 +234,12 @@ int gemm_choose(struct gemm *g, const cublasLtMatmulAlgo_t **out, const struct g
                " x %" PRId64 " does not fit it",
                p->m, p->n, p->k);
 }
+
+int gemm_multiply_alone(struct gemm *g, const struct gemm_product *p, struct err *e)
+{
+    struct gemm_call call;
+    const cublasLtMatmulAlgo_t *algorithm = NULL;
+    TRY(gemm_call_init(&call, p, e));
+    TRY(gemm_choose(g, &algorithm, &call, p, e));
+    return gemm_fault(gemm_run(g, &call, p, algorithm, p->c), p, e);
+}

@@ -71,7 +71,7 @@ struct gemm_call {
 
 enum { GEMM_WORKSPACE_BYTES = 32 << 20 };
 
-/* gemm.c */
+/* gemm_call.c */
 int gemm_fault(cublasStatus_t status, const struct gemm_product *p, struct err *e);
 int gemm_call_init(struct gemm_call *call, const struct gemm_product *p, struct err *e);
 /* gemm_run - queues it with that algorithm, its result at `to` (where p->c is, or memory alike). */
@@ -106,6 +106,9 @@ int gemm_need_time(struct gemm *g, const struct gemm_product *p, struct err *e);
  */
 typedef int (*gemm_timed)(struct gemm *g, const void *what);
 float gemm_time(struct gemm *g, gemm_timed run, const void *what);
+
+/* gemm_multiply_alone - gemm_multiply of a product that does nothing beside. */
+int gemm_multiply_alone(struct gemm *g, const struct gemm_product *p, struct err *e);
 
 /* gemm_fused.c. gemm_multiply_fused - gemm_multiply of a product with relu, sums or a mask. */
 int gemm_multiply_fused(struct gemm *g, const struct gemm_product *p, struct err *e);

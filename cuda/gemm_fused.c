@@ -187,7 +187,7 @@ int gemm_multiply_fused(struct gemm *g, const struct gemm_product *p, struct err
     TRY(gemm_call_init(&call, &one, e));
     TRY(fused_algorithm(g, &algorithm, &call, &one, &plain, e));
     if (!algorithm) {
-        TRY(gemm_multiply(g, &plain, e));
+        TRY(gemm_multiply_alone(g, &plain, e));
         return gemm_queued(fused_kernel(g, p, p->c, p->sums, p->accumulate), "kernel", e);
     }
     TRY(gemm_queued(fused_prepare(g, &one), "mask", e));

@@ -7,14 +7,6 @@
  * therefore kept as long as there is a graph (memory.c). */
 #include "context.h"
 
-int cuda_outside(struct cuda *c, const char *what, struct err *e)
-{
-    if (!c->recording) return 0;
-    return ERR(e, ERR_INTERNAL,
-               "%s: %s while work is recorded; do the same work once before it is recorded",
-               c->backend.name, what);
-}
-
 int cuda_record(struct backend *b, struct err *e)
 {
     struct cuda *c = cuda_of(b);
