@@ -19,8 +19,7 @@ measured_claims="C3b C4 C5b C5c"
 still() {
     awk -v claims=" $measured_claims " '
     BEGIN {
-        n = split("eval_wps train_wps alone_wps wps mfu peak_memory_bytes train_memory_bytes alone_memory_bytes train_hours finished_at x", name, " ")
-        for (i = 1; i <= n; i++) varies[name[i]] = 1
+        measured_head = "(wps|memory_bytes|hours)$|^(mfu|finished_at|x)$"
         n = split("value drawn ours_mean ours_std delta verdict", name, " ") # unless they are of a perplexity
         for (i = 1; i <= n; i++) shown[name[i]] = 1
     }
@@ -37,7 +36,7 @@ still() {
         speed = "metric" in at ? cell[at["metric"]] != "perplexity" : !("perplexity" in at) && !("claim" in at)
         line = ""
         for (i = 1; i <= fields; i++) {
-            vary = head[i] in varies || speed && head[i] in shown
+            vary = head[i] ~ measured_head || speed && head[i] in shown
             if ("claim" in at && index(claims, " " cell[at["claim"]] " ")) vary = i > at["claim"]
             line = line (i > 1 ? "," : "") (NR > 1 && vary && cell[i] != "" ? "measured" : cell[i])
         }
