@@ -1,5 +1,4 @@
-/* slurm_submit.c - an attempt becomes a job: the user's wishes, the script, sbatch. */
-#include <ctype.h>
+/* slurm_submit.c - an attempt becomes a job: the script, sbatch. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,46 +9,6 @@
 #include "scheduler/slurm.h"
 
 static const double slurm_submit_limit_s = 60;
-
-/* Options that would break what is relied on (slurm.h). */
-static const char *const slurm_ours[] = {"array",     "chdir",    "clusters", "error",    "gid",
-                                         "input",     "job-name", "output",   "parsable", "requeue",
-                                         "test-only", "uid",      "wait",     "wrap"};
-
-/* One word: name or name=value, perhaps with the dashes of the command line. */
-static int slurm_check_word(const char *word, struct err *e)
-{
-    size_t n = strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789-");
-
-    if (!islower((unsigned char)word[0]) || (word[n] != '\0' && word[n] != '='))
-        return ERR(e, ERR_USAGE,
-                   "--slurm %s: not an option of sbatch; give long names, such as partition=gpu",
-                   word);
-    /* sbatch takes the beginning of a name for the name. */
-    for (size_t i = 0; i < sizeof slurm_ours / sizeof *slurm_ours; i++)
-        if (strncmp(slurm_ours[i], word, n) == 0)
-            return ERR(e, ERR_USAGE, "--slurm %s: alibi sets --%s itself", word, slurm_ours[i]);
-    for (const char *c = word; *c; c++)
-        if (iscntrl((unsigned char)*c))
-            return ERR(e, ERR_USAGE, "--slurm %.*s: its value holds a control character", (int)n,
-                       word);
-    return 0;
-}
-
-int slurm_read_words(const char ***out, struct arena *a, const char *text, struct err *e)
-{
-    char *rest = arena_strdup(a, text ? text : "");
-    int32_t n = 0;
-
-    *out = arena_array(a, strlen(rest) / 2 + 2, sizeof **out);
-    for (char *word = strsep(&rest, " \t\n"); word; word = strsep(&rest, " \t\n")) {
-        word += strspn(word, "-");
-        if (!*word) continue;
-        TRY(slurm_check_word(word, e));
-        (*out)[n++] = arena_printf(a, "--%s", word);
-    }
-    return 0;
-}
 
 /* A text as one word of a shell. */
 static void slurm_quote(struct strbuf *out, const char *text)
@@ -77,13 +36,6 @@ static int slurm_write_script(struct arena *a, const struct process_options *o, 
     slurm_quote(&text, o->root);
     strbuf_add(&text, "\n");
     return file_write_atomic(arena_printf(a, "%s/job.sh", o->attempt_dir), text.text, text.n, e);
-}
-
-void slurm_name(char out[SLURM_NAME_BYTES], const char *host, const char *dir)
-{
-    snprintf(out, SLURM_NAME_BYTES, "alibi-%s@%s", dir + strlen("runs/"), host);
-    char *slash = strchr(out, '/');
-    if (slash) *slash = '-';
 }
 
 static const char **slurm_arguments(const struct slurm *s, struct arena *a,
