@@ -173,22 +173,29 @@ int cuda_linear_relu(struct backend *b, struct tensor *y, const struct tensor *x
     return linear_whole(cuda_of(b), y, x, w, bias, 1, 0, e);
 }
 
+/* dx = dy w. */
+static struct gemm_product linear_dx_product(const struct tensor *dx, const struct tensor *dy,
+                                             const struct tensor *w)
+{
+    return (struct gemm_product){.a = dy->data,
+                                 .b = w->data,
+                                 .c = dx->data,
+                                 .m = dy->rows,
+                                 .n = w->cols,
+                                 .k = w->rows,
+                                 .chunks_n = 1,
+                                 .stride_a = dy->stride,
+                                 .stride_b = w->stride,
+                                 .stride_c = dx->stride,
+                                 .from = dy->dtype,
+                                 .to = dx->dtype};
+}
+
 int cuda_linear_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
                    const struct tensor *w, int accumulate, struct err *e)
 {
-    struct gemm_product p = {.a = dy->data,
-                             .b = w->data,
-                             .c = dx->data,
-                             .m = dy->rows,
-                             .n = w->cols,
-                             .k = w->rows,
-                             .chunks_n = 1,
-                             .stride_a = dy->stride,
-                             .stride_b = w->stride,
-                             .stride_c = dx->stride,
-                             .accumulate = accumulate,
-                             .from = dy->dtype,
-                             .to = dx->dtype};
+    struct gemm_product p = linear_dx_product(dx, dy, w);
+    p.accumulate = accumulate;
     return linear_multiply(cuda_of(b), &p, e);
 }
 
@@ -198,21 +205,10 @@ int cuda_linear_dx_relu(struct backend *b, struct tensor *dx, const struct tenso
                         struct err *e)
 {
     struct cuda *c = cuda_of(b);
-    struct gemm_product p = {.a = dy->data,
-                             .b = w->data,
-                             .c = dx->data,
-                             .kept = y->data,
-                             .scale = 1.0f / (1.0f - d->p),
-                             .m = dy->rows,
-                             .n = w->cols,
-                             .k = w->rows,
-                             .chunks_n = 1,
-                             .stride_a = dy->stride,
-                             .stride_b = w->stride,
-                             .stride_c = dx->stride,
-                             .stride_kept = y->stride,
-                             .from = dy->dtype,
-                             .to = dx->dtype};
+    struct gemm_product p = linear_dx_product(dx, dy, w);
+    p.kept = y->data;
+    p.stride_kept = y->stride;
+    p.scale = 1.0f / (1.0f - d->p);
     TRY(cuda_scratch(c, &p.scratch, cuda_mask_bytes(dx->rows, dx->cols), e));
     return linear_multiply(c, &p, e);
 }
