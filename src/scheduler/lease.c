@@ -176,6 +176,7 @@ int lease_take_over(struct lease **out, const struct lease_place *place,
     arena_init(&a);
     int32_t *task = arena_array(&a, (size_t)n, sizeof *task);
     const struct store_running **of = arena_array(&a, (size_t)n, sizeof(struct store_running *));
+    /* Rows whose runs are wanted come first, in their order; the others' records are heard too. */
     for (int32_t i = 0, others_n = 0; i < n; i++) {
         int32_t k = lease_find_task(place->queue, row[i].run_id);
         of[k >= 0 ? tasks_n : n - ++others_n] = &row[i];

@@ -52,10 +52,10 @@ static int slots_add_named(struct slots *sl, const char *name, struct err *e)
     size_t length = strcspn(name, ":");
     bool is_cpu = length == 3 && strncmp(name, "cpu", 3) == 0;
     bool is_slurm = length == 5 && strncmp(name, "slurm", 5) == 0;
-    int32_t device = slots_find(sl, is_cpu                      ? "cpu"
-                                    : is_slurm                  ? "slurm"
-                                    : strcmp(name, "cuda") == 0 ? "cuda:0"
-                                                                : name);
+    const char *device_name = strcmp(name, "cuda") == 0 ? "cuda:0" : name;
+    if (is_cpu) device_name = "cpu";
+    if (is_slurm) device_name = "slurm";
+    int32_t device = slots_find(sl, device_name);
 
     if ((is_cpu || is_slurm) && name[length] && (number < 1 || sl->n + number > SLOTS_MAX))
         return ERR(e, ERR_USAGE, "--devices %s: the number of workers must be 1 to %d", name,
