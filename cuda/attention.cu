@@ -35,11 +35,11 @@ static __global__ void certify_k(struct attention a, struct attention_parts part
         int32_t i = at.tile * ATTENTION_NORM_TILE + turn * PREPARE_ROWS + group;
         bool present = i < a.T;
         struct eight q = {{0}}, k = {{0}};
-        if (present && col < a.D) q = eight_load(head_row<const bf16>(a.q, a, at.b, at.h, i) + col);
+        if (present && col < a.D) q = vec8_load(head_row<const bf16>(a.q, a, at.b, at.h, i) + col);
         float norm = sqrtf(row_sum(eight_dot(q, q))) * 1.0001f, known = ATTENTION_MASKED;
         for (int32_t back = 0; back < SKIP_KNOWN; back++) {
             if (present && i >= back && col < a.D)
-                k = eight_load(head_row<const bf16>(a.k, a, at.b, at.h, i - back) + col);
+                k = vec8_load(head_row<const bf16>(a.k, a, at.b, at.h, i - back) + col);
             float score = row_sum(eight_dot(q, k)) + fmaf(bias.slope, (float)back, bias.offset);
             if (i >= back) known = fmaxf(known, score);
             float square = back == 0 ? row_sum(eight_dot(k, k)) : 0.0f;
@@ -61,7 +61,7 @@ static __global__ void certify_k(struct attention a, struct attention_parts part
     workspace[parts.key_norm + tile] = sqrtf(key_norm);
 }
 
-cudaError_t attention_certify(cudaStream_t stream, const struct attention *a, float *workspace)
+cudaError_t attention_skip_bounds(cudaStream_t stream, const struct attention *a, float *workspace)
 {
     int64_t blocks = attention_norm_tiles(a->T) * a->B * a->H;
     if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
@@ -83,7 +83,7 @@ static __global__ void delta_k(struct attention a, float *delta, int64_t rows_n,
         const T *out = head_row<const T>(a.out, a, b, h, i) + col;
         const T *dout = head_row<const T>(a.dout, a, b, h, i) + col;
         if (vectors)
-            sum = eight_dot(eight_load(out), eight_load(dout));
+            sum = eight_dot(vec8_load(out), vec8_load(dout));
         else
             for (int c = 0; c < 8 && col + c < a.D; c++)
                 sum = fmaf(rows_widen(out[c]), rows_widen(dout[c]), sum);
@@ -118,7 +118,7 @@ static bool fits_kernels(const struct attention *a)
 static bool fits_turn(const struct attention *a)
 {
     const struct attention_rotary *r = &a->rotary;
-    if (!attention_turns(*a)) return true;
+    if (!attention_rotates(*a)) return true;
     return rows_is_wide(&r->cosine) && rows_is_wide(&r->sine) &&
            (r->layout == 0 || a->D == attention_compiled_width(a->D));
 }
@@ -137,7 +137,7 @@ int cuda_attention(void *stream, struct attention *a, void *workspace)
     return (int)(fits_mma(a) ? attention_mma(s, a, (float *)workspace) : attention_fma(s, a));
 }
 
-int cuda_attention_dx(void *stream, struct attention *a, void *workspace)
+int cuda_attention_bwd(void *stream, struct attention *a, void *workspace)
 {
     cudaStream_t s = (cudaStream_t)stream;
     float *floats = (float *)workspace;
@@ -146,7 +146,7 @@ int cuda_attention_dx(void *stream, struct attention *a, void *workspace)
     if (rc != cudaSuccess) return (int)rc;
     bool aligned = attention_is_aligned(&a->dout) && attention_is_aligned(&a->dq) &&
                    attention_is_aligned(&a->dk) && attention_is_aligned(&a->dv);
-    rc = fits_mma(a) && aligned ? attention_dx_mma(s, a, floats) : attention_dx_fma(s, a, floats);
-    if (rc == cudaSuccess && a->bias.near_grad_dev) rc = attention_near_reduce(s, a, floats);
+    rc = fits_mma(a) && aligned ? attention_bwd_mma(s, a, floats) : attention_bwd_fma(s, a, floats);
+    if (rc == cudaSuccess && a->bias.bias_table_grad_dev) rc = attention_near_reduce(s, a, floats);
     return (int)rc;
 }

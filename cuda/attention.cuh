@@ -1,8 +1,8 @@
 /* attention.cuh - what the kernels of attention share.
  *
- * 1. Two families compute the same formulas: attention_mma.cu, attention_dx_keys.cu and
- *    attention_dx_queries.cu multiply bf16 tiles on tensor cores; attention_fma.cu and
- *    attention_dx_fma.cu multiply f32 tiles in f32, for f32 tensors and for bf16 ones which the
+ * 1. Two families compute the same formulas: attention_mma.cu, attention_bwd_keys.cu and
+ *    attention_bwd_queries.cu multiply bf16 tiles on tensor cores; attention_fma.cu and
+ *    attention_bwd_fma.cu multiply f32 tiles in f32, for f32 tensors and for bf16 ones which the
  *    first family cannot read.
  * 2. Kernels are compiled for widths 16, 32, 64 and 128; a head of width D runs in the next one,
  *    its missing columns zeros.
@@ -15,8 +15,8 @@
 #ifndef CUDA_ATTENTION_CUH
 #define CUDA_ATTENTION_CUH
 
+#include "rotate.cuh"
 #include "rows.cuh"
-#include "turn.cuh"
 
 #define ATTENTION_LOG2E 1.44269504088896340736f
 #define ATTENTION_LN2 0.69314718055994530942f
@@ -41,40 +41,40 @@ struct attention_parts {
     int64_t norm;     /* (B*H, T): the length of a query */
     int64_t cutoff;   /* (B*H, T): see attention_skip.cuh */
     int64_t delta;    /* (B*H, T): dout . out */
-    int64_t near_sum; /* (B*H, slots, near_n): a slot's sums of ds along equal distances */
+    int64_t near_sum; /* (B*H, slots, bias_table_n): a slot's sums of ds along equal distances */
     int64_t total;    /* (H, near chunks): sums of the table's gradient, for the far constant */
     int64_t floats_n;
-    int32_t near_n;  /* distances that occur: at most T */
-    int32_t slots_n; /* of 32 queries */
+    int32_t bias_table_n; /* distances that occur: at most T */
+    int32_t slots_n;      /* of 32 queries */
 };
 
 static inline struct attention_parts attention_parts_of(const struct attention *a)
 {
     struct attention_parts p;
     int64_t heads = (int64_t)a->B * a->H, T = a->T;
-    p.near_n = a->bias.near_n < a->T ? a->bias.near_n : a->T;
+    p.bias_table_n = a->bias.bias_table_n < a->T ? a->bias.bias_table_n : a->T;
     p.slots_n = (int32_t)((T + ATTENTION_SLOT - 1) / ATTENTION_SLOT);
     p.key_norm = 0;
     p.norm = p.key_norm + heads * attention_norm_tiles(a->T);
     p.cutoff = p.norm + heads * T;
     p.delta = p.cutoff + heads * T;
     p.near_sum = p.delta + heads * T;
-    p.total = p.near_sum + heads * p.slots_n * p.near_n;
-    p.floats_n = p.total + a->H * ((p.near_n + ATTENTION_CHUNK - 1) / ATTENTION_CHUNK);
+    p.total = p.near_sum + heads * p.slots_n * p.bias_table_n;
+    p.floats_n = p.total + a->H * ((p.bias_table_n + ATTENTION_CHUNK - 1) / ATTENTION_CHUNK);
     return p;
 }
 
 /* The two families, each in its own file. The caller has written delta for the backward pass. */
 cudaError_t attention_mma(cudaStream_t stream, const struct attention *a, float *workspace);
 cudaError_t attention_fma(cudaStream_t stream, const struct attention *a);
-cudaError_t attention_dx_mma(cudaStream_t stream, const struct attention *a, float *workspace);
-cudaError_t attention_dx_fma(cudaStream_t stream, const struct attention *a, float *workspace);
+cudaError_t attention_bwd_mma(cudaStream_t stream, const struct attention *a, float *workspace);
+cudaError_t attention_bwd_fma(cudaStream_t stream, const struct attention *a, float *workspace);
 
 /* Adds the sums by distance that the backward pass left to near_grad and offset_grad. */
 cudaError_t attention_near_reduce(cudaStream_t stream, const struct attention *a, float *workspace);
 
 /* Writes the certificates of attention_skip.cuh. */
-cudaError_t attention_certify(cudaStream_t stream, const struct attention *a, float *workspace);
+cudaError_t attention_skip_bounds(cudaStream_t stream, const struct attention *a, float *workspace);
 
 /* Whether 16-byte copies of 8 columns read this view: the condition of the first family. */
 static inline int attention_is_aligned(const struct tensor *t)
@@ -87,7 +87,7 @@ static inline int32_t attention_compiled_width(int32_t D)
     return D <= 16 ? 16 : D <= 32 ? 32 : D <= 64 ? 64 : 128;
 }
 
-static __host__ __device__ inline bool attention_turns(const struct attention &a)
+static __host__ __device__ inline bool attention_rotates(const struct attention &a)
 {
     return a.rotary.cosine.data != NULL;
 }
@@ -122,7 +122,7 @@ __device__ inline struct attention_place attention_place_of(const struct attenti
 /* ---- the bias of one head, times unit ---- */
 struct head_bias {
     const float *table; /* of all heads, not yet times unit */
-    int32_t near_n, h;
+    int32_t bias_table_n, h;
     float offset, slope, unit;
 };
 
@@ -130,11 +130,11 @@ __device__ inline struct head_bias head_bias_of(const struct attention_bias &b, 
                                                 float unit)
 {
     struct head_bias out;
-    out.table = b.near_dev;
-    out.near_n = b.near_n;
+    out.table = b.bias_table_dev;
+    out.bias_table_n = b.bias_table_n;
     out.h = h;
-    out.offset = b.offset_dev ? b.offset_dev[h] * unit : 0.0f;
-    out.slope = b.slope_dev ? b.slope_dev[h] * unit : 0.0f;
+    out.offset = b.tail_offset_dev ? b.tail_offset_dev[h] * unit : 0.0f;
+    out.slope = b.tail_slope_dev ? b.tail_slope_dev[h] * unit : 0.0f;
     out.unit = unit;
     return out;
 }
@@ -142,14 +142,14 @@ __device__ inline struct head_bias head_bias_of(const struct attention_bias &b, 
 /* The head's row of the table. */
 __device__ inline const float *bias_near(const struct head_bias &b)
 {
-    return b.near_n > 0 ? b.table + (int64_t)unforeseen(b.h) * b.near_n : NULL;
+    return b.bias_table_n > 0 ? b.table + (int64_t)hide_from_compiler(b.h) * b.bias_table_n : NULL;
 }
 
 /* The bias at distance d, the causal mask included; near as bias_near gives it. */
 __device__ inline float bias_at(const struct head_bias &b, const float *near, int32_t d)
 {
     if (d < 0) return ATTENTION_MASKED;
-    return d < b.near_n ? near[d] * b.unit : fmaf(b.slope, (float)d, b.offset);
+    return d < b.bias_table_n ? near[d] * b.unit : fmaf(b.slope, (float)d, b.offset);
 }
 
 /* ---- dropout ---- */

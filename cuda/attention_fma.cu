@@ -52,10 +52,10 @@ static __global__ void __launch_bounds__(FMA_THREADS, 1)
         sum[r] = 0.0f;
     }
 
-    fma_load<D, T>(Q, a.q, a, at, at.tile * FMA_TILE, attention_turns(a));
+    fma_load<D, T>(Q, a.q, a, at, at.tile * FMA_TILE, attention_rotates(a));
     for (int32_t key = 0; key <= at.tile * FMA_TILE; key += FMA_TILE) {
         float s[4][4];
-        fma_load<D, T>(K, a.k, a, at, key, attention_turns(a));
+        fma_load<D, T>(K, a.k, a, at, key, attention_rotates(a));
         fma_load<D, T>(V, a.v, a, at, key, false);
         __syncthreads();
         fma_rows<D>(s, Q, K);

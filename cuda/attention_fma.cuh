@@ -20,7 +20,7 @@ __device__ inline float fma_turned(const T *row, const struct attention &a, int3
     float cosine = row_of<float>(r.cosine, i)[p], sine = SIGN * row_of<float>(r.sine, i)[p];
     float u = rows_widen(row[r.layout == 0 ? 2 * p : p]);
     float v = rows_widen(row[r.layout == 0 ? 2 * p + 1 : p + half]);
-    turn_pair(&u, &v, cosine, sine);
+    rotate_pair(&u, &v, cosine, sine);
     return second ? v : u;
 }
 

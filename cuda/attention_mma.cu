@@ -108,7 +108,7 @@ __device__ inline void forward_tile(struct forward_rows<D> &rows, const struct f
     const int N = KEYS / 8;
     int lane = threadIdx.x % 32;
     int32_t d = w.query + lane / 4 - key - lane % 4 * 2;
-    bool linear = w.query - key - (KEYS - 1) >= w.bias.near_n;
+    bool linear = w.query - key - (KEYS - 1) >= w.bias.bias_table_n;
     float s[2][N][4];
     bias_fragments<N, 1>(s[0], w.bias, d, linear);
     bias_fragments<N, 1>(s[1], w.bias, d + 16, linear);
@@ -116,7 +116,7 @@ __device__ inline void forward_tile(struct forward_rows<D> &rows, const struct f
     product_with_rows<D, 2, N>(s, Q, threadIdx.x / 32 * 32, K);
     forward_softmax<D, N>(rows, s, w.unit);
     if (keep.scale != 0.0f) {
-        struct head_dropout dropout = head_dropout_of(a, keep, unforeseen(w.item));
+        struct head_dropout dropout = head_dropout_of(a, keep, hide_from_compiler(w.item));
 #pragma unroll
         for (int m = 0; m < 2; m++) {
             uint32_t kept = keep_rows<N>(dropout, w.query + m * 16, key);
@@ -163,9 +163,9 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 2)
     tile_load<D, KEYS, FORWARD_THREADS>(K, k, a.k.stride, tile * KEYS, a.T, a.D);
     tile_load<D, KEYS, FORWARD_THREADS>(V, v, a.v.stride, tile * KEYS, a.T, a.D);
     cp_async_commit();
-    if (attention_turns(a)) {
+    if (attention_rotates(a)) {
         cp_async_wait<0>();
-        tile_turn<D, FORWARD_QUERIES, FORWARD_THREADS>(Q, a, first);
+        tile_rotate<D, FORWARD_QUERIES, FORWARD_THREADS>(Q, a, first);
     }
     for (int turn = 0; tile >= 0; turn ^= 1) {
         int32_t next = tile - 1;
@@ -178,8 +178,8 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 2)
         }
         cp_async_commit();
         cp_async_wait<1>();
-        if (attention_turns(a))
-            tile_turn<D, KEYS, FORWARD_THREADS>(K + turn * KEYS * D, a, tile * KEYS);
+        if (attention_rotates(a))
+            tile_rotate<D, KEYS, FORWARD_THREADS>(K + turn * KEYS * D, a, tile * KEYS);
         __syncthreads();
         uint32_t rows_alive = 0xffffffffu;
         if (skips && tile < past_n * TILES)
@@ -212,7 +212,7 @@ cudaError_t attention_mma(cudaStream_t stream, const struct attention *a, float 
 {
     const float *certificates = NULL;
     if (workspace && attention_may_skip(a)) {
-        cudaError_t rc = attention_certify(stream, a, workspace);
+        cudaError_t rc = attention_skip_bounds(stream, a, workspace);
         if (rc != cudaSuccess) return rc;
         certificates = workspace;
     }

@@ -46,18 +46,19 @@ template <int D, int ROWS, int THREADS>
 __device__ inline void tile_turn_adjacent(bf16 *tile, const struct attention &a, int32_t first)
 {
     const int chunks = D / 8, step = THREADS / chunks;
-    int thread = unforeseen((int)threadIdx.x), row = thread / chunks, col = thread % chunks * 8;
+    int thread = hide_from_compiler((int)threadIdx.x), row = thread / chunks,
+        col = thread % chunks * 8;
     if (col >= a.D) return;
 #pragma unroll 1
     for (; row < ROWS && first + row < a.T; row += step) {
         bf16 *at = tile_at<D>(tile, row, col);
-        struct eight v = eight_load(at);
+        struct eight v = vec8_load(at);
         float4 cosine = *(const float4 *)(row_of<float>(a.rotary.cosine, first + row) + col / 2);
         float4 sine = *(const float4 *)(row_of<float>(a.rotary.sine, first + row) + col / 2);
-        turn_pair(&v.x[0], &v.x[1], cosine.x, sine.x);
-        turn_pair(&v.x[2], &v.x[3], cosine.y, sine.y);
-        turn_pair(&v.x[4], &v.x[5], cosine.z, sine.z);
-        turn_pair(&v.x[6], &v.x[7], cosine.w, sine.w);
+        rotate_pair(&v.x[0], &v.x[1], cosine.x, sine.x);
+        rotate_pair(&v.x[2], &v.x[3], cosine.y, sine.y);
+        rotate_pair(&v.x[4], &v.x[5], cosine.z, sine.z);
+        rotate_pair(&v.x[6], &v.x[7], cosine.w, sine.w);
         eight_store(at, v);
     }
 }
@@ -68,17 +69,18 @@ template <int D, int ROWS, int THREADS>
 __device__ inline void tile_turn_halves(bf16 *tile, const struct attention &a, int32_t first)
 {
     const int chunks = D / 8, step = THREADS / chunks, half = chunks / 2;
-    int thread = unforeseen((int)threadIdx.x), chunk = thread % chunks, col = chunk % half * 8;
+    int thread = hide_from_compiler((int)threadIdx.x), chunk = thread % chunks,
+        col = chunk % half * 8;
     int row = thread / chunks + chunk / half * step;
     __syncwarp();
 #pragma unroll 1
     for (; row < ROWS && first + row < a.T; row += 2 * step) {
         bf16 *lower = tile_at<D>(tile, row, col), *upper = tile_at<D>(tile, row, col + D / 2);
-        struct eight u = eight_load(lower), v = eight_load(upper);
-        struct eight cosine = eight_load(row_of<float>(a.rotary.cosine, first + row) + col);
-        struct eight sine = eight_load(row_of<float>(a.rotary.sine, first + row) + col);
+        struct eight u = vec8_load(lower), v = vec8_load(upper);
+        struct eight cosine = vec8_load(row_of<float>(a.rotary.cosine, first + row) + col);
+        struct eight sine = vec8_load(row_of<float>(a.rotary.sine, first + row) + col);
 #pragma unroll
-        for (int e = 0; e < 8; e++) turn_pair(&u.x[e], &v.x[e], cosine.x[e], sine.x[e]);
+        for (int e = 0; e < 8; e++) rotate_pair(&u.x[e], &v.x[e], cosine.x[e], sine.x[e]);
         eight_store(lower, u);
         eight_store(upper, v);
     }
@@ -88,7 +90,7 @@ __device__ inline void tile_turn_halves(bf16 *tile, const struct attention &a, i
  * own copies; there for other warps after a barrier. Reads the tables: 4 bytes an element, mostly
  * from the cache, for every 2 of the tile. */
 template <int D, int ROWS, int THREADS>
-__device__ inline void tile_turn(bf16 *tile, const struct attention &a, int32_t first)
+__device__ inline void tile_rotate(bf16 *tile, const struct attention &a, int32_t first)
 {
     if (a.rotary.layout == 0)
         tile_turn_adjacent<D, ROWS, THREADS>(tile, a, first);

@@ -37,8 +37,8 @@ __host__ __device__ inline bool row_is_dead(const struct attention_skip &skip, i
 /* Whether the call has certificates at all: they are found before q and k are turned. */
 static inline bool attention_may_skip(const struct attention *a)
 {
-    return !attention_turns(*a) && a->bias.slope_dev && a->bias.near_n == 0 && a->T > SKIP_FROM &&
-           a->scale > 0.0f;
+    return !attention_rotates(*a) && a->bias.tail_slope_dev && a->bias.bias_table_n == 0 &&
+           a->T > SKIP_FROM && a->scale > 0.0f;
 }
 
 /* The certificates of one head. */

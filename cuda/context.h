@@ -55,7 +55,7 @@ int cuda_open(struct backend **out, const char *name, int ordinal, enum dtype pr
 /* cuda_close - gives everything back; takes NULL. */
 void cuda_close(struct backend *b);
 
-/* fault.c. cuda_is_lost - whether that says that the device cannot be used any more, whatever we
+/* error.c. cuda_is_lost - whether that says that the device cannot be used any more, whatever we
  * do. */
 int cuda_is_lost(int status);
 /* cuda_fault - turns what a call of the runtime or a launcher returned into an error; 0 stays 0. */
@@ -98,13 +98,14 @@ int cuda_linear_rows(struct backend *b, struct tensor *y, const struct tensor *x
                      const struct tensor *w, const struct tensor *bias, struct err *e);
 int cuda_linear_relu(struct backend *b, struct tensor *y, const struct tensor *x,
                      const struct tensor *w, const struct tensor *bias, int exact, struct err *e);
-int cuda_linear_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
-                   const struct tensor *w, int accumulate, struct err *e);
-int cuda_linear_dx_relu(struct backend *b, struct tensor *dx, const struct tensor *dy,
-                        const struct tensor *w, const struct tensor *y, const struct dropout *d,
-                        struct err *e);
-int cuda_linear_dw(struct backend *b, struct tensor *dw, struct tensor *dbias,
-                   const struct tensor *dy, const struct tensor *x, int accumulate, struct err *e);
+int cuda_linear_bwd_input(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                          const struct tensor *w, int accumulate, struct err *e);
+int cuda_linear_relu_bwd(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                         const struct tensor *w, const struct tensor *y, const struct dropout *d,
+                         struct err *e);
+int cuda_linear_bwd_weight(struct backend *b, struct tensor *dw, struct tensor *dbias,
+                           const struct tensor *dy, const struct tensor *x, int accumulate,
+                           struct err *e);
 
 /* slots.c: the whole table. */
 extern const struct backend_ops cuda_slots;

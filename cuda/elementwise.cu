@@ -53,8 +53,8 @@ static __global__ void relu_k(struct tensor y, struct tensor x, struct rows_draw
 /* dx = dy * scale where y != 0: there the element was positive and kept, so that the mask need not
  * be drawn again. Reads 2, writes 1. */
 template <class T>
-static __global__ void relu_dx_k(struct tensor dx, struct tensor dy, struct tensor y, float scale,
-                                 bool wide)
+static __global__ void relu_bwd_k(struct tensor dx, struct tensor dy, struct tensor y, float scale,
+                                  bool wide)
 {
     struct rows_place at = rows_place_of(dx);
     if (at.n == 0) return;
@@ -120,14 +120,14 @@ int cuda_relu(void *stream, struct tensor *y, const struct tensor *x, const stru
     return cudaGetLastError();
 }
 
-int cuda_relu_dx(void *stream, struct tensor *dx, const struct tensor *dy, const struct tensor *y,
-                 const struct dropout *d)
+int cuda_relu_bwd(void *stream, struct tensor *dx, const struct tensor *dy, const struct tensor *y,
+                  const struct dropout *d)
 {
     struct rows_draw draw = rows_draw_of(d, dx->cols);
     if (!rows_is_float(dx)) return cudaErrorInvalidValue;
     dim3 block = rows_block(dx->cols);
     bool wide = rows_is_wide(dx) && rows_is_wide(dy) && rows_is_wide(y);
-    launch(dx->dtype == DTYPE_BF16 ? relu_dx_k<bf16> : relu_dx_k<float>,
+    launch(dx->dtype == DTYPE_BF16 ? relu_bwd_k<bf16> : relu_bwd_k<float>,
            rows_grid(dx->rows, dx->cols, block), block, 0, (cudaStream_t)stream, *dx, *dy, *y,
            draw.keep_scale == 0.0f ? 1.0f : draw.keep_scale, wide);
     return cudaGetLastError();

@@ -49,7 +49,7 @@ static int fused_kernel(struct gemm *g, const struct gemm_product *p, void *to, 
                         int accumulate)
 {
     struct tensor c = fused_result(p, to), kept = fused_kept(p);
-    if (p->kept) return cuda_relu_dx(g->stream, &c, &c, &kept, NULL);
+    if (p->kept) return cuda_relu_bwd(g->stream, &c, &c, &kept, NULL);
     if (p->relu) return cuda_relu(g->stream, &c, &c, NULL);
     struct tensor a = tensor_make((void *)p->a, p->k, p->m, p->from);
     struct tensor out = fused_vector(sums, p->m);

@@ -137,9 +137,9 @@ __device__ inline float exp2_flushed(float x)
 #endif
 }
 
-/* unforeseen - x, of which the compiler knows nothing: what is computed from it in a rare branch of
- * a loop is computed there, and holds no registers in the rest of the loop. */
-__device__ inline int32_t unforeseen(int32_t x)
+/* hide_from_compiler - x, of which the compiler knows nothing: what is computed from it in a rare
+ * branch of a loop is computed there, and holds no registers in the rest of the loop. */
+__device__ inline int32_t hide_from_compiler(int32_t x)
 {
 #ifdef __CUDACC__
     asm volatile("" : "+r"(x));

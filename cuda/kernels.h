@@ -20,14 +20,15 @@ extern "C" {
 /* ---- attention.cu, rotary.cu, bias.cu ----
  * Head widths up to 128. Scratch: workspace_dev, 16-byte aligned, of at least
  * cuda_attention_workspace() bytes; its contents mean nothing between calls, and calls on one
- * stream may share it. The size depends on B, T, H and bias.near_n and grows with each. */
+ * stream may share it. The size depends on B, T, H and bias.bias_table_n and grows with each. */
 size_t cuda_attention_workspace(const struct attention *a);
 int cuda_attention(void *stream, struct attention *a, void *workspace_dev);
-int cuda_attention_dx(void *stream, struct attention *a, void *workspace_dev);
+int cuda_attention_bwd(void *stream, struct attention *a, void *workspace_dev);
 int cuda_rotary(void *stream, struct tensor *x, const struct tensor *cosine,
                 const struct tensor *sine, int32_t T, int32_t H, int layout, int inverse);
-int cuda_bias_expand(void *stream, struct attention_bias *bias, float *near_dev, float *offset_dev,
-                     const struct tensor *table, const int32_t *bucket_dev, float multiplier);
+int cuda_bias_expand(void *stream, struct attention_bias *bias, float *bias_table_dev,
+                     float *tail_offset_dev, const struct tensor *table, const int32_t *bucket_dev,
+                     float multiplier);
 int cuda_bias_reduce(void *stream, struct tensor *dtable, const struct attention_bias *bias,
                      const int32_t *bucket_dev, float multiplier, int accumulate);
 
@@ -43,28 +44,29 @@ int cuda_add_rows(void *stream, struct tensor *y, const struct tensor *x,
 int cuda_add(void *stream, struct tensor *y, const struct tensor *x, const struct tensor *r);
 int cuda_dropout(void *stream, struct tensor *y, const struct tensor *x, const struct dropout *d);
 int cuda_relu(void *stream, struct tensor *y, const struct tensor *x, const struct dropout *d);
-int cuda_relu_dx(void *stream, struct tensor *dx, const struct tensor *dy, const struct tensor *y,
-                 const struct dropout *d);
+int cuda_relu_bwd(void *stream, struct tensor *dx, const struct tensor *dy, const struct tensor *y,
+                  const struct dropout *d);
 /* cuda_cast - y = x, each in its dtype (f32 or bf16) and with its stride. */
 int cuda_cast(void *stream, struct tensor *y, const struct tensor *x);
 
-/* ---- norm.cu, norm_dx.cu ----
- * Rows of up to 8192 columns. residual_norm uses s as it is stored. Scratch: workspace_dev of at
- * least cuda_norm_dx_workspace() bytes, 16-byte aligned; its contents mean nothing between calls,
- * and calls on one stream may share it. It does not shrink as rows or cols grow. */
-int cuda_norm(void *stream, struct tensor *y, struct tensor *stats, const struct tensor *x,
-              const struct tensor *gain, const struct tensor *bias);
-int cuda_residual_norm(void *stream, struct tensor *s, struct tensor *y, struct tensor *stats,
-                       const struct tensor *x, const struct tensor *r, const struct dropout *d,
-                       const struct tensor *gain, const struct tensor *bias);
-size_t cuda_norm_dx_workspace(int64_t rows, int64_t cols);
-int cuda_norm_dx(void *stream, struct tensor *dx, struct tensor *dgain, struct tensor *dbias,
-                 const struct tensor *dy, const struct tensor *x, const struct tensor *stats,
-                 const struct tensor *gain, int accumulate_dx, void *workspace_dev);
-int cuda_residual_norm_dx(void *stream, struct tensor *ds, struct tensor *dr, struct tensor *dgain,
-                          struct tensor *dbias, const struct tensor *dy, const struct tensor *s,
-                          const struct tensor *stats, const struct tensor *gain,
-                          const struct dropout *d, void *workspace_dev);
+/* ---- layernorm.cu, layernorm_bwd.cu ----
+ * Rows of up to 8192 columns. residual_layernorm uses s as it is stored. Scratch: workspace_dev of
+ * at least cuda_layernorm_bwd_workspace() bytes, 16-byte aligned; its contents mean nothing between
+ * calls, and calls on one stream may share it. It does not shrink as rows or cols grow. */
+int cuda_layernorm(void *stream, struct tensor *y, struct tensor *stats, const struct tensor *x,
+                   const struct tensor *gain, const struct tensor *bias);
+int cuda_residual_layernorm(void *stream, struct tensor *s, struct tensor *y, struct tensor *stats,
+                            const struct tensor *x, const struct tensor *r, const struct dropout *d,
+                            const struct tensor *gain, const struct tensor *bias);
+size_t cuda_layernorm_bwd_workspace(int64_t rows, int64_t cols);
+int cuda_layernorm_bwd(void *stream, struct tensor *dx, struct tensor *dgain, struct tensor *dbias,
+                       const struct tensor *dy, const struct tensor *x, const struct tensor *stats,
+                       const struct tensor *gain, int accumulate_dx, void *workspace_dev);
+int cuda_residual_layernorm_bwd(void *stream, struct tensor *ds, struct tensor *dr,
+                                struct tensor *dgain, struct tensor *dbias, const struct tensor *dy,
+                                const struct tensor *s, const struct tensor *stats,
+                                const struct tensor *gain, const struct dropout *d,
+                                void *workspace_dev);
 
 /* ---- softmax.cu ----
  * Logits f32 or bf16, any number of classes; sums and logarithms in double. */
@@ -76,7 +78,7 @@ int cuda_softmax_logp(void *stream, struct tensor *logp, const struct tensor *lo
 
 /* ---- optimizer.cu ----
  * theta_bf16_dev (n) also gets the new weights in bf16; NULL: no copy. Scratch of sum_squares as
- * that of norm_dx. */
+ * that of layernorm_bwd. */
 size_t cuda_sum_squares_workspace(int64_t n);
 int cuda_sum_squares(void *stream, double *out_dev, const float *x_dev, int64_t n,
                      void *workspace_dev);

@@ -174,8 +174,8 @@ int cuda_linear_relu(struct backend *b, struct tensor *y, const struct tensor *x
 }
 
 /* dx = dy w. */
-static struct gemm_product linear_dx_product(const struct tensor *dx, const struct tensor *dy,
-                                             const struct tensor *w)
+static struct gemm_product linear_bwd_input_product(const struct tensor *dx,
+                                                    const struct tensor *dy, const struct tensor *w)
 {
     return (struct gemm_product){.a = dy->data,
                                  .b = w->data,
@@ -191,21 +191,21 @@ static struct gemm_product linear_dx_product(const struct tensor *dx, const stru
                                  .to = dx->dtype};
 }
 
-int cuda_linear_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
-                   const struct tensor *w, int accumulate, struct err *e)
+int cuda_linear_bwd_input(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                          const struct tensor *w, int accumulate, struct err *e)
 {
-    struct gemm_product p = linear_dx_product(dx, dy, w);
+    struct gemm_product p = linear_bwd_input_product(dx, dy, w);
     p.accumulate = accumulate;
     return linear_multiply(cuda_of(b), &p, e);
 }
 
 /* The bits of y's mask are made anew in scratch memory: 1/16 of the bytes of a y in bf16. */
-int cuda_linear_dx_relu(struct backend *b, struct tensor *dx, const struct tensor *dy,
-                        const struct tensor *w, const struct tensor *y, const struct dropout *d,
-                        struct err *e)
+int cuda_linear_relu_bwd(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                         const struct tensor *w, const struct tensor *y, const struct dropout *d,
+                         struct err *e)
 {
     struct cuda *c = cuda_of(b);
-    struct gemm_product p = linear_dx_product(dx, dy, w);
+    struct gemm_product p = linear_bwd_input_product(dx, dy, w);
     p.kept = y->data;
     p.stride_kept = y->stride;
     p.scale = 1.0f / (1.0f - d->p);
@@ -213,8 +213,9 @@ int cuda_linear_dx_relu(struct backend *b, struct tensor *dx, const struct tenso
     return linear_multiply(c, &p, e);
 }
 
-int cuda_linear_dw(struct backend *b, struct tensor *dw, struct tensor *dbias,
-                   const struct tensor *dy, const struct tensor *x, int accumulate, struct err *e)
+int cuda_linear_bwd_weight(struct backend *b, struct tensor *dw, struct tensor *dbias,
+                           const struct tensor *dy, const struct tensor *x, int accumulate,
+                           struct err *e)
 {
     struct cuda *c = cuda_of(b);
     struct gemm_product p = {.a = dy->data,

@@ -66,7 +66,7 @@ struct four {
     float x[4];
 };
 
-__device__ static struct four four_load(const float *from, int n, bool wide)
+__device__ static struct four vec4_load(const float *from, int n, bool wide)
 {
     struct four out;
     if (wide && n == 4) {
@@ -165,9 +165,9 @@ static __global__ void __launch_bounds__(OPTIMIZER_THREADS) nag_k(struct nag_blo
     for (int s = 0; s < OPTIMIZER_STEPS; s++, first += OPTIMIZER_THREADS * 4) {
         int n = first + 4 <= a.n ? 4 : first < a.n ? (int)(a.n - first) : 0;
         if (n == 0) return;
-        struct four g = four_load(a.grad + first, n, a.wide);
-        struct four b = four_load(a.momentum + first, n, a.wide);
-        struct four t = four_load(a.theta + first, n, a.wide);
+        struct four g = vec4_load(a.grad + first, n, a.wide);
+        struct four b = vec4_load(a.momentum + first, n, a.wide);
+        struct four t = vec4_load(a.theta + first, n, a.wide);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             float gradient = f.gradient * g.x[i];
@@ -220,10 +220,10 @@ static __global__ void __launch_bounds__(OPTIMIZER_THREADS) adam_k(struct adam_b
     for (int s = 0; s < OPTIMIZER_STEPS; s++, first += OPTIMIZER_THREADS * 4) {
         int n = first + 4 <= a.n ? 4 : first < a.n ? (int)(a.n - first) : 0;
         if (n == 0) return;
-        struct four g = four_load(a.grad + first, n, a.wide);
-        struct four m = four_load(a.m + first, n, a.wide);
-        struct four v = four_load(a.v + first, n, a.wide);
-        struct four t = four_load(a.theta + first, n, a.wide);
+        struct four g = vec4_load(a.grad + first, n, a.wide);
+        struct four m = vec4_load(a.m + first, n, a.wide);
+        struct four v = vec4_load(a.v + first, n, a.wide);
+        struct four t = vec4_load(a.theta + first, n, a.wide);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             float gradient = f.gradient * g.x[i];

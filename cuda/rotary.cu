@@ -1,7 +1,7 @@
 /* rotary.cu - rotary positions, in place: pairs of a head turned by the angle of their token. */
 #include "kernels.h"
+#include "rotate.cuh"
 #include "rows.cuh"
-#include "turn.cuh"
 
 struct rotary_call {
     struct tensor x, cosine, sine;
@@ -39,7 +39,7 @@ template <class T> static __global__ void rotary_one_k(struct rotary_call c)
     float cosine = row_of<const float>(c.cosine, i)[p];
     float sine = row_of<const float>(c.sine, i)[p] * c.sign;
     float a = rows_widen(*first), b = rows_widen(*second);
-    turn_pair(&a, &b, cosine, sine);
+    rotate_pair(&a, &b, cosine, sine);
     rows_narrow(first, a);
     rows_narrow(second, b);
 }
@@ -53,18 +53,18 @@ template <class T> static __global__ void rotary_eight_k(struct rotary_call c)
     T *x = row_of<T>(c.x, at.row) + (int64_t)at.h * c.D;
     T *lower = c.layout == 0 ? x + 2 * p : x + p;
     T *upper = c.layout == 0 ? lower + 8 : lower + c.D / 2;
-    struct eight u = eight_load(lower), v = eight_load(upper);
-    struct eight cosine = eight_load(row_of<const float>(c.cosine, i) + p);
-    struct eight sine = eight_load(row_of<const float>(c.sine, i) + p);
+    struct eight u = vec8_load(lower), v = vec8_load(upper);
+    struct eight cosine = vec8_load(row_of<const float>(c.cosine, i) + p);
+    struct eight sine = vec8_load(row_of<const float>(c.sine, i) + p);
     if (c.layout == 0) {
 #pragma unroll
         for (int e = 0; e < 4; e++) {
-            turn_pair(&u.x[2 * e], &u.x[2 * e + 1], cosine.x[e], sine.x[e] * c.sign);
-            turn_pair(&v.x[2 * e], &v.x[2 * e + 1], cosine.x[e + 4], sine.x[e + 4] * c.sign);
+            rotate_pair(&u.x[2 * e], &u.x[2 * e + 1], cosine.x[e], sine.x[e] * c.sign);
+            rotate_pair(&v.x[2 * e], &v.x[2 * e + 1], cosine.x[e + 4], sine.x[e + 4] * c.sign);
         }
     } else {
 #pragma unroll
-        for (int e = 0; e < 8; e++) turn_pair(&u.x[e], &v.x[e], cosine.x[e], sine.x[e] * c.sign);
+        for (int e = 0; e < 8; e++) rotate_pair(&u.x[e], &v.x[e], cosine.x[e], sine.x[e] * c.sign);
     }
     eight_store(lower, u);
     eight_store(upper, v);

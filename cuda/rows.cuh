@@ -1,5 +1,5 @@
 /* rows.cuh - how the kernels on rows of matrices read, write and share work; cuda/embedding.cu,
- * elementwise.cu, norm.cu and softmax.cu.
+ * elementwise.cu, layernorm.cu and softmax.cu.
  *
  * 1. A thread owns eight neighbouring columns, the first a multiple of eight. Where every view of
  *    a call allows 16-byte accesses (`wide`, found on the host) whole eights use them; ragged ends
@@ -11,8 +11,8 @@
 #ifndef CUDA_ROWS_CUH
 #define CUDA_ROWS_CUH
 
-#include "eight.cuh"
 #include "gpu.cuh"
+#include "vec.cuh"
 
 #include "backend/backend.h"
 #include "base/philox.h"
@@ -61,7 +61,7 @@ __device__ inline float rows_rounded(const bf16 *, float x)
 template <class T>
 __device__ inline struct eight rows_load(const T *from, int n, bool wide, float fill)
 {
-    if (wide && n == 8) return eight_load(from);
+    if (wide && n == 8) return vec8_load(from);
     struct eight out;
 #pragma unroll
     for (int i = 0; i < 8; i++) out.x[i] = i < n ? rows_widen(from[i]) : fill;

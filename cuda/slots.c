@@ -51,58 +51,59 @@ static int slot_relu(struct backend *b, struct tensor *y, const struct tensor *x
     return cuda_fault(c, cuda_relu(c->stream_own, y, x, d), "relu", e);
 }
 
-static int slot_relu_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
-                        const struct tensor *y, const struct dropout *d, struct err *e)
+static int slot_relu_bwd(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                         const struct tensor *y, const struct dropout *d, struct err *e)
 {
     struct cuda *c = cuda_of(b);
-    return cuda_fault(c, cuda_relu_dx(c->stream_own, dx, dy, y, d), "relu_dx", e);
+    return cuda_fault(c, cuda_relu_bwd(c->stream_own, dx, dy, y, d), "relu_bwd", e);
 }
 
-static int slot_norm(struct backend *b, struct tensor *y, struct tensor *stats,
-                     const struct tensor *x, const struct tensor *gain, const struct tensor *bias,
-                     struct err *e)
+static int slot_layernorm(struct backend *b, struct tensor *y, struct tensor *stats,
+                          const struct tensor *x, const struct tensor *gain,
+                          const struct tensor *bias, struct err *e)
 {
     struct cuda *c = cuda_of(b);
-    return cuda_fault(c, cuda_norm(c->stream_own, y, stats, x, gain, bias), "norm", e);
+    return cuda_fault(c, cuda_layernorm(c->stream_own, y, stats, x, gain, bias), "norm", e);
 }
 
-static int slot_norm_dx(struct backend *b, struct tensor *dx, struct tensor *dgain,
-                        struct tensor *dbias, const struct tensor *dy, const struct tensor *x,
-                        const struct tensor *stats, const struct tensor *gain, int accumulate_dx,
-                        struct err *e)
+static int slot_layernorm_bwd(struct backend *b, struct tensor *dx, struct tensor *dgain,
+                              struct tensor *dbias, const struct tensor *dy, const struct tensor *x,
+                              const struct tensor *stats, const struct tensor *gain,
+                              int accumulate_dx, struct err *e)
 {
     struct cuda *c = cuda_of(b);
     void *scratch = NULL;
-    TRY(cuda_scratch(c, &scratch, cuda_norm_dx_workspace(dx->rows, dx->cols), e));
-    return cuda_fault(
-        c,
-        cuda_norm_dx(c->stream_own, dx, dgain, dbias, dy, x, stats, gain, accumulate_dx, scratch),
-        "norm_dx", e);
+    TRY(cuda_scratch(c, &scratch, cuda_layernorm_bwd_workspace(dx->rows, dx->cols), e));
+    return cuda_fault(c,
+                      cuda_layernorm_bwd(c->stream_own, dx, dgain, dbias, dy, x, stats, gain,
+                                         accumulate_dx, scratch),
+                      "layernorm_bwd", e);
 }
 
-static int slot_residual_norm(struct backend *b, struct tensor *s, struct tensor *y,
-                              struct tensor *stats, const struct tensor *x, const struct tensor *r,
-                              const struct dropout *d, const struct tensor *gain,
-                              const struct tensor *bias, struct err *e)
+static int slot_residual_layernorm(struct backend *b, struct tensor *s, struct tensor *y,
+                                   struct tensor *stats, const struct tensor *x,
+                                   const struct tensor *r, const struct dropout *d,
+                                   const struct tensor *gain, const struct tensor *bias,
+                                   struct err *e)
 {
     struct cuda *c = cuda_of(b);
-    return cuda_fault(c, cuda_residual_norm(c->stream_own, s, y, stats, x, r, d, gain, bias),
-                      "residual_norm", e);
+    return cuda_fault(c, cuda_residual_layernorm(c->stream_own, s, y, stats, x, r, d, gain, bias),
+                      "residual_layernorm", e);
 }
 
-static int slot_residual_norm_dx(struct backend *b, struct tensor *ds, struct tensor *dr,
-                                 struct tensor *dgain, struct tensor *dbias,
-                                 const struct tensor *dy, const struct tensor *s,
-                                 const struct tensor *stats, const struct tensor *gain,
-                                 const struct dropout *d, struct err *e)
+static int slot_residual_layernorm_bwd(struct backend *b, struct tensor *ds, struct tensor *dr,
+                                       struct tensor *dgain, struct tensor *dbias,
+                                       const struct tensor *dy, const struct tensor *s,
+                                       const struct tensor *stats, const struct tensor *gain,
+                                       const struct dropout *d, struct err *e)
 {
     struct cuda *c = cuda_of(b);
     void *scratch = NULL;
-    TRY(cuda_scratch(c, &scratch, cuda_norm_dx_workspace(ds->rows, ds->cols), e));
-    return cuda_fault(
-        c,
-        cuda_residual_norm_dx(c->stream_own, ds, dr, dgain, dbias, dy, s, stats, gain, d, scratch),
-        "residual_norm_dx", e);
+    TRY(cuda_scratch(c, &scratch, cuda_layernorm_bwd_workspace(ds->rows, ds->cols), e));
+    return cuda_fault(c,
+                      cuda_residual_layernorm_bwd(c->stream_own, ds, dr, dgain, dbias, dy, s, stats,
+                                                  gain, d, scratch),
+                      "residual_layernorm_bwd", e);
 }
 
 static int slot_rotary(struct backend *b, struct tensor *x, const struct tensor *cosine,
@@ -122,12 +123,12 @@ static int slot_attention(struct backend *b, struct attention *a, struct err *e)
     return cuda_fault(c, cuda_attention(c->stream_own, a, scratch), "attention", e);
 }
 
-static int slot_attention_dx(struct backend *b, struct attention *a, struct err *e)
+static int slot_attention_bwd(struct backend *b, struct attention *a, struct err *e)
 {
     struct cuda *c = cuda_of(b);
     void *scratch = NULL;
     TRY(cuda_scratch(c, &scratch, cuda_attention_workspace(a), e));
-    return cuda_fault(c, cuda_attention_dx(c->stream_own, a, scratch), "attention_dx", e);
+    return cuda_fault(c, cuda_attention_bwd(c->stream_own, a, scratch), "attention_bwd", e);
 }
 
 static int slot_softmax_loss(struct backend *b, struct tensor *loss, struct tensor *logits,
@@ -153,15 +154,15 @@ static int slot_softmax_logp(struct backend *b, struct tensor *logp, const struc
                       "softmax_logp", e);
 }
 
-static int slot_bias_expand(struct backend *b, struct attention_bias *bias, float *near_dev,
-                            float *offset_dev, const struct tensor *table,
+static int slot_bias_expand(struct backend *b, struct attention_bias *bias, float *bias_table_dev,
+                            float *tail_offset_dev, const struct tensor *table,
                             const int32_t *bucket_dev, float multiplier, struct err *e)
 {
     struct cuda *c = cuda_of(b);
-    return cuda_fault(
-        c,
-        cuda_bias_expand(c->stream_own, bias, near_dev, offset_dev, table, bucket_dev, multiplier),
-        "bias_expand", e);
+    return cuda_fault(c,
+                      cuda_bias_expand(c->stream_own, bias, bias_table_dev, tail_offset_dev, table,
+                                       bucket_dev, multiplier),
+                      "bias_expand", e);
 }
 
 static int slot_bias_reduce(struct backend *b, struct tensor *dtable,
@@ -186,24 +187,24 @@ static int slot_sum_squares(struct backend *b, double *out_dev, const float *x_d
 
 static int slot_nag(struct backend *b, float *theta_dev, float *momentum_dev, const float *grad_dev,
                     int64_t n, float mu, float weight_decay, const double *squares_dev,
-                    const struct step_state *step_dev, void *half_dev, struct err *e)
+                    const struct step_state *step_dev, void *bf16_dev, struct err *e)
 {
     struct cuda *c = cuda_of(b);
     return cuda_fault(c,
                       cuda_nag(c->stream_own, theta_dev, momentum_dev, grad_dev, n, mu,
-                               weight_decay, squares_dev, step_dev, half_dev),
+                               weight_decay, squares_dev, step_dev, bf16_dev),
                       "nag", e);
 }
 
 static int slot_adam(struct backend *b, float *theta_dev, float *m_dev, float *v_dev,
                      const float *grad_dev, int64_t n, float beta1, float beta2, float eps,
                      float weight_decay, const double *squares_dev,
-                     const struct step_state *step_dev, void *half_dev, struct err *e)
+                     const struct step_state *step_dev, void *bf16_dev, struct err *e)
 {
     struct cuda *c = cuda_of(b);
     return cuda_fault(c,
                       cuda_adam(c->stream_own, theta_dev, m_dev, v_dev, grad_dev, n, beta1, beta2,
-                                eps, weight_decay, squares_dev, step_dev, half_dev),
+                                eps, weight_decay, squares_dev, step_dev, bf16_dev),
                       "adam", e);
 }
 
@@ -239,9 +240,9 @@ const struct backend_ops cuda_slots = {
     .linear = cuda_linear,
     .linear_rows = cuda_linear_rows,
     .linear_relu = cuda_linear_relu,
-    .linear_dx = cuda_linear_dx,
-    .linear_dx_relu = cuda_linear_dx_relu,
-    .linear_dw = cuda_linear_dw,
+    .linear_bwd_input = cuda_linear_bwd_input,
+    .linear_relu_bwd = cuda_linear_relu_bwd,
+    .linear_bwd_weight = cuda_linear_bwd_weight,
     .gather_rows = slot_gather_rows,
     .scatter_rows = slot_scatter_rows,
     .add_rows = slot_add_rows,
@@ -249,15 +250,15 @@ const struct backend_ops cuda_slots = {
     .add = slot_add,
     .dropout = slot_dropout,
     .relu = slot_relu,
-    .relu_dx = slot_relu_dx,
-    .norm = slot_norm,
-    .norm_dx = slot_norm_dx,
-    .residual_norm = slot_residual_norm,
-    .residual_norm_dx = slot_residual_norm_dx,
+    .relu_bwd = slot_relu_bwd,
+    .layernorm = slot_layernorm,
+    .layernorm_bwd = slot_layernorm_bwd,
+    .residual_layernorm = slot_residual_layernorm,
+    .residual_layernorm_bwd = slot_residual_layernorm_bwd,
     .rotary = slot_rotary,
-    .attention_turns = 1,
+    .attention_rotates = 1,
     .attention = slot_attention,
-    .attention_dx = slot_attention_dx,
+    .attention_bwd = slot_attention_bwd,
     .softmax_loss = slot_softmax_loss,
     .softmax_logp = slot_softmax_logp,
     .sum_losses = slot_sum_losses,

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend/check.h"
 #include "base/str.h"
+#include "check/check.h"
 
 static const char backend_names[] = "cpu, cuda:0 (or another number), cuda:emulated, or check: "
                                     "before one of these";

@@ -64,16 +64,16 @@ struct dropout {
 };
 
 /* One bias form for every position method (per head h, distance d = query - key >= 0):
- *   d < near_n: near[h][d], else offset[h] + slope[h] * d.   NULL near / offset / slope: nothing,
- * zero, zero. */
+ *   d < bias_table_n: near[h][d], else offset[h] + slope[h] * d.   NULL near / offset / slope:
+ * nothing, zero, zero. */
 struct attention_bias {
-    int32_t near_n;
-    const float *near_dev;   /* (H, near_n) f32 */
-    const float *offset_dev; /* (H) f32 */
-    const float *slope_dev;  /* (H) f32; ALiBi: -m */
-    float *near_grad_dev;    /* (H, near_n) f32, written by the backward pass when not NULL;
-                                accumulated */
-    float *offset_grad_dev;  /* (H) f32, with near_grad_dev */
+    int32_t bias_table_n;
+    const float *bias_table_dev;  /* (H, bias_table_n) f32 */
+    const float *tail_offset_dev; /* (H) f32 */
+    const float *tail_slope_dev;  /* (H) f32; ALiBi: -m */
+    float *bias_table_grad_dev;   /* (H, bias_table_n) f32, written by the backward pass when not
+                               NULL;   accumulated */
+    float *tail_offset_grad_dev;  /* (H) f32, with bias_table_grad_dev */
 };
 
 /* Rotary positions of q and k: pairs of a head turned by the angle of their token. Tables cosine
@@ -129,11 +129,12 @@ struct backend_ops {
     int (*linear_relu)(struct backend *, struct tensor *y, const struct tensor *x,
                        const struct tensor *w, const struct tensor *bias, int exact, struct err *);
     /* dx (N,I) = dy (N,O) w (O,I) */
-    int (*linear_dx)(struct backend *, struct tensor *dx, const struct tensor *dy,
-                     const struct tensor *w, int accumulate, struct err *);
+    int (*linear_bwd_input)(struct backend *, struct tensor *dx, const struct tensor *dy,
+                            const struct tensor *w, int accumulate, struct err *);
     /* dw (O,I) = dy^T x; dbias (1,O) = column sums of dy, or NULL */
-    int (*linear_dw)(struct backend *, struct tensor *dw, struct tensor *dbias,
-                     const struct tensor *dy, const struct tensor *x, int accumulate, struct err *);
+    int (*linear_bwd_weight)(struct backend *, struct tensor *dw, struct tensor *dbias,
+                             const struct tensor *dy, const struct tensor *x, int accumulate,
+                             struct err *);
 
     /* rows: y[i] = scale * x[index[i]] (gather), and y[index[i]] += or = scale * x[i] in rising i
      * (scatter). An index below 0 gathers zeros and scatters nothing. */
@@ -158,34 +159,38 @@ struct backend_ops {
      * forward result). */
     int (*relu)(struct backend *, struct tensor *y, const struct tensor *x, const struct dropout *,
                 struct err *);
-    int (*relu_dx)(struct backend *, struct tensor *dx, const struct tensor *dy,
-                   const struct tensor *y, const struct dropout *, struct err *);
-    /* fused, may be NULL: relu_dx of linear_dx: dx (N,I) = dy (N,O) w (O,I) / (1-p) where y (N,I)
-     * is not 0, else 0. The product may be left unrounded before the division. dx is none of the
-     * others. */
-    int (*linear_dx_relu)(struct backend *, struct tensor *dx, const struct tensor *dy,
-                          const struct tensor *w, const struct tensor *y, const struct dropout *,
-                          struct err *);
+    int (*relu_bwd)(struct backend *, struct tensor *dx, const struct tensor *dy,
+                    const struct tensor *y, const struct dropout *, struct err *);
+    /* fused, may be NULL: relu_bwd of linear_bwd_input: dx (N,I) = dy (N,O) w (O,I) / (1-p) where y
+     * (N,I) is not 0, else 0. The product may be left unrounded before the division. dx is none of
+     * the others. */
+    int (*linear_relu_bwd)(struct backend *, struct tensor *dx, const struct tensor *dy,
+                           const struct tensor *w, const struct tensor *y, const struct dropout *,
+                           struct err *);
 
     /* LayerNorm, eps 1e-5 inside the root, biased variance. stats (N,2): mean and reciprocal
      * deviation. stats, gain and bias are f32. */
-    int (*norm)(struct backend *, struct tensor *y, struct tensor *stats, const struct tensor *x,
-                const struct tensor *gain, const struct tensor *bias, struct err *);
+    int (*layernorm)(struct backend *, struct tensor *y, struct tensor *stats,
+                     const struct tensor *x, const struct tensor *gain, const struct tensor *bias,
+                     struct err *);
     /* dx is added to when accumulate_dx; dgain, dbias (1,C) are always accumulated. */
-    int (*norm_dx)(struct backend *, struct tensor *dx, struct tensor *dgain, struct tensor *dbias,
-                   const struct tensor *dy, const struct tensor *x, const struct tensor *stats,
-                   const struct tensor *gain, int accumulate_dx, struct err *);
+    int (*layernorm_bwd)(struct backend *, struct tensor *dx, struct tensor *dgain,
+                         struct tensor *dbias, const struct tensor *dy, const struct tensor *x,
+                         const struct tensor *stats, const struct tensor *gain, int accumulate_dx,
+                         struct err *);
     /* fused, may be NULL: s = x + dropout(r); y = norm(s). s may be x. */
-    int (*residual_norm)(struct backend *, struct tensor *s, struct tensor *y, struct tensor *stats,
-                         const struct tensor *x, const struct tensor *r, const struct dropout *,
-                         const struct tensor *gain, const struct tensor *bias, struct err *);
+    int (*residual_layernorm)(struct backend *, struct tensor *s, struct tensor *y,
+                              struct tensor *stats, const struct tensor *x, const struct tensor *r,
+                              const struct dropout *, const struct tensor *gain,
+                              const struct tensor *bias, struct err *);
     /* fused, may be NULL: its backward pass. ds is the gradient of s by other ways (the residual
      * stream) and becomes the whole one, which is also x's; dr = mask * ds / (1-p) of ds as stored,
      * p > 0. dgain, dbias (1,C) are accumulated. */
-    int (*residual_norm_dx)(struct backend *, struct tensor *ds, struct tensor *dr,
-                            struct tensor *dgain, struct tensor *dbias, const struct tensor *dy,
-                            const struct tensor *s, const struct tensor *stats,
-                            const struct tensor *gain, const struct dropout *, struct err *);
+    int (*residual_layernorm_bwd)(struct backend *, struct tensor *ds, struct tensor *dr,
+                                  struct tensor *dgain, struct tensor *dbias,
+                                  const struct tensor *dy, const struct tensor *s,
+                                  const struct tensor *stats, const struct tensor *gain,
+                                  const struct dropout *, struct err *);
 
     /* rotary in place on x (B*T, H*D): cos, sin (T', D/2) f32 tables, row = token of the row.
      * layout 0 adjacent pairs, 1 half split; inverse turns back (the backward pass). */
@@ -193,10 +198,10 @@ struct backend_ops {
                   const struct tensor *sine, int32_t T, int32_t H, int layout, int inverse,
                   struct err *);
 
-    /* attention_turns: whether these two do what struct attention_rotary asks for. */
-    int attention_turns;
+    /* attention_rotates: whether these two do what struct attention_rotary asks for. */
+    int attention_rotates;
     int (*attention)(struct backend *, struct attention *, struct err *);
-    int (*attention_dx)(struct backend *, struct attention *, struct err *);
+    int (*attention_bwd)(struct backend *, struct attention *, struct err *);
 
     /* Softmax cross-entropy of logits (N,V) with class target[i] (-1: row counts nothing). loss
      * (1,N) nats per row, 0 for -1. When gradient: logits become dlogits of the summed loss. lse
@@ -214,9 +219,9 @@ struct backend_ops {
     /* T5: expands a learned table (buckets, H) into the bias form, and folds its gradient back.
      * near[h][d] = multiplier * table[bucket[d]][h], offset[h] = multiplier * table[buckets-1][h].
      */
-    int (*bias_expand)(struct backend *, struct attention_bias *, float *near_dev,
-                       float *offset_dev, const struct tensor *table, const int32_t *bucket_dev,
-                       float multiplier, struct err *);
+    int (*bias_expand)(struct backend *, struct attention_bias *, float *bias_table_dev,
+                       float *tail_offset_dev, const struct tensor *table,
+                       const int32_t *bucket_dev, float multiplier, struct err *);
     int (*bias_reduce)(struct backend *, struct tensor *dtable, const struct attention_bias *,
                        const int32_t *bucket_dev, float multiplier, int accumulate, struct err *);
 
@@ -224,17 +229,17 @@ struct backend_ops {
      * sum_squares: *out_dev (f64) = sum of x^2, fixed order. nag, adam: the gradient is first
      * multiplied by gradient_scale and by the clip factor min(1, clip / (norm + 1e-6)), norm =
      * gradient_scale * sqrt(*squares_dev). Where the norm is not finite they change nothing.
-     * half_dev: n bf16 weights that are written in the same
+     * bf16_dev: n bf16 weights that are written in the same
      * pass, the new ones rounded as cast does; NULL: none (a backend of f32 takes nothing else). */
     int (*sum_squares)(struct backend *, double *out_dev, const float *x_dev, int64_t n,
                        struct err *);
     int (*nag)(struct backend *, float *theta_dev, float *momentum_dev, const float *grad_dev,
                int64_t n, float mu, float weight_decay, const double *squares_dev,
-               const struct step_state *step_dev, void *half_dev, struct err *);
+               const struct step_state *step_dev, void *bf16_dev, struct err *);
     int (*adam)(struct backend *, float *theta_dev, float *m_dev, float *v_dev,
                 const float *grad_dev, int64_t n, float beta1, float beta2, float eps,
                 float weight_decay, const double *squares_dev, const struct step_state *step_dev,
-                void *half_dev, struct err *);
+                void *bf16_dev, struct err *);
     /* sum over devices, the identity for one. */
     int (*all_reduce)(struct backend *, float *x_dev, int64_t n, struct err *);
 

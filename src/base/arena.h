@@ -11,10 +11,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct arena_block;
 struct arena {
     struct arena_block *last_own; /* newest block; each block points to the one before */
@@ -32,7 +28,4 @@ char *arena_strndup(struct arena *a, const char *text, size_t n);
 char *arena_printf(struct arena *a, const char *format, ...) ERR_PRINTF(2, 3);
 char *arena_vprintf(struct arena *a, const char *format, va_list args);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

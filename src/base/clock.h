@@ -4,10 +4,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { CLOCK_TEXT_BYTES = 32 };
 
 int64_t clock_monotonic_us(void);
@@ -20,7 +16,4 @@ void clock_utc_at(char out[CLOCK_TEXT_BYTES], int64_t seconds);
 /* clock_duration - "1h 02m", "3m 04s" or "5.6s"; "%.1f years" above two years. */
 void clock_duration(char out[CLOCK_TEXT_BYTES], double seconds);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -20,6 +20,7 @@ static const struct {
     {ERR_NOMEM, 70, "no_memory"},
     {ERR_NUMBER, 70, "number"},
     {ERR_INTERRUPTED, 130, "interrupted"},
+    {ERR_OUTPUT, 74, "output"},
 };
 
 int err_set(struct err *e, int code, const char *format, ...)

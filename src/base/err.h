@@ -13,17 +13,18 @@ extern "C" {
 #endif
 
 enum err_code {
-    ERR_USAGE = -1,       /* the command line is wrong                      exit 64 */
-    ERR_DATA = -2,        /* a file's content is wrong                      exit 65 */
-    ERR_NOINPUT = -3,     /* a file or a run that must exist does not       exit 66 */
-    ERR_UNAVAILABLE = -4, /* a device, a library, a program is not there    exit 69 */
-    ERR_INTERNAL = -5,    /* our own mistake, or a failed run               exit 70 */
-    ERR_CREATE = -6,      /* a file cannot be created                       exit 73 */
-    ERR_IO = -7,          /* reading or writing failed                      exit 74 */
-    ERR_TRYLATER = -8,    /* somebody else holds it                         exit 75 */
-    ERR_NOMEM = -9,       /* host or device memory                          exit 70 */
-    ERR_NUMBER = -10,     /* a loss that is not finite: a result, recorded  exit 70 */
-    ERR_INTERRUPTED = -11 /* the user asked to stop                         exit 130 */
+    ERR_USAGE = -1,        /* the command line is wrong                      exit 64 */
+    ERR_DATA = -2,         /* a file's content is wrong                      exit 65 */
+    ERR_NOINPUT = -3,      /* a file or a run that must exist does not       exit 66 */
+    ERR_UNAVAILABLE = -4,  /* a device, a library, a program is not there    exit 69 */
+    ERR_INTERNAL = -5,     /* our own mistake, or a failed run               exit 70 */
+    ERR_CREATE = -6,       /* a file cannot be created                       exit 73 */
+    ERR_IO = -7,           /* reading or writing failed                      exit 74 */
+    ERR_TRYLATER = -8,     /* somebody else holds it                         exit 75 */
+    ERR_NOMEM = -9,        /* host or device memory                          exit 70 */
+    ERR_NUMBER = -10,      /* a loss that is not finite: a result, recorded  exit 70 */
+    ERR_INTERRUPTED = -11, /* the user asked to stop                         exit 130 */
+    ERR_OUTPUT = -12       /* the standard output cannot be written          exit 74 */
 };
 
 /* text is one line without a full stop. */

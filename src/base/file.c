@@ -11,11 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILE_PATH_BYTES = 4096 };
+enum { FILE_PATH_BYTES = 4096, FILE_LINKS_MAX = 40 };
 
 struct file_writer {
     int fd;
-    char path[FILE_PATH_BYTES], temporary[FILE_PATH_BYTES + 32];
+    char path[FILE_PATH_BYTES], temporary[FILE_PATH_BYTES + 32]; /* "": written in place */
 };
 
 bool file_exists(const char *path)
@@ -24,10 +24,18 @@ bool file_exists(const char *path)
     return stat(path, &st) == 0;
 }
 
-static int file_open_error(struct err *e, const char *path)
+int file_open_read(const char *path, struct err *e)
 {
-    int code = errno == ENOENT || errno == ENOTDIR ? ERR_NOINPUT : ERR_IO;
-    return ERR(e, code, "%s: %s", path, strerror(errno));
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+    if (fd < 0 && errno != ENXIO) { /* ENXIO: a socket */
+        int code = errno == ENOENT || errno == ENOTDIR ? ERR_NOINPUT : ERR_IO;
+        return ERR(e, code, "%s: %s", path, strerror(errno));
+    }
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) return fd;
+    if (fd >= 0) close(fd);
+    return ERR(e, ERR_DATA, "%s is not a regular file", path);
 }
 
 int file_read(struct arena *a, char **out, size_t *n, const char *path, size_t max_bytes,
@@ -37,11 +45,11 @@ int file_read(struct arena *a, char **out, size_t *n, const char *path, size_t m
     int rc = 0;
     size_t size = 0, used = 0;
     char *text = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = file_open_read(path, e);
 
-    if (fd < 0) return file_open_error(e, path);
-    if (fstat(fd, &st) < 0 || S_ISDIR(st.st_mode)) {
-        rc = ERR(e, ERR_IO, "%s: not a readable file", path);
+    if (fd < 0) return fd;
+    if (fstat(fd, &st) < 0) {
+        rc = ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
         goto out;
     }
     if ((uint64_t)st.st_size > max_bytes) {
@@ -69,7 +77,21 @@ out:
     return rc;
 }
 
-int file_writer_open(struct file_writer **out, const char *path, struct err *e)
+void file_read_tail(char *out, size_t room, const char *path)
+{
+    int fd = file_open_read(path, NULL);
+    off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    off_t at = size >= (off_t)room ? size - (off_t)room + 1 : 0;
+    ssize_t n = fd < 0 ? 0 : pread(fd, out, room - 1, at);
+
+    out[n > 0 ? n : 0] = '\0';
+    if (fd >= 0) close(fd);
+}
+
+/* In place: into what path leads to. Otherwise the temporary file is always a new one, so that a
+ * link of its name is not followed. */
+static int file_writer_make(struct file_writer **out, const char *path, bool in_place,
+                            struct err *e)
 {
     struct file_writer *f = calloc(1, sizeof *f);
 
@@ -80,8 +102,13 @@ int file_writer_open(struct file_writer **out, const char *path, struct err *e)
         return ERR(e, ERR_CREATE, "%.80s…: the path is longer than %d bytes", path,
                    FILE_PATH_BYTES);
     }
-    snprintf(f->temporary, sizeof f->temporary, "%s.tmp-%ld", path, (long)getpid());
-    f->fd = open(f->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (in_place) {
+        f->fd = open(path, O_WRONLY | O_TRUNC | O_NOCTTY | O_CLOEXEC);
+    } else {
+        snprintf(f->temporary, sizeof f->temporary, "%s.tmp-%ld", path, (long)getpid());
+        unlink(f->temporary);
+        f->fd = open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    }
     if (f->fd < 0) {
         int rc = ERR(e, ERR_CREATE, "%s: cannot be created: %s", path, strerror(errno));
         free(f);
@@ -89,6 +116,45 @@ int file_writer_open(struct file_writer **out, const char *path, struct err *e)
     }
     *out = f;
     return 0;
+}
+
+int file_writer_open(struct file_writer **out, const char *path, struct err *e)
+{
+    return file_writer_make(out, path, false, e);
+}
+
+/* Follows the symbolic links at path to a name that need not be there. */
+static int file_follow(char out[FILE_PATH_BYTES], const char *path, struct err *e)
+{
+    char target[FILE_PATH_BYTES];
+    int n = snprintf(out, FILE_PATH_BYTES, "%s", path);
+
+    for (int links_n = 0; n < FILE_PATH_BYTES && links_n < FILE_LINKS_MAX; links_n++) {
+        ssize_t bytes = readlink(out, target, sizeof target - 1);
+        if (bytes < 0) return 0;
+        target[bytes] = '\0';
+        char *slash = target[0] == '/' ? NULL : strrchr(out, '/');
+        size_t kept = slash ? (size_t)(slash - out) + 1 : 0;
+        n = (int)kept + snprintf(out + kept, FILE_PATH_BYTES - kept, "%s", target);
+    }
+    return ERR(e, ERR_CREATE, "%s cannot be created: %s", path,
+               strerror(n < FILE_PATH_BYTES ? ELOOP : ENAMETOOLONG));
+}
+
+int file_writer_open_named(struct file_writer **out, const char *path, struct err *e)
+{
+    struct stat there, found;
+    char target[FILE_PATH_BYTES];
+    bool exists = stat(path, &there) == 0;
+
+    *out = NULL;
+    if (exists && S_ISDIR(there.st_mode)) return ERR(e, ERR_CREATE, "%s is a directory", path);
+    if (exists && !S_ISREG(there.st_mode)) return file_writer_make(out, path, true, e);
+    TRY(file_follow(target, path, e));
+    /* A link of /proc may lead to a file that has no name. */
+    bool named = !exists || (lstat(target, &found) == 0 && found.st_dev == there.st_dev &&
+                             found.st_ino == there.st_ino);
+    return file_writer_make(out, named ? target : path, !named, e);
 }
 
 int file_writer_add(struct file_writer *f, const void *data, size_t n, struct err *e)
@@ -125,9 +191,10 @@ static int file_sync_folder(const char *path, struct err *e)
 
 int file_writer_commit(struct file_writer *f, struct err *e)
 {
+    bool in_place = !f->temporary[0];
     int rc = 0;
 
-    if (fsync(f->fd) < 0) {
+    if (fsync(f->fd) < 0 && !(in_place && (errno == EINVAL || errno == EROFS))) {
         rc = ERR(e, ERR_IO, "%s: fsync: %s", f->path, strerror(errno));
         goto out;
     }
@@ -137,6 +204,7 @@ int file_writer_commit(struct file_writer *f, struct err *e)
         rc = ERR(e, ERR_IO, "%s: close: %s", f->path, strerror(errno));
         goto out;
     }
+    if (in_place) goto out;
     if (rename(f->temporary, f->path) < 0) {
         rc = ERR(e, ERR_CREATE, "%s: rename: %s", f->path, strerror(errno));
         goto out;
@@ -156,10 +224,8 @@ void file_writer_abandon(struct file_writer *f)
     free(f);
 }
 
-int file_write_atomic(const char *path, const void *data, size_t n, struct err *e)
+static int file_write(struct file_writer *f, const void *data, size_t n, struct err *e)
 {
-    struct file_writer *f = NULL;
-    TRY(file_writer_open(&f, path, e));
     int rc = file_writer_add(f, data, n, e);
     if (rc < 0) {
         file_writer_abandon(f);
@@ -168,16 +234,35 @@ int file_write_atomic(const char *path, const void *data, size_t n, struct err *
     return file_writer_commit(f, e);
 }
 
+int file_write_atomic(const char *path, const void *data, size_t n, struct err *e)
+{
+    struct file_writer *f;
+    TRY(file_writer_open(&f, path, e));
+    return file_write(f, data, n, e);
+}
+
+int file_write_named(const char *path, const void *data, size_t n, struct err *e)
+{
+    struct file_writer *f;
+    TRY(file_writer_open_named(&f, path, e));
+    return file_write(f, data, n, e);
+}
+
+int file_check_output(FILE *out, struct err *e)
+{
+    return ferror(out) ? ERR(e, ERR_OUTPUT, "the output cannot be written") : 0;
+}
+
 int file_map_open(struct file_map *m, const char *path, struct err *e)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = file_open_read(path, e);
 
     *m = (struct file_map){0};
-    if (fd < 0) return file_open_error(e, path);
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+    if (fd < 0) return fd;
+    if (fstat(fd, &st) < 0) {
         close(fd);
-        return ERR(e, ERR_IO, "%s: not a regular file", path);
+        return ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
     }
     if (st.st_size > 0) {
         void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -223,7 +308,7 @@ int file_make_dirs(const char *path, struct err *e)
 int file_lock(int *fd_out, const char *path, const char *holder, struct err *e)
 {
     char text[256] = "";
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
 
     *fd_out = -1;
     if (fd < 0) return ERR(e, ERR_CREATE, "%s: cannot be opened: %s", path, strerror(errno));

@@ -2,13 +2,14 @@
 #include "base/hash.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <openssl/evp.h>
+
+#include "base/file.h"
 
 struct hash_state {
     EVP_MD_CTX *ctx_own;
@@ -71,10 +72,9 @@ int hash_file(char out[HASH_HEX_BYTES], const char *path, struct err *e)
     unsigned char buffer[1 << 16];
     ssize_t n;
     int rc = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = file_open_read(path, e);
 
-    if (fd < 0)
-        return ERR(e, errno == ENOENT ? ERR_NOINPUT : ERR_IO, "%s: %s", path, strerror(errno));
+    if (fd < 0) return fd;
     TRY_OUT(rc, hash_open(&h, e));
     while ((n = read(fd, buffer, sizeof buffer)) != 0) {
         if (n < 0 && errno == EINTR) continue;

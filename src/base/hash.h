@@ -7,10 +7,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { HASH_HEX_BYTES = 65 }; /* 64 hex digits and the final zero */
 
 void hash_sha256_hex(char out[HASH_HEX_BYTES], const void *data, size_t n);
@@ -28,7 +24,4 @@ int hash_file(char out[HASH_HEX_BYTES], const char *path, struct err *e);
 /* hash_crc32c - Castagnoli polynomial, start with crc = 0. */
 uint32_t hash_crc32c(uint32_t crc, const void *data, size_t n);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

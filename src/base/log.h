@@ -5,10 +5,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum log_level { LOG_QUIET, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 /* log_set_level - messages above the level are dropped; the first level is LOG_INFO. The level is
@@ -20,7 +16,4 @@ void log_warn(const char *format, ...) ERR_PRINTF(1, 2); /* prefixed "warning: "
 void log_debug(const char *format, ...) ERR_PRINTF(1, 2);
 void log_error(const struct err *e); /* "alibi: " and the sentence; never dropped */
 
-#ifdef __cplusplus
-}
-#endif
 #endif

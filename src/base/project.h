@@ -10,10 +10,6 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct project {
     const char *root;    /* absolute, without a final slash */
     const char *share;   /* absolute, without a final slash */
@@ -32,7 +28,4 @@ char *project_path(const struct project *p, struct arena *a, const char *name);
 int project_find(char **out, const struct project *p, struct arena *a, const char *name,
                  struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

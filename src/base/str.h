@@ -9,10 +9,6 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* A text that grows in an arena; text is always ended by a zero byte. */
 struct strbuf {
     struct arena *arena;
@@ -45,7 +41,4 @@ char *str_last_line(char *text);
 /* str_is_name - [A-Za-z0-9._-]{1,64}, not beginning with a dot or a dash. */
 bool str_is_name(const char *text);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

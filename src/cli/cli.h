@@ -14,10 +14,6 @@
 #include "base/err.h"
 #include "base/project.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { CLI_OPTIONS_MAX = 24, CLI_LIST_MAX = 256 };
 
 enum cli_type { CLI_FLAG, CLI_TEXT, CLI_NUMBER, CLI_REAL, CLI_LIST };
@@ -97,7 +93,4 @@ int cli_worker(struct cli *c, const struct cli_command *self, int argc, char **a
 int cli_slurm_job(struct cli *c, const struct cli_command *self, int argc, char **argv,
                   struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

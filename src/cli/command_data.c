@@ -12,9 +12,9 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "data/corpus.h"
-#include "data/prepare.h"
 #include "fetch/fetch.h"
 #include "fetch/sources.h"
+#include "prepare/prepare.h"
 
 struct data_options {
     struct prepare_options prepare;

@@ -7,8 +7,8 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
+#include "interchange/export.h"
 #include "store/store.h"
-#include "worker/export.h"
 
 enum { EXPORT_DICTIONARY_BYTES_MAX = 256 << 20 };
 
@@ -84,7 +84,7 @@ static int copy_dictionary(struct cli *c, const char *corpus, const char *dir, b
     *there = file_exists(from);
     if (!*there) return 0;
     TRY(file_read(&c->arena, &text, &n, from, EXPORT_DICTIONARY_BYTES_MAX, e));
-    return file_write_atomic(arena_printf(&c->arena, "%s/dict.txt", dir), text, n, e);
+    return file_write_named(arena_printf(&c->arena, "%s/dict.txt", dir), text, n, e);
 }
 
 static int export_training(struct cli *c, struct store *store, const char *given, const char *out,

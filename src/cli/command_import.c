@@ -6,21 +6,22 @@
  *   3. An attempt's folder is made as a worker would leave it, and its records go into results.db
  *      in one transaction; whatever fails leaves neither behind. */
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/dir.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/planning.h"
 #include "data/corpus.h"
-#include "data/dictionary.h"
-#include "spec/event.h"
-#include "worker/import.h"
+#include "interchange/import.h"
+#include "prepare/dictionary.h"
+#include "record/event.h"
 
 enum { IMPORT_ATTEMPTS_MAX = 1000000 };
 
@@ -32,17 +33,18 @@ struct import_options {
 
 /* --- 1. which training ---------------------------------------------------------------------- */
 
-/* The position method by the file itself, or by a word of its name. */
+/* The position method by the file itself, or the longest name of one in the file's name. */
 static const char *guess_position(const struct import *im, const char *path)
 {
     const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
+    const char *name = slash ? slash + 1 : path, *found = NULL;
 
-    if (import_has_table(im)) return spec_position_name(SPEC_T5);
-    for (int p = SPEC_SINUSOIDAL; p <= SPEC_ALIBI; p++)
-        if (strcasestr(name, spec_position_name((enum spec_position)p)))
-            return spec_position_name((enum spec_position)p);
-    return NULL;
+    if (import_position(im)) return import_position(im);
+    for (int32_t p = 0; p < POSITION_METHODS_N; p++) {
+        const char *method = position_methods[p].name;
+        if (strcasestr(name, method) && (!found || strlen(method) > strlen(found))) found = method;
+    }
+    return found;
 }
 
 /* "_L512" in the file's name; 0 when there is none. */
@@ -76,7 +78,7 @@ static int complete_wish(struct cli *c, const struct import_options *o, const st
                        "--as position=alibi (or sinusoidal, rotary)",
                        path);
         log_info("position %s, by the %s", position,
-                 import_has_table(im) ? "table in the file" : "file's name");
+                 import_position(im) ? "tensors in the file" : "file's name");
         strbuf_addf(&text, "%sposition=%s", text.n ? "," : "", position);
     }
     *only = text.text;
@@ -180,16 +182,6 @@ static int claim_folder(struct cli *c, const char *run_id, int32_t from, int32_t
     return ERR(e, ERR_CREATE, "%s: holds more than %d attempts", folder, IMPORT_ATTEMPTS_MAX);
 }
 
-static void remove_folder(struct cli *c, const char *dir)
-{
-    static const char *const files[] = {"spec", "events", "imported.safetensors"};
-    char *path = project_path(&c->project, &c->arena, dir);
-
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        unlink(arena_printf(&c->arena, "%s/%s", path, files[i]));
-    rmdir(path);
-}
-
 static int ingest_records(struct cli *c, struct store *store, const char *dir, int64_t attempt_id,
                           struct err *e)
 {
@@ -264,7 +256,7 @@ static int32_t nominal_length(const struct plan *p, const struct plan_run *r)
 static void print_answer(struct cli *c, const struct import_options *o, const struct import *im,
                          const struct plan *p, const struct plan_run *r, const char *dir)
 {
-    int32_t tensors_n, half_n = import_half_n(im, &tensors_n);
+    int32_t tensors_n, half_n = import_fp16_count(im, &tensors_n);
     const char *position = spec_position_name(r->spec.model.position);
 
     printf("imported %s L_train=%d (%s) as run %s: %s parameters%s\n", position, r->spec.train.L,
@@ -303,7 +295,7 @@ static int import_run(struct cli *c, const struct import_options *o, const struc
     rc = import_write(im, &r->spec, project_path(&c->project, &c->arena, dir), loss_nats, e);
     if (rc == 0) rc = store_attempt(c, store, r, number, dir, e);
     if (rc < 0) {
-        remove_folder(c, dir);
+        dir_remove_tree(AT_FDCWD, project_path(&c->project, &c->arena, dir), NULL, NULL);
         goto out;
     }
     print_answer(c, o, im, plan, r, dir);

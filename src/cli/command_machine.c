@@ -107,7 +107,7 @@ int cli_doctor(struct cli *c, const struct cli_command *self, int argc, char **a
         if (strcmp(list[i].name, "cpu") != 0 && !list[i].is_test)
             printf("%-5s %-12s %s\n", list[i].unusable[0] ? "none" : "ok", list[i].name,
                    list[i].unusable[0] ? list[i].unusable : list[i].description);
-    bool draws = command_is_there("gnuplot");
+    bool draws = subprocess_exists("gnuplot");
     check(&wrong, draws, "gnuplot",
           draws ? "found; figures will be drawn"
                 : "not found; install gnuplot-nox to draw figures");

@@ -65,7 +65,7 @@ static int write_reports_to(const char *path, struct cli *c, struct store *store
     if (!out) return ERR(e, ERR_IO, "memory for the report: %s", strerror(errno));
     int rc = write_reports(out, c, store, artefacts, scale, o, e);
     if (fclose(out) != 0 && rc == 0) rc = ERR(e, ERR_IO, "memory for the report: out of it");
-    if (rc == 0) rc = file_write_atomic(path, text, n, e);
+    if (rc == 0) rc = file_write_named(path, text, n, e);
     if (rc == 0) log_info("%s: %zu bytes", path, n);
     free(text);
     return rc;
@@ -75,9 +75,10 @@ int cli_report(struct cli *c, const struct cli_command *self, int argc, char **a
 {
     const char *scale = NULL, *format = "text", *path = NULL;
     bool no_draw = false;
+    int32_t refused_n = 0;
     struct cli_list given, artefacts;
     struct store *store = NULL;
-    struct report_options o = {.color = isatty(STDOUT_FILENO)};
+    struct report_options o = {.color = isatty(STDOUT_FILENO), .refused_n = &refused_n};
     const struct cli_option options[] = {
         {"scale", 's', CLI_TEXT, &scale, "NAME",
          "the scale whose results are shown (default: the grid's, else mini)"},
@@ -85,6 +86,7 @@ int cli_report(struct cli *c, const struct cli_command *self, int argc, char **a
          "text, markdown, csv, json, latex or html (one page)"},
         {"out", 'o', CLI_TEXT, &path, "FILE", "write to FILE instead of the standard output"},
         {"no-figure", 0, CLI_FLAG, &no_draw, NULL, "print the table only"},
+        {"trust", 0, CLI_FLAG, &o.trust, NULL, "run every plot.gp outside the sandbox"},
         {0}};
     int rc = cli_parse(c, self, options, argc, argv, &given, 1, CLI_LIST_MAX, e);
 
@@ -95,6 +97,10 @@ int cli_report(struct cli *c, const struct cli_command *self, int argc, char **a
     o.draw = !no_draw;
     if (path) o.color = false;
     rc = write_reports_to(path, c, store, &artefacts, scale, &o, e);
+    if (rc == 0 && refused_n > 0)
+        rc = ERR(e, ERR_UNAVAILABLE,
+                 "%d figure%s not drawn for lack of a sandbox; install bubblewrap, or pass --trust",
+                 refused_n, refused_n == 1 ? " was" : "s were");
 out:
     store_close(store);
     return rc;

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "cli/planning.h"
 #include "data/corpus.h"
-#include "data/prepare.h"
+#include "prepare/prepare.h"
 #include "report/report.h"
 
 static const double day_s = 86400.0;
@@ -147,13 +147,13 @@ static int register_whole(struct store *store, struct cli *c, const struct plann
     return rc;
 }
 
-static struct job *make_jobs(struct cli *c, const struct planning *p)
+static struct run *make_jobs(struct cli *c, const struct planning *p)
 {
-    struct job *jobs = arena_array(&c->arena, (size_t)p->plan.runs_n + 1, sizeof *jobs);
+    struct run *jobs = arena_array(&c->arena, (size_t)p->plan.runs_n + 1, sizeof *jobs);
 
     for (int32_t i = 0; i < p->plan.runs_n; i++) {
         const struct plan_run *r = &p->plan.run[i];
-        jobs[i] = (struct job){.spec = r->spec,
+        jobs[i] = (struct run){.spec = r->spec,
                                .train = r->train,
                                .flops = r->cost.flops,
                                .device_bytes = r->cost.device_bytes,

@@ -1,6 +1,5 @@
 /* command_status.c - alibi status, show, logs: what goes on, one run whole, its log. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -61,7 +60,9 @@ int cli_status(struct cli *c, const struct cli_command *self, int argc, char **a
     for (;;) {
         if (watch && isatty(STDOUT_FILENO)) printf("\033[H\033[2J");
         TRY_OUT(rc, print_status(store, e));
-        if (!watch || fflush(stdout) != 0) break;
+        if (!watch) break;
+        fflush(stdout);
+        TRY_OUT(rc, file_check_output(stdout, e));
         nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
     }
 out:
@@ -229,12 +230,13 @@ static int copy_from(int fd, off_t *at, const char *path, struct err *e)
     char buffer[1 << 14];
     ssize_t n;
     while ((n = pread(fd, buffer, sizeof buffer, *at)) > 0) {
-        if (fwrite(buffer, 1, (size_t)n, stdout) != (size_t)n)
-            return ERR(e, ERR_IO, "standard output cannot be written");
+        fwrite(buffer, 1, (size_t)n, stdout);
+        TRY(file_check_output(stdout, e));
         *at += n;
     }
     if (n < 0) return ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
-    return fflush(stdout) == 0 ? 0 : ERR(e, ERR_IO, "standard output cannot be written");
+    fflush(stdout);
+    return file_check_output(stdout, e);
 }
 
 int cli_logs(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
@@ -263,11 +265,8 @@ int cli_logs(struct cli *c, const struct cli_command *self, int argc, char **arg
         goto out;
     }
     const char *path = project_path(&c->project, &c->arena, f.dir);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        rc = ERR(e, ERR_NOINPUT, "%s: %s", path, strerror(errno));
-        goto out;
-    }
+    fd = file_open_read(path, e);
+    TRY_OUT(rc, fd);
     do {
         TRY_OUT(rc, copy_from(fd, &at, path, e));
         if (follow) nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);

@@ -14,7 +14,7 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "cli/cli.h"
-#include "spec/event.h"
+#include "record/event.h"
 #include "store/store.h"
 #include "worker/again.h"
 
@@ -144,14 +144,14 @@ static int verify_again(void *context, int columns_n, const char *const *names,
 {
     struct verify *v = context;
     struct arena *a = &v->cli->arena;
-    struct again_result r;
+    struct verify_report r;
     const struct again_options o = {.dir = project_path(&v->cli->project, a, cells[1].text),
                                     .run_id = cells[0].text,
                                     .updates = v->updates};
 
     (void)columns_n;
     (void)names;
-    TRY(again_run(&r, &v->cli->project, &o, e));
+    TRY(verify_run(&r, &v->cli->project, &o, e));
     if (!r.ran) {
         printf("      run %s was not done again: %s\n", cells[0].text, r.why);
         return 0;

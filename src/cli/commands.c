@@ -30,6 +30,9 @@ static const char report_more[] =
     "is judged, by the artefact's claims. Several artefacts end with a summary. The exit status "
     "says\n"
     "nothing of verdicts; that of `alibi claims` does.\n\n"
+    "A plot.gp can run any command. One that is not shipped with alibi runs in a sandbox\n"
+    "(bubblewrap). Without a working sandbox its figure is not drawn, all else is, and the exit\n"
+    "status is 69. Pass --trust to run a plot.gp that you have read.\n\n"
     "  alibi report table5 --format latex\n"
     "  alibi report all --format html --out plots/report.html";
 static const char query_more[] =
@@ -71,14 +74,15 @@ static const char import_more[] =
     "  alibi import mine.pt --as position=sinusoidal,L_train=64 --for ./mygrid/";
 static const char export_more[] = "Writes model.safetensors (fp32, fairseq's names, tied tensors "
                                   "once), config.json and dict.txt;\n"
-                                  "tests/worker/load_export.py reads them with PyTorch.";
+                                  "tests/interchange/load_export.py reads them with PyTorch.";
 
 static const char merge_more[] =
     "DIR is a project's folder, such as the one of a GPU machine: its results come, and the "
     "folders\n"
     "of their runs with the checkpoints (linked where that is possible, else copied). Without a\n"
     "results.db in it, or given a folder of run folders, the results are made from the records of\n"
-    "the runs: so a lost results.db is made again. Merging twice changes nothing.\n\n"
+    "the runs: so a lost results.db is made again. Merging twice changes nothing. A folder that\n"
+    "cannot be read is named and left out; the exit status is then 65.\n\n"
     "  alibi merge /media/gpu-machine/project\n"
     "  alibi merge runs/                        results.db was lost";
 static const char verify_more[] =

@@ -1,8 +1,12 @@
 /* main.c - alibi COMMAND …: finds the command and turns its error into an exit status. */
+#include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/str.h"
@@ -46,17 +50,48 @@ static int run_command(int argc, char **argv, struct err *e)
                near ? "; did you mean " : "", near ? near : "");
 }
 
-int main(int argc, char **argv)
+/* A file that is opened never gets the number of a closed standard stream, into which a later
+ * message would go. Nothing can be printed to what is opened here. */
+static void open_streams(void)
 {
-    struct err e = {0};
+    int fd = open("/dev/null", O_RDONLY);
 
-    setlocale(LC_ALL, "C.UTF-8"); /* numbers have a point everywhere */
-    setlocale(LC_NUMERIC, "C");
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write, not a death */
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+    while (fd >= 0 && fd <= STDERR_FILENO) fd = open("/dev/null", O_RDONLY);
+    if (fd >= 0) close(fd);
+}
+
+static bool reader_is_gone(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO};
+
+    return poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP));
+}
+
+/* The exit status, once the answer is out. A reader that closes its pipe has what it needs: that is
+ * not an error. */
+static int finish(int rc, struct err *e)
+{
+    int why = fflush(stdout) != 0 ? errno : 0;
+    bool failed = why || ferror(stdout), gone = failed && reader_is_gone();
+
+    if (!failed && close(STDOUT_FILENO) < 0) {
+        failed = true;
+        why = errno;
+    }
+    if (failed && !gone && (rc >= 0 || rc == ERR_OUTPUT))
+        rc = ERR(e, ERR_OUTPUT, "the standard output cannot be written%s%s", why ? ": " : "",
+                 why ? strerror(why) : "");
+    if (gone && rc == ERR_OUTPUT) return 0;
+    if (rc < 0) log_error(e);
+    return err_exit_code(rc);
+}
+
+static int answer(int argc, char **argv, struct err *e)
+{
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         (argc == 2 && strcmp(argv[1], "help") == 0)) {
-        print_commands(argc < 2 ? stderr : stdout);
-        return argc < 2 ? err_exit_code(ERR_USAGE) : 0;
+        print_commands(stdout);
+        return 0;
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("alibi %s\n", code_id());
@@ -66,12 +101,20 @@ int main(int argc, char **argv)
         argv[1] = argv[2];
         argv[2] = "--help";
     }
-    int rc = run_command(argc, argv, &e);
-    if (rc < 0) log_error(&e);
-    if (fflush(stdout) != 0 && rc >= 0) {
-        ERR(&e, ERR_IO, "standard output cannot be written");
-        log_error(&e);
-        rc = ERR_IO;
+    return run_command(argc, argv, e);
+}
+
+int main(int argc, char **argv)
+{
+    struct err e = {0};
+
+    open_streams();
+    setlocale(LC_ALL, "C.UTF-8"); /* numbers have a point everywhere */
+    setlocale(LC_NUMERIC, "C");
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write, not a death */
+    if (argc < 2) {
+        print_commands(stderr);
+        return err_exit_code(ERR_USAGE);
     }
-    return err_exit_code(rc);
+    return finish(answer(argc, argv, &e), &e);
 }

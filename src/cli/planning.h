@@ -8,10 +8,6 @@
 #include "scheduler/scheduler.h"
 #include "store/store.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { PLANNING_DEVICES_MAX = 64 };
 
 /* Options as given on the command line. */
@@ -72,7 +68,4 @@ char *planning_thousands(struct arena *a, int64_t n);
 /* planning_bytes - "1.4 GB". */
 char *planning_bytes(struct arena *a, double bytes);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -13,7 +13,7 @@ struct attention_work {
 
 static size_t attention_sums_n(const struct attention *a)
 {
-    return (size_t)a->H * (size_t)(a->bias.near_n + 1);
+    return (size_t)a->H * (size_t)(a->bias.bias_table_n + 1);
 }
 
 static void attention_task(const struct cpu_share *s, void *arguments)
@@ -37,7 +37,7 @@ static float *attention_sums(const struct cpu *c, const struct attention_work *w
     return (float *)(void *)((char *)c->scratch_own[thread].data_own + w->scratch_bytes);
 }
 
-static void attention_dx_task(const struct cpu_share *s, void *arguments)
+static void attention_bwd_task(const struct cpu_share *s, void *arguments)
 {
     struct attention_work *w = arguments;
     struct simd_range items = {s->begin, s->end};
@@ -46,47 +46,49 @@ static void attention_dx_task(const struct cpu_share *s, void *arguments)
         offset = attention_sums(s->cpu, w, s->thread);
         near = offset + w->a->H;
     }
-    s->cpu->simd->attention_dx->run(w->a, &w->dropout, near, offset, cpu_scratch_of(s), items);
+    s->cpu->simd->attention_bwd->run(w->a, &w->dropout, near, offset, cpu_scratch_of(s), items);
 }
 
-int cpu_attention_dx(struct backend *b, struct attention *a, struct err *e)
+int cpu_attention_bwd(struct backend *b, struct attention *a, struct err *e)
 {
     struct cpu *c = cpu_of(b);
     const struct attention_bias *bias = &a->bias;
     struct attention_work w = {.a = a, .dropout = cpu_dropout(&a->dropout, a->T)};
     size_t sums_bytes = attention_sums_n(a) * sizeof(float);
 
-    w.want_bias = bias->near_grad_dev != NULL || bias->offset_grad_dev != NULL;
-    w.scratch_bytes = (c->simd->attention_dx->scratch_bytes(a) + 63) / 64 * 64;
+    w.want_bias = bias->bias_table_grad_dev != NULL || bias->tail_offset_grad_dev != NULL;
+    w.scratch_bytes = (c->simd->attention_bwd->scratch_bytes(a) + 63) / 64 * 64;
     TRY(cpu_scratch_reserve(c, w.scratch_bytes + sums_bytes, e));
     for (int32_t t = 0; w.want_bias && t < b->threads; t++)
         memset(attention_sums(c, &w, t), 0, sums_bytes);
-    cpu_parallel(c, (int64_t)a->B * a->H, 1, attention_dx_task, &w);
+    cpu_parallel(c, (int64_t)a->B * a->H, 1, attention_bwd_task, &w);
     for (int32_t t = 0; w.want_bias && t < b->threads; t++) {
         const float *offset = attention_sums(c, &w, t), *near = offset + a->H;
-        for (int64_t i = 0; bias->near_grad_dev && i < (int64_t)a->H * bias->near_n; i++)
-            bias->near_grad_dev[i] += near[i];
-        for (int64_t h = 0; bias->offset_grad_dev && h < a->H; h++)
-            bias->offset_grad_dev[h] += offset[h];
+        for (int64_t i = 0; bias->bias_table_grad_dev && i < (int64_t)a->H * bias->bias_table_n;
+             i++)
+            bias->bias_table_grad_dev[i] += near[i];
+        for (int64_t h = 0; bias->tail_offset_grad_dev && h < a->H; h++)
+            bias->tail_offset_grad_dev[h] += offset[h];
     }
     return 0;
 }
 
 /* The tables are small: one thread. */
-int cpu_bias_expand(struct backend *b, struct attention_bias *bias, float *near_dev,
-                    float *offset_dev, const struct tensor *table, const int32_t *bucket_dev,
+int cpu_bias_expand(struct backend *b, struct attention_bias *bias, float *bias_table_dev,
+                    float *tail_offset_dev, const struct tensor *table, const int32_t *bucket_dev,
                     float multiplier, struct err *e)
 {
     (void)b;
     (void)e;
     const float *from = table->data;
     for (int64_t h = 0; h < table->cols; h++) {
-        for (int64_t d = 0; d < bias->near_n; d++)
-            near_dev[h * bias->near_n + d] = multiplier * from[bucket_dev[d] * table->stride + h];
-        offset_dev[h] = multiplier * from[(table->rows - 1) * table->stride + h];
+        for (int64_t d = 0; d < bias->bias_table_n; d++)
+            bias_table_dev[h * bias->bias_table_n + d] =
+                multiplier * from[bucket_dev[d] * table->stride + h];
+        tail_offset_dev[h] = multiplier * from[(table->rows - 1) * table->stride + h];
     }
-    bias->near_dev = near_dev;
-    bias->offset_dev = offset_dev;
+    bias->bias_table_dev = bias_table_dev;
+    bias->tail_offset_dev = tail_offset_dev;
     return 0;
 }
 
@@ -99,10 +101,10 @@ int cpu_bias_reduce(struct backend *b, struct tensor *dtable, const struct atten
     for (int64_t i = 0; !accumulate && i < dtable->rows; i++)
         memset(to + i * dtable->stride, 0, (size_t)dtable->cols * sizeof *to);
     for (int64_t h = 0; h < dtable->cols; h++) {
-        for (int64_t d = 0; d < bias->near_n; d++)
+        for (int64_t d = 0; d < bias->bias_table_n; d++)
             to[bucket_dev[d] * dtable->stride + h] +=
-                multiplier * bias->near_grad_dev[h * bias->near_n + d];
-        to[(dtable->rows - 1) * dtable->stride + h] += multiplier * bias->offset_grad_dev[h];
+                multiplier * bias->bias_table_grad_dev[h * bias->bias_table_n + d];
+        to[(dtable->rows - 1) * dtable->stride + h] += multiplier * bias->tail_offset_grad_dev[h];
     }
     return 0;
 }

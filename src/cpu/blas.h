@@ -13,10 +13,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The standard C interface of BLAS, row major = 101, as is = 111, transposed = 112. */
 typedef void (*blas_sgemm)(int order, int transpose_a, int transpose_b, int m, int n, int k,
                            float alpha, const float *a, int lda, const float *b, int ldb,
@@ -54,7 +50,4 @@ struct blas_product {
 /* blas_multiply - 0, or the library's status when it refused the product. */
 int blas_multiply(const struct blas *b, const struct blas_product *p);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -24,7 +24,7 @@ enum {
 #define CPU_SIMD_SET(isa)                                                                          \
     {                                                                                              \
 #isa, &simd_rows_##isa, &simd_norm_##isa, &simd_linear_##isa, &simd_loss_##isa,            \
-            &simd_update_##isa, &simd_attention_##isa, &simd_attention_dx_##isa                    \
+            &simd_update_##isa, &simd_attention_##isa, &simd_attention_bwd_##isa                   \
     }
 
 static const struct simd_kernels cpu_simd_sets[] = {
@@ -221,8 +221,8 @@ static const struct backend_ops cpu_ops = {
     .peak_bytes = cpu_peak_bytes,
     .linear = cpu_linear,
     .linear_rows = cpu_linear_rows,
-    .linear_dx = cpu_linear_dx,
-    .linear_dw = cpu_linear_dw,
+    .linear_bwd_input = cpu_linear_bwd_input,
+    .linear_bwd_weight = cpu_linear_bwd_weight,
     .gather_rows = cpu_gather_rows,
     .scatter_rows = cpu_scatter_rows,
     .add_rows = cpu_add_rows,
@@ -230,13 +230,13 @@ static const struct backend_ops cpu_ops = {
     .add = cpu_add,
     .dropout = cpu_dropout_rows,
     .relu = cpu_relu,
-    .relu_dx = cpu_relu_dx,
-    .norm = cpu_norm,
-    .norm_dx = cpu_norm_dx,
-    .residual_norm = cpu_residual_norm,
+    .relu_bwd = cpu_relu_bwd,
+    .layernorm = cpu_layernorm,
+    .layernorm_bwd = cpu_layernorm_bwd,
+    .residual_layernorm = cpu_residual_layernorm,
     .rotary = cpu_rotary,
     .attention = cpu_attention,
-    .attention_dx = cpu_attention_dx,
+    .attention_bwd = cpu_attention_bwd,
     .softmax_loss = cpu_softmax_loss,
     .softmax_logp = cpu_softmax_logp,
     .sum_losses = cpu_sum_losses,

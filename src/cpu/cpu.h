@@ -23,10 +23,6 @@
 #include "cpu/blas.h"
 #include "cpu/simd.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct cpu_scratch {
     void *data_own;
     size_t bytes;
@@ -78,10 +74,11 @@ int cpu_linear(struct backend *b, struct tensor *y, const struct tensor *x, cons
                const struct tensor *bias, int accumulate, struct err *e);
 int cpu_linear_rows(struct backend *b, struct tensor *y, const struct tensor *x,
                     const struct tensor *w, const struct tensor *bias, struct err *e);
-int cpu_linear_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
-                  const struct tensor *w, int accumulate, struct err *e);
-int cpu_linear_dw(struct backend *b, struct tensor *dw, struct tensor *dbias,
-                  const struct tensor *dy, const struct tensor *x, int accumulate, struct err *e);
+int cpu_linear_bwd_input(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                         const struct tensor *w, int accumulate, struct err *e);
+int cpu_linear_bwd_weight(struct backend *b, struct tensor *dw, struct tensor *dbias,
+                          const struct tensor *dy, const struct tensor *x, int accumulate,
+                          struct err *e);
 int cpu_gather_rows(struct backend *b, struct tensor *y, const struct tensor *x,
                     const int32_t *index_dev, float scale, struct err *e);
 int cpu_scatter_rows(struct backend *b, struct tensor *y, const struct tensor *x,
@@ -95,27 +92,29 @@ int cpu_dropout_rows(struct backend *b, struct tensor *y, const struct tensor *x
                      const struct dropout *d, struct err *e);
 int cpu_relu(struct backend *b, struct tensor *y, const struct tensor *x, const struct dropout *d,
              struct err *e);
-int cpu_relu_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
-                const struct tensor *y, const struct dropout *d, struct err *e);
-int cpu_norm(struct backend *b, struct tensor *y, struct tensor *stats, const struct tensor *x,
-             const struct tensor *gain, const struct tensor *bias, struct err *e);
-int cpu_norm_dx(struct backend *b, struct tensor *dx, struct tensor *dgain, struct tensor *dbias,
-                const struct tensor *dy, const struct tensor *x, const struct tensor *stats,
-                const struct tensor *gain, int accumulate_dx, struct err *e);
-int cpu_residual_norm(struct backend *b, struct tensor *s, struct tensor *y, struct tensor *stats,
-                      const struct tensor *x, const struct tensor *r, const struct dropout *d,
-                      const struct tensor *gain, const struct tensor *bias, struct err *e);
+int cpu_relu_bwd(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                 const struct tensor *y, const struct dropout *d, struct err *e);
+int cpu_layernorm(struct backend *b, struct tensor *y, struct tensor *stats, const struct tensor *x,
+                  const struct tensor *gain, const struct tensor *bias, struct err *e);
+int cpu_layernorm_bwd(struct backend *b, struct tensor *dx, struct tensor *dgain,
+                      struct tensor *dbias, const struct tensor *dy, const struct tensor *x,
+                      const struct tensor *stats, const struct tensor *gain, int accumulate_dx,
+                      struct err *e);
+int cpu_residual_layernorm(struct backend *b, struct tensor *s, struct tensor *y,
+                           struct tensor *stats, const struct tensor *x, const struct tensor *r,
+                           const struct dropout *d, const struct tensor *gain,
+                           const struct tensor *bias, struct err *e);
 int cpu_rotary(struct backend *b, struct tensor *x, const struct tensor *cosine,
                const struct tensor *sine, int32_t T, int32_t H, int layout, int inverse,
                struct err *e);
 int cpu_attention(struct backend *b, struct attention *a, struct err *e);
-int cpu_attention_dx(struct backend *b, struct attention *a, struct err *e);
+int cpu_attention_bwd(struct backend *b, struct attention *a, struct err *e);
 int cpu_softmax_loss(struct backend *b, struct tensor *loss, struct tensor *logits,
                      const int32_t *target_dev, int gradient, struct err *e);
 int cpu_softmax_logp(struct backend *b, struct tensor *logp, const struct tensor *logits,
                      const int32_t *target_dev, int accumulate, struct err *e);
-int cpu_bias_expand(struct backend *b, struct attention_bias *bias, float *near_dev,
-                    float *offset_dev, const struct tensor *table, const int32_t *bucket_dev,
+int cpu_bias_expand(struct backend *b, struct attention_bias *bias, float *bias_table_dev,
+                    float *tail_offset_dev, const struct tensor *table, const int32_t *bucket_dev,
                     float multiplier, struct err *e);
 int cpu_bias_reduce(struct backend *b, struct tensor *dtable, const struct attention_bias *bias,
                     const int32_t *bucket_dev, float multiplier, int accumulate, struct err *e);
@@ -124,14 +123,11 @@ int cpu_sum_squares(struct backend *b, double *out_dev, const float *x_dev, int6
                     struct err *e);
 int cpu_nag(struct backend *b, float *theta_dev, float *momentum_dev, const float *grad_dev,
             int64_t n, float mu, float weight_decay, const double *squares_dev,
-            const struct step_state *step_dev, void *half_dev, struct err *e);
+            const struct step_state *step_dev, void *bf16_dev, struct err *e);
 int cpu_adam(struct backend *b, float *theta_dev, float *m_dev, float *v_dev, const float *grad_dev,
              int64_t n, float beta1, float beta2, float eps, float weight_decay,
-             const double *squares_dev, const struct step_state *step_dev, void *half_dev,
+             const double *squares_dev, const struct step_state *step_dev, void *bf16_dev,
              struct err *e);
 int cpu_all_reduce(struct backend *b, float *x_dev, int64_t n, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -98,7 +98,7 @@ int cpu_linear_rows(struct backend *b, struct tensor *y, const struct tensor *x,
     return cpu_linear(b, y, x, w, bias, 0, e);
 }
 
-static void linear_dx_task(const struct cpu_share *s, void *arguments)
+static void linear_bwd_input_task(const struct cpu_share *s, void *arguments)
 {
     struct linear_work *w = arguments;
     struct blas_product p = {.m = s->end - s->begin,
@@ -114,16 +114,16 @@ static void linear_dx_task(const struct cpu_share *s, void *arguments)
     linear_multiply(s, w, &p);
 }
 
-int cpu_linear_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
-                  const struct tensor *w, int accumulate, struct err *e)
+int cpu_linear_bwd_input(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                         const struct tensor *w, int accumulate, struct err *e)
 {
     struct linear_work work = {.y = dx, .x = dy, .w = w, .accumulate = accumulate};
-    cpu_parallel(cpu_of(b), dx->rows, LINEAR_LIBRARY_GRAIN, linear_dx_task, &work);
+    cpu_parallel(cpu_of(b), dx->rows, LINEAR_LIBRARY_GRAIN, linear_bwd_input_task, &work);
     return linear_finish(b, &work, e);
 }
 
 /* Rows begin ... end - 1 of dw are columns of dy. */
-static void linear_dw_task(const struct cpu_share *s, void *arguments)
+static void linear_bwd_weight_task(const struct cpu_share *s, void *arguments)
 {
     struct linear_work *w = arguments;
     struct simd_range outputs = {s->begin, s->end};
@@ -132,7 +132,7 @@ static void linear_dw_task(const struct cpu_share *s, void *arguments)
 }
 
 /* The same by the library. */
-static void linear_dw_library_task(const struct cpu_share *s, void *arguments)
+static void linear_bwd_weight_library_task(const struct cpu_share *s, void *arguments)
 {
     struct linear_work *w = arguments;
     struct simd_range cols = {s->begin, s->end};
@@ -151,17 +151,18 @@ static void linear_dw_library_task(const struct cpu_share *s, void *arguments)
     if (w->bias_sums) s->cpu->simd->rows->column_sums(w->bias_sums, w->x, w->accumulate, cols);
 }
 
-int cpu_linear_dw(struct backend *b, struct tensor *dw, struct tensor *dbias,
-                  const struct tensor *dy, const struct tensor *x, int accumulate, struct err *e)
+int cpu_linear_bwd_weight(struct backend *b, struct tensor *dw, struct tensor *dbias,
+                          const struct tensor *dy, const struct tensor *x, int accumulate,
+                          struct err *e)
 {
     struct cpu *c = cpu_of(b);
     struct linear_work work = {.y = dw, .x = dy, .w = x, .accumulate = accumulate};
     if (dbias) work.bias_sums = dbias->data;
     if (dw->rows < LINEAR_TALL * dw->cols) {
-        cpu_parallel(c, dw->rows, LINEAR_LIBRARY_GRAIN, linear_dw_library_task, &work);
+        cpu_parallel(c, dw->rows, LINEAR_LIBRARY_GRAIN, linear_bwd_weight_library_task, &work);
         return linear_finish(b, &work, e);
     }
     TRY(cpu_scratch_reserve(c, c->simd->linear->dw_bytes(x), e));
-    cpu_parallel(c, dw->rows, LINEAR_GRAIN, linear_dw_task, &work);
+    cpu_parallel(c, dw->rows, LINEAR_GRAIN, linear_bwd_weight_task, &work);
     return 0;
 }

@@ -133,61 +133,63 @@ int cpu_relu(struct backend *b, struct tensor *y, const struct tensor *x, const 
     return 0;
 }
 
-static void rows_relu_dx_task(const struct cpu_share *s, void *arguments)
+static void rows_relu_bwd_task(const struct cpu_share *s, void *arguments)
 {
     struct rows_work *w = arguments;
-    s->cpu->simd->rows->relu_dx(w->y, w->x, w->r, &w->dropout, rows_range(s));
+    s->cpu->simd->rows->relu_bwd(w->y, w->x, w->r, &w->dropout, rows_range(s));
 }
 
-int cpu_relu_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
-                const struct tensor *y, const struct dropout *d, struct err *e)
+int cpu_relu_bwd(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                 const struct tensor *y, const struct dropout *d, struct err *e)
 {
     (void)e;
     struct rows_work w = {.y = dx, .x = dy, .r = y, .dropout = cpu_dropout(d, y->cols)};
-    cpu_parallel(cpu_of(b), dx->rows, ROWS_GRAIN, rows_relu_dx_task, &w);
+    cpu_parallel(cpu_of(b), dx->rows, ROWS_GRAIN, rows_relu_bwd_task, &w);
     return 0;
 }
 
-static void rows_norm_task(const struct cpu_share *s, void *arguments)
+static void rows_layernorm_task(const struct cpu_share *s, void *arguments)
 {
     struct rows_work *w = arguments;
-    s->cpu->simd->norm->norm(w->y, w->stats, w->s, w->x, w->r, &w->dropout, w->gain, w->bias,
-                             rows_range(s));
+    s->cpu->simd->norm->layernorm(w->y, w->stats, w->s, w->x, w->r, &w->dropout, w->gain, w->bias,
+                                  rows_range(s));
 }
 
-int cpu_norm(struct backend *b, struct tensor *y, struct tensor *stats, const struct tensor *x,
-             const struct tensor *gain, const struct tensor *bias, struct err *e)
+int cpu_layernorm(struct backend *b, struct tensor *y, struct tensor *stats, const struct tensor *x,
+                  const struct tensor *gain, const struct tensor *bias, struct err *e)
 {
     (void)e;
     struct rows_work w = {.y = y, .stats = stats, .x = x, .gain = gain, .bias = bias};
-    cpu_parallel(cpu_of(b), y->rows, ROWS_GRAIN, rows_norm_task, &w);
+    cpu_parallel(cpu_of(b), y->rows, ROWS_GRAIN, rows_layernorm_task, &w);
     return 0;
 }
 
-int cpu_residual_norm(struct backend *b, struct tensor *s, struct tensor *y, struct tensor *stats,
-                      const struct tensor *x, const struct tensor *r, const struct dropout *d,
-                      const struct tensor *gain, const struct tensor *bias, struct err *e)
+int cpu_residual_layernorm(struct backend *b, struct tensor *s, struct tensor *y,
+                           struct tensor *stats, const struct tensor *x, const struct tensor *r,
+                           const struct dropout *d, const struct tensor *gain,
+                           const struct tensor *bias, struct err *e)
 {
     (void)e;
     struct rows_work w = {
         .y = y, .stats = stats, .s = s, .x = x, .r = r, .gain = gain, .bias = bias};
     w.dropout = cpu_dropout(d, y->cols);
-    cpu_parallel(cpu_of(b), y->rows, ROWS_GRAIN, rows_norm_task, &w);
+    cpu_parallel(cpu_of(b), y->rows, ROWS_GRAIN, rows_layernorm_task, &w);
     return 0;
 }
 
 /* Each thread sums its rows' shares of dgain and dbias in its own scratch. */
-static void rows_norm_dx_task(const struct cpu_share *s, void *arguments)
+static void rows_layernorm_bwd_task(const struct cpu_share *s, void *arguments)
 {
     struct rows_work *w = arguments;
     float *parts = cpu_scratch_of(s);
-    s->cpu->simd->norm->norm_dx(w->y, parts, parts + w->y->cols, w->x, w->r, w->stats, w->gain,
-                                w->accumulate, rows_range(s));
+    s->cpu->simd->norm->layernorm_bwd(w->y, parts, parts + w->y->cols, w->x, w->r, w->stats,
+                                      w->gain, w->accumulate, rows_range(s));
 }
 
-int cpu_norm_dx(struct backend *b, struct tensor *dx, struct tensor *dgain, struct tensor *dbias,
-                const struct tensor *dy, const struct tensor *x, const struct tensor *stats,
-                const struct tensor *gain, int accumulate_dx, struct err *e)
+int cpu_layernorm_bwd(struct backend *b, struct tensor *dx, struct tensor *dgain,
+                      struct tensor *dbias, const struct tensor *dy, const struct tensor *x,
+                      const struct tensor *stats, const struct tensor *gain, int accumulate_dx,
+                      struct err *e)
 {
     struct cpu *c = cpu_of(b);
     struct tensor stats_view = *stats;
@@ -197,7 +199,7 @@ int cpu_norm_dx(struct backend *b, struct tensor *dx, struct tensor *dgain, stru
     w.accumulate = accumulate_dx;
     TRY(cpu_scratch_reserve(c, bytes, e));
     for (int32_t t = 0; t < b->threads; t++) memset(c->scratch_own[t].data_own, 0, bytes);
-    cpu_parallel(c, dx->rows, ROWS_GRAIN, rows_norm_dx_task, &w);
+    cpu_parallel(c, dx->rows, ROWS_GRAIN, rows_layernorm_bwd_task, &w);
     for (int32_t t = 0; t < b->threads; t++) {
         const float *part = c->scratch_own[t].data_own;
         for (int64_t i = 0; i < dx->cols; i++) {

@@ -12,10 +12,6 @@
 
 #include "backend/backend.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Dropout at one site: factor(element) is 0 or keep_scale. keep_scale = 0: no dropout. */
 struct simd_dropout {
     uint64_t key;
@@ -50,21 +46,22 @@ struct simd_rows {
                     struct simd_range rows);
     void (*relu)(struct tensor *y, const struct tensor *x, const struct simd_dropout *d,
                  struct simd_range rows);
-    void (*relu_dx)(struct tensor *dx, const struct tensor *dy, const struct tensor *y,
-                    const struct simd_dropout *d, struct simd_range rows);
+    void (*relu_bwd)(struct tensor *dx, const struct tensor *dy, const struct tensor *y,
+                     const struct simd_dropout *d, struct simd_range rows);
     void (*rotary)(struct tensor *x, const struct tensor *cosine, const struct tensor *sine,
                    int32_t T, int32_t H, int layout, int inverse, struct simd_range rows);
 };
 
 struct simd_norm {
     /* s = x + dropout(r) first when r is not NULL. */
-    void (*norm)(struct tensor *y, struct tensor *stats, struct tensor *s, const struct tensor *x,
-                 const struct tensor *r, const struct simd_dropout *d, const struct tensor *gain,
-                 const struct tensor *bias, struct simd_range rows);
+    void (*layernorm)(struct tensor *y, struct tensor *stats, struct tensor *s,
+                      const struct tensor *x, const struct tensor *r, const struct simd_dropout *d,
+                      const struct tensor *gain, const struct tensor *bias, struct simd_range rows);
     /* dgain_part, dbias_part (C): sums over this range, written. */
-    void (*norm_dx)(struct tensor *dx, float *dgain_part, float *dbias_part,
-                    const struct tensor *dy, const struct tensor *x, const struct tensor *stats,
-                    const struct tensor *gain, int accumulate_dx, struct simd_range rows);
+    void (*layernorm_bwd)(struct tensor *dx, float *dgain_part, float *dbias_part,
+                          const struct tensor *dy, const struct tensor *x,
+                          const struct tensor *stats, const struct tensor *gain, int accumulate_dx,
+                          struct simd_range rows);
 };
 
 /* simd_linear.c */
@@ -107,16 +104,16 @@ struct simd_update {
                  struct simd_range elements);
 };
 
-/* simd_attention.c, simd_attention_dx.c. An item is one head of one row of the batch: item =
+/* simd_attention.c, simd_attention_bwd.c. An item is one head of one row of the batch: item =
  * row * H + head. scratch_bytes is what run needs, 64-byte aligned. */
 struct simd_attention {
     size_t (*scratch_bytes)(const struct attention *a);
     void (*run)(const struct attention *a, const struct simd_dropout *d, void *scratch,
                 struct simd_range items);
 };
-struct simd_attention_dx {
+struct simd_attention_bwd {
     size_t (*scratch_bytes)(const struct attention *a);
-    /* near_grad (H, near_n) and offset_grad (H) are added to; NULL: not wanted. */
+    /* near_grad (H, bias_table_n) and offset_grad (H) are added to; NULL: not wanted. */
     void (*run)(const struct attention *a, const struct simd_dropout *d, float *near_grad,
                 float *offset_grad, void *scratch, struct simd_range items);
 };
@@ -129,7 +126,7 @@ struct simd_kernels {
     const struct simd_loss *loss;
     const struct simd_update *update;
     const struct simd_attention *attention;
-    const struct simd_attention_dx *attention_dx;
+    const struct simd_attention_bwd *attention_bwd;
 };
 
 /* The tables as each instruction set exports them. */
@@ -140,12 +137,9 @@ struct simd_kernels {
     extern const struct simd_loss simd_loss_##isa;                                                 \
     extern const struct simd_update simd_update_##isa;                                             \
     extern const struct simd_attention simd_attention_##isa;                                       \
-    extern const struct simd_attention_dx simd_attention_dx_##isa
+    extern const struct simd_attention_bwd simd_attention_bwd_##isa
 SIMD_DECLARE(base);
 SIMD_DECLARE(v3);
 SIMD_DECLARE(v4);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -25,11 +25,11 @@ enum {
 VECTOR_FN float attention_bias_at(const struct attention_bias *b, int32_t h, int64_t d)
 {
     double bias = 0.0;
-    if (b->near_dev && d < b->near_n) {
-        bias = b->near_dev[(int64_t)h * b->near_n + d];
+    if (b->bias_table_dev && d < b->bias_table_n) {
+        bias = b->bias_table_dev[(int64_t)h * b->bias_table_n + d];
     } else {
-        if (b->offset_dev) bias = b->offset_dev[h];
-        if (b->slope_dev) bias += (double)b->slope_dev[h] * (double)d;
+        if (b->tail_offset_dev) bias = b->tail_offset_dev[h];
+        if (b->tail_slope_dev) bias += (double)b->tail_slope_dev[h] * (double)d;
     }
     return (float)(bias * ATTENTION_LOG2E);
 }

@@ -1,4 +1,4 @@
-/* simd_attention_dx.c - fused causal attention, backward.
+/* simd_attention_bwd.c - fused causal attention, backward.
  *
  * A lane is a key. For one tile of keys and each tile of 64 queries at or after it:
  * 1. probabilities again from the scores and the stored log of the softmax sum, and from dout and v
@@ -360,12 +360,12 @@ VECTOR_FN void backward_keys(const struct backward *w, struct backward_tile t, i
 /* The head's sums by distance join the gradients of its table and of its far constant. */
 static void backward_fold(const struct backward *w, int64_t h, float *near_grad, float *offset_grad)
 {
-    int64_t near_n = w->a->bias.near_n;
+    int64_t bias_table_n = w->a->bias.bias_table_n;
     double far = 0.0;
     for (int64_t d = 0; d < w->a->T; d++) {
         float sum = w->by_distance[w->Tp - 1 - d];
-        if (d < near_n)
-            near_grad[h * near_n + d] += sum;
+        if (d < bias_table_n)
+            near_grad[h * bias_table_n + d] += sum;
         else
             far += (double)sum;
     }
@@ -394,7 +394,7 @@ static void backward_run(const struct attention *a, const struct simd_dropout *d
     }
 }
 
-const struct simd_attention_dx SIMD_NAME(simd_attention_dx) = {
+const struct simd_attention_bwd SIMD_NAME(simd_attention_bwd) = {
     .scratch_bytes = backward_bytes,
     .run = backward_run,
 };

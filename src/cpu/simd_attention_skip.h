@@ -30,7 +30,8 @@ struct attention_skip {
 VECTOR_FN int attention_skip_applies(const struct attention *a, int64_t h)
 {
     const struct attention_bias *b = &a->bias;
-    return b->slope_dev && b->slope_dev[h] < 0.0f && b->near_n == 0 && a->T > ATTENTION_TILE;
+    return b->tail_slope_dev && b->tail_slope_dev[h] < 0.0f && b->bias_table_n == 0 &&
+           a->T > ATTENTION_TILE;
 }
 
 /* Fills both from q . q and lse of T queries. */

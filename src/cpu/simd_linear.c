@@ -133,21 +133,22 @@ static void linear_rows(struct tensor *y, const struct tensor *x, const float *p
 
 /* Rows of x that the weight's gradient sums up at a time: their panels stay in the second-level
  * cache while all outputs pass. */
-static int64_t linear_dw_depth(int64_t I)
+static int64_t linear_bwd_weight_depth(int64_t I)
 {
     int64_t depth = DW_FLOATS / I;
     if (depth > DW_DEPTH_MAX) return DW_DEPTH_MAX;
     return depth < DW_DEPTH_MIN ? DW_DEPTH_MIN : depth;
 }
 
-static size_t linear_dw_bytes(const struct tensor *x)
+static size_t linear_bwd_weight_bytes(const struct tensor *x)
 {
     int64_t panels = (x->cols + PANEL - 1) / PANEL;
-    return (size_t)(panels * PANEL * linear_dw_depth(x->cols)) * sizeof(float);
+    return (size_t)(panels * PANEL * linear_bwd_weight_depth(x->cols)) * sizeof(float);
 }
 
 /* Rows first ... first + depth - 1 of x as panels of PANEL columns, zeros past the last column. */
-static void linear_dw_pack(float *packed, const struct tensor *x, int64_t first, int64_t depth)
+static void linear_bwd_weight_pack(float *packed, const struct tensor *x, int64_t first,
+                                   int64_t depth)
 {
     for (int64_t c = 0; c < x->cols; c += PANEL) {
         int64_t n = x->cols - c < PANEL ? x->cols - c : PANEL;
@@ -160,14 +161,14 @@ static void linear_dw_pack(float *packed, const struct tensor *x, int64_t first,
     }
 }
 
-static void linear_dw(struct tensor *dw, const struct tensor *dy, const struct tensor *x,
-                      int accumulate, float *packed, struct simd_range outputs)
+static void linear_bwd_weight(struct tensor *dw, const struct tensor *dy, const struct tensor *x,
+                              int accumulate, float *packed, struct simd_range outputs)
 {
     const float no_bias[PANEL] = {0};
-    int64_t I = x->cols, step = linear_dw_depth(I);
+    int64_t I = x->cols, step = linear_bwd_weight_depth(I);
     for (int64_t first = 0; first < x->rows; first += step) {
         int64_t depth = x->rows - first < step ? x->rows - first : step;
-        linear_dw_pack(packed, x, first, depth);
+        linear_bwd_weight_pack(packed, x, first, depth);
         for (int64_t o = outputs.begin; o < outputs.end; o += BLOCK_ROWS) {
             int64_t left = outputs.end - o, n = left < BLOCK_ROWS ? left : BLOCK_ROWS;
             struct linear_block b = {.x = (const float *)dy->data + first * dy->stride + o,
@@ -191,6 +192,6 @@ const struct simd_linear SIMD_NAME(simd_linear) = {
     .packed_bytes = linear_packed_bytes,
     .pack = linear_pack,
     .rows = linear_rows,
-    .dw_bytes = linear_dw_bytes,
-    .dw = linear_dw,
+    .dw_bytes = linear_bwd_weight_bytes,
+    .dw = linear_bwd_weight,
 };

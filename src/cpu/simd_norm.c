@@ -99,9 +99,9 @@ VECTOR_FN void norm_means(float out[2], const float *dy, const float *x, const f
     out[1] = (vector_sum(b) + rest_b) / (float)C;
 }
 
-static void norm_dx_row(float *restrict dx, float *restrict dgain, float *restrict dbias,
-                        const float *restrict dy, const float *restrict x, const float *stat,
-                        const float *restrict gain, int accumulate, int64_t C)
+static void layernorm_bwd_row(float *restrict dx, float *restrict dgain, float *restrict dbias,
+                              const float *restrict dy, const float *restrict x, const float *stat,
+                              const float *restrict gain, int accumulate, int64_t C)
 {
     float mean = stat[0], deviation = stat[1], means[2];
     norm_means(means, dy, x, gain, mean, deviation, C);
@@ -123,8 +123,9 @@ static void norm_rows_dx(struct tensor *dx, float *dgain_part, float *dbias_part
     memset(dgain_part, 0, (size_t)C * sizeof *dgain_part);
     memset(dbias_part, 0, (size_t)C * sizeof *dbias_part);
     for (int64_t i = rows.begin; i < rows.end; i++)
-        norm_dx_row(norm_at(dx, i), dgain_part, dbias_part, norm_at(dy, i), norm_at(x, i),
-                    norm_at(stats, i), gain->data, accumulate_dx, C);
+        layernorm_bwd_row(norm_at(dx, i), dgain_part, dbias_part, norm_at(dy, i), norm_at(x, i),
+                          norm_at(stats, i), gain->data, accumulate_dx, C);
 }
 
-const struct simd_norm SIMD_NAME(simd_norm) = {.norm = norm_rows, .norm_dx = norm_rows_dx};
+const struct simd_norm SIMD_NAME(simd_norm) = {.layernorm = norm_rows,
+                                               .layernorm_bwd = norm_rows_dx};

@@ -143,8 +143,8 @@ static void rows_relu(struct tensor *y, const struct tensor *x, const struct sim
 }
 
 /* Where y is not 0 the element was kept: the mask need not be drawn again. */
-static void rows_relu_dx(struct tensor *dx, const struct tensor *dy, const struct tensor *y,
-                         const struct simd_dropout *d, struct simd_range rows)
+static void rows_relu_bwd(struct tensor *dx, const struct tensor *dy, const struct tensor *y,
+                          const struct simd_dropout *d, struct simd_range rows)
 {
     float scale = d->keep_scale == 0.0f ? 1.0f : d->keep_scale;
     for (int64_t i = rows.begin; i < rows.end; i++) {
@@ -194,6 +194,6 @@ const struct simd_rows SIMD_NAME(simd_rows) = {
     .column_sums = rows_column_sums,
     .dropout = rows_dropout,
     .relu = rows_relu,
-    .relu_dx = rows_relu_dx,
+    .relu_bwd = rows_relu_bwd,
     .rotary = rows_rotary,
 };

@@ -79,10 +79,10 @@ static void update_nag_task(const struct cpu_share *s, void *arguments)
 
 int cpu_nag(struct backend *b, float *theta_dev, float *momentum_dev, const float *grad_dev,
             int64_t n, float mu, float weight_decay, const double *squares_dev,
-            const struct step_state *step_dev, void *half_dev, struct err *e)
+            const struct step_state *step_dev, void *bf16_dev, struct err *e)
 {
     (void)e;
-    (void)half_dev; /* NULL: this backend computes in f32 */
+    (void)bf16_dev; /* NULL: this backend computes in f32 */
     if (!isfinite(update_norm(squares_dev, step_dev))) return 0;
     double lr = step_dev->lr, before = step_dev->lr_previous;
     double ratio = before != 0.0 ? lr / before : lr;
@@ -108,11 +108,11 @@ static void update_adam_task(const struct cpu_share *s, void *arguments)
 
 int cpu_adam(struct backend *b, float *theta_dev, float *m_dev, float *v_dev, const float *grad_dev,
              int64_t n, float beta1, float beta2, float eps, float weight_decay,
-             const double *squares_dev, const struct step_state *step_dev, void *half_dev,
+             const double *squares_dev, const struct step_state *step_dev, void *bf16_dev,
              struct err *e)
 {
     (void)e;
-    (void)half_dev; /* NULL: this backend computes in f32 */
+    (void)bf16_dev; /* NULL: this backend computes in f32 */
     if (!isfinite(update_norm(squares_dev, step_dev))) return 0;
     double steps = step_dev->adam_step, lr = step_dev->lr;
     struct update_work w = {.theta = theta_dev, .first = m_dev, .second = v_dev, .grad = grad_dev};

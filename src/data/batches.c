@@ -10,8 +10,8 @@
 
 #include <stdlib.h>
 
-#include "data/dictionary.h"
 #include "data/shuffle.h"
+#include "prepare/dictionary.h"
 
 /* Philox streams; those of dropout and of initial values are small numbers. */
 enum { BATCHES_STREAM_ROWS = 0x7DA7A001, BATCHES_STREAM_ORDER = 0x7DA7A002 };

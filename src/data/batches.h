@@ -12,10 +12,6 @@
 #include "base/err.h"
 #include "data/tokens.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct batches_options {
     int32_t L, shards, shard_tokens;
     uint64_t seed;
@@ -45,7 +41,4 @@ int batches_get(struct batches *b, int64_t update, int32_t shard, struct batch *
 /* batches_epoch_of - the epoch (from 1) of an update, and whether the update is the last of it. */
 int64_t batches_epoch_of(const struct batches *b, int64_t update, int *last_of_epoch);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/expected.h"
 #include "data/manifest.h"
-#include "data/synthetic.h"
+#include "prepare/expected.h"
+#include "synthetic/synthetic.h"
 
 /* Reads data/NAME/manifest.yaml; *folder is in the arena. */
 static int corpus_manifest(struct manifest *m, const char **folder, struct arena *a,

@@ -14,10 +14,6 @@
 #include "data/corpus_split.h"
 #include "data/tokens.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct corpus {
     char name[64];
     char fingerprint[HASH_HEX_BYTES];
@@ -34,7 +30,4 @@ void corpus_close(struct corpus *c);
  * known numbers. ERR_DATA names what differs. */
 int corpus_verify(const struct project *p, const char *name, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -2,15 +2,8 @@
 #ifndef DATA_CORPUS_SPLIT_H
 #define DATA_CORPUS_SPLIT_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum corpus_split { CORPUS_TRAIN, CORPUS_VALID, CORPUS_TEST, CORPUS_SPLITS_N };
 /* corpus_split_name - "train", "valid", "test": file stems and the order of enum spec_split. */
 const char *corpus_split_name(enum corpus_split split);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -12,10 +12,6 @@
 #include "base/hash.h"
 #include "data/corpus_split.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct manifest {
     const char *name, *source, *options; /* in the arena of the reader, or the writer's own */
     int32_t vocab;
@@ -38,7 +34,4 @@ int manifest_read(struct manifest *out, struct arena *a, const char *folder, str
 /* manifest_write_piece - writes path (data/NAME.yaml), the piece a grid names in `base`. */
 int manifest_write_piece(const struct manifest *m, const char *path, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -4,10 +4,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* shuffle_make - a permutation of 0 .. n-1, every one equally likely over the draws of key.
  *
  * Fisher and Yates from the last place down; the draw for place i is word i of Philox under (key,
@@ -15,7 +11,4 @@ extern "C" {
  * next step. */
 void shuffle_make(int32_t *out, int32_t n, uint64_t key, uint32_t stream);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -13,10 +13,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* A mapped token file. */
 struct tokens {
     struct file_map map;
@@ -51,7 +47,4 @@ int tokens_writer_add(struct tokens_writer *w, const int32_t *ids, int64_t n, st
 int tokens_writer_commit(struct tokens_writer *w, struct err *e);
 void tokens_writer_abandon(struct tokens_writer *w); /* takes NULL */
 
-#ifdef __cplusplus
-}
-#endif
 #endif

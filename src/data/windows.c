@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "data/dictionary.h"
+#include "prepare/dictionary.h"
 
 int windows_make(struct windows *w, int64_t split_tokens, int32_t L, int32_t stride, int64_t limit,
                  struct err *e)

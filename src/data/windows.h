@@ -13,10 +13,6 @@
 #include "base/err.h"
 #include "data/tokens.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct window {
     int64_t first;       /* source position of the window's first token */
     int32_t length;      /* source tokens */
@@ -37,7 +33,4 @@ void windows_get(const struct windows *w, int64_t k, struct window *out);
 void windows_source(const struct tokens *t, const struct window *w, int32_t *out);
 void windows_target(const struct tokens *t, const struct window *w, int32_t *out);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -70,7 +70,7 @@ static int fetch_open_part(struct fetch *f, struct err *e)
 {
     struct stat st;
 
-    f->fd = open(f->part, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    f->fd = open(f->part, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (f->fd < 0) return ERR(e, ERR_CREATE, "%s: cannot be created: %s", f->part, strerror(errno));
     if (fstat(f->fd, &st) < 0 || lseek(f->fd, 0, SEEK_END) < 0)
         return ERR(e, ERR_IO, "%s: %s", f->part, strerror(errno));

@@ -13,10 +13,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct fetch_options {
     const char *url, *path;
     const char *sha256; /* 64 hex digits in lower case; NULL: not known */
@@ -34,7 +30,4 @@ int fetch_file(const struct fetch_options *o, struct err *e);
 /* fetch_check - a file that is there against an expected hash. Errors: ERR_NOINPUT, ERR_DATA. */
 int fetch_check(const char *path, const char *sha256, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

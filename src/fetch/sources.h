@@ -1,17 +1,13 @@
 /* sources.h - corpora that are public: where they are, what they hash to, what is inside.
  *
  * The hashes are those that several independent loaders of these corpora pin (the Hugging Face
- * datasets library among them); the counts of data/expected.h are asserted after preparation. */
+ * datasets library among them); the counts of prepare/expected.h are asserted after preparation. */
 #ifndef FETCH_SOURCES_H
 #define FETCH_SOURCES_H
 
 #include <stdint.h>
 
 #include "fetch/unpack.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 enum { SOURCES_URLS_MAX = 3, SOURCES_FILES_N = 3 };
 
@@ -28,7 +24,4 @@ const struct fetch_source *fetch_sources(int32_t *n);
 /* fetch_source_find - NULL when there is none of that name. */
 const struct fetch_source *fetch_source_find(const char *name);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

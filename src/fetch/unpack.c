@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -87,7 +88,7 @@ static int unpack_entry(struct unpack *u, struct archive_entry *entry, struct er
     return 0;
 }
 
-static int unpack_all(struct unpack *u, struct err *e)
+static int unpack_all(struct unpack *u, int fd, struct err *e)
 {
     struct archive_entry *entry;
     int rc;
@@ -95,7 +96,7 @@ static int unpack_all(struct unpack *u, struct err *e)
     archive_read_support_format_zip(u->archive);
     archive_read_support_format_tar(u->archive);
     archive_read_support_filter_all(u->archive);
-    if (archive_read_open_filename(u->archive, u->path, UNPACK_BLOCK_BYTES) != ARCHIVE_OK)
+    if (archive_read_open_fd(u->archive, fd, UNPACK_BLOCK_BYTES) != ARCHIVE_OK)
         return unpack_error(u, e);
     while ((rc = archive_read_next_header(u->archive, &entry)) == ARCHIVE_OK)
         TRY(unpack_entry(u, entry, e));
@@ -114,14 +115,16 @@ int unpack_files(const char *archive_path, const char *dir, const struct unpack_
                        .files_n = files_n,
                        .bytes_left = bytes_max};
 
-    if (!file_exists(archive_path)) return ERR(e, ERR_NOINPUT, "%s: not there", archive_path);
     if (files_n > UNPACK_FILES_MAX)
         return ERR(e, ERR_INTERNAL, "%d files to unpack, at most %d", files_n, UNPACK_FILES_MAX);
+    int fd = file_open_read(archive_path, e);
+    if (fd < 0) return fd;
     u.archive = archive_read_new();
-    if (!u.archive) return ERR(e, ERR_NOMEM, "%s: no memory to unpack it", archive_path);
     arena_init(&u.arena);
-    int rc = unpack_all(&u, e);
+    int rc = u.archive ? unpack_all(&u, fd, e)
+                       : ERR(e, ERR_NOMEM, "%s: no memory to unpack it", archive_path);
     archive_read_free(u.archive);
     arena_fini(&u.arena);
+    close(fd);
     return rc;
 }

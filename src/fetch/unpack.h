@@ -12,10 +12,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct unpack_file {
     const char *member; /* the last part of its path in the archive, such as wiki.train.tokens */
     const char *name;   /* of the file to write, such as train.txt */
@@ -26,7 +22,4 @@ struct unpack_file {
 int unpack_files(const char *archive_path, const char *dir, const struct unpack_file *files,
                  int32_t files_n, int64_t bytes_max, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -19,6 +19,9 @@ static int check_options(const struct model *m, struct err *e)
         return ERR(e, ERR_DATA,
                    "model.heads = %d must divide model.dim = %d, with layers = %d >= 1", s->heads,
                    s->dim, s->layers);
+    if (s->dim / s->heads % 2 != 0 || s->dim / s->heads > POSITION_WIDTH_MAX)
+        return ERR(e, ERR_DATA, "head width %d: expected an even number up to %d",
+                   s->dim / s->heads, POSITION_WIDTH_MAX);
     return 0;
 }
 
@@ -27,10 +30,10 @@ static int fill(struct model *m, struct err *e)
     shape_params(&m->params, &m->arena, &m->spec);
     shape_bands(&m->bands, &m->spec.model, m->spec.data.vocab);
     TRY(model_memory_open(m, e));
-    TRY(model_weights_bind(&m->values, m, model_block_dev(m, MODEL_VALUES), m->half_dev_own, e));
+    TRY(model_weights_bind(&m->values, m, model_block_dev(m, MODEL_VALUES), m->bf16_dev_own, e));
     if (m->options.train)
         TRY(model_weights_bind(&m->gradients, m, model_block_dev(m, MODEL_GRADIENTS), NULL, e));
-    if (m->position->open != NULL) TRY(m->position->open(m, e));
+    TRY(model_position_open(m, e));
     return model_step_upload(m, &m->step, e);
 }
 
@@ -46,7 +49,6 @@ int model_open(struct model **out, struct backend *b, const struct spec *s,
     m->options = *o;
     arena_init(&m->arena);
     TRY_OUT(rc, check_options(m, e));
-    m->position = position_method(s->model.position);
     m->tokens_max = (int64_t)o->rows_max * o->length_max;
     m->width = s->model.dim / s->model.heads;
     TRY_OUT(rc, fill(m, e));
@@ -98,6 +100,7 @@ int model_read(struct model *m, enum model_block block, int32_t tensor, float *o
     float *at = NULL;
     size_t bytes = 0;
     TRY(locate(m, block, tensor, &at, &bytes, e));
+    if (block == MODEL_GRADIENTS) TRY(model_position_pullback(m, e));
     return m->b->ops->download(m->b, out_host, at, bytes, e);
 }
 
@@ -109,17 +112,18 @@ int model_write(struct model *m, enum model_block block, int32_t tensor, const f
     TRY(locate(m, block, tensor, &at, &bytes, e));
     TRY(m->b->ops->upload(m->b, at, in_host, bytes, e));
     if (block != MODEL_VALUES) return 0;
-    m->turned_fresh = false;
+    m->transposed_valid = false;
+    m->position.is_stale = m->position.functions->fill != NULL;
     return model_weights_round(m, &m->params.tensor[tensor], e);
 }
 
-int model_read_half(struct model *m, int32_t tensor, uint16_t *out_host, struct err *e)
+int model_read_bf16(struct model *m, int32_t tensor, uint16_t *out_host, struct err *e)
 {
-    if (m->half_dev_own == NULL || tensor < 0 || tensor >= m->params.tensors_n)
+    if (m->bf16_dev_own == NULL || tensor < 0 || tensor >= m->params.tensors_n)
         return ERR(e, ERR_INTERNAL, "tensor %d in bf16: the model has %d tensors, in %s", tensor,
-                   m->params.tensors_n, m->half_dev_own == NULL ? "fp32" : "bf16");
+                   m->params.tensors_n, m->bf16_dev_own == NULL ? "fp32" : "bf16");
     const struct shape_tensor *t = &m->params.tensor[tensor];
-    return m->b->ops->download(m->b, out_host, (const uint16_t *)m->half_dev_own + t->offset,
+    return m->b->ops->download(m->b, out_host, (const uint16_t *)m->bf16_dev_own + t->offset,
                                (size_t)t->rows * (size_t)t->cols * sizeof *out_host, e);
 }
 

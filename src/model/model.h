@@ -18,10 +18,6 @@
 #include "shape/shape.h"
 #include "spec/spec.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct model;
 
 struct model_options {
@@ -53,9 +49,9 @@ int model_read(struct model *m, enum model_block block, int32_t tensor, float *o
 int model_write(struct model *m, enum model_block block, int32_t tensor, const float *in_host,
                 struct err *e);
 
-/* model_read_half - the bits of one tensor of the copy in bf16, which is always the values rounded
+/* model_read_bf16 - the bits of one tensor of the copy in bf16, which is always the values rounded
  * to the nearest, ties to even. ERR_INTERNAL: a model in fp32 has none. */
-int model_read_half(struct model *m, int32_t tensor, uint16_t *out_host, struct err *e);
+int model_read_bf16(struct model *m, int32_t tensor, uint16_t *out_host, struct err *e);
 
 struct model_batch {
     const int32_t *source, *target; /* host, (rows, length); pad id 1 on the right */
@@ -97,7 +93,4 @@ int model_inner(struct model *m, int32_t layer, float *out_host, struct err *e);
 int model_distribution(struct model *m, const struct model_batch *batch, int32_t position,
                        float *out_host /* (V) */, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

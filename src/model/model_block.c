@@ -20,8 +20,8 @@ static int attend(struct model *m, const struct model_pass *p, int32_t l, struct
     struct tensor x = model_view(&act->x, n, c), s = model_view(&act->s, n, c);
     struct tensor g = model_view(&act->g, n, c), stats = model_view(&act->stats2, n, 2);
     struct dropout d = model_dropout(m, p, m->spec.model.dropout, l, DROPOUT_ATTENTION_OUT);
-    return ops_residual_norm(m->b, &s, &g, &stats, &x, &branch, &d, &w->norm2_gain, &w->norm2_bias,
-                             e);
+    return ops_residual_layernorm(m->b, &s, &g, &stats, &x, &branch, &d, &w->norm2_gain,
+                                  &w->norm2_bias, e);
 }
 
 /* The feed-forward part, its residual sum, and the LayerNorm that comes next, if any. */
@@ -48,7 +48,7 @@ static int feed_forward(struct model *m, const struct model_pass *p, int32_t l, 
     struct tensor a = model_view(&next->a, n, s->dim), stats = model_view(&next->stats1, n, 2);
     const struct tensor *gain = last ? &m->values.norm_gain : &m->values.layer[l + 1].norm1_gain;
     const struct tensor *bias = last ? &m->values.norm_bias : &m->values.layer[l + 1].norm1_bias;
-    return ops_residual_norm(m->b, &x, &a, &stats, &sum, &branch, &d, gain, bias, e);
+    return ops_residual_layernorm(m->b, &x, &a, &stats, &sum, &branch, &d, gain, bias, e);
 }
 
 /* Keeps a copy of a stream where model_keep_inner asked for it. */
@@ -67,12 +67,11 @@ int model_forward(struct model *m, const struct model_pass *p, struct err *e)
     int64_t n = p->tokens_n, c = m->spec.model.dim;
     const struct model_activations *first = model_activations(m, p, 0);
     TRY(model_embed(m, p, e));
-    if (m->position->begin != NULL) TRY(m->position->begin(m, p, e));
     struct tensor x = model_view(&first->x, n, c), a = model_view(&first->a, n, c);
     struct tensor stats = model_view(&first->stats1, n, 2);
     TRY(keep(m, p, 0, &x, e));
-    TRY(ops_norm(m->b, &a, &stats, &x, &m->values.layer[0].norm1_gain,
-                 &m->values.layer[0].norm1_bias, e));
+    TRY(ops_layernorm(m->b, &a, &stats, &x, &m->values.layer[0].norm1_gain,
+                      &m->values.layer[0].norm1_bias, e));
     for (int32_t l = 0; l < layers; l++) {
         TRY(attend(m, p, l, e));
         TRY(feed_forward(m, p, l, e));

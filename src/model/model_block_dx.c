@@ -23,8 +23,8 @@ static int flow_through(struct model *m, struct flow *f, const struct tensor *dy
 {
     struct tensor dropped = model_view(&m->buffers.dropped, f->stream.rows, f->stream.cols);
     f->branch = j->dropout.p > 0.0f ? dropped : f->stream;
-    return ops_residual_norm_dx(m->b, &f->stream, &dropped, j->dgain, j->dbias, dy, j->x, j->stats,
-                                j->gain, &j->dropout, e);
+    return ops_residual_layernorm_bwd(m->b, &f->stream, &dropped, j->dgain, j->dbias, dy, j->x,
+                                      j->stats, j->gain, &j->dropout, e);
 }
 
 static int feed_forward_dx(struct model *m, const struct model_pass *p, int32_t l, struct flow *f,
@@ -37,12 +37,12 @@ static int feed_forward_dx(struct model *m, const struct model_pass *p, int32_t 
     int64_t n = p->tokens_n;
     struct tensor u = model_view(&act->u, n, s->ffn), g = model_view(&act->g, n, s->dim);
     struct dropout inner = model_dropout(m, p, s->dropout_relu, l, DROPOUT_RELU);
-    TRY(ops_linear_dw(m->b, &dw->outer, &dw->outer_bias, &f->branch, &u, 1, e));
+    TRY(ops_linear_bwd_weight(m->b, &dw->outer, &dw->outer_bias, &f->branch, &u, 1, e));
     struct tensor du = model_view(&m->buffers.wide, n, s->ffn);
-    TRY(ops_linear_dx_relu(m->b, &du, &f->branch, &w->outer, &u, &inner, e));
-    TRY(ops_linear_dw(m->b, &dw->inner, &dw->inner_bias, &du, &g, 1, e));
+    TRY(ops_linear_relu_bwd(m->b, &du, &f->branch, &w->outer, &u, &inner, e));
+    TRY(ops_linear_bwd_weight(m->b, &dw->inner, &dw->inner_bias, &du, &g, 1, e));
     struct tensor dg = model_view(&m->buffers.narrow, n, s->dim);
-    TRY(ops_linear_dx(m->b, &dg, &du, &w->inner, 0, e));
+    TRY(ops_linear_bwd_input(m->b, &dg, &du, &w->inner, 0, e));
     struct tensor x = model_view(&act->s, n, s->dim), stats = model_view(&act->stats2, n, 2);
     struct joint after_attention = {.x = &x,
                                     .stats = &stats,
@@ -62,20 +62,20 @@ static int attend_dx(struct model *m, const struct model_pass *p, int32_t l, str
     struct model_layer *dw = &m->gradients.layer[l];
     int64_t n = p->tokens_n, c = m->spec.model.dim;
     struct attention at = model_attention(m, p, l, act);
-    TRY(ops_linear_dw(m->b, &dw->out, &dw->out_bias, &f->branch, &at.out, 1, e));
+    TRY(ops_linear_bwd_weight(m->b, &dw->out, &dw->out_bias, &f->branch, &at.out, 1, e));
     at.dout = model_view(&m->buffers.narrow, n, c);
-    TRY(ops_linear_dx(m->b, &at.dout, &f->branch, &w->out, 0, e));
+    TRY(ops_linear_bwd_input(m->b, &at.dout, &f->branch, &w->out, 0, e));
 
     struct tensor dqkv = model_view(&m->buffers.wide, n, 3 * c);
     at.dq = model_columns(&dqkv, 0, c);
     at.dk = model_columns(&dqkv, c, c);
     at.dv = model_columns(&dqkv, 2 * c, c);
-    TRY(ops_attention_dx(m->b, &at, e));
+    TRY(ops_attention_bwd(m->b, &at, e));
 
     struct tensor a = model_view(&act->a, n, c);
-    TRY(ops_linear_dw(m->b, &dw->qkv, &dw->qkv_bias, &dqkv, &a, 1, e));
+    TRY(ops_linear_bwd_weight(m->b, &dw->qkv, &dw->qkv_bias, &dqkv, &a, 1, e));
     struct tensor da = model_view(&m->buffers.narrow, n, c);
-    TRY(ops_linear_dx(m->b, &da, &dqkv, &w->qkv, 0, e));
+    TRY(ops_linear_bwd_input(m->b, &da, &dqkv, &w->qkv, 0, e));
     struct tensor x = model_view(&act->x, n, c), stats = model_view(&act->stats1, n, 2);
     struct joint after_feed_forward = {.x = &x,
                                        .stats = &stats,
@@ -100,8 +100,8 @@ static int flow_begin(struct model *m, const struct model_pass *p, struct flow *
         struct tensor x = model_view(&last->x, n, c), stats = model_view(&last->stats1, n, 2);
         struct tensor dy = model_view(&m->buffers.narrow, n, c);
         TRY(ops_cast(m->b, &dy, &f->stream, e));
-        TRY(ops_norm_dx(m->b, &f->stream, &m->gradients.norm_gain, &m->gradients.norm_bias, &dy, &x,
-                        &stats, &m->values.norm_gain, 0, e));
+        TRY(ops_layernorm_bwd(m->b, &f->stream, &m->gradients.norm_gain, &m->gradients.norm_bias,
+                              &dy, &x, &stats, &m->values.norm_gain, 0, e));
     }
     struct dropout d =
         model_dropout(m, p, m->spec.model.dropout, last_layer, DROPOUT_FEED_FORWARD_OUT);
@@ -110,7 +110,7 @@ static int flow_begin(struct model *m, const struct model_pass *p, struct flow *
     return ops_dropout(m->b, &f->branch, &f->stream, &d, e);
 }
 
-int model_layers_dx(struct model *m, const struct model_pass *p, struct err *e)
+int model_layers_bwd(struct model *m, const struct model_pass *p, struct err *e)
 {
     struct flow f;
     TRY(flow_begin(m, p, &f, e));
@@ -118,6 +118,5 @@ int model_layers_dx(struct model *m, const struct model_pass *p, struct err *e)
         TRY(feed_forward_dx(m, p, l, &f, e));
         TRY(attend_dx(m, p, l, &f, e));
     }
-    if (m->position->finish != NULL) TRY(m->position->finish(m, e));
     return model_embed_dx(m, p, e);
 }

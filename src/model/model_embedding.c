@@ -47,7 +47,9 @@ int model_embed(struct model *m, const struct model_pass *p, struct err *e)
     else
         TRY(ops_gather_rows(m->b, &x, &m->values.table[0], model_list_dev(m, &m->lists.band_id[0]),
                             embedding_scale(m), e));
-    if (m->position->embed != NULL) TRY(m->position->embed(m, &x, e));
+    if (m->position.embedding.data != NULL)
+        TRY(ops_add_rows(m->b, &x, &x, &m->position.embedding,
+                         model_list_dev(m, &m->lists.position), e));
     struct dropout d = model_dropout(m, p, m->spec.model.dropout, 0, DROPOUT_EMBEDDING);
     if (d.p > 0.0f) TRY(ops_dropout(m->b, &x, &x, &d, e));
     return 0;
@@ -63,8 +65,9 @@ static int embed_adaptive_dx(struct model *m, const struct tensor *dx, struct er
         struct tensor drows = model_view(&m->buffers.wide, rows.rows, rows.cols);
         TRY(ops_gather_rows(m->b, &dprojected, dx, model_list_dev(m, &m->lists.band_row[i]),
                             embedding_scale(m), e));
-        TRY(ops_linear_dw(m->b, &m->gradients.projection[i], NULL, &dprojected, &rows, 1, e));
-        TRY(ops_linear_dx(m->b, &drows, &dprojected, &m->values.projection[i], 0, e));
+        TRY(ops_linear_bwd_weight(m->b, &m->gradients.projection[i], NULL, &dprojected, &rows, 1,
+                                  e));
+        TRY(ops_linear_bwd_input(m->b, &drows, &dprojected, &m->values.projection[i], 0, e));
         TRY(ops_scatter_rows(m->b, &m->gradients.table[i], &drows,
                              model_list_dev(m, &m->lists.band_grad[i]), 1.0f, 1, e));
     }

@@ -20,8 +20,8 @@ static int softmax_train(struct model *m, const struct tensor *x, const struct t
             tensor_make((float *)m->buffers.loss.data + loss_from + row, 1, n, DTYPE_F32);
         TRY(ops_linear(m->b, &logits, &part, table, NULL, 0, e));
         TRY(ops_softmax_loss(m->b, &loss, &logits, model_list_dev(m, target) + row, 1, e));
-        TRY(ops_linear_dx(m->b, &dpart, &logits, table, 0, e));
-        TRY(ops_linear_dw(m->b, dtable, NULL, &logits, &part, 1, e));
+        TRY(ops_linear_bwd_input(m->b, &dpart, &logits, table, 0, e));
+        TRY(ops_linear_bwd_weight(m->b, dtable, NULL, &logits, &part, 1, e));
     }
     return 0;
 }
@@ -41,12 +41,12 @@ static int tail_train(struct model *m, const struct model_pass *p, int32_t band,
     d.rows_dev = rows_dev;
 
     TRY(ops_gather_rows(m->b, &x, features, rows_dev, 1.0f, e));
-    TRY(ops_linear_dx(m->b, &y, &x, &m->values.projection[band], 0, e));
+    TRY(ops_linear_bwd_input(m->b, &y, &x, &m->values.projection[band], 0, e));
     if (d.p > 0.0f) TRY(ops_dropout(m->b, &y, &y, &d, e));
     TRY(softmax_train(m, &y, &m->values.table[band], &m->lists.tail_class[band], loss_from, &dy,
                       &m->gradients.table[band], e));
     if (d.p > 0.0f) TRY(ops_dropout(m->b, &dy, &dy, &d, e));
-    TRY(ops_linear_dw(m->b, &m->gradients.projection[band], NULL, &x, &dy, 1, e));
+    TRY(ops_linear_bwd_weight(m->b, &m->gradients.projection[band], NULL, &x, &dy, 1, e));
     struct tensor dx = model_view(&m->buffers.dropped, n, c);
     TRY(ops_linear(m->b, &dx, &dy, &m->values.projection[band], NULL, 0, e));
     return ops_scatter_rows(m->b, dfeatures, &dx, rows_dev, 1.0f, 1, e);

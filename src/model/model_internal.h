@@ -28,10 +28,6 @@
 #include "ops/ops.h"
 #include "shape/memory.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum {
     MODEL_PAD = 1,    /* the pad id of every dictionary */
     MODEL_GRAPHS = 32 /* shapes of passes that are remembered */
@@ -54,7 +50,6 @@ struct model_weights {
     struct tensor projection[SHAPE_BANDS_MAX]; /* (C, width); adaptive only */
     struct tensor head;                        /* (head_n, C): band 0 and the class rows */
     struct tensor norm_gain, norm_bias;        /* (1,C), with a final LayerNorm only */
-    struct tensor position_table;              /* (buckets, H), T5 only */
 };
 
 /* What a layer leaves for its backward pass. */
@@ -139,36 +134,25 @@ struct model_graphs {
     int64_t clock; /* passes */
 };
 
-/* A position method: one file, one row of position_methods. Slots may be NULL. What it means for
- * attention is data: the bias and the rotary tables of struct model. */
-struct position_method {
-    /* open - finds its buffers in the pool, fills constant tables and says what attention reads. */
-    int (*open)(struct model *m, struct err *e);
-    /* embed - adds position to the scaled embedding x (N,C). */
-    int (*embed)(struct model *m, struct tensor *x, struct err *e);
-    /* begin - before the layers of a pass: what follows from the weights. */
-    int (*begin)(struct model *m, const struct model_pass *p, struct err *e);
-    /* finish - after the backward pass: gradients of its own weights. */
-    int (*finish)(struct model *m, struct err *e);
-};
-extern const struct position_method position_sinusoidal, position_rotary, position_t5,
-    position_alibi;
-const struct position_method *position_method(enum spec_position p);
-
-/* The buffers of the position methods; each uses what it needs. */
+/* What the position method has on host and backend (position.c). */
 struct model_position {
-    struct tensor table;          /* sinusoidal (length_max + 2, C) */
-    float *slope_dev;             /* ALiBi (H) */
-    float *near_dev, *offset_dev; /* T5 (H, near_n), (H), neighbours */
-    float *near_grad_dev, *offset_grad_dev;
-    int32_t *bucket_dev; /* T5 (near_n) */
+    const struct position_functions *functions;
+    struct position_shape shape;
+    struct tensor embedding;         /* (first_row + length_max, C); or without data */
+    float *bias_dev, *bias_grad_dev; /* in the pool, as SHAPE_BIAS; NULL: none */
+    struct position_bias bias_host, grad_host;
+    int32_t tensors_n, tensor[POSITION_TENSORS_MAX]; /* learned ones; index in params */
+    float *values_host[POSITION_TENSORS_MAX];        /* that the bias was filled from */
+    float *gradients_host[POSITION_TENSORS_MAX];     /* of the batches of this update so far */
+    bool is_stale;                                   /* the bias must be filled before a pass */
+    bool is_pending; /* bias_grad_dev holds a gradient that has not been pulled back */
 };
 
 struct model {
     struct backend *b; /* a loan */
     struct spec spec;
     struct model_options options;
-    const struct position_method *position;
+    struct model_position position;
     int64_t tokens_max;
     int32_t width; /* D, of a head */
     struct arena arena;
@@ -178,13 +162,12 @@ struct model {
     struct shape_memory memory; /* sizes and offsets of all that follows */
     int64_t allocated_bytes;    /* on the backend, summed up where it was allocated */
     float *block_dev_own;       /* values, gradients, state 0, state 1: whichever exist */
-    void *half_dev_own;         /* the values in bf16, laid out alike; NULL in fp32 */
+    void *bf16_dev_own;         /* the values in bf16, laid out alike; NULL in fp32 */
     struct model_weights values, gradients;
-    bool turned_fresh; /* the turned projections match the values */
+    bool transposed_valid; /* the turned projections match the values */
 
     void *pool_own;
     struct model_buffers buffers;
-    struct model_position place;
     struct attention_bias bias;
     struct attention_rotary rotary;
 
@@ -224,14 +207,14 @@ struct tensor model_logits(const struct tensor *buffer, int64_t rows, int64_t cl
 float *model_block_dev(const struct model *m, enum model_block block);
 
 /* model_weights.c */
-/* model_weights_bind - views of the block at base_dev; with half_dev (or NULL) matrices are views
+/* model_weights_bind - views of the block at base_dev; with bf16_dev (or NULL) matrices are views
  * of that block of bf16. */
-int model_weights_bind(struct model_weights *out, struct model *m, float *base_dev, void *half_dev,
+int model_weights_bind(struct model_weights *out, struct model *m, float *base_dev, void *bf16_dev,
                        struct err *e);
 /* model_weights_round - makes the rounded copy of one tensor agree with its values. */
 int model_weights_round(struct model *m, const struct shape_tensor *t, struct err *e);
-/* model_weights_turn - makes the transposed projections of scoring agree with the values. */
-int model_weights_turn(struct model *m, struct err *e);
+/* model_weights_transpose - makes the transposed projections of scoring agree with the values. */
+int model_weights_transpose(struct model *m, struct err *e);
 
 /* model_lists.c: each checks its ids (ERR_DATA). */
 void model_lists_begin(struct model *m);
@@ -274,7 +257,7 @@ int model_embed_dx(struct model *m, const struct model_pass *p, struct err *e);
 
 /* model_block.c, model_block_dx.c */
 int model_forward(struct model *m, const struct model_pass *p, struct err *e);
-int model_layers_dx(struct model *m, const struct model_pass *p, struct err *e);
+int model_layers_bwd(struct model *m, const struct model_pass *p, struct err *e);
 
 /* model_head.c */
 int model_head_train(struct model *m, const struct model_pass *p, struct err *e);
@@ -282,11 +265,14 @@ int model_head_train(struct model *m, const struct model_pass *p, struct err *e)
 /* model_step.c */
 int model_step_upload(struct model *m, const struct step_state *step, struct err *e);
 
-/* position_alibi.c, position_sinusoidal.c, position_rotary.c: their numbers, for tests. */
-void position_alibi_slopes(float *slopes, int32_t heads);
-void position_sinusoidal_row(float *row, int32_t dim, int32_t p);
+/* position.c */
+int model_position_open(struct model *m, struct err *e);
+/* model_position_refresh - before a pass: makes the bias agree with its tensors. */
+int model_position_refresh(struct model *m, struct err *e);
+/* model_position_begin - before a training pass: the gradient of the bias starts from zero;
+ * accumulate: the tensors' gradients of this update's earlier batches stay. */
+int model_position_begin(struct model *m, bool accumulate, struct err *e);
+/* model_position_pullback - the gradients of the tensors are those of all batches so far. */
+int model_position_pullback(struct model *m, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -86,10 +86,10 @@ int model_lists_source(struct model *m, const struct model_batch *batch, struct 
     int64_t n = (int64_t)batch->rows * batch->length;
     TRY(check_ids(m, batch->source, n, "source", e));
     for (int32_t band = 0; band < m->bands.n; band++) add_band(m, batch->source, n, band);
-    if (m->position->embed == NULL) return 0;
+    if (m->position.embedding.data == NULL) return 0;
     m->lists.position = list_open(m);
     for (int32_t row = 0; row < batch->rows; row++) {
-        int32_t next = MODEL_PAD + 1; /* non-pad tokens are numbered from here, row by row */
+        int32_t next = m->position.functions->first_row; /* non-pad tokens, row by row */
         for (int32_t t = 0; t < batch->length; t++) {
             bool pad = batch->source[(int64_t)row * batch->length + t] == MODEL_PAD;
             list_add(m, &m->lists.position, pad ? MODEL_PAD : next++);

@@ -89,7 +89,7 @@ static void bind_pool(struct model *m)
     w->logits = model_buffer(m, SHAPE_LOGITS, 0);
     w->scores = model_buffer(m, SHAPE_SCORES, 0);
     w->loss = model_buffer(m, SHAPE_LOSS, 0);
-    struct tensor turned = model_buffer(m, SHAPE_TURNED, 0);
+    struct tensor turned = model_buffer(m, SHAPE_TRANSPOSED, 0);
     int64_t row = 0;
     for (int32_t i = 1; i < m->bands.n; i++) {
         int64_t width = m->bands.band[i].width;
@@ -124,11 +124,11 @@ static int host_open(struct model *m, struct err *e)
 int model_memory_open(struct model *m, struct err *e)
 {
     struct backend *b = m->b;
-    const struct shape_room room = {.train = m->options.train,
-                                    .rows_max = m->options.rows_max,
-                                    .length_max = m->options.length_max,
-                                    .scored_max = m->options.scored_max,
-                                    .precision = precision(m)};
+    const struct shape_capacity room = {.train = m->options.train,
+                                        .rows_max = m->options.rows_max,
+                                        .length_max = m->options.length_max,
+                                        .scored_max = m->options.scored_max,
+                                        .precision = precision(m)};
     shape_memory(&m->memory, &m->spec, &room);
     TRY(host_open(m, e));
 
@@ -137,8 +137,8 @@ int model_memory_open(struct model *m, struct err *e)
     TRY(b->ops->alloc(b, (void **)&m->block_dev_own, block_bytes, e));
     TRY(b->ops->zero(b, m->block_dev_own, block_bytes, e));
     if (half_bytes > 0) {
-        TRY(b->ops->alloc(b, &m->half_dev_own, half_bytes, e));
-        TRY(b->ops->zero(b, m->half_dev_own, half_bytes, e));
+        TRY(b->ops->alloc(b, &m->bf16_dev_own, half_bytes, e));
+        TRY(b->ops->zero(b, m->bf16_dev_own, half_bytes, e));
     }
     TRY(b->ops->alloc(b, &m->pool_own, pool_bytes, e));
     TRY(b->ops->zero(b, m->pool_own, pool_bytes, e));
@@ -154,7 +154,7 @@ int model_memory_open(struct model *m, struct err *e)
 void model_memory_close(struct model *m)
 {
     struct backend *b = m->b;
-    void *blocks[] = {m->block_dev_own, m->half_dev_own, m->pool_own, m->state_dev_own,
+    void *blocks[] = {m->block_dev_own, m->bf16_dev_own, m->pool_own, m->state_dev_own,
                       m->inner_dev_own};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         if (blocks[i] != NULL) b->ops->release(b, blocks[i]);

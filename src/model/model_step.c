@@ -27,7 +27,7 @@ static int train_pass(struct model *m, const struct model_pass *p, struct err *e
 {
     TRY(model_forward(m, p, e));
     TRY(model_head_train(m, p, e));
-    return model_layers_dx(m, p, e);
+    return model_layers_bwd(m, p, e);
 }
 
 int model_train_batch(struct model *m, const struct model_batch *batch, uint32_t update,
@@ -40,6 +40,8 @@ int model_train_batch(struct model *m, const struct model_batch *batch, uint32_t
     TRY(model_pass_begin(m, &p, batch, true, e));
     TRY(model_lists_target(m, batch->target, NULL, p.tokens_n, m->spec.train.tail_quirk, e));
     TRY(model_lists_upload(m, e));
+    TRY(model_position_begin(m, accumulate != 0, e));
+    TRY(model_position_refresh(m, e));
     state.step.update = update;
     state.step.first_row = batch->first_row;
     if (accumulate)
@@ -62,9 +64,9 @@ static int update_weights(struct model *m, struct err *e)
     if (t->optimizer == SPEC_ADAM)
         return ops_adam(m->b, theta, first, second, grad, n, (float)t->adam_beta1,
                         (float)t->adam_beta2, (float)t->adam_eps, (float)t->weight_decay, squares,
-                        m->step_dev, m->half_dev_own, e);
+                        m->step_dev, m->bf16_dev_own, e);
     return ops_nag(m->b, theta, first, grad, n, (float)t->momentum, (float)t->weight_decay, squares,
-                   m->step_dev, m->half_dev_own, e);
+                   m->step_dev, m->bf16_dev_own, e);
 }
 
 /* Norm and update, a body of model_graph.c: the host learns the norm afterwards. */
@@ -89,7 +91,9 @@ int model_apply(struct model *m, const struct model_update *u, double *grad_norm
                               .clip = (float)m->spec.train.clip,
                               .update = u->update,
                               .adam_step = u->update + 1};
-    m->turned_fresh = false;
+    TRY(model_position_pullback(m, e));
+    m->transposed_valid = false;
+    m->position.is_stale = m->position.tensors_n > 0;
     TRY(model_step_upload(m, &step, e));
     TRY(model_graph_run(m, update_pass, NULL, e));
     TRY(m->b->ops->download(m->b, &state, m->state_dev_own, sizeof state, e));

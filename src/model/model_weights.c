@@ -11,7 +11,7 @@
 struct binder {
     const struct shape_params *params;
     float *base_dev;
-    uint16_t *half_dev; /* of matrices; NULL: as all else from base_dev */
+    uint16_t *bf16_dev; /* of matrices; NULL: as all else from base_dev */
     struct err *e;
     int rc; /* the first error; later binds do nothing */
 };
@@ -41,9 +41,9 @@ static struct tensor bind(struct binder *b, const char *format, ...)
 /* The same place in the block that products and gathers read. */
 static struct tensor matrix(const struct binder *b, struct tensor t)
 {
-    if (b->half_dev == NULL || t.data == NULL) return t;
+    if (b->bf16_dev == NULL || t.data == NULL) return t;
     int64_t offset = (const float *)t.data - b->base_dev;
-    return tensor_make(b->half_dev + offset, t.rows, t.cols, DTYPE_BF16);
+    return tensor_make(b->bf16_dev + offset, t.rows, t.cols, DTYPE_BF16);
 }
 
 /* Joins `next`, which must begin where `first` ends, to it: more rows, or for vectors more
@@ -94,11 +94,11 @@ static void bind_layer(struct binder *b, struct model_layer *w, int32_t l)
     w->outer = matrix(b, w->outer);
 }
 
-int model_weights_bind(struct model_weights *out, struct model *m, float *base_dev, void *half_dev,
+int model_weights_bind(struct model_weights *out, struct model *m, float *base_dev, void *bf16_dev,
                        struct err *e)
 {
     const struct spec_model *s = &m->spec.model;
-    struct binder b = {.params = &m->params, .base_dev = base_dev, .half_dev = half_dev, .e = e};
+    struct binder b = {.params = &m->params, .base_dev = base_dev, .bf16_dev = bf16_dev, .e = e};
     *out = (struct model_weights){
         .layer = arena_array(&m->arena, (size_t)s->layers, sizeof *out->layer)};
     for (int32_t l = 0; l < s->layers; l++) bind_layer(&b, &out->layer[l], l);
@@ -125,8 +125,6 @@ int model_weights_bind(struct model_weights *out, struct model *m, float *base_d
         out->norm_gain = bind(&b, "decoder.layer_norm.weight");
         out->norm_bias = bind(&b, "decoder.layer_norm.bias");
     }
-    if (s->position == SPEC_T5)
-        out->position_table = bind(&b, "decoder.relative_attention_bias.weight");
     if (b.rc == 0 && out->head.rows != m->bands.head_n)
         b.rc = ERR(e, ERR_INTERNAL, "the head has %" PRId64 " rows, expected %d classes",
                    out->head.rows, m->bands.head_n);
@@ -135,10 +133,10 @@ int model_weights_bind(struct model_weights *out, struct model *m, float *base_d
 
 int model_weights_round(struct model *m, const struct shape_tensor *t, struct err *e)
 {
-    if (m->half_dev_own == NULL) return 0;
+    if (m->bf16_dev_own == NULL) return 0;
     struct tensor master = tensor_make(m->block_dev_own + t->offset, t->rows, t->cols, DTYPE_F32);
     struct tensor half =
-        tensor_make((uint16_t *)m->half_dev_own + t->offset, t->rows, t->cols, DTYPE_BF16);
+        tensor_make((uint16_t *)m->bf16_dev_own + t->offset, t->rows, t->cols, DTYPE_BF16);
     return ops_cast(m->b, &half, &master, e);
 }
 
@@ -151,10 +149,10 @@ static void transpose(char *to, const char *from, int64_t rows, int64_t cols, si
                    from + (size_t)(row * cols + col) * element, element);
 }
 
-int model_weights_turn(struct model *m, struct err *e)
+int model_weights_transpose(struct model *m, struct err *e)
 {
     struct backend *b = m->b;
-    if (m->turned_fresh) return 0;
+    if (m->transposed_valid) return 0;
     for (int32_t i = 1; i < m->bands.n; i++) {
         const struct tensor *p = &m->values.projection[i];
         size_t element = dtype_bytes(p->dtype), bytes = (size_t)(p->rows * p->cols) * element;
@@ -163,6 +161,6 @@ int model_weights_turn(struct model *m, struct err *e)
         transpose(to, from, p->rows, p->cols, element);
         TRY(b->ops->upload(b, m->buffers.turned[i].data, to, bytes, e));
     }
-    m->turned_fresh = true;
+    m->transposed_valid = true;
     return 0;
 }

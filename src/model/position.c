@@ -1,14 +1,156 @@
-/* position.c - the table of position methods: a method is one file and one row here. */
+/* position.c - the numbers of a position method (src/position) on their way between host and
+ * backend.
+ *
+ * 1. Fixed numbers are uploaded at open: the rows added to embeddings, the tables of rotations, a
+ *    bias without learned tensors.
+ * 2. A learned bias is computed on the host, outside recorded graphs: before the first pass after
+ *    its tensors changed they are downloaded and the bias is uploaded.
+ * 3. The gradient of the bias is that of one batch. It is pulled back to the tensors before the
+ *    next batch, the update or a reader of gradients needs it; the tensors' gradients add up over
+ *    the batches of an update on the host. */
+#include <string.h>
+
 #include "model/model_internal.h"
 
-static const struct position_method *const position_methods[] = {
-    [SPEC_SINUSOIDAL] = &position_sinusoidal,
-    [SPEC_ROTARY] = &position_rotary,
-    [SPEC_T5] = &position_t5,
-    [SPEC_ALIBI] = &position_alibi,
-};
-
-const struct position_method *position_method(enum spec_position p)
+static float *new_floats(struct model *m, int64_t n)
 {
-    return position_methods[p];
+    return arena_array(&m->arena, (size_t)n, sizeof(float));
+}
+
+static size_t floats_bytes(int64_t n)
+{
+    return (size_t)n * sizeof(float);
+}
+
+/* K + 1 rows of H numbers: the table, then the tails. */
+static int64_t bias_n(const struct model_position *p)
+{
+    return (int64_t)(p->bias_host.table_n + 1) * p->shape.heads;
+}
+
+static struct position_bias bias_open(struct model *m, int32_t table_n)
+{
+    float *numbers = new_floats(m, (int64_t)(table_n + 1) * m->position.shape.heads);
+    return (struct position_bias){.table_n = table_n,
+                                  .table = numbers,
+                                  .tail = numbers + (int64_t)table_n * m->position.shape.heads};
+}
+
+/* Attention has a constant beyond a table and a slope without one. */
+static void bind_bias(struct model *m)
+{
+    struct model_position *p = &m->position;
+    int32_t table_n = position_table_length(p->functions, &p->shape, m->options.length_max);
+    int64_t tail = (int64_t)table_n * p->shape.heads;
+    p->bias_host = bias_open(m, table_n);
+    p->bias_dev = model_buffer(m, SHAPE_BIAS, 0).data;
+    m->bias = (struct attention_bias){.bias_table_n = table_n};
+    if (table_n == 0) {
+        m->bias.tail_slope_dev = p->bias_dev;
+        return;
+    }
+    m->bias.bias_table_dev = p->bias_dev;
+    m->bias.tail_offset_dev = p->bias_dev + tail;
+    p->bias_grad_dev = model_buffer(m, SHAPE_BIAS_GRAD, 0).data;
+    if (p->bias_grad_dev == NULL) return;
+    p->grad_host = bias_open(m, table_n);
+    m->bias.bias_table_grad_dev = p->bias_grad_dev;
+    m->bias.tail_offset_grad_dev = p->bias_grad_dev + tail;
+}
+
+static int bind_tensors(struct model *m, struct err *e)
+{
+    struct model_position *p = &m->position;
+    struct position_tensor tensor[POSITION_TENSORS_MAX];
+    p->tensors_n = p->functions->tensors ? p->functions->tensors(&p->shape, tensor) : 0;
+    for (int32_t i = 0; i < p->tensors_n; i++) {
+        int64_t n = (int64_t)tensor[i].rows * tensor[i].cols;
+        p->tensor[i] = shape_find(&m->params, tensor[i].name);
+        if (p->tensor[i] < 0)
+            return ERR(e, ERR_INTERNAL, "the model's shape has no tensor %s", tensor[i].name);
+        p->values_host[i] = new_floats(m, n);
+        p->gradients_host[i] = new_floats(m, n);
+    }
+    return 0;
+}
+
+static int upload_embedding(struct model *m, struct err *e)
+{
+    struct model_position *p = &m->position;
+    p->embedding = model_buffer(m, SHAPE_EMBEDDING, 0);
+    if (p->functions->embedding == NULL) return 0;
+    int64_t rows = p->embedding.rows, cols = p->embedding.cols;
+    float *numbers = new_floats(m, rows * cols);
+    for (int32_t row = 0; row < (int32_t)rows; row++)
+        p->functions->embedding(&p->shape, row, numbers + row * cols);
+    return m->b->ops->upload(m->b, p->embedding.data, numbers, floats_bytes(rows * cols), e);
+}
+
+static int upload_rotation(struct model *m, struct err *e)
+{
+    struct model_position *p = &m->position;
+    int32_t L = m->options.length_max;
+    int64_t n = (int64_t)L * (m->width / 2);
+    if (p->functions->frequencies == NULL) return 0;
+    float *cosine = new_floats(m, 2 * n), *sine = cosine + n;
+    m->rotary =
+        (struct attention_rotary){.cosine = model_buffer(m, SHAPE_COSINE, 0),
+                                  .sine = model_buffer(m, SHAPE_SINE, 0),
+                                  .layout = m->spec.option.rotary_layout == POSITION_HALF_SPLIT};
+    position_rotation(p->functions, &p->shape, L, cosine, sine);
+    TRY(m->b->ops->upload(m->b, m->rotary.cosine.data, cosine, floats_bytes(n), e));
+    return m->b->ops->upload(m->b, m->rotary.sine.data, sine, floats_bytes(n), e);
+}
+
+int model_position_open(struct model *m, struct err *e)
+{
+    struct model_position *p = &m->position;
+    p->functions = position_methods[m->spec.model.position].functions;
+    p->shape = spec_position_shape(&m->spec);
+    if (p->functions->check != NULL) TRY(p->functions->check(&p->shape, e));
+    TRY(bind_tensors(m, e));
+    if (p->functions->fill != NULL) bind_bias(m);
+    p->is_stale = p->functions->fill != NULL;
+    TRY(upload_embedding(m, e));
+    return upload_rotation(m, e);
+}
+
+int model_position_refresh(struct model *m, struct err *e)
+{
+    struct model_position *p = &m->position;
+    if (!p->is_stale) return 0;
+    for (int32_t i = 0; i < p->tensors_n; i++)
+        TRY(model_read(m, MODEL_VALUES, p->tensor[i], p->values_host[i], e));
+    memset(p->bias_host.table, 0, floats_bytes(bias_n(p)));
+    p->functions->fill(&p->shape, (const float *const *)p->values_host, &p->bias_host);
+    TRY(m->b->ops->upload(m->b, p->bias_dev, p->bias_host.table, floats_bytes(bias_n(p)), e));
+    p->is_stale = false;
+    return 0;
+}
+
+int model_position_begin(struct model *m, bool accumulate, struct err *e)
+{
+    struct model_position *p = &m->position;
+    if (p->bias_grad_dev == NULL) return 0;
+    if (accumulate) TRY(model_position_pullback(m, e));
+    for (int32_t i = 0; !accumulate && i < p->tensors_n; i++) {
+        const struct shape_tensor *t = &m->params.tensor[p->tensor[i]];
+        memset(p->gradients_host[i], 0, floats_bytes((int64_t)t->rows * t->cols));
+    }
+    p->is_pending = true;
+    return m->b->ops->zero(m->b, p->bias_grad_dev, floats_bytes(bias_n(p)), e);
+}
+
+int model_position_pullback(struct model *m, struct err *e)
+{
+    struct model_position *p = &m->position;
+    if (!p->is_pending) return 0;
+    p->is_pending = false;
+    TRY(m->b->ops->download(m->b, p->grad_host.table, p->bias_grad_dev, floats_bytes(bias_n(p)),
+                            e));
+    p->functions->pullback(&p->shape, (const float *const *)p->values_host, &p->grad_host,
+                           p->gradients_host);
+    for (int32_t i = 0; i < p->tensors_n; i++)
+        TRY(model_write(m, MODEL_GRADIENTS, p->tensor[i], p->gradients_host[i], e));
+    return 0;
 }

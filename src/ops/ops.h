@@ -7,10 +7,6 @@
 #include "backend/backend.h"
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The seven dropout sites. */
 enum dropout_site {
     DROPOUT_EMBEDDING,
@@ -38,15 +34,16 @@ int ops_linear_rows(struct backend *b, struct tensor *y, const struct tensor *x,
 int ops_linear_relu(struct backend *b, struct tensor *y, const struct tensor *x,
                     const struct tensor *w, const struct tensor *bias, const struct dropout *d,
                     int exact, struct err *e);
-int ops_linear_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
-                  const struct tensor *w, int accumulate, struct err *e);
-/* ops_linear_dx_relu - what linear_relu was given: linear_dx, then relu_dx with its dropout; y is
- * the stored result. */
-int ops_linear_dx_relu(struct backend *b, struct tensor *dx, const struct tensor *dy,
-                       const struct tensor *w, const struct tensor *y, const struct dropout *d,
-                       struct err *e);
-int ops_linear_dw(struct backend *b, struct tensor *dw, struct tensor *dbias,
-                  const struct tensor *dy, const struct tensor *x, int accumulate, struct err *e);
+int ops_linear_bwd_input(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                         const struct tensor *w, int accumulate, struct err *e);
+/* ops_linear_relu_bwd - what linear_relu was given: linear_bwd_input, then relu_bwd with its
+ * dropout; y is the stored result. */
+int ops_linear_relu_bwd(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                        const struct tensor *w, const struct tensor *y, const struct dropout *d,
+                        struct err *e);
+int ops_linear_bwd_weight(struct backend *b, struct tensor *dw, struct tensor *dbias,
+                          const struct tensor *dy, const struct tensor *x, int accumulate,
+                          struct err *e);
 int ops_gather_rows(struct backend *b, struct tensor *y, const struct tensor *x,
                     const int32_t *index_dev, float scale, struct err *e);
 int ops_scatter_rows(struct backend *b, struct tensor *y, const struct tensor *x,
@@ -60,35 +57,38 @@ int ops_dropout(struct backend *b, struct tensor *y, const struct tensor *x,
                 const struct dropout *d, struct err *e);
 int ops_relu(struct backend *b, struct tensor *y, const struct tensor *x, const struct dropout *d,
              struct err *e);
-int ops_relu_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
-                const struct tensor *y, const struct dropout *d, struct err *e);
-int ops_norm(struct backend *b, struct tensor *y, struct tensor *stats, const struct tensor *x,
-             const struct tensor *gain, const struct tensor *bias, struct err *e);
-int ops_norm_dx(struct backend *b, struct tensor *dx, struct tensor *dgain, struct tensor *dbias,
-                const struct tensor *dy, const struct tensor *x, const struct tensor *stats,
-                const struct tensor *gain, int accumulate_dx, struct err *e);
-int ops_residual_norm(struct backend *b, struct tensor *s, struct tensor *y, struct tensor *stats,
-                      const struct tensor *x, const struct tensor *r, const struct dropout *d,
-                      const struct tensor *gain, const struct tensor *bias, struct err *e);
-/* ops_residual_norm_dx - dr is left alone where d->p is 0: then it is ds. It may be NULL then. */
-int ops_residual_norm_dx(struct backend *b, struct tensor *ds, struct tensor *dr,
-                         struct tensor *dgain, struct tensor *dbias, const struct tensor *dy,
-                         const struct tensor *s, const struct tensor *stats,
-                         const struct tensor *gain, const struct dropout *d, struct err *e);
+int ops_relu_bwd(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                 const struct tensor *y, const struct dropout *d, struct err *e);
+int ops_layernorm(struct backend *b, struct tensor *y, struct tensor *stats, const struct tensor *x,
+                  const struct tensor *gain, const struct tensor *bias, struct err *e);
+int ops_layernorm_bwd(struct backend *b, struct tensor *dx, struct tensor *dgain,
+                      struct tensor *dbias, const struct tensor *dy, const struct tensor *x,
+                      const struct tensor *stats, const struct tensor *gain, int accumulate_dx,
+                      struct err *e);
+int ops_residual_layernorm(struct backend *b, struct tensor *s, struct tensor *y,
+                           struct tensor *stats, const struct tensor *x, const struct tensor *r,
+                           const struct dropout *d, const struct tensor *gain,
+                           const struct tensor *bias, struct err *e);
+/* ops_residual_layernorm_bwd - dr is left alone where d->p is 0: then it is ds. It may be NULL
+ * then. */
+int ops_residual_layernorm_bwd(struct backend *b, struct tensor *ds, struct tensor *dr,
+                               struct tensor *dgain, struct tensor *dbias, const struct tensor *dy,
+                               const struct tensor *s, const struct tensor *stats,
+                               const struct tensor *gain, const struct dropout *d, struct err *e);
 int ops_rotary(struct backend *b, struct tensor *x, const struct tensor *cosine,
                const struct tensor *sine, int32_t T, int32_t H, int layout, int inverse,
                struct err *e);
-/* ops_attention - q and k may be turned in place where a->rotary says so; ops_attention_dx takes
+/* ops_attention - q and k may be turned in place where a->rotary says so; ops_attention_bwd takes
  * them as they are then. */
 int ops_attention(struct backend *b, struct attention *a, struct err *e);
-int ops_attention_dx(struct backend *b, struct attention *a, struct err *e);
+int ops_attention_bwd(struct backend *b, struct attention *a, struct err *e);
 int ops_softmax_loss(struct backend *b, struct tensor *loss, struct tensor *logits,
                      const int32_t *target_dev, int gradient, struct err *e);
 int ops_sum_losses(struct backend *b, double *sums_dev, const struct tensor *loss, struct err *e);
 int ops_softmax_logp(struct backend *b, struct tensor *logp, const struct tensor *logits,
                      const int32_t *target_dev, int accumulate, struct err *e);
-int ops_bias_expand(struct backend *b, struct attention_bias *bias, float *near_dev,
-                    float *offset_dev, const struct tensor *table, const int32_t *bucket_dev,
+int ops_bias_expand(struct backend *b, struct attention_bias *bias, float *bias_table_dev,
+                    float *tail_offset_dev, const struct tensor *table, const int32_t *bucket_dev,
                     float multiplier, struct err *e);
 int ops_bias_reduce(struct backend *b, struct tensor *dtable, const struct attention_bias *bias,
                     const int32_t *bucket_dev, float multiplier, int accumulate, struct err *e);
@@ -98,14 +98,11 @@ int ops_sum_squares(struct backend *b, double *out_dev, const float *x_dev, int6
                     struct err *e);
 int ops_nag(struct backend *b, float *theta_dev, float *momentum_dev, const float *grad_dev,
             int64_t n, float mu, float weight_decay, const double *squares_dev,
-            const struct step_state *step_dev, void *half_dev, struct err *e);
+            const struct step_state *step_dev, void *bf16_dev, struct err *e);
 int ops_adam(struct backend *b, float *theta_dev, float *m_dev, float *v_dev, const float *grad_dev,
              int64_t n, float beta1, float beta2, float eps, float weight_decay,
-             const double *squares_dev, const struct step_state *step_dev, void *half_dev,
+             const double *squares_dev, const struct step_state *step_dev, void *bf16_dev,
              struct err *e);
 int ops_all_reduce(struct backend *b, float *x_dev, int64_t n, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

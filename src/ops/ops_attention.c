@@ -41,9 +41,9 @@ int ops_rotary(struct backend *b, struct tensor *x, const struct tensor *cosine,
 static int check_attention(const char *op, const struct attention *a, struct err *e)
 {
     TRY(ops_need_pointer(op, "a", a, e));
-    if (a->B < 1 || a->T < 1 || a->H < 1 || a->D < 1 || a->bias.near_n < 0)
-        return ERR(e, ERR_INTERNAL, "op %s: B %d, T %d, H %d, D %d, near_n %d are not sizes", op,
-                   a->B, a->T, a->H, a->D, a->bias.near_n);
+    if (a->B < 1 || a->T < 1 || a->H < 1 || a->D < 1 || a->bias.bias_table_n < 0)
+        return ERR(e, ERR_INTERNAL, "op %s: B %d, T %d, H %d, D %d, bias_table_n %d are not sizes",
+                   op, a->B, a->T, a->H, a->D, a->bias.bias_table_n);
     int64_t n = (int64_t)a->B * a->T, c = (int64_t)a->H * a->D;
     enum dtype dtype = a->q.dtype;
     TRY(ops_need(op, "q", &a->q, n, c, dtype, e));
@@ -51,7 +51,7 @@ static int check_attention(const char *op, const struct attention *a, struct err
     TRY(ops_need(op, "v", &a->v, n, c, dtype, e));
     TRY(ops_need(op, "out", &a->out, n, c, dtype, e));
     TRY(ops_need(op, "lse", &a->lse, (int64_t)a->B * a->H, a->T, DTYPE_F32, e));
-    if (a->bias.near_n > 0) TRY(ops_need_pointer(op, "bias.near", a->bias.near_dev, e));
+    if (a->bias.bias_table_n > 0) TRY(ops_need_pointer(op, "bias.near", a->bias.bias_table_dev, e));
     if (a->rotary.cosine.data != NULL && a->D % 2 != 0)
         return ERR(e, ERR_INTERNAL, "op %s: rotary positions need an even head width, not %d", op,
                    a->D);
@@ -61,7 +61,7 @@ static int check_attention(const char *op, const struct attention *a, struct err
 }
 
 /* Turns q and k, or back dq and dk; neighbours in one row are together twice as many heads. */
-static int turn_both(struct backend *b, struct tensor *q, struct tensor *k,
+static int rotate_qk(struct backend *b, struct tensor *q, struct tensor *k,
                      const struct attention *a, int inverse, struct err *e)
 {
     const struct attention_rotary *r = &a->rotary;
@@ -76,33 +76,33 @@ static int turn_both(struct backend *b, struct tensor *q, struct tensor *k,
     return b->ops->rotary(b, k, &r->cosine, &r->sine, a->T, a->H, r->layout, inverse, e);
 }
 
-static bool must_turn(const struct backend *b, const struct attention *a)
+static bool needs_rotation(const struct backend *b, const struct attention *a)
 {
-    return a->rotary.cosine.data != NULL && !b->ops->attention_turns;
+    return a->rotary.cosine.data != NULL && !b->ops->attention_rotates;
 }
 
 int ops_attention(struct backend *b, struct attention *a, struct err *e)
 {
     TRY(check_attention("attention", a, e));
-    if (must_turn(b, a)) TRY(turn_both(b, &a->q, &a->k, a, 0, e));
+    if (needs_rotation(b, a)) TRY(rotate_qk(b, &a->q, &a->k, a, 0, e));
     return b->ops->attention(b, a, e);
 }
 
-int ops_attention_dx(struct backend *b, struct attention *a, struct err *e)
+int ops_attention_bwd(struct backend *b, struct attention *a, struct err *e)
 {
-    const char *op = "attention_dx";
+    const char *op = "attention_bwd";
     TRY(check_attention(op, a, e));
     int64_t n = a->q.rows, c = a->q.cols;
     TRY(ops_need(op, "dout", &a->dout, n, c, a->q.dtype, e));
     TRY(ops_need(op, "dq", &a->dq, n, c, a->q.dtype, e));
     TRY(ops_need(op, "dk", &a->dk, n, c, a->q.dtype, e));
     TRY(ops_need(op, "dv", &a->dv, n, c, a->q.dtype, e));
-    if ((a->bias.near_grad_dev == NULL) != (a->bias.offset_grad_dev == NULL))
+    if ((a->bias.bias_table_grad_dev == NULL) != (a->bias.tail_offset_grad_dev == NULL))
         return ERR(e, ERR_INTERNAL,
                    "op %s: bias.near_grad and bias.offset_grad are given together or not at all",
                    op);
-    TRY(b->ops->attention_dx(b, a, e));
-    return must_turn(b, a) ? turn_both(b, &a->dq, &a->dk, a, 1, e) : 0;
+    TRY(b->ops->attention_bwd(b, a, e));
+    return needs_rotation(b, a) ? rotate_qk(b, &a->dq, &a->dk, a, 1, e) : 0;
 }
 
 static int check_bias(const char *op, const struct attention_bias *bias, const struct tensor *table,
@@ -112,20 +112,22 @@ static int check_bias(const char *op, const struct attention_bias *bias, const s
     TRY(ops_need_pointer(op, "table", table, e));
     TRY(ops_need(op, "table", table, table->rows, table->cols, DTYPE_F32, e));
     TRY(ops_need_pointer(op, "bucket", bucket_dev, e));
-    if (bias->near_n < 1)
-        return ERR(e, ERR_INTERNAL, "op %s: near_n is %d, expected at least 1", op, bias->near_n);
+    if (bias->bias_table_n < 1)
+        return ERR(e, ERR_INTERNAL, "op %s: bias_table_n is %d, expected at least 1", op,
+                   bias->bias_table_n);
     return 0;
 }
 
-int ops_bias_expand(struct backend *b, struct attention_bias *bias, float *near_dev,
-                    float *offset_dev, const struct tensor *table, const int32_t *bucket_dev,
+int ops_bias_expand(struct backend *b, struct attention_bias *bias, float *bias_table_dev,
+                    float *tail_offset_dev, const struct tensor *table, const int32_t *bucket_dev,
                     float multiplier, struct err *e)
 {
     const char *op = "bias_expand";
     TRY(check_bias(op, bias, table, bucket_dev, e));
-    TRY(ops_need_pointer(op, "near", near_dev, e));
-    TRY(ops_need_pointer(op, "offset", offset_dev, e));
-    return b->ops->bias_expand(b, bias, near_dev, offset_dev, table, bucket_dev, multiplier, e);
+    TRY(ops_need_pointer(op, "near", bias_table_dev, e));
+    TRY(ops_need_pointer(op, "offset", tail_offset_dev, e));
+    return b->ops->bias_expand(b, bias, bias_table_dev, tail_offset_dev, table, bucket_dev,
+                               multiplier, e);
 }
 
 int ops_bias_reduce(struct backend *b, struct tensor *dtable, const struct attention_bias *bias,
@@ -133,7 +135,7 @@ int ops_bias_reduce(struct backend *b, struct tensor *dtable, const struct atten
 {
     const char *op = "bias_reduce";
     TRY(check_bias(op, bias, dtable, bucket_dev, e));
-    TRY(ops_need_pointer(op, "bias.near_grad", bias->near_grad_dev, e));
-    TRY(ops_need_pointer(op, "bias.offset_grad", bias->offset_grad_dev, e));
+    TRY(ops_need_pointer(op, "bias.near_grad", bias->bias_table_grad_dev, e));
+    TRY(ops_need_pointer(op, "bias.offset_grad", bias->tail_offset_grad_dev, e));
     return b->ops->bias_reduce(b, dtable, bias, bucket_dev, multiplier, accumulate, e);
 }

@@ -7,10 +7,6 @@
 #include "backend/backend.h"
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* ops_need - the tensor has memory, exactly rows x cols (both at least 1), a stride that holds a
  * row, and the dtype. Errors: ERR_INTERNAL names op, argument, what it is and what was expected. */
 int ops_need(const char *op, const char *argument, const struct tensor *t, int64_t rows,
@@ -22,7 +18,4 @@ int ops_need_pointer(const char *op, const char *argument, const void *p, struct
 /* ops_need_block - a parameter block is there and has at least one element. */
 int ops_need_block(const char *op, const char *argument, const float *p, int64_t n, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -57,8 +57,8 @@ int ops_linear_relu(struct backend *b, struct tensor *y, const struct tensor *x,
     return b->ops->relu(b, y, y, d, e);
 }
 
-static int check_linear_dx(const char *op, const struct tensor *dx, const struct tensor *dy,
-                           const struct tensor *w, struct err *e)
+static int check_linear_bwd_input(const char *op, const struct tensor *dx, const struct tensor *dy,
+                                  const struct tensor *w, struct err *e)
 {
     TRY(given(op, "dy", dy, e));
     TRY(given(op, "w", w, e));
@@ -67,37 +67,38 @@ static int check_linear_dx(const char *op, const struct tensor *dx, const struct
     return ops_need(op, "dx", dx, dy->rows, w->cols, dy->dtype, e);
 }
 
-int ops_linear_dx(struct backend *b, struct tensor *dx, const struct tensor *dy,
-                  const struct tensor *w, int accumulate, struct err *e)
+int ops_linear_bwd_input(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                         const struct tensor *w, int accumulate, struct err *e)
 {
-    TRY(check_linear_dx("linear_dx", dx, dy, w, e));
-    return b->ops->linear_dx(b, dx, dy, w, accumulate, e);
+    TRY(check_linear_bwd_input("linear_bwd_input", dx, dy, w, e));
+    return b->ops->linear_bwd_input(b, dx, dy, w, accumulate, e);
 }
 
-int ops_linear_dx_relu(struct backend *b, struct tensor *dx, const struct tensor *dy,
-                       const struct tensor *w, const struct tensor *y, const struct dropout *d,
-                       struct err *e)
+int ops_linear_relu_bwd(struct backend *b, struct tensor *dx, const struct tensor *dy,
+                        const struct tensor *w, const struct tensor *y, const struct dropout *d,
+                        struct err *e)
 {
-    const char *op = "linear_dx_relu";
-    TRY(check_linear_dx(op, dx, dy, w, e));
+    const char *op = "linear_relu_bwd";
+    TRY(check_linear_bwd_input(op, dx, dy, w, e));
     TRY(ops_need(op, "y", y, dy->rows, w->cols, dy->dtype, e));
     TRY(ops_need_dropout(op, d, e));
-    if (b->ops->linear_dx_relu != NULL) return b->ops->linear_dx_relu(b, dx, dy, w, y, d, e);
-    TRY(b->ops->linear_dx(b, dx, dy, w, 0, e));
-    return b->ops->relu_dx(b, dx, dx, y, d, e);
+    if (b->ops->linear_relu_bwd != NULL) return b->ops->linear_relu_bwd(b, dx, dy, w, y, d, e);
+    TRY(b->ops->linear_bwd_input(b, dx, dy, w, 0, e));
+    return b->ops->relu_bwd(b, dx, dx, y, d, e);
 }
 
-int ops_linear_dw(struct backend *b, struct tensor *dw, struct tensor *dbias,
-                  const struct tensor *dy, const struct tensor *x, int accumulate, struct err *e)
+int ops_linear_bwd_weight(struct backend *b, struct tensor *dw, struct tensor *dbias,
+                          const struct tensor *dy, const struct tensor *x, int accumulate,
+                          struct err *e)
 {
-    const char *op = "linear_dw";
+    const char *op = "linear_bwd_weight";
     TRY(given(op, "dy", dy, e));
     TRY(given(op, "x", x, e));
     TRY(ops_need(op, "dy", dy, dy->rows, dy->cols, dy->dtype, e));
     TRY(ops_need(op, "x", x, dy->rows, x->cols, dy->dtype, e));
     TRY(ops_need(op, "dw", dw, dy->cols, x->cols, DTYPE_F32, e));
     if (dbias != NULL) TRY(ops_need(op, "dbias", dbias, 1, dy->cols, DTYPE_F32, e));
-    return b->ops->linear_dw(b, dw, dbias, dy, x, accumulate, e);
+    return b->ops->linear_bwd_weight(b, dw, dbias, dy, x, accumulate, e);
 }
 
 int ops_gather_rows(struct backend *b, struct tensor *y, const struct tensor *x,

@@ -46,30 +46,31 @@ int ops_sum_squares(struct backend *b, double *out_dev, const float *x_dev, int6
 }
 
 /* A rounded copy of the weights is for backends that compute with it. */
-static int need_half(const char *op, const struct backend *b, const void *half_dev, struct err *e)
+static int require_bf16(const char *op, const struct backend *b, const void *bf16_dev,
+                        struct err *e)
 {
-    if (half_dev == NULL || b->precision == DTYPE_BF16) return 0;
+    if (bf16_dev == NULL || b->precision == DTYPE_BF16) return 0;
     return ERR(e, ERR_INTERNAL, "op %s: %s computes in f32 and keeps no weights in bf16", op,
                b->name);
 }
 
 int ops_nag(struct backend *b, float *theta_dev, float *momentum_dev, const float *grad_dev,
             int64_t n, float mu, float weight_decay, const double *squares_dev,
-            const struct step_state *step_dev, void *half_dev, struct err *e)
+            const struct step_state *step_dev, void *bf16_dev, struct err *e)
 {
     TRY(ops_need_block("nag", "theta", theta_dev, n, e));
     TRY(ops_need_block("nag", "momentum", momentum_dev, n, e));
     TRY(ops_need_block("nag", "gradient", grad_dev, n, e));
     TRY(ops_need_pointer("nag", "squares", squares_dev, e));
     TRY(ops_need_pointer("nag", "step", step_dev, e));
-    TRY(need_half("nag", b, half_dev, e));
+    TRY(require_bf16("nag", b, bf16_dev, e));
     return b->ops->nag(b, theta_dev, momentum_dev, grad_dev, n, mu, weight_decay, squares_dev,
-                       step_dev, half_dev, e);
+                       step_dev, bf16_dev, e);
 }
 
 int ops_adam(struct backend *b, float *theta_dev, float *m_dev, float *v_dev, const float *grad_dev,
              int64_t n, float beta1, float beta2, float eps, float weight_decay,
-             const double *squares_dev, const struct step_state *step_dev, void *half_dev,
+             const double *squares_dev, const struct step_state *step_dev, void *bf16_dev,
              struct err *e)
 {
     TRY(ops_need_block("adam", "theta", theta_dev, n, e));
@@ -78,9 +79,9 @@ int ops_adam(struct backend *b, float *theta_dev, float *m_dev, float *v_dev, co
     TRY(ops_need_block("adam", "gradient", grad_dev, n, e));
     TRY(ops_need_pointer("adam", "squares", squares_dev, e));
     TRY(ops_need_pointer("adam", "step", step_dev, e));
-    TRY(need_half("adam", b, half_dev, e));
+    TRY(require_bf16("adam", b, bf16_dev, e));
     return b->ops->adam(b, theta_dev, m_dev, v_dev, grad_dev, n, beta1, beta2, eps, weight_decay,
-                        squares_dev, step_dev, half_dev, e);
+                        squares_dev, step_dev, bf16_dev, e);
 }
 
 int ops_all_reduce(struct backend *b, float *x_dev, int64_t n, struct err *e)

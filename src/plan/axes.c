@@ -105,7 +105,7 @@ void axes_apply(const struct axes *x, int64_t index, struct draft *d)
     }
 }
 
-bool settings_is(const struct spec *s, const struct spec_key *key, const char *text)
+bool spec_key_equals(const struct spec *s, const struct spec_key *key, const char *text)
 {
     struct spec probe;
     const char *ours = (const char *)s + key->offset, *theirs = (const char *)&probe + key->offset;
@@ -136,7 +136,7 @@ static bool axis_matches(const struct axis *x, const struct spec *s)
 {
     if (settings_belongs(x->key, "eval.") && s->kind != SPEC_EVAL) return false;
     for (int32_t i = 0; i < x->n; i++)
-        if (settings_is(s, x->key, x->text[i])) return true;
+        if (spec_key_equals(s, x->key, x->text[i])) return true;
     return false;
 }
 

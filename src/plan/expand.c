@@ -81,7 +81,7 @@ static void apply_set(const struct settings *set, struct draft *d)
 {
     for (int32_t i = 0; i < set->n; i++) {
         const struct spec_key *key = set->item[i].key;
-        bool same = settings_is(&d->spec, key, set->item[i].text);
+        bool same = spec_key_equals(&d->spec, key, set->item[i].text);
         draft_set(d, key, set->item[i].text);
         bool counts = key->hashed && strcmp(key->name, "train.seed") != 0 &&
                       (!key->applies || key->applies(&d->spec));

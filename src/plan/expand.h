@@ -7,10 +7,6 @@
 #include "plan/plan.h"
 #include "plan/scale.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* What the command line adds to every grid. */
 struct expand_options {
     struct settings set; /* --set */
@@ -33,7 +29,4 @@ void notes_add(struct plan *plan, const char *format, ...) ERR_PRINTF(2, 3);
 void notes_add_merged(struct plan *plan, int32_t first_point, const char *artefact,
                       const char *scale);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -13,10 +13,6 @@
 #include "plan/settings.h"
 #include "plan/yaml.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* A product of trainings or benchmarks. */
 struct grid_block {
     const struct yaml_node *at;
@@ -75,7 +71,4 @@ int grid_read(struct grid *g, struct arena *a, const struct project *p, const ch
 int32_t grid_lengths_list(int64_t **out, const struct grid_lengths *l, int64_t L_train,
                           struct arena *a);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -8,10 +8,6 @@
 #include "base/arena.h"
 #include "spec/spec.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct ids {
     struct arena *arena;
     struct ids_slot *slot;
@@ -22,7 +18,4 @@ void ids_init(struct ids *t, struct arena *a);
 int32_t ids_add(struct ids *t, const char *id, int32_t number);
 bool ids_has(const struct ids *t, const char *id);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

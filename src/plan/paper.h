@@ -17,15 +17,8 @@
 #include "base/project.h"
 #include "plan/plan.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* paper_mark - gives every run at scale paper its paper_id, and `modified` by whether it is listed;
  * a note says how many are not. Errors: ERR_DATA a wrong line, with its place. */
 int paper_mark(struct plan *p, const struct project *project, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

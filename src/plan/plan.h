@@ -16,10 +16,6 @@
 #include "shape/shape.h"
 #include "spec/spec.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { PLAN_MAX_YAML_BYTES = 256 * 1024, PLAN_MAX_DEPTH = 32, PLAN_MAX_RUNS = 100000 };
 
 struct plan_options {
@@ -87,7 +83,4 @@ void plan_close(struct plan *p);
 int plan_list(char ***out, int32_t *n, const struct project *project, struct arena *a,
               struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -4,17 +4,10 @@
 
 #include "plan/grid.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* rules_read - fills g->rule; node NULL: none. Errors: ERR_DATA with the place. */
 int rules_read(struct grid *g, struct arena *a, const struct yaml_node *node, struct err *e);
 
 /* rules_read_where - adds the conditions of a mapping. Errors: ERR_DATA with the place. */
 int rules_read_where(struct axes *out, struct arena *a, const struct yaml_node *map, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -15,10 +15,6 @@
 #include "base/project.h"
 #include "plan/settings.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct scale_rule {
     struct axes where;
     struct settings set;
@@ -43,7 +39,4 @@ int32_t scale_length(const struct scale *s, int32_t n);
  * know the dataset. */
 int scale_apply(const struct scale *s, struct draft *d, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

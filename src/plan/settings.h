@@ -15,10 +15,6 @@
 #include "plan/yaml.h"
 #include "spec/spec.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { SETTINGS_KEYS_MAX = 256 };
 
 /* A spec under construction and which of its keys somebody has set. */
@@ -46,8 +42,8 @@ int settings_value(const struct spec_key *key, const char *text, struct err *e);
 int settings_read_value(char **out, struct arena *a, const struct spec_key *key,
                         const struct yaml_node *value, struct err *e);
 
-/* settings_is - whether the spec's field equals what `text` would set it to. */
-bool settings_is(const struct spec *s, const struct spec_key *key, const char *text);
+/* spec_key_equals - whether the spec's field equals what `text` would set it to. */
+bool spec_key_equals(const struct spec *s, const struct spec_key *key, const char *text);
 
 /* settings_belongs - whether the key stands in this part of the table, such as "eval.". */
 bool settings_belongs(const struct spec_key *key, const char *part);
@@ -110,7 +106,4 @@ char *where_text(const struct axes *where, struct arena *a);
 /* settings_short - the short name of a key where it has one, else its name. */
 const char *settings_short(const struct spec_key *key);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

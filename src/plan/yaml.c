@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <yaml.h>
 
@@ -306,8 +307,11 @@ int yaml_read(const struct yaml_node **out, struct arena *a, const char *path, s
 {
     char *bytes;
     size_t n;
-    int rc = file_read(a, &bytes, &n, path, PLAN_MAX_YAML_BYTES, e);
+    int fd = file_open_read(path, e); /* what is not a file has no line */
 
+    if (fd < 0) return fd;
+    close(fd);
+    int rc = file_read(a, &bytes, &n, path, PLAN_MAX_YAML_BYTES, e);
     if (rc == ERR_DATA)
         return ERR(e, ERR_DATA, "%s:1:1: the file is larger than %d bytes", path,
                    PLAN_MAX_YAML_BYTES);

@@ -15,10 +15,6 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum yaml_kind { YAML_SCALAR, YAML_LIST, YAML_MAP };
 
 struct yaml_node {
@@ -56,7 +52,4 @@ int yaml_want(const struct yaml_node *node, enum yaml_kind kind, const char *wha
  * nearest right one. */
 int yaml_known(const struct yaml_node *map, const char *const *names, size_t n, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

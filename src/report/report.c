@@ -268,10 +268,12 @@ static int draw(struct report_job *j, const char **sentence, const char **pictur
         .rows = &j->rows,
         .paper = is_paper(j) && j->folder.paper.rows_n ? &j->folder.paper : NULL,
         .script = j->folder.plot,
+        .untrusted = j->folder.plot_untrusted,
         .floor = j->floor};
     *picture = NULL;
     int rc = report_plot_draw(&points, &j->arena, &plot, &fault);
     if (rc == ERR_DATA) return ERR(e, rc, "%s: %s", j->folder.dir, fault.text);
+    if (rc == ERR_UNAVAILABLE && plot.untrusted && j->options->refused_n) ++*j->options->refused_n;
     if (rc < 0)
         *sentence = arena_printf(&j->arena, "The figure was not drawn: %s", fault.text);
     else if (points == 0)
@@ -294,7 +296,7 @@ static int write_figure(struct report_job *j, struct err *e)
         log_info("%s", sentence);
         return 0;
     }
-    if (is_html(j) && picture)
+    if (is_html(j) && picture && !j->folder.plot_untrusted)
         return report_html_figure(j->out, &j->arena, picture,
                                   arena_printf(&j->arena, "f-%s", j->folder.artefact), j->title, e);
     fputc('\n', j->out);
@@ -323,7 +325,7 @@ static int find_floor(struct report_job *j, struct err *e)
     report_subset_all(&all, &j->arena, &j->rows);
     const char *corpus = report_subset_distinct(&all, report_rows_column(&j->rows, "corpus"));
     const char *split = report_subset_distinct(&all, report_rows_column(&j->rows, "split"));
-    return report_folder_floor(&j->floor, &j->arena, j->project->root, corpus, split, e);
+    return report_entropy_floor(&j->floor, &j->arena, j->project->root, corpus, split, e);
 }
 
 /* Cells and claims judged, before anything is written. */
@@ -383,6 +385,7 @@ int report_artefact(FILE *out, struct store *s, const struct project *p, const c
 
     arena_init(&j.arena);
     TRY_OUT(rc, report_folder_open(&j.folder, &j.arena, p, artefact, dir, e));
+    if (o->trust) j.folder.plot_untrusted = NULL;
     TRY_OUT(rc, report_rows_query(&j.rows, &j.arena, s, j.folder.query_path, j.folder.query, params,
                                   2, REPORT_QUERY_LIMIT_S, e));
     j.title = whole_title(&j);
@@ -390,7 +393,7 @@ int report_artefact(FILE *out, struct store *s, const struct project *p, const c
     rc = report_write(&j, e);
     if (rc == ERR_DATA) err_ctx(e, "%s", artefact);
     if (rc == 0 && !is_html(&j)) rc = write_figure(&j, e);
-    if (rc == 0 && ferror(out)) rc = ERR(e, ERR_IO, "writing the report failed");
+    if (rc == 0) rc = file_check_output(out, e);
 out:
     arena_fini(&j.arena);
     return rc;

@@ -13,10 +13,6 @@
 #include "base/project.h"
 #include "store/store.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum report_format {
     REPORT_TEXT,
     REPORT_MARKDOWN,
@@ -31,6 +27,8 @@ struct report_options {
     enum report_format format;
     bool draw; /* write plots/<artefact>-<scale>.svg and .png */
     bool color;
+    bool trust;         /* run every plot.gp outside the sandbox */
+    int32_t *refused_n; /* counts the figures that lack a sandbox; may be NULL */
 };
 
 /* report_artefact - dir is experiments/<artefact>, or a folder of the user's that holds a
@@ -40,7 +38,11 @@ struct report_options {
  * with its cell's metric (compared), ours_mean, ours_std, seeds, paper, delta and verdict (the last
  * three NULL away from scale paper), then the cells that none of them shows, and nothing else; HTML
  * is a section of report_page, its cells leading to the appendix of runs there. A figure that
- * cannot be drawn is a line of the answer, not an error. */
+ * cannot be drawn is a line of the answer, not an error.
+ *
+ * A plot.gp that is not a shipped one may run any command: it is run in a sandbox
+ * (report_gnuplot.h), and not at all without one, unless o->trust. What it drew is named in a page,
+ * not put into it. */
 int report_artefact(FILE *out, struct store *s, const struct project *p, const char *artefact,
                     const char *dir, const struct report_options *o, struct err *e);
 
@@ -81,7 +83,4 @@ int report_query(FILE *out, struct store *s, const char *sql, double limit_s,
 /* report_format_find - text, markdown, csv, json, latex or html. Errors: ERR_USAGE names them. */
 int report_format_find(enum report_format *out, const char *name, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

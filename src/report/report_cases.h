@@ -13,10 +13,6 @@
 
 #include "report/report_rows.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* report_cases_are - do the rows have the columns of cases. */
 bool report_cases_are(const struct report_rows *rows);
 
@@ -26,7 +22,4 @@ bool report_cases_are(const struct report_rows *rows);
 int report_cases_judge(struct report_rows *out, struct arena *a, const struct report_rows *cases,
                        const char *where, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/str.h"
 #include "report/report.h"
 #include "report/report_cases.h"
@@ -101,7 +102,7 @@ int report_claims_write(FILE *out, const struct report_rows *claims, const struc
         fprintf(out, "    %s\n", report_clean_text(claims->arena, claim[1].text));
         if (claim[3].text) write_cases(out, claims->arena, claim[3].text);
     }
-    return ferror(out) ? ERR(e, ERR_IO, "writing the answer failed") : 0;
+    return file_check_output(out, e);
 }
 
 const char *report_claims_heading(struct arena *a, const char *scale)

@@ -5,10 +5,6 @@
 #include "report/report.h"
 #include "report/report_folder.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* report_claims_judge - the rows of claim.sql with their columns checked; *contradicted counts. No
  * rows and no error without a claim.sql. */
 int report_claims_judge(struct report_rows *out, int32_t *contradicted, struct arena *a,
@@ -37,7 +33,4 @@ const char *report_claims_heading(struct arena *a, const char *scale);
 int report_claims_write(FILE *out, const struct report_rows *claims, const struct report_options *o,
                         struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

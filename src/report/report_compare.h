@@ -15,17 +15,10 @@
 
 #include "report/report.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* report_compare - columns: the coordinates, "A" and "B" perplexities, difference (A - B), ratio
  * (A / B), the runs of both, and why a row has no partner. Errors: ERR_USAGE a filter is wrong,
  * with the nearest column; ERR_NOINPUT no evaluation matches one. */
 int report_compare(FILE *out, struct store *s, const char *a_filter, const char *b_filter,
                    enum report_format format, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

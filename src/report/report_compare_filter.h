@@ -7,10 +7,6 @@
 
 #include "report/report_rows.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* How a coordinate of an evaluation takes part in the join. */
 enum compare_role {
     COMPARE_JOINED,   /* agrees unless a filter names it */
@@ -47,7 +43,4 @@ struct compare_side {
 int compare_side_read(struct compare_side *side, struct arena *a, struct store *s,
                       const char *filter, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -1,6 +1,7 @@
 /* report_folder.c - reading the files of an artefact. */
 #include "report/report_folder.h"
 
+#include <dirent.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -69,6 +70,24 @@ static int folder_read(const char **text, const char **path, const struct report
     return 0;
 }
 
+/* Whether a shipped artefact has this plot.gp. The text decides, not the path: a use: line may lead
+ * to a folder of the user's that is named like a shipped one. */
+static bool folder_ships(struct arena *a, const struct project *p, const char *plot)
+{
+    const char *path = arena_printf(a, "%s/experiments", p->share);
+    DIR *folder = opendir(path);
+    bool found = false;
+    char *text;
+
+    for (struct dirent *d = folder ? readdir(folder) : NULL; d && !found; d = readdir(folder)) {
+        const char *shipped = arena_printf(a, "%s/%s/plot.gp", path, d->d_name);
+        found = file_read(a, &text, NULL, shipped, REPORT_MAX_FILE_BYTES, NULL) == 0 &&
+                strcmp(text, plot) == 0;
+    }
+    if (folder) closedir(folder);
+    return found;
+}
+
 /* table.txt, and the one it uses. */
 static int folder_read_layout(struct report_folder *f, struct arena *a, const struct project *p,
                               struct err *e)
@@ -126,8 +145,6 @@ static int folder_paper(struct report_folder *f, struct arena *a, struct err *e)
 int report_folder_open(struct report_folder *f, struct arena *a, const struct project *p,
                        const char *artefact, const char *dir, struct err *e)
 {
-    const char *plot_path;
-
     *f = (struct report_folder){.artefact = artefact, .dir = dir};
     if (!str_is_name(artefact))
         return ERR(e, ERR_USAGE, "\"%s\" is no artefact: a name has letters, digits, . _ and -",
@@ -141,12 +158,14 @@ int report_folder_open(struct report_folder *f, struct arena *a, const struct pr
     TRY(folder_read(&f->query, &f->query_path, f, a, p, "query.sql", folder_query, e));
     if (!f->query_path) f->query_path = arena_printf(a, "%s (its rows)", dir);
     TRY(folder_read(&f->claims, &f->claims_path, f, a, p, "claim.sql", NULL, e));
-    TRY(folder_read(&f->plot, &plot_path, f, a, p, "plot.gp", f->laid_out ? NULL : folder_plot, e));
+    const char *plot = f->laid_out ? NULL : folder_plot, *path;
+    TRY(folder_read(&f->plot, &path, f, a, p, "plot.gp", plot, e));
+    f->plot_untrusted = path && !folder_ships(a, p, f->plot) ? path : NULL;
     return folder_paper(f, a, e);
 }
 
-int report_folder_floor(double *out, struct arena *a, const char *root, const char *corpus,
-                        const char *split, struct err *e)
+int report_entropy_floor(double *out, struct arena *a, const char *root, const char *corpus,
+                         const char *split, struct err *e)
 {
     char *text;
 

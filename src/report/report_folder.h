@@ -15,10 +15,6 @@
 #include "report/report_layout.h"
 #include "report/report_rows.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { REPORT_QUERY_LIMIT_S = 60 };
 
 struct report_folder {
@@ -26,6 +22,8 @@ struct report_folder {
     const char *query, *query_path;
     const char *claims, *claims_path; /* NULL without claim.sql */
     const char *plot;                 /* NULL without plot.gp but with table.txt */
+    const char *plot_untrusted;       /* path of a plot.gp that is not, byte for byte, one that the
+                                         program ships; else NULL */
     struct report_layout layout;
     bool laid_out;            /* table.txt is there */
     struct report_rows paper; /* rows of the layout's paper metrics */
@@ -38,13 +36,10 @@ struct report_folder {
 int report_folder_open(struct report_folder *f, struct arena *a, const struct project *p,
                        const char *artefact, const char *dir, struct err *e);
 
-/* report_folder_floor - the perplexity no model can be below on a split, from
+/* report_entropy_floor - the perplexity no model can be below on a split, from
  * <root>/data/<corpus>/manifest.yaml: floor_perplexity of valid, floor_perplexity_test of test; 0
  * when the file or the line is not there. Errors: ERR_DATA the line holds no number. */
-int report_folder_floor(double *out, struct arena *a, const char *root, const char *corpus,
-                        const char *split, struct err *e);
+int report_entropy_floor(double *out, struct arena *a, const char *root, const char *corpus,
+                         const char *split, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

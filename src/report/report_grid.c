@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/file.h"
 #include "base/str.h"
 #include "report/report_html.h"
 
@@ -222,7 +223,7 @@ int report_rows_write(FILE *out, struct arena *a, const struct report_rows *r,
     if (format == REPORT_JSON) return report_rows_json(out, r, e);
     report_grid_from_rows(&g, a, r);
     report_grid_write(out, &g, format);
-    return ferror(out) ? ERR(e, ERR_IO, "writing the answer failed") : 0;
+    return file_check_output(out, e);
 }
 
 /* The text of a line in the format, cleaned and escaped; in HTML with its `code`. */

@@ -15,10 +15,6 @@
 #include "report/report_rows.h"
 #include "report/report_text.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct report_grid {
     struct arena *arena;
     int32_t columns_n, rows_n;
@@ -48,7 +44,4 @@ int report_rows_write(FILE *out, struct arena *a, const struct report_rows *r,
 void report_write_heading(FILE *out, const char *text, enum report_format format, int level);
 void report_write_paragraph(FILE *out, const char *text, enum report_format format);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -12,10 +12,6 @@
 #include "report/report_grid.h"
 #include "report/report_rows.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* report_html_put - the text, escaped for content and for attributes in double quotes. What
  * report_clean_text shows as \xNN is shown so here. NULL is nothing. */
 void report_html_put(FILE *out, const char *text);
@@ -54,7 +50,4 @@ void report_html_text(FILE *out, struct arena *a, const char *text, const char *
 int report_html_figure(FILE *out, struct arena *a, const char *path, const char *id,
                        const char *title, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -11,10 +11,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { REPORT_COLORS_MAX = 64 };
 
 struct report_colors {
@@ -36,7 +32,4 @@ void report_color_put(FILE *out, struct report_colors *c, const char *text, size
  * dark screen. */
 void report_color_style(FILE *out, const struct report_colors *c, const char *id);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -42,10 +42,6 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { REPORT_MAX_NAMES = 4, REPORT_MAX_EXTRAS = 4, REPORT_MAX_NOTES = 8, REPORT_MAX_USES = 4 };
 
 /* A use: line. */
@@ -117,7 +113,4 @@ const struct report_rule *report_layout_rule(const struct report_layout *l, cons
 /* report_layout_decimals - of a value whose metric has this name (NULL: none). */
 int32_t report_layout_decimals(const struct report_layout *l, const char *metric);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "report/report_claims.h"
 #include "report/report_folder.h"
@@ -177,7 +178,7 @@ static int page_write(struct report_page *p, struct err *e)
     for (int32_t i = 0; i < p->items_n; i++) TRY(page_section(p, i, e));
     TRY(report_page_runs(p, e));
     report_html_close(p->out);
-    return ferror(p->out) ? ERR(e, ERR_IO, "writing the page failed") : 0;
+    return file_check_output(p->out, e);
 }
 
 int report_page(FILE *out, struct store *s, const struct project *p,

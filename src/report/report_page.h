@@ -8,10 +8,6 @@
 #include "report/report.h"
 #include "report/report_rows.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct report_page {
     FILE *out;
     struct arena arena;
@@ -31,7 +27,4 @@ int report_page_made(struct report_page *p, struct err *e);
  * specification, and a row r-<run id> for each of its seeds. */
 int report_page_runs(struct report_page *p, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

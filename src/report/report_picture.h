@@ -11,10 +11,6 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The largest SVG that is read, and how a point begins in a traced one: the configuration follows,
  * then `">`. */
 enum { REPORT_PICTURE_MAX_BYTES = 16 * 1024 * 1024 };
@@ -30,7 +26,4 @@ struct report_picture_point {
 int report_picture_trace(struct arena *a, const char *path,
                          const struct report_picture_point *point, int32_t points_n, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

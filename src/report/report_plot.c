@@ -272,7 +272,8 @@ static void script_terminal(struct strbuf *b, const struct plot_draft *d)
     int width = d->panels_n > 1 ? 1180 : 960;
     int height = 560;
 
-    strbuf_addf(b, "# gnuplot %s.gp draws the figure again.\n", d->plot->name);
+    strbuf_addf(b, "# gnuplot %s.gp draws the figure again.%s\n", d->plot->name,
+                d->plot->untrusted ? " It can run any command; alibi ran it in a sandbox." : "");
     strbuf_add(b, "if (!exists('FORMAT')) FORMAT = 'png'\n");
     strbuf_addf(b, "if (!exists('OUTPUT')) OUTPUT = '%s.'.FORMAT\n", d->plot->name);
     strbuf_addf(b,
@@ -350,16 +351,14 @@ int report_plot_draw(int32_t *points, struct arena *a, const struct report_plot 
     TRY(plot_data(d, &data, e));
     *points = d->points_n;
     if (d->points_n == 0) return 0;
+    if (plot->untrusted) TRY(report_gnuplot_check_sandbox(a, plot->untrusted, e));
     strbuf_init(&script, a);
     plot_script(d, &script);
     TRY(file_make_dirs(plot->folder, e));
     const char *path = arena_printf(a, "%s/%s", plot->folder, plot->name);
     TRY(file_write_atomic(arena_printf(a, "%s.dat", path), data.text, data.n, e));
     TRY(file_write_atomic(arena_printf(a, "%s.gp", path), script.text, script.n, e));
-    const char *script_name = arena_printf(a, "%s.gp", plot->name);
-    TRY(report_gnuplot_draw(a, plot->folder, script_name, "svg",
-                            arena_printf(a, "%s.svg", plot->name), e));
+    TRY(report_gnuplot_draw(a, plot->folder, plot->name, "svg", plot->untrusted, e));
     TRY(report_picture_trace(a, arena_printf(a, "%s.svg", path), d->point, d->points_n, e));
-    return report_gnuplot_draw(a, plot->folder, script_name, "png",
-                               arena_printf(a, "%s.png", plot->name), e);
+    return report_gnuplot_draw(a, plot->folder, plot->name, "png", plot->untrusted, e);
 }

@@ -31,10 +31,6 @@
 #include "report/report_layout.h"
 #include "report/report_rows.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct report_plot {
     const char *folder; /* where the files go; made when absent */
     const char *name;   /* <artefact>-<scale> */
@@ -43,16 +39,14 @@ struct report_plot {
     const struct report_rows *rows;
     const struct report_rows *paper; /* rows of the paper, or NULL */
     const char *script;              /* the text of plot.gp */
+    const char *untrusted;           /* its path, if it is to run in a sandbox; or NULL */
     double floor;                    /* 0: unknown */
 };
 
 /* report_plot_draw - writes NAME.dat, NAME.gp, NAME.svg and NAME.png. *points is how many numbers
- * there were; with none nothing is written. Errors: those of report_gnuplot_draw and of the files.
- */
+ * there were; with none, or without the sandbox it needs, nothing is written. Errors: those of
+ * report_gnuplot_draw, of report_gnuplot_check_sandbox and of the files. */
 int report_plot_draw(int32_t *points, struct arena *a, const struct report_plot *plot,
                      struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -176,11 +176,6 @@ static void csv_cell(FILE *out, const char *text)
     fputc('"', out);
 }
 
-static int rows_written(FILE *out, struct err *e)
-{
-    return ferror(out) ? ERR(e, ERR_IO, "writing the answer failed") : 0;
-}
-
 int report_rows_csv(FILE *out, const struct report_rows *r, struct err *e)
 {
     for (int32_t c = 0; c < r->columns_n; c++) {
@@ -195,7 +190,7 @@ int report_rows_csv(FILE *out, const struct report_rows *r, struct err *e)
         }
         fputs("\n", out);
     }
-    return rows_written(out, e);
+    return file_check_output(out, e);
 }
 
 /* A text as a JSON string; jansson knows what must be escaped and refuses what is no UTF-8. */
@@ -204,8 +199,10 @@ static int json_text(FILE *out, const char *text, struct err *e)
     json_t *string = json_string(text);
     int rc = 0;
 
-    if (!string || json_dumpf(string, out, JSON_ENCODE_ANY) < 0)
-        rc = ERR(e, ERR_DATA, "a cell that begins with \"%.40s\" is no valid UTF-8 text", text);
+    if (!string)
+        rc = ERR(e, ERR_DATA, "a cell that begins with \"%.40s\" is not valid UTF-8", text);
+    else if (json_dumpf(string, out, JSON_ENCODE_ANY) < 0 && (rc = file_check_output(out, e)) == 0)
+        rc = ERR(e, ERR_NOMEM, "no memory to print a cell");
     json_decref(string);
     return rc;
 }
@@ -253,5 +250,5 @@ int report_rows_json(FILE *out, const struct report_rows *r, struct err *e)
         fputs("}", out);
     }
     fputs(r->rows_n ? "\n]\n" : "]\n", out);
-    return rows_written(out, e);
+    return file_check_output(out, e);
 }

@@ -12,10 +12,6 @@
 #include "base/err.h"
 #include "store/store.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { REPORT_MAX_CELLS = 4 * 1000 * 1000, REPORT_MAX_FILE_BYTES = 1024 * 1024 };
 
 struct report_rows {
@@ -56,7 +52,4 @@ bool report_rows_number(double *out, const struct report_rows *r, int32_t row, i
 int report_rows_csv(FILE *out, const struct report_rows *r, struct err *e);
 int report_rows_json(FILE *out, const struct report_rows *r, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

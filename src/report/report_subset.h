@@ -6,10 +6,6 @@
 
 #include "report/report_rows.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct report_subset {
     struct arena *arena;
     const struct report_rows *rows;
@@ -52,7 +48,4 @@ struct report_number {
 int report_subset_mean(struct report_number *out, const struct report_subset *s, int32_t value,
                        int32_t id, int32_t same, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -1,6 +1,7 @@
 /* report_summary.c - all artefacts in one table: how many cells and claims came out how. */
 #include <string.h>
 
+#include "base/file.h"
 #include "report/report.h"
 #include "report/report_claims.h"
 #include "report/report_folder.h"
@@ -74,7 +75,7 @@ int report_summary(FILE *out, struct store *s, const struct project *p,
     report_write_heading(out, "Summary", o->format, 1);
     if (o->format == REPORT_TEXT) fputc('\n', out);
     report_grid_write(out, &g, o->format);
-    if (ferror(out)) rc = ERR(e, ERR_IO, "writing the summary failed");
+    rc = file_check_output(out, e);
 out:
     arena_fini(&a);
     return rc;

@@ -13,10 +13,6 @@
 #include "report/report_layout.h"
 #include "report/report_subset.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct report_table_args {
     const struct report_rows *rows;
     const struct report_layout *layout;
@@ -44,7 +40,4 @@ const char *report_table_source(const struct report_subset *s);
 int report_table_column(int32_t *out, const struct report_rows *rows, const char *name,
                         struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -10,10 +10,6 @@
 
 #include "base/arena.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* report_text_step - bytes of the character at p, which is not the end of a text; *clean is whether
  * it may be shown as it is. */
 int report_text_step(bool *clean, const char *p);
@@ -21,7 +17,4 @@ int report_text_step(bool *clean, const char *p);
 /* report_clean_text - the text with what is not clean written \xNN; "" for NULL. */
 const char *report_clean_text(struct arena *a, const char *text);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -15,10 +15,6 @@
 #include "report/report_grid.h"
 #include "report/report_rows.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum report_verdict {
     REPORT_REPRODUCED,
     REPORT_WITHIN,
@@ -61,7 +57,4 @@ void report_verdicts_grid(struct report_grid *g, struct arena *a, const struct r
 const char *report_verdicts_sentence(struct arena *a, const struct report_verdicts *v);
 const char *report_verdicts_rule(struct arena *a, const struct report_folder *f);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

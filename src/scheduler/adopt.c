@@ -6,7 +6,6 @@
  *   4. settle  as after a crash: the records are taken, and their last word is believed */
 #include "scheduler/adopt.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/dir.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -27,7 +27,8 @@ struct adopt_folder {
     char run_id[SPEC_ID_BYTES];
     int64_t number;
     const char *path;
-    int64_t began, ended; /* seconds since 1970, by the times of spec and records */
+    char records[HASH_HEX_BYTES]; /* the hash of its records */
+    int64_t began, ended;         /* seconds since 1970, by the times of spec and records */
     int64_t ended_ns;
     struct spec *spec;
     int32_t specs_n;
@@ -36,7 +37,7 @@ struct adopt_folder {
 struct adopt {
     struct store *store;
     const struct project *project;
-    struct adopt_result *result;
+    struct ingest_summary *result;
     struct arena arena;
     struct adopt_folder *own;
     int32_t n, room;
@@ -64,21 +65,25 @@ static int adopt_add_folder(struct adopt *x, const struct adopt_folder *f, struc
     return 0;
 }
 
-/* A folder without records never began. */
+/* A folder without records never began. What cannot be read leaves out this folder only. */
 static int adopt_look(struct adopt *x, const char *run, int64_t number, const char *path,
                       struct err *e)
 {
     struct adopt_folder f = {.number = number, .path = path};
-    struct stat spec, records;
+    struct stat folder, spec, records = {0};
     struct err why = {0};
     char *text;
     const char *spec_path = arena_printf(&x->arena, "%s/spec", path);
+    const char *events_path = arena_printf(&x->arena, "%s/events", path);
 
-    if (stat(arena_printf(&x->arena, "%s/events", path), &records) < 0 || records.st_size == 0)
-        return 0;
+    bool is_folder = lstat(path, &folder) == 0 && S_ISDIR(folder.st_mode);
+    if (is_folder && stat(events_path, &records) < 0 && errno == ENOENT) return 0;
+    if (is_folder && S_ISREG(records.st_mode) && records.st_size == 0) return 0;
     x->result->folders_n++;
     snprintf(f.run_id, sizeof f.run_id, "%s", run);
-    int rc = file_read(&x->arena, &text, NULL, spec_path, ADOPT_SPEC_BYTES_MAX, &why);
+    int rc = is_folder ? hash_file(f.records, events_path, &why)
+                       : ERR(&why, ERR_DATA, "not a directory");
+    if (rc == 0) rc = file_read(&x->arena, &text, NULL, spec_path, ADOPT_SPEC_BYTES_MAX, &why);
     if (rc == 0) rc = spec_parse_list(&f.spec, &f.specs_n, text, spec_path, &x->arena, &why);
     if (rc == 0 && stat(spec_path, &spec) < 0)
         rc = ERR(&why, ERR_IO, "%s: %s", spec_path, strerror(errno));
@@ -92,32 +97,39 @@ static int adopt_look(struct adopt *x, const char *run, int64_t number, const ch
     return adopt_add_folder(x, &f, e);
 }
 
-static int adopt_list_run(struct adopt *x, const char *runs, const char *run, struct err *e)
+static int adopt_list_run(struct adopt *x, const char *runs, const struct dir *all, const char *run,
+                          struct err *e)
 {
     const char *path = arena_printf(&x->arena, "%s/%s", runs, run);
-    DIR *folder = opendir(path);
+    struct err why;
+    struct dir d;
     int64_t number;
     int rc = 0;
 
-    if (!folder) return 0; /* a file, or not ours to read */
-    for (const struct dirent *d; rc == 0 && (d = readdir(folder));)
-        if (str_to_int(&number, d->d_name) && number > 0 && number <= INT32_MAX)
-            rc = adopt_look(x, run, number, arena_printf(&x->arena, "%s/%s", path, d->d_name), e);
-    closedir(folder);
+    if (dir_open_at(&d, all, run, &why) < 0) {
+        x->result->folders_n++;
+        adopt_skip(x, path, &why);
+        return 0;
+    }
+    for (int32_t i = 0; rc == 0 && i < d.n; i++)
+        if (str_to_int(&number, d.name_own[i]) && number > 0 && number <= INT32_MAX)
+            rc = adopt_look(x, run, number, arena_printf(&x->arena, "%s/%s", path, d.name_own[i]),
+                            e);
+    dir_close(&d);
     return rc;
 }
 
 static int adopt_list(struct adopt *x, const char *runs, struct err *e)
 {
-    DIR *folder = opendir(runs);
+    struct dir d;
     int rc = 0;
 
-    if (!folder) return ERR(e, ERR_NOINPUT, "%s: %s", runs, strerror(errno));
-    for (const struct dirent *d; rc == 0 && (d = readdir(folder));)
-        if (strlen(d->d_name) == SPEC_ID_BYTES - 1 &&
-            strspn(d->d_name, "0123456789abcdef") == SPEC_ID_BYTES - 1)
-            rc = adopt_list_run(x, runs, d->d_name, e);
-    closedir(folder);
+    TRY(dir_open(&d, runs, e));
+    for (int32_t i = 0; rc == 0 && i < d.n; i++)
+        if (strlen(d.name_own[i]) == SPEC_ID_BYTES - 1 &&
+            strspn(d.name_own[i], "0123456789abcdef") == SPEC_ID_BYTES - 1)
+            rc = adopt_list_run(x, runs, &d, d.name_own[i], e);
+    dir_close(&d);
     return rc;
 }
 
@@ -136,16 +148,13 @@ static int adopt_compare(const void *a, const void *b)
 
 /* --- 2. names ------------------------------------------------------------------------------- */
 
-static int adopt_uid(char out[HASH_HEX_BYTES], struct adopt *x, const struct adopt_folder *f,
-                     const char *run_id, struct err *e)
+static void adopt_uid(char out[HASH_HEX_BYTES], struct adopt *x, const struct adopt_folder *f,
+                      const char *run_id)
 {
-    char records[HASH_HEX_BYTES];
+    const char *text = arena_printf(&x->arena, "%s %s", run_id, f->records);
 
-    TRY(hash_file(records, arena_printf(&x->arena, "%s/events", f->path), e));
-    const char *text = arena_printf(&x->arena, "%s %s", run_id, records);
     hash_sha256_hex(out, text, strlen(text));
     out[32] = '\0';
-    return 0;
 }
 
 /* As the scheduler would have named it: the project's own folders without the project's path. */
@@ -254,8 +263,8 @@ static int adopt_start(struct adopt *x, const struct adopt_folder *f, const stru
     *row = (struct store_running){0};
     spec_run_id(s, row->run_id);
     snprintf(row->dir, sizeof row->dir, "%s", adopt_dir(x, f));
-    TRY(adopt_uid(uid, x, f, row->run_id, e));
-    TRY(store_knows_attempt(x->store, row->run_id, uid, row->dir, &known, e));
+    adopt_uid(uid, x, f, row->run_id);
+    TRY(store_has_attempt(x->store, row->run_id, uid, row->dir, &known, e));
     x->result->known_n += known;
     *started = !known;
     if (known) return 0;
@@ -290,7 +299,7 @@ static int adopt_rows(struct adopt *x, const struct adopt_folder *f, struct err 
         n += started;
     }
     clock_utc_at(ended, f->ended);
-    if (n > 0) TRY(lease_settle_worker(x->store, x->project, row, n, ended, e));
+    if (n > 0) TRY(attempt_close_stale(x->store, x->project, row, n, ended, e));
     x->result->attempts_n += n;
     return 0;
 }
@@ -311,13 +320,13 @@ static int adopt_folder(struct adopt *x, const struct adopt_folder *f, struct er
     return 0;
 }
 
-int scheduler_adopt(struct store *s, const struct project *p, const char *runs,
-                    struct adopt_result *out, struct err *e)
+int ingest_run_folders(struct store *s, const struct project *p, const char *runs,
+                       struct ingest_summary *out, struct err *e)
 {
     struct adopt x = {.store = s, .project = p, .result = out};
     int rc = 0;
 
-    *out = (struct adopt_result){0};
+    *out = (struct ingest_summary){0};
     arena_init(&x.arena);
     TRY_OUT(rc, adopt_list(&x, runs, e));
     if (x.n > 1) qsort(x.own, (size_t)x.n, sizeof *x.own, adopt_compare);

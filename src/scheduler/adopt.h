@@ -13,11 +13,7 @@
 #include "base/project.h"
 #include "store/store.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-struct adopt_result {
+struct ingest_summary {
     int32_t folders_n;  /* with records */
     int32_t attempts_n; /* rows added; evaluations of one worker are several */
     int32_t known_n;    /* attempts that results.db had already */
@@ -25,15 +21,12 @@ struct adopt_result {
     char why[512];      /* the first of them */
 };
 
-/* scheduler_adopt - takes every attempt of the folders under `runs` (absolute; the project's own or
- * another's) that the store does not know. Trainings in the order of their numbers, evaluations in
- * the order in which they ended; the last one that is done is the current result. The same call
+/* ingest_run_folders - takes every attempt of the folders under `runs` (absolute; the project's own
+ * or another's) that the store does not know. Trainings in the order of their numbers, evaluations
+ * in the order in which they ended; the last one that is done is the current result. The same call
  * again changes nothing. The store must be open for writing. Errors: ERR_NOINPUT no such folder;
  * those of the store. */
-int scheduler_adopt(struct store *s, const struct project *p, const char *runs,
-                    struct adopt_result *out, struct err *e);
+int ingest_run_folders(struct store *s, const struct project *p, const char *runs,
+                       struct ingest_summary *out, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

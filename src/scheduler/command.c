@@ -132,7 +132,8 @@ static int command_judge(const char *name, int status, bool in_time, double limi
     return ERR(e, ERR_TRYLATER, "%s: killed by signal %d: %.600s", name, WTERMSIG(status), line);
 }
 
-int command_run(char **out, struct arena *a, const char *const *argv, double limit_s, struct err *e)
+int slurm_program_run(char **out, struct arena *a, const char *const *argv, double limit_s,
+                      struct err *e)
 {
     int rc = 0, output[2] = {-1, -1}, complaint[2] = {-1, -1};
     int64_t deadline_us = clock_monotonic_us() + (int64_t)(limit_s * 1e6);
@@ -169,7 +170,7 @@ out:
     return rc;
 }
 
-bool command_is_there(const char *program)
+bool subprocess_exists(const char *program)
 {
     char file[4096];
     const char *path = getenv("PATH");

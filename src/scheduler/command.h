@@ -13,21 +13,14 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+/* slurm_program_run - argv is ended by NULL; argv[0] is looked for on the path. *out (may be NULL)
+ * is what it wrote to its standard output, in the arena. Errors: ERR_UNAVAILABLE it cannot be
+ * started; ERR_TRYLATER its exit status is not 0, with the last line of its complaint, or it ran
+ * longer than limit_s and was killed. */
+int slurm_program_run(char **out, struct arena *a, const char *const *argv, double limit_s,
+                      struct err *e);
 
-/* command_run - argv is ended by NULL; argv[0] is looked for on the path. *out (may be NULL) is
- * what it wrote to its standard output, in the arena. Errors: ERR_UNAVAILABLE it cannot be started;
- * ERR_TRYLATER its exit status is not 0, with the last line of its complaint, or it ran longer than
- * limit_s and was killed. */
-int command_run(char **out, struct arena *a, const char *const *argv, double limit_s,
-                struct err *e);
+/* subprocess_exists - whether the path holds such a program. */
+bool subprocess_exists(const char *program);
 
-/* command_is_there - whether the path holds such a program. */
-bool command_is_there(const char *program);
-
-#ifdef __cplusplus
-}
-#endif
 #endif

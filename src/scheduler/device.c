@@ -4,6 +4,7 @@
  * and the GPUs are counted and measured through NVML, which needs no context. Numbers about speed
  * are rough; they only order work until something was measured. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
@@ -21,19 +22,23 @@
 
 enum { DEVICE_PROC_MAX_BYTES = 1 << 20 };
 
-/* A file of /proc or /sys, whose size is not known before it is read; "" when absent. */
-static char *device_read_text(struct arena *a, const char *path)
+/* A file of /proc or /sys, whose size is not known before it is read; "" when absent. why (may be
+ * NULL): the first error of a file that is there. */
+static char *device_read_text(struct arena *a, const char *path, struct err *why)
 {
     char chunk[4096];
     struct strbuf text;
     FILE *f = fopen(path, "re");
 
+    int error = f || errno == ENOENT ? 0 : errno;
     strbuf_init(&text, a);
     for (size_t n = 1; f && n > 0 && text.n < DEVICE_PROC_MAX_BYTES;) {
         n = fread(chunk, 1, sizeof chunk, f);
         strbuf_add_n(&text, chunk, n);
     }
+    if (f && ferror(f)) error = errno;
     if (f) fclose(f);
+    if (error && why && why->code == 0) ERR(why, ERR_IO, "%s: %s", path, strerror(error));
     strbuf_add(&text, "");
     return text.text ? text.text : arena_strdup(a, "");
 }
@@ -63,10 +68,10 @@ static int64_t device_kilobytes(struct arena *a, const char *meminfo, const char
 }
 
 /* A number alone in a file, such as a container's limit; fallback where there is none. */
-static int64_t device_number(struct arena *a, const char *path, int64_t fallback)
+static int64_t device_number(struct arena *a, const char *path, int64_t fallback, struct err *why)
 {
     int64_t n;
-    char *text = device_read_text(a, path);
+    char *text = device_read_text(a, path, why);
     text[strcspn(text, " \n")] = '\0';
     return str_to_int(&n, text) ? n : fallback;
 }
@@ -75,7 +80,7 @@ static int64_t device_number(struct arena *a, const char *path, int64_t fallback
 static int64_t device_file_cache(struct arena *a)
 {
     int64_t n;
-    char *line = strstr(device_read_text(a, "/sys/fs/cgroup/memory.stat"), "\nfile ");
+    char *line = strstr(device_read_text(a, "/sys/fs/cgroup/memory.stat", NULL), "\nfile ");
 
     if (!line) return 0;
     line += strlen("\nfile ");
@@ -87,7 +92,7 @@ static int64_t device_file_cache(struct arena *a)
 static int32_t device_quota(struct arena *a)
 {
     int64_t quota, period;
-    char *text = device_read_text(a, "/sys/fs/cgroup/cpu.max");
+    char *text = device_read_text(a, "/sys/fs/cgroup/cpu.max", NULL);
     char *space = strchr(text, ' ');
 
     if (!space) return INT_MAX;
@@ -128,12 +133,14 @@ static double device_core_flops(struct arena *a, const char *cpuinfo)
     return a_cycle * mhz * 1e6 * 0.67;
 }
 
+/* Without the numbers of the memory no run can be placed. */
 static void device_fill_cpu(struct device *d, struct arena *a)
 {
+    struct err why = {.text = "/proc/meminfo has no line MemTotal"};
     int32_t core[SLOTS_MAX], workers_n;
     int32_t cores_n = device_cores(core, SLOTS_MAX, &workers_n);
-    const char *cpuinfo = device_read_text(a, "/proc/cpuinfo");
-    const char *meminfo = device_read_text(a, "/proc/meminfo");
+    const char *cpuinfo = device_read_text(a, "/proc/cpuinfo", NULL);
+    const char *meminfo = device_read_text(a, "/proc/meminfo", &why);
     const char *model = device_field(a, cpuinfo, "model name");
 
     *d = (struct device){.name = "cpu", .slots = workers_n};
@@ -141,12 +148,15 @@ static void device_fill_cpu(struct device *d, struct arena *a)
              *model ? model : "unknown processor", (long)cores_n, cores_n == 1 ? "" : "s");
     d->memory_bytes = device_kilobytes(a, meminfo, "MemTotal");
     d->free_bytes = device_kilobytes(a, meminfo, "MemAvailable");
-    int64_t limit = device_number(a, "/sys/fs/cgroup/memory.max", d->memory_bytes);
-    int64_t used = device_number(a, "/sys/fs/cgroup/memory.current", 0) - device_file_cache(a);
+    int64_t limit = device_number(a, "/sys/fs/cgroup/memory.max", d->memory_bytes, &why);
+    int64_t used =
+        device_number(a, "/sys/fs/cgroup/memory.current", 0, &why) - device_file_cache(a);
     if (limit < d->memory_bytes) {
         d->memory_bytes = limit;
         if (limit - used < d->free_bytes) d->free_bytes = limit - used;
     }
+    if (why.code != 0 || d->memory_bytes == 0)
+        snprintf(d->unusable, sizeof d->unusable, "its memory is unknown: %s", why.text);
     d->flops_per_s = workers_n * device_core_flops(a, cpuinfo);
 }
 
@@ -221,10 +231,10 @@ static void device_fill_gpu(struct device *d, const struct device_nvml *f, unsig
     }
     if (f->name(handle, name, sizeof name) != 0) name[0] = '\0';
     if (f->uuid(handle, d->uuid, sizeof d->uuid) != 0) d->uuid[0] = '\0';
-    if (f->memory(handle, &memory) == 0) {
-        d->memory_bytes = (int64_t)memory.total;
-        d->free_bytes = (int64_t)memory.free;
-    }
+    if (f->memory(handle, &memory) != 0)
+        snprintf(d->unusable, sizeof d->unusable, "the driver does not report its memory");
+    d->memory_bytes = (int64_t)memory.total;
+    d->free_bytes = (int64_t)memory.free;
     if (f->processes(handle, &others_n, NULL) == NVML_INSUFFICIENT_SIZE)
         d->others_n = (int32_t)others_n;
     int n = snprintf(d->description, sizeof d->description, "%s", *name ? name : "NVIDIA GPU");
@@ -273,7 +283,7 @@ static void device_fill_slurm(struct device *d, const struct device *cpu)
                          .slots = SLURM_JOBS_DEFAULT,
                          .flops_per_s = cpu->flops_per_s,
                          .is_cluster = true};
-    if (!command_is_there("sbatch"))
+    if (!subprocess_exists("sbatch"))
         snprintf(d->unusable, sizeof d->unusable,
                  "sbatch is not on the path: this is no login node of a Slurm cluster");
 }

@@ -32,10 +32,10 @@ static void process_kill(struct execution *x)
     process_signal(&x->process, SIGKILL);
 }
 
-static bool process_is_over(struct execution *x, bool said, struct execution_end *end)
+static bool process_is_over(struct execution *x, bool said, struct exit_info *end)
 {
     (void)said;
-    *end = (struct execution_end){.exit_code = -1, .signal = -1};
+    *end = (struct exit_info){.exit_code = -1, .signal = -1};
     return process_has_ended(&x->process, &end->exit_code, &end->signal);
 }
 
@@ -44,9 +44,9 @@ static void process_leave(struct execution *x)
     process_close(&x->process);
 }
 
-const struct executor executor_process = {process_execute, process_has_begun, process_take_log,
-                                          process_stop,    process_kill,      process_is_over,
-                                          process_leave};
+const struct executor executor_local = {process_execute, process_has_begun, process_take_log,
+                                        process_stop,    process_kill,      process_is_over,
+                                        process_leave};
 
 static int job_execute(struct execution *x, const struct process_options *o, struct err *e)
 {
@@ -57,7 +57,7 @@ static int job_execute(struct execution *x, const struct process_options *o, str
 
 static bool job_has_begun(const struct execution *x)
 {
-    return slurm_has_begun(&x->job);
+    return slurm_has_started(&x->job);
 }
 
 /* The job keeps its log itself. */
@@ -70,23 +70,23 @@ static int job_take_log(struct execution *x, struct err *e)
 
 static void job_stop(struct execution *x)
 {
-    slurm_wish(&x->job, SLURM_STOP);
+    slurm_request(&x->job, SLURM_STOP);
 }
 
 static void job_kill(struct execution *x)
 {
-    slurm_wish(&x->job, SLURM_CANCEL);
+    slurm_request(&x->job, SLURM_CANCEL);
 }
 
-static bool job_is_over(struct execution *x, bool said, struct execution_end *end)
+static bool job_is_over(struct execution *x, bool said, struct exit_info *end)
 {
-    *end = (struct execution_end){.exit_code = -1, .signal = -1};
+    *end = (struct exit_info){.exit_code = -1, .signal = -1};
     return slurm_has_ended(&x->job, said, &end->exit_code, &end->signal, end->why, sizeof end->why);
 }
 
 static void job_leave(struct execution *x)
 {
-    slurm_leave(&x->job);
+    slurm_detach(&x->job);
 }
 
 const struct executor executor_slurm = {job_execute, job_has_begun, job_take_log, job_stop,

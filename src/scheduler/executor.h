@@ -17,12 +17,8 @@
 #include "scheduler/process.h"
 #include "scheduler/slurm.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* How a worker ended. */
-struct execution_end {
+struct exit_info {
     int exit_code, signal; /* -1: not so; both: nobody saw it, and why says what is known */
     char why[320];         /* such as "job 17 ended as TIMEOUT"; else empty */
 };
@@ -32,28 +28,25 @@ struct executor {
     /* Fills pid and pid_start. Errors: those of process_start; ERR_TRYLATER it is refused now. */
     int (*start)(struct execution *x, const struct process_options *o, struct err *e);
     /* Whether the worker has begun, so that its silence means something. */
-    bool (*has_begun)(const struct execution *x);
+    bool (*has_started)(const struct execution *x);
     /* What it has printed, see process_drain_log. */
     int (*drain_log)(struct execution *x, struct err *e);
     /* Asks it to keep a checkpoint and end; ends it at once. */
     void (*stop)(struct execution *x);
     void (*kill)(struct execution *x);
     /* said: its last record is there. True: nothing more will come from it. */
-    bool (*has_ended)(struct execution *x, bool said, struct execution_end *end);
+    bool (*has_ended)(struct execution *x, bool said, struct exit_info *end);
     void (*close)(struct execution *x);
 };
 
-extern const struct executor executor_process, executor_slurm;
+extern const struct executor executor_local, executor_slurm;
 
 /* One worker where its executor runs it. */
 struct execution {
     const struct executor *by; /* NULL: it was never started */
-    struct process process;    /* of executor_process */
+    struct process process;    /* of executor_local */
     struct slurm_job job;      /* of executor_slurm; .cluster is set before start */
     int64_t pid, pid_start;    /* for its row: see machine.h; of a job, its number and 0 */
 };
 
-#ifdef __cplusplus
-}
-#endif
 #endif

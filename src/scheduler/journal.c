@@ -7,7 +7,7 @@
 
 enum { JOURNAL_BATCH = 10000 };
 
-int journal_open(struct journal *j, const char *path, struct journal_run *run, int32_t runs_n,
+int journal_open(struct journal *j, const char *path, struct ingest_target *run, int32_t runs_n,
                  struct err *e)
 {
     *j = (struct journal){.run = run, .runs_n = runs_n};
@@ -67,7 +67,7 @@ static void journal_note_progress(struct journal *j, const json_t *json)
 }
 
 /* The attempt a result belongs to, or NULL: a result of a run this worker was not given. */
-static struct journal_run *journal_find(struct journal *j, const json_t *json)
+static struct ingest_target *journal_find(struct journal *j, const json_t *json)
 {
     const char *run_id = json_string_value(json_object_get(json, "run_id"));
 
@@ -78,7 +78,7 @@ static struct journal_run *journal_find(struct journal *j, const json_t *json)
 
 /* A record that the store finds wrong is the worker's fault and ends its attempt; anything else is
  * ours. */
-static int journal_give(struct journal *j, struct store *s, struct journal_run *run,
+static int journal_give(struct journal *j, struct store *s, struct ingest_target *run,
                         const struct event *ev, struct err *e)
 {
     int rc = store_ingest(s, run->attempt_id, ev, e);
@@ -92,7 +92,7 @@ static int journal_take(struct journal *j, struct store *s, const struct event *
 {
     j->records_n++;
     if (journal_is_result(ev->type)) {
-        struct journal_run *run = journal_find(j, ev->json);
+        struct ingest_target *run = journal_find(j, ev->json);
         if (!run) {
             journal_break(j, "the worker wrote a result of a run that was not its own");
             return 0;
@@ -109,12 +109,16 @@ static int journal_take(struct journal *j, struct store *s, const struct event *
     return 0;
 }
 
-int journal_ingest(struct journal *j, struct store *s, bool *batch, struct err *e)
+int ingest_new_records(struct journal *j, struct store *s, bool *batch, struct err *e)
 {
     struct event ev;
 
     for (int i = 0; i < JOURNAL_BATCH && !j->broken; i++) {
         int got = event_read(j->reader_own, &ev, e);
+        if (got == ERR_DATA) { /* not a file: no reason to stop the other attempts */
+            journal_break(j, e->text);
+            return 0;
+        }
         if (got <= 0) return got;
         if (!*batch) TRY(store_begin(s, e));
         *batch = true;

@@ -10,16 +10,12 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "spec/event.h"
+#include "record/event.h"
 #include "spec/spec.h"
 #include "store/store.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* One attempt that shares the worker. */
-struct journal_run {
+struct ingest_target {
     char run_id[SPEC_ID_BYTES];
     int64_t attempt_id;
     bool has_result;
@@ -27,7 +23,7 @@ struct journal_run {
 
 struct journal {
     struct event_reader *reader_own;
-    struct journal_run *run; /* the caller's */
+    struct ingest_target *run; /* the caller's */
     int32_t runs_n;
     int64_t records_n;     /* taken so far */
     enum store_state said; /* by the record ENDED; STORE_NONE: none yet */
@@ -39,20 +35,17 @@ struct journal {
 };
 
 /* journal_open - path of the event file, which need not be there yet. */
-int journal_open(struct journal *j, const char *path, struct journal_run *run, int32_t runs_n,
+int journal_open(struct journal *j, const char *path, struct ingest_target *run, int32_t runs_n,
                  struct err *e);
 void journal_close(struct journal *j);
 
-/* journal_ingest - takes the records that are new, 10,000 at most. *batch: whether a transaction of
- * the store is open; it is opened with the first record and left to the caller to commit, so that
- * several journals share one. Errors: of the store or of reading; a record that makes no sense is
- * none, it sets broken. */
-int journal_ingest(struct journal *j, struct store *s, bool *batch, struct err *e);
+/* ingest_new_records - takes the records that are new, 10,000 at most. *batch: whether a
+ * transaction of the store is open; it is opened with the first record and left to the caller to
+ * commit, so that several journals share one. Errors: of the store or of reading; a record that
+ * makes no sense is none, it sets broken. */
+int ingest_new_records(struct journal *j, struct store *s, bool *batch, struct err *e);
 
 /* journal_has_results - every run of the worker has its result. */
 bool journal_has_results(const struct journal *j);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

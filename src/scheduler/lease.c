@@ -9,45 +9,44 @@
 #include "scheduler/lease.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
 
-enum { LEASE_NUMBER_MAX = 1000000, LEASE_LOG_TAIL_BYTES = 2048 };
+enum { ATTEMPT_NUMBER_MAX = 1000000, ATTEMPT_LOG_TAIL_BYTES = 2048 };
 
 /* Step 1. *number: at least `from`. */
-static int lease_claim(struct lease *at, const struct project *p, const char *run_id, int32_t from,
-                       int32_t *number, struct err *e)
+static int attempt_claim(struct attempt *at, const struct project *p, const char *run_id,
+                         int32_t from, int32_t *number, struct err *e)
 {
     char *folder = arena_printf(&at->arena, "%s/runs/%s", p->root, run_id);
 
     TRY(file_make_dirs(folder, e));
-    for (*number = from; *number <= LEASE_NUMBER_MAX; ++*number) {
+    for (*number = from; *number <= ATTEMPT_NUMBER_MAX; ++*number) {
         at->dir = arena_printf(&at->arena, "runs/%s/%ld", run_id, (long)*number);
         const char *path = project_path(p, &at->arena, at->dir);
         if (mkdir(path, 0777) == 0) return 0;
         if (errno != EEXIST)
             return ERR(e, ERR_CREATE, "%s: cannot be created: %s", path, strerror(errno));
     }
-    return ERR(e, ERR_CREATE, "%s: holds more than %d attempts", folder, LEASE_NUMBER_MAX);
+    return ERR(e, ERR_CREATE, "%s: holds more than %d attempts", folder, ATTEMPT_NUMBER_MAX);
 }
 
-static int lease_write(struct lease *at, const struct project *p, const char *name,
-                       const char *text, struct err *e)
+static int attempt_write(struct attempt *at, const struct project *p, const char *name,
+                         const char *text, struct err *e)
 {
     const char *path = arena_printf(&at->arena, "%s/%s/%s", p->root, at->dir, name);
     return file_write_atomic(path, text, strlen(text), e);
 }
 
 /* Step 2. */
-static int lease_write_files(struct lease *at, const struct lease_place *place, struct err *e)
+static int attempt_write_files(struct attempt *at, const struct attempt_context *place,
+                               struct err *e)
 {
     const struct queue *q = place->queue;
     struct strbuf text;
@@ -57,12 +56,12 @@ static int lease_write_files(struct lease *at, const struct lease_place *place, 
         if (i > 0) strbuf_add(&text, "---\n");
         strbuf_add(&text, spec_text(&q->job[at->task[i]].spec, &at->arena));
     }
-    if (q->task[at->task[0]].fresh) TRY(lease_write(at, place->project, "fresh", "", e));
-    return lease_write(at, place->project, "spec", text.text, e);
+    if (q->task[at->task[0]].fresh) TRY(attempt_write(at, place->project, "fresh", "", e));
+    return attempt_write(at, place->project, "spec", text.text, e);
 }
 
 /* Step 3. */
-static int lease_spawn(struct lease *at, const struct lease_place *place, struct err *e)
+static int attempt_spawn(struct attempt *at, const struct attempt_context *place, struct err *e)
 {
     const struct slot *slot = &place->slots->slot[at->slot];
     const char *path = project_path(place->project, &at->arena, at->dir);
@@ -80,14 +79,14 @@ static int lease_spawn(struct lease *at, const struct lease_place *place, struct
         .alone = place->queue->job[at->task[0]].spec.kind == SPEC_BENCH,
     };
     TRY(journal_open(&at->journal, arena_printf(&at->arena, "%s/events", path), at->run, at->n, e));
-    x->by = slot->slurm ? &executor_slurm : &executor_process;
+    x->by = slot->slurm ? &executor_slurm : &executor_local;
     x->job.cluster = place->slurm;
     return x->by->start(x, &o, e);
 }
 
 /* Step 4. number: of each task's attempt. */
-static int lease_record(struct lease *at, const struct lease_place *place, const int32_t *number,
-                        struct err *e)
+static int attempt_record(struct attempt *at, const struct attempt_context *place,
+                          const int32_t *number, struct err *e)
 {
     const struct slot *slot = &place->slots->slot[at->slot];
 
@@ -107,9 +106,10 @@ static int lease_record(struct lease *at, const struct lease_place *place, const
     return 0;
 }
 
-static struct lease *lease_make(const struct queue *q, const int32_t *task, int32_t n, int32_t slot)
+static struct attempt *attempt_make(const struct attempt_context *place, const int32_t *task,
+                                    int32_t n, int32_t slot)
 {
-    struct lease *at = calloc(1, sizeof *at);
+    struct attempt *at = calloc(1, sizeof *at);
 
     if (!at) abort(); /* a few hundred bytes: see arena.h */
     arena_init(&at->arena);
@@ -119,20 +119,20 @@ static struct lease *lease_make(const struct queue *q, const int32_t *task, int3
     at->slot = slot;
     at->work.process = (struct process){.log_pipe = -1, .log_file = -1};
     for (int32_t i = 0; i < n; i++) {
-        const struct job *job = &q->job[task[i]];
+        const struct run *job = &place->queue->job[task[i]];
         at->task[i] = task[i];
         memcpy(at->run[i].run_id, job->run_id, sizeof job->run_id);
         if (job->device_bytes > at->bytes) at->bytes = job->device_bytes;
     }
-    at->start_us = at->heard_us = clock_monotonic_us();
+    at->start_us = at->last_record_us = place->now_us;
     return at;
 }
 
-int lease_start(struct lease **out, const struct lease_place *place, const int32_t *task, int32_t n,
-                int32_t slot, struct err *e)
+int attempt_start(struct attempt **out, const struct attempt_context *place, const int32_t *task,
+                  int32_t n, int32_t slot, struct err *e)
 {
     int rc = 0;
-    struct lease *at = lease_make(place->queue, task, n, slot);
+    struct attempt *at = attempt_make(place, task, n, slot);
     int32_t *number = arena_array(&at->arena, (size_t)n, sizeof *number);
 
     *out = NULL;
@@ -141,15 +141,15 @@ int lease_start(struct lease **out, const struct lease_place *place, const int32
         TRY_OUT(rc, store_run_state(place->store, at->run[i].run_id, &st, e));
         number[i] = st.attempts_n + 1;
     }
-    TRY_OUT(rc, lease_claim(at, place->project, at->run[0].run_id, number[0], &number[0], e));
-    TRY_OUT(rc, lease_write_files(at, place, e));
-    TRY_OUT(rc, lease_spawn(at, place, e));
-    rc = lease_record(at, place, number, e);
+    TRY_OUT(rc, attempt_claim(at, place->project, at->run[0].run_id, number[0], &number[0], e));
+    TRY_OUT(rc, attempt_write_files(at, place, e));
+    TRY_OUT(rc, attempt_spawn(at, place, e));
+    rc = attempt_record(at, place, number, e);
 out:
     if (rc < 0) {
         /* What never began cannot begin later, whatever sbatch made of it. */
         if (at->dir) unlink(arena_printf(&at->arena, "%s/%s/spec", place->project->root, at->dir));
-        lease_free(at);
+        attempt_free(at);
         return rc;
     }
     *out = at;
@@ -157,14 +157,14 @@ out:
 }
 
 /* Where the queue has this run, or -1. */
-static int32_t lease_find_task(const struct queue *q, const char *run_id)
+static int32_t attempt_find_run(const struct queue *q, const char *run_id)
 {
     for (int32_t i = 0; i < q->n; i++)
         if (strcmp(q->job[i].run_id, run_id) == 0) return i;
     return -1;
 }
 
-int lease_take_over(struct lease **out, const struct lease_place *place,
+int attempt_recover(struct attempt **out, const struct attempt_context *place,
                     const struct store_running *row, int32_t n, const struct slurm_row *found,
                     struct err *e)
 {
@@ -178,12 +178,12 @@ int lease_take_over(struct lease **out, const struct lease_place *place,
     const struct store_running **of = arena_array(&a, (size_t)n, sizeof(struct store_running *));
     /* Rows whose runs are wanted come first, in their order; the others' records are heard too. */
     for (int32_t i = 0, others_n = 0; i < n; i++) {
-        int32_t k = lease_find_task(place->queue, row[i].run_id);
+        int32_t k = attempt_find_run(place->queue, row[i].run_id);
         of[k >= 0 ? tasks_n : n - ++others_n] = &row[i];
         if (k >= 0) task[tasks_n++] = k;
     }
     if (tasks_n == 0) goto out;
-    struct lease *at = lease_make(place->queue, task, tasks_n, -1);
+    struct attempt *at = attempt_make(place, task, tasks_n, -1);
     at->n = n;
     at->run = arena_array(&at->arena, (size_t)n, sizeof *at->run);
     for (int32_t i = 0; i < n; i++) {
@@ -197,7 +197,7 @@ int lease_take_over(struct lease **out, const struct lease_place *place,
     const char *events = arena_printf(&at->arena, "%s/events", at->work.job.attempt_dir);
     rc = journal_open(&at->journal, events, at->run, n, e);
     if (rc < 0)
-        lease_free(at);
+        attempt_free(at);
     else
         *out = at;
 out:
@@ -205,16 +205,16 @@ out:
     return rc;
 }
 
-int lease_listen(struct lease *at, struct store *s, bool *batch, struct err *e)
+int attempt_poll(struct attempt *at, struct store *s, int64_t now_us, bool *batch, struct err *e)
 {
     int64_t before = at->journal.records_n;
 
-    TRY(journal_ingest(&at->journal, s, batch, e));
-    if (at->journal.records_n > before) at->heard_us = clock_monotonic_us();
+    TRY(ingest_new_records(&at->journal, s, batch, e));
+    if (at->journal.records_n > before) at->last_record_us = now_us;
     return 0;
 }
 
-void lease_free(struct lease *at)
+void attempt_free(struct attempt *at)
 {
     if (!at) return;
     if (at->work.by) at->work.by->close(&at->work);
@@ -224,73 +224,70 @@ void lease_free(struct lease *at)
 }
 
 /* The last line of the log that is not empty: all that a worker without records may have said. */
-static void lease_last_line(char *out, size_t room, const char *path)
+static void attempt_last_line(char *out, size_t room, const char *path)
 {
-    char text[LEASE_LOG_TAIL_BYTES + 1];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
-    off_t at = size > LEASE_LOG_TAIL_BYTES ? size - LEASE_LOG_TAIL_BYTES : 0;
-    ssize_t n = fd < 0 ? 0 : pread(fd, text, LEASE_LOG_TAIL_BYTES, at);
+    char text[ATTEMPT_LOG_TAIL_BYTES + 1];
 
-    if (fd >= 0) close(fd);
-    text[n > 0 ? n : 0] = '\0';
+    file_read_tail(text, sizeof text, path);
     snprintf(out, room, "%.*s", (int)room - 1, str_last_line(text));
 }
 
 /* It was ended because it was silent, whatever it made of that. */
-static enum store_state lease_judge_silence(const struct lease *at, char *message)
+static enum store_state attempt_outcome_of_silence(const struct attempt *at, char *message)
 {
-    snprintf(message, LEASE_MESSAGE_BYTES, "no record for %.0f s: killed",
-             (double)(at->stalled_us - at->heard_us) / 1e6);
+    snprintf(message, ATTEMPT_MESSAGE_BYTES, "no record for %.0f s: killed",
+             (double)(at->killed_stalled_us - at->last_record_us) / 1e6);
     return STORE_LOST;
 }
 
 /* The worker ended by a signal. */
-static enum store_state lease_judge_signal(const struct lease *at, int signal, char *message)
+static enum store_state attempt_outcome_of_signal(const struct attempt *at, int signal,
+                                                  char *message)
 {
-    snprintf(message, LEASE_MESSAGE_BYTES, "%s by signal %d (%s)", at->told ? "stopped" : "killed",
-             signal, strsignal(signal));
+    snprintf(message, ATTEMPT_MESSAGE_BYTES, "%s by signal %d (%s)",
+             at->told ? "stopped" : "killed", signal, strsignal(signal));
     return at->told ? STORE_CANCELLED : STORE_LOST;
 }
 
 /* The worker ended by itself. message holds its own sentence where it left one. */
-static enum store_state lease_judge_exit(const struct lease *at, const char *log_path,
-                                         int exit_code, char *message)
+static enum store_state attempt_outcome_of_exit(const struct attempt *at, const char *log_path,
+                                                int exit_code, char *message)
 {
     const struct journal *j = &at->journal;
     char line[256];
 
     if (j->said == STORE_CANCELLED && !at->told) {
-        snprintf(message, LEASE_MESSAGE_BYTES, "stopped by a signal from elsewhere");
+        snprintf(message, ATTEMPT_MESSAGE_BYTES, "stopped by a signal from elsewhere");
         return STORE_LOST;
     }
     if (j->said != STORE_NONE && j->said != STORE_DONE) return j->said;
     if (j->said == STORE_DONE && exit_code == 0 && journal_has_results(j)) return STORE_DONE;
     if (j->said == STORE_NONE && at->told) return STORE_CANCELLED;
-    lease_last_line(line, sizeof line, log_path);
+    attempt_last_line(line, sizeof line, log_path);
     if (exit_code == 0 || j->said == STORE_DONE)
-        snprintf(message, LEASE_MESSAGE_BYTES, "exit %d without %s", exit_code,
+        snprintf(message, ATTEMPT_MESSAGE_BYTES, "exit %d without %s", exit_code,
                  j->said == STORE_NONE    ? "saying that it was done"
                  : journal_has_results(j) ? "a success, though it said it was done"
                                           : "the result it was started for");
     else
-        snprintf(message, LEASE_MESSAGE_BYTES, "exit %d: %s", exit_code,
+        snprintf(message, ATTEMPT_MESSAGE_BYTES, "exit %d: %s", exit_code,
                  *line ? line : "it said nothing");
     return STORE_FAILED;
 }
 
 /* Nobody saw how the worker ended: its last word counts, and done needs the results too. */
-static enum store_state lease_judge_word(const struct lease *at, const char *why, char *message)
+static enum store_state attempt_outcome_of_record(const struct attempt *at, const char *why,
+                                                  char *message)
 {
     const struct journal *j = &at->journal;
 
     if (j->said == STORE_DONE && journal_has_results(j)) return STORE_DONE;
     if (j->said == STORE_FAILED || j->said == STORE_DIVERGED) return j->said;
-    snprintf(message, LEASE_MESSAGE_BYTES, "%s", why);
+    snprintf(message, ATTEMPT_MESSAGE_BYTES, "%s", why);
     return at->told ? STORE_CANCELLED : STORE_LOST;
 }
 
-void lease_judge(struct lease *at, const struct project *p, const struct execution_end *end)
+void attempt_set_outcome(struct attempt *at, const struct project *p, const struct exit_info *end)
 {
     const char *log_path = arena_printf(&at->arena, "%s/%s/log", p->root, at->dir);
 
@@ -298,18 +295,18 @@ void lease_judge(struct lease *at, const struct project *p, const struct executi
     snprintf(at->message, sizeof at->message, "%s", at->journal.message);
     if (at->journal.broken)
         at->state = STORE_FAILED;
-    else if (at->stalled_us > 0 && at->journal.said != STORE_DONE)
-        at->state = lease_judge_silence(at, at->message);
+    else if (at->killed_stalled_us > 0 && at->journal.said != STORE_DONE)
+        at->state = attempt_outcome_of_silence(at, at->message);
     else if (end->exit_code >= 0)
-        at->state = lease_judge_exit(at, log_path, end->exit_code, at->message);
+        at->state = attempt_outcome_of_exit(at, log_path, end->exit_code, at->message);
     else if (end->signal >= 0)
-        at->state = lease_judge_signal(at, end->signal, at->message);
+        at->state = attempt_outcome_of_signal(at, end->signal, at->message);
     else
-        at->state = lease_judge_word(at, end->why, at->message);
+        at->state = attempt_outcome_of_record(at, end->why, at->message);
 }
 
-bool lease_was_interrupted(const struct lease *at)
+bool attempt_was_preempted(const struct attempt *at)
 {
-    return at->state == STORE_LOST && at->stalled_us == 0 && at->journal.said == STORE_CANCELLED &&
-           at->journal.has_checkpoint;
+    return at->state == STORE_LOST && at->killed_stalled_us == 0 &&
+           at->journal.said == STORE_CANCELLED && at->journal.has_checkpoint;
 }

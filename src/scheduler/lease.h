@@ -19,35 +19,31 @@
 #include "scheduler/queue.h"
 #include "scheduler/slots.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+enum { ATTEMPT_MESSAGE_BYTES = 600 };
 
-enum { LEASE_MESSAGE_BYTES = 600 };
-
-struct lease {
+struct attempt {
     struct arena arena; /* holds what is below */
     int32_t *task;      /* indices of the queue */
     int32_t tasks_n;    /* at least 1 */
     int32_t n;          /* runs: more than tasks where one that was taken over has others, too */
-    struct journal_run *run; /* those of the tasks first */
-    const char *dir;         /* runs/<run_id>/<attempt>, of the first task */
+    struct ingest_target *run; /* those of the tasks first */
+    const char *dir;           /* runs/<run_id>/<attempt>, of the first task */
     struct journal journal;
     struct execution work;
-    int32_t slot;       /* -1: none, of a job that was taken over when all were in use */
-    int64_t bytes;      /* planned, on the slot's device */
-    int64_t start_us;   /* monotonic; when the worker began, as far as is known */
-    int64_t heard_us;   /* of the newest record, or the start */
-    bool told;          /* to stop, by the user's wish */
-    int64_t stalled_us; /* killed then because it was silent too long; 0: not so */
-    bool log_failed;    /* said once */
-    bool ended;         /* judged, not yet said */
+    int32_t slot;              /* -1: none, of a job that was taken over when all were in use */
+    int64_t bytes;             /* planned, on the slot's device */
+    int64_t start_us;          /* monotonic; when the worker began, as far as is known */
+    int64_t last_record_us;    /* of the newest record, or the start */
+    bool told;                 /* to stop, by the user's wish */
+    int64_t killed_stalled_us; /* killed then because it was silent too long; 0: not so */
+    bool log_failed;           /* said once */
+    bool ended;                /* judged, not yet said */
     enum store_state state;
-    char message[LEASE_MESSAGE_BYTES];
+    char message[ATTEMPT_MESSAGE_BYTES];
 };
 
 /* What starting one needs. */
-struct lease_place {
+struct attempt_context {
     struct store *store;
     const struct project *project;
     const struct machine *machine;
@@ -55,51 +51,50 @@ struct lease_place {
     const struct slots *slots;
     struct slurm *slurm; /* for slots of Slurm */
     const char *program; /* of the worker */
+    int64_t now_us;      /* monotonic */
 };
 
-/* lease_start - makes the folder, writes the spec, starts the worker and adds the rows; in the
- * caller's transaction. *out is freed with lease_free. Errors: those of files, the store and the
+/* attempt_start - makes the folder, writes the spec, starts the worker and adds the rows; in the
+ * caller's transaction. *out is freed with attempt_free. Errors: those of files, the store and the
  * executor's start; nothing runs then. */
-int lease_start(struct lease **out, const struct lease_place *place, const int32_t *task, int32_t n,
-                int32_t slot, struct err *e);
+int attempt_start(struct attempt **out, const struct attempt_context *place, const int32_t *task,
+                  int32_t n, int32_t slot, struct err *e);
 
-/* lease_take_over - the worker of the running attempts [0, n), which share it and its folder, is a
+/* attempt_recover - the worker of the running attempts [0, n), which share it and its folder, is a
  * job that still runs (found: its row of squeue). *out is NULL when none of the runs is in the
  * queue: it is left to a call that asks for them. Its records are read from the first. */
-int lease_take_over(struct lease **out, const struct lease_place *place,
+int attempt_recover(struct attempt **out, const struct attempt_context *place,
                     const struct store_running *row, int32_t n, const struct slurm_row *found,
                     struct err *e);
 
-/* lease_listen - takes the new records (see journal_ingest) and notes the time. */
-int lease_listen(struct lease *at, struct store *s, bool *batch, struct err *e);
+/* attempt_poll - takes the new records (see ingest_new_records) and notes that they came by now_us.
+ */
+int attempt_poll(struct attempt *at, struct store *s, int64_t now_us, bool *batch, struct err *e);
 
-/* lease_judge - what the end of the worker means: done needs exit 0, its word and its results.
- * Fills state and message. */
-void lease_judge(struct lease *at, const struct project *p, const struct execution_end *end);
+/* attempt_set_outcome - what the end of the worker means: done needs exit 0, its word and its
+ * results. Fills state and message. */
+void attempt_set_outcome(struct attempt *at, const struct project *p, const struct exit_info *end);
 
-/* lease_was_interrupted - the worker was told to stop by somebody else than this scheduler, such as
+/* attempt_was_preempted - the worker was told to stop by somebody else than this scheduler, such as
  * Slurm before a time limit, and kept a checkpoint: no try that failed, the next one goes on. */
-bool lease_was_interrupted(const struct lease *at);
+bool attempt_was_preempted(const struct attempt *at);
 
-/* lease_free - takes NULL. A process that still runs is ended, a job of Slurm goes on. */
-void lease_free(struct lease *at);
+/* attempt_free - takes NULL. A process that still runs is ended, a job of Slurm goes on. */
+void attempt_free(struct attempt *at);
 
-/* lease_settle_worker - ends the running attempts [0, n) that share one worker and its folder, by
+/* attempt_close_stale - ends the running attempts [0, n) that share one worker and its folder, by
  * what its records say. ended_at: as clock_utc writes it; NULL: now. */
-int lease_settle_worker(struct store *s, const struct project *p, const struct store_running *row,
+int attempt_close_stale(struct store *s, const struct project *p, const struct store_running *row,
                         int32_t n, const char *ended_at, struct err *e);
 
-/* lease_settle - ends every attempt that an earlier scheduler left marked as running: kills what
- * is left of its worker, takes what it wrote, and believes its last word. Those whose job of Slurm
- * still runs stay as they are. *settled_n: how many. Errors: ERR_TRYLATER squeue does not say
+/* scheduler_recover - ends every attempt that an earlier scheduler left marked as running: kills
+ * what is left of its worker, takes what it wrote, and believes its last word. Those whose job of
+ * Slurm still runs stay as they are. *settled_n: how many. Errors: ERR_TRYLATER squeue does not say
  * whether such a job still runs. */
-int lease_settle(struct store *s, const struct project *p, const struct machine *m,
-                 struct slurm *slurm, int32_t *settled_n, struct err *e);
+int scheduler_recover(struct store *s, const struct project *p, const struct machine *m,
+                      struct slurm *slurm, int32_t *settled_n, struct err *e);
 
-/* lease_gather_running - the rows that share a folder with row[0] come to the front; how many. */
-int32_t lease_gather_running(struct store_running *row, int32_t n);
+/* attempt_gather_running - the rows that share a folder with row[0] come to the front; how many. */
+int32_t attempt_gather_running(struct store_running *row, int32_t n);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -17,7 +17,13 @@
 
 enum { SCHEDULER_TICK_MS = 200, SCHEDULER_REFUSALS_MAX = 30 };
 
-void scheduler_note_failure(struct scheduler *sc, int code, const struct job *job,
+static int64_t scheduler_now_us(const struct scheduler *sc)
+{
+    const struct scheduler_options *o = sc->options;
+    return o->now_us ? o->now_us(o->now_context) : clock_monotonic_us();
+}
+
+void scheduler_note_failure(struct scheduler *sc, int code, const struct run *job,
                             const char *message, const char *dir)
 {
     char name[METER_NAME_BYTES];
@@ -31,7 +37,7 @@ void scheduler_note_failure(struct scheduler *sc, int code, const struct job *jo
 
 /* --- starting --- */
 
-static bool scheduler_fits(void *context, const struct job *job)
+static bool scheduler_fits(void *context, const struct run *job)
 {
     return slots_fit(context, job->device_bytes);
 }
@@ -44,19 +50,19 @@ static bool scheduler_measures(const struct scheduler *sc)
 }
 
 /* verb: "started" or another of that length. */
-static void scheduler_say_start(struct scheduler *sc, const struct lease *at, const char *verb)
+static void scheduler_say_start(struct scheduler *sc, const struct attempt *at, const char *verb)
 {
     char name[METER_NAME_BYTES], more[32] = "", job[32] = "";
 
     meter_name(name, &sc->queue.job[at->task[0]].spec);
     if (at->tasks_n > 1) snprintf(more, sizeof more, " and %ld more", (long)at->tasks_n - 1);
     if (at->work.job.id > 0) snprintf(job, sizeof job, "  (job %lld)", (long long)at->work.job.id);
-    meter_say(&sc->meter, false, "%s  %s%s  %s%s", verb, name, more, at->dir, job);
+    progress_print(&sc->meter, false, "%s  %s%s  %s%s", verb, name, more, at->dir, job);
 }
 
-static struct lease_place scheduler_place(struct scheduler *sc)
+static struct attempt_context scheduler_place(struct scheduler *sc)
 {
-    return (struct lease_place){
+    return (struct attempt_context){
         .store = sc->store,
         .project = sc->project,
         .machine = &sc->machine,
@@ -64,31 +70,32 @@ static struct lease_place scheduler_place(struct scheduler *sc)
         .slots = &sc->slots,
         .slurm = &sc->slurm,
         .program = sc->options->worker ? sc->options->worker : sc->project->program,
+        .now_us = scheduler_now_us(sc),
     };
 }
 
 /* 0: it may be offered again later. */
-static int scheduler_heed_refusal(struct scheduler *sc, int rc, const struct err *e)
+static int handle_rejection(struct scheduler *sc, int rc, const struct err *e)
 {
     if (rc != ERR_TRYLATER || !sc->accepted) return rc;
     if (sc->running_n == 0 && sc->refused_n >= SCHEDULER_REFUSALS_MAX) return rc;
-    sc->refused_us = clock_monotonic_us();
+    sc->refused_us = scheduler_now_us(sc);
     if (++sc->refused_n == 1)
-        meter_say(&sc->meter, true, "warning: %s; it is tried again every %.3g s", e->text,
-                  (double)sc->slurm.poll_us / 1e6);
+        progress_print(&sc->meter, true, "warning: %s; it is tried again every %.3g s", e->text,
+                       (double)sc->slurm.poll_us / 1e6);
     return 0;
 }
 
 static bool scheduler_waits_for_slurm(const struct scheduler *sc)
 {
-    return sc->refused_n > 0 && clock_monotonic_us() - sc->refused_us < sc->slurm.poll_us;
+    return sc->refused_n > 0 && scheduler_now_us(sc) - sc->refused_us < sc->slurm.poll_us;
 }
 
 static int scheduler_start(struct scheduler *sc, int32_t n, struct err *e)
 {
-    const struct lease_place place = scheduler_place(sc);
+    const struct attempt_context place = scheduler_place(sc);
     struct err refusal = {0};
-    struct lease *at;
+    struct attempt *at;
     int64_t bytes = 0;
 
     for (int32_t i = 0; i < n; i++)
@@ -96,10 +103,10 @@ static int scheduler_start(struct scheduler *sc, int32_t n, struct err *e)
             bytes = sc->queue.job[sc->pick[i]].device_bytes;
     int32_t slot = slots_take(&sc->slots, bytes);
     if (slot < 0) return ERR(e, ERR_INTERNAL, "a run was chosen though no slot has room for it");
-    int rc = lease_start(&at, &place, sc->pick, n, slot, &refusal);
+    int rc = attempt_start(&at, &place, sc->pick, n, slot, &refusal);
     if (rc < 0) {
         slots_leave(&sc->slots, slot, bytes);
-        rc = scheduler_heed_refusal(sc, rc, &refusal);
+        rc = handle_rejection(sc, rc, &refusal);
         return rc < 0 ? ERR(e, rc, "%s", refusal.text) : 0;
     }
     if (sc->slots.slot[slot].slurm) {
@@ -139,19 +146,19 @@ static int scheduler_fill(struct scheduler *sc, struct err *e)
 
 int scheduler_take_over(struct scheduler *sc, struct err *e)
 {
-    const struct lease_place place = scheduler_place(sc);
+    const struct attempt_context place = scheduler_place(sc);
     struct store_running *row;
-    struct lease *at;
+    struct attempt *at;
     int32_t rows_n;
 
     TRY(store_running(sc->store, &sc->arena, &row, &rows_n, e));
-    sc->running = arena_array(&sc->arena, (size_t)(sc->slots.n + rows_n), sizeof(struct lease *));
+    sc->running = arena_array(&sc->arena, (size_t)(sc->slots.n + rows_n), sizeof(struct attempt *));
     sc->poll = arena_array(&sc->arena, (size_t)(sc->slots.n + rows_n) + 1, sizeof *sc->poll);
     for (int32_t i = 0, same_n; i < rows_n; i += same_n) {
-        same_n = lease_gather_running(row + i, rows_n - i);
+        same_n = attempt_gather_running(row + i, rows_n - i);
         const struct slurm_row *found = slurm_find(&sc->slurm, row[i].pid, row[i].dir);
         if (!found) continue;
-        TRY(lease_take_over(&at, &place, row + i, same_n, found, e));
+        TRY(attempt_recover(&at, &place, row + i, same_n, found, e));
         if (!at) continue;
         at->slot = slots_take_slurm(&sc->slots, at->bytes);
         queue_start(&sc->queue, at->task, at->tasks_n);
@@ -173,11 +180,11 @@ static void scheduler_end_all(struct scheduler *sc, bool at_once)
     }
 }
 
-static void scheduler_heed(struct scheduler *sc)
+static void handle_signals(struct scheduler *sc)
 {
     if (sc->signals.stops_n >= 1 && !sc->stopping) {
         sc->stopping = true;
-        meter_say(
+        progress_print(
             &sc->meter, true,
             "stopping: %ld worker%s will keep a checkpoint after the current update; again to "
             "end %s at once",
@@ -195,10 +202,10 @@ static void scheduler_take_logs(struct scheduler *sc)
     struct err e;
 
     for (int32_t i = 0; i < sc->running_n; i++) {
-        struct lease *at = sc->running[i];
+        struct attempt *at = sc->running[i];
         if (at->work.by->drain_log(&at->work, &e) >= 0 || at->log_failed) continue;
         at->log_failed = true;
-        meter_say(&sc->meter, true, "warning: %s: %s", at->dir, e.text);
+        progress_print(&sc->meter, true, "warning: %s: %s", at->dir, e.text);
     }
 }
 
@@ -206,7 +213,7 @@ static void scheduler_take_logs(struct scheduler *sc)
 static void scheduler_wait(struct scheduler *sc, bool *child)
 {
     struct err e;
-    int64_t since_ms = (clock_monotonic_us() - sc->listened_us) / 1000;
+    int64_t since_ms = (scheduler_now_us(sc) - sc->last_poll_us) / 1000;
     int timeout_ms = since_ms >= SCHEDULER_TICK_MS ? 0 : (int)(SCHEDULER_TICK_MS - since_ms);
 
     sc->poll[0] = (struct pollfd){.fd = sc->signals.fd, .events = POLLIN};
@@ -214,38 +221,38 @@ static void scheduler_wait(struct scheduler *sc, bool *child)
         sc->poll[i + 1] =
             (struct pollfd){.fd = sc->running[i]->work.process.log_pipe, .events = POLLIN};
     poll(sc->poll, (nfds_t)sc->running_n + 1, timeout_ms);
-    signals_read(&sc->signals, child);
-    scheduler_heed(sc);
+    signals_read(&sc->signals, scheduler_now_us(sc), child);
+    handle_signals(sc);
     scheduler_take_logs(sc);
     if (slurm_tick(&sc->slurm, &e) < 0)
-        meter_say(&sc->meter, true, "warning: %s; jobs go on, it is asked again every %.3g s",
-                  e.text, (double)sc->slurm.poll_us / 1e6);
+        progress_print(&sc->meter, true, "warning: %s; jobs go on, it is asked again every %.3g s",
+                       e.text, (double)sc->slurm.poll_us / 1e6);
 }
 
 /* --- listening --- */
 
 /* Records first: whether a worker was silent or what its end means is seen only after them. */
-static int scheduler_listen_one(struct scheduler *sc, struct lease *at, struct err *e)
+static int scheduler_listen_one(struct scheduler *sc, struct attempt *at, struct err *e)
 {
     struct execution *x = &at->work;
-    struct execution_end how;
+    struct exit_info how;
+    int64_t now_us = scheduler_now_us(sc);
     bool ended = x->by->has_ended(x, at->journal.said != STORE_NONE, &how);
 
     for (int64_t before = -1; at->journal.records_n > before;) {
         before = at->journal.records_n;
-        TRY(lease_listen(at, sc->store, &sc->batch, e));
+        TRY(attempt_poll(at, sc->store, now_us, &sc->batch, e));
         if (!ended) break;
     }
     if (!ended) {
-        int64_t now_us = clock_monotonic_us();
-        if (at->journal.records_n == 0 && !x->by->has_begun(x))
-            at->start_us = at->heard_us = now_us;
-        bool stalled = (double)(now_us - at->heard_us) / 1e6 > sc->stall_s;
-        if (stalled && at->stalled_us == 0) at->stalled_us = now_us;
-        if (at->stalled_us > 0 || at->journal.broken) x->by->kill(x);
+        if (at->journal.records_n == 0 && !x->by->has_started(x))
+            at->start_us = at->last_record_us = now_us;
+        bool stalled = (double)(now_us - at->last_record_us) / 1e6 > sc->stall_s;
+        if (stalled && at->killed_stalled_us == 0) at->killed_stalled_us = now_us;
+        if (at->killed_stalled_us > 0 || at->journal.broken) x->by->kill(x);
         return 0;
     }
-    lease_judge(at, sc->project, &how);
+    attempt_set_outcome(at, sc->project, &how);
     if (!sc->batch) TRY(store_begin(sc->store, e));
     sc->batch = true;
     const struct store_end end = {.state = at->state,
@@ -257,26 +264,27 @@ static int scheduler_listen_one(struct scheduler *sc, struct lease *at, struct e
     return 0;
 }
 
-static void scheduler_say_end(struct scheduler *sc, const struct lease *at, bool again)
+static void scheduler_say_end(struct scheduler *sc, const struct attempt *at, bool again)
 {
     char name[METER_NAME_BYTES], took[CLOCK_TEXT_BYTES];
 
     meter_name(name, &sc->queue.job[at->task[0]].spec);
-    clock_duration(took, (double)(clock_monotonic_us() - at->start_us) / 1e6);
+    clock_duration(took, (double)(scheduler_now_us(sc) - at->start_us) / 1e6);
     if (at->state == STORE_DONE && at->tasks_n > 1)
-        meter_say(&sc->meter, false, "done     %s and %ld more in %s", name, (long)at->tasks_n - 1,
-                  took);
+        progress_print(&sc->meter, false, "done     %s and %ld more in %s", name,
+                       (long)at->tasks_n - 1, took);
     else if (at->state == STORE_DONE)
-        meter_say(&sc->meter, false, "done     %s in %s", name, took);
+        progress_print(&sc->meter, false, "done     %s in %s", name, took);
     else
-        meter_say(&sc->meter, true, "%-8s %s after %s: %s%s (%s/log)", store_state_name(at->state),
-                  name, took, *at->message ? at->message : "it said nothing",
-                  again ? "; it gets another try" : "", at->dir);
+        progress_print(&sc->meter, true, "%-8s %s after %s: %s%s (%s/log)",
+                       store_state_name(at->state), name, took,
+                       *at->message ? at->message : "it said nothing",
+                       again ? "; it gets another try" : "", at->dir);
 }
 
 /* A GPU that a worker could not use, or lost, or that loses one worker after the other, gets no
  * other in this call; its runs move to the devices that are left. */
-static void scheduler_heed_loss(struct scheduler *sc, const struct lease *at)
+static void handle_device_failure(struct scheduler *sc, const struct attempt *at)
 {
     if (at->slot < 0) return;
     const struct device *d = &sc->slots.device[sc->slots.slot[at->slot].device];
@@ -284,38 +292,38 @@ static void scheduler_heed_loss(struct scheduler *sc, const struct lease *at)
     if (strcmp(d->name, "cpu") == 0 || d->is_cluster) return;
     bool gone = at->state == STORE_FAILED && at->journal.unavailable;
     bool in_vain = at->state == STORE_LOST && !(at->journal.share > 0);
-    bool suspect = slots_suspect(&sc->slots, at->slot, at->task[0], in_vain);
+    bool suspect = slots_note_failure(&sc->slots, at->slot, at->task[0], in_vain);
     if (!gone && !suspect) return;
-    int32_t left = slots_lose(&sc->slots, at->slot, at->message);
-    meter_say(&sc->meter, true, "%s is not used any more in this call; %ld worker%s left", d->name,
-              (long)left, left == 1 ? "" : "s");
+    int32_t left = slots_retire_device(&sc->slots, at->slot, at->message);
+    progress_print(&sc->meter, true, "%s is not used any more in this call; %ld worker%s left",
+                   d->name, (long)left, left == 1 ? "" : "s");
     if (left > 0) return;
     scheduler_note_failure(sc, ERR_UNAVAILABLE, &sc->queue.job[at->task[0]], at->message, at->dir);
     sc->halted = true;
 }
 
 /* The consequences of an end that is in the database now. */
-static void scheduler_conclude(struct scheduler *sc, struct lease *at)
+static void finish_attempt(struct scheduler *sc, struct attempt *at)
 {
     bool again = false;
 
-    scheduler_heed_loss(sc, at);
+    handle_device_failure(sc, at);
 
     for (int32_t i = 0; i < at->tasks_n; i++) {
-        const struct job *job = &sc->queue.job[at->task[i]];
-        if (lease_was_interrupted(at)) queue_spare(&sc->queue, at->task[i]);
-        enum task_state state = queue_end(&sc->queue, at->task[i], at->state, at->n > 1);
-        if (state == TASK_DONE) sc->flops_done += job->flops;
-        if (state == TASK_WAITING) again = true;
-        if (state == TASK_FAILED)
+        const struct run *job = &sc->queue.job[at->task[i]];
+        if (attempt_was_preempted(at)) queue_refund_try(&sc->queue, at->task[i]);
+        enum run_state state = queue_end(&sc->queue, at->task[i], at->state, at->n > 1);
+        if (state == RUN_DONE) sc->flops_done += job->flops;
+        if (state == RUN_WAITING) again = true;
+        if (state == RUN_FAILED)
             scheduler_note_failure(sc, ERR_INTERNAL, job, at->message, at->dir);
     }
-    sc->worker_s += (double)(clock_monotonic_us() - at->start_us) / 1e6;
+    sc->worker_s += (double)(scheduler_now_us(sc) - at->start_us) / 1e6;
     scheduler_say_end(sc, at, again && !sc->stopping && !sc->halted);
     if (at->slot >= 0) slots_leave(&sc->slots, at->slot, at->bytes);
 }
 
-static int scheduler_listen(struct scheduler *sc, struct err *e)
+static int poll_attempts(struct scheduler *sc, struct err *e)
 {
     int32_t kept = 0;
 
@@ -327,15 +335,15 @@ static int scheduler_listen(struct scheduler *sc, struct err *e)
         }
     }
     TRY(scheduler_commit(sc, e));
-    sc->listened_us = clock_monotonic_us();
+    sc->last_poll_us = scheduler_now_us(sc);
     for (int32_t i = 0; i < sc->running_n; i++) {
-        struct lease *at = sc->running[i];
+        struct attempt *at = sc->running[i];
         if (!at->ended) {
             sc->running[kept++] = at;
             continue;
         }
-        scheduler_conclude(sc, at);
-        lease_free(at);
+        finish_attempt(sc, at);
+        attempt_free(at);
     }
     sc->running_n = kept;
     return 0;
@@ -351,17 +359,17 @@ static void scheduler_paint(struct scheduler *sc)
 
     summary_fill_meter(&st, &sc->queue);
     for (int32_t i = 0; i < sc->running_n; i++) {
-        const struct lease *at = sc->running[i];
+        const struct attempt *at = sc->running[i];
         double flops = 0;
         for (int32_t k = 0; k < at->tasks_n; k++) flops += sc->queue.job[at->task[k]].flops;
         double done = flops * at->journal.share;
         st.flops_done += done;
         st.flops_left += flops - done;
         if (flops - done > st.flops_longest_left) st.flops_longest_left = flops - done;
-        st.worker_s += (double)(clock_monotonic_us() - at->start_us) / 1e6;
+        st.worker_s += (double)(scheduler_now_us(sc) - at->start_us) / 1e6;
         st.wps += at->journal.wps;
     }
-    meter_paint(&sc->meter, &st);
+    progress_draw(&sc->meter, &st);
 }
 
 /* The user's third wish: jobs that Slurm does not end are left to themselves, and to the next call.
@@ -382,8 +390,8 @@ int scheduler_loop(struct scheduler *sc, struct err *e)
         bool waits = sc->refused_n > 0 && !sc->stopping && !sc->halted;
         if ((sc->running_n == 0 && !waits) || scheduler_may_leave(sc)) return 0;
         scheduler_wait(sc, &child);
-        int64_t since_us = clock_monotonic_us() - sc->listened_us;
-        if (child || since_us >= SCHEDULER_TICK_MS * 1000) TRY(scheduler_listen(sc, e));
+        int64_t since_us = scheduler_now_us(sc) - sc->last_poll_us;
+        if (child || since_us >= SCHEDULER_TICK_MS * 1000) TRY(poll_attempts(sc, e));
         if (sc->running_n > 0) scheduler_paint(sc);
     }
 }

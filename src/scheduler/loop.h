@@ -11,10 +11,6 @@
 #include "scheduler/meter.h"
 #include "scheduler/signals.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct scheduler {
     struct arena arena;
     struct store *store;
@@ -23,15 +19,15 @@ struct scheduler {
     struct machine machine;
     struct queue queue;
     struct slots slots;
-    struct meter meter;
+    struct progress_line meter;
     struct signals signals;
     struct slurm slurm;
-    struct lease **running; /* room for slots.n and every job that is taken over */
-    struct pollfd *poll;    /* room for one more */
-    int32_t *pick;          /* room for queue.n */
+    struct attempt **running; /* room for slots.n and every job that is taken over */
+    struct pollfd *poll;      /* room for one more */
+    int32_t *pick;            /* room for queue.n */
     int32_t running_n;
     double stall_s, flops_done, worker_s;
-    int64_t listened_us;
+    int64_t last_poll_us;
     int64_t refused_us; /* when Slurm last refused a job */
     int32_t refused_n;  /* how often in a row */
     bool accepted;      /* Slurm has taken a job of this call */
@@ -52,10 +48,7 @@ int scheduler_take_over(struct scheduler *sc, struct err *e);
 
 /* scheduler_note_failure - keeps the first failure of the call as its sentence; dir: the attempt's
  * folder, or NULL. */
-void scheduler_note_failure(struct scheduler *sc, int code, const struct job *job,
+void scheduler_note_failure(struct scheduler *sc, int code, const struct run *job,
                             const char *message, const char *dir);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

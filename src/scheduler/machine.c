@@ -19,7 +19,7 @@
 enum { MACHINE_STAT_BYTES = 1024, MACHINE_ENVIRON_BYTES = 128 * 1024, MACHINE_START_FIELD = 22 };
 
 /* Reads at most room - 1 bytes and ends them with a zero byte; the length, or -1. */
-static ssize_t machine_slurp(char *out, size_t room, const char *path)
+static ssize_t read_proc_file(char *out, size_t room, const char *path)
 {
     size_t used = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -40,7 +40,7 @@ void machine_read(struct machine *m)
 {
     *m = (struct machine){0};
     if (gethostname(m->host, sizeof m->host - 1) < 0) snprintf(m->host, sizeof m->host, "unknown");
-    machine_slurp(m->boot_id, sizeof m->boot_id, "/proc/sys/kernel/random/boot_id");
+    read_proc_file(m->boot_id, sizeof m->boot_id, "/proc/sys/kernel/random/boot_id");
     m->boot_id[strcspn(m->boot_id, "\n")] = '\0';
 }
 
@@ -50,7 +50,7 @@ int64_t machine_pid_start(pid_t pid)
     int64_t start = 0;
 
     snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    if (pid <= 0 || machine_slurp(text, sizeof text, path) <= 0) return 0;
+    if (pid <= 0 || read_proc_file(text, sizeof text, path) <= 0) return 0;
     /* The name of the program is in parentheses and may hold spaces and parentheses: field 3
      * begins after the last one. */
     char *field = strrchr(text, ')');
@@ -92,7 +92,7 @@ static void machine_kill_and_wait(pid_t pid, int wait_ms)
     close(fd);
 }
 
-int machine_kill_marked(const char *attempt_dir, int wait_ms)
+int kill_leftover_workers(const char *attempt_dir, int wait_ms)
 {
     int killed_n = 0;
     char mark[4200], path[64];
@@ -106,7 +106,7 @@ int machine_kill_marked(const char *attempt_dir, int wait_ms)
         if (!isdigit((unsigned char)entry->d_name[0]) || !str_to_int(&pid, entry->d_name)) continue;
         if (pid == getpid()) continue;
         snprintf(path, sizeof path, "/proc/%lld/environ", (long long)pid);
-        ssize_t n = machine_slurp(text, MACHINE_ENVIRON_BYTES, path);
+        ssize_t n = read_proc_file(text, MACHINE_ENVIRON_BYTES, path);
         if (n <= 0 || !machine_has_mark(text, (size_t)n, mark)) continue;
         machine_kill_and_wait((pid_t)pid, wait_ms);
         killed_n++;

@@ -11,10 +11,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define MACHINE_MARK "ALIBI_ATTEMPT"
 
 struct machine {
@@ -31,11 +27,8 @@ int64_t machine_pid_start(pid_t pid);
 bool machine_is_alive(const struct machine *m, const char *host, const char *boot_id, int64_t pid,
                       int64_t pid_start);
 
-/* machine_kill_marked - kills (SIGKILL) every process of this user whose environment carries the
+/* kill_leftover_workers - kills (SIGKILL) every process of this user whose environment carries the
  * mark of this attempt, and waits until they are gone, wait_ms at most each. Returns how many. */
-int machine_kill_marked(const char *attempt_dir, int wait_ms);
+int kill_leftover_workers(const char *attempt_dir, int wait_ms);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

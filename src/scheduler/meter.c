@@ -14,11 +14,11 @@
 
 enum { METER_LIVE_US = 200000, METER_PLAIN_US = 10000000, METER_LINE_BYTES = 512 };
 
-void meter_open(struct meter *m, bool quiet, const char *headline)
+void meter_open(struct progress_line *m, bool quiet, const char *headline)
 {
     const char *terminal = getenv("TERM");
 
-    *m = (struct meter){.quiet = quiet, .headline = headline ? headline : "run"};
+    *m = (struct progress_line){.quiet = quiet, .headline = headline ? headline : "run"};
     m->live = !quiet && isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
     m->start_us = m->painted_us = clock_monotonic_us();
 }
@@ -33,7 +33,7 @@ static void meter_write(const char *text, size_t n)
     }
 }
 
-static void meter_clear(struct meter *m)
+static void meter_clear(struct progress_line *m)
 {
     static const char erase[] = "\r\033[K";
 
@@ -41,7 +41,7 @@ static void meter_clear(struct meter *m)
     m->shown = false;
 }
 
-void meter_say(struct meter *m, bool live_too, const char *format, ...)
+void progress_print(struct progress_line *m, bool live_too, const char *format, ...)
 {
     char line[METER_LINE_BYTES * 2];
     va_list args;
@@ -84,7 +84,7 @@ static size_t meter_add_count(char *out, size_t room, int32_t n, const char *wha
     return length < room ? length : room - 1;
 }
 
-static size_t meter_format(char *line, size_t room, const struct meter *m,
+static size_t meter_format(char *line, size_t room, const struct progress_line *m,
                            const struct meter_state *st)
 {
     char wps[32], left[CLOCK_TEXT_BYTES] = "?";
@@ -114,7 +114,7 @@ static size_t meter_columns(void)
     return size.ws_col - 1u;
 }
 
-void meter_paint(struct meter *m, const struct meter_state *st)
+void progress_draw(struct progress_line *m, const struct meter_state *st)
 {
     char line[METER_LINE_BYTES];
     int64_t now = clock_monotonic_us();
@@ -132,7 +132,7 @@ void meter_paint(struct meter *m, const struct meter_state *st)
     m->shown = true;
 }
 
-void meter_close(struct meter *m)
+void meter_close(struct progress_line *m)
 {
     meter_clear(m);
 }

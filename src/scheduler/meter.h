@@ -1,8 +1,8 @@
 /* meter.h - what the user sees while a grid runs: on stderr one line that is painted anew on a
  * terminal, plain lines elsewhere.
  *
- * Whatever else is said while the line stands goes through meter_say, which takes the line away
- * first. There is no colour, so NO_COLOR has nothing to take away. */
+ * Whatever else is said while the line stands goes through progress_print, which takes the line
+ * away first. There is no colour, so NO_COLOR has nothing to take away. */
 #ifndef SCHEDULER_METER_H
 #define SCHEDULER_METER_H
 
@@ -12,13 +12,9 @@
 #include "base/err.h"
 #include "scheduler/scheduler.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { METER_NAME_BYTES = 160 };
 
-struct meter {
+struct progress_line {
     bool quiet, live, shown; /* shown: the line stands on the terminal */
     const char *headline;
     int64_t start_us, painted_us;
@@ -35,13 +31,14 @@ struct meter_state {
     bool stopping;
 };
 
-void meter_open(struct meter *m, bool quiet, const char *headline);
-/* meter_say - a line that stays. live_too: also on a terminal, where the painted line already tells
- * of starts and ends. */
-void meter_say(struct meter *m, bool live_too, const char *format, ...) ERR_PRINTF(3, 4);
-/* meter_paint - the line of now; does nothing when the last is recent enough. */
-void meter_paint(struct meter *m, const struct meter_state *st);
-void meter_close(struct meter *m);
+void meter_open(struct progress_line *m, bool quiet, const char *headline);
+/* progress_print - a line that stays. live_too: also on a terminal, where the painted line already
+ * tells of starts and ends. */
+void progress_print(struct progress_line *m, bool live_too, const char *format, ...)
+    ERR_PRINTF(3, 4);
+/* progress_draw - the line of now; does nothing when the last is recent enough. */
+void progress_draw(struct progress_line *m, const struct meter_state *st);
+void meter_close(struct progress_line *m);
 
 /* meter_eta - seconds left by the speed reached so far; negative: not known yet. */
 double meter_eta(const struct meter_state *st);
@@ -49,7 +46,4 @@ double meter_eta(const struct meter_state *st);
 /* meter_name - a job for people: "train alibi L=64 seed 1", "evaluate alibi L=64 at 128". */
 void meter_name(char out[METER_NAME_BYTES], const struct spec *s);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

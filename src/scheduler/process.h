@@ -18,10 +18,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { PROCESS_LOG_MAX_BYTES = 4 * 1024 * 1024 };
 
 struct process {
@@ -63,7 +59,4 @@ bool process_has_ended(struct process *p, int *exit_code, int *signal_number);
 /* process_close - ends what still runs and closes what is open; takes a zeroed struct. */
 void process_close(struct process *p);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -36,7 +36,7 @@ static int queue_pick(struct queue *q, int32_t i, struct store *s, enum schedule
     int32_t train = q->job[i].train;
 
     TRY(store_run_state(s, q->job[i].run_id, &st, e));
-    bool follows = train >= 0 && q->task[train].state == TASK_WAITING;
+    bool follows = train >= 0 && q->task[train].state == RUN_WAITING;
     bool wanted = queue_wants(&st, pick);
     /* What was held back by its training is tried again with it; what rests on it is made anew. */
     if (pick == PICK_FAILED && follows && !st.done) wanted = true;
@@ -44,10 +44,10 @@ static int queue_pick(struct queue *q, int32_t i, struct store *s, enum schedule
     t->was_done = st.done && !wanted;
     t->fresh = wanted && (pick == PICK_REDO || pick == PICK_STALE || st.last == STORE_DIVERGED);
     if (wanted)
-        t->state = TASK_WAITING;
+        t->state = RUN_WAITING;
     else if (!st.done && st.last == STORE_DIVERGED && pick != PICK_STALE)
-        t->state = TASK_DIVERGED;
-    if (pick == PICK_REDO && st.done) TRY(store_forget(s, q->job[i].run_id, e));
+        t->state = RUN_DIVERGED;
+    if (pick == PICK_REDO && st.done) TRY(store_clear_results(s, q->job[i].run_id, e));
     return 0;
 }
 
@@ -56,29 +56,29 @@ static void queue_hold_orphans(struct queue *q)
 {
     for (int32_t i = 0; i < q->n; i++) {
         int32_t train = q->job[i].train;
-        if (q->task[i].state != TASK_WAITING || train < 0) continue;
-        if (q->task[train].state != TASK_WAITING && !q->task[train].was_done)
-            q->task[i].state = TASK_HELD;
+        if (q->task[i].state != RUN_WAITING || train < 0) continue;
+        if (q->task[train].state != RUN_WAITING && !q->task[train].was_done)
+            q->task[i].state = RUN_BLOCKED;
     }
 }
 
-static int queue_rank(const struct job *job)
+static int queue_rank(const struct run *job)
 {
     return job->spec.kind == SPEC_EVAL ? 0 : job->spec.kind == SPEC_TRAIN ? 1 : 2;
 }
 
 static int queue_compare(const void *a, const void *b, void *context)
 {
-    const struct job *job = context;
+    const struct run *job = context;
     int32_t ia = *(const int32_t *)a, ib = *(const int32_t *)b;
-    const struct job *x = &job[ia], *y = &job[ib];
+    const struct run *x = &job[ia], *y = &job[ib];
 
     if (queue_rank(x) != queue_rank(y)) return queue_rank(x) - queue_rank(y);
     if (x->flops != y->flops) return x->flops > y->flops ? -1 : 1;
     return ia < ib ? -1 : 1; /* the plan's order, so that every call does the same */
 }
 
-int queue_init(struct queue *q, struct arena *a, struct store *s, const struct job *jobs, int32_t n,
+int queue_init(struct queue *q, struct arena *a, struct store *s, const struct run *jobs, int32_t n,
                const struct scheduler_options *o, struct err *e)
 {
     int rc = 0;
@@ -109,8 +109,8 @@ out:
 static bool queue_is_ready(const struct queue *q, int32_t i)
 {
     int32_t train = q->job[i].train;
-    if (q->task[i].state != TASK_WAITING) return false;
-    return train < 0 || q->task[train].state == TASK_DONE || q->task[train].was_done;
+    if (q->task[i].state != RUN_WAITING) return false;
+    return train < 0 || q->task[train].state == RUN_DONE || q->task[train].was_done;
 }
 
 /* One worker can do both: they load the same weights and differ only in L and stride. */
@@ -126,7 +126,7 @@ static bool queue_may_share(const struct queue *q, int32_t x, int32_t y)
 }
 
 /* With a stride of 1 one pass serves every length; other evaluations only share the loading. */
-static bool queue_shares_a_pass(const struct job *job)
+static bool queue_shares_a_pass(const struct run *job)
 {
     return job->spec.eval.window == SPEC_SLIDING && job->spec.eval.stride == 1;
 }
@@ -166,52 +166,52 @@ int32_t queue_next(const struct queue *q, int32_t *out, bool idle, int32_t slots
 
 void queue_start(struct queue *q, const int32_t *task, int32_t n)
 {
-    for (int32_t i = 0; i < n; i++) q->task[task[i]].state = TASK_RUNNING;
+    for (int32_t i = 0; i < n; i++) q->task[task[i]].state = RUN_RUNNING;
 }
 
-void queue_hold(struct queue *q, int32_t task)
+void queue_block(struct queue *q, int32_t task)
 {
-    q->task[task].state = TASK_HELD;
+    q->task[task].state = RUN_BLOCKED;
     for (int32_t i = task + 1; i < q->n; i++)
-        if (q->job[i].train == task && q->task[i].state == TASK_WAITING)
-            q->task[i].state = TASK_HELD;
+        if (q->job[i].train == task && q->task[i].state == RUN_WAITING)
+            q->task[i].state = RUN_BLOCKED;
 }
 
-void queue_spare(struct queue *q, int32_t task)
+void queue_refund_try(struct queue *q, int32_t task)
 {
     q->task[task].tries_n--;
 }
 
-enum task_state queue_end(struct queue *q, int32_t task, enum store_state state, bool shared)
+enum run_state queue_end(struct queue *q, int32_t task, enum store_state state, bool shared)
 {
     struct task *t = &q->task[task];
 
     t->tries_n++;
     switch (state) {
     case STORE_DONE:
-        t->state = TASK_DONE;
-        return TASK_DONE;
+        t->state = RUN_DONE;
+        return RUN_DONE;
     case STORE_DIVERGED:
-        t->state = TASK_DIVERGED;
+        t->state = RUN_DIVERGED;
         break;
     case STORE_CANCELLED:
-        t->state = TASK_CANCELLED;
+        t->state = RUN_CANCELLED;
         break;
     default:
-        t->state = t->tries_n < q->tries ? TASK_WAITING : TASK_FAILED;
+        t->state = t->tries_n < q->tries ? RUN_WAITING : RUN_FAILED;
     }
     if (state == STORE_FAILED && shared) t->alone = true;
     /* A later attempt resumes from this one. */
     if (state != STORE_DIVERGED) t->fresh = false;
-    enum task_state now = t->state;
-    if (now == TASK_DIVERGED || now == TASK_FAILED) {
-        queue_hold(q, task);
+    enum run_state now = t->state;
+    if (now == RUN_DIVERGED || now == RUN_FAILED) {
+        queue_block(q, task);
         t->state = now;
     }
     return now;
 }
 
-int32_t queue_count(const struct queue *q, enum task_state state)
+int32_t queue_count(const struct queue *q, enum run_state state)
 {
     int32_t n = 0;
     for (int32_t i = 0; i < q->n; i++) n += q->task[i].state == state;

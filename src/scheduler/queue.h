@@ -19,24 +19,20 @@
 #include "scheduler/scheduler.h"
 #include "store/store.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-enum task_state {
-    TASK_OUT,
-    TASK_WAITING,
-    TASK_RUNNING,
-    TASK_DONE,
-    TASK_FAILED,
-    TASK_DIVERGED,
-    TASK_CANCELLED,
-    TASK_HELD
+enum run_state {
+    RUN_SKIPPED,
+    RUN_WAITING,
+    RUN_RUNNING,
+    RUN_DONE,
+    RUN_FAILED,
+    RUN_DIVERGED,
+    RUN_CANCELLED,
+    RUN_BLOCKED
 };
 
 /* One job of this call. */
 struct task {
-    enum task_state state;
+    enum run_state state;
     bool was_done; /* out because it is done */
     bool fresh;    /* checkpoints of older attempts are not to be used */
     bool alone;    /* a worker it shared did not come through: next time it gets its own */
@@ -44,7 +40,7 @@ struct task {
 };
 
 struct queue {
-    const struct job *job; /* a loan */
+    const struct run *job; /* a loan */
     struct task *task;
     int32_t n;
     int32_t *order; /* indices in the order of starting */
@@ -53,14 +49,14 @@ struct queue {
 
 /* queue_init - asks the store for the state of every run and decides what is wanted. PICK_REDO
  * forgets the current results. */
-int queue_init(struct queue *q, struct arena *a, struct store *s, const struct job *jobs, int32_t n,
+int queue_init(struct queue *q, struct arena *a, struct store *s, const struct run *jobs, int32_t n,
                const struct scheduler_options *o, struct err *e);
 
 /* queue_next - the tasks of the next worker: one, or several evaluations that differ only in L and
  * stride. out has room for q->n. fits(context, job) says whether there is memory for it now.
  * slots_free: when nothing else could use the others, evaluations that gain nothing by sharing are
  * spread over them. Returns how many, 0 when nothing can start now. */
-typedef bool (*queue_fits_fn)(void *context, const struct job *job);
+typedef bool (*queue_fits_fn)(void *context, const struct run *job);
 int32_t queue_next(const struct queue *q, int32_t *out, bool idle, int32_t slots_free,
                    queue_fits_fn fits, void *context);
 
@@ -69,17 +65,15 @@ void queue_start(struct queue *q, const int32_t *task, int32_t n);
 
 /* queue_end - how the attempt of a task ended. Failed and lost go back to waiting while tries are
  * left. What waits for a training that did not get done is held. Returns the state it now has. */
-enum task_state queue_end(struct queue *q, int32_t task, enum store_state state, bool shared);
+enum run_state queue_end(struct queue *q, int32_t task, enum store_state state, bool shared);
 
-/* queue_spare - the end that is about to be told is not to count among the tries of the task. */
-void queue_spare(struct queue *q, int32_t task);
+/* queue_refund_try - the end that is about to be told is not to count among the tries of the task.
+ */
+void queue_refund_try(struct queue *q, int32_t task);
 
-/* queue_hold - a task that cannot be started, and what waits for it. */
-void queue_hold(struct queue *q, int32_t task);
+/* queue_block - a task that cannot be started, and what waits for it. */
+void queue_block(struct queue *q, int32_t task);
 
-int32_t queue_count(const struct queue *q, enum task_state state);
+int32_t queue_count(const struct queue *q, enum run_state state);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

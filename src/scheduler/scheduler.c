@@ -13,7 +13,7 @@
 
 /* Why a job cannot be started at all: a device of this call lacks its precision, or it is too large
  * for every device, or for the disk. */
-static int scheduler_check(const struct scheduler *sc, const struct job *job, struct err *e)
+static int scheduler_check(const struct scheduler *sc, const struct run *job, struct err *e)
 {
     const struct device *d = slots_largest(&sc->slots);
     struct statvfs disk;
@@ -37,7 +37,7 @@ static int scheduler_check(const struct scheduler *sc, const struct job *job, st
 
 /* An evaluation cannot be started if its training was merged and its folder did not come along: why
  * says so then. */
-static int scheduler_find_away(const struct scheduler *sc, const struct job *job, struct err *why,
+static int scheduler_find_away(const struct scheduler *sc, const struct run *job, struct err *why,
                                struct err *e)
 {
     const struct queue *q = &sc->queue;
@@ -58,16 +58,16 @@ static int scheduler_find_away(const struct scheduler *sc, const struct job *job
 static int scheduler_refuse(struct scheduler *sc, struct err *e)
 {
     for (int32_t i = 0; i < sc->queue.n; i++) {
-        const struct job *job = &sc->queue.job[i];
+        const struct run *job = &sc->queue.job[i];
         struct err why = {0};
-        if (sc->queue.task[i].state != TASK_WAITING) continue;
+        if (sc->queue.task[i].state != RUN_WAITING) continue;
         TRY(scheduler_find_away(sc, job, &why, e));
         if (why.code == 0 && scheduler_check(sc, job, &why) == 0) continue;
         int rc = why.code;
         scheduler_note_failure(sc, rc, job, why.text, NULL);
         if (!sc->options->keep_going) return ERR(e, rc, "%s", sc->failure.text);
-        meter_say(&sc->meter, true, "refused  run %s: %s", job->run_id, why.text);
-        queue_hold(&sc->queue, i);
+        progress_print(&sc->meter, true, "refused  run %s: %s", job->run_id, why.text);
+        queue_block(&sc->queue, i);
     }
     return 0;
 }
@@ -80,21 +80,21 @@ static int scheduler_cancel_strays(struct scheduler *sc, struct err *e)
     struct store_running *row;
     int32_t rows_n, known_n = 0, strays_n;
 
-    if (slots_have_slurm(&sc->slots) && sc->slurm.asked_us == 0) TRY(slurm_ask(&sc->slurm, e));
+    if (slots_have_slurm(&sc->slots) && sc->slurm.asked_us == 0) TRY(slurm_query(&sc->slurm, e));
     if (sc->slurm.asked_us == 0) return 0;
     TRY(store_running(sc->store, &sc->arena, &row, &rows_n, e));
     int64_t *known = arena_array(&sc->arena, (size_t)rows_n + 1, sizeof *known);
     for (int32_t i = 0; i < rows_n; i++) known[known_n++] = row[i].pid;
-    if (slurm_cancel_strays(&sc->slurm, &strays_n, known, known_n, &why) < 0)
-        meter_say(&sc->meter, true, "warning: %ld jobs that no attempt knows still run: %s",
-                  (long)strays_n, why.text);
+    if (slurm_cancel_orphans(&sc->slurm, &strays_n, known, known_n, &why) < 0)
+        progress_print(&sc->meter, true, "warning: %ld jobs that no attempt knows still run: %s",
+                       (long)strays_n, why.text);
     else if (strays_n > 0)
-        meter_say(&sc->meter, true, "cancelled %ld job%s that no attempt knows", (long)strays_n,
-                  strays_n == 1 ? "" : "s");
+        progress_print(&sc->meter, true, "cancelled %ld job%s that no attempt knows",
+                       (long)strays_n, strays_n == 1 ? "" : "s");
     return 0;
 }
 
-static int scheduler_prepare(struct scheduler *sc, const struct job *jobs, int32_t jobs_n,
+static int scheduler_prepare(struct scheduler *sc, const struct run *jobs, int32_t jobs_n,
                              struct err *e)
 {
     int32_t settled_n;
@@ -105,10 +105,11 @@ static int scheduler_prepare(struct scheduler *sc, const struct job *jobs, int32
         return ERR(e, ERR_USAGE, "--slurm %s: goes with --devices slurm", sc->options->slurm);
     TRY(slurm_open(&sc->slurm, sc->project, sc->options->slurm, sc->options->slurm_poll_s, e));
     sc->pick = arena_array(&sc->arena, (size_t)jobs_n + 1, sizeof *sc->pick);
-    TRY(lease_settle(sc->store, sc->project, &sc->machine, &sc->slurm, &settled_n, e));
+    TRY(scheduler_recover(sc->store, sc->project, &sc->machine, &sc->slurm, &settled_n, e));
     if (settled_n > 0)
-        meter_say(&sc->meter, true, "took up %ld attempt%s that an earlier call left unfinished",
-                  (long)settled_n, settled_n == 1 ? "" : "s");
+        progress_print(&sc->meter, true,
+                       "took up %ld attempt%s that an earlier call left unfinished",
+                       (long)settled_n, settled_n == 1 ? "" : "s");
     TRY(scheduler_cancel_strays(sc, e));
     TRY(queue_init(&sc->queue, &sc->arena, sc->store, jobs, jobs_n, sc->options, e));
     summary_say_start(&sc->meter, &sc->queue, sc->slots.n);
@@ -128,7 +129,7 @@ static int scheduler_verdict(const struct scheduler *sc, const struct scheduler_
     return 0;
 }
 
-int scheduler_run(struct store *s, const struct project *p, const struct job *jobs, int32_t jobs_n,
+int scheduler_run(struct store *s, const struct project *p, const struct run *jobs, int32_t jobs_n,
                   const struct scheduler_options *o, struct scheduler_result *result, struct err *e)
 {
     int rc = 0;
@@ -144,7 +145,7 @@ int scheduler_run(struct store *s, const struct project *p, const struct job *jo
     rc = scheduler_loop(&sc, e);
 out:
     if (rc < 0 && sc.batch) store_rollback(s);
-    for (int32_t i = 0; i < sc.running_n; i++) lease_free(sc.running[i]);
+    for (int32_t i = 0; i < sc.running_n; i++) attempt_free(sc.running[i]);
     slurm_close(&sc.slurm);
     signals_close(&sc.signals);
     result->seconds = (double)(clock_monotonic_us() - start_us) / 1e6;

@@ -22,13 +22,9 @@
 #include "spec/spec.h"
 #include "store/store.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* What the scheduler needs of a plan (src/scheduler does not include src/plan): filled by src/cli.
  */
-struct job {
+struct run {
     struct spec spec;
     char run_id[SPEC_ID_BYTES];
     int32_t train; /* index of the job this one waits for, or -1 */
@@ -45,9 +41,11 @@ struct scheduler_options {
     int32_t tries;       /* attempts a run may have in this call; default 3 */
     bool keep_going;     /* go on with independent runs after a failure */
     enum scheduler_pick pick;
-    const char *worker;   /* program to start as `worker worker DIR …`; NULL: the running program.
-                             Tests name a fake. */
-    double stall_s;       /* a worker without a record for so long is killed; default 300 */
+    const char *worker; /* program to start as `worker worker DIR …`; NULL: the running program.
+                           Tests name a fake. */
+    double stall_s;     /* a worker without a record for so long is killed; default 300 */
+    int64_t (*now_us)(void *context); /* monotonic, for the loop; NULL: clock_monotonic_us */
+    void *now_context;
     bool quiet;           /* no progress line */
     const char *headline; /* what the progress line calls the work, such as "table5 (mini)" */
 };
@@ -61,7 +59,7 @@ struct scheduler_result {
 /* scheduler_run - returns 0 when every wanted run is done or diverged; ERR_INTERNAL when some
  * failed (the sentence names the first and its log); ERR_INTERRUPTED after Ctrl-C. *result is
  * filled in every case. */
-int scheduler_run(struct store *s, const struct project *p, const struct job *jobs, int32_t jobs_n,
+int scheduler_run(struct store *s, const struct project *p, const struct run *jobs, int32_t jobs_n,
                   const struct scheduler_options *o, struct scheduler_result *result,
                   struct err *e);
 
@@ -82,7 +80,4 @@ struct device {
  * the emulated GPU where its library lies beside the program, Slurm. */
 int device_list(struct device *out, int32_t room, int32_t *n, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

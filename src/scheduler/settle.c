@@ -19,11 +19,11 @@ static void settle_kill(const struct machine *m, const struct store_running *row
 {
     if (machine_is_alive(m, row->host, row->boot_id, row->pid, row->pid_start))
         kill(-(pid_t)row->pid, SIGKILL);
-    machine_kill_marked(attempt_dir, SETTLE_WAIT_MS);
+    kill_leftover_workers(attempt_dir, SETTLE_WAIT_MS);
 }
 
 /* There is no exit status to ask for: its own last word counts, and done needs the result too. */
-static void settle_judge(const struct journal *j, const struct journal_run *run,
+static void settle_judge(const struct journal *j, const struct ingest_target *run,
                          struct store_end *end)
 {
     *end = (struct store_end){.exit_code = -1, .signal = -1};
@@ -39,7 +39,7 @@ static void settle_judge(const struct journal *j, const struct journal_run *run,
     if (end->state == STORE_LOST) end->message = "its scheduler ended before it did";
 }
 
-int lease_settle_worker(struct store *s, const struct project *p, const struct store_running *row,
+int attempt_close_stale(struct store *s, const struct project *p, const struct store_running *row,
                         int32_t n, const char *ended_at, struct err *e)
 {
     int rc = 0;
@@ -48,7 +48,7 @@ int lease_settle_worker(struct store *s, const struct project *p, const struct s
     struct journal j = {0};
 
     arena_init(&arena);
-    struct journal_run *run = arena_array(&arena, (size_t)n, sizeof *run);
+    struct ingest_target *run = arena_array(&arena, (size_t)n, sizeof *run);
     for (int32_t i = 0; i < n; i++) {
         run[i].attempt_id = row[i].attempt_id;
         memcpy(run[i].run_id, row[i].run_id, sizeof run[i].run_id);
@@ -58,7 +58,7 @@ int lease_settle_worker(struct store *s, const struct project *p, const struct s
     int64_t before;
     do {
         before = j.records_n;
-        TRY_OUT(rc, journal_ingest(&j, s, &batch, e));
+        TRY_OUT(rc, ingest_new_records(&j, s, &batch, e));
     } while (j.records_n > before);
     for (int32_t i = 0; i < n; i++) {
         struct store_end end;
@@ -75,7 +75,7 @@ out:
     return rc;
 }
 
-int32_t lease_gather_running(struct store_running *row, int32_t n)
+int32_t attempt_gather_running(struct store_running *row, int32_t n)
 {
     int32_t same_n = 1;
 
@@ -95,7 +95,7 @@ static int settle_ask(bool *goes_on, struct slurm *slurm, const struct store_run
     *goes_on = false;
     if (strcmp(row->slot, "slurm") != 0) return 0;
     if (slurm->asked_us == 0) {
-        int rc = slurm_ask(slurm, e);
+        int rc = slurm_query(slurm, e);
         if (rc == ERR_UNAVAILABLE) return 0;
         if (rc < 0) {
             err_ctx(e, "whether job %lld still runs is not known", (long long)row->pid);
@@ -106,8 +106,8 @@ static int settle_ask(bool *goes_on, struct slurm *slurm, const struct store_run
     return 0;
 }
 
-int lease_settle(struct store *s, const struct project *p, const struct machine *m,
-                 struct slurm *slurm, int32_t *settled_n, struct err *e)
+int scheduler_recover(struct store *s, const struct project *p, const struct machine *m,
+                      struct slurm *slurm, int32_t *settled_n, struct err *e)
 {
     int rc = 0;
     int32_t n = 0;
@@ -119,12 +119,12 @@ int lease_settle(struct store *s, const struct project *p, const struct machine 
     TRY_OUT(rc, store_running(s, &arena, &row, &n, e));
     for (int32_t i = 0, same_n; i < n; i += same_n) {
         bool goes_on;
-        same_n = lease_gather_running(row + i, n - i);
+        same_n = attempt_gather_running(row + i, n - i);
         TRY_OUT(rc, settle_ask(&goes_on, slurm, &row[i], e));
         if (goes_on) continue;
         if (strcmp(row[i].slot, "slurm") != 0)
             settle_kill(m, &row[i], project_path(p, &arena, row[i].dir));
-        rc = lease_settle_worker(s, p, row + i, same_n, NULL, e);
+        rc = attempt_close_stale(s, p, row + i, same_n, NULL, e);
         if (rc < 0) {
             err_ctx(e, "%s", row[i].dir);
             goto out;

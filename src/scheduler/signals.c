@@ -6,8 +6,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-
 enum { SIGNALS_SAME_WISH_US = 200000 };
 
 int signals_open(struct signals *sg, struct err *e)
@@ -30,7 +28,7 @@ int signals_open(struct signals *sg, struct err *e)
     return 0;
 }
 
-void signals_read(struct signals *sg, bool *child)
+void signals_read(struct signals *sg, int64_t now_us, bool *child)
 {
     struct signalfd_siginfo info;
 
@@ -39,9 +37,8 @@ void signals_read(struct signals *sg, bool *child)
             *child = true;
             continue;
         }
-        int64_t now = clock_monotonic_us();
-        if (sg->stops_n == 0 || now - sg->heard_us > SIGNALS_SAME_WISH_US) sg->stops_n++;
-        sg->heard_us = now;
+        if (sg->stops_n == 0 || now_us - sg->last_record_us > SIGNALS_SAME_WISH_US) sg->stops_n++;
+        sg->last_record_us = now_us;
     }
 }
 
@@ -49,7 +46,7 @@ void signals_close(struct signals *sg)
 {
     if (sg->fd < 0) return;
     bool child;
-    signals_read(sg, &child); /* what is still pending must not strike when it is unblocked */
+    signals_read(sg, 0, &child); /* what is still pending must not strike when it is unblocked */
     close(sg->fd);
     sigaction(SIGCHLD, &sg->child_before, NULL);
     sigprocmask(SIG_SETMASK, &sg->mask_before, NULL);

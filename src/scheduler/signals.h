@@ -12,25 +12,19 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct signals {
     int fd;
     sigset_t mask_before;
     struct sigaction child_before;
-    int64_t heard_us; /* when the last wish to stop came */
-    int stops_n;      /* wishes to stop so far */
+    int64_t last_record_us; /* when the last request to stop was read */
+    int stops_n;            /* wishes to stop so far */
 };
 
 int signals_open(struct signals *sg, struct err *e);
-/* signals_read - takes what has come. One wish that arrives twice within a fifth of a second (some
- * tools signal a process and its group) counts once. *child: a child has ended. */
-void signals_read(struct signals *sg, bool *child);
+/* signals_read - takes what has come by now_us, a monotonic time. Requests that are read together,
+ * or within a fifth of a second, count once: some tools signal a process and its group. *child: a
+ * child has ended. */
+void signals_read(struct signals *sg, int64_t now_us, bool *child);
 void signals_close(struct signals *sg);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

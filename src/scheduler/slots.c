@@ -82,13 +82,13 @@ static int slots_add_named(struct slots *sl, const char *name, struct err *e)
     return 0;
 }
 
-static void slots_add_auto(struct slots *sl)
+static int slots_add_auto(struct slots *sl, struct err *e)
 {
     for (int32_t i = 0; i < sl->devices_n; i++)
         if (strncmp(sl->device[i].name, "cuda", 4) == 0 && !*sl->device[i].unusable &&
             !sl->device[i].is_test)
             slots_add(sl, i, -1, slots_number(sl->device[i].name));
-    if (sl->n == 0) slots_add_cpu(sl, slots_find(sl, "cpu"), 0);
+    return sl->n == 0 ? slots_add_named(sl, "cpu", e) : 0;
 }
 
 int slots_open(struct slots *sl, struct arena *a, const char *devices, struct err *e)
@@ -96,10 +96,7 @@ int slots_open(struct slots *sl, struct arena *a, const char *devices, struct er
     *sl = (struct slots){0};
     sl->slot = arena_array(a, 2 * SLOTS_MAX, sizeof *sl->slot);
     TRY(device_list(sl->device, SLOTS_DEVICES_MAX, &sl->devices_n, e));
-    if (!devices || strcmp(devices, "auto") == 0) {
-        slots_add_auto(sl);
-        return 0;
-    }
+    if (!devices || strcmp(devices, "auto") == 0) return slots_add_auto(sl, e);
     char *list = arena_strdup(a, devices), *rest = list;
     for (char *name = strsep(&rest, ","); name; name = strsep(&rest, ","))
         TRY(slots_add_named(sl, name, e));
@@ -177,7 +174,7 @@ int32_t slots_free_n(const struct slots *sl)
     return n;
 }
 
-int32_t slots_lose(struct slots *sl, int32_t slot, const char *why)
+int32_t slots_retire_device(struct slots *sl, int32_t slot, const char *why)
 {
     int32_t left = 0;
     struct device *d = &sl->device[sl->slot[slot].device];
@@ -187,14 +184,14 @@ int32_t slots_lose(struct slots *sl, int32_t slot, const char *why)
     return left;
 }
 
-bool slots_suspect(struct slots *sl, int32_t slot, int32_t job, bool in_vain)
+bool slots_note_failure(struct slots *sl, int32_t slot, int32_t job, bool in_vain)
 {
     int32_t device = sl->slot[slot].device;
-    struct slot_losses *l = &sl->losses[device];
+    struct device_failures *l = &sl->losses[device];
     bool another = false;
 
     if (!in_vain) {
-        *l = (struct slot_losses){0};
+        *l = (struct device_failures){0};
         return false;
     }
     if (l->n++ == 0) l->first = job;

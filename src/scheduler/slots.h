@@ -9,14 +9,10 @@
 #include "base/err.h"
 #include "scheduler/scheduler.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { SLOTS_DEVICES_MAX = 64, SLOTS_MAX = 4096, SLOTS_LOSSES_MAX = 3 };
 
 /* Workers in a row that a device lost before they got anywhere. */
-struct slot_losses {
+struct device_failures {
     int32_t n, first; /* first: job of the first of them */
     bool several;     /* they were not all of one job */
 };
@@ -33,7 +29,7 @@ struct slots {
     struct device device[SLOTS_DEVICES_MAX];
     int64_t used_bytes[SLOTS_DEVICES_MAX]; /* planned bytes of the jobs that run there */
     int32_t running_n[SLOTS_DEVICES_MAX];
-    struct slot_losses losses[SLOTS_DEVICES_MAX];
+    struct device_failures losses[SLOTS_DEVICES_MAX];
     int32_t devices_n;
     struct slot *slot; /* in the arena */
     int32_t n;
@@ -58,14 +54,15 @@ bool slots_have_slurm(const struct slots *sl);
 bool slots_fit(const struct slots *sl, int64_t bytes);
 int32_t slots_free_n(const struct slots *sl);
 
-/* slots_lose - the slot's device cannot be used any more, and why: no worker is started there.
- * Returns the number of slots that are left. */
-int32_t slots_lose(struct slots *sl, int32_t slot, const char *why);
+/* slots_retire_device - the slot's device cannot be used any more, and why: no worker is started
+ * there. Returns the number of slots that are left. */
+int32_t slots_retire_device(struct slots *sl, int32_t slot, const char *why);
 
-/* slots_suspect - a worker of a job ended on the slot; in_vain: killed or vanished before it got
- * anywhere. Whether the slot's device should be given up: it has lost SLOTS_LOSSES_MAX in a row so,
- * of more than one job, so that it is the device and not the job, and another device is left. */
-bool slots_suspect(struct slots *sl, int32_t slot, int32_t job, bool in_vain);
+/* slots_note_failure - a worker of a job ended on the slot; in_vain: killed or vanished before it
+ * got anywhere. Whether the slot's device should be given up: it has lost SLOTS_LOSSES_MAX in a row
+ * so, of more than one job, so that it is the device and not the job, and another device is left.
+ */
+bool slots_note_failure(struct slots *sl, int32_t slot, int32_t job, bool in_vain);
 
 /* slots_largest - the device with the most free memory: a job that needs more is refused. */
 const struct device *slots_largest(const struct slots *sl);
@@ -74,7 +71,4 @@ const struct device *slots_largest(const struct slots *sl);
  * full speed, which a container's limit may make smaller than the number of cores. */
 int32_t device_cores(int32_t *out, int32_t room, int32_t *workers_n);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -2,7 +2,6 @@
 #include "scheduler/slurm.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -84,7 +83,7 @@ static void slurm_note_answer(struct slurm *s)
     }
 }
 
-int slurm_ask(struct slurm *s, struct err *e)
+int slurm_query(struct slurm *s, struct err *e)
 {
     char *text, user[64];
     int64_t now_us = clock_monotonic_us();
@@ -96,7 +95,7 @@ int slurm_ask(struct slurm *s, struct err *e)
     s->rows_n = 0;
     arena_fini(&s->heard);
     arena_init(&s->heard);
-    TRY(command_run(&text, &s->heard, argv, slurm_limit_s, e));
+    TRY(slurm_program_run(&text, &s->heard, argv, slurm_limit_s, e));
     s->asked_us = now_us;
     slurm_take_answer(s, text);
     slurm_note_answer(s);
@@ -144,15 +143,15 @@ static int slurm_scancel(struct slurm *s, const char *const *option, const int64
     for (; *option; option++) argv[argc++] = *option;
     for (int32_t i = 0; i < n; i++) argv[argc++] = arena_printf(&a, "%lld", (long long)id[i]);
     s->tried_us = clock_monotonic_us();
-    int rc = command_run(NULL, &a, argv, slurm_limit_s, e);
+    int rc = slurm_program_run(NULL, &a, argv, slurm_limit_s, e);
     arena_fini(&a);
     return rc;
 }
 
 static const char *const at_once[] = {NULL};
 
-int slurm_cancel_strays(struct slurm *s, int32_t *n, const int64_t *known, int32_t known_n,
-                        struct err *e)
+int slurm_cancel_orphans(struct slurm *s, int32_t *n, const int64_t *known, int32_t known_n,
+                         struct err *e)
 {
     int64_t *stray = arena_array(&s->heard, (size_t)s->rows_n + 1, sizeof *stray);
 
@@ -167,12 +166,12 @@ int slurm_cancel_strays(struct slurm *s, int32_t *n, const int64_t *known, int32
     return slurm_scancel(s, at_once, stray, *n, e);
 }
 
-bool slurm_has_begun(const struct slurm_job *job)
+bool slurm_has_started(const struct slurm_job *job)
 {
     return strcmp(job->state, "RUNNING") == 0 || strcmp(job->state, "COMPLETING") == 0;
 }
 
-void slurm_wish(struct slurm_job *job, enum slurm_wish wish)
+void slurm_request(struct slurm_job *job, enum slurm_request wish)
 {
     if (wish > job->wish) job->wish = wish;
 }
@@ -186,7 +185,7 @@ static bool slurm_is_owed(const struct slurm_job *job)
 /* Whether a job is ended by a signal that it can act on: one that has begun, and not at once. */
 static bool slurm_is_asked(const struct slurm_job *job)
 {
-    return job->wish == SLURM_STOP && slurm_has_begun(job);
+    return job->wish == SLURM_STOP && slurm_has_started(job);
 }
 
 /* asked: those that are asked, or the others. Of a job that is asked only the first process gets
@@ -224,7 +223,7 @@ int slurm_tick(struct slurm *s, struct err *e)
     /* Who waits for an end to come hears of it sooner; Slurm in trouble is left its time. */
     int64_t poll_us = wished && well ? s->poll_us / SLURM_HURRY : s->poll_us;
     if (since_us < poll_us && !(owed && well)) return 0;
-    int rc = slurm_ask(s, e);
+    int rc = slurm_query(s, e);
     if (rc == 0) rc = slurm_grant(s, true, e);
     if (rc == 0) rc = slurm_grant(s, false, e);
     s->failures_n = rc < 0 ? s->failures_n + 1 : 0;
@@ -241,7 +240,7 @@ void slurm_watch(struct slurm_job *job, const struct slurm_row *row, const char 
     job->cluster->job = job;
 }
 
-void slurm_leave(struct slurm_job *job)
+void slurm_detach(struct slurm_job *job)
 {
     if (job->id == 0) return;
     for (struct slurm_job **at = &job->cluster->job; *at; at = &(*at)->next) {
@@ -252,18 +251,12 @@ void slurm_leave(struct slurm_job *job)
     job->id = 0;
 }
 
-/* The last room - 1 bytes of a file; "" when it is not there. */
 static void slurm_read_tail(char *out, size_t room, const char *dir, const char *name)
 {
     char path[4200];
 
     snprintf(path, sizeof path, "%s/%s", dir, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
-    off_t at = size >= (off_t)room ? size - (off_t)room + 1 : 0;
-    ssize_t n = fd < 0 ? 0 : pread(fd, out, room - 1, at);
-    out[n > 0 ? n : 0] = '\0';
-    if (fd >= 0) close(fd);
+    file_read_tail(out, room, path);
 }
 
 /* "exit 0\n" or "signal 9\n", written by slurm_node_run. */
@@ -307,5 +300,5 @@ int slurm_open(struct slurm *s, const struct project *p, const char *words, doub
     arena_init(&s->arena);
     arena_init(&s->heard);
     s->poll_us = (int64_t)((poll_s > 0 ? poll_s : SLURM_POLL_S) * 1e6);
-    return slurm_read_words(&s->word, &s->arena, words, e);
+    return slurm_parse_options(&s->word, &s->arena, words, e);
 }

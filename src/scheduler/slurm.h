@@ -27,15 +27,11 @@
 #include "scheduler/machine.h"
 #include "scheduler/process.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define SLURM_EXIT_FILE "exit"
 
 enum { SLURM_JOBS_DEFAULT = 16, SLURM_STATE_BYTES = 32, SLURM_NAME_BYTES = 128 };
 
-enum slurm_wish { SLURM_NONE, SLURM_STOP, SLURM_CANCEL };
+enum slurm_request { SLURM_NONE, SLURM_STOP, SLURM_CANCEL };
 
 /* A line of squeue. */
 struct slurm_row {
@@ -67,7 +63,7 @@ struct slurm_job {
     char state[SLURM_STATE_BYTES]; /* as squeue spells it; empty: not heard of yet */
     int64_t since_us;              /* watched since then */
     int32_t over_n;                /* answers in a row by which it is over */
-    enum slurm_wish wish, granted;
+    enum slurm_request wish, granted;
 };
 
 /* slurm_open - words: options of sbatch as "partition=gpu gres=gpu:1 time=24:00:00", or NULL.
@@ -75,20 +71,20 @@ struct slurm_job {
 int slurm_open(struct slurm *s, const struct project *p, const char *words, double poll_s,
                struct err *e);
 void slurm_close(struct slurm *s); /* takes a zeroed struct; jobs go on */
-/* slurm_read_words - the part of slurm_open that reads the words. */
-int slurm_read_words(const char ***out, struct arena *a, const char *words, struct err *e);
+/* slurm_parse_options - the part of slurm_open that reads the words. */
+int slurm_parse_options(const char ***out, struct arena *a, const char *words, struct err *e);
 
-/* slurm_ask - asks squeue for the jobs of this user. Errors: ERR_UNAVAILABLE there is no squeue;
+/* slurm_query - asks squeue for the jobs of this user. Errors: ERR_UNAVAILABLE there is no squeue;
  * ERR_TRYLATER it does not answer. */
-int slurm_ask(struct slurm *s, struct err *e);
+int slurm_query(struct slurm *s, struct err *e);
 
 /* slurm_find - the job of this number in the newest answer, if it carries out the attempt (dir:
  * relative, runs/<run>/<attempt>) and is not over; else NULL. */
 const struct slurm_row *slurm_find(const struct slurm *s, int64_t id, const char *dir);
 
-/* slurm_cancel_strays - see 2; known: the numbers of jobs that rows know. *n: how many. */
-int slurm_cancel_strays(struct slurm *s, int32_t *n, const int64_t *known, int32_t known_n,
-                        struct err *e);
+/* slurm_cancel_orphans - see 2; known: the numbers of jobs that rows know. *n: how many. */
+int slurm_cancel_orphans(struct slurm *s, int32_t *n, const int64_t *known, int32_t known_n,
+                         struct err *e);
 
 /* slurm_tick - when it is time to, asks squeue and carries out wishes. Errors: the second of a
  * streak; one alone is soon made good, and the rest stay unsaid. */
@@ -104,17 +100,14 @@ void slurm_name(char out[SLURM_NAME_BYTES], const char *host, const char *dir);
 /* slurm_watch - a job that an earlier scheduler submitted; job->cluster is set, row is of its
  * newest answer. */
 void slurm_watch(struct slurm_job *job, const struct slurm_row *row, const char *attempt_dir);
-void slurm_leave(struct slurm_job *job); /* no longer watched; it goes on */
+void slurm_detach(struct slurm_job *job); /* no longer watched; it goes on */
 
-bool slurm_has_begun(const struct slurm_job *job);
-void slurm_wish(struct slurm_job *job, enum slurm_wish wish);
+bool slurm_has_started(const struct slurm_job *job);
+void slurm_request(struct slurm_job *job, enum slurm_request wish);
 
 /* slurm_has_ended - said: its worker's last record is there. why: what squeue and the job's own
  * output say, where the file `exit` says nothing. */
 bool slurm_has_ended(struct slurm_job *job, bool said, int *exit_code, int *signal_number,
                      char *why, size_t room);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "scheduler/process.h"
 #include "scheduler/signals.h"
@@ -51,7 +52,7 @@ static void slurm_node_attend(struct process *worker, struct signals *sg, int *e
                                  {.fd = worker->log_pipe, .events = POLLIN}};
         bool child = false;
         poll(wait, 2, -1);
-        signals_read(sg, &child);
+        signals_read(sg, clock_monotonic_us(), &child);
         if (sg->stops_n > heard_n) process_signal(worker, SIGTERM);
         heard_n = sg->stops_n;
         process_drain_log(worker, NULL);

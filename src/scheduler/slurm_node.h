@@ -10,16 +10,9 @@
 #include "base/err.h"
 #include "base/project.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* slurm_node_run - dir: relative, runs/<run>/<attempt>. Errors: those of process_start; ERR_USAGE
  * the attempt was carried out before; ERR_INTERRUPTED the worker was stopped; ERR_INTERNAL it
  * failed, its log says why. */
 int slurm_node_run(const struct project *p, const char *dir, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

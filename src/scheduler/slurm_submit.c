@@ -71,8 +71,8 @@ int slurm_submit(struct slurm_job *job, const struct process_options *o, struct 
     const char *path = arena_printf(&a, "%s/%s", o->attempt_dir, SLURM_EXIT_FILE);
     TRY_OUT(rc, file_write_atomic(path, "", 0, e));
     TRY_OUT(rc, slurm_write_script(&a, o, e));
-    TRY_OUT(rc,
-            command_run(&text, &a, slurm_arguments(job->cluster, &a, o), slurm_submit_limit_s, e));
+    TRY_OUT(rc, slurm_program_run(&text, &a, slurm_arguments(job->cluster, &a, o),
+                                  slurm_submit_limit_s, e));
     text[strcspn(text, ";\n")] = '\0'; /* number;cluster */
     if (!str_to_int(&row.id, text) || row.id <= 0) {
         rc = ERR(e, ERR_UNAVAILABLE, "sbatch: answered '%.80s', not the number of a job", text);

@@ -31,7 +31,7 @@ static int slurm_check_word(const char *word, struct err *e)
     return 0;
 }
 
-int slurm_read_words(const char ***out, struct arena *a, const char *text, struct err *e)
+int slurm_parse_options(const char ***out, struct arena *a, const char *text, struct err *e)
 {
     char *rest = arena_strdup(a, text ? text : "");
     int32_t n = 0;

@@ -14,27 +14,27 @@ void summary_fill_result(struct scheduler_result *r, const struct queue *q)
 {
     for (int32_t i = 0; i < q->n; i++) {
         const struct task *t = &q->task[i];
-        if (t->state == TASK_OUT && !t->was_done) continue; /* not asked for */
+        if (t->state == RUN_SKIPPED && !t->was_done) continue; /* not asked for */
         r->wanted++;
         switch (t->state) {
-        case TASK_OUT:
+        case RUN_SKIPPED:
             r->already_done++;
             break;
-        case TASK_DONE:
+        case RUN_DONE:
             r->done++;
             break;
-        case TASK_FAILED:
+        case RUN_FAILED:
             r->failed++;
             break;
-        case TASK_DIVERGED:
+        case RUN_DIVERGED:
             r->diverged++;
             break;
-        case TASK_CANCELLED:
+        case RUN_CANCELLED:
             r->cancelled++;
             break;
-        case TASK_WAITING:
-        case TASK_RUNNING:
-        case TASK_HELD:
+        case RUN_WAITING:
+        case RUN_RUNNING:
+        case RUN_BLOCKED:
             r->not_started++;
             break;
         }
@@ -45,18 +45,18 @@ void summary_fill_meter(struct meter_state *st, const struct queue *q)
 {
     for (int32_t i = 0; i < q->n; i++) {
         const struct task *t = &q->task[i];
-        if (t->state == TASK_OUT && !t->was_done) continue;
+        if (t->state == RUN_SKIPPED && !t->was_done) continue;
         st->total_n++;
-        if (t->state == TASK_OUT || t->state == TASK_DONE) st->ended_n++;
-        st->failed_n += t->state == TASK_FAILED;
-        st->diverged_n += t->state == TASK_DIVERGED;
-        if (t->state != TASK_WAITING) continue;
+        if (t->state == RUN_SKIPPED || t->state == RUN_DONE) st->ended_n++;
+        st->failed_n += t->state == RUN_FAILED;
+        st->diverged_n += t->state == RUN_DIVERGED;
+        if (t->state != RUN_WAITING) continue;
         st->flops_left += q->job[i].flops;
         if (q->job[i].flops > st->flops_longest_left) st->flops_longest_left = q->job[i].flops;
     }
 }
 
-void summary_say_start(struct meter *m, const struct queue *q, int32_t slots_n)
+void summary_say_start(struct progress_line *m, const struct queue *q, int32_t slots_n)
 {
     static const char *const names[] = {"training", "evaluation", "measurement"};
     int32_t n[3] = {0}, done_n = 0;
@@ -64,7 +64,7 @@ void summary_say_start(struct meter *m, const struct queue *q, int32_t slots_n)
     size_t used = 0;
 
     for (int32_t i = 0; i < q->n; i++) {
-        if (q->task[i].state == TASK_WAITING) n[q->job[i].spec.kind]++;
+        if (q->task[i].state == RUN_WAITING) n[q->job[i].spec.kind]++;
         done_n += q->task[i].was_done;
     }
     for (int k = 0; k < 3; k++)
@@ -72,35 +72,37 @@ void summary_say_start(struct meter *m, const struct queue *q, int32_t slots_n)
             used += (size_t)snprintf(counts + used, sizeof counts - used, "%s%ld %s%s",
                                      used ? ", " : "", (long)n[k], names[k], summary_plural(n[k]));
     if (used == 0)
-        meter_say(m, true, "%s: nothing to start, %ld run%s done; results are in results.db",
-                  m->headline, (long)done_n, done_n == 1 ? " is" : "s are");
+        progress_print(m, true, "%s: nothing to start, %ld run%s done; results are in results.db",
+                       m->headline, (long)done_n, done_n == 1 ? " is" : "s are");
     else
-        meter_say(m, true,
-                  "%s: %s to do, %ld done before, %ld worker%s; results go to results.db, attempts "
-                  "to runs/",
-                  m->headline, counts, (long)done_n, (long)slots_n, summary_plural(slots_n));
+        progress_print(
+            m, true,
+            "%s: %s to do, %ld done before, %ld worker%s; results go to results.db, attempts "
+            "to runs/",
+            m->headline, counts, (long)done_n, (long)slots_n, summary_plural(slots_n));
 }
 
 /* The evaluations that wait in vain for one training. */
-static void summary_say_held(struct meter *m, const struct queue *q, int32_t train)
+static void summary_say_held(struct progress_line *m, const struct queue *q, int32_t train)
 {
     int32_t held_n = 0;
     char name[METER_NAME_BYTES];
-    enum task_state state = q->task[train].state;
+    enum run_state state = q->task[train].state;
 
-    if (state != TASK_DIVERGED && state != TASK_FAILED && state != TASK_HELD) return;
+    if (state != RUN_DIVERGED && state != RUN_FAILED && state != RUN_BLOCKED) return;
     for (int32_t i = train + 1; i < q->n; i++)
-        held_n += q->job[i].train == train && q->task[i].state == TASK_HELD;
+        held_n += q->job[i].train == train && q->task[i].state == RUN_BLOCKED;
     if (held_n == 0) return;
     meter_name(name, &q->job[train].spec);
-    meter_say(m, true, "not started: %ld evaluation%s of %s (run %s), which %s", (long)held_n,
-              summary_plural(held_n), name, q->job[train].run_id,
-              state == TASK_DIVERGED ? "diverged"
-              : state == TASK_FAILED ? "failed"
-                                     : "was not started either");
+    progress_print(m, true, "not started: %ld evaluation%s of %s (run %s), which %s", (long)held_n,
+                   summary_plural(held_n), name, q->job[train].run_id,
+                   state == RUN_DIVERGED ? "diverged"
+                   : state == RUN_FAILED ? "failed"
+                                         : "was not started either");
 }
 
-void summary_say_end(struct meter *m, const struct queue *q, const struct scheduler_result *r)
+void summary_say_end(struct progress_line *m, const struct queue *q,
+                     const struct scheduler_result *r)
 {
     char took[CLOCK_TEXT_BYTES], rest[160] = "";
     const struct {
@@ -119,6 +121,6 @@ void summary_say_end(struct meter *m, const struct queue *q, const struct schedu
             used += (size_t)snprintf(rest + used, sizeof rest - used, ", %ld %s", (long)rows[i].n,
                                      rows[i].name);
     clock_duration(took, r->seconds);
-    meter_say(m, true, "%s: %ld done now, %ld before%s, in %s", m->headline, (long)r->done,
-              (long)r->already_done, rest, took);
+    progress_print(m, true, "%s: %ld done now, %ld before%s, in %s", m->headline, (long)r->done,
+                   (long)r->already_done, rest, took);
 }

@@ -109,10 +109,10 @@ static int optimizer_slots(const struct spec *s)
 /* Bytes on the device: what src/model allocates for the run. */
 static int64_t device_bytes(const struct spec *s)
 {
-    struct shape_room room;
+    struct shape_capacity room;
     struct shape_memory memory;
 
-    shape_room(&room, s);
+    shape_capacity(&room, s);
     shape_memory(&memory, s, &room);
     return memory.total_bytes;
 }
@@ -137,8 +137,8 @@ void shape_cost(struct shape_cost *out, const struct spec *s)
     } else if (s->bench_mode == 0) {
         out->flops = update_flops * COST_BENCH_UPDATES;
     } else {
-        struct shape_room room;
-        shape_room(&room, s);
+        struct shape_capacity room;
+        shape_capacity(&room, s);
         out->flops = shape_forward_flops(s, room.length_max, NULL) * room.length_max *
                      room.rows_max * COST_BENCH_UPDATES;
     }

@@ -53,15 +53,13 @@ static const struct {
                  TRAIN_KEPT | SCORE_EMBED | SCORE_ATTEND | SCORE_BRANCH | SCORE_OUTER | SCORE_HEAD},
     [SHAPE_A] = {"norm 1", SHAPE_HALF, TRAIN_KEPT | SCORE_ATTEND | SCORE_OUTER | SCORE_HEAD},
     [SHAPE_G] = {"norm 2", SHAPE_HALF, TRAIN_KEPT | SCORE_BRANCH | SCORE_INNER},
-    [SHAPE_TURNED] = {"turned projections", SHAPE_HALF, ALIVE_ALWAYS},
+    [SHAPE_TRANSPOSED] = {"turned projections", SHAPE_HALF, ALIVE_ALWAYS},
     [SHAPE_LISTS] = {"index lists", SHAPE_I32, ALIVE_ALWAYS},
-    [SHAPE_SINUSOIDS] = {"sinusoids", SHAPE_F32, ALIVE_ALWAYS},
+    [SHAPE_EMBEDDING] = {"position embedding", SHAPE_F32, ALIVE_ALWAYS},
     [SHAPE_COSINE] = {"cosines", SHAPE_F32, ALIVE_ALWAYS},
     [SHAPE_SINE] = {"sines", SHAPE_F32, ALIVE_ALWAYS},
-    [SHAPE_SLOPES] = {"slopes", SHAPE_F32, ALIVE_ALWAYS},
-    [SHAPE_NEAR] = {"near bias", SHAPE_F32, ALIVE_ALWAYS},
-    [SHAPE_NEAR_GRAD] = {"near bias gradient", SHAPE_F32, ALIVE_ALWAYS},
-    [SHAPE_BUCKETS] = {"buckets", SHAPE_I32, ALIVE_ALWAYS},
+    [SHAPE_BIAS] = {"bias", SHAPE_F32, ALIVE_ALWAYS},
+    [SHAPE_BIAS_GRAD] = {"bias gradient", SHAPE_F32, ALIVE_ALWAYS},
     [SHAPE_NARROW] = {"narrow", SHAPE_HALF,
                       TRAIN_ALL | SCORE_EMBED | SCORE_BRANCH | SCORE_OUTER | SCORE_HEAD},
     [SHAPE_S] = {"stream after attention", SHAPE_HALF,
@@ -101,7 +99,7 @@ static int32_t validated_length(const struct spec_train *t)
 }
 
 /* A corpus of fewer blocks than a shard holds is a shard of its own. */
-static void room_train(struct shape_room *out, const struct spec *s)
+static void room_train(struct shape_capacity *out, const struct spec *s)
 {
     const struct spec_train *t = &s->train;
     int32_t validated = validated_length(t);
@@ -116,25 +114,25 @@ static void room_train(struct shape_room *out, const struct spec *s)
     out->scored_max = larger(tokens_n / validated, 1) * validated;
 }
 
-int32_t shape_room_validation(const struct shape_room *room, const struct spec_train *t)
+int32_t shape_capacity_validation(const struct shape_capacity *room, const struct spec_train *t)
 {
     return (int32_t)(room->scored_max / validated_length(t));
 }
 
-void shape_room_scores(struct shape_room *out, int32_t longest, int32_t stride, int32_t lengths_n,
-                       enum spec_precision precision)
+void shape_capacity_scores(struct shape_capacity *out, int32_t longest, int32_t stride,
+                           int32_t lengths_n, enum spec_precision precision)
 {
     int64_t rows = larger(SHAPE_SCORE_TOKENS / longest, 1);
 
-    *out = (struct shape_room){.rows_max = (int32_t)rows,
-                               .length_max = longest,
-                               .scored_max =
-                                   lengths_n > 1 ? (rows - 1) * lengths_n + longest : rows * stride,
-                               .precision = precision};
+    *out = (struct shape_capacity){.rows_max = (int32_t)rows,
+                                   .length_max = longest,
+                                   .scored_max = lengths_n > 1 ? (rows - 1) * lengths_n + longest
+                                                               : rows * stride,
+                                   .precision = precision};
 }
 
 /* Mode eval may read rows of its own number and length. */
-static void room_bench(struct shape_room *out, const struct spec *s)
+static void room_bench(struct shape_capacity *out, const struct spec *s)
 {
     struct spec_train t = s->train;
     bool eval = s->bench_mode == 1;
@@ -147,15 +145,15 @@ static void room_bench(struct shape_room *out, const struct spec *s)
     out->scored_max = eval ? (int64_t)out->rows_max * t.L : 0;
 }
 
-void shape_room(struct shape_room *out, const struct spec *s)
+void shape_capacity(struct shape_capacity *out, const struct spec *s)
 {
-    *out = (struct shape_room){.precision = spec_precision(s, NULL)};
+    *out = (struct shape_capacity){.precision = spec_precision(s, NULL)};
     if (s->kind == SPEC_EVAL) {
         int32_t L = s->eval.L > 0 ? s->eval.L : 1;
         int32_t stride = s->eval.window == SPEC_SLIDING ? s->eval.stride : L;
-        shape_room_scores(out, L, stride, 1, s->eval.precision);
+        shape_capacity_scores(out, L, stride, 1, s->eval.precision);
     } else if (s->train.L < 1) {
-        *out = (struct shape_room){.rows_max = 1, .length_max = 1};
+        *out = (struct shape_capacity){.rows_max = 1, .length_max = 1};
     } else if (s->kind == SPEC_TRAIN) {
         room_train(out, s);
     } else {
@@ -180,11 +178,10 @@ int64_t shape_logits_rows(int64_t classes, enum spec_precision precision, bool t
 /* What the shapes of the buffers are made of. */
 struct measure {
     const struct spec *spec;
-    const struct shape_room *room;
+    const struct shape_capacity *room;
     struct shape_bands bands;
     int64_t tokens_n, heads_n; /* rows of a batch; rows that reach the head */
     int64_t filled_n;          /* rows of a band at most: tokens_n, lists filled up */
-    int64_t near_n;            /* T5 */
     int64_t tail_widths;       /* of all tails together */
 };
 
@@ -219,14 +216,13 @@ static int64_t logits_elements(const struct measure *k, int64_t rows_n, bool tra
     return most;
 }
 
-static void measure_make(struct measure *k, const struct spec *s, const struct shape_room *room)
+static void measure_make(struct measure *k, const struct spec *s, const struct shape_capacity *room)
 {
     *k = (struct measure){.spec = s, .room = room};
     shape_bands(&k->bands, &s->model, s->data.vocab);
     k->tokens_n = (int64_t)room->rows_max * room->length_max;
     k->heads_n = room->train ? larger(k->tokens_n, room->scored_max) : room->scored_max;
     k->filled_n = filled(k, k->tokens_n);
-    if (s->model.position == SPEC_T5) k->near_n = shape_bias_distances(&s->model);
     for (int32_t i = 1; i < k->bands.n; i++) k->tail_widths += k->bands.band[i].width;
 }
 
@@ -283,7 +279,7 @@ static void form_once(struct shape_memory *out, const struct measure *k)
     form(out, SHAPE_SCORES, 1, 1, logits_elements(k, scored + 1, false));
     out->losses_n = 2 * (k->heads_n + 1) + filling(k, k->bands.n - 1);
     form(out, SHAPE_LOSS, 1, 1, out->losses_n);
-    form(out, SHAPE_TURNED, 1, k->tail_widths, c);
+    form(out, SHAPE_TRANSPOSED, 1, k->tail_widths, c);
     /* Band rows, ids and gradient ids; positions; then a target's class, its tail row and class for
      * each row of the head, and the scored positions. Band lists come in threes, tail lists in
      * twos. */
@@ -294,15 +290,16 @@ static void form_once(struct shape_memory *out, const struct measure *k)
 static void form_position(struct shape_memory *out, const struct measure *k)
 {
     const struct spec_model *m = &k->spec->model;
+    const struct position_functions *f = position_methods[m->position].functions;
+    const struct position_shape shape = spec_position_shape(k->spec);
     int64_t L = k->room->length_max, half = m->heads > 0 ? m->dim / m->heads / 2 : 0;
+    int64_t bias_rows = position_table_length(f, &shape, k->room->length_max) + 1;
 
-    form(out, SHAPE_SINUSOIDS, m->position == SPEC_SINUSOIDAL, L + 2, m->dim);
-    form(out, SHAPE_COSINE, m->position == SPEC_ROTARY, L, half);
-    form(out, SHAPE_SINE, m->position == SPEC_ROTARY, L, half);
-    form(out, SHAPE_SLOPES, m->position == SPEC_ALIBI, 1, m->heads);
-    form(out, SHAPE_NEAR, m->position == SPEC_T5, k->near_n + 1, m->heads);
-    form(out, SHAPE_NEAR_GRAD, m->position == SPEC_T5, k->near_n + 1, m->heads);
-    form(out, SHAPE_BUCKETS, m->position == SPEC_T5, 1, k->near_n);
+    form(out, SHAPE_EMBEDDING, f->embedding != NULL, f->first_row + L, m->dim);
+    form(out, SHAPE_COSINE, f->frequencies != NULL, L, half);
+    form(out, SHAPE_SINE, f->frequencies != NULL, L, half);
+    form(out, SHAPE_BIAS, f->fill != NULL, bias_rows, m->heads);
+    form(out, SHAPE_BIAS_GRAD, f->pullback != NULL && k->room->train, bias_rows, m->heads);
 }
 
 static int64_t end_of(const struct shape_buffer *b)
@@ -338,7 +335,7 @@ static void place(struct shape_memory *out, int32_t id, bool half)
     out->pool_bytes = larger(out->pool_bytes, end_of(b));
 }
 
-void shape_memory(struct shape_memory *out, const struct spec *s, const struct shape_room *room)
+void shape_memory(struct shape_memory *out, const struct spec *s, const struct shape_capacity *room)
 {
     struct shape_walk w = {.tensor = NULL};
     struct measure k;

@@ -18,10 +18,6 @@
 
 #include "shape/shape.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum {
     SHAPE_STEP_BYTES = 56, /* what changes between updates, the gradient's norm, sums of losses */
     /* Lists of the rows of a band, and what lies behind them, have room to be filled up to a
@@ -33,28 +29,28 @@ enum {
 };
 
 /* The largest batch a model is opened for. */
-struct shape_room {
+struct shape_capacity {
     bool train; /* gradients, optimiser state and the backward pass */
     int32_t rows_max, length_max;
     int64_t scored_max; /* most positions scored at a time */
     enum spec_precision precision;
 };
 
-/* shape_room - the room that the run of this spec needs: a shard of the training and its
+/* shape_capacity - the room that the run of this spec needs: a shard of the training and its
  * validation's rows; an evaluation's batch of windows, of a single length; a benchmark's shard,
  * or the rows that it names. */
-void shape_room(struct shape_room *out, const struct spec *s);
+void shape_capacity(struct shape_capacity *out, const struct spec *s);
 
-/* shape_room_validation - rows of train.validate_L (0: train.L) tokens that the room of a training
- * holds; at least 1. */
-int32_t shape_room_validation(const struct shape_room *room, const struct spec_train *t);
+/* shape_capacity_validation - rows of train.validate_L (0: train.L) tokens that the room of a
+ * training holds; at least 1. */
+int32_t shape_capacity_validation(const struct shape_capacity *room, const struct spec_train *t);
 
-/* shape_room_scores - the room of a scoring batch with rows of `longest` tokens, as many as about
- * SHAPE_SCORE_TOKENS make and at least 1. lengths_n 1: a row scores at most `stride` positions.
- * More than 1: rows serve so many lengths at once; each scores one position a length, but the row
- * that begins at 0 all of its own. */
-void shape_room_scores(struct shape_room *out, int32_t longest, int32_t stride, int32_t lengths_n,
-                       enum spec_precision precision);
+/* shape_capacity_scores - the room of a scoring batch with rows of `longest` tokens, as many as
+ * about SHAPE_SCORE_TOKENS make and at least 1. lengths_n 1: a row scores at most `stride`
+ * positions. More than 1: rows serve so many lengths at once; each scores one position a length,
+ * but the row that begins at 0 all of its own. */
+void shape_capacity_scores(struct shape_capacity *out, int32_t longest, int32_t stride,
+                           int32_t lengths_n, enum spec_precision precision);
 
 /* N = rows_max * length_max tokens (M: a multiple of SHAPE_LIST_ROWS where the vocabulary has
  * bands, the lowest that holds them), C model width, F inner width, H heads, D head width. */
@@ -67,17 +63,16 @@ enum shape_buffer_id { /* in the order of placement, see memory.c */
                        SHAPE_G, /* (N,C) LayerNorm 2 */
                        /* Once, where the model needs them: what is filled at open or travels with a
                           batch. */
-                       SHAPE_TURNED, /* (sum of tail widths,C) tail projections turned, for scoring
-                                      */
+                       SHAPE_TRANSPOSED, /* (sum of tail widths,C) tail projections turned, for
+                                          * scoring
+                                          */
                        SHAPE_LISTS, /* (1,4N+4R+64) i32 index lists; R rows of the head: scored_max,
                                        training at least N; and to fill up lists */
-                       SHAPE_SINUSOIDS, /* (length_max+2,C) f32 */
-                       SHAPE_COSINE,    /* (length_max,D/2) f32, rotary */
+                       SHAPE_EMBEDDING, /* (first_row+length_max,C) f32 rows added to tokens */
+                       SHAPE_COSINE,    /* (length_max,D/2) f32 of rotations */
                        SHAPE_SINE,      /* the same */
-                       SHAPE_SLOPES,    /* (1,H) f32, ALiBi */
-                       SHAPE_NEAR, /* (near distances + 1,H) f32, T5: near table, then offsets */
-                       SHAPE_NEAR_GRAD, /* the same */
-                       SHAPE_BUCKETS,   /* (1,near distances) i32, T5 */
+                       SHAPE_BIAS,      /* (K+1,H) f32: the table (H,K), then each head's tail */
+                       SHAPE_BIAS_GRAD, /* the same; training, of a learned bias */
                        SHAPE_NARROW,    /* (M,C) */
                        /* As X, a layer each. */
                        SHAPE_S,      /* (N,C) residual stream after attention */
@@ -125,14 +120,12 @@ struct shape_memory {
     int64_t pool_bytes;  /* from offset 0 to the end of the last buffer */
     int64_t total_bytes; /* blocks, copy, pool and SHAPE_STEP_BYTES */
 };
-void shape_memory(struct shape_memory *out, const struct spec *s, const struct shape_room *room);
+void shape_memory(struct shape_memory *out, const struct spec *s,
+                  const struct shape_capacity *room);
 
 /* shape_logits_rows - rows of logits of so many classes that are computed at a time, in a training
  * or in a scoring. shape_logits_stride - elements from one row to the next. */
 int64_t shape_logits_rows(int64_t classes, enum spec_precision precision, bool train);
 int64_t shape_logits_stride(int64_t classes);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -167,6 +167,23 @@ static void walk_layer(struct shape_walk *w, const struct spec_model *m, int32_t
     walk_norm(w, m->dim, name);
 }
 
+static void walk_position(struct shape_walk *w, const struct spec *s)
+{
+    static const enum shape_init starts[] = {
+        [POSITION_ZEROS] = SHAPE_ZEROS, [POSITION_NORMAL] = SHAPE_NORMAL};
+    const struct position_functions *f = position_methods[s->model.position].functions;
+    const struct position_shape shape = spec_position_shape(s);
+    struct position_tensor tensor[POSITION_TENSORS_MAX];
+    int32_t n = f->tensors ? f->tensors(&shape, tensor) : 0;
+
+    for (int32_t i = 0; i < n; i++) {
+        const struct position_tensor *t = &tensor[i];
+        walk_group(w);
+        walk_add(w, (struct walk_form){t->rows, t->cols, t->dims, starts[t->start], t->spread, -1},
+                 "%s", t->name);
+    }
+}
+
 void shape_walk(struct shape_walk *w, const struct spec *s)
 {
     const struct spec_model *m = &s->model;
@@ -174,12 +191,7 @@ void shape_walk(struct shape_walk *w, const struct spec *s)
     walk_embedding(w, s);
     for (int32_t l = 0; l < m->layers; l++) walk_layer(w, m, l);
     if (m->final_norm) walk_norm(w, m->dim, "decoder.layer_norm");
-    if (m->position == SPEC_T5) {
-        enum shape_init init = m->t5_init_std > 0.0 ? SHAPE_NORMAL : SHAPE_ZEROS;
-        walk_group(w);
-        walk_add(w, (struct walk_form){m->t5_buckets, m->heads, 2, init, m->t5_init_std, -1},
-                 "decoder.relative_attention_bias.weight");
-    }
+    walk_position(w, s);
     walk_group(w);
 }
 

@@ -9,10 +9,6 @@
 #include "base/arena.h"
 #include "spec/spec.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { SHAPE_NAME_BYTES = 80, SHAPE_BANDS_MAX = SPEC_CUTOFFS_MAX + 1 };
 
 /* How a tensor is first filled (SPEC.md section 9). value is the bound of the uniform or the std of
@@ -58,13 +54,6 @@ void shape_params(struct shape_params *out, struct arena *a, const struct spec *
 /* shape_find - index of the tensor of that name, or -1. */
 int32_t shape_find(const struct shape_params *p, const char *name);
 
-/* Distances the position method tells apart one by one before its bias is offset + slope * distance
- * (DESIGN section 5): 0 for none, ALiBi, rotary and sinusoidal; the first distance of the last T5
- * bucket for T5. */
-int32_t shape_bias_distances(const struct spec_model *m);
-/* shape_t5_bucket - SPEC.md section 13. */
-int32_t shape_t5_bucket(int32_t distance, int32_t buckets, int32_t max_distance);
-
 /* FLOPs (a multiply-add is two) of one token at row length L: attention is causal, so (L+1)/2 keys
  * on average; tail rows are counted with tail_share[i], the share of targets in band i (NULL: a
  * Zipf estimate). Training is three times the forward pass. Source: performance limits worked by
@@ -87,7 +76,4 @@ struct shape_cost {
 };
 void shape_cost(struct shape_cost *out, const struct spec *s);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

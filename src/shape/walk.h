@@ -5,10 +5,6 @@
 
 #include "shape/shape.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* tensor NULL: only count. Otherwise it has room for as many as a counting walk found. */
 struct shape_walk {
     struct shape_tensor *tensor;
@@ -18,7 +14,4 @@ struct shape_walk {
 };
 void shape_walk(struct shape_walk *w, const struct spec *s);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -2,13 +2,6 @@
 #ifndef SPEC_CODE_ID_H
 #define SPEC_CODE_ID_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 const char *code_id(void);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -1,15 +1,19 @@
 /* keys.c - the key table: the only list of what a specification can say.
  *
- * The neutral value of a key is the behaviour before the key existed; a key without one is always
- * hashed. */
+ * 1. The neutral value of a key is the behaviour before the key existed; a key without one is
+ *    always hashed.
+ * 2. Options of position methods are listed in the methods' own files. They stand behind the other
+ *    keys of the model and apply to the runs of their method. */
+#include <assert.h>
 #include <string.h>
+#include <threads.h>
 
 #include "base/str.h"
 #include "spec/spec.h"
 
 static const char *const kind_names[] = {"train", "eval", "bench", NULL};
-static const char *const position_names[] = {"sinusoidal", "rotary", "t5", "alibi", NULL};
-static const char *const layout_names[] = {"adjacent_pairs", "half_split", NULL};
+#define POSITION_NAME(NAME, name, display, place, style) #name,
+static const char *const position_names[] = {POSITION_METHODS(POSITION_NAME) NULL};
 static const char *const softmax_names[] = {"adaptive", "plain", NULL};
 static const char *const optimizer_names[] = {"nag", "adam", NULL};
 static const char *const schedule_names[] = {"cosine", "fixed", NULL};
@@ -43,14 +47,16 @@ static bool is_adaptive(const struct spec *s)
 {
     return has_model(s) && s->model.softmax == SPEC_ADAPTIVE;
 }
-static bool is_rotary(const struct spec *s)
-{
-    return has_model(s) && s->model.position == SPEC_ROTARY;
-}
-static bool is_t5(const struct spec *s)
-{
-    return has_model(s) && s->model.position == SPEC_T5;
-}
+/* has_NAME: a run of that position method. */
+#define HAS_POSITION(NAME, name, display, place, style)                                            \
+    static bool has_##name(const struct spec *s)                                                   \
+    {                                                                                              \
+        return has_model(s) && s->model.position == SPEC_##NAME;                                   \
+    }
+POSITION_METHODS(HAS_POSITION)
+#define POSITION_APPLIES(NAME, name, display, place, style) has_##name,
+static bool (*const position_applies[])(const struct spec *) = {POSITION_METHODS(POSITION_APPLIES)};
+
 static bool is_nag(const struct spec *s)
 {
     return has_model(s) && s->train.optimizer == SPEC_NAG;
@@ -94,7 +100,7 @@ static bool is_sliding(const struct spec *s)
         key, SPEC_T_TEXT, AT(field), 0, 0, NULL, neutral_, hashed_, applies_, help_, source_       \
     }
 
-static const struct spec_key key_table[] = {
+static const struct spec_key model_keys[] = {
     ENUM("kind", kind, kind_names, NULL, NULL, "what the run is", "DESIGN of this project"),
     TEXT("scale", scale, true, NULL, NULL, "what the numbers may be called", "configs/scale"),
 
@@ -123,19 +129,9 @@ static const struct spec_key key_table[] = {
          "dropout after the ReLU", "authors' code: 0.1"),
     REAL("model.dropout_softmax", model.dropout_softmax, 0, 0.99, "0", has_model,
          "dropout of the head's input and of the tail projections", "authors' code: 0.2"),
-    REAL("model.rotary_base", model.rotary_base, 1, 1e9, "10000", is_rotary,
-         "base of the rotation angles", "RoFormer: 10000"),
-    ENUM("model.rotary_layout", model.rotary_layout, layout_names, "adjacent_pairs", is_rotary,
-         "which features form a pair", "RoFormer: adjacent pairs"),
-    INT("model.t5_buckets", model.t5_buckets, 4, 4096, "32", is_t5, "relative distance buckets",
-        "T5: 32"),
-    INT("model.t5_max_distance", model.t5_max_distance, 4, 1000000, "128", is_t5,
-        "distance from which the last bucket holds, tokens", "T5: 128"),
-    REAL("model.t5_init_std", model.t5_init_std, 0, 100, "0", is_t5,
-         "standard deviation of the table's initial values", "Hugging Face: D^-0.5"),
-    REAL("model.t5_multiplier", model.t5_multiplier, 1e-6, 1e6, "1", is_t5,
-         "the bias is multiplier times table", "T5: 1"),
+};
 
+static const struct spec_key other_keys[] = {
     TEXT("data.dataset", data.dataset, true, NULL, has_model, "the paper's name of the text",
          "section 2.2, 4.2, appendix A.3"),
     TEXT("data.corpus", data.corpus, true, NULL, has_model,
@@ -223,29 +219,83 @@ static const struct spec_key key_table[] = {
         "Tables 2 to 4: L_valid"),
 };
 
+/* All keys in order; constant once it is made. */
+static struct spec_key key_table[SPEC_KEYS_MAX];
+static size_t keys_n;
+static once_flag keys_made = ONCE_FLAG_INIT;
+
+static void add_key(struct spec_key key)
+{
+    assert(keys_n < SPEC_KEYS_MAX);
+    key_table[keys_n++] = key;
+}
+
+static struct spec_key option_key(const struct position_option *o, int32_t method)
+{
+    static const enum spec_type types[] = {[POSITION_INT] = SPEC_T_INT32,
+                                           [POSITION_REAL] = SPEC_T_DOUBLE,
+                                           [POSITION_CHOICE] = SPEC_T_ENUM};
+    return (struct spec_key){.name = o->name,
+                             .type = types[o->type],
+                             .offset = AT(option) + o->offset,
+                             .low = o->low,
+                             .high = o->high,
+                             .names = o->names,
+                             .neutral = o->neutral,
+                             .hashed = true,
+                             .applies = position_applies[method],
+                             .help = o->help,
+                             .source = o->source};
+}
+
+static void make_keys(void)
+{
+    for (size_t i = 0; i < sizeof model_keys / sizeof *model_keys; i++) add_key(model_keys[i]);
+    for (int32_t p = 0; p < POSITION_METHODS_N; p++)
+        for (const struct position_option *o = position_methods[p].functions->options; o && o->name;
+             o++)
+            add_key(option_key(o, p));
+    for (size_t i = 0; i < sizeof other_keys / sizeof *other_keys; i++) add_key(other_keys[i]);
+}
+
 const struct spec_key *spec_keys(size_t *n)
 {
-    *n = sizeof key_table / sizeof *key_table;
+    call_once(&keys_made, make_keys);
+    *n = keys_n;
     return key_table;
 }
 
 const struct spec_key *spec_key_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof key_table / sizeof *key_table; i++)
-        if (strcmp(key_table[i].name, name) == 0) return &key_table[i];
+    size_t n;
+    const struct spec_key *keys = spec_keys(&n);
+
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(keys[i].name, name) == 0) return &keys[i];
     return NULL;
 }
 
 const char *spec_key_nearest(const char *name)
 {
-    const char *names[sizeof key_table / sizeof *key_table];
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) names[i] = key_table[i].name;
-    return str_nearest(name, names, sizeof names / sizeof *names);
+    const char *names[SPEC_KEYS_MAX];
+    size_t n;
+    const struct spec_key *keys = spec_keys(&n);
+
+    for (size_t i = 0; i < n; i++) names[i] = keys[i].name;
+    return str_nearest(name, names, n);
 }
 
 const char *spec_position_name(enum spec_position p)
 {
-    return position_names[p];
+    return position_methods[p].name;
+}
+
+struct position_shape spec_position_shape(const struct spec *s)
+{
+    return (struct position_shape){.heads = s->model.heads,
+                                   .dim = s->model.dim,
+                                   .trained_length = s->train.L,
+                                   .options = &s->option};
 }
 
 const char *spec_kind_name(enum spec_kind k)
@@ -257,4 +307,21 @@ int32_t spec_valid_length(const struct spec *s)
 {
     if (s->kind == SPEC_EVAL) return s->eval.L;
     return is_bench_eval(s) ? s->bench_L : 0;
+}
+
+enum spec_precision spec_precision(const struct spec *s, const char **key)
+{
+    bool eval = s->kind == SPEC_EVAL;
+    if (key != NULL) *key = eval ? "eval.precision" : "train.precision";
+    return eval ? s->eval.precision : s->train.precision;
+}
+
+int spec_check_device(const struct spec *s, const char *device, struct err *e)
+{
+    const char *key, *plain = strncmp(device, "check:", 6) == 0 ? device + 6 : device;
+    if (spec_precision(s, &key) != SPEC_BF16 || strcmp(plain, "cpu") != 0) return 0;
+    return ERR(e, ERR_UNAVAILABLE,
+               "%s=bf16: the device %s computes in fp32 only; use a CUDA device, or --set %s=fp32 "
+               "(another run)",
+               key, device, key);
 }

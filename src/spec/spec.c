@@ -4,6 +4,7 @@
  * "meaning=N" among them. */
 #include "spec/spec.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,6 +202,14 @@ static int check_cutoffs(const struct spec *s, struct err *e)
     return 0;
 }
 
+static int check_position(const struct spec *s, struct err *e)
+{
+    const struct position_functions *f = position_methods[s->model.position].functions;
+    const struct position_shape shape = spec_position_shape(s);
+
+    return f->check ? f->check(&shape, e) : 0;
+}
+
 int spec_check(const struct spec *s, struct err *e)
 {
     const struct spec_model *m = &s->model;
@@ -214,9 +223,7 @@ int spec_check(const struct spec *s, struct err *e)
                    "32, 64, 128",
                    m->dim, m->heads, width);
     if (m->softmax == SPEC_ADAPTIVE) TRY(check_cutoffs(s, e));
-    if (m->position == SPEC_T5 && m->t5_max_distance <= m->t5_buckets / 2)
-        return ERR(e, ERR_DATA, "model.t5_max_distance: %d must be above model.t5_buckets / 2 = %d",
-                   m->t5_max_distance, m->t5_buckets / 2);
+    TRY(check_position(s, e));
     if (s->train.shard_tokens < s->train.L)
         return ERR(e, ERR_DATA, "train.shard_tokens: %d is less than one row of train.L = %d",
                    s->train.shard_tokens, s->train.L);
@@ -286,7 +293,9 @@ char *spec_text(const struct spec *s, struct arena *a)
     return b.text;
 }
 
-static int parse_line(struct spec *s, const char *line, size_t length, int number, struct err *e)
+/* *given becomes the key of the line, if it has one. */
+static int parse_line(struct spec *s, const struct spec_key **given, const char *line,
+                      size_t length, int number, struct err *e)
 {
     char text[SPEC_LINE_BYTES];
 
@@ -303,7 +312,7 @@ static int parse_line(struct spec *s, const char *line, size_t length, int numbe
         return ERR(e, ERR_DATA, "spec line %d: meaning %.20s, this program computes meaning %d",
                    number, equals + 1, SPEC_MEANING);
     }
-    const struct spec_key *key = spec_key_find(text);
+    const struct spec_key *key = *given = spec_key_find(text);
     if (!key) {
         const char *near = spec_key_nearest(text);
         return ERR(e, ERR_DATA, "spec line %d: unknown key '%.60s'%s%s", number, text,
@@ -314,14 +323,22 @@ static int parse_line(struct spec *s, const char *line, size_t length, int numbe
 
 int spec_parse(struct spec *s, const char *text, struct err *e)
 {
+    bool stated[SPEC_KEYS_MAX] = {false};
+    size_t n;
+    const struct spec_key *keys = spec_keys(&n);
     int number = 1;
 
     spec_init(s);
     for (const char *p = text; *p; number++) {
         size_t length = strcspn(p, "\n");
-        if (length > 0) TRY(parse_line(s, p, length, number, e));
+        const struct spec_key *given = NULL;
+        if (length > 0) TRY(parse_line(s, &given, p, length, number, e));
+        if (given) stated[given - keys] = true;
         p += length + (p[length] == '\n');
     }
+    for (size_t i = 0; i < n; i++)
+        if (!stated[i] && !keys[i].neutral && (!keys[i].applies || keys[i].applies(s)))
+            return ERR(e, ERR_DATA, "%s is missing (%s)", keys[i].name, keys[i].help);
     return 0;
 }
 
@@ -376,21 +393,4 @@ void spec_config_id(const struct spec *s, const char *config_of_train, char out[
     arena_init(&a);
     id_of(canonical_lines(s, &a, "train.seed", config_of_train), out);
     arena_fini(&a);
-}
-
-enum spec_precision spec_precision(const struct spec *s, const char **key)
-{
-    bool eval = s->kind == SPEC_EVAL;
-    if (key != NULL) *key = eval ? "eval.precision" : "train.precision";
-    return eval ? s->eval.precision : s->train.precision;
-}
-
-int spec_check_device(const struct spec *s, const char *device, struct err *e)
-{
-    const char *key, *plain = strncmp(device, "check:", 6) == 0 ? device + 6 : device;
-    if (spec_precision(s, &key) != SPEC_BF16 || strcmp(plain, "cpu") != 0) return 0;
-    return ERR(e, ERR_UNAVAILABLE,
-               "%s=bf16: the device %s computes in fp32 only; use a CUDA device, or --set %s=fp32 "
-               "(another run)",
-               key, device, key);
 }

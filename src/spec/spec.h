@@ -15,12 +15,9 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "position/position.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-enum { SPEC_ID_BYTES = 17, SPEC_TEXT_BYTES = 96, SPEC_CUTOFFS_MAX = 4 };
+enum { SPEC_ID_BYTES = 17, SPEC_TEXT_BYTES = 96, SPEC_CUTOFFS_MAX = 4, SPEC_KEYS_MAX = 256 };
 /* Most tokens of a batch. */
 enum { SPEC_BATCH_MAX = 100000000 };
 
@@ -28,8 +25,9 @@ enum { SPEC_BATCH_MAX = 100000000 };
 enum { SPEC_MEANING = 1 };
 
 enum spec_kind { SPEC_TRAIN, SPEC_EVAL, SPEC_BENCH };
-enum spec_position { SPEC_SINUSOIDAL, SPEC_ROTARY, SPEC_T5, SPEC_ALIBI };
-enum spec_rotary_layout { SPEC_ADJACENT_PAIRS, SPEC_HALF_SPLIT };
+/* SPEC_SINUSOIDAL and so on: a row of position_methods. */
+#define SPEC_POSITION(NAME, name, display, place, style) SPEC_##NAME,
+enum spec_position { POSITION_METHODS(SPEC_POSITION) };
 enum spec_softmax { SPEC_ADAPTIVE, SPEC_PLAIN };
 enum spec_optimizer { SPEC_NAG, SPEC_ADAM };
 enum spec_schedule { SPEC_COSINE, SPEC_FIXED };
@@ -50,11 +48,6 @@ struct spec_model {
     double dropout;                    /* embedding, attention output, feed-forward output */
     double dropout_attention, dropout_relu;
     double dropout_softmax; /* head input and tail projections; for plain: head input */
-    double rotary_base;
-    enum spec_rotary_layout rotary_layout;
-    int32_t t5_buckets, t5_max_distance;
-    double t5_init_std;   /* of the table's initial values; 0: zeros */
-    double t5_multiplier; /* the bias is multiplier * table */
 };
 
 struct spec_data {
@@ -104,6 +97,7 @@ struct spec {
     char scale[SPEC_TEXT_BYTES]; /* mini, small, paper, none: what the numbers may be called */
     bool modified;               /* not what its scale says (plan.h); shown, not hashed */
     struct spec_model model;
+    struct position_options option; /* of model.position; keys model.* */
     struct spec_data data;
     struct spec_train train;
     struct spec_eval eval;
@@ -138,6 +132,7 @@ struct spec_key {
     const char *source;                   /* where the paper or the authors' code says it */
 };
 
+/* spec_keys - all keys, the options of the position methods among them. */
 const struct spec_key *spec_keys(size_t *n);
 /* spec_key_find - NULL if there is none of this name. */
 const struct spec_key *spec_key_find(const char *name);
@@ -191,10 +186,11 @@ int spec_parse_list(struct spec **out, int32_t *n, const char *text, const char 
 void spec_run_id(const struct spec *s, char out[SPEC_ID_BYTES]);
 void spec_config_id(const struct spec *s, const char *config_of_train, char out[SPEC_ID_BYTES]);
 
+/* spec_position_shape - what the numbers of the run's position method depend on; it points into s.
+ */
+struct position_shape spec_position_shape(const struct spec *s);
+
 const char *spec_position_name(enum spec_position p);
 const char *spec_kind_name(enum spec_kind k);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

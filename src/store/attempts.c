@@ -59,8 +59,8 @@ int store_start_attempt(struct store *s, const struct store_attempt *a, int64_t 
     return 0;
 }
 
-int store_knows_attempt(struct store *s, const char *run_id, const char *uid, const char *dir,
-                        bool *known, struct err *e)
+int store_has_attempt(struct store *s, const char *run_id, const char *uid, const char *dir,
+                      bool *known, struct err *e)
 {
     sqlite3_stmt *row;
 

@@ -15,13 +15,13 @@ static const struct {
     {SQLITE_LOCKED, ERR_TRYLATER, "; repeat the command"},
     {SQLITE_FULL, ERR_IO, "; free space on that disk and repeat the command"},
     {SQLITE_IOERR, ERR_IO, ""},
-    {SQLITE_CORRUPT, ERR_DATA, "; keep the file, and take results.db from a backup"},
-    {SQLITE_NOTADB, ERR_DATA, "; it is no results.db"},
+    {SQLITE_CORRUPT, ERR_DATA, DATABASE_REBUILD},
+    {SQLITE_NOTADB, ERR_DATA, DATABASE_REBUILD},
     {SQLITE_CANTOPEN, ERR_IO, ""},
     {SQLITE_READONLY, ERR_IO, ""},
     {SQLITE_PERM, ERR_IO, ""},
     {SQLITE_NOMEM, ERR_NOMEM, ""},
-    {SQLITE_TOOBIG, ERR_DATA, ""},
+    {SQLITE_TOOBIG, ERR_DATA, "; the limit of a value or a row is " DATABASE_VALUE_TEXT},
 };
 
 int database_error(struct store *s, int sqlite_code, struct err *e)
@@ -29,6 +29,10 @@ int database_error(struct store *s, int sqlite_code, struct err *e)
     const char *text =
         s->connection_own ? sqlite3_errmsg(s->connection_own) : sqlite3_errstr(sqlite_code);
 
+    if ((sqlite_code & 0xff) == SQLITE_AUTH && !s->fence)
+        return ERR(e, ERR_DATA,
+                   "%s: %s; a view or trigger that alibi did not make is where a table should be",
+                   s->path, text);
     for (size_t i = 0; i < sizeof error_table / sizeof *error_table; i++)
         if (error_table[i].sqlite_code == (sqlite_code & 0xff))
             return ERR(e, error_table[i].code, "%s: %s%s", s->path, text, error_table[i].remedy);

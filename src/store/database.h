@@ -1,8 +1,8 @@
 /* database.h - the inside of a store, for src/store only: the connection, statements, values,
  * transactions.
  *
- * 1. SQL is constant text; whatever comes from outside is bound, never pasted.
- * 2. Statements are kept by the address of their text, so `sql` must be a constant of the program.
+ * 1. SQL is made of constants; whatever comes from outside is bound, never pasted.
+ * 2. Statements are kept by the address of their text, which must live as long as the store.
  * 3. Transactions nest: the outermost is BEGIN IMMEDIATE, inner ones are savepoints.
  * 4. A statement that returned a row is reset (database_reset) before its function returns. */
 #ifndef STORE_DATABASE_H
@@ -13,15 +13,25 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "base/arena.h"
 #include "base/err.h"
+#include "record/event.h"
 #include "spec/spec.h"
 #include "store/store.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+enum {
+    DATABASE_PATH_BYTES = 4096,
+    DATABASE_STATEMENTS = 64,
+    DATABASE_KNOWN = 32,
+    DATABASE_EVENT_TYPES = EVENT_ENDED + 1,
+    DATABASE_VALUE_BYTES = 1 << 20 /* the largest value, and row, that is written or read */
+};
 
-enum { DATABASE_PATH_BYTES = 4096, DATABASE_STATEMENTS = 64, DATABASE_KNOWN = 32 };
+#define DATABASE_VALUE_TEXT "1 MiB" /* the same in messages */
+
+/* What to do about damage. */
+#define DATABASE_REBUILD                                                                           \
+    "; move results.db* away, then rebuild it with `alibi merge runs/` or take it from a backup"
 
 struct database_statement {
     const char *sql;
@@ -36,6 +46,9 @@ struct database_known {
     bool running;
 };
 
+struct fence;
+struct functions;
+
 struct store {
     sqlite3 *connection_own;
     enum store_mode mode;
@@ -43,11 +56,14 @@ struct store {
     int lock_fd;                    /* -1: none */
     int depth;                      /* of nested transactions */
     bool immutable;                 /* opened without side files: nobody writes now */
-    void *query_clock;              /* of the query in progress; NULL: none */
-    struct stat opened;             /* the file when it was opened */
+    struct fence *fence;            /* of the query in progress; NULL: none */
+    struct functions *functions_own;
+    struct stat opened; /* the file when it was opened */
     struct database_statement statement[DATABASE_STATEMENTS];
     int statements_n;
     struct database_known known[DATABASE_KNOWN];
+    struct arena arena;                           /* until store_close */
+    const char *ingest_sql[DATABASE_EVENT_TYPES]; /* made from record_fields; NULL: not yet */
 };
 
 /* A bound value. */
@@ -102,7 +118,4 @@ int database_refresh(struct store *s, struct err *e);
 /* database_uri - path as an SQLite URI with a query such as "mode=ro". */
 int database_uri(char *out, size_t room, const char *path, const char *query, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

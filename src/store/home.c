@@ -5,18 +5,21 @@
  *    results.db may have travelled without its run folders. The second must hold the very record.
  * 3. The folder gets the first number that is free from its own on. Files are linked, or copied
  *    where a link cannot be; the records go last, because a folder without them counts for nobody.
- * 4. The rows of its attempts name the new folder only when all is there. */
-#include <dirent.h>
+ * 4. The rows of its attempts name the new folder only when all is there.
+ * 5. A folder that cannot be read is left out; one that cannot be written ends the call. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/dir.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/str.h"
-#include "spec/event.h"
+#include "record/event.h"
 #include "store/database.h"
 
 enum { HOME_NUMBER_MAX = 1000000 };
@@ -25,6 +28,7 @@ struct home {
     struct arena arena;
     char *root;        /* the project's folder */
     const char *other; /* another's, which may be NULL */
+    bool unreadable;   /* the error is one of the folder to bring */
     double bytes;
 };
 
@@ -61,16 +65,23 @@ static int claim_folder(struct home *h, const char *run, int64_t number, const c
                HOME_NUMBER_MAX);
 }
 
+/* The result of a call that only reads the folder to bring. */
+static int source(struct home *h, int rc)
+{
+    if (rc < 0) h->unreadable = true;
+    return rc;
+}
+
 static int bring_file(struct home *h, const char *from, const char *to, struct err *e)
 {
     struct file_map map;
     struct stat st;
 
-    if (lstat(from, &st) < 0) return ERR(e, ERR_IO, "%s: %s", from, strerror(errno));
+    if (lstat(from, &st) < 0) return source(h, ERR(e, ERR_IO, "%s: %s", from, strerror(errno)));
     if (!S_ISREG(st.st_mode)) return 0;
     h->bytes += (double)st.st_size;
     if (link(from, to) == 0) return 0;
-    TRY(file_map_open(&map, from, e));
+    TRY(source(h, file_map_open(&map, from, e)));
     int rc = file_write_atomic(to, map.data, map.n, e);
     file_map_close(&map);
     return rc;
@@ -79,21 +90,22 @@ static int bring_file(struct home *h, const char *from, const char *to, struct e
 /* All plain files of a folder, the records last. */
 static int bring_files(struct home *h, const char *from, const char *to, struct err *e)
 {
-    static const char records[] = "events";
-    DIR *folder = opendir(from);
+    const char *records = arena_printf(&h->arena, "%s/events", from);
+    const char *records_here = arena_printf(&h->arena, "%s/events", to);
+    struct dir d;
     int rc = 0;
 
-    if (!folder) return ERR(e, ERR_IO, "%s: %s", from, strerror(errno));
-    for (const struct dirent *entry; rc == 0 && (entry = readdir(folder));) {
-        const char *name = entry->d_name;
-        if (name[0] == '.' || strcmp(name, records) == 0) continue;
+    TRY(source(h, dir_open(&d, from, e)));
+    for (int32_t i = 0; rc == 0 && i < d.n; i++) {
+        const char *name = d.name_own[i];
+        if (name[0] == '.' || strcmp(name, "events") == 0) continue;
         rc = bring_file(h, arena_printf(&h->arena, "%s/%s", from, name),
                         arena_printf(&h->arena, "%s/%s", to, name), e);
     }
-    closedir(folder);
-    if (rc < 0) return rc;
-    return bring_file(h, arena_printf(&h->arena, "%s/%s", from, records),
-                      arena_printf(&h->arena, "%s/%s", to, records), e);
+    dir_close(&d);
+    if (rc == 0) rc = bring_file(h, records, records_here, e);
+    if (rc < 0 || file_exists(records_here)) return rc;
+    return source(h, ERR(e, ERR_DATA, "%s is not a regular file", records));
 }
 
 /* Whether the records of a folder are those the result was made from. */
@@ -139,10 +151,17 @@ static int bring_folder(struct store *s, struct home *h, const struct away *away
 
     *came = false;
     if (!split_path(away->dir, &h->arena, &run, &number)) return 0;
-    TRY(find_folder(h, away, run, number, &from, e));
+    TRY(source(h, find_folder(h, away, run, number, &from, e)));
     if (!from) return 0;
     TRY(claim_folder(h, run, number, &dir, e));
-    TRY(bring_files(h, from, arena_printf(&h->arena, "%s/%s", h->root, dir), e));
+    const char *here = arena_printf(&h->arena, "%s/%s", h->root, dir);
+    double before = h->bytes;
+    int rc = bring_files(h, from, here, e);
+    if (rc < 0) {
+        h->bytes = before;
+        dir_remove_tree(AT_FDCWD, here, NULL, NULL);
+        return rc;
+    }
     TRY(DATABASE_RUN(s, e, "UPDATE run_attempts SET dir=?2 WHERE dir=?1", DATABASE_TEXT(away->dir),
                      DATABASE_TEXT(dir)));
     *came = true;
@@ -174,25 +193,30 @@ static int list_away(struct store *s, struct home *h, struct away **out, struct 
     return rc;
 }
 
-int store_bring_home(struct store *s, const char *other, int32_t *folders_n, double *bytes,
-                     int32_t *away_n, struct err *e)
+int ingest_copy_folders(struct store *s, const char *other, struct store_home *out, struct err *e)
 {
     struct home h = {.other = other};
     struct away *away = NULL;
     bool came;
     int rc = 0;
 
-    *folders_n = *away_n = 0;
+    *out = (struct store_home){0};
     arena_init(&h.arena);
     h.root = arena_strndup(&h.arena, s->path, (size_t)(strrchr(s->path, '/') - s->path));
     TRY_OUT(rc, list_away(s, &h, &away, e));
     for (int64_t i = 0; away[i].dir; i++) {
-        TRY_OUT(rc, bring_folder(s, &h, &away[i], &came, e));
-        *folders_n += came;
-        *away_n += !came;
+        h.unreadable = false;
+        rc = bring_folder(s, &h, &away[i], &came, e);
+        if (rc < 0 && !h.unreadable) goto out;
+        if (rc < 0) log_warn("%s is left out: %s", away[i].dir, e->text);
+        if (rc < 0 && out->skipped_n++ == 0)
+            snprintf(out->why, sizeof out->why, "%s: %s", away[i].dir, e->text);
+        rc = 0;
+        out->folders_n += came;
+        out->remote_n += !came;
     }
 out:
-    *bytes = h.bytes;
+    out->bytes = h.bytes;
     arena_fini(&h.arena);
     return rc;
 }

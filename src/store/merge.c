@@ -1,6 +1,6 @@
 /* merge.c - results made elsewhere come home.
  *
- * 1. The other file is only read; its schema must have our version.
+ * 1. The other file is only read; its schema must have our version, and it must be sound.
  * 2. An attempt is known by its random uid: merging the same file twice adds nothing.
  * 3. Attempts that run there are left out. The others get the next numbers of their run here, and
  *    their folder is named by its absolute path there.
@@ -106,6 +106,21 @@ out:
     return rc;
 }
 
+/* A file from elsewhere is sound, and what the steps read are tables: a view would run a statement
+ * of its maker's. */
+static int check_other(struct store *other, struct err *e)
+{
+    int64_t tables_n = 0;
+
+    TRY(store_check(other, e));
+    TRY(database_number(other, &tables_n,
+                        "SELECT count(*) FROM sqlite_schema WHERE type='table' AND"
+                        " sql LIKE 'CREATE TABLE %' AND name IN('runs','run_attempts','results',"
+                        "'checkpoint_files','curve_points','points')",
+                        e));
+    return tables_n == 6 ? 0 : ERR(e, ERR_DATA, "%s: lacks a table of results.db", other->path);
+}
+
 /* Opens the other file as a reader, which says whether it can be taken, and how. */
 static int look_at_other(struct store *s, char *path, size_t room, const char *other_path,
                          bool *immutable, struct err *e)
@@ -122,8 +137,10 @@ static int look_at_other(struct store *s, char *path, size_t room, const char *o
     *immutable = other->immutable;
     bool same =
         other->opened.st_dev == s->opened.st_dev && other->opened.st_ino == s->opened.st_ino;
+    int rc =
+        same ? ERR(e, ERR_USAGE, "%s: is this project's own file", path) : check_other(other, e);
     store_close(other);
-    return same ? ERR(e, ERR_USAGE, "%s: is this project's own file", path) : 0;
+    return rc;
 }
 
 int store_merge(struct store *s, const char *other_path, int32_t *added, struct err *e)

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "record/fields.h"
 
 int migrate_version(struct store *s, int64_t *out, int newest, struct err *e)
 {
@@ -81,16 +82,64 @@ static int drop_views(struct store *s, struct err *e)
     }
 }
 
+static int find_column(struct store *s, const struct record_field *f, bool *found, struct err *e)
+{
+    sqlite3_stmt *row;
+
+    TRY(DATABASE_SELECT(s, &row, e, "SELECT 1 FROM pragma_table_info(?1) WHERE name=?2",
+                        DATABASE_TEXT(f->table), DATABASE_TEXT(f->column)));
+    int rc = database_next(s, row, e);
+    *found = rc > 0;
+    database_reset(row);
+    return rc < 0 ? rc : 0;
+}
+
+static int add_column(struct store *s, const struct record_field *f, struct err *e)
+{
+    static const char *const types[] = {[RECORD_INT] = "INTEGER",
+                                        [RECORD_REAL] = "REAL",
+                                        [RECORD_TEXT] = "TEXT",
+                                        [RECORD_BOOL] = "INTEGER"};
+    char sql[160];
+
+    snprintf(sql, sizeof sql, "ALTER TABLE %s ADD COLUMN %s %s", f->table, f->column,
+             types[f->kind]);
+    return database_script(s, sql, e);
+}
+
+/* Of every field that no table has: counts it and, if so asked, adds its column. */
+static int visit_columns(struct store *s, bool add, int32_t *missing_n, struct err *e)
+{
+    *missing_n = 0;
+    for (int32_t i = 0; i < record_fields_n; i++) {
+        bool found = !record_fields[i].column;
+        if (!found) TRY(find_column(s, &record_fields[i], &found, e));
+        if (found) continue;
+        ++*missing_n;
+        if (add) TRY(add_column(s, &record_fields[i], e));
+    }
+    return 0;
+}
+
+int migrate_columns(struct store *s, int32_t *n, struct err *e)
+{
+    return visit_columns(s, false, n, e);
+}
+
 static int apply(struct store *s, const struct schema_step *steps, int steps_n, int64_t from,
                  const char *const *views, struct err *e)
 {
     char sql[96];
     int64_t broken = 0;
+    int32_t added_n;
 
-    TRY(drop_views(s, e)); /* first: a view would hold on to a table that a step renames */
+    bool whole = from < steps[steps_n - 1].version; /* else only columns are missing */
+    if (whole)
+        TRY(drop_views(s, e)); /* first: a view would hold on to a table that a step renames */
     for (int i = 0; i < steps_n; i++)
         if (steps[i].version > from) TRY(database_script(s, steps[i].sql, e));
-    for (int i = 0; views[i]; i++) TRY(database_script(s, views[i], e));
+    TRY(visit_columns(s, true, &added_n, e));
+    for (int i = 0; whole && views[i]; i++) TRY(database_script(s, views[i], e));
     TRY(database_number(s, &broken, "SELECT count(*) FROM pragma_foreign_key_check", e));
     if (broken > 0)
         return ERR(e, ERR_DATA, "%s: %lld rows point to rows that are not there", s->path,
@@ -105,10 +154,12 @@ int migrate_run(struct store *s, const struct schema_step *steps, int steps_n,
 {
     int newest = steps[steps_n - 1].version;
     int64_t version = 0;
+    int32_t missing_n = 0;
     int rc = 0;
 
     TRY(migrate_version(s, &version, newest, e));
-    if (version == newest) return 0;
+    if (version == newest) TRY(migrate_columns(s, &missing_n, e));
+    if (version == newest && missing_n == 0) return 0;
     if (version > 0) TRY(back_up(s, version, e));
     database_forget_statements(s);
     /* A step may rebuild a table that others point to; foreign_key_check follows. */

@@ -3,7 +3,9 @@
  * 1. All steps are one transaction: the file has the old schema or the new one, never half.
  * 2. Before a file that holds data is changed, a copy is written beside it:
  *    results.db.backup-v<version>, complete or absent.
- * 3. A file that is newer than the program, or another program's, is refused untouched. */
+ * 3. A step is for what changes the meaning of rows. A column of record_fields that a table lacks
+ *    is added without one.
+ * 4. A file that is newer than the program, or another program's, is refused untouched. */
 #ifndef STORE_MIGRATE_H
 #define STORE_MIGRATE_H
 
@@ -13,16 +15,15 @@
 #include "store/database.h"
 #include "store/schema.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* migrate_version - user_version of a file that is empty or ours.
  * Errors: ERR_DATA another program's database; ERR_UNAVAILABLE newer than `newest`. */
 int migrate_version(struct store *s, int64_t *out, int newest, struct err *e);
 
+/* migrate_columns - how many columns of record_fields the tables lack. migrate_run adds them. */
+int migrate_columns(struct store *s, int32_t *n, struct err *e);
+
 /* migrate_run - from the file's version through steps[version] … to steps[steps_n - 1], then the
- * views (ended by NULL). The caller holds the lock. */
+ * columns of record_fields and the views (ended by NULL). The caller holds the lock. */
 int migrate_run(struct store *s, const struct schema_step *steps, int steps_n,
                 const char *const *views, struct err *e);
 
@@ -31,7 +32,4 @@ int migrate_run(struct store *s, const struct schema_step *steps, int steps_n,
  * connection. Views that are not among these stay. */
 int migrate_views(struct store *s, const char *const *views, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -5,10 +5,6 @@
 
 #include <stdio.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* network_magic_name - the name of the network file system with this statfs f_type, or NULL. */
 const char *network_magic_name(long f_type);
 
@@ -23,7 +19,4 @@ void network_mount_type(char *out, size_t room, FILE *mountinfo, unsigned major_
 /* network_name - the network file system that holds path, or NULL: a local one, or unknown. */
 const char *network_name(const char *path);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

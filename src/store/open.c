@@ -18,10 +18,11 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "store/database.h"
+#include "store/fence.h"
 #include "store/migrate.h"
 #include "store/network.h"
 
-enum { OPEN_BUSY_MS = 60000, OPEN_LENGTH_MAX = 64 << 20 };
+enum { OPEN_BUSY_MS = 60000 };
 
 /* results.db may be a symbolic link to a local disk whose file is still to be made: out becomes
  * what it points to, or path. */
@@ -80,11 +81,30 @@ static int64_t wal_bytes(const struct store *s)
     return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
 }
 
+/* SQLite would wait for the writer of a FIFO, and would read a device. It opens no side file that
+ * is a link. */
+static int check_regular(const struct store *s, struct err *e)
+{
+    static const char *const suffixes[] = {"", "-journal", "-wal", "-shm"};
+    char path[DATABASE_PATH_BYTES + 16];
+    struct stat st;
+
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        snprintf(path, sizeof path, "%s%s", s->path, suffixes[i]);
+        int found = i ? lstat(path, &st) : stat(path, &st);
+        if (found == 0 && !S_ISREG(st.st_mode))
+            return ERR(e, ERR_DATA, "%s: is not a regular file; move it away", path);
+    }
+    return 0;
+}
+
 static void close_connection(struct store *s)
 {
     database_forget_statements(s);
     sqlite3_close(s->connection_own);
     s->connection_own = NULL;
+    functions_free(s->functions_own);
+    s->functions_own = NULL;
 }
 
 static int connect_to(struct store *s, const char *name, int flags, struct err *e)
@@ -94,10 +114,7 @@ static int connect_to(struct store *s, const char *name, int flags, struct err *
                              flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
     if (rc != SQLITE_OK) return database_error(s, rc, e);
     sqlite3_busy_timeout(s->connection_own, OPEN_BUSY_MS);
-    sqlite3_limit(s->connection_own, SQLITE_LIMIT_LENGTH, OPEN_LENGTH_MAX);
-    sqlite3_db_config(s->connection_own, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_db_config(s->connection_own, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    return 0;
+    return fence_connection(s, e);
 }
 
 static int connect_immutable(struct store *s, struct err *e)
@@ -124,6 +141,7 @@ static int connect_reader(struct store *s, const char *folder, struct err *e)
     const char *network = network_name(folder);
 
     s->immutable = false;
+    TRY(check_regular(s, e));
     if (stat(s->path, &s->opened) < 0)
         return ERR(e, ERR_NOINPUT, "%s: is not there; `alibi run table5` makes it%s", s->path,
                    has_runs(folder) ? ", and `alibi merge runs/` from what lies under runs/" : "");
@@ -151,6 +169,7 @@ static int connect_reader(struct store *s, const char *folder, struct err *e)
 static int open_reader(struct store *s, const char *folder, struct err *e)
 {
     int64_t version;
+    int32_t missing_n;
 
     TRY(connect_reader(s, folder, e));
     TRY(migrate_version(s, &version, schema_steps_n, e));
@@ -163,6 +182,12 @@ static int open_reader(struct store *s, const char *folder, struct err *e)
                    "command that writes, such as `alibi gc`, brings it up to date and keeps a "
                    "copy",
                    s->path, (long long)version, schema_steps_n);
+    TRY(migrate_columns(s, &missing_n, e));
+    if (missing_n > 0)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "%s: its tables lack %d of the columns that this program reads; a command that "
+                   "writes, such as `alibi gc`, adds them and keeps a copy",
+                   s->path, missing_n);
     return migrate_views(s, schema_views, e);
 }
 
@@ -171,7 +196,7 @@ int database_refresh(struct store *s, struct err *e)
     char folder[DATABASE_PATH_BYTES];
     struct stat now;
 
-    if (!s->immutable || s->depth > 0 || s->query_clock) return 0;
+    if (!s->immutable || s->depth > 0 || s->fence) return 0;
     bool same = stat(s->path, &now) == 0 && now.st_ino == s->opened.st_ino &&
                 now.st_size == s->opened.st_size &&
                 now.st_mtim.tv_sec == s->opened.st_mtim.tv_sec &&
@@ -259,6 +284,28 @@ out:
     return rc;
 }
 
+/* A trigger of another's making would run in every write. */
+static int check_triggers(struct store *s, struct err *e)
+{
+    sqlite3_stmt *row = NULL;
+    char name[64] = "";
+    int rc = sqlite3_prepare_v2(s->connection_own,
+                                "SELECT name FROM sqlite_schema WHERE type='trigger' AND sql<>?1",
+                                -1, &row, NULL);
+
+    if (rc == SQLITE_OK) rc = sqlite3_bind_text(row, 1, schema_trigger, -1, SQLITE_STATIC);
+    if (rc == SQLITE_OK) rc = sqlite3_step(row);
+    if (rc == SQLITE_ROW) database_text(name, sizeof name, row, 0);
+    int code = rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : database_error(s, rc, e);
+    sqlite3_finalize(row);
+    if (code == 0 && rc == SQLITE_ROW)
+        return ERR(e, ERR_DATA,
+                   "%s: holds the trigger '%s', which alibi did not make; drop it with the sqlite3 "
+                   "shell, or move the file away",
+                   s->path, name);
+    return code;
+}
+
 static int open_writer(struct store *s, const char *folder, struct err *e)
 {
     int64_t version;
@@ -271,6 +318,7 @@ static int open_writer(struct store *s, const char *folder, struct err *e)
                    "local folder with --project",
                    s->path, network);
     TRY(take_lock(s, e));
+    TRY(check_regular(s, e));
     if (stat(s->path, &s->opened) < 0 || s->opened.st_size == 0) TRY(create_file(s, folder, e));
     TRY(connect_to(s, s->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, e));
     TRY(migrate_version(s, &version, schema_steps_n, e)); /* before anything is changed */
@@ -279,6 +327,7 @@ static int open_writer(struct store *s, const char *folder, struct err *e)
                         e));
     if (stat(s->path, &s->opened) < 0) return ERR(e, ERR_IO, "%s: %s", s->path, strerror(errno));
     TRY(migrate_run(s, schema_steps, schema_steps_n, schema_views, e));
+    TRY(check_triggers(s, e));
     return migrate_views(s, schema_views, e);
 }
 
@@ -292,6 +341,7 @@ int store_open(struct store **out, const char *path, enum store_mode mode, struc
     if (!s) return ERR(e, ERR_NOMEM, "%s: no memory to open it", path);
     s->mode = mode;
     s->lock_fd = -1;
+    arena_init(&s->arena);
     TRY_OUT(rc, resolve(s, folder, path, e));
     TRY_OUT(rc, mode == STORE_WRITE ? open_writer(s, folder, e) : open_reader(s, folder, e));
     *out = s;
@@ -307,5 +357,6 @@ void store_close(struct store *s)
     while (s->depth > 0) store_rollback(s);
     close_connection(s);
     file_unlock(s->lock_fd);
+    arena_fini(&s->arena);
     free(s);
 }

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/str.h"
+#include "position/position.h"
 #include "store/database.h"
 
 enum {
@@ -24,7 +25,8 @@ enum {
 
 static const char *const split_names[] = {"train", "valid", "test", NULL};
 static const char *const protocol_names[] = {"nonoverlapping", "sliding", NULL};
-static const char *const position_names[] = {"sinusoidal", "rotary", "t5", "alibi", NULL};
+#define POSITION_NAME(NAME, name, display, place, style) #name,
+static const char *const position_names[] = {POSITION_METHODS(POSITION_NAME) NULL};
 
 /* In the order of the insert statement. */
 static const struct {
@@ -131,27 +133,26 @@ static int read_cell(const struct paper_reader *r, int column, const char *text,
     return 0;
 }
 
+/* Whether text is the name, or the name and a length, such as "ALiBi L=512". */
+static bool names(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+
+    if (strncasecmp(text, name, n) != 0) return false;
+    const char *rest = text + n;
+    if (strncmp(rest, " L=", 3) == 0 && isdigit((unsigned char)rest[3])) {
+        rest += 3;
+        while (isdigit((unsigned char)*rest)) rest++;
+    }
+    return !*rest;
+}
+
 /* The position method that a free text names, such as "T5 Bias" or "ALiBi L=512"; or NULL. */
 static const char *position_of(const char *text)
 {
-    static const struct {
-        const char *name, *position;
-    } known[] = {{"sinusoidal", "sinusoidal"},
-                 {"rotary", "rotary"},
-                 {"t5 bias", "t5"},
-                 {"t5", "t5"},
-                 {"alibi", "alibi"}};
-
-    for (size_t i = 0; text && i < sizeof known / sizeof *known; i++) {
-        size_t n = strlen(known[i].name);
-        if (strncasecmp(text, known[i].name, n) != 0) continue;
-        const char *rest = text + n;
-        if (strncmp(rest, " L=", 3) == 0 && isdigit((unsigned char)rest[3])) {
-            rest += 3;
-            while (isdigit((unsigned char)*rest)) rest++;
-        }
-        if (!*rest) return known[i].position;
-    }
+    for (int32_t p = 0; text && p < POSITION_METHODS_N; p++)
+        if (names(text, position_methods[p].name) || names(text, position_methods[p].display))
+            return position_methods[p].name;
     return NULL;
 }
 

@@ -1,39 +1,16 @@
-/* query.c - ad hoc questions: one SELECT, nothing else, within a time.
- *
- * Three fences: the authorizer lets only SELECT, READ, FUNCTION and RECURSIVE pass; the statement
- * must be read-only; a handler ends it when its time is over. */
+/* query.c - ad hoc questions: one SELECT, nothing else, within the limits of its fence (fence.h)
+ * and with an answer of at most QUERY_ANSWER_BYTES. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-#include "base/clock.h"
 #include "base/str.h"
 #include "store/database.h"
+#include "store/fence.h"
 
-enum { QUERY_STEPS_BETWEEN_CHECKS = 2000, QUERY_NAMES_MAX = 256 };
-
-static int authorize(void *context, int action, const char *first, const char *second,
-                     const char *database, const char *inner)
-{
-    (void)context, (void)first, (void)database, (void)inner;
-    if (action == SQLITE_FUNCTION && second && strcmp(second, "load_extension") == 0)
-        return SQLITE_DENY;
-    return action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_FUNCTION ||
-                   action == SQLITE_RECURSIVE
-               ? SQLITE_OK
-               : SQLITE_DENY;
-}
-
-struct query_clock {
-    int64_t end_us; /* monotonic; 0: no limit */
-};
-
-static int is_over(void *context)
-{
-    const struct query_clock *clock = context;
-    return clock->end_us != 0 && clock_monotonic_us() > clock->end_us;
-}
+enum { QUERY_NAMES_MAX = 256, QUERY_ANSWER_BYTES = 64 << 20 };
 
 /* The nearest name of a view or of a view's column, for a name the user got wrong. */
 static const char *nearest(struct store *s, struct arena *a, const char *wrong)
@@ -52,35 +29,96 @@ static const char *nearest(struct store *s, struct arena *a, const char *wrong)
     return str_nearest(wrong, names, n);
 }
 
-/* SQLite's sentence, and help where it is cheap. */
-static int sql_error(struct store *s, struct err *e)
+/* What a limit ended: the limits are part of the sentence. */
+static int limit_error(const struct fence *f, int primary, const char *text, struct err *e)
+{
+    if (primary == SQLITE_INTERRUPT)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "query: took longer than %g s; narrow it, or give it more time",
+                   fence_limit_s(f));
+    if (*f->refused)
+        return ERR(e, ERR_USAGE,
+                   "query: %s() is not allowed here, only SELECT with SQLite's functions of "
+                   "numbers, texts, dates, groups and windows",
+                   f->refused);
+    if (f->functions_n > FENCE_FUNCTIONS_MAX)
+        return ERR(e, ERR_USAGE, "query: calls more than %d functions", FENCE_FUNCTIONS_MAX);
+    if (primary == SQLITE_AUTH || strstr(text, "not authorized"))
+        return ERR(e, ERR_USAGE, "query: only SELECT from tables and views is allowed here (%s)",
+                   text);
+    if (primary == SQLITE_TOOBIG)
+        return ERR(e, ERR_DATA,
+                   "query: a value or a row is larger than the limit of " DATABASE_VALUE_TEXT
+                   "; select less of it");
+    if (primary == SQLITE_NOMEM)
+        return ERR(e, ERR_DATA, "query: needs more memory than the limit of %d MiB; narrow it",
+                   FENCE_HEAP_BYTES >> 20);
+    return 0;
+}
+
+/* The name that SQLite does not know, without quotes and without what newer versions add. */
+static const char *unknown_name(struct arena *a, const char *text, const char *beginning)
+{
+    size_t n = strlen(beginning);
+
+    if (strncmp(text, beginning, n) != 0) return NULL;
+    const char *name = text + n, *more = strstr(name, " - ");
+    size_t length = more ? (size_t)(more - name) : strlen(name);
+    if (length > 2 && name[0] == '"' && name[length - 1] == '"') name++, length -= 2;
+    return arena_strndup(a, name, length);
+}
+
+/* Whether the name is followed by a parenthesis: a table-valued function. */
+static bool is_called(const char *sql, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (const char *p = sql; n && *p; p++)
+        if (strncasecmp(p, name, n) == 0 && p[n + strspn(p + n, " \t\r\n")] == '(') return true;
+    return false;
+}
+
+/* SQLite's sentence about a wrong statement, and help where it is cheap. */
+static int name_error(struct store *s, const char *sql, const char *text, struct err *e)
+{
+    struct arena a;
+
+    arena_init(&a);
+    const char *column = unknown_name(&a, text, "no such column: ");
+    const char *table = unknown_name(&a, text, "no such table: ");
+    const char *made = unknown_name(&a, text, "vtable constructor failed: ");
+    const char *name = column ? column : table, *dot = name ? strrchr(name, '.') : NULL;
+    const char *near = name ? nearest(s, &a, dot ? dot + 1 : name) : NULL;
+    const char *advice = "";
+    bool bare = column && !dot; /* perhaps a text */
+    int rc;
+
+    if (near)
+        advice = arena_printf(&a, "; the nearest name is %s", near);
+    else if (name && !bare)
+        advice = "; `alibi query \"SELECT name FROM sqlite_schema WHERE type='view'\"` lists the "
+                 "views";
+    if (made || (table && is_called(sql, table)))
+        rc = ERR(e, ERR_USAGE,
+                 "query: only SELECT from tables and views is allowed here, not from the "
+                 "table-valued function %s()",
+                 made ? made : table);
+    else
+        rc = ERR(e, ERR_USAGE, "query: %s%s%s", text, advice,
+                 bare ? "; a text goes in 'single quotes'" : "");
+    arena_fini(&a);
+    return rc;
+}
+
+static int sql_error(struct store *s, const char *sql, struct err *e)
 {
     char text[512];
-    struct arena a;
     int primary = sqlite3_errcode(s->connection_own) & 0xff;
 
     snprintf(text, sizeof text, "%s", sqlite3_errmsg(s->connection_own));
-    sqlite3_set_authorizer(s->connection_own, NULL, NULL);
-    if (primary == SQLITE_AUTH || strstr(text, "not authorized"))
-        return ERR(e, ERR_USAGE, "query: only SELECT is allowed here (%s)", text);
-    if (primary != SQLITE_ERROR) return database_error(s, primary, e);
-    arena_init(&a);
-    const char *name = NULL;
-    const char *near = NULL;
-    if (strncmp(text, "no such column: ", 16) == 0) name = text + 16;
-    if (strncmp(text, "no such table: ", 15) == 0) name = text + 15;
-    if (name) {
-        const char *dot = strrchr(name, '.');
-        near = nearest(s, &a, dot ? dot + 1 : name);
-    }
-    int rc = ERR(e, ERR_USAGE, "query: %s%s%s", text,
-                 near   ? "; the nearest name is "
-                 : name ? "; `alibi query \"SELECT name FROM sqlite_schema WHERE type='view'\"` "
-                          "lists the views"
-                        : "",
-                 near ? near : "");
-    arena_fini(&a);
-    return rc;
+    TRY(limit_error(s->fence, primary, text, e));
+    fence_open_gate(s->fence);
+    return primary == SQLITE_ERROR ? name_error(s, sql, text, e) : database_error(s, primary, e);
 }
 
 /* Nothing but space, comments and semicolons may follow the statement. */
@@ -130,30 +168,32 @@ static int bind_params(struct store *s, sqlite3_stmt *statement, const struct st
     return 0;
 }
 
-static void fill_cell(struct store_cell *cell, char number[STR_DOUBLE_BYTES], sqlite3_stmt *row,
-                      int column)
+/* Its bytes of text. */
+static int64_t fill_cell(struct store_cell *cell, char number[STR_DOUBLE_BYTES], sqlite3_stmt *row,
+                         int column)
 {
     switch (sqlite3_column_type(row, column)) {
     case SQLITE_NULL:
         *cell = (struct store_cell){NULL, 'n'};
-        return;
+        break;
     case SQLITE_INTEGER:
         snprintf(number, STR_DOUBLE_BYTES, "%lld", (long long)sqlite3_column_int64(row, column));
         *cell = (struct store_cell){number, 'i'};
-        return;
+        break;
     case SQLITE_FLOAT:
         str_from_double(number, sqlite3_column_double(row, column));
         *cell = (struct store_cell){number, 'r'};
-        return;
+        break;
     default:
         *cell = (struct store_cell){(const char *)sqlite3_column_text(row, column), 't'};
-        if (!cell->text) cell->text = "";
+        return sqlite3_column_bytes(row, column);
     }
+    return 0;
 }
 
 /* The first step comes before the names are asked for: where another process has changed the schema
  * meanwhile, it prepares the statement again, and earlier names would be gone. */
-static int give_rows(struct store *s, sqlite3_stmt *statement, double limit_s, store_row_fn row,
+static int give_rows(struct store *s, const char *sql, sqlite3_stmt *statement, store_row_fn row,
                      void *context, struct err *e)
 {
     int step = sqlite3_step(statement);
@@ -161,6 +201,7 @@ static int give_rows(struct store *s, sqlite3_stmt *statement, double limit_s, s
     const char **names = calloc((size_t)n + 1, sizeof *names);
     struct store_cell *cells = calloc((size_t)n + 1, sizeof *cells);
     char(*numbers)[STR_DOUBLE_BYTES] = calloc((size_t)n + 1, sizeof *numbers);
+    int64_t bytes = 0;
     int rc = 0;
 
     if (!names || !cells || !numbers) {
@@ -169,14 +210,23 @@ static int give_rows(struct store *s, sqlite3_stmt *statement, double limit_s, s
     }
     for (int i = 0; i < n; i++) names[i] = sqlite3_column_name(statement, i);
     for (; step == SQLITE_ROW; step = sqlite3_step(statement)) {
-        for (int i = 0; i < n; i++) fill_cell(&cells[i], numbers[i], statement, i);
+        for (int i = 0; i < n; i++) {
+            bytes += fill_cell(&cells[i], numbers[i], statement, i);
+            if (cells[i].type != 'n' && !cells[i].text) {
+                rc = sql_error(s, sql, e);
+                goto out;
+            }
+        }
+        if (bytes > QUERY_ANSWER_BYTES) {
+            rc = ERR(e, ERR_DATA,
+                     "query: the answer is larger than the limit of %d MiB; narrow it with WHERE "
+                     "or LIMIT",
+                     QUERY_ANSWER_BYTES >> 20);
+            goto out;
+        }
         TRY_OUT(rc, row(context, n, names, cells, e));
     }
-    if ((step & 0xff) == SQLITE_INTERRUPT)
-        rc = ERR(e, ERR_UNAVAILABLE,
-                 "query: took longer than %g s; narrow it, or give it more time", limit_s);
-    else if (step != SQLITE_DONE)
-        rc = sql_error(s, e);
+    if (step != SQLITE_DONE) rc = sql_error(s, sql, e);
 out:
     free(names);
     free(cells);
@@ -184,30 +234,21 @@ out:
     return rc;
 }
 
-/* Puts the fences up for this clock, or takes them away for NULL. */
-static void fence(struct store *s, void *clock)
-{
-    s->query_clock = clock;
-    sqlite3_set_authorizer(s->connection_own, clock ? authorize : NULL, NULL);
-    sqlite3_progress_handler(s->connection_own, clock ? QUERY_STEPS_BETWEEN_CHECKS : 0,
-                             clock ? is_over : NULL, clock);
-}
-
 int store_query(struct store *s, const char *sql, const struct store_param *params,
                 int32_t params_n, double limit_s, store_row_fn row, void *context, struct err *e)
 {
     sqlite3_stmt *statement = NULL;
-    struct query_clock clock = {0};
-    void *outer = s->query_clock; /* a row function may ask again */
+    struct fence fence;
     const char *tail = "";
     int rc = 0;
 
     TRY(database_refresh(s, e));
-    if (limit_s > 0 && limit_s < 1e9)
-        clock.end_us = clock_monotonic_us() + (int64_t)(limit_s * 1e6);
-    fence(s, &clock);
-    if (sqlite3_prepare_v2(s->connection_own, sql, -1, &statement, &tail) != SQLITE_OK) {
-        rc = sql_error(s, e);
+    TRY(fence_raise(&fence, s, limit_s, e));
+    fence.preparing = true;
+    int prepared = sqlite3_prepare_v2(s->connection_own, sql, -1, &statement, &tail);
+    fence.preparing = false;
+    if (prepared != SQLITE_OK) {
+        rc = sql_error(s, sql, e);
         goto out;
     }
     if (!statement) {
@@ -220,10 +261,10 @@ int store_query(struct store *s, const char *sql, const struct store_param *para
         goto out;
     }
     TRY_OUT(rc, bind_params(s, statement, params, params_n, e));
-    TRY_OUT(rc, give_rows(s, statement, limit_s, row, context, e));
+    TRY_OUT(rc, give_rows(s, sql, statement, row, context, e));
 out:
     sqlite3_finalize(statement);
-    fence(s, outer);
+    fence_lower(&fence);
     return rc;
 }
 
@@ -246,8 +287,7 @@ int store_check(struct store *s, struct err *e)
     int code = rc == SQLITE_ROW ? 0 : database_error(s, rc, e);
     sqlite3_finalize(row);
     if (code < 0) return code;
-    if (!sound)
-        return ERR(e, ERR_DATA, "%s: is damaged: %s; take results.db from a backup", s->path, text);
+    if (!sound) return ERR(e, ERR_DATA, "%s: is damaged: %s" DATABASE_REBUILD, s->path, text);
     TRY(database_number(s, &broken, "SELECT count(*) FROM pragma_foreign_key_check", e));
     if (broken > 0)
         return ERR(e, ERR_DATA, "%s: %lld rows point to rows that are not there", s->path,

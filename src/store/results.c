@@ -15,7 +15,7 @@ enum { RESULTS_RATES_MAX = 51 };
     " WHERE r.run_id=results.run_id AND results.checkpoint_sha256 NOT IN("                         \
     "  coalesce(t.best_sha256,t.last_sha256),coalesce(t.last_sha256,t.best_sha256)))"
 
-int results_detach(struct store *s, const char *train_run_id, struct err *e)
+int results_unlink_evaluations(struct store *s, const char *train_run_id, struct err *e)
 {
     return DATABASE_RUN(s, e,
                         "UPDATE results SET current=0 WHERE current=1 AND run_id IN"
@@ -63,10 +63,10 @@ int results_make_current(struct store *s, int64_t attempt_id, const char *run_id
     TRY(DATABASE_RUN(s, e, "UPDATE results SET current=1 WHERE result_id=?1",
                      DATABASE_INT(result_id)));
     TRY(results_set_origin(s, attempt_id, run_id, e));
-    return results_detach(s, run_id, e);
+    return results_unlink_evaluations(s, run_id, e);
 }
 
-int store_forget(struct store *s, const char *run_id, struct err *e)
+int store_clear_results(struct store *s, const char *run_id, struct err *e)
 {
     return DATABASE_RUN(s, e, "UPDATE results SET current=0 WHERE run_id=?1 AND current=1",
                         DATABASE_TEXT(run_id));

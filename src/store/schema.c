@@ -181,13 +181,18 @@ static const char version_1[] =
     " PRIMARY KEY(artefact,scale,claim)) STRICT;";
 
 /* The algorithms a device chose, and attempts whose folder may move: it comes home with a merge. */
-static const char version_2[] =
-    "ALTER TABLE run_attempts ADD COLUMN choices TEXT;"
-    "DROP TRIGGER an_attempt_ends_once;"
-    "CREATE TRIGGER an_attempt_ends_once BEFORE UPDATE OF attempt_id,uid,run_id,attempt,state,slot,"
-    "device,backend,host,boot_id,pid,pid_start,blas,threads,code_id,program,started_at,ended_at,"
-    "exit_code,signal,message,merged_from,choices ON run_attempts WHEN OLD.state<>'running'"
-    " BEGIN SELECT RAISE(ABORT,'an ended attempt is never rewritten'); END;";
+#define ENDS_ONCE_2                                                                                \
+    "CREATE TRIGGER an_attempt_ends_once BEFORE UPDATE OF attempt_id,uid,run_id,attempt,state,"    \
+    "slot,device,backend,host,boot_id,pid,pid_start,blas,threads,code_id,program,started_at,"      \
+    "ended_at,exit_code,signal,message,merged_from,choices ON run_attempts"                        \
+    " WHEN OLD.state<>'running'"                                                                   \
+    " BEGIN SELECT RAISE(ABORT,'an ended attempt is never rewritten'); END"
+
+static const char version_2[] = "ALTER TABLE run_attempts ADD COLUMN choices TEXT;"
+                                "DROP TRIGGER an_attempt_ends_once;" ENDS_ONCE_2 ";";
+
+const char schema_trigger_name[] = "an_attempt_ends_once";
+const char schema_trigger[] = ENDS_ONCE_2;
 
 const struct schema_step schema_steps[] = {{1, version_1}, {2, version_2}};
 const int schema_steps_n = sizeof schema_steps / sizeof *schema_steps;

@@ -5,10 +5,6 @@
 #ifndef STORE_SCHEMA_H
 #define STORE_SCHEMA_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { SCHEMA_APPLICATION_ID = 0x414c4942 }; /* "ALIB" */
 
 /* One step: from version - 1 to version. */
@@ -20,8 +16,7 @@ struct schema_step {
 extern const struct schema_step schema_steps[]; /* versions 1, 2, 3 … in order */
 extern const int schema_steps_n;                /* also the newest version */
 extern const char *const schema_views[];        /* ended by NULL */
+extern const char schema_trigger_name[];        /* of the one trigger */
+extern const char schema_trigger[];             /* its text in the newest version */
 
-#ifdef __cplusplus
-}
-#endif
 #endif

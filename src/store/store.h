@@ -21,12 +21,8 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "spec/event.h"
+#include "record/event.h"
 #include "spec/spec.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 struct store;
 enum store_mode { STORE_READ, STORE_WRITE };
@@ -35,7 +31,8 @@ enum store_mode { STORE_READ, STORE_WRITE };
  * store_close. READ never changes it and needs no lock; it works beside a live writer, after it,
  * and in a folder that cannot be written. Errors: ERR_NOINPUT READ of an absent or empty file, with
  * the command that makes one; ERR_TRYLATER another writer; ERR_UNAVAILABLE a newer schema, an older
- * one for READ, a network file system; ERR_DATA another program's file, or damage.
+ * one for READ, a network file system; ERR_DATA another program's file, one that is not regular, a
+ * trigger that is not the schema's (WRITE), or damage.
  * Every function below that meets another program's lock returns ERR_TRYLATER after 60 s. */
 int store_open(struct store **out, const char *path, enum store_mode mode, struct err *e);
 void store_close(struct store *s); /* takes NULL */
@@ -113,9 +110,9 @@ struct store_attempt {
 /* store_start_attempt - a running row; *attempt_id is the key for what follows. */
 int store_start_attempt(struct store *s, const struct store_attempt *a, int64_t *attempt_id,
                         struct err *e);
-/* store_knows_attempt - whether the run has an attempt of this uid or in this folder. */
-int store_knows_attempt(struct store *s, const char *run_id, const char *uid, const char *dir,
-                        bool *known, struct err *e);
+/* store_has_attempt - whether the run has an attempt of this uid or in this folder. */
+int store_has_attempt(struct store *s, const char *run_id, const char *uid, const char *dir,
+                      bool *known, struct err *e);
 /* store_set_worker - the worker's pid once it is spawned. */
 int store_set_worker(struct store *s, int64_t attempt_id, int64_t pid, int64_t pid_start,
                      struct err *e);
@@ -154,8 +151,8 @@ struct store_run_state {
 };
 int store_run_state(struct store *s, const char *run_id, struct store_run_state *out,
                     struct err *e);
-/* store_forget - the current result of a run is no longer current (--redo); rows stay. */
-int store_forget(struct store *s, const char *run_id, struct err *e);
+/* store_clear_results - the current result of a run is no longer current (--redo); rows stay. */
+int store_clear_results(struct store *s, const char *run_id, struct err *e);
 
 /* store_running - attempts still marked running: what a scheduler that starts must ingest and
  * settle. */
@@ -182,12 +179,13 @@ int store_flops_rate(struct store *s, enum spec_kind kind, const char *device_li
                      double *flops_per_s, struct err *e);
 
 /* --- reading ------------------------------------------------------------------------------ */
-/* store_query - one SELECT, read-only by authorizer (no PRAGMA, no ATTACH), ended after limit_s
- * (0: no limit). Named parameters :name are bound as numbers when they look like one (a real needs
- * a point or a sign: an id of hex digits stays text), else as text; ones that the statement lacks
- * are ignored. Each row goes to `row`, which may stop by returning an error, and may read from
- * the store but not write. Errors: ERR_USAGE what is wrong with the SQL; ERR_UNAVAILABLE the limit.
- */
+/* store_query - one SELECT, fenced: no PRAGMA, no ATTACH, no virtual table, only functions of a
+ * list (functions.c), ended after limit_s (0: no limit), with values of 1 MiB, an answer of 64 MiB,
+ * and 256 MiB for SQLite at most. Named parameters :name are bound as numbers when they look like
+ * one (a real needs a point or a sign: an id of hex digits stays text), else as text; ones that the
+ * statement lacks are ignored. Each row goes to `row`, which may stop by returning an error, and
+ * may read from the store but not write. Errors: ERR_USAGE what is wrong with the SQL;
+ * ERR_UNAVAILABLE the limit of time; ERR_DATA another limit, which the message names. */
 struct store_param {
     const char *name, *value; /* name without the colon; value NULL: SQL NULL */
 };
@@ -201,22 +199,26 @@ int store_query(struct store *s, const char *sql, const struct store_param *para
                 int32_t params_n, double limit_s, store_row_fn row, void *context, struct err *e);
 
 /* store_merge - takes over runs, ended attempts, results, curves, and the points of artefacts that
- * have none here, from another results.db (or the folder that holds one), which is only read. Run
- * ids stay; attempts get new numbers; a result that is current here stays so. The same file again
- * changes nothing. *added (may be NULL): runs that are done now and were not. Errors: as
- * store_open; ERR_USAGE inside a transaction or with the file itself. */
+ * have none here, from another results.db (or the folder that holds one), which is checked and only
+ * read. Run ids stay; attempts get new numbers; a result that is current here stays so. The same
+ * file again changes nothing. *added (may be NULL): runs that are done now and were not. Errors: as
+ * store_open; ERR_DATA the other file is damaged; ERR_USAGE inside a transaction or with the file
+ * itself. */
 int store_merge(struct store *s, const char *other_path, int32_t *added, struct err *e);
-/* store_bring_home - gives every current result that lies in another project's folder, as a merge
- * leaves it, a folder under runs/ here: linked where both are on one file system, copied otherwise.
- * Folders that are not where their rows name them are also looked for in `other`, a project's
- * folder or NULL; what is not to be found stays where it is. *folders_n, *bytes: what came;
- * *away_n: folders of current results that are still elsewhere. Errors: ERR_CREATE, ERR_IO. */
-int store_bring_home(struct store *s, const char *other, int32_t *folders_n, double *bytes,
-                     int32_t *away_n, struct err *e);
+/* ingest_copy_folders - gives every current result that lies in another project's folder, as a
+ * merge leaves it, a folder under runs/ here: linked where both are on one file system, copied
+ * otherwise. Folders that are not where their rows name them are also looked for in `other`, a
+ * project's folder or NULL; what is not to be found, or cannot be read, stays where it is. Errors:
+ * ERR_CREATE, ERR_IO. */
+struct store_home {
+    int32_t folders_n; /* that came */
+    double bytes;
+    int32_t remote_n;  /* folders of current results that are still elsewhere */
+    int32_t skipped_n; /* of these: found, but not readable */
+    char why[512];     /* the first of them */
+};
+int ingest_copy_folders(struct store *s, const char *other, struct store_home *out, struct err *e);
 /* store_check - PRAGMA integrity_check and foreign_key_check; ERR_DATA with the first finding. */
 int store_check(struct store *s, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

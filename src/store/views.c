@@ -7,7 +7,17 @@
  * 3. Functions are SQLite's own, so that any sqlite3 shell can read the file. */
 #include <stddef.h>
 
+#include "position/position.h"
 #include "store/schema.h"
+
+/* position_methods - the methods as the paper writes them, their places in tables and their styles
+ * in figures. */
+#define METHOD_ROW(NAME, name, display, place, style)                                              \
+    " UNION ALL SELECT '" #name "','" display "'," #place "," #style
+static const char position_methods_view[] =
+    "CREATE VIEW position_methods AS"
+    " SELECT NULL AS position, NULL AS display, NULL AS place, NULL AS style WHERE "
+    "0" POSITION_METHODS(METHOD_ROW);
 
 static const char evaluations[] =
     "CREATE VIEW evaluations AS SELECT"
@@ -192,10 +202,9 @@ static const char artefact_points[] =
 /* A position method as the paper writes it, its place in the paper's tables, and the length a model
  * was trained on, such as "L=64 (512)", with the paper's in parentheses where a scale divides. */
 #define METHOD_COLUMNS                                                                             \
-    " CASE r.position WHEN 'sinusoidal' THEN 'Sinusoidal' WHEN 'rotary' THEN 'Rotary'"             \
-    "  WHEN 't5' THEN 'T5 Bias' WHEN 'alibi' THEN 'ALiBi' ELSE r.position END AS method,"          \
-    " CASE r.position WHEN 'sinusoidal' THEN 1 WHEN 'rotary' THEN 2 WHEN 't5' THEN 3"              \
-    "  WHEN 'alibi' THEN 4 ELSE 5 END AS place,"                                                   \
+    " coalesce((SELECT m.display FROM position_methods m WHERE m.position=r.position),"            \
+    "  r.position) AS method,"                                                                     \
+    " coalesce((SELECT m.place FROM position_methods m WHERE m.position=r.position),99) AS place," \
     " 'L='||r.L_train||CASE WHEN r.L_train<>p.L_train_nominal"                                     \
     "  THEN ' ('||p.L_train_nominal||')' ELSE '' END AS trained_on,"                               \
     " r.L_train, coalesce(p.L_train_nominal,r.L_train) AS L_train_nominal,"
@@ -248,7 +257,8 @@ static const char progress[] =
     " FROM run_attempts a JOIN runs r ON r.run_id=a.run_id"
     " LEFT JOIN progress_now n ON n.attempt_id=a.attempt_id WHERE a.state='running'";
 
-const char *const schema_views[] = {evaluations,
+const char *const schema_views[] = {position_methods_view,
+                                    evaluations,
                                     artefact_evaluations,
                                     trainings,
                                     benchmarks,

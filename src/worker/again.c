@@ -1,17 +1,17 @@
 /* again.c - a temporary attempt, then two event files side by side. */
 #include "worker/again.h"
 
-#include <dirent.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/dir.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "spec/event.h"
+#include "record/event.h"
 #include "worker/worker.h"
 
 enum { AGAIN_SPEC_BYTES_MAX = 4 << 20 };
@@ -22,10 +22,11 @@ static const double again_checkpoint_s = 1e15;
 struct again {
     const struct project *project;
     const struct again_options *options;
-    struct again_result *result;
+    struct verify_report *result;
     struct arena arena;
     struct spec spec;
-    const char *dir; /* of the temporary attempt */
+    const char *temporary; /* a folder, removed at the end */
+    const char *dir;       /* of the temporary attempt, in it */
     json_t *record; /* of the temporary attempt: type -> update (0 where there is none) -> fields */
     json_t *started; /* its first record */
 };
@@ -86,19 +87,6 @@ static const char *again_text(const json_t *json, const char *key)
     return text ? text : "";
 }
 
-static void again_remove(struct again *x)
-{
-    char *parent = arena_strdup(&x->arena, x->dir);
-    DIR *folder = opendir(x->dir);
-
-    for (const struct dirent *d; folder && (d = readdir(folder));)
-        if (d->d_name[0] != '.') unlink(arena_printf(&x->arena, "%s/%s", x->dir, d->d_name));
-    if (folder) closedir(folder);
-    rmdir(x->dir);
-    *strrchr(parent, '/') = '\0';
-    rmdir(parent);
-}
-
 /* Its name is no number, so that the worker sees no older attempts to go on from. */
 static int again_make_folder(struct again *x, struct err *e)
 {
@@ -108,6 +96,7 @@ static int again_make_folder(struct again *x, struct err *e)
 
     TRY(file_make_dirs(runs, e));
     if (!mkdtemp(parent)) return ERR(e, ERR_CREATE, "%s: no folder can be made in it", runs);
+    x->temporary = parent;
     x->dir = arena_printf(&x->arena, "%s/again", parent);
     TRY(file_make_dirs(x->dir, e));
     return file_write_atomic(arena_printf(&x->arena, "%s/spec", x->dir), text, strlen(text), e);
@@ -173,9 +162,9 @@ static int again_read(struct again *x, int64_t *updates, struct err *e)
 
 /* --- side by side --------------------------------------------------------------------------- */
 
-static void again_differ(struct again *x, const char *format, ...)
+static void verify_note_difference(struct again *x, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-static void again_differ(struct again *x, const char *format, ...)
+static void verify_note_difference(struct again *x, const char *format, ...)
 {
     va_list args;
 
@@ -205,9 +194,9 @@ static void again_compare(struct again *x, const struct event *ev, size_t type)
         const char *name = again_types[type].field[k];
         const json_t *theirs = json_object_get(ev->json, name), *ours = json_object_get(mine, name);
         if (theirs == ours || (theirs && ours && json_equal(theirs, ours))) continue;
-        again_differ(x, "%s %lld: %s is %s, on record %s", again_types[type].what,
-                     (long long)json_integer_value(json_object_get(ev->json, "update")), name,
-                     again_show(x, ours), again_show(x, theirs));
+        verify_note_difference(x, "%s %lld: %s is %s, on record %s", again_types[type].what,
+                               (long long)json_integer_value(json_object_get(ev->json, "update")),
+                               name, again_show(x, ours), again_show(x, theirs));
         return;
     }
 }
@@ -275,12 +264,13 @@ static int again_compare_all(struct again *x, struct err *e)
     TRY(again_read_one(&x->started, x, x->dir, EVENT_STARTED, e));
     if (x->spec.kind == SPEC_EVAL) {
         TRY(again_compare_attempt(x, x->options->dir, seen, e));
-        if (x->result->compared_n == 0) again_differ(x, "no record of the evaluation is there");
+        if (x->result->compared_n == 0)
+            verify_note_difference(x, "no record of the evaluation is there");
         return 0;
     }
     TRY(again_compare_training(x, seen, e));
     for (int64_t i = 1; i <= x->result->updates; i++)
-        if (!seen[i]) again_differ(x, "update %" PRId64 ": no record of it is there", i);
+        if (!seen[i]) verify_note_difference(x, "update %" PRId64 ": no record of it is there", i);
     return 0;
 }
 
@@ -290,7 +280,7 @@ static bool again_is_possible(struct again *x, const json_t *recorded)
     const char *why = NULL;
 
     if (!recorded) {
-        again_differ(x, "its records are damaged from the first on");
+        verify_note_difference(x, "its records are damaged from the first on");
         x->result->ran = x->result->same_maker = true;
         return false;
     }
@@ -327,14 +317,14 @@ static int again_do(struct again *x, const json_t *recorded, struct err *e)
     return again_compare_all(x, e);
 }
 
-int again_run(struct again_result *out, const struct project *p, const struct again_options *o,
-              struct err *e)
+int verify_run(struct verify_report *out, const struct project *p, const struct again_options *o,
+               struct err *e)
 {
     struct again x = {.project = p, .options = o, .result = out};
     json_t *recorded = NULL;
     int rc = 0;
 
-    *out = (struct again_result){0};
+    *out = (struct verify_report){0};
     arena_init(&x.arena);
     if (!file_exists(arena_printf(&x.arena, "%s/events", o->dir))) {
         snprintf(out->why, sizeof out->why, "its records are not here (%.200s)", o->dir);
@@ -344,7 +334,7 @@ int again_run(struct again_result *out, const struct project *p, const struct ag
     TRY_OUT(rc, again_read_one(&recorded, &x, o->dir, EVENT_STARTED, e));
     if (again_is_possible(&x, recorded)) rc = again_do(&x, recorded, e);
 out:
-    if (x.dir) again_remove(&x);
+    if (x.temporary) dir_remove_tree(AT_FDCWD, x.temporary, NULL, NULL);
     json_decref(recorded);
     json_decref(x.started);
     json_decref(x.record);

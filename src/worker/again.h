@@ -25,7 +25,7 @@ struct again_options {
     int64_t updates;    /* of a training, from the first one on; more than it has: all */
 };
 
-struct again_result {
+struct verify_report {
     bool ran;           /* false: it cannot be done here; why says it */
     int64_t updates;    /* done again; 0 of an evaluation */
     int64_t compared_n; /* records that were compared */
@@ -36,9 +36,9 @@ struct again_result {
     char maker[300]; /* what differs in them; "" where nothing does */
 };
 
-/* again_run - in a temporary folder under runs/, which is removed. Errors: ERR_INTERRUPTED;
+/* verify_run - in a temporary folder under runs/, which is removed. Errors: ERR_INTERRUPTED;
  * ERR_DATA a spec or corpus that is another one; those of the work. */
-int again_run(struct again_result *out, const struct project *p, const struct again_options *o,
-              struct err *e);
+int verify_run(struct verify_report *out, const struct project *p, const struct again_options *o,
+               struct err *e);
 
 #endif

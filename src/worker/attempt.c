@@ -19,7 +19,7 @@
 
 enum { ATTEMPT_SPEC_BYTES_MAX = 4 << 20, ATTEMPT_PROGRESS_US = 1000000 };
 
-static void attempt_signals(sigset_t *out)
+static void worker_signals(sigset_t *out)
 {
     sigemptyset(out);
     sigaddset(out, SIGTERM);
@@ -27,7 +27,7 @@ static void attempt_signals(sigset_t *out)
 }
 
 /* DIR is runs/<run_id>/<number>; elsewhere (a folder made by hand) there are no siblings. */
-static int attempt_find_folder(struct attempt *a, struct err *e)
+static int worker_find_folder(struct worker *a, struct err *e)
 {
     char path[PATH_MAX];
     int64_t number = 0;
@@ -43,7 +43,7 @@ static int attempt_find_folder(struct attempt *a, struct err *e)
     return 0;
 }
 
-static int attempt_read_specs(struct attempt *a, struct err *e)
+static int worker_read_specs(struct worker *a, struct err *e)
 {
     char *text = NULL;
     const char *path = arena_printf(&a->arena, "%s/spec", a->dir);
@@ -55,31 +55,31 @@ static int attempt_read_specs(struct attempt *a, struct err *e)
     return 0;
 }
 
-int attempt_open(struct attempt *a, const struct project *p, const struct worker_options *o,
-                 struct err *e)
+int worker_open(struct worker *a, const struct project *p, const struct worker_options *o,
+                struct err *e)
 {
     sigset_t signals;
 
-    *a = (struct attempt){.project = p, .options = o, .started_us = clock_monotonic_us()};
+    *a = (struct worker){.project = p, .options = o, .started_us = clock_monotonic_us()};
     arena_init(&a->arena);
-    attempt_signals(&signals);
+    worker_signals(&signals);
     pthread_sigmask(SIG_BLOCK, &signals, &a->mask_before);
-    TRY(attempt_find_folder(a, e));
+    TRY(worker_find_folder(a, e));
     TRY(event_writer_open(&a->events, arena_printf(&a->arena, "%s/events", a->dir), e));
-    return attempt_read_specs(a, e);
+    return worker_read_specs(a, e);
 }
 
-void attempt_close(struct attempt *a)
+void worker_close(struct worker *a)
 {
     /* A signal that came too late to matter must not kill a process whose work is recorded. */
-    attempt_stop(a);
+    worker_stop_requested(a);
     backend_close(a->backend);
     event_writer_close(a->events);
     pthread_sigmask(SIG_SETMASK, &a->mask_before, NULL);
     arena_fini(&a->arena);
 }
 
-int attempt_start(struct attempt *a, struct err *e)
+int worker_start(struct worker *a, struct err *e)
 {
     struct utsname host;
     bool half = spec_precision(&a->spec[0], NULL) == SPEC_BF16;
@@ -87,7 +87,7 @@ int attempt_start(struct attempt *a, struct err *e)
     TRY(spec_check_device(&a->spec[0], a->options->device, e));
     TRY(backend_open(&a->backend, a->options->device, a->options->threads,
                      half ? DTYPE_BF16 : DTYPE_F32, e));
-    attempt_adopt_choices(a, a->options->choices);
+    worker_restore_choices(a, a->options->choices);
     if (uname(&host) < 0) return ERR(e, ERR_INTERNAL, "uname: %s", strerror(errno));
     json_t *json =
         json_pack("{s:I, s:s, s:s, s:s, s:s, s:i, s:s, s:s}", "pid", (json_int_t)getpid(), "host",
@@ -97,7 +97,7 @@ int attempt_start(struct attempt *a, struct err *e)
     return event_write(a->events, EVENT_STARTED, json, e);
 }
 
-const char *attempt_choices(struct attempt *a, struct arena *arena)
+const char *worker_choices(struct worker *a, struct arena *arena)
 {
     struct backend *b = a->backend;
 
@@ -108,7 +108,7 @@ const char *attempt_choices(struct attempt *a, struct arena *arena)
     return text;
 }
 
-void attempt_adopt_choices(struct attempt *a, const char *choices)
+void worker_restore_choices(struct worker *a, const char *choices)
 {
     struct err why = {0};
 
@@ -117,7 +117,7 @@ void attempt_adopt_choices(struct attempt *a, const char *choices)
         log_warn("%s: the last digits may differ from an unbroken run", why.text);
 }
 
-int attempt_end(struct attempt *a, int outcome, const struct err *why, struct err *e)
+int worker_end(struct worker *a, int outcome, const struct err *why, struct err *e)
 {
     const char *state = outcome == 0                 ? "done"
                         : outcome == ERR_NUMBER      ? "diverged"
@@ -130,29 +130,29 @@ int attempt_end(struct attempt *a, int outcome, const struct err *why, struct er
     if (!json)
         json = json_pack("{s:s, s:s, s:s}", "state", state, "code", err_name(outcome), "message",
                          "the message is not UTF-8; see the log");
-    const char *choices = attempt_choices(a, &a->arena);
+    const char *choices = worker_choices(a, &a->arena);
     if (json && *choices) json_object_set_new(json, "choices", json_string(choices));
     TRY(event_write(a->events, EVENT_ENDED, json, e));
     return event_sync(a->events, e);
 }
 
-bool attempt_stop(struct attempt *a)
+bool worker_stop_requested(struct worker *a)
 {
     sigset_t signals;
     const struct timespec now = {0};
 
-    attempt_signals(&signals);
+    worker_signals(&signals);
     while (sigtimedwait(&signals, NULL, &now) > 0) a->stopped = true;
     return a->stopped;
 }
 
-json_t *attempt_real(double value)
+json_t *json_finite(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-int attempt_progress(struct attempt *a, int64_t done, int64_t total, double loss_nats, double wps,
-                     struct err *e)
+int worker_progress(struct worker *a, int64_t done, int64_t total, double loss_nats, double wps,
+                    struct err *e)
 {
     int64_t now = clock_monotonic_us();
 
@@ -160,17 +160,17 @@ int attempt_progress(struct attempt *a, int64_t done, int64_t total, double loss
     a->progress_us = now;
     return event_write(a->events, EVENT_PROGRESS,
                        json_pack("{s:I, s:I, s:o, s:o}", "done", (json_int_t)done, "total",
-                                 (json_int_t)total, "loss_nats", attempt_real(loss_nats), "wps",
-                                 attempt_real(wps)),
+                                 (json_int_t)total, "loss_nats", json_finite(loss_nats), "wps",
+                                 json_finite(wps)),
                        e);
 }
 
-int attempt_peak_bytes(struct attempt *a, int64_t *out, struct err *e)
+int worker_peak_bytes(struct worker *a, int64_t *out, struct err *e)
 {
     return a->backend->ops->peak_bytes(a->backend, out, e);
 }
 
-void attempt_peak_reset(const struct attempt *a)
+void worker_peak_reset(const struct worker *a)
 {
     /* Linux: 5 sets the peak resident size to the present one; memory on a GPU is not concerned. */
     int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);

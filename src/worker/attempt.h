@@ -1,7 +1,7 @@
 /* attempt.h - what the kinds of work share: the attempt's folder, its records, the wish to stop.
  *
  * A stop (SIGTERM, SIGINT) is never handled in a signal handler: both signals are blocked while the
- * attempt lives, and attempt_stop looks whether one is waiting. */
+ * attempt lives, and worker_stop_requested looks whether one is waiting. */
 #ifndef WORKER_ATTEMPT_H
 #define WORKER_ATTEMPT_H
 
@@ -14,11 +14,11 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/project.h"
-#include "spec/event.h"
+#include "record/event.h"
 #include "spec/spec.h"
 #include "worker/worker.h"
 
-struct attempt {
+struct worker {
     const struct project *project;
     const struct worker_options *options;
     struct arena arena;
@@ -35,41 +35,41 @@ struct attempt {
     sigset_t mask_before;
 };
 
-/* attempt_open - folder, specs, records; blocks the signals. attempt_close also restores them.
- * attempt_close is called in every case. */
-int attempt_open(struct attempt *a, const struct project *p, const struct worker_options *o,
-                 struct err *e);
-void attempt_close(struct attempt *a);
+/* worker_open - folder, specs, records; blocks the signals. worker_close also restores them.
+ * worker_close is called in every case. */
+int worker_open(struct worker *a, const struct project *p, const struct worker_options *o,
+                struct err *e);
+void worker_close(struct worker *a);
 
-/* attempt_start - opens the backend in the precision of the first spec and records EVENT_STARTED.
+/* worker_start - opens the backend in the precision of the first spec and records EVENT_STARTED.
  * ERR_UNAVAILABLE: the device lacks that precision. */
-int attempt_start(struct attempt *a, struct err *e);
+int worker_start(struct worker *a, struct err *e);
 
-/* attempt_choices - the algorithms that the backend chose by measuring, as text in an arena; ""
+/* worker_choices - the algorithms that the backend chose by measuring, as text in an arena; ""
  * where it chooses none. */
-const char *attempt_choices(struct attempt *a, struct arena *arena);
+const char *worker_choices(struct worker *a, struct arena *arena);
 
-/* attempt_adopt_choices - the backend takes these from now on, where it has them; otherwise a
+/* worker_restore_choices - the backend takes these from now on, where it has them; otherwise a
  * warning says so. NULL and "" are none. */
-void attempt_adopt_choices(struct attempt *a, const char *choices);
+void worker_restore_choices(struct worker *a, const char *choices);
 
-/* attempt_end - records EVENT_ENDED for an outcome of 0 or a negative err_code, durably. */
-int attempt_end(struct attempt *a, int outcome, const struct err *why, struct err *e);
+/* worker_end - records EVENT_ENDED for an outcome of 0 or a negative err_code, durably. */
+int worker_end(struct worker *a, int outcome, const struct err *why, struct err *e);
 
-/* attempt_stop - whether somebody asked to stop. */
-bool attempt_stop(struct attempt *a);
+/* worker_stop_requested - whether somebody asked to stop. */
+bool worker_stop_requested(struct worker *a);
 
-/* attempt_progress - records EVENT_PROGRESS at most once a second, the first one at once. A loss or
+/* worker_progress - records EVENT_PROGRESS at most once a second, the first one at once. A loss or
  * a rate that is not known is NaN. */
-int attempt_progress(struct attempt *a, int64_t done, int64_t total, double loss_nats, double wps,
-                     struct err *e);
+int worker_progress(struct worker *a, int64_t done, int64_t total, double loss_nats, double wps,
+                    struct err *e);
 
-/* attempt_real - a JSON number, or null for what is not finite. */
-json_t *attempt_real(double value);
+/* json_finite - a JSON number, or null for what is not finite. */
+json_t *json_finite(double value);
 
-/* attempt_peak_bytes - highest memory since attempt_peak_reset, or since the start where the system
+/* worker_peak_bytes - highest memory since worker_peak_reset, or since the start where the system
  * cannot reset its own count. */
-int attempt_peak_bytes(struct attempt *a, int64_t *out, struct err *e);
-void attempt_peak_reset(const struct attempt *a);
+int worker_peak_bytes(struct worker *a, int64_t *out, struct err *e);
+void worker_peak_reset(const struct worker *a);
 
 #endif

@@ -23,7 +23,7 @@ enum {
 static const double bench_seconds = 2.0;
 
 struct bench {
-    struct attempt *attempt;
+    struct worker *attempt;
     const struct spec *spec;
     struct model *model;
     int32_t rows, length;             /* of a shard; tokens a row */
@@ -50,10 +50,10 @@ static int bench_open(struct bench *x, struct err *e)
 {
     const struct spec *s = x->spec;
     bool train = s->bench_mode == 0;
-    struct shape_room room;
+    struct shape_capacity room;
     size_t n;
 
-    shape_room(&room, s);
+    shape_capacity(&room, s);
     x->rows = room.rows_max;
     x->length = room.length_max;
     x->shards = train ? s->train.shards : 1;
@@ -70,7 +70,7 @@ static int bench_open(struct bench *x, struct err *e)
         x->target_own[i] = bench_word(s, i + 1);
     }
     for (int64_t i = 0; i < x->shard_n; i++) x->position_own[i] = (int32_t)i;
-    const struct model_options options = room_options(&room);
+    const struct model_options options = model_options_for(&room);
     TRY(model_open(&x->model, x->attempt->backend, s, &options, e));
     return model_init(x->model, (uint64_t)s->train.seed, e);
 }
@@ -115,10 +115,10 @@ static int bench_measure(struct bench *x, struct err *e)
     int64_t from_us = 0;
 
     for (uint32_t step = 0; x->steps_n < BENCH_STEPS_MAX; step++) {
-        if (attempt_stop(x->attempt))
+        if (worker_stop_requested(x->attempt))
             return ERR(e, ERR_INTERRUPTED, "stopped while measuring; the same command starts over");
-        TRY(attempt_progress(x->attempt, step, BENCH_WARMUP + BENCH_STEPS, (double)NAN, (double)NAN,
-                             e));
+        TRY(worker_progress(x->attempt, step, BENCH_WARMUP + BENCH_STEPS, (double)NAN, (double)NAN,
+                            e));
         int64_t step_us = clock_monotonic_us();
         if (step == BENCH_WARMUP) from_us = step_us;
         TRY(bench_step(x, step, e));
@@ -144,20 +144,20 @@ static json_t *bench_mfu(const struct bench *x, double wps)
 
 static int bench_record(struct bench *x, struct err *e)
 {
-    struct attempt *a = x->attempt;
+    struct worker *a = x->attempt;
     int64_t peak = 0, tokens = x->shards * x->shard_n;
     double median = speed_median(x->seconds, x->steps_n);
 
-    TRY(attempt_peak_bytes(a, &peak, e));
+    TRY(worker_peak_bytes(a, &peak, e));
     double wps = (double)tokens / median;
     json_t *json = json_pack("{s:s, s:o, s:I, s:o, s:I, s:f}", "run_id", a->run_id[0], "wps",
-                             attempt_real(wps), "peak_memory_bytes", (json_int_t)peak, "mfu",
+                             json_finite(wps), "peak_memory_bytes", (json_int_t)peak, "mfu",
                              bench_mfu(x, wps), "batch_tokens", (json_int_t)tokens, "wall_seconds",
                              1e-6 * (double)(clock_monotonic_us() - a->started_us));
     return event_write(a->events, EVENT_BENCHED, json, e);
 }
 
-int bench_run(struct attempt *a, struct err *e)
+int bench_run(struct worker *a, struct err *e)
 {
     int rc = 0;
     struct bench *x = calloc(1, sizeof *x);

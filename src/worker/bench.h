@@ -11,6 +11,6 @@
 #include "worker/attempt.h"
 
 /* bench_run - the attempt's only spec, of kind SPEC_BENCH; records EVENT_BENCHED. */
-int bench_run(struct attempt *a, struct err *e);
+int bench_run(struct worker *a, struct err *e);
 
 #endif

@@ -46,7 +46,7 @@ static int checkpoint_write_weights(const struct checkpoints *c, int64_t update,
     arena_init(&arena);
     snprintf(number, sizeof number, "%" PRId64, update);
     /* Nothing that differs from attempt to attempt: equal weights are equal files. */
-    const struct weights_text texts[] = {
+    const struct weights_metadata texts[] = {
         {"format", "alibi weights 1"},        {"run_id", c->attempt->run_id[0]},
         {"spec", spec_text(c->spec, &arena)}, {"update", number},
         {"blas", c->attempt->backend->blas},
@@ -79,7 +79,7 @@ static int checkpoint_write_state(const struct checkpoints *c, const struct chec
 
     arena_init(&arena);
     checkpoint_state_path(path, now->update);
-    const struct weights_text texts[] = {
+    const struct weights_metadata texts[] = {
         {"format", "alibi state 1"},
         {"run_id", c->attempt->run_id[0]},
         {"weights_sha256", weights->sha256},
@@ -94,7 +94,7 @@ static int checkpoint_write_state(const struct checkpoints *c, const struct chec
         {"best_loss_nats", checkpoint_double(&arena, now->best_loss_nats)},
         {"seconds", checkpoint_double(&arena, now->seconds)},
         {"wps", checkpoint_double(&arena, now->wps)},
-        {"choices", attempt_choices(c->attempt, &arena)},
+        {"choices", worker_choices(c->attempt, &arena)},
     };
     int rc = weights_save_state(c->model, checkpoint_slots(c->spec),
                                 arena_printf(&arena, "%s/%s", c->attempt->dir, path), texts,

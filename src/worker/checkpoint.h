@@ -51,7 +51,7 @@ struct checkpoint_kept {
 };
 
 struct checkpoints {
-    struct attempt *attempt;
+    struct worker *attempt;
     const struct spec *spec;
     struct model *model;
     struct checkpoint_kept kept[CHECKPOINT_KEPT_MAX]; /* rising updates */

@@ -57,7 +57,7 @@ static const char *checkpoint_text_of(const json_t *json, const char *key, struc
     return text ? arena_strdup(a, text) : NULL;
 }
 
-static int checkpoint_list_attempt(struct checkpoint_candidates *list, struct attempt *a,
+static int checkpoint_list_attempt(struct checkpoint_candidates *list, struct worker *a,
                                    int32_t number, struct err *e)
 {
     struct event_reader *reader = NULL;
@@ -152,7 +152,7 @@ static int checkpoint_read_point(struct checkpoint_point *out, const struct safe
 static int checkpoint_take_best(struct checkpoints *c, const struct checkpoint_point *point,
                                 int32_t attempt, struct err *e)
 {
-    struct attempt *a = c->attempt;
+    struct worker *a = c->attempt;
     struct file_map map = {0};
     char found[HASH_HEX_BYTES];
     int rc = 0;
@@ -197,7 +197,7 @@ static int checkpoint_load(struct checkpoints *c, const struct checkpoint_candid
     TRY_OUT(rc, checkpoint_take_best(c, out, x->attempt, e));
     TRY_OUT(rc, weights_load_training(c->model, checkpoint_slots(c->spec), weights, x->weights_path,
                                       state, x->state_path, e));
-    attempt_adopt_choices(c->attempt, safetensors_metadata(state, "choices"));
+    worker_restore_choices(c->attempt, safetensors_metadata(state, "choices"));
     const char *blas = safetensors_metadata(state, "blas");
     if (blas && strcmp(blas, c->attempt->backend->blas) != 0)
         log_warn("going on with %s what was begun with %s: the last digits may differ from an "
@@ -210,7 +210,7 @@ out:
 }
 
 /* The oldest attempt whose checkpoints may be used: the newest that was told to begin anew. */
-static int32_t checkpoint_oldest(struct attempt *a)
+static int32_t checkpoint_oldest(struct worker *a)
 {
     for (int32_t number = a->number; number > 1; number--)
         if (file_exists(arena_printf(&a->arena, "%s/%d/fresh", a->run_dir, number))) return number;

@@ -8,11 +8,10 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "interchange/safetensors.h"
 #include "model/model.h"
 #include "worker/corpus_check.h"
-#include "worker/probe.h"
 #include "worker/room.h"
-#include "worker/safetensors.h"
 #include "worker/score.h"
 #include "worker/trained.h"
 #include "worker/weights.h"
@@ -24,7 +23,7 @@ struct evaluate_sum {
 };
 
 struct evaluate {
-    struct attempt *attempt;
+    struct worker *attempt;
     struct spec trained; /* the training's specification, from the checkpoint */
     struct trained checkpoint;
     struct safetensors *weights;
@@ -86,8 +85,8 @@ static int evaluate_open_checkpoint(struct evaluate *v, struct err *e)
     const struct spec_eval *s = evaluate_spec(v, 0);
     char found[HASH_HEX_BYTES], run_id[SPEC_ID_BYTES];
 
-    TRY(trained_find(&v->checkpoint, v->attempt->project, &v->attempt->arena, s->train_run,
-                     s->checkpoint, e));
+    TRY(checkpoint_find(&v->checkpoint, v->attempt->project, &v->attempt->arena, s->train_run,
+                        s->checkpoint, e));
     TRY(hash_file(found, v->checkpoint.path, e));
     if (strcmp(found, v->checkpoint.sha256) != 0)
         return ERR(e, ERR_DATA,
@@ -107,7 +106,7 @@ static int evaluate_open_checkpoint(struct evaluate *v, struct err *e)
 
 static int evaluate_prepare(struct evaluate *v, struct err *e)
 {
-    struct attempt *a = v->attempt;
+    struct worker *a = v->attempt;
     struct windows w;
 
     v->sum = arena_array(&a->arena, (size_t)a->specs_n, sizeof *v->sum);
@@ -116,12 +115,11 @@ static int evaluate_prepare(struct evaluate *v, struct err *e)
     TRY(evaluate_check_group(v, e));
     TRY(evaluate_open_checkpoint(v, e));
     TRY(corpus_open_for(&v->corpus, a->project, &v->trained, e));
-    TRY(probe_position(a->backend, &v->trained, e));
     for (int32_t i = 0; i < a->specs_n; i++) {
         TRY(evaluate_windows(&w, v, i, e));
         v->targets_total += w.targets_n;
     }
-    return attempt_progress(a, 0, v->targets_total, (double)NAN, (double)NAN, e);
+    return worker_progress(a, 0, v->targets_total, (double)NAN, (double)NAN, e);
 }
 
 /* --- a pass --- */
@@ -170,12 +168,12 @@ static int evaluate_tick(void *context, int64_t rows_done, int64_t rows_n, struc
         v->first_batch_us = clock_monotonic_us();
         v->first_batch_scored = scored;
     }
-    if (attempt_stop(v->attempt))
+    if (worker_stop_requested(v->attempt))
         return ERR(e, ERR_INTERRUPTED,
                    "stopped while evaluating; the same command evaluates again");
     double seconds = 1e-6 * (double)(clock_monotonic_us() - v->pass_us);
-    return attempt_progress(v->attempt, v->targets_done + scored, v->targets_total, (double)NAN,
-                            scored > 0 ? (double)scored / seconds : (double)NAN, e);
+    return worker_progress(v->attempt, v->targets_done + scored, v->targets_total, (double)NAN,
+                           scored > 0 ? (double)scored / seconds : (double)NAN, e);
 }
 
 static int evaluate_score(struct evaluate *v, struct model *m, const struct windows *w,
@@ -212,7 +210,7 @@ static int evaluate_record(struct evaluate *v, int32_t i, int64_t targets_n, dou
                            int64_t peak, double seconds, struct err *e)
 {
     const struct evaluate_sum *sum = &v->sum[i];
-    struct attempt *a = v->attempt;
+    struct worker *a = v->attempt;
     double loss = sum->nonfinite_n ? (double)NAN : -sum->logp / (double)targets_n;
 
     if (sum->scored_n != targets_n)
@@ -221,9 +219,9 @@ static int evaluate_record(struct evaluate *v, int32_t i, int64_t targets_n, dou
                    a->run_id[i], sum->scored_n, targets_n);
     TRY(event_write(a->events, EVENT_EVALUATED,
                     json_pack("{s:s, s:o, s:o, s:I, s:I, s:o, s:I, s:s, s:f}", "run_id",
-                              a->run_id[i], "loss_nats", attempt_real(loss), "perplexity",
-                              attempt_real(exp(loss)), "tokens", (json_int_t)targets_n, "nonfinite",
-                              (json_int_t)sum->nonfinite_n, "eval_wps", attempt_real(wps),
+                              a->run_id[i], "loss_nats", json_finite(loss), "perplexity",
+                              json_finite(exp(loss)), "tokens", (json_int_t)targets_n, "nonfinite",
+                              (json_int_t)sum->nonfinite_n, "eval_wps", json_finite(wps),
                               "peak_memory_bytes", (json_int_t)peak, "checkpoint_sha256",
                               v->checkpoint.sha256, "wall_seconds", seconds),
                     e));
@@ -235,24 +233,24 @@ static int evaluate_record(struct evaluate *v, int32_t i, int64_t targets_n, dou
 /* The model is opened for each pass: the batch's shape differs, and a pass costs far more. */
 static int evaluate_pass(struct evaluate *v, int32_t first, struct err *e)
 {
-    struct attempt *a = v->attempt;
+    struct worker *a = v->attempt;
     struct model *m = NULL;
     struct windows w;
-    struct shape_room room;
+    struct shape_capacity room;
     int64_t peak = 0, from_us = clock_monotonic_us();
     int rc = 0;
 
     evaluate_gather(v, first);
     const struct spec_eval *longest = evaluate_spec(v, v->member[v->members_n - 1]);
     TRY(evaluate_windows(&w, v, v->member[0], e));
-    shape_room_scores(&room, longest->L, w.stride, v->members_n, longest->precision);
-    const struct model_options options = room_options(&room);
-    attempt_peak_reset(a);
+    shape_capacity_scores(&room, longest->L, w.stride, v->members_n, longest->precision);
+    const struct model_options options = model_options_for(&room);
+    worker_peak_reset(a);
     TRY_OUT(rc, model_open(&m, a->backend, &v->trained, &options, e));
     TRY_OUT(rc, weights_load(m, v->weights, v->checkpoint.path, e));
     TRY_OUT(rc, evaluate_score(v, m, &w, room.rows_max, e));
     double wps = evaluate_wps(v, w.targets_n);
-    TRY_OUT(rc, attempt_peak_bytes(a, &peak, e));
+    TRY_OUT(rc, worker_peak_bytes(a, &peak, e));
     double seconds = 1e-6 * (double)(clock_monotonic_us() - from_us) / v->members_n;
     for (int32_t i = 0; i < v->members_n; i++)
         TRY_OUT(rc, evaluate_record(v, v->member[i], w.targets_n, wps, peak, seconds, e));
@@ -261,7 +259,7 @@ out:
     return rc;
 }
 
-int evaluate_run(struct attempt *a, struct err *e)
+int evaluate_run(struct worker *a, struct err *e)
 {
     struct evaluate v = {.attempt = a};
     int rc = 0;

@@ -18,6 +18,6 @@
 /* evaluate_run - all specs of the attempt; EVENT_EVALUATED for each as soon as it is known. Errors:
  * ERR_NOINPUT the training is not done; ERR_DATA the checkpoint or the corpus is another one;
  * ERR_INTERRUPTED. */
-int evaluate_run(struct attempt *a, struct err *e);
+int evaluate_run(struct worker *a, struct err *e);
 
 #endif

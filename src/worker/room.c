@@ -1,7 +1,7 @@
 /* room.c - see room.h. */
 #include "worker/room.h"
 
-struct model_options room_options(const struct shape_room *room)
+struct model_options model_options_for(const struct shape_capacity *room)
 {
     return (struct model_options){.train = room->train,
                                   .rows_max = room->rows_max,

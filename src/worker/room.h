@@ -6,7 +6,7 @@
 #include "model/model.h"
 #include "shape/memory.h"
 
-/* room_options - the options that open a model of just this room. */
-struct model_options room_options(const struct shape_room *room);
+/* model_options_for - the options that open a model of just this room. */
+struct model_options model_options_for(const struct shape_capacity *room);
 
 #endif

@@ -6,10 +6,6 @@
 
 #include "spec/spec.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* schedule_rate - the rate of an update before which `update` updates were done, so the first one
  * is 0.
  *
@@ -21,7 +17,4 @@ extern "C" {
  * Source: the authors' README recipe and scheduler (oracle SPEC.md section 10). */
 double schedule_rate(const struct spec_train *t, int64_t update);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -23,7 +23,8 @@ typedef int (*score_tick_fn)(void *context, int64_t rows_done, int64_t rows_n, s
 struct score_pass {
     struct model *model;
     const struct tokens *tokens;
-    int32_t rows; /* of a batch, as shape_room_scores counts them for the model that was opened */
+    int32_t
+        rows; /* of a batch, as shape_capacity_scores counts them for the model that was opened */
     score_sink_fn sink;
     score_tick_fn tick; /* may be NULL */
     void *context;

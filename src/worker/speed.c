@@ -19,7 +19,7 @@ void speed_fini(struct speed *s)
     *s = (struct speed){0};
 }
 
-bool speed_closes(const struct speed *s)
+bool speed_window_ends(const struct speed *s)
 {
     return s->warmup == 1 || (s->warmup == 0 && s->window_n == SPEED_WINDOW - 1);
 }

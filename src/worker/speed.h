@@ -23,9 +23,9 @@ struct speed {
 
 void speed_init(struct speed *s, int64_t updates);
 void speed_fini(struct speed *s);
-/* speed_closes - whether the update that is about to be added ends a window, so that the device
- * must be synchronised first. */
-bool speed_closes(const struct speed *s);
+/* speed_window_ends - whether the update that is about to be added ends a window, so that the
+ * device must be synchronised first. */
+bool speed_window_ends(const struct speed *s);
 int speed_add(struct speed *s, int64_t targets_n, double seconds, struct err *e);
 /* speed_rate - targets per second, or NaN when nothing was measured. */
 double speed_rate(const struct speed *s);

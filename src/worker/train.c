@@ -17,19 +17,18 @@
 #include "model/model.h"
 #include "worker/checkpoint.h"
 #include "worker/corpus_check.h"
-#include "worker/probe.h"
 #include "worker/room.h"
 #include "worker/schedule.h"
 #include "worker/speed.h"
 #include "worker/validate.h"
 
 struct train {
-    struct attempt *attempt;
+    struct worker *attempt;
     const struct spec *spec;
     struct corpus corpus;
     struct batches *batches;
     struct model *model;
-    struct shape_room room; /* of the model */
+    struct shape_capacity room; /* of the model */
     struct checkpoints checkpoints;
     struct checkpoint_point now;
     struct speed speed;
@@ -85,9 +84,9 @@ static int train_validate_tick(void *context, int64_t rows_done, int64_t rows_n,
     struct train *t = context;
     (void)rows_done;
     (void)rows_n;
-    TRY(attempt_progress(t->attempt, t->now.update, t->spec->train.updates, t->now.loss_nats,
-                         train_wps(t), e));
-    if (attempt_stop(t->attempt)) return train_stopped(t, e);
+    TRY(worker_progress(t->attempt, t->now.update, t->spec->train.updates, t->now.loss_nats,
+                        train_wps(t), e));
+    if (worker_stop_requested(t->attempt)) return train_stopped(t, e);
     return 0;
 }
 
@@ -96,7 +95,7 @@ static int train_validate(struct train *t, struct err *e)
     const struct validate_options o = {.spec = t->spec,
                                        .valid = &t->corpus.split[CORPUS_VALID],
                                        .model = t->model,
-                                       .rows = shape_room_validation(&t->room, &t->spec->train),
+                                       .rows = shape_capacity_validation(&t->room, &t->spec->train),
                                        .tick = train_validate_tick,
                                        .tick_context = t};
     double loss = 0.0;
@@ -118,8 +117,8 @@ static int train_validate(struct train *t, struct err *e)
     int64_t epoch = batches_epoch_of(t->batches, t->now.update - 1, NULL);
     TRY(event_write(t->attempt->events, EVENT_VALIDATION,
                     json_pack("{s:I, s:I, s:o, s:o, s:b}", "update", (json_int_t)t->now.update,
-                              "epoch", (json_int_t)epoch, "loss_nats", attempt_real(loss),
-                              "perplexity", attempt_real(exp(loss)), "best", best),
+                              "epoch", (json_int_t)epoch, "loss_nats", json_finite(loss),
+                              "perplexity", json_finite(exp(loss)), "best", best),
                     e));
     return best ? train_save(t, true, t->now.update == t->spec->train.updates, e) : 0;
 }
@@ -168,8 +167,8 @@ static int train_update(struct train *t, int64_t *targets_n, struct err *e)
     t->now.loss_nats = loss / (double)*targets_n;
     return event_write(t->attempt->events, EVENT_STEP,
                        json_pack("{s:I, s:o, s:o, s:o}", "update", (json_int_t)t->now.update,
-                                 "loss_nats", attempt_real(t->now.loss_nats), "lr",
-                                 attempt_real(rate), "grad_norm", attempt_real(norm)),
+                                 "loss_nats", json_finite(t->now.loss_nats), "lr",
+                                 json_finite(rate), "grad_norm", json_finite(norm)),
                        e);
 }
 
@@ -179,10 +178,10 @@ static int train_timed_update(struct train *t, struct err *e)
     int64_t from_us = clock_monotonic_us();
 
     TRY(train_update(t, &targets_n, e));
-    if (speed_closes(&t->speed)) TRY(t->attempt->backend->ops->sync(t->attempt->backend, e));
+    if (speed_window_ends(&t->speed)) TRY(t->attempt->backend->ops->sync(t->attempt->backend, e));
     TRY(speed_add(&t->speed, targets_n, 1e-6 * (double)(clock_monotonic_us() - from_us), e));
-    return attempt_progress(t->attempt, t->now.update, t->spec->train.updates, t->now.loss_nats,
-                            train_wps(t), e);
+    return worker_progress(t->attempt, t->now.update, t->spec->train.updates, t->now.loss_nats,
+                           train_wps(t), e);
 }
 
 /* --- the whole training --- */
@@ -192,11 +191,11 @@ static int train_open_model(struct train *t, struct err *e)
 {
     int64_t shard_n = (int64_t)batches_rows_max(t->batches) * t->spec->train.L;
 
-    shape_room(&t->room, t->spec);
+    shape_capacity(&t->room, t->spec);
     if (shard_n > (int64_t)t->room.rows_max * t->room.length_max)
         return ERR(e, ERR_INTERNAL, "a shard of %" PRId64 " tokens, planned were %d x %d", shard_n,
                    t->room.rows_max, t->room.length_max);
-    const struct model_options options = room_options(&t->room);
+    const struct model_options options = model_options_for(&t->room);
     return model_open(&t->model, t->attempt->backend, t->spec, &options, e);
 }
 
@@ -208,7 +207,6 @@ static int train_prepare(struct train *t, struct err *e)
 
     TRY(corpus_open_for(&t->corpus, t->attempt->project, t->spec, e));
     TRY(batches_open(&t->batches, &t->corpus.split[CORPUS_TRAIN], &o, e));
-    TRY(probe_position(t->attempt->backend, t->spec, e));
     TRY(train_open_model(t, e));
     t->checkpoints =
         (struct checkpoints){.attempt = t->attempt, .spec = t->spec, .model = t->model};
@@ -218,7 +216,7 @@ static int train_prepare(struct train *t, struct err *e)
     if (t->now.update > 0) t->seconds_before = t->now.seconds;
     speed_init(&t->speed, s->updates - t->now.update);
     t->checkpoint_us = clock_monotonic_us();
-    return attempt_progress(t->attempt, t->now.update, s->updates, t->now.loss_nats, t->now.wps, e);
+    return worker_progress(t->attempt, t->now.update, s->updates, t->now.loss_nats, t->now.wps, e);
 }
 
 static int train_loop(struct train *t, struct err *e)
@@ -230,8 +228,8 @@ static int train_loop(struct train *t, struct err *e)
         if (train_validation_due(t)) TRY(train_validate(t, e));
         if (t->now.update >= t->spec->train.updates) return 0;
         TRY(train_timed_update(t, e));
-        bool stop =
-            attempt_stop(t->attempt) || (o->stop_after > 0 && t->now.update >= o->stop_after);
+        bool stop = worker_stop_requested(t->attempt) ||
+                    (o->stop_after > 0 && t->now.update >= o->stop_after);
         bool old = 1e-6 * (double)(clock_monotonic_us() - t->checkpoint_us) >= every_s;
         /* A validation may make these weights the best, so it comes first: an update is saved once,
          * and its files never change after their hashes are recorded. The end is always validated.
@@ -249,20 +247,20 @@ static int train_finish(struct train *t, struct err *e)
     if (checkpoint_last(&t->checkpoints).update != t->now.update)
         TRY(train_save(t, false, true, e));
     const struct checkpoint_weights last = checkpoint_last(&t->checkpoints);
-    TRY(attempt_peak_bytes(t->attempt, &peak, e));
+    TRY(worker_peak_bytes(t->attempt, &peak, e));
     int64_t tokens = (int64_t)s->shards * (s->shard_tokens / s->L) * s->L;
     json_t *json = json_pack(
         "{s:s, s:I, s:I, s:I, s:o, s:o, s:I, s:f, s:s, s:s, s:s, s:s}", "run_id",
         t->attempt->run_id[0], "updates", (json_int_t)t->now.update, "tokens_per_update",
         (json_int_t)tokens, "parameters", (json_int_t)model_params(t->model)->parameters_n,
-        "final_loss_nats", attempt_real(t->now.loss_nats), "train_wps", attempt_real(train_wps(t)),
+        "final_loss_nats", json_finite(t->now.loss_nats), "train_wps", json_finite(train_wps(t)),
         "peak_memory_bytes", (json_int_t)peak, "wall_seconds", train_seconds(t), "best_checkpoint",
         t->now.best.path, "best_sha256", t->now.best.sha256, "last_checkpoint", last.path,
         "last_sha256", last.sha256);
     return event_write(t->attempt->events, EVENT_TRAINED, json, e);
 }
 
-int train_run(struct train **out, struct attempt *a, struct err *e)
+int train_run(struct train **out, struct worker *a, struct err *e)
 {
     struct train *t = calloc(1, sizeof *t);
 
@@ -275,7 +273,7 @@ int train_run(struct train **out, struct attempt *a, struct err *e)
     return train_finish(t, e);
 }
 
-void train_tidy(struct train *t)
+void train_prune_checkpoints(struct train *t)
 {
     checkpoint_finish(&t->checkpoints, &t->now);
 }

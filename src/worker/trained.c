@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "spec/event.h"
+#include "record/event.h"
 
 /* Reads the records of one attempt; *done says whether it trained run_id and ended well. The path
  * stays NULL when it left no result. */
@@ -60,8 +60,8 @@ static int trained_newest(int64_t *out, const char *dir, int64_t below, struct e
     return 0;
 }
 
-int trained_find(struct trained *out, const struct project *p, struct arena *a, const char *run_id,
-                 enum spec_checkpoint which, struct err *e)
+int checkpoint_find(struct trained *out, const struct project *p, struct arena *a,
+                    const char *run_id, enum spec_checkpoint which, struct err *e)
 {
     const char *dir = arena_printf(a, "%s/runs/%s", p->root, run_id);
     struct trained torn = {0};

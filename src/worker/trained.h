@@ -13,11 +13,11 @@ struct trained {
     char sha256[HASH_HEX_BYTES];
 };
 
-/* trained_find - reads runs/RUN/<attempt>/events from the newest attempt down to one that ended
+/* checkpoint_find - reads runs/RUN/<attempt>/events from the newest attempt down to one that ended
  * `done`; where there is none, the newest whose result is on record serves, for a power cut may
  * have taken the last word of one that results.db knows as done. The file is not opened. Errors:
  * ERR_NOINPUT the training is not done. */
-int trained_find(struct trained *out, const struct project *p, struct arena *a, const char *run_id,
-                 enum spec_checkpoint which, struct err *e);
+int checkpoint_find(struct trained *out, const struct project *p, struct arena *a,
+                    const char *run_id, enum spec_checkpoint which, struct err *e);
 
 #endif

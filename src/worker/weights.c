@@ -55,7 +55,7 @@ static int32_t weights_dims(int64_t out[2], const struct shape_tensor *t)
 
 static int weights_put_header(struct safetensors_writer *w, const struct shape_params *p,
                               const struct weights_part *parts, int32_t parts_n,
-                              const struct weights_text *texts, int32_t texts_n, struct err *e)
+                              const struct weights_metadata *texts, int32_t texts_n, struct err *e)
 {
     for (int32_t i = 0; i < texts_n; i++)
         TRY(safetensors_writer_metadata(w, texts[i].key, texts[i].text, e));
@@ -72,7 +72,7 @@ static int weights_put_header(struct safetensors_writer *w, const struct shape_p
 }
 
 static int weights_put(struct model *m, const struct weights_part *parts, int32_t parts_n,
-                       const char *path, const struct weights_text *texts, int32_t texts_n,
+                       const char *path, const struct weights_metadata *texts, int32_t texts_n,
                        char sha256[HASH_HEX_BYTES], int64_t *bytes, struct err *e)
 {
     const struct shape_params *p = model_params(m);
@@ -98,14 +98,14 @@ out:
     return rc;
 }
 
-int weights_save(struct model *m, const char *path, const struct weights_text *texts,
+int weights_save(struct model *m, const char *path, const struct weights_metadata *texts,
                  int32_t texts_n, char sha256[HASH_HEX_BYTES], int64_t *bytes, struct err *e)
 {
     return weights_put(m, weights_values, 1, path, texts, texts_n, sha256, bytes, e);
 }
 
 int weights_save_state(struct model *m, int32_t slots_n, const char *path,
-                       const struct weights_text *texts, int32_t texts_n,
+                       const struct weights_metadata *texts, int32_t texts_n,
                        char sha256[HASH_HEX_BYTES], int64_t *bytes, struct err *e)
 {
     return weights_put(m, weights_states, slots_n, path, texts, texts_n, sha256, bytes, e);

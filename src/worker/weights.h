@@ -7,19 +7,19 @@
 
 #include "base/err.h"
 #include "base/hash.h"
+#include "interchange/safetensors.h"
 #include "model/model.h"
-#include "worker/safetensors.h"
 
-struct weights_text {
+struct weights_metadata {
     const char *key, *text;
 };
 
 /* weights_save - the parameters. weights_save_state - `slots_n` optimiser tensors per parameter, as
  * "state0.NAME", "state1.NAME". Texts go to __metadata__. sha256 and bytes are of the file. */
-int weights_save(struct model *m, const char *path, const struct weights_text *texts,
+int weights_save(struct model *m, const char *path, const struct weights_metadata *texts,
                  int32_t texts_n, char sha256[HASH_HEX_BYTES], int64_t *bytes, struct err *e);
 int weights_save_state(struct model *m, int32_t slots_n, const char *path,
-                       const struct weights_text *texts, int32_t texts_n,
+                       const struct weights_metadata *texts, int32_t texts_n,
                        char sha256[HASH_HEX_BYTES], int64_t *bytes, struct err *e);
 
 /* weights_load - the parameters from a file. weights_load_training - parameters and optimiser

@@ -6,9 +6,9 @@
 #include "worker/evaluate.h"
 #include "worker/train.h"
 
-static int worker_work(struct attempt *a, struct train **training, struct err *e)
+static int worker_work(struct worker *a, struct train **training, struct err *e)
 {
-    TRY(attempt_start(a, e));
+    TRY(worker_start(a, e));
     switch (a->spec[0].kind) {
     case SPEC_TRAIN:
         return train_run(training, a, e);
@@ -22,21 +22,21 @@ static int worker_work(struct attempt *a, struct train **training, struct err *e
 
 int worker_run(const struct project *p, const struct worker_options *o, struct err *e)
 {
-    struct attempt a;
+    struct worker a;
     struct train *training = NULL;
     struct err unrecorded = {0}, mine = {0};
 
     if (!e) e = &mine; /* the record of the end quotes it */
-    int rc = attempt_open(&a, p, o, e);
+    int rc = worker_open(&a, p, o, e);
     if (rc == 0) rc = worker_work(&a, &training, e);
     if (a.events) {
-        int ended = attempt_end(&a, rc, e, &unrecorded);
+        int ended = worker_end(&a, rc, e, &unrecorded);
         /* An outcome that could not be recorded has not happened; the first fault is the one told.
          */
         if (rc == 0 && ended < 0) rc = ERR(e, ended, "%s", unrecorded.text);
     }
-    if (rc == 0 && training) train_tidy(training);
+    if (rc == 0 && training) train_prune_checkpoints(training);
     train_close(training);
-    attempt_close(&a);
+    worker_close(&a);
     return rc;
 }

@@ -18,10 +18,6 @@
 #include "base/err.h"
 #include "base/project.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct worker_options {
     const char *dir;    /* the attempt's folder; its spec file is there, its events file is not */
     const char *device; /* backend name: cpu, cuda:0, cuda:emulated */
@@ -37,7 +33,4 @@ struct worker_options {
  * an events file is there already: an attempt is made once. */
 int worker_run(const struct project *p, const struct worker_options *o, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

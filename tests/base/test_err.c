@@ -1,28 +1,23 @@
 /* test_err.c - one sentence, a place before it, an exit status for each code. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <string.h>
 
 #include "base/err.h"
 
-static void a_sentence_keeps_to_one_line_and_takes_places_in_front(void **state)
+TEST(a_sentence_keeps_to_one_line_and_takes_places_in_front)
 {
-    (void)state;
-    struct err e = {0};
     assert_int_equal(ERR(&e, ERR_DATA, "bad\nline %d", 3), ERR_DATA);
     assert_string_equal(e.text, "bad line 3");
     err_ctx(&e, "file %s", "x");
     assert_string_equal(e.text, "file x: bad line 3");
 }
 
-static void a_sentence_longer_than_its_room_is_cut(void **state)
+TEST(a_sentence_longer_than_its_room_is_cut)
 {
-    (void)state;
-    struct err e = {0};
     char text[3000];
     memset(text, 'a', sizeof text - 1);
     text[sizeof text - 1] = '\0';
@@ -33,9 +28,8 @@ static void a_sentence_longer_than_its_room_is_cut(void **state)
     assert_memory_equal(e.text, "place: place", 12);
 }
 
-static void exit_statuses_follow_sysexits(void **state)
+TEST(exit_statuses_follow_sysexits)
 {
-    (void)state;
     assert_int_equal(err_exit_code(0), 0);
     assert_int_equal(err_exit_code(ERR_USAGE), 64);
     assert_int_equal(err_exit_code(ERR_DATA), 65);
@@ -46,14 +40,4 @@ static void exit_statuses_follow_sysexits(void **state)
     assert_int_equal(err_exit_code(ERR_TRYLATER), 75);
     assert_int_equal(err_exit_code(ERR_INTERRUPTED), 130);
     assert_int_equal(err_exit_code(-999), 70);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sentence_keeps_to_one_line_and_takes_places_in_front),
-        cmocka_unit_test(a_sentence_longer_than_its_room_is_cut),
-        cmocka_unit_test(exit_statuses_follow_sysexits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

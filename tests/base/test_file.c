@@ -1,11 +1,11 @@
 /* test_file.c - files are whole or absent; locks name their holder; hashes are the published ones.
  */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/dir.h"
 #include "base/file.h"
 #include "base/hash.h"
 
@@ -35,9 +36,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct place *p = *state;
-    static const char *const names[] = {"f", "lock", "a/b", "a", ""};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        remove(arena_printf(&p->arena, "%s/%s", p->dir, names[i]));
+    dir_remove_tree(AT_FDCWD, p->dir, NULL, NULL);
     arena_fini(&p->arena);
     free(p);
     return 0;
@@ -48,9 +47,10 @@ static char *path_of(struct place *p, const char *name)
     return arena_printf(&p->arena, "%s/%s", p->dir, name);
 }
 
-static void what_is_written_reads_back(void **state)
+TEST_EACH(setup, teardown)
+
+TEST_WITH(struct place *p, what_is_written_reads_back)
 {
-    struct place *p = *state;
     char *text;
     size_t n;
     const char *path = path_of(p, "f");
@@ -63,9 +63,8 @@ static void what_is_written_reads_back(void **state)
     assert_int_equal(file_read(&p->arena, &text, &n, path_of(p, "g"), 9, &p->e), ERR_NOINPUT);
 }
 
-static void an_abandoned_file_leaves_the_old_one(void **state)
+TEST_WITH(struct place *p, an_abandoned_file_leaves_the_old_one)
 {
-    struct place *p = *state;
     struct file_writer *f;
     char *text;
     const char *path = path_of(p, "f");
@@ -80,26 +79,23 @@ static void an_abandoned_file_leaves_the_old_one(void **state)
     assert_int_equal(rmdir(p->dir), 0);
 }
 
-static void a_folder_that_is_not_there_is_named(void **state)
+TEST_WITH(struct place *p, a_folder_that_is_not_there_is_named)
 {
-    struct place *p = *state;
     const char *path = path_of(p, "none/f");
     assert_int_equal(file_write_atomic(path, "x", 1, &p->e), ERR_CREATE);
     assert_non_null(strstr(p->e.text, path));
 }
 
-static void folders_are_made_with_their_parents(void **state)
+TEST_WITH(struct place *p, folders_are_made_with_their_parents)
 {
-    struct place *p = *state;
     assert_int_equal(file_make_dirs(path_of(p, "a/b"), &p->e), 0);
     assert_int_equal(file_make_dirs(path_of(p, "a/b"), &p->e), 0);
     assert_int_equal(file_write_atomic(path_of(p, "f"), "", 0, &p->e), 0);
     assert_int_equal(file_make_dirs(path_of(p, "f/b"), &p->e), ERR_CREATE);
 }
 
-static void a_held_lock_names_its_holder_and_frees_at_unlock(void **state)
+TEST_WITH(struct place *p, a_held_lock_names_its_holder_and_frees_at_unlock)
 {
-    struct place *p = *state;
     int one, two;
     const char *path = path_of(p, "lock");
     assert_int_equal(file_lock(&one, path, "pid 12 on host", &p->e), 0);
@@ -110,9 +106,8 @@ static void a_held_lock_names_its_holder_and_frees_at_unlock(void **state)
     file_unlock(two);
 }
 
-static void hashes_are_the_published_ones(void **state)
+TEST_WITH(struct place *p, hashes_are_the_published_ones)
 {
-    struct place *p = *state;
     char hex[HASH_HEX_BYTES], of_file[HASH_HEX_BYTES];
     hash_sha256_hex(hex, "abc", 3);
     assert_string_equal(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -123,9 +118,8 @@ static void hashes_are_the_published_ones(void **state)
     assert_int_equal(hash_crc32c(hash_crc32c(0, "12345", 5), "6789", 4), 0xe3069283u);
 }
 
-static void a_map_shows_the_file(void **state)
+TEST_WITH(struct place *p, a_map_shows_the_file)
 {
-    struct place *p = *state;
     struct file_map m;
     assert_int_equal(file_write_atomic(path_of(p, "f"), "abc", 3, &p->e), 0);
     assert_int_equal(file_map_open(&m, path_of(p, "f"), &p->e), 0);
@@ -138,9 +132,127 @@ static void a_map_shows_the_file(void **state)
     file_map_close(&m);
 }
 
-static void durations_read_as_people_say_them(void **state)
+static void assert_text(struct place *p, const char *path, const char *expected)
 {
-    (void)state;
+    char *text;
+    if (file_read(&p->arena, &text, NULL, path, 99, &p->e) < 0) fail_msg("%s", p->e.text);
+    assert_string_equal(text, expected);
+}
+
+/* A FIFO without a writer, a device, a folder: nothing waits for it, and nothing reads it. */
+TEST_WITH(struct place *p, only_a_regular_file_is_read)
+{
+    const char *fifo = path_of(p, "fifo");
+    const char *const paths[] = {fifo, p->dir, "/dev/null"};
+    char *text, tail[8] = "before", hex[HASH_HEX_BYTES];
+    struct file_map m;
+    assert_int_equal(mkfifo(fifo, 0666), 0);
+    alarm(60); /* ends a wait */
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        assert_int_equal(file_open_read(paths[i], &p->e), ERR_DATA);
+        assert_non_null(strstr(p->e.text, paths[i]));
+        assert_non_null(strstr(p->e.text, "is not a regular file"));
+        assert_int_equal(file_read(&p->arena, &text, NULL, paths[i], 99, &p->e), ERR_DATA);
+        assert_int_equal(file_map_open(&m, paths[i], &p->e), ERR_DATA);
+        assert_int_equal(hash_file(hex, paths[i], &p->e), ERR_DATA);
+        file_read_tail(tail, sizeof tail, paths[i]);
+        assert_string_equal(tail, "");
+    }
+    alarm(0);
+    assert_int_equal(file_open_read(path_of(p, "none"), &p->e), ERR_NOINPUT);
+}
+
+TEST_WITH(struct place *p, a_tail_is_the_end_of_the_file)
+{
+    char tail[4];
+    assert_int_equal(file_write_atomic(path_of(p, "f"), "12345", 5, &p->e), 0);
+    file_read_tail(tail, sizeof tail, path_of(p, "f"));
+    assert_string_equal(tail, "345");
+    assert_int_equal(file_write_atomic(path_of(p, "f"), "12", 2, &p->e), 0);
+    file_read_tail(tail, sizeof tail, path_of(p, "f"));
+    assert_string_equal(tail, "12");
+}
+
+/* A file of the program takes the place of a link; one that the user names is where the link leads
+ * to, through several and to a file that is still to be made. */
+TEST_WITH(struct place *p, a_link_that_the_user_names_leads_to_the_file)
+{
+    struct stat st;
+    assert_int_equal(file_make_dirs(path_of(p, "a/b"), &p->e), 0);
+    assert_int_equal(symlink("a/link", path_of(p, "link")), 0);
+    assert_int_equal(symlink("b/f", path_of(p, "a/link")), 0);
+    assert_int_equal(file_write_named(path_of(p, "link"), "new", 3, &p->e), 0);
+    assert_text(p, path_of(p, "a/b/f"), "new");
+    assert_int_equal(file_write_named(path_of(p, "link"), "newer", 5, &p->e), 0);
+    assert_text(p, path_of(p, "a/b/f"), "newer");
+    assert_int_equal(lstat(path_of(p, "link"), &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(file_write_atomic(path_of(p, "link"), "own", 3, &p->e), 0);
+    assert_text(p, path_of(p, "a/b/f"), "newer");
+    assert_int_equal(symlink("loop", path_of(p, "loop")), 0);
+    assert_int_equal(file_write_named(path_of(p, "loop"), "x", 1, &p->e), ERR_CREATE);
+    assert_int_equal(file_write_named(path_of(p, "a"), "x", 1, &p->e), ERR_CREATE);
+    assert_non_null(strstr(p->e.text, "is a directory"));
+}
+
+TEST_WITH(struct place *p, a_device_or_a_pipe_is_written_in_place)
+{
+    char text[8] = "";
+    struct stat st;
+    assert_int_equal(mkfifo(path_of(p, "fifo"), 0666), 0);
+    int fd = open(path_of(p, "fifo"), O_RDWR | O_NONBLOCK);
+    assert_int_equal(file_write_named(path_of(p, "fifo"), "abc", 3, &p->e), 0);
+    assert_int_equal(read(fd, text, sizeof text - 1), 3);
+    assert_string_equal(text, "abc");
+    close(fd);
+    assert_int_equal(stat(path_of(p, "fifo"), &st), 0);
+    assert_true(S_ISFIFO(st.st_mode));
+    assert_int_equal(symlink("/dev/full", path_of(p, "full")), 0);
+    assert_int_equal(file_write_named(path_of(p, "full"), "abc", 3, &p->e), ERR_IO);
+    assert_int_equal(lstat(path_of(p, "full"), &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+}
+
+/* As /proc/self/fd of a file that was deleted. */
+TEST_WITH(struct place *p, a_file_without_a_name_is_written_in_place)
+{
+    char text[8] = "";
+    int fd = open(path_of(p, "f"), O_RDWR | O_CREAT, 0666);
+    assert_int_equal(unlink(path_of(p, "f")), 0);
+    assert_int_equal(
+        file_write_named(arena_printf(&p->arena, "/proc/self/fd/%d", fd), "abc", 3, &p->e), 0);
+    assert_int_equal(pread(fd, text, sizeof text - 1, 0), 3);
+    assert_string_equal(text, "abc");
+    close(fd);
+    assert_int_equal(rmdir(p->dir), 0);
+}
+
+TEST_WITH(struct place *p, a_link_in_place_of_our_own_file_is_not_followed)
+{
+    int fd;
+    assert_int_equal(file_write_atomic(path_of(p, "victim"), "kept", 4, &p->e), 0);
+    const char *temporary = arena_printf(&p->arena, "%s/f.tmp-%ld", p->dir, (long)getpid());
+    assert_int_equal(symlink("victim", temporary), 0);
+    assert_int_equal(file_write_atomic(path_of(p, "f"), "new", 3, &p->e), 0);
+    assert_text(p, path_of(p, "f"), "new");
+    assert_int_equal(symlink("victim", path_of(p, "lock")), 0);
+    assert_int_equal(file_lock(&fd, path_of(p, "lock"), "pid 12", &p->e), ERR_CREATE);
+    assert_text(p, path_of(p, "victim"), "kept");
+}
+
+TEST_WITH(struct place *p, what_was_printed_in_vain_is_an_error)
+{
+    FILE *out = fopen("/dev/full", "w");
+    assert_int_equal(file_check_output(out, &p->e), 0);
+    fputs("x", out);
+    fflush(out);
+    assert_int_equal(file_check_output(out, &p->e), ERR_OUTPUT);
+    assert_int_equal(err_exit_code(ERR_OUTPUT), 74);
+    fclose(out);
+}
+
+TEST(durations_read_as_people_say_them)
+{
     static const struct {
         double seconds;
         const char *want;
@@ -155,20 +267,4 @@ static void durations_read_as_people_say_them(void **state)
         else
             assert_string_equal(text, rows[i].want);
     }
-}
-
-int main(void)
-{
-#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        CASE(what_is_written_reads_back),
-        CASE(an_abandoned_file_leaves_the_old_one),
-        CASE(a_folder_that_is_not_there_is_named),
-        CASE(folders_are_made_with_their_parents),
-        CASE(a_held_lock_names_its_holder_and_frees_at_unlock),
-        CASE(hashes_are_the_published_ones),
-        CASE(a_map_shows_the_file),
-        CASE(durations_read_as_people_say_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,13 @@
 /* test_philox.c - known answers of Philox 4x32-10 and the statistics that dropout rests on. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
 #include "base/philox.h"
 
-static void known_answers_of_the_published_generator_hold(void **state)
+TEST(known_answers_of_the_published_generator_hold)
 {
-    (void)state;
     static const struct {
         uint32_t counter[4], key[2], want[4];
     } known[] = {
@@ -30,9 +27,8 @@ static void known_answers_of_the_published_generator_hold(void **state)
     }
 }
 
-static void a_word_is_its_blocks_word(void **state)
+TEST(a_word_is_its_blocks_word)
 {
-    (void)state;
     for (uint64_t element = (1ull << 34) - 6; element < (1ull << 34) + 6; element++) {
         uint64_t block = element / 4;
         struct philox_block b = philox_4x32(7, (uint32_t)block, (uint32_t)(block >> 32), 11, 13);
@@ -40,9 +36,8 @@ static void a_word_is_its_blocks_word(void **state)
     }
 }
 
-static void the_share_kept_by_dropout_is_one_minus_p(void **state)
+TEST(the_share_kept_by_dropout_is_one_minus_p)
 {
-    (void)state;
     static const float rates[] = {0.1f, 0.3f, 0.5f, 0.9f};
     enum { N = 200000 };
     for (size_t r = 0; r < sizeof rates / sizeof *rates; r++) {
@@ -55,21 +50,9 @@ static void the_share_kept_by_dropout_is_one_minus_p(void **state)
     assert_int_equal(philox_keep_below(0), 0xffffffffu);
 }
 
-static void a_uniform_lies_in_zero_to_one(void **state)
+TEST(a_uniform_lies_in_zero_to_one)
 {
-    (void)state;
     assert_true(philox_uniform(0) == 0.0f);
     assert_true(philox_uniform(0xffffffffu) < 1.0f);
     assert_true(philox_uniform(0x80000000u) == 0.5f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_answers_of_the_published_generator_hold),
-        cmocka_unit_test(a_word_is_its_blocks_word),
-        cmocka_unit_test(the_share_kept_by_dropout_is_one_minus_p),
-        cmocka_unit_test(a_uniform_lies_in_zero_to_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,16 @@
 /* test_str.c - strict numbers, shortest doubles, nearest names. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/str.h"
 
-static void only_plain_decimal_numbers_are_numbers(void **state)
+TEST(only_plain_decimal_numbers_are_numbers)
 {
-    (void)state;
     static const char *const wrong[] = {"",    " 1",  "1 ", "0x1",   "010", "1_0",
                                         "nan", "inf", "1e", "1.2.3", "--1", "9223372036854775808",
                                         "+",   "e5"};
@@ -28,9 +26,8 @@ static void only_plain_decimal_numbers_are_numbers(void **state)
     assert_true(str_to_double(&d, ".5") && d == 0.5);
 }
 
-static void a_double_is_written_short_and_reads_back_the_same(void **state)
+TEST(a_double_is_written_short_and_reads_back_the_same)
 {
-    (void)state;
     static const double values[] = {0.1,    1e-7,  1.0 / 3, 0,
                                     270000, 1e300, 5e-324,  0.30000000000000004};
     char text[STR_DOUBLE_BYTES];
@@ -45,9 +42,8 @@ static void a_double_is_written_short_and_reads_back_the_same(void **state)
     assert_string_equal(text, "270000");
 }
 
-static void the_nearest_name_is_found_if_any_is_near(void **state)
+TEST(the_nearest_name_is_found_if_any_is_near)
 {
-    (void)state;
     static const char *const names[] = {"sinusoidal", "rotary", "t5", "alibi"};
     assert_string_equal(str_nearest("alibbi", names, 4), "alibi");
     assert_string_equal(str_nearest("sinusodial", names, 4), "sinusoidal");
@@ -56,9 +52,8 @@ static void the_nearest_name_is_found_if_any_is_near(void **state)
     assert_string_equal(str_nearest("tabel5", tables, 3), "table5"); /* a swap is one edit */
 }
 
-static void names_hold_no_slash_and_no_leading_dot(void **state)
+TEST(names_hold_no_slash_and_no_leading_dot)
 {
-    (void)state;
     assert_true(str_is_name("synthetic-wikitext103.v2"));
     assert_false(str_is_name("../etc"));
     assert_false(str_is_name(".hidden"));
@@ -67,18 +62,16 @@ static void names_hold_no_slash_and_no_leading_dot(void **state)
     assert_false(str_is_name("a b"));
 }
 
-static void the_last_line_is_the_last_that_says_something(void **state)
+TEST(the_last_line_is_the_last_that_says_something)
 {
     char text[] = "first\nerror: no such \x1b[31mtable\n\n  \n", one[] = "one", none[] = "\n\n";
-    (void)state;
     assert_string_equal(str_last_line(text), "error: no such ?[31mtable");
     assert_string_equal(str_last_line(one), "one");
     assert_string_equal(str_last_line(none), "");
 }
 
-static void a_buffer_grows_without_losing_a_byte(void **state)
+TEST(a_buffer_grows_without_losing_a_byte)
 {
-    (void)state;
     struct arena a;
     struct strbuf b;
     arena_init(&a);
@@ -88,17 +81,4 @@ static void a_buffer_grows_without_losing_a_byte(void **state)
     assert_int_equal(strlen(b.text), 6000);
     for (int i = 0; i < 3000; i++) assert_int_equal(b.text[2 * i], '0' + i % 10);
     arena_fini(&a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_plain_decimal_numbers_are_numbers),
-        cmocka_unit_test(a_double_is_written_short_and_reads_back_the_same),
-        cmocka_unit_test(the_nearest_name_is_found_if_any_is_near),
-        cmocka_unit_test(names_hold_no_slash_and_no_leading_dot),
-        cmocka_unit_test(the_last_line_is_the_last_that_says_something),
-        cmocka_unit_test(a_buffer_grows_without_losing_a_byte),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

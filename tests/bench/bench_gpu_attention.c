@@ -10,28 +10,30 @@ static int call_attention(struct ops *o, struct err *e)
 {
     return ops_attention(o->b, &o->attention, e);
 }
-static int call_attention_dx(struct ops *o, struct err *e)
+static int call_attention_bwd(struct ops *o, struct err *e)
 {
-    return ops_attention_dx(o->b, &o->attention, e);
+    return ops_attention_bwd(o->b, &o->attention, e);
 }
 
 static int set_position(struct ops *o, enum spec_position position, struct err *e)
 {
     struct attention *a = &o->attention;
     struct tensor t;
-    int32_t near_n = shape_bias_distances(&o->spec.model);
+    const struct position_shape shape = spec_position_shape(&o->spec);
+    int32_t bias_table_n =
+        position_table_length(position_methods[position].functions, &shape, a->T);
     if (position == SPEC_ALIBI) {
         TRY(op_tensor(o, &t, 1, a->H, DTYPE_F32, e));
         float slope[64];
         for (int32_t h = 0; h < a->H; h++) slope[h] = -ldexpf(1.0f, -(h + 1)); /* of 8 heads */
         TRY(o->b->ops->upload(o->b, t.data, slope, (size_t)a->H * sizeof *slope, e));
-        a->bias.slope_dev = t.data;
+        a->bias.tail_slope_dev = t.data;
     } else if (position == SPEC_T5) {
-        float **const to[] = {(float **)&a->bias.near_dev, &a->bias.near_grad_dev};
-        float **const far[] = {(float **)&a->bias.offset_dev, &a->bias.offset_grad_dev};
-        a->bias.near_n = near_n;
+        float **const to[] = {(float **)&a->bias.bias_table_dev, &a->bias.bias_table_grad_dev};
+        float **const far[] = {(float **)&a->bias.tail_offset_dev, &a->bias.tail_offset_grad_dev};
+        a->bias.bias_table_n = bias_table_n;
         for (int i = 0; i < 2; i++) {
-            TRY(op_tensor(o, &t, a->H, near_n, DTYPE_F32, e));
+            TRY(op_tensor(o, &t, a->H, bias_table_n, DTYPE_F32, e));
             *to[i] = t.data;
             TRY(op_tensor(o, &t, 1, a->H, DTYPE_F32, e));
             *far[i] = t.data;
@@ -68,8 +70,8 @@ static int time_attention(struct ops *o, enum spec_position position, int32_t le
     const char *how = dropout ? " drop" : "";
     snprintf(name, sizeof name, "attention %s %d%s", spec_position_name(position), length, how);
     TRY(op_row(o, name, call_attention, 4 * bytes, 2 * product, e));
-    snprintf(name, sizeof name, "attention_dx %s %d%s", spec_position_name(position), length, how);
-    TRY(op_row(o, name, call_attention_dx, 8 * bytes, 5 * product, e));
+    snprintf(name, sizeof name, "attention_bwd %s %d%s", spec_position_name(position), length, how);
+    TRY(op_row(o, name, call_attention_bwd, 8 * bytes, 5 * product, e));
     op_release(o);
     return 0;
 }

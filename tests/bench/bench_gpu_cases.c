@@ -116,12 +116,6 @@ static void spec_of_model(struct spec_model *m, const struct bench_case *c, bool
     m->dropout = c->dropout ? 0.3 : 0.0;
     m->dropout_attention = m->dropout_relu = c->dropout ? 0.1 : 0.0;
     m->dropout_softmax = c->dropout ? 0.2 : 0.0;
-    m->rotary_base = 10000;
-    m->rotary_layout = SPEC_ADJACENT_PAIRS;
-    m->t5_buckets = 32;
-    m->t5_max_distance = 128;
-    m->t5_init_std = 0.03125;
-    m->t5_multiplier = 1;
 }
 
 /* A row longer than a shard, and a window that is read alone, are a shard by themselves. */
@@ -132,6 +126,7 @@ void bench_spec(struct spec *s, const struct bench_case *c, const struct bench_o
     s->kind = SPEC_BENCH;
     s->bench_mode = !bench_trains(c->kind);
     spec_of_model(&s->model, c, o->tiny);
+    s->option.t5_init_std = 0.03125;
     s->data.vocab = o->tiny ? 1000 : 267744;
     s->train.L = bench_length(c->length, o);
     s->train.shards = c->kind == BENCH_UPDATE ? PAPER_SHARDS : 1;

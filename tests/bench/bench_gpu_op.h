@@ -26,7 +26,7 @@ struct ops {
     struct dropout dropout;
     const int32_t *index_dev;
     float *theta_dev, *momentum_dev, *grad_dev;
-    void *half_dev;
+    void *bf16_dev;
     double *squares_dev;
     int64_t n;
 };

@@ -23,14 +23,14 @@ static int call_linear_rows(struct ops *o, struct err *e)
     return ops_linear_rows(o->b, &o->y, &o->x, &o->w, NULL, e);
 }
 
-static int call_linear_dx(struct ops *o, struct err *e)
+static int call_linear_bwd_input(struct ops *o, struct err *e)
 {
-    return ops_linear_dx(o->b, &o->x, &o->y, &o->w, 0, e);
+    return ops_linear_bwd_input(o->b, &o->x, &o->y, &o->w, 0, e);
 }
 
-static int call_linear_dw(struct ops *o, struct err *e)
+static int call_linear_bwd_weight(struct ops *o, struct err *e)
 {
-    return ops_linear_dw(o->b, &o->dw, NULL, &o->y, &o->x, 1, e);
+    return ops_linear_bwd_weight(o->b, &o->dw, NULL, &o->y, &o->x, 1, e);
 }
 
 struct product {
@@ -45,8 +45,8 @@ static int time_product(struct ops *o, const struct product *p, struct err *e)
         op_call call;
     } ways[] = {{"linear", call_linear},
                 {"linear_rows", call_linear_rows},
-                {"linear_dx", call_linear_dx},
-                {"linear_dw", call_linear_dw}};
+                {"linear_bwd_input", call_linear_bwd_input},
+                {"linear_bwd_weight", call_linear_bwd_weight}};
     char name[BENCH_NAME_BYTES];
     double flops = 2.0 * (double)p->n * (double)p->in * (double)p->out;
     double bytes = o->elements * (double)(p->n * p->in + p->n * p->out + p->in * p->out);
@@ -104,32 +104,33 @@ static int call_relu(struct ops *o, struct err *e)
 {
     return ops_relu(o->b, &o->y, &o->x, &o->dropout, e);
 }
-static int call_relu_dx(struct ops *o, struct err *e)
+static int call_relu_bwd(struct ops *o, struct err *e)
 {
-    return ops_relu_dx(o->b, &o->r, &o->x, &o->y, &o->dropout, e);
+    return ops_relu_bwd(o->b, &o->r, &o->x, &o->y, &o->dropout, e);
 }
 /* The feed-forward's way back: r (N,F) from x (N,C), cut off where y is 0. */
-static int call_linear_dx_relu(struct ops *o, struct err *e)
+static int call_linear_relu_bwd(struct ops *o, struct err *e)
 {
-    return ops_linear_dx_relu(o->b, &o->r, &o->x, &o->w, &o->y, &o->dropout, e);
+    return ops_linear_relu_bwd(o->b, &o->r, &o->x, &o->w, &o->y, &o->dropout, e);
 }
-static int call_norm(struct ops *o, struct err *e)
+static int call_layernorm(struct ops *o, struct err *e)
 {
-    return ops_norm(o->b, &o->y, &o->stats, &o->x, &o->gain, &o->bias, e);
+    return ops_layernorm(o->b, &o->y, &o->stats, &o->x, &o->gain, &o->bias, e);
 }
-static int call_norm_dx(struct ops *o, struct err *e)
+static int call_layernorm_bwd(struct ops *o, struct err *e)
 {
-    return ops_norm_dx(o->b, &o->r, &o->dgain, &o->dbias, &o->y, &o->x, &o->stats, &o->gain, 1, e);
+    return ops_layernorm_bwd(o->b, &o->r, &o->dgain, &o->dbias, &o->y, &o->x, &o->stats, &o->gain,
+                             1, e);
 }
-static int call_residual_norm(struct ops *o, struct err *e)
+static int call_residual_layernorm(struct ops *o, struct err *e)
 {
-    return ops_residual_norm(o->b, &o->w, &o->y, &o->stats, &o->x, &o->r, &o->dropout, &o->gain,
-                             &o->bias, e);
+    return ops_residual_layernorm(o->b, &o->w, &o->y, &o->stats, &o->x, &o->r, &o->dropout,
+                                  &o->gain, &o->bias, e);
 }
-static int call_residual_norm_dx(struct ops *o, struct err *e)
+static int call_residual_layernorm_bwd(struct ops *o, struct err *e)
 {
-    return ops_residual_norm_dx(o->b, &o->w, &o->r, &o->dgain, &o->dbias, &o->y, &o->x, &o->stats,
-                                &o->gain, &o->dropout, e);
+    return ops_residual_layernorm_bwd(o->b, &o->w, &o->r, &o->dgain, &o->dbias, &o->y, &o->x,
+                                      &o->stats, &o->gain, &o->dropout, e);
 }
 
 static int make_index(struct ops *o, int64_t below, struct err *e)
@@ -175,15 +176,15 @@ static int time_norms(struct ops *o, struct err *e)
     }
     TRY(op_tensor(o, &o->stats, o->N, 2, DTYPE_F32, e));
     TRY(op_row(o, "dropout", call_dropout, 2 * a, 0, e));
-    TRY(op_row(o, "norm", call_norm, 2 * a, 0, e));
-    TRY(op_row(o, "norm_dx", call_norm_dx, 4 * a, 0, e));
-    TRY(op_row(o, "residual_norm", call_residual_norm, 4 * a, 0, e));
-    TRY(op_row(o, "residual_norm_dx", call_residual_norm_dx, 5 * a, 0, e));
+    TRY(op_row(o, "norm", call_layernorm, 2 * a, 0, e));
+    TRY(op_row(o, "layernorm_bwd", call_layernorm_bwd, 4 * a, 0, e));
+    TRY(op_row(o, "residual_layernorm", call_residual_layernorm, 4 * a, 0, e));
+    TRY(op_row(o, "residual_layernorm_bwd", call_residual_layernorm_bwd, 5 * a, 0, e));
     op_release(o);
     for (int i = 0; i < 3; i++) TRY(op_activation(o, streams[i], o->N, o->F, e));
     a = o->elements * (double)(o->N * o->F);
     TRY(op_row(o, "relu", call_relu, 2 * a, 0, e));
-    TRY(op_row(o, "relu_dx", call_relu_dx, 3 * a, 0, e));
+    TRY(op_row(o, "relu_bwd", call_relu_bwd, 3 * a, 0, e));
     op_release(o);
     return 0;
 }
@@ -198,7 +199,7 @@ static int time_feed_forward_dx(struct ops *o, struct err *e)
     TRY(op_activation(o, &o->y, o->N, o->F, e));
     TRY(op_activation(o, &o->r, o->N, o->F, e));
     TRY(ops_relu(o->b, &o->y, &o->y, &o->dropout, e));
-    TRY(op_row(o, "linear_dx_relu", call_linear_dx_relu,
+    TRY(op_row(o, "linear_relu_bwd", call_linear_relu_bwd,
                o->elements * (narrow + weights + 2 * wide), 2.0 * narrow * (double)o->F, e));
     op_release(o);
     return 0;
@@ -221,7 +222,7 @@ static int call_squares(struct ops *o, struct err *e)
 static int call_nag(struct ops *o, struct err *e)
 {
     return ops_nag(o->b, o->theta_dev, o->momentum_dev, o->grad_dev, o->n, 0.99f, 0.0f,
-                   o->squares_dev, o->dropout.step_dev, o->half_dev, e);
+                   o->squares_dev, o->dropout.step_dev, o->bf16_dev, e);
 }
 
 static int time_losses(struct ops *o, struct err *e)
@@ -251,8 +252,8 @@ static int time_optimizer(struct ops *o, struct err *e)
     arena_fini(&arena);
     for (int i = 0; i < 3; i++) TRY(op_tensor(o, &t[i], 1, o->n, DTYPE_F32, e));
     TRY(op_memory(o, &squares, sizeof(double), e));
-    o->half_dev = NULL;
-    if (half > 0.0) TRY(op_memory(o, &o->half_dev, (size_t)o->n * 2, e));
+    o->bf16_dev = NULL;
+    if (half > 0.0) TRY(op_memory(o, &o->bf16_dev, (size_t)o->n * 2, e));
     o->theta_dev = t[0].data;
     o->momentum_dev = t[1].data;
     o->grad_dev = t[2].data;

@@ -90,7 +90,8 @@ static int count_layer(struct skip *x, int32_t layer, struct live_count *out, st
             uint32_t bits = (uint32_t)x->half_own[i * 3 * C + col] << 16;
             memcpy(&x->qk_own[i * 2 * C + col], &bits, sizeof bits);
         }
-    position_alibi_slopes(slopes, m->spec.model.heads);
+    struct position_bias bias = {.tail = slopes};
+    m->position.functions->fill(&m->position.shape, NULL, &bias);
     for (int32_t row = 0; row < x->steps.rows; row++)
         for (int32_t h = 0; h < m->spec.model.heads; h++) {
             const float *q = x->qk_own + (int64_t)row * x->steps.length * 2 * C + h * m->width;
@@ -99,7 +100,7 @@ static int count_layer(struct skip *x, int32_t layer, struct live_count *out, st
                                            .stride = 2 * C,
                                            .T = x->steps.length,
                                            .D = m->width,
-                                           .slope = slopes[h],
+                                           .slope = -slopes[h],
                                            .scale = 1.0f / sqrtf((float)m->width)};
             live_add(out, &head, x->norm_own, x->cutoff_own, x->keys_own);
         }
@@ -131,8 +132,8 @@ static int forbid(struct skip *x, struct err *e)
     size_t bytes = (size_t)m->spec.model.heads * sizeof *zeros;
     TRY(m->b->ops->alloc(m->b, &x->near_own, bytes, e));
     TRY(m->b->ops->upload(m->b, x->near_own, zeros, bytes, e));
-    m->bias.near_dev = x->near_own;
-    m->bias.near_n = 1;
+    m->bias.bias_table_dev = x->near_own;
+    m->bias.bias_table_n = 1;
     model_graphs_forget(m);
     return 0;
 }

@@ -1,7 +1,7 @@
 /* bench_gpu_sliding.c - evaluation with stride 1: what a target costs at every length of Tables 13
  * to 15, in windows of that length alone and in one pass that serves all lengths.
  *
- * 1. A batch is what the worker gives the model (shape_room_scores); a window scores its last
+ * 1. A batch is what the worker gives the model (shape_capacity_scores); a window scores its last
  *    position, a row of the shared pass one position for each length.
  * 2. Tables 13 to 15 read models trained on 512, 1024 and 3072 tokens at their own and all longer
  *    lengths: ten cells a method. Apart they are ten passes; together three, of which that of the

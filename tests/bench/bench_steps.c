@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/philox.h"
+#include "interchange/safetensors.h"
 #include "shape/shape.h"
-#include "worker/safetensors.h"
 
 enum { FIRST_WORD = 4 }; /* the ids before it are special symbols; none of these is padding */
 

@@ -98,6 +98,23 @@ expect 0 "" "$alibi" run "$dir/hostile/"
 expect 0 "<!DOCTYPE html>" "$alibi" report "$dir/hostile/" --format html
 grep -q "<script" "$dir/out" && fail "a title became a script in the page"
 expect 0 "<svg" "$alibi" report "$dir/mygrid/" --format html
+# A plot.gp that can run commands does so in a sandbox, not at all, or with --trust.
+mkdir "$dir/bin"
+printf '#!/bin/sh\necho "bwrap: no namespaces" >&2\nexit 1\n' >"$dir/bin/bwrap"
+chmod +x "$dir/bin/bwrap"
+printf 'system("touch %s/HACK")\nplot DATA using 1:2\n' "$dir" >"$dir/mygrid/plot.gp"
+expect 69 "1 figure was not drawn for lack of a sandbox" env PATH="$dir/bin:$PATH" "$alibi" report "$dir/mygrid/"
+grep -q "mygrid/plot.gp is not a shipped file.*(bwrap: no namespaces); install bubblewrap, or pass --trust" "$dir/out" ||
+    { fail "why a figure was not drawn"; cat "$dir/out"; }
+grep -q ALiBi "$dir/out" || { fail "the table is not there"; cat "$dir/out"; }
+expect 69 "" env PATH="$dir/bin:$PATH" "$alibi" report "$dir/mygrid/" --format html --out "$dir/refused.html"
+grep -q "</html>" "$dir/refused.html" || fail "the page of a refused figure was not written"
+[ -e "$dir/HACK" ] && fail "a plot.gp was run without a sandbox"
+expect 0 "Figure: plots/mygrid-none.svg" "$alibi" report "$dir/mygrid/" --trust
+[ -e "$dir/HACK" ] || fail "--trust did not run plot.gp"
+rm "$dir/mygrid/plot.gp"
+expect 0 "status is 69" "$alibi" report --help
+grep -q -- "--trust" "$dir/out" || fail "--trust is not in the help"
 expect 0 "A / B" "$alibi" compare position=alibi,scale=none position=sinusoidal,scale=none --format csv
 expect 66 "no evaluation" "$alibi" compare position=alibi,scale=paper position=sinusoidal
 

@@ -28,6 +28,7 @@ offers "all" plan al
 offers "--scale --set --seeds --stale --stall --slurm" run table5 --s
 offers "mini small paper none" run --scale ""
 offers "mini" report -s m
+offers "--trust" report --t
 offers "json" report table5 --format = j
 offers "list fetch prepare verify" data ""
 offers "best last" export --checkpoint ""

@@ -3,7 +3,7 @@
 # usage: tests/cli/test_import.sh BUILD        TORCH_PYTHON=/path/python: one that can import torch, looked at first
 . tests/cli/expect.sh
 fixtures=$PWD/tests/fixtures/checkpoints
-loader=$PWD/tests/worker/load_export.py
+loader=$PWD/tests/interchange/load_export.py
 
 # same NAME A B: two numbers that differ by less than 1e-4
 same() {

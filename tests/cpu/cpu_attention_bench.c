@@ -37,13 +37,13 @@ struct attention_bench *attention_bench_make(struct attention_size s, enum bias_
     cpu_random(t->near, HEADS_MAX * NEAR_MAX, 1.0f, 3);
     cpu_random(t->offset, HEADS_MAX, 1.0f, 4);
     for (int h = 0; h < HEADS_MAX; h++) t->slope[h] = -ldexpf(1.0f, -h - 1);
-    if (form == BIAS_SLOPE) a->bias.slope_dev = t->slope;
+    if (form == BIAS_SLOPE) a->bias.tail_slope_dev = t->slope;
     if (form == BIAS_NEAR)
-        a->bias = (struct attention_bias){.near_n = NEAR_MAX,
-                                          .near_dev = t->near,
-                                          .offset_dev = t->offset,
-                                          .near_grad_dev = t->near_grad,
-                                          .offset_grad_dev = t->offset_grad};
+        a->bias = (struct attention_bias){.bias_table_n = NEAR_MAX,
+                                          .bias_table_dev = t->near,
+                                          .tail_offset_dev = t->offset,
+                                          .bias_table_grad_dev = t->near_grad,
+                                          .tail_offset_grad_dev = t->offset_grad};
     t->step.update = 7;
     a->dropout =
         (struct dropout){.p = p, .key = 99, .stream = 17, .step_dev = &t->step, .first_row = 3};
@@ -65,5 +65,5 @@ void attention_bench_run(struct backend *b, struct attention_bench *t)
     struct err e = {0};
     memset(t->near_grad, 0, sizeof t->near_grad);
     assert_int_equal(b->ops->attention(b, &t->a, &e), 0);
-    assert_int_equal(b->ops->attention_dx(b, &t->a, &e), 0);
+    assert_int_equal(b->ops->attention_bwd(b, &t->a, &e), 0);
 }

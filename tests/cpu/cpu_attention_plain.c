@@ -14,9 +14,10 @@ static double plain_at(const struct tensor *t, int64_t row, int64_t col)
 
 static double plain_bias(const struct attention_bias *b, int64_t h, int64_t d)
 {
-    if (b->near_dev && d < b->near_n) return (double)b->near_dev[h * b->near_n + d];
-    return (b->offset_dev ? (double)b->offset_dev[h] : 0.0) +
-           (b->slope_dev ? (double)b->slope_dev[h] * (double)d : 0.0);
+    if (b->bias_table_dev && d < b->bias_table_n)
+        return (double)b->bias_table_dev[h * b->bias_table_n + d];
+    return (b->tail_offset_dev ? (double)b->tail_offset_dev[h] : 0.0) +
+           (b->tail_slope_dev ? (double)b->tail_slope_dev[h] * (double)d : 0.0);
 }
 
 static double plain_factor(const struct attention *a, int64_t b, int64_t h, int64_t i, int64_t j)
@@ -64,8 +65,9 @@ static void plain_backward(struct plain_attention *r, const struct attention *a,
             r->dq[qi * C + c] += ds * (double)a->scale * plain_at(&a->k, kj, c);
             r->dk[kj * C + c] += ds * (double)a->scale * plain_at(&a->q, qi, c);
         }
-        if (r->near_grad && d < a->bias.near_n) r->near_grad[h * a->bias.near_n + d] += ds;
-        if (r->offset_grad && d >= a->bias.near_n) r->offset_grad[h] += ds;
+        if (r->near_grad && d < a->bias.bias_table_n)
+            r->near_grad[h * a->bias.bias_table_n + d] += ds;
+        if (r->offset_grad && d >= a->bias.bias_table_n) r->offset_grad[h] += ds;
     }
 }
 

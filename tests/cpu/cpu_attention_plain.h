@@ -5,8 +5,8 @@
 
 #include "backend/backend.h"
 
-/* Contiguous results: out, dq, dk, dv (B*T, H*D), lse (B*H, T), near (H, near_n), offset (H). dout
- * of the record is read when dq is not NULL. */
+/* Contiguous results: out, dq, dk, dv (B*T, H*D), lse (B*H, T), near (H, bias_table_n), offset (H).
+ * dout of the record is read when dq is not NULL. */
 struct plain_attention {
     double *out, *lse, *dq, *dk, *dv, *near_grad, *offset_grad;
 };

@@ -1,10 +1,8 @@
 /* test_attention.c - fused attention against plain loops in double precision, forward and backward,
  * for every instruction set and one and two threads. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "harness/test.h"
 
-#include <cmocka.h>
+#include <stddef.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -52,7 +50,7 @@ static void check_against_plain(struct attention_size s, enum bias_form form, fl
         memset(t->near_grad, 0, sizeof t->near_grad);
         memset(t->offset_grad, 0, sizeof t->offset_grad);
         assert_int_equal(b->ops->attention(b, &t->a, &e), 0);
-        assert_int_equal(b->ops->attention_dx(b, &t->a, &e), 0);
+        assert_int_equal(b->ops->attention_bwd(b, &t->a, &e), 0);
         cpu_check("out", t->out, plain.out, n, 1.0, ulps);
         cpu_check("lse", t->lse, plain.lse, (int64_t)s.B * s.H * s.T, 1.0, ulps);
         check_third("dq", &t->a.dq, plain.dq, ulps);
@@ -70,31 +68,28 @@ static void check_against_plain(struct attention_size s, enum bias_form form, fl
     attention_bench_free(t);
 }
 
-static void every_head_width_and_bias_form_agrees_with_plain_loops(void **state)
+TEST(every_head_width_and_bias_form_agrees_with_plain_loops)
 {
     static const int32_t widths[] = {8, 16, 32, 64, 128};
-    (void)state;
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
         for (int form = 0; form < BIAS_FORMS; form++)
             check_against_plain((struct attention_size){2, 70, 2, widths[w]}, (enum bias_form)form,
                                 0.0f);
 }
 
-static void lengths_around_a_tile_agree_with_plain_loops(void **state)
+TEST(lengths_around_a_tile_agree_with_plain_loops)
 {
     static const int32_t lengths[] = {1,  2,  7,  8,  15,  16,  17,  31,
                                       33, 63, 64, 65, 127, 128, 129, 200};
-    (void)state;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         for (int form = 0; form < BIAS_FORMS; form++)
             check_against_plain((struct attention_size){1, lengths[i], 3, 8}, (enum bias_form)form,
                                 0.0f);
 }
 
-static void dropout_takes_the_documented_elements_forward_and_backward(void **state)
+TEST(dropout_takes_the_documented_elements_forward_and_backward)
 {
     static const int32_t lengths[] = {8, 13, 64, 70};
-    (void)state;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         check_against_plain((struct attention_size){2, lengths[i], 3, 8}, BIAS_SLOPE, 0.3f);
     check_against_plain((struct attention_size){2, 40, 2, 32}, BIAS_NEAR, 0.5f);
@@ -102,16 +97,15 @@ static void dropout_takes_the_documented_elements_forward_and_backward(void **st
 
 /* A window's prefix equals the shorter window bit for bit: the query's own tokens are all it sees.
  */
-static void a_query_has_the_same_bits_in_a_longer_window(void **state)
+TEST(a_query_has_the_same_bits_in_a_longer_window)
 {
     enum { LONG = 150, H = 2, D = 8, C = H * D };
-    (void)state;
     for (int form = 0; form < BIAS_FORMS; form++) {
         struct attention_bench *whole = attention_bench_make((struct attention_size){1, LONG, H, D},
                                                              (enum bias_form)form, 0, 2);
         for (int variant = 0; variant < CPU_VARIANTS; variant++) {
             struct backend *b = cpu_variant_open(variant);
-            struct err e = {0};
+            e = (struct err){0};
             if (!b) continue;
             assert_int_equal(b->ops->attention(b, &whole->a, &e), 0);
             for (int32_t T = 1; T < LONG; T += T < 20 ? 1 : 13) {
@@ -129,18 +123,17 @@ static void a_query_has_the_same_bits_in_a_longer_window(void **state)
 }
 
 /* Threads take whole heads: one thread or two, the same bits, again and again. */
-static void threads_and_repetition_do_not_change_bits(void **state)
+TEST(threads_and_repetition_do_not_change_bits)
 {
     enum { T = 90, N = 3 * T, C = 24 };
     float first_out[N * C], first_dqkv[N * 3 * C];
-    (void)state;
     for (int run = 0; run < 4; run++) {
         struct attention_bench *t =
             attention_bench_make((struct attention_size){3, T, 3, 8}, BIAS_SLOPE, 0.1f, 1.0f);
         struct backend *b = cpu_variant_best(1 + run % 2);
-        struct err e = {0};
+        e = (struct err){0};
         assert_int_equal(b->ops->attention(b, &t->a, &e), 0);
-        assert_int_equal(b->ops->attention_dx(b, &t->a, &e), 0);
+        assert_int_equal(b->ops->attention_bwd(b, &t->a, &e), 0);
         if (run == 0) {
             memcpy(first_out, t->out, sizeof first_out);
             memcpy(first_dqkv, t->dqkv, sizeof first_dqkv);
@@ -152,11 +145,10 @@ static void threads_and_repetition_do_not_change_bits(void **state)
     }
 }
 
-static void what_others_left_in_scratch_memory_does_not_matter(void **state)
+TEST(what_others_left_in_scratch_memory_does_not_matter)
 {
     enum { T = 45, C = 24 };
     float first_dqkv[T * 3 * C], first_near[HEADS_MAX * NEAR_MAX];
-    (void)state;
     for (int variant = 0; variant < CPU_VARIANTS; variant++)
         for (int32_t length = 5; length <= T; length += 40) {
             struct backend *b = cpu_variant_open(variant);
@@ -177,12 +169,10 @@ static void what_others_left_in_scratch_memory_does_not_matter(void **state)
         }
 }
 
-static void a_row_with_its_own_first_row_drops_what_it_drops_in_the_whole_batch(void **state)
+TEST(a_row_with_its_own_first_row_drops_what_it_drops_in_the_whole_batch)
 {
     enum { T = 20, C = 24, HALF = T * C };
-    (void)state;
     struct backend *b = cpu_variant_best(1);
-    struct err e = {0};
     struct attention_bench *whole =
         attention_bench_make((struct attention_size){2, T, 3, 8}, BIAS_NONE, 0.4f, 1.0f);
     struct attention_bench *second =
@@ -207,17 +197,15 @@ static double objective(struct backend *b, struct attention_bench *t, int64_t n)
     return sum;
 }
 
-static void gradients_agree_with_finite_differences(void **state)
+TEST(gradients_agree_with_finite_differences)
 {
     enum { T = 12, H = 2, D = 8, N = T * H * D };
-    (void)state;
     struct backend *b = cpu_variant_best(1);
-    struct err e = {0};
     struct attention_bench *t =
         attention_bench_make((struct attention_size){1, T, H, D}, BIAS_NEAR, 0.2f, 1.0f);
     const float step = 0x1p-6f;
     objective(b, t, N);
-    assert_int_equal(b->ops->attention_dx(b, &t->a, &e), 0);
+    assert_int_equal(b->ops->attention_bwd(b, &t->a, &e), 0);
     for (int64_t i = 0; i < 3 * N; i += 5) {
         float kept = t->qkv[i];
         t->qkv[i] = kept + step;
@@ -240,19 +228,4 @@ static void gradients_agree_with_finite_differences(void **state)
     }
     backend_close(b);
     attention_bench_free(t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_head_width_and_bias_form_agrees_with_plain_loops),
-        cmocka_unit_test(lengths_around_a_tile_agree_with_plain_loops),
-        cmocka_unit_test(dropout_takes_the_documented_elements_forward_and_backward),
-        cmocka_unit_test(a_query_has_the_same_bits_in_a_longer_window),
-        cmocka_unit_test(threads_and_repetition_do_not_change_bits),
-        cmocka_unit_test(what_others_left_in_scratch_memory_does_not_matter),
-        cmocka_unit_test(a_row_with_its_own_first_row_drops_what_it_drops_in_the_whole_batch),
-        cmocka_unit_test(gradients_agree_with_finite_differences),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,7 @@
 /* test_cpu.c - opening backends by name, and what the CPU backend says and keeps. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "harness/test.h"
 
-#include <cmocka.h>
+#include <stddef.h>
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,11 +10,9 @@
 #include "cpu/cpu.h"
 #include "cpu/cpu_fixture.h"
 
-static void the_cpu_names_its_threads_its_kernels_and_its_library(void **state)
+TEST(the_cpu_names_its_threads_its_kernels_and_its_library)
 {
     struct backend *b = NULL;
-    struct err e = {0};
-    (void)state;
     assert_int_equal(backend_open(&b, "cpu", 0, DTYPE_F32, &e), 0);
     assert_int_equal(b->threads, 1);
     assert_string_equal(b->name, "cpu");
@@ -30,7 +26,7 @@ static void the_cpu_names_its_threads_its_kernels_and_its_library(void **state)
     backend_close(NULL);
 }
 
-static void what_cannot_be_opened_says_why(void **state)
+TEST(what_cannot_be_opened_says_why)
 {
     static const struct {
         const char *name, *word;
@@ -46,10 +42,9 @@ static void what_cannot_be_opened_says_why(void **state)
         {"cpu", "fp32", 1, DTYPE_BF16, ERR_UNAVAILABLE},
         {"cpu", "-1 threads", -1, DTYPE_F32, ERR_USAGE},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct backend *b = NULL;
-        struct err e = {0};
+        e = (struct err){0};
         int rc = backend_open(&b, cases[i].name, cases[i].threads, cases[i].precision, &e);
         assert_int_equal(rc, cases[i].code);
         assert_null(b);
@@ -58,11 +53,9 @@ static void what_cannot_be_opened_says_why(void **state)
 }
 
 /* Here without a driver, elsewhere perhaps with one: only the sentence of a refusal is checked. */
-static void a_missing_cuda_backend_says_what_is_missing(void **state)
+TEST(a_missing_cuda_backend_says_what_is_missing)
 {
     struct backend *b = NULL;
-    struct err e = {0};
-    (void)state;
     int rc = backend_open(&b, "cuda:0", 1, DTYPE_F32, &e);
     if (rc == 0) {
         backend_close(b);
@@ -73,14 +66,12 @@ static void a_missing_cuda_backend_says_what_is_missing(void **state)
                 strstr(e.text, "cuda:0"));
 }
 
-static void memory_is_aligned_zeroed_and_counted(void **state)
+TEST(memory_is_aligned_zeroed_and_counted)
 {
     enum { BYTES = 48 << 20 };
     struct backend *b = cpu_variant_best(1);
-    struct err e = {0};
     int64_t before = 0, after = 0;
     void *p = NULL, *small = NULL;
-    (void)state;
     assert_int_equal(b->ops->peak_bytes(b, &before, &e), 0);
     assert_int_equal(b->ops->alloc(b, &p, BYTES, &e), 0);
     assert_int_equal(b->ops->alloc(b, &small, 0, &e), 0);
@@ -97,13 +88,11 @@ static void memory_is_aligned_zeroed_and_counted(void **state)
     backend_close(b);
 }
 
-static void bytes_travel_up_across_and_down(void **state)
+TEST(bytes_travel_up_across_and_down)
 {
     struct backend *b = cpu_variant_best(1);
-    struct err e = {0};
     float in[3] = {1.0f, 2.0f, 3.0f}, out[3] = {0};
     void *first = NULL, *second = NULL;
-    (void)state;
     assert_int_equal(b->ops->alloc(b, &first, sizeof in, &e), 0);
     assert_int_equal(b->ops->alloc(b, &second, sizeof in, &e), 0);
     assert_int_equal(b->ops->upload(b, first, in, sizeof in, &e), 0);
@@ -126,10 +115,9 @@ static void count_items(const struct cpu_share *s, void *arguments)
     for (int64_t i = s->begin; i < s->end; i++) seen[i]++;
 }
 
-static void every_item_is_given_to_exactly_one_thread(void **state)
+TEST(every_item_is_given_to_exactly_one_thread)
 {
     static const int64_t sizes[] = {0, 1, 7, 8, 9, 63, 64, 65, 200};
-    (void)state;
     for (int32_t threads = 1; threads <= 5; threads++) {
         struct backend *b = cpu_variant_best(threads);
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
@@ -141,13 +129,12 @@ static void every_item_is_given_to_exactly_one_thread(void **state)
     }
 }
 
-static void subnormal_results_are_zero_in_every_thread(void **state)
+TEST(subnormal_results_are_zero_in_every_thread)
 {
-    (void)state;
     for (int32_t threads = 1; threads <= 2; threads++) {
         enum { ROWS = 64, COLS = 16 };
         struct backend *b = cpu_variant_best(threads);
-        struct err e = {0};
+        e = (struct err){0};
         float *x = cpu_zeros(ROWS * COLS), *y = cpu_zeros(ROWS * COLS);
         for (int i = 0; i < ROWS * COLS; i++) x[i] = 1e-30f;
         int32_t index[ROWS];
@@ -164,10 +151,9 @@ static void subnormal_results_are_zero_in_every_thread(void **state)
     }
 }
 
-static void the_best_kernels_are_the_widest_that_run(void **state)
+TEST(the_best_kernels_are_the_widest_that_run)
 {
     const struct simd_kernels *best = cpu_simd_best();
-    (void)state;
     assert_non_null(cpu_simd_named("base"));
     assert_null(cpu_simd_named("v5"));
     if (cpu_simd_named("v4"))
@@ -176,19 +162,4 @@ static void the_best_kernels_are_the_widest_that_run(void **state)
         assert_ptr_equal(best, cpu_simd_named("v3"));
     else
         assert_ptr_equal(best, cpu_simd_named("base"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_cpu_names_its_threads_its_kernels_and_its_library),
-        cmocka_unit_test(what_cannot_be_opened_says_why),
-        cmocka_unit_test(a_missing_cuda_backend_says_what_is_missing),
-        cmocka_unit_test(memory_is_aligned_zeroed_and_counted),
-        cmocka_unit_test(bytes_travel_up_across_and_down),
-        cmocka_unit_test(every_item_is_given_to_exactly_one_thread),
-        cmocka_unit_test(subnormal_results_are_zero_in_every_thread),
-        cmocka_unit_test(the_best_kernels_are_the_widest_that_run),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

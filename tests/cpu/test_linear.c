@@ -1,10 +1,8 @@
 /* test_linear.c - the linear maps against plain loops in double precision, and their exactness by
  * row. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "harness/test.h"
 
-#include <cmocka.h>
+#include <stddef.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -104,9 +102,11 @@ static void check_all(int64_t N, int64_t I, int64_t O)
             check_y(m, before->y, bias != NULL, accumulate);
             assert_int_equal(b->ops->linear_rows(b, &m->ty, &m->tx, &m->tw, &m->tbias, &e), 0);
             check_y(m, before->y, 1, 0);
-            assert_int_equal(b->ops->linear_dx(b, &m->tdx, &m->tdy, &m->tw, accumulate, &e), 0);
+            assert_int_equal(b->ops->linear_bwd_input(b, &m->tdx, &m->tdy, &m->tw, accumulate, &e),
+                             0);
             assert_int_equal(
-                b->ops->linear_dw(b, &m->tdw, &m->tdbias, &m->tdy, &m->tx, accumulate, &e), 0);
+                b->ops->linear_bwd_weight(b, &m->tdw, &m->tdbias, &m->tdy, &m->tx, accumulate, &e),
+                0);
             check_gradients(m, before, accumulate);
             maps_free(m);
             maps_free(before);
@@ -114,9 +114,8 @@ static void check_all(int64_t N, int64_t I, int64_t O)
         }
 }
 
-static void small_and_odd_shapes_agree_with_plain_loops(void **state)
+TEST(small_and_odd_shapes_agree_with_plain_loops)
 {
-    (void)state;
     check_all(1, 8, 1);
     check_all(5, 8, 24);
     check_all(67, 24, 33);
@@ -125,24 +124,22 @@ static void small_and_odd_shapes_agree_with_plain_loops(void **state)
 
 /* The gradient of a tall weight has a kernel of its own, which takes rows in steps of at most 256.
  */
-static void tall_weights_agree_with_plain_loops(void **state)
+TEST(tall_weights_agree_with_plain_loops)
 {
-    (void)state;
     check_all(70, 8, 45);
     check_all(300, 10, 61);
 }
 
 /* One row among many neighbours, at every position, in every number of rows. */
-static void a_row_of_linear_rows_has_the_same_bits_wherever_it_stands(void **state)
+TEST(a_row_of_linear_rows_has_the_same_bits_wherever_it_stands)
 {
     enum { N = 150 };
     static const int64_t shapes[][2] = {{64, 192}, {64, 300}, {256, 64}, {24, 50}, {7, 3}};
-    (void)state;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (int variant = 0; variant < CPU_VARIANTS; variant++) {
             int64_t I = shapes[s][0], O = shapes[s][1];
             struct backend *b = cpu_variant_open(variant);
-            struct err e = {0};
+            e = (struct err){0};
             if (!b) continue;
             struct maps *m = maps_make(N, I, O);
             float *row = cpu_random_make(I, 1.0f, 11), *first = cpu_zeros(O);
@@ -162,19 +159,19 @@ static void a_row_of_linear_rows_has_the_same_bits_wherever_it_stands(void **sta
         }
 }
 
-static void the_same_product_has_the_same_bits_again(void **state)
+TEST(the_same_product_has_the_same_bits_again)
 {
-    (void)state;
     for (int32_t threads = 1; threads <= 2; threads++) {
         struct backend *b = cpu_variant_best(threads);
-        struct err e = {0};
+        e = (struct err){0};
         struct maps *m = maps_make(100, 64, 192), *again = maps_make(100, 64, 192);
         struct maps *both[] = {m, again};
         for (int i = 0; i < 2; i++) {
             struct maps *k = both[i];
             assert_int_equal(b->ops->linear(b, &k->ty, &k->tx, &k->tw, NULL, 0, &e), 0);
-            assert_int_equal(b->ops->linear_dx(b, &k->tdx, &k->tdy, &k->tw, 0, &e), 0);
-            assert_int_equal(b->ops->linear_dw(b, &k->tdw, &k->tdbias, &k->tdy, &k->tx, 0, &e), 0);
+            assert_int_equal(b->ops->linear_bwd_input(b, &k->tdx, &k->tdy, &k->tw, 0, &e), 0);
+            assert_int_equal(
+                b->ops->linear_bwd_weight(b, &k->tdw, &k->tdbias, &k->tdy, &k->tx, 0, &e), 0);
         }
         cpu_check_bits("y", m->y, again->y, 100 * 200 * sizeof(float));
         cpu_check_bits("dx", m->dx, again->dx, 100 * 64 * sizeof(float));
@@ -186,22 +183,22 @@ static void the_same_product_has_the_same_bits_again(void **state)
 }
 
 /* Whichever library a machine has, the arithmetic is right; what is not installed is not tested. */
-static void every_installed_library_multiplies_rightly(void **state)
+TEST(every_installed_library_multiplies_rightly)
 {
     static const char *const makes[] = {"onednn", "openblas", "blis"};
     int found = 0;
-    (void)state;
     for (size_t i = 0; i < sizeof makes / sizeof *makes; i++) {
         struct backend *b = cpu_variant_best(1);
         struct blas other;
-        struct err e = {0};
+        e = (struct err){0};
         if (blas_open_named(&other, makes[i], NULL, &e) == 0) {
             struct maps *m = maps_make(33, 24, 17), *before = maps_make(33, 24, 17);
             cpu_of(b)->blas = other;
             assert_int_equal(b->ops->linear(b, &m->ty, &m->tx, &m->tw, &m->tbias, 0, &e), 0);
             check_y(m, before->y, 1, 0);
-            assert_int_equal(b->ops->linear_dx(b, &m->tdx, &m->tdy, &m->tw, 1, &e), 0);
-            assert_int_equal(b->ops->linear_dw(b, &m->tdw, &m->tdbias, &m->tdy, &m->tx, 1, &e), 0);
+            assert_int_equal(b->ops->linear_bwd_input(b, &m->tdx, &m->tdy, &m->tw, 1, &e), 0);
+            assert_int_equal(
+                b->ops->linear_bwd_weight(b, &m->tdw, &m->tdbias, &m->tdy, &m->tx, 1, &e), 0);
             check_gradients(m, before, 1);
             maps_free(m);
             maps_free(before);
@@ -212,25 +209,10 @@ static void every_installed_library_multiplies_rightly(void **state)
     assert_true(found > 0);
 }
 
-static void a_missing_library_names_the_package(void **state)
+TEST(a_missing_library_names_the_package)
 {
     struct blas b;
-    struct err e = {0};
-    (void)state;
     assert_int_equal(blas_open_named(&b, "nothing", NULL, &e), ERR_UNAVAILABLE);
     assert_non_null(strstr(e.text, "libdnnl2"));
     assert_non_null(strstr(e.text, "libopenblas0-serial"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_and_odd_shapes_agree_with_plain_loops),
-        cmocka_unit_test(tall_weights_agree_with_plain_loops),
-        cmocka_unit_test(a_row_of_linear_rows_has_the_same_bits_wherever_it_stands),
-        cmocka_unit_test(the_same_product_has_the_same_bits_again),
-        cmocka_unit_test(every_installed_library_multiplies_rightly),
-        cmocka_unit_test(a_missing_library_names_the_package),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,7 @@
 /* test_loss.c - softmax cross-entropy and log-probabilities against double precision. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "harness/test.h"
 
-#include <cmocka.h>
+#include <stddef.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,16 +21,15 @@ static double row_logp(double *share, const float *x, int64_t V, int32_t target)
     return (double)x[target] - highest - log(sum);
 }
 
-static void losses_and_gradients_agree_for_any_number_of_classes(void **state)
+TEST(losses_and_gradients_agree_for_any_number_of_classes)
 {
     static const int64_t classes[] = {1, 2, 15, 16, 17, 500, 513, 1030};
     double share[ROOM];
-    (void)state;
     for (size_t k = 0; k < sizeof classes / sizeof *classes; k++)
         for (int variant = 0; variant < CPU_VARIANTS; variant++) {
             int64_t V = classes[k];
             struct backend *b = cpu_variant_open(variant);
-            struct err e = {0};
+            e = (struct err){0};
             int32_t target[N];
             float loss[N], logp[N];
             if (!b) continue;
@@ -67,12 +64,11 @@ static void losses_and_gradients_agree_for_any_number_of_classes(void **state)
         }
 }
 
-static void large_logits_neither_overflow_nor_lose_the_loss(void **state)
+TEST(large_logits_neither_overflow_nor_lose_the_loss)
 {
-    (void)state;
     for (int variant = 0; variant < CPU_VARIANTS; variant++) {
         struct backend *b = cpu_variant_open(variant);
-        struct err e = {0};
+        e = (struct err){0};
         if (!b) continue;
         float x[4] = {1e30f, -1e30f, 5.0f, 1e30f}, loss = 0.0f;
         int32_t target = 0;
@@ -85,13 +81,12 @@ static void large_logits_neither_overflow_nor_lose_the_loss(void **state)
     }
 }
 
-static void a_logit_that_is_not_a_number_makes_the_loss_one(void **state)
+TEST(a_logit_that_is_not_a_number_makes_the_loss_one)
 {
-    (void)state;
     for (int variant = 0; variant < CPU_VARIANTS; variant++)
         for (int at = 0; at < 40; at++) {
             struct backend *b = cpu_variant_open(variant);
-            struct err e = {0};
+            e = (struct err){0};
             if (!b) continue;
             float x[40] = {0}, logp = 0.0f;
             int32_t target = 1;
@@ -102,14 +97,4 @@ static void a_logit_that_is_not_a_number_makes_the_loss_one(void **state)
             assert_true(isnan(logp));
             backend_close(b);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(losses_and_gradients_agree_for_any_number_of_classes),
-        cmocka_unit_test(large_logits_neither_overflow_nor_lose_the_loss),
-        cmocka_unit_test(a_logit_that_is_not_a_number_makes_the_loss_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

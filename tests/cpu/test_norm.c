@@ -1,9 +1,7 @@
 /* test_norm.c - LayerNorm, alone and after a residual sum, and its gradient. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "harness/test.h"
 
-#include <cmocka.h>
+#include <stddef.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -52,7 +50,7 @@ static void row_moments(double out[2], const float *x, int64_t C)
     out[1] = 1.0 / sqrt(squares / (double)C + 1e-5);
 }
 
-static void check_norm(const struct norms *t, const float *x)
+static void check_layernorm(const struct norms *t, const float *x)
 {
     for (int64_t i = 0; i < N; i++) {
         double m[2];
@@ -66,39 +64,38 @@ static void check_norm(const struct norms *t, const float *x)
     }
 }
 
-static void rows_are_normalised_whatever_their_width(void **state)
+TEST(rows_are_normalised_whatever_their_width)
 {
     static const int64_t widths[] = {1, 8, 24, 64, 100, 512};
-    (void)state;
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
         for (int variant = 0; variant < CPU_VARIANTS; variant++) {
             struct backend *b = cpu_variant_open(variant);
-            struct err e = {0};
+            e = (struct err){0};
             if (!b) continue;
             struct norms t = norms_make(widths[w]);
-            assert_int_equal(b->ops->norm(b, &t.ty, &t.tstats, &t.tx, &t.tgain, &t.tbias, &e), 0);
-            check_norm(&t, t.x);
+            assert_int_equal(b->ops->layernorm(b, &t.ty, &t.tstats, &t.tx, &t.tgain, &t.tbias, &e),
+                             0);
+            check_layernorm(&t, t.x);
             norms_free(&t);
             backend_close(b);
         }
 }
 
 /* The fused slot gives the bits of the plain ones. */
-static void a_residual_norm_equals_dropout_then_add_then_norm(void **state)
+TEST(a_residual_layernorm_equals_dropout_then_add_then_norm)
 {
     static const struct step_state step = {.update = 2};
-    (void)state;
     for (int variant = 0; variant < CPU_VARIANTS; variant++)
         for (int with = 0; with < 2; with++) {
             struct backend *b = cpu_variant_open(variant);
-            struct err e = {0};
+            e = (struct err){0};
             if (!b) continue;
             struct norms t = norms_make(300);
             struct dropout d = {.p = with ? 0.1f : 0.0f, .key = 5, .stream = 6, .step_dev = &step};
-            assert_int_equal(b->ops->residual_norm(b, &t.ts, &t.ty, &t.tstats, &t.tx, &t.tr, &d,
-                                                   &t.tgain, &t.tbias, &e),
+            assert_int_equal(b->ops->residual_layernorm(b, &t.ts, &t.ty, &t.tstats, &t.tx, &t.tr,
+                                                        &d, &t.tgain, &t.tbias, &e),
                              0);
-            check_norm(&t, t.s);
+            check_layernorm(&t, t.s);
             struct tensor sum = t.tdx;
             assert_int_equal(b->ops->dropout(b, &t.tr, &t.tr, &d, &e), 0);
             assert_int_equal(b->ops->add(b, &sum, &t.tx, &t.tr, &e), 0);
@@ -141,19 +138,19 @@ static void check_gradient(const struct norms *t, const struct norms *before, in
     free(dbias);
 }
 
-static void the_gradient_agrees_with_its_formula(void **state)
+TEST(the_gradient_agrees_with_its_formula)
 {
     static const int64_t widths[] = {8, 24, 100, 512};
-    (void)state;
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
         for (int variant = 0; variant < 2 * CPU_VARIANTS; variant++) {
             struct backend *b = cpu_variant_open(variant / 2);
-            struct err e = {0};
+            e = (struct err){0};
             if (!b) continue;
             struct norms t = norms_make(widths[w]), before = norms_make(widths[w]);
-            assert_int_equal(b->ops->norm(b, &t.ty, &t.tstats, &t.tx, &t.tgain, &t.tbias, &e), 0);
-            assert_int_equal(b->ops->norm_dx(b, &t.tdx, &t.tdgain, &t.tdbias, &t.tdy, &t.tx,
-                                             &t.tstats, &t.tgain, variant % 2, &e),
+            assert_int_equal(b->ops->layernorm(b, &t.ty, &t.tstats, &t.tx, &t.tgain, &t.tbias, &e),
+                             0);
+            assert_int_equal(b->ops->layernorm_bwd(b, &t.tdx, &t.tdgain, &t.tdbias, &t.tdy, &t.tx,
+                                                   &t.tstats, &t.tgain, variant % 2, &e),
                              0);
             check_gradient(&t, &before, variant % 2);
             norms_free(&t);
@@ -166,22 +163,20 @@ static double objective(struct backend *b, struct norms *t)
 {
     struct err e = {0};
     double sum = 0.0;
-    assert_int_equal(b->ops->norm(b, &t->ty, &t->tstats, &t->tx, &t->tgain, &t->tbias, &e), 0);
+    assert_int_equal(b->ops->layernorm(b, &t->ty, &t->tstats, &t->tx, &t->tgain, &t->tbias, &e), 0);
     for (int64_t i = 0; i < N * t->C; i++) sum += (double)t->y[i] * (double)t->dy[i];
     return sum;
 }
 
-static void the_gradient_agrees_with_finite_differences(void **state)
+TEST(the_gradient_agrees_with_finite_differences)
 {
     const float step = 0x1p-7f;
-    (void)state;
     struct backend *b = cpu_variant_best(1);
-    struct err e = {0};
     struct norms t = norms_make(16);
     objective(b, &t);
-    assert_int_equal(
-        b->ops->norm_dx(b, &t.tdx, &t.tdgain, &t.tdbias, &t.tdy, &t.tx, &t.tstats, &t.tgain, 0, &e),
-        0);
+    assert_int_equal(b->ops->layernorm_bwd(b, &t.tdx, &t.tdgain, &t.tdbias, &t.tdy, &t.tx,
+                                           &t.tstats, &t.tgain, 0, &e),
+                     0);
     for (int64_t i = 0; i < N * t.C; i += 7) {
         float kept = t.x[i];
         t.x[i] = kept + step;
@@ -193,15 +188,4 @@ static void the_gradient_agrees_with_finite_differences(void **state)
     }
     norms_free(&t);
     backend_close(b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_normalised_whatever_their_width),
-        cmocka_unit_test(a_residual_norm_equals_dropout_then_add_then_norm),
-        cmocka_unit_test(the_gradient_agrees_with_its_formula),
-        cmocka_unit_test(the_gradient_agrees_with_finite_differences),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

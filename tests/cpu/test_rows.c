@@ -1,9 +1,7 @@
 /* test_rows.c - moving, adding, dropout, ReLU and rotary on rows. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "harness/test.h"
 
-#include <cmocka.h>
+#include <stddef.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -43,13 +41,12 @@ static void rows_free(struct rows *t)
     free(t->y);
 }
 
-static void gather_and_scatter_move_scaled_rows_and_skip_negative_indices(void **state)
+TEST(gather_and_scatter_move_scaled_rows_and_skip_negative_indices)
 {
     static const int32_t index[6] = {3, -1, 0, 3, 5, 2};
-    (void)state;
     for (int variant = 0; variant < CPU_VARIANTS; variant++) {
         struct backend *b = cpu_variant_open(variant);
-        struct err e = {0};
+        e = (struct err){0};
         if (!b) continue;
         struct rows t = rows_make(6), kept = rows_make(6);
         assert_int_equal(b->ops->gather_rows(b, &t.ty, &t.tx, index, 0.5f, &e), 0);
@@ -74,13 +71,12 @@ static void gather_and_scatter_move_scaled_rows_and_skip_negative_indices(void *
     }
 }
 
-static void sums_of_rows_are_single_additions(void **state)
+TEST(sums_of_rows_are_single_additions)
 {
     static const int32_t index[4] = {2, 0, 1, 2};
-    (void)state;
     for (int variant = 0; variant < CPU_VARIANTS; variant++) {
         struct backend *b = cpu_variant_open(variant);
-        struct err e = {0};
+        e = (struct err){0};
         if (!b) continue;
         struct rows t = rows_make(4);
         assert_int_equal(b->ops->add(b, &t.ty, &t.tx, &t.tr, &e), 0);
@@ -102,16 +98,15 @@ static float factor_of(const struct dropout *d, int64_t row, int64_t col)
     return word < philox_keep_below(d->p) ? 1.0f / (1.0f - d->p) : 0.0f;
 }
 
-static void dropout_takes_the_documented_element_of_the_whole_update(void **state)
+TEST(dropout_takes_the_documented_element_of_the_whole_update)
 {
     static const struct step_state step = {.update = 5};
     int32_t kept_rows[N];
-    (void)state;
     for (int32_t i = 0; i < N; i++) kept_rows[i] = 3 * i + 1;
     for (int variant = 0; variant < CPU_VARIANTS; variant++)
         for (int compacted = 0; compacted < 2; compacted++) {
             struct backend *b = cpu_variant_open(variant);
-            struct err e = {0};
+            e = (struct err){0};
             if (!b) continue;
             struct rows t = rows_make(N);
             struct dropout d = {.p = 0.3f, .key = 0x123456789abcdef, .stream = 9};
@@ -127,13 +122,11 @@ static void dropout_takes_the_documented_element_of_the_whole_update(void **stat
         }
 }
 
-static void dropout_keeps_its_share_and_its_mean(void **state)
+TEST(dropout_keeps_its_share_and_its_mean)
 {
     enum { ROWS = 4000 };
     static const struct step_state step = {.update = 1};
-    (void)state;
     struct backend *b = cpu_variant_best(2);
-    struct err e = {0};
     struct rows t = rows_make(ROWS);
     struct dropout d = {.p = 0.2f, .key = 1, .stream = 2, .step_dev = &step};
     double kept = 0.0, sum = 0.0, n = (double)ROWS * C;
@@ -151,12 +144,10 @@ static void dropout_keeps_its_share_and_its_mean(void **state)
     backend_close(b);
 }
 
-static void two_half_batches_drop_what_the_whole_batch_drops(void **state)
+TEST(two_half_batches_drop_what_the_whole_batch_drops)
 {
     static const struct step_state step = {.update = 3};
-    (void)state;
     struct backend *b = cpu_variant_best(1);
-    struct err e = {0};
     struct rows whole = rows_make(N), half = rows_make(N);
     struct dropout d = {.p = 0.5f, .key = 4, .stream = 5, .step_dev = &step};
     assert_int_equal(b->ops->dropout(b, &whole.ty, &whole.tx, &d, &e), 0);
@@ -175,20 +166,19 @@ static void two_half_batches_drop_what_the_whole_batch_drops(void **state)
     backend_close(b);
 }
 
-static void relu_and_its_gradient_share_one_mask(void **state)
+TEST(relu_and_its_gradient_share_one_mask)
 {
     static const struct step_state step = {.update = 8};
-    (void)state;
     for (int variant = 0; variant < CPU_VARIANTS; variant++)
         for (int with = 0; with < 2; with++) {
             struct backend *b = cpu_variant_open(variant);
-            struct err e = {0};
+            e = (struct err){0};
             if (!b) continue;
             struct rows t = rows_make(N);
             struct dropout d = {.p = with ? 0.25f : 0.0f, .key = 6, .stream = 7, .step_dev = &step};
             assert_int_equal(b->ops->relu(b, &t.ty, &t.tx, &d, &e), 0);
             struct rows g = rows_make(N);
-            assert_int_equal(b->ops->relu_dx(b, &g.tx, &t.tr, &t.ty, &d, &e), 0);
+            assert_int_equal(b->ops->relu_bwd(b, &g.tx, &t.tr, &t.ty, &d, &e), 0);
             for (int64_t i = 0; i < N; i++)
                 for (int64_t c = 0; c < C; c++) {
                     int64_t at = i * ROOM + c;
@@ -206,14 +196,13 @@ static void relu_and_its_gradient_share_one_mask(void **state)
         }
 }
 
-static void rotary_turns_pairs_and_its_inverse_turns_them_back(void **state)
+TEST(rotary_turns_pairs_and_its_inverse_turns_them_back)
 {
     enum { T = 5, H = 3, D = 8, ROWS = 2 * T };
-    (void)state;
     for (int variant = 0; variant < CPU_VARIANTS; variant++)
         for (int layout = 0; layout < 2; layout++) {
             struct backend *b = cpu_variant_open(variant);
-            struct err e = {0};
+            e = (struct err){0};
             if (!b) continue;
             float *x = cpu_random_make(ROWS * H * D, 1.0f, 1), *kept = cpu_zeros(ROWS * H * D);
             float cosine[T * D / 2], sine[T * D / 2];
@@ -242,18 +231,4 @@ static void rotary_turns_pairs_and_its_inverse_turns_them_back(void **state)
             free(kept);
             backend_close(b);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gather_and_scatter_move_scaled_rows_and_skip_negative_indices),
-        cmocka_unit_test(sums_of_rows_are_single_additions),
-        cmocka_unit_test(dropout_takes_the_documented_element_of_the_whole_update),
-        cmocka_unit_test(dropout_keeps_its_share_and_its_mean),
-        cmocka_unit_test(two_half_batches_drop_what_the_whole_batch_drops),
-        cmocka_unit_test(relu_and_its_gradient_share_one_mask),
-        cmocka_unit_test(rotary_turns_pairs_and_its_inverse_turns_them_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

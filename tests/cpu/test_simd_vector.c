@@ -1,10 +1,8 @@
 /* test_simd_vector.c - the elementary functions against the C library in double precision, over
  * their whole range, as compiled here (the instruction sets differ in multiply-add only). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "harness/test.h"
 
-#include <cmocka.h>
+#include <stddef.h>
 
 #include <math.h>
 
@@ -52,9 +50,8 @@ static vector_f32 call_log2(vector_f32 x)
     return vector_log2(x);
 }
 
-static void exponentials_are_within_two_ulp(void **state)
+TEST(exponentials_are_within_two_ulp)
 {
-    (void)state;
     assert_true(worst_ulps(call_exp, exp, -87.0f, 88.0f) <= 2.0);
     assert_true(worst_ulps(call_exp, exp, -1.0f, 1.0f) <= 2.0);
     assert_true(worst_ulps(call_exp2, exp2, -126.0f, 127.0f) <= 2.0);
@@ -62,9 +59,8 @@ static void exponentials_are_within_two_ulp(void **state)
 }
 
 /* Away from 1, where log2 is near 0 and an ulp is tiny: there the error is absolute. */
-static void the_logarithm_is_within_two_ulp(void **state)
+TEST(the_logarithm_is_within_two_ulp)
 {
-    (void)state;
     assert_true(worst_ulps(call_log2, log2, 2.0f, 4.0f) <= 2.0);
     assert_true(worst_ulps(call_log2, log2, 2.0f, 5000.0f) <= 2.0);
     for (float x = 0.9f; x < 1.1f; x += 1e-4f) {
@@ -74,10 +70,9 @@ static void the_logarithm_is_within_two_ulp(void **state)
     }
 }
 
-static void special_values_are_exact(void **state)
+TEST(special_values_are_exact)
 {
     float y[VECTOR_LANES];
-    (void)state;
     vector_store(y, vector_exp2(vector_set(0.0f)));
     assert_true(y[0] == 1.0f);
     vector_store(y, vector_exp(vector_set(0.0f)));
@@ -96,12 +91,11 @@ static void special_values_are_exact(void **state)
     assert_true(isnan(y[0]));
 }
 
-static void transposes_move_every_element(void **state)
+TEST(transposes_move_every_element)
 {
     enum { ROWS = 13, ROOM = 24 };
     float in[ROWS * ROOM], columns[TRANSPOSE_BLOCK * ROOM], back[ROWS * ROOM] = {0};
     float square[VECTOR_LANES * VECTOR_LANES], turned[VECTOR_LANES * VECTOR_LANES];
-    (void)state;
     for (int i = 0; i < ROWS * ROOM; i++) in[i] = (float)i;
     transpose_to_columns(columns, ROOM, in, ROOM, ROWS, 2.0f);
     for (int c = 0; c < TRANSPOSE_BLOCK; c++)
@@ -115,15 +109,4 @@ static void transposes_move_every_element(void **state)
     transpose_square(turned, VECTOR_LANES, square, VECTOR_LANES);
     for (int i = 0; i < VECTOR_LANES * VECTOR_LANES; i++)
         assert_true(turned[i] == square[i % VECTOR_LANES * VECTOR_LANES + i / VECTOR_LANES]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exponentials_are_within_two_ulp),
-        cmocka_unit_test(the_logarithm_is_within_two_ulp),
-        cmocka_unit_test(special_values_are_exact),
-        cmocka_unit_test(transposes_move_every_element),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,7 @@
 /* test_update.c - the gradient's norm, NAG and Adam against their formulas in double precision. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "harness/test.h"
 
-#include <cmocka.h>
+#include <stddef.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,16 +10,15 @@
 
 enum { N = 200003 };
 
-static void the_sum_of_squares_has_the_same_bits_on_one_thread_and_on_two(void **state)
+TEST(the_sum_of_squares_has_the_same_bits_on_one_thread_and_on_two)
 {
     double sums[2], expected = 0.0;
     float *x = cpu_random_make(N, 1.0f, 1);
-    (void)state;
     for (int64_t i = 0; i < N; i++) expected += (double)x[i] * (double)x[i];
     for (int variant = 0; variant < 3; variant++) {
         for (int threads = 1; threads <= 2; threads++) {
             struct backend *b = cpu_variant_open(variant + 3 * (threads - 1));
-            struct err e = {0};
+            e = (struct err){0};
             if (!b) continue;
             assert_int_equal(b->ops->sum_squares(b, &sums[threads - 1], x, N, &e), 0);
             assert_true(fabs(sums[threads - 1] / expected - 1.0) < 1e-12);
@@ -64,14 +61,13 @@ static void check_nag(struct backend *b, const struct step_state *s, float decay
     free(grad);
 }
 
-static void nag_follows_the_authors_formula_with_clipping_and_a_changing_rate(void **state)
+TEST(nag_follows_the_authors_formula_with_clipping_and_a_changing_rate)
 {
     const struct step_state cases[] = {
         {.lr = 0.5f, .lr_previous = 0.25f, .gradient_scale = 0.01f, .clip = 0.1f},
         {.lr = 0.5f, .lr_previous = 0.5f, .gradient_scale = 1.0f, .clip = 0.0f},
         {.lr = 0.5f, .lr_previous = 0.0f, .gradient_scale = 0.001f, .clip = 100.0f},
     };
-    (void)state;
     for (int variant = 0; variant < CPU_VARIANTS; variant++) {
         struct backend *b = cpu_variant_open(variant);
         if (!b) continue;
@@ -80,13 +76,12 @@ static void nag_follows_the_authors_formula_with_clipping_and_a_changing_rate(vo
     }
 }
 
-static void adam_corrects_its_moments_by_the_step(void **state)
+TEST(adam_corrects_its_moments_by_the_step)
 {
     enum { n = 333 };
-    (void)state;
     for (int variant = 0; variant < CPU_VARIANTS; variant++) {
         struct backend *b = cpu_variant_open(variant);
-        struct err e = {0};
+        e = (struct err){0};
         struct step_state s = {.lr = 0.01f, .gradient_scale = 0.5f, .clip = 1.0f, .adam_step = 3};
         if (!b) continue;
         float *theta = cpu_random_make(n, 1.0f, 1), *m = cpu_random_make(n, 0.1f, 2);
@@ -118,21 +113,20 @@ static void adam_corrects_its_moments_by_the_step(void **state)
     }
 }
 
-static void a_learned_bias_is_expanded_by_bucket_and_its_gradient_folded_back(void **state)
+TEST(a_learned_bias_is_expanded_by_bucket_and_its_gradient_folded_back)
 {
     enum { BUCKETS = 4, H = 2, NEAR = 6 };
     static const int32_t bucket[NEAR] = {0, 1, 2, 2, 3, 3};
     float table[BUCKETS * H], near[H * NEAR], offset[H], dtable[BUCKETS * H];
     float near_grad[H * NEAR], offset_grad[H] = {10.0f, 20.0f};
     struct backend *b = cpu_variant_best(1);
-    struct err e = {0};
-    (void)state;
     cpu_random(table, BUCKETS * H, 1.0f, 1);
     for (int i = 0; i < H * NEAR; i++) near_grad[i] = (float)(i + 1);
     struct tensor t = tensor_make(table, BUCKETS, H, DTYPE_F32);
     struct tensor dt = tensor_make(dtable, BUCKETS, H, DTYPE_F32);
-    struct attention_bias bias = {
-        .near_n = NEAR, .near_grad_dev = near_grad, .offset_grad_dev = offset_grad};
+    struct attention_bias bias = {.bias_table_n = NEAR,
+                                  .bias_table_grad_dev = near_grad,
+                                  .tail_offset_grad_dev = offset_grad};
     assert_int_equal(b->ops->bias_expand(b, &bias, near, offset, &t, bucket, 8.0f, &e), 0);
     for (int h = 0; h < H; h++) {
         for (int d = 0; d < NEAR; d++)
@@ -146,15 +140,4 @@ static void a_learned_bias_is_expanded_by_bucket_and_its_gradient_folded_back(vo
     assert_int_equal(b->ops->bias_reduce(b, &dt, &bias, bucket, 0.5f, 1, &e), 0);
     assert_true(dtable[1 * H] == 2.0f);
     backend_close(b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_sum_of_squares_has_the_same_bits_on_one_thread_and_on_two),
-        cmocka_unit_test(nag_follows_the_authors_formula_with_clipping_and_a_changing_rate),
-        cmocka_unit_test(adam_corrects_its_moments_by_the_step),
-        cmocka_unit_test(a_learned_bias_is_expanded_by_bucket_and_its_gradient_folded_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

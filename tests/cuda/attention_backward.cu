@@ -56,7 +56,7 @@ static void backward_row(const struct attention_fixture &f, struct wanted &g, in
     double delta = 0.0, delta_size = 0.0, row_sum = 0.0;
     double p_error = r.score_error + 4 * u * fabs(r.lse), many = 4 * sqrt(c.T + 4.0) * u;
     size_t at_i = (size_t)(host_row(f.qkv[0], c, b, h, i) - f.qkv[0].host.data());
-    int near_n = f.a.bias.near_n;
+    int bias_table_n = f.a.bias.bias_table_n;
     for (int d = 0; d < c.D; d++) {
         delta += (double)dout[d] * out[d];
         delta_size += fabs((double)dout[d] * out[d]);
@@ -81,15 +81,15 @@ static void backward_row(const struct attention_fixture &f, struct wanted &g, in
             sums_add(g.dk, at_j + (size_t)d, to_k, fabs(to_k) * (w + many) + of_k);
             sums_add(g.dq, at_i + (size_t)d, to_q, fabs(to_q) * (w + many) + of_q);
         }
-        if (near_n == 0) continue;
-        if (i - j < near_n)
-            sums_add(g.near, (size_t)(h * near_n + i - j), ds, error + fabs(ds) * many);
+        if (bias_table_n == 0) continue;
+        if (i - j < bias_table_n)
+            sums_add(g.near, (size_t)(h * bias_table_n + i - j), ds, error + fabs(ds) * many);
         else
             sums_add(g.offset, (size_t)h, ds, 0.0);
         g.offset.bound[(size_t)h] += error + fabs(ds) * many;
     }
     // The far constant comes from the identity, which holds as far as out is exact.
-    if (near_n > 0 && near_n < c.T) g.offset.bound[(size_t)h] += fabs(row_sum);
+    if (bias_table_n > 0 && bias_table_n < c.T) g.offset.bound[(size_t)h] += fabs(row_sum);
 }
 
 static void see(struct worst &worst, const struct sums &s, const std::vector<float> &got, double w,
@@ -109,7 +109,7 @@ static std::vector<float> read_floats(const float *dev, size_t n)
 
 static std::vector<float> gradients_of(struct attention_fixture &f, int *failures)
 {
-    *failures += cuda_attention_dx(NULL, &f.a, f.workspace) != 0;
+    *failures += cuda_attention_bwd(NULL, &f.a, f.workspace) != 0;
     cudaDeviceSynchronize();
     std::vector<float> all;
     for (const struct tensor *t : {&f.a.dq, &f.a.dk, &f.a.dv}) {
@@ -130,7 +130,7 @@ static int backward_agrees(const struct attention_case &c)
     int failures = 0;
     fixture_open(f, c);
     sums_make(g.dq, n), sums_make(g.dk, n), sums_make(g.dv, n);
-    sums_make(g.near, (size_t)(c.H * f.a.bias.near_n)), sums_make(g.offset, (size_t)c.H);
+    sums_make(g.near, (size_t)(c.H * f.a.bias.bias_table_n)), sums_make(g.offset, (size_t)c.H);
     forward_by_formula(f);
     for (int b = 0; b < c.B; b++)
         for (int h = 0; h < c.H; h++)
@@ -139,9 +139,9 @@ static int backward_agrees(const struct attention_case &c)
     see(dq, g.dq, std::vector<float>(got.begin(), got.begin() + (long)n), w, 0.0);
     see(dk, g.dk, std::vector<float>(got.begin() + (long)n, got.begin() + 2 * (long)n), w, 0.0);
     see(dv, g.dv, std::vector<float>(got.begin() + 2 * (long)n, got.end()), w, 0.0);
-    if (f.a.bias.near_grad_dev) { // these are added to, and began at 1/4
-        see(near, g.near, read_floats(f.a.bias.near_grad_dev, g.near.want.size()), 0x1p-22, 0.25);
-        see(offset, g.offset, read_floats(f.a.bias.offset_grad_dev, (size_t)c.H), 0x1p-22, 0.25);
+    if (f.a.bias.bias_table_grad_dev) { // these are added to, and began at 1/4
+        see(near, g.near, read_floats(f.a.bias.bias_table_grad_dev, g.near.want.size()), 0x1p-22, 0.25);
+        see(offset, g.offset, read_floats(f.a.bias.tail_offset_grad_dev, (size_t)c.H), 0x1p-22, 0.25);
     }
     std::vector<float> again = gradients_of(f, &failures);
     if (memcmp(got.data(), again.data(), got.size() * 4) != 0) {
@@ -165,8 +165,8 @@ static int table_gradients_repeat(const struct attention_case &c)
         fixture_open(f, c);
         forward_by_formula(f);
         gradients_of(f, &failures);
-        g = read_floats(f.a.bias.near_grad_dev, (size_t)(c.H * f.a.bias.near_n));
-        std::vector<float> far = read_floats(f.a.bias.offset_grad_dev, (size_t)c.H);
+        g = read_floats(f.a.bias.bias_table_grad_dev, (size_t)(c.H * f.a.bias.bias_table_n));
+        std::vector<float> far = read_floats(f.a.bias.tail_offset_grad_dev, (size_t)c.H);
         g.insert(g.end(), far.begin(), far.end());
         fixture_close(f);
     }
@@ -199,7 +199,7 @@ static int certified_tiles_are_not_read(void)
         if (run) poison(f.qkv[2], c, 0, 192);
         failures += cuda_attention(NULL, &f.a, f.workspace) != 0;
         std::vector<float> out = matrix_read(f.a.out);
-        failures += cuda_attention_dx(NULL, &f.a, f.workspace) != 0;
+        failures += cuda_attention_bwd(NULL, &f.a, f.workspace) != 0;
         std::vector<float> dq = matrix_read(f.a.dq);
         if (run) { // values as they were, the last queries' gradients not
             fixture_close(f);
@@ -207,7 +207,7 @@ static int certified_tiles_are_not_read(void)
             fixture_open(f, c);
             cuda_attention(NULL, &f.a, f.workspace);
             poison(f.dout, c, 640, 700);
-            failures += cuda_attention_dx(NULL, &f.a, f.workspace) != 0;
+            failures += cuda_attention_bwd(NULL, &f.a, f.workspace) != 0;
         }
         std::vector<float> dk = matrix_read(f.a.dk), dv = matrix_read(f.a.dv);
         for (int d = 0; d < c.D; d++) {

@@ -25,7 +25,7 @@ struct attention_case {
     int32_t B, T, H, D;
     enum dtype dtype;
     enum bias_form form;
-    int32_t near_n;
+    int32_t bias_table_n;
     float p;
     bool thirds; // q, k, v are thirds of one tensor; else their rows stand `gap` apart
     int32_t gap;
@@ -139,18 +139,18 @@ static inline void fixture_bias(struct attention_fixture &f)
     for (int h = 0; h < c.H; h++) {
         f.slope.push_back(-(float)exp2(-8.0 * (h + 1) / c.H));
         f.offset.push_back((float)(0.7 * oracle_normal(77, (uint64_t)h)));
-        for (int d = 0; d < c.near_n; d++)
-            f.near.push_back((float)oracle_normal(78, (uint64_t)(h * c.near_n + d)));
+        for (int d = 0; d < c.bias_table_n; d++)
+            f.near.push_back((float)oracle_normal(78, (uint64_t)(h * c.bias_table_n + d)));
     }
     if (c.form == BIAS_SLOPE || c.form == BIAS_ALL)
-        b.slope_dev = (float *)device_copy(f, f.slope.data(), f.slope.size() * 4);
+        b.tail_slope_dev = (float *)device_copy(f, f.slope.data(), f.slope.size() * 4);
     if (c.form != BIAS_NEAR && c.form != BIAS_ALL) return;
     std::vector<float> zeros(f.near.size() + f.offset.size(), 0.25f);
-    b.near_n = c.near_n;
-    b.near_dev = (float *)device_copy(f, f.near.data(), f.near.size() * 4);
-    b.offset_dev = (float *)device_copy(f, f.offset.data(), f.offset.size() * 4);
-    b.near_grad_dev = (float *)device_copy(f, zeros.data(), f.near.size() * 4);
-    b.offset_grad_dev = (float *)device_copy(f, zeros.data(), f.offset.size() * 4);
+    b.bias_table_n = c.bias_table_n;
+    b.bias_table_dev = (float *)device_copy(f, f.near.data(), f.near.size() * 4);
+    b.tail_offset_dev = (float *)device_copy(f, f.offset.data(), f.offset.size() * 4);
+    b.bias_table_grad_dev = (float *)device_copy(f, zeros.data(), f.near.size() * 4);
+    b.tail_offset_grad_dev = (float *)device_copy(f, zeros.data(), f.offset.size() * 4);
 }
 
 // The three parts of one tensor, or three tensors.
@@ -220,9 +220,9 @@ static inline void fixture_close(struct attention_fixture &f)
 static inline double oracle_bias(const struct attention_fixture &f, int h, int d)
 {
     const struct attention_bias &b = f.a.bias;
-    if (b.near_dev && d < b.near_n) return f.near[(size_t)(h * b.near_n + d)];
-    double bias = b.offset_dev ? f.offset[(size_t)h] : 0.0;
-    return b.slope_dev ? bias + (double)f.slope[(size_t)h] * d : bias;
+    if (b.bias_table_dev && d < b.bias_table_n) return f.near[(size_t)(h * b.bias_table_n + d)];
+    double bias = b.tail_offset_dev ? f.offset[(size_t)h] : 0.0;
+    return b.tail_slope_dev ? bias + (double)f.slope[(size_t)h] * d : bias;
 }
 
 // 0, or 1 / (1 - p).
@@ -302,7 +302,7 @@ static inline void case_print(const struct attention_case &c)
 {
     static const char *const forms[] = {"none", "slope", "near", "all"};
     printf("B=%d T=%d H=%d D=%d %s bias=%s(%d) p=%.2f %s+%d\n", c.B, c.T, c.H, c.D,
-           c.dtype == DTYPE_BF16 ? "bf16" : "f32", forms[c.form], c.near_n, (double)c.p,
+           c.dtype == DTYPE_BF16 ? "bf16" : "f32", forms[c.form], c.bias_table_n, (double)c.p,
            c.thirds ? "thirds" : "apart", c.gap);
 }
 

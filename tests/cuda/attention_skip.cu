@@ -36,7 +36,7 @@ static void skip_open(struct attention_fixture &f, int32_t T, const struct norms
 static std::vector<float> skip_certificates(struct attention_fixture &f)
 {
     std::vector<float> out((size_t)attention_parts_of(&f.a).delta);
-    attention_certify(NULL, &f.a, (float *)f.workspace);
+    attention_skip_bounds(NULL, &f.a, (float *)f.workspace);
     cudaMemcpy(out.data(), f.workspace, out.size() * 4, cudaMemcpyDeviceToHost);
     return out;
 }
@@ -141,8 +141,8 @@ static int live_shares_are_small(int32_t T, double most)
 static void skip_forbid(struct attention_fixture &f)
 {
     std::vector<float> zero(HEADS, 0.0f);
-    f.a.bias.near_n = 1;
-    f.a.bias.near_dev = (float *)device_copy(f, zero.data(), zero.size() * 4);
+    f.a.bias.bias_table_n = 1;
+    f.a.bias.bias_table_dev = (float *)device_copy(f, zero.data(), zero.size() * 4);
     f.workspace = device_copy(f, NULL, cuda_attention_workspace(&f.a));
 }
 
@@ -153,7 +153,7 @@ static void skip_run(std::vector<float> (&got)[5], int32_t T, bool forbidden)
     skip_open(f, T, typical);
     if (forbidden) skip_forbid(f);
     cuda_attention(NULL, &f.a, f.workspace);
-    cuda_attention_dx(NULL, &f.a, f.workspace);
+    cuda_attention_bwd(NULL, &f.a, f.workspace);
     const struct tensor *results[] = {&f.a.out, &f.a.lse, &f.a.dq, &f.a.dk, &f.a.dv};
     for (int i = 0; i < 5; i++) got[i] = matrix_read(*results[i]);
     fixture_close(f);

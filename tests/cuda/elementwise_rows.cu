@@ -77,8 +77,8 @@ static void relu_and_its_gradient(int64_t rows, int64_t cols, enum dtype dtype, 
         }
         check_call(cuda_relu(NULL, &x.t, &x.t, &w.d), "relu");
         check_same("relu", matrix_get(x, "relu"), want);
-        check_call(cuda_relu_dx(NULL, &dy.t, &dy.t, &x.t, &w.d), "relu_dx");
-        check_same("relu_dx", matrix_get(dy, "relu_dx"), want_dx);
+        check_call(cuda_relu_bwd(NULL, &dy.t, &dy.t, &x.t, &w.d), "relu_bwd");
+        check_same("relu_bwd", matrix_get(dy, "relu_bwd"), want_dx);
         draw_free(w);
         matrix_free(x);
         matrix_free(dy);

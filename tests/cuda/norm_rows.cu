@@ -46,7 +46,7 @@ static struct oracle oracle_norm(const std::vector<float> &x, const std::vector<
     return o;
 }
 
-static void check_norm(const char *where, const struct matrix &y, const struct matrix &stats,
+static void check_layernorm(const char *where, const struct matrix &y, const struct matrix &stats,
                        const struct oracle &o)
 {
     std::vector<float> got = matrix_get(y, where), got_stats = matrix_get(stats, where);
@@ -92,10 +92,10 @@ static void rows_are_normalised(int64_t rows, int64_t cols, enum dtype dtype, st
     struct oracle o = oracle_norm(k.x.host, k.gain.host, k.bias.host, rows, cols);
     std::vector<float> got[2];
     for (int run = 0; run < 2; run++) {
-        check_call(cuda_norm(NULL, &k.y.t, &k.stats.t, &k.x.t, &k.gain.t, &k.bias.t), "norm");
+        check_call(cuda_layernorm(NULL, &k.y.t, &k.stats.t, &k.x.t, &k.gain.t, &k.bias.t), "norm");
         got[run] = matrix_get(k.y, "norm");
     }
-    check_norm("norm", k.y, k.stats, o);
+    check_layernorm("norm", k.y, k.stats, o);
     check_same("norm, two runs", got[1], got[0]);
     norm_close(k);
 }
@@ -120,10 +120,10 @@ static void residual_sums_are_normalised(int64_t rows, int64_t cols, enum dtype 
         struct draw d = draw_make(form ? 0.2f : 0.0f, rows, form == 2, 99);
         struct worst w = {"residual sum", 0.0};
         std::vector<float> x = k.x.host;
-        check_call(cuda_residual_norm(NULL, &sum.t, &k.y.t, &k.stats.t, &k.x.t, &r.t, &d.d,
+        check_call(cuda_residual_layernorm(NULL, &sum.t, &k.y.t, &k.stats.t, &k.x.t, &r.t, &d.d,
                                       &k.gain.t, &k.bias.t),
-                   "residual_norm");
-        std::vector<float> got = matrix_get(sum, "residual_norm");
+                   "residual_layernorm");
+        std::vector<float> got = matrix_get(sum, "residual_layernorm");
         bool dropped = true;
         for (int64_t i = 0; i < rows * cols; i++) {
             double a = x[(size_t)i], factor = draw_factor(d, i / cols, i % cols, cols);
@@ -132,8 +132,8 @@ static void residual_sums_are_normalised(int64_t rows, int64_t cols, enum dtype 
             if (factor == 0.0) dropped = dropped && got[(size_t)i] == x[(size_t)i];
         }
         worst_check(w);
-        check(dropped, "a dropped element changed the sum", "residual_norm", rows, cols);
-        check_norm("residual_norm", k.y, k.stats,
+        check(dropped, "a dropped element changed the sum", "residual_layernorm", rows, cols);
+        check_layernorm("residual_layernorm", k.y, k.stats,
                    oracle_norm(got, k.gain.host, k.bias.host, rows, cols));
         draw_free(d);
         norm_close(k);
@@ -170,7 +170,7 @@ static void check_gradient(const struct norm_case &k, const struct gradient &g,
                            const std::vector<float> &dy, int accumulate)
 {
     int64_t rows = k.x.t.rows, cols = k.x.t.cols;
-    std::vector<float> dx = matrix_get(g.dx, "norm_dx"), stats = matrix_get(k.stats, "norm_dx");
+    std::vector<float> dx = matrix_get(g.dx, "layernorm_bwd"), stats = matrix_get(k.stats, "layernorm_bwd");
     std::vector<double> sum_g((size_t)cols), size_g(sum_g), sum_b(sum_g), size_b(sum_g);
     struct worst w = {"dx", 0.0};
     for (int64_t r = 0; r < rows; r++) {
@@ -212,35 +212,35 @@ static void gradients_follow_the_formula(int64_t rows, int64_t cols, enum dtype 
 {
     struct norm_case k = norm_open(rows, cols, dtype, l);
     struct matrix dy = matrix_make(rows, cols, dtype, l, 11, 1.0, 0.1);
-    size_t bytes = cuda_norm_dx_workspace(rows, cols);
+    size_t bytes = cuda_layernorm_bwd_workspace(rows, cols);
     void *workspace = device_copy(std::vector<float>(bytes / sizeof(float), NAN));
-    check_call(cuda_norm(NULL, &k.y.t, &k.stats.t, &k.x.t, &k.gain.t, &k.bias.t), "norm");
+    check_call(cuda_layernorm(NULL, &k.y.t, &k.stats.t, &k.x.t, &k.gain.t, &k.bias.t), "norm");
     for (int accumulate = 0; accumulate < 2; accumulate++) {
         if (is_long(cols) && accumulate != (dtype == DTYPE_BF16)) continue;
         std::vector<float> got[2][3];
         for (int run = 0; run < 2; run++) {
             if (is_long(cols) && run > 0 && dtype == DTYPE_F32) continue;
             struct gradient g = gradient_make(rows, cols, dtype, l);
-            check_call(cuda_norm_dx(NULL, &g.dx.t, &g.dgain.t, &g.dbias.t, &dy.t, &k.x.t,
+            check_call(cuda_layernorm_bwd(NULL, &g.dx.t, &g.dgain.t, &g.dbias.t, &dy.t, &k.x.t,
                                     &k.stats.t, &k.gain.t, accumulate, workspace),
-                       "norm_dx");
+                       "layernorm_bwd");
             if (run == 0) check_gradient(k, g, dy.host, accumulate);
-            got[run][0] = matrix_get(g.dx, "norm_dx");
-            got[run][1] = matrix_get(g.dgain, "norm_dx");
-            got[run][2] = matrix_get(g.dbias, "norm_dx");
+            got[run][0] = matrix_get(g.dx, "layernorm_bwd");
+            got[run][1] = matrix_get(g.dgain, "layernorm_bwd");
+            got[run][2] = matrix_get(g.dbias, "layernorm_bwd");
             matrix_free(g.dx);
             matrix_free(g.dgain);
             matrix_free(g.dbias);
         }
         for (int i = 0; i < 3 && !got[1][0].empty(); i++)
-            check_same("norm_dx, two runs", got[1][i], got[0][i]);
+            check_same("layernorm_bwd, two runs", got[1][i], got[0][i]);
     }
     cudaFree(workspace);
     norm_close(k);
     matrix_free(dy);
 }
 
-/* In one kernel: the bits of norm_dx on top of ds, and of ds as stored through the dropout. */
+/* In one kernel: the bits of layernorm_bwd on top of ds, and of ds as stored through the dropout. */
 static void residual_gradients_are_those_of_both(int64_t rows, int64_t cols, enum dtype dtype,
                                                  struct layout l)
 {
@@ -249,29 +249,29 @@ static void residual_gradients_are_those_of_both(int64_t rows, int64_t cols, enu
     struct matrix dr = matrix_make(rows, cols, dtype, l, 12, 1.0, 0.0);
     struct draw d = draw_make(0.2f, rows, false, 98);
     std::vector<float> got[2][3], want((size_t)(rows * cols));
-    size_t bytes = cuda_norm_dx_workspace(rows, cols);
+    size_t bytes = cuda_layernorm_bwd_workspace(rows, cols);
     void *workspace = device_copy(std::vector<float>(bytes / sizeof(float), NAN));
-    check_call(cuda_norm(NULL, &k.y.t, &k.stats.t, &k.x.t, &k.gain.t, &k.bias.t), "norm");
+    check_call(cuda_layernorm(NULL, &k.y.t, &k.stats.t, &k.x.t, &k.gain.t, &k.bias.t), "norm");
     for (int fused = 0; fused < 2; fused++) {
         struct gradient g = gradient_make(rows, cols, dtype, l);
-        int rc = fused ? cuda_residual_norm_dx(NULL, &g.dx.t, &dr.t, &g.dgain.t, &g.dbias.t, &dy.t,
+        int rc = fused ? cuda_residual_layernorm_bwd(NULL, &g.dx.t, &dr.t, &g.dgain.t, &g.dbias.t, &dy.t,
                                                &k.x.t, &k.stats.t, &k.gain.t, &d.d, workspace)
-                       : cuda_norm_dx(NULL, &g.dx.t, &g.dgain.t, &g.dbias.t, &dy.t, &k.x.t,
+                       : cuda_layernorm_bwd(NULL, &g.dx.t, &g.dgain.t, &g.dbias.t, &dy.t, &k.x.t,
                                       &k.stats.t, &k.gain.t, 1, workspace);
-        check_call(rc, "residual_norm_dx");
-        got[fused][0] = matrix_get(g.dx, "residual_norm_dx");
-        got[fused][1] = matrix_get(g.dgain, "residual_norm_dx");
-        got[fused][2] = matrix_get(g.dbias, "residual_norm_dx");
+        check_call(rc, "residual_layernorm_bwd");
+        got[fused][0] = matrix_get(g.dx, "residual_layernorm_bwd");
+        got[fused][1] = matrix_get(g.dgain, "residual_layernorm_bwd");
+        got[fused][2] = matrix_get(g.dbias, "residual_layernorm_bwd");
         matrix_free(g.dx);
         matrix_free(g.dgain);
         matrix_free(g.dbias);
     }
-    for (int i = 0; i < 3; i++) check_same("residual_norm_dx", got[1][i], got[0][i]);
+    for (int i = 0; i < 3; i++) check_same("residual_layernorm_bwd", got[1][i], got[0][i]);
     for (int64_t i = 0; i < rows * cols; i++) {
         float x = got[0][0][(size_t)i] * (float)draw_factor(d, i / cols, i % cols, cols);
         want[(size_t)i] = dtype == DTYPE_BF16 ? __bfloat162float(__float2bfloat16(x)) : x;
     }
-    check_same("dr", matrix_get(dr, "residual_norm_dx"), want);
+    check_same("dr", matrix_get(dr, "residual_layernorm_bwd"), want);
     cudaFree(workspace);
     draw_free(d);
     norm_close(k);
@@ -285,7 +285,7 @@ static void alignment_does_not_change_bits()
     std::vector<float> got[2];
     for (int run = 0; run < 2; run++) {
         struct norm_case k = norm_open(6, 520, DTYPE_F32, layouts[run ? 2 : 0]);
-        check_call(cuda_norm(NULL, &k.y.t, &k.stats.t, &k.x.t, &k.gain.t, &k.bias.t), "norm");
+        check_call(cuda_layernorm(NULL, &k.y.t, &k.stats.t, &k.x.t, &k.gain.t, &k.bias.t), "norm");
         got[run] = matrix_get(k.y, "norm");
         norm_close(k);
     }
@@ -306,7 +306,7 @@ int main(void)
             }
     alignment_does_not_change_bits();
     struct matrix wide = matrix_make(1, 8193, DTYPE_F32, layouts[0], 1, 1.0, 0.0);
-    check(cuda_norm(NULL, &wide.t, &wide.t, &wide.t, &wide.t, &wide.t) == cudaErrorInvalidValue,
+    check(cuda_layernorm(NULL, &wide.t, &wide.t, &wide.t, &wide.t, &wide.t) == cudaErrorInvalidValue,
           "a row too long is taken", "norm", 1, 8193);
     matrix_free(wide);
     return checks_report("norm");

@@ -43,8 +43,8 @@ static void linear_maps_agree_in_bf16(void **state)
     double *want_dw = op_doubles(&k, O * I), *want_dbias = op_doubles(&k, O);
     struct op_matrix dbias = op_random(&k, 1, O, 0);
     op_linear_double(want, x.host, w.host, NULL, N, I, O);
-    op_linear_dx_double(want_dx, dy.host, w.host, N, I, O);
-    op_linear_dw_double(want_dw, want_dbias, dy.host, x.host, N, I, O);
+    op_linear_bwd_input_double(want_dx, dy.host, w.host, N, I, O);
+    op_linear_bwd_weight_double(want_dw, want_dbias, dy.host, x.host, N, I, O);
     op_ok(ops_linear(k.b, &y.t, &x.t, &w.t, NULL, 0, &e), &e);
     op_half_check(&k, "y", &y.t, want, OP_HALF_ULPS(1), 0);
     op_ok(ops_linear_rows(k.b, &y.t, &x.t, &w.t, NULL, &e), &e);
@@ -54,9 +54,9 @@ static void linear_maps_agree_in_bf16(void **state)
     op_half_check(&k, "y in f32", &wide.t, want, 1e-6, 0);
     op_ok(ops_linear_rows(k.b, &wide.t, &x.t, &w.t, NULL, &e), &e);
     op_half_check(&k, "y by rows in f32", &wide.t, want, 1e-6, 0);
-    op_ok(ops_linear_dx(k.b, &dx.t, &dy.t, &w.t, 0, &e), &e);
+    op_ok(ops_linear_bwd_input(k.b, &dx.t, &dy.t, &w.t, 0, &e), &e);
     op_half_check(&k, "dx", &dx.t, want_dx, OP_HALF_ULPS(1), 0);
-    op_ok(ops_linear_dw(k.b, &dw.t, &dbias.t, &dy.t, &x.t, 0, &e), &e);
+    op_ok(ops_linear_bwd_weight(k.b, &dw.t, &dbias.t, &dy.t, &x.t, 0, &e), &e);
     op_half_check(&k, "dw", &dw.t, want_dw, 1e-5, 0);
     op_half_check(&k, "dbias", &dbias.t, want_dbias, 1e-5, 0);
     op_half_close(&k);
@@ -78,11 +78,11 @@ static void a_relu_passes_gradients_in_bf16(void **state)
         struct op_matrix dx = op_half_random(&k, N, I, 1), wide = op_random(&k, N, I, 0);
         const float *factor = op_factors(&k, &d, NULL, UPDATE, N, I);
         double *want = op_doubles(&k, N * I);
-        op_linear_dx_double(want, dy.host, w.host, N, I, O);
+        op_linear_bwd_input_double(want, dy.host, w.host, N, I, O);
         for (int64_t j = 0; j < N * I; j++)
             want[j] = x.host[j] > 0.0f ? want[j] * (double)factor[j] : 0.0;
         op_ok(ops_relu(k.b, &y.t, &x.t, &d, &e), &e);
-        op_ok(ops_linear_dx_relu(k.b, &dx.t, &dy.t, &w.t, &y.t, &d, &e), &e);
+        op_ok(ops_linear_relu_bwd(k.b, &dx.t, &dy.t, &w.t, &y.t, &d, &e), &e);
         op_half_check(&k, "dx", &dx.t, want, OP_HALF_ULPS(1), 0);
         op_ok(ops_cast(k.b, &wide.t, &dx.t, &e), &e);
         const float *got = op_get(&k, &wide.t);
@@ -174,15 +174,16 @@ static void norms_agree_in_bf16(void **state)
         double *want = op_doubles(&k, N * C), *want_dx = op_doubles(&k, N * C);
         double *want_stats = op_doubles(&k, N * 2);
         double *want_dgain = op_doubles(&k, C), *want_dbias = op_doubles(&k, C);
-        op_norm_double(want, want_stats, x.host, gain.host, bias.host, N, C);
-        op_norm_dx_double(want_dx, want_dgain, want_dbias, dy.host, x.host, gain.host, N, C);
+        op_layernorm_double(want, want_stats, x.host, gain.host, bias.host, N, C);
+        op_layernorm_bwd_double(want_dx, want_dgain, want_dbias, dy.host, x.host, gain.host, N, C);
         for (int64_t c = 0; c < C; c++) { /* these two are added to */
             want_dgain[c] += dgain.host[c];
             want_dbias[c] += dbias.host[c];
         }
-        op_ok(ops_norm(k.b, &y.t, &stats.t, &x.t, &gain.t, &bias.t, &e), &e);
+        op_ok(ops_layernorm(k.b, &y.t, &stats.t, &x.t, &gain.t, &bias.t, &e), &e);
         op_half_check(&k, "y", &y.t, want, OP_HALF_ULPS(1), 0);
-        op_ok(ops_norm_dx(k.b, &dx.t, &dgain.t, &dbias.t, &dy.t, &x.t, &stats.t, &gain.t, 0, &e),
+        op_ok(ops_layernorm_bwd(k.b, &dx.t, &dgain.t, &dbias.t, &dy.t, &x.t, &stats.t, &gain.t, 0,
+                                &e),
               &e);
         op_half_check(&k, "dx", &dx.t, want_dx, OP_HALF_ULPS(1), 1);
         op_half_check(&k, "dgain", &dgain.t, want_dgain, 1e-5, 10);
@@ -198,7 +199,7 @@ enum { UPDATE = 41 };
 
 struct attention_size {
     int32_t B, T, H, D;
-    int sloped, near_n;
+    int sloped, bias_table_n;
     float p;
     int turned; /* 0: no rotary, 1: adjacent pairs, 2: halves */
 };
@@ -211,15 +212,16 @@ static void set_bias(struct op_bench *k, struct op_attention *ref, struct attent
     op_set(k, &slope);
     if (s->sloped) {
         ref->slope = slope.host;
-        a->bias.slope_dev = slope.t.data;
+        a->bias.tail_slope_dev = slope.t.data;
     }
-    if (s->near_n == 0) return;
-    struct op_matrix near = op_random(k, s->H, s->near_n, 0), offset = op_random(k, 1, s->H, 0);
-    ref->near_n = a->bias.near_n = s->near_n;
+    if (s->bias_table_n == 0) return;
+    struct op_matrix near = op_random(k, s->H, s->bias_table_n, 0),
+                     offset = op_random(k, 1, s->H, 0);
+    ref->bias_table_n = a->bias.bias_table_n = s->bias_table_n;
     ref->near = near.host;
     ref->offset = offset.host;
-    a->bias.near_dev = near.t.data;
-    a->bias.offset_dev = offset.t.data;
+    a->bias.bias_table_dev = near.t.data;
+    a->bias.tail_offset_dev = offset.t.data;
 }
 
 /* The element of a pair is ((first_row + b) * H + h) * T * T + i * T + j. */
@@ -281,18 +283,19 @@ static void check_attention(struct op_bench *k, const struct attention_size *s)
                           .dv = dv.t};
     double *want = op_doubles(k, n), *want_lse = op_doubles(k, lse.t.rows * lse.t.cols);
     double *want_dq = op_doubles(k, n), *want_dk = op_doubles(k, n), *want_dv = op_doubles(k, n);
-    double *none = op_doubles(k, (int64_t)s->H * (s->near_n + 1)), *offset = op_doubles(k, s->H);
+    double *none = op_doubles(k, (int64_t)s->H * (s->bias_table_n + 1)),
+           *offset = op_doubles(k, s->H);
     set_bias(k, &ref, &a, s);
     set_dropout(k, &ref, &a, s->p);
     if (s->turned) set_rotary(k, &ref, &a, s);
     op_attention_double(want, want_lse, q.host, key.host, v.host, &ref);
-    op_attention_dx_double(want_dq, want_dk, want_dv, none, offset, q.host, key.host, v.host,
-                           dout.host, &ref);
+    op_attention_bwd_double(want_dq, want_dk, want_dv, none, offset, q.host, key.host, v.host,
+                            dout.host, &ref);
     op_ok(ops_attention(k->b, &a, &e), &e);
     op_half_check(k, "out", &out.t, want, OP_HALF_ULPS(2), 0);
     /* Turned q and k are rounded to bf16: a score, of size 1, feels it. */
     op_half_check(k, "lse", &lse.t, want_lse, s->turned ? OP_HALF_ULPS(1) : 1e-5, 1);
-    op_ok(ops_attention_dx(k->b, &a, &e), &e);
+    op_ok(ops_attention_bwd(k->b, &a, &e), &e);
     /* dp is a sum of D products of dout and v; its typical size times q or k is what cancels. */
     double term = scale * sqrt((double)s->D) / (1.0 - s->p) * most(q.host, n);
     op_half_check(k, "dv", &dv.t, want_dv, OP_HALF_ULPS(3), 1 / (1.0 - s->p));
@@ -317,7 +320,7 @@ static void attention_agrees_in_bf16(void **state)
     op_half_open(&k, device);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         print_message("T %d, D %d, slopes %d, table %d, p %.1f, turned %d\n", sizes[i].T,
-                      sizes[i].D, sizes[i].sloped, sizes[i].near_n, (double)sizes[i].p,
+                      sizes[i].D, sizes[i].sloped, sizes[i].bias_table_n, (double)sizes[i].p,
                       sizes[i].turned);
         check_attention(&k, &sizes[i]);
         op_bench_reset(&k);

@@ -85,7 +85,7 @@ static void sums_dropout_and_relu_round_once(void **state)
         op_half_same(&k, "relu", y.t.data, want, n * C);
         for (int64_t j = 0; j < n * C; j++)
             want[j] = x.host[j] > 0.0f && factor[j] > 0.0f ? r.host[j] * factor[j] : 0.0f;
-        op_ok(ops_relu_dx(k.b, &dx.t, &r.t, &y.t, &d, &e), &e);
+        op_ok(ops_relu_bwd(k.b, &dx.t, &r.t, &y.t, &d, &e), &e);
         op_half_same(&k, "relu, back", dx.t.data, want, n * C);
         op_bench_reset(&k);
     }
@@ -93,7 +93,7 @@ static void sums_dropout_and_relu_round_once(void **state)
 }
 
 /* The LayerNorm is that of the sum as it is stored. */
-static void residual_norms_agree(void **state)
+static void residual_layernorms_agree(void **state)
 {
     (void)state;
     struct op_bench k;
@@ -113,9 +113,10 @@ static void residual_norms_agree(void **state)
         double *want = op_doubles(&k, n * C), *want_stats = op_doubles(&k, n * 2);
         for (int64_t j = 0; j < n * C; j++)
             sum[j] = op_half_round(fmaf(r.host[j], factor[j], x.host[j]), &half);
-        op_norm_double(want, want_stats, sum, gain.host, bias.host, n, C);
-        op_ok(ops_residual_norm(k.b, &s.t, &y.t, &stats.t, &x.t, &r.t, &d, &gain.t, &bias.t, &e),
-              &e);
+        op_layernorm_double(want, want_stats, sum, gain.host, bias.host, n, C);
+        op_ok(
+            ops_residual_layernorm(k.b, &s.t, &y.t, &stats.t, &x.t, &r.t, &d, &gain.t, &bias.t, &e),
+            &e);
         double *stored = op_doubles(&k, n * C);
         for (int64_t j = 0; j < n * C; j++) stored[j] = (double)sum[j];
         op_half_check(&k, "s", &s.t, stored, OP_HALF_ULPS(1), 0);
@@ -175,10 +176,11 @@ static void rotary_turns_agree(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_gathered_and_scattered),
-        cmocka_unit_test(sums_dropout_and_relu_round_once), cmocka_unit_test(residual_norms_agree),
-        cmocka_unit_test(softmaxes_agree), cmocka_unit_test(rotary_turns_agree)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_gathered_and_scattered),
+                                       cmocka_unit_test(sums_dropout_and_relu_round_once),
+                                       cmocka_unit_test(residual_layernorms_agree),
+                                       cmocka_unit_test(softmaxes_agree),
+                                       cmocka_unit_test(rotary_turns_agree)};
     int failed = 0;
     if (argc < 2) {
         fprintf(stderr, "usage: check_bf16_rows DEVICE...\n");

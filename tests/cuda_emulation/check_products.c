@@ -59,8 +59,8 @@ static void open_desk(struct desk *d, const char *words, enum dtype dtype)
     d->want = op_doubles(&d->k, N * I);
     d->want_dw = op_doubles(&d->k, O * I);
     d->want_dbias = op_doubles(&d->k, O);
-    op_linear_dx_double(d->want, d->dy.host, d->w.host, N, I, O);
-    op_linear_dw_double(d->want_dw, d->want_dbias, d->dy.host, d->x.host, N, I, O);
+    op_linear_bwd_input_double(d->want, d->dy.host, d->w.host, N, I, O);
+    op_linear_bwd_weight_double(d->want_dw, d->want_dbias, d->dy.host, d->x.host, N, I, O);
     for (int64_t j = 0; j < N * I; j++)
         if (d->x.host[j] <= 0.0f) d->want[j] = 0.0;
     op_ok(ops_relu(d->k.b, &d->y.t, &d->x.t, &none, &e), &e);
@@ -76,14 +76,14 @@ static void close_desk(struct desk *d)
 static int pass_relu(struct desk *d, const struct tensor *y, struct err *e)
 {
     struct dropout none = {0};
-    return ops_linear_dx_relu(d->k.b, &d->dx.t, &d->dy.t, &d->w.t, y, &none, e);
+    return ops_linear_relu_bwd(d->k.b, &d->dx.t, &d->dy.t, &d->w.t, y, &none, e);
 }
 
 static void pass_and_sum(struct desk *d)
 {
     struct err e = {0};
     op_ok(pass_relu(d, &d->y.t, &e), &e);
-    op_ok(ops_linear_dw(d->k.b, &d->dw.t, &d->dbias.t, &d->dy.t, &d->x.t, 0, &e), &e);
+    op_ok(ops_linear_bwd_weight(d->k.b, &d->dw.t, &d->dbias.t, &d->dy.t, &d->x.t, 0, &e), &e);
 }
 
 /* dx as floats. */
@@ -283,7 +283,7 @@ static void of_three_algorithms_the_clearly_fastest_is_taken_for_a_class(void **
     for (int64_t rows = N; rows > N - 9; rows -= 3) { /* one class */
         struct tensor dy = d.dy.t, dx = d.dx.t;
         dy.rows = dx.rows = rows;
-        op_ok(ops_linear_dx(d.k.b, &dx, &dy, &d.w.t, 0, &e), &e);
+        op_ok(ops_linear_bwd_input(d.k.b, &dx, &dy, &d.w.t, 0, &e), &e);
     }
     assert_int_equal(lines_with(&d, WITH_NOTHING, &apart, &algorithm), 1);
     assert_int_equal(algorithm, 3);

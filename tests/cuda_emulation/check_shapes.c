@@ -49,8 +49,8 @@ static struct spec spec_of(const struct shapes *t)
     s.model.ffn = FFN;
     s.model.cutoffs[0] = 20000;
     s.model.cutoffs[1] = 60000;
-    s.model.t5_buckets = 32;
-    s.model.t5_max_distance = 128;
+    s.option.t5_buckets = 32;
+    s.option.t5_max_distance = 128;
     s.model.dropout = s.model.dropout_attention = 0.1;
     s.model.dropout_relu = s.model.dropout_softmax = 0.1;
     s.train.clip = 0.1;

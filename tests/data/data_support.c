@@ -1,5 +1,5 @@
 /* data_support.c - helpers of the tests of src/data. */
-#include "data_support.h"
+#include "data/data_support.h"
 
 #include <ftw.h>
 #include <setjmp.h>

@@ -1,13 +1,11 @@
 /* test_batches.c - training batches: what is in them and what never changes. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "data/batches.h"
-#include "data_support.h"
+#include "data/data_support.h"
 
 enum { N = 1003, FIRST_ID = 10 };
 
@@ -62,9 +60,8 @@ static void mark(const struct batch *batch, int *seen)
     assert_int_equal(batch->targets_n, targets);
 }
 
-static void every_token_is_scored_exactly_once_an_epoch(void **state)
+TEST(every_token_is_scored_exactly_once_an_epoch)
 {
-    (void)state;
     struct stream s = stream_make(N);
     struct batches *b = opened(&s, 16, 3, 100, 1);
     int64_t updates = batches_epoch_updates(b);
@@ -101,9 +98,8 @@ static uint64_t fingerprint(const struct batch *batch)
     return sum;
 }
 
-static void batches_are_the_same_every_epoch_and_their_order_is_not(void **state)
+TEST(batches_are_the_same_every_epoch_and_their_order_is_not)
 {
-    (void)state;
     enum { BATCHES = 11, EPOCHS = 4 };
     struct stream s = stream_make(N);
     struct batches *b = opened(&s, 16, 1, 100, 1);
@@ -125,9 +121,8 @@ static void batches_are_the_same_every_epoch_and_their_order_is_not(void **state
     free(s.ids);
 }
 
-static void the_short_block_is_the_first_row_of_a_full_batch_and_padded(void **state)
+TEST(the_short_block_is_the_first_row_of_a_full_batch_and_padded)
 {
-    (void)state;
     struct stream s = stream_make(N); /* 62 blocks of 16 and one of 11 */
     struct batches *b = opened(&s, 16, 1, 100, 5);
     int padded = 0;
@@ -163,9 +158,8 @@ static int64_t packed_greedily(int64_t n, int32_t L, int32_t most)
     return batches;
 }
 
-static void packing_agrees_with_the_greedy_rule_at_many_sizes(void **state)
+TEST(packing_agrees_with_the_greedy_rule_at_many_sizes)
 {
-    (void)state;
     for (int64_t n = 1; n < 60; n++) {
         for (int32_t L = 1; L < 12; L++) {
             for (int32_t most = L; most < 40; most += 3) {
@@ -187,9 +181,8 @@ static void packing_agrees_with_the_greedy_rule_at_many_sizes(void **state)
     }
 }
 
-static void shards_of_9216_hold_the_rows_of_the_paper(void **state)
+TEST(shards_of_9216_hold_the_rows_of_the_paper)
 {
-    (void)state;
     static const int32_t cases[][2] = {{512, 18}, {1024, 9}, {1536, 6}, {2048, 4}, {3072, 3}};
     struct stream s = stream_make(200000);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -200,9 +193,8 @@ static void shards_of_9216_hold_the_rows_of_the_paper(void **state)
     free(s.ids);
 }
 
-static void any_update_can_be_asked_for_in_any_order(void **state)
+TEST(any_update_can_be_asked_for_in_any_order)
 {
-    (void)state;
     struct stream s = stream_make(N);
     struct batches *a = opened(&s, 16, 2, 64, 9), *b = opened(&s, 16, 2, 64, 9);
     for (int64_t u = 99; u >= 0; u -= 7) {
@@ -220,9 +212,8 @@ static void any_update_can_be_asked_for_in_any_order(void **state)
     free(s.ids);
 }
 
-static void another_seed_packs_other_batches(void **state)
+TEST(another_seed_packs_other_batches)
 {
-    (void)state;
     struct stream s = stream_make(N);
     struct batches *a = opened(&s, 16, 1, 100, 1), *b = opened(&s, 16, 1, 100, 2);
     int same = 0;
@@ -238,14 +229,12 @@ static void another_seed_packs_other_batches(void **state)
     free(s.ids);
 }
 
-static void options_that_cannot_be_are_refused(void **state)
+TEST(options_that_cannot_be_are_refused)
 {
-    (void)state;
     struct stream s = stream_make(N);
     struct tokens none = data_tokens(s.ids, 0);
     struct batches_options o = {.L = 128, .shards = 1, .shard_tokens = 127};
     struct batches *b;
-    struct err e = {0};
     assert_int_equal(batches_open(&b, &s.tokens, &o, &e), ERR_DATA);
     assert_non_null(strstr(e.text, "a row of 128 tokens does not fit a shard of 127"));
     o.shard_tokens = 128;
@@ -260,19 +249,4 @@ static void options_that_cannot_be_are_refused(void **state)
     assert_int_equal(batches_get(b, -1, 0, &batch, &e), ERR_INTERNAL);
     batches_close(b);
     free(s.ids);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_token_is_scored_exactly_once_an_epoch),
-        cmocka_unit_test(batches_are_the_same_every_epoch_and_their_order_is_not),
-        cmocka_unit_test(the_short_block_is_the_first_row_of_a_full_batch_and_padded),
-        cmocka_unit_test(packing_agrees_with_the_greedy_rule_at_many_sizes),
-        cmocka_unit_test(shards_of_9216_hold_the_rows_of_the_paper),
-        cmocka_unit_test(any_update_can_be_asked_for_in_any_order),
-        cmocka_unit_test(another_seed_packs_other_batches),
-        cmocka_unit_test(options_that_cannot_be_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,13 @@
 /* test_corpus.c - opening and verifying a corpus: every kind of damage is named. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "data/data_support.h"
 #include "data/manifest.h"
-#include "data/prepare.h"
-#include "data_support.h"
+#include "prepare/prepare.h"
 
 /* A folder with the corpus tiny in it. */
 static void make_corpus(struct data_folder *f)
@@ -43,18 +41,16 @@ static void edit_manifest(const struct data_folder *f, const char *from, const c
     free(text);
 }
 
-static void an_absent_corpus_names_the_command_that_makes_it(void **state)
+TEST(an_absent_corpus_names_the_command_that_makes_it)
 {
-    (void)state;
     struct data_folder f;
     data_folder_make(&f);
     assert_open_says(&f, "tiny", ERR_NOINPUT, "alibi data prepare tiny --text DIR");
     data_folder_remove(&f);
 }
 
-static void damage_to_the_manifest_is_named(void **state)
+TEST(damage_to_the_manifest_is_named)
 {
-    (void)state;
     static const struct {
         const char *from, *to, *says;
     } cases[] = {
@@ -75,9 +71,8 @@ static void damage_to_the_manifest_is_named(void **state)
     }
 }
 
-static void hashes_that_do_not_make_the_fingerprint_are_refused(void **state)
+TEST(hashes_that_do_not_make_the_fingerprint_are_refused)
 {
-    (void)state;
     struct data_folder f;
     make_corpus(&f);
     edit_manifest(&f, "sha256_test: \"",
@@ -87,15 +82,14 @@ static void hashes_that_do_not_make_the_fingerprint_are_refused(void **state)
     data_folder_remove(&f);
 }
 
-static void a_file_that_changed_is_found_by_verification(void **state)
+TEST(a_file_that_changed_is_found_by_verification)
 {
-    (void)state;
     static const char *const files[] = {"dict.txt", "train.tokens", "valid.tokens", "test.tokens"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct data_folder f;
         make_corpus(&f);
         char name[64];
-        struct err e = {0};
+        e = (struct err){0};
         assert_int_equal(corpus_verify(&f.project, "tiny", &e), 0);
         snprintf(name, sizeof name, "data/tiny/%s", files[i]);
         struct file_map map;
@@ -112,9 +106,8 @@ static void a_file_that_changed_is_found_by_verification(void **state)
     }
 }
 
-static void a_missing_or_short_token_file_does_not_open(void **state)
+TEST(a_missing_or_short_token_file_does_not_open)
 {
-    (void)state;
     struct data_folder f;
     make_corpus(&f);
     data_folder_write(&f, "data/tiny/test.tokens", "ALIBITOK", 8);
@@ -124,12 +117,10 @@ static void a_missing_or_short_token_file_does_not_open(void **state)
     data_folder_remove(&f);
 }
 
-static void a_manifest_comes_back_with_every_character(void **state)
+TEST(a_manifest_comes_back_with_every_character)
 {
-    (void)state;
     struct data_folder f;
     struct arena arena;
-    struct err e = {0};
     struct manifest m = {.name = "n",
                          .source = "/tmp/\"odd\" \\ path\n\t\xc3\xa9 #: x",
                          .options = "",
@@ -151,17 +142,4 @@ static void a_manifest_comes_back_with_every_character(void **state)
     assert_true(found.floor_perplexity[CORPUS_TEST] == 15.5);
     arena_fini(&arena);
     data_folder_remove(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_absent_corpus_names_the_command_that_makes_it),
-        cmocka_unit_test(damage_to_the_manifest_is_named),
-        cmocka_unit_test(hashes_that_do_not_make_the_fingerprint_are_refused),
-        cmocka_unit_test(a_file_that_changed_is_found_by_verification),
-        cmocka_unit_test(a_missing_or_short_token_file_does_not_open),
-        cmocka_unit_test(a_manifest_comes_back_with_every_character),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,13 @@
 /* test_shuffle.c - permutations: whole, even, reproducible. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "data/shuffle.h"
 
-static void every_number_comes_once_and_keys_and_streams_differ(void **state)
+TEST(every_number_comes_once_and_keys_and_streams_differ)
 {
-    (void)state;
     enum { N = 5000 };
     int32_t *a = calloc(N, sizeof *a), *b = calloc(N, sizeof *b);
     char *seen = calloc(N, 1);
@@ -31,9 +28,8 @@ static void every_number_comes_once_and_keys_and_streams_differ(void **state)
     free(seen);
 }
 
-static void all_permutations_of_four_are_equally_frequent(void **state)
+TEST(all_permutations_of_four_are_equally_frequent)
 {
-    (void)state;
     enum { KEYS = 24000 };
     int32_t counts[256] = {0}, p[4];
     int different = 0;
@@ -49,13 +45,4 @@ static void all_permutations_of_four_are_equally_frequent(void **state)
     }
     assert_int_equal(different, 24);
     assert_true(chi2 < 49.7); /* 23 degrees of freedom: exceeded once in a thousand */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_number_comes_once_and_keys_and_streams_differ),
-        cmocka_unit_test(all_permutations_of_four_are_equally_frequent),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,16 @@
 /* test_tokens.c - token files: round trips and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "data/data_support.h"
 #include "data/tokens.h"
-#include "data_support.h"
 
 static const char hash[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
-static void ids_come_back_and_take_two_bytes_up_to_65536_words(void **state)
+TEST(ids_come_back_and_take_two_bytes_up_to_65536_words)
 {
-    (void)state;
     static const struct {
         int32_t vocab, width;
     } cases[] = {{8, 2}, {65536, 2}, {65537, 4}, {267744, 4}};
@@ -23,7 +20,7 @@ static void ids_come_back_and_take_two_bytes_up_to_65536_words(void **state)
         enum { N = 70000 };
         int32_t *ids = calloc(N, sizeof *ids), *found = calloc(N, sizeof *found);
         struct tokens t;
-        struct err e = {0};
+        e = (struct err){0};
         const char *path = data_folder_path(&folder, "t.tokens");
         for (int32_t i = 0; i < N; i++) ids[i] = (int32_t)((int64_t)i * 7919 % cases[c].vocab);
         ids[N - 1] = cases[c].vocab - 1;
@@ -42,13 +39,11 @@ static void ids_come_back_and_take_two_bytes_up_to_65536_words(void **state)
     data_folder_remove(&folder);
 }
 
-static void the_head_keeps_vocabulary_and_dictionary_hash(void **state)
+TEST(the_head_keeps_vocabulary_and_dictionary_hash)
 {
-    (void)state;
     struct data_folder folder;
     struct tokens_head head;
     struct tokens t;
-    struct err e = {0};
     const int32_t ids[] = {1, 2, 3};
     data_folder_make(&folder);
     const char *path = data_folder_path(&folder, "t.tokens");
@@ -61,11 +56,9 @@ static void the_head_keeps_vocabulary_and_dictionary_hash(void **state)
     data_folder_remove(&folder);
 }
 
-static void damaged_files_are_refused_with_what_was_expected(void **state)
+TEST(damaged_files_are_refused_with_what_was_expected)
 {
-    (void)state;
     struct data_folder folder;
-    struct err e = {0};
     const int32_t ids[] = {1, 2, 3, 4, 5};
     static const struct {
         size_t at, n; /* byte overwritten with 9 (at < n), then cut or stretched to n bytes */
@@ -102,11 +95,9 @@ static void damaged_files_are_refused_with_what_was_expected(void **state)
     data_folder_remove(&folder);
 }
 
-static void an_id_outside_the_vocabulary_is_never_written(void **state)
+TEST(an_id_outside_the_vocabulary_is_never_written)
 {
-    (void)state;
     struct data_folder folder;
-    struct err e = {0};
     const int32_t high[] = {1, 16}, low[] = {-1};
     data_folder_make(&folder);
     const char *path = data_folder_path(&folder, "t.tokens");
@@ -117,12 +108,10 @@ static void an_id_outside_the_vocabulary_is_never_written(void **state)
     data_folder_remove(&folder);
 }
 
-static void a_writer_that_got_too_few_ids_leaves_no_file(void **state)
+TEST(a_writer_that_got_too_few_ids_leaves_no_file)
 {
-    (void)state;
     struct data_folder folder;
     struct tokens_writer *w;
-    struct err e = {0};
     const int32_t ids[] = {1};
     data_folder_make(&folder);
     const char *path = data_folder_path(&folder, "t.tokens");
@@ -131,16 +120,4 @@ static void a_writer_that_got_too_few_ids_leaves_no_file(void **state)
     assert_int_equal(tokens_writer_commit(w, &e), ERR_INTERNAL);
     assert_false(file_exists(path));
     data_folder_remove(&folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ids_come_back_and_take_two_bytes_up_to_65536_words),
-        cmocka_unit_test(the_head_keeps_vocabulary_and_dictionary_hash),
-        cmocka_unit_test(damaged_files_are_refused_with_what_was_expected),
-        cmocka_unit_test(an_id_outside_the_vocabulary_is_never_written),
-        cmocka_unit_test(a_writer_that_got_too_few_ids_leaves_no_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

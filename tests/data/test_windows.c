@@ -1,14 +1,12 @@
 /* test_windows.c - evaluation windows against those of the authors' program. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "data/data_support.h"
 #include "data/windows.h"
-#include "data_support.h"
 
 static void assert_case(const struct data_fixture *fixture, const struct tokens *stream, int32_t L,
                         int32_t stride)
@@ -43,9 +41,8 @@ static void assert_case(const struct data_fixture *fixture, const struct tokens 
     assert_int_equal(target, stream->n);
 }
 
-static void the_windows_of_every_evaluation_fixture_are_those_of_the_authors(void **state)
+TEST(the_windows_of_every_evaluation_fixture_are_those_of_the_authors)
 {
-    (void)state;
     static const struct {
         const char *file;
         int32_t cases[6][2];
@@ -67,14 +64,13 @@ static void the_windows_of_every_evaluation_fixture_are_those_of_the_authors(voi
     }
 }
 
-static void every_target_up_to_the_limit_is_scored_once_with_the_longest_context(void **state)
+TEST(every_target_up_to_the_limit_is_scored_once_with_the_longest_context)
 {
-    (void)state;
     for (int32_t L = 1; L <= 9; L++) {
         for (int32_t stride = 1; stride <= L; stride++) {
             for (int64_t limit = 0; limit <= 40; limit += 13) {
                 struct windows w;
-                struct err e = {0};
+                e = (struct err){0};
                 int64_t next = 0;
                 assert_int_equal(windows_make(&w, 30, L, stride, limit, &e), 0);
                 assert_int_equal(w.targets_n, limit == 0 || limit > 30 ? 30 : limit);
@@ -92,11 +88,9 @@ static void every_target_up_to_the_limit_is_scored_once_with_the_longest_context
     }
 }
 
-static void wrong_protocols_are_refused(void **state)
+TEST(wrong_protocols_are_refused)
 {
-    (void)state;
     struct windows w;
-    struct err e = {0};
     assert_int_equal(windows_make(&w, 10, 4, 5, 0, &e), ERR_DATA);
     assert_non_null(strstr(e.text, "stride 5"));
     assert_int_equal(windows_make(&w, 10, 4, 0, 0, &e), ERR_DATA);
@@ -106,14 +100,4 @@ static void wrong_protocols_are_refused(void **state)
     assert_non_null(strstr(e.text, "no tokens"));
     assert_int_equal(windows_make(&w, 10, 4, 4, -1, &e), ERR_DATA);
     assert_non_null(strstr(e.text, "-1 targets"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_windows_of_every_evaluation_fixture_are_those_of_the_authors),
-        cmocka_unit_test(every_target_up_to_the_limit_is_scored_once_with_the_longest_context),
-        cmocka_unit_test(wrong_protocols_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

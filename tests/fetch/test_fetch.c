@@ -1,14 +1,12 @@
 /* test_fetch.c - downloads from servers that behave and from servers that do not. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/hash.h"
@@ -117,42 +115,38 @@ static void put_part(struct scene *s, size_t n, const char *etag)
     if (etag) assert_int_equal(file_write_atomic(s->etag, etag, strlen(etag), &e), 0);
 }
 
-static void a_file_arrives_whole_with_its_progress(void **state)
+TEST_EACH(make_scene, remove_scene)
+
+TEST_WITH(struct scene *s, a_file_arrives_whole_with_its_progress)
 {
-    struct scene *s = *state;
     must_get(s, "/whole", s->sha256);
     assert_int_equal(s->last_done, CONTENT_N);
     assert_int_equal(s->last_total, CONTENT_N);
     assert_int_equal(s->server.requests_n, 1);
 }
 
-static void a_redirect_is_followed_but_not_to_a_file(void **state)
+TEST_WITH(struct scene *s, a_redirect_is_followed_but_not_to_a_file)
 {
-    struct scene *s = *state;
     must_fail(s, "/escape", NULL, ERR_UNAVAILABLE, "/escape");
     must_get(s, "/redirect", s->sha256);
 }
 
-static void a_transfer_that_breaks_off_goes_on_where_it_was(void **state)
+TEST_WITH(struct scene *s, a_transfer_that_breaks_off_goes_on_where_it_was)
 {
-    struct scene *s = *state;
     must_get(s, "/cut", NULL);
     assert_int_equal(s->server.requests_n, 3);
     assert_int_equal(s->server.ranges_n, 2);
 }
 
-static void a_part_of_an_earlier_call_is_continued(void **state)
+TEST_WITH(struct scene *s, a_part_of_an_earlier_call_is_continued)
 {
-    struct scene *s = *state;
     put_part(s, 100000, "\"v1\"");
     must_get(s, "/whole", NULL);
     assert_int_equal(s->server.ranges_n, 1);
 }
 
-static void a_part_of_another_version_is_thrown_away(void **state)
+TEST_WITH(struct scene *s, a_part_of_another_version_is_thrown_away)
 {
-    struct scene *s = *state;
-    struct err e;
     put_part(s, 100000, "\"v0\"");
     s->content[5] ^= 1; /* the part holds the old content, the server the new one */
     hash_sha256_hex(s->sha256, s->content, CONTENT_N);
@@ -161,46 +155,39 @@ static void a_part_of_another_version_is_thrown_away(void **state)
     (void)e;
 }
 
-static void a_part_of_unknown_origin_is_thrown_away(void **state)
+TEST_WITH(struct scene *s, a_part_of_unknown_origin_is_thrown_away)
 {
-    struct scene *s = *state;
     put_part(s, 100000, NULL);
     must_get(s, "/whole", NULL);
     assert_int_equal(s->server.ranges_n, 0);
 }
 
-static void a_server_without_ranges_begins_anew(void **state)
+TEST_WITH(struct scene *s, a_server_without_ranges_begins_anew)
 {
-    struct scene *s = *state;
     put_part(s, 100000, NULL);
     must_get(s, "/weak", s->sha256);
 }
 
-static void a_part_that_is_whole_already_is_taken(void **state)
+TEST_WITH(struct scene *s, a_part_that_is_whole_already_is_taken)
 {
-    struct scene *s = *state;
     put_part(s, CONTENT_N, "\"v1\"");
     must_get(s, "/whole", s->sha256);
 }
 
-static void a_file_that_changes_all_the_time_is_given_up(void **state)
+TEST_WITH(struct scene *s, a_file_that_changes_all_the_time_is_given_up)
 {
-    struct scene *s = *state;
     must_fail(s, "/moving", NULL, ERR_UNAVAILABLE, "goes on");
 }
 
-static void a_server_that_sends_other_bytes_is_refused(void **state)
+TEST_WITH(struct scene *s, a_server_that_sends_other_bytes_is_refused)
 {
-    struct scene *s = *state;
     put_part(s, 100000, "\"v1\"");
     must_fail(s, "/liar", s->sha256, ERR_UNAVAILABLE, "asked from byte 100000");
 }
 
-static void an_altered_file_is_removed(void **state)
+TEST_WITH(struct scene *s, an_altered_file_is_removed)
 {
-    struct scene *s = *state;
     char other[HASH_HEX_BYTES];
-    struct err e;
     hash_sha256_hex(other, "other", 5);
     must_fail(s, "/whole", other, ERR_DATA, "altered");
     assert_false(file_exists(s->part));
@@ -209,10 +196,8 @@ static void an_altered_file_is_removed(void **state)
     assert_int_equal(fetch_check(s->path, other, &e), ERR_DATA);
 }
 
-static void a_file_over_the_limit_is_refused(void **state)
+TEST_WITH(struct scene *s, a_file_over_the_limit_is_refused)
 {
-    struct scene *s = *state;
-    struct err e;
     snprintf(s->url, sizeof s->url, "http://127.0.0.1:%d/whole", s->server.port);
     const struct fetch_options o = {.url = s->url, .path = s->path, .bytes_max = CONTENT_N - 1};
     assert_int_equal(fetch_file(&o, &e), ERR_DATA);
@@ -220,10 +205,8 @@ static void a_file_over_the_limit_is_refused(void **state)
     assert_false(file_exists(s->path));
 }
 
-static void an_absent_file_and_an_absent_server_are_named(void **state)
+TEST_WITH(struct scene *s, an_absent_file_and_an_absent_server_are_named)
 {
-    struct scene *s = *state;
-    struct err e;
     must_fail(s, "/nothing", NULL, ERR_UNAVAILABLE, "404");
     const struct fetch_options o = {
         .url = "http://127.0.0.1:1/x", .path = s->path, .bytes_max = CONTENT_N};
@@ -231,10 +214,8 @@ static void an_absent_file_and_an_absent_server_are_named(void **state)
     assert_non_null(strstr(e.text, "127.0.0.1"));
 }
 
-static void a_file_of_this_machine_is_copied(void **state)
+TEST_WITH(struct scene *s, a_file_of_this_machine_is_copied)
 {
-    struct scene *s = *state;
-    struct err e;
     char url[256], from[160];
     snprintf(from, sizeof from, "%s/from", s->dir);
     snprintf(url, sizeof url, "file://%s", from);
@@ -247,38 +228,12 @@ static void a_file_of_this_machine_is_copied(void **state)
     unlink(from);
 }
 
-static void a_second_process_is_told_to_wait(void **state)
+TEST_WITH(struct scene *s, a_second_process_is_told_to_wait)
 {
-    struct scene *s = *state;
-    struct err e;
     char lock[192];
     int fd;
     snprintf(lock, sizeof lock, "%s.lock", s->path);
     assert_int_equal(file_lock(&fd, lock, "process 1", &e), 0);
     must_fail(s, "/whole", NULL, ERR_TRYLATER, "process 1");
     file_unlock(fd);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, make_scene, remove_scene)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(a_file_arrives_whole_with_its_progress),
-        CASE(a_redirect_is_followed_but_not_to_a_file),
-        CASE(a_transfer_that_breaks_off_goes_on_where_it_was),
-        CASE(a_part_of_an_earlier_call_is_continued),
-        CASE(a_part_of_another_version_is_thrown_away),
-        CASE(a_part_of_unknown_origin_is_thrown_away),
-        CASE(a_server_without_ranges_begins_anew),
-        CASE(a_part_that_is_whole_already_is_taken),
-        CASE(a_file_that_changes_all_the_time_is_given_up),
-        CASE(a_server_that_sends_other_bytes_is_refused),
-        CASE(an_altered_file_is_removed),
-        CASE(a_file_over_the_limit_is_refused),
-        CASE(an_absent_file_and_an_absent_server_are_named),
-        CASE(a_file_of_this_machine_is_copied),
-        CASE(a_second_process_is_told_to_wait),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* test_unpack.c - archives that hold a corpus, and archives made to do harm. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +10,6 @@
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <cmocka.h>
 
 #include "base/arena.h"
 #include "base/file.h"
@@ -97,15 +96,17 @@ static void must_hold(const char *path, const char *text)
     arena_fini(&a);
 }
 
-static void wanted_files_get_our_names(void **state)
+TEST_EACH(make_folder, remove_folder)
+
+TEST_WITH(void *fixture_of_case, wanted_files_get_our_names)
 {
+    void **state = &fixture_of_case;
     static const struct member members[] = {{"wikitext-2/README", "hello\n", NULL},
                                             {"wikitext-2/wiki.train.tokens", "a b\n", NULL},
                                             {"wikitext-2/wiki.valid.tokens", "b\n", NULL}};
     int (*const formats[])(struct archive *) = {archive_write_set_format_zip,
                                                 archive_write_set_format_pax_restricted};
     const struct folder *f = *state;
-    struct err e = {0};
 
     for (size_t i = 0; i < 2; i++) {
         put_archive(f, formats[i], members, 3);
@@ -115,8 +116,9 @@ static void wanted_files_get_our_names(void **state)
     }
 }
 
-static void paths_that_lead_out_are_refused(void **state)
+TEST_WITH(void *fixture_of_case, paths_that_lead_out_are_refused)
 {
+    void **state = &fixture_of_case;
     static const char *const paths[] = {"../wiki.train.tokens", "/etc/wiki.train.tokens",
                                         "a/../../wiki.train.tokens", "..", "a/.."};
     const struct folder *f = *state;
@@ -129,16 +131,18 @@ static void paths_that_lead_out_are_refused(void **state)
     assert_false(file_exists(f->train));
 }
 
-static void a_link_in_place_of_a_file_is_refused(void **state)
+TEST_WITH(void *fixture_of_case, a_link_in_place_of_a_file_is_refused)
 {
+    void **state = &fixture_of_case;
     static const struct member member = {"x/wiki.train.tokens", NULL, "/etc/hostname"};
     const struct folder *f = *state;
     put_archive(f, archive_write_set_format_pax_restricted, &member, 1);
     must_refuse(f, 100, "no plain file");
 }
 
-static void missing_and_repeated_files_are_named(void **state)
+TEST_WITH(void *fixture_of_case, missing_and_repeated_files_are_named)
 {
+    void **state = &fixture_of_case;
     static const struct member members[] = {{"x/wiki.train.tokens", "a\n", NULL},
                                             {"y/wiki.train.tokens", "b\n", NULL}};
     const struct folder *f = *state;
@@ -148,8 +152,9 @@ static void missing_and_repeated_files_are_named(void **state)
     must_refuse(f, 100, "twice");
 }
 
-static void more_bytes_than_allowed_are_not_written(void **state)
+TEST_WITH(void *fixture_of_case, more_bytes_than_allowed_are_not_written)
 {
+    void **state = &fixture_of_case;
     static const struct member members[] = {{"x/wiki.train.tokens", "aaaaaaaaaa", NULL},
                                             {"x/wiki.valid.tokens", "b\n", NULL}};
     const struct folder *f = *state;
@@ -159,13 +164,13 @@ static void more_bytes_than_allowed_are_not_written(void **state)
     assert_false(file_exists(f->valid));
 }
 
-static void a_damaged_archive_is_refused(void **state)
+TEST_WITH(void *fixture_of_case, a_damaged_archive_is_refused)
 {
+    void **state = &fixture_of_case;
     static const struct member members[] = {{"x/wiki.train.tokens", "the same old words", NULL},
                                             {"x/wiki.valid.tokens", "b\n", NULL}};
     const struct folder *f = *state;
     struct arena a;
-    struct err e = {0};
     char *whole;
     size_t n;
 
@@ -183,19 +188,16 @@ static void a_damaged_archive_is_refused(void **state)
     arena_fini(&a);
 }
 
-static void an_absent_archive_is_no_input(void **state)
+TEST_WITH(const struct folder *f, an_absent_archive_is_no_input)
 {
-    const struct folder *f = *state;
-    struct err e = {0};
     assert_int_equal(unpack_files(f->archive, f->dir, wanted, 2, 100, &e), ERR_NOINPUT);
 }
 
-static void every_source_is_complete(void **state)
+TEST(every_source_is_complete)
 {
     int32_t n;
     const struct fetch_source *s = fetch_sources(&n);
 
-    (void)state;
     assert_true(n >= 2);
     for (int32_t i = 0; i < n; i++) {
         assert_ptr_equal(fetch_source_find(s[i].name), &s[i]);
@@ -206,21 +208,4 @@ static void every_source_is_complete(void **state)
         for (int k = 0; k < SOURCES_FILES_N; k++) assert_non_null(s[i].file[k].member);
     }
     assert_null(fetch_source_find("wikitext"));
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(wanted_files_get_our_names),
-        CASE(paths_that_lead_out_are_refused),
-        CASE(a_link_in_place_of_a_file_is_refused),
-        CASE(missing_and_repeated_files_are_named),
-        CASE(more_bytes_than_allowed_are_not_written),
-        CASE(a_damaged_archive_is_refused),
-        CASE(an_absent_archive_is_no_input),
-        CASE(every_source_is_complete),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -142,7 +142,7 @@ static void the_copy_is_the_rounded_weights(struct model_bench *k, int32_t updat
     uint16_t *half = malloc((size_t)n * sizeof *half);
     assert_non_null(half);
     for (int32_t i = 0; i < model_params(k->m)->tensors_n; i++) {
-        model_bench_ok(model_read_half(k->m, i, half + at, &e), &e);
+        model_bench_ok(model_read_bf16(k->m, i, half + at, &e), &e);
         at += model_bench_tensor(k, i);
     }
     for (int64_t i = 0; i < n; i++)

@@ -29,11 +29,11 @@ struct spec model_bench_spec(enum spec_position position, enum spec_softmax soft
     s.model.final_norm = softmax == SPEC_PLAIN;
     s.model.dropout = s.model.dropout_attention = 0.0;
     s.model.dropout_relu = s.model.dropout_softmax = 0.0;
-    s.model.rotary_base = 10000.0;
-    s.model.t5_buckets = 8;
-    s.model.t5_max_distance = 16;
-    s.model.t5_init_std = 0.3;
-    s.model.t5_multiplier = 2.0;
+    s.option.rotary_base = 10000.0;
+    s.option.t5_buckets = 8;
+    s.option.t5_max_distance = 16;
+    s.option.t5_init_std = 0.3;
+    s.option.t5_multiplier = 2.0;
     s.train.seed = 11;
     s.train.optimizer = SPEC_NAG;
     s.train.momentum = 0.9;

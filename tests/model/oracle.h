@@ -13,8 +13,8 @@
 
 #include "backend/backend.h"
 #include "base/arena.h"
+#include "interchange/safetensors.h"
 #include "model/model.h"
-#include "worker/safetensors.h"
 
 /* What a compared number is; see oracle.c for the tolerances. */
 enum oracle_measure {

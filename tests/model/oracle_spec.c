@@ -48,22 +48,20 @@ static int check_fixed(const struct safetensors *f, struct err *e)
 
 static int set_position(struct spec *s, const struct safetensors *f, struct err *e)
 {
-    static const enum spec_position all[] = {SPEC_SINUSOIDAL, SPEC_ROTARY, SPEC_T5, SPEC_ALIBI};
     const char *name = get(f, "position", "absent");
-    size_t i = 0, n = sizeof all / sizeof *all;
-    while (i < n && strcmp(spec_position_name(all[i]), name) != 0) i++;
-    if (i == n) return ERR(e, ERR_DATA, "metadata position is %s, an unknown method", name);
-    s->model.position = all[i];
-    if (!str_to_double(&s->model.rotary_base, get(f, "rotary_base", "10000")))
+    int32_t method = position_find(name);
+    if (method < 0) return ERR(e, ERR_DATA, "metadata position is %s, an unknown method", name);
+    s->model.position = (enum spec_position)method;
+    if (!str_to_double(&s->option.rotary_base, get(f, "rotary_base", "10000")))
         return ERR(e, ERR_DATA, "metadata rotary_base is not a number");
     const char *layout = get(f, "rotary_layout", "adjacent_pairs");
-    s->model.rotary_layout =
-        strcmp(layout, "half_split") == 0 ? SPEC_HALF_SPLIT : SPEC_ADJACENT_PAIRS;
+    s->option.rotary_layout =
+        strcmp(layout, "half_split") == 0 ? POSITION_HALF_SPLIT : POSITION_ADJACENT_PAIRS;
     if (strcmp(layout, "half_split") != 0 && strcmp(layout, "adjacent_pairs") != 0)
         return ERR(e, ERR_DATA, "metadata rotary_layout is %s, an unknown one", layout);
-    TRY(get_int(&s->model.t5_buckets, f, "t5_buckets", 32, e));
-    TRY(get_int(&s->model.t5_max_distance, f, "t5_max_distance", 128, e));
-    s->model.t5_multiplier = 1.0;
+    TRY(get_int(&s->option.t5_buckets, f, "t5_buckets", 32, e));
+    TRY(get_int(&s->option.t5_max_distance, f, "t5_max_distance", 128, e));
+    s->option.t5_multiplier = 1.0;
     return 0;
 }
 

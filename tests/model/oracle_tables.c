@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/binarise.h"
-#include "data/dictionary.h"
 #include "model/model_internal.h"
 #include "model/oracle.h"
+#include "prepare/binarise.h"
+#include "prepare/dictionary.h"
 #include "worker/schedule.h"
 
 static int set_schedule(struct spec_train *t, struct oracle *o, struct err *e)
@@ -64,10 +64,36 @@ int oracle_slopes(struct oracle *o, struct err *e)
         if (heads < 1 || heads > 65536) return ERR(e, ERR_DATA, "%s: no number of heads", t->name);
         TRY(oracle_take(&t, o, "F32", heads, e, "%s", t->name));
         float *got = arena_array(&o->arena, (size_t)heads, sizeof *got);
-        position_alibi_slopes(got, heads);
+        struct spec s;
+        spec_init(&s);
+        s.model.heads = heads;
+        const struct position_shape shape = spec_position_shape(&s);
+        struct position_bias bias = {.tail = got};
+        position_methods[SPEC_ALIBI].functions->fill(&shape, NULL, &bias);
+        for (int32_t h = 0; h < heads; h++) got[h] = -got[h];
         oracle_compare(o, ORACLE_SLOPE, t->name, got, t->data, heads);
     }
     return 0;
+}
+
+/* A table whose row is its number gives the bucket of a distance. */
+static void buckets_of(int32_t *out, const int32_t *distance, int64_t n, struct oracle *o,
+                       int32_t buckets, int32_t farthest)
+{
+    const struct position_functions *t5 = position_methods[SPEC_T5].functions;
+    struct spec s;
+    spec_init(&s);
+    s.model.heads = 1;
+    s.option.t5_buckets = buckets;
+    s.option.t5_max_distance = farthest;
+    const struct position_shape shape = spec_position_shape(&s);
+    float *number = arena_array(&o->arena, (size_t)buckets, sizeof *number), tail = 0.0f;
+    for (int32_t i = 0; i < buckets; i++) number[i] = (float)i;
+    struct position_bias bias = {.table_n = t5->table_length(&shape, 0), .tail = &tail};
+    bias.table = arena_array(&o->arena, (size_t)bias.table_n + 1, sizeof *bias.table);
+    t5->fill(&shape, (const float *const *)&number, &bias);
+    for (int64_t i = 0; i < n; i++)
+        out[i] = (int32_t)(distance[i] < bias.table_n ? bias.table[distance[i]] : tail);
 }
 
 int oracle_buckets(struct oracle *o, struct err *e)
@@ -83,8 +109,7 @@ int oracle_buckets(struct oracle *o, struct err *e)
             return ERR(e, ERR_DATA, "%s: no such buckets", t->name);
         TRY(oracle_take(&t, o, "I32", n, e, "%s", t->name));
         int32_t *got = arena_array(&o->arena, (size_t)n + 1, sizeof *got);
-        for (int64_t d = 0; d < n; d++)
-            got[d] = shape_t5_bucket(((const int32_t *)distance->data)[d], buckets, farthest);
+        buckets_of(got, distance->data, n, o, buckets, farthest);
         oracle_compare_ints(o, t->name, got, t->data, n);
     }
     return 0;

@@ -1,12 +1,10 @@
 /* test_memory.c - planned bytes are allocated bytes: the plan of src/shape against what a backend
  * is asked for, and buffers that share bytes against a model that does one thing only. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "model/model_bench.h"
 #include "shape/memory.h"
@@ -52,18 +50,17 @@ static void assert_planned(const struct spec *s, const struct model_options *o,
                            enum spec_precision precision)
 {
     struct shape_memory planned;
-    const struct shape_room room = {.train = o->train,
-                                    .rows_max = o->rows_max,
-                                    .length_max = o->length_max,
-                                    .scored_max = o->scored_max,
-                                    .precision = precision};
+    const struct shape_capacity room = {.train = o->train,
+                                        .rows_max = o->rows_max,
+                                        .length_max = o->length_max,
+                                        .scored_max = o->scored_max,
+                                        .precision = precision};
     shape_memory(&planned, s, &room);
     assert_int_equal(allocated(s, o, precision), planned.total_bytes);
 }
 
-static void planned_bytes_are_the_bytes_asked_of_the_backend(void **state)
+TEST(planned_bytes_are_the_bytes_asked_of_the_backend)
 {
-    (void)state;
     static const struct model_options options[] = {
         {.train = true, .rows_max = 3, .length_max = 7, .scored_max = 21},
         {.train = true, .rows_max = 1, .length_max = 40, .scored_max = 0},
@@ -85,9 +82,8 @@ static void planned_bytes_are_the_bytes_asked_of_the_backend(void **state)
 }
 
 /* The lengths, rows and positions that a worker opens its model for. */
-static void a_run_s_device_bytes_are_those_its_worker_allocates(void **state)
+TEST(a_run_s_device_bytes_are_those_its_worker_allocates)
 {
-    (void)state;
     static const struct {
         int32_t L, shard_tokens, validate_L;
     } trainings[] = {{8, 96, 0}, {12, 100, 5}, {16, 48, 64}};
@@ -100,9 +96,9 @@ static void a_run_s_device_bytes_are_those_its_worker_allocates(void **state)
         s.train.shards = 2;
         s.train.shard_tokens = trainings[i].shard_tokens;
         s.train.validate_L = trainings[i].validate_L;
-        struct shape_room room;
-        shape_room(&room, &s);
-        const struct model_options o = room_options(&room);
+        struct shape_capacity room;
+        shape_capacity(&room, &s);
+        const struct model_options o = model_options_for(&room);
         shape_cost(&cost, &s);
         assert_int_equal(allocated(&s, &o, SPEC_FP32), cost.device_bytes);
         s.train.precision = SPEC_BF16;
@@ -117,9 +113,9 @@ static void a_run_s_device_bytes_are_those_its_worker_allocates(void **state)
             s.eval.L = lengths[i];
             s.eval.window = stride < lengths[i] ? SPEC_SLIDING : SPEC_NONOVERLAPPING;
             s.eval.stride = stride;
-            struct shape_room room;
-            shape_room_scores(&room, lengths[i], stride, 1, SPEC_FP32);
-            const struct model_options o = room_options(&room);
+            struct shape_capacity room;
+            shape_capacity_scores(&room, lengths[i], stride, 1, SPEC_FP32);
+            const struct model_options o = model_options_for(&room);
             shape_cost(&cost, &s);
             assert_int_equal(allocated(&s, &o, SPEC_FP32), cost.device_bytes);
         }
@@ -160,9 +156,8 @@ static void assert_scoring_apart(const struct spec *s)
     model_bench_close(&only);
 }
 
-static void scoring_between_batches_changes_no_bit(void **state)
+TEST(scoring_between_batches_changes_no_bit)
 {
-    (void)state;
     for (int32_t i = 0; i < 16; i++) {
         struct spec s =
             model_bench_spec((enum spec_position)(i % 4), i & 4 ? SPEC_PLAIN : SPEC_ADAPTIVE);
@@ -171,14 +166,4 @@ static void scoring_between_batches_changes_no_bit(void **state)
         s.model.layers = 3;
         assert_scoring_apart(&s);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(planned_bytes_are_the_bytes_asked_of_the_backend),
-        cmocka_unit_test(a_run_s_device_bytes_are_those_its_worker_allocates),
-        cmocka_unit_test(scoring_between_batches_changes_no_bit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,10 @@
 /* test_model.c - a model's life: memory, initial values, the dropout sites, updates, refusals. */
+#include "harness/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "model/model_bench.h"
 #include "model/model_internal.h"
@@ -68,7 +66,7 @@ static void watch(struct model_bench *k, struct backend_ops *slots)
     slots->dropout = seen_dropout;
     slots->relu = seen_relu;
     slots->attention = seen_attention;
-    slots->residual_norm = NULL; /* composed, so that its dropout is seen */
+    slots->residual_layernorm = NULL; /* composed, so that its dropout is seen */
     k->b->ops = slots;
 }
 
@@ -79,9 +77,8 @@ static struct model_batch make_batch(int32_t *ids, int64_t first_row)
         .source = ids, .target = ids + 1, .rows = ROWS, .length = LENGTH, .first_row = first_row};
 }
 
-static void there_are_seven_dropout_sites(void **state)
+TEST(there_are_seven_dropout_sites)
 {
-    (void)state;
     struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_ADAPTIVE);
     struct model_bench k;
     struct backend_ops slots;
@@ -106,13 +103,11 @@ static void there_are_seven_dropout_sites(void **state)
     model_bench_close(&k);
 }
 
-static void nothing_is_dropped_while_scoring(void **state)
+TEST(nothing_is_dropped_while_scoring)
 {
-    (void)state;
     struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_ADAPTIVE);
     struct model_bench k;
     struct backend_ops slots;
-    struct err e = {0};
     int32_t ids[TOKENS + 1], position = 7;
     float logp = 0.0f;
     s.model.dropout = s.model.dropout_attention = 0.5;
@@ -125,13 +120,11 @@ static void nothing_is_dropped_while_scoring(void **state)
     model_bench_close(&k);
 }
 
-static void nothing_is_allocated_after_open(void **state)
+TEST(nothing_is_allocated_after_open)
 {
-    (void)state;
     struct spec s = model_bench_spec(SPEC_T5, SPEC_ADAPTIVE);
     struct model_bench k;
     struct backend_ops slots;
-    struct err e = {0};
     int32_t ids[TOKENS + 1], position = 3;
     float logp = 0.0f;
     double norm = 0.0;
@@ -150,13 +143,11 @@ static void nothing_is_allocated_after_open(void **state)
 }
 
 /* Three allocations, whose sizes model_bytes adds up. */
-static void a_model_is_three_allocations(void **state)
+TEST(a_model_is_three_allocations)
 {
-    (void)state;
     struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_ADAPTIVE);
     struct model_bench k;
     struct backend_ops slots;
-    struct err e = {0};
     struct model *second = NULL;
     struct model_options o = {.rows_max = ROWS, .length_max = LENGTH, .scored_max = TOKENS};
     model_bench_open(&k, &s, ROWS, LENGTH, true);
@@ -185,9 +176,8 @@ static void moments(struct model_bench *k, int32_t tensor, double *mean, double 
     *deviation = sqrt(squares / (double)n - *mean * *mean);
 }
 
-static void initial_values_have_their_distributions(void **state)
+TEST(initial_values_have_their_distributions)
 {
-    (void)state;
     struct spec s = model_bench_spec(SPEC_T5, SPEC_ADAPTIVE);
     struct model_bench k;
     model_bench_open(&k, &s, ROWS, LENGTH, false);
@@ -210,13 +200,11 @@ static void initial_values_have_their_distributions(void **state)
     model_bench_close(&k);
 }
 
-static void methods_share_all_initial_values_but_their_own(void **state)
+TEST(methods_share_all_initial_values_but_their_own)
 {
-    (void)state;
     struct spec alibi = model_bench_spec(SPEC_ALIBI, SPEC_ADAPTIVE);
     struct spec t5 = model_bench_spec(SPEC_T5, SPEC_ADAPTIVE);
     struct model_bench a, b;
-    struct err e = {0};
     model_bench_open(&a, &alibi, ROWS, LENGTH, false);
     model_bench_open(&b, &t5, ROWS, LENGTH, false);
     assert_int_equal(model_params(a.m)->tensors_n + 1, model_params(b.m)->tensors_n);
@@ -236,12 +224,10 @@ static void methods_share_all_initial_values_but_their_own(void **state)
     model_bench_close(&b);
 }
 
-static void an_update_is_nag_on_the_mean_gradient(void **state)
+TEST(an_update_is_nag_on_the_mean_gradient)
 {
-    (void)state;
     struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_PLAIN);
     struct model_bench k;
-    struct err e = {0};
     int32_t ids[TOKENS + 1];
     int64_t n = 0;
     double norm = 0.0, squares = 0.0;
@@ -270,12 +256,10 @@ static void an_update_is_nag_on_the_mean_gradient(void **state)
     model_bench_close(&k);
 }
 
-static void a_gradient_that_is_not_finite_changes_no_weight(void **state)
+TEST(a_gradient_that_is_not_finite_changes_no_weight)
 {
-    (void)state;
     struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_ADAPTIVE);
     struct model_bench k;
-    struct err e = {0};
     int32_t ids[TOKENS + 1];
     int64_t n = 0;
     double norm = 0.0;
@@ -296,12 +280,10 @@ static void a_gradient_that_is_not_finite_changes_no_weight(void **state)
     model_bench_close(&k);
 }
 
-static void a_batch_that_does_not_fit_is_refused(void **state)
+TEST(a_batch_that_does_not_fit_is_refused)
 {
-    (void)state;
     struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_ADAPTIVE);
     struct model_bench k;
-    struct err e = {0};
     int32_t ids[TOKENS + 1], position[2] = {3, 3};
     float logp[2];
     double loss = 0.0;
@@ -318,49 +300,4 @@ static void a_batch_that_does_not_fit_is_refused(void **state)
     assert_int_equal(model_score(k.m, &batch, position, 1, logp, &e), ERR_DATA);
     assert_non_null(strstr(e.text, "token 10 is 60"));
     model_bench_close(&k);
-}
-
-static void slopes_of_eight_and_twelve_heads_are_the_papers(void **state)
-{
-    (void)state;
-    float slopes[12];
-    position_alibi_slopes(slopes, 8);
-    for (int h = 0; h < 8; h++) assert_true(slopes[h] == ldexpf(1.0f, -(h + 1)));
-    position_alibi_slopes(slopes, 12);
-    for (int h = 0; h < 8; h++) assert_true(slopes[h] == ldexpf(1.0f, -(h + 1)));
-    for (int h = 8; h < 12; h++)
-        assert_true(fabs((double)slopes[h] - pow(2.0, -0.5 - (h - 8))) < 1e-7);
-}
-
-static void sinusoids_have_two_halves_and_a_zero_row_for_padding(void **state)
-{
-    (void)state;
-    float row[9];
-    position_sinusoidal_row(row, 9, 1);
-    for (int c = 0; c < 9; c++) assert_true(row[c] == 0.0f);
-    position_sinusoidal_row(row, 9, 5);
-    for (int j = 0; j < 4; j++) {
-        double angle = 5.0 * pow(10000.0, -(double)j / 3.0);
-        assert_true(fabs((double)row[j] - sin(angle)) < 1e-6);
-        assert_true(fabs((double)row[4 + j] - cos(angle)) < 1e-6);
-    }
-    assert_true(row[8] == 0.0f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(there_are_seven_dropout_sites),
-        cmocka_unit_test(nothing_is_dropped_while_scoring),
-        cmocka_unit_test(nothing_is_allocated_after_open),
-        cmocka_unit_test(a_model_is_three_allocations),
-        cmocka_unit_test(initial_values_have_their_distributions),
-        cmocka_unit_test(methods_share_all_initial_values_but_their_own),
-        cmocka_unit_test(an_update_is_nag_on_the_mean_gradient),
-        cmocka_unit_test(a_gradient_that_is_not_finite_changes_no_weight),
-        cmocka_unit_test(a_batch_that_does_not_fit_is_refused),
-        cmocka_unit_test(slopes_of_eight_and_twelve_heads_are_the_papers),
-        cmocka_unit_test(sinusoids_have_two_halves_and_a_zero_row_for_padding),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,12 @@
 /* test_oracle.c - every fixture holds, and the checker sees what is wrong with a file. */
+#include "harness/test.h"
+
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "model/oracle.h"
@@ -17,9 +15,8 @@
 
 enum { FIXTURES_MIN = 18, FILE_BYTES_MAX = 8 << 20 };
 
-static void every_fixture_holds(void **state)
+TEST(every_fixture_holds)
 {
-    (void)state;
     DIR *folder = opendir(FIXTURES);
     int files_n = 0, failed_n = 0;
     assert_non_null(folder);
@@ -86,9 +83,8 @@ static void assert_fails(const struct place *p, const char *word)
         fail_msg("\"%s\" does not say FAIL and %s", line, word);
 }
 
-static void a_changed_number_fails(void **state)
+TEST(a_changed_number_fails)
 {
-    (void)state;
     static const char *const files[] = {"slopes",    "t5_buckets",      "nag_varying_lr",
                                         "clip_norm", "alibi_h4_quirks", "cosine_readme",
                                         "vocab"};
@@ -103,9 +99,8 @@ static void a_changed_number_fails(void **state)
     }
 }
 
-static void another_model_than_the_metadata_says_fails(void **state)
+TEST(another_model_than_the_metadata_says_fails)
 {
-    (void)state;
     static const char *const changes[][3] = {
         {"\"alibi\"", "\"alibo\"", "unknown method"},
         {"\"200,600\"", "\"200,500\"", "embeddings.1.0.weight"},
@@ -122,9 +117,8 @@ static void another_model_than_the_metadata_says_fails(void **state)
     }
 }
 
-static void a_tensor_that_is_not_compared_fails(void **state)
+TEST(a_tensor_that_is_not_compared_fails)
 {
-    (void)state;
     struct place p;
     make_place(&p);
     copy_changed(&p, FIXTURES "/slopes.safetensors", 0, "\"slopes.7\"", "\"slipes.7\"");
@@ -132,9 +126,8 @@ static void a_tensor_that_is_not_compared_fails(void **state)
     remove_place(&p);
 }
 
-static void an_unknown_kind_fails(void **state)
+TEST(an_unknown_kind_fails)
 {
-    (void)state;
     struct place p;
     make_place(&p);
     copy_changed(&p, FIXTURES "/nag_const_lr.safetensors", 0, "\"param0\"", "\"parom0\"");
@@ -142,9 +135,8 @@ static void an_unknown_kind_fails(void **state)
     remove_place(&p);
 }
 
-static void missing_weights_beside_an_evaluation_fail(void **state)
+TEST(missing_weights_beside_an_evaluation_fail)
 {
-    (void)state;
     struct place p;
     make_place(&p);
     copy_changed(&p, FIXTURES "/eval_alibi_h4.safetensors", 0, NULL, NULL);
@@ -152,28 +144,12 @@ static void missing_weights_beside_an_evaluation_fail(void **state)
     remove_place(&p);
 }
 
-static void a_file_that_is_none_fails(void **state)
+TEST(a_file_that_is_none_fails)
 {
-    (void)state;
     struct place p;
-    struct err e = {0};
     make_place(&p);
     assert_fails(&p, "copy.safetensors"); /* absent */
     assert_int_equal(file_write_atomic(p.path, "no tensors", 10, &e), 0);
     assert_fails(&p, "");
     remove_place(&p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_fixture_holds),
-        cmocka_unit_test(a_changed_number_fails),
-        cmocka_unit_test(another_model_than_the_metadata_says_fails),
-        cmocka_unit_test(a_tensor_that_is_not_compared_fails),
-        cmocka_unit_test(an_unknown_kind_fails),
-        cmocka_unit_test(missing_weights_beside_an_evaluation_fail),
-        cmocka_unit_test(a_file_that_is_none_fails),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

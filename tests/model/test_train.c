@@ -1,13 +1,11 @@
 /* test_train.c - gradients, dropout and updates of whole models. */
+#include "harness/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "model/model_bench.h"
 
@@ -62,9 +60,8 @@ static void check_tensor_slope(struct model_bench *k, const struct text *t, int3
                  model_params(k->m)->tensor[tensor].name, slope, norm);
 }
 
-static void gradients_of_every_tensor_are_differences(void **state)
+TEST(gradients_of_every_tensor_are_differences)
 {
-    (void)state;
     for (int i = 0; i < 8; i++) {
         struct spec s = model_bench_spec(methods[i % 4], i < 4 ? SPEC_ADAPTIVE : SPEC_PLAIN);
         struct model_bench k;
@@ -89,9 +86,8 @@ static struct model_batch part_of(const struct text *t, int32_t first, int32_t n
                                 .first_row = first};
 }
 
-static void a_batch_in_two_parts_is_the_batch(void **state)
+TEST(a_batch_in_two_parts_is_the_batch)
 {
-    (void)state;
     for (int i = 0; i < 4; i++) {
         struct spec s = model_bench_spec(methods[i], i % 2 ? SPEC_PLAIN : SPEC_ADAPTIVE);
         struct model_bench k;
@@ -113,9 +109,8 @@ static void a_batch_in_two_parts_is_the_batch(void **state)
     }
 }
 
-static void gradients_of_shards_add_up(void **state)
+TEST(gradients_of_shards_add_up)
 {
-    (void)state;
     struct spec s = model_bench_spec(SPEC_T5, SPEC_ADAPTIVE);
     struct model_bench k;
     struct text t[2];
@@ -140,9 +135,8 @@ static void gradients_of_shards_add_up(void **state)
 
 /* The seven sites, as settings of the spec; sites that share one setting are told apart by the ops
  * table's masks and by dropout_stream. */
-static void every_setting_of_dropout_reaches_the_loss(void **state)
+TEST(every_setting_of_dropout_reaches_the_loss)
 {
-    (void)state;
     struct text t;
     double loss[5] = {0};
     make_text(&t, 1);
@@ -164,9 +158,8 @@ static void every_setting_of_dropout_reaches_the_loss(void **state)
 
 /* Kept values are scaled up: over many updates the loss stays where it is without dropout, but for
  * the second order of the noise. */
-static void dropout_keeps_the_mean_loss(void **state)
+TEST(dropout_keeps_the_mean_loss)
 {
-    (void)state;
     enum { UPDATES = 400 };
     struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_PLAIN);
     struct model_bench k;
@@ -188,9 +181,8 @@ static void dropout_keeps_the_mean_loss(void **state)
     assert_true(fabs(mean - plain) < 0.01 * plain);
 }
 
-static void padding_on_the_right_changes_nothing(void **state)
+TEST(padding_on_the_right_changes_nothing)
 {
-    (void)state;
     for (int i = 0; i < 4; i++) {
         struct spec s = model_bench_spec(methods[i], i % 2 ? SPEC_PLAIN : SPEC_ADAPTIVE);
         struct model_bench k;
@@ -219,9 +211,8 @@ static void padding_on_the_right_changes_nothing(void **state)
     }
 }
 
-static void the_tail_quirk_leaves_out_class_one_of_a_tail(void **state)
+TEST(the_tail_quirk_leaves_out_class_one_of_a_tail)
 {
-    (void)state;
     struct text t;
     double loss[2] = {0}, share = 0.0;
     make_text(&t, 4);
@@ -231,7 +222,7 @@ static void the_tail_quirk_leaves_out_class_one_of_a_tail(void **state)
     for (int quirk = 0; quirk < 2; quirk++) {
         struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_ADAPTIVE);
         struct model_bench k;
-        struct err e = {0};
+        e = (struct err){0};
         float all[BENCH_VOCAB];
         double tail = 0.0;
         s.train.tail_quirk = quirk;
@@ -243,18 +234,4 @@ static void the_tail_quirk_leaves_out_class_one_of_a_tail(void **state)
         model_bench_close(&k);
     }
     assert_true(fabs(loss[0] - loss[1] - share) < 1e-4);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_of_every_tensor_are_differences),
-        cmocka_unit_test(a_batch_in_two_parts_is_the_batch),
-        cmocka_unit_test(gradients_of_shards_add_up),
-        cmocka_unit_test(every_setting_of_dropout_reaches_the_loss),
-        cmocka_unit_test(dropout_keeps_the_mean_loss),
-        cmocka_unit_test(padding_on_the_right_changes_nothing),
-        cmocka_unit_test(the_tail_quirk_leaves_out_class_one_of_a_tail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

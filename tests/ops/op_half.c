@@ -70,12 +70,12 @@ void op_half_check(struct op_bench *k, const char *what, const struct tensor *t,
     }
 }
 
-void op_half_same(struct op_bench *k, const char *what, const void *half_dev, const float *want,
+void op_half_same(struct op_bench *k, const char *what, const void *bf16_dev, const float *want,
                   int64_t n)
 {
     struct err e = {0};
     uint16_t *got = arena_array(&k->arena, (size_t)n, sizeof *got), half;
-    op_ok(k->b->ops->download(k->b, got, half_dev, (size_t)n * sizeof *got, &e), &e);
+    op_ok(k->b->ops->download(k->b, got, bf16_dev, (size_t)n * sizeof *got, &e), &e);
     for (int64_t i = 0; i < n; i++) {
         (void)op_half_round(want[i], &half);
         if (got[i] != half)

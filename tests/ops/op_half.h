@@ -23,7 +23,7 @@ struct op_matrix op_half_random(struct op_bench *k, int64_t rows, int64_t cols, 
 void op_half_check(struct op_bench *k, const char *what, const struct tensor *t, const double *want,
                    double allowed, double terms);
 /* op_half_same - n numbers of bf16 are these floats rounded, bit for bit. */
-void op_half_same(struct op_bench *k, const char *what, const void *half_dev, const float *want,
+void op_half_same(struct op_bench *k, const char *what, const void *bf16_dev, const float *want,
                   int64_t n);
 
 #endif

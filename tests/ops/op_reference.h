@@ -7,11 +7,11 @@
 
 #include <stdint.h>
 
-/* Causal attention over (B*T, H*D) matrices. near (H, near_n), offset and slope (H) as in struct
- * attention_bias. factor (B, H, T, T): dropout's 0 or 1/(1-p) of each pair, or NULL. cosine and
- * sine (T', D/2) as in struct attention_rotary, or NULL. */
+/* Causal attention over (B*T, H*D) matrices. near (H, bias_table_n), offset and slope (H) as in
+ * struct attention_bias. factor (B, H, T, T): dropout's 0 or 1/(1-p) of each pair, or NULL. cosine
+ * and sine (T', D/2) as in struct attention_rotary, or NULL. */
 struct op_attention {
-    int32_t B, T, H, D, near_n;
+    int32_t B, T, H, D, bias_table_n;
     float scale;
     const float *near, *offset, *slope, *factor, *cosine, *sine;
     int layout;
@@ -30,23 +30,23 @@ struct op_adam {
     /* y (N,O) = x (N,I) w (O,I)^T + bias or NULL */                                               \
     void name(op_linear)(real * y, const float *x, const float *w, const float *bias, int64_t N,   \
                          int64_t I, int64_t O);                                                    \
-    void name(op_linear_dx)(real * dx, const float *dy, const float *w, int64_t N, int64_t I,      \
-                            int64_t O);                                                            \
-    void name(op_linear_dw)(real * dw, real * dbias, const float *dy, const float *x, int64_t N,   \
-                            int64_t I, int64_t O);                                                 \
-    void name(op_norm)(real * y, real * stats, const float *x, const float *gain,                  \
-                       const float *bias, int64_t N, int64_t C);                                   \
+    void name(op_linear_bwd_input)(real * dx, const float *dy, const float *w, int64_t N,          \
+                                   int64_t I, int64_t O);                                          \
+    void name(op_linear_bwd_weight)(real * dw, real * dbias, const float *dy, const float *x,      \
+                                    int64_t N, int64_t I, int64_t O);                              \
+    void name(op_layernorm)(real * y, real * stats, const float *x, const float *gain,             \
+                            const float *bias, int64_t N, int64_t C);                              \
     /* dgain and dbias are overwritten */                                                          \
-    void name(op_norm_dx)(real * dx, real * dgain, real * dbias, const float *dy, const float *x,  \
-                          const float *gain, int64_t N, int64_t C);                                \
+    void name(op_layernorm_bwd)(real * dx, real * dgain, real * dbias, const float *dy,            \
+                                const float *x, const float *gain, int64_t N, int64_t C);          \
     void name(op_rotary)(real * y, const float *x, const float *cosine, const float *sine,         \
                          int64_t rows, int32_t T, int32_t H, int32_t D, int layout, int inverse);  \
     void name(op_attention)(real * out, real * lse, const float *q, const float *k,                \
                             const float *v, const struct op_attention *a);                         \
-    /* dnear (H, near_n) and doffset (H) are overwritten */                                        \
-    void name(op_attention_dx)(real * dq, real * dk, real * dv, real * dnear, real * doffset,      \
-                               const float *q, const float *k, const float *v, const float *dout,  \
-                               const struct op_attention *a);                                      \
+    /* dnear (H, bias_table_n) and doffset (H) are overwritten */                                  \
+    void name(op_attention_bwd)(real * dq, real * dk, real * dv, real * dnear, real * doffset,     \
+                                const float *q, const float *k, const float *v, const float *dout, \
+                                const struct op_attention *a);                                     \
     /* loss (N); dlogits (N,V) or NULL; target -1 counts nothing */                                \
     void name(op_softmax)(real * loss, real * dlogits, const float *logits, const int32_t *target, \
                           int64_t N, int64_t V);                                                   \

@@ -27,7 +27,8 @@ void NAME(op_linear)(REAL *y, const float *x, const float *w, const float *bias,
         }
 }
 
-void NAME(op_linear_dx)(REAL *dx, const float *dy, const float *w, int64_t N, int64_t I, int64_t O)
+void NAME(op_linear_bwd_input)(REAL *dx, const float *dy, const float *w, int64_t N, int64_t I,
+                               int64_t O)
 {
     for (int64_t n = 0; n < N; n++)
         for (int64_t i = 0; i < I; i++) {
@@ -37,8 +38,8 @@ void NAME(op_linear_dx)(REAL *dx, const float *dy, const float *w, int64_t N, in
         }
 }
 
-void NAME(op_linear_dw)(REAL *dw, REAL *dbias, const float *dy, const float *x, int64_t N,
-                        int64_t I, int64_t O)
+void NAME(op_linear_bwd_weight)(REAL *dw, REAL *dbias, const float *dy, const float *x, int64_t N,
+                                int64_t I, int64_t O)
 {
     for (int64_t o = 0; o < O; o++) {
         dbias[o] = 0;
@@ -61,8 +62,8 @@ static void NAME(row_stats)(REAL *mean, REAL *rdev, const float *x, int64_t C)
     *rdev = 1 / NAME(real_sqrt)(squares / (REAL)C + (REAL)1e-5);
 }
 
-void NAME(op_norm)(REAL *y, REAL *stats, const float *x, const float *gain, const float *bias,
-                   int64_t N, int64_t C)
+void NAME(op_layernorm)(REAL *y, REAL *stats, const float *x, const float *gain, const float *bias,
+                        int64_t N, int64_t C)
 {
     for (int64_t n = 0; n < N; n++) {
         REAL *mean = stats + 2 * n, *rdev = mean + 1;
@@ -72,8 +73,8 @@ void NAME(op_norm)(REAL *y, REAL *stats, const float *x, const float *gain, cons
     }
 }
 
-void NAME(op_norm_dx)(REAL *dx, REAL *dgain, REAL *dbias, const float *dy, const float *x,
-                      const float *gain, int64_t N, int64_t C)
+void NAME(op_layernorm_bwd)(REAL *dx, REAL *dgain, REAL *dbias, const float *dy, const float *x,
+                            const float *gain, int64_t N, int64_t C)
 {
     for (int64_t c = 0; c < C; c++) dgain[c] = dbias[c] = 0;
     for (int64_t n = 0; n < N; n++) {
@@ -144,8 +145,8 @@ static REAL NAME(attention_row)(REAL *p, const REAL *q, const REAL *k, int32_t b
         const REAL *key = k + ((int64_t)b * a->T + j) * C + h * a->D;
         REAL score = 0, bias = 0;
         for (int32_t d = 0; d < a->D; d++) score += query[d] * key[d];
-        if (i - j < a->near_n) {
-            bias = (REAL)a->near[(int64_t)h * a->near_n + i - j];
+        if (i - j < a->bias_table_n) {
+            bias = (REAL)a->near[(int64_t)h * a->bias_table_n + i - j];
         } else {
             if (a->offset != NULL) bias = (REAL)a->offset[h];
             if (a->slope != NULL) bias += (REAL)a->slope[h] * (REAL)(i - j);
@@ -218,23 +219,23 @@ static void NAME(attention_row_dx)(REAL *p, REAL *dq, REAL *dk, REAL *dv, REAL *
             dq[from + d] += ds * (REAL)a->scale * k[to + d];
             dk[to + d] += ds * (REAL)a->scale * q[from + d];
         }
-        if (i - j < a->near_n)
-            dnear[(int64_t)h * a->near_n + i - j] += ds;
+        if (i - j < a->bias_table_n)
+            dnear[(int64_t)h * a->bias_table_n + i - j] += ds;
         else
             doffset[h] += ds;
     }
 }
 
-void NAME(op_attention_dx)(REAL *dq, REAL *dk, REAL *dv, REAL *dnear, REAL *doffset,
-                           const float *q_in, const float *k_in, const float *v, const float *dout,
-                           const struct op_attention *a)
+void NAME(op_attention_bwd)(REAL *dq, REAL *dk, REAL *dv, REAL *dnear, REAL *doffset,
+                            const float *q_in, const float *k_in, const float *v, const float *dout,
+                            const struct op_attention *a)
 {
     int64_t n = (int64_t)a->B * a->T * a->H * a->D;
     REAL *p = malloc(2 * (size_t)a->T * sizeof *p);
     REAL *q = NAME(attention_turned)(q_in, a), *k = NAME(attention_turned)(k_in, a);
     if (p == NULL) abort();
     for (int64_t i = 0; i < n; i++) dq[i] = dk[i] = dv[i] = 0;
-    for (int64_t i = 0; i < (int64_t)a->H * a->near_n; i++) dnear[i] = 0;
+    for (int64_t i = 0; i < (int64_t)a->H * a->bias_table_n; i++) dnear[i] = 0;
     for (int32_t h = 0; h < a->H; h++) doffset[h] = 0;
     for (int32_t b = 0; b < a->B; b++)
         for (int32_t h = 0; h < a->H; h++)

@@ -43,25 +43,25 @@ static struct tensor third(const struct tensor *t, int which)
 
 static void set_bias(struct op_bench *k, struct attention_case *c, enum form form)
 {
-    int32_t H = c->ref.H, near_n = form == FORM_NEAR || form == FORM_ALL ? 5 : 0;
-    struct op_matrix near = op_random(k, H, near_n > 0 ? near_n : 1, 0);
+    int32_t H = c->ref.H, bias_table_n = form == FORM_NEAR || form == FORM_ALL ? 5 : 0;
+    struct op_matrix near = op_random(k, H, bias_table_n > 0 ? bias_table_n : 1, 0);
     struct op_matrix offset = op_random(k, 1, H, 0), slope = op_random(k, 1, H, 0);
     for (int32_t h = 0; h < H; h++) slope.host[h] = -0.5f / (float)(h + 1);
     op_set(k, &slope);
-    c->near_grad = op_random(k, H, near_n > 0 ? near_n : 1, 0);
+    c->near_grad = op_random(k, H, bias_table_n > 0 ? bias_table_n : 1, 0);
     c->offset_grad = op_random(k, 1, H, 0);
-    if (near_n > 0) {
-        c->ref.near_n = c->a.bias.near_n = near_n;
+    if (bias_table_n > 0) {
+        c->ref.bias_table_n = c->a.bias.bias_table_n = bias_table_n;
         c->ref.near = near.host;
-        c->a.bias.near_dev = near.t.data;
-        c->a.bias.near_grad_dev = c->near_grad.t.data;
-        c->a.bias.offset_grad_dev = c->offset_grad.t.data;
+        c->a.bias.bias_table_dev = near.t.data;
+        c->a.bias.bias_table_grad_dev = c->near_grad.t.data;
+        c->a.bias.tail_offset_grad_dev = c->offset_grad.t.data;
         c->ref.offset = offset.host;
-        c->a.bias.offset_dev = offset.t.data;
+        c->a.bias.tail_offset_dev = offset.t.data;
     }
     if (form == FORM_SLOPE || form == FORM_ALL) {
         c->ref.slope = slope.host;
-        c->a.bias.slope_dev = slope.t.data;
+        c->a.bias.tail_slope_dev = slope.t.data;
     }
 }
 
@@ -152,25 +152,25 @@ static double largest_term(const struct attention_case *c)
 static void check_backward(struct op_bench *k, struct attention_case *c)
 {
     struct err e = {0};
-    int64_t n = c->out.t.rows * c->out.t.cols, H = c->ref.H, near_n = c->ref.near_n;
+    int64_t n = c->out.t.rows * c->out.t.cols, H = c->ref.H, bias_table_n = c->ref.bias_table_n;
     double *want[3];
     float *plain[3];
-    double *near = op_doubles(k, H * near_n + 1), *offset = op_doubles(k, H);
-    float *plain_near = op_floats(k, H * near_n + 1), *plain_offset = op_floats(k, H);
+    double *near = op_doubles(k, H * bias_table_n + 1), *offset = op_doubles(k, H);
+    float *plain_near = op_floats(k, H * bias_table_n + 1), *plain_offset = op_floats(k, H);
     for (int i = 0; i < 3; i++) {
         want[i] = op_doubles(k, n);
         plain[i] = op_floats(k, n);
     }
-    op_attention_dx_double(want[0], want[1], want[2], near, offset, c->q, c->k, c->v, c->dout.host,
-                           &c->ref);
-    op_attention_dx_float(plain[0], plain[1], plain[2], plain_near, plain_offset, c->q, c->k, c->v,
-                          c->dout.host, &c->ref);
-    op_ok(ops_attention_dx(k->b, &c->a, &e), &e);
+    op_attention_bwd_double(want[0], want[1], want[2], near, offset, c->q, c->k, c->v, c->dout.host,
+                            &c->ref);
+    op_attention_bwd_float(plain[0], plain[1], plain[2], plain_near, plain_offset, c->q, c->k, c->v,
+                           c->dout.host, &c->ref);
+    op_ok(ops_attention_bwd(k->b, &c->a, &e), &e);
     k->terms = largest_term(c);
     tol_check_tensor(k, "dq", &c->a.dq, want[0], plain[0], NULL);
     tol_check_tensor(k, "dk", &c->a.dk, want[1], plain[1], NULL);
     tol_check_tensor(k, "dv", &c->a.dv, want[2], plain[2], NULL);
-    if (near_n == 0) return;
+    if (bias_table_n == 0) return;
     tol_check_tensor(k, "near_grad", &c->near_grad.t, near, plain_near, c->near_grad.host);
     tol_check_tensor(k, "offset_grad", &c->offset_grad.t, offset, plain_offset,
                      c->offset_grad.host);
@@ -306,11 +306,11 @@ static void bias_table(struct op_bench *k)
         struct op_matrix table = op_random(k, BUCKETS, H, 0), near = op_random(k, H, NEAR, 0);
         struct op_matrix offset = op_random(k, 1, H, 0), dtable = op_random(k, BUCKETS, H, 0);
         struct op_matrix near_grad = op_random(k, H, NEAR, 0), offset_grad = op_random(k, 1, H, 0);
-        struct attention_bias bias = {.near_n = NEAR,
-                                      .near_dev = near.t.data,
-                                      .offset_dev = offset.t.data,
-                                      .near_grad_dev = near_grad.t.data,
-                                      .offset_grad_dev = offset_grad.t.data};
+        struct attention_bias bias = {.bias_table_n = NEAR,
+                                      .bias_table_dev = near.t.data,
+                                      .tail_offset_dev = offset.t.data,
+                                      .bias_table_grad_dev = near_grad.t.data,
+                                      .tail_offset_grad_dev = offset_grad.t.data};
         float want_near[H * NEAR], want_offset[H], plain[BUCKETS * H] = {0};
         double want[BUCKETS * H] = {0};
         for (int32_t h = 0; h < H; h++) {

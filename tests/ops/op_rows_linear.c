@@ -99,7 +99,7 @@ static void linear_relu(struct op_bench *k)
         }
 }
 
-static void linear_dx(struct op_bench *k)
+static void linear_bwd_input(struct op_bench *k)
 {
     struct err e = {0};
     for (int i = 0; i < SHAPES_N; i++)
@@ -110,15 +110,15 @@ static void linear_dx(struct op_bench *k)
             struct op_matrix dx = op_random(k, N, I, spare);
             double *want = op_doubles(k, N * I);
             float *plain = op_floats(k, N * I);
-            op_linear_dx_double(want, dy.host, w.host, N, I, O);
-            op_linear_dx_float(plain, dy.host, w.host, N, I, O);
-            op_ok(ops_linear_dx(k->b, &dx.t, &dy.t, &w.t, accumulate, &e), &e);
+            op_linear_bwd_input_double(want, dy.host, w.host, N, I, O);
+            op_linear_bwd_input_float(plain, dy.host, w.host, N, I, O);
+            op_ok(ops_linear_bwd_input(k->b, &dx.t, &dy.t, &w.t, accumulate, &e), &e);
             tol_check_tensor(k, "dx", &dx.t, want, plain, accumulate ? dx.host : NULL);
         }
 }
 
 /* y is what relu and dropout p left; the oracle cuts and scales the product. */
-static void check_linear_dx_relu(struct op_bench *k, const int32_t *size, int64_t spare, float p)
+static void check_linear_relu_bwd(struct op_bench *k, const int32_t *size, int64_t spare, float p)
 {
     enum { UPDATE = 5 };
     struct err e = {0};
@@ -131,30 +131,30 @@ static void check_linear_dx_relu(struct op_bench *k, const int32_t *size, int64_
     const float *factor = op_factors(k, &d, NULL, UPDATE, N, I);
     double *want = op_doubles(k, N * I);
     float *plain = op_floats(k, N * I);
-    op_linear_dx_double(want, dy.host, w.host, N, I, O);
-    op_linear_dx_float(plain, dy.host, w.host, N, I, O);
+    op_linear_bwd_input_double(want, dy.host, w.host, N, I, O);
+    op_linear_bwd_input_float(plain, dy.host, w.host, N, I, O);
     for (int64_t j = 0; j < N * I; j++) {
         y.host[j] = y.host[j] > 0.0f ? y.host[j] * factor[j] : 0.0f;
         want[j] = y.host[j] != 0.0f ? want[j] / (1.0 - (double)p) : 0.0;
         plain[j] = y.host[j] != 0.0f ? plain[j] * factor[j] : 0.0f;
     }
     op_set(k, &y);
-    op_ok(ops_linear_dx_relu(k->b, &dx.t, &dy.t, &w.t, &y.t, &d, &e), &e);
+    op_ok(ops_linear_relu_bwd(k->b, &dx.t, &dy.t, &w.t, &y.t, &d, &e), &e);
     tol_check_tensor(k, "dx", &dx.t, want, plain, NULL);
     const float *got = op_get(k, &dx.t);
     for (int64_t j = 0; j < N * I; j++)
         if (y.host[j] == 0.0f && got[j] != 0.0f) fail_msg("dx[%d] is not cut off", (int)j);
 }
 
-static void linear_dx_relu(struct op_bench *k)
+static void linear_relu_bwd(struct op_bench *k)
 {
     static const float chances[] = {0.0f, 0.1f, 0.5f};
     for (int i = 0; i < SHAPES_N; i++)
-        for (int c = 0; c < 3; c++) check_linear_dx_relu(k, shapes[i], 4 * (i % 3), chances[c]);
+        for (int c = 0; c < 3; c++) check_linear_relu_bwd(k, shapes[i], 4 * (i % 3), chances[c]);
 }
 
-static void check_linear_dw(struct op_bench *k, const int32_t *size, int64_t spare, int with_bias,
-                            int accumulate)
+static void check_linear_bwd_weight(struct op_bench *k, const int32_t *size, int64_t spare,
+                                    int with_bias, int accumulate)
 {
     struct err e = {0};
     op_bench_reset(k);
@@ -163,9 +163,11 @@ static void check_linear_dw(struct op_bench *k, const int32_t *size, int64_t spa
     struct op_matrix dw = op_random(k, O, I, 0), dbias = op_random(k, 1, O, 0);
     double *want = op_doubles(k, O * I), *want_bias = op_doubles(k, O);
     float *plain = op_floats(k, O * I), *plain_bias = op_floats(k, O);
-    op_linear_dw_double(want, want_bias, dy.host, x.host, N, I, O);
-    op_linear_dw_float(plain, plain_bias, dy.host, x.host, N, I, O);
-    op_ok(ops_linear_dw(k->b, &dw.t, with_bias ? &dbias.t : NULL, &dy.t, &x.t, accumulate, &e), &e);
+    op_linear_bwd_weight_double(want, want_bias, dy.host, x.host, N, I, O);
+    op_linear_bwd_weight_float(plain, plain_bias, dy.host, x.host, N, I, O);
+    op_ok(ops_linear_bwd_weight(k->b, &dw.t, with_bias ? &dbias.t : NULL, &dy.t, &x.t, accumulate,
+                                &e),
+          &e);
     tol_check_tensor(k, "dw", &dw.t, want, plain, accumulate ? dw.host : NULL);
     if (with_bias)
         tol_check_tensor(k, "dbias", &dbias.t, want_bias, plain_bias,
@@ -174,11 +176,11 @@ static void check_linear_dw(struct op_bench *k, const int32_t *size, int64_t spa
         op_same("dbias", op_get(k, &dbias.t), dbias.host, O);
 }
 
-static void linear_dw(struct op_bench *k)
+static void linear_bwd_weight(struct op_bench *k)
 {
     for (int i = 0; i < SHAPES_N; i++)
         for (int form = 0; form < 4; form++)
-            check_linear_dw(k, shapes[i], 6 * (i % 2), form & 1, form >> 1);
+            check_linear_bwd_weight(k, shapes[i], 6 * (i % 2), form & 1, form >> 1);
 }
 
 static const int32_t row_shapes[][3] = {{1, 1, 1}, {7, 5, 3}, {40, 16, 64}, {33, 100, 65}};
@@ -266,9 +268,9 @@ const struct op_row op_rows_linear[] = {
     {"linear_rows is linear", linear_rows},
     {"linear_rows gives a row the same bits in any batch", linear_rows_is_exact},
     {"linear_relu is linear, cut off at zero", linear_relu},
-    {"linear_dx is dy times w", linear_dx},
-    {"linear_dx_relu is linear_dx where relu and dropout let through", linear_dx_relu},
-    {"linear_dw is dy transposed times x and its column sums", linear_dw},
+    {"linear_bwd_input is dy times w", linear_bwd_input},
+    {"linear_relu_bwd is linear_bwd_input where relu and dropout let through", linear_relu_bwd},
+    {"linear_bwd_weight is dy transposed times x and its column sums", linear_bwd_weight},
     {"gather_rows scales listed rows and gives zeros for a gap", gather_rows},
     {"scatter_rows adds every listed row", scatter_rows_adds},
     {"scatter_rows overwrites listed rows only", scatter_rows_overwrites},

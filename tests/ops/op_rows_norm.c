@@ -123,9 +123,9 @@ static void relu(struct op_bench *k)
             }
             op_ok(ops_relu(k->b, &y.t, &x.t, &d, &e), &e);
             check_mask(op_get(k, &y.t), through, factor, N * C);
-            op_ok(ops_relu_dx(k->b, &dx.t, &dy.t, &y.t, &d, &e), &e);
+            op_ok(ops_relu_bwd(k->b, &dx.t, &dy.t, &y.t, &d, &e), &e);
             check_mask(op_get(k, &dx.t), dy.host, open, N * C);
-            op_ok(ops_relu_dx(k->b, &dy.t, &dy.t, &y.t, &d, &e), &e);
+            op_ok(ops_relu_bwd(k->b, &dy.t, &dy.t, &y.t, &d, &e), &e);
             op_same("in place", op_get(k, &dy.t), op_get(k, &dx.t), N * C);
         }
 }
@@ -142,15 +142,16 @@ static void norm(struct op_bench *k)
         float *plain = op_floats(k, N * C), *plain_stats = op_floats(k, 2 * N);
         for (int64_t j = 0; j < N * C; j++) x.host[j] += 3.0f; /* a mean to take off */
         op_set(k, &x);
-        op_norm_double(want, want_stats, x.host, gain.host, bias.host, N, C);
-        op_norm_float(plain, plain_stats, x.host, gain.host, bias.host, N, C);
-        op_ok(ops_norm(k->b, &y.t, &stats.t, &x.t, &gain.t, &bias.t, &e), &e);
+        op_layernorm_double(want, want_stats, x.host, gain.host, bias.host, N, C);
+        op_layernorm_float(plain, plain_stats, x.host, gain.host, bias.host, N, C);
+        op_ok(ops_layernorm(k->b, &y.t, &stats.t, &x.t, &gain.t, &bias.t, &e), &e);
         tol_check_tensor(k, "y", &y.t, want, plain, NULL);
         tol_check_tensor(k, "stats", &stats.t, want_stats, plain_stats, NULL);
     }
 }
 
-static void check_norm_dx(struct op_bench *k, int64_t N, int64_t C, int64_t spare, int accumulate)
+static void check_layernorm_bwd(struct op_bench *k, int64_t N, int64_t C, int64_t spare,
+                                int accumulate)
 {
     struct err e = {0};
     op_bench_reset(k);
@@ -163,26 +164,26 @@ static void check_norm_dx(struct op_bench *k, int64_t N, int64_t C, int64_t spar
            *want_bias = op_doubles(k, C);
     float *plain = op_floats(k, N * C), *plain_gain = op_floats(k, C),
           *plain_bias = op_floats(k, C);
-    op_norm_dx_double(want, want_gain, want_bias, dy.host, x.host, gain.host, N, C);
-    op_norm_dx_float(plain, plain_gain, plain_bias, dy.host, x.host, gain.host, N, C);
-    op_ok(ops_norm(k->b, &y.t, &stats.t, &x.t, &gain.t, &bias.t, &e), &e);
-    op_ok(ops_norm_dx(k->b, &dx.t, &dgain.t, &dbias.t, &dy.t, &x.t, &stats.t, &gain.t, accumulate,
-                      &e),
+    op_layernorm_bwd_double(want, want_gain, want_bias, dy.host, x.host, gain.host, N, C);
+    op_layernorm_bwd_float(plain, plain_gain, plain_bias, dy.host, x.host, gain.host, N, C);
+    op_ok(ops_layernorm(k->b, &y.t, &stats.t, &x.t, &gain.t, &bias.t, &e), &e);
+    op_ok(ops_layernorm_bwd(k->b, &dx.t, &dgain.t, &dbias.t, &dy.t, &x.t, &stats.t, &gain.t,
+                            accumulate, &e),
           &e);
     tol_check_tensor(k, "dx", &dx.t, want, plain, accumulate ? dx.host : NULL);
     tol_check_tensor(k, "dgain", &dgain.t, want_gain, plain_gain, dgain.host);
     tol_check_tensor(k, "dbias", &dbias.t, want_bias, plain_bias, dbias.host);
 }
 
-static void norm_dx(struct op_bench *k)
+static void layernorm_bwd(struct op_bench *k)
 {
     for (int i = 1; i < SHAPES_N; i++)
         for (int accumulate = 0; accumulate < 2; accumulate++)
-            check_norm_dx(k, shapes[i][0], shapes[i][1], 2 * (i % 2), accumulate);
+            check_layernorm_bwd(k, shapes[i][0], shapes[i][1], 2 * (i % 2), accumulate);
 }
 
 /* Fused or composed, it is dropout, add and norm one after the other. */
-static void residual_norm(struct op_bench *k)
+static void residual_layernorm(struct op_bench *k)
 {
     struct err e = {0};
     for (int i = 0; i < SHAPES_N; i++)
@@ -204,14 +205,14 @@ static void residual_norm(struct op_bench *k)
                 want_sum[j] = (double)x.host[j] + (double)r.host[j] * (double)factor[j];
             }
             struct tensor *out = form >> 1 ? &x.t : &s.t;
-            op_ok(
-                ops_residual_norm(k->b, out, &y.t, &stats.t, &x.t, &r.t, &d, &gain.t, &bias.t, &e),
-                &e);
+            op_ok(ops_residual_layernorm(k->b, out, &y.t, &stats.t, &x.t, &r.t, &d, &gain.t,
+                                         &bias.t, &e),
+                  &e);
             tol_check_tensor(k, "s", out, want_sum, sum, NULL);
             /* The norm is judged on the sum the op itself made. */
             const float *made = op_get(k, out);
-            op_norm_double(want, want_stats, made, gain.host, bias.host, N, C);
-            op_norm_float(plain, plain_stats, made, gain.host, bias.host, N, C);
+            op_layernorm_double(want, want_stats, made, gain.host, bias.host, N, C);
+            op_layernorm_float(plain, plain_stats, made, gain.host, bias.host, N, C);
             tol_check_tensor(k, "y", &y.t, want, plain, NULL);
             tol_check_tensor(k, "stats", &stats.t, want_stats, plain_stats, NULL);
         }
@@ -219,7 +220,8 @@ static void residual_norm(struct op_bench *k)
 
 /* The stream's gradient grows by that of the norm, and is passed on through the branch's dropout.
  */
-static void check_residual_norm_dx(struct op_bench *k, int64_t N, int64_t C, int64_t spare, float p)
+static void check_residual_layernorm_bwd(struct op_bench *k, int64_t N, int64_t C, int64_t spare,
+                                         float p)
 {
     struct err e = {0};
     op_bench_reset(k);
@@ -233,11 +235,11 @@ static void check_residual_norm_dx(struct op_bench *k, int64_t N, int64_t C, int
            *want_bias = op_doubles(k, C);
     float *plain = op_floats(k, N * C), *plain_gain = op_floats(k, C),
           *plain_bias = op_floats(k, C);
-    op_norm_dx_double(want, want_gain, want_bias, dy.host, x.host, gain.host, N, C);
-    op_norm_dx_float(plain, plain_gain, plain_bias, dy.host, x.host, gain.host, N, C);
-    op_ok(ops_norm(k->b, &y.t, &stats.t, &x.t, &gain.t, &bias.t, &e), &e);
-    op_ok(ops_residual_norm_dx(k->b, &ds.t, p > 0.0f ? &dr.t : NULL, &dgain.t, &dbias.t, &dy.t,
-                               &x.t, &stats.t, &gain.t, &d, &e),
+    op_layernorm_bwd_double(want, want_gain, want_bias, dy.host, x.host, gain.host, N, C);
+    op_layernorm_bwd_float(plain, plain_gain, plain_bias, dy.host, x.host, gain.host, N, C);
+    op_ok(ops_layernorm(k->b, &y.t, &stats.t, &x.t, &gain.t, &bias.t, &e), &e);
+    op_ok(ops_residual_layernorm_bwd(k->b, &ds.t, p > 0.0f ? &dr.t : NULL, &dgain.t, &dbias.t,
+                                     &dy.t, &x.t, &stats.t, &gain.t, &d, &e),
           &e);
     tol_check_tensor(k, "ds", &ds.t, want, plain, ds.host);
     tol_check_tensor(k, "dgain", &dgain.t, want_gain, plain_gain, dgain.host);
@@ -249,11 +251,11 @@ static void check_residual_norm_dx(struct op_bench *k, int64_t N, int64_t C, int
     op_same("dr", op_get(k, &dr.t), made, N * C);
 }
 
-static void residual_norm_dx(struct op_bench *k)
+static void residual_layernorm_bwd(struct op_bench *k)
 {
     for (int i = 1; i < SHAPES_N; i++)
         for (int c = 0; c < CHANCES_N; c++)
-            check_residual_norm_dx(k, shapes[i][0], shapes[i][1], 2 * (i % 2), chances[c]);
+            check_residual_layernorm_bwd(k, shapes[i][0], shapes[i][1], 2 * (i % 2), chances[c]);
 }
 
 const struct op_row op_rows_norm[] = {
@@ -263,8 +265,9 @@ const struct op_row op_rows_norm[] = {
     {"dropout of a compacted tail counts the listed rows", dropout_of_listed_rows},
     {"relu and its gradient pass what is positive and kept", relu},
     {"norm has zero mean and biased variance", norm},
-    {"norm_dx is the gradient of norm", norm_dx},
-    {"residual_norm is dropout, sum and norm", residual_norm},
-    {"residual_norm_dx is norm_dx on top of the stream, then dropout", residual_norm_dx},
+    {"layernorm_bwd is the gradient of norm", layernorm_bwd},
+    {"residual_layernorm is dropout, sum and norm", residual_layernorm},
+    {"residual_layernorm_bwd is layernorm_bwd on top of the stream, then dropout",
+     residual_layernorm_bwd},
     {NULL, NULL},
 };

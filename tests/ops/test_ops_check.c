@@ -1,10 +1,8 @@
 /* test_ops_check.c - what ops refuses before a backend sees it, and what it composes. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "ops/op_bench.h"
 #include "ops/ops.h"
@@ -24,11 +22,9 @@ static void assert_refused(int rc, const struct err *e, const char *op, const ch
         fail_msg("\"%s\" names neither %s nor %s", e->text, op, word);
 }
 
-static void a_wrong_shape_names_op_argument_and_sizes(void **state)
+TEST(a_wrong_shape_names_op_argument_and_sizes)
 {
-    (void)state;
     struct backend *b = open_cpu();
-    struct err e = {0};
     float memory[64] = {0};
     struct tensor x = tensor_make(memory, 2, 3, DTYPE_F32),
                   w = tensor_make(memory, 4, 3, DTYPE_F32);
@@ -41,11 +37,9 @@ static void a_wrong_shape_names_op_argument_and_sizes(void **state)
     backend_close(b);
 }
 
-static void a_stride_below_the_columns_is_refused(void **state)
+TEST(a_stride_below_the_columns_is_refused)
 {
-    (void)state;
     struct backend *b = open_cpu();
-    struct err e = {0};
     float memory[64] = {0};
     struct tensor x = tensor_make(memory, 2, 3, DTYPE_F32);
     x.stride = 2;
@@ -53,11 +47,9 @@ static void a_stride_below_the_columns_is_refused(void **state)
     backend_close(b);
 }
 
-static void a_wrong_dtype_is_refused(void **state)
+TEST(a_wrong_dtype_is_refused)
 {
-    (void)state;
     struct backend *b = open_cpu();
-    struct err e = {0};
     float memory[64] = {0};
     struct tensor x = tensor_make(memory, 2, 3, DTYPE_F32),
                   bias = tensor_make(memory, 1, 2, DTYPE_BF16);
@@ -67,11 +59,9 @@ static void a_wrong_dtype_is_refused(void **state)
     backend_close(b);
 }
 
-static void missing_memory_is_refused(void **state)
+TEST(missing_memory_is_refused)
 {
-    (void)state;
     struct backend *b = open_cpu();
-    struct err e = {0};
     float memory[64] = {0};
     struct tensor x = tensor_make(memory, 2, 3, DTYPE_F32),
                   none = tensor_make(NULL, 2, 3, DTYPE_F32);
@@ -82,11 +72,9 @@ static void missing_memory_is_refused(void **state)
     backend_close(b);
 }
 
-static void weights_in_bf16_are_refused_by_a_backend_of_f32(void **state)
+TEST(weights_in_bf16_are_refused_by_a_backend_of_f32)
 {
-    (void)state;
     struct backend *b = open_cpu();
-    struct err e = {0};
     float memory[64] = {0};
     double squares = 0.0;
     struct step_state step = {.lr = 1.0f};
@@ -99,29 +87,25 @@ static void weights_in_bf16_are_refused_by_a_backend_of_f32(void **state)
     backend_close(b);
 }
 
-static void a_mask_of_another_shape_is_refused(void **state)
+TEST(a_mask_of_another_shape_is_refused)
 {
-    (void)state;
     struct backend *b = open_cpu();
-    struct err e = {0};
     float memory[64] = {0};
     struct dropout d = {0};
     struct tensor dx = tensor_make(memory, 2, 3, DTYPE_F32),
                   dy = tensor_make(memory, 2, 4, DTYPE_F32),
                   w = tensor_make(memory, 4, 3, DTYPE_F32);
-    assert_refused(ops_linear_dx_relu(b, &dx, &dy, &w, &dy, &d, &e), &e, "op linear_dx_relu",
+    assert_refused(ops_linear_relu_bwd(b, &dx, &dy, &w, &dy, &d, &e), &e, "op linear_relu_bwd",
                    "argument y");
     d.p = 0.5f;
-    assert_refused(ops_linear_dx_relu(b, &dx, &dy, &w, &dx, &d, &e), &e, "op linear_dx_relu",
+    assert_refused(ops_linear_relu_bwd(b, &dx, &dy, &w, &dx, &d, &e), &e, "op linear_relu_bwd",
                    "step");
     backend_close(b);
 }
 
-static void dropout_without_a_step_is_refused(void **state)
+TEST(dropout_without_a_step_is_refused)
 {
-    (void)state;
     struct backend *b = open_cpu();
-    struct err e = {0};
     float memory[64] = {0};
     struct tensor x = tensor_make(memory, 2, 3, DTYPE_F32);
     struct dropout d = {.p = 0.5f};
@@ -131,11 +115,9 @@ static void dropout_without_a_step_is_refused(void **state)
     backend_close(b);
 }
 
-static void attention_of_disagreeing_sizes_is_refused(void **state)
+TEST(attention_of_disagreeing_sizes_is_refused)
 {
-    (void)state;
     struct backend *b = open_cpu();
-    struct err e = {0};
     float memory[512] = {0};
     struct tensor t = tensor_make(memory, 4, 16, DTYPE_F32),
                   lse = tensor_make(memory, 4, 2, DTYPE_F32);
@@ -152,9 +134,9 @@ static void attention_of_disagreeing_sizes_is_refused(void **state)
     a.v.rows = 3;
     assert_refused(ops_attention(b, &a, &e), &e, "op attention", "argument v");
     a.v.rows = 4;
-    a.bias.near_n = 3;
+    a.bias.bias_table_n = 3;
     assert_refused(ops_attention(b, &a, &e), &e, "op attention", "bias.near");
-    a.bias.near_n = 0;
+    a.bias.bias_table_n = 0;
     a.rotary.cosine = a.rotary.sine = tensor_make(memory, 1, 4, DTYPE_F32);
     assert_refused(ops_attention(b, &a, &e), &e, "op attention", "expected T = 2");
     a.rotary.sine.cols = 3;
@@ -162,16 +144,14 @@ static void attention_of_disagreeing_sizes_is_refused(void **state)
     backend_close(b);
 }
 
-/* The same numbers, whether the backend fuses residual_norm or ops composes it. */
-static void a_fused_slot_that_is_missing_is_composed(void **state)
+/* The same numbers, whether the backend fuses residual_layernorm or ops composes it. */
+TEST(a_fused_slot_that_is_missing_is_composed)
 {
-    (void)state;
-    struct err e = {0};
     float *result[2][2];
     struct op_bench k[2];
     struct backend *b[2] = {open_cpu(), open_cpu()};
     struct backend_ops plain = *b[1]->ops;
-    plain.residual_norm = NULL;
+    plain.residual_layernorm = NULL;
     b[1]->ops = &plain;
     for (int i = 0; i < 2; i++) {
         struct step_state step = {.update = 4};
@@ -180,7 +160,8 @@ static void a_fused_slot_that_is_missing_is_composed(void **state)
         struct op_matrix y = op_random(&k[i], 9, 24, 0), stats = op_random(&k[i], 9, 2, 0);
         struct op_matrix gain = op_random(&k[i], 1, 24, 0), bias = op_random(&k[i], 1, 24, 0);
         struct dropout d = {.p = 0.3f, .key = 1, .stream = 2, .step_dev = op_step(&k[i], &step)};
-        op_ok(ops_residual_norm(b[i], &x.t, &y.t, &stats.t, &x.t, &r.t, &d, &gain.t, &bias.t, &e),
+        op_ok(ops_residual_layernorm(b[i], &x.t, &y.t, &stats.t, &x.t, &r.t, &d, &gain.t, &bias.t,
+                                     &e),
               &e);
         result[i][0] = op_get(&k[i], &x.t);
         result[i][1] = op_get(&k[i], &y.t);
@@ -191,20 +172,4 @@ static void a_fused_slot_that_is_missing_is_composed(void **state)
         op_bench_fini(&k[i]);
         backend_close(b[i]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wrong_shape_names_op_argument_and_sizes),
-        cmocka_unit_test(a_stride_below_the_columns_is_refused),
-        cmocka_unit_test(a_wrong_dtype_is_refused),
-        cmocka_unit_test(missing_memory_is_refused),
-        cmocka_unit_test(weights_in_bf16_are_refused_by_a_backend_of_f32),
-        cmocka_unit_test(a_mask_of_another_shape_is_refused),
-        cmocka_unit_test(dropout_without_a_step_is_refused),
-        cmocka_unit_test(attention_of_disagreeing_sizes_is_refused),
-        cmocka_unit_test(a_fused_slot_that_is_missing_is_composed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

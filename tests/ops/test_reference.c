@@ -1,12 +1,10 @@
 /* test_reference.c - the oracle's gradients are those of its own forward formulas: central
  * differences in double, with inputs on a grid so that the steps are exact. */
+#include "harness/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/philox.h"
 #include "ops/op_reference.h"
@@ -61,17 +59,16 @@ static double linear_value(void *context)
     return dot(y, l->dy, N * O);
 }
 
-static void linear_gradients_are_differences(void **state)
+TEST(linear_gradients_are_differences)
 {
-    (void)state;
     struct linear l;
     double dx[N * I], dw[O * I], dbias[O];
     fill(l.x, N * I, 1);
     fill(l.w, O * I, 2);
     fill(l.bias, O, 3);
     fill(l.dy, N * O, 4);
-    op_linear_dx_double(dx, l.dy, l.w, N, I, O);
-    op_linear_dw_double(dw, dbias, l.dy, l.x, N, I, O);
+    op_linear_bwd_input_double(dx, l.dy, l.w, N, I, O);
+    op_linear_bwd_weight_double(dw, dbias, l.dy, l.x, N, I, O);
     check_differences(linear_value, &l, l.x, dx, N * I);
     check_differences(linear_value, &l, l.w, dw, O * I);
     check_differences(linear_value, &l, l.bias, dbias, O);
@@ -85,20 +82,19 @@ static double norm_value(void *context)
 {
     struct norm *l = context;
     double y[N * I], stats[2 * N];
-    op_norm_double(y, stats, l->x, l->gain, l->bias, N, I);
+    op_layernorm_double(y, stats, l->x, l->gain, l->bias, N, I);
     return dot(y, l->dy, N * I);
 }
 
-static void norm_gradients_are_differences(void **state)
+TEST(norm_gradients_are_differences)
 {
-    (void)state;
     struct norm l;
     double dx[N * I], dgain[I], dbias[I];
     fill(l.x, N * I, 1);
     fill(l.gain, I, 2);
     fill(l.bias, I, 3);
     fill(l.dy, N * I, 4);
-    op_norm_dx_double(dx, dgain, dbias, l.dy, l.x, l.gain, N, I);
+    op_layernorm_bwd_double(dx, dgain, dbias, l.dy, l.x, l.gain, N, I);
     check_differences(norm_value, &l, l.x, dx, N * I);
     check_differences(norm_value, &l, l.gain, dgain, I);
     check_differences(norm_value, &l, l.bias, dbias, I);
@@ -119,9 +115,8 @@ static double attention_value(void *context)
     return dot(out, l->dout, l->n);
 }
 
-static void attention_gradients_are_differences(void **state)
+TEST(attention_gradients_are_differences)
 {
-    (void)state;
     static struct attention l;
     static double dq[ROOM], dk[ROOM], dv[ROOM];
     double dnear[64], doffset[8];
@@ -130,7 +125,7 @@ static void attention_gradients_are_differences(void **state)
                                 .T = T,
                                 .H = H,
                                 .D = D,
-                                .near_n = NEAR,
+                                .bias_table_n = NEAR,
                                 .scale = 0.5f,
                                 .near = l.near,
                                 .offset = l.offset,
@@ -153,7 +148,7 @@ static void attention_gradients_are_differences(void **state)
             l.a.sine = l.sine;
             l.a.layout = turned - 1;
         }
-        op_attention_dx_double(dq, dk, dv, dnear, doffset, l.q, l.k, l.v, l.dout, &l.a);
+        op_attention_bwd_double(dq, dk, dv, dnear, doffset, l.q, l.k, l.v, l.dout, &l.a);
         check_differences(attention_value, &l, l.q, dq, l.n);
         check_differences(attention_value, &l, l.k, dk, l.n);
         check_differences(attention_value, &l, l.v, dv, l.n);
@@ -176,9 +171,8 @@ static double softmax_value(void *context)
     return sum;
 }
 
-static void softmax_gradients_are_differences(void **state)
+TEST(softmax_gradients_are_differences)
 {
-    (void)state;
     struct softmax l = {.target = {0, 3, -1, 2, 1}};
     double loss[N], dlogits[N * I];
     fill(l.logits, N * I, 1);
@@ -186,9 +180,8 @@ static void softmax_gradients_are_differences(void **state)
     check_differences(softmax_value, &l, l.logits, dlogits, N * I);
 }
 
-static void rotary_backwards_undoes_rotary(void **state)
+TEST(rotary_backwards_undoes_rotary)
 {
-    (void)state;
     enum { T = 3, H = 2, D = 4 };
     float x[T * H * D], turned_float[T * H * D], cosine[T * D / 2], sine[T * D / 2];
     double turned[T * H * D], back[T * H * D];
@@ -203,16 +196,4 @@ static void rotary_backwards_undoes_rotary(void **state)
         op_rotary_double(back, turned_float, cosine, sine, T, T, H, D, layout, 1);
         for (int i = 0; i < T * H * D; i++) assert_true(fabs(back[i] - (double)x[i]) < 1e-6);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(linear_gradients_are_differences),
-        cmocka_unit_test(norm_gradients_are_differences),
-        cmocka_unit_test(attention_gradients_are_differences),
-        cmocka_unit_test(softmax_gradients_are_differences),
-        cmocka_unit_test(rotary_backwards_undoes_rotary),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,13 @@
 /* test_artefacts.c - the shipped grids and scales say what the paper did. */
+#include "harness/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "data/prepare.h"
 #include "plan/plan_fixture.h"
+#include "prepare/prepare.h"
 
 static const char *const all_three[] = {"table5", "figure1", "figure11"};
 static const char *const scales[] = {"mini", "small", "paper", "none"};
@@ -21,8 +19,11 @@ static void open_shipped(void **state, struct plan *p, const char *const *names,
     plan_fixture_shipped(*state, p, names, n, &o);
 }
 
-static void table_5_is_22_trainings_and_50_evaluations(void **state)
+TEST_GROUP(plan_fixture_setup, plan_fixture_teardown)
+
+TEST_WITH(void *fixture_of_case, table_5_is_22_trainings_and_50_evaluations)
 {
+    void **state = &fixture_of_case;
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
         struct plan p;
         open_shipped(state, &p, all_three, 1, scales[i]);
@@ -34,8 +35,9 @@ static void table_5_is_22_trainings_and_50_evaluations(void **state)
     }
 }
 
-static void table_5_has_the_cells_of_the_paper(void **state)
+TEST_WITH(void *fixture_of_case, table_5_has_the_cells_of_the_paper)
 {
+    void **state = &fixture_of_case;
     static const int32_t lengths[] = {64, 128, 256, 512, 1024, 1536, 2048, 3072};
     int seen[4][8][8] = {0}; /* position, L_train, L_valid */
     struct plan p;
@@ -66,8 +68,9 @@ static void table_5_has_the_cells_of_the_paper(void **state)
     plan_close(&p);
 }
 
-static void the_paper_scale_is_the_authors_recipe(void **state)
+TEST_WITH(void *fixture_of_case, the_paper_scale_is_the_authors_recipe)
 {
+    void **state = &fixture_of_case;
     double flops = 0;
     struct plan p;
 
@@ -87,7 +90,7 @@ static void the_paper_scale_is_the_authors_recipe(void **state)
         assert_true(s->train.lr_init == 1e-7 && s->train.lr_min == 1e-4);
         assert_true(s->model.dropout == 0.3 && s->model.dropout_attention == 0.1);
         assert_true(s->model.dropout_relu == 0.1 && s->model.dropout_softmax == 0.2);
-        assert_int_equal(s->model.t5_max_distance, 128);
+        assert_int_equal(s->option.t5_max_distance, 128);
         assert_int_equal(s->train.seed, 1);
         flops += r->cost.flops;
     }
@@ -96,8 +99,9 @@ static void the_paper_scale_is_the_authors_recipe(void **state)
     plan_close(&p);
 }
 
-static void the_figures_add_no_training_to_table_5(void **state)
+TEST_WITH(void *fixture_of_case, the_figures_add_no_training_to_table_5)
 {
+    void **state = &fixture_of_case;
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
         struct plan table, all;
         open_shipped(state, &table, all_three, 1, scales[i]);
@@ -110,8 +114,9 @@ static void the_figures_add_no_training_to_table_5(void **state)
     }
 }
 
-static void a_figure_alone_asks_for_the_same_trainings(void **state)
+TEST_WITH(void *fixture_of_case, a_figure_alone_asks_for_the_same_trainings)
 {
+    void **state = &fixture_of_case;
     struct plan table, figure;
     int32_t found = 0;
 
@@ -129,8 +134,9 @@ static void a_figure_alone_asks_for_the_same_trainings(void **state)
 }
 
 /* The lengths of Tables 2 and 3: L plus 35 offsets, four methods. */
-static void figure_1_has_the_papers_35_lengths(void **state)
+TEST_WITH(void *fixture_of_case, figure_1_has_the_papers_35_lengths)
 {
+    void **state = &fixture_of_case;
     static const int32_t offsets[] = {0,    1,    10,    20,    30,    40,    50,    60,   70,
                                       80,   90,   100,   200,   300,   400,   500,   600,  700,
                                       800,  900,  1000,  2000,  3000,  4000,  5000,  6000, 7000,
@@ -153,8 +159,9 @@ static void figure_1_has_the_papers_35_lengths(void **state)
     plan_close(&p);
 }
 
-static void merged_lengths_of_figure_1_are_told(void **state)
+TEST_WITH(void *fixture_of_case, merged_lengths_of_figure_1_are_told)
 {
+    void **state = &fixture_of_case;
     struct plan p;
 
     open_shipped(state, &p, &all_three[1], 1, "mini");
@@ -166,8 +173,9 @@ static void merged_lengths_of_figure_1_are_told(void **state)
     plan_close(&p);
 }
 
-static void figure_11_has_the_cells_of_tables_13_and_15(void **state)
+TEST_WITH(void *fixture_of_case, figure_11_has_the_cells_of_tables_13_and_15)
 {
+    void **state = &fixture_of_case;
     static const int32_t cells[][2] = {{512, 512},   {512, 1024},  {512, 1536},  {512, 2048},
                                        {512, 3072},  {1024, 1024}, {1024, 1536}, {1024, 2048},
                                        {1024, 3072}, {3072, 3072}};
@@ -191,8 +199,9 @@ static void figure_11_has_the_cells_of_tables_13_and_15(void **state)
     plan_close(&p);
 }
 
-static void mini_lengths_are_an_eighth_and_fill_an_update(void **state)
+TEST_WITH(void *fixture_of_case, mini_lengths_are_an_eighth_and_fill_an_update)
 {
+    void **state = &fixture_of_case;
     struct plan p;
 
     open_shipped(state, &p, all_three, 3, "mini");
@@ -212,8 +221,9 @@ static void mini_lengths_are_an_eighth_and_fill_an_update(void **state)
     plan_close(&p);
 }
 
-static void small_has_about_20_million_parameters(void **state)
+TEST_WITH(void *fixture_of_case, small_has_about_20_million_parameters)
 {
+    void **state = &fixture_of_case;
     struct plan p;
 
     open_shipped(state, &p, all_three, 3, "small");
@@ -225,14 +235,13 @@ static void small_has_about_20_million_parameters(void **state)
     plan_close(&p);
 }
 
-static void mini_pins_the_corpus_that_the_program_makes(void **state)
+TEST_WITH(struct plan_fixture *f, mini_pins_the_corpus_that_the_program_makes)
 {
-    struct plan_fixture *f = *state;
     const struct prepare_options prepare = {.name = "synthetic-wikitext103"};
     struct plan pinned, made;
 
     if (prepare_corpus(&f->project, &prepare, &f->err) < 0) fail_msg("%s", f->err.text);
-    open_shipped(state, &pinned, all_three, 1, "mini");
+    open_shipped((void **)&f, &pinned, all_three, 1, "mini");
     if (plan_fixture_open(f, &made,
                           "base: [tiny.yaml, data/synthetic-wikitext103.yaml]\n"
                           "grid: [{ position: alibi, L_train: 64 }]\n",
@@ -250,9 +259,8 @@ static void mini_pins_the_corpus_that_the_program_makes(void **state)
 }
 
 /* What a user with a text of their own writes, outside the tree. */
-static void a_grid_of_the_users_own_needs_only_its_corpus(void **state)
+TEST_WITH(struct plan_fixture *f, a_grid_of_the_users_own_needs_only_its_corpus)
 {
-    struct plan_fixture *f = *state;
     const struct plan_options o = {0};
     struct plan p;
 
@@ -275,8 +283,9 @@ static void a_grid_of_the_users_own_needs_only_its_corpus(void **state)
 
 /* An id changes when its run would give other numbers, and only then: raise SPEC_MEANING or find
  * the key that lacks its neutral value. */
-static void runs_of_the_paper_keep_their_ids(void **state)
+TEST_WITH(void *fixture_of_case, runs_of_the_paper_keep_their_ids)
 {
+    void **state = &fixture_of_case;
     static const struct {
         int32_t point;
         const char *id;
@@ -290,8 +299,9 @@ static void runs_of_the_paper_keep_their_ids(void **state)
     plan_close(&p);
 }
 
-static void only_chooses_by_nominal_values_and_keeps_numbers(void **state)
+TEST_WITH(void *fixture_of_case, only_chooses_by_nominal_values_and_keeps_numbers)
 {
+    void **state = &fixture_of_case;
     const struct plan_options o = {.scale = "mini", .only = "position=alibi,L_train=512"};
     const struct plan_options cell = {.scale = "mini", .only = "L_valid=3072,L_valid=64"};
     struct plan all, p;
@@ -317,9 +327,8 @@ static void only_chooses_by_nominal_values_and_keeps_numbers(void **state)
     plan_close(&all);
 }
 
-static void shipped_artefacts_are_listed_by_name(void **state)
+TEST_WITH(struct plan_fixture *f, shipped_artefacts_are_listed_by_name)
 {
-    struct plan_fixture *f = *state;
     char **names;
     int32_t n, found = 0;
 
@@ -334,26 +343,4 @@ static void shipped_artefacts_are_listed_by_name(void **state)
         found += strcmp(names[i], "zebra") == 0;
     }
     assert_int_equal(found, 4);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_5_is_22_trainings_and_50_evaluations),
-        cmocka_unit_test(table_5_has_the_cells_of_the_paper),
-        cmocka_unit_test(the_paper_scale_is_the_authors_recipe),
-        cmocka_unit_test(the_figures_add_no_training_to_table_5),
-        cmocka_unit_test(a_figure_alone_asks_for_the_same_trainings),
-        cmocka_unit_test(figure_1_has_the_papers_35_lengths),
-        cmocka_unit_test(merged_lengths_of_figure_1_are_told),
-        cmocka_unit_test(figure_11_has_the_cells_of_tables_13_and_15),
-        cmocka_unit_test(mini_lengths_are_an_eighth_and_fill_an_update),
-        cmocka_unit_test(small_has_about_20_million_parameters),
-        cmocka_unit_test(mini_pins_the_corpus_that_the_program_makes),
-        cmocka_unit_test(a_grid_of_the_users_own_needs_only_its_corpus),
-        cmocka_unit_test(runs_of_the_paper_keep_their_ids),
-        cmocka_unit_test(only_chooses_by_nominal_values_and_keeps_numbers),
-        cmocka_unit_test(shipped_artefacts_are_listed_by_name),
-    };
-    return cmocka_run_group_tests(tests, plan_fixture_setup, plan_fixture_teardown);
 }

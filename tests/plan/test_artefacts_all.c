@@ -1,15 +1,13 @@
 /* test_artefacts_all.c - the grids of the whole paper: what each asks for at every scale, that runs
  * are shared, and that the second and third text and the 1.3B model are what the paper says. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "data/prepare.h"
 #include "plan/plan_fixture.h"
+#include "prepare/prepare.h"
 
 /* Trainings and evaluations or benchmarks of each, as the paper's captions and axes have them. */
 static const struct {
@@ -42,9 +40,10 @@ static int32_t count_kind(const struct plan *p, enum spec_kind kind)
     return n;
 }
 
-static void every_artefact_of_the_paper_is_shipped(void **state)
+TEST_GROUP(plan_fixture_setup, plan_fixture_teardown)
+
+TEST_WITH(struct plan_fixture *f, every_artefact_of_the_paper_is_shipped)
 {
-    struct plan_fixture *f = *state;
     char **names;
     int32_t n;
 
@@ -57,8 +56,9 @@ static void every_artefact_of_the_paper_is_shipped(void **state)
     }
 }
 
-static void every_artefact_asks_for_what_the_paper_shows(void **state)
+TEST_WITH(void *fixture_of_case, every_artefact_asks_for_what_the_paper_shows)
 {
+    void **state = &fixture_of_case;
     const struct plan_options o = {.scale = "paper"};
 
     for (int i = 0; i < ARTEFACTS_N; i++) {
@@ -76,8 +76,9 @@ static void every_artefact_asks_for_what_the_paper_shows(void **state)
 }
 
 /* 22 of Table 5, 6 of Table 8, 6 of Table 12, 2 that Table 11 stops early. */
-static void the_whole_paper_is_36_trainings_at_every_scale(void **state)
+TEST_WITH(void *fixture_of_case, the_whole_paper_is_36_trainings_at_every_scale)
 {
+    void **state = &fixture_of_case;
     static const int32_t evaluations[] = {639, 639, 655}; /* lengths merge below scale paper */
 
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
@@ -90,8 +91,9 @@ static void the_whole_paper_is_36_trainings_at_every_scale(void **state)
     }
 }
 
-static void every_length_fills_its_update(void **state)
+TEST_WITH(void *fixture_of_case, every_length_fills_its_update)
 {
+    void **state = &fixture_of_case;
     for (size_t i = 0; i < 2; i++) {
         struct plan p;
         open_all(state, &p, scales[i]);
@@ -104,8 +106,9 @@ static void every_length_fills_its_update(void **state)
     }
 }
 
-static void benchmarks_time_one_shard(void **state)
+TEST_WITH(void *fixture_of_case, benchmarks_time_one_shard)
 {
+    void **state = &fixture_of_case;
     struct plan p;
 
     open_all(state, &p, "paper");
@@ -115,8 +118,9 @@ static void benchmarks_time_one_shard(void **state)
 }
 
 /* Tables 2 to 4 and 6: as the paper timed them, apart from the batched ones of Table 1. */
-static void speeds_of_one_window_are_benchmarks_of_their_own(void **state)
+TEST_WITH(void *fixture_of_case, speeds_of_one_window_are_benchmarks_of_their_own)
 {
+    void **state = &fixture_of_case;
     const char *const names[] = {"table4", "table6"};
     const struct plan_options o = {.scale = "mini"};
     int32_t n[2] = {0};
@@ -138,8 +142,9 @@ static void speeds_of_one_window_are_benchmarks_of_their_own(void **state)
     plan_close(&p);
 }
 
-static void the_other_texts_have_models_of_the_papers_size(void **state)
+TEST_WITH(void *fixture_of_case, the_other_texts_have_models_of_the_papers_size)
 {
+    void **state = &fixture_of_case;
     struct plan p;
 
     open_all(state, &p, "paper");
@@ -163,8 +168,9 @@ static void the_other_texts_have_models_of_the_papers_size(void **state)
 }
 
 /* Table 11: 46.7k and 44.2k of 50k updates, on an unchanged schedule. */
-static void stopped_trainings_keep_their_schedule(void **state)
+TEST_WITH(void *fixture_of_case, stopped_trainings_keep_their_schedule)
 {
+    void **state = &fixture_of_case;
     static const int32_t updates[][3] = {
         {1600, 1494, 1414}, {3000, 2802, 2652}, {50000, 46700, 44200}};
     const char *name = "table11";
@@ -186,8 +192,9 @@ static void stopped_trainings_keep_their_schedule(void **state)
 }
 
 /* Figure 5 validates ALiBi on twice its length; a scale divides that length too. */
-static void validations_of_figure_5_are_on_the_lengths_of_its_panels(void **state)
+TEST_WITH(void *fixture_of_case, validations_of_figure_5_are_on_the_lengths_of_its_panels)
 {
+    void **state = &fixture_of_case;
     const char *name = "figure5";
 
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
@@ -205,8 +212,9 @@ static void validations_of_figure_5_are_on_the_lengths_of_its_panels(void **stat
     }
 }
 
-static void a_stride_of_512_is_divided_and_a_stride_of_1_is_kept(void **state)
+TEST_WITH(void *fixture_of_case, a_stride_of_512_is_divided_and_a_stride_of_1_is_kept)
 {
+    void **state = &fixture_of_case;
     static const int32_t divide[] = {8, 4, 1};
     const char *names[] = {"table7", "table10"};
 
@@ -227,8 +235,9 @@ static void a_stride_of_512_is_divided_and_a_stride_of_1_is_kept(void **state)
     }
 }
 
-static void mini_pins_the_corpora_that_the_program_makes(void **state)
+TEST_WITH(void *fixture_of_case, mini_pins_the_corpora_that_the_program_makes)
 {
+    void **state = &fixture_of_case;
     static const struct {
         const char *artefact, *corpus, *piece;
     } pinned_table[] = {{"table8", "synthetic-bookcorpus", "data/synthetic-bookcorpus.yaml"},
@@ -256,22 +265,4 @@ static void mini_pins_the_corpora_that_the_program_makes(void **state)
         plan_close(&pinned);
         plan_close(&made);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_artefact_of_the_paper_is_shipped),
-        cmocka_unit_test(every_artefact_asks_for_what_the_paper_shows),
-        cmocka_unit_test(the_whole_paper_is_36_trainings_at_every_scale),
-        cmocka_unit_test(every_length_fills_its_update),
-        cmocka_unit_test(benchmarks_time_one_shard),
-        cmocka_unit_test(speeds_of_one_window_are_benchmarks_of_their_own),
-        cmocka_unit_test(the_other_texts_have_models_of_the_papers_size),
-        cmocka_unit_test(stopped_trainings_keep_their_schedule),
-        cmocka_unit_test(validations_of_figure_5_are_on_the_lengths_of_its_panels),
-        cmocka_unit_test(a_stride_of_512_is_divided_and_a_stride_of_1_is_kept),
-        cmocka_unit_test(mini_pins_the_corpora_that_the_program_makes),
-    };
-    return cmocka_run_group_tests(tests, plan_fixture_setup, plan_fixture_teardown);
 }

@@ -1,11 +1,9 @@
 /* test_grid.c - the language of grids: what it means, and every refusal with its place. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "plan/plan_fixture.h"
 
@@ -21,8 +19,11 @@ static void open_grid(struct plan_fixture *f, struct plan *p, const char *grid)
     if (plan_fixture_open(f, p, grid, NULL) < 0) fail_msg("%s\n%s", f->err.text, grid);
 }
 
-static void a_block_is_the_product_of_its_axes_in_order(void **state)
+TEST_GROUP(plan_fixture_setup, plan_fixture_teardown)
+
+TEST_WITH(void *fixture_of_case, a_block_is_the_product_of_its_axes_in_order)
 {
+    void **state = &fixture_of_case;
     static const int32_t lengths[] = {16, 32, 16, 32};
     struct plan p;
 
@@ -40,8 +41,9 @@ static void a_block_is_the_product_of_its_axes_in_order(void **state)
     plan_close(&p);
 }
 
-static void blocks_are_a_union_and_a_shared_point_exists_once(void **state)
+TEST_WITH(void *fixture_of_case, blocks_are_a_union_and_a_shared_point_exists_once)
 {
+    void **state = &fixture_of_case;
     struct plan p;
 
     open_grid(fixture(state), &p,
@@ -55,8 +57,9 @@ static void blocks_are_a_union_and_a_shared_point_exists_once(void **state)
     plan_close(&p);
 }
 
-static void trainings_come_before_their_evaluations(void **state)
+TEST_WITH(void *fixture_of_case, trainings_come_before_their_evaluations)
 {
+    void **state = &fixture_of_case;
     struct plan p;
 
     open_grid(fixture(state), &p,
@@ -77,8 +80,9 @@ static void trainings_come_before_their_evaluations(void **state)
     plan_close(&p);
 }
 
-static void lengths_take_every_form(void **state)
+TEST_WITH(void *fixture_of_case, lengths_take_every_form)
 {
+    void **state = &fixture_of_case;
     static const struct {
         const char *form;
         int32_t lengths[5]; /* ended by 0 */
@@ -113,8 +117,9 @@ static void lengths_take_every_form(void **state)
     }
 }
 
-static void a_rule_without_a_length_uses_the_training_length(void **state)
+TEST_WITH(void *fixture_of_case, a_rule_without_a_length_uses_the_training_length)
 {
+    void **state = &fixture_of_case;
     struct plan p;
 
     open_grid(fixture(state), &p,
@@ -123,8 +128,9 @@ static void a_rule_without_a_length_uses_the_training_length(void **state)
     plan_close(&p);
 }
 
-static void where_chooses_trainings_by_any_key(void **state)
+TEST_WITH(void *fixture_of_case, where_chooses_trainings_by_any_key)
 {
+    void **state = &fixture_of_case;
     struct plan p;
 
     open_grid(fixture(state), &p,
@@ -143,8 +149,9 @@ static void where_chooses_trainings_by_any_key(void **state)
     plan_close(&p);
 }
 
-static void a_rule_is_a_product_too(void **state)
+TEST_WITH(void *fixture_of_case, a_rule_is_a_product_too)
 {
+    void **state = &fixture_of_case;
     struct plan p;
 
     open_grid(fixture(state), &p,
@@ -162,8 +169,9 @@ static void a_rule_is_a_product_too(void **state)
     plan_close(&p);
 }
 
-static void skip_leaves_out_and_says_why(void **state)
+TEST_WITH(void *fixture_of_case, skip_leaves_out_and_says_why)
 {
+    void **state = &fixture_of_case;
     struct plan p;
 
     open_grid(fixture(state), &p,
@@ -182,8 +190,9 @@ static void skip_leaves_out_and_says_why(void **state)
     plan_close(&p);
 }
 
-static void seeds_come_from_the_top_a_block_or_the_command_line(void **state)
+TEST_WITH(void *fixture_of_case, seeds_come_from_the_top_a_block_or_the_command_line)
 {
+    void **state = &fixture_of_case;
     static const char grid[] = TINY "seed: [1, 2, 3]\ngrid:\n"
                                     "  - { position: alibi, L_train: 16 }\n"
                                     "  - { position: t5, L_train: 16, seed: 7 }\n";
@@ -204,8 +213,9 @@ static void seeds_come_from_the_top_a_block_or_the_command_line(void **state)
     plan_close(&p);
 }
 
-static void evaluations_of_seeds_share_a_config(void **state)
+TEST_WITH(void *fixture_of_case, evaluations_of_seeds_share_a_config)
 {
+    void **state = &fixture_of_case;
     struct plan p;
 
     open_grid(fixture(state), &p,
@@ -218,8 +228,9 @@ static void evaluations_of_seeds_share_a_config(void **state)
     plan_close(&p);
 }
 
-static void benchmarks_vary_what_is_timed(void **state)
+TEST_WITH(void *fixture_of_case, benchmarks_vary_what_is_timed)
 {
+    void **state = &fixture_of_case;
     struct plan p;
 
     open_grid(fixture(state), &p,
@@ -233,8 +244,9 @@ static void benchmarks_vary_what_is_timed(void **state)
     plan_close(&p);
 }
 
-static void a_list_of_cut_offs_is_one_value_and_a_list_of_lists_an_axis(void **state)
+TEST_WITH(void *fixture_of_case, a_list_of_cut_offs_is_one_value_and_a_list_of_lists_an_axis)
 {
+    void **state = &fixture_of_case;
     struct plan p;
 
     open_grid(fixture(state), &p,
@@ -250,8 +262,9 @@ static void a_list_of_cut_offs_is_one_value_and_a_list_of_lists_an_axis(void **s
     plan_close(&p);
 }
 
-static void later_pieces_and_set_override(void **state)
+TEST_WITH(void *fixture_of_case, later_pieces_and_set_override)
 {
+    void **state = &fixture_of_case;
     struct plan_fixture *f = fixture(state);
     struct plan p;
 
@@ -265,8 +278,9 @@ static void later_pieces_and_set_override(void **state)
     plan_close(&p);
 }
 
-static void pieces_are_looked_for_from_near_to_far(void **state)
+TEST_WITH(void *fixture_of_case, pieces_are_looked_for_from_near_to_far)
 {
+    void **state = &fixture_of_case;
     struct plan_fixture *f = fixture(state);
     static const char grid[] = "base: [tiny.yaml, data/own.yaml]\n"
                                "grid: [{ position: alibi, L_train: 16 }]\n";
@@ -293,8 +307,9 @@ static void pieces_are_looked_for_from_near_to_far(void **state)
     plan_close(&p);
 }
 
-static void the_order_of_keys_changes_no_id(void **state)
+TEST_WITH(void *fixture_of_case, the_order_of_keys_changes_no_id)
 {
+    void **state = &fixture_of_case;
     struct plan p, q;
 
     open_grid(fixture(state), &p,
@@ -310,26 +325,4 @@ static void the_order_of_keys_changes_no_id(void **state)
     }
     plan_close(&p);
     plan_close(&q);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_block_is_the_product_of_its_axes_in_order),
-        cmocka_unit_test(blocks_are_a_union_and_a_shared_point_exists_once),
-        cmocka_unit_test(trainings_come_before_their_evaluations),
-        cmocka_unit_test(lengths_take_every_form),
-        cmocka_unit_test(a_rule_without_a_length_uses_the_training_length),
-        cmocka_unit_test(where_chooses_trainings_by_any_key),
-        cmocka_unit_test(a_rule_is_a_product_too),
-        cmocka_unit_test(skip_leaves_out_and_says_why),
-        cmocka_unit_test(seeds_come_from_the_top_a_block_or_the_command_line),
-        cmocka_unit_test(evaluations_of_seeds_share_a_config),
-        cmocka_unit_test(benchmarks_vary_what_is_timed),
-        cmocka_unit_test(a_list_of_cut_offs_is_one_value_and_a_list_of_lists_an_axis),
-        cmocka_unit_test(later_pieces_and_set_override),
-        cmocka_unit_test(pieces_are_looked_for_from_near_to_far),
-        cmocka_unit_test(the_order_of_keys_changes_no_id),
-    };
-    return cmocka_run_group_tests(tests, plan_fixture_setup, plan_fixture_teardown);
 }

@@ -1,13 +1,11 @@
 /* test_paper.c - which runs at scale paper are the paper's: those that the list names, whatever
  * folder asks for them; an edited grid of a shipped name asks for none of them. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/str.h"
@@ -61,9 +59,10 @@ static int32_t unique(char **text, int32_t n)
     return kept;
 }
 
-static void the_list_is_what_the_shipped_grids_ask_for(void **state)
+TEST_EACH(plan_fixture_setup, plan_fixture_teardown)
+
+TEST_WITH(struct plan_fixture *f, the_list_is_what_the_shipped_grids_ask_for)
 {
-    struct plan_fixture *f = *state;
     struct plan p;
     char **names, **asked, **said, *text = shipped(f, list);
     int32_t n, asked_n = 0, said_n = 0;
@@ -88,9 +87,8 @@ static void the_list_is_what_the_shipped_grids_ask_for(void **state)
     plan_close(&p);
 }
 
-static void an_unedited_copy_is_the_papers(void **state)
+TEST_WITH(struct plan_fixture *f, an_unedited_copy_is_the_papers)
 {
-    struct plan_fixture *f = *state;
     const struct plan_options seeds = {.scale = "paper", .seeds = 2};
     int32_t n;
 
@@ -103,9 +101,8 @@ static void an_unedited_copy_is_the_papers(void **state)
     assert_int_equal(n, 144);
 }
 
-static void an_edited_piece_modifies_trainings_and_their_evaluations(void **state)
+TEST_WITH(struct plan_fixture *f, an_edited_piece_modifies_trainings_and_their_evaluations)
 {
-    struct plan_fixture *f = *state;
     const char *name = "table5";
     struct plan p;
     int32_t n;
@@ -121,9 +118,8 @@ static void an_edited_piece_modifies_trainings_and_their_evaluations(void **stat
     plan_close(&p);
 }
 
-static void an_edited_grid_modifies_what_it_changes(void **state)
+TEST_WITH(struct plan_fixture *f, an_edited_grid_modifies_what_it_changes)
 {
-    struct plan_fixture *f = *state;
     char *grid = shipped(f, "experiments/table5/grid.yaml");
     int32_t n;
 
@@ -135,8 +131,9 @@ static void an_edited_grid_modifies_what_it_changes(void **state)
     assert_int_equal(n, 72);
 }
 
-static void an_artefact_of_ones_own_answers_for_its_numbers(void **state)
+TEST_WITH(void *fixture_of_case, an_artefact_of_ones_own_answers_for_its_numbers)
 {
+    void **state = &fixture_of_case;
     const char *set = "model.dropout=0.1";
     const struct plan_options other = {.scale = "paper", .set = &set, .set_n = 1};
     struct plan_fixture *f = *state;
@@ -150,8 +147,9 @@ static void an_artefact_of_ones_own_answers_for_its_numbers(void **state)
     assert_int_equal(modified(f, "mine", &other, &n), 72);
 }
 
-static void a_set_is_judged_by_what_comes_out(void **state)
+TEST_WITH(void *fixture_of_case, a_set_is_judged_by_what_comes_out)
 {
+    void **state = &fixture_of_case;
     static const struct {
         const char *set;
         int32_t modified;
@@ -175,8 +173,9 @@ static void a_set_is_judged_by_what_comes_out(void **state)
     }
 }
 
-static void any_copy_counts_of_a_text_that_the_paper_does_not_count(void **state)
+TEST_WITH(void *fixture_of_case, any_copy_counts_of_a_text_that_the_paper_does_not_count)
 {
+    void **state = &fixture_of_case;
     const char *set[] = {"data.vocab=29001", "data.train_tokens=690000001", "data.fingerprint=abcd",
                          "data.valid_tokens=12345"};
     const struct plan_options o = {.scale = "paper", .set = set, .set_n = 4};
@@ -186,9 +185,8 @@ static void any_copy_counts_of_a_text_that_the_paper_does_not_count(void **state
     assert_int_equal(modified(*state, "table12", &o, &n), 0);
 }
 
-static void a_line_in_the_projects_own_list_adds_a_configuration(void **state)
+TEST_WITH(struct plan_fixture *f, a_line_in_the_projects_own_list_adds_a_configuration)
 {
-    struct plan_fixture *f = *state;
     const char *name = "table13";
     struct plan p;
     int32_t n;
@@ -208,9 +206,8 @@ static void a_line_in_the_projects_own_list_adds_a_configuration(void **state)
     assert_int_equal(modified(f, "table14", &paper, &n), 0); /* the shipped list counts too */
 }
 
-static void a_wrong_line_is_refused_with_its_place(void **state)
+TEST_WITH(struct plan_fixture *f, a_wrong_line_is_refused_with_its_place)
 {
-    struct plan_fixture *f = *state;
     const char *name = "table5";
     struct plan p;
 
@@ -222,9 +219,8 @@ static void a_wrong_line_is_refused_with_its_place(void **state)
     assert_non_null(strstr(f->err.text, "paper_configs.txt:1: 'uncounted'"));
 }
 
-static void at_other_scales_only_set_modifies(void **state)
+TEST_WITH(struct plan_fixture *f, at_other_scales_only_set_modifies)
 {
-    struct plan_fixture *f = *state;
     const struct plan_options mini = {.scale = "mini"};
     int32_t n;
     char *grid = shipped(f, "experiments/table5/grid.yaml");
@@ -232,22 +228,4 @@ static void at_other_scales_only_set_modifies(void **state)
     plan_fixture_write(f, "experiments/mine/grid.yaml",
                        edited(f, grid, "position: alibi,", "position: alibi, train.clip: 1,"));
     assert_int_equal(modified(f, "mine", &mini, &n), 0);
-}
-
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, plan_fixture_setup, plan_fixture_teardown)
-    const struct CMUnitTest tests[] = {
-        CASE(the_list_is_what_the_shipped_grids_ask_for),
-        CASE(an_unedited_copy_is_the_papers),
-        CASE(an_edited_piece_modifies_trainings_and_their_evaluations),
-        CASE(an_edited_grid_modifies_what_it_changes),
-        CASE(an_artefact_of_ones_own_answers_for_its_numbers),
-        CASE(a_set_is_judged_by_what_comes_out),
-        CASE(any_copy_counts_of_a_text_that_the_paper_does_not_count),
-        CASE(a_line_in_the_projects_own_list_adds_a_configuration),
-        CASE(a_wrong_line_is_refused_with_its_place),
-        CASE(at_other_scales_only_set_modifies),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

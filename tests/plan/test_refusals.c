@@ -1,12 +1,10 @@
 /* test_refusals.c - what a grid may not say: each refusal names file, line, column and remedy. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "plan/plan_fixture.h"
 
@@ -24,8 +22,11 @@ static void refuse_all(void **state, const struct refusal *r, size_t n)
                              NULL);
 }
 
-static void an_unknown_key_names_its_place_and_the_nearest(void **state)
+TEST_GROUP(plan_fixture_setup, plan_fixture_teardown)
+
+TEST_WITH(void *fixture_of_case, an_unknown_key_names_its_place_and_the_nearest)
 {
+    void **state = &fixture_of_case;
     static const struct refusal list[] = {
         {TINY BLOCK "evalute: []\n", "g/grid.yaml:3:1:", "evalute", "did you mean 'evaluate'"},
         {TINY "grid:\n  - { position: alibi, L_trian: 16 }\n", "g/grid.yaml:3:24:", "L_trian",
@@ -46,8 +47,9 @@ static void an_unknown_key_names_its_place_and_the_nearest(void **state)
     refuse_all(state, list, sizeof list / sizeof *list);
 }
 
-static void a_wrong_value_names_its_place_and_what_is_allowed(void **state)
+TEST_WITH(void *fixture_of_case, a_wrong_value_names_its_place_and_what_is_allowed)
 {
+    void **state = &fixture_of_case;
     static const struct refusal list[] = {
         {TINY "grid: [{ position: alibbi }]\n", "g/grid.yaml:2:20:", "alibbi",
          "did you mean 'alibi'"},
@@ -86,8 +88,9 @@ static void a_wrong_value_names_its_place_and_what_is_allowed(void **state)
     refuse_all(state, list, sizeof list / sizeof *list);
 }
 
-static void a_value_of_the_wrong_kind_is_named(void **state)
+TEST_WITH(void *fixture_of_case, a_value_of_the_wrong_kind_is_named)
 {
+    void **state = &fixture_of_case;
     static const struct refusal list[] = {
         {TINY "title: [a]\n" BLOCK, "g/grid.yaml:2:8:", "title", "one value"},
         {TINY "grid: { position: alibi }\n", "g/grid.yaml:2:7:", "grid", "a list"},
@@ -104,8 +107,9 @@ static void a_value_of_the_wrong_kind_is_named(void **state)
     refuse_all(state, list, sizeof list / sizeof *list);
 }
 
-static void a_key_in_the_wrong_part_is_sent_to_the_right_one(void **state)
+TEST_WITH(void *fixture_of_case, a_key_in_the_wrong_part_is_sent_to_the_right_one)
 {
+    void **state = &fixture_of_case;
     static const struct refusal list[] = {
         {TINY "grid: [{ L_train: 16, L_valid: 32 }]\n", "g/grid.yaml:2:23:", "L_valid",
          "under evaluate"},
@@ -123,8 +127,9 @@ static void a_key_in_the_wrong_part_is_sent_to_the_right_one(void **state)
     refuse_all(state, list, sizeof list / sizeof *list);
 }
 
-static void a_key_given_twice_in_two_forms_names_both_places(void **state)
+TEST_WITH(void *fixture_of_case, a_key_given_twice_in_two_forms_names_both_places)
 {
+    void **state = &fixture_of_case;
     static const struct refusal list[] = {
         {TINY BLOCK "set:\n  model: { layers: 2 }\n  model.layers: 3\n",
          "g/grid.yaml:5:3:", "model.layers", "line 4, column 12"},
@@ -139,8 +144,9 @@ static void a_key_given_twice_in_two_forms_names_both_places(void **state)
     refuse_all(state, list, sizeof list / sizeof *list);
 }
 
-static void rules_between_keys_name_the_block_or_the_rule(void **state)
+TEST_WITH(void *fixture_of_case, rules_between_keys_name_the_block_or_the_rule)
 {
+    void **state = &fixture_of_case;
     static const struct refusal list[] = {
         {TINY "grid:\n  - { position: alibi, L_train: [16, 5000] }\n",
          "g/grid.yaml:3:5:", "train.shard_tokens", "5000"},
@@ -157,8 +163,9 @@ static void rules_between_keys_name_the_block_or_the_rule(void **state)
     refuse_all(state, list, sizeof list / sizeof *list);
 }
 
-static void a_key_that_nobody_set_is_named(void **state)
+TEST_WITH(void *fixture_of_case, a_key_that_nobody_set_is_named)
 {
+    void **state = &fixture_of_case;
     static const struct refusal list[] = {
         {BLOCK, "g/grid.yaml:1:8:", "model.layers is not set", "--set"},
         {TINY "grid: [{ L_train: 16 }]\n", "g/grid.yaml:2:8:", "model.position is not set", "base"},
@@ -167,10 +174,8 @@ static void a_key_that_nobody_set_is_named(void **state)
     refuse_all(state, list, sizeof list / sizeof *list);
 }
 
-static void a_fault_in_a_piece_is_placed_in_the_piece(void **state)
+TEST_WITH(struct plan_fixture *f, a_fault_in_a_piece_is_placed_in_the_piece)
 {
-    struct plan_fixture *f = *state;
-
     plan_fixture_write(f, "configs/bad.yaml", "model:\n  layers: 2\n  dims: 3\n");
     plan_fixture_refuses(f, "base: [tiny.yaml, bad.yaml]\n" BLOCK, NULL, ERR_DATA,
                          "configs/bad.yaml:3:3:", "model.dims", "model.dim", NULL);
@@ -181,8 +186,9 @@ static void a_fault_in_a_piece_is_placed_in_the_piece(void **state)
                          "grid.yaml:1:7:", "absent.yaml", "configs", NULL);
 }
 
-static void too_many_runs_are_refused_before_they_are_made(void **state)
+TEST_WITH(void *fixture_of_case, too_many_runs_are_refused_before_they_are_made)
 {
+    void **state = &fixture_of_case;
     char *grid = calloc(1, 40000);
     size_t n = 0;
 
@@ -206,8 +212,9 @@ static void too_many_runs_are_refused_before_they_are_made(void **state)
     free(grid);
 }
 
-static void options_of_the_command_line_are_checked(void **state)
+TEST_WITH(void *fixture_of_case, options_of_the_command_line_are_checked)
 {
+    void **state = &fixture_of_case;
     static const char grid[] = TINY BLOCK;
     static const struct {
         const char *set, *only, *word;
@@ -234,9 +241,8 @@ static void options_of_the_command_line_are_checked(void **state)
     }
 }
 
-static void artefacts_that_are_not_there_are_named(void **state)
+TEST_WITH(struct plan_fixture *f, artefacts_that_are_not_there_are_named)
 {
-    struct plan_fixture *f = *state;
     static const struct {
         const char *name, *word;
         int code;
@@ -259,9 +265,8 @@ static void artefacts_that_are_not_there_are_named(void **state)
     assert_non_null(strstr(f->err.text, "name an artefact"));
 }
 
-static void folders_by_path_become_artefacts_of_their_name(void **state)
+TEST_WITH(struct plan_fixture *f, folders_by_path_become_artefacts_of_their_name)
 {
-    struct plan_fixture *f = *state;
     const struct plan_options o = {.scale = "none"};
     const char *twice[2], *bad;
     struct plan p;
@@ -283,23 +288,4 @@ static void folders_by_path_become_artefacts_of_their_name(void **state)
     bad = project_path(&f->project, &f->arena, "here/-odd name");
     assert_int_equal(plan_open(&p, &f->project, &bad, 1, &o, &f->err), ERR_USAGE);
     assert_non_null(strstr(f->err.text, "-odd name"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_unknown_key_names_its_place_and_the_nearest),
-        cmocka_unit_test(a_wrong_value_names_its_place_and_what_is_allowed),
-        cmocka_unit_test(a_value_of_the_wrong_kind_is_named),
-        cmocka_unit_test(a_key_in_the_wrong_part_is_sent_to_the_right_one),
-        cmocka_unit_test(a_key_given_twice_in_two_forms_names_both_places),
-        cmocka_unit_test(rules_between_keys_name_the_block_or_the_rule),
-        cmocka_unit_test(a_key_that_nobody_set_is_named),
-        cmocka_unit_test(a_fault_in_a_piece_is_placed_in_the_piece),
-        cmocka_unit_test(too_many_runs_are_refused_before_they_are_made),
-        cmocka_unit_test(options_of_the_command_line_are_checked),
-        cmocka_unit_test(artefacts_that_are_not_there_are_named),
-        cmocka_unit_test(folders_by_path_become_artefacts_of_their_name),
-    };
-    return cmocka_run_group_tests(tests, plan_fixture_setup, plan_fixture_teardown);
 }

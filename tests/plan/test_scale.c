@@ -1,11 +1,9 @@
 /* test_scale.c - from the paper's lengths to a scale's, and what a scale says about itself. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "plan/plan_fixture.h"
 #include "plan/scale.h"
@@ -24,9 +22,10 @@ static void open_at(struct plan_fixture *f, struct plan *p, const char *grid, co
     if (plan_fixture_open(f, p, grid, &o) < 0) fail_msg("%s\n%s", f->err.text, grid);
 }
 
-static void lengths_are_rounded_half_up_and_never_below_one(void **state)
+TEST_GROUP(plan_fixture_setup, plan_fixture_teardown)
+
+TEST(lengths_are_rounded_half_up_and_never_below_one)
 {
-    (void)state;
     static const int32_t pairs[][2] = {{64, 8},   {3072, 384}, {512, 64},    {513, 64}, {516, 65},
                                        {532, 67}, {3, 1},      {4, 1},       {1, 1},    {12, 2},
                                        {11, 1},   {0, 0},      {16072, 2009}};
@@ -38,9 +37,8 @@ static void lengths_are_rounded_half_up_and_never_below_one(void **state)
     assert_int_equal(scale_length(&odd, 4), 3);
 }
 
-static void a_scale_divides_lengths_and_strides_above_one_only(void **state)
+TEST_WITH(struct plan_fixture *f, a_scale_divides_lengths_and_strides_above_one_only)
 {
-    struct plan_fixture *f = *state;
     struct plan p;
 
     plan_fixture_write(f, "configs/scale/eighth.yaml", eighth);
@@ -67,22 +65,20 @@ static void a_scale_divides_lengths_and_strides_above_one_only(void **state)
     plan_close(&p);
 }
 
-static void conditions_are_in_nominal_values(void **state)
+TEST_WITH(struct plan_fixture *f, conditions_are_in_nominal_values)
 {
-    struct plan_fixture *f = *state;
     struct plan p;
 
     plan_fixture_write(f, "configs/scale/eighth.yaml", eighth);
     open_at(f, &p, TINY "grid: [{ position: [t5, alibi], L_train: [64, 128] }]\n", "eighth");
-    assert_int_equal(p.run[0].spec.model.t5_max_distance, 24);
-    assert_int_equal(p.run[1].spec.model.t5_max_distance, 128);
-    assert_int_equal(p.run[2].spec.model.t5_max_distance, 128);
+    assert_int_equal(p.run[0].spec.option.t5_max_distance, 24);
+    assert_int_equal(p.run[1].spec.option.t5_max_distance, 128);
+    assert_int_equal(p.run[2].spec.option.t5_max_distance, 128);
     plan_close(&p);
 }
 
-static void equal_results_are_merged_and_told(void **state)
+TEST_WITH(struct plan_fixture *f, equal_results_are_merged_and_told)
 {
-    struct plan_fixture *f = *state;
     struct plan p;
 
     plan_fixture_write(f, "configs/scale/eighth.yaml", eighth);
@@ -101,9 +97,8 @@ static void equal_results_are_merged_and_told(void **state)
     plan_close(&p);
 }
 
-static void points_that_differ_in_what_the_scale_sets_are_told(void **state)
+TEST_WITH(struct plan_fixture *f, points_that_differ_in_what_the_scale_sets_are_told)
 {
-    struct plan_fixture *f = *state;
     struct plan p;
 
     plan_fixture_write(f, "configs/scale/eighth.yaml", eighth);
@@ -116,9 +111,8 @@ static void points_that_differ_in_what_the_scale_sets_are_told(void **state)
     plan_close(&p);
 }
 
-static void set_is_literal_and_marks_what_it_changes(void **state)
+TEST_WITH(struct plan_fixture *f, set_is_literal_and_marks_what_it_changes)
 {
-    struct plan_fixture *f = *state;
     static const char grid[] = TINY "grid: [{ position: [t5, alibi], L_train: 64 }]\n"
                                     "evaluate: [{ L_valid: L_train }]\n";
     static const struct {
@@ -152,9 +146,8 @@ static void set_is_literal_and_marks_what_it_changes(void **state)
     }
 }
 
-static void what_set_changes_has_another_id(void **state)
+TEST_WITH(struct plan_fixture *f, what_set_changes_has_another_id)
 {
-    struct plan_fixture *f = *state;
     static const char grid[] = TINY "grid: [{ position: alibi, L_train: 64 }]\n";
     const char *lr = "train.lr=0.3", *label = "model.name=mine";
     const struct plan_options plain = {.scale = "none"};
@@ -172,9 +165,8 @@ static void what_set_changes_has_another_id(void **state)
     plan_close(&r);
 }
 
-static void a_scale_refuses_a_dataset_it_does_not_know(void **state)
+TEST_WITH(struct plan_fixture *f, a_scale_refuses_a_dataset_it_does_not_know)
 {
-    struct plan_fixture *f = *state;
     static const char grid[] = TINY "grid:\n  - { position: alibi, L_train: 64 }\n";
     const struct plan_options mini = {.scale = "mini"}, by_default = {0};
     struct plan p;
@@ -187,9 +179,8 @@ static void a_scale_refuses_a_dataset_it_does_not_know(void **state)
     plan_close(&p);
 }
 
-static void a_grid_may_name_its_own_scale(void **state)
+TEST_WITH(struct plan_fixture *f, a_grid_may_name_its_own_scale)
 {
-    struct plan_fixture *f = *state;
     static const char grid[] = TINY "scale: none\ngrid: [{ position: alibi, L_train: 64 }]\n";
     const struct plan_options by_default = {0}, other = {.scale = "eighth"};
     struct plan p;
@@ -205,9 +196,8 @@ static void a_grid_may_name_its_own_scale(void **state)
                          &by_default, ERR_DATA, "g/grid.yaml:2:8:", "did you mean 'none'", NULL);
 }
 
-static void a_damaged_scale_names_its_place(void **state)
+TEST_WITH(struct plan_fixture *f, a_damaged_scale_names_its_place)
 {
-    struct plan_fixture *f = *state;
     static const char grid[] = TINY "grid: [{ position: alibi, L_train: 64 }]\n";
     static const struct {
         const char *text, *place, *word;
@@ -230,21 +220,4 @@ static void a_damaged_scale_names_its_place(void **state)
     }
     plan_fixture_refuses(f, grid, &unknown, ERR_USAGE, "papr", "did you mean 'paper'", NULL);
     plan_fixture_refuses(f, grid, &path, ERR_USAGE, "../../x", NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lengths_are_rounded_half_up_and_never_below_one),
-        cmocka_unit_test(a_scale_divides_lengths_and_strides_above_one_only),
-        cmocka_unit_test(conditions_are_in_nominal_values),
-        cmocka_unit_test(equal_results_are_merged_and_told),
-        cmocka_unit_test(points_that_differ_in_what_the_scale_sets_are_told),
-        cmocka_unit_test(set_is_literal_and_marks_what_it_changes),
-        cmocka_unit_test(what_set_changes_has_another_id),
-        cmocka_unit_test(a_scale_refuses_a_dataset_it_does_not_know),
-        cmocka_unit_test(a_grid_may_name_its_own_scale),
-        cmocka_unit_test(a_damaged_scale_names_its_place),
-    };
-    return cmocka_run_group_tests(tests, plan_fixture_setup, plan_fixture_teardown);
 }

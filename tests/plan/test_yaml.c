@@ -1,12 +1,10 @@
 /* test_yaml.c - YAML trees, and everything that is refused, with its position. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "plan/plan.h"
 #include "plan/yaml.h"
@@ -51,9 +49,10 @@ static void refuses(const char *text, const char *place, const char *word)
     refuses_bytes(text, strlen(text), place, word);
 }
 
-static void every_node_knows_its_line_and_column(void **state)
+TEST_GROUP(setup, teardown)
+
+TEST(every_node_knows_its_line_and_column)
 {
-    (void)state;
     const struct yaml_node *root = tree_of("a: 1\nbc:\n  - x\n  - { y: 2 }\n");
     const struct yaml_node *list = yaml_get(root, "bc");
 
@@ -69,9 +68,8 @@ static void every_node_knows_its_line_and_column(void **state)
     assert_null(yaml_get(root, "absent"));
 }
 
-static void scalars_stay_the_text_they_are(void **state)
+TEST(scalars_stay_the_text_they_are)
 {
-    (void)state;
     static const char *const texts[] = {"no",    "1e-5", "0x10", "010",  "~",
                                         "12:30", "yes",  "NaN",  "null", "2001-01-01"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -83,24 +81,21 @@ static void scalars_stay_the_text_they_are(void **state)
     assert_string_equal(yaml_get(tree_of("k:\n"), "k")->text, "");
 }
 
-static void columns_count_characters_not_bytes(void **state)
+TEST(columns_count_characters_not_bytes)
 {
-    (void)state;
     const struct yaml_node *root = tree_of("{ \"h\xC3\xA9\xE2\x82\xAC\": 1, b: 2 }\n");
     assert_int_equal(root->key[1]->column, 13);
 }
 
-static void a_duplicate_key_names_both_lines(void **state)
+TEST(a_duplicate_key_names_both_lines)
 {
-    (void)state;
     refuses("a: 1\nb: 2\na: 3\n", "f.yaml:3:1: 'a' is already given at line 1", "column 1");
     refuses("a: 1\nx: { k: 1, l: 2, k: 3 }\n", "f.yaml:2:18:", "line 2, column 6");
     refuses("{ z: 1, z: 2, a: 1, a: 2 }\n", "f.yaml:1:9:", "'z'"); /* the first in the file */
 }
 
-static void many_keys_are_checked_quickly(void **state)
+TEST(many_keys_are_checked_quickly)
 {
-    (void)state;
     char *text = calloc(1, 250000);
     size_t n = 0;
 
@@ -111,9 +106,8 @@ static void many_keys_are_checked_quickly(void **state)
     free(text);
 }
 
-static void anchors_aliases_and_tags_are_refused(void **state)
+TEST(anchors_aliases_and_tags_are_refused)
 {
-    (void)state;
     refuses("a: &x 1\nb: *x\n", "f.yaml:1:4:", "anchor &x");
     refuses("b: *x\n", "f.yaml:1:4:", "alias *x");
     refuses("a: [1, &y [2]]\n", "f.yaml:1:8:", "anchor &y");
@@ -125,15 +119,13 @@ static void anchors_aliases_and_tags_are_refused(void **state)
     refuses("<<: *x\n", "f.yaml:1:5:", "alias");
 }
 
-static void a_billion_laughs_is_refused_at_the_first_anchor(void **state)
+TEST(a_billion_laughs_is_refused_at_the_first_anchor)
 {
-    (void)state;
     refuses("a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n", "f.yaml:1:4:", "anchor");
 }
 
-static void a_second_document_is_refused(void **state)
+TEST(a_second_document_is_refused)
 {
-    (void)state;
     refuses("a: 1\n---\nb: 2\n", "f.yaml:2:1:", "second document");
     refuses("---\na: 1\n...\n---\n", "f.yaml:4:1:", "second document");
     assert_int_equal(tree_of("---\na: 1\n...\n")->n, 1); /* one, with its marks, is fine */
@@ -148,9 +140,8 @@ static char *nested(int depth, const char *open, const char *close)
     return text;
 }
 
-static void nesting_stops_at_the_limit(void **state)
+TEST(nesting_stops_at_the_limit)
 {
-    (void)state;
     char *fits = nested(PLAN_MAX_DEPTH - 1, "[", "]"), *deep = nested(40, "[", "]");
     char *maps = nested(40, "{ a: ", " }"), *hostile = calloc(1, 250001);
 
@@ -165,9 +156,8 @@ static void nesting_stops_at_the_limit(void **state)
     free(hostile);
 }
 
-static void a_file_above_the_limit_is_refused(void **state)
+TEST(a_file_above_the_limit_is_refused)
 {
-    (void)state;
     char *text = calloc(1, 300001);
 
     memset(text, '#', 300000);
@@ -175,9 +165,8 @@ static void a_file_above_the_limit_is_refused(void **state)
     free(text);
 }
 
-static void what_is_not_text_is_refused_where_it_stands(void **state)
+TEST(what_is_not_text_is_refused_where_it_stands)
 {
-    (void)state;
     refuses_bytes("a: 1\nb: \0x\n", 11, "f.yaml:2:4:", "0x00");
     refuses("a: \"x\\0y\"\n", "f.yaml:1:4:", "NUL");
     refuses("a: 1\nb: \xFFx\n", "f.yaml:2:4:", "UTF-8");
@@ -192,25 +181,22 @@ static void what_is_not_text_is_refused_where_it_stands(void **state)
     refuses("a: \xC2\x80\n", "f.yaml:1:", "control characters");
 }
 
-static void a_byte_order_mark_changes_nothing(void **state)
+TEST(a_byte_order_mark_changes_nothing)
 {
-    (void)state;
     const struct yaml_node *root = tree_of("\xEF\xBB\xBF"
                                            "a: 1\n");
     assert_string_equal(root->key[0]->text, "a");
     assert_int_equal(root->key[0]->column, 1);
 }
 
-static void line_ends_of_other_systems_count_as_lines(void **state)
+TEST(line_ends_of_other_systems_count_as_lines)
 {
-    (void)state;
     assert_int_equal(tree_of("a: 1\r\nb: 2\r\n")->key[1]->line, 2);
     refuses("a: 1\r\nb: \xFF\r\n", "f.yaml:2:4:", "UTF-8");
 }
 
-static void broken_yaml_names_its_place(void **state)
+TEST(broken_yaml_names_its_place)
 {
-    (void)state;
     refuses("a:\n\t- 1\n", "f.yaml:2:1:", "tab");
     refuses("a: [1, 2\n", "f.yaml:2:1:", "");
     refuses("a: 1\n b: 2\n", "f.yaml:2:3:", "");
@@ -223,9 +209,8 @@ static void broken_yaml_names_its_place(void **state)
 }
 
 /* Every prefix of a real file is a tree or a refusal with a place. */
-static void no_prefix_of_a_file_is_a_surprise(void **state)
+TEST(no_prefix_of_a_file_is_a_surprise)
 {
-    (void)state;
     static const char text[] = "artefact: t\ntitle: \"a \\u00e9 b\"\nbase: [a, 'b c']\n"
                                "grid:\n  - { position: alibi, L_train: [64, 128] }\n"
                                "evaluate:\n  - where: { position: alibi }\n    L_valid: |\n"
@@ -243,33 +228,9 @@ static void no_prefix_of_a_file_is_a_surprise(void **state)
     }
 }
 
-static void an_absent_file_is_no_input(void **state)
+TEST(an_absent_file_is_no_input)
 {
-    (void)state;
     const struct yaml_node *root;
     assert_int_equal(yaml_read(&root, &arena, "/nowhere/f.yaml", &err), ERR_NOINPUT);
     assert_non_null(strstr(err.text, "/nowhere/f.yaml"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_node_knows_its_line_and_column),
-        cmocka_unit_test(scalars_stay_the_text_they_are),
-        cmocka_unit_test(columns_count_characters_not_bytes),
-        cmocka_unit_test(a_duplicate_key_names_both_lines),
-        cmocka_unit_test(many_keys_are_checked_quickly),
-        cmocka_unit_test(anchors_aliases_and_tags_are_refused),
-        cmocka_unit_test(a_billion_laughs_is_refused_at_the_first_anchor),
-        cmocka_unit_test(a_second_document_is_refused),
-        cmocka_unit_test(nesting_stops_at_the_limit),
-        cmocka_unit_test(a_file_above_the_limit_is_refused),
-        cmocka_unit_test(what_is_not_text_is_refused_where_it_stands),
-        cmocka_unit_test(a_byte_order_mark_changes_nothing),
-        cmocka_unit_test(line_ends_of_other_systems_count_as_lines),
-        cmocka_unit_test(broken_yaml_names_its_place),
-        cmocka_unit_test(no_prefix_of_a_file_is_a_surprise),
-        cmocka_unit_test(an_absent_file_is_no_input),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -222,8 +222,8 @@ static bool result_json(char out[PLANT_JSON_BYTES], enum event_type *type, const
                      ? one_window(t, run)
                      : measured(t, run, r->spec.bench_mode == 0 ? "train_wps" : "eval_wps");
     double bytes = measured(t, run, "memory_gb") * 1e9;
-    struct shape_room room;
-    shape_room(&room, &r->spec);
+    struct shape_capacity room;
+    shape_capacity(&room, &r->spec);
     *type = EVENT_BENCHED;
     snprintf(out, PLANT_JSON_BYTES,
              "{\"run_id\":\"%s\",\"wps\":%.17g,\"mfu\":null,\"peak_memory_bytes\":%lld,"

@@ -1,13 +1,11 @@
 /* test_artefacts.c - the shipped folders: their files are read, the paper's numbers are all there,
  * and each figure is drawn from planted results at scale mini and at scale paper. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "report/report_fixture.h"
@@ -24,9 +22,10 @@ static void folder_path(char out[64], const char *name)
     snprintf(out, 64, "experiments/%s", name);
 }
 
-static void every_folder_holds_the_papers_numbers(void **state)
+TEST_EACH(report_fixture_setup, report_fixture_teardown)
+
+TEST_WITH(struct report_fixture *f, every_folder_holds_the_papers_numbers)
 {
-    struct report_fixture *f = *state;
     char path[96], sql[512], expected[16], dir[64];
 
     for (int i = 0; i < ARTEFACTS_N; i++) {
@@ -45,9 +44,8 @@ static void every_folder_holds_the_papers_numbers(void **state)
     }
 }
 
-static void some_of_the_papers_numbers_are_read_right(void **state)
+TEST_WITH(struct report_fixture *f, some_of_the_papers_numbers_are_read_right)
 {
-    struct report_fixture *f = *state;
     char path[96], dir[64];
 
     for (int i = 0; i < ARTEFACTS_N; i++) {
@@ -70,9 +68,8 @@ static void some_of_the_papers_numbers_are_read_right(void **state)
                 "16.96"); /* page 24, equal to Table 15 */
 }
 
-static void every_folder_is_read_and_reported_when_nothing_was_run(void **state)
+TEST_WITH(struct report_fixture *f, every_folder_is_read_and_reported_when_nothing_was_run)
 {
-    struct report_fixture *f = *state;
     char dir[64];
     int rc;
     const struct report_options o = {.scale = "mini", .draw = true};
@@ -112,6 +109,7 @@ static void every_figure_is_drawn(void **state, const char *scale, int32_t divid
     int rc;
     const struct report_options o = {.scale = scale, .draw = true};
 
+    f->project.share = "."; /* so that plot.gp is a shipped file */
     for (int i = 0; i < ARTEFACTS_N; i++) {
         folder_path(dir, artefact_table[i].name);
         plant_figure(f, artefact_table[i].name, scale, divide,
@@ -127,18 +125,18 @@ static void every_figure_is_drawn(void **state, const char *scale, int32_t divid
     }
 }
 
-static void every_figure_is_drawn_at_scale_mini(void **state)
+TEST_WITH(void *fixture_of_case, every_figure_is_drawn_at_scale_mini)
 {
+    void **state = &fixture_of_case;
     every_figure_is_drawn(state, "mini", 8);
 }
 
-static void every_figure_is_drawn_at_scale_paper_with_the_papers_curves(void **state)
+TEST_WITH(struct report_fixture *f, every_figure_is_drawn_at_scale_paper_with_the_papers_curves)
 {
-    struct report_fixture *f = *state;
     struct arena a;
     char path[256], *text;
 
-    every_figure_is_drawn(state, "paper", 1);
+    every_figure_is_drawn((void **)&f, "paper", 1);
     arena_init(&a);
     snprintf(path, sizeof path, "%s/plots/figure1-paper.svg", f->base->dir);
     assert_int_equal(file_read(&a, &text, NULL, path, 1 << 22, &f->base->e), 0);
@@ -146,9 +144,8 @@ static void every_figure_is_drawn_at_scale_paper_with_the_papers_curves(void **s
     arena_fini(&a);
 }
 
-static void a_training_that_diverged_is_called_so_in_its_cell(void **state)
+TEST_WITH(struct report_fixture *f, a_training_that_diverged_is_called_so_in_its_cell)
 {
-    struct report_fixture *f = *state;
     char train_id[SPEC_ID_BYTES];
     int rc;
     const struct report_options o = {.scale = "mini"};
@@ -168,20 +165,4 @@ static void a_training_that_diverged_is_called_so_in_its_cell(void **state)
                           "Rotary      64 (512)         –              –         –\n");
     assert_contains(text, "2 of 3 results are missing");
     free(text);
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(every_folder_holds_the_papers_numbers),
-        CASE(some_of_the_papers_numbers_are_read_right),
-        CASE(every_folder_is_read_and_reported_when_nothing_was_run),
-        CASE(a_training_that_diverged_is_called_so_in_its_cell),
-        CASE(every_figure_is_drawn_at_scale_mini),
-        CASE(every_figure_is_drawn_at_scale_paper_with_the_papers_curves),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

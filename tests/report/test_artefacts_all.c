@@ -1,14 +1,12 @@
 /* test_artefacts_all.c - every shipped folder: the paper's numbers are all there under their pages,
  * each is reported and drawn, and on the paper's own numbers nothing differs from them. That the
  * claims follow the numbers is test_claims_fall.c's matter. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "report/paper_plant.h"
@@ -43,9 +41,10 @@ static char *judge(struct report_fixture *f, const char *const *dirs, int32_t n,
     return text;
 }
 
-static void every_folder_holds_every_number_of_the_paper(void **state)
+TEST_EACH(report_fixture_setup, report_fixture_teardown)
+
+TEST_WITH(struct report_fixture *f, every_folder_holds_every_number_of_the_paper)
 {
-    struct report_fixture *f = *state;
     char sql[512], expected[32];
 
     assert_int_equal(paper_plant_numbers(f), ARTEFACTS_N);
@@ -64,8 +63,9 @@ static void every_folder_holds_every_number_of_the_paper(void **state)
                 "0");
 }
 
-static void some_of_the_papers_numbers_are_read_right(void **state)
+TEST_WITH(void *fixture_of_case, some_of_the_papers_numbers_are_read_right)
 {
+    void **state = &fixture_of_case;
     static const struct {
         const char *where, *value; /* the page it stands on is in the table above */
     } cells[] = {
@@ -110,10 +110,8 @@ static void some_of_the_papers_numbers_are_read_right(void **state)
     }
 }
 
-static void published_models_are_cited_and_are_no_position_of_ours(void **state)
+TEST_WITH(struct report_fixture *f, published_models_are_cited_and_are_no_position_of_ours)
 {
-    struct report_fixture *f = *state;
-
     paper_plant_numbers(f);
     assert_cell(f->base,
                 "SELECT count(*)||' '||count(position)||' '||count(DISTINCT method) FROM "
@@ -121,9 +119,8 @@ static void published_models_are_cited_and_are_no_position_of_ours(void **state)
                 "18 0 9");
 }
 
-static void every_folder_is_reported_when_nothing_was_run(void **state)
+TEST_WITH(struct report_fixture *f, every_folder_is_reported_when_nothing_was_run)
 {
-    struct report_fixture *f = *state;
     const struct report_options o = {.scale = "mini", .draw = true};
     char dir[64];
     int rc;
@@ -142,9 +139,8 @@ static void every_folder_is_reported_when_nothing_was_run(void **state)
     }
 }
 
-static void on_the_papers_own_numbers_nothing_differs(void **state)
+TEST_WITH(struct report_fixture *f, on_the_papers_own_numbers_nothing_differs)
 {
-    struct report_fixture *f = *state;
     struct arena a;
     char **names;
     int32_t n;
@@ -177,9 +173,8 @@ static void on_the_papers_own_numbers_nothing_differs(void **state)
     arena_fini(&a);
 }
 
-static void a_contradiction_of_the_paper_is_judged_by_its_own_numbers(void **state)
+TEST_WITH(struct report_fixture *f, a_contradiction_of_the_paper_is_judged_by_its_own_numbers)
 {
-    struct report_fixture *f = *state;
     const char *dirs[] = {"experiments/table5"};
     int32_t contradicted;
     struct arena a;
@@ -206,14 +201,14 @@ static void a_contradiction_of_the_paper_is_judged_by_its_own_numbers(void **sta
     arena_fini(&a);
 }
 
-static void every_figure_is_drawn_at_scale_paper_with_the_papers_points(void **state)
+TEST_WITH(struct report_fixture *f, every_figure_is_drawn_at_scale_paper_with_the_papers_points)
 {
-    struct report_fixture *f = *state;
     const struct report_options o = {.scale = "paper", .draw = true};
     char dir[64], path[160], *svg;
     struct arena a;
     int rc;
 
+    f->project.share = "."; /* so that plot.gp is a shipped file */
     paper_plant_numbers(f);
     for (int i = 0; i < ARTEFACTS_N; i++) {
         const char *name = artefact_table[i].name;
@@ -232,21 +227,4 @@ static void every_figure_is_drawn_at_scale_paper_with_the_papers_points(void **s
         assert_contains(svg, "paper");
         arena_fini(&a);
     }
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(every_folder_holds_every_number_of_the_paper),
-        CASE(some_of_the_papers_numbers_are_read_right),
-        CASE(published_models_are_cited_and_are_no_position_of_ours),
-        CASE(every_folder_is_reported_when_nothing_was_run),
-        CASE(on_the_papers_own_numbers_nothing_differs),
-        CASE(a_contradiction_of_the_paper_is_judged_by_its_own_numbers),
-        CASE(every_figure_is_drawn_at_scale_paper_with_the_papers_points),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,14 +4,12 @@
  *
  * A bend multiplies one quantity of one position method, at some lengths, by a factor; the factors
  * go from large to small. It is undone by taking the transaction back. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "report/paper_plant.h"
 #include "report/report_claims.h"
@@ -215,24 +213,16 @@ static void claims_stand_and_fall(struct report_fixture *f, const char *scale)
     arena_fini(&a);
 }
 
-static void every_claim_can_be_judged_either_way_at_scale_paper(void **state)
+TEST_EACH(report_fixture_setup, report_fixture_teardown)
+
+TEST_WITH(void *fixture_of_case, every_claim_can_be_judged_either_way_at_scale_paper)
 {
+    void **state = &fixture_of_case;
     claims_stand_and_fall(*state, "paper");
 }
 
-static void every_claim_can_be_judged_either_way_at_scale_mini(void **state)
+TEST_WITH(void *fixture_of_case, every_claim_can_be_judged_either_way_at_scale_mini)
 {
+    void **state = &fixture_of_case;
     claims_stand_and_fall(*state, "mini");
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(every_claim_can_be_judged_either_way_at_scale_paper),
-        CASE(every_claim_can_be_judged_either_way_at_scale_mini),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,11 @@
 /* test_report.c - what `alibi report` prints for planted results. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "base/file.h"
@@ -40,9 +39,10 @@ static char *report(struct report_fixture *f, const char *scale, enum report_for
     return text;
 }
 
-static void a_table_shows_numbers_gaps_and_lengths_of_both_scales(void **state)
+TEST_EACH(report_fixture_setup, report_fixture_teardown)
+
+TEST_WITH(struct report_fixture *f, a_table_shows_numbers_gaps_and_lengths_of_both_scales)
 {
-    struct report_fixture *f = *state;
     const struct report_plant plants[] = {
         MINI(SPEC_ALIBI, 64, 64, 1, 44.125), MINI(SPEC_ALIBI, 64, 128, 1, 43.5),
         MINI(SPEC_SINUSOIDAL, 64, 64, 1, 0), MINI(SPEC_SINUSOIDAL, 128, 128, 1, 52.25)};
@@ -68,9 +68,8 @@ static void a_table_shows_numbers_gaps_and_lengths_of_both_scales(void **state)
     free(text);
 }
 
-static void several_seeds_give_mean_and_standard_deviation(void **state)
+TEST_WITH(struct report_fixture *f, several_seeds_give_mean_and_standard_deviation)
 {
-    struct report_fixture *f = *state;
     const struct report_plant plants[] = {
         MINI(SPEC_ALIBI, 64, 64, 1, 40),  MINI(SPEC_ALIBI, 64, 64, 2, 41),
         MINI(SPEC_ALIBI, 64, 64, 3, 45),  MINI(SPEC_ALIBI, 64, 128, 1, 39),
@@ -85,9 +84,8 @@ static void several_seeds_give_mean_and_standard_deviation(void **state)
     free(text);
 }
 
-static void the_papers_numbers_stand_apart_under_their_own_heading(void **state)
+TEST_WITH(struct report_fixture *f, the_papers_numbers_stand_apart_under_their_own_heading)
 {
-    struct report_fixture *f = *state;
     const struct report_plant plants[] = {MINI(SPEC_ALIBI, 64, 64, 1, 44)};
     char paper[2048];
 
@@ -110,9 +108,8 @@ static void the_papers_numbers_stand_apart_under_their_own_heading(void **state)
     free(text);
 }
 
-static void numbers_of_one_scale_do_not_appear_at_another(void **state)
+TEST_WITH(struct report_fixture *f, numbers_of_one_scale_do_not_appear_at_another)
 {
-    struct report_fixture *f = *state;
     const struct report_plant mini[] = {MINI(SPEC_ALIBI, 64, 64, 1, 44)};
     const struct report_plant small[] = {
         {"small", SPEC_ALIBI, 512, 512, 512, 512, 0, 1, 31, false}};
@@ -131,9 +128,8 @@ static void numbers_of_one_scale_do_not_appear_at_another(void **state)
     free(text);
 }
 
-static void at_scale_paper_ours_stand_beside_the_papers(void **state)
+TEST_WITH(struct report_fixture *f, at_scale_paper_ours_stand_beside_the_papers)
 {
-    struct report_fixture *f = *state;
     char paper[2048], path[256];
     const struct report_plant plants[] = {PAPER(SPEC_ALIBI, 512, 512, 1, 19.5),
                                           PAPER(SPEC_SINUSOIDAL, 512, 512, 1, 21)};
@@ -155,9 +151,8 @@ static void at_scale_paper_ours_stand_beside_the_papers(void **state)
     free(text);
 }
 
-static void a_modified_specification_is_called_so_and_not_compared(void **state)
+TEST_WITH(struct report_fixture *f, a_modified_specification_is_called_so_and_not_compared)
 {
-    struct report_fixture *f = *state;
     const struct report_plant plants[] = {
         {"paper", SPEC_ALIBI, 512, 512, 512, 512, 0, 1, 19.5, true},
         {"paper", SPEC_ALIBI, 512, 1024, 512, 1024, 0, 1, 0, true}}; /* not run */
@@ -175,9 +170,8 @@ static void a_modified_specification_is_called_so_and_not_compared(void **state)
     free(text);
 }
 
-static void windows_of_two_protocols_never_share_a_table(void **state)
+TEST_WITH(struct report_fixture *f, windows_of_two_protocols_never_share_a_table)
 {
-    struct report_fixture *f = *state;
     const struct report_plant plants[] = {MINI(SPEC_ALIBI, 64, 64, 1, 44),
                                           {"mini", SPEC_ALIBI, 64, 64, 512, 512, 1, 1, 41, false}};
 
@@ -192,9 +186,8 @@ static void windows_of_two_protocols_never_share_a_table(void **state)
     free(text);
 }
 
-static void unlike_configurations_in_one_cell_are_refused(void **state)
+TEST_WITH(struct report_fixture *f, unlike_configurations_in_one_cell_are_refused)
 {
-    struct report_fixture *f = *state;
     int rc;
     const struct report_options o = {.scale = "mini"};
     const struct report_plant plants[] = {MINI(SPEC_ALIBI, 64, 64, 1, 44),
@@ -209,9 +202,8 @@ static void unlike_configurations_in_one_cell_are_refused(void **state)
     free(text);
 }
 
-static void a_generated_corpus_shows_its_floor(void **state)
+TEST_WITH(struct report_fixture *f, a_generated_corpus_shows_its_floor)
 {
-    struct report_fixture *f = *state;
     const struct report_plant plants[] = {MINI(SPEC_ALIBI, 64, 64, 1, 44)};
     char path[256];
     static const char manifest[] = "name: mini-wikitext103\nfloor_perplexity: 14.1734\n";
@@ -226,9 +218,8 @@ static void a_generated_corpus_shows_its_floor(void **state)
     free(text);
 }
 
-static void csv_and_json_give_the_rows_with_their_provenance(void **state)
+TEST_WITH(struct report_fixture *f, csv_and_json_give_the_rows_with_their_provenance)
 {
-    struct report_fixture *f = *state;
     const struct report_plant plants[] = {MINI(SPEC_ALIBI, 64, 64, 1, 44.125),
                                           MINI(SPEC_ALIBI, 64, 128, 1, 0)};
 
@@ -250,9 +241,8 @@ static void csv_and_json_give_the_rows_with_their_provenance(void **state)
     free(text);
 }
 
-static void markdown_and_latex_hold_the_same_table(void **state)
+TEST_WITH(struct report_fixture *f, markdown_and_latex_hold_the_same_table)
 {
-    struct report_fixture *f = *state;
     const struct report_plant plants[] = {MINI(SPEC_ALIBI, 64, 64, 1, 44)};
 
     report_fixture_write(f, "table.txt", layout);
@@ -268,9 +258,8 @@ static void markdown_and_latex_hold_the_same_table(void **state)
     free(text);
 }
 
-static void faults_of_the_folder_name_their_file(void **state)
+TEST_WITH(struct report_fixture *f, faults_of_the_folder_name_their_file)
 {
-    struct report_fixture *f = *state;
     int rc;
     const struct report_options o = {.scale = "mini"};
     const struct report_plant plants[] = {MINI(SPEC_ALIBI, 64, 64, 1, 44)};
@@ -288,26 +277,4 @@ static void faults_of_the_folder_name_their_file(void **state)
     free(report_fixture_report(f, "tiny", f->artefact_dir, &o, &rc));
     assert_int_equal(rc, ERR_DATA);
     assert_contains(f->base->e.text, "names the column L_train, which the rows do not have");
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(a_table_shows_numbers_gaps_and_lengths_of_both_scales),
-        CASE(several_seeds_give_mean_and_standard_deviation),
-        CASE(the_papers_numbers_stand_apart_under_their_own_heading),
-        CASE(numbers_of_one_scale_do_not_appear_at_another),
-        CASE(at_scale_paper_ours_stand_beside_the_papers),
-        CASE(a_modified_specification_is_called_so_and_not_compared),
-        CASE(windows_of_two_protocols_never_share_a_table),
-        CASE(unlike_configurations_in_one_cell_are_refused),
-        CASE(a_generated_corpus_shows_its_floor),
-        CASE(csv_and_json_give_the_rows_with_their_provenance),
-        CASE(markdown_and_latex_hold_the_same_table),
-        CASE(faults_of_the_folder_name_their_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

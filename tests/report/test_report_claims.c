@@ -1,13 +1,11 @@
 /* test_report_claims.c - verdicts: of planted claims, and of the shipped ones on planted curves of
  * the paper's shape and of others. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "report/report_fixture.h"
 
@@ -28,9 +26,10 @@ static char *judge(struct report_fixture *f, const char *const *dirs, int32_t n,
     return text;
 }
 
-static void verdicts_are_printed_and_contradictions_counted(void **state)
+TEST_EACH(report_fixture_setup, report_fixture_teardown)
+
+TEST_WITH(struct report_fixture *f, verdicts_are_printed_and_contradictions_counted)
 {
-    struct report_fixture *f = *state;
     const char *dirs[] = {f->artefact_dir};
     int32_t contradicted;
     int rc;
@@ -56,9 +55,8 @@ static void verdicts_are_printed_and_contradictions_counted(void **state)
     free(text);
 }
 
-static void a_verdict_of_other_words_names_the_file(void **state)
+TEST_WITH(struct report_fixture *f, a_verdict_of_other_words_names_the_file)
 {
-    struct report_fixture *f = *state;
     const char *dirs[] = {f->artefact_dir};
     int32_t contradicted;
     int rc;
@@ -80,9 +78,8 @@ static void a_verdict_of_other_words_names_the_file(void **state)
     assert_contains(f->base->e.text, "gives no row");
 }
 
-static void cases_become_verdicts(void **state)
+TEST_WITH(struct report_fixture *f, cases_become_verdicts)
 {
-    struct report_fixture *f = *state;
     const char *dirs[] = {f->artefact_dir};
     int32_t contradicted;
     int rc;
@@ -115,10 +112,8 @@ static void cases_become_verdicts(void **state)
     assert_contains(f->base->e.text, "tiny/claim.sql: claim A wants \"many\" cases");
 }
 
-static void judged_claims_are_kept_in_the_view(void **state)
+TEST_WITH(struct report_fixture *f, judged_claims_are_kept_in_the_view)
 {
-    struct report_fixture *f = *state;
-
     report_fixture_write(f, "claim.sql",
                          "SELECT 'C1' AS claim, 'One.' AS statement,"
                          " 'not run' AS verdict, NULL AS evidence");
@@ -226,8 +221,9 @@ static struct report_plant *planted(struct planter *p, enum spec_position positi
     return NULL;
 }
 
-static void claims_of_figure1_hold_on_curves_of_the_papers_shape(void **state)
+TEST_WITH(void *fixture_of_case, claims_of_figure1_hold_on_curves_of_the_papers_shape)
 {
+    void **state = &fixture_of_case;
     struct planter p = {.seed = 1};
     plant_figure1(&p);
     report_fixture_plant(*state, "figure1", p.plant, p.n);
@@ -237,8 +233,9 @@ static void claims_of_figure1_hold_on_curves_of_the_papers_shape(void **state)
            0);
 }
 
-static void a_sinusoidal_curve_that_stays_flat_contradicts_p1(void **state)
+TEST_WITH(void *fixture_of_case, a_sinusoidal_curve_that_stays_flat_contradicts_p1)
 {
+    void **state = &fixture_of_case;
     struct planter p = {.seed = 1};
     plant_figure1(&p);
     for (int32_t i = 0; i < p.n; i++)
@@ -252,9 +249,9 @@ static void a_sinusoidal_curve_that_stays_flat_contradicts_p1(void **state)
            2);
 }
 
-static void claims_of_table5_wait_for_numbers_hold_and_fall_with_one_of_them(void **state)
+TEST_WITH(struct report_fixture *f,
+          claims_of_table5_wait_for_numbers_hold_and_fall_with_one_of_them)
 {
-    struct report_fixture *f = *state;
     struct planter p = {.seed = 1};
 
     plant_table5(&p);
@@ -276,9 +273,8 @@ static void claims_of_table5_wait_for_numbers_hold_and_fall_with_one_of_them(voi
     expect(f, "table5", (const char *const[]){"P5: supported", "P7: contradicted", NULL}, 1);
 }
 
-static void claims_of_figure11_need_table5_for_one_of_them(void **state)
+TEST_WITH(struct report_fixture *f, claims_of_figure11_need_table5_for_one_of_them)
 {
-    struct report_fixture *f = *state;
     struct planter p = {.seed = 1};
 
     plant_figure11(&p);
@@ -291,8 +287,9 @@ static void claims_of_figure11_need_table5_for_one_of_them(void **state)
     expect(f, "figure11", (const char *const[]){"P6c: supported", NULL}, 0);
 }
 
-static void shipped_claims_are_not_run_on_an_empty_database(void **state)
+TEST_WITH(void *fixture_of_case, shipped_claims_are_not_run_on_an_empty_database)
 {
+    void **state = &fixture_of_case;
     expect(*state, "figure1",
            (const char *const[]){"P1: not run", "P2: not run", "P3: not run", "P4: not run",
                                  "nothing was run", NULL},
@@ -300,23 +297,4 @@ static void shipped_claims_are_not_run_on_an_empty_database(void **state)
     expect(*state, "table5", (const char *const[]){"P5: not run", "P7: not run", NULL}, 0);
     expect(*state, "figure11",
            (const char *const[]){"P6a: not run", "P6b: not run", "P6c: not run", NULL}, 0);
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(verdicts_are_printed_and_contradictions_counted),
-        CASE(a_verdict_of_other_words_names_the_file),
-        CASE(cases_become_verdicts),
-        CASE(judged_claims_are_kept_in_the_view),
-        CASE(claims_of_figure1_hold_on_curves_of_the_papers_shape),
-        CASE(a_sinusoidal_curve_that_stays_flat_contradicts_p1),
-        CASE(claims_of_table5_wait_for_numbers_hold_and_fall_with_one_of_them),
-        CASE(claims_of_figure11_need_table5_for_one_of_them),
-        CASE(shipped_claims_are_not_run_on_an_empty_database),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,12 @@
 /* test_report_compare.c - two filters side by side: what is paired, what never is, and what is said
  * of a wrong filter. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "report/page_check.h"
@@ -63,10 +62,10 @@ static void plant(struct report_fixture *f)
     report_fixture_plant(f, "tiny", plants, sizeof plants / sizeof *plants);
 }
 
-static void seeds_stand_beside_their_like_at_the_papers_lengths(void **state)
-{
-    struct report_fixture *f = *state;
+TEST_EACH(report_fixture_setup, report_fixture_teardown)
 
+TEST_WITH(struct report_fixture *f, seeds_stand_beside_their_like_at_the_papers_lengths)
+{
     plant(f);
     json_t *rows = compare_json(f, "position=alibi,L_train=512,L_valid=512",
                                 "position=sinusoidal,L_train=512,L_valid=512");
@@ -86,10 +85,8 @@ static void seeds_stand_beside_their_like_at_the_papers_lengths(void **state)
     json_decref(rows);
 }
 
-static void what_has_no_partner_says_why(void **state)
+TEST_WITH(struct report_fixture *f, what_has_no_partner_says_why)
 {
-    struct report_fixture *f = *state;
-
     plant(f);
     json_t *rows = compare_json(f, "position=rotary", "position=alibi,L_valid=512");
     assert_int_equal(json_array_size(rows), 3);
@@ -101,10 +98,8 @@ static void what_has_no_partner_says_why(void **state)
     json_decref(rows);
 }
 
-static void protocols_are_never_compared(void **state)
+TEST_WITH(struct report_fixture *f, protocols_are_never_compared)
 {
-    struct report_fixture *f = *state;
-
     plant(f);
     const char *alibi = "position=alibi,L_train=512,L_valid=1024";
     json_t *rows = compare_json(f, alibi, "position=sinusoidal,L_train=512,L_valid=1024");
@@ -122,9 +117,8 @@ static void protocols_are_never_compared(void **state)
     json_decref(rows);
 }
 
-static void scales_are_never_compared(void **state)
+TEST_WITH(struct report_fixture *f, scales_are_never_compared)
 {
-    struct report_fixture *f = *state;
     const struct report_plant paper = {"paper", SPEC_ALIBI, 512, 512, 512, 512, 0, 1, 19.73, false};
 
     plant(f);
@@ -136,10 +130,8 @@ static void scales_are_never_compared(void **state)
     json_decref(rows);
 }
 
-static void a_named_column_may_differ(void **state)
+TEST_WITH(struct report_fixture *f, a_named_column_may_differ)
 {
-    struct report_fixture *f = *state;
-
     plant(f);
     json_t *rows = compare_json(f, "position=alibi,L_train=512,L_valid=1024",
                                 "position=sinusoidal,L_train=1024,L_valid=1024");
@@ -149,9 +141,8 @@ static void a_named_column_may_differ(void **state)
     json_decref(rows);
 }
 
-static void an_id_stands_for_its_training_or_its_evaluation(void **state)
+TEST_WITH(struct report_fixture *f, an_id_stands_for_its_training_or_its_evaluation)
 {
-    struct report_fixture *f = *state;
     char a[24], b[24];
 
     plant(f);
@@ -169,8 +160,9 @@ static void an_id_stands_for_its_training_or_its_evaluation(void **state)
     json_decref(rows);
 }
 
-static void a_wrong_filter_names_what_is_right(void **state)
+TEST_WITH(void *fixture_of_case, a_wrong_filter_names_what_is_right)
 {
+    void **state = &fixture_of_case;
     static const struct {
         const char *filter, *said;
         int code;
@@ -204,10 +196,8 @@ static void a_wrong_filter_names_what_is_right(void **state)
     }
 }
 
-static void spaces_around_a_filter_do_not_matter(void **state)
+TEST_WITH(struct report_fixture *f, spaces_around_a_filter_do_not_matter)
 {
-    struct report_fixture *f = *state;
-
     plant(f);
     json_t *rows = compare_json(f, " position = alibi , seed = 1 ,L_valid=512",
                                 "position=sinusoidal, seed=1, L_valid= 512 ");
@@ -215,8 +205,9 @@ static void spaces_around_a_filter_do_not_matter(void **state)
     json_decref(rows);
 }
 
-static void every_format_says_the_same(void **state)
+TEST_WITH(void *fixture_of_case, every_format_says_the_same)
 {
+    void **state = &fixture_of_case;
     static const struct {
         enum report_format format;
         const char *row;
@@ -241,10 +232,8 @@ static void every_format_says_the_same(void **state)
     }
 }
 
-static void hostile_filters_are_shown_as_text(void **state)
+TEST_WITH(struct report_fixture *f, hostile_filters_are_shown_as_text)
 {
-    struct report_fixture *f = *state;
-
     plant(f);
     for (int i = 0; i < PAGE_HOSTILE_N; i++) {
         struct page_text *w = page_text_begin();
@@ -252,24 +241,4 @@ static void hostile_filters_are_shown_as_text(void **state)
         assert_string_equal(page_text_end(w), "");
         page_text_free(w);
     }
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(seeds_stand_beside_their_like_at_the_papers_lengths),
-        CASE(what_has_no_partner_says_why),
-        CASE(protocols_are_never_compared),
-        CASE(scales_are_never_compared),
-        CASE(a_named_column_may_differ),
-        CASE(an_id_stands_for_its_training_or_its_evaluation),
-        CASE(a_wrong_filter_names_what_is_right),
-        CASE(spaces_around_a_filter_do_not_matter),
-        CASE(every_format_says_the_same),
-        CASE(hostile_filters_are_shown_as_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

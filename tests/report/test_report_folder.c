@@ -1,15 +1,13 @@
 /* test_report_folder.c - a folder may use the files of another: found beside it, in the project or
  * among what is shipped; every fault names the line; and no two shipped folders hold one text. */
+#include "harness/test.h"
+
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "report/paper_plant.h"
@@ -46,9 +44,10 @@ static void expect_fault(struct report_fixture *f, const char *layout, const cha
 static const char other_layout[] = "title: Other\nrows: method\ncolumns: L_valid\n"
                                    "value: perplexity\nnote: Of the other.\n";
 
-static void a_folder_uses_the_files_of_its_neighbour(void **state)
+TEST_EACH(report_fixture_setup, report_fixture_teardown)
+
+TEST_WITH(struct report_fixture *f, a_folder_uses_the_files_of_its_neighbour)
 {
-    struct report_fixture *f = *state;
     struct report_folder folder;
     struct arena a;
 
@@ -71,9 +70,9 @@ static void a_folder_uses_the_files_of_its_neighbour(void **state)
     arena_fini(&a);
 }
 
-static void a_folder_outside_uses_what_the_project_has_and_then_what_is_shipped(void **state)
+TEST_WITH(struct report_fixture *f,
+          a_folder_outside_uses_what_the_project_has_and_then_what_is_shipped)
 {
-    struct report_fixture *f = *state;
     struct report_folder folder;
     struct arena a;
     char here[PATH_MAX], dir[256];
@@ -92,10 +91,8 @@ static void a_folder_outside_uses_what_the_project_has_and_then_what_is_shipped(
     arena_fini(&a);
 }
 
-static void faults_of_a_use_line_name_it(void **state)
+TEST_WITH(struct report_fixture *f, faults_of_a_use_line_name_it)
 {
-    struct report_fixture *f = *state;
-
     expect_fault(f, "title: T\nuse: nowhere/query.sql\nrows: m\ncolumns: c\nvalue: v\n",
                  "tiny/table.txt:2: use: there is no nowhere/query.sql in ");
     write_at(f, "experiments/other", "query.sql", "SELECT 1");
@@ -132,9 +129,8 @@ static char *read_bare(struct arena *a, const char *path, struct err *e)
     return out;
 }
 
-static void no_two_shipped_folders_hold_the_same_text(void **state)
+TEST_WITH(struct report_fixture *f, no_two_shipped_folders_hold_the_same_text)
 {
-    struct report_fixture *f = *state;
     struct arena a;
     char **names;
     int32_t n, compared = 0;
@@ -155,18 +151,4 @@ static void no_two_shipped_folders_hold_the_same_text(void **state)
     }
     assert_true(compared > 100);
     arena_fini(&a);
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(a_folder_uses_the_files_of_its_neighbour),
-        CASE(a_folder_outside_uses_what_the_project_has_and_then_what_is_shipped),
-        CASE(faults_of_a_use_line_name_it),
-        CASE(no_two_shipped_folders_hold_the_same_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,13 @@
 /* test_report_grid.c - tables of texts in the formats that are not HTML: whatever a cell says, a
  * terminal is not steered, LaTeX compiles, Markdown keeps its columns, a spreadsheet runs nothing.
  */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "report/page_check.h"
@@ -113,11 +112,12 @@ static void assert_tex(const char *text, int columns)
     assert_int_equal(t.environments, 0);
 }
 
-static void latex_escapes_whatever_a_cell_says(void **state)
+TEST_EACH(NULL, NULL)
+
+TEST(latex_escapes_whatever_a_cell_says)
 {
     struct arena a;
 
-    (void)state;
     arena_init(&a);
     struct page_text *w = hostile_table(&a, REPORT_LATEX);
     assert_tex(w->text, PAGE_HOSTILE_N);
@@ -129,8 +129,11 @@ static void latex_escapes_whatever_a_cell_says(void **state)
     arena_fini(&a);
 }
 
-static void latex_of_an_artefact_is_tables_of_booktabs(void **state)
+TEST_EACH(report_fixture_setup, report_fixture_teardown)
+
+TEST_WITH(void *fixture_of_case, latex_of_an_artefact_is_tables_of_booktabs)
 {
+    void **state = &fixture_of_case;
     static const struct report_plant plants[] = {
         {"mini", SPEC_ALIBI, 64, 64, 512, 512, 0, 1, 44, false},
         {"mini", SPEC_ALIBI, 64, 64, 512, 512, 0, 2, 45, false},
@@ -157,11 +160,12 @@ static void latex_of_an_artefact_is_tables_of_booktabs(void **state)
 
 /* --- the others ----------------------------------------------------------------------------- */
 
-static void a_terminal_is_not_steered(void **state)
+TEST_EACH(NULL, NULL)
+
+TEST(a_terminal_is_not_steered)
 {
     struct arena a;
 
-    (void)state;
     arena_init(&a);
     struct page_text *w = hostile_table(&a, REPORT_TEXT);
     for (const char *p = w->text; *p; p++)
@@ -176,11 +180,10 @@ static void a_terminal_is_not_steered(void **state)
     arena_fini(&a);
 }
 
-static void markdown_keeps_its_columns(void **state)
+TEST(markdown_keeps_its_columns)
 {
     struct arena a;
 
-    (void)state;
     arena_init(&a);
     struct page_text *w = hostile_table(&a, REPORT_MARKDOWN);
     const char *table = strstr(w->text, "\n|");
@@ -195,7 +198,7 @@ static void markdown_keeps_its_columns(void **state)
     arena_fini(&a);
 }
 
-static void a_spreadsheet_runs_nothing_of_a_csv(void **state)
+TEST(a_spreadsheet_runs_nothing_of_a_csv)
 {
     static const struct {
         const char *text, *written;
@@ -212,10 +215,9 @@ static void a_spreadsheet_runs_nothing_of_a_csv(void **state)
         {"", "\"\""},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct arena a;
-        struct err e = {0};
+        e = (struct err){0};
         const char *name = "x";
         struct store_cell cell = {cases[i].text, 't'}, *row = &cell;
         const char *expected;
@@ -229,19 +231,4 @@ static void a_spreadsheet_runs_nothing_of_a_csv(void **state)
         page_text_free(w);
         arena_fini(&a);
     }
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(latex_escapes_whatever_a_cell_says),
-        CASE(latex_of_an_artefact_is_tables_of_booktabs),
-        cmocka_unit_test(a_terminal_is_not_steered),
-        cmocka_unit_test(markdown_keeps_its_columns),
-        cmocka_unit_test(a_spreadsheet_runs_nothing_of_a_csv),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,12 @@
 /* test_report_html.c - the parts of a page: texts, tables, READMEs, colours, pictures. Text from a
  * grid, a README or results.db stays text, whatever it says. */
+#include "harness/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "report/page_check.h"
@@ -19,7 +17,9 @@
 
 /* --- parts ---------------------------------------------------------------------------------- */
 
-static void text_is_escaped_and_what_cannot_be_seen_is_shown(void **state)
+TEST_EACH(NULL, NULL)
+
+TEST(text_is_escaped_and_what_cannot_be_seen_is_shown)
 {
     static const struct {
         const char *text, *shown;
@@ -36,7 +36,6 @@ static void text_is_escaped_and_what_cannot_be_seen_is_shown(void **state)
         {NULL, ""},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct page_text *w = page_text_begin();
         report_html_put(w->out, cases[i].text);
@@ -46,13 +45,12 @@ static void text_is_escaped_and_what_cannot_be_seen_is_shown(void **state)
 }
 
 /* Every byte and many sequences of bytes, as an element's text and as an attribute's value. */
-static void no_bytes_make_a_broken_page(void **state)
+TEST(no_bytes_make_a_broken_page)
 {
     static const char likely[] = "<>&\"'\xe2\x80\xae";
     uint64_t seed = 20221121;
     char text[9];
 
-    (void)state;
     struct page_text *w = page_text_begin();
     for (int i = 0; i < 20000; i++) {
         int n = i < 256 ? 1 : 1 + i % 8;
@@ -73,12 +71,11 @@ static void no_bytes_make_a_broken_page(void **state)
     page_text_free(w);
 }
 
-static void a_table_of_hostile_cells_is_a_table(void **state)
+TEST(a_table_of_hostile_cells_is_a_table)
 {
     struct arena a;
     struct report_grid g;
 
-    (void)state;
     arena_init(&a);
     struct page_text *w = page_text_begin();
     report_grid_init(&g, &a, PAGE_HOSTILE_N, 2);
@@ -98,11 +95,10 @@ static void a_table_of_hostile_cells_is_a_table(void **state)
     arena_fini(&a);
 }
 
-static void a_readme_shows_its_claim_and_opens_the_rest(void **state)
+TEST(a_readme_shows_its_claim_and_opens_the_rest)
 {
     struct arena a;
 
-    (void)state;
     arena_init(&a);
     struct page_text *w = page_text_begin();
     report_html_text(
@@ -166,12 +162,11 @@ static uint32_t style_color(const char *name, bool dark)
     return rgb;
 }
 
-static void words_can_be_read_in_the_light_and_in_the_dark(void **state)
+TEST(words_can_be_read_in_the_light_and_in_the_dark)
 {
     static const char *const words[] = {"fg", "soft", "link", "yes", "no", "open"};
     static const char *const grounds[] = {"bg", "box"};
 
-    (void)state;
     for (int dark = 0; dark < 2; dark++)
         for (int i = 0; i < 6; i++)
             for (int g = 0; g < 2; g++)
@@ -181,13 +176,12 @@ static void words_can_be_read_in_the_light_and_in_the_dark(void **state)
         assert_true(contrast(style_color("fg", dark), style_color("mark", dark)) >= 4.5);
 }
 
-static void curves_can_be_told_from_the_page_in_the_light_and_in_the_dark(void **state)
+TEST(curves_can_be_told_from_the_page_in_the_light_and_in_the_dark)
 {
     /* The colours of the four methods, of axes, of notes: report_plot.c and plot.gp. */
     static const uint32_t drawn[] = {0xD55E00, 0x009E73, 0xAA4499, 0x0072B2, 0x444444, 0x555555};
     uint32_t page = style_color("bg", true);
 
-    (void)state;
     for (size_t i = 0; i < sizeof drawn / sizeof *drawn; i++) {
         assert_true(contrast(drawn[i], 0xFFFFFF) >= 3);
         if (contrast(report_color_dark(drawn[i]), page) < 3) fail_msg("#%06x", drawn[i]);
@@ -198,9 +192,8 @@ static void curves_can_be_told_from_the_page_in_the_light_and_in_the_dark(void *
                 contrast(report_color_dark(0xB2D8F0), page));
 }
 
-static void a_dark_colour_keeps_its_hue(void **state)
+TEST(a_dark_colour_keeps_its_hue)
 {
-    (void)state;
     assert_int_equal(report_color_dark(0xFFFFFF), 0x1F1F1F); /* 0.12 x 255 = 30.6 */
     assert_int_equal(report_color_dark(0x000000), 0xFFFFFF);
     for (int i = 0; i < 6; i++) {
@@ -214,7 +207,7 @@ static void a_dark_colour_keeps_its_hue(void **state)
     }
 }
 
-static void only_colours_become_colours(void **state)
+TEST(only_colours_become_colours)
 {
     static const struct {
         const char *text, *put;
@@ -232,7 +225,6 @@ static void only_colours_become_colours(void **state)
     };
     struct report_colors colors = {.n = 0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct page_text *w = page_text_begin();
         report_color_put(w->out, &colors, cases[i].text, strlen(cases[i].text));
@@ -254,9 +246,10 @@ static const char picture[] =
     "<g class=\"point\" data-config=\"\"><title>the paper</title>\n"
     "\t<use xlink:href='#gpPt0'/></g>\n</g>\n</svg>\n";
 
-static void a_picture_follows_the_page_and_its_points_lead_to_their_runs(void **state)
+TEST_EACH(report_fixture_setup, report_fixture_teardown)
+
+TEST_WITH(struct report_fixture *f, a_picture_follows_the_page_and_its_points_lead_to_their_runs)
 {
-    struct report_fixture *f = *state;
     struct arena a;
     char path[96];
 
@@ -284,23 +277,4 @@ static void a_picture_follows_the_page_and_its_points_lead_to_their_runs(void **
     assert_contains(f->base->e.text, "no picture");
     page_text_free(w);
     arena_fini(&a);
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_is_escaped_and_what_cannot_be_seen_is_shown),
-        cmocka_unit_test(no_bytes_make_a_broken_page),
-        cmocka_unit_test(a_table_of_hostile_cells_is_a_table),
-        cmocka_unit_test(a_readme_shows_its_claim_and_opens_the_rest),
-        cmocka_unit_test(words_can_be_read_in_the_light_and_in_the_dark),
-        cmocka_unit_test(curves_can_be_told_from_the_page_in_the_light_and_in_the_dark),
-        cmocka_unit_test(a_dark_colour_keeps_its_hue),
-        cmocka_unit_test(only_colours_become_colours),
-        CASE(a_picture_follows_the_page_and_its_points_lead_to_their_runs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,9 @@
 /* test_report_layout.c - table.txt: what it says and how its faults are told. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "report/report_layout.h"
 
@@ -33,13 +31,11 @@ static void expect_fault(const char *text, const char *said)
     arena_fini(&a);
 }
 
-static void every_key_is_read(void **state)
+TEST(every_key_is_read)
 {
     struct report_layout l;
     struct arena a;
-    struct err e = {0};
 
-    (void)state;
     arena_init(&a);
     if (report_layout_read(&l, &a, "table.txt", good, &e) < 0) fail_msg("%s", e.text);
     assert_string_equal(l.title, "Two: words");
@@ -57,26 +53,23 @@ static void every_key_is_read(void **state)
     arena_fini(&a);
 }
 
-static void an_unknown_key_names_its_line_and_the_nearest(void **state)
+TEST(an_unknown_key_names_its_line_and_the_nearest)
 {
-    (void)state;
     expect_fault("title: t\ncolums: L_valid\n",
                  "x/table.txt:2: unknown key \"colums\"; did you mean columns");
     expect_fault("title: t\n\nzzzzzzzzzz: 1\n", "x/table.txt:3: unknown key");
     expect_fault("just words\n", "x/table.txt:1: \"just words\" has no colon");
 }
 
-static void a_format_that_is_no_number_format_is_refused(void **state)
+TEST(a_format_that_is_no_number_format_is_refused)
 {
-    (void)state;
     expect_fault("format: %s\n", "write %.Nf");
     expect_fault("format: %.9f\n", "N from 0 to 6");
     expect_fault("format: %n.2f\n", "is no format");
 }
 
-static void a_key_twice_or_lacking_is_refused(void **state)
+TEST(a_key_twice_or_lacking_is_refused)
 {
-    (void)state;
     expect_fault("title: a\ntitle: b\n", "x/table.txt:2: title: is there twice");
     expect_fault("title: a\nrows: method\nvalue: p\n", "columns: must be there");
     expect_fault("title: a\nrows: m\ncolumns: c\nvalue: p\nx: L_valid\n", "a figure needs all of");
@@ -85,13 +78,11 @@ static void a_key_twice_or_lacking_is_refused(void **state)
     expect_fault("rows: a,b,c,d,e\n", "more than 4 columns");
 }
 
-static void another_layout_gives_the_keys_that_are_not_given_here(void **state)
+TEST(another_layout_gives_the_keys_that_are_not_given_here)
 {
     struct report_layout l, from;
     struct arena a;
-    struct err e = {0};
 
-    (void)state;
     arena_init(&a);
     assert_int_equal(report_layout_read(&from, &a, "from/table.txt", good, &e), 0);
     assert_int_equal(report_layout_read(&l, &a, "table.txt",
@@ -114,25 +105,11 @@ static void another_layout_gives_the_keys_that_are_not_given_here(void **state)
     arena_fini(&a);
 }
 
-static void a_file_of_another_artefact_is_named_as_folder_and_file(void **state)
+TEST(a_file_of_another_artefact_is_named_as_folder_and_file)
 {
-    (void)state;
     expect_fault("use: table2\n", "x/table.txt:1: use: \"table2\" is no file of another artefact");
     expect_fault("use: ../table2/query.sql\n", "write it as table2/query.sql");
     expect_fault("use: table2/quary.sql\n", "did you mean query.sql");
     expect_fault("use: table2/grid.yaml\n", "none of query.sql, table.txt, plot.gp, claim.sql");
     expect_fault("use: a/query.sql\nuse: b/query.sql\n", "x/table.txt:2: use: a second query.sql");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_key_is_read),
-        cmocka_unit_test(an_unknown_key_names_its_line_and_the_nearest),
-        cmocka_unit_test(a_format_that_is_no_number_format_is_refused),
-        cmocka_unit_test(a_key_twice_or_lacking_is_refused),
-        cmocka_unit_test(another_layout_gives_the_keys_that_are_not_given_here),
-        cmocka_unit_test(a_file_of_another_artefact_is_named_as_folder_and_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

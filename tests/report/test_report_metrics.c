@@ -1,13 +1,11 @@
 /* test_report_metrics.c - tables of several metrics, each in its own format, and columns of the
  * protocol that stand at the head of a table instead of splitting it. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "report/report_fixture.h"
 #include "report/report_layout.h"
@@ -45,10 +43,10 @@ static char *report(struct report_fixture *f)
     return text;
 }
 
-static void a_split_at_the_head_of_the_columns_does_not_split_the_table(void **state)
-{
-    struct report_fixture *f = *state;
+TEST_EACH(report_fixture_setup, report_fixture_teardown)
 
+TEST_WITH(struct report_fixture *f, a_split_at_the_head_of_the_columns_does_not_split_the_table)
+{
     report_fixture_write(f, "table.txt", layout);
     report_fixture_write(f, "query.sql", query);
     char *text = report(f);
@@ -59,10 +57,8 @@ static void a_split_at_the_head_of_the_columns_does_not_split_the_table(void **s
     free(text);
 }
 
-static void a_column_of_the_protocol_that_is_not_shown_splits_the_table(void **state)
+TEST_WITH(struct report_fixture *f, a_column_of_the_protocol_that_is_not_shown_splits_the_table)
 {
-    struct report_fixture *f = *state;
-
     report_fixture_write(f, "table.txt",
                          "title: Tiny\nrows: method\ncolumns: metric\nvalue: perplexity\n");
     report_fixture_write(f, "query.sql", query);
@@ -72,10 +68,8 @@ static void a_column_of_the_protocol_that_is_not_shown_splits_the_table(void **s
     free(text);
 }
 
-static void the_paper_shows_each_named_metric_in_its_own_format(void **state)
+TEST_WITH(struct report_fixture *f, the_paper_shows_each_named_metric_in_its_own_format)
 {
-    struct report_fixture *f = *state;
-
     report_fixture_write(f, "table.txt", layout);
     report_fixture_write(f, "query.sql", query);
     report_fixture_write(f, "paper.tsv", paper);
@@ -95,13 +89,13 @@ static void the_paper_shows_each_named_metric_in_its_own_format(void **state)
     free(text);
 }
 
-static void formats_of_metrics_are_read_and_bad_ones_named(void **state)
+TEST_EACH(NULL, NULL)
+
+TEST(formats_of_metrics_are_read_and_bad_ones_named)
 {
     struct report_layout l;
     struct arena a;
-    struct err e = {0};
 
-    (void)state;
     arena_init(&a);
     if (report_layout_read(&l, &a, "table.txt", layout, &e) < 0) fail_msg("%s", e.text);
     assert_int_equal(report_layout_decimals(&l, "eval_wps"), 0);
@@ -114,18 +108,4 @@ static void formats_of_metrics_are_read_and_bad_ones_named(void **state)
     assert_int_equal(report_layout_read(&l, &a, "x.txt", "format: w p s | %.0f\n", &e), ERR_DATA);
     assert_contains(e.text, "no column name");
     arena_fini(&a);
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(a_split_at_the_head_of_the_columns_does_not_split_the_table),
-        CASE(a_column_of_the_protocol_that_is_not_shown_splits_the_table),
-        CASE(the_paper_shows_each_named_metric_in_its_own_format),
-        cmocka_unit_test(formats_of_metrics_are_read_and_bad_ones_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,12 @@
 /* test_report_page.c - the whole page: what is in it, that every number leads to its run, and that
  * no folder and no results.db breaks it. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include "base/file.h"
@@ -34,9 +33,10 @@ static const char *page(struct report_fixture *f, struct page_text *w, bool draw
     return page_text_end(w);
 }
 
-static void the_page_leads_from_every_number_to_its_run(void **state)
+TEST_EACH(report_fixture_setup, report_fixture_teardown)
+
+TEST_WITH(struct report_fixture *f, the_page_leads_from_every_number_to_its_run)
 {
-    struct report_fixture *f = *state;
     char expected[200];
 
     report_fixture_plant(f, "tiny", plants, sizeof plants / sizeof *plants);
@@ -70,10 +70,8 @@ static void the_page_leads_from_every_number_to_its_run(void **state)
     page_text_free(w);
 }
 
-static void a_page_without_results_says_so(void **state)
+TEST_WITH(struct report_fixture *f, a_page_without_results_says_so)
 {
-    struct report_fixture *f = *state;
-
     struct page_text *w = page_text_begin();
     const char *text = page(f, w, true);
     assert_page(text, true);
@@ -107,9 +105,8 @@ static void poison(struct report_fixture *f, const char *text)
     sqlite3_close(db);
 }
 
-static void results_that_hold_markup_make_no_markup(void **state)
+TEST_WITH(struct report_fixture *f, results_that_hold_markup_make_no_markup)
 {
-    struct report_fixture *f = *state;
     const struct report_plant one = {"mini", SPEC_ALIBI, 64, 64, 512, 512, 0, 1, 44, false};
     char *longest = malloc(LONG_BYTES + 1);
 
@@ -172,9 +169,8 @@ static void assert_folder_of(struct report_fixture *f, const char *said)
     arena_fini(&a);
 }
 
-static void a_folder_that_holds_markup_makes_no_markup(void **state)
+TEST_WITH(struct report_fixture *f, a_folder_that_holds_markup_makes_no_markup)
 {
-    struct report_fixture *f = *state;
     char longest[LONG_BYTES];
 
     memset(longest, 'x', sizeof longest - 1);
@@ -191,8 +187,9 @@ static void a_folder_that_holds_markup_makes_no_markup(void **state)
 }
 
 /* Two folders whose claims are said in the same words, and a third that says P1 otherwise. */
-static void a_claim_that_folders_share_stands_once(void **state)
+TEST_WITH(void *fixture_of_case, a_claim_that_folders_share_stands_once)
 {
+    void **state = &fixture_of_case;
     static const struct {
         const char *name, *claims;
     } folders[] = {
@@ -207,7 +204,7 @@ static void a_claim_that_folders_share_stands_once(void **state)
     };
     enum { FOLDERS_N = sizeof folders / sizeof *folders };
     struct report_fixture *f = *state;
-    struct err *e = &f->base->e;
+    struct err *const err = &f->base->e;
     struct report_item items[FOLDERS_N];
     const struct report_options o = {.format = REPORT_HTML};
     struct arena a;
@@ -216,14 +213,14 @@ static void a_claim_that_folders_share_stands_once(void **state)
     for (int i = 0; i < FOLDERS_N; i++) {
         const char *dir = arena_printf(&a, "%s/experiments/%s", f->base->dir, folders[i].name);
         const char *path = arena_printf(&a, "%s/claim.sql", dir);
-        if (file_make_dirs(dir, e) < 0 ||
-            file_write_atomic(path, folders[i].claims, strlen(folders[i].claims), e) < 0)
-            fail_msg("%s", e->text);
+        if (file_make_dirs(dir, err) < 0 ||
+            file_write_atomic(path, folders[i].claims, strlen(folders[i].claims), err) < 0)
+            fail_msg("%s", err->text);
         items[i] = (struct report_item){folders[i].name, dir, "mini"};
     }
     struct page_text *w = page_text_begin();
-    if (report_page(w->out, f->base->store, &f->project, items, FOLDERS_N, &o, e) < 0)
-        fail_msg("%s", e->text);
+    if (report_page(w->out, f->base->store, &f->project, items, FOLDERS_N, &o, err) < 0)
+        fail_msg("%s", err->text);
     const char *text = page_text_end(w);
     assert_page(text, true);
     assert_contains(text, "<tr><td><a href=\"#a-one\">one</a> <a href=\"#a-two\">two</a></td>"
@@ -237,19 +234,4 @@ static void a_claim_that_folders_share_stands_once(void **state)
     assert_contains(text, "<p>1 supported, 1 contradicted, 1 not run.");
     page_text_free(w);
     arena_fini(&a);
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(the_page_leads_from_every_number_to_its_run),
-        CASE(a_page_without_results_says_so),
-        CASE(a_claim_that_folders_share_stands_once),
-        CASE(results_that_hold_markup_make_no_markup),
-        CASE(a_folder_that_holds_markup_makes_no_markup),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,10 @@
 /* test_report_plot.c - figures: what is written, what is drawn, and what stays text. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "report/report_fixture.h"
@@ -56,9 +54,10 @@ static void start(struct report_fixture *f, const char *table)
     report_fixture_plant(f, "tiny", curve, sizeof curve / sizeof *curve);
 }
 
-static void a_figure_is_an_svg_and_a_png_with_its_scale_in_it(void **state)
+TEST_EACH(report_fixture_setup, report_fixture_teardown)
+
+TEST_WITH(struct report_fixture *f, a_figure_is_an_svg_and_a_png_with_its_scale_in_it)
 {
-    struct report_fixture *f = *state;
     struct arena a;
     size_t n;
 
@@ -78,9 +77,8 @@ static void a_figure_is_an_svg_and_a_png_with_its_scale_in_it(void **state)
     arena_fini(&a);
 }
 
-static void the_data_file_has_gaps_where_results_are_missing(void **state)
+TEST_WITH(struct report_fixture *f, the_data_file_has_gaps_where_results_are_missing)
 {
-    struct report_fixture *f = *state;
     struct arena a;
     size_t n;
 
@@ -102,9 +100,8 @@ static void the_data_file_has_gaps_where_results_are_missing(void **state)
     arena_fini(&a);
 }
 
-static void a_folder_without_a_layout_is_drawn_too(void **state)
+TEST_WITH(struct report_fixture *f, a_folder_without_a_layout_is_drawn_too)
 {
-    struct report_fixture *f = *state;
     struct arena a;
     size_t n;
 
@@ -119,9 +116,8 @@ static void a_folder_without_a_layout_is_drawn_too(void **state)
     arena_fini(&a);
 }
 
-static void the_same_results_give_the_same_picture(void **state)
+TEST_WITH(struct report_fixture *f, the_same_results_give_the_same_picture)
 {
-    struct report_fixture *f = *state;
     struct arena a;
     size_t n;
 
@@ -134,21 +130,39 @@ static void the_same_results_give_the_same_picture(void **state)
     arena_fini(&a);
 }
 
-static void hostile_titles_and_names_stay_text(void **state)
+/* For gnuplot to fall for, in SQL and in a layout: an end of the quotes, of the line and of a
+ * block, a macro, a backslash at the end. */
+#define HOSTILE_SQL "'`touch HACK`'' @TRACE \"; }' || char(10) || 'system(\"touch HACK\") # \\'"
+#define HOSTILE_TITLE "`touch HACK` ' ; system('touch HACK') ; } ' @TRACE $(touch HACK) %n \" \\"
+
+TEST_WITH(struct report_fixture *f, hostile_titles_and_names_stay_text)
 {
-    struct report_fixture *f = *state;
     struct arena a;
     size_t n;
 
     arena_init(&a);
-    start(f, "title: `touch HACK` ' ; system('touch HACK') ; ' $(touch HACK) %n\n" FIGURE_KEYS);
+    start(f, "title: " HOSTILE_TITLE "\npanel: trap\n" FIGURE_KEYS);
+    report_fixture_write(f, "plot.gp",
+                         "set multiplot layout 1,PANELS title TITLE\n"
+                         "do for [p = 1:PANELS] {\n"
+                         "    set title PANEL_TITLE[p]\n    set xlabel FACTS\n"
+                         "    plot for [i = PANEL_FIRST[p]:PANEL_LAST[p]] DATA index (i - 1) "
+                         "using 1:2 with linespoints title CURVE_TITLE[i]\n"
+                         "}\nunset multiplot\n");
     report_fixture_write(
         f, "query.sql",
-        "SELECT r.scale, r.L_valid, e.perplexity, r.position, '`touch HACK`''' || char(10) || "
-        "'system(\"touch HACK\")' AS method, r.run_id FROM points p JOIN runs r USING (run_id) "
+        "SELECT r.scale, r.L_valid, e.perplexity, r.position, " HOSTILE_SQL
+        " AS method, " HOSTILE_SQL " AS trap, " HOSTILE_SQL " AS split, " HOSTILE_SQL
+        " AS protocol, r.run_id FROM points p JOIN runs r USING (run_id) "
         "JOIN evaluations e USING (run_id) WHERE p.artefact = :artefact AND p.scale = :scale");
     free(draw(f));
-    char *svg = plot_file(f, &a, "tiny-mini.svg", &n);
+    const char *script = plot_file(f, &a, "tiny-mini.gp", &n);
+    assert_non_null(script);
+    assert_contains(script, "\nTITLE = '`touch HACK` '' ; system(''touch HACK'') ; } '' @TRACE ");
+    assert_contains(script, "\nPANEL_TITLE[1] = 'trap = `touch HACK`'' @TRACE \"; } system(\"");
+    assert_contains(script, "\nCURVE_TITLE[1] = '`touch HACK`'' @TRACE \"; } system(\"");
+    assert_contains(script, "\nFACTS = 'split `touch HACK`'' @TRACE \"; } system(\"");
+    const char *svg = plot_file(f, &a, "tiny-mini.svg", &n);
     assert_non_null(svg);
     assert_contains(svg, "`touch HACK`");
     assert_contains(svg, "system(");
@@ -157,12 +171,11 @@ static void hostile_titles_and_names_stay_text(void **state)
     arena_fini(&a);
 }
 
-static void quoting_doubles_quotes_and_drops_line_ends(void **state)
+TEST(quoting_doubles_quotes_and_drops_line_ends)
 {
     struct arena a;
     struct strbuf b;
 
-    (void)state;
     arena_init(&a);
     strbuf_init(&b, &a);
     report_gnuplot_quote(&b, "it's `a`\nb\\");
@@ -170,9 +183,8 @@ static void quoting_doubles_quotes_and_drops_line_ends(void **state)
     arena_fini(&a);
 }
 
-static void without_gnuplot_the_table_is_still_the_answer(void **state)
+TEST_WITH(struct report_fixture *f, without_gnuplot_the_table_is_still_the_answer)
 {
-    struct report_fixture *f = *state;
     struct arena a;
     size_t n;
 
@@ -191,9 +203,8 @@ static void without_gnuplot_the_table_is_still_the_answer(void **state)
     arena_fini(&a);
 }
 
-static void a_script_that_fails_is_quoted_and_leaves_no_picture(void **state)
+TEST_WITH(struct report_fixture *f, a_script_that_fails_is_quoted_and_leaves_no_picture)
 {
-    struct report_fixture *f = *state;
     struct arena a;
     size_t n;
 
@@ -206,22 +217,4 @@ static void a_script_that_fails_is_quoted_and_leaves_no_picture(void **state)
     assert_null(plot_file(f, &a, "tiny-mini.svg", &n));
     free(text);
     arena_fini(&a);
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(a_figure_is_an_svg_and_a_png_with_its_scale_in_it),
-        CASE(the_data_file_has_gaps_where_results_are_missing),
-        CASE(a_folder_without_a_layout_is_drawn_too),
-        CASE(the_same_results_give_the_same_picture),
-        CASE(hostile_titles_and_names_stay_text),
-        CASE(quoting_doubles_quotes_and_drops_line_ends),
-        CASE(without_gnuplot_the_table_is_still_the_answer),
-        CASE(a_script_that_fails_is_quoted_and_leaves_no_picture),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

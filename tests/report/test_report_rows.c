@@ -1,12 +1,11 @@
 /* test_report_rows.c - CSV and JSON, and answers in every format. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "report/report_fixture.h"
@@ -24,8 +23,11 @@ static char *answer(struct report_fixture *f, const char *sql, enum report_forma
     return text;
 }
 
-static void csv_quotes_commas_quotes_and_line_ends(void **state)
+TEST_EACH(report_fixture_setup, report_fixture_teardown)
+
+TEST_WITH(void *fixture_of_case, csv_quotes_commas_quotes_and_line_ends)
 {
+    void **state = &fixture_of_case;
     char *text = answer(*state,
                         "SELECT 'a,b' AS x, 'say \"no\"' AS y, 'two' || char(10) || 'lines' AS z,"
                         " NULL AS none, '' AS empty, 0.1 AS f, 7 AS i",
@@ -35,8 +37,9 @@ static void csv_quotes_commas_quotes_and_line_ends(void **state)
     free(text);
 }
 
-static void json_keeps_types_and_every_digit(void **state)
+TEST_WITH(void *fixture_of_case, json_keeps_types_and_every_digit)
 {
+    void **state = &fixture_of_case;
     char *text =
         answer(*state, "SELECT 'a\"b' AS t, 0.1+0.2 AS f, 12 AS i, NULL AS n, 1.0 AS one, 2 AS i",
                REPORT_JSON);
@@ -53,15 +56,17 @@ static void json_keeps_types_and_every_digit(void **state)
     free(text);
 }
 
-static void an_empty_answer_is_an_empty_array(void **state)
+TEST_WITH(void *fixture_of_case, an_empty_answer_is_an_empty_array)
 {
+    void **state = &fixture_of_case;
     char *text = answer(*state, "SELECT 1 AS x WHERE 0", REPORT_JSON);
     assert_string_equal(text, "[]\n");
     free(text);
 }
 
-static void text_aligns_by_characters_not_bytes(void **state)
+TEST_WITH(void *fixture_of_case, text_aligns_by_characters_not_bytes)
 {
+    void **state = &fixture_of_case;
     char *text = answer(*state,
                         "SELECT 'ALiBi' AS method, 1.5 AS ppl, '1 ± 2' AS wide"
                         " UNION ALL SELECT '–', 22.25, NULL",
@@ -73,15 +78,17 @@ static void text_aligns_by_characters_not_bytes(void **state)
     free(text);
 }
 
-static void markdown_escapes_bars_and_points_numbers_right(void **state)
+TEST_WITH(void *fixture_of_case, markdown_escapes_bars_and_points_numbers_right)
 {
+    void **state = &fixture_of_case;
     char *text = answer(*state, "SELECT 'a|b' AS t, 3 AS n", REPORT_MARKDOWN);
     assert_string_equal(text, "| t | n |\n| :--- | ---: |\n| a\\|b | 3 |\n");
     free(text);
 }
 
-static void latex_is_a_booktabs_table_with_its_signs_escaped(void **state)
+TEST_WITH(void *fixture_of_case, latex_is_a_booktabs_table_with_its_signs_escaped)
 {
+    void **state = &fixture_of_case;
     char *text = answer(*state, "SELECT 'L_train 5% – 1 ± 2' AS 'a&b', 3 AS n", REPORT_LATEX);
     assert_string_equal(text,
                         "\\begin{tabular}{lr}\n\\toprule\na\\&b & n \\\\\n\\midrule\n"
@@ -89,8 +96,9 @@ static void latex_is_a_booktabs_table_with_its_signs_escaped(void **state)
     free(text);
 }
 
-static void latex_breaks_sentences_into_lines_and_sets_a_minus(void **state)
+TEST_WITH(void *fixture_of_case, latex_breaks_sentences_into_lines_and_sets_a_minus)
 {
+    void **state = &fixture_of_case;
     char *text = answer(*state,
                         "SELECT 'P1' AS id, substr(hex(zeroblob(40)), 1, 61) AS long,"
                         " substr(hex(zeroblob(40)), 1, 60) AS short, -0.5 AS d",
@@ -100,37 +108,34 @@ static void latex_breaks_sentences_into_lines_and_sets_a_minus(void **state)
     free(text);
 }
 
-static void control_characters_do_not_reach_the_terminal(void **state)
+TEST_WITH(void *fixture_of_case, control_characters_do_not_reach_the_terminal)
 {
+    void **state = &fixture_of_case;
     char *text = answer(*state, "SELECT char(27) || '[2J' AS t", REPORT_TEXT);
     assert_contains(text, "\\x1b[2J");
     assert_null(strchr(text, 27));
     free(text);
 }
 
-static void an_unknown_format_names_those_there_are(void **state)
+TEST(an_unknown_format_names_those_there_are)
 {
     enum report_format format;
-    struct err e = {0};
-    (void)state;
     assert_int_equal(report_format_find(&format, "yaml", &e), ERR_USAGE);
     assert_contains(e.text, "markdown");
     assert_int_equal(report_format_find(&format, "json", &e), 0);
     assert_int_equal(format, REPORT_JSON);
 }
 
-static void a_query_that_writes_is_refused_and_says_so(void **state)
+TEST_WITH(struct report_fixture *f, a_query_that_writes_is_refused_and_says_so)
 {
-    struct report_fixture *f = *state;
     assert_int_equal(
         report_query(stdout, f->base->store, "DELETE FROM runs", 5, REPORT_TEXT, &f->base->e),
         ERR_USAGE);
     assert_contains(f->base->e.text, "SELECT");
 }
 
-static void a_query_past_its_time_is_given_up(void **state)
+TEST_WITH(struct report_fixture *f, a_query_past_its_time_is_given_up)
 {
-    struct report_fixture *f = *state;
     int rc = report_query(stdout, f->base->store,
                           "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n)"
                           " SELECT count(*) FROM n",
@@ -139,9 +144,8 @@ static void a_query_past_its_time_is_given_up(void **state)
     assert_contains(f->base->e.text, "0.05");
 }
 
-static void a_ragged_tsv_names_its_line(void **state)
+TEST_WITH(struct report_fixture *f, a_ragged_tsv_names_its_line)
 {
-    struct report_fixture *f = *state;
     struct report_rows rows;
     struct arena a;
     char path[256];
@@ -157,26 +161,4 @@ static void a_ragged_tsv_names_its_line(void **state)
     assert_null(report_rows_text(&rows, 0, report_rows_column(&rows, "b")));
     assert_string_equal(report_rows_text(&rows, 0, report_rows_column(&rows, "c")), "x");
     arena_fini(&a);
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(csv_quotes_commas_quotes_and_line_ends),
-        CASE(json_keeps_types_and_every_digit),
-        CASE(an_empty_answer_is_an_empty_array),
-        CASE(text_aligns_by_characters_not_bytes),
-        CASE(markdown_escapes_bars_and_points_numbers_right),
-        CASE(latex_is_a_booktabs_table_with_its_signs_escaped),
-        CASE(latex_breaks_sentences_into_lines_and_sets_a_minus),
-        CASE(control_characters_do_not_reach_the_terminal),
-        CASE(an_unknown_format_names_those_there_are),
-        CASE(a_query_that_writes_is_refused_and_says_so),
-        CASE(a_query_past_its_time_is_given_up),
-        CASE(a_ragged_tsv_names_its_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,10 @@
 /* test_report_summary.c - what `alibi report all` ends with: a row for each artefact. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "report/report_fixture.h"
@@ -30,9 +28,10 @@ static char *summary(struct report_fixture *f, const struct report_item *items, 
 #define CLAIM(name, verdict)                                                                       \
     "SELECT '" name "' AS claim, 'S.' AS statement, '" verdict "' AS verdict, NULL AS evidence"
 
-static void claims_are_counted_and_those_that_fall_are_named(void **state)
+TEST_EACH(report_fixture_setup, report_fixture_teardown)
+
+TEST_WITH(struct report_fixture *f, claims_are_counted_and_those_that_fall_are_named)
 {
-    struct report_fixture *f = *state;
     char other[200];
     const struct report_item items[] = {{"tiny", f->artefact_dir, "mini"},
                                         {"other", other, "mini"}};
@@ -57,9 +56,8 @@ static void claims_are_counted_and_those_that_fall_are_named(void **state)
     free(text);
 }
 
-static void cells_are_counted_where_an_artefact_is_at_scale_paper(void **state)
+TEST_WITH(struct report_fixture *f, cells_are_counted_where_an_artefact_is_at_scale_paper)
 {
-    struct report_fixture *f = *state;
     char path[256];
     const struct report_plant plants[] = {
         {"paper", SPEC_ALIBI, 512, 512, 512, 512, 0, 1, 20, false},
@@ -85,16 +83,4 @@ static void cells_are_counted_where_an_artefact_is_at_scale_paper(void **state)
                           "run | other device | claims supported |");
     assert_contains(text, "| tiny | paper | 1 |  | 1 | 1 |  |  |");
     free(text);
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(claims_are_counted_and_those_that_fall_are_named),
-        CASE(cells_are_counted_where_an_artefact_is_at_scale_paper),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,12 @@
 /* test_report_verdict.c - the verdict of a cell: the four of them, who gets none, and how each
  * format shows them. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "report/report_fixture.h"
@@ -67,10 +66,10 @@ static char *report(struct report_fixture *f, const char *scale, enum report_for
     return text;
 }
 
-static void each_of_the_four_verdicts_is_told(void **state)
-{
-    struct report_fixture *f = *state;
+TEST_EACH(report_fixture_setup, report_fixture_teardown)
 
+TEST_WITH(struct report_fixture *f, each_of_the_four_verdicts_is_told)
+{
     plant(f, "paper", 512, false);
     char *text = report(f, "paper", REPORT_TEXT);
     assert_contains(text,
@@ -89,9 +88,8 @@ static void each_of_the_four_verdicts_is_told(void **state)
     free(text);
 }
 
-static void every_format_holds_the_verdicts(void **state)
+TEST_WITH(struct report_fixture *f, every_format_holds_the_verdicts)
 {
-    struct report_fixture *f = *state;
     static const struct {
         enum report_format format;
         const char *part;
@@ -112,8 +110,9 @@ static void every_format_holds_the_verdicts(void **state)
     }
 }
 
-static void rows_for_programs_carry_the_verdict_of_their_cell(void **state)
+TEST_WITH(void *fixture_of_case, rows_for_programs_carry_the_verdict_of_their_cell)
 {
+    void **state = &fixture_of_case;
     static const char *const said[] = {"reproduced", "within 25 %", "not reproduced", "not run"};
     struct report_fixture *f = *state;
 
@@ -153,21 +152,22 @@ static void no_cell_has_a_verdict(struct report_fixture *f, const char *scale)
     free(text);
 }
 
-static void a_smaller_scale_gets_no_verdict(void **state)
+TEST_WITH(void *fixture_of_case, a_smaller_scale_gets_no_verdict)
 {
+    void **state = &fixture_of_case;
     plant(*state, "mini", 64, false);
     no_cell_has_a_verdict(*state, "mini");
 }
 
-static void a_modified_specification_gets_no_verdict(void **state)
+TEST_WITH(void *fixture_of_case, a_modified_specification_gets_no_verdict)
 {
+    void **state = &fixture_of_case;
     plant(*state, "paper", 512, true);
     no_cell_has_a_verdict(*state, "paper");
 }
 
-static void the_mean_of_the_seeds_is_judged(void **state)
+TEST_WITH(struct report_fixture *f, the_mean_of_the_seeds_is_judged)
 {
-    struct report_fixture *f = *state;
     const struct report_plant seeds[] = {PLANT("paper", 512, 512, 1, 15),
                                          PLANT("paper", 512, 512, 2, 20),
                                          PLANT("paper", 512, 512, 3, 25)};
@@ -182,9 +182,8 @@ static void the_mean_of_the_seeds_is_judged(void **state)
     free(text);
 }
 
-static void a_training_that_diverged_did_not_reproduce(void **state)
+TEST_WITH(struct report_fixture *f, a_training_that_diverged_did_not_reproduce)
 {
-    struct report_fixture *f = *state;
     char id[SPEC_ID_BYTES];
     const struct report_plant plants[] = {PLANT("paper", 512, 512, 1, 0)};
     struct spec train = fixture_train(SPEC_ALIBI, 512, 1);
@@ -199,10 +198,8 @@ static void a_training_that_diverged_did_not_reproduce(void **state)
     free(text);
 }
 
-static void a_number_of_an_imported_checkpoint_says_so(void **state)
+TEST_WITH(struct report_fixture *f, a_number_of_an_imported_checkpoint_says_so)
 {
-    struct report_fixture *f = *state;
-
     plant(f, "paper", 512, false);
     assert_int_equal(
         database_script(f->base->store, "UPDATE runs SET origin='imported'", &f->base->e), 0);
@@ -211,10 +208,8 @@ static void a_number_of_an_imported_checkpoint_says_so(void **state)
     free(text);
 }
 
-static void numbers_without_a_rule_are_shown_and_not_judged(void **state)
+TEST_WITH(struct report_fixture *f, numbers_without_a_rule_are_shown_and_not_judged)
 {
-    struct report_fixture *f = *state;
-
     plant(f, "paper", 512, false);
     report_fixture_write(f, "table.txt",
                          "title: T\nrows: method\ncolumns: L_valid\nvalue: perplexity\n");
@@ -238,7 +233,9 @@ static const char speed_paper[] =
     "metric\tvalue\tunit\tnote\tsource\tposition\n"
     "wikitext103\t\t\tALiBi\t247M\t512\t\ttrain\t\t\t\t\ttrain_wps\t20000\twords/s\t\t\talibi\n";
 
-static void a_speed_is_judged_on_the_papers_device_and_elsewhere_a_ratio(void **state)
+TEST_EACH(NULL, NULL)
+
+TEST(a_speed_is_judged_on_the_papers_device_and_elsewhere_a_ratio)
 {
     static const struct {
         const char *device, *said, *sentence;
@@ -253,7 +250,6 @@ static void a_speed_is_judged_on_the_papers_device_and_elsewhere_a_ratio(void **
     };
     char id[SPEC_ID_BYTES], path[256], expected[128];
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         void *own = NULL;
         assert_int_equal(report_fixture_setup(&own), 0);
@@ -285,7 +281,7 @@ static void a_speed_is_judged_on_the_papers_device_and_elsewhere_a_ratio(void **
 
 /* --- the rule ------------------------------------------------------------------------------- */
 
-static void a_rule_that_cannot_be_read_is_refused_with_its_line(void **state)
+TEST(a_rule_that_cannot_be_read_is_refused_with_its_line)
 {
     static const struct {
         const char *line, *word;
@@ -301,11 +297,10 @@ static void a_rule_that_cannot_be_read_is_refused_with_its_line(void **state)
     };
     char text[256];
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct report_layout l;
         struct arena a;
-        struct err e = {0};
+        e = (struct err){0};
         arena_init(&a);
         snprintf(text, sizeof text, "title: T\nverdict: %s\n", cases[i].line);
         assert_int_equal(report_layout_read(&l, &a, "x.txt", text, &e), ERR_DATA);
@@ -313,25 +308,4 @@ static void a_rule_that_cannot_be_read_is_refused_with_its_line(void **state)
         assert_contains(e.text, cases[i].word);
         arena_fini(&a);
     }
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(each_of_the_four_verdicts_is_told),
-        CASE(every_format_holds_the_verdicts),
-        CASE(rows_for_programs_carry_the_verdict_of_their_cell),
-        CASE(a_smaller_scale_gets_no_verdict),
-        CASE(a_modified_specification_gets_no_verdict),
-        CASE(the_mean_of_the_seeds_is_judged),
-        CASE(a_training_that_diverged_did_not_reproduce),
-        CASE(a_number_of_an_imported_checkpoint_says_so),
-        CASE(numbers_without_a_rule_are_shown_and_not_judged),
-        cmocka_unit_test(a_speed_is_judged_on_the_papers_device_and_elsewhere_a_ratio),
-        cmocka_unit_test(a_rule_that_cannot_be_read_is_refused_with_its_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

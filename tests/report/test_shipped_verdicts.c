@@ -1,13 +1,12 @@
 /* test_shipped_verdicts.c - the shipped folders, with the paper's own numbers as results: each cell
  * of the paper that a run of ours answers has a rule, is judged by it, and reaches programs. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "base/file.h"
@@ -29,8 +28,11 @@ static void find_verdicts(struct report_verdicts *v, struct report_fixture *f, s
 
 /* Each number of the paper that the view holds has a rule in its folder, and comes out as the
  * results are bent; speeds are of no V100. */
-static void every_shipped_cell_gets_each_of_the_four_verdicts(void **state)
+TEST_EACH(report_fixture_setup, report_fixture_teardown)
+
+TEST_WITH(void *fixture_of_case, every_shipped_cell_gets_each_of_the_four_verdicts)
 {
+    void **state = &fixture_of_case;
     static const struct {
         const char *bend;
         enum report_verdict perplexity, speed;
@@ -73,9 +75,8 @@ static void every_shipped_cell_gets_each_of_the_four_verdicts(void **state)
     arena_fini(&a);
 }
 
-static void every_shipped_cell_is_told_to_programs(void **state)
+TEST_WITH(struct report_fixture *f, every_shipped_cell_is_told_to_programs)
 {
-    struct report_fixture *f = *state;
     struct arena a;
     char **names, dir[64];
     int32_t n;
@@ -106,21 +107,22 @@ static void every_shipped_cell_is_told_to_programs(void **state)
 /* The recipe with a learning rate of 2, in the project's own configs/. */
 static void write_other_recipe(struct report_fixture *f, struct arena *a)
 {
-    struct err *e = &f->base->e;
+    struct err *const err = &f->base->e;
     char *text, *at, *dir = arena_printf(a, "%s/configs/train", f->base->dir);
 
-    if (file_read(a, &text, NULL, "configs/train/wikitext103.yaml", 1 << 20, e) < 0)
-        fail_msg("%s", e->text);
+    if (file_read(a, &text, NULL, "configs/train/wikitext103.yaml", 1 << 20, err) < 0)
+        fail_msg("%s", err->text);
     at = strstr(text, "lr: 1\n");
     assert_non_null(at);
     at[4] = '2';
-    if (file_make_dirs(dir, e) < 0 ||
-        file_write_atomic(arena_printf(a, "%s/wikitext103.yaml", dir), text, strlen(text), e) < 0)
-        fail_msg("%s", e->text);
+    if (file_make_dirs(dir, err) < 0 ||
+        file_write_atomic(arena_printf(a, "%s/wikitext103.yaml", dir), text, strlen(text), err) < 0)
+        fail_msg("%s", err->text);
 }
 
-static void an_edited_recipe_is_called_modified_and_stands_beside_no_number(void **state)
+TEST_WITH(void *fixture_of_case, an_edited_recipe_is_called_modified_and_stands_beside_no_number)
 {
+    void **state = &fixture_of_case;
     const struct report_options o = {.scale = "paper", .format = REPORT_TEXT};
     const char *name = "table5";
     struct report_fixture *f = *state;
@@ -146,17 +148,4 @@ static void an_edited_recipe_is_called_modified_and_stands_beside_no_number(void
     assert_null(strstr(text, "reproduced"));
     free(text);
     arena_fini(&a);
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(every_shipped_cell_gets_each_of_the_four_verdicts),
-        CASE(every_shipped_cell_is_told_to_programs),
-        CASE(an_edited_recipe_is_called_modified_and_stands_beside_no_number),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,9 +15,9 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "record/event.h"
 #include "scheduler/slurm_node.h"
 #include "spec/code_id.h"
-#include "spec/event.h"
 #include "spec/spec.h"
 
 enum { FAKE_RUNS_MAX = 256, FAKE_LONG_S = 600 };
@@ -223,11 +223,17 @@ static int fake_gate(struct fake *f)
     return fake_succeed(f);
 }
 
+/* Rings at each SIGTERM and does not end. */
 static int fake_ignore(struct fake *f)
 {
-    signal(SIGTERM, SIG_IGN);
-    fake_ring('i');
-    return fake_hang(f);
+    sigset_t wanted;
+    int got;
+
+    (void)f;
+    sigemptyset(&wanted);
+    sigaddset(&wanted, SIGTERM);
+    for (fake_ring('i'); sigwait(&wanted, &got) == 0;) fake_ring('t');
+    return 70;
 }
 
 static int fake_print(struct fake *f)
@@ -368,7 +374,8 @@ int main(int argc, char **argv)
         return 65;
     }
     if (!str_to_int(&f->attempt, strrchr(f->dir, '/') + 1)) return 64;
-    if (strcmp(f->action, "wait") == 0 || strcmp(f->action, "drain") == 0)
+    if (strcmp(f->action, "wait") == 0 || strcmp(f->action, "drain") == 0 ||
+        strcmp(f->action, "ignore") == 0)
         sigprocmask(SIG_BLOCK, &stop, NULL);
     alarm(FAKE_LONG_S); /* whatever goes wrong in a test, nothing stays for ever */
     if (event_writer_open(&f->events, arena_printf(&f->arena, "%s/events", f->dir), &f->e) < 0)

@@ -1,10 +1,9 @@
 /* test_process.c - what surrounds a worker: environment, log, group. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,9 +35,10 @@ static char *log_of(struct toy_grid *g, int32_t job)
     return toy_grid_read(g, arena_printf(&g->arena, "runs/%s/1/log", g->job[job].run_id));
 }
 
-static void a_worker_sees_a_scrubbed_environment(void **state)
+TEST_EACH(setup, teardown)
+
+TEST_WITH(struct toy_grid *g, a_worker_sees_a_scrubbed_environment)
 {
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_train(g, 64);
     toy_grid_script(g, train, "environment", -1);
     setenv("ALIBI_TEST_SECRET", "1", 1);
@@ -62,9 +62,8 @@ static void a_worker_sees_a_scrubbed_environment(void **state)
     free(root);
 }
 
-static void a_log_without_end_is_cut_with_a_notice(void **state)
+TEST_WITH(struct toy_grid *g, a_log_without_end_is_cut_with_a_notice)
 {
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_train(g, 64);
     toy_grid_script(g, train, "print 100000000", -1);
     assert_int_equal(toy_grid_run(g), 0);
@@ -74,9 +73,8 @@ static void a_log_without_end_is_cut_with_a_notice(void **state)
     assert_non_null(strstr(log + PROCESS_LOG_MAX_BYTES, "more bytes were not kept"));
 }
 
-static void what_a_worker_started_ends_with_it(void **state)
+TEST_WITH(struct toy_grid *g, what_a_worker_started_ends_with_it)
 {
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_train(g, 64);
     int64_t pid;
     toy_grid_script(g, train, "orphan", -1);
@@ -84,14 +82,15 @@ static void what_a_worker_started_ends_with_it(void **state)
     char *text = toy_grid_read(g, "orphan");
     text[strcspn(text, "\n")] = '\0';
     assert_true(str_to_int(&pid, text));
-    assert_true(toy_grid_await_end((pid_t)pid, 5000));
+    toy_grid_await_end((pid_t)pid);
 }
 
-static void a_process_is_told_from_another_of_its_number(void **state)
+TEST_EACH(NULL, NULL)
+
+TEST(a_process_is_told_from_another_of_its_number)
 {
     struct machine m, other;
     int64_t start = machine_pid_start(getpid());
-    (void)state;
     machine_read(&m);
     assert_true(start > 0);
     assert_int_equal(machine_pid_start(-1), 0);
@@ -102,16 +101,4 @@ static void a_process_is_told_from_another_of_its_number(void **state)
     assert_false(machine_is_alive(&m, m.host, other.boot_id, getpid(), start));
     /* A host may be renamed while it runs. */
     assert_true(machine_is_alive(&m, "another name", m.boot_id, getpid(), start));
-}
-
-int main(void)
-{
-#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        CASE(a_worker_sees_a_scrubbed_environment),
-        CASE(a_log_without_end_is_cut_with_a_notice),
-        CASE(what_a_worker_started_ends_with_it),
-        cmocka_unit_test(a_process_is_told_from_another_of_its_number),
-    };
-    return cmocka_run_group_tests_name("process", tests, NULL, NULL);
 }

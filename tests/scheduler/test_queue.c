@@ -1,10 +1,9 @@
 /* test_queue.c - order, groups and consequences, without a process. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +41,7 @@ static void open_queue(struct bench_of_queue *b)
                      0);
 }
 
-static bool fits(void *context, const struct job *job)
+static bool fits(void *context, const struct run *job)
 {
     const int64_t *room = context;
     return !room || job->device_bytes <= *room;
@@ -55,9 +54,10 @@ static int32_t next(struct bench_of_queue *b, bool idle, int32_t slots_free)
     return n;
 }
 
-static void the_longest_training_comes_first(void **state)
+TEST_EACH(setup, teardown)
+
+TEST_WITH(struct bench_of_queue *b, the_longest_training_comes_first)
 {
-    struct bench_of_queue *b = *state;
     for (int32_t i = 0; i < 3; i++) toy_grid_train(&b->grid, 64 + i);
     b->grid.job[1].flops = 5e9;
     b->grid.job[2].flops = 2e9;
@@ -70,15 +70,14 @@ static void the_longest_training_comes_first(void **state)
     assert_int_equal(next(b, true, 1), 0);
 }
 
-static void evaluations_come_as_soon_as_their_training_is_done(void **state)
+TEST_WITH(struct bench_of_queue *b, evaluations_come_as_soon_as_their_training_is_done)
 {
-    struct bench_of_queue *b = *state;
     int32_t first = toy_grid_family(&b->grid, 64);
     int32_t second = toy_grid_family(&b->grid, 128);
     open_queue(b);
     assert_int_equal(next(b, true, 1), 1);
     assert_int_equal(b->pick[0], first);
-    assert_int_equal(queue_end(&b->queue, first, STORE_DONE, false), TASK_DONE);
+    assert_int_equal(queue_end(&b->queue, first, STORE_DONE, false), RUN_DONE);
     assert_int_equal(next(b, true, 1), 3);
     assert_int_equal(b->pick[0], first + 1);
     assert_int_equal(next(b, true, 1), 1);
@@ -86,9 +85,8 @@ static void evaluations_come_as_soon_as_their_training_is_done(void **state)
     assert_int_equal(next(b, true, 1), 0); /* its evaluations wait */
 }
 
-static void evaluations_are_spread_when_slots_would_stay_empty(void **state)
+TEST_WITH(struct bench_of_queue *b, evaluations_are_spread_when_slots_would_stay_empty)
 {
-    struct bench_of_queue *b = *state;
     int32_t train = toy_grid_family(&b->grid, 64);
     open_queue(b);
     next(b, true, 2);
@@ -97,12 +95,11 @@ static void evaluations_are_spread_when_slots_would_stay_empty(void **state)
     assert_int_equal(next(b, false, 1), 1);
 }
 
-static void sliding_windows_of_stride_1_stay_together(void **state)
+TEST_WITH(struct bench_of_queue *b, sliding_windows_of_stride_1_stay_together)
 {
-    struct bench_of_queue *b = *state;
     int32_t train = toy_grid_family(&b->grid, 64);
     for (int32_t i = 1; i <= 3; i++) {
-        struct job *job = &b->grid.job[train + i];
+        struct run *job = &b->grid.job[train + i];
         job->spec.eval.window = SPEC_SLIDING;
         job->spec.eval.stride = 1;
         spec_run_id(&job->spec, job->run_id);
@@ -113,9 +110,8 @@ static void sliding_windows_of_stride_1_stay_together(void **state)
     assert_int_equal(next(b, true, 4), 3); /* one pass serves all three */
 }
 
-static void speed_is_measured_last_and_alone(void **state)
+TEST_WITH(struct bench_of_queue *b, speed_is_measured_last_and_alone)
 {
-    struct bench_of_queue *b = *state;
     int32_t bench = toy_grid_bench(&b->grid, 64), train = toy_grid_train(&b->grid, 64);
     open_queue(b);
     assert_int_equal(next(b, true, 2), 1);
@@ -126,9 +122,8 @@ static void speed_is_measured_last_and_alone(void **state)
     assert_int_equal(b->pick[0], bench);
 }
 
-static void a_job_without_room_lets_a_smaller_one_pass(void **state)
+TEST_WITH(struct bench_of_queue *b, a_job_without_room_lets_a_smaller_one_pass)
 {
-    struct bench_of_queue *b = *state;
     int32_t large = toy_grid_train(&b->grid, 64), small = toy_grid_train(&b->grid, 65);
     int64_t room = 2000;
     b->grid.job[large].device_bytes = 3000;
@@ -137,23 +132,21 @@ static void a_job_without_room_lets_a_smaller_one_pass(void **state)
     assert_int_equal(b->pick[0], small);
 }
 
-static void tries_are_counted_and_what_waits_is_held(void **state)
+TEST_WITH(struct bench_of_queue *b, tries_are_counted_and_what_waits_is_held)
 {
-    struct bench_of_queue *b = *state;
     int32_t train = toy_grid_family(&b->grid, 64);
     b->grid.options.tries = 2;
     open_queue(b);
     next(b, true, 1);
-    assert_int_equal(queue_end(&b->queue, train, STORE_LOST, false), TASK_WAITING);
+    assert_int_equal(queue_end(&b->queue, train, STORE_LOST, false), RUN_WAITING);
     next(b, true, 1);
-    assert_int_equal(queue_end(&b->queue, train, STORE_FAILED, false), TASK_FAILED);
-    assert_int_equal(queue_count(&b->queue, TASK_HELD), 3);
+    assert_int_equal(queue_end(&b->queue, train, STORE_FAILED, false), RUN_FAILED);
+    assert_int_equal(queue_count(&b->queue, RUN_BLOCKED), 3);
     assert_int_equal(next(b, true, 1), 0);
 }
 
-static void an_evaluation_before_its_training_is_our_mistake(void **state)
+TEST_WITH(struct bench_of_queue *b, an_evaluation_before_its_training_is_our_mistake)
 {
-    struct bench_of_queue *b = *state;
     struct toy_grid *g = &b->grid;
     toy_grid_family(g, 64);
     toy_grid_open_store(g);
@@ -162,9 +155,10 @@ static void an_evaluation_before_its_training_is_our_mistake(void **state)
                      ERR_INTERNAL);
 }
 
-static void the_time_left_follows_from_the_speed_reached(void **state)
+TEST_EACH(NULL, NULL)
+
+TEST(the_time_left_follows_from_the_speed_reached)
 {
-    (void)state;
     struct meter_state st = {.slots_n = 2, .flops_left = 600, .flops_longest_left = 100};
     assert_true(meter_eta(&st) < 0); /* nothing measured yet */
     st.flops_done = 100;
@@ -174,9 +168,10 @@ static void the_time_left_follows_from_the_speed_reached(void **state)
     assert_true(meter_eta(&st) == 50);
 }
 
-static void jobs_have_names_for_people(void **state)
+TEST_EACH(setup, teardown)
+
+TEST_WITH(struct bench_of_queue *b, jobs_have_names_for_people)
 {
-    struct bench_of_queue *b = *state;
     char name[METER_NAME_BYTES];
     int32_t train = toy_grid_family(&b->grid, 64);
     meter_name(name, &b->grid.job[train].spec);
@@ -207,9 +202,8 @@ static void finish(struct toy_grid *g, int32_t job, const char *slot)
     json_decref(trained.json);
 }
 
-static void stale_trains_again_what_was_trained_but_not_what_was_imported(void **state)
+TEST_WITH(struct bench_of_queue *b, stale_trains_again_what_was_trained_but_not_what_was_imported)
 {
-    struct bench_of_queue *b = *state;
     int32_t trained = toy_grid_train(&b->grid, 64), imported = toy_grid_train(&b->grid, 128);
 
     toy_grid_open_store(&b->grid);
@@ -219,26 +213,7 @@ static void stale_trains_again_what_was_trained_but_not_what_was_imported(void *
     assert_int_equal(queue_init(&b->queue, &b->grid.arena, b->grid.store, b->grid.job, b->grid.n,
                                 &b->grid.options, &b->grid.e),
                      0);
-    assert_int_equal(b->queue.task[trained].state, TASK_WAITING);
-    assert_int_equal(b->queue.task[imported].state, TASK_OUT);
+    assert_int_equal(b->queue.task[trained].state, RUN_WAITING);
+    assert_int_equal(b->queue.task[imported].state, RUN_SKIPPED);
     assert_true(b->queue.task[imported].was_done);
-}
-
-int main(void)
-{
-#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        CASE(the_longest_training_comes_first),
-        CASE(evaluations_come_as_soon_as_their_training_is_done),
-        CASE(evaluations_are_spread_when_slots_would_stay_empty),
-        CASE(sliding_windows_of_stride_1_stay_together),
-        CASE(speed_is_measured_last_and_alone),
-        CASE(a_job_without_room_lets_a_smaller_one_pass),
-        CASE(tries_are_counted_and_what_waits_is_held),
-        CASE(an_evaluation_before_its_training_is_our_mistake),
-        CASE(stale_trains_again_what_was_trained_but_not_what_was_imported),
-        cmocka_unit_test(the_time_left_follows_from_the_speed_reached),
-        CASE(jobs_have_names_for_people),
-    };
-    return cmocka_run_group_tests_name("queue", tests, NULL, NULL);
 }

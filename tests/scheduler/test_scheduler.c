@@ -1,10 +1,9 @@
 /* test_scheduler.c - what becomes of a run: every way a worker can end, retries, groups, picks. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,9 +31,10 @@ static int teardown(void **state)
 static const char attempts_of[] = "SELECT count(*) FROM attempts WHERE run_id=:id";
 static const char evaluations[] = "SELECT count(*) FROM evaluations";
 
-static void a_grid_runs_to_its_end_and_then_nothing_is_left(void **state)
+TEST_EACH(setup, teardown)
+
+TEST_WITH(struct toy_grid *g, a_grid_runs_to_its_end_and_then_nothing_is_left)
 {
-    struct toy_grid *g = *state;
     g->options.devices = "cpu:2";
     toy_grid_family(g, 64);
     toy_grid_family(g, 128);
@@ -49,9 +49,8 @@ static void a_grid_runs_to_its_end_and_then_nothing_is_left(void **state)
     assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM attempts", NULL), 8);
 }
 
-static void evaluations_of_one_training_share_a_worker(void **state)
+TEST_WITH(struct toy_grid *g, evaluations_of_one_training_share_a_worker)
 {
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_family(g, 64);
     assert_int_equal(toy_grid_run(g), 0);
     assert_int_equal(toy_grid_count(g, "SELECT count(DISTINCT log_path) FROM attempts", NULL), 2);
@@ -64,9 +63,8 @@ static void evaluations_of_one_training_share_a_worker(void **state)
     assert_non_null(strstr(spec, "eval.L=192\n"));
 }
 
-static void evaluations_of_another_split_get_their_own_worker(void **state)
+TEST_WITH(struct toy_grid *g, evaluations_of_another_split_get_their_own_worker)
 {
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_family(g, 64);
     int32_t other = toy_grid_evaluate(g, train, 64);
     g->job[other].spec.eval.split = SPEC_TEST;
@@ -75,9 +73,8 @@ static void evaluations_of_another_split_get_their_own_worker(void **state)
     assert_int_equal(toy_grid_count(g, "SELECT count(DISTINCT log_path) FROM attempts", NULL), 3);
 }
 
-static void a_run_that_fails_twice_succeeds_at_the_third_try(void **state)
+TEST_WITH(struct toy_grid *g, a_run_that_fails_twice_succeeds_at_the_third_try)
 {
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_family(g, 64);
     toy_grid_script(g, train, "fail 2", -1);
     assert_int_equal(toy_grid_run(g), 0);
@@ -90,9 +87,8 @@ static void a_run_that_fails_twice_succeeds_at_the_third_try(void **state)
                      2);
 }
 
-static void a_run_whose_tries_are_used_up_has_failed(void **state)
+TEST_WITH(struct toy_grid *g, a_run_whose_tries_are_used_up_has_failed)
 {
-    struct toy_grid *g = *state;
     int32_t bad = toy_grid_family(g, 128), good = toy_grid_family(g, 64);
     toy_grid_script(g, bad, "crash", -1);
     g->options.tries = 2;
@@ -106,9 +102,8 @@ static void a_run_whose_tries_are_used_up_has_failed(void **state)
     assert_int_equal(toy_grid_last(g, good), STORE_NONE);
 }
 
-static void with_keep_going_the_others_are_still_done(void **state)
+TEST_WITH(struct toy_grid *g, with_keep_going_the_others_are_still_done)
 {
-    struct toy_grid *g = *state;
     int32_t bad = toy_grid_family(g, 128);
     toy_grid_family(g, 64);
     toy_grid_script(g, bad, "fail", -1);
@@ -123,9 +118,8 @@ static void with_keep_going_the_others_are_still_done(void **state)
     assert_int_equal(g->result.done, 4);
 }
 
-static void a_killed_worker_is_lost_and_tried_again(void **state)
+TEST_WITH(struct toy_grid *g, a_killed_worker_is_lost_and_tried_again)
 {
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_train(g, 64);
     toy_grid_script(g, train, "die 1", -1);
     assert_int_equal(toy_grid_run(g), 0);
@@ -137,9 +131,8 @@ static void a_killed_worker_is_lost_and_tried_again(void **state)
     assert_int_equal(toy_grid_last(g, train), STORE_DONE);
 }
 
-static void a_torn_record_costs_the_attempt_and_nothing_else(void **state)
+TEST_WITH(struct toy_grid *g, a_torn_record_costs_the_attempt_and_nothing_else)
 {
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_train(g, 64);
     toy_grid_script(g, train, "tear 1", -1);
     assert_int_equal(toy_grid_run(g), 0);
@@ -147,9 +140,8 @@ static void a_torn_record_costs_the_attempt_and_nothing_else(void **state)
     assert_int_equal(toy_grid_count(g, attempts_of, g->job[train].run_id), 2);
 }
 
-static void a_diverged_training_is_final_and_is_no_error(void **state)
+TEST_WITH(struct toy_grid *g, a_diverged_training_is_final_and_is_no_error)
 {
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_family(g, 64);
     toy_grid_family(g, 128);
     toy_grid_script(g, train, "diverge", -1);
@@ -168,8 +160,9 @@ static void a_diverged_training_is_final_and_is_no_error(void **state)
 }
 
 /* Each of these ends is a failure, whatever the worker claims. */
-static void success_needs_its_word_its_result_and_exit_0(void **state)
+TEST_WITH(void *fixture_of_case, success_needs_its_word_its_result_and_exit_0)
 {
+    void **state = &fixture_of_case;
     static const char *const actions[][2] = {{"empty", "without the result"},
                                              {"mute", "without saying"},
                                              {"lie", "exit 3"},
@@ -188,13 +181,15 @@ static void success_needs_its_word_its_result_and_exit_0(void **state)
     assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM trainings", NULL), 0);
 }
 
-static void a_silent_worker_is_killed_and_lost(void **state)
+TEST_WITH(struct toy_grid *g, a_silent_worker_is_killed_and_lost)
 {
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_train(g, 64);
     toy_grid_script(g, train, "hang 1", -1);
-    g->options.stall_s = 0.2;
-    assert_int_equal(toy_grid_run(g), 0);
+    pid_t pid = toy_grid_fork(g);
+    toy_grid_await_count(g, "SELECT count(*) FROM progress WHERE done=4", 1); /* its last record */
+    toy_grid_pass(g, TOY_STALL_S + 1);
+    assert_int_equal(toy_grid_status(pid), 0);
+    toy_grid_open_store(g);
     assert_int_equal(toy_grid_count(g,
                                     "SELECT count(*) FROM attempts WHERE state='lost' AND "
                                     "message LIKE 'no record for%'",
@@ -202,9 +197,8 @@ static void a_silent_worker_is_killed_and_lost(void **state)
                      1);
 }
 
-static void a_group_that_failed_is_tried_again_one_by_one(void **state)
+TEST_WITH(struct toy_grid *g, a_group_that_failed_is_tried_again_one_by_one)
 {
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_family(g, 64);
     toy_grid_script(g, train + 1, "fail", -1);
     g->options.tries = 2;
@@ -214,9 +208,8 @@ static void a_group_that_failed_is_tried_again_one_by_one(void **state)
     assert_int_equal(g->result.done, 3);
 }
 
-static void redo_makes_everything_anew_and_from_the_start(void **state)
+TEST_WITH(struct toy_grid *g, redo_makes_everything_anew_and_from_the_start)
 {
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_family(g, 64);
     assert_int_equal(toy_grid_run(g), 0);
     g->options.pick = PICK_REDO;
@@ -230,9 +223,8 @@ static void redo_makes_everything_anew_and_from_the_start(void **state)
     assert_true(file_exists(arena_printf(&g->arena, "%s/%s/2/fresh", folder, run_id)));
 }
 
-static void stale_picks_nothing_of_the_same_code(void **state)
+TEST_WITH(struct toy_grid *g, stale_picks_nothing_of_the_same_code)
 {
-    struct toy_grid *g = *state;
     toy_grid_family(g, 64);
     assert_int_equal(toy_grid_run(g), 0);
     g->options.pick = PICK_STALE;
@@ -241,9 +233,8 @@ static void stale_picks_nothing_of_the_same_code(void **state)
     assert_int_equal(g->result.already_done, 4);
 }
 
-static void a_job_that_no_device_can_hold_is_refused_before_anything_starts(void **state)
+TEST_WITH(struct toy_grid *g, a_job_that_no_device_can_hold_is_refused_before_anything_starts)
 {
-    struct toy_grid *g = *state;
     int32_t small = toy_grid_family(g, 64), large = toy_grid_family(g, 128);
     g->job[large].device_bytes = INT64_MAX / 2;
     assert_int_equal(toy_grid_run(g), ERR_NOMEM);
@@ -255,9 +246,9 @@ static void a_job_that_no_device_can_hold_is_refused_before_anything_starts(void
     assert_int_equal(g->result.not_started, 4);
 }
 
-static void a_job_in_a_precision_that_a_device_lacks_is_refused_before_anything_starts(void **state)
+TEST_WITH(struct toy_grid *g,
+          a_job_in_a_precision_that_a_device_lacks_is_refused_before_anything_starts)
 {
-    struct toy_grid *g = *state;
     int32_t plain = toy_grid_family(g, 64), half = toy_grid_family(g, 128);
     g->job[half].spec.train.precision = SPEC_BF16;
     assert_int_equal(toy_grid_run(g), ERR_UNAVAILABLE);
@@ -269,9 +260,8 @@ static void a_job_in_a_precision_that_a_device_lacks_is_refused_before_anything_
     assert_int_equal(g->result.not_started, 4);
 }
 
-static void a_folder_of_an_attempt_that_nobody_recorded_is_left_alone(void **state)
+TEST_WITH(struct toy_grid *g, a_folder_of_an_attempt_that_nobody_recorded_is_left_alone)
 {
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_train(g, 64);
     const char *old = arena_printf(&g->arena, "%s/runs/%s/1", g->root, g->job[train].run_id);
     assert_int_equal(file_make_dirs(old, &g->e), 0);
@@ -280,9 +270,8 @@ static void a_folder_of_an_attempt_that_nobody_recorded_is_left_alone(void **sta
     assert_int_equal(toy_grid_count(g, "SELECT attempt FROM attempts", NULL), 2);
 }
 
-static void a_worker_that_cannot_be_started_says_so(void **state)
+TEST_WITH(struct toy_grid *g, a_worker_that_cannot_be_started_says_so)
 {
-    struct toy_grid *g = *state;
     toy_grid_train(g, 64);
     g->options.worker = "/nowhere/alibi";
     assert_int_equal(toy_grid_run(g), ERR_UNAVAILABLE);
@@ -304,8 +293,11 @@ static int setup_in_memory(void **state)
 }
 
 /* Measured and shown, not judged: the machine may be busy. */
-static void many_runs_that_do_nothing(void **state)
+TEST_EACH(setup_in_memory, teardown)
+
+TEST_WITH(void *fixture_of_case, many_runs_that_do_nothing)
 {
+    void **state = &fixture_of_case;
 #ifdef __SANITIZE_ADDRESS__
     const int32_t n = 40; /* a sanitizer makes every process slow to start and to end */
 #else
@@ -319,31 +311,4 @@ static void many_runs_that_do_nothing(void **state)
     printf("%d runs that do nothing, 2 workers: %.1f ms each\n", n,
            (double)(clock_monotonic_us() - from) / 1e3 / n);
     assert_int_equal(g->result.done, n);
-}
-
-int main(void)
-{
-#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        CASE(a_grid_runs_to_its_end_and_then_nothing_is_left),
-        CASE(evaluations_of_one_training_share_a_worker),
-        CASE(evaluations_of_another_split_get_their_own_worker),
-        CASE(a_run_that_fails_twice_succeeds_at_the_third_try),
-        CASE(a_run_whose_tries_are_used_up_has_failed),
-        CASE(with_keep_going_the_others_are_still_done),
-        CASE(a_killed_worker_is_lost_and_tried_again),
-        CASE(a_torn_record_costs_the_attempt_and_nothing_else),
-        CASE(a_diverged_training_is_final_and_is_no_error),
-        CASE(success_needs_its_word_its_result_and_exit_0),
-        CASE(a_silent_worker_is_killed_and_lost),
-        CASE(a_group_that_failed_is_tried_again_one_by_one),
-        CASE(redo_makes_everything_anew_and_from_the_start),
-        CASE(stale_picks_nothing_of_the_same_code),
-        CASE(a_job_that_no_device_can_hold_is_refused_before_anything_starts),
-        CASE(a_job_in_a_precision_that_a_device_lacks_is_refused_before_anything_starts),
-        CASE(a_folder_of_an_attempt_that_nobody_recorded_is_left_alone),
-        CASE(a_worker_that_cannot_be_started_says_so),
-        cmocka_unit_test_setup_teardown(many_runs_that_do_nothing, setup_in_memory, teardown),
-    };
-    return cmocka_run_group_tests_name("scheduler", tests, NULL, NULL);
 }

@@ -1,15 +1,15 @@
 /* test_settle.c - the scheduler is killed, the machine restarts, numbers are reused: the same call
  * again completes the rest, and nothing is shown twice. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -99,13 +99,15 @@ static int settle(struct toy_grid *g)
     struct slurm slurm = {0}; /* none of the rows is a job */
     int32_t n = -1;
     machine_read(&m);
-    if (lease_settle(g->store, &g->project, &m, &slurm, &n, &g->e) < 0) fail_msg("%s", g->e.text);
+    if (scheduler_recover(g->store, &g->project, &m, &slurm, &n, &g->e) < 0)
+        fail_msg("%s", g->e.text);
     return n;
 }
 
-static void a_killed_scheduler_takes_its_workers_along_and_loses_nothing(void **state)
+TEST_EACH(setup, teardown)
+
+TEST_WITH(struct toy_grid *g, a_killed_scheduler_takes_its_workers_along_and_loses_nothing)
 {
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_family(g, 128);
     int32_t waits = toy_grid_family(g, 64);
     int bell = toy_grid_hang_bell(g);
@@ -117,7 +119,7 @@ static void a_killed_scheduler_takes_its_workers_along_and_loses_nothing(void **
     struct store_running *row;
     int32_t n;
     assert_int_equal(store_running(g->store, &g->arena, &row, &n, &g->e), 0);
-    for (int32_t i = 0; i < n; i++) assert_true(toy_grid_await_end((pid_t)row[i].pid, 5000));
+    for (int32_t i = 0; i < n; i++) toy_grid_await_end((pid_t)row[i].pid);
     long before = toy_grid_count(g, "SELECT count(*) FROM trainings", NULL);
     assert_int_equal(before, 1);
     toy_grid_script(g, -1);
@@ -130,9 +132,8 @@ static void a_killed_scheduler_takes_its_workers_along_and_loses_nothing(void **
     close(bell);
 }
 
-static void a_second_scheduler_is_told_to_try_later(void **state)
+TEST_WITH(struct toy_grid *g, a_second_scheduler_is_told_to_try_later)
 {
-    struct toy_grid *g = *state;
     int32_t waits = toy_grid_train(g, 64);
     struct store *second;
     int bell = toy_grid_hang_bell(g);
@@ -146,9 +147,8 @@ static void a_second_scheduler_is_told_to_try_later(void **state)
     close(bell);
 }
 
-static void what_a_worker_finished_after_its_scheduler_counts(void **state)
+TEST_WITH(struct toy_grid *g, what_a_worker_finished_after_its_scheduler_counts)
 {
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_train(g, 64);
     toy_grid_open_store(g);
     leave_running(g, train, NULL, 0, 0);
@@ -160,8 +160,9 @@ static void what_a_worker_finished_after_its_scheduler_counts(void **state)
     assert_int_equal(settle(g), 0);
 }
 
-static void what_a_worker_said_last_is_believed(void **state)
+TEST_WITH(void *fixture_of_case, what_a_worker_said_last_is_believed)
 {
+    void **state = &fixture_of_case;
     static const struct {
         const char *said;
         enum store_state state;
@@ -179,9 +180,8 @@ static void what_a_worker_said_last_is_believed(void **state)
     for (int32_t i = 0; i < 3; i++) assert_int_equal(toy_grid_last(g, train[i]), rows[i].state);
 }
 
-static void a_result_without_its_last_word_is_lost(void **state)
+TEST_WITH(struct toy_grid *g, a_result_without_its_last_word_is_lost)
 {
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_train(g, 64), none = toy_grid_train(g, 65);
     toy_grid_open_store(g);
     leave_running(g, train, NULL, 0, 0);
@@ -192,9 +192,8 @@ static void a_result_without_its_last_word_is_lost(void **state)
     assert_int_equal(toy_grid_last(g, none), STORE_LOST);
 }
 
-static void records_taken_before_change_nothing_when_taken_again(void **state)
+TEST_WITH(struct toy_grid *g, records_taken_before_change_nothing_when_taken_again)
 {
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_train(g, 64);
     toy_grid_open_store(g);
     int64_t attempt_id = leave_running(g, train, NULL, 0, 0);
@@ -209,11 +208,11 @@ static void records_taken_before_change_nothing_when_taken_again(void **state)
         arena_printf(&g->arena, "%s/runs/%s/1/events", g->root, g->job[train].run_id);
     for (int i = 0; i < 2; i++) {
         struct journal j;
-        struct journal_run run = {.attempt_id = attempt_id};
+        struct ingest_target run = {.attempt_id = attempt_id};
         bool batch = false;
         memcpy(run.run_id, g->job[train].run_id, sizeof run.run_id);
         assert_int_equal(journal_open(&j, path, &run, 1, &g->e), 0);
-        assert_int_equal(journal_ingest(&j, g->store, &batch, &g->e), 0);
+        assert_int_equal(ingest_new_records(&j, g->store, &batch, &g->e), 0);
         assert_int_equal(store_commit(g->store, &g->e), 0);
         assert_int_equal(j.records_n, 8);
         assert_int_equal(j.said, STORE_DONE);
@@ -224,90 +223,99 @@ static void records_taken_before_change_nothing_when_taken_again(void **state)
     assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM trainings", NULL), 1);
 }
 
-/* A process that would stay for ever, and its start time. */
-static pid_t start_bystander(int64_t *pid_start, const char *mark)
-{
-    int ready[2];
-    char byte;
+/* A process that would stay for ever, answers each byte with a byte, and has the mark if there is
+ * one. */
+struct bystander {
+    pid_t pid;
+    int64_t pid_start;
+    int line;
+};
 
-    assert_int_equal(pipe(ready), 0);
-    pid_t pid = fork();
-    if (pid == 0) {
+/* Whether it is alive: a process that was killed before the question does not answer. */
+static bool answers(const struct bystander *b)
+{
+    char byte = 0;
+    return send(b->line, &byte, 1, MSG_NOSIGNAL) == 1 && read(b->line, &byte, 1) == 1;
+}
+
+static struct bystander start_bystander(const char *mark)
+{
+    int line[2];
+    struct bystander b;
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line), 0);
+    b.pid = fork();
+    if (b.pid == 0) {
+        /* An environment is read from /proc as it was at exec. */
+        char *const argv[] = {"cat", NULL};
+        char *const env[] = {(char *)(uintptr_t)(mark ? mark : "PATH="), NULL};
         setpgid(0, 0);
-        if (mark) {
-            /* An environment is read from /proc as it was at exec. */
-            char *const argv[] = {"sh", "-c", "echo; exec sleep 600", NULL};
-            char *const env[] = {(char *)(uintptr_t)mark, "PATH=/usr/bin:/bin", NULL};
-            dup2(ready[1], 1);
-            execve("/bin/sh", argv, env);
-        }
-        if (write(ready[1], "", 1) == 1) pause();
-        _exit(0);
+        dup2(line[1], 0);
+        dup2(line[1], 1);
+        execve("/bin/cat", argv, env);
+        _exit(127);
     }
-    assert_int_equal(read(ready[0], &byte, 1), 1);
-    close(ready[0]);
-    close(ready[1]);
-    *pid_start = machine_pid_start(pid);
-    assert_true(*pid_start > 0);
-    return pid;
+    close(line[1]);
+    b.line = line[0];
+    assert_true(answers(&b));
+    b.pid_start = machine_pid_start(b.pid);
+    assert_true(b.pid_start > 0);
+    return b;
 }
 
-static void a_live_worker_of_a_dead_scheduler_is_ended_first(void **state)
+static void end_bystander(const struct bystander *b)
 {
-    struct toy_grid *g = *state;
+    kill_hard(b->pid);
+    close(b->line);
+}
+
+TEST_WITH(struct toy_grid *g, a_live_worker_of_a_dead_scheduler_is_ended_first)
+{
     int32_t train = toy_grid_train(g, 64);
-    int64_t pid_start;
-    pid_t pid = start_bystander(&pid_start, NULL);
+    struct bystander b = start_bystander(NULL);
     toy_grid_open_store(g);
-    leave_running(g, train, NULL, pid, pid_start);
+    leave_running(g, train, NULL, b.pid, b.pid_start);
     assert_int_equal(settle(g), 1);
-    assert_true(toy_grid_await_end(pid, 5000));
-    waitpid(pid, NULL, 0);
+    assert_false(answers(&b));
+    end_bystander(&b);
 }
 
-static void what_a_worker_started_is_found_by_its_mark(void **state)
+TEST_WITH(struct toy_grid *g, what_a_worker_started_is_found_by_its_mark)
 {
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_train(g, 64);
-    int64_t pid_start;
-    const char *mark =
-        arena_printf(&g->arena, "%s=%s/runs/%s/1", MACHINE_MARK, g->root, g->job[train].run_id);
-    pid_t pid = start_bystander(&pid_start, mark);
+    struct bystander b = start_bystander(
+        arena_printf(&g->arena, "%s=%s/runs/%s/1", MACHINE_MARK, g->root, g->job[train].run_id));
     toy_grid_open_store(g);
     leave_running(g, train, NULL, 0, 0);
     assert_int_equal(settle(g), 1);
-    assert_true(toy_grid_await_end(pid, 5000));
-    waitpid(pid, NULL, 0);
+    assert_false(answers(&b));
+    end_bystander(&b);
 }
 
 /* The number was given to another process since, or the machine was restarted since. */
-static void a_process_that_only_has_the_number_is_spared(void **state)
+TEST_WITH(struct toy_grid *g, a_process_that_only_has_the_number_is_spared)
 {
-    struct toy_grid *g = *state;
     int32_t reused = toy_grid_train(g, 64), restarted = toy_grid_train(g, 65);
-    int64_t pid_start;
-    pid_t pid = start_bystander(&pid_start, NULL);
+    struct bystander b = start_bystander(NULL);
     toy_grid_open_store(g);
-    leave_running(g, reused, NULL, pid, pid_start - 1);
-    leave_running(g, restarted, "00000000-0000-0000-0000-000000000000", pid, pid_start);
+    leave_running(g, reused, NULL, b.pid, b.pid_start - 1);
+    leave_running(g, restarted, "00000000-0000-0000-0000-000000000000", b.pid, b.pid_start);
     assert_int_equal(settle(g), 2);
-    assert_false(toy_grid_await_end(pid, 50));
-    kill_hard(pid);
+    assert_true(answers(&b));
+    end_bystander(&b);
 }
 
-int main(void)
+/* One attempt whose records are not a file is a failed attempt, and the others are settled. */
+TEST_WITH(struct toy_grid *g, one_attempt_whose_records_are_not_a_file_stops_no_other)
 {
-#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        CASE(a_killed_scheduler_takes_its_workers_along_and_loses_nothing),
-        CASE(a_second_scheduler_is_told_to_try_later),
-        CASE(what_a_worker_finished_after_its_scheduler_counts),
-        CASE(what_a_worker_said_last_is_believed),
-        CASE(a_result_without_its_last_word_is_lost),
-        CASE(records_taken_before_change_nothing_when_taken_again),
-        CASE(a_live_worker_of_a_dead_scheduler_is_ended_first),
-        CASE(what_a_worker_started_is_found_by_its_mark),
-        CASE(a_process_that_only_has_the_number_is_spared),
-    };
-    return cmocka_run_group_tests_name("settle", tests, NULL, NULL);
+    int32_t bad = toy_grid_train(g, 64), good = toy_grid_train(g, 65);
+    toy_grid_open_store(g);
+    leave_running(g, bad, NULL, 0, 0);
+    leave_running(g, good, NULL, 0, 0);
+    write_result_and_end(g, write_events(g, good), good, "done");
+    const char *path = arena_printf(&g->arena, "%s/runs/%s/1/events", g->root, g->job[bad].run_id);
+    assert_int_equal(file_make_dirs(path, &g->e), 0);
+    assert_int_equal(settle(g), 2);
+    assert_int_equal(toy_grid_count(g, states, "done"), 1);
+    assert_int_equal(toy_grid_count(g, states, "running"), 0);
 }

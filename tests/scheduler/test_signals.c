@@ -1,11 +1,10 @@
 /* test_signals.c - Ctrl-C once, twice, and by whom; the signals of the caller come back unharmed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 static int setup(void **state)
 {
     struct toy_grid *g = calloc(1, sizeof *g);
+    signal(SIGHUP, SIG_DFL); /* ignored if this program was started by nohup */
     toy_grid_open(g);
     *state = g;
     return 0;
@@ -33,14 +33,6 @@ static int teardown(void **state)
 
 static const char states[] = "SELECT count(*) FROM attempts WHERE state=:id";
 
-static int status_of(pid_t pid)
-{
-    int status;
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
-}
-
 static void one_wish_lets_workers_finish_their_update(void **state, int signal_number)
 {
     struct toy_grid *g = *state;
@@ -50,7 +42,7 @@ static void one_wish_lets_workers_finish_their_update(void **state, int signal_n
     pid_t pid = toy_grid_fork(g);
     toy_grid_await_bell(bell, 1);
     kill(pid, signal_number);
-    assert_int_equal(status_of(pid), -ERR_INTERRUPTED);
+    assert_int_equal(toy_grid_status(pid), -ERR_INTERRUPTED);
     toy_grid_open_store(g);
     assert_int_equal(toy_grid_count(g, states, "cancelled"), 1);
     assert_int_equal(toy_grid_count(g,
@@ -63,34 +55,38 @@ static void one_wish_lets_workers_finish_their_update(void **state, int signal_n
     close(bell);
 }
 
-static void ctrl_c_lets_workers_finish_their_update_and_the_next_call_goes_on(void **state)
+TEST_EACH(setup, teardown)
+
+TEST_WITH(void *fixture_of_case, ctrl_c_lets_workers_finish_their_update_and_the_next_call_goes_on)
 {
+    void **state = &fixture_of_case;
     one_wish_lets_workers_finish_their_update(state, SIGINT);
 }
 
-static void a_terminate_signal_does_the_same(void **state)
+TEST_WITH(void *fixture_of_case, a_terminate_signal_does_the_same)
 {
+    void **state = &fixture_of_case;
     one_wish_lets_workers_finish_their_update(state, SIGTERM);
 }
 
-static void a_terminal_that_closes_does_the_same(void **state)
+TEST_WITH(void *fixture_of_case, a_terminal_that_closes_does_the_same)
 {
+    void **state = &fixture_of_case;
     one_wish_lets_workers_finish_their_update(state, SIGHUP);
 }
 
-static void a_second_wish_ends_workers_that_do_not_listen(void **state)
+TEST_WITH(struct toy_grid *g, a_second_wish_ends_workers_that_do_not_listen)
 {
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_family(g, 64);
     int bell = toy_grid_hang_bell(g);
     toy_grid_script(g, train, "ignore 1", -1);
     pid_t pid = toy_grid_fork(g);
     toy_grid_await_bell(bell, 1);
-    /* Two that come together count once, so the wish is repeated until it is heeded. */
-    do {
-        kill(pid, SIGINT);
-    } while (!toy_grid_await_end(pid, 250));
-    assert_int_equal(status_of(pid), -ERR_INTERRUPTED);
+    kill(pid, SIGINT);
+    toy_grid_await_bell(bell, 1);
+    toy_grid_pass(g, 1); /* two that come together count once */
+    kill(pid, SIGINT);
+    assert_int_equal(toy_grid_status(pid), -ERR_INTERRUPTED);
     toy_grid_open_store(g);
     assert_int_equal(toy_grid_count(g,
                                     "SELECT count(*) FROM attempts WHERE state='cancelled' AND "
@@ -101,9 +97,8 @@ static void a_second_wish_ends_workers_that_do_not_listen(void **state)
     close(bell);
 }
 
-static void a_worker_stopped_by_somebody_else_is_lost_and_tried_again(void **state)
+TEST_WITH(struct toy_grid *g, a_worker_stopped_by_somebody_else_is_lost_and_tried_again)
 {
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_train(g, 64);
     int bell = toy_grid_hang_bell(g);
     toy_grid_script(g, train, "wait 1", -1);
@@ -115,41 +110,45 @@ static void a_worker_stopped_by_somebody_else_is_lost_and_tried_again(void **sta
     long worker = 0;
     if (!f || fscanf(f, "%ld", &worker) != 1) {
         kill(pid, SIGTERM);
-        status_of(pid);
+        toy_grid_status(pid);
         if (f) fclose(f);
         skip(); /* this kernel does not list children */
     }
     fclose(f);
     kill((pid_t)worker, SIGTERM);
-    assert_int_equal(status_of(pid), 0);
+    assert_int_equal(toy_grid_status(pid), 0);
     toy_grid_open_store(g);
     assert_int_equal(toy_grid_count(g, states, "lost"), 1);
     assert_int_equal(toy_grid_count(g, states, "done"), 1);
     close(bell);
 }
 
-static void a_stop_that_comes_twice_at_once_counts_once(void **state)
+TEST_EACH(NULL, NULL)
+
+TEST(a_stop_that_comes_twice_at_once_counts_once)
 {
     struct signals sg;
-    struct err e;
     bool child = false;
-    (void)state;
     assert_int_equal(signals_open(&sg, &e), 0);
     raise(SIGINT);
     raise(SIGTERM);
-    signals_read(&sg, &child);
+    signals_read(&sg, 1000000, &child);
     assert_int_equal(sg.stops_n, 1);
+    raise(SIGINT);
+    signals_read(&sg, 1150000, &child);
+    assert_int_equal(sg.stops_n, 1);
+    raise(SIGINT);
+    signals_read(&sg, 1400000, &child);
+    assert_int_equal(sg.stops_n, 2);
     assert_false(child);
     signals_close(&sg);
 }
 
-static void the_caller_gets_its_signals_back(void **state)
+TEST(the_caller_gets_its_signals_back)
 {
     struct signals sg;
-    struct err e;
     struct sigaction before = {.sa_handler = SIG_IGN}, after;
     sigset_t mask;
-    (void)state;
     sigaction(SIGCHLD, &before, NULL);
     assert_int_equal(signals_open(&sg, &e), 0);
     sigaction(SIGCHLD, NULL, &after);
@@ -161,19 +160,4 @@ static void the_caller_gets_its_signals_back(void **state)
     sigprocmask(SIG_SETMASK, NULL, &mask);
     assert_false(sigismember(&mask, SIGTERM));
     signal(SIGCHLD, SIG_DFL);
-}
-
-int main(void)
-{
-#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        CASE(ctrl_c_lets_workers_finish_their_update_and_the_next_call_goes_on),
-        CASE(a_terminate_signal_does_the_same),
-        CASE(a_terminal_that_closes_does_the_same),
-        CASE(a_second_wish_ends_workers_that_do_not_listen),
-        CASE(a_worker_stopped_by_somebody_else_is_lost_and_tried_again),
-        cmocka_unit_test(a_stop_that_comes_twice_at_once_counts_once),
-        cmocka_unit_test(the_caller_gets_its_signals_back),
-    };
-    return cmocka_run_group_tests_name("signals", tests, NULL, NULL);
 }

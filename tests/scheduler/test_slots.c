@@ -1,14 +1,15 @@
 /* test_slots.c - the devices of this machine and what --devices may say. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "scheduler/slots.h"
 
@@ -41,12 +42,12 @@ static int32_t cores_allowed(void)
     return CPU_COUNT(&set);
 }
 
-static void the_processor_is_listed_first(void **state)
+TEST_EACH(NULL, NULL)
+
+TEST(the_processor_is_listed_first)
 {
     struct device d[8];
-    struct err e;
     int32_t n;
-    (void)state;
     assert_int_equal(device_list(d, 8, &n, &e), 0);
     assert_true(n >= 2);
     assert_string_equal(d[0].name, "cpu");
@@ -58,9 +59,29 @@ static void the_processor_is_listed_first(void **state)
     assert_string_equal(d[0].unusable, "");
 }
 
-static void a_gpu_that_cannot_be_used_says_why(void **state)
+/* A process that has no descriptor left. */
+TEST_EACH(setup, teardown)
+
+TEST_WITH(struct place *p, a_processor_whose_memory_cannot_be_read_says_why)
 {
-    struct place *p = *state;
+    struct device d[8];
+    struct rlimit before, none;
+    int32_t n;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int rc = device_list(d, 8, &n, &p->e);
+    int opened = slots_open(&p->slots, &p->arena, NULL, &p->e);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(rc, 0);
+    assert_non_null(strstr(d[0].unusable, "/proc/meminfo"));
+    assert_non_null(strstr(d[0].unusable, strerror(EMFILE)));
+    assert_int_equal(opened, ERR_UNAVAILABLE);
+    assert_non_null(strstr(p->e.text, "/proc/meminfo"));
+}
+
+TEST_WITH(struct place *p, a_gpu_that_cannot_be_used_says_why)
+{
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
     if (driver) {
         dlclose(driver);
@@ -72,9 +93,8 @@ static void a_gpu_that_cannot_be_used_says_why(void **state)
     assert_int_equal(p->slots.slot[0].cuda, -1);
 }
 
-static void auto_is_one_worker_a_core(void **state)
+TEST_WITH(struct place *p, auto_is_one_worker_a_core)
 {
-    struct place *p = *state;
     assert_int_equal(slots_open(&p->slots, &p->arena, "cpu", &p->e), 0);
     assert_int_equal(p->slots.n, p->slots.device[0].slots);
     if (p->slots.n == cores_allowed())
@@ -82,16 +102,16 @@ static void auto_is_one_worker_a_core(void **state)
             assert_true(p->slots.slot[i].cpu > p->slots.slot[i - 1].cpu);
 }
 
-static void a_number_of_workers_may_be_given(void **state)
+TEST_WITH(struct place *p, a_number_of_workers_may_be_given)
 {
-    struct place *p = *state;
     assert_int_equal(slots_open(&p->slots, &p->arena, "cpu:300", &p->e), 0);
     assert_int_equal(p->slots.n, 300);
     assert_int_equal(p->slots.slot[0].cpu, -1);
 }
 
-static void what_is_no_device_is_refused(void **state)
+TEST_WITH(void *fixture_of_case, what_is_no_device_is_refused)
 {
+    void **state = &fixture_of_case;
     static const char *const wrong[] = {"gpu", "cpu:0",   "cpu:-1", "cpu:many",
                                         "",    "cpu,cpu", "cpu,",   "cpu:5000"};
     struct place *p = *state;
@@ -102,9 +122,8 @@ static void what_is_no_device_is_refused(void **state)
     assert_int_equal(slots_open(&p->slots, &p->arena, "cuda:63", &p->e), ERR_UNAVAILABLE);
 }
 
-static void memory_limits_who_runs_together_but_never_all(void **state)
+TEST_WITH(struct place *p, memory_limits_who_runs_together_but_never_all)
 {
-    struct place *p = *state;
     struct slots *sl = &p->slots;
     assert_int_equal(slots_open(sl, &p->arena, "cpu:2", &p->e), 0);
     sl->device[0].free_bytes = 1000;
@@ -129,9 +148,8 @@ static void put_gpus(struct slots *sl)
     }
 }
 
-static void a_job_goes_to_a_gpu_that_can_hold_it(void **state)
+TEST_WITH(struct place *p, a_job_goes_to_a_gpu_that_can_hold_it)
 {
-    struct place *p = *state;
     struct slots *sl = &p->slots;
     assert_int_equal(slots_open(sl, &p->arena, "cpu", &p->e), 0);
     put_gpus(sl);
@@ -141,57 +159,38 @@ static void a_job_goes_to_a_gpu_that_can_hold_it(void **state)
     assert_int_equal(slots_take(sl, 1000), 0);
 }
 
-static void a_lost_gpu_gets_nothing_more(void **state)
+TEST_WITH(struct place *p, a_lost_gpu_gets_nothing_more)
 {
-    struct place *p = *state;
     struct slots *sl = &p->slots;
     assert_int_equal(slots_open(sl, &p->arena, "cpu", &p->e), 0);
     put_gpus(sl);
     int32_t slot = slots_take(sl, 2500);
     assert_int_equal(slot, 1);
-    assert_int_equal(slots_lose(sl, slot, "it fell off the bus"), 2);
+    assert_int_equal(slots_retire_device(sl, slot, "it fell off the bus"), 2);
     slots_leave(sl, slot, 2500);
     assert_string_equal(sl->device[1].unusable, "it fell off the bus");
     assert_int_equal(slots_free_n(sl), 2);
     assert_ptr_equal(slots_largest(sl), &sl->device[2]);
     assert_int_equal(slots_take(sl, 2500), 2); /* the largest that is left may try */
-    assert_int_equal(slots_lose(sl, 2, ""), 1);
-    assert_int_equal(slots_lose(sl, 0, ""), 0);
+    assert_int_equal(slots_retire_device(sl, 2, ""), 1);
+    assert_int_equal(slots_retire_device(sl, 0, ""), 0);
     assert_int_equal(slots_take(sl, 1), -1);
 }
 
-static void a_gpu_that_loses_one_worker_after_the_other_is_given_up(void **state)
+TEST_WITH(struct place *p, a_gpu_that_loses_one_worker_after_the_other_is_given_up)
 {
-    struct place *p = *state;
     struct slots *sl = &p->slots;
     assert_int_equal(slots_open(sl, &p->arena, "cpu", &p->e), 0);
     put_gpus(sl);
     for (int32_t tries = 0; tries < 5; tries++) /* one job: it is the job */
-        assert_false(slots_suspect(sl, 1, 7, true));
-    assert_false(slots_suspect(sl, 1, 8, false)); /* this one got somewhere */
-    assert_false(slots_suspect(sl, 1, 7, true));
-    assert_false(slots_suspect(sl, 1, 7, true));
-    assert_false(slots_suspect(sl, 0, 8, true)); /* another device's */
-    assert_true(slots_suspect(sl, 1, 8, true));
-    (void)slots_lose(sl, 1, "");
-    (void)slots_lose(sl, 2, "");
+        assert_false(slots_note_failure(sl, 1, 7, true));
+    assert_false(slots_note_failure(sl, 1, 8, false)); /* this one got somewhere */
+    assert_false(slots_note_failure(sl, 1, 7, true));
+    assert_false(slots_note_failure(sl, 1, 7, true));
+    assert_false(slots_note_failure(sl, 0, 8, true)); /* another device's */
+    assert_true(slots_note_failure(sl, 1, 8, true));
+    (void)slots_retire_device(sl, 1, "");
+    (void)slots_retire_device(sl, 2, "");
     for (int32_t job = 9; job < 15; job++) /* the last that is left */
-        assert_false(slots_suspect(sl, 0, job, true));
-}
-
-int main(void)
-{
-#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_processor_is_listed_first),
-        CASE(a_gpu_that_cannot_be_used_says_why),
-        CASE(auto_is_one_worker_a_core),
-        CASE(a_number_of_workers_may_be_given),
-        CASE(what_is_no_device_is_refused),
-        CASE(memory_limits_who_runs_together_but_never_all),
-        CASE(a_job_goes_to_a_gpu_that_can_hold_it),
-        CASE(a_lost_gpu_gets_nothing_more),
-        CASE(a_gpu_that_loses_one_worker_after_the_other_is_given_up),
-    };
-    return cmocka_run_group_tests_name("slots", tests, NULL, NULL);
+        assert_false(slots_note_failure(sl, 0, job, true));
 }

@@ -1,11 +1,10 @@
 /* test_slurm_take_over.c - jobs of Slurm and their scheduler: Ctrl-C, a scheduler that is killed,
  * the next one. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,18 +16,21 @@
 #include "scheduler/toy_slurm.h"
 
 static const char states[] = "SELECT count(*) FROM attempts WHERE state=:id";
+static const char running[] = "SELECT count(*) FROM attempts WHERE state='running'";
 
 /* --- the user's wishes --- */
 
-static void ctrl_c_stops_jobs_that_run_and_jobs_that_wait(void **state)
+TEST_EACH(toy_slurm_setup, toy_slurm_teardown)
+
+TEST_WITH(struct toy_grid *g, ctrl_c_stops_jobs_that_run_and_jobs_that_wait)
 {
-    struct toy_grid *g = *state;
     int32_t train[2] = {toy_grid_train(g, 64), toy_grid_train(g, 128)};
     int bell = toy_grid_hang_bell(g);
     toy_grid_script(g, train[0], "wait 1", -1);
     g->options.devices = "slurm:1";
     pid_t pid = toy_grid_fork(g);
     toy_grid_await_bell(bell, 1);
+    toy_grid_await_count(g, running, 1); /* the job may begin before its row is there */
     kill(pid, SIGKILL); /* a second job, which waits, is submitted by the next call */
     waitpid(pid, NULL, 0);
     toy_slurm_put(g, "hold", "");
@@ -37,7 +39,7 @@ static void ctrl_c_stops_jobs_that_run_and_jobs_that_wait(void **state)
     pid = toy_grid_fork(g);
     toy_slurm_await_questions(asked, 3);
     kill(pid, SIGINT);
-    assert_int_equal(toy_slurm_status(pid), -ERR_INTERRUPTED);
+    assert_int_equal(toy_grid_status(pid), -ERR_INTERRUPTED);
     assert_string_equal(toy_slurm_get(g, "2/state"), "CANCELLED");
     unlink(toy_slurm_path(g, "hold"));
     toy_grid_open_store(g);
@@ -53,21 +55,22 @@ static void ctrl_c_stops_jobs_that_run_and_jobs_that_wait(void **state)
     close(asked);
 }
 
-static void a_second_wish_cancels_jobs_that_do_not_listen(void **state)
+TEST_WITH(struct toy_grid *g, a_second_wish_cancels_jobs_that_do_not_listen)
 {
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_train(g, 64);
     int bell = toy_grid_hang_bell(g);
     toy_grid_script(g, train, "ignore 1", -1);
     pid_t pid = toy_grid_fork(g);
     toy_grid_await_bell(bell, 1);
-    do {
-        kill(pid, SIGINT);
-    } while (strcmp(toy_slurm_get(g, "1/state"), "RUNNING") == 0 && !toy_grid_await_end(pid, 250));
-    assert_int_equal(toy_slurm_status(pid), -ERR_INTERRUPTED);
+    kill(pid, SIGINT);
+    toy_grid_await_bell(bell, 1);
+    toy_grid_pass(g, 1); /* two that come together count once */
+    kill(pid, SIGINT);
+    assert_int_equal(toy_grid_status(pid), -ERR_INTERRUPTED);
+    assert_string_equal(toy_slurm_get(g, "1/state"), "CANCELLED");
     toy_grid_open_store(g);
-    assert_int_equal(toy_grid_run(g), 0); /* settles what a third wish may have left */
-    assert_int_equal(toy_grid_count(g, states, "running"), 0);
+    assert_int_equal(toy_grid_count(g, states, "cancelled"), 1);
+    assert_int_equal(toy_grid_run(g), 0);
     assert_int_equal(toy_grid_count(g, states, "done"), 1);
     close(bell);
 }
@@ -81,14 +84,14 @@ static void leave_at_the_gate(struct toy_grid *g, int32_t train)
     toy_grid_script(g, train, "gate", -1);
     pid_t pid = toy_grid_fork(g);
     toy_grid_await_bell(bell, 1);
+    toy_grid_await_count(g, running, 1);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     close(bell);
 }
 
-static void a_job_outlives_its_scheduler_and_the_next_one_takes_it_over(void **state)
+TEST_WITH(struct toy_grid *g, a_job_outlives_its_scheduler_and_the_next_one_takes_it_over)
 {
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_family(g, 64);
     int gate = toy_slurm_gate(g);
     leave_at_the_gate(g, train);
@@ -97,7 +100,7 @@ static void a_job_outlives_its_scheduler_and_the_next_one_takes_it_over(void **s
     toy_slurm_await_questions(asked, 2);
     assert_string_equal(toy_slurm_get(g, "1/state"), "RUNNING");
     assert_int_equal(write(gate, "g", 1), 1);
-    assert_int_equal(toy_slurm_status(pid), 0);
+    assert_int_equal(toy_grid_status(pid), 0);
     toy_grid_open_store(g);
     assert_int_equal(
         toy_grid_count(g, "SELECT count(*) FROM attempts WHERE run_id=:id", g->job[train].run_id),
@@ -110,28 +113,26 @@ static void a_job_outlives_its_scheduler_and_the_next_one_takes_it_over(void **s
     close(asked);
 }
 
-static void a_job_that_ended_without_its_scheduler_is_believed(void **state)
+TEST_WITH(struct toy_grid *g, a_job_that_ended_without_its_scheduler_is_believed)
 {
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_train(g, 64);
     int gate = toy_slurm_gate(g);
     leave_at_the_gate(g, train);
     pid_t job = toy_slurm_pid(g, "1/pid");
     assert_int_equal(write(gate, "g", 1), 1);
-    assert_true(toy_grid_await_end(job, 20000));
+    toy_grid_await_end(job);
     assert_int_equal(toy_grid_run(g), 0);
     assert_int_equal(g->result.already_done, 1);
     assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM attempts", NULL), 1);
     close(gate);
 }
 
-static void a_job_of_other_runs_is_left_alone(void **state)
+TEST_WITH(struct toy_grid *g, a_job_of_other_runs_is_left_alone)
 {
-    struct toy_grid *g = *state;
     int32_t other = toy_grid_train(g, 64);
     int gate = toy_slurm_gate(g);
     leave_at_the_gate(g, other);
-    struct job left = g->job[other];
+    struct run left = g->job[other];
     g->n = 0;
     toy_grid_train(g, 128);
     assert_int_equal(toy_grid_run(g), 0);
@@ -147,9 +148,8 @@ static void a_job_of_other_runs_is_left_alone(void **state)
     close(gate);
 }
 
-static void the_limit_of_jobs_counts_those_that_are_taken_over(void **state)
+TEST_WITH(struct toy_grid *g, the_limit_of_jobs_counts_those_that_are_taken_over)
 {
-    struct toy_grid *g = *state;
     int32_t first = toy_grid_train(g, 64);
     int gate = toy_slurm_gate(g);
     toy_grid_train(g, 128);
@@ -160,15 +160,14 @@ static void the_limit_of_jobs_counts_those_that_are_taken_over(void **state)
     toy_slurm_await_questions(asked, 4);
     assert_string_equal(toy_slurm_get(g, "2/state"), "");
     assert_int_equal(write(gate, "g", 1), 1);
-    assert_int_equal(toy_slurm_status(pid), 0);
+    assert_int_equal(toy_grid_status(pid), 0);
     toy_slurm_await(g, "2", "COMPLETED");
     close(gate);
     close(asked);
 }
 
-static void a_scheduler_that_cannot_ask_about_a_job_says_try_later(void **state)
+TEST_WITH(struct toy_grid *g, a_scheduler_that_cannot_ask_about_a_job_says_try_later)
 {
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_train(g, 64);
     int gate = toy_slurm_gate(g);
     leave_at_the_gate(g, train);
@@ -181,9 +180,8 @@ static void a_scheduler_that_cannot_ask_about_a_job_says_try_later(void **state)
 }
 
 /* Submitted by a scheduler that died before it could say so. */
-static void a_job_of_this_project_that_no_attempt_knows_is_cancelled(void **state)
+TEST_WITH(struct toy_grid *g, a_job_of_this_project_that_no_attempt_knows_is_cancelled)
 {
-    struct toy_grid *g = *state;
     struct machine m;
     machine_read(&m);
     const char *ours = arena_printf(&g->arena, "alibi-0123456789abcdef-1@%s", m.host);
@@ -201,20 +199,4 @@ static void a_job_of_this_project_that_no_attempt_knows_is_cancelled(void **stat
     assert_string_equal(toy_slurm_get(g, "92/state"), "PENDING");
     assert_string_equal(toy_slurm_get(g, "93/state"), "PENDING");
     assert_string_equal(toy_slurm_get(g, "94/state"), "PENDING");
-}
-
-int main(void)
-{
-#define CASE(f) cmocka_unit_test_setup_teardown(f, toy_slurm_setup, toy_slurm_teardown)
-    const struct CMUnitTest tests[] = {
-        CASE(ctrl_c_stops_jobs_that_run_and_jobs_that_wait),
-        CASE(a_second_wish_cancels_jobs_that_do_not_listen),
-        CASE(a_job_outlives_its_scheduler_and_the_next_one_takes_it_over),
-        CASE(a_job_that_ended_without_its_scheduler_is_believed),
-        CASE(a_job_of_other_runs_is_left_alone),
-        CASE(the_limit_of_jobs_counts_those_that_are_taken_over),
-        CASE(a_scheduler_that_cannot_ask_about_a_job_says_try_later),
-        CASE(a_job_of_this_project_that_no_attempt_knows_is_cancelled),
-    };
-    return cmocka_run_group_tests_name("slurm, taking over", tests, NULL, NULL);
 }

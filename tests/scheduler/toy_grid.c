@@ -15,8 +15,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
 
@@ -25,12 +27,28 @@ static void toy_must(const struct toy_grid *g, int rc)
     if (rc < 0) fail_msg("%s", g->e.text);
 }
 
+static int64_t toy_now_us(void *context)
+{
+    struct toy_grid *g = context;
+    int64_t us;
+
+    while (read(g->clock[0], &us, sizeof us) == (ssize_t)sizeof us) g->ahead_us += us;
+    return clock_monotonic_us() + g->ahead_us;
+}
+
+void toy_grid_pass(struct toy_grid *g, double seconds)
+{
+    int64_t us = (int64_t)(seconds * 1e6);
+    assert_int_equal(write(g->clock[1], &us, sizeof us), sizeof us);
+}
+
 void toy_grid_open(struct toy_grid *g)
 {
     const char *temporary = getenv("TMPDIR");
 
     *g = (struct toy_grid){0};
     arena_init(&g->arena);
+    assert_int_equal(pipe2(g->clock, O_CLOEXEC | O_NONBLOCK), 0);
     snprintf(g->root, sizeof g->root, "%s/alibi-grid-XXXXXX", temporary ? temporary : "/tmp");
     assert_non_null(mkdtemp(g->root));
     /* The fake worker stands beside the tests of its folder. */
@@ -42,7 +60,9 @@ void toy_grid_open(struct toy_grid *g)
     g->options = (struct scheduler_options){.devices = "cpu:1",
                                             .tries = 3,
                                             .worker = g->worker,
-                                            .stall_s = 60,
+                                            .stall_s = TOY_STALL_S,
+                                            .now_us = toy_now_us,
+                                            .now_context = g,
                                             .quiet = true,
                                             .headline = "toy"};
     toy_grid_script(g, -1);
@@ -60,6 +80,8 @@ void toy_grid_close(struct toy_grid *g)
 {
     store_close(g->store);
     nftw(g->root, toy_remove, 16, FTW_DEPTH | FTW_PHYS);
+    close(g->clock[0]);
+    close(g->clock[1]);
     arena_fini(&g->arena);
 }
 
@@ -71,8 +93,8 @@ static void toy_set(struct toy_grid *g, struct spec *s, const char *key, const c
 static int32_t toy_add(struct toy_grid *g, struct spec *s, int32_t train)
 {
     assert_true(g->n < TOY_JOBS_MAX);
-    struct job *job = &g->job[g->n];
-    *job = (struct job){.spec = *s, .train = train, .flops = 1e9 - g->n, .device_bytes = 1000};
+    struct run *job = &g->job[g->n];
+    *job = (struct run){.spec = *s, .train = train, .flops = 1e9 - g->n, .device_bytes = 1000};
     spec_run_id(s, job->run_id);
     return g->n++;
 }
@@ -151,10 +173,10 @@ void toy_grid_script(struct toy_grid *g, ...)
     toy_must(g, file_write_atomic(path, text.text, text.n, &g->e));
 }
 
-static void toy_add_run(struct toy_grid *g, const struct job *job)
+static void toy_add_run(struct toy_grid *g, const struct run *job)
 {
     char config_id[SPEC_ID_BYTES], config_of_train[SPEC_ID_BYTES];
-    const struct job *train = job->train >= 0 ? &g->job[job->train] : NULL;
+    const struct run *train = job->train >= 0 ? &g->job[job->train] : NULL;
 
     if (train) spec_config_id(&train->spec, NULL, config_of_train);
     spec_config_id(&job->spec, train ? config_of_train : NULL, config_id);
@@ -191,6 +213,15 @@ pid_t toy_grid_fork(struct toy_grid *g)
     return pid;
 }
 
+int toy_grid_status(pid_t pid)
+{
+    int status;
+    toy_grid_await_end(pid);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
 int toy_grid_hang_bell(struct toy_grid *g)
 {
     const char *path = project_path(&g->project, &g->arena, "bell");
@@ -206,19 +237,18 @@ void toy_grid_await_bell(int bell, int n)
     char stroke;
 
     for (int i = 0; i < n; i++) {
-        assert_int_equal(poll(&wait, 1, 20000), 1);
+        assert_int_equal(poll(&wait, 1, TOY_DEADLINE_MS), 1);
         assert_int_equal(read(bell, &stroke, 1), 1);
     }
 }
 
-bool toy_grid_await_end(pid_t pid, int timeout_ms)
+void toy_grid_await_end(pid_t pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (fd < 0) return true; /* there is none of this number */
+    if (fd < 0) return; /* there is none of this number */
     struct pollfd wait = {.fd = fd, .events = POLLIN};
-    int n = poll(&wait, 1, timeout_ms);
+    assert_int_equal(poll(&wait, 1, TOY_DEADLINE_MS), 1);
     close(fd);
-    return n == 1;
 }
 
 static int toy_keep_cell(void *context, int columns_n, const char *const *names,
@@ -239,6 +269,30 @@ long toy_grid_count(struct toy_grid *g, const char *sql, const char *id)
 
     toy_must(g, store_query(g->store, sql, &param, id ? 1 : 0, 10, toy_keep_cell, &out, &g->e));
     return (long)out;
+}
+
+/* False: there is not such a database yet. */
+static bool toy_peek(int64_t *out, struct toy_grid *g, const char *sql)
+{
+    struct store *reader;
+    struct err e;
+    const char *path = project_path(&g->project, &g->arena, "results.db");
+
+    if (store_open(&reader, path, STORE_READ, &e) < 0) return false;
+    int rc = store_query(reader, sql, NULL, 0, 10, toy_keep_cell, out, &e);
+    store_close(reader);
+    return rc == 0;
+}
+
+void toy_grid_await_count(struct toy_grid *g, const char *sql, long expected)
+{
+    enum { PAUSE_MS = 10 };
+    int64_t got = -1;
+
+    for (int waited_ms = 0; !toy_peek(&got, g, sql) || got != expected; waited_ms += PAUSE_MS) {
+        if (waited_ms >= TOY_DEADLINE_MS) fail_msg("%s: %ld, not %ld", sql, (long)got, expected);
+        poll(NULL, 0, PAUSE_MS);
+    }
 }
 
 enum store_state toy_grid_last(struct toy_grid *g, int32_t job)

@@ -11,21 +11,25 @@
 #include "scheduler/scheduler.h"
 #include "store/store.h"
 
-enum { TOY_JOBS_MAX = 512 };
+/* TOY_DEADLINE_MS: of every wait for a condition; generous, since the machine may be busy. */
+enum { TOY_JOBS_MAX = 512, TOY_STALL_S = 300, TOY_DEADLINE_MS = 120000 };
 
 struct toy_grid {
     struct arena arena;
     struct project project;
     char root[256], worker[4200];
     struct store *store;
-    struct job job[TOY_JOBS_MAX];
+    struct run job[TOY_JOBS_MAX];
     int32_t n;
     struct scheduler_options options;
     struct scheduler_result result;
     struct err e;
+    int clock[2];     /* a pipe: how much time has passed besides */
+    int64_t ahead_us; /* of the machine's clock, as far as the pipe was read */
 };
 
-/* Makes the folder; the script lets everything succeed. One slot, no progress lines. */
+/* Makes the folder; the script lets everything succeed. One slot, no progress lines. A worker may
+ * be silent for TOY_STALL_S. */
 void toy_grid_open(struct toy_grid *g);
 void toy_grid_close(struct toy_grid *g); /* removes the folder */
 
@@ -50,13 +54,18 @@ long toy_grid_count(struct toy_grid *g, const char *sql, const char *id);
 enum store_state toy_grid_last(struct toy_grid *g, int32_t job);
 /* The same in a process of its own; its exit status is -rc. The store must be closed. */
 pid_t toy_grid_fork(struct toy_grid *g);
+/* Waits for the end of that process; its exit status. */
+int toy_grid_status(pid_t pid);
 /* Makes the FIFO through which the fake worker tells that it has begun to wait; its descriptor. */
 int toy_grid_hang_bell(struct toy_grid *g);
-/* Waits for n strokes of it, 20 s at most. */
+/* Waits for n strokes of it. */
 void toy_grid_await_bell(int bell, int n);
-/* Waits until the process has ended, timeout_ms at most; false: it has not. Works for processes
- * that are not children. */
-bool toy_grid_await_end(pid_t pid, int timeout_ms);
+/* Waits until the process has ended. Works for processes that are not children. */
+void toy_grid_await_end(pid_t pid);
+/* Waits until results.db, which a scheduler in another process writes, gives this one integer. */
+void toy_grid_await_count(struct toy_grid *g, const char *sql, long expected);
+/* Lets time pass for the scheduler, also for one in another process; at once. */
+void toy_grid_pass(struct toy_grid *g, double seconds);
 /* A file of the project; "" when absent. */
 char *toy_grid_read(struct toy_grid *g, const char *name);
 

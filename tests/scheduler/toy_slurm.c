@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -97,7 +96,7 @@ int toy_slurm_teardown(void **state)
 void toy_slurm_await(struct toy_grid *g, const char *number, const char *state)
 {
     pid_t pid = toy_slurm_pid(g, arena_printf(&g->arena, "%s/pid", number));
-    assert_true(toy_grid_await_end(pid, 20000));
+    toy_grid_await_end(pid);
     assert_string_equal(toy_slurm_get(g, arena_printf(&g->arena, "%s/state", number)), state);
 }
 
@@ -121,12 +120,4 @@ void toy_slurm_await_questions(int bell, int n)
 int toy_slurm_gate(struct toy_grid *g)
 {
     return toy_slurm_fifo(project_path(&g->project, &g->arena, "gate"));
-}
-
-int toy_slurm_status(pid_t pid)
-{
-    int status;
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
 }

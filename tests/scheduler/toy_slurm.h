@@ -25,7 +25,5 @@ int toy_slurm_fifo(const char *path);
 void toy_slurm_await_questions(int bell, int n);
 /* The gate of the fake worker's action of that name. */
 int toy_slurm_gate(struct toy_grid *g);
-/* The exit status of a process that toy_grid_fork made. */
-int toy_slurm_status(pid_t pid);
 
 #endif

@@ -1,12 +1,10 @@
 /* test_cost.c - FLOPs, bytes and disk against numbers worked by hand for the paper's models. */
+#include "harness/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "shape/shape_specs.h"
 
@@ -16,9 +14,8 @@ static void assert_within(double ours, double expected, double share)
 }
 
 /* Million FLOPs a token, worked by hand. */
-static void forward_flops_agree_with_the_table_worked_by_hand(void **state)
+TEST(forward_flops_agree_with_the_table_worked_by_hand)
 {
-    (void)state;
     static const struct {
         int32_t L;
         double paper;
@@ -38,9 +35,8 @@ static void forward_flops_agree_with_the_table_worked_by_hand(void **state)
     }
 }
 
-static void measured_band_shares_replace_the_estimate(void **state)
+TEST(measured_band_shares_replace_the_estimate)
 {
-    (void)state;
     struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
     const double none[] = {0.0, 0.0, 0.0}, all[] = {0.0, 0.0, 1.0};
     double head = 2.0 * 20002 * 1024, layers = 402653184.0 + 32768.0 * 513;
@@ -50,9 +46,8 @@ static void measured_band_shares_replace_the_estimate(void **state)
                   layers + head + 2.0 * 1024 * 64 + 2.0 * (1024.0 * 64 + 64.0 * 207744), 1e-12);
 }
 
-static void a_training_costs_three_forward_passes_of_every_target(void **state)
+TEST(a_training_costs_three_forward_passes_of_every_target)
 {
-    (void)state;
     struct spec s = shape_specs_paper(SPEC_ALIBI, 1024), odd = shape_specs_paper(SPEC_ALIBI, 2048);
     struct shape_cost cost;
 
@@ -66,9 +61,8 @@ static void a_training_costs_three_forward_passes_of_every_target(void **state)
     assert_int_equal(cost.tokens_per_update, 65536);
 }
 
-static void a_sliding_evaluation_costs_a_window_for_each_target(void **state)
+TEST(a_sliding_evaluation_costs_a_window_for_each_target)
 {
-    (void)state;
     struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
     struct shape_cost cost;
 
@@ -88,9 +82,8 @@ static void a_sliding_evaluation_costs_a_window_for_each_target(void **state)
 }
 
 /* Thirty steps: of 18 rows of 512 tokens, of one such row, of one row of 1,024. */
-static void a_benchmark_costs_the_rows_it_reads(void **state)
+TEST(a_benchmark_costs_the_rows_it_reads)
 {
-    (void)state;
     struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
     struct shape_cost cost;
 
@@ -109,9 +102,8 @@ static void a_benchmark_costs_the_rows_it_reads(void **state)
     assert_within(cost.flops, 480.7e6 * 1024 * 30, 0.005);
 }
 
-static void memory_is_state_plus_activations_of_one_shard(void **state)
+TEST(memory_is_state_plus_activations_of_one_shard)
 {
-    (void)state;
     struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
     struct shape_cost fp32, bf16, eval;
     int64_t parameters = 246933504;
@@ -134,7 +126,7 @@ static void memory_is_state_plus_activations_of_one_shard(void **state)
 
 /* Data sheets: H200 989.5 TFLOP/s in bf16, PCIe cards less; 9216 tokens of the 247M model in 23.9
  * ms are 56 % of an H200 (1,441.9 MFLOP a token at L 1024). */
-static void a_devices_peak_is_found_by_its_name(void **state)
+TEST(a_devices_peak_is_found_by_its_name)
 {
     static const struct {
         const char *device;
@@ -152,7 +144,6 @@ static void a_devices_peak_is_found_by_its_name(void **state)
         {"emulated GPU", 0, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double bf16 = shape_peak_flops(cases[i].device, SPEC_BF16);
         double fp32 = shape_peak_flops(cases[i].device, SPEC_FP32);
@@ -162,18 +153,4 @@ static void a_devices_peak_is_found_by_its_name(void **state)
     struct spec s = shape_specs_paper(SPEC_ALIBI, 1024);
     double mfu = 3 * shape_forward_flops(&s, 1024, NULL) * 9216 / 23.9e-3 / 989.5e12;
     assert_within(mfu, 0.562, 0.005);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_devices_peak_is_found_by_its_name),
-        cmocka_unit_test(forward_flops_agree_with_the_table_worked_by_hand),
-        cmocka_unit_test(measured_band_shares_replace_the_estimate),
-        cmocka_unit_test(a_training_costs_three_forward_passes_of_every_target),
-        cmocka_unit_test(a_sliding_evaluation_costs_a_window_for_each_target),
-        cmocka_unit_test(a_benchmark_costs_the_rows_it_reads),
-        cmocka_unit_test(memory_is_state_plus_activations_of_one_shard),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,20 @@
 /* test_memory.c - the table of buffers: offsets that never collide, sums worked by hand, and what
  * the row length changes. */
+#include "harness/test.h"
+
 #include "shape/memory.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #include "shape/shape_specs.h"
 
 enum { PARAMETERS = 246933504 };
 
-static struct shape_memory plan_of(const struct spec *s, struct shape_room *room)
+static struct shape_memory plan_of(const struct spec *s, struct shape_capacity *room)
 {
     struct shape_memory out;
-    shape_room(room, s);
+    shape_capacity(room, s);
     shape_memory(&out, s, room);
     return out;
 }
@@ -44,13 +42,12 @@ static void assert_apart(const struct shape_memory *k)
     assert_int_equal(most, k->pool_bytes);
 }
 
-static void buffers_alive_together_never_share_bytes(void **state)
+TEST(buffers_alive_together_never_share_bytes)
 {
-    (void)state;
     for (int32_t i = 0; i < 32; i++) {
         struct spec s =
             i & 4 ? shape_specs_large(512) : shape_specs_paper((enum spec_position)(i & 3), 512);
-        struct shape_room room;
+        struct shape_capacity room;
         s.model.position = (enum spec_position)(i & 3);
         s.model.final_norm = (i & 4) != 0;
         s.train.precision = s.eval.precision = i & 8 ? SPEC_BF16 : SPEC_FP32;
@@ -66,11 +63,10 @@ static void buffers_alive_together_never_share_bytes(void **state)
 /* A token of an evaluation takes the stream, a norm, a branch, the stream after attention and the
  * inner width: 8 C for F = 4 C, as q, k, v and attention fit where the inner part is. A large
  * vocabulary's logits take the layers' place, beside stream, norm, branch and chosen rows. */
-static void an_evaluation_needs_one_layer_or_one_chunk_of_logits(void **state)
+TEST(an_evaluation_needs_one_layer_or_one_chunk_of_logits)
 {
-    (void)state;
     struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
-    struct shape_room room;
+    struct shape_capacity room;
     s.kind = SPEC_EVAL;
     s.eval.L = 512;
     struct shape_memory k = plan_of(&s, &room);
@@ -91,11 +87,10 @@ static void an_evaluation_needs_one_layer_or_one_chunk_of_logits(void **state)
     assert_in_range(k.pool_bytes, layer, layer + n * (8 + 2 + 2) * 4 + 1024);
 }
 
-static void memory_at_equal_tokens_does_not_depend_on_the_row_length(void **state)
+TEST(memory_at_equal_tokens_does_not_depend_on_the_row_length)
 {
-    (void)state;
     static const int32_t lengths[] = {64, 512, 1024, 3072};
-    struct shape_room room;
+    struct shape_capacity room;
     for (int32_t position = SPEC_SINUSOIDAL; position <= SPEC_ALIBI; position++) {
         struct spec first = shape_specs_paper((enum spec_position)position, 64);
         struct shape_memory base = plan_of(&first, &room);
@@ -110,43 +105,42 @@ static void memory_at_equal_tokens_does_not_depend_on_the_row_length(void **stat
     }
 }
 
-static void rooms_are_those_worked_by_hand(void **state)
+TEST(rooms_are_those_worked_by_hand)
 {
-    (void)state;
-    struct shape_room room;
+    struct shape_capacity room;
     struct spec s = shape_specs_paper(SPEC_ALIBI, 16);
 
     s.train.shard_tokens = 56; /* three rows of 16 */
     s.train.validate_L = 20;
     s.data.train_tokens = 1000;
-    shape_room(&room, &s);
+    shape_capacity(&room, &s);
     assert_true(room.train && room.rows_max == 3 && room.length_max == 20);
     assert_int_equal(room.scored_max, 40); /* 48 tokens hold two rows of 20 */
-    assert_int_equal(shape_room_validation(&room, &s.train), 2);
+    assert_int_equal(shape_capacity_validation(&room, &s.train), 2);
     s.train.validate_L = 100;
     s.data.train_tokens = 17; /* two blocks in all */
-    shape_room(&room, &s);
+    shape_capacity(&room, &s);
     assert_true(room.rows_max == 1 && room.length_max == 100 && room.scored_max == 100);
-    assert_int_equal(shape_room_validation(&room, &s.train), 1);
+    assert_int_equal(shape_capacity_validation(&room, &s.train), 1);
 
-    shape_room_scores(&room, 100, 100, 1, SPEC_FP32);
+    shape_capacity_scores(&room, 100, 100, 1, SPEC_FP32);
     assert_true(!room.train && room.rows_max == 20 && room.length_max == 100);
     assert_int_equal(room.scored_max, 2000);
-    shape_room_scores(&room, 100, 1, 1, SPEC_BF16);
+    shape_capacity_scores(&room, 100, 1, 1, SPEC_BF16);
     assert_true(room.scored_max == 20 && room.precision == SPEC_BF16);
-    shape_room_scores(&room, 100, 1, 3, SPEC_FP32); /* 19 rows serve 3 lengths, the first one all */
+    shape_capacity_scores(&room, 100, 1, 3,
+                          SPEC_FP32); /* 19 rows serve 3 lengths, the first one all */
     assert_int_equal(room.scored_max, 19 * 3 + 100);
-    shape_room_scores(&room, 5000, 5000, 1, SPEC_FP32);
+    shape_capacity_scores(&room, 5000, 5000, 1, SPEC_FP32);
     assert_true(room.rows_max == 1 && room.scored_max == 5000);
 }
 
 /* State 14 bytes a parameter (masters, rounded copy, gradients, momentum) and 12 C kept a
  * token and layer, of 2 bytes: 3.46 GB and 3.62 GB; the rest is under a quarter of one. */
-static void the_paper_s_model_takes_seven_gigabytes_in_bf16(void **state)
+TEST(the_paper_s_model_takes_seven_gigabytes_in_bf16)
 {
-    (void)state;
     struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
-    struct shape_room room;
+    struct shape_capacity room;
     s.train.precision = SPEC_BF16;
     struct shape_memory k = plan_of(&s, &room);
     int64_t kept = INT64_C(16) * 9216 * 12 * 1024 * 2;
@@ -158,11 +152,10 @@ static void the_paper_s_model_takes_seven_gigabytes_in_bf16(void **state)
            (double)k.total_bytes / 1e9, (double)k.pool_bytes / 1e9);
 }
 
-static void logits_exist_for_a_chunk_of_rows(void **state)
+TEST(logits_exist_for_a_chunk_of_rows)
 {
-    (void)state;
     struct spec s = shape_specs_large(512);
-    struct shape_room room;
+    struct shape_capacity room;
     struct shape_memory k = plan_of(&s, &room);
     assert_int_equal(k.buffer[SHAPE_LOGITS].cols, 128 * INT64_C(50304));
     assert_int_equal(shape_logits_stride(50265), 50304);
@@ -178,9 +171,8 @@ static void logits_exist_for_a_chunk_of_rows(void **state)
         assert_int_equal(shape_logits_rows(20002, SPEC_FP32, train), 208);
 }
 
-static void a_benchmark_has_room_for_its_own_rows_in_mode_eval(void **state)
+TEST(a_benchmark_has_room_for_its_own_rows_in_mode_eval)
 {
-    (void)state;
     static const struct {
         int32_t mode, rows, L, rows_max, length_max, scored_max;
     } cases[] = {
@@ -189,29 +181,15 @@ static void a_benchmark_has_room_for_its_own_rows_in_mode_eval(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
-        struct shape_room room;
+        struct shape_capacity room;
         s.kind = SPEC_BENCH;
         s.bench_mode = cases[i].mode;
         s.bench_rows = cases[i].rows;
         s.bench_L = cases[i].L;
-        shape_room(&room, &s);
+        shape_capacity(&room, &s);
         assert_int_equal(room.train, cases[i].mode == 0);
         assert_int_equal(room.rows_max, cases[i].rows_max);
         assert_int_equal(room.length_max, cases[i].length_max);
         assert_int_equal(room.scored_max, cases[i].scored_max);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(buffers_alive_together_never_share_bytes),
-        cmocka_unit_test(an_evaluation_needs_one_layer_or_one_chunk_of_logits),
-        cmocka_unit_test(memory_at_equal_tokens_does_not_depend_on_the_row_length),
-        cmocka_unit_test(rooms_are_those_worked_by_hand),
-        cmocka_unit_test(the_paper_s_model_takes_seven_gigabytes_in_bf16),
-        cmocka_unit_test(a_benchmark_has_room_for_its_own_rows_in_mode_eval),
-        cmocka_unit_test(logits_exist_for_a_chunk_of_rows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

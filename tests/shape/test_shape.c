@@ -1,13 +1,11 @@
 /* test_shape.c - parameters: counts worked by hand, names of checkpoints, measured initial values.
  */
+#include "harness/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "shape/shape_specs.h"
 
@@ -18,9 +16,8 @@ static int64_t parameters_of(const struct spec *s)
     return cost.parameters_n;
 }
 
-static void the_paper_model_has_247_million_parameters(void **state)
+TEST(the_paper_model_has_247_million_parameters)
 {
-    (void)state;
     struct spec alibi = shape_specs_paper(SPEC_ALIBI, 512),
                 sinusoidal = shape_specs_paper(SPEC_SINUSOIDAL, 512);
     struct spec rotary = shape_specs_paper(SPEC_ROTARY, 512), t5 = shape_specs_paper(SPEC_T5, 512);
@@ -31,9 +28,8 @@ static void the_paper_model_has_247_million_parameters(void **state)
     assert_int_equal(parameters_of(&t5), 246933504 + 32 * 8);
 }
 
-static void embeddings_projections_and_class_rows_are_45_million(void **state)
+TEST(embeddings_projections_and_class_rows_are_45_million)
 {
-    (void)state;
     struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
     struct shape_params p;
     struct arena a;
@@ -66,9 +62,8 @@ static int64_t end_of(const struct shape_tensor *t)
     return t->offset + (int64_t)t->rows * t->cols;
 }
 
-static void tensors_used_as_one_matrix_are_neighbours(void **state)
+TEST(tensors_used_as_one_matrix_are_neighbours)
 {
-    (void)state;
     struct spec s = shape_specs_paper(SPEC_T5, 512);
     struct shape_params p;
     struct arena a;
@@ -109,9 +104,8 @@ static void tensors_used_as_one_matrix_are_neighbours(void **state)
     arena_fini(&a);
 }
 
-static void shapes_and_names_are_those_of_a_checkpoint(void **state)
+TEST(shapes_and_names_are_those_of_a_checkpoint)
 {
-    (void)state;
     struct spec s = shape_specs_paper(SPEC_T5, 512);
     struct shape_params p;
     struct arena a;
@@ -147,9 +141,8 @@ static void shapes_and_names_are_those_of_a_checkpoint(void **state)
 }
 
 /* Standard deviations measured on the authors' freshly made model. */
-static void initial_values_have_the_measured_spread(void **state)
+TEST(initial_values_have_the_measured_spread)
 {
-    (void)state;
     static const struct {
         const char *name;
         double std;
@@ -183,7 +176,7 @@ static void initial_values_have_the_measured_spread(void **state)
     assert_int_equal(tensor_of(&p, "decoder.layers.0.self_attn.out_proj.bias")->init, SHAPE_ZEROS);
     assert_int_equal(tensor_of(&p, "decoder.layers.0.final_layer_norm.weight")->init, SHAPE_ONES);
     assert_int_equal(tensor_of(&p, "decoder.relative_attention_bias.weight")->init, SHAPE_ZEROS);
-    s.model.t5_init_std = 0.5;
+    s.option.t5_init_std = 0.5;
     shape_params(&p, &a, &s);
     const struct shape_tensor *t = tensor_of(&p, "decoder.relative_attention_bias.weight");
     assert_int_equal(t->init, SHAPE_NORMAL);
@@ -192,9 +185,8 @@ static void initial_values_have_the_measured_spread(void **state)
     arena_fini(&a);
 }
 
-static void bands_follow_the_cut_offs(void **state)
+TEST(bands_follow_the_cut_offs)
 {
-    (void)state;
     struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
     struct shape_bands b;
 
@@ -211,17 +203,4 @@ static void bands_follow_the_cut_offs(void **state)
     assert_int_equal(b.n, 1);
     assert_int_equal(b.head_n, 50265);
     assert_int_equal(b.band[0].width, 2048);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_paper_model_has_247_million_parameters),
-        cmocka_unit_test(embeddings_projections_and_class_rows_are_45_million),
-        cmocka_unit_test(tensors_used_as_one_matrix_are_neighbours),
-        cmocka_unit_test(shapes_and_names_are_those_of_a_checkpoint),
-        cmocka_unit_test(initial_values_have_the_measured_spread),
-        cmocka_unit_test(bands_follow_the_cut_offs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

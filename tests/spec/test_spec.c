@@ -1,10 +1,9 @@
 /* test_spec.c - the key table, canonical text and identity. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -37,9 +36,8 @@ static void id(const struct spec *s, char out[SPEC_ID_BYTES])
     spec_run_id(s, out);
 }
 
-static void the_run_id_is_the_hash_of_the_canonical_text(void **state)
+TEST(the_run_id_is_the_hash_of_the_canonical_text)
 {
-    (void)state;
     struct spec s;
     struct arena a;
     char got[SPEC_ID_BYTES], hex[HASH_HEX_BYTES];
@@ -58,9 +56,8 @@ static void the_run_id_is_the_hash_of_the_canonical_text(void **state)
 
 /* An id that changes here changes every user's results.db: raise SPEC_MEANING instead if the
  * numbers changed. */
-static void frozen_specs_keep_their_ids(void **state)
+TEST(frozen_specs_keep_their_ids)
 {
-    (void)state;
     static const struct {
         const char *key, *value, *id;
     } frozen[] = {
@@ -79,9 +76,8 @@ static void frozen_specs_keep_their_ids(void **state)
     }
 }
 
-static void keys_that_do_not_apply_do_not_change_the_id(void **state)
+TEST(keys_that_do_not_apply_do_not_change_the_id)
 {
-    (void)state;
     struct spec s;
     char before[SPEC_ID_BYTES], after[SPEC_ID_BYTES];
 
@@ -103,9 +99,8 @@ static void keys_that_do_not_apply_do_not_change_the_id(void **state)
 
 /* Rows and length of a benchmark: no part of one that does not say them, nor of one in mode train.
  */
-static void a_benchmarks_own_rows_change_its_id_where_it_reads_them(void **state)
+TEST(a_benchmarks_own_rows_change_its_id_where_it_reads_them)
 {
-    (void)state;
     static const struct {
         const char *mode, *rows, *L, *id;
         int32_t length;
@@ -126,11 +121,9 @@ static void a_benchmarks_own_rows_change_its_id_where_it_reads_them(void **state
     }
 }
 
-static void a_benchmark_of_too_many_tokens_is_refused(void **state)
+TEST(a_benchmark_of_too_many_tokens_is_refused)
 {
-    (void)state;
     struct spec s;
-    struct err e = {0};
 
     parse(&s, train_text);
     set(&s, "kind", "bench");
@@ -143,9 +136,8 @@ static void a_benchmark_of_too_many_tokens_is_refused(void **state)
     assert_int_equal(spec_check(&s, &e), 0);
 }
 
-static void every_key_reads_back_what_it_writes(void **state)
+TEST(every_key_reads_back_what_it_writes)
 {
-    (void)state;
     struct spec s, again;
     struct arena a;
 
@@ -163,9 +155,8 @@ static void every_key_reads_back_what_it_writes(void **state)
     arena_fini(&a);
 }
 
-static void seeds_share_a_config_id(void **state)
+TEST(seeds_share_a_config_id)
 {
-    (void)state;
     struct spec s;
     char one[SPEC_ID_BYTES], two[SPEC_ID_BYTES];
 
@@ -179,9 +170,8 @@ static void seeds_share_a_config_id(void **state)
     assert_string_not_equal(one, two);
 }
 
-static void an_evaluation_is_hashed_by_its_training_and_its_own_keys(void **state)
+TEST(an_evaluation_is_hashed_by_its_training_and_its_own_keys)
 {
-    (void)state;
     struct spec s;
     char one[SPEC_ID_BYTES], two[SPEC_ID_BYTES];
 
@@ -200,9 +190,8 @@ static void an_evaluation_is_hashed_by_its_training_and_its_own_keys(void **stat
     assert_string_not_equal(one, two);
 }
 
-static void wrong_values_are_refused_with_the_nearest_right_one(void **state)
+TEST(wrong_values_are_refused_with_the_nearest_right_one)
 {
-    (void)state;
     static const struct {
         const char *key, *value, *word;
     } wrong[] = {
@@ -221,7 +210,7 @@ static void wrong_values_are_refused_with_the_nearest_right_one(void **state)
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct spec s;
-        struct err e = {0};
+        e = (struct err){0};
         spec_init(&s);
         assert_int_equal(spec_set(&s, spec_key_find(wrong[i].key), wrong[i].value, &e), ERR_DATA);
         assert_non_null(strstr(e.text, wrong[i].word));
@@ -229,9 +218,8 @@ static void wrong_values_are_refused_with_the_nearest_right_one(void **state)
     }
 }
 
-static void rules_between_keys_name_both(void **state)
+TEST(rules_between_keys_name_both)
 {
-    (void)state;
     static const struct {
         const char *key, *value, *word;
     } wrong[] = {
@@ -245,7 +233,7 @@ static void rules_between_keys_name_both(void **state)
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct spec s;
-        struct err e = {0};
+        e = (struct err){0};
         parse(&s, train_text);
         set(&s, wrong[i].key, wrong[i].value);
         assert_int_equal(spec_check(&s, &e), wrong[i].word[0] ? ERR_DATA : 0);
@@ -253,11 +241,9 @@ static void rules_between_keys_name_both(void **state)
     }
 }
 
-static void a_cpu_refuses_bf16_of_the_key_that_applies(void **state)
+TEST(a_cpu_refuses_bf16_of_the_key_that_applies)
 {
-    (void)state;
     struct spec s;
-    struct err e = {0};
     const char *key;
     parse(&s, train_text);
     s.eval.precision = SPEC_BF16; /* does not apply to a training */
@@ -274,11 +260,9 @@ static void a_cpu_refuses_bf16_of_the_key_that_applies(void **state)
     assert_non_null(strstr(e.text, "--set eval.precision=fp32"));
 }
 
-static void an_unknown_line_of_a_spec_file_is_named(void **state)
+TEST(an_unknown_line_of_a_spec_file_is_named)
 {
-    (void)state;
     struct spec s;
-    struct err e = {0};
     assert_int_equal(spec_parse(&s, "kind=train\nmodel.layer=2\n", &e), ERR_DATA);
     assert_non_null(strstr(e.text, "line 2"));
     assert_non_null(strstr(e.text, "model.layers"));
@@ -286,21 +270,38 @@ static void an_unknown_line_of_a_spec_file_is_named(void **state)
     assert_non_null(strstr(e.text, "meaning"));
 }
 
-int main(void)
+/* A key without a neutral value has no meaning until it is given: a text that is accepted reads
+ * back from its canonical text. */
+TEST(a_spec_that_lacks_a_key_is_refused)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_run_id_is_the_hash_of_the_canonical_text),
-        cmocka_unit_test(frozen_specs_keep_their_ids),
-        cmocka_unit_test(keys_that_do_not_apply_do_not_change_the_id),
-        cmocka_unit_test(a_benchmarks_own_rows_change_its_id_where_it_reads_them),
-        cmocka_unit_test(a_benchmark_of_too_many_tokens_is_refused),
-        cmocka_unit_test(every_key_reads_back_what_it_writes),
-        cmocka_unit_test(seeds_share_a_config_id),
-        cmocka_unit_test(an_evaluation_is_hashed_by_its_training_and_its_own_keys),
-        cmocka_unit_test(wrong_values_are_refused_with_the_nearest_right_one),
-        cmocka_unit_test(rules_between_keys_name_both),
-        cmocka_unit_test(a_cpu_refuses_bf16_of_the_key_that_applies),
-        cmocka_unit_test(an_unknown_line_of_a_spec_file_is_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    struct arena a;
+    arena_init(&a);
+    for (const char *line = train_text; *line;) {
+        struct spec s;
+        e = (struct err){0};
+        const char *end = strchr(line, '\n') + 1;
+        char *name = arena_strndup(&a, line, strcspn(line, "="));
+        const char *text = arena_printf(&a, "%.*s%s", (int)(line - train_text), train_text, end);
+        bool optional = spec_key_find(name)->neutral != NULL;
+        assert_int_equal(spec_parse(&s, text, &e), optional ? 0 : ERR_DATA);
+        if (optional)
+            parse(&s, spec_canonical(&s, &a));
+        else
+            assert_non_null(strstr(e.text, arena_printf(&a, "%s is missing", name)));
+        line = end;
+    }
+    arena_fini(&a);
+}
+
+TEST(a_key_that_does_not_apply_may_be_absent)
+{
+    struct spec s;
+    parse(&s, "kind=eval\nscale=mini\neval.train_run=0123456789abcdef\neval.split=valid\n"
+              "eval.window=nonoverlapping\neval.L=64\n");
+    assert_int_equal(spec_parse(&s,
+                                "kind=eval\nscale=mini\neval.train_run=0123456789abcdef\n"
+                                "eval.split=valid\neval.window=sliding\neval.L=64\n",
+                                &e),
+                     ERR_DATA);
+    assert_non_null(strstr(e.text, "eval.stride is missing"));
 }

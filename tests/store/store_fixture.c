@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *walk)
 {
@@ -241,4 +242,14 @@ int fixture_query(struct store_fixture *f, const char *sql)
 
     f->e = (struct err){0};
     return store_query(f->store, sql, NULL, 0, 60, keep_first, &first, &f->e);
+}
+
+void fixture_raw(const char *path, const char *sql)
+{
+    sqlite3 *raw = NULL;
+
+    assert_int_equal(sqlite3_open(path, &raw), SQLITE_OK);
+    if (sqlite3_exec(raw, sql, NULL, NULL, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(raw));
+    sqlite3_close(raw);
 }

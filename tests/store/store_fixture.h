@@ -49,6 +49,9 @@ const char *fixture_cell(struct store *s, const char *sql);
 /* fixture_query - the code of a query, its error in f->e. */
 int fixture_query(struct store_fixture *f, const char *sql);
 
+/* fixture_raw - statements by plain SQLite, as another program would run them on the file. */
+void fixture_raw(const char *path, const char *sql);
+
 #define assert_cell(f, sql, expected) assert_string_equal(fixture_cell((f)->store, (sql)), expected)
 
 #endif

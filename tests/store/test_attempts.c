@@ -1,11 +1,9 @@
 /* test_attempts.c - attempts end once, one result of a run is current, nothing late is shown. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "store/store_fixture.h"
 
@@ -15,9 +13,10 @@ static void add_training(struct store_fixture *f, int64_t seed, char run_id[SPEC
     fixture_add(f, &train, run_id);
 }
 
-static void a_run_is_added_once(void **state)
+TEST_EACH(store_fixture_setup, store_fixture_teardown)
+
+TEST_WITH(struct store_fixture *f, a_run_is_added_once)
 {
-    struct store_fixture *f = *state;
     char id[SPEC_ID_BYTES];
 
     add_training(f, 1, id);
@@ -25,9 +24,8 @@ static void a_run_is_added_once(void **state)
     assert_cell(f, "SELECT count(*) FROM runs", "1");
 }
 
-static void an_evaluation_without_its_training_is_refused(void **state)
+TEST_WITH(struct store_fixture *f, an_evaluation_without_its_training_is_refused)
 {
-    struct store_fixture *f = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     struct spec eval = fixture_eval(&train, 64);
     struct store_run r = {
@@ -37,9 +35,8 @@ static void an_evaluation_without_its_training_is_refused(void **state)
     assert_non_null(strstr(f->e.text, "FOREIGN KEY"));
 }
 
-static void a_run_has_one_running_attempt(void **state)
+TEST_WITH(struct store_fixture *f, a_run_has_one_running_attempt)
 {
-    struct store_fixture *f = *state;
     char id[SPEC_ID_BYTES];
     int64_t attempt_id;
     struct store_attempt second = {.attempt = 2, .dir = "runs/x/2"};
@@ -51,9 +48,8 @@ static void a_run_has_one_running_attempt(void **state)
     assert_non_null(strstr(f->e.text, "attempt 1 is still marked running"));
 }
 
-static void done_needs_a_result(void **state)
+TEST_WITH(struct store_fixture *f, done_needs_a_result)
 {
-    struct store_fixture *f = *state;
     char id[SPEC_ID_BYTES];
     struct store_end end = {.state = STORE_DONE, .exit_code = 0, .signal = -1};
     struct store_run_state now;
@@ -66,9 +62,8 @@ static void done_needs_a_result(void **state)
     assert_int_equal(now.last, STORE_RUNNING);
 }
 
-static void an_ended_attempt_is_never_rewritten(void **state)
+TEST_WITH(struct store_fixture *f, an_ended_attempt_is_never_rewritten)
 {
-    struct store_fixture *f = *state;
     char id[SPEC_ID_BYTES];
     struct store_end end = {.state = STORE_FAILED, .exit_code = 1, .signal = -1};
 
@@ -81,9 +76,8 @@ static void an_ended_attempt_is_never_rewritten(void **state)
     assert_cell(f, "SELECT state||' '||coalesce(pid,'-') FROM attempts", "lost -");
 }
 
-static void a_late_result_is_kept_and_never_shown(void **state)
+TEST_WITH(struct store_fixture *f, a_late_result_is_kept_and_never_shown)
 {
-    struct store_fixture *f = *state;
     char id[SPEC_ID_BYTES];
 
     add_training(f, 1, id);
@@ -98,9 +92,8 @@ static void a_late_result_is_kept_and_never_shown(void **state)
                 "1.0:01,2.0:10");
 }
 
-static void a_result_twice_is_one_row(void **state)
+TEST_WITH(struct store_fixture *f, a_result_twice_is_one_row)
 {
-    struct store_fixture *f = *state;
     char id[SPEC_ID_BYTES];
 
     add_training(f, 1, id);
@@ -112,9 +105,8 @@ static void a_result_twice_is_one_row(void **state)
     assert_cell(f, "SELECT count(*)||' '||sum(current)||' '||sum(late) FROM results", "1 1 0");
 }
 
-static void a_shared_event_file_gives_each_run_its_own_result(void **state)
+TEST_WITH(struct store_fixture *f, a_shared_event_file_gives_each_run_its_own_result)
 {
-    struct store_fixture *f = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     char train_id[SPEC_ID_BYTES], id[2][SPEC_ID_BYTES];
     int64_t attempt[2];
@@ -137,15 +129,14 @@ static void a_shared_event_file_gives_each_run_its_own_result(void **state)
     assert_cell(f, "SELECT count(*) FROM results WHERE kind='eval'", "2");
 }
 
-static void a_redone_run_shows_the_new_result_only(void **state)
+TEST_WITH(struct store_fixture *f, a_redone_run_shows_the_new_result_only)
 {
-    struct store_fixture *f = *state;
     struct store_run_state now;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     char id[SPEC_ID_BYTES];
 
     fixture_done(f, &train, 2.0, id);
-    assert_int_equal(store_forget(f->store, id, &f->e), 0);
+    assert_int_equal(store_clear_results(f->store, id, &f->e), 0);
     assert_int_equal(store_run_state(f->store, id, &now, &f->e), 0);
     assert_false(now.done);
     assert_int_equal(now.last, STORE_DONE);
@@ -155,9 +146,8 @@ static void a_redone_run_shows_the_new_result_only(void **state)
     assert_cell(f, "SELECT group_concat(attempt||state) FROM attempts", "1done,2done");
 }
 
-static void another_checkpoint_takes_its_evaluations_back(void **state)
+TEST_WITH(struct store_fixture *f, another_checkpoint_takes_its_evaluations_back)
 {
-    struct store_fixture *f = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     struct spec eval = fixture_eval(&train, 64);
     char train_id[SPEC_ID_BYTES], id[SPEC_ID_BYTES];
@@ -173,9 +163,8 @@ static void another_checkpoint_takes_its_evaluations_back(void **state)
     assert_cell(f, "SELECT count(*) FROM trainings", "1");
 }
 
-static void failures_count_since_the_last_good_end(void **state)
+TEST_WITH(struct store_fixture *f, failures_count_since_the_last_good_end)
 {
-    struct store_fixture *f = *state;
     struct store_run_state now;
     struct store_end failed = {
         .state = STORE_FAILED, .exit_code = 70, .signal = -1, .message = "it broke"};
@@ -198,9 +187,8 @@ static void failures_count_since_the_last_good_end(void **state)
     assert_cell(f, "SELECT log_path LIKE 'runs/%/4/log' FROM attempts WHERE attempt=4", "1");
 }
 
-static void every_run_has_a_state(void **state)
+TEST_WITH(struct store_fixture *f, every_run_has_a_state)
 {
-    struct store_fixture *f = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     char id[SPEC_ID_BYTES];
 
@@ -214,13 +202,12 @@ static void every_run_has_a_state(void **state)
                 "SELECT group_concat(current_result) FROM (SELECT current_result FROM attempts "
                 "ORDER BY attempt)",
                 "0,1");
-    assert_int_equal(store_forget(f->store, id, &f->e), 0);
+    assert_int_equal(store_clear_results(f->store, id, &f->e), 0);
     assert_cell(f, "SELECT state FROM run_list", "none");
 }
 
-static void running_attempts_are_listed_for_the_next_scheduler(void **state)
+TEST_WITH(struct store_fixture *f, running_attempts_are_listed_for_the_next_scheduler)
 {
-    struct store_fixture *f = *state;
     struct arena a;
     struct store_running *list;
     int32_t n;
@@ -243,9 +230,8 @@ static void running_attempts_are_listed_for_the_next_scheduler(void **state)
     arena_fini(&a);
 }
 
-static void a_checkpoint_is_named_from_the_project(void **state)
+TEST_WITH(struct store_fixture *f, a_checkpoint_is_named_from_the_project)
 {
-    struct store_fixture *f = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     char id[SPEC_ID_BYTES], path[256], sha256[65], expected[256];
 
@@ -261,9 +247,8 @@ static void a_checkpoint_is_named_from_the_project(void **state)
     assert_string_equal(sha256, "abc-last");
 }
 
-static void the_rate_is_the_median_of_like_runs(void **state)
+TEST_WITH(struct store_fixture *f, the_rate_is_the_median_of_like_runs)
 {
-    struct store_fixture *f = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     double rate = -1;
     char id[SPEC_ID_BYTES];
@@ -281,9 +266,8 @@ static void the_rate_is_the_median_of_like_runs(void **state)
     assert_true(rate == 0);
 }
 
-static void an_inner_transaction_fails_without_the_outer(void **state)
+TEST_WITH(struct store_fixture *f, an_inner_transaction_fails_without_the_outer)
 {
-    struct store_fixture *f = *state;
     char id[SPEC_ID_BYTES];
     struct store_end end = {.state = STORE_DONE, .exit_code = 0, .signal = -1};
 
@@ -298,9 +282,8 @@ static void an_inner_transaction_fails_without_the_outer(void **state)
     assert_int_equal(store_commit(f->store, &f->e), ERR_INTERNAL);
 }
 
-static void a_rollback_leaves_nothing(void **state)
+TEST_WITH(struct store_fixture *f, a_rollback_leaves_nothing)
 {
-    struct store_fixture *f = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     char id[SPEC_ID_BYTES];
 
@@ -310,31 +293,4 @@ static void a_rollback_leaves_nothing(void **state)
     assert_cell(f, "SELECT count(*) FROM runs", "0");
     fixture_done(f, &train, 2.0, id); /* the attempt's id is used again, with fresh knowledge */
     assert_cell(f, "SELECT count(*) FROM trainings", "1");
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, store_fixture_setup, store_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(a_run_is_added_once),
-        CASE(an_evaluation_without_its_training_is_refused),
-        CASE(a_run_has_one_running_attempt),
-        CASE(done_needs_a_result),
-        CASE(an_ended_attempt_is_never_rewritten),
-        CASE(a_late_result_is_kept_and_never_shown),
-        CASE(a_result_twice_is_one_row),
-        CASE(a_shared_event_file_gives_each_run_its_own_result),
-        CASE(a_redone_run_shows_the_new_result_only),
-        CASE(another_checkpoint_takes_its_evaluations_back),
-        CASE(failures_count_since_the_last_good_end),
-        CASE(every_run_has_a_state),
-        CASE(running_attempts_are_listed_for_the_next_scheduler),
-        CASE(a_checkpoint_is_named_from_the_project),
-        CASE(the_rate_is_the_median_of_like_runs),
-        CASE(an_inner_transaction_fails_without_the_outer),
-        CASE(a_rollback_leaves_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

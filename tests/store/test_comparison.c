@@ -1,14 +1,12 @@
 /* test_comparison.c - the view comparison: which of our numbers stand together, which beside the
  * paper's, and what was asked for and not run. */
+#include "harness/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "store/store_fixture.h"
 
@@ -61,9 +59,10 @@ static void write_paper(struct store_fixture *f, const char *artefact)
     assert_int_equal(store_set_paper(f->store, artefact, path, &f->e), 0);
 }
 
-static void seeds_of_one_configuration_are_averaged(void **state)
+TEST_EACH(store_fixture_setup, store_fixture_teardown)
+
+TEST_WITH(struct store_fixture *f, seeds_of_one_configuration_are_averaged)
 {
-    struct store_fixture *f = *state;
     const double perplexity[] = {18, 19, 23};
 
     write_paper(f, "table5");
@@ -76,9 +75,8 @@ static void seeds_of_one_configuration_are_averaged(void **state)
     assert_cell(f, "SELECT coalesce(paper,'-')||coalesce(delta,'-') FROM comparison", "--");
 }
 
-static void the_paper_stands_beside_its_own_configuration_only(void **state)
+TEST_WITH(struct store_fixture *f, the_paper_stands_beside_its_own_configuration_only)
 {
-    struct store_fixture *f = *state;
     const double perplexity[] = {18, 19, 23};
 
     write_paper(f, "table5");
@@ -86,9 +84,8 @@ static void the_paper_stands_beside_its_own_configuration_only(void **state)
     assert_cell(f, "SELECT paper||' '||delta FROM comparison WHERE scale='paper'", "18.5 1.5");
 }
 
-static void a_modified_spec_is_not_compared_with_the_paper(void **state)
+TEST_WITH(struct store_fixture *f, a_modified_spec_is_not_compared_with_the_paper)
 {
-    struct store_fixture *f = *state;
     const double perplexity[] = {18, 19, 23};
 
     write_paper(f, "table5");
@@ -117,9 +114,8 @@ static struct store_point bench(struct store_fixture *f, struct spec *s, const c
     "||unit||' '||coalesce(device,'-') AS said FROM comparison WHERE artefact='table1'"            \
     " ORDER BY metric, device)"
 
-static void speed_and_memory_of_benchmarks_stand_in_the_papers_units(void **state)
+TEST_WITH(struct store_fixture *f, speed_and_memory_of_benchmarks_stand_in_the_papers_units)
 {
-    struct store_fixture *f = *state;
     char id[2][SPEC_ID_BYTES];
     struct spec s[2];
     struct store_point points[] = {bench(f, &s[0], "paper", 0, 1, id[0]),
@@ -140,9 +136,8 @@ static void speed_and_memory_of_benchmarks_stand_in_the_papers_units(void **stat
 
 /* The paper gives 82,000 words a second at L and 14,000 at 3072: each stands beside the benchmark
  * that read rows of that length. */
-static void a_speed_stands_beside_the_papers_at_the_length_that_was_read(void **state)
+TEST_WITH(struct store_fixture *f, a_speed_stands_beside_the_papers_at_the_length_that_was_read)
 {
-    struct store_fixture *f = *state;
     char id[2][SPEC_ID_BYTES];
     struct spec s[2];
     struct store_point points[2];
@@ -173,9 +168,8 @@ static void a_speed_stands_beside_the_papers_at_the_length_that_was_read(void **
                 "64 144 ; 384 24");
 }
 
-static void speeds_of_two_devices_are_not_averaged(void **state)
+TEST_WITH(struct store_fixture *f, speeds_of_two_devices_are_not_averaged)
 {
-    struct store_fixture *f = *state;
     char id[4][SPEC_ID_BYTES];
     struct spec s[4];
     struct store_point points[4];
@@ -194,9 +188,8 @@ static void speeds_of_two_devices_are_not_averaged(void **state)
     assert_cell(f, ROWS, expected);
 }
 
-static void a_seed_without_a_result_is_no_part_of_the_mean(void **state)
+TEST_WITH(struct store_fixture *f, a_seed_without_a_result_is_no_part_of_the_mean)
 {
-    struct store_fixture *f = *state;
     const double perplexity[] = {18, 20, 0};
 
     write_paper(f, "table5");
@@ -205,9 +198,8 @@ static void a_seed_without_a_result_is_no_part_of_the_mean(void **state)
                 "19.0 2 0.5 done");
 }
 
-static void what_was_asked_for_and_not_run_is_a_row_of_no_seeds(void **state)
+TEST_WITH(struct store_fixture *f, what_was_asked_for_and_not_run_is_a_row_of_no_seeds)
 {
-    struct store_fixture *f = *state;
     const double perplexity[] = {0, 0, 0};
 
     write_paper(f, "table5");
@@ -223,9 +215,8 @@ static void what_was_asked_for_and_not_run_is_a_row_of_no_seeds(void **state)
     assert_cell(f, sql, "1 - 0 18.5 - diverged");
 }
 
-static void an_evaluation_that_is_not_finite_has_no_number(void **state)
+TEST_WITH(struct store_fixture *f, an_evaluation_that_is_not_finite_has_no_number)
 {
-    struct store_fixture *f = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1), eval = fixture_eval(&train, 128);
     char id[SPEC_ID_BYTES], json[256];
 
@@ -245,9 +236,8 @@ static void an_evaluation_that_is_not_finite_has_no_number(void **state)
                 "- 1 not finite");
 }
 
-static void a_speed_that_is_the_x_of_a_figure_is_a_number_of_its_own(void **state)
+TEST_WITH(struct store_fixture *f, a_speed_that_is_the_x_of_a_figure_is_a_number_of_its_own)
 {
-    struct store_fixture *f = *state;
     char id[SPEC_ID_BYTES], path[128];
     struct spec s;
     struct store_point point = bench(f, &s, "paper", 0, 1, id);
@@ -271,24 +261,4 @@ static void a_speed_that_is_the_x_of_a_figure_is_a_number_of_its_own(void **stat
     add_seeds(f, "paper", false, perplexity);
     assert_int_equal(store_set_paper(f->store, "table5", path, &f->e), 0);
     assert_cell(f, "SELECT coalesce(paper,'-') FROM comparison WHERE artefact='table5'", "-");
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, store_fixture_setup, store_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(seeds_of_one_configuration_are_averaged),
-        CASE(a_seed_without_a_result_is_no_part_of_the_mean),
-        CASE(the_paper_stands_beside_its_own_configuration_only),
-        CASE(a_modified_spec_is_not_compared_with_the_paper),
-        CASE(what_was_asked_for_and_not_run_is_a_row_of_no_seeds),
-        CASE(an_evaluation_that_is_not_finite_has_no_number),
-        CASE(speed_and_memory_of_benchmarks_stand_in_the_papers_units),
-        CASE(a_speed_stands_beside_the_papers_at_the_length_that_was_read),
-        CASE(speeds_of_two_devices_are_not_averaged),
-        CASE(a_speed_that_is_the_x_of_a_figure_is_a_number_of_its_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

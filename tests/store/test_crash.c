@@ -1,16 +1,14 @@
 /* test_crash.c - a writer is killed in the middle of transactions: what it acknowledged is there,
  * a transaction is whole or absent, and the next writer goes on. */
-#include <setjmp.h>
+#include "harness/test.h"
+
 #include <signal.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "store/store_fixture.h"
@@ -60,9 +58,10 @@ static int kill_a_writer(struct store_fixture *f, int64_t seed, int n, int64_t a
     return acknowledged;
 }
 
-static void nothing_acknowledged_is_lost(void **state)
+TEST_EACH(store_fixture_setup, store_fixture_teardown)
+
+TEST_WITH(struct store_fixture *f, nothing_acknowledged_is_lost)
 {
-    struct store_fixture *f = *state;
     struct store *reader = NULL;
     int64_t before = 0;
     unsigned seed = 20220422;
@@ -90,9 +89,8 @@ static void nothing_acknowledged_is_lost(void **state)
 }
 
 /* Readers in other processes while a writer commits: each sees whole transactions only. */
-static void readers_see_whole_transactions(void **state)
+TEST_WITH(struct store_fixture *f, readers_see_whole_transactions)
 {
-    struct store_fixture *f = *state;
     int pipes[2], status = 0;
     char byte;
 
@@ -123,9 +121,8 @@ static void readers_see_whole_transactions(void **state)
 }
 
 /* A batch of records costs one sync: a thousand steps in far less than a thousand commits' time. */
-static void a_batch_is_one_commit(void **state)
+TEST_WITH(struct store_fixture *f, a_batch_is_one_commit)
 {
-    struct store_fixture *f = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     char id[SPEC_ID_BYTES], json[96];
 
@@ -143,17 +140,4 @@ static void a_batch_is_one_commit(void **state)
     print_message("1000 records in %lld us\n", (long long)took);
     assert_true(took < 1000000);
     assert_cell(f, "SELECT count(*) FROM curves", "1000");
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, store_fixture_setup, store_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(nothing_acknowledged_is_lost),
-        CASE(readers_see_whole_transactions),
-        CASE(a_batch_is_one_commit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,12 @@
  * every k: what was acknowledged is there, every transaction is whole or absent, the file is sound.
  *
  * A shim VFS stands between SQLite and the real one and counts. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "store/database.h"
 #include "store/store_fixture.h"
@@ -204,37 +202,33 @@ static void fail_at_every_operation(struct store_fixture *f, int code, bool for_
     print_message("%d faults injected, 0 lost\n", k - 1);
 }
 
-static void an_error_once_loses_nothing(void **state)
+TEST_CONSTRUCTOR(prepare)
 {
+    install_shim();
+}
+
+TEST_EACH(store_fixture_setup, store_fixture_teardown)
+
+TEST_WITH(void *fixture_of_case, an_error_once_loses_nothing)
+{
+    void **state = &fixture_of_case;
     fail_at_every_operation(*state, SQLITE_IOERR_WRITE, false);
 }
 
-static void an_error_from_then_on_loses_nothing(void **state)
+TEST_WITH(void *fixture_of_case, an_error_from_then_on_loses_nothing)
 {
+    void **state = &fixture_of_case;
     fail_at_every_operation(*state, SQLITE_IOERR_WRITE, true);
 }
 
-static void a_disk_that_is_full_for_a_moment_loses_nothing(void **state)
+TEST_WITH(void *fixture_of_case, a_disk_that_is_full_for_a_moment_loses_nothing)
 {
+    void **state = &fixture_of_case;
     fail_at_every_operation(*state, SQLITE_FULL, false);
 }
 
-static void a_disk_that_stays_full_loses_nothing(void **state)
+TEST_WITH(void *fixture_of_case, a_disk_that_stays_full_loses_nothing)
 {
+    void **state = &fixture_of_case;
     fail_at_every_operation(*state, SQLITE_FULL, true);
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, store_fixture_setup, store_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(an_error_once_loses_nothing),
-        CASE(an_error_from_then_on_loses_nothing),
-        CASE(a_disk_that_is_full_for_a_moment_loses_nothing),
-        CASE(a_disk_that_stays_full_loses_nothing),
-    };
-    install_shim();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

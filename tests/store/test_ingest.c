@@ -1,11 +1,9 @@
 /* test_ingest.c - records become rows: typed, decimated, never twice. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "store/store_fixture.h"
 
@@ -27,9 +25,10 @@ static void ingest_step(struct store_fixture *f, int64_t attempt, uint64_t seque
     assert_int_equal(fixture_ingest(f, attempt, sequence, EVENT_STEP, json), 0);
 }
 
-static void steps_are_decimated_by_their_number(void **state)
+TEST_EACH(store_fixture_setup, store_fixture_teardown)
+
+TEST_WITH(struct store_fixture *f, steps_are_decimated_by_their_number)
 {
-    struct store_fixture *f = *state;
     char id[SPEC_ID_BYTES];
     int64_t attempt = start_training(f, 2500, id);
 
@@ -41,9 +40,8 @@ static void steps_are_decimated_by_their_number(void **state)
     assert_cell(f, "SELECT loss_nats FROM curves WHERE step=300 AND split='train'", "300.5");
 }
 
-static void a_short_run_keeps_every_step(void **state)
+TEST_WITH(struct store_fixture *f, a_short_run_keeps_every_step)
 {
-    struct store_fixture *f = *state;
     char id[SPEC_ID_BYTES];
     int64_t attempt = start_training(f, 20, id);
 
@@ -52,9 +50,8 @@ static void a_short_run_keeps_every_step(void **state)
     assert_cell(f, "SELECT count(*) FROM curves", "20");
 }
 
-static void every_validation_is_kept(void **state)
+TEST_WITH(struct store_fixture *f, every_validation_is_kept)
 {
-    struct store_fixture *f = *state;
     char id[SPEC_ID_BYTES];
     int64_t attempt = start_training(f, 100000, id);
 
@@ -67,9 +64,8 @@ static void every_validation_is_kept(void **state)
                 "valid77 1 33.1 1");
 }
 
-static void a_resumed_training_shows_each_step_once(void **state)
+TEST_WITH(struct store_fixture *f, a_resumed_training_shows_each_step_once)
 {
-    struct store_fixture *f = *state;
     char id[SPEC_ID_BYTES];
     int64_t first = start_training(f, 20, id);
 
@@ -86,9 +82,8 @@ static void a_resumed_training_shows_each_step_once(void **state)
     assert_cell(f, "SELECT count(*)||' '||max(attempt) FROM curves", "20 2");
 }
 
-static void a_loss_that_is_not_finite_is_null(void **state)
+TEST_WITH(struct store_fixture *f, a_loss_that_is_not_finite_is_null)
 {
-    struct store_fixture *f = *state;
     char id[SPEC_ID_BYTES];
     int64_t attempt = start_training(f, 20, id);
 
@@ -99,9 +94,8 @@ static void a_loss_that_is_not_finite_is_null(void **state)
     assert_cell(f, "SELECT coalesce(loss_nats,'-')||lr FROM curves", "-1.0");
 }
 
-static void started_names_the_machine_in_the_attempt(void **state)
+TEST_WITH(struct store_fixture *f, started_names_the_machine_in_the_attempt)
 {
-    struct store_fixture *f = *state;
     char id[SPEC_ID_BYTES];
     int64_t attempt = start_training(f, 20, id);
 
@@ -115,9 +109,8 @@ static void started_names_the_machine_in_the_attempt(void **state)
                 "a processor|here|OpenBLAS|2|c0de");
 }
 
-static void the_algorithms_that_a_device_chose_stay_with_the_attempt(void **state)
+TEST_WITH(struct store_fixture *f, the_algorithms_that_a_device_chose_stay_with_the_attempt)
 {
-    struct store_fixture *f = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     char id[SPEC_ID_BYTES];
 
@@ -138,9 +131,8 @@ static void the_algorithms_that_a_device_chose_stay_with_the_attempt(void **stat
     assert_int_equal(fixture_ingest(f, attempt, 1, EVENT_ENDED, "{\"choices\":7}"), ERR_DATA);
 }
 
-static void nonfinite_targets_leave_no_perplexity(void **state)
+TEST_WITH(struct store_fixture *f, nonfinite_targets_leave_no_perplexity)
 {
-    struct store_fixture *f = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     struct spec eval = fixture_eval(&train, 64);
     char id[SPEC_ID_BYTES], json[256];
@@ -159,9 +151,8 @@ static void nonfinite_targets_leave_no_perplexity(void **state)
                 "--3");
 }
 
-static void a_wrong_field_names_run_record_and_field(void **state)
+TEST_WITH(struct store_fixture *f, a_wrong_field_names_run_record_and_field)
 {
-    struct store_fixture *f = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     struct spec eval = fixture_eval(&train, 64);
     char id[SPEC_ID_BYTES], json[256];
@@ -182,9 +173,8 @@ static void a_wrong_field_names_run_record_and_field(void **state)
     assert_cell(f, "SELECT count(*) FROM results", "0");
 }
 
-static void progress_is_the_newest_of_running_attempts(void **state)
+TEST_WITH(struct store_fixture *f, progress_is_the_newest_of_running_attempts)
 {
-    struct store_fixture *f = *state;
     char id[SPEC_ID_BYTES];
     int64_t attempt = start_training(f, 20, id);
 
@@ -201,9 +191,8 @@ static void progress_is_the_newest_of_running_attempts(void **state)
     assert_cell(f, "SELECT count(*) FROM progress_now", "0");
 }
 
-static void a_bench_shows_its_speed(void **state)
+TEST_WITH(struct store_fixture *f, a_bench_shows_its_speed)
 {
-    struct store_fixture *f = *state;
     struct spec bench = fixture_train(SPEC_ROTARY, 512, 1);
     char id[SPEC_ID_BYTES], json[256];
 
@@ -223,8 +212,9 @@ static void a_bench_shows_its_speed(void **state)
                 "rotary512eval 512 1234.5 77 0.5");
 }
 
-static void text_from_outside_stays_text(void **state)
+TEST_WITH(void *fixture_of_case, text_from_outside_stays_text)
 {
+    void **state = &fixture_of_case;
     static const char hostile[] = "'); DROP TABLE runs; --\"`$(x)%n";
     struct store_fixture *f = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
@@ -240,26 +230,4 @@ static void text_from_outside_stays_text(void **state)
     assert_cell(f, "SELECT dataset FROM trainings", hostile);
     assert_cell(f, "SELECT artefact FROM claims", hostile);
     assert_cell(f, "SELECT count(*) FROM runs", "1");
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, store_fixture_setup, store_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(steps_are_decimated_by_their_number),
-        CASE(a_short_run_keeps_every_step),
-        CASE(every_validation_is_kept),
-        CASE(a_resumed_training_shows_each_step_once),
-        CASE(a_loss_that_is_not_finite_is_null),
-        CASE(started_names_the_machine_in_the_attempt),
-        CASE(the_algorithms_that_a_device_chose_stay_with_the_attempt),
-        CASE(nonfinite_targets_leave_no_perplexity),
-        CASE(a_wrong_field_names_run_record_and_field),
-        CASE(progress_is_the_newest_of_running_attempts),
-        CASE(a_bench_shows_its_speed),
-        CASE(text_from_outside_stays_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,11 @@
 /* test_merge.c - results made elsewhere come home once, and what is here stays. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include "store/store_fixture.h"
@@ -41,9 +40,10 @@ static int teardown_pair(void **state)
     return 0;
 }
 
-static void runs_made_elsewhere_come_home(void **state)
+TEST_EACH(setup_pair, teardown_pair)
+
+TEST_WITH(struct pair *p, runs_made_elsewhere_come_home)
 {
-    struct pair *p = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     struct spec eval = fixture_eval(&train, 128);
     char train_id[SPEC_ID_BYTES], id[SPEC_ID_BYTES], expected[256], path[256], sha256[65];
@@ -69,9 +69,8 @@ static void runs_made_elsewhere_come_home(void **state)
     assert_int_equal(store_check(p->here->store, &p->here->e), 0);
 }
 
-static void merging_twice_changes_nothing(void **state)
+TEST_WITH(struct pair *p, merging_twice_changes_nothing)
 {
-    struct pair *p = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     char id[SPEC_ID_BYTES];
     int32_t added = -1;
@@ -85,9 +84,8 @@ static void merging_twice_changes_nothing(void **state)
     assert_cell(p->there, "SELECT count(*) FROM results", "1");
 }
 
-static void a_result_that_is_here_stays(void **state)
+TEST_WITH(struct pair *p, a_result_that_is_here_stays)
 {
-    struct pair *p = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     struct spec other = fixture_train(SPEC_ALIBI, 64, 2);
     char id[SPEC_ID_BYTES];
@@ -110,9 +108,8 @@ static void a_result_that_is_here_stays(void **state)
     assert_cell(p->here, "SELECT count(*) FROM attempts WHERE state='running'", "0");
 }
 
-static void an_evaluation_of_another_checkpoint_is_not_shown(void **state)
+TEST_WITH(struct pair *p, an_evaluation_of_another_checkpoint_is_not_shown)
 {
-    struct pair *p = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     struct spec eval = fixture_eval(&train, 128);
     char train_id[SPEC_ID_BYTES], id[SPEC_ID_BYTES];
@@ -130,10 +127,8 @@ static void an_evaluation_of_another_checkpoint_is_not_shown(void **state)
     assert_cell(p->here, "SELECT count(*) FROM results", "3");
 }
 
-static void what_cannot_be_merged_says_why(void **state)
+TEST_WITH(struct pair *p, what_cannot_be_merged_says_why)
 {
-    struct pair *p = *state;
-    struct err e = {0};
     sqlite3 *raw = NULL;
 
     assert_int_equal(store_merge(p->here->store, "/nowhere/results.db", NULL, &e), ERR_NOINPUT);
@@ -148,18 +143,4 @@ static void what_cannot_be_merged_says_why(void **state)
     sqlite3_close(raw);
     assert_int_equal(store_merge(p->here->store, p->there->path, NULL, &e), ERR_UNAVAILABLE);
     assert_non_null(strstr(e.text, "version 99"));
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup_pair, teardown_pair)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(runs_made_elsewhere_come_home),
-        CASE(merging_twice_changes_nothing),
-        CASE(a_result_that_is_here_stays),
-        CASE(an_evaluation_of_another_checkpoint_is_not_shown),
-        CASE(what_cannot_be_merged_says_why),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,16 +3,14 @@
  *
  * frozen/v<N>.sql is the dump of a file that version N wrote. It is never changed: a new version
  * adds a file. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/arena.h"
 #include "base/file.h"
@@ -65,10 +63,10 @@ static void thaw(struct store_fixture *f, int version)
     arena_fini(&a);
 }
 
-static void every_released_version_opens_and_says_the_same(void **state)
-{
-    struct store_fixture *f = *state;
+TEST_EACH(store_fixture_setup, store_fixture_teardown)
 
+TEST_WITH(struct store_fixture *f, every_released_version_opens_and_says_the_same)
+{
     for (int version = 1; version <= schema_steps_n; version++) {
         thaw(f, version);
         store_fixture_open(f, STORE_WRITE);
@@ -117,9 +115,8 @@ static char *list_schema(struct arena *a, const char *path)
 
 /* Fails when a table is edited instead of migrated: then add a step to schema.c, and the dump of a
  * file it makes as the next frozen file. */
-static void the_frozen_file_has_the_tables_of_today(void **state)
+TEST_WITH(struct store_fixture *f, the_frozen_file_has_the_tables_of_today)
 {
-    struct store_fixture *f = *state;
     struct arena a;
 
     arena_init(&a);
@@ -129,9 +126,8 @@ static void the_frozen_file_has_the_tables_of_today(void **state)
     arena_fini(&a);
 }
 
-static void a_migration_is_whole_and_leaves_a_copy(void **state)
+TEST_WITH(struct store_fixture *f, a_migration_is_whole_and_leaves_a_copy)
 {
-    struct store_fixture *f = *state;
     char copy[128];
     int64_t version = 0;
 
@@ -152,9 +148,8 @@ static void a_migration_is_whole_and_leaves_a_copy(void **state)
     assert_cell(f, "SELECT count(*) FROM run_attempts", "4");
 }
 
-static void a_migration_that_fails_leaves_the_old_file(void **state)
+TEST_WITH(struct store_fixture *f, a_migration_that_fails_leaves_the_old_file)
 {
-    struct store_fixture *f = *state;
     int64_t version = 0;
 
     thaw(f, schema_steps_n);
@@ -172,9 +167,8 @@ static void a_migration_that_fails_leaves_the_old_file(void **state)
     assert_cell(f, "SELECT perplexity FROM evaluations", "17.25");
 }
 
-static void a_file_of_the_next_version_is_not_read(void **state)
+TEST_WITH(struct store_fixture *f, a_file_of_the_next_version_is_not_read)
 {
-    struct store_fixture *f = *state;
     struct store *reader = NULL;
 
     thaw(f, schema_steps_n);
@@ -185,10 +179,33 @@ static void a_file_of_the_next_version_is_not_read(void **state)
     assert_non_null(strstr(f->e.text, "version 3"));
 }
 
-/* Twenty processes meet an older file at once: each ends well, and it is migrated once. */
-static void a_race_migrates_once(void **state)
+/* The file of a program that did not know a field yet, as far as its tables go. */
+static void forget_field(struct store_fixture *f)
 {
-    struct store_fixture *f = *state;
+    thaw(f, schema_steps_n);
+    fixture_raw(f->path, "CREATE VIEW my_own AS SELECT 7 AS seven; DROP VIEW benchmarks; ALTER "
+                         "TABLE results DROP COLUMN mfu");
+}
+
+TEST_WITH(struct store_fixture *f, a_field_that_the_tables_lack_becomes_a_column)
+{
+    struct store *reader = NULL;
+    char copy[128];
+
+    forget_field(f);
+    assert_int_equal(store_open(&reader, f->path, STORE_READ, &f->e), ERR_UNAVAILABLE);
+    assert_non_null(strstr(f->e.text, "lack 1 of the columns"));
+    store_fixture_open(f, STORE_WRITE);
+    assert_cell(f, "SELECT wps||coalesce(mfu,'-') FROM benchmarks", "1234.5-");
+    assert_cell(f, "SELECT sql LIKE '%mfu REAL%' FROM sqlite_schema WHERE name='results'", "1");
+    assert_cell(f, "SELECT seven FROM my_own", "7");
+    snprintf(copy, sizeof copy, "%s.backup-v%d", f->path, schema_steps_n);
+    assert_true(file_exists(copy));
+}
+
+/* Twenty processes meet an older file at once: each ends well, and it is migrated once. */
+TEST_WITH(struct store_fixture *f, a_race_migrates_once)
+{
     pid_t child[MIGRATORS];
     int gate[2], migrated = 0;
 
@@ -198,7 +215,6 @@ static void a_race_migrates_once(void **state)
         child[i] = fork();
         if (child[i] != 0) continue;
         struct store *s = NULL;
-        struct err e;
         char byte;
         close(gate[1]);
         if (read(gate[0], &byte, 1) < 0) _exit(3);
@@ -238,9 +254,8 @@ static void age_the_views(struct store_fixture *f)
     sqlite3_close(raw);
 }
 
-static void a_reader_of_an_earlier_programs_file_sees_todays_views(void **state)
+TEST_WITH(struct store_fixture *f, a_reader_of_an_earlier_programs_file_sees_todays_views)
 {
-    struct store_fixture *f = *state;
     sqlite3 *raw = NULL;
 
     age_the_views(f);
@@ -255,9 +270,8 @@ static void a_reader_of_an_earlier_programs_file_sees_todays_views(void **state)
     store_fixture_open(f, STORE_WRITE);
 }
 
-static void a_writer_makes_an_earlier_programs_views_anew_and_once(void **state)
+TEST_WITH(struct store_fixture *f, a_writer_makes_an_earlier_programs_views_anew_and_once)
 {
-    struct store_fixture *f = *state;
     sqlite3 *raw = NULL;
     int64_t first = 0, second = 0;
 
@@ -276,22 +290,4 @@ static void a_writer_makes_an_earlier_programs_views_anew_and_once(void **state)
         SQLITE_OK);
     sqlite3_close(raw);
     store_fixture_open(f, STORE_WRITE);
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, store_fixture_setup, store_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(every_released_version_opens_and_says_the_same),
-        CASE(the_frozen_file_has_the_tables_of_today),
-        CASE(a_migration_is_whole_and_leaves_a_copy),
-        CASE(a_migration_that_fails_leaves_the_old_file),
-        CASE(a_file_of_the_next_version_is_not_read),
-        CASE(a_race_migrates_once),
-        CASE(a_reader_of_an_earlier_programs_file_sees_todays_views),
-        CASE(a_writer_makes_an_earlier_programs_views_anew_and_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* test_open.c - one writer under its lock, readers that write nothing, files that are refused. */
+#include "harness/test.h"
+
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "store/database.h"
 #include "store/network.h"
 #include "store/schema.h"
@@ -19,9 +17,10 @@
 
 enum { OPENERS = 20, NOBODY = 65534 };
 
-static void a_second_writer_is_told_who_holds_it(void **state)
+TEST_EACH(store_fixture_setup, store_fixture_teardown)
+
+TEST_WITH(struct store_fixture *f, a_second_writer_is_told_who_holds_it)
 {
-    struct store_fixture *f = *state;
     struct store *second = NULL;
     char holder[32];
 
@@ -34,9 +33,8 @@ static void a_second_writer_is_told_who_holds_it(void **state)
     store_fixture_open(f, STORE_WRITE);
 }
 
-static void an_absent_file_names_the_command_that_makes_it(void **state)
+TEST_WITH(struct store_fixture *f, an_absent_file_names_the_command_that_makes_it)
 {
-    struct store_fixture *f = *state;
     struct store *reader = NULL;
     char path[128];
 
@@ -52,9 +50,8 @@ static void an_absent_file_names_the_command_that_makes_it(void **state)
 }
 
 /* A project on a network file system whose results.db is a link to a local disk. */
-static void a_link_to_a_file_that_is_not_there_yet_makes_it_there(void **state)
+TEST_WITH(struct store_fixture *f, a_link_to_a_file_that_is_not_there_yet_makes_it_there)
 {
-    struct store_fixture *f = *state;
     struct store *s = NULL;
     char place[128], link_path[160], target[160];
     struct stat st;
@@ -77,9 +74,8 @@ static void a_link_to_a_file_that_is_not_there_yet_makes_it_there(void **state)
     assert_int_equal(access(target, F_OK), 0);
 }
 
-static void the_file_is_wal_full_strict_and_ours(void **state)
+TEST_WITH(struct store_fixture *f, the_file_is_wal_full_strict_and_ours)
 {
-    struct store_fixture *f = *state;
     int64_t value = 0;
 
     assert_int_equal(database_number(f->store, &value, "PRAGMA application_id", &f->e), 0);
@@ -99,40 +95,30 @@ static void the_file_is_wal_full_strict_and_ours(void **state)
                 "0");
 }
 
-static void run_raw(const char *path, const char *sql)
+TEST_WITH(struct store_fixture *f, a_newer_file_is_refused_untouched)
 {
-    sqlite3 *raw = NULL;
-    assert_int_equal(sqlite3_open(path, &raw), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(raw, sql, NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(raw);
-}
-
-static void a_newer_file_is_refused_untouched(void **state)
-{
-    struct store_fixture *f = *state;
     struct store *s = NULL;
     char sql[64];
 
     store_fixture_close(f);
-    run_raw(f->path, "PRAGMA user_version=99");
+    fixture_raw(f->path, "PRAGMA user_version=99");
     for (int mode = STORE_READ; mode <= STORE_WRITE; mode++) {
         assert_int_equal(store_open(&s, f->path, (enum store_mode)mode, &f->e), ERR_UNAVAILABLE);
         assert_int_equal(err_exit_code(ERR_UNAVAILABLE), 69);
         assert_non_null(strstr(f->e.text, "version 99"));
     }
     snprintf(sql, sizeof sql, "PRAGMA user_version=%d", schema_steps_n);
-    run_raw(f->path, sql);
+    fixture_raw(f->path, sql);
     store_fixture_open(f, STORE_WRITE); /* and the lock was given back */
 }
 
-static void a_file_of_another_program_is_refused(void **state)
+TEST_WITH(struct store_fixture *f, a_file_of_another_program_is_refused)
 {
-    struct store_fixture *f = *state;
     struct store *s = NULL;
     char path[128];
 
     snprintf(path, sizeof path, "%s/other.db", f->dir);
-    run_raw(path, "CREATE TABLE theirs(x)");
+    fixture_raw(path, "CREATE TABLE theirs(x)");
     for (int mode = STORE_READ; mode <= STORE_WRITE; mode++) {
         assert_int_equal(store_open(&s, path, (enum store_mode)mode, &f->e), ERR_DATA);
         assert_non_null(strstr(f->e.text, "another program"));
@@ -142,24 +128,23 @@ static void a_file_of_another_program_is_refused(void **state)
     assert_non_null(file);
     for (int i = 0; i < 200; i++) fputs("this is no database\n", file);
     fclose(file);
-    for (int mode = STORE_READ; mode <= STORE_WRITE; mode++)
+    for (int mode = STORE_READ; mode <= STORE_WRITE; mode++) {
         assert_int_equal(store_open(&s, path, (enum store_mode)mode, &f->e), ERR_DATA);
+        assert_non_null(strstr(f->e.text, "`alibi merge runs/`"));
+    }
 }
 
-static void a_deleted_or_replaced_file_is_noticed(void **state)
+TEST_WITH(struct store_fixture *f, a_deleted_or_replaced_file_is_noticed)
 {
-    struct store_fixture *f = *state;
-
     unlink(f->path);
     assert_int_equal(store_begin(f->store, &f->e), ERR_IO);
     assert_non_null(strstr(f->e.text, "deleted or replaced"));
-    run_raw(f->path, "CREATE TABLE another(x)");
+    fixture_raw(f->path, "CREATE TABLE another(x)");
     assert_int_equal(store_begin(f->store, &f->e), ERR_IO);
 }
 
-static void a_new_file_takes_nothing_from_a_deleted_one(void **state)
+TEST_WITH(struct store_fixture *f, a_new_file_takes_nothing_from_a_deleted_one)
 {
-    struct store_fixture *f = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     char id[SPEC_ID_BYTES];
 
@@ -168,7 +153,6 @@ static void a_new_file_takes_nothing_from_a_deleted_one(void **state)
     pid_t child = fork();
     if (child == 0) {
         struct store *s = NULL;
-        struct err e;
         char path[128];
         unlink(f->path);
         snprintf(path, sizeof path, "%s.lock", f->path);
@@ -184,9 +168,8 @@ static void a_new_file_takes_nothing_from_a_deleted_one(void **state)
     assert_int_equal(status, 0);
 }
 
-static void damage_is_found(void **state)
+TEST_WITH(struct store_fixture *f, damage_is_found)
 {
-    struct store_fixture *f = *state;
     char garbage[4096];
 
     memset(garbage, 0x5a, sizeof garbage);
@@ -199,6 +182,7 @@ static void damage_is_found(void **state)
     int rc = store_open(&s, f->path, STORE_WRITE, &f->e);
     if (rc == 0) rc = store_check(s, &f->e);
     assert_int_equal(rc, ERR_DATA);
+    assert_non_null(strstr(f->e.text, "`alibi merge runs/`"));
     assert_non_null(strstr(f->e.text, "backup"));
     store_close(s);
     assert_int_equal(truncate(f->path, 4096), 0);
@@ -209,9 +193,8 @@ static void damage_is_found(void **state)
 }
 
 /* Every child opens for writing as soon as it can, and exits 0. */
-static void many_openers_leave_one_schema(void **state)
+TEST_WITH(struct store_fixture *f, many_openers_leave_one_schema)
 {
-    struct store_fixture *f = *state;
     pid_t child[OPENERS];
     int gate[2];
 
@@ -222,7 +205,6 @@ static void many_openers_leave_one_schema(void **state)
         child[i] = fork();
         if (child[i] != 0) continue;
         struct store *s = NULL;
-        struct err e;
         char byte;
         close(gate[1]);
         if (read(gate[0], &byte, 1) < 0) _exit(2); /* all start when the pipe closes */
@@ -262,9 +244,8 @@ static int read_in_closed_folder(const char *path, int told, int tell)
     return 0;
 }
 
-static void a_read_only_folder_can_be_read_and_reread(void **state)
+TEST_WITH(struct store_fixture *f, a_read_only_folder_can_be_read_and_reread)
 {
-    struct store_fixture *f = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     char id[SPEC_ID_BYTES], byte;
     int up[2], down[2], status = -1;
@@ -293,7 +274,7 @@ static void a_read_only_folder_can_be_read_and_reread(void **state)
     store_fixture_open(f, STORE_WRITE);
 }
 
-static void network_file_systems_are_known_by_number_and_mount(void **state)
+TEST(network_file_systems_are_known_by_number_and_mount)
 {
     static const char mountinfo[] =
         "22 27 0:21 / /proc rw,relatime - proc proc rw\n"
@@ -302,7 +283,6 @@ static void network_file_systems_are_known_by_number_and_mount(void **state)
         "41 22 0:45 / / rw - fuse.fuse-overlayfs overlay rw\n";
     char type[64];
 
-    (void)state;
     assert_string_equal(network_magic_name(0x6969), "NFS");
     assert_string_equal(network_magic_name((long)0xff534d42), "CIFS");
     assert_string_equal(network_magic_name(0x0bd00bd0), "Lustre");
@@ -323,9 +303,8 @@ static void network_file_systems_are_known_by_number_and_mount(void **state)
     assert_null(network_name("/proc"));
 }
 
-static void a_foreign_writer_makes_it_try_later(void **state)
+TEST_WITH(struct store_fixture *f, a_foreign_writer_makes_it_try_later)
 {
-    struct store_fixture *f = *state;
     sqlite3 *shell = NULL;
 
     assert_int_equal(sqlite3_open(f->path, &shell), SQLITE_OK);
@@ -339,9 +318,8 @@ static void a_foreign_writer_makes_it_try_later(void **state)
     sqlite3_close(shell);
 }
 
-static void a_full_disk_undoes_the_transaction_and_the_store_goes_on(void **state)
+TEST_WITH(struct store_fixture *f, a_full_disk_undoes_the_transaction_and_the_store_goes_on)
 {
-    struct store_fixture *f = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     struct store_point point = {0, NULL, 64, 0, 0};
     char id[SPEC_ID_BYTES], name[64];
@@ -349,7 +327,7 @@ static void a_full_disk_undoes_the_transaction_and_the_store_goes_on(void **stat
 
     fixture_done(f, &train, 2.0, id);
     point.run_id = id;
-    run_raw(f->path, "SELECT 1");
+    fixture_raw(f->path, "SELECT 1");
     assert_int_equal(database_script(f->store, "PRAGMA max_page_count=1", &f->e), 0);
     assert_int_equal(store_begin(f->store, &f->e), 0);
     for (int i = 0; i < 2000 && rc == 0; i++) {
@@ -363,28 +341,4 @@ static void a_full_disk_undoes_the_transaction_and_the_store_goes_on(void **stat
     assert_int_equal(store_set_points(f->store, "a", "mini", &point, 1, &f->e), 0);
     assert_cell(f, "SELECT count(*) FROM points", "1");
     assert_int_equal(store_check(f->store, &f->e), 0);
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, store_fixture_setup, store_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(a_second_writer_is_told_who_holds_it),
-        CASE(an_absent_file_names_the_command_that_makes_it),
-        CASE(a_link_to_a_file_that_is_not_there_yet_makes_it_there),
-        CASE(the_file_is_wal_full_strict_and_ours),
-        CASE(a_newer_file_is_refused_untouched),
-        CASE(a_file_of_another_program_is_refused),
-        CASE(a_deleted_or_replaced_file_is_noticed),
-        CASE(a_new_file_takes_nothing_from_a_deleted_one),
-        CASE(damage_is_found),
-        CASE(many_openers_leave_one_schema),
-        CASE(a_read_only_folder_can_be_read_and_reread),
-        CASE(network_file_systems_are_known_by_number_and_mount),
-        CASE(a_foreign_writer_makes_it_try_later),
-        CASE(a_full_disk_undoes_the_transaction_and_the_store_goes_on),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,10 @@
 /* test_paper.c - paper.tsv becomes rows, or says where it is wrong. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include "store/store_fixture.h"
@@ -27,10 +26,10 @@ static int set_paper(struct store_fixture *f, const char *text)
     return store_set_paper(f->store, "table5", path, &f->e);
 }
 
-static void a_cell_is_a_typed_row(void **state)
-{
-    struct store_fixture *f = *state;
+TEST_EACH(store_fixture_setup, store_fixture_teardown)
 
+TEST_WITH(struct store_fixture *f, a_cell_is_a_typed_row)
+{
     assert_int_equal(set_paper(f, HEADER "\r\n"
                                          "wikitext103\tleft\tALiBi L=512\t\t247M\t512\t1024\tvalid"
                                          "\tsliding\t1\tL_valid\t1024\tperplexity\t17.92\tppl\t"
@@ -45,10 +44,8 @@ static void a_cell_is_a_typed_row(void **state)
                 "1024.0|perplexity|17.92|ppl|a 'note'; -- \"x\"|p. 24");
 }
 
-static void an_empty_value_is_null_where_memory_ran_out(void **state)
+TEST_WITH(struct store_fixture *f, an_empty_value_is_null_where_memory_ran_out)
 {
-    struct store_fixture *f = *state;
-
     assert_int_equal(set_paper(f, HEADER "\n\t\t\tT5 Bias\t\t512\t15512\tvalid\tnonoverlapping\t\t"
                                          "\t\tperplexity\t\t\tout of memory\t"),
                      0);
@@ -56,8 +53,9 @@ static void an_empty_value_is_null_where_memory_ran_out(void **state)
                 "t5--");
 }
 
-static void positions_come_from_the_column_the_method_or_the_series(void **state)
+TEST_WITH(void *fixture_of_case, positions_come_from_the_column_the_method_or_the_series)
 {
+    void **state = &fixture_of_case;
     static const struct {
         const char *position, *method, *series, *expected;
     } rows[] = {
@@ -84,8 +82,9 @@ static void positions_come_from_the_column_the_method_or_the_series(void **state
     }
 }
 
-static void a_mistake_has_file_line_and_column(void **state)
+TEST_WITH(void *fixture_of_case, a_mistake_has_file_line_and_column)
 {
+    void **state = &fixture_of_case;
     static const struct {
         const char *text, *where, *word;
     } wrong[] = {
@@ -124,9 +123,8 @@ static int64_t data_version(sqlite3 *watcher)
     return version;
 }
 
-static void the_same_file_again_changes_nothing(void **state)
+TEST_WITH(struct store_fixture *f, the_same_file_again_changes_nothing)
 {
-    struct store_fixture *f = *state;
     sqlite3 *watcher = NULL;
     const char *text = HEADER "\n\t\t\t\t\t\t\t\t\t\t\t\tperplexity\t1\t\t\t\n";
 
@@ -142,19 +140,4 @@ static void the_same_file_again_changes_nothing(void **state)
     assert_int_equal(set_paper(f, HEADER "\n"), 0);
     assert_cell(f, "SELECT count(*) FROM paper_values", "0");
     assert_int_equal(store_set_paper(f->store, "table5", "/nowhere/paper.tsv", &f->e), ERR_NOINPUT);
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, store_fixture_setup, store_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(a_cell_is_a_typed_row),
-        CASE(an_empty_value_is_null_where_memory_ran_out),
-        CASE(positions_come_from_the_column_the_method_or_the_series),
-        CASE(a_mistake_has_file_line_and_column),
-        CASE(the_same_file_again_changes_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,11 @@
 /* test_views.c - the contract of results.db: names and columns of the views, and what they show. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include "store/store_fixture.h"
@@ -61,9 +60,10 @@ static void list_columns(char *out, size_t room, const char *path, const char *v
     sqlite3_close(connection);
 }
 
-static void the_views_have_the_columns_of_the_contract(void **state)
+TEST_EACH(store_fixture_setup, store_fixture_teardown)
+
+TEST_WITH(struct store_fixture *f, the_views_have_the_columns_of_the_contract)
 {
-    struct store_fixture *f = *state;
     char columns[2048], sql[64];
 
     for (size_t i = 0; i < sizeof contract / sizeof *contract; i++) {
@@ -76,9 +76,8 @@ static void the_views_have_the_columns_of_the_contract(void **state)
     }
 }
 
-static void a_finished_evaluation_shows_every_column(void **state)
+TEST_WITH(struct store_fixture *f, a_finished_evaluation_shows_every_column)
 {
-    struct store_fixture *f = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 3);
     struct spec eval = fixture_eval(&train, 128);
     char train_id[SPEC_ID_BYTES], eval_id[SPEC_ID_BYTES], config_id[SPEC_ID_BYTES];
@@ -110,9 +109,8 @@ static void a_finished_evaluation_shows_every_column(void **state)
                 expected);
 }
 
-static void what_is_wanted_is_there_with_a_result_and_without(void **state)
+TEST_WITH(struct store_fixture *f, what_is_wanted_is_there_with_a_result_and_without)
 {
-    struct store_fixture *f = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     struct spec done = fixture_eval(&train, 128), asked = fixture_eval(&train, 256);
     char train_id[SPEC_ID_BYTES], done_id[SPEC_ID_BYTES], asked_id[SPEC_ID_BYTES];
@@ -132,9 +130,8 @@ static void what_is_wanted_is_there_with_a_result_and_without(void **state)
     assert_cell(f, "SELECT count(*) FROM wanted_benchmarks", "0");
 }
 
-static void a_sliding_evaluation_shows_its_stride_and_first_window(void **state)
+TEST_WITH(struct store_fixture *f, a_sliding_evaluation_shows_its_stride_and_first_window)
 {
-    struct store_fixture *f = *state;
     struct spec train = fixture_train(SPEC_T5, 64, 1);
     struct spec eval = fixture_eval(&train, 64);
     char id[SPEC_ID_BYTES];
@@ -147,9 +144,8 @@ static void a_sliding_evaluation_shows_its_stride_and_first_window(void **state)
                 "sliding 1 growing");
 }
 
-static void nominal_lengths_are_the_smallest_that_points_ask_for(void **state)
+TEST_WITH(struct store_fixture *f, nominal_lengths_are_the_smallest_that_points_ask_for)
 {
-    struct store_fixture *f = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     struct spec eval = fixture_eval(&train, 65);
     char train_id[SPEC_ID_BYTES], id[SPEC_ID_BYTES];
@@ -172,9 +168,8 @@ static void nominal_lengths_are_the_smallest_that_points_ask_for(void **state)
     assert_cell(f, "SELECT count(*) FROM artefact_evaluations WHERE artefact='figure1'", "1");
 }
 
-static void points_of_an_unknown_run_are_refused_and_the_old_ones_stay(void **state)
+TEST_WITH(struct store_fixture *f, points_of_an_unknown_run_are_refused_and_the_old_ones_stay)
 {
-    struct store_fixture *f = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     char id[SPEC_ID_BYTES];
 
@@ -187,9 +182,8 @@ static void points_of_an_unknown_run_are_refused_and_the_old_ones_stay(void **st
     assert_cell(f, "SELECT count(*) FROM points", "1");
 }
 
-static void claims_of_an_artefact_and_scale_are_replaced(void **state)
+TEST_WITH(struct store_fixture *f, claims_of_an_artefact_and_scale_are_replaced)
 {
-    struct store_fixture *f = *state;
     struct store_claim first[] = {{"P1", "grows", "supported", "1.3 >= 1.2"},
                                   {"P2", "stays", "not run", NULL}};
     struct store_claim second[] = {{"P1", "grows", "contradicted", "1.1"}};
@@ -205,21 +199,4 @@ static void claims_of_an_artefact_and_scale_are_replaced(void **state)
     assert_cell(f, "SELECT count(*) FROM claims WHERE scale='small'", "2");
     assert_int_equal(store_set_claims(f->store, "table5", "mini", wrong, 1, &f->e), ERR_INTERNAL);
     assert_cell(f, "SELECT count(*) FROM claims", "3");
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, store_fixture_setup, store_fixture_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(the_views_have_the_columns_of_the_contract),
-        CASE(a_finished_evaluation_shows_every_column),
-        CASE(what_is_wanted_is_there_with_a_result_and_without),
-        CASE(a_sliding_evaluation_shows_its_stride_and_first_window),
-        CASE(nominal_lengths_are_the_smallest_that_points_ask_for),
-        CASE(points_of_an_unknown_run_are_refused_and_the_old_ones_stay),
-        CASE(claims_of_an_artefact_and_scale_are_replaced),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,32 +1,30 @@
 /* test_again.c - what was computed is computed again to the same bits; a record that was changed,
  * though its checksum is right, is found out; and what another program made is no fault. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "base/log.h"
 #include "worker/again.h"
 #include "worker/worker_fixture.h"
 
-static struct again_result again(const struct worker_fixture *f, const struct spec *s,
-                                 int32_t number, int64_t updates)
+static struct verify_report again(const struct worker_fixture *f, const struct spec *s,
+                                  int32_t number, int64_t updates)
 {
     char dir[2 * WORKER_PATH_BYTES], id[SPEC_ID_BYTES];
-    struct again_result r;
+    struct verify_report r;
     struct err e = {0};
 
     worker_fixture_path(f, s, number, "", dir);
     dir[strlen(dir) - 1] = '\0';
     spec_run_id(s, id);
     const struct again_options o = {.dir = dir, .run_id = id, .updates = updates};
-    if (again_run(&r, &f->project, &o, &e) < 0) fail_msg("%s", e.text);
+    if (verify_run(&r, &f->project, &o, &e) < 0) fail_msg("%s", e.text);
     return r;
 }
 
@@ -56,11 +54,17 @@ static void forge(const struct worker_fixture *f, const struct spec *s, int32_t 
     assert_int_equal(rename(forged, path), 0);
 }
 
-static void a_training_repeats_itself_bit_for_bit(void **state)
+TEST_CONSTRUCTOR(prepare)
 {
-    const struct worker_fixture *f = *state;
+    log_set_level(LOG_QUIET);
+}
+
+TEST_EACH(worker_fixture_make, worker_fixture_remove)
+
+TEST_WITH(const struct worker_fixture *f, a_training_repeats_itself_bit_for_bit)
+{
     struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
-    struct again_result r;
+    struct verify_report r;
 
     s.train.validate_every = 4;
     worker_fixture_must_run(f, &s, 1);
@@ -76,11 +80,10 @@ static void a_training_repeats_itself_bit_for_bit(void **state)
     assert_true(r.compared_n >= 20 + 4 + 1 && r.hashes_n >= 1);
 }
 
-static void every_attempt_of_an_interrupted_training_is_compared(void **state)
+TEST_WITH(const struct worker_fixture *f, every_attempt_of_an_interrupted_training_is_compared)
 {
-    const struct worker_fixture *f = *state;
     const struct spec s = worker_fixture_spec(f, SPEC_ROTARY);
-    struct again_result r;
+    struct verify_report r;
 
     worker_fixture_must_stop(f, &s, 1, 6, 0.0);
     worker_fixture_must_run(f, &s, 2);
@@ -96,11 +99,10 @@ static void every_attempt_of_an_interrupted_training_is_compared(void **state)
     assert_non_null(strstr(r.why, "update 2: grad_norm is"));
 }
 
-static void a_forged_record_is_found_out(void **state)
+TEST_WITH(const struct worker_fixture *f, a_forged_record_is_found_out)
 {
-    const struct worker_fixture *f = *state;
     const struct spec s = worker_fixture_spec(f, SPEC_T5);
-    struct again_result r;
+    struct verify_report r;
     char path[2 * WORKER_PATH_BYTES];
 
     worker_fixture_must_run(f, &s, 1);
@@ -131,11 +133,10 @@ static void a_forged_record_is_found_out(void **state)
     assert_non_null(strstr(r.why, "damaged"));
 }
 
-static void another_program_s_numbers_may_differ(void **state)
+TEST_WITH(const struct worker_fixture *f, another_program_s_numbers_may_differ)
 {
-    const struct worker_fixture *f = *state;
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
-    struct again_result r;
+    struct verify_report r;
 
     worker_fixture_must_run(f, &s, 1);
     forge(f, &s, 1, EVENT_STARTED, 0, "code_id", json_string("older"));
@@ -151,13 +152,11 @@ static void another_program_s_numbers_may_differ(void **state)
     assert_non_null(strstr(r.why, "cuda:99"));
 }
 
-static void an_evaluation_out_of_a_shared_pass_repeats_itself(void **state)
+TEST_WITH(const struct worker_fixture *f, an_evaluation_out_of_a_shared_pass_repeats_itself)
 {
-    const struct worker_fixture *f = *state;
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
     const struct spec shared[] = {worker_fixture_eval(&s, 8, 1), worker_fixture_eval(&s, 20, 1)};
-    struct again_result r;
-    struct err e = {0};
+    struct verify_report r;
     char dir[2 * WORKER_PATH_BYTES], id[SPEC_ID_BYTES];
 
     worker_fixture_must_run(f, &s, 1);
@@ -165,38 +164,22 @@ static void an_evaluation_out_of_a_shared_pass_repeats_itself(void **state)
     worker_fixture_path(f, &shared[0], 1, "", dir);
     spec_run_id(&shared[1], id);
     const struct again_options o = {.dir = dir, .run_id = id, .updates = 5};
-    assert_int_equal(again_run(&r, &f->project, &o, &e), 0);
+    assert_int_equal(verify_run(&r, &f->project, &o, &e), 0);
     assert_true(r.ran && r.differ_n == 0 && r.compared_n == 1 && r.updates == 0);
     forge(f, &shared[0], 1, EVENT_EVALUATED, 1, "tokens", json_integer(1));
-    assert_int_equal(again_run(&r, &f->project, &o, &e), 0);
+    assert_int_equal(verify_run(&r, &f->project, &o, &e), 0);
     assert_int_equal(r.differ_n, 1);
     assert_non_null(strstr(r.why, "tokens is"));
     spec_run_id(&s, id);
-    assert_int_equal(again_run(&r, &f->project, &o, &e), ERR_DATA);
+    assert_int_equal(verify_run(&r, &f->project, &o, &e), ERR_DATA);
     assert_non_null(strstr(e.text, "is no specification of run"));
 }
 
-static void what_is_not_here_is_not_done_again(void **state)
+TEST_WITH(const struct worker_fixture *f, what_is_not_here_is_not_done_again)
 {
-    const struct worker_fixture *f = *state;
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
 
-    const struct again_result r = again(f, &s, 1, 5);
+    const struct verify_report r = again(f, &s, 1, 5);
     assert_false(r.ran);
     assert_non_null(strstr(r.why, "not here"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, worker_fixture_make, worker_fixture_remove)
-        CASE(a_training_repeats_itself_bit_for_bit),
-        CASE(every_attempt_of_an_interrupted_training_is_compared),
-        CASE(a_forged_record_is_found_out),
-        CASE(another_program_s_numbers_may_differ),
-        CASE(an_evaluation_out_of_a_shared_pass_repeats_itself),
-        CASE(what_is_not_here_is_not_done_again),
-    };
-    log_set_level(LOG_QUIET);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,17 @@
 /* test_bench.c - a benchmark needs no corpus and records speed and memory. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/log.h"
 #include "worker/worker_fixture.h"
 
-static void both_modes_record_speed_and_memory(void **state)
-{
-    const struct worker_fixture *f = *state;
-    struct err e = {0};
+TEST_EACH(worker_fixture_make, worker_fixture_remove)
 
+TEST_WITH(const struct worker_fixture *f, both_modes_record_speed_and_memory)
+{
     log_set_level(LOG_WARN);
     for (int mode = 0; mode < 2; mode++) {
         struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
@@ -33,10 +30,8 @@ static void both_modes_record_speed_and_memory(void **state)
     }
 }
 
-static void a_benchmark_reads_the_rows_that_it_names(void **state)
+TEST_WITH(const struct worker_fixture *f, a_benchmark_reads_the_rows_that_it_names)
 {
-    const struct worker_fixture *f = *state;
-    struct err e = {0};
     struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
 
     log_set_level(LOG_WARN);
@@ -49,15 +44,4 @@ static void a_benchmark_reads_the_rows_that_it_names(void **state)
     assert_non_null(json);
     assert_int_equal(json_integer_value(json_object_get(json, "batch_tokens")), s.bench_L);
     json_decref(json);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(both_modes_record_speed_and_memory, worker_fixture_make,
-                                        worker_fixture_remove),
-        cmocka_unit_test_setup_teardown(a_benchmark_reads_the_rows_that_it_names,
-                                        worker_fixture_make, worker_fixture_remove),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* test_evaluate.c - evaluations of a trained checkpoint as records: groups, protocols, refusals. */
+#include "harness/test.h"
+
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,8 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -90,9 +88,10 @@ static double loss_alone(const struct trained_fixture *t, const struct spec *s)
     return loss;
 }
 
-static void a_group_gives_each_evaluation_the_numbers_it_has_alone(void **state)
+TEST_GROUP(make_trained, remove_trained)
+
+TEST_WITH(const struct trained_fixture *t, a_group_gives_each_evaluation_the_numbers_it_has_alone)
 {
-    const struct trained_fixture *t = *state;
     struct spec group[6];
     double alone[6];
     static const struct {
@@ -118,17 +117,16 @@ static void a_group_gives_each_evaluation_the_numbers_it_has_alone(void **state)
     worker_fixture_forget(t->project, &group[0]);
 }
 
-static void a_stride_of_the_whole_window_is_nonoverlapping(void **state)
+TEST_WITH(const struct trained_fixture *t, a_stride_of_the_whole_window_is_nonoverlapping)
 {
-    const struct trained_fixture *t = *state;
     const struct spec blocks = worker_fixture_eval(&t->train, 16, 0);
     const struct spec sliding = worker_fixture_eval(&t->train, 16, 16);
     assert_true(loss_alone(t, &blocks) == loss_alone(t, &sliding));
 }
 
-static void validation_in_training_is_the_nonoverlapping_evaluation_of_the_best(void **state)
+TEST_WITH(const struct trained_fixture *t,
+          validation_in_training_is_the_nonoverlapping_evaluation_of_the_best)
 {
-    const struct trained_fixture *t = *state;
     const struct spec s = worker_fixture_eval(&t->train, t->train.train.L, 0);
     double best = INFINITY;
 
@@ -140,9 +138,8 @@ static void validation_in_training_is_the_nonoverlapping_evaluation_of_the_best(
     assert_true(loss_alone(t, &s) == best);
 }
 
-static void a_limit_of_targets_is_the_number_scored(void **state)
+TEST_WITH(const struct trained_fixture *t, a_limit_of_targets_is_the_number_scored)
 {
-    const struct trained_fixture *t = *state;
     struct spec group[3] = {worker_fixture_eval(&t->train, 16, 0),
                             worker_fixture_eval(&t->train, 16, 1),
                             worker_fixture_eval(&t->train, 200, 1)};
@@ -157,9 +154,8 @@ static void a_limit_of_targets_is_the_number_scored(void **state)
     worker_fixture_forget(t->project, &group[0]);
 }
 
-static void the_test_split_is_another_text(void **state)
+TEST_WITH(const struct trained_fixture *t, the_test_split_is_another_text)
 {
-    const struct trained_fixture *t = *state;
     struct spec s = worker_fixture_eval(&t->train, 16, 0);
     double valid = loss_alone(t, &s);
     s.eval.split = SPEC_TEST;
@@ -177,12 +173,10 @@ static void expect_failure(const struct trained_fixture *t, const struct spec *s
     worker_fixture_forget(t->project, &specs[0]);
 }
 
-static void a_training_that_is_not_done_cannot_be_evaluated(void **state)
+TEST_WITH(const struct trained_fixture *t, a_training_that_is_not_done_cannot_be_evaluated)
 {
-    const struct trained_fixture *t = *state;
     struct spec other = t->train;
     const struct worker_options o = {.stop_after = 3};
-    struct err e = {0};
 
     other.train.seed = 5;
     const struct spec s = worker_fixture_eval(&other, 16, 0);
@@ -193,9 +187,8 @@ static void a_training_that_is_not_done_cannot_be_evaluated(void **state)
 }
 
 /* A power cut may take the last word of a training that results.db knows as done. */
-static void a_training_whose_last_word_is_torn_off_can_be_evaluated(void **state)
+TEST_WITH(const struct trained_fixture *t, a_training_whose_last_word_is_torn_off_can_be_evaluated)
 {
-    const struct trained_fixture *t = *state;
     struct spec other = t->train;
     char path[2 * WORKER_PATH_BYTES];
     struct stat st;
@@ -212,9 +205,8 @@ static void a_training_whose_last_word_is_torn_off_can_be_evaluated(void **state
     worker_fixture_forget(t->project, &other);
 }
 
-static void evaluations_of_two_trainings_do_not_share_a_worker(void **state)
+TEST_WITH(const struct trained_fixture *t, evaluations_of_two_trainings_do_not_share_a_worker)
 {
-    const struct trained_fixture *t = *state;
     struct spec other = t->train;
     other.train.seed = 5;
     const struct spec group[2] = {worker_fixture_eval(&t->train, 16, 0),
@@ -224,9 +216,8 @@ static void evaluations_of_two_trainings_do_not_share_a_worker(void **state)
     expect_failure(t, mixed, 2, ERR_DATA, "only evaluations");
 }
 
-static void a_damaged_checkpoint_is_refused(void **state)
+TEST_WITH(const struct trained_fixture *t, a_damaged_checkpoint_is_refused)
 {
-    const struct trained_fixture *t = *state;
     const struct spec s = worker_fixture_eval(&t->train, 16, 0);
     char path[2 * WORKER_PATH_BYTES];
 
@@ -250,11 +241,9 @@ static void a_damaged_checkpoint_is_refused(void **state)
     (void)loss_alone(t, &s);
 }
 
-static void a_signal_ends_an_evaluation_as_cancelled(void **state)
+TEST_WITH(const struct trained_fixture *t, a_signal_ends_an_evaluation_as_cancelled)
 {
-    const struct trained_fixture *t = *state;
     const struct spec s = worker_fixture_eval(&t->train, 16, 1);
-    struct err e = {0};
     sigset_t signals, before;
 
     sigemptyset(&signals);
@@ -267,21 +256,4 @@ static void a_signal_ends_an_evaluation_as_cancelled(void **state)
     assert_string_equal(json_string_value(json_object_get(ended, "state")), "cancelled");
     json_decref(ended);
     worker_fixture_forget(t->project, &s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_group_gives_each_evaluation_the_numbers_it_has_alone),
-        cmocka_unit_test(a_stride_of_the_whole_window_is_nonoverlapping),
-        cmocka_unit_test(validation_in_training_is_the_nonoverlapping_evaluation_of_the_best),
-        cmocka_unit_test(a_limit_of_targets_is_the_number_scored),
-        cmocka_unit_test(the_test_split_is_another_text),
-        cmocka_unit_test(a_training_that_is_not_done_cannot_be_evaluated),
-        cmocka_unit_test(a_training_whose_last_word_is_torn_off_can_be_evaluated),
-        cmocka_unit_test(evaluations_of_two_trainings_do_not_share_a_worker),
-        cmocka_unit_test(a_damaged_checkpoint_is_refused),
-        cmocka_unit_test(a_signal_ends_an_evaluation_as_cancelled),
-    };
-    return cmocka_run_group_tests(tests, make_trained, remove_trained);
 }

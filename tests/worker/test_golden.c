@@ -6,14 +6,12 @@
  * is meant, SPEC_MEANING in src/spec/spec.h is raised, which gives every run a new name, and the
  * losses printed here are written down anew. Devices and libraries differ in the last digits only.
  */
+#include "harness/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #include "base/log.h"
 #include "worker/worker_fixture.h"
@@ -43,7 +41,7 @@ static struct spec golden_spec(const struct worker_fixture *f, const struct gold
     struct spec s = worker_fixture_spec(f, g->position);
 
     s.model.dropout_relu = s.model.dropout_softmax = 0.1;
-    s.model.t5_init_std = 0.5;
+    s.option.t5_init_std = 0.5;
     s.train.tail_quirk = g->quirk;
     if (g->plain) {
         s.model.softmax = SPEC_PLAIN;
@@ -67,9 +65,15 @@ static double last_of(const struct worker_fixture *f, const struct spec *s, enum
     return loss;
 }
 
-static void the_numbers_of_a_name_are_those_of_its_meaning(void **state)
+TEST_CONSTRUCTOR(prepare)
 {
-    const struct worker_fixture *f = *state;
+    log_set_level(LOG_WARN);
+}
+
+TEST_GROUP(worker_fixture_make, worker_fixture_remove)
+
+TEST_WITH(const struct worker_fixture *f, the_numbers_of_a_name_are_those_of_its_meaning)
+{
     int wrong = 0;
 
     for (size_t i = 0; i < sizeof golden / sizeof *golden; i++) {
@@ -87,13 +91,4 @@ static void the_numbers_of_a_name_are_those_of_its_meaning(void **state)
         fail_msg("the numbers of a run have changed: if that is meant, raise SPEC_MEANING (now %d) "
                  "in src/spec/spec.h and write the new losses into this file",
                  SPEC_MEANING);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_numbers_of_a_name_are_those_of_its_meaning),
-    };
-    log_set_level(LOG_WARN);
-    return cmocka_run_group_tests(tests, worker_fixture_make, worker_fixture_remove);
 }

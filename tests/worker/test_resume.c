@@ -1,16 +1,14 @@
 /* test_resume.c - a training that goes on from an older attempt: to the same bits from any update,
  * past damage, or not at all when told so. */
+#include "harness/test.h"
+
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -33,9 +31,15 @@ static void resume_at_updates(const struct worker_fixture *f, const struct spec 
     }
 }
 
-static void a_run_stopped_at_any_update_goes_on_to_the_same_bits(void **state)
+TEST_CONSTRUCTOR(prepare)
 {
-    const struct worker_fixture *f = *state;
+    log_set_level(LOG_WARN);
+}
+
+TEST_EACH(worker_fixture_make, worker_fixture_remove)
+
+TEST_WITH(const struct worker_fixture *f, a_run_stopped_at_any_update_goes_on_to_the_same_bits)
+{
     struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
 
     resume_at_updates(f, &s, 1);
@@ -49,9 +53,9 @@ static void a_run_stopped_at_any_update_goes_on_to_the_same_bits(void **state)
     resume_at_updates(f, &s, 4);
 }
 
-static void a_run_stopped_after_each_update_in_turn_ends_with_the_same_bits(void **state)
+TEST_WITH(const struct worker_fixture *f,
+          a_run_stopped_after_each_update_in_turn_ends_with_the_same_bits)
 {
-    const struct worker_fixture *f = *state;
     struct spec s = worker_fixture_spec(f, SPEC_SINUSOIDAL);
     s.train.validate_every = 4;
     const struct worker_outcome expected = worker_fixture_unbroken(f, &s);
@@ -68,12 +72,10 @@ static void a_run_stopped_after_each_update_in_turn_ends_with_the_same_bits(void
     json_decref(trained);
 }
 
-static void a_fresh_attempt_begins_anew_and_so_does_what_follows_it(void **state)
+TEST_WITH(const struct worker_fixture *f, a_fresh_attempt_begins_anew_and_so_does_what_follows_it)
 {
-    const struct worker_fixture *f = *state;
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
     char path[2 * WORKER_PATH_BYTES], dir[WORKER_PATH_BYTES];
-    struct err e = {0};
     static const int64_t stops[] = {10, 4, 5};
 
     for (int32_t k = 1; k <= 3; k++) {
@@ -120,9 +122,8 @@ static void resume_damaged(const struct worker_fixture *f, const char *const *da
     worker_fixture_forget(f, &s);
 }
 
-static void a_damaged_checkpoint_falls_back_to_the_older_one(void **state)
+TEST_WITH(const struct worker_fixture *f, a_damaged_checkpoint_falls_back_to_the_older_one)
 {
-    const struct worker_fixture *f = *state;
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
     const struct worker_outcome expected = worker_fixture_unbroken(f, &s);
     static const char *const none[] = {NULL},
@@ -139,9 +140,8 @@ static void a_damaged_checkpoint_falls_back_to_the_older_one(void **state)
     log_set_level(LOG_WARN);
 }
 
-static void a_damaged_best_is_not_carried_along(void **state)
+TEST_WITH(const struct worker_fixture *f, a_damaged_best_is_not_carried_along)
 {
-    const struct worker_fixture *f = *state;
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
     const struct worker_outcome expected = worker_fixture_unbroken(f, &s);
     char path[2 * WORKER_PATH_BYTES];
@@ -192,9 +192,8 @@ static void kill_after(const struct worker_fixture *f, const struct spec *s, int
     event_reader_close(reader);
 }
 
-static void a_worker_killed_again_and_again_ends_with_the_same_bits(void **state)
+TEST_WITH(const struct worker_fixture *f, a_worker_killed_again_and_again_ends_with_the_same_bits)
 {
-    const struct worker_fixture *f = *state;
     const struct spec s = worker_fixture_spec(f, SPEC_ROTARY);
     const struct worker_outcome expected = worker_fixture_unbroken(f, &s);
     int32_t number = 1;
@@ -206,19 +205,4 @@ static void a_worker_killed_again_and_again_ends_with_the_same_bits(void **state
     assert_true(worker_fixture_events(f, &s, number, EVENT_STEP) <= 5);
     const struct worker_outcome got = worker_fixture_outcome(f, &s, number);
     worker_fixture_same(&expected, &got);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, worker_fixture_make, worker_fixture_remove)
-        CASE(a_run_stopped_at_any_update_goes_on_to_the_same_bits),
-        CASE(a_run_stopped_after_each_update_in_turn_ends_with_the_same_bits),
-        CASE(a_worker_killed_again_and_again_ends_with_the_same_bits),
-        CASE(a_fresh_attempt_begins_anew_and_so_does_what_follows_it),
-        CASE(a_damaged_checkpoint_falls_back_to_the_older_one),
-        CASE(a_damaged_best_is_not_carried_along),
-    };
-    log_set_level(LOG_WARN);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

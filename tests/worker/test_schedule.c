@@ -1,15 +1,13 @@
 /* test_schedule.c - the schedule against the rates of the authors' program and against the formula.
  */
+#include "harness/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
-#include "worker/safetensors.h"
+#include "interchange/safetensors.h"
 #include "worker/schedule.h"
 
 static const struct spec_train readme = {
@@ -29,12 +27,10 @@ static void assert_near(double got, double expected, double relative)
         fail_msg("%.17g is not %.17g", got, expected);
 }
 
-static void the_recipe_of_the_readme_gives_the_authors_rates(void **state)
+TEST(the_recipe_of_the_readme_gives_the_authors_rates)
 {
-    struct err e = {0};
     struct safetensors *s = NULL;
 
-    (void)state;
     assert_int_equal(safetensors_open(&s, "tests/fixtures/oracle/cosine_readme.safetensors", &e),
                      0);
     const struct safetensors_entry *update = safetensors_find(s, "update");
@@ -53,41 +49,37 @@ static void the_recipe_of_the_readme_gives_the_authors_rates(void **state)
     safetensors_close(s);
 }
 
-static void the_first_update_of_the_readme_uses_the_initial_rate(void **state)
+TEST(the_first_update_of_the_readme_uses_the_initial_rate)
 {
-    (void)state;
     assert_true(schedule_rate(&readme, 0) == 1e-7);
     assert_true(schedule_rate(&readme, 16000) == 1.0);
     assert_near(schedule_rate(&readme, 285999), 1.0000003e-4, 1e-7);
     assert_near(schedule_rate(&readme, 286000), 0.75, 1e-15);
 }
 
-static void a_negative_initial_rate_means_the_lowest_rate(void **state)
+TEST(a_negative_initial_rate_means_the_lowest_rate)
 {
     struct spec_train t = readme;
-    (void)state;
     t.lr_init = -1.0;
     assert_true(schedule_rate(&t, 0) == 1e-4);
 }
 
-static void a_fixed_rate_stays_after_its_warm_up(void **state)
+TEST(a_fixed_rate_stays_after_its_warm_up)
 {
     struct spec_train t = {.schedule = SPEC_FIXED, .lr = 0.5, .lr_init = 0.1, .warmup = 4};
-    (void)state;
     assert_true(schedule_rate(&t, 0) == 0.1);
     assert_near(schedule_rate(&t, 2), 0.3, 1e-15);
     assert_true(schedule_rate(&t, 4) == 0.5);
     assert_true(schedule_rate(&t, 1000000) == 0.5);
 }
 
-static void equal_periods_repeat_and_shrink(void **state)
+TEST(equal_periods_repeat_and_shrink)
 {
     struct spec_train t = {.schedule = SPEC_COSINE,
                            .lr = 1.0,
                            .period = 10,
                            .period_multiplier = 1.0,
                            .lr_shrink = 0.5};
-    (void)state;
     for (int64_t u = 0; u < 40; u++) {
         double factor = pow(0.5, (double)(u / 10));
         double expected = factor * 0.5 * (1.0 + cos(acos(-1.0) * (double)(u % 10) / 10.0));
@@ -95,27 +87,13 @@ static void equal_periods_repeat_and_shrink(void **state)
     }
 }
 
-static void odd_settings_still_end(void **state)
+TEST(odd_settings_still_end)
 {
     struct spec_train t = {.schedule = SPEC_COSINE, .lr = 1.0, .lr_shrink = 1.0};
-    (void)state;
     assert_true(schedule_rate(&t, 7) == 1.0);
     t.period = 8;
     t.period_multiplier = 0.0;
     assert_true(isfinite(schedule_rate(&t, 1000)));
     t.period_multiplier = 0.5;
     assert_true(isfinite(schedule_rate(&t, 1000)));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_recipe_of_the_readme_gives_the_authors_rates),
-        cmocka_unit_test(the_first_update_of_the_readme_uses_the_initial_rate),
-        cmocka_unit_test(a_negative_initial_rate_means_the_lowest_rate),
-        cmocka_unit_test(a_fixed_rate_stays_after_its_warm_up),
-        cmocka_unit_test(equal_periods_repeat_and_shrink),
-        cmocka_unit_test(odd_settings_still_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

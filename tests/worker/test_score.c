@@ -1,14 +1,12 @@
 /* test_score.c - every target once, the right context for each, and one pass for many lengths equal
  * bit for bit to a pass for each. */
+#include "harness/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "worker/score.h"
 #include "worker/worker_fixture.h"
@@ -80,16 +78,17 @@ static void assert_each_once(const struct scores *s)
         for (int t = 0; t < SCORE_TARGETS; t++) assert_int_equal(s->times[k][t], 1);
 }
 
-static void one_pass_for_all_lengths_equals_a_pass_for_each_bit_for_bit(void **state)
+TEST_GROUP(worker_fixture_make, worker_fixture_remove)
+
+TEST_WITH(const struct worker_fixture *f,
+          one_pass_for_all_lengths_equals_a_pass_for_each_bit_for_bit)
 {
-    const struct worker_fixture *f = *state;
-    struct err e = {0};
     struct backend *b = NULL;
 
     assert_int_equal(backend_open(&b, "cpu", 1, DTYPE_F32, &e), 0);
     for (int p = SPEC_SINUSOIDAL; p <= SPEC_ALIBI; p++) {
         struct spec s = worker_fixture_spec(f, (enum spec_position)p);
-        s.model.t5_init_std = 0.5;
+        s.option.t5_init_std = 0.5;
         struct scores *each = scores_make(), *shared = scores_make();
         struct model *m = open_model(b, &s, 7);
         score_each(each, f, m, 7, 1);
@@ -112,11 +111,9 @@ static void one_pass_for_all_lengths_equals_a_pass_for_each_bit_for_bit(void **s
     backend_close(b);
 }
 
-static void batching_changes_no_score(void **state)
+TEST_WITH(const struct worker_fixture *f, batching_changes_no_score)
 {
-    const struct worker_fixture *f = *state;
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
-    struct err e = {0};
     struct backend *b = NULL;
     static const int32_t strides[] = {0, 1, 2, 5, 16};
 
@@ -155,11 +152,9 @@ static float direct(const struct worker_fixture *f, struct model *m, int64_t t, 
     return logp;
 }
 
-static void each_target_is_scored_with_the_context_of_its_protocol(void **state)
+TEST_WITH(const struct worker_fixture *f, each_target_is_scored_with_the_context_of_its_protocol)
 {
-    const struct worker_fixture *f = *state;
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
-    struct err e = {0};
     struct backend *b = NULL;
     static const int32_t strides[] = {0, 1, 5};
 
@@ -200,11 +195,9 @@ static void ignore(void *context, int32_t which, int64_t target, float logp)
     (void)logp;
 }
 
-static void a_tick_ends_a_pass_between_two_batches(void **state)
+TEST_WITH(const struct worker_fixture *f, a_tick_ends_a_pass_between_two_batches)
 {
-    const struct worker_fixture *f = *state;
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
-    struct err e = {0};
     struct backend *b = NULL;
     struct windows w;
     int ticks = 0;
@@ -222,15 +215,4 @@ static void a_tick_ends_a_pass_between_two_batches(void **state)
     assert_int_equal(ticks, 1);
     model_close(m);
     backend_close(b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_pass_for_all_lengths_equals_a_pass_for_each_bit_for_bit),
-        cmocka_unit_test(batching_changes_no_score),
-        cmocka_unit_test(each_target_is_scored_with_the_context_of_its_protocol),
-        cmocka_unit_test(a_tick_ends_a_pass_between_two_batches),
-    };
-    return cmocka_run_group_tests(tests, worker_fixture_make, worker_fixture_remove);
 }

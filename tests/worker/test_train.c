@@ -1,27 +1,31 @@
 /* test_train.c - whole trainings: records, files, seeds, stopping, divergence, refusals. */
-#include <setjmp.h>
+#include "harness/test.h"
+
 #include <signal.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "worker/safetensors.h"
+#include "interchange/safetensors.h"
 #include "worker/worker_fixture.h"
 
-static void a_training_records_every_update_and_leaves_weights_that_say_what_they_are(void **state)
+TEST_CONSTRUCTOR(prepare)
 {
-    const struct worker_fixture *f = *state;
+    log_set_level(LOG_WARN);
+}
+
+TEST_EACH(worker_fixture_make, worker_fixture_remove)
+
+TEST_WITH(const struct worker_fixture *f,
+          a_training_records_every_update_and_leaves_weights_that_say_what_they_are)
+{
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
     struct safetensors *weights = NULL;
-    struct err e = {0};
     char path[2 * WORKER_PATH_BYTES], sha256[HASH_HEX_BYTES], id[SPEC_ID_BYTES];
     struct spec inside;
 
@@ -50,14 +54,13 @@ static void a_training_records_every_update_and_leaves_weights_that_say_what_the
     json_decref(trained);
 }
 
-static void when_done_only_weights_are_left(void **state)
+TEST_WITH(const struct worker_fixture *f, when_done_only_weights_are_left)
 {
-    const struct worker_fixture *f = *state;
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
     char path[2 * WORKER_PATH_BYTES];
 
     const struct worker_options o = {.checkpoint_s = 1e-9};
-    struct err e = {0};
+    e = (struct err){0};
     assert_int_equal(worker_fixture_run(f, &s, 1, 1, &o, &e), 0);
     assert_true(worker_fixture_events(f, &s, 1, EVENT_CHECKPOINT) >= 20);
     json_t *trained = worker_fixture_event(f, &s, 1, EVENT_TRAINED, 0);
@@ -75,9 +78,9 @@ static void when_done_only_weights_are_left(void **state)
     json_decref(trained);
 }
 
-static void the_same_seed_gives_the_same_bits_twice_and_another_gives_others(void **state)
+TEST_WITH(const struct worker_fixture *f,
+          the_same_seed_gives_the_same_bits_twice_and_another_gives_others)
 {
-    const struct worker_fixture *f = *state;
     static const enum spec_position positions[] = {SPEC_ALIBI, SPEC_SINUSOIDAL, SPEC_ROTARY,
                                                    SPEC_T5};
     for (size_t i = 0; i < sizeof positions / sizeof *positions; i++) {
@@ -91,12 +94,11 @@ static void the_same_seed_gives_the_same_bits_twice_and_another_gives_others(voi
     }
 }
 
-static void a_signal_ends_the_attempt_as_cancelled_after_the_current_update(void **state)
+TEST_WITH(const struct worker_fixture *f,
+          a_signal_ends_the_attempt_as_cancelled_after_the_current_update)
 {
-    const struct worker_fixture *f = *state;
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
     const struct worker_outcome expected = worker_fixture_unbroken(f, &s);
-    struct err e = {0};
     sigset_t signals, before;
 
     /* The signal waits until the worker looks. */
@@ -114,11 +116,9 @@ static void a_signal_ends_the_attempt_as_cancelled_after_the_current_update(void
     worker_fixture_same(&expected, &got);
 }
 
-static void a_loss_that_is_not_finite_ends_as_diverged(void **state)
+TEST_WITH(const struct worker_fixture *f, a_loss_that_is_not_finite_ends_as_diverged)
 {
-    const struct worker_fixture *f = *state;
     struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
-    struct err e = {0};
 
     s.train.lr = 1000.0;
     s.train.warmup = 0;
@@ -135,11 +135,9 @@ static void a_loss_that_is_not_finite_ends_as_diverged(void **state)
     assert_int_equal(worker_fixture_events(f, &s, 1, EVENT_TRAINED), 0);
 }
 
-static void another_text_under_the_same_name_is_refused(void **state)
+TEST_WITH(const struct worker_fixture *f, another_text_under_the_same_name_is_refused)
 {
-    const struct worker_fixture *f = *state;
     struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
-    struct err e = {0};
 
     s.data.fingerprint[0] = s.data.fingerprint[0] == '0' ? '1' : '0';
     assert_int_equal(worker_fixture_run(f, &s, 1, 1, NULL, &e), ERR_DATA);
@@ -149,41 +147,20 @@ static void another_text_under_the_same_name_is_refused(void **state)
     worker_fixture_ended(f, &s, 1, "failed");
 }
 
-static void bf16_on_a_cpu_is_refused_with_the_remedy(void **state)
+TEST_WITH(const struct worker_fixture *f, bf16_on_a_cpu_is_refused_with_the_remedy)
 {
-    const struct worker_fixture *f = *state;
     struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
-    struct err e = {0};
 
     s.train.precision = SPEC_BF16;
     assert_int_equal(worker_fixture_run(f, &s, 1, 1, NULL, &e), ERR_UNAVAILABLE);
     assert_non_null(strstr(e.text, "--set train.precision=fp32"));
 }
 
-static void an_attempt_is_made_once(void **state)
+TEST_WITH(const struct worker_fixture *f, an_attempt_is_made_once)
 {
-    const struct worker_fixture *f = *state;
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
-    struct err e = {0};
 
     worker_fixture_must_run(f, &s, 1);
     assert_int_equal(worker_fixture_run(f, &s, 1, 1, NULL, &e), ERR_CREATE);
     worker_fixture_ended(f, &s, 1, "done");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, worker_fixture_make, worker_fixture_remove)
-        CASE(a_training_records_every_update_and_leaves_weights_that_say_what_they_are),
-        CASE(when_done_only_weights_are_left),
-        CASE(the_same_seed_gives_the_same_bits_twice_and_another_gives_others),
-        CASE(a_signal_ends_the_attempt_as_cancelled_after_the_current_update),
-        CASE(a_loss_that_is_not_finite_ends_as_diverged),
-        CASE(another_text_under_the_same_name_is_refused),
-        CASE(bf16_on_a_cpu_is_refused_with_the_remedy),
-        CASE(an_attempt_is_made_once),
-    };
-    log_set_level(LOG_WARN);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,11 @@
 /* test_validate.c - the loss on valid against the loss of the training pass on the same rows, which
  * is computed another way: whole logits, and the quirk as an ignored class. */
+#include "harness/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "worker/validate.h"
 #include "worker/worker_fixture.h"
@@ -59,27 +57,22 @@ static double validation_loss(const struct worker_fixture *f, bool quirk, double
     return loss;
 }
 
-static void validation_is_the_mean_loss_of_every_target(void **state)
+TEST_GROUP(worker_fixture_make, worker_fixture_remove)
+
+TEST_WITH(void *fixture_of_case, validation_is_the_mean_loss_of_every_target)
 {
+    void **state = &fixture_of_case;
     double expected = 0.0;
     double loss = validation_loss(*state, false, &expected);
     assert_true(fabs(loss - expected) < 1e-5);
 }
 
-static void with_the_quirk_class_1_of_a_tail_counts_its_cluster_only(void **state)
+TEST_WITH(void *fixture_of_case, with_the_quirk_class_1_of_a_tail_counts_its_cluster_only)
 {
+    void **state = &fixture_of_case;
     double expected = 0.0, without = 0.0;
     double loss = validation_loss(*state, true, &expected);
     assert_true(fabs(loss - expected) < 1e-5);
     /* The case would prove nothing if no such word occurred. */
     assert_true(loss < validation_loss(*state, false, &without) - 1e-3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(validation_is_the_mean_loss_of_every_target),
-        cmocka_unit_test(with_the_quirk_class_1_of_a_tail_counts_its_cluster_only),
-    };
-    return cmocka_run_group_tests(tests, worker_fixture_make, worker_fixture_remove);
 }

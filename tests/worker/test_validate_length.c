@@ -1,14 +1,12 @@
 /* test_validate_length.c - validations on blocks of another length than training's, against an
  * evaluation of the same weights at that length, which is another path through the worker. */
+#include "harness/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/log.h"
 #include "worker/worker_fixture.h"
@@ -39,27 +37,26 @@ static void validates_like_an_evaluation(const struct worker_fixture *f, int32_t
     assert_true(fabs(validated - evaluated) <= 1e-9 * evaluated);
 }
 
-static void validation_blocks_may_be_longer_than_training_rows(void **state)
+TEST_EACH(worker_fixture_make, worker_fixture_remove)
+
+TEST_WITH(const struct worker_fixture *f, validation_blocks_may_be_longer_than_training_rows)
 {
-    const struct worker_fixture *f = *state;
     validates_like_an_evaluation(f, 2 * worker_fixture_spec(f, SPEC_ALIBI).train.L);
 }
 
-static void validation_blocks_may_be_longer_than_a_whole_shard(void **state)
+TEST_WITH(const struct worker_fixture *f, validation_blocks_may_be_longer_than_a_whole_shard)
 {
-    const struct worker_fixture *f = *state;
     validates_like_an_evaluation(f, worker_fixture_spec(f, SPEC_ALIBI).train.shard_tokens + 5);
 }
 
-static void validation_blocks_may_be_shorter_than_training_rows(void **state)
+TEST_WITH(const struct worker_fixture *f, validation_blocks_may_be_shorter_than_training_rows)
 {
-    const struct worker_fixture *f = *state;
     validates_like_an_evaluation(f, worker_fixture_spec(f, SPEC_ALIBI).train.L / 2 + 1);
 }
 
-static void the_length_of_validations_changes_no_number_of_the_training(void **state)
+TEST_WITH(const struct worker_fixture *f,
+          the_length_of_validations_changes_no_number_of_the_training)
 {
-    const struct worker_fixture *f = *state;
     struct spec plain = worker_fixture_spec(f, SPEC_ALIBI), other = plain;
     char plain_id[SPEC_ID_BYTES], other_id[SPEC_ID_BYTES];
 
@@ -75,9 +72,8 @@ static void the_length_of_validations_changes_no_number_of_the_training(void **s
     assert_true(a.final_loss == b.final_loss);
 }
 
-static void a_validation_length_of_0_is_no_part_of_the_identity(void **state)
+TEST_WITH(const struct worker_fixture *f, a_validation_length_of_0_is_no_part_of_the_identity)
 {
-    const struct worker_fixture *f = *state;
     struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
     struct arena a;
 
@@ -86,18 +82,4 @@ static void a_validation_length_of_0_is_no_part_of_the_identity(void **state)
     s.train.validate_L = s.train.L;
     assert_non_null(strstr(spec_canonical(&s, &a), "train.validate_L="));
     arena_fini(&a);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, worker_fixture_make, worker_fixture_remove)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(validation_blocks_may_be_longer_than_training_rows),
-        CASE(validation_blocks_may_be_longer_than_a_whole_shard),
-        CASE(validation_blocks_may_be_shorter_than_training_rows),
-        CASE(the_length_of_validations_changes_no_number_of_the_training),
-        CASE(a_validation_length_of_0_is_no_part_of_the_identity),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

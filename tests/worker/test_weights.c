@@ -1,13 +1,11 @@
 /* test_weights.c - weights and optimiser state through files, and files that do not fit. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "harness/test.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "worker/weights.h"
 #include "worker/worker_fixture.h"
@@ -85,10 +83,10 @@ static int load(struct model *m, int32_t slots_n, const struct files *files, str
     return rc;
 }
 
-static void every_tensor_comes_back(void **state)
+TEST_GROUP(worker_fixture_make, worker_fixture_remove)
+
+TEST_WITH(const struct worker_fixture *f, every_tensor_comes_back)
 {
-    const struct worker_fixture *f = *state;
-    struct err e = {0};
     struct backend *b = NULL;
     struct spec s = worker_fixture_spec(f, SPEC_T5);
 
@@ -108,10 +106,8 @@ static void every_tensor_comes_back(void **state)
     backend_close(b);
 }
 
-static void weights_of_another_model_are_refused_and_change_nothing(void **state)
+TEST_WITH(const struct worker_fixture *f, weights_of_another_model_are_refused_and_change_nothing)
 {
-    const struct worker_fixture *f = *state;
-    struct err e = {0};
     struct backend *b = NULL;
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
     struct spec wider = s, deeper = s;
@@ -135,13 +131,4 @@ static void weights_of_another_model_are_refused_and_change_nothing(void **state
     model_close(other);
     model_close(third);
     backend_close(b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_tensor_comes_back),
-        cmocka_unit_test(weights_of_another_model_are_refused_and_change_nothing),
-    };
-    return cmocka_run_group_tests(tests, worker_fixture_make, worker_fixture_remove);
 }

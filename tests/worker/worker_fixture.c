@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "data/prepare.h"
+#include "prepare/prepare.h"
 
 enum { FIXTURE_WORDS = 56, FIXTURE_TRAIN = 1500, FIXTURE_VALID = 301 };
 

@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/project.h"
 #include "data/corpus.h"
-#include "spec/event.h"
+#include "record/event.h"
 #include "spec/spec.h"
 #include "worker/worker.h"
 

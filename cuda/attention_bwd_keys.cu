@@ -1,0 +1,205 @@
+/* attention_bwd_keys.cu - the backward pass on tensor cores: dk and dv. Scores are computed turned,
+ * rows being keys, so that p and ds are left operands of dv += p dout and dk += ds q as they
+ * stand. */
+#include "attention_bwd_mma.cuh"
+
+enum { KEYS_THREADS = 256, KEYS_OWNED = 128, KEYS_QUERIES = 64 };
+
+/* What a warp of the kernel of keys works on. */
+struct keys_warp {
+    struct head_bias bias;
+    float unit;        /* of scores to log 2 */
+    int32_t key, item; /* the warp's first, the head */
+};
+
+/* Scores of queries that do not need the warp's keys become masked; alive: their bits, a word for
+ * 32. */
+template <int N> __device__ inline void keys_skip(float (&s)[N][4], const uint32_t *alive)
+{
+#pragma unroll
+    for (int n = 0; n < N; n++) {
+        uint32_t two = alive[n / 4] >> (n % 4 * 8 + threadIdx.x % 4 * 2);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (!(two >> i % 2 & 1)) s[n][i] = ATTENTION_MASKED;
+    }
+}
+
+/* STEP queries for one warp of keys. numbers: their (lse, delta); alive: bits of those that need
+ * the keys, NULL: all do. */
+template <int D, int STEP>
+__device__ inline void keys_tile(float (&dk)[1][D / 8][4], float (&dv)[1][D / 8][4],
+                                 const struct keys_warp &w, const struct attention &a,
+                                 const struct attention_keep &keep, const uint32_t *alive, bf16 *K,
+                                 bf16 *V, bf16 *Q, bf16 *G, const float2 *numbers, int32_t query)
+{
+    const int N = STEP / 8;
+    int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16;
+    if (alive && (alive[0] | alive[STEP / 32 - 1]) == 0) return;
+    int32_t d = query + lane % 4 * 2 - w.key - lane / 4;
+    float s[1][N][4], dp[1][N][4] = {};
+    uint32_t kept = 0xffffffffu;
+
+    if (keep.scale != 0.0f)
+        kept = keep_columns<N>(head_dropout_of(a, keep, hide_from_compiler(w.item)), query, w.key);
+    bias_fragments<N, -1>(s[0], w.bias, d, query - w.key - 15 >= w.bias.bias_table_n);
+    if (alive) keys_skip(s[0], alive);
+    product_with_rows<D, 1, N>(s, K, row, Q);
+    product_with_rows<D, 1, N>(dp, V, row, G);
+#pragma unroll
+    for (int n = 0; n < N; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            float2 number = numbers[n * 8 + lane % 4 * 2 + i % 2];
+            float p = exp2_flushed(fmaf(s[0][n][i], w.unit, -number.x));
+            bool keeps = kept >> (4 * n + i) & 1;
+            dp[0][n][i] = p * ((keeps ? dp[0][n][i] * keep.factor : 0.0f) - number.y);
+            s[0][n][i] = keeps ? p : 0.0f;
+        }
+    product_with_columns<D, 1, N>(dv, s, G);
+    product_with_columns<D, 1, N>(dk, dp, Q);
+}
+
+/* Starts loading a tile of queries, their dout and their numbers. */
+template <int D>
+__device__ inline void keys_load(bf16 *Q, bf16 *G, float2 *numbers, const struct attention &a,
+                                 const struct attention_place &at, const float *deltas,
+                                 int32_t tile)
+{
+    int32_t first = tile * KEYS_QUERIES, b = hide_from_compiler(at.b);
+    tile_load<D, KEYS_QUERIES, KEYS_THREADS>(Q, head_row<const bf16>(a.q, a, b, at.h, 0),
+                                             a.q.stride, first, a.T, a.D);
+    tile_load<D, KEYS_QUERIES, KEYS_THREADS>(G, head_row<const bf16>(a.dout, a, b, at.h, 0),
+                                             a.dout.stride, first, a.T, a.D);
+    if (threadIdx.x < KEYS_QUERIES)
+        numbers[threadIdx.x] = query_numbers(a, deltas, at.item, first + (int32_t)threadIdx.x);
+}
+
+/* For tiles of queries from begin on, the bits of those that need the block's keys: word SKIP_WORDS
+ * * tile + 2e + g is of its queries 32g ... and norm tile e of the keys. Certificates hold for
+ * queries of later blocks of 128 than the keys'. A warp takes a tile. */
+static __device__ inline void keys_find(uint32_t *alive, const struct keys_warp &w,
+                                        const struct attention_skip &skip, int32_t block,
+                                        int32_t begin, int32_t end)
+{
+    int lane = threadIdx.x % 32;
+    for (int32_t tile = begin + (int32_t)threadIdx.x / 32; tile < end; tile += KEYS_THREADS / 32) {
+        int32_t query = tile * KEYS_QUERIES, norm = block * (KEYS_OWNED / ATTENTION_NORM_TILE);
+        bool all = query < SKIP_FROM || query / QUERIES_OWNED == block;
+#pragma unroll
+        for (int e = 0; e < SKIP_WORDS; e++) {
+            int32_t row = query + e % 2 * 32 + lane;
+            bool needs = all || !row_is_dead(skip, row, norm + e / 2, w.bias.slope);
+            uint32_t word = __ballot_sync(0xffffffffu, needs);
+            if (lane == 0) alive[SKIP_WORDS * tile + e] = word;
+        }
+    }
+    __syncthreads();
+}
+
+/* A block owns 128 keys of one head, a warp 16, whose dk and dv stand in 128 registers
+ * of 255 at width 128; tiles of 64 queries go through two buffers. Reads k and v once and q and
+ * dout once per 128 keys, writes dk and dv: 2 bytes an element. */
+template <int D>
+static __global__ void __launch_bounds__(KEYS_THREADS, 1)
+    keys_mma_k(struct attention a, struct attention_keep keep, struct attention_parts parts,
+               const float *workspace, bool certified, int32_t tiles_n)
+{
+    SHARED_DYNAMIC(bf16, memory);
+    const int ROWS = KEYS_QUERIES * D;
+    const int STEP = D > 64 ? 32 : KEYS_QUERIES; /* what registers hold beside dk and dv */
+    bf16 *K = memory, *V = K + KEYS_OWNED * D, *Q = V + KEYS_OWNED * D, *G = Q + 2 * ROWS;
+    float2 *numbers = (float2 *)(G + 2 * ROWS);
+    uint32_t *alive = (uint32_t *)(numbers + 2 * KEYS_QUERIES);
+    struct attention_place at = attention_place_of(a, tiles_n, false);
+    int32_t first = at.tile * KEYS_OWNED, end = (a.T + KEYS_QUERIES - 1) / KEYS_QUERIES;
+    int32_t tile = first / KEYS_QUERIES;
+    struct keys_warp w;
+    w.bias = head_bias_of(a.bias, at.h, 1.0f / a.scale);
+    w.item = (int32_t)at.item;
+    w.unit = a.scale * ATTENTION_LOG2E;
+    w.key = first + (int32_t)threadIdx.x / 32 * 16;
+    bool skips = certified && w.bias.slope < 0.0f;
+    const float *deltas = workspace + parts.delta;
+    float dk[1][D / 8][4] = {}, dv[1][D / 8][4] = {};
+
+    if (skips)
+        keys_find(alive, w, attention_skip_of(workspace, parts, w.item, a.T), at.tile, tile, end);
+    tile_load<D, KEYS_OWNED, KEYS_THREADS>(K, head_row<const bf16>(a.k, a, at.b, at.h, 0),
+                                           a.k.stride, first, a.T, a.D);
+    tile_load<D, KEYS_OWNED, KEYS_THREADS>(V, head_row<const bf16>(a.v, a, at.b, at.h, 0),
+                                           a.v.stride, first, a.T, a.D);
+    keys_load<D>(Q, G, numbers, a, at, deltas, tile);
+    cp_async_commit();
+    if (attention_rotates(a)) {
+        cp_async_wait<0>();
+        tile_rotate<D, KEYS_OWNED, KEYS_THREADS>(K, a, first);
+    }
+    for (int turn = 0; tile < end; turn ^= 1) {
+        int32_t next = tile + 1, query = tile * KEYS_QUERIES;
+        int other = turn ^ 1;
+        if (skips)
+            while (next < end && !skip_is_live(alive, next)) next++;
+        if (next < end)
+            keys_load<D>(Q + other * ROWS, G + other * ROWS, numbers + other * KEYS_QUERIES, a, at,
+                         deltas, next);
+        cp_async_commit();
+        cp_async_wait<1>();
+        if (attention_rotates(a))
+            tile_rotate<D, KEYS_QUERIES, KEYS_THREADS>(Q + turn * ROWS, a, query);
+        __syncthreads();
+        const uint32_t *mine = alive + SKIP_WORDS * tile;
+        mine += (int)threadIdx.x / 32 * 16 / ATTENTION_NORM_TILE * 2;
+#pragma unroll 1
+        for (int part = 0; part < KEYS_QUERIES; part += STEP)
+            if (query + part + STEP > w.key)
+                keys_tile<D, STEP>(dk, dv, w, a, keep, skips ? mine + part / 32 : NULL, K, V,
+                                   Q + turn * ROWS + part * D, G + turn * ROWS + part * D,
+                                   numbers + turn * KEYS_QUERIES + part, query + part);
+        __syncthreads(); /* the next turn overwrites this buffer */
+        tile = next;
+    }
+    cp_async_wait<0>();
+    if (attention_rotates(a)) rows_rotate_back<D, 1>(dk, a, w.key);
+    rows_store<D, 1>(a.dk, a, at, dk, w.key, a.scale);
+    rows_store<D, 1>(a.dv, a, at, dv, w.key, keep.factor);
+}
+
+template <int D>
+static cudaError_t keys_launch(cudaStream_t stream, const struct attention *a,
+                               const float *workspace, bool certified)
+{
+    int32_t tiles_n = (a->T + KEYS_OWNED - 1) / KEYS_OWNED;
+    int64_t blocks = (int64_t)tiles_n * a->B * a->H;
+    size_t tiles_bytes = (size_t)((a->T + KEYS_QUERIES - 1) / KEYS_QUERIES) * SKIP_TILE_BYTES;
+    size_t bytes = (2 * KEYS_OWNED + 4 * KEYS_QUERIES) * D * sizeof(bf16) +
+                   2 * KEYS_QUERIES * sizeof(float2) + tiles_bytes;
+    if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
+    launch(keys_mma_k<D>, dim3((unsigned)blocks), dim3(KEYS_THREADS), bytes, stream, *a,
+           attention_keep_of(a), attention_parts_of(a), workspace, certified, tiles_n);
+    return cudaGetLastError();
+}
+
+cudaError_t attention_bwd_keys(cudaStream_t stream, const struct attention *a,
+                               const float *workspace, bool certified)
+{
+    switch (attention_compiled_width(a->D)) {
+    case 16:
+        return keys_launch<16>(stream, a, workspace, certified);
+    case 32:
+        return keys_launch<32>(stream, a, workspace, certified);
+    case 64:
+        return keys_launch<64>(stream, a, workspace, certified);
+    default:
+        return keys_launch<128>(stream, a, workspace, certified);
+    }
+}
+
+cudaError_t attention_bwd_mma(cudaStream_t stream, const struct attention *a, float *workspace)
+{
+    bool certified = attention_may_skip(a);
+    cudaError_t rc = certified ? attention_skip_bounds(stream, a, workspace) : cudaSuccess;
+    if (rc == cudaSuccess) rc = attention_bwd_keys(stream, a, workspace, certified);
+    if (rc == cudaSuccess) rc = attention_bwd_queries(stream, a, workspace, certified);
+    return rc;
+}

@@ -1,0 +1,216 @@
+/* attention_bwd_queries.cu - the backward pass on tensor cores: dq, and the sums of ds along equal
+ * distances from which attention_bias_grad.cu makes the bias's gradient. */
+#include "attention_bwd_mma.cuh"
+
+enum { QUERIES_THREADS = 128, QUERIES_KEYS = 32, STAGE_STRIDE = QUERIES_KEYS + 1 };
+
+/* Adds the ds of a warp's 32 x 32 pairs to its sums by distance: staged, 16 rows at a time, so that
+ * a lane walks along two of their diagonals. It owns the distances that leave its number in 32, and
+ * so nobody else adds to them. */
+static __device__ inline void near_add(float *near_sum, float *stage,
+                                       const float (&ds)[2][QUERIES_KEYS / 8][4], int32_t base,
+                                       int32_t bias_table_n)
+{
+    int lane = threadIdx.x % 32;
+    float *to = stage + lane / 4 * STAGE_STRIDE + lane % 4 * 2, above = 0.0f, below = 0.0f;
+#pragma unroll
+    for (int m = 0; m < 2; m++) {
+#pragma unroll
+        for (int e = 0; e < 16; e++)
+            to[e % 4 / 2 * 8 * STAGE_STRIDE + e / 4 * 8 + e % 2] = ds[m][e / 4][e % 4];
+        __syncwarp();
+#pragma unroll 4
+        for (int r = 0; r < 16; r++) {
+            int row = m * 16 + r;
+            float x = stage[r * STAGE_STRIDE + ((row - lane) & 31)];
+            if (row >= lane)
+                above += x; /* distance base + lane */
+            else
+                below += x; /* distance base + lane - 32 */
+        }
+        __syncwarp();
+    }
+    if (base + lane < bias_table_n) near_sum[base + lane] += above;
+    if (base >= 32 && base + lane - 32 < bias_table_n && lane > 0)
+        near_sum[base + lane - 32] += below;
+}
+
+/* What a warp works on. */
+struct queries_warp {
+    struct head_bias bias;
+    const float2 *numbers; /* shared: lse and delta of its 32 queries */
+    float *stage;          /* shared; NULL: the bias has no gradient */
+    float unit;
+    int32_t query, item; /* the warp's first, the head */
+    uint32_t alive;      /* bits of its rows that need the tile */
+};
+
+/* Where the warp's sums by distance stand. */
+static __device__ inline float *near_sums_of(float *workspace, const struct attention_parts &parts,
+                                             int32_t item, int32_t query)
+{
+    int64_t slot = (int64_t)item * parts.slots_n + query / ATTENTION_SLOT;
+    return workspace + parts.near_sum + slot * parts.bias_table_n;
+}
+
+/* One tile of keys for one warp of queries. */
+template <int D>
+__device__ inline void queries_tile(float (&dq)[2][D / 8][4], const struct queries_warp &w,
+                                    const struct attention &a, const struct attention_keep &keep,
+                                    const struct attention_parts &parts, float *workspace, bf16 *Q,
+                                    bf16 *G, bf16 *K, bf16 *V, int32_t key)
+{
+    const int N = QUERIES_KEYS / 8;
+    int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 32;
+    int32_t d = w.query + lane / 4 - key - lane % 4 * 2;
+    bool linear = w.query - key - (QUERIES_KEYS - 1) >= w.bias.bias_table_n;
+    float s[2][N][4], dp[2][N][4] = {};
+
+    bias_fragments<N, 1>(s[0], w.bias, d, linear);
+    bias_fragments<N, 1>(s[1], w.bias, d + 16, linear);
+    skip_rows(s, w.alive);
+    product_with_rows<D, 2, N>(s, Q, row, K);
+    product_with_rows<D, 2, N>(dp, G, row, V);
+    if (keep.scale != 0.0f) {
+        struct head_dropout dropout = head_dropout_of(a, keep, hide_from_compiler(w.item));
+#pragma unroll
+        for (int m = 0; m < 2; m++) {
+            uint32_t kept = keep_rows<N>(dropout, w.query + m * 16, key);
+#pragma unroll
+            for (int e = 0; e < 4 * N; e++)
+                dp[m][e / 4][e % 4] = kept >> e & 1 ? dp[m][e / 4][e % 4] * keep.scale : 0.0f;
+        }
+    }
+#pragma unroll
+    for (int r = 0; r < 4; r++) {
+        const int m = r / 2, i = r % 2 * 2;
+        float2 number = w.numbers[m * 16 + i * 4 + lane / 4];
+#pragma unroll
+        for (int n = 0; n < N; n++)
+#pragma unroll
+            for (int e = i; e < i + 2; e++) {
+                float p = exp2_flushed(fmaf(s[m][n][e], w.unit, -number.x));
+                dp[m][n][e] = p * (dp[m][n][e] - number.y);
+            }
+    }
+    if (w.stage && w.query - key - (QUERIES_KEYS - 1) < parts.bias_table_n)
+        near_add(near_sums_of(workspace, parts, hide_from_compiler(w.item), w.query), w.stage, dp,
+                 w.query - key, parts.bias_table_n);
+    product_with_columns<D, 2, N>(dq, dp, K);
+}
+
+/* Starts loading a tile of keys and values. */
+template <int D>
+__device__ inline void queries_load(bf16 *K, bf16 *V, const struct attention &a,
+                                    const struct attention_place &at, int32_t tile)
+{
+    int32_t first = tile * QUERIES_KEYS, b = hide_from_compiler(at.b);
+    tile_load<D, QUERIES_KEYS, QUERIES_THREADS>(K, head_row<const bf16>(a.k, a, b, at.h, 0),
+                                                a.k.stride, first, a.T, a.D);
+    tile_load<D, QUERIES_KEYS, QUERIES_THREADS>(V, head_row<const bf16>(a.v, a, b, at.h, 0),
+                                                a.v.stride, first, a.T, a.D);
+}
+
+/* A block owns 128 queries of one head, a warp 32; tiles of 32 keys go through two
+ * buffers. Reads q and dout once and k and v once per 128 queries, writes dq. Four warps: two
+ * blocks of up to 255 registers a thread share an SM. TURNS: q and k are turned, and nothing is
+ * certified; registers hold only one of the two. */
+template <int D, bool TURNS>
+static __global__ void __launch_bounds__(QUERIES_THREADS, 2)
+    queries_mma_k(struct attention a, struct attention_keep keep, struct attention_parts parts,
+                  float *workspace, bool certified, int32_t tiles_n)
+{
+    const int TILES = ATTENTION_NORM_TILE / QUERIES_KEYS, ROWS = QUERIES_KEYS * D;
+    SHARED_DYNAMIC(bf16, memory);
+    bf16 *Q = memory, *G = Q + QUERIES_OWNED * D, *K = G + QUERIES_OWNED * D, *V = K + 2 * ROWS;
+    float2 *numbers = (float2 *)(V + 2 * ROWS);
+    uint32_t *alive = (uint32_t *)(numbers + QUERIES_OWNED);
+    struct attention_place at = attention_place_of(a, tiles_n, true);
+    int32_t first = at.tile * QUERIES_OWNED, past_n = first / ATTENTION_NORM_TILE;
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    struct queries_warp w;
+    w.bias = head_bias_of(a.bias, at.h, 1.0f / a.scale);
+    w.unit = a.scale * ATTENTION_LOG2E;
+    w.query = first + warp * 32;
+    w.item = (int32_t)at.item;
+    w.numbers = numbers + warp * 32;
+    w.stage = NULL;
+    if (a.bias.bias_table_grad_dev && w.query < a.T) {
+        float *sums = near_sums_of(workspace, parts, w.item, w.query);
+        w.stage = (float *)(alive + attention_norm_tiles(a.T) * SKIP_WORDS);
+        w.stage += warp * 16 * STAGE_STRIDE;
+        for (int32_t d = lane; d < parts.bias_table_n; d += 32) sums[d] = 0.0f;
+    }
+    bool skips = !TURNS && certified && w.bias.slope < 0.0f && first >= SKIP_FROM;
+    float dq[2][D / 8][4] = {};
+
+    numbers[threadIdx.x] =
+        query_numbers(a, workspace + parts.delta, at.item, first + (int32_t)threadIdx.x);
+    if (skips)
+        skip_find(alive, attention_skip_of(workspace, parts, w.item, a.T), first, past_n,
+                  w.bias.slope);
+    int32_t tile = ((first + QUERIES_OWNED < a.T ? first + QUERIES_OWNED : a.T) - 1) / QUERIES_KEYS;
+    tile_load<D, QUERIES_OWNED, QUERIES_THREADS>(Q, head_row<const bf16>(a.q, a, at.b, at.h, 0),
+                                                 a.q.stride, first, a.T, a.D);
+    tile_load<D, QUERIES_OWNED, QUERIES_THREADS>(G, head_row<const bf16>(a.dout, a, at.b, at.h, 0),
+                                                 a.dout.stride, first, a.T, a.D);
+    queries_load<D>(K, V, a, at, tile);
+    cp_async_commit();
+    if (TURNS) {
+        cp_async_wait<0>();
+        tile_rotate<D, QUERIES_OWNED, QUERIES_THREADS>(Q, a, first);
+    }
+    for (int turn = 0; tile >= 0; turn ^= 1) {
+        int32_t next = tile - 1;
+        if (skips && next < past_n * TILES)
+            while (next >= 0 && !skip_is_live(alive, next / TILES)) next--;
+        if (next >= 0) queries_load<D>(K + (turn ^ 1) * ROWS, V + (turn ^ 1) * ROWS, a, at, next);
+        cp_async_commit();
+        cp_async_wait<1>();
+        if (TURNS)
+            tile_rotate<D, QUERIES_KEYS, QUERIES_THREADS>(K + turn * ROWS, a, tile * QUERIES_KEYS);
+        __syncthreads();
+        w.alive = 0xffffffffu;
+        if (skips && tile < past_n * TILES) w.alive = alive[SKIP_WORDS * (tile / TILES) + warp];
+        if (tile * QUERIES_KEYS <= w.query + 31 && w.alive != 0)
+            queries_tile<D>(dq, w, a, keep, parts, workspace, Q, G, K + turn * ROWS,
+                            V + turn * ROWS, tile * QUERIES_KEYS);
+        __syncthreads(); /* the next turn overwrites this buffer */
+        tile = next;
+    }
+    cp_async_wait<0>();
+    if (TURNS) rows_rotate_back<D, 2>(dq, a, w.query);
+    rows_store<D, 2>(a.dq, a, at, dq, w.query, a.scale);
+}
+
+template <int D>
+static cudaError_t queries_launch(cudaStream_t stream, const struct attention *a, float *workspace,
+                                  bool certified)
+{
+    int32_t tiles_n = (a->T + QUERIES_OWNED - 1) / QUERIES_OWNED;
+    int64_t blocks = (int64_t)tiles_n * a->B * a->H;
+    size_t bytes = (2 * QUERIES_OWNED + 4 * QUERIES_KEYS) * D * sizeof(bf16);
+    bytes += QUERIES_OWNED * sizeof(float2);
+    bytes += (size_t)attention_norm_tiles(a->T) * SKIP_TILE_BYTES;
+    if (a->bias.bias_table_grad_dev) bytes += QUERIES_OWNED / 2 * STAGE_STRIDE * sizeof(float);
+    if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
+    launch(attention_rotates(*a) ? queries_mma_k<D, true> : queries_mma_k<D, false>,
+           dim3((unsigned)blocks), dim3(QUERIES_THREADS), bytes, stream, *a, attention_keep_of(a),
+           attention_parts_of(a), workspace, certified, tiles_n);
+    return cudaGetLastError();
+}
+
+cudaError_t attention_bwd_queries(cudaStream_t stream, const struct attention *a, float *workspace,
+                                  bool certified)
+{
+    switch (attention_compiled_width(a->D)) {
+    case 16:
+        return queries_launch<16>(stream, a, workspace, certified);
+    case 32:
+        return queries_launch<32>(stream, a, workspace, certified);
+    case 64:
+        return queries_launch<64>(stream, a, workspace, certified);
+    default:
+        return queries_launch<128>(stream, a, workspace, certified);
+    }
+}

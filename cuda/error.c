@@ -1,0 +1,40 @@
+/* error.c - what went wrong with a GPU, as errors; what is refused while work is recorded. */
+#include "context.h"
+
+int cuda_is_lost(int status)
+{
+    static const cudaError_t losses[] = {cudaErrorInitializationError, cudaErrorInsufficientDriver,
+                                         cudaErrorDevicesUnavailable,  cudaErrorNoDevice,
+                                         cudaErrorInvalidDevice,       cudaErrorECCUncorrectable,
+                                         cudaErrorLaunchTimeout,       cudaErrorUnknown};
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
+        if (losses[i] == (cudaError_t)status) return 1;
+    return 0;
+}
+
+int cuda_fault(struct cuda *c, int status, const char *where, struct err *e)
+{
+    cudaError_t error = (cudaError_t)status;
+    const char *name = c->backend.name;
+    if (error == cudaSuccess) return 0;
+    (void)cudaGetLastError();
+    if (error == cudaErrorMemoryAllocation) {
+        size_t unused_bytes = 0, total_bytes = 0;
+        (void)cudaMemGetInfo(&unused_bytes, &total_bytes);
+        return ERR(e, ERR_NOMEM, "%s: %s: no memory: %zu of the GPU's %zu bytes are free", name,
+                   where, unused_bytes, total_bytes);
+    }
+    if (cuda_is_lost(status))
+        return ERR(e, ERR_UNAVAILABLE, "%s: %s: the GPU cannot be used: %s (%s)", name, where,
+                   cudaGetErrorString(error), cudaGetErrorName(error));
+    return ERR(e, ERR_INTERNAL, "%s: %s: %s (%s)", name, where, cudaGetErrorString(error),
+               cudaGetErrorName(error));
+}
+
+int cuda_outside(struct cuda *c, const char *what, struct err *e)
+{
+    if (!c->recording) return 0;
+    return ERR(e, ERR_INTERNAL,
+               "%s: %s while work is recorded; do the same work once before it is recorded",
+               c->backend.name, what);
+}

@@ -1,0 +1,117 @@
+/* layernorm.cu - LayerNorm, alone or after a residual sum with dropout. */
+#include "kernels.h"
+#include "layernorm.cuh"
+
+enum { NORM_BLOCKS = 1056 /* 8 for each of 132 multiprocessors */ };
+
+#define NORM_EPS 1e-5f
+
+struct norm_forward {
+    struct tensor y, stats, s, x, r, gain, bias;
+    struct rows_draw draw;
+    bool wide;
+};
+
+/* A row of x; after a residual sum, s = x + dropout(r), which is also stored and used as stored. */
+template <class T, int EIGHTS, bool RESIDUAL>
+__device__ static void norm_take(struct eight *v, const int *n, const struct norm_forward &f,
+                                 int64_t row)
+{
+#pragma unroll
+    for (int e = 0; e < EIGHTS; e++) {
+        int column = norm_column(e), here = row < f.y.rows ? n[e] : 0;
+        v[e] = rows_load(row_of<T>(f.x, row) + column, here, f.wide, 0.0f);
+        if (!RESIDUAL || here == 0) continue;
+        struct eight r = rows_load(row_of<T>(f.r, row) + column, here, f.wide, 0.0f);
+        if (f.draw.keep_scale != 0.0f) {
+            struct eight factor = rows_factors(f.draw, row, column);
+#pragma unroll
+            for (int i = 0; i < 8; i++) r.x[i] *= factor.x[i];
+        }
+        T *to = row_of<T>(f.s, row) + column;
+#pragma unroll
+        for (int i = 0; i < 8; i++) v[e].x[i] = rows_rounded(to, v[e].x[i] + r.x[i]);
+        rows_store(to, v[e], here, f.wide);
+    }
+}
+
+/* y = (x - mean) / deviation * gain + bias. Mapping: rule 1; a block takes ty rows at a time. Reads
+ * 1, writes 1 (after a residual sum 2 and 2). 256 threads: two rows of 1024 columns, whose sums
+ * meet at two barriers. */
+template <class T, int EIGHTS, bool RESIDUAL>
+static __global__ void __launch_bounds__(ROWS_THREADS) norm_k(struct norm_forward f)
+{
+    SHARED(float2, part, [2][NORM_WARPS]);
+    struct eight gain[EIGHTS], bias[EIGHTS], v[EIGHTS];
+    float share = 1.0f / (float)f.y.cols;
+    int n[EIGHTS];
+    norm_parts<EIGHTS>(n, f.y.cols);
+#pragma unroll
+    for (int e = 0; e < EIGHTS; e++) {
+        gain[e] = rows_load((const float *)f.gain.data + norm_column(e), n[e], f.wide, 0.0f);
+        bias[e] = rows_load((const float *)f.bias.data + norm_column(e), n[e], f.wide, 0.0f);
+    }
+    for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < f.y.rows;
+         first += (int64_t)gridDim.x * blockDim.y) {
+        int64_t row = first + threadIdx.y;
+        norm_take<T, EIGHTS, RESIDUAL>(v, n, f, row);
+        float sum = 0.0f, squares = 0.0f;
+#pragma unroll
+        for (int e = 0; e < EIGHTS; e++)
+#pragma unroll
+            for (int i = 0; i < 8; i++) sum += v[e].x[i];
+        float mean = norm_row_sums(sum, 0.0f, part[0]).x * share;
+#pragma unroll
+        for (int e = 0; e < EIGHTS; e++)
+#pragma unroll
+            for (int i = 0; i < 8; i++) {
+                float d = i < n[e] ? v[e].x[i] - mean : 0.0f;
+                squares += d * d;
+            }
+        float variance = norm_row_sums(squares, 0.0f, part[1]).x * share;
+        float deviation = 1.0f / sqrtf(variance + NORM_EPS);
+        if (row >= f.y.rows) continue;
+#pragma unroll
+        for (int e = 0; e < EIGHTS; e++) {
+#pragma unroll
+            for (int i = 0; i < 8; i++)
+                v[e].x[i] = (v[e].x[i] - mean) * deviation * gain[e].x[i] + bias[e].x[i];
+            rows_store(row_of<T>(f.y, row) + norm_column(e), v[e], n[e], f.wide);
+        }
+        if (threadIdx.x == 0) {
+            row_of<float>(f.stats, row)[0] = mean;
+            row_of<float>(f.stats, row)[1] = deviation;
+        }
+    }
+}
+
+template <class T, bool RESIDUAL> static int norm_launch(void *stream, const struct norm_forward *f)
+{
+    dim3 grid(norm_blocks_n(f->y.rows, f->y.cols, NORM_BLOCKS));
+    launch(norm_is_long(f->y.cols) ? norm_k<T, 4, RESIDUAL> : norm_k<T, 1, RESIDUAL>, grid,
+           norm_block(f->y.cols), 0, (cudaStream_t)stream, *f);
+    return cudaGetLastError();
+}
+
+int cuda_layernorm(void *stream, struct tensor *y, struct tensor *stats, const struct tensor *x,
+                   const struct tensor *gain, const struct tensor *bias)
+{
+    struct norm_forward f = {*y,   *stats, *x, *x, *x, *gain, *bias, rows_draw_of(NULL, y->cols),
+                             false};
+    if (!rows_is_float(y) || y->cols > NORM_COLS_MAX) return cudaErrorInvalidValue;
+    f.wide = rows_is_wide(y) && rows_is_wide(x) && rows_is_wide(gain) && rows_is_wide(bias);
+    return y->dtype == DTYPE_BF16 ? norm_launch<bf16, false>(stream, &f)
+                                  : norm_launch<float, false>(stream, &f);
+}
+
+int cuda_residual_layernorm(void *stream, struct tensor *s, struct tensor *y, struct tensor *stats,
+                            const struct tensor *x, const struct tensor *r, const struct dropout *d,
+                            const struct tensor *gain, const struct tensor *bias)
+{
+    struct norm_forward f = {*y, *stats, *s, *x, *r, *gain, *bias, rows_draw_of(d, y->cols), false};
+    if (!rows_is_float(y) || y->cols > NORM_COLS_MAX) return cudaErrorInvalidValue;
+    f.wide = rows_is_wide(y) && rows_is_wide(s) && rows_is_wide(x) && rows_is_wide(r) &&
+             rows_is_wide(gain) && rows_is_wide(bias);
+    return y->dtype == DTYPE_BF16 ? norm_launch<bf16, true>(stream, &f)
+                                  : norm_launch<float, true>(stream, &f);
+}

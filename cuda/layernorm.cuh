@@ -1,0 +1,71 @@
+/* layernorm.cuh - how the kernels of LayerNorm share rows; layernorm.cu, layernorm_bwd.cu.
+ *
+ * 1. tx threads (a power of two) share a row, ty rows share a block of 256 threads; a thread owns
+ *    EIGHTS eights of columns, tx eights apart, in registers: memory is read once. Rows of up to
+ *    8192 columns fit.
+ * 2. Blocks walk over rows with a fixed stride: gain and bias, or the sums of their gradients, stay
+ *    in registers. The number of blocks depends on shape and type alone, hence the bits too. */
+#ifndef CUDA_NORM_CUH
+#define CUDA_NORM_CUH
+
+#include "rows.cuh"
+
+enum {
+    NORM_WARPS = ROWS_THREADS / 32,
+    NORM_COLS_MAX = 4 * 8 * ROWS_THREADS,
+    NORM_TURNS_MIN = 2 /* times that a block takes rows, where there are enough */
+};
+
+static __host__ __device__ inline int norm_is_long(int64_t cols)
+{
+    return cols > 8 * ROWS_THREADS;
+}
+
+/* Both sums over the threads of a row, the same bits in each of them. `part` has a place for each
+ * warp and is another one in the next call. */
+__device__ inline float2 norm_row_sums(float a, float b, float2 *part)
+{
+    int width = (int)blockDim.x, warps_n = width / 32;
+    for (int other = min(width, 32) / 2; other; other >>= 1) {
+        a += __shfl_xor_sync(0xffffffffu, a, other);
+        b += __shfl_xor_sync(0xffffffffu, b, other);
+    }
+    if (warps_n <= 1) return make_float2(a, b);
+    int thread = (int)(threadIdx.y * blockDim.x + threadIdx.x), warp = thread / 32;
+    if (thread % 32 == 0) part[warp] = make_float2(a, b);
+    __syncthreads();
+    int first = warp / warps_n * warps_n;
+    float2 sum = part[first];
+    for (int w = 1; w < warps_n; w++) {
+        sum.x += part[first + w].x;
+        sum.y += part[first + w].y;
+    }
+    return sum;
+}
+
+__device__ inline int norm_column(int e)
+{
+    return (int)((e * blockDim.x + threadIdx.x) * 8);
+}
+
+/* How many columns of its eights this thread has. */
+template <int EIGHTS> __device__ inline void norm_parts(int *n, int64_t cols)
+{
+#pragma unroll
+    for (int e = 0; e < EIGHTS; e++) n[e] = rows_part(norm_column(e), cols);
+}
+
+static inline dim3 norm_block(int64_t cols)
+{
+    dim3 block = rows_block(cols);
+    if (block.x < 8) block = dim3(8, ROWS_THREADS / 8);
+    return block;
+}
+
+static inline unsigned norm_blocks_n(int64_t rows, int64_t cols, int64_t most)
+{
+    int64_t taken = norm_block(cols).y * NORM_TURNS_MIN, n = (rows + taken - 1) / taken;
+    return (unsigned)(n < most ? n : most);
+}
+
+#endif

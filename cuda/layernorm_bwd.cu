@@ -1,0 +1,249 @@
+/* layernorm_bwd.cu - the backward pass of LayerNorm, alone or after a residual sum with dropout.
+ *
+ * The sums for dgain and dbias leave a block as one partial row; a second kernel adds the partial
+ * rows in a fixed order. */
+#include "kernels.h"
+#include "layernorm.cuh"
+
+enum {
+    NORM_PARTS = 396,     /* blocks: 3 for each of 132 multiprocessors, as registers allow */
+    NORM_PARTS_F32 = 264, /* 2 */
+    NORM_SUM_COLUMNS = 32,
+    NORM_SUM_LANES = 16
+};
+
+struct norm_backward {
+    struct tensor dx, dr, dy, x, stats, gain;
+    struct rows_draw draw; /* of dr, after a residual sum */
+    float *parts;          /* (blocks, 2, cols): shares of dgain and dbias */
+    int accumulate;
+    bool wide;
+};
+
+/* What a thread holds of a row. */
+template <class T, int EIGHTS> struct norm_row {
+    struct rows_raw<T> dy[EIGHTS], x[EIGHTS];
+    float2 stats; /* mean, reciprocal deviation */
+};
+
+template <class T, int EIGHTS>
+__device__ static void layernorm_bwd_take(struct norm_row<T, EIGHTS> *r, const int *n,
+                                          const struct norm_backward &f, int64_t row)
+{
+    bool there = row < f.dx.rows;
+#pragma unroll
+    for (int e = 0; e < EIGHTS; e++) {
+        int column = norm_column(e), here = there ? n[e] : 0;
+        r->dy[e] = rows_fetch(row_of<T>(f.dy, row) + column, here, f.wide);
+        r->x[e] = rows_fetch(row_of<T>(f.x, row) + column, here, f.wide);
+    }
+    r->stats = make_float2(0.0f, 0.0f);
+    if (!there) return;
+    const float *stats = row_of<float>(f.stats, row);
+    r->stats = make_float2(stats[0], stats[1]);
+}
+
+/* The block's sums over its ty rows, in the order of the rows, to the block's partial row. */
+template <int EIGHTS>
+__device__ static void layernorm_bwd_finish(const struct norm_backward &f,
+                                            const struct eight *dgain, const struct eight *dbias)
+{
+    SHARED_DYNAMIC(float, sums); /* (2, cols) where ty > 1 */
+    int64_t cols = f.dx.cols;
+    float *parts = f.parts + (int64_t)blockIdx.x * 2 * cols;
+    for (unsigned turn = 0; turn < blockDim.y; turn++) {
+        if (turn > 0) __syncthreads();
+        if (turn != threadIdx.y) continue;
+        float *to = turn + 1 == blockDim.y ? parts : sums;
+#pragma unroll
+        for (int e = 0; e < EIGHTS; e++) {
+            int column = norm_column(e);
+#pragma unroll
+            for (int i = 0; i < 8; i++) {
+                if (column + i >= cols) continue;
+                float g = dgain[e].x[i], b = dbias[e].x[i];
+                if (turn > 0) {
+                    g += sums[column + i];
+                    b += sums[cols + column + i];
+                }
+                to[column + i] = g;
+                to[cols + column + i] = b;
+            }
+        }
+    }
+}
+
+/* Stores dx, and for a residual sum dr: dx as stored through the branch's dropout. */
+template <class T, bool RESIDUAL>
+__device__ static void layernorm_bwd_store(struct eight &d, const struct norm_backward &f,
+                                           int64_t row, int column, int here)
+{
+    T *to = row_of<T>(f.dx, row) + column;
+    rows_store(to, d, here, f.wide);
+    if (!RESIDUAL || here == 0) return;
+    struct eight factor = rows_factors(f.draw, row, column);
+#pragma unroll
+    for (int i = 0; i < 8; i++) d.x[i] = rows_rounded(to, d.x[i]) * factor.x[i];
+    rows_store(row_of<T>(f.dr, row) + column, d, here, f.wide);
+}
+
+/* dx = deviation * (g dy - mean(g dy) - hat * mean(g dy hat)), and the block's shares of dgain =
+ * sum dy hat, dbias = sum dy. Mapping: rule 1; a block takes ty rows at a time, and asks for the
+ * next ones (where registers hold them) and for what dx is added to before it waits for the sums of
+ * these. Reads 2, writes 1
+ * (accumulating: reads 3; a residual sum: reads 3, writes 2: 10 bytes an element in bf16, where
+ * layernorm_bwd and then dropout move 12). 256 threads: as many loads under way with three blocks a
+ * multiprocessor, or two of twice as wide numbers, as the bus needs. */
+template <class T, int EIGHTS, bool RESIDUAL>
+static __global__ void __launch_bounds__(ROWS_THREADS, EIGHTS > 1       ? 1
+                                                       : sizeof(T) == 2 ? 3
+                                                                        : 2)
+    layernorm_bwd_k(struct norm_backward f)
+{
+    const bool EARLY = EIGHTS * sizeof(T) <= 8;
+    SHARED(float2, part, [2][NORM_WARPS]);
+    struct eight dgain[EIGHTS], dbias[EIGHTS];
+    struct norm_row<T, EIGHTS> here;
+    float share = 1.0f / (float)f.dx.cols;
+    int n[EIGHTS];
+    norm_parts<EIGHTS>(n, f.dx.cols);
+    int64_t stride = (int64_t)gridDim.x * blockDim.y;
+    int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
+#pragma unroll
+    for (int e = 0; e < EIGHTS; e++)
+#pragma unroll
+        for (int i = 0; i < 8; i++) dgain[e].x[i] = dbias[e].x[i] = 0.0f;
+    layernorm_bwd_take<T, EIGHTS>(&here, n, f, row);
+    for (int turn = 0; row - threadIdx.y < f.dx.rows; row += stride, turn ^= 1) {
+        struct norm_row<T, EIGHTS> next;
+        struct rows_raw<T> before[EIGHTS];
+        if (EARLY) layernorm_bwd_take<T, EIGHTS>(&next, n, f, row + stride);
+        bool there = row < f.dx.rows;
+#pragma unroll
+        for (int e = 0; e < EIGHTS; e++)
+            before[e] = rows_fetch(row_of<T>(f.dx, row) + norm_column(e),
+                                   there && f.accumulate ? n[e] : 0, f.wide);
+        float a = 0.0f, b = 0.0f, mean = here.stats.x, deviation = here.stats.y;
+        struct eight dy[EIGHTS], hat[EIGHTS]; /* dy already times the gain */
+#pragma unroll
+        for (int e = 0; e < EIGHTS; e++) {
+            struct eight gain =
+                rows_load((const float *)f.gain.data + norm_column(e), n[e], f.wide, 0.0f);
+            dy[e] = rows_widen(here.dy[e]);
+            hat[e] = rows_widen(here.x[e]);
+#pragma unroll
+            for (int i = 0; i < 8; i++) {
+                float d = dy[e].x[i];
+                hat[e].x[i] = (hat[e].x[i] - mean) * deviation;
+                dgain[e].x[i] += d * hat[e].x[i];
+                dbias[e].x[i] += d;
+                dy[e].x[i] = d * gain.x[i];
+                a += d * gain.x[i];
+                b += d * gain.x[i] * hat[e].x[i];
+            }
+        }
+        float2 means = norm_row_sums(a, b, part[turn]);
+        float mean_a = means.x * share, mean_b = means.y * share;
+#pragma unroll
+        for (int e = 0; e < EIGHTS; e++) {
+            struct eight d = rows_widen(before[e]);
+#pragma unroll
+            for (int i = 0; i < 8; i++)
+                d.x[i] += deviation * (dy[e].x[i] - mean_a - hat[e].x[i] * mean_b);
+            layernorm_bwd_store<T, RESIDUAL>(d, f, row, norm_column(e), there ? n[e] : 0);
+        }
+        if (EARLY)
+            here = next;
+        else
+            layernorm_bwd_take<T, EIGHTS>(&here, n, f, row + stride);
+    }
+    layernorm_bwd_finish<EIGHTS>(f, dgain, dbias);
+}
+
+/* dgain and dbias += the sum of the partial rows. A block owns 32 columns of the 2 C, lane k of 16
+ * sums the partial rows k, k + 16, ...; then the lanes are added in order. Reads 4 bytes a partial
+ * element. 512 threads: 25 loads each. */
+static __global__ void norm_sum_k(float *dgain, float *dbias, const float *parts, int parts_n,
+                                  int64_t cols)
+{
+    SHARED(float, sums, [NORM_SUM_LANES][NORM_SUM_COLUMNS]);
+    int64_t column = (int64_t)blockIdx.x * NORM_SUM_COLUMNS + threadIdx.x;
+    float sum = 0.0f;
+    if (column < 2 * cols)
+#pragma unroll 4
+        for (int p = (int)threadIdx.y; p < parts_n; p += NORM_SUM_LANES)
+            sum += parts[p * 2 * cols + column];
+    sums[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y > 0 || column >= 2 * cols) return;
+    for (int lane = 1; lane < NORM_SUM_LANES; lane++) sum += sums[lane][threadIdx.x];
+    float *to = column < cols ? dgain + column : dbias + (column - cols);
+    *to += sum;
+}
+
+static unsigned layernorm_bwd_blocks_n(const struct tensor *dx)
+{
+    return norm_blocks_n(dx->rows, dx->cols, dx->dtype == DTYPE_BF16 ? NORM_PARTS : NORM_PARTS_F32);
+}
+
+size_t cuda_layernorm_bwd_workspace(int64_t rows, int64_t cols)
+{
+    return (size_t)norm_blocks_n(rows, cols, NORM_PARTS) * 2 * (size_t)cols * sizeof(float);
+}
+
+template <class T, bool RESIDUAL>
+static void layernorm_bwd_launch(void *stream, const struct norm_backward *f)
+{
+    int64_t cols = f->dx.cols;
+    dim3 block = norm_block(cols);
+    size_t bytes = block.y > 1 ? 2 * (size_t)cols * sizeof(float) : 0;
+    launch(norm_is_long(cols) ? layernorm_bwd_k<T, 4, RESIDUAL> : layernorm_bwd_k<T, 1, RESIDUAL>,
+           dim3(layernorm_bwd_blocks_n(&f->dx)), block, bytes, (cudaStream_t)stream, *f);
+}
+
+/* Both kernels of the backward pass; dr NULL: no residual sum. */
+static int layernorm_bwd_queue(void *stream, struct tensor *dx, struct tensor *dr,
+                               struct tensor *dgain, struct tensor *dbias,
+                               const struct norm_backward *f)
+{
+    int64_t cols = dx->cols;
+    if (!rows_is_float(dx) || cols > NORM_COLS_MAX) return cudaErrorInvalidValue;
+    if (dx->dtype == DTYPE_BF16)
+        dr ? layernorm_bwd_launch<bf16, true>(stream, f)
+           : layernorm_bwd_launch<bf16, false>(stream, f);
+    else
+        dr ? layernorm_bwd_launch<float, true>(stream, f)
+           : layernorm_bwd_launch<float, false>(stream, f);
+    cudaError_t rc = cudaGetLastError();
+    if (rc != cudaSuccess) return rc;
+    dim3 grid((unsigned)((2 * cols + NORM_SUM_COLUMNS - 1) / NORM_SUM_COLUMNS));
+    launch(norm_sum_k, grid, dim3(NORM_SUM_COLUMNS, NORM_SUM_LANES), 0, (cudaStream_t)stream,
+           (float *)dgain->data, (float *)dbias->data, (const float *)f->parts,
+           (int)layernorm_bwd_blocks_n(dx), cols);
+    return cudaGetLastError();
+}
+
+int cuda_layernorm_bwd(void *stream, struct tensor *dx, struct tensor *dgain, struct tensor *dbias,
+                       const struct tensor *dy, const struct tensor *x, const struct tensor *stats,
+                       const struct tensor *gain, int accumulate_dx, void *workspace_dev)
+{
+    struct norm_backward f = {
+        *dx,           *dx,  *dy, *x, *stats, *gain, rows_draw_of(NULL, 0), (float *)workspace_dev,
+        accumulate_dx, false};
+    f.wide = rows_is_wide(dx) && rows_is_wide(dy) && rows_is_wide(x) && rows_is_wide(gain);
+    return layernorm_bwd_queue(stream, dx, NULL, dgain, dbias, &f);
+}
+
+int cuda_residual_layernorm_bwd(void *stream, struct tensor *ds, struct tensor *dr,
+                                struct tensor *dgain, struct tensor *dbias, const struct tensor *dy,
+                                const struct tensor *s, const struct tensor *stats,
+                                const struct tensor *gain, const struct dropout *d,
+                                void *workspace_dev)
+{
+    struct norm_backward f = {
+        *ds, *dr,  *dy, *s, *stats, *gain, rows_draw_of(d, ds->cols), (float *)workspace_dev,
+        1,   false};
+    f.wide = rows_is_wide(ds) && rows_is_wide(dr) && rows_is_wide(dy) && rows_is_wide(s) &&
+             rows_is_wide(gain);
+    return layernorm_bwd_queue(stream, ds, dr, dgain, dbias, &f);
+}

@@ -1,0 +1,76 @@
+/* map.c - open addressing; the slot keeps the key's hash, so that a miss rarely reads a key. */
+#include "base/map.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { MAP_FIRST_SLOTS = 64 };
+
+struct map_slot {
+    const char *key; /* NULL: free */
+    uint32_t key_n, hash;
+    int32_t value;
+};
+
+static uint32_t map_hash(const unsigned char *key, size_t key_n)
+{
+    uint64_t h = 0xCBF29CE484222325u; /* FNV-1a */
+
+    for (size_t i = 0; i < key_n; i++) h = (h ^ key[i]) * 0x100000001B3u;
+    return (uint32_t)(h ^ h >> 32);
+}
+
+/* The slot of the key, or the free slot where it belongs. */
+static struct map_slot *map_find(const struct map *m, uint32_t hash, const void *key, size_t key_n)
+{
+    for (uint32_t i = hash;; i++) {
+        struct map_slot *s = &m->slot[i & (m->slots_n - 1)];
+        if (!s->key) return s;
+        if (s->hash == hash && s->key_n == key_n && memcmp(s->key, key, key_n) == 0) return s;
+    }
+}
+
+void map_init(struct map *m, struct arena *a)
+{
+    *m = (struct map){.arena = a, .slots_n = MAP_FIRST_SLOTS};
+    m->slot = arena_array(a, m->slots_n, sizeof *m->slot);
+}
+
+static void map_grow(struct map *m)
+{
+    const struct map old = *m;
+
+    assert(m->slots_n < 1u << 31);
+    m->slots_n *= 2;
+    m->slot = arena_array(m->arena, m->slots_n, sizeof *m->slot);
+    for (uint32_t i = 0; i < old.slots_n; i++) {
+        const struct map_slot *s = &old.slot[i];
+        if (s->key) *map_find(m, s->hash, s->key, s->key_n) = *s;
+    }
+}
+
+bool map_get(const struct map *m, const void *key, size_t key_n, int32_t *value)
+{
+    const struct map_slot *s = map_find(m, map_hash(key, key_n), key, key_n);
+
+    if (s->key) *value = s->value;
+    return s->key != NULL;
+}
+
+int32_t *map_put(struct map *m, const void *key, size_t key_n, bool *added)
+{
+    uint32_t hash = map_hash(key, key_n);
+    struct map_slot *s = map_find(m, hash, key, key_n);
+
+    if (added) *added = !s->key;
+    if (s->key) return &s->value;
+    if (2 * (m->n + 1) > m->slots_n) {
+        map_grow(m);
+        s = map_find(m, hash, key, key_n);
+    }
+    assert(key_n <= UINT32_MAX);
+    *s = (struct map_slot){
+        .key = arena_strndup(m->arena, key, key_n), .key_n = (uint32_t)key_n, .hash = hash};
+    m->n++;
+    return &s->value;
+}

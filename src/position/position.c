@@ -1,0 +1,44 @@
+/* position.c - the table of position methods, and arithmetic that several of them share. */
+#include "position/position.h"
+
+#include <math.h>
+#include <string.h>
+
+#define DECLARE(NAME, name_, display_, place_, style_)                                             \
+    extern const struct position_functions position_##name_;
+POSITION_METHODS(DECLARE)
+
+#define ROW(NAME, name_, display_, place_, style_)                                                 \
+    {.name = #name_,                                                                               \
+     .display = display_,                                                                          \
+     .place = place_,                                                                              \
+     .style = style_,                                                                              \
+     .functions = &position_##name_},
+const struct position_method position_methods[POSITION_METHODS_N] = {POSITION_METHODS(ROW)};
+
+int32_t position_find(const char *name)
+{
+    for (int32_t i = 0; i < POSITION_METHODS_N; i++)
+        if (strcmp(position_methods[i].name, name) == 0) return i;
+    return -1;
+}
+
+int32_t position_table_length(const struct position_functions *f, const struct position_shape *s,
+                              int32_t L)
+{
+    return f->table_length ? f->table_length(s, L) : 0;
+}
+
+void position_rotation(const struct position_functions *f, const struct position_shape *s,
+                       int32_t L, float *cosine, float *sine)
+{
+    int32_t half = s->dim / s->heads / 2;
+    double theta[POSITION_WIDTH_MAX / 2];
+
+    f->frequencies(s, theta);
+    for (int64_t i = 0; i < (int64_t)L * half; i++) {
+        double angle = (double)(i / half) * theta[i % half];
+        cosine[i] = (float)cos(angle);
+        sine[i] = (float)sin(angle);
+    }
+}

@@ -1,0 +1,39 @@
+/* sinusoidal.c - fixed sines and cosines added to the scaled embedding (oracle SPEC.md section 4).
+ *
+ * Tokens that are not padding use rows 2, 3, ... from the left of their row; padding uses row 1,
+ * which is zero. The numbers are computed in float, step by step as the authors' are, so that far
+ * positions have the same rounding of the angle. */
+#include <math.h>
+#include <string.h>
+
+#include "position/position.h"
+
+enum { FIRST_ROW = 2 };
+
+static int check(const struct position_shape *s, struct err *e)
+{
+    if (s->dim >= 4) return 0;
+    return ERR(e, ERR_DATA, "model.dim = %d: sinusoidal positions need at least 4", s->dim);
+}
+
+static void embedding(const struct position_shape *s, int32_t p, float *row)
+{
+    int32_t half = s->dim / 2;
+    float fall = (float)-(log(10000.0) / (double)(half - 1));
+
+    memset(row, 0, (size_t)s->dim * sizeof *row);
+    if (p == FIRST_ROW - 1) return;
+    for (int32_t j = 0; j < half; j++) {
+        float frequency = (float)exp((double)((float)j * fall));
+        float angle = (float)p * frequency;
+        row[j] = (float)sin((double)angle);
+        row[half + j] = (float)cos((double)angle);
+    }
+}
+
+const struct position_functions position_sinusoidal = {
+    .order_sensitive = true,
+    .first_row = FIRST_ROW,
+    .check = check,
+    .embedding = embedding,
+};

@@ -1,0 +1,63 @@
+/* dictionary.h - words and their ids, exactly as fairseq-preprocess makes them (oracle SPEC.md
+ * section 2).
+ *
+ * 1. Ids 0..3 are <s>, <pad>, </s>, <unk>; a word of the text spelled like one of them has its id.
+ * 2. The other words follow by falling count in the training text, equal counts by rising code
+ *    point.
+ * 3. Fillers madeupword0000, madeupword0001, ... of count 0 bring the size to a multiple of 8; a
+ *    filler whose name is a word already there is left out.
+ * 4. dict.txt has a "word count" line for every entry but the four; loading adds nothing. */
+#ifndef PREPARE_DICTIONARY_H
+#define PREPARE_DICTIONARY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "prepare/text.h"
+
+enum dictionary_special {
+    DICTIONARY_BEGIN,
+    DICTIONARY_PAD,
+    DICTIONARY_LINE_END,
+    DICTIONARY_UNKNOWN,
+    DICTIONARY_SPECIALS_N
+};
+enum { DICTIONARY_MULTIPLE = 8 };
+
+struct dictionary;
+
+/* dictionary_build - the dictionary of a training text in memory (n bytes, named place in
+ * messages).
+ *
+ *   limit     0: every word. Otherwise that many entries are kept, specials included, and fillers
+ *             bring a limit that is no multiple of 8 up to one; at least 8
+ *   progress  may be NULL
+ *
+ * Errors: ERR_DATA place:line, ERR_USAGE limit, ERR_NOMEM. */
+int dictionary_build(struct dictionary **out, const char *text, size_t n, const char *place,
+                     int32_t limit, const struct text_progress *progress, struct err *e);
+/* dictionary_parse - from the bytes of a dict.txt. Errors: ERR_DATA place:line. */
+int dictionary_parse(struct dictionary **out, const char *text, size_t n, const char *place,
+                     struct err *e);
+/* dictionary_load - the same from a file. */
+int dictionary_load(struct dictionary **out, const char *path, struct err *e);
+void dictionary_close(struct dictionary *d); /* takes NULL */
+
+/* dictionary_text - the bytes of dict.txt in the arena. */
+char *dictionary_text(const struct dictionary *d, struct arena *a, size_t *n);
+/* dictionary_save - writes dict.txt atomically. */
+int dictionary_save(const struct dictionary *d, const char *path, struct err *e);
+
+/* dictionary_size - V: entries, specials and fillers included. */
+int32_t dictionary_size(const struct dictionary *d);
+/* dictionary_find - the id of a word of n bytes; DICTIONARY_UNKNOWN when it is not there. */
+int32_t dictionary_find(const struct dictionary *d, const char *word, size_t n);
+/* dictionary_word - the spelling of an id, ended by a zero byte. */
+const char *dictionary_word(const struct dictionary *d, int32_t id);
+/* dictionary_count - occurrences in the training text; 1 for the specials, as the authors' program
+ * shows them after loading. */
+int64_t dictionary_count(const struct dictionary *d, int32_t id);
+
+#endif

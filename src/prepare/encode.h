@@ -1,0 +1,45 @@
+/* encode.h - text into the units of a subword vocabulary, as text again.
+ *
+ * A file of units is an ordinary text: units separated by one space, lines as before. It then goes
+ * through the same preparation as a text of words: dictionary by frequency, ids, </s> at the end of
+ * each line. That is how fairseq treats subwords. Pieces that the
+ * training text does not have are no entries of the dictionary.
+ *
+ *   wordpiece  pieces of a BERT vocabulary (vocab.txt), uncased or cased; prepare/wordpiece.h
+ *   bpe        numbers of a GPT-2 vocabulary (vocab.json, merges.txt), as in RoBERTa; prepare/bpe.h
+ *   ids        numbers of files that hold ids already: 2 or 4 bytes each, little endian */
+#ifndef PREPARE_ENCODE_H
+#define PREPARE_ENCODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "prepare/text.h"
+
+enum encode_kind { ENCODE_NONE, ENCODE_WORDPIECE, ENCODE_BPE, ENCODE_IDS };
+
+struct encode_options {
+    enum encode_kind kind;
+    const char *vocab, *merges; /* files; merges only of bpe */
+    bool cased;                 /* wordpiece: letters keep case and accents */
+    int32_t id_bytes;           /* ids: 2 or 4 */
+    int64_t id_end;             /* ids: the id that ends a line and becomes its </s>; -1: none */
+};
+
+/* encode_suffix - how the files of a split end: "txt", of ids "bin". */
+const char *encode_suffix(const struct encode_options *o);
+/* encode_describe - the units in words that change whenever they would; nothing for ENCODE_NONE.
+ * Errors: those of hashing the vocabulary. */
+int encode_describe(char *out, size_t room, const struct encode_options *o, struct err *e);
+
+struct encoder;
+/* encoder_open - Errors: ERR_NOINPUT, ERR_DATA of the vocabulary's files; ERR_USAGE. */
+int encoder_open(struct encoder **out, const struct encode_options *o, struct err *e);
+void encoder_close(struct encoder *c); /* takes NULL */
+/* encoder_file - `from` in units to `to`, which is replaced. Errors: ERR_DATA from:line; ERR_IO. */
+int encoder_file(struct encoder *c, const char *from, const char *to,
+                 const struct text_progress *progress, struct err *e);
+
+#endif

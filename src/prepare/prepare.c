@@ -1,0 +1,323 @@
+/* prepare.c - makes data/NAME from text.
+ *
+ * 1. Under the lock data/.NAME.lock, see whether it is there already, made from the same text with
+ *    the same options.
+ * 2. Build everything in data/.NAME.tmp; what an interrupted preparation left there is removed.
+ * 3. Rename: the old folder away, the new one in, the old one removed. */
+#include "prepare/prepare.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/dir.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "data/corpus.h"
+#include "data/manifest.h"
+#include "prepare/binarise.h"
+#include "prepare/dictionary.h"
+#include "prepare/expected.h"
+#include "synthetic/synthetic.h"
+
+struct preparation {
+    const struct prepare_options *options;
+    const struct synthetic_settings *synthetic; /* NULL: a text folder */
+    const char *text_dir; /* absolute; of a synthetic corpus or of units: temporary */
+    const char *suffix;   /* of the files in it */
+    const char *folder, *temporary, *old, *piece; /* data/NAME, .NAME.tmp, .NAME.old, NAME.yaml */
+    struct arena arena;
+    struct manifest manifest;
+};
+
+bool prepare_is_embedded(const char *name)
+{
+    return synthetic_find(name) != NULL;
+}
+
+static const char *text_path(struct preparation *p, int split)
+{
+    return arena_printf(&p->arena, "%s/%s.%s", p->text_dir, corpus_split_name(split), p->suffix);
+}
+
+/* The text folder, with every missing file named. */
+static int find_text(struct preparation *p, struct err *e)
+{
+    struct strbuf missing;
+    const char *dir = p->options->text_dir;
+    struct stat st;
+
+    if (stat(dir, &st) < 0 || !S_ISDIR(st.st_mode))
+        return ERR(e, ERR_NOINPUT,
+                   "%s: no such folder; it must hold train.%s, valid.%s and test.%s", dir,
+                   p->suffix, p->suffix, p->suffix);
+    char *absolute = realpath(dir, NULL);
+    if (!absolute) return ERR(e, ERR_NOINPUT, "%s: %s", dir, strerror(errno));
+    p->text_dir = arena_strdup(&p->arena, absolute);
+    free(absolute);
+    strbuf_init(&missing, &p->arena);
+    for (int i = 0; i < CORPUS_SPLITS_N; i++)
+        if (!file_exists(text_path(p, i)))
+            strbuf_addf(&missing, "%s%s.%s", missing.n > 0 ? ", " : "", corpus_split_name(i),
+                        p->suffix);
+    if (missing.n == 0) return 0;
+    return ERR(e, ERR_NOINPUT,
+               "%s: lacks %s; a corpus is a folder with train.%s, valid.%s and test.%s", dir,
+               missing.text, p->suffix, p->suffix, p->suffix);
+}
+
+/* What the corpus is made from, in words that change whenever it would change. */
+static int describe(struct preparation *p, struct err *e)
+{
+    char all[CORPUS_SPLITS_N * HASH_HEX_BYTES], digest[HASH_HEX_BYTES], units[128];
+    int32_t limit = p->options->vocab_limit;
+    int n = 0;
+
+    if (p->synthetic) {
+        p->manifest.source = "synthetic";
+        p->manifest.options =
+            arena_printf(&p->arena, "vocab_limit=%d version=%d", limit, SYNTHETIC_VERSION);
+        return 0;
+    }
+    TRY(find_text(p, e));
+    for (int i = 0; i < CORPUS_SPLITS_N; i++) {
+        TRY(hash_file(digest, text_path(p, i), e));
+        n += snprintf(all + n, sizeof all - (size_t)n, "%s", digest);
+    }
+    hash_sha256_hex(digest, all, (size_t)n);
+    p->manifest.source = p->text_dir;
+    TRY(encode_describe(units, sizeof units, &p->options->encode, e));
+    p->manifest.options =
+        arena_printf(&p->arena, "vocab_limit=%d text=%.16s%s", limit, digest, units);
+    if (!p->options->dict) return 0;
+    TRY(hash_file(digest, p->options->dict, e));
+    p->manifest.options = arena_printf(&p->arena, "%s dict=%.16s", p->manifest.options, digest);
+    return 0;
+}
+
+/* Whether the folder, which is there, is the corpus that is asked for. */
+static int compare_with_old(struct preparation *p, const struct project *project, struct err *e)
+{
+    struct manifest found;
+    struct corpus corpus;
+
+    TRY(manifest_read(&found, &p->arena, p->folder, e));
+    if (strcmp(found.options, p->manifest.options) != 0)
+        return ERR(e, ERR_CREATE,
+                   "%s: is there, made with '%s' from %s, now '%s' is asked for; choose another "
+                   "name, or replace it with --force",
+                   p->folder, found.options, found.source, p->manifest.options);
+    TRY(corpus_open(&corpus, project, p->options->name, e));
+    corpus_close(&corpus);
+    p->manifest = found;
+    return 0;
+}
+
+/* Whether data/NAME is there as asked for. Errors: it is there but is something else. An embedded
+ * corpus can always be made again, so that one which differs or is damaged counts as absent. */
+static int is_there(struct preparation *p, const struct project *project, bool *there,
+                    struct err *e)
+{
+    *there = false;
+    if (!file_exists(p->folder)) return 0;
+    if (!file_exists(arena_printf(&p->arena, "%s/manifest.yaml", p->folder)))
+        return ERR(e, ERR_CREATE,
+                   "%s: is there but is no prepared corpus; move it away or choose another name",
+                   p->folder);
+    if (p->options->force) return 0;
+    int rc = compare_with_old(p, project, e);
+    *there = rc == 0;
+    return p->synthetic ? 0 : rc;
+}
+
+/* The ids of one split. A floor holds only for tokens that are all in the dictionary. */
+static int build_split(struct preparation *p, const struct dictionary *d, int split, struct err *e)
+{
+    const char *name = corpus_split_name(split), *text = text_path(p, split);
+    const char *path = arena_printf(&p->arena, "%s/%s.tokens", p->temporary, name);
+    struct text_progress progress = {.call = p->options->progress,
+                                     .context = p->options->progress_context,
+                                     .what = arena_printf(&p->arena, "ids of %s.txt", name)};
+    struct binarise_counts counts;
+    struct file_map map;
+
+    TRY(file_map_open(&map, text, e));
+    int rc = binarise_to_file(&counts, path, d, p->manifest.dictionary_sha256, map.data, map.n,
+                              text, &progress, e);
+    file_map_close(&map);
+    TRY(rc);
+    p->manifest.tokens_n[split] = counts.ids_n;
+    if (counts.unknown_n > 0) p->manifest.floor_perplexity[split] = 0;
+    return hash_file(p->manifest.tokens_sha256[split], path, e);
+}
+
+static int build_dictionary(struct preparation *p, struct dictionary **d, struct err *e)
+{
+    const char *text = text_path(p, CORPUS_TRAIN);
+    const char *path = arena_printf(&p->arena, "%s/dict.txt", p->temporary);
+    struct text_progress progress = {.call = p->options->progress,
+                                     .context = p->options->progress_context,
+                                     .what = "words of train.txt"};
+    struct file_map map;
+
+    if (p->options->dict) {
+        TRY(dictionary_load(d, p->options->dict, e));
+        TRY(dictionary_save(*d, path, e));
+        p->manifest.vocab = dictionary_size(*d);
+        return hash_file(p->manifest.dictionary_sha256, path, e);
+    }
+    TRY(file_map_open(&map, text, e));
+    int rc = dictionary_build(d, map.data, map.n, text, p->options->vocab_limit, &progress, e);
+    file_map_close(&map);
+    TRY(rc);
+    TRY(dictionary_save(*d, path, e));
+    p->manifest.vocab = dictionary_size(*d);
+    return hash_file(p->manifest.dictionary_sha256, path, e);
+}
+
+/* Puts the units of every split into the temporary folder, as the text to prepare. */
+static int encode_text(struct preparation *p, struct err *e)
+{
+    struct encoder *encoder = NULL;
+    int rc = 0;
+
+    TRY(encoder_open(&encoder, &p->options->encode, e));
+    for (int i = 0; i < CORPUS_SPLITS_N; i++) {
+        const char *name = corpus_split_name(i);
+        const struct text_progress progress = {
+            .call = p->options->progress,
+            .context = p->options->progress_context,
+            .what = arena_printf(&p->arena, "units of %s.%s", name, p->suffix)};
+        TRY_OUT(rc, encoder_file(encoder, text_path(p, i),
+                                 arena_printf(&p->arena, "%s/%s.txt", p->temporary, name),
+                                 &progress, e));
+    }
+    p->text_dir = p->temporary;
+    p->suffix = "txt";
+out:
+    encoder_close(encoder);
+    return rc;
+}
+
+/* The units were only a step on the way. */
+static void remove_units(struct preparation *p)
+{
+    for (int i = 0; i < CORPUS_SPLITS_N; i++) unlink(text_path(p, i));
+}
+
+/* Fills the temporary folder. */
+static int build(struct preparation *p, struct err *e)
+{
+    struct dictionary *d = NULL;
+    int rc = 0;
+
+    TRY(dir_remove_tree(AT_FDCWD, p->temporary, NULL, e));
+    TRY(file_make_dirs(p->temporary, e));
+    if (p->synthetic) {
+        p->text_dir = p->temporary;
+        TRY(synthetic_write(p->synthetic, p->temporary, p->manifest.floor_perplexity, e));
+    }
+    if (p->options->encode.kind != ENCODE_NONE) TRY(encode_text(p, e));
+    TRY_OUT(rc, build_dictionary(p, &d, e));
+    for (int i = 0; i < CORPUS_SPLITS_N; i++) TRY_OUT(rc, build_split(p, d, i, e));
+    if (p->options->encode.kind != ENCODE_NONE) remove_units(p);
+    TRY_OUT(rc, expected_check(p->options->name, p->manifest.vocab, p->manifest.tokens_n, e));
+    manifest_fingerprint(p->manifest.fingerprint, &p->manifest);
+    rc = manifest_write(&p->manifest, p->temporary, e);
+out:
+    dictionary_close(d);
+    return rc;
+}
+
+static int move_folder(const char *from, const char *to, struct err *e)
+{
+    if (rename(from, to) == 0) return 0;
+    return ERR(e, ERR_CREATE, "%s: cannot be renamed to %s: %s", from, to, strerror(errno));
+}
+
+/* The new folder takes the place of the old one. A crash between the two renames leaves the name
+ * absent, never half made. */
+static int put_in_place(struct preparation *p, struct err *e)
+{
+    TRY(dir_remove_tree(AT_FDCWD, p->old, NULL, e));
+    if (file_exists(p->folder)) TRY(move_folder(p->folder, p->old, e));
+    TRY(move_folder(p->temporary, p->folder, e));
+    TRY(dir_remove_tree(AT_FDCWD, p->old, NULL, e));
+    return manifest_write_piece(&p->manifest, p->piece, e);
+}
+
+static int prepare_locked(struct preparation *p, const struct project *project, struct err *e)
+{
+    bool there;
+
+    TRY(describe(p, e));
+    TRY(is_there(p, project, &there, e));
+    if (there) return file_exists(p->piece) ? 0 : manifest_write_piece(&p->manifest, p->piece, e);
+    int rc = build(p, e);
+    if (rc == 0) return put_in_place(p, e);
+    dir_remove_tree(AT_FDCWD, p->temporary, NULL, NULL);
+    return rc;
+}
+
+static int check_options(const struct project *project, const struct prepare_options *o,
+                         struct err *e)
+{
+    struct corpus corpus;
+    bool embedded = prepare_is_embedded(o->name);
+
+    if (!str_is_name(o->name) || strlen(o->name) >= sizeof corpus.name)
+        return ERR(
+            e, ERR_USAGE,
+            "'%.80s' is no corpus name: letters, digits, dots, underscores and dashes, at most %zu",
+            o->name, sizeof corpus.name - 1);
+    if (o->text_dir && embedded)
+        return ERR(e, ERR_USAGE, "%s is the name of an embedded corpus; choose another for %s",
+                   o->name, o->text_dir);
+    if (o->dict && o->vocab_limit > 0)
+        return ERR(e, ERR_USAGE, "a dictionary that is given is taken whole: no limit beside it");
+    if (embedded && (o->dict || o->encode.kind != ENCODE_NONE))
+        return ERR(e, ERR_USAGE, "%s: an embedded corpus has its own words", o->name);
+    if (o->text_dir || embedded) return 0;
+    if (!o->force) {
+        int rc = corpus_open(&corpus, project, o->name, e);
+        if (rc == 0) corpus_close(&corpus);
+        if (rc != ERR_NOINPUT) return rc;
+    }
+    return ERR(e, ERR_NOINPUT,
+               "%s: give the folder of its text (train.txt, valid.txt, test.txt); the corpora that "
+               "need none are %s",
+               o->name, synthetic_names());
+}
+
+int prepare_corpus(const struct project *project, const struct prepare_options *o, struct err *e)
+{
+    char host[64] = "";
+    int lock = -1, rc = 0;
+
+    TRY(check_options(project, o, e));
+    if (!o->text_dir && !prepare_is_embedded(o->name)) return 0;
+    struct preparation p = {
+        .options = o, .suffix = encode_suffix(&o->encode), .synthetic = synthetic_find(o->name)};
+    arena_init(&p.arena);
+    const char *data = project_path(project, &p.arena, "data");
+    p.manifest.name = o->name;
+    p.folder = arena_printf(&p.arena, "%s/%s", data, o->name);
+    p.temporary = arena_printf(&p.arena, "%s/.%s.tmp", data, o->name);
+    p.old = arena_printf(&p.arena, "%s/.%s.old", data, o->name);
+    p.piece = arena_printf(&p.arena, "%s/%s.yaml", data, o->name);
+    TRY_OUT(rc, file_make_dirs(data, e));
+    gethostname(host, sizeof host - 1);
+    TRY_OUT(rc, file_lock(&lock, arena_printf(&p.arena, "%s/.%s.lock", data, o->name),
+                          arena_printf(&p.arena, "process %ld on %s", (long)getpid(), host), e));
+    rc = prepare_locked(&p, project, e);
+out:
+    file_unlock(lock);
+    arena_fini(&p.arena);
+    return rc;
+}

@@ -1,0 +1,176 @@
+/* event.c - framed records in an append-only file. */
+#include "record/event.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+
+enum { EVENT_HEAD_BYTES = 16, EVENT_TAIL_BYTES = 4, EVENT_JSON_MAX_BYTES = 1 << 20 };
+
+struct event_writer {
+    int fd;
+    uint64_t sequence; /* of the last record */
+    char path[];
+};
+
+struct event_reader {
+    int fd; /* -1 until the file exists */
+    int64_t at;
+    uint64_t sequence;
+    json_t *json_own;
+    char path[];
+};
+
+static void put_u32(unsigned char *p, uint32_t v)
+{
+    for (int i = 0; i < 4; i++) p[i] = (unsigned char)(v >> 8 * i);
+}
+
+static uint32_t get_u32(const unsigned char *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+int event_writer_open(struct event_writer **out, const char *path, struct err *e)
+{
+    size_t path_n = strlen(path) + 1;
+    struct event_writer *w = calloc(1, sizeof *w + path_n);
+
+    *out = NULL;
+    if (!w) return ERR(e, ERR_NOMEM, "%s: no memory to write it", path);
+    memcpy(w->path, path, path_n);
+    w->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+    if (w->fd < 0) {
+        int rc = ERR(e, ERR_CREATE, "%s: cannot be created: %s", path, strerror(errno));
+        free(w);
+        return rc;
+    }
+    *out = w;
+    return 0;
+}
+
+int event_write(struct event_writer *w, enum event_type type, json_t *json, struct err *e)
+{
+    int rc = 0;
+    unsigned char *record = NULL;
+    char *text =
+        json ? json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17)) : NULL;
+
+    json_decref(json);
+    if (!text) return ERR(e, ERR_INTERNAL, "%s: a record of type %d has no JSON", w->path, type);
+    size_t n = strlen(text);
+    size_t bytes = EVENT_HEAD_BYTES + n + EVENT_TAIL_BYTES;
+    if (n > EVENT_JSON_MAX_BYTES || !(record = malloc(bytes))) {
+        rc = ERR(e, ERR_INTERNAL, "%s: a record of %zu bytes is too long", w->path, n);
+        goto out;
+    }
+    put_u32(record, (uint32_t)n);
+    put_u32(record + 4, (uint32_t)(w->sequence + 1));
+    put_u32(record + 8, (uint32_t)((w->sequence + 1) >> 32));
+    put_u32(record + 12, (uint32_t)type);
+    memcpy(record + EVENT_HEAD_BYTES, text, n);
+    put_u32(record + EVENT_HEAD_BYTES + n, hash_crc32c(0, record, EVENT_HEAD_BYTES + n));
+    for (size_t done = 0; done < bytes;) {
+        ssize_t wrote = write(w->fd, record + done, bytes - done);
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote < 0) {
+            rc = ERR(e, ERR_IO, "%s: writing a record: %s", w->path, strerror(errno));
+            goto out;
+        }
+        done += (size_t)wrote;
+    }
+    w->sequence++;
+out:
+    free(record);
+    free(text);
+    return rc;
+}
+
+int event_sync(struct event_writer *w, struct err *e)
+{
+    if (fdatasync(w->fd) < 0) return ERR(e, ERR_IO, "%s: fdatasync: %s", w->path, strerror(errno));
+    return 0;
+}
+
+void event_writer_close(struct event_writer *w)
+{
+    if (!w) return;
+    close(w->fd);
+    free(w);
+}
+
+int event_reader_open(struct event_reader **out, const char *path, struct err *e)
+{
+    size_t path_n = strlen(path) + 1;
+    struct event_reader *r = calloc(1, sizeof *r + path_n);
+
+    *out = NULL;
+    if (!r) return ERR(e, ERR_NOMEM, "%s: no memory to read it", path);
+    r->fd = -1;
+    memcpy(r->path, path, path_n);
+    *out = r;
+    return 0;
+}
+
+/* Reads n bytes at the reader's place: 1, or 0 if the file has fewer. */
+static int read_at(struct event_reader *r, void *out, size_t n, struct err *e)
+{
+    size_t done = 0;
+    while (done < n) {
+        ssize_t got = pread(r->fd, (char *)out + done, n - done, r->at + (int64_t)done);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return ERR(e, ERR_IO, "%s: %s", r->path, strerror(errno));
+        if (got == 0) return 0;
+        done += (size_t)got;
+    }
+    return 1;
+}
+
+int event_read(struct event_reader *r, struct event *out, struct err *e)
+{
+    unsigned char head[EVENT_HEAD_BYTES];
+    unsigned char *record = NULL;
+    int rc = 0;
+
+    if (r->fd < 0) r->fd = file_open_read(r->path, e);
+    if (r->fd < 0) return r->fd == ERR_NOINPUT ? 0 : r->fd;
+    rc = read_at(r, head, sizeof head, e);
+    if (rc <= 0) return rc;
+    uint32_t n = get_u32(head);
+    uint64_t sequence = get_u32(head + 4) | (uint64_t)get_u32(head + 8) << 32;
+    if (n > EVENT_JSON_MAX_BYTES || sequence != r->sequence + 1) return 0; /* damaged: the end */
+    size_t bytes = EVENT_HEAD_BYTES + n + EVENT_TAIL_BYTES;
+    record = malloc(bytes);
+    if (!record) return ERR(e, ERR_NOMEM, "%s: no memory for a record", r->path);
+    rc = read_at(r, record, bytes, e);
+    if (rc <= 0) goto out;
+    rc = 0;
+    if (hash_crc32c(0, record, EVENT_HEAD_BYTES + n) != get_u32(record + EVENT_HEAD_BYTES + n))
+        goto out;
+    json_t *json = json_loadb((char *)record + EVENT_HEAD_BYTES, n, 0, NULL);
+    if (!json) goto out;
+    json_decref(r->json_own);
+    r->json_own = json;
+    r->at += (int64_t)bytes;
+    r->sequence = sequence;
+    *out = (struct event){
+        .sequence = sequence, .type = (enum event_type)get_u32(head + 12), .json = json};
+    rc = 1;
+out:
+    free(record);
+    return rc;
+}
+
+void event_reader_close(struct event_reader *r)
+{
+    if (!r) return;
+    json_decref(r->json_own);
+    if (r->fd >= 0) close(r->fd);
+    free(r);
+}

@@ -1,0 +1,323 @@
+/* fields.c - the table, and what iterates over it. */
+#include "record/fields.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+
+#define STARTED(member) EVENT_STARTED, #member, offsetof(struct record, started.member)
+#define PROGRESS(member) EVENT_PROGRESS, #member, offsetof(struct record, progress.member)
+#define STEP(member) EVENT_STEP, #member, offsetof(struct record, step.member)
+#define VALIDATION(member) EVENT_VALIDATION, #member, offsetof(struct record, validation.member)
+#define CHECKPOINT(member) EVENT_CHECKPOINT, #member, offsetof(struct record, checkpoint.member)
+#define TRAINED(member) EVENT_TRAINED, #member, offsetof(struct record, trained.member)
+#define EVALUATED(member) EVENT_EVALUATED, #member, offsetof(struct record, evaluated.member)
+#define BENCHED(member) EVENT_BENCHED, #member, offsetof(struct record, benched.member)
+#define ENDED(member) EVENT_ENDED, #member, offsetof(struct record, ended.member)
+
+#define INT RECORD_INT
+#define REAL RECORD_REAL
+#define TEXT RECORD_TEXT
+#define BOOL RECORD_BOOL
+#define MUST RECORD_REQUIRED
+#define MAY RECORD_OPTIONAL
+#define FINITE RECORD_IF_FINITE
+
+const struct record_field record_fields[] = {
+    {STARTED(pid), INT, MAY, NULL, NULL, false},
+    {STARTED(host), TEXT, MAY, "run_attempts", "host", false},
+    {STARTED(device), TEXT, MUST, "run_attempts", "device", false},
+    {STARTED(backend), TEXT, MAY, "run_attempts", "backend", false},
+    {STARTED(blas), TEXT, MAY, "run_attempts", "blas", false},
+    {STARTED(threads), INT, MAY, "run_attempts", "threads", false},
+    {STARTED(code_id), TEXT, MUST, "run_attempts", "code_id", false},
+    {STARTED(program), TEXT, MAY, "run_attempts", "program", false},
+
+    {PROGRESS(done), REAL, MUST, "progress_now", "done", false},
+    {PROGRESS(total), REAL, MUST, "progress_now", "total", false},
+    {PROGRESS(loss_nats), REAL, MAY, "progress_now", "loss_nats", false},
+    {PROGRESS(wps), REAL, MAY, "progress_now", "wps", false},
+
+    {STEP(update), INT, MUST, "curve_points", "step", false},
+    {STEP(loss_nats), REAL, MAY, "curve_points", "loss_nats", true},
+    {STEP(lr), REAL, MAY, "curve_points", "lr", true},
+    {STEP(grad_norm), REAL, MAY, "curve_points", "grad_norm", true},
+
+    {VALIDATION(update), INT, MUST, "curve_points", "step", false},
+    {VALIDATION(epoch), INT, MAY, "curve_points", "epoch", false},
+    {VALIDATION(loss_nats), REAL, MAY, "curve_points", "loss_nats", true},
+    {VALIDATION(perplexity), REAL, MAY, "curve_points", "perplexity", true},
+    {VALIDATION(best), BOOL, MAY, "curve_points", "best", true},
+
+    {CHECKPOINT(update), INT, MUST, "checkpoint_files", "step", false},
+    {CHECKPOINT(path), TEXT, MUST, "checkpoint_files", "path", false},
+    {CHECKPOINT(sha256), TEXT, MUST, "checkpoint_files", "sha256", true},
+    {CHECKPOINT(bytes), INT, MAY, "checkpoint_files", "bytes", false},
+    {CHECKPOINT(best), BOOL, MAY, "checkpoint_files", "best", false},
+    {CHECKPOINT(state_path), TEXT, MAY, NULL, NULL, false},
+    {CHECKPOINT(state_sha256), TEXT, MAY, NULL, NULL, false},
+    {CHECKPOINT(best_update), INT, MAY, NULL, NULL, false},
+
+    {TRAINED(run_id), TEXT, MUST, NULL, NULL, false},
+    {TRAINED(peak_memory_bytes), INT, MAY, "results", "peak_memory_bytes", false},
+    {TRAINED(wall_seconds), REAL, MAY, "results", "wall_seconds", false},
+    {TRAINED(updates), INT, MUST, "results", "updates", false},
+    {TRAINED(tokens_per_update), INT, MUST, "results", "tokens_per_update", false},
+    {TRAINED(parameters), INT, MAY, "results", "parameters", false},
+    {TRAINED(final_loss_nats), REAL, MUST, "results", "final_loss_nats", true},
+    {TRAINED(train_wps), REAL, MAY, "results", "train_wps", false},
+    {TRAINED(best_checkpoint), TEXT, MAY, "results", "best_checkpoint", false},
+    {TRAINED(best_sha256), TEXT, MAY, "results", "best_sha256", true},
+    {TRAINED(last_checkpoint), TEXT, MAY, "results", "last_checkpoint", false},
+    {TRAINED(last_sha256), TEXT, MAY, "results", "last_sha256", true},
+
+    {EVALUATED(run_id), TEXT, MUST, NULL, NULL, false},
+    {EVALUATED(peak_memory_bytes), INT, MAY, "results", "peak_memory_bytes", false},
+    {EVALUATED(wall_seconds), REAL, MAY, "results", "wall_seconds", false},
+    {EVALUATED(loss_nats), REAL, FINITE, "results", "loss_nats", true},
+    {EVALUATED(perplexity), REAL, FINITE, "results", "perplexity", true},
+    {EVALUATED(tokens), INT, MUST, "results", "tokens", true},
+    {EVALUATED(nonfinite), INT, MUST, "results", "nonfinite", true},
+    {EVALUATED(eval_wps), REAL, MAY, "results", "eval_wps", false},
+    {EVALUATED(checkpoint_sha256), TEXT, MAY, "results", "checkpoint_sha256", true},
+
+    {BENCHED(run_id), TEXT, MUST, NULL, NULL, false},
+    {BENCHED(peak_memory_bytes), INT, MAY, "results", "peak_memory_bytes", false},
+    {BENCHED(wall_seconds), REAL, MAY, "results", "wall_seconds", false},
+    {BENCHED(wps), REAL, MUST, "results", "wps", true},
+    {BENCHED(mfu), REAL, MAY, "results", "mfu", false},
+    {BENCHED(batch_tokens), INT, MAY, "results", "batch_tokens", false},
+
+    {ENDED(state), TEXT, MAY, NULL, NULL, false},
+    {ENDED(code), TEXT, MAY, NULL, NULL, false},
+    {ENDED(message), TEXT, MAY, NULL, NULL, false},
+    {ENDED(choices), TEXT, MAY, "run_attempts", "choices", false},
+};
+const int32_t record_fields_n = sizeof record_fields / sizeof *record_fields;
+
+/* The first row of a type; NULL: there is no such type. */
+static const struct record_field *fields_of(enum event_type type)
+{
+    for (int32_t i = 0; i < record_fields_n; i++)
+        if (record_fields[i].type == type) return &record_fields[i];
+    return NULL;
+}
+
+static bool is_field_of(const struct record_field *f, enum event_type type)
+{
+    return f < record_fields + record_fields_n && f->type == type;
+}
+
+struct record_value record_get(const struct record *r, const struct record_field *f)
+{
+    const char *at = (const char *)r + f->offset;
+    struct record_value v = {.kind = f->kind};
+
+    switch (f->kind) {
+    case RECORD_INT:
+        v.integer = *(const int64_t *)(const void *)at;
+        v.known = v.integer != RECORD_NONE;
+        break;
+    case RECORD_REAL:
+        v.real = *(const double *)(const void *)at;
+        v.known = isfinite(v.real);
+        break;
+    case RECORD_TEXT:
+        v.text = *(const char *const *)(const void *)at;
+        v.known = v.text != NULL;
+        break;
+    case RECORD_BOOL:
+        v.integer = *(const bool *)at;
+        v.known = true;
+        break;
+    }
+    return v;
+}
+
+static void record_set(struct record *r, const struct record_field *f, const struct record_value *v)
+{
+    char *at = (char *)r + f->offset;
+
+    switch (f->kind) {
+    case RECORD_INT:
+        *(int64_t *)(void *)at = v->known ? v->integer : RECORD_NONE;
+        break;
+    case RECORD_REAL:
+        *(double *)(void *)at = v->known ? v->real : (double)NAN;
+        break;
+    case RECORD_TEXT:
+        *(const char **)(void *)at = v->known ? v->text : NULL;
+        break;
+    case RECORD_BOOL:
+        *(bool *)at = v->known && v->integer;
+        break;
+    }
+}
+
+/* --- writing -------------------------------------------------------------------------------- */
+
+static json_t *json_text(const char *text)
+{
+    json_t *json = json_string(text);
+
+    if (json) return json;
+    char *ascii = strdup(text);
+    if (!ascii) return NULL;
+    for (char *c = ascii; *c; c++)
+        if ((unsigned char)*c >= 0x80) *c = '?';
+    json = json_string(ascii);
+    free(ascii);
+    return json;
+}
+
+static json_t *json_value(const struct record_value *v)
+{
+    if (!v->known) return json_null();
+    switch (v->kind) {
+    case RECORD_INT:
+        return json_integer(v->integer);
+    case RECORD_REAL:
+        return json_real(v->real);
+    case RECORD_TEXT:
+        return json_text(v->text);
+    case RECORD_BOOL:
+        return json_boolean(v->integer);
+    }
+    return NULL;
+}
+
+int record_write(struct event_writer *w, const struct record *r, struct err *e)
+{
+    json_t *json = json_object();
+
+    for (const struct record_field *f = fields_of(r->type); f && is_field_of(f, r->type); f++) {
+        struct record_value v = record_get(r, f);
+        if (!v.known && f->kind != RECORD_REAL) continue; /* a number that is not finite is null */
+        if (json_object_set_new(json, f->name, json_value(&v)) < 0) {
+            json_decref(json);
+            return ERR(e, ERR_NOMEM, "a record: no memory for its field %s", f->name);
+        }
+    }
+    return event_write(w, r->type, json, e);
+}
+
+/* --- reading -------------------------------------------------------------------------------- */
+
+static struct record_value value_of(const json_t *json, enum record_kind kind)
+{
+    struct record_value v = {.kind = kind};
+    double real = json_number_value(json);
+
+    if (kind == RECORD_REAL && json_is_number(json)) {
+        v.real = real;
+        v.known = true;
+    } else if (kind == RECORD_INT && json_is_integer(json)) {
+        v.integer = json_integer_value(json);
+        v.known = true;
+    } else if (kind == RECORD_INT && json_is_real(json) && real >= -9e15 && real <= 9e15 &&
+               real == (double)(int64_t)real) {
+        v.integer = (int64_t)real;
+        v.known = true;
+    } else if (kind == RECORD_TEXT && json_is_string(json)) {
+        v.text = json_string_value(json);
+        v.known = true;
+    } else if (kind == RECORD_BOOL && json_is_boolean(json)) {
+        v.integer = json_is_true(json);
+        v.known = true;
+    }
+    return v;
+}
+
+int record_read(struct record *out, const struct event *ev, struct err *e)
+{
+    const struct record_field *first = fields_of(ev->type);
+    unsigned long long sequence = ev->sequence;
+
+    *out = (struct record){.type = ev->type};
+    if (!first)
+        return ERR(e, ERR_DATA, "record %llu has the unknown type %d", sequence, (int)ev->type);
+    for (const struct record_field *f = first; is_field_of(f, ev->type); f++) {
+        const json_t *json = json_object_get(ev->json, f->name);
+        struct record_value v = value_of(json, f->kind);
+        bool absent = !json || json_is_null(json);
+        if (!v.known && (f->need == RECORD_REQUIRED || !absent))
+            return ERR(e, ERR_DATA, "record %llu of type %d: %s is %s", sequence, (int)ev->type,
+                       f->name, absent ? "missing" : "of another type");
+        record_set(out, f, &v);
+    }
+    if (ev->type != EVENT_EVALUATED) return 0;
+    struct record_value none = {0};
+    for (const struct record_field *f = first; is_field_of(f, ev->type); f++) {
+        if (f->need != RECORD_IF_FINITE) continue;
+        /* A mean over the finite targets only would read like a perplexity. */
+        if (out->evaluated.nonfinite > 0) record_set(out, f, &none);
+        if (out->evaluated.nonfinite == 0 && !record_get(out, f).known)
+            return ERR(e, ERR_DATA, "record %llu of type %d: %s is missing", sequence,
+                       (int)ev->type, f->name);
+    }
+    return 0;
+}
+
+void record_copy(struct record *out, const struct record *r, struct arena *a)
+{
+    *out = *r;
+    for (const struct record_field *f = fields_of(r->type); f && is_field_of(f, r->type); f++) {
+        struct record_value v = record_get(r, f);
+        if (f->kind != RECORD_TEXT || !v.known) continue;
+        v.text = arena_strdup(a, v.text);
+        record_set(out, f, &v);
+    }
+}
+
+const char *record_run_id(const struct record *r)
+{
+    switch (r->type) {
+    case EVENT_TRAINED:
+        return r->trained.run_id;
+    case EVENT_EVALUATED:
+        return r->evaluated.run_id;
+    case EVENT_BENCHED:
+        return r->benched.run_id;
+    default:
+        return NULL;
+    }
+}
+
+/* --- values --------------------------------------------------------------------------------- */
+
+bool record_equal(const struct record_value *a, const struct record_value *b)
+{
+    if (a->kind != b->kind || a->known != b->known) return false;
+    if (!a->known) return true;
+    if (a->kind == RECORD_TEXT) return strcmp(a->text, b->text) == 0;
+    if (a->kind == RECORD_REAL) return memcmp(&a->real, &b->real, sizeof a->real) == 0;
+    return a->integer == b->integer;
+}
+
+bool record_equals_cell(const struct record_value *v, const char *cell)
+{
+    double number;
+
+    if (!v->known || !cell) return !v->known && !cell;
+    if (v->kind == RECORD_TEXT) return strcmp(v->text, cell) == 0;
+    if (!str_to_double(&number, cell)) return false;
+    return number == (v->kind == RECORD_REAL ? v->real : (double)v->integer);
+}
+
+char *record_format(const struct record_value *v, struct arena *a)
+{
+    if (!v->known) return arena_strdup(a, "nothing");
+    switch (v->kind) {
+    case RECORD_INT:
+        return arena_printf(a, "%lld", (long long)v->integer);
+    case RECORD_REAL:
+        return arena_printf(a, "%.17g", v->real);
+    case RECORD_BOOL:
+        return arena_strdup(a, v->integer ? "true" : "false");
+    case RECORD_TEXT:
+        break;
+    }
+    return arena_strdup(a, v->text);
+}

@@ -1,0 +1,353 @@
+/* run_folder.c - see run_folder.h. */
+#include "record/run_folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/dir.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+
+enum { RUN_ATTEMPT_MAX = 1000000, RUN_SPEC_BYTES_MAX = 4 << 20 };
+
+static const char run_spec_separator[] = "---\n";
+
+/* --- names ---------------------------------------------------------------------------------- */
+
+static bool is_run_id(const char *text, size_t n)
+{
+    return n == SPEC_ID_BYTES - 1 && strspn(text, "0123456789abcdef") >= n;
+}
+
+/* The number that a name is; 0: it is not one. */
+static int32_t attempt_number(const char *name)
+{
+    int64_t number;
+    return str_to_int(&number, name) && number > 0 && number <= INT32_MAX ? (int32_t)number : 0;
+}
+
+char *run_folder_name(struct arena *a, const char *run_id, int32_t attempt)
+{
+    return arena_printf(a, RUN_FOLDERS "/%s/%ld", run_id, (long)attempt);
+}
+
+int run_folder_claim(char **dir, int32_t *attempt, struct arena *a, const char *root,
+                     const char *run_id, int32_t from, struct err *e)
+{
+    const char *run = arena_printf(a, "%s/" RUN_FOLDERS "/%s", root, run_id);
+
+    TRY(file_make_dirs(run, e));
+    for (*attempt = from; *attempt <= RUN_ATTEMPT_MAX; ++*attempt) {
+        const char *path = arena_printf(a, "%s/%ld", run, (long)*attempt);
+        if (mkdir(path, 0777) == 0) {
+            *dir = run_folder_name(a, run_id, *attempt);
+            return 0;
+        }
+        if (errno != EEXIST)
+            return ERR(e, ERR_CREATE, "%s: cannot be created: %s", path, strerror(errno));
+    }
+    return ERR(e, ERR_CREATE, "%s: holds more than %d attempts", run, RUN_ATTEMPT_MAX);
+}
+
+bool run_folder_parse(const char *path, char run_id[SPEC_ID_BYTES], int32_t *attempt)
+{
+    const char *slash = strrchr(path, '/'), *run = slash;
+    int32_t number = slash ? attempt_number(slash + 1) : 0;
+
+    if (number == 0) return false;
+    while (run > path && run[-1] != '/') run--;
+    if (!is_run_id(run, (size_t)(slash - run))) return false;
+    if (run_id) snprintf(run_id, SPEC_ID_BYTES, "%.*s", SPEC_ID_BYTES - 1, run);
+    if (attempt) *attempt = number;
+    return true;
+}
+
+char *run_folder_path(struct arena *a, const char *dir, enum run_file file)
+{
+    static const char *const names[] = {
+        [RUN_SPEC] = "spec", [RUN_FRESH] = "fresh", [RUN_EVENTS] = "events", [RUN_LOG] = "log"};
+
+    return arena_printf(a, "%s/%s", dir, names[file]);
+}
+
+char *run_folder_sibling(struct arena *a, const char *dir, int32_t attempt)
+{
+    const char *slash = strrchr(dir, '/');
+    int run_n = slash ? (int)(slash - dir) : 0;
+
+    return arena_printf(a, "%.*s%s%ld", run_n, dir, slash ? "/" : "", (long)attempt);
+}
+
+/* --- specs ---------------------------------------------------------------------------------- */
+
+int run_folder_write_specs(const char *dir, const struct spec *const *spec, int32_t n,
+                           struct err *e)
+{
+    struct arena a;
+    struct strbuf text;
+
+    arena_init(&a);
+    strbuf_init(&text, &a);
+    for (int32_t i = 0; i < n; i++) {
+        if (i > 0) strbuf_add(&text, run_spec_separator);
+        strbuf_add(&text, spec_text(spec[i], &a));
+    }
+    int rc = file_write_atomic(run_folder_path(&a, dir, RUN_SPEC), text.text, text.n, e);
+    arena_fini(&a);
+    return rc;
+}
+
+int run_folder_read_specs(struct spec **out, int32_t *n, struct arena *a, const char *dir,
+                          struct err *e)
+{
+    char *text = NULL;
+    const char *path = run_folder_path(a, dir, RUN_SPEC);
+
+    TRY(file_read(a, &text, NULL, path, RUN_SPEC_BYTES_MAX, e));
+    return spec_parse_list(out, n, text, path, a, e);
+}
+
+int run_folder_set_fresh(const char *dir, struct err *e)
+{
+    struct arena a;
+
+    arena_init(&a);
+    int rc = file_write_atomic(run_folder_path(&a, dir, RUN_FRESH), "", 0, e);
+    arena_fini(&a);
+    return rc;
+}
+
+int32_t run_folder_first(const char *dir, int32_t attempt)
+{
+    struct arena a;
+
+    arena_init(&a);
+    for (; attempt > 1; attempt--) {
+        const char *sibling = run_folder_sibling(&a, dir, attempt);
+        if (file_exists(run_folder_path(&a, sibling, RUN_FRESH))) break;
+    }
+    arena_fini(&a);
+    return attempt > 1 ? attempt : 1;
+}
+
+/* --- records -------------------------------------------------------------------------------- */
+
+int run_folder_append(struct event_writer **out, const char *dir, struct err *e)
+{
+    struct arena a;
+
+    arena_init(&a);
+    int rc = event_writer_open(out, run_folder_path(&a, dir, RUN_EVENTS), e);
+    arena_fini(&a);
+    return rc;
+}
+
+int run_folder_each(const char *dir, run_record_fn fn, void *context, struct err *e)
+{
+    struct event_reader *reader = NULL;
+    struct event ev;
+    struct arena a;
+    int rc = 0;
+
+    arena_init(&a);
+    TRY_OUT(rc, event_reader_open(&reader, run_folder_path(&a, dir, RUN_EVENTS), e));
+    while ((rc = event_read(reader, &ev, e)) == 1)
+        if ((rc = fn(context, &ev, e)) != 0) break;
+out:
+    event_reader_close(reader);
+    arena_fini(&a);
+    return rc;
+}
+
+struct record_search {
+    struct record *out;
+    struct arena *arena;
+    enum event_type type;
+};
+
+static int find_record(void *context, const struct event *ev, struct err *e)
+{
+    struct record_search *x = context;
+    struct record r;
+
+    if (ev->type != x->type) return 0;
+    TRY(record_read(&r, ev, e));
+    record_copy(x->out, &r, x->arena);
+    return 1;
+}
+
+int run_folder_find(struct record *out, struct arena *a, const char *dir, enum event_type type,
+                    struct err *e)
+{
+    struct record_search x = {out, a, type};
+    return run_folder_each(dir, find_record, &x, e);
+}
+
+struct outcome_search {
+    struct run_outcome *out;
+    struct arena *arena;
+    const char *run_id;
+};
+
+static int note_outcome(void *context, const struct event *ev, struct err *e)
+{
+    struct outcome_search *x = context;
+    struct err wrong;
+    struct record r;
+
+    (void)e;
+    if (record_read(&r, ev, &wrong) < 0) return 0;
+    const char *run_id = record_run_id(&r);
+    if (run_id && strcmp(run_id, x->run_id) == 0) record_copy(&x->out->result, &r, x->arena);
+    if (r.type == EVENT_ENDED) record_copy(&x->out->ended, &r, x->arena);
+    return 0;
+}
+
+int run_folder_outcome(struct run_outcome *out, struct arena *a, const char *dir,
+                       const char *run_id, struct err *e)
+{
+    struct outcome_search x = {out, a, run_id};
+
+    *out = (struct run_outcome){0};
+    TRY(run_folder_each(dir, note_outcome, &x, e));
+    const char *state = out->ended.type ? out->ended.ended.state : NULL;
+    out->done = out->result.type && state && strcmp(state, "done") == 0;
+    return 0;
+}
+
+/* --- all of them ---------------------------------------------------------------------------- */
+
+static int compare_numbers(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void list_attempts(int32_t **out, int32_t *n, struct arena *a, const struct dir *run)
+{
+    *n = 0;
+    *out = arena_array(a, (size_t)run->n + 1, sizeof **out);
+    for (int32_t i = 0; i < run->n; i++) {
+        int32_t number = attempt_number(run->name_own[i]);
+        if (number > 0) (*out)[(*n)++] = number;
+    }
+    qsort(*out, (size_t)*n, sizeof **out, compare_numbers);
+}
+
+int run_folder_attempts(int32_t **out, int32_t *n, struct arena *a, const char *run_dir,
+                        struct err *e)
+{
+    struct dir d;
+
+    TRY(dir_open(&d, run_dir, e));
+    list_attempts(out, n, a, &d);
+    dir_close(&d);
+    return 0;
+}
+
+struct walk {
+    const char *runs;
+    run_folder_fn fn;
+    void *context;
+};
+
+static int walk_attempt(const struct walk *w, struct run_folder *f, struct arena *a, struct err *e)
+{
+    struct stat st, events;
+    struct err why = {0};
+    const char *path = arena_printf(a, "%s/%s/%ld", w->runs, f->run_id, (long)f->attempt);
+    const char *events_path = run_folder_path(a, path, RUN_EVENTS);
+
+    f->path = path;
+    if (lstat(path, &st) < 0)
+        ERR(&why, ERR_IO, "%s", strerror(errno));
+    else if (!S_ISDIR(st.st_mode))
+        ERR(&why, ERR_DATA, "not a directory");
+    else if (stat(events_path, &events) < 0 ? errno == ENOENT
+                                            : S_ISREG(events.st_mode) && events.st_size == 0)
+        return 0; /* never started */
+    f->why = why.code ? &why : NULL;
+    return w->fn(w->context, f, e);
+}
+
+static int walk_run(const struct walk *w, const struct dir *runs, const char *run_id,
+                    struct arena *a, struct err *e)
+{
+    struct run_folder f = {.path = arena_printf(a, "%s/%s", w->runs, run_id)};
+    struct err why;
+    struct dir d;
+    int32_t *attempt, n;
+    int rc = 0;
+
+    snprintf(f.run_id, sizeof f.run_id, "%s", run_id);
+    if (dir_open_at(&d, runs, run_id, &why) < 0) {
+        f.why = &why;
+        return w->fn(w->context, &f, e);
+    }
+    list_attempts(&attempt, &n, a, &d);
+    dir_close(&d);
+    for (int32_t i = 0; rc == 0 && i < n; i++) {
+        f.attempt = attempt[i];
+        rc = walk_attempt(w, &f, a, e);
+    }
+    return rc;
+}
+
+int run_folder_walk(const char *runs, run_folder_fn fn, void *context, struct err *e)
+{
+    const struct walk w = {runs, fn, context};
+    struct dir d;
+    int rc = 0;
+
+    TRY(dir_open(&d, runs, e));
+    for (int32_t i = 0; rc == 0 && i < d.n; i++) {
+        struct arena a;
+        if (!is_run_id(d.name_own[i], strlen(d.name_own[i]))) continue;
+        arena_init(&a);
+        rc = walk_run(&w, &d, d.name_own[i], &a, e);
+        arena_fini(&a);
+    }
+    dir_close(&d);
+    return rc;
+}
+
+int run_folder_remove(const char *root, const char *run_id, int32_t attempt, bool *removed,
+                      double *bytes, struct err *e)
+{
+    char name[16];
+    struct arena a;
+    struct dir runs = {.fd = -1}, run = {.fd = -1};
+    struct stat st;
+    struct err why = {0};
+    int rc = 0;
+
+    *removed = false;
+    arena_init(&a);
+    snprintf(name, sizeof name, "%ld", (long)attempt);
+    rc = dir_open(&runs, arena_printf(&a, "%s/" RUN_FOLDERS, root), &why);
+    if (rc == 0) rc = dir_open_at(&run, &runs, run_id, &why);
+    if (rc < 0) {
+        if (rc != ERR_NOINPUT) log_warn(RUN_FOLDERS "/%s is left as it is: %s", run_id, why.text);
+        rc = 0;
+        goto out;
+    }
+    if (fstatat(run.fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) goto out; /* removed before */
+    if (!S_ISDIR(st.st_mode)) {
+        log_warn(RUN_FOLDERS "/%s/%s is left as it is: not a directory", run_id, name);
+        goto out;
+    }
+    rc = dir_remove_tree(run.fd, name, bytes, e);
+    if (rc < 0) err_ctx(e, RUN_FOLDERS "/%s", run_id);
+    *removed = rc == 0;
+out:
+    dir_close(&run);
+    dir_close(&runs);
+    arena_fini(&a);
+    return rc;
+}

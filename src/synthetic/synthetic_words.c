@@ -1,0 +1,152 @@
+/* synthetic_words.c - the settings of the embedded corpora and the spelling of their words. */
+#include "synthetic/synthetic_words.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The three stand for the paper's corpora at a small size: articles with headings, long documents
+ * of short paragraphs with much direct speech, and short documents of a larger vocabulary. */
+static const struct synthetic_settings synthetic_corpora[] = {
+    {.name = "synthetic-wikitext103",
+     .language_seed = 20220425,
+     .tokens_n = {2000000, 131072, 131072},
+     .clusters_n = 24,
+     .years_n = 32,
+     .entities_n = 128,
+     .from_section = 500,
+     .from_document = 300,
+     .from_successor = 120,
+     .reuse = 700,
+     .newness = 3,
+     .newness_least = 20,
+     .entities_most = 24,
+     .opening = {520, 330, 100, 50},
+     .paragraph_end = 200,
+     .section_end = 250,
+     .document_end = 300,
+     .sections_least = 2},
+    {.name = "synthetic-bookcorpus",
+     .language_seed = 20220426,
+     .tokens_n = {2000000, 131072, 131072},
+     .clusters_n = 26,
+     .years_n = 16,
+     .entities_n = 80,
+     .from_section = 420,
+     .from_document = 380,
+     .from_successor = 120,
+     .reuse = 750,
+     .newness = 2,
+     .newness_least = 5,
+     .entities_most = 40,
+     .opening = {300, 330, 70, 300},
+     .paragraph_end = 400,
+     .section_end = 50,
+     .document_end = 250,
+     .sections_least = 2},
+    {.name = "synthetic-cc100",
+     .language_seed = 20220427,
+     .tokens_n = {2000000, 131072, 131072},
+     .clusters_n = 48,
+     .years_n = 64,
+     .entities_n = 352,
+     .from_section = 550,
+     .from_document = 250,
+     .from_successor = 100,
+     .reuse = 680,
+     .newness = 4,
+     .newness_least = 30,
+     .entities_most = 24,
+     .opening = {560, 270, 130, 40},
+     .paragraph_end = 250,
+     .section_end = 400,
+     .document_end = 500,
+     .sections_least = 1},
+};
+
+const struct synthetic_settings *synthetic_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof synthetic_corpora / sizeof *synthetic_corpora; i++)
+        if (strcmp(synthetic_corpora[i].name, name) == 0) return &synthetic_corpora[i];
+    return NULL;
+}
+
+const char *synthetic_names(void)
+{
+    return "synthetic-wikitext103, synthetic-bookcorpus, synthetic-cc100";
+}
+
+int32_t synthetic_words_n(const struct synthetic_settings *s)
+{
+    return symbol_first_cluster(s) + s->clusters_n * CLUSTER_N;
+}
+
+static const char *const fixed_words[SYMBOL_YEAR] = {
+    "", "", "=", ".", ",", "(", ")", "\"",
+    /* determiners */
+    "the", "a", "this", "that", "its", "every", "each", "some", "another", "one", "no", "any",
+    /* prepositions */
+    "of", "in", "to", "for", "on", "with", "at", "by", "from", "into", "over", "after", "under",
+    "near", "through", "against",
+    /* connectives */
+    "however", "meanwhile", "then", "later", "therefore", "instead", "finally", "today",
+    /* adverbs */
+    "often", "soon", "slowly", "rarely", "openly", "almost", "quickly", "again", "mostly", "partly",
+    "gladly", "always", "never", "twice", "once", "barely", "firmly", "quietly", "together",
+    "alone",
+    /* roles */
+    "king", "queen", "poet", "painter", "bishop", "general", "singer", "farmer", "judge", "author",
+    "captain", "miner", "pilot", "teacher", "doctor", "merchant", "sculptor", "architect", "actor",
+    "chemist", "printer", "botanist", "composer", "dancer", "engineer", "governor", "historian",
+    "inventor", "mayor", "novelist", "senator", "weaver"};
+
+enum { ONSETS_N = 16, VOWELS_N = 5 };
+static const char onsets[ONSETS_N + 1] = "bdfghjklmnprstvz";
+static const char vowels[VOWELS_N + 1] = "aeiou";
+
+/* Two letters, different for 80 numbers. */
+static void add_syllable(char *out, int32_t number)
+{
+    out[0] = onsets[number % ONSETS_N];
+    out[1] = vowels[number / ONSETS_N % VOWELS_N];
+}
+
+/* Entities are the only words that begin with a capital letter: Balia, Delio. */
+static void spell_entity(char out[SYNTHETIC_WORD_BYTES], int32_t number)
+{
+    static const char middles[] = "lnrstvdm";
+    int32_t rest = number / (ONSETS_N * VOWELS_N);
+
+    assert(rest < (int32_t)sizeof middles - 1);
+    snprintf(out, SYNTHETIC_WORD_BYTES, "..%cia", middles[rest]);
+    add_syllable(out, number);
+    out[0] = (char)(out[0] - 'a' + 'A');
+}
+
+/* The cluster gives the first syllable, the kind the ending: babul, babeth, babish. */
+static void spell_content(char out[SYNTHETIC_WORD_BYTES], int32_t cluster, int32_t word)
+{
+    const char *ending = word < NOUNS_N ? "ul" : word < NOUNS_N + VERBS_N ? "eth" : "ish";
+    int32_t within = word < NOUNS_N ? word : (word - NOUNS_N) % VERBS_N;
+
+    assert(cluster < ONSETS_N * VOWELS_N);
+    snprintf(out, SYNTHETIC_WORD_BYTES, "..%c%s", onsets[within], ending);
+    add_syllable(out, cluster);
+}
+
+void synthetic_word(char out[SYNTHETIC_WORD_BYTES], const struct synthetic_settings *s,
+                    int32_t symbol)
+{
+    int32_t entity = symbol - symbol_first_entity(s);
+    int32_t content = symbol - symbol_first_cluster(s);
+
+    assert(symbol >= 0 && symbol < synthetic_words_n(s));
+    if (symbol < SYMBOL_YEAR)
+        snprintf(out, SYNTHETIC_WORD_BYTES, "%s", fixed_words[symbol]);
+    else if (entity < 0)
+        snprintf(out, SYNTHETIC_WORD_BYTES, "%d", 1841 + symbol - SYMBOL_YEAR);
+    else if (content < 0)
+        spell_entity(out, entity);
+    else
+        spell_content(out, content / CLUSTER_N, content % CLUSTER_N);
+}

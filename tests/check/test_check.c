@@ -1,0 +1,214 @@
+/* test_check.c - the distrusting backend finds what a wrong backend does, and names the op. The
+ * wrong backend is the CPU's with one slot replaced. */
+#include "harness/test.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "backend/backend.h"
+#include "check/check.h"
+
+enum { ROWS = 3, COLS = 5, ROOM_FLOATS = 64 };
+
+/* A checked backend whose inner one has slots of the test's choice. */
+struct fixture {
+    struct backend *b;
+    struct backend_ops slots;
+    float *memory; /* on the backend */
+    struct tensor x, y;
+};
+
+static void open_with(struct fixture *f, void (*spoil)(struct backend_ops *))
+{
+    struct err e = {0};
+    struct backend *inner = NULL;
+    float ones[ROOM_FLOATS];
+    void *memory = NULL;
+    assert_int_equal(backend_open(&inner, "cpu", 1, DTYPE_F32, &e), 0);
+    f->slots = *inner->ops;
+    if (spoil != NULL) spoil(&f->slots);
+    inner->ops = &f->slots;
+    assert_int_equal(backend_check_open(&f->b, inner, &e), 0);
+    assert_int_equal(f->b->ops->alloc(f->b, &memory, sizeof ones, &e), 0);
+    f->memory = memory;
+    for (int i = 0; i < ROOM_FLOATS; i++) ones[i] = 1.0f;
+    assert_int_equal(f->b->ops->upload(f->b, memory, ones, sizeof ones, &e), 0);
+    f->x = tensor_make(f->memory, ROWS, COLS, DTYPE_F32);
+    f->y = tensor_make(f->memory + ROOM_FLOATS - ROWS * COLS, ROWS, COLS, DTYPE_F32);
+}
+
+static void assert_found(struct fixture *f, const char *word)
+{
+    struct err e = {0};
+    int rc = f->b->ops->add(f->b, &f->y, &f->x, &f->x, &e);
+    assert_int_equal(rc, ERR_INTERNAL);
+    if (strstr(e.text, "op add") == NULL || strstr(e.text, word) == NULL)
+        fail_msg("\"%s\" does not say op add and %s", e.text, word);
+    backend_close(f->b);
+}
+
+static void fill(struct tensor *y, float value)
+{
+    for (int64_t i = 0; i < y->rows; i++)
+        for (int64_t j = 0; j < y->cols; j++) ((float *)y->data)[i * y->stride + j] = value;
+}
+
+static int add_past_the_end(struct backend *b, struct tensor *y, const struct tensor *x,
+                            const struct tensor *r, struct err *e)
+{
+    (void)b, (void)x, (void)r, (void)e;
+    fill(y, 2.0f);
+    ((float *)y->data)[ROWS * COLS] = 2.0f;
+    return 0;
+}
+static void spoil_end(struct backend_ops *o)
+{
+    o->add = add_past_the_end;
+}
+
+TEST(a_write_past_an_allocation_is_found)
+{
+    struct fixture f;
+    open_with(&f, spoil_end);
+    assert_found(&f, "past the end");
+}
+
+static int add_before_the_output(struct backend *b, struct tensor *y, const struct tensor *x,
+                                 const struct tensor *r, struct err *e)
+{
+    (void)b, (void)x, (void)r, (void)e;
+    fill(y, 2.0f);
+    ((float *)y->data)[-1] = 2.0f;
+    return 0;
+}
+static void spoil_before(struct backend_ops *o)
+{
+    o->add = add_before_the_output;
+}
+
+TEST(a_write_beside_the_output_is_found)
+{
+    struct fixture f;
+    open_with(&f, spoil_before);
+    assert_found(&f, "outside its outputs");
+}
+
+static int add_changing_x(struct backend *b, struct tensor *y, const struct tensor *x,
+                          const struct tensor *r, struct err *e)
+{
+    (void)b, (void)r, (void)e;
+    fill(y, 2.0f);
+    ((float *)x->data)[COLS] = 3.0f;
+    return 0;
+}
+static void spoil_input(struct backend_ops *o)
+{
+    o->add = add_changing_x;
+}
+
+TEST(a_changed_input_is_found)
+{
+    struct fixture f;
+    open_with(&f, spoil_input);
+    assert_found(&f, "changed its input x");
+}
+
+static int add_lazily(struct backend *b, struct tensor *y, const struct tensor *x,
+                      const struct tensor *r, struct err *e)
+{
+    (void)b, (void)x, (void)r, (void)e;
+    y->rows--;
+    fill(y, 2.0f);
+    y->rows++;
+    return 0;
+}
+static void spoil_output(struct backend_ops *o)
+{
+    o->add = add_lazily;
+}
+
+TEST(an_output_left_unwritten_is_found)
+{
+    struct fixture f;
+    open_with(&f, spoil_output);
+    assert_found(&f, "output y unwritten");
+}
+
+static int sync_late_fault(struct backend *b, struct err *e)
+{
+    (void)b;
+    return ERR(e, ERR_INTERNAL, "a kernel failed");
+}
+static void spoil_sync(struct backend_ops *o)
+{
+    o->sync = sync_late_fault;
+}
+
+TEST(a_late_fault_belongs_to_its_op)
+{
+    struct fixture f;
+    open_with(&f, spoil_sync);
+    assert_found(&f, "a kernel failed");
+}
+
+TEST(a_changed_input_is_found_in_a_large_allocation)
+{
+    struct fixture f;
+    void *large = NULL;
+    open_with(&f, spoil_input);
+    assert_int_equal(f.b->ops->alloc(f.b, &large, (size_t)8 << 20, &e), 0);
+    assert_int_equal(f.b->ops->zero(f.b, large, (size_t)8 << 20, &e), 0);
+    f.x.data = large;
+    assert_found(&f, "changed its input x");
+}
+
+TEST(an_argument_outside_every_allocation_is_found)
+{
+    struct fixture f;
+    open_with(&f, NULL);
+    f.y.rows = ROWS + 1;
+    f.x.rows = ROWS + 1;
+    assert_found(&f, "argument y lies outside");
+}
+
+TEST(a_transfer_beyond_an_allocation_is_found)
+{
+    struct fixture f;
+    float out[ROOM_FLOATS + 1];
+    open_with(&f, NULL);
+    assert_int_equal(f.b->ops->download(f.b, out, f.memory, sizeof out, &e), ERR_INTERNAL);
+    assert_non_null(strstr(e.text, "download"));
+    assert_int_equal(f.b->ops->zero(f.b, f.memory + 1, ROOM_FLOATS * sizeof *out, &e),
+                     ERR_INTERNAL);
+    backend_close(f.b);
+}
+
+TEST(a_right_op_passes_also_in_place_and_in_wider_matrices)
+{
+    struct fixture f;
+    float out[ROOM_FLOATS];
+    open_with(&f, NULL);
+    assert_int_equal(f.b->ops->add(f.b, &f.y, &f.x, &f.x, &e), 0);
+    assert_int_equal(f.b->ops->add(f.b, &f.x, &f.x, &f.y, &e), 0);
+    struct tensor left = tensor_make(f.memory, 4, 3, DTYPE_F32), right = left;
+    left.stride = right.stride = 6;
+    right.data = f.memory + 3;
+    assert_int_equal(f.b->ops->add(f.b, &left, &right, &right, &e), 0);
+    assert_int_equal(f.b->ops->download(f.b, out, f.memory, sizeof out, &e), 0);
+    assert_true(out[0] == out[3] + out[3]);
+    assert_string_equal(f.b->name, "check:cpu");
+    backend_close(f.b);
+}
+
+TEST(fresh_memory_is_not_a_number)
+{
+    struct fixture f;
+    void *fresh = NULL;
+    float out[4];
+    open_with(&f, NULL);
+    assert_int_equal(f.b->ops->alloc(f.b, &fresh, sizeof out, &e), 0);
+    assert_int_equal(f.b->ops->download(f.b, out, fresh, sizeof out, &e), 0);
+    for (int i = 0; i < 4; i++) assert_true(out[i] != out[i]);
+    f.b->ops->release(f.b, fresh);
+    backend_close(f.b);
+}

@@ -1,0 +1,149 @@
+#!/bin/sh
+# test_outside.sh - files from outside: links, FIFOs, devices and folders where a file is expected, and outputs that cannot
+# be written.
+# usage: tests/cli/test_outside.sh BUILD
+. tests/cli/expect.sh
+fixtures=$PWD/tests/fixtures/checkpoints
+
+mkdir -p "$dir/project/g" "$dir/outside"
+cd "$dir/project" || exit 1
+cat >g/grid.yaml <<'Y'
+artefact: g
+scale: none
+base: [data/tiny.yaml]
+set:
+  model: { layers: 1, dim: 32, heads: 4, ffn: 64, softmax: adaptive, cutoffs: [64, 128], adaptive_factor: 2, final_norm: false }
+  train: { shard_tokens: 512, updates: 4, lr: 0.005, warmup: 1, period: 3, clip: 0.1, momentum: 0.9, seed: 1 }
+grid:
+  - { position: [alibi, sinusoidal], L_train: [32] }
+evaluate:
+  - { split: valid, window: nonoverlapping, L_valid: [32] }
+Y
+expect 0 "208 words" "$alibi" data prepare tiny --text "$fixtures/text"
+expect 0 "4 done now" "$alibi" run g/ --devices cpu:1
+first=$("$alibi" query "SELECT min(run_id) FROM trainings" --format csv | tail -n 1 | tr -d '\r')
+second=$("$alibi" query "SELECT max(run_id) FROM trainings" --format csv | tail -n 1 | tr -d '\r')
+
+# FILE: no command waits for a writer of a FIFO in its place, and a folder is no file either.
+not_a_file() { # FILE command...
+    file=$1
+    shift
+    [ ! -e "$file" ] || mv "$file" "$dir/kept"
+    mkfifo "$file"
+    expect 65 "$(basename "$file") is not a regular file" timeout 60 "$@"
+    rm "$file" && mkdir "$file"
+    expect 65 "$(basename "$file") is not a regular file" timeout 60 "$@"
+    rmdir "$file"
+    [ ! -e "$dir/kept" ] || mv "$dir/kept" "$file"
+}
+not_a_file g/grid.yaml "$alibi" plan g/
+not_a_file data/tiny.yaml "$alibi" plan g/
+not_a_file g/paper.tsv "$alibi" run g/
+not_a_file g/query.sql "$alibi" report g/
+printf 'rows: position\ncolumns: L_valid\nvalue: perplexity\n' >g/table.txt
+not_a_file g/table.txt "$alibi" report g/
+rm g/table.txt
+not_a_file data/tiny/manifest.yaml "$alibi" data verify tiny
+not_a_file data/tiny/dict.txt "$alibi" data verify tiny
+not_a_file data/tiny/train.tokens "$alibi" data verify tiny
+not_a_file text.dict "$alibi" data prepare other --text "$fixtures/text" --dict text.dict
+not_a_file text.zip "$alibi" data fetch wikitext103 --from text.zip
+not_a_file model.pt "$alibi" import model.pt --as position=alibi,L_train=32 --for ./g/ --force
+not_a_file "runs/$first/1/log" "$alibi" logs "$first"
+not_a_file "runs/$first/1/events" "$alibi" verify "$first"
+not_a_file "runs/$first/1/spec" "$alibi" verify "$first"
+
+# A file that the user names: a link leads to the file that is replaced, a device or a FIFO stays what it is.
+"$alibi" report g/ >"$dir/report" 2>/dev/null
+ln -s "$dir/outside/report" link
+expect 0 "" "$alibi" report g/ --out link
+cmp -s "$dir/report" "$dir/outside/report" || fail "report --out LINK did not make the file that the link names"
+echo old >"$dir/outside/report"
+expect 0 "" "$alibi" report g/ --out link
+[ -L link ] || fail "report --out LINK replaced the link"
+cmp -s "$dir/report" "$dir/outside/report" || fail "report --out LINK did not replace the file"
+ls -A "$dir/outside" | grep -qv '^report$' && fail "report --out LINK left a file behind"
+mkfifo pipe
+timeout 60 cat pipe >"$dir/piped" &
+expect 0 "" timeout 60 "$alibi" report g/ --out pipe
+wait $!
+[ -p pipe ] || fail "report --out FIFO replaced the FIFO"
+cmp -s "$dir/report" "$dir/piped" || fail "report --out FIFO did not write into it"
+expect 73 "is a directory" "$alibi" report g/ --out g
+ln -s /dev/full full
+expect 74 "No space left" "$alibi" report g/ --out full
+[ -L full ] || fail "report --out replaced a link to a device"
+mkdir exported
+ln -s "$dir/outside/weights" exported/model.safetensors
+ln -s "$dir/outside/config" exported/config.json
+ln -s "$dir/outside/dict" exported/dict.txt
+expect 0 "dict.txt" "$alibi" export "$first" --out exported
+[ -s "$dir/outside/weights" ] && [ -s "$dir/outside/config" ] && [ -s "$dir/outside/dict" ] ||
+    fail "export replaced links"
+
+# An answer that cannot be printed is an error; a reader that has closed its pipe has what it needs.
+for command in "--version" "--help" "help" "plan --help" "plan g/" "report g/" "report g/ --format json" \
+    "report g/ --format html" "claims table5" "query SELECT(1)" "compare position=alibi position=sinusoidal" "status" \
+    "show $first" "logs $first" "devices" "doctor" "data list" "completion bash" "gc" "verify"; do
+    # shellcheck disable=SC2086 # a command is several words
+    timeout 60 "$alibi" $command >/dev/full 2>"$dir/err"
+    status=$?
+    if [ "$command" = "logs $first" ] && [ ! -s "runs/$first/1/log" ]; then continue; fi
+    [ $status -eq 74 ] || fail "alibi $command >/dev/full exited $status"
+    grep -q "cannot be written" "$dir/err" || fail "alibi $command >/dev/full: $(cat "$dir/err")"
+    # shellcheck disable=SC2086
+    { timeout 60 "$alibi" $command 2>"$dir/err"; echo $? >"$dir/status"; } | true
+    [ "$(cat "$dir/status")" -eq 0 ] || fail "alibi $command | true exited $(cat "$dir/status")"
+    grep -q "written\|UTF-8" "$dir/err" && fail "alibi $command | true: $(cat "$dir/err")"
+done
+expect 74 "cannot be written" sh -c '"$0" --version >&-' "$alibi"
+# A file that is opened does not take the place of a closed stream: messages would go into it.
+mkdir "$dir/fresh" && cp -r g data "$dir/fresh/"
+(cd "$dir/fresh" && "$alibi" run g/ --devices cpu:1 2>&-)
+grep -q "done" "$dir/fresh/results.db.lock" && fail "messages went into a file: $(cat "$dir/fresh/results.db.lock")"
+
+# gc deletes the files of superseded attempts, never those that a link leads to.
+expect 0 "4 done now" "$alibi" run g/ --redo --devices cpu:1
+mv "runs/$first/1" "$dir/outside/1" && ln -s "$dir/outside/1" "runs/$first/1"
+mv "runs/$second" "$dir/outside/$second" && ln -s "$dir/outside/$second" "runs/$second"
+find "$dir/outside" | sort >"$dir/before"
+expect 0 "runs/$first/1 is left as it is" "$alibi" gc
+grep -q "runs/$second is left as it is" "$dir/out" || fail "gc does not name a link in place of a run's folder"
+grep -q "^2 attempts removed" "$dir/out" || fail "gc did not remove the others: $(cat "$dir/out")"
+find "$dir/outside" | sort >"$dir/after"
+cmp -s "$dir/before" "$dir/after" || fail "gc deleted what a link leads to"
+rm "runs/$first/1" "runs/$second" && mv "$dir/outside/1" "runs/$first/" && mv "$dir/outside/$second" "runs/"
+expect 0 "^2 attempts removed" "$alibi" gc
+[ ! -e "runs/$first/1" ] && [ -e "runs/$first/2" ] || fail "gc removed the wrong attempt"
+
+# A corpus behind a link: the link is replaced, not what it leads to.
+mv data/tiny "$dir/outside/tiny" && ln -s "$dir/outside/tiny" data/tiny
+expect 0 "" "$alibi" data prepare tiny --text "$fixtures/text" --force
+[ -s "$dir/outside/tiny/train.tokens" ] || fail "data prepare --force deleted what a link leads to"
+[ -d data/tiny ] && [ ! -L data/tiny ] || fail "data prepare --force did not make the corpus"
+
+# One bad folder does not keep back the others: it is named, and the exit status says so.
+mkdir "$dir/home"
+for bad in directory fifo link; do
+    rm -rf "$dir/made" "$dir/home"/* && mkdir "$dir/made" && cp -r runs "$dir/made/"
+    folder=$dir/made/runs/00000000000000aa
+    mkdir -p "$folder/1"
+    case $bad in
+    directory) mkdir "$folder/1/events" ;;
+    fifo) mkfifo "$folder/1/events" ;;
+    link) rmdir "$folder/1" && ln -s "$dir/project/runs/$first/2" "$folder/1" ;;
+    esac
+    expect 65 "^4 attempts taken over from 5 folders of .*, 1 folders left out (the first: .*00000000000000aa/1: " \
+        timeout 60 "$alibi" merge "$dir/made" --project "$dir/home"
+    grep -q "1 run folder left out; the first: .*00000000000000aa/1" "$dir/out" || fail "merge, $bad: $(cat "$dir/out")"
+    grep -q "4 run folders brought home" "$dir/out" || fail "merge, $bad: $(cat "$dir/out")"
+done
+# The same in a project with a results.db.
+rm -rf "$dir/home"/* "$dir/made" && cp -r "$dir/project" "$dir/made"
+mv "$dir/project" "$dir/gone"
+rm "$dir/made/runs/$first/2/events" && mkdir "$dir/made/runs/$first/2/events"
+cd "$dir" || exit 1
+expect 65 "1 run folder left out; the first: .*$first/2" "$alibi" merge "$dir/made" --project "$dir/home"
+grep -q "3 run folders brought home" "$dir/out" || fail "merge of a project: $(cat "$dir/out")"
+[ ! -e "$dir/home/runs/$first" ] || [ -z "$(ls "$dir/home/runs/$first")" ] || fail "merge left half a folder"
+finish

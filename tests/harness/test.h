@@ -1,0 +1,75 @@
+/* test.h - what every test program shares: cases that register themselves, golden files, temporary
+ * folders. Includes cmocka.
+ *
+ *   TEST(a_sentence_that_states_a_behaviour)
+ *   {
+ *       assert_int_equal(str_to_int(&n, "x"), false);
+ *   }
+ *
+ * Cases run in the order of the file. `e` is a struct err of the case, zeroed. A program accepts a
+ * pattern with * and ? and then runs only the cases that match. */
+#ifndef TESTS_HARNESS_TEST_H
+#define TESTS_HARNESS_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/err.h"
+
+typedef int (*test_state_fn)(void **state);
+void test_register(const char *name, CMUnitTestFunction run);
+void test_each(test_state_fn setup, test_state_fn teardown);
+void test_group(test_state_fn setup, test_state_fn teardown);
+
+#define TEST_CONSTRUCTOR(name) __attribute__((constructor)) static void name(void)
+#define TEST_JOIN(a, b) TEST_PASTE(a, b)
+#define TEST_PASTE(a, b) a##b
+
+/* TEST - defines and registers a case. TEST_WITH - the same with the fixture that TEST_EACH or
+ * TEST_GROUP set up: TEST_WITH(struct store_fixture *f, name). */
+#define TEST(name) TEST_CASE(name, __attribute__((unused)) void *no_fixture)
+#define TEST_WITH(fixture, name) TEST_CASE(name, __attribute__((unused)) fixture)
+#define TEST_CASE(name, fixture)                                                                   \
+    static void name(fixture, struct err e);                                                       \
+    static void name##_run(void **state)                                                           \
+    {                                                                                              \
+        name(*state, (struct err){0});                                                             \
+    }                                                                                              \
+    TEST_CONSTRUCTOR(name##_register)                                                              \
+    {                                                                                              \
+        test_register(#name, name##_run);                                                          \
+    }                                                                                              \
+    static void name(fixture, __attribute__((unused)) struct err e)
+
+/* TEST_EACH - runs setup before and teardown after every case that follows in the file.
+ * TEST_GROUP - runs them once, around all cases of the program. */
+#define TEST_EACH(setup, teardown)                                                                 \
+    TEST_CONSTRUCTOR(TEST_JOIN(each_, __LINE__))                                                   \
+    {                                                                                              \
+        test_each(setup, teardown);                                                                \
+    }
+#define TEST_GROUP(setup, teardown)                                                                \
+    TEST_CONSTRUCTOR(TEST_JOIN(group_, __LINE__))                                                  \
+    {                                                                                              \
+        test_group(setup, teardown);                                                               \
+    }
+
+/* assert_golden - text equals the file tests/NAME (such as "report/golden/table5.txt"). With
+ * TEST_UPDATE=1 in the environment the file is rewritten instead; review the change. */
+#define assert_golden(name, text) test_golden((name), (text), __FILE__, __LINE__)
+void test_golden(const char *name, const char *text, const char *file, int line);
+
+/* test_folder - a new empty folder under TMPDIR; test_folder_remove deletes it and its content. */
+enum { TEST_PATH_BYTES = 256 };
+void test_folder(char path[TEST_PATH_BYTES]);
+void test_folder_remove(const char *path);
+/* test_write - writes a whole file, making its folders. test_read - a whole file as text from
+ * malloc; both fail the case on error. */
+void test_write(const char *path, const void *bytes, size_t n);
+char *test_read(const char *path);
+
+#endif

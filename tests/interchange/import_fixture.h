@@ -1,0 +1,52 @@
+/* import_fixture.h - the checkpoints that PyTorch wrote (make_checkpoint.py), their specification,
+ * and zip files made from changed parts of them. */
+#ifndef TESTS_IMPORT_FIXTURE_H
+#define TESTS_IMPORT_FIXTURE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "interchange/import.h"
+#include "interchange/import_archive.h"
+#include "spec/spec.h"
+
+#define IMPORT_FIXTURE_TINY "tests/fixtures/checkpoints/tiny.pt"
+#define IMPORT_FIXTURE_HALF "tests/fixtures/checkpoints/tiny_half.pt"
+
+enum { IMPORT_PATH_BYTES = 256 };
+
+struct import_fixture {
+    char root[IMPORT_PATH_BYTES], path[IMPORT_PATH_BYTES + 16]; /* path: for changed files */
+    struct arena arena;
+    struct import_archive archive;  /* of tiny.pt */
+    struct import_storage *storage; /* all of them */
+    int32_t storages_n;
+};
+
+/* cmocka setup and teardown; *state is the fixture. */
+int import_fixture_make(void **state);
+int import_fixture_remove(void **state);
+
+/* import_fixture_spec - of the training that the checkpoints stand for. */
+struct spec import_fixture_spec(void);
+
+/* import_fixture_zip - f->path becomes a zip of this pickle and the fixture's storages. */
+void import_fixture_zip(const struct import_fixture *f, const void *pickle, size_t n);
+
+/* import_fixture_replace - the fixture's pickle with the first `from` as `to`, in the arena. */
+char *import_fixture_replace(struct import_fixture *f, const char *from, size_t from_n,
+                             const char *to, size_t to_n, size_t *n);
+
+/* import_fixture_must_open - fails the case when the file is refused. must_refuse - ERR_DATA with a
+ * word of the message. must_say - the same of an answer that is there. */
+struct import *import_fixture_must_open(const char *path);
+void import_fixture_must_refuse(const char *path, const char *word);
+void import_fixture_must_say(int rc, const struct err *e, const char *word);
+
+/* import_fixture_attempt - an attempt's folder under the fixture's; remove_attempt - and its
+ * removal with what an import leaves there. import_fixture_write - an import between the two. */
+void import_fixture_attempt(const struct import_fixture *f, char dir[IMPORT_PATH_BYTES + 16]);
+void import_fixture_remove_attempt(const char *dir);
+int import_fixture_write(const struct import_fixture *f, const struct import *im, struct err *e);
+
+#endif

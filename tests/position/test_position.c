@@ -1,0 +1,186 @@
+/* test_position.c - the numbers of the position methods. */
+#include "harness/test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/philox.h"
+#include "position/fixture.h"
+
+static struct spec spec_of(enum spec_position position, int32_t heads, int32_t width)
+{
+    struct spec s;
+    spec_init(&s);
+    s.model.position = position;
+    s.model.heads = heads;
+    s.model.dim = heads * width;
+    s.train.L = 24;
+    return s;
+}
+
+TEST(names_are_found)
+{
+    for (int32_t p = 0; p < POSITION_METHODS_N; p++)
+        assert_int_equal(position_find(position_methods[p].name), p);
+    assert_int_equal(position_find("ALiBi"), -1);
+}
+
+TEST(slopes_of_eight_and_twelve_heads_are_the_papers)
+{
+    struct position_fixture f;
+    for (int heads = 8; heads <= 12; heads += 4) {
+        struct spec s = spec_of(SPEC_ALIBI, heads, 8);
+        position_fixture_open(&f, &s, 64);
+        position_fixture_fill(&f);
+        for (int h = 0; h < heads; h++) {
+            double slope = h < 8 ? ldexp(1.0, -(h + 1)) : pow(2.0, -0.5 - (h - 8));
+            assert_true(fabs((double)position_fixture_bias(&f, h, 1) + slope) <
+                        (h < 8 ? 0x1p-30 : 1e-7));
+            assert_true(position_fixture_bias(&f, h, 0) == 0.0f);
+        }
+        position_fixture_close(&f);
+    }
+}
+
+TEST(sinusoids_have_two_halves_and_a_zero_row_for_padding)
+{
+    struct spec s = spec_of(SPEC_SINUSOIDAL, 1, 9);
+    struct position_fixture f;
+    float row[9];
+    position_fixture_open(&f, &s, 64);
+    f.functions->embedding(&f.shape, 1, row);
+    for (int c = 0; c < 9; c++) assert_true(row[c] == 0.0f);
+    f.functions->embedding(&f.shape, 5, row);
+    for (int j = 0; j < 4; j++) {
+        double angle = 5.0 * pow(10000.0, -(double)j / 3.0);
+        assert_true(fabs((double)row[j] - sin(angle)) < 1e-6);
+        assert_true(fabs((double)row[4 + j] - cos(angle)) < 1e-6);
+    }
+    assert_true(row[8] == 0.0f);
+    position_fixture_close(&f);
+}
+
+TEST(rotations_begin_at_no_angle_and_turn_the_first_pair_by_one)
+{
+    enum { L = 5, HALF = 4 };
+    struct spec s = spec_of(SPEC_ROTARY, 3, 2 * HALF);
+    struct position_fixture f;
+    float cosine[L * HALF], sine[L * HALF];
+    position_fixture_open(&f, &s, L);
+    position_rotation(f.functions, &f.shape, L, cosine, sine);
+    for (int t = 0; t < L; t++)
+        for (int p = 0; p < HALF; p++) {
+            double angle = t * pow(10.0, -p);
+            assert_true(fabs((double)cosine[t * HALF + p] - cos(angle)) < 1e-7);
+            assert_true(fabs((double)sine[t * HALF + p] - sin(angle)) < 1e-7);
+        }
+    position_fixture_close(&f);
+}
+
+/* A table whose row is its number gives the bucket of a distance. */
+static void open_buckets(struct position_fixture *f, int32_t buckets, int32_t max_distance)
+{
+    struct spec s = spec_of(SPEC_T5, 1, 8);
+    s.option.t5_buckets = buckets;
+    s.option.t5_max_distance = max_distance;
+    position_fixture_open(f, &s, 64);
+    for (int32_t b = 0; b < buckets; b++) f->values[0][b] = (float)b;
+    position_fixture_fill(f);
+}
+
+TEST(t5_buckets_begin_where_the_authors_of_t5_begin_them)
+{
+    static const int32_t first[] = {16, 19, 21, 24, 27, 31, 35, 40,
+                                    46, 52, 59, 67, 77, 87, 99, 113};
+    struct position_fixture f;
+    float bucket = 0.0f;
+    open_buckets(&f, 32, 128);
+    assert_int_equal(f.bias.table_n, 113);
+    for (int32_t distance = 0; distance <= 4096; distance++) {
+        if (distance > 0 && distance < 16) bucket = (float)distance;
+        for (int i = 0; i < 16; i++)
+            if (first[i] == distance) bucket = (float)(16 + i);
+        assert_true(position_fixture_bias(&f, 0, distance) == bucket);
+    }
+    position_fixture_close(&f);
+}
+
+TEST(a_bucket_border_on_an_exact_power_is_not_missed)
+{
+    struct position_fixture f;
+    open_buckets(&f, 32, 256);
+    /* 16 buckets a factor of 16: every doubling is exactly four buckets. */
+    for (int32_t k = 0; k < 4; k++) {
+        assert_true(position_fixture_bias(&f, 0, 16 << k) == (float)(16 + 4 * k));
+        if (k) assert_true(position_fixture_bias(&f, 0, (16 << k) - 1) == (float)(15 + 4 * k));
+    }
+    assert_true(position_fixture_bias(&f, 0, 256) == 31.0f);
+    assert_true(position_fixture_bias(&f, 0, 2147483647) == 31.0f);
+    position_fixture_close(&f);
+    open_buckets(&f, 4, 8); /* the smallest table: two exact distances, two buckets */
+    assert_true(position_fixture_bias(&f, 0, 2) == 2.0f);
+    assert_true(position_fixture_bias(&f, 0, 4) == 3.0f);
+    position_fixture_close(&f);
+}
+
+/* The sum of a bias, each entry times its weight. */
+static double weighted(const struct position_bias *bias, const struct position_bias *weight,
+                       int32_t heads)
+{
+    double sum = 0.0;
+    for (int64_t i = 0; i < (int64_t)heads * bias->table_n; i++)
+        sum += (double)bias->table[i] * (double)weight->table[i];
+    for (int32_t h = 0; h < heads; h++) sum += (double)bias->tail[h] * (double)weight->tail[h];
+    return sum;
+}
+
+static float random_number(uint32_t i, uint32_t stream)
+{
+    return 2.0f * philox_uniform(philox_word(11, i, 0, stream)) - 1.0f;
+}
+
+/* Pulled back, the weights of a weighted sum of the bias are the differences of that sum. */
+TEST(gradients_of_every_learned_tensor_are_differences)
+{
+    for (int32_t p = 0; p < POSITION_METHODS_N; p++) {
+        struct spec s = spec_of((enum spec_position)p, 3, 8);
+        struct position_fixture f;
+        position_fixture_open(&f, &s, 40);
+        if (f.functions->pullback == NULL) {
+            position_fixture_close(&f);
+            continue;
+        }
+        struct position_bias weight = position_fixture_zeros(&f);
+        float *gradient[POSITION_TENSORS_MAX];
+        uint32_t seed = 0;
+        for (int64_t i = 0; i < (int64_t)3 * weight.table_n; i++)
+            weight.table[i] = random_number(seed++, 1);
+        for (int32_t h = 0; h < 3; h++)
+            weight.tail[h] = position_table_length(f.functions, &f.shape, 80) > weight.table_n
+                                 ? 0.0f /* the table is as long as a row: there is no tail */
+                                 : random_number(seed++, 1);
+        for (int32_t t = 0; t < f.tensors_n; t++) {
+            int64_t n = position_fixture_elements(&f, t);
+            gradient[t] = arena_array(&f.arena, (size_t)n, sizeof(float));
+            for (int64_t i = 0; i < n; i++) f.values[t][i] = 0.6f + 0.3f * random_number(seed++, 2);
+        }
+        f.functions->pullback(&f.shape, (const float *const *)f.values, &weight, gradient);
+        for (int32_t t = 0; t < f.tensors_n; t++)
+            for (int64_t i = 0; i < position_fixture_elements(&f, t); i++) {
+                const float step = 0x1p-7f, value = f.values[t][i];
+                double sum[2];
+                for (int side = 0; side < 2; side++) {
+                    f.values[t][i] = value + (side == 0 ? -step : step);
+                    position_fixture_fill(&f);
+                    sum[side] = weighted(&f.bias, &weight, 3);
+                }
+                f.values[t][i] = value;
+                double slope = (sum[1] - sum[0]) / (2.0 * (double)step);
+                if (fabs(slope - (double)gradient[t][i]) > 2e-3 * (1.0 + fabs(slope)))
+                    fail_msg("%s: %s[%lld]: difference %g, gradient %g", position_methods[p].name,
+                             f.tensor[t].name, (long long)i, slope, (double)gradient[t][i]);
+            }
+        position_fixture_close(&f);
+    }
+}

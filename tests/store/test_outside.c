@@ -1,0 +1,309 @@
+/* test_outside.c - what others write reaches nothing: statements of a project's files and of the
+ * command line, the views and triggers of a results.db, and files that are none. */
+#include "harness/test.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sqlite3.h>
+
+#include "store/store_fixture.h"
+
+/* A statement that is refused, and a word of the reason. */
+struct refusal {
+    const char *sql;
+    int code;
+    const char *word;
+};
+
+static int ignore_row(void *context, int columns_n, const char *const *names,
+                      const struct store_cell *cells, struct err *e)
+{
+    (void)context, (void)columns_n, (void)names, (void)cells, (void)e;
+    return 0;
+}
+
+/* Without a limit of time, so that a busy machine gives no other reason. */
+static int ask(struct store_fixture *f, const char *sql)
+{
+    f->e = (struct err){0};
+    return store_query(f->store, sql, NULL, 0, 0, ignore_row, NULL, &f->e);
+}
+
+static void assert_refused(struct store_fixture *f, const struct refusal *refusals, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        int rc = ask(f, refusals[i].sql);
+        if (rc != refusals[i].code || !strstr(f->e.text, refusals[i].word))
+            fail_msg("%.200s: %d %s", refusals[i].sql, rc, f->e.text);
+        assert_int_equal(ask(f, "SELECT 1"), 0);
+    }
+}
+
+TEST_EACH(store_fixture_setup, store_fixture_teardown)
+
+TEST_WITH(void *fixture_of_case, functions_outside_the_list_are_refused)
+{
+    void **state = &fixture_of_case;
+    static const struct refusal refusals[] = {
+        {"SELECT fts3_tokenizer('simple')", ERR_USAGE, "fts3_tokenizer() is not allowed"},
+        {"SELECT hex(FTS3_Tokenizer('simple'))", ERR_USAGE, "fts3_tokenizer() is not allowed"},
+        {"SELECT fts3_tokenizer('mine', x'4141414141414141')", ERR_USAGE, "fts3_tokenizer()"},
+        {"SELECT 1 WHERE EXISTS(SELECT fts3_tokenizer('simple'))", ERR_USAGE, "fts3_tokenizer()"},
+        {"SELECT address FROM theirs", ERR_USAGE, "fts3_tokenizer()"},
+        {"SELECT load_extension('x.so')", ERR_USAGE, "load_extension()"},
+        {"SELECT sqlite_compileoption_get(0)", ERR_USAGE, "sqlite_compileoption_get()"},
+        {"SELECT nobody_made_this(1)", ERR_USAGE, "no such function"},
+    };
+    struct store_fixture *f = *state;
+    struct store_param name = {"name", "simple"};
+
+    fixture_raw(f->path, "CREATE VIEW theirs AS SELECT fts3_tokenizer('simple') AS address");
+    assert_refused(f, refusals, sizeof refusals / sizeof *refusals);
+    /* SQLite takes a bound name even where the function is switched off */
+    assert_int_equal(
+        store_query(f->store, "SELECT fts3_tokenizer(:name)", &name, 1, 0, NULL, NULL, &f->e),
+        ERR_USAGE);
+}
+
+/* The file of somebody who wants a pointer of his choice called. */
+TEST_WITH(void *fixture_of_case, virtual_tables_are_not_read)
+{
+    void **state = &fixture_of_case;
+    static const struct refusal refusals[] = {
+        {"SELECT * FROM pages", ERR_USAGE, "no such module"},
+        {"SELECT * FROM pages WHERE text MATCH 'x'", ERR_USAGE, "no such module"},
+        {"SELECT * FROM words", ERR_USAGE, "no such module"},
+        {"SELECT value FROM json_each('[1]')", ERR_USAGE, "table-valued function json_each()"},
+        {"SELECT * FROM Generate_Series (1, 9)", ERR_USAGE, "function Generate_Series()"},
+        {"SELECT * FROM pragma_user_version", ERR_USAGE, "only SELECT"},
+        {"SELECT count(*) FROM pragma_table_info('runs')", ERR_USAGE, "only SELECT"},
+        {"SELECT * FROM dbstat", ERR_USAGE, "no such table"},
+        {"SELECT sql FROM sqlite_stmt", ERR_USAGE, "no such table"},
+    };
+    struct store_fixture *f = *state;
+
+    fixture_raw(f->path, "CREATE VIRTUAL TABLE pages USING fts3(text);"
+                         "CREATE VIEW words AS SELECT text FROM pages");
+    assert_refused(f, refusals, sizeof refusals / sizeof *refusals);
+}
+
+#define ENDLESS "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) "
+#define MEGABYTE "hex(zeroblob(500000))" /* less than the limit */
+
+TEST_WITH(void *fixture_of_case, what_is_too_large_names_its_limit)
+{
+    void **state = &fixture_of_case;
+    static const struct refusal refusals[] = {
+        {"SELECT zeroblob(60000000)", ERR_DATA, "limit of 1 MiB"},
+        {"SELECT " MEGABYTE "||" MEGABYTE, ERR_DATA, "limit of 1 MiB"},
+        {"SELECT replace(" MEGABYTE ",'0','three')", ERR_DATA, "limit of 1 MiB"},
+        {ENDLESS "SELECT group_concat(i) FROM (SELECT i FROM n LIMIT 200000)", ERR_DATA,
+         "limit of 1 MiB"},
+        {"SELECT printf('%s%s'," MEGABYTE "," MEGABYTE ")", ERR_DATA, "limit of 1 MiB"},
+        {"SELECT printf('%q',replace(hex(zeroblob(300000)),'0',''''))", ERR_DATA, "limit of 1 MiB"},
+        {"SELECT printf(replace(hex(zeroblob(2000)),'00','%999d'))", ERR_DATA, "limit of 1 MiB"},
+        {"SELECT statement FROM claims", ERR_DATA, "limit of 1 MiB"},
+        {"SELECT printf('%.*c',2000000000,'x')", ERR_USAGE, "limit of 1000"},
+        {"SELECT printf('%5d %.2000000000c',7,'x')", ERR_USAGE, "limit of 1000"},
+        {"SELECT printf('%% %d %*d',7,-2000,1)", ERR_USAGE, "limit of 1000"},
+        {"SELECT printf('%*d',-9223372036854775807-1,1)", ERR_USAGE, "limit of 1000"},
+        {"SELECT 'a' LIKE hex(zeroblob(600))", ERR_USAGE, "limit of 1000"},
+        {"SELECT instr('a',hex(zeroblob(600)))", ERR_USAGE, "limit of 1000"},
+        {"SELECT trim('a',hex(zeroblob(600)))", ERR_USAGE, "limit of 1000"},
+        {ENDLESS "SELECT " MEGABYTE " FROM n", ERR_DATA, "limit of 64 MiB"},
+        {ENDLESS "SELECT randomblob(500000) FROM n UNION SELECT 1", ERR_DATA, "limit of 256 MiB"},
+    };
+    struct store_fixture *f = *state;
+
+    fixture_raw(f->path, "INSERT INTO claim_verdicts VALUES('table5','mini','1',"
+                         "hex(zeroblob(600000)),'not run',NULL,'now')");
+    assert_refused(f, refusals, sizeof refusals / sizeof *refusals);
+    assert_int_equal(sqlite3_hard_heap_limit64(-1), 0); /* of queries only */
+    assert_int_equal(sqlite3_soft_heap_limit64(-1), 0);
+}
+
+TEST_WITH(void *fixture_of_case, the_calls_of_a_statement_are_counted)
+{
+    void **state = &fixture_of_case;
+    enum { COLUMNS = 1000, PIECE = 40 };
+    static char sql[COLUMNS * PIECE + 16];
+    struct store_fixture *f = *state;
+    size_t n = (size_t)snprintf(sql, sizeof sql, "SELECT 1");
+
+    for (int i = 0; i < COLUMNS; i++)
+        n += (size_t)snprintf(sql + n, sizeof sql - n, ",abs(1)+abs(2)+abs(3)+abs(4)+abs(5)");
+    assert_int_equal(ask(f, sql), ERR_USAGE);
+    assert_non_null(strstr(f->e.text, "more than 2000 functions"));
+}
+
+TEST_WITH(void *fixture_of_case, limited_functions_answer_as_sqlite_does)
+{
+    void **state = &fixture_of_case;
+    static const char *const calls[] = {
+        "printf()",
+        "printf(NULL)",
+        "printf('')",
+        "printf('%s','')",
+        "printf('%d%%',7)",
+        "printf('%5.2f|%-6s|%06d|%+d|%x',3.14159,'ab',42,5,255)",
+        "printf('%*d|%-*d|%.*f',6,1,6,2,3,0.125)",
+        "printf('%,d',1234567)",
+        "printf('%.3s|%c|%q|%Q|%w','abcdef','xyz','it''s',NULL,'a\"b')",
+        "printf('%s',NULL)",
+        "printf('%lld and %s')",
+        "printf('%.400f',0.5)",
+        "printf(12.5)",
+        "printf('no end %')",
+        "instr('hello','l')",
+        "instr(x'010203',x'03')",
+        "instr(NULL,'a')",
+        "instr(12345,34)",
+        "replace('banana','an','AN')",
+        "replace(111,1,2)",
+        "replace('a','',NULL)",
+        "trim('xxaxx','x')",
+        "ltrim('xxaxx','x')",
+        "rtrim('xxaxx','x')",
+        "trim('  a ')",
+        "'abc' LIKE 'A_%'",
+        "'a%' LIKE 'a\\%' ESCAPE '\\'",
+        "'ab' LIKE 'a\\%' ESCAPE '\\'",
+        "NULL LIKE 'a'",
+        "12 LIKE '1%'",
+        "'abc' GLOB 'a[b-c]*'",
+        "'abc' NOT LIKE 'z%'",
+    };
+    struct store_fixture *f = *state;
+    sqlite3 *plain = NULL;
+    sqlite3_stmt *row = NULL;
+    char sql[256];
+
+    assert_int_equal(sqlite3_open(":memory:", &plain), SQLITE_OK);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        snprintf(sql, sizeof sql, "SELECT typeof(%s)||':'||quote(%s)", calls[i], calls[i]);
+        assert_int_equal(sqlite3_prepare_v2(plain, sql, -1, &row, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+        assert_cell(f, sql, (const char *)sqlite3_column_text(row, 0));
+        sqlite3_finalize(row);
+    }
+    sqlite3_close(plain);
+}
+
+static void assert_no_open(struct store_fixture *f, const char *path)
+{
+    for (int mode = STORE_READ; mode <= STORE_WRITE; mode++) {
+        struct store *s = NULL;
+        assert_int_equal(store_open(&s, path, (enum store_mode)mode, &f->e), ERR_DATA);
+        assert_non_null(strstr(f->e.text, "not a regular file"));
+        assert_null(s);
+    }
+}
+
+/* Opening a FIFO waits for its other end. */
+TEST_WITH(void *fixture_of_case, only_a_regular_file_is_opened)
+{
+    void **state = &fixture_of_case;
+    static const char *const beside[] = {"-journal", "-wal", "-shm"};
+    struct store_fixture *f = *state;
+    char path[160];
+
+    store_fixture_close(f);
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+        snprintf(path, sizeof path, "%s%s", f->path, beside[i]);
+        unlink(path);
+        assert_int_equal(mkfifo(path, 0600), 0);
+        assert_no_open(f, f->path);
+        assert_int_equal(unlink(path), 0);
+    }
+    store_fixture_open(f, STORE_WRITE);
+    snprintf(path, sizeof path, "%s/pipe", f->dir);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_no_open(f, path);
+    assert_int_equal(store_merge(f->store, path, NULL, &f->e), ERR_DATA);
+    assert_non_null(strstr(f->e.text, "not a regular file"));
+    snprintf(path, sizeof path, "%s/link", f->dir);
+    assert_int_equal(symlink("pipe", path), 0);
+    assert_no_open(f, path);
+    snprintf(path, sizeof path, "%s/folder", f->dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_no_open(f, path);
+}
+
+TEST_WITH(void *fixture_of_case, another_makers_trigger_does_not_run)
+{
+    void **state = &fixture_of_case;
+    static const char *const triggers[] = {
+        "CREATE TRIGGER theirs AFTER INSERT ON runs BEGIN DELETE FROM results; END",
+        "DROP TRIGGER an_attempt_ends_once;"
+        "CREATE TRIGGER an_attempt_ends_once AFTER UPDATE ON results BEGIN DELETE FROM runs; END",
+    };
+    struct store_fixture *f = *state;
+    struct store *s = NULL;
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    struct spec other = fixture_train(SPEC_ALIBI, 64, 2);
+    struct store_run run = {.spec = &other, .run_id = "0123456789abcdef", .config_id = "c"};
+    char id[SPEC_ID_BYTES];
+
+    fixture_done(f, &train, 2.0, id);
+    fixture_raw(f->path, triggers[0]); /* while the writer is at work */
+    assert_int_equal(store_add_run(f->store, &run, &f->e), ERR_DATA);
+    assert_non_null(strstr(f->e.text, "trigger"));
+    assert_cell(f, "SELECT count(*) FROM trainings", "1");
+    store_fixture_close(f);
+    for (size_t i = 0; i < sizeof triggers / sizeof *triggers; i++) {
+        if (i) fixture_raw(f->path, triggers[i]);
+        assert_int_equal(store_open(&s, f->path, STORE_WRITE, &f->e), ERR_DATA);
+        assert_non_null(strstr(f->e.text, i ? "'an_attempt_ends_once'" : "'theirs'"));
+        store_fixture_open(f, STORE_READ); /* a reader runs none */
+        assert_cell(f, "SELECT count(*) FROM trainings", "1");
+        store_fixture_close(f);
+        fixture_raw(f->path, "DROP TRIGGER IF EXISTS theirs");
+    }
+}
+
+TEST_WITH(void *fixture_of_case, a_view_in_place_of_a_table_is_not_read)
+{
+    void **state = &fixture_of_case;
+    static const char swap[] =
+        "PRAGMA legacy_alter_table=ON; ALTER TABLE points RENAME TO kept;"
+        "CREATE VIEW points AS SELECT * FROM kept;"
+        "ALTER TABLE results RENAME TO kept_results;"
+        "CREATE VIEW results AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n)"
+        " SELECT k.* FROM kept_results k, n";
+    struct store_fixture *f = *state, *there;
+    struct store_run_state run;
+    void *fixture;
+
+    store_fixture_setup(&fixture);
+    there = fixture;
+    fixture_raw(there->path, swap);
+    assert_int_equal(store_merge(f->store, there->path, NULL, &f->e), ERR_DATA);
+    assert_non_null(strstr(f->e.text, "lacks a table"));
+    assert_non_null(strstr(f->e.text, there->path));
+    assert_int_equal(store_run_state(there->store, "0123456789abcdef", &run, &f->e), ERR_DATA);
+    assert_non_null(strstr(f->e.text, "view or trigger"));
+    store_fixture_teardown(&fixture);
+}
+
+/* The message must not make a user move his own file away. */
+TEST_WITH(void *fixture_of_case, damage_of_a_merged_file_names_that_file)
+{
+    void **state = &fixture_of_case;
+    struct store_fixture *f = *state, *there;
+    void *fixture;
+
+    store_fixture_setup(&fixture);
+    there = fixture;
+    store_fixture_close(there);
+    assert_int_equal(truncate(there->path, 5 * 4096), 0);
+    assert_int_equal(store_merge(f->store, there->path, NULL, &f->e), ERR_DATA);
+    assert_non_null(strstr(f->e.text, there->path));
+    assert_null(strstr(f->e.text, f->path));
+    assert_non_null(strstr(f->e.text, "`alibi merge runs/`"));
+    store_fixture_teardown(&fixture);
+}

@@ -1,0 +1,176 @@
+/* test_synthetic.c - the embedded corpora against the prototype's streams and figures. */
+#include "harness/test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "data/data_support.h"
+#include "prepare/dictionary.h"
+#include "synthetic/synthetic.h"
+#include "synthetic/synthetic_words.h"
+
+static const char *const corpora[] = {"synthetic-wikitext103", "synthetic-bookcorpus",
+                                      "synthetic-cc100"};
+enum { CORPORA_N = sizeof corpora / sizeof *corpora };
+
+static struct synthetic_text made(const struct synthetic_settings *s, uint64_t seed, int64_t tokens)
+{
+    struct synthetic_text text;
+    struct err e = {0};
+    if (synthetic_make(&text, s, seed, tokens, &e) < 0) fail_msg("%s", e.text);
+    return text;
+}
+
+/* The prototype's symbols of a text: an empty line ends a document. Returns their number. */
+static int64_t symbols_of(const struct synthetic_settings *s, const struct synthetic_text *text,
+                          uint16_t *out, int64_t room)
+{
+    /* A dictionary of the language's words; its ids are turned back into symbols. */
+    int32_t words_n = synthetic_words_n(s);
+    char *words = calloc((size_t)words_n, SYNTHETIC_WORD_BYTES + 1);
+    uint16_t *symbol_of = calloc((size_t)words_n + 16, sizeof *symbol_of);
+    size_t at = 0;
+    struct dictionary *d;
+    struct err e = {0};
+    assert_non_null(words);
+    assert_non_null(symbol_of);
+    for (int32_t i = 2; i < words_n; i++) {
+        synthetic_word(words + at, s, i);
+        at += strlen(words + at);
+        words[at++] = ' ';
+    }
+    assert_int_equal(dictionary_build(&d, words, at, "words", 0, NULL, &e), 0);
+    for (int32_t i = 2; i < words_n; i++) {
+        char word[SYNTHETIC_WORD_BYTES];
+        synthetic_word(word, s, i);
+        symbol_of[dictionary_find(d, word, strlen(word))] = (uint16_t)i;
+    }
+    struct text_scan scan;
+    const char *word;
+    size_t bytes;
+    int item;
+    int64_t n = 0;
+    bool begun = false;
+    text_scan_init(&scan, text->text, text->n, "text", NULL);
+    while (n < room && (item = text_next(&scan, &word, &bytes, &e)) > 0) {
+        if (item == TEXT_LINE)
+            out[n++] = begun ? SYMBOL_LINE_END : SYMBOL_DOCUMENT_END;
+        else
+            out[n++] = symbol_of[dictionary_find(d, word, bytes)];
+        begun = item != TEXT_LINE;
+    }
+    dictionary_close(d);
+    free(words);
+    free(symbol_of);
+    return n;
+}
+
+TEST(the_articles_are_token_for_token_those_of_the_prototype)
+{
+    static const struct {
+        uint64_t seed;
+        int64_t n;
+        const char *sha256;
+    } streams[] = {{1, 6000000, "37cbdd63456b396e80eae77f72505e1d40327cf89af59a6f760d9386f1b85486"},
+                   {2, 131073, "aa085eff5c33e65e12539d6002c238d2cb7a9492e15b7b22558dcdaad88d09d1"},
+                   {3, 131073, "6e27cb17c61fbe45d0a589955b4a78993c1ebb4ebc8685bd448e1dcbcbc0179f"}};
+    const struct synthetic_settings *s = synthetic_find(corpora[0]);
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
+        struct synthetic_text text = made(s, streams[i].seed, streams[i].n);
+        uint16_t *symbols = calloc((size_t)streams[i].n, sizeof *symbols);
+        char sha256[HASH_HEX_BYTES];
+        assert_int_equal(symbols_of(s, &text, symbols, streams[i].n), streams[i].n);
+        hash_sha256_hex(sha256, symbols, (size_t)streams[i].n * sizeof *symbols);
+        assert_string_equal(sha256, streams[i].sha256);
+        free(symbols);
+        synthetic_free(&text);
+    }
+}
+
+TEST(the_floor_is_that_of_the_prototype)
+{
+    /* 3.8249 bits over its first 131,073 tokens; ours go on to the end of the document, some
+     * hundred tokens, which cannot move the mean by more than a thousandth. */
+    struct synthetic_text text = made(synthetic_find(corpora[0]), 2, 131073);
+    assert_true(text.tokens_n - 131073 < 200);
+    assert_true(fabs(text.bits / (double)text.tokens_n - 3.8249) < 0.0015);
+    assert_true(synthetic_floor(&text) == exp2(text.bits / (double)text.tokens_n));
+    synthetic_free(&text);
+}
+
+TEST(tokens_are_counted_as_preparation_will_find_them)
+{
+    for (int i = 0; i < CORPORA_N; i++) {
+        struct synthetic_text text = made(synthetic_find(corpora[i]), 2, 20000);
+        int64_t words, lines, empty = 0;
+        e = (struct err){0};
+        assert_int_equal(text_measure(&words, &lines, text.text, text.n, "text", &e), 0);
+        assert_int_equal(words + lines, text.tokens_n);
+        for (size_t k = 1; k < text.n; k++)
+            empty += text.text[k - 1] == '\n' && text.text[k] == '\n';
+        assert_int_equal(empty, text.documents_n);
+        assert_true(text.n > 2 && memcmp(text.text + text.n - 2, "\n\n", 2) == 0);
+        synthetic_free(&text);
+    }
+}
+
+static int compare_words(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+TEST(no_two_symbols_are_spelled_alike)
+{
+    for (int i = 0; i < CORPORA_N; i++) {
+        const struct synthetic_settings *s = synthetic_find(corpora[i]);
+        int32_t n = synthetic_words_n(s);
+        char(*words)[SYNTHETIC_WORD_BYTES] = calloc((size_t)n, sizeof *words);
+        for (int32_t k = 2; k < n; k++) {
+            synthetic_word(words[k], s, k);
+            assert_true(words[k][0] != '\0' && !strpbrk(words[k], " \t\n<"));
+        }
+        qsort(words + 2, (size_t)n - 2, sizeof *words, compare_words);
+        for (int32_t k = 3; k < n; k++) assert_string_not_equal(words[k - 1], words[k]);
+        free(words);
+    }
+}
+
+TEST(shares_of_the_settings_are_whole)
+{
+    for (int i = 0; i < CORPORA_N; i++) {
+        const struct synthetic_settings *s = synthetic_find(corpora[i]);
+        assert_non_null(s);
+        assert_non_null(strstr(synthetic_names(), corpora[i]));
+        int32_t sum = 0;
+        for (int k = 0; k < SYNTHETIC_OPENINGS_N; k++) sum += s->opening[k];
+        assert_int_equal(sum, 1000);
+        assert_true(s->from_section + s->from_document + s->from_successor <= 1000);
+    }
+    assert_null(synthetic_find("wikitext103"));
+}
+
+/* How often a word of the text stands right before a line end, a title mark begins a line, and so
+ * on differs between the corpora; here only what their descriptions promise. */
+TEST(the_three_corpora_differ_as_described)
+{
+    double document[CORPORA_N], quotes[CORPORA_N], headings[CORPORA_N];
+    for (int i = 0; i < CORPORA_N; i++) {
+        struct synthetic_text text = made(synthetic_find(corpora[i]), 2, 131072);
+        quotes[i] = headings[i] = 0;
+        for (size_t k = 0; k < text.n; k++) {
+            quotes[i] += text.text[k] == '"';
+            headings[i] += text.text[k] == '=';
+        }
+        quotes[i] /= (double)text.tokens_n;
+        headings[i] /= (double)text.tokens_n;
+        document[i] = (double)text.tokens_n / (double)text.documents_n;
+        synthetic_free(&text);
+    }
+    assert_true(document[1] > 2 * document[0] && document[0] > 2 * document[2]);
+    assert_true(quotes[1] > 4 * quotes[0] && quotes[1] > 4 * quotes[2]);
+    assert_true(headings[1] < headings[0] && headings[0] < headings[2]);
+    assert_true(synthetic_words_n(synthetic_find(corpora[2])) == 2048);
+}
