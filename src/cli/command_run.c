@@ -1,0 +1,89 @@
+/* command_run.c - alibi run: runs what is missing. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "workflow/workflow.h"
+
+static const double day_s = 86400.0, hour_s = 3600.0;
+
+static void show_preparation(void *context, const char *what, double share)
+{
+    (void)context;
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[Kpreparing: %s %3.0f %%%s", what, 100 * share,
+                share >= 1 ? "\n" : "");
+}
+
+/* More than a day needs --yes; at a terminal, more than an hour needs an answer. */
+static int check_duration(const struct planning *p, bool yes, struct err *e)
+{
+    char time[CLOCK_TEXT_BYTES], answer[8] = "";
+
+    if (p->seconds_left <= hour_s || yes) return 0;
+    clock_duration(time, p->seconds_left);
+    if (p->seconds_left > day_s)
+        return ERR(e, ERR_USAGE,
+                   "scale %s is about %s of work on %s (%s); add --yes to start it, reduce it with "
+                   "--only and --set, or use --scale mini",
+                   p->plan.scale, time, p->device.name, p->device.description);
+    if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) return 0;
+    fprintf(stderr, "This is about %s of work on %s (%s). Start it? [y/N] ", time, p->device.name,
+            p->device.description);
+    if (fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y')) return 0;
+    return ERR(e, ERR_INTERRUPTED, "not started; --yes starts it without the question");
+}
+
+int cli_run(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+{
+    struct cli_planning o = {0};
+    struct scheduler_options so = {.tries = 3, .stall_s = 300};
+    bool redo = false, failed = false, stale = false, yes = false;
+    struct cli_list artefacts;
+    struct store *store = NULL;
+    struct planning p = {0};
+    const struct cli_option options[] = {
+        CLI_PLANNING_OPTIONS(o),
+        {"tries", 0, CLI_COUNT, &so.tries, "N", "attempts per failing run (default 3)"},
+        {"keep-going", 'k', CLI_FLAG, &so.keep_going, NULL,
+         "after a failure, go on with other runs"},
+        {"redo", 0, CLI_FLAG, &redo, NULL, "replace results that are done"},
+        {"failed", 0, CLI_FLAG, &failed, NULL, "only runs that failed, were lost or diverged"},
+        {"stale", 0, CLI_FLAG, &stale, NULL, "only results of another version of the program"},
+        {"stall", 0, CLI_REAL, &so.stall_s, "S",
+         "seconds of silence after which a worker is killed (default 300)"},
+        {"slurm", 0, CLI_TEXT, &so.slurm, "WORDS",
+         "sbatch options for --devices slurm, such as \"partition=gpu time=24:00:00\""},
+        {"yes", 'y', CLI_FLAG, &yes, NULL, "start more than a day of work, without a question"},
+        {0}};
+    int rc = cli_parse(c, self, options, argc, argv, &artefacts, 1, CLI_LIST_MAX, e);
+
+    if (rc != 0) return rc < 0 ? rc : 0;
+    if (redo + failed + stale > 1)
+        return ERR(e, ERR_USAGE, "--redo, --failed and --stale exclude each other");
+    const struct planning_options po = cli_planning(&o);
+    so.pick = redo ? PICK_REDO : failed ? PICK_FAILED : stale ? PICK_STALE : PICK_MISSING;
+    so.devices = o.devices;
+    so.quiet = c->quiet;
+    TRY_OUT(rc, cli_open(c, e));
+    /* What is done only serves the estimate here: a file that cannot be read as it is will be made,
+     * migrated or refused when it is opened for writing. */
+    (void)store_open(&store, cli_results(c), STORE_READ, NULL);
+    if (!file_exists(cli_results(c)) && file_exists(project_path(&c->project, &c->arena, "runs")))
+        log_warn("no results.db, but runs/ exists: `alibi merge runs/` restores it and avoids "
+                 "rerunning");
+    TRY_OUT(rc, planning_open(&p, &c->project, artefacts.item, artefacts.n, &po, store, e));
+    TRY_OUT(rc, planning_check_precision(&p, e));
+    TRY_OUT(rc, check_duration(&p, yes, e));
+    store_close(store);
+    store = NULL;
+    TRY_OUT(rc, store_open(&store, cli_results(c), STORE_WRITE, e));
+    rc = workflow_run(store, &c->project, &p, &po.plan, &so, show_preparation, e);
+out:
+    planning_close(&p);
+    store_close(store);
+    return rc;
+}

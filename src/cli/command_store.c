@@ -1,0 +1,192 @@
+/* command_store.c - alibi merge, gc, verify, import, export: results and checkpoints. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "cli/cli.h"
+#include "workflow/workflow.h"
+
+static void print_merge(struct cli *c, const struct merge_result *m, const char *path)
+{
+    const struct ingest_summary *s = &m->summary;
+
+    if (m->folders) {
+        printf("ingested %d attempts from %d folders of %s; %d were already known", s->attempts_n,
+               s->folders_n, m->folders, s->known_n);
+        if (s->skipped_n) printf("; %d folders left out (the first: %s)", s->skipped_n, s->why);
+        printf("\nnext: alibi run ARTEFACT, which registers what the artefact needs and runs only "
+               "what is missing\n");
+    } else {
+        printf("ingested %d results from %s\n", m->results_n, path);
+    }
+    if (m->copied.folders_n)
+        printf("copied %d run folders to runs/, %s\n", m->copied.folders_n,
+               str_bytes(&c->arena, m->copied.bytes));
+    if (m->copied.remote_n)
+        printf("%d run folders not found: their numbers are here, their checkpoints are not; "
+               "`alibi merge FOLDER` adds them\n",
+               m->copied.remote_n);
+    if (m->copied.skipped_n)
+        printf("%d of them cannot be read (the first: %s)\n", m->copied.skipped_n, m->copied.why);
+}
+
+int cli_merge(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+{
+    struct cli_list rest;
+    struct store *store = NULL;
+    struct merge_result m;
+    int rc = cli_parse(c, self, NULL, argc, argv, &rest, 1, 1, e);
+
+    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY(cli_open(c, e));
+    if (!file_exists(rest.item[0])) return ERR(e, ERR_NOINPUT, "%s not found", rest.item[0]);
+    TRY_OUT(rc, store_open(&store, cli_results(c), STORE_WRITE, e));
+    TRY_OUT(rc, workflow_merge(&m, &c->project, &c->arena, store, rest.item[0], e));
+    print_merge(c, &m, rest.item[0]);
+    if (m.skipped_n)
+        rc = ERR(e, ERR_DATA, "%d run folder%s left out; the first: %s", m.skipped_n,
+                 cli_plural(m.skipped_n), m.why);
+out:
+    store_close(store);
+    return rc;
+}
+
+int cli_gc(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+{
+    struct cli_list rest;
+    struct store *store = NULL;
+    struct gc_result r;
+    int rc = cli_parse(c, self, NULL, argc, argv, &rest, 0, 0, e);
+
+    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY(cli_open(c, e));
+    if (!file_exists(cli_results(c)))
+        return ERR(e, ERR_NOINPUT, "%s not found; nothing to delete", cli_results(c));
+    /* The lock of a writer: no scheduler is at work. */
+    TRY_OUT(rc, store_open(&store, cli_results(c), STORE_WRITE, e));
+    TRY_OUT(rc, workflow_gc(&r, &c->project, store, e));
+    printf("%d attempts removed, %s freed\n", r.folders_n, str_bytes(&c->arena, r.bytes));
+out:
+    store_close(store);
+    return rc;
+}
+
+/* --- verify --------------------------------------------------------------------------------- */
+
+static void print_finding(void *context, enum verify_verdict verdict, const char *what,
+                          const char *detail)
+{
+    static const char *const labels[] = {[VERIFY_OK] = "ok",
+                                         [VERIFY_WRONG] = "WRONG",
+                                         [VERIFY_MISSING] = "gone",
+                                         [VERIFY_DIFFERENT] = "other",
+                                         [VERIFY_SKIPPED] = ""};
+    (void)context;
+    printf("%-5s %s\n", labels[verdict], what);
+    if (detail && *detail) printf("      %s\n", detail);
+}
+
+int cli_verify(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+{
+    enum { UPDATES_DEFAULT = 5, UPDATES_UNSET = -1 };
+    struct cli_list rest;
+    struct store *store = NULL;
+    struct verify_options o = {.report = print_finding};
+    struct verify_summary v;
+    char run_id[SPEC_ID_BYTES];
+    int32_t updates = UPDATES_UNSET;
+    const struct cli_option options[] = {
+        {"updates", 'u', CLI_NUMBER, &updates, "K",
+         "updates of a training to reproduce; 0: none (default 5 with RUN, else 0)"},
+        {0}};
+    int rc = cli_parse(c, self, options, argc, argv, &rest, 0, 1, e);
+
+    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY_OUT(rc, cli_open_results(c, &store, e));
+    if (rest.n) TRY_OUT(rc, cli_find_run(c, store, run_id, rest.item[0], e));
+    o.run_id = rest.n ? run_id : NULL;
+    o.updates = updates != UPDATES_UNSET ? updates : rest.n ? UPDATES_DEFAULT : 0;
+    TRY_OUT(rc, workflow_verify(&v, &c->project, &c->arena, store, &o, e));
+    printf("results.db is intact; %d checkpoints hashed, %d results compared with their records, "
+           "%d runs reproduced, %d wrong\n",
+           v.checkpoints_n, v.results_n, v.reproduced_n, v.wrong_n);
+    if (v.wrong_n)
+        rc = ERR(e, ERR_DATA,
+                 "%d files or results differ from their records; `alibi run --redo` replaces them",
+                 v.wrong_n);
+out:
+    store_close(store);
+    return rc;
+}
+
+/* --- import, export ------------------------------------------------------------------------- */
+
+static void print_import(struct cli *c, const struct import_options *o,
+                         const struct import_result *r)
+{
+    const char *position = spec_position_name(r->spec.model.position);
+
+    printf("imported %s L_train=%d (%s) as run %s: %s parameters%s\n", position, r->spec.train.L,
+           r->spec.scale, r->run_id, str_thousands(&c->arena, r->parameters_n),
+           r->was_fp16 ? ", fp16 converted to fp32" : "");
+    if (!r->heads_recorded)
+        printf("the file does not record the number of heads: using the %d of the specification\n",
+               r->spec.model.heads);
+    printf("weights  %s/imported.safetensors\n", r->dir);
+    printf("next     alibi run %s%s%s --only position=%s,L_train=%d\n", o->artefact,
+           o->scale ? " --scale " : "", o->scale ? o->scale : "", position, r->L_train_nominal);
+}
+
+int cli_import(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+{
+    struct import_options o = {.artefact = "table5"};
+    struct import_result r;
+    struct cli_list rest;
+    const struct cli_option options[] = {
+        {"as", 0, CLI_AXES, &o.as, "K=V,…", "select the training: position=alibi,L_train=512"},
+        {"dict", 0, CLI_TEXT, &o.dict, "FILE",
+         "its dict.txt, compared with the corpus word by word"},
+        {"for", 0, CLI_TEXT, &o.artefact, "ARTEFACT", "whose trainings to search (default table5)"},
+        {"scale", 's', CLI_SCALE, &o.scale, "NAME",
+         "of the plan (default paper; of a folder: its own)"},
+        {"loss", 0, CLI_REAL, &o.loss_nats, "NATS",
+         "training loss per token, if the file has none"},
+        {"force", 0, CLI_FLAG, &o.force, NULL, "replace an existing result"},
+        {0}};
+    int rc = cli_parse(c, self, options, argc, argv, &rest, 1, 1, e);
+
+    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY(cli_open(c, e));
+    if (!o.scale && !strchr(o.artefact, '/')) o.scale = "paper";
+    TRY(workflow_import(&r, &c->project, &c->arena, rest.item[0], &o, e));
+    print_import(c, &o, &r);
+    return 0;
+}
+
+int cli_export(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+{
+    const char *dir = NULL, *which = "best";
+    char run_id[SPEC_ID_BYTES];
+    struct cli_list rest;
+    struct store *store = NULL;
+    struct export_result r;
+    const struct cli_option options[] = {
+        {"out", 'o', CLI_TEXT, &dir, "DIR", "write to DIR (default exports/RUN)"},
+        {"checkpoint", 0, CLI_WHICH, &which, "WHICH", "best (on valid, the default) or last"},
+        {0}};
+    int rc = cli_parse(c, self, options, argc, argv, &rest, 1, 1, e);
+
+    if (rc != 0) return rc < 0 ? rc : 0;
+    if (strcmp(which, "best") != 0 && strcmp(which, "last") != 0)
+        return ERR(e, ERR_USAGE, "--checkpoint: expected best or last, found '%.40s'", which);
+    TRY_OUT(rc, cli_open_results(c, &store, e));
+    TRY_OUT(rc, cli_find_run(c, store, run_id, rest.item[0], e));
+    TRY_OUT(rc, workflow_export(&r, &c->project, &c->arena, store, run_id, dir,
+                                strcmp(which, "best") == 0 ? SPEC_BEST : SPEC_LAST, e));
+    printf("exported run %s to %s: model.safetensors, config.json%s\n", r.run_id, r.dir,
+           r.has_dictionary ? ", dict.txt" : "; the corpus is not here, so there is no dict.txt");
+out:
+    store_close(store);
+    return rc;
+}
