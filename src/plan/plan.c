@@ -164,6 +164,32 @@ static int read_options(struct expand_options *out, struct arena *a, const struc
     return 0;
 }
 
+static int compare_settings(const void *a, const void *b)
+{
+    const struct setting *x = a, *y = b;
+    return strcmp(x->key->name, y->key->name);
+}
+
+/* The settings of --set as words of a command line; of a key that is given twice the last counts. */
+static const char *variant_text(const struct settings *set, struct arena *a)
+{
+    struct setting *sorted = arena_array(a, (size_t)set->n + 1, sizeof *sorted);
+    struct strbuf b;
+    int32_t n = 0;
+
+    for (int32_t i = 0; i < set->n; i++) {
+        int32_t k = 0;
+        while (k < n && sorted[k].key != set->item[i].key) k++;
+        sorted[k] = set->item[i];
+        n += k == n;
+    }
+    if (n > 0) qsort(sorted, (size_t)n, sizeof *sorted, compare_settings);
+    strbuf_init(&b, a);
+    for (int32_t i = 0; i < n; i++)
+        strbuf_addf(&b, " --set %s=%s", sorted[i].key->name, sorted[i].text);
+    return b.text;
+}
+
 /* --- the plan ------------------------------------------------------------------------------- */
 
 /* Reads the grids and counts them, so that the arrays are made once and nothing grows. */
@@ -274,6 +300,7 @@ static int make_plan(struct plan *p, const struct project *project, const char *
     if (n < 1)
         return ERR(e, ERR_USAGE, "name an artefact, such as table5, or a folder with a grid.yaml");
     TRY(read_options(&options, &p->arena, o, e));
+    p->variant = variant_text(&options.set, &p->arena);
     TRY(find_artefacts(p, project, artefacts, n, e));
     struct grid *grids = arena_array(&p->arena, (size_t)p->artefacts_n, sizeof *grids);
     TRY(read_grids(p, grids, project, o, e));

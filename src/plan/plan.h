@@ -61,6 +61,9 @@ struct plan_note {
 
 struct plan {
     struct arena arena;
+    const char *variant; /* " --set train.lr=2" of all that --set gives, by key; "": as written. The
+                            artefact and this name the points of a grid in results.db, so that a
+                            variant never displaces the artefact's own */
     char scale[SPEC_TEXT_BYTES]; /* of the first artefact */
     double divide;
     struct plan_artefact *artefact;
