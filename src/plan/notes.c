@@ -112,6 +112,7 @@ void notes_add_merged(struct plan *plan, int32_t first_point, const char *artefa
     if (same > 0)
         notes_add(
             plan,
-            "%s: %d points differ only in keys that scale %s sets, and share runs with others",
+            "%s: %d points differ only in keys that scale %s or --set gives, and share runs with "
+            "others",
             artefact, same, scale);
 }

@@ -81,6 +81,9 @@ struct plan {
  * ERR_NOINPUT; ERR_USAGE. */
 int plan_open(struct plan *p, const struct project *project, const char *const *artefacts,
               int32_t n, const struct plan_options *o, struct err *e);
+/* plan_open_artefacts - the same without runs and points: names, titles, scales and the variant. */
+int plan_open_artefacts(struct plan *p, const struct project *project, const char *const *artefacts,
+                        int32_t n, const struct plan_options *o, struct err *e);
 void plan_close(struct plan *p);
 
 /* plan_list - the names of the artefacts under experiments/ of project and share, sorted

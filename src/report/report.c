@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "report/report_claims.h"
@@ -75,6 +76,11 @@ static const char *scale_sentence(const char *scale)
 
 /* --- what is missing ------------------------------------------------------------------------ */
 
+static const char *variant(const struct report_job *j)
+{
+    return j->options->variant ? j->options->variant : "";
+}
+
 static bool is_modified(struct report_job *j)
 {
     struct report_subset all;
@@ -123,8 +129,9 @@ static const char *shell_word(struct arena *a, const char *text)
 static int say_missing(struct report_job *j, struct err *e)
 {
     int32_t all, missing;
-    const char *command = arena_printf(&j->arena, "alibi run %s --scale %s",
-                                       shell_word(&j->arena, j->folder.command), j->options->scale);
+    const char *command =
+        arena_printf(&j->arena, "alibi run %s --scale %s%s",
+                     shell_word(&j->arena, j->folder.command), j->options->scale, variant(j));
 
     if (j->rows.rows_n == 0) {
         say(j, arena_printf(&j->arena,
@@ -136,9 +143,9 @@ static int say_missing(struct report_job *j, struct err *e)
     TRY(count_missing(j, &all, &missing, e));
     if (missing)
         say(j, arena_printf(&j->arena,
-                            "%d of %d results %s missing (%s). The command that makes them: %s%s",
+                            "%d of %d results %s missing (%s). The command that makes them: %s",
                             missing, all, missing == 1 ? "is" : "are", is_html(j) ? "not run" : "–",
-                            command, is_modified(j) ? ", with the --set they had" : ""));
+                            command));
     return 0;
 }
 
@@ -248,6 +255,17 @@ static int write_claims(struct report_job *j, struct err *e)
 
 /* --- the figure ----------------------------------------------------------------------------- */
 
+/* Of a variant with the beginning of a hash, since its settings are no file name. */
+static const char *figure_name(struct report_job *j)
+{
+    char hash[HASH_HEX_BYTES];
+    const char *name = arena_printf(&j->arena, "%s-%s", j->folder.artefact, j->options->scale);
+
+    if (!*variant(j)) return name;
+    hash_sha256_hex(hash, variant(j), strlen(variant(j)));
+    return arena_printf(&j->arena, "%s-%.8s", name, hash);
+}
+
 /* Draws, and says in *sentence what came of it; *picture is the path of the SVG, or NULL. Fails
  * only when an input is wrong: without gnuplot the tables are still the answer. */
 static int draw(struct report_job *j, const char **sentence, const char **picture, struct err *e)
@@ -255,7 +273,7 @@ static int draw(struct report_job *j, const char **sentence, const char **pictur
     struct report_subset all;
     struct err fault = {0};
     int32_t points;
-    const char *name = arena_printf(&j->arena, "%s-%s", j->folder.artefact, j->options->scale);
+    const char *name = figure_name(j);
 
     report_subset_all(&all, &j->arena, &j->rows);
     const struct report_plot plot = {
@@ -342,8 +360,8 @@ static int judge_all(struct report_job *j, struct err *e)
 /* That not all runs are what the scale says stands where the scale is. */
 static const char *whole_title(struct report_job *j)
 {
-    return arena_printf(&j->arena, "%s. Scale %s%s", j->folder.layout.title, j->options->scale,
-                        is_modified(j) ? ", modified" : "");
+    return arena_printf(&j->arena, "%s. Scale %s%s%s%s", j->folder.layout.title, j->options->scale,
+                        is_modified(j) ? ", modified" : "", *variant(j) ? ":" : "", variant(j));
 }
 
 /* For programs: the rows, and after them the cells that none of them shows. */
@@ -380,12 +398,16 @@ int report_artefact(FILE *out, struct store *s, const struct project *p, const c
                     const char *dir, const struct report_options *o, struct err *e)
 {
     struct report_job j = {.out = out, .store = s, .project = p, .options = o};
-    const struct store_param params[] = {{"artefact", artefact}, {"scale", o->scale}};
     int rc = 0;
 
     arena_init(&j.arena);
     TRY_OUT(rc, report_folder_open(&j.folder, &j.arena, p, artefact, dir, e));
     if (o->trust) j.folder.plot_untrusted = NULL;
+    if (*variant(&j)) {
+        j.folder.points = arena_printf(&j.arena, "%s%s", artefact, variant(&j));
+        j.folder.claims = NULL; /* they are about the grid as written */
+    }
+    const struct store_param params[] = {{"artefact", j.folder.points}, {"scale", o->scale}};
     TRY_OUT(rc, report_rows_query(&j.rows, &j.arena, s, j.folder.query_path, j.folder.query, params,
                                   2, REPORT_QUERY_LIMIT_S, e));
     j.title = whole_title(&j);

@@ -82,7 +82,7 @@ static enum report_verdict judge(const char **said, struct arena *a,
 int report_verdicts_find(struct report_verdicts *v, struct arena *a, struct store *s,
                          const struct report_folder *f, const char *scale, struct err *e)
 {
-    const struct store_param params[] = {{"artefact", f->artefact}, {"scale", scale}};
+    const struct store_param params[] = {{"artefact", f->points}, {"scale", scale}};
 
     *v = (struct report_verdicts){0};
     TRY(report_rows_query(&v->rows, a, s, "comparison with the paper", verdict_query, params, 2,

@@ -90,8 +90,8 @@ int workflow_run(struct store *store, const struct project *project, const struc
     TRY_OUT(rc, workflow_register(store, project, p, o, e));
     TRY_OUT(rc,
             scheduler_run(store, project, make_runs(&a, plan), plan->runs_n, &options, &result, e));
-    /* The verdicts of the view `claims` follow the results they rest on: those of the artefact as it
-     * is. */
+    /* The verdicts of the view `claims` follow the results they rest on: those of the artefact as
+     * it is. */
     for (int32_t i = 0; i < plan->artefacts_n && !*plan->variant; i++)
         TRY_OUT(rc, report_judge(store, project, plan->artefact[i].name, plan->artefact[i].dir,
                                  plan->artefact[i].scale, e));

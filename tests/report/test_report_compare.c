@@ -167,8 +167,8 @@ TEST_WITH(void *fixture_of_case, a_wrong_filter_names_what_is_right)
         const char *filter, *said;
         int code;
     } cases[] = {
-        {"positoin=alibi", "there is no column positoin; the nearest is position", ERR_USAGE},
-        {"zzz=1", "there is no column zzz; alibi compare --help", ERR_USAGE},
+        {"positoin=alibi", "unknown column positoin; the nearest is position", ERR_USAGE},
+        {"zzz=1", "unknown column zzz; alibi compare --help", ERR_USAGE},
         {"position", "neither column=value nor a run id", ERR_USAGE},
         {"position=", "neither column=value nor a run id", ERR_USAGE},
         {"", "neither column=value nor a run id", ERR_USAGE},
