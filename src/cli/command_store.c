@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/planning.h"
-#include "scheduler/adopt.h"
+#include "store/ingest_folders.h"
 #include "store/store.h"
 
 /* The folder of run folders that lies where results.db does not: PATH/runs, or PATH itself. */

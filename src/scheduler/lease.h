@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/project.h"
 #include "scheduler/executor.h"
-#include "scheduler/journal.h"
+#include "store/journal.h"
 #include "scheduler/machine.h"
 #include "scheduler/queue.h"
 #include "scheduler/slots.h"

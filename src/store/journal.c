@@ -1,5 +1,5 @@
 /* journal.c - sorts records to the attempts they belong to. */
-#include "scheduler/journal.h"
+#include "store/journal.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  *   2. name    an attempt's uid is a hash of its run and records: found again, it is known again
  *   3. add     runs and running rows; an evaluation needs its training's spec, which came before
  *   4. settle  as after a crash: the records are taken, and their last word is believed */
-#include "scheduler/adopt.h"
+#include "store/ingest_folders.h"
 
 #include <errno.h>
 #include <stdio.h>
