@@ -22,6 +22,7 @@
 #include "interchange/import.h"
 #include "prepare/dictionary.h"
 #include "record/event.h"
+#include "store/ingest.h"
 
 enum { IMPORT_ATTEMPTS_MAX = 1000000 };
 

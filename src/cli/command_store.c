@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/planning.h"
-#include "store/ingest_folders.h"
+#include "store/ingest.h"
 #include "store/store.h"
 
 /* The folder of run folders that lies where results.db does not: PATH/runs, or PATH itself. */
@@ -70,9 +70,9 @@ static int merge_database(struct store *store, const char *path, struct err *e)
 static int bring_home(struct cli *c, struct store *store, const char *other, struct left_out *l,
                       struct err *e)
 {
-    struct store_home h;
+    struct ingest_copies h;
 
-    TRY(ingest_copy_folders(store, other, &h, e));
+    TRY(ingest_copy_folders(store, &c->project, other, &h, e));
     if (h.folders_n)
         printf("%d run folders brought home to runs/, %s\n", h.folders_n,
                planning_bytes(&c->arena, h.bytes));
