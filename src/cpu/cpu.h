@@ -23,6 +23,9 @@
 #include "cpu/blas.h"
 #include "cpu/simd.h"
 
+/* For backend_register. */
+const struct backend_library *backend_cpu_library(void);
+
 struct cpu_scratch {
     void *data_own;
     size_t bytes;
