@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-enum { BACKEND_VERSION = 4 };
+enum { BACKEND_VERSION = 5 };
 
 enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_I32 };
 
@@ -215,15 +215,6 @@ struct backend_ops {
      * tail's share). */
     int (*softmax_logp)(struct backend *, struct tensor *logp, const struct tensor *logits,
                         const int32_t *target_dev, int accumulate, struct err *);
-
-    /* T5: expands a learned table (buckets, H) into the bias form, and folds its gradient back.
-     * near[h][d] = multiplier * table[bucket[d]][h], offset[h] = multiplier * table[buckets-1][h].
-     */
-    int (*bias_expand)(struct backend *, struct attention_bias *, float *bias_table_dev,
-                       float *tail_offset_dev, const struct tensor *table,
-                       const int32_t *bucket_dev, float multiplier, struct err *);
-    int (*bias_reduce)(struct backend *, struct tensor *dtable, const struct attention_bias *,
-                       const int32_t *bucket_dev, float multiplier, int accumulate, struct err *);
 
     /* Over a whole parameter block of n elements (gaps hold zeros):
      * sum_squares: *out_dev (f64) = sum of x^2, fixed order. nag, adam: the gradient is first
