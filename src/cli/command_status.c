@@ -1,5 +1,4 @@
-/* command_status.c - alibi status, show, logs: running work, one run, its log. */
-#include <errno.h>
+/* command_status.c - alibi status, show: running and finished work, one run. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -174,68 +173,6 @@ int cli_show(struct cli *c, const struct cli_command *self, int argc, char **arg
     TRY_OUT(rc, cli_find_run(c, store, run_id, rest.item[0], e));
     rc = print_run(c, store, run_id, e);
 out:
-    store_close(store);
-    return rc;
-}
-
-/* Copies the file from *at on to stdout. */
-static int copy_from(int fd, off_t *at, const char *path, struct err *e)
-{
-    char buffer[1 << 14];
-    ssize_t n;
-    while ((n = pread(fd, buffer, sizeof buffer, *at)) > 0) {
-        fwrite(buffer, 1, (size_t)n, stdout);
-        TRY(file_check_output(stdout, e));
-        *at += n;
-    }
-    if (n < 0) return ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
-    fflush(stdout);
-    return file_check_output(stdout, e);
-}
-
-enum { LOG_PATH_BYTES = 512 };
-
-static int take_path(void *context, int columns_n, const char *const *names,
-                     const struct store_cell *cells, struct err *e)
-{
-    (void)columns_n, (void)names, (void)e;
-    snprintf(context, LOG_PATH_BYTES, "%s", cells[0].text ? cells[0].text : "");
-    return 0;
-}
-
-int cli_logs(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
-{
-    bool follow = false;
-    struct cli_list rest;
-    struct store *store = NULL;
-    char run_id[SPEC_ID_BYTES], log_path[LOG_PATH_BYTES] = "";
-    int fd = -1;
-    off_t at = 0;
-    const struct cli_option options[] = {
-        {"follow", 'f', CLI_FLAG, &follow, NULL, "wait for more until Ctrl-C"}, {0}};
-    int rc = cli_parse(c, self, options, argc, argv, &rest, 1, 1, e);
-
-    if (rc != 0) return rc < 0 ? rc : 0;
-    TRY_OUT(rc, cli_open_results(c, &store, e));
-    TRY_OUT(rc, cli_find_run(c, store, run_id, rest.item[0], e));
-    const struct store_param run = {"run", run_id};
-    TRY_OUT(rc, store_query(store,
-                            "SELECT log_path FROM attempts WHERE run_id = CAST(:run AS TEXT)"
-                            " ORDER BY attempt DESC LIMIT 1",
-                            &run, 1, 30, take_path, log_path, e));
-    if (!*log_path) {
-        rc = ERR(e, ERR_NOINPUT, "run %s has no attempts, therefore no log", run_id);
-        goto out;
-    }
-    const char *path = project_path(&c->project, &c->arena, log_path);
-    fd = file_open_read(path, e);
-    TRY_OUT(rc, fd);
-    do {
-        TRY_OUT(rc, copy_from(fd, &at, path, e));
-        if (follow) nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
-    } while (follow);
-out:
-    if (fd >= 0) close(fd);
     store_close(store);
     return rc;
 }

@@ -107,7 +107,8 @@ TEST_WITH(struct plan_fixture *f, points_that_differ_in_what_the_scale_sets_are_
     assert_int_equal(p.runs_n, 1);
     assert_int_equal(p.points_n, 3);
     assert_int_equal(p.notes_n, 1);
-    assert_non_null(strstr(p.note[0].text, "2 points differ only in keys that scale eighth or --set gives"));
+    assert_non_null(
+        strstr(p.note[0].text, "2 points differ only in keys that scale eighth or --set gives"));
     plan_close(&p);
 }
 
