@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "report/report_compare.h"
+#include "report/compare.h"
 #include "store/store.h"
 
 int cli_compare(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)

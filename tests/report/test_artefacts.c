@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "report/report_fixture.h"
-#include "report/report_folder.h"
+#include "report/folder.h"
 
 static const struct {
     const char *name;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "report/paper_plant.h"
-#include "report/report_claims.h"
+#include "report/claims.h"
 #include "store/database.h"
 
 enum { CLAIMS_MAX = 16, SQL_BYTES = 768 };
