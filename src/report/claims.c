@@ -6,10 +6,10 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "report/report.h"
 #include "report/cases.h"
-#include "report/writer.h"
 #include "report/html.h"
+#include "report/report.h"
+#include "report/writer.h"
 
 static const char *const claim_columns[] = {"claim", "statement", "verdict", "evidence"};
 enum { CLAIM_COLUMNS_N = 4, CLAIM_NAME = 0, CLAIM_VERDICT = 2 };

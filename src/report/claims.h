@@ -2,8 +2,8 @@
 #ifndef REPORT_CLAIMS_H
 #define REPORT_CLAIMS_H
 
-#include "report/report.h"
 #include "report/folder.h"
+#include "report/report.h"
 
 /* report_claims_judge - the rows of claim.sql with their columns checked; *contradicted counts. No
  * rows and no error without a claim.sql. */

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "report/compare_filter.h"
-#include "report/writer.h"
-#include "report/html.h"
 #include "report/answer.h"
+#include "report/compare_filter.h"
+#include "report/html.h"
+#include "report/writer.h"
 
 enum {
     COMPARE_FIXED_N = 7, /* columns of the table after the coordinates */

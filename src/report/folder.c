@@ -25,8 +25,7 @@ static const char folder_plot[] =
     "do for [p = 1:PANELS] {\n"
     "    set title PANEL_TITLE[p]\n"
     "    plot for [i = PANEL_FIRST[p]:PANEL_LAST[p]] DATA index (i - 1) using 1:2 with linespoints "
-    "linestyle CURVE_STYLE[i] dashtype 1 + int(3 * CURVE_SHADE[i]) title CURVE_TITLE[i], \\\n"
-    "        for [i = PANEL_FIRST[p]:PANEL_LAST[p]] DATA index (i - 1) using 1:2:6 @TRACE\n"
+    "linestyle CURVE_STYLE[i] dashtype 1 + int(3 * CURVE_SHADE[i]) title CURVE_TITLE[i]\n"
     "    unset label 1\n    unset key\n"
     "}\nunset multiplot\n";
 

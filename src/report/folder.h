@@ -12,8 +12,8 @@
 #define REPORT_FOLDER_H
 
 #include "base/project.h"
-#include "report/layout.h"
 #include "report/answer.h"
+#include "report/layout.h"
 
 enum { REPORT_QUERY_LIMIT_S = 60 };
 

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "report/html_style.h"
 #include "report/clean.h"
+#include "report/html_style.h"
 
 static const char *html_entity(char c)
 {

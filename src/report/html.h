@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 
-#include "report/writer.h"
 #include "report/answer.h"
+#include "report/writer.h"
 
 /* report_html_put - the text, escaped for content and for attributes in double quotes. What
  * report_clean_text shows as \xNN is shown so here. NULL is nothing. */
@@ -43,10 +43,9 @@ void report_html_inline(FILE *out, struct arena *a, const char *text);
  * under `more`. */
 void report_html_text(FILE *out, struct arena *a, const char *text, const char *more);
 
-/* report_html_figure - the picture of an SVG file as part of the page; its own ids get `id` and a
- * hyphen before them, so that several pictures can stand on one page. Its title becomes `title`,
- * its colours follow the page, its points lead to their configurations. Errors: those of file_read;
- * ERR_DATA the file holds no picture. */
+/* report_html_figure - the SVG file at path as an image of the page, embedded as it is: a browser
+ * runs no script of an image and looks up none of its ids. `title` says what it shows. Errors:
+ * those of file_read. */
 int report_html_figure(FILE *out, struct arena *a, const char *path, const char *id,
                        const char *title, struct err *e);
 

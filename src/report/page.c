@@ -21,8 +21,8 @@ static void page_contents(struct report_page *p)
 {
     fprintf(p->out, "<h1>%s</h1>\n", page_title);
     fputs("<p>Press, Smith, Lewis: Attention with Linear Biases Enables Input Length Extrapolation "
-          "(ICLR 2022). Our numbers and the paper's stand apart, and every number and point of "
-          "ours leads to its run.</p>\n"
+          "(ICLR 2022). Our numbers and the paper's stand apart, and every number of ours "
+          "leads to its run.</p>\n"
           "<nav aria-label=\"contents\"><ul>\n<li><a href=\"#claims\">The claims of the paper, "
           "judged</a></li>\n<li><a href=\"#made\">What was run, where, by which code</a></li>\n",
           p->out);

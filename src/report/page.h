@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "base/arena.h"
-#include "report/report.h"
 #include "report/answer.h"
+#include "report/report.h"
 
 struct report_page {
     FILE *out;

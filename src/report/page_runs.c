@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "report/folder.h"
-#include "report/writer.h"
 #include "report/html.h"
 #include "report/page.h"
+#include "report/writer.h"
 
 /* The runs that the artefacts ask for, and the attempt whose result is shown; machine numbers what
  * they ran on from 1. Begins a query, which reads `wanted` (run_id) and `made` (run_id, …). */

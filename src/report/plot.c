@@ -7,7 +7,6 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "report/gnuplot.h"
-#include "report/picture.h"
 #include "report/subset.h"
 #include "report/table.h"
 
@@ -31,8 +30,7 @@ struct plot_draft {
     int32_t panel_first[PLOT_PANELS_MAX], panel_last[PLOT_PANELS_MAX]; /* curves, from 1 */
     int32_t panels_n;
     double x_low, x_high, y_low, y_high;
-    struct report_picture_point *point; /* points_n, in the order of the data file */
-    int32_t points_n, points_room;
+    int32_t points_n;
     bool scaled;
 };
 
@@ -133,25 +131,8 @@ static void data_comment(struct strbuf *b, const char *key, const char *text)
     strbuf_add(b, "\n");
 }
 
-/* What is said of a point and where it leads. */
-static struct report_picture_point point_of(const struct plot_draft *d, const struct plot_curve *c,
-                                            const struct report_subset *at,
-                                            const struct report_number *y)
-{
-    const struct report_layout *l = d->plot->layout;
-    const struct report_rows *r = at->rows;
-    const char *spread = y->n > 1 ? arena_printf(d->arena, " ± %.4g", y->std) : "";
-    const char *source = report_table_source(at);
-    const char *x = report_subset_label(at, at->row[0], report_rows_column(r, l->x));
-
-    return (struct report_picture_point){
-        .hint = arena_printf(d->arena, "%s, %s = %s: %s %.6g%s%s%s", c->title, l->x, x, l->y,
-                             y->mean, spread, *source ? "; " : "", source),
-        .config = report_rows_text(r, at->row[0], report_rows_column(r, "config_id"))};
-}
-
-static void data_point(struct plot_draft *d, struct strbuf *b, const struct plot_curve *c,
-                       const struct report_subset *at, double x, const struct report_number *y)
+static void data_point(struct plot_draft *d, struct strbuf *b, const struct report_subset *at,
+                       double x, const struct report_number *y)
 {
     double nominal = x;
     int32_t run = report_rows_column(at->rows, "run_id");
@@ -159,17 +140,10 @@ static void data_point(struct plot_draft *d, struct strbuf *b, const struct plot
     int32_t column =
         report_rows_column(at->rows, arena_printf(d->arena, "%s_nominal", d->plot->layout->x));
 
-    if (d->points_n == d->points_room) {
-        int32_t room = d->points_room ? 2 * d->points_room : 64;
-        struct report_picture_point *grown = arena_array(d->arena, (size_t)room, sizeof *grown);
-        if (d->points_n) memcpy(grown, d->point, (size_t)d->points_n * sizeof *grown);
-        d->point = grown;
-        d->points_room = room;
-    }
-    d->point[d->points_n++] = point_of(d, c, at, y);
     report_rows_number(&nominal, at->rows, at->row[0], column);
-    strbuf_addf(b, "%.10g %.10g %.10g %d %.10g %d # %s\n", x, y->mean, y->std, y->n, nominal,
-                d->points_n, ids ? ids : "paper");
+    strbuf_addf(b, "%.10g %.10g %.10g %d %.10g # %s\n", x, y->mean, y->std, y->n, nominal,
+                ids ? ids : "paper");
+    d->points_n++;
     d->x_low = fmin(d->x_low, x);
     d->x_high = fmax(d->x_high, x);
     d->y_low = fmin(d->y_low, y->mean);
@@ -197,7 +171,7 @@ static int data_curve(struct plot_draft *d, struct strbuf *b, struct plot_curve 
         TRY(report_subset_mean(&number, &at, y, report_rows_column(r, "run_id"),
                                report_rows_column(r, "config_id"), e));
         if (number.n && report_rows_number(&at_x, r, xs.row[i], x)) {
-            data_point(d, b, c, &at, at_x, &number);
+            data_point(d, b, &at, at_x, &number);
             points++;
             gap = false;
         } else if (!gap) {
@@ -206,7 +180,7 @@ static int data_curve(struct plot_draft *d, struct strbuf *b, struct plot_curve 
         }
     }
     if (points == 0) {
-        strbuf_add(b, "NaN NaN 0 0 0 0\n"); /* keeps the numbering of the blocks */
+        strbuf_add(b, "NaN NaN 0 0 0\n"); /* keeps the numbering of the blocks */
         c->title = arena_printf(d->arena, "%s (no result)", c->title);
         gap = false;
     }
@@ -219,8 +193,7 @@ static int plot_data(struct plot_draft *d, struct strbuf *b, struct err *e)
     data_comment(b, "title", d->plot->title);
     data_comment(b, "facts", d->plot->facts);
     data_comment(b, "columns",
-                 "x, y (mean of the runs), standard deviation, runs, x of the paper, number of "
-                 "the point # run ids");
+                 "x, y (mean of the runs), standard deviation, runs, x of the paper # run ids");
     for (int32_t i = 0; i < d->curves_n; i++) TRY(data_curve(d, b, &d->curve[i], e));
     return 0;
 }
@@ -286,8 +259,6 @@ static void script_terminal(struct strbuf *b, const struct plot_draft *d)
                 "fontscale 1.5 linewidth 1.5 pointscale 1.5 noenhanced background rgb 'white'\n",
                 width * 3 / 2, height * 3 / 2);
     strbuf_add(b, "set output OUTPUT\n");
-    strbuf_add(b, "TRACE = \"with labels hypertext point pointtype 7 pointsize 1.5 linecolor rgb "
-                  "'#ff000000' notitle\"\n");
 }
 
 static void script_arrays(struct strbuf *b, const struct plot_draft *d)
@@ -359,6 +330,5 @@ int report_plot_draw(int32_t *points, struct arena *a, const struct report_plot 
     TRY(file_write_atomic(arena_printf(a, "%s.dat", path), data.text, data.n, e));
     TRY(file_write_atomic(arena_printf(a, "%s.gp", path), script.text, script.n, e));
     TRY(report_gnuplot_draw(a, plot->folder, plot->name, "svg", plot->untrusted, e));
-    TRY(report_picture_trace(a, arena_printf(a, "%s.svg", path), d->point, d->points_n, e));
     return report_gnuplot_draw(a, plot->folder, plot->name, "png", plot->untrusted, e);
 }

@@ -5,11 +5,7 @@
  * figure again; NAME is <artefact>-<scale>. The header gives plot.gp
  *
  *   DATA              the data file; block i (gnuplot: index i-1) is curve i: x, y, standard
- *                     deviation, runs, x of the paper, number of the point, run ids; a missing
- *                     point is an empty line
- *   TRACE             a macro: `DATA index (i - 1) using 1:2:6 @TRACE`, after the curves and at
- *                     their places, lets each point of the SVG say what it is and which runs it
- *                     came from
+ *                     deviation, runs, x of the paper; a missing point is an empty line
  *   SCALE TITLE FACTS texts; TITLE names artefact and scale, FACTS protocol, split and seeds
  *   PAPER             1 at scale paper
  *   SCALED            1 when lengths are not the paper's
@@ -28,8 +24,8 @@
 #ifndef REPORT_PLOT_H
 #define REPORT_PLOT_H
 
-#include "report/layout.h"
 #include "report/answer.h"
+#include "report/layout.h"
 
 struct report_plot {
     const char *folder; /* where the files go; made when absent */

@@ -15,11 +15,11 @@
 #include "base/str.h"
 #include "report/claims.h"
 #include "report/folder.h"
-#include "report/writer.h"
 #include "report/html.h"
 #include "report/plot.h"
 #include "report/table.h"
 #include "report/verdict.h"
+#include "report/writer.h"
 
 /* One report in the making. */
 struct report_job {

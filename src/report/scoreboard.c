@@ -2,11 +2,11 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "report/report.h"
 #include "report/claims.h"
 #include "report/folder.h"
-#include "report/writer.h"
+#include "report/report.h"
 #include "report/verdict.h"
+#include "report/writer.h"
 
 /* Columns of the table; those of cells are left out when nothing is at scale paper. */
 enum { SUMMARY_ARTEFACT, SUMMARY_SCALE, SUMMARY_CELLS, SUMMARY_CLAIMS_N = 3 };

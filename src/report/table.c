@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "report/writer.h"
 #include "report/html.h"
+#include "report/writer.h"
 
 /* Columns that decide what a number may be called; those that are there always split tables. */
 static const char *const table_protocol[] = {"dataset", "model",        "split",    "protocol",

@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 
-#include "report/report.h"
 #include "report/layout.h"
+#include "report/report.h"
 #include "report/subset.h"
 
 struct report_table_args {

@@ -11,9 +11,9 @@
 #ifndef REPORT_VERDICT_H
 #define REPORT_VERDICT_H
 
+#include "report/answer.h"
 #include "report/folder.h"
 #include "report/writer.h"
-#include "report/answer.h"
 
 enum report_verdict {
     REPORT_REPRODUCED,

@@ -11,9 +11,9 @@
 #include <stdio.h>
 
 #include "base/arena.h"
-#include "report/report.h"
 #include "report/answer.h"
 #include "report/clean.h"
+#include "report/report.h"
 
 struct report_grid {
     struct arena *arena;

@@ -9,8 +9,8 @@
 
 #include <jansson.h>
 
-#include "report/page_check.h"
 #include "report/compare.h"
+#include "report/page_check.h"
 #include "report/report_fixture.h"
 
 /* An eighth of the paper's lengths; stride 0: nonoverlapping. */

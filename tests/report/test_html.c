@@ -9,11 +9,10 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "report/html.h"
+#include "report/html_style.h"
 #include "report/page_check.h"
 #include "report/report_fixture.h"
-#include "report/html.h"
-#include "report/html_color.h"
-#include "report/html_style.h"
 
 /* --- parts ---------------------------------------------------------------------------------- */
 
@@ -176,105 +175,42 @@ TEST(words_can_be_read_in_the_light_and_in_the_dark)
         assert_true(contrast(style_color("fg", dark), style_color("mark", dark)) >= 4.5);
 }
 
-TEST(curves_can_be_told_from_the_page_in_the_light_and_in_the_dark)
+TEST(curves_can_be_told_from_their_white_ground)
 {
     /* The colours of the four methods, of axes, of notes: plot.c and plot.gp. */
     static const uint32_t drawn[] = {0xD55E00, 0x009E73, 0xAA4499, 0x0072B2, 0x444444, 0x555555};
-    uint32_t page = style_color("bg", true);
 
-    for (size_t i = 0; i < sizeof drawn / sizeof *drawn; i++) {
-        assert_true(contrast(drawn[i], 0xFFFFFF) >= 3);
-        if (contrast(report_color_dark(drawn[i]), page) < 3) fail_msg("#%06x", drawn[i]);
-    }
-    /* Palest to darkest shade of ALiBi: in the dark the other way round, and none lost. */
-    assert_true(contrast(report_color_dark(0xB2D8F0), page) >= 2);
-    assert_true(contrast(report_color_dark(0x003A82), page) >
-                contrast(report_color_dark(0xB2D8F0), page));
-}
-
-TEST(a_dark_colour_keeps_its_hue)
-{
-    assert_int_equal(report_color_dark(0xFFFFFF), 0x1F1F1F); /* 0.12 x 255 = 30.6 */
-    assert_int_equal(report_color_dark(0x000000), 0xFFFFFF);
-    for (int i = 0; i < 6; i++) {
-        static const uint32_t pure[] = {0xCC0000, 0xCCCC00, 0x00CC00, 0x00CCCC, 0x0000CC, 0xCC00CC};
-        uint32_t in = pure[i], out = report_color_dark(in);
-        uint32_t low = 0xFF;
-        for (int k = 0; k < 3; k++) low = (out >> 8 * k & 255) < low ? out >> 8 * k & 255 : low;
-        for (int k = 0; k < 3; k++) /* the channels that were high still are, equally */
-            assert_true((in >> 8 * k & 255) ? (out >> 8 * k & 255) > low + 100
-                                            : (out >> 8 * k & 255) == low);
-    }
-}
-
-TEST(only_colours_become_colours)
-{
-    static const struct {
-        const char *text, *put;
-    } cases[] = {
-        {"rgb(213,  94,   0)", "var(--kd55e00,#d55e00)"},
-        {"#0072B2", "var(--k0072b2,#0072b2)"},
-        {"black", "var(--fg,#000)"},
-        {"rgb(  0,   0,   0)", "var(--fg,#000)"},
-        {"#ffffff", "var(--bg,#fff)"},
-        {"none", "none"},
-        {"currentColor", "currentColor"},
-        {"rgb(256, 0, 0)", "rgb(256, 0, 0)"},
-        {"rgb(1, 2, 3) x", "rgb(1, 2, 3) x"},
-        {"#12345", "#12345"},
-    };
-    struct report_colors colors = {.n = 0};
-
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct page_text *w = page_text_begin();
-        report_color_put(w->out, &colors, cases[i].text, strlen(cases[i].text));
-        assert_string_equal(page_text_end(w), cases[i].put);
-        page_text_free(w);
-    }
-    assert_int_equal(colors.n, 2);
+    for (size_t i = 0; i < sizeof drawn / sizeof *drawn; i++)
+        if (contrast(drawn[i], 0xFFFFFF) < 3) fail_msg("#%06x", drawn[i]);
 }
 
 /* --- the figure ----------------------------------------------------------------------------- */
 
-static const char picture[] =
-    "<?xml version=\"1.0\"?>\n<svg\n width=\"960\" height=\"560\"\n viewBox=\"0 0 960 560\"\n"
-    " xmlns=\"http://www.w3.org/2000/svg\">\n<title>Gnuplot</title>\n"
-    "<g id=\"plot_1\"><path id='gpPt0' stroke='rgb(213,  94,   0)' fill=\"black\"/>\n"
-    "<text>a text with fill=\"black\" and id=\"x\"</text>\n"
-    "<g class=\"point\" data-config=\"abc\"><title>run 1</title>\n"
-    "\t<use xlink:href='#gpPt0' color='#ffffff'/></g>\n"
-    "<g class=\"point\" data-config=\"\"><title>the paper</title>\n"
-    "\t<use xlink:href='#gpPt0'/></g>\n</g>\n</svg>\n";
-
 TEST_EACH(report_fixture_setup, report_fixture_teardown)
 
-TEST_WITH(struct report_fixture *f, a_picture_follows_the_page_and_its_points_lead_to_their_runs)
+TEST_WITH(struct report_fixture *f, a_picture_is_embedded_as_it_is)
 {
+    static const struct {
+        const char *file, *base64; /* RFC 4648, section 10 */
+    } cases[] = {{"f", "Zg=="},        {"fo", "Zm8="},        {"foo", "Zm9v"},
+                 {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
     struct arena a;
     char path[96];
 
     arena_init(&a);
     snprintf(path, sizeof path, "%s/p.svg", f->base->dir);
-    assert_int_equal(file_write_atomic(path, picture, strlen(picture), &f->base->e), 0);
-    struct page_text *w = page_text_begin();
-    assert_int_equal(report_html_figure(w->out, &a, path, "f-tiny", "A \"title\"", &f->base->e), 0);
-    const char *text = page_text_end(w);
-    assert_page(text, false);
-    assert_contains(text, "<svg id=\"f-tiny\" style=\"--w:960px\" viewBox=\"0 0 960 560\"");
-    assert_contains(text, "<title>A &quot;title&quot;</title>");
-    assert_contains(text, "{[id=\"f-tiny\"]{--kd55e00:#");
-    assert_contains(text, "<g id=\"f-tiny-plot_1\"><path id='f-tiny-gpPt0' "
-                          "stroke='var(--kd55e00,#d55e00)' fill=\"var(--fg,#000)\"/>");
-    assert_contains(text, "<text>a text with fill=\"black\" and id=\"x\"</text>");
-    assert_contains(text, "<a href=\"#c-abc\"><title>run 1</title>\n"
-                          "\t<use xlink:href='#f-tiny-gpPt0' color='var(--bg,#fff)'/></a>\n");
-    assert_contains(text, "<g><title>the paper</title>\n\t<use xlink:href='#f-tiny-gpPt0'/></g>");
-    assert_lacks(text, "Gnuplot");
-    page_text_free(w);
-    assert_int_equal(file_write_atomic(path, "<p>", 3, &f->base->e), 0);
-    w = page_text_begin();
-    assert_int_equal(report_html_figure(w->out, &a, path, "f", "t", &f->base->e), ERR_DATA);
-    assert_contains(f->base->e.text, "no picture");
-    page_text_free(w);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct page_text *w = page_text_begin();
+        assert_int_equal(file_write_atomic(path, cases[i].file, strlen(cases[i].file), &f->base->e),
+                         0);
+        assert_int_equal(report_html_figure(w->out, &a, path, "f-tiny", "A \"title\"", &f->base->e),
+                         0);
+        const char *text = page_text_end(w);
+        assert_page(text, false);
+        assert_contains(text, "<img id=\"f-tiny\" alt=\"A &quot;title&quot;\" src=\"");
+        assert_contains(text,
+                        arena_printf(&a, "data:image/svg+xml;base64,%s\"/>", cases[i].base64));
+        page_text_free(w);
+    }
     arena_fini(&a);
 }

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/report_fixture.h"
 #include "report/layout.h"
+#include "report/report_fixture.h"
 
 static const char paper[] =
     "dataset\tpanel\tseries\tmethod\tparams\tL_train\tL_valid\tsplit\tprotocol\tstride\tx_name\tx\t"

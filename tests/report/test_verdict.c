@@ -9,8 +9,8 @@
 
 #include <jansson.h>
 
-#include "report/report_fixture.h"
 #include "report/layout.h"
+#include "report/report_fixture.h"
 #include "store/database.h"
 
 /* Shares that are exact in binary, so that a number can lie on the bound. */
