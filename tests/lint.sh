@@ -11,7 +11,7 @@ say() {
 # A folder may include its own headers and those of the folders in its row.
 declare -A may=(
     [base]="" [position]="base" [spec]="base position" [record]="base spec" [shape]="base position spec"
-    [backend]="base check cpu" [check]="base backend" [cpu]="base backend" [cuda]="base backend" [ops]="base backend"
+    [backend]="base" [check]="base backend" [cpu]="base backend" [cuda]="base backend" [ops]="base backend"
     [data]="base prepare synthetic" [synthetic]="base data" [prepare]="base data synthetic" [fetch]="base"
     [plan]="base position spec shape" [store]="base position spec record" [model]="base position spec shape backend ops"
     [interchange]="base position spec record shape"

@@ -8,9 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/backend.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "check/check.h"
 #include "cli/cli.h"
+#include "cpu/cpu.h"
 #include "spec/code_id.h"
 
 static void print_commands(FILE *out)
@@ -112,6 +115,8 @@ int main(int argc, char **argv)
     setlocale(LC_ALL, "C.UTF-8"); /* numbers have a point everywhere */
     setlocale(LC_NUMERIC, "C");
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write, not a death */
+    backend_register(backend_cpu_library());
+    backend_register(backend_check_library());
     if (argc < 2) {
         print_commands(stderr);
         return err_exit_code(ERR_USAGE);
