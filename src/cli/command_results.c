@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "report/compare.h"
 #include "report/report.h"
-#include "report/report_compare.h"
 
 /* What is asked of results.db: a scale, and the settings that change the grid. */
 struct asked {

@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "report/report_gnuplot.h"
+#include "report/gnuplot.h"
 
 enum { CURVES_NAMED_MAX = 4, CURVES_TEXT_BYTES_MAX = 1 << 20 };
 
