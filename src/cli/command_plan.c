@@ -7,6 +7,13 @@
 #include "cli/cli.h"
 #include "plan/ids.h"
 
+/* "train.lr=0.5, new": what tells the run from its like, and its state. */
+static const char *state_text(const struct planning *p, int32_t i, struct arena *a)
+{
+    return arena_printf(a, "%s%s%s", p->settings[i], *p->settings[i] ? ", " : "",
+                        planning_why(p, i, a));
+}
+
 static void print_training(const struct planning *p, int32_t i, struct arena *a)
 {
     const struct plan_run *r = &p->plan.run[i];
@@ -19,7 +26,7 @@ static void print_training(const struct planning *p, int32_t i, struct arena *a)
            spec_kind_name(r->spec.kind), spec_position_name(r->spec.model.position),
            r->spec.train.L, (long long)r->spec.train.seed, str_thousands(a, r->cost.parameters_n),
            r->cost.flops, str_bytes(a, (double)r->cost.device_bytes),
-           str_bytes(a, (double)r->cost.disk_kept_bytes), time, evaluations, planning_why(p, i, a));
+           str_bytes(a, (double)r->cost.disk_kept_bytes), time, evaluations, state_text(p, i, a));
 }
 
 static void print_evaluation(const struct planning *p, int32_t i, struct arena *a)
@@ -33,7 +40,7 @@ static void print_evaluation(const struct planning *p, int32_t i, struct arena *
            spec_position_name(r->spec.model.position), r->spec.train.L,
            (long long)r->spec.train.seed, v->window == SPEC_SLIDING ? "sliding" : "nonoverlapping",
            v->L, v->window == SPEC_SLIDING ? arena_printf(a, " stride %d", v->stride) : "",
-           r->spec.data.corpus, r->cost.flops, time, planning_why(p, i, a));
+           r->spec.data.corpus, r->cost.flops, time, state_text(p, i, a));
 }
 
 static void print_totals(const struct planning *p, struct arena *a)

@@ -33,11 +33,14 @@ static const char *range_text(const struct spec_key *key, struct arena *a)
     }
 }
 
-/* A key is asked for by its name, its short name, or the beginning of its name. */
-static bool is_asked(const struct spec_key *key, const char *asked)
+/* A key is selected by its name or its short name, else by the beginning of its name. */
+static bool is_selected(const struct spec_key *key, const char *text)
 {
-    return !asked || strncmp(key->name, asked, strlen(asked)) == 0 ||
-           strcmp(settings_short(key), asked) == 0;
+    const struct spec_key *exact;
+
+    if (!text) return true;
+    if (settings_key(&exact, text, NULL) == 0) return exact == key;
+    return strncmp(key->name, text, strlen(text)) == 0;
 }
 
 static void print_key(const struct spec_key *key, bool in_full, struct arena *a)
@@ -70,7 +73,7 @@ int cli_settings(struct cli *c, const struct cli_command *self, int argc, char *
     if (rc != 0) return rc < 0 ? rc : 0;
     const char *asked = rest.n ? rest.item[0] : NULL;
     for (size_t i = 0; i < n; i++) {
-        if (!is_asked(&keys[i], asked)) continue;
+        if (!is_selected(&keys[i], asked)) continue;
         if (asked && found) printf("\n");
         print_key(&keys[i], asked != NULL, &c->arena);
         found++;

@@ -12,13 +12,18 @@
 
 static const char running_sql[] =
     "SELECT r.run_id, r.attempt, r.device, t.kind, t.position, t.L_train, p.done, p.total,"
-    " round(100.0 * p.done / max(p.total, 1), 1) AS percent, round(p.loss_nats, 3) AS loss_nats,"
-    " CAST(p.wps AS INTEGER) AS wps, r.started_at"
+    " round(100.0 * p.done / max(p.total, 1), 1) AS percent,"
+    " CASE WHEN p.done > 0 THEN CAST((julianday(p.updated_at) - julianday(r.started_at)) * 86400"
+    "  * (p.total - p.done) / p.done AS INTEGER) END AS seconds_left,"
+    " round(p.loss_nats, 3) AS loss_nats, CAST(p.wps AS INTEGER) AS wps, r.started_at,"
+    " coalesce((SELECT max(g.settings) FROM grid_settings g WHERE g.run_id = r.run_id), '')"
+    "  AS settings"
     " FROM attempts r JOIN run_list t USING (run_id)"
     " LEFT JOIN progress p ON p.run_id = r.run_id AND p.attempt = r.attempt"
     " WHERE r.state = 'running' ORDER BY r.started_at";
 static const char counts_sql[] =
     "SELECT scale, kind, count(*) AS wanted, sum(state = 'done') AS done,"
+    " CAST(100 * sum(state = 'done') / count(*) AS INTEGER) AS percent,"
     " sum(state = 'running') AS running, sum(state IN ('failed', 'lost')) AS failed,"
     " sum(state = 'diverged') AS diverged, sum(state = 'cancelled') AS cancelled,"
     " sum(state = 'none') AS waiting FROM run_list GROUP BY scale, kind ORDER BY scale, kind DESC";
@@ -27,12 +32,23 @@ static const char trouble_sql[] = "SELECT run_id, attempt, state, message, log_p
                                   " (SELECT max(attempt) FROM attempts b WHERE b.run_id = "
                                   "a.run_id) ORDER BY ended_at DESC LIMIT 10";
 
+static int note_row(void *context, int columns_n, const char *const *names,
+                    const struct store_cell *cells, struct err *e)
+{
+    (void)columns_n, (void)names, (void)cells, (void)e;
+    *(bool *)context = true;
+    return 0;
+}
+
 static int print_status(struct store *store, struct err *e)
 {
     static const struct {
         const char *heading, *sql;
     } parts[] = {{"runs", counts_sql}, {"running", running_sql}, {"in trouble", trouble_sql}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        bool any = false;
+        TRY(store_query(store, parts[i].sql, NULL, 0, 30, note_row, &any, e));
+        if (!any && i > 0) continue;
         printf("%s%s\n", i ? "\n" : "", parts[i].heading);
         TRY(report_query(stdout, store, parts[i].sql, 30, REPORT_TEXT, e));
     }

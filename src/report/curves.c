@@ -14,7 +14,7 @@ struct curves {
     struct arena arena;
     struct strbuf data, plots; /* blocks of points; elements of the plot command */
     const char *split;         /* of the block that is being written; NULL: none */
-    const char *label;         /* of the run */
+    const char *run_id;
     int32_t blocks_n, run;
 };
 
@@ -28,13 +28,14 @@ static int take_point(void *context, int columns_n, const char *const *names,
     (void)columns_n, (void)names, (void)e;
     if (!c->split || strcmp(c->split, split) != 0) {
         c->split = is_train ? "train" : "valid";
-        c->label = arena_printf(&c->arena, "%s L=%s seed %s, %s", cells[3].text, cells[4].text,
-                                cells[5].text, is_train ? "training" : "validation");
+        const char *label =
+            arena_printf(&c->arena, "%.8s %s L=%s seed %s, %s", c->run_id, cells[3].text,
+                         cells[4].text, cells[5].text, is_train ? "training" : "validation");
         strbuf_addf(&c->data, "%s", c->blocks_n ? "\n\n" : "");
         strbuf_addf(&c->plots, "%sDATA index %d using 1:2 with %s %d title ",
                     c->blocks_n ? ", \\\n    " : "", c->blocks_n,
                     is_train ? "lines linetype" : "points pointtype", c->run + 1);
-        report_gnuplot_quote(&c->plots, c->label);
+        report_gnuplot_quote(&c->plots, label);
         c->blocks_n++;
     }
     strbuf_addf(&c->data, "%s %s\n", cells[1].text, cells[2].text);
@@ -51,6 +52,7 @@ static int read_run(struct curves *c, struct store *s, const char *run_id, struc
     int32_t before = c->blocks_n;
 
     c->split = NULL;
+    c->run_id = run_id;
     TRY(store_query(s, sql, &run, 1, 30, take_point, c, e));
     if (c->blocks_n == before)
         return ERR(e, ERR_NOINPUT, "run %s has no losses yet (only trainings have)", run_id);

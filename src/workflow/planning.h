@@ -16,8 +16,10 @@ struct planning_options {
 struct planning {
     struct plan plan;
     struct store_run_state *state; /* of each run */
-    char **changed;  /* of each new run: what differs from the run that its point asked for when the
-                        artefact was last run; NULL: it asked for none, or for this one */
+    char **changed; /* of each new run: what differs from the run that its point asked for when the
+                       artefact was last run; NULL: it asked for none, or for this one */
+    const char **settings; /* of each run: in which settings its training differs from others that
+                              have the same columns, such as "train.lr=0.5"; "": in none */
     double *seconds; /* estimated for each run that is not done, on one slot; 0 for done ones */
     struct device device; /* what the estimate assumes */
     bool device_named;    /* it is one of --devices; else none of them is here */

@@ -50,4 +50,24 @@ expect 0 "^4$" "$alibi" query "SELECT count(*) FROM settings JOIN trainings USIN
 expect 0 "^28$" "$alibi" query "SELECT count(*) FROM settings s JOIN evaluations e USING (run_id) WHERE key = 'train.lr'" --format csv
 expect 0 "^0$" "$alibi" query "SELECT count(*) - count(DISTINCT run_id || key) FROM settings" --format csv
 expect 0 "^train.lr=0.25,6" "$alibi" query "SELECT settings, count(*) FROM grid_settings WHERE artefact = 'g' GROUP BY 1" --format csv
+expect 0 "train.lr=0.25, done" "$alibi" plan g/
+expect 0 "train.lr=0.25|0.5" "$alibi" compare train.lr=0.25,modified=0 train.lr=5e-1,modified=0 --format csv
+[ "$(grep -c '^none,' "$dir/out")" -eq 4 ] || { fail "compare pairs other settings than those named"; cat "$dir/out"; }
+expect 0 "not compared: B has train.updates 3, this one 6" "$alibi" compare position=alibi,modified=0 position=sinusoidal,modified=1
+expect 0 "highest learning rate" "$alibi" settings train.lr
+expect 0 "^model.position" "$alibi" settings position
+expect 64 "did you mean 'train.lr'" "$alibi" settings train.lrr
+mkdir -p experiments && cp -r g experiments/own && sed -i 's/artefact: g/artefact: own/' experiments/own/grid.yaml
+expect 0 "^own *12 of *12 *- *Learning rates and heads" "$alibi" list
+
+# A training is watched.
+run=$("$alibi" query "SELECT run_id FROM trainings WHERE modified = 0 LIMIT 1" --format csv | tail -n 1 | tr -d '\r')
+expect 0 "^update 6 of 6  loss [0-9.]* nats  rate " "$alibi" logs "$run" --follow
+grep -q "^ended: done" "$dir/out" || { fail "logs does not say how it ended"; cat "$dir/out"; }
+if command -v gnuplot >/dev/null 2>&1; then
+    expect 0 "^plots/curves-.*svg" "$alibi" curves "$run"
+    grep -q "training" plots/curves-*.svg || fail "the curves have no key"
+fi
+evaluation=$("$alibi" query "SELECT run_id FROM evaluations LIMIT 1" --format csv | tail -n 1 | tr -d '\r')
+expect 0 "^evaluated $evaluation: perplexity" "$alibi" logs "$evaluation"
 finish
