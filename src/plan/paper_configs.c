@@ -1,5 +1,5 @@
-/* paper.c - see paper.h. */
-#include "plan/paper.h"
+/* paper_configs.c - see paper_configs.h. */
+#include "plan/paper_configs.h"
 
 #include <string.h>
 
