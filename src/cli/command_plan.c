@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "cli/cli.h"
-#include "plan/ids.h"
 
 /* "train.lr=0.5, new": what tells the run from its like, and its state. */
 static const char *state_text(const struct planning *p, int32_t i, struct arena *a)
@@ -68,9 +68,10 @@ static void print_totals(const struct planning *p, struct arena *a)
 /* The lines of experiments/paper_configs.txt: each configuration once, whatever its seeds. */
 static int print_configs(const struct plan *p, struct arena *a, struct err *e)
 {
-    struct ids printed;
+    struct map printed;
+    bool added;
 
-    ids_init(&printed, a);
+    map_init(&printed, a);
     for (int32_t i = 0; i < p->runs_n; i++) {
         const struct plan_run *r = &p->run[i];
         const struct spec *s = &r->spec;
@@ -79,8 +80,8 @@ static int print_configs(const struct plan *p, struct arena *a, struct err *e)
             return ERR(e, ERR_USAGE,
                        "--configs lists runs of scale paper, found scale %s; add --scale paper",
                        s->scale);
-        if (ids_has(&printed, r->paper_id)) continue;
-        (void)ids_add(&printed, r->paper_id, 0);
+        (void)map_put(&printed, r->paper_id, strlen(r->paper_id), &added);
+        if (!added) continue;
         printf("%s %s %s %s L_train=%d", r->paper_id, spec_kind_name(s->kind), s->data.dataset,
                spec_position_name(s->model.position), s->train.L);
         if (s->kind == SPEC_BENCH) printf(" %s", spec_get(s, spec_key_find("bench.mode"), a));
@@ -111,7 +112,7 @@ static void print_plan(const struct planning *p, bool all, struct arena *a)
             print_evaluation(p, i, a);
     }
     printf("\n");
-    for (int32_t i = 0; i < p->plan.notes_n; i++) printf("note: %s\n", p->plan.note[i].text);
+    for (int32_t i = 0; i < p->plan.notes.n; i++) printf("note: %s\n", p->plan.notes.item[i]);
     print_totals(p, a);
     if (planning_check_precision(p, &lacking) < 0) printf("note: %s\n", lacking.text);
 }

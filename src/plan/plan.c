@@ -243,7 +243,7 @@ static int read_artefacts(struct plan *p, struct plan_making *m, const struct pr
 static int add_runs(struct plan *p, const struct plan_making *m, const struct project *project,
                     struct err *e)
 {
-    struct ids runs;
+    struct map runs;
     int64_t total = 0;
 
     for (int32_t i = 0; i < p->artefacts_n; i++) {
@@ -253,7 +253,7 @@ static int add_runs(struct plan *p, const struct plan_making *m, const struct pr
     }
     p->run = arena_array(&p->arena, (size_t)total + 1, sizeof *p->run);
     p->point = arena_array(&p->arena, (size_t)total + 1, sizeof *p->point);
-    ids_init(&runs, &p->arena);
+    map_init(&runs, &p->arena);
     for (int32_t i = 0; i < p->artefacts_n; i++)
         TRY(expand_grid(p, &runs, &m->grid[i], &m->scale[i], &m->options, e));
     return paper_mark(p, project, e);
@@ -307,7 +307,7 @@ static int nothing_selected(struct plan *p, const struct project *project,
         for (int32_t k = 0; k < whole.points_n && !found; k++)
             for (int32_t v = 0; v < x->n && !found; v++)
                 found = strcmp(point_value(&whole, &whole.point[k], x->key, &p->arena),
-                               x->text[v]) == 0;
+                               x->item[v]) == 0;
         if (!found)
             rc = ERR(e, ERR_USAGE, "--only %s: no run matches; %s is one of %s",
                      where_text(&(struct axes){.item = &only->item[i], .n = 1}, &p->arena),

@@ -55,10 +55,6 @@ struct plan_artefact {
     double divide;
 };
 
-struct plan_note {
-    const char *text; /* such as "table5: L_valid 512 and 513 are both 64 at scale mini" */
-};
-
 struct plan {
     struct arena arena;
     const char *variant; /* " --set train.lr=2" of all that --set gives, by key; "": as written. The
@@ -72,8 +68,10 @@ struct plan {
     int32_t runs_n;
     struct plan_point *point;
     int32_t points_n;
-    struct plan_note *note;
-    int32_t notes_n;
+    struct {
+        const char **item; /* such as "table5: L_valid 512 and 513 are both 64 at scale mini" */
+        int32_t n, capacity;
+    } notes;
 };
 
 /* plan_open - artefacts: names under experiments/, or paths of folders that hold a grid.yaml (a

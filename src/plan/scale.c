@@ -108,8 +108,8 @@ static int check_dataset(const struct scale *s, const struct spec *nominal, stru
         const struct axis *x = axes_find(&s->rule[i].where, "data.dataset");
         for (int32_t k = 0; x && k < x->n; k++) {
             size_t used = strlen(known);
-            if (strcmp(x->text[k], nominal->data.dataset) == 0) return 0;
-            snprintf(known + used, sizeof known - used, "%s%s", any ? ", " : "", x->text[k]);
+            if (strcmp(x->item[k], nominal->data.dataset) == 0) return 0;
+            snprintf(known + used, sizeof known - used, "%s%s", any ? ", " : "", x->item[k]);
             any = true;
         }
     }

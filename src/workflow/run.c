@@ -85,7 +85,7 @@ int workflow_run(struct store *store, const struct project *project, const struc
     arena_init(&a);
     if (!options.devices) options.devices = "auto";
     options.headline = headline(&a, plan);
-    for (int32_t i = 0; i < plan->notes_n; i++) log_info("note: %s", plan->note[i].text);
+    for (int32_t i = 0; i < plan->notes.n; i++) log_info("note: %s", plan->notes.item[i]);
     TRY_OUT(rc, prepare_corpora(project, &a, p, progress, e));
     TRY_OUT(rc, workflow_register(store, project, p, o, e));
     TRY_OUT(rc,

@@ -113,8 +113,8 @@ TEST_WITH(struct plan_fixture *f, an_edited_piece_modifies_trainings_and_their_e
     assert_int_equal(modified(f, name, &paper, &n), 72);
     assert_int_equal(n, 72);
     plan_fixture_shipped(f, &p, &name, 1, &paper);
-    assert_int_equal(p.notes_n, 1);
-    assert_non_null(strstr(p.note[0].text, "72 of 72 runs are not the paper's"));
+    assert_int_equal(p.notes.n, 1);
+    assert_non_null(strstr(p.notes.item[0], "72 of 72 runs are not the paper's"));
     plan_close(&p);
 }
 

@@ -281,7 +281,7 @@ TEST_WITH(struct plan_fixture *f, folders_by_path_become_artefacts_of_their_name
     assert_int_equal(p.artefacts_n, 1);
     assert_string_equal(p.artefact[0].name, "mine");
     assert_string_equal(p.point[0].artefact, "mine");
-    assert_non_null(strstr(p.note[0].text, "artefact: other"));
+    assert_non_null(strstr(p.notes.item[0], "artefact: other"));
     plan_close(&p);
     twice[1] = project_path(&f->project, &f->arena, "there/mine");
     assert_int_equal(plan_open(&p, &f->project, twice, 2, &o, &f->err), ERR_USAGE);

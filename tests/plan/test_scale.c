@@ -89,9 +89,9 @@ TEST_WITH(struct plan_fixture *f, equal_results_are_merged_and_told)
     assert_int_equal(p.points_n, 15);
     assert_int_equal(p.runs_n, 2 + 2 + 2); /* 8: 8 9; 16: 16 17 */
     assert_int_equal(p.point[0].run, p.point[5].run);
-    assert_int_equal(p.notes_n, 2);
-    assert_string_equal(p.note[0].text, "g: L_train 64, 66 are both 8 at scale eighth");
-    assert_string_equal(p.note[1].text,
+    assert_int_equal(p.notes.n, 2);
+    assert_string_equal(p.notes.item[0], "g: L_train 64, 66 are both 8 at scale eighth");
+    assert_string_equal(p.notes.item[1],
                         "g: L_valid 64, 65, 66, 67 are all 8; 69, 72, 74 are all 9; "
                         "128, 129, 131 are all 16 at scale eighth");
     plan_close(&p);
@@ -106,9 +106,9 @@ TEST_WITH(struct plan_fixture *f, points_that_differ_in_what_the_scale_sets_are_
             "eighth");
     assert_int_equal(p.runs_n, 1);
     assert_int_equal(p.points_n, 3);
-    assert_int_equal(p.notes_n, 1);
+    assert_int_equal(p.notes.n, 1);
     assert_non_null(
-        strstr(p.note[0].text, "2 points differ only in keys that scale eighth or --set gives"));
+        strstr(p.notes.item[0], "2 points differ only in keys that scale eighth or --set gives"));
     plan_close(&p);
 }
 
