@@ -204,18 +204,46 @@ static void apply_set(const struct settings *set, struct draft *d)
     }
 }
 
+static int check_draft(const struct draft *d, struct err *e)
+{
+    TRY(draft_complete(d, e));
+    return spec_check(&d->spec, e);
+}
+
+/* Prefixes what is wrong with the place it comes from: the one --set without which the draft was
+ * right, all of them, or the grid. */
+static void blame(const struct settings *set, const struct draft *before,
+                  const struct yaml_node *at, struct err *e)
+{
+    if (set->n == 0 || check_draft(before, NULL) < 0) {
+        yaml_place(at, e);
+        return;
+    }
+    for (int32_t i = 0; i < set->n; i++) {
+        struct draft without = *before;
+        for (int32_t k = 0; k < set->n; k++)
+            if (k != i) draft_set(&without, set->item[k].key, set->item[k].text);
+        if (check_draft(&without, NULL) < 0) continue;
+        err_ctx(e, "--set %s=%s", set->item[i].key->name, set->item[i].text);
+        return;
+    }
+    err_ctx(e, "--set");
+}
+
 /* The nominal draft becomes the spec of a run. */
 static int finish(const struct expander *x, struct draft *d, const struct yaml_node *at,
                   struct err *e)
 {
-    int rc;
+    int rc = scale_apply(x->scale, d, e);
 
-    TRY_OUT(rc, scale_apply(x->scale, d, e));
+    if (rc < 0) {
+        yaml_place(at, e);
+        return rc;
+    }
+    struct draft before = *d;
     apply_set(&x->options->set, d);
-    TRY_OUT(rc, draft_complete(d, e));
-    TRY_OUT(rc, spec_check(&d->spec, e));
-out:
-    if (rc < 0) yaml_place(at, e);
+    rc = check_draft(d, e);
+    if (rc < 0) blame(&x->options->set, &before, at, e);
     return rc;
 }
 
@@ -374,6 +402,38 @@ static int expand_training(struct expander *x, const struct grid_block *block, i
     return block->kind == SPEC_TRAIN ? expand_rules(x, &t, e) : 0;
 }
 
+/* The last value that the scale gives to a key of the grid's base; NULL: it gives none. */
+static const char *scale_value(const struct expander *x, const struct spec_key *key)
+{
+    const struct scale *s = x->scale;
+    const char *value = NULL;
+
+    for (int32_t i = 0; i < s->set.n; i++)
+        if (s->set.item[i].key == key) value = s->set.item[i].text;
+    for (int32_t r = 0; r < s->rules_n; r++) {
+        if (!where_matches(&s->rule[r].where, &x->grid->base.spec)) continue;
+        for (int32_t i = 0; i < s->rule[r].set.n; i++)
+            if (s->rule[r].set.item[i].key == key) value = s->rule[r].set.item[i].text;
+    }
+    return value;
+}
+
+/* A scale comes after the grid: what the grid sets itself and the scale sets too has no effect. */
+static void note_overridden(struct expander *x)
+{
+    for (int32_t i = 0; i < x->grid->set.n; i++) {
+        const struct setting *own = &x->grid->set.item[i];
+        const char *value = scale_value(x, own->key);
+        for (int32_t k = 0; k < x->options->set.n; k++)
+            if (x->options->set.item[k].key == own->key) value = NULL;
+        if (value && !spec_key_equals(&x->grid->base.spec, own->key, value))
+            notes_add(x->plan,
+                      "%s: %s=%s of the grid has no effect, because scale %s sets it to %s; use "
+                      "--set, or --scale none",
+                      x->grid->name, own->key->name, own->text, x->scale->name, value);
+    }
+}
+
 static void note_entries(struct expander *x)
 {
     struct plan *p = x->plan;
@@ -407,6 +467,7 @@ int expand_grid(struct plan *plan, struct map *runs, const struct grid *g, const
         int64_t size = axes_size(&g->block[b].axes);
         for (int64_t i = 0; i < size; i++) TRY(expand_training(&x, &g->block[b], i, e));
     }
+    note_overridden(&x);
     note_entries(&x);
     note_merged(plan, first_point, g->name, s->name);
     return 0;

@@ -10,7 +10,7 @@
 static const char *const top_keys[] = {"artefact", "title", "base",  "grid", "evaluate",
                                        "skip",     "seed",  "scale", "set",  "kind"};
 
-/* A piece stands beside the grid, or under configs/ of the user or of the program, or is a path in
+/* A piece is beside the grid, or under configs/ of the user or of the program, or is a path in
  * the project such as data/NAME.yaml, which preparing a corpus writes. */
 static int find_piece(char **out, struct arena *a, const struct project *p, const char *dir,
                       const struct yaml_node *name, struct err *e)
@@ -24,8 +24,9 @@ static int find_piece(char **out, struct arena *a, const struct project *p, cons
     }
     const char *prepare =
         strncmp(name->text, "data/", 5) == 0 ? "; `alibi data prepare` writes data/NAME.yaml" : "";
-    return yaml_error(name, e, "'%.100s' is not in %s, %s, %s or %s%s", name->text, places[0],
-                      places[1], places[2], places[3], prepare);
+    bool own = strcmp(p->root, p->share) != 0;
+    return yaml_error(name, e, "'%.100s' not found in %s, %s%s%s or %s%s", name->text, places[0],
+                      places[1], own ? ", " : "", own ? places[2] : "", places[3], prepare);
 }
 
 static int read_piece(struct grid *g, struct arena *a, const struct project *p,
@@ -47,7 +48,6 @@ static int read_base(struct grid *g, struct arena *a, const struct project *p,
                      const struct yaml_node *root, struct err *e)
 {
     const struct yaml_node *base = yaml_get(root, "base"), *set = yaml_get(root, "set");
-    struct settings settings = {0};
 
     draft_init(&g->base);
     if (base && base->kind == YAML_SCALAR) TRY(read_piece(g, a, p, base, e));
@@ -55,8 +55,8 @@ static int read_base(struct grid *g, struct arena *a, const struct project *p,
         TRY(yaml_want(base, YAML_LIST, "base", e));
         for (int32_t i = 0; i < base->n; i++) TRY(read_piece(g, a, p, base->item[i], e));
     }
-    if (set) TRY(settings_read(&settings, a, set, e));
-    settings_apply(&settings, &g->base);
+    if (set) TRY(settings_read(&g->set, a, set, e));
+    settings_apply(&g->set, &g->base);
     return 0;
 }
 
@@ -69,7 +69,7 @@ static int read_kind(enum spec_kind *out, const struct yaml_node *node, struct e
     else if (strcmp(node->text, "bench") == 0)
         *out = SPEC_BENCH;
     else
-        return yaml_error(node, e, "kind: '%.60s' is neither train nor bench", node->text);
+        return yaml_error(node, e, "kind: expected train or bench, found '%.60s'", node->text);
     return 0;
 }
 
@@ -77,8 +77,7 @@ static int read_kind(enum spec_kind *out, const struct yaml_node *node, struct e
 static int check_block_axis(const struct grid_block *b, const struct axis *x, struct err *e)
 {
     if (settings_belongs(x->key, "eval."))
-        return yaml_error(x->at, e, "%s describes an evaluation: it stands under evaluate",
-                          x->at->text);
+        return yaml_error(x->at, e, "%s is an evaluation key; put it under evaluate:", x->at->text);
     if (settings_belongs(x->key, "bench.") && b->kind != SPEC_BENCH)
         return yaml_error(x->at, e, "%s needs kind: bench", x->at->text);
     return 0;
@@ -235,8 +234,8 @@ static int read_rule_key(struct grid_rule *r, struct arena *a, const struct yaml
     }
     TRY(axes_read(&r->axes, a, key, value, e));
     if (!settings_belongs(r->axes.item[r->axes.n - 1].key, "eval."))
-        return yaml_error(key, e, "%s is decided by the training: it stands under where or in grid",
-                          key->text);
+        return yaml_error(key, e,
+                          "%s is a training key; put it under where: or under grid:", key->text);
     return 0;
 }
 
@@ -261,7 +260,7 @@ static int read_rule(struct grid_rule *r, struct arena *a, const struct yaml_nod
     for (int32_t i = 0; i < r->where.n; i++)
         if (settings_belongs(r->where.item[i].key, "eval."))
             return yaml_error(r->where.item[i].at, e,
-                              "%s describes an evaluation: it stands beside where, not in it",
+                              "%s is an evaluation key; put it beside where, not in it",
                               r->where.item[i].at->text);
     const struct axis *stride = axes_find(&r->axes, "eval.stride");
     if (stride && !axis_has(axes_find(&r->axes, "eval.window"), "sliding"))

@@ -40,8 +40,8 @@ static int read_line(struct listed *l, char *line, const char *path, int32_t num
     const char *dataset = strcmp(word, "uncounted") == 0 ? strtok_r(NULL, blanks, &rest) : NULL;
     if (!dataset)
         return ERR(e, ERR_DATA,
-                   "%s:%d: '%.40s' is no id of 16 digits such as `alibi plan NAME --scale paper "
-                   "--configs` prints, nor `uncounted DATASET`",
+                   "%s:%d: expected an id of 16 digits as `alibi plan NAME --scale paper "
+                   "--configs` prints it, or `uncounted DATASET`, found '%.40s'",
                    path, number, word);
     if (l->uncounted_n == PAPER_DATASETS_MAX)
         return ERR(e, ERR_DATA, "%s:%d: more than %d datasets are uncounted", path, number,

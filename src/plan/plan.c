@@ -72,11 +72,15 @@ static int unknown_artefact(const struct project *project, struct arena *a, cons
     const char *near = str_nearest(name, (const char *const *)names, (size_t)n);
     strbuf_init(&all, a);
     for (int32_t i = 0; i < n; i++) strbuf_addf(&all, "%s%s", i ? ", " : "", names[i]);
-    return ERR(
-        e, ERR_NOINPUT,
-        "artefact '%.100s': there is no experiments/%.100s/grid.yaml%s%s%s; there are %s; the "
-        "path of a folder with a grid.yaml holds a slash",
-        name, name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", all.text);
+    if (near)
+        return ERR(e, ERR_NOINPUT,
+                   "unknown artefact '%.100s'; did you mean '%s'? `alibi list` lists them (a path "
+                   "must contain a slash)",
+                   name, near);
+    return ERR(e, ERR_NOINPUT,
+               "unknown artefact '%.100s', expected one of %s (a path must contain "
+               "a slash)",
+               name, all.text);
 }
 
 /* Name and folder of an artefact as the user named it. */
@@ -89,7 +93,7 @@ static int find_artefact(struct plan_artefact *out, const struct project *projec
         if (!realpath(asked, path)) return ERR(e, ERR_NOINPUT, "%s: %s", asked, strerror(errno));
         out->dir = arena_strdup(a, path);
         if (!file_exists(arena_printf(a, "%s/grid.yaml", path)))
-            return ERR(e, ERR_NOINPUT, "%s: there is no grid.yaml in it", asked);
+            return ERR(e, ERR_NOINPUT, "%s contains no grid.yaml", asked);
     } else {
         if (!str_is_name(asked) ||
             project_find(&grid, project, a, arena_printf(a, "experiments/%s/grid.yaml", asked),
@@ -99,10 +103,10 @@ static int find_artefact(struct plan_artefact *out, const struct project *projec
     }
     out->name = strrchr(out->dir, '/') + 1;
     if (!str_is_name(out->name))
-        return ERR(e, ERR_USAGE,
-                   "%s: the folder's name becomes the artefact's; '%.80s' is none: use letters, "
-                   "digits, . _ -",
-                   asked, out->name);
+        return ERR(
+            e, ERR_USAGE,
+            "%s: the folder's name '%.80s' cannot name an artefact: use letters, digits, . _ -",
+            asked, out->name);
     return 0;
 }
 
@@ -160,7 +164,7 @@ static int read_options(struct expand_options *out, struct arena *a, const struc
         TRY(settings_add_text(&out->set, a, "--set", o->set[i], e));
     for (int32_t i = 0; i < o->only_n; i++) TRY(read_only(&out->only, a, o->only[i], e));
     if (o->seeds < 0 || o->seeds > PLAN_MAX_RUNS)
-        return ERR(e, ERR_USAGE, "--seeds %d: give a number from 1 to %d", o->seeds, PLAN_MAX_RUNS);
+        return ERR(e, ERR_USAGE, "--seeds: expected 1 to %d, found %d", PLAN_MAX_RUNS, o->seeds);
     return 0;
 }
 

@@ -86,6 +86,22 @@ int draft_complete(const struct draft *d, struct err *e)
     return 0;
 }
 
+/* The name that was probably meant: the nearest, else one with this last part (updates for
+ * train.updates) or this beginning (pos for position). */
+static const char *probable_name(const char *name, const char *const *names, size_t n)
+{
+    const char *near = str_nearest(name, names, n);
+    size_t length = strlen(name);
+
+    for (size_t i = 0; i < n && !near; i++) {
+        const char *dot = strrchr(names[i], '.');
+        if (dot && strcmp(dot + 1, name) == 0) near = names[i];
+    }
+    for (size_t i = 0; i < n && !near && length >= 3; i++)
+        if (strncmp(names[i], name, length) == 0) near = names[i];
+    return near;
+}
+
 int settings_key(const struct spec_key **out, const char *name, struct err *e)
 {
     const char *names[SHORT_NAMES_N + SETTINGS_KEYS_MAX];
@@ -101,7 +117,7 @@ int settings_key(const struct spec_key **out, const char *name, struct err *e)
     }
     for (size_t i = 0; i < SHORT_NAMES_N; i++) names[names_n++] = short_names[i].name;
     for (size_t i = 0; i < n; i++) names[names_n++] = keys[i].name;
-    const char *near = str_nearest(name, names, names_n);
+    const char *near = probable_name(name, names, names_n);
     return ERR(e, ERR_DATA, "unknown key '%.60s'%s%s%s", name, near ? "; did you mean '" : "",
                near ? near : "", near ? "'?" : "");
 }

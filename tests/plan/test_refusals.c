@@ -224,6 +224,8 @@ TEST_WITH(void *fixture_of_case, options_of_the_command_line_are_checked)
         {.set = "train.updats=5", .word = "train.updates"},
         {.set = "train.updates=many", .word = "--set train.updates=many"},
         {.set = "scale=paper", .word = "--scale"},
+        {.set = "updates=5", .word = "did you mean 'train.updates'"},
+        {.set = "pos=alibi", .word = "did you mean 'position'"},
         {.only = "position", .word = "key=value"},
         {.only = "positon=alibi", .word = "did you mean 'position'"},
         {.only = "L_train=17", .word = "no run matches; L_train is one of"},

@@ -174,7 +174,7 @@ TEST_WITH(void *fixture_of_case, a_wrong_filter_names_what_is_right)
         {"", "neither column=value nor a run id", ERR_USAGE},
         {"position=alibi,,seed=1", "neither column=value nor a run id", ERR_USAGE},
         {"position=alibi,position=t5", "position is given twice", ERR_USAGE},
-        {"run=xyz", "is no run id of 4 to 16 hex digits", ERR_USAGE},
+        {"run=xyz", "is not a run id (4 to 16 hex digits)", ERR_USAGE},
         {"position=albi", "no evaluation has position albi; there are alibi, rotary, sinusoidal",
          ERR_NOINPUT},
         {"L_train=64", "no evaluation has L_train 64; there are 512, 1024", ERR_NOINPUT},
