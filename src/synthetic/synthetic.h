@@ -27,7 +27,7 @@
 #include "synthetic/synthetic_words.h"
 
 /* Raised when the text of any embedded corpus changes. */
-enum { SYNTHETIC_VERSION = 1 };
+enum { SYNTHETIC_VERSION = 2 };
 
 /* synthetic_make - the text of seed: 1 + the split's number for an embedded corpus. Errors:
  * ERR_NOMEM. */
