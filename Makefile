@@ -74,13 +74,13 @@ $(BUILD)/testobj/%.o: tests/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -c -o $@ $<
 
-$(BUILD)/tests/%: tests/%.c $(TEST_OBJ) $(BUILD)/libalibi.a
+$(BUILD)/tests/check_oracle: $(BUILD)/testobj/model/check_oracle.o $(TEST_OBJ) $(BUILD)/libalibi.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -o $@ $< $(TEST_OBJ) $(BUILD)/libalibi.a $(LDLIBS) -lcmocka
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 
-$(BUILD)/tests/check_oracle: tests/model/check_oracle.c $(TEST_OBJ) $(BUILD)/libalibi.a
+$(BUILD)/tests/%: $(BUILD)/testobj/%.o $(TEST_OBJ) $(BUILD)/libalibi.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -o $@ $< $(TEST_OBJ) $(BUILD)/libalibi.a $(LDLIBS) -lcmocka
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 
 include tests/cuda_emulation/emulation.mk
 
@@ -135,9 +135,10 @@ bundle: $(GPU_PROGRAMS) $(BUILD)/tests/bench/bench_gpu ## BUILD/alibi-bundle.tar
 bench_parts = $(patsubst tests/%.c,$(BUILD)/testobj/%.o,$(wildcard tests/bench/$(1)_*.c) tests/bench/bench_steps.c)
 $(BUILD)/tests/bench/bench_cpu: $(call bench_parts,bench_cpu)
 $(BUILD)/tests/bench/bench_gpu: $(call bench_parts,bench_gpu)
-$(BUILD)/tests/bench/%: tests/bench/%.c $(BUILD)/libalibi.a
+$(BUILD)/tests/bench/%: $(BUILD)/testobj/bench/%.o $(BUILD)/libalibi.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -o $@ $< $(filter %.o,$^) $(BUILD)/libalibi.a $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(BUILD)/libalibi.a $(LDLIBS)
+.SECONDARY:
 
 faults: tests ## kill, damage and starve a running grid and count what is lost (longer: FAULTS=full)
 	@tests/faults/run.sh $(BUILD)

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/* ---- attention.cu, rotary.cu, bias.cu ----
+/* ---- attention.cu, rotary.cu ----
  * Head widths up to 128. Scratch: workspace_dev, 16-byte aligned, of at least
  * cuda_attention_workspace() bytes; its contents mean nothing between calls, and calls on one
  * stream may share it. The size depends on B, T, H and bias.bias_table_n and grows with each. */
@@ -26,11 +26,6 @@ int cuda_attention(void *stream, struct attention *a, void *workspace_dev);
 int cuda_attention_bwd(void *stream, struct attention *a, void *workspace_dev);
 int cuda_rotary(void *stream, struct tensor *x, const struct tensor *cosine,
                 const struct tensor *sine, int32_t T, int32_t H, int layout, int inverse);
-int cuda_bias_expand(void *stream, struct attention_bias *bias, float *bias_table_dev,
-                     float *tail_offset_dev, const struct tensor *table, const int32_t *bucket_dev,
-                     float multiplier);
-int cuda_bias_reduce(void *stream, struct tensor *dtable, const struct attention_bias *bias,
-                     const int32_t *bucket_dev, float multiplier, int accumulate);
 
 /* ---- embedding.cu, elementwise.cu ----
  * Any mixture of f32 and bf16 for gather, scatter and cast; elsewhere one dtype, tables f32.

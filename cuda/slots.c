@@ -154,27 +154,6 @@ static int slot_softmax_logp(struct backend *b, struct tensor *logp, const struc
                       "softmax_logp", e);
 }
 
-static int slot_bias_expand(struct backend *b, struct attention_bias *bias, float *bias_table_dev,
-                            float *tail_offset_dev, const struct tensor *table,
-                            const int32_t *bucket_dev, float multiplier, struct err *e)
-{
-    struct cuda *c = cuda_of(b);
-    return cuda_fault(c,
-                      cuda_bias_expand(c->stream_own, bias, bias_table_dev, tail_offset_dev, table,
-                                       bucket_dev, multiplier),
-                      "bias_expand", e);
-}
-
-static int slot_bias_reduce(struct backend *b, struct tensor *dtable,
-                            const struct attention_bias *bias, const int32_t *bucket_dev,
-                            float multiplier, int accumulate, struct err *e)
-{
-    struct cuda *c = cuda_of(b);
-    return cuda_fault(
-        c, cuda_bias_reduce(c->stream_own, dtable, bias, bucket_dev, multiplier, accumulate),
-        "bias_reduce", e);
-}
-
 static int slot_sum_squares(struct backend *b, double *out_dev, const float *x_dev, int64_t n,
                             struct err *e)
 {
@@ -262,8 +241,6 @@ const struct backend_ops cuda_slots = {
     .softmax_loss = slot_softmax_loss,
     .softmax_logp = slot_softmax_logp,
     .sum_losses = slot_sum_losses,
-    .bias_expand = slot_bias_expand,
-    .bias_reduce = slot_bias_reduce,
     .sum_squares = slot_sum_squares,
     .nag = slot_nag,
     .adam = slot_adam,

@@ -1,47 +1,48 @@
 #!/bin/sh
-# run.sh - runs every test program of a build, the oracle checker and the scripts, each a leg with its seconds.
-# usage: tests/run.sh BUILD      ORACLE=folder: also check the fixtures there
+# run.sh - runs every test program of a build, the oracle checker and the scripts, each a leg with its time.
+# usage: tests/run.sh BUILD      JOBS=N: legs at a time (default: one per core)      ORACLE=folder: also check the fixtures there
 set -u
 
 build=$1
-started=$(date +%s)
-passed=0
-failed=0
-skipped=0
-log=$build/tests/leg.log
+legs=$build/tests/legs
 export LSAN_OPTIONS="use_tls=0:print_suppressions=0:suppressions=$(pwd)/tests/leaks.txt" # the asan build reads it
 
-leg() { # name command...
-    name=$1
-    shift
+# One leg: run.sh BUILD leg NAME COMMAND... prints its result at once, so that legs side by side do not mix.
+if [ "${2:-}" = leg ]; then
+    name=$3
+    shift 3
+    log=$legs/$(echo "$name" | tr / _).log
     from=$(date +%s%N)
     "$@" >"$log" 2>&1 </dev/null
     rc=$?
     ms=$((($(date +%s%N) - from) / 1000000))
-    if [ $rc -eq 77 ]; then
-        skipped=$((skipped + 1))
-        printf '  skip  %5d ms  %s: %s\n' $ms "$name" "$(tail -n 1 "$log")"
-    elif [ $rc -eq 0 ]; then
-        passed=$((passed + 1))
-        printf '  ok    %5d ms  %s\n' $ms "$name"
-        grep -E '^\[  SKIPPED \]|^(skipped|checked):' "$log" | sort -u | sed 's/^/                    /'
-    else
-        failed=$((failed + 1))
-        printf '  FAIL  %5d ms  %s (exit %d)\n' $ms "$name" $rc
-        tail -n 40 "$log" | sed 's/^/        /'
-    fi
-}
+    case $rc in
+        0) state=ok detail=$(grep -E '^\[  SKIPPED \]|^(skipped|checked):' "$log" | sort -u | sed 's/^/                    /') ;;
+        77) state=skip detail="                    $(tail -n 1 "$log")" ;;
+        *) state=FAIL detail=$(echo "        exit $rc"; tail -n 40 "$log" | sed 's/^/        /') ;;
+    esac
+    echo $state >"$log.state"
+    printf '  %-4s  %5d ms  %s%s\n' $state $ms "$name" "${detail:+
+$detail}"
+    exit 0
+fi
 
-for program in "$build"/tests/*/test_*; do
-    case $program in *.d) continue ;; esac
-    [ -x "$program" ] && leg "${program#"$build"/tests/}" "$program"
-done
-leg oracle "$build/tests/check_oracle" tests/fixtures/oracle/*.safetensors
-if [ -n "${ORACLE:-}" ]; then leg "oracle $ORACLE" "$build/tests/check_oracle" "$ORACLE"/*.safetensors; fi
-for script in tests/cli/test_*.sh; do
-    [ -f "$script" ] && leg "${script#tests/}" sh "$script" "$build"
-done
+started=$(date +%s)
+rm -rf "$legs"
+mkdir -p "$legs"
+{
+    # The scripts come first: they take longest.
+    for script in tests/cli/test_*.sh; do echo "${script#tests/} sh $script $build"; done
+    for program in "$build"/tests/*/test_*; do
+        case $program in *.d) continue ;; esac
+        [ -x "$program" ] && echo "${program#"$build"/tests/} $program"
+    done
+    echo oracle "$build/tests/check_oracle" tests/fixtures/oracle/*.safetensors
+    if [ -n "${ORACLE:-}" ]; then echo "oracle:$ORACLE" "$build/tests/check_oracle" "$ORACLE"/*.safetensors; fi
+} >"$legs/list"
+xargs -P "${JOBS:-$(nproc)}" -I{} sh -c "exec sh tests/run.sh $build leg {}" <"$legs/list"
 
+count() { cat "$legs"/*.state | grep -c "^$1$"; }
 echo "tests took $(($(date +%s) - started)) s"
-echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed -eq 0 ]
+echo "$(count ok) passed, $(count FAIL) failed, $(count skip) skipped"
+[ "$(cat "$legs"/*.state | grep -vc FAIL)" -eq "$(wc -l <"$legs/list")" ]

@@ -1,10 +1,12 @@
-/* backend.c - opens a backend by name: cpu, cuda:N, cuda:emulated, and check: before any of them.
+/* backend.c - opens a backend by name: a registered one, cuda:N, cuda:emulated, and check: before
+ * any of them.
  *
  * 1. The main program links no CUDA library. libalibi_cuda.so is opened only when the driver's
  * libcuda.so.1 is there; each way of not having it gets its own sentence.
  * 2. A library once opened stays until the process ends: the driver cannot be unloaded safely. */
 #include "backend/backend.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -13,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "check/check.h"
 
 static const char backend_names[] = "cpu, cuda:0 (or another number), cuda:emulated, or check: "
                                     "before one of these";
@@ -23,6 +24,16 @@ static const char backend_names[] = "cpu, cuda:0 (or another number), cuda:emula
 static const char *const backend_places[] = {"", "../lib/", "../", "../../"};
 
 typedef const struct backend_library *(*backend_library_function)(void);
+
+enum { REGISTERED_MAX = 8 };
+static const struct backend_library *registered[REGISTERED_MAX];
+static size_t registered_n;
+
+void backend_register(const struct backend_library *library)
+{
+    assert(registered_n < REGISTERED_MAX && library->version == BACKEND_VERSION);
+    registered[registered_n++] = library;
+}
 
 /* The folder of the running program with a final slash. */
 static int backend_program_folder(char *out, size_t bytes, struct err *e)
@@ -86,23 +97,23 @@ static int backend_open_cuda(struct backend **out, const char *name, int32_t thr
     return library->open(out, (int)ordinal, threads, precision, e);
 }
 
-static int backend_open_plain(struct backend **out, const char *name, int32_t threads,
-                              enum dtype precision, struct err *e)
-{
-    if (strcmp(name, "cpu") == 0) return backend_cpu_library()->open(out, 0, threads, precision, e);
-    if (strncmp(name, "cuda:", 5) == 0) return backend_open_cuda(out, name, threads, precision, e);
-    return ERR(e, ERR_USAGE, "device %s: expected %s", name, backend_names);
-}
-
 int backend_open(struct backend **out, const char *name, int32_t threads, enum dtype precision,
                  struct err *e)
 {
-    struct backend *inner = NULL;
     *out = NULL;
-    if (strncmp(name, "check:", 6) != 0)
-        return backend_open_plain(out, name, threads, precision, e);
-    TRY(backend_open_plain(&inner, name + 6, threads, precision, e));
-    return backend_check_open(out, inner, e);
+    if (strncmp(name, "cuda:", 5) == 0) return backend_open_cuda(out, name, threads, precision, e);
+    for (size_t i = 0; i < registered_n; i++) {
+        const struct backend_library *library = registered[i];
+        size_t length = strlen(library->name);
+        if (library->open && strcmp(name, library->name) == 0)
+            return library->open(out, 0, threads, precision, e);
+        if (!library->wrap || strncmp(name, library->name, length) != 0 || name[length] != ':')
+            continue;
+        struct backend *inner = NULL;
+        TRY(backend_open(&inner, name + length + 1, threads, precision, e));
+        return library->wrap(out, inner, e);
+    }
+    return ERR(e, ERR_USAGE, "device %s: expected %s", name, backend_names);
 }
 
 void backend_close(struct backend *b)

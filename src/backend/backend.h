@@ -229,15 +229,6 @@ struct backend_ops {
     int (*softmax_logp)(struct backend *, struct tensor *logp, const struct tensor *logits,
                         const int32_t *target_dev, int accumulate, struct err *);
 
-    /* T5: expands a learned table (buckets, H) into the bias form, and folds its gradient back.
-     * near[h][d] = multiplier * table[bucket[d]][h], offset[h] = multiplier * table[buckets-1][h].
-     */
-    int (*bias_expand)(struct backend *, struct attention_bias *, float *bias_table_dev,
-                       float *tail_offset_dev, const struct tensor *table,
-                       const int32_t *bucket_dev, float multiplier, struct err *);
-    int (*bias_reduce)(struct backend *, struct tensor *dtable, const struct attention_bias *,
-                       const int32_t *bucket_dev, float multiplier, int accumulate, struct err *);
-
     /* Over a whole parameter block of n elements (gaps hold zeros):
      * sum_squares: *out_dev (f64) = sum of x^2, fixed order. nag, adam: the gradient is first
      * multiplied by gradient_scale and by the clip factor min(1, clip / (norm + 1e-6)), norm =
@@ -285,22 +276,26 @@ struct backend {
     enum dtype precision; /* of activations */
 };
 
-/* backend_open - by name. threads: for cpu, 0 means 1. "check:NAME" wraps NAME in the distrusting
- * backend. Errors: ERR_USAGE unknown name; ERR_UNAVAILABLE with the reason (no driver, library not
- * built, no such device). */
+/* backend_open - by name: a registered backend, cuda:N, or check:NAME, which wraps NAME in the
+ * checking backend. threads: for cpu, 0 means 1. Errors: ERR_USAGE unknown name; ERR_UNAVAILABLE
+ * with the reason (no driver, library not built, no such device). */
 int backend_open(struct backend **out, const char *name, int32_t threads, enum dtype precision,
                  struct err *e);
 void backend_close(struct backend *b); /* takes NULL */
 
-/* How a backend library presents itself. cpu is linked; others are opened: libalibi_NAME.so beside
- * the program exports `const struct backend_library *alibi_backend_library(void)`. */
+/* How a backend presents itself: with `open` it is a device of its own, with `wrap` it is opened as
+ * NAME:INNER around another backend, which it owns (also when it fails). A program registers the
+ * backends that it links; libalibi_cuda.so is opened when it is asked for and exports
+ * `const struct backend_library *alibi_backend_library(void)`. */
 struct backend_library {
     int32_t version; /* BACKEND_VERSION */
     const char *name;
     int (*open)(struct backend **out, int ordinal, int32_t threads, enum dtype precision,
                 struct err *e);
+    int (*wrap)(struct backend **out, struct backend *inner_own, struct err *e);
 };
-const struct backend_library *backend_cpu_library(void); /* in src/cpu */
+/* backend_register - makes a linked backend known to backend_open; before threads start. */
+void backend_register(const struct backend_library *library);
 
 static inline struct tensor tensor_make(void *data, int64_t rows, int64_t cols, enum dtype dtype)
 {

@@ -100,7 +100,7 @@ static int check_peak_bytes(struct backend *b, int64_t *out, struct err *e)
     return c->inner_own->ops->peak_bytes(c->inner_own, out, e);
 }
 
-int backend_check_open(struct backend **out, struct backend *inner_own, struct err *e)
+static int check_wrap(struct backend **out, struct backend *inner_own, struct err *e)
 {
     struct check *c = calloc(1, sizeof *c);
     *out = NULL;
@@ -126,4 +126,12 @@ int backend_check_open(struct backend **out, struct backend *inner_own, struct e
     c->base.ops = &c->slots;
     *out = &c->base;
     return 0;
+}
+
+static const struct backend_library check_library = {
+    .version = BACKEND_VERSION, .name = "check", .wrap = check_wrap};
+
+const struct backend_library *backend_check_library(void)
+{
+    return &check_library;
 }

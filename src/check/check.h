@@ -1,4 +1,5 @@
-/* check.h - a backend that distrusts the one it wraps; opened as check:NAME.
+/* check.h - the checking backend: wraps another one and verifies what it does; opened as
+ * check:NAME.
  *
  * Around every op it
  *   1. fills what the op must overwrite with NaN, and afterwards looks for numbers left unwritten,
@@ -11,9 +12,7 @@
 #define CHECK_CHECK_H
 
 #include "backend/backend.h"
-#include "base/err.h"
 
-/* backend_check_open - wraps inner_own, which it closes with itself (also when this fails). */
-int backend_check_open(struct backend **out, struct backend *inner_own, struct err *e);
+const struct backend_library *backend_check_library(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* check_update.c - the same as check_ops.c for losses, the T5 table and whole parameter blocks. */
+/* check_update.c - the same as check_ops.c for losses and whole parameter blocks. */
 #include "check/check_spans.h"
 
 static int watch_softmax_loss(struct backend *b, struct tensor *loss, struct tensor *logits,
@@ -35,42 +35,6 @@ static int watch_softmax_logp(struct backend *b, struct tensor *logp, const stru
     return check_after(
         c, c->inner_own->ops->softmax_logp(c->inner_own, logp, logits, target_dev, accumulate, e),
         e);
-}
-
-static int watch_bias_expand(struct backend *b, struct attention_bias *bias, float *bias_table_dev,
-                             float *tail_offset_dev, const struct tensor *table,
-                             const int32_t *bucket_dev, float multiplier, struct err *e)
-{
-    struct check *c = check_begin(b, "bias_expand");
-    size_t head_bytes = (size_t)table->cols * sizeof(float);
-    check_memory(c, "near", CHECK_WRITE, bias_table_dev, (size_t)bias->bias_table_n * head_bytes);
-    check_memory(c, "offset", CHECK_WRITE, tail_offset_dev, head_bytes);
-    check_tensor(c, "table", CHECK_READ, table);
-    check_list(c, "bucket", bucket_dev, bias->bias_table_n);
-    TRY(check_before(c, e));
-    return check_after(c,
-                       c->inner_own->ops->bias_expand(c->inner_own, bias, bias_table_dev,
-                                                      tail_offset_dev, table, bucket_dev,
-                                                      multiplier, e),
-                       e);
-}
-
-static int watch_bias_reduce(struct backend *b, struct tensor *dtable,
-                             const struct attention_bias *bias, const int32_t *bucket_dev,
-                             float multiplier, int accumulate, struct err *e)
-{
-    struct check *c = check_begin(b, "bias_reduce");
-    size_t head_bytes = (size_t)dtable->cols * sizeof(float);
-    check_tensor(c, "dtable", check_output(accumulate), dtable);
-    check_memory(c, "bias.near_grad", CHECK_READ, bias->bias_table_grad_dev,
-                 (size_t)bias->bias_table_n * head_bytes);
-    check_memory(c, "bias.offset_grad", CHECK_READ, bias->tail_offset_grad_dev, head_bytes);
-    check_list(c, "bucket", bucket_dev, bias->bias_table_n);
-    TRY(check_before(c, e));
-    return check_after(c,
-                       c->inner_own->ops->bias_reduce(c->inner_own, dtable, bias, bucket_dev,
-                                                      multiplier, accumulate, e),
-                       e);
 }
 
 static int watch_sum_squares(struct backend *b, double *out_dev, const float *x_dev, int64_t n,
@@ -140,8 +104,6 @@ void check_update_slots(struct check *c)
     c->slots.softmax_loss = watch_softmax_loss;
     c->slots.softmax_logp = watch_softmax_logp;
     c->slots.sum_losses = watch_sum_losses;
-    c->slots.bias_expand = watch_bias_expand;
-    c->slots.bias_reduce = watch_bias_reduce;
     c->slots.sum_squares = watch_sum_squares;
     c->slots.nag = watch_nag;
     c->slots.adam = watch_adam;

@@ -8,9 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/backend.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "check/check.h"
 #include "cli/cli.h"
+#include "cpu/cpu.h"
 #include "spec/code_id.h"
 
 static void print_commands(FILE *out)
@@ -26,8 +29,10 @@ static void print_commands(FILE *out)
     for (size_t i = 0; i < n; i++)
         if (!commands[i].hidden) fprintf(out, "  %-11s %s\n", commands[i].name, commands[i].help);
     fprintf(out,
-            "\nalibi COMMAND --help says more. A first result: alibi run table5 && alibi report "
-            "table5\n");
+            "\nEach command has --help. A first result: alibi run table5 && alibi report table5\n\n"
+            "exit status: 0 success, 64 usage, 65 wrong data, 66 missing input, 69 unavailable,\n"
+            "70 internal or a contradicted claim, 73 cannot create, 74 I/O, 75 try later,\n"
+            "130 interrupted\n");
 }
 
 static int run_command(int argc, char **argv, struct err *e)
@@ -46,7 +51,7 @@ static int run_command(int argc, char **argv, struct err *e)
         return rc;
     }
     const char *near = str_nearest(argv[1], names, n);
-    return ERR(e, ERR_USAGE, "%s: no such command%s%s; see alibi --help", argv[1],
+    return ERR(e, ERR_USAGE, "unknown command '%s'%s%s; see `alibi --help`", argv[1],
                near ? "; did you mean " : "", near ? near : "");
 }
 
@@ -112,6 +117,8 @@ int main(int argc, char **argv)
     setlocale(LC_ALL, "C.UTF-8"); /* numbers have a point everywhere */
     setlocale(LC_NUMERIC, "C");
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write, not a death */
+    backend_register(backend_cpu_library());
+    backend_register(backend_check_library());
     if (argc < 2) {
         print_commands(stderr);
         return err_exit_code(ERR_USAGE);

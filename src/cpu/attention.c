@@ -84,39 +84,3 @@ int cpu_attention_bwd(struct backend *b, struct attention *a, struct err *e)
     }
     return 0;
 }
-
-/* The tables are small: one thread. */
-int cpu_bias_expand(struct backend *b, struct attention_bias *bias, float *bias_table_dev,
-                    float *tail_offset_dev, const struct tensor *table, const int32_t *bucket_dev,
-                    float multiplier, struct err *e)
-{
-    (void)b;
-    (void)e;
-    const float *from = table->data;
-    for (int64_t h = 0; h < table->cols; h++) {
-        for (int64_t d = 0; d < bias->bias_table_n; d++)
-            bias_table_dev[h * bias->bias_table_n + d] =
-                multiplier * from[bucket_dev[d] * table->stride + h];
-        tail_offset_dev[h] = multiplier * from[(table->rows - 1) * table->stride + h];
-    }
-    bias->bias_table_dev = bias_table_dev;
-    bias->tail_offset_dev = tail_offset_dev;
-    return 0;
-}
-
-int cpu_bias_reduce(struct backend *b, struct tensor *dtable, const struct attention_bias *bias,
-                    const int32_t *bucket_dev, float multiplier, int accumulate, struct err *e)
-{
-    (void)b;
-    (void)e;
-    float *to = dtable->data;
-    for (int64_t i = 0; !accumulate && i < dtable->rows; i++)
-        memset(to + i * dtable->stride, 0, (size_t)dtable->cols * sizeof *to);
-    for (int64_t h = 0; h < dtable->cols; h++) {
-        for (int64_t d = 0; d < bias->bias_table_n; d++)
-            to[bucket_dev[d] * dtable->stride + h] +=
-                multiplier * bias->bias_table_grad_dev[h * bias->bias_table_n + d];
-        to[(dtable->rows - 1) * dtable->stride + h] += multiplier * bias->tail_offset_grad_dev[h];
-    }
-    return 0;
-}

@@ -23,6 +23,9 @@
 #include "cpu/blas.h"
 #include "cpu/simd.h"
 
+/* For backend_register. */
+const struct backend_library *backend_cpu_library(void);
+
 struct cpu_scratch {
     void *data_own;
     size_t bytes;
@@ -113,11 +116,6 @@ int cpu_softmax_loss(struct backend *b, struct tensor *loss, struct tensor *logi
                      const int32_t *target_dev, int gradient, struct err *e);
 int cpu_softmax_logp(struct backend *b, struct tensor *logp, const struct tensor *logits,
                      const int32_t *target_dev, int accumulate, struct err *e);
-int cpu_bias_expand(struct backend *b, struct attention_bias *bias, float *bias_table_dev,
-                    float *tail_offset_dev, const struct tensor *table, const int32_t *bucket_dev,
-                    float multiplier, struct err *e);
-int cpu_bias_reduce(struct backend *b, struct tensor *dtable, const struct attention_bias *bias,
-                    const int32_t *bucket_dev, float multiplier, int accumulate, struct err *e);
 int cpu_sum_losses(struct backend *b, double *sums_dev, const struct tensor *loss, struct err *e);
 int cpu_sum_squares(struct backend *b, double *out_dev, const float *x_dev, int64_t n,
                     struct err *e);

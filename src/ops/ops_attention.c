@@ -1,4 +1,4 @@
-/* ops_attention.c - rotary, attention in its one bias form, and the T5 table's way into that form.
+/* ops_attention.c - rotary, and attention in its one bias form.
  *
  * Where a backend's attention does not turn q and k, they are turned in place before the forward
  * pass and stay so for the backward one, after which dq and dk are turned back. */
@@ -106,39 +106,4 @@ int ops_attention_bwd(struct backend *b, struct attention *a, struct err *e)
                    op);
     TRY(b->ops->attention_bwd(b, a, e));
     return needs_rotation(b, a) ? rotate_qk(b, &a->dq, &a->dk, a, 1, e) : 0;
-}
-
-static int check_bias(const char *op, const struct attention_bias *bias, const struct tensor *table,
-                      const int32_t *bucket_dev, struct err *e)
-{
-    TRY(ops_need_pointer(op, "bias", bias, e));
-    TRY(ops_need_pointer(op, "table", table, e));
-    TRY(ops_need(op, "table", table, table->rows, table->cols, DTYPE_F32, e));
-    TRY(ops_need_pointer(op, "bucket", bucket_dev, e));
-    if (bias->bias_table_n < 1)
-        return ERR(e, ERR_INTERNAL, "op %s: bias_table_n is %d, expected at least 1", op,
-                   bias->bias_table_n);
-    return 0;
-}
-
-int ops_bias_expand(struct backend *b, struct attention_bias *bias, float *bias_table_dev,
-                    float *tail_offset_dev, const struct tensor *table, const int32_t *bucket_dev,
-                    float multiplier, struct err *e)
-{
-    const char *op = "bias_expand";
-    TRY(check_bias(op, bias, table, bucket_dev, e));
-    TRY(ops_need_pointer(op, "near", bias_table_dev, e));
-    TRY(ops_need_pointer(op, "offset", tail_offset_dev, e));
-    return b->ops->bias_expand(b, bias, bias_table_dev, tail_offset_dev, table, bucket_dev,
-                               multiplier, e);
-}
-
-int ops_bias_reduce(struct backend *b, struct tensor *dtable, const struct attention_bias *bias,
-                    const int32_t *bucket_dev, float multiplier, int accumulate, struct err *e)
-{
-    const char *op = "bias_reduce";
-    TRY(check_bias(op, bias, dtable, bucket_dev, e));
-    TRY(ops_need_pointer(op, "bias.near_grad", bias->bias_table_grad_dev, e));
-    TRY(ops_need_pointer(op, "bias.offset_grad", bias->tail_offset_grad_dev, e));
-    return b->ops->bias_reduce(b, dtable, bias, bucket_dev, multiplier, accumulate, e);
 }

@@ -225,6 +225,7 @@ int main(int count, char **values)
 {
     struct bench b = {.threads = 1, .seconds = 2.0, .position = SPEC_ALIBI};
     struct err e = {0};
+    backend_register(backend_cpu_library());
     int rc = bench_arguments(&b, count, values, &e);
     if (rc == 0) rc = bench_run(&b, &e);
     if (rc < 0) fprintf(stderr, "bench_cpu: %s\n", e.text);

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "cpu/cpu.h"
 #include "scheduler/machine.h"
 #include "shape/shape.h"
 #include "spec/code_id.h"
@@ -197,6 +198,7 @@ int main(int count, char **values)
 {
     struct call c = {.options = {.device = "cuda:0", .gpu = "", .seconds = 2.0}};
     struct err e = {0};
+    backend_register(backend_cpu_library());
     int rc = parse(&c, count, values, &e);
     if (rc == 0) rc = run(&c, &e);
     if (rc < 0) fprintf(stderr, "bench_gpu: %s\n", e.text);

@@ -28,7 +28,7 @@ static void open_with(struct fixture *f, void (*spoil)(struct backend_ops *))
     f->slots = *inner->ops;
     if (spoil != NULL) spoil(&f->slots);
     inner->ops = &f->slots;
-    assert_int_equal(backend_check_open(&f->b, inner, &e), 0);
+    assert_int_equal(backend_check_library()->wrap(&f->b, inner, &e), 0);
     assert_int_equal(f->b->ops->alloc(f->b, &memory, sizeof ones, &e), 0);
     f->memory = memory;
     for (int i = 0; i < ROOM_FLOATS; i++) ones[i] = 1.0f;

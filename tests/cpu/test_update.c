@@ -112,32 +112,3 @@ TEST(adam_corrects_its_moments_by_the_step)
         backend_close(b);
     }
 }
-
-TEST(a_learned_bias_is_expanded_by_bucket_and_its_gradient_folded_back)
-{
-    enum { BUCKETS = 4, H = 2, NEAR = 6 };
-    static const int32_t bucket[NEAR] = {0, 1, 2, 2, 3, 3};
-    float table[BUCKETS * H], near[H * NEAR], offset[H], dtable[BUCKETS * H];
-    float near_grad[H * NEAR], offset_grad[H] = {10.0f, 20.0f};
-    struct backend *b = cpu_variant_best(1);
-    cpu_random(table, BUCKETS * H, 1.0f, 1);
-    for (int i = 0; i < H * NEAR; i++) near_grad[i] = (float)(i + 1);
-    struct tensor t = tensor_make(table, BUCKETS, H, DTYPE_F32);
-    struct tensor dt = tensor_make(dtable, BUCKETS, H, DTYPE_F32);
-    struct attention_bias bias = {.bias_table_n = NEAR,
-                                  .bias_table_grad_dev = near_grad,
-                                  .tail_offset_grad_dev = offset_grad};
-    assert_int_equal(b->ops->bias_expand(b, &bias, near, offset, &t, bucket, 8.0f, &e), 0);
-    for (int h = 0; h < H; h++) {
-        for (int d = 0; d < NEAR; d++)
-            assert_true(near[h * NEAR + d] == 8.0f * table[bucket[d] * H + h]);
-        assert_true(offset[h] == 8.0f * table[(BUCKETS - 1) * H + h]);
-    }
-    assert_int_equal(b->ops->bias_reduce(b, &dt, &bias, bucket, 0.5f, 0, &e), 0);
-    assert_true(dtable[0 * H] == 0.5f && dtable[1 * H] == 1.0f && dtable[2 * H] == 3.5f);
-    assert_true(dtable[3 * H] == 0.5f * (5.0f + 6.0f + 10.0f));
-    assert_true(dtable[3 * H + 1] == 0.5f * (11.0f + 12.0f + 20.0f));
-    assert_int_equal(b->ops->bias_reduce(b, &dt, &bias, bucket, 0.5f, 1, &e), 0);
-    assert_true(dtable[1 * H] == 2.0f);
-    backend_close(b);
-}

@@ -345,45 +345,6 @@ static void rotary(struct op_bench *k)
         }
 }
 
-/* near[h][d] = multiplier * table[bucket[d]][h], offset[h] of the last bucket; and back. */
-static void bias_table(struct op_bench *k)
-{
-    struct err e = {0};
-    enum { BUCKETS = 7, H = 3, NEAR = 20 };
-    for (int accumulate = 0; accumulate < 2; accumulate++) {
-        int32_t bucket[NEAR];
-        for (int32_t d = 0; d < NEAR; d++) bucket[d] = d < 4 ? d : 4 + (d - 4) / 8;
-        const int32_t *bucket_dev = op_memory(k, bucket, sizeof bucket);
-        struct op_matrix table = op_random(k, BUCKETS, H, 0), near = op_random(k, H, NEAR, 0);
-        struct op_matrix offset = op_random(k, 1, H, 0), dtable = op_random(k, BUCKETS, H, 0);
-        struct op_matrix near_grad = op_random(k, H, NEAR, 0), offset_grad = op_random(k, 1, H, 0);
-        struct attention_bias bias = {.bias_table_n = NEAR,
-                                      .bias_table_dev = near.t.data,
-                                      .tail_offset_dev = offset.t.data,
-                                      .bias_table_grad_dev = near_grad.t.data,
-                                      .tail_offset_grad_dev = offset_grad.t.data};
-        float want_near[H * NEAR], want_offset[H], plain[BUCKETS * H] = {0};
-        double want[BUCKETS * H] = {0};
-        for (int32_t h = 0; h < H; h++) {
-            want_offset[h] = 4.0f * table.host[(BUCKETS - 1) * H + h];
-            want[(BUCKETS - 1) * H + h] += 4.0 * (double)offset_grad.host[h];
-            plain[(BUCKETS - 1) * H + h] += 4.0f * offset_grad.host[h];
-            for (int32_t d = 0; d < NEAR; d++) {
-                want_near[h * NEAR + d] = 4.0f * table.host[bucket[d] * H + h];
-                want[bucket[d] * H + h] += 4.0 * (double)near_grad.host[h * NEAR + d];
-                plain[bucket[d] * H + h] += 4.0f * near_grad.host[h * NEAR + d];
-            }
-        }
-        op_ok(ops_bias_expand(k->b, &bias, near.t.data, offset.t.data, &table.t, bucket_dev, 4.0f,
-                              &e),
-              &e);
-        op_same("near", op_get(k, &near.t), want_near, H * NEAR);
-        op_same("offset", op_get(k, &offset.t), want_offset, H);
-        op_ok(ops_bias_reduce(k->b, &dtable.t, &bias, bucket_dev, 4.0f, accumulate, &e), &e);
-        tol_check_tensor(k, "dtable", &dtable.t, want, plain, accumulate ? dtable.host : NULL);
-    }
-}
-
 const struct op_row op_rows_attention[] = {
     {"attention agrees at head widths 8 to 128", attention_widths},
     {"attention agrees at every other head width or refuses it", attention_other_widths},
@@ -394,6 +355,5 @@ const struct op_row op_rows_attention[] = {
     {"attention turns q and k by their tokens and the gradients back", attention_rotary},
     {"attention keeps to its window and sinks or refuses them", attention_mask},
     {"rotary turns pairs of both layouts forth and back", rotary},
-    {"the T5 table becomes a bias and its gradient comes back", bias_table},
     {NULL, NULL},
 };
