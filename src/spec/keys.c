@@ -320,7 +320,7 @@ int spec_check_device(const struct spec *s, const char *device, struct err *e)
 {
     const char *key, *plain = strncmp(device, "check:", 6) == 0 ? device + 6 : device;
     bool cpu = strcmp(plain, "cpu") == 0;
-    int32_t width = s->model.dim / s->model.heads;
+    int32_t width = has_model(s) ? s->model.dim / s->model.heads : 0; /* 0: its training's */
 
     if (width % (cpu ? 2 : 8) != 0 || width > POSITION_WIDTH_MAX)
         return ERR(e, ERR_UNAVAILABLE,

@@ -259,6 +259,8 @@ TEST(a_device_refuses_a_head_width_that_it_cannot_compute)
         assert_int_equal(spec_check_device(&s, "cuda:0", &e), sizes[i].cuda ? 0 : ERR_UNAVAILABLE);
         assert_true(sizes[i].cuda || strstr(e.text, "multiple of 8") != NULL);
     }
+    struct spec eval = {.kind = SPEC_EVAL}; /* has no model of its own */
+    assert_int_equal(spec_check_device(&eval, "cuda:0", &e), 0);
 }
 
 TEST(a_cpu_refuses_bf16_of_the_key_that_applies)
