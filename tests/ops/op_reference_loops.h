@@ -266,9 +266,8 @@ void NAME(op_attention_bwd)(REAL *dq, REAL *dk, REAL *dv, REAL *dnear, REAL *dof
     for (int32_t h = 0; h < a->H; h++) doffset[h] = 0;
     for (int32_t b = 0; b < a->B; b++)
         for (int32_t h = 0; h < a->H; h++)
-            for (int32_t i = 0; i < a->T; i++)
-                NAME(attention_row_dx)
-                (p, dq, dfar, dk, dv, dnear, doffset, q, far, k, v, dout, b, h, i, a);
+            for (int32_t i = 0; i < a->T; i++) NAME(attention_row_dx)
+    (p, dq, dfar, dk, dv, dnear, doffset, q, far, k, v, dout, b, h, i, a);
     if (a->cosine != NULL) {
         int64_t rows = (int64_t)a->B * a->T;
         int32_t last = NAME(sink_last)(a);
