@@ -162,7 +162,7 @@ clean: ## remove build/; results.db, runs/, data/ and plots/ stay
 	rm -rf build
 
 help: ## this list
-	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-20s %s\n", $$1, $$2}'
 	@echo "  settings: SCALE=mini|small|paper|none DEVICES=auto|cpu|cpu:N|slurm:N SEEDS=N YES=1 BUILD=dir PREFIX=dir V=1"
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

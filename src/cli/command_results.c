@@ -114,12 +114,12 @@ int cli_report(struct cli *c, const struct cli_command *self, int argc, char **a
     const char *format = "text", *path = NULL;
     struct asked asked = {0};
     bool no_draw = false;
-    int32_t refused_n = 0;
+    struct report_undrawn undrawn = {0};
     struct cli_list given;
     struct report_item *items;
     int32_t items_n;
     struct store *store = NULL;
-    struct report_options o = {.color = isatty(STDOUT_FILENO), .refused_n = &refused_n};
+    struct report_options o = {.color = isatty(STDOUT_FILENO), .undrawn = &undrawn};
     const struct cli_option options[] = {
         {"scale", 's', CLI_SCALE, &asked.scale, "NAME",
          "the scale whose results are shown (default: the grid's, else mini)"},
@@ -142,10 +142,9 @@ int cli_report(struct cli *c, const struct cli_command *self, int argc, char **a
     for (int32_t i = 0; i < items_n; i++) TRY_OUT(rc, note_variants(store, &items[i], &o, e));
     if (path) o.color = false;
     rc = write_reports_to(path, c, store, items, items_n, &o, e);
-    if (rc == 0 && refused_n > 0)
-        rc = ERR(e, ERR_UNAVAILABLE,
-                 "%d figure%s not drawn for lack of a sandbox; install bubblewrap, or pass --trust",
-                 refused_n, refused_n == 1 ? " was" : "s were");
+    if (rc == 0 && undrawn.n > 0)
+        rc = ERR(e, undrawn.first.code, "%d figure%s not drawn; the first: %s", undrawn.n,
+                 undrawn.n == 1 ? " was" : "s were", undrawn.first.text);
 out:
     store_close(store);
     return rc;

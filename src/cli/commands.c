@@ -32,8 +32,9 @@ static const char report_more[] =
     "affect\n"
     "the exit status; use `alibi claims` for that.\n\n"
     "A plot.gp can run any command. One that is not shipped with alibi runs in a sandbox\n"
-    "(bubblewrap). Without a working sandbox its figure is not drawn, all else is, and the exit\n"
-    "status is 69. Pass --trust to run a plot.gp that you have read.\n\n"
+    "(bubblewrap); pass --trust to run one that you have read. If a figure cannot be drawn, for "
+    "lack\n"
+    "of gnuplot or a sandbox, all else is printed and the exit status is 69.\n\n"
     "  alibi report table5 --format latex\n"
     "  alibi report all --format html --out plots/report.html";
 static const char curves_more[] = "Draws in the terminal and, without --watch, writes "

@@ -291,7 +291,8 @@ static int draw(struct report_job *j, const char **sentence, const char **pictur
     *picture = NULL;
     int rc = report_plot_draw(&points, &j->arena, &plot, &fault);
     if (rc == ERR_DATA) return ERR(e, rc, "%s: %s", j->folder.dir, fault.text);
-    if (rc == ERR_UNAVAILABLE && plot.untrusted && j->options->refused_n) ++*j->options->refused_n;
+    if (rc < 0 && j->options->undrawn && j->options->undrawn->n++ == 0)
+        j->options->undrawn->first = fault;
     if (rc < 0)
         *sentence = arena_printf(&j->arena, "The figure was not drawn: %s", fault.text);
     else if (points == 0)

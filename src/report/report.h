@@ -22,14 +22,20 @@ enum report_format {
     REPORT_HTML
 };
 
+/* Figures that could not be drawn, for lack of gnuplot, a sandbox or a writable folder. */
+struct report_undrawn {
+    int32_t n;
+    struct err first; /* why the first was not */
+};
+
 struct report_options {
     const char *scale;   /* which scale's results */
     const char *variant; /* " --set train.lr=2": the grid changed so; NULL or "": as written */
     enum report_format format;
     bool draw; /* write plots/<artefact>-<scale>.svg and .png */
     bool color;
-    bool trust;         /* run every plot.gp outside the sandbox */
-    int32_t *refused_n; /* counts the figures that lack a sandbox; may be NULL */
+    bool trust;                     /* run every plot.gp outside the sandbox */
+    struct report_undrawn *undrawn; /* may be NULL */
 };
 
 /* report_artefact - dir is experiments/<artefact>, or a folder of the user's that holds a

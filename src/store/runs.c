@@ -88,14 +88,24 @@ out:
     return rc;
 }
 
+/* Points that the artefact no longer asks for move aside, under its name and " (earlier)": their
+ * runs keep the paper's lengths. 1. All move aside. 2. The new ones come. 3. What is asked for
+ * again by anyone need not be kept. */
+static const char points_aside[] =
+    "UPDATE points SET artefact=?1||' (earlier)', point=point+(SELECT coalesce(max(o.point)+1,0)"
+    " FROM points o WHERE o.artefact=?1||' (earlier)' AND o.scale=?2)"
+    " WHERE artefact=?1 AND scale=?2";
+static const char points_again[] =
+    "DELETE FROM points WHERE artefact=?1||' (earlier)' AND scale=?2 AND EXISTS(SELECT 1 FROM"
+    " points o WHERE o.run_id=points.run_id AND o.artefact<>points.artefact)";
+
 int store_set_points(struct store *s, const char *artefact, const char *scale,
                      const struct store_point *points, int32_t n, struct err *e)
 {
     int rc = 0;
 
     TRY(store_begin(s, e));
-    TRY_OUT(rc, DATABASE_RUN(s, e, "DELETE FROM points WHERE artefact=?1 AND scale=?2",
-                             DATABASE_TEXT(artefact), DATABASE_TEXT(scale)));
+    TRY_OUT(rc, DATABASE_RUN(s, e, points_aside, DATABASE_TEXT(artefact), DATABASE_TEXT(scale)));
     for (int32_t i = 0; i < n; i++)
         TRY_OUT(rc, DATABASE_RUN(s, e, "INSERT INTO points VALUES(?1,?2,?3,?4,?5,?6,?7)",
                                  DATABASE_TEXT(artefact), DATABASE_TEXT(scale),
@@ -103,6 +113,7 @@ int store_set_points(struct store *s, const char *artefact, const char *scale,
                                  DATABASE_POSITIVE(points[i].L_train_nominal),
                                  DATABASE_POSITIVE(points[i].L_valid_nominal),
                                  DATABASE_POSITIVE(points[i].stride_nominal)));
+    TRY_OUT(rc, DATABASE_RUN(s, e, points_again, DATABASE_TEXT(artefact), DATABASE_TEXT(scale)));
     TRY_OUT(rc, store_commit(s, e));
     return 0;
 out:

@@ -55,7 +55,9 @@ int store_commit(struct store *s, struct err *e);
 void store_rollback(struct store *s);
 int store_add_run(struct store *s, const struct store_run *r, struct err *e);
 
-/* store_set_points - replaces the points of (artefact, scale) by these, all or none. */
+/* store_set_points - replaces the points of (artefact, scale) by these, all or none. Runs that no
+ * artefact asks for any more keep their points under "ARTEFACT (earlier)", and so the paper's
+ * lengths. */
 struct store_point {
     int32_t point;
     const char *run_id;

@@ -57,6 +57,15 @@ expect 0 "not compared: B has train.updates 3, this one 6" "$alibi" compare posi
 expect 0 "highest learning rate" "$alibi" settings train.lr
 expect 0 "^model.position" "$alibi" settings position
 expect 64 "did you mean 'train.lr'" "$alibi" settings train.lrr
+
+# An edited grid: runs that it no longer asks for keep the paper's lengths.
+cp -r g edited && sed -i 's/artefact: g/artefact: edited/; s/scale: none/scale: half/; s/L_train: 16/L_train: [16, 32]/' edited/grid.yaml
+mkdir -p configs/scale && printf 'divide: 2\n' >configs/scale/half.yaml
+expect 0 "24 done now" "$alibi" run edited/ --devices cpu:2
+sed -i 's/L_train: \[16, 32\]/L_train: 32/' edited/grid.yaml
+expect 0 "0 done now, 12 before" "$alibi" run edited/ --devices cpu:2
+expect 0 "^16,8,4$" "$alibi" query "SELECT L_train_nominal, L_train, count(*) FROM evaluations WHERE scale = 'half' AND L_train = 8 AND L_valid_nominal = 16 GROUP BY 1" --format csv
+
 mkdir -p experiments && cp -r g experiments/own && sed -i 's/artefact: g/artefact: own/' experiments/own/grid.yaml
 expect 0 "^own *12 of *12 *- *Learning rates and heads" "$alibi" list
 

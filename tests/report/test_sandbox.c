@@ -99,13 +99,13 @@ static void set_path(struct report_fixture *f, struct arena *a, const char *bwra
 }
 
 static char *draw(struct report_fixture *f, bool trust, enum report_format format,
-                  int32_t *refused_n)
+                  struct report_undrawn *undrawn)
 {
     int rc;
     const struct report_options o = {
-        .scale = "mini", .format = format, .draw = true, .trust = trust, .refused_n = refused_n};
+        .scale = "mini", .format = format, .draw = true, .trust = trust, .undrawn = undrawn};
 
-    *refused_n = 0;
+    *undrawn = (struct report_undrawn){0};
     char *text = report_fixture_report(f, "tiny", f->artefact_dir, &o, &rc);
     if (rc < 0) fail_msg("%s", f->base->e.text);
     return text;
@@ -115,12 +115,12 @@ static char *draw(struct report_fixture *f, bool trust, enum report_format forma
 static void expect_refusal(struct report_fixture *f, const char *bwrap, const char *why)
 {
     struct arena a;
-    int32_t refused_n;
+    struct report_undrawn undrawn;
 
     arena_init(&a);
     set_path(f, &a, bwrap);
-    char *text = draw(f, false, REPORT_TEXT, &refused_n);
-    assert_int_equal(refused_n, 1);
+    char *text = draw(f, false, REPORT_TEXT, &undrawn);
+    assert_int_equal(undrawn.n, 1);
     assert_contains(text, "44.00");
     assert_contains(text, "The figure was not drawn: ");
     assert_contains(text, why);
@@ -178,7 +178,7 @@ TEST_WITH(struct report_fixture *f, a_folder_named_like_a_shipped_one_is_not_one
 TEST_WITH(struct report_fixture *f, what_the_program_ships_needs_no_sandbox)
 {
     struct arena a;
-    int32_t refused_n;
+    struct report_undrawn undrawn;
 
     arena_init(&a);
     report_fixture_write(f, "plot.gp", plot_gp); /* experiments/tiny/plot.gp */
@@ -186,14 +186,14 @@ TEST_WITH(struct report_fixture *f, what_the_program_ships_needs_no_sandbox)
     start(f, FIGURE);
     report_fixture_write(f, "plot.gp", plot_gp);
     set_path(f, &a, NULL);
-    free(draw(f, false, REPORT_TEXT, &refused_n));
-    assert_int_equal(refused_n, 0);
+    free(draw(f, false, REPORT_TEXT, &undrawn));
+    assert_int_equal(undrawn.n, 0);
     assert_non_null(read_own(f, &a, "plots/tiny-mini.svg"));
     assert_int_equal(unlink(own_file(f, &a, "plots/tiny-mini.svg")), 0);
     assert_int_equal(unlink(own_file(f, &a, "theirs/plot.gp")), 0);
     assert_int_equal(unlink(own_file(f, &a, "theirs/table.txt")), 0);
-    free(draw(f, false, REPORT_TEXT, &refused_n)); /* the default figure */
-    assert_int_equal(refused_n, 0);
+    free(draw(f, false, REPORT_TEXT, &undrawn)); /* the default figure */
+    assert_int_equal(undrawn.n, 0);
     assert_non_null(read_own(f, &a, "plots/tiny-mini.svg"));
     arena_fini(&a);
 }
@@ -201,14 +201,14 @@ TEST_WITH(struct report_fixture *f, what_the_program_ships_needs_no_sandbox)
 TEST_WITH(struct report_fixture *f, what_is_trusted_is_run_as_it_is)
 {
     struct arena a;
-    int32_t refused_n;
+    struct report_undrawn undrawn;
 
     arena_init(&a);
     move_away(f);
     start(f, FIGURE);
     write_hostile(f, &a);
-    free(draw(f, true, REPORT_TEXT, &refused_n));
-    assert_int_equal(refused_n, 0);
+    free(draw(f, true, REPORT_TEXT, &undrawn));
+    assert_int_equal(undrawn.n, 0);
     assert_true(file_exists(own_file(f, &a, "HACK")));
     assert_non_null(read_own(f, &a, "plots/tiny-mini.svg"));
     arena_fini(&a);
@@ -217,7 +217,7 @@ TEST_WITH(struct report_fixture *f, what_is_trusted_is_run_as_it_is)
 TEST_WITH(struct report_fixture *f, in_a_sandbox_it_draws_and_reaches_nothing_else)
 {
     struct arena a;
-    int32_t refused_n;
+    struct report_undrawn undrawn;
 
     arena_init(&a);
     if (report_gnuplot_check_sandbox(&a, "plot.gp", &f->base->e) < 0) {
@@ -228,8 +228,8 @@ TEST_WITH(struct report_fixture *f, in_a_sandbox_it_draws_and_reaches_nothing_el
     move_away(f);
     start(f, FIGURE);
     write_hostile(f, &a);
-    free(draw(f, false, REPORT_TEXT, &refused_n));
-    assert_int_equal(refused_n, 0);
+    free(draw(f, false, REPORT_TEXT, &undrawn));
+    assert_int_equal(undrawn.n, 0);
     assert_false(file_exists(own_file(f, &a, "HACK")));
     assert_contains(read_own(f, &a, "plots/tiny-mini.svg"), "Tiny. Scale mini");
     assert_memory_equal(read_own(f, &a, "plots/tiny-mini.png"), "\x89PNG\r\n", 6);
@@ -241,7 +241,7 @@ TEST_WITH(struct report_fixture *f, in_a_sandbox_it_draws_and_reaches_nothing_el
                      "set xlabel 'ran '.system('echo yes; cat %s; ls /plots /sys/class/net /proc; "
                      "echo x >other; echo x >tiny-mini.dat')\n%s",
                      own_file(f, &a, "secret"), strstr(plot_gp, "plot for")));
-    free(draw(f, false, REPORT_TEXT, &refused_n));
+    free(draw(f, false, REPORT_TEXT, &undrawn));
     const char *svg = read_own(f, &a, "plots/tiny-mini.svg");
     assert_contains(svg, "ran yes");
     assert_contains(svg, "tiny-mini.dat");
@@ -269,7 +269,8 @@ TEST_WITH(void *fixture_of_case, the_sandbox_has_no_network_and_one_file_to_writ
                                          "--ro-bind\ntiny-mini.dat\n/plots/tiny-mini.dat\n"};
     struct report_fixture *f = *state;
     struct arena a;
-    int32_t refused_n, binds_n = 0;
+    struct report_undrawn undrawn;
+    int32_t binds_n = 0;
     char *words;
 
     arena_init(&a);
@@ -277,7 +278,7 @@ TEST_WITH(void *fixture_of_case, the_sandbox_has_no_network_and_one_file_to_writ
     start(f, FIGURE);
     report_fixture_write(f, "plot.gp", plot_gp);
     set_path(f, &a, fake);
-    char *text = draw(f, false, REPORT_TEXT, &refused_n);
+    char *text = draw(f, false, REPORT_TEXT, &undrawn);
     assert_contains(text, "Figure: plots/tiny-mini.svg");
     const char *path = own_file(f, &a, "bin/words");
     assert_int_equal(file_read(&a, &words, NULL, path, 1 << 20, &f->base->e), 0);
@@ -304,15 +305,15 @@ TEST_WITH(void *fixture_of_case, a_page_names_what_was_drawn_in_a_sandbox)
         "    shift\ndone\nexit 0\n";
     struct report_fixture *f = *state;
     struct arena a;
-    int32_t refused_n;
+    struct report_undrawn undrawn;
 
     arena_init(&a);
     move_away(f);
     start(f, FIGURE);
     report_fixture_write(f, "plot.gp", plot_gp);
     set_path(f, &a, fake);
-    char *text = draw(f, false, REPORT_HTML, &refused_n);
-    assert_int_equal(refused_n, 0);
+    char *text = draw(f, false, REPORT_HTML, &undrawn);
+    assert_int_equal(undrawn.n, 0);
     assert_contains(text, "Figure: plots/tiny-mini.svg");
     assert_lacks(text, "Forged");
     free(text);
@@ -323,7 +324,7 @@ TEST_WITH(struct report_fixture *f, gnuplot_sees_neither_variables_nor_settings_
 {
     struct arena a;
     char *environment;
-    int32_t refused_n;
+    struct report_undrawn undrawn;
 
     arena_init(&a);
     start(f, FIGURE);
@@ -335,7 +336,7 @@ TEST_WITH(struct report_fixture *f, gnuplot_sees_neither_variables_nor_settings_
     setenv("HOME", f->base->dir, 1);
     setenv("GNUPLOT_LIB", "/nowhere", 1);
     setenv("ALIBI_TEST_SECRET", "1", 1);
-    free(draw(f, false, REPORT_TEXT, &refused_n));
+    free(draw(f, false, REPORT_TEXT, &undrawn));
     setenv("HOME", home, 1);
     unsetenv("GNUPLOT_LIB");
     unsetenv("ALIBI_TEST_SECRET");
