@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "scheduler/lease.h"
-#include "scheduler/meter.h"
+#include "scheduler/attempt.h"
+#include "scheduler/progress.h"
 #include "scheduler/signals.h"
 
 struct scheduler {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "scheduler/lease.h"
+#include "scheduler/attempt.h"
 
 enum { SETTLE_WAIT_MS = 5000 };
 

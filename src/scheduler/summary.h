@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "scheduler/meter.h"
+#include "scheduler/progress.h"
 #include "scheduler/queue.h"
 
 /* summary_say_start - how much is to do, and where the results are. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/meter.h"
+#include "scheduler/progress.h"
 #include "scheduler/queue.h"
 #include "scheduler/toy_grid.h"
 #include "store/ingest.h"

@@ -1,5 +1,5 @@
 /* meter.c - one line on stderr. */
-#include "scheduler/meter.h"
+#include "scheduler/progress.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
  *   3. start   the worker
  *   4. record  a running row for every run, with the worker's number and start time
  */
-#include "scheduler/lease.h"
+#include "scheduler/attempt.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* test_settle.c - the scheduler is killed, the machine restarts, numbers are reused: the same call
+/* test_recover.c - the scheduler is killed, the machine restarts, numbers are reused: the same call
  * again completes the rest, and nothing is shown twice. */
 #include "harness/test.h"
 
@@ -15,7 +15,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "scheduler/lease.h"
+#include "scheduler/attempt.h"
 #include "scheduler/toy_grid.h"
 
 static int setup(void **state)
