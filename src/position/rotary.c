@@ -25,12 +25,13 @@ static const struct position_option options[] = {
     {.name = NULL},
 };
 
-static void frequencies(const struct position_shape *s, double *theta)
+static double frequencies(const struct position_shape *s, double *theta)
 {
     int32_t width = s->dim / s->heads;
 
     for (int32_t p = 0; p < width / 2; p++)
         theta[p] = pow(s->options->rotary_base, -2.0 * (double)p / width);
+    return 1.0;
 }
 
 const struct position_functions position_rotary = {

@@ -69,6 +69,10 @@ static bool is_cosine(const struct spec *s)
 {
     return is_train(s) && s->train.schedule == SPEC_COSINE;
 }
+static bool is_scaled(const struct spec *s)
+{
+    return is_eval(s) && s->eval.scaling != POSITION_UNSCALED;
+}
 static bool is_sliding(const struct spec *s)
 {
     return is_eval(s) && s->eval.window == SPEC_SLIDING;
@@ -210,6 +214,11 @@ static const struct spec_key other_keys[] = {
          "arithmetic of evaluation", "authors' README: fp32"),
     LONG("eval.targets", eval.targets, 0, 1e15, "0", is_eval,
          "only the first so many targets; 0: all", "the paper: all"),
+    ENUM("eval.position_scaling", eval.scaling, position_scaling_names, "none", is_eval,
+         "how the trained position method is stretched over longer rows",
+         "PI, NTK-aware and YaRN of rotary; slopes of ALiBi"),
+    REAL("eval.position_scaling_factor", eval.scaling_factor, 0, 1e6, "0", is_scaled,
+         "how many times longer rows may be; 0: eval.L / train.L", "PI: L' / L"),
 
     {"bench.mode", SPEC_T_ENUM, AT(bench_mode), 0, 0, mode_names, NULL, true, is_bench,
      "what is timed", "Table 1"},
@@ -234,7 +243,8 @@ static struct spec_key option_key(const struct position_option *o, int32_t metho
 {
     static const enum spec_type types[] = {[POSITION_INT] = SPEC_T_INT32,
                                            [POSITION_REAL] = SPEC_T_DOUBLE,
-                                           [POSITION_CHOICE] = SPEC_T_ENUM};
+                                           [POSITION_CHOICE] = SPEC_T_ENUM,
+                                           [POSITION_REALS] = SPEC_T_REALS};
     return (struct spec_key){.name = o->name,
                              .type = types[o->type],
                              .offset = AT(option) + o->offset,
@@ -290,11 +300,24 @@ const char *spec_position_name(enum spec_position p)
     return position_methods[p].name;
 }
 
+struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eval)
+{
+    struct spec s = *train;
+
+    if (eval->scaling == POSITION_UNSCALED) return s;
+    s.option.scaling = eval->scaling;
+    s.option.scaling_factor = eval->scaling_factor;
+    s.option.original_length = 0;
+    return s;
+}
+
 struct position_shape spec_position_shape(const struct spec *s)
 {
     return (struct position_shape){.heads = s->model.heads,
                                    .dim = s->model.dim,
                                    .trained_length = s->train.L,
+                                   .length = s->train.L,
+                                   .seed = s->train.seed,
                                    .options = &s->option};
 }
 

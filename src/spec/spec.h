@@ -89,7 +89,9 @@ struct spec_eval {
     int32_t L;      /* L_valid */
     int32_t stride; /* sliding only: targets a window */
     enum spec_precision precision;
-    int64_t targets; /* the first so many targets of the split; 0: all */
+    int64_t targets;               /* the first so many targets of the split; 0: all */
+    enum position_scaling scaling; /* of the trained method, over rows longer than L_train */
+    double scaling_factor;         /* 0: L_valid / L_train, at least 1 */
 };
 
 struct spec {
@@ -113,7 +115,8 @@ enum spec_type {
     SPEC_T_BOOL,
     SPEC_T_ENUM,
     SPEC_T_TEXT,
-    SPEC_T_INTS
+    SPEC_T_INTS,
+    SPEC_T_REALS /* struct position_list */
 };
 
 /* One row a key: the only place that knows a key's name, type, range, neutral value, when it
@@ -146,6 +149,9 @@ void spec_init(struct spec *s);
  * Errors: ERR_DATA with the key, the value, what is allowed and the nearest right value; no file
  * position. */
 int spec_set(struct spec *s, const struct spec_key *key, const char *text, struct err *e);
+
+/* spec_key_is_list - whether a value is several numbers. */
+bool spec_key_is_list(const struct spec_key *key);
 
 /* spec_get - the field as text, in the arena; what spec_set reads back to the same value. */
 char *spec_get(const struct spec *s, const struct spec_key *key, struct arena *a);
@@ -185,6 +191,10 @@ int spec_parse_list(struct spec **out, int32_t *n, const char *text, const char 
  * config_of_train is needed (else NULL). */
 void spec_run_id(const struct spec *s, char out[SPEC_ID_BYTES]);
 void spec_config_id(const struct spec *s, const char *config_of_train, char out[SPEC_ID_BYTES]);
+
+/* spec_evaluated - the training's spec as an evaluation uses its model: with the evaluation's
+ * scaling. */
+struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eval);
 
 /* spec_position_shape - what the numbers of the run's position method depend on; it points into s.
  */

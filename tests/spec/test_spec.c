@@ -142,7 +142,7 @@ TEST(every_key_reads_back_what_it_writes)
     struct arena a;
 
     arena_init(&a);
-    for (int position = 0; position < 4; position++) {
+    for (int position = 0; position < POSITION_METHODS_N; position++) {
         parse(&s, train_text);
         s.model.position = (enum spec_position)position;
         s.train.lr = 1.0 / 3.0;
