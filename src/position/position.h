@@ -27,7 +27,8 @@
     X(SINUSOIDAL, sinusoidal, "Sinusoidal", 1, 1)                                                  \
     X(ROTARY, rotary, "Rotary", 2, 2)                                                              \
     X(T5, t5, "T5 Bias", 3, 3)                                                                     \
-    X(ALIBI, alibi, "ALiBi", 4, 4)
+    X(ALIBI, alibi, "ALiBi", 4, 4)                                                                 \
+    X(NONE, none, "NoPE", 5, 6)
 
 #define POSITION_ONE_MORE(NAME, name, display, place, style) +1
 enum {
@@ -177,6 +178,8 @@ int position_check(int32_t method, const struct position_shape *s, struct err *e
 bool position_follows_length(int32_t method, const struct position_shape *s);
 /* position_original_length - tokens of the rows before scaling. */
 int32_t position_original_length(const struct position_shape *s);
+/* position_alibi_slope - of head h, as the paper chooses slopes. */
+float position_alibi_slope(int32_t h, int32_t heads);
 /* position_table_length - K, 0 where the method has no table. */
 int32_t position_table_length(const struct position_functions *f, const struct position_shape *s,
                               int32_t L);
