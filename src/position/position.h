@@ -29,7 +29,8 @@
     X(T5, t5, "T5 Bias", 3, 3)                                                                     \
     X(ALIBI, alibi, "ALiBi", 4, 4)                                                                 \
     X(NONE, none, "NoPE", 5, 6)                                                                    \
-    X(LEARNED, learned, "Learned", 6, 7)
+    X(LEARNED, learned, "Learned", 6, 7)                                                           \
+    X(ALIBI_LEARNED, alibi_learned, "ALiBi, learned slopes", 7, 8)
 
 #define POSITION_ONE_MORE(NAME, name, display, place, style) +1
 enum {
