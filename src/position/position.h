@@ -33,7 +33,8 @@
     X(ALIBI_LEARNED, alibi_learned, "ALiBi, learned slopes", 7, 8)                                 \
     X(KERPLE_LOG, kerple_log, "KERPLE-log", 8, 9)                                                  \
     X(KERPLE_POWER, kerple_power, "KERPLE-power", 9, 10)                                           \
-    X(SANDWICH, sandwich, "Sandwich", 10, 11)
+    X(SANDWICH, sandwich, "Sandwich", 10, 11)                                                      \
+    X(TISA, tisa, "TISA", 11, 12)
 
 #define POSITION_ONE_MORE(NAME, name, display, place, style) +1
 enum {
