@@ -138,7 +138,8 @@ int model_position_open(struct model *m, struct err *e)
     p->shape = spec_position_shape(&m->spec);
     p->shape.length = m->options.length_max;
     TRY(position_check((int32_t)m->spec.model.position, &p->shape, e));
-    if (p->functions->trained_rows_only && p->shape.length > p->shape.trained_length)
+    if (position_methods[m->spec.model.position].bounded &&
+        p->shape.length > p->shape.trained_length)
         return ERR(e, ERR_DATA,
                    "rows of %d tokens: model.position = %s is not defined beyond train.L = %d",
                    p->shape.length, position_methods[m->spec.model.position].name,

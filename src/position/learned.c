@@ -32,7 +32,6 @@ static int32_t tensors(const struct position_shape *s, struct position_tensor *o
 
 const struct position_functions position_learned = {
     .order_sensitive = true,
-    .trained_rows_only = true,
     .options = options,
     .tensors = tensors,
 };

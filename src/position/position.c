@@ -4,15 +4,16 @@
 #include <math.h>
 #include <string.h>
 
-#define DECLARE(NAME, name_, display_, place_, style_)                                             \
+#define DECLARE(NAME, name_, display_, place_, style_, bounded_)                                   \
     extern const struct position_functions position_##name_;
 POSITION_METHODS(DECLARE)
 
-#define ROW(NAME, name_, display_, place_, style_)                                                 \
+#define ROW(NAME, name_, display_, place_, style_, bounded_)                                       \
     {.name = #name_,                                                                               \
      .display = display_,                                                                          \
      .place = place_,                                                                              \
      .style = style_,                                                                              \
+     .bounded = bounded_,                                                                          \
      .functions = &position_##name_},
 const struct position_method position_methods[POSITION_METHODS_N] = {POSITION_METHODS(ROW)};
 

@@ -20,23 +20,24 @@
 
 #include "base/err.h"
 
-/* X(NAME, name, display, place, style): the enumerator SPEC_NAME; the name in specifications and
- * results.db; the name in tables; the place among the methods of a table; the number of colour and
- * point in a figure. The functions of a row are position_name, in NAME's own file. */
+/* X(NAME, name, display, place, style, bounded): the enumerator SPEC_NAME; the name in
+ * specifications and results.db; the name in tables; the place among the methods of a table; the
+ * number of colour and point in a figure; 1: not defined for rows longer than L_train. The
+ * functions of a row are position_name, in NAME's own file. */
 #define POSITION_METHODS(X)                                                                        \
-    X(SINUSOIDAL, sinusoidal, "Sinusoidal", 1, 1)                                                  \
-    X(ROTARY, rotary, "Rotary", 2, 2)                                                              \
-    X(T5, t5, "T5 Bias", 3, 3)                                                                     \
-    X(ALIBI, alibi, "ALiBi", 4, 4)                                                                 \
-    X(NONE, none, "NoPE", 5, 6)                                                                    \
-    X(LEARNED, learned, "Learned", 6, 7)                                                           \
-    X(ALIBI_LEARNED, alibi_learned, "ALiBi, learned slopes", 7, 8)                                 \
-    X(KERPLE_LOG, kerple_log, "KERPLE-log", 8, 9)                                                  \
-    X(KERPLE_POWER, kerple_power, "KERPLE-power", 9, 10)                                           \
-    X(SANDWICH, sandwich, "Sandwich", 10, 11)                                                      \
-    X(TISA, tisa, "TISA", 11, 12)
+    X(SINUSOIDAL, sinusoidal, "Sinusoidal", 1, 1, 0)                                               \
+    X(ROTARY, rotary, "Rotary", 2, 2, 0)                                                           \
+    X(T5, t5, "T5 Bias", 3, 3, 0)                                                                  \
+    X(ALIBI, alibi, "ALiBi", 4, 4, 0)                                                              \
+    X(NONE, none, "NoPE", 5, 6, 0)                                                                 \
+    X(LEARNED, learned, "Learned", 6, 7, 1)                                                        \
+    X(ALIBI_LEARNED, alibi_learned, "ALiBi, learned slopes", 7, 8, 0)                              \
+    X(KERPLE_LOG, kerple_log, "KERPLE-log", 8, 9, 0)                                               \
+    X(KERPLE_POWER, kerple_power, "KERPLE-power", 9, 10, 0)                                        \
+    X(SANDWICH, sandwich, "Sandwich", 10, 11, 0)                                                   \
+    X(TISA, tisa, "TISA", 11, 12, 0)
 
-#define POSITION_ONE_MORE(NAME, name, display, place, style) +1
+#define POSITION_ONE_MORE(NAME, name, display, place, style, bounded) +1
 enum {
     POSITION_METHODS_N = 0 POSITION_METHODS(POSITION_ONE_MORE),
     POSITION_TENSORS_MAX = 3, /* learned tensors of one method */
@@ -137,8 +138,7 @@ struct position_bias {
 struct position_functions {
     bool order_sensitive; /* one layer of it gives another answer when earlier tokens change places
                            */
-    bool trained_rows_only; /* not defined for rows longer than L_train */
-    uint32_t scalings;      /* bit set of enum position_scaling, beside POSITION_UNSCALED */
+    uint32_t scalings;    /* bit set of enum position_scaling, beside POSITION_UNSCALED */
     int32_t first_row; /* embedding: row of the first token; padding uses the row before it, or, at
                           0, the row of a token */
     const struct position_option *options;
@@ -172,6 +172,7 @@ struct position_functions {
 struct position_method {
     const char *name, *display;
     int32_t place, style;
+    bool bounded;
     const struct position_functions *functions;
 };
 extern const struct position_method position_methods[POSITION_METHODS_N];

@@ -12,7 +12,7 @@
 #include "spec/spec.h"
 
 static const char *const kind_names[] = {"train", "eval", "bench", NULL};
-#define POSITION_NAME(NAME, name, display, place, style) #name,
+#define POSITION_NAME(NAME, name, display, place, style, bounded) #name,
 static const char *const position_names[] = {POSITION_METHODS(POSITION_NAME) NULL};
 static const char *const softmax_names[] = {"adaptive", "plain", NULL};
 static const char *const optimizer_names[] = {"nag", "adam", NULL};
@@ -48,13 +48,13 @@ static bool is_adaptive(const struct spec *s)
     return has_model(s) && s->model.softmax == SPEC_ADAPTIVE;
 }
 /* has_NAME: a run of that position method. */
-#define HAS_POSITION(NAME, name, display, place, style)                                            \
+#define HAS_POSITION(NAME, name, display, place, style, bounded)                                   \
     static bool has_##name(const struct spec *s)                                                   \
     {                                                                                              \
         return has_model(s) && s->model.position == SPEC_##NAME;                                   \
     }
 POSITION_METHODS(HAS_POSITION)
-#define POSITION_APPLIES(NAME, name, display, place, style) has_##name,
+#define POSITION_APPLIES(NAME, name, display, place, style, bounded) has_##name,
 static bool (*const position_applies[])(const struct spec *) = {POSITION_METHODS(POSITION_APPLIES)};
 
 static bool is_nag(const struct spec *s)
@@ -330,6 +330,12 @@ int32_t spec_valid_length(const struct spec *s)
 {
     if (s->kind == SPEC_EVAL) return s->eval.L;
     return is_bench_eval(s) ? s->bench_L : 0;
+}
+
+bool spec_is_defined(const struct spec *s)
+{
+    bool bounded = position_methods[s->model.position].bounded;
+    return s->kind != SPEC_EVAL || !bounded || s->eval.L <= s->train.L;
 }
 
 enum spec_precision spec_precision(const struct spec *s, const char **key)

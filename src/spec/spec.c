@@ -247,11 +247,11 @@ static int check_cutoffs(const struct spec *s, struct err *e)
 
 static int check_position(const struct spec *s, struct err *e)
 {
-    const struct position_functions *f = position_methods[s->model.position].functions;
     const struct spec used = s->kind == SPEC_EVAL ? spec_evaluated(s, &s->eval) : *s;
     const struct position_shape shape = spec_position_shape(&used);
 
-    if (f->trained_rows_only && s->kind == SPEC_TRAIN && s->train.validate_L > s->train.L)
+    if (position_methods[s->model.position].bounded && s->kind == SPEC_TRAIN &&
+        s->train.validate_L > s->train.L)
         return ERR(
             e, ERR_DATA,
             "train.validate_L: %d is longer than train.L = %d, beyond which model.position = "

@@ -26,7 +26,7 @@ enum { SPEC_MEANING = 1 };
 
 enum spec_kind { SPEC_TRAIN, SPEC_EVAL, SPEC_BENCH };
 /* SPEC_SINUSOIDAL and so on: a row of position_methods. */
-#define SPEC_POSITION(NAME, name, display, place, style) SPEC_##NAME,
+#define SPEC_POSITION(NAME, name, display, place, style, bounded) SPEC_##NAME,
 enum spec_position { POSITION_METHODS(SPEC_POSITION) };
 enum spec_softmax { SPEC_ADAPTIVE, SPEC_PLAIN };
 enum spec_optimizer { SPEC_NAG, SPEC_ADAM };
@@ -163,6 +163,9 @@ int spec_check(const struct spec *s, struct err *e);
 /* spec_precision - what the run computes in: an evaluation by eval.precision, all else by
  * train.precision. *key (or NULL) is the name of that key. */
 enum spec_precision spec_precision(const struct spec *s, const char **key);
+/* spec_is_defined - false for an evaluation of rows for which the position method of its training
+ * is not defined. The spec must have the training's keys. */
+bool spec_is_defined(const struct spec *s);
 /* spec_valid_length - tokens of a row that the run reads without training on it: L_valid of an
  * evaluation, bench.L of a benchmark in mode eval; 0: none of its own. */
 int32_t spec_valid_length(const struct spec *s);
