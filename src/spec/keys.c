@@ -21,6 +21,7 @@ static const char *const precision_names[] = {"fp32", "bf16", NULL};
 static const char *const split_names[] = {"train", "valid", "test", NULL};
 static const char *const window_names[] = {"nonoverlapping", "sliding", NULL};
 static const char *const checkpoint_names[] = {"best", "last", NULL};
+static const char *const sink_names[] = {"text", "cache", NULL};
 static const char *const mode_names[] = {"train", "eval", NULL};
 
 static bool has_model(const struct spec *s)
@@ -72,6 +73,22 @@ static bool is_cosine(const struct spec *s)
 static bool is_scaled(const struct spec *s)
 {
     return is_eval(s) && s->eval.scaling != POSITION_UNSCALED;
+}
+static bool has_window(const struct spec *s)
+{
+    return has_model(s) && s->model.mask.window > 0;
+}
+static bool has_sinks(const struct spec *s)
+{
+    return has_window(s) && s->model.mask.sinks > 0;
+}
+static bool is_masked(const struct spec *s)
+{
+    return is_eval(s) && s->eval.mask.window > 0;
+}
+static bool is_sunk(const struct spec *s)
+{
+    return is_masked(s) && s->eval.mask.sinks > 0;
 }
 static bool is_sliding(const struct spec *s)
 {
@@ -133,6 +150,13 @@ static const struct spec_key model_keys[] = {
          "dropout after the ReLU", "authors' code: 0.1"),
     REAL("model.dropout_softmax", model.dropout_softmax, 0, 0.99, "0", has_model,
          "dropout of the head's input and of the tail projections", "authors' code: 0.2"),
+    INT("model.attention_window", model.mask.window, 0, 1000000, "0", has_model,
+        "tokens that a query sees, its own included; 0: all before it", "Mistral, Longformer"),
+    INT("model.attention_sinks", model.mask.sinks, 0, 1000000, "0", has_window,
+        "first tokens of a row that stay visible outside the window", "StreamingLLM: 4"),
+    ENUM("model.sink_positions", model.mask.sink_positions, sink_names, "cache", has_sinks,
+         "distances of these tokens: those of the text, or places in a cache",
+         "StreamingLLM, section 3.2: cache"),
 };
 
 static const struct spec_key other_keys[] = {
@@ -219,6 +243,12 @@ static const struct spec_key other_keys[] = {
          "PI, NTK-aware and YaRN of rotary; slopes of ALiBi"),
     REAL("eval.position_scaling_factor", eval.scaling_factor, 0, 1e6, "0", is_scaled,
          "how many times longer rows may be; 0: eval.L / train.L", "PI: L' / L"),
+    INT("eval.attention_window", eval.mask.window, 0, 1000000, "0", is_eval,
+        "model.attention_window of the evaluation; 0: that of the training", "StreamingLLM"),
+    INT("eval.attention_sinks", eval.mask.sinks, 0, 1000000, "0", is_masked,
+        "model.attention_sinks of the evaluation", "StreamingLLM: 4"),
+    ENUM("eval.sink_positions", eval.mask.sink_positions, sink_names, "cache", is_sunk,
+         "model.sink_positions of the evaluation", "StreamingLLM, section 3.2: cache"),
 
     {"bench.mode", SPEC_T_ENUM, AT(bench_mode), 0, 0, mode_names, NULL, true, is_bench,
      "what is timed", "Table 1"},
@@ -304,6 +334,7 @@ struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eva
 {
     struct spec s = *train;
 
+    if (eval->mask.window > 0) s.model.mask = eval->mask;
     if (eval->scaling == POSITION_UNSCALED) return s;
     s.option.scaling = eval->scaling;
     s.option.scaling_factor = eval->scaling_factor;

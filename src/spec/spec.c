@@ -260,6 +260,13 @@ static int check_position(const struct spec *s, struct err *e)
     return position_check((int32_t)s->model.position, &shape, e);
 }
 
+static int check_mask(const char *part, const struct spec_mask *m, struct err *e)
+{
+    if (m->sinks == 0 || m->window > 0) return 0;
+    return ERR(e, ERR_DATA, "%s.attention_sinks: %d without %s.attention_window, which sees all",
+               part, m->sinks, part);
+}
+
 int spec_check(const struct spec *s, struct err *e)
 {
     const struct spec_model *m = &s->model;
@@ -268,6 +275,8 @@ int spec_check(const struct spec *s, struct err *e)
         return ERR(e, ERR_DATA, "model.heads: %d does not divide model.dim = %d", m->heads, m->dim);
     if (m->softmax == SPEC_ADAPTIVE) TRY(check_cutoffs(s, e));
     TRY(check_position(s, e));
+    TRY(check_mask("model", &m->mask, e));
+    TRY(check_mask("eval", &s->eval.mask, e));
     if (s->train.shard_tokens < s->train.L)
         return ERR(e, ERR_DATA, "train.shard_tokens: %d is less than one row of train.L = %d",
                    s->train.shard_tokens, s->train.L);

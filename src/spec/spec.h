@@ -36,6 +36,15 @@ enum spec_split { SPEC_TRAIN_SPLIT, SPEC_VALID, SPEC_TEST };
 enum spec_window { SPEC_NONOVERLAPPING, SPEC_SLIDING };
 enum spec_checkpoint { SPEC_BEST, SPEC_LAST };
 
+/* Which keys a query sees: its own and those before it within `window` tokens (0: all), and the
+ * first `sinks` of the row (StreamingLLM: Xiao et al. 2024). */
+enum spec_sink_positions { SPEC_SINKS_TEXT, SPEC_SINKS_CACHE };
+struct spec_mask {
+    int32_t window, sinks;                   /* tokens; the window counts the query's own */
+    enum spec_sink_positions sink_positions; /* distances of sinks: of the text, or as places in a
+                                                cache of sinks and window */
+};
+
 struct spec_model {
     char name[SPEC_TEXT_BYTES]; /* a label such as wt103_247m; not hashed */
     enum spec_position position;
@@ -48,6 +57,7 @@ struct spec_model {
     double dropout;                    /* embedding, attention output, feed-forward output */
     double dropout_attention, dropout_relu;
     double dropout_softmax; /* head input and tail projections; for plain: head input */
+    struct spec_mask mask;
 };
 
 struct spec_data {
@@ -92,6 +102,7 @@ struct spec_eval {
     int64_t targets;               /* the first so many targets of the split; 0: all */
     enum position_scaling scaling; /* of the trained method, over rows longer than L_train */
     double scaling_factor;         /* 0: L_valid / L_train, at least 1 */
+    struct spec_mask mask;         /* window 0: that of the training */
 };
 
 struct spec {
@@ -196,7 +207,7 @@ void spec_run_id(const struct spec *s, char out[SPEC_ID_BYTES]);
 void spec_config_id(const struct spec *s, const char *config_of_train, char out[SPEC_ID_BYTES]);
 
 /* spec_evaluated - the training's spec as an evaluation uses its model: with the evaluation's
- * scaling. */
+ * scaling and mask. */
 struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eval);
 
 /* spec_position_shape - what the numbers of the run's position method depend on; it points into s.

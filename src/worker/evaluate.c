@@ -129,7 +129,8 @@ static bool evaluate_shares(const struct evaluate *v, int32_t i, int32_t k)
     const struct spec_eval *x = evaluate_spec(v, i), *y = evaluate_spec(v, k);
     return evaluate_stride(x) == 1 && evaluate_stride(y) == 1 && x->split == y->split &&
            x->targets == y->targets && x->scaling == y->scaling &&
-           x->scaling_factor == y->scaling_factor;
+           x->scaling_factor == y->scaling_factor && x->mask.window == y->mask.window &&
+           x->mask.sinks == y->mask.sinks && x->mask.sink_positions == y->mask.sink_positions;
 }
 
 /* Whether a window of this evaluation scores as a prefix of a longer one does. */

@@ -121,6 +121,15 @@ static int set_softmax(struct spec *s, const struct safetensors *f, struct err *
     return 0;
 }
 
+static int set_mask(struct spec *s, const struct safetensors *f, struct err *e)
+{
+    static const char *const keys[] = {"model.attention_window", "model.attention_sinks",
+                                       "model.sink_positions"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        TRY(set_option(s, keys[i], safetensors_metadata(f, keys[i] + strlen("model.")), e));
+    return 0;
+}
+
 int oracle_spec(struct spec *s, const struct safetensors *f, struct err *e)
 {
     spec_init(s);
@@ -134,6 +143,7 @@ int oracle_spec(struct spec *s, const struct safetensors *f, struct err *e)
     s->model.dropout = s->model.dropout_attention = 0.0;
     s->model.dropout_relu = s->model.dropout_softmax = 0.0;
     TRY(oracle_position(s, &(struct oracle_texts){.get = get_metadata, .from = f}, e));
+    TRY(set_mask(s, f, e));
     TRY(set_softmax(s, f, e));
     double scale = 0.0;
     const char *text = safetensors_metadata(f, "embed_scale");
