@@ -14,7 +14,7 @@
 static int rule_rotary(const void *args, struct err *e)
 {
     const struct rotary_args *a = args;
-    if (a->T < 1 || a->H < 1 || a->x.rows % a->T != 0 || a->x.cols != 2 * a->H * a->cosine.cols)
+    if (a->x.rows % a->T != 0 || a->x.cols != 2 * a->H * a->cosine.cols)
         return ERR(e, ERR_INTERNAL,
                    "op rotary: x is %" PRId64 " x %" PRId64
                    ", expected rows of T = %d and columns of H = %d heads of even width, two for "
@@ -197,7 +197,9 @@ const struct op_descriptor op_table[OPS_N] = {
               {"dbias", ARG_TENSOR_F32, ARG_UPDATE, AT(residual_layernorm_bwd_args, dbias), "1 C"},
               {"dropout", ARG_DROPOUT, ARG_READ, AT(residual_layernorm_bwd_args, dropout), "N"}}},
     [OP_ROTARY] = {"rotary", .rule = rule_rotary,
-                   .argument = {{"x", ARG_TENSOR, ARG_UPDATE, AT(rotary_args, x), "N C"},
+                   .argument = {{"T", ARG_SIZE_32, ARG_READ, AT(rotary_args, T), "T"},
+                                {"H", ARG_SIZE_32, ARG_READ, AT(rotary_args, H), "H"},
+                                {"x", ARG_TENSOR, ARG_UPDATE, AT(rotary_args, x), "N C"},
                                 {"cosine", ARG_TENSOR_F32, ARG_READ, AT(rotary_args, cosine),
                                  "R P"},
                                 {"sine", ARG_TENSOR_F32, ARG_READ, AT(rotary_args, sine), "R P"}}},
