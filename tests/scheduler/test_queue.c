@@ -71,6 +71,17 @@ TEST_WITH(struct bench_of_queue *b, the_longest_training_comes_first)
     assert_int_equal(next(b, true, 1), 0);
 }
 
+TEST_WITH(struct bench_of_queue *b, what_is_not_defined_does_not_run)
+{
+    int32_t train = toy_grid_train(&b->grid, 64);
+    b->grid.job[train].spec.model.position = SPEC_LEARNED;
+    int32_t within = toy_grid_evaluate(&b->grid, train, 64);
+    int32_t beyond = toy_grid_evaluate(&b->grid, train, 65);
+    open_queue(b);
+    assert_int_equal(b->queue.task[within].state, RUN_WAITING);
+    assert_int_equal(b->queue.task[beyond].state, RUN_SKIPPED);
+}
+
 TEST_WITH(struct bench_of_queue *b, evaluations_come_as_soon_as_their_training_is_done)
 {
     int32_t first = toy_grid_family(&b->grid, 64);
