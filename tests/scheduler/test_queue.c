@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/meter.h"
+#include "scheduler/progress.h"
 #include "scheduler/queue.h"
 #include "scheduler/toy_grid.h"
 #include "store/ingest.h"
@@ -171,24 +171,24 @@ TEST_EACH(NULL, NULL)
 
 TEST(the_time_left_follows_from_the_speed_reached)
 {
-    struct meter_state st = {.slots_n = 2, .flops_left = 600, .flops_longest_left = 100};
-    assert_true(meter_eta(&st) < 0); /* nothing measured yet */
+    struct progress_state st = {.slots_n = 2, .flops_left = 600, .flops_longest_left = 100};
+    assert_true(progress_eta(&st) < 0); /* nothing measured yet */
     st.flops_done = 100;
     st.worker_s = 10; /* 10 FLOP a second and worker */
-    assert_true(meter_eta(&st) == 30);
+    assert_true(progress_eta(&st) == 30);
     st.flops_longest_left = 500; /* one run alone takes longer */
-    assert_true(meter_eta(&st) == 50);
+    assert_true(progress_eta(&st) == 50);
 }
 
 TEST_EACH(setup, teardown)
 
 TEST_WITH(struct bench_of_queue *b, jobs_have_names_for_people)
 {
-    char name[METER_NAME_BYTES];
+    char name[PROGRESS_NAME_BYTES];
     int32_t train = toy_grid_family(&b->grid, 64);
-    meter_name(name, &b->grid.job[train].spec);
+    progress_name(name, &b->grid.job[train].spec);
     assert_string_equal(name, "train alibi L=64 seed 1");
-    meter_name(name, &b->grid.job[train + 2].spec);
+    progress_name(name, &b->grid.job[train + 2].spec);
     assert_string_equal(name, "evaluate alibi L=64 at 128");
 }
 
