@@ -108,11 +108,6 @@ size_t cuda_attention_workspace(const struct attention *a)
     return (size_t)attention_parts_of(a).floats_n * sizeof(float);
 }
 
-size_t cuda_attention_bwd_workspace(const struct attention *a)
-{
-    return cuda_attention_workspace(a);
-}
-
 static bool fits_kernels(const struct attention *a)
 {
     return a->D <= ATTENTION_WIDTH_MAX && a->scale > 0.0f && rows_is_float(&a->q);

@@ -24,7 +24,6 @@ extern "C" {
  * each. */
 size_t cuda_attention_workspace(const struct attention *a);
 int cuda_attention(void *stream, const struct attention *a, void *workspace_dev);
-size_t cuda_attention_bwd_workspace(const struct attention *a);
 int cuda_attention_bwd(void *stream, const struct attention *a, void *workspace_dev);
 int cuda_rotary(void *stream, const struct rotary_args *a);
 

@@ -34,14 +34,45 @@ LAUNCH_WITH_WORKSPACE(layernorm_bwd, layernorm_bwd_args)
 LAUNCH(residual_layernorm, residual_layernorm_args)
 LAUNCH_WITH_WORKSPACE(residual_layernorm_bwd, residual_layernorm_bwd_args)
 LAUNCH(rotary, rotary_args)
-LAUNCH_WITH_WORKSPACE(attention, attention)
-LAUNCH_WITH_WORKSPACE(attention_bwd, attention)
 LAUNCH(softmax_loss, softmax_loss_args)
 LAUNCH(softmax_logp, softmax_logp_args)
 LAUNCH(sum_losses, sum_losses_args)
 LAUNCH_WITH_WORKSPACE(sum_squares, sum_squares_args)
 LAUNCH(nag, nag_args)
 LAUNCH(adam, adam_args)
+
+/* What the kernels leave out. The widest head is the widest they are compiled for. */
+static int check_attention(const char *op, const struct backend *b, const struct attention *a,
+                           struct err *e)
+{
+    enum { WIDTH_MAX = 256 };
+    if (a->D % 8 != 0 || a->D > WIDTH_MAX)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "op %s: head width %d is not supported on %s: expected a multiple of 8 up to %d",
+                   op, a->D, b->name, WIDTH_MAX);
+    if (a->mask.window > 0)
+        return ERR(e, ERR_UNAVAILABLE, "op %s: a window of %d keys is not supported on %s; use cpu",
+                   op, a->mask.window, b->name);
+    return 0;
+}
+
+static int cuda_run_attention(struct backend *b, const struct attention *a, struct err *e)
+{
+    struct cuda *c = cuda_of(b);
+    void *workspace = NULL;
+    TRY(check_attention("attention", b, a, e));
+    TRY(cuda_scratch(c, &workspace, cuda_attention_workspace(a), e));
+    return cuda_fault(c, cuda_attention(c->stream_own, a, workspace), "attention", e);
+}
+
+static int cuda_run_attention_bwd(struct backend *b, const struct attention *a, struct err *e)
+{
+    struct cuda *c = cuda_of(b);
+    void *workspace = NULL;
+    TRY(check_attention("attention_bwd", b, a, e));
+    TRY(cuda_scratch(c, &workspace, cuda_attention_workspace(a), e));
+    return cuda_fault(c, cuda_attention_bwd(c->stream_own, a, workspace), "attention_bwd", e);
+}
 
 static int cuda_run_all_reduce(struct backend *b, const struct all_reduce_args *a, struct err *e)
 {

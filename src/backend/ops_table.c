@@ -70,6 +70,8 @@ static int rule_residual_layernorm_bwd(const void *args, struct err *e)
         {"D", ARG_SIZE_32, ARG_READ, AT(attention, D), "D"},                                       \
         {"bias.bias_table_n", ARG_SIZE_32, ARG_READ, AT(attention, bias.bias_table_n), "K",        \
          .optional = true},                                                                        \
+        {"mask.window", ARG_SIZE_32, ARG_READ, AT(attention, mask.window), "W", .optional = true}, \
+        {"mask.sinks", ARG_SIZE_32, ARG_READ, AT(attention, mask.sinks), "S", .optional = true},   \
         {"q", ARG_TENSOR, ARG_READ, AT(attention, q), "B*T H*D"},                                  \
         {"k", ARG_SAME, ARG_READ, AT(attention, k), "B*T H*D"},                                    \
         {"v", ARG_SAME, ARG_READ, AT(attention, v), "B*T H*D"},                                    \

@@ -5,12 +5,12 @@
 #include <string.h>
 
 /* The size of each letter of a shape. Heads fill the columns that rotary turns, and its tables are
- * longer than a row. */
+ * longer than a row; there is no window. */
 static int64_t size_of(char letter)
 {
     static const int64_t sizes[] = {
-        ['B'] = 2, ['T'] = 3, ['H'] = 2,  ['D'] = 8, ['K'] = 2, ['R'] = 4, ['P'] = 4,
-        ['N'] = 6, ['M'] = 9, ['C'] = 16, ['I'] = 5, ['O'] = 7, ['V'] = 11};
+        ['B'] = 2, ['T'] = 3,  ['H'] = 2, ['D'] = 8, ['K'] = 2,  ['R'] = 4, ['P'] = 4, ['N'] = 6,
+        ['M'] = 9, ['C'] = 16, ['I'] = 5, ['O'] = 7, ['V'] = 11, ['W'] = 0, ['S'] = 0};
     return sizes[(unsigned char)letter];
 }
 
