@@ -134,18 +134,18 @@ static void a_device_lost_in_a_replay_is_unavailable(void **state)
     int rc = b->ops->alloc(b, &p, N * sizeof(float), &e);
     struct tensor x = tensor_make(p, 1, N, DTYPE_F32);
     if (rc == 0) rc = ops_add(b, &x, &x, &x, &e);
-    if (rc == 0) rc = b->ops->record(b, &e);
+    if (rc == 0) rc = b->ops->graph_begin(b, &e);
     for (int i = 0; rc == 0 && i < LAUNCHES; i++) rc = ops_add(b, &x, &x, &x, &e);
-    if (rc == 0) rc = b->ops->keep(b, &graph, &e);
-    if (rc == 0) rc = b->ops->replay(b, graph, &e);
+    if (rc == 0) rc = b->ops->graph_end(b, &graph, &e);
+    if (rc == 0) rc = b->ops->graph_launch(b, graph, &e);
     if (rc == 0) rc = b->ops->sync(b, &e);
     assert_int_equal(rc, 0);
     lose(b, LOST_AT);
-    rc = b->ops->replay(b, graph, &e);
+    rc = b->ops->graph_launch(b, graph, &e);
     if (rc == 0) rc = b->ops->sync(b, &e);
     assert_int_equal(rc, ERR_UNAVAILABLE);
     assert_non_null(strstr(e.text, "cannot be used"));
-    b->ops->forget(b, graph);
+    b->ops->graph_free(b, graph);
     b->ops->release(b, p);
     close_lost(b);
 }
@@ -156,10 +156,12 @@ static void graphs_can_be_switched_off(void **state)
     setenv("ALIBI_CUDA_GRAPHS", "0", 1);
     struct backend *b = opened();
     unsetenv("ALIBI_CUDA_GRAPHS");
-    assert_true(!b->ops->record && !b->ops->keep && !b->ops->replay && !b->ops->forget);
+    assert_true(!b->ops->graph_begin && !b->ops->graph_end && !b->ops->graph_launch &&
+                !b->ops->graph_free);
     backend_close(b);
     b = opened();
-    assert_true(b->ops->record && b->ops->keep && b->ops->replay && b->ops->forget);
+    assert_true(b->ops->graph_begin && b->ops->graph_end && b->ops->graph_launch &&
+                b->ops->graph_free);
     backend_close(b);
 }
 

@@ -1,11 +1,11 @@
-/* slots.c - the functions of the backend: each op calls its launcher on the backend's stream, those
- * of linear.c excepted. */
+/* ops.c - the functions of the backend: each op calls its launcher on the backend's stream, but for
+ * the linear maps (linear.c). */
 #include "context.h"
 #include "kernels.h"
 
 /* An op whose launcher has no workspace. */
 #define LAUNCH(name, args)                                                                         \
-    static int slot_##name(struct backend *b, const struct args *a, struct err *e)                 \
+    static int cuda_run_##name(struct backend *b, const struct args *a, struct err *e)             \
     {                                                                                              \
         struct cuda *c = cuda_of(b);                                                               \
         return cuda_fault(c, cuda_##name(c->stream_own, a), #name, e);                             \
@@ -13,7 +13,7 @@
 
 /* An op whose launcher has one, which is scratch memory. */
 #define LAUNCH_WITH_WORKSPACE(name, args)                                                          \
-    static int slot_##name(struct backend *b, const struct args *a, struct err *e)                 \
+    static int cuda_run_##name(struct backend *b, const struct args *a, struct err *e)             \
     {                                                                                              \
         struct cuda *c = cuda_of(b);                                                               \
         void *workspace = NULL;                                                                    \
@@ -56,7 +56,7 @@ static int check_attention(const char *op, const struct backend *b, const struct
     return 0;
 }
 
-static int slot_attention(struct backend *b, const struct attention *a, struct err *e)
+static int cuda_run_attention(struct backend *b, const struct attention *a, struct err *e)
 {
     struct cuda *c = cuda_of(b);
     void *workspace = NULL;
@@ -65,7 +65,7 @@ static int slot_attention(struct backend *b, const struct attention *a, struct e
     return cuda_fault(c, cuda_attention(c->stream_own, a, workspace), "attention", e);
 }
 
-static int slot_attention_bwd(struct backend *b, const struct attention *a, struct err *e)
+static int cuda_run_attention_bwd(struct backend *b, const struct attention *a, struct err *e)
 {
     struct cuda *c = cuda_of(b);
     void *workspace = NULL;
@@ -74,7 +74,7 @@ static int slot_attention_bwd(struct backend *b, const struct attention *a, stru
     return cuda_fault(c, cuda_attention_bwd(c->stream_own, a, workspace), "attention_bwd", e);
 }
 
-static int slot_all_reduce(struct backend *b, const struct all_reduce_args *a, struct err *e)
+static int cuda_run_all_reduce(struct backend *b, const struct all_reduce_args *a, struct err *e)
 {
     (void)b;
     (void)a;
@@ -82,17 +82,17 @@ static int slot_all_reduce(struct backend *b, const struct all_reduce_args *a, s
     return 0; /* one device: the sum over devices is what it holds */
 }
 
-static size_t slot_choices(struct backend *b, char *text, size_t bytes)
+static size_t cuda_choices(struct backend *b, char *text, size_t bytes)
 {
     return gemm_choices(cuda_of(b)->gemm_own, text, bytes);
 }
 
-static int slot_adopt(struct backend *b, const char *text, struct err *e)
+static int cuda_restore_choices(struct backend *b, const char *text, struct err *e)
 {
     return gemm_adopt(cuda_of(b)->gemm_own, text, e);
 }
 
-const struct backend_ops cuda_slots = {
+const struct backend_ops cuda_functions = {
     .close = cuda_close,
     .alloc = cuda_alloc,
     .release = cuda_release,
@@ -102,39 +102,14 @@ const struct backend_ops cuda_slots = {
     .zero = cuda_zero,
     .sync = cuda_sync,
     .peak_bytes = cuda_peak_bytes,
-    .linear = cuda_linear,
-    .linear_rows = cuda_linear_rows,
-    .linear_relu = cuda_linear_relu,
-    .linear_bwd_input = cuda_linear_bwd_input,
-    .linear_relu_bwd = cuda_linear_relu_bwd,
-    .linear_bwd_weight = cuda_linear_bwd_weight,
-    .gather_rows = slot_gather_rows,
-    .scatter_rows = slot_scatter_rows,
-    .add_rows = slot_add_rows,
-    .cast = slot_cast,
-    .add = slot_add,
-    .dropout = slot_dropout,
-    .relu = slot_relu,
-    .relu_bwd = slot_relu_bwd,
-    .layernorm = slot_layernorm,
-    .layernorm_bwd = slot_layernorm_bwd,
-    .residual_layernorm = slot_residual_layernorm,
-    .residual_layernorm_bwd = slot_residual_layernorm_bwd,
-    .rotary = slot_rotary,
     .attention_rotates = 1,
-    .attention = slot_attention,
-    .attention_bwd = slot_attention_bwd,
-    .softmax_loss = slot_softmax_loss,
-    .softmax_logp = slot_softmax_logp,
-    .sum_losses = slot_sum_losses,
-    .sum_squares = slot_sum_squares,
-    .nag = slot_nag,
-    .adam = slot_adam,
-    .all_reduce = slot_all_reduce,
-    .record = cuda_record,
-    .keep = cuda_keep,
-    .replay = cuda_replay,
-    .forget = cuda_forget,
-    .choices = slot_choices,
-    .adopt = slot_adopt,
+#define ENTRY(NAME, name, args) .name = cuda_run_##name,
+    BACKEND_OPS(ENTRY)
+#undef ENTRY
+        .graph_begin = cuda_graph_begin,
+    .graph_end = cuda_graph_end,
+    .graph_launch = cuda_graph_launch,
+    .graph_free = cuda_graph_free,
+    .choices = cuda_choices,
+    .restore_choices = cuda_restore_choices,
 };
