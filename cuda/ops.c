@@ -3,45 +3,8 @@
 #include "context.h"
 #include "kernels.h"
 
-/* An op whose launcher has no workspace. */
-#define LAUNCH(name, args)                                                                         \
-    static int cuda_run_##name(struct backend *b, const struct args *a, struct err *e)             \
-    {                                                                                              \
-        struct cuda *c = cuda_of(b);                                                               \
-        return cuda_fault(c, cuda_##name(c->stream_own, a), #name, e);                             \
-    }
+/* ---- what the kernels leave out ---- */
 
-/* An op whose launcher has one, which is scratch memory. */
-#define LAUNCH_WITH_WORKSPACE(name, args)                                                          \
-    static int cuda_run_##name(struct backend *b, const struct args *a, struct err *e)             \
-    {                                                                                              \
-        struct cuda *c = cuda_of(b);                                                               \
-        void *workspace = NULL;                                                                    \
-        TRY(cuda_scratch(c, &workspace, cuda_##name##_workspace(a), e));                           \
-        return cuda_fault(c, cuda_##name(c->stream_own, a, workspace), #name, e);                  \
-    }
-
-LAUNCH(gather_rows, gather_rows_args)
-LAUNCH(scatter_rows, scatter_rows_args)
-LAUNCH(add_rows, add_rows_args)
-LAUNCH(cast, cast_args)
-LAUNCH(add, add_args)
-LAUNCH(dropout, dropout_args)
-LAUNCH(relu, dropout_args)
-LAUNCH(relu_bwd, relu_bwd_args)
-LAUNCH(layernorm, layernorm_args)
-LAUNCH_WITH_WORKSPACE(layernorm_bwd, layernorm_bwd_args)
-LAUNCH(residual_layernorm, residual_layernorm_args)
-LAUNCH_WITH_WORKSPACE(residual_layernorm_bwd, residual_layernorm_bwd_args)
-LAUNCH(rotary, rotary_args)
-LAUNCH(softmax_loss, softmax_loss_args)
-LAUNCH(softmax_logp, softmax_logp_args)
-LAUNCH(sum_losses, sum_losses_args)
-LAUNCH_WITH_WORKSPACE(sum_squares, sum_squares_args)
-LAUNCH(nag, nag_args)
-LAUNCH(adam, adam_args)
-
-/* What the kernels leave out. The widest head is the widest they are compiled for. */
 static int check_attention(const char *op, const struct backend *b, const struct attention *a,
                            struct err *e)
 {
@@ -56,23 +19,63 @@ static int check_attention(const char *op, const struct backend *b, const struct
     return 0;
 }
 
-static int cuda_run_attention(struct backend *b, const struct attention *a, struct err *e)
+static int check_columns(const char *op, const struct backend *b, const struct tensor *x,
+                         struct err *e)
 {
-    struct cuda *c = cuda_of(b);
-    void *workspace = NULL;
-    TRY(check_attention("attention", b, a, e));
-    TRY(cuda_scratch(c, &workspace, cuda_attention_workspace(a), e));
-    return cuda_fault(c, cuda_attention(c->stream_own, a, workspace), "attention", e);
+    if (x->cols <= CUDA_NORM_COLS_MAX) return 0;
+    return ERR(e, ERR_UNAVAILABLE,
+               "op %s: rows of %lld columns are not supported on %s: expected at most %d", op,
+               (long long)x->cols, b->name, CUDA_NORM_COLS_MAX);
 }
 
-static int cuda_run_attention_bwd(struct backend *b, const struct attention *a, struct err *e)
-{
-    struct cuda *c = cuda_of(b);
-    void *workspace = NULL;
-    TRY(check_attention("attention_bwd", b, a, e));
-    TRY(cuda_scratch(c, &workspace, cuda_attention_workspace(a), e));
-    return cuda_fault(c, cuda_attention_bwd(c->stream_own, a, workspace), "attention_bwd", e);
-}
+/* ---- from an op to its launcher; check: 0, or an expression of op, b, a and e ---- */
+
+#define LAUNCH(name, args, check)                                                                  \
+    static int cuda_run_##name(struct backend *b, const struct args *a, struct err *e)             \
+    {                                                                                              \
+        static const char op[] = #name;                                                            \
+        struct cuda *c = cuda_of(b);                                                               \
+        TRY(check);                                                                                \
+        return cuda_fault(c, cuda_##name(c->stream_own, a), op, e);                                \
+    }
+
+/* The same with a workspace, which is scratch memory. */
+#define LAUNCH_WITH_WORKSPACE(name, args, check, bytes)                                            \
+    static int cuda_run_##name(struct backend *b, const struct args *a, struct err *e)             \
+    {                                                                                              \
+        static const char op[] = #name;                                                            \
+        struct cuda *c = cuda_of(b);                                                               \
+        void *workspace = NULL;                                                                    \
+        TRY(check);                                                                                \
+        TRY(cuda_scratch(c, &workspace, bytes, e));                                                \
+        return cuda_fault(c, cuda_##name(c->stream_own, a, workspace), op, e);                     \
+    }
+
+LAUNCH(gather_rows, gather_rows_args, 0)
+LAUNCH(scatter_rows, scatter_rows_args, 0)
+LAUNCH(add_rows, add_rows_args, 0)
+LAUNCH(cast, cast_args, 0)
+LAUNCH(add, add_args, 0)
+LAUNCH(dropout, dropout_args, 0)
+LAUNCH(relu, dropout_args, 0)
+LAUNCH(relu_bwd, relu_bwd_args, 0)
+LAUNCH(layernorm, layernorm_args, check_columns(op, b, &a->x, e))
+LAUNCH_WITH_WORKSPACE(layernorm_bwd, layernorm_bwd_args, check_columns(op, b, &a->x, e),
+                      cuda_layernorm_bwd_workspace(a))
+LAUNCH(residual_layernorm, residual_layernorm_args, check_columns(op, b, &a->x, e))
+LAUNCH_WITH_WORKSPACE(residual_layernorm_bwd, residual_layernorm_bwd_args,
+                      check_columns(op, b, &a->s, e), cuda_residual_layernorm_bwd_workspace(a))
+LAUNCH(rotary, rotary_args, 0)
+LAUNCH_WITH_WORKSPACE(attention, attention, check_attention(op, b, a, e),
+                      cuda_attention_workspace(a))
+LAUNCH_WITH_WORKSPACE(attention_bwd, attention, check_attention(op, b, a, e),
+                      cuda_attention_workspace(a))
+LAUNCH(softmax_loss, softmax_loss_args, 0)
+LAUNCH(softmax_logp, softmax_logp_args, 0)
+LAUNCH(sum_losses, sum_losses_args, 0)
+LAUNCH_WITH_WORKSPACE(sum_squares, sum_squares_args, 0, cuda_sum_squares_workspace(a))
+LAUNCH(nag, nag_args, 0)
+LAUNCH(adam, adam_args, 0)
 
 static int cuda_run_all_reduce(struct backend *b, const struct all_reduce_args *a, struct err *e)
 {

@@ -14,6 +14,7 @@
 #include "ops/ops.h"
 
 #define MEMORY_BYTES "35000000" /* enough for the backend itself */
+enum { LONG_COLS = 8200 };
 enum { WANTED_BYTES = 2000000, N = 64, LAUNCHES = 5, LOST_AT = 2, PRODUCT_LAUNCHES = 24 };
 
 static struct backend *opened(void)
@@ -69,6 +70,38 @@ static void short_memory_says_what_is_wanted_and_what_is_free(void **state)
     /* The next call knows nothing of it. */
     assert_int_equal(b->ops->alloc(b, &p, N * sizeof(float), &e), 0);
     assert_int_equal(b->ops->sync(b, &e), 0);
+    b->ops->release(b, p);
+    backend_close(b);
+}
+
+static void what_the_kernels_leave_out_is_refused_by_its_value(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    void *p = NULL;
+    struct backend *b = opened();
+    assert_int_equal(b->ops->alloc(b, &p, LONG_COLS * sizeof(float), &e), 0);
+    struct tensor x = tensor_make(p, 1, LONG_COLS, DTYPE_F32),
+                  stats = tensor_make(p, 1, 2, DTYPE_F32);
+    assert_int_equal(ops_layernorm(b, &x, &stats, &x, &x, &x, &e), ERR_UNAVAILABLE);
+    assert_non_null(strstr(e.text, "rows of 8200 columns"));
+    static const int32_t widths[] = {12, 264};
+    for (int i = 0; i < 2; i++) {
+        struct tensor q = tensor_make(p, 1, widths[i], DTYPE_F32),
+                      lse = tensor_make(p, 1, 1, DTYPE_F32);
+        struct attention a = {.B = 1,
+                              .T = 1,
+                              .H = 1,
+                              .D = widths[i],
+                              .scale = 1.0f,
+                              .q = q,
+                              .k = q,
+                              .v = q,
+                              .out = q,
+                              .lse = lse};
+        assert_int_equal(ops_attention(b, &a, &e), ERR_UNAVAILABLE);
+        assert_non_null(strstr(e.text, "op attention: head width"));
+    }
     b->ops->release(b, p);
     backend_close(b);
 }
@@ -169,6 +202,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(short_memory_says_what_is_wanted_and_what_is_free),
+        cmocka_unit_test(what_the_kernels_leave_out_is_refused_by_its_value),
         cmocka_unit_test(another_ordinal_is_no_device),
         cmocka_unit_test(a_lost_device_is_unavailable_at_the_sync_at_the_latest),
         cmocka_unit_test(a_device_lost_in_a_product_is_unavailable),
