@@ -52,14 +52,16 @@ static void print_totals(const struct planning *p, struct arena *a)
         const struct plan_run *r = &p->plan.run[i];
         if ((double)r->cost.device_bytes > memory) memory = (double)r->cost.device_bytes;
         disk += (double)r->cost.disk_kept_bytes;
-        if (!p->state[i].done) flops += r->cost.flops;
+        if (!p->state[i].done && spec_is_defined(&r->spec)) flops += r->cost.flops;
     }
     clock_duration(time, p->seconds_left);
     printf("%d training%s, %d evaluation%s", p->trainings_n, cli_plural(p->trainings_n),
            p->evaluations_n, cli_plural(p->evaluations_n));
     if (p->benchmarks_n) printf(", %d benchmark%s", p->benchmarks_n, cli_plural(p->benchmarks_n));
-    printf(": %d done, %d to do; %.3g FLOP, at most %s of memory per run, %s of disk\n", p->done_n,
-           p->plan.runs_n - p->done_n, flops, str_bytes(a, memory), str_bytes(a, disk));
+    printf(": %d done, %d to do", p->done_n, p->plan.runs_n - p->done_n - p->undefined_n);
+    if (p->undefined_n) printf(", %d not defined", p->undefined_n);
+    printf("; %.3g FLOP, at most %s of memory per run, %s of disk\n", flops, str_bytes(a, memory),
+           str_bytes(a, disk));
     printf("about %s on %s (%s, %d at a time; %s)\n", time, p->device.name, p->device.description,
            p->device.slots,
            p->rate_measured > 0 ? "measured by earlier runs" : "estimated from the device");

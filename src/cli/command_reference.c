@@ -28,7 +28,7 @@ static const char *range_text(const struct spec_key *key, struct arena *a)
     default:
         str_from_double(low, key->low);
         str_from_double(high, key->high);
-        return arena_printf(a, "%s%s to %s", key->type == SPEC_T_INTS ? "numbers from " : "", low,
+        return arena_printf(a, "%s%s to %s", spec_key_is_list(key) ? "numbers from " : "", low,
                             high);
     }
 }

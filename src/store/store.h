@@ -114,10 +114,6 @@ int store_start_attempt(struct store *s, const struct store_attempt *a, int64_t 
 /* store_has_attempt - whether the run has an attempt of this uid or in this folder. */
 int store_has_attempt(struct store *s, const char *run_id, const char *uid, const char *dir,
                       bool *known, struct err *e);
-/* store_set_worker - the worker's pid once it is spawned. */
-int store_set_worker(struct store *s, int64_t attempt_id, int64_t pid, int64_t pid_start,
-                     struct err *e);
-
 /* store_end_attempt - ends the row and, for STORE_DONE, makes its pending result the current one of
  * the run, all in one transaction. A training that is done anew with other checkpoints takes its
  * evaluations' results out of the current ones. ERR_INTERNAL: DONE without a pending result, or an
@@ -192,6 +188,11 @@ typedef int (*store_row_fn)(void *context, int columns_n, const char *const *nam
                             const struct store_cell *cells, struct err *e);
 int store_query(struct store *s, const char *sql, const struct store_param *params,
                 int32_t params_n, double limit_s, store_row_fn row, void *context, struct err *e);
+
+/* store_columns - the names of the columns of such a statement, which is not run, and how many
+ * bytes of sql it has without the semicolon at its end. Errors: ERR_USAGE as above. */
+int store_columns(struct store *s, struct arena *a, const char *sql, const char ***names,
+                  int32_t *n, size_t *bytes, struct err *e);
 
 /* store_check - PRAGMA integrity_check and foreign_key_check; ERR_DATA with the first finding. */
 int store_check(struct store *s, struct err *e);

@@ -158,6 +158,7 @@ int planning_open(struct planning *p, const struct project *project, const char 
         p->evaluations_n += r->spec.kind == SPEC_EVAL;
         p->benchmarks_n += r->spec.kind == SPEC_BENCH;
         p->done_n += p->state[i].done;
+        p->undefined_n += !p->state[i].done && !spec_is_defined(&r->spec);
     }
     planning_find_settings(p);
     TRY_OUT(rc, planning_find_changes(p, store, e));

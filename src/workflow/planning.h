@@ -26,6 +26,7 @@ struct planning {
     double rate_measured; /* FLOP/s of past trainings here; 0: the device's rough figure is used */
     double seconds_left;  /* wall time of all that is not done, over the slots */
     int32_t trainings_n, evaluations_n, benchmarks_n, done_n;
+    int32_t undefined_n; /* evaluations beyond what their method is defined for */
 };
 
 /* planning_open - artefact `all` is every artefact under experiments/. store may be NULL: nothing
