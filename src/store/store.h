@@ -151,6 +151,9 @@ struct store_run_state {
 };
 int store_run_state(struct store *s, const char *run_id, struct store_run_state *out,
                     struct err *e);
+/* store_find_run - the one run whose id begins with prefix (4 to 16 hex digits). Errors: ERR_USAGE
+ * not such digits, or several runs match; ERR_NOINPUT none does. */
+int store_find_run(struct store *s, char run_id[SPEC_ID_BYTES], const char *prefix, struct err *e);
 /* store_clear_results - the current result of a run is no longer current (--redo); rows stay. */
 int store_clear_results(struct store *s, const char *run_id, struct err *e);
 
