@@ -70,26 +70,26 @@ cudaError_t attention_skip_bounds(cudaStream_t stream, const struct attention *a
     return cudaGetLastError();
 }
 
-/* delta = dout . out of each query and head: 16 lanes a row, a lane eight columns. Reads both
- * tensors once: 2 or 4 bytes an element each. */
+/* delta = dout . out of each query and head: 16 lanes a row, a lane eight columns of each 128.
+ * Reads both tensors once: 2 or 4 bytes an element each. */
 template <class T>
 static __global__ void delta_k(struct attention a, float *delta, int64_t rows_n, bool vectors)
 {
     int64_t row = (int64_t)blockIdx.x * PREPARE_ROWS + threadIdx.x / ROW_LANES;
-    int col = threadIdx.x % ROW_LANES * 8;
+    int first = threadIdx.x % ROW_LANES * 8;
     int64_t token = row / a.H, h = row % a.H, b = token / a.T, i = token % a.T;
     float sum = 0.0f;
-    if (row < rows_n && col < a.D) {
+    for (int col = first; row < rows_n && col < a.D; col += ROW_LANES * 8) {
         const T *out = head_row<const T>(a.out, a, b, h, i) + col;
         const T *dout = head_row<const T>(a.dout, a, b, h, i) + col;
         if (vectors)
-            sum = eight_dot(vec8_load(out), vec8_load(dout));
+            sum += eight_dot(vec8_load(out), vec8_load(dout));
         else
             for (int c = 0; c < 8 && col + c < a.D; c++)
                 sum = fmaf(rows_widen(out[c]), rows_widen(dout[c]), sum);
     }
     sum = row_sum(sum);
-    if (row < rows_n && col == 0) delta[(b * a.H + h) * a.T + i] = sum;
+    if (row < rows_n && first == 0) delta[(b * a.H + h) * a.T + i] = sum;
 }
 
 static cudaError_t delta_launch(cudaStream_t stream, const struct attention *a, float *delta)
@@ -125,9 +125,9 @@ static bool fits_turn(const struct attention *a)
 
 static bool fits_mma(const struct attention *a)
 {
-    return a->D % 8 == 0 && fits_turn(a) && attention_is_aligned(&a->q) &&
-           attention_is_aligned(&a->k) && attention_is_aligned(&a->v) &&
-           attention_is_aligned(&a->out);
+    return a->D % 8 == 0 && a->D <= ATTENTION_WIDTH_MMA && fits_turn(a) &&
+           attention_is_aligned(&a->q) && attention_is_aligned(&a->k) &&
+           attention_is_aligned(&a->v) && attention_is_aligned(&a->out);
 }
 
 int cuda_attention(void *stream, struct attention *a, void *workspace)

@@ -4,14 +4,17 @@
  *    attention_bwd_queries.cu multiply bf16 tiles on tensor cores; attention_fma.cu and
  *    attention_bwd_fma.cu multiply f32 tiles in f32, for f32 tensors and for bf16 ones which the
  *    first family cannot read.
- * 2. Kernels are compiled for widths 16, 32, 64 and 128; a head of width D runs in the next one,
- *    its missing columns zeros.
+ * 2. Kernels are compiled for widths 16, 32, 64, 128 and, in f32, 256; a head of width D runs in
+ *    the next one, its missing columns zeros.
  * 3. Tiles begin at multiples of their size from token 0 whatever T is, and a masked pair adds
  *    exactly nothing: the bits of a query's row depend on its own tokens only.
  * 4. With rotary tables, q and k are turned as their tiles are loaded and dq and dk turned back as
  *    they are stored: no other kernel reads or writes them for it.
  * 5. Scores stand in a unit in which the softmax is exp2: s * unit. A masked pair is a very low
- *    finite number, so that no infinity is ever subtracted from another. */
+ *    finite number, so that no infinity is ever subtracted from another.
+ * 6. Tiles are as large as the device's shared memory allows: 227 KB for a block on sm_90 and
+ *    sm_100, 163 on sm_80, 99 on sm_86, sm_89 and sm_120. On tensor cores the bits do not depend
+ *    on it; in f32 a row's sums follow the tile. */
 #ifndef CUDA_ATTENTION_CUH
 #define CUDA_ATTENTION_CUH
 
@@ -23,11 +26,21 @@
 #define ATTENTION_MASKED (-1e30f)
 
 enum {
-    ATTENTION_WIDTH_MAX = 128,
-    ATTENTION_SLOT = 32,     /* queries whose sums by distance stand together */
-    ATTENTION_CHUNK = 32,    /* distances that one block adds up */
-    ATTENTION_NORM_TILE = 64 /* keys that share a norm */
+    ATTENTION_WIDTH_MAX = 256,
+    ATTENTION_WIDTH_MMA = 128, /* the widest head of the first family */
+    ATTENTION_SLOT = 32,       /* queries that share sums by distance; wider heads: half of it */
+    ATTENTION_CHUNK = 32,      /* distances that one block adds up */
+    ATTENTION_NORM_TILE = 64   /* keys that share a norm */
 };
+
+/* Bytes of shared memory that a block may have on the current device. */
+static inline size_t attention_shared_bytes(void)
+{
+    int device = 0, bytes = 0;
+    if (cudaGetDevice(&device) != cudaSuccess) return 0;
+    (void)cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    return (size_t)bytes;
+}
 
 /* Tiles of keys that share a norm. */
 static __host__ __device__ inline int64_t attention_norm_tiles(int32_t T)
@@ -44,8 +57,8 @@ struct attention_parts {
     int64_t near_sum; /* (B*H, slots, bias_table_n): a slot's sums of ds along equal distances */
     int64_t total;    /* (H, near chunks): sums of the table's gradient, for the far constant */
     int64_t floats_n;
-    int32_t bias_table_n; /* distances that occur: at most T */
-    int32_t slots_n;      /* of 32 queries */
+    int32_t bias_table_n;  /* distances that occur: at most T */
+    int32_t slot, slots_n; /* queries of a slot: no more than a block owns */
 };
 
 static inline struct attention_parts attention_parts_of(const struct attention *a)
@@ -53,7 +66,8 @@ static inline struct attention_parts attention_parts_of(const struct attention *
     struct attention_parts p;
     int64_t heads = (int64_t)a->B * a->H, T = a->T;
     p.bias_table_n = a->bias.bias_table_n < a->T ? a->bias.bias_table_n : a->T;
-    p.slots_n = (int32_t)((T + ATTENTION_SLOT - 1) / ATTENTION_SLOT);
+    p.slot = a->D > ATTENTION_WIDTH_MMA ? ATTENTION_SLOT / 2 : ATTENTION_SLOT;
+    p.slots_n = (int32_t)((T + p.slot - 1) / p.slot);
     p.key_norm = 0;
     p.norm = p.key_norm + heads * attention_norm_tiles(a->T);
     p.cutoff = p.norm + heads * T;
@@ -84,7 +98,7 @@ static inline int attention_is_aligned(const struct tensor *t)
 
 static inline int32_t attention_compiled_width(int32_t D)
 {
-    return D <= 16 ? 16 : D <= 32 ? 32 : D <= 64 ? 64 : 128;
+    return D <= 16 ? 16 : D <= 32 ? 32 : D <= 64 ? 64 : D <= 128 ? 128 : 256;
 }
 
 static __host__ __device__ inline bool attention_rotates(const struct attention &a)

@@ -5,13 +5,14 @@
 
 /* p and ds of a thread's pairs from scores and dp; p is left as what multiplied v. Element [r][n]
  * has its query's lse (in units of log 2) and delta at [r] or, turned, at [n]. */
-static __device__ inline void fma_gradients(float (&s)[4][4], float (&dp)[4][4],
-                                            const float (&lse)[4], const float (&delta)[4],
-                                            uint32_t kept, float factor, bool turned)
+template <int N, int M>
+__device__ inline void fma_gradients(float (&s)[4][N], float (&dp)[4][N], const float (&lse)[M],
+                                     const float (&delta)[M], uint32_t kept, float factor,
+                                     bool turned)
 {
 #pragma unroll
-    for (int e = 0; e < 16; e++) {
-        const int r = e / 4, n = e % 4;
+    for (int e = 0; e < 4 * N; e++) {
+        const int r = e / N, n = e % N;
         float p = exp2_flushed(s[r][n] - (turned ? lse[n] : lse[r]));
         float f = kept >> e & 1 ? factor : 0.0f;
         dp[r][n] = p * (dp[r][n] * f - (turned ? delta[n] : delta[r]));
@@ -19,12 +20,13 @@ static __device__ inline void fma_gradients(float (&s)[4][4], float (&dp)[4][4],
     }
 }
 
-/* A thread's 16 numbers go to their places of P. */
-static __device__ inline void fma_put(float *P, const float (&x)[4][4])
+/* A thread's numbers go to their places of P. */
+template <int N> __device__ inline void fma_put(float *P, const float (&x)[4][N])
 {
-    float *to = P + threadIdx.x / 16 * 4 * FMA_STRIDE + threadIdx.x % 16;
+    const int STRIDE = 16 * N + 4;
+    float *to = P + threadIdx.x / 16 * 4 * STRIDE + threadIdx.x % 16;
 #pragma unroll
-    for (int e = 0; e < 16; e++) to[e / 4 * FMA_STRIDE + e % 4 * 16] = x[e / 4][e % 4];
+    for (int e = 0; e < 4 * N; e++) to[e / N * STRIDE + e % N * 16] = x[e / N][e % N];
 }
 
 /* A query's numbers; past the end such that p is 0. */
@@ -38,55 +40,56 @@ static __device__ inline void fma_query(float *lse, float *delta, const struct a
     *delta = deltas[item * a.T + i];
 }
 
-/* A block owns 64 keys of one head and reads the queries from its diagonal on; threads as in
- * attention_fma.cuh, rows keys. Reads k and v once and q and dout once per 64 keys, writes dk and
+/* A block owns ROWS keys of one head and reads the queries from its diagonal on; threads as in
+ * attention_fma.cuh, rows keys. Reads k and v once and q and dout once per ROWS keys, writes dk and
  * dv: 4 bytes an element. */
-template <int D, class T>
-static __global__ void __launch_bounds__(FMA_THREADS, 1)
+template <int D, int ROWS, class T>
+static __global__ void __launch_bounds__(4 * ROWS, 1)
     keys_fma_k(struct attention a, struct attention_keep keep, const float *deltas, int32_t tiles_n)
 {
+    const int N = ROWS / 16;
     SHARED_DYNAMIC(float, memory);
-    float *K = memory, *V = K + FMA_TILE * (D + 4), *Q = V + FMA_TILE * (D + 4);
-    float *G = Q + FMA_TILE * (D + 4), *P = G + FMA_TILE * (D + 4);
+    float *K = memory, *V = K + ROWS * (D + 4), *Q = V + ROWS * (D + 4);
+    float *G = Q + ROWS * (D + 4), *P = G + ROWS * (D + 4);
     struct attention_place at = attention_place_of(a, tiles_n, false);
     struct head_bias bias = head_bias_of(a.bias, at.h, ATTENTION_LOG2E);
     const float *near = bias_near(bias);
     int x = threadIdx.x % 16, y = threadIdx.x / 16;
-    int32_t key = at.tile * FMA_TILE + y * 4;
+    int32_t key = at.tile * ROWS + y * 4;
     float dk[4][D / 16], dv[4][D / 16];
     fma_clear<D>(dk);
     fma_clear<D>(dv);
 
-    fma_load<D, T>(K, a.k, a, at, at.tile * FMA_TILE, attention_rotates(a));
-    fma_load<D, T>(V, a.v, a, at, at.tile * FMA_TILE, false);
-    for (int32_t query = at.tile * FMA_TILE; query < a.T; query += FMA_TILE) {
-        float s[4][4], dp[4][4], lse[4], delta[4];
+    fma_load<D, ROWS, T>(K, a.k, a, at, at.tile * ROWS, attention_rotates(a));
+    fma_load<D, ROWS, T>(V, a.v, a, at, at.tile * ROWS, false);
+    for (int32_t query = at.tile * ROWS; query < a.T; query += ROWS) {
+        float s[4][N], dp[4][N], lse[N], delta[N];
         uint32_t kept = 0xffffffffu;
-        fma_load<D, T>(Q, a.q, a, at, query, attention_rotates(a));
-        fma_load<D, T>(G, a.dout, a, at, query, false);
+        fma_load<D, ROWS, T>(Q, a.q, a, at, query, attention_rotates(a));
+        fma_load<D, ROWS, T>(G, a.dout, a, at, query, false);
         __syncthreads();
-        for (int n = 0; n < 4; n++)
+        for (int n = 0; n < N; n++)
             fma_query(&lse[n], &delta[n], a, deltas, at.item, query + x + 16 * n);
         fma_rows<D>(s, K, Q);
         fma_rows<D>(dp, V, G);
 #pragma unroll
-        for (int e = 0; e < 16; e++)
-            s[e / 4][e % 4] = fmaf(s[e / 4][e % 4], a.scale * ATTENTION_LOG2E,
-                                   bias_at(bias, near, query + x + e % 4 * 16 - key - e / 4));
+        for (int e = 0; e < 4 * N; e++)
+            s[e / N][e % N] = fmaf(s[e / N][e % N], a.scale * ATTENTION_LOG2E,
+                                   bias_at(bias, near, query + x + e % N * 16 - key - e / N));
         if (keep.scale != 0.0f)
-            kept = fma_keep(head_dropout_of(a, keep, at.item), key, query + x, true);
+            kept = fma_keep<N>(head_dropout_of(a, keep, at.item), key, query + x, true);
         fma_gradients(s, dp, lse, delta, kept, keep.factor, true);
         fma_put(P, s);
         __syncwarp(); /* a row of P is written and read by one half of a warp */
-        fma_columns<D>(dv, P, G);
+        fma_columns<D, ROWS>(dv, P, G);
         __syncwarp();
         fma_put(P, dp);
         __syncwarp();
-        fma_columns<D>(dk, P, Q);
+        fma_columns<D, ROWS>(dk, P, Q);
         __syncthreads();
     }
     if (attention_rotates(a))
-        fma_store_turned<D, T>(K, a.dk, a, at, at.tile * FMA_TILE, dk, a.scale);
+        fma_store_turned<D, ROWS, T>(K, a.dk, a, at, at.tile * ROWS, dk, a.scale);
 #pragma unroll
     for (int r = 0; r < 4; r++) {
         if (key + r >= a.T) continue;
@@ -95,77 +98,74 @@ static __global__ void __launch_bounds__(FMA_THREADS, 1)
     }
 }
 
-enum { NEAR_OWNERS = 2 * FMA_TILE };
-
 /* Sums of a tile of ds along equal distances, added to the block's: a thread owns the distances
- * that leave its number in 128, of which a tile has at most one. */
-static __device__ inline void near_add(float *near_sum, const float *P, int32_t base,
-                                       int32_t bias_table_n)
+ * that leave its number in OWNERS, of which a tile has at most one. */
+template <int ROWS>
+__device__ inline void near_add(float *near_sum, const float *P, int32_t base, int32_t bias_table_n)
 {
-    int32_t least = base - (FMA_TILE - 1);
-    int32_t off = ((int32_t)threadIdx.x - least) & (NEAR_OWNERS - 1), d = least + off;
-    if (threadIdx.x >= NEAR_OWNERS || off > 2 * (FMA_TILE - 1) || d < 0 || d >= bias_table_n)
-        return;
+    const int32_t OWNERS = 2 * ROWS;
+    int32_t least = base - (ROWS - 1);
+    int32_t off = ((int32_t)threadIdx.x - least) & (OWNERS - 1), d = least + off;
+    if (threadIdx.x >= OWNERS || off > 2 * (ROWS - 1) || d < 0 || d >= bias_table_n) return;
     int32_t more = d - base, first = more > 0 ? more : 0, end = more < 0 ? more : 0;
     float sum = 0.0f;
-    for (int32_t r = first; r < FMA_TILE + end; r++) sum += P[r * FMA_STRIDE + r - more];
+    for (int32_t r = first; r < ROWS + end; r++) sum += P[r * (ROWS + 4) + r - more];
     near_sum[d] += sum;
 }
 
-/* A block owns 64 queries of one head and reads the keys up to its diagonal; threads as in
- * attention_fma.cuh. Reads q and dout once and k and v once per 64 queries, writes dq. */
-template <int D, class T>
-static __global__ void __launch_bounds__(FMA_THREADS, 1)
+/* A block owns ROWS queries of one head and reads the keys up to its diagonal; threads as in
+ * attention_fma.cuh. Reads q and dout once and k and v once per ROWS queries, writes dq. */
+template <int D, int ROWS, class T>
+static __global__ void __launch_bounds__(4 * ROWS, 1)
     queries_fma_k(struct attention a, struct attention_keep keep, const float *deltas,
                   float *near_sums, struct attention_parts parts, int32_t tiles_n)
 {
+    const int N = ROWS / 16;
     SHARED_DYNAMIC(float, memory);
-    float *Q = memory, *G = Q + FMA_TILE * (D + 4), *K = G + FMA_TILE * (D + 4);
-    float *V = K + FMA_TILE * (D + 4), *P = V + FMA_TILE * (D + 4);
+    float *Q = memory, *G = Q + ROWS * (D + 4), *K = G + ROWS * (D + 4);
+    float *V = K + ROWS * (D + 4), *P = V + ROWS * (D + 4);
     struct attention_place at = attention_place_of(a, tiles_n, true);
     struct head_bias bias = head_bias_of(a.bias, at.h, ATTENTION_LOG2E);
     const float *near = bias_near(bias);
     int x = threadIdx.x % 16;
-    int32_t first = at.tile * FMA_TILE, query = first + (int32_t)threadIdx.x / 16 * 4;
-    float dq[4][D / 16], lse[4], delta[4];
+    int32_t first = at.tile * ROWS, query = first + (int32_t)threadIdx.x / 16 * 4;
+    float dq[4][D / 16], lse[4], delta[4]; /* by row */
     fma_clear<D>(dq);
     for (int r = 0; r < 4; r++) fma_query(&lse[r], &delta[r], a, deltas, at.item, query + r);
-    if (near_sums) { /* the block's two slots: sums go to the first */
-        int64_t slot = at.item * parts.slots_n + first / ATTENTION_SLOT;
-        bool second = first + ATTENTION_SLOT < a.T;
-        near_sums += slot * parts.bias_table_n;
-        for (int32_t d = threadIdx.x; threadIdx.x < NEAR_OWNERS && d < parts.bias_table_n;
-             d += NEAR_OWNERS) {
-            near_sums[d] = 0.0f;
-            if (second) near_sums[parts.bias_table_n + d] = 0.0f;
-        }
+    if (near_sums) { /* the block's slots: sums go to the first */
+        int32_t end = first + ROWS < a.T ? first + ROWS : a.T;
+        near_sums += (at.item * parts.slots_n + first / parts.slot) * parts.bias_table_n;
+        for (int32_t slot = 0; first + slot * parts.slot < end; slot++)
+            for (int32_t d = threadIdx.x; threadIdx.x < 2 * ROWS && d < parts.bias_table_n;
+                 d += 2 * ROWS)
+                near_sums[slot * parts.bias_table_n + d] = 0.0f;
     }
 
-    fma_load<D, T>(Q, a.q, a, at, first, attention_rotates(a));
-    fma_load<D, T>(G, a.dout, a, at, first, false);
-    for (int32_t key = 0; key <= first; key += FMA_TILE) {
-        float s[4][4], dp[4][4];
+    fma_load<D, ROWS, T>(Q, a.q, a, at, first, attention_rotates(a));
+    fma_load<D, ROWS, T>(G, a.dout, a, at, first, false);
+    for (int32_t key = 0; key <= first; key += ROWS) {
+        float s[4][N], dp[4][N];
         uint32_t kept = 0xffffffffu;
-        fma_load<D, T>(K, a.k, a, at, key, attention_rotates(a));
-        fma_load<D, T>(V, a.v, a, at, key, false);
+        fma_load<D, ROWS, T>(K, a.k, a, at, key, attention_rotates(a));
+        fma_load<D, ROWS, T>(V, a.v, a, at, key, false);
         __syncthreads();
         fma_rows<D>(s, Q, K);
         fma_rows<D>(dp, G, V);
 #pragma unroll
-        for (int e = 0; e < 16; e++)
-            s[e / 4][e % 4] = fmaf(s[e / 4][e % 4], a.scale * ATTENTION_LOG2E,
-                                   bias_at(bias, near, query + e / 4 - key - x - e % 4 * 16));
+        for (int e = 0; e < 4 * N; e++)
+            s[e / N][e % N] = fmaf(s[e / N][e % N], a.scale * ATTENTION_LOG2E,
+                                   bias_at(bias, near, query + e / N - key - x - e % N * 16));
         if (keep.scale != 0.0f)
-            kept = fma_keep(head_dropout_of(a, keep, at.item), query, key + x, false);
+            kept = fma_keep<N>(head_dropout_of(a, keep, at.item), query, key + x, false);
         fma_gradients(s, dp, lse, delta, kept, keep.factor, false);
         fma_put(P, dp);
         __syncthreads();
-        if (near_sums) near_add(near_sums, P, first - key, parts.bias_table_n);
-        fma_columns<D>(dq, P, K);
+        if (near_sums) near_add<ROWS>(near_sums, P, first - key, parts.bias_table_n);
+        fma_columns<D, ROWS>(dq, P, K);
         __syncthreads();
     }
     if (attention_rotates(a)) {
-        fma_store_turned<D, T>(Q, a.dq, a, at, first, dq, a.scale);
+        fma_store_turned<D, ROWS, T>(Q, a.dq, a, at, first, dq, a.scale);
         return;
     }
 #pragma unroll
@@ -173,40 +173,51 @@ static __global__ void __launch_bounds__(FMA_THREADS, 1)
         if (query + r < a.T) fma_store<D, T>(a.dq, a, at, query + r, dq[r], a.scale);
 }
 
-template <int D, class T>
-static cudaError_t dx_launch(cudaStream_t stream, const struct attention *a, float *workspace)
+template <int D, int ROWS, class T>
+static cudaError_t bwd_launch(cudaStream_t stream, const struct attention *a, float *workspace)
 {
     struct attention_parts parts = attention_parts_of(a);
     const float *deltas = workspace + parts.delta;
     float *near_sums = a->bias.bias_table_grad_dev ? workspace + parts.near_sum : NULL;
-    int32_t tiles_n = (a->T + FMA_TILE - 1) / FMA_TILE;
+    int32_t tiles_n = (a->T + ROWS - 1) / ROWS;
     int64_t blocks = (int64_t)tiles_n * a->B * a->H;
-    size_t bytes = (size_t)FMA_TILE * (4 * (D + 4) + FMA_STRIDE) * sizeof(float);
+    size_t bytes = fma_bytes(ROWS, D, 4);
     if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
-    launch(keys_fma_k<D, T>, dim3((unsigned)blocks), dim3(FMA_THREADS), bytes, stream, *a,
+    launch(keys_fma_k<D, ROWS, T>, dim3((unsigned)blocks), dim3(4 * ROWS), bytes, stream, *a,
            attention_keep_of(a), deltas, tiles_n);
-    launch(queries_fma_k<D, T>, dim3((unsigned)blocks), dim3(FMA_THREADS), bytes, stream, *a,
+    launch(queries_fma_k<D, ROWS, T>, dim3((unsigned)blocks), dim3(4 * ROWS), bytes, stream, *a,
            attention_keep_of(a), deltas, near_sums, parts, tiles_n);
     return cudaGetLastError();
 }
 
+template <int D, class T>
+static cudaError_t bwd_tiles(cudaStream_t stream, const struct attention *a, float *workspace)
+{
+    const int MANY = fma_rows_of<D>::MANY, FEW = fma_rows_of<D>::FEW;
+    if (fma_bytes(MANY, D, 4) <= attention_shared_bytes())
+        return bwd_launch<D, MANY, T>(stream, a, workspace);
+    return bwd_launch<D, FEW, T>(stream, a, workspace);
+}
+
 template <class T>
-static cudaError_t dx_width(cudaStream_t stream, const struct attention *a, float *workspace)
+static cudaError_t bwd_width(cudaStream_t stream, const struct attention *a, float *workspace)
 {
     switch (attention_compiled_width(a->D)) {
     case 16:
-        return dx_launch<16, T>(stream, a, workspace);
+        return bwd_tiles<16, T>(stream, a, workspace);
     case 32:
-        return dx_launch<32, T>(stream, a, workspace);
+        return bwd_tiles<32, T>(stream, a, workspace);
     case 64:
-        return dx_launch<64, T>(stream, a, workspace);
+        return bwd_tiles<64, T>(stream, a, workspace);
+    case 128:
+        return bwd_tiles<128, T>(stream, a, workspace);
     default:
-        return dx_launch<128, T>(stream, a, workspace);
+        return bwd_tiles<256, T>(stream, a, workspace);
     }
 }
 
 cudaError_t attention_bwd_fma(cudaStream_t stream, const struct attention *a, float *workspace)
 {
-    return a->q.dtype == DTYPE_BF16 ? dx_width<bf16>(stream, a, workspace)
-                                    : dx_width<float>(stream, a, workspace);
+    return a->q.dtype == DTYPE_BF16 ? bwd_width<bf16>(stream, a, workspace)
+                                    : bwd_width<float>(stream, a, workspace);
 }

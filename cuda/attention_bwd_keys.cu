@@ -3,7 +3,7 @@
  * stand. */
 #include "attention_bwd_mma.cuh"
 
-enum { KEYS_THREADS = 256, KEYS_OWNED = 128, KEYS_QUERIES = 64 };
+enum { KEYS_THREADS = 256, KEYS_OWNED = 128, KEYS_QUERIES = 64 /* that share certificates */ };
 
 /* What a warp of the kernel of keys works on. */
 struct keys_warp {
@@ -61,21 +61,21 @@ __device__ inline void keys_tile(float (&dk)[1][D / 8][4], float (&dv)[1][D / 8]
 }
 
 /* Starts loading a tile of queries, their dout and their numbers. */
-template <int D>
+template <int D, int QUERIES>
 __device__ inline void keys_load(bf16 *Q, bf16 *G, float2 *numbers, const struct attention &a,
                                  const struct attention_place &at, const float *deltas,
                                  int32_t tile)
 {
-    int32_t first = tile * KEYS_QUERIES, b = hide_from_compiler(at.b);
-    tile_load<D, KEYS_QUERIES, KEYS_THREADS>(Q, head_row<const bf16>(a.q, a, b, at.h, 0),
-                                             a.q.stride, first, a.T, a.D);
-    tile_load<D, KEYS_QUERIES, KEYS_THREADS>(G, head_row<const bf16>(a.dout, a, b, at.h, 0),
-                                             a.dout.stride, first, a.T, a.D);
-    if (threadIdx.x < KEYS_QUERIES)
+    int32_t first = tile * QUERIES, b = hide_from_compiler(at.b);
+    tile_load<D, QUERIES, KEYS_THREADS>(Q, head_row<const bf16>(a.q, a, b, at.h, 0), a.q.stride,
+                                        first, a.T, a.D);
+    tile_load<D, QUERIES, KEYS_THREADS>(G, head_row<const bf16>(a.dout, a, b, at.h, 0),
+                                        a.dout.stride, first, a.T, a.D);
+    if (threadIdx.x < QUERIES)
         numbers[threadIdx.x] = query_numbers(a, deltas, at.item, first + (int32_t)threadIdx.x);
 }
 
-/* For tiles of queries from begin on, the bits of those that need the block's keys: word SKIP_WORDS
+/* For each 64 queries from begin on, the bits of those that need the block's keys: word SKIP_WORDS
  * * tile + 2e + g is of its queries 32g ... and norm tile e of the keys. Certificates hold for
  * queries of later blocks of 128 than the keys'. A warp takes a tile. */
 static __device__ inline void keys_find(uint32_t *alive, const struct keys_warp &w,
@@ -97,23 +97,31 @@ static __device__ inline void keys_find(uint32_t *alive, const struct keys_warp 
     __syncthreads();
 }
 
-/* A block owns 128 keys of one head, a warp 16, whose dk and dv stand in 128 registers
- * of 255 at width 128; tiles of 64 queries go through two buffers. Reads k and v once and q and
+/* Whether some query of the tile needs the block's keys. */
+template <int QUERIES> __device__ inline bool keys_is_live(const uint32_t *alive, int32_t tile)
+{
+    if (QUERIES == KEYS_QUERIES) return skip_is_live(alive, tile);
+    const uint32_t *word = alive + SKIP_WORDS * (tile / 2) + tile % 2;
+    return (word[0] | word[2]) != 0;
+}
+
+/* A block owns 128 keys of one head, a warp 16, whose dk and dv fill 128 registers of 255 at width
+ * 128; tiles of QUERIES queries, 64 or 32, go through two buffers. Reads k and v once and q and
  * dout once per 128 keys, writes dk and dv: 2 bytes an element. */
-template <int D>
+template <int D, int QUERIES>
 static __global__ void __launch_bounds__(KEYS_THREADS, 1)
     keys_mma_k(struct attention a, struct attention_keep keep, struct attention_parts parts,
                const float *workspace, bool certified, int32_t tiles_n)
 {
     SHARED_DYNAMIC(bf16, memory);
-    const int ROWS = KEYS_QUERIES * D;
-    const int STEP = D > 64 ? 32 : KEYS_QUERIES; /* what registers hold beside dk and dv */
+    const int ROWS = QUERIES * D;
+    const int STEP = D > 64 ? 32 : QUERIES; /* what registers hold beside dk and dv */
     bf16 *K = memory, *V = K + KEYS_OWNED * D, *Q = V + KEYS_OWNED * D, *G = Q + 2 * ROWS;
     float2 *numbers = (float2 *)(G + 2 * ROWS);
-    uint32_t *alive = (uint32_t *)(numbers + 2 * KEYS_QUERIES);
+    uint32_t *alive = (uint32_t *)(numbers + 2 * QUERIES);
     struct attention_place at = attention_place_of(a, tiles_n, false);
-    int32_t first = at.tile * KEYS_OWNED, end = (a.T + KEYS_QUERIES - 1) / KEYS_QUERIES;
-    int32_t tile = first / KEYS_QUERIES;
+    int32_t first = at.tile * KEYS_OWNED, end = (a.T + QUERIES - 1) / QUERIES;
+    int32_t tile = first / QUERIES;
     struct keys_warp w;
     w.bias = head_bias_of(a.bias, at.h, 1.0f / a.scale);
     w.item = (int32_t)at.item;
@@ -124,38 +132,38 @@ static __global__ void __launch_bounds__(KEYS_THREADS, 1)
     float dk[1][D / 8][4] = {}, dv[1][D / 8][4] = {};
 
     if (skips)
-        keys_find(alive, w, attention_skip_of(workspace, parts, w.item, a.T), at.tile, tile, end);
+        keys_find(alive, w, attention_skip_of(workspace, parts, w.item, a.T), at.tile,
+                  first / KEYS_QUERIES, (a.T + KEYS_QUERIES - 1) / KEYS_QUERIES);
     tile_load<D, KEYS_OWNED, KEYS_THREADS>(K, head_row<const bf16>(a.k, a, at.b, at.h, 0),
                                            a.k.stride, first, a.T, a.D);
     tile_load<D, KEYS_OWNED, KEYS_THREADS>(V, head_row<const bf16>(a.v, a, at.b, at.h, 0),
                                            a.v.stride, first, a.T, a.D);
-    keys_load<D>(Q, G, numbers, a, at, deltas, tile);
+    keys_load<D, QUERIES>(Q, G, numbers, a, at, deltas, tile);
     cp_async_commit();
     if (attention_rotates(a)) {
         cp_async_wait<0>();
         tile_rotate<D, KEYS_OWNED, KEYS_THREADS>(K, a, first);
     }
     for (int turn = 0; tile < end; turn ^= 1) {
-        int32_t next = tile + 1, query = tile * KEYS_QUERIES;
+        int32_t next = tile + 1, query = tile * QUERIES;
         int other = turn ^ 1;
         if (skips)
-            while (next < end && !skip_is_live(alive, next)) next++;
+            while (next < end && !keys_is_live<QUERIES>(alive, next)) next++;
         if (next < end)
-            keys_load<D>(Q + other * ROWS, G + other * ROWS, numbers + other * KEYS_QUERIES, a, at,
-                         deltas, next);
+            keys_load<D, QUERIES>(Q + other * ROWS, G + other * ROWS, numbers + other * QUERIES, a,
+                                  at, deltas, next);
         cp_async_commit();
         cp_async_wait<1>();
-        if (attention_rotates(a))
-            tile_rotate<D, KEYS_QUERIES, KEYS_THREADS>(Q + turn * ROWS, a, query);
+        if (attention_rotates(a)) tile_rotate<D, QUERIES, KEYS_THREADS>(Q + turn * ROWS, a, query);
         __syncthreads();
-        const uint32_t *mine = alive + SKIP_WORDS * tile;
-        mine += (int)threadIdx.x / 32 * 16 / ATTENTION_NORM_TILE * 2;
+        const uint32_t *mine = alive + query / KEYS_QUERIES * SKIP_WORDS;
+        mine += (int)threadIdx.x / 32 * 16 / ATTENTION_NORM_TILE * 2 + query / 32 % 2;
 #pragma unroll 1
-        for (int part = 0; part < KEYS_QUERIES; part += STEP)
+        for (int part = 0; part < QUERIES; part += STEP)
             if (query + part + STEP > w.key)
                 keys_tile<D, STEP>(dk, dv, w, a, keep, skips ? mine + part / 32 : NULL, K, V,
                                    Q + turn * ROWS + part * D, G + turn * ROWS + part * D,
-                                   numbers + turn * KEYS_QUERIES + part, query + part);
+                                   numbers + turn * QUERIES + part, query + part);
         __syncthreads(); /* the next turn overwrites this buffer */
         tile = next;
     }
@@ -165,19 +173,37 @@ static __global__ void __launch_bounds__(KEYS_THREADS, 1)
     rows_store<D, 1>(a.dv, a, at, dv, w.key, keep.factor);
 }
 
-template <int D>
+static size_t keys_bytes(const struct attention *a, int D, int queries, bool certified)
+{
+    size_t bytes = (size_t)(2 * KEYS_OWNED + 4 * queries) * D * sizeof(bf16);
+    bytes += 2 * queries * sizeof(float2);
+    if (certified) bytes += (size_t)((a->T + KEYS_QUERIES - 1) / KEYS_QUERIES) * SKIP_TILE_BYTES;
+    return bytes;
+}
+
+template <int D, int QUERIES>
 static cudaError_t keys_launch(cudaStream_t stream, const struct attention *a,
                                const float *workspace, bool certified)
 {
     int32_t tiles_n = (a->T + KEYS_OWNED - 1) / KEYS_OWNED;
     int64_t blocks = (int64_t)tiles_n * a->B * a->H;
-    size_t tiles_bytes = (size_t)((a->T + KEYS_QUERIES - 1) / KEYS_QUERIES) * SKIP_TILE_BYTES;
-    size_t bytes = (2 * KEYS_OWNED + 4 * KEYS_QUERIES) * D * sizeof(bf16) +
-                   2 * KEYS_QUERIES * sizeof(float2) + tiles_bytes;
     if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
-    launch(keys_mma_k<D>, dim3((unsigned)blocks), dim3(KEYS_THREADS), bytes, stream, *a,
-           attention_keep_of(a), attention_parts_of(a), workspace, certified, tiles_n);
+    launch(keys_mma_k<D, QUERIES>, dim3((unsigned)blocks), dim3(KEYS_THREADS),
+           keys_bytes(a, D, QUERIES, certified), stream, *a, attention_keep_of(a),
+           attention_parts_of(a), workspace, certified, tiles_n);
     return cudaGetLastError();
+}
+
+/* At width 128 the device may lack room for tiles of 64 queries, then beside those of 32 for
+ * certificates of long inputs. Neither changes a bit. */
+static cudaError_t keys_launch_128(cudaStream_t stream, const struct attention *a,
+                                   const float *workspace, bool certified)
+{
+    size_t most = attention_shared_bytes();
+    if (keys_bytes(a, 128, 64, certified) <= most)
+        return keys_launch<128, 64>(stream, a, workspace, certified);
+    certified = certified && keys_bytes(a, 128, 32, true) <= most;
+    return keys_launch<128, 32>(stream, a, workspace, certified);
 }
 
 cudaError_t attention_bwd_keys(cudaStream_t stream, const struct attention *a,
@@ -185,13 +211,13 @@ cudaError_t attention_bwd_keys(cudaStream_t stream, const struct attention *a,
 {
     switch (attention_compiled_width(a->D)) {
     case 16:
-        return keys_launch<16>(stream, a, workspace, certified);
+        return keys_launch<16, 64>(stream, a, workspace, certified);
     case 32:
-        return keys_launch<32>(stream, a, workspace, certified);
+        return keys_launch<32, 64>(stream, a, workspace, certified);
     case 64:
-        return keys_launch<64>(stream, a, workspace, certified);
+        return keys_launch<64, 64>(stream, a, workspace, certified);
     default:
-        return keys_launch<128>(stream, a, workspace, certified);
+        return keys_launch_128(stream, a, workspace, certified);
     }
 }
 

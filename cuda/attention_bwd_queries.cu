@@ -45,7 +45,13 @@ struct queries_warp {
     uint32_t alive;      /* bits of its rows that need the tile */
 };
 
-/* Where the warp's sums by distance stand. */
+/* Whether sums by distance are wanted; then nothing is certified, and its memory is theirs. */
+static __host__ __device__ inline bool queries_sum_bias(const struct attention &a)
+{
+    return a.bias.bias_table_grad_dev && a.bias.bias_table_n > 0;
+}
+
+/* Where the warp's sums by distance are. */
 static __device__ inline float *near_sums_of(float *workspace, const struct attention_parts &parts,
                                              int32_t item, int32_t query)
 {
@@ -111,20 +117,22 @@ __device__ inline void queries_load(bf16 *K, bf16 *V, const struct attention &a,
                                                 a.v.stride, first, a.T, a.D);
 }
 
-/* A block owns 128 queries of one head, a warp 32; tiles of 32 keys go through two
- * buffers. Reads q and dout once and k and v once per 128 queries, writes dq. Four warps: two
- * blocks of up to 255 registers a thread share an SM. TURNS: q and k are turned, and nothing is
- * certified; registers hold only one of the two. */
-template <int D, bool TURNS>
+/* A block owns 128 queries of one head, a warp 32; tiles of 32 keys go through STAGES buffers: two,
+ * or one where shared memory does not hold another beside the sums by distance. Reads q and dout
+ * once and k and v once per 128 queries, writes dq. Four warps: two blocks of up to 255 registers a
+ * thread share an SM. TURNS: q and k are turned, and nothing is certified; registers hold only one
+ * of the two. */
+template <int D, bool TURNS, int STAGES>
 static __global__ void __launch_bounds__(QUERIES_THREADS, 2)
     queries_mma_k(struct attention a, struct attention_keep keep, struct attention_parts parts,
                   float *workspace, bool certified, int32_t tiles_n)
 {
     const int TILES = ATTENTION_NORM_TILE / QUERIES_KEYS, ROWS = QUERIES_KEYS * D;
     SHARED_DYNAMIC(bf16, memory);
-    bf16 *Q = memory, *G = Q + QUERIES_OWNED * D, *K = G + QUERIES_OWNED * D, *V = K + 2 * ROWS;
-    float2 *numbers = (float2 *)(V + 2 * ROWS);
-    uint32_t *alive = (uint32_t *)(numbers + QUERIES_OWNED);
+    bf16 *Q = memory, *G = Q + QUERIES_OWNED * D, *K = G + QUERIES_OWNED * D,
+         *V = K + STAGES * ROWS;
+    float2 *numbers = (float2 *)(V + STAGES * ROWS);
+    uint32_t *alive = (uint32_t *)(numbers + QUERIES_OWNED); /* or the stages of near_add */
     struct attention_place at = attention_place_of(a, tiles_n, true);
     int32_t first = at.tile * QUERIES_OWNED, past_n = first / ATTENTION_NORM_TILE;
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -135,10 +143,9 @@ static __global__ void __launch_bounds__(QUERIES_THREADS, 2)
     w.item = (int32_t)at.item;
     w.numbers = numbers + warp * 32;
     w.stage = NULL;
-    if (a.bias.bias_table_grad_dev && w.query < a.T) {
+    if (queries_sum_bias(a) && w.query < a.T) {
         float *sums = near_sums_of(workspace, parts, w.item, w.query);
-        w.stage = (float *)(alive + attention_norm_tiles(a.T) * SKIP_WORDS);
-        w.stage += warp * 16 * STAGE_STRIDE;
+        w.stage = (float *)alive + warp * 16 * STAGE_STRIDE;
         for (int32_t d = lane; d < parts.bias_table_n; d += 32) sums[d] = 0.0f;
     }
     bool skips = !TURNS && certified && w.bias.slope < 0.0f && first >= SKIP_FROM;
@@ -160,13 +167,14 @@ static __global__ void __launch_bounds__(QUERIES_THREADS, 2)
         cp_async_wait<0>();
         tile_rotate<D, QUERIES_OWNED, QUERIES_THREADS>(Q, a, first);
     }
-    for (int turn = 0; tile >= 0; turn ^= 1) {
+    for (int turn = 0; tile >= 0; turn ^= STAGES - 1) {
         int32_t next = tile - 1;
         if (skips && next < past_n * TILES)
             while (next >= 0 && !skip_is_live(alive, next / TILES)) next--;
-        if (next >= 0) queries_load<D>(K + (turn ^ 1) * ROWS, V + (turn ^ 1) * ROWS, a, at, next);
+        if (STAGES == 2 && next >= 0)
+            queries_load<D>(K + (turn ^ 1) * ROWS, V + (turn ^ 1) * ROWS, a, at, next);
         cp_async_commit();
-        cp_async_wait<1>();
+        cp_async_wait<STAGES - 1>();
         if (TURNS)
             tile_rotate<D, QUERIES_KEYS, QUERIES_THREADS>(K + turn * ROWS, a, tile * QUERIES_KEYS);
         __syncthreads();
@@ -176,6 +184,7 @@ static __global__ void __launch_bounds__(QUERIES_THREADS, 2)
             queries_tile<D>(dq, w, a, keep, parts, workspace, Q, G, K + turn * ROWS,
                             V + turn * ROWS, tile * QUERIES_KEYS);
         __syncthreads(); /* the next turn overwrites this buffer */
+        if (STAGES == 1 && next >= 0) queries_load<D>(K, V, a, at, next);
         tile = next;
     }
     cp_async_wait<0>();
@@ -183,21 +192,38 @@ static __global__ void __launch_bounds__(QUERIES_THREADS, 2)
     rows_store<D, 2>(a.dq, a, at, dq, w.query, a.scale);
 }
 
-template <int D>
+static size_t queries_bytes(const struct attention *a, int D, int stages, bool certified)
+{
+    size_t bytes = (size_t)(2 * QUERIES_OWNED + 2 * stages * QUERIES_KEYS) * D * sizeof(bf16);
+    bytes += QUERIES_OWNED * sizeof(float2);
+    if (certified) bytes += (size_t)attention_norm_tiles(a->T) * SKIP_TILE_BYTES;
+    if (queries_sum_bias(*a)) bytes += QUERIES_OWNED / 2 * STAGE_STRIDE * sizeof(float);
+    return bytes;
+}
+
+template <int D, int STAGES>
 static cudaError_t queries_launch(cudaStream_t stream, const struct attention *a, float *workspace,
                                   bool certified)
 {
     int32_t tiles_n = (a->T + QUERIES_OWNED - 1) / QUERIES_OWNED;
     int64_t blocks = (int64_t)tiles_n * a->B * a->H;
-    size_t bytes = (2 * QUERIES_OWNED + 4 * QUERIES_KEYS) * D * sizeof(bf16);
-    bytes += QUERIES_OWNED * sizeof(float2);
-    bytes += (size_t)attention_norm_tiles(a->T) * SKIP_TILE_BYTES;
-    if (a->bias.bias_table_grad_dev) bytes += QUERIES_OWNED / 2 * STAGE_STRIDE * sizeof(float);
     if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
-    launch(attention_rotates(*a) ? queries_mma_k<D, true> : queries_mma_k<D, false>,
-           dim3((unsigned)blocks), dim3(QUERIES_THREADS), bytes, stream, *a, attention_keep_of(a),
-           attention_parts_of(a), workspace, certified, tiles_n);
+    launch(attention_rotates(*a) ? queries_mma_k<D, true, STAGES> : queries_mma_k<D, false, STAGES>,
+           dim3((unsigned)blocks), dim3(QUERIES_THREADS), queries_bytes(a, D, STAGES, certified),
+           stream, *a, attention_keep_of(a), attention_parts_of(a), workspace, certified, tiles_n);
     return cudaGetLastError();
+}
+
+/* At width 128 the device may lack room: first certificates go, which change no bits, then a
+ * buffer. */
+static cudaError_t queries_launch_128(cudaStream_t stream, const struct attention *a,
+                                      float *workspace, bool certified)
+{
+    size_t most = attention_shared_bytes();
+    certified = certified && queries_bytes(a, 128, 2, true) <= most;
+    if (queries_bytes(a, 128, 2, certified) <= most)
+        return queries_launch<128, 2>(stream, a, workspace, certified);
+    return queries_launch<128, 1>(stream, a, workspace, certified);
 }
 
 cudaError_t attention_bwd_queries(cudaStream_t stream, const struct attention *a, float *workspace,
@@ -205,12 +231,12 @@ cudaError_t attention_bwd_queries(cudaStream_t stream, const struct attention *a
 {
     switch (attention_compiled_width(a->D)) {
     case 16:
-        return queries_launch<16>(stream, a, workspace, certified);
+        return queries_launch<16, 2>(stream, a, workspace, certified);
     case 32:
-        return queries_launch<32>(stream, a, workspace, certified);
+        return queries_launch<32, 2>(stream, a, workspace, certified);
     case 64:
-        return queries_launch<64>(stream, a, workspace, certified);
+        return queries_launch<64, 2>(stream, a, workspace, certified);
     default:
-        return queries_launch<128>(stream, a, workspace, certified);
+        return queries_launch_128(stream, a, workspace, certified);
     }
 }

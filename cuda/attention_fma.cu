@@ -1,23 +1,25 @@
 /* attention_fma.cu - attention forward in f32, for f32 tensors and for bf16 ones that 16-byte
- * copies do not fit. Exact by row: tiles of 64 keys begin at multiples of 64, each sum has one
+ * copies do not fit. Exact by row: tiles of keys begin at multiples of their size, each sum has one
  * order, and a masked key adds exactly nothing. */
 #include "attention_fma.cuh"
 
 /* Step of the online softmax for a thread's 4 rows: s becomes probabilities, acc and sum follow. */
-template <int D>
-__device__ inline void softmax_step(float (&s)[4][4], float (&acc)[4][D / 16], float (&top)[4],
+template <int D, int N>
+__device__ inline void softmax_step(float (&s)[4][N], float (&acc)[4][D / 16], float (&top)[4],
                                     float (&sum)[4])
 {
 #pragma unroll
     for (int r = 0; r < 4; r++) {
-        float high = fmaxf(fmaxf(s[r][0], s[r][1]), fmaxf(s[r][2], s[r][3])), part = 0.0f;
+        float high = s[r][0], part = 0.0f;
+#pragma unroll
+        for (int n = 1; n < N; n++) high = fmaxf(high, s[r][n]);
 #pragma unroll
         for (int o = 8; o; o >>= 1) high = fmaxf(high, __shfl_xor_sync(0xffffffffu, high, o));
         high = fmaxf(high, top[r]);
         float shrink = exp2_flushed(top[r] - high);
         top[r] = high;
 #pragma unroll
-        for (int n = 0; n < 4; n++) {
+        for (int n = 0; n < N; n++) {
             s[r][n] = exp2_flushed(s[r][n] - high);
             part += s[r][n];
         }
@@ -29,21 +31,21 @@ __device__ inline void softmax_step(float (&s)[4][4], float (&acc)[4][D / 16], f
     }
 }
 
-/* A block owns 64 queries of one head, 256 threads a square of 16 x 16 with 4 rows and 4 or D/16
- * columns each: 16 products a step from 8 loads. Reads q once, k and v once per 64 queries, writes
- * out: 4 bytes an element. */
-template <int D, class T>
-static __global__ void __launch_bounds__(FMA_THREADS, 1)
+/* A block owns ROWS queries of one head, a thread 4 of them and ROWS / 16 or D / 16 columns: with
+ * 64 rows 16 products a step from 8 loads. Reads q once, k and v once per ROWS queries, writes out:
+ * 4 bytes an element. */
+template <int D, int ROWS, class T>
+static __global__ void __launch_bounds__(4 * ROWS, 1)
     attention_fma_k(struct attention a, struct attention_keep keep, int32_t tiles_n)
 {
+    const int N = ROWS / 16, STRIDE = ROWS + 4;
     SHARED_DYNAMIC(float, memory);
-    float *Q = memory, *K = Q + FMA_TILE * (D + 4), *V = K + FMA_TILE * (D + 4);
-    float *P = V + FMA_TILE * (D + 4);
+    float *Q = memory, *K = Q + ROWS * (D + 4), *V = K + ROWS * (D + 4), *P = V + ROWS * (D + 4);
     struct attention_place at = attention_place_of(a, tiles_n, true);
     struct head_bias bias = head_bias_of(a.bias, at.h, ATTENTION_LOG2E);
     const float *near = bias_near(bias);
     int x = threadIdx.x % 16, y = threadIdx.x / 16;
-    int32_t query = at.tile * FMA_TILE + y * 4;
+    int32_t query = at.tile * ROWS + y * 4;
     float acc[4][D / 16], top[4], sum[4];
     fma_clear<D>(acc);
 #pragma unroll
@@ -52,29 +54,28 @@ static __global__ void __launch_bounds__(FMA_THREADS, 1)
         sum[r] = 0.0f;
     }
 
-    fma_load<D, T>(Q, a.q, a, at, at.tile * FMA_TILE, attention_rotates(a));
-    for (int32_t key = 0; key <= at.tile * FMA_TILE; key += FMA_TILE) {
-        float s[4][4];
-        fma_load<D, T>(K, a.k, a, at, key, attention_rotates(a));
-        fma_load<D, T>(V, a.v, a, at, key, false);
+    fma_load<D, ROWS, T>(Q, a.q, a, at, at.tile * ROWS, attention_rotates(a));
+    for (int32_t key = 0; key <= at.tile * ROWS; key += ROWS) {
+        float s[4][N];
+        fma_load<D, ROWS, T>(K, a.k, a, at, key, attention_rotates(a));
+        fma_load<D, ROWS, T>(V, a.v, a, at, key, false);
         __syncthreads();
         fma_rows<D>(s, Q, K);
 #pragma unroll
         for (int r = 0; r < 4; r++)
 #pragma unroll
-            for (int n = 0; n < 4; n++)
+            for (int n = 0; n < N; n++)
                 s[r][n] = fmaf(s[r][n], a.scale * ATTENTION_LOG2E,
                                bias_at(bias, near, query + r - key - x - 16 * n));
         softmax_step<D>(s, acc, top, sum);
         uint32_t kept = 0xffffffffu;
         if (keep.scale != 0.0f)
-            kept = fma_keep(head_dropout_of(a, keep, at.item), query, key + x, false);
+            kept = fma_keep<N>(head_dropout_of(a, keep, at.item), query, key + x, false);
 #pragma unroll
-        for (int e = 0; e < 16; e++)
-            P[(y * 4 + e / 4) * FMA_STRIDE + x + e % 4 * 16] =
-                kept >> e & 1 ? s[e / 4][e % 4] : 0.0f;
+        for (int e = 0; e < 4 * N; e++)
+            P[(y * 4 + e / N) * STRIDE + x + e % N * 16] = kept >> e & 1 ? s[e / N][e % N] : 0.0f;
         __syncwarp(); /* a row of P is written and read by one half of a warp */
-        fma_columns<D>(acc, P, V);
+        fma_columns<D, ROWS>(acc, P, V);
         __syncthreads();
     }
     float *lse = (float *)a.lse.data + at.item * a.lse.stride;
@@ -86,29 +87,38 @@ static __global__ void __launch_bounds__(FMA_THREADS, 1)
     }
 }
 
-template <int D, class T>
+template <int D, int ROWS, class T>
 static cudaError_t fma_launch(cudaStream_t stream, const struct attention *a)
 {
-    int32_t tiles_n = (a->T + FMA_TILE - 1) / FMA_TILE;
+    int32_t tiles_n = (a->T + ROWS - 1) / ROWS;
     int64_t blocks = (int64_t)tiles_n * a->B * a->H;
-    size_t bytes = (size_t)FMA_TILE * (3 * (D + 4) + FMA_STRIDE) * sizeof(float);
     if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
-    launch(attention_fma_k<D, T>, dim3((unsigned)blocks), dim3(FMA_THREADS), bytes, stream, *a,
-           attention_keep_of(a), tiles_n);
+    launch(attention_fma_k<D, ROWS, T>, dim3((unsigned)blocks), dim3(4 * ROWS),
+           fma_bytes(ROWS, D, 3), stream, *a, attention_keep_of(a), tiles_n);
     return cudaGetLastError();
+}
+
+template <int D, class T>
+static cudaError_t fma_tiles(cudaStream_t stream, const struct attention *a)
+{
+    const int MANY = fma_rows_of<D>::MANY, FEW = fma_rows_of<D>::FEW;
+    if (fma_bytes(MANY, D, 3) <= attention_shared_bytes()) return fma_launch<D, MANY, T>(stream, a);
+    return fma_launch<D, FEW, T>(stream, a);
 }
 
 template <class T> static cudaError_t fma_width(cudaStream_t stream, const struct attention *a)
 {
     switch (attention_compiled_width(a->D)) {
     case 16:
-        return fma_launch<16, T>(stream, a);
+        return fma_tiles<16, T>(stream, a);
     case 32:
-        return fma_launch<32, T>(stream, a);
+        return fma_tiles<32, T>(stream, a);
     case 64:
-        return fma_launch<64, T>(stream, a);
+        return fma_tiles<64, T>(stream, a);
+    case 128:
+        return fma_tiles<128, T>(stream, a);
     default:
-        return fma_launch<128, T>(stream, a);
+        return fma_tiles<256, T>(stream, a);
     }
 }
 

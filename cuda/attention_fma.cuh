@@ -1,14 +1,24 @@
-/* attention_fma.cuh - products of f32 tiles of 64 rows in shared memory.
+/* attention_fma.cuh - products of f32 tiles of ROWS rows in shared memory.
  *
- * 256 threads form a square of 16 x 16: thread (y, x) holds rows 4y ... 4y+3 and columns x + 16n.
- * Rows of D columns stand D + 4 floats apart, rows of 64 FMA_STRIDE apart: sixteen rows read in
- * steps of 16 bytes lie in different banks. Every sum runs in rising order. */
+ * ROWS is 64, 32 or 16: what the device's shared memory holds at the width. 4 ROWS threads form a
+ * rectangle of ROWS / 4 x 16: thread (y, x) holds rows 4y ... 4y+3 and columns x + 16n. Rows of D
+ * columns are D + 4 floats apart, rows of ROWS columns ROWS + 4: sixteen rows read in steps of 16
+ * bytes are in different banks. Every sum runs in rising order. */
 #ifndef CUDA_ATTENTION_FMA_CUH
 #define CUDA_ATTENTION_FMA_CUH
 
 #include "attention.cuh"
 
-enum { FMA_THREADS = 256, FMA_TILE = 64, FMA_STRIDE = FMA_TILE + 4 };
+/* The rows of a tile: MANY where the device has room for them, FEW fit 99 KB. */
+template <int D> struct fma_rows_of {
+    static const int MANY = D > 128 ? 32 : 64, FEW = D > 128 ? 16 : D > 64 ? 32 : 64;
+};
+
+/* Shared memory of tiles_n tiles of D columns and one of scores. */
+static inline size_t fma_bytes(int rows, int D, int tiles_n)
+{
+    return (size_t)rows * (size_t)(tiles_n * (D + 4) + rows + 4) * sizeof(float);
+}
 
 /* Column `col` of row i, turned with its partner, or with SIGN -1 turned back. */
 template <int SIGN, class T>
@@ -24,14 +34,14 @@ __device__ inline float fma_turned(const T *row, const struct attention &a, int3
     return second ? v : u;
 }
 
-/* Rows first ... first + 63 of a head, as floats, turned where asked; rows from T on and columns
- * from a.D on are zeros. */
-template <int D, class T>
+/* Rows first ... first + ROWS - 1 of a head, as floats, turned where asked; rows from T on and
+ * columns from a.D on are zeros. */
+template <int D, int ROWS, class T>
 __device__ inline void fma_load(float *tile, const struct tensor &t, const struct attention &a,
                                 const struct attention_place &at, int32_t first, bool turns)
 {
     const T *from = head_row<const T>(t, a, at.b, at.h, 0);
-    for (int place = threadIdx.x; place < FMA_TILE * D; place += FMA_THREADS) {
+    for (int place = threadIdx.x; place < ROWS * D; place += 4 * ROWS) {
         int row = place / D, col = place % D;
         bool valid = first + row < a.T && col < a.D;
         const T *source = from + (first + row) * t.stride;
@@ -51,41 +61,41 @@ template <int D> __device__ inline void fma_clear(float (&acc)[4][D / 16])
 }
 
 /* s = rows of `left` times rows of `right`, summed over D. */
-template <int D>
-__device__ inline void fma_rows(float (&s)[4][4], const float *left, const float *right)
+template <int D, int N>
+__device__ inline void fma_rows(float (&s)[4][N], const float *left, const float *right)
 {
     left += threadIdx.x / 16 * 4 * (D + 4);
     right += threadIdx.x % 16 * (D + 4);
 #pragma unroll
-    for (int e = 0; e < 16; e++) s[e / 4][e % 4] = 0.0f;
+    for (int e = 0; e < 4 * N; e++) s[e / N][e % N] = 0.0f;
 #pragma unroll 2
     for (int c = 0; c < D; c += 4) {
-        float4 p[4], q[4];
+        float4 p[4], q[N];
 #pragma unroll
         for (int r = 0; r < 4; r++) p[r] = *(const float4 *)(left + r * (D + 4) + c);
 #pragma unroll
-        for (int n = 0; n < 4; n++) q[n] = *(const float4 *)(right + 16 * n * (D + 4) + c);
+        for (int n = 0; n < N; n++) q[n] = *(const float4 *)(right + 16 * n * (D + 4) + c);
 #pragma unroll
-        for (int e = 0; e < 16; e++) {
-            float sum = fmaf(p[e / 4].x, q[e % 4].x, s[e / 4][e % 4]);
-            sum = fmaf(p[e / 4].y, q[e % 4].y, sum);
-            sum = fmaf(p[e / 4].z, q[e % 4].z, sum);
-            s[e / 4][e % 4] = fmaf(p[e / 4].w, q[e % 4].w, sum);
+        for (int e = 0; e < 4 * N; e++) {
+            float sum = fmaf(p[e / N].x, q[e % N].x, s[e / N][e % N]);
+            sum = fmaf(p[e / N].y, q[e % N].y, sum);
+            sum = fmaf(p[e / N].z, q[e % N].z, sum);
+            s[e / N][e % N] = fmaf(p[e / N].w, q[e % N].w, sum);
         }
     }
 }
 
-/* acc += rows of P (64 x 64) times the rows of `right`. */
-template <int D>
+/* acc += rows of P (ROWS x ROWS) times the rows of `right`. */
+template <int D, int ROWS>
 __device__ inline void fma_columns(float (&acc)[4][D / 16], const float *P, const float *right)
 {
-    P += threadIdx.x / 16 * 4 * FMA_STRIDE;
+    P += threadIdx.x / 16 * 4 * (ROWS + 4);
     right += threadIdx.x % 16;
 #pragma unroll 2
-    for (int k = 0; k < FMA_TILE; k++) {
+    for (int k = 0; k < ROWS; k++) {
         float p[4];
 #pragma unroll
-        for (int r = 0; r < 4; r++) p[r] = P[r * FMA_STRIDE + k];
+        for (int r = 0; r < 4; r++) p[r] = P[r * (ROWS + 4) + k];
 #pragma unroll
         for (int c = 0; c < D / 16; c++) {
             float v = right[k * (D + 4) + 16 * c];
@@ -95,15 +105,16 @@ __device__ inline void fma_columns(float (&acc)[4][D / 16], const float *P, cons
     }
 }
 
-/* Bit 4r + n: whether the thread's pair [r][n] is kept. Rows are queries, columns keys, or with
+/* Bit N r + n: whether the thread's pair [r][n] is kept. Rows are queries, columns keys, or with
  * `turned` the other way; row and col are of element [0][0]. */
-static __device__ inline uint32_t fma_keep(const struct head_dropout &d, int32_t row, int32_t col,
-                                           bool turned)
+template <int N>
+__device__ inline uint32_t fma_keep(const struct head_dropout &d, int32_t row, int32_t col,
+                                    bool turned)
 {
     uint32_t bits = 0;
 #pragma unroll 1
-    for (int e = 0; e < 16; e++) {
-        int32_t i = row + e / 4, j = col + e % 4 * 16;
+    for (int e = 0; e < 4 * N; e++) {
+        int32_t i = row + e / N, j = col + e % N * 16;
         bits |= (uint32_t)pair_is_kept(d, turned ? j : i, turned ? i : j) << e;
     }
     return bits;
@@ -121,9 +132,9 @@ __device__ inline void fma_store(const struct tensor &t, const struct attention 
         if (threadIdx.x % 16 + 16 * c < (uint32_t)a.D) rows_narrow(to + 16 * c, x[c] * scale);
 }
 
-/* The block's 64 rows from `first` on, times scale, turned back. The numbers of a pair lie in
- * different threads: they meet in `stage`, 64 rows D + 4 apart, which nobody reads any more. */
-template <int D, class T>
+/* The block's rows from `first` on, times scale, turned back. The numbers of a pair are in
+ * different threads: they meet in `stage`, rows D + 4 apart, which nobody reads any more. */
+template <int D, int ROWS, class T>
 __device__ inline void fma_store_turned(float *stage, const struct tensor &t,
                                         const struct attention &a, const struct attention_place &at,
                                         int32_t first, const float (&x)[4][D / 16], float scale)
@@ -134,7 +145,7 @@ __device__ inline void fma_store_turned(float *stage, const struct tensor &t,
 #pragma unroll
         for (int c = 0; c < D / 16; c++) mine[r * (D + 4) + 16 * c] = x[r][c] * scale;
     __syncthreads();
-    for (int place = threadIdx.x; place < FMA_TILE * D; place += FMA_THREADS) {
+    for (int place = threadIdx.x; place < ROWS * D; place += 4 * ROWS) {
         int row = place / D, col = place % D;
         if (first + row >= a.T || col >= a.D) continue;
         float value = fma_turned<-1>(stage + row * (D + 4), a, first + row, col);

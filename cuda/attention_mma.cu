@@ -201,7 +201,7 @@ static cudaError_t forward_launch(cudaStream_t stream, const struct attention *a
     int32_t tiles_n = (a->T + FORWARD_QUERIES - 1) / FORWARD_QUERIES;
     int64_t blocks = (int64_t)tiles_n * a->B * a->H;
     size_t bytes = (FORWARD_QUERIES + 4 * KEYS) * D * sizeof(bf16);
-    bytes += (size_t)attention_norm_tiles(a->T) * SKIP_TILE_BYTES;
+    if (certificates) bytes += (size_t)attention_norm_tiles(a->T) * SKIP_TILE_BYTES;
     if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
     launch(attention_mma_k<D, KEYS>, dim3((unsigned)blocks), dim3(FORWARD_THREADS), bytes, stream,
            *a, attention_keep_of(a), attention_parts_of(a), certificates, tiles_n);

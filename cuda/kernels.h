@@ -18,9 +18,10 @@ extern "C" {
 #endif
 
 /* ---- attention.cu, rotary.cu ----
- * Head widths up to 128. Scratch: workspace_dev, 16-byte aligned, of at least
- * cuda_attention_workspace() bytes; its contents mean nothing between calls, and calls on one
- * stream may share it. The size depends on B, T, H and bias.bias_table_n and grows with each. */
+ * Head widths up to 256; above 128 products are in f32 whatever the dtype. Scratch: workspace_dev,
+ * 16-byte aligned, of at least cuda_attention_workspace() bytes; its contents mean nothing between
+ * calls, and calls on one stream may share it. The size depends on B, T, H and bias.bias_table_n
+ * and grows with each. */
 size_t cuda_attention_workspace(const struct attention *a);
 int cuda_attention(void *stream, struct attention *a, void *workspace_dev);
 int cuda_attention_bwd(void *stream, struct attention *a, void *workspace_dev);

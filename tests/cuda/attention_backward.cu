@@ -178,6 +178,32 @@ static int table_gradients_repeat(const struct attention_case &c)
     return failures;
 }
 
+// On tensor cores the gradients do not depend on the size of tiles.
+static int tiles_change_no_bit(const struct attention_case &c)
+{
+    std::vector<float> got[SHARED_LIMITS_N];
+    int failures = 0;
+    for (int i = 0; i < SHARED_LIMITS_N; i++) {
+        struct attention_fixture f;
+        shared_limit(shared_limits[i]);
+        fixture_open(f, c);
+        forward_by_formula(f);
+        got[i] = gradients_of(f, &failures);
+        if (f.a.bias.bias_table_grad_dev) {
+            size_t n = (size_t)(c.H * f.a.bias.bias_table_n);
+            std::vector<float> table = read_floats(f.a.bias.bias_table_grad_dev, n);
+            got[i].insert(got[i].end(), table.begin(), table.end());
+        }
+        fixture_close(f);
+        if (memcmp(got[0].data(), got[i].data(), got[0].size() * 4) != 0) {
+            printf("  FAIL tiles for %zu KB have other bits\n", shared_limits[i] >> 10);
+            failures++;
+        }
+    }
+    if (failures) case_print(c);
+    return failures;
+}
+
 // Overwrites rows first ... end - 1 of head 0 with NaN.
 static void poison(struct matrix &m, const struct attention_case &c, int32_t first, int32_t end)
 {
@@ -234,6 +260,8 @@ int main(int argc, char **argv)
     int cases = 0;
     bool all = argc > 1 && strcmp(argv[1], "all") == 0;
     int failures = attention_cases(all, backward_agrees, &cases);
+    failures += attention_wide_cases(backward_agrees, &cases);
+    failures += tiles_change_no_bit(wide_cases[1]) + tiles_change_no_bit(wide_cases[2]);
     const struct attention_case odd[] = {{2, 70, 2, 12, DTYPE_BF16, BIAS_ALL, 9, 0.2f, true, 0},
                                          {2, 70, 2, 24, DTYPE_BF16, BIAS_ALL, 9, 0.2f, true, 0},
                                          {1, 64, 1, 64, DTYPE_BF16, BIAS_SLOPE, 0, 0.2f, false, 3},

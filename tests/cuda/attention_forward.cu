@@ -77,6 +77,7 @@ int main(int argc, char **argv)
     int cases = 0;
     bool all = argc > 1 && strcmp(argv[1], "all") == 0;
     int failures = attention_cases(all, forward_agrees, &cases);
+    failures += attention_wide_cases(forward_agrees, &cases);
     // A width that no copy of 16 bytes fits, and rows that stand at odd places.
     const struct attention_case odd[] = {{2, 70, 2, 12, DTYPE_BF16, BIAS_ALL, 9, 0.2f, true, 0},
                                          {2, 70, 2, 24, DTYPE_BF16, BIAS_ALL, 9, 0.2f, true, 0},

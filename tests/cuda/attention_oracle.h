@@ -19,6 +19,10 @@
 #include "base/philox.h"
 #include "kernels.h"
 
+#ifndef __CUDACC__
+#include "emulation_control.h"
+#endif
+
 enum bias_form { BIAS_NONE, BIAS_SLOPE, BIAS_NEAR, BIAS_ALL };
 
 struct attention_case {
@@ -334,6 +338,47 @@ static inline int attention_cases(bool all, int (*agrees)(const struct attention
         ++*cases;
     }
     for (int i = 0; i < (all ? 3 : 1); i++) failures += agrees(far[i]), ++*cases;
+    return failures;
+}
+
+// Heads that fill the shared memory of a block, and widths between those that are compiled: with
+// the tiles that an RTX 4090, an A100 and an H100 have room for.
+static const struct attention_case wide_cases[] = {
+    {1, 100, 2, 128, DTYPE_F32, BIAS_ALL, 40, 0.3f, true, 0},
+    {1, 150, 1, 128, DTYPE_BF16, BIAS_NEAR, 40, 0.3f, true, 0},
+    {1, 577, 1, 128, DTYPE_BF16, BIAS_SLOPE, 0, 0.0f, true, 0},
+    {2, 70, 1, 80, DTYPE_BF16, BIAS_ALL, 9, 0.2f, false, 8},
+    {1, 70, 2, 136, DTYPE_BF16, BIAS_ALL, 33, 0.2f, true, 0},
+    {1, 70, 1, 200, DTYPE_BF16, BIAS_SLOPE, 0, 0.0f, false, 3},
+    {1, 100, 1, 256, DTYPE_F32, BIAS_ALL, 20, 0.3f, true, 0},
+};
+enum { WIDE_CASES_N = sizeof wide_cases / sizeof *wide_cases };
+
+// What a test sets where the device is emulated; a GPU has what it has.
+static const size_t shared_limits[] = {99 << 10, 163 << 10, 227 << 10};
+enum { SHARED_LIMITS_N = 3 };
+
+static inline void shared_limit(size_t bytes)
+{
+#ifdef __CUDACC__
+    (void)bytes;
+#else
+    emulation_set_shared(bytes);
+#endif
+}
+
+static inline int attention_wide_cases(int (*agrees)(const struct attention_case &c), int *cases)
+{
+    int failures = 0;
+    for (size_t limit : shared_limits) {
+        shared_limit(limit);
+        for (const struct attention_case &c : wide_cases) {
+            int more = agrees(c);
+            if (more) printf("  with %zu KB of shared memory\n", limit >> 10);
+            failures += more;
+            ++*cases;
+        }
+    }
     return failures;
 }
 

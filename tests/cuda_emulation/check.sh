@@ -78,6 +78,9 @@ check() { # kind: all its legs, then how many held and how many did not
     [ "$kind" = asan ] && leg "the paper's model at its sizes" "$place/tests/cuda_emulation/check_shapes"
     turns="three turns" # of algorithms: who compares bits must have seen to it that both choose alike
     if [ "$kind" = plain ]; then
+        for kb in 99 163; do # an RTX 4090, an A100; the asan build has an H100's 227
+            leg "the paper's model at its sizes, $kb KB of shared memory" env EMULATION_SHARED=$kb "$place/tests/cuda_emulation/check_shapes"
+        done
         leg "faults have their types" "$place/tests/cuda_emulation/check_faults"
         leg "20 updates as on the CPU" env EMULATION_PRODUCTS="$turns" "$place/tests/model/check_training" cuda:emulated
         leg "20 updates in bf16" "$place/tests/model/check_training" --bf16 cuda:emulated

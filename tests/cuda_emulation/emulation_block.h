@@ -8,9 +8,9 @@
 #include "emulation_fiber.h"
 
 enum { WARP = 32, WARPS_MAX = 32, BARRIERS = 16, STATICS_MAX = 32 };
-/* Shared memory of a block at most, and without asking for more, as launch() in gpu.cuh does where
- * the dynamic part alone is more. */
-enum { SHARED_MAX = 227 << 10, SHARED_UNASKED = 48 << 10 };
+/* Shared memory of a block without asking for more, as launch() in gpu.cuh does where the dynamic
+ * part alone is more; then emulation_shared_most(). */
+enum { SHARED_UNASKED = 48 << 10 };
 
 /* Two tokens take turns by generation: with one, the next arrival of a fast thread would hide
  * races of those who are slow to leave. */

@@ -3,6 +3,8 @@
  * The same from the environment, read once:
  *   EMULATION_ORDER=forward|reverse|SEED   who runs first (forward)
  *   EMULATION_MEMORY=BYTES                 device memory (4 GiB)
+ *   EMULATION_SHARED=KB                    shared memory of a block, at most (227, as of an H100;
+ *                                          an A100 has 163, an RTX 4090 99)
  *   EMULATION_LOSE=N[@GPU]                 the device is lost at launch N, counted from 0; with GPU
  *                                          only where CUDA_VISIBLE_DEVICES is that
  *   EMULATION_BLOCKS=N                     N blocks of each launch (emulation_set_blocks)
@@ -21,6 +23,10 @@ extern "C" {
 void emulation_set_order(const char *text);
 /* emulation_set_memory - how much memory the device has, from the next cudaMalloc on. */
 void emulation_set_memory(size_t bytes);
+/* emulation_set_shared - how much shared memory a block may have, from the next launch on. */
+void emulation_set_shared(size_t bytes);
+/* emulation_shared_most - how much that is. */
+size_t emulation_shared_most(void);
 /* emulation_set_blocks - for launches of sizes that a processor cannot compute: of each launch the
  * first block, the last and others between them are run, n in all (0: every one); a library's
  * kernels are not, nor copies and fills of more than 64 MiB. Results mean nothing; what is seen is

@@ -120,6 +120,22 @@ cudaError_t device_count_launch()
 
 enum { SHARED_DEFAULT = 48 << 10, SHARED_OPTIN = 227 << 10, PROCESSORS = 132 };
 
+static size_t shared_most;
+
+void emulation_set_shared(size_t bytes)
+{
+    shared_most = bytes;
+}
+
+size_t emulation_shared_most()
+{
+    if (shared_most > 0) return shared_most;
+    const char *kilobytes = getenv("EMULATION_SHARED");
+    shared_most = SHARED_OPTIN;
+    if (kilobytes) shared_most = strtoul(kilobytes, nullptr, 10) << 10;
+    return shared_most;
+}
+
 cudaError_t cudaGetDeviceCount(int *count)
 {
     *count = 1;
@@ -146,8 +162,8 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int number)
     snprintf(p->name, sizeof p->name, "emulated GPU");
     memcpy(p->uuid.bytes, "alibi-emulated-0", sizeof p->uuid.bytes);
     p->sharedMemPerBlock = SHARED_DEFAULT;
-    p->sharedMemPerBlockOptin = SHARED_OPTIN;
-    p->sharedMemPerMultiprocessor = 228 << 10;
+    p->sharedMemPerBlockOptin = emulation_shared_most();
+    p->sharedMemPerMultiprocessor = emulation_shared_most() + 1024; /* of which the system has 1 */
     p->regsPerBlock = 65536;
     p->warpSize = 32;
     p->maxThreadsPerBlock = 1024;
@@ -175,7 +191,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
         *value = 0;
         return cudaSuccess;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-        *value = SHARED_OPTIN;
+        *value = (int)emulation_shared_most();
         return cudaSuccess;
     }
     return device_error(cudaErrorInvalidValue, "an attribute that the emulator lacks");

@@ -179,7 +179,8 @@ static const char *launch_fault(dim3 grid, dim3 block, size_t shared_bytes)
     if (grid.x == 0 || grid.x > 0x7fffffff || grid.y == 0 || grid.y > 65535 || grid.z == 0 ||
         grid.z > 65535)
         return "launch: a grid needs 1 to 2147483647, 65535, 65535 blocks";
-    if (shared_bytes > SHARED_MAX) return "launch: more than 227 KB of shared memory";
+    if (shared_bytes > emulation_shared_most())
+        return "launch: more shared memory than a block of this device may have";
     return nullptr;
 }
 

@@ -1,6 +1,7 @@
 /* emulation_wait.cpp - where threads of a block meet: barriers, warp collectives, shared memory and
  * asynchronous copies. */
 #include "emulation_block.h"
+#include "emulation_control.h"
 
 #include <stdlib.h>
 
@@ -105,7 +106,8 @@ void *emulation_shared_static(const void *key, size_t bytes)
     if (b->statics_n == STATICS_MAX)
         emulation_fail({"launch", 0}, "more than %d pieces of static shared memory", STATICS_MAX);
     b->shared_bytes += bytes;
-    size_t most = b->dynamic_bytes > SHARED_UNASKED ? SHARED_MAX : SHARED_UNASKED;
+    size_t most = SHARED_UNASKED;
+    if (b->dynamic_bytes > SHARED_UNASKED) most = emulation_shared_most();
     if (b->shared_bytes > most)
         emulation_fail({"launch", 0},
                        "%zu bytes of static and %zu of dynamic shared memory, "
