@@ -13,7 +13,7 @@ declare -A may=(
     [base]="" [position]="base" [spec]="base position" [record]="base spec" [shape]="base position spec"
     [backend]="base" [check]="base backend" [cpu]="base backend" [cuda]="base backend" [ops]="base backend"
     [data]="base prepare synthetic" [synthetic]="base data" [prepare]="base data synthetic" [fetch]="base"
-    [plan]="base position spec shape" [store]="base position spec record" [model]="base position spec shape backend ops"
+    [plan]="base position spec shape" [store]="base position spec record shape" [model]="base position spec shape backend ops"
     [interchange]="base position spec record shape"
     [worker]="base position spec record shape backend ops data model interchange"
     [scheduler]="base spec record shape store" [report]="base spec store"

@@ -21,6 +21,7 @@
 #include "interchange/import.h"
 #include "prepare/dictionary.h"
 #include "record/event.h"
+#include "store/ingest.h"
 #include "workflow/workflow.h"
 
 enum { IMPORT_ATTEMPTS_MAX = 1000000 };

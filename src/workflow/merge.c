@@ -46,7 +46,7 @@ int workflow_merge(struct merge_result *out, const struct project *project, stru
                        path);
         skip(out, a, out->summary.skipped_n, out->summary.why);
     }
-    TRY(ingest_copy_folders(store, is_folder ? path : NULL, &out->copied, e));
+    TRY(ingest_copy_folders(store, project, is_folder ? path : NULL, &out->copied, e));
     skip(out, a, out->copied.skipped_n, out->copied.why);
     return 0;
 }

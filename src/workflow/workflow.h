@@ -12,8 +12,8 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/project.h"
-#include "scheduler/adopt.h"
 #include "scheduler/scheduler.h"
+#include "store/ingest.h"
 #include "store/store.h"
 #include "workflow/planning.h"
 
@@ -75,7 +75,7 @@ struct merge_result {
     const char *folders;           /* the run folders that were ingested; NULL: a results.db was */
     struct ingest_summary summary; /* of them */
     int32_t results_n;             /* of the results.db */
-    struct store_home copied;      /* run folders that came along */
+    struct ingest_copies copied;   /* run folders that came along */
     int32_t skipped_n;             /* folders left out */
     const char *why;               /* the first of them */
 };
