@@ -62,11 +62,31 @@ static int update_weights(struct model *m, struct err *e)
     const double *squares = &m->state_dev_own->squares;
     int64_t n = m->params.elements_n;
     if (t->optimizer == SPEC_ADAM)
-        return ops_adam(m->b, theta, first, second, grad, n, (float)t->adam_beta1,
-                        (float)t->adam_beta2, (float)t->adam_eps, (float)t->weight_decay, squares,
-                        m->step_dev, m->bf16_dev_own, e);
-    return ops_nag(m->b, theta, first, grad, n, (float)t->momentum, (float)t->weight_decay, squares,
-                   m->step_dev, m->bf16_dev_own, e);
+        return ops_adam(m->b,
+                        &(struct adam_args){.theta_dev = theta,
+                                            .m_dev = first,
+                                            .v_dev = second,
+                                            .grad_dev = grad,
+                                            .n = n,
+                                            .beta1 = (float)t->adam_beta1,
+                                            .beta2 = (float)t->adam_beta2,
+                                            .eps = (float)t->adam_eps,
+                                            .weight_decay = (float)t->weight_decay,
+                                            .squares_dev = squares,
+                                            .step_dev = m->step_dev,
+                                            .bf16_dev = m->bf16_dev_own},
+                        e);
+    return ops_nag(m->b,
+                   &(struct nag_args){.theta_dev = theta,
+                                      .momentum_dev = first,
+                                      .grad_dev = grad,
+                                      .n = n,
+                                      .mu = (float)t->momentum,
+                                      .weight_decay = (float)t->weight_decay,
+                                      .squares_dev = squares,
+                                      .step_dev = m->step_dev,
+                                      .bf16_dev = m->bf16_dev_own},
+                   e);
 }
 
 /* Norm and update, a body of model_graph.c: the host learns the norm afterwards. */
