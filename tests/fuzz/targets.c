@@ -28,6 +28,7 @@
 #include "record/fields.h"
 #include "scheduler/slurm.h"
 #include "spec/spec.h"
+#include "store/ingest.h"
 #include "store/store.h"
 
 enum { PATH_BYTES = 64, QUERY_LIMIT_S = 5 };
