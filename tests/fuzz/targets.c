@@ -26,7 +26,6 @@
 #include "prepare/wordpiece.h"
 #include "record/event.h"
 #include "record/fields.h"
-#include "scheduler/slurm.h"
 #include "spec/spec.h"
 #include "store/ingest.h"
 #include "store/store.h"
@@ -226,16 +225,6 @@ static void read_archive(const uint8_t *bytes, size_t n)
     (void)unpack_files(write_scratch("archive.zip", bytes, n), dir, files, 1, 1 << 20, &e);
 }
 
-static void read_slurm_options(const uint8_t *bytes, size_t n)
-{
-    struct arena a;
-    struct err e = {0};
-    const char **words;
-    arena_init(&a);
-    (void)slurm_parse_options(&words, &a, text_of(&a, bytes, n), &e);
-    arena_fini(&a);
-}
-
 static int ignore_row(void *context, int columns_n, const char *const *names,
                       const struct store_cell *cells, struct err *e)
 {
@@ -299,7 +288,6 @@ const struct fuzz_target fuzz_targets[] = {
     {"text", read_text},
     {"wordpiece", read_wordpiece},
     {"archive", read_archive},
-    {"slurm_options", read_slurm_options},
     {"sql", read_sql},
     {"database", read_database},
 };
