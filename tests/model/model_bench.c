@@ -34,6 +34,7 @@ struct spec model_bench_spec(enum spec_position position, enum spec_softmax soft
     s.option.t5_max_distance = 16;
     s.option.t5_init_std = 0.3;
     s.option.t5_multiplier = 2.0;
+    s.train.L = 64; /* learned positions have so many rows */
     s.train.seed = 11;
     s.train.optimizer = SPEC_NAG;
     s.train.momentum = 0.9;
@@ -94,7 +95,7 @@ char *model_bench_choices(const struct model_bench *k)
 void model_bench_adopt(struct model_bench *k, const char *choices)
 {
     struct err e = {0};
-    if (choices != NULL) model_bench_ok(k->b->ops->adopt(k->b, choices, &e), &e);
+    if (choices != NULL) model_bench_ok(k->b->ops->restore_choices(k->b, choices, &e), &e);
 }
 
 void model_bench_tokens(int32_t *out, int64_t n, uint64_t seed)
