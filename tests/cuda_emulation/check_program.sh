@@ -70,14 +70,14 @@ expect 0 "" run gpus auto
 [ "$(query gpus "$losses")" = "$(query cpu "$losses")" ] || fail "losses on GPUs differ"
 
 # Too small: refused before anything starts, with the bytes wanted and free.
-NVML_FAKE_FREE="100000 90000" expect 70 "wants .* MB of memory, cuda:0 has 0.1 MB free of 1000.0 MB" run small auto
+NVML_FAKE_FREE="100000 90000" expect 70 "needs .* MB of memory, but cuda:0 has 0.1 MB free of 1000.0 MB" run small auto
 [ "$(query small "SELECT count(*) FROM attempts")" = 0 ] || fail "a refused run was started"
 
 # Memory that is gone when the worker asks for it; a GPU that breaks; another takes over.
 EMULATION_MEMORY=33854432 expect 70 "no memory for [0-9]* bytes: [0-9]* of the GPU's 33854432 are free" run short cuda:0 --tries 1
 EMULATION_LOSE=9 expect 69 "the GPU cannot be used" run lost cuda:0
 [ "$(query lost "SELECT count(*) FROM attempts")" = 1 ] || fail "a lost GPU got another worker"
-EMULATION_LOSE=9@GPU-fake-0 expect 0 "cuda:0 is not used any more" run moved auto
+EMULATION_LOSE=9@GPU-fake-0 expect 0 "cuda:0 disabled for this run" run moved auto
 [ "$(query moved "$losses")" = "$(query cpu "$losses")" ] || fail "losses after a move differ"
 [ "$(query moved "SELECT count(*) FROM attempts WHERE state='failed'")" = 1 ] || fail "not one attempt failed before the move"
 
