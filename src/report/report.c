@@ -32,7 +32,7 @@ struct report_job {
     struct report_answer answer;
     struct report_rows all; /* the groups of the whole answer: one row, or none */
     struct report_verdicts verdicts;
-    struct report_rows claims; /* no rows without a claim.sql */
+    struct report_claims claims; /* no rows without a claim.sql */
     const char *title;
     double floor;
 };
@@ -349,11 +349,8 @@ static int find_floor(struct report_job *j, struct err *e)
 /* Cells and claims judged, before anything is written. */
 static int judge_all(struct report_job *j, struct err *e)
 {
-    int32_t contradicted;
-
     TRY(report_verdicts_find(&j->verdicts, &j->arena, j->store, &j->folder, j->options->scale, e));
-    return report_claims_judge(&j->claims, &contradicted, &j->arena, j->store, &j->folder,
-                               j->options->scale, e);
+    return report_claims_judge(&j->claims, &j->arena, j->store, &j->folder, j->options->scale, e);
 }
 
 /* That not all runs are what the scale says stands where the scale is. */
