@@ -9,8 +9,8 @@
 #include "backend/backend.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "base/subprocess.h"
 #include "cli/cli.h"
-#include "scheduler/command.h"
 #include "scheduler/slurm_node.h"
 #include "spec/code_id.h"
 #include "worker/worker.h"
@@ -113,7 +113,7 @@ int cli_doctor(struct cli *c, const struct cli_command *self, int argc, char **a
         if (strcmp(list[i].name, "cpu") != 0 && !list[i].is_test)
             printf("%-5s %-12s %s\n", list[i].unusable[0] ? "none" : "ok", list[i].name,
                    list[i].unusable[0] ? list[i].unusable : list[i].description);
-    bool draws = subprocess_exists("gnuplot");
+    bool draws = subprocess_find("gnuplot");
     check(&wrong, draws, "gnuplot",
           draws ? "found; figures will be drawn"
                 : "not found; install gnuplot-nox to draw figures");

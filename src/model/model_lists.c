@@ -30,7 +30,7 @@ static void list_add(struct model *m, struct model_list *list, int32_t value)
 /* Fills up a list of a band. A vocabulary of one band has all tokens in it, batch by batch. */
 static void list_fill(struct model *m, struct model_list *list)
 {
-    if (m->b->ops->record == NULL || m->bands.n < 2) return;
+    if (m->b->ops->graph_begin == NULL || m->bands.n < 2) return;
     while (list->n % SHAPE_LIST_ROWS != 0) list_add(m, list, -1);
 }
 
@@ -89,10 +89,10 @@ int model_lists_source(struct model *m, const struct model_batch *batch, struct 
     if (m->position.embedding.data == NULL) return 0;
     m->lists.position = list_open(m);
     for (int32_t row = 0; row < batch->rows; row++) {
-        int32_t next = m->position.functions->first_row; /* non-pad tokens, row by row */
+        int32_t first = m->position.functions->first_row, next = first; /* row by row */
         for (int32_t t = 0; t < batch->length; t++) {
             bool pad = batch->source[(int64_t)row * batch->length + t] == MODEL_PAD;
-            list_add(m, &m->lists.position, pad ? MODEL_PAD : next++);
+            list_add(m, &m->lists.position, pad && first > 0 ? first - 1 : next++);
         }
     }
     return 0;

@@ -1,4 +1,4 @@
-/* test_settle.c - the scheduler is killed, the machine restarts, numbers are reused: the same call
+/* test_recover.c - the scheduler is killed, the machine restarts, numbers are reused: the same call
  * again completes the rest, and nothing is shown twice. */
 #include "harness/test.h"
 
@@ -15,7 +15,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "scheduler/lease.h"
+#include "scheduler/attempt.h"
 #include "scheduler/toy_grid.h"
 
 static int setup(void **state)
@@ -93,15 +93,12 @@ static void write_result_and_end(struct toy_grid *g, struct event_writer *w, int
     event_writer_close(w);
 }
 
-static int settle(struct toy_grid *g)
+/* A call that wants no run: how many attempts it recovered. */
+static int recover(struct toy_grid *g)
 {
-    struct machine m;
-    struct slurm slurm = {0}; /* none of the rows is a job */
-    int32_t n = -1;
-    machine_read(&m);
-    if (scheduler_recover(g->store, &g->project, &m, &slurm, &n, &g->e) < 0)
+    if (scheduler_run(g->store, &g->project, g->job, 0, &g->options, &g->result, &g->e) < 0)
         fail_msg("%s", g->e.text);
-    return n;
+    return g->result.recovered;
 }
 
 TEST_EACH(setup, teardown)
@@ -153,11 +150,11 @@ TEST_WITH(struct toy_grid *g, what_a_worker_finished_after_its_scheduler_counts)
     toy_grid_open_store(g);
     leave_running(g, train, NULL, 0, 0);
     write_result_and_end(g, write_events(g, train), train, "done");
-    assert_int_equal(settle(g), 1);
+    assert_int_equal(recover(g), 1);
     assert_int_equal(toy_grid_last(g, train), STORE_DONE);
     assert_int_equal(
         toy_grid_count(g, "SELECT count(*) FROM trainings WHERE final_loss_nats=3.5", NULL), 1);
-    assert_int_equal(settle(g), 0);
+    assert_int_equal(recover(g), 0);
 }
 
 TEST_WITH(void *fixture_of_case, what_a_worker_said_last_is_believed)
@@ -176,7 +173,7 @@ TEST_WITH(void *fixture_of_case, what_a_worker_said_last_is_believed)
         leave_running(g, train[i], NULL, 0, 0);
         write_result_and_end(g, write_events(g, train[i]), train[i], rows[i].said);
     }
-    assert_int_equal(settle(g), 3);
+    assert_int_equal(recover(g), 3);
     for (int32_t i = 0; i < 3; i++) assert_int_equal(toy_grid_last(g, train[i]), rows[i].state);
 }
 
@@ -187,7 +184,7 @@ TEST_WITH(struct toy_grid *g, a_result_without_its_last_word_is_lost)
     leave_running(g, train, NULL, 0, 0);
     leave_running(g, none, NULL, 0, 0);
     event_writer_close(write_events(g, train));
-    assert_int_equal(settle(g), 2);
+    assert_int_equal(recover(g), 2);
     assert_int_equal(toy_grid_last(g, train), STORE_LOST);
     assert_int_equal(toy_grid_last(g, none), STORE_LOST);
 }
@@ -217,7 +214,7 @@ TEST_WITH(struct toy_grid *g, records_taken_before_change_nothing_when_taken_aga
         assert_int_equal(j.said, STORE_DONE);
         journal_close(&j);
     }
-    assert_int_equal(settle(g), 1);
+    assert_int_equal(recover(g), 1);
     assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM curves", NULL), 5);
     assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM trainings", NULL), 1);
 }
@@ -274,7 +271,7 @@ TEST_WITH(struct toy_grid *g, a_live_worker_of_a_dead_scheduler_is_ended_first)
     struct bystander b = start_bystander(NULL);
     toy_grid_open_store(g);
     leave_running(g, train, NULL, b.pid, b.pid_start);
-    assert_int_equal(settle(g), 1);
+    assert_int_equal(recover(g), 1);
     assert_false(answers(&b));
     end_bystander(&b);
 }
@@ -286,7 +283,7 @@ TEST_WITH(struct toy_grid *g, what_a_worker_started_is_found_by_its_mark)
         arena_printf(&g->arena, "%s=%s/runs/%s/1", MACHINE_MARK, g->root, g->job[train].run_id));
     toy_grid_open_store(g);
     leave_running(g, train, NULL, 0, 0);
-    assert_int_equal(settle(g), 1);
+    assert_int_equal(recover(g), 1);
     assert_false(answers(&b));
     end_bystander(&b);
 }
@@ -299,7 +296,7 @@ TEST_WITH(struct toy_grid *g, a_process_that_only_has_the_number_is_spared)
     toy_grid_open_store(g);
     leave_running(g, reused, NULL, b.pid, b.pid_start - 1);
     leave_running(g, restarted, "00000000-0000-0000-0000-000000000000", b.pid, b.pid_start);
-    assert_int_equal(settle(g), 2);
+    assert_int_equal(recover(g), 2);
     assert_true(answers(&b));
     end_bystander(&b);
 }
@@ -314,7 +311,7 @@ TEST_WITH(struct toy_grid *g, one_attempt_whose_records_are_not_a_file_stops_no_
     write_result_and_end(g, write_events(g, good), good, "done");
     const char *path = arena_printf(&g->arena, "%s/runs/%s/1/events", g->root, g->job[bad].run_id);
     assert_int_equal(file_make_dirs(path, &g->e), 0);
-    assert_int_equal(settle(g), 2);
+    assert_int_equal(recover(g), 2);
     assert_int_equal(toy_grid_count(g, states, "done"), 1);
     assert_int_equal(toy_grid_count(g, states, "running"), 0);
 }
