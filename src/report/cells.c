@@ -287,8 +287,11 @@ int report_cells_groups(struct report_rows *out, struct arena *a, struct store *
     PUT(&q, "SELECT g.\"#group\" AS \"group\"");
     for (int32_t i = 0; i < k->group_n && !all; i++) PUT(&q, ", g.\"#group%d\" AS label%d", i, i);
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) put_distinct(&q, facts[i]);
-    PUT(&q, ",\n min(%s) AS tokens_low, max(%s) AS tokens_high, max(%s) AS modified",
-        column(&q, "tokens"), column(&q, "tokens"), column(&q, "modified"));
+    PUT(&q,
+        ",\n min(%s) AS tokens_low, max(%s) AS tokens_high, min(%s) AS parameters_low,\n"
+        " max(%s) AS parameters_high, max(%s) AS modified",
+        column(&q, "tokens"), column(&q, "tokens"), column(&q, "parameters"),
+        column(&q, "parameters"), column(&q, "modified"));
     const char *paper = nominal(&q, k->column);
     PUT(&q, ",\n max(coalesce(%s <> %s, 0)", paper ? paper : "0",
         paper ? column(&q, k->column) : "0");

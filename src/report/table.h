@@ -27,4 +27,8 @@ int report_table_write(FILE *out, struct arena *a, const struct report_table_arg
  * of report_cells_groups. */
 const char *report_table_facts(struct arena *a, const struct report_rows *groups, int32_t group);
 
+/* report_table_size - "0.15M parameters", "0.15M to 0.20M parameters" of two counts; NULL without.
+ */
+const char *report_table_size(struct arena *a, const char *low, const char *high);
+
 #endif
