@@ -318,7 +318,7 @@ static int draw(struct report_job *j, const char **sentence, const char **pictur
     const struct report_plot plot = {.folder = project_path(j->project, &j->arena, "plots"),
                                      .name = name,
                                      .title = j->title,
-                                     .facts = report_table_facts(&j->arena, &j->all, 0),
+                                     .facts = report_table_facts(&j->arena, &j->all, 0, true),
                                      .scale = j->options->scale,
                                      .layout = &j->folder.layout,
                                      .store = j->store,

@@ -12,13 +12,13 @@ static const char table_gap[] = "–"; /* asked for, without a number */
 
 /* --- facts ---------------------------------------------------------------------------------- */
 
-static void add_seeds(struct strbuf *b, const char *seeds)
+static void add_seeds(struct strbuf *b, const char *seeds, bool brief)
 {
     bool several = seeds && strchr(seeds, ',');
 
     if (!seeds) return;
     strbuf_addf(b, "%s%s %s", b->n ? ", " : "", several ? "seeds" : "seed", seeds);
-    if (several) strbuf_add(b, " (mean ± standard deviation)");
+    if (several && !brief) strbuf_add(b, " (mean ± standard deviation)");
 }
 
 /* Tokens scored: one number, or the range where cells differ. */
@@ -59,7 +59,8 @@ static const char *text_read(struct arena *a, const struct report_rows *groups, 
     return arena_printf(a, "%s in place of %s", corpus, dataset);
 }
 
-const char *report_table_facts(struct arena *a, const struct report_rows *groups, int32_t group)
+const char *report_table_facts(struct arena *a, const struct report_rows *groups, int32_t group,
+                               bool brief)
 {
     static const struct {
         const char *column, *before, *after;
@@ -85,7 +86,7 @@ const char *report_table_facts(struct arena *a, const struct report_rows *groups
     }
     add_tokens(&b, report_rows_get(groups, group, "tokens_low"),
                report_rows_get(groups, group, "tokens_high"));
-    add_seeds(&b, report_rows_get(groups, group, "seed"));
+    add_seeds(&b, report_rows_get(groups, group, "seed"), brief);
     if (source) strbuf_addf(&b, "%s%s", b.n ? ", " : "", source);
     if (modified && strcmp(modified, "1") == 0) strbuf_add(&b, ", modified");
     return b.text;
@@ -250,7 +251,7 @@ static const char *group_title(struct arena *a, const struct table *t, int32_t g
  * ours is said again. */
 static void write_caption(FILE *out, struct arena *a, const struct table *t, int32_t group)
 {
-    const char *facts = report_table_facts(a, &t->groups, group);
+    const char *facts = report_table_facts(a, &t->groups, group, false);
     const char *scale = report_rows_get(&t->groups, group, "scale");
 
     if (t->args->format == REPORT_HTML && scale)
