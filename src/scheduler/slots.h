@@ -35,12 +35,12 @@ struct slots {
     int32_t n;
 };
 
-/* slots_open - auto: every usable GPU, without one every core; cpu: every core; cpu:N: N workers;
- * cuda:0,cuda:1: these GPUs; cuda:emulated: the test device, which auto never takes; slurm,
- * slurm:N: SLURM_JOBS_DEFAULT or N jobs at a time, which auto never takes either. CPU and GPU
- * are never mixed unasked: their last bits differ. Workers are kept to one core each only where
- * every core gets one: otherwise the kernel knows better which cores are free. Errors: ERR_USAGE
- * not a device; ERR_UNAVAILABLE it cannot be used, with the reason. */
+/* slots_open - auto: every usable GPU that other programs leave idle, without GPU every core; cpu:
+ * every core; cpu:N: N workers; cuda:0,cuda:1: these GPUs; cuda:emulated: the test device, which
+ * auto never takes; slurm, slurm:N: SLURM_JOBS_DEFAULT or N jobs at a time, which auto never takes
+ * either. CPU and GPU are never mixed unasked: their last bits differ. Workers are kept to one core
+ * each only where every core gets one: otherwise the kernel knows better which cores are free.
+ * Errors: ERR_USAGE not a device; ERR_UNAVAILABLE it cannot be used, with the reason. */
 int slots_open(struct slots *sl, struct arena *a, const char *devices, struct err *e);
 
 /* slots_take - a free slot with memory for the job, or -1. The largest device always has it when
