@@ -13,18 +13,18 @@ declare -A may=(
     [base]="" [position]="base" [spec]="base position" [record]="base spec" [shape]="base position spec"
     [backend]="base" [check]="base backend" [cpu]="base backend" [cuda]="base backend" [ops]="base backend"
     [data]="base prepare synthetic" [synthetic]="base data" [prepare]="base data synthetic" [fetch]="base"
-    [plan]="base position spec shape" [store]="base position spec record" [model]="base position spec shape backend ops"
+    [plan]="base position spec shape" [store]="base position spec record shape" [model]="base position spec shape backend ops"
     [interchange]="base position spec record shape"
     [worker]="base position spec record shape backend ops data model interchange"
     [scheduler]="base spec record shape store" [report]="base spec store"
-    [workflow]="base position spec record shape backend data synthetic prepare fetch plan store model interchange worker scheduler report"
-    [cli]="base position spec record shape backend ops check cpu data synthetic prepare fetch plan store model interchange worker scheduler report workflow"
+    [workflow]="base position spec record shape data synthetic prepare fetch plan store model interchange worker scheduler report"
+    [cli]="base spec data prepare fetch plan store backend ops cpu check worker scheduler report workflow"
 )
 # Libraries outside the C library, by folder: the first part of an include in angle brackets. The worker reads the zip
 # files of PyTorch with libarchive: sizes of 64 bits, checksums and damage are its business.
 declare -A libraries=(
     [base]="openssl" [record]="jansson" [plan]="yaml" [store]="sqlite3 jansson" [report]="jansson" [fetch]="curl archive"
-    [interchange]="jansson archive" [scheduler]="jansson" [worker]="jansson" [workflow]="jansson" [cli]="jansson" [cpu]="omp"
+    [interchange]="jansson archive" [scheduler]="jansson" [worker]="jansson" [workflow]="jansson" [cpu]="omp"
 )
 known="openssl jansson yaml sqlite3 omp curl archive"
 

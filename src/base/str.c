@@ -147,3 +147,27 @@ char *str_last_line(char *text)
         if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
     return line;
 }
+
+char *str_thousands(struct arena *a, int64_t n)
+{
+    char digits[32], *out = arena_alloc(a, 48);
+    int length = snprintf(digits, sizeof digits, "%lld", (long long)n), k = 0;
+
+    for (int i = 0; i < length; i++) {
+        out[k++] = digits[i];
+        int left = length - 1 - i;
+        if (left > 0 && left % 3 == 0 && digits[i] != '-') out[k++] = ',';
+    }
+    return out;
+}
+
+char *str_bytes(struct arena *a, double bytes)
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+    size_t u = 0;
+    while (bytes >= 999.5 && u + 1 < sizeof units / sizeof *units) {
+        bytes /= 1000;
+        u++;
+    }
+    return arena_printf(a, u && bytes < 9.95 ? "%.1f %s" : "%.0f %s", bytes, units[u]);
+}

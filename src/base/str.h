@@ -41,4 +41,9 @@ char *str_last_line(char *text);
 /* str_is_name - [A-Za-z0-9._-]{1,64}, not beginning with a dot or a dash. */
 bool str_is_name(const char *text);
 
+/* str_thousands - 246933504 as "246,933,504". */
+char *str_thousands(struct arena *a, int64_t n);
+/* str_bytes - "1.4 GB". */
+char *str_bytes(struct arena *a, double bytes);
+
 #endif

@@ -13,18 +13,35 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/project.h"
+#include "store/store.h"
+#include "workflow/planning.h"
 
 enum { CLI_OPTIONS_MAX = 24, CLI_LIST_MAX = 256 };
 
-enum cli_type { CLI_FLAG, CLI_TEXT, CLI_NUMBER, CLI_REAL, CLI_LIST };
+/* What an option takes, which its parsing, its messages and its completion follow. */
+enum cli_type {
+    CLI_FLAG,    /* nothing; out: bool */
+    CLI_NUMBER,  /* an integer from 0; out: int32_t */
+    CLI_COUNT,   /* an integer from 1; out: int32_t */
+    CLI_REAL,    /* a number from 0; out: double */
+    CLI_TEXT,    /* this and what follows: a text; out: const char * */
+    CLI_SCALE,   /* mini, small, paper, none */
+    CLI_FORMAT,  /* of report/report.h */
+    CLI_WHICH,   /* best, last */
+    CLI_DEVICE,  /* one that works in this process */
+    CLI_DEVICES, /* of --devices: also a cluster */
+    CLI_AXES,    /* position=alibi,L_train=512 */
+    CLI_LIST,    /* this and what follows may be given several times; out: struct cli_list */
+    CLI_LIST_AXES,
+    CLI_LIST_SETTINGS /* model.heads=4 */
+};
 
 struct cli_list {
     const char *item[CLI_LIST_MAX];
     int32_t n;
 };
 
-/* An option: --name, with an argument unless it is a flag. out: bool, const char *, int32_t,
- * double, struct cli_list. */
+/* An option: --name, with an argument unless it is a flag. */
 struct cli_option {
     const char *name;
     char letter; /* 0: none */
@@ -38,9 +55,9 @@ struct cli {
     struct project project;
     const char *project_dir; /* --project, or NULL */
     bool quiet;              /* --quiet */
-    /* For completion: cli_parse hands over all options and has the command return at once. */
-    void (*asked)(void *context, const struct cli_option *all);
-    void *asked_context;
+    /* For completion: cli_parse passes all options on and makes the command return at once. */
+    void (*take_options)(void *context, const struct cli_option *all);
+    void *take_options_context;
 };
 
 struct cli_command {
@@ -52,11 +69,10 @@ struct cli_command {
 
 const struct cli_command *cli_commands(size_t *n);
 
-/* cli_parse - options of a command, in any order with the positional arguments, which go to rest. 1
- * when --help was asked for and printed, or the options were (the command then returns 0), 0 to go
- * on. Every command
- * also knows --project DIR, --quiet and --help. Errors: ERR_USAGE with the nearest option, too few
- * or too many arguments. */
+/* cli_parse - options of a command, in any order with the positional arguments, which go to rest.
+ * Every command also has --project DIR, --quiet and --help. Returns 0 to go on; 1 if --help was
+ * printed or completion took the options (the command then returns 0). Errors: ERR_USAGE with the
+ * nearest option, too few or too many arguments. */
 int cli_parse(struct cli *c, const struct cli_command *self, const struct cli_option *options,
               int argc, char **argv, struct cli_list *rest, int32_t rest_min, int32_t rest_max,
               struct err *e);
@@ -65,6 +81,34 @@ int cli_parse(struct cli *c, const struct cli_command *self, const struct cli_op
 int cli_open(struct cli *c, struct err *e);
 /* cli_results - path of results.db. */
 char *cli_results(struct cli *c);
+/* cli_open_results - cli_open, and results.db for reading. */
+int cli_open_results(struct cli *c, struct store **store, struct err *e);
+/* cli_find_run - store_find_run, which names the right command for an artefact's name. */
+int cli_find_run(struct cli *c, struct store *store, char run_id[SPEC_ID_BYTES], const char *given,
+                 struct err *e);
+/* cli_plural - "" for one, else "s". */
+const char *cli_plural(int64_t n);
+
+/* What plan and run share. */
+struct cli_planning {
+    const char *scale, *devices;
+    int32_t seeds;
+    struct cli_list set, only;
+};
+#define CLI_PLANNING_OPTIONS(o)                                                                    \
+    {"scale",    's',    CLI_SCALE,                                                                \
+     &(o).scale, "NAME", "mini, small, paper or none (default: the grid's, else mini)"},           \
+        {"set",    0,           CLI_LIST_SETTINGS,                                                 \
+         &(o).set, "KEY=VALUE", "change a setting of every run, which then reads `modified`"},     \
+        {"only",    0,       CLI_LIST_AXES,                                                        \
+         &(o).only, "K=V,…", "select points, such as position=alibi,L_train=512"},                 \
+        {"seeds", 0, CLI_COUNT, &(o).seeds, "N", "use seeds 1 to N instead of the grid's"},        \
+    {                                                                                              \
+        "devices", 0, CLI_DEVICES, &(o).devices, "D",                                              \
+            "auto, cpu, cpu:N, cuda:0,… or slurm:N (default auto)"                               \
+    }
+/* cli_planning - as options of a plan. */
+struct planning_options cli_planning(const struct cli_planning *o);
 
 int cli_plan(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
 int cli_run(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);

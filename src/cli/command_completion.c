@@ -1,11 +1,13 @@
-/* command_completion.c - alibi completion SHELL, and what its script asks: alibi complete WORD…
+/* command_completion.c - alibi completion SHELL, and what its script calls: alibi complete WORD…
  *
- * The script hands over the words that stand behind `alibi`, the last of which is being typed, and
- * gets a line for each way to end it. bash breaks words at "=", which is a word of its own then. */
+ * The script passes the words after `alibi`, the last of which is being typed, and gets one
+ * candidate per line. Options and the values of their arguments come from the table of the command.
+ * bash breaks words at "=", which is then a word of its own. */
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/planning.h"
+#include "cli/cli.h"
+#include "plan/settings.h"
 
 static const char script_bash[] =
     "_alibi() {\n"
@@ -45,15 +47,15 @@ int cli_completion(struct cli *c, const struct cli_command *self, int argc, char
         fputs(scripts[i].script, stdout);
         return 0;
     }
-    return ERR(e, ERR_USAGE, "%s: a shell that is not known; bash, zsh or fish", rest.item[0]);
+    return ERR(e, ERR_USAGE, "unknown shell '%s' (expected bash, zsh or fish)", rest.item[0]);
 }
 
 /* The word that is being typed. */
 struct typed {
     struct cli *cli;
     const char *word;
-    size_t kept_n;  /* bytes at its beginning that stand already and are no part of a candidate */
-    size_t shell_n; /* of these, what the shell holds for words of their own */
+    size_t kept_n;  /* bytes at its beginning that precede every candidate */
+    size_t shell_n; /* of these, what the shell treats as words of their own */
 };
 
 static void offer(const struct typed *t, const char *candidate, const char *end)
@@ -74,26 +76,26 @@ static void offer_words(const struct typed *t, const char *words)
     }
 }
 
-/* key=value of the key table; short: --only's names of it. */
+/* key=value of the key table; is_short: the short names of axes instead of the keys. */
 static void offer_setting(struct typed *t, bool is_short)
 {
-    static const struct {
-        const char *axis, *key;
-    } axes[] = {{"position", "model.position"}, {"L_train", ""}, {"L_valid", ""}, {"dataset", ""}};
+    static const char *const axes[] = {"position", "L_train", "L_valid", "dataset"};
     const char *part = t->word + t->kept_n, *equals = strchr(part, '=');
-    size_t n, name_n = equals ? (size_t)(equals - part) : 0;
+    const struct spec_key *key = NULL;
+    size_t n;
     const struct spec_key *keys = spec_keys(&n);
-    const char *key = arena_printf(&t->cli->arena, "%.*s", (int)name_n, part);
 
-    for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) {
-        if (!equals && is_short) offer(t, axes[i].axis, "=");
-        if (equals && is_short && strcmp(axes[i].axis, key) == 0) key = axes[i].key;
+    if (equals) {
+        const char *name = arena_strndup(&t->cli->arena, part, (size_t)(equals - part));
+        t->kept_n += (size_t)(equals - part) + 1;
+        if (settings_key(&key, name, NULL) < 0) return;
+        for (const char *const *v = key->names; v && *v; v++) offer(t, *v, "");
+    } else if (is_short) {
+        for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) offer(t, axes[i], "=");
+    } else {
+        for (size_t i = 0; i < n; i++)
+            if (strchr(keys[i].name, '.')) offer(t, keys[i].name, "=");
     }
-    for (size_t i = 0; i < n && !equals && !is_short; i++)
-        if (strchr(keys[i].name, '.')) offer(t, keys[i].name, "=");
-    const struct spec_key *found = equals ? spec_key_find(key) : NULL;
-    t->kept_n += equals ? name_n + 1 : 0;
-    for (const char *const *v = found ? found->names : NULL; v && *v; v++) offer(t, *v, "");
 }
 
 /* of_one: for a command that works here and now. */
@@ -110,24 +112,20 @@ static int offer_devices(const struct typed *t, bool of_one, struct err *e)
     return 0;
 }
 
-/* The value of an option; one whose values are not known has none, and the shell offers files. */
-static int offer_value(struct typed *t, const char *option, struct err *e)
+/* The values of an option's argument; where they are not known the shell offers files. */
+static int offer_values(struct typed *t, enum cli_type type, struct err *e)
 {
-    static const struct {
-        const char *option, *words;
-    } rows[] = {{"scale", "mini small paper none"},
-                {"format", "text markdown csv json latex html"},
-                {"checkpoint", "best last"}};
+    static const char *const words[CLI_LIST_SETTINGS + 1] = {
+        [CLI_SCALE] = "mini small paper none",
+        [CLI_FORMAT] = "text markdown csv json latex html",
+        [CLI_WHICH] = "best last"};
+    bool is_axes = type == CLI_AXES || type == CLI_LIST_AXES;
 
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strcmp(rows[i].option, option) == 0) offer_words(t, rows[i].words);
-    if (strcmp(option, "devices") == 0) return offer_devices(t, false, e);
-    if (strcmp(option, "device") == 0) return offer_devices(t, true, e);
-    if (strcmp(option, "set") == 0) offer_setting(t, false);
-    if (strcmp(option, "only") != 0 && strcmp(option, "as") != 0) return 0;
-    const char *comma = strrchr(t->word + t->kept_n, ',');
+    if (words[type]) offer_words(t, words[type]);
+    if (type == CLI_DEVICE || type == CLI_DEVICES) return offer_devices(t, type == CLI_DEVICE, e);
+    const char *comma = is_axes ? strrchr(t->word + t->kept_n, ',') : NULL;
     if (comma) t->kept_n = (size_t)(comma + 1 - t->word);
-    offer_setting(t, true);
+    if (is_axes || type == CLI_LIST_SETTINGS) offer_setting(t, is_axes);
     return 0;
 }
 
@@ -139,7 +137,7 @@ static int offer_run(void *context, int columns_n, const char *const *names,
     return 0;
 }
 
-/* What a command takes that is no option: artefacts, runs, or the words its usage names. */
+/* A positional argument: artefacts, runs, or the words that the usage names. */
 static int offer_argument(struct typed *t, const struct cli_command *command, struct err *e)
 {
     struct store *store = NULL;
@@ -168,34 +166,26 @@ static int offer_argument(struct typed *t, const struct cli_command *command, st
     return rc;
 }
 
-/* The options of a command, which ends at once. */
-struct asked {
+/* What the options of a command say about the word that is being typed. */
+struct option_search {
     struct typed *typed;
-    const char *before; /* the word before: an option? Then its name, if it takes a value */
-    const char *option;
-    bool is_list; /* offer the names */
+    const char *before; /* the word before */
+    const char *named;  /* "--name" of "--name=…", or NULL */
+    enum cli_type type; /* of the option whose argument is being typed; CLI_FLAG: none */
 };
 
-static void take_options(void *context, const struct cli_option *all)
+static void search_options(void *context, const struct cli_option *all)
 {
-    struct asked *a = context;
-    const char *w = a->before;
+    struct option_search *s = context;
+    const char *w = s->named ? s->named : s->before;
 
     for (const struct cli_option *o = all; o->name; o++) {
-        const char *name = arena_printf(&a->typed->cli->arena, "--%s", o->name);
+        const char *name = arena_printf(&s->typed->cli->arena, "--%s", o->name);
         bool is_it =
             strcmp(w, name) == 0 || (o->letter && w[0] == '-' && w[1] == o->letter && !w[2]);
-        if (a->is_list) offer(a->typed, name, "");
-        if (is_it && o->type != CLI_FLAG) a->option = o->name;
+        if (s->typed->word[0] == '-' && !s->named) offer(s->typed, name, "");
+        if (is_it) s->type = o->type;
     }
-}
-
-static int ask_options(struct asked *a, const struct cli_command *command, struct err *e)
-{
-    struct cli *c = a->typed->cli;
-    c->asked = take_options;
-    c->asked_context = a;
-    return command->run(c, command, 0, NULL, e);
 }
 
 /* The last word, joined with those before it that bash has broken off at "="; returns the number of
@@ -216,23 +206,24 @@ static int typed_join(struct typed *t, int argc, char **argv)
     return first;
 }
 
-/* Behind the name of a command. */
+/* After the name of a command. */
 static int complete_argument(struct typed *t, const struct cli_command *command, int argc,
                              char **argv, struct err *e)
 {
     int first = typed_join(t, argc, argv);
-    struct asked asked = {.typed = t, .before = argv[first - 1]};
-    const char *equals = strchr(t->word, '=');
+    struct option_search s = {.typed = t, .before = argv[first - 1]};
+    const char *equals = strncmp(t->word, "--", 2) == 0 ? strchr(t->word, '=') : NULL;
 
-    if (strncmp(t->word, "--", 2) == 0 && equals) {
+    if (equals) {
+        s.named = arena_strndup(&t->cli->arena, t->word, (size_t)(equals - t->word));
         t->kept_n = (size_t)(equals + 1 - t->word);
-        return offer_value(
-            t, arena_printf(&t->cli->arena, "%.*s", (int)(equals - t->word - 2), t->word + 2), e);
     }
-    asked.is_list = t->word[0] == '-';
-    TRY(ask_options(&asked, command, e));
-    if (asked.is_list) return 0;
-    return asked.option ? offer_value(t, asked.option, e) : offer_argument(t, command, e);
+    t->cli->take_options = search_options;
+    t->cli->take_options_context = &s;
+    TRY(command->run(t->cli, command, 0, NULL, e));
+    if (t->word[0] == '-' && !equals) return 0;
+    if (equals || s.type != CLI_FLAG) return offer_values(t, s.type, e);
+    return offer_argument(t, command, e);
 }
 
 int cli_complete(struct cli *c, const struct cli_command *self, int argc, char **argv,

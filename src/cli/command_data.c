@@ -58,9 +58,9 @@ static int list_corpora(struct cli *c, struct err *e)
         n++;
     }
     if (folder) closedir(folder);
-    if (n == 0) printf("no corpus is prepared under %s/data\n", c->project.root);
+    if (n == 0) printf("no prepared corpus under %s/data\n", c->project.root);
     for (size_t i = 0; i < sizeof embedded / sizeof *embedded; i++)
-        if (prepare_is_embedded(embedded[i])) printf("can be made here: %s\n", embedded[i]);
+        if (prepare_is_embedded(embedded[i])) printf("can be generated: %s\n", embedded[i]);
     for (int32_t i = 0; i < sources_n; i++)
         printf("can be fetched: %s (%s)\n", source[i].name, source[i].licence);
     return 0;
@@ -106,8 +106,10 @@ static int download(const struct fetch_source *s, const struct data_options *o, 
         if (rc == ERR_UNAVAILABLE && !o->url) log_warn("%s", e->text);
     }
     if (rc == ERR_UNAVAILABLE)
-        err_ctx(e, "no address of %s answers; a copy of the archive is taken with --from FILE",
-                s->name);
+        err_ctx(
+            e,
+            "no address of %s can be reached; download the archive elsewhere and pass --from FILE",
+            s->name);
     return rc;
 }
 
@@ -117,12 +119,11 @@ static int fetch(struct cli *c, const char *name, const struct data_options *o, 
     const char *sha256 = o->sha256, *archive = o->from;
     bool there = true;
 
-    if (!s)
-        return ERR(e, ERR_USAGE, "%s: no public corpus of this name is known; alibi data list",
-                   name);
+    if (!s) return ERR(e, ERR_USAGE, "unknown corpus '%s' (see `alibi data list`)", name);
     if (!sha256) sha256 = s->sha256;
     if (strlen(sha256) != 64 || strspn(sha256, "0123456789abcdef") != 64)
-        return ERR(e, ERR_USAGE, "--sha256 %.70s: 64 hex digits in lower case", sha256);
+        return ERR(e, ERR_USAGE, "--sha256: expected 64 lower-case hex digits, found '%.70s'",
+                   sha256);
     const char *dir = arena_printf(&c->arena, "%s/data/fetched/%s", c->project.root, name);
     for (int i = 0; i < SOURCES_FILES_N; i++)
         there = there && file_exists(arena_printf(&c->arena, "%s/%s", dir, s->file[i].name));
@@ -150,17 +151,18 @@ static int read_units(struct data_options *o, struct err *e)
 
     if ((o->vocab_file != NULL) + (o->merges != NULL && !o->vocab_file) + (o->ids != NULL) > 1)
         return ERR(e, ERR_USAGE, "--vocab-file and --ids exclude each other");
-    if (o->merges && !o->vocab_file)
-        return ERR(e, ERR_USAGE, "--merges needs --vocab-file vocab.json beside it");
+    if (o->merges && !o->vocab_file) return ERR(e, ERR_USAGE, "--merges requires --vocab-file");
     if (o->id_end && (!o->ids || !str_to_int(&end, o->id_end) || end < 0))
-        return ERR(e, ERR_USAGE, "--id-end %s: an id from 0, with --ids", o->id_end);
+        return ERR(e, ERR_USAGE,
+                   "--id-end: expected a non-negative id together with --ids, found '%s'",
+                   o->id_end);
     u->id_end = end;
     u->id_bytes = o->id_bytes ? o->id_bytes : 2;
     u->vocab = o->vocab_file;
     u->merges = o->merges;
     if (o->vocab_file) u->kind = o->merges ? ENCODE_BPE : ENCODE_WORDPIECE;
     if (o->ids) u->kind = ENCODE_IDS;
-    if (o->ids && o->text) return ERR(e, ERR_USAGE, "--ids DIR takes the place of --text DIR");
+    if (o->ids && o->text) return ERR(e, ERR_USAGE, "--ids cannot be combined with --text");
     return 0;
 }
 
@@ -175,13 +177,13 @@ static int prepare(struct cli *c, struct data_options *o, struct err *e)
     if (!p->text_dir && file_exists(fetched)) p->text_dir = fetched;
     if (!p->text_dir && fetch_source_find(p->name))
         return ERR(e, ERR_NOINPUT,
-                   "%s: its text is not here; run: alibi data fetch %s, or give --text DIR",
+                   "%s: no text found; run `alibi data fetch %s` first, or pass --text DIR",
                    p->name, p->name);
     if (!p->text_dir && !prepare_is_embedded(p->name))
-        return ERR(e, ERR_USAGE,
-                   "%s: no embedded corpus of this name; give --text DIR with train.txt, valid.txt "
-                   "and test.txt",
-                   p->name);
+        return ERR(
+            e, ERR_USAGE,
+            "%s is not an embedded corpus; pass --text DIR with train.txt, valid.txt and test.txt",
+            p->name);
     p->progress = show_progress;
     TRY(prepare_corpus(&c->project, p, e));
     TRY(corpus_open(&k, &c->project, p->name, e));
@@ -199,7 +201,8 @@ int cli_data(struct cli *c, const struct cli_command *self, int argc, char **arg
         {"text", 0, CLI_TEXT, &o.text, "DIR", "folder with train.txt, valid.txt, test.txt"},
         {"vocab", 0, CLI_NUMBER, &o.prepare.vocab_limit, "N",
          "keep only the N most frequent words (default all)"},
-        {"dict", 0, CLI_TEXT, &o.prepare.dict, "FILE", "take this dict.txt instead of train's"},
+        {"dict", 0, CLI_TEXT, &o.prepare.dict, "FILE",
+         "use this dict.txt instead of one made from train.txt"},
         {"vocab-file", 0, CLI_TEXT, &o.vocab_file, "FILE",
          "word pieces of a BERT vocab.txt; with --merges, of a GPT-2 vocab.json"},
         {"cased", 0, CLI_FLAG, &o.prepare.encode.cased, NULL,
@@ -208,10 +211,11 @@ int cli_data(struct cli *c, const struct cli_command *self, int argc, char **arg
         {"ids", 0, CLI_TEXT, &o.ids, "DIR", "folder with train.bin, valid.bin, test.bin of ids"},
         {"id-bytes", 0, CLI_NUMBER, &o.id_bytes, "N", "bytes of an id in them, 2 (default) or 4"},
         {"id-end", 0, CLI_TEXT, &o.id_end, "ID", "the id that ends a line or document in them"},
-        {"from", 0, CLI_TEXT, &o.from, "FILE", "fetch: an archive that is here already"},
-        {"url", 0, CLI_TEXT, &o.url, "URL", "fetch: from this address"},
-        {"sha256", 0, CLI_TEXT, &o.sha256, "HEX", "fetch: another hash than the published one"},
-        {"force", 0, CLI_FLAG, &o.prepare.force, NULL, "again although it is there"},
+        {"from", 0, CLI_TEXT, &o.from, "FILE", "fetch: use this archive instead of downloading"},
+        {"url", 0, CLI_TEXT, &o.url, "URL", "fetch: download from this address"},
+        {"sha256", 0, CLI_TEXT, &o.sha256, "HEX",
+         "fetch: expect this hash instead of the published one"},
+        {"force", 0, CLI_FLAG, &o.prepare.force, NULL, "overwrite existing output"},
         {0}};
     int rc = cli_parse(c, self, options, argc, argv, &rest, 1, 2, e);
 
@@ -220,12 +224,13 @@ int cli_data(struct cli *c, const struct cli_command *self, int argc, char **arg
     const char *verb = rest.item[0];
     if (strcmp(verb, "list") == 0) return list_corpora(c, e);
     if (strcmp(verb, "prepare") != 0 && strcmp(verb, "verify") != 0 && strcmp(verb, "fetch") != 0)
-        return ERR(e, ERR_USAGE, "data %s: one of list, fetch, prepare, verify", verb);
+        return ERR(e, ERR_USAGE,
+                   "unknown action 'data %s' (expected list, fetch, prepare or verify)", verb);
     if (rest.n < 2)
         return ERR(e, ERR_USAGE, "data %s needs the NAME of a corpus; see alibi data --help", verb);
     if (!str_is_name(rest.item[1]))
         return ERR(e, ERR_USAGE,
-                   "%.80s: a corpus is named with letters, digits, dot, dash and underscore",
+                   "'%.80s' is not a corpus name: use letters, digits, dot, dash and underscore",
                    rest.item[1]);
     if (strcmp(verb, "fetch") == 0) return fetch(c, rest.item[1], &o, e);
     if (strcmp(verb, "verify") == 0) {

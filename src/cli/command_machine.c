@@ -11,7 +11,8 @@
 
 #include "backend/backend.h"
 #include "base/file.h"
-#include "cli/planning.h"
+#include "base/str.h"
+#include "cli/cli.h"
 #include "ops/ops.h"
 #include "scheduler/command.h"
 #include "scheduler/slurm_node.h"
@@ -106,11 +107,11 @@ static int print_devices(struct cli *c, bool all, struct err *e)
         if (list[i].unusable[0])
             printf("  not usable: %s\n", list[i].unusable);
         else if (list[i].is_cluster)
-            printf("  %d at a time unless told otherwise\n", list[i].slots);
+            printf("  %d at a time by default\n", list[i].slots);
         else
             printf("  %d at a time, %s of memory, %s free\n", list[i].slots,
-                   planning_bytes(&c->arena, (double)list[i].memory_bytes),
-                   planning_bytes(&c->arena, (double)list[i].free_bytes));
+                   str_bytes(&c->arena, (double)list[i].memory_bytes),
+                   str_bytes(&c->arena, (double)list[i].free_bytes));
     }
     return 0;
 }
@@ -120,7 +121,7 @@ int cli_devices(struct cli *c, const struct cli_command *self, int argc, char **
     struct cli_list rest;
     bool all = false;
     const struct cli_option options[] = {
-        {"all", 0, CLI_FLAG, &all, "", "also the emulated GPU of a build that has one"}, {0}};
+        {"all", 0, CLI_FLAG, &all, "", "also list the emulated GPU of a build that has one"}, {0}};
     int rc = cli_parse(c, self, options, argc, argv, &rest, 0, 0, e);
     return rc != 0 ? (rc < 0 ? rc : 0) : print_devices(c, all, e);
 }
@@ -152,19 +153,23 @@ static void check_project(struct cli *c, int *wrong)
     struct store *store = NULL;
     struct err e = {0};
 
-    check(wrong, access(c->project.root, W_OK) == 0, "folder", c->project.root);
+    bool writable = access(c->project.root, W_OK) == 0;
+    check(wrong, writable, "folder",
+          writable ? c->project.root
+                   : arena_printf(&c->arena, "%s cannot be written: %s", c->project.root,
+                                  strerror(errno)));
     if (statvfs(c->project.root, &disk) == 0) {
         double free_bytes = (double)disk.f_bavail * (double)disk.f_frsize;
         check(wrong, free_bytes > 200e6, "disk",
-              arena_printf(&c->arena, "%s free", planning_bytes(&c->arena, free_bytes)));
+              arena_printf(&c->arena, "%s free", str_bytes(&c->arena, free_bytes)));
     }
     if (!file_exists(cli_results(c))) {
-        check(wrong, true, "results.db", "none yet; alibi run table5 makes one");
+        check(wrong, true, "results.db", "none yet; `alibi run table5` creates it");
         return;
     }
     int rc = store_open(&store, cli_results(c), STORE_READ, &e);
     if (rc == 0) rc = store_check(store, &e);
-    check(wrong, rc == 0, "results.db", rc == 0 ? "whole" : e.text);
+    check(wrong, rc == 0, "results.db", rc == 0 ? "intact" : e.text);
     store_close(store);
 }
 
@@ -200,7 +205,7 @@ int cli_doctor(struct cli *c, const struct cli_command *self, int argc, char **a
           draws ? "found; figures will be drawn"
                 : "not found; install gnuplot-nox to draw figures");
     check_project(c, &wrong);
-    if (wrong) return ERR(e, ERR_UNAVAILABLE, "%d things of this machine are not ready", wrong);
+    if (wrong) return ERR(e, ERR_UNAVAILABLE, "%d check%s failed", wrong, cli_plural(wrong));
     printf("this machine is ready\n");
     return 0;
 }
@@ -211,8 +216,8 @@ int cli_worker(struct cli *c, const struct cli_command *self, int argc, char **a
     int32_t threads = 1;
     struct cli_list rest;
     const struct cli_option options[] = {
-        {"device", 0, CLI_TEXT, &device, "D", "cpu or cuda:N"},
-        {"threads", 0, CLI_NUMBER, &threads, "N", "threads of the CPU backend (default 1)"},
+        {"device", 0, CLI_DEVICE, &device, "D", "cpu or cuda:N"},
+        {"threads", 0, CLI_COUNT, &threads, "N", "threads of the CPU backend (default 1)"},
         {0}};
     int rc = cli_parse(c, self, options, argc, argv, &rest, 1, 1, e);
 

@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli/planning.h"
+#include "base/str.h"
+#include "cli/cli.h"
 #include "plan/ids.h"
 
 static void print_training(const struct planning *p, int32_t i, struct arena *a)
@@ -16,11 +17,9 @@ static void print_training(const struct planning *p, int32_t i, struct arena *a)
     if (!p->state[i].done) clock_duration(time, p->seconds[i]);
     printf("%s  %-5s  %-10s  %7d  %4lld  %11s  %9.2e  %8s  %8s  %10s  %11d  %s\n", r->run_id,
            spec_kind_name(r->spec.kind), spec_position_name(r->spec.model.position),
-           r->spec.train.L, (long long)r->spec.train.seed,
-           planning_thousands(a, r->cost.parameters_n), r->cost.flops,
-           planning_bytes(a, (double)r->cost.device_bytes),
-           planning_bytes(a, (double)r->cost.disk_kept_bytes), time, evaluations,
-           planning_why(p, i, a));
+           r->spec.train.L, (long long)r->spec.train.seed, str_thousands(a, r->cost.parameters_n),
+           r->cost.flops, str_bytes(a, (double)r->cost.device_bytes),
+           str_bytes(a, (double)r->cost.disk_kept_bytes), time, evaluations, planning_why(p, i, a));
 }
 
 static void print_evaluation(const struct planning *p, int32_t i, struct arena *a)
@@ -49,15 +48,14 @@ static void print_totals(const struct planning *p, struct arena *a)
         if (!p->state[i].done) flops += r->cost.flops;
     }
     clock_duration(time, p->seconds_left);
-    printf("%d training%s, %d evaluation%s", p->trainings_n, p->trainings_n == 1 ? "" : "s",
-           p->evaluations_n, p->evaluations_n == 1 ? "" : "s");
-    if (p->benchmarks_n)
-        printf(", %d benchmark%s", p->benchmarks_n, p->benchmarks_n == 1 ? "" : "s");
-    printf(": %d done, %d to do; %.3g FLOP, at most %s of memory a run, %s of disk\n", p->done_n,
-           p->plan.runs_n - p->done_n, flops, planning_bytes(a, memory), planning_bytes(a, disk));
+    printf("%d training%s, %d evaluation%s", p->trainings_n, cli_plural(p->trainings_n),
+           p->evaluations_n, cli_plural(p->evaluations_n));
+    if (p->benchmarks_n) printf(", %d benchmark%s", p->benchmarks_n, cli_plural(p->benchmarks_n));
+    printf(": %d done, %d to do; %.3g FLOP, at most %s of memory per run, %s of disk\n", p->done_n,
+           p->plan.runs_n - p->done_n, flops, str_bytes(a, memory), str_bytes(a, disk));
     printf("about %s on %s (%s, %d at a time; %s)\n", time, p->device.name, p->device.description,
            p->device.slots,
-           p->rate_measured > 0 ? "speed of earlier runs here" : "speed guessed from the device");
+           p->rate_measured > 0 ? "measured by earlier runs" : "estimated from the device");
 }
 
 /* The lines of experiments/paper_configs.txt: each configuration once, whatever its seeds. */
@@ -72,8 +70,7 @@ static int print_configs(const struct plan *p, struct arena *a, struct err *e)
         const struct spec_eval *v = &s->eval;
         if (!r->paper_id[0])
             return ERR(e, ERR_USAGE,
-                       "--configs lists what scale paper runs, and this is scale %s; add --scale "
-                       "paper",
+                       "--configs lists runs of scale paper, found scale %s; add --scale paper",
                        s->scale);
         if (ids_has(&printed, r->paper_id)) continue;
         (void)ids_add(&printed, r->paper_id, 0);
@@ -114,25 +111,25 @@ static void print_plan(const struct planning *p, bool all, struct arena *a)
 
 int cli_plan(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
-    struct planning_options o = {0};
+    struct cli_planning o = {0};
     struct cli_list artefacts;
     bool all = false, configs = false;
     struct store *store = NULL;
     struct planning p = {0};
     const struct cli_option options[] = {
-        PLANNING_OPTIONS(o),
-        {"all", 'a', CLI_FLAG, &all, NULL, "list evaluations one by one too"},
-        {"configs", 0, CLI_FLAG, &configs, NULL, "lines for experiments/paper_configs.txt"},
+        CLI_PLANNING_OPTIONS(o),
+        {"all", 'a', CLI_FLAG, &all, NULL, "list evaluations too"},
+        {"configs", 0, CLI_FLAG, &configs, NULL, "print lines for experiments/paper_configs.txt"},
         {0}};
     int rc = cli_parse(c, self, options, argc, argv, &artefacts, 1, CLI_LIST_MAX, e);
 
     if (rc != 0) return rc < 0 ? rc : 0;
-    if (configs && o.set.n)
-        return ERR(e, ERR_USAGE, "--configs lists what the paper ran; leave --set away");
+    if (configs && o.set.n) return ERR(e, ERR_USAGE, "--configs cannot be combined with --set");
     TRY_OUT(rc, cli_open(c, e));
     rc = store_open(&store, cli_results(c), STORE_READ, e);
     if (rc < 0 && rc != ERR_NOINPUT) goto out; /* no results yet: everything is new */
-    TRY_OUT(rc, planning_open(&p, c, &artefacts, &o, store, e));
+    const struct planning_options po = cli_planning(&o);
+    TRY_OUT(rc, planning_open(&p, &c->project, artefacts.item, artefacts.n, &po, store, e));
     if (configs)
         rc = print_configs(&p.plan, &c->arena, e);
     else

@@ -1,4 +1,4 @@
-/* command_status.c - alibi status, show, logs: what goes on, one run whole, its log. */
+/* command_status.c - alibi status, show, logs: running work, one run, its log. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,12 +28,6 @@ static const char trouble_sql[] = "SELECT run_id, attempt, state, message, log_p
                                   " (SELECT max(attempt) FROM attempts b WHERE b.run_id = "
                                   "a.run_id) ORDER BY ended_at DESC LIMIT 10";
 
-static int open_results(struct cli *c, struct store **store, struct err *e)
-{
-    TRY(cli_open(c, e));
-    return store_open(store, cli_results(c), STORE_READ, e);
-}
-
 static int print_status(struct store *store, struct err *e)
 {
     static const struct {
@@ -56,7 +50,7 @@ int cli_status(struct cli *c, const struct cli_command *self, int argc, char **a
     int rc = cli_parse(c, self, options, argc, argv, &rest, 0, 0, e);
 
     if (rc != 0) return rc < 0 ? rc : 0;
-    TRY_OUT(rc, open_results(c, &store, e));
+    TRY_OUT(rc, cli_open_results(c, &store, e));
     for (;;) {
         if (watch && isatty(STDOUT_FILENO)) printf("\033[H\033[2J");
         TRY_OUT(rc, print_status(store, e));
@@ -70,47 +64,7 @@ out:
     return rc;
 }
 
-struct found {
-    char run_id[SPEC_ID_BYTES];
-    char dir[256];
-    int32_t n;
-};
-
-static int take_found(void *context, int columns_n, const char *const *names,
-                      const struct store_cell *cells, struct err *e)
-{
-    struct found *f = context;
-    (void)columns_n;
-    (void)names;
-    (void)e;
-    snprintf(f->run_id, sizeof f->run_id, "%s", cells[0].text);
-    if (columns_n > 1) snprintf(f->dir, sizeof f->dir, "%s", cells[1].text ? cells[1].text : "");
-    f->n++;
-    return 0;
-}
-
-/* The one run whose id begins with what was given. */
-static int find_run(struct store *store, const char *given, struct found *f, struct err *e)
-{
-    struct store_param prefix = {"prefix", given};
-
-    *f = (struct found){0};
-    if (strspn(given, "0123456789abcdef") != strlen(given) || strlen(given) > 16 ||
-        strlen(given) < 4)
-        return ERR(e, ERR_USAGE,
-                   "%.40s: a run id is 4 to 16 hex digits; alibi query \"SELECT run_id FROM "
-                   "run_list\" lists them",
-                   given);
-    TRY(store_query(store,
-                    "SELECT run_id FROM run_list WHERE run_id >= CAST(:prefix AS TEXT) AND"
-                    " run_id < CAST(:prefix AS TEXT) || 'g'",
-                    &prefix, 1, 30, take_found, f, e));
-    if (f->n == 0) return ERR(e, ERR_NOINPUT, "%s: no run of results.db begins so", given);
-    if (f->n > 1) return ERR(e, ERR_USAGE, "%s: %d runs begin so; give more digits", given, f->n);
-    return 0;
-}
-
-/* A part of what is shown of a run; its heading stands above the first row. */
+/* A part of what is shown of a run; its heading is printed above the first row. */
 struct part {
     const char *heading, *sql;
     int32_t rows_n;
@@ -212,19 +166,19 @@ int cli_show(struct cli *c, const struct cli_command *self, int argc, char **arg
 {
     struct cli_list rest;
     struct store *store = NULL;
-    struct found f;
+    char run_id[SPEC_ID_BYTES];
     int rc = cli_parse(c, self, NULL, argc, argv, &rest, 1, 1, e);
 
     if (rc != 0) return rc < 0 ? rc : 0;
-    TRY_OUT(rc, open_results(c, &store, e));
-    TRY_OUT(rc, find_run(store, rest.item[0], &f, e));
-    rc = print_run(c, store, f.run_id, e);
+    TRY_OUT(rc, cli_open_results(c, &store, e));
+    TRY_OUT(rc, cli_find_run(c, store, run_id, rest.item[0], e));
+    rc = print_run(c, store, run_id, e);
 out:
     store_close(store);
     return rc;
 }
 
-/* Copies what is in the file from *at on to stdout. */
+/* Copies the file from *at on to stdout. */
 static int copy_from(int fd, off_t *at, const char *path, struct err *e)
 {
     char buffer[1 << 14];
@@ -239,12 +193,22 @@ static int copy_from(int fd, off_t *at, const char *path, struct err *e)
     return file_check_output(stdout, e);
 }
 
+enum { LOG_PATH_BYTES = 512 };
+
+static int take_path(void *context, int columns_n, const char *const *names,
+                     const struct store_cell *cells, struct err *e)
+{
+    (void)columns_n, (void)names, (void)e;
+    snprintf(context, LOG_PATH_BYTES, "%s", cells[0].text ? cells[0].text : "");
+    return 0;
+}
+
 int cli_logs(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
     bool follow = false;
     struct cli_list rest;
     struct store *store = NULL;
-    struct found f;
+    char run_id[SPEC_ID_BYTES], log_path[LOG_PATH_BYTES] = "";
     int fd = -1;
     off_t at = 0;
     const struct cli_option options[] = {
@@ -252,19 +216,18 @@ int cli_logs(struct cli *c, const struct cli_command *self, int argc, char **arg
     int rc = cli_parse(c, self, options, argc, argv, &rest, 1, 1, e);
 
     if (rc != 0) return rc < 0 ? rc : 0;
-    TRY_OUT(rc, open_results(c, &store, e));
-    TRY_OUT(rc, find_run(store, rest.item[0], &f, e));
-    struct store_param run = {"run", arena_printf(&c->arena, "%s", f.run_id)};
-    f.n = 0;
+    TRY_OUT(rc, cli_open_results(c, &store, e));
+    TRY_OUT(rc, cli_find_run(c, store, run_id, rest.item[0], e));
+    const struct store_param run = {"run", run_id};
     TRY_OUT(rc, store_query(store,
-                            "SELECT run_id, log_path FROM attempts WHERE run_id = :run ORDER BY "
-                            "attempt DESC LIMIT 1",
-                            &run, 1, 30, take_found, &f, e));
-    if (f.n == 0) {
-        rc = ERR(e, ERR_NOINPUT, "%s: not tried yet, so there is no log", f.run_id);
+                            "SELECT log_path FROM attempts WHERE run_id = CAST(:run AS TEXT)"
+                            " ORDER BY attempt DESC LIMIT 1",
+                            &run, 1, 30, take_path, log_path, e));
+    if (!*log_path) {
+        rc = ERR(e, ERR_NOINPUT, "run %s has no attempts, therefore no log", run_id);
         goto out;
     }
-    const char *path = project_path(&c->project, &c->arena, f.dir);
+    const char *path = project_path(&c->project, &c->arena, log_path);
     fd = file_open_read(path, e);
     TRY_OUT(rc, fd);
     do {

@@ -29,8 +29,10 @@ static void print_commands(FILE *out)
     for (size_t i = 0; i < n; i++)
         if (!commands[i].hidden) fprintf(out, "  %-11s %s\n", commands[i].name, commands[i].help);
     fprintf(out,
-            "\nalibi COMMAND --help says more. A first result: alibi run table5 && alibi report "
-            "table5\n");
+            "\nEach command has --help. A first result: alibi run table5 && alibi report table5\n\n"
+            "exit status: 0 success, 64 usage, 65 wrong data, 66 missing input, 69 unavailable,\n"
+            "70 internal or a contradicted claim, 73 cannot create, 74 I/O, 75 try later,\n"
+            "130 interrupted\n");
 }
 
 static int run_command(int argc, char **argv, struct err *e)
@@ -49,7 +51,7 @@ static int run_command(int argc, char **argv, struct err *e)
         return rc;
     }
     const char *near = str_nearest(argv[1], names, n);
-    return ERR(e, ERR_USAGE, "%s: no such command%s%s; see alibi --help", argv[1],
+    return ERR(e, ERR_USAGE, "unknown command '%s'%s%s; see `alibi --help`", argv[1],
                near ? "; did you mean " : "", near ? near : "");
 }
 

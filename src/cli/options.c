@@ -14,7 +14,7 @@ static void print_option(const char *name, char letter, const char *argument, co
     int column = 26;
 
     for (const char *c = left; *c; c++)
-        column += (*c & 0xC0) == 0x80; /* bytes that take no place */
+        column += (*c & 0xC0) == 0x80; /* UTF-8 continuation bytes have no width */
     printf("  %-*s %s\n", column, left, help);
 }
 
@@ -27,8 +27,8 @@ static void print_help(const struct cli_command *self, const struct cli_option *
     for (const struct cli_option *o = options; o && o->name; o++)
         print_option(o->name, o->letter, o->argument, o->help);
     print_option("project", 0, "DIR", "work in this folder instead of the current one");
-    print_option("quiet", 'q', NULL, "only warnings and errors");
-    print_option("help", 'h', NULL, "this text");
+    print_option("quiet", 'q', NULL, "log only warnings and errors");
+    print_option("help", 'h', NULL, "print this help");
 }
 
 static int take_value(const struct cli_option *o, const char *text, struct err *e)
@@ -36,29 +36,25 @@ static int take_value(const struct cli_option *o, const char *text, struct err *
     int64_t number;
     struct cli_list *list = o->out;
 
-    switch (o->type) {
-    case CLI_FLAG:
+    if (o->type == CLI_FLAG) {
         *(bool *)o->out = true;
-        return 0;
-    case CLI_TEXT:
-        *(const char **)o->out = text;
-        return 0;
-    case CLI_NUMBER:
-        if (!str_to_int(&number, text) || number < 0 || number > INT32_MAX)
-            return ERR(e, ERR_USAGE, "--%s %s: not a whole number from 0", o->name, text);
+    } else if (o->type == CLI_NUMBER || o->type == CLI_COUNT) {
+        if (!str_to_int(&number, text) || number < (o->type == CLI_COUNT) || number > INT32_MAX)
+            return ERR(e, ERR_USAGE, "--%s: expected a %s integer, found '%s'", o->name,
+                       o->type == CLI_COUNT ? "positive" : "non-negative", text);
         *(int32_t *)o->out = (int32_t)number;
-        return 0;
-    case CLI_REAL:
+    } else if (o->type == CLI_REAL) {
         if (!str_to_double(o->out, text) || *(double *)o->out < 0)
-            return ERR(e, ERR_USAGE, "--%s %s: not a number from 0", o->name, text);
-        return 0;
-    case CLI_LIST:
+            return ERR(e, ERR_USAGE, "--%s: expected a non-negative number, found '%s'", o->name,
+                       text);
+    } else if (o->type < CLI_LIST) {
+        *(const char **)o->out = text;
+    } else {
         if (list->n == CLI_LIST_MAX)
-            return ERR(e, ERR_USAGE, "--%s: given more than %d times", o->name, CLI_LIST_MAX);
+            return ERR(e, ERR_USAGE, "--%s is given more than %d times", o->name, CLI_LIST_MAX);
         list->item[list->n++] = text;
-        return 0;
     }
-    return ERR(e, ERR_INTERNAL, "--%s: unknown type", o->name);
+    return 0;
 }
 
 /* The option that an argument names ("--name", "--name=value", "-n"), or an error with the nearest
@@ -82,7 +78,7 @@ static int find_option(const struct cli_option **out, const struct cli_command *
         names[n++] = o->name;
     }
     const char *near = argument[1] == '-' ? str_nearest(name, names, n) : NULL;
-    return ERR(e, ERR_USAGE, "%s: unknown option of alibi %s%s%s; see alibi %s --help", argument,
+    return ERR(e, ERR_USAGE, "unknown option %s of `alibi %s`%s%s; see `alibi %s --help`", argument,
                self->name, near ? "; did you mean --" : "", near ? near : "", self->name);
 }
 
@@ -99,15 +95,15 @@ int cli_parse(struct cli *c, const struct cli_command *self, const struct cli_op
     all[n++] = (struct cli_option){"project", 0, CLI_TEXT, &c->project_dir, "DIR", ""};
     all[n++] = (struct cli_option){"quiet", 'q', CLI_FLAG, &c->quiet, NULL, ""};
     all[n++] = (struct cli_option){"help", 'h', CLI_FLAG, &help, NULL, ""};
-    if (c->asked) {
-        c->asked(c->asked_context, all);
+    if (c->take_options) {
+        c->take_options(c->take_options_context, all);
         return 1;
     }
     for (int i = 0; i < argc; i++) {
         const struct cli_option *o = NULL;
         if (only_rest || argv[i][0] != '-' || argv[i][1] == '\0') {
             if (rest->n == rest_max || rest->n == CLI_LIST_MAX)
-                return ERR(e, ERR_USAGE, "%s: one argument too many; usage: alibi %s %s", argv[i],
+                return ERR(e, ERR_USAGE, "unexpected argument '%s'; usage: alibi %s %s", argv[i],
                            self->name, self->arguments);
             rest->item[rest->n++] = argv[i];
             continue;
@@ -121,7 +117,7 @@ int cli_parse(struct cli *c, const struct cli_command *self, const struct cli_op
         if (o->type == CLI_FLAG && value)
             return ERR(e, ERR_USAGE, "%s: --%s takes no value", argv[i], o->name);
         if (o->type != CLI_FLAG && !value && i + 1 == argc)
-            return ERR(e, ERR_USAGE, "--%s: needs %s", o->name, o->argument);
+            return ERR(e, ERR_USAGE, "--%s requires %s", o->name, o->argument);
         if (value)
             value++;
         else if (o->type != CLI_FLAG)
@@ -134,7 +130,7 @@ int cli_parse(struct cli *c, const struct cli_command *self, const struct cli_op
     }
     if (c->quiet) log_set_level(LOG_WARN);
     if (rest->n < rest_min)
-        return ERR(e, ERR_USAGE, "alibi %s needs %s; see alibi %s --help", self->name,
+        return ERR(e, ERR_USAGE, "`alibi %s` needs %s; see `alibi %s --help`", self->name,
                    self->arguments, self->name);
     return 0;
 }
@@ -147,4 +143,38 @@ int cli_open(struct cli *c, struct err *e)
 char *cli_results(struct cli *c)
 {
     return project_path(&c->project, &c->arena, "results.db");
+}
+
+int cli_open_results(struct cli *c, struct store **store, struct err *e)
+{
+    TRY(cli_open(c, e));
+    return store_open(store, cli_results(c), STORE_READ, e);
+}
+
+int cli_find_run(struct cli *c, struct store *store, char run_id[SPEC_ID_BYTES], const char *given,
+                 struct err *e)
+{
+    char *path;
+    const char *grid = arena_printf(&c->arena, "experiments/%.64s/grid.yaml", given);
+
+    if (str_is_name(given) && project_find(&path, &c->project, &c->arena, grid, NULL) == 0)
+        return ERR(e, ERR_USAGE, "'%s' is an artefact, not a run id; see `alibi report %s`", given,
+                   given);
+    return store_find_run(store, run_id, given, e);
+}
+
+const char *cli_plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+struct planning_options cli_planning(const struct cli_planning *o)
+{
+    return (struct planning_options){.plan = {.scale = o->scale,
+                                              .set = o->set.item,
+                                              .set_n = o->set.n,
+                                              .only = o->only.item,
+                                              .only_n = o->only.n,
+                                              .seeds = o->seeds},
+                                     .devices = o->devices};
 }

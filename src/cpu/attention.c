@@ -4,12 +4,22 @@
 
 #include <string.h>
 
+enum { ATTENTION_WIDTH_MAX = 256 };
+
 struct attention_work {
     struct attention *a;
     struct simd_dropout dropout;
     size_t scratch_bytes; /* of the kernel; a thread's sums of bias gradients stand behind it */
     int want_bias;
 };
+
+static int check_width(const char *op, const struct attention *a, struct err *e)
+{
+    if (a->D >= 2 && a->D <= ATTENTION_WIDTH_MAX && a->D % 2 == 0) return 0;
+    return ERR(e, ERR_UNAVAILABLE,
+               "op %s: head width %d is not supported on cpu: expected an even width up to %d", op,
+               a->D, ATTENTION_WIDTH_MAX);
+}
 
 static size_t attention_sums_n(const struct attention *a)
 {
@@ -27,6 +37,7 @@ int cpu_attention(struct backend *b, struct attention *a, struct err *e)
 {
     struct cpu *c = cpu_of(b);
     struct attention_work w = {.a = a, .dropout = cpu_dropout(&a->dropout, a->T)};
+    TRY(check_width("attention", a, e));
     TRY(cpu_scratch_reserve(c, c->simd->attention->scratch_bytes(a), e));
     cpu_parallel(c, (int64_t)a->B * a->H, 1, attention_task, &w);
     return 0;
@@ -56,6 +67,7 @@ int cpu_attention_bwd(struct backend *b, struct attention *a, struct err *e)
     struct attention_work w = {.a = a, .dropout = cpu_dropout(&a->dropout, a->T)};
     size_t sums_bytes = attention_sums_n(a) * sizeof(float);
 
+    TRY(check_width("attention_bwd", a, e));
     w.want_bias = bias->bias_table_grad_dev != NULL || bias->tail_offset_grad_dev != NULL;
     w.scratch_bytes = (c->simd->attention_bwd->scratch_bytes(a) + 63) / 64 * 64;
     TRY(cpu_scratch_reserve(c, w.scratch_bytes + sums_bytes, e));

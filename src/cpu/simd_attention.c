@@ -15,8 +15,8 @@ struct forward {
     const struct attention *a;
     const struct simd_dropout *dropout;
     float *table;  /* (H, table floats): bias at distance d stands at ATTENTION_WIDE + d */
-    float *query;  /* (D, WIDE) scaled queries of the tile */
-    float *out;    /* (D, WIDE) running sums */
+    float *query;  /* (padded D, WIDE) scaled queries of the tile */
+    float *out;    /* (padded D, WIDE) running sums */
     float *score;  /* (TILE, WIDE) scores, then probabilities */
     float *factor; /* (TILE, WIDE) dropout factors */
     float *drawn;  /* (WIDE, TILE) the same by query */
@@ -24,7 +24,8 @@ struct forward {
 
 static size_t forward_bytes(const struct attention *a)
 {
-    int64_t floats = a->H * attention_table_floats(a->T) + 2 * (int64_t)a->D * ATTENTION_WIDE +
+    int64_t floats = a->H * attention_table_floats(a->T) +
+                     2 * transpose_padded(a->D) * ATTENTION_WIDE +
                      3 * (int64_t)ATTENTION_TILE * ATTENTION_WIDE;
     return (size_t)floats * sizeof(float);
 }
@@ -32,7 +33,7 @@ static size_t forward_bytes(const struct attention *a)
 static struct forward forward_plan(const struct attention *a, const struct simd_dropout *d,
                                    void *scratch)
 {
-    int64_t table = attention_table_floats(a->T), tile = (int64_t)a->D * ATTENTION_WIDE;
+    int64_t table = attention_table_floats(a->T), tile = transpose_padded(a->D) * ATTENTION_WIDE;
     struct forward f = {.a = a, .dropout = d, .table = scratch};
     f.query = f.table + a->H * table;
     f.out = f.query + tile;
@@ -99,9 +100,8 @@ static void forward_dropout(const struct forward *f, const struct forward_tile *
                         (uint64_t)((place * a->T + i) * a->T + t->first_key),
                         n < t->keys_n ? n : t->keys_n);
     }
-    for (int64_t k = 0; k < t->keys_n; k += TRANSPOSE_BLOCK)
-        transpose_to_columns(f->factor + k * ATTENTION_WIDE, ATTENTION_WIDE, f->drawn + k,
-                             ATTENTION_TILE, lanes, 1.0f);
+    transpose_to_columns(f->factor, ATTENTION_WIDE, f->drawn, ATTENTION_TILE, lanes,
+                         transpose_padded(t->keys_n), 1.0f);
     for (int64_t k = 0; k < t->keys_n; k++)
         for (int64_t v = 0; v < lanes; v += VECTOR_LANES) {
             float *p = f->score + k * ATTENTION_WIDE + v;
@@ -109,29 +109,35 @@ static void forward_dropout(const struct forward *f, const struct forward_tile *
         }
 }
 
-/* out = rescale * out + sum over the tile's keys of p v, eight columns of v at a time. */
-VECTOR_FN void forward_values(const struct forward *f, const struct forward_tile *t,
-                              const vector_f32 *rescale, const int QV)
+/* N columns of v from c on: out = rescale * out + sum over the tile's keys of p v. */
+VECTOR_FN void forward_values_of(const struct forward *f, const struct forward_tile *t,
+                                 const vector_f32 *rescale, int64_t c, const int N, const int QV)
 {
     const struct tensor *values = &f->a->v;
     const float *value = attention_head(values, f->a, t->b, t->h) + t->first_key * values->stride;
-    for (int64_t c = 0; c < f->a->D; c += FORWARD_DIMS) {
-        vector_f32 sum[FORWARD_DIMS][2];
-        float *out = f->out + c * ATTENTION_WIDE;
-        for (int n = 0; n < FORWARD_DIMS; n++)
-            for (int v = 0; v < QV; v++)
-                sum[n][v] = vector_load(out + n * ATTENTION_WIDE + v * VECTOR_LANES) * rescale[v];
-        for (int64_t k = 0; k < t->keys_n; k++) {
-            const float *p = f->score + k * ATTENTION_WIDE;
-            const float *row = value + k * values->stride + c;
-            for (int n = 0; n < FORWARD_DIMS; n++)
-                for (int v = 0; v < QV; v++)
-                    sum[n][v] += vector_load(p + v * VECTOR_LANES) * row[n];
-        }
-        for (int n = 0; n < FORWARD_DIMS; n++)
-            for (int v = 0; v < QV; v++)
-                vector_store(out + n * ATTENTION_WIDE + v * VECTOR_LANES, sum[n][v]);
+    float *out = f->out + c * ATTENTION_WIDE;
+    vector_f32 sum[FORWARD_DIMS][2];
+    for (int n = 0; n < N; n++)
+        for (int v = 0; v < QV; v++)
+            sum[n][v] = vector_load(out + n * ATTENTION_WIDE + v * VECTOR_LANES) * rescale[v];
+    for (int64_t k = 0; k < t->keys_n; k++) {
+        const float *p = f->score + k * ATTENTION_WIDE;
+        const float *row = value + k * values->stride + c;
+        for (int n = 0; n < N; n++)
+            for (int v = 0; v < QV; v++) sum[n][v] += vector_load(p + v * VECTOR_LANES) * row[n];
     }
+    for (int n = 0; n < N; n++)
+        for (int v = 0; v < QV; v++)
+            vector_store(out + n * ATTENTION_WIDE + v * VECTOR_LANES, sum[n][v]);
+}
+
+VECTOR_FN void forward_values(const struct forward *f, const struct forward_tile *t,
+                              const vector_f32 *rescale, const int QV)
+{
+    int64_t c = 0;
+    for (; c + FORWARD_DIMS <= f->a->D; c += FORWARD_DIMS)
+        forward_values_of(f, t, rescale, c, FORWARD_DIMS, QV);
+    for (; c < f->a->D; c += 2) forward_values_of(f, t, rescale, c, 2, QV);
 }
 
 /* The tile's queries as columns, scaled to units of log 2; lanes past T hold zeros. */
@@ -142,9 +148,8 @@ static void forward_load(const struct forward *f, const struct forward_tile *t, 
     const float *query = attention_head(&a->q, a, t->b, t->h);
     int64_t rows = a->T - t->first_query < lanes ? a->T - t->first_query : lanes;
     if (rows < lanes) memset(f->query, 0, (size_t)a->D * ATTENTION_WIDE * sizeof *f->query);
-    for (int64_t c = 0; c < a->D; c += TRANSPOSE_BLOCK)
-        transpose_to_columns(f->query + c * ATTENTION_WIDE, ATTENTION_WIDE,
-                             query + t->first_query * a->q.stride + c, a->q.stride, rows, scale);
+    transpose_to_columns(f->query, ATTENTION_WIDE, query + t->first_query * a->q.stride,
+                         a->q.stride, rows, a->D, scale);
     memset(f->out, 0, (size_t)a->D * ATTENTION_WIDE * sizeof *f->out);
 }
 
@@ -167,9 +172,7 @@ VECTOR_FN void forward_finish(const struct forward *f, const struct forward_tile
         vector_f32 total = (highest[v] + vector_log2(sum[v])) * (float)ATTENTION_LN2;
         vector_store(log_sum + v * VECTOR_LANES, total);
     }
-    for (int64_t c = 0; c < a->D; c += TRANSPOSE_BLOCK)
-        transpose_to_rows(out + c, a->out.stride, f->out + c * ATTENTION_WIDE, ATTENTION_WIDE, rows,
-                          1.0f);
+    transpose_to_rows(out, a->out.stride, f->out, ATTENTION_WIDE, rows, a->D, 1.0f);
     memcpy(lse, log_sum, (size_t)rows * sizeof *lse);
 }
 

@@ -59,11 +59,10 @@ enum { BACKWARD_DS_FLOATS = ATTENTION_TILE * BACKWARD_DS_ROW + 2 * VECTOR_LANES 
 
 static size_t backward_bytes(const struct attention *a)
 {
-    int64_t Tp = backward_padded(a->T);
-    int64_t floats = (a->H + 1) * backward_table_floats(Tp) + 3 * a->D * backward_column(Tp) +
-                     2 * (int64_t)a->D * ATTENTION_WIDE +
-                     2 * (int64_t)ATTENTION_TILE * ATTENTION_WIDE + BACKWARD_DS_FLOATS + 3 * Tp +
-                     2 * (Tp / ATTENTION_TILE + 1);
+    int64_t Tp = backward_padded(a->T), D = transpose_padded(a->D);
+    int64_t floats = (a->H + 1) * backward_table_floats(Tp) + 3 * D * backward_column(Tp) +
+                     2 * D * ATTENTION_WIDE + 2 * (int64_t)ATTENTION_TILE * ATTENTION_WIDE +
+                     BACKWARD_DS_FLOATS + 3 * Tp + 2 * (Tp / ATTENTION_TILE + 1);
     return (size_t)floats * sizeof(float);
 }
 
@@ -82,14 +81,14 @@ static struct backward backward_plan(const struct attention *a, const struct sim
     struct backward w = {.a = a, .dropout = d, .Tp = backward_padded(a->T)};
     int64_t tile = (int64_t)ATTENTION_TILE * ATTENTION_WIDE;
     w.column = backward_column(w.Tp);
-    int64_t head = a->D * w.column;
+    int64_t D = transpose_padded(a->D), head = D * w.column;
     w.table_n = backward_table_floats(w.Tp);
     w.key = scratch;
     w.value = w.key + head;
     w.dquery = w.value + head;
     w.dkey = w.dquery + head;
-    w.dvalue = w.dkey + (int64_t)a->D * ATTENTION_WIDE;
-    w.p = w.dvalue + (int64_t)a->D * ATTENTION_WIDE;
+    w.dvalue = w.dkey + D * ATTENTION_WIDE;
+    w.p = w.dvalue + D * ATTENTION_WIDE;
     w.turned = w.p + tile;
     w.ds = w.turned + tile;
     memset(w.ds, 0, BACKWARD_DS_FLOATS * sizeof *w.ds);
@@ -113,10 +112,10 @@ VECTOR_FN void backward_row_dots(float *dot, const float *x_rows, int64_t x_stri
         vector_f32x8 row[TRANSPOSE_BLOCK] = {{0}}, sum = {0};
         for (int64_t i = 0; i < TRANSPOSE_BLOCK && first + i < T; i++)
             for (int64_t c = 0; c < D; c += TRANSPOSE_BLOCK) {
-                const float *x = x_rows + (first + i) * x_stride + c;
-                const float *y = y_rows + (first + i) * y_stride + c;
-                row[i] += *(const vector_f32x8_any *)(const void *)x *
-                          *(const vector_f32x8_any *)(const void *)y;
+                vector_f32x8 x, y;
+                transpose_load(&x, x_rows + (first + i) * x_stride + c, D - c);
+                transpose_load(&y, y_rows + (first + i) * y_stride + c, D - c);
+                row[i] += x * y;
             }
         transpose_block(row);
         for (int i = 0; i < TRANSPOSE_BLOCK; i++) sum += row[i];
@@ -132,11 +131,8 @@ static void backward_load(struct backward *w, int64_t b, int64_t h)
     const float *out = attention_head(&a->out, a, b, h), *dout = attention_head(&a->dout, a, b, h);
     const float *lse = (const float *)a->lse.data + (b * a->H + h) * a->lse.stride;
     float scale = (float)(a->scale * ATTENTION_LOG2E);
-    for (int64_t c = 0; c < a->D; c += TRANSPOSE_BLOCK) {
-        int64_t to = c * w->column;
-        transpose_to_columns(w->key + to, w->column, key + c, a->k.stride, a->T, scale);
-        transpose_to_columns(w->value + to, w->column, value + c, a->v.stride, a->T, 1.0f);
-    }
+    transpose_to_columns(w->key, w->column, key, a->k.stride, a->T, a->D, scale);
+    transpose_to_columns(w->value, w->column, value, a->v.stride, a->T, a->D, 1.0f);
     /* Past the last token everything is zero: a masked lane must not meet a NaN left by others. */
     for (int64_t c = 0; c < a->D; c++)
         for (int64_t j = a->T; j < w->Tp; j++)
@@ -225,22 +221,29 @@ struct backward_product {
     int64_t sums_stride, weight_stride, x_row, x_col, rows_n;
 };
 
+VECTOR_FN void backward_add_products_of(const struct backward_product *m, int64_t c, const int N,
+                                        const int KV)
+{
+    vector_f32 sum[BACKWARD_DIMS][2];
+    for (int n = 0; n < N; n++)
+        for (int v = 0; v < KV; v++)
+            sum[n][v] = vector_load(m->sums + (c + n) * m->sums_stride + v * VECTOR_LANES);
+    for (int64_t r = 0; r < m->rows_n; r++)
+        for (int n = 0; n < N; n++)
+            for (int v = 0; v < KV; v++)
+                sum[n][v] += vector_load(m->weight + r * m->weight_stride + v * VECTOR_LANES) *
+                             m->x[r * m->x_row + (c + n) * m->x_col];
+    for (int n = 0; n < N; n++)
+        for (int v = 0; v < KV; v++)
+            vector_store(m->sums + (c + n) * m->sums_stride + v * VECTOR_LANES, sum[n][v]);
+}
+
 VECTOR_FN void backward_add_products(const struct backward_product *m, int64_t D, const int KV)
 {
-    for (int64_t c = 0; c < D; c += BACKWARD_DIMS) {
-        vector_f32 sum[BACKWARD_DIMS][2];
-        for (int n = 0; n < BACKWARD_DIMS; n++)
-            for (int v = 0; v < KV; v++)
-                sum[n][v] = vector_load(m->sums + (c + n) * m->sums_stride + v * VECTOR_LANES);
-        for (int64_t r = 0; r < m->rows_n; r++)
-            for (int n = 0; n < BACKWARD_DIMS; n++)
-                for (int v = 0; v < KV; v++)
-                    sum[n][v] += vector_load(m->weight + r * m->weight_stride + v * VECTOR_LANES) *
-                                 m->x[r * m->x_row + (c + n) * m->x_col];
-        for (int n = 0; n < BACKWARD_DIMS; n++)
-            for (int v = 0; v < KV; v++)
-                vector_store(m->sums + (c + n) * m->sums_stride + v * VECTOR_LANES, sum[n][v]);
-    }
+    int64_t c = 0;
+    for (; c + BACKWARD_DIMS <= D; c += BACKWARD_DIMS)
+        backward_add_products_of(m, c, BACKWARD_DIMS, KV);
+    for (; c < D; c += 2) backward_add_products_of(m, c, 2, KV);
 }
 
 /* Step 3: squares of ds are transposed, then queries are the lanes. */
@@ -302,12 +305,8 @@ static void backward_store(const struct backward *w, const struct backward_tile 
     int64_t left = a->T - t->first_key, rows = left < lanes ? left : lanes;
     dkey += t->first_key * a->dk.stride;
     dvalue += t->first_key * a->dv.stride;
-    for (int64_t c = 0; c < a->D; c += TRANSPOSE_BLOCK) {
-        transpose_to_rows(dkey + c, a->dk.stride, w->dkey + c * ATTENTION_WIDE, ATTENTION_WIDE,
-                          rows, a->scale);
-        transpose_to_rows(dvalue + c, a->dv.stride, w->dvalue + c * ATTENTION_WIDE, ATTENTION_WIDE,
-                          rows, 1.0f);
-    }
+    transpose_to_rows(dkey, a->dk.stride, w->dkey, ATTENTION_WIDE, rows, a->D, a->scale);
+    transpose_to_rows(dvalue, a->dv.stride, w->dvalue, ATTENTION_WIDE, rows, a->D, 1.0f);
 }
 
 /* Whether every probability of the tile is zero. Keys stand before the tile's first query, or one
@@ -387,9 +386,8 @@ static void backward_run(const struct attention *a, const struct simd_dropout *d
             for (; t.first_key < a->T; t.first_key += ATTENTION_WIDE)
                 backward_keys(&w, t, near_grad != NULL, 2);
         float *dquery = attention_head(&a->dq, a, t.b, t.h);
-        for (int64_t c = 0; c < a->D; c += TRANSPOSE_BLOCK)
-            transpose_to_rows(dquery + c, a->dq.stride, w.dquery + c * w.column, w.column, a->T,
-                              (float)ATTENTION_LN2);
+        transpose_to_rows(dquery, a->dq.stride, w.dquery, w.column, a->T, a->D,
+                          (float)ATTENTION_LN2);
         if (near_grad) backward_fold(&w, t.h, near_grad, offset_grad);
     }
 }

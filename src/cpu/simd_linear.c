@@ -38,7 +38,8 @@ static void linear_pack(float *packed, const struct tensor *w, struct simd_range
             for (int64_t o = 0; o < PANEL; o += VECTOR_LANES)
                 transpose_square(to + i * PANEL + o, PANEL, from + o * w->stride + i, w->stride);
         for (; i + TRANSPOSE_BLOCK <= I; i += TRANSPOSE_BLOCK)
-            transpose_to_columns(to + i * PANEL, PANEL, from + i, w->stride, outputs, 1.0f);
+            transpose_to_columns(to + i * PANEL, PANEL, from + i, w->stride, outputs,
+                                 TRANSPOSE_BLOCK, 1.0f);
         for (; i < I; i++)
             for (int64_t o = 0; o < outputs; o++) to[i * PANEL + o] = from[o * w->stride + i];
     }

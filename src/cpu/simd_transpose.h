@@ -7,7 +7,7 @@
 
 #include "cpu/simd_vector.h"
 
-enum { TRANSPOSE_BLOCK = 8 }; /* every head width is a multiple */
+enum { TRANSPOSE_BLOCK = 8 };
 
 typedef float vector_f32x8 __attribute__((vector_size(32)));
 typedef float vector_f32x8_any __attribute__((vector_size(32), aligned(4), may_alias));
@@ -26,34 +26,64 @@ VECTOR_FN void transpose_block(vector_f32x8 row[TRANSPOSE_BLOCK])
     }
 }
 
-/* transpose_to_columns - eight columns of rows_n rows: out[c * out_stride + r] = scale in[r][c].
- * Rows from rows_n to the next multiple of eight become zeros. */
-VECTOR_FN void transpose_to_columns(float *out, int64_t out_stride, const float *in,
-                                    int64_t in_stride, int64_t rows_n, float scale)
+/* transpose_padded - n columns rounded up to whole blocks: what a transposed matrix holds. */
+VECTOR_FN int64_t transpose_padded(int64_t n)
 {
-    for (int64_t r = 0; r < rows_n; r += TRANSPOSE_BLOCK) {
-        vector_f32x8 row[TRANSPOSE_BLOCK] = {{0}};
-        for (int i = 0; i < TRANSPOSE_BLOCK && r + i < rows_n; i++)
-            row[i] = *(const vector_f32x8_any *)(const void *)(in + (r + i) * in_stride) * scale;
-        transpose_block(row);
-        for (int i = 0; i < TRANSPOSE_BLOCK; i++)
-            *(vector_f32x8_any *)(void *)(out + i * out_stride + r) = row[i];
-    }
+    return (n + TRANSPOSE_BLOCK - 1) / TRANSPOSE_BLOCK * TRANSPOSE_BLOCK;
+}
+
+/* The first n of eight floats at p, zeros behind them; n >= 8: all. By pointer, because a vector of
+ * eight is not returned in a register by every instruction set. */
+VECTOR_FN void transpose_load(vector_f32x8 *row, const float *p, int64_t n)
+{
+    *row = (vector_f32x8){0};
+    if (n >= TRANSPOSE_BLOCK)
+        *row = *(const vector_f32x8_any *)(const void *)p;
+    else
+        memcpy(row, p, (size_t)n * sizeof *p);
+}
+
+VECTOR_FN void transpose_store(float *p, const vector_f32x8 *row, int64_t n)
+{
+    if (n >= TRANSPOSE_BLOCK)
+        *(vector_f32x8_any *)(void *)p = *row;
+    else
+        memcpy(p, row, (size_t)n * sizeof *p);
+}
+
+/* transpose_to_columns - out[c * out_stride + r] = scale in[r][c] for a matrix of rows_n x cols_n.
+ * Rows and columns up to the next multiple of eight become zeros. */
+VECTOR_FN void transpose_to_columns(float *out, int64_t out_stride, const float *in,
+                                    int64_t in_stride, int64_t rows_n, int64_t cols_n, float scale)
+{
+    for (int64_t c = 0; c < cols_n; c += TRANSPOSE_BLOCK)
+        for (int64_t r = 0; r < rows_n; r += TRANSPOSE_BLOCK) {
+            vector_f32x8 row[TRANSPOSE_BLOCK] = {{0}};
+            for (int i = 0; i < TRANSPOSE_BLOCK && r + i < rows_n; i++) {
+                transpose_load(&row[i], in + (r + i) * in_stride + c, cols_n - c);
+                row[i] *= scale;
+            }
+            transpose_block(row);
+            for (int i = 0; i < TRANSPOSE_BLOCK; i++)
+                *(vector_f32x8_any *)(void *)(out + (c + i) * out_stride + r) = row[i];
+        }
 }
 
 /* transpose_to_rows - the way back: out[r][c] = scale in[c * in_stride + r]. Reads whole blocks of
- * eight rows, writes rows_n. */
+ * eight rows and columns, writes rows_n x cols_n. */
 VECTOR_FN void transpose_to_rows(float *out, int64_t out_stride, const float *in, int64_t in_stride,
-                                 int64_t rows_n, float scale)
+                                 int64_t rows_n, int64_t cols_n, float scale)
 {
-    for (int64_t r = 0; r < rows_n; r += TRANSPOSE_BLOCK) {
-        vector_f32x8 row[TRANSPOSE_BLOCK];
-        for (int i = 0; i < TRANSPOSE_BLOCK; i++)
-            row[i] = *(const vector_f32x8_any *)(const void *)(in + i * in_stride + r) * scale;
-        transpose_block(row);
-        for (int i = 0; i < TRANSPOSE_BLOCK && r + i < rows_n; i++)
-            *(vector_f32x8_any *)(void *)(out + (r + i) * out_stride) = row[i];
-    }
+    for (int64_t c = 0; c < cols_n; c += TRANSPOSE_BLOCK)
+        for (int64_t r = 0; r < rows_n; r += TRANSPOSE_BLOCK) {
+            vector_f32x8 row[TRANSPOSE_BLOCK];
+            for (int i = 0; i < TRANSPOSE_BLOCK; i++)
+                row[i] =
+                    *(const vector_f32x8_any *)(const void *)(in + (c + i) * in_stride + r) * scale;
+            transpose_block(row);
+            for (int i = 0; i < TRANSPOSE_BLOCK && r + i < rows_n; i++)
+                transpose_store(out + (r + i) * out_stride + c, &row[i], cols_n - c);
+        }
 }
 
 /* transpose_square - VECTOR_LANES rows and columns at once. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "plan/expand.h"
 #include "plan/paper.h"
@@ -126,23 +127,29 @@ static int find_artefacts(struct plan *p, const struct project *project,
 
 /* --- command line --------------------------------------------------------------------------- */
 
-/* --only key=value,key=value: a key that stands twice may have either value. */
+/* --only key=value|value,key=value: a key that is given again may have either value. */
 static int read_only(struct axes *out, struct arena *a, const char *text, struct err *e)
 {
-    struct settings s = {0};
-    char *copy = arena_strdup(a, text), *rest;
+    char *copy = arena_strdup(a, text), *rest, *more;
+    bool any = false;
 
     for (char *part = strtok_r(copy, ",", &rest); part; part = strtok_r(NULL, ",", &rest)) {
-        s.n = 0;
-        TRY(settings_add_text(&s, a, "--only", part, e));
-        struct axis *axis = axes_find(out, s.item[0].key->name);
-        if (!axis) axis = axes_add(out, a);
-        axis->key = s.item[0].key;
-        axis_add(axis, a, s.item[0].text);
+        char *equals = strchr(part, '='), *value = equals ? equals + 1 : part;
+        int32_t name_n = (int32_t)(value - part);
+        for (char *one = strtok_r(value, "|", &more); one; one = strtok_r(NULL, "|", &more)) {
+            struct settings s = {0};
+            TRY(settings_add_text(&s, a, "--only", arena_printf(a, "%.*s%s", name_n, part, one),
+                                  e));
+            struct axis *axis = axes_find(out, s.item[0].key->name);
+            if (!axis) axis = axes_add(out, a);
+            axis->key = s.item[0].key;
+            axis_add(axis, a, s.item[0].text);
+            any = true;
+        }
+        if (!value[0]) return settings_add_text(&(struct settings){0}, a, "--only", part, e);
     }
-    if (out->n == 0)
-        return ERR(e, ERR_USAGE, "--only: write key=value, such as position=alibi,L_train=512");
-    return 0;
+    return any ? 0
+               : ERR(e, ERR_USAGE, "--only: write key=value, such as position=alibi,L_train=512");
 }
 
 static int read_options(struct expand_options *out, struct arena *a, const struct plan_options *o,
@@ -151,7 +158,7 @@ static int read_options(struct expand_options *out, struct arena *a, const struc
     *out = (struct expand_options){0};
     for (int32_t i = 0; i < o->set_n; i++)
         TRY(settings_add_text(&out->set, a, "--set", o->set[i], e));
-    if (o->only) TRY(read_only(&out->only, a, o->only, e));
+    for (int32_t i = 0; i < o->only_n; i++) TRY(read_only(&out->only, a, o->only[i], e));
     if (o->seeds < 0 || o->seeds > PLAN_MAX_RUNS)
         return ERR(e, ERR_USAGE, "--seeds %d: give a number from 1 to %d", o->seeds, PLAN_MAX_RUNS);
     return 0;
@@ -197,6 +204,67 @@ static int expand_artefact(struct plan *p, int32_t i, struct ids *runs, const st
     return expand_grid(p, runs, g, &scale, x, e);
 }
 
+/* The value of a point under the paper's lengths, as --only names it. */
+static const char *point_value(const struct plan *p, const struct plan_point *t,
+                               const struct spec_key *key, struct arena *a)
+{
+    struct spec s = p->run[t->run].spec;
+
+    s.train.L = t->L_train_nominal;
+    if (s.kind == SPEC_EVAL) s.eval.L = t->L_valid_nominal;
+    if (t->stride_nominal) s.eval.stride = t->stride_nominal;
+    return spec_get(&s, key, a);
+}
+
+/* The values that the points of a plan give to a key: "64, 128, 256". */
+static const char *list_values(const struct plan *p, const struct spec_key *key, struct arena *a)
+{
+    struct strbuf b;
+    struct map seen;
+    bool added;
+
+    strbuf_init(&b, a);
+    map_init(&seen, a);
+    for (int32_t i = 0; i < p->points_n; i++) {
+        const struct spec *s = &p->run[p->point[i].run].spec;
+        if (settings_belongs(key, "eval.") && s->kind != SPEC_EVAL) continue;
+        const char *value = point_value(p, &p->point[i], key, a);
+        (void)map_put(&seen, value, strlen(value), &added);
+        if (added) strbuf_addf(&b, "%s%s", b.n ? ", " : "", value);
+    }
+    return b.text;
+}
+
+/* --only selects nothing: names the first key that no point has such a value of. */
+static int nothing_selected(struct plan *p, const struct project *project,
+                            const char *const *artefacts, int32_t n, const struct plan_options *o,
+                            const struct axes *only, struct err *e)
+{
+    struct plan_options all = *o;
+    struct plan whole;
+    int rc = 0;
+
+    all.only_n = 0;
+    TRY(plan_open(&whole, project, artefacts, n, &all, e));
+    for (int32_t i = 0; i < only->n && rc == 0; i++) {
+        const struct axis *x = &only->item[i];
+        bool found = false;
+        for (int32_t k = 0; k < whole.points_n && !found; k++)
+            for (int32_t v = 0; v < x->n && !found; v++)
+                found = strcmp(point_value(&whole, &whole.point[k], x->key, &p->arena),
+                               x->text[v]) == 0;
+        if (!found)
+            rc = ERR(e, ERR_USAGE, "--only %s: no run matches; %s is one of %s",
+                     where_text(&(struct axes){.item = &only->item[i], .n = 1}, &p->arena),
+                     settings_short(x->key), list_values(&whole, x->key, &p->arena));
+    }
+    if (rc == 0)
+        rc = ERR(e, ERR_USAGE, "--only %s: no run matches all of these",
+                 where_text(only, &p->arena));
+    plan_close(&whole);
+    return rc;
+}
+
 static int make_plan(struct plan *p, const struct project *project, const char *const *artefacts,
                      int32_t n, const struct plan_options *o, struct err *e)
 {
@@ -215,8 +283,8 @@ static int make_plan(struct plan *p, const struct project *project, const char *
     TRY(paper_mark(p, project, e));
     snprintf(p->scale, sizeof p->scale, "%s", p->artefact[0].scale);
     p->divide = p->artefact[0].divide;
-    if (p->runs_n == 0 && o->only)
-        return ERR(e, ERR_USAGE, "--only %s: no run matches; lengths are the paper's", o->only);
+    if (p->runs_n == 0 && o->only_n)
+        return nothing_selected(p, project, artefacts, n, o, &options.only, e);
     return 0;
 }
 

@@ -22,8 +22,10 @@ struct plan_options {
     const char *scale;      /* --scale; NULL: the grid's own `scale:`, else mini */
     const char *const *set; /* --set key=value, in order */
     int32_t set_n;
-    const char *only; /* --only position=alibi,L_train=512 (nominal lengths), or NULL */
-    int32_t seeds;    /* --seeds N: seeds 1..N instead of the grid's; 0: the grid's */
+    const char *const *only; /* --only position=alibi,L_train=512|1024 (nominal lengths); a key that
+                                is given again may have either value */
+    int32_t only_n;
+    int32_t seeds; /* --seeds N: seeds 1..N instead of the grid's; 0: the grid's */
 };
 
 /* One run: a training, an evaluation or a benchmark. The same run wanted by several points exists

@@ -8,56 +8,27 @@
  */
 #include "scheduler/lease.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/str.h"
 
-enum { ATTEMPT_NUMBER_MAX = 1000000, ATTEMPT_LOG_TAIL_BYTES = 2048 };
-
-/* Step 1. *number: at least `from`. */
-static int attempt_claim(struct attempt *at, const struct project *p, const char *run_id,
-                         int32_t from, int32_t *number, struct err *e)
-{
-    char *folder = arena_printf(&at->arena, "%s/runs/%s", p->root, run_id);
-
-    TRY(file_make_dirs(folder, e));
-    for (*number = from; *number <= ATTEMPT_NUMBER_MAX; ++*number) {
-        at->dir = arena_printf(&at->arena, "runs/%s/%ld", run_id, (long)*number);
-        const char *path = project_path(p, &at->arena, at->dir);
-        if (mkdir(path, 0777) == 0) return 0;
-        if (errno != EEXIST)
-            return ERR(e, ERR_CREATE, "%s: cannot be created: %s", path, strerror(errno));
-    }
-    return ERR(e, ERR_CREATE, "%s: holds more than %d attempts", folder, ATTEMPT_NUMBER_MAX);
-}
-
-static int attempt_write(struct attempt *at, const struct project *p, const char *name,
-                         const char *text, struct err *e)
-{
-    const char *path = arena_printf(&at->arena, "%s/%s/%s", p->root, at->dir, name);
-    return file_write_atomic(path, text, strlen(text), e);
-}
+enum { ATTEMPT_LOG_TAIL_BYTES = 2048 };
 
 /* Step 2. */
 static int attempt_write_files(struct attempt *at, const struct attempt_context *place,
                                struct err *e)
 {
     const struct queue *q = place->queue;
-    struct strbuf text;
+    const char *dir = project_path(place->project, &at->arena, at->dir);
+    const struct spec **spec = arena_array(&at->arena, (size_t)at->n, sizeof *spec);
 
-    strbuf_init(&text, &at->arena);
-    for (int32_t i = 0; i < at->n; i++) {
-        if (i > 0) strbuf_add(&text, "---\n");
-        strbuf_add(&text, spec_text(&q->job[at->task[i]].spec, &at->arena));
-    }
-    if (q->task[at->task[0]].fresh) TRY(attempt_write(at, place->project, "fresh", "", e));
-    return attempt_write(at, place->project, "spec", text.text, e);
+    for (int32_t i = 0; i < at->n; i++) spec[i] = &q->job[at->task[i]].spec;
+    if (q->task[at->task[0]].fresh) TRY(run_folder_set_fresh(dir, e));
+    return run_folder_write_specs(dir, spec, at->n, e);
 }
 
 /* Step 3. */
@@ -78,7 +49,7 @@ static int attempt_spawn(struct attempt *at, const struct attempt_context *place
         .cuda_uuid = place->slots->device[slot->device].uuid,
         .alone = place->queue->job[at->task[0]].spec.kind == SPEC_BENCH,
     };
-    TRY(journal_open(&at->journal, arena_printf(&at->arena, "%s/events", path), at->run, at->n, e));
+    TRY(journal_open(&at->journal, path, at->run, at->n, e));
     x->by = slot->slurm ? &executor_slurm : &executor_local;
     x->job.cluster = place->slurm;
     return x->by->start(x, &o, e);
@@ -141,14 +112,19 @@ int attempt_start(struct attempt **out, const struct attempt_context *place, con
         TRY_OUT(rc, store_run_state(place->store, at->run[i].run_id, &st, e));
         number[i] = st.attempts_n + 1;
     }
-    TRY_OUT(rc, attempt_claim(at, place->project, at->run[0].run_id, number[0], &number[0], e));
+    char *dir;
+    TRY_OUT(rc, run_folder_claim(&dir, &number[0], &at->arena, place->project->root,
+                                 at->run[0].run_id, number[0], e));
+    at->dir = dir;
     TRY_OUT(rc, attempt_write_files(at, place, e));
     TRY_OUT(rc, attempt_spawn(at, place, e));
     rc = attempt_record(at, place, number, e);
 out:
     if (rc < 0) {
         /* What never began cannot begin later, whatever sbatch made of it. */
-        if (at->dir) unlink(arena_printf(&at->arena, "%s/%s/spec", place->project->root, at->dir));
+        if (at->dir)
+            unlink(run_folder_path(&at->arena, project_path(place->project, &at->arena, at->dir),
+                                   RUN_SPEC));
         attempt_free(at);
         return rc;
     }
@@ -194,8 +170,7 @@ int attempt_recover(struct attempt **out, const struct attempt_context *place,
     at->work.by = &executor_slurm;
     at->work.job.cluster = place->slurm;
     slurm_watch(&at->work.job, found, project_path(place->project, &at->arena, at->dir));
-    const char *events = arena_printf(&at->arena, "%s/events", at->work.job.attempt_dir);
-    rc = journal_open(&at->journal, events, at->run, n, e);
+    rc = journal_open(&at->journal, at->work.job.attempt_dir, at->run, n, e);
     if (rc < 0)
         attempt_free(at);
     else
@@ -209,7 +184,7 @@ int attempt_poll(struct attempt *at, struct store *s, int64_t now_us, bool *batc
 {
     int64_t before = at->journal.records_n;
 
-    TRY(ingest_new_records(&at->journal, s, batch, e));
+    TRY(journal_ingest(&at->journal, s, batch, e));
     if (at->journal.records_n > before) at->last_record_us = now_us;
     return 0;
 }
@@ -289,7 +264,8 @@ static enum store_state attempt_outcome_of_record(const struct attempt *at, cons
 
 void attempt_set_outcome(struct attempt *at, const struct project *p, const struct exit_info *end)
 {
-    const char *log_path = arena_printf(&at->arena, "%s/%s/log", p->root, at->dir);
+    const char *log_path =
+        run_folder_path(&at->arena, project_path(p, &at->arena, at->dir), RUN_LOG);
 
     at->ended = true;
     snprintf(at->message, sizeof at->message, "%s", at->journal.message);

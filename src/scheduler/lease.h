@@ -14,10 +14,10 @@
 #include "base/err.h"
 #include "base/project.h"
 #include "scheduler/executor.h"
-#include "scheduler/journal.h"
 #include "scheduler/machine.h"
 #include "scheduler/queue.h"
 #include "scheduler/slots.h"
+#include "store/ingest.h"
 
 enum { ATTEMPT_MESSAGE_BYTES = 600 };
 
@@ -67,7 +67,7 @@ int attempt_recover(struct attempt **out, const struct attempt_context *place,
                     const struct store_running *row, int32_t n, const struct slurm_row *found,
                     struct err *e);
 
-/* attempt_poll - takes the new records (see ingest_new_records) and notes that they came by now_us.
+/* attempt_poll - takes the new records (see journal_ingest) and notes that they came by now_us.
  */
 int attempt_poll(struct attempt *at, struct store *s, int64_t now_us, bool *batch, struct err *e);
 
@@ -81,11 +81,6 @@ bool attempt_was_preempted(const struct attempt *at);
 
 /* attempt_free - takes NULL. A process that still runs is ended, a job of Slurm goes on. */
 void attempt_free(struct attempt *at);
-
-/* attempt_close_stale - ends the running attempts [0, n) that share one worker and its folder, by
- * what its records say. ended_at: as clock_utc writes it; NULL: now. */
-int attempt_close_stale(struct store *s, const struct project *p, const struct store_running *row,
-                        int32_t n, const char *ended_at, struct err *e);
 
 /* scheduler_recover - ends every attempt that an earlier scheduler left marked as running: kills
  * what is left of its worker, takes what it wrote, and believes its last word. Those whose job of

@@ -22,59 +22,6 @@ static void settle_kill(const struct machine *m, const struct store_running *row
     kill_leftover_workers(attempt_dir, SETTLE_WAIT_MS);
 }
 
-/* There is no exit status to ask for: its own last word counts, and done needs the result too. */
-static void settle_judge(const struct journal *j, const struct ingest_target *run,
-                         struct store_end *end)
-{
-    *end = (struct store_end){.exit_code = -1, .signal = -1};
-    if (j->broken)
-        end->state = STORE_FAILED;
-    else if (j->said == STORE_DONE && run->has_result)
-        end->state = STORE_DONE;
-    else if (j->said == STORE_NONE || j->said == STORE_DONE)
-        end->state = STORE_LOST;
-    else
-        end->state = j->said;
-    end->message = *j->message ? j->message : NULL;
-    if (end->state == STORE_LOST) end->message = "its scheduler ended before it did";
-}
-
-int attempt_close_stale(struct store *s, const struct project *p, const struct store_running *row,
-                        int32_t n, const char *ended_at, struct err *e)
-{
-    int rc = 0;
-    bool batch = false;
-    struct arena arena;
-    struct journal j = {0};
-
-    arena_init(&arena);
-    struct ingest_target *run = arena_array(&arena, (size_t)n, sizeof *run);
-    for (int32_t i = 0; i < n; i++) {
-        run[i].attempt_id = row[i].attempt_id;
-        memcpy(run[i].run_id, row[i].run_id, sizeof run[i].run_id);
-    }
-    const char *events = arena_printf(&arena, "%s/events", project_path(p, &arena, row->dir));
-    TRY_OUT(rc, journal_open(&j, events, run, n, e));
-    int64_t before;
-    do {
-        before = j.records_n;
-        TRY_OUT(rc, ingest_new_records(&j, s, &batch, e));
-    } while (j.records_n > before);
-    for (int32_t i = 0; i < n; i++) {
-        struct store_end end;
-        settle_judge(&j, &run[i], &end);
-        end.ended_at = ended_at;
-        TRY_OUT(rc, store_end_attempt(s, run[i].attempt_id, &end, e));
-    }
-    if (batch) rc = store_commit(s, e);
-    batch = batch && rc < 0;
-out:
-    if (batch) store_rollback(s);
-    journal_close(&j);
-    arena_fini(&arena);
-    return rc;
-}
-
 int32_t attempt_gather_running(struct store_running *row, int32_t n)
 {
     int32_t same_n = 1;
@@ -124,7 +71,7 @@ int scheduler_recover(struct store *s, const struct project *p, const struct mac
         if (goes_on) continue;
         if (strcmp(row[i].slot, "slurm") != 0)
             settle_kill(m, &row[i], project_path(p, &arena, row[i].dir));
-        rc = attempt_close_stale(s, p, row + i, same_n, NULL, e);
+        rc = ingest_abandoned(s, project_path(p, &arena, row[i].dir), row + i, same_n, NULL, e);
         if (rc < 0) {
             err_ctx(e, "%s", row[i].dir);
             goto out;

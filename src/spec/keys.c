@@ -319,7 +319,15 @@ enum spec_precision spec_precision(const struct spec *s, const char **key)
 int spec_check_device(const struct spec *s, const char *device, struct err *e)
 {
     const char *key, *plain = strncmp(device, "check:", 6) == 0 ? device + 6 : device;
-    if (spec_precision(s, &key) != SPEC_BF16 || strcmp(plain, "cpu") != 0) return 0;
+    bool cpu = strcmp(plain, "cpu") == 0;
+    int32_t width = has_model(s) ? s->model.dim / s->model.heads : 0; /* 0: its training's */
+
+    if (width % (cpu ? 2 : 8) != 0 || width > POSITION_WIDTH_MAX)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "head width %d (model.dim / model.heads) is not supported on %s: expected %s up "
+                   "to %d",
+                   width, device, cpu ? "an even width" : "a multiple of 8", POSITION_WIDTH_MAX);
+    if (spec_precision(s, &key) != SPEC_BF16 || !cpu) return 0;
     return ERR(e, ERR_UNAVAILABLE,
                "%s=bf16: the device %s computes in fp32 only; use a CUDA device, or --set %s=fp32 "
                "(another run)",

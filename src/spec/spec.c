@@ -216,12 +216,6 @@ int spec_check(const struct spec *s, struct err *e)
 
     if (m->heads < 1 || m->dim % m->heads != 0)
         return ERR(e, ERR_DATA, "model.heads: %d does not divide model.dim = %d", m->heads, m->dim);
-    int32_t width = m->dim / m->heads;
-    if (width != 8 && width != 16 && width != 32 && width != 64 && width != 128)
-        return ERR(e, ERR_DATA,
-                   "model.dim / model.heads: %d / %d = %d is no head width of 8, 16, "
-                   "32, 64, 128",
-                   m->dim, m->heads, width);
     if (m->softmax == SPEC_ADAPTIVE) TRY(check_cutoffs(s, e));
     TRY(check_position(s, e));
     if (s->train.shard_tokens < s->train.L)

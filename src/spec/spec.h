@@ -150,9 +150,8 @@ int spec_set(struct spec *s, const struct spec_key *key, const char *text, struc
 /* spec_get - the field as text, in the arena; what spec_set reads back to the same value. */
 char *spec_get(const struct spec *s, const struct spec_key *key, struct arena *a);
 
-/* spec_check - rules between keys: heads divide dim, head width one of 8 16 32 64 128, cut-offs
- * rise and lie below the vocabulary, shard_tokens >= L, stride <= L. Errors: ERR_DATA names the
- * keys and values. */
+/* spec_check - rules between keys: heads divide dim, cut-offs rise and lie below the vocabulary,
+ * shard_tokens >= L, stride <= L. Errors: ERR_DATA names the keys and values. */
 int spec_check(const struct spec *s, struct err *e);
 
 /* spec_precision - what the run computes in: an evaluation by eval.precision, all else by
@@ -161,9 +160,10 @@ enum spec_precision spec_precision(const struct spec *s, const char **key);
 /* spec_valid_length - tokens of a row that the run reads without training on it: L_valid of an
  * evaluation, bench.L of a benchmark in mode eval; 0: none of its own. */
 int32_t spec_valid_length(const struct spec *s);
-/* spec_check_device - whether a device of this name, such as cuda:0, can compute the run: bf16 is
- * not for CPUs, and no device chooses the precision. ERR_UNAVAILABLE names key, device and the
- * --set. */
+/* spec_check_device - whether a device of this name, such as cuda:0, can compute the run: a CPU
+ * takes fp32 and even head widths, CUDA head widths that are multiples of 8, both up to 256; no
+ * device chooses the precision. ERR_UNAVAILABLE names key, value and device, and the --set of a
+ * precision. */
 int spec_check_device(const struct spec *s, const char *device, struct err *e);
 
 /* spec_canonical - the hashed text: "kind=train\nkey=value\n…" sorted by key, only keys that are

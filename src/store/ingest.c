@@ -1,11 +1,15 @@
-/* ingest.c - the worker's records become rows.
+/* ingest.c - the records of a worker become rows.
  *
  * 1. Every table has a key that a record repeats when it is read again: ingesting it twice, or in
  *    another order, changes nothing.
  * 2. The columns are those of record_fields; a statement for each type is made from the table.
  * 3. Of STEP records every k-th is kept, k = updates / 1000 rounded up, and the first and the last:
  *    the choice depends on the update's number only, so a resumed run keeps the same ones. */
+#include "store/ingest.h"
+
 #include <assert.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -13,7 +17,7 @@
 #include "record/fields.h"
 #include "store/database.h"
 
-enum { INGEST_STEPS_KEPT = 1000, INGEST_FIELDS_MAX = 64 };
+enum { INGEST_STEPS_KEPT = 1000, INGEST_FIELDS_MAX = 64, INGEST_BATCH = 10000 };
 
 /* What all statements are given; the record's fields follow. */
 enum { INGEST_ATTEMPT, INGEST_RUN, INGEST_SEQUENCE, INGEST_LATE, INGEST_NOW, INGEST_FIXED };
@@ -162,20 +166,182 @@ static int find_attempt(struct store *s, int64_t attempt_id, const struct databa
     return 0;
 }
 
+/* Reads a record of a run's attempt. */
+static int read_record(struct record *r, const struct event *ev, const char *run_id, struct err *e)
+{
+    int rc = record_read(r, ev, e);
+
+    if (rc < 0) err_ctx(e, "run %s", run_id);
+    return rc;
+}
+
+/* A record that is read for the attempt k. */
+static int ingest_record(struct store *s, const struct database_known *k, const struct record *r,
+                         uint64_t sequence, struct err *e)
+{
+    const char *run_id = record_run_id(r);
+
+    if (run_id && strcmp(run_id, k->run_id) != 0) return 0;
+    if (ingest_rules[r->type].running && !k->running) return 0;
+    if (r->type == EVENT_STEP && !step_is_kept(r->step.update, k->updates)) return 0;
+    return store_record(s, r, sequence, k, e);
+}
+
 int store_ingest(struct store *s, int64_t attempt_id, const struct event *ev, struct err *e)
 {
     const struct database_known *k;
     struct record r;
 
     TRY(find_attempt(s, attempt_id, &k, e));
-    int rc = record_read(&r, ev, e);
-    if (rc < 0) {
-        err_ctx(e, "run %s", k->run_id);
-        return rc;
-    }
+    TRY(read_record(&r, ev, k->run_id, e));
+    return ingest_record(s, k, &r, ev->sequence, e);
+}
+
+/* --- the records of one worker -------------------------------------------------------------- */
+
+int journal_open(struct journal *j, const char *dir, struct ingest_target *run, int32_t runs_n,
+                 struct err *e)
+{
+    struct arena a;
+
+    *j = (struct journal){.run = run, .runs_n = runs_n};
+    arena_init(&a);
+    int rc = event_reader_open(&j->reader_own, run_folder_path(&a, dir, RUN_EVENTS), e);
+    arena_fini(&a);
+    return rc;
+}
+
+void journal_close(struct journal *j)
+{
+    event_reader_close(j->reader_own);
+    j->reader_own = NULL;
+}
+
+bool journal_has_results(const struct journal *j)
+{
+    for (int32_t i = 0; i < j->runs_n; i++)
+        if (!j->run[i].has_result) return false;
+    return true;
+}
+
+static void journal_break(struct journal *j, const char *why)
+{
+    j->broken = true;
+    snprintf(j->message, sizeof j->message, "%s", why);
+}
+
+static void note_end(struct journal *j, const struct record_ended *r)
+{
+    static const enum store_state ends[] = {STORE_DONE, STORE_FAILED, STORE_DIVERGED,
+                                            STORE_CANCELLED};
+
+    j->unavailable = r->code && strcmp(r->code, err_name(ERR_UNAVAILABLE)) == 0;
+    for (size_t i = 0; r->state && i < sizeof ends / sizeof *ends; i++)
+        if (strcmp(r->state, store_state_name(ends[i])) == 0) j->said = ends[i];
+    if (j->said == STORE_NONE)
+        journal_break(j, "the worker's last record has no known state");
+    else
+        snprintf(j->message, sizeof j->message, "%s", r->message ? r->message : "");
+}
+
+static void note_progress(struct journal *j, const struct record_progress *r)
+{
+    if (r->total > 0 && r->done >= 0) j->share = fmin(r->done / r->total, 1.0);
+    if (r->wps >= 0) j->wps = r->wps;
+}
+
+/* A result goes to the attempt of its run, any other record to all. */
+static int ingest_event(struct journal *j, struct store *s, const struct event *ev, struct err *e)
+{
+    const struct database_known *k;
+    struct record r;
+    bool found = false;
+
+    j->records_n++;
+    TRY(read_record(&r, ev, j->run[0].run_id, e));
     const char *run_id = record_run_id(&r);
-    if (run_id && strcmp(run_id, k->run_id) != 0) return 0;
-    if (ingest_rules[r.type].running && !k->running) return 0;
-    if (r.type == EVENT_STEP && !step_is_kept(r.step.update, k->updates)) return 0;
-    return store_record(s, &r, ev->sequence, k, e);
+    if (r.type == EVENT_PROGRESS) note_progress(j, &r.progress);
+    if (r.type == EVENT_CHECKPOINT) j->has_checkpoint = true;
+    if (r.type == EVENT_ENDED) note_end(j, &r.ended);
+    for (int32_t i = 0; i < j->runs_n && !j->broken; i++) {
+        if (run_id && strcmp(j->run[i].run_id, run_id) != 0) continue;
+        TRY(find_attempt(s, j->run[i].attempt_id, &k, e));
+        TRY(ingest_record(s, k, &r, ev->sequence, e));
+        if (run_id) found = j->run[i].has_result = true;
+    }
+    if (run_id && !found)
+        return ERR(e, ERR_DATA, "the worker wrote a result of a run that was not its own");
+    return 0;
+}
+
+/* What the store finds wrong in a record, or a file that is not one, is the worker's fault and ends
+ * its attempt only. */
+static int note_wrong(struct journal *j, int rc, const struct err *why, struct err *e)
+{
+    if (rc != ERR_DATA && rc != ERR_NUMBER) return ERR(e, rc, "%s", why->text);
+    journal_break(j, why->text);
+    return 0;
+}
+
+int journal_ingest(struct journal *j, struct store *s, bool *batch, struct err *e)
+{
+    struct event ev;
+    struct err why = {0};
+
+    for (int i = 0; i < INGEST_BATCH && !j->broken; i++) {
+        int rc = event_read(j->reader_own, &ev, &why);
+        if (rc == 0) return 0;
+        if (rc > 0 && !*batch) TRY(store_begin(s, e));
+        *batch = *batch || rc > 0;
+        if (rc > 0) rc = ingest_event(j, s, &ev, &why);
+        if (rc < 0) TRY(note_wrong(j, rc, &why, e));
+    }
+    return 0;
+}
+
+/* What the records of a worker say about one of its runs, without an exit status to compare. */
+static void judge_abandoned(const struct journal *j, const struct ingest_target *run,
+                            struct store_end *end)
+{
+    if (j->broken)
+        end->state = STORE_FAILED;
+    else if (j->said == STORE_NONE || (j->said == STORE_DONE && !run->has_result))
+        end->state = STORE_LOST;
+    else
+        end->state = j->said;
+    end->message = *j->message ? j->message : NULL;
+    if (end->state == STORE_LOST) end->message = "its scheduler ended before it did";
+}
+
+int ingest_abandoned(struct store *s, const char *dir, const struct store_running *row, int32_t n,
+                     const char *ended_at, struct err *e)
+{
+    int rc = 0;
+    bool batch = false;
+    struct arena arena;
+    struct journal j = {0};
+
+    arena_init(&arena);
+    struct ingest_target *run = arena_array(&arena, (size_t)n, sizeof *run);
+    for (int32_t i = 0; i < n; i++) {
+        run[i].attempt_id = row[i].attempt_id;
+        memcpy(run[i].run_id, row[i].run_id, sizeof run[i].run_id);
+    }
+    TRY_OUT(rc, journal_open(&j, dir, run, n, e));
+    for (int64_t before = -1; j.records_n > before;) {
+        before = j.records_n;
+        TRY_OUT(rc, journal_ingest(&j, s, &batch, e));
+    }
+    for (int32_t i = 0; i < n; i++) {
+        struct store_end end = {.exit_code = -1, .signal = -1, .ended_at = ended_at};
+        judge_abandoned(&j, &run[i], &end);
+        TRY_OUT(rc, store_end_attempt(s, run[i].attempt_id, &end, e));
+    }
+    if (batch) rc = store_commit(s, e);
+    batch = batch && rc < 0;
+out:
+    if (batch) store_rollback(s);
+    journal_close(&j);
+    arena_fini(&arena);
+    return rc;
 }

@@ -21,7 +21,6 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "record/event.h"
 #include "spec/spec.h"
 
 struct store;
@@ -117,15 +116,6 @@ int store_has_attempt(struct store *s, const char *run_id, const char *uid, cons
 int store_set_worker(struct store *s, int64_t attempt_id, int64_t pid, int64_t pid_start,
                      struct err *e);
 
-/* store_ingest - one record of the attempt's event file; the same sequence number again changes
- * nothing. STARTED fills device, blas, threads, code id; PROGRESS, STEP (about 1000 a run),
- * VALIDATION, CHECKPOINT are kept by attempt; TRAINED, EVALUATED, BENCHED are held as pending
- * results when the record's run_id is the attempt's, else left to the attempt of that run. A result
- * of an attempt that has ended is kept and never shown. Of ENDED only the algorithms chosen are
- * kept: the outcome is the scheduler's to judge. Errors: ERR_DATA a record that lacks a field or
- * has one of a wrong type. */
-int store_ingest(struct store *s, int64_t attempt_id, const struct event *ev, struct err *e);
-
 /* store_end_attempt - ends the row and, for STORE_DONE, makes its pending result the current one of
  * the run, all in one transaction. A training that is done anew with other checkpoints takes its
  * evaluations' results out of the current ones. ERR_INTERNAL: DONE without a pending result, or an
@@ -151,6 +141,9 @@ struct store_run_state {
 };
 int store_run_state(struct store *s, const char *run_id, struct store_run_state *out,
                     struct err *e);
+/* store_find_run - the one run whose id begins with prefix (4 to 16 hex digits). Errors: ERR_USAGE
+ * not such digits, or several runs match; ERR_NOINPUT none does. */
+int store_find_run(struct store *s, char run_id[SPEC_ID_BYTES], const char *prefix, struct err *e);
 /* store_clear_results - the current result of a run is no longer current (--redo); rows stay. */
 int store_clear_results(struct store *s, const char *run_id, struct err *e);
 
@@ -198,26 +191,6 @@ typedef int (*store_row_fn)(void *context, int columns_n, const char *const *nam
 int store_query(struct store *s, const char *sql, const struct store_param *params,
                 int32_t params_n, double limit_s, store_row_fn row, void *context, struct err *e);
 
-/* store_merge - takes over runs, ended attempts, results, curves, and the points of artefacts that
- * have none here, from another results.db (or the folder that holds one), which is checked and only
- * read. Run ids stay; attempts get new numbers; a result that is current here stays so. The same
- * file again changes nothing. *added (may be NULL): runs that are done now and were not. Errors: as
- * store_open; ERR_DATA the other file is damaged; ERR_USAGE inside a transaction or with the file
- * itself. */
-int store_merge(struct store *s, const char *other_path, int32_t *added, struct err *e);
-/* ingest_copy_folders - gives every current result that lies in another project's folder, as a
- * merge leaves it, a folder under runs/ here: linked where both are on one file system, copied
- * otherwise. Folders that are not where their rows name them are also looked for in `other`, a
- * project's folder or NULL; what is not to be found, or cannot be read, stays where it is. Errors:
- * ERR_CREATE, ERR_IO. */
-struct store_home {
-    int32_t folders_n; /* that came */
-    double bytes;
-    int32_t remote_n;  /* folders of current results that are still elsewhere */
-    int32_t skipped_n; /* of these: found, but not readable */
-    char why[512];     /* the first of them */
-};
-int ingest_copy_folders(struct store *s, const char *other, struct store_home *out, struct err *e);
 /* store_check - PRAGMA integrity_check and foreign_key_check; ERR_DATA with the first finding. */
 int store_check(struct store *s, struct err *e);
 

@@ -12,11 +12,11 @@ hash=$(sha256sum good.tar | cut -d' ' -f1)
 
 # What is published has a pinned hash; a file of one's own needs its hash said.
 expect 0 "can be fetched: wikitext103" "$alibi" data list
-expect 64 "no public corpus" "$alibi" data fetch mycorpus
+expect 64 "unknown corpus" "$alibi" data fetch mycorpus
 expect 66 "data fetch wikitext103" "$alibi" data prepare wikitext103
 expect 65 "expected 92675f1d63015c1c" "$alibi" data fetch wikitext2 --from good.tar
 expect 66 "No such file" "$alibi" data fetch wikitext2 --from none.zip
-expect 64 "64 hex digits" "$alibi" data fetch wikitext2 --from good.tar --sha256 abc
+expect 64 "64 lower-case hex digits" "$alibi" data fetch wikitext2 --from good.tar --sha256 abc
 [ ! -e data/fetched/wikitext2/train.txt ] || fail "a refused archive was unpacked"
 expect 0 "next: alibi data prepare wikitext2" "$alibi" data fetch wikitext2 --from good.tar --sha256 "$hash"
 expect 0 "already" "$alibi" data fetch wikitext2 --from none.zip
@@ -59,6 +59,6 @@ expect 66 "lacks train.bin" "$alibi" data prepare numbers2 --ids text
 expect 0 "208 words" "$alibi" data prepare given --text text --dict "$fixtures/dict.txt"
 cmp data/given/dict.txt "$fixtures/dict.txt" || fail "the dictionary given was changed"
 expect 64 "taken whole" "$alibi" data prepare given2 --text text --dict "$fixtures/dict.txt" --vocab 100
-expect 64 "needs --vocab-file" "$alibi" data prepare given2 --text text --merges vocab.txt
+expect 64 "requires --vocab-file" "$alibi" data prepare given2 --text text --merges vocab.txt
 
 finish

@@ -33,11 +33,11 @@ training=$("$alibi" query "SELECT run_id FROM trainings WHERE position = 'alibi'
 evaluation=$("$alibi" query "SELECT run_id FROM evaluations WHERE protocol = 'sliding' AND L_valid = 8" --format csv | tail -n 1)
 
 # Done again bit for bit: a whole training with its checkpoints, one evaluation out of a shared pass, a little of everything.
-expect 0 "first 8 updates done again: 1[0-9] records agree bit for bit, [23] of them" "$alibi" verify "$training" --updates 99
-expect 0 "$evaluation, evaluated again: 1 records agree" "$alibi" verify "$evaluation"
-expect 0 "8 results compared with their records, 8 runs done again, 0 wrong" "$alibi" verify --updates 1
-expect 0 "0 runs done again, 0 wrong" "$alibi" verify
-expect 66 "no finished run" "$alibi" verify 0123456789abcdef
+expect 0 "first 8 updates reproduced: 1[0-9] records agree bit for bit, [23] of them" "$alibi" verify "$training" --updates 99
+expect 0 "$evaluation, evaluation reproduced: 1 records agree" "$alibi" verify "$evaluation"
+expect 0 "8 results compared with their records, 8 runs reproduced, 0 wrong" "$alibi" verify --updates 1
+expect 0 "0 runs reproduced, 0 wrong" "$alibi" verify
+expect 66 "no run matches" "$alibi" verify 0123456789abcdef
 expect 64 "hex digits" "$alibi" verify nonsense
 [ -z "$(ls -A runs | grep -v '^[0-9a-f]*$')" ] || fail "verify left something under runs/"
 
@@ -65,9 +65,9 @@ expect 0 "0 wrong" "$alibi" verify
 rm -rf runs results.db* && cp -rp "$dir/runs" runs && mkdir "$dir/lost" && cp "$dir/results.db" "$dir/lost"
 mkdir -p runs/00000000000000aa/1 && cp "$events" runs/00000000000000aa/1/ && echo nonsense >runs/00000000000000aa/1/spec
 expect 66 "alibi merge runs/" "$alibi" report g/
-expect 65 "8 attempts taken over .* 1 folders left out (the first: .*no key=value" "$alibi" merge runs/
+expect 65 "ingested 8 attempts .* 1 folders left out (the first: .*no key=value" "$alibi" merge runs/
 rm -r runs/00000000000000aa
-expect 0 "0 attempts taken over from [0-9]* folders of .*, 8 known before" "$alibi" merge runs/
+expect 0 "ingested 0 attempts from [0-9]* folders of .*; 8 were already known" "$alibi" merge runs/
 expect 0 "^6$" "$alibi" query "SELECT count(*) FROM evaluations WHERE modified = 1" --format csv
 expect 0 "0 done now, 8 before" "$alibi" run g/
 answers after
@@ -81,17 +81,17 @@ cd "$dir/home" || exit 1
 cp -r "$dir/project/data" .
 sed 's/L_valid: \[32, 64\]/L_valid: [32, 64, 96]/' "$dir/project/g/grid.yaml" >g/grid.yaml
 expect 66 "neither results.db nor run folders" "$alibi" merge "$dir/bare"
-expect 0 "8 results taken over" "$alibi" merge "$dir/lost"
-expect 0 "run folders are not to be found" "$alibi" merge "$dir/lost"
+expect 0 "ingested 8 results" "$alibi" merge "$dir/lost"
+expect 0 "run folders not found" "$alibi" merge "$dir/lost"
 expect 66 "was merged without its folder" "$alibi" run g/
-expect 0 "run folders brought home" "$alibi" merge "$dir/project"
+expect 0 "copied [0-9]* run folders" "$alibi" merge "$dir/project"
 expect 0 "2 done now, 8 before" "$alibi" run g/
-expect 0 "10 results compared with their records, 0 runs done again, 0 wrong" "$alibi" verify
-expect 0 "0 results taken over" "$alibi" merge "$dir/project"
+expect 0 "10 results compared with their records, 0 runs reproduced, 0 wrong" "$alibi" verify
+expect 0 "ingested 0 results" "$alibi" merge "$dir/project"
 
 # Weights that were imported were never trained here, so that nothing can be repeated.
 cd "$dir/project" || exit 1
 expect 0 "22,656 parameters" "$alibi" import "$fixtures/tiny.pt" --as position=alibi,L_train=32 --for ./g/ --force
 expect 0 "4 done now" "$alibi" run g/ --only position=alibi
-expect 0 "not done again: its weights were imported" "$alibi" verify "$training"
+expect 0 "not reproduced: its weights were imported" "$alibi" verify "$training"
 finish

@@ -50,7 +50,7 @@ expect 0 "0 wrong" "$alibi" verify
 run=$("$alibi" query "SELECT run_id FROM trainings" --format csv | tail -n 1)
 expect 0 "model.safetensors, config.json, dict.txt" "$alibi" export "$run" --out "$dir/exported"
 expect 0 '"heads": 4' cat exported/config.json
-expect 66 "no finished training" "$alibi" export 0123456789abcdef
+expect 66 "no run matches" "$alibi" export 0123456789abcdef
 python=
 for candidate in ${TORCH_PYTHON:-} python3 /usr/bin/python3; do
     [ -n "$python" ] || { "$candidate" -c "import torch" 2>/dev/null && python=$candidate; }
@@ -65,8 +65,8 @@ else
 fi
 
 # Half precision takes the place of what is done only by force, and its evaluations are made anew.
-expect 64 "done already" "$alibi" import "$fixtures/tiny_half.pt" --as position=alibi --for ./grid/
-expect 0 "half precision widened" "$alibi" import "$fixtures/tiny_half.pt" --as position=alibi --for ./grid/ --force
+expect 64 "already done" "$alibi" import "$fixtures/tiny_half.pt" --as position=alibi --for ./grid/
+expect 0 "fp16 converted" "$alibi" import "$fixtures/tiny_half.pt" --as position=alibi --for ./grid/ --force
 expect 0 "3 done now" "$alibi" run ./grid/ --only position=alibi
 for L in 32 64 128; do same "float16 at $L" "$(perplexity $L)" "$(pytorch tiny_half $L)"; done
 

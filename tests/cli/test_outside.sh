@@ -107,8 +107,8 @@ expect 0 "4 done now" "$alibi" run g/ --redo --devices cpu:1
 mv "runs/$first/1" "$dir/outside/1" && ln -s "$dir/outside/1" "runs/$first/1"
 mv "runs/$second" "$dir/outside/$second" && ln -s "$dir/outside/$second" "runs/$second"
 find "$dir/outside" | sort >"$dir/before"
-expect 0 "runs/$first/1 is left as it is" "$alibi" gc
-grep -q "runs/$second is left as it is" "$dir/out" || fail "gc does not name a link in place of a run's folder"
+expect 0 "runs/$first/1 is kept" "$alibi" gc
+grep -q "runs/$second is kept" "$dir/out" || fail "gc does not name a link in place of a run's folder"
 grep -q "^2 attempts removed" "$dir/out" || fail "gc did not remove the others: $(cat "$dir/out")"
 find "$dir/outside" | sort >"$dir/after"
 cmp -s "$dir/before" "$dir/after" || fail "gc deleted what a link leads to"
@@ -133,10 +133,10 @@ for bad in directory fifo link; do
     fifo) mkfifo "$folder/1/events" ;;
     link) rmdir "$folder/1" && ln -s "$dir/project/runs/$first/2" "$folder/1" ;;
     esac
-    expect 65 "^4 attempts taken over from 5 folders of .*, 1 folders left out (the first: .*00000000000000aa/1: " \
+    expect 65 "^ingested 4 attempts from 5 folders of .*; 1 folders left out (the first: .*00000000000000aa/1: " \
         timeout 60 "$alibi" merge "$dir/made" --project "$dir/home"
     grep -q "1 run folder left out; the first: .*00000000000000aa/1" "$dir/out" || fail "merge, $bad: $(cat "$dir/out")"
-    grep -q "4 run folders brought home" "$dir/out" || fail "merge, $bad: $(cat "$dir/out")"
+    grep -q "copied 4 run folders" "$dir/out" || fail "merge, $bad: $(cat "$dir/out")"
 done
 # The same in a project with a results.db.
 rm -rf "$dir/home"/* "$dir/made" && cp -r "$dir/project" "$dir/made"
@@ -144,6 +144,6 @@ mv "$dir/project" "$dir/gone"
 rm "$dir/made/runs/$first/2/events" && mkdir "$dir/made/runs/$first/2/events"
 cd "$dir" || exit 1
 expect 65 "1 run folder left out; the first: .*$first/2" "$alibi" merge "$dir/made" --project "$dir/home"
-grep -q "3 run folders brought home" "$dir/out" || fail "merge of a project: $(cat "$dir/out")"
+grep -q "copied 3 run folders" "$dir/out" || fail "merge of a project: $(cat "$dir/out")"
 [ ! -e "$dir/home/runs/$first" ] || [ -z "$(ls "$dir/home/runs/$first")" ] || fail "merge left half a folder"
 finish

@@ -13,7 +13,7 @@ set -- --scale small --only L_train=512 --set data.corpus=tiny --set data.vocab=
     --set model.dim=64 --set model.ffn=64 --set train.shard_tokens=128 --set eval.targets=100
 
 # As it is it takes days and wants the text; in part it is known what does not make sense.
-expect 64 "cut it down with --only and --set" "$alibi" run table5 --scale small --devices cpu:1
+expect 64 "reduce it with --only and --set" "$alibi" run table5 --scale small --devices cpu:1
 expect 66 "alibi data prepare wikitext2" "$alibi" run table5 --scale small --only L_train=512 --set train.updates=1
 expect 65 "train.shard_tokens: 100 is less than one row of train.L = 128" "$alibi" plan table5 "$@" --set train.shard_tokens=100
 expect 0 "note: .*train.updates 6 ends in the warm-up of 300 updates" "$alibi" plan table5 "$@" --set train.updates=6

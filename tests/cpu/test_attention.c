@@ -70,11 +70,28 @@ static void check_against_plain(struct attention_size s, enum bias_form form, fl
 
 TEST(every_head_width_and_bias_form_agrees_with_plain_loops)
 {
-    static const int32_t widths[] = {8, 16, 32, 64, 128};
+    static const int32_t widths[] = {2,  4,  6,  8,  10, 12, 14,  16,  18,
+                                     20, 30, 32, 64, 80, 96, 112, 128, 256};
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
         for (int form = 0; form < BIAS_FORMS; form++)
             check_against_plain((struct attention_size){2, 70, 2, widths[w]}, (enum bias_form)form,
                                 0.0f);
+}
+
+TEST(a_head_width_that_is_odd_or_above_256_is_refused)
+{
+    static const int32_t widths[] = {7, 258};
+    for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+        struct attention_bench *t = attention_bench_make(
+            (struct attention_size){1, 4, 1, widths[w]}, BIAS_NONE, 0.0f, 1.0f);
+        struct backend *b = cpu_variant_best(1);
+        e = (struct err){0};
+        assert_int_equal(b->ops->attention(b, &t->a, &e), ERR_UNAVAILABLE);
+        assert_int_equal(b->ops->attention_bwd(b, &t->a, &e), ERR_UNAVAILABLE);
+        assert_non_null(strstr(e.text, "even width"));
+        backend_close(b);
+        attention_bench_free(t);
+    }
 }
 
 TEST(lengths_around_a_tile_agree_with_plain_loops)
@@ -83,8 +100,9 @@ TEST(lengths_around_a_tile_agree_with_plain_loops)
                                       33, 63, 64, 65, 127, 128, 129, 200};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         for (int form = 0; form < BIAS_FORMS; form++)
-            check_against_plain((struct attention_size){1, lengths[i], 3, 8}, (enum bias_form)form,
-                                0.0f);
+            for (int32_t D = 8; D <= 12; D += 4)
+                check_against_plain((struct attention_size){1, lengths[i], 3, D},
+                                    (enum bias_form)form, 0.0f);
 }
 
 TEST(dropout_takes_the_documented_elements_forward_and_backward)
@@ -93,6 +111,7 @@ TEST(dropout_takes_the_documented_elements_forward_and_backward)
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         check_against_plain((struct attention_size){2, lengths[i], 3, 8}, BIAS_SLOPE, 0.3f);
     check_against_plain((struct attention_size){2, 40, 2, 32}, BIAS_NEAR, 0.5f);
+    check_against_plain((struct attention_size){2, 70, 2, 20}, BIAS_NEAR, 0.5f);
 }
 
 /* A window's prefix equals the shorter window bit for bit: the query's own tokens are all it sees.

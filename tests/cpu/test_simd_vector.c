@@ -91,20 +91,24 @@ TEST(special_values_are_exact)
     assert_true(isnan(y[0]));
 }
 
-TEST(transposes_move_every_element)
+TEST(transposes_move_every_element_and_nothing_beside_it)
 {
     enum { ROWS = 13, ROOM = 24 };
-    float in[ROWS * ROOM], columns[TRANSPOSE_BLOCK * ROOM], back[ROWS * ROOM] = {0};
+    float in[ROWS * ROOM], columns[2 * TRANSPOSE_BLOCK * ROOM];
     float square[VECTOR_LANES * VECTOR_LANES], turned[VECTOR_LANES * VECTOR_LANES];
     for (int i = 0; i < ROWS * ROOM; i++) in[i] = (float)i;
-    transpose_to_columns(columns, ROOM, in, ROOM, ROWS, 2.0f);
-    for (int c = 0; c < TRANSPOSE_BLOCK; c++)
-        for (int r = 0; r < 16; r++)
-            assert_true(columns[c * ROOM + r] == (r < ROWS ? 2.0f * in[r * ROOM + c] : 0.0f));
-    transpose_to_rows(back, ROOM, columns, ROOM, ROWS, 0.5f);
-    for (int r = 0; r < ROWS; r++)
-        for (int c = 0; c < TRANSPOSE_BLOCK; c++)
-            assert_true(back[r * ROOM + c] == in[r * ROOM + c]);
+    for (int cols = 2; cols <= 2 * TRANSPOSE_BLOCK; cols += 2) {
+        float back[ROWS * ROOM] = {0};
+        transpose_to_columns(columns, ROOM, in, ROOM, ROWS, cols, 2.0f);
+        for (int c = 0; c < transpose_padded(cols); c++)
+            for (int r = 0; r < 16; r++)
+                assert_true(columns[c * ROOM + r] ==
+                            (r < ROWS && c < cols ? 2.0f * in[r * ROOM + c] : 0.0f));
+        transpose_to_rows(back, ROOM, columns, ROOM, ROWS, cols, 0.5f);
+        for (int r = 0; r < ROWS; r++)
+            for (int c = 0; c < ROOM; c++)
+                assert_true(back[r * ROOM + c] == (c < cols ? in[r * ROOM + c] : 0.0f));
+    }
     for (int i = 0; i < VECTOR_LANES * VECTOR_LANES; i++) square[i] = (float)i;
     transpose_square(turned, VECTOR_LANES, square, VECTOR_LANES);
     for (int i = 0; i < VECTOR_LANES * VECTOR_LANES; i++)

@@ -176,14 +176,6 @@ static void check_backward(struct op_bench *k, struct attention_case *c)
                      c->offset_grad.host);
 }
 
-static void check_both(struct op_bench *k, const int32_t *size, enum form form, float p)
-{
-    op_bench_reset(k);
-    struct attention_case c = make_case(k, size, form, p);
-    check_forward(k, &c);
-    check_backward(k, &c);
-}
-
 /* Angles of their own for each token and pair, in tables longer than the row. */
 static void set_rotary(struct op_bench *k, struct attention_case *c, int layout)
 {
@@ -200,6 +192,14 @@ static void set_rotary(struct op_bench *k, struct attention_case *c, int layout)
     c->ref.cosine = cosine.host;
     c->ref.sine = sine.host;
     c->ref.layout = layout;
+}
+
+static void check_both(struct op_bench *k, const int32_t *size, enum form form, float p)
+{
+    op_bench_reset(k);
+    struct attention_case c = make_case(k, size, form, p);
+    check_forward(k, &c);
+    check_backward(k, &c);
 }
 
 /* Forward, then backward on what the forward pass left of q and k. */
@@ -220,9 +220,31 @@ static void attention_rotary(struct op_bench *k)
 /* B, T, H, D */
 static void attention_widths(struct op_bench *k)
 {
-    static const int32_t sizes[][4] = {
-        {2, 17, 3, 8}, {1, 33, 2, 16}, {2, 40, 1, 32}, {1, 65, 2, 64}, {1, 21, 1, 128}};
-    for (int i = 0; i < 5; i++) check_both(k, sizes[i], (enum form)(i % 4), 0.0f);
+    static const int32_t sizes[][4] = {{2, 17, 3, 8},  {1, 33, 2, 16}, {2, 40, 1, 32},
+                                       {1, 65, 2, 64}, {1, 70, 2, 24}, {1, 35, 1, 80},
+                                       {1, 66, 1, 96}, {1, 21, 1, 128}};
+    for (int i = 0; i < 8; i++) check_both(k, sizes[i], (enum form)(i % 4), 0.0f);
+}
+
+/* A backend computes a head width or refuses it: none gives other numbers. */
+static void attention_other_widths(struct op_bench *k)
+{
+    static const int32_t widths[] = {2, 4, 6, 10, 12, 14, 20, 30, 66, 132, 248, 256};
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
+        for (int layout = -1; layout < 2; layout++) { /* -1: not rotary */
+            struct err e = {0};
+            const int32_t size[] = {2, layout == 0 ? 70 : 37, 2, widths[i]};
+            op_bench_reset(k);
+            struct attention_case c =
+                make_case(k, size, (enum form)(i % 4), layout == 0 ? 0.25f : 0.0f);
+            if (ops_attention(k->b, &c.a, &e) == ERR_UNAVAILABLE) {
+                assert_non_null(strstr(e.text, "head width"));
+                continue;
+            }
+            if (layout >= 0) set_rotary(k, &c, layout);
+            check_forward(k, &c);
+            check_backward(k, &c);
+        }
 }
 
 static void attention_forms(struct op_bench *k)
@@ -296,6 +318,7 @@ static void rotary(struct op_bench *k)
 
 const struct op_row op_rows_attention[] = {
     {"attention agrees at head widths 8 to 128", attention_widths},
+    {"attention agrees at every other head width or refuses it", attention_other_widths},
     {"attention agrees without bias, with slopes, with a table and with all", attention_forms},
     {"attention agrees at lengths around every tile", attention_lengths},
     {"attention drops the pairs that Philox names", attention_dropout},

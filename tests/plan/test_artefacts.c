@@ -302,8 +302,9 @@ TEST_WITH(void *fixture_of_case, runs_of_the_paper_keep_their_ids)
 TEST_WITH(void *fixture_of_case, only_chooses_by_nominal_values_and_keeps_numbers)
 {
     void **state = &fixture_of_case;
-    const struct plan_options o = {.scale = "mini", .only = "position=alibi,L_train=512"};
-    const struct plan_options cell = {.scale = "mini", .only = "L_valid=3072,L_valid=64"};
+    static const char *const one[] = {"position=alibi", "L_train=512"}, *cells = "L_valid=3072|64";
+    const struct plan_options o = {.scale = "mini", .only = one, .only_n = 2};
+    const struct plan_options cell = {.scale = "mini", .only = &cells, .only_n = 1};
     struct plan all, p;
 
     open_shipped(state, &all, all_three, 1, "mini");

@@ -226,7 +226,7 @@ TEST_WITH(void *fixture_of_case, options_of_the_command_line_are_checked)
         {.set = "scale=paper", .word = "--scale"},
         {.only = "position", .word = "key=value"},
         {.only = "positon=alibi", .word = "did you mean 'position'"},
-        {.only = "L_train=17", .word = "no run matches"},
+        {.only = "L_train=17", .word = "no run matches; L_train is one of"},
         {.only = "", .word = "key=value"},
         {.seeds = -1, .word = "--seeds"},
         {.seeds = 100001, .word = "--seeds"},
@@ -235,7 +235,8 @@ TEST_WITH(void *fixture_of_case, options_of_the_command_line_are_checked)
         struct plan_options o = {.scale = "none",
                                  .set = &list[i].set,
                                  .set_n = list[i].set != NULL,
-                                 .only = list[i].only,
+                                 .only = &list[i].only,
+                                 .only_n = list[i].only != NULL,
                                  .seeds = list[i].seeds};
         plan_fixture_refuses(*state, grid, &o, ERR_USAGE, list[i].word, NULL);
     }

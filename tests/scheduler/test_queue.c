@@ -10,6 +10,7 @@
 #include "scheduler/meter.h"
 #include "scheduler/queue.h"
 #include "scheduler/toy_grid.h"
+#include "store/ingest.h"
 
 struct bench_of_queue {
     struct toy_grid grid;

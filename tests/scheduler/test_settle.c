@@ -204,15 +204,14 @@ TEST_WITH(struct toy_grid *g, records_taken_before_change_nothing_when_taken_aga
                               "grad_norm", 1.0),
                     &g->e);
     write_result_and_end(g, w, train, "done");
-    const char *path =
-        arena_printf(&g->arena, "%s/runs/%s/1/events", g->root, g->job[train].run_id);
+    const char *dir = arena_printf(&g->arena, "%s/runs/%s/1", g->root, g->job[train].run_id);
     for (int i = 0; i < 2; i++) {
         struct journal j;
         struct ingest_target run = {.attempt_id = attempt_id};
         bool batch = false;
         memcpy(run.run_id, g->job[train].run_id, sizeof run.run_id);
-        assert_int_equal(journal_open(&j, path, &run, 1, &g->e), 0);
-        assert_int_equal(ingest_new_records(&j, g->store, &batch, &g->e), 0);
+        assert_int_equal(journal_open(&j, dir, &run, 1, &g->e), 0);
+        assert_int_equal(journal_ingest(&j, g->store, &batch, &g->e), 0);
         assert_int_equal(store_commit(g->store, &g->e), 0);
         assert_int_equal(j.records_n, 8);
         assert_int_equal(j.said, STORE_DONE);

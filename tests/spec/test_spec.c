@@ -226,7 +226,6 @@ TEST(rules_between_keys_name_both)
         {"model.heads", "7", "does not divide"},
         {"model.heads", "2", ""},
         {"model.heads", "1", ""},
-        {"model.heads", "64", "head width"},
         {"model.cutoffs", "600,200", "above 600"},
         {"model.cutoffs", "200,1024", "below data.vocab = 1024"},
         {"train.shard_tokens", "32", "less than one row"},
@@ -239,6 +238,29 @@ TEST(rules_between_keys_name_both)
         assert_int_equal(spec_check(&s, &e), wrong[i].word[0] ? ERR_DATA : 0);
         assert_non_null(strstr(e.text, wrong[i].word));
     }
+}
+
+TEST(a_device_refuses_a_head_width_that_it_cannot_compute)
+{
+    static const struct {
+        int32_t dim, heads;
+        bool cpu, cuda;
+    } sizes[] = {
+        {8, 4, true, false},  {24, 2, true, false},  {40, 2, true, false},   {80, 2, true, true},
+        {512, 2, true, true}, {14, 2, false, false}, {516, 2, false, false}, {520, 2, false, false},
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct spec s;
+        e = (struct err){0};
+        parse(&s, train_text);
+        s.model.dim = sizes[i].dim;
+        s.model.heads = sizes[i].heads;
+        assert_int_equal(spec_check_device(&s, "cpu", &e), sizes[i].cpu ? 0 : ERR_UNAVAILABLE);
+        assert_int_equal(spec_check_device(&s, "cuda:0", &e), sizes[i].cuda ? 0 : ERR_UNAVAILABLE);
+        assert_true(sizes[i].cuda || strstr(e.text, "multiple of 8") != NULL);
+    }
+    struct spec eval = {.kind = SPEC_EVAL}; /* has no model of its own */
+    assert_int_equal(spec_check_device(&eval, "cuda:0", &e), 0);
 }
 
 TEST(a_cpu_refuses_bf16_of_the_key_that_applies)

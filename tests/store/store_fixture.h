@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "spec/spec.h"
+#include "store/ingest.h"
 #include "store/store.h"
 
 struct store_fixture {

@@ -1,27 +1,30 @@
 /* planning.c - opens a plan, looks up what is done, estimates what is left. */
-#include "cli/planning.h"
+#include "workflow/planning.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-int planning_artefacts(struct cli *c, const struct cli_list *given, struct cli_list *out,
-                       struct err *e)
+#include "base/vec.h"
+
+int planning_artefacts(const char *const **out, int32_t *out_n, const struct project *project,
+                       struct arena *a, const char *const *given, int32_t n, struct err *e)
 {
+    struct {
+        const char **item;
+        int32_t n, capacity;
+    } names = {0};
     char **all;
     int32_t all_n;
 
-    out->n = 0;
-    for (int32_t i = 0; i < given->n; i++) {
-        if (strcmp(given->item[i], "all") != 0) {
-            if (out->n == CLI_LIST_MAX)
-                return ERR(e, ERR_USAGE, "more than %d artefacts", CLI_LIST_MAX);
-            out->item[out->n++] = given->item[i];
+    for (int32_t i = 0; i < n; i++) {
+        if (strcmp(given[i], "all") != 0) {
+            *vec_push(a, &names) = given[i];
             continue;
         }
-        TRY(plan_list(&all, &all_n, &c->project, &c->arena, e));
-        for (int32_t k = 0; k < all_n && out->n < CLI_LIST_MAX; k++) out->item[out->n++] = all[k];
+        TRY(plan_list(&all, &all_n, project, a, e));
+        for (int32_t k = 0; k < all_n; k++) *vec_push(a, &names) = all[k];
     }
+    *out = names.item;
+    *out_n = names.n;
     return 0;
 }
 
@@ -63,20 +66,19 @@ static int planning_estimate(struct planning *p, struct store *store, struct err
     return 0;
 }
 
-int planning_open(struct planning *p, struct cli *c, const struct cli_list *artefacts,
-                  const struct planning_options *o, struct store *store, struct err *e)
+int planning_open(struct planning *p, const struct project *project, const char *const *artefacts,
+                  int32_t n, const struct planning_options *o, struct store *store, struct err *e)
 {
-    struct cli_list names;
-    int rc = 0;
+    struct arena scratch;
+    const char *const *names;
+    int32_t names_n;
 
     *p = (struct planning){0};
-    TRY(planning_artefacts(c, artefacts, &names, e));
-    struct plan_options po = {.scale = o->scale,
-                              .set = o->set.item,
-                              .set_n = o->set.n,
-                              .only = o->only,
-                              .seeds = o->seeds};
-    TRY(plan_open(&p->plan, &c->project, names.item, names.n, &po, e));
+    arena_init(&scratch);
+    int rc = planning_artefacts(&names, &names_n, project, &scratch, artefacts, n, e);
+    if (rc == 0) rc = plan_open(&p->plan, project, names, names_n, &o->plan, e);
+    arena_fini(&scratch);
+    if (rc < 0) return rc;
     p->state = arena_array(&p->plan.arena, (size_t)p->plan.runs_n + 1, sizeof *p->state);
     p->seconds = arena_array(&p->plan.arena, (size_t)p->plan.runs_n + 1, sizeof *p->seconds);
     for (int32_t i = 0; i < p->plan.runs_n; i++) {
@@ -106,28 +108,4 @@ void planning_close(struct planning *p)
 {
     if (!p) return;
     plan_close(&p->plan);
-}
-
-char *planning_thousands(struct arena *a, int64_t n)
-{
-    char digits[32], *out = arena_alloc(a, 48);
-    int length = snprintf(digits, sizeof digits, "%lld", (long long)n), k = 0;
-
-    for (int i = 0; i < length; i++) {
-        out[k++] = digits[i];
-        int left = length - 1 - i;
-        if (left > 0 && left % 3 == 0 && digits[i] != '-') out[k++] = ',';
-    }
-    return out;
-}
-
-char *planning_bytes(struct arena *a, double bytes)
-{
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
-    size_t u = 0;
-    while (bytes >= 999.5 && u + 1 < sizeof units / sizeof *units) {
-        bytes /= 1000;
-        u++;
-    }
-    return arena_printf(a, u && bytes < 9.95 ? "%.1f %s" : "%.0f %s", bytes, units[u]);
 }

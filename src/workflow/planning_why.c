@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "cli/planning.h"
+#include "workflow/planning.h"
 
 enum { WHY_SETTINGS_MAX = 3 };
 

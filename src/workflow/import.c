@@ -1,4 +1,4 @@
-/* command_import.c - alibi import: a published checkpoint becomes the result of a training.
+/* import.c - a published checkpoint becomes the result of a training.
  *
  *   1. Which training of the plan it is: by --as, else by what the file or its name says. Exactly
  *      one must match.
@@ -17,19 +17,14 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "cli/planning.h"
 #include "data/corpus.h"
 #include "interchange/import.h"
 #include "prepare/dictionary.h"
 #include "record/event.h"
+#include "store/ingest.h"
+#include "workflow/workflow.h"
 
 enum { IMPORT_ATTEMPTS_MAX = 1000000 };
-
-struct import_options {
-    const char *as, *dict, *artefact, *scale;
-    double loss_nats;
-    bool force;
-};
 
 /* --- 1. which training ---------------------------------------------------------------------- */
 
@@ -62,13 +57,14 @@ static int32_t guess_length(const char *path)
 
 /* What --as leaves open, as text for the plan's --only; *L: the training length it must have, 0 if
  * --as states it. */
-static int complete_wish(struct cli *c, const struct import_options *o, const struct import *im,
-                         const char *path, const char **only, int32_t *L, struct err *e)
+static int complete_selection(struct arena *a, const struct import_options *o,
+                              const struct import *im, const char *path, const char **only,
+                              int32_t *L, struct err *e)
 {
     struct strbuf text;
     const char *as = o->as ? o->as : "";
 
-    strbuf_init(&text, &c->arena);
+    strbuf_init(&text, a);
     strbuf_add(&text, as);
     if (!strstr(as, "position=")) {
         const char *position = guess_position(im, path);
@@ -126,17 +122,17 @@ static int compare_words(const struct dictionary *theirs, const struct dictionar
         if (strcmp(x, y) == 0) continue;
         return ERR(e, ERR_DATA,
                    "%s: entry %d is '%.40s', in data/%s it is '%.40s'; the checkpoint's numbers "
-                   "would stand for other words",
+                   "would mean other words",
                    dict, i, x, corpus, y);
     }
     return 0;
 }
 
-static int check_dictionary(struct cli *c, const char *dict, const struct spec_data *d,
-                            struct err *e)
+static int check_dictionary(const struct project *project, struct arena *a, const char *dict,
+                            const struct spec_data *d, struct err *e)
 {
     struct dictionary *theirs = NULL, *ours = NULL;
-    const char *path = arena_printf(&c->arena, "%s/data/%s/dict.txt", c->project.root, d->corpus);
+    const char *path = arena_printf(a, "%s/data/%s/dict.txt", project->root, d->corpus);
     int rc = 0;
 
     TRY(dictionary_load(&theirs, dict, e));
@@ -166,15 +162,15 @@ out:
 /* --- 3. the attempt ------------------------------------------------------------------------- */
 
 /* runs/RUN/N with the first free number from `from` on. */
-static int claim_folder(struct cli *c, const char *run_id, int32_t from, int32_t *number,
-                        const char **dir, struct err *e)
+static int claim_folder(int32_t *number, const char **dir, const struct project *project,
+                        struct arena *a, const char *run_id, int32_t from, struct err *e)
 {
-    char *folder = arena_printf(&c->arena, "%s/runs/%s", c->project.root, run_id);
+    char *folder = arena_printf(a, "%s/runs/%s", project->root, run_id);
 
     TRY(file_make_dirs(folder, e));
     for (*number = from; *number <= IMPORT_ATTEMPTS_MAX; ++*number) {
-        *dir = arena_printf(&c->arena, "runs/%s/%d", run_id, *number);
-        const char *path = project_path(&c->project, &c->arena, *dir);
+        *dir = arena_printf(a, "runs/%s/%d", run_id, *number);
+        const char *path = project_path(project, a, *dir);
         if (mkdir(path, 0777) == 0) return 0;
         if (errno != EEXIST)
             return ERR(e, ERR_CREATE, "%s: cannot be created: %s", path, strerror(errno));
@@ -182,15 +178,14 @@ static int claim_folder(struct cli *c, const char *run_id, int32_t from, int32_t
     return ERR(e, ERR_CREATE, "%s: holds more than %d attempts", folder, IMPORT_ATTEMPTS_MAX);
 }
 
-static int ingest_records(struct cli *c, struct store *store, const char *dir, int64_t attempt_id,
-                          struct err *e)
+static int ingest_records(struct store *store, const struct project *project, struct arena *a,
+                          const char *dir, int64_t attempt_id, struct err *e)
 {
     struct event_reader *reader = NULL;
     struct event record;
     int rc;
 
-    TRY(event_reader_open(&reader, arena_printf(&c->arena, "%s/%s/events", c->project.root, dir),
-                          e));
+    TRY(event_reader_open(&reader, arena_printf(a, "%s/%s/events", project->root, dir), e));
     while ((rc = event_read(reader, &record, e)) == 1)
         TRY_OUT(rc, store_ingest(store, attempt_id, &record, e));
 out:
@@ -198,8 +193,8 @@ out:
     return rc;
 }
 
-static int store_attempt(struct cli *c, struct store *store, const struct plan_run *r,
-                         int32_t number, const char *dir, struct err *e)
+static int store_attempt(struct store *store, const struct project *project, struct arena *a,
+                         const struct plan_run *r, int32_t number, const char *dir, struct err *e)
 {
     static const struct store_end done = {
         .state = STORE_DONE, .exit_code = 0, .signal = -1, .message = "imported"};
@@ -217,7 +212,7 @@ static int store_attempt(struct cli *c, struct store *store, const struct plan_r
     TRY(store_begin(store, e));
     TRY_OUT(rc, store_add_run(store, &run, e));
     TRY_OUT(rc, store_start_attempt(store, &attempt, &attempt_id, e));
-    TRY_OUT(rc, ingest_records(c, store, dir, attempt_id, e));
+    TRY_OUT(rc, ingest_records(store, project, a, dir, attempt_id, e));
     TRY_OUT(rc, store_end_attempt(store, attempt_id, &done, e));
     return store_commit(store, e);
 out:
@@ -238,7 +233,7 @@ static int choose_loss(double *out, const struct import_options *o, const struct
         return ERR(e, ERR_USAGE,
                    "%s: records no loss of its training; give it with --loss NATS, per token",
                    path);
-    log_info("the file records no training loss; its validation loss stands in its place");
+    log_info("the file records no training loss; using its validation loss");
     return 0;
 }
 
@@ -253,91 +248,65 @@ static int32_t nominal_length(const struct plan *p, const struct plan_run *r)
     return r->spec.train.L;
 }
 
-static void print_answer(struct cli *c, const struct import_options *o, const struct import *im,
-                         const struct plan *p, const struct plan_run *r, const char *dir)
+static int import_run(struct import_result *out, struct store *store, const struct project *project,
+                      struct arena *a, const struct import_options *o, const struct import *im,
+                      const char *path, const struct plan_run *r, struct err *e)
 {
-    int32_t tensors_n, half_n = import_fp16_count(im, &tensors_n);
-    const char *position = spec_position_name(r->spec.model.position);
-
-    printf("imported %s L_train=%d (%s) as run %s: %s parameters%s\n", position, r->spec.train.L,
-           r->spec.scale, r->run_id, planning_thousands(&c->arena, r->cost.parameters_n),
-           half_n ? ", half precision widened to fp32" : "");
-    if (!import_facts(im)->heads_recorded)
-        printf("the file does not record the number of heads: %d is the specification's\n",
-               r->spec.model.heads);
-    printf("weights  %s/imported.safetensors\n", dir);
-    printf("next     alibi run %s%s%s --only position=%s,L_train=%d\n", o->artefact,
-           o->scale ? " --scale " : "", o->scale ? o->scale : "", position, nominal_length(p, r));
-}
-
-static int import_run(struct cli *c, const struct import_options *o, const struct import *im,
-                      const char *path, const struct plan *plan, const struct plan_run *r,
-                      struct err *e)
-{
-    struct store *store = NULL;
     struct store_run_state st;
-    const char *dir = NULL;
     int32_t number = 0;
     double loss_nats;
-    int rc = 0;
 
     TRY(choose_loss(&loss_nats, o, im, path, e));
-    TRY(store_open(&store, cli_results(c), STORE_WRITE, e));
-    TRY_OUT(rc, store_run_state(store, r->run_id, &st, e));
-    if (st.done && !o->force) {
-        rc = ERR(e, ERR_USAGE,
-                 "run %s: this training is done already (alibi show %s); --force puts the "
-                 "checkpoint in its place",
-                 r->run_id, r->run_id);
-        goto out;
-    }
-    TRY_OUT(rc, claim_folder(c, r->run_id, st.attempts_n + 1, &number, &dir, e));
-    rc = import_write(im, &r->spec, project_path(&c->project, &c->arena, dir), loss_nats, e);
-    if (rc == 0) rc = store_attempt(c, store, r, number, dir, e);
-    if (rc < 0) {
-        dir_remove_tree(AT_FDCWD, project_path(&c->project, &c->arena, dir), NULL, NULL);
-        goto out;
-    }
-    print_answer(c, o, im, plan, r, dir);
-out:
-    store_close(store);
+    TRY(store_run_state(store, r->run_id, &st, e));
+    if (st.done && !o->force)
+        return ERR(e, ERR_USAGE,
+                   "run %s is already done (see `alibi show %s`); --force replaces its result",
+                   r->run_id, r->run_id);
+    TRY(claim_folder(&number, &out->dir, project, a, r->run_id, st.attempts_n + 1, e));
+    const char *folder = project_path(project, a, out->dir);
+    int rc = import_write(im, &r->spec, folder, loss_nats, e);
+    if (rc == 0) rc = store_attempt(store, project, a, r, number, out->dir, e);
+    if (rc < 0) dir_remove_tree(AT_FDCWD, folder, NULL, NULL);
     return rc;
 }
 
-int cli_import(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+static void fill_result(struct import_result *out, const struct import *im, const struct plan *p,
+                        const struct plan_run *r)
 {
-    struct import_options o = {.artefact = "table5"};
-    struct cli_list rest;
+    int32_t tensors_n;
+
+    out->spec = r->spec;
+    memcpy(out->run_id, r->run_id, sizeof out->run_id);
+    out->parameters_n = r->cost.parameters_n;
+    out->L_train_nominal = nominal_length(p, r);
+    out->was_fp16 = import_fp16_count(im, &tensors_n) > 0;
+    out->heads_recorded = import_facts(im)->heads_recorded;
+}
+
+int workflow_import(struct import_result *out, const struct project *project, struct arena *a,
+                    const char *path, const struct import_options *o, struct err *e)
+{
     struct import *im = NULL;
+    struct store *store = NULL;
     struct plan plan = {0};
     const struct plan_run *training = NULL;
     const char *only = NULL;
     int32_t L = 0;
-    const struct cli_option options[] = {
-        {"as", 0, CLI_TEXT, &o.as, "K=V,…", "which training it is: position=alibi,L_train=512"},
-        {"dict", 0, CLI_TEXT, &o.dict, "FILE",
-         "its dict.txt, compared with the corpus word by word"},
-        {"for", 0, CLI_TEXT, &o.artefact, "ARTEFACT", "whose trainings to look among (table5)"},
-        {"scale", 's', CLI_TEXT, &o.scale, "NAME",
-         "of the plan (default paper; of a folder: its own)"},
-        {"loss", 0, CLI_REAL, &o.loss_nats, "NATS", "training loss a token, if the file has none"},
-        {"force", 0, CLI_FLAG, &o.force, NULL, "although that training is done already"},
-        {0}};
-    int rc = cli_parse(c, self, options, argc, argv, &rest, 1, 1, e);
+    int rc = 0;
 
-    if (rc != 0) return rc < 0 ? rc : 0;
-    TRY(cli_open(c, e));
-    const char *path = rest.item[0];
-    if (!o.scale && !strchr(o.artefact, '/')) o.scale = "paper";
+    *out = (struct import_result){0};
     TRY_OUT(rc, import_open(&im, path, e));
-    TRY_OUT(rc, complete_wish(c, &o, im, path, &only, &L, e));
-    const struct plan_options po = {.scale = o.scale, .only = only};
-    TRY_OUT(rc, plan_open(&plan, &c->project, &o.artefact, 1, &po, e));
+    TRY_OUT(rc, complete_selection(a, o, im, path, &only, &L, e));
+    const struct plan_options po = {.scale = o->scale, .only = &only, .only_n = 1};
+    TRY_OUT(rc, plan_open(&plan, project, &o->artefact, 1, &po, e));
     TRY_OUT(rc, find_training(&training, &plan, L, only, e));
     TRY_OUT(rc, import_check(im, &training->spec, e));
-    if (o.dict) TRY_OUT(rc, check_dictionary(c, o.dict, &training->spec.data, e));
-    rc = import_run(c, &o, im, path, &plan, training, e);
+    if (o->dict) TRY_OUT(rc, check_dictionary(project, a, o->dict, &training->spec.data, e));
+    TRY_OUT(rc, store_open(&store, project_path(project, a, "results.db"), STORE_WRITE, e));
+    TRY_OUT(rc, import_run(out, store, project, a, o, im, path, training, e));
+    fill_result(out, im, &plan, training);
 out:
+    store_close(store);
     plan_close(&plan);
     import_close(im);
     return rc;
