@@ -10,5 +10,4 @@ set yrange [y_low:y_top]
 set xlabel SCALED ? 'L_valid: window in tokens (at this scale)' : 'L_valid: window in tokens'
 set ylabel 'perplexity (lower is better)'
 eval FLOOR_LINE
-plot for [i = 1:CURVES] DATA index (i - 1) using 1:2 with linespoints linestyle CURVE_STYLE[i] linecolor rgb (CURVE_STYLE[i] % 10 == 4 ? blue(CURVE_SHADE[i]) : orange(CURVE_SHADE[i])) title CURVE_TITLE[i], \
-    for [i = 1:CURVES] DATA index (i - 1) using 1:2:6 @TRACE
+plot for [i = 1:CURVES] DATA index (i - 1) using 1:2 with linespoints linestyle CURVE_STYLE[i] linecolor rgb (CURVE_STYLE[i] % 10 == 4 ? blue(CURVE_SHADE[i]) : orange(CURVE_SHADE[i])) title CURVE_TITLE[i]

@@ -16,8 +16,7 @@ do for [p = 1:PANELS] {
     factor = p == 3 ? 1e9 : 1.0
     set title PANEL_TITLE[p][9:*].(p == 3 ? ' (bytes)' : ' (words per second)')
     plot for [i = PANEL_FIRST[p]:PANEL_LAST[p]] DATA index (i - 1) using (place($5, CURVE_STYLE[i])):(CURVE_STYLE[i] < 10 ? $2 * factor : NaN) with boxes linestyle (CURVE_STYLE[i] % 10) title (CURVE_STYLE[i] < 10 ? CURVE_TITLE[i] : ''), \
-         for [i = PANEL_FIRST[p]:PANEL_LAST[p]] DATA index (i - 1) using (place($1, CURVE_STYLE[i])):(CURVE_STYLE[i] > 10 ? $2 * factor : NaN) with points pointtype 6 pointsize 1.2 linecolor rgb '#222222' title (CURVE_STYLE[i] == 14 ? 'the paper' : ''), \
-         for [i = PANEL_FIRST[p]:PANEL_LAST[p]] DATA index (i - 1) using (place(CURVE_STYLE[i] < 10 ? $5 : $1, CURVE_STYLE[i])):($2 * factor):6 @TRACE
+         for [i = PANEL_FIRST[p]:PANEL_LAST[p]] DATA index (i - 1) using (place($1, CURVE_STYLE[i])):(CURVE_STYLE[i] > 10 ? $2 * factor : NaN) with points pointtype 6 pointsize 1.2 linecolor rgb '#222222' title (CURVE_STYLE[i] == 14 ? 'the paper' : '')
     unset label 1
     unset key
 }

@@ -10,5 +10,4 @@ set xlabel SCALED ? 'L_valid: tokens at inference (at this scale)' : 'L_valid: t
 set ylabel 'perplexity (lower is better)'
 if (PAPER) { set xtics 512 }
 eval FLOOR_LINE
-plot for [i = 1:CURVES] DATA index (i - 1) using 1:2 with linespoints linestyle CURVE_STYLE[i] linecolor rgb shade(CURVE_STYLE[i], CURVE_SHADE[i]) dashtype 2 + (CURVE_STYLE[i] > 10) title name(CURVE_STYLE[i], CURVE_SHADE[i], CURVE_TITLE[i]), \
-    for [i = 1:CURVES] DATA index (i - 1) using 1:2:6 @TRACE
+plot for [i = 1:CURVES] DATA index (i - 1) using 1:2 with linespoints linestyle CURVE_STYLE[i] linecolor rgb shade(CURVE_STYLE[i], CURVE_SHADE[i]) dashtype 2 + (CURVE_STYLE[i] > 10) title name(CURVE_STYLE[i], CURVE_SHADE[i], CURVE_TITLE[i])

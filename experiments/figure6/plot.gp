@@ -13,8 +13,7 @@ eval FLOOR_LINE
 do for [p = 1:PANELS] {
     set title PANEL_TITLE[p]
     if (p == 1) { set ylabel 'perplexity (lower is better)' } else { unset ylabel }
-    plot for [i = PANEL_FIRST[p]:PANEL_LAST[p]] DATA index (i - 1) using 1:2 with linespoints linestyle CURVE_STYLE[i] title CURVE_TITLE[i], \
-        for [i = PANEL_FIRST[p]:PANEL_LAST[p]] DATA index (i - 1) using 1:2:6 @TRACE
+    plot for [i = PANEL_FIRST[p]:PANEL_LAST[p]] DATA index (i - 1) using 1:2 with linespoints linestyle CURVE_STYLE[i] title CURVE_TITLE[i]
     unset label 1
     unset key
 }

@@ -4,5 +4,4 @@ set xrange [0:1.05 * X_MAX]
 set yrange [0:1.25 * Y_MAX]
 set xlabel SCALED ? 'L: tokens of an input (at this scale)' : 'L: tokens of an input'
 set ylabel 'training speed, words per second'
-plot for [i = 1:CURVES] DATA index (i - 1) using 1:2 with linespoints linestyle CURVE_STYLE[i] dashtype 2 + (CURVE_STYLE[i] > 10) title CURVE_TITLE[i], \
-    for [i = 1:CURVES] DATA index (i - 1) using 1:2:6 @TRACE
+plot for [i = 1:CURVES] DATA index (i - 1) using 1:2 with linespoints linestyle CURVE_STYLE[i] dashtype 2 + (CURVE_STYLE[i] > 10) title CURVE_TITLE[i]

@@ -16,5 +16,4 @@ eval FLOOR_LINE
 # The paper's curves, at scale paper: ALiBi's in one grey under one name.
 color(style, s) = style == 4 ? shade(s) : style == 14 ? 0x999999 : style % 10 == 1 ? 0xD55E00 : style % 10 == 2 ? 0x009E73 : style % 10 == 3 ? 0xAA4499 : 0x444444
 name(style, s, text) = style != 14 ? text : s == 0 ? 'ALiBi (paper)' : ''
-plot for [i = 1:CURVES] DATA index (i - 1) using 1:2 with linespoints linestyle CURVE_STYLE[i] linecolor rgb color(CURVE_STYLE[i], CURVE_SHADE[i]) title name(CURVE_STYLE[i], CURVE_SHADE[i], CURVE_TITLE[i]), \
-    for [i = 1:CURVES] DATA index (i - 1) using 1:2:6 @TRACE
+plot for [i = 1:CURVES] DATA index (i - 1) using 1:2 with linespoints linestyle CURVE_STYLE[i] linecolor rgb color(CURVE_STYLE[i], CURVE_SHADE[i]) title name(CURVE_STYLE[i], CURVE_SHADE[i], CURVE_TITLE[i])

@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "report/compare.h"
 #include "report/report.h"
-#include "report/report_compare.h"
 
 /* Folder and name of an artefact, and the scale its numbers are asked for at. */
 static int find_artefact(struct cli *c, const char *given, const char *scale, const char **name,

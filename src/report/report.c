@@ -13,13 +13,13 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "report/report_claims.h"
-#include "report/report_folder.h"
-#include "report/report_grid.h"
-#include "report/report_html.h"
-#include "report/report_plot.h"
-#include "report/report_table.h"
-#include "report/report_verdict.h"
+#include "report/claims.h"
+#include "report/folder.h"
+#include "report/html.h"
+#include "report/plot.h"
+#include "report/table.h"
+#include "report/verdict.h"
+#include "report/writer.h"
 
 /* One report in the making. */
 struct report_job {

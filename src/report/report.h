@@ -41,7 +41,7 @@ struct report_options {
  * cannot be drawn is a line of the answer, not an error.
  *
  * A plot.gp that is not a shipped one may run any command: it is run in a sandbox
- * (report_gnuplot.h), and not at all without one, unless o->trust. What it drew is named in a page,
+ * (gnuplot.h), and not at all without one, unless o->trust. What it drew is named in a page,
  * not put into it. */
 int report_artefact(FILE *out, struct store *s, const struct project *p, const char *artefact,
                     const char *dir, const struct report_options *o, struct err *e);
@@ -65,7 +65,7 @@ int report_summary(FILE *out, struct store *s, const struct project *p,
 
 /* report_claims - runs claim.sql of each folder: one row a claim (claim, statement, verdict,
  * evidence), verdict one of supported, contradicted, not run; or one row a case, from which the
- * verdicts follow (report_cases.h). Folders without one are passed over.
+ * verdicts follow (cases.h). Folders without one are passed over.
  * *contradicted counts. Errors: ERR_DATA another verdict or other columns: names the file. */
 int report_claims(FILE *out, struct store *s, const struct project *p, const char *const *dirs,
                   int32_t n, const struct report_options *o, int32_t *contradicted, struct err *e);

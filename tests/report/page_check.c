@@ -73,7 +73,7 @@ static void check_keep(struct check *c, const char ***list, int *n, const char *
 /* What an attribute may not be or say. */
 static int check_attribute(struct check *c, const char *name, const char *value)
 {
-    static const char *const banned[] = {"src", "srcset", "action", "formaction", "srcdoc", "ping"};
+    static const char *const banned[] = {"srcset", "action", "formaction", "srcdoc", "ping"};
     bool link = strcmp(name, "href") == 0 || strcmp(name, "xlink:href") == 0;
 
     if (strncmp(name, "on", 2) == 0) return WRONG(c, "the event attribute %s", name);
@@ -81,7 +81,10 @@ static int check_attribute(struct check *c, const char *name, const char *value)
         if (strcmp(name, banned[i]) == 0) return WRONG(c, "the attribute %s", name);
     if (link && value[0] != '#' && strcmp(value, "data:,") != 0)
         return WRONG(c, "a link to \"%.40s\"", value);
-    bool loads = !link && strcmp(name, "title") != 0 && strcmp(name, "id") != 0;
+    if (strcmp(name, "src") == 0 && strncmp(value, "data:image/svg+xml;base64,", 26) != 0)
+        return WRONG(c, "an image that is not in the page: %.40s", value);
+    bool text = strcmp(name, "title") == 0 || strcmp(name, "alt") == 0 || strcmp(name, "id") == 0;
+    bool loads = !link && !text;
     for (const char *url = value; loads && (url = strstr(url, "url(")); url++)
         if (url[4] != '#') return WRONG(c, "a url that is none of the page: %.40s", url);
     if (strcmp(name, "id") == 0) check_keep(c, &c->id, &c->ids_n, value);

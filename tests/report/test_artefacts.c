@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "report/folder.h"
 #include "report/report_fixture.h"
-#include "report/report_folder.h"
 
 static const struct {
     const char *name;

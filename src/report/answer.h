@@ -1,0 +1,55 @@
+/* answer.h - the answer of a query held in memory, with names and types of its cells.
+ *
+ * Everything the report prints passes through this form: rows of results.db (report_rows_query) and
+ * rows of a paper.tsv (report_rows_tsv). A cell's text is NULL where SQL said NULL. */
+#ifndef REPORT_ANSWER_H
+#define REPORT_ANSWER_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "store/store.h"
+
+enum { REPORT_MAX_CELLS = 4 * 1000 * 1000, REPORT_MAX_FILE_BYTES = 1024 * 1024 };
+
+struct report_rows {
+    struct arena *arena; /* holds everything below */
+    const char **name;   /* columns_n */
+    int32_t columns_n;
+    struct store_cell **row; /* rows_n, each of columns_n cells */
+    int32_t rows_n, room;
+};
+
+/* report_rows_query - all rows of one statement. where names its source in messages (a file), or
+ * is NULL. Errors: those of store_query; ERR_DATA more than REPORT_MAX_CELLS cells. */
+int report_rows_query(struct report_rows *r, struct arena *a, struct store *s, const char *where,
+                      const char *sql, const struct store_param *params, int32_t params_n,
+                      double limit_s, struct err *e);
+
+/* report_rows_tsv - a file of tab-separated cells under a header line; empty cells become NULL.
+ * Errors: ERR_NOINPUT absent; ERR_DATA "file:line: …" a row of another width. */
+int report_rows_tsv(struct report_rows *r, struct arena *a, const char *path, struct err *e);
+
+/* report_rows_widen - n more columns of NULL cells at the end; the index of the first.
+ * report_rows_add - one more row of NULL cells at the end. */
+int32_t report_rows_widen(struct report_rows *r, const char *const *names, int32_t n);
+struct store_cell *report_rows_add(struct report_rows *r);
+
+/* report_rows_column - index of the column of this name, or -1. */
+int32_t report_rows_column(const struct report_rows *r, const char *name);
+
+/* report_rows_text - the cell's text; NULL for SQL NULL and for column -1. */
+const char *report_rows_text(const struct report_rows *r, int32_t row, int32_t column);
+
+/* report_rows_number - true and the value when the cell holds a finite number. */
+bool report_rows_number(double *out, const struct report_rows *r, int32_t row, int32_t column);
+
+/* report_rows_csv - RFC 4180 with a header line, lines ended by LF, full precision, empty for NULL;
+ * a text that a spreadsheet would take for a formula has an apostrophe before it.
+ * report_rows_json - an array of objects; numbers stay numbers, NULL is null. */
+int report_rows_csv(FILE *out, const struct report_rows *r, struct err *e);
+int report_rows_json(FILE *out, const struct report_rows *r, struct err *e);
+
+#endif

@@ -1,0 +1,189 @@
+/* folder.c - reading the files of an artefact. */
+#include "report/folder.h"
+
+#include <dirent.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/str.h"
+
+/* The evaluations that the grid asks for, with or without a result. */
+static const char folder_query[] =
+    "SELECT *, position||' '||trained_on AS series FROM wanted_evaluations"
+    " WHERE artefact=:artefact AND scale=:scale ORDER BY point";
+
+static const char folder_layout[] =
+    "title: Perplexity\nrows: method, L_train\ncolumns: L_valid\nvalue: perplexity\n"
+    "panel: protocol\nseries: series\nstyle: position\nx: L_valid\ny: perplexity\n";
+
+static const char folder_plot[] =
+    "set multiplot layout 1,PANELS title TITLE margins 0.07,0.98,0.3,0.86 spacing 0.08,0\n"
+    "set label 1 FACTS at screen 0.5,0.02 center font ',9' textcolor rgb '#555555'\n"
+    "set key at screen 0.5,0.12 center center horizontal samplen 5\n"
+    "set yrange [0.97 * Y_MIN:(Y_MAX > 2.5 * Y_MIN ? 2.5 * Y_MIN : 1.03 * Y_MAX)]\n"
+    "set xlabel 'L_valid: tokens at inference'\nset ylabel 'perplexity'\n"
+    "do for [p = 1:PANELS] {\n"
+    "    set title PANEL_TITLE[p]\n"
+    "    plot for [i = PANEL_FIRST[p]:PANEL_LAST[p]] DATA index (i - 1) using 1:2 with linespoints "
+    "linestyle CURVE_STYLE[i] dashtype 1 + int(3 * CURVE_SHADE[i]) title CURVE_TITLE[i]\n"
+    "    unset label 1\n    unset key\n"
+    "}\nunset multiplot\n";
+
+/* Where the file of a use: line is. */
+static int folder_find_used(const char **out, struct arena *a, const struct project *p,
+                            const char *dir, const struct report_use *use, struct err *e)
+{
+    const char *places[] = {arena_printf(a, "%s/..", dir),
+                            arena_printf(a, "%s/experiments", p->root),
+                            arena_printf(a, "%s/experiments", p->share)};
+
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        *out = arena_printf(a, "%s/%s/%s", places[i], use->folder, use->file);
+        if (file_exists(*out)) return 0;
+    }
+    return ERR(e, ERR_DATA, "%s/table.txt:%d: use: there is no %s/%s in %s, %s or %s", dir,
+               use->line, use->folder, use->file, places[0], places[1], places[2]);
+}
+
+/* The text of the folder's file, or of the one it uses, or instead (*path is then NULL). */
+static int folder_read(const char **text, const char **path, const struct report_folder *f,
+                       struct arena *a, const struct project *p, const char *name,
+                       const char *instead, struct err *e)
+{
+    const struct report_use *use = report_layout_used(&f->layout, name);
+    char *read;
+
+    *text = instead;
+    *path = arena_printf(a, "%s/%s", f->dir, name);
+    if (use && file_exists(*path))
+        return ERR(e, ERR_DATA,
+                   "%s/table.txt:%d: use: %s/%s, but %s is there too; keep one of them", f->dir,
+                   use->line, use->folder, name, *path);
+    if (use) TRY(folder_find_used(path, a, p, f->dir, use, e));
+    if (!use && !file_exists(*path)) {
+        *path = NULL;
+        return 0;
+    }
+    TRY(file_read(a, &read, NULL, *path, REPORT_MAX_FILE_BYTES, e));
+    *text = read;
+    return 0;
+}
+
+/* Whether a shipped artefact has this plot.gp. The text decides, not the path: a use: line may lead
+ * to a folder of the user's that is named like a shipped one. */
+static bool folder_ships(struct arena *a, const struct project *p, const char *plot)
+{
+    const char *path = arena_printf(a, "%s/experiments", p->share);
+    DIR *folder = opendir(path);
+    bool found = false;
+    char *text;
+
+    for (struct dirent *d = folder ? readdir(folder) : NULL; d && !found; d = readdir(folder)) {
+        const char *shipped = arena_printf(a, "%s/%s/plot.gp", path, d->d_name);
+        found = file_read(a, &text, NULL, shipped, REPORT_MAX_FILE_BYTES, NULL) == 0 &&
+                strcmp(text, plot) == 0;
+    }
+    if (folder) closedir(folder);
+    return found;
+}
+
+/* table.txt, and the one it uses. */
+static int folder_read_layout(struct report_folder *f, struct arena *a, const struct project *p,
+                              struct err *e)
+{
+    const char *path = arena_printf(a, "%s/table.txt", f->dir), *used_path;
+    struct report_layout from;
+    char *text;
+
+    f->laid_out = file_exists(path);
+    if (!f->laid_out) {
+        TRY(report_layout_read(&f->layout, a, path, folder_layout, e));
+        f->layout.title = arena_printf(a, "%s: perplexity", f->artefact);
+        return 0;
+    }
+    TRY(file_read(a, &text, NULL, path, REPORT_MAX_FILE_BYTES, e));
+    TRY(report_layout_read(&f->layout, a, path, text, e));
+    const struct report_use *use = report_layout_used(&f->layout, "table.txt");
+    if (!use) return 0;
+    TRY(folder_find_used(&used_path, a, p, f->dir, use, e));
+    TRY(file_read(a, &text, NULL, used_path, REPORT_MAX_FILE_BYTES, e));
+    TRY(report_layout_read(&from, a, used_path, text, e));
+    const struct report_use *chain = report_layout_used(&from, "table.txt");
+    if (chain)
+        return ERR(e, ERR_DATA, "%s:%d: use: %s/table.txt itself uses %s/table.txt; name that one",
+                   path, use->line, use->folder, chain->folder);
+    return report_layout_inherit(&f->layout, &from, path, e);
+}
+
+static bool folder_shows(const struct report_layout *l, const char *metric)
+{
+    for (int32_t i = 0; i < l->paper.n && metric; i++)
+        if (strcmp(l->paper.name[i], metric) == 0) return true;
+    return false;
+}
+
+/* Keeps the rows of paper.tsv that give one of the layout's metrics. */
+static int folder_paper(struct report_folder *f, struct arena *a, struct err *e)
+{
+    const char *path = arena_printf(a, "%s/paper.tsv", f->dir);
+    int32_t kept = 0;
+
+    if (!file_exists(path)) return 0;
+    f->paper_path = path;
+    TRY(report_rows_tsv(&f->paper, a, path, e));
+    int32_t metric = report_rows_column(&f->paper, "metric");
+    if (metric < 0 || report_rows_column(&f->paper, "value") < 0)
+        return ERR(e, ERR_DATA, "%s:1: the header line has no metric or no value", path);
+    for (int32_t i = 0; i < f->paper.rows_n; i++)
+        if (folder_shows(&f->layout, report_rows_text(&f->paper, i, metric)))
+            f->paper.row[kept++] = f->paper.row[i];
+    f->paper.rows_n = kept;
+    return 0;
+}
+
+int report_folder_open(struct report_folder *f, struct arena *a, const struct project *p,
+                       const char *artefact, const char *dir, struct err *e)
+{
+    *f = (struct report_folder){.artefact = artefact, .dir = dir};
+    if (!str_is_name(artefact))
+        return ERR(e, ERR_USAGE, "\"%s\" is no artefact: a name has letters, digits, . _ and -",
+                   artefact);
+    if (!file_exists(dir))
+        return ERR(e, ERR_NOINPUT, "%s: there is no such folder of the artefact %s", dir, artefact);
+    const char *shipped = arena_printf(a, "experiments/%s", artefact);
+    size_t n = strlen(dir), tail = strlen(shipped);
+    f->command = n >= tail && strcmp(dir + n - tail, shipped) == 0 ? artefact : dir;
+    TRY(folder_read_layout(f, a, p, e));
+    TRY(folder_read(&f->query, &f->query_path, f, a, p, "query.sql", folder_query, e));
+    if (!f->query_path) f->query_path = arena_printf(a, "%s (its rows)", dir);
+    TRY(folder_read(&f->claims, &f->claims_path, f, a, p, "claim.sql", NULL, e));
+    const char *plot = f->laid_out ? NULL : folder_plot, *path;
+    TRY(folder_read(&f->plot, &path, f, a, p, "plot.gp", plot, e));
+    f->plot_untrusted = path && !folder_ships(a, p, f->plot) ? path : NULL;
+    return folder_paper(f, a, e);
+}
+
+int report_entropy_floor(double *out, struct arena *a, const char *root, const char *corpus,
+                         const char *split, struct err *e)
+{
+    char *text;
+
+    *out = 0;
+    if (!corpus || !str_is_name(corpus) || !split) return 0;
+    const char *key = strcmp(split, "valid") == 0  ? "floor_perplexity:"
+                      : strcmp(split, "test") == 0 ? "floor_perplexity_test:"
+                                                   : NULL;
+    const char *path = arena_printf(a, "%s/data/%s/manifest.yaml", root, corpus);
+    if (!key || !file_exists(path)) return 0;
+    TRY(file_read(a, &text, NULL, path, REPORT_MAX_FILE_BYTES, e));
+    for (char *line = text; line; line = strchr(line, '\n')) {
+        if (*line == '\n') line++;
+        if (strncmp(line, key, strlen(key)) != 0) continue;
+        char *value = line + strlen(key);
+        value += strspn(value, " ");
+        value[strcspn(value, " #\r\n")] = '\0';
+        if (str_to_double(out, value) && *out > 0) return 0;
+        return ERR(e, ERR_DATA, "%s: %s \"%s\" is no number above 0", path, key, value);
+    }
+    return 0;
+}

@@ -1,0 +1,52 @@
+/* html.h - the parts of an HTML page: texts, tables, a figure.
+ *
+ * 1. Every text that is not this program's own passes report_html_put: no name, title, claim or
+ * message can open an element or an attribute.
+ * 2. What is written is well-formed XML as well as HTML, so that any checker of either can read it.
+ * 3. Nothing is loaded from elsewhere, and nothing needs a script. */
+#ifndef REPORT_HTML_H
+#define REPORT_HTML_H
+
+#include <stdio.h>
+
+#include "report/answer.h"
+#include "report/writer.h"
+
+/* report_html_put - the text, escaped for content and for attributes in double quotes. What
+ * report_clean_text shows as \xNN is shown so here. NULL is nothing. */
+void report_html_put(FILE *out, const char *text);
+
+/* report_html_open, report_html_close - everything before and after the body of a page. Its policy
+ * forbids scripts and whatever would be loaded from elsewhere. */
+void report_html_open(FILE *out, const char *title);
+void report_html_close(FILE *out);
+
+/* report_html_caption - what stands above a table: what its numbers are. */
+void report_html_caption(FILE *out, const char *text);
+
+/* report_html_grid - a table that scrolls sideways where it is wider than the page. A cell with a
+ * link leads to the element of that id; a number with a verdict has its sign. */
+void report_html_grid(FILE *out, const struct report_grid *g);
+
+/* report_html_badge - a verdict or a state, coloured; what is no known one stays plain. */
+void report_html_badge(FILE *out, const char *verdict);
+
+/* report_html_claims - a block for each claim: verdict, statement, and the cases of its evidence in
+ * a list. */
+void report_html_claims(FILE *out, const struct report_rows *claims);
+
+/* report_html_inline - a text with its **bold** and `code`. */
+void report_html_inline(FILE *out, struct arena *a, const char *text);
+
+/* report_html_text - a text of a README: paragraphs with **bold** and `code`, headings, and what
+ * stands in columns (lists, tables, code) as it is. The first paragraph is shown, the rest opens
+ * under `more`. */
+void report_html_text(FILE *out, struct arena *a, const char *text, const char *more);
+
+/* report_html_figure - the SVG file at path as an image of the page, embedded as it is: a browser
+ * runs no script of an image and looks up none of its ids. `title` says what it shows. Errors:
+ * those of file_read. */
+int report_html_figure(FILE *out, struct arena *a, const char *path, const char *id,
+                       const char *title, struct err *e);
+
+#endif

@@ -1,0 +1,73 @@
+/* html_style.c - light and dark, phone and paper.
+ *
+ * 1. Tables and pictures wider than the page scroll inside their own box; the page itself does not.
+ * 2. A picture is never drawn below 48 rem, four fifths of the width of a figure of one panel, so
+ * that its text can be read on a phone. It keeps its white ground in the dark.
+ * 3. On paper everything is light, nothing scrolls, each artefact begins a page, and what is closed
+ * opens, but for the specifications of the runs.
+ * 4. On a phone a claim stands above its statement, which needs no scrolling.
+ * 5. Text has a contrast of at least 4.5 with its ground, in the light and in the dark.
+ * 6. No < or & may stand here: the sheet is read as XML too. */
+#include "report/html_style.h"
+
+const char report_html_style[] =
+    ":root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--soft:#57606a;--line:#d8dee4;"
+    "--box:#f6f8fa;--link:#0757b0;--yes:#116329;--no:#a40e26;--open:#6e5a00;--mark:#fff3c4}\n"
+    "@media (prefers-color-scheme:dark){:root{--bg:#14171b;--fg:#e4e8ec;--soft:#9aa4af;"
+    "--line:#353c44;--box:#1d2227;--link:#79b8ff;--yes:#57c278;--no:#ff8a8a;--open:#dcb94a;"
+    "--mark:#4a3f10}}\n"
+    "*{box-sizing:border-box}\n"
+    "html{-webkit-text-size-adjust:100%}\n"
+    "body{margin:0;background:var(--bg);color:var(--fg);"
+    "font:16px/1.5 system-ui,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;overflow-wrap:anywhere}\n"
+    "main{max-width:76rem;margin:0 auto;padding:1rem}\n"
+    "h1{font-size:1.6rem;line-height:1.2;margin:.4rem 0}\n"
+    "h2{font-size:1.25rem;line-height:1.3;margin:0 0 .5rem}\n"
+    "h3{font-size:1.02rem;margin:1.4rem 0 .4rem}\n"
+    "h4{font-size:1rem;margin:.8rem 0 .2rem}\n"
+    "p{margin:.4rem 0;max-width:60rem}\n"
+    "a{color:var(--link)}\n"
+    "section{border-top:1px solid var(--line);margin-top:2rem;padding-top:1.2rem}\n"
+    "nav ul{columns:20rem;column-gap:2rem;padding-left:1.2rem;margin:.8rem 0}\nnav "
+    "li{break-inside:avoid}\n"
+    ".scroll,.figure{overflow-x:auto;max-width:100%;margin:.6rem 0}\n"
+    "table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}\n"
+    "th,td{padding:.2rem .6rem;text-align:left;vertical-align:top;"
+    "border-bottom:1px solid var(--line);white-space:nowrap}\n"
+    "td.w{white-space:normal;min-width:16rem;max-width:48rem}\n"
+    "td.id{font-family:ui-monospace,'DejaVu Sans Mono',monospace}\n"
+    "th{font-weight:600;border-bottom:2px solid var(--line)}\n"
+    "th.n,td.n{text-align:right}\n"
+    "td a{color:inherit;text-decoration:underline;text-decoration-color:var(--line);"
+    "text-underline-offset:.2em}\ntd a:hover{text-decoration-color:var(--link)}\n"
+    ".figure img{display:block;max-width:100%;min-width:48rem;height:auto;background:#fff}\n"
+    ".caption{color:var(--soft);font-size:.88rem;margin:.8rem 0 0}\n"
+    ".paper{background:var(--box);border-left:3px solid var(--line);padding:.2rem .8rem;"
+    "margin:1rem 0}\n.paper h3{margin-top:.6rem}\n"
+    ".badge{display:inline-block;font-size:.78rem;font-weight:600;padding:0 .5em;"
+    "border:1px solid currentColor;border-radius:1em;white-space:nowrap}\n"
+    ".near{color:var(--link)}.yes{color:var(--yes)}.no{color:var(--no)}.open{color:var(--open)}\n"
+    ".claim{margin:.7rem 0}\n.claim details{color:var(--soft);font-size:.88rem}\n"
+    ".cases{margin:.3rem 0;padding-left:1.2rem}\n"
+    "details{margin:.15rem 0}td details{margin:0}\nsummary{cursor:pointer}\n"
+    "pre{white-space:pre-wrap;background:var(--box);padding:.6rem .8rem;"
+    "font:.8rem/1.45 ui-monospace,'DejaVu Sans Mono',monospace;margin:.4rem 0}\n"
+    "code{font:.85em ui-monospace,'DejaVu Sans Mono',monospace}\n"
+    "td:target,tr:target{background:var(--mark)}\n"
+    "@media screen and (max-width:40rem){main{padding:.7rem}h1{font-size:1.35rem}"
+    "th,td{padding:.2rem .4rem}td.w{min-width:13rem}"
+    "#claims thead{display:none}#claims table,#claims tbody,#claims tr,#claims td.w{display:block}"
+    "#claims tr{padding:.35rem 0;border-bottom:1px solid var(--line)}"
+    "#claims td{display:inline;border:0;padding:0 .4rem 0 0}"
+    "#claims td.w{min-width:0;padding:.2rem 0 0}}\n"
+    "@media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--soft:#333;--line:#999;--box:#fff;"
+    "--link:#000;--yes:#000;--no:#000;--open:#000;--mark:#fff}\n"
+    "body{font-size:10pt}main{max-width:none;padding:0}section{border:0;margin-top:1rem}\n"
+    ".artefact,#runs{break-before:page}\n"
+    ".figure img{min-width:0}.figure,tr,.claim{break-inside:avoid}\n"
+    ".scroll,.figure{overflow:visible}h2,h3,h4,.caption{break-after:avoid}\n"
+    ".badge{font-size:.9em;padding:0 .3em}.caption{font-size:9pt}"
+    "table{font-size:7.5pt}th,td{padding:1pt 3pt;white-space:normal;overflow-wrap:normal}\n"
+    "td.id,td.n{white-space:nowrap}td.w{min-width:0;max-width:none;overflow-wrap:anywhere}\n"
+    ".readme::details-content,.claim details::details-content{content-visibility:visible;"
+    "height:auto;display:block}summary{list-style:none}a{text-decoration:none}}\n";

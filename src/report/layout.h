@@ -1,0 +1,116 @@
+/* layout.h - table.txt: how the rows of query.sql become a table and the curves of a figure.
+ *
+ * One `key: value` a line; empty lines and lines that begin with # are skipped. Keys:
+ *
+ *   use:      FOLDER/FILE, a file of another artefact that serves here too: query.sql, plot.gp or
+ *             claim.sql in place of one of this folder's own; table.txt for the keys that are not
+ *             given here (a key given here replaces all its lines there). The other's own use:
+ *             lines do not count, and its table.txt may not use another. Repeated for more
+ *   title:    heading of the artefact, in plain text
+ *   group:    columns; a table of its own for each of their values (may be left out)
+ *   rows:     columns that name a row of the table
+ *   columns:  the column whose values head the table
+ *   value:    the column that is shown: the mean over seeds, ± the standard deviation when n > 1
+ *   format:   %.Nf, N from 0 to 6; or metric | %.Nf for the rows whose column `metric` says so
+ *   extra:    column | heading | %.Nf | factor    one more column a row, such as
+ *             train_wps | words/s | %.0f | 1; repeated for more
+ *   paper:    the metrics of paper.tsv that are shown in the same layout under their own heading;
+ *             more than one need `group: metric`
+ *   verdict:  metric | near | far, such as perplexity | 1.3 % | 5 %: when a cell of the paper is
+ *             called reproduced, and when within 5 %; with | device at the end only numbers of a
+ *             device of that name are, and the others' ratio is shown; a line a metric
+ *   note:     a sentence below the table; repeated for more
+ *   panel:    the column that names the panels of the figure (may be left out)
+ *   series:   the column that names a curve
+ *   style:    the column that chooses its colour: sinusoidal, rotary, t5 or alibi
+ *   x: y:     the columns drawn
+ *
+ * Wherever a column NAME has a companion NAME_nominal and the two differ, lengths are shown as
+ * actual (nominal). Columns of query.sql with a meaning of their own: scale, dataset, model, split,
+ * protocol, stride, first_window, precision, seed, tokens, modified (what a number may be called:
+ * rows that differ in one of dataset, model, split, protocol, stride, first_window or precision
+ * stand in different tables unless rows: or columns: names it); machine (what a speed was measured
+ * on); run_id and config_id (what it came from); state (of a run without a result); compares (the
+ * paper's metric that a row is compared with, where it is neither the column metric nor the first
+ * of paper:). */
+#ifndef REPORT_LAYOUT_H
+#define REPORT_LAYOUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+enum { REPORT_MAX_NAMES = 4, REPORT_MAX_EXTRAS = 4, REPORT_MAX_NOTES = 8, REPORT_MAX_USES = 4 };
+
+/* A use: line. */
+struct report_use {
+    const char *folder, *file;
+    int line;
+};
+
+struct report_names {
+    const char *name[REPORT_MAX_NAMES];
+    int32_t n;
+};
+
+/* The decimals of one metric. */
+struct report_decimals {
+    const char *metric;
+    int32_t decimals;
+};
+
+/* When a number of ours is the paper's: shares of the paper's number. */
+struct report_rule {
+    const char *metric, *device; /* device: NULL for any */
+    double near, far;
+};
+
+struct report_extra {
+    const char *column, *heading;
+    int32_t decimals;
+    double factor;
+};
+
+struct report_layout {
+    struct report_use use[REPORT_MAX_USES];
+    int32_t uses_n;
+    const char *title;
+    struct report_names group, rows;
+    const char *columns, *value;
+    int32_t decimals; /* of the value, where no metric says otherwise */
+    bool formatted;   /* a format: line says so */
+    struct report_decimals metric[REPORT_MAX_NAMES];
+    int32_t metrics_n;
+    struct report_extra extra[REPORT_MAX_EXTRAS];
+    int32_t extras_n;
+    struct report_names paper; /* metrics */
+    struct report_rule rule[REPORT_MAX_NAMES];
+    int32_t rules_n;
+    const char *note[REPORT_MAX_NOTES];
+    int32_t notes_n;
+    const char *panel, *series, *style, *x, *y; /* NULL where not given */
+};
+
+/* report_layout_read - text is the content of the file that path names in messages. Errors:
+ * ERR_DATA "file:line: …" an unknown key (with the nearest one), a bad value, a key that must be
+ * there, unless another table.txt is to give it: then report_layout_inherit asks for it. */
+int report_layout_read(struct report_layout *l, struct arena *a, const char *path, const char *text,
+                       struct err *e);
+
+/* report_layout_used - the use: line for this file, or NULL. */
+const struct report_use *report_layout_used(const struct report_layout *l, const char *file);
+
+/* report_layout_inherit - takes from another layout every key that l does not give. Errors:
+ * ERR_DATA a key must be there and is in neither; path is l's file. */
+int report_layout_inherit(struct report_layout *l, const struct report_layout *from,
+                          const char *path, struct err *e);
+
+/* report_layout_rule - of the metric of this name; NULL: its cells are not judged. */
+const struct report_rule *report_layout_rule(const struct report_layout *l, const char *metric);
+
+/* report_layout_decimals - of a value whose metric has this name (NULL: none). */
+int32_t report_layout_decimals(const struct report_layout *l, const char *metric);
+
+#endif

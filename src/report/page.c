@@ -1,0 +1,201 @@
+/* page.c - the page of all artefacts: contents, claims, provenance, a section for each
+ * artefact, the list of runs (page_runs.c).
+ *
+ * Ids: a-<artefact> a section, f-<artefact> its picture, c-<config id> a configuration,
+ * r-<run id> a run, m-<number> a machine. */
+#include "report/page.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "report/claims.h"
+#include "report/folder.h"
+#include "report/html.h"
+#include "spec/code_id.h"
+
+static const char page_title[] = "Train Short, Test Long: what was reproduced";
+
+static void page_contents(struct report_page *p)
+{
+    fprintf(p->out, "<h1>%s</h1>\n", page_title);
+    fputs("<p>Press, Smith, Lewis: Attention with Linear Biases Enables Input Length Extrapolation "
+          "(ICLR 2022). Our numbers and the paper's stand apart, and every number of ours "
+          "leads to its run.</p>\n"
+          "<nav aria-label=\"contents\"><ul>\n<li><a href=\"#claims\">The claims of the paper, "
+          "judged</a></li>\n<li><a href=\"#made\">What was run, where, by which code</a></li>\n",
+          p->out);
+    for (int32_t i = 0; i < p->items_n; i++) {
+        fprintf(p->out, "<li><a href=\"#a-%s\">", p->item[i].artefact);
+        report_html_put(p->out, p->title[i]);
+        fputs("</a></li>\n", p->out);
+    }
+    fputs("<li><a href=\"#runs\">Every run</a></li>\n</ul></nav>\n", p->out);
+}
+
+/* Reads the folders: their titles and, where they have claims, the verdicts. */
+static int page_judge(struct report_page *p, struct report_rows *claims, struct err *e)
+{
+    for (int32_t i = 0; i < p->items_n; i++) {
+        const struct report_item *item = &p->item[i];
+        struct report_folder f;
+        int32_t contradicted;
+        TRY(report_folder_open(&f, &p->arena, p->project, item->artefact, item->dir, e));
+        TRY(report_claims_judge(&claims[i], &contradicted, &p->arena, p->store, &f, item->scale,
+                                e));
+        p->title[i] = f.layout.title;
+    }
+    return 0;
+}
+
+/* A claim as one folder has it. */
+struct page_claim {
+    const struct report_item *item;
+    const struct store_cell *cells; /* claim, statement, verdict */
+    bool said;                      /* with an earlier folder's */
+};
+
+enum { PAGE_VERDICTS_N = 3 };
+/* The worst first: where folders that share a claim differ, it counts as the worst. */
+static const char *const page_verdicts[PAGE_VERDICTS_N] = {"contradicted", "not run", "supported"};
+
+/* The same claim of the same scale in several folders is one. */
+static bool page_shared(const struct page_claim *a, const struct page_claim *b)
+{
+    return strcmp(a->cells[0].text, b->cells[0].text) == 0 &&
+           strcmp(a->cells[1].text, b->cells[1].text) == 0 &&
+           strcmp(a->item->scale, b->item->scale) == 0;
+}
+
+/* Links to the folders of a claim (with a verdict, or NULL: all); how many. */
+static int32_t page_folders(struct report_page *p, const struct page_claim *c, int32_t n,
+                            const char *verdict, bool print)
+{
+    int32_t found = 0;
+
+    for (int32_t i = 0; i < n; i++) {
+        if (!page_shared(&c[0], &c[i]) || (verdict && strcmp(c[i].cells[2].text, verdict) != 0))
+            continue;
+        if (print)
+            fprintf(p->out, "%s<a href=\"#a-%s\">%s</a>", found ? " " : "", c[i].item->artefact,
+                    c[i].item->artefact);
+        found++;
+    }
+    return found;
+}
+
+/* One row for claim c[0] and those after it that it is shared with; the place of its verdict among
+ * page_verdicts. */
+static int32_t page_claim(struct report_page *p, struct page_claim *c, int32_t n)
+{
+    int32_t all = page_folders(p, c, n, NULL, false), worst = -1;
+
+    fputs("<tr><td>", p->out);
+    (void)page_folders(p, c, n, NULL, true);
+    fputs("</td><td>", p->out);
+    report_html_put(p->out, c->cells[0].text);
+    fputs("</td><td>", p->out);
+    report_html_put(p->out, c->item->scale);
+    fputs("</td><td>", p->out);
+    for (int32_t v = 0; v < PAGE_VERDICTS_N; v++) {
+        int32_t some = page_folders(p, c, n, page_verdicts[v], false);
+        if (some == 0) continue;
+        if (worst >= 0) fputs(" ", p->out);
+        report_html_badge(p->out, page_verdicts[v]);
+        if (some < all) fputs(" ", p->out);
+        if (some < all) (void)page_folders(p, c, n, page_verdicts[v], true);
+        if (worst < 0) worst = v;
+    }
+    fputs("</td><td class=\"w\">", p->out);
+    report_html_put(p->out, c->cells[1].text);
+    fputs("</td></tr>\n", p->out);
+    for (int32_t i = 0; i < n; i++) c[i].said |= page_shared(&c[0], &c[i]);
+    return worst;
+}
+
+static void page_claims(struct report_page *p, const struct report_rows *claims)
+{
+    int32_t counts[PAGE_VERDICTS_N] = {0}, n = 0, room = 1;
+
+    for (int32_t i = 0; i < p->items_n; i++) room += claims[i].rows_n;
+    struct page_claim *claim = arena_array(&p->arena, (size_t)room, sizeof *claim);
+    for (int32_t i = 0; i < p->items_n; i++)
+        for (int32_t k = 0; k < claims[i].rows_n; k++)
+            claim[n++] = (struct page_claim){&p->item[i], claims[i].row[k], false};
+    fputs("<section id=\"claims\">\n<h2>The claims of the paper, judged</h2>\n"
+          "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr><th>artefact</th><th>claim</th>"
+          "<th>scale</th><th>verdict</th><th>statement</th></tr></thead>\n<tbody>\n",
+          p->out);
+    for (int32_t i = 0; i < n; i++)
+        if (!claim[i].said) counts[page_claim(p, &claim[i], n - i)]++;
+    fprintf(p->out,
+            "</tbody>\n</table></div>\n<p>%d supported, %d contradicted, %d not run. The numbers "
+            "that each rests on stand in its artefact's section. Away from scale paper a verdict "
+            "is about the shape of the curves, not about the numbers.</p>\n</section>\n",
+            counts[2], counts[0], counts[1]);
+}
+
+static void page_written(struct report_page *p)
+{
+    char now[CLOCK_TEXT_BYTES];
+
+    clock_utc(now);
+    fputs("<section id=\"made\">\n<h2>What was run, where, by which code</h2>\n"
+          "<p>Written by <code>alibi report</code>, version <code>",
+          p->out);
+    report_html_put(p->out, code_id());
+    fputs("</code>, on ", p->out);
+    report_html_put(p->out, now);
+    fputs(" from <code>results.db</code>.</p>\n", p->out);
+}
+
+static int page_section(struct report_page *p, int32_t i, struct err *e)
+{
+    const struct report_item *item = &p->item[i];
+    struct report_options o = *p->options;
+
+    o.scale = item->scale;
+    o.format = REPORT_HTML;
+    fprintf(p->out, "<section class=\"artefact\" id=\"a-%s\">\n", item->artefact);
+    TRY(report_artefact(p->out, p->store, p->project, item->artefact, item->dir, &o, e));
+    fputs("</section>\n", p->out);
+    return 0;
+}
+
+static int page_write(struct report_page *p, struct err *e)
+{
+    struct report_rows *claims = arena_array(&p->arena, (size_t)p->items_n + 1, sizeof *claims);
+
+    p->title = arena_array(&p->arena, (size_t)p->items_n + 1, sizeof *p->title);
+    TRY(page_judge(p, claims, e));
+    report_html_open(p->out, page_title);
+    page_contents(p);
+    page_claims(p, claims);
+    page_written(p);
+    TRY(report_page_made(p, e));
+    fputs("</section>\n", p->out);
+    for (int32_t i = 0; i < p->items_n; i++) TRY(page_section(p, i, e));
+    TRY(report_page_runs(p, e));
+    report_html_close(p->out);
+    return file_check_output(p->out, e);
+}
+
+int report_page(FILE *out, struct store *s, const struct project *p,
+                const struct report_item *items, int32_t n, const struct report_options *o,
+                struct err *e)
+{
+    struct report_page page = {
+        .out = out, .store = s, .project = p, .options = o, .item = items, .items_n = n};
+    struct strbuf wanted;
+
+    arena_init(&page.arena);
+    strbuf_init(&wanted, &page.arena);
+    strbuf_add(&wanted, "|");
+    for (int32_t i = 0; i < n; i++)
+        strbuf_addf(&wanted, "%s %s|", items[i].artefact, items[i].scale);
+    page.wanted = wanted.text;
+    int rc = page_write(&page, e);
+    arena_fini(&page.arena);
+    return rc;
+}

@@ -1,0 +1,30 @@
+/* page.h - what the parts of the page share; for page.c and page_runs.c. */
+#ifndef REPORT_PAGE_H
+#define REPORT_PAGE_H
+
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "report/answer.h"
+#include "report/report.h"
+
+struct report_page {
+    FILE *out;
+    struct arena arena;
+    struct store *store;
+    const struct project *project;
+    const struct report_options *options;
+    const struct report_item *item;
+    int32_t items_n;
+    const char **title; /* items_n: of the artefacts, without their scale */
+    const char *wanted; /* "|table5 mini|figure1 mini|" for the queries */
+};
+
+/* report_page_made - what was run where, by which code: the provenance of the page. */
+int report_page_made(struct report_page *p, struct err *e);
+
+/* report_page_runs - the list of every run: an entry c-<config id> for a configuration, with its
+ * specification, and a row r-<run id> for each of its seeds. */
+int report_page_runs(struct report_page *p, struct err *e);
+
+#endif

@@ -1,0 +1,154 @@
+/* test_folder.c - a folder may use the files of another: found beside it, in the project or
+ * among what is shipped; every fault names the line; and no two shipped folders hold one text. */
+#include "harness/test.h"
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "report/folder.h"
+#include "report/paper_plant.h"
+
+static const char *const file_names[] = {"query.sql", "table.txt", "plot.gp", "claim.sql"};
+enum { FILES_N = 4 };
+
+/* A file below the project's folder. */
+static void write_at(const struct report_fixture *f, const char *folder, const char *name,
+                     const char *text)
+{
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/%s", f->base->dir, folder);
+    assert_int_equal(file_make_dirs(path, &f->base->e), 0);
+    snprintf(path, sizeof path, "%s/%s/%s", f->base->dir, folder, name);
+    assert_int_equal(file_write_atomic(path, text, strlen(text), &f->base->e), 0);
+}
+
+static void expect_fault(struct report_fixture *f, const char *layout, const char *said)
+{
+    struct report_folder folder;
+    struct arena a;
+
+    arena_init(&a);
+    report_fixture_write(f, "table.txt", layout);
+    int rc = report_folder_open(&folder, &a, &f->project, "tiny", f->artefact_dir, &f->base->e);
+    if (rc != ERR_DATA || !strstr(f->base->e.text, said))
+        fail_msg("%d: \"%s\" is not in: %s", rc, said, f->base->e.text);
+    arena_fini(&a);
+}
+
+static const char other_layout[] = "title: Other\nrows: method\ncolumns: L_valid\n"
+                                   "value: perplexity\nnote: Of the other.\n";
+
+TEST_EACH(report_fixture_setup, report_fixture_teardown)
+
+TEST_WITH(struct report_fixture *f, a_folder_uses_the_files_of_its_neighbour)
+{
+    struct report_folder folder;
+    struct arena a;
+
+    arena_init(&a);
+    write_at(f, "experiments/other", "query.sql", "SELECT 'other'");
+    write_at(f, "experiments/other", "claim.sql", "SELECT 'claims'");
+    write_at(f, "experiments/other", "plot.gp", "plot x");
+    write_at(f, "experiments/other", "table.txt", other_layout);
+    report_fixture_write(f, "table.txt",
+                         "use: other/table.txt\nuse: other/query.sql\nuse: other/plot.gp\n"
+                         "title: Tiny\n");
+    if (report_folder_open(&folder, &a, &f->project, "tiny", f->artefact_dir, &f->base->e) < 0)
+        fail_msg("%s", f->base->e.text);
+    assert_string_equal(folder.query, "SELECT 'other'");
+    assert_non_null(strstr(folder.query_path, "other/query.sql"));
+    assert_string_equal(folder.plot, "plot x");
+    assert_null(folder.claims); /* only what is named */
+    assert_string_equal(folder.layout.title, "Tiny");
+    assert_string_equal(folder.layout.note[0], "Of the other.");
+    arena_fini(&a);
+}
+
+TEST_WITH(struct report_fixture *f,
+          a_folder_outside_uses_what_the_project_has_and_then_what_is_shipped)
+{
+    struct report_folder folder;
+    struct arena a;
+    char here[PATH_MAX], dir[256];
+
+    arena_init(&a);
+    assert_non_null(getcwd(here, sizeof here));
+    f->project.share = here; /* the tree */
+    snprintf(dir, sizeof dir, "%s/elsewhere/mine", f->base->dir);
+    write_at(f, "elsewhere/mine", "table.txt",
+             "use: table5/query.sql\nuse: table2/table.txt\ntitle: Mine\n");
+    write_at(f, "experiments/table5", "query.sql", "SELECT 'the project'");
+    if (report_folder_open(&folder, &a, &f->project, "mine", dir, &f->base->e) < 0)
+        fail_msg("%s", f->base->e.text);
+    assert_string_equal(folder.query, "SELECT 'the project'");
+    assert_string_equal(folder.layout.columns, "method");
+    arena_fini(&a);
+}
+
+TEST_WITH(struct report_fixture *f, faults_of_a_use_line_name_it)
+{
+    expect_fault(f, "title: T\nuse: nowhere/query.sql\nrows: m\ncolumns: c\nvalue: v\n",
+                 "tiny/table.txt:2: use: there is no nowhere/query.sql in ");
+    write_at(f, "experiments/other", "query.sql", "SELECT 1");
+    write_at(f, "experiments/other", "table.txt", "use: third/table.txt\ntitle: Other\n");
+    write_at(f, "experiments/third", "table.txt", other_layout);
+    expect_fault(f, "use: other/table.txt\n",
+                 "table.txt:1: use: other/table.txt itself uses third/table.txt; name that one");
+    expect_fault(f, "use: tiny/table.txt\n", "itself uses");
+    write_at(f, "experiments/third", "table.txt", "title: Third\nrows: m\ncolumns: c\nvalue: v\n");
+    write_at(f, "experiments/other", "table.txt", other_layout);
+    report_fixture_write(f, "query.sql", "SELECT 2");
+    expect_fault(f, "use: other/query.sql\nuse: third/table.txt\n",
+                 "table.txt:1: use: other/query.sql, but ");
+    expect_fault(f, "use: other/claim.sql\nuse: third/table.txt\n", "there is no other/claim.sql");
+}
+
+/* The text without its comments, so that a heading of its own does not make a file another. */
+static char *read_bare(struct arena *a, const char *path, struct err *e)
+{
+    char *text, *out;
+    size_t n = 0;
+
+    if (file_read(a, &text, NULL, path, 1 << 20, e) < 0) fail_msg("%s", e->text);
+    out = arena_alloc(a, strlen(text) + 1);
+    for (char *line = text; *line;) {
+        size_t length = strcspn(line, "\n");
+        if (*line != '#' && strncmp(line, "--", 2) != 0) {
+            memcpy(out + n, line, length + 1);
+            n += length + 1;
+        }
+        line += length + (line[length] == '\n');
+    }
+    out[n] = '\0';
+    return out;
+}
+
+TEST_WITH(struct report_fixture *f, no_two_shipped_folders_hold_the_same_text)
+{
+    struct arena a;
+    char **names;
+    int32_t n, compared = 0;
+
+    arena_init(&a);
+    paper_plant_list(f, &a, &names, &n);
+    const char **text = arena_array(&a, (size_t)n, sizeof *text);
+    for (int k = 0; k < FILES_N; k++) {
+        for (int32_t i = 0; i < n; i++) {
+            const char *path = arena_printf(&a, "experiments/%s/%s", names[i], file_names[k]);
+            text[i] = file_exists(path) ? read_bare(&a, path, &f->base->e) : NULL;
+            for (int32_t j = 0; j < i && text[i]; j++) {
+                if (text[j] && strcmp(text[i], text[j]) == 0)
+                    fail_msg("%s of %s is that of %s", file_names[k], names[i], names[j]);
+                compared++;
+            }
+        }
+    }
+    assert_true(compared > 100);
+    arena_fini(&a);
+}

@@ -1,0 +1,216 @@
+/* test_html.c - the parts of a page: texts, tables, READMEs, colours, pictures. Text from a
+ * grid, a README or results.db stays text, whatever it says. */
+#include "harness/test.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "report/html.h"
+#include "report/html_style.h"
+#include "report/page_check.h"
+#include "report/report_fixture.h"
+
+/* --- parts ---------------------------------------------------------------------------------- */
+
+TEST_EACH(NULL, NULL)
+
+TEST(text_is_escaped_and_what_cannot_be_seen_is_shown)
+{
+    static const struct {
+        const char *text, *shown;
+    } cases[] = {
+        {"a<b>&\"'", "a&lt;b&gt;&amp;&quot;&#39;"},
+        {"5 \xc2\xb1 1 \xe2\x80\x93 \xf0\x9f\x98\x80",
+         "5 \xc2\xb1 1 \xe2\x80\x93 \xf0\x9f\x98\x80"},
+        {"\x1b[0m\n", "\\x1b[0m\\x0a"},
+        {"\xff", "\\xff"},
+        {"\xe2\x82", "\\xe2\\x82"},
+        {"\xed\xa0\x80", "\\xed\\xa0\\x80"},
+        {"\xe2\x80\xae", "\\xe2\\x80\\xae"},
+        {"\xc2\x85", "\\xc2\\x85"},
+        {NULL, ""},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct page_text *w = page_text_begin();
+        report_html_put(w->out, cases[i].text);
+        assert_string_equal(page_text_end(w), cases[i].shown);
+        page_text_free(w);
+    }
+}
+
+/* Every byte and many sequences of bytes, as an element's text and as an attribute's value. */
+TEST(no_bytes_make_a_broken_page)
+{
+    static const char likely[] = "<>&\"'\xe2\x80\xae";
+    uint64_t seed = 20221121;
+    char text[9];
+
+    struct page_text *w = page_text_begin();
+    for (int i = 0; i < 20000; i++) {
+        int n = i < 256 ? 1 : 1 + i % 8;
+        for (int k = 0; k < n; k++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            char any = (char)(i < 256 ? i : (int)(seed >> 56));
+            text[k] = i >= 256 && (seed >> 40 & 1) ? likely[(seed >> 48) % 8] : any;
+            if (!text[k]) text[k] = 1;
+        }
+        text[n] = '\0';
+        fputs("<p title=\"", w->out);
+        report_html_put(w->out, text);
+        fputs("\">", w->out);
+        report_html_put(w->out, text);
+        fputs("</p>\n", w->out);
+    }
+    assert_page(page_text_end(w), false);
+    page_text_free(w);
+}
+
+TEST(a_table_of_hostile_cells_is_a_table)
+{
+    struct arena a;
+    struct report_grid g;
+
+    arena_init(&a);
+    struct page_text *w = page_text_begin();
+    report_grid_init(&g, &a, PAGE_HOSTILE_N, 2);
+    for (int i = 0; i < PAGE_HOSTILE_N; i++) {
+        g.head[i] = page_hostile[i];
+        report_grid_set(&g, 0, i, page_hostile[i]);
+        g.link[i] = page_hostile[(i + 1) % PAGE_HOSTILE_N];
+        g.hint[i] = page_hostile[(i + 2) % PAGE_HOSTILE_N];
+    }
+    report_grid_write(w->out, &g, REPORT_HTML);
+    const char *text = page_text_end(w);
+    assert_page(text, false);
+    assert_contains(text, "<th scope=\"col\">&lt;script&gt;alert(1)&lt;/script&gt;</th>");
+    assert_lacks(text, "<script");
+    assert_lacks(text, "<img");
+    page_text_free(w);
+    arena_fini(&a);
+}
+
+TEST(a_readme_shows_its_claim_and_opens_the_rest)
+{
+    struct arena a;
+
+    arena_init(&a);
+    struct page_text *w = page_text_begin();
+    report_html_text(
+        w->out, &a,
+        "# Title\r\n\r\n**Claim.** ALiBi `keeps` it\r\nto the end.\r\n\r\nMore & more.\n\n"
+        "- one\n- two\n\n## Heading\n\nan open ** and an open `\n",
+        "the rest");
+    const char *text = page_text_end(w);
+    assert_page(text, false);
+    assert_string_equal(
+        text, "<p><strong>Claim.</strong> ALiBi <code>keeps</code> it to the end.</p>\n"
+              "<details class=\"readme\"><summary>the rest</summary>\n<p>More &amp; more.</p>\n"
+              "<pre>- one\n- two</pre>\n<h4>Heading</h4>\n"
+              "<p>an open ** and an open `</p>\n</details>\n");
+    page_text_free(w);
+    w = page_text_begin();
+    for (int i = 0; i < PAGE_HOSTILE_N; i++)
+        report_html_text(w->out, &a, page_hostile[i], page_hostile[i]);
+    assert_page(page_text_end(w), false);
+    page_text_free(w);
+    arena_fini(&a);
+}
+
+/* --- colours -------------------------------------------------------------------------------- */
+
+/* Relative luminance and contrast as WCAG 2 defines them. */
+static double luminance(uint32_t rgb)
+{
+    static const double weight[] = {0.2126, 0.7152, 0.0722};
+    double sum = 0;
+
+    for (int i = 0; i < 3; i++) {
+        double c = (rgb >> (16 - 8 * i) & 255) / 255.0;
+        sum += weight[i] * (c <= 0.04045 ? c / 12.92 : pow((c + 0.055) / 1.055, 2.4));
+    }
+    return sum;
+}
+
+static double contrast(uint32_t a, uint32_t b)
+{
+    double x = luminance(a), y = luminance(b);
+    return (fmax(x, y) + 0.05) / (fmin(x, y) + 0.05);
+}
+
+/* The value of a variable of the style sheet; dark: in the part for dark screens. */
+static uint32_t style_color(const char *name, bool dark)
+{
+    char pattern[24];
+    unsigned rgb;
+    int digits = 0;
+
+    snprintf(pattern, sizeof pattern, "--%s:#", name);
+    const char *from =
+        dark ? strstr(report_html_style, "prefers-color-scheme:dark") : report_html_style;
+    const char *at = strstr(from, pattern);
+    assert_non_null(at);
+    at += strlen(pattern);
+    assert_int_equal(sscanf(at, "%6x%n", &rgb, &digits), 1);
+    if (digits == 3) /* #abc is #aabbcc */
+        rgb = (rgb >> 8 & 15) * 0x110000 + (rgb >> 4 & 15) * 0x1100 + (rgb & 15) * 0x11;
+    return rgb;
+}
+
+TEST(words_can_be_read_in_the_light_and_in_the_dark)
+{
+    static const char *const words[] = {"fg", "soft", "link", "yes", "no", "open"};
+    static const char *const grounds[] = {"bg", "box"};
+
+    for (int dark = 0; dark < 2; dark++)
+        for (int i = 0; i < 6; i++)
+            for (int g = 0; g < 2; g++)
+                if (contrast(style_color(words[i], dark), style_color(grounds[g], dark)) < 4.5)
+                    fail_msg("--%s on --%s, dark %d", words[i], grounds[g], dark);
+    for (int dark = 0; dark < 2; dark++)
+        assert_true(contrast(style_color("fg", dark), style_color("mark", dark)) >= 4.5);
+}
+
+TEST(curves_can_be_told_from_their_white_ground)
+{
+    /* The colours of the four methods, of axes, of notes: plot.c and plot.gp. */
+    static const uint32_t drawn[] = {0xD55E00, 0x009E73, 0xAA4499, 0x0072B2, 0x444444, 0x555555};
+
+    for (size_t i = 0; i < sizeof drawn / sizeof *drawn; i++)
+        if (contrast(drawn[i], 0xFFFFFF) < 3) fail_msg("#%06x", drawn[i]);
+}
+
+/* --- the figure ----------------------------------------------------------------------------- */
+
+TEST_EACH(report_fixture_setup, report_fixture_teardown)
+
+TEST_WITH(struct report_fixture *f, a_picture_is_embedded_as_it_is)
+{
+    static const struct {
+        const char *file, *base64; /* RFC 4648, section 10 */
+    } cases[] = {{"f", "Zg=="},        {"fo", "Zm8="},        {"foo", "Zm9v"},
+                 {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
+    struct arena a;
+    char path[96];
+
+    arena_init(&a);
+    snprintf(path, sizeof path, "%s/p.svg", f->base->dir);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct page_text *w = page_text_begin();
+        assert_int_equal(file_write_atomic(path, cases[i].file, strlen(cases[i].file), &f->base->e),
+                         0);
+        assert_int_equal(report_html_figure(w->out, &a, path, "f-tiny", "A \"title\"", &f->base->e),
+                         0);
+        const char *text = page_text_end(w);
+        assert_page(text, false);
+        assert_contains(text, "<img id=\"f-tiny\" alt=\"A &quot;title&quot;\" src=\"");
+        assert_contains(text,
+                        arena_printf(&a, "data:image/svg+xml;base64,%s\"/>", cases[i].base64));
+        page_text_free(w);
+    }
+    arena_fini(&a);
+}

@@ -1,0 +1,234 @@
+/* test_writer.c - tables of texts in the formats that are not HTML: whatever a cell says, a
+ * terminal is not steered, LaTeX compiles, Markdown keeps its columns, a spreadsheet runs nothing.
+ */
+#include "harness/test.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "report/page_check.h"
+#include "report/report_fixture.h"
+#include "report/writer.h"
+
+/* A text of the given format with every hostile text as heading and cell. */
+static struct page_text *hostile_table(struct arena *a, enum report_format format)
+{
+    struct page_text *w = page_text_begin();
+    struct report_grid g;
+
+    report_grid_init(&g, a, PAGE_HOSTILE_N, 2);
+    for (int i = 0; i < PAGE_HOSTILE_N; i++) {
+        g.head[i] = page_hostile[i];
+        g.right[i] = i % 2;
+        report_grid_set(&g, 0, i, page_hostile[(i + 1) % PAGE_HOSTILE_N]);
+    }
+    for (int i = 0; i < PAGE_HOSTILE_N; i++) {
+        report_write_heading(w->out, page_hostile[i], format, 1 + i % 2);
+        report_write_paragraph(w->out, page_hostile[i], format);
+    }
+    report_grid_write(w->out, &g, format);
+    page_text_end(w);
+    return w;
+}
+
+/* --- LaTeX, read as TeX's eyes and stomach would --------------------------------------------- */
+
+struct tex {
+    const char *at;
+    int braces, environments;
+    bool math;
+    int ampersands; /* in this line */
+};
+
+/* A command or an escaped character. */
+static void tex_command(struct tex *t)
+{
+    static const char *const known[] = {"textbackslash",
+                                        "textasciitilde",
+                                        "textasciicircum",
+                                        "pm",
+                                        "times",
+                                        "le",
+                                        "ge",
+                                        "toprule",
+                                        "midrule",
+                                        "bottomrule",
+                                        "section",
+                                        "subsection",
+                                        "begin",
+                                        "end",
+                                        "usepackage",
+                                        "linewidth"};
+    const char *name = ++t->at;
+    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz");
+
+    if (n == 0) {
+        if (!*name || !strchr("{}&%$#_\\", *name)) fail_msg("\\%c", *name);
+        t->at++;
+        return;
+    }
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strlen(known[i]) != n || strncmp(name, known[i], n) != 0) continue;
+        t->environments += strcmp(known[i], "begin") == 0;
+        t->environments -= strcmp(known[i], "end") == 0;
+        t->at += n;
+        return;
+    }
+    fail_msg("the command \\%.*s", (int)n, name);
+}
+
+static void assert_tex(const char *text, int columns)
+{
+    struct tex t = {.at = text};
+
+    while (*t.at) {
+        char c = *t.at;
+        if (strncmp(t.at, "% \\usepackage", 13) == 0) {
+            t.at += strcspn(t.at, "\n");
+            continue;
+        }
+        if (c == '\\') {
+            tex_command(&t);
+            continue;
+        }
+        if (strchr("#%_^~", c) || ((unsigned char)c < 0x20 && c != '\n'))
+            fail_msg("a bare %c before \"%.30s\"", c, t.at);
+        t.braces += c == '{';
+        t.braces -= c == '}';
+        if (t.braces < 0) fail_msg("a } too many before \"%.30s\"", t.at);
+        if (c == '$') t.math = !t.math;
+        t.ampersands += c == '&';
+        if (c == '\n') {
+            if (t.braces || t.math) fail_msg("a brace or a $ is open at the end of a line");
+            if (t.ampersands && t.ampersands != columns - 1) fail_msg("%d &", t.ampersands);
+            t.ampersands = 0;
+        }
+        t.at++;
+    }
+    assert_int_equal(t.environments, 0);
+}
+
+TEST_EACH(NULL, NULL)
+
+TEST(latex_escapes_whatever_a_cell_says)
+{
+    struct arena a;
+
+    arena_init(&a);
+    struct page_text *w = hostile_table(&a, REPORT_LATEX);
+    assert_tex(w->text, PAGE_HOSTILE_N);
+    json_t *valid = json_string(w->text); /* UTF-8 */
+    assert_non_null(valid);
+    json_decref(valid);
+    assert_contains(w->text, "\\textbackslash{}input\\{x\\}");
+    page_text_free(w);
+    arena_fini(&a);
+}
+
+TEST_EACH(report_fixture_setup, report_fixture_teardown)
+
+TEST_WITH(void *fixture_of_case, latex_of_an_artefact_is_tables_of_booktabs)
+{
+    void **state = &fixture_of_case;
+    static const struct report_plant plants[] = {
+        {"mini", SPEC_ALIBI, 64, 64, 512, 512, 0, 1, 44, false},
+        {"mini", SPEC_ALIBI, 64, 64, 512, 512, 0, 2, 45, false},
+        {"mini", SPEC_ALIBI, 64, 128, 512, 1024, 0, 1, 43, false},
+        {"mini", SPEC_SINUSOIDAL, 64, 64, 512, 512, 0, 1, 0, false}};
+    struct report_fixture *f = *state;
+    const struct report_options o = {.scale = "mini", .format = REPORT_LATEX};
+    int rc;
+
+    report_fixture_plant(f, "tiny", plants, sizeof plants / sizeof *plants);
+    report_fixture_write(f, "table.txt",
+                         "title: 100 % of $x_1$ & more\nrows: method, L_train\ncolumns: L_valid\n"
+                         "value: perplexity\nnote: a note_with #1 and ~50 {\n");
+    char *text = report_fixture_report(f, "tiny", f->artefact_dir, &o, &rc);
+    if (rc < 0) fail_msg("%s", f->base->e.text);
+    assert_tex(text, 4);
+    assert_contains(text, "% \\usepackage{booktabs}\n\\section*{100 \\% of \\$x\\_1\\$ \\& more.");
+    assert_contains(text, "\\begin{tabular}{lrrr}\n\\toprule\n"
+                          "method & L\\_train & 64 (512) & 128 (1024) \\\\\n\\midrule\n"
+                          "ALiBi & 64 (512) & 44.50 $\\pm$ 0.71 & 43.00 (n=1) \\\\\n"
+                          "Sinusoidal & 64 (512) & -- &  \\\\\n\\bottomrule\n\\end{tabular}\n");
+    free(text);
+}
+
+/* --- the others ----------------------------------------------------------------------------- */
+
+TEST_EACH(NULL, NULL)
+
+TEST(a_terminal_is_not_steered)
+{
+    struct arena a;
+
+    arena_init(&a);
+    struct page_text *w = hostile_table(&a, REPORT_TEXT);
+    for (const char *p = w->text; *p; p++)
+        assert_true(*p == '\n' || ((unsigned char)*p >= 0x20 && *p != 0x7f));
+    assert_lacks(w->text, "\xe2\x80\xae");
+    assert_lacks(w->text, "\xc2\x85");
+    json_t *valid = json_string(w->text);
+    assert_non_null(valid);
+    json_decref(valid);
+    assert_contains(w->text, "\\xe2\\x80\\xae reversed");
+    page_text_free(w);
+    arena_fini(&a);
+}
+
+TEST(markdown_keeps_its_columns)
+{
+    struct arena a;
+
+    arena_init(&a);
+    struct page_text *w = hostile_table(&a, REPORT_MARKDOWN);
+    const char *table = strstr(w->text, "\n|");
+    assert_non_null(table);
+    for (const char *line = table + 1; *line; line = strchr(line, '\n') + 1) {
+        int bars = 0;
+        for (const char *p = line; *p != '\n'; p++) bars += *p == '|' && p[-1] != '\\';
+        assert_int_equal(bars, PAGE_HOSTILE_N + 1);
+    }
+    assert_contains(w->text, "\\<script>");
+    page_text_free(w);
+    arena_fini(&a);
+}
+
+TEST(a_spreadsheet_runs_nothing_of_a_csv)
+{
+    static const struct {
+        const char *text, *written;
+    } cases[] = {
+        {"=1+1", "\"'=1+1\""},
+        {"@SUM(A1)", "\"'@SUM(A1)\""},
+        {"+cmd|' /C calc'!A0", "\"'+cmd|' /C calc'!A0\""},
+        {"-2+3", "\"'-2+3\""},
+        {"\t=1", "\"'\t=1\""},
+        {"-2.5e-3", "-2.5e-3"},
+        {"+7", "+7"},
+        {"a=1", "a=1"},
+        {"say \"a,b\"\n", "\"say \"\"a,b\"\"\n\""},
+        {"", "\"\""},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct arena a;
+        e = (struct err){0};
+        const char *name = "x";
+        struct store_cell cell = {cases[i].text, 't'}, *row = &cell;
+        const char *expected;
+        arena_init(&a);
+        struct report_rows rows = {
+            .arena = &a, .name = &name, .columns_n = 1, .row = &row, .rows_n = 1};
+        struct page_text *w = page_text_begin();
+        assert_int_equal(report_rows_csv(w->out, &rows, &e), 0);
+        expected = arena_printf(&a, "x\n%s\n", cases[i].written);
+        assert_string_equal(page_text_end(w), expected);
+        page_text_free(w);
+        arena_fini(&a);
+    }
+}
