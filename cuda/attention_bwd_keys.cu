@@ -115,7 +115,11 @@ static __global__ void __launch_bounds__(KEYS_THREADS, 1)
 {
     SHARED_DYNAMIC(bf16, memory);
     const int ROWS = QUERIES * D;
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 1000 /* where the compiler would spill */
+    const int STEP = D > 32 ? 32 : QUERIES;
+#else
     const int STEP = D > 64 ? 32 : QUERIES; /* what registers hold beside dk and dv */
+#endif
     bf16 *K = memory, *V = K + KEYS_OWNED * D, *Q = V + KEYS_OWNED * D, *G = Q + 2 * ROWS;
     float2 *numbers = (float2 *)(G + 2 * ROWS);
     uint32_t *alive = (uint32_t *)(numbers + 2 * QUERIES);
