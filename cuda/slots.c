@@ -115,10 +115,26 @@ static int slot_rotary(struct backend *b, struct tensor *x, const struct tensor 
                       "rotary", e);
 }
 
+/* What the kernels leave out. The widest head is the widest they are compiled for. */
+static int check_attention(const char *op, const struct backend *b, const struct attention *a,
+                           struct err *e)
+{
+    enum { WIDTH_MAX = 128 };
+    if (a->D % 8 != 0 || a->D > WIDTH_MAX)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "op %s: head width %d is not supported on %s: expected a multiple of 8 up to %d",
+                   op, a->D, b->name, WIDTH_MAX);
+    if (a->mask.window > 0)
+        return ERR(e, ERR_UNAVAILABLE, "op %s: a window of %d keys is not supported on %s; use cpu",
+                   op, a->mask.window, b->name);
+    return 0;
+}
+
 static int slot_attention(struct backend *b, struct attention *a, struct err *e)
 {
     struct cuda *c = cuda_of(b);
     void *scratch = NULL;
+    TRY(check_attention("attention", b, a, e));
     TRY(cuda_scratch(c, &scratch, cuda_attention_workspace(a), e));
     return cuda_fault(c, cuda_attention(c->stream_own, a, scratch), "attention", e);
 }
@@ -127,6 +143,7 @@ static int slot_attention_bwd(struct backend *b, struct attention *a, struct err
 {
     struct cuda *c = cuda_of(b);
     void *scratch = NULL;
+    TRY(check_attention("attention_bwd", b, a, e));
     TRY(cuda_scratch(c, &scratch, cuda_attention_workspace(a), e));
     return cuda_fault(c, cuda_attention_bwd(c->stream_own, a, scratch), "attention_bwd", e);
 }

@@ -84,18 +84,31 @@ struct attention_rotary {
     int layout;
 };
 
-/* Causal attention: out[i] = sum over j <= i of dropout(softmax_j(q[i].k[j] * scale + bias(i-j)))
- * v[j], q and k turned first where rotary says so; dq and dk are of q and k before that. q, k, v,
- * out and their gradients are (B*T, C) views (often thirds of one (B*T, 3C) tensor); head h owns
- * columns h*D … h*D+D-1. lse (B*H, T) f32 is the log of the softmax sum. No (T,T) matrix exists in
- * memory. With rotary, the backward pass wants q and k as the forward pass left them: a backend
- * turns tiles as it loads them, where it cannot, src/ops has turned q and k in place. */
+/* Which keys a query sees: key j of query i if j <= i and (window == 0 or i - j < window or
+ * j < sinks). A sink outside the window has distance i - j with SINKS_TEXT. With SINKS_CACHE
+ * positions are places in a cache of sinks + window keys: the query is at
+ * min(i, sinks + window - 1) for that pair, in the bias and in rotary alike. All zero: causal. */
+enum attention_sink_positions { SINKS_TEXT, SINKS_CACHE };
+struct attention_mask {
+    int32_t window; /* keys, the query's own included; 0: all */
+    int32_t sinks;  /* first keys of the row that stay visible; 0: none */
+    enum attention_sink_positions sink_positions;
+};
+
+/* Causal attention: out[i] = sum over the j that mask lets i see of dropout(softmax_j(q[i].k[j] *
+ * scale + bias(distance))) v[j], q and k turned first where rotary says so; dq and dk are of q and
+ * k before that. q, k, v, out and their gradients are (B*T, C) views (often thirds of one (B*T, 3C)
+ * tensor); head h owns columns h*D … h*D+D-1. lse (B*H, T) f32 is the log of the softmax sum. No
+ * (T,T) matrix exists in memory. With rotary, the backward pass wants q and k as the forward pass
+ * left them: a backend turns tiles as it loads them, where it cannot, src/ops has turned q and k in
+ * place. */
 struct attention {
     int32_t B, T, H, D;
     float scale;
     struct tensor q, k, v, out, lse;
     struct attention_bias bias;
     struct attention_rotary rotary;
+    struct attention_mask mask;
     struct dropout dropout;
     struct tensor dout, dq, dk, dv; /* backward only; dq, dk, dv are overwritten */
 };

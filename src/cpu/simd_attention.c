@@ -1,7 +1,8 @@
 /* simd_attention.c - fused causal attention, forward.
  *
  * 1. A lane is a query: softmax needs no sum across lanes, and every head width fills the lanes.
- * 2. For one tile of queries: for each tile of 64 keys from key 0 on, up to the causal limit:
+ * 2. For one tile of queries: for each tile of 64 keys from the window's first on, up to the causal
+ *    limit, then for each tile of sinks outside the window:
  *    scores, their highest so far, probabilities, and the output's sum scaled to the new highest
  *    (the online softmax of Milakov and Gimelshein 2018; Dao et al. 2022).
  * 3. A query's bits depend on its own tokens only: key tiles begin at multiples of 64 whatever T
@@ -14,18 +15,22 @@ enum { FORWARD_KEYS = 4, FORWARD_DIMS = 8 };
 struct forward {
     const struct attention *a;
     const struct simd_dropout *dropout;
-    float *table;  /* (H, table floats): bias at distance d stands at ATTENTION_WIDE + d */
-    float *query;  /* (padded D, WIDE) scaled queries of the tile */
-    float *out;    /* (padded D, WIDE) running sums */
-    float *score;  /* (TILE, WIDE) scores, then probabilities */
-    float *factor; /* (TILE, WIDE) dropout factors */
-    float *drawn;  /* (WIDE, TILE) the same by query */
+    float *table;      /* (H, table floats): bias at distance d stands at ATTENTION_WIDE + d */
+    float *far;        /* the same without a window, where there are sinks */
+    float *query;      /* (padded D, WIDE) scaled queries of the tile */
+    float *out;        /* (padded D, WIDE) running sums */
+    float *score;      /* (TILE, WIDE) scores, then probabilities */
+    float *factor;     /* (TILE, WIDE) dropout factors */
+    float *drawn;      /* (WIDE, TILE) the same by query */
+    float *sink_query; /* (padded D, WIDE) queries as sinks see them, where that differs */
 };
 
 static size_t forward_bytes(const struct attention *a)
 {
-    int64_t floats = a->H * attention_table_floats(a->T) +
-                     2 * transpose_padded(a->D) * ATTENTION_WIDE +
+    int64_t tables_n = attention_has_sinks(a) ? 2 : 1,
+            queries_n = attention_rotates_sinks(a) ? 3 : 2;
+    int64_t floats = tables_n * a->H * attention_table_floats(a->T) +
+                     queries_n * transpose_padded(a->D) * ATTENTION_WIDE +
                      3 * (int64_t)ATTENTION_TILE * ATTENTION_WIDE;
     return (size_t)floats * sizeof(float);
 }
@@ -40,11 +45,15 @@ static struct forward forward_plan(const struct attention *a, const struct simd_
     f.score = f.out + tile;
     f.factor = f.score + (int64_t)ATTENTION_TILE * ATTENTION_WIDE;
     f.drawn = f.factor + (int64_t)ATTENTION_TILE * ATTENTION_WIDE;
+    f.sink_query = f.drawn + (int64_t)ATTENTION_TILE * ATTENTION_WIDE;
+    f.far = f.sink_query + (attention_rotates_sinks(a) ? tile : 0);
     for (int32_t h = 0; h < a->H; h++) {
-        float *to = f.table + h * table;
+        float *to = f.table + h * table, *far = f.far + h * table;
         for (int64_t i = 0; i < ATTENTION_WIDE; i++) to[i] = -INFINITY;
         for (int64_t i = ATTENTION_WIDE; i < table; i++)
-            to[i] = attention_bias_at(&a->bias, h, i - ATTENTION_WIDE);
+            to[i] = attention_window_bias_at(a, h, i - ATTENTION_WIDE);
+        for (int64_t i = ATTENTION_WIDE; i < table && attention_has_sinks(a); i++)
+            far[i] = attention_bias_at(&a->bias, h, i - ATTENTION_WIDE);
     }
     return f;
 }
@@ -52,7 +61,10 @@ static struct forward forward_plan(const struct attention *a, const struct simd_
 /* A tile's place: queries first_query ... (lanes of them), keys first_key ... + keys_n - 1. */
 struct forward_tile {
     int64_t b, h, first_query, first_key, keys_n;
-    const float *bias; /* at distance 0 */
+    int sinks; /* whether keys outside the window are at hand */
+    const float *query;
+    const float *bias; /* of the first query and the first key; of the next key: bias_step on */
+    int64_t bias_step;
 };
 
 /* Scores of N keys from key k of the tile on; returns nothing but updates highest. */
@@ -61,14 +73,15 @@ VECTOR_FN void forward_scores_of(const struct forward *f, const struct forward_t
 {
     const struct tensor *keys = &f->a->k;
     const float *key = attention_head(keys, f->a, t->b, t->h) + (t->first_key + k) * keys->stride;
-    const float *bias = t->bias + t->first_query - t->first_key - k;
+    const float *bias = t->bias + k * t->bias_step;
     vector_f32 sum[FORWARD_KEYS][2];
     for (int n = 0; n < N; n++)
-        for (int v = 0; v < QV; v++) sum[n][v] = vector_load(bias - n + v * VECTOR_LANES);
+        for (int v = 0; v < QV; v++)
+            sum[n][v] = vector_load(bias + n * t->bias_step + v * VECTOR_LANES);
     for (int64_t c = 0; c < f->a->D; c++)
         for (int n = 0; n < N; n++)
             for (int v = 0; v < QV; v++)
-                sum[n][v] += vector_load(f->query + c * ATTENTION_WIDE + v * VECTOR_LANES) *
+                sum[n][v] += vector_load(t->query + c * ATTENTION_WIDE + v * VECTOR_LANES) *
                              key[n * keys->stride + c];
     for (int n = 0; n < N; n++)
         for (int v = 0; v < QV; v++) {
@@ -176,15 +189,79 @@ VECTOR_FN void forward_finish(const struct forward *f, const struct forward_tile
     memcpy(lse, log_sum, (size_t)rows * sizeof *lse);
 }
 
+/* The queries as sinks outside the window see them, if rotary places them elsewhere. */
+static void forward_rotate(const struct forward *f, const struct forward_tile *t, int64_t lanes)
+{
+    const struct attention *a = f->a;
+    int64_t rows = a->T - t->first_query < lanes ? a->T - t->first_query : lanes;
+    memcpy(f->sink_query, f->query, (size_t)(a->D * ATTENTION_WIDE) * sizeof *f->query);
+    for (int64_t l = 0; l < rows; l++)
+        for (int64_t p = 0; p < a->D / 2; p++) {
+            struct attention_turn r = attention_sink_turn(a, t->first_query + l, p);
+            float x = f->query[r.first * ATTENTION_WIDE + l];
+            float y = f->query[r.second * ATTENTION_WIDE + l];
+            f->sink_query[r.first * ATTENTION_WIDE + l] = x * r.cosine - y * r.sine;
+            f->sink_query[r.second * ATTENTION_WIDE + l] = y * r.cosine + x * r.sine;
+        }
+}
+
+/* Biases of a tile of sinks stand where its scores will. */
+static void forward_sink_biases(const struct forward *f, const struct forward_tile *t)
+{
+    const float *far = f->far + t->h * attention_table_floats(f->a->T) + ATTENTION_WIDE;
+    for (int64_t k = 0; k < t->keys_n; k++)
+        for (int64_t l = 0; l < ATTENTION_WIDE; l++) {
+            int64_t i = t->first_query + l, j = t->first_key + k;
+            f->score[k * ATTENTION_WIDE + l] = attention_sees_sink(f->a, i, j)
+                                                   ? far[attention_sink_place(f->a, i) - j]
+                                                   : -INFINITY;
+        }
+}
+
+/* The first tile of keys, of which a query of the tile sees one in its window. */
+static int64_t forward_first_key(const struct forward *f, const struct forward_tile *t)
+{
+    int64_t first = f->a->mask.window > 0 ? t->first_query - f->a->mask.window + 1 : 0;
+    return first > 0 ? first / ATTENTION_TILE * ATTENTION_TILE : 0;
+}
+
+/* Fills in the tile of keys from t->first_key on; after those of the window come the sinks outside
+ * it. Returns 0 past the last. limit: keys that some query of the tile may see. */
+VECTOR_FN int forward_next(const struct forward *f, struct forward_tile *t, int64_t limit,
+                           const int QV)
+{
+    const struct attention *a = f->a;
+    if (!t->sinks && t->first_key >= limit) {
+        if (!attention_has_sinks(a) || limit - 1 < a->mask.window) return 0;
+        if (attention_rotates_sinks(a)) forward_rotate(f, t, QV * VECTOR_LANES);
+        t->sinks = 1;
+        t->first_key = 0;
+    }
+    if (t->sinks && limit > a->mask.sinks) limit = a->mask.sinks;
+    if (t->first_key >= limit) return 0;
+    t->keys_n = limit - t->first_key < ATTENTION_TILE ? limit - t->first_key : ATTENTION_TILE;
+    t->query = t->sinks && attention_rotates_sinks(a) ? f->sink_query : f->query;
+    if (t->sinks) {
+        forward_sink_biases(f, t);
+        t->bias = f->score;
+        t->bias_step = ATTENTION_WIDE;
+    } else {
+        t->bias = f->table + t->h * attention_table_floats(a->T) + ATTENTION_WIDE + t->first_query -
+                  t->first_key;
+        t->bias_step = -1;
+    }
+    return 1;
+}
+
 VECTOR_FN void forward_queries(const struct forward *f, struct forward_tile t, const int QV)
 {
     int64_t lanes = QV * VECTOR_LANES, limit = t.first_query + lanes;
     vector_f32 highest[2] = {vector_set(-1e30f), vector_set(-1e30f)}, sum[2] = {{0}, {0}};
     if (limit > f->a->T) limit = f->a->T;
     forward_load(f, &t, lanes);
-    for (t.first_key = 0; t.first_key < limit; t.first_key += ATTENTION_TILE) {
+    for (t.first_key = forward_first_key(f, &t); forward_next(f, &t, limit, QV);
+         t.first_key += ATTENTION_TILE) {
         vector_f32 before[2] = {highest[0], highest[1]}, rescale[2] = {{0}, {0}};
-        t.keys_n = limit - t.first_key < ATTENTION_TILE ? limit - t.first_key : ATTENTION_TILE;
         forward_scores(f, &t, highest, QV);
         for (int v = 0; v < QV; v++) {
             rescale[v] = vector_exp2(before[v] - highest[v]);
@@ -207,10 +284,8 @@ static void forward_run(const struct attention *a, const struct simd_dropout *d,
                         struct simd_range items)
 {
     struct forward f = forward_plan(a, d, scratch);
-    int64_t table = attention_table_floats(a->T);
     for (int64_t item = items.begin; item < items.end; item++) {
         struct forward_tile t = {.b = item / a->H, .h = item % a->H};
-        t.bias = f.table + t.h * table + ATTENTION_WIDE;
         if (a->T <= VECTOR_LANES) {
             forward_queries(&f, t, 1);
             continue;

@@ -2,7 +2,9 @@
  *
  * Scores are kept in units of log 2 (q k scale log2(e) + bias log2(e)), so that a probability is
  * one vector_exp2. The bias of a head, the causal mask included, is a table over distances that is
- * -infinity below zero: a score's sum starts from one load of it, whatever the position method. */
+ * -infinity below zero and outside the window: a score's sum starts from one load of it, whatever
+ * the position method. Keys that a query sees outside its window (sinks) are tiles of their own,
+ * whose bias is filled in by pair; every pair is in one tile of either kind. */
 #ifndef CPU_SIMD_ATTENTION_H
 #define CPU_SIMD_ATTENTION_H
 
@@ -32,6 +34,59 @@ VECTOR_FN float attention_bias_at(const struct attention_bias *b, int32_t h, int
         if (b->tail_slope_dev) bias += (double)b->tail_slope_dev[h] * (double)d;
     }
     return (float)(bias * ATTENTION_LOG2E);
+}
+
+/* As attention_bias_at, -infinity outside the window. */
+VECTOR_FN float attention_window_bias_at(const struct attention *a, int32_t h, int64_t d)
+{
+    if (a->mask.window > 0 && d >= a->mask.window) return -INFINITY;
+    return attention_bias_at(&a->bias, h, d);
+}
+
+/* Whether a query can see keys outside its window. */
+VECTOR_FN int attention_has_sinks(const struct attention *a)
+{
+    return a->mask.window > 0 && a->mask.sinks > 0 && a->mask.window < a->T;
+}
+
+/* Where query i is for a sink outside its window. */
+VECTOR_FN int64_t attention_sink_place(const struct attention *a, int64_t i)
+{
+    int64_t last = (int64_t)a->mask.sinks + a->mask.window - 1;
+    return a->mask.sink_positions == SINKS_CACHE && i > last ? last : i;
+}
+
+VECTOR_FN int attention_sees_sink(const struct attention *a, int64_t i, int64_t j)
+{
+    return j < a->mask.sinks && i - j >= a->mask.window;
+}
+
+/* Whether queries are rotated once more for sinks. */
+VECTOR_FN int attention_rotates_sinks(const struct attention *a)
+{
+    return attention_has_sinks(a) && a->mask.sink_positions == SINKS_CACHE &&
+           a->rotary.cosine.data != NULL;
+}
+
+/* One pair of columns of a head and the rotation that takes query i, rotated to its own place, to
+ * its place for sinks: the quotient of two rows of the tables, whose length does not matter. */
+struct attention_turn {
+    int64_t first, second;
+    float cosine, sine;
+};
+
+VECTOR_FN struct attention_turn attention_sink_turn(const struct attention *a, int64_t i, int64_t p)
+{
+    const struct attention_rotary *r = &a->rotary;
+    int64_t to = attention_sink_place(a, i), half = a->D / 2;
+    const float *cosine = r->cosine.data, *sine = r->sine.data;
+    double ci = cosine[i * r->cosine.stride + p], si = sine[i * r->sine.stride + p];
+    double ct = cosine[to * r->cosine.stride + p], st = sine[to * r->sine.stride + p];
+    double square = ci * ci + si * si;
+    return (struct attention_turn){.first = r->layout == 0 ? 2 * p : p,
+                                   .second = r->layout == 0 ? 2 * p + 1 : p + half,
+                                   .cosine = (float)((ct * ci + st * si) / square),
+                                   .sine = (float)((st * ci - ct * si) / square)};
 }
 
 /* Floats of a table for T tokens: ATTENTION_WIDE on either side. */

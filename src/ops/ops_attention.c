@@ -52,6 +52,9 @@ static int check_attention(const char *op, const struct attention *a, struct err
     TRY(ops_need(op, "out", &a->out, n, c, dtype, e));
     TRY(ops_need(op, "lse", &a->lse, (int64_t)a->B * a->H, a->T, DTYPE_F32, e));
     if (a->bias.bias_table_n > 0) TRY(ops_need_pointer(op, "bias.near", a->bias.bias_table_dev, e));
+    if (a->mask.window < 0 || a->mask.sinks < 0)
+        return ERR(e, ERR_INTERNAL, "op %s: a window of %d keys and %d sinks are not sizes", op,
+                   a->mask.window, a->mask.sinks);
     if (a->rotary.cosine.data != NULL && a->D % 2 != 0)
         return ERR(e, ERR_INTERNAL, "op %s: rotary positions need an even head width, not %d", op,
                    a->D);

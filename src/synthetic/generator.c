@@ -139,7 +139,7 @@ int generator_open(struct generator **out, const struct synthetic_settings *s, u
     size_t clusters_n = (size_t)s->clusters_n;
 
     *out = NULL;
-    if (!g) return ERR(e, ERR_NOMEM, "%s: no memory to make its text", s->name);
+    if (!g) return ERR(e, ERR_NOMEM, "%s: out of memory while generating its text", s->name);
     g->settings = s;
     g->successor_own = calloc(clusters_n, sizeof *g->successor_own);
     g->preposition_own = calloc(clusters_n, sizeof *g->preposition_own);
@@ -149,7 +149,7 @@ int generator_open(struct generator **out, const struct synthetic_settings *s, u
     if (!g->successor_own || !g->preposition_own || !g->spelling_own || !g->word_count_own ||
         !g->kind_count_own) {
         generator_close(g);
-        return ERR(e, ERR_NOMEM, "%s: no memory to make its text", s->name);
+        return ERR(e, ERR_NOMEM, "%s: out of memory while generating its text", s->name);
     }
     generator_init_language(g);
     g->random = seed * 0x2545F4914F6CDD1Du + 1;

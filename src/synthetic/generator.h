@@ -1,9 +1,8 @@
-/* generator.h - the state of a synthetic text being made, its choices and its output.
+/* generator.h - state, choices and output of a synthetic text.
  *
  * `pending` is the probability of the choices made since the last symbol; generator_emit multiplies
- * it into the symbol's own and begins anew. This is right because each such choice is told by the
- * next symbol; where a symbol can be reached in several ways, the caller forms the sum and passes
- * it. */
+ * it by the symbol's own and resets it to 1. This is exact because the next symbol reveals each of
+ * these choices; if a symbol can be reached in several ways, the caller passes the sum. */
 #ifndef SYNTHETIC_GENERATOR_H
 #define SYNTHETIC_GENERATOR_H
 
@@ -12,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "synthetic/synthetic_text.h"
+#include "synthetic/synthetic.h"
 #include "synthetic/synthetic_words.h"
 
 enum { ZIPF_MOST = 512, ENTITIES_MOST = 64, TITLE_N = 4 /* clusters a title names */ };
@@ -50,20 +49,20 @@ struct generator {
     size_t room;
 };
 
-/* generator_open - the language of the settings and an empty text of the seed. The state is large:
- * it lives on the heap. Errors: ERR_NOMEM. */
+/* generator_open - allocates the state of a language with an empty text of the seed. Errors:
+ * ERR_NOMEM. */
 int generator_open(struct generator **out, const struct synthetic_settings *s, uint64_t seed,
                    struct err *e);
 void generator_close(struct generator *g); /* takes NULL */
 
 /* generator_below - uniform in 0 .. n-1, n < 2^32, from integers only. */
 uint32_t generator_below(struct generator *g, uint64_t n);
-/* generator_chance - true with a share in permille; for mixtures, nothing becomes pending. */
+/* generator_chance - true with a share in permille; for mixtures: does not change `pending`. */
 bool generator_chance(struct generator *g, int32_t permille);
 int32_t generator_zipf(struct generator *g, const struct zipf *z);
 double generator_zipf_p(const struct zipf *z, int32_t i);
 
-/* generator_happens - a choice that the next symbol tells: true with the given share. */
+/* generator_happens - a choice that the next symbol reveals: true with the given share. */
 bool generator_happens(struct generator *g, int32_t permille);
 /* generator_choose - the same among several ways; the shares add up to 1000. */
 int generator_choose(struct generator *g, const int32_t *permille);

@@ -1,7 +1,8 @@
 /* synthetic.c - the grammar of the synthetic texts: documents, sections, paragraphs, sentences.
  *
- * It is an unambiguous automaton: the next symbol tells each structural choice (generator_happens,
- * generator_choose). Where a symbol can be reached in several ways, its probability is the sum. */
+ * It is an unambiguous automaton: the next symbol reveals each structural choice
+ * (generator_happens, generator_choose). If a symbol can be reached in several ways, its
+ * probability is the sum. */
 #include "synthetic/synthetic.h"
 
 #include <assert.h>
@@ -155,16 +156,18 @@ static int32_t phrase_or_entity(struct generator *g, int32_t entity_permille)
     return -1;
 }
 
-/* A value told before: it again, or one of n by chance (which may be it). */
-static void recall(struct generator *g, int32_t first_symbol, int32_t told, int32_t n)
+/* Repeats a role or year, or draws one of all n (possibly the same). */
+static void recall(struct generator *g, int32_t first_symbol, int32_t introduced, int32_t n)
 {
-    int32_t value = generator_chance(g, RECALL) ? told : (int32_t)generator_below(g, (uint64_t)n);
+    int32_t value =
+        generator_chance(g, RECALL) ? introduced : (int32_t)generator_below(g, (uint64_t)n);
     double by_chance = (1000 - RECALL) / 1000.0 / n;
 
-    generator_emit(g, first_symbol + value, (value == told ? RECALL / 1000.0 : 0) + by_chance);
+    generator_emit(g, first_symbol + value,
+                   (value == introduced ? RECALL / 1000.0 : 0) + by_chance);
 }
 
-/* The subject of a sentence; *quoted tells whether a quotation was opened. */
+/* The subject of a sentence; *quoted: whether it opens a quotation. */
 static void subject(struct generator *g, bool *quoted)
 {
     static const int32_t after_mention[] = {150, 150, 700}; /* role, ( year ), verb */
@@ -189,7 +192,7 @@ static void subject(struct generator *g, bool *quoted)
     generator_emit(g, SYMBOL_CLOSE, 1);
 }
 
-/* preposition object; the preposition is mostly the one that the verb prefers. */
+/* preposition object; the preposition is usually the one that the verb prefers. */
 static void preposition_phrase(struct generator *g, int32_t verb)
 {
     int32_t own = g->preposition_own[verb / CLUSTER_N][verb % CLUSTER_N - NOUNS_N];
@@ -269,7 +272,7 @@ static void section_heading(struct generator *g)
     generator_emit(g, SYMBOL_LINE_END, 1);
 }
 
-/* Paragraphs until the section ends; that it ends is told by the symbol after. */
+/* Paragraphs until the section ends, which the next symbol reveals. */
 static void section(struct generator *g)
 {
     section_heading(g);
@@ -307,13 +310,27 @@ int synthetic_make(struct synthetic_text *out, const struct synthetic_settings *
     *out = (struct synthetic_text){0};
     TRY(generator_open(&g, s, seed, e));
     while (g->text.tokens_n < tokens_n && !g->out_of_memory) document(g);
-    int rc = g->out_of_memory ? ERR(e, ERR_NOMEM, "%s: no memory for its text", s->name) : 0;
+    int rc = g->out_of_memory
+                 ? ERR(e, ERR_NOMEM, "%s: out of memory while generating its text", s->name)
+                 : 0;
     if (rc == 0) {
         *out = g->text;
         g->text = (struct synthetic_text){0};
     }
     generator_close(g);
     return rc;
+}
+
+void synthetic_free(struct synthetic_text *t)
+{
+    if (!t) return;
+    free(t->text);
+    *t = (struct synthetic_text){0};
+}
+
+double synthetic_floor(const struct synthetic_text *t)
+{
+    return exp2(t->bits / (double)t->tokens_n);
 }
 
 int synthetic_write(const struct synthetic_settings *s, const char *folder,

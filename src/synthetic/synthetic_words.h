@@ -1,5 +1,4 @@
-/* synthetic_words.h - the invented languages: their settings, how their symbols are numbered and
- * spelled.
+/* synthetic_words.h - settings of the invented languages; numbers and spelling of their symbols.
  *
  * Line ends and marks, function words, roles, years, entities, then the clusters: each has nouns,
  * verbs and adjectives. */
@@ -16,7 +15,7 @@ enum { SYNTHETIC_OPENINGS_N = 4, SYNTHETIC_WORD_BYTES = 16 };
 struct synthetic_settings {
     const char *name;
     uint64_t language_seed; /* which cluster follows which, which preposition a verb has */
-    int64_t tokens_n[CORPUS_SPLITS_N]; /* at least so many */
+    int64_t tokens_n[CORPUS_SPLITS_N]; /* at least */
     int32_t clusters_n, years_n, entities_n;
     int32_t from_section;   /* a content word's cluster is the section's ... */
     int32_t from_document;  /* ... or one of the document's four ... */
@@ -33,14 +32,14 @@ struct synthetic_settings {
     int32_t sections_least;
 };
 
-/* synthetic_find - the settings of an embedded corpus; NULL if there is none of that name. */
+/* synthetic_find - the settings of an embedded corpus; NULL if the name is unknown. */
 const struct synthetic_settings *synthetic_find(const char *name);
 /* synthetic_names - the names of all, for messages: "a, b, c". */
 const char *synthetic_names(void);
 
 /* synthetic_words_n - symbols of the language, the two line ends (0 and 1) included. */
 int32_t synthetic_words_n(const struct synthetic_settings *s);
-/* synthetic_word - the spelling of symbol 2 and above; different symbols have different ones. */
+/* synthetic_word - the spelling of symbol 2 and above; different symbols differ. */
 void synthetic_word(char out[SYNTHETIC_WORD_BYTES], const struct synthetic_settings *s,
                     int32_t symbol);
 

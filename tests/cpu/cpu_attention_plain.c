@@ -30,15 +30,29 @@ static double plain_factor(const struct attention *a, int64_t b, int64_t h, int6
     return word < philox_keep_below(d->p) ? 1.0 / (1.0 - (double)d->p) : 0.0;
 }
 
+/* Whether query i sees key j at all, and at what distance; rotary is not for these loops. */
+static int plain_sees(const struct attention *a, int64_t i, int64_t j, int64_t *distance)
+{
+    const struct attention_mask *m = &a->mask;
+    int64_t last = (int64_t)m->sinks + m->window - 1;
+    *distance = i - j;
+    if (m->window == 0 || i - j < m->window) return 1;
+    if (m->sink_positions == SINKS_CACHE && i > last) *distance = last - j;
+    return j < m->sinks;
+}
+
 /* Probabilities of query i over keys 0 ... i; returns the log of the softmax sum. */
 static double plain_softmax(double *p, const struct attention *a, int64_t b, int64_t h, int64_t i)
 {
     double highest = -INFINITY, sum = 0.0;
     for (int64_t j = 0; j <= i; j++) {
         double dot = 0.0;
+        int64_t d;
+        p[j] = -INFINITY;
+        if (!plain_sees(a, i, j, &d)) continue;
         for (int64_t c = h * a->D; c < (h + 1) * a->D; c++)
             dot += plain_at(&a->q, b * a->T + i, c) * plain_at(&a->k, b * a->T + j, c);
-        p[j] = dot * (double)a->scale + plain_bias(&a->bias, h, i - j);
+        p[j] = dot * (double)a->scale + plain_bias(&a->bias, h, d);
         if (p[j] > highest) highest = p[j];
     }
     for (int64_t j = 0; j <= i; j++) sum += exp(p[j] - highest);
@@ -54,7 +68,8 @@ static void plain_backward(struct plain_attention *r, const struct attention *a,
     for (int64_t c = h * a->D; c < (h + 1) * a->D; c++)
         delta += plain_at(&a->dout, qi, c) * r->out[qi * C + c];
     for (int64_t j = 0; j <= i; j++) {
-        int64_t kj = b * a->T + j, d = i - j;
+        int64_t kj = b * a->T + j, d;
+        if (!plain_sees(a, i, j, &d)) continue;
         double factor = plain_factor(a, b, h, i, j), dp = 0.0;
         for (int64_t c = h * a->D; c < (h + 1) * a->D; c++) {
             dp += plain_at(&a->dout, qi, c) * plain_at(&a->v, kj, c);

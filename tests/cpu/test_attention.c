@@ -34,9 +34,11 @@ static void check_third(const char *what, const struct tensor *got, const double
 
 /* A sum of n terms in f32 is off by at most n half ulps of the sum of magnitudes; scores of size s
  * put an error of s ulps into the exponent, thus the relative error of a probability. */
-static void check_against_plain(struct attention_size s, enum bias_form form, float p)
+static void check_masked(struct attention_size s, enum bias_form form, float p,
+                         struct attention_mask mask)
 {
     struct attention_bench *t = attention_bench_make(s, form, p, 1.0f);
+    t->a.mask = mask;
     int64_t n = (int64_t)s.B * s.T * s.H * s.D;
     struct plain_attention plain = {
         doubles(n), doubles((int64_t)s.B * s.H * s.T), doubles(n),        doubles(n),
@@ -66,6 +68,11 @@ static void check_against_plain(struct attention_size s, enum bias_form form, fl
                      plain.dv,  plain.near_grad, plain.offset_grad};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
     attention_bench_free(t);
+}
+
+static void check_against_plain(struct attention_size s, enum bias_form form, float p)
+{
+    check_masked(s, form, p, (struct attention_mask){0});
 }
 
 TEST(every_head_width_and_bias_form_agrees_with_plain_loops)
@@ -103,6 +110,20 @@ TEST(lengths_around_a_tile_agree_with_plain_loops)
             for (int32_t D = 8; D <= 12; D += 4)
                 check_against_plain((struct attention_size){1, lengths[i], 3, D},
                                     (enum bias_form)form, 0.0f);
+}
+
+TEST(windows_and_sinks_agree_with_plain_loops)
+{
+    static const int32_t lengths[] = {1, 4, 7, 15, 16, 33, 65, 130, 200},
+                         windows[] = {1, 3, 16, 40, 64};
+    static const int32_t sinks[] = {0, 1, 4, 20, 70};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        for (size_t w = 0; w < sizeof windows / sizeof *windows; w++)
+            for (size_t s = 0; s < sizeof sinks / sizeof *sinks; s++)
+                check_masked((struct attention_size){1, lengths[i], 2, 8},
+                             (enum bias_form)((i + w + s) % BIAS_FORMS), w % 2 ? 0.25f : 0.0f,
+                             (struct attention_mask){windows[w], sinks[s],
+                                                     s % 2 ? SINKS_TEXT : SINKS_CACHE});
 }
 
 TEST(dropout_takes_the_documented_elements_forward_and_backward)

@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include "backend/backend.h"
+
 /* Causal attention over (B*T, H*D) matrices. near (H, bias_table_n), offset and slope (H) as in
  * struct attention_bias. factor (B, H, T, T): dropout's 0 or 1/(1-p) of each pair, or NULL. cosine
  * and sine (T', D/2) as in struct attention_rotary, or NULL. */
@@ -15,6 +17,7 @@ struct op_attention {
     float scale;
     const float *near, *offset, *slope, *factor, *cosine, *sine;
     int layout;
+    struct attention_mask mask;
 };
 
 struct op_nag {

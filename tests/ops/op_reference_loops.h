@@ -95,9 +95,9 @@ void NAME(op_layernorm_bwd)(REAL *dx, REAL *dgain, REAL *dbias, const float *dy,
     }
 }
 
-/* Turns the pairs of x (rows, H*D) in place. */
+/* Turns the pairs of x (rows, H*D) in place; no token is later than `last`. */
 static void NAME(turn_pairs)(REAL *x, const float *cosine, const float *sine, int64_t rows,
-                             int32_t T, int32_t H, int32_t D, int layout, int inverse)
+                             int32_t T, int32_t last, int32_t H, int32_t D, int layout, int inverse)
 {
     int64_t half = D / 2;
     for (int64_t n = 0; n < rows; n++)
@@ -106,8 +106,9 @@ static void NAME(turn_pairs)(REAL *x, const float *cosine, const float *sine, in
                 int64_t base = (n * H + h) * D;
                 int64_t first = base + (layout == 0 ? 2 * p : p);
                 int64_t second = base + (layout == 0 ? 2 * p + 1 : p + half);
-                REAL cosine_t = (REAL)cosine[(n % T) * half + p];
-                REAL sine_t = (REAL)sine[(n % T) * half + p];
+                int64_t token = n % T < last ? n % T : last;
+                REAL cosine_t = (REAL)cosine[token * half + p];
+                REAL sine_t = (REAL)sine[token * half + p];
                 if (inverse) sine_t = -sine_t;
                 REAL u = x[first], w = x[second];
                 x[first] = u * cosine_t - w * sine_t;
@@ -119,40 +120,61 @@ void NAME(op_rotary)(REAL *y, const float *x, const float *cosine, const float *
                      int32_t T, int32_t H, int32_t D, int layout, int inverse)
 {
     for (int64_t i = 0; i < rows * H * D; i++) y[i] = (REAL)x[i];
-    NAME(turn_pairs)(y, cosine, sine, rows, T, H, D, layout, inverse);
+    NAME(turn_pairs)(y, cosine, sine, rows, T, T, H, D, layout, inverse);
 }
 
-/* A copy of q or k as attention sees it, on the heap. */
-static REAL *NAME(attention_turned)(const float *x, const struct op_attention *a)
+/* A copy of q or k as attention sees it, on the heap; no token is later than `last`. */
+static REAL *NAME(attention_turned)(const float *x, int32_t last, const struct op_attention *a)
 {
     int64_t rows = (int64_t)a->B * a->T, n = rows * a->H * a->D;
     REAL *out = malloc((size_t)n * sizeof *out);
     if (out == NULL) abort();
     for (int64_t i = 0; i < n; i++) out[i] = (REAL)x[i];
     if (a->cosine != NULL)
-        NAME(turn_pairs)(out, a->cosine, a->sine, rows, a->T, a->H, a->D, a->layout, 0);
+        NAME(turn_pairs)(out, a->cosine, a->sine, rows, a->T, last, a->H, a->D, a->layout, 0);
     return out;
 }
 
-/* Softmax of query i over keys 0 … i; returns the log of its sum. */
-static REAL NAME(attention_row)(REAL *p, const REAL *q, const REAL *k, int32_t b, int32_t h,
-                                int32_t i, const struct op_attention *a)
+/* The latest place of a query that looks at a sink outside its window. */
+static int32_t NAME(sink_last)(const struct op_attention *a)
+{
+    const struct attention_mask *m = &a->mask;
+    return m->sink_positions == SINKS_CACHE ? m->sinks + m->window - 1 : a->T;
+}
+
+/* Whether i sees j, outside its window: then *distance is as a sink has it. */
+static int NAME(is_far)(int32_t *distance, int32_t i, int32_t j, const struct op_attention *a)
+{
+    int32_t last = NAME(sink_last)(a);
+    *distance = i - j;
+    if (a->mask.window == 0 || i - j < a->mask.window) return 0;
+    *distance = (i < last ? i : last) - j;
+    return 1;
+}
+
+/* Softmax of query i over keys 0 … i, those that the mask hides excepted; returns the log of its
+ * sum. far: q as sinks outside the window see it. */
+static REAL NAME(attention_row)(REAL *p, const REAL *q, const REAL *far, const REAL *k, int32_t b,
+                                int32_t h, int32_t i, const struct op_attention *a)
 {
     int64_t C = (int64_t)a->H * a->D;
-    REAL most = 0, sum = 0;
+    REAL most = -INFINITY, sum = 0;
     for (int32_t j = 0; j <= i; j++) {
-        const REAL *query = q + ((int64_t)b * a->T + i) * C + h * a->D;
+        int32_t distance, is_far = NAME(is_far)(&distance, i, j, a);
+        const REAL *query = (is_far ? far : q) + ((int64_t)b * a->T + i) * C + h * a->D;
         const REAL *key = k + ((int64_t)b * a->T + j) * C + h * a->D;
         REAL score = 0, bias = 0;
+        p[j] = -INFINITY;
+        if (is_far && j >= a->mask.sinks) continue;
         for (int32_t d = 0; d < a->D; d++) score += query[d] * key[d];
-        if (i - j < a->bias_table_n) {
-            bias = (REAL)a->near[(int64_t)h * a->bias_table_n + i - j];
+        if (distance < a->bias_table_n) {
+            bias = (REAL)a->near[(int64_t)h * a->bias_table_n + distance];
         } else {
             if (a->offset != NULL) bias = (REAL)a->offset[h];
-            if (a->slope != NULL) bias += (REAL)a->slope[h] * (REAL)(i - j);
+            if (a->slope != NULL) bias += (REAL)a->slope[h] * (REAL)distance;
         }
         p[j] = score * (REAL)a->scale + bias;
-        if (j == 0 || p[j] > most) most = p[j];
+        if (p[j] > most) most = p[j];
     }
     for (int32_t j = 0; j <= i; j++) {
         p[j] = NAME(real_exp)(p[j] - most);
@@ -174,13 +196,15 @@ void NAME(op_attention)(REAL *out, REAL *lse, const float *q_in, const float *k_
 {
     int64_t C = (int64_t)a->H * a->D;
     REAL *p = malloc((size_t)a->T * sizeof *p);
-    REAL *q = NAME(attention_turned)(q_in, a), *k = NAME(attention_turned)(k_in, a);
+    REAL *q = NAME(attention_turned)(q_in, a->T, a), *k = NAME(attention_turned)(k_in, a->T, a);
+    REAL *far = NAME(attention_turned)(q_in, NAME(sink_last)(a), a);
     if (p == NULL) abort();
     for (int32_t b = 0; b < a->B; b++)
         for (int32_t h = 0; h < a->H; h++)
             for (int32_t i = 0; i < a->T; i++) {
                 REAL *to = out + ((int64_t)b * a->T + i) * C + h * a->D;
-                lse[((int64_t)b * a->H + h) * a->T + i] = NAME(attention_row)(p, q, k, b, h, i, a);
+                lse[((int64_t)b * a->H + h) * a->T + i] =
+                    NAME(attention_row)(p, q, far, k, b, h, i, a);
                 for (int32_t d = 0; d < a->D; d++) to[d] = 0;
                 for (int32_t j = 0; j <= i; j++) {
                     const float *value = v + ((int64_t)b * a->T + j) * C + h * a->D;
@@ -188,20 +212,21 @@ void NAME(op_attention)(REAL *out, REAL *lse, const float *q_in, const float *k_
                     for (int32_t d = 0; d < a->D; d++) to[d] += weight * (REAL)value[d];
                 }
             }
+    free(far);
     free(k);
     free(q);
     free(p);
 }
 
-/* One query's share of all gradients. */
-static void NAME(attention_row_dx)(REAL *p, REAL *dq, REAL *dk, REAL *dv, REAL *dnear,
-                                   REAL *doffset, const REAL *q, const REAL *k, const float *v,
-                                   const float *dout, int32_t b, int32_t h, int32_t i,
-                                   const struct op_attention *a)
+/* One query's share of all gradients; dfar is of q as sinks outside the window see it. */
+static void NAME(attention_row_dx)(REAL *p, REAL *dq, REAL *dfar, REAL *dk, REAL *dv, REAL *dnear,
+                                   REAL *doffset, const REAL *q, const REAL *far, const REAL *k,
+                                   const float *v, const float *dout, int32_t b, int32_t h,
+                                   int32_t i, const struct op_attention *a)
 {
     int64_t C = (int64_t)a->H * a->D, from = ((int64_t)b * a->T + i) * C + h * a->D;
     REAL *dp = p + a->T, dot = 0;
-    NAME(attention_row)(p, q, k, b, h, i, a);
+    NAME(attention_row)(p, q, far, k, b, h, i, a);
     for (int32_t j = 0; j <= i; j++) {
         int64_t to = ((int64_t)b * a->T + j) * C + h * a->D;
         REAL factor = NAME(attention_factor)(a, b, h, i, j);
@@ -215,12 +240,13 @@ static void NAME(attention_row_dx)(REAL *p, REAL *dq, REAL *dk, REAL *dv, REAL *
     for (int32_t j = 0; j <= i; j++) {
         int64_t to = ((int64_t)b * a->T + j) * C + h * a->D;
         REAL ds = p[j] * (dp[j] - dot);
+        int32_t distance, is_far = NAME(is_far)(&distance, i, j, a);
         for (int32_t d = 0; d < a->D; d++) {
-            dq[from + d] += ds * (REAL)a->scale * k[to + d];
-            dk[to + d] += ds * (REAL)a->scale * q[from + d];
+            (is_far ? dfar : dq)[from + d] += ds * (REAL)a->scale * k[to + d];
+            dk[to + d] += ds * (REAL)a->scale * (is_far ? far : q)[from + d];
         }
-        if (i - j < a->bias_table_n)
-            dnear[(int64_t)h * a->bias_table_n + i - j] += ds;
+        if (distance < a->bias_table_n)
+            dnear[(int64_t)h * a->bias_table_n + distance] += ds;
         else
             doffset[h] += ds;
     }
@@ -231,23 +257,29 @@ void NAME(op_attention_bwd)(REAL *dq, REAL *dk, REAL *dv, REAL *dnear, REAL *dof
                             const struct op_attention *a)
 {
     int64_t n = (int64_t)a->B * a->T * a->H * a->D;
-    REAL *p = malloc(2 * (size_t)a->T * sizeof *p);
-    REAL *q = NAME(attention_turned)(q_in, a), *k = NAME(attention_turned)(k_in, a);
-    if (p == NULL) abort();
+    REAL *p = malloc(2 * (size_t)a->T * sizeof *p), *dfar = calloc((size_t)n, sizeof *dfar);
+    REAL *q = NAME(attention_turned)(q_in, a->T, a), *k = NAME(attention_turned)(k_in, a->T, a);
+    REAL *far = NAME(attention_turned)(q_in, NAME(sink_last)(a), a);
+    if (p == NULL || dfar == NULL) abort();
     for (int64_t i = 0; i < n; i++) dq[i] = dk[i] = dv[i] = 0;
     for (int64_t i = 0; i < (int64_t)a->H * a->bias_table_n; i++) dnear[i] = 0;
     for (int32_t h = 0; h < a->H; h++) doffset[h] = 0;
     for (int32_t b = 0; b < a->B; b++)
         for (int32_t h = 0; h < a->H; h++)
-            for (int32_t i = 0; i < a->T; i++)
-                NAME(attention_row_dx)(p, dq, dk, dv, dnear, doffset, q, k, v, dout, b, h, i, a);
+            for (int32_t i = 0; i < a->T; i++) NAME(attention_row_dx)
+    (p, dq, dfar, dk, dv, dnear, doffset, q, far, k, v, dout, b, h, i, a);
     if (a->cosine != NULL) {
         int64_t rows = (int64_t)a->B * a->T;
-        NAME(turn_pairs)(dq, a->cosine, a->sine, rows, a->T, a->H, a->D, a->layout, 1);
-        NAME(turn_pairs)(dk, a->cosine, a->sine, rows, a->T, a->H, a->D, a->layout, 1);
+        int32_t last = NAME(sink_last)(a);
+        NAME(turn_pairs)(dq, a->cosine, a->sine, rows, a->T, a->T, a->H, a->D, a->layout, 1);
+        NAME(turn_pairs)(dfar, a->cosine, a->sine, rows, a->T, last, a->H, a->D, a->layout, 1);
+        NAME(turn_pairs)(dk, a->cosine, a->sine, rows, a->T, a->T, a->H, a->D, a->layout, 1);
     }
+    for (int64_t i = 0; i < n; i++) dq[i] += dfar[i];
+    free(far);
     free(k);
     free(q);
+    free(dfar);
     free(p);
 }
 

@@ -297,6 +297,35 @@ static void attention_prefix(struct op_bench *k)
     }
 }
 
+/* Windows shorter than, equal to and longer than rows and tiles, sinks of text and cache, with
+ * every bias form, both layouts of rotary and dropout. */
+static void attention_mask(struct op_bench *k)
+{
+    static const struct {
+        int32_t size[4];
+        struct attention_mask mask;
+    } cases[] = {
+        {{2, 9, 2, 8}, {1, 0, SINKS_TEXT}},       {{1, 13, 2, 8}, {4, 2, SINKS_CACHE}},
+        {{1, 70, 2, 8}, {5, 3, SINKS_TEXT}},      {{2, 70, 2, 12}, {9, 4, SINKS_CACHE}},
+        {{1, 140, 2, 16}, {64, 1, SINKS_CACHE}},  {{1, 140, 1, 8}, {33, 70, SINKS_CACHE}},
+        {{1, 200, 2, 8}, {17, 0, SINKS_TEXT}},    {{1, 200, 1, 20}, {65, 66, SINKS_TEXT}},
+        {{1, 33, 2, 8}, {33, 5, SINKS_CACHE}},    {{1, 34, 2, 8}, {33, 40, SINKS_CACHE}},
+        {{1, 130, 2, 8}, {100, 100, SINKS_TEXT}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int way = 0; way < 12; way++) {
+            struct err e = {0};
+            op_bench_reset(k);
+            struct attention_case c =
+                make_case(k, cases[i].size, (enum form)(way % 4), way % 2 ? 0.25f : 0.0f);
+            c.a.mask = c.ref.mask = cases[i].mask;
+            if (ops_attention(k->b, &c.a, &e) == ERR_UNAVAILABLE) continue;
+            if (way / 4 > 0) set_rotary(k, &c, way / 4 - 1);
+            check_forward(k, &c);
+            check_backward(k, &c);
+        }
+}
+
 static void rotary(struct op_bench *k)
 {
     struct err e = {0};
@@ -324,6 +353,7 @@ const struct op_row op_rows_attention[] = {
     {"attention drops the pairs that Philox names", attention_dropout},
     {"attention gives a prefix the same bits in any batch", attention_prefix},
     {"attention turns q and k by their tokens and the gradients back", attention_rotary},
+    {"attention keeps to its window and sinks or refuses them", attention_mask},
     {"rotary turns pairs of both layouts forth and back", rotary},
     {NULL, NULL},
 };

@@ -100,7 +100,7 @@ TEST(norm_gradients_are_differences)
     check_differences(norm_value, &l, l.bias, dbias, I);
 }
 
-struct attention {
+struct attention_inputs {
     struct op_attention a;
     int64_t n;
     float q[ROOM], k[ROOM], v[ROOM], dout[ROOM], near[64], offset[8], slope[8], factor[ROOM];
@@ -109,7 +109,7 @@ struct attention {
 
 static double attention_value(void *context)
 {
-    struct attention *l = context;
+    struct attention_inputs *l = context;
     static double out[ROOM], lse[ROOM];
     op_attention_double(out, lse, l->q, l->k, l->v, &l->a);
     return dot(out, l->dout, l->n);
@@ -117,7 +117,7 @@ static double attention_value(void *context)
 
 TEST(attention_gradients_are_differences)
 {
-    static struct attention l;
+    static struct attention_inputs l;
     static double dq[ROOM], dk[ROOM], dv[ROOM];
     double dnear[64], doffset[8];
     enum { B = 2, T = 6, H = 2, D = 4, NEAR = 3 };
@@ -142,12 +142,14 @@ TEST(attention_gradients_are_differences)
     for (int i = 0; i < B * H * T * T; i++) l.factor[i] = i % 5 == 0 ? 0.0f : 1.25f;
     fill(l.cosine, T * D / 2, 8);
     fill(l.sine, T * D / 2, 9);
-    for (int turned = 0; turned < 3; turned++) { /* not, adjacent pairs, halves */
-        if (turned > 0) {
-            l.a.cosine = l.cosine;
-            l.a.sine = l.sine;
-            l.a.layout = turned - 1;
-        }
+    static const struct attention_mask masks[] = {
+        {0, 0, SINKS_TEXT}, {2, 0, SINKS_TEXT}, {2, 1, SINKS_TEXT}, {2, 2, SINKS_CACHE}};
+    for (int way = 0; way < 12; way++) {
+        int turned = way % 3; /* not, adjacent pairs, halves */
+        l.a.mask = masks[way / 3];
+        l.a.cosine = turned > 0 ? l.cosine : NULL;
+        l.a.sine = turned > 0 ? l.sine : NULL;
+        l.a.layout = turned == 2;
         op_attention_bwd_double(dq, dk, dv, dnear, doffset, l.q, l.k, l.v, l.dout, &l.a);
         check_differences(attention_value, &l, l.q, dq, l.n);
         check_differences(attention_value, &l, l.k, dk, l.n);

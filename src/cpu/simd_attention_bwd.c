@@ -24,17 +24,20 @@ struct backward {
     const struct attention *a;
     const struct simd_dropout *dropout;
     int64_t Tp, column, table_n;
-    float *tables;              /* (H, table_n) biases by falling distance, see backward_table */
-    const float *table;         /* of the head at hand */
-    float *key, *value;         /* (D, column) of the head; keys scaled to units of log 2 */
-    float *dquery;              /* (D, column) */
-    float *dkey, *dvalue;       /* (D, WIDE) of the tile */
-    float *p;                   /* (TILE, WIDE) */
-    float *ds;                  /* (TILE, DS_ROW), a vector of zeros before the first row, too */
-    float *turned;              /* (WIDE, TILE) ds transposed */
-    float *delta, *lse;         /* (Tp) */
-    float *by_distance;         /* (table_n) sums of ds, in the table's order */
-    float *squares;             /* (Tp) q . q, where skip applies */
+    float *tables;        /* (H, table_n) biases by falling distance, see backward_table */
+    const float *table;   /* of the head at hand */
+    float *far;           /* (H, Tp) biases by distance without a window, if there are sinks */
+    float *key, *value;   /* (D, column) of the head; keys scaled to units of log 2 */
+    float *dquery;        /* (D, column) */
+    float *dkey, *dvalue; /* (D, WIDE) of the tile */
+    float *p;             /* (TILE, WIDE) */
+    float *ds;            /* (TILE, DS_ROW), a vector of zeros before the first row, too */
+    float *ds_transposed; /* (WIDE, TILE) */
+    float *sink_query;    /* (TILE, D) queries as sinks see them, where that differs */
+    float *sink_dquery;   /* (padded D, TILE) their gradient */
+    float *delta, *lse;   /* (Tp) */
+    float *by_distance;   /* (table_n) sums of ds, in the table's order */
+    float *squares;       /* (Tp) q . q, where skip applies */
     struct attention_skip skip; /* (Tp / TILE) each */
 };
 
@@ -60,7 +63,9 @@ enum { BACKWARD_DS_FLOATS = ATTENTION_TILE * BACKWARD_DS_ROW + 2 * VECTOR_LANES 
 static size_t backward_bytes(const struct attention *a)
 {
     int64_t Tp = backward_padded(a->T), D = transpose_padded(a->D);
-    int64_t floats = (a->H + 1) * backward_table_floats(Tp) + 3 * D * backward_column(Tp) +
+    int64_t sinks = attention_has_sinks(a) ? a->H * Tp : 0;
+    if (attention_rotates_sinks(a)) sinks += 2 * D * ATTENTION_TILE;
+    int64_t floats = sinks + (a->H + 1) * backward_table_floats(Tp) + 3 * D * backward_column(Tp) +
                      2 * D * ATTENTION_WIDE + 2 * (int64_t)ATTENTION_TILE * ATTENTION_WIDE +
                      BACKWARD_DS_FLOATS + 3 * Tp + 2 * (Tp / ATTENTION_TILE + 1);
     return (size_t)floats * sizeof(float);
@@ -71,7 +76,10 @@ static size_t backward_bytes(const struct attention *a)
 static void backward_table(const struct backward *w, int32_t h)
 {
     float *table = w->tables + h * w->table_n;
-    for (int64_t d = 0; d < w->Tp; d++) table[w->Tp - 1 - d] = attention_bias_at(&w->a->bias, h, d);
+    for (int64_t d = 0; d < w->Tp; d++) {
+        table[w->Tp - 1 - d] = attention_window_bias_at(w->a, h, d);
+        if (attention_has_sinks(w->a)) w->far[h * w->Tp + d] = attention_bias_at(&w->a->bias, h, d);
+    }
     for (int64_t i = w->Tp; i < w->table_n; i++) table[i] = -INFINITY;
 }
 
@@ -89,8 +97,8 @@ static struct backward backward_plan(const struct attention *a, const struct sim
     w.dkey = w.dquery + head;
     w.dvalue = w.dkey + D * ATTENTION_WIDE;
     w.p = w.dvalue + D * ATTENTION_WIDE;
-    w.turned = w.p + tile;
-    w.ds = w.turned + tile;
+    w.ds_transposed = w.p + tile;
+    w.ds = w.ds_transposed + tile;
     memset(w.ds, 0, BACKWARD_DS_FLOATS * sizeof *w.ds);
     w.delta = w.ds + BACKWARD_DS_FLOATS;
     w.ds += VECTOR_LANES;
@@ -100,6 +108,9 @@ static struct backward backward_plan(const struct attention *a, const struct sim
     w.skip.query_norm = w.squares + w.Tp;
     w.skip.lse = w.skip.query_norm + w.Tp / ATTENTION_TILE + 1;
     w.tables = w.skip.lse + w.Tp / ATTENTION_TILE + 1;
+    w.sink_query = w.tables + a->H * w.table_n;
+    w.sink_dquery = w.sink_query + D * ATTENTION_TILE;
+    w.far = w.sink_query + (attention_rotates_sinks(a) ? 2 * D * ATTENTION_TILE : 0);
     for (int32_t h = 0; h < a->H; h++) backward_table(&w, h);
     return w;
 }
@@ -150,6 +161,11 @@ static void backward_load(struct backward *w, int64_t b, int64_t h)
 /* Queries first_query ... + queries_n - 1 against keys first_key ... */
 struct backward_tile {
     int64_t b, h, first_query, queries_n, first_key;
+    int sinks;          /* whether keys outside the window are at hand */
+    const float *query; /* rows of queries, query_row apart */
+    const float *bias;  /* of the first query and the first key; of the next query: bias_step on */
+    float *dquery;      /* columns of queries, dquery_column apart */
+    int64_t query_row, bias_step, dquery_column;
 };
 
 /* sum[n][v] += x[n] . column vectors, for N queries. */
@@ -170,16 +186,16 @@ VECTOR_FN void backward_scores_of(const struct backward *w, const struct backwar
 {
     const struct attention *a = w->a;
     int64_t i = t->first_query + q;
-    const float *query = attention_head(&a->q, a, t->b, t->h) + i * a->q.stride;
+    const float *query = t->query + q * t->query_row;
     const float *dout = attention_head(&a->dout, a, t->b, t->h) + i * a->dout.stride;
-    const float *bias = w->table + w->Tp - 1 - i + t->first_key;
+    const float *bias = t->bias + q * t->bias_step;
     vector_f32 sum[BACKWARD_QUERIES][2], dp[BACKWARD_QUERIES][2];
     for (int n = 0; n < N; n++)
         for (int v = 0; v < KV; v++) {
-            sum[n][v] = vector_load(bias - n + v * VECTOR_LANES) - w->lse[i + n];
+            sum[n][v] = vector_load(bias + n * t->bias_step + v * VECTOR_LANES) - w->lse[i + n];
             dp[n][v] = vector_set(0.0f);
         }
-    backward_dots(sum, query, a->q.stride, w->key + t->first_key, w->column, a->D, N, KV);
+    backward_dots(sum, query, t->query_row, w->key + t->first_key, w->column, a->D, N, KV);
     backward_dots(dp, dout, a->dout.stride, w->value + t->first_key, w->column, a->D, N, KV);
     for (int n = 0; n < N; n++)
         for (int v = 0; v < KV; v++) {
@@ -256,13 +272,13 @@ VECTOR_FN void backward_queries(const struct backward *w, const struct backward_
         memset(w->ds + q * BACKWARD_DS_ROW, 0, ATTENTION_WIDE * sizeof *w->ds);
     for (int64_t q = 0; q < rows; q += VECTOR_LANES)
         for (int64_t k = 0; k < lanes; k += VECTOR_LANES)
-            transpose_square(w->turned + k * ATTENTION_TILE + q, ATTENTION_TILE,
+            transpose_square(w->ds_transposed + k * ATTENTION_TILE + q, ATTENTION_TILE,
                              w->ds + q * BACKWARD_DS_ROW + k, BACKWARD_DS_ROW);
     for (int64_t q = 0; q < rows;) {
-        struct backward_product m = {.sums = w->dquery + t->first_query + q,
-                                     .weight = w->turned + q,
+        struct backward_product m = {.sums = t->dquery + q,
+                                     .weight = w->ds_transposed + q,
                                      .x = w->key + t->first_key,
-                                     .sums_stride = w->column,
+                                     .sums_stride = t->dquery_column,
                                      .weight_stride = ATTENTION_TILE,
                                      .x_row = 1,
                                      .x_col = w->column,
@@ -320,6 +336,112 @@ VECTOR_FN int backward_is_dead(const struct backward *w, const struct backward_t
                                   w->table[w->Tp - 1 - nearest]);
 }
 
+/* The tile as pairs within the window have it. */
+static void backward_aim(const struct backward *w, struct backward_tile *t)
+{
+    const struct attention *a = w->a;
+    t->query = attention_head(&a->q, a, t->b, t->h) + t->first_query * a->q.stride;
+    t->query_row = a->q.stride;
+    t->bias = w->table + w->Tp - 1 - t->first_query + t->first_key;
+    t->bias_step = -1;
+    t->dquery = w->dquery + t->first_query;
+    t->dquery_column = w->column;
+}
+
+/* The same for sinks outside the window: biases stand where ds will. */
+static void backward_aim_at_sinks(const struct backward *w, struct backward_tile *t, int64_t lanes)
+{
+    const struct attention *a = w->a;
+    const float *far = w->far + t->h * w->Tp;
+    for (int64_t q = 0; q < t->queries_n; q++)
+        for (int64_t k = 0; k < lanes; k++) {
+            int64_t i = t->first_query + q, j = t->first_key + k;
+            w->ds[q * BACKWARD_DS_ROW + k] =
+                attention_sees_sink(a, i, j) ? far[attention_sink_place(a, i) - j] : -INFINITY;
+        }
+    t->bias = w->ds;
+    t->bias_step = BACKWARD_DS_ROW;
+    if (!attention_rotates_sinks(a)) return;
+    for (int64_t q = 0; q < t->queries_n; q++)
+        for (int64_t p = 0; p < a->D / 2; p++) {
+            struct attention_turn r = attention_sink_turn(a, t->first_query + q, p);
+            float x = t->query[q * t->query_row + r.first];
+            float y = t->query[q * t->query_row + r.second];
+            w->sink_query[q * a->D + r.first] = x * r.cosine - y * r.sine;
+            w->sink_query[q * a->D + r.second] = y * r.cosine + x * r.sine;
+        }
+    t->query = w->sink_query;
+    t->query_row = a->D;
+    t->dquery = w->sink_dquery;
+    t->dquery_column = ATTENTION_TILE;
+    memset(w->sink_dquery, 0, (size_t)(a->D * ATTENTION_TILE) * sizeof *w->sink_dquery);
+}
+
+/* Gradients of queries as sinks see them are rotated back and join dq. */
+static void backward_rotate(const struct backward *w, const struct backward_tile *t)
+{
+    for (int64_t q = 0; q < t->queries_n; q++)
+        for (int64_t p = 0; p < w->a->D / 2; p++) {
+            struct attention_turn r = attention_sink_turn(w->a, t->first_query + q, p);
+            float *to = w->dquery + t->first_query + q;
+            float x = w->sink_dquery[r.first * ATTENTION_TILE + q];
+            float y = w->sink_dquery[r.second * ATTENTION_TILE + q];
+            to[r.first * w->column] += x * r.cosine + y * r.sine;
+            to[r.second * w->column] += y * r.cosine - x * r.sine;
+        }
+}
+
+/* Step 4 for sinks, whose distances need not follow each other. */
+static void backward_sink_distances(const struct backward *w, const struct backward_tile *t,
+                                    int64_t lanes)
+{
+    for (int64_t q = 0; q < t->queries_n; q++)
+        for (int64_t k = 0; k < lanes; k++) {
+            int64_t i = t->first_query + q, j = t->first_key + k;
+            if (!attention_sees_sink(w->a, i, j)) continue;
+            w->by_distance[w->Tp - 1 - (attention_sink_place(w->a, i) - j)] +=
+                w->ds[q * BACKWARD_DS_ROW + k];
+        }
+}
+
+/* The queries that see a key of the tile: within the window, or outside it as a sink. The first
+ * tile of queries after the window ends where the others do. */
+static struct simd_range backward_seen_by(const struct backward *w, const struct backward_tile *t)
+{
+    const struct attention *a = w->a;
+    int64_t window = a->mask.window, end = t->first_key + ATTENTION_WIDE - 1 + window;
+    if (t->sinks)
+        return (struct simd_range){(t->first_key + window) / ATTENTION_TILE * ATTENTION_TILE, a->T};
+    return (struct simd_range){t->first_key, window > 0 && end < a->T ? end : a->T};
+}
+
+VECTOR_FN void backward_pairs(const struct backward *w, struct backward_tile *t, int want_bias,
+                              const int KV)
+{
+    const struct attention *a = w->a;
+    if (t->sinks) backward_aim_at_sinks(w, t, KV * VECTOR_LANES);
+    backward_scores(w, t, KV);
+    for (int which = 0; which < 2; which++) {
+        struct backward_product m = {.sums = which == 0 ? w->dvalue : w->dkey,
+                                     .weight = which == 0 ? w->p : w->ds,
+                                     .x = t->query,
+                                     .sums_stride = ATTENTION_WIDE,
+                                     .weight_stride = which == 0 ? ATTENTION_WIDE : BACKWARD_DS_ROW,
+                                     .x_row = t->query_row,
+                                     .x_col = 1,
+                                     .rows_n = t->queries_n};
+        if (which == 0) {
+            m.x = attention_head(&a->dout, a, t->b, t->h) + t->first_query * a->dout.stride;
+            m.x_row = a->dout.stride;
+        }
+        backward_add_products(&m, a->D, KV);
+    }
+    backward_queries(w, t, KV);
+    if (t->sinks && attention_rotates_sinks(a)) backward_rotate(w, t);
+    if (want_bias && t->sinks) backward_sink_distances(w, t, KV * VECTOR_LANES);
+    if (want_bias && !t->sinks) backward_distances(w, t, KV);
+}
+
 VECTOR_FN void backward_keys(const struct backward *w, struct backward_tile t, int want_bias,
                              const int KV)
 {
@@ -328,30 +450,19 @@ VECTOR_FN void backward_keys(const struct backward *w, struct backward_tile t, i
     memset(w->dkey, 0, tile_bytes);
     memset(w->dvalue, 0, tile_bytes);
     int may_skip = KV == 2 && attention_skip_applies(a, t.h);
+    int kinds = attention_has_sinks(a) && t.first_key < a->mask.sinks ? 2 : 1;
     float key_norm = 0.0f;
     if (may_skip) key_norm = attention_skip_key_norm(w->key + t.first_key, w->column, a->D);
-    for (t.first_query = t.first_key; t.first_query < a->T; t.first_query += t.queries_n) {
-        const struct tensor *x[2] = {&a->dout, &a->q};
-        float *sums[2] = {w->dvalue, w->dkey}, *weight[2] = {w->p, w->ds};
-        const int64_t weight_stride[2] = {ATTENTION_WIDE, BACKWARD_DS_ROW};
-        /* Query tiles end at multiples of the tile, where dq's padded rows end too. */
-        t.queries_n = ATTENTION_TILE - t.first_query % ATTENTION_TILE;
-        if (t.queries_n > a->T - t.first_query) t.queries_n = a->T - t.first_query;
-        if (may_skip && backward_is_dead(w, &t, key_norm)) continue;
-        backward_scores(w, &t, KV);
-        for (int which = 0; which < 2; which++) {
-            struct backward_product m = {.sums = sums[which],
-                                         .weight = weight[which],
-                                         .sums_stride = ATTENTION_WIDE,
-                                         .weight_stride = weight_stride[which],
-                                         .x_row = x[which]->stride,
-                                         .x_col = 1,
-                                         .rows_n = t.queries_n};
-            m.x = attention_head(x[which], a, t.b, t.h) + t.first_query * x[which]->stride;
-            backward_add_products(&m, a->D, KV);
+    for (t.sinks = 0; t.sinks < kinds; t.sinks++) {
+        struct simd_range seen = backward_seen_by(w, &t);
+        for (t.first_query = seen.begin; t.first_query < seen.end; t.first_query += t.queries_n) {
+            /* Query tiles end at multiples of the tile, where dq's padded rows end too. */
+            t.queries_n = ATTENTION_TILE - t.first_query % ATTENTION_TILE;
+            if (t.queries_n > a->T - t.first_query) t.queries_n = a->T - t.first_query;
+            if (!t.sinks && may_skip && backward_is_dead(w, &t, key_norm)) continue;
+            backward_aim(w, &t);
+            backward_pairs(w, &t, want_bias, KV);
         }
-        backward_queries(w, &t, KV);
-        if (want_bias) backward_distances(w, &t, KV);
     }
     backward_store(w, &t, KV * VECTOR_LANES);
 }
