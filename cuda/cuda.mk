@@ -47,6 +47,11 @@ else
 	    END { printf "cuda: %d kernels, at most %d registers, %d bytes spilled\n", n, most, spills; exit spills > 0 || n == 0 }'
 endif
 
+# blocks.txt records the least blocks of an SM; UPDATE=1 rewrites it.
+.PHONY: cuda-report
+cuda-report: $(CUDA_LIBRARY) $(BUILD)/libalibi_cuda_emulated.so $(BUILD)/tests/cuda_emulation/check_shapes ## registers, shared memory, blocks and warps of an SM, spills of each kernel; the modelled step
+	@python3 tests/cuda_report/report.py $(BUILD) $(if $(UPDATE),--update)
+
 # The self-test of the emulator, compiled for a GPU: green on both, their registers are laid out alike.
 $(BUILD)/cuda/selftest: $(wildcard tests/cuda_emulation/selftest*.cu) tests/cuda_emulation/selftest.h cuda/gpu.cuh
 	@mkdir -p $(@D)
