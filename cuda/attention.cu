@@ -130,14 +130,14 @@ static bool fits_mma(const struct attention *a)
            attention_is_aligned(&a->v) && attention_is_aligned(&a->out);
 }
 
-int cuda_attention(void *stream, struct attention *a, void *workspace)
+int cuda_attention(void *stream, const struct attention *a, void *workspace)
 {
     cudaStream_t s = (cudaStream_t)stream;
     if (!fits_kernels(a)) return (int)cudaErrorInvalidValue;
     return (int)(fits_mma(a) ? attention_mma(s, a, (float *)workspace) : attention_fma(s, a));
 }
 
-int cuda_attention_bwd(void *stream, struct attention *a, void *workspace)
+int cuda_attention_bwd(void *stream, const struct attention *a, void *workspace)
 {
     cudaStream_t s = (cudaStream_t)stream;
     float *floats = (float *)workspace;

@@ -92,19 +92,12 @@ int cuda_replay(struct backend *b, void *graph, struct err *e);
 void cuda_forget(struct backend *b, void *graph);
 
 /* linear.c */
-int cuda_linear(struct backend *b, struct tensor *y, const struct tensor *x, const struct tensor *w,
-                const struct tensor *bias, int accumulate, struct err *e);
-int cuda_linear_rows(struct backend *b, struct tensor *y, const struct tensor *x,
-                     const struct tensor *w, const struct tensor *bias, struct err *e);
-int cuda_linear_relu(struct backend *b, struct tensor *y, const struct tensor *x,
-                     const struct tensor *w, const struct tensor *bias, int exact, struct err *e);
-int cuda_linear_bwd_input(struct backend *b, struct tensor *dx, const struct tensor *dy,
-                          const struct tensor *w, int accumulate, struct err *e);
-int cuda_linear_relu_bwd(struct backend *b, struct tensor *dx, const struct tensor *dy,
-                         const struct tensor *w, const struct tensor *y, const struct dropout *d,
-                         struct err *e);
-int cuda_linear_bwd_weight(struct backend *b, struct tensor *dw, struct tensor *dbias,
-                           const struct tensor *dy, const struct tensor *x, int accumulate,
+int cuda_linear(struct backend *b, const struct linear_args *a, struct err *e);
+int cuda_linear_rows(struct backend *b, const struct linear_rows_args *a, struct err *e);
+int cuda_linear_relu(struct backend *b, const struct linear_relu_args *a, struct err *e);
+int cuda_linear_bwd_input(struct backend *b, const struct linear_bwd_input_args *a, struct err *e);
+int cuda_linear_relu_bwd(struct backend *b, const struct linear_relu_bwd_args *a, struct err *e);
+int cuda_linear_bwd_weight(struct backend *b, const struct linear_bwd_weight_args *a,
                            struct err *e);
 
 /* slots.c: the whole table. */

@@ -75,18 +75,20 @@ static __global__ void cast_k(struct tensor y, struct tensor x, bool wide)
     rows_store(row_of<Y>(y, at.row) + at.column, v, at.n, wide);
 }
 
-int cuda_add(void *stream, struct tensor *y, const struct tensor *x, const struct tensor *r)
+int cuda_add(void *stream, const struct add_args *a)
 {
+    const struct tensor *y = &a->y;
     if (!rows_is_float(y)) return cudaErrorInvalidValue;
     dim3 block = rows_block(y->cols);
-    bool wide = rows_is_wide(y) && rows_is_wide(x) && rows_is_wide(r);
+    bool wide = rows_is_wide(y) && rows_is_wide(&a->x) && rows_is_wide(&a->r);
     launch(y->dtype == DTYPE_BF16 ? add_k<bf16> : add_k<float>, rows_grid(y->rows, y->cols, block),
-           block, 0, (cudaStream_t)stream, *y, *x, *r, wide);
+           block, 0, (cudaStream_t)stream, *y, a->x, a->r, wide);
     return cudaGetLastError();
 }
 
-int cuda_cast(void *stream, struct tensor *y, const struct tensor *x)
+int cuda_cast(void *stream, const struct cast_args *a)
 {
+    const struct tensor *y = &a->y, *x = &a->x;
     if (!rows_is_float(y) || !rows_is_float(x)) return cudaErrorInvalidValue;
     dim3 block = rows_block(y->cols), grid = rows_grid(y->rows, y->cols, block);
     bool wide = rows_is_wide(y) && rows_is_wide(x);
@@ -97,12 +99,14 @@ int cuda_cast(void *stream, struct tensor *y, const struct tensor *x)
     return cudaGetLastError();
 }
 
-int cuda_dropout(void *stream, struct tensor *y, const struct tensor *x, const struct dropout *d)
+int cuda_dropout(void *stream, const struct dropout_args *a)
 {
-    struct rows_draw draw = rows_draw_of(d, y->cols);
+    const struct tensor *y = &a->y, *x = &a->x;
+    struct rows_draw draw = rows_draw_of(&a->dropout, y->cols);
+    struct cast_args copy = {*y, *x};
     if (!rows_is_float(y)) return cudaErrorInvalidValue;
     if (draw.keep_scale == 0.0f && y->data == x->data) return cudaSuccess;
-    if (draw.keep_scale == 0.0f) return cuda_cast(stream, y, x);
+    if (draw.keep_scale == 0.0f) return cuda_cast(stream, &copy);
     dim3 block = rows_block(y->cols);
     launch(y->dtype == DTYPE_BF16 ? dropout_k<bf16> : dropout_k<float>,
            rows_grid(y->rows, y->cols, block), block, 0, (cudaStream_t)stream, *y, *x, draw,
@@ -110,25 +114,26 @@ int cuda_dropout(void *stream, struct tensor *y, const struct tensor *x, const s
     return cudaGetLastError();
 }
 
-int cuda_relu(void *stream, struct tensor *y, const struct tensor *x, const struct dropout *d)
+int cuda_relu(void *stream, const struct dropout_args *a)
 {
+    const struct tensor *y = &a->y;
     if (!rows_is_float(y)) return cudaErrorInvalidValue;
     dim3 block = rows_block(y->cols);
     launch(y->dtype == DTYPE_BF16 ? relu_k<bf16> : relu_k<float>,
-           rows_grid(y->rows, y->cols, block), block, 0, (cudaStream_t)stream, *y, *x,
-           rows_draw_of(d, y->cols), rows_is_wide(y) && rows_is_wide(x));
+           rows_grid(y->rows, y->cols, block), block, 0, (cudaStream_t)stream, *y, a->x,
+           rows_draw_of(&a->dropout, y->cols), rows_is_wide(y) && rows_is_wide(&a->x));
     return cudaGetLastError();
 }
 
-int cuda_relu_bwd(void *stream, struct tensor *dx, const struct tensor *dy, const struct tensor *y,
-                  const struct dropout *d)
+int cuda_relu_bwd(void *stream, const struct relu_bwd_args *a)
 {
-    struct rows_draw draw = rows_draw_of(d, dx->cols);
+    const struct tensor *dx = &a->dx;
+    struct rows_draw draw = rows_draw_of(&a->dropout, dx->cols);
     if (!rows_is_float(dx)) return cudaErrorInvalidValue;
     dim3 block = rows_block(dx->cols);
-    bool wide = rows_is_wide(dx) && rows_is_wide(dy) && rows_is_wide(y);
+    bool wide = rows_is_wide(dx) && rows_is_wide(&a->dy) && rows_is_wide(&a->y);
     launch(dx->dtype == DTYPE_BF16 ? relu_bwd_k<bf16> : relu_bwd_k<float>,
-           rows_grid(dx->rows, dx->cols, block), block, 0, (cudaStream_t)stream, *dx, *dy, *y,
+           rows_grid(dx->rows, dx->cols, block), block, 0, (cudaStream_t)stream, *dx, a->dy, a->y,
            draw.keep_scale == 0.0f ? 1.0f : draw.keep_scale, wide);
     return cudaGetLastError();
 }

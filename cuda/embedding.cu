@@ -152,52 +152,52 @@ static __global__ void scatter_set_k(struct tensor y, struct tensor x, const int
     rows_store(row_of<Y>(y, wanted) + column, v, columns_n, wide);
 }
 
-int cuda_gather_rows(void *stream, struct tensor *y, const struct tensor *x,
-                     const int32_t *index_dev, float scale)
+int cuda_gather_rows(void *stream, const struct gather_rows_args *a)
 {
+    const struct tensor *y = &a->y, *x = &a->x;
     if (!rows_is_float(y) || !rows_is_float(x)) return cudaErrorInvalidValue;
     dim3 block = rows_block(y->cols), grid = rows_grid(y->rows, y->cols, block);
     bool from_bf16 = x->dtype == DTYPE_BF16;
     launch(y->dtype == DTYPE_BF16 ? (from_bf16 ? gather_k<bf16, bf16> : gather_k<bf16, float>)
                                   : (from_bf16 ? gather_k<float, bf16> : gather_k<float, float>),
-           grid, block, 0, (cudaStream_t)stream, *y, *x, index_dev, scale,
+           grid, block, 0, (cudaStream_t)stream, *y, *x, a->index_dev, a->scale,
            rows_is_wide(y) && rows_is_wide(x));
     return cudaGetLastError();
 }
 
-int cuda_add_rows(void *stream, struct tensor *y, const struct tensor *x,
-                  const struct tensor *table, const int32_t *index_dev)
+int cuda_add_rows(void *stream, const struct add_rows_args *a)
 {
-    if (!rows_is_float(y) || table->dtype != DTYPE_F32) return cudaErrorInvalidValue;
+    const struct tensor *y = &a->y;
+    if (!rows_is_float(y) || a->table.dtype != DTYPE_F32) return cudaErrorInvalidValue;
     dim3 block = rows_block(y->cols);
-    bool wide = rows_is_wide(y) && rows_is_wide(x) && rows_is_wide(table);
+    bool wide = rows_is_wide(y) && rows_is_wide(&a->x) && rows_is_wide(&a->table);
     launch(y->dtype == DTYPE_BF16 ? add_rows_k<bf16> : add_rows_k<float>,
-           rows_grid(y->rows, y->cols, block), block, 0, (cudaStream_t)stream, *y, *x, *table,
-           index_dev, wide);
+           rows_grid(y->rows, y->cols, block), block, 0, (cudaStream_t)stream, *y, a->x, a->table,
+           a->index_dev, wide);
     return cudaGetLastError();
 }
 
 template <class Y, class X>
-static void scatter_launch(void *stream, const struct tensor *y, const struct tensor *x,
-                           const int32_t *index_dev, float scale, int accumulate)
+static void scatter_launch(void *stream, const struct scatter_rows_args *a)
 {
     const int64_t width = 8 * SCATTER_THREADS;
-    dim3 grid((unsigned)x->rows, (unsigned)((y->cols + width - 1) / width));
-    launch(accumulate ? scatter_add_k<Y, X> : scatter_set_k<Y, X>, grid, dim3(SCATTER_THREADS), 0,
-           (cudaStream_t)stream, *y, *x, index_dev, scale, rows_is_wide(y) && rows_is_wide(x));
+    dim3 grid((unsigned)a->x.rows, (unsigned)((a->y.cols + width - 1) / width));
+    launch(a->accumulate ? scatter_add_k<Y, X> : scatter_set_k<Y, X>, grid, dim3(SCATTER_THREADS),
+           0, (cudaStream_t)stream, a->y, a->x, a->index_dev, a->scale,
+           rows_is_wide(&a->y) && rows_is_wide(&a->x));
 }
 
-int cuda_scatter_rows(void *stream, struct tensor *y, const struct tensor *x,
-                      const int32_t *index_dev, float scale, int accumulate)
+int cuda_scatter_rows(void *stream, const struct scatter_rows_args *a)
 {
+    const struct tensor *y = &a->y, *x = &a->x;
     if (!rows_is_float(y) || !rows_is_float(x)) return cudaErrorInvalidValue;
     if (y->dtype == DTYPE_BF16 && x->dtype == DTYPE_BF16)
-        scatter_launch<bf16, bf16>(stream, y, x, index_dev, scale, accumulate);
+        scatter_launch<bf16, bf16>(stream, a);
     else if (y->dtype == DTYPE_BF16)
-        scatter_launch<bf16, float>(stream, y, x, index_dev, scale, accumulate);
+        scatter_launch<bf16, float>(stream, a);
     else if (x->dtype == DTYPE_BF16)
-        scatter_launch<float, bf16>(stream, y, x, index_dev, scale, accumulate);
+        scatter_launch<float, bf16>(stream, a);
     else
-        scatter_launch<float, float>(stream, y, x, index_dev, scale, accumulate);
+        scatter_launch<float, float>(stream, a);
     return cudaGetLastError();
 }

@@ -49,8 +49,14 @@ static int fused_kernel(struct gemm *g, const struct gemm_product *p, void *to, 
                         int accumulate)
 {
     struct tensor c = fused_result(p, to), kept = fused_kept(p);
-    if (p->kept) return cuda_relu_bwd(g->stream, &c, &c, &kept, NULL);
-    if (p->relu) return cuda_relu(g->stream, &c, &c, NULL);
+    if (p->kept) {
+        struct relu_bwd_args masked = {.dx = c, .dy = c, .y = kept};
+        return cuda_relu_bwd(g->stream, &masked);
+    }
+    if (p->relu) {
+        struct dropout_args positive = {.y = c, .x = c};
+        return cuda_relu(g->stream, &positive);
+    }
     struct tensor a = tensor_make((void *)p->a, p->k, p->m, p->from);
     struct tensor out = fused_vector(sums, p->m);
     a.stride = p->stride_a;
@@ -194,6 +200,8 @@ int gemm_multiply_fused(struct gemm *g, const struct gemm_product *p, struct err
     TRY(gemm_fault(gemm_run(g, &call, &one, algorithm, p->c), p, e));
     if (!p->sums) return 0;
     struct tensor to = fused_vector(p->sums, p->m), from = fused_vector(one.sums, p->m);
-    if (p->accumulate) return gemm_queued(cuda_add(g->stream, &to, &to, &from), "sums", e);
-    return gemm_queued(cuda_cast(g->stream, &to, &from), "sums", e);
+    struct add_args sum = {.y = to, .x = to, .r = from};
+    struct cast_args copy = {.y = to, .x = from};
+    return gemm_queued(p->accumulate ? cuda_add(g->stream, &sum) : cuda_cast(g->stream, &copy),
+                       "sums", e);
 }

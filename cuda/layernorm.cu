@@ -93,25 +93,26 @@ template <class T, bool RESIDUAL> static int norm_launch(void *stream, const str
     return cudaGetLastError();
 }
 
-int cuda_layernorm(void *stream, struct tensor *y, struct tensor *stats, const struct tensor *x,
-                   const struct tensor *gain, const struct tensor *bias)
+int cuda_layernorm(void *stream, const struct layernorm_args *a)
 {
-    struct norm_forward f = {*y,   *stats, *x, *x, *x, *gain, *bias, rows_draw_of(NULL, y->cols),
-                             false};
+    const struct tensor *y = &a->y, *x = &a->x;
+    struct norm_forward f = {
+        *y, a->stats, *x, *x, *x, a->gain, a->bias, rows_draw_of(NULL, y->cols), false};
     if (!rows_is_float(y) || y->cols > NORM_COLS_MAX) return cudaErrorInvalidValue;
-    f.wide = rows_is_wide(y) && rows_is_wide(x) && rows_is_wide(gain) && rows_is_wide(bias);
+    f.wide = rows_is_wide(y) && rows_is_wide(x) && rows_is_wide(&a->gain) && rows_is_wide(&a->bias);
     return y->dtype == DTYPE_BF16 ? norm_launch<bf16, false>(stream, &f)
                                   : norm_launch<float, false>(stream, &f);
 }
 
-int cuda_residual_layernorm(void *stream, struct tensor *s, struct tensor *y, struct tensor *stats,
-                            const struct tensor *x, const struct tensor *r, const struct dropout *d,
-                            const struct tensor *gain, const struct tensor *bias)
+int cuda_residual_layernorm(void *stream, const struct residual_layernorm_args *a)
 {
-    struct norm_forward f = {*y, *stats, *s, *x, *r, *gain, *bias, rows_draw_of(d, y->cols), false};
+    const struct tensor *y = &a->y;
+    struct norm_forward f = {*y,   a->stats, a->s,    a->x,
+                             a->r, a->gain,  a->bias, rows_draw_of(&a->dropout, y->cols),
+                             false};
     if (!rows_is_float(y) || y->cols > NORM_COLS_MAX) return cudaErrorInvalidValue;
-    f.wide = rows_is_wide(y) && rows_is_wide(s) && rows_is_wide(x) && rows_is_wide(r) &&
-             rows_is_wide(gain) && rows_is_wide(bias);
+    f.wide = rows_is_wide(y) && rows_is_wide(&a->s) && rows_is_wide(&a->x) && rows_is_wide(&a->r) &&
+             rows_is_wide(&a->gain) && rows_is_wide(&a->bias);
     return y->dtype == DTYPE_BF16 ? norm_launch<bf16, true>(stream, &f)
                                   : norm_launch<float, true>(stream, &f);
 }

@@ -186,9 +186,20 @@ static unsigned layernorm_bwd_blocks_n(const struct tensor *dx)
     return norm_blocks_n(dx->rows, dx->cols, dx->dtype == DTYPE_BF16 ? NORM_PARTS : NORM_PARTS_F32);
 }
 
-size_t cuda_layernorm_bwd_workspace(int64_t rows, int64_t cols)
+static size_t layernorm_bwd_workspace(const struct tensor *x)
 {
-    return (size_t)norm_blocks_n(rows, cols, NORM_PARTS) * 2 * (size_t)cols * sizeof(float);
+    return (size_t)norm_blocks_n(x->rows, x->cols, NORM_PARTS) * 2 * (size_t)x->cols *
+           sizeof(float);
+}
+
+size_t cuda_layernorm_bwd_workspace(const struct layernorm_bwd_args *a)
+{
+    return layernorm_bwd_workspace(&a->x);
+}
+
+size_t cuda_residual_layernorm_bwd_workspace(const struct residual_layernorm_bwd_args *a)
+{
+    return layernorm_bwd_workspace(&a->s);
 }
 
 template <class T, bool RESIDUAL>
@@ -202,8 +213,8 @@ static void layernorm_bwd_launch(void *stream, const struct norm_backward *f)
 }
 
 /* Both kernels of the backward pass; dr NULL: no residual sum. */
-static int layernorm_bwd_queue(void *stream, struct tensor *dx, struct tensor *dr,
-                               struct tensor *dgain, struct tensor *dbias,
+static int layernorm_bwd_queue(void *stream, const struct tensor *dx, const struct tensor *dr,
+                               const struct tensor *dgain, const struct tensor *dbias,
                                const struct norm_backward *f)
 {
     int64_t cols = dx->cols;
@@ -223,27 +234,39 @@ static int layernorm_bwd_queue(void *stream, struct tensor *dx, struct tensor *d
     return cudaGetLastError();
 }
 
-int cuda_layernorm_bwd(void *stream, struct tensor *dx, struct tensor *dgain, struct tensor *dbias,
-                       const struct tensor *dy, const struct tensor *x, const struct tensor *stats,
-                       const struct tensor *gain, int accumulate_dx, void *workspace_dev)
+int cuda_layernorm_bwd(void *stream, const struct layernorm_bwd_args *a, void *workspace_dev)
 {
-    struct norm_backward f = {
-        *dx,           *dx,  *dy, *x, *stats, *gain, rows_draw_of(NULL, 0), (float *)workspace_dev,
-        accumulate_dx, false};
-    f.wide = rows_is_wide(dx) && rows_is_wide(dy) && rows_is_wide(x) && rows_is_wide(gain);
-    return layernorm_bwd_queue(stream, dx, NULL, dgain, dbias, &f);
+    const struct tensor *dx = &a->dx;
+    struct norm_backward f = {*dx,
+                              *dx,
+                              a->dy,
+                              a->x,
+                              a->stats,
+                              a->gain,
+                              rows_draw_of(NULL, 0),
+                              (float *)workspace_dev,
+                              a->accumulate_dx,
+                              false};
+    f.wide =
+        rows_is_wide(dx) && rows_is_wide(&a->dy) && rows_is_wide(&a->x) && rows_is_wide(&a->gain);
+    return layernorm_bwd_queue(stream, dx, NULL, &a->dgain, &a->dbias, &f);
 }
 
-int cuda_residual_layernorm_bwd(void *stream, struct tensor *ds, struct tensor *dr,
-                                struct tensor *dgain, struct tensor *dbias, const struct tensor *dy,
-                                const struct tensor *s, const struct tensor *stats,
-                                const struct tensor *gain, const struct dropout *d,
+int cuda_residual_layernorm_bwd(void *stream, const struct residual_layernorm_bwd_args *a,
                                 void *workspace_dev)
 {
-    struct norm_backward f = {
-        *ds, *dr,  *dy, *s, *stats, *gain, rows_draw_of(d, ds->cols), (float *)workspace_dev,
-        1,   false};
-    f.wide = rows_is_wide(ds) && rows_is_wide(dr) && rows_is_wide(dy) && rows_is_wide(s) &&
-             rows_is_wide(gain);
-    return layernorm_bwd_queue(stream, ds, dr, dgain, dbias, &f);
+    const struct tensor *ds = &a->ds, *dr = &a->dr;
+    struct norm_backward f = {*ds,
+                              *dr,
+                              a->dy,
+                              a->s,
+                              a->stats,
+                              a->gain,
+                              rows_draw_of(&a->dropout, ds->cols),
+                              (float *)workspace_dev,
+                              1,
+                              false};
+    f.wide = rows_is_wide(ds) && rows_is_wide(dr) && rows_is_wide(&a->dy) && rows_is_wide(&a->s) &&
+             rows_is_wide(&a->gain);
+    return layernorm_bwd_queue(stream, ds, dr, &a->dgain, &a->dbias, &f);
 }

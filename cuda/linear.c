@@ -29,21 +29,23 @@ static size_t linear_padded(size_t bytes)
  * linear_bias_bytes() of it. */
 static size_t linear_bias_bytes(const struct tensor *y, const struct tensor *bias)
 {
-    return bias && y->dtype != DTYPE_F32 ? linear_padded((size_t)y->cols * dtype_bytes(y->dtype))
-                                         : 0;
+    return bias->data && y->dtype != DTYPE_F32
+               ? linear_padded((size_t)y->cols * dtype_bytes(y->dtype))
+               : 0;
 }
 
 static int linear_bias(struct cuda *c, const void **out, const struct tensor *y,
                        const struct tensor *bias, void *scratch, struct err *e)
 {
-    *out = bias ? bias->data : NULL;
+    *out = bias->data;
     if (linear_bias_bytes(y, bias) == 0) return 0;
     struct tensor rounded = tensor_make(scratch, 1, y->cols, y->dtype);
     *out = scratch;
-    return cuda_fault(c, cuda_cast(c->stream_own, &rounded, bias), "linear", e);
+    struct cast_args cast = {.y = rounded, .x = *bias};
+    return cuda_fault(c, cuda_cast(c->stream_own, &cast), "linear", e);
 }
 
-static int linear_whole(struct cuda *c, struct tensor *y, const struct tensor *x,
+static int linear_whole(struct cuda *c, const struct tensor *y, const struct tensor *x,
                         const struct tensor *w, const struct tensor *bias, int relu, int accumulate,
                         struct err *e)
 {
@@ -68,10 +70,9 @@ static int linear_whole(struct cuda *c, struct tensor *y, const struct tensor *x
     return linear_multiply(c, &p, e);
 }
 
-int cuda_linear(struct backend *b, struct tensor *y, const struct tensor *x, const struct tensor *w,
-                const struct tensor *bias, int accumulate, struct err *e)
+int cuda_linear(struct backend *b, const struct linear_args *a, struct err *e)
 {
-    return linear_whole(cuda_of(b), y, x, w, bias, 0, accumulate, e);
+    return linear_whole(cuda_of(b), &a->y, &a->x, &a->w, &a->bias, 0, a->accumulate, e);
 }
 
 static int linear_is_aligned(const struct tensor *t)
@@ -113,7 +114,7 @@ static size_t linear_chunk_bytes(const struct tensor *of)
 }
 
 /* Rows `first` … through copies, a chunk at a time. */
-static int linear_by_copies(struct cuda *c, struct gemm_product *p, struct tensor *y,
+static int linear_by_copies(struct cuda *c, struct gemm_product *p, const struct tensor *y,
                             const struct tensor *x, int64_t first, char *scratch, struct err *e)
 {
     struct tensor from = linear_chunk(scratch, x);
@@ -133,7 +134,7 @@ static int linear_by_copies(struct cuda *c, struct gemm_product *p, struct tenso
     return 0;
 }
 
-static int linear_chunks(struct cuda *c, struct tensor *y, const struct tensor *x,
+static int linear_chunks(struct cuda *c, const struct tensor *y, const struct tensor *x,
                          const struct tensor *w, const struct tensor *bias, int relu, struct err *e)
 {
     void *scratch = NULL;
@@ -160,17 +161,15 @@ static int linear_chunks(struct cuda *c, struct tensor *y, const struct tensor *
     return linear_by_copies(c, &p, y, x, whole_n * LINEAR_CHUNK, (char *)scratch + bias_bytes, e);
 }
 
-int cuda_linear_rows(struct backend *b, struct tensor *y, const struct tensor *x,
-                     const struct tensor *w, const struct tensor *bias, struct err *e)
+int cuda_linear_rows(struct backend *b, const struct linear_rows_args *a, struct err *e)
 {
-    return linear_chunks(cuda_of(b), y, x, w, bias, 0, e);
+    return linear_chunks(cuda_of(b), &a->y, &a->x, &a->w, &a->bias, 0, e);
 }
 
-int cuda_linear_relu(struct backend *b, struct tensor *y, const struct tensor *x,
-                     const struct tensor *w, const struct tensor *bias, int exact, struct err *e)
+int cuda_linear_relu(struct backend *b, const struct linear_relu_args *a, struct err *e)
 {
-    if (exact) return linear_chunks(cuda_of(b), y, x, w, bias, 1, e);
-    return linear_whole(cuda_of(b), y, x, w, bias, 1, 0, e);
+    if (a->exact) return linear_chunks(cuda_of(b), &a->y, &a->x, &a->w, &a->bias, 1, e);
+    return linear_whole(cuda_of(b), &a->y, &a->x, &a->w, &a->bias, 1, 0, e);
 }
 
 /* dx = dy w. */
@@ -191,37 +190,33 @@ static struct gemm_product linear_bwd_input_product(const struct tensor *dx,
                                  .to = dx->dtype};
 }
 
-int cuda_linear_bwd_input(struct backend *b, struct tensor *dx, const struct tensor *dy,
-                          const struct tensor *w, int accumulate, struct err *e)
+int cuda_linear_bwd_input(struct backend *b, const struct linear_bwd_input_args *a, struct err *e)
 {
-    struct gemm_product p = linear_bwd_input_product(dx, dy, w);
-    p.accumulate = accumulate;
+    struct gemm_product p = linear_bwd_input_product(&a->dx, &a->dy, &a->w);
+    p.accumulate = a->accumulate;
     return linear_multiply(cuda_of(b), &p, e);
 }
 
 /* The bits of y's mask are made anew in scratch memory: 1/16 of the bytes of a y in bf16. */
-int cuda_linear_relu_bwd(struct backend *b, struct tensor *dx, const struct tensor *dy,
-                         const struct tensor *w, const struct tensor *y, const struct dropout *d,
-                         struct err *e)
+int cuda_linear_relu_bwd(struct backend *b, const struct linear_relu_bwd_args *a, struct err *e)
 {
     struct cuda *c = cuda_of(b);
-    struct gemm_product p = linear_bwd_input_product(dx, dy, w);
-    p.kept = y->data;
-    p.stride_kept = y->stride;
-    p.scale = 1.0f / (1.0f - d->p);
-    TRY(cuda_scratch(c, &p.scratch, cuda_mask_bytes(dx->rows, dx->cols), e));
+    struct gemm_product p = linear_bwd_input_product(&a->dx, &a->dy, &a->w);
+    p.kept = a->y.data;
+    p.stride_kept = a->y.stride;
+    p.scale = 1.0f / (1.0f - a->dropout.p);
+    TRY(cuda_scratch(c, &p.scratch, cuda_mask_bytes(a->dx.rows, a->dx.cols), e));
     return linear_multiply(c, &p, e);
 }
 
-int cuda_linear_bwd_weight(struct backend *b, struct tensor *dw, struct tensor *dbias,
-                           const struct tensor *dy, const struct tensor *x, int accumulate,
-                           struct err *e)
+int cuda_linear_bwd_weight(struct backend *b, const struct linear_bwd_weight_args *a, struct err *e)
 {
     struct cuda *c = cuda_of(b);
+    const struct tensor *dw = &a->dw, *dy = &a->dy, *x = &a->x;
     struct gemm_product p = {.a = dy->data,
                              .b = x->data,
                              .c = dw->data,
-                             .sums = dbias ? dbias->data : NULL,
+                             .sums = a->dbias.data,
                              .m = dy->cols,
                              .n = x->cols,
                              .k = dy->rows,
@@ -230,9 +225,9 @@ int cuda_linear_bwd_weight(struct backend *b, struct tensor *dw, struct tensor *
                              .stride_b = x->stride,
                              .stride_c = dw->stride,
                              .transpose_a = 1,
-                             .accumulate = accumulate,
+                             .accumulate = a->accumulate,
                              .from = dy->dtype,
                              .to = dw->dtype};
-    if (dbias) TRY(cuda_scratch(c, &p.scratch, cuda_column_sums_workspace(dy), e));
+    if (p.sums) TRY(cuda_scratch(c, &p.scratch, cuda_column_sums_workspace(dy), e));
     return linear_multiply(c, &p, e);
 }

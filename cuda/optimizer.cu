@@ -254,46 +254,43 @@ static int squares_parts_n(int64_t n)
     return parts < SQUARES_PARTS ? (int)parts : (int)SQUARES_PARTS;
 }
 
-size_t cuda_sum_squares_workspace(int64_t n)
+size_t cuda_sum_squares_workspace(const struct sum_squares_args *a)
 {
-    return (size_t)squares_parts_n(n) * sizeof(double);
+    return (size_t)squares_parts_n(a->n) * sizeof(double);
 }
 
-int cuda_sum_squares(void *stream, double *out_dev, const float *x_dev, int64_t n,
-                     void *workspace_dev)
+int cuda_sum_squares(void *stream, const struct sum_squares_args *a, void *workspace_dev)
 {
-    int parts_n = squares_parts_n(n);
+    int parts_n = squares_parts_n(a->n);
     double *parts = (double *)workspace_dev;
     launch(squares_parts_k, dim3((unsigned)parts_n), dim3(OPTIMIZER_THREADS), 0,
-           (cudaStream_t)stream, parts, x_dev, n, optimizer_is_wide(x_dev, NULL, NULL, NULL));
+           (cudaStream_t)stream, parts, a->x_dev, a->n,
+           optimizer_is_wide(a->x_dev, NULL, NULL, NULL));
     cudaError_t rc = cudaGetLastError();
     if (rc != cudaSuccess) return rc;
-    launch(squares_total_k, dim3(1), dim3(OPTIMIZER_THREADS), 0, (cudaStream_t)stream, out_dev,
+    launch(squares_total_k, dim3(1), dim3(OPTIMIZER_THREADS), 0, (cudaStream_t)stream, a->out_dev,
            (const double *)parts, parts_n);
     return cudaGetLastError();
 }
 
-int cuda_nag(void *stream, float *theta_dev, float *momentum_dev, const float *grad_dev, int64_t n,
-             float mu, float weight_decay, const double *squares_dev,
-             const struct step_state *step_dev, void *theta_bf16_dev)
+int cuda_nag(void *stream, const struct nag_args *a)
 {
-    bool wide = optimizer_is_wide(theta_dev, momentum_dev, grad_dev, theta_bf16_dev);
-    struct nag_block a = {theta_dev, momentum_dev, grad_dev,     (bf16 *)theta_bf16_dev,
-                          n,         mu,           weight_decay, squares_dev,
-                          step_dev,  wide};
-    launch(nag_k, optimizer_grid(n), dim3(OPTIMIZER_THREADS), 0, (cudaStream_t)stream, a);
+    bool wide = optimizer_is_wide(a->theta_dev, a->momentum_dev, a->grad_dev, a->bf16_dev);
+    struct nag_block block = {
+        a->theta_dev, a->momentum_dev, a->grad_dev,    (bf16 *)a->bf16_dev, a->n,
+        a->mu,        a->weight_decay, a->squares_dev, a->step_dev,         wide};
+    launch(nag_k, optimizer_grid(a->n), dim3(OPTIMIZER_THREADS), 0, (cudaStream_t)stream, block);
     return cudaGetLastError();
 }
 
-int cuda_adam(void *stream, float *theta_dev, float *m_dev, float *v_dev, const float *grad_dev,
-              int64_t n, float beta1, float beta2, float eps, float weight_decay,
-              const double *squares_dev, const struct step_state *step_dev, void *theta_bf16_dev)
+int cuda_adam(void *stream, const struct adam_args *a)
 {
-    bool wide = optimizer_is_wide(theta_dev, m_dev, v_dev, grad_dev) &&
-                optimizer_is_wide(theta_bf16_dev, NULL, NULL, NULL);
-    struct adam_block a = {theta_dev,   m_dev,    v_dev, grad_dev, (bf16 *)theta_bf16_dev,
-                           n,           beta1,    beta2, eps,      weight_decay,
-                           squares_dev, step_dev, wide};
-    launch(adam_k, optimizer_grid(n), dim3(OPTIMIZER_THREADS), 0, (cudaStream_t)stream, a);
+    bool wide = optimizer_is_wide(a->theta_dev, a->m_dev, a->v_dev, a->grad_dev) &&
+                optimizer_is_wide(a->bf16_dev, NULL, NULL, NULL);
+    struct adam_block block = {
+        a->theta_dev,   a->m_dev,    a->v_dev, a->grad_dev, (bf16 *)a->bf16_dev,
+        a->n,           a->beta1,    a->beta2, a->eps,      a->weight_decay,
+        a->squares_dev, a->step_dev, wide};
+    launch(adam_k, optimizer_grid(a->n), dim3(OPTIMIZER_THREADS), 0, (cudaStream_t)stream, block);
     return cudaGetLastError();
 }

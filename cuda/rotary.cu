@@ -70,24 +70,25 @@ template <class T> static __global__ void rotary_eight_k(struct rotary_call c)
     eight_store(upper, v);
 }
 
-int cuda_rotary(void *stream, struct tensor *x, const struct tensor *cosine,
-                const struct tensor *sine, int32_t T, int32_t H, int layout, int inverse)
+int cuda_rotary(void *stream, const struct rotary_args *a)
 {
+    const struct tensor *x = &a->x;
     struct rotary_call c;
-    int32_t half = (int32_t)(x->cols / H / 2);
-    bool eights = half % 8 == 0 && rows_is_wide(x) && rows_is_wide(cosine) && rows_is_wide(sine);
+    int32_t half = (int32_t)(x->cols / a->H / 2);
+    bool eights =
+        half % 8 == 0 && rows_is_wide(x) && rows_is_wide(&a->cosine) && rows_is_wide(&a->sine);
     if (!rows_is_float(x)) return (int)cudaErrorInvalidValue;
     c.x = *x;
-    c.cosine = *cosine;
-    c.sine = *sine;
-    c.T = T;
+    c.cosine = a->cosine;
+    c.sine = a->sine;
+    c.T = a->T;
     c.D = 2 * half;
-    c.H = H;
-    c.layout = layout;
+    c.H = a->H;
+    c.layout = a->layout;
     c.units_n = eights ? half / 8 : half;
-    c.sign = inverse ? -1.0f : 1.0f;
+    c.sign = a->inverse ? -1.0f : 1.0f;
     if (x->rows == 0 || half == 0) return 0;
-    int64_t threads_n = (int64_t)H * c.units_n; /* of a row */
+    int64_t threads_n = (int64_t)a->H * c.units_n; /* of a row */
     dim3 block = rows_block(threads_n * 8), grid = rows_grid(x->rows, threads_n * 8, block);
     if (x->rows > INT32_MAX || grid.y > 65535) return (int)cudaErrorInvalidValue;
     void (*kernel)(struct rotary_call) = rotary_one_k<float>;

@@ -171,11 +171,11 @@ static __global__ void __launch_bounds__(SOFTMAX_THREADS_MAX)
     if (threadIdx.x == 0) logp[i] = accumulate ? logp[i] + value : value;
 }
 
-/* sums[0] = the sum of the losses, sums[1] += it. One block: a batch has some ten thousand losses.
+/* batch = the sum of the losses, total += it. One block: a batch has some ten thousand losses.
  * Thread t adds losses t, t + 512, ...; lanes and then warps are added in a fixed order. Reads 4
  * bytes a loss. */
 static __global__ void __launch_bounds__(SOFTMAX_THREADS_MAX)
-    sum_losses_k(double *sums, const float *loss, int64_t n)
+    sum_losses_k(double *batch, double *total, const float *loss, int64_t n)
 {
     SHARED(double, warps, [SOFTMAX_THREADS_MAX / 32]);
     double sum = 0.0;
@@ -186,8 +186,8 @@ static __global__ void __launch_bounds__(SOFTMAX_THREADS_MAX)
     if (threadIdx.x != 0) return;
     sum = 0.0;
     for (int w = 0; w < SOFTMAX_THREADS_MAX / 32; w++) sum += warps[w];
-    sums[0] = sum;
-    sums[1] += sum;
+    *batch = sum;
+    *total += sum;
 }
 
 static dim3 softmax_block(int64_t cols)
@@ -197,29 +197,29 @@ static dim3 softmax_block(int64_t cols)
     return dim3(threads);
 }
 
-int cuda_softmax_loss(void *stream, struct tensor *loss, struct tensor *logits,
-                      const int32_t *target_dev, int gradient)
+int cuda_softmax_loss(void *stream, const struct softmax_loss_args *a)
 {
+    const struct tensor *logits = &a->logits;
     if (!rows_is_float(logits)) return cudaErrorInvalidValue;
     launch(logits->dtype == DTYPE_BF16 ? softmax_loss_k<bf16> : softmax_loss_k<float>,
            dim3((unsigned)logits->rows), softmax_block(logits->cols), 0, (cudaStream_t)stream,
-           (float *)loss->data, *logits, target_dev, gradient, rows_is_wide(logits));
+           (float *)a->loss.data, *logits, a->target_dev, (int)a->gradient, rows_is_wide(logits));
     return cudaGetLastError();
 }
 
-int cuda_softmax_logp(void *stream, struct tensor *logp, const struct tensor *logits,
-                      const int32_t *target_dev, int accumulate)
+int cuda_softmax_logp(void *stream, const struct softmax_logp_args *a)
 {
+    const struct tensor *logits = &a->logits;
     if (!rows_is_float(logits)) return cudaErrorInvalidValue;
     launch(logits->dtype == DTYPE_BF16 ? softmax_logp_k<bf16> : softmax_logp_k<float>,
            dim3((unsigned)logits->rows), softmax_block(logits->cols), 0, (cudaStream_t)stream,
-           (float *)logp->data, *logits, target_dev, accumulate, rows_is_wide(logits));
+           (float *)a->logp.data, *logits, a->target_dev, (int)a->accumulate, rows_is_wide(logits));
     return cudaGetLastError();
 }
 
-int cuda_sum_losses(void *stream, double *sums_dev, const struct tensor *loss)
+int cuda_sum_losses(void *stream, const struct sum_losses_args *a)
 {
-    launch(sum_losses_k, dim3(1), dim3(SOFTMAX_THREADS_MAX), 0, (cudaStream_t)stream, sums_dev,
-           (const float *)loss->data, loss->cols);
+    launch(sum_losses_k, dim3(1), dim3(SOFTMAX_THREADS_MAX), 0, (cudaStream_t)stream, a->batch_dev,
+           a->total_dev, (const float *)a->loss.data, a->loss.cols);
     return cudaGetLastError();
 }

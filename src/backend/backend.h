@@ -1,9 +1,10 @@
 /* backend.h - the contract between the model and whatever computes it: cpu, cuda:N, cuda:emulated,
  * check:cpu.
  *
- * 1. A backend is a struct of function pointers chosen by name at run time. Required slots are
- * plain ops which together run every model; a fused slot may be NULL and src/ops composes it.
- * 2. Callers use src/ops, which checks shapes and dtypes once; a backend may trust its arguments.
+ * 1. A backend is a struct of function pointers chosen by name at run time. Required functions are
+ * plain ops which together run every model; a fused one may be NULL, and src/ops composes it.
+ * 2. Callers use src/ops, which checks arguments once against ops_table.c; a backend may trust
+ * them. What a backend cannot compute it refuses (ERR_UNAVAILABLE names the value).
  * 3. Work is asynchronous: a fault surfaces at `sync` at the latest.
  * 4. Gradient ops take `accumulate` (0 overwrite, 1 add) and write f32. Sums have a fixed order:
  * same inputs, same bits.
@@ -17,6 +18,7 @@
 #ifndef BACKEND_BACKEND_H
 #define BACKEND_BACKEND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -113,6 +115,258 @@ struct attention {
     struct tensor dout, dq, dk, dv; /* backward only; dq, dk, dv are overwritten */
 };
 
+/* The arguments of the ops. A tensor without data is an argument left out, where "or none" stands.
+ * Outputs are overwritten, or added to with accumulate. What may overlap is said; nothing else may.
+ * ops_table.c states the same for programs. */
+
+/* linear: y = x w^T + bias. Sums are f32. */
+struct linear_args {
+    struct tensor y;    /* (N,O) of the dtype of x, or f32 */
+    struct tensor x;    /* (N,I) */
+    struct tensor w;    /* (O,I) of the dtype of x */
+    struct tensor bias; /* (1,O) f32, or none */
+    bool accumulate;
+};
+
+/* linear_rows: the same, exact by row (rule 6). */
+struct linear_rows_args {
+    struct tensor y, x, w, bias; /* as of linear */
+};
+
+/* linear_relu, fused: y = dropout(max(x w^T + bias, 0)); exact: with the bits of linear_rows. A
+ * backend's own function is called without dropout only. */
+struct linear_relu_args {
+    struct tensor y, x, w, bias; /* as of linear */
+    struct dropout dropout;
+    bool exact;
+};
+
+/* linear_bwd_input: dx = dy w. */
+struct linear_bwd_input_args {
+    struct tensor dx; /* (N,I) */
+    struct tensor dy; /* (N,O) */
+    struct tensor w;  /* (O,I) */
+    bool accumulate;
+};
+
+/* linear_relu_bwd, fused: relu_bwd of linear_bwd_input: dx = dy w / (1-p) where y is not 0, else 0.
+ * The product may be left unrounded before the division. */
+struct linear_relu_bwd_args {
+    struct tensor dx; /* (N,I) */
+    struct tensor dy; /* (N,O) */
+    struct tensor w;  /* (O,I) */
+    struct tensor y;  /* (N,I) the result of linear_relu */
+    struct dropout dropout;
+};
+
+/* linear_bwd_weight: dw = dy^T x; dbias = column sums of dy. */
+struct linear_bwd_weight_args {
+    struct tensor dw;    /* (O,I) f32 */
+    struct tensor dbias; /* (1,O) f32, or none */
+    struct tensor dy;    /* (N,O) */
+    struct tensor x;     /* (N,I) */
+    bool accumulate;     /* for both */
+};
+
+/* gather_rows: y[i] = scale * x[index[i]]; an index below 0 gathers zeros. */
+struct gather_rows_args {
+    struct tensor y;          /* (N,C) */
+    struct tensor x;          /* (M,C) */
+    const int32_t *index_dev; /* (N) */
+    float scale;
+};
+
+/* scatter_rows: y[index[i]] = scale * x[i], or added, in rising i. An index below 0 scatters
+ * nothing; a row of y that no index names stays as it is. */
+struct scatter_rows_args {
+    struct tensor y;          /* (M,C) of any dtype */
+    struct tensor x;          /* (N,C) */
+    const int32_t *index_dev; /* (N) */
+    float scale;
+    bool accumulate;
+};
+
+/* add_rows: y[i] = x[i] + table[index[i]]; y may be x. */
+struct add_rows_args {
+    struct tensor y, x;       /* (N,C) */
+    struct tensor table;      /* (M,C) f32 */
+    const int32_t *index_dev; /* (N) */
+};
+
+/* cast: y = x, each in its own dtype (f32 or bf16) and with its stride; to the nearest, ties to
+ * even. */
+struct cast_args {
+    struct tensor y, x; /* (N,C) */
+};
+
+/* add: y = x + r; any may be the same. */
+struct add_args {
+    struct tensor y, x, r; /* (N,C) */
+};
+
+/* dropout: y = mask * x / (1-p), forward and backward alike; y may be x. relu: the same of
+ * max(x, 0). */
+struct dropout_args {
+    struct tensor y, x; /* (N,C) */
+    struct dropout dropout;
+};
+
+/* relu_bwd: dx = dy / (1-p) where y is not 0, else 0; dx may be dy. */
+struct relu_bwd_args {
+    struct tensor dx, dy; /* (N,C) */
+    struct tensor y;      /* (N,C) the result of relu */
+    struct dropout dropout;
+};
+
+/* layernorm: y = (x - mean) * rstd * gain + bias, eps 1e-5 inside the root, biased variance. */
+struct layernorm_args {
+    struct tensor y;          /* (N,C) */
+    struct tensor stats;      /* (N,2) f32: mean, reciprocal deviation */
+    struct tensor x;          /* (N,C) */
+    struct tensor gain, bias; /* (1,C) f32 */
+};
+
+/* layernorm_bwd: gradients of y = layernorm(x).
+ *   dx[i] (+)= rstd[i] * (g - mean(g) - xhat[i] * mean(g * xhat[i])),  g = dy[i] * gain
+ * dgain and dbias are always accumulated. */
+struct layernorm_bwd_args {
+    struct tensor dx;           /* (N,C) written, or added to if accumulate_dx */
+    struct tensor dgain, dbias; /* (1,C) f32 */
+    struct tensor dy, x;        /* (N,C) */
+    struct tensor stats;        /* (N,2) f32, of layernorm */
+    struct tensor gain;         /* (1,C) f32 */
+    bool accumulate_dx;
+};
+
+/* residual_layernorm, fused: s = x + dropout(r); y = layernorm(s). s may be x. */
+struct residual_layernorm_args {
+    struct tensor s, y;       /* (N,C) */
+    struct tensor stats;      /* (N,2) f32, of s */
+    struct tensor x, r;       /* (N,C) */
+    struct tensor gain, bias; /* (1,C) f32 */
+    struct dropout dropout;
+};
+
+/* residual_layernorm_bwd, fused: its backward pass. ds is the gradient of s by other ways (the
+ * residual stream) and becomes the whole one, which is also x's; dr = mask * ds / (1-p) of ds as
+ * stored. Without dropout dr is ds: it is left alone, and a backend's own function is not called.
+ * dgain and dbias are accumulated. */
+struct residual_layernorm_bwd_args {
+    struct tensor ds;           /* (N,C) added to */
+    struct tensor dr;           /* (N,C), or none without dropout */
+    struct tensor dgain, dbias; /* (1,C) f32 */
+    struct tensor dy, s;        /* (N,C) */
+    struct tensor stats;        /* (N,2) f32, of s */
+    struct tensor gain;         /* (1,C) f32 */
+    struct dropout dropout;
+};
+
+/* rotary: turns the pairs of x in place by the angles of their tokens. */
+struct rotary_args {
+    struct tensor x;            /* (B*T, H*D), D even */
+    struct tensor cosine, sine; /* (T', D/2) f32, T' >= T; row = token of the row */
+    int32_t T, H;
+    int layout;   /* 0: adjacent pairs, 1: half split */
+    bool inverse; /* turns back: the backward pass */
+};
+
+/* softmax_loss: loss[i] = -log softmax(logits[i])[target[i]] in nats, 0 for target -1. gradient:
+ * logits become the gradient of the sum of loss. Sums and logarithms in double or compensated f32.
+ */
+struct softmax_loss_args {
+    struct tensor loss;        /* (1,N) f32 */
+    struct tensor logits;      /* (N,V) */
+    const int32_t *target_dev; /* (N) */
+    bool gradient;
+};
+
+/* softmax_logp: log p[i] of target[i], exact by row; added to logp if accumulate (a tail's share).
+ */
+struct softmax_logp_args {
+    struct tensor logp;        /* (1,N) f32 */
+    struct tensor logits;      /* (N,V) */
+    const int32_t *target_dev; /* (N) */
+    bool accumulate;
+};
+
+/* sum_losses: batch = the sum of loss in double, fixed order; total is added to by as much. */
+struct sum_losses_args {
+    double *batch_dev, *total_dev;
+    struct tensor loss; /* (1,N) f32 */
+};
+
+/* sum_squares: out = sum of x^2, fixed order. */
+struct sum_squares_args {
+    double *out_dev;
+    const float *x_dev; /* (n) */
+    int64_t n;
+};
+
+/* nag, adam: one update of a whole parameter block of n elements (gaps hold zeros). The gradient is
+ * first multiplied by gradient_scale and by the clip factor min(1, clip / (norm + 1e-6)), norm =
+ * gradient_scale * sqrt(squares). Where the norm is not finite they change nothing. */
+struct nag_args {
+    float *theta_dev, *momentum_dev; /* (n) */
+    const float *grad_dev;           /* (n) */
+    int64_t n;
+    float mu, weight_decay;
+    const double *squares_dev; /* of sum_squares */
+    const struct step_state *step_dev;
+    void *bf16_dev; /* (n) bf16: the new weights, rounded as by cast; NULL: none */
+};
+
+struct adam_args {
+    float *theta_dev, *m_dev, *v_dev; /* (n) */
+    const float *grad_dev;            /* (n) */
+    int64_t n;
+    float beta1, beta2, eps, weight_decay;
+    const double *squares_dev;
+    const struct step_state *step_dev;
+    void *bf16_dev; /* as of nag */
+};
+
+/* all_reduce: sum over devices, the identity for one. */
+struct all_reduce_args {
+    float *x_dev; /* (n) */
+    int64_t n;
+};
+
+/* Every op once: enumerator, function, argument struct. What lists or wraps all ops derives from
+ * this list and from ops_table.c. */
+#define BACKEND_OPS(OP)                                                                            \
+    OP(LINEAR, linear, linear_args)                                                                \
+    OP(LINEAR_ROWS, linear_rows, linear_rows_args)                                                 \
+    OP(LINEAR_RELU, linear_relu, linear_relu_args)                                                 \
+    OP(LINEAR_BWD_INPUT, linear_bwd_input, linear_bwd_input_args)                                  \
+    OP(LINEAR_RELU_BWD, linear_relu_bwd, linear_relu_bwd_args)                                     \
+    OP(LINEAR_BWD_WEIGHT, linear_bwd_weight, linear_bwd_weight_args)                               \
+    OP(GATHER_ROWS, gather_rows, gather_rows_args)                                                 \
+    OP(SCATTER_ROWS, scatter_rows, scatter_rows_args)                                              \
+    OP(ADD_ROWS, add_rows, add_rows_args)                                                          \
+    OP(CAST, cast, cast_args)                                                                      \
+    OP(ADD, add, add_args)                                                                         \
+    OP(DROPOUT, dropout, dropout_args)                                                             \
+    OP(RELU, relu, dropout_args)                                                                   \
+    OP(RELU_BWD, relu_bwd, relu_bwd_args)                                                          \
+    OP(LAYERNORM, layernorm, layernorm_args)                                                       \
+    OP(LAYERNORM_BWD, layernorm_bwd, layernorm_bwd_args)                                           \
+    OP(RESIDUAL_LAYERNORM, residual_layernorm, residual_layernorm_args)                            \
+    OP(RESIDUAL_LAYERNORM_BWD, residual_layernorm_bwd, residual_layernorm_bwd_args)                \
+    OP(ROTARY, rotary, rotary_args)                                                                \
+    OP(ATTENTION, attention, attention)                                                            \
+    OP(ATTENTION_BWD, attention_bwd, attention)                                                    \
+    OP(SOFTMAX_LOSS, softmax_loss, softmax_loss_args)                                              \
+    OP(SOFTMAX_LOGP, softmax_logp, softmax_logp_args)                                              \
+    OP(SUM_LOSSES, sum_losses, sum_losses_args)                                                    \
+    OP(SUM_SQUARES, sum_squares, sum_squares_args)                                                 \
+    OP(NAG, nag, nag_args)                                                                         \
+    OP(ADAM, adam, adam_args)                                                                      \
+    OP(ALL_REDUCE, all_reduce, all_reduce_args)
+
+#define OP_ENUMERATOR(NAME, name, args) OP_##NAME,
+enum op { BACKEND_OPS(OP_ENUMERATOR) OPS_N };
+#undef OP_ENUMERATOR
+
 struct backend;
 
 struct backend_ops {
@@ -131,121 +385,14 @@ struct backend_ops {
      * counts it. */
     int (*peak_bytes)(struct backend *, int64_t *out, struct err *);
 
-    /* linear maps: y (N,O) = x (N,I) w (O,I)^T + bias (1,O) or NULL. x and w share a dtype; y has
-     * it too, or is f32; a bias is f32. Sums are f32. */
-    int (*linear)(struct backend *, struct tensor *y, const struct tensor *x,
-                  const struct tensor *w, const struct tensor *bias, int accumulate, struct err *);
-    /* linear_rows - the same, exact by row (rule 6). */
-    int (*linear_rows)(struct backend *, struct tensor *y, const struct tensor *x,
-                       const struct tensor *w, const struct tensor *bias, struct err *);
-    /* fused, may be NULL: y = max(x w^T + bias, 0); exact: with the bits of linear_rows. */
-    int (*linear_relu)(struct backend *, struct tensor *y, const struct tensor *x,
-                       const struct tensor *w, const struct tensor *bias, int exact, struct err *);
-    /* dx (N,I) = dy (N,O) w (O,I) */
-    int (*linear_bwd_input)(struct backend *, struct tensor *dx, const struct tensor *dy,
-                            const struct tensor *w, int accumulate, struct err *);
-    /* dw (O,I) = dy^T x; dbias (1,O) = column sums of dy, or NULL */
-    int (*linear_bwd_weight)(struct backend *, struct tensor *dw, struct tensor *dbias,
-                             const struct tensor *dy, const struct tensor *x, int accumulate,
-                             struct err *);
-
-    /* rows: y[i] = scale * x[index[i]] (gather), and y[index[i]] += or = scale * x[i] in rising i
-     * (scatter). An index below 0 gathers zeros and scatters nothing. */
-    int (*gather_rows)(struct backend *, struct tensor *y, const struct tensor *x,
-                       const int32_t *index_dev, float scale, struct err *);
-    int (*scatter_rows)(struct backend *, struct tensor *y, const struct tensor *x,
-                        const int32_t *index_dev, float scale, int accumulate, struct err *);
-    /* add_rows - y[i] = x[i] + table[index[i]]; y may be x. */
-    int (*add_rows)(struct backend *, struct tensor *y, const struct tensor *x,
-                    const struct tensor *table, const int32_t *index_dev, struct err *);
-    /* cast - y = x, each in its own dtype (f32 or bf16) and with its stride; to the nearest, ties
-     * to even. y is not x. */
-    int (*cast)(struct backend *, struct tensor *y, const struct tensor *x, struct err *);
-    /* y = x + r; any may be the same. */
-    int (*add)(struct backend *, struct tensor *y, const struct tensor *x, const struct tensor *r,
-               struct err *);
-
-    /* dropout: y = mask * x / (1-p); forward and backward alike; y may be x. */
-    int (*dropout)(struct backend *, struct tensor *y, const struct tensor *x,
-                   const struct dropout *, struct err *);
-    /* relu: y = max(x, 0), then dropout; backward dx = dy * mask/(1-p) where y != 0 (y is the
-     * forward result). */
-    int (*relu)(struct backend *, struct tensor *y, const struct tensor *x, const struct dropout *,
-                struct err *);
-    int (*relu_bwd)(struct backend *, struct tensor *dx, const struct tensor *dy,
-                    const struct tensor *y, const struct dropout *, struct err *);
-    /* fused, may be NULL: relu_bwd of linear_bwd_input: dx (N,I) = dy (N,O) w (O,I) / (1-p) where y
-     * (N,I) is not 0, else 0. The product may be left unrounded before the division. dx is none of
-     * the others. */
-    int (*linear_relu_bwd)(struct backend *, struct tensor *dx, const struct tensor *dy,
-                           const struct tensor *w, const struct tensor *y, const struct dropout *,
-                           struct err *);
-
-    /* LayerNorm, eps 1e-5 inside the root, biased variance. stats (N,2): mean and reciprocal
-     * deviation. stats, gain and bias are f32. */
-    int (*layernorm)(struct backend *, struct tensor *y, struct tensor *stats,
-                     const struct tensor *x, const struct tensor *gain, const struct tensor *bias,
-                     struct err *);
-    /* dx is added to when accumulate_dx; dgain, dbias (1,C) are always accumulated. */
-    int (*layernorm_bwd)(struct backend *, struct tensor *dx, struct tensor *dgain,
-                         struct tensor *dbias, const struct tensor *dy, const struct tensor *x,
-                         const struct tensor *stats, const struct tensor *gain, int accumulate_dx,
-                         struct err *);
-    /* fused, may be NULL: s = x + dropout(r); y = norm(s). s may be x. */
-    int (*residual_layernorm)(struct backend *, struct tensor *s, struct tensor *y,
-                              struct tensor *stats, const struct tensor *x, const struct tensor *r,
-                              const struct dropout *, const struct tensor *gain,
-                              const struct tensor *bias, struct err *);
-    /* fused, may be NULL: its backward pass. ds is the gradient of s by other ways (the residual
-     * stream) and becomes the whole one, which is also x's; dr = mask * ds / (1-p) of ds as stored,
-     * p > 0. dgain, dbias (1,C) are accumulated. */
-    int (*residual_layernorm_bwd)(struct backend *, struct tensor *ds, struct tensor *dr,
-                                  struct tensor *dgain, struct tensor *dbias,
-                                  const struct tensor *dy, const struct tensor *s,
-                                  const struct tensor *stats, const struct tensor *gain,
-                                  const struct dropout *, struct err *);
-
-    /* rotary in place on x (B*T, H*D): cos, sin (T', D/2) f32 tables, row = token of the row.
-     * layout 0 adjacent pairs, 1 half split; inverse turns back (the backward pass). */
-    int (*rotary)(struct backend *, struct tensor *x, const struct tensor *cosine,
-                  const struct tensor *sine, int32_t T, int32_t H, int layout, int inverse,
-                  struct err *);
-
-    /* attention_rotates: whether these two do what struct attention_rotary asks for. */
+    /* the ops, each documented at its arguments above */
+#define OP_FUNCTION(NAME, name, args)                                                              \
+    int (*name)(struct backend *, const struct args *, struct err *);
+    BACKEND_OPS(OP_FUNCTION)
+#undef OP_FUNCTION
+    /* attention_rotates: whether attention and attention_bwd do what struct attention_rotary asks
+     * for. */
     int attention_rotates;
-    int (*attention)(struct backend *, struct attention *, struct err *);
-    int (*attention_bwd)(struct backend *, struct attention *, struct err *);
-
-    /* Softmax cross-entropy of logits (N,V) with class target[i] (-1: row counts nothing). loss
-     * (1,N) nats per row, 0 for -1. When gradient: logits become dlogits of the summed loss. lse
-     * and log p are in double or compensated f32. */
-    int (*softmax_loss)(struct backend *, struct tensor *loss, struct tensor *logits,
-                        const int32_t *target_dev, int gradient, struct err *);
-    /* sum_losses: sums_dev[0] (f64) = the sum of loss (1,N) in double, fixed order; sums_dev[1] is
-     * added to by as much. */
-    int (*sum_losses)(struct backend *, double *sums_dev, const struct tensor *loss, struct err *);
-    /* log p[i] of target[i] from logits (N,V), exact by row; adds to out (1,N) when accumulate (a
-     * tail's share). */
-    int (*softmax_logp)(struct backend *, struct tensor *logp, const struct tensor *logits,
-                        const int32_t *target_dev, int accumulate, struct err *);
-
-    /* Over a whole parameter block of n elements (gaps hold zeros):
-     * sum_squares: *out_dev (f64) = sum of x^2, fixed order. nag, adam: the gradient is first
-     * multiplied by gradient_scale and by the clip factor min(1, clip / (norm + 1e-6)), norm =
-     * gradient_scale * sqrt(*squares_dev). Where the norm is not finite they change nothing.
-     * bf16_dev: n bf16 weights that are written in the same
-     * pass, the new ones rounded as cast does; NULL: none (a backend of f32 takes nothing else). */
-    int (*sum_squares)(struct backend *, double *out_dev, const float *x_dev, int64_t n,
-                       struct err *);
-    int (*nag)(struct backend *, float *theta_dev, float *momentum_dev, const float *grad_dev,
-               int64_t n, float mu, float weight_decay, const double *squares_dev,
-               const struct step_state *step_dev, void *bf16_dev, struct err *);
-    int (*adam)(struct backend *, float *theta_dev, float *m_dev, float *v_dev,
-                const float *grad_dev, int64_t n, float beta1, float beta2, float eps,
-                float weight_decay, const double *squares_dev, const struct step_state *step_dev,
-                void *bf16_dev, struct err *);
-    /* sum over devices, the identity for one. */
-    int (*all_reduce)(struct backend *, float *x_dev, int64_t n, struct err *);
 
     /* May be NULL, all together: work as a graph. From record to keep, ops, copy and zero are not
      * done but written down, arguments and all; nothing may be allocated, moved to or from the

@@ -104,8 +104,7 @@ struct cli_planning {
          &(o).only, "K=V,…", "select points, such as position=alibi,L_train=512"},                 \
         {"seeds", 0, CLI_COUNT, &(o).seeds, "N", "use seeds 1 to N instead of the grid's"},        \
     {                                                                                              \
-        "devices", 0, CLI_DEVICES, &(o).devices, "D",                                              \
-            "auto, cpu, cpu:N, cuda:0,… or slurm:N (default auto)"                               \
+        "devices", 0, CLI_DEVICES, &(o).devices, "D", DEVICES_SYNTAX " (default auto)"             \
     }
 /* cli_planning - as options of a plan. */
 struct planning_options cli_planning(const struct cli_planning *o);

@@ -12,9 +12,9 @@
 #include "backend/backend.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "base/subprocess.h"
 #include "cli/cli.h"
 #include "ops/ops.h"
-#include "scheduler/command.h"
 #include "scheduler/slurm_node.h"
 #include "spec/code_id.h"
 #include "worker/worker.h"
@@ -200,7 +200,7 @@ int cli_doctor(struct cli *c, const struct cli_command *self, int argc, char **a
                d->name, *d->unusable ? d->unusable : d->description);
         wrong += shown && *d->unusable;
     }
-    bool draws = subprocess_exists("gnuplot");
+    bool draws = subprocess_find("gnuplot");
     check(&wrong, draws, "gnuplot",
           draws ? "found; figures will be drawn"
                 : "not found; install gnuplot-nox to draw figures");

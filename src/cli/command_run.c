@@ -37,6 +37,17 @@ static int check_duration(const struct planning *p, bool yes, struct err *e)
     return ERR(e, ERR_INTERRUPTED, "not started; --yes starts it without the question");
 }
 
+/* After the last of the options. */
+static void add_executor_options(struct cli_option *option, const char **words)
+{
+    while (option->name) option++;
+    for (int32_t i = 0; scheduler_option(i); i++) {
+        const struct executor_option *x = scheduler_option(i);
+        if (x->name)
+            *option++ = (struct cli_option){x->name, 0, CLI_TEXT, &words[i], x->value, x->help};
+    }
+}
+
 int cli_run(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
     struct cli_planning o = {0};
@@ -45,7 +56,7 @@ int cli_run(struct cli *c, const struct cli_command *self, int argc, char **argv
     struct cli_list artefacts;
     struct store *store = NULL;
     struct planning p = {0};
-    const struct cli_option options[] = {
+    struct cli_option options[CLI_OPTIONS_MAX] = {
         CLI_PLANNING_OPTIONS(o),
         {"tries", 0, CLI_COUNT, &so.tries, "N", "attempts per failing run (default 3)"},
         {"keep-going", 'k', CLI_FLAG, &so.keep_going, NULL,
@@ -55,10 +66,9 @@ int cli_run(struct cli *c, const struct cli_command *self, int argc, char **argv
         {"stale", 0, CLI_FLAG, &stale, NULL, "only results of another version of the program"},
         {"stall", 0, CLI_REAL, &so.stall_s, "S",
          "seconds of silence after which a worker is killed (default 300)"},
-        {"slurm", 0, CLI_TEXT, &so.slurm, "WORDS",
-         "sbatch options for --devices slurm, such as \"partition=gpu time=24:00:00\""},
-        {"yes", 'y', CLI_FLAG, &yes, NULL, "start more than a day of work, without a question"},
-        {0}};
+        {"yes", 'y', CLI_FLAG, &yes, NULL, "start more than a day of work, without a question"}};
+
+    add_executor_options(options, so.words);
     int rc = cli_parse(c, self, options, argc, argv, &artefacts, 1, CLI_LIST_MAX, e);
 
     if (rc != 0) return rc < 0 ? rc : 0;

@@ -7,7 +7,7 @@
 enum { ATTENTION_WIDTH_MAX = 256 };
 
 struct attention_work {
-    struct attention *a;
+    const struct attention *a;
     struct simd_dropout dropout;
     size_t scratch_bytes; /* of the kernel; a thread's sums of bias gradients stand behind it */
     int want_bias;
@@ -33,10 +33,10 @@ static void attention_task(const struct cpu_share *s, void *arguments)
     s->cpu->simd->attention->run(w->a, &w->dropout, cpu_scratch_of(s), items);
 }
 
-int cpu_attention(struct backend *b, struct attention *a, struct err *e)
+int cpu_attention(struct backend *b, const struct attention *a, struct err *e)
 {
     struct cpu *c = cpu_of(b);
-    struct attention_work w = {.a = a, .dropout = cpu_dropout(&a->dropout, a->T)};
+    struct attention_work w = {.a = a, .dropout = cpu_draw(&a->dropout, a->T)};
     TRY(check_width("attention", a, e));
     TRY(cpu_scratch_reserve(c, c->simd->attention->scratch_bytes(a), e));
     cpu_parallel(c, (int64_t)a->B * a->H, 1, attention_task, &w);
@@ -60,11 +60,11 @@ static void attention_bwd_task(const struct cpu_share *s, void *arguments)
     s->cpu->simd->attention_bwd->run(w->a, &w->dropout, near, offset, cpu_scratch_of(s), items);
 }
 
-int cpu_attention_bwd(struct backend *b, struct attention *a, struct err *e)
+int cpu_attention_bwd(struct backend *b, const struct attention *a, struct err *e)
 {
     struct cpu *c = cpu_of(b);
     const struct attention_bias *bias = &a->bias;
-    struct attention_work w = {.a = a, .dropout = cpu_dropout(&a->dropout, a->T)};
+    struct attention_work w = {.a = a, .dropout = cpu_draw(&a->dropout, a->T)};
     size_t sums_bytes = attention_sums_n(a) * sizeof(float);
 
     TRY(check_width("attention_bwd", a, e));

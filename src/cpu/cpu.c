@@ -102,6 +102,24 @@ void cpu_parallel(struct cpu *c, int64_t n, int64_t grain, cpu_task task, void *
         cpu_run_share(c, n, grain, thread, threads, task, arguments);
 }
 
+struct rows_call {
+    cpu_rows_task task;
+    const void *args;
+};
+
+static void cpu_rows_share(const struct cpu_share *s, void *arguments)
+{
+    const struct rows_call *call = arguments;
+    call->task(s->cpu, call->args, (struct simd_range){s->begin, s->end});
+}
+
+int cpu_rows(struct backend *b, int64_t n, int64_t grain, cpu_rows_task task, const void *args)
+{
+    cpu_parallel(cpu_of(b), n, grain, cpu_rows_share,
+                 &(struct rows_call){.task = task, .args = args});
+    return 0;
+}
+
 static int cpu_scratch_grow(struct cpu_scratch *s, size_t bytes, struct err *e)
 {
     size_t rounded = (bytes + 4095) / 4096 * 4096;
@@ -127,7 +145,7 @@ int cpu_scratch_reserve_first(struct cpu *c, size_t bytes, struct err *e)
     return cpu_scratch_grow(&c->scratch_own[0], bytes, e);
 }
 
-struct simd_dropout cpu_dropout(const struct dropout *d, int64_t cols)
+struct simd_dropout cpu_draw(const struct dropout *d, int64_t cols)
 {
     struct simd_dropout out = {.cols = cols};
     if (!d || d->p <= 0.0f) return out;
@@ -228,7 +246,7 @@ static const struct backend_ops cpu_ops = {
     .add_rows = cpu_add_rows,
     .cast = cpu_cast,
     .add = cpu_add,
-    .dropout = cpu_dropout_rows,
+    .dropout = cpu_dropout,
     .relu = cpu_relu,
     .relu_bwd = cpu_relu_bwd,
     .layernorm = cpu_layernorm,

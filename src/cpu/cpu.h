@@ -60,6 +60,10 @@ typedef void (*cpu_task)(const struct cpu_share *share, void *arguments);
  * multiples of grain, and runs task once for each share that is not empty. */
 void cpu_parallel(struct cpu *c, int64_t n, int64_t grain, cpu_task task, void *arguments);
 
+/* cpu_rows - the same for an op of which each item depends on its arguments only. */
+typedef void (*cpu_rows_task)(struct cpu *c, const void *args, struct simd_range items);
+int cpu_rows(struct backend *b, int64_t n, int64_t grain, cpu_rows_task task, const void *args);
+
 /* cpu_scratch_reserve - every thread's scratch holds at least bytes. Errors: ERR_NOMEM. */
 int cpu_scratch_reserve(struct cpu *c, size_t bytes, struct err *e);
 /* cpu_scratch_reserve_first - the same for the first thread's only, where it is read by all. */
@@ -70,62 +74,13 @@ static inline void *cpu_scratch_of(const struct cpu_share *s)
 }
 
 /* A dropout as kernels take it. */
-struct simd_dropout cpu_dropout(const struct dropout *d, int64_t cols);
+struct simd_dropout cpu_draw(const struct dropout *d, int64_t cols);
 
-/* The slots, by file: linear.c, rows.c, loss.c, attention.c, update.c. */
-int cpu_linear(struct backend *b, struct tensor *y, const struct tensor *x, const struct tensor *w,
-               const struct tensor *bias, int accumulate, struct err *e);
-int cpu_linear_rows(struct backend *b, struct tensor *y, const struct tensor *x,
-                    const struct tensor *w, const struct tensor *bias, struct err *e);
-int cpu_linear_bwd_input(struct backend *b, struct tensor *dx, const struct tensor *dy,
-                         const struct tensor *w, int accumulate, struct err *e);
-int cpu_linear_bwd_weight(struct backend *b, struct tensor *dw, struct tensor *dbias,
-                          const struct tensor *dy, const struct tensor *x, int accumulate,
-                          struct err *e);
-int cpu_gather_rows(struct backend *b, struct tensor *y, const struct tensor *x,
-                    const int32_t *index_dev, float scale, struct err *e);
-int cpu_scatter_rows(struct backend *b, struct tensor *y, const struct tensor *x,
-                     const int32_t *index_dev, float scale, int accumulate, struct err *e);
-int cpu_add_rows(struct backend *b, struct tensor *y, const struct tensor *x,
-                 const struct tensor *table, const int32_t *index_dev, struct err *e);
-int cpu_cast(struct backend *b, struct tensor *y, const struct tensor *x, struct err *e);
-int cpu_add(struct backend *b, struct tensor *y, const struct tensor *x, const struct tensor *r,
-            struct err *e);
-int cpu_dropout_rows(struct backend *b, struct tensor *y, const struct tensor *x,
-                     const struct dropout *d, struct err *e);
-int cpu_relu(struct backend *b, struct tensor *y, const struct tensor *x, const struct dropout *d,
-             struct err *e);
-int cpu_relu_bwd(struct backend *b, struct tensor *dx, const struct tensor *dy,
-                 const struct tensor *y, const struct dropout *d, struct err *e);
-int cpu_layernorm(struct backend *b, struct tensor *y, struct tensor *stats, const struct tensor *x,
-                  const struct tensor *gain, const struct tensor *bias, struct err *e);
-int cpu_layernorm_bwd(struct backend *b, struct tensor *dx, struct tensor *dgain,
-                      struct tensor *dbias, const struct tensor *dy, const struct tensor *x,
-                      const struct tensor *stats, const struct tensor *gain, int accumulate_dx,
-                      struct err *e);
-int cpu_residual_layernorm(struct backend *b, struct tensor *s, struct tensor *y,
-                           struct tensor *stats, const struct tensor *x, const struct tensor *r,
-                           const struct dropout *d, const struct tensor *gain,
-                           const struct tensor *bias, struct err *e);
-int cpu_rotary(struct backend *b, struct tensor *x, const struct tensor *cosine,
-               const struct tensor *sine, int32_t T, int32_t H, int layout, int inverse,
-               struct err *e);
-int cpu_attention(struct backend *b, struct attention *a, struct err *e);
-int cpu_attention_bwd(struct backend *b, struct attention *a, struct err *e);
-int cpu_softmax_loss(struct backend *b, struct tensor *loss, struct tensor *logits,
-                     const int32_t *target_dev, int gradient, struct err *e);
-int cpu_softmax_logp(struct backend *b, struct tensor *logp, const struct tensor *logits,
-                     const int32_t *target_dev, int accumulate, struct err *e);
-int cpu_sum_losses(struct backend *b, double *sums_dev, const struct tensor *loss, struct err *e);
-int cpu_sum_squares(struct backend *b, double *out_dev, const float *x_dev, int64_t n,
-                    struct err *e);
-int cpu_nag(struct backend *b, float *theta_dev, float *momentum_dev, const float *grad_dev,
-            int64_t n, float mu, float weight_decay, const double *squares_dev,
-            const struct step_state *step_dev, void *bf16_dev, struct err *e);
-int cpu_adam(struct backend *b, float *theta_dev, float *m_dev, float *v_dev, const float *grad_dev,
-             int64_t n, float beta1, float beta2, float eps, float weight_decay,
-             const double *squares_dev, const struct step_state *step_dev, void *bf16_dev,
-             struct err *e);
-int cpu_all_reduce(struct backend *b, float *x_dev, int64_t n, struct err *e);
+/* The ops, by file: linear.c, rows.c, loss.c, attention.c, update.c. Of the fused ones there is
+ * residual_layernorm only. */
+#define CPU_FUNCTION(NAME, name, args)                                                             \
+    int cpu_##name(struct backend *b, const struct args *a, struct err *e);
+BACKEND_OPS(CPU_FUNCTION)
+#undef CPU_FUNCTION
 
 #endif

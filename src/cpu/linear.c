@@ -16,8 +16,7 @@ enum {
 };
 
 struct linear_work {
-    struct tensor *y;
-    const struct tensor *x, *w;
+    const struct tensor *y, *x, *w;
     const float *vector; /* the bias */
     float *bias_sums;
     int accumulate;
@@ -73,29 +72,29 @@ static int64_t linear_part_rows(const struct cpu *c, const struct tensor *w)
     return panels > 0 ? panels * panel : panel;
 }
 
-int cpu_linear(struct backend *b, struct tensor *y, const struct tensor *x, const struct tensor *w,
-               const struct tensor *bias, int accumulate, struct err *e)
+int cpu_linear(struct backend *b, const struct linear_args *a, struct err *e)
 {
     struct cpu *c = cpu_of(b);
-    int64_t panel = c->simd->linear->panel, step = linear_part_rows(c, w);
-    for (int64_t first = 0; first < w->rows; first += step) {
-        struct tensor y_part = *y, w_part = *w;
-        struct linear_work work = {.y = &y_part, .x = x, .w = &w_part, .accumulate = accumulate};
-        y_part.cols = w_part.rows = w->rows - first < step ? w->rows - first : step;
-        y_part.data = (float *)y->data + first;
-        w_part.data = linear_at(w, first);
-        if (bias) work.vector = (const float *)bias->data + first;
+    int64_t panel = c->simd->linear->panel, step = linear_part_rows(c, &a->w);
+    for (int64_t first = 0; first < a->w.rows; first += step) {
+        struct tensor y_part = a->y, w_part = a->w;
+        struct linear_work work = {
+            .y = &y_part, .x = &a->x, .w = &w_part, .accumulate = a->accumulate};
+        y_part.cols = w_part.rows = a->w.rows - first < step ? a->w.rows - first : step;
+        y_part.data = (float *)a->y.data + first;
+        w_part.data = linear_at(&a->w, first);
+        if (a->bias.data) work.vector = (const float *)a->bias.data + first;
         TRY(cpu_scratch_reserve_first(c, c->simd->linear->packed_bytes(&w_part), e));
         cpu_parallel(c, (w_part.rows + panel - 1) / panel, 1, linear_pack_task, &work);
-        cpu_parallel(c, y->rows, LINEAR_GRAIN, linear_rows_task, &work);
+        cpu_parallel(c, a->y.rows, LINEAR_GRAIN, linear_rows_task, &work);
     }
     return 0;
 }
 
-int cpu_linear_rows(struct backend *b, struct tensor *y, const struct tensor *x,
-                    const struct tensor *w, const struct tensor *bias, struct err *e)
+int cpu_linear_rows(struct backend *b, const struct linear_rows_args *a, struct err *e)
 {
-    return cpu_linear(b, y, x, w, bias, 0, e);
+    struct linear_args whole = {.y = a->y, .x = a->x, .w = a->w, .bias = a->bias};
+    return cpu_linear(b, &whole, e);
 }
 
 static void linear_bwd_input_task(const struct cpu_share *s, void *arguments)
@@ -114,11 +113,10 @@ static void linear_bwd_input_task(const struct cpu_share *s, void *arguments)
     linear_multiply(s, w, &p);
 }
 
-int cpu_linear_bwd_input(struct backend *b, struct tensor *dx, const struct tensor *dy,
-                         const struct tensor *w, int accumulate, struct err *e)
+int cpu_linear_bwd_input(struct backend *b, const struct linear_bwd_input_args *a, struct err *e)
 {
-    struct linear_work work = {.y = dx, .x = dy, .w = w, .accumulate = accumulate};
-    cpu_parallel(cpu_of(b), dx->rows, LINEAR_LIBRARY_GRAIN, linear_bwd_input_task, &work);
+    struct linear_work work = {.y = &a->dx, .x = &a->dy, .w = &a->w, .accumulate = a->accumulate};
+    cpu_parallel(cpu_of(b), a->dx.rows, LINEAR_LIBRARY_GRAIN, linear_bwd_input_task, &work);
     return linear_finish(b, &work, e);
 }
 
@@ -151,18 +149,17 @@ static void linear_bwd_weight_library_task(const struct cpu_share *s, void *argu
     if (w->bias_sums) s->cpu->simd->rows->column_sums(w->bias_sums, w->x, w->accumulate, cols);
 }
 
-int cpu_linear_bwd_weight(struct backend *b, struct tensor *dw, struct tensor *dbias,
-                          const struct tensor *dy, const struct tensor *x, int accumulate,
-                          struct err *e)
+int cpu_linear_bwd_weight(struct backend *b, const struct linear_bwd_weight_args *a, struct err *e)
 {
     struct cpu *c = cpu_of(b);
-    struct linear_work work = {.y = dw, .x = dy, .w = x, .accumulate = accumulate};
-    if (dbias) work.bias_sums = dbias->data;
+    const struct tensor *dw = &a->dw;
+    struct linear_work work = {
+        .y = dw, .x = &a->dy, .w = &a->x, .bias_sums = a->dbias.data, .accumulate = a->accumulate};
     if (dw->rows < LINEAR_TALL * dw->cols) {
         cpu_parallel(c, dw->rows, LINEAR_LIBRARY_GRAIN, linear_bwd_weight_library_task, &work);
         return linear_finish(b, &work, e);
     }
-    TRY(cpu_scratch_reserve(c, c->simd->linear->dw_bytes(x), e));
+    TRY(cpu_scratch_reserve(c, c->simd->linear->dw_bytes(&a->x), e));
     cpu_parallel(c, dw->rows, LINEAR_GRAIN, linear_bwd_weight_task, &work);
     return 0;
 }

@@ -1,46 +1,28 @@
-/* loss.c - the softmax slots, rows divided among threads. */
+/* loss.c - the softmax ops, rows divided among threads. */
 #include "cpu/cpu.h"
 
 enum { LOSS_GRAIN = 8 };
 
-struct loss_work {
-    float *out;
-    struct tensor *logits;
-    const struct tensor *logits_read;
-    const int32_t *target;
-    int flag; /* gradient, or accumulate */
-};
-
-static void loss_softmax_task(const struct cpu_share *s, void *arguments)
+static void softmax_loss_rows(struct cpu *c, const void *args, struct simd_range rows)
 {
-    struct loss_work *w = arguments;
-    struct simd_range rows = {s->begin, s->end};
-    s->cpu->simd->loss->softmax_loss(w->out, w->logits, w->target, w->flag, rows);
+    const struct softmax_loss_args *a = args;
+    c->simd->loss->softmax_loss(a->loss.data, &a->logits, a->target_dev, a->gradient, rows);
 }
 
-int cpu_softmax_loss(struct backend *b, struct tensor *loss, struct tensor *logits,
-                     const int32_t *target_dev, int gradient, struct err *e)
+int cpu_softmax_loss(struct backend *b, const struct softmax_loss_args *a, struct err *e)
 {
     (void)e;
-    struct loss_work w = {
-        .out = loss->data, .logits = logits, .target = target_dev, .flag = gradient};
-    cpu_parallel(cpu_of(b), logits->rows, LOSS_GRAIN, loss_softmax_task, &w);
-    return 0;
+    return cpu_rows(b, a->logits.rows, LOSS_GRAIN, softmax_loss_rows, a);
 }
 
-static void loss_logp_task(const struct cpu_share *s, void *arguments)
+static void softmax_logp_rows(struct cpu *c, const void *args, struct simd_range rows)
 {
-    struct loss_work *w = arguments;
-    struct simd_range rows = {s->begin, s->end};
-    s->cpu->simd->loss->softmax_logp(w->out, w->logits_read, w->target, w->flag, rows);
+    const struct softmax_logp_args *a = args;
+    c->simd->loss->softmax_logp(a->logp.data, &a->logits, a->target_dev, a->accumulate, rows);
 }
 
-int cpu_softmax_logp(struct backend *b, struct tensor *logp, const struct tensor *logits,
-                     const int32_t *target_dev, int accumulate, struct err *e)
+int cpu_softmax_logp(struct backend *b, const struct softmax_logp_args *a, struct err *e)
 {
     (void)e;
-    struct loss_work w = {
-        .out = logp->data, .logits_read = logits, .target = target_dev, .flag = accumulate};
-    cpu_parallel(cpu_of(b), logits->rows, LOSS_GRAIN, loss_logp_task, &w);
-    return 0;
+    return cpu_rows(b, a->logits.rows, LOSS_GRAIN, softmax_logp_rows, a);
 }

@@ -28,37 +28,37 @@ struct simd_range {
 
 /* simd_rows.c, simd_norm.c */
 struct simd_rows {
-    void (*gather)(struct tensor *y, const struct tensor *x, const int32_t *index, float scale,
-                   struct simd_range rows);
+    void (*gather)(const struct tensor *y, const struct tensor *x, const int32_t *index,
+                   float scale, struct simd_range rows);
     /* scatter works on a range of columns: rows that meet are added in rising order. */
-    void (*scatter)(struct tensor *y, const struct tensor *x, const int32_t *index, float scale,
-                    int accumulate, struct simd_range cols);
-    void (*add_rows)(struct tensor *y, const struct tensor *x, const struct tensor *table,
+    void (*scatter)(const struct tensor *y, const struct tensor *x, const int32_t *index,
+                    float scale, int accumulate, struct simd_range cols);
+    void (*add_rows)(const struct tensor *y, const struct tensor *x, const struct tensor *table,
                      const int32_t *index, struct simd_range rows);
-    void (*add)(struct tensor *y, const struct tensor *x, const struct tensor *r,
+    void (*add)(const struct tensor *y, const struct tensor *x, const struct tensor *r,
                 struct simd_range rows);
     /* y = x + vector, or y = vector when x is NULL. */
-    void (*add_vector)(struct tensor *y, const struct tensor *x, const float *vector,
+    void (*add_vector)(const struct tensor *y, const struct tensor *x, const float *vector,
                        struct simd_range rows);
     /* out[c] = or += the sum over all rows of x, for a range of columns. */
     void (*column_sums)(float *out, const struct tensor *x, int accumulate, struct simd_range cols);
-    void (*dropout)(struct tensor *y, const struct tensor *x, const struct simd_dropout *d,
+    void (*dropout)(const struct tensor *y, const struct tensor *x, const struct simd_dropout *d,
                     struct simd_range rows);
-    void (*relu)(struct tensor *y, const struct tensor *x, const struct simd_dropout *d,
+    void (*relu)(const struct tensor *y, const struct tensor *x, const struct simd_dropout *d,
                  struct simd_range rows);
-    void (*relu_bwd)(struct tensor *dx, const struct tensor *dy, const struct tensor *y,
+    void (*relu_bwd)(const struct tensor *dx, const struct tensor *dy, const struct tensor *y,
                      const struct simd_dropout *d, struct simd_range rows);
-    void (*rotary)(struct tensor *x, const struct tensor *cosine, const struct tensor *sine,
+    void (*rotary)(const struct tensor *x, const struct tensor *cosine, const struct tensor *sine,
                    int32_t T, int32_t H, int layout, int inverse, struct simd_range rows);
 };
 
 struct simd_norm {
     /* s = x + dropout(r) first when r is not NULL. */
-    void (*layernorm)(struct tensor *y, struct tensor *stats, struct tensor *s,
+    void (*layernorm)(const struct tensor *y, const struct tensor *stats, const struct tensor *s,
                       const struct tensor *x, const struct tensor *r, const struct simd_dropout *d,
                       const struct tensor *gain, const struct tensor *bias, struct simd_range rows);
     /* dgain_part, dbias_part (C): sums over this range, written. */
-    void (*layernorm_bwd)(struct tensor *dx, float *dgain_part, float *dbias_part,
+    void (*layernorm_bwd)(const struct tensor *dx, float *dgain_part, float *dbias_part,
                           const struct tensor *dy, const struct tensor *x,
                           const struct tensor *stats, const struct tensor *gain, int accumulate_dx,
                           struct simd_range rows);
@@ -71,18 +71,18 @@ struct simd_linear {
     void (*pack)(float *packed, const struct tensor *w, struct simd_range panels);
     /* y = or += x w^T + bias (NULL: none) for w packed; the bits of a row depend on it and w only.
      */
-    void (*rows)(struct tensor *y, const struct tensor *x, const float *packed, const float *bias,
-                 int accumulate, struct simd_range rows);
+    void (*rows)(const struct tensor *y, const struct tensor *x, const float *packed,
+                 const float *bias, int accumulate, struct simd_range rows);
     /* dw = or += dy^T x for a range of dw's rows; packed is dw_bytes of scratch. */
     size_t (*dw_bytes)(const struct tensor *x);
-    void (*dw)(struct tensor *dw, const struct tensor *dy, const struct tensor *x, int accumulate,
-               float *packed, struct simd_range outputs);
+    void (*dw)(const struct tensor *dw, const struct tensor *dy, const struct tensor *x,
+               int accumulate, float *packed, struct simd_range outputs);
 };
 
 /* simd_loss.c */
 struct simd_loss {
-    void (*softmax_loss)(float *loss, struct tensor *logits, const int32_t *target, int gradient,
-                         struct simd_range rows);
+    void (*softmax_loss)(float *loss, const struct tensor *logits, const int32_t *target,
+                         int gradient, struct simd_range rows);
     void (*softmax_logp)(float *logp, const struct tensor *logits, const int32_t *target,
                          int accumulate, struct simd_range rows);
 };

@@ -107,7 +107,7 @@ VECTOR_FN void linear_blocks(struct linear_block b, int64_t rows, const int turn
     }
 }
 
-static void linear_rows(struct tensor *y, const struct tensor *x, const float *packed,
+static void linear_rows(const struct tensor *y, const struct tensor *x, const float *packed,
                         const float *bias, int accumulate, struct simd_range rows)
 {
     int64_t I = x->cols, O = y->cols, height = GROUP_FLOATS / I / BLOCK_ROWS * BLOCK_ROWS;
@@ -162,8 +162,9 @@ static void linear_bwd_weight_pack(float *packed, const struct tensor *x, int64_
     }
 }
 
-static void linear_bwd_weight(struct tensor *dw, const struct tensor *dy, const struct tensor *x,
-                              int accumulate, float *packed, struct simd_range outputs)
+static void linear_bwd_weight(const struct tensor *dw, const struct tensor *dy,
+                              const struct tensor *x, int accumulate, float *packed,
+                              struct simd_range outputs)
 {
     const float no_bias[PANEL] = {0};
     int64_t I = x->cols, step = linear_bwd_weight_depth(I);

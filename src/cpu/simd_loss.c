@@ -67,8 +67,8 @@ static double loss_sum(float *out, const float *x, int64_t n, float highest)
     return total;
 }
 
-static void loss_softmax(float *loss, struct tensor *logits, const int32_t *target, int gradient,
-                         struct simd_range rows)
+static void loss_softmax(float *loss, const struct tensor *logits, const int32_t *target,
+                         int gradient, struct simd_range rows)
 {
     for (int64_t i = rows.begin; i < rows.end; i++) {
         float *x = (float *)logits->data + i * logits->stride;

@@ -56,7 +56,7 @@ static void norm_residual(float *s, const float *x, const float *r, const struct
     }
 }
 
-static void norm_rows(struct tensor *y, struct tensor *stats, struct tensor *s,
+static void norm_rows(const struct tensor *y, const struct tensor *stats, const struct tensor *s,
                       const struct tensor *x, const struct tensor *r, const struct simd_dropout *d,
                       const struct tensor *gain, const struct tensor *bias, struct simd_range rows)
 {
@@ -114,7 +114,7 @@ static void layernorm_bwd_row(float *restrict dx, float *restrict dgain, float *
     }
 }
 
-static void norm_rows_dx(struct tensor *dx, float *dgain_part, float *dbias_part,
+static void norm_rows_dx(const struct tensor *dx, float *dgain_part, float *dbias_part,
                          const struct tensor *dy, const struct tensor *x,
                          const struct tensor *stats, const struct tensor *gain, int accumulate_dx,
                          struct simd_range rows)

@@ -17,8 +17,8 @@ static uint64_t rows_element(const struct simd_dropout *d, int64_t row)
     return (uint64_t)(place * d->cols);
 }
 
-static void rows_gather(struct tensor *y, const struct tensor *x, const int32_t *index, float scale,
-                        struct simd_range rows)
+static void rows_gather(const struct tensor *y, const struct tensor *x, const int32_t *index,
+                        float scale, struct simd_range rows)
 {
     for (int64_t i = rows.begin; i < rows.end; i++) {
         float *to = rows_at(y, i);
@@ -31,7 +31,7 @@ static void rows_gather(struct tensor *y, const struct tensor *x, const int32_t 
     }
 }
 
-static void rows_scatter(struct tensor *y, const struct tensor *x, const int32_t *index,
+static void rows_scatter(const struct tensor *y, const struct tensor *x, const int32_t *index,
                          float scale, int accumulate, struct simd_range cols)
 {
     for (int64_t i = 0; i < x->rows; i++) {
@@ -45,8 +45,8 @@ static void rows_scatter(struct tensor *y, const struct tensor *x, const int32_t
     }
 }
 
-static void rows_add_rows(struct tensor *y, const struct tensor *x, const struct tensor *table,
-                          const int32_t *index, struct simd_range rows)
+static void rows_add_rows(const struct tensor *y, const struct tensor *x,
+                          const struct tensor *table, const int32_t *index, struct simd_range rows)
 {
     for (int64_t i = rows.begin; i < rows.end; i++) {
         float *to = rows_at(y, i);
@@ -60,7 +60,7 @@ static void rows_add_rows(struct tensor *y, const struct tensor *x, const struct
     }
 }
 
-static void rows_add(struct tensor *y, const struct tensor *x, const struct tensor *r,
+static void rows_add(const struct tensor *y, const struct tensor *x, const struct tensor *r,
                      struct simd_range rows)
 {
     for (int64_t i = rows.begin; i < rows.end; i++) {
@@ -70,7 +70,7 @@ static void rows_add(struct tensor *y, const struct tensor *x, const struct tens
     }
 }
 
-static void rows_add_vector(struct tensor *y, const struct tensor *x, const float *vector,
+static void rows_add_vector(const struct tensor *y, const struct tensor *x, const float *vector,
                             struct simd_range rows)
 {
     for (int64_t i = rows.begin; i < rows.end; i++) {
@@ -105,8 +105,8 @@ static void rows_column_sums(float *out, const struct tensor *x, int accumulate,
     }
 }
 
-static void rows_dropout(struct tensor *y, const struct tensor *x, const struct simd_dropout *d,
-                         struct simd_range rows)
+static void rows_dropout(const struct tensor *y, const struct tensor *x,
+                         const struct simd_dropout *d, struct simd_range rows)
 {
     float factor[ROWS_CHUNK];
     for (int64_t i = rows.begin; i < rows.end; i++) {
@@ -124,7 +124,7 @@ static void rows_dropout(struct tensor *y, const struct tensor *x, const struct 
     }
 }
 
-static void rows_relu(struct tensor *y, const struct tensor *x, const struct simd_dropout *d,
+static void rows_relu(const struct tensor *y, const struct tensor *x, const struct simd_dropout *d,
                       struct simd_range rows)
 {
     float factor[ROWS_CHUNK];
@@ -143,7 +143,7 @@ static void rows_relu(struct tensor *y, const struct tensor *x, const struct sim
 }
 
 /* Where y is not 0 the element was kept: the mask need not be drawn again. */
-static void rows_relu_bwd(struct tensor *dx, const struct tensor *dy, const struct tensor *y,
+static void rows_relu_bwd(const struct tensor *dx, const struct tensor *dy, const struct tensor *y,
                           const struct simd_dropout *d, struct simd_range rows)
 {
     float scale = d->keep_scale == 0.0f ? 1.0f : d->keep_scale;
@@ -173,8 +173,9 @@ static void rows_turn(float *x, const float *cosine, const float *sine, int32_t 
     }
 }
 
-static void rows_rotary(struct tensor *x, const struct tensor *cosine, const struct tensor *sine,
-                        int32_t T, int32_t H, int layout, int inverse, struct simd_range rows)
+static void rows_rotary(const struct tensor *x, const struct tensor *cosine,
+                        const struct tensor *sine, int32_t T, int32_t H, int layout, int inverse,
+                        struct simd_range rows)
 {
     int32_t D = (int32_t)(x->cols / H);
     float sign = inverse ? -1.0f : 1.0f;

@@ -56,7 +56,9 @@ int model_read_bf16(struct model *m, int32_t tensor, uint16_t *out_host, struct 
 struct model_batch {
     const int32_t *source, *target; /* host, (rows, length); pad id 1 on the right */
     int32_t rows, length;
-    int64_t first_row; /* of row 0 in the whole update: dropout counters */
+    int64_t first_row;     /* of row 0 in the whole update: dropout counters */
+    int32_t stated_length; /* of rows as their protocol states it, for methods whose numbers follow
+                              it; 0: length */
 };
 
 /* model_train_batch - forward and backward of one shard. accumulate 0 starts a new update's

@@ -17,11 +17,16 @@ static int attend(struct model *m, const struct model_pass *p, int32_t l, struct
 
     struct tensor branch = model_view(&m->buffers.narrow, n, c);
     TRY(model_linear(m, p, &branch, &at.out, &w->out, &w->out_bias, e));
-    struct tensor x = model_view(&act->x, n, c), s = model_view(&act->s, n, c);
-    struct tensor g = model_view(&act->g, n, c), stats = model_view(&act->stats2, n, 2);
-    struct dropout d = model_dropout(m, p, m->spec.model.dropout, l, DROPOUT_ATTENTION_OUT);
-    return ops_residual_layernorm(m->b, &s, &g, &stats, &x, &branch, &d, &w->norm2_gain,
-                                  &w->norm2_bias, e);
+    struct residual_layernorm_args sum = {
+        .s = model_view(&act->s, n, c),
+        .y = model_view(&act->g, n, c),
+        .stats = model_view(&act->stats2, n, 2),
+        .x = model_view(&act->x, n, c),
+        .r = branch,
+        .gain = w->norm2_gain,
+        .bias = w->norm2_bias,
+        .dropout = model_dropout(m, p, m->spec.model.dropout, l, DROPOUT_ATTENTION_OUT)};
+    return ops_residual_layernorm(m->b, &sum, e);
 }
 
 /* The feed-forward part, its residual sum, and the LayerNorm that comes next, if any. */
@@ -45,10 +50,16 @@ static int feed_forward(struct model *m, const struct model_pass *p, int32_t l, 
         if (d.p > 0.0f) TRY(ops_dropout(m->b, &branch, &branch, &d, e));
         return ops_add(m->b, &x, &sum, &branch, e);
     }
-    struct tensor a = model_view(&next->a, n, s->dim), stats = model_view(&next->stats1, n, 2);
-    const struct tensor *gain = last ? &m->values.norm_gain : &m->values.layer[l + 1].norm1_gain;
-    const struct tensor *bias = last ? &m->values.norm_bias : &m->values.layer[l + 1].norm1_bias;
-    return ops_residual_layernorm(m->b, &x, &a, &stats, &sum, &branch, &d, gain, bias, e);
+    struct residual_layernorm_args joint = {
+        .s = x,
+        .y = model_view(&next->a, n, s->dim),
+        .stats = model_view(&next->stats1, n, 2),
+        .x = sum,
+        .r = branch,
+        .gain = last ? m->values.norm_gain : m->values.layer[l + 1].norm1_gain,
+        .bias = last ? m->values.norm_bias : m->values.layer[l + 1].norm1_bias,
+        .dropout = d};
+    return ops_residual_layernorm(m->b, &joint, e);
 }
 
 /* Keeps a copy of a stream where model_keep_inner asked for it. */

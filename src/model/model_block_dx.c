@@ -23,8 +23,16 @@ static int flow_through(struct model *m, struct flow *f, const struct tensor *dy
 {
     struct tensor dropped = model_view(&m->buffers.dropped, f->stream.rows, f->stream.cols);
     f->branch = j->dropout.p > 0.0f ? dropped : f->stream;
-    return ops_residual_layernorm_bwd(m->b, &f->stream, &dropped, j->dgain, j->dbias, dy, j->x,
-                                      j->stats, j->gain, &j->dropout, e);
+    struct residual_layernorm_bwd_args a = {.ds = f->stream,
+                                            .dr = dropped,
+                                            .dgain = *j->dgain,
+                                            .dbias = *j->dbias,
+                                            .dy = *dy,
+                                            .s = *j->x,
+                                            .stats = *j->stats,
+                                            .gain = *j->gain,
+                                            .dropout = j->dropout};
+    return ops_residual_layernorm_bwd(m->b, &a, e);
 }
 
 static int feed_forward_dx(struct model *m, const struct model_pass *p, int32_t l, struct flow *f,
@@ -97,11 +105,15 @@ static int flow_begin(struct model *m, const struct model_pass *p, struct flow *
     if (m->spec.model.final_norm) {
         /* The head left the gradient of the features; LayerNorm turns it into the stream's. */
         const struct model_activations *last = model_activations(m, p, m->spec.model.layers);
-        struct tensor x = model_view(&last->x, n, c), stats = model_view(&last->stats1, n, 2);
-        struct tensor dy = model_view(&m->buffers.narrow, n, c);
-        TRY(ops_cast(m->b, &dy, &f->stream, e));
-        TRY(ops_layernorm_bwd(m->b, &f->stream, &m->gradients.norm_gain, &m->gradients.norm_bias,
-                              &dy, &x, &stats, &m->values.norm_gain, 0, e));
+        struct layernorm_bwd_args norm = {.dx = f->stream,
+                                          .dgain = m->gradients.norm_gain,
+                                          .dbias = m->gradients.norm_bias,
+                                          .dy = model_view(&m->buffers.narrow, n, c),
+                                          .x = model_view(&last->x, n, c),
+                                          .stats = model_view(&last->stats1, n, 2),
+                                          .gain = m->values.norm_gain};
+        TRY(ops_cast(m->b, &norm.dy, &f->stream, e));
+        TRY(ops_layernorm_bwd(m->b, &norm, e));
     }
     struct dropout d =
         model_dropout(m, p, m->spec.model.dropout, last_layer, DROPOUT_FEED_FORWARD_OUT);

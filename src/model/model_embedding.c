@@ -79,6 +79,9 @@ int model_embed_dx(struct model *m, const struct model_pass *p, struct err *e)
     struct tensor dx = model_view(&m->buffers.stream_grad, p->tokens_n, m->spec.model.dim);
     struct dropout d = model_dropout(m, p, m->spec.model.dropout, 0, DROPOUT_EMBEDDING);
     if (d.p > 0.0f) TRY(ops_dropout(m->b, &dx, &dx, &d, e));
+    if (m->position.embedding_grad.data != NULL)
+        TRY(ops_scatter_rows(m->b, &m->position.embedding_grad, &dx,
+                             model_list_dev(m, &m->lists.position), 1.0f, 1, e));
     if (m->spec.model.softmax == SPEC_ADAPTIVE) return embed_adaptive_dx(m, &dx, e);
     return ops_scatter_rows(m->b, &m->gradients.table[0], &dx,
                             model_list_dev(m, &m->lists.band_grad[0]), embedding_scale(m), 1, e);

@@ -39,10 +39,10 @@ static void fill_tensor(float *out, const struct shape_tensor *t, uint64_t seed)
     uint32_t stream = hash_crc32c(0, t->name, strlen(t->name));
     int64_t n = (int64_t)t->rows * t->cols;
     for (int64_t i = 0; i < n; i++) {
-        double value = 0.0;
+        double value = t->init_mean;
         if (t->init == SHAPE_ONES) value = 1.0;
-        if (t->init == SHAPE_UNIFORM) value = t->init_value * draw_uniform(seed, stream, i);
-        if (t->init == SHAPE_NORMAL) value = t->init_value * draw_normal(seed, stream, i);
+        if (t->init == SHAPE_UNIFORM) value += t->init_value * draw_uniform(seed, stream, i);
+        if (t->init == SHAPE_NORMAL) value += t->init_value * draw_normal(seed, stream, i);
         out[i] = (float)value;
     }
     if (t->init_zero_row >= 0 && t->init_zero_row < t->rows)
@@ -60,7 +60,10 @@ int model_init(struct model *m, uint64_t seed, struct err *e)
     float *values = malloc((size_t)most * sizeof *values);
     if (values == NULL) return ERR(e, ERR_NOMEM, "no memory for initial values");
     for (int32_t i = 0; i < m->params.tensors_n; i++) {
-        fill_tensor(values, &m->params.tensor[i], seed);
+        if (m->params.tensor[i].init == SHAPE_OWN)
+            model_position_start(m, i, values);
+        else
+            fill_tensor(values, &m->params.tensor[i], seed);
         TRY_OUT(rc, model_write(m, MODEL_VALUES, i, values, e));
     }
 out:

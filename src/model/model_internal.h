@@ -138,10 +138,13 @@ struct model_graphs {
 struct model_position {
     const struct position_functions *functions;
     struct position_shape shape;
-    struct tensor embedding;         /* (first_row + length_max, C); or without data */
+    /* Rows added to tokens, (first_row + length_max, C) or the learned (L_train, C) and its
+     * gradient; or without data. */
+    struct tensor embedding, embedding_grad;
     float *bias_dev, *bias_grad_dev; /* in the pool, as SHAPE_BIAS; NULL: none */
     struct position_bias bias_host, grad_host;
-    int32_t tensors_n, tensor[POSITION_TENSORS_MAX]; /* learned ones; index in params */
+    float *rotation_host;                            /* cosines, then sines */
+    int32_t tensors_n, tensor[POSITION_TENSORS_MAX]; /* that `fill` reads; index in params */
     float *values_host[POSITION_TENSORS_MAX];        /* that the bias was filled from */
     float *gradients_host[POSITION_TENSORS_MAX];     /* of the batches of this update so far */
     bool is_stale;                                   /* the bias must be filled before a pass */
@@ -267,7 +270,13 @@ int model_step_upload(struct model *m, const struct step_state *step, struct err
 
 /* position.c */
 int model_position_open(struct model *m, struct err *e);
-/* model_position_refresh - before a pass: makes the bias agree with its tensors. */
+/* model_position_start - initial values of a tensor that is SHAPE_OWN. */
+void model_position_start(const struct model *m, int32_t tensor, float *out);
+/* model_position_row_length - before a pass: numbers that follow the length of rows are those of
+ * this batch. */
+int model_position_row_length(struct model *m, const struct model_batch *batch, struct err *e);
+/* model_position_refresh - before a pass: makes the bias agree with its tensors, once these are
+ * projected into their ranges. */
 int model_position_refresh(struct model *m, struct err *e);
 /* model_position_begin - before a training pass: the gradient of the bias starts from zero;
  * accumulate: the tensors' gradients of this update's earlier batches stay. */

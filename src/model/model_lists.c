@@ -89,10 +89,10 @@ int model_lists_source(struct model *m, const struct model_batch *batch, struct 
     if (m->position.embedding.data == NULL) return 0;
     m->lists.position = list_open(m);
     for (int32_t row = 0; row < batch->rows; row++) {
-        int32_t next = m->position.functions->first_row; /* non-pad tokens, row by row */
+        int32_t first = m->position.functions->first_row, next = first; /* row by row */
         for (int32_t t = 0; t < batch->length; t++) {
             bool pad = batch->source[(int64_t)row * batch->length + t] == MODEL_PAD;
-            list_add(m, &m->lists.position, pad ? MODEL_PAD : next++);
+            list_add(m, &m->lists.position, pad && first > 0 ? first - 1 : next++);
         }
     }
     return 0;

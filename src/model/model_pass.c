@@ -59,6 +59,7 @@ struct attention model_attention(const struct model *m, const struct model_pass 
                                  const struct model_activations *act)
 {
     int32_t c = m->spec.model.dim, heads = m->spec.model.heads;
+    const struct spec_mask *mask = &m->spec.model.mask;
     struct tensor qkv = model_view(&act->qkv, p->tokens_n, 3 * (int64_t)c);
     struct attention a = {
         .B = p->rows,
@@ -73,6 +74,10 @@ struct attention model_attention(const struct model *m, const struct model_pass 
         .lse = model_view(&act->lse, (int64_t)p->rows * heads, p->length),
         .bias = m->bias,
         .rotary = m->rotary,
+        .mask = {.window = mask->window,
+                 .sinks = mask->sinks,
+                 .sink_positions =
+                     mask->sink_positions == SPEC_SINKS_CACHE ? SINKS_CACHE : SINKS_TEXT},
         .dropout = model_dropout(m, p, m->spec.model.dropout_attention, layer, DROPOUT_ATTENTION),
     };
     return a;

@@ -103,6 +103,7 @@ int model_score(struct model *m, const struct model_batch *batch, const int32_t 
     TRY(model_lists_chosen(m, batch, position, positions_n, e));
     TRY(model_lists_target(m, batch->target, position, positions_n, false, e));
     TRY(model_weights_transpose(m, e));
+    TRY(model_position_row_length(m, batch, e));
     TRY(model_position_refresh(m, e));
     TRY(model_lists_upload(m, e));
     TRY(model_graph_run(m, score_pass, &p, e));
@@ -137,6 +138,7 @@ int model_distribution(struct model *m, const struct model_batch *batch, int32_t
     TRY(model_pass_begin(m, &p, batch, false, e));
     TRY(model_lists_chosen(m, batch, &position, 1, e));
     TRY(model_weights_transpose(m, e));
+    TRY(model_position_row_length(m, batch, e));
     TRY(model_position_refresh(m, e));
     TRY(model_lists_upload(m, e));
     TRY(score_forward(m, &p, &x, e));

@@ -41,6 +41,7 @@ int model_train_batch(struct model *m, const struct model_batch *batch, uint32_t
     TRY(model_lists_target(m, batch->target, NULL, p.tokens_n, m->spec.train.tail_quirk, e));
     TRY(model_lists_upload(m, e));
     TRY(model_position_begin(m, accumulate != 0, e));
+    TRY(model_position_row_length(m, batch, e));
     TRY(model_position_refresh(m, e));
     state.step.update = update;
     state.step.first_row = batch->first_row;
@@ -62,11 +63,31 @@ static int update_weights(struct model *m, struct err *e)
     const double *squares = &m->state_dev_own->squares;
     int64_t n = m->params.elements_n;
     if (t->optimizer == SPEC_ADAM)
-        return ops_adam(m->b, theta, first, second, grad, n, (float)t->adam_beta1,
-                        (float)t->adam_beta2, (float)t->adam_eps, (float)t->weight_decay, squares,
-                        m->step_dev, m->bf16_dev_own, e);
-    return ops_nag(m->b, theta, first, grad, n, (float)t->momentum, (float)t->weight_decay, squares,
-                   m->step_dev, m->bf16_dev_own, e);
+        return ops_adam(m->b,
+                        &(struct adam_args){.theta_dev = theta,
+                                            .m_dev = first,
+                                            .v_dev = second,
+                                            .grad_dev = grad,
+                                            .n = n,
+                                            .beta1 = (float)t->adam_beta1,
+                                            .beta2 = (float)t->adam_beta2,
+                                            .eps = (float)t->adam_eps,
+                                            .weight_decay = (float)t->weight_decay,
+                                            .squares_dev = squares,
+                                            .step_dev = m->step_dev,
+                                            .bf16_dev = m->bf16_dev_own},
+                        e);
+    return ops_nag(m->b,
+                   &(struct nag_args){.theta_dev = theta,
+                                      .momentum_dev = first,
+                                      .grad_dev = grad,
+                                      .n = n,
+                                      .mu = (float)t->momentum,
+                                      .weight_decay = (float)t->weight_decay,
+                                      .squares_dev = squares,
+                                      .step_dev = m->step_dev,
+                                      .bf16_dev = m->bf16_dev_own},
+                   e);
 }
 
 /* Norm and update, a body of model_graph.c: the host learns the norm afterwards. */
@@ -93,7 +114,7 @@ int model_apply(struct model *m, const struct model_update *u, double *grad_norm
                               .adam_step = u->update + 1};
     TRY(model_position_pullback(m, e));
     m->transposed_valid = false;
-    m->position.is_stale = m->position.tensors_n > 0;
+    m->position.is_stale = m->position.functions->fill != NULL && m->position.tensors_n > 0;
     TRY(model_step_upload(m, &step, e));
     TRY(model_graph_run(m, update_pass, NULL, e));
     TRY(m->b->ops->download(m->b, &state, m->state_dev_own, sizeof state, e));
@@ -104,7 +125,7 @@ int model_apply(struct model *m, const struct model_update *u, double *grad_norm
                    "update %u: the gradient's norm is %s; the weights are unchanged, a lower "
                    "train.lr or train.clip may help",
                    u->update, isnan(*grad_norm) ? "not a number" : "infinite");
-    return 0;
+    return m->position.functions->project != NULL ? model_position_refresh(m, e) : 0;
 }
 
 double model_loss(const struct model *m)

@@ -2,7 +2,8 @@
  * backend.
  *
  * 1. Fixed numbers are uploaded at open: the rows added to embeddings, the tables of rotations, a
- *    bias without learned tensors.
+ *    bias without learned tensors. Those that follow the length of rows are uploaded again before a
+ *    batch of another length. Learned rows stay on the backend, as other parameters.
  * 2. A learned bias is computed on the host, outside recorded graphs: before the first pass after
  *    its tensors changed they are downloaded and the bias is uploaded.
  * 3. The gradient of the bias is that of one batch. It is pulled back to the tensors before the
@@ -58,32 +59,64 @@ static void bind_bias(struct model *m)
     m->bias.tail_offset_grad_dev = p->bias_grad_dev + tail;
 }
 
+static struct tensor learned_rows(const struct model *m, enum model_block block, int32_t tensor)
+{
+    const struct shape_tensor *t = &m->params.tensor[tensor];
+    float *base = model_block_dev(m, block);
+    return tensor_make(base == NULL ? NULL : base + t->offset, t->rows, t->cols, DTYPE_F32);
+}
+
 static int bind_tensors(struct model *m, struct err *e)
 {
     struct model_position *p = &m->position;
     struct position_tensor tensor[POSITION_TENSORS_MAX];
-    p->tensors_n = p->functions->tensors ? p->functions->tensors(&p->shape, tensor) : 0;
-    for (int32_t i = 0; i < p->tensors_n; i++) {
-        int64_t n = (int64_t)tensor[i].rows * tensor[i].cols;
-        p->tensor[i] = shape_find(&m->params, tensor[i].name);
-        if (p->tensor[i] < 0)
+    int32_t n = p->functions->tensors ? p->functions->tensors(&p->shape, tensor) : 0;
+    for (int32_t i = 0; i < n; i++) {
+        int64_t elements_n = (int64_t)tensor[i].rows * tensor[i].cols;
+        int32_t at = shape_find(&m->params, tensor[i].name);
+        if (at < 0)
             return ERR(e, ERR_INTERNAL, "the model's shape has no tensor %s", tensor[i].name);
-        p->values_host[i] = new_floats(m, n);
-        p->gradients_host[i] = new_floats(m, n);
+        if (tensor[i].use == POSITION_EMBEDDING) {
+            p->embedding = learned_rows(m, MODEL_VALUES, at);
+            p->embedding_grad = learned_rows(m, MODEL_GRADIENTS, at);
+            continue;
+        }
+        p->tensor[p->tensors_n] = at;
+        p->values_host[p->tensors_n] = new_floats(m, elements_n);
+        p->gradients_host[p->tensors_n] = new_floats(m, elements_n);
+        p->tensors_n++;
     }
     return 0;
+}
+
+void model_position_start(const struct model *m, int32_t tensor, float *out)
+{
+    const struct model_position *p = &m->position;
+    for (int32_t i = 0; i < p->tensors_n; i++)
+        if (p->tensor[i] == tensor) p->functions->start(&p->shape, i, out);
 }
 
 static int upload_embedding(struct model *m, struct err *e)
 {
     struct model_position *p = &m->position;
-    p->embedding = model_buffer(m, SHAPE_EMBEDDING, 0);
     if (p->functions->embedding == NULL) return 0;
+    p->embedding = model_buffer(m, SHAPE_EMBEDDING, 0);
     int64_t rows = p->embedding.rows, cols = p->embedding.cols;
     float *numbers = new_floats(m, rows * cols);
     for (int32_t row = 0; row < (int32_t)rows; row++)
         p->functions->embedding(&p->shape, row, numbers + row * cols);
     return m->b->ops->upload(m->b, p->embedding.data, numbers, floats_bytes(rows * cols), e);
+}
+
+static void bind_rotation(struct model *m)
+{
+    struct model_position *p = &m->position;
+    if (p->functions->frequencies == NULL) return;
+    m->rotary =
+        (struct attention_rotary){.cosine = model_buffer(m, SHAPE_COSINE, 0),
+                                  .sine = model_buffer(m, SHAPE_SINE, 0),
+                                  .layout = m->spec.option.rotary_layout == POSITION_HALF_SPLIT};
+    p->rotation_host = new_floats(m, 2 * (int64_t)m->options.length_max * (m->width / 2));
 }
 
 static int upload_rotation(struct model *m, struct err *e)
@@ -92,11 +125,7 @@ static int upload_rotation(struct model *m, struct err *e)
     int32_t L = m->options.length_max;
     int64_t n = (int64_t)L * (m->width / 2);
     if (p->functions->frequencies == NULL) return 0;
-    float *cosine = new_floats(m, 2 * n), *sine = cosine + n;
-    m->rotary =
-        (struct attention_rotary){.cosine = model_buffer(m, SHAPE_COSINE, 0),
-                                  .sine = model_buffer(m, SHAPE_SINE, 0),
-                                  .layout = m->spec.option.rotary_layout == POSITION_HALF_SPLIT};
+    float *cosine = p->rotation_host, *sine = cosine + n;
     position_rotation(p->functions, &p->shape, L, cosine, sine);
     TRY(m->b->ops->upload(m->b, m->rotary.cosine.data, cosine, floats_bytes(n), e));
     return m->b->ops->upload(m->b, m->rotary.sine.data, sine, floats_bytes(n), e);
@@ -107,20 +136,50 @@ int model_position_open(struct model *m, struct err *e)
     struct model_position *p = &m->position;
     p->functions = position_methods[m->spec.model.position].functions;
     p->shape = spec_position_shape(&m->spec);
-    if (p->functions->check != NULL) TRY(p->functions->check(&p->shape, e));
+    p->shape.length = m->options.length_max;
+    TRY(position_check((int32_t)m->spec.model.position, &p->shape, e));
+    if (position_methods[m->spec.model.position].bounded &&
+        p->shape.length > p->shape.trained_length)
+        return ERR(e, ERR_DATA,
+                   "rows of %d tokens: model.position = %s is not defined beyond train.L = %d",
+                   p->shape.length, position_methods[m->spec.model.position].name,
+                   p->shape.trained_length);
     TRY(bind_tensors(m, e));
+    bind_rotation(m);
     if (p->functions->fill != NULL) bind_bias(m);
     p->is_stale = p->functions->fill != NULL;
     TRY(upload_embedding(m, e));
     return upload_rotation(m, e);
 }
 
+int model_position_row_length(struct model *m, const struct model_batch *batch, struct err *e)
+{
+    struct model_position *p = &m->position;
+    int32_t length = batch->stated_length > 0 ? batch->stated_length : batch->length;
+    if (length == p->shape.length || p->functions->follows_length == NULL) return 0;
+    p->shape.length = length;
+    p->is_stale = p->functions->fill != NULL;
+    return upload_rotation(m, e);
+}
+
+/* The tensors as they are, then within their ranges, on host and backend. */
+static int project(struct model *m, struct err *e)
+{
+    struct model_position *p = &m->position;
+    for (int32_t i = 0; i < p->tensors_n; i++)
+        TRY(model_read(m, MODEL_VALUES, p->tensor[i], p->values_host[i], e));
+    if (p->functions->project == NULL) return 0;
+    p->functions->project(&p->shape, p->values_host);
+    for (int32_t i = 0; i < p->tensors_n; i++)
+        TRY(model_write(m, MODEL_VALUES, p->tensor[i], p->values_host[i], e));
+    return 0;
+}
+
 int model_position_refresh(struct model *m, struct err *e)
 {
     struct model_position *p = &m->position;
     if (!p->is_stale) return 0;
-    for (int32_t i = 0; i < p->tensors_n; i++)
-        TRY(model_read(m, MODEL_VALUES, p->tensor[i], p->values_host[i], e));
+    TRY(project(m, e));
     memset(p->bias_host.table, 0, floats_bytes(bias_n(p)));
     p->functions->fill(&p->shape, (const float *const *)p->values_host, &p->bias_host);
     TRY(m->b->ops->upload(m->b, p->bias_dev, p->bias_host.table, floats_bytes(bias_n(p)), e));

@@ -34,8 +34,8 @@ static int axis_read(struct axis *out, struct arena *a, const struct yaml_node *
     }
     /* A flat list under a key that takes lists is one value; a list of lists is an axis. */
     bool one = value->kind != YAML_LIST ||
-               (out->key->type == SPEC_T_INTS && value->n > 0 &&
-                value->item[0]->kind == YAML_SCALAR && !strchr(value->item[0]->text, ','));
+               (spec_key_is_list(out->key) && value->n > 0 && value->item[0]->kind == YAML_SCALAR &&
+                !strchr(value->item[0]->text, ','));
     if (one) {
         TRY(settings_read_value(&text, a, out->key, value, e));
         axis_add(out, a, text);
@@ -128,6 +128,8 @@ bool spec_key_equals(const struct spec *s, const struct spec_key *key, const cha
     case SPEC_T_INTS:
         return s->model.cutoffs_n == probe.model.cutoffs_n &&
                memcmp(ours, theirs, sizeof s->model.cutoffs) == 0;
+    case SPEC_T_REALS:
+        return memcmp(ours, theirs, sizeof(struct position_list)) == 0;
     }
     return false;
 }

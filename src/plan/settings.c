@@ -143,7 +143,7 @@ int settings_read_value(char **out, struct arena *a, const struct spec_key *key,
     struct strbuf b;
 
     strbuf_init(&b, a);
-    if (key->type == SPEC_T_INTS && value->kind == YAML_LIST) {
+    if (spec_key_is_list(key) && value->kind == YAML_LIST) {
         for (int32_t i = 0; i < value->n; i++) {
             TRY(yaml_want(value->item[i], YAML_SCALAR, key->name, e));
             strbuf_addf(&b, "%s%s", i ? "," : "", value->item[i]->text);

@@ -1,8 +1,36 @@
 /* alibi.c - ALiBi: a penalty that is proportional to the distance, with a fixed slope for each head
- * (the paper, section 3). */
+ * (the paper, section 3).
+ *
+ * The slopes are the paper's, a given list, or drawn once from the run's seed (exponential with
+ * mean 1, sorted; the paper says neither the rate nor the order). Scaled by `slopes`, an evaluation
+ * on longer rows makes them flatter by L_train / row length (Al-Khateeb et al. 2023). */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/hash.h"
+#include "base/philox.h"
 #include "position/position.h"
+
+static const char *const source_names[] = {"geometric", "exponential", NULL};
+
+static const struct position_option options[] = {
+    {.name = "model.alibi_slopes",
+     .type = POSITION_REALS,
+     .offset = offsetof(struct position_options, alibi_slopes),
+     .high = 1e6,
+     .neutral = "none",
+     .help = "slope of each head; none: as model.alibi_slopes_source says",
+     .source = "section 3"},
+    {.name = "model.alibi_slopes_source",
+     .type = POSITION_CHOICE,
+     .offset = offsetof(struct position_options, alibi_slopes_source),
+     .names = source_names,
+     .neutral = "geometric",
+     .help = "the paper's geometric slopes, or exponential ones drawn from train.seed",
+     .source = "section 3: geometric; footnote 11: random ones"},
+    {.name = NULL},
+};
 
 /* Slope h of a number of heads that is a power of two: 2^(-8(h+1)/heads). */
 static float power_slope(int32_t h, int32_t heads)
@@ -12,7 +40,7 @@ static float power_slope(int32_t h, int32_t heads)
 
 /* Of other numbers of heads, the slopes of the next lower power, then every other slope of twice
  * that power. */
-static float slope(int32_t h, int32_t heads)
+float position_alibi_slope(int32_t h, int32_t heads)
 {
     int32_t power = 1;
 
@@ -20,14 +48,60 @@ static float slope(int32_t h, int32_t heads)
     return h < power ? power_slope(h, power) : power_slope(2 * (h - power), 2 * power);
 }
 
+static int falling(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x < y) - (x > y);
+}
+
+static void draw_slopes(const struct position_shape *s, float *out)
+{
+    static const char stream[] = "alibi slopes";
+    uint32_t number = hash_crc32c(0, stream, sizeof stream - 1);
+
+    for (int32_t h = 0; h < s->heads; h++) {
+        uint32_t word = philox_word((uint64_t)s->seed, (uint64_t)h, 0xFFFFFFFFu, number);
+        out[h] = (float)-log(((double)word + 0.5) * 0x1p-32);
+    }
+    qsort(out, (size_t)s->heads, sizeof *out, falling);
+}
+
+static int check(const struct position_shape *s, struct err *e)
+{
+    int32_t n = s->options->alibi_slopes.n;
+
+    if (n == 0 || n == s->heads) return 0;
+    return ERR(e, ERR_DATA, "model.alibi_slopes: %d slopes for model.heads = %d", n, s->heads);
+}
+
 static void fill(const struct position_shape *s, const float *const *params,
                  struct position_bias *out)
 {
+    const struct position_options *o = s->options;
+    double scale = 1.0;
+
     (void)params;
-    for (int32_t h = 0; h < s->heads; h++) out->tail[h] = -slope(h, s->heads);
+    if (o->alibi_slopes.n == 0 && o->alibi_slopes_source == POSITION_EXPONENTIAL)
+        draw_slopes(s, out->tail);
+    else
+        for (int32_t h = 0; h < s->heads; h++)
+            out->tail[h] = o->alibi_slopes.n > 0 ? (float)o->alibi_slopes.value[h]
+                                                 : position_alibi_slope(h, s->heads);
+    if (o->scaling == POSITION_SLOPES)
+        scale = fmin(1.0, (double)position_original_length(s) / (double)s->length);
+    for (int32_t h = 0; h < s->heads; h++) out->tail[h] = (float)(-scale * (double)out->tail[h]);
+}
+
+static bool follows_length(const struct position_shape *s)
+{
+    return s->options->scaling == POSITION_SLOPES;
 }
 
 const struct position_functions position_alibi = {
     .order_sensitive = true,
+    .scalings = 1u << POSITION_SLOPES,
+    .options = options,
+    .check = check,
     .fill = fill,
+    .follows_length = follows_length,
 };

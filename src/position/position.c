@@ -4,15 +4,16 @@
 #include <math.h>
 #include <string.h>
 
-#define DECLARE(NAME, name_, display_, place_, style_)                                             \
+#define DECLARE(NAME, name_, display_, place_, style_, bounded_)                                   \
     extern const struct position_functions position_##name_;
 POSITION_METHODS(DECLARE)
 
-#define ROW(NAME, name_, display_, place_, style_)                                                 \
+#define ROW(NAME, name_, display_, place_, style_, bounded_)                                       \
     {.name = #name_,                                                                               \
      .display = display_,                                                                          \
      .place = place_,                                                                              \
      .style = style_,                                                                              \
+     .bounded = bounded_,                                                                          \
      .functions = &position_##name_},
 const struct position_method position_methods[POSITION_METHODS_N] = {POSITION_METHODS(ROW)};
 
@@ -21,6 +22,31 @@ int32_t position_find(const char *name)
     for (int32_t i = 0; i < POSITION_METHODS_N; i++)
         if (strcmp(position_methods[i].name, name) == 0) return i;
     return -1;
+}
+
+const char *const position_scaling_names[] = {"none", "pi",     "ntk", "dynamic_ntk",
+                                              "yarn", "slopes", NULL};
+
+int position_check(int32_t method, const struct position_shape *s, struct err *e)
+{
+    const struct position_functions *f = position_methods[method].functions;
+    enum position_scaling scaling = s->options->scaling;
+
+    if (scaling != POSITION_UNSCALED && (f->scalings >> scaling & 1) == 0)
+        return ERR(e, ERR_DATA, "eval.position_scaling: %s does not apply to model.position = %s",
+                   position_scaling_names[scaling], position_methods[method].name);
+    return f->check ? f->check(s, e) : 0;
+}
+
+bool position_follows_length(int32_t method, const struct position_shape *s)
+{
+    const struct position_functions *f = position_methods[method].functions;
+    return f->follows_length && f->follows_length(s);
+}
+
+int32_t position_original_length(const struct position_shape *s)
+{
+    return s->options->original_length > 0 ? s->options->original_length : s->trained_length;
 }
 
 int32_t position_table_length(const struct position_functions *f, const struct position_shape *s,
@@ -35,10 +61,10 @@ void position_rotation(const struct position_functions *f, const struct position
     int32_t half = s->dim / s->heads / 2;
     double theta[POSITION_WIDTH_MAX / 2];
 
-    f->frequencies(s, theta);
+    double factor = f->frequencies(s, theta);
     for (int64_t i = 0; i < (int64_t)L * half; i++) {
         double angle = (double)(i / half) * theta[i % half];
-        cosine[i] = (float)cos(angle);
-        sine[i] = (float)sin(angle);
+        cosine[i] = (float)(factor * cos(angle));
+        sine[i] = (float)(factor * sin(angle));
     }
 }

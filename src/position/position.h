@@ -20,37 +20,81 @@
 
 #include "base/err.h"
 
-/* X(NAME, name, display, place, style): the enumerator SPEC_NAME; the name in specifications and
- * results.db; the name in tables; the place among the methods of a table; the number of colour and
- * point in a figure. The functions of a row are position_name, in NAME's own file. */
+/* X(NAME, name, display, place, style, bounded): the enumerator SPEC_NAME; the name in
+ * specifications and results.db; the name in tables; the place among the methods of a table; the
+ * number of colour and point in a figure; 1: not defined for rows longer than L_train. The
+ * functions of a row are position_name, in NAME's own file. */
 #define POSITION_METHODS(X)                                                                        \
-    X(SINUSOIDAL, sinusoidal, "Sinusoidal", 1, 1)                                                  \
-    X(ROTARY, rotary, "Rotary", 2, 2)                                                              \
-    X(T5, t5, "T5 Bias", 3, 3)                                                                     \
-    X(ALIBI, alibi, "ALiBi", 4, 4)
+    X(SINUSOIDAL, sinusoidal, "Sinusoidal", 1, 1, 0)                                               \
+    X(ROTARY, rotary, "Rotary", 2, 2, 0)                                                           \
+    X(T5, t5, "T5 Bias", 3, 3, 0)                                                                  \
+    X(ALIBI, alibi, "ALiBi", 4, 4, 0)                                                              \
+    X(NONE, none, "NoPE", 5, 6, 0)                                                                 \
+    X(LEARNED, learned, "Learned", 6, 7, 1)                                                        \
+    X(ALIBI_LEARNED, alibi_learned, "ALiBi, learned slopes", 7, 8, 0)                              \
+    X(KERPLE_LOG, kerple_log, "KERPLE-log", 8, 9, 0)                                               \
+    X(KERPLE_POWER, kerple_power, "KERPLE-power", 9, 10, 0)                                        \
+    X(SANDWICH, sandwich, "Sandwich", 10, 11, 0)                                                   \
+    X(TISA, tisa, "TISA", 11, 12, 0)
 
-#define POSITION_ONE_MORE(NAME, name, display, place, style) +1
+#define POSITION_ONE_MORE(NAME, name, display, place, style, bounded) +1
 enum {
     POSITION_METHODS_N = 0 POSITION_METHODS(POSITION_ONE_MORE),
     POSITION_TENSORS_MAX = 3, /* learned tensors of one method */
-    POSITION_WIDTH_MAX = 256  /* of a head */
+    POSITION_WIDTH_MAX = 256, /* of a head */
+    POSITION_LIST_MAX = 64    /* numbers of a list */
 };
 
 /* Which features of a head form a pair: 2p and 2p + 1, or p and p + D / 2. */
 enum position_rotary_layout { POSITION_ADJACENT_PAIRS, POSITION_HALF_SPLIT };
+/* How a trained method is stretched over rows that are longer than those it was trained on. */
+enum position_scaling {
+    POSITION_UNSCALED,
+    POSITION_PI,          /* rotary: angles divided by the factor (Chen et al. 2023) */
+    POSITION_NTK,         /* rotary: the base grows with the factor (YaRN, eqs. 14 to 16) */
+    POSITION_DYNAMIC_NTK, /* the same by a factor that grows with the row */
+    POSITION_YARN,        /* rotary: slow pairs divided, scores sharpened (Peng et al. 2024) */
+    POSITION_SLOPES,      /* ALiBi: slopes times L_train / row (Al-Khateeb et al. 2023) */
+    POSITION_SCALINGS_N
+};
+/* Where ALiBi's slopes come from when they are not listed: the paper's, or drawn from the run's
+ * seed. */
+enum position_slopes { POSITION_GEOMETRIC, POSITION_EXPONENTIAL };
+/* A learned slope m of the parameter u: e^u, or ln(1 + e^u). */
+enum position_parametrisation { POSITION_EXP, POSITION_SOFTPLUS };
+
+struct position_list {
+    int32_t n;
+    double value[POSITION_LIST_MAX];
+};
 
 /* The options of all methods; each belongs to the method that lists it. */
 struct position_options {
     double rotary_base;
     enum position_rotary_layout rotary_layout;
     int32_t t5_buckets, t5_max_distance;
-    double t5_init_std;   /* of the table's initial values; 0: zeros */
-    double t5_multiplier; /* the bias is multiplier * table */
+    double t5_init_std;                /* of the table's initial values; 0: zeros */
+    double t5_multiplier;              /* the bias is multiplier * table */
+    double learned_init_std;           /* of the rows' initial values; 0: C^-0.5 */
+    struct position_list alibi_slopes; /* by head; empty: as alibi_slopes_source says */
+    enum position_slopes alibi_slopes_source;
+    enum position_parametrisation alibi_parametrisation;
+    int32_t sandwich_dim, tisa_kernels;
+    /* Of a training, or of an evaluation of it. factor 0: row length / original length, at least 1;
+     * original_length 0: that of the training. */
+    enum position_scaling scaling;
+    double scaling_factor;
+    int32_t original_length;
+    double yarn_beta_fast, yarn_beta_slow;
+    double yarn_attention_factor; /* 0: 0.1 ln(factor) + 1 */
 };
+
+/* position_scaling_names - in the order of enum position_scaling, ended by NULL. */
+extern const char *const position_scaling_names[];
 
 /* A row of a method's list of options, which becomes the key `name` of a specification and applies
  * to the runs of that method. */
-enum position_option_type { POSITION_INT, POSITION_REAL, POSITION_CHOICE };
+enum position_option_type { POSITION_INT, POSITION_REAL, POSITION_CHOICE, POSITION_REALS };
 struct position_option {
     const char *name; /* such as "model.t5_buckets"; NULL ends a list */
     enum position_option_type type;
@@ -63,21 +107,24 @@ struct position_option {
 
 /* What the numbers of a method depend on. */
 struct position_shape {
-    int32_t heads, dim; /* H, C; a head is C / H wide */
-    int32_t trained_length;
+    int32_t heads, dim;     /* H, C; a head is C / H wide */
+    int32_t trained_length; /* L_train */
+    int32_t length;         /* of a row as its protocol states it; rows may end earlier */
+    int64_t seed;           /* of the training */
     const struct position_options *options;
 };
 
-/* A learned tensor. */
-enum position_use { POSITION_BIAS };
-enum position_start { POSITION_ZEROS, POSITION_NORMAL };
+/* A learned tensor: what `fill` reads, or rows that are added to the tokens' embeddings. */
+enum position_use { POSITION_BIAS, POSITION_EMBEDDING };
+/* Initial values: zeros; mean + spread * (-1, 1); mean + spread * normal; what `start` writes. */
+enum position_start { POSITION_ZEROS, POSITION_UNIFORM, POSITION_NORMAL, POSITION_OWN };
 struct position_tensor {
     const char *name;   /* in checkpoints */
     int32_t rows, cols; /* a vector is (1, n) */
     int32_t dims;       /* 1 or 2: how a checkpoint writes it */
     enum position_use use;
-    enum position_start start; /* initial values */
-    double spread;             /* POSITION_NORMAL: standard deviation */
+    enum position_start start;
+    double mean, spread;
 };
 
 /* A bias, or its gradient. */
@@ -91,12 +138,19 @@ struct position_bias {
 struct position_functions {
     bool order_sensitive; /* one layer of it gives another answer when earlier tokens change places
                            */
-    int32_t first_row;    /* embedding: row of the first token; lower rows belong to padding */
+    uint32_t scalings;    /* bit set of enum position_scaling, beside POSITION_UNSCALED */
+    int32_t first_row; /* embedding: row of the first token; padding uses the row before it, or, at
+                          0, the row of a token */
     const struct position_option *options;
     /* check - rules between options, width and heads. Errors: ERR_DATA. */
     int (*check)(const struct position_shape *, struct err *e);
     /* tensors - the learned tensors; returns their number. */
     int32_t (*tensors)(const struct position_shape *, struct position_tensor *out);
+    /* start - initial values of a tensor that starts with POSITION_OWN. */
+    void (*start)(const struct position_shape *, int32_t tensor, float *out);
+    /* project - moves the tensors' values into their ranges, after each update and before a bias is
+     * filled. Gradients are those at the projected values. */
+    void (*project)(const struct position_shape *, float *const *params);
     /* table_length - K for rows of at most L tokens. NULL: 0. */
     int32_t (*table_length)(const struct position_shape *, int32_t L);
     /* fill - the bias; `out` comes zeroed. */
@@ -105,8 +159,12 @@ struct position_functions {
     /* pullback - adds the gradients of the tensors to dparams. */
     void (*pullback)(const struct position_shape *, const float *const *params,
                      const struct position_bias *grad, float *const *dparams);
-    /* frequencies - the angle of pair p at token t is t * theta[p]; C / H / 2 numbers. */
-    void (*frequencies)(const struct position_shape *, double *theta);
+    /* frequencies - the angle of pair p at token t is t * theta[p]; C / H / 2 numbers. Returns the
+     * factor of cosines and sines. */
+    double (*frequencies)(const struct position_shape *, double *theta);
+    /* follows_length - whether its numbers change with shape.length, so that a short row is no
+     * prefix of a longer one. NULL: they do not. */
+    bool (*follows_length)(const struct position_shape *);
     /* embedding - row `row` (C numbers) of what is added to the scaled embedding of the tokens. */
     void (*embedding)(const struct position_shape *, int32_t row, float *out);
 };
@@ -114,12 +172,21 @@ struct position_functions {
 struct position_method {
     const char *name, *display;
     int32_t place, style;
+    bool bounded;
     const struct position_functions *functions;
 };
 extern const struct position_method position_methods[POSITION_METHODS_N];
 
 /* position_find - the number of the method of that name, or -1. */
 int32_t position_find(const char *name);
+/* position_check - the options of a run: scaling, then the method's own rules. Errors: ERR_DATA. */
+int position_check(int32_t method, const struct position_shape *s, struct err *e);
+/* position_follows_length - see follows_length. */
+bool position_follows_length(int32_t method, const struct position_shape *s);
+/* position_original_length - tokens of the rows before scaling. */
+int32_t position_original_length(const struct position_shape *s);
+/* position_alibi_slope - of head h, as the paper chooses slopes. */
+float position_alibi_slope(int32_t h, int32_t heads);
 /* position_table_length - K, 0 where the method has no table. */
 int32_t position_table_length(const struct position_functions *f, const struct position_shape *s,
                               int32_t L);

@@ -333,13 +333,13 @@ int run_folder_remove(const char *root, const char *run_id, int32_t attempt, boo
     rc = dir_open(&runs, arena_printf(&a, "%s/" RUN_FOLDERS, root), &why);
     if (rc == 0) rc = dir_open_at(&run, &runs, run_id, &why);
     if (rc < 0) {
-        if (rc != ERR_NOINPUT) log_warn(RUN_FOLDERS "/%s is left as it is: %s", run_id, why.text);
+        if (rc != ERR_NOINPUT) log_warn(RUN_FOLDERS "/%s is kept: %s", run_id, why.text);
         rc = 0;
         goto out;
     }
     if (fstatat(run.fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) goto out; /* removed before */
     if (!S_ISDIR(st.st_mode)) {
-        log_warn(RUN_FOLDERS "/%s/%s is left as it is: not a directory", run_id, name);
+        log_warn(RUN_FOLDERS "/%s/%s is kept: not a directory", run_id, name);
         goto out;
     }
     rc = dir_remove_tree(run.fd, name, bytes, e);

@@ -1,4 +1,4 @@
-/* answer.c - collecting rows, and writing them as CSV and JSON. */
+/* answer.c - collecting rows, putting them into statements, and writing them as CSV and JSON. */
 #include "report/answer.h"
 
 #include <jansson.h>
@@ -20,7 +20,7 @@ static void rows_set_names(struct report_rows *r, int32_t columns_n, const char 
     for (int32_t c = 0; c < columns_n; c++) r->name[c] = arena_strdup(r->arena, names[c]);
 }
 
-struct store_cell *report_rows_add(struct report_rows *r)
+static struct store_cell *rows_add(struct report_rows *r)
 {
     if (r->rows_n == r->room) {
         int32_t room = r->room ? 2 * r->room : 64;
@@ -45,7 +45,7 @@ static int rows_take(void *context, int columns_n, const char *const *names,
     if ((int64_t)(r->rows_n + 1) * columns_n > REPORT_MAX_CELLS)
         return ERR(e, ERR_DATA, "the answer has more than %d cells; narrow it with WHERE or LIMIT",
                    REPORT_MAX_CELLS);
-    struct store_cell *own = report_rows_add(r);
+    struct store_cell *own = rows_add(r);
     for (int32_t c = 0; c < r->columns_n; c++) {
         own[c].type = cells[c].type;
         own[c].text = cells[c].text ? arena_strdup(r->arena, cells[c].text) : NULL;
@@ -67,7 +67,7 @@ int report_rows_query(struct report_rows *r, struct arena *a, struct store *s, c
 static int rows_take_line(struct report_rows *r, char *line, const char *path, int line_no,
                           struct err *e)
 {
-    struct store_cell *cells = report_rows_add(r);
+    struct store_cell *cells = rows_add(r);
     int32_t c = 0;
 
     for (char *cell = line; cell; c++) {
@@ -120,24 +120,6 @@ int report_rows_tsv(struct report_rows *r, struct arena *a, const char *path, st
     return 0;
 }
 
-int32_t report_rows_widen(struct report_rows *r, const char *const *names, int32_t n)
-{
-    int32_t first = r->columns_n, all = first + n;
-    const char **name = arena_array(r->arena, (size_t)all + 1, sizeof *name);
-
-    for (int32_t c = 0; c < all; c++)
-        name[c] = c < first ? r->name[c] : arena_strdup(r->arena, names[c - first]);
-    for (int32_t i = 0; i < r->rows_n; i++) {
-        struct store_cell *cells = arena_array(r->arena, (size_t)all, sizeof *cells);
-        for (int32_t c = 0; c < all; c++)
-            cells[c] = c < first ? r->row[i][c] : (struct store_cell){NULL, 'n'};
-        r->row[i] = cells;
-    }
-    r->name = name;
-    r->columns_n = all;
-    return first;
-}
-
 int32_t report_rows_column(const struct report_rows *r, const char *name)
 {
     for (int32_t c = 0; c < r->columns_n; c++)
@@ -155,6 +137,92 @@ bool report_rows_number(double *out, const struct report_rows *r, int32_t row, i
     const char *text = report_rows_text(r, row, column);
     return text && str_to_double(out, text);
 }
+
+const char *report_rows_get(const struct report_rows *r, int32_t row, const char *name)
+{
+    return report_rows_text(r, row, report_rows_column(r, name));
+}
+
+bool report_rows_real(double *out, const struct report_rows *r, int32_t row, const char *name)
+{
+    return report_rows_number(out, r, row, report_rows_column(r, name));
+}
+
+/* --- as a part of a statement --------------------------------------------------------------- */
+
+static void unique_names(struct report_answer *out, struct arena *a, const char *const *names,
+                         int32_t n)
+{
+    out->columns_n = n;
+    out->name = arena_array(a, (size_t)n + 1, sizeof *out->name);
+    for (int32_t c = 0; c < n; c++) {
+        int same = 1;
+        for (int32_t k = 0; k < c; k++) same += strcmp(names[k], names[c]) == 0;
+        out->name[c] = same == 1 ? names[c] : arena_printf(a, "%s_%d", names[c], same);
+    }
+}
+
+int report_answer_query(struct report_answer *out, struct arena *a, struct store *s,
+                        const char *where, const char *sql, struct err *e)
+{
+    const char **names;
+    int32_t n;
+    size_t bytes;
+
+    *out = (struct report_answer){.where = where};
+    int rc = store_columns(s, a, sql, &names, &n, &bytes, e);
+    if (rc < 0) {
+        err_ctx(e, "%s", where);
+        return rc;
+    }
+    unique_names(out, a, names, n);
+    out->sql = arena_strndup(a, sql, bytes);
+    return 0;
+}
+
+bool report_answer_has(const struct report_answer *r, const char *name)
+{
+    for (int32_t c = 0; name && c < r->columns_n; c++)
+        if (strcmp(r->name[c], name) == 0) return true;
+    return false;
+}
+
+static void put_literal(struct strbuf *b, const char *text)
+{
+    double number;
+
+    if (!text) {
+        strbuf_add(b, "NULL");
+    } else if (str_to_double(&number, text)) {
+        strbuf_add(b, text);
+    } else {
+        strbuf_add(b, "'");
+        for (const char *p = text; *p; p++)
+            strbuf_add_n(b, *p == '\'' ? "\'\'" : p, *p == '\'' ? 2 : 1);
+        strbuf_add(b, "'");
+    }
+}
+
+void report_answer_rows(struct report_answer *out, struct arena *a, const char *where,
+                        const struct report_rows *rows)
+{
+    struct strbuf b;
+
+    *out = (struct report_answer){.where = where};
+    unique_names(out, a, rows->name, rows->columns_n);
+    strbuf_init(&b, a);
+    for (int32_t i = 0; i < rows->rows_n; i++) {
+        strbuf_add(&b, i ? ",\n(" : "VALUES (");
+        for (int32_t c = 0; c < rows->columns_n; c++) {
+            if (c) strbuf_add(&b, ",");
+            put_literal(&b, rows->row[i][c].text);
+        }
+        strbuf_add(&b, ")");
+    }
+    out->sql = b.text;
+}
+
+/* --- CSV and JSON --------------------------------------------------------------------------- */
 
 /* A text is quoted where RFC 4180 wants it. One that a spreadsheet would run as a formula begins
  * with an apostrophe, which it shows as text; numbers stay as they are. */

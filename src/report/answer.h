@@ -12,7 +12,11 @@
 #include "base/err.h"
 #include "store/store.h"
 
-enum { REPORT_MAX_CELLS = 4 * 1000 * 1000, REPORT_MAX_FILE_BYTES = 1024 * 1024 };
+enum {
+    REPORT_MAX_CELLS = 4 * 1000 * 1000,
+    REPORT_MAX_FILE_BYTES = 1024 * 1024,
+    REPORT_QUERY_LIMIT_S = 60
+};
 
 struct report_rows {
     struct arena *arena; /* holds everything below */
@@ -32,11 +36,6 @@ int report_rows_query(struct report_rows *r, struct arena *a, struct store *s, c
  * Errors: ERR_NOINPUT absent; ERR_DATA "file:line: …" a row of another width. */
 int report_rows_tsv(struct report_rows *r, struct arena *a, const char *path, struct err *e);
 
-/* report_rows_widen - n more columns of NULL cells at the end; the index of the first.
- * report_rows_add - one more row of NULL cells at the end. */
-int32_t report_rows_widen(struct report_rows *r, const char *const *names, int32_t n);
-struct store_cell *report_rows_add(struct report_rows *r);
-
 /* report_rows_column - index of the column of this name, or -1. */
 int32_t report_rows_column(const struct report_rows *r, const char *name);
 
@@ -45,6 +44,26 @@ const char *report_rows_text(const struct report_rows *r, int32_t row, int32_t c
 
 /* report_rows_number - true and the value when the cell holds a finite number. */
 bool report_rows_number(double *out, const struct report_rows *r, int32_t row, int32_t column);
+
+/* The same by the column's name. */
+const char *report_rows_get(const struct report_rows *r, int32_t row, const char *name);
+bool report_rows_real(double *out, const struct report_rows *r, int32_t row, const char *name);
+
+/* An answer as a part of a larger statement: the rows of query.sql, or those of a paper.tsv. */
+struct report_answer {
+    const char *where; /* in messages: the file */
+    const char *sql;   /* a SELECT without its semicolon, or VALUES */
+    const char **name; /* columns_n; a second column of a name has "_2" and so on after it */
+    int32_t columns_n;
+};
+
+/* report_answer_query - of one statement. Errors: those of store_columns, with the file.
+ * report_answer_rows - of rows; SQL takes what looks like a number for one. */
+int report_answer_query(struct report_answer *out, struct arena *a, struct store *s,
+                        const char *where, const char *sql, struct err *e);
+void report_answer_rows(struct report_answer *out, struct arena *a, const char *where,
+                        const struct report_rows *rows);
+bool report_answer_has(const struct report_answer *r, const char *name);
 
 /* report_rows_csv - RFC 4180 with a header line, lines ended by LF, full precision, empty for NULL;
  * a text that a spreadsheet would take for a formula has an apostrophe before it.

@@ -15,8 +15,6 @@
 #include "report/answer.h"
 #include "report/layout.h"
 
-enum { REPORT_QUERY_LIMIT_S = 60 };
-
 struct report_folder {
     const char *artefact, *dir, *command; /* command: what to write after `alibi run` */
     const char *query, *query_path;

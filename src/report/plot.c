@@ -2,28 +2,33 @@
 #include "report/plot.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/str.h"
 #include "report/gnuplot.h"
-#include "report/subset.h"
-#include "report/table.h"
 
 enum { PLOT_CURVES_MAX = 64, PLOT_PANELS_MAX = 8, PLOT_OF_PAPER = 10 };
 
-/* One curve: its rows, and how it is drawn. */
+/* The groups, lines and cells of ours or of the paper. */
+struct plot_side {
+    struct report_rows groups, lines, cells;
+};
+
+/* One curve: a line of a side, and how it is drawn. */
 struct plot_curve {
-    struct report_subset s;
+    const struct plot_side *side;
+    int32_t line;
     const char *title;
     int32_t style;
     double shade;
-    bool of_paper;
 };
 
 struct plot_draft {
     struct arena *arena;
     const struct report_plot *plot;
+    struct plot_side ours, paper;
     struct plot_curve curve[PLOT_CURVES_MAX];
     int32_t curves_n;
     const char *panel_title[PLOT_PANELS_MAX];
@@ -31,39 +36,52 @@ struct plot_draft {
     int32_t panels_n;
     double x_low, x_high, y_low, y_high;
     int32_t points_n;
-    bool scaled;
 };
 
-static int32_t plot_style(const char *position)
+static bool same(const char *a, const char *b)
 {
-    static const char *const names[] = {"sinusoidal", "rotary", "t5", "alibi"};
-    for (int32_t i = 0; i < 4; i++)
-        if (position && strcmp(position, names[i]) == 0) return i + 1;
-    return 5;
+    return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* Adds one curve a distinct series of the subset. */
-static int plot_add_curves(struct plot_draft *d, const struct report_subset *s, bool of_paper,
-                           struct err *e)
+static int read_side(struct plot_side *side, struct plot_draft *d, const struct report_answer *of,
+                     const char *y, struct err *e)
 {
     const struct report_layout *l = d->plot->layout;
-    struct report_subset heads;
-    int32_t series, style, first = d->curves_n;
+    const struct report_keys keys = {.answer = of,
+                                     .group = {l->panel},
+                                     .group_n = l->panel != NULL,
+                                     .line = {l->series},
+                                     .lines_n = 1,
+                                     .column = l->x,
+                                     .value = y,
+                                     .style = l->style,
+                                     .artefact = d->plot->artefact,
+                                     .scale = d->plot->scale};
 
-    TRY(report_table_column(&series, s->rows, l->series, e));
-    TRY(report_table_column(&style, s->rows, l->style, e));
-    report_subset_heads(&heads, s, &series, 1);
-    for (int32_t i = 0; i < heads.n; i++) {
+    TRY(report_cells_groups(&side->groups, d->arena, d->plot->store, &keys, false, e));
+    TRY(report_cells_lines(&side->lines, d->arena, d->plot->store, &keys, e));
+    return report_cells(&side->cells, d->arena, d->plot->store, &keys, e);
+}
+
+/* Adds a curve for each line of a group. */
+static int plot_add_curves(struct plot_draft *d, const struct plot_side *side, int32_t group,
+                           bool of_paper, struct err *e)
+{
+    const char *id = report_rows_get(&side->groups, group, "group");
+    int32_t first = d->curves_n;
+
+    for (int32_t i = 0; i < side->lines.rows_n; i++) {
+        const char *title = report_rows_get(&side->lines, i, "label0");
+        const char *style = report_rows_get(&side->lines, i, "style");
+        if (!same(report_rows_get(&side->lines, i, "group"), id)) continue;
         if (d->curves_n == PLOT_CURVES_MAX)
             return ERR(e, ERR_DATA, "a figure of more than %d curves", PLOT_CURVES_MAX);
-        struct plot_curve *c = &d->curve[d->curves_n++];
-        const char *title = report_rows_text(s->rows, heads.row[i], series);
-        report_subset_like(&c->s, s, &series, 1, heads.row[i]);
-        c->title = title ? title : "";
-        if (of_paper) c->title = arena_printf(d->arena, "%s (paper)", c->title);
-        c->style = plot_style(report_rows_text(s->rows, heads.row[i], style)) +
-                   (of_paper ? PLOT_OF_PAPER : 0);
-        c->of_paper = of_paper;
+        if (!title) title = "";
+        d->curve[d->curves_n++] = (struct plot_curve){
+            .side = side,
+            .line = i,
+            .title = of_paper ? arena_printf(d->arena, "%s (paper)", title) : title,
+            .style = (int32_t)strtol(style, NULL, 10) + (of_paper ? PLOT_OF_PAPER : 0)};
     }
     for (int32_t i = first; i < d->curves_n; i++) {
         int32_t before = 0, all = 0;
@@ -76,46 +94,22 @@ static int plot_add_curves(struct plot_draft *d, const struct report_subset *s, 
     return 0;
 }
 
-/* The rows of the paper that belong to the panel of row `like` of ours. */
-static int plot_add_paper(struct plot_draft *d, const char *panel_text, struct err *e)
-{
-    struct report_subset all, of_panel;
-    const char *panel = d->plot->layout->panel;
-    int32_t column = panel ? report_rows_column(d->plot->paper, panel) : -1;
-
-    report_subset_all(&all, d->arena, d->plot->paper);
-    of_panel = all;
-    for (int32_t i = 0; i < all.n && panel; i++) {
-        const char *text = report_rows_text(all.rows, all.row[i], column);
-        if (!text || !panel_text || strcmp(text, panel_text) != 0) continue;
-        report_subset_like(&of_panel, &all, &column, 1, all.row[i]);
-        return plot_add_curves(d, &of_panel, true, e);
-    }
-    return panel ? 0 : plot_add_curves(d, &of_panel, true, e);
-}
-
+/* A panel for each group of ours, with the paper's curves of the same one. */
 static int plot_add_panels(struct plot_draft *d, struct err *e)
 {
-    const struct report_layout *l = d->plot->layout;
-    struct report_subset all, heads, of_panel;
-    int32_t column = -1, x;
+    const char *panel = d->plot->layout->panel;
 
-    if (l->panel) TRY(report_table_column(&column, d->plot->rows, l->panel, e));
-    TRY(report_table_column(&x, d->plot->rows, l->x, e));
-    report_subset_all(&all, d->arena, d->plot->rows);
-    d->scaled = report_subset_scaled(&all, x);
-    report_subset_heads(&heads, &all, &column, 1);
-    for (int32_t i = 0; i < heads.n; i++) {
+    for (int32_t i = 0; i < d->ours.groups.rows_n; i++) {
+        const char *label = panel ? report_rows_get(&d->ours.groups, i, "label0") : NULL;
         if (d->panels_n == PLOT_PANELS_MAX)
             return ERR(e, ERR_DATA, "a figure of more than %d panels", PLOT_PANELS_MAX);
         int32_t p = d->panels_n++;
-        report_subset_like(&of_panel, &all, &column, 1, heads.row[i]);
-        const char *label = report_subset_label(&of_panel, heads.row[i], column);
-        d->panel_title[p] = label ? arena_printf(d->arena, "%s = %s", l->panel, label) : "";
+        d->panel_title[p] = label ? arena_printf(d->arena, "%s = %s", panel, label) : "";
         d->panel_first[p] = d->curves_n + 1;
-        TRY(plot_add_curves(d, &of_panel, false, e));
-        if (d->plot->paper)
-            TRY(plot_add_paper(d, report_rows_text(all.rows, heads.row[i], column), e));
+        TRY(plot_add_curves(d, &d->ours, i, false, e));
+        for (int32_t k = 0; k < d->paper.groups.rows_n; k++)
+            if (!panel || same(report_rows_get(&d->paper.groups, k, "label0"), label))
+                TRY(plot_add_curves(d, &d->paper, k, true, e));
         d->panel_last[p] = d->curves_n;
     }
     return 0;
@@ -131,71 +125,60 @@ static void data_comment(struct strbuf *b, const char *key, const char *text)
     strbuf_add(b, "\n");
 }
 
-static void data_point(struct plot_draft *d, struct strbuf *b, const struct report_subset *at,
-                       double x, const struct report_number *y)
+/* Writes a cell as a point of a curve; false where it has no number. */
+static bool data_point(struct plot_draft *d, struct strbuf *b, const struct report_rows *cells,
+                       int32_t cell)
 {
-    double nominal = x;
-    int32_t run = report_rows_column(at->rows, "run_id");
-    const char *ids = report_subset_distinct(at, run);
-    int32_t column =
-        report_rows_column(at->rows, arena_printf(d->arena, "%s_nominal", d->plot->layout->x));
+    double x, nominal, n = 0, mean = 0, std = 0;
+    const char *runs = report_rows_get(cells, cell, "runs");
 
-    report_rows_number(&nominal, at->rows, at->row[0], column);
-    strbuf_addf(b, "%.10g %.10g %.10g %d %.10g # %s\n", x, y->mean, y->std, y->n, nominal,
-                ids ? ids : "paper");
+    report_rows_real(&n, cells, cell, "n");
+    if (n == 0 || !report_rows_real(&x, cells, cell, "x")) return false;
+    report_rows_real(&mean, cells, cell, "mean");
+    report_rows_real(&std, cells, cell, "std");
+    if (!report_rows_real(&nominal, cells, cell, "x_nominal")) nominal = x;
+    strbuf_addf(b, "%.10g %.10g %.10g %.0f %.10g # %s\n", x, mean, std, n, nominal,
+                runs ? runs : "paper");
     d->points_n++;
     d->x_low = fmin(d->x_low, x);
     d->x_high = fmax(d->x_high, x);
-    d->y_low = fmin(d->y_low, y->mean);
-    d->y_high = fmax(d->y_high, y->mean);
+    d->y_low = fmin(d->y_low, mean);
+    d->y_high = fmax(d->y_high, mean);
+    return true;
 }
 
-static int data_curve(struct plot_draft *d, struct strbuf *b, struct plot_curve *c, struct err *e)
+static void data_curve(struct plot_draft *d, struct strbuf *b, struct plot_curve *c)
 {
-    const struct report_layout *l = d->plot->layout;
-    const struct report_rows *r = c->s.rows;
-    int32_t x, y, points = 0;
-    struct report_subset xs;
+    const struct report_rows *cells = &c->side->cells;
+    const char *group = report_rows_get(&c->side->lines, c->line, "group");
+    const char *line = report_rows_get(&c->side->lines, c->line, "line");
+    int32_t before = d->points_n;
     bool gap = true; /* two empty lines would end the block: never write one after another */
 
-    TRY(report_table_column(&x, r, l->x, e));
-    TRY(report_table_column(&y, r, c->of_paper ? "value" : l->y, e));
-    report_subset_heads(&xs, &c->s, &x, 1);
-    report_subset_sort(&xs, x);
     data_comment(b, "curve", c->title);
-    for (int32_t i = 0; i < xs.n; i++) {
-        struct report_subset at;
-        struct report_number number;
-        double at_x;
-        report_subset_like(&at, &c->s, &x, 1, xs.row[i]);
-        TRY(report_subset_mean(&number, &at, y, report_rows_column(r, "run_id"),
-                               report_rows_column(r, "config_id"), e));
-        if (number.n && report_rows_number(&at_x, r, xs.row[i], x)) {
-            data_point(d, b, &at, at_x, &number);
-            points++;
-            gap = false;
-        } else if (!gap) {
-            strbuf_add(b, "\n");
-            gap = true;
-        }
+    for (int32_t i = 0; i < cells->rows_n; i++) {
+        if (!same(report_rows_get(cells, i, "group"), group) ||
+            !same(report_rows_get(cells, i, "line"), line))
+            continue;
+        bool point = data_point(d, b, cells, i);
+        if (!point && !gap) strbuf_add(b, "\n");
+        gap = !point;
     }
-    if (points == 0) {
+    if (d->points_n == before) {
         strbuf_add(b, "NaN NaN 0 0 0\n"); /* keeps the numbering of the blocks */
         c->title = arena_printf(d->arena, "%s (no result)", c->title);
         gap = false;
     }
     strbuf_add(b, gap ? "\n" : "\n\n");
-    return 0;
 }
 
-static int plot_data(struct plot_draft *d, struct strbuf *b, struct err *e)
+static void plot_data(struct plot_draft *d, struct strbuf *b)
 {
     data_comment(b, "title", d->plot->title);
     data_comment(b, "facts", d->plot->facts);
     data_comment(b, "columns",
                  "x, y (mean of the runs), standard deviation, runs, x of the paper # run ids");
-    for (int32_t i = 0; i < d->curves_n; i++) TRY(data_curve(d, b, &d->curve[i], e));
-    return 0;
+    for (int32_t i = 0; i < d->curves_n; i++) data_curve(d, b, &d->curve[i]);
 }
 
 /* --- the script ----------------------------------------------------------------------------- */
@@ -214,17 +197,27 @@ static const char script_common[] = "set encoding utf8\n"
                                     "set border 3 lc rgb '#444444'\n"
                                     "set tics nomirror out\n"
                                     "set grid lc rgb '#dddddd' lt 1 lw 0.5\n"
-                                    "set key noenhanced\n"
-                                    "set style line 1 lc rgb '#D55E00' lw 2 pt 5 ps 0.7\n"
-                                    "set style line 2 lc rgb '#009E73' lw 2 pt 9 ps 0.9\n"
-                                    "set style line 3 lc rgb '#AA4499' lw 2 pt 13 ps 0.9\n"
-                                    "set style line 4 lc rgb '#0072B2' lw 2 pt 7 ps 0.7\n"
-                                    "set style line 5 lc rgb '#444444' lw 2 pt 2 ps 0.8\n"
-                                    "set style line 11 lc rgb '#D55E00' lw 1 dt 2 pt 4 ps 0.9\n"
-                                    "set style line 12 lc rgb '#009E73' lw 1 dt 2 pt 8 ps 1.1\n"
-                                    "set style line 13 lc rgb '#AA4499' lw 1 dt 2 pt 12 ps 1.1\n"
-                                    "set style line 14 lc rgb '#0072B2' lw 1 dt 2 pt 6 ps 0.9\n"
-                                    "set style line 15 lc rgb '#444444' lw 1 dt 2 pt 1 ps 0.9\n";
+                                    "set key noenhanced\n";
+
+/* A colour for each style, and the marks of ours and of the paper's curves. */
+static const struct {
+    const char *color;
+    int filled, open;
+    double size;
+} script_styles[] = {{"#D55E00", 5, 4, 0.7},   {"#009E73", 9, 8, 0.9}, {"#AA4499", 13, 12, 0.9},
+                     {"#0072B2", 7, 6, 0.7},   {"#444444", 2, 1, 0.8}, {"#7A5C00", 11, 10, 0.9},
+                     {"#5E3C99", 15, 14, 0.9}, {"#117A8B", 3, 3, 0.8}, {"#A50F37", 1, 2, 0.8}};
+
+static void script_line_styles(struct strbuf *b)
+{
+    for (int i = 0; i < (int)(sizeof script_styles / sizeof *script_styles); i++)
+        strbuf_addf(b,
+                    "set style line %d lc rgb '%s' lw 2 pt %d ps %.1f\n"
+                    "set style line %d lc rgb '%s' lw 1 dt 2 pt %d ps %.1f\n",
+                    i + 1, script_styles[i].color, script_styles[i].filled, script_styles[i].size,
+                    PLOT_OF_PAPER + i + 1, script_styles[i].color, script_styles[i].open,
+                    script_styles[i].size + 0.2);
+}
 
 /* What a plot.gp may use: see plot.h. */
 static const char script_helpers[] =
@@ -294,11 +287,12 @@ static void plot_script(const struct plot_draft *d, struct strbuf *b)
     script_text(b, "TITLE", plot->title);
     script_text(b, "FACTS", plot->facts);
     strbuf_addf(b, "PAPER = %d\nSCALED = %d\nFLOOR = %.10g\n", strcmp(plot->scale, "paper") == 0,
-                d->scaled, plot->floor);
+                plot->scaled, plot->floor);
     strbuf_addf(b, "X_MIN = %.10g\nX_MAX = %.10g\nY_MIN = %.10g\nY_MAX = %.10g\n", d->x_low,
                 d->x_high, d->y_low, d->y_high);
     script_arrays(b, d);
     strbuf_add(b, script_common);
+    script_line_styles(b);
     strbuf_add(b, script_helpers);
     strbuf_add(b, plot->script);
     strbuf_add(b, "\nunset output\n");
@@ -317,9 +311,13 @@ int report_plot_draw(int32_t *points, struct arena *a, const struct report_plot 
                              .y_low = INFINITY,
                              .y_high = -INFINITY};
     *points = 0;
+    TRY(read_side(&d->ours, d, plot->ours, plot->layout->y, e));
+    if (plot->paper &&
+        (!plot->layout->panel || report_answer_has(plot->paper, plot->layout->panel)))
+        TRY(read_side(&d->paper, d, plot->paper, "value", e));
     TRY(plot_add_panels(d, e));
     strbuf_init(&data, a);
-    TRY(plot_data(d, &data, e));
+    plot_data(d, &data);
     *points = d->points_n;
     if (d->points_n == 0) return 0;
     if (plot->untrusted) TRY(report_gnuplot_check_sandbox(a, plot->untrusted, e));

@@ -12,31 +12,33 @@
  *   FLOOR             exp(entropy) of the corpus, 0 if unknown
  *   X_MIN X_MAX Y_MIN Y_MAX   over all points
  *   PANELS            and arrays PANEL_TITLE, PANEL_FIRST, PANEL_LAST (curves of each)
- *   CURVES            and arrays CURVE_TITLE, CURVE_STYLE (1 sinusoidal, 2 rotary, 3 t5, 4 alibi, 5
- *                     another; 10 more for a curve of the paper), CURVE_SHADE (0 to 1 among the
- *                     curves of one style in a panel)
- *   FRAME FLOOR_LINE  commands for `eval`: title, facts and key around a single panel; the line of
- *                     FLOOR, once y_low and y_top are set, where it lies between them
- *   blue(s) orange(s) colours from light to dark by shade; shade(style, s) ALiBi's blue, the
+ *   CURVES            and arrays CURVE_TITLE, CURVE_STYLE (that of the view position_methods,
+ *                     such as 4 of ALiBi; 10 more for a curve of the paper), CURVE_SHADE (0 to 1
+ * among the curves of one style in a panel) FRAME FLOOR_LINE  commands for `eval`: title, facts and
+ * key around a single panel; the line of FLOOR, once y_low and y_top are set, where it lies between
+ * them blue(s) orange(s) colours from light to dark by shade; shade(style, s) ALiBi's blue, the
  * others' orange, the paper's grey; name(style, s, text) one name for all of the paper's
  *
- * and line styles 1 to 5 and 11 to 15. The paper's points are drawn at scale paper only. */
+ * and line styles 1 to 9 and 11 to 19. The paper's points are drawn at scale paper only. */
 #ifndef REPORT_PLOT_H
 #define REPORT_PLOT_H
 
 #include "report/answer.h"
-#include "report/layout.h"
+#include "report/cells.h"
 
 struct report_plot {
     const char *folder; /* where the files go; made when absent */
     const char *name;   /* <artefact>-<scale> */
     const char *title, *facts, *scale;
     const struct report_layout *layout;
-    const struct report_rows *rows;
-    const struct report_rows *paper; /* rows of the paper, or NULL */
-    const char *script;              /* the text of plot.gp */
-    const char *untrusted;           /* its path, if it is to run in a sandbox; or NULL */
-    double floor;                    /* 0: unknown */
+    struct store *store;
+    const struct report_answer *ours;
+    const struct report_answer *paper; /* NULL: the paper's points are not drawn */
+    const char *artefact;
+    bool scaled;           /* lengths are not the paper's */
+    const char *script;    /* the text of plot.gp */
+    const char *untrusted; /* its path, if it is to run in a sandbox; or NULL */
+    double floor;          /* 0: unknown */
 };
 
 /* report_plot_draw - writes NAME.dat, NAME.gp, NAME.svg and NAME.png. *points is how many numbers

@@ -29,7 +29,8 @@ struct report_job {
     const struct project *project;
     const struct report_options *options;
     struct report_folder folder;
-    struct report_rows rows;
+    struct report_answer answer;
+    struct report_rows all; /* the groups of the whole answer: one row, or none */
     struct report_verdicts verdicts;
     struct report_rows claims; /* no rows without a claim.sql */
     const char *title;
@@ -75,35 +76,46 @@ static const char *scale_sentence(const char *scale)
 
 /* --- what is missing ------------------------------------------------------------------------ */
 
-static bool is_modified(struct report_job *j)
+static bool has_rows(const struct report_job *j)
 {
-    struct report_subset all;
-
-    report_subset_all(&all, &j->arena, &j->rows);
-    const char *modified = report_subset_distinct(&all, report_rows_column(&j->rows, "modified"));
-    return modified && strchr(modified, '1');
+    return j->all.rows_n > 0;
 }
 
-static bool row_has_number(const struct report_job *j, int32_t row, int32_t value)
+static bool is_modified(const struct report_job *j)
 {
-    double number;
-    return report_rows_number(&number, &j->rows, row, value);
+    const char *modified = has_rows(j) ? report_rows_get(&j->all, 0, "modified") : NULL;
+    return modified && strcmp(modified, "1") == 0;
 }
 
-/* Evaluations asked for, and those without a number; runs several points ask for count once. */
-static int count_missing(struct report_job *j, int32_t *all, int32_t *missing, struct err *e)
+/* The layout as keys of our rows. */
+static struct report_keys keys_of(const struct report_job *j)
 {
-    struct report_subset every, runs;
-    int32_t value, run = report_rows_column(&j->rows, "run_id");
+    const struct report_layout *l = &j->folder.layout;
+    struct report_keys k = {.answer = &j->answer,
+                            .group_n = l->group.n,
+                            .protocol = true,
+                            .lines_n = l->rows.n,
+                            .column = l->columns,
+                            .value = l->value,
+                            .why = "state",
+                            .extra = l->extra,
+                            .extras_n = l->extras_n,
+                            .judged = l,
+                            .artefact = j->folder.artefact,
+                            .scale = j->options->scale};
 
-    *all = *missing = 0;
-    TRY(report_table_column(&value, &j->rows, j->folder.layout.value, e));
-    report_subset_all(&every, &j->arena, &j->rows);
-    runs = every;
-    if (run >= 0) report_subset_heads(&runs, &every, &run, 1);
-    *all = runs.n;
-    for (int32_t i = 0; i < runs.n; i++) *missing += !row_has_number(j, runs.row[i], value);
-    return 0;
+    memcpy(k.group, l->group.name, sizeof l->group.name);
+    memcpy(k.line, l->rows.name, sizeof l->rows.name);
+    return k;
+}
+
+/* Reads query.sql, and what may be said of its whole answer. */
+static int read_answer(struct report_job *j, struct err *e)
+{
+    TRY(report_answer_query(&j->answer, &j->arena, j->store, j->folder.query_path, j->folder.query,
+                            e));
+    const struct report_keys k = keys_of(j);
+    return report_cells_groups(&j->all, &j->arena, j->store, &k, true, e);
 }
 
 /* A folder as a word of a shell command. */
@@ -120,49 +132,43 @@ static const char *shell_word(struct arena *a, const char *text)
     return b.text;
 }
 
-static int say_missing(struct report_job *j, struct err *e)
+static void say_missing(struct report_job *j)
 {
-    int32_t all, missing;
+    double all = 0, missing = 0;
     const char *command = arena_printf(&j->arena, "alibi run %s --scale %s",
                                        shell_word(&j->arena, j->folder.command), j->options->scale);
 
-    if (j->rows.rows_n == 0) {
+    if (!has_rows(j)) {
         say(j, arena_printf(&j->arena,
                             "There are no results of %s at scale %s yet. The command that makes "
                             "them: %s",
                             j->folder.artefact, j->options->scale, command));
-        return 0;
+        return;
     }
-    TRY(count_missing(j, &all, &missing, e));
-    if (missing)
-        say(j, arena_printf(&j->arena,
-                            "%d of %d results %s missing (%s). The command that makes them: %s%s",
-                            missing, all, missing == 1 ? "is" : "are", is_html(j) ? "not run" : "–",
-                            command, is_modified(j) ? ", with the --set they had" : ""));
-    return 0;
+    report_rows_real(&all, &j->all, 0, "all_n");
+    report_rows_real(&missing, &j->all, 0, "missing_n");
+    if (missing > 0)
+        say(j,
+            arena_printf(&j->arena,
+                         "%.0f of %.0f results %s missing (%s). The command that makes them: %s%s",
+                         missing, all, missing == 1 ? "is" : "are", is_html(j) ? "not run" : "–",
+                         command, is_modified(j) ? ", with the --set they had" : ""));
 }
 
 /* --- parts of the answer -------------------------------------------------------------------- */
 
 static int write_tables(struct report_job *j, struct err *e)
 {
-    const struct report_layout *l = &j->folder.layout;
-    const struct report_table_args table = {.rows = &j->rows,
-                                            .layout = l,
-                                            .value = l->value,
-                                            .gap = "state",
-                                            .extras = true,
+    const struct report_keys keys = keys_of(j);
+    const struct report_table_args table = {.store = j->store,
+                                            .keys = &keys,
+                                            .layout = &j->folder.layout,
                                             .format = j->options->format};
-    struct report_subset all;
-    int32_t column;
 
-    if (j->rows.rows_n == 0) return 0;
+    if (!has_rows(j)) return 0;
     TRY(report_table_write(j->out, &j->arena, &table, e));
     if (j->options->format == REPORT_TEXT) fputc('\n', j->out);
-    TRY(report_table_column(&column, &j->rows, l->columns, e));
-    report_subset_all(&all, &j->arena, &j->rows);
-    if (report_subset_scaled(&all, column) ||
-        report_subset_scaled(&all, report_rows_column(&j->rows, "L_train")))
+    if (strcmp(report_rows_get(&j->all, 0, "scaled"), "1") == 0)
         say(j, "Lengths are in tokens; in parentheses the paper's length each stands for.");
     return 0;
 }
@@ -205,7 +211,7 @@ static void write_comparison(struct report_job *j)
         return;
     }
     if (rule) say(j, rule);
-    if (v->count[REPORT_NOT_RUN] == v->cells_n) {
+    if (report_verdicts_count(v, "not run") == v->cells_n) {
         say(j, "None of these numbers was made yet.");
         return;
     }
@@ -217,15 +223,20 @@ static void write_comparison(struct report_job *j)
 
 static int write_paper(struct report_job *j, struct err *e)
 {
-    const struct report_layout *l = &j->folder.layout;
-    const struct report_table_args table = {.rows = &j->folder.paper,
-                                            .layout = l,
-                                            .value = "value",
-                                            .gap = "note",
-                                            .extras = false,
+    struct report_answer paper;
+    struct report_keys keys = keys_of(j);
+    const struct report_table_args table = {.store = j->store,
+                                            .keys = &keys,
+                                            .layout = &j->folder.layout,
                                             .format = j->options->format};
 
-    if (!l->paper.n || j->folder.paper.rows_n == 0) return 0;
+    if (!j->folder.layout.paper.n || j->folder.paper.rows_n == 0) return 0;
+    report_answer_rows(&paper, &j->arena, j->folder.paper_path, &j->folder.paper);
+    keys.answer = &paper;
+    keys.value = "value";
+    keys.why = "note";
+    keys.extras_n = 0;
+    keys.judged = NULL;
     mark(j, "<div class=\"paper\">\n");
     heading(j,
             is_paper(j)
@@ -233,10 +244,9 @@ static int write_paper(struct report_job *j, struct err *e)
                 : arena_printf(&j->arena, "The paper's numbers (not comparable with scale %s)",
                                j->options->scale),
             2);
-    int rc = report_table_write(j->out, &j->arena, &table, e);
-    if (rc < 0) err_ctx(e, "%s", j->folder.paper_path);
+    TRY(report_table_write(j->out, &j->arena, &table, e));
     mark(j, "</div>\n");
-    return rc;
+    return 0;
 }
 
 static int write_claims(struct report_job *j, struct err *e)
@@ -248,28 +258,38 @@ static int write_claims(struct report_job *j, struct err *e)
 
 /* --- the figure ----------------------------------------------------------------------------- */
 
+/* Whether the x of a figure is a length that is not the paper's. */
+static bool is_scaled(const struct report_job *j)
+{
+    const char *scaled = report_rows_get(&j->all, 0, "x_scaled");
+    return scaled && strcmp(scaled, "1") == 0;
+}
+
 /* Draws, and says in *sentence what came of it; *picture is the path of the SVG, or NULL. Fails
  * only when an input is wrong: without gnuplot the tables are still the answer. */
 static int draw(struct report_job *j, const char **sentence, const char **picture, struct err *e)
 {
-    struct report_subset all;
     struct err fault = {0};
+    struct report_answer paper;
     int32_t points;
     const char *name = arena_printf(&j->arena, "%s-%s", j->folder.artefact, j->options->scale);
+    bool beside = is_paper(j) && j->folder.paper.rows_n > 0;
 
-    report_subset_all(&all, &j->arena, &j->rows);
-    const struct report_plot plot = {
-        .folder = project_path(j->project, &j->arena, "plots"),
-        .name = name,
-        .title = j->title,
-        .facts = report_table_facts(&all),
-        .scale = j->options->scale,
-        .layout = &j->folder.layout,
-        .rows = &j->rows,
-        .paper = is_paper(j) && j->folder.paper.rows_n ? &j->folder.paper : NULL,
-        .script = j->folder.plot,
-        .untrusted = j->folder.plot_untrusted,
-        .floor = j->floor};
+    if (beside) report_answer_rows(&paper, &j->arena, j->folder.paper_path, &j->folder.paper);
+    const struct report_plot plot = {.folder = project_path(j->project, &j->arena, "plots"),
+                                     .name = name,
+                                     .title = j->title,
+                                     .facts = report_table_facts(&j->arena, &j->all, 0),
+                                     .scale = j->options->scale,
+                                     .layout = &j->folder.layout,
+                                     .store = j->store,
+                                     .ours = &j->answer,
+                                     .paper = beside ? &paper : NULL,
+                                     .artefact = j->folder.artefact,
+                                     .scaled = is_scaled(j),
+                                     .script = j->folder.plot,
+                                     .untrusted = j->folder.plot_untrusted,
+                                     .floor = j->floor};
     *picture = NULL;
     int rc = report_plot_draw(&points, &j->arena, &plot, &fault);
     if (rc == ERR_DATA) return ERR(e, rc, "%s: %s", j->folder.dir, fault.text);
@@ -289,8 +309,7 @@ static int write_figure(struct report_job *j, struct err *e)
 {
     const char *sentence = NULL, *picture;
 
-    if (!j->options->draw || !j->folder.plot || !j->folder.layout.x || j->rows.rows_n == 0)
-        return 0;
+    if (!j->options->draw || !j->folder.plot || !j->folder.layout.x || !has_rows(j)) return 0;
     TRY(draw(j, &sentence, &picture, e));
     if (j->options->format == REPORT_CSV || j->options->format == REPORT_JSON) {
         log_info("%s", sentence);
@@ -321,10 +340,9 @@ static int write_readme(struct report_job *j, struct err *e)
 /* The corpus's floor, when all rows are of one corpus and one split. */
 static int find_floor(struct report_job *j, struct err *e)
 {
-    struct report_subset all;
-    report_subset_all(&all, &j->arena, &j->rows);
-    const char *corpus = report_subset_distinct(&all, report_rows_column(&j->rows, "corpus"));
-    const char *split = report_subset_distinct(&all, report_rows_column(&j->rows, "split"));
+    if (!has_rows(j)) return 0;
+    const char *corpus = report_rows_get(&j->all, 0, "corpus");
+    const char *split = report_rows_get(&j->all, 0, "split");
     return report_entropy_floor(&j->floor, &j->arena, j->project->root, corpus, split, e);
 }
 
@@ -334,7 +352,6 @@ static int judge_all(struct report_job *j, struct err *e)
     int32_t contradicted;
 
     TRY(report_verdicts_find(&j->verdicts, &j->arena, j->store, &j->folder, j->options->scale, e));
-    report_verdicts_join(&j->rows, &j->verdicts, &j->folder);
     return report_claims_judge(&j->claims, &contradicted, &j->arena, j->store, &j->folder,
                                j->options->scale, e);
 }
@@ -349,9 +366,10 @@ static const char *whole_title(struct report_job *j)
 /* For programs: the rows, and after them the cells that none of them shows. */
 static int write_rows(struct report_job *j, struct err *e)
 {
-    struct report_rows rows = j->rows;
+    const struct report_keys k = keys_of(j);
+    struct report_rows rows;
 
-    report_verdicts_append(&rows, &j->verdicts);
+    TRY(report_cells_rows(&rows, &j->arena, j->store, &k, e));
     return j->options->format == REPORT_CSV ? report_rows_csv(j->out, &rows, e)
                                             : report_rows_json(j->out, &rows, e);
 }
@@ -369,7 +387,7 @@ static int report_write(struct report_job *j, struct err *e)
     if (is_html(j)) TRY(write_figure(j, e));
     TRY(write_tables(j, e));
     write_notes(j);
-    TRY(say_missing(j, e));
+    say_missing(j);
     write_foot(j);
     write_comparison(j);
     TRY(write_paper(j, e));
@@ -380,14 +398,12 @@ int report_artefact(FILE *out, struct store *s, const struct project *p, const c
                     const char *dir, const struct report_options *o, struct err *e)
 {
     struct report_job j = {.out = out, .store = s, .project = p, .options = o};
-    const struct store_param params[] = {{"artefact", artefact}, {"scale", o->scale}};
     int rc = 0;
 
     arena_init(&j.arena);
     TRY_OUT(rc, report_folder_open(&j.folder, &j.arena, p, artefact, dir, e));
     if (o->trust) j.folder.plot_untrusted = NULL;
-    TRY_OUT(rc, report_rows_query(&j.rows, &j.arena, s, j.folder.query_path, j.folder.query, params,
-                                  2, REPORT_QUERY_LIMIT_S, e));
+    TRY_OUT(rc, read_answer(&j, e));
     j.title = whole_title(&j);
     TRY_OUT(rc, find_floor(&j, e));
     rc = report_write(&j, e);

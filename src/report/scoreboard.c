@@ -40,7 +40,8 @@ static int summarise(struct report_grid *g, int32_t row, struct store *s, const 
     if (cells) {
         TRY(report_verdicts_find(&v, a, s, &f, item->scale, e));
         for (int32_t k = 0; k < REPORT_VERDICTS_N; k++)
-            report_grid_set(g, row, at++, count(a, v.count[k]));
+            report_grid_set(g, row, at++,
+                            count(a, report_verdicts_count(&v, report_verdict_names[k])));
     }
     if (t.all_n == 0) return 0;
     report_grid_set(g, row, at, arena_printf(a, "%d of %d", t.supported_n, t.all_n));

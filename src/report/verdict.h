@@ -11,41 +11,26 @@
 #ifndef REPORT_VERDICT_H
 #define REPORT_VERDICT_H
 
-#include "report/answer.h"
+#include "report/cells.h"
 #include "report/folder.h"
 #include "report/writer.h"
 
-enum report_verdict {
-    REPORT_REPRODUCED,
-    REPORT_WITHIN,
-    REPORT_NOT_REPRODUCED,
-    REPORT_NOT_RUN,
-    REPORT_OTHER_DEVICE,
-    REPORT_VERDICTS_N,
-    REPORT_NO_VERDICT = REPORT_VERDICTS_N
-};
-
-/* The rows of comparison of an artefact at a scale, each with its verdict. */
+/* The rows of report_cells_judged of an artefact at a scale; their column verdict is one of
+ * report_verdict_names or NULL, said is what a reader is shown: "within 5 %", "× 1.20 on …". */
 struct report_verdicts {
-    struct report_rows rows;      /* a cell a row; columns as verdict.c selects them */
-    const char **said;            /* rows.rows_n: "reproduced", "within 5 %", … or NULL */
-    enum report_verdict *verdict; /* rows.rows_n */
-    bool *joined;                 /* rows.rows_n: a row of query.sql shows it */
-    int32_t count[REPORT_VERDICTS_N];
+    struct report_rows rows;
     int32_t cells_n; /* with a number of the paper */
 };
+
+enum { REPORT_VERDICTS_N = 5 };
+extern const char *const report_verdict_names[REPORT_VERDICTS_N];
 
 /* report_verdicts_find - asks the view and judges. Errors: those of report_rows_query. */
 int report_verdicts_find(struct report_verdicts *v, struct arena *a, struct store *s,
                          const struct report_folder *f, const char *scale, struct err *e);
 
-/* report_verdicts_join - gives the rows of query.sql the columns compared (the metric of their
- * cell), ours_mean, ours_std, seeds, paper, delta (all in the paper's unit) and verdict; NULL where
- * a row is no cell of the view. report_verdicts_append - after that, one more row for each cell
- * with a number of the paper that no row shows, such as the memory beside a perplexity. */
-void report_verdicts_join(struct report_rows *rows, const struct report_verdicts *v,
-                          const struct report_folder *f);
-void report_verdicts_append(struct report_rows *rows, const struct report_verdicts *v);
+/* report_verdicts_count - the cells of a verdict. */
+int32_t report_verdicts_count(const struct report_verdicts *v, const char *verdict);
 
 /* report_verdicts_grid - the cells with a number of the paper: what each is, ours, the paper's, the
  * difference, the verdict. Columns that would say the same in every row are left out. */

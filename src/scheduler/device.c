@@ -15,10 +15,8 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "scheduler/command.h"
-#include "scheduler/scheduler.h"
+#include "scheduler/executor.h"
 #include "scheduler/slots.h"
-#include "scheduler/slurm.h"
 
 enum { DEVICE_PROC_MAX_BYTES = 1 << 20 };
 
@@ -143,7 +141,7 @@ static void device_fill_cpu(struct device *d, struct arena *a)
     const char *meminfo = device_read_text(a, "/proc/meminfo", &why);
     const char *model = device_field(a, cpuinfo, "model name");
 
-    *d = (struct device){.name = "cpu", .slots = workers_n};
+    *d = (struct device){.name = "cpu", .slots = workers_n, .is_counted = true};
     snprintf(d->description, sizeof d->description, "%.90s, %ld core%s",
              *model ? model : "unknown processor", (long)cores_n, cores_n == 1 ? "" : "s");
     d->memory_bytes = device_kilobytes(a, meminfo, "MemTotal");
@@ -314,23 +312,7 @@ static void device_fill_emulated(struct device *d, const struct device *cpu)
                          .is_test = true};
 }
 
-/* Its memory and speed are those of whatever node Slurm chooses: no limit here, and for estimates a
- * processor like this machine's. */
-static void device_fill_slurm(struct device *d, const struct device *cpu)
-{
-    *d = (struct device){.name = "slurm",
-                         .description = "jobs of a cluster",
-                         .memory_bytes = INT64_MAX / 2,
-                         .free_bytes = INT64_MAX / 2,
-                         .slots = SLURM_JOBS_DEFAULT,
-                         .flops_per_s = cpu->flops_per_s,
-                         .is_cluster = true};
-    if (!subprocess_exists("sbatch"))
-        snprintf(d->unusable, sizeof d->unusable,
-                 "sbatch is not on the path: this is no login node of a Slurm cluster");
-}
-
-int device_list(struct device *out, int32_t room, int32_t *n, struct err *e)
+int local_devices(struct device *out, int32_t room, int32_t *n, struct err *e)
 {
     struct arena arena;
 
@@ -355,7 +337,6 @@ int device_list(struct device *out, int32_t room, int32_t *n, struct err *e)
     *n += gpus_n;
     if (*n < room && *device_library(&arena, "libalibi_cuda_emulated.so"))
         device_fill_emulated(&out[(*n)++], &out[0]);
-    if (*n < room) device_fill_slurm(&out[(*n)++], &out[0]);
     if (driver) dlclose(driver);
     arena_fini(&arena);
     return 0;

@@ -1,93 +1,42 @@
-/* executor.c - the two tables. */
+/* executor.c - the table of executors. */
 #include "scheduler/executor.h"
 
-#include <signal.h>
+#include <string.h>
 
-static int process_execute(struct execution *x, const struct process_options *o, struct err *e)
+/* The first one also stands for rows of devices that are not named like an executor. */
+const struct executor *const executor_table[] = {&executor_local, &executor_slurm, NULL};
+
+int executor_devices(const struct executor *const *table, struct device *out, int32_t room,
+                     int32_t *n, struct err *e)
 {
-    TRY(process_start(&x->process, o, e));
-    x->pid = x->process.pid;
-    x->pid_start = x->process.pid_start;
+    *n = 0;
+    for (int32_t i = 0; table[i]; i++) {
+        int32_t more_n;
+        TRY(table[i]->list(out + *n, room - *n, &more_n, e));
+        for (int32_t k = 0; k < more_n; k++) {
+            struct device *d = &out[(*n)++];
+            d->executor = i;
+            if (d->flops_per_s == 0) d->flops_per_s = out[0].flops_per_s; /* unknown: a guess */
+        }
+    }
     return 0;
 }
 
-static bool process_has_begun(const struct execution *x)
+int device_list(struct device *out, int32_t room, int32_t *n, struct err *e)
 {
-    (void)x;
-    return true;
+    return executor_devices(executor_table, out, room, n, e);
 }
 
-static int process_take_log(struct execution *x, struct err *e)
+int32_t executor_find(const struct executor *const *table, const char *device)
 {
-    return process_drain_log(&x->process, e);
-}
-
-static void process_stop(struct execution *x)
-{
-    process_signal(&x->process, SIGTERM);
-}
-
-static void process_kill(struct execution *x)
-{
-    process_signal(&x->process, SIGKILL);
-}
-
-static bool process_is_over(struct execution *x, bool said, struct exit_info *end)
-{
-    (void)said;
-    *end = (struct exit_info){.exit_code = -1, .signal = -1};
-    return process_has_ended(&x->process, &end->exit_code, &end->signal);
-}
-
-static void process_leave(struct execution *x)
-{
-    process_close(&x->process);
-}
-
-const struct executor executor_local = {process_execute, process_has_begun, process_take_log,
-                                        process_stop,    process_kill,      process_is_over,
-                                        process_leave};
-
-static int job_execute(struct execution *x, const struct process_options *o, struct err *e)
-{
-    TRY(slurm_submit(&x->job, o, e));
-    x->pid = x->job.id;
+    for (int32_t i = 0; table[i]; i++)
+        if (strcmp(table[i]->name, device) == 0) return i;
     return 0;
 }
 
-static bool job_has_begun(const struct execution *x)
+const struct executor_option *scheduler_option(int32_t executor)
 {
-    return slurm_has_started(&x->job);
+    for (int32_t i = 0; executor_table[i]; i++)
+        if (i == executor) return &executor_table[i]->option;
+    return NULL;
 }
-
-/* The job keeps its log itself. */
-static int job_take_log(struct execution *x, struct err *e)
-{
-    (void)x;
-    (void)e;
-    return 0;
-}
-
-static void job_stop(struct execution *x)
-{
-    slurm_request(&x->job, SLURM_STOP);
-}
-
-static void job_kill(struct execution *x)
-{
-    slurm_request(&x->job, SLURM_CANCEL);
-}
-
-static bool job_is_over(struct execution *x, bool said, struct exit_info *end)
-{
-    *end = (struct exit_info){.exit_code = -1, .signal = -1};
-    return slurm_has_ended(&x->job, said, &end->exit_code, &end->signal, end->why, sizeof end->why);
-}
-
-static void job_leave(struct execution *x)
-{
-    slurm_detach(&x->job);
-}
-
-const struct executor executor_slurm = {job_execute, job_has_begun, job_take_log, job_stop,
-                                        job_kill,    job_is_over,   job_leave};

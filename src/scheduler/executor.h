@@ -1,52 +1,100 @@
-/* executor.h - where a worker runs: as a process of this machine, or as a job of Slurm.
+/* executor.h - where attempts run: one file and one row of executor_table for each kind of place.
  *
- * What both have in common is this table of functions; leases and the loop know nothing else.
+ * Attempts, the queue and the loop know only this table. An executor is opened once for a call of
+ * scheduler_run; its jobs are the workers it runs, one for each attempt.
  *
- *   started by   process_start (process.h)            sbatch (slurm.h)
- *   runs         at once                              when Slurm has room
- *   stopped by   SIGTERM to its group                 scancel --signal=TERM
- *   has ended    waitid                               the job's file `exit`, or squeue
- *   without us   it dies with the scheduler           it goes on, and the next call takes it over
- */
+ *                    local (executor_local.c)          slurm (executor_slurm.c)
+ *   start            fork and exec                     sbatch
+ *   runs             at once                           when Slurm has room
+ *   stop             SIGTERM to the process group      scancel --signal=TERM
+ *   has ended        waitid                            the job's file `exit`, or squeue
+ *   without alibi    it dies with the scheduler        it goes on, and the next call recovers it */
 #ifndef SCHEDULER_EXECUTOR_H
 #define SCHEDULER_EXECUTOR_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
+#include "base/project.h"
+#include "scheduler/machine.h"
 #include "scheduler/process.h"
-#include "scheduler/slurm.h"
+#include "scheduler/scheduler.h"
+#include "store/store.h"
+
+struct executor_config {
+    const struct project *project;
+    const struct machine *machine; /* this one */
+    const char *words;             /* of the executor's option; NULL: not given */
+    double poll_s;                 /* between two questions to what runs the jobs */
+    bool in_use;                   /* --devices gives it slots */
+};
+
+/* How results.db and the next scheduler know a worker. */
+struct worker_id {
+    const char *host, *boot_id; /* NULL: not known yet */
+    int64_t pid, pid_start;     /* see machine.h; of a cluster's job, its number and 0 */
+    char label[32];             /* for messages, such as "job 17"; may be empty */
+};
 
 /* How a worker ended. */
 struct exit_info {
-    int exit_code, signal; /* -1: not so; both: nobody saw it, and why says what is known */
+    int exit_code, signal; /* -1: not so. Both -1: nobody saw it, and why says what is known */
     char why[320];         /* such as "job 17 ended as TIMEOUT"; else empty */
 };
 
-struct execution;
+enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_ENDED };
+enum job_signal { JOB_STOP, JOB_KILL }; /* write a checkpoint and end; end at once */
+
 struct executor {
-    /* Fills pid and pid_start. Errors: those of process_start; ERR_TRYLATER it is refused now. */
-    int (*start)(struct execution *x, const struct process_options *o, struct err *e);
-    /* Whether the worker has begun, so that its silence means something. */
-    bool (*has_started)(const struct execution *x);
-    /* What it has printed, see process_drain_log. */
-    int (*drain_log)(struct execution *x, struct err *e);
-    /* Asks it to keep a checkpoint and end; ends it at once. */
-    void (*stop)(struct execution *x);
-    void (*kill)(struct execution *x);
-    /* said: its last record is there. True: nothing more will come from it. */
-    bool (*has_ended)(struct execution *x, bool said, struct exit_info *end);
-    void (*close)(struct execution *x);
+    const char *name;
+    bool outlives; /* jobs go on without the scheduler */
+    struct executor_option option;
+
+    /* The devices that it offers. */
+    int (*list)(struct device *out, int32_t room, int32_t *n, struct err *e);
+
+    int (*open)(void **self, const struct executor_config *c, struct err *e);
+    void (*close)(void *self); /* after its jobs are released; takes NULL */
+
+    /* Starts a worker. Errors: ERR_TRYLATER rejected for now; those of process_start. */
+    int (*start)(void *self, void **job, struct worker_id *id, const struct worker_options *o,
+                 struct err *e);
+    /* The worker of a row that an earlier scheduler left running; attempt_dir is absolute. 1: it
+     * still runs, *job watches it. 0: it has ended, and nothing more is written to its folder.
+     * Errors: ERR_TRYLATER this cannot be found out now. */
+    int (*recover)(void *self, void **job, struct worker_id *id, const struct store_running *row,
+                   const char *attempt_dir, struct err *e);
+    /* Cancels what earlier schedulers of this project started and no row knows (known: the pids of
+     * the rows). NULL: there is no such thing. */
+    int (*cancel_orphans)(void *self, int32_t *n, const int64_t *known, int32_t known_n,
+                          struct err *e);
+
+    /* Called in every round of the loop: takes what workers print, asks how jobs are, delivers
+     * signals. An error is worth a warning; the jobs go on. */
+    int (*service)(void *self, struct err *e);
+    int (*wait_fd)(void *self); /* readable when service has something to do; -1: none */
+
+    /* reported_end: the worker's last record was read. JOB_ENDED: nothing more will come from it;
+     * *end says how. */
+    enum job_state (*poll)(void *job, bool reported_end, struct exit_info *end);
+    void (*signal)(void *job, enum job_signal signal); /* a second one of a kind changes nothing */
+    /* Frees the job: a worker that still runs is killed, or goes on if the executor outlives. */
+    void (*release)(void *job);
 };
 
 extern const struct executor executor_local, executor_slurm;
+extern const struct executor *const executor_table[]; /* ended by NULL */
 
-/* One worker where its executor runs it. */
-struct execution {
-    const struct executor *by; /* NULL: it was never started */
-    struct process process;    /* of executor_local */
-    struct slurm_job job;      /* of executor_slurm; .cluster is set before start */
-    int64_t pid, pid_start;    /* for its row: see machine.h; of a job, its number and 0 */
-};
+/* executor_devices - the devices of all executors of a table, see device_list. */
+int executor_devices(const struct executor *const *table, struct device *out, int32_t room,
+                     int32_t *n, struct err *e);
+
+/* executor_find - the index of the executor that ran a worker on the device of this name: the one
+ * of that name, else the first. */
+int32_t executor_find(const struct executor *const *table, const char *device);
+
+/* local_devices - see device.c. */
+int local_devices(struct device *out, int32_t room, int32_t *n, struct err *e);
 
 #endif

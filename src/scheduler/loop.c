@@ -1,21 +1,21 @@
-/* loop.c - fill the slots, wait, listen, draw the consequences of what ended.
+/* loop.c - fill the slots, wait, poll the attempts, act on those that ended.
  *
- * 1. A round's changes to the database are one transaction; nothing is called done on the screen
- *    before it is committed.
+ * 1. A round's changes to the database are one transaction; nothing is printed as done before it is
+ *    committed.
  * 2. A failure of a worker is an event; a failure to write the database or a folder ends the call
- *    and its workers, and the next call takes up what they wrote.
+ *    and its workers, and the next call recovers what they wrote.
  * 3. Time limits use the monotonic clock; the wall clock is only shown.
- * 4. A job that Slurm refuses is offered again while there is hope: at once none when it is the
- *    first of the call, later as long as others run or SCHEDULER_REFUSALS_MAX are not reached. */
+ * 4. A rejected job is offered again if the executor has accepted one in this call, and while other
+ *    jobs run or at most SCHEDULER_REJECTIONS_MAX times. */
 #include "scheduler/loop.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "scheduler/summary.h"
+#include "record/run_folder.h"
 
-enum { SCHEDULER_TICK_MS = 200, SCHEDULER_REFUSALS_MAX = 30 };
+enum { SCHEDULER_TICK_MS = 200, SCHEDULER_REJECTIONS_MAX = 30 };
 
 static int64_t scheduler_now_us(const struct scheduler *sc)
 {
@@ -26,13 +26,13 @@ static int64_t scheduler_now_us(const struct scheduler *sc)
 void scheduler_note_failure(struct scheduler *sc, int code, const struct run *job,
                             const char *message, const char *dir)
 {
-    char name[METER_NAME_BYTES];
+    char name[PROGRESS_NAME_BYTES];
 
     if (!sc->options->keep_going) sc->halted = true;
     if (sc->failure.code) return;
-    meter_name(name, &job->spec);
-    err_set(&sc->failure, code, "run %s (%s): %s%s%s%s", job->run_id, name, message,
-            dir ? "; its log is " : "", dir ? dir : "", dir ? "/log" : "");
+    progress_name(name, &job->spec);
+    err_set(&sc->failure, code, "run %s (%s): %s%s%s", job->run_id, name, message,
+            dir ? "; its log is " : "", dir ? run_folder_path(&sc->arena, dir, RUN_LOG) : "");
 }
 
 /* --- starting --- */
@@ -50,51 +50,67 @@ static bool scheduler_measures(const struct scheduler *sc)
 }
 
 /* verb: "started" or another of that length. */
-static void scheduler_say_start(struct scheduler *sc, const struct attempt *at, const char *verb)
+static void print_start(struct scheduler *sc, const struct attempt *at, const char *verb)
 {
-    char name[METER_NAME_BYTES], more[32] = "", job[32] = "";
+    char name[PROGRESS_NAME_BYTES], more[32] = "";
+    const char *label = at->id.label;
 
-    meter_name(name, &sc->queue.job[at->task[0]].spec);
+    progress_name(name, &sc->queue.job[at->task[0]].spec);
     if (at->tasks_n > 1) snprintf(more, sizeof more, " and %ld more", (long)at->tasks_n - 1);
-    if (at->work.job.id > 0) snprintf(job, sizeof job, "  (job %lld)", (long long)at->work.job.id);
-    progress_print(&sc->meter, false, "%s  %s%s  %s%s", verb, name, more, at->dir, job);
+    progress_print(&sc->progress, false, "%s  %s%s  %s%s%s%s", verb, name, more, at->dir,
+                   *label ? "  (" : "", label, *label ? ")" : "");
 }
 
-static struct attempt_context scheduler_place(struct scheduler *sc)
+static struct attempt_context scheduler_place(struct scheduler *sc, int32_t executor)
 {
     return (struct attempt_context){
         .store = sc->store,
         .project = sc->project,
-        .machine = &sc->machine,
         .queue = &sc->queue,
         .slots = &sc->slots,
-        .slurm = &sc->slurm,
+        .executor = sc->executor[executor].kind,
+        .self = sc->executor[executor].self,
         .program = sc->options->worker ? sc->options->worker : sc->project->program,
         .now_us = scheduler_now_us(sc),
     };
 }
 
-/* 0: it may be offered again later. */
-static int handle_rejection(struct scheduler *sc, int rc, const struct err *e)
+/* 0: the job may be offered again later. */
+static int handle_rejection(struct scheduler *sc, struct executor_open *x, const struct err *why,
+                            struct err *e)
 {
-    if (rc != ERR_TRYLATER || !sc->accepted) return rc;
-    if (sc->running_n == 0 && sc->refused_n >= SCHEDULER_REFUSALS_MAX) return rc;
-    sc->refused_us = scheduler_now_us(sc);
-    if (++sc->refused_n == 1)
-        progress_print(&sc->meter, true, "warning: %s; it is tried again every %.3g s", e->text,
-                       (double)sc->slurm.poll_us / 1e6);
+    bool hopeless = sc->running_n == 0 && x->rejected_n >= SCHEDULER_REJECTIONS_MAX;
+
+    if (why->code != ERR_TRYLATER || !x->accepted || hopeless)
+        return ERR(e, why->code, "%s", why->text);
+    x->rejected_us = scheduler_now_us(sc);
+    if (++x->rejected_n == 1)
+        progress_print(&sc->progress, true, "warning: %s; retrying every %.3g s", why->text,
+                       sc->poll_s);
     return 0;
 }
 
-static bool scheduler_waits_for_slurm(const struct scheduler *sc)
+static bool has_rejected(const struct scheduler *sc)
 {
-    return sc->refused_n > 0 && scheduler_now_us(sc) - sc->refused_us < sc->slurm.poll_us;
+    for (int32_t i = 0; i < sc->executors_n; i++)
+        if (sc->executor[i].rejected_n > 0) return true;
+    return false;
+}
+
+/* Whether an executor rejected a job so recently that none is offered. */
+static bool waits_after_rejection(const struct scheduler *sc)
+{
+    for (int32_t i = 0; i < sc->executors_n; i++) {
+        const struct executor_open *x = &sc->executor[i];
+        double since_s = (double)(scheduler_now_us(sc) - x->rejected_us) / 1e6;
+        if (x->rejected_n > 0 && since_s < sc->poll_s) return true;
+    }
+    return false;
 }
 
 static int scheduler_start(struct scheduler *sc, int32_t n, struct err *e)
 {
-    const struct attempt_context place = scheduler_place(sc);
-    struct err refusal = {0};
+    struct err why = {0};
     struct attempt *at;
     int64_t bytes = 0;
 
@@ -103,19 +119,17 @@ static int scheduler_start(struct scheduler *sc, int32_t n, struct err *e)
             bytes = sc->queue.job[sc->pick[i]].device_bytes;
     int32_t slot = slots_take(&sc->slots, bytes);
     if (slot < 0) return ERR(e, ERR_INTERNAL, "a run was chosen though no slot has room for it");
-    int rc = attempt_start(&at, &place, sc->pick, n, slot, &refusal);
-    if (rc < 0) {
+    int32_t executor = slots_executor(&sc->slots, slot);
+    const struct attempt_context place = scheduler_place(sc, executor);
+    if (attempt_start(&at, &place, sc->pick, n, slot, &why) < 0) {
         slots_leave(&sc->slots, slot, bytes);
-        rc = handle_rejection(sc, rc, &refusal);
-        return rc < 0 ? ERR(e, rc, "%s", refusal.text) : 0;
+        return handle_rejection(sc, &sc->executor[executor], &why, e);
     }
-    if (sc->slots.slot[slot].slurm) {
-        sc->refused_n = 0;
-        sc->accepted = true;
-    }
+    sc->executor[executor].rejected_n = 0;
+    sc->executor[executor].accepted = true;
     queue_start(&sc->queue, sc->pick, n);
     sc->running[sc->running_n++] = at;
-    scheduler_say_start(sc, at, "started");
+    print_start(sc, at, "started");
     return 0;
 }
 
@@ -132,7 +146,7 @@ static int scheduler_commit(struct scheduler *sc, struct err *e)
 static int scheduler_fill(struct scheduler *sc, struct err *e)
 {
     while (!sc->stopping && !sc->halted && slots_free_n(&sc->slots) > 0 &&
-           !scheduler_measures(sc) && !scheduler_waits_for_slurm(sc)) {
+           !scheduler_measures(sc) && !waits_after_rejection(sc)) {
         int32_t n = queue_next(&sc->queue, sc->pick, sc->running_n == 0, slots_free_n(&sc->slots),
                                scheduler_fits, &sc->slots);
         if (n == 0) break;
@@ -146,37 +160,33 @@ static int scheduler_fill(struct scheduler *sc, struct err *e)
 
 int scheduler_take_over(struct scheduler *sc, struct err *e)
 {
-    const struct attempt_context place = scheduler_place(sc);
-    struct store_running *row;
     struct attempt *at;
-    int32_t rows_n;
+    size_t room = (size_t)(sc->slots.n + sc->left_n);
 
-    TRY(store_running(sc->store, &sc->arena, &row, &rows_n, e));
-    sc->running = arena_array(&sc->arena, (size_t)(sc->slots.n + rows_n), sizeof(struct attempt *));
-    sc->poll = arena_array(&sc->arena, (size_t)(sc->slots.n + rows_n) + 1, sizeof *sc->poll);
-    for (int32_t i = 0, same_n; i < rows_n; i += same_n) {
-        same_n = attempt_gather_running(row + i, rows_n - i);
-        const struct slurm_row *found = slurm_find(&sc->slurm, row[i].pid, row[i].dir);
-        if (!found) continue;
-        TRY(attempt_recover(&at, &place, row + i, same_n, found, e));
+    sc->running = arena_array(&sc->arena, room, sizeof(struct attempt *));
+    sc->poll = arena_array(&sc->arena, EXECUTORS_MAX + 1, sizeof *sc->poll);
+    for (int32_t i = 0; i < sc->left_n; i++) {
+        const struct attempt_left left = sc->left[i];
+        const struct attempt_context place = scheduler_place(sc, left.executor);
+        sc->left[i].job = NULL;
+        TRY(attempt_recover(&at, &place, &left, e));
         if (!at) continue;
-        at->slot = slots_take_slurm(&sc->slots, at->bytes);
+        at->slot = slots_take_of(&sc->slots, left.executor, at->bytes);
         queue_start(&sc->queue, at->task, at->tasks_n);
         sc->running[sc->running_n++] = at;
-        sc->accepted = true;
-        scheduler_say_start(sc, at, "goes on");
+        sc->executor[left.executor].accepted = true;
+        print_start(sc, at, "goes on");
     }
     return 0;
 }
 
 /* --- waiting --- */
 
-static void scheduler_end_all(struct scheduler *sc, bool at_once)
+static void signal_all(struct scheduler *sc, enum job_signal signal)
 {
     for (int32_t i = 0; i < sc->running_n; i++) {
-        struct execution *x = &sc->running[i]->work;
         sc->running[i]->told = true;
-        (at_once ? x->by->kill : x->by->stop)(x);
+        sc->running[i]->executor->signal(sc->running[i]->job, signal);
     }
 }
 
@@ -185,31 +195,19 @@ static void handle_signals(struct scheduler *sc)
     if (sc->signals.stops_n >= 1 && !sc->stopping) {
         sc->stopping = true;
         progress_print(
-            &sc->meter, true,
-            "stopping: %ld worker%s will keep a checkpoint after the current update; again to "
-            "end %s at once",
+            &sc->progress, true,
+            "stopping: %ld worker%s will write a checkpoint after the current update (Ctrl-C again "
+            "kills %s)",
             (long)sc->running_n, sc->running_n == 1 ? "" : "s", sc->running_n == 1 ? "it" : "them");
-        scheduler_end_all(sc, false);
+        signal_all(sc, JOB_STOP);
     }
     if (sc->signals.stops_n >= 2 && !sc->killed) {
         sc->killed = true;
-        scheduler_end_all(sc, true);
+        signal_all(sc, JOB_KILL);
     }
 }
 
-static void scheduler_take_logs(struct scheduler *sc)
-{
-    struct err e;
-
-    for (int32_t i = 0; i < sc->running_n; i++) {
-        struct attempt *at = sc->running[i];
-        if (at->work.by->drain_log(&at->work, &e) >= 0 || at->log_failed) continue;
-        at->log_failed = true;
-        progress_print(&sc->meter, true, "warning: %s: %s", at->dir, e.text);
-    }
-}
-
-/* Until a signal, a line for a log, or the next tick. *child: a worker may have ended. */
+/* Until a signal, news of an executor, or the next tick. *child: a worker may have ended. */
 static void scheduler_wait(struct scheduler *sc, bool *child)
 {
     struct err e;
@@ -217,85 +215,50 @@ static void scheduler_wait(struct scheduler *sc, bool *child)
     int timeout_ms = since_ms >= SCHEDULER_TICK_MS ? 0 : (int)(SCHEDULER_TICK_MS - since_ms);
 
     sc->poll[0] = (struct pollfd){.fd = sc->signals.fd, .events = POLLIN};
-    for (int32_t i = 0; i < sc->running_n; i++) /* a negative descriptor is passed over */
-        sc->poll[i + 1] =
-            (struct pollfd){.fd = sc->running[i]->work.process.log_pipe, .events = POLLIN};
-    poll(sc->poll, (nfds_t)sc->running_n + 1, timeout_ms);
+    for (int32_t i = 0; i < sc->executors_n; i++) /* a negative descriptor is passed over */
+        sc->poll[i + 1] = (struct pollfd){.fd = sc->executor[i].kind->wait_fd(sc->executor[i].self),
+                                          .events = POLLIN};
+    poll(sc->poll, (nfds_t)sc->executors_n + 1, timeout_ms);
     signals_read(&sc->signals, scheduler_now_us(sc), child);
     handle_signals(sc);
-    scheduler_take_logs(sc);
-    if (slurm_tick(&sc->slurm, &e) < 0)
-        progress_print(&sc->meter, true, "warning: %s; jobs go on, it is asked again every %.3g s",
-                       e.text, (double)sc->slurm.poll_us / 1e6);
+    for (int32_t i = 0; i < sc->executors_n; i++)
+        if (sc->executor[i].kind->service(sc->executor[i].self, &e) < 0)
+            progress_print(&sc->progress, true, "warning: %s", e.text);
 }
 
-/* --- listening --- */
+/* --- attempts that end --- */
 
-/* Records first: whether a worker was silent or what its end means is seen only after them. */
-static int scheduler_listen_one(struct scheduler *sc, struct attempt *at, struct err *e)
+static void print_end(struct scheduler *sc, const struct attempt *at, bool again)
 {
-    struct execution *x = &at->work;
-    struct exit_info how;
-    int64_t now_us = scheduler_now_us(sc);
-    bool ended = x->by->has_ended(x, at->journal.said != STORE_NONE, &how);
+    char name[PROGRESS_NAME_BYTES], took[CLOCK_TEXT_BYTES];
 
-    for (int64_t before = -1; at->journal.records_n > before;) {
-        before = at->journal.records_n;
-        TRY(attempt_poll(at, sc->store, now_us, &sc->batch, e));
-        if (!ended) break;
-    }
-    if (!ended) {
-        if (at->journal.records_n == 0 && !x->by->has_started(x))
-            at->start_us = at->last_record_us = now_us;
-        bool stalled = (double)(now_us - at->last_record_us) / 1e6 > sc->stall_s;
-        if (stalled && at->killed_stalled_us == 0) at->killed_stalled_us = now_us;
-        if (at->killed_stalled_us > 0 || at->journal.broken) x->by->kill(x);
-        return 0;
-    }
-    attempt_set_outcome(at, sc->project, &how);
-    if (!sc->batch) TRY(store_begin(sc->store, e));
-    sc->batch = true;
-    const struct store_end end = {.state = at->state,
-                                  .exit_code = how.exit_code,
-                                  .signal = how.signal,
-                                  .message = *at->message ? at->message : NULL};
-    for (int32_t i = 0; i < at->n; i++)
-        TRY(store_end_attempt(sc->store, at->run[i].attempt_id, &end, e));
-    return 0;
-}
-
-static void scheduler_say_end(struct scheduler *sc, const struct attempt *at, bool again)
-{
-    char name[METER_NAME_BYTES], took[CLOCK_TEXT_BYTES];
-
-    meter_name(name, &sc->queue.job[at->task[0]].spec);
+    progress_name(name, &sc->queue.job[at->task[0]].spec);
     clock_duration(took, (double)(scheduler_now_us(sc) - at->start_us) / 1e6);
     if (at->state == STORE_DONE && at->tasks_n > 1)
-        progress_print(&sc->meter, false, "done     %s and %ld more in %s", name,
+        progress_print(&sc->progress, false, "done     %s and %ld more in %s", name,
                        (long)at->tasks_n - 1, took);
     else if (at->state == STORE_DONE)
-        progress_print(&sc->meter, false, "done     %s in %s", name, took);
+        progress_print(&sc->progress, false, "done     %s in %s", name, took);
     else
-        progress_print(&sc->meter, true, "%-8s %s after %s: %s%s (%s/log)",
+        progress_print(&sc->progress, true, "%-8s %s after %s: %s%s (%s)",
                        store_state_name(at->state), name, took,
-                       *at->message ? at->message : "it said nothing",
-                       again ? "; it gets another try" : "", at->dir);
+                       *at->message ? at->message : "no message", again ? "; will be retried" : "",
+                       run_folder_path(&sc->arena, at->dir, RUN_LOG));
 }
 
 /* A GPU that a worker could not use, or lost, or that loses one worker after the other, gets no
- * other in this call; its runs move to the devices that are left. */
+ * other in this call; its runs move to the devices that are left. A cluster has many. */
 static void handle_device_failure(struct scheduler *sc, const struct attempt *at)
 {
     if (at->slot < 0) return;
     const struct device *d = &sc->slots.device[sc->slots.slot[at->slot].device];
-    /* Of Slurm it was one node of many. */
     if (strcmp(d->name, "cpu") == 0 || d->is_cluster) return;
     bool gone = at->state == STORE_FAILED && at->journal.unavailable;
     bool in_vain = at->state == STORE_LOST && !(at->journal.share > 0);
     bool suspect = slots_note_failure(&sc->slots, at->slot, at->task[0], in_vain);
     if (!gone && !suspect) return;
     int32_t left = slots_retire_device(&sc->slots, at->slot, at->message);
-    progress_print(&sc->meter, true, "%s is not used any more in this call; %ld worker%s left",
+    progress_print(&sc->progress, true, "%s disabled for this run of alibi; %ld device slot%s left",
                    d->name, (long)left, left == 1 ? "" : "s");
     if (left > 0) return;
     scheduler_note_failure(sc, ERR_UNAVAILABLE, &sc->queue.job[at->task[0]], at->message, at->dir);
@@ -319,7 +282,7 @@ static void finish_attempt(struct scheduler *sc, struct attempt *at)
             scheduler_note_failure(sc, ERR_INTERNAL, job, at->message, at->dir);
     }
     sc->worker_s += (double)(scheduler_now_us(sc) - at->start_us) / 1e6;
-    scheduler_say_end(sc, at, again && !sc->stopping && !sc->halted);
+    print_end(sc, at, again && !sc->stopping && !sc->halted);
     if (at->slot >= 0) slots_leave(&sc->slots, at->slot, at->bytes);
 }
 
@@ -328,9 +291,10 @@ static int poll_attempts(struct scheduler *sc, struct err *e)
     int32_t kept = 0;
 
     for (int32_t i = 0; i < sc->running_n; i++) {
-        int rc = scheduler_listen_one(sc, sc->running[i], e);
+        struct attempt *at = sc->running[i];
+        int rc = attempt_poll(at, sc->store, scheduler_now_us(sc), sc->stall_s, &sc->batch, e);
         if (rc < 0) {
-            err_ctx(e, "%s", sc->running[i]->dir);
+            err_ctx(e, "%s", at->dir);
             return rc;
         }
     }
@@ -349,15 +313,15 @@ static int poll_attempts(struct scheduler *sc, struct err *e)
     return 0;
 }
 
-static void scheduler_paint(struct scheduler *sc)
+static void draw_progress(struct scheduler *sc)
 {
-    struct meter_state st = {.running_n = sc->running_n,
-                             .slots_n = sc->slots.n,
-                             .flops_done = sc->flops_done,
-                             .worker_s = sc->worker_s,
-                             .stopping = sc->stopping};
+    struct progress_state st = {.running_n = sc->running_n,
+                                .slots_n = sc->slots.n,
+                                .flops_done = sc->flops_done,
+                                .worker_s = sc->worker_s,
+                                .stopping = sc->stopping};
 
-    summary_fill_meter(&st, &sc->queue);
+    progress_count(&st, &sc->queue);
     for (int32_t i = 0; i < sc->running_n; i++) {
         const struct attempt *at = sc->running[i];
         double flops = 0;
@@ -369,16 +333,16 @@ static void scheduler_paint(struct scheduler *sc)
         st.worker_s += (double)(scheduler_now_us(sc) - at->start_us) / 1e6;
         st.wps += at->journal.wps;
     }
-    progress_draw(&sc->meter, &st);
+    progress_draw(&sc->progress, &st);
 }
 
-/* The user's third wish: jobs that Slurm does not end are left to themselves, and to the next call.
- */
-static bool scheduler_may_leave(const struct scheduler *sc)
+/* Third Ctrl-C: abandon the jobs that have not ended, if they go on without us. The next call
+ * recovers them. */
+static bool may_abandon(const struct scheduler *sc)
 {
     if (sc->signals.stops_n < 3) return false;
     for (int32_t i = 0; i < sc->running_n; i++)
-        if (sc->running[i]->work.by != &executor_slurm) return false;
+        if (!sc->running[i]->executor->outlives) return false;
     return true;
 }
 
@@ -387,11 +351,11 @@ int scheduler_loop(struct scheduler *sc, struct err *e)
     for (;;) {
         bool child = false;
         TRY(scheduler_fill(sc, e));
-        bool waits = sc->refused_n > 0 && !sc->stopping && !sc->halted;
-        if ((sc->running_n == 0 && !waits) || scheduler_may_leave(sc)) return 0;
+        bool waits = has_rejected(sc) && !sc->stopping && !sc->halted;
+        if ((sc->running_n == 0 && !waits) || may_abandon(sc)) return 0;
         scheduler_wait(sc, &child);
         int64_t since_us = scheduler_now_us(sc) - sc->last_poll_us;
         if (child || since_us >= SCHEDULER_TICK_MS * 1000) TRY(poll_attempts(sc, e));
-        if (sc->running_n > 0) scheduler_paint(sc);
+        if (sc->running_n > 0) draw_progress(sc);
     }
 }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "record/run_folder.h"
 #include "scheduler/machine.h"
 
 /* A full pipe is at most 16 chunks, so what an ended worker has left is taken in one go. */
@@ -38,7 +39,7 @@ static void process_add_env(struct process_image *im, const char *name, const ch
 }
 
 static void process_fill_image(struct process_image *im, struct arena *a,
-                               const struct process_options *o)
+                               const struct worker_options *o)
 {
     /* The last four steer the emulated GPU, and only that; the one before changes no bit. */
     static const char *const passed[] = {"PATH",
@@ -68,9 +69,8 @@ static void process_fill_image(struct process_image *im, struct arena *a,
 }
 
 /* The child's side. fd: what becomes its output, and where an errno goes when exec fails. */
-static _Noreturn void process_become(const struct process_image *im,
-                                     const struct process_options *o, pid_t parent, int output,
-                                     int report)
+static _Noreturn void process_become(const struct process_image *im, const struct worker_options *o,
+                                     pid_t parent, int output, int report)
 {
     struct sigaction plain = {.sa_handler = SIG_DFL};
     sigset_t none;
@@ -111,7 +111,7 @@ static int process_await_exec(int report)
     return n == (ssize_t)sizeof failure ? failure : 0;
 }
 
-int process_start(struct process *p, const struct process_options *o, struct err *e)
+int process_start(struct process *p, const struct worker_options *o, struct err *e)
 {
     int rc = 0, report[2] = {-1, -1}, output[2] = {-1, -1};
     struct process_image im;
@@ -124,7 +124,7 @@ int process_start(struct process *p, const struct process_options *o, struct err
         goto out;
     }
     process_fill_image(&im, &arena, o);
-    const char *path = arena_printf(&arena, "%s/log", o->attempt_dir);
+    const char *path = run_folder_path(&arena, o->attempt_dir, RUN_LOG);
     p->log_file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (p->log_file < 0) {
         rc = ERR(e, ERR_CREATE, "%s: cannot be created: %s", path, strerror(errno));

@@ -1,4 +1,4 @@
-/* process.h - one worker as a process: started, listened to, ended with everything it started.
+/* process.h - one worker as a process: start, log, signals, end.
  *
  * 1. A worker leads its own process group and dies with the scheduler (PR_SET_PDEATHSIG, set
  * between fork and exec with a check that the scheduler still lives; posix_spawn cannot set it).
@@ -29,7 +29,7 @@ struct process {
 };
 
 /* What a worker is started with, by whichever executor. */
-struct process_options {
+struct worker_options {
     const char *program;     /* started as: program worker dir --device device --threads 1 */
     const char *root;        /* working folder */
     const char *dir;         /* the attempt's folder, relative to root */
@@ -43,7 +43,7 @@ struct process_options {
 
 /* process_start - returns when the program runs. Errors: ERR_UNAVAILABLE it cannot be started;
  * ERR_CREATE the log; ERR_NOMEM. */
-int process_start(struct process *p, const struct process_options *o, struct err *e);
+int process_start(struct process *p, const struct worker_options *o, struct err *e);
 
 /* process_drain_log - takes what is waiting in the pipe, 1 MiB at most. Errors: ERR_IO the log
  * cannot be written; the pipe is emptied all the same. */

@@ -37,10 +37,10 @@ static int queue_pick(struct queue *q, int32_t i, struct store *s, enum schedule
 
     TRY(store_run_state(s, q->job[i].run_id, &st, e));
     bool follows = train >= 0 && q->task[train].state == RUN_WAITING;
-    bool wanted = queue_wants(&st, pick);
+    bool wanted = queue_wants(&st, pick) && spec_is_defined(&q->job[i].spec);
     /* What was held back by its training is tried again with it; what rests on it is made anew. */
-    if (pick == PICK_FAILED && follows && !st.done) wanted = true;
-    if (pick == PICK_STALE && follows) wanted = true;
+    if (pick == PICK_FAILED && follows && !st.done) wanted = spec_is_defined(&q->job[i].spec);
+    if (pick == PICK_STALE && follows) wanted = spec_is_defined(&q->job[i].spec);
     t->was_done = st.done && !wanted;
     t->fresh = wanted && (pick == PICK_REDO || pick == PICK_STALE || st.last == STORE_DIVERGED);
     if (wanted)

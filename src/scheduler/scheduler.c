@@ -1,15 +1,15 @@
-/* scheduler.c - one call: prepare, loop, judge.
+/* scheduler.c - one call: open, recover, refuse, loop, report.
  *
- * Whatever happens, the workers of the call have ended when it returns and the signals are as they
- * were. */
+ * Whatever happens, the workers of the call have ended when it returns, or go on if their executor
+ * outlives the scheduler; and the signals are as they were. */
 #include "scheduler/scheduler.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/statvfs.h>
 
 #include "base/clock.h"
 #include "scheduler/loop.h"
-#include "scheduler/summary.h"
 
 /* Why a job cannot be started at all: a device of this call lacks its precision, or it is too large
  * for every device, or for the disk. */
@@ -23,7 +23,7 @@ static int scheduler_check(const struct scheduler *sc, const struct run *job, st
     if (job->device_bytes > d->free_bytes)
         return ERR(
             e, ERR_NOMEM,
-            "wants %.1f MB of memory, %s has %.1f MB free of %.1f MB; take another device or a "
+            "needs %.1f MB of memory, but %s has %.1f MB free of %.1f MB; use another device or a "
             "smaller model",
             (double)job->device_bytes / 1e6, d->name, (double)d->free_bytes / 1e6,
             (double)d->memory_bytes / 1e6);
@@ -31,7 +31,7 @@ static int scheduler_check(const struct scheduler *sc, const struct run *job, st
     double free_bytes = (double)disk.f_bavail * (double)disk.f_frsize;
     if ((double)job->disk_bytes <= free_bytes) return 0;
     return ERR(e, ERR_NOMEM,
-               "wants %.1f MB of disk, %s has %.1f MB free; give some back with alibi gc",
+               "needs %.1f MB of disk, but %s has %.1f MB free; delete files with `alibi gc`",
                (double)job->disk_bytes / 1e6, sc->project->root, free_bytes / 1e6);
 }
 
@@ -66,64 +66,138 @@ static int scheduler_refuse(struct scheduler *sc, struct err *e)
         int rc = why.code;
         scheduler_note_failure(sc, rc, job, why.text, NULL);
         if (!sc->options->keep_going) return ERR(e, rc, "%s", sc->failure.text);
-        progress_print(&sc->meter, true, "refused  run %s: %s", job->run_id, why.text);
+        progress_print(&sc->progress, true, "refused  run %s: %s", job->run_id, why.text);
         queue_block(&sc->queue, i);
     }
     return 0;
 }
 
-/* Jobs that nobody knows of any more: see 2 in slurm.h. That they cannot be cancelled now is no
- * reason not to go on. */
-static int scheduler_cancel_strays(struct scheduler *sc, struct err *e)
+static int open_executors(struct scheduler *sc, struct err *e)
 {
-    struct err why;
-    struct store_running *row;
-    int32_t rows_n, known_n = 0, strays_n;
+    const struct executor *const *table = sc->table;
 
-    if (slots_have_slurm(&sc->slots) && sc->slurm.asked_us == 0) TRY(slurm_query(&sc->slurm, e));
-    if (sc->slurm.asked_us == 0) return 0;
+    TRY(slots_open(&sc->slots, &sc->arena, sc->options->devices, table, e));
+    for (int32_t i = 0; table[i] && i < EXECUTORS_MAX; i++) {
+        const struct executor_config config = {.project = sc->project,
+                                               .machine = &sc->machine,
+                                               .words = sc->options->words[i],
+                                               .poll_s = sc->poll_s,
+                                               .in_use = slots_have(&sc->slots, i)};
+        if (config.words && !config.in_use)
+            return ERR(e, ERR_USAGE, "--%s %s requires --devices %s", table[i]->option.name,
+                       config.words, table[i]->name);
+        sc->executor[i].kind = table[i];
+        TRY(table[i]->open(&sc->executor[i].self, &config, e));
+        sc->executors_n = i + 1;
+    }
+    return 0;
+}
+
+/* The rows that share a folder with row[0] come to the front; how many. */
+static int32_t gather_rows(struct store_running *row, int32_t n)
+{
+    int32_t same_n = 1;
+
+    for (int32_t i = 1; i < n; i++) {
+        if (strcmp(row[i].dir, row[0].dir) != 0) continue;
+        struct store_running kept = row[same_n];
+        row[same_n++] = row[i];
+        row[i] = kept;
+    }
+    return same_n;
+}
+
+/* The rows of one worker: it goes on, or its attempts end as its records say. */
+static int recover_worker(struct scheduler *sc, const struct store_running *row, int32_t n,
+                          struct err *e)
+{
+    struct attempt_left *left = &sc->left[sc->left_n];
+    const char *path = project_path(sc->project, &sc->arena, row->dir);
+
+    *left =
+        (struct attempt_left){.row = row, .n = n, .executor = executor_find(sc->table, row->slot)};
+    const struct executor_open *x = &sc->executor[left->executor];
+    int rc = x->kind->recover(x->self, &left->job, &left->id, row, path, e);
+    if (rc == 0) rc = ingest_abandoned(sc->store, path, row, n, NULL, e);
+    if (rc < 0)
+        err_ctx(e, "%s", row->dir);
+    else if (left->job)
+        sc->left_n++;
+    else
+        sc->recovered_n += n;
+    return rc < 0 ? rc : 0;
+}
+
+/* What an earlier scheduler left running. Holding the store's lock proves that no scheduler of this
+ * project lives. */
+static int scheduler_recover(struct scheduler *sc, struct err *e)
+{
+    struct store_running *row;
+    int32_t rows_n;
+
+    TRY(store_running(sc->store, &sc->arena, &row, &rows_n, e));
+    sc->left = arena_array(&sc->arena, (size_t)rows_n + 1, sizeof *sc->left);
+    for (int32_t i = 0, same_n; i < rows_n; i += same_n) {
+        same_n = gather_rows(row + i, rows_n - i);
+        TRY(recover_worker(sc, row + i, same_n, e));
+    }
+    if (sc->recovered_n > 0)
+        progress_print(&sc->progress, true, "recovered %ld unfinished attempt%s",
+                       (long)sc->recovered_n, sc->recovered_n == 1 ? "" : "s");
+    return 0;
+}
+
+/* Workers that no row knows. The call goes on if they cannot be cancelled now. */
+static int cancel_orphans(struct scheduler *sc, const struct executor_open *x, struct err *e)
+{
+    int32_t known_n = 0, rows_n, orphans_n = 0;
+    struct store_running *row;
+    struct err why = {0};
+
+    if (!x->kind->cancel_orphans) return 0;
     TRY(store_running(sc->store, &sc->arena, &row, &rows_n, e));
     int64_t *known = arena_array(&sc->arena, (size_t)rows_n + 1, sizeof *known);
     for (int32_t i = 0; i < rows_n; i++) known[known_n++] = row[i].pid;
-    if (slurm_cancel_orphans(&sc->slurm, &strays_n, known, known_n, &why) < 0)
-        progress_print(&sc->meter, true, "warning: %ld jobs that no attempt knows still run: %s",
-                       (long)strays_n, why.text);
-    else if (strays_n > 0)
-        progress_print(&sc->meter, true, "cancelled %ld job%s that no attempt knows",
-                       (long)strays_n, strays_n == 1 ? "" : "s");
+    int rc = x->kind->cancel_orphans(x->self, &orphans_n, known, known_n, &why);
+    const char *plural = orphans_n == 1 ? "" : "s";
+    if (rc < 0 && orphans_n == 0) return ERR(e, rc, "%s", why.text);
+    if (rc < 0)
+        progress_print(&sc->progress, true, "warning: %ld orphaned %s job%s still run: %s",
+                       (long)orphans_n, x->kind->name, plural, why.text);
+    else if (orphans_n > 0)
+        progress_print(&sc->progress, true, "cancelled %ld orphaned %s job%s", (long)orphans_n,
+                       x->kind->name, plural);
     return 0;
 }
 
 static int scheduler_prepare(struct scheduler *sc, const struct run *jobs, int32_t jobs_n,
                              struct err *e)
 {
-    int32_t settled_n;
-
     machine_read(&sc->machine);
-    TRY(slots_open(&sc->slots, &sc->arena, sc->options->devices, e));
-    if (sc->options->slurm && !slots_have_slurm(&sc->slots))
-        return ERR(e, ERR_USAGE, "--slurm %s: goes with --devices slurm", sc->options->slurm);
-    TRY(slurm_open(&sc->slurm, sc->project, sc->options->slurm, sc->options->slurm_poll_s, e));
+    TRY(open_executors(sc, e));
     sc->pick = arena_array(&sc->arena, (size_t)jobs_n + 1, sizeof *sc->pick);
-    TRY(scheduler_recover(sc->store, sc->project, &sc->machine, &sc->slurm, &settled_n, e));
-    if (settled_n > 0)
-        progress_print(&sc->meter, true,
-                       "took up %ld attempt%s that an earlier call left unfinished",
-                       (long)settled_n, settled_n == 1 ? "" : "s");
-    TRY(scheduler_cancel_strays(sc, e));
+    TRY(scheduler_recover(sc, e));
+    for (int32_t i = 0; i < sc->executors_n; i++) TRY(cancel_orphans(sc, &sc->executor[i], e));
     TRY(queue_init(&sc->queue, &sc->arena, sc->store, jobs, jobs_n, sc->options, e));
-    summary_say_start(&sc->meter, &sc->queue, sc->slots.n);
+    progress_print_start(&sc->progress, &sc->queue, sc->slots.n);
     TRY(scheduler_take_over(sc, e));
     return scheduler_refuse(sc, e);
+}
+
+static void scheduler_close(struct scheduler *sc)
+{
+    for (int32_t i = 0; i < sc->running_n; i++) attempt_free(sc->running[i]);
+    for (int32_t i = 0; i < sc->left_n; i++)
+        if (sc->left[i].job) sc->executor[sc->left[i].executor].kind->release(sc->left[i].job);
+    for (int32_t i = 0; i < sc->executors_n; i++) sc->executor[i].kind->close(sc->executor[i].self);
+    signals_close(&sc->signals);
 }
 
 static int scheduler_verdict(const struct scheduler *sc, const struct scheduler_result *r,
                              struct err *e)
 {
     if (sc->stopping)
-        return ERR(e, ERR_INTERRUPTED,
-                   "stopped on request: %d of %d runs are done; the same command goes on with the "
-                   "rest",
+        return ERR(e, ERR_INTERRUPTED, "stopped: %d of %d runs done; rerun the command to continue",
                    r->already_done + r->done, r->wanted);
     if (sc->failure.code) return ERR(e, sc->failure.code, "%s", sc->failure.text);
     return 0;
@@ -139,20 +213,21 @@ int scheduler_run(struct store *s, const struct project *p, const struct run *jo
     *result = (struct scheduler_result){0};
     arena_init(&sc.arena);
     sc.stall_s = o->stall_s > 0 ? o->stall_s : 300;
-    meter_open(&sc.meter, o->quiet, o->headline);
+    sc.table = o->executors ? o->executors : executor_table;
+    sc.poll_s = o->poll_s > 0 ? o->poll_s : 10;
+    progress_open(&sc.progress, o->quiet, o->headline);
     TRY_OUT(rc, signals_open(&sc.signals, e));
     TRY_OUT(rc, scheduler_prepare(&sc, jobs, jobs_n, e));
     rc = scheduler_loop(&sc, e);
 out:
     if (rc < 0 && sc.batch) store_rollback(s);
-    for (int32_t i = 0; i < sc.running_n; i++) attempt_free(sc.running[i]);
-    slurm_close(&sc.slurm);
-    signals_close(&sc.signals);
+    scheduler_close(&sc);
     result->seconds = (double)(clock_monotonic_us() - start_us) / 1e6;
     result->interrupted = sc.stopping;
-    summary_fill_result(result, &sc.queue);
-    meter_close(&sc.meter);
-    if (rc == 0) summary_say_end(&sc.meter, &sc.queue, result);
+    result->recovered = sc.recovered_n;
+    progress_fill_result(result, &sc.queue);
+    progress_close(&sc.progress);
+    if (rc == 0) progress_print_end(&sc.progress, &sc.queue, result);
     if (rc == 0) rc = scheduler_verdict(&sc, result, e);
     arena_fini(&sc.arena);
     return rc;

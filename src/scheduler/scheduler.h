@@ -1,14 +1,11 @@
-/* scheduler.h - runs what a plan lacks: leases devices, starts workers, ingests their records,
- * retries, resumes.
+/* scheduler.h - runs what a plan lacks: starts attempts, ingests their records, retries, resumes.
  *
  *   (run without a done attempt)
- *        | pick                 +-- done ------> done         the worker said so and its exit was 0
- *        +-----------> running -+-- failed ----> failed       the worker said why (retried up to
- * --tries)
- *                               +-- diverged --> diverged     a loss that is not finite: final
- *                               +-- lost ------> lost         killed, vanished or silent too long
- * (retried)
- *                               +-- stopped ---> cancelled    the user; resumable
+ *        | pick                 +-- done ------> done        the worker reported it, with exit 0
+ *        +-----------> running -+-- failed ----> failed      the worker reported why; retried
+ *                               +-- diverged --> diverged    a loss that is not finite: final
+ *                               +-- lost ------> lost        killed, vanished, silent; retried
+ *                               +-- stopped ---> cancelled   by the user; resumable
  *
  * Evaluations wait for their training; those of one training and protocol go to one worker. */
 #ifndef SCHEDULER_SCHEDULER_H
@@ -22,36 +19,53 @@
 #include "spec/spec.h"
 #include "store/store.h"
 
-/* What the scheduler needs of a plan (src/scheduler does not include src/plan): filled by src/cli.
- */
+/* What the scheduler needs of a plan, which it does not include. */
 struct run {
     struct spec spec;
     char run_id[SPEC_ID_BYTES];
-    int32_t train; /* index of the job this one waits for, or -1 */
+    int32_t train; /* index of the run this one waits for, or -1 */
     double flops;  /* estimate, for order and ETA */
     int64_t device_bytes, disk_bytes;
 };
 
+enum { EXECUTORS_MAX = 4 };
+
+/* The values of --devices. */
+#define DEVICES_SYNTAX "auto, cpu, cpu:N, cuda:0,… or slurm:N"
+
+/* An option of `alibi run` that one executor reads: --name VALUE. */
+struct executor_option {
+    const char *name, *value, *help; /* name NULL: it has none */
+};
+/* scheduler_option - the option of an executor, by its index; NULL: there is no such executor. */
+const struct executor_option *scheduler_option(int32_t executor);
+
+struct executor;
+
 enum scheduler_pick { PICK_MISSING, PICK_REDO, PICK_FAILED, PICK_STALE };
 
 struct scheduler_options {
-    const char *devices; /* auto, cpu, cpu:N (N slots), cuda:0,cuda:1, cuda:emulated, slurm:N */
-    const char *slurm;   /* options of sbatch, such as "partition=gpu time=24:00:00"; or NULL */
-    double slurm_poll_s; /* between two questions to squeue; default 10 */
-    int32_t tries;       /* attempts a run may have in this call; default 3 */
-    bool keep_going;     /* go on with independent runs after a failure */
+    const char *devices;              /* DEVICES_SYNTAX, or cuda:emulated */
+    const char *words[EXECUTORS_MAX]; /* of the options of scheduler_option, by executor; or NULL */
+    double poll_s;   /* between two questions to what runs the jobs, and between two offers of a
+                        rejected one; default 10 */
+    int32_t tries;   /* attempts a run may have in this call; default 3 */
+    bool keep_going; /* go on with independent runs after a failure */
     enum scheduler_pick pick;
     const char *worker; /* program to start as `worker worker DIR …`; NULL: the running program.
                            Tests name a fake. */
     double stall_s;     /* a worker without a record for so long is killed; default 300 */
     int64_t (*now_us)(void *context); /* monotonic, for the loop; NULL: clock_monotonic_us */
     void *now_context;
+    const struct executor *const
+        *executors;       /* ended by NULL; NULL: executor_table. Tests add one. */
     bool quiet;           /* no progress line */
     const char *headline; /* what the progress line calls the work, such as "table5 (mini)" */
 };
 
 struct scheduler_result {
     int32_t wanted, already_done, done, failed, diverged, cancelled, not_started;
+    int32_t recovered; /* attempts that earlier calls left running and this one ended */
     double seconds;
     bool interrupted;
 };
@@ -68,16 +82,18 @@ struct device {
     char name[32]; /* cpu, cuda:0 */
     char description[128];
     int64_t memory_bytes, free_bytes;
+    int32_t executor;   /* index in the table of executors */
     int32_t slots;      /* workers at a time */
+    bool is_counted;    /* NAME:N takes N slots */
     double flops_per_s; /* rough, for estimates where nothing was measured */
     char uuid[64];      /* of a GPU, as the driver spells it; empty: unknown */
     int32_t others_n;   /* programs that compute on a GPU now */
     char unusable[256]; /* why it cannot be used; empty: it can */
     bool is_test;       /* the emulated GPU of a build that has one: only where it is named */
-    bool is_cluster;    /* jobs of Slurm: only where it is named; memory unknown */
+    bool is_cluster;    /* many machines: only where it is named; memory unknown */
 };
 /* device_list - the processor, the GPUs that the driver shows (or one that says why there is none),
- * the emulated GPU where its library lies beside the program, Slurm. */
+ * the emulated GPU if its library is beside the program, and what the other executors offer. */
 int device_list(struct device *out, int32_t room, int32_t *n, struct err *e);
 
 #endif

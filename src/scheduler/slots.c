@@ -5,31 +5,9 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "scheduler/slurm.h"
+#include "scheduler/executor.h"
 
-static void slots_add(struct slots *sl, int32_t device, int32_t cpu, int32_t cuda)
-{
-    sl->slot[sl->n++] = (struct slot){.device = device, .cpu = cpu, .cuda = cuda};
-}
-
-static void slots_add_cpu(struct slots *sl, int32_t device, int32_t workers_n)
-{
-    int32_t core[SLOTS_MAX], full_speed_n;
-    int32_t cores_n = device_cores(core, SLOTS_MAX, &full_speed_n);
-
-    if (workers_n <= 0) workers_n = full_speed_n;
-    for (int32_t i = 0; i < workers_n; i++)
-        slots_add(sl, device, workers_n == cores_n ? core[i] : -1, -1);
-}
-
-static void slots_add_slurm(struct slots *sl, int32_t device, int32_t jobs_n)
-{
-    if (jobs_n <= 0) jobs_n = SLURM_JOBS_DEFAULT;
-    for (int32_t i = 0; i < jobs_n; i++)
-        sl->slot[sl->n++] = (struct slot){.device = device, .cpu = -1, .cuda = -1, .slurm = true};
-}
-
-/* The number after "cuda:", "cpu:" or "slurm:"; -1: the name has none, or it is no number. */
+/* The number after "cuda:", "cpu:" or the like; -1: the name has none, or it is not a number. */
 static int32_t slots_number(const char *name)
 {
     int64_t n;
@@ -38,47 +16,69 @@ static int32_t slots_number(const char *name)
     return (int32_t)n;
 }
 
-static int32_t slots_find(const struct slots *sl, const char *name)
+/* slots_n 0: as many as the device has. */
+static void slots_add(struct slots *sl, int32_t device, int32_t slots_n)
+{
+    const struct device *d = &sl->device[device];
+    int32_t core[SLOTS_MAX], cores_n = 0, full_speed_n;
+    int32_t cuda = strncmp(d->name, "cuda", 4) == 0 ? slots_number(d->name) : -1;
+
+    if (slots_n == 0) slots_n = d->slots;
+    if (strcmp(d->name, "cpu") == 0) cores_n = device_cores(core, SLOTS_MAX, &full_speed_n);
+    for (int32_t i = 0; i < slots_n; i++)
+        sl->slot[sl->n++] =
+            (struct slot){.device = device, .cpu = slots_n == cores_n ? core[i] : -1, .cuda = cuda};
+}
+
+/* The device whose name is the first n bytes of a text, or -1. */
+static int32_t slots_find(const struct slots *sl, const char *name, size_t n)
 {
     for (int32_t i = 0; i < sl->devices_n; i++)
-        if (strcmp(sl->device[i].name, name) == 0) return i;
+        if (strlen(sl->device[i].name) == n && memcmp(sl->device[i].name, name, n) == 0) return i;
     return -1;
 }
 
-/* One name of the list. */
+/* Whether a device's name begins so up to its colon. */
+static bool slots_know_prefix(const struct slots *sl, const char *name, size_t n)
+{
+    for (int32_t i = 0; i < sl->devices_n; i++) {
+        const char *other = sl->device[i].name;
+        if (strcspn(other, ":") == n && memcmp(other, name, n) == 0) return true;
+    }
+    return false;
+}
+
+/* One name of the list: a device, NAME:N slots of a counted one, or cuda for cuda:0. */
 static int slots_add_named(struct slots *sl, const char *name, struct err *e)
 {
-    int32_t number = slots_number(name);
-    size_t length = strcspn(name, ":");
-    bool is_cpu = length == 3 && strncmp(name, "cpu", 3) == 0;
-    bool is_slurm = length == 5 && strncmp(name, "slurm", 5) == 0;
-    const char *device_name = strcmp(name, "cuda") == 0 ? "cuda:0" : name;
-    if (is_cpu) device_name = "cpu";
-    if (is_slurm) device_name = "slurm";
-    int32_t device = slots_find(sl, device_name);
+    char first[64];
+    int32_t number = 0;
+    size_t length = strlen(name), prefix = strcspn(name, ":");
+    int32_t device = slots_find(sl, name, length);
+    int32_t counted = slots_find(sl, name, prefix);
 
-    if ((is_cpu || is_slurm) && name[length] && (number < 1 || sl->n + number > SLOTS_MAX))
-        return ERR(e, ERR_USAGE, "--devices %s: the number of workers must be 1 to %d", name,
-                   SLOTS_MAX);
-    if (!is_cpu && !is_slurm && strncmp(name, "cuda", 4) != 0)
-        return ERR(e, ERR_USAGE,
-                   "--devices %s: not a device; give auto, cpu, cpu:N, cuda:0,… or slurm:N", name);
+    snprintf(first, sizeof first, "%s:0", name);
+    if (device < 0 && prefix == length) device = slots_find(sl, first, length + 2);
+    if (device < 0 && counted >= 0 && sl->device[counted].is_counted) {
+        device = counted;
+        number = slots_number(name);
+        if (number < 1 || sl->n + number > SLOTS_MAX)
+            return ERR(e, ERR_USAGE, "--devices %s: the number of workers must be 1 to %d", name,
+                       SLOTS_MAX);
+    }
+    if (device < 0 && !slots_know_prefix(sl, name, prefix))
+        return ERR(e, ERR_USAGE, "--devices %s: not a device; expected " DEVICES_SYNTAX, name);
     if (device < 0)
         return ERR(e, ERR_UNAVAILABLE,
-                   "--devices %s: this machine has no such device; `alibi "
-                   "devices` lists what it has",
+                   "--devices %s: this machine has no such device; `alibi devices` lists what it "
+                   "has",
                    name);
     if (*sl->device[device].unusable)
         return ERR(e, ERR_UNAVAILABLE, "--devices %s: %s", name, sl->device[device].unusable);
     for (int32_t i = 0; i < sl->n; i++)
         if (sl->slot[i].device == device)
             return ERR(e, ERR_USAGE, "--devices %s: named twice", name);
-    if (is_cpu)
-        slots_add_cpu(sl, device, number);
-    else if (is_slurm)
-        slots_add_slurm(sl, device, number);
-    else
-        slots_add(sl, device, -1, slots_number(sl->device[device].name));
+    slots_add(sl, device, number);
     return 0;
 }
 
@@ -92,7 +92,7 @@ static int slots_add_auto(struct slots *sl, struct err *e)
         if (d->others_n > 0)
             busy = d;
         else
-            slots_add(sl, i, -1, slots_number(d->name));
+            slots_add(sl, i, 0);
     }
     if (sl->n == 0 && busy)
         return ERR(e, ERR_UNAVAILABLE,
@@ -102,11 +102,12 @@ static int slots_add_auto(struct slots *sl, struct err *e)
     return sl->n == 0 ? slots_add_named(sl, "cpu", e) : 0;
 }
 
-int slots_open(struct slots *sl, struct arena *a, const char *devices, struct err *e)
+int slots_open(struct slots *sl, struct arena *a, const char *devices,
+               const struct executor *const *executors, struct err *e)
 {
     *sl = (struct slots){0};
     sl->slot = arena_array(a, 2 * SLOTS_MAX, sizeof *sl->slot);
-    TRY(device_list(sl->device, SLOTS_DEVICES_MAX, &sl->devices_n, e));
+    TRY(executor_devices(executors, sl->device, SLOTS_DEVICES_MAX, &sl->devices_n, e));
     if (!devices || strcmp(devices, "auto") == 0) return slots_add_auto(sl, e);
     char *list = arena_strdup(a, devices), *rest = list;
     for (char *name = strsep(&rest, ","); name; name = strsep(&rest, ","))
@@ -139,11 +140,12 @@ bool slots_fit(const struct slots *sl, int64_t bytes)
     return false;
 }
 
-static int32_t slots_occupy(struct slots *sl, int64_t bytes, bool only_slurm)
+/* executor -1: any. */
+static int32_t slots_occupy(struct slots *sl, int32_t executor, int64_t bytes)
 {
     for (int32_t i = 0; i < sl->n; i++) {
         struct slot *slot = &sl->slot[i];
-        if (slot->busy || (only_slurm && !slot->slurm)) continue;
+        if (slot->busy || (executor >= 0 && slots_executor(sl, i) != executor)) continue;
         if (!slots_has_room(sl, slot->device, bytes)) continue;
         slot->busy = true;
         sl->running_n[slot->device]++;
@@ -155,18 +157,23 @@ static int32_t slots_occupy(struct slots *sl, int64_t bytes, bool only_slurm)
 
 int32_t slots_take(struct slots *sl, int64_t bytes)
 {
-    return slots_occupy(sl, bytes, false);
+    return slots_occupy(sl, -1, bytes);
 }
 
-int32_t slots_take_slurm(struct slots *sl, int64_t bytes)
+int32_t slots_take_of(struct slots *sl, int32_t executor, int64_t bytes)
 {
-    return slots_occupy(sl, bytes, true);
+    return slots_occupy(sl, executor, bytes);
 }
 
-bool slots_have_slurm(const struct slots *sl)
+int32_t slots_executor(const struct slots *sl, int32_t slot)
+{
+    return sl->device[sl->slot[slot].device].executor;
+}
+
+bool slots_have(const struct slots *sl, int32_t executor)
 {
     for (int32_t i = 0; i < sl->n; i++)
-        if (sl->slot[i].slurm) return true;
+        if (slots_executor(sl, i) == executor) return true;
     return false;
 }
 

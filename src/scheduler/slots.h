@@ -21,7 +21,6 @@ struct slot {
     int32_t device; /* index in slots.device */
     int32_t cpu;    /* core the worker stays on; -1: any */
     int32_t cuda;   /* ordinal of the GPU; -1: none */
-    bool slurm;     /* a job of Slurm */
     bool busy;
 };
 
@@ -35,22 +34,24 @@ struct slots {
     int32_t n;
 };
 
-/* slots_open - auto: every usable GPU that other programs leave idle, without GPU every core; cpu:
- * every core; cpu:N: N workers; cuda:0,cuda:1: these GPUs; cuda:emulated: the test device, which
- * auto never takes; slurm, slurm:N: SLURM_JOBS_DEFAULT or N jobs at a time, which auto never takes
- * either. CPU and GPU are never mixed unasked: their last bits differ. Workers are kept to one core
- * each only where every core gets one: otherwise the kernel knows better which cores are free.
- * Errors: ERR_USAGE not a device; ERR_UNAVAILABLE it cannot be used, with the reason. */
-int slots_open(struct slots *sl, struct arena *a, const char *devices, struct err *e);
+/* slots_open - from the devices of a table of executors (executor.h). auto: every usable GPU
+ * that other programs leave idle, without GPU every core; cpu: every core; cpu:N: N workers;
+ * cuda:0,cuda:1: these GPUs; a cluster, and the emulated GPU, only where they are named. CPU and
+ * GPU are never mixed unasked: their last bits differ. Workers are kept to one core each only if
+ * every core gets one: otherwise the kernel knows better which cores are free. Errors: ERR_USAGE
+ * not a device; ERR_UNAVAILABLE it cannot be used, with the reason. */
+int slots_open(struct slots *sl, struct arena *a, const char *devices,
+               const struct executor *const *executors, struct err *e);
 
 /* slots_take - a free slot with memory for the job, or -1. The largest device always has it when
  * nothing runs there: what is planned may be too much. slots_leave gives it back with the same
  * bytes. */
 int32_t slots_take(struct slots *sl, int64_t bytes);
 void slots_leave(struct slots *sl, int32_t slot, int64_t bytes);
-/* slots_take_slurm - a free slot of Slurm for a job that runs already, or -1. */
-int32_t slots_take_slurm(struct slots *sl, int64_t bytes);
-bool slots_have_slurm(const struct slots *sl);
+/* slots_take_of - a free slot of an executor for a worker that runs already, or -1. */
+int32_t slots_take_of(struct slots *sl, int32_t executor, int64_t bytes);
+int32_t slots_executor(const struct slots *sl, int32_t slot);
+bool slots_have(const struct slots *sl, int32_t executor);
 bool slots_fit(const struct slots *sl, int64_t bytes);
 int32_t slots_free_n(const struct slots *sl);
 

@@ -12,9 +12,9 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "record/run_folder.h"
 #include "scheduler/process.h"
 #include "scheduler/signals.h"
-#include "scheduler/slurm.h"
 
 /* The first of the GPUs that Slurm gave, in the arena; "" when it gave none. */
 static const char *slurm_node_gpu(struct arena *a)
@@ -25,7 +25,7 @@ static const char *slurm_node_gpu(struct arena *a)
     return arena_strndup(a, given, strcspn(given, ","));
 }
 
-/* Written in place: see 4 in slurm.h. */
+/* Written in place: see executor_slurm.c, rule 4. */
 static int slurm_node_write(const char *path, int exit_code, int signal_number, struct err *e)
 {
     char text[32];
@@ -77,7 +77,7 @@ int slurm_node_run(const struct project *p, const char *dir, struct err *e)
 
     arena_init(&a);
     const char *gpu = slurm_node_gpu(&a), *attempt_dir = project_path(p, &a, dir);
-    struct process_options o = {
+    struct worker_options o = {
         .program = p->program,
         .root = p->root,
         .dir = dir,
@@ -88,8 +88,8 @@ int slurm_node_run(const struct project *p, const char *dir, struct err *e)
         .cuda_uuid = gpu,
     };
     TRY_OUT(rc, signals_open(&signals, e));
-    if (file_exists(arena_printf(&a, "%s/events", attempt_dir))) {
-        rc = ERR(e, ERR_USAGE, "%s: was carried out before", dir);
+    if (file_exists(run_folder_path(&a, attempt_dir, RUN_EVENTS))) {
+        rc = ERR(e, ERR_USAGE, "%s has already been executed", dir);
         goto out;
     }
     TRY_OUT(rc, process_start(&worker, &o, e));

@@ -48,7 +48,7 @@ static void walk_group(struct shape_walk *w)
 struct walk_form {
     int32_t rows, cols, dims;
     enum shape_init init;
-    double value;
+    double mean, value;
     int32_t zero_row;
 };
 
@@ -68,6 +68,7 @@ static void walk_add(struct shape_walk *w, struct walk_form form, const char *fo
         t->dims = form.dims;
         t->offset = w->elements_n;
         t->init = form.init;
+        t->init_mean = form.mean;
         t->init_value = form.value;
         t->init_zero_row = form.zero_row;
     }
@@ -79,12 +80,18 @@ static void walk_add(struct shape_walk *w, struct walk_form form, const char *fo
 
 static struct walk_form form_vector(int32_t n, enum shape_init init, double value)
 {
-    return (struct walk_form){1, n, 1, init, value, -1};
+    return (struct walk_form){
+        .rows = 1, .cols = n, .dims = 1, .init = init, .value = value, .zero_row = -1};
 }
 
 static struct walk_form form_uniform(int32_t rows, int32_t cols, double bound)
 {
-    return (struct walk_form){rows, cols, 2, SHAPE_UNIFORM, bound, -1};
+    return (struct walk_form){.rows = rows,
+                              .cols = cols,
+                              .dims = 2,
+                              .init = SHAPE_UNIFORM,
+                              .value = bound,
+                              .zero_row = -1};
 }
 
 /* The bound of Xavier's uniform distribution for an (out, in) matrix. */
@@ -98,7 +105,12 @@ static struct walk_form form_xavier(int32_t rows, int32_t cols, double gain)
 static struct walk_form form_table(int32_t rows, int32_t width)
 {
     double std = 1.0 / sqrt((double)width);
-    return (struct walk_form){rows, width, 2, SHAPE_NORMAL, std, rows > 1 ? 1 : -1};
+    return (struct walk_form){.rows = rows,
+                              .cols = width,
+                              .dims = 2,
+                              .init = SHAPE_NORMAL,
+                              .value = std,
+                              .zero_row = rows > 1 ? 1 : -1};
 }
 
 static void walk_embedding(struct shape_walk *w, const struct spec *s)
@@ -169,8 +181,10 @@ static void walk_layer(struct shape_walk *w, const struct spec_model *m, int32_t
 
 static void walk_position(struct shape_walk *w, const struct spec *s)
 {
-    static const enum shape_init starts[] = {
-        [POSITION_ZEROS] = SHAPE_ZEROS, [POSITION_NORMAL] = SHAPE_NORMAL};
+    static const enum shape_init starts[] = {[POSITION_ZEROS] = SHAPE_ZEROS,
+                                             [POSITION_UNIFORM] = SHAPE_UNIFORM,
+                                             [POSITION_NORMAL] = SHAPE_NORMAL,
+                                             [POSITION_OWN] = SHAPE_OWN};
     const struct position_functions *f = position_methods[s->model.position].functions;
     const struct position_shape shape = spec_position_shape(s);
     struct position_tensor tensor[POSITION_TENSORS_MAX];
@@ -179,7 +193,14 @@ static void walk_position(struct shape_walk *w, const struct spec *s)
     for (int32_t i = 0; i < n; i++) {
         const struct position_tensor *t = &tensor[i];
         walk_group(w);
-        walk_add(w, (struct walk_form){t->rows, t->cols, t->dims, starts[t->start], t->spread, -1},
+        walk_add(w,
+                 (struct walk_form){.rows = t->rows,
+                                    .cols = t->cols,
+                                    .dims = t->dims,
+                                    .init = starts[t->start],
+                                    .mean = t->mean,
+                                    .value = t->spread,
+                                    .zero_row = -1},
                  "%s", t->name);
     }
 }

@@ -11,9 +11,9 @@
 
 enum { SHAPE_NAME_BYTES = 80, SHAPE_BANDS_MAX = SPEC_CUTOFFS_MAX + 1 };
 
-/* How a tensor is first filled (SPEC.md section 9). value is the bound of the uniform or the std of
- * the normal. */
-enum shape_init { SHAPE_ZEROS, SHAPE_ONES, SHAPE_UNIFORM, SHAPE_NORMAL };
+/* How a tensor is first filled (SPEC.md section 9): init_mean plus a uniform number within
+ * init_value of 0, or a normal one of that std; SHAPE_OWN: by its position method's `start`. */
+enum shape_init { SHAPE_ZEROS, SHAPE_ONES, SHAPE_UNIFORM, SHAPE_NORMAL, SHAPE_OWN };
 
 struct shape_tensor {
     char name[SHAPE_NAME_BYTES]; /* as in SPEC.md section 14 */
@@ -21,7 +21,7 @@ struct shape_tensor {
     int32_t dims;                /* 1 or 2: how a checkpoint writes it */
     int64_t offset;              /* elements from the start of the parameter block */
     enum shape_init init;
-    double init_value;
+    double init_mean, init_value;
     int32_t init_zero_row; /* a row that starts as zeros (the pad id); -1: none */
 };
 

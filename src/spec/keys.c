@@ -12,7 +12,7 @@
 #include "spec/spec.h"
 
 static const char *const kind_names[] = {"train", "eval", "bench", NULL};
-#define POSITION_NAME(NAME, name, display, place, style) #name,
+#define POSITION_NAME(NAME, name, display, place, style, bounded) #name,
 static const char *const position_names[] = {POSITION_METHODS(POSITION_NAME) NULL};
 static const char *const softmax_names[] = {"adaptive", "plain", NULL};
 static const char *const optimizer_names[] = {"nag", "adam", NULL};
@@ -21,6 +21,7 @@ static const char *const precision_names[] = {"fp32", "bf16", NULL};
 static const char *const split_names[] = {"train", "valid", "test", NULL};
 static const char *const window_names[] = {"nonoverlapping", "sliding", NULL};
 static const char *const checkpoint_names[] = {"best", "last", NULL};
+static const char *const sink_names[] = {"text", "cache", NULL};
 static const char *const mode_names[] = {"train", "eval", NULL};
 
 static bool has_model(const struct spec *s)
@@ -48,13 +49,13 @@ static bool is_adaptive(const struct spec *s)
     return has_model(s) && s->model.softmax == SPEC_ADAPTIVE;
 }
 /* has_NAME: a run of that position method. */
-#define HAS_POSITION(NAME, name, display, place, style)                                            \
+#define HAS_POSITION(NAME, name, display, place, style, bounded)                                   \
     static bool has_##name(const struct spec *s)                                                   \
     {                                                                                              \
         return has_model(s) && s->model.position == SPEC_##NAME;                                   \
     }
 POSITION_METHODS(HAS_POSITION)
-#define POSITION_APPLIES(NAME, name, display, place, style) has_##name,
+#define POSITION_APPLIES(NAME, name, display, place, style, bounded) has_##name,
 static bool (*const position_applies[])(const struct spec *) = {POSITION_METHODS(POSITION_APPLIES)};
 
 static bool is_nag(const struct spec *s)
@@ -68,6 +69,26 @@ static bool is_adam(const struct spec *s)
 static bool is_cosine(const struct spec *s)
 {
     return is_train(s) && s->train.schedule == SPEC_COSINE;
+}
+static bool is_scaled(const struct spec *s)
+{
+    return is_eval(s) && s->eval.scaling != POSITION_UNSCALED;
+}
+static bool has_window(const struct spec *s)
+{
+    return has_model(s) && s->model.mask.window > 0;
+}
+static bool has_sinks(const struct spec *s)
+{
+    return has_window(s) && s->model.mask.sinks > 0;
+}
+static bool is_masked(const struct spec *s)
+{
+    return is_eval(s) && s->eval.mask.window > 0;
+}
+static bool is_sunk(const struct spec *s)
+{
+    return is_masked(s) && s->eval.mask.sinks > 0;
 }
 static bool is_sliding(const struct spec *s)
 {
@@ -129,6 +150,13 @@ static const struct spec_key model_keys[] = {
          "dropout after the ReLU", "authors' code: 0.1"),
     REAL("model.dropout_softmax", model.dropout_softmax, 0, 0.99, "0", has_model,
          "dropout of the head's input and of the tail projections", "authors' code: 0.2"),
+    INT("model.attention_window", model.mask.window, 0, 1000000, "0", has_model,
+        "tokens that a query sees, its own included; 0: all before it", "Mistral, Longformer"),
+    INT("model.attention_sinks", model.mask.sinks, 0, 1000000, "0", has_window,
+        "first tokens of a row that stay visible outside the window", "StreamingLLM: 4"),
+    ENUM("model.sink_positions", model.mask.sink_positions, sink_names, "cache", has_sinks,
+         "distances of these tokens: those of the text, or places in a cache",
+         "StreamingLLM, section 3.2: cache"),
 };
 
 static const struct spec_key other_keys[] = {
@@ -210,6 +238,17 @@ static const struct spec_key other_keys[] = {
          "arithmetic of evaluation", "authors' README: fp32"),
     LONG("eval.targets", eval.targets, 0, 1e15, "0", is_eval,
          "only the first so many targets; 0: all", "the paper: all"),
+    ENUM("eval.position_scaling", eval.scaling, position_scaling_names, "none", is_eval,
+         "how the trained position method is stretched over longer rows",
+         "PI, NTK-aware and YaRN of rotary; slopes of ALiBi"),
+    REAL("eval.position_scaling_factor", eval.scaling_factor, 0, 1e6, "0", is_scaled,
+         "how many times longer rows may be; 0: eval.L / train.L", "PI: L' / L"),
+    INT("eval.attention_window", eval.mask.window, 0, 1000000, "0", is_eval,
+        "model.attention_window of the evaluation; 0: that of the training", "StreamingLLM"),
+    INT("eval.attention_sinks", eval.mask.sinks, 0, 1000000, "0", is_masked,
+        "model.attention_sinks of the evaluation", "StreamingLLM: 4"),
+    ENUM("eval.sink_positions", eval.mask.sink_positions, sink_names, "cache", is_sunk,
+         "model.sink_positions of the evaluation", "StreamingLLM, section 3.2: cache"),
 
     {"bench.mode", SPEC_T_ENUM, AT(bench_mode), 0, 0, mode_names, NULL, true, is_bench,
      "what is timed", "Table 1"},
@@ -234,7 +273,8 @@ static struct spec_key option_key(const struct position_option *o, int32_t metho
 {
     static const enum spec_type types[] = {[POSITION_INT] = SPEC_T_INT32,
                                            [POSITION_REAL] = SPEC_T_DOUBLE,
-                                           [POSITION_CHOICE] = SPEC_T_ENUM};
+                                           [POSITION_CHOICE] = SPEC_T_ENUM,
+                                           [POSITION_REALS] = SPEC_T_REALS};
     return (struct spec_key){.name = o->name,
                              .type = types[o->type],
                              .offset = AT(option) + o->offset,
@@ -290,11 +330,25 @@ const char *spec_position_name(enum spec_position p)
     return position_methods[p].name;
 }
 
+struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eval)
+{
+    struct spec s = *train;
+
+    if (eval->mask.window > 0) s.model.mask = eval->mask;
+    if (eval->scaling == POSITION_UNSCALED) return s;
+    s.option.scaling = eval->scaling;
+    s.option.scaling_factor = eval->scaling_factor;
+    s.option.original_length = 0;
+    return s;
+}
+
 struct position_shape spec_position_shape(const struct spec *s)
 {
     return (struct position_shape){.heads = s->model.heads,
                                    .dim = s->model.dim,
                                    .trained_length = s->train.L,
+                                   .length = s->train.L,
+                                   .seed = s->train.seed,
                                    .options = &s->option};
 }
 
@@ -307,6 +361,12 @@ int32_t spec_valid_length(const struct spec *s)
 {
     if (s->kind == SPEC_EVAL) return s->eval.L;
     return is_bench_eval(s) ? s->bench_L : 0;
+}
+
+bool spec_is_defined(const struct spec *s)
+{
+    bool bounded = position_methods[s->model.position].bounded;
+    return s->kind != SPEC_EVAL || !bounded || s->eval.L <= s->train.L;
 }
 
 enum spec_precision spec_precision(const struct spec *s, const char **key)

@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "base/str.h"
 
-enum { SPEC_LINE_BYTES = 512, SPEC_LIST_MAX = 4096 };
+enum { SPEC_LINE_BYTES = 2048, SPEC_LIST_MAX = 4096 };
 
 static void *field_of(struct spec *s, const struct spec_key *key)
 {
@@ -109,6 +109,38 @@ static int set_ints(struct spec *s, const struct spec_key *key, const char *text
     return 0;
 }
 
+static int set_reals(struct position_list *out, const struct spec_key *key, const char *text,
+                     struct err *e)
+{
+    struct position_list list = {0};
+
+    for (const char *p = text; strcmp(text, "none") != 0;) {
+        char item[STR_DOUBLE_BYTES + 8];
+        double number;
+        p += strspn(p, " ");
+        size_t length = strcspn(p, ","), used = length;
+        while (used > 0 && p[used - 1] == ' ') used--;
+        if (list.n == POSITION_LIST_MAX)
+            return ERR(e, ERR_DATA, "%s: '%.60s' has more than %d numbers", key->name, text,
+                       POSITION_LIST_MAX);
+        snprintf(item, sizeof item, "%.*s", (int)(used < sizeof item ? used : sizeof item - 1), p);
+        if (!str_to_double(&number, item))
+            return ERR(e, ERR_DATA, "%s: '%.60s' is not a list of numbers such as 0.5,0.25",
+                       key->name, text);
+        if (number < key->low || number > key->high) return range_error(key, item, e);
+        list.value[list.n++] = number == 0 ? 0 : number;
+        if (!p[length]) break;
+        p += length + 1;
+    }
+    *out = list;
+    return 0;
+}
+
+bool spec_key_is_list(const struct spec_key *key)
+{
+    return key->type == SPEC_T_INTS || key->type == SPEC_T_REALS;
+}
+
 int spec_set(struct spec *s, const struct spec_key *key, const char *text, struct err *e)
 {
     void *field = field_of(s, key);
@@ -133,6 +165,8 @@ int spec_set(struct spec *s, const struct spec_key *key, const char *text, struc
         return set_enum(field, key, text, e);
     case SPEC_T_INTS:
         return set_ints(s, key, text, e);
+    case SPEC_T_REALS:
+        return set_reals(field, key, text, e);
     case SPEC_T_TEXT:
         if (strlen(text) >= SPEC_TEXT_BYTES)
             return ERR(e, ERR_DATA, "%s: '%.40s…' is longer than %d bytes", key->name, text,
@@ -174,6 +208,15 @@ char *spec_get(const struct spec *s, const struct spec_key *key, struct arena *a
         for (int32_t i = 0; i < s->model.cutoffs_n; i++)
             strbuf_addf(&b, "%s%d", i ? "," : "", ((const int32_t *)field)[i]);
         return s->model.cutoffs_n ? b.text : arena_strdup(a, "none");
+    case SPEC_T_REALS: {
+        const struct position_list *list = field;
+        strbuf_init(&b, a);
+        for (int32_t i = 0; i < list->n; i++) {
+            str_from_double(number, list->value[i]);
+            strbuf_addf(&b, "%s%s", i ? "," : "", number);
+        }
+        return list->n ? b.text : arena_strdup(a, "none");
+    }
     }
     return arena_strdup(a, "");
 }
@@ -204,10 +247,24 @@ static int check_cutoffs(const struct spec *s, struct err *e)
 
 static int check_position(const struct spec *s, struct err *e)
 {
-    const struct position_functions *f = position_methods[s->model.position].functions;
-    const struct position_shape shape = spec_position_shape(s);
+    const struct spec used = s->kind == SPEC_EVAL ? spec_evaluated(s, &s->eval) : *s;
+    const struct position_shape shape = spec_position_shape(&used);
 
-    return f->check ? f->check(&shape, e) : 0;
+    if (position_methods[s->model.position].bounded && s->kind == SPEC_TRAIN &&
+        s->train.validate_L > s->train.L)
+        return ERR(
+            e, ERR_DATA,
+            "train.validate_L: %d is longer than train.L = %d, beyond which model.position = "
+            "%s is not defined",
+            s->train.validate_L, s->train.L, position_methods[s->model.position].name);
+    return position_check((int32_t)s->model.position, &shape, e);
+}
+
+static int check_mask(const char *part, const struct spec_mask *m, struct err *e)
+{
+    if (m->sinks == 0 || m->window > 0) return 0;
+    return ERR(e, ERR_DATA, "%s.attention_sinks: %d without %s.attention_window, which sees all",
+               part, m->sinks, part);
 }
 
 int spec_check(const struct spec *s, struct err *e)
@@ -218,6 +275,8 @@ int spec_check(const struct spec *s, struct err *e)
         return ERR(e, ERR_DATA, "model.heads: %d does not divide model.dim = %d", m->heads, m->dim);
     if (m->softmax == SPEC_ADAPTIVE) TRY(check_cutoffs(s, e));
     TRY(check_position(s, e));
+    TRY(check_mask("model", &m->mask, e));
+    TRY(check_mask("eval", &s->eval.mask, e));
     if (s->train.shard_tokens < s->train.L)
         return ERR(e, ERR_DATA, "train.shard_tokens: %d is less than one row of train.L = %d",
                    s->train.shard_tokens, s->train.L);

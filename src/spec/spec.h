@@ -26,7 +26,7 @@ enum { SPEC_MEANING = 1 };
 
 enum spec_kind { SPEC_TRAIN, SPEC_EVAL, SPEC_BENCH };
 /* SPEC_SINUSOIDAL and so on: a row of position_methods. */
-#define SPEC_POSITION(NAME, name, display, place, style) SPEC_##NAME,
+#define SPEC_POSITION(NAME, name, display, place, style, bounded) SPEC_##NAME,
 enum spec_position { POSITION_METHODS(SPEC_POSITION) };
 enum spec_softmax { SPEC_ADAPTIVE, SPEC_PLAIN };
 enum spec_optimizer { SPEC_NAG, SPEC_ADAM };
@@ -35,6 +35,15 @@ enum spec_precision { SPEC_FP32, SPEC_BF16 };
 enum spec_split { SPEC_TRAIN_SPLIT, SPEC_VALID, SPEC_TEST };
 enum spec_window { SPEC_NONOVERLAPPING, SPEC_SLIDING };
 enum spec_checkpoint { SPEC_BEST, SPEC_LAST };
+
+/* Which keys a query sees: its own and those before it within `window` tokens (0: all), and the
+ * first `sinks` of the row (StreamingLLM: Xiao et al. 2024). */
+enum spec_sink_positions { SPEC_SINKS_TEXT, SPEC_SINKS_CACHE };
+struct spec_mask {
+    int32_t window, sinks;                   /* tokens; the window counts the query's own */
+    enum spec_sink_positions sink_positions; /* distances of sinks: of the text, or as places in a
+                                                cache of sinks and window */
+};
 
 struct spec_model {
     char name[SPEC_TEXT_BYTES]; /* a label such as wt103_247m; not hashed */
@@ -48,6 +57,7 @@ struct spec_model {
     double dropout;                    /* embedding, attention output, feed-forward output */
     double dropout_attention, dropout_relu;
     double dropout_softmax; /* head input and tail projections; for plain: head input */
+    struct spec_mask mask;
 };
 
 struct spec_data {
@@ -89,7 +99,10 @@ struct spec_eval {
     int32_t L;      /* L_valid */
     int32_t stride; /* sliding only: targets a window */
     enum spec_precision precision;
-    int64_t targets; /* the first so many targets of the split; 0: all */
+    int64_t targets;               /* the first so many targets of the split; 0: all */
+    enum position_scaling scaling; /* of the trained method, over rows longer than L_train */
+    double scaling_factor;         /* 0: L_valid / L_train, at least 1 */
+    struct spec_mask mask;         /* window 0: that of the training */
 };
 
 struct spec {
@@ -113,7 +126,8 @@ enum spec_type {
     SPEC_T_BOOL,
     SPEC_T_ENUM,
     SPEC_T_TEXT,
-    SPEC_T_INTS
+    SPEC_T_INTS,
+    SPEC_T_REALS /* struct position_list */
 };
 
 /* One row a key: the only place that knows a key's name, type, range, neutral value, when it
@@ -147,6 +161,9 @@ void spec_init(struct spec *s);
  * position. */
 int spec_set(struct spec *s, const struct spec_key *key, const char *text, struct err *e);
 
+/* spec_key_is_list - whether a value is several numbers. */
+bool spec_key_is_list(const struct spec_key *key);
+
 /* spec_get - the field as text, in the arena; what spec_set reads back to the same value. */
 char *spec_get(const struct spec *s, const struct spec_key *key, struct arena *a);
 
@@ -157,6 +174,9 @@ int spec_check(const struct spec *s, struct err *e);
 /* spec_precision - what the run computes in: an evaluation by eval.precision, all else by
  * train.precision. *key (or NULL) is the name of that key. */
 enum spec_precision spec_precision(const struct spec *s, const char **key);
+/* spec_is_defined - false for an evaluation of rows for which the position method of its training
+ * is not defined. The spec must have the training's keys. */
+bool spec_is_defined(const struct spec *s);
 /* spec_valid_length - tokens of a row that the run reads without training on it: L_valid of an
  * evaluation, bench.L of a benchmark in mode eval; 0: none of its own. */
 int32_t spec_valid_length(const struct spec *s);
@@ -185,6 +205,10 @@ int spec_parse_list(struct spec **out, int32_t *n, const char *text, const char 
  * config_of_train is needed (else NULL). */
 void spec_run_id(const struct spec *s, char out[SPEC_ID_BYTES]);
 void spec_config_id(const struct spec *s, const char *config_of_train, char out[SPEC_ID_BYTES]);
+
+/* spec_evaluated - the training's spec as an evaluation uses its model: with the evaluation's
+ * scaling and mask. */
+struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eval);
 
 /* spec_position_shape - what the numbers of the run's position method depend on; it points into s.
  */

@@ -25,7 +25,7 @@ enum {
 
 static const char *const split_names[] = {"train", "valid", "test", NULL};
 static const char *const protocol_names[] = {"nonoverlapping", "sliding", NULL};
-#define POSITION_NAME(NAME, name, display, place, style) #name,
+#define POSITION_NAME(NAME, name, display, place, style, bounded) #name,
 static const char *const position_names[] = {POSITION_METHODS(POSITION_NAME) NULL};
 
 /* In the order of the insert statement. */

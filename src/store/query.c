@@ -234,34 +234,58 @@ out:
     return rc;
 }
 
+/* The statement of sql, checked: one SELECT and nothing after it. *bytes: its length there. */
+static int prepare(struct store *s, struct fence *fence, const char *sql, sqlite3_stmt **out,
+                   size_t *bytes, struct err *e)
+{
+    const char *tail = "";
+
+    fence->preparing = true;
+    int prepared = sqlite3_prepare_v2(s->connection_own, sql, -1, out, &tail);
+    fence->preparing = false;
+    if (prepared != SQLITE_OK) return sql_error(s, sql, e);
+    if (!*out) return ERR(e, ERR_USAGE, "query: there is no statement in it");
+    *bytes = (size_t)(tail - sql);
+    TRY(check_tail(s, tail, e));
+    if (!sqlite3_stmt_readonly(*out) || sqlite3_stmt_isexplain(*out))
+        return ERR(e, ERR_USAGE, "query: only SELECT is allowed here");
+    return 0;
+}
+
 int store_query(struct store *s, const char *sql, const struct store_param *params,
                 int32_t params_n, double limit_s, store_row_fn row, void *context, struct err *e)
 {
     sqlite3_stmt *statement = NULL;
     struct fence fence;
-    const char *tail = "";
+    size_t bytes;
     int rc = 0;
 
     TRY(database_refresh(s, e));
     TRY(fence_raise(&fence, s, limit_s, e));
-    fence.preparing = true;
-    int prepared = sqlite3_prepare_v2(s->connection_own, sql, -1, &statement, &tail);
-    fence.preparing = false;
-    if (prepared != SQLITE_OK) {
-        rc = sql_error(s, sql, e);
-        goto out;
-    }
-    if (!statement) {
-        rc = ERR(e, ERR_USAGE, "query: there is no statement in it");
-        goto out;
-    }
-    TRY_OUT(rc, check_tail(s, tail, e));
-    if (!sqlite3_stmt_readonly(statement) || sqlite3_stmt_isexplain(statement)) {
-        rc = ERR(e, ERR_USAGE, "query: only SELECT is allowed here");
-        goto out;
-    }
+    TRY_OUT(rc, prepare(s, &fence, sql, &statement, &bytes, e));
     TRY_OUT(rc, bind_params(s, statement, params, params_n, e));
     TRY_OUT(rc, give_rows(s, sql, statement, row, context, e));
+out:
+    sqlite3_finalize(statement);
+    fence_lower(&fence);
+    return rc;
+}
+
+int store_columns(struct store *s, struct arena *a, const char *sql, const char ***names,
+                  int32_t *n, size_t *bytes, struct err *e)
+{
+    sqlite3_stmt *statement = NULL;
+    struct fence fence;
+    int rc = 0;
+
+    TRY(database_refresh(s, e));
+    TRY(fence_raise(&fence, s, 0, e));
+    TRY_OUT(rc, prepare(s, &fence, sql, &statement, bytes, e));
+    *n = sqlite3_column_count(statement);
+    *names = arena_array(a, (size_t)*n + 1, sizeof **names);
+    for (int32_t i = 0; i < *n; i++)
+        (*names)[i] = arena_strdup(a, sqlite3_column_name(statement, i));
+    if (*bytes > 0 && sql[*bytes - 1] == ';') --*bytes;
 out:
     sqlite3_finalize(statement);
     fence_lower(&fence);

@@ -191,6 +191,11 @@ typedef int (*store_row_fn)(void *context, int columns_n, const char *const *nam
 int store_query(struct store *s, const char *sql, const struct store_param *params,
                 int32_t params_n, double limit_s, store_row_fn row, void *context, struct err *e);
 
+/* store_columns - the names of the columns of such a statement, which is not run, and how many
+ * bytes of sql it has without the semicolon at its end. Errors: ERR_USAGE as above. */
+int store_columns(struct store *s, struct arena *a, const char *sql, const char ***names,
+                  int32_t *n, size_t *bytes, struct err *e);
+
 /* store_check - PRAGMA integrity_check and foreign_key_check; ERR_DATA with the first finding. */
 int store_check(struct store *s, struct err *e);
 

@@ -11,13 +11,18 @@
 #include "store/schema.h"
 
 /* position_methods - the methods as the paper writes them, their places in tables and their styles
- * in figures. */
-#define METHOD_ROW(NAME, name, display, place, style)                                              \
-    " UNION ALL SELECT '" #name "','" display "'," #place "," #style
-static const char position_methods_view[] =
-    "CREATE VIEW position_methods AS"
-    " SELECT NULL AS position, NULL AS display, NULL AS place, NULL AS style WHERE "
-    "0" POSITION_METHODS(METHOD_ROW);
+ * in figures; bounded: not defined for rows longer than L_train. */
+#define METHOD_ROW(NAME, name, display, place, style, bounded)                                     \
+    " UNION ALL SELECT '" #name "','" display "'," #place "," #style "," #bounded
+static const char position_methods_view[] = "CREATE VIEW position_methods AS"
+                                            " SELECT NULL AS position, NULL AS display, NULL AS "
+                                            "place, NULL AS style, NULL AS bounded WHERE "
+                                            "0" POSITION_METHODS(METHOD_ROW);
+
+/* Whether evaluation r is of a method that is not defined for its rows. */
+#define UNDEFINED                                                                                  \
+    "r.kind='eval' AND r.L_valid>r.L_train AND r.position IN"                                      \
+    "(SELECT position FROM position_methods WHERE bounded)"
 
 static const char evaluations[] =
     "CREATE VIEW evaluations AS SELECT"
@@ -103,7 +108,7 @@ static const char paper_values[] =
 /* What an artefact asks for beside what the paper says, a row for each configuration and metric.
  * 1. Perplexities are of evaluations, speed and memory of runs that held their machine alone, in
  *    the paper's units. What was asked for and has no result yet is a row of 0 seeds; its state
- *    says whether its training diverged.
+ *    says whether its training diverged, or whether its position method is not defined there.
  * 2. Seeds are averaged within a configuration; speed and memory within a device as well.
  * 3. The paper's number stands beside ours only where ours is of the paper's own configuration.
  * 4. A paper row that gives its length as the x of a figure is read so; an x that is itself a
@@ -126,7 +131,8 @@ static const char comparison[] =
     "   WHEN 'memory_gb' THEN v.peak_memory_bytes/1e9 ELSE v.wps END AS value,"
     "  CASE m.metric WHEN 'memory_gb' THEN v.peak_memory_bytes IS NOT NULL"
     "   ELSE v.result_id IS NOT NULL END AS done,"
-    "  CASE WHEN v.result_id IS NULL THEN (SELECT f.state FROM run_attempts f WHERE"
+    "  CASE WHEN v.result_id IS NOT NULL THEN NULL WHEN " UNDEFINED " THEN 'not defined' ELSE"
+    "   (SELECT f.state FROM run_attempts f WHERE"
     "   f.run_id=coalesce(r.train_run_id,r.run_id) ORDER BY f.attempt DESC LIMIT 1) END AS fate"
     " FROM points p JOIN runs r ON r.run_id=p.run_id"
     " JOIN metrics m ON m.kind=r.kind AND m.mode IS r.mode"
@@ -145,7 +151,8 @@ static const char comparison[] =
     " SELECT artefact, scale, dataset, position, L_train_nominal, L_valid_nominal, split, protocol,"
     "  stride, stride_nominal, config_id, metric, unit, max(modified) AS modified,"
     "  CASE WHEN count(value)<sum(done) THEN 'not finite' WHEN sum(done)>0 THEN 'done'"
-    "   WHEN max(fate='diverged') THEN 'diverged' ELSE 'not run' END AS state,"
+    "   WHEN max(fate='not defined') THEN 'not defined' WHEN max(fate='diverged') THEN 'diverged' "
+    "ELSE 'not run' END AS state,"
     "  sum(done) AS seeds, CASE WHEN count(value)=sum(done) THEN avg(value) END AS ours,"
     "  CASE WHEN count(value)=sum(done) AND count(value)>1"
     "   THEN sqrt(sum(off*off)/(count(value)-1)) END AS ours_std,"
@@ -221,7 +228,8 @@ static const char wanted_evaluations[] =
     " q.parameters, t.updates, t.tokens_per_update, t.train_wps,"
     " t.peak_memory_bytes AS train_memory_bytes, b.wps AS alone_wps,"
     " b.peak_memory_bytes AS alone_memory_bytes, b.device AS alone_device,"
-    " CASE WHEN e.nonfinite>0 THEN 'not finite' WHEN e.run_id IS NULL AND"
+    " CASE WHEN e.nonfinite>0 THEN 'not finite' WHEN " UNDEFINED " THEN 'not defined'"
+    "  WHEN e.run_id IS NULL AND"
     "  (SELECT a.state FROM run_attempts a WHERE a.run_id=r.train_run_id"
     "  ORDER BY a.attempt DESC LIMIT 1)='diverged' THEN 'diverged' END AS state,"
     " coalesce(e.modified,r.modified) AS modified, r.run_id, r.train_run_id, r.config_id,"

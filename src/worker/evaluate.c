@@ -128,15 +128,26 @@ static bool evaluate_shares(const struct evaluate *v, int32_t i, int32_t k)
 {
     const struct spec_eval *x = evaluate_spec(v, i), *y = evaluate_spec(v, k);
     return evaluate_stride(x) == 1 && evaluate_stride(y) == 1 && x->split == y->split &&
-           x->targets == y->targets;
+           x->targets == y->targets && x->scaling == y->scaling &&
+           x->scaling_factor == y->scaling_factor && x->mask.window == y->mask.window &&
+           x->mask.sinks == y->mask.sinks && x->mask.sink_positions == y->mask.sink_positions;
+}
+
+/* Whether a window of this evaluation scores as a prefix of a longer one does. */
+static bool evaluate_has_prefixes(const struct evaluate *v, int32_t i)
+{
+    const struct spec s = spec_evaluated(&v->trained, evaluate_spec(v, i));
+    const struct position_shape shape = spec_position_shape(&s);
+    return !position_follows_length((int32_t)s.model.position, &shape);
 }
 
 /* The pass that evaluation i begins: itself, and what shares its rows. */
 static void evaluate_gather(struct evaluate *v, int32_t i)
 {
+    bool prefixes = evaluate_has_prefixes(v, i);
     v->members_n = 0;
     for (int32_t k = i; k < v->attempt->specs_n; k++) {
-        if (v->done[k] || (k != i && !evaluate_shares(v, i, k))) continue;
+        if (v->done[k] || (k != i && (!prefixes || !evaluate_shares(v, i, k)))) continue;
         int32_t at = v->members_n++;
         for (; at > 0 && evaluate_spec(v, v->member[at - 1])->L > evaluate_spec(v, k)->L; at--)
             v->member[at] = v->member[at - 1];
@@ -245,8 +256,9 @@ static int evaluate_pass(struct evaluate *v, int32_t first, struct err *e)
     TRY(evaluate_windows(&w, v, v->member[0], e));
     shape_capacity_scores(&room, longest->L, w.stride, v->members_n, longest->precision);
     const struct model_options options = model_options_for(&room);
+    const struct spec spec = spec_evaluated(&v->trained, longest);
     worker_peak_reset(a);
-    TRY_OUT(rc, model_open(&m, a->backend, &v->trained, &options, e));
+    TRY_OUT(rc, model_open(&m, a->backend, &spec, &options, e));
     TRY_OUT(rc, weights_load(m, v->weights, v->checkpoint.path, e));
     TRY_OUT(rc, evaluate_score(v, m, &w, room.rows_max, e));
     double wps = evaluate_wps(v, w.targets_n);

@@ -109,8 +109,11 @@ static int score_batch_run(struct score_batch *b, struct err *e)
 {
     if (b->rows_n == 0) return 0;
     score_batch_fill(b);
-    const struct model_batch batch = {
-        .source = b->source_own, .target = b->target_own, .rows = b->rows_n, .length = b->longest};
+    const struct model_batch batch = {.source = b->source_own,
+                                      .target = b->target_own,
+                                      .rows = b->rows_n,
+                                      .length = b->longest,
+                                      .stated_length = b->width};
     if (b->positions_n > 0)
         TRY(model_score(b->pass->model, &batch, b->position_own, b->positions_n, b->logp_own, e));
     for (int64_t i = 0; i < b->positions_n; i++) score_batch_emit(b, i);

@@ -5,13 +5,11 @@
  *   2. The file is compared with that training's specification, and its dictionary with the corpus.
  *   3. An attempt's folder is made as a worker would leave it, and its records go into results.db
  *      in one transaction; whatever fails leaves neither behind. */
-#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/dir.h"
 #include "base/file.h"
@@ -20,11 +18,9 @@
 #include "data/corpus.h"
 #include "interchange/import.h"
 #include "prepare/dictionary.h"
-#include "record/event.h"
+#include "record/run_folder.h"
 #include "store/ingest.h"
 #include "workflow/workflow.h"
-
-enum { IMPORT_ATTEMPTS_MAX = 1000000 };
 
 /* --- 1. which training ---------------------------------------------------------------------- */
 
@@ -161,36 +157,16 @@ out:
 
 /* --- 3. the attempt ------------------------------------------------------------------------- */
 
-/* runs/RUN/N with the first free number from `from` on. */
-static int claim_folder(int32_t *number, const char **dir, const struct project *project,
-                        struct arena *a, const char *run_id, int32_t from, struct err *e)
+/* The store and an attempt of it. */
+struct ingest {
+    struct store *store;
+    int64_t attempt_id;
+};
+
+static int ingest_record(void *context, const struct event *ev, struct err *e)
 {
-    char *folder = arena_printf(a, "%s/runs/%s", project->root, run_id);
-
-    TRY(file_make_dirs(folder, e));
-    for (*number = from; *number <= IMPORT_ATTEMPTS_MAX; ++*number) {
-        *dir = arena_printf(a, "runs/%s/%d", run_id, *number);
-        const char *path = project_path(project, a, *dir);
-        if (mkdir(path, 0777) == 0) return 0;
-        if (errno != EEXIST)
-            return ERR(e, ERR_CREATE, "%s: cannot be created: %s", path, strerror(errno));
-    }
-    return ERR(e, ERR_CREATE, "%s: holds more than %d attempts", folder, IMPORT_ATTEMPTS_MAX);
-}
-
-static int ingest_records(struct store *store, const struct project *project, struct arena *a,
-                          const char *dir, int64_t attempt_id, struct err *e)
-{
-    struct event_reader *reader = NULL;
-    struct event record;
-    int rc;
-
-    TRY(event_reader_open(&reader, arena_printf(a, "%s/%s/events", project->root, dir), e));
-    while ((rc = event_read(reader, &record, e)) == 1)
-        TRY_OUT(rc, store_ingest(store, attempt_id, &record, e));
-out:
-    event_reader_close(reader);
-    return rc;
+    const struct ingest *x = context;
+    return store_ingest(x->store, x->attempt_id, ev, e);
 }
 
 static int store_attempt(struct store *store, const struct project *project, struct arena *a,
@@ -212,7 +188,8 @@ static int store_attempt(struct store *store, const struct project *project, str
     TRY(store_begin(store, e));
     TRY_OUT(rc, store_add_run(store, &run, e));
     TRY_OUT(rc, store_start_attempt(store, &attempt, &attempt_id, e));
-    TRY_OUT(rc, ingest_records(store, project, a, dir, attempt_id, e));
+    struct ingest x = {store, attempt_id};
+    TRY_OUT(rc, run_folder_each(project_path(project, a, dir), ingest_record, &x, e));
     TRY_OUT(rc, store_end_attempt(store, attempt_id, &done, e));
     return store_commit(store, e);
 out:
@@ -262,7 +239,9 @@ static int import_run(struct import_result *out, struct store *store, const stru
         return ERR(e, ERR_USAGE,
                    "run %s is already done (see `alibi show %s`); --force replaces its result",
                    r->run_id, r->run_id);
-    TRY(claim_folder(&number, &out->dir, project, a, r->run_id, st.attempts_n + 1, e));
+    char *dir;
+    TRY(run_folder_claim(&dir, &number, a, project->root, r->run_id, st.attempts_n + 1, e));
+    out->dir = dir;
     const char *folder = project_path(project, a, out->dir);
     int rc = import_write(im, &r->spec, folder, loss_nats, e);
     if (rc == 0) rc = store_attempt(store, project, a, r, number, out->dir, e);

@@ -96,6 +96,8 @@ char *planning_why(const struct planning *p, int32_t run, struct arena *a)
     const char *again = s->failures_n > 1 ? arena_printf(a, " %d times", s->failures_n) : "";
 
     if (s->done) return arena_strdup(a, "done");
+    if (!spec_is_defined(&p->plan.run[run].spec))
+        return arena_strdup(a, "not defined beyond L_train; will not run");
     if (s->last == STORE_NONE)
         return p->changed[run] ? arena_printf(a, "new: %s", p->changed[run])
                                : arena_strdup(a, "new");

@@ -9,8 +9,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/str.h"
-#include "record/event.h"
+#include "record/run_folder.h"
 #include "worker/again.h"
 #include "workflow/workflow.h"
 
@@ -63,37 +62,51 @@ static int verify_training(void *context, int columns_n, const char *const *name
 /* --- 3. records ----------------------------------------------------------------------------- */
 
 static const char result_sql[] =
-    "SELECT v.run_id, a.dir, v.sequence, v.final_loss_nats, v.best_sha256, v.last_sha256,"
-    " v.loss_nats, v.perplexity, v.tokens, v.nonfinite, v.checkpoint_sha256, v.wps FROM results v"
+    "SELECT v.run_id, a.dir, v.sequence, v.* FROM results v"
     " JOIN run_attempts a USING(attempt_id) JOIN runs r USING(run_id)"
     " WHERE v.current = 1 AND (" VERIFY_CHOSEN("v.run_id") ") ORDER BY v.kind DESC, v.run_id";
 enum { RESULT_FIRST_FIELD = 3 };
 
-/* Whether a cell says what the record says; what neither has is equal. */
-static bool cell_is(const struct store_cell *cell, const json_t *value)
-{
-    double number;
+/* The record of a result. */
+struct result_record {
+    struct arena *arena;
+    const char *run_id;
+    int64_t sequence;
+    struct record record;
+};
 
-    if (json_is_string(value))
-        return cell->text && strcmp(cell->text, json_string_value(value)) == 0;
-    if (json_is_number(value))
-        return cell->text && str_to_double(&number, cell->text) &&
-               number == json_number_value(value);
-    return cell->text == NULL;
+static int take_record(void *context, const struct event *ev, struct err *e)
+{
+    struct result_record *x = context;
+    struct record r;
+
+    if ((int64_t)ev->sequence != x->sequence) return 0;
+    TRY(record_read(&r, ev, e));
+    const char *run_id = record_run_id(&r);
+    if (!run_id || strcmp(run_id, x->run_id) != 0)
+        return ERR(e, ERR_DATA, "record %lld is not a result of this run", (long long)x->sequence);
+    record_copy(&x->record, &r, x->arena);
+    return 1;
 }
 
-/* The record that a result was made from; 1 found, 0 not. */
-static int find_record(struct event_reader **reader, struct event *record, struct verify *v,
-                       const struct store_cell *cells, struct err *e)
+/* Compares the columns of the record's fields that a repetition would give again. */
+static void compare_result(struct verify *v, const struct record *r, int columns_n,
+                           const char *const *names, const struct store_cell *cells)
 {
-    const char *dir = project_path(v->project, v->arena, cells[1].text);
-    int64_t sequence = strtoll(cells[2].text, NULL, 10);
-    int rc;
-
-    TRY(event_reader_open(reader, arena_printf(v->arena, "%s/events", dir), e));
-    while ((rc = event_read(*reader, record, e)) == 1)
-        if ((int64_t)record->sequence == sequence) return 1;
-    return rc;
+    for (int32_t k = 0; k < record_fields_n; k++) {
+        const struct record_field *f = &record_fields[k];
+        if (f->type != r->type || !f->column || !f->verified) continue;
+        int i = RESULT_FIRST_FIELD;
+        while (i < columns_n && strcmp(names[i], f->column) != 0) i++;
+        const struct record_value value = record_get(r, f);
+        const char *cell = i < columns_n ? cells[i].text : NULL;
+        if (record_equals_cell(&value, cell)) continue;
+        report(v, VERIFY_WRONG,
+               arena_printf(v->arena, "run %s: %s is %s in results.db, %s in its record",
+                            cells[0].text, f->column, cell ? cell : "nothing",
+                            record_format(&value, v->arena)),
+               NULL);
+    }
 }
 
 static int verify_result(void *context, int columns_n, const char *const *names,
@@ -101,38 +114,29 @@ static int verify_result(void *context, int columns_n, const char *const *names,
 {
     struct verify *v = context;
     struct arena *a = v->arena;
-    struct event_reader *reader = NULL;
-    struct event record;
+    struct err why = {0};
     const char *dir = project_path(v->project, a, cells[1].text);
+    const char *events = run_folder_path(a, dir, RUN_EVENTS);
+    struct result_record x = {
+        .arena = a, .run_id = cells[0].text, .sequence = strtoll(cells[2].text, NULL, 10)};
 
     v->sum->results_n++;
-    if (!file_exists(arena_printf(a, "%s/events", dir))) {
+    if (!file_exists(events)) {
         report(
             v, VERIFY_MISSING,
             arena_printf(a, "run %s: its records are not on this machine (%s)", cells[0].text, dir),
             NULL);
         return 0;
     }
-    int rc = find_record(&reader, &record, v, cells, e);
-    const char *run = rc == 1 ? json_string_value(json_object_get(record.json, "run_id")) : NULL;
-    if (rc == 0 || (rc == 1 && (!run || strcmp(run, cells[0].text) != 0)))
-        report(
-            v, VERIFY_WRONG,
-            arena_printf(a, "run %s: %s/events holds no record of its result", cells[0].text, dir),
-            NULL);
-    for (int i = RESULT_FIRST_FIELD; rc == 1 && i < columns_n; i++) {
-        const json_t *value = json_object_get(record.json, names[i]);
-        if (cell_is(&cells[i], value)) continue;
-        char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17)) : NULL;
+    int rc = run_folder_each(dir, take_record, &x, &why);
+    if (rc < 0 && rc != ERR_DATA) return ERR(e, rc, "%s", why.text);
+    if (rc == 1)
+        compare_result(v, &x.record, columns_n, names, cells);
+    else
         report(v, VERIFY_WRONG,
-               arena_printf(a, "run %s: %s is %s in results.db, %s in its record", cells[0].text,
-                            names[i], cells[i].text ? cells[i].text : "nothing",
-                            text ? text : "nothing"),
-               NULL);
-        free(text);
-    }
-    event_reader_close(reader);
-    return rc < 0 ? rc : 0;
+               arena_printf(a, "run %s: %s holds no record of its result", cells[0].text, events),
+               rc < 0 ? why.text : NULL);
+    return 0;
 }
 
 /* --- 4. reproduction -------------------------------------------------------------------------- */

@@ -119,18 +119,43 @@ static int call_layernorm(struct ops *o, struct err *e)
 }
 static int call_layernorm_bwd(struct ops *o, struct err *e)
 {
-    return ops_layernorm_bwd(o->b, &o->r, &o->dgain, &o->dbias, &o->y, &o->x, &o->stats, &o->gain,
-                             1, e);
+    return ops_layernorm_bwd(o->b,
+                             &(struct layernorm_bwd_args){.dx = o->r,
+                                                          .dgain = o->dgain,
+                                                          .dbias = o->dbias,
+                                                          .dy = o->y,
+                                                          .x = o->x,
+                                                          .stats = o->stats,
+                                                          .gain = o->gain,
+                                                          .accumulate_dx = 1},
+                             e);
 }
 static int call_residual_layernorm(struct ops *o, struct err *e)
 {
-    return ops_residual_layernorm(o->b, &o->w, &o->y, &o->stats, &o->x, &o->r, &o->dropout,
-                                  &o->gain, &o->bias, e);
+    return ops_residual_layernorm(o->b,
+                                  &(struct residual_layernorm_args){.s = o->w,
+                                                                    .y = o->y,
+                                                                    .stats = o->stats,
+                                                                    .x = o->x,
+                                                                    .r = o->r,
+                                                                    .dropout = o->dropout,
+                                                                    .gain = o->gain,
+                                                                    .bias = o->bias},
+                                  e);
 }
 static int call_residual_layernorm_bwd(struct ops *o, struct err *e)
 {
-    return ops_residual_layernorm_bwd(o->b, &o->w, &o->r, &o->dgain, &o->dbias, &o->y, &o->x,
-                                      &o->stats, &o->gain, &o->dropout, e);
+    return ops_residual_layernorm_bwd(o->b,
+                                      &(struct residual_layernorm_bwd_args){.ds = o->w,
+                                                                            .dr = o->r,
+                                                                            .dgain = o->dgain,
+                                                                            .dbias = o->dbias,
+                                                                            .dy = o->y,
+                                                                            .s = o->x,
+                                                                            .stats = o->stats,
+                                                                            .gain = o->gain,
+                                                                            .dropout = o->dropout},
+                                      e);
 }
 
 static int make_index(struct ops *o, int64_t below, struct err *e)
@@ -221,8 +246,17 @@ static int call_squares(struct ops *o, struct err *e)
 }
 static int call_nag(struct ops *o, struct err *e)
 {
-    return ops_nag(o->b, o->theta_dev, o->momentum_dev, o->grad_dev, o->n, 0.99f, 0.0f,
-                   o->squares_dev, o->dropout.step_dev, o->bf16_dev, e);
+    return ops_nag(o->b,
+                   &(struct nag_args){.theta_dev = o->theta_dev,
+                                      .momentum_dev = o->momentum_dev,
+                                      .grad_dev = o->grad_dev,
+                                      .n = o->n,
+                                      .mu = 0.99f,
+                                      .weight_decay = 0.0f,
+                                      .squares_dev = o->squares_dev,
+                                      .step_dev = o->dropout.step_dev,
+                                      .bf16_dev = o->bf16_dev},
+                   e);
 }
 
 static int time_losses(struct ops *o, struct err *e)

@@ -1,5 +1,5 @@
-/* test_check.c - the distrusting backend finds what a wrong backend does, and names the op. The
- * wrong backend is the CPU's with one slot replaced. */
+/* test_check.c - the checking backend finds what a wrong backend does, and names the op. The
+ * wrong backend is the CPU's with one function replaced. */
 #include "harness/test.h"
 
 #include <stddef.h>
@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "check/check.h"
+#include "ops/ops.h"
 
 enum { ROWS = 3, COLS = 5, ROOM_FLOATS = 64 };
 
@@ -40,25 +41,24 @@ static void open_with(struct fixture *f, void (*spoil)(struct backend_ops *))
 static void assert_found(struct fixture *f, const char *word)
 {
     struct err e = {0};
-    int rc = f->b->ops->add(f->b, &f->y, &f->x, &f->x, &e);
+    int rc = ops_add(f->b, &f->y, &f->x, &f->x, &e);
     assert_int_equal(rc, ERR_INTERNAL);
     if (strstr(e.text, "op add") == NULL || strstr(e.text, word) == NULL)
         fail_msg("\"%s\" does not say op add and %s", e.text, word);
     backend_close(f->b);
 }
 
-static void fill(struct tensor *y, float value)
+static void fill(const struct tensor *y, float value)
 {
     for (int64_t i = 0; i < y->rows; i++)
         for (int64_t j = 0; j < y->cols; j++) ((float *)y->data)[i * y->stride + j] = value;
 }
 
-static int add_past_the_end(struct backend *b, struct tensor *y, const struct tensor *x,
-                            const struct tensor *r, struct err *e)
+static int add_past_the_end(struct backend *b, const struct add_args *a, struct err *e)
 {
-    (void)b, (void)x, (void)r, (void)e;
-    fill(y, 2.0f);
-    ((float *)y->data)[ROWS * COLS] = 2.0f;
+    (void)b, (void)e;
+    fill(&a->y, 2.0f);
+    ((float *)a->y.data)[ROWS * COLS] = 2.0f;
     return 0;
 }
 static void spoil_end(struct backend_ops *o)
@@ -73,12 +73,11 @@ TEST(a_write_past_an_allocation_is_found)
     assert_found(&f, "past the end");
 }
 
-static int add_before_the_output(struct backend *b, struct tensor *y, const struct tensor *x,
-                                 const struct tensor *r, struct err *e)
+static int add_before_the_output(struct backend *b, const struct add_args *a, struct err *e)
 {
-    (void)b, (void)x, (void)r, (void)e;
-    fill(y, 2.0f);
-    ((float *)y->data)[-1] = 2.0f;
+    (void)b, (void)e;
+    fill(&a->y, 2.0f);
+    ((float *)a->y.data)[-1] = 2.0f;
     return 0;
 }
 static void spoil_before(struct backend_ops *o)
@@ -93,12 +92,11 @@ TEST(a_write_beside_the_output_is_found)
     assert_found(&f, "outside its outputs");
 }
 
-static int add_changing_x(struct backend *b, struct tensor *y, const struct tensor *x,
-                          const struct tensor *r, struct err *e)
+static int add_changing_x(struct backend *b, const struct add_args *a, struct err *e)
 {
-    (void)b, (void)r, (void)e;
-    fill(y, 2.0f);
-    ((float *)x->data)[COLS] = 3.0f;
+    (void)b, (void)e;
+    fill(&a->y, 2.0f);
+    ((float *)a->x.data)[COLS] = 3.0f;
     return 0;
 }
 static void spoil_input(struct backend_ops *o)
@@ -113,13 +111,12 @@ TEST(a_changed_input_is_found)
     assert_found(&f, "changed its input x");
 }
 
-static int add_lazily(struct backend *b, struct tensor *y, const struct tensor *x,
-                      const struct tensor *r, struct err *e)
+static int add_lazily(struct backend *b, const struct add_args *a, struct err *e)
 {
-    (void)b, (void)x, (void)r, (void)e;
-    y->rows--;
-    fill(y, 2.0f);
-    y->rows++;
+    (void)b, (void)e;
+    struct tensor less = a->y;
+    less.rows--;
+    fill(&less, 2.0f);
     return 0;
 }
 static void spoil_output(struct backend_ops *o)
@@ -132,6 +129,33 @@ TEST(an_output_left_unwritten_is_found)
     struct fixture f;
     open_with(&f, spoil_output);
     assert_found(&f, "output y unwritten");
+}
+
+static int add_by_chance(struct backend *b, const struct add_args *a, struct err *e)
+{
+    static float calls;
+    (void)b, (void)e;
+    fill(&a->y, ++calls);
+    return 0;
+}
+static void spoil_chance(struct backend_ops *o)
+{
+    o->add = add_by_chance;
+}
+
+TEST(other_bits_at_a_repetition_are_found)
+{
+    struct fixture f;
+    open_with(&f, spoil_chance);
+    assert_found(&f, "other bits in y");
+}
+
+TEST(an_output_over_a_part_of_an_input_is_found)
+{
+    struct fixture f;
+    open_with(&f, NULL);
+    f.y.data = f.memory + COLS;
+    assert_found(&f, "output y overlaps argument x");
 }
 
 static int sync_late_fault(struct backend *b, struct err *e)
@@ -188,12 +212,12 @@ TEST(a_right_op_passes_also_in_place_and_in_wider_matrices)
     struct fixture f;
     float out[ROOM_FLOATS];
     open_with(&f, NULL);
-    assert_int_equal(f.b->ops->add(f.b, &f.y, &f.x, &f.x, &e), 0);
-    assert_int_equal(f.b->ops->add(f.b, &f.x, &f.x, &f.y, &e), 0);
+    assert_int_equal(ops_add(f.b, &f.y, &f.x, &f.x, &e), 0);
+    assert_int_equal(ops_add(f.b, &f.x, &f.x, &f.y, &e), 0);
     struct tensor left = tensor_make(f.memory, 4, 3, DTYPE_F32), right = left;
     left.stride = right.stride = 6;
     right.data = f.memory + 3;
-    assert_int_equal(f.b->ops->add(f.b, &left, &right, &right, &e), 0);
+    assert_int_equal(ops_add(f.b, &left, &right, &right, &e), 0);
     assert_int_equal(f.b->ops->download(f.b, out, f.memory, sizeof out, &e), 0);
     assert_true(out[0] == out[3] + out[3]);
     assert_string_equal(f.b->name, "check:cpu");

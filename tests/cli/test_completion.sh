@@ -34,7 +34,7 @@ offers "list fetch prepare verify" data ""
 offers "best last" export --checkpoint ""
 offers "model.heads=" run --set model.he
 offers "fp32 bf16" run --set train.precision =
-offers "alibi" run --set model.position = al
+offers "rotary" run --set model.position = rota
 offers "position=alibi,L_train= position=alibi,L_valid=" plan --only position=alibi,L
 offers "alibi,L_train= alibi,L_valid=" plan --only position = alibi,L
 offers "" run --tries ""

@@ -9,6 +9,7 @@
 
 #include "cpu/cpu.h"
 #include "cpu/cpu_fixture.h"
+#include "ops/ops.h"
 
 struct maps {
     int64_t N, I, O;
@@ -98,15 +99,13 @@ static void check_all(int64_t N, int64_t I, int64_t O)
             if (!b) continue;
             struct maps *m = maps_make(N, I, O), *before = maps_make(N, I, O);
             struct tensor *bias = variant % 2 ? &m->tbias : NULL;
-            assert_int_equal(b->ops->linear(b, &m->ty, &m->tx, &m->tw, bias, accumulate, &e), 0);
+            assert_int_equal(ops_linear(b, &m->ty, &m->tx, &m->tw, bias, accumulate, &e), 0);
             check_y(m, before->y, bias != NULL, accumulate);
-            assert_int_equal(b->ops->linear_rows(b, &m->ty, &m->tx, &m->tw, &m->tbias, &e), 0);
+            assert_int_equal(ops_linear_rows(b, &m->ty, &m->tx, &m->tw, &m->tbias, &e), 0);
             check_y(m, before->y, 1, 0);
-            assert_int_equal(b->ops->linear_bwd_input(b, &m->tdx, &m->tdy, &m->tw, accumulate, &e),
-                             0);
+            assert_int_equal(ops_linear_bwd_input(b, &m->tdx, &m->tdy, &m->tw, accumulate, &e), 0);
             assert_int_equal(
-                b->ops->linear_bwd_weight(b, &m->tdw, &m->tdbias, &m->tdy, &m->tx, accumulate, &e),
-                0);
+                ops_linear_bwd_weight(b, &m->tdw, &m->tdbias, &m->tdy, &m->tx, accumulate, &e), 0);
             check_gradients(m, before, accumulate);
             maps_free(m);
             maps_free(before);
@@ -147,7 +146,7 @@ TEST(a_row_of_linear_rows_has_the_same_bits_wherever_it_stands)
                 m->tx.rows = m->ty.rows = at + 1 + at % 5 < N ? at + 1 + at % 5 : N;
                 cpu_random(m->x, N * (I + 8), 1.0f, (uint64_t)at + 100);
                 memcpy(m->x + at * m->tx.stride, row, (size_t)I * sizeof *row);
-                assert_int_equal(b->ops->linear_rows(b, &m->ty, &m->tx, &m->tw, &m->tbias, &e), 0);
+                assert_int_equal(ops_linear_rows(b, &m->ty, &m->tx, &m->tw, &m->tbias, &e), 0);
                 const float *got = m->y + at * m->ty.stride;
                 if (at == 0) memcpy(first, got, (size_t)O * sizeof *first);
                 cpu_check_bits("row", got, first, (size_t)O * sizeof *first);
@@ -168,10 +167,10 @@ TEST(the_same_product_has_the_same_bits_again)
         struct maps *both[] = {m, again};
         for (int i = 0; i < 2; i++) {
             struct maps *k = both[i];
-            assert_int_equal(b->ops->linear(b, &k->ty, &k->tx, &k->tw, NULL, 0, &e), 0);
-            assert_int_equal(b->ops->linear_bwd_input(b, &k->tdx, &k->tdy, &k->tw, 0, &e), 0);
-            assert_int_equal(
-                b->ops->linear_bwd_weight(b, &k->tdw, &k->tdbias, &k->tdy, &k->tx, 0, &e), 0);
+            assert_int_equal(ops_linear(b, &k->ty, &k->tx, &k->tw, NULL, 0, &e), 0);
+            assert_int_equal(ops_linear_bwd_input(b, &k->tdx, &k->tdy, &k->tw, 0, &e), 0);
+            assert_int_equal(ops_linear_bwd_weight(b, &k->tdw, &k->tdbias, &k->tdy, &k->tx, 0, &e),
+                             0);
         }
         cpu_check_bits("y", m->y, again->y, 100 * 200 * sizeof(float));
         cpu_check_bits("dx", m->dx, again->dx, 100 * 64 * sizeof(float));
@@ -194,11 +193,11 @@ TEST(every_installed_library_multiplies_rightly)
         if (blas_open_named(&other, makes[i], NULL, &e) == 0) {
             struct maps *m = maps_make(33, 24, 17), *before = maps_make(33, 24, 17);
             cpu_of(b)->blas = other;
-            assert_int_equal(b->ops->linear(b, &m->ty, &m->tx, &m->tw, &m->tbias, 0, &e), 0);
+            assert_int_equal(ops_linear(b, &m->ty, &m->tx, &m->tw, &m->tbias, 0, &e), 0);
             check_y(m, before->y, 1, 0);
-            assert_int_equal(b->ops->linear_bwd_input(b, &m->tdx, &m->tdy, &m->tw, 1, &e), 0);
-            assert_int_equal(
-                b->ops->linear_bwd_weight(b, &m->tdw, &m->tdbias, &m->tdy, &m->tx, 1, &e), 0);
+            assert_int_equal(ops_linear_bwd_input(b, &m->tdx, &m->tdy, &m->tw, 1, &e), 0);
+            assert_int_equal(ops_linear_bwd_weight(b, &m->tdw, &m->tdbias, &m->tdy, &m->tx, 1, &e),
+                             0);
             check_gradients(m, before, 1);
             maps_free(m);
             maps_free(before);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cpu/cpu_fixture.h"
+#include "ops/ops.h"
 
 enum { N = 41 };
 
@@ -73,8 +74,7 @@ TEST(rows_are_normalised_whatever_their_width)
             e = (struct err){0};
             if (!b) continue;
             struct norms t = norms_make(widths[w]);
-            assert_int_equal(b->ops->layernorm(b, &t.ty, &t.tstats, &t.tx, &t.tgain, &t.tbias, &e),
-                             0);
+            assert_int_equal(ops_layernorm(b, &t.ty, &t.tstats, &t.tx, &t.tgain, &t.tbias, &e), 0);
             check_layernorm(&t, t.x);
             norms_free(&t);
             backend_close(b);
@@ -92,13 +92,22 @@ TEST(a_residual_layernorm_equals_dropout_then_add_then_norm)
             if (!b) continue;
             struct norms t = norms_make(300);
             struct dropout d = {.p = with ? 0.1f : 0.0f, .key = 5, .stream = 6, .step_dev = &step};
-            assert_int_equal(b->ops->residual_layernorm(b, &t.ts, &t.ty, &t.tstats, &t.tx, &t.tr,
-                                                        &d, &t.tgain, &t.tbias, &e),
-                             0);
+            assert_int_equal(
+                ops_residual_layernorm(b,
+                                       &(struct residual_layernorm_args){.s = t.ts,
+                                                                         .y = t.ty,
+                                                                         .stats = t.tstats,
+                                                                         .x = t.tx,
+                                                                         .r = t.tr,
+                                                                         .dropout = d,
+                                                                         .gain = t.tgain,
+                                                                         .bias = t.tbias},
+                                       &e),
+                0);
             check_layernorm(&t, t.s);
             struct tensor sum = t.tdx;
-            assert_int_equal(b->ops->dropout(b, &t.tr, &t.tr, &d, &e), 0);
-            assert_int_equal(b->ops->add(b, &sum, &t.tx, &t.tr, &e), 0);
+            assert_int_equal(ops_dropout(b, &t.tr, &t.tr, &d, &e), 0);
+            assert_int_equal(ops_add(b, &sum, &t.tx, &t.tr, &e), 0);
             for (int64_t i = 0; i < N * t.C; i++)
                 assert_true(fabsf(t.s[i] - t.dx[i]) <= 0x1p-23f * 2.0f);
             norms_free(&t);
@@ -147,11 +156,19 @@ TEST(the_gradient_agrees_with_its_formula)
             e = (struct err){0};
             if (!b) continue;
             struct norms t = norms_make(widths[w]), before = norms_make(widths[w]);
-            assert_int_equal(b->ops->layernorm(b, &t.ty, &t.tstats, &t.tx, &t.tgain, &t.tbias, &e),
-                             0);
-            assert_int_equal(b->ops->layernorm_bwd(b, &t.tdx, &t.tdgain, &t.tdbias, &t.tdy, &t.tx,
-                                                   &t.tstats, &t.tgain, variant % 2, &e),
-                             0);
+            assert_int_equal(ops_layernorm(b, &t.ty, &t.tstats, &t.tx, &t.tgain, &t.tbias, &e), 0);
+            assert_int_equal(
+                ops_layernorm_bwd(b,
+                                  &(struct layernorm_bwd_args){.dx = t.tdx,
+                                                               .dgain = t.tdgain,
+                                                               .dbias = t.tdbias,
+                                                               .dy = t.tdy,
+                                                               .x = t.tx,
+                                                               .stats = t.tstats,
+                                                               .gain = t.tgain,
+                                                               .accumulate_dx = variant % 2},
+                                  &e),
+                0);
             check_gradient(&t, &before, variant % 2);
             norms_free(&t);
             norms_free(&before);
@@ -163,7 +180,7 @@ static double objective(struct backend *b, struct norms *t)
 {
     struct err e = {0};
     double sum = 0.0;
-    assert_int_equal(b->ops->layernorm(b, &t->ty, &t->tstats, &t->tx, &t->tgain, &t->tbias, &e), 0);
+    assert_int_equal(ops_layernorm(b, &t->ty, &t->tstats, &t->tx, &t->tgain, &t->tbias, &e), 0);
     for (int64_t i = 0; i < N * t->C; i++) sum += (double)t->y[i] * (double)t->dy[i];
     return sum;
 }
@@ -174,8 +191,15 @@ TEST(the_gradient_agrees_with_finite_differences)
     struct backend *b = cpu_variant_best(1);
     struct norms t = norms_make(16);
     objective(b, &t);
-    assert_int_equal(b->ops->layernorm_bwd(b, &t.tdx, &t.tdgain, &t.tdbias, &t.tdy, &t.tx,
-                                           &t.tstats, &t.tgain, 0, &e),
+    assert_int_equal(ops_layernorm_bwd(b,
+                                       &(struct layernorm_bwd_args){.dx = t.tdx,
+                                                                    .dgain = t.tdgain,
+                                                                    .dbias = t.tdbias,
+                                                                    .dy = t.tdy,
+                                                                    .x = t.tx,
+                                                                    .stats = t.tstats,
+                                                                    .gain = t.tgain},
+                                       &e),
                      0);
     for (int64_t i = 0; i < N * t.C; i += 7) {
         float kept = t.x[i];

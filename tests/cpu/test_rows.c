@@ -9,6 +9,7 @@
 
 #include "base/philox.h"
 #include "cpu/cpu_fixture.h"
+#include "ops/ops.h"
 
 enum { N = 37, C = 50, ROOM = 60 }; /* rows stand ROOM floats apart */
 
@@ -49,21 +50,21 @@ TEST(gather_and_scatter_move_scaled_rows_and_skip_negative_indices)
         e = (struct err){0};
         if (!b) continue;
         struct rows t = rows_make(6), kept = rows_make(6);
-        assert_int_equal(b->ops->gather_rows(b, &t.ty, &t.tx, index, 0.5f, &e), 0);
+        assert_int_equal(ops_gather_rows(b, &t.ty, &t.tx, index, 0.5f, &e), 0);
         for (int i = 0; i < 6; i++)
             for (int c = 0; c < C; c++)
                 assert_true(t.y[i * ROOM + c] ==
                             (index[i] < 0 ? 0.0f : 0.5f * t.x[index[i] * ROOM + c]));
         /* Row 3 is met twice and added to twice; rows 1 and 4 are met by nobody. */
         cpu_random(t.y, 6 * ROOM, 1.0f, 3);
-        assert_int_equal(b->ops->scatter_rows(b, &t.ty, &t.tx, index, 2.0f, 1, &e), 0);
+        assert_int_equal(ops_scatter_rows(b, &t.ty, &t.tx, index, 2.0f, 1, &e), 0);
         for (int c = 0; c < C; c++) {
             float twice = kept.y[3 * ROOM + c] + 2.0f * t.x[c];
             assert_true(fabsf(t.y[3 * ROOM + c] - (twice + 2.0f * t.x[3 * ROOM + c])) < 1e-6f);
             assert_true(t.y[1 * ROOM + c] == kept.y[1 * ROOM + c]);
             assert_true(t.y[4 * ROOM + c] == kept.y[4 * ROOM + c]);
         }
-        assert_int_equal(b->ops->scatter_rows(b, &t.ty, &t.tx, index, 2.0f, 0, &e), 0);
+        assert_int_equal(ops_scatter_rows(b, &t.ty, &t.tx, index, 2.0f, 0, &e), 0);
         for (int c = 0; c < C; c++) assert_true(t.y[3 * ROOM + c] == 2.0f * t.x[3 * ROOM + c]);
         rows_free(&t);
         rows_free(&kept);
@@ -79,10 +80,10 @@ TEST(sums_of_rows_are_single_additions)
         e = (struct err){0};
         if (!b) continue;
         struct rows t = rows_make(4);
-        assert_int_equal(b->ops->add(b, &t.ty, &t.tx, &t.tr, &e), 0);
+        assert_int_equal(ops_add(b, &t.ty, &t.tx, &t.tr, &e), 0);
         for (int i = 0; i < 4 * ROOM; i++)
             if (i % ROOM < C) assert_true(t.y[i] == t.x[i] + t.r[i]);
-        assert_int_equal(b->ops->add_rows(b, &t.ty, &t.tx, &t.tr, index, &e), 0);
+        assert_int_equal(ops_add_rows(b, &t.ty, &t.tx, &t.tr, index, &e), 0);
         for (int i = 0; i < 4 * ROOM; i++)
             if (i % ROOM < C)
                 assert_true(t.y[i] == t.x[i] + t.r[index[i / ROOM] * ROOM + i % ROOM]);
@@ -113,7 +114,7 @@ TEST(dropout_takes_the_documented_element_of_the_whole_update)
             d.step_dev = &step;
             d.first_row = 1000001;
             d.rows_dev = compacted ? kept_rows : NULL;
-            assert_int_equal(b->ops->dropout(b, &t.ty, &t.tx, &d, &e), 0);
+            assert_int_equal(ops_dropout(b, &t.ty, &t.tx, &d, &e), 0);
             for (int64_t i = 0; i < N; i++)
                 for (int64_t c = 0; c < C; c++)
                     assert_true(t.y[i * ROOM + c] == t.x[i * ROOM + c] * factor_of(&d, i, c));
@@ -131,7 +132,7 @@ TEST(dropout_keeps_its_share_and_its_mean)
     struct dropout d = {.p = 0.2f, .key = 1, .stream = 2, .step_dev = &step};
     double kept = 0.0, sum = 0.0, n = (double)ROWS * C;
     for (int64_t i = 0; i < ROWS * ROOM; i++) t.x[i] = 1.0f;
-    assert_int_equal(b->ops->dropout(b, &t.ty, &t.tx, &d, &e), 0);
+    assert_int_equal(ops_dropout(b, &t.ty, &t.tx, &d, &e), 0);
     for (int64_t i = 0; i < ROWS * ROOM; i++)
         if (i % ROOM < C) {
             kept += t.y[i] != 0.0f;
@@ -150,7 +151,7 @@ TEST(two_half_batches_drop_what_the_whole_batch_drops)
     struct backend *b = cpu_variant_best(1);
     struct rows whole = rows_make(N), half = rows_make(N);
     struct dropout d = {.p = 0.5f, .key = 4, .stream = 5, .step_dev = &step};
-    assert_int_equal(b->ops->dropout(b, &whole.ty, &whole.tx, &d, &e), 0);
+    assert_int_equal(ops_dropout(b, &whole.ty, &whole.tx, &d, &e), 0);
     for (int part = 0; part < 2; part++) {
         struct tensor x = half.tx, y = half.ty;
         int64_t first = part ? 20 : 0;
@@ -158,7 +159,7 @@ TEST(two_half_batches_drop_what_the_whole_batch_drops)
         y.data = half.y + first * ROOM;
         x.rows = y.rows = part ? N - 20 : 20;
         d.first_row = first;
-        assert_int_equal(b->ops->dropout(b, &y, &x, &d, &e), 0);
+        assert_int_equal(ops_dropout(b, &y, &x, &d, &e), 0);
     }
     cpu_check_bits("halves", half.y, whole.y, N * ROOM * sizeof(float));
     rows_free(&whole);
@@ -176,9 +177,9 @@ TEST(relu_and_its_gradient_share_one_mask)
             if (!b) continue;
             struct rows t = rows_make(N);
             struct dropout d = {.p = with ? 0.25f : 0.0f, .key = 6, .stream = 7, .step_dev = &step};
-            assert_int_equal(b->ops->relu(b, &t.ty, &t.tx, &d, &e), 0);
+            assert_int_equal(ops_relu(b, &t.ty, &t.tx, &d, &e), 0);
             struct rows g = rows_make(N);
-            assert_int_equal(b->ops->relu_bwd(b, &g.tx, &t.tr, &t.ty, &d, &e), 0);
+            assert_int_equal(ops_relu_bwd(b, &g.tx, &t.tr, &t.ty, &d, &e), 0);
             for (int64_t i = 0; i < N; i++)
                 for (int64_t c = 0; c < C; c++) {
                     int64_t at = i * ROOM + c;
@@ -188,7 +189,7 @@ TEST(relu_and_its_gradient_share_one_mask)
                     assert_true(g.x[at] == t.r[at] * live);
                 }
             t.x[5] = NAN;
-            assert_int_equal(b->ops->relu(b, &t.ty, &t.tx, &(struct dropout){0}, &e), 0);
+            assert_int_equal(ops_relu(b, &t.ty, &t.tx, &(struct dropout){0}, &e), 0);
             assert_true(isnan(t.y[5]));
             rows_free(&t);
             rows_free(&g);
@@ -222,9 +223,23 @@ TEST(rotary_turns_pairs_and_its_inverse_turns_them_back)
                 expected[one] = (double)x[one] * cosine[at] - (double)x[two] * sine[at];
                 expected[two] = (double)x[two] * cosine[at] + (double)x[one] * sine[at];
             }
-            assert_int_equal(b->ops->rotary(b, &tx, &tc, &ts, T, H, layout, 0, &e), 0);
+            assert_int_equal(
+                ops_rotary(b,
+                           &(struct rotary_args){
+                               .x = tx, .cosine = tc, .sine = ts, .T = T, .H = H, .layout = layout},
+                           &e),
+                0);
             cpu_check("turned", x, expected, ROWS * H * D, 1.0, 3.0);
-            assert_int_equal(b->ops->rotary(b, &tx, &tc, &ts, T, H, layout, 1, &e), 0);
+            assert_int_equal(ops_rotary(b,
+                                        &(struct rotary_args){.x = tx,
+                                                              .cosine = tc,
+                                                              .sine = ts,
+                                                              .T = T,
+                                                              .H = H,
+                                                              .layout = layout,
+                                                              .inverse = 1},
+                                        &e),
+                             0);
             for (int i = 0; i < ROWS * H * D; i++) back[i] = (double)kept[i];
             cpu_check("turned back", x, back, ROWS * H * D, 1.0, 8.0);
             free(x);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "cpu/cpu_fixture.h"
+#include "ops/ops.h"
 
 enum { N = 200003 };
 
@@ -20,7 +21,7 @@ TEST(the_sum_of_squares_has_the_same_bits_on_one_thread_and_on_two)
             struct backend *b = cpu_variant_open(variant + 3 * (threads - 1));
             e = (struct err){0};
             if (!b) continue;
-            assert_int_equal(b->ops->sum_squares(b, &sums[threads - 1], x, N, &e), 0);
+            assert_int_equal(ops_sum_squares(b, &sums[threads - 1], x, N, &e), 0);
             assert_true(fabs(sums[threads - 1] / expected - 1.0) < 1e-12);
             backend_close(b);
         }
@@ -52,7 +53,16 @@ static void check_nag(struct backend *b, const struct step_state *s, float decay
                             (1.0 + mu) * lr * g;
         expected_momentum[i] = mu * ratio * m - lr * g;
     }
-    assert_int_equal(b->ops->nag(b, theta, momentum, grad, n, 0.99f, decay, &squares, s, NULL, &e),
+    assert_int_equal(ops_nag(b,
+                             &(struct nag_args){.theta_dev = theta,
+                                                .momentum_dev = momentum,
+                                                .grad_dev = grad,
+                                                .n = n,
+                                                .mu = 0.99f,
+                                                .weight_decay = decay,
+                                                .squares_dev = &squares,
+                                                .step_dev = s},
+                             &e),
                      0);
     cpu_check("theta", theta, expected_theta, n, 1.0, 6.0);
     cpu_check("momentum", momentum, expected_momentum, n, 1.0, 4.0);
@@ -99,9 +109,20 @@ TEST(adam_corrects_its_moments_by_the_step)
                     (double)s.lr / (1.0 - pow(b1, 3)) * em[i] /
                         (sqrt(ev[i] / (1.0 - pow(b2, 3))) + (double)1e-8f);
         }
-        assert_int_equal(
-            b->ops->adam(b, theta, m, v, grad, n, 0.9f, 0.98f, 1e-8f, 0.1f, &squares, &s, NULL, &e),
-            0);
+        assert_int_equal(ops_adam(b,
+                                  &(struct adam_args){.theta_dev = theta,
+                                                      .m_dev = m,
+                                                      .v_dev = v,
+                                                      .grad_dev = grad,
+                                                      .n = n,
+                                                      .beta1 = 0.9f,
+                                                      .beta2 = 0.98f,
+                                                      .eps = 1e-8f,
+                                                      .weight_decay = 0.1f,
+                                                      .squares_dev = &squares,
+                                                      .step_dev = &s},
+                                  &e),
+                         0);
         cpu_check("m", m, em, n, 0.1, 8.0);
         cpu_check("v", v, ev, n, 0.01, 8.0);
         cpu_check("theta", theta, et, n, 1.0, 8.0);

@@ -11,7 +11,8 @@ static int rotary_agrees(int32_t B, int32_t T, int32_t H, int32_t D, int64_t gap
     matrix_make(x, (int64_t)B * T, (int64_t)H * D, (int64_t)H * D + gap, dtype, 3, 1.0);
     matrix_make(cosine, T + 2, half, half, DTYPE_F32, 4, 1.0);
     matrix_make(sine, T + 2, half, half, DTYPE_F32, 5, 1.0);
-    int failures = cuda_rotary(NULL, &x.view, &cosine.view, &sine.view, T, H, layout, inverse) != 0;
+    struct rotary_args args = {x.view, cosine.view, sine.view, T, H, layout, inverse != 0};
+    int failures = cuda_rotary(NULL, &args) != 0;
     cudaDeviceSynchronize();
     std::vector<float> got = matrix_read(x.view);
     for (int64_t row = 0; row < x.view.rows; row++)

@@ -13,9 +13,9 @@ static void sums_are_rounded_once(int64_t rows, int64_t cols, enum dtype dtype, 
     struct matrix y = matrix_make(rows, cols, dtype, l, 3, 1.0, 0.0);
     std::vector<float> want(x.host.size());
     for (size_t i = 0; i < want.size(); i++) want[i] = rounded(x.host[i] + r.host[i], dtype);
-    check_call(cuda_add(NULL, &y.t, &x.t, &r.t), "add");
+    check_call(cuda_add(NULL, args_of(add_args{y.t, x.t, r.t})), "add");
     check_same("add", matrix_get(y, "add"), want);
-    check_call(cuda_add(NULL, &x.t, &x.t, &r.t), "add in place");
+    check_call(cuda_add(NULL, args_of(add_args{x.t, x.t, r.t})), "add in place");
     check_same("add in place", matrix_get(x, "add"), want);
     matrix_free(x);
     matrix_free(r);
@@ -30,7 +30,7 @@ static void copies_change_dtype_and_stride(int64_t rows, int64_t cols, enum dtyp
         struct matrix y = matrix_make(rows, cols, to, layouts[1], 5, 1.0, 0.0);
         std::vector<float> want = x.host;
         for (float &v : want) v = rounded(v, to);
-        check_call(cuda_cast(NULL, &y.t, &x.t), "cast");
+        check_call(cuda_cast(NULL, args_of(cast_args{y.t, x.t})), "cast");
         check_same("cast", matrix_get(y, "cast"), want);
         matrix_free(y);
     }
@@ -49,9 +49,9 @@ static void masks_are_the_words_of_philox(int64_t rows, int64_t cols, enum dtype
         for (int64_t i = 0; i < rows * cols; i++)
             want[(size_t)i] =
                 rounded(x.host[(size_t)i] * draw_factor(w, i / cols, i % cols, cols), dtype);
-        check_call(cuda_dropout(NULL, &y.t, &x.t, &w.d), "dropout");
+        check_call(cuda_dropout(NULL, args_of(dropout_args{y.t, x.t, w.d})), "dropout");
         check_same("dropout", matrix_get(y, "dropout"), want);
-        check_call(cuda_dropout(NULL, &x.t, &x.t, &w.d), "dropout in place");
+        check_call(cuda_dropout(NULL, args_of(dropout_args{x.t, x.t, w.d})), "dropout in place");
         check_same("dropout in place", matrix_get(x, "dropout"), want);
         draw_free(w);
         matrix_free(x);
@@ -75,9 +75,9 @@ static void relu_and_its_gradient(int64_t rows, int64_t cols, enum dtype dtype, 
             want_dx[(size_t)i] =
                 want[(size_t)i] == 0.0f ? 0.0f : rounded(dy.host[(size_t)i] * scale, dtype);
         }
-        check_call(cuda_relu(NULL, &x.t, &x.t, &w.d), "relu");
+        check_call(cuda_relu(NULL, args_of(dropout_args{x.t, x.t, w.d})), "relu");
         check_same("relu", matrix_get(x, "relu"), want);
-        check_call(cuda_relu_bwd(NULL, &dy.t, &dy.t, &x.t, &w.d), "relu_bwd");
+        check_call(cuda_relu_bwd(NULL, args_of(relu_bwd_args{dy.t, dy.t, x.t, w.d})), "relu_bwd");
         check_same("relu_bwd", matrix_get(dy, "relu_bwd"), want_dx);
         draw_free(w);
         matrix_free(x);
@@ -97,7 +97,7 @@ static void the_step_is_read_when_the_kernel_runs()
         step.lr = step.lr_previous = 0.1f, step.gradient_scale = 1.0f;
         step.update = update, step.adam_step = 1;
         cudaMemcpy((void *)w.d.step_dev, &step, sizeof step, cudaMemcpyHostToDevice);
-        check_call(cuda_dropout(NULL, &y.t, &x.t, &w.d), "dropout");
+        check_call(cuda_dropout(NULL, args_of(dropout_args{y.t, x.t, w.d})), "dropout");
         got[update] = matrix_get(y, "dropout");
     }
     check(got[0] != got[1], "the masks of two updates are the same", "dropout", 0, 1);

@@ -45,7 +45,8 @@ static void rows_are_gathered(const int64_t *shape, enum dtype to, enum dtype fr
         for (int64_t c = 0; c < C && index[(size_t)i] >= 0; c++)
             want[(size_t)(i * C + c)] =
                 rounded(1.7f * x.host[(size_t)(index[(size_t)i] * C + c)], to);
-    check_call(cuda_gather_rows(NULL, &y.t, &x.t, index_dev, 1.7f), "gather");
+    check_call(cuda_gather_rows(NULL, args_of(gather_rows_args{y.t, x.t, index_dev, 1.7f})),
+               "gather");
     check_same("gather", matrix_get(y, "gather"), want);
     cudaFree(index_dev);
     matrix_free(x);
@@ -67,7 +68,8 @@ static void table_rows_are_added(const int64_t *shape, enum dtype to, enum dtype
             v = rounded(v + table.host[(size_t)(index[(size_t)i] * C + c)], to);
         }
     (void)from;
-    check_call(cuda_add_rows(NULL, &x.t, &x.t, &table.t, index_dev), "add_rows");
+    check_call(cuda_add_rows(NULL, args_of(add_rows_args{x.t, x.t, table.t, index_dev})),
+               "add_rows");
     check_same("add_rows", matrix_get(x, "add_rows"), want);
     cudaFree(index_dev);
     matrix_free(x);
@@ -93,7 +95,9 @@ static void check_scatter(const std::vector<int32_t> &index, int64_t C, int64_t 
             size[at] = (accumulate ? size[at] : 0.0) + fabs((double)term);
         }
     for (float &v : want) v = rounded(v, to);
-    check_call(cuda_scatter_rows(NULL, &y.t, &x.t, index_dev, scale, accumulate), "scatter");
+    check_call(cuda_scatter_rows(
+                   NULL, args_of(scatter_rows_args{y.t, x.t, index_dev, scale, accumulate != 0})),
+               "scatter");
     std::vector<float> got = matrix_get(y, "scatter");
     struct worst w = {"scatter", 0.0};
     for (size_t k = 0; k < want.size(); k++)

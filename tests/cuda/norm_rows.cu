@@ -47,7 +47,7 @@ static struct oracle oracle_norm(const std::vector<float> &x, const std::vector<
 }
 
 static void check_layernorm(const char *where, const struct matrix &y, const struct matrix &stats,
-                       const struct oracle &o)
+                            const struct oracle &o)
 {
     std::vector<float> got = matrix_get(y, where), got_stats = matrix_get(stats, where);
     struct worst w = {where, 0.0}, s = {"stats", 0.0};
@@ -92,7 +92,9 @@ static void rows_are_normalised(int64_t rows, int64_t cols, enum dtype dtype, st
     struct oracle o = oracle_norm(k.x.host, k.gain.host, k.bias.host, rows, cols);
     std::vector<float> got[2];
     for (int run = 0; run < 2; run++) {
-        check_call(cuda_layernorm(NULL, &k.y.t, &k.stats.t, &k.x.t, &k.gain.t, &k.bias.t), "norm");
+        check_call(cuda_layernorm(
+                       NULL, args_of(layernorm_args{k.y.t, k.stats.t, k.x.t, k.gain.t, k.bias.t})),
+                   "norm");
         got[run] = matrix_get(k.y, "norm");
     }
     check_layernorm("norm", k.y, k.stats, o);
@@ -120,8 +122,9 @@ static void residual_sums_are_normalised(int64_t rows, int64_t cols, enum dtype 
         struct draw d = draw_make(form ? 0.2f : 0.0f, rows, form == 2, 99);
         struct worst w = {"residual sum", 0.0};
         std::vector<float> x = k.x.host;
-        check_call(cuda_residual_layernorm(NULL, &sum.t, &k.y.t, &k.stats.t, &k.x.t, &r.t, &d.d,
-                                      &k.gain.t, &k.bias.t),
+        check_call(cuda_residual_layernorm(
+                       NULL, args_of(residual_layernorm_args{sum.t, k.y.t, k.stats.t, k.x.t, r.t,
+                                                             k.gain.t, k.bias.t, d.d})),
                    "residual_layernorm");
         std::vector<float> got = matrix_get(sum, "residual_layernorm");
         bool dropped = true;
@@ -134,7 +137,7 @@ static void residual_sums_are_normalised(int64_t rows, int64_t cols, enum dtype 
         worst_check(w);
         check(dropped, "a dropped element changed the sum", "residual_layernorm", rows, cols);
         check_layernorm("residual_layernorm", k.y, k.stats,
-                   oracle_norm(got, k.gain.host, k.bias.host, rows, cols));
+                        oracle_norm(got, k.gain.host, k.bias.host, rows, cols));
         draw_free(d);
         norm_close(k);
         matrix_free(r);
@@ -170,7 +173,8 @@ static void check_gradient(const struct norm_case &k, const struct gradient &g,
                            const std::vector<float> &dy, int accumulate)
 {
     int64_t rows = k.x.t.rows, cols = k.x.t.cols;
-    std::vector<float> dx = matrix_get(g.dx, "layernorm_bwd"), stats = matrix_get(k.stats, "layernorm_bwd");
+    std::vector<float> dx = matrix_get(g.dx, "layernorm_bwd"),
+                       stats = matrix_get(k.stats, "layernorm_bwd");
     std::vector<double> sum_g((size_t)cols), size_g(sum_g), sum_b(sum_g), size_b(sum_g);
     struct worst w = {"dx", 0.0};
     for (int64_t r = 0; r < rows; r++) {
@@ -212,18 +216,22 @@ static void gradients_follow_the_formula(int64_t rows, int64_t cols, enum dtype 
 {
     struct norm_case k = norm_open(rows, cols, dtype, l);
     struct matrix dy = matrix_make(rows, cols, dtype, l, 11, 1.0, 0.1);
-    size_t bytes = cuda_layernorm_bwd_workspace(rows, cols);
+    struct layernorm_bwd_args sizes = {};
+    sizes.x = k.x.t;
+    size_t bytes = cuda_layernorm_bwd_workspace(&sizes);
     void *workspace = device_copy(std::vector<float>(bytes / sizeof(float), NAN));
-    check_call(cuda_layernorm(NULL, &k.y.t, &k.stats.t, &k.x.t, &k.gain.t, &k.bias.t), "norm");
+    check_call(
+        cuda_layernorm(NULL, args_of(layernorm_args{k.y.t, k.stats.t, k.x.t, k.gain.t, k.bias.t})),
+        "norm");
     for (int accumulate = 0; accumulate < 2; accumulate++) {
         if (is_long(cols) && accumulate != (dtype == DTYPE_BF16)) continue;
         std::vector<float> got[2][3];
         for (int run = 0; run < 2; run++) {
             if (is_long(cols) && run > 0 && dtype == DTYPE_F32) continue;
             struct gradient g = gradient_make(rows, cols, dtype, l);
-            check_call(cuda_layernorm_bwd(NULL, &g.dx.t, &g.dgain.t, &g.dbias.t, &dy.t, &k.x.t,
-                                    &k.stats.t, &k.gain.t, accumulate, workspace),
-                       "layernorm_bwd");
+            struct layernorm_bwd_args a = {g.dx.t, g.dgain.t, g.dbias.t, dy.t,
+                                           k.x.t,  k.stats.t, k.gain.t,  accumulate != 0};
+            check_call(cuda_layernorm_bwd(NULL, &a, workspace), "layernorm_bwd");
             if (run == 0) check_gradient(k, g, dy.host, accumulate);
             got[run][0] = matrix_get(g.dx, "layernorm_bwd");
             got[run][1] = matrix_get(g.dgain, "layernorm_bwd");
@@ -240,7 +248,8 @@ static void gradients_follow_the_formula(int64_t rows, int64_t cols, enum dtype 
     matrix_free(dy);
 }
 
-/* In one kernel: the bits of layernorm_bwd on top of ds, and of ds as stored through the dropout. */
+/* In one kernel: the bits of layernorm_bwd on top of ds, and of ds as stored through the dropout.
+ */
 static void residual_gradients_are_those_of_both(int64_t rows, int64_t cols, enum dtype dtype,
                                                  struct layout l)
 {
@@ -249,15 +258,21 @@ static void residual_gradients_are_those_of_both(int64_t rows, int64_t cols, enu
     struct matrix dr = matrix_make(rows, cols, dtype, l, 12, 1.0, 0.0);
     struct draw d = draw_make(0.2f, rows, false, 98);
     std::vector<float> got[2][3], want((size_t)(rows * cols));
-    size_t bytes = cuda_layernorm_bwd_workspace(rows, cols);
+    struct layernorm_bwd_args sizes = {};
+    sizes.x = k.x.t;
+    size_t bytes = cuda_layernorm_bwd_workspace(&sizes);
     void *workspace = device_copy(std::vector<float>(bytes / sizeof(float), NAN));
-    check_call(cuda_layernorm(NULL, &k.y.t, &k.stats.t, &k.x.t, &k.gain.t, &k.bias.t), "norm");
+    check_call(
+        cuda_layernorm(NULL, args_of(layernorm_args{k.y.t, k.stats.t, k.x.t, k.gain.t, k.bias.t})),
+        "norm");
     for (int fused = 0; fused < 2; fused++) {
         struct gradient g = gradient_make(rows, cols, dtype, l);
-        int rc = fused ? cuda_residual_layernorm_bwd(NULL, &g.dx.t, &dr.t, &g.dgain.t, &g.dbias.t, &dy.t,
-                                               &k.x.t, &k.stats.t, &k.gain.t, &d.d, workspace)
-                       : cuda_layernorm_bwd(NULL, &g.dx.t, &g.dgain.t, &g.dbias.t, &dy.t, &k.x.t,
-                                      &k.stats.t, &k.gain.t, 1, workspace);
+        struct residual_layernorm_bwd_args both = {g.dx.t, dr.t,      g.dgain.t, g.dbias.t, dy.t,
+                                                   k.x.t,  k.stats.t, k.gain.t,  d.d};
+        struct layernorm_bwd_args alone = {g.dx.t, g.dgain.t, g.dbias.t, dy.t,
+                                           k.x.t,  k.stats.t, k.gain.t,  true};
+        int rc = fused ? cuda_residual_layernorm_bwd(NULL, &both, workspace)
+                       : cuda_layernorm_bwd(NULL, &alone, workspace);
         check_call(rc, "residual_layernorm_bwd");
         got[fused][0] = matrix_get(g.dx, "residual_layernorm_bwd");
         got[fused][1] = matrix_get(g.dgain, "residual_layernorm_bwd");
@@ -285,7 +300,9 @@ static void alignment_does_not_change_bits()
     std::vector<float> got[2];
     for (int run = 0; run < 2; run++) {
         struct norm_case k = norm_open(6, 520, DTYPE_F32, layouts[run ? 2 : 0]);
-        check_call(cuda_layernorm(NULL, &k.y.t, &k.stats.t, &k.x.t, &k.gain.t, &k.bias.t), "norm");
+        check_call(cuda_layernorm(
+                       NULL, args_of(layernorm_args{k.y.t, k.stats.t, k.x.t, k.gain.t, k.bias.t})),
+                   "norm");
         got[run] = matrix_get(k.y, "norm");
         norm_close(k);
     }
@@ -306,7 +323,8 @@ int main(void)
             }
     alignment_does_not_change_bits();
     struct matrix wide = matrix_make(1, 8193, DTYPE_F32, layouts[0], 1, 1.0, 0.0);
-    check(cuda_layernorm(NULL, &wide.t, &wide.t, &wide.t, &wide.t, &wide.t) == cudaErrorInvalidValue,
+    check(cuda_layernorm(NULL, args_of(layernorm_args{wide.t, wide.t, wide.t, wide.t, wide.t})) ==
+              cudaErrorInvalidValue,
           "a row too long is taken", "norm", 1, 8193);
     matrix_free(wide);
     return checks_report("norm");

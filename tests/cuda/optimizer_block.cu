@@ -14,10 +14,9 @@ static double host_squares(const std::vector<float> &x)
 static double device_squares(const struct matrix &x, double *out_dev)
 {
     double out = 0.0;
-    void *workspace =
-        device_copy(std::vector<double>(cuda_sum_squares_workspace(x.t.cols) / 8, NAN));
-    check_call(cuda_sum_squares(NULL, out_dev, (const float *)x.t.data, x.t.cols, workspace),
-               "sum_squares");
+    struct sum_squares_args a = {out_dev, (const float *)x.t.data, x.t.cols};
+    void *workspace = device_copy(std::vector<double>(cuda_sum_squares_workspace(&a) / 8, NAN));
+    check_call(cuda_sum_squares(NULL, &a, workspace), "sum_squares");
     cudaDeviceSynchronize();
     cudaMemcpy(&out, out_dev, sizeof out, cudaMemcpyDeviceToHost);
     cudaFree(workspace);
@@ -103,10 +102,16 @@ static void nag_follows_the_formula(int64_t n, const struct setting &s, struct l
         struct block b = block_open(n, s, l);
         double lr = s.step.lr, before = s.step.lr_previous,
                ratio = before != 0.0 ? lr / before : lr;
-        check_call(cuda_nag(NULL, (float *)b.theta.t.data, (float *)b.first.t.data,
-                            (const float *)b.grad.t.data, n, 0.99f, s.decay, b.squares_dev,
-                            b.step_dev, s.copy ? b.copy.t.data : NULL),
-                   "nag");
+        struct nag_args a = {(float *)b.theta.t.data,
+                             (float *)b.first.t.data,
+                             (const float *)b.grad.t.data,
+                             n,
+                             0.99f,
+                             s.decay,
+                             b.squares_dev,
+                             b.step_dev,
+                             s.copy ? b.copy.t.data : NULL};
+        check_call(cuda_nag(NULL, &a), "nag");
         got[run] = matrix_get(b.theta, "nag");
         std::vector<float> momentum = matrix_get(b.first, "nag");
         struct worst t = {"nag theta", 0.0}, m = {"nag momentum", 0.0};
@@ -130,10 +135,19 @@ static void adam_follows_the_formula(int64_t n, const struct setting &s, struct 
 {
     const double beta1 = 0.9f, beta2 = 0.98f, eps = 1e-8f, lr = s.step.lr;
     struct block b = block_open(n, s, l);
-    check_call(cuda_adam(NULL, (float *)b.theta.t.data, (float *)b.first.t.data,
-                         (float *)b.second.t.data, (const float *)b.grad.t.data, n, 0.9f, 0.98f,
-                         1e-8f, s.decay, b.squares_dev, b.step_dev, s.copy ? b.copy.t.data : NULL),
-               "adam");
+    struct adam_args a = {(float *)b.theta.t.data,
+                          (float *)b.first.t.data,
+                          (float *)b.second.t.data,
+                          (const float *)b.grad.t.data,
+                          n,
+                          0.9f,
+                          0.98f,
+                          1e-8f,
+                          s.decay,
+                          b.squares_dev,
+                          b.step_dev,
+                          s.copy ? b.copy.t.data : NULL};
+    check_call(cuda_adam(NULL, &a), "adam");
     std::vector<float> theta = matrix_get(b.theta, "adam"), first = matrix_get(b.first, "adam");
     std::vector<float> second = matrix_get(b.second, "adam");
     struct worst t = {"adam theta", 0.0}, m = {"adam m", 0.0}, v = {"adam v", 0.0};

@@ -22,6 +22,12 @@
 
 static const double u = 0x1p-24;
 
+/* The arguments of one call. */
+template <class A> static inline const A *args_of(const A &args)
+{
+    return &args;
+}
+
 static inline double unit_of(enum dtype d)
 {
     return d == DTYPE_BF16 ? 0x1p-8 : u;

@@ -83,7 +83,8 @@ static void losses_and_gradients(int64_t rows, int64_t V, enum dtype dtype, stru
         for (int run = 0; run < 2; run++) {
             struct matrix x = logits_make(rows, V, dtype, l);
             struct matrix loss = matrix_make(1, rows, DTYPE_F32, layouts[0], 3, 1.0, 0.0);
-            check_call(cuda_softmax_loss(NULL, &loss.t, &x.t, target_dev, gradient),
+            check_call(cuda_softmax_loss(NULL, args_of(softmax_loss_args{loss.t, x.t, target_dev,
+                                                                         gradient != 0})),
                        "softmax_loss");
             got[run][0] = matrix_get(loss, "softmax_loss");
             got[run][1] = matrix_get(x, "softmax_loss");
@@ -106,7 +107,9 @@ static void log_probabilities(int64_t rows, int64_t V, enum dtype dtype, struct 
     struct matrix x = logits_make(rows, V, dtype, l);
     for (int accumulate = 0; accumulate < 2; accumulate++) {
         struct matrix logp = matrix_make(1, rows, DTYPE_F32, layouts[0], 4, 1.0, 0.0);
-        check_call(cuda_softmax_logp(NULL, &logp.t, &x.t, target_dev, accumulate), "logp");
+        check_call(cuda_softmax_logp(
+                       NULL, args_of(softmax_logp_args{logp.t, x.t, target_dev, accumulate != 0})),
+                   "logp");
         std::vector<float> got = matrix_get(logp, "softmax_logp");
         struct worst w = {"log p", 0.0};
         for (int64_t r = 0; r < rows; r++) {
@@ -133,14 +136,17 @@ static void a_row_is_its_own(enum dtype dtype)
     struct matrix x = logits_make(rows, V, dtype, layouts[0]);
     struct matrix all = matrix_make(1, rows, DTYPE_F32, layouts[0], 4, 1.0, 0.0);
     struct matrix one = matrix_make(1, rows, DTYPE_F32, layouts[0], 5, 1.0, 0.0);
-    check_call(cuda_softmax_logp(NULL, &all.t, &x.t, target_dev, 0), "logp");
+    check_call(cuda_softmax_logp(NULL, args_of(softmax_logp_args{all.t, x.t, target_dev, 0 != 0})),
+               "logp");
     for (int64_t r = 0; r < rows; r++) {
         struct tensor row = x.t, out = one.t;
         row.rows = 1;
         row.data = (char *)row.data + (size_t)(r * row.stride) * dtype_bytes(dtype);
         out.cols = 1;
         out.data = (float *)out.data + r;
-        check_call(cuda_softmax_logp(NULL, &out, &row, target_dev + r, 0), "logp");
+        check_call(
+            cuda_softmax_logp(NULL, args_of(softmax_logp_args{out, row, target_dev + r, 0 != 0})),
+            "logp");
     }
     check_same("log p of single rows", matrix_get(one, "logp"), matrix_get(all, "logp"));
     cudaFree(target_dev);
@@ -158,7 +164,8 @@ static void logits_that_are_no_numbers()
     struct matrix logp = matrix_make(1, 3, DTYPE_F32, layouts[0], 8, 1.0, 0.0);
     for (int64_t r = 0; r < 3; r++) x.host[(size_t)(900 * r + 700)] = odd[r];
     matrix_put(x);
-    check_call(cuda_softmax_logp(NULL, &logp.t, &x.t, target_dev, 0), "logp");
+    check_call(cuda_softmax_logp(NULL, args_of(softmax_logp_args{logp.t, x.t, target_dev, 0 != 0})),
+               "logp");
     std::vector<float> got = matrix_get(logp, "logp");
     struct row_oracle o = oracle_row(x.host.data(), 900);
     check(fabs(got[0] - (x.host[2] - o.lse)) < 1e-5, "minus infinity counts", "logp", 0, 0);
@@ -175,7 +182,8 @@ static void a_single_class_costs_nothing()
     int32_t *target_dev = device_copy(std::vector<int32_t>((size_t)rows, 0));
     struct matrix x = matrix_make(rows, 1, DTYPE_F32, layouts[0], 9, 30.0, 0.0);
     struct matrix loss = matrix_make(1, rows, DTYPE_F32, layouts[0], 3, 1.0, 0.0);
-    check_call(cuda_softmax_loss(NULL, &loss.t, &x.t, target_dev, 1), "softmax_loss");
+    check_call(cuda_softmax_loss(NULL, args_of(softmax_loss_args{loss.t, x.t, target_dev, 1 != 0})),
+               "softmax_loss");
     std::vector<float> zeros((size_t)rows, 0.0f);
     check_same("loss of a single class", matrix_get(loss, "softmax_loss"), zeros);
     check_same("gradient of a single class", matrix_get(x, "softmax_loss"), zeros);

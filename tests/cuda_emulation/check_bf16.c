@@ -142,12 +142,33 @@ static void an_update_rewrites_the_weights_in_bf16(void **state)
         for (int64_t j = 0; j < n; j++) second.host[j] *= second.host[j];
         op_set(&k, &second);
         if (i % 2)
-            op_ok(ops_nag(k.b, theta.t.data, first.t.data, grad.t.data, n, 0.9f, 0.01f, squares,
-                          step, half.t.data, &e),
+            op_ok(ops_nag(k.b,
+                          &(struct nag_args){.theta_dev = theta.t.data,
+                                             .momentum_dev = first.t.data,
+                                             .grad_dev = grad.t.data,
+                                             .n = n,
+                                             .mu = 0.9f,
+                                             .weight_decay = 0.01f,
+                                             .squares_dev = squares,
+                                             .step_dev = step,
+                                             .bf16_dev = half.t.data},
+                          &e),
                   &e);
         else
-            op_ok(ops_adam(k.b, theta.t.data, first.t.data, second.t.data, grad.t.data, n, 0.9f,
-                           0.98f, 1e-8f, 0.01f, squares, step, half.t.data, &e),
+            op_ok(ops_adam(k.b,
+                           &(struct adam_args){.theta_dev = theta.t.data,
+                                               .m_dev = first.t.data,
+                                               .v_dev = second.t.data,
+                                               .grad_dev = grad.t.data,
+                                               .n = n,
+                                               .beta1 = 0.9f,
+                                               .beta2 = 0.98f,
+                                               .eps = 1e-8f,
+                                               .weight_decay = 0.01f,
+                                               .squares_dev = squares,
+                                               .step_dev = step,
+                                               .bf16_dev = half.t.data},
+                           &e),
                   &e);
         op_half_same(&k, "half", half.t.data, op_get(&k, &theta.t), n);
         op_bench_reset(&k);
@@ -182,7 +203,14 @@ static void norms_agree_in_bf16(void **state)
         }
         op_ok(ops_layernorm(k.b, &y.t, &stats.t, &x.t, &gain.t, &bias.t, &e), &e);
         op_half_check(&k, "y", &y.t, want, OP_HALF_ULPS(1), 0);
-        op_ok(ops_layernorm_bwd(k.b, &dx.t, &dgain.t, &dbias.t, &dy.t, &x.t, &stats.t, &gain.t, 0,
+        op_ok(ops_layernorm_bwd(k.b,
+                                &(struct layernorm_bwd_args){.dx = dx.t,
+                                                             .dgain = dgain.t,
+                                                             .dbias = dbias.t,
+                                                             .dy = dy.t,
+                                                             .x = x.t,
+                                                             .stats = stats.t,
+                                                             .gain = gain.t},
                                 &e),
               &e);
         op_half_check(&k, "dx", &dx.t, want_dx, OP_HALF_ULPS(1), 1);

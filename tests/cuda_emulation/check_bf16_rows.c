@@ -114,9 +114,17 @@ static void residual_layernorms_agree(void **state)
         for (int64_t j = 0; j < n * C; j++)
             sum[j] = op_half_round(fmaf(r.host[j], factor[j], x.host[j]), &half);
         op_layernorm_double(want, want_stats, sum, gain.host, bias.host, n, C);
-        op_ok(
-            ops_residual_layernorm(k.b, &s.t, &y.t, &stats.t, &x.t, &r.t, &d, &gain.t, &bias.t, &e),
-            &e);
+        op_ok(ops_residual_layernorm(k.b,
+                                     &(struct residual_layernorm_args){.s = s.t,
+                                                                       .y = y.t,
+                                                                       .stats = stats.t,
+                                                                       .x = x.t,
+                                                                       .r = r.t,
+                                                                       .dropout = d,
+                                                                       .gain = gain.t,
+                                                                       .bias = bias.t},
+                                     &e),
+              &e);
         double *stored = op_doubles(&k, n * C);
         for (int64_t j = 0; j < n * C; j++) stored[j] = (double)sum[j];
         op_half_check(&k, "s", &s.t, stored, OP_HALF_ULPS(1), 0);
@@ -167,7 +175,16 @@ static void rotary_turns_agree(void **state)
         struct op_matrix sine = op_random(&k, T, D / 2, 0);
         double *want = op_doubles(&k, n * C);
         op_rotary_double(want, x.host, cosine.host, sine.host, n, T, H, D, i & 1, i >> 1 & 1);
-        op_ok(ops_rotary(k.b, &x.t, &cosine.t, &sine.t, T, H, i & 1, i >> 1 & 1, &e), &e);
+        op_ok(ops_rotary(k.b,
+                         &(struct rotary_args){.x = x.t,
+                                               .cosine = cosine.t,
+                                               .sine = sine.t,
+                                               .T = T,
+                                               .H = H,
+                                               .layout = i & 1,
+                                               .inverse = i >> 1 & 1},
+                         &e),
+              &e);
         op_half_check(&k, "turned", &x.t, want, OP_HALF_ULPS(1), 0);
         op_bench_reset(&k);
     }

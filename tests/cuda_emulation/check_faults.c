@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "backend/backend.h"
+#include "ops/ops.h"
 
 #define MEMORY_BYTES "35000000" /* enough for the backend itself */
 enum { WANTED_BYTES = 2000000, N = 64, LAUNCHES = 5, LOST_AT = 2, PRODUCT_LAUNCHES = 24 };
@@ -92,7 +93,7 @@ static void a_lost_device_is_unavailable_at_the_sync_at_the_latest(void **state)
     struct tensor x = tensor_make(p, 1, N, DTYPE_F32);
     if (rc == 0) rc = b->ops->zero(b, p, N * sizeof(float), &e);
     lose(b, LOST_AT);
-    for (int i = 0; rc == 0 && i < LAUNCHES; i++) rc = b->ops->add(b, &x, &x, &x, &e);
+    for (int i = 0; rc == 0 && i < LAUNCHES; i++) rc = ops_add(b, &x, &x, &x, &e);
     if (rc == 0) rc = b->ops->sync(b, &e);
     assert_int_equal(rc, ERR_UNAVAILABLE);
     assert_non_null(strstr(e.text, "cuda:emulated"));
@@ -107,6 +108,7 @@ static void a_device_lost_in_a_product_is_unavailable(void **state)
     (void)state;
     for (long launches = 0; launches < PRODUCT_LAUNCHES; launches++) {
         struct err e = {0};
+        struct dropout none = {0};
         void *p = NULL;
         struct backend *b = opened();
         int rc = b->ops->alloc(b, &p, 2 * N * N * sizeof(float), &e);
@@ -115,7 +117,7 @@ static void a_device_lost_in_a_product_is_unavailable(void **state)
         if (rc == 0) rc = b->ops->zero(b, p, 2 * N * N * sizeof(float), &e);
         lose(b, launches);
         for (int i = 0; rc == 0 && i < PRODUCT_LAUNCHES; i++)
-            rc = b->ops->linear_relu(b, &y, &x, &x, NULL, 0, &e);
+            rc = ops_linear_relu(b, &y, &x, &x, NULL, &none, false, &e);
         assert_int_equal(rc, ERR_UNAVAILABLE);
         assert_non_null(strstr(e.text, "the GPU cannot be used"));
         b->ops->release(b, p);
@@ -131,9 +133,9 @@ static void a_device_lost_in_a_replay_is_unavailable(void **state)
     struct backend *b = opened();
     int rc = b->ops->alloc(b, &p, N * sizeof(float), &e);
     struct tensor x = tensor_make(p, 1, N, DTYPE_F32);
-    if (rc == 0) rc = b->ops->add(b, &x, &x, &x, &e);
+    if (rc == 0) rc = ops_add(b, &x, &x, &x, &e);
     if (rc == 0) rc = b->ops->record(b, &e);
-    for (int i = 0; rc == 0 && i < LAUNCHES; i++) rc = b->ops->add(b, &x, &x, &x, &e);
+    for (int i = 0; rc == 0 && i < LAUNCHES; i++) rc = ops_add(b, &x, &x, &x, &e);
     if (rc == 0) rc = b->ops->keep(b, &graph, &e);
     if (rc == 0) rc = b->ops->replay(b, graph, &e);
     if (rc == 0) rc = b->ops->sync(b, &e);

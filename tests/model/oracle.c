@@ -13,7 +13,9 @@
  * Log p, gradients and key biases as SPEC.md section 15 suggests. The streams get the gradients'
  * bound. Losses are sums of as many log p as there are targets, whose errors do not conspire.
  * Weights after 20 updates: the authors' own float32 and float64 runs differ by 7e-7. Updates,
- * norms and rates are a handful of float operations; rates in double have 1e-12. */
+ * norms and rates are a handful of float operations; rates in double have 1e-12. Attention weights
+ * are exponentials of scores, at most 1. Tables are computed in double and rounded once, as are
+ * those they are compared with. */
 static const struct {
     const char *what;
     double absolute, relative;
@@ -30,6 +32,8 @@ static const struct {
     [ORACLE_RATE] = {"rates", 0.0, 2e-7},
     [ORACLE_RATE_EXACT] = {"rates in double", 0.0, 1e-12},
     [ORACLE_SLOPE] = {"slopes", 0.0, 6e-8},
+    [ORACLE_ATTENTION] = {"attention weights", 2e-5, 0.0},
+    [ORACLE_TABLE] = {"tables", 0.0, 2e-7},
 };
 
 /* A file that has this tensor (or one that begins with it, where it ends with a dot) is of this
@@ -43,6 +47,15 @@ static const struct {
     {"param0", oracle_nag},       {"case0.in0", oracle_clip},
     {"update", oracle_cosine},    {"slopes.", oracle_slopes},
     {"distance", oracle_buckets}, {"train.text_utf8", oracle_vocabulary},
+};
+
+/* Files without a model say their kind. */
+static const struct {
+    const char *kind;
+    int (*check)(struct oracle *o, struct err *e);
+} stated_kinds[] = {
+    {"bias_tables", oracle_bias_tables},
+    {"rope_tables", oracle_rope_tables},
 };
 
 bool oracle_has(const struct oracle *o, const char *format, ...)
@@ -217,6 +230,10 @@ static int check(struct oracle *o, struct err *e)
     int32_t tensors_n = safetensors_count(o->file_own);
     o->used = arena_array(&o->arena, (size_t)tensors_n + 1, sizeof *o->used);
     o->counted = arena_array(&o->arena, (size_t)tensors_n + 1, sizeof *o->counted);
+    const char *kind = safetensors_metadata(o->file_own, "kind");
+    for (size_t i = 0; i < sizeof stated_kinds / sizeof *stated_kinds && kind != NULL; i++)
+        if (strcmp(kind, stated_kinds[i].kind) == 0) rc = stated_kinds[i].check(o, e);
+    if (kind != NULL && rc > 0) return ERR(e, ERR_DATA, "kind %s is not checked", kind);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds && rc > 0; i++)
         if (is_kind(o, kinds[i].tensor)) rc = kinds[i].check(o, e);
     if (rc > 0) return ERR(e, ERR_DATA, "a file of no known kind");

@@ -30,6 +30,8 @@ enum oracle_measure {
     ORACLE_RATE,
     ORACLE_RATE_EXACT,
     ORACLE_SLOPE,
+    ORACLE_ATTENTION,
+    ORACLE_TABLE,
     ORACLE_MEASURES_N
 };
 
@@ -64,6 +66,12 @@ int oracle_cosine(struct oracle *o, struct err *e);
 int oracle_slopes(struct oracle *o, struct err *e);
 int oracle_buckets(struct oracle *o, struct err *e);
 int oracle_vocabulary(struct oracle *o, struct err *e);
+int oracle_bias_tables(struct oracle *o, struct err *e);
+int oracle_rope_tables(struct oracle *o, struct err *e);
+
+/* oracle_attention - X.attention.<layer> and X.attention_first of the batch `letter` that the model
+ * trained on last, where the file has them. */
+int oracle_attention(struct oracle *o, struct model *m, char letter, struct err *e);
 
 /* oracle_take - the tensor named by the format, marked as used; of the dtype and, where elements_n
  * >= 0, the size asked for. Errors: ERR_DATA. */
@@ -93,6 +101,14 @@ int oracle_number(double *out, const struct oracle *o, struct err *e, const char
  */
 int oracle_numbers(const double **out, int64_t *n, struct oracle *o, const char *key,
                    struct err *e);
+
+/* Named settings, from metadata or from one case's JSON; get returns NULL for what is absent. */
+struct oracle_texts {
+    const char *(*get)(const struct oracle_texts *, const char *key);
+    const void *from;
+};
+/* oracle_position - position method and its options; neither heads nor dim. */
+int oracle_position(struct spec *s, const struct oracle_texts *texts, struct err *e);
 
 /* oracle_spec - the model that a file's metadata describes. Errors: ERR_DATA names a key whose
  * value this program does not compute. */

@@ -157,6 +157,7 @@ static int check_loss(struct model_file *f, const struct file_batch *b, struct e
         TRY(oracle_number(&exact, o, e, "%s", key));
         oracle_compare_number(o, ORACLE_LOSS, key, sum, exact);
     }
+    TRY(oracle_attention(o, f->model_own, b->letter, e));
     return check_gradients(f, b, e);
 }
 

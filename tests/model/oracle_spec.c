@@ -46,23 +46,42 @@ static int check_fixed(const struct safetensors *f, struct err *e)
     return 0;
 }
 
-static int set_position(struct spec *s, const struct safetensors *f, struct err *e)
+/* Metadata names an option as the key of a specification does, without "model.". */
+static int set_option(struct spec *s, const char *name, const char *text, struct err *e)
 {
-    const char *name = get(f, "position", "absent");
-    int32_t method = position_find(name);
-    if (method < 0) return ERR(e, ERR_DATA, "metadata position is %s, an unknown method", name);
+    const struct spec_key *key = spec_key_find(name);
+    if (text == NULL) return 0;
+    return spec_set(s, key, text, e);
+}
+
+int oracle_position(struct spec *s, const struct oracle_texts *texts, struct err *e)
+{
+    const char *name = texts->get(texts, "position"), *text = NULL;
+    int32_t method = name == NULL ? -1 : position_find(name);
+    int64_t length = 0;
+    if (method < 0)
+        return ERR(e, ERR_DATA, "metadata position is %s, an unknown method",
+                   name == NULL ? "absent" : name);
     s->model.position = (enum spec_position)method;
-    if (!str_to_double(&s->option.rotary_base, get(f, "rotary_base", "10000")))
-        return ERR(e, ERR_DATA, "metadata rotary_base is not a number");
-    const char *layout = get(f, "rotary_layout", "adjacent_pairs");
-    s->option.rotary_layout =
-        strcmp(layout, "half_split") == 0 ? POSITION_HALF_SPLIT : POSITION_ADJACENT_PAIRS;
-    if (strcmp(layout, "half_split") != 0 && strcmp(layout, "adjacent_pairs") != 0)
-        return ERR(e, ERR_DATA, "metadata rotary_layout is %s, an unknown one", layout);
-    TRY(get_int(&s->option.t5_buckets, f, "t5_buckets", 32, e));
-    TRY(get_int(&s->option.t5_max_distance, f, "t5_max_distance", 128, e));
     s->option.t5_multiplier = 1.0;
-    return 0;
+    for (const struct position_option *o = position_methods[method].functions->options;
+         o != NULL && o->name != NULL; o++) {
+        if (strcmp(o->name, "model.alibi_slopes_source") == 0) continue; /* free text there */
+        TRY(set_option(s, o->name, texts->get(texts, o->name + strlen("model.")), e));
+    }
+    if ((text = texts->get(texts, "alibi_original_length")) != NULL && method == SPEC_ALIBI) {
+        if (!str_to_int(&length, text) || length < 1 || length > INT32_MAX)
+            return ERR(e, ERR_DATA, "metadata alibi_original_length is %s, expected a length",
+                       text);
+        s->option.scaling = POSITION_SLOPES;
+        s->option.original_length = (int32_t)length;
+    }
+    return set_option(s, "train.L", texts->get(texts, "learned_positions"), e);
+}
+
+static const char *get_metadata(const struct oracle_texts *texts, const char *key)
+{
+    return safetensors_metadata(texts->from, key);
 }
 
 static int set_softmax(struct spec *s, const struct safetensors *f, struct err *e)
@@ -102,6 +121,15 @@ static int set_softmax(struct spec *s, const struct safetensors *f, struct err *
     return 0;
 }
 
+static int set_mask(struct spec *s, const struct safetensors *f, struct err *e)
+{
+    static const char *const keys[] = {"model.attention_window", "model.attention_sinks",
+                                       "model.sink_positions"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        TRY(set_option(s, keys[i], safetensors_metadata(f, keys[i] + strlen("model.")), e));
+    return 0;
+}
+
 int oracle_spec(struct spec *s, const struct safetensors *f, struct err *e)
 {
     spec_init(s);
@@ -114,7 +142,8 @@ int oracle_spec(struct spec *s, const struct safetensors *f, struct err *e)
     s->model.final_norm = strcmp(get(f, "final_norm", "False"), "True") == 0;
     s->model.dropout = s->model.dropout_attention = 0.0;
     s->model.dropout_relu = s->model.dropout_softmax = 0.0;
-    TRY(set_position(s, f, e));
+    TRY(oracle_position(s, &(struct oracle_texts){.get = get_metadata, .from = f}, e));
+    TRY(set_mask(s, f, e));
     TRY(set_softmax(s, f, e));
     double scale = 0.0;
     const char *text = safetensors_metadata(f, "embed_scale");

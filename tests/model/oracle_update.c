@@ -49,7 +49,15 @@ static int block_update(struct block *k, const float *grad, const struct step_st
     TRY(ops_sum_squares(k->b, k->squares, k->grad, k->n, e));
     TRY(ops->download(k->b, &squares, k->squares, sizeof squares, e));
     if (norm != NULL) *norm = (double)step->gradient_scale * sqrt(squares);
-    return ops_nag(k->b, k->theta, k->momentum, k->grad, k->n, mu, decay, k->squares, k->step, NULL,
+    return ops_nag(k->b,
+                   &(struct nag_args){.theta_dev = k->theta,
+                                      .momentum_dev = k->momentum,
+                                      .grad_dev = k->grad,
+                                      .n = k->n,
+                                      .mu = mu,
+                                      .weight_decay = decay,
+                                      .squares_dev = k->squares,
+                                      .step_dev = k->step},
                    e);
 }
 

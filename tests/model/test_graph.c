@@ -170,13 +170,9 @@ TEST(an_update_waits_for_the_backend_once)
     model_bench_close(&k);
 }
 
-static int broken_softmax_loss(struct backend *b, struct tensor *loss, struct tensor *logits,
-                               const int32_t *target_dev, int gradient, struct err *e)
+static int broken_softmax_loss(struct backend *b, const struct softmax_loss_args *a, struct err *e)
 {
-    (void)loss;
-    (void)logits;
-    (void)target_dev;
-    (void)gradient;
+    (void)a;
     return ERR(e, ERR_INTERNAL, "%s: a broken slot", b->name);
 }
 

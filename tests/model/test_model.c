@@ -36,21 +36,19 @@ static void note(const struct dropout *d)
     seen.listed[d->stream] = d->rows_dev != NULL;
 }
 
-static int seen_dropout(struct backend *b, struct tensor *y, const struct tensor *x,
-                        const struct dropout *d, struct err *e)
+static int seen_dropout(struct backend *b, const struct dropout_args *a, struct err *e)
 {
-    note(d);
-    return seen.inner->dropout(b, y, x, d, e);
+    note(&a->dropout);
+    return seen.inner->dropout(b, a, e);
 }
 
-static int seen_relu(struct backend *b, struct tensor *y, const struct tensor *x,
-                     const struct dropout *d, struct err *e)
+static int seen_relu(struct backend *b, const struct dropout_args *a, struct err *e)
 {
-    note(d);
-    return seen.inner->relu(b, y, x, d, e);
+    note(&a->dropout);
+    return seen.inner->relu(b, a, e);
 }
 
-static int seen_attention(struct backend *b, struct attention *a, struct err *e)
+static int seen_attention(struct backend *b, const struct attention *a, struct err *e)
 {
     note(&a->dropout);
     return seen.inner->attention(b, a, e);

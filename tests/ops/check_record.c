@@ -77,8 +77,16 @@ static void step(struct desk *d)
     at.step_dev = d->step_dev;
     ok(ops_dropout(d->b, &d->y, &d->x, &at, &e), &e);
     ok(ops_sum_squares(d->b, d->squares_dev, d->x.data, N * C, &e), &e);
-    ok(ops_nag(d->b, d->theta_dev, d->momentum_dev, d->x.data, N * C, 0.0f, 0.0f, d->squares_dev,
-               d->step_dev, NULL, &e),
+    ok(ops_nag(d->b,
+               &(struct nag_args){.theta_dev = d->theta_dev,
+                                  .momentum_dev = d->momentum_dev,
+                                  .grad_dev = d->x.data,
+                                  .n = N * C,
+                                  .mu = 0.0f,
+                                  .weight_decay = 0.0f,
+                                  .squares_dev = d->squares_dev,
+                                  .step_dev = d->step_dev},
+               &e),
        &e);
 }
 

@@ -82,7 +82,7 @@ struct op_row {
     const char *name; /* a sentence */
     void (*run)(struct op_bench *k);
 };
-extern const struct op_row op_rows_linear[], op_rows_norm[], op_rows_attention[],
-    op_rows_update[]; /* each ended by a row without a name */
+extern const struct op_row op_rows_linear[], op_rows_norm[], op_rows_attention[], op_rows_update[],
+    op_rows_table[]; /* each ended by a row without a name */
 
 #endif

@@ -340,7 +340,16 @@ static void rotary(struct op_bench *k)
             float *plain = op_floats(k, n);
             op_rotary_double(want, x.host, cosine.host, sine.host, N, T, H, D, form & 1, form >> 1);
             op_rotary_float(plain, x.host, cosine.host, sine.host, N, T, H, D, form & 1, form >> 1);
-            op_ok(ops_rotary(k->b, &x.t, &cosine.t, &sine.t, T, H, form & 1, form >> 1, &e), &e);
+            op_ok(ops_rotary(k->b,
+                             &(struct rotary_args){.x = x.t,
+                                                   .cosine = cosine.t,
+                                                   .sine = sine.t,
+                                                   .T = T,
+                                                   .H = H,
+                                                   .layout = form & 1,
+                                                   .inverse = form >> 1},
+                             &e),
+                  &e);
             tol_check_tensor(k, "x", &x.t, want, plain, NULL);
         }
 }

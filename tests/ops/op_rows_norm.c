@@ -167,8 +167,16 @@ static void check_layernorm_bwd(struct op_bench *k, int64_t N, int64_t C, int64_
     op_layernorm_bwd_double(want, want_gain, want_bias, dy.host, x.host, gain.host, N, C);
     op_layernorm_bwd_float(plain, plain_gain, plain_bias, dy.host, x.host, gain.host, N, C);
     op_ok(ops_layernorm(k->b, &y.t, &stats.t, &x.t, &gain.t, &bias.t, &e), &e);
-    op_ok(ops_layernorm_bwd(k->b, &dx.t, &dgain.t, &dbias.t, &dy.t, &x.t, &stats.t, &gain.t,
-                            accumulate, &e),
+    op_ok(ops_layernorm_bwd(k->b,
+                            &(struct layernorm_bwd_args){.dx = dx.t,
+                                                         .dgain = dgain.t,
+                                                         .dbias = dbias.t,
+                                                         .dy = dy.t,
+                                                         .x = x.t,
+                                                         .stats = stats.t,
+                                                         .gain = gain.t,
+                                                         .accumulate_dx = accumulate},
+                            &e),
           &e);
     tol_check_tensor(k, "dx", &dx.t, want, plain, accumulate ? dx.host : NULL);
     tol_check_tensor(k, "dgain", &dgain.t, want_gain, plain_gain, dgain.host);
@@ -205,8 +213,16 @@ static void residual_layernorm(struct op_bench *k)
                 want_sum[j] = (double)x.host[j] + (double)r.host[j] * (double)factor[j];
             }
             struct tensor *out = form >> 1 ? &x.t : &s.t;
-            op_ok(ops_residual_layernorm(k->b, out, &y.t, &stats.t, &x.t, &r.t, &d, &gain.t,
-                                         &bias.t, &e),
+            op_ok(ops_residual_layernorm(k->b,
+                                         &(struct residual_layernorm_args){.s = *out,
+                                                                           .y = y.t,
+                                                                           .stats = stats.t,
+                                                                           .x = x.t,
+                                                                           .r = r.t,
+                                                                           .dropout = d,
+                                                                           .gain = gain.t,
+                                                                           .bias = bias.t},
+                                         &e),
                   &e);
             tol_check_tensor(k, "s", out, want_sum, sum, NULL);
             /* The norm is judged on the sum the op itself made. */
@@ -238,8 +254,18 @@ static void check_residual_layernorm_bwd(struct op_bench *k, int64_t N, int64_t 
     op_layernorm_bwd_double(want, want_gain, want_bias, dy.host, x.host, gain.host, N, C);
     op_layernorm_bwd_float(plain, plain_gain, plain_bias, dy.host, x.host, gain.host, N, C);
     op_ok(ops_layernorm(k->b, &y.t, &stats.t, &x.t, &gain.t, &bias.t, &e), &e);
-    op_ok(ops_residual_layernorm_bwd(k->b, &ds.t, p > 0.0f ? &dr.t : NULL, &dgain.t, &dbias.t,
-                                     &dy.t, &x.t, &stats.t, &gain.t, &d, &e),
+    op_ok(ops_residual_layernorm_bwd(
+              k->b,
+              &(struct residual_layernorm_bwd_args){.ds = ds.t,
+                                                    .dr = p > 0.0f ? dr.t : (struct tensor){0},
+                                                    .dgain = dgain.t,
+                                                    .dbias = dbias.t,
+                                                    .dy = dy.t,
+                                                    .s = x.t,
+                                                    .stats = stats.t,
+                                                    .gain = gain.t,
+                                                    .dropout = d},
+              &e),
           &e);
     tol_check_tensor(k, "ds", &ds.t, want, plain, ds.host);
     tol_check_tensor(k, "dgain", &dgain.t, want_gain, plain_gain, dgain.host);

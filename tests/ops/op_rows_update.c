@@ -162,8 +162,16 @@ static void check_nag(struct op_bench *k, int64_t n, const struct op_nag *s)
     op_nag_double(want, want_momentum, grad.host, n, s);
     op_nag_float(plain, plain_momentum, grad.host, n, s);
     op_ok(ops_sum_squares(k->b, squares, grad.t.data, n, &e), &e);
-    op_ok(ops_nag(k->b, theta.t.data, momentum.t.data, grad.t.data, n, s->mu, s->decay, squares,
-                  op_step(k, &step), NULL, &e),
+    op_ok(ops_nag(k->b,
+                  &(struct nag_args){.theta_dev = theta.t.data,
+                                     .momentum_dev = momentum.t.data,
+                                     .grad_dev = grad.t.data,
+                                     .n = n,
+                                     .mu = s->mu,
+                                     .weight_decay = s->decay,
+                                     .squares_dev = squares,
+                                     .step_dev = op_step(k, &step)},
+                  &e),
           &e);
     tol_check_tensor(k, "theta", &theta.t, want, plain, NULL);
     tol_check_tensor(k, "momentum", &momentum.t, want_momentum, plain_momentum, NULL);
@@ -199,8 +207,19 @@ static void check_adam(struct op_bench *k, int64_t n, const struct op_adam *s)
     op_adam_double(want, want_m, want_v, grad.host, n, s);
     op_adam_float(plain, plain_m, plain_v, grad.host, n, s);
     op_ok(ops_sum_squares(k->b, squares, grad.t.data, n, &e), &e);
-    op_ok(ops_adam(k->b, theta.t.data, m.t.data, v.t.data, grad.t.data, n, s->beta1, s->beta2,
-                   s->eps, s->decay, squares, op_step(k, &step), NULL, &e),
+    op_ok(ops_adam(k->b,
+                   &(struct adam_args){.theta_dev = theta.t.data,
+                                       .m_dev = m.t.data,
+                                       .v_dev = v.t.data,
+                                       .grad_dev = grad.t.data,
+                                       .n = n,
+                                       .beta1 = s->beta1,
+                                       .beta2 = s->beta2,
+                                       .eps = s->eps,
+                                       .weight_decay = s->decay,
+                                       .squares_dev = squares,
+                                       .step_dev = op_step(k, &step)},
+                   &e),
           &e);
     tol_check_tensor(k, "theta", &theta.t, want, plain, NULL);
     tol_check_tensor(k, "m", &m.t, want_m, plain_m, NULL);
@@ -230,11 +249,30 @@ static void norm_not_finite(struct op_bench *k)
         const struct step_state step = {
             .lr = 0.5f, .lr_previous = 0.5f, .gradient_scale = 0.1f, .clip = 0.1f, .adam_step = 3};
         const struct step_state *step_dev = op_step(k, &step);
-        op_ok(ops_nag(k->b, theta.t.data, first.t.data, grad.t.data, N, 0.9f, 0.01f, squares_dev,
-                      step_dev, NULL, &e),
+        op_ok(ops_nag(k->b,
+                      &(struct nag_args){.theta_dev = theta.t.data,
+                                         .momentum_dev = first.t.data,
+                                         .grad_dev = grad.t.data,
+                                         .n = N,
+                                         .mu = 0.9f,
+                                         .weight_decay = 0.01f,
+                                         .squares_dev = squares_dev,
+                                         .step_dev = step_dev},
+                      &e),
               &e);
-        op_ok(ops_adam(k->b, theta.t.data, first.t.data, second.t.data, grad.t.data, N, 0.9f, 0.99f,
-                       1e-8f, 0.01f, squares_dev, step_dev, NULL, &e),
+        op_ok(ops_adam(k->b,
+                       &(struct adam_args){.theta_dev = theta.t.data,
+                                           .m_dev = first.t.data,
+                                           .v_dev = second.t.data,
+                                           .grad_dev = grad.t.data,
+                                           .n = N,
+                                           .beta1 = 0.9f,
+                                           .beta2 = 0.99f,
+                                           .eps = 1e-8f,
+                                           .weight_decay = 0.01f,
+                                           .squares_dev = squares_dev,
+                                           .step_dev = step_dev},
+                       &e),
               &e);
         op_same("theta", op_get(k, &theta.t), theta.host, N);
         op_same("first", op_get(k, &first.t), first.host, N);

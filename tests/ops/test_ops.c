@@ -13,7 +13,7 @@
 enum { ROWS_MAX = 64, NAME_BYTES = 128 };
 
 static const struct op_row *const tables[] = {op_rows_linear, op_rows_norm, op_rows_attention,
-                                              op_rows_update};
+                                              op_rows_update, op_rows_table};
 
 /* A row on a backend. */
 struct place {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ops/op_bench.h"
+#include "ops/op_table_args.h"
 #include "ops/ops.h"
 
 static struct backend *open_cpu(void)
@@ -15,11 +16,22 @@ static struct backend *open_cpu(void)
     return b;
 }
 
+static void assert_names(const struct err *e, const char *op, const char *word)
+{
+    if (strstr(e->text, op) == NULL || strstr(e->text, word) == NULL)
+        fail_msg("\"%s\" names neither %s nor %s", e->text, op, word);
+}
+
 static void assert_refused(int rc, const struct err *e, const char *op, const char *word)
 {
     assert_int_equal(rc, ERR_INTERNAL);
-    if (strstr(e->text, op) == NULL || strstr(e->text, word) == NULL)
-        fail_msg("\"%s\" names neither %s nor %s", e->text, op, word);
+    assert_names(e, op, word);
+}
+
+static void assert_unavailable(int rc, const struct err *e, const char *op, const char *word)
+{
+    assert_int_equal(rc, ERR_UNAVAILABLE);
+    assert_names(e, op, word);
 }
 
 TEST(a_wrong_shape_names_op_argument_and_sizes)
@@ -37,38 +49,72 @@ TEST(a_wrong_shape_names_op_argument_and_sizes)
     backend_close(b);
 }
 
-TEST(a_stride_below_the_columns_is_refused)
+/* One argument of one op, made wrong in some way; false: it has no such fault. */
+typedef bool (*spoil_fn)(const struct op_argument *a, char *args);
+
+static struct tensor *tensor_of(const struct op_argument *a, char *args)
 {
-    struct backend *b = open_cpu();
-    float memory[64] = {0};
-    struct tensor x = tensor_make(memory, 2, 3, DTYPE_F32);
-    x.stride = 2;
-    assert_refused(ops_add(b, &x, &x, &x, &e), &e, "op add", "stride 2");
-    backend_close(b);
+    return a->type <= ARG_TENSOR_F32 ? (struct tensor *)(void *)(args + a->offset) : NULL;
 }
 
-TEST(a_wrong_dtype_is_refused)
+static bool spoil_memory(const struct op_argument *a, char *args)
 {
-    struct backend *b = open_cpu();
-    float memory[64] = {0};
-    struct tensor x = tensor_make(memory, 2, 3, DTYPE_F32),
-                  bias = tensor_make(memory, 1, 2, DTYPE_BF16);
-    struct tensor w = tensor_make(memory, 2, 3, DTYPE_F32),
-                  y = tensor_make(memory, 2, 2, DTYPE_F32);
-    assert_refused(ops_linear(b, &y, &x, &w, &bias, 0, &e), &e, "op linear", "bf16");
-    backend_close(b);
+    void *none = NULL;
+    if (a->optional || a->type > ARG_STEP) return false;
+    memcpy(args + a->offset, &none, sizeof none); /* the first member of a tensor, too */
+    return true;
 }
 
-TEST(missing_memory_is_refused)
+static bool spoil_stride(const struct op_argument *a, char *args)
 {
-    struct backend *b = open_cpu();
-    float memory[64] = {0};
-    struct tensor x = tensor_make(memory, 2, 3, DTYPE_F32),
-                  none = tensor_make(NULL, 2, 3, DTYPE_F32);
-    assert_refused(ops_add(b, &none, &x, &x, &e), &e, "op add", "no memory");
-    assert_refused(ops_gather_rows(b, &x, &x, NULL, 1.0f, &e), &e, "op gather_rows", "index");
-    assert_refused(ops_nag(b, memory, memory, NULL, 3, 0.9f, 0.0f, NULL, NULL, NULL, &e), &e,
-                   "op nag", "gradient");
+    struct tensor *t = tensor_of(a, args);
+    if (t) t->stride = t->cols - 1;
+    return t != NULL;
+}
+
+static bool spoil_dtype(const struct op_argument *a, char *args)
+{
+    struct tensor *t = tensor_of(a, args);
+    if (t) t->dtype = DTYPE_I32;
+    return t != NULL;
+}
+
+static bool spoil_chance(const struct op_argument *a, char *args)
+{
+    const float one = 1.0f;
+    if (a->type != ARG_DROPOUT) return false;
+    memcpy(args + a->offset + offsetof(struct dropout, p), &one, sizeof one);
+    return true;
+}
+
+TEST(every_op_names_the_argument_that_is_wrong)
+{
+    static const struct {
+        spoil_fn spoil;
+        const char *word;
+    } faults[] = {{spoil_memory, "m"},
+                  {spoil_stride, "stride"},
+                  {spoil_dtype, "i32"},
+                  {spoil_chance, "below 1"}};
+    struct op_bench k;
+    struct op_memory memory[OP_ARGUMENTS_MAX];
+    int32_t n, refused_n = 0;
+    op_bench_init(&k, open_cpu(), 3);
+    for (int op = 0; op < OPS_N; op++)
+        for (const struct op_argument *a = op_table[op].argument; a->name != NULL; a++)
+            for (size_t f = 0; f < sizeof faults / sizeof *faults; f++) {
+                op_bench_reset(&k);
+                char *args = op_table_args(&k, (enum op)op, true);
+                op_ok(op_arguments(k.b, (enum op)op, args, memory, &n, &e), &e);
+                if (!faults[f].spoil(a, args)) continue;
+                int rc = op_arguments(k.b, (enum op)op, args, memory, &n, &e);
+                assert_refused(rc, &e, op_table[op].name, a->name);
+                assert_names(&e, "op ", faults[f].word);
+                refused_n++;
+            }
+    assert_true(refused_n > 300);
+    struct backend *b = k.b;
+    op_bench_fini(&k);
     backend_close(b);
 }
 
@@ -78,12 +124,33 @@ TEST(weights_in_bf16_are_refused_by_a_backend_of_f32)
     float memory[64] = {0};
     double squares = 0.0;
     struct step_state step = {.lr = 1.0f};
-    assert_refused(
-        ops_nag(b, memory, memory, memory, 3, 0.9f, 0.0f, &squares, &step, memory + 8, &e), &e,
-        "op nag", "bf16");
-    assert_refused(ops_adam(b, memory, memory, memory, memory, 3, 0.9f, 0.9f, 1e-8f, 0.0f, &squares,
-                            &step, memory + 8, &e),
-                   &e, "op adam", "bf16");
+    assert_unavailable(ops_nag(b,
+                               &(struct nag_args){.theta_dev = memory,
+                                                  .momentum_dev = memory,
+                                                  .grad_dev = memory,
+                                                  .n = 3,
+                                                  .mu = 0.9f,
+                                                  .weight_decay = 0.0f,
+                                                  .squares_dev = &squares,
+                                                  .step_dev = &step,
+                                                  .bf16_dev = memory + 8},
+                               &e),
+                       &e, "op nag", "bf16");
+    assert_unavailable(ops_adam(b,
+                                &(struct adam_args){.theta_dev = memory,
+                                                    .m_dev = memory,
+                                                    .v_dev = memory,
+                                                    .grad_dev = memory,
+                                                    .n = 3,
+                                                    .beta1 = 0.9f,
+                                                    .beta2 = 0.9f,
+                                                    .eps = 1e-8f,
+                                                    .weight_decay = 0.0f,
+                                                    .squares_dev = &squares,
+                                                    .step_dev = &step,
+                                                    .bf16_dev = memory + 8},
+                                &e),
+                       &e, "op adam", "bf16");
     backend_close(b);
 }
 
@@ -135,12 +202,12 @@ TEST(attention_of_disagreeing_sizes_is_refused)
     assert_refused(ops_attention(b, &a, &e), &e, "op attention", "argument v");
     a.v.rows = 4;
     a.bias.bias_table_n = 3;
-    assert_refused(ops_attention(b, &a, &e), &e, "op attention", "bias.near");
+    assert_refused(ops_attention(b, &a, &e), &e, "op attention", "bias.bias_table");
     a.bias.bias_table_n = 0;
     a.rotary.cosine = a.rotary.sine = tensor_make(memory, 1, 4, DTYPE_F32);
     assert_refused(ops_attention(b, &a, &e), &e, "op attention", "expected T = 2");
     a.rotary.sine.cols = 3;
-    assert_refused(ops_attention(b, &a, &e), &e, "op attention", "argument sine");
+    assert_refused(ops_attention(b, &a, &e), &e, "op attention", "argument rotary.sine");
     backend_close(b);
 }
 
@@ -160,7 +227,15 @@ TEST(a_fused_slot_that_is_missing_is_composed)
         struct op_matrix y = op_random(&k[i], 9, 24, 0), stats = op_random(&k[i], 9, 2, 0);
         struct op_matrix gain = op_random(&k[i], 1, 24, 0), bias = op_random(&k[i], 1, 24, 0);
         struct dropout d = {.p = 0.3f, .key = 1, .stream = 2, .step_dev = op_step(&k[i], &step)};
-        op_ok(ops_residual_layernorm(b[i], &x.t, &y.t, &stats.t, &x.t, &r.t, &d, &gain.t, &bias.t,
+        op_ok(ops_residual_layernorm(b[i],
+                                     &(struct residual_layernorm_args){.s = x.t,
+                                                                       .y = y.t,
+                                                                       .stats = stats.t,
+                                                                       .x = x.t,
+                                                                       .r = r.t,
+                                                                       .dropout = d,
+                                                                       .gain = gain.t,
+                                                                       .bias = bias.t},
                                      &e),
               &e);
         result[i][0] = op_get(&k[i], &x.t);

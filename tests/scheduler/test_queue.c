@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/meter.h"
+#include "scheduler/progress.h"
 #include "scheduler/queue.h"
 #include "scheduler/toy_grid.h"
 #include "store/ingest.h"
@@ -69,6 +69,17 @@ TEST_WITH(struct bench_of_queue *b, the_longest_training_comes_first)
         assert_int_equal(b->pick[0], expected[i]);
     }
     assert_int_equal(next(b, true, 1), 0);
+}
+
+TEST_WITH(struct bench_of_queue *b, what_is_not_defined_does_not_run)
+{
+    int32_t train = toy_grid_train(&b->grid, 64);
+    b->grid.job[train].spec.model.position = SPEC_LEARNED;
+    int32_t within = toy_grid_evaluate(&b->grid, train, 64);
+    int32_t beyond = toy_grid_evaluate(&b->grid, train, 65);
+    open_queue(b);
+    assert_int_equal(b->queue.task[within].state, RUN_WAITING);
+    assert_int_equal(b->queue.task[beyond].state, RUN_SKIPPED);
 }
 
 TEST_WITH(struct bench_of_queue *b, evaluations_come_as_soon_as_their_training_is_done)
@@ -160,24 +171,24 @@ TEST_EACH(NULL, NULL)
 
 TEST(the_time_left_follows_from_the_speed_reached)
 {
-    struct meter_state st = {.slots_n = 2, .flops_left = 600, .flops_longest_left = 100};
-    assert_true(meter_eta(&st) < 0); /* nothing measured yet */
+    struct progress_state st = {.slots_n = 2, .flops_left = 600, .flops_longest_left = 100};
+    assert_true(progress_eta(&st) < 0); /* nothing measured yet */
     st.flops_done = 100;
     st.worker_s = 10; /* 10 FLOP a second and worker */
-    assert_true(meter_eta(&st) == 30);
+    assert_true(progress_eta(&st) == 30);
     st.flops_longest_left = 500; /* one run alone takes longer */
-    assert_true(meter_eta(&st) == 50);
+    assert_true(progress_eta(&st) == 50);
 }
 
 TEST_EACH(setup, teardown)
 
 TEST_WITH(struct bench_of_queue *b, jobs_have_names_for_people)
 {
-    char name[METER_NAME_BYTES];
+    char name[PROGRESS_NAME_BYTES];
     int32_t train = toy_grid_family(&b->grid, 64);
-    meter_name(name, &b->grid.job[train].spec);
+    progress_name(name, &b->grid.job[train].spec);
     assert_string_equal(name, "train alibi L=64 seed 1");
-    meter_name(name, &b->grid.job[train + 2].spec);
+    progress_name(name, &b->grid.job[train + 2].spec);
     assert_string_equal(name, "evaluate alibi L=64 at 128");
 }
 

@@ -164,7 +164,7 @@ TEST_WITH(void *fixture_of_case, success_needs_its_word_its_result_and_exit_0)
 {
     void **state = &fixture_of_case;
     static const char *const actions[][2] = {{"empty", "without the result"},
-                                             {"mute", "without saying"},
+                                             {"mute", "without a last record"},
                                              {"lie", "exit 3"},
                                              {"stray", "not its own"},
                                              {"malformed", "done"}};

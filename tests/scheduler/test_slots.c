@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "scheduler/executor.h"
 #include "scheduler/slots.h"
 
 struct place {
@@ -71,7 +72,7 @@ TEST_WITH(struct place *p, a_processor_whose_memory_cannot_be_read_says_why)
     none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
     int rc = device_list(d, 8, &n, &p->e);
-    int opened = slots_open(&p->slots, &p->arena, NULL, &p->e);
+    int opened = slots_open(&p->slots, &p->arena, NULL, executor_table, &p->e);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_int_equal(rc, 0);
     assert_non_null(strstr(d[0].unusable, "/proc/meminfo"));
@@ -87,15 +88,16 @@ TEST_WITH(struct place *p, a_gpu_that_cannot_be_used_says_why)
         dlclose(driver);
         skip(); /* a machine with a driver: the reason depends on the build */
     }
-    assert_int_equal(slots_open(&p->slots, &p->arena, "cuda:0", &p->e), ERR_UNAVAILABLE);
+    assert_int_equal(slots_open(&p->slots, &p->arena, "cuda:0", executor_table, &p->e),
+                     ERR_UNAVAILABLE);
     assert_non_null(strstr(p->e.text, "libcuda.so.1"));
-    assert_int_equal(slots_open(&p->slots, &p->arena, "auto", &p->e), 0);
+    assert_int_equal(slots_open(&p->slots, &p->arena, "auto", executor_table, &p->e), 0);
     assert_int_equal(p->slots.slot[0].cuda, -1);
 }
 
 TEST_WITH(struct place *p, auto_is_one_worker_a_core)
 {
-    assert_int_equal(slots_open(&p->slots, &p->arena, "cpu", &p->e), 0);
+    assert_int_equal(slots_open(&p->slots, &p->arena, "cpu", executor_table, &p->e), 0);
     assert_int_equal(p->slots.n, p->slots.device[0].slots);
     if (p->slots.n == cores_allowed())
         for (int32_t i = 1; i < p->slots.n; i++)
@@ -104,7 +106,7 @@ TEST_WITH(struct place *p, auto_is_one_worker_a_core)
 
 TEST_WITH(struct place *p, a_number_of_workers_may_be_given)
 {
-    assert_int_equal(slots_open(&p->slots, &p->arena, "cpu:300", &p->e), 0);
+    assert_int_equal(slots_open(&p->slots, &p->arena, "cpu:300", executor_table, &p->e), 0);
     assert_int_equal(p->slots.n, 300);
     assert_int_equal(p->slots.slot[0].cpu, -1);
 }
@@ -116,16 +118,18 @@ TEST_WITH(void *fixture_of_case, what_is_no_device_is_refused)
                                         "",    "cpu,cpu", "cpu,",   "cpu:5000"};
     struct place *p = *state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(slots_open(&p->slots, &p->arena, wrong[i], &p->e), ERR_USAGE);
+        assert_int_equal(slots_open(&p->slots, &p->arena, wrong[i], executor_table, &p->e),
+                         ERR_USAGE);
         assert_non_null(strstr(p->e.text, "--devices"));
     }
-    assert_int_equal(slots_open(&p->slots, &p->arena, "cuda:63", &p->e), ERR_UNAVAILABLE);
+    assert_int_equal(slots_open(&p->slots, &p->arena, "cuda:63", executor_table, &p->e),
+                     ERR_UNAVAILABLE);
 }
 
 TEST_WITH(struct place *p, memory_limits_who_runs_together_but_never_all)
 {
     struct slots *sl = &p->slots;
-    assert_int_equal(slots_open(sl, &p->arena, "cpu:2", &p->e), 0);
+    assert_int_equal(slots_open(sl, &p->arena, "cpu:2", executor_table, &p->e), 0);
     sl->device[0].free_bytes = 1000;
     int32_t first = slots_take(sl, 600);
     assert_int_equal(first, 0);
@@ -151,7 +155,7 @@ static void put_gpus(struct slots *sl)
 TEST_WITH(struct place *p, a_job_goes_to_a_gpu_that_can_hold_it)
 {
     struct slots *sl = &p->slots;
-    assert_int_equal(slots_open(sl, &p->arena, "cpu", &p->e), 0);
+    assert_int_equal(slots_open(sl, &p->arena, "cpu", executor_table, &p->e), 0);
     put_gpus(sl);
     assert_int_equal(slots_take(sl, 1500), 1);
     assert_int_equal(slots_take(sl, 1500), 2);
@@ -162,7 +166,7 @@ TEST_WITH(struct place *p, a_job_goes_to_a_gpu_that_can_hold_it)
 TEST_WITH(struct place *p, a_lost_gpu_gets_nothing_more)
 {
     struct slots *sl = &p->slots;
-    assert_int_equal(slots_open(sl, &p->arena, "cpu", &p->e), 0);
+    assert_int_equal(slots_open(sl, &p->arena, "cpu", executor_table, &p->e), 0);
     put_gpus(sl);
     int32_t slot = slots_take(sl, 2500);
     assert_int_equal(slot, 1);
@@ -180,7 +184,7 @@ TEST_WITH(struct place *p, a_lost_gpu_gets_nothing_more)
 TEST_WITH(struct place *p, a_gpu_that_loses_one_worker_after_the_other_is_given_up)
 {
     struct slots *sl = &p->slots;
-    assert_int_equal(slots_open(sl, &p->arena, "cpu", &p->e), 0);
+    assert_int_equal(slots_open(sl, &p->arena, "cpu", executor_table, &p->e), 0);
     put_gpus(sl);
     for (int32_t tries = 0; tries < 5; tries++) /* one job: it is the job */
         assert_false(slots_note_failure(sl, 1, 7, true));

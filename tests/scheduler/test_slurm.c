@@ -50,7 +50,7 @@ TEST_WITH(struct toy_grid *g, sbatch_is_told_what_a_job_needs)
     struct machine m;
     machine_read(&m);
     toy_grid_bench(g, 64);
-    g->options.slurm = " partition=gpu  --gres=gpu:1 exclusive-note=a;b";
+    g->options.words[1] = " partition=gpu  --gres=gpu:1 exclusive-note=a;b";
     assert_int_equal(toy_grid_run(g), 0);
     const char *run = g->job[train].run_id;
     const char *expected = arena_printf(
@@ -72,11 +72,11 @@ TEST_WITH(void *fixture_of_case, words_that_would_break_it_are_refused)
     struct toy_grid *g = *state;
     toy_grid_train(g, 64);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        g->options.slurm = wrong[i];
+        g->options.words[1] = wrong[i];
         assert_int_equal(toy_grid_run(g), ERR_USAGE);
         assert_non_null(strstr(g->e.text, "--slurm"));
     }
-    g->options.slurm = "partition=gpu";
+    g->options.words[1] = "partition=gpu";
     g->options.devices = "cpu:1";
     assert_int_equal(toy_grid_run(g), ERR_USAGE);
     assert_non_null(strstr(g->e.text, "--devices slurm"));
@@ -120,7 +120,7 @@ TEST_WITH(struct toy_grid *g, a_job_that_slurm_refuses_is_offered_again_while_ot
 TEST_WITH(struct toy_grid *g, a_first_job_that_slurm_refuses_ends_the_call_with_its_reason)
 {
     toy_grid_train(g, 64);
-    g->options.slurm = "partition=nowhere";
+    g->options.words[1] = "partition=nowhere";
     assert_int_equal(toy_grid_run(g), ERR_TRYLATER);
     assert_non_null(strstr(g->e.text, "invalid partition specified: nowhere"));
     assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM attempts", NULL), 0);

@@ -63,7 +63,7 @@ int toy_slurm_setup(void **state)
     assert_int_equal(mkdir(toy_slurm_path(g, ""), 0700), 0);
     setenv("FAKE_SLURM", arena_printf(&g->arena, "%s/slurm", g->root), 1);
     g->options.devices = "slurm:2";
-    g->options.slurm_poll_s = 0.05;
+    g->options.poll_s = 0.05;
     *state = g;
     return 0;
 }

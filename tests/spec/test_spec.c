@@ -142,7 +142,7 @@ TEST(every_key_reads_back_what_it_writes)
     struct arena a;
 
     arena_init(&a);
-    for (int position = 0; position < 4; position++) {
+    for (int position = 0; position < POSITION_METHODS_N; position++) {
         parse(&s, train_text);
         s.model.position = (enum spec_position)position;
         s.train.lr = 1.0 / 3.0;
@@ -229,6 +229,8 @@ TEST(rules_between_keys_name_both)
         {"model.cutoffs", "600,200", "above 600"},
         {"model.cutoffs", "200,1024", "below data.vocab = 1024"},
         {"train.shard_tokens", "32", "less than one row"},
+        {"model.alibi_slopes", "0.5,0.25", "2 slopes for model.heads = 8"},
+        {"model.attention_sinks", "4", "without model.attention_window"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct spec s;
@@ -261,6 +263,61 @@ TEST(a_device_refuses_a_head_width_that_it_cannot_compute)
     }
     struct spec eval = {.kind = SPEC_EVAL}; /* has no model of its own */
     assert_int_equal(spec_check_device(&eval, "cuda:0", &e), 0);
+}
+
+TEST(an_evaluation_is_stretched_only_as_its_method_can_be)
+{
+    static const struct {
+        const char *position, *scaling;
+        bool allowed;
+    } cases[] = {{"rotary", "pi", true},      {"rotary", "dynamic_ntk", true},
+                 {"alibi", "slopes", true},   {"alibi", "pi", false},
+                 {"rotary", "slopes", false}, {"t5", "yarn", false},
+                 {"learned", "pi", false},    {"none", "none", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct spec s;
+        e = (struct err){0};
+        parse(&s, train_text);
+        set(&s, "model.position", cases[i].position);
+        set(&s, "kind", "eval");
+        set(&s, "eval.L", "128");
+        set(&s, "eval.position_scaling", cases[i].scaling);
+        assert_int_equal(spec_check(&s, &e), cases[i].allowed ? 0 : ERR_DATA);
+        assert_int_equal(strstr(e.text, "does not apply") != NULL, !cases[i].allowed);
+    }
+}
+
+TEST(learned_positions_are_defined_up_to_the_training_length)
+{
+    struct spec s;
+    parse(&s, train_text);
+    set(&s, "model.position", "learned");
+    set(&s, "train.validate_L", "65");
+    assert_int_equal(spec_check(&s, &e), ERR_DATA);
+    assert_non_null(strstr(e.text, "train.validate_L: 65 is longer than train.L = 64"));
+    s.kind = SPEC_EVAL;
+    s.eval.L = 64;
+    assert_true(spec_is_defined(&s));
+    s.eval.L = 65;
+    assert_false(spec_is_defined(&s));
+    s.model.position = SPEC_ALIBI;
+    assert_true(spec_is_defined(&s));
+}
+
+TEST(a_list_of_numbers_reads_back)
+{
+    struct spec s;
+    struct arena a;
+    arena_init(&a);
+    parse(&s, train_text);
+    const struct spec_key *key = spec_key_find("model.alibi_slopes");
+    assert_string_equal(spec_get(&s, key, &a), "none");
+    set(&s, "model.alibi_slopes", "0.9, 1e-3 ,0");
+    assert_string_equal(spec_get(&s, key, &a), "0.9,0.001,0");
+    assert_int_equal(spec_set(&s, key, "0.5,,1", &e), ERR_DATA);
+    assert_int_equal(spec_set(&s, key, "0.5,-1", &e), ERR_DATA);
+    assert_non_null(strstr(e.text, "outside"));
+    arena_fini(&a);
 }
 
 TEST(a_cpu_refuses_bf16_of_the_key_that_applies)

@@ -95,6 +95,30 @@ TEST_WITH(struct store_fixture *f, a_modified_spec_is_not_compared_with_the_pape
     assert_cell(f, "SELECT paper||' '||modified FROM comparison", "18.5 0");
 }
 
+TEST_WITH(struct store_fixture *f, learned_positions_are_not_defined_beyond_their_rows)
+{
+    const int32_t length[] = {64, 128};
+    struct spec train = fixture_train(SPEC_LEARNED, 64, 1);
+    struct store_point points[2];
+    char ids[2][SPEC_ID_BYTES], train_id[SPEC_ID_BYTES];
+
+    fixture_done(f, &train, 2.0, train_id);
+    for (int i = 0; i < 2; i++) {
+        struct spec eval = fixture_eval(&train, length[i]);
+        fixture_add(f, &eval, ids[i]);
+        points[i] = (struct store_point){i, ids[i], 64, length[i], 0};
+    }
+    assert_int_equal(store_set_points(f->store, "mine", "mini", points, 2, &f->e), 0);
+    assert_cell(f,
+                "SELECT group_concat(state) FROM (SELECT state FROM comparison ORDER BY"
+                " L_valid_nominal)",
+                "not run,not defined");
+    assert_cell(f,
+                "SELECT group_concat(coalesce(state,'-')) FROM (SELECT state FROM"
+                " wanted_evaluations ORDER BY L_valid)",
+                "-,not defined");
+}
+
 /* A benchmark of ALiBi at 512 tokens, 64 long here, and its point of table1. */
 static struct store_point bench(struct store_fixture *f, struct spec *s, const char *scale,
                                 int32_t mode, int64_t seed, char id[SPEC_ID_BYTES])

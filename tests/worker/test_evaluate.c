@@ -117,6 +117,29 @@ TEST_WITH(const struct trained_fixture *t, a_group_gives_each_evaluation_the_num
     worker_fixture_forget(t->project, &group[0]);
 }
 
+/* Slopes that follow the length of the window: no prefix of a longer row has them. */
+TEST_WITH(const struct trained_fixture *t, scores_that_follow_the_window_do_not_share_passes)
+{
+    struct spec group[3];
+    double alone[3], plain = 0.0;
+
+    for (int i = 0; i < 3; i++) {
+        group[i] = worker_fixture_eval(&t->train, 40 + 40 * i, 1);
+        group[i].eval.targets = 100;
+        if (i == 2) plain = loss_alone(t, &group[i]);
+        group[i].eval.scaling = POSITION_SLOPES;
+        alone[i] = loss_alone(t, &group[i]);
+    }
+    assert_true(alone[2] != plain);
+    run_group(t, group, 3);
+    for (int i = 0; i < 3; i++) {
+        json_t *json = record_of(t, group, i, 3);
+        assert_true(real_of(json, "loss_nats") == alone[i]);
+        json_decref(json);
+    }
+    worker_fixture_forget(t->project, &group[0]);
+}
+
 TEST_WITH(const struct trained_fixture *t, a_stride_of_the_whole_window_is_nonoverlapping)
 {
     const struct spec blocks = worker_fixture_eval(&t->train, 16, 0);

@@ -1,0 +1,491 @@
+/* ops_table.c - the table of ops, and what reads an argument struct by it.
+ *
+ * Sizes come first where a struct states them. The first tensor listed gives the dtype of ARG_SAME;
+ * the order of the others is the order in which letters are bound, so what an op takes as given
+ * comes before what must fit it. */
+#include "backend/ops_table.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define AT(args, field) offsetof(struct args, field)
+
+static int rule_rotary(const void *args, struct err *e)
+{
+    const struct rotary_args *a = args;
+    if (a->x.rows % a->T != 0 || a->x.cols != 2 * a->H * a->cosine.cols)
+        return ERR(e, ERR_INTERNAL,
+                   "op rotary: x is %" PRId64 " x %" PRId64
+                   ", expected rows of T = %d and columns of H = %d heads of even width, two for "
+                   "each of the %" PRId64 " columns of the tables",
+                   a->x.rows, a->x.cols, a->T, a->H, a->cosine.cols);
+    if (a->cosine.rows < a->T)
+        return ERR(e, ERR_INTERNAL, "op rotary: the tables have %" PRId64 " rows, expected T = %d",
+                   a->cosine.rows, a->T);
+    return 0;
+}
+
+static int rule_attention(const void *args, struct err *e)
+{
+    const struct attention *a = args;
+    const struct tensor *cosine = &a->rotary.cosine;
+    if ((a->bias.bias_table_grad_dev == NULL) != (a->bias.tail_offset_grad_dev == NULL))
+        return ERR(e, ERR_INTERNAL,
+                   "op attention: the gradients of bias_table and tail_offset are given together "
+                   "or not at all");
+    if (cosine->data == NULL) return 0;
+    if (a->rotary.sine.data == NULL || 2 * cosine->cols != a->D)
+        return ERR(e, ERR_INTERNAL,
+                   "op attention: the rotary tables have %" PRId64
+                   " columns, expected half of the head width %d",
+                   cosine->cols, a->D);
+    if (cosine->rows < a->T)
+        return ERR(e, ERR_INTERNAL,
+                   "op attention: the rotary tables have %" PRId64 " rows, expected T = %d",
+                   cosine->rows, a->T);
+    return 0;
+}
+
+static int rule_residual_layernorm_bwd(const void *args, struct err *e)
+{
+    const struct residual_layernorm_bwd_args *a = args;
+    if (a->dropout.p > 0.0f && a->dr.data == NULL)
+        return ERR(e, ERR_INTERNAL, "op residual_layernorm_bwd: argument dr has no memory");
+    return 0;
+}
+
+/* The maps y = x w^T + bias have these arguments under the same names. */
+#define LINEAR_ARGUMENTS(args)                                                                     \
+    {"w", ARG_TENSOR, ARG_READ, AT(args, w), "O I"},                                               \
+        {"x", ARG_SAME, ARG_READ, AT(args, x), "N I"},                                             \
+    {                                                                                              \
+        "bias", ARG_TENSOR_F32, ARG_READ, AT(args, bias), "1 O", .optional = true                  \
+    }
+
+#define ATTENTION_ARGUMENTS                                                                        \
+    {"B", ARG_SIZE_32, ARG_READ, AT(attention, B), "B"},                                           \
+        {"T", ARG_SIZE_32, ARG_READ, AT(attention, T), "T"},                                       \
+        {"H", ARG_SIZE_32, ARG_READ, AT(attention, H), "H"},                                       \
+        {"D", ARG_SIZE_32, ARG_READ, AT(attention, D), "D"},                                       \
+        {"bias.bias_table_n", ARG_SIZE_32, ARG_READ, AT(attention, bias.bias_table_n), "K",        \
+         .optional = true},                                                                        \
+        {"mask.window", ARG_SIZE_32, ARG_READ, AT(attention, mask.window), "W", .optional = true}, \
+        {"mask.sinks", ARG_SIZE_32, ARG_READ, AT(attention, mask.sinks), "S", .optional = true},   \
+        {"q", ARG_TENSOR, ARG_READ, AT(attention, q), "B*T H*D"},                                  \
+        {"k", ARG_SAME, ARG_READ, AT(attention, k), "B*T H*D"},                                    \
+        {"v", ARG_SAME, ARG_READ, AT(attention, v), "B*T H*D"},                                    \
+        {"bias.bias_table", ARG_F32, ARG_READ, AT(attention, bias.bias_table_dev), "H K"},         \
+        {"bias.tail_offset", ARG_F32, ARG_READ, AT(attention, bias.tail_offset_dev), "H",          \
+         .optional = true},                                                                        \
+        {"bias.tail_slope", ARG_F32, ARG_READ, AT(attention, bias.tail_slope_dev), "H",            \
+         .optional = true},                                                                        \
+        {"rotary.cosine", ARG_TENSOR_F32,  ARG_READ, AT(attention, rotary.cosine),                 \
+         "R P",           .optional = true},                                                       \
+        {"rotary.sine", ARG_TENSOR_F32,  ARG_READ, AT(attention, rotary.sine),                     \
+         "R P",         .optional = true},                                                         \
+    {                                                                                              \
+        "dropout", ARG_DROPOUT, ARG_READ, AT(attention, dropout), "0"                              \
+    }
+
+const struct op_descriptor op_table[OPS_N] = {
+    [OP_LINEAR] = {"linear", .flag = AT(linear_args, accumulate),
+                   .argument = {LINEAR_ARGUMENTS(linear_args),
+                                {"y", ARG_SAME_OR_F32, ARG_WRITE_OR_UPDATE, AT(linear_args, y),
+                                 "N O"}}},
+    [OP_LINEAR_ROWS] = {"linear_rows", .argument = {LINEAR_ARGUMENTS(linear_rows_args),
+                                                    {"y", ARG_SAME_OR_F32, ARG_WRITE,
+                                                     AT(linear_rows_args, y), "N O"}}},
+    [OP_LINEAR_RELU] =
+        {"linear_relu", .fused = true,
+         .argument = {LINEAR_ARGUMENTS(linear_relu_args),
+                      {"y", ARG_SAME_OR_F32, ARG_WRITE, AT(linear_relu_args, y), "N O"},
+                      {"dropout", ARG_DROPOUT, ARG_READ, AT(linear_relu_args, dropout), "N"}}},
+    [OP_LINEAR_BWD_INPUT] =
+        {"linear_bwd_input", .flag = AT(linear_bwd_input_args, accumulate),
+         .argument = {{"w", ARG_TENSOR, ARG_READ, AT(linear_bwd_input_args, w), "O I"},
+                      {"dy", ARG_SAME, ARG_READ, AT(linear_bwd_input_args, dy), "N O"},
+                      {"dx", ARG_SAME, ARG_WRITE_OR_UPDATE, AT(linear_bwd_input_args, dx), "N I"}}},
+    [OP_LINEAR_RELU_BWD] =
+        {"linear_relu_bwd", .fused = true,
+         .argument = {{"w", ARG_TENSOR, ARG_READ, AT(linear_relu_bwd_args, w), "O I"},
+                      {"dy", ARG_SAME, ARG_READ, AT(linear_relu_bwd_args, dy), "N O"},
+                      {"y", ARG_SAME, ARG_READ, AT(linear_relu_bwd_args, y), "N I"},
+                      {"dx", ARG_SAME, ARG_WRITE, AT(linear_relu_bwd_args, dx), "N I"},
+                      {"dropout", ARG_DROPOUT, ARG_READ, AT(linear_relu_bwd_args, dropout), "N"}}},
+    [OP_LINEAR_BWD_WEIGHT] =
+        {"linear_bwd_weight", .flag = AT(linear_bwd_weight_args, accumulate),
+         .argument = {{"dy", ARG_TENSOR, ARG_READ, AT(linear_bwd_weight_args, dy), "N O"},
+                      {"x", ARG_SAME, ARG_READ, AT(linear_bwd_weight_args, x), "N I"},
+                      {"dw", ARG_TENSOR_F32, ARG_WRITE_OR_UPDATE, AT(linear_bwd_weight_args, dw),
+                       "O I"},
+                      {"dbias", ARG_TENSOR_F32, ARG_WRITE_OR_UPDATE,
+                       AT(linear_bwd_weight_args, dbias), "1 O", .optional = true}}},
+    [OP_GATHER_ROWS] = {"gather_rows",
+                        .argument = {{"x", ARG_TENSOR, ARG_READ, AT(gather_rows_args, x), "M C"},
+                                     {"y", ARG_SAME, ARG_WRITE, AT(gather_rows_args, y), "N C"},
+                                     {"index", ARG_I32, ARG_READ, AT(gather_rows_args, index_dev),
+                                      "N"}}},
+    [OP_SCATTER_ROWS] =
+        {"scatter_rows",
+         .argument = {{"x", ARG_TENSOR, ARG_READ, AT(scatter_rows_args, x), "N C"},
+                      {"y", ARG_TENSOR, ARG_UPDATE, AT(scatter_rows_args, y), "M C"},
+                      {"index", ARG_I32, ARG_READ, AT(scatter_rows_args, index_dev), "N"}}},
+    [OP_ADD_ROWS] =
+        {"add_rows",
+         .argument = {{"x", ARG_TENSOR, ARG_READ, AT(add_rows_args, x), "N C"},
+                      {"y", ARG_SAME, ARG_WRITE, AT(add_rows_args, y), "N C", .may_be = "x"},
+                      {"table", ARG_TENSOR_F32, ARG_READ, AT(add_rows_args, table), "M C"},
+                      {"index", ARG_I32, ARG_READ, AT(add_rows_args, index_dev), "N"}}},
+    [OP_CAST] = {"cast", .argument = {{"x", ARG_TENSOR, ARG_READ, AT(cast_args, x), "N C"},
+                                      {"y", ARG_TENSOR, ARG_WRITE, AT(cast_args, y), "N C"}}},
+    [OP_ADD] = {"add",
+                .argument = {{"x", ARG_TENSOR, ARG_READ, AT(add_args, x), "N C"},
+                             {"r", ARG_SAME, ARG_READ, AT(add_args, r), "N C"},
+                             {"y", ARG_SAME, ARG_WRITE, AT(add_args, y), "N C", .may_be = "x r"}}},
+    [OP_DROPOUT] = {"dropout", .argument = {{"x", ARG_TENSOR, ARG_READ, AT(dropout_args, x), "N C"},
+                                            {"y", ARG_SAME, ARG_WRITE, AT(dropout_args, y), "N C",
+                                             .may_be = "x"},
+                                            {"dropout", ARG_DROPOUT, ARG_READ,
+                                             AT(dropout_args, dropout), "N"}}},
+    [OP_RELU] = {"relu",
+                 .argument = {{"x", ARG_TENSOR, ARG_READ, AT(dropout_args, x), "N C"},
+                              {"y", ARG_SAME, ARG_WRITE, AT(dropout_args, y), "N C", .may_be = "x"},
+                              {"dropout", ARG_DROPOUT, ARG_READ, AT(dropout_args, dropout), "N"}}},
+    [OP_RELU_BWD] =
+        {"relu_bwd",
+         .argument = {{"y", ARG_TENSOR, ARG_READ, AT(relu_bwd_args, y), "N C"},
+                      {"dy", ARG_SAME, ARG_READ, AT(relu_bwd_args, dy), "N C"},
+                      {"dx", ARG_SAME, ARG_WRITE, AT(relu_bwd_args, dx), "N C", .may_be = "dy"},
+                      {"dropout", ARG_DROPOUT, ARG_READ, AT(relu_bwd_args, dropout), "N"}}},
+    [OP_LAYERNORM] =
+        {"layernorm",
+         .argument = {{"x", ARG_TENSOR, ARG_READ, AT(layernorm_args, x), "N C"},
+                      {"y", ARG_SAME, ARG_WRITE, AT(layernorm_args, y), "N C"},
+                      {"stats", ARG_TENSOR_F32, ARG_WRITE, AT(layernorm_args, stats), "N 2"},
+                      {"gain", ARG_TENSOR_F32, ARG_READ, AT(layernorm_args, gain), "1 C"},
+                      {"bias", ARG_TENSOR_F32, ARG_READ, AT(layernorm_args, bias), "1 C"}}},
+    [OP_LAYERNORM_BWD] =
+        {"layernorm_bwd", .flag = AT(layernorm_bwd_args, accumulate_dx),
+         .argument = {{"x", ARG_TENSOR, ARG_READ, AT(layernorm_bwd_args, x), "N C"},
+                      {"dy", ARG_SAME, ARG_READ, AT(layernorm_bwd_args, dy), "N C"},
+                      {"stats", ARG_TENSOR_F32, ARG_READ, AT(layernorm_bwd_args, stats), "N 2"},
+                      {"gain", ARG_TENSOR_F32, ARG_READ, AT(layernorm_bwd_args, gain), "1 C"},
+                      {"dx", ARG_SAME, ARG_WRITE_OR_UPDATE, AT(layernorm_bwd_args, dx), "N C"},
+                      {"dgain", ARG_TENSOR_F32, ARG_UPDATE, AT(layernorm_bwd_args, dgain), "1 C"},
+                      {"dbias", ARG_TENSOR_F32, ARG_UPDATE, AT(layernorm_bwd_args, dbias), "1 C"}}},
+    [OP_RESIDUAL_LAYERNORM] =
+        {"residual_layernorm", .fused = true,
+         .argument =
+             {{"x", ARG_TENSOR, ARG_READ, AT(residual_layernorm_args, x), "N C"},
+              {"r", ARG_SAME, ARG_READ, AT(residual_layernorm_args, r), "N C"},
+              {"s", ARG_SAME, ARG_WRITE, AT(residual_layernorm_args, s), "N C", .may_be = "x"},
+              {"y", ARG_SAME, ARG_WRITE, AT(residual_layernorm_args, y), "N C"},
+              {"stats", ARG_TENSOR_F32, ARG_WRITE, AT(residual_layernorm_args, stats), "N 2"},
+              {"gain", ARG_TENSOR_F32, ARG_READ, AT(residual_layernorm_args, gain), "1 C"},
+              {"bias", ARG_TENSOR_F32, ARG_READ, AT(residual_layernorm_args, bias), "1 C"},
+              {"dropout", ARG_DROPOUT, ARG_READ, AT(residual_layernorm_args, dropout), "N"}}},
+    [OP_RESIDUAL_LAYERNORM_BWD] =
+        {"residual_layernorm_bwd", .fused = true, .rule = rule_residual_layernorm_bwd,
+         .argument =
+             {{"s", ARG_TENSOR, ARG_READ, AT(residual_layernorm_bwd_args, s), "N C"},
+              {"dy", ARG_SAME, ARG_READ, AT(residual_layernorm_bwd_args, dy), "N C"},
+              {"stats", ARG_TENSOR_F32, ARG_READ, AT(residual_layernorm_bwd_args, stats), "N 2"},
+              {"gain", ARG_TENSOR_F32, ARG_READ, AT(residual_layernorm_bwd_args, gain), "1 C"},
+              {"ds", ARG_SAME, ARG_UPDATE, AT(residual_layernorm_bwd_args, ds), "N C"},
+              {"dr", ARG_SAME, ARG_WRITE, AT(residual_layernorm_bwd_args, dr), "N C",
+               .optional = true},
+              {"dgain", ARG_TENSOR_F32, ARG_UPDATE, AT(residual_layernorm_bwd_args, dgain), "1 C"},
+              {"dbias", ARG_TENSOR_F32, ARG_UPDATE, AT(residual_layernorm_bwd_args, dbias), "1 C"},
+              {"dropout", ARG_DROPOUT, ARG_READ, AT(residual_layernorm_bwd_args, dropout), "N"}}},
+    [OP_ROTARY] = {"rotary", .rule = rule_rotary,
+                   .argument = {{"T", ARG_SIZE_32, ARG_READ, AT(rotary_args, T), "T"},
+                                {"H", ARG_SIZE_32, ARG_READ, AT(rotary_args, H), "H"},
+                                {"x", ARG_TENSOR, ARG_UPDATE, AT(rotary_args, x), "N C"},
+                                {"cosine", ARG_TENSOR_F32, ARG_READ, AT(rotary_args, cosine),
+                                 "R P"},
+                                {"sine", ARG_TENSOR_F32, ARG_READ, AT(rotary_args, sine), "R P"}}},
+    [OP_ATTENTION] = {"attention", .rule = rule_attention,
+                      .argument = {ATTENTION_ARGUMENTS,
+                                   {"out", ARG_SAME, ARG_WRITE, AT(attention, out), "B*T H*D"},
+                                   {"lse", ARG_TENSOR_F32, ARG_WRITE, AT(attention, lse),
+                                    "B*H T"}}},
+    [OP_ATTENTION_BWD] =
+        {"attention_bwd", .rule = rule_attention,
+         .argument = {ATTENTION_ARGUMENTS,
+                      {"out", ARG_SAME, ARG_READ, AT(attention, out), "B*T H*D"},
+                      {"lse", ARG_TENSOR_F32, ARG_READ, AT(attention, lse), "B*H T"},
+                      {"dout", ARG_SAME, ARG_READ, AT(attention, dout), "B*T H*D"},
+                      {"dq", ARG_SAME, ARG_WRITE, AT(attention, dq), "B*T H*D"},
+                      {"dk", ARG_SAME, ARG_WRITE, AT(attention, dk), "B*T H*D"},
+                      {"dv", ARG_SAME, ARG_WRITE, AT(attention, dv), "B*T H*D"},
+                      {"bias.bias_table_grad", ARG_F32, ARG_UPDATE,
+                       AT(attention, bias.bias_table_grad_dev), "H K", .optional = true},
+                      {"bias.tail_offset_grad", ARG_F32, ARG_UPDATE,
+                       AT(attention, bias.tail_offset_grad_dev), "H", .optional = true}}},
+    [OP_SOFTMAX_LOSS] =
+        {"softmax_loss", .flag = AT(softmax_loss_args, gradient),
+         .argument = {{"logits", ARG_TENSOR, ARG_READ_OR_UPDATE, AT(softmax_loss_args, logits),
+                       "N V"},
+                      {"loss", ARG_TENSOR_F32, ARG_WRITE, AT(softmax_loss_args, loss), "1 N"},
+                      {"target", ARG_I32, ARG_READ, AT(softmax_loss_args, target_dev), "N"}}},
+    [OP_SOFTMAX_LOGP] =
+        {"softmax_logp", .flag = AT(softmax_logp_args, accumulate),
+         .argument = {{"logits", ARG_TENSOR, ARG_READ, AT(softmax_logp_args, logits), "N V"},
+                      {"logp", ARG_TENSOR_F32, ARG_WRITE_OR_UPDATE, AT(softmax_logp_args, logp),
+                       "1 N"},
+                      {"target", ARG_I32, ARG_READ, AT(softmax_logp_args, target_dev), "N"}}},
+    [OP_SUM_LOSSES] =
+        {"sum_losses",
+         .argument = {{"loss", ARG_TENSOR_F32, ARG_READ, AT(sum_losses_args, loss), "1 N"},
+                      {"batch", ARG_F64, ARG_WRITE, AT(sum_losses_args, batch_dev), "1"},
+                      {"total", ARG_F64, ARG_UPDATE, AT(sum_losses_args, total_dev), "1"}}},
+    [OP_SUM_SQUARES] = {"sum_squares",
+                        .argument = {{"n", ARG_SIZE_64, ARG_READ, AT(sum_squares_args, n), "N"},
+                                     {"x", ARG_F32, ARG_READ, AT(sum_squares_args, x_dev), "N"},
+                                     {"out", ARG_F64, ARG_WRITE, AT(sum_squares_args, out_dev),
+                                      "1"}}},
+    [OP_NAG] = {"nag",
+                .argument = {{"n", ARG_SIZE_64, ARG_READ, AT(nag_args, n), "N"},
+                             {"theta", ARG_F32, ARG_UPDATE, AT(nag_args, theta_dev), "N"},
+                             {"momentum", ARG_F32, ARG_UPDATE, AT(nag_args, momentum_dev), "N"},
+                             {"gradient", ARG_F32, ARG_READ, AT(nag_args, grad_dev), "N"},
+                             {"squares", ARG_F64, ARG_READ, AT(nag_args, squares_dev), "1"},
+                             {"step", ARG_STEP, ARG_READ, AT(nag_args, step_dev), "1"},
+                             {"bf16", ARG_BF16, ARG_WRITE, AT(nag_args, bf16_dev), "N",
+                              .optional = true}}},
+    [OP_ADAM] = {"adam",
+                 .argument = {{"n", ARG_SIZE_64, ARG_READ, AT(adam_args, n), "N"},
+                              {"theta", ARG_F32, ARG_UPDATE, AT(adam_args, theta_dev), "N"},
+                              {"m", ARG_F32, ARG_UPDATE, AT(adam_args, m_dev), "N"},
+                              {"v", ARG_F32, ARG_UPDATE, AT(adam_args, v_dev), "N"},
+                              {"gradient", ARG_F32, ARG_READ, AT(adam_args, grad_dev), "N"},
+                              {"squares", ARG_F64, ARG_READ, AT(adam_args, squares_dev), "1"},
+                              {"step", ARG_STEP, ARG_READ, AT(adam_args, step_dev), "1"},
+                              {"bf16", ARG_BF16, ARG_WRITE, AT(adam_args, bf16_dev), "N",
+                               .optional = true}}},
+    [OP_ALL_REDUCE] = {"all_reduce",
+                       .argument = {{"n", ARG_SIZE_64, ARG_READ, AT(all_reduce_args, n), "N"},
+                                    {"x", ARG_F32, ARG_UPDATE, AT(all_reduce_args, x_dev), "N"}}},
+};
+
+/* ---- reading an argument struct ---- */
+
+enum { LETTERS_N = 26, UNBOUND = -1 };
+
+struct reader {
+    const struct backend *b;
+    const struct op_descriptor *op;
+    const void *args;
+    int64_t size[LETTERS_N];
+    bool dtype_known;
+    enum dtype dtype; /* of the first tensor */
+    struct op_memory *memory;
+    int32_t *memory_n;
+};
+
+static const void *field_of(const struct reader *r, const struct op_argument *a)
+{
+    return (const char *)r->args + a->offset;
+}
+
+/* The next dimension of a shape, moving *shape past it; a lone letter without a value takes that of
+ * `actual`. A shape that has ended is 1. */
+static int64_t dimension(struct reader *r, const char **shape, int64_t actual)
+{
+    int64_t n = 1;
+    const char *at = *shape;
+    for (; *at != '\0' && *at != ' '; at++) {
+        if (*at == '*') continue;
+        if (*at >= '0' && *at <= '9') {
+            n *= *at - '0';
+            continue;
+        }
+        int64_t *size = &r->size[*at - 'A'];
+        if (*size == UNBOUND) *size = actual;
+        n *= *size;
+    }
+    *shape = *at == ' ' ? at + 1 : at;
+    return n;
+}
+
+static void add_memory(struct reader *r, const struct op_argument *a, const char *name,
+                       enum op_role role, void *data, const int64_t rows_cols[2], int64_t stride,
+                       size_t element)
+{
+    bool flag = false;
+    if (role == ARG_WRITE_OR_UPDATE || role == ARG_READ_OR_UPDATE) {
+        memcpy(&flag, (const char *)r->args + r->op->flag, sizeof flag);
+        role = flag ? ARG_UPDATE : role == ARG_WRITE_OR_UPDATE ? ARG_WRITE : ARG_READ;
+    }
+    assert(*r->memory_n < OP_ARGUMENTS_MAX);
+    r->memory[(*r->memory_n)++] = (struct op_memory){.argument = a,
+                                                     .role = role,
+                                                     .name = name,
+                                                     .data = data,
+                                                     .rows = rows_cols[0],
+                                                     .row_bytes = (size_t)rows_cols[1] * element,
+                                                     .stride_bytes = (size_t)stride * element};
+}
+
+static const char *dtype_name(enum dtype d)
+{
+    static const char *const names[] = {"f32", "bf16", "i32"};
+    return (unsigned)d < 3 ? names[d] : "of an unknown dtype";
+}
+
+/* The dtype that the argument must have, where it has the one of t. */
+static enum dtype expected_dtype(struct reader *r, const struct op_argument *a,
+                                 const struct tensor *t)
+{
+    if (a->type == ARG_TENSOR_F32) return DTYPE_F32;
+    if (a->type == ARG_SAME_OR_F32 && t->dtype == DTYPE_F32) return DTYPE_F32;
+    if (a->type != ARG_TENSOR) return r->dtype;
+    if (!r->dtype_known) r->dtype = t->dtype == DTYPE_BF16 ? DTYPE_BF16 : DTYPE_F32;
+    r->dtype_known = true;
+    return t->dtype == DTYPE_BF16 ? DTYPE_BF16 : DTYPE_F32;
+}
+
+static int refuse_bf16(const struct reader *r, const char *argument, struct err *e)
+{
+    if (r->b->precision == DTYPE_BF16) return 0;
+    return ERR(e, ERR_UNAVAILABLE, "op %s: argument %s is bf16, which %s does not compute with",
+               r->op->name, argument, r->b->name);
+}
+
+static int read_tensor(struct reader *r, const struct op_argument *a, struct err *e)
+{
+    const struct tensor *t = field_of(r, a);
+    const char *shape = a->shape;
+    if (t->data == NULL && a->optional) return 0;
+    if (t->data == NULL)
+        return ERR(e, ERR_INTERNAL, "op %s: argument %s has no memory", r->op->name, a->name);
+    int64_t rows = dimension(r, &shape, t->rows), cols = dimension(r, &shape, t->cols);
+    enum dtype dtype = expected_dtype(r, a, t);
+    if (t->rows != rows || t->cols != cols || t->dtype != dtype || rows < 1 || cols < 1)
+        return ERR(e, ERR_INTERNAL,
+                   "op %s: argument %s is %" PRId64 " x %" PRId64 " %s, expected %" PRId64
+                   " x %" PRId64 " %s with at least one element",
+                   r->op->name, a->name, t->rows, t->cols, dtype_name(t->dtype), rows, cols,
+                   dtype_name(dtype));
+    if (t->stride < t->cols)
+        return ERR(e, ERR_INTERNAL,
+                   "op %s: argument %s has stride %" PRId64 ", expected at least its %" PRId64
+                   " columns",
+                   r->op->name, a->name, t->stride, t->cols);
+    if (dtype == DTYPE_BF16) TRY(refuse_bf16(r, a->name, e));
+    add_memory(r, a, a->name, a->role, t->data, (int64_t[]){rows, cols}, t->stride,
+               dtype_bytes(dtype));
+    return 0;
+}
+
+static int read_pointer(struct reader *r, const struct op_argument *a, struct err *e)
+{
+    static const size_t element[] = {[ARG_F32] = sizeof(float),
+                                     [ARG_F64] = sizeof(double),
+                                     [ARG_BF16] = 2,
+                                     [ARG_I32] = sizeof(int32_t),
+                                     [ARG_STEP] = sizeof(struct step_state)};
+    const char *shape = a->shape;
+    int64_t n = dimension(r, &shape, UNBOUND);
+    void *data = NULL;
+    n *= dimension(r, &shape, UNBOUND);
+    memcpy(&data, field_of(r, a), sizeof data);
+    if (n == 0 || (data == NULL && a->optional)) return 0;
+    if (data == NULL)
+        return ERR(e, ERR_INTERNAL, "op %s: argument %s is missing", r->op->name, a->name);
+    if (a->type == ARG_BF16) TRY(refuse_bf16(r, a->name, e));
+    add_memory(r, a, a->name, a->role, data, (int64_t[]){1, n}, n, element[a->type]);
+    return 0;
+}
+
+static int read_dropout(struct reader *r, const struct op_argument *a, struct err *e)
+{
+    const struct dropout *d = field_of(r, a);
+    const char *shape = a->shape;
+    if (!(d->p >= 0.0f && d->p < 1.0f))
+        return ERR(e, ERR_INTERNAL, "op %s: dropout p is %g, expected at least 0 and below 1",
+                   r->op->name, (double)d->p);
+    if (d->p == 0.0f) return 0;
+    if (d->step_dev == NULL)
+        return ERR(e, ERR_INTERNAL, "op %s: dropout has no step state to draw with", r->op->name);
+    void *step = NULL, *rows = NULL;
+    memcpy(&step, &d->step_dev, sizeof step);
+    memcpy(&rows, &d->rows_dev, sizeof rows);
+    add_memory(r, a, "step", ARG_READ, step, (int64_t[]){1, 1}, 1, sizeof *d->step_dev);
+    int64_t n = dimension(r, &shape, UNBOUND);
+    if (rows != NULL && n > 0)
+        add_memory(r, a, "rows", ARG_READ, rows, (int64_t[]){1, n}, n, sizeof *d->rows_dev);
+    return 0;
+}
+
+static int read_size(struct reader *r, const struct op_argument *a, struct err *e)
+{
+    int64_t n = a->type == ARG_SIZE_32 ? *(const int32_t *)field_of(r, a)
+                                       : *(const int64_t *)field_of(r, a);
+    if (n < (a->optional ? 0 : 1))
+        return ERR(e, ERR_INTERNAL, "op %s: argument %s is %" PRId64 ", expected at least %d",
+                   r->op->name, a->name, n, a->optional ? 0 : 1);
+    r->size[*a->shape - 'A'] = n;
+    return 0;
+}
+
+int op_arguments(const struct backend *b, enum op op, const void *args,
+                 struct op_memory memory[OP_ARGUMENTS_MAX], int32_t *memory_n, struct err *e)
+{
+    struct reader r = {
+        .b = b, .op = &op_table[op], .args = args, .memory = memory, .memory_n = memory_n};
+    *memory_n = 0;
+    for (int i = 0; i < LETTERS_N; i++) r.size[i] = UNBOUND;
+    for (const struct op_argument *a = r.op->argument; a->name != NULL; a++) {
+        switch (a->type) {
+        case ARG_TENSOR:
+        case ARG_SAME:
+        case ARG_SAME_OR_F32:
+        case ARG_TENSOR_F32:
+            TRY(read_tensor(&r, a, e));
+            break;
+        case ARG_F32:
+        case ARG_F64:
+        case ARG_BF16:
+        case ARG_I32:
+        case ARG_STEP:
+            TRY(read_pointer(&r, a, e));
+            break;
+        case ARG_DROPOUT:
+            TRY(read_dropout(&r, a, e));
+            break;
+        case ARG_SIZE_32:
+        case ARG_SIZE_64:
+            TRY(read_size(&r, a, e));
+            break;
+        }
+    }
+    return r.op->rule ? r.op->rule(args, e) : 0;
+}
+
+#define EXISTS(NAME, name, args)                                                                   \
+    case OP_##NAME:                                                                                \
+        return b->ops->name != NULL;
+bool op_exists(const struct backend *b, enum op op)
+{
+    switch (op) {
+        BACKEND_OPS(EXISTS)
+    case OPS_N:
+        break;
+    }
+    return false;
+}
+
+#define RUN(NAME, name, args)                                                                      \
+    case OP_##NAME:                                                                                \
+        return b->ops->name(b, arguments, e);
+int op_run(struct backend *b, enum op op, const void *arguments, struct err *e)
+{
+    switch (op) {
+        BACKEND_OPS(RUN)
+    case OPS_N:
+        break;
+    }
+    return ERR(e, ERR_INTERNAL, "op %d: there are %d", (int)op, (int)OPS_N);
+}

@@ -1,0 +1,87 @@
+/* alibi_learned.c - ALiBi with learned slopes, one set for all layers: the bias is -m * distance
+ * with m = e^u or m = ln(1 + e^u) of the learned u, which starts at the paper's slopes. (The paper,
+ * section 3 and footnote 11, tried learned slopes; how they were parametrised is not public.) */
+#include <math.h>
+
+#include "position/position.h"
+
+static const char *const parametrisation_names[] = {"exp", "softplus", NULL};
+
+static const struct position_option options[] = {
+    {.name = "model.alibi_parametrisation",
+     .type = POSITION_CHOICE,
+     .offset = offsetof(struct position_options, alibi_parametrisation),
+     .names = parametrisation_names,
+     .neutral = "exp",
+     .help = "slope of the learned number u: e^u, or softplus ln(1 + e^u)",
+     .source = "section 3, footnote 11: not said"},
+    {.name = NULL},
+};
+
+static bool is_exp(const struct position_shape *s)
+{
+    return s->options->alibi_parametrisation == POSITION_EXP;
+}
+
+static double slope_of(const struct position_shape *s, double u)
+{
+    if (is_exp(s)) return exp(u);
+    return u > 0 ? u + log1p(exp(-u)) : log1p(exp(u));
+}
+
+static int32_t tensors(const struct position_shape *s, struct position_tensor *out)
+{
+    out[0] = (struct position_tensor){.name = "decoder.alibi.slope_parameter",
+                                      .rows = 1,
+                                      .cols = s->heads,
+                                      .dims = 1,
+                                      .use = POSITION_BIAS,
+                                      .start = POSITION_OWN};
+    return 1;
+}
+
+static void start(const struct position_shape *s, int32_t tensor, float *out)
+{
+    (void)tensor;
+    for (int32_t h = 0; h < s->heads; h++) {
+        double m = (double)position_alibi_slope(h, s->heads);
+        out[h] = (float)log(is_exp(s) ? m : expm1(m));
+    }
+}
+
+static int32_t table_length(const struct position_shape *s, int32_t L)
+{
+    (void)s;
+    return L;
+}
+
+static void fill(const struct position_shape *s, const float *const *params,
+                 struct position_bias *out)
+{
+    for (int64_t h = 0; h < s->heads; h++) {
+        double m = slope_of(s, (double)params[0][h]);
+        for (int32_t d = 0; d < out->table_n; d++)
+            out->table[h * out->table_n + d] = (float)(-m * d);
+    }
+}
+
+static void pullback(const struct position_shape *s, const float *const *params,
+                     const struct position_bias *grad, float *const *dparams)
+{
+    for (int64_t h = 0; h < s->heads; h++) {
+        double u = (double)params[0][h], dm = 0.0;
+        for (int32_t d = 0; d < grad->table_n; d++)
+            dm -= (double)grad->table[h * grad->table_n + d] * d;
+        dparams[0][h] += (float)(dm * (is_exp(s) ? exp(u) : 1.0 / (1.0 + exp(-u))));
+    }
+}
+
+const struct position_functions position_alibi_learned = {
+    .order_sensitive = true,
+    .options = options,
+    .tensors = tensors,
+    .start = start,
+    .table_length = table_length,
+    .fill = fill,
+    .pullback = pullback,
+};

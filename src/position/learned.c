@@ -1,0 +1,37 @@
+/* learned.c - a learned row for each position of the training length, added to the scaled embedding
+ * of its token (GPT-3: Brown et al. 2020). Rows are not scaled and begin at 0. Beyond the training
+ * length there is no row: the method is not defined there. */
+#include <math.h>
+
+#include "position/position.h"
+
+static const struct position_option options[] = {
+    {.name = "model.learned_init_std",
+     .type = POSITION_REAL,
+     .offset = offsetof(struct position_options, learned_init_std),
+     .high = 100,
+     .neutral = "0",
+     .help = "standard deviation of the rows' initial values; 0: model.dim^-0.5",
+     .source = "fairseq: D^-0.5; GPT-2: 0.02"},
+    {.name = NULL},
+};
+
+static int32_t tensors(const struct position_shape *s, struct position_tensor *out)
+{
+    double std = s->options->learned_init_std;
+
+    out[0] = (struct position_tensor){.name = "decoder.embed_positions.weight",
+                                      .rows = s->trained_length,
+                                      .cols = s->dim,
+                                      .dims = 2,
+                                      .use = POSITION_EMBEDDING,
+                                      .start = POSITION_NORMAL,
+                                      .spread = std > 0 ? std : 1.0 / sqrt((double)s->dim)};
+    return 1;
+}
+
+const struct position_functions position_learned = {
+    .order_sensitive = true,
+    .options = options,
+    .tensors = tensors,
+};

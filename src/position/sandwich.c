@@ -1,0 +1,57 @@
+/* sandwich.c - the Sandwich bias (Chi et al. 2023, section 5 and appendix E): the inner product of
+ * the sinusoids of two positions, which depends on their distance only,
+ *
+ *   (1 / r) * sum of cos(distance / 10000^(2i/n)) for i = 0 ... n/2 - 1,   r = 8 (h + 1) / heads.
+ *
+ * The softmax does not notice a constant: the value at distance 0 is taken off in double, so that
+ * rounding is that of the differences. */
+#include <math.h>
+
+#include "position/position.h"
+
+static const struct position_option options[] = {
+    {.name = "model.sandwich_dim",
+     .type = POSITION_INT,
+     .offset = offsetof(struct position_options, sandwich_dim),
+     .low = 2,
+     .high = 65536,
+     .neutral = "128",
+     .help = "width n of the sinusoids, whatever the width of the model",
+     .source = "Sandwich, appendix E: 128"},
+    {.name = NULL},
+};
+
+static int check(const struct position_shape *s, struct err *e)
+{
+    if (s->options->sandwich_dim % 2 == 0) return 0;
+    return ERR(e, ERR_DATA, "model.sandwich_dim: %d, expected an even number",
+               s->options->sandwich_dim);
+}
+
+static int32_t table_length(const struct position_shape *s, int32_t L)
+{
+    (void)s;
+    return L;
+}
+
+static void fill(const struct position_shape *s, const float *const *params,
+                 struct position_bias *out)
+{
+    int32_t n = s->options->sandwich_dim;
+
+    (void)params;
+    for (int32_t d = 0; d < out->table_n; d++) {
+        double sum = 0.0;
+        for (int32_t i = 0; i < n / 2; i++) sum += cos(d * pow(10000.0, -2.0 * i / n)) - 1.0;
+        for (int64_t h = 0; h < s->heads; h++)
+            out->table[h * out->table_n + d] = (float)(sum * s->heads / (8.0 * (double)(h + 1)));
+    }
+}
+
+const struct position_functions position_sandwich = {
+    .order_sensitive = true,
+    .options = options,
+    .check = check,
+    .table_length = table_length,
+    .fill = fill,
+};

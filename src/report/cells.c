@@ -1,0 +1,538 @@
+/* cells.c - the statements behind tables and figures. Each is a chain of common table expressions:
+ *
+ *   answer    the rows of query.sql, or of a paper.tsv
+ *   numbered  the same with "#row", the place in that order
+ *   rule, judged, matched   the cells of the view comparison, judged, and the one of each row
+ *   joined    the rows with the numbers and the verdict of their cell
+ *   keyed     the rows with the place of their group, line and column, and the labels of the keys
+ *
+ * Columns that are not the answer's begin with "#", tables with report_: query.sql may use any
+ * other name. */
+#include "report/cells.h"
+
+#include <string.h>
+
+#include "base/str.h"
+
+/* Columns that decide what a number may be called. */
+static const char *const protocol_columns[] = {"dataset", "model",        "split",    "protocol",
+                                               "stride",  "first_window", "precision"};
+enum { PROTOCOL_N = sizeof protocol_columns / sizeof *protocol_columns };
+
+/* A statement being written. */
+struct statement {
+    struct strbuf text;
+    struct arena *arena;
+    const struct report_keys *keys;
+    const char *group[REPORT_GROUPS_MAX + PROTOCOL_N];
+    int32_t group_n;
+};
+
+#define PUT(q, ...) strbuf_addf(&(q)->text, __VA_ARGS__)
+
+/* --- names ---------------------------------------------------------------------------------- */
+
+static const char *quoted(struct arena *a, const char *name, char quote)
+{
+    struct strbuf b;
+
+    strbuf_init(&b, a);
+    strbuf_add_n(&b, &quote, 1);
+    for (const char *p = name; *p; p++)
+        strbuf_add_n(&b, *p == quote ? p : "", *p == quote), strbuf_add_n(&b, p, 1);
+    strbuf_add_n(&b, &quote, 1);
+    return b.text;
+}
+
+/* A column of the answer; NULL, in SQL, where it has none of this name. */
+static const char *column(const struct statement *q, const char *name)
+{
+    return report_answer_has(q->keys->answer, name) ? quoted(q->arena, name, '"') : "NULL";
+}
+
+/* The companion column NAME_nominal, or NULL in C. */
+static const char *nominal(const struct statement *q, const char *name)
+{
+    const char *companion = arena_printf(q->arena, "%s_nominal", name);
+    return report_answer_has(q->keys->answer, companion) ? quoted(q->arena, companion, '"') : NULL;
+}
+
+static int check_column(const struct report_answer *r, const char *name, struct err *e)
+{
+    if (report_answer_has(r, name)) return 0;
+    const char *near = str_nearest(name, r->name, (size_t)r->columns_n);
+    return ERR(e, ERR_DATA, "table.txt names the column %s, which the rows do not have%s%s", name,
+               near ? "; the nearest is " : "", near ? near : "");
+}
+
+static int check_columns(const struct report_keys *k, struct err *e)
+{
+    for (int32_t i = 0; i < k->group_n; i++) TRY(check_column(k->answer, k->group[i], e));
+    for (int32_t i = 0; i < k->lines_n; i++) TRY(check_column(k->answer, k->line[i], e));
+    TRY(check_column(k->answer, k->column, e));
+    TRY(check_column(k->answer, k->value, e));
+    for (int32_t i = 0; i < k->extras_n; i++) TRY(check_column(k->answer, k->extra[i].column, e));
+    return k->style ? check_column(k->answer, k->style, e) : 0;
+}
+
+/* --- the chain ------------------------------------------------------------------------------ */
+
+static void put_answer(struct statement *q)
+{
+    const struct report_answer *r = q->keys->answer;
+
+    PUT(q, "WITH report_answer(");
+    for (int32_t c = 0; c < r->columns_n; c++)
+        PUT(q, "%s%s", c ? "," : "", quoted(q->arena, r->name[c], '"'));
+    PUT(q, ") AS MATERIALIZED (");
+    strbuf_add(&q->text, r->sql);
+    PUT(q, "\n),\nreport_numbered AS MATERIALIZED (SELECT row_number() OVER () AS \"#row\", * FROM "
+           "report_answer)");
+}
+
+/* What the lines verdict: of table.txt say, a row each. */
+static void put_rules(struct statement *q, const struct report_layout *l)
+{
+    PUT(q, "report_rule(metric, near, far, device, within) AS (");
+    for (int32_t i = 0; i < l->rules_n; i++)
+        PUT(q, "%s(%s, %.17g, %.17g, %s, 'within %g %%')", i ? ", " : "VALUES ",
+            quoted(q->arena, l->rule[i].metric, '\''), l->rule[i].near, l->rule[i].far,
+            l->rule[i].device ? quoted(q->arena, l->rule[i].device, '\'') : "NULL",
+            100 * l->rule[i].far);
+    PUT(q, "%s),\n", l->rules_n ? "" : "SELECT NULL, NULL, NULL, NULL, NULL WHERE 0");
+}
+
+/* One row a cell of the view comparison: what it is, ours, the paper's, and what is said of it. */
+static const char judged_sql[] =
+    "report_metric_place(metric, place) AS (VALUES ('perplexity', 1), ('train_wps', 2), "
+    "('eval_wps', "
+    "3)),\n"
+    "report_compared AS (\n"
+    " SELECT c.metric, coalesce(m.display, c.position) AS method, c.L_train_nominal AS L_train,\n"
+    "  c.L_valid_nominal AS L_valid, c.split, c.protocol, c.stride,\n"
+    "  nullif(c.origin, 'trained') AS origin, c.seeds, c.ours, c.ours_std, c.paper, c.delta,\n"
+    "  c.state, c.device, c.config_id, c.artefact, c.scale, c.dataset, c.position, r.within,\n"
+    "  row_number() OVER (ORDER BY coalesce(o.place, 4), c.stride DESC, coalesce(m.place, 99),\n"
+    "   c.position, c.L_train_nominal, c.L_valid_nominal, c.split DESC, c.device) AS \"#cell\",\n"
+    "  CASE WHEN r.metric IS NULL OR c.paper IS NULL THEN NULL\n"
+    "   WHEN c.state = 'not run' THEN 'not run'\n"
+    "   WHEN r.device IS NOT NULL AND coalesce(instr(c.device, r.device), 0) = 0\n"
+    "    THEN 'other device'\n"
+    "   WHEN abs(c.ours - c.paper) <= r.near * c.paper THEN 'reproduced'\n"
+    "   WHEN abs(c.ours - c.paper) <= r.far * c.paper THEN 'within'\n"
+    "   ELSE 'not reproduced' END AS verdict\n"
+    " FROM comparison c LEFT JOIN report_rule r ON r.metric = c.metric\n"
+    " LEFT JOIN report_metric_place o ON o.metric = c.metric\n"
+    " LEFT JOIN position_methods m ON m.position = c.position\n"
+    " WHERE c.artefact = :artefact AND c.scale = :scale),\n"
+    "report_judged AS MATERIALIZED (\n"
+    " SELECT *, CASE verdict WHEN 'within' THEN within\n"
+    "  WHEN 'other device' THEN CASE WHEN ours IS NULL THEN '–'\n"
+    "   ELSE printf('× %.2f on %s', ours / paper, coalesce(device, '?')) END\n"
+    "  ELSE verdict END AS said\n"
+    " FROM report_compared)";
+
+/* The cell of each row: the one of its configuration, lengths and metric; where several devices
+ * measured that, the one of the row's own. */
+static void put_matched(struct statement *q)
+{
+    const struct report_layout *l = q->keys->judged;
+    const char *own = report_answer_has(q->keys->answer, "compares") ? "compares" : "metric";
+    const char *otherwise = l->paper.n ? l->paper.name[0] : l->value;
+
+    PUT(q,
+        ",\nreport_matched AS MATERIALIZED (\n SELECT n.\"#row\", j.*,\n"
+        "  row_number() OVER (PARTITION BY n.\"#row\" ORDER BY j.device IS %s DESC, j.\"#cell\")\n"
+        "   AS \"#pick\"\n"
+        " FROM report_numbered n JOIN report_judged j ON j.config_id = %s AND j.L_train IS %s\n"
+        "  AND j.L_valid IS %s AND j.metric = coalesce(%s, %s))",
+        report_answer_has(q->keys->answer, "machine") ? "n.machine" : "NULL",
+        report_answer_has(q->keys->answer, "config_id") ? "n.config_id" : "NULL",
+        report_answer_has(q->keys->answer, "L_train_nominal") ? "n.L_train_nominal" : "NULL",
+        report_answer_has(q->keys->answer, "L_valid_nominal") ? "n.L_valid_nominal" : "NULL",
+        report_answer_has(q->keys->answer, own) ? arena_printf(q->arena, "n.%s", own) : "NULL",
+        quoted(q->arena, otherwise, '\''));
+}
+
+static void put_joined(struct statement *q, bool judged)
+{
+    if (!judged) {
+        PUT(q, ",\nreport_joined AS (SELECT *, NULL AS \"#verdict\" FROM report_numbered)");
+        return;
+    }
+    PUT(q, ",\n");
+    put_rules(q, q->keys->judged);
+    strbuf_add(&q->text, judged_sql);
+    put_matched(q);
+    PUT(q, ",\nreport_joined AS MATERIALIZED (\n SELECT n.*, m.metric AS \"#compared\", m.ours AS "
+           "\"#ours_mean\","
+           " m.ours_std AS \"#ours_std\",\n  m.seeds AS \"#seeds\", m.paper AS \"#paper\","
+           " m.delta AS \"#delta\", m.said AS \"#verdict\"\n"
+           " FROM report_numbered n LEFT JOIN report_matched m ON m.\"#row\" = n.\"#row\" AND "
+           "m.\"#pick\" = 1)");
+}
+
+static void add_group(struct statement *q, const char *name)
+{
+    q->group[q->group_n++] = quoted(q->arena, name, '"');
+}
+
+/* The columns of a group: those of the layout, then what a number may be called, unless the layout
+ * shows it at the head of lines or columns. */
+static void find_groups(struct statement *q, bool all)
+{
+    const struct report_keys *k = q->keys;
+
+    for (int32_t i = 0; i < k->group_n && !all; i++) add_group(q, k->group[i]);
+    for (int32_t i = 0; i < PROTOCOL_N && k->protocol && !all; i++) {
+        bool shown = strcmp(k->column, protocol_columns[i]) == 0;
+        for (int32_t c = 0; c < k->lines_n; c++)
+            shown |= strcmp(k->line[c], protocol_columns[i]) == 0;
+        if (!shown && report_answer_has(k->answer, protocol_columns[i]))
+            add_group(q, protocol_columns[i]);
+    }
+}
+
+/* "PARTITION BY" the columns of a group and these. */
+static const char *partition(const struct statement *q, const char *const *more, int32_t more_n)
+{
+    struct strbuf b;
+
+    strbuf_init(&b, q->arena);
+    strbuf_add(&b, "PARTITION BY NULL");
+    for (int32_t i = 0; i < q->group_n; i++) strbuf_addf(&b, ", %s", q->group[i]);
+    for (int32_t i = 0; i < more_n; i++) strbuf_addf(&b, ", %s", quoted(q->arena, more[i], '"'));
+    return b.text;
+}
+
+/* Whether a value is a finite number. */
+#define IS_NUMBER "(typeof(%s) IN ('integer', 'real') AND abs(%s) < 9e999)"
+
+/* The label of a key, and for a sort of its values: as numbers where all of the group are. */
+static void put_key(struct statement *q, const char *name, const char *label)
+{
+    const char *own = column(q, name), *paper = nominal(q, name);
+    const char *same = partition(q, &name, 1);
+
+    if (!paper)
+        PUT(q, ",\n  %s AS \"#%s\"", own, label);
+    else
+        PUT(q,
+            ",\n  CASE WHEN min(%s) OVER (%s) IS NULL OR %s IS NULL\n"
+            "    OR min(%s) OVER (%s) = %s AND max(%s) OVER (%s) = %s THEN %s\n"
+            "   WHEN min(%s) OVER (%s) = max(%s) OVER (%s)\n"
+            "    THEN %s || printf(' (%%.0f)', min(%s) OVER (%s))\n"
+            "   ELSE %s || printf(' (%%.0f–%%.0f)', min(%s) OVER (%s), max(%s) OVER (%s))\n"
+            "   END AS \"#%s\"",
+            paper, same, own, paper, same, own, paper, same, own, own, paper, same, paper, same,
+            own, paper, same, own, paper, same, paper, same, label);
+    PUT(q,
+        ",\n  CASE WHEN min(typeof(%s) <> 'text') OVER (%s) THEN %s\n"
+        "   ELSE min(\"#row\") OVER (%s) END AS \"#%s_order\"",
+        own, partition(q, NULL, 0), own, same, label);
+}
+
+static void put_keyed(struct statement *q)
+{
+    const struct report_keys *k = q->keys;
+    const char *every[REPORT_MAX_NAMES + 1];
+
+    PUT(q, ",\nreport_keyed AS MATERIALIZED (\n SELECT *, min(\"#row\") OVER (%s) AS \"#group\"",
+        partition(q, NULL, 0));
+    PUT(q, ",\n  min(\"#row\") OVER (%s) AS \"#line\"", partition(q, k->line, k->lines_n));
+    every[0] = k->column;
+    PUT(q, ",\n  min(\"#row\") OVER (%s) AS \"#column\"", partition(q, every, 1));
+    put_key(q, k->column, "label");
+    for (int32_t i = 0; i < k->lines_n; i++)
+        put_key(q, k->line[i], arena_printf(q->arena, "line%d", i));
+    for (int32_t i = 0; i < k->group_n && q->group_n; i++)
+        put_key(q, k->group[i], arena_printf(q->arena, "group%d", i));
+    PUT(q, "\n FROM report_joined)");
+}
+
+/* judged: the rows have the verdicts of their cells. */
+static void start(struct statement *q, struct arena *a, const struct report_keys *k, bool all,
+                  bool judged)
+{
+    *q = (struct statement){.arena = a, .keys = k};
+    strbuf_init(&q->text, a);
+    find_groups(q, all);
+    put_answer(q);
+    put_joined(q, judged);
+    put_keyed(q);
+}
+
+static int ask(struct report_rows *out, const struct statement *q, struct store *s, struct err *e)
+{
+    const struct store_param params[] = {{"artefact", q->keys->artefact},
+                                         {"scale", q->keys->scale}};
+
+    return report_rows_query(out, q->arena, s, q->keys->answer->where, q->text.text, params, 2,
+                             REPORT_QUERY_LIMIT_S, e);
+}
+
+/* --- groups --------------------------------------------------------------------------------- */
+
+/* The distinct values of a column in a group as "a, b": numbers in their order, texts in that of
+ * the answer. */
+static void put_distinct(struct statement *q, const char *name)
+{
+    const char *own = column(q, name);
+
+    if (strcmp(own, "NULL") == 0)
+        PUT(q, ",\n NULL AS \"%s\"", name);
+    else
+        PUT(q,
+            ",\n (SELECT group_concat(v, ', ') FROM (SELECT %s AS v FROM report_keyed k\n"
+            "   WHERE k.\"#group\" = g.\"#group\" AND %s IS NOT NULL GROUP BY v\n"
+            "   ORDER BY CASE typeof(v) WHEN 'text' THEN 0 ELSE v END, min(k.\"#row\"))) AS \"%s\"",
+            own, own, name);
+}
+
+int report_cells_groups(struct report_rows *out, struct arena *a, struct store *s,
+                        const struct report_keys *k, bool all, struct err *e)
+{
+    static const char *const facts[] = {"dataset",  "model",  "params",    "split",
+                                        "protocol", "stride", "precision", "machine",
+                                        "seed",     "source", "scale",     "corpus"};
+    struct statement q;
+    const char *value, *train;
+
+    TRY(check_columns(k, e));
+    start(&q, a, k, all, false);
+    value = column(&q, k->value);
+    train = nominal(&q, "L_train");
+    PUT(&q,
+        ",\nreport_run AS (SELECT \"#group\", min(\"#row\"), " IS_NUMBER
+        " AS has FROM report_keyed\n"
+        " GROUP BY \"#group\", %s)\n",
+        value, value, report_answer_has(k->answer, "run_id") ? "run_id" : "\"#row\"");
+    PUT(&q, "SELECT g.\"#group\" AS \"group\"");
+    for (int32_t i = 0; i < k->group_n && !all; i++) PUT(&q, ", g.\"#group%d\" AS label%d", i, i);
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) put_distinct(&q, facts[i]);
+    PUT(&q, ",\n min(%s) AS tokens_low, max(%s) AS tokens_high, max(%s) AS modified",
+        column(&q, "tokens"), column(&q, "tokens"), column(&q, "modified"));
+    const char *paper = nominal(&q, k->column);
+    PUT(&q, ",\n max(coalesce(%s <> %s, 0)", paper ? paper : "0",
+        paper ? column(&q, k->column) : "0");
+    PUT(&q, " OR coalesce(%s <> %s, 0)) AS scaled", train ? train : "0",
+        train ? column(&q, "L_train") : "0");
+    const char *x = k->judged && k->judged->x ? k->judged->x : k->column;
+    paper = nominal(&q, x);
+    PUT(&q, ", max(coalesce(%s <> %s, 0)) AS x_scaled", paper ? paper : "0",
+        paper ? column(&q, x) : "0");
+    PUT(&q, ",\n (SELECT count(*) FROM report_run r WHERE r.\"#group\" = g.\"#group\") AS all_n"
+            ",\n (SELECT sum(NOT has) FROM report_run r WHERE r.\"#group\" = g.\"#group\") AS "
+            "missing_n\n"
+            "FROM report_keyed g GROUP BY g.\"#group\" ORDER BY g.\"#group\"");
+    return ask(out, &q, s, e);
+}
+
+/* --- lines ---------------------------------------------------------------------------------- */
+
+int report_cells_lines(struct report_rows *out, struct arena *a, struct store *s,
+                       const struct report_keys *k, struct err *e)
+{
+    struct statement q;
+
+    TRY(check_columns(k, e));
+    start(&q, a, k, false, false);
+    for (int32_t i = 0; i < k->extras_n; i++) {
+        const char *value = column(&q, k->extra[i].column);
+        PUT(&q,
+            ",\nreport_extra%d AS (SELECT \"#group\", \"#line\", avg(v) AS mean FROM (\n"
+            "  SELECT \"#group\", \"#line\", %s AS run, min(\"#row\"), %s AS v FROM report_keyed\n"
+            "  WHERE " IS_NUMBER " GROUP BY 1, 2, 3 ORDER BY 1, 2, 3) GROUP BY 1, 2)",
+            i, report_answer_has(k->answer, "train_run_id") ? "train_run_id" : "\"#row\"", value,
+            value, value);
+    }
+    PUT(&q, "\nSELECT k.\"#group\" AS \"group\", k.\"#line\" AS line, min(k.\"#row\")");
+    for (int32_t i = 0; i < k->lines_n; i++) {
+        const char *own = column(&q, k->line[i]);
+        PUT(&q,
+            ", k.\"#line%d\" AS label%d,\n (SELECT min(typeof(o.%s) <> 'text') FROM report_keyed o"
+            " WHERE o.\"#group\" = k.\"#group\") AS right%d",
+            i, i, own, i);
+    }
+    PUT(&q,
+        ",\n coalesce((SELECT m.style FROM position_methods m WHERE m.position = %s), 5) AS style,"
+        "\n %s AS train_run_id",
+        k->style ? arena_printf(a, "k.%s", column(&q, k->style)) : "NULL",
+        column(&q, "train_run_id"));
+    for (int32_t i = 0; i < k->extras_n; i++) PUT(&q, ", e%d.mean AS extra%d", i, i);
+    PUT(&q, "\nFROM report_keyed k");
+    for (int32_t i = 0; i < k->extras_n; i++)
+        PUT(&q,
+            " LEFT JOIN report_extra%d e%d ON e%d.\"#group\" = k.\"#group\""
+            " AND e%d.\"#line\" = k.\"#line\"",
+            i, i, i, i);
+    PUT(&q, "\nGROUP BY 1, 2 ORDER BY 1, %s2", k->lines_n == 1 ? "k.\"#line0_order\", " : "");
+    return ask(out, &q, s, e);
+}
+
+/* --- cells ---------------------------------------------------------------------------------- */
+
+/* What a cell came from: the distinct values of each column in it. */
+static const struct {
+    const char *name, *column;
+} traces[] = {{"runs", "run_id"},
+              {"devices", "device"},
+              {"machines", "machine"},
+              {"codes", "code_id"},
+              {"sources", "source"}};
+enum { TRACES_N = sizeof traces / sizeof *traces };
+
+static void put_traces(struct statement *q)
+{
+    for (int32_t i = 0; i < TRACES_N; i++)
+        if (report_answer_has(q->keys->answer, traces[i].column))
+            PUT(q,
+                ",\nreport_%s AS (SELECT \"#group\", \"#line\", \"#column\", group_concat(v, ', ') "
+                "AS v\n"
+                " FROM (SELECT \"#group\", \"#line\", \"#column\", %s AS v FROM report_keyed\n"
+                "  WHERE %s IS NOT NULL GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, min(\"#row\"))\n"
+                " GROUP BY 1, 2, 3)",
+                traces[i].name, traces[i].column, traces[i].column);
+}
+
+/* Each run of a cell with its number, and the cell's mean beside it. */
+static void put_means(struct statement *q)
+{
+    const char *value = column(q, q->keys->value);
+
+    PUT(q,
+        ",\nreport_run AS (SELECT \"#group\", \"#line\", \"#column\", %s AS run, min(\"#row\"),\n"
+        "  %s AS config_id, %s AS number FROM report_keyed WHERE " IS_NUMBER
+        " GROUP BY 1, 2, 3, 4),\n"
+        "report_centred AS (SELECT *, avg(number) OVER cell AS mean FROM report_run WINDOW cell AS "
+        "(\n"
+        "  PARTITION BY \"#group\", \"#line\", \"#column\" ORDER BY run\n"
+        "  ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)),\n"
+        "report_mean AS (SELECT \"#group\", \"#line\", \"#column\", count(*) AS n, mean,\n"
+        "  CASE WHEN count(*) > 1 THEN sqrt(sum((number - mean) * (number - mean)) / (count(*) - "
+        "1))\n"
+        "   ELSE 0 END AS std, count(DISTINCT config_id) AS configs_n,\n"
+        "  replace(group_concat(DISTINCT config_id), ',', ', ') AS configs\n"
+        " FROM (SELECT * FROM report_centred ORDER BY 1, 2, 3, run) GROUP BY 1, 2, 3)",
+        report_answer_has(q->keys->answer, "run_id") ? "run_id" : "\"#row\"",
+        column(q, "config_id"), value, value, value);
+}
+
+static void put_cells(struct statement *q)
+{
+    const struct report_keys *k = q->keys;
+    const char *paper = nominal(q, k->column);
+
+    PUT(q,
+        ",\nreport_cell AS (SELECT \"#group\", \"#line\", \"#column\", min(\"#row\"), \"#label\",\n"
+        "  \"#label_order\", %s AS x, %s AS x_nominal, %s AS metric, %s AS config_id,\n"
+        "  group_concat(DISTINCT \"#verdict\") AS verdict, group_concat(DISTINCT %s) AS why\n"
+        " FROM report_keyed GROUP BY 1, 2, 3)\n"
+        "SELECT c.\"#group\" AS \"group\", c.\"#line\" AS line, c.\"#column\" AS \"column\",\n"
+        " c.\"#label\" AS label, c.x, c.x_nominal, c.metric, c.config_id, c.verdict, c.why,\n"
+        " coalesce(m.n, 0) AS n, m.mean, m.std, m.configs_n, m.configs",
+        column(q, k->column), paper ? paper : column(q, k->column), column(q, "metric"),
+        column(q, "config_id"), k->why ? column(q, k->why) : "NULL");
+    for (int32_t i = 0; i < TRACES_N; i++)
+        if (report_answer_has(k->answer, traces[i].column))
+            PUT(q, ", report_%s.v AS %s", traces[i].name, traces[i].name);
+        else
+            PUT(q, ", NULL AS %s", traces[i].name);
+    PUT(q,
+        "\nFROM report_cell c LEFT JOIN report_mean m USING (\"#group\", \"#line\", \"#column\")");
+    for (int32_t i = 0; i < TRACES_N; i++)
+        if (report_answer_has(k->answer, traces[i].column))
+            PUT(q, "\n LEFT JOIN report_%s USING (\"#group\", \"#line\", \"#column\")",
+                traces[i].name);
+    PUT(q, "\nORDER BY 1, c.\"#label_order\", 2");
+}
+
+/* Unlike things are not averaged. */
+static int check_alike(const struct report_rows *cells, struct err *e)
+{
+    double n;
+
+    for (int32_t i = 0; i < cells->rows_n; i++)
+        if (report_rows_real(&n, cells, i, "configs_n") && n > 1)
+            return ERR(
+                e, ERR_DATA,
+                "%.0f configurations (config_id %s) fall into one cell; name the column that "
+                "tells them apart in rows: or group: of table.txt",
+                n, report_rows_get(cells, i, "configs"));
+    return 0;
+}
+
+int report_cells(struct report_rows *out, struct arena *a, struct store *s,
+                 const struct report_keys *k, struct err *e)
+{
+    struct statement q;
+
+    TRY(check_columns(k, e));
+    start(&q, a, k, false, k->judged != NULL);
+    put_traces(&q);
+    put_means(&q);
+    put_cells(&q);
+    TRY(ask(out, &q, s, e));
+    return check_alike(out, e);
+}
+
+/* --- beside the paper ----------------------------------------------------------------------- */
+
+int report_cells_judged(struct report_rows *out, struct arena *a, struct store *s,
+                        const struct report_layout *l, const char *artefact, const char *scale,
+                        struct err *e)
+{
+    const struct report_answer none = {.where = "comparison with the paper"};
+    const struct report_keys k = {
+        .answer = &none, .judged = l, .artefact = artefact, .scale = scale};
+    struct statement q = {.arena = a, .keys = &k};
+
+    strbuf_init(&q.text, a);
+    strbuf_add(&q.text, "WITH ");
+    put_rules(&q, l);
+    strbuf_add(&q.text, judged_sql);
+    PUT(&q, "\nSELECT * FROM report_judged ORDER BY \"#cell\"");
+    return ask(out, &q, s, e);
+}
+
+int report_cells_rows(struct report_rows *out, struct arena *a, struct store *s,
+                      const struct report_keys *k, struct err *e)
+{
+    /* What a cell that no row shows says in the columns of the answer. */
+    static const struct {
+        const char *column, *cell;
+    } known[] = {{"artefact", "artefact"},  {"scale", "scale"},     {"dataset", "dataset"},
+                 {"position", "position"},  {"method", "method"},   {"metric", "metric"},
+                 {"L_train", "L_train"},    {"L_valid", "L_valid"}, {"L_train_nominal", "L_train"},
+                 {"split", "split"},        {"stride", "stride"},   {"L_valid_nominal", "L_valid"},
+                 {"device", "device"},      {"machine", "device"},  {"protocol", "protocol"},
+                 {"config_id", "config_id"}};
+    struct statement q = {.arena = a, .keys = k};
+
+    strbuf_init(&q.text, a);
+    put_answer(&q);
+    put_joined(&q, true);
+    PUT(&q, "\nSELECT ");
+    for (int32_t c = 0; c < k->answer->columns_n; c++)
+        PUT(&q, "%s, ", quoted(a, k->answer->name[c], '"'));
+    PUT(&q, "\"#compared\" AS compared, \"#ours_mean\" AS ours_mean, \"#ours_std\" AS ours_std,\n"
+            " \"#seeds\" AS seeds, \"#paper\" AS paper, \"#delta\" AS delta,"
+            " \"#verdict\" AS verdict FROM (\nSELECT ");
+    for (int32_t c = 0; c < k->answer->columns_n; c++)
+        PUT(&q, "%s, ", quoted(a, k->answer->name[c], '"'));
+    PUT(&q, "\"#compared\", \"#ours_mean\", \"#ours_std\", \"#seeds\", \"#paper\", \"#delta\","
+            " \"#verdict\", 0 AS \"#part\", \"#row\" AS \"#place\" FROM report_joined\nUNION ALL "
+            "SELECT ");
+    for (int32_t c = 0; c < k->answer->columns_n; c++) {
+        const char *cell = "NULL";
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+            if (strcmp(known[i].column, k->answer->name[c]) == 0) cell = known[i].cell;
+        PUT(&q, "%s, ", cell);
+    }
+    PUT(&q,
+        "metric, ours, ours_std, seeds, paper, delta, said, 1, \"#cell\" FROM report_judged\n"
+        " WHERE paper IS NOT NULL AND EXISTS (SELECT 1 FROM report_numbered) AND \"#cell\" NOT IN\n"
+        "  (SELECT \"#cell\" FROM report_matched WHERE \"#pick\" = 1)\n"
+        ") ORDER BY \"#part\", \"#place\"");
+    return ask(out, &q, s, e);
+}

@@ -1,0 +1,321 @@
+/* attempt.c - the life of an attempt.
+ *
+ *   start     1. claim   the first free number: neither an attempt of a database that was deleted
+ *                        nor one that never got as far as its row is overwritten
+ *             2. write   spec, and perhaps fresh, each whole or absent
+ *             3. start   the worker, by the executor of its slot
+ *             4. record  a running row for every run
+ *   recover   a worker that an earlier scheduler left running
+ *   poll      records first: whether a worker was silent, or what its end means, is seen only after
+ *             them */
+#include "scheduler/attempt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "record/run_folder.h"
+
+enum { ATTEMPT_LOG_TAIL_BYTES = 2048 };
+
+/* --- start ---------------------------------------------------------------------------------- */
+
+static struct attempt *attempt_make(const struct attempt_context *place, const int32_t *task,
+                                    int32_t n, int32_t slot)
+{
+    struct attempt *at = calloc(1, sizeof *at);
+
+    if (!at) abort(); /* a few hundred bytes: see arena.h */
+    arena_init(&at->arena);
+    at->task = arena_array(&at->arena, (size_t)n, sizeof *at->task);
+    at->run = arena_array(&at->arena, (size_t)n, sizeof *at->run);
+    at->n = at->tasks_n = n;
+    at->slot = slot;
+    at->executor = place->executor;
+    for (int32_t i = 0; i < n; i++) {
+        const struct run *job = &place->queue->job[task[i]];
+        at->task[i] = task[i];
+        memcpy(at->run[i].run_id, job->run_id, sizeof job->run_id);
+        if (job->device_bytes > at->bytes) at->bytes = job->device_bytes;
+    }
+    at->start_us = at->last_record_us = place->now_us;
+    return at;
+}
+
+void attempt_free(struct attempt *at)
+{
+    if (!at) return;
+    if (at->job) at->executor->release(at->job);
+    journal_close(&at->journal);
+    arena_fini(&at->arena);
+    free(at);
+}
+
+/* Step 2. */
+static int attempt_write_files(struct attempt *at, const struct attempt_context *place,
+                               struct err *e)
+{
+    const struct queue *q = place->queue;
+    const struct spec **spec = arena_array(&at->arena, (size_t)at->n, sizeof *spec);
+
+    for (int32_t i = 0; i < at->n; i++) spec[i] = &q->job[at->task[i]].spec;
+    if (q->task[at->task[0]].fresh) TRY(run_folder_set_fresh(at->path, e));
+    return run_folder_write_specs(at->path, spec, at->n, e);
+}
+
+/* Step 3. */
+static int attempt_spawn(struct attempt *at, const struct attempt_context *place, struct err *e)
+{
+    const struct slot *slot = &place->slots->slot[at->slot];
+    const struct device *device = &place->slots->device[slot->device];
+    const struct worker_options o = {
+        .program = place->program,
+        .root = place->project->root,
+        .dir = at->dir,
+        .attempt_dir = at->path,
+        /* A worker that sees one GPU sees it as its first. */
+        .device = slot->cuda >= 0 ? "cuda:0" : device->name,
+        .cpu = slot->cpu,
+        .cuda = slot->cuda,
+        .cuda_uuid = device->uuid,
+        .alone = place->queue->job[at->task[0]].spec.kind == SPEC_BENCH,
+    };
+    TRY(journal_open(&at->journal, at->path, at->run, at->n, e));
+    return at->executor->start(place->self, &at->job, &at->id, &o, e);
+}
+
+/* Step 4. number: of each task's attempt. */
+static int attempt_record(struct attempt *at, const struct attempt_context *place,
+                          const int32_t *number, struct err *e)
+{
+    const struct slot *slot = &place->slots->slot[at->slot];
+
+    for (int32_t i = 0; i < at->n; i++) {
+        struct store_attempt row = {
+            .run_id = at->run[i].run_id,
+            .attempt = number[i],
+            .device = place->slots->device[slot->device].name,
+            .host = at->id.host,
+            .boot_id = at->id.boot_id,
+            .pid = at->id.pid,
+            .pid_start = at->id.pid_start,
+            .dir = at->dir,
+        };
+        TRY(store_start_attempt(place->store, &row, &at->run[i].attempt_id, e));
+    }
+    return 0;
+}
+
+int attempt_start(struct attempt **out, const struct attempt_context *place, const int32_t *task,
+                  int32_t n, int32_t slot, struct err *e)
+{
+    int rc = 0;
+    struct attempt *at = attempt_make(place, task, n, slot);
+    int32_t *number = arena_array(&at->arena, (size_t)n, sizeof *number);
+
+    *out = NULL;
+    for (int32_t i = 0; i < n; i++) {
+        struct store_run_state st;
+        TRY_OUT(rc, store_run_state(place->store, at->run[i].run_id, &st, e));
+        number[i] = st.attempts_n + 1;
+    }
+    char *dir;
+    TRY_OUT(rc, run_folder_claim(&dir, &number[0], &at->arena, place->project->root,
+                                 at->run[0].run_id, number[0], e));
+    at->dir = dir;
+    at->path = project_path(place->project, &at->arena, dir);
+    TRY_OUT(rc, attempt_write_files(at, place, e));
+    TRY_OUT(rc, attempt_spawn(at, place, e));
+    rc = attempt_record(at, place, number, e);
+out:
+    if (rc < 0) {
+        /* What was not recorded cannot start later, even if a cluster has accepted it. */
+        if (at->path) unlink(run_folder_path(&at->arena, at->path, RUN_SPEC));
+        attempt_free(at);
+        return rc;
+    }
+    *out = at;
+    return 0;
+}
+
+/* --- recover -------------------------------------------------------------------------------- */
+
+/* Where the queue has this run, or -1. */
+static int32_t attempt_find_run(const struct queue *q, const char *run_id)
+{
+    for (int32_t i = 0; i < q->n; i++)
+        if (strcmp(q->job[i].run_id, run_id) == 0) return i;
+    return -1;
+}
+
+int attempt_recover(struct attempt **out, const struct attempt_context *place,
+                    const struct attempt_left *left, struct err *e)
+{
+    int32_t tasks_n = 0, n = left->n;
+    int rc = 0;
+    struct arena a;
+
+    *out = NULL;
+    arena_init(&a);
+    int32_t *task = arena_array(&a, (size_t)n, sizeof *task);
+    const struct store_running **of = arena_array(&a, (size_t)n, sizeof(struct store_running *));
+    /* Rows whose runs are wanted come first, in their order; the others' records are ingested too.
+     */
+    for (int32_t i = 0, others_n = 0; i < n; i++) {
+        int32_t k = attempt_find_run(place->queue, left->row[i].run_id);
+        of[k >= 0 ? tasks_n : n - ++others_n] = &left->row[i];
+        if (k >= 0) task[tasks_n++] = k;
+    }
+    if (tasks_n == 0) {
+        place->executor->release(left->job);
+        goto out;
+    }
+    struct attempt *at = attempt_make(place, task, tasks_n, -1);
+    at->job = left->job;
+    at->id = left->id;
+    at->n = n;
+    at->run = arena_array(&at->arena, (size_t)n, sizeof *at->run);
+    for (int32_t i = 0; i < n; i++) {
+        memcpy(at->run[i].run_id, of[i]->run_id, sizeof of[i]->run_id);
+        at->run[i].attempt_id = of[i]->attempt_id;
+    }
+    at->dir = arena_strdup(&at->arena, left->row->dir);
+    at->path = project_path(place->project, &at->arena, at->dir);
+    rc = journal_open(&at->journal, at->path, at->run, n, e);
+    if (rc < 0)
+        attempt_free(at);
+    else
+        *out = at;
+out:
+    arena_fini(&a);
+    return rc;
+}
+
+/* --- poll ----------------------------------------------------------------------------------- */
+
+/* The last line of the log that is not empty: all that a worker without records may have left. */
+static void attempt_last_line(char *out, size_t room, const char *path)
+{
+    char text[ATTEMPT_LOG_TAIL_BYTES + 1];
+
+    file_read_tail(text, sizeof text, path);
+    snprintf(out, room, "%.*s", (int)room - 1, str_last_line(text));
+}
+
+/* It was killed because it was silent, whatever it made of that. */
+static enum store_state attempt_outcome_of_silence(const struct attempt *at, char *message)
+{
+    snprintf(message, ATTEMPT_MESSAGE_BYTES, "no record for %.0f s: killed",
+             (double)(at->killed_stalled_us - at->last_record_us) / 1e6);
+    return STORE_LOST;
+}
+
+/* The worker ended by a signal. */
+static enum store_state attempt_outcome_of_signal(const struct attempt *at, int signal,
+                                                  char *message)
+{
+    snprintf(message, ATTEMPT_MESSAGE_BYTES, "%s by signal %d (%s)",
+             at->told ? "stopped" : "killed", signal, strsignal(signal));
+    return at->told ? STORE_CANCELLED : STORE_LOST;
+}
+
+/* The worker ended by itself. message holds its own sentence if it left one. */
+static enum store_state attempt_outcome_of_exit(const struct attempt *at, const char *log_path,
+                                                int exit_code, char *message)
+{
+    const struct journal *j = &at->journal;
+    char line[256];
+
+    if (j->said == STORE_CANCELLED && !at->told) {
+        snprintf(message, ATTEMPT_MESSAGE_BYTES, "stopped by a signal from elsewhere");
+        return STORE_LOST;
+    }
+    if (j->said != STORE_NONE && j->said != STORE_DONE) return j->said;
+    if (j->said == STORE_DONE && exit_code == 0 && journal_has_results(j)) return STORE_DONE;
+    if (j->said == STORE_NONE && at->told) return STORE_CANCELLED;
+    attempt_last_line(line, sizeof line, log_path);
+    if (exit_code == 0 || j->said == STORE_DONE)
+        snprintf(message, ATTEMPT_MESSAGE_BYTES, "exit %d without %s", exit_code,
+                 j->said == STORE_NONE    ? "a last record"
+                 : journal_has_results(j) ? "success, though its last record says done"
+                                          : "the result it was started for");
+    else
+        snprintf(message, ATTEMPT_MESSAGE_BYTES, "exit %d: %s", exit_code,
+                 *line ? line : "no message");
+    return STORE_FAILED;
+}
+
+/* Nobody saw how the worker ended: its last record counts, and done needs the results too. */
+static enum store_state attempt_outcome_of_record(const struct attempt *at, const char *why,
+                                                  char *message)
+{
+    const struct journal *j = &at->journal;
+
+    if (j->said == STORE_DONE && journal_has_results(j)) return STORE_DONE;
+    if (j->said == STORE_FAILED || j->said == STORE_DIVERGED) return j->said;
+    snprintf(message, ATTEMPT_MESSAGE_BYTES, "%s", why);
+    return at->told ? STORE_CANCELLED : STORE_LOST;
+}
+
+/* What the end of the worker means: done needs exit 0, its last record and its results. */
+static void attempt_set_outcome(struct attempt *at, const struct exit_info *end)
+{
+    const char *log_path = run_folder_path(&at->arena, at->path, RUN_LOG);
+
+    at->ended = true;
+    snprintf(at->message, sizeof at->message, "%s", at->journal.message);
+    if (at->journal.broken)
+        at->state = STORE_FAILED;
+    else if (at->killed_stalled_us > 0 && at->journal.said != STORE_DONE)
+        at->state = attempt_outcome_of_silence(at, at->message);
+    else if (end->exit_code >= 0)
+        at->state = attempt_outcome_of_exit(at, log_path, end->exit_code, at->message);
+    else if (end->signal >= 0)
+        at->state = attempt_outcome_of_signal(at, end->signal, at->message);
+    else
+        at->state = attempt_outcome_of_record(at, end->why, at->message);
+}
+
+/* Ends the rows of the attempt. */
+static int attempt_end(struct attempt *at, struct store *s, const struct exit_info *how,
+                       bool *batch, struct err *e)
+{
+    attempt_set_outcome(at, how);
+    if (!*batch) TRY(store_begin(s, e));
+    *batch = true;
+    const struct store_end end = {.state = at->state,
+                                  .exit_code = how->exit_code,
+                                  .signal = how->signal,
+                                  .message = *at->message ? at->message : NULL};
+    for (int32_t i = 0; i < at->n; i++) TRY(store_end_attempt(s, at->run[i].attempt_id, &end, e));
+    return 0;
+}
+
+int attempt_poll(struct attempt *at, struct store *s, int64_t now_us, double stall_s, bool *batch,
+                 struct err *e)
+{
+    struct exit_info how;
+    int64_t before, first = at->journal.records_n;
+    enum job_state job = at->executor->poll(at->job, at->journal.said != STORE_NONE, &how);
+
+    do {
+        before = at->journal.records_n;
+        TRY(journal_ingest(&at->journal, s, batch, e));
+    } while (job == JOB_ENDED && at->journal.records_n > before);
+    if (at->journal.records_n > first) at->last_record_us = now_us;
+    if (job == JOB_ENDED) return attempt_end(at, s, &how, batch, e);
+    if (at->journal.records_n == 0 && job == JOB_QUEUED) at->start_us = at->last_record_us = now_us;
+    bool stalled = (double)(now_us - at->last_record_us) / 1e6 > stall_s;
+    if (stalled && at->killed_stalled_us == 0) at->killed_stalled_us = now_us;
+    if (at->killed_stalled_us > 0 || at->journal.broken) at->executor->signal(at->job, JOB_KILL);
+    return 0;
+}
+
+bool attempt_was_preempted(const struct attempt *at)
+{
+    return at->state == STORE_LOST && at->killed_stalled_us == 0 &&
+           at->journal.said == STORE_CANCELLED && at->journal.has_checkpoint;
+}

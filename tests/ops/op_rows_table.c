@@ -1,0 +1,62 @@
+/* op_rows_table.c - rows of the op table that hold for every op, derived from its description. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ops/op_table_args.h"
+
+static int run(struct op_bench *k, enum op op, const void *args, const struct op_memory *memory,
+               int32_t n, unsigned char *const *before, struct err *e)
+{
+    for (int32_t i = 0; i < n; i++)
+        TRY(k->b->ops->upload(k->b, memory[i].data, before[i], op_memory_bytes(&memory[i]), e));
+    return op_run(k->b, op, args, e);
+}
+
+/* Inputs stay as they are, and outputs get the same bits from the same start. */
+static void check_op(struct op_bench *k, enum op op, bool flag)
+{
+    struct err e = {0};
+    struct op_memory memory[OP_ARGUMENTS_MAX];
+    unsigned char *before[OP_ARGUMENTS_MAX], *after[OP_ARGUMENTS_MAX], *again;
+    int32_t n;
+    op_bench_reset(k);
+    const void *args = op_table_args(k, op, flag);
+    op_ok(op_arguments(k->b, op, args, memory, &n, &e), &e);
+    for (int32_t i = 0; i < n; i++) before[i] = op_memory_get(k, &memory[i]);
+    op_ok(run(k, op, args, memory, n, before, &e), &e);
+    for (int32_t i = 0; i < n; i++) after[i] = op_memory_get(k, &memory[i]);
+    op_ok(run(k, op, args, memory, n, before, &e), &e);
+    for (int32_t i = 0; i < n; i++) {
+        size_t bytes = op_memory_bytes(&memory[i]);
+        if (memory[i].role == ARG_READ && memcmp(before[i], after[i], bytes) != 0)
+            fail_msg("op %s changed its input %s", op_table[op].name, memory[i].name);
+        again = op_memory_get(k, &memory[i]);
+        if (memcmp(after[i], again, bytes) != 0)
+            fail_msg("op %s gave other bits in %s when it was repeated", op_table[op].name,
+                     memory[i].name);
+    }
+}
+
+static void every_op(struct op_bench *k)
+{
+    for (int op = 0; op < OPS_N; op++)
+        for (int flag = 0; flag <= (op_table[op].flag != 0); flag++)
+            if (op_exists(k->b, (enum op)op)) check_op(k, (enum op)op, flag);
+}
+
+static void required_ops(struct op_bench *k)
+{
+    for (int op = 0; op < OPS_N; op++)
+        if (!op_table[op].fused && !op_exists(k->b, (enum op)op))
+            fail_msg("%s lacks op %s", k->b->name, op_table[op].name);
+}
+
+const struct op_row op_rows_table[] = {
+    {"every required op is there", required_ops},
+    {"every op keeps its inputs and gives the same bits again", every_op},
+    {NULL, NULL},
+};
