@@ -56,16 +56,16 @@ static int cuda_select(struct cuda *c, int ordinal, struct err *e)
 /* ALIBI_CUDA_GRAPHS=0 in the environment: nothing is recorded, all work is queued as it comes, with
  * the same bits. So a fault is told with the name of its op, and what graphs gain can be measured.
  */
-static void cuda_choose_slots(struct cuda *c)
+static void cuda_choose_functions(struct cuda *c)
 {
     const char *graphs = getenv("ALIBI_CUDA_GRAPHS");
-    c->slots = cuda_slots;
-    c->backend.ops = &c->slots;
+    c->functions = cuda_functions;
+    c->backend.ops = &c->functions;
     if (!graphs || strcmp(graphs, "0") != 0) return;
-    c->slots.record = NULL;
-    c->slots.keep = NULL;
-    c->slots.replay = NULL;
-    c->slots.forget = NULL;
+    c->functions.graph_begin = NULL;
+    c->functions.graph_end = NULL;
+    c->functions.graph_launch = NULL;
+    c->functions.graph_free = NULL;
 }
 
 int cuda_open(struct backend **out, const char *name, int ordinal, enum dtype precision,
@@ -77,7 +77,7 @@ int cuda_open(struct backend **out, const char *name, int ordinal, enum dtype pr
     *out = NULL;
     if (!c) return ERR(e, ERR_NOMEM, "%s: no memory for the backend", name);
     c->backend = (struct backend){.threads = 1, .precision = precision};
-    cuda_choose_slots(c);
+    cuda_choose_functions(c);
     snprintf(c->backend.name, sizeof c->backend.name, "%s", name);
     TRY_OUT(rc, cuda_select(c, ordinal, e));
     TRY_OUT(rc, cuda_memory_open(c, e));

@@ -6,7 +6,7 @@
  *    ERR_UNAVAILABLE, everything else is our own mistake: ERR_INTERNAL.
  * 3. Scratch memory grows to the largest need: nothing is allocated in a training step after the
  *    first.
- * 4. Between record and keep (graph.c) work is written down, not done. */
+ * 4. Between graph_begin and graph_end (graph.c) work is written down, not done. */
 #ifndef CUDA_CONTEXT_H
 #define CUDA_CONTEXT_H
 
@@ -27,8 +27,8 @@ struct cuda_stage {
 };
 
 struct cuda {
-    struct backend backend;   /* first: a struct backend * is a struct cuda * */
-    struct backend_ops slots; /* cuda_slots, or those of them that are wanted */
+    struct backend backend;       /* first: a struct backend * is a struct cuda * */
+    struct backend_ops functions; /* cuda_functions, or those of them that are wanted */
     cudaStream_t stream_own;
     struct gemm *gemm_own;
     struct cuda_stage stage[CUDA_STAGES_N];
@@ -86,21 +86,23 @@ int cuda_sync(struct backend *b, struct err *e);
 int cuda_peak_bytes(struct backend *b, int64_t *out, struct err *e);
 
 /* graph.c */
-int cuda_record(struct backend *b, struct err *e);
-int cuda_keep(struct backend *b, void **graph_out, struct err *e);
-int cuda_replay(struct backend *b, void *graph, struct err *e);
-void cuda_forget(struct backend *b, void *graph);
+int cuda_graph_begin(struct backend *b, struct err *e);
+int cuda_graph_end(struct backend *b, void **graph_out, struct err *e);
+int cuda_graph_launch(struct backend *b, void *graph, struct err *e);
+void cuda_graph_free(struct backend *b, void *graph);
 
 /* linear.c */
-int cuda_linear(struct backend *b, const struct linear_args *a, struct err *e);
-int cuda_linear_rows(struct backend *b, const struct linear_rows_args *a, struct err *e);
-int cuda_linear_relu(struct backend *b, const struct linear_relu_args *a, struct err *e);
-int cuda_linear_bwd_input(struct backend *b, const struct linear_bwd_input_args *a, struct err *e);
-int cuda_linear_relu_bwd(struct backend *b, const struct linear_relu_bwd_args *a, struct err *e);
-int cuda_linear_bwd_weight(struct backend *b, const struct linear_bwd_weight_args *a,
-                           struct err *e);
+int cuda_run_linear(struct backend *b, const struct linear_args *a, struct err *e);
+int cuda_run_linear_rows(struct backend *b, const struct linear_rows_args *a, struct err *e);
+int cuda_run_linear_relu(struct backend *b, const struct linear_relu_args *a, struct err *e);
+int cuda_run_linear_bwd_input(struct backend *b, const struct linear_bwd_input_args *a,
+                              struct err *e);
+int cuda_run_linear_relu_bwd(struct backend *b, const struct linear_relu_bwd_args *a,
+                             struct err *e);
+int cuda_run_linear_bwd_weight(struct backend *b, const struct linear_bwd_weight_args *a,
+                               struct err *e);
 
-/* slots.c: the whole table. */
-extern const struct backend_ops cuda_slots;
+/* ops.c */
+extern const struct backend_ops cuda_functions;
 
 #endif

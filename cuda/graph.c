@@ -7,17 +7,17 @@
  * therefore kept as long as there is a graph (memory.c). */
 #include "context.h"
 
-int cuda_record(struct backend *b, struct err *e)
+int cuda_graph_begin(struct backend *b, struct err *e)
 {
     struct cuda *c = cuda_of(b);
     TRY(cuda_outside(c, "a second recording", e));
     TRY(cuda_fault(c, cudaStreamBeginCapture(c->stream_own, cudaStreamCaptureModeThreadLocal),
-                   "record", e));
+                   "graph_begin", e));
     c->recording = 1;
     return 0;
 }
 
-int cuda_keep(struct backend *b, void **graph_out, struct err *e)
+int cuda_graph_end(struct backend *b, void **graph_out, struct err *e)
 {
     int rc = 0;
     struct cuda *c = cuda_of(b);
@@ -25,11 +25,11 @@ int cuda_keep(struct backend *b, void **graph_out, struct err *e)
     cudaGraphExec_t graph = NULL;
 
     if (graph_out) *graph_out = NULL;
-    if (!c->recording) return ERR(e, ERR_INTERNAL, "%s: keep: nothing is recorded", b->name);
+    if (!c->recording) return ERR(e, ERR_INTERNAL, "%s: graph_end: nothing is recorded", b->name);
     c->recording = 0;
-    TRY_OUT(rc, cuda_fault(c, cudaStreamEndCapture(c->stream_own, &written_own), "keep", e));
+    TRY_OUT(rc, cuda_fault(c, cudaStreamEndCapture(c->stream_own, &written_own), "graph_end", e));
     if (!graph_out) goto out;
-    TRY_OUT(rc, cuda_fault(c, cudaGraphInstantiate(&graph, written_own, 0), "keep", e));
+    TRY_OUT(rc, cuda_fault(c, cudaGraphInstantiate(&graph, written_own, 0), "graph_end", e));
     c->graphs_n++;
     *graph_out = graph;
     cuda_watch_memory(c);
@@ -38,14 +38,14 @@ out:
     return rc;
 }
 
-int cuda_replay(struct backend *b, void *graph, struct err *e)
+int cuda_graph_launch(struct backend *b, void *graph, struct err *e)
 {
     struct cuda *c = cuda_of(b);
     TRY(cuda_outside(c, "a replay", e));
-    return cuda_fault(c, cudaGraphLaunch((cudaGraphExec_t)graph, c->stream_own), "replay", e);
+    return cuda_fault(c, cudaGraphLaunch((cudaGraphExec_t)graph, c->stream_own), "graph_launch", e);
 }
 
-void cuda_forget(struct backend *b, void *graph)
+void cuda_graph_free(struct backend *b, void *graph)
 {
     struct cuda *c = cuda_of(b);
     if (!graph) return;

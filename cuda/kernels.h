@@ -40,8 +40,9 @@ int cuda_relu_bwd(void *stream, const struct relu_bwd_args *a);
 int cuda_cast(void *stream, const struct cast_args *a);
 
 /* ---- layernorm.cu, layernorm_bwd.cu ----
- * Rows of up to 8192 columns. residual_layernorm uses s as it is stored. A workspace does not
- * shrink as rows or columns grow. */
+ * Rows of up to CUDA_NORM_COLS_MAX columns. residual_layernorm uses s as it is stored. A workspace
+ * does not shrink as rows or columns grow. */
+enum { CUDA_NORM_COLS_MAX = 8192 };
 int cuda_layernorm(void *stream, const struct layernorm_args *a);
 int cuda_residual_layernorm(void *stream, const struct residual_layernorm_args *a);
 size_t cuda_layernorm_bwd_workspace(const struct layernorm_bwd_args *a);

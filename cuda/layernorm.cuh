@@ -8,6 +8,7 @@
 #ifndef CUDA_NORM_CUH
 #define CUDA_NORM_CUH
 
+#include "kernels.h"
 #include "rows.cuh"
 
 enum {
@@ -15,6 +16,7 @@ enum {
     NORM_COLS_MAX = 4 * 8 * ROWS_THREADS,
     NORM_TURNS_MIN = 2 /* times that a block takes rows, where there are enough */
 };
+static_assert((int)NORM_COLS_MAX == (int)CUDA_NORM_COLS_MAX, "the host refuses what is longer");
 
 static __host__ __device__ inline int norm_is_long(int64_t cols)
 {

@@ -1,4 +1,4 @@
-/* linear.c - the slots of linear maps, as matrix products.
+/* linear.c - the linear maps, as matrix products.
  *
  * 1. linear_rows takes chunks of LINEAR_CHUNK rows, each one product of the same shape by the same
  *    algorithm; the last is filled up with zeros. So a row is computed alike wherever it stands.
@@ -70,7 +70,7 @@ static int linear_whole(struct cuda *c, const struct tensor *y, const struct ten
     return linear_multiply(c, &p, e);
 }
 
-int cuda_linear(struct backend *b, const struct linear_args *a, struct err *e)
+int cuda_run_linear(struct backend *b, const struct linear_args *a, struct err *e)
 {
     return linear_whole(cuda_of(b), &a->y, &a->x, &a->w, &a->bias, 0, a->accumulate, e);
 }
@@ -161,12 +161,12 @@ static int linear_chunks(struct cuda *c, const struct tensor *y, const struct te
     return linear_by_copies(c, &p, y, x, whole_n * LINEAR_CHUNK, (char *)scratch + bias_bytes, e);
 }
 
-int cuda_linear_rows(struct backend *b, const struct linear_rows_args *a, struct err *e)
+int cuda_run_linear_rows(struct backend *b, const struct linear_rows_args *a, struct err *e)
 {
     return linear_chunks(cuda_of(b), &a->y, &a->x, &a->w, &a->bias, 0, e);
 }
 
-int cuda_linear_relu(struct backend *b, const struct linear_relu_args *a, struct err *e)
+int cuda_run_linear_relu(struct backend *b, const struct linear_relu_args *a, struct err *e)
 {
     if (a->exact) return linear_chunks(cuda_of(b), &a->y, &a->x, &a->w, &a->bias, 1, e);
     return linear_whole(cuda_of(b), &a->y, &a->x, &a->w, &a->bias, 1, 0, e);
@@ -190,7 +190,8 @@ static struct gemm_product linear_bwd_input_product(const struct tensor *dx,
                                  .to = dx->dtype};
 }
 
-int cuda_linear_bwd_input(struct backend *b, const struct linear_bwd_input_args *a, struct err *e)
+int cuda_run_linear_bwd_input(struct backend *b, const struct linear_bwd_input_args *a,
+                              struct err *e)
 {
     struct gemm_product p = linear_bwd_input_product(&a->dx, &a->dy, &a->w);
     p.accumulate = a->accumulate;
@@ -198,7 +199,7 @@ int cuda_linear_bwd_input(struct backend *b, const struct linear_bwd_input_args 
 }
 
 /* The bits of y's mask are made anew in scratch memory: 1/16 of the bytes of a y in bf16. */
-int cuda_linear_relu_bwd(struct backend *b, const struct linear_relu_bwd_args *a, struct err *e)
+int cuda_run_linear_relu_bwd(struct backend *b, const struct linear_relu_bwd_args *a, struct err *e)
 {
     struct cuda *c = cuda_of(b);
     struct gemm_product p = linear_bwd_input_product(&a->dx, &a->dy, &a->w);
@@ -209,7 +210,8 @@ int cuda_linear_relu_bwd(struct backend *b, const struct linear_relu_bwd_args *a
     return linear_multiply(c, &p, e);
 }
 
-int cuda_linear_bwd_weight(struct backend *b, const struct linear_bwd_weight_args *a, struct err *e)
+int cuda_run_linear_bwd_weight(struct backend *b, const struct linear_bwd_weight_args *a,
+                               struct err *e)
 {
     struct cuda *c = cuda_of(b);
     const struct tensor *dw = &a->dw, *dy = &a->dy, *x = &a->x;

@@ -394,23 +394,22 @@ struct backend_ops {
      * for. */
     int attention_rotates;
 
-    /* May be NULL, all together: work as a graph. From record to keep, ops, copy and zero are not
-     * done but written down, arguments and all; nothing may be allocated, moved to or from the
-     * host, waited for, or chosen by measuring (ERR_INTERNAL names what was tried), so the same
-     * work is done once before it is recorded. keep ends it; without graph_out what was written is
-     * thrown away, as after an error. replay does the work: the same memory, its contents of now.
-     */
-    int (*record)(struct backend *, struct err *);
-    int (*keep)(struct backend *, void **graph_out, struct err *);
-    int (*replay)(struct backend *, void *graph, struct err *);
-    void (*forget)(struct backend *, void *graph); /* takes NULL */
+    /* May be NULL, all together: work as a graph. From graph_begin to graph_end, ops, copy and zero
+     * are not done but written down, arguments and all; nothing may be allocated, moved to or from
+     * the host, waited for, or chosen by measuring (ERR_INTERNAL names what was tried), so the same
+     * work is done once before it is recorded. Without graph_out what was written is thrown away,
+     * as after an error. graph_launch does the work: the same memory, its contents of now. */
+    int (*graph_begin)(struct backend *, struct err *);
+    int (*graph_end)(struct backend *, void **graph_out, struct err *);
+    int (*graph_launch)(struct backend *, void *graph, struct err *);
+    void (*graph_free)(struct backend *, void *graph); /* takes NULL */
 
     /* Both may be NULL: which algorithms were chosen by measuring, as a text to be kept with
-     * results; returns its length without the final 0, and writes what fits. adopt takes such a
-     * text before the first op: what it names is not chosen anew, so that bits stay the same.
-     * ERR_DATA: a text of another library or device; nothing is adopted. */
+     * results; returns its length without the final 0, and writes what fits. restore_choices takes
+     * such a text before the first op: what it names is not measured again, so that bits stay the
+     * same. ERR_DATA: a text of another library or device; nothing is restored. */
     size_t (*choices)(struct backend *, char *text, size_t bytes);
-    int (*adopt)(struct backend *, const char *text, struct err *);
+    int (*restore_choices)(struct backend *, const char *text, struct err *);
 };
 
 /* An open backend. The implementation embeds it as its first member. */

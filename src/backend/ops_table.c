@@ -464,6 +464,18 @@ int op_arguments(const struct backend *b, enum op op, const void *args,
     return r.op->rule ? r.op->rule(args, e) : 0;
 }
 
+bool op_argument_may_be(const struct op_argument *output, const char *name)
+{
+    const char *at = output->may_be;
+    size_t length = strlen(name);
+    while (at && *at != '\0') {
+        size_t n = strcspn(at, " ");
+        if (n == length && strncmp(at, name, n) == 0) return true;
+        at += n + (at[n] == ' ');
+    }
+    return false;
+}
+
 #define EXISTS(NAME, name, args)                                                                   \
     case OP_##NAME:                                                                                \
         return b->ops->name != NULL;

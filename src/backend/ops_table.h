@@ -72,6 +72,9 @@ struct op_memory {
 int op_arguments(const struct backend *b, enum op op, const void *args,
                  struct op_memory memory[OP_ARGUMENTS_MAX], int32_t *memory_n, struct err *e);
 
+/* op_argument_may_be - whether the output may have the memory of that argument. */
+bool op_argument_may_be(const struct op_argument *output, const char *name);
+
 /* op_exists - whether the backend has the function (a fused one may be missing). op_run - calls it;
  * the arguments are not checked. */
 bool op_exists(const struct backend *b, enum op op);

@@ -26,15 +26,8 @@ static bool overlap(const struct check_span *a, const struct check_span *b)
 /* Whether the table lets the output be that argument, and it is exactly that. */
 static bool may_be(const struct op_memory *output, const struct op_memory *other)
 {
-    const char *at = output->argument->may_be;
-    size_t length = strlen(other->name);
-    if (output->data != other->data || output->stride_bytes != other->stride_bytes) return false;
-    while (at && *at) {
-        size_t n = strcspn(at, " ");
-        if (n == length && strncmp(at, other->name, n) == 0) return true;
-        at += n + (at[n] == ' ');
-    }
-    return false;
+    return output->data == other->data && output->stride_bytes == other->stride_bytes &&
+           op_argument_may_be(output->argument, other->name);
 }
 
 static int check_overlaps(const struct check *c, const struct check_span *s, struct err *e)

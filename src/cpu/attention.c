@@ -8,7 +8,6 @@ enum { ATTENTION_WIDTH_MAX = 256 };
 
 struct attention_work {
     const struct attention *a;
-    struct simd_dropout dropout;
     size_t scratch_bytes; /* of the kernel; a thread's sums of bias gradients stand behind it */
     int want_bias;
 };
@@ -30,13 +29,13 @@ static void attention_task(const struct cpu_share *s, void *arguments)
 {
     struct attention_work *w = arguments;
     struct simd_range items = {s->begin, s->end};
-    s->cpu->simd->attention->run(w->a, &w->dropout, cpu_scratch_of(s), items);
+    s->cpu->simd->attention->run(w->a, cpu_scratch_of(s), items);
 }
 
 int cpu_attention(struct backend *b, const struct attention *a, struct err *e)
 {
     struct cpu *c = cpu_of(b);
-    struct attention_work w = {.a = a, .dropout = cpu_draw(&a->dropout, a->T)};
+    struct attention_work w = {.a = a};
     TRY(check_width("attention", a, e));
     TRY(cpu_scratch_reserve(c, c->simd->attention->scratch_bytes(a), e));
     cpu_parallel(c, (int64_t)a->B * a->H, 1, attention_task, &w);
@@ -57,14 +56,14 @@ static void attention_bwd_task(const struct cpu_share *s, void *arguments)
         offset = attention_sums(s->cpu, w, s->thread);
         near = offset + w->a->H;
     }
-    s->cpu->simd->attention_bwd->run(w->a, &w->dropout, near, offset, cpu_scratch_of(s), items);
+    s->cpu->simd->attention_bwd->run(w->a, near, offset, cpu_scratch_of(s), items);
 }
 
 int cpu_attention_bwd(struct backend *b, const struct attention *a, struct err *e)
 {
     struct cpu *c = cpu_of(b);
     const struct attention_bias *bias = &a->bias;
-    struct attention_work w = {.a = a, .dropout = cpu_draw(&a->dropout, a->T)};
+    struct attention_work w = {.a = a};
     size_t sums_bytes = attention_sums_n(a) * sizeof(float);
 
     TRY(check_width("attention_bwd", a, e));

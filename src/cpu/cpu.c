@@ -8,8 +8,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/philox.h"
-
 #if defined(__SSE2__)
 #include <xmmintrin.h>
 #endif
@@ -102,22 +100,21 @@ void cpu_parallel(struct cpu *c, int64_t n, int64_t grain, cpu_task task, void *
         cpu_run_share(c, n, grain, thread, threads, task, arguments);
 }
 
-struct rows_call {
-    cpu_rows_task task;
+struct items_call {
+    simd_kernel *kernel;
     const void *args;
 };
 
-static void cpu_rows_share(const struct cpu_share *s, void *arguments)
+static void cpu_items_share(const struct cpu_share *s, void *arguments)
 {
-    const struct rows_call *call = arguments;
-    call->task(s->cpu, call->args, (struct simd_range){s->begin, s->end});
+    const struct items_call *call = arguments;
+    call->kernel(call->args, (struct simd_range){s->begin, s->end});
 }
 
-int cpu_rows(struct backend *b, int64_t n, int64_t grain, cpu_rows_task task, const void *args)
+void cpu_items(struct backend *b, int64_t n, int64_t grain, simd_kernel *kernel, const void *args)
 {
-    cpu_parallel(cpu_of(b), n, grain, cpu_rows_share,
-                 &(struct rows_call){.task = task, .args = args});
-    return 0;
+    cpu_parallel(cpu_of(b), n, grain, cpu_items_share,
+                 &(struct items_call){.kernel = kernel, .args = args});
 }
 
 static int cpu_scratch_grow(struct cpu_scratch *s, size_t bytes, struct err *e)
@@ -143,20 +140,6 @@ int cpu_scratch_reserve(struct cpu *c, size_t bytes, struct err *e)
 int cpu_scratch_reserve_first(struct cpu *c, size_t bytes, struct err *e)
 {
     return cpu_scratch_grow(&c->scratch_own[0], bytes, e);
-}
-
-struct simd_dropout cpu_draw(const struct dropout *d, int64_t cols)
-{
-    struct simd_dropout out = {.cols = cols};
-    if (!d || d->p <= 0.0f) return out;
-    out.key = d->key;
-    out.stream = d->stream;
-    out.step = d->step_dev ? d->step_dev->update : 0;
-    out.keep_below = philox_keep_below(d->p);
-    out.keep_scale = 1.0f / (1.0f - d->p);
-    out.first_row = d->first_row + (d->step_dev ? d->span * d->step_dev->first_row : 0);
-    out.rows = d->rows_dev;
-    return out;
 }
 
 static void cpu_close(struct backend *b)

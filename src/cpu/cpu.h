@@ -60,9 +60,8 @@ typedef void (*cpu_task)(const struct cpu_share *share, void *arguments);
  * multiples of grain, and runs task once for each share that is not empty. */
 void cpu_parallel(struct cpu *c, int64_t n, int64_t grain, cpu_task task, void *arguments);
 
-/* cpu_rows - the same for an op of which each item depends on its arguments only. */
-typedef void (*cpu_rows_task)(struct cpu *c, const void *args, struct simd_range items);
-int cpu_rows(struct backend *b, int64_t n, int64_t grain, cpu_rows_task task, const void *args);
+/* cpu_items - the same for a kernel. */
+void cpu_items(struct backend *b, int64_t n, int64_t grain, simd_kernel *kernel, const void *args);
 
 /* cpu_scratch_reserve - every thread's scratch holds at least bytes. Errors: ERR_NOMEM. */
 int cpu_scratch_reserve(struct cpu *c, size_t bytes, struct err *e);
@@ -73,10 +72,7 @@ static inline void *cpu_scratch_of(const struct cpu_share *s)
     return s->cpu->scratch_own[s->thread].data_own;
 }
 
-/* A dropout as kernels take it. */
-struct simd_dropout cpu_draw(const struct dropout *d, int64_t cols);
-
-/* The ops, by file: linear.c, rows.c, loss.c, attention.c, update.c. Of the fused ones there is
+/* The ops, by file: linear.c, rows.c, attention.c, update.c. Of the fused ones there is
  * residual_layernorm only. */
 #define CPU_FUNCTION(NAME, name, args)                                                             \
     int cpu_##name(struct backend *b, const struct args *a, struct err *e);

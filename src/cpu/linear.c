@@ -17,9 +17,8 @@ enum {
 
 struct linear_work {
     const struct tensor *y, *x, *w;
-    const float *vector; /* the bias */
     float *bias_sums;
-    int accumulate;
+    bool accumulate;
     int status; /* of a product that the library refused; 0: none */
 };
 
@@ -45,26 +44,6 @@ static float *linear_at(const struct tensor *t, int64_t row)
     return (float *)t->data + row * t->stride;
 }
 
-/* The packed weights are read by every thread; the first one's scratch holds them. */
-static float *linear_packed(const struct cpu *c)
-{
-    return c->scratch_own[0].data_own;
-}
-
-static void linear_pack_task(const struct cpu_share *s, void *arguments)
-{
-    struct linear_work *w = arguments;
-    struct simd_range panels = {s->begin, s->end};
-    s->cpu->simd->linear->pack(linear_packed(s->cpu), w->w, panels);
-}
-
-static void linear_rows_task(const struct cpu_share *s, void *arguments)
-{
-    struct linear_work *w = arguments;
-    struct simd_range rows = {s->begin, s->end};
-    s->cpu->simd->linear->rows(w->y, w->x, linear_packed(s->cpu), w->vector, w->accumulate, rows);
-}
-
 /* Weights are packed and used in parts of at most this much, which bounds the scratch memory. */
 static int64_t linear_part_rows(const struct cpu *c, const struct tensor *w)
 {
@@ -78,15 +57,21 @@ int cpu_linear(struct backend *b, const struct linear_args *a, struct err *e)
     int64_t panel = c->simd->linear->panel, step = linear_part_rows(c, &a->w);
     for (int64_t first = 0; first < a->w.rows; first += step) {
         struct tensor y_part = a->y, w_part = a->w;
-        struct linear_work work = {
-            .y = &y_part, .x = &a->x, .w = &w_part, .accumulate = a->accumulate};
         y_part.cols = w_part.rows = a->w.rows - first < step ? a->w.rows - first : step;
         y_part.data = (float *)a->y.data + first;
         w_part.data = linear_at(&a->w, first);
-        if (a->bias.data) work.vector = (const float *)a->bias.data + first;
+        /* The packed weights are read by every thread; the first one's scratch holds them. */
         TRY(cpu_scratch_reserve_first(c, c->simd->linear->packed_bytes(&w_part), e));
-        cpu_parallel(c, (w_part.rows + panel - 1) / panel, 1, linear_pack_task, &work);
-        cpu_parallel(c, a->y.rows, LINEAR_GRAIN, linear_rows_task, &work);
+        struct simd_product product = {
+            .y = &y_part,
+            .x = &a->x,
+            .w = &w_part,
+            .packed = c->scratch_own[0].data_own,
+            .bias = a->bias.data ? (const float *)a->bias.data + first : NULL,
+            .accumulate = a->accumulate,
+        };
+        cpu_items(b, (w_part.rows + panel - 1) / panel, 1, c->simd->linear->pack, &product);
+        cpu_items(b, a->y.rows, LINEAR_GRAIN, c->simd->linear->rows, &product);
     }
     return 0;
 }

@@ -1,52 +1,44 @@
-/* rows.c - the ops on rows: moving, adding, dropout, ReLU, LayerNorm, rotary. Each gives its
- * threads contiguous rows (scatter: columns, so that rows that meet are added in order). */
+/* rows.c - the ops on rows: moving, adding, dropout, ReLU, LayerNorm, rotary, softmax. Each gives
+ * its threads contiguous rows (scatter: columns, so that rows that meet are added in order). */
 #include "cpu/cpu.h"
 
 #include <string.h>
 
 enum { ROWS_GRAIN = 8, COLS_GRAIN = 16 };
 
-static void gather_rows_rows(struct cpu *c, const void *args, struct simd_range rows)
-{
-    const struct gather_rows_args *a = args;
-    c->simd->rows->gather(&a->y, &a->x, a->index_dev, a->scale, rows);
-}
+/* An op that one kernel does, item by item. */
+#define OVER(items, grain, family, name, args)                                                     \
+    int cpu_##name(struct backend *b, const struct args *a, struct err *e)                         \
+    {                                                                                              \
+        (void)e;                                                                                   \
+        cpu_items(b, items, grain, cpu_of(b)->simd->family->name, a);                              \
+        return 0;                                                                                  \
+    }
 
-int cpu_gather_rows(struct backend *b, const struct gather_rows_args *a, struct err *e)
+OVER(a->y.rows, ROWS_GRAIN, rows, gather_rows, gather_rows_args)
+OVER(a->y.cols, COLS_GRAIN, rows, scatter_rows, scatter_rows_args)
+OVER(a->y.rows, ROWS_GRAIN, rows, add_rows, add_rows_args)
+OVER(a->y.rows, ROWS_GRAIN, rows, add, add_args)
+OVER(a->y.rows, ROWS_GRAIN, rows, relu, dropout_args)
+OVER(a->dx.rows, ROWS_GRAIN, rows, relu_bwd, relu_bwd_args)
+OVER(a->x.rows, ROWS_GRAIN, rows, rotary, rotary_args)
+OVER(a->y.rows, ROWS_GRAIN, norm, layernorm, layernorm_args)
+OVER(a->y.rows, ROWS_GRAIN, norm, residual_layernorm, residual_layernorm_args)
+OVER(a->logits.rows, ROWS_GRAIN, loss, softmax_loss, softmax_loss_args)
+OVER(a->logits.rows, ROWS_GRAIN, loss, softmax_logp, softmax_logp_args)
+
+int cpu_dropout(struct backend *b, const struct dropout_args *a, struct err *e)
 {
     (void)e;
-    return cpu_rows(b, a->y.rows, ROWS_GRAIN, gather_rows_rows, a);
-}
-
-static void scatter_rows_rows(struct cpu *c, const void *args, struct simd_range cols)
-{
-    const struct scatter_rows_args *a = args;
-    c->simd->rows->scatter(&a->y, &a->x, a->index_dev, a->scale, a->accumulate, cols);
-}
-
-int cpu_scatter_rows(struct backend *b, const struct scatter_rows_args *a, struct err *e)
-{
-    (void)e;
-    return cpu_rows(b, a->y.cols, COLS_GRAIN, scatter_rows_rows, a);
-}
-
-static void add_rows_rows(struct cpu *c, const void *args, struct simd_range rows)
-{
-    const struct add_rows_args *a = args;
-    c->simd->rows->add_rows(&a->y, &a->x, &a->table, a->index_dev, rows);
-}
-
-int cpu_add_rows(struct backend *b, const struct add_rows_args *a, struct err *e)
-{
-    (void)e;
-    return cpu_rows(b, a->y.rows, ROWS_GRAIN, add_rows_rows, a);
+    if (a->dropout.p == 0.0f && a->y.data == a->x.data) return 0;
+    cpu_items(b, a->y.rows, ROWS_GRAIN, cpu_of(b)->simd->rows->dropout, a);
+    return 0;
 }
 
 /* This backend has one dtype: a cast is a copy. */
-static void cast_rows(struct cpu *c, const void *args, struct simd_range rows)
+static void cast_kernel(const void *args, struct simd_range rows)
 {
     const struct cast_args *a = args;
-    (void)c;
     for (int64_t row = rows.begin; row < rows.end; row++)
         memcpy((float *)a->y.data + row * a->y.stride, (const float *)a->x.data + row * a->x.stride,
                (size_t)a->x.cols * sizeof(float));
@@ -55,85 +47,8 @@ static void cast_rows(struct cpu *c, const void *args, struct simd_range rows)
 int cpu_cast(struct backend *b, const struct cast_args *a, struct err *e)
 {
     (void)e;
-    return cpu_rows(b, a->y.rows, ROWS_GRAIN, cast_rows, a);
-}
-
-static void add_rows(struct cpu *c, const void *args, struct simd_range rows)
-{
-    const struct add_args *a = args;
-    c->simd->rows->add(&a->y, &a->x, &a->r, rows);
-}
-
-int cpu_add(struct backend *b, const struct add_args *a, struct err *e)
-{
-    (void)e;
-    return cpu_rows(b, a->y.rows, ROWS_GRAIN, add_rows, a);
-}
-
-static void dropout_rows(struct cpu *c, const void *args, struct simd_range rows)
-{
-    const struct dropout_args *a = args;
-    struct simd_dropout d = cpu_draw(&a->dropout, a->y.cols);
-    c->simd->rows->dropout(&a->y, &a->x, &d, rows);
-}
-
-int cpu_dropout(struct backend *b, const struct dropout_args *a, struct err *e)
-{
-    (void)e;
-    if (a->dropout.p == 0.0f && a->y.data == a->x.data) return 0;
-    return cpu_rows(b, a->y.rows, ROWS_GRAIN, dropout_rows, a);
-}
-
-static void relu_rows(struct cpu *c, const void *args, struct simd_range rows)
-{
-    const struct dropout_args *a = args;
-    struct simd_dropout d = cpu_draw(&a->dropout, a->y.cols);
-    c->simd->rows->relu(&a->y, &a->x, &d, rows);
-}
-
-int cpu_relu(struct backend *b, const struct dropout_args *a, struct err *e)
-{
-    (void)e;
-    return cpu_rows(b, a->y.rows, ROWS_GRAIN, relu_rows, a);
-}
-
-static void relu_bwd_rows(struct cpu *c, const void *args, struct simd_range rows)
-{
-    const struct relu_bwd_args *a = args;
-    struct simd_dropout d = cpu_draw(&a->dropout, a->y.cols);
-    c->simd->rows->relu_bwd(&a->dx, &a->dy, &a->y, &d, rows);
-}
-
-int cpu_relu_bwd(struct backend *b, const struct relu_bwd_args *a, struct err *e)
-{
-    (void)e;
-    return cpu_rows(b, a->dx.rows, ROWS_GRAIN, relu_bwd_rows, a);
-}
-
-static void layernorm_rows(struct cpu *c, const void *args, struct simd_range rows)
-{
-    const struct layernorm_args *a = args;
-    c->simd->norm->layernorm(&a->y, &a->stats, NULL, &a->x, NULL, NULL, &a->gain, &a->bias, rows);
-}
-
-int cpu_layernorm(struct backend *b, const struct layernorm_args *a, struct err *e)
-{
-    (void)e;
-    return cpu_rows(b, a->y.rows, ROWS_GRAIN, layernorm_rows, a);
-}
-
-static void residual_layernorm_rows(struct cpu *c, const void *args, struct simd_range rows)
-{
-    const struct residual_layernorm_args *a = args;
-    struct simd_dropout d = cpu_draw(&a->dropout, a->y.cols);
-    c->simd->norm->layernorm(&a->y, &a->stats, &a->s, &a->x, &a->r, &d, &a->gain, &a->bias, rows);
-}
-
-int cpu_residual_layernorm(struct backend *b, const struct residual_layernorm_args *a,
-                           struct err *e)
-{
-    (void)e;
-    return cpu_rows(b, a->y.rows, ROWS_GRAIN, residual_layernorm_rows, a);
+    cpu_items(b, a->y.rows, ROWS_GRAIN, cast_kernel, a);
+    return 0;
 }
 
 /* Each thread sums its rows' shares of dgain and dbias in its own scratch. */
@@ -141,8 +56,7 @@ static void layernorm_bwd_task(const struct cpu_share *s, void *arguments)
 {
     const struct layernorm_bwd_args *a = *(const struct layernorm_bwd_args **)arguments;
     float *parts = cpu_scratch_of(s);
-    s->cpu->simd->norm->layernorm_bwd(&a->dx, parts, parts + a->dx.cols, &a->dy, &a->x, &a->stats,
-                                      &a->gain, a->accumulate_dx,
+    s->cpu->simd->norm->layernorm_bwd(a, parts, parts + a->dx.cols,
                                       (struct simd_range){s->begin, s->end});
 }
 
@@ -162,16 +76,4 @@ int cpu_layernorm_bwd(struct backend *b, const struct layernorm_bwd_args *a, str
         }
     }
     return 0;
-}
-
-static void rotary_rows(struct cpu *c, const void *args, struct simd_range rows)
-{
-    const struct rotary_args *a = args;
-    c->simd->rows->rotary(&a->x, &a->cosine, &a->sine, a->T, a->H, a->layout, a->inverse, rows);
-}
-
-int cpu_rotary(struct backend *b, const struct rotary_args *a, struct err *e)
-{
-    (void)e;
-    return cpu_rows(b, a->x.rows, ROWS_GRAIN, rotary_rows, a);
 }

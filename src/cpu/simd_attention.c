@@ -280,10 +280,10 @@ VECTOR_FN void forward_queries(const struct forward *f, struct forward_tile t, c
     forward_finish(f, &t, highest, sum, QV);
 }
 
-static void forward_run(const struct attention *a, const struct simd_dropout *d, void *scratch,
-                        struct simd_range items)
+static void forward_run(const struct attention *a, void *scratch, struct simd_range items)
 {
-    struct forward f = forward_plan(a, d, scratch);
+    const struct simd_dropout d = dropout_of(&a->dropout, a->T);
+    struct forward f = forward_plan(a, &d, scratch);
     for (int64_t item = items.begin; item < items.end; item++) {
         struct forward_tile t = {.b = item / a->H, .h = item % a->H};
         if (a->T <= VECTOR_LANES) {

@@ -482,10 +482,11 @@ static void backward_fold(const struct backward *w, int64_t h, float *near_grad,
     if (offset_grad) offset_grad[h] += (float)far;
 }
 
-static void backward_run(const struct attention *a, const struct simd_dropout *d, float *near_grad,
-                         float *offset_grad, void *scratch, struct simd_range items)
+static void backward_run(const struct attention *a, float *near_grad, float *offset_grad,
+                         void *scratch, struct simd_range items)
 {
-    struct backward w = backward_plan(a, d, scratch);
+    const struct simd_dropout d = dropout_of(&a->dropout, a->T);
+    struct backward w = backward_plan(a, &d, scratch);
     for (int64_t item = items.begin; item < items.end; item++) {
         struct backward_tile t = {.b = item / a->H, .h = item % a->H};
         w.table = w.tables + t.h * w.table_n;

@@ -5,8 +5,40 @@
 #ifndef CPU_SIMD_DROPOUT_H
 #define CPU_SIMD_DROPOUT_H
 
-#include "cpu/simd.h"
+#include "backend/backend.h"
+#include "base/philox.h"
 #include "cpu/simd_vector.h"
+
+/* Dropout at one site: factor(element) is 0 or keep_scale. keep_scale = 0: no dropout. */
+struct simd_dropout {
+    uint64_t key;
+    uint32_t stream, step, keep_below;
+    float keep_scale; /* 1 / (1 - p) */
+    int64_t first_row;
+    const int32_t *rows; /* NULL: row i is first_row + i */
+    int64_t cols;
+};
+
+VECTOR_FN struct simd_dropout dropout_of(const struct dropout *d, int64_t cols)
+{
+    struct simd_dropout out = {.cols = cols};
+    if (d->p <= 0.0f) return out;
+    out.key = d->key;
+    out.stream = d->stream;
+    out.step = d->step_dev ? d->step_dev->update : 0;
+    out.keep_below = philox_keep_below(d->p);
+    out.keep_scale = 1.0f / (1.0f - d->p);
+    out.first_row = d->first_row + (d->step_dev ? d->span * d->step_dev->first_row : 0);
+    out.rows = d->rows_dev;
+    return out;
+}
+
+/* The first element of a row in the whole update. */
+VECTOR_FN uint64_t dropout_row(const struct simd_dropout *d, int64_t row)
+{
+    int64_t place = d->first_row + (d->rows ? d->rows[row] : row);
+    return (uint64_t)(place * d->cols);
+}
 
 typedef uint64_t vector_u64 __attribute__((vector_size(VECTOR_BYTES)));
 

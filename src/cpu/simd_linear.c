@@ -26,11 +26,13 @@ static size_t linear_packed_bytes(const struct tensor *w)
 }
 
 /* Panels begin ... end - 1 of w (O,I): element (i, o) of panel p stands at (p I + i) PANEL + o. */
-static void linear_pack(float *packed, const struct tensor *w, struct simd_range panels)
+static void linear_pack(const void *args, struct simd_range panels)
 {
+    const struct simd_product *a = args;
+    const struct tensor *w = a->w;
     int64_t I = w->cols;
     for (int64_t p = panels.begin; p < panels.end; p++) {
-        float *to = packed + p * I * PANEL;
+        float *to = a->packed + p * I * PANEL;
         const float *from = (const float *)w->data + p * PANEL * w->stride;
         int64_t outputs = w->rows - p * PANEL < PANEL ? w->rows - p * PANEL : PANEL, i = 0;
         if (outputs < PANEL) memset(to, 0, (size_t)(I * PANEL) * sizeof *to);
@@ -107,9 +109,10 @@ VECTOR_FN void linear_blocks(struct linear_block b, int64_t rows, const int turn
     }
 }
 
-static void linear_rows(const struct tensor *y, const struct tensor *x, const float *packed,
-                        const float *bias, int accumulate, struct simd_range rows)
+static void linear_rows(const void *args, struct simd_range rows)
 {
+    const struct simd_product *a = args;
+    const struct tensor *x = a->x, *y = a->y;
     int64_t I = x->cols, O = y->cols, height = GROUP_FLOATS / I / BLOCK_ROWS * BLOCK_ROWS;
     if (height < BLOCK_ROWS) height = BLOCK_ROWS;
     for (int64_t first = rows.begin; first < rows.end; first += height) {
@@ -117,16 +120,16 @@ static void linear_rows(const struct tensor *y, const struct tensor *x, const fl
         for (int64_t o = 0; o < O; o += PANEL) {
             float panel_bias[PANEL] = {0};
             int64_t outputs = O - o < PANEL ? O - o : PANEL;
-            if (bias) memcpy(panel_bias, bias + o, (size_t)outputs * sizeof *bias);
+            if (a->bias) memcpy(panel_bias, a->bias + o, (size_t)outputs * sizeof *a->bias);
             struct linear_block b = {.y = (float *)y->data + first * y->stride + o,
                                      .x = (const float *)x->data + first * x->stride,
-                                     .panel = packed + o * I,
+                                     .panel = a->packed + o * I,
                                      .bias = panel_bias,
                                      .stride_y = y->stride,
                                      .stride_x = x->stride,
                                      .I = I,
                                      .outputs = outputs,
-                                     .accumulate = accumulate};
+                                     .accumulate = a->accumulate};
             linear_blocks(b, n, 0);
         }
     }
@@ -163,7 +166,7 @@ static void linear_bwd_weight_pack(float *packed, const struct tensor *x, int64_
 }
 
 static void linear_bwd_weight(const struct tensor *dw, const struct tensor *dy,
-                              const struct tensor *x, int accumulate, float *packed,
+                              const struct tensor *x, bool accumulate, float *packed,
                               struct simd_range outputs)
 {
     const float no_bias[PANEL] = {0};

@@ -67,30 +67,36 @@ static double loss_sum(float *out, const float *x, int64_t n, float highest)
     return total;
 }
 
-static void loss_softmax(float *loss, const struct tensor *logits, const int32_t *target,
-                         int gradient, struct simd_range rows)
+static void loss_softmax(const void *args, struct simd_range rows)
 {
+    const struct softmax_loss_args *a = args;
+    const struct tensor *logits = &a->logits;
+    const int32_t *target = a->target_dev;
+    float *loss = a->loss.data;
     for (int64_t i = rows.begin; i < rows.end; i++) {
         float *x = (float *)logits->data + i * logits->stride;
         if (target[i] < 0) {
             loss[i] = 0.0f;
-            if (gradient) memset(x, 0, (size_t)logits->cols * sizeof *x);
+            if (a->gradient) memset(x, 0, (size_t)logits->cols * sizeof *x);
             continue;
         }
         float highest = loss_highest(x, logits->cols);
         double chosen = (double)x[target[i]] - highest;
-        double sum = loss_sum(gradient ? x : NULL, x, logits->cols, highest);
+        double sum = loss_sum(a->gradient ? x : NULL, x, logits->cols, highest);
         loss[i] = (float)(log(sum) - chosen);
-        if (!gradient) continue;
+        if (!a->gradient) continue;
         float share = (float)(1.0 / sum);
         for (int64_t c = 0; c < logits->cols; c++) x[c] *= share;
         x[target[i]] -= 1.0f;
     }
 }
 
-static void loss_logp(float *logp, const struct tensor *logits, const int32_t *target,
-                      int accumulate, struct simd_range rows)
+static void loss_logp(const void *args, struct simd_range rows)
 {
+    const struct softmax_logp_args *a = args;
+    const struct tensor *logits = &a->logits;
+    const int32_t *target = a->target_dev;
+    float *logp = a->logp.data;
     for (int64_t i = rows.begin; i < rows.end; i++) {
         const float *x = (const float *)logits->data + i * logits->stride;
         float value = 0.0f;
@@ -99,7 +105,7 @@ static void loss_logp(float *logp, const struct tensor *logits, const int32_t *t
             double sum = loss_sum(NULL, x, logits->cols, highest);
             value = (float)((double)x[target[i]] - highest - log(sum));
         }
-        logp[i] = accumulate ? logp[i] + value : value;
+        logp[i] = a->accumulate ? logp[i] + value : value;
     }
 }
 

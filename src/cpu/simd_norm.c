@@ -48,33 +48,41 @@ static void norm_residual(float *s, const float *x, const float *r, const struct
         return;
     }
     float factor[NORM_CHUNK];
-    int64_t place = d->first_row + (d->rows ? d->rows[row] : row);
     for (int64_t first = 0; first < C; first += NORM_CHUNK) {
         int64_t n = C - first < NORM_CHUNK ? C - first : NORM_CHUNK;
-        dropout_factors(factor, d, (uint64_t)(place * d->cols + first), n);
+        dropout_factors(factor, d, dropout_row(d, row) + (uint64_t)first, n);
         for (int64_t c = 0; c < n; c++) s[first + c] = x[first + c] + r[first + c] * factor[c];
     }
 }
 
-static void norm_rows(const struct tensor *y, const struct tensor *stats, const struct tensor *s,
-                      const struct tensor *x, const struct tensor *r, const struct simd_dropout *d,
-                      const struct tensor *gain, const struct tensor *bias, struct simd_range rows)
+/* One row of y and its stats from a row of x. */
+VECTOR_FN void norm_row(float *y, float *stat, const float *x, const float *gain, const float *bias,
+                        int64_t C)
 {
-    const float *g = gain->data, *b = bias->data;
-    int64_t C = y->cols;
+    float mean = norm_sum(x, C) / (float)C;
+    float deviation = 1.0f / sqrtf(norm_squares(x, mean, C) / (float)C + norm_eps);
+    for (int64_t c = 0; c < C; c++) y[c] = (x[c] - mean) * deviation * gain[c] + bias[c];
+    stat[0] = mean;
+    stat[1] = deviation;
+}
+
+static void norm_layernorm(const void *args, struct simd_range rows)
+{
+    const struct layernorm_args *a = args;
+    for (int64_t i = rows.begin; i < rows.end; i++)
+        norm_row(norm_at(&a->y, i), norm_at(&a->stats, i), norm_at(&a->x, i), a->gain.data,
+                 a->bias.data, a->y.cols);
+}
+
+static void norm_residual_layernorm(const void *args, struct simd_range rows)
+{
+    const struct residual_layernorm_args *a = args;
+    const struct simd_dropout d = dropout_of(&a->dropout, a->y.cols);
     for (int64_t i = rows.begin; i < rows.end; i++) {
-        const float *from = norm_at(x, i);
-        float *to = norm_at(y, i), *stat = norm_at(stats, i);
-        if (r) {
-            float *sum = norm_at(s, i);
-            norm_residual(sum, from, norm_at(r, i), d, i, C);
-            from = sum;
-        }
-        float mean = norm_sum(from, C) / (float)C;
-        float deviation = 1.0f / sqrtf(norm_squares(from, mean, C) / (float)C + norm_eps);
-        for (int64_t c = 0; c < C; c++) to[c] = (from[c] - mean) * deviation * g[c] + b[c];
-        stat[0] = mean;
-        stat[1] = deviation;
+        float *s = norm_at(&a->s, i);
+        norm_residual(s, norm_at(&a->x, i), norm_at(&a->r, i), &d, i, a->y.cols);
+        norm_row(norm_at(&a->y, i), norm_at(&a->stats, i), s, a->gain.data, a->bias.data,
+                 a->y.cols);
     }
 }
 
@@ -114,18 +122,20 @@ static void layernorm_bwd_row(float *restrict dx, float *restrict dgain, float *
     }
 }
 
-static void norm_rows_dx(const struct tensor *dx, float *dgain_part, float *dbias_part,
-                         const struct tensor *dy, const struct tensor *x,
-                         const struct tensor *stats, const struct tensor *gain, int accumulate_dx,
-                         struct simd_range rows)
+static void norm_layernorm_bwd(const struct layernorm_bwd_args *a, float *dgain_part,
+                               float *dbias_part, struct simd_range rows)
 {
-    int64_t C = dx->cols;
+    int64_t C = a->dx.cols;
     memset(dgain_part, 0, (size_t)C * sizeof *dgain_part);
     memset(dbias_part, 0, (size_t)C * sizeof *dbias_part);
     for (int64_t i = rows.begin; i < rows.end; i++)
-        layernorm_bwd_row(norm_at(dx, i), dgain_part, dbias_part, norm_at(dy, i), norm_at(x, i),
-                          norm_at(stats, i), gain->data, accumulate_dx, C);
+        layernorm_bwd_row(norm_at(&a->dx, i), dgain_part, dbias_part, norm_at(&a->dy, i),
+                          norm_at(&a->x, i), norm_at(&a->stats, i), a->gain.data, a->accumulate_dx,
+                          C);
 }
 
-const struct simd_norm SIMD_NAME(simd_norm) = {.layernorm = norm_rows,
-                                               .layernorm_bwd = norm_rows_dx};
+const struct simd_norm SIMD_NAME(simd_norm) = {
+    .layernorm = norm_layernorm,
+    .residual_layernorm = norm_residual_layernorm,
+    .layernorm_bwd = norm_layernorm_bwd,
+};

@@ -10,82 +10,69 @@ static float *rows_at(const struct tensor *t, int64_t row)
     return (float *)t->data + row * t->stride;
 }
 
-/* The first element of a row in the whole update. */
-static uint64_t rows_element(const struct simd_dropout *d, int64_t row)
+static void rows_gather_rows(const void *args, struct simd_range rows)
 {
-    int64_t place = d->first_row + (d->rows ? d->rows[row] : row);
-    return (uint64_t)(place * d->cols);
-}
-
-static void rows_gather(const struct tensor *y, const struct tensor *x, const int32_t *index,
-                        float scale, struct simd_range rows)
-{
+    const struct gather_rows_args *a = args;
+    const struct tensor *y = &a->y;
+    const int32_t *index = a->index_dev;
+    float scale = a->scale;
     for (int64_t i = rows.begin; i < rows.end; i++) {
         float *to = rows_at(y, i);
         if (index[i] < 0) {
             memset(to, 0, (size_t)y->cols * sizeof *to);
             continue;
         }
-        const float *from = rows_at(x, index[i]);
+        const float *from = rows_at(&a->x, index[i]);
         for (int64_t c = 0; c < y->cols; c++) to[c] = scale * from[c];
     }
 }
 
-static void rows_scatter(const struct tensor *y, const struct tensor *x, const int32_t *index,
-                         float scale, int accumulate, struct simd_range cols)
+static void rows_scatter_rows(const void *args, struct simd_range cols)
 {
-    for (int64_t i = 0; i < x->rows; i++) {
+    const struct scatter_rows_args *a = args;
+    const int32_t *index = a->index_dev;
+    float scale = a->scale;
+    for (int64_t i = 0; i < a->x.rows; i++) {
         if (index[i] < 0) continue;
-        float *to = rows_at(y, index[i]);
-        const float *from = rows_at(x, i);
-        if (accumulate)
+        float *to = rows_at(&a->y, index[i]);
+        const float *from = rows_at(&a->x, i);
+        if (a->accumulate)
             for (int64_t c = cols.begin; c < cols.end; c++) to[c] += scale * from[c];
         else
             for (int64_t c = cols.begin; c < cols.end; c++) to[c] = scale * from[c];
     }
 }
 
-static void rows_add_rows(const struct tensor *y, const struct tensor *x,
-                          const struct tensor *table, const int32_t *index, struct simd_range rows)
+static void rows_add_rows(const void *args, struct simd_range rows)
 {
+    const struct add_rows_args *a = args;
+    const struct tensor *y = &a->y;
+    const int32_t *index = a->index_dev;
     for (int64_t i = rows.begin; i < rows.end; i++) {
         float *to = rows_at(y, i);
-        const float *from = rows_at(x, i);
+        const float *from = rows_at(&a->x, i);
         if (index[i] < 0) {
             if (to != from) memcpy(to, from, (size_t)y->cols * sizeof *to);
             continue;
         }
-        const float *more = rows_at(table, index[i]);
+        const float *more = rows_at(&a->table, index[i]);
         for (int64_t c = 0; c < y->cols; c++) to[c] = from[c] + more[c];
     }
 }
 
-static void rows_add(const struct tensor *y, const struct tensor *x, const struct tensor *r,
-                     struct simd_range rows)
+static void rows_add(const void *args, struct simd_range rows)
 {
+    const struct add_args *a = args;
+    const struct tensor *y = &a->y;
     for (int64_t i = rows.begin; i < rows.end; i++) {
         float *to = rows_at(y, i);
-        const float *from = rows_at(x, i), *more = rows_at(r, i);
+        const float *from = rows_at(&a->x, i), *more = rows_at(&a->r, i);
         for (int64_t c = 0; c < y->cols; c++) to[c] = from[c] + more[c];
-    }
-}
-
-static void rows_add_vector(const struct tensor *y, const struct tensor *x, const float *vector,
-                            struct simd_range rows)
-{
-    for (int64_t i = rows.begin; i < rows.end; i++) {
-        float *to = rows_at(y, i);
-        if (!x) {
-            memcpy(to, vector, (size_t)y->cols * sizeof *to);
-            continue;
-        }
-        const float *from = rows_at(x, i);
-        for (int64_t c = 0; c < y->cols; c++) to[c] = from[c] + vector[c];
     }
 }
 
 /* Sums are taken in groups of 32 rows, so that rounding grows with the number of groups only. */
-static void rows_column_sums(float *out, const struct tensor *x, int accumulate,
+static void rows_column_sums(float *out, const struct tensor *x, bool accumulate,
                              struct simd_range cols)
 {
     for (int64_t first = cols.begin; first < cols.end; first += ROWS_CHUNK) {
@@ -105,57 +92,62 @@ static void rows_column_sums(float *out, const struct tensor *x, int accumulate,
     }
 }
 
-static void rows_dropout(const struct tensor *y, const struct tensor *x,
-                         const struct simd_dropout *d, struct simd_range rows)
+static void rows_dropout(const void *args, struct simd_range rows)
 {
+    const struct dropout_args *a = args;
+    const struct tensor *y = &a->y;
+    const struct simd_dropout d = dropout_of(&a->dropout, y->cols);
     float factor[ROWS_CHUNK];
     for (int64_t i = rows.begin; i < rows.end; i++) {
         float *to = rows_at(y, i);
-        const float *from = rows_at(x, i);
-        if (d->keep_scale == 0.0f) { /* p = 0: a copy */
+        const float *from = rows_at(&a->x, i);
+        if (d.keep_scale == 0.0f) { /* p = 0: a copy */
             memcpy(to, from, (size_t)y->cols * sizeof *to);
             continue;
         }
         for (int64_t first = 0; first < y->cols; first += ROWS_CHUNK) {
             int64_t n = y->cols - first < ROWS_CHUNK ? y->cols - first : ROWS_CHUNK;
-            dropout_factors(factor, d, rows_element(d, i) + (uint64_t)first, n);
+            dropout_factors(factor, &d, dropout_row(&d, i) + (uint64_t)first, n);
             for (int64_t c = 0; c < n; c++) to[first + c] = from[first + c] * factor[c];
         }
     }
 }
 
-static void rows_relu(const struct tensor *y, const struct tensor *x, const struct simd_dropout *d,
-                      struct simd_range rows)
+static void rows_relu(const void *args, struct simd_range rows)
 {
+    const struct dropout_args *a = args;
+    const struct tensor *y = &a->y;
+    const struct simd_dropout d = dropout_of(&a->dropout, y->cols);
     float factor[ROWS_CHUNK];
     for (int64_t i = rows.begin; i < rows.end; i++) {
         float *to = rows_at(y, i);
-        const float *from = rows_at(x, i);
+        const float *from = rows_at(&a->x, i);
         /* A NaN must stay one: the comparison is false for it. */
         for (int64_t c = 0; c < y->cols; c++) to[c] = from[c] <= 0.0f ? 0.0f : from[c];
-        if (d->keep_scale == 0.0f) continue;
+        if (d.keep_scale == 0.0f) continue;
         for (int64_t first = 0; first < y->cols; first += ROWS_CHUNK) {
             int64_t n = y->cols - first < ROWS_CHUNK ? y->cols - first : ROWS_CHUNK;
-            dropout_factors(factor, d, rows_element(d, i) + (uint64_t)first, n);
+            dropout_factors(factor, &d, dropout_row(&d, i) + (uint64_t)first, n);
             for (int64_t c = 0; c < n; c++) to[first + c] *= factor[c];
         }
     }
 }
 
 /* Where y is not 0 the element was kept: the mask need not be drawn again. */
-static void rows_relu_bwd(const struct tensor *dx, const struct tensor *dy, const struct tensor *y,
-                          const struct simd_dropout *d, struct simd_range rows)
+static void rows_relu_bwd(const void *args, struct simd_range rows)
 {
-    float scale = d->keep_scale == 0.0f ? 1.0f : d->keep_scale;
+    const struct relu_bwd_args *a = args;
+    const struct tensor *dx = &a->dx;
+    float scale = a->dropout.p > 0.0f ? 1.0f / (1.0f - a->dropout.p) : 1.0f;
     for (int64_t i = rows.begin; i < rows.end; i++) {
         float *to = rows_at(dx, i);
-        const float *from = rows_at(dy, i), *result = rows_at(y, i);
+        const float *from = rows_at(&a->dy, i), *result = rows_at(&a->y, i);
         for (int64_t c = 0; c < dx->cols; c++) to[c] = result[c] == 0.0f ? 0.0f : from[c] * scale;
     }
 }
 
-static void rows_turn(float *x, const float *cosine, const float *sine, int32_t D, int layout,
-                      float sign)
+static void rows_rotate(float *x, const float *cosine, const float *sine, int32_t D, int layout,
+                        float sign)
 {
     int32_t half = D / 2;
     if (layout == 0) {
@@ -173,25 +165,24 @@ static void rows_turn(float *x, const float *cosine, const float *sine, int32_t 
     }
 }
 
-static void rows_rotary(const struct tensor *x, const struct tensor *cosine,
-                        const struct tensor *sine, int32_t T, int32_t H, int layout, int inverse,
-                        struct simd_range rows)
+static void rows_rotary(const void *args, struct simd_range rows)
 {
-    int32_t D = (int32_t)(x->cols / H);
-    float sign = inverse ? -1.0f : 1.0f;
+    const struct rotary_args *a = args;
+    int32_t D = (int32_t)(a->x.cols / a->H);
+    float sign = a->inverse ? -1.0f : 1.0f;
     for (int64_t i = rows.begin; i < rows.end; i++) {
-        float *row = rows_at(x, i);
-        const float *c = rows_at(cosine, i % T), *s = rows_at(sine, i % T);
-        for (int32_t h = 0; h < H; h++) rows_turn(row + (int64_t)h * D, c, s, D, layout, sign);
+        float *row = rows_at(&a->x, i);
+        const float *c = rows_at(&a->cosine, i % a->T), *s = rows_at(&a->sine, i % a->T);
+        for (int32_t h = 0; h < a->H; h++)
+            rows_rotate(row + (int64_t)h * D, c, s, D, a->layout, sign);
     }
 }
 
 const struct simd_rows SIMD_NAME(simd_rows) = {
-    .gather = rows_gather,
-    .scatter = rows_scatter,
+    .gather_rows = rows_gather_rows,
+    .scatter_rows = rows_scatter_rows,
     .add_rows = rows_add_rows,
     .add = rows_add,
-    .add_vector = rows_add_vector,
     .column_sums = rows_column_sums,
     .dropout = rows_dropout,
     .relu = rows_relu,

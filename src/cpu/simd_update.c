@@ -17,11 +17,25 @@ static double update_squares(const float *x, int64_t n)
     return total;
 }
 
-static void update_nag(float *restrict theta, float *restrict momentum, const float *restrict grad,
-                       const struct simd_nag *f, float lr, struct simd_range elements)
+/* Each chunk's sum is its own, whichever thread takes it: the total's bits do not depend on the
+ * number of threads. */
+static void update_chunks(const void *args, struct simd_range chunks)
 {
+    const struct simd_squares *a = args;
+    for (int64_t chunk = chunks.begin; chunk < chunks.end; chunk++) {
+        int64_t first = chunk * SIMD_SQUARES_CHUNK, left = a->n - first;
+        a->sums[chunk] =
+            update_squares(a->x + first, left < SIMD_SQUARES_CHUNK ? left : SIMD_SQUARES_CHUNK);
+    }
+}
+
+static void update_nag(const void *args, struct simd_range elements)
+{
+    const struct simd_nag *f = args;
+    float *restrict theta = f->theta, *restrict momentum = f->b;
+    const float *restrict grad = f->grad;
     float scale = f->gradient, shrink = f->shrink, tm = f->theta_momentum, tg = f->theta_gradient;
-    float mu = f->momentum;
+    float mu = f->momentum, lr = f->lr;
     for (int64_t i = elements.begin; i < elements.end; i++) {
         float g = scale * grad[i], b = momentum[i];
         theta[i] = shrink * theta[i] + (tm * b - tg * g);
@@ -29,11 +43,11 @@ static void update_nag(float *restrict theta, float *restrict momentum, const fl
     }
 }
 
-static void update_adam(float *restrict theta, float *restrict m, float *restrict v,
-                        const float *restrict grad, const struct simd_adam *f,
-                        struct simd_range elements)
+static void update_adam(const void *args, struct simd_range elements)
 {
-    struct simd_adam k = *f;
+    const struct simd_adam k = *(const struct simd_adam *)args;
+    float *restrict theta = k.theta, *restrict m = k.m, *restrict v = k.v;
+    const float *restrict grad = k.grad;
     for (int64_t i = elements.begin; i < elements.end; i++) {
         float g = k.gradient * grad[i];
         m[i] = k.beta1 * m[i] + (1.0f - k.beta1) * g;
@@ -43,7 +57,7 @@ static void update_adam(float *restrict theta, float *restrict m, float *restric
 }
 
 const struct simd_update SIMD_NAME(simd_update) = {
-    .sum_squares = update_squares,
+    .sum_squares = update_chunks,
     .nag = update_nag,
     .adam = update_adam,
 };

@@ -37,7 +37,7 @@ static void graph_remember(struct model *m, const struct model_graph *shape)
     } else {
         for (int32_t i = 1; i < graphs->n; i++)
             if (graphs->graph[i].met < place->met) place = &graphs->graph[i];
-        m->b->ops->forget(m->b, place->own);
+        m->b->ops->graph_free(m->b, place->own);
     }
     *place = *shape;
     place->met = ++graphs->clock;
@@ -47,16 +47,16 @@ static int graph_record(struct model *m, struct model_graph *g, const struct mod
                         struct err *e)
 {
     struct err second = {0};
-    TRY(m->b->ops->record(m->b, e));
+    TRY(m->b->ops->graph_begin(m->b, e));
     int rc = g->body(m, p, e);
-    if (rc == 0) return m->b->ops->keep(m->b, &g->own, e);
-    (void)m->b->ops->keep(m->b, NULL, &second); /* the first error is the one to tell */
+    if (rc == 0) return m->b->ops->graph_end(m->b, &g->own, e);
+    (void)m->b->ops->graph_end(m->b, NULL, &second); /* the first error is the one to tell */
     return rc;
 }
 
 int model_graph_run(struct model *m, model_body *body, const struct model_pass *p, struct err *e)
 {
-    if (m->b->ops->record == NULL) return body(m, p, e);
+    if (m->b->ops->graph_begin == NULL) return body(m, p, e);
     struct model_graph shape = {.body = body};
     if (p != NULL) {
         shape.rows = p->rows;
@@ -71,11 +71,11 @@ int model_graph_run(struct model *m, model_body *body, const struct model_pass *
     }
     g->met = ++m->graphs.clock;
     if (g->own == NULL) TRY(graph_record(m, g, p, e));
-    return m->b->ops->replay(m->b, g->own, e);
+    return m->b->ops->graph_launch(m->b, g->own, e);
 }
 
 void model_graphs_forget(struct model *m)
 {
-    for (int32_t i = 0; i < m->graphs.n; i++) m->b->ops->forget(m->b, m->graphs.graph[i].own);
+    for (int32_t i = 0; i < m->graphs.n; i++) m->b->ops->graph_free(m->b, m->graphs.graph[i].own);
     m->graphs.n = 0;
 }

@@ -30,7 +30,7 @@ static void list_add(struct model *m, struct model_list *list, int32_t value)
 /* Fills up a list of a band. A vocabulary of one band has all tokens in it, batch by batch. */
 static void list_fill(struct model *m, struct model_list *list)
 {
-    if (m->b->ops->record == NULL || m->bands.n < 2) return;
+    if (m->b->ops->graph_begin == NULL || m->bands.n < 2) return;
     while (list->n % SHAPE_LIST_ROWS != 0) list_add(m, list, -1);
 }
 

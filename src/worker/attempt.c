@@ -112,8 +112,8 @@ void worker_restore_choices(struct worker *a, const char *choices)
 {
     struct err why = {0};
 
-    if (!choices || !*choices || !a->backend->ops->adopt) return;
-    if (a->backend->ops->adopt(a->backend, choices, &why) < 0)
+    if (!choices || !*choices || !a->backend->ops->restore_choices) return;
+    if (a->backend->ops->restore_choices(a->backend, choices, &why) < 0)
         log_warn("%s: the last digits may differ from an unbroken run", why.text);
 }
 

@@ -62,8 +62,8 @@ static int train(struct run *r, const struct spec *s, const char *device, const 
 {
     struct bench_steps b = {.lr = rate};
     int rc = bench_steps_open(&b, s, device, 1, true, e);
-    if (rc == 0 && choices && b.backend->ops->adopt)
-        rc = b.backend->ops->adopt(b.backend, choices, e);
+    if (rc == 0 && choices && b.backend->ops->restore_choices)
+        rc = b.backend->ops->restore_choices(b.backend, choices, e);
     for (uint32_t u = 0; rc == 0 && u < UPDATES; u++)
         rc = bench_train_step(&b, u, &r->loss[u], &r->norm[u], e);
     if (rc == 0) rc = keep_weights(r, b.model, e);

@@ -11,10 +11,10 @@
 
 enum { ROWS = 3, COLS = 5, ROOM_FLOATS = 64 };
 
-/* A checked backend whose inner one has slots of the test's choice. */
+/* A checked backend whose inner one has functions of the test's choice. */
 struct fixture {
     struct backend *b;
-    struct backend_ops slots;
+    struct backend_ops functions;
     float *memory; /* on the backend */
     struct tensor x, y;
 };
@@ -26,9 +26,9 @@ static void open_with(struct fixture *f, void (*spoil)(struct backend_ops *))
     float ones[ROOM_FLOATS];
     void *memory = NULL;
     assert_int_equal(backend_open(&inner, "cpu", 1, DTYPE_F32, &e), 0);
-    f->slots = *inner->ops;
-    if (spoil != NULL) spoil(&f->slots);
-    inner->ops = &f->slots;
+    f->functions = *inner->ops;
+    if (spoil != NULL) spoil(&f->functions);
+    inner->ops = &f->functions;
     assert_int_equal(backend_check_library()->wrap(&f->b, inner, &e), 0);
     assert_int_equal(f->b->ops->alloc(f->b, &memory, sizeof ones, &e), 0);
     f->memory = memory;

@@ -14,6 +14,7 @@
 #include "ops/ops.h"
 
 #define MEMORY_BYTES "35000000" /* enough for the backend itself */
+enum { LONG_COLS = 8200 };
 enum { WANTED_BYTES = 2000000, N = 64, LAUNCHES = 5, LOST_AT = 2, PRODUCT_LAUNCHES = 24 };
 
 static struct backend *opened(void)
@@ -69,6 +70,38 @@ static void short_memory_says_what_is_wanted_and_what_is_free(void **state)
     /* The next call knows nothing of it. */
     assert_int_equal(b->ops->alloc(b, &p, N * sizeof(float), &e), 0);
     assert_int_equal(b->ops->sync(b, &e), 0);
+    b->ops->release(b, p);
+    backend_close(b);
+}
+
+static void what_the_kernels_leave_out_is_refused_by_its_value(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    void *p = NULL;
+    struct backend *b = opened();
+    assert_int_equal(b->ops->alloc(b, &p, LONG_COLS * sizeof(float), &e), 0);
+    struct tensor x = tensor_make(p, 1, LONG_COLS, DTYPE_F32),
+                  stats = tensor_make(p, 1, 2, DTYPE_F32);
+    assert_int_equal(ops_layernorm(b, &x, &stats, &x, &x, &x, &e), ERR_UNAVAILABLE);
+    assert_non_null(strstr(e.text, "rows of 8200 columns"));
+    static const int32_t widths[] = {12, 264};
+    for (int i = 0; i < 2; i++) {
+        struct tensor q = tensor_make(p, 1, widths[i], DTYPE_F32),
+                      lse = tensor_make(p, 1, 1, DTYPE_F32);
+        struct attention a = {.B = 1,
+                              .T = 1,
+                              .H = 1,
+                              .D = widths[i],
+                              .scale = 1.0f,
+                              .q = q,
+                              .k = q,
+                              .v = q,
+                              .out = q,
+                              .lse = lse};
+        assert_int_equal(ops_attention(b, &a, &e), ERR_UNAVAILABLE);
+        assert_non_null(strstr(e.text, "op attention: head width"));
+    }
     b->ops->release(b, p);
     backend_close(b);
 }
@@ -134,18 +167,18 @@ static void a_device_lost_in_a_replay_is_unavailable(void **state)
     int rc = b->ops->alloc(b, &p, N * sizeof(float), &e);
     struct tensor x = tensor_make(p, 1, N, DTYPE_F32);
     if (rc == 0) rc = ops_add(b, &x, &x, &x, &e);
-    if (rc == 0) rc = b->ops->record(b, &e);
+    if (rc == 0) rc = b->ops->graph_begin(b, &e);
     for (int i = 0; rc == 0 && i < LAUNCHES; i++) rc = ops_add(b, &x, &x, &x, &e);
-    if (rc == 0) rc = b->ops->keep(b, &graph, &e);
-    if (rc == 0) rc = b->ops->replay(b, graph, &e);
+    if (rc == 0) rc = b->ops->graph_end(b, &graph, &e);
+    if (rc == 0) rc = b->ops->graph_launch(b, graph, &e);
     if (rc == 0) rc = b->ops->sync(b, &e);
     assert_int_equal(rc, 0);
     lose(b, LOST_AT);
-    rc = b->ops->replay(b, graph, &e);
+    rc = b->ops->graph_launch(b, graph, &e);
     if (rc == 0) rc = b->ops->sync(b, &e);
     assert_int_equal(rc, ERR_UNAVAILABLE);
     assert_non_null(strstr(e.text, "cannot be used"));
-    b->ops->forget(b, graph);
+    b->ops->graph_free(b, graph);
     b->ops->release(b, p);
     close_lost(b);
 }
@@ -181,10 +214,12 @@ static void graphs_can_be_switched_off(void **state)
     setenv("ALIBI_CUDA_GRAPHS", "0", 1);
     struct backend *b = opened();
     unsetenv("ALIBI_CUDA_GRAPHS");
-    assert_true(!b->ops->record && !b->ops->keep && !b->ops->replay && !b->ops->forget);
+    assert_true(!b->ops->graph_begin && !b->ops->graph_end && !b->ops->graph_launch &&
+                !b->ops->graph_free);
     backend_close(b);
     b = opened();
-    assert_true(b->ops->record && b->ops->keep && b->ops->replay && b->ops->forget);
+    assert_true(b->ops->graph_begin && b->ops->graph_end && b->ops->graph_launch &&
+                b->ops->graph_free);
     backend_close(b);
 }
 
@@ -192,6 +227,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(short_memory_says_what_is_wanted_and_what_is_free),
+        cmocka_unit_test(what_the_kernels_leave_out_is_refused_by_its_value),
         cmocka_unit_test(another_ordinal_is_no_device),
         cmocka_unit_test(a_lost_device_is_unavailable_at_the_sync_at_the_latest),
         cmocka_unit_test(a_device_lost_in_a_product_is_unavailable),

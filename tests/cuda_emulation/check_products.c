@@ -206,7 +206,7 @@ static void what_was_adopted_is_not_compared_again(void **state)
     char *text = choices_of(&d);
     close_desk(&d);
     open_desk(&d, "mask-bits", DTYPE_BF16);
-    op_ok(d.k.b->ops->adopt(d.k.b, text, &e), &e);
+    op_ok(d.k.b->ops->restore_choices(d.k.b, text, &e), &e);
     pass_and_sum(&d);
     assert_true(miscut_n(&d) > N * I / 8);
     char *now = choices_of(&d);
@@ -224,11 +224,11 @@ static void texts_of_others_and_torn_ones_are_refused(void **state)
     open_desk(&d, "", DTYPE_F32);
     pass_and_sum(&d);
     char *text = choices_of(&d);
-    assert_int_equal(d.k.b->ops->adopt(d.k.b, "cuBLASLt 130000, another GPU, sm_80\n", &e),
-                     ERR_DATA);
+    assert_int_equal(
+        d.k.b->ops->restore_choices(d.k.b, "cuBLASLt 130000, another GPU, sm_80\n", &e), ERR_DATA);
     assert_non_null(strstr(e.text, "another GPU"));
     text[strlen(text) - 3] = 'x';
-    assert_int_equal(d.k.b->ops->adopt(d.k.b, text, &e), ERR_DATA);
+    assert_int_equal(d.k.b->ops->restore_choices(d.k.b, text, &e), ERR_DATA);
     assert_non_null(strstr(e.text, "is no choice"));
     free(text);
     close_desk(&d);
@@ -244,16 +244,16 @@ static void a_mask_is_recorded_once_it_was_chosen(void **state)
     struct op_matrix again = op_random(&d.k, N, I, 0);
     /* Scratch memory is there, the choice is not. */
     op_ok(ops_linear_rows(d.k.b, &d.dy.t, &d.x.t, &d.w.t, NULL, &e), &e);
-    op_ok(d.k.b->ops->record(d.k.b, &e), &e);
+    op_ok(d.k.b->ops->graph_begin(d.k.b, &e), &e);
     assert_int_equal(pass_relu(&d, &d.y.t, &e), ERR_INTERNAL);
     assert_non_null(
         strstr(e.text, "chosen by measuring, which is forbidden while work is recorded"));
-    op_ok(d.k.b->ops->keep(d.k.b, NULL, &e), &e);
+    op_ok(d.k.b->ops->graph_end(d.k.b, NULL, &e), &e);
 
     pass_and_sum(&d);
-    op_ok(d.k.b->ops->record(d.k.b, &e), &e);
+    op_ok(d.k.b->ops->graph_begin(d.k.b, &e), &e);
     op_ok(pass_relu(&d, &d.y.t, &e), &e);
-    op_ok(d.k.b->ops->keep(d.k.b, &graph, &e), &e);
+    op_ok(d.k.b->ops->graph_end(d.k.b, &graph, &e), &e);
     /* Another y: the bits are made at each replay. */
     for (int64_t j = 0; j < N * I; j++) {
         again.host[j] = d.x.host[j] > 0.0f ? 0.0f : -d.x.host[j];
@@ -264,11 +264,11 @@ static void a_mask_is_recorded_once_it_was_chosen(void **state)
     op_ok(pass_relu(&d, &d.y.t, &e), &e);
     const float *want = result(&d);
     op_ok(d.k.b->ops->zero(d.k.b, d.dx.t.data, sizeof(float) * N * I, &e), &e);
-    op_ok(d.k.b->ops->replay(d.k.b, graph, &e), &e);
+    op_ok(d.k.b->ops->graph_launch(d.k.b, graph, &e), &e);
     const float *got = result(&d);
     op_same("dx", got, want, N * I);
     for (int64_t j = 0; j < N * I; j++) assert_true((got[j] == 0.0f) == (again.host[j] == 0.0f));
-    d.k.b->ops->forget(d.k.b, graph);
+    d.k.b->ops->graph_free(d.k.b, graph);
     close_desk(&d);
 }
 

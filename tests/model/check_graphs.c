@@ -45,7 +45,7 @@ static struct backend *open_backend(enum dtype precision, bool graphs)
     struct err e = {0};
     struct backend *b = NULL;
     model_bench_ok(backend_open(&b, device, 1, precision, &e), &e);
-    if (graphs && choices[0] != '\0') model_bench_ok(b->ops->adopt(b, choices, &e), &e);
+    if (graphs && choices[0] != '\0') model_bench_ok(b->ops->restore_choices(b, choices, &e), &e);
     seen = graphs ? graph_slots_watch(b) : graph_slots_now(b);
     return b;
 }

@@ -18,12 +18,12 @@ static void kept(void *const *graph_out)
 static int watch_record(struct backend *b, struct err *e)
 {
     seen.records_n++;
-    return seen.inner->record(b, e);
+    return seen.inner->graph_begin(b, e);
 }
 
 static int watch_keep(struct backend *b, void **graph_out, struct err *e)
 {
-    TRY(seen.inner->keep(b, graph_out, e));
+    TRY(seen.inner->graph_end(b, graph_out, e));
     kept(graph_out);
     return 0;
 }
@@ -31,13 +31,13 @@ static int watch_keep(struct backend *b, void **graph_out, struct err *e)
 static int watch_replay(struct backend *b, void *graph, struct err *e)
 {
     seen.replays_n++;
-    return seen.inner->replay(b, graph, e);
+    return seen.inner->graph_launch(b, graph, e);
 }
 
 static void watch_forget(struct backend *b, void *graph)
 {
     seen.alive_n -= graph != NULL;
-    seen.inner->forget(b, graph);
+    seen.inner->graph_free(b, graph);
 }
 
 static int play_record(struct backend *b, struct err *e)
@@ -97,28 +97,28 @@ static struct graph_slots *place(struct backend *b)
 
 struct graph_slots *graph_slots_watch(struct backend *b)
 {
-    assert_non_null(b->ops->record);
+    assert_non_null(b->ops->graph_begin);
     place(b);
-    seen.slots.record = watch_record;
-    seen.slots.keep = watch_keep;
-    seen.slots.replay = watch_replay;
-    seen.slots.forget = watch_forget;
+    seen.slots.graph_begin = watch_record;
+    seen.slots.graph_end = watch_keep;
+    seen.slots.graph_launch = watch_replay;
+    seen.slots.graph_free = watch_forget;
     return &seen;
 }
 
 struct graph_slots *graph_slots_now(struct backend *b)
 {
     place(b);
-    seen.slots.record = play_record;
-    seen.slots.keep = now_keep;
-    seen.slots.replay = play_replay;
-    seen.slots.forget = play_forget;
+    seen.slots.graph_begin = play_record;
+    seen.slots.graph_end = now_keep;
+    seen.slots.graph_launch = play_replay;
+    seen.slots.graph_free = play_forget;
     return &seen;
 }
 
 struct graph_slots *graph_slots_pretend(struct backend *b)
 {
     graph_slots_now(b);
-    seen.slots.keep = pretend_keep;
+    seen.slots.graph_end = pretend_keep;
     return &seen;
 }

@@ -94,7 +94,7 @@ char *model_bench_choices(const struct model_bench *k)
 void model_bench_adopt(struct model_bench *k, const char *choices)
 {
     struct err e = {0};
-    if (choices != NULL) model_bench_ok(k->b->ops->adopt(k->b, choices, &e), &e);
+    if (choices != NULL) model_bench_ok(k->b->ops->restore_choices(k->b, choices, &e), &e);
 }
 
 void model_bench_tokens(int32_t *out, int64_t n, uint64_t seed)

@@ -1,4 +1,4 @@
-/* check_record.c - the slots that record and replay work, on the backends named on the command
+/* check_record.c - work recorded and launched as a graph, on the backends named on the command
  * line.
  *
  *   check_record DEVICE… */
@@ -47,7 +47,7 @@ static void open_desk(struct desk *d)
     struct err e = {0};
     struct backend *b = NULL;
     ok(backend_open(&b, device, 1, DTYPE_F32, &e), &e);
-    assert_non_null(b->ops->record);
+    assert_non_null(b->ops->graph_begin);
     d->b = b;
     d->x = tensor_make(memory_of(b, sizeof d->ones), N, C, DTYPE_F32);
     d->y = tensor_make(memory_of(b, sizeof d->ones), N, C, DTYPE_F32);
@@ -124,19 +124,19 @@ static void masks_and_rates_are_those_of_each_replay(void **state)
                                        .first_row = 3 * update};
         ok(d.b->ops->upload(d.b, d.step_dev, &now, sizeof now, &e), &e);
         if (update == 1) {
-            ok(d.b->ops->record(d.b, &e), &e);
+            ok(d.b->ops->graph_begin(d.b, &e), &e);
             step(&d);
-            ok(d.b->ops->keep(d.b, &graph, &e), &e);
+            ok(d.b->ops->graph_end(d.b, &graph, &e), &e);
         }
         if (update == 0)
             step(&d);
         else
-            ok(d.b->ops->replay(d.b, graph, &e), &e);
+            ok(d.b->ops->graph_launch(d.b, graph, &e), &e);
         assert_true(now.lr > 0.0f);
         theta -= now.lr;
         check_step(&d, &now, theta);
     }
-    d.b->ops->forget(d.b, graph);
+    d.b->ops->graph_free(d.b, graph);
     close_desk(&d);
 }
 
@@ -152,14 +152,14 @@ static void scratch_memory_that_grew_is_left_to_a_graph(void **state)
     open_desk(&d);
     float *many = memory_of(d.b, MANY * sizeof *many);
     step(&d);
-    ok(d.b->ops->record(d.b, &e), &e);
+    ok(d.b->ops->graph_begin(d.b, &e), &e);
     step(&d);
-    ok(d.b->ops->keep(d.b, &graph, &e), &e);
+    ok(d.b->ops->graph_end(d.b, &graph, &e), &e);
     ok(ops_sum_squares(d.b, d.squares_dev, many, MANY, &e), &e);
-    ok(d.b->ops->replay(d.b, graph, &e), &e);
+    ok(d.b->ops->graph_launch(d.b, graph, &e), &e);
     ok(d.b->ops->download(d.b, &squares, d.squares_dev, sizeof squares, &e), &e);
     assert_true(squares == N * C);
-    d.b->ops->forget(d.b, graph);
+    d.b->ops->graph_free(d.b, graph);
     d.b->ops->release(d.b, many);
     close_desk(&d);
 }
@@ -187,12 +187,12 @@ static int try_sync(struct desk *d, struct err *e)
 
 static int try_record(struct desk *d, struct err *e)
 {
-    return d->b->ops->record(d->b, e);
+    return d->b->ops->graph_begin(d->b, e);
 }
 
 static int try_replay(struct desk *d, struct err *e)
 {
-    return d->b->ops->replay(d->b, NULL, e);
+    return d->b->ops->graph_launch(d->b, NULL, e);
 }
 
 static int try_scratch(struct desk *d, struct err *e)
@@ -222,16 +222,16 @@ static void what_may_not_be_recorded_is_named(void **state)
     open_desk(&d);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct err e = {0}, none = {0};
-        ok(d.b->ops->record(d.b, &none), &none);
+        ok(d.b->ops->graph_begin(d.b, &none), &none);
         assert_int_equal(rows[i].attempt(&d, &e), ERR_INTERNAL);
         if (strstr(e.text, rows[i].word) == NULL ||
             strstr(e.text, "while work is recorded") == NULL)
             fail_msg("%s: expected %s", e.text, rows[i].word);
-        ok(d.b->ops->keep(d.b, NULL, &none), &none);
+        ok(d.b->ops->graph_end(d.b, NULL, &none), &none);
         ok(d.b->ops->sync(d.b, &none), &none);
     }
     struct err e = {0};
-    assert_int_equal(d.b->ops->keep(d.b, NULL, &e), ERR_INTERNAL);
+    assert_int_equal(d.b->ops->graph_end(d.b, NULL, &e), ERR_INTERNAL);
     assert_non_null(strstr(e.text, "nothing is recorded"));
     close_desk(&d);
 }

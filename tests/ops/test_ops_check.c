@@ -212,7 +212,7 @@ TEST(attention_of_disagreeing_sizes_is_refused)
 }
 
 /* The same numbers, whether the backend fuses residual_layernorm or ops composes it. */
-TEST(a_fused_slot_that_is_missing_is_composed)
+TEST(a_fused_op_that_is_missing_is_composed)
 {
     float *result[2][2];
     struct op_bench k[2];

@@ -172,7 +172,7 @@ TEST_WITH(void *fixture_of_case, stopped_trainings_keep_their_schedule)
 {
     void **state = &fixture_of_case;
     static const int32_t updates[][3] = {
-        {1600, 1494, 1414}, {3000, 2802, 2652}, {50000, 46700, 44200}};
+        {2000, 1868, 1768}, {3000, 2802, 2652}, {50000, 46700, 44200}};
     const char *name = "table11";
 
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
