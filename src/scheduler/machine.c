@@ -1,6 +1,6 @@
 /* machine.c - reads /proc.
  *
- * A process that ends between two reads is no error here: it is what one hoped for. */
+ * A process that ends between two reads is not an error. */
 #include "scheduler/machine.h"
 
 #include <ctype.h>

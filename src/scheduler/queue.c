@@ -22,7 +22,7 @@ static bool queue_wants(const struct store_run_state *st, enum scheduler_pick pi
     case PICK_FAILED:
         return !st->done && queue_has_failed(st);
     case PICK_STALE:
-        /* No program here made an imported training, so none makes it better. */
+        /* An imported training is not the result of any version of this program. */
         return st->done && !st->imported && strcmp(st->code_id, code_id()) != 0;
     }
     return false;
@@ -37,10 +37,12 @@ static int queue_pick(struct queue *q, int32_t i, struct store *s, enum schedule
 
     TRY(store_run_state(s, q->job[i].run_id, &st, e));
     bool follows = train >= 0 && q->task[train].state == RUN_WAITING;
-    bool wanted = queue_wants(&st, pick) && spec_is_defined(&q->job[i].spec);
-    /* What was held back by its training is tried again with it; what rests on it is made anew. */
-    if (pick == PICK_FAILED && follows && !st.done) wanted = spec_is_defined(&q->job[i].spec);
-    if (pick == PICK_STALE && follows) wanted = spec_is_defined(&q->job[i].spec);
+    bool is_defined = spec_is_defined(&q->job[i].spec);
+    bool wanted = queue_wants(&st, pick) && is_defined;
+    /* Retrying a training also retries the evaluations it blocked and redoes those that depend on
+     * it. */
+    if (pick == PICK_FAILED && follows && !st.done) wanted = is_defined;
+    if (pick == PICK_STALE && follows) wanted = is_defined;
     t->was_done = st.done && !wanted;
     t->fresh = wanted && (pick == PICK_REDO || pick == PICK_STALE || st.last == STORE_DIVERGED);
     if (wanted)
@@ -51,8 +53,9 @@ static int queue_pick(struct queue *q, int32_t i, struct store *s, enum schedule
     return 0;
 }
 
-/* An evaluation can start only after its training: one that is neither done nor coming holds it. */
-static void queue_hold_orphans(struct queue *q)
+/* An evaluation can start only after its training: one that is neither done nor wanted blocks it.
+ */
+static void queue_block_evaluations(struct queue *q)
 {
     for (int32_t i = 0; i < q->n; i++) {
         int32_t train = q->job[i].train;
@@ -101,7 +104,7 @@ out:
         store_rollback(s);
         return rc;
     }
-    queue_hold_orphans(q);
+    queue_block_evaluations(q);
     qsort_r(q->order, (size_t)n, sizeof *q->order, queue_compare, (void *)(uintptr_t)jobs);
     return 0;
 }
@@ -154,7 +157,7 @@ int32_t queue_next(const struct queue *q, int32_t *out, bool idle, int32_t slots
     for (int32_t i = 0; i < q->n; i++) {
         int32_t first = q->order[i];
         if (!queue_is_ready(q, first)) continue;
-        /* Speed is measured on a machine that does nothing else. */
+        /* Speed is measured while nothing else runs. */
         if (q->job[first].spec.kind == SPEC_BENCH && !idle) continue;
         if (!fits(context, &q->job[first])) continue;
         if (q->job[first].spec.kind == SPEC_EVAL) return queue_gather(q, out, first, slots_free);
@@ -209,11 +212,4 @@ enum run_state queue_end(struct queue *q, int32_t task, enum store_state state, 
         t->state = now;
     }
     return now;
-}
-
-int32_t queue_count(const struct queue *q, enum run_state state)
-{
-    int32_t n = 0;
-    for (int32_t i = 0; i < q->n; i++) n += q->task[i].state == state;
-    return n;
 }

@@ -1,10 +1,10 @@
 /* queue.h - which runs are wanted, what comes next, what an end means for the rest.
  *
- *   out       not asked for, or done before
+ *   skipped   not asked for, or done before
  *   waiting   to be started as soon as its training is done and a slot is free
- *   running   at a worker
+ *   running   in an attempt
  *   done, failed, diverged, cancelled   how it ended in this call
- *   held      cannot start: its training did not get done, or its device is too small
+ *   blocked   cannot start: its training is not done, or no device is large enough
  *
  * Order: evaluations before trainings (a finished training becomes a result soon), trainings by
  * falling cost (so that the last ones to end are short), measurements of speed last and alone. */
@@ -30,25 +30,25 @@ enum run_state {
     RUN_BLOCKED
 };
 
-/* One job of this call. */
+/* One run of this call. */
 struct task {
     enum run_state state;
-    bool was_done; /* out because it is done */
-    bool fresh;    /* checkpoints of older attempts are not to be used */
-    bool alone;    /* a worker it shared did not come through: next time it gets its own */
+    bool was_done; /* skipped because it is done */
+    bool fresh;    /* its next attempt does not resume from older ones */
+    bool alone;    /* a worker it shared failed: next time it gets its own */
     int32_t tries_n;
 };
 
 struct queue {
-    const struct run *job; /* a loan */
+    const struct run *job; /* the caller's */
     struct task *task;
     int32_t n;
     int32_t *order; /* indices in the order of starting */
     int32_t tries;  /* attempts a run may have */
 };
 
-/* queue_init - asks the store for the state of every run and decides what is wanted. PICK_REDO
- * forgets the current results. */
+/* queue_init - reads the state of every run from the store and decides what is wanted. PICK_REDO
+ * clears the current results. */
 int queue_init(struct queue *q, struct arena *a, struct store *s, const struct run *jobs, int32_t n,
                const struct scheduler_options *o, struct err *e);
 
@@ -60,20 +60,17 @@ typedef bool (*queue_fits_fn)(void *context, const struct run *job);
 int32_t queue_next(const struct queue *q, int32_t *out, bool idle, int32_t slots_free,
                    queue_fits_fn fits, void *context);
 
-/* queue_start - they are with a worker now. */
+/* queue_start - they run now. */
 void queue_start(struct queue *q, const int32_t *task, int32_t n);
 
 /* queue_end - how the attempt of a task ended. Failed and lost go back to waiting while tries are
- * left. What waits for a training that did not get done is held. Returns the state it now has. */
+ * left. What waits for a training that is not done is blocked. Returns the state it now has. */
 enum run_state queue_end(struct queue *q, int32_t task, enum store_state state, bool shared);
 
-/* queue_refund_try - the end that is about to be told is not to count among the tries of the task.
- */
+/* queue_refund_try - the next queue_end of the task does not count as a try. */
 void queue_refund_try(struct queue *q, int32_t task);
 
 /* queue_block - a task that cannot be started, and what waits for it. */
 void queue_block(struct queue *q, int32_t task);
-
-int32_t queue_count(const struct queue *q, enum run_state state);
 
 #endif

@@ -1,8 +1,8 @@
 /* signals.h - Ctrl-C and ended children as something to poll.
  *
  * While it is open SIGINT, SIGTERM, SIGHUP and SIGCHLD are blocked and read from a descriptor: no
- * handler, no global. SIGHUP stays ignored where it was (nohup); SIGINT is heard even where a shell
- * ignores it for a background job, since who sends it by number means it. */
+ * handler, no global. SIGHUP stays ignored if it was (nohup). SIGINT is read even if a shell
+ * ignores it for a background job: whoever sends it with kill means it. */
 #ifndef SCHEDULER_SIGNALS_H
 #define SCHEDULER_SIGNALS_H
 
@@ -17,7 +17,7 @@ struct signals {
     sigset_t mask_before;
     struct sigaction child_before;
     int64_t last_record_us; /* when the last request to stop was read */
-    int stops_n;            /* wishes to stop so far */
+    int stops_n;            /* requests to stop so far */
 };
 
 int signals_open(struct signals *sg, struct err *e);

@@ -1,9 +1,37 @@
-/* database.c - statements, values, errors and nested transactions over one SQLite connection. */
+/* database.c - results.db as an SQLite connection: statements and nested transactions, migrations,
+ * and opening it: the one writer under its lock, readers that write nothing.
+ *
+ * How a reader opens the file:
+ *   normal      the side files -wal and -shm are there or can be made: it sees every commit at once
+ *   immutable   the folder is read-only and there is no -wal: nobody writes; the file is read as it
+ *               is, and opened again whenever it has changed (database_refresh)
+ *   refused     rows are in a -wal that cannot be read from here
+ *
+ * A new results.db is made under another name and renamed, so that it never lacks its schema. */
 #include "store/database.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "record/fields.h"
+#include "record/run_folder.h"
+#include "store/fence.h"
+#include "store/network.h"
+#include "store/schema.h"
+
+enum { OPEN_BUSY_MS = 60000 };
+
+/* --- statements and transactions ------------------------------------------------------------ */
 
 /* How SQLite's primary codes are told to users. */
 static const struct {
@@ -210,4 +238,563 @@ int database_uri(char *out, size_t room, const char *path, const char *query, st
         return ERR(e, ERR_USAGE, "%.80s…: the path is too long", path);
     snprintf(out + n, room - n, "?%s", query);
     return 0;
+}
+
+/* --- migrations ----------------------------------------------------------------------------- */
+
+/* user_version of a file that is empty or ours. Errors: ERR_DATA another program's database;
+ * ERR_UNAVAILABLE newer than `newest`. */
+static int migrate_version(struct store *s, int64_t *out, int newest, struct err *e)
+{
+    int64_t id = 0, objects = 0;
+
+    TRY(database_number(s, out, "PRAGMA user_version", e));
+    TRY(database_number(s, &id, "PRAGMA application_id", e));
+    TRY(database_number(s, &objects, "SELECT count(*) FROM sqlite_schema", e));
+    if (id != SCHEMA_APPLICATION_ID && (id != 0 || objects > 0 || *out != 0))
+        return ERR(e, ERR_DATA,
+                   "%s: is a database of another program (application_id %lld); name another "
+                   "--project folder or move the file away",
+                   s->path, (long long)id);
+    if (*out > newest)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "%s: its schema has version %lld and this program knows version %d; use the "
+                   "newer program that wrote it",
+                   s->path, (long long)*out, newest);
+    return 0;
+}
+
+static int sync_file(const char *path, struct err *e)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0) return ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
+    int rc = fsync(fd) < 0 ? ERR(e, ERR_IO, "%s: fsync: %s", path, strerror(errno)) : 0;
+    close(fd);
+    return rc;
+}
+
+/* A copy of the file as it is, under its version's name. */
+static int back_up(struct store *s, int64_t version, struct err *e)
+{
+    char path[DATABASE_PATH_BYTES + 32], temporary[DATABASE_PATH_BYTES + 48];
+
+    snprintf(path, sizeof path, "%s.backup-v%lld", s->path, (long long)version);
+    snprintf(temporary, sizeof temporary, "%s.tmp-%ld", path, (long)getpid());
+    unlink(temporary);
+    int rc = DATABASE_RUN(s, e, "VACUUM INTO ?1", DATABASE_TEXT(temporary));
+    if (rc == 0) rc = sync_file(temporary, e);
+    if (rc == 0 && rename(temporary, path) < 0)
+        rc = ERR(e, ERR_CREATE, "%s: cannot be created: %s", path, strerror(errno));
+    if (rc < 0) {
+        unlink(temporary);
+        err_ctx(e, "backup before the migration");
+        return rc;
+    }
+    log_info("%s: schema version %lld; a copy is in %s", s->path, (long long)version, path);
+    return 0;
+}
+
+static int drop_views(struct store *s, struct err *e)
+{
+    static const char list[] = "SELECT name FROM sqlite_schema WHERE type='view'";
+    char sql[256] = "";
+
+    for (;;) {
+        sqlite3_stmt *statement = NULL;
+        int rc = sqlite3_prepare_v2(s->connection_own, list, -1, &statement, NULL);
+        if (rc == SQLITE_OK) rc = sqlite3_step(statement);
+        if (rc == SQLITE_ROW)
+            sqlite3_snprintf(sizeof sql, sql, "DROP VIEW \"%w\"",
+                             (const char *)sqlite3_column_text(statement, 0));
+        sqlite3_finalize(statement);
+        if (rc == SQLITE_DONE) return 0;
+        if (rc != SQLITE_ROW) return database_error(s, rc, e);
+        TRY(database_script(s, sql, e));
+    }
+}
+
+static int find_column(struct store *s, const struct record_field *f, bool *found, struct err *e)
+{
+    sqlite3_stmt *row;
+
+    TRY(DATABASE_SELECT(s, &row, e, "SELECT 1 FROM pragma_table_info(?1) WHERE name=?2",
+                        DATABASE_TEXT(f->table), DATABASE_TEXT(f->column)));
+    int rc = database_next(s, row, e);
+    *found = rc > 0;
+    database_reset(row);
+    return rc < 0 ? rc : 0;
+}
+
+static int add_column(struct store *s, const struct record_field *f, struct err *e)
+{
+    static const char *const types[] = {[RECORD_INT] = "INTEGER",
+                                        [RECORD_REAL] = "REAL",
+                                        [RECORD_TEXT] = "TEXT",
+                                        [RECORD_BOOL] = "INTEGER"};
+    char sql[160];
+
+    snprintf(sql, sizeof sql, "ALTER TABLE %s ADD COLUMN %s %s", f->table, f->column,
+             types[f->kind]);
+    return database_script(s, sql, e);
+}
+
+/* Of every field that no table has: counts it and, if so asked, adds its column. */
+static int visit_columns(struct store *s, bool add, int32_t *missing_n, struct err *e)
+{
+    *missing_n = 0;
+    for (int32_t i = 0; i < record_fields_n; i++) {
+        bool found = !record_fields[i].column;
+        if (!found) TRY(find_column(s, &record_fields[i], &found, e));
+        if (found) continue;
+        ++*missing_n;
+        if (add) TRY(add_column(s, &record_fields[i], e));
+    }
+    return 0;
+}
+
+/* How many columns of record_fields the tables lack. migrate_run adds them. */
+static int migrate_columns(struct store *s, int32_t *n, struct err *e)
+{
+    return visit_columns(s, false, n, e);
+}
+
+static int apply(struct store *s, const struct schema_step *steps, int steps_n, int64_t from,
+                 const char *const *views, struct err *e)
+{
+    char sql[96];
+    int64_t broken = 0;
+    int32_t added_n;
+
+    bool whole = from < steps[steps_n - 1].version; /* else only columns are missing */
+    if (whole)
+        TRY(drop_views(s, e)); /* first: a view would hold on to a table that a step renames */
+    for (int i = 0; i < steps_n; i++)
+        if (steps[i].version > from) TRY(database_script(s, steps[i].sql, e));
+    TRY(visit_columns(s, true, &added_n, e));
+    for (int i = 0; whole && views[i]; i++) TRY(database_script(s, views[i], e));
+    TRY(database_number(s, &broken, "SELECT count(*) FROM pragma_foreign_key_check", e));
+    if (broken > 0)
+        return ERR(e, ERR_DATA, "%s: %lld rows point to rows that are not there", s->path,
+                   (long long)broken);
+    snprintf(sql, sizeof sql, "PRAGMA application_id=%d;PRAGMA user_version=%d",
+             SCHEMA_APPLICATION_ID, steps[steps_n - 1].version);
+    return database_script(s, sql, e);
+}
+
+int migrate_run(struct store *s, const struct schema_step *steps, int steps_n,
+                const char *const *views, struct err *e)
+{
+    int newest = steps[steps_n - 1].version;
+    int64_t version = 0;
+    int32_t missing_n = 0;
+    int rc = 0;
+
+    TRY(migrate_version(s, &version, newest, e));
+    if (version == newest) TRY(migrate_columns(s, &missing_n, e));
+    if (version == newest && missing_n == 0) return 0;
+    if (version > 0) TRY(back_up(s, version, e));
+    database_forget_statements(s);
+    /* A step may rebuild a table that others point to; foreign_key_check follows. */
+    TRY(database_script(s, "PRAGMA foreign_keys=OFF", e));
+    TRY_OUT(rc, store_begin(s, e));
+    TRY_OUT(rc, apply(s, steps, steps_n, version, views, e));
+    TRY_OUT(rc, store_commit(s, e));
+out:
+    if (rc < 0) {
+        store_rollback(s);
+        err_ctx(e, "migration from version %lld to %d", (long long)version, newest);
+    }
+    database_script(s, "PRAGMA foreign_keys=ON", NULL);
+    return rc;
+}
+
+static const char view_prefix[] = "CREATE VIEW ";
+
+/* One view: nothing, when the file holds this text of it. */
+static int renew_view(struct store *s, const char *text, struct err *e)
+{
+    sqlite3_stmt *row = NULL;
+    const char *rest = text + sizeof view_prefix - 1;
+    char drop[96] = "";
+    int rc = sqlite3_prepare_v2(s->connection_own,
+                                "SELECT 1 FROM main.sqlite_schema WHERE type='view' AND sql=?1", -1,
+                                &row, NULL);
+
+    if (rc == SQLITE_OK) rc = sqlite3_bind_text(row, 1, text, -1, SQLITE_STATIC);
+    if (rc == SQLITE_OK) rc = sqlite3_step(row);
+    bool same = rc == SQLITE_ROW;
+    int code = rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : database_error(s, rc, e);
+    sqlite3_finalize(row);
+    if (code < 0 || same) return code;
+    struct strbuf b;
+    struct arena a;
+    arena_init(&a);
+    strbuf_init(&b, &a);
+    sqlite3_snprintf(sizeof drop, drop, "DROP VIEW IF EXISTS main.\"%.*w\"",
+                     (int)strcspn(rest, " "), rest);
+    if (s->mode == STORE_WRITE) code = database_script(s, drop, e);
+    strbuf_addf(&b, "%s%s", s->mode == STORE_WRITE ? view_prefix : "CREATE TEMP VIEW ", rest);
+    if (code == 0) code = database_script(s, b.text, e);
+    arena_fini(&a);
+    return code;
+}
+
+/* Makes those views again whose text in the file is not today's: for a writer in the file, in one
+ * transaction; for a reader, which changes nothing, as temporary views of the connection. Views
+ * that are not among these stay. */
+static int migrate_views(struct store *s, const char *const *views, struct err *e)
+{
+    int rc = 0;
+
+    if (s->mode == STORE_READ) {
+        TRY(database_script(s, "PRAGMA temp_store=2", e));
+        for (int i = 0; views[i]; i++) TRY(renew_view(s, views[i], e));
+        return 0;
+    }
+    TRY(store_begin(s, e));
+    for (int i = 0; views[i]; i++) TRY_OUT(rc, renew_view(s, views[i], e));
+    rc = store_commit(s, e);
+out:
+    if (rc < 0) store_rollback(s);
+    return rc;
+}
+
+/* --- opening -------------------------------------------------------------------------------- */
+
+/* results.db may be a symbolic link to a local disk whose file is still to be made: out becomes
+ * what it points to, or path. */
+static void follow(char out[DATABASE_PATH_BYTES], const char *path)
+{
+    char target[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    ssize_t n = readlink(path, target, sizeof target - 1);
+
+    target[n > 0 ? n : 0] = '\0';
+    if (n <= 0 || strlen(path) + strlen(target) + 64 > DATABASE_PATH_BYTES)
+        snprintf(out, DATABASE_PATH_BYTES, "%s", path);
+    else
+        snprintf(out, DATABASE_PATH_BYTES, "%.*s%s",
+                 slash && target[0] != '/' ? (int)(slash - path + 1) : 0, path, target);
+}
+
+/* The path with links resolved; the file itself may be missing. */
+static int resolve(struct store *s, char folder[DATABASE_PATH_BYTES], const char *path,
+                   struct err *e)
+{
+    char part[DATABASE_PATH_BYTES], pointed[DATABASE_PATH_BYTES], found[PATH_MAX];
+
+    if (strlen(path) + 64 > sizeof part)
+        return ERR(e, ERR_USAGE, "%.80s…: the path is too long", path);
+    follow(pointed, path);
+    path = pointed;
+    if (realpath(path, found)) {
+        snprintf(s->path, sizeof s->path, "%s", found);
+    } else {
+        const char *slash = strrchr(path, '/');
+        const char *name = slash ? slash + 1 : path;
+        snprintf(part, sizeof part, "%.*s", slash ? (int)(slash - path + 1) : 1,
+                 slash ? path : ".");
+        if (!realpath(part, found))
+            return ERR(e, s->mode == STORE_READ ? ERR_NOINPUT : ERR_CREATE, "%s: %s", part,
+                       strerror(errno));
+        int n =
+            snprintf(s->path, sizeof s->path, "%s/%s", strcmp(found, "/") == 0 ? "" : found, name);
+        if (n < 0 || (size_t)n + 64 > sizeof s->path)
+            return ERR(e, ERR_USAGE, "%.80s…: the path is too long", path);
+    }
+    const char *slash = strrchr(s->path, '/');
+    snprintf(folder, DATABASE_PATH_BYTES, "%.*s", (int)(slash - s->path), s->path);
+    if (!*folder) snprintf(folder, DATABASE_PATH_BYTES, "/");
+    return 0;
+}
+
+/* Bytes of the write-ahead log beside the file; 0 when there is none. */
+static int64_t wal_bytes(const struct store *s)
+{
+    char path[DATABASE_PATH_BYTES + 8];
+    struct stat st;
+
+    snprintf(path, sizeof path, "%s-wal", s->path);
+    return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
+}
+
+/* SQLite would wait for the writer of a FIFO, and would read a device. It opens no side file that
+ * is a link. */
+static int check_regular(const struct store *s, struct err *e)
+{
+    static const char *const suffixes[] = {"", "-journal", "-wal", "-shm"};
+    char path[DATABASE_PATH_BYTES + 16];
+    struct stat st;
+
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        snprintf(path, sizeof path, "%s%s", s->path, suffixes[i]);
+        int found = i ? lstat(path, &st) : stat(path, &st);
+        if (found == 0 && !S_ISREG(st.st_mode))
+            return ERR(e, ERR_DATA, "%s: is not a regular file; move it away", path);
+    }
+    return 0;
+}
+
+static void close_connection(struct store *s)
+{
+    database_forget_statements(s);
+    sqlite3_close(s->connection_own);
+    s->connection_own = NULL;
+    functions_free(s->functions_own);
+    s->functions_own = NULL;
+}
+
+static int connect_to(struct store *s, const char *name, int flags, struct err *e)
+{
+    close_connection(s);
+    int rc = sqlite3_open_v2(name, &s->connection_own,
+                             flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+    if (rc != SQLITE_OK) return database_error(s, rc, e);
+    sqlite3_busy_timeout(s->connection_own, OPEN_BUSY_MS);
+    return fence_connection(s, e);
+}
+
+static int connect_immutable(struct store *s, struct err *e)
+{
+    char uri[3 * DATABASE_PATH_BYTES];
+
+    TRY(database_uri(uri, sizeof uri, s->path, "immutable=1", e));
+    s->immutable = true;
+    return connect_to(s, uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, e);
+}
+
+/* Whether the folder holds the run folders that a lost results.db is made from again. */
+static bool has_runs(const char *folder)
+{
+    char path[DATABASE_PATH_BYTES + 8];
+
+    snprintf(path, sizeof path, "%s/" RUN_FOLDERS, folder);
+    return access(path, F_OK) == 0;
+}
+
+static int connect_reader(struct store *s, const char *folder, struct err *e)
+{
+    int64_t version = 0;
+    const char *network = network_name(folder);
+
+    s->immutable = false;
+    TRY(check_regular(s, e));
+    if (stat(s->path, &s->opened) < 0)
+        return ERR(e, ERR_NOINPUT, "%s: is not there; `alibi run table5` makes it%s", s->path,
+                   has_runs(folder) ? ", and `alibi merge runs/` from what lies under runs/" : "");
+    if (network && wal_bytes(s) > 0)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "%s: is in use and lies on a network file system, %s, where it cannot be read "
+                   "safely; read it on the machine that writes it",
+                   s->path, network);
+    if (network) return connect_immutable(s, e);
+    TRY(connect_to(s, s->path, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, e));
+    struct err first = {0};
+    if (database_number(s, &version, "PRAGMA user_version", &first) == 0) return 0;
+    if (first.code != ERR_IO) {
+        if (e) *e = first;
+        return first.code;
+    }
+    if (wal_bytes(s) > 0)
+        return ERR(e, ERR_IO,
+                   "%s: rows are in its -wal file, which cannot be read in this read-only folder; "
+                   "copy results.db* to a folder you can write to, and read them there",
+                   s->path);
+    return connect_immutable(s, e);
+}
+
+static int open_reader(struct store *s, const char *folder, struct err *e)
+{
+    int64_t version;
+    int32_t missing_n;
+
+    TRY(connect_reader(s, folder, e));
+    TRY(migrate_version(s, &version, schema_steps_n, e));
+    if (version == 0)
+        return ERR(e, ERR_NOINPUT, "%s: holds no results yet; `alibi run table5` makes some",
+                   s->path);
+    if (version < schema_steps_n)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "%s: its schema has version %lld, this program reads version %d; a "
+                   "command that writes, such as `alibi gc`, brings it up to date and keeps a "
+                   "copy",
+                   s->path, (long long)version, schema_steps_n);
+    TRY(migrate_columns(s, &missing_n, e));
+    if (missing_n > 0)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "%s: its tables lack %d of the columns that this program reads; a command that "
+                   "writes, such as `alibi gc`, adds them and keeps a copy",
+                   s->path, missing_n);
+    return migrate_views(s, schema_views, e);
+}
+
+int database_refresh(struct store *s, struct err *e)
+{
+    char folder[DATABASE_PATH_BYTES];
+    struct stat now;
+
+    if (!s->immutable || s->depth > 0 || s->fence) return 0;
+    bool same = stat(s->path, &now) == 0 && now.st_ino == s->opened.st_ino &&
+                now.st_size == s->opened.st_size &&
+                now.st_mtim.tv_sec == s->opened.st_mtim.tv_sec &&
+                now.st_mtim.tv_nsec == s->opened.st_mtim.tv_nsec;
+    if (same && wal_bytes(s) == 0) return 0;
+    const char *slash = strrchr(s->path, '/');
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - s->path) + 1, s->path);
+    return open_reader(s, folder, e);
+}
+
+static int take_lock(struct store *s, struct err *e)
+{
+    char path[DATABASE_PATH_BYTES + 8], holder[192], host[65] = "", since[CLOCK_TEXT_BYTES];
+
+    snprintf(path, sizeof path, "%s.lock", s->path);
+    gethostname(host, sizeof host - 1);
+    clock_utc(since);
+    snprintf(holder, sizeof holder, "pid %ld on %s since %s", (long)getpid(), host, since);
+    return file_lock(&s->lock_fd, path, holder, e);
+}
+
+static int use_wal(struct store *s, struct err *e)
+{
+    sqlite3_stmt *statement = NULL;
+    char mode[16] = "";
+
+    int rc = sqlite3_prepare_v2(s->connection_own, "PRAGMA journal_mode=WAL", -1, &statement, NULL);
+    if (rc == SQLITE_OK) rc = sqlite3_step(statement);
+    if (rc == SQLITE_ROW) database_text(mode, sizeof mode, statement, 0);
+    int code = rc == SQLITE_ROW ? 0 : database_error(s, rc, e);
+    sqlite3_finalize(statement);
+    if (code == 0 && strcmp(mode, "wal") != 0)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "%s: this file system gives no shared memory for WAL (journal mode %s); put "
+                   "results.db on a local disk",
+                   s->path, mode);
+    return code;
+}
+
+static int sync_folder(const char *folder, struct err *e)
+{
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0) return ERR(e, ERR_IO, "%s: %s", folder, strerror(errno));
+    int rc = 0;
+    if (fsync(fd) < 0 && errno != EINVAL)
+        rc = ERR(e, ERR_IO, "%s: fsync: %s", folder, strerror(errno));
+    close(fd);
+    return rc;
+}
+
+static void remove_beside(const struct store *s, const char *suffix)
+{
+    char path[DATABASE_PATH_BYTES + 16];
+    snprintf(path, sizeof path, "%s%s", s->path, suffix);
+    unlink(path);
+}
+
+/* Makes the file with its schema, under the lock. The log of a file that was deleted would be
+ * replayed into the new one, so it goes first. */
+static int create_file(const struct store *s, const char *folder, struct err *e)
+{
+    static const char *const stale[] = {".new", ".new-journal", "-journal", "-wal", "-shm"};
+    struct store made = {.mode = STORE_WRITE, .lock_fd = -1};
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof stale / sizeof *stale; i++) remove_beside(s, stale[i]);
+    if ((size_t)snprintf(made.path, sizeof made.path, "%s.new", s->path) >= sizeof made.path)
+        return ERR(e, ERR_USAGE, "%.80s…: the path is too long", s->path);
+    TRY_OUT(rc, connect_to(&made, made.path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, e));
+    if (stat(made.path, &made.opened) < 0) {
+        rc = ERR(e, ERR_CREATE, "%s: %s", made.path, strerror(errno));
+        goto out;
+    }
+    TRY_OUT(rc, migrate_run(&made, schema_steps, schema_steps_n, schema_views, e));
+    close_connection(&made);
+    if (rename(made.path, s->path) < 0) {
+        rc = ERR(e, ERR_CREATE, "%s: cannot be created: %s", s->path, strerror(errno));
+        goto out;
+    }
+    rc = sync_folder(folder, e);
+out:
+    close_connection(&made);
+    if (rc < 0) unlink(made.path);
+    return rc;
+}
+
+/* A trigger of another's making would run in every write. */
+static int check_triggers(struct store *s, struct err *e)
+{
+    sqlite3_stmt *row = NULL;
+    char name[64] = "";
+    int rc = sqlite3_prepare_v2(s->connection_own,
+                                "SELECT name FROM sqlite_schema WHERE type='trigger' AND sql<>?1",
+                                -1, &row, NULL);
+
+    if (rc == SQLITE_OK) rc = sqlite3_bind_text(row, 1, schema_trigger, -1, SQLITE_STATIC);
+    if (rc == SQLITE_OK) rc = sqlite3_step(row);
+    if (rc == SQLITE_ROW) database_text(name, sizeof name, row, 0);
+    int code = rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : database_error(s, rc, e);
+    sqlite3_finalize(row);
+    if (code == 0 && rc == SQLITE_ROW)
+        return ERR(e, ERR_DATA,
+                   "%s: holds the trigger '%s', which alibi did not make; drop it with the sqlite3 "
+                   "shell, or move the file away",
+                   s->path, name);
+    return code;
+}
+
+static int open_writer(struct store *s, const char *folder, struct err *e)
+{
+    int64_t version;
+    const char *network = network_name(folder);
+
+    if (network)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "%s: lies on a network file system, %s, where SQLite's WAL is not safe; make it "
+                   "a symbolic link to a local disk, as with ln -s /var/tmp/results.db, or take a "
+                   "local folder with --project",
+                   s->path, network);
+    TRY(take_lock(s, e));
+    TRY(check_regular(s, e));
+    if (stat(s->path, &s->opened) < 0 || s->opened.st_size == 0) TRY(create_file(s, folder, e));
+    TRY(connect_to(s, s->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, e));
+    TRY(migrate_version(s, &version, schema_steps_n, e)); /* before anything is changed */
+    TRY(use_wal(s, e));
+    TRY(database_script(s, "PRAGMA synchronous=FULL;PRAGMA foreign_keys=ON;PRAGMA temp_store=2",
+                        e));
+    if (stat(s->path, &s->opened) < 0) return ERR(e, ERR_IO, "%s: %s", s->path, strerror(errno));
+    TRY(migrate_run(s, schema_steps, schema_steps_n, schema_views, e));
+    TRY(check_triggers(s, e));
+    return migrate_views(s, schema_views, e);
+}
+
+int store_open(struct store **out, const char *path, enum store_mode mode, struct err *e)
+{
+    char folder[DATABASE_PATH_BYTES];
+    int rc = 0;
+    struct store *s = calloc(1, sizeof *s);
+
+    *out = NULL;
+    if (!s) return ERR(e, ERR_NOMEM, "%s: no memory to open it", path);
+    s->mode = mode;
+    s->lock_fd = -1;
+    arena_init(&s->arena);
+    TRY_OUT(rc, resolve(s, folder, path, e));
+    TRY_OUT(rc, mode == STORE_WRITE ? open_writer(s, folder, e) : open_reader(s, folder, e));
+    *out = s;
+    s = NULL;
+out:
+    store_close(s);
+    return rc;
+}
+
+void store_close(struct store *s)
+{
+    if (!s) return;
+    while (s->depth > 0) store_rollback(s);
+    close_connection(s);
+    file_unlock(s->lock_fd);
+    arena_fini(&s->arena);
+    free(s);
 }

@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "record/event.h"
 #include "spec/spec.h"
+#include "store/schema.h"
 #include "store/store.h"
 
 enum {
@@ -117,5 +118,25 @@ int database_refresh(struct store *s, struct err *e);
 
 /* database_uri - path as an SQLite URI with a query such as "mode=ro". */
 int database_uri(char *out, size_t room, const char *path, const char *query, struct err *e);
+
+/* --- current results (attempts.c) ------------------------------------------------------------- */
+
+/* results_unlink_all - evaluations whose checkpoint is neither of those of their training's current
+ * result are no longer current. */
+int results_unlink_all(struct store *s, struct err *e);
+
+/* --- migrations ----------------------------------------------------------------------------- */
+
+/* 1. All steps are one transaction: the file has the old schema or the new one, never half.
+ * 2. Before a file that holds data is changed, a copy is written beside it:
+ *    results.db.backup-v<version>, complete or absent.
+ * 3. A step is for what changes the meaning of rows. A column of record_fields that a table lacks
+ *    is added without one.
+ * 4. A file that is newer than the program, or another program's, is refused untouched. */
+
+/* migrate_run - from the file's version through steps[version] … to steps[steps_n - 1], then the
+ * columns of record_fields and the views (ended by NULL). The caller holds the lock. */
+int migrate_run(struct store *s, const struct schema_step *steps, int steps_n,
+                const char *const *views, struct err *e);
 
 #endif

@@ -41,7 +41,6 @@
 #include "shape/shape.h"
 #include "store/database.h"
 #include "store/ingest.h"
-#include "store/results.h"
 
 /* What is left out is counted; the first reason is kept. */
 static void leave_out(int32_t *n, char *why, size_t room, const char *path, const struct err *e)
@@ -423,7 +422,7 @@ static int merge_rows(struct store *s, const char *folder, int32_t *added, struc
         TRY_OUT(rc, merge_table(s, &merge_tables[i], folder, e));
     TRY_OUT(rc, run_step(s, merge_points, folder, e));
     TRY_OUT(rc, run_step(s, merge_current, folder, e));
-    TRY_OUT(rc, results_detach_all(s, e));
+    TRY_OUT(rc, results_unlink_all(s, e));
     TRY_OUT(rc, current_count(s, &after, e));
     TRY_OUT(rc, store_commit(s, e));
     if (added) *added = (int32_t)(after - before);

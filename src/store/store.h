@@ -112,10 +112,6 @@ int store_start_attempt(struct store *s, const struct store_attempt *a, int64_t 
 /* store_has_attempt - whether the run has an attempt of this uid or in this folder. */
 int store_has_attempt(struct store *s, const char *run_id, const char *uid, const char *dir,
                       bool *known, struct err *e);
-/* store_set_worker - the worker's pid once it is spawned. */
-int store_set_worker(struct store *s, int64_t attempt_id, int64_t pid, int64_t pid_start,
-                     struct err *e);
-
 /* store_end_attempt - ends the row and, for STORE_DONE, makes its pending result the current one of
  * the run, all in one transaction. A training that is done anew with other checkpoints takes its
  * evaluations' results out of the current ones. ERR_INTERNAL: DONE without a pending result, or an

@@ -153,7 +153,7 @@ TEST_WITH(struct bench_of_queue *b, tries_are_counted_and_what_waits_is_held)
     assert_int_equal(queue_end(&b->queue, train, STORE_LOST, false), RUN_WAITING);
     next(b, true, 1);
     assert_int_equal(queue_end(&b->queue, train, STORE_FAILED, false), RUN_FAILED);
-    assert_int_equal(queue_count(&b->queue, RUN_BLOCKED), 3);
+    for (int32_t i = 1; i <= 3; i++) assert_int_equal(b->queue.task[train + i].state, RUN_BLOCKED);
     assert_int_equal(next(b, true, 1), 0);
 }
 

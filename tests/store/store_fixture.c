@@ -118,6 +118,8 @@ int64_t fixture_start(struct store_fixture *f, const char *run_id)
                               .device = "cpu",
                               .host = "here",
                               .boot_id = "boot",
+                              .pid = 100,
+                              .pid_start = 7,
                               .dir = dir};
     if (store_start_attempt(f->store, &a, &id, &f->e) < 0) fail_msg("%s", f->e.text);
     return id;

@@ -72,8 +72,7 @@ TEST_WITH(struct store_fixture *f, an_ended_attempt_is_never_rewritten)
     fixture_end(f, attempt, STORE_LOST);
     assert_int_equal(store_end_attempt(f->store, attempt, &end, &f->e), ERR_INTERNAL);
     assert_non_null(strstr(f->e.text, "already ended as lost"));
-    assert_int_equal(store_set_worker(f->store, attempt, 5, 6, &f->e), 0);
-    assert_cell(f, "SELECT state||' '||coalesce(pid,'-') FROM attempts", "lost -");
+    assert_cell(f, "SELECT state FROM attempts", "lost");
 }
 
 TEST_WITH(struct store_fixture *f, a_late_result_is_kept_and_never_shown)
@@ -217,12 +216,11 @@ TEST_WITH(struct store_fixture *f, running_attempts_are_listed_for_the_next_sche
     for (int i = 0; i < 20; i++) {
         add_training(f, i + 1, id);
         int64_t attempt = fixture_start(f, id);
-        assert_int_equal(store_set_worker(f->store, attempt, 100 + i, 7, &f->e), 0);
         if (i == 0) fixture_end(f, attempt, STORE_LOST);
     }
     assert_int_equal(store_running(f->store, &a, &list, &n, &f->e), 0);
     assert_int_equal(n, 19);
-    assert_int_equal(list[18].pid, 119);
+    assert_int_equal(list[18].pid, 100);
     assert_int_equal(list[18].pid_start, 7);
     assert_string_equal(list[18].run_id, id);
     assert_string_equal(list[18].host, "here");

@@ -16,7 +16,6 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "store/database.h"
-#include "store/migrate.h"
 #include "store/store_fixture.h"
 
 enum { MIGRATORS = 20 };
