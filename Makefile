@@ -136,6 +136,7 @@ bench-gpu: $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(CUDA_LIBRARY) ## spee
 
 tests: $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_gpu # which tests/cli/test_bench_*.sh run
 
+bundle: CUDA_TARGETS := $(CUDA_TARGETS_ALL)
 bundle: $(GPU_PROGRAMS) $(BUILD)/tests/bench/bench_gpu ## BUILD/alibi-bundle.tar.xz: all that a GPU machine without packages needs, tried in an empty environment
 	@tests/bundle/pack.sh $(BUILD) $^
 	@tests/bundle/check.sh $(BUILD)
