@@ -119,6 +119,11 @@ int cli_compare(struct cli *c, const struct cli_command *self, int argc, char **
 int cli_status(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
 int cli_show(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
 int cli_logs(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
+int cli_curves(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
+int cli_settings(struct cli *c, const struct cli_command *self, int argc, char **argv,
+                 struct err *e);
+int cli_artefacts(struct cli *c, const struct cli_command *self, int argc, char **argv,
+                  struct err *e);
 int cli_devices(struct cli *c, const struct cli_command *self, int argc, char **argv,
                 struct err *e);
 int cli_doctor(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);

@@ -3,9 +3,16 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "cli/cli.h"
-#include "plan/ids.h"
+
+/* "train.lr=0.5, new": what tells the run from its like, and its state. */
+static const char *state_text(const struct planning *p, int32_t i, struct arena *a)
+{
+    return arena_printf(a, "%s%s%s", p->settings[i], *p->settings[i] ? ", " : "",
+                        planning_why(p, i, a));
+}
 
 static void print_training(const struct planning *p, int32_t i, struct arena *a)
 {
@@ -19,7 +26,7 @@ static void print_training(const struct planning *p, int32_t i, struct arena *a)
            spec_kind_name(r->spec.kind), spec_position_name(r->spec.model.position),
            r->spec.train.L, (long long)r->spec.train.seed, str_thousands(a, r->cost.parameters_n),
            r->cost.flops, str_bytes(a, (double)r->cost.device_bytes),
-           str_bytes(a, (double)r->cost.disk_kept_bytes), time, evaluations, planning_why(p, i, a));
+           str_bytes(a, (double)r->cost.disk_kept_bytes), time, evaluations, state_text(p, i, a));
 }
 
 static void print_evaluation(const struct planning *p, int32_t i, struct arena *a)
@@ -33,7 +40,7 @@ static void print_evaluation(const struct planning *p, int32_t i, struct arena *
            spec_position_name(r->spec.model.position), r->spec.train.L,
            (long long)r->spec.train.seed, v->window == SPEC_SLIDING ? "sliding" : "nonoverlapping",
            v->L, v->window == SPEC_SLIDING ? arena_printf(a, " stride %d", v->stride) : "",
-           r->spec.data.corpus, r->cost.flops, time, planning_why(p, i, a));
+           r->spec.data.corpus, r->cost.flops, time, state_text(p, i, a));
 }
 
 static void print_totals(const struct planning *p, struct arena *a)
@@ -45,14 +52,16 @@ static void print_totals(const struct planning *p, struct arena *a)
         const struct plan_run *r = &p->plan.run[i];
         if ((double)r->cost.device_bytes > memory) memory = (double)r->cost.device_bytes;
         disk += (double)r->cost.disk_kept_bytes;
-        if (!p->state[i].done) flops += r->cost.flops;
+        if (!p->state[i].done && spec_is_defined(&r->spec)) flops += r->cost.flops;
     }
     clock_duration(time, p->seconds_left);
     printf("%d training%s, %d evaluation%s", p->trainings_n, cli_plural(p->trainings_n),
            p->evaluations_n, cli_plural(p->evaluations_n));
     if (p->benchmarks_n) printf(", %d benchmark%s", p->benchmarks_n, cli_plural(p->benchmarks_n));
-    printf(": %d done, %d to do; %.3g FLOP, at most %s of memory per run, %s of disk\n", p->done_n,
-           p->plan.runs_n - p->done_n, flops, str_bytes(a, memory), str_bytes(a, disk));
+    printf(": %d done, %d to do", p->done_n, p->plan.runs_n - p->done_n - p->undefined_n);
+    if (p->undefined_n) printf(", %d not defined", p->undefined_n);
+    printf("; %.3g FLOP, at most %s of memory per run, %s of disk\n", flops, str_bytes(a, memory),
+           str_bytes(a, disk));
     printf("about %s on %s (%s, %d at a time; %s)\n", time, p->device.name, p->device.description,
            p->device.slots,
            p->rate_measured > 0 ? "measured by earlier runs" : "estimated from the device");
@@ -61,9 +70,10 @@ static void print_totals(const struct planning *p, struct arena *a)
 /* The lines of experiments/paper_configs.txt: each configuration once, whatever its seeds. */
 static int print_configs(const struct plan *p, struct arena *a, struct err *e)
 {
-    struct ids printed;
+    struct map printed;
+    bool added;
 
-    ids_init(&printed, a);
+    map_init(&printed, a);
     for (int32_t i = 0; i < p->runs_n; i++) {
         const struct plan_run *r = &p->run[i];
         const struct spec *s = &r->spec;
@@ -72,8 +82,8 @@ static int print_configs(const struct plan *p, struct arena *a, struct err *e)
             return ERR(e, ERR_USAGE,
                        "--configs lists runs of scale paper, found scale %s; add --scale paper",
                        s->scale);
-        if (ids_has(&printed, r->paper_id)) continue;
-        (void)ids_add(&printed, r->paper_id, 0);
+        (void)map_put(&printed, r->paper_id, strlen(r->paper_id), &added);
+        if (!added) continue;
         printf("%s %s %s %s L_train=%d", r->paper_id, spec_kind_name(s->kind), s->data.dataset,
                spec_position_name(s->model.position), s->train.L);
         if (s->kind == SPEC_BENCH) printf(" %s", spec_get(s, spec_key_find("bench.mode"), a));
@@ -104,7 +114,7 @@ static void print_plan(const struct planning *p, bool all, struct arena *a)
             print_evaluation(p, i, a);
     }
     printf("\n");
-    for (int32_t i = 0; i < p->plan.notes_n; i++) printf("note: %s\n", p->plan.note[i].text);
+    for (int32_t i = 0; i < p->plan.notes.n; i++) printf("note: %s\n", p->plan.notes.item[i]);
     print_totals(p, a);
     if (planning_check_precision(p, &lacking) < 0) printf("note: %s\n", lacking.text);
 }

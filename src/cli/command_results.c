@@ -11,24 +11,32 @@
 #include "report/compare.h"
 #include "report/report.h"
 
+/* What is asked of results.db: a scale, and the settings that change the grid. */
+struct asked {
+    const char *scale;
+    struct cli_list set;
+    const char *variant; /* of set, as a plan names it */
+};
+
 /* Folder and name of an artefact, and the scale its numbers are asked for at. */
-static int find_artefact(struct cli *c, const char *given, const char *scale, const char **name,
-                         const char **dir, const char **scale_out, struct err *e)
+static int find_artefact(struct report_item *out, struct cli *c, const char *given,
+                         struct asked *asked, struct err *e)
 {
     struct plan p;
-    struct plan_options o = {.scale = scale};
+    struct plan_options o = {.scale = asked->scale, .set = asked->set.item, .set_n = asked->set.n};
 
-    TRY(plan_open(&p, &c->project, &given, 1, &o, e));
-    *name = arena_strdup(&c->arena, p.artefact[0].name);
-    *dir = arena_strdup(&c->arena, p.artefact[0].dir);
-    *scale_out = arena_strdup(&c->arena, p.artefact[0].scale);
+    TRY(plan_open_artefacts(&p, &c->project, &given, 1, &o, e));
+    out->artefact = arena_strdup(&c->arena, p.artefact[0].name);
+    out->dir = arena_strdup(&c->arena, p.artefact[0].dir);
+    out->scale = arena_strdup(&c->arena, p.artefact[0].scale);
+    asked->variant = arena_strdup(&c->arena, p.variant);
     plan_close(&p);
     return 0;
 }
 
 /* The artefacts of a command line, `all` expanded; without any: all. */
 static int take_artefacts(struct report_item **out, int32_t *n, struct cli *c,
-                          const struct cli_list *given, const char *scale, struct err *e)
+                          const struct cli_list *given, struct asked *asked, struct err *e)
 {
     static const char *const all[] = {"all"};
     const char *const *names;
@@ -36,10 +44,7 @@ static int take_artefacts(struct report_item **out, int32_t *n, struct cli *c,
     TRY(planning_artefacts(&names, n, &c->project, &c->arena, given->n ? given->item : all,
                            given->n ? given->n : 1, e));
     *out = arena_array(&c->arena, (size_t)*n, sizeof **out);
-    for (int32_t i = 0; i < *n; i++) {
-        struct report_item *k = &(*out)[i];
-        TRY(find_artefact(c, names[i], scale, &k->artefact, &k->dir, &k->scale, e));
-    }
+    for (int32_t i = 0; i < *n; i++) TRY(find_artefact(&(*out)[i], c, names[i], asked, e));
     return 0;
 }
 
@@ -78,9 +83,36 @@ static int write_reports_to(const char *path, struct cli *c, struct store *store
     return rc;
 }
 
+static int note_variant(void *context, int columns_n, const char *const *names,
+                        const struct store_cell *cells, struct err *e)
+{
+    const struct report_item *item = context;
+
+    (void)columns_n, (void)names, (void)e;
+    log_info("note: %s has results only of a changed grid: alibi report %s --scale %s",
+             item->artefact, cells[0].text, item->scale);
+    return 0;
+}
+
+/* Where the grid as written was never run but a variant was, names the command that shows it. */
+static int note_variants(struct store *store, const struct report_item *item,
+                         const struct report_options *o, struct err *e)
+{
+    static const char sql[] =
+        "SELECT DISTINCT artefact FROM artefact_points WHERE scale = :scale"
+        " AND substr(artefact, 1, length(:name) + 7) = :name || ' --set '"
+        " AND NOT EXISTS (SELECT 1 FROM artefact_points WHERE artefact = :name AND scale = :scale)";
+    const struct store_param params[] = {{"name", item->artefact}, {"scale", item->scale}};
+    struct report_item copy = *item;
+
+    if (*o->variant) return 0;
+    return store_query(store, sql, params, 2, 30, note_variant, &copy, e);
+}
+
 int cli_report(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
-    const char *scale = NULL, *format = "text", *path = NULL;
+    const char *format = "text", *path = NULL;
+    struct asked asked = {0};
     bool no_draw = false;
     int32_t refused_n = 0;
     struct cli_list given;
@@ -89,8 +121,10 @@ int cli_report(struct cli *c, const struct cli_command *self, int argc, char **a
     struct store *store = NULL;
     struct report_options o = {.color = isatty(STDOUT_FILENO), .refused_n = &refused_n};
     const struct cli_option options[] = {
-        {"scale", 's', CLI_SCALE, &scale, "NAME",
+        {"scale", 's', CLI_SCALE, &asked.scale, "NAME",
          "the scale whose results are shown (default: the grid's, else mini)"},
+        {"set", 0, CLI_LIST_SETTINGS, &asked.set, "KEY=VALUE",
+         "show the results of `alibi run` with the same --set"},
         {"format", 'f', CLI_FORMAT, &format, "F",
          "text, markdown, csv, json, latex or html (one page)"},
         {"out", 'o', CLI_TEXT, &path, "FILE", "write to FILE instead of the standard output"},
@@ -102,8 +136,10 @@ int cli_report(struct cli *c, const struct cli_command *self, int argc, char **a
     if (rc != 0) return rc < 0 ? rc : 0;
     TRY_OUT(rc, report_format_find(&o.format, format, e));
     TRY_OUT(rc, cli_open_results(c, &store, e));
-    TRY_OUT(rc, take_artefacts(&items, &items_n, c, &given, scale, e));
+    TRY_OUT(rc, take_artefacts(&items, &items_n, c, &given, &asked, e));
     o.draw = !no_draw;
+    o.variant = asked.variant;
+    for (int32_t i = 0; i < items_n; i++) TRY_OUT(rc, note_variants(store, &items[i], &o, e));
     if (path) o.color = false;
     rc = write_reports_to(path, c, store, items, items_n, &o, e);
     if (rc == 0 && refused_n > 0)
@@ -117,7 +153,8 @@ out:
 
 int cli_claims(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
-    const char *scale = NULL, *format = "text";
+    const char *format = "text";
+    struct asked asked = {0};
     struct cli_list given;
     struct report_item *items;
     int32_t items_n;
@@ -125,7 +162,7 @@ int cli_claims(struct cli *c, const struct cli_command *self, int argc, char **a
     struct report_options o = {.color = isatty(STDOUT_FILENO)};
     int32_t contradicted = 0;
     const struct cli_option options[] = {
-        {"scale", 's', CLI_SCALE, &scale, "NAME",
+        {"scale", 's', CLI_SCALE, &asked.scale, "NAME",
          "the scale whose results are judged (default: the grid's, else mini)"},
         {"format", 'f', CLI_FORMAT, &format, "F", "text, markdown, csv, json, latex or html"},
         {0}};
@@ -134,7 +171,7 @@ int cli_claims(struct cli *c, const struct cli_command *self, int argc, char **a
     if (rc != 0) return rc < 0 ? rc : 0;
     TRY_OUT(rc, report_format_find(&o.format, format, e));
     TRY_OUT(rc, cli_open_results(c, &store, e));
-    TRY_OUT(rc, take_artefacts(&items, &items_n, c, &given, scale, e));
+    TRY_OUT(rc, take_artefacts(&items, &items_n, c, &given, &asked, e));
     const char **dirs = arena_array(&c->arena, (size_t)items_n, sizeof *dirs);
     for (int32_t i = 0; i < items_n; i++) {
         dirs[i] = items[i].dir;

@@ -1,5 +1,4 @@
-/* command_status.c - alibi status, show, logs: running work, one run, its log. */
-#include <errno.h>
+/* command_status.c - alibi status, show: running and finished work, one run. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -13,13 +12,18 @@
 
 static const char running_sql[] =
     "SELECT r.run_id, r.attempt, r.device, t.kind, t.position, t.L_train, p.done, p.total,"
-    " round(100.0 * p.done / max(p.total, 1), 1) AS percent, round(p.loss_nats, 3) AS loss_nats,"
-    " CAST(p.wps AS INTEGER) AS wps, r.started_at"
+    " round(100.0 * p.done / max(p.total, 1), 1) AS percent,"
+    " CASE WHEN p.done > 0 THEN CAST((julianday(p.updated_at) - julianday(r.started_at)) * 86400"
+    "  * (p.total - p.done) / p.done AS INTEGER) END AS seconds_left,"
+    " round(p.loss_nats, 3) AS loss_nats, CAST(p.wps AS INTEGER) AS wps, r.started_at,"
+    " coalesce((SELECT max(g.settings) FROM grid_settings g WHERE g.run_id = r.run_id), '')"
+    "  AS settings"
     " FROM attempts r JOIN run_list t USING (run_id)"
     " LEFT JOIN progress p ON p.run_id = r.run_id AND p.attempt = r.attempt"
     " WHERE r.state = 'running' ORDER BY r.started_at";
 static const char counts_sql[] =
     "SELECT scale, kind, count(*) AS wanted, sum(state = 'done') AS done,"
+    " CAST(100 * sum(state = 'done') / count(*) AS INTEGER) AS percent,"
     " sum(state = 'running') AS running, sum(state IN ('failed', 'lost')) AS failed,"
     " sum(state = 'diverged') AS diverged, sum(state = 'cancelled') AS cancelled,"
     " sum(state = 'none') AS waiting FROM run_list GROUP BY scale, kind ORDER BY scale, kind DESC";
@@ -28,12 +32,23 @@ static const char trouble_sql[] = "SELECT run_id, attempt, state, message, log_p
                                   " (SELECT max(attempt) FROM attempts b WHERE b.run_id = "
                                   "a.run_id) ORDER BY ended_at DESC LIMIT 10";
 
+static int note_row(void *context, int columns_n, const char *const *names,
+                    const struct store_cell *cells, struct err *e)
+{
+    (void)columns_n, (void)names, (void)cells, (void)e;
+    *(bool *)context = true;
+    return 0;
+}
+
 static int print_status(struct store *store, struct err *e)
 {
     static const struct {
         const char *heading, *sql;
     } parts[] = {{"runs", counts_sql}, {"running", running_sql}, {"in trouble", trouble_sql}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        bool any = false;
+        TRY(store_query(store, parts[i].sql, NULL, 0, 30, note_row, &any, e));
+        if (!any && i > 0) continue;
         printf("%s%s\n", i ? "\n" : "", parts[i].heading);
         TRY(report_query(stdout, store, parts[i].sql, 30, REPORT_TEXT, e));
     }
@@ -174,68 +189,6 @@ int cli_show(struct cli *c, const struct cli_command *self, int argc, char **arg
     TRY_OUT(rc, cli_find_run(c, store, run_id, rest.item[0], e));
     rc = print_run(c, store, run_id, e);
 out:
-    store_close(store);
-    return rc;
-}
-
-/* Copies the file from *at on to stdout. */
-static int copy_from(int fd, off_t *at, const char *path, struct err *e)
-{
-    char buffer[1 << 14];
-    ssize_t n;
-    while ((n = pread(fd, buffer, sizeof buffer, *at)) > 0) {
-        fwrite(buffer, 1, (size_t)n, stdout);
-        TRY(file_check_output(stdout, e));
-        *at += n;
-    }
-    if (n < 0) return ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
-    fflush(stdout);
-    return file_check_output(stdout, e);
-}
-
-enum { LOG_PATH_BYTES = 512 };
-
-static int take_path(void *context, int columns_n, const char *const *names,
-                     const struct store_cell *cells, struct err *e)
-{
-    (void)columns_n, (void)names, (void)e;
-    snprintf(context, LOG_PATH_BYTES, "%s", cells[0].text ? cells[0].text : "");
-    return 0;
-}
-
-int cli_logs(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
-{
-    bool follow = false;
-    struct cli_list rest;
-    struct store *store = NULL;
-    char run_id[SPEC_ID_BYTES], log_path[LOG_PATH_BYTES] = "";
-    int fd = -1;
-    off_t at = 0;
-    const struct cli_option options[] = {
-        {"follow", 'f', CLI_FLAG, &follow, NULL, "wait for more until Ctrl-C"}, {0}};
-    int rc = cli_parse(c, self, options, argc, argv, &rest, 1, 1, e);
-
-    if (rc != 0) return rc < 0 ? rc : 0;
-    TRY_OUT(rc, cli_open_results(c, &store, e));
-    TRY_OUT(rc, cli_find_run(c, store, run_id, rest.item[0], e));
-    const struct store_param run = {"run", run_id};
-    TRY_OUT(rc, store_query(store,
-                            "SELECT log_path FROM attempts WHERE run_id = CAST(:run AS TEXT)"
-                            " ORDER BY attempt DESC LIMIT 1",
-                            &run, 1, 30, take_path, log_path, e));
-    if (!*log_path) {
-        rc = ERR(e, ERR_NOINPUT, "run %s has no attempts, therefore no log", run_id);
-        goto out;
-    }
-    const char *path = project_path(&c->project, &c->arena, log_path);
-    fd = file_open_read(path, e);
-    TRY_OUT(rc, fd);
-    do {
-        TRY_OUT(rc, copy_from(fd, &at, path, e));
-        if (follow) nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
-    } while (follow);
-out:
-    if (fd >= 0) close(fd);
     store_close(store);
     return rc;
 }

@@ -36,6 +36,31 @@ static const char report_more[] =
     "status is 69. Pass --trust to run a plot.gp that you have read.\n\n"
     "  alibi report table5 --format latex\n"
     "  alibi report all --format html --out plots/report.html";
+static const char curves_more[] = "Draws in the terminal and, without --watch, writes "
+                                  "plots/curves-RUN.svg. Several runs share one\n"
+                                  "picture. Needs gnuplot.\n\n"
+                                  "  alibi curves 4a69595cd94f7913 762c78c09e07ed31\n"
+                                  "  alibi curves 4a69 --watch";
+static const char settings_more[] =
+    "Without KEY: every key with its range and default, a line each. With KEY (or a part of one, "
+    "such\n"
+    "as `train.`): also its source. The paper's or the authors' value is in the source.\n\n"
+    "A grid.yaml sets keys under `set:` (for all runs) and as axes under `grid:` and `evaluate:`; "
+    "a\n"
+    "list of values makes an axis of any key. Short names: position L_train L_valid dataset seed\n"
+    "split window stride targets checkpoint mode.\n\n"
+    "  base: [data/mytext.yaml]                 pieces of configs/, beside the grid, or under "
+    "data/\n"
+    "  set: { model: { layers: 2, dim: 64 }, train.updates: 500 }\n"
+    "  grid:                                    a union of products\n"
+    "    - { position: [alibi, t5], L_train: [64, 128], train.lr: [0.5, 1] }\n"
+    "    - { kind: bench, position: alibi, L_train: 512, mode: [train, eval] }\n"
+    "  evaluate:\n"
+    "    - { where: { position: alibi }, L_valid: { list: [64, 128], at_least: L_train } }\n"
+    "    - { window: sliding, stride: 1, L_valid: { from: L_train, add: [0, 64] } }\n"
+    "  skip: [{ where: { position: t5, L_train: 128 }, why: \"not in the paper\" }]\n\n"
+    "  alibi settings train.\n"
+    "  alibi settings model.dropout";
 static const char query_more[] =
     "Read-only, with a time limit. The views are a stable interface: evaluations, trainings,\n"
     "artefact_evaluations, benchmarks, curves, settings, paper_values, comparison, attempts, "
@@ -47,7 +72,9 @@ static const char compare_more[] =
     "A and B are filters column=value,… over the view evaluations, or prefixes of run ids.\n"
     "Columns: scale dataset corpus model position L_train L_valid split protocol stride\n"
     "first_window precision checkpoint targets seed modified origin; lengths are the paper's.\n"
-    "What neither filter names must agree. Each row has an evaluation of A, one of B, A - B and A "
+    "A filter may also name a setting, such as train.lr=3 (`alibi settings`). What neither filter\n"
+    "names must agree, settings of the training included. Each row has an evaluation of A, one of "
+    "B, A - B and A "
     "/ B.\n"
     "Numbers of different scales, datasets, splits or protocols are never paired, even if a "
     "filter\n"
@@ -113,7 +140,15 @@ static const struct cli_command table[] = {
     {"status", "", "show running and finished runs", NULL, cli_status, false},
     {"show", "RUN", "show a run's spec, attempts and results",
      "RUN is a run id or a prefix of at least 4 digits that matches one run.", cli_show, false},
-    {"logs", "RUN", "print the log of a run's newest attempt", NULL, cli_logs, false},
+    {"logs", "RUN", "print the log of a run's newest attempt",
+     "Losses, validations and checkpoints, then the worker's warnings and errors. Every update is "
+     "in\n"
+     "the view curves and in the attempt's event file.",
+     cli_logs, false},
+    {"curves", "RUN…", "draw training and validation losses", curves_more, cli_curves, false},
+    {"list", "", "list artefacts, what is done and the time left", NULL, cli_artefacts, false},
+    {"settings", "[KEY]", "list the settings of a grid and of --set", settings_more, cli_settings,
+     false},
     {"query", "SQL", "run a read-only SQL query on results.db", query_more, cli_query, false},
     {"compare", "A B", "compare two sets of evaluations", compare_more, cli_compare, false},
     {"devices", "", "list usable devices", NULL, cli_devices, false},

@@ -6,13 +6,19 @@
  *    the same wish. The same nominal point in two blocks is one point. */
 #include "plan/expand.h"
 
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/map.h"
+#include "base/str.h"
+#include "base/vec.h"
 
 struct expander {
     struct plan *plan;
-    struct ids *runs;  /* run id -> index in plan->run */
-    struct ids points; /* nominal id -> 0, for those of this grid */
+    struct map *runs;  /* run id -> index in plan->run */
+    struct map points; /* nominal ids of this grid */
     const struct grid *grid;
     const struct scale *scale;
     const struct expand_options *options;
@@ -31,6 +37,115 @@ struct parent {
     bool wanted;   /* by --only, as far as its own keys go */
     int32_t run;   /* index in plan->run; -1 until somebody needs it */
 };
+
+/* --- notes ---------------------------------------------------------------------------------- */
+
+void notes_add(struct plan *plan, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    *vec_push(&plan->arena, &plan->notes) = arena_vprintf(&plan->arena, format, args);
+    va_end(args);
+}
+
+/* Two nominal lengths of one artefact that a scale maps to the same run. */
+enum merge_what { MERGE_L_TRAIN, MERGE_L_VALID, MERGE_STRIDE, MERGE_WHATS_N };
+static const char *const merge_names[] = {"L_train", "L_valid", "stride"};
+
+struct merge {
+    enum merge_what what;
+    int32_t mapped, nominal;
+};
+
+static int32_t nominal_of(const struct plan_point *p, enum merge_what what)
+{
+    const int32_t values[] = {p->L_train_nominal, p->L_valid_nominal, p->stride_nominal};
+    return values[what];
+}
+
+static int32_t mapped_of(const struct spec *s, enum merge_what what)
+{
+    const int32_t values[] = {s->train.L, spec_valid_length(s), s->eval.stride};
+    return values[what];
+}
+
+static int compare_merges(const void *a, const void *b)
+{
+    const struct merge *x = a, *y = b;
+
+    if (x->what != y->what) return x->what < y->what ? -1 : 1;
+    if (x->mapped != y->mapped) return x->mapped < y->mapped ? -1 : 1;
+    return (x->nominal > y->nominal) - (x->nominal < y->nominal);
+}
+
+/* Both points of a pair, for each length in which they differ; 0 when they differ in none. */
+static int32_t add_pair(struct merge *out, const struct plan *plan, const struct plan_point *a,
+                        const struct plan_point *b)
+{
+    int32_t n = 0;
+
+    for (enum merge_what what = 0; what < MERGE_WHATS_N; what++) {
+        if (nominal_of(a, what) == nominal_of(b, what)) continue;
+        int32_t mapped = mapped_of(&plan->run[a->run].spec, what);
+        out[n++] = (struct merge){what, mapped, nominal_of(a, what)};
+        out[n++] = (struct merge){what, mapped, nominal_of(b, what)};
+    }
+    return n;
+}
+
+/* One note for each kind of length: "512, 513 are both 64; 1024, 1025 are both 128". */
+static void note_what(struct plan *plan, const struct merge *m, int32_t n, const char *artefact,
+                      const char *scale)
+{
+    struct strbuf b;
+
+    strbuf_init(&b, &plan->arena);
+    for (int32_t i = 0; i < n;) {
+        int32_t values = 0, from = i;
+        strbuf_add(&b, from ? "; " : "");
+        for (; i < n && m[i].mapped == m[from].mapped; i++) {
+            if (i > from && m[i].nominal == m[i - 1].nominal) continue;
+            strbuf_addf(&b, "%s%d", values++ ? ", " : "", m[i].nominal);
+        }
+        strbuf_addf(&b, " are %s %d", values == 2 ? "both" : "all", m[from].mapped);
+    }
+    notes_add(plan, "%s: %s %s at scale %s", artefact, merge_names[m->what], b.text, scale);
+}
+
+static void note_merged(struct plan *plan, int32_t first_point, const char *artefact,
+                        const char *scale)
+{
+    int32_t points = plan->points_n - first_point, n = 0, same = 0;
+    int32_t *first =
+        arena_array(&plan->arena, (size_t)plan->runs_n + 1, sizeof *first); /* point index + 1 */
+    struct merge *merge =
+        arena_array(&plan->arena, (size_t)points * 2 * MERGE_WHATS_N + 1, sizeof *merge);
+
+    for (int32_t i = 0; i < points; i++) {
+        const struct plan_point *p = &plan->point[first_point + i];
+        int32_t *known = &first[p->run];
+        if (*known == 0) {
+            *known = i + 1;
+            continue;
+        }
+        int32_t added = add_pair(&merge[n], plan, &plan->point[first_point + *known - 1], p);
+        n += added;
+        same += added == 0;
+    }
+    if (n > 0) qsort(merge, (size_t)n, sizeof *merge, compare_merges);
+    for (int32_t i = 0, from = 0; i < n; i++) {
+        if (i + 1 < n && merge[i + 1].what == merge[from].what) continue;
+        note_what(plan, &merge[from], i + 1 - from, artefact, scale);
+        from = i + 1;
+    }
+    if (same > 0)
+        notes_add(
+            plan,
+            "%s: %d points differ only in keys that scale %s or --set gives, and share runs with "
+            "others",
+            artefact, same, scale);
+}
 
 /* --- counting ------------------------------------------------------------------------------- */
 
@@ -89,18 +204,46 @@ static void apply_set(const struct settings *set, struct draft *d)
     }
 }
 
+static int check_draft(const struct draft *d, struct err *e)
+{
+    TRY(draft_complete(d, e));
+    return spec_check(&d->spec, e);
+}
+
+/* Prefixes what is wrong with the place it comes from: the one --set without which the draft was
+ * right, all of them, or the grid. */
+static void blame(const struct settings *set, const struct draft *before,
+                  const struct yaml_node *at, struct err *e)
+{
+    if (set->n == 0 || check_draft(before, NULL) < 0) {
+        yaml_place(at, e);
+        return;
+    }
+    for (int32_t i = 0; i < set->n; i++) {
+        struct draft without = *before;
+        for (int32_t k = 0; k < set->n; k++)
+            if (k != i) draft_set(&without, set->item[k].key, set->item[k].text);
+        if (check_draft(&without, NULL) < 0) continue;
+        err_ctx(e, "--set %s=%s", set->item[i].key->name, set->item[i].text);
+        return;
+    }
+    err_ctx(e, "--set");
+}
+
 /* The nominal draft becomes the spec of a run. */
 static int finish(const struct expander *x, struct draft *d, const struct yaml_node *at,
                   struct err *e)
 {
-    int rc;
+    int rc = scale_apply(x->scale, d, e);
 
-    TRY_OUT(rc, scale_apply(x->scale, d, e));
+    if (rc < 0) {
+        yaml_place(at, e);
+        return rc;
+    }
+    struct draft before = *d;
     apply_set(&x->options->set, d);
-    TRY_OUT(rc, draft_complete(d, e));
-    TRY_OUT(rc, spec_check(&d->spec, e));
-out:
-    if (rc < 0) yaml_place(at, e);
+    rc = check_draft(d, e);
+    if (rc < 0) blame(&x->options->set, &before, at, e);
     return rc;
 }
 
@@ -109,16 +252,18 @@ static int32_t add_run(struct expander *x, const struct spec *final, int32_t tra
 {
     struct plan *p = x->plan;
     char id[SPEC_ID_BYTES];
+    bool added;
 
     spec_run_id(final, id);
-    int32_t at = ids_add(x->runs, id, p->runs_n);
-    if (at < p->runs_n) return at;
+    int32_t *at = map_put(x->runs, id, strlen(id), &added);
+    if (!added) return *at;
+    *at = p->runs_n;
     struct plan_run *run = &p->run[p->runs_n++];
     *run = (struct plan_run){.spec = *final, .train = train};
     memcpy(run->run_id, id, sizeof id);
     spec_config_id(final, train >= 0 ? p->run[train].config_id : NULL, run->config_id);
     shape_cost(&run->cost, final);
-    return at;
+    return p->runs_n - 1;
 }
 
 static void add_point(struct expander *x, int32_t number, int32_t run, const struct spec *nominal)
@@ -138,10 +283,10 @@ static void add_point(struct expander *x, int32_t number, int32_t run, const str
 /* The number of a nominal point, or -1 when the grid has it already. */
 static int32_t number_point(struct expander *x, const char *nominal_id)
 {
-    int32_t before = x->points.n;
+    bool added;
 
-    (void)ids_add(&x->points, nominal_id, 0);
-    return x->points.n > before ? x->next_point++ : -1;
+    (void)map_put(&x->points, nominal_id, strlen(nominal_id), &added);
+    return added ? x->next_point++ : -1;
 }
 
 /* Whether an entry of skip leaves this spec out. Entries on keys of an evaluation match no
@@ -257,6 +402,38 @@ static int expand_training(struct expander *x, const struct grid_block *block, i
     return block->kind == SPEC_TRAIN ? expand_rules(x, &t, e) : 0;
 }
 
+/* The last value that the scale gives to a key of the grid's base; NULL: it gives none. */
+static const char *scale_value(const struct expander *x, const struct spec_key *key)
+{
+    const struct scale *s = x->scale;
+    const char *value = NULL;
+
+    for (int32_t i = 0; i < s->set.n; i++)
+        if (s->set.item[i].key == key) value = s->set.item[i].text;
+    for (int32_t r = 0; r < s->rules_n; r++) {
+        if (!where_matches(&s->rule[r].where, &x->grid->base.spec)) continue;
+        for (int32_t i = 0; i < s->rule[r].set.n; i++)
+            if (s->rule[r].set.item[i].key == key) value = s->rule[r].set.item[i].text;
+    }
+    return value;
+}
+
+/* A scale comes after the grid: what the grid sets itself and the scale sets too has no effect. */
+static void note_overridden(struct expander *x)
+{
+    for (int32_t i = 0; i < x->grid->set.n; i++) {
+        const struct setting *own = &x->grid->set.item[i];
+        const char *value = scale_value(x, own->key);
+        for (int32_t k = 0; k < x->options->set.n; k++)
+            if (x->options->set.item[k].key == own->key) value = NULL;
+        if (value && !spec_key_equals(&x->grid->base.spec, own->key, value))
+            notes_add(x->plan,
+                      "%s: %s=%s of the grid has no effect, because scale %s sets it to %s; use "
+                      "--set, or --scale none",
+                      x->grid->name, own->key->name, own->text, x->scale->name, value);
+    }
+}
+
 static void note_entries(struct expander *x)
 {
     struct plan *p = x->plan;
@@ -277,20 +454,21 @@ static void note_entries(struct expander *x)
     }
 }
 
-int expand_grid(struct plan *plan, struct ids *runs, const struct grid *g, const struct scale *s,
+int expand_grid(struct plan *plan, struct map *runs, const struct grid *g, const struct scale *s,
                 const struct expand_options *o, struct err *e)
 {
     struct expander x = {.plan = plan, .runs = runs, .grid = g, .scale = s, .options = o};
     int32_t first_point = plan->points_n;
 
-    ids_init(&x.points, &plan->arena);
+    map_init(&x.points, &plan->arena);
     x.skip_hit = arena_array(&plan->arena, (size_t)g->skips_n + 1, sizeof *x.skip_hit);
     x.rule_hit = arena_array(&plan->arena, (size_t)g->rules_n + 1, sizeof *x.rule_hit);
     for (int32_t b = 0; b < g->blocks_n; b++) {
         int64_t size = axes_size(&g->block[b].axes);
         for (int64_t i = 0; i < size; i++) TRY(expand_training(&x, &g->block[b], i, e));
     }
+    note_overridden(&x);
     note_entries(&x);
-    notes_add_merged(plan, first_point, g->name, s->name);
+    note_merged(plan, first_point, g->name, s->name);
     return 0;
 }

@@ -2,8 +2,8 @@
 #ifndef PLAN_EXPAND_H
 #define PLAN_EXPAND_H
 
+#include "base/map.h"
 #include "plan/grid.h"
-#include "plan/ids.h"
 #include "plan/plan.h"
 #include "plan/scale.h"
 
@@ -19,14 +19,10 @@ int expand_count(int64_t *out, const struct grid *g, struct err *e);
 
 /* expand_grid - adds the grid's runs and points to plan, whose arrays have room. runs holds the ids
  * of plan->run. Errors: ERR_DATA with the place of the block or rule. */
-int expand_grid(struct plan *plan, struct ids *runs, const struct grid *g, const struct scale *s,
+int expand_grid(struct plan *plan, struct map *runs, const struct grid *g, const struct scale *s,
                 const struct expand_options *o, struct err *e);
 
 /* notes_add - one more note of the plan. */
 void notes_add(struct plan *plan, const char *format, ...) ERR_PRINTF(2, 3);
-
-/* notes_add_merged - says which points of the artefact, from first_point on, became one run. */
-void notes_add_merged(struct plan *plan, int32_t first_point, const char *artefact,
-                      const char *scale);
 
 #endif

@@ -54,7 +54,8 @@ struct grid {
     const char *said;  /* what `artefact:` says, or NULL */
     const char *scale; /* the grid's own, or NULL */
     const struct yaml_node *scale_at;
-    struct draft base; /* pieces of base, then set */
+    struct settings set; /* the grid's own */
+    struct draft base;   /* pieces of base, then set */
     struct grid_block *block;
     struct grid_rule *rule;
     struct grid_skip *skip;

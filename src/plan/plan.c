@@ -12,7 +12,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "plan/expand.h"
-#include "plan/paper.h"
+#include "plan/paper_configs.h"
 
 static const char default_scale[] = "mini";
 
@@ -72,11 +72,15 @@ static int unknown_artefact(const struct project *project, struct arena *a, cons
     const char *near = str_nearest(name, (const char *const *)names, (size_t)n);
     strbuf_init(&all, a);
     for (int32_t i = 0; i < n; i++) strbuf_addf(&all, "%s%s", i ? ", " : "", names[i]);
-    return ERR(
-        e, ERR_NOINPUT,
-        "artefact '%.100s': there is no experiments/%.100s/grid.yaml%s%s%s; there are %s; the "
-        "path of a folder with a grid.yaml holds a slash",
-        name, name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", all.text);
+    if (near)
+        return ERR(e, ERR_NOINPUT,
+                   "unknown artefact '%.100s'; did you mean '%s'? `alibi list` lists them (a path "
+                   "must contain a slash)",
+                   name, near);
+    return ERR(e, ERR_NOINPUT,
+               "unknown artefact '%.100s', expected one of %s (a path must contain "
+               "a slash)",
+               name, all.text);
 }
 
 /* Name and folder of an artefact as the user named it. */
@@ -89,7 +93,7 @@ static int find_artefact(struct plan_artefact *out, const struct project *projec
         if (!realpath(asked, path)) return ERR(e, ERR_NOINPUT, "%s: %s", asked, strerror(errno));
         out->dir = arena_strdup(a, path);
         if (!file_exists(arena_printf(a, "%s/grid.yaml", path)))
-            return ERR(e, ERR_NOINPUT, "%s: there is no grid.yaml in it", asked);
+            return ERR(e, ERR_NOINPUT, "%s contains no grid.yaml", asked);
     } else {
         if (!str_is_name(asked) ||
             project_find(&grid, project, a, arena_printf(a, "experiments/%s/grid.yaml", asked),
@@ -99,10 +103,10 @@ static int find_artefact(struct plan_artefact *out, const struct project *projec
     }
     out->name = strrchr(out->dir, '/') + 1;
     if (!str_is_name(out->name))
-        return ERR(e, ERR_USAGE,
-                   "%s: the folder's name becomes the artefact's; '%.80s' is none: use letters, "
-                   "digits, . _ -",
-                   asked, out->name);
+        return ERR(
+            e, ERR_USAGE,
+            "%s: the folder's name '%.80s' cannot name an artefact: use letters, digits, . _ -",
+            asked, out->name);
     return 0;
 }
 
@@ -160,48 +164,103 @@ static int read_options(struct expand_options *out, struct arena *a, const struc
         TRY(settings_add_text(&out->set, a, "--set", o->set[i], e));
     for (int32_t i = 0; i < o->only_n; i++) TRY(read_only(&out->only, a, o->only[i], e));
     if (o->seeds < 0 || o->seeds > PLAN_MAX_RUNS)
-        return ERR(e, ERR_USAGE, "--seeds %d: give a number from 1 to %d", o->seeds, PLAN_MAX_RUNS);
+        return ERR(e, ERR_USAGE, "--seeds: expected 1 to %d, found %d", PLAN_MAX_RUNS, o->seeds);
     return 0;
+}
+
+static int compare_settings(const void *a, const void *b)
+{
+    const struct setting *x = a, *y = b;
+    return strcmp(x->key->name, y->key->name);
+}
+
+/* The settings of --set as words of a command line; of a key that is given twice the last counts.
+ */
+static const char *variant_text(const struct settings *set, struct arena *a)
+{
+    struct setting *sorted = arena_array(a, (size_t)set->n + 1, sizeof *sorted);
+    struct strbuf b;
+    int32_t n = 0;
+
+    for (int32_t i = 0; i < set->n; i++) {
+        int32_t k = 0;
+        while (k < n && sorted[k].key != set->item[i].key) k++;
+        sorted[k] = set->item[i];
+        n += k == n;
+    }
+    if (n > 0) qsort(sorted, (size_t)n, sizeof *sorted, compare_settings);
+    strbuf_init(&b, a);
+    for (int32_t i = 0; i < n; i++)
+        strbuf_addf(&b, " --set %s=%s", sorted[i].key->name, sorted[i].text);
+    return b.text;
 }
 
 /* --- the plan ------------------------------------------------------------------------------- */
 
-/* Reads the grids and counts them, so that the arrays are made once and nothing grows. */
-static int read_grids(struct plan *p, struct grid *grids, const struct project *project,
-                      const struct plan_options *o, struct err *e)
-{
-    int64_t total = 0;
+/* A plan while it is made. */
+struct plan_making {
+    struct expand_options options;
+    struct grid *grid; /* of each artefact */
+    struct scale *scale;
+};
 
-    for (int32_t i = 0; i < p->artefacts_n; i++) {
-        struct plan_artefact *artefact = &p->artefact[i];
-        int64_t n;
-        TRY(grid_read(&grids[i], &p->arena, project, artefact->name, artefact->dir, o->seeds, e));
-        TRY(expand_count(&n, &grids[i], e));
-        artefact->title = grids[i].title;
-        total += n;
-    }
-    p->run = arena_array(&p->arena, (size_t)total + 1, sizeof *p->run);
-    p->point = arena_array(&p->arena, (size_t)total + 1, sizeof *p->point);
-    return 0;
-}
-
-static int expand_artefact(struct plan *p, int32_t i, struct ids *runs, const struct grid *g,
-                           const struct project *project, const struct plan_options *o,
-                           const struct expand_options *x, struct err *e)
+static int read_scale(struct scale *out, struct plan *p, const struct grid *g,
+                      const struct project *project, const struct plan_options *o, struct err *e)
 {
     const char *name = o->scale ? o->scale : g->scale ? g->scale : default_scale;
-    struct scale scale;
-    int rc = scale_read(&scale, &p->arena, project, name, e);
+    int rc = scale_read(out, &p->arena, project, name, e);
 
     if (rc == ERR_USAGE && !o->scale && g->scale_at) { /* the file is wrong, not the command */
         yaml_place(g->scale_at, e);
         if (e) e->code = ERR_DATA;
         return ERR_DATA;
     }
-    if (rc < 0) return rc;
-    p->artefact[i].scale = scale.name;
-    p->artefact[i].divide = scale.divide;
-    return expand_grid(p, runs, g, &scale, x, e);
+    return rc;
+}
+
+/* Options, artefacts, their grids and scales; no runs yet. */
+static int read_artefacts(struct plan *p, struct plan_making *m, const struct project *project,
+                          const char *const *artefacts, int32_t n, const struct plan_options *o,
+                          struct err *e)
+{
+    if (n < 1)
+        return ERR(e, ERR_USAGE, "name an artefact, such as table5, or a folder with a grid.yaml");
+    TRY(read_options(&m->options, &p->arena, o, e));
+    p->variant = variant_text(&m->options.set, &p->arena);
+    TRY(find_artefacts(p, project, artefacts, n, e));
+    m->grid = arena_array(&p->arena, (size_t)p->artefacts_n, sizeof *m->grid);
+    m->scale = arena_array(&p->arena, (size_t)p->artefacts_n, sizeof *m->scale);
+    for (int32_t i = 0; i < p->artefacts_n; i++) {
+        struct plan_artefact *artefact = &p->artefact[i];
+        TRY(grid_read(&m->grid[i], &p->arena, project, artefact->name, artefact->dir, o->seeds, e));
+        TRY(read_scale(&m->scale[i], p, &m->grid[i], project, o, e));
+        artefact->title = m->grid[i].title;
+        artefact->scale = m->scale[i].name;
+        artefact->divide = m->scale[i].divide;
+    }
+    snprintf(p->scale, sizeof p->scale, "%s", p->artefact[0].scale);
+    p->divide = p->artefact[0].divide;
+    return 0;
+}
+
+/* Expands the grids, which are counted first, so that the arrays are made once. */
+static int add_runs(struct plan *p, const struct plan_making *m, const struct project *project,
+                    struct err *e)
+{
+    struct map runs;
+    int64_t total = 0;
+
+    for (int32_t i = 0; i < p->artefacts_n; i++) {
+        int64_t n;
+        TRY(expand_count(&n, &m->grid[i], e));
+        total += n;
+    }
+    p->run = arena_array(&p->arena, (size_t)total + 1, sizeof *p->run);
+    p->point = arena_array(&p->arena, (size_t)total + 1, sizeof *p->point);
+    map_init(&runs, &p->arena);
+    for (int32_t i = 0; i < p->artefacts_n; i++)
+        TRY(expand_grid(p, &runs, &m->grid[i], &m->scale[i], &m->options, e));
+    return paper_mark(p, project, e);
 }
 
 /* The value of a point under the paper's lengths, as --only names it. */
@@ -252,7 +311,7 @@ static int nothing_selected(struct plan *p, const struct project *project,
         for (int32_t k = 0; k < whole.points_n && !found; k++)
             for (int32_t v = 0; v < x->n && !found; v++)
                 found = strcmp(point_value(&whole, &whole.point[k], x->key, &p->arena),
-                               x->text[v]) == 0;
+                               x->item[v]) == 0;
         if (!found)
             rc = ERR(e, ERR_USAGE, "--only %s: no run matches; %s is one of %s",
                      where_text(&(struct axes){.item = &only->item[i], .n = 1}, &p->arena),
@@ -268,23 +327,12 @@ static int nothing_selected(struct plan *p, const struct project *project,
 static int make_plan(struct plan *p, const struct project *project, const char *const *artefacts,
                      int32_t n, const struct plan_options *o, struct err *e)
 {
-    struct expand_options options;
-    struct ids runs;
+    struct plan_making m = {0};
 
-    if (n < 1)
-        return ERR(e, ERR_USAGE, "name an artefact, such as table5, or a folder with a grid.yaml");
-    TRY(read_options(&options, &p->arena, o, e));
-    TRY(find_artefacts(p, project, artefacts, n, e));
-    struct grid *grids = arena_array(&p->arena, (size_t)p->artefacts_n, sizeof *grids);
-    TRY(read_grids(p, grids, project, o, e));
-    ids_init(&runs, &p->arena);
-    for (int32_t i = 0; i < p->artefacts_n; i++)
-        TRY(expand_artefact(p, i, &runs, &grids[i], project, o, &options, e));
-    TRY(paper_mark(p, project, e));
-    snprintf(p->scale, sizeof p->scale, "%s", p->artefact[0].scale);
-    p->divide = p->artefact[0].divide;
+    TRY(read_artefacts(p, &m, project, artefacts, n, o, e));
+    TRY(add_runs(p, &m, project, e));
     if (p->runs_n == 0 && o->only_n)
-        return nothing_selected(p, project, artefacts, n, o, &options.only, e);
+        return nothing_selected(p, project, artefacts, n, o, &m.options.only, e);
     return 0;
 }
 
@@ -294,6 +342,18 @@ int plan_open(struct plan *p, const struct project *project, const char *const *
     *p = (struct plan){0};
     arena_init(&p->arena);
     int rc = make_plan(p, project, artefacts, n, o, e);
+    if (rc < 0) plan_close(p);
+    return rc;
+}
+
+int plan_open_artefacts(struct plan *p, const struct project *project, const char *const *artefacts,
+                        int32_t n, const struct plan_options *o, struct err *e)
+{
+    struct plan_making m = {0};
+
+    *p = (struct plan){0};
+    arena_init(&p->arena);
+    int rc = read_artefacts(p, &m, project, artefacts, n, o, e);
     if (rc < 0) plan_close(p);
     return rc;
 }

@@ -55,12 +55,11 @@ struct plan_artefact {
     double divide;
 };
 
-struct plan_note {
-    const char *text; /* such as "table5: L_valid 512 and 513 are both 64 at scale mini" */
-};
-
 struct plan {
     struct arena arena;
+    const char *variant; /* " --set train.lr=2" of all that --set gives, by key; "": as written. The
+                            artefact and this name the points of a grid in results.db, so that a
+                            variant never displaces the artefact's own */
     char scale[SPEC_TEXT_BYTES]; /* of the first artefact */
     double divide;
     struct plan_artefact *artefact;
@@ -69,8 +68,10 @@ struct plan {
     int32_t runs_n;
     struct plan_point *point;
     int32_t points_n;
-    struct plan_note *note;
-    int32_t notes_n;
+    struct {
+        const char **item; /* such as "table5: L_valid 512 and 513 are both 64 at scale mini" */
+        int32_t n, capacity;
+    } notes;
 };
 
 /* plan_open - artefacts: names under experiments/, or paths of folders that hold a grid.yaml (a
@@ -78,6 +79,9 @@ struct plan {
  * ERR_NOINPUT; ERR_USAGE. */
 int plan_open(struct plan *p, const struct project *project, const char *const *artefacts,
               int32_t n, const struct plan_options *o, struct err *e);
+/* plan_open_artefacts - the same without runs and points: names, titles, scales and the variant. */
+int plan_open_artefacts(struct plan *p, const struct project *project, const char *const *artefacts,
+                        int32_t n, const struct plan_options *o, struct err *e);
 void plan_close(struct plan *p);
 
 /* plan_list - the names of the artefacts under experiments/ of project and share, sorted

@@ -31,12 +31,13 @@ static int unknown_scale(struct arena *a, const struct project *p, const char *n
     const char *names[SCALE_NAMES_MAX];
     size_t n = add_names(names, 0, a, p->root);
 
-    n = add_names(names, n, a, p->share);
+    if (strcmp(p->root, p->share) != 0) n = add_names(names, n, a, p->share);
     const char *near = str_nearest(name, names, n);
+    bool own = strcmp(p->root, p->share) != 0;
     return ERR(e, ERR_USAGE,
-               "scale '%.60s': there is no configs/scale/%.60s.yaml under %s or %s%s%s%s", name,
-               name, p->root, p->share, near ? "; did you mean '" : "", near ? near : "",
-               near ? "'?" : "");
+               "unknown scale '%.60s'%s%s%s (no configs/scale/%.60s.yaml under %s%s%s)", name,
+               near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", name, p->root,
+               own ? " or " : "", own ? p->share : "");
 }
 
 static int read_rule(struct scale_rule *r, struct arena *a, const struct yaml_node *map,
@@ -62,7 +63,8 @@ static int read_divide(struct scale *s, const struct yaml_node *node, struct err
     if (!node) return 0;
     TRY(yaml_want(node, YAML_SCALAR, "divide", e));
     if (!str_to_double(&s->divide, node->text) || s->divide < 1.0 || s->divide > 1e6)
-        return yaml_error(node, e, "divide: '%.60s' is no number from 1 to 1000000", node->text);
+        return yaml_error(node, e, "divide: expected a number from 1 to 1000000, found '%.60s'",
+                          node->text);
     return 0;
 }
 
@@ -107,9 +109,10 @@ static int check_dataset(const struct scale *s, const struct spec *nominal, stru
     for (int32_t i = 0; i < s->rules_n; i++) {
         const struct axis *x = axes_find(&s->rule[i].where, "data.dataset");
         for (int32_t k = 0; x && k < x->n; k++) {
+            if (strcmp(x->item[k], nominal->data.dataset) == 0) return 0;
+            if (any && strstr(known, x->item[k])) continue;
             size_t used = strlen(known);
-            if (strcmp(x->text[k], nominal->data.dataset) == 0) return 0;
-            snprintf(known + used, sizeof known - used, "%s%s", any ? ", " : "", x->text[k]);
+            snprintf(known + used, sizeof known - used, "%s%s", any ? ", " : "", x->item[k]);
             any = true;
         }
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "base/vec.h"
 
 /* Short names of axes and conditions; everywhere a full key can stand. */
 static const struct {
@@ -85,6 +86,22 @@ int draft_complete(const struct draft *d, struct err *e)
     return 0;
 }
 
+/* The name that was probably meant: the nearest, else one with this last part (updates for
+ * train.updates) or this beginning (pos for position). */
+static const char *probable_name(const char *name, const char *const *names, size_t n)
+{
+    const char *near = str_nearest(name, names, n);
+    size_t length = strlen(name);
+
+    for (size_t i = 0; i < n && !near; i++) {
+        const char *dot = strrchr(names[i], '.');
+        if (dot && strcmp(dot + 1, name) == 0) near = names[i];
+    }
+    for (size_t i = 0; i < n && !near && length >= 3; i++)
+        if (strncmp(names[i], name, length) == 0) near = names[i];
+    return near;
+}
+
 int settings_key(const struct spec_key **out, const char *name, struct err *e)
 {
     const char *names[SHORT_NAMES_N + SETTINGS_KEYS_MAX];
@@ -100,7 +117,7 @@ int settings_key(const struct spec_key **out, const char *name, struct err *e)
     }
     for (size_t i = 0; i < SHORT_NAMES_N; i++) names[names_n++] = short_names[i].name;
     for (size_t i = 0; i < n; i++) names[names_n++] = keys[i].name;
-    const char *near = str_nearest(name, names, names_n);
+    const char *near = probable_name(name, names, names_n);
     return ERR(e, ERR_DATA, "unknown key '%.60s'%s%s%s", name, near ? "; did you mean '" : "",
                near ? near : "", near ? "'?" : "");
 }
@@ -123,18 +140,6 @@ const char *settings_short(const struct spec_key *key)
     for (size_t i = 0; i < SHORT_NAMES_N; i++)
         if (strcmp(short_names[i].key, key->name) == 0) return short_names[i].name;
     return key->name;
-}
-
-static void settings_add(struct settings *s, struct arena *a, struct setting one)
-{
-    if (s->n == s->room) {
-        int32_t room = s->room ? 2 * s->room : 16;
-        struct setting *grown = arena_array(a, (size_t)room, sizeof *grown);
-        if (s->n) memcpy(grown, s->item, (size_t)s->n * sizeof *grown);
-        s->item = grown;
-        s->room = room;
-    }
-    s->item[s->n++] = one;
 }
 
 int settings_read_value(char **out, struct arena *a, const struct spec_key *key,
@@ -184,7 +189,7 @@ static int read_nested(struct settings *out, int32_t first, struct arena *a, con
                                   one.key->name, out->item[k].at->line, out->item[k].at->column);
         TRY(settings_read_value(&text, a, one.key, value, e));
         one.text = text;
-        settings_add(out, a, one);
+        *vec_push(a, out) = one;
     }
     return 0;
 }
@@ -213,11 +218,171 @@ int settings_add_text(struct settings *out, struct arena *a, const char *option,
         return ERR_USAGE;
     }
     one.text = arena_strdup(a, equals + 1);
-    settings_add(out, a, one);
+    *vec_push(a, out) = one;
     return 0;
 }
 
 void settings_apply(const struct settings *s, struct draft *d)
 {
     for (int32_t i = 0; i < s->n; i++) draft_set(d, s->item[i].key, s->item[i].text);
+}
+
+/* --- axes and conditions -----------------------------------------------------------------------
+ */
+
+enum { AXES_SIZE_MAX_BITS = 61 };
+
+void axis_add(struct axis *x, struct arena *a, const char *text)
+{
+    *vec_push(a, x) = text;
+}
+
+/* A value or a list of values. */
+static int axis_read(struct axis *out, struct arena *a, const struct yaml_node *key,
+                     const struct yaml_node *value, struct err *e)
+{
+    char *text;
+    int rc;
+
+    *out = (struct axis){.at = key};
+    rc = settings_key(&out->key, key->text, e);
+    if (rc < 0) {
+        yaml_place(key, e);
+        return rc;
+    }
+    /* A flat list under a key that takes lists is one value; a list of lists is an axis. */
+    bool one = value->kind != YAML_LIST ||
+               (spec_key_is_list(out->key) && value->n > 0 && value->item[0]->kind == YAML_SCALAR &&
+                !strchr(value->item[0]->text, ','));
+    if (one) {
+        TRY(settings_read_value(&text, a, out->key, value, e));
+        axis_add(out, a, text);
+        return 0;
+    }
+    if (value->n == 0) return yaml_error(value, e, "%s: the list is empty", key->text);
+    for (int32_t i = 0; i < value->n; i++) {
+        TRY(settings_read_value(&text, a, out->key, value->item[i], e));
+        axis_add(out, a, text);
+    }
+    return 0;
+}
+
+struct axis *axes_add(struct axes *x, struct arena *a)
+{
+    return vec_push(a, x);
+}
+
+struct axis *axes_find(const struct axes *x, const char *key_name)
+{
+    for (int32_t i = 0; i < x->n; i++)
+        if (strcmp(x->item[i].key->name, key_name) == 0) return &x->item[i];
+    return NULL;
+}
+
+int axes_read(struct axes *x, struct arena *a, const struct yaml_node *key,
+              const struct yaml_node *value, struct err *e)
+{
+    struct axis one;
+
+    TRY(axis_read(&one, a, key, value, e));
+    const struct axis *before = axes_find(x, one.key->name);
+    if (before)
+        return yaml_error(key, e, "%s is already given at line %d, column %d", one.key->name,
+                          before->at->line, before->at->column);
+    *axes_add(x, a) = one;
+    return 0;
+}
+
+int64_t axes_size(const struct axes *x)
+{
+    int64_t size = 1;
+
+    for (int32_t i = 0; i < x->n; i++) {
+        if (size > (INT64_C(1) << AXES_SIZE_MAX_BITS) / x->item[i].n)
+            return INT64_C(1) << AXES_SIZE_MAX_BITS;
+        size *= x->item[i].n;
+    }
+    return size;
+}
+
+void axes_apply(const struct axes *x, int64_t index, struct draft *d)
+{
+    for (int32_t i = x->n - 1; i >= 0; i--) {
+        const struct axis *one = &x->item[i];
+        draft_set(d, one->key, one->item[index % one->n]);
+        index /= one->n;
+    }
+}
+
+bool spec_key_equals(const struct spec *s, const struct spec_key *key, const char *text)
+{
+    struct spec probe;
+    const char *ours = (const char *)s + key->offset, *theirs = (const char *)&probe + key->offset;
+
+    if (key->type == SPEC_T_INTS) probe.model.cutoffs_n = 0;
+    if (spec_set(&probe, key, text, NULL) < 0) return false;
+    switch (key->type) {
+    case SPEC_T_INT32:
+        return *(const int32_t *)(const void *)ours == *(const int32_t *)(const void *)theirs;
+    case SPEC_T_INT64:
+        return *(const int64_t *)(const void *)ours == *(const int64_t *)(const void *)theirs;
+    case SPEC_T_DOUBLE:
+        return *(const double *)(const void *)ours == *(const double *)(const void *)theirs;
+    case SPEC_T_BOOL:
+        return *(const bool *)ours == *(const bool *)theirs;
+    case SPEC_T_ENUM:
+        return *(const int *)(const void *)ours == *(const int *)(const void *)theirs;
+    case SPEC_T_TEXT:
+        return strcmp(ours, theirs) == 0;
+    case SPEC_T_INTS:
+        return s->model.cutoffs_n == probe.model.cutoffs_n &&
+               memcmp(ours, theirs, sizeof s->model.cutoffs) == 0;
+    case SPEC_T_REALS:
+        return memcmp(ours, theirs, sizeof(struct position_list)) == 0;
+    }
+    return false;
+}
+
+static bool axis_matches(const struct axis *x, const struct spec *s)
+{
+    if (settings_belongs(x->key, "eval.") && s->kind != SPEC_EVAL) return false;
+    for (int32_t i = 0; i < x->n; i++)
+        if (spec_key_equals(s, x->key, x->item[i])) return true;
+    return false;
+}
+
+bool where_matches(const struct axes *where, const struct spec *s)
+{
+    for (int32_t i = 0; i < where->n; i++)
+        if (!axis_matches(&where->item[i], s)) return false;
+    return true;
+}
+
+bool where_of_training(const struct axes *where, const struct spec *s)
+{
+    for (int32_t i = 0; i < where->n; i++) {
+        const struct axis *x = &where->item[i];
+        if (!settings_belongs(x->key, "eval.") && !axis_matches(x, s)) return false;
+    }
+    return true;
+}
+
+bool where_has_eval(const struct axes *where)
+{
+    for (int32_t i = 0; i < where->n; i++)
+        if (settings_belongs(where->item[i].key, "eval.")) return true;
+    return false;
+}
+
+char *where_text(const struct axes *where, struct arena *a)
+{
+    struct strbuf b;
+
+    strbuf_init(&b, a);
+    for (int32_t i = 0; i < where->n; i++) {
+        const struct axis *x = &where->item[i];
+        strbuf_addf(&b, "%s%s=", i ? ", " : "", settings_short(x->key));
+        for (int32_t k = 0; k < x->n; k++) strbuf_addf(&b, "%s%s", k ? "|" : "", x->item[k]);
+    }
+    return b.text;
 }

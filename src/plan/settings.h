@@ -55,7 +55,7 @@ struct setting {
 };
 struct settings {
     struct setting *item;
-    int32_t n, room;
+    int32_t n, capacity;
 };
 
 /* settings_read - adds every setting of a mapping: nested (model: {layers: 16}) or dotted
@@ -71,8 +71,8 @@ void settings_apply(const struct settings *s, struct draft *d);
 /* An axis: the values a key takes one after the other. */
 struct axis {
     const struct spec_key *key;
-    const char **text;
-    int32_t n, room;
+    const char **item; /* values as text */
+    int32_t n, capacity;
     const struct yaml_node *at; /* of the key; NULL from a command line */
 };
 void axis_add(struct axis *x, struct arena *a, const char *text);
@@ -80,7 +80,7 @@ void axis_add(struct axis *x, struct arena *a, const char *text);
 /* A product of axes. */
 struct axes {
     struct axis *item;
-    int32_t n, room;
+    int32_t n, capacity;
 };
 /* axes_read - adds the axis of a key of a mapping: a value or a list of values. A key may stand
  * once, under whichever of its names. Errors: ERR_DATA with the place. */

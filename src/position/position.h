@@ -22,8 +22,9 @@
 
 /* X(NAME, name, display, place, style, bounded): the enumerator SPEC_NAME; the name in
  * specifications and results.db; the name in tables; the place among the methods of a table; the
- * number of colour and point in a figure; 1: not defined for rows longer than L_train. The
- * functions of a row are position_name, in NAME's own file. */
+ * number of colour and point in a figure, 1 to 9 (5: also that of a name which is no method); 1:
+ * not defined for rows longer than L_train. The functions of a row are position_name, in NAME's own
+ * file. */
 #define POSITION_METHODS(X)                                                                        \
     X(SINUSOIDAL, sinusoidal, "Sinusoidal", 1, 1, 0)                                               \
     X(ROTARY, rotary, "Rotary", 2, 2, 0)                                                           \
@@ -33,9 +34,9 @@
     X(LEARNED, learned, "Learned", 6, 7, 1)                                                        \
     X(ALIBI_LEARNED, alibi_learned, "ALiBi, learned slopes", 7, 8, 0)                              \
     X(KERPLE_LOG, kerple_log, "KERPLE-log", 8, 9, 0)                                               \
-    X(KERPLE_POWER, kerple_power, "KERPLE-power", 9, 10, 0)                                        \
-    X(SANDWICH, sandwich, "Sandwich", 10, 11, 0)                                                   \
-    X(TISA, tisa, "TISA", 11, 12, 0)
+    X(KERPLE_POWER, kerple_power, "KERPLE-power", 9, 5, 0)                                         \
+    X(SANDWICH, sandwich, "Sandwich", 10, 7, 0)                                                    \
+    X(TISA, tisa, "TISA", 11, 6, 0)
 
 #define POSITION_ONE_MORE(NAME, name, display, place, style, bounded) +1
 enum {

@@ -9,8 +9,12 @@
 
 /* The evaluations that the grid asks for, with or without a result. */
 static const char folder_query[] =
-    "SELECT *, position||' '||trained_on AS series FROM wanted_evaluations"
-    " WHERE artefact=:artefact AND scale=:scale ORDER BY point";
+    "SELECT w.*, w.position||' '||w.trained_on||CASE WHEN g.settings<>'' THEN ' '||g.settings"
+    "  ELSE '' END AS series,"
+    " w.method||CASE WHEN g.settings<>'' THEN ' '||g.settings ELSE '' END AS configuration"
+    " FROM wanted_evaluations w JOIN grid_settings g ON g.artefact=w.artefact AND g.scale=w.scale"
+    "  AND g.run_id=w.run_id"
+    " WHERE w.artefact=:artefact AND w.scale=:scale ORDER BY w.point";
 
 static const char folder_layout[] =
     "title: Perplexity\nrows: method, L_train\ncolumns: L_valid\nvalue: perplexity\n"
@@ -144,7 +148,7 @@ static int folder_paper(struct report_folder *f, struct arena *a, struct err *e)
 int report_folder_open(struct report_folder *f, struct arena *a, const struct project *p,
                        const char *artefact, const char *dir, struct err *e)
 {
-    *f = (struct report_folder){.artefact = artefact, .dir = dir};
+    *f = (struct report_folder){.artefact = artefact, .dir = dir, .points = artefact};
     if (!str_is_name(artefact))
         return ERR(e, ERR_USAGE, "\"%s\" is no artefact: a name has letters, digits, . _ and -",
                    artefact);
@@ -155,6 +159,7 @@ int report_folder_open(struct report_folder *f, struct arena *a, const struct pr
     f->command = n >= tail && strcmp(dir + n - tail, shipped) == 0 ? artefact : dir;
     TRY(folder_read_layout(f, a, p, e));
     TRY(folder_read(&f->query, &f->query_path, f, a, p, "query.sql", folder_query, e));
+    if (f->query == folder_query && !f->laid_out) f->layout.rows.name[0] = "configuration";
     if (!f->query_path) f->query_path = arena_printf(a, "%s (its rows)", dir);
     TRY(folder_read(&f->claims, &f->claims_path, f, a, p, "claim.sql", NULL, e));
     const char *plot = f->laid_out ? NULL : folder_plot, *path;

@@ -17,6 +17,8 @@
 
 struct report_folder {
     const char *artefact, *dir, *command; /* command: what to write after `alibi run` */
+    const char
+        *points; /* the name of its points in results.db: the artefact's, and its variant's */
     const char *query, *query_path;
     const char *claims, *claims_path; /* NULL without claim.sql */
     const char *plot;                 /* NULL without plot.gp but with table.txt */

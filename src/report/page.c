@@ -193,7 +193,8 @@ int report_page(FILE *out, struct store *s, const struct project *p,
     strbuf_init(&wanted, &page.arena);
     strbuf_add(&wanted, "|");
     for (int32_t i = 0; i < n; i++)
-        strbuf_addf(&wanted, "%s %s|", items[i].artefact, items[i].scale);
+        strbuf_addf(&wanted, "%s%s %s|", items[i].artefact, o->variant ? o->variant : "",
+                    items[i].scale);
     page.wanted = wanted.text;
     int rc = page_write(&page, e);
     arena_fini(&page.arena);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "report/claims.h"
@@ -76,6 +77,11 @@ static const char *scale_sentence(const char *scale)
 
 /* --- what is missing ------------------------------------------------------------------------ */
 
+static const char *variant(const struct report_job *j)
+{
+    return j->options->variant ? j->options->variant : "";
+}
+
 static bool has_rows(const struct report_job *j)
 {
     return j->all.rows_n > 0;
@@ -101,7 +107,7 @@ static struct report_keys keys_of(const struct report_job *j)
                             .extra = l->extra,
                             .extras_n = l->extras_n,
                             .judged = l,
-                            .artefact = j->folder.artefact,
+                            .artefact = j->folder.points,
                             .scale = j->options->scale};
 
     memcpy(k.group, l->group.name, sizeof l->group.name);
@@ -135,8 +141,9 @@ static const char *shell_word(struct arena *a, const char *text)
 static void say_missing(struct report_job *j)
 {
     double all = 0, missing = 0;
-    const char *command = arena_printf(&j->arena, "alibi run %s --scale %s",
-                                       shell_word(&j->arena, j->folder.command), j->options->scale);
+    const char *command =
+        arena_printf(&j->arena, "alibi run %s --scale %s%s",
+                     shell_word(&j->arena, j->folder.command), j->options->scale, variant(j));
 
     if (!has_rows(j)) {
         say(j, arena_printf(&j->arena,
@@ -148,11 +155,10 @@ static void say_missing(struct report_job *j)
     report_rows_real(&all, &j->all, 0, "all_n");
     report_rows_real(&missing, &j->all, 0, "missing_n");
     if (missing > 0)
-        say(j,
-            arena_printf(&j->arena,
-                         "%.0f of %.0f results %s missing (%s). The command that makes them: %s%s",
-                         missing, all, missing == 1 ? "is" : "are", is_html(j) ? "not run" : "–",
-                         command, is_modified(j) ? ", with the --set they had" : ""));
+        say(j, arena_printf(&j->arena,
+                            "%.0f of %.0f results %s missing (%s). The command that makes them: %s",
+                            missing, all, missing == 1 ? "is" : "are", is_html(j) ? "not run" : "–",
+                            command));
 }
 
 /* --- parts of the answer -------------------------------------------------------------------- */
@@ -258,6 +264,17 @@ static int write_claims(struct report_job *j, struct err *e)
 
 /* --- the figure ----------------------------------------------------------------------------- */
 
+/* Of a variant with the beginning of a hash, since its settings are no file name. */
+static const char *figure_name(struct report_job *j)
+{
+    char hash[HASH_HEX_BYTES];
+    const char *name = arena_printf(&j->arena, "%s-%s", j->folder.artefact, j->options->scale);
+
+    if (!*variant(j)) return name;
+    hash_sha256_hex(hash, variant(j), strlen(variant(j)));
+    return arena_printf(&j->arena, "%s-%.8s", name, hash);
+}
+
 /* Whether the x of a figure is a length that is not the paper's. */
 static bool is_scaled(const struct report_job *j)
 {
@@ -272,7 +289,7 @@ static int draw(struct report_job *j, const char **sentence, const char **pictur
     struct err fault = {0};
     struct report_answer paper;
     int32_t points;
-    const char *name = arena_printf(&j->arena, "%s-%s", j->folder.artefact, j->options->scale);
+    const char *name = figure_name(j);
     bool beside = is_paper(j) && j->folder.paper.rows_n > 0;
 
     if (beside) report_answer_rows(&paper, &j->arena, j->folder.paper_path, &j->folder.paper);
@@ -285,7 +302,7 @@ static int draw(struct report_job *j, const char **sentence, const char **pictur
                                      .store = j->store,
                                      .ours = &j->answer,
                                      .paper = beside ? &paper : NULL,
-                                     .artefact = j->folder.artefact,
+                                     .artefact = j->folder.points,
                                      .scaled = is_scaled(j),
                                      .script = j->folder.plot,
                                      .untrusted = j->folder.plot_untrusted,
@@ -359,8 +376,8 @@ static int judge_all(struct report_job *j, struct err *e)
 /* That not all runs are what the scale says stands where the scale is. */
 static const char *whole_title(struct report_job *j)
 {
-    return arena_printf(&j->arena, "%s. Scale %s%s", j->folder.layout.title, j->options->scale,
-                        is_modified(j) ? ", modified" : "");
+    return arena_printf(&j->arena, "%s. Scale %s%s%s%s", j->folder.layout.title, j->options->scale,
+                        is_modified(j) ? ", modified" : "", *variant(j) ? ":" : "", variant(j));
 }
 
 /* For programs: the rows, and after them the cells that none of them shows. */
@@ -403,6 +420,10 @@ int report_artefact(FILE *out, struct store *s, const struct project *p, const c
     arena_init(&j.arena);
     TRY_OUT(rc, report_folder_open(&j.folder, &j.arena, p, artefact, dir, e));
     if (o->trust) j.folder.plot_untrusted = NULL;
+    if (*variant(&j)) {
+        j.folder.points = arena_printf(&j.arena, "%s%s", artefact, variant(&j));
+        j.folder.claims = NULL; /* they are about the grid as written */
+    }
     TRY_OUT(rc, read_answer(&j, e));
     j.title = whole_title(&j);
     TRY_OUT(rc, find_floor(&j, e));

@@ -23,7 +23,8 @@ enum report_format {
 };
 
 struct report_options {
-    const char *scale; /* which scale's results */
+    const char *scale;   /* which scale's results */
+    const char *variant; /* " --set train.lr=2": the grid changed so; NULL or "": as written */
     enum report_format format;
     bool draw; /* write plots/<artefact>-<scale>.svg and .png */
     bool color;

@@ -22,7 +22,7 @@ int report_verdicts_find(struct report_verdicts *v, struct arena *a, struct stor
                          const struct report_folder *f, const char *scale, struct err *e)
 {
     *v = (struct report_verdicts){0};
-    TRY(report_cells_judged(&v->rows, a, s, &f->layout, f->artefact, scale, e));
+    TRY(report_cells_judged(&v->rows, a, s, &f->layout, f->points, scale, e));
     for (int32_t i = 0; i < v->rows.rows_n; i++) v->cells_n += cell_text(v, i, "paper") != NULL;
     return 0;
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/map.h"
+#include "base/str.h"
 #include "base/vec.h"
 
 int planning_artefacts(const char *const **out, int32_t *out_n, const struct project *project,
@@ -66,6 +68,74 @@ static int planning_estimate(struct planning *p, struct store *store, struct err
     return 0;
 }
 
+/* --- settings that differ ------------------------------------------------------------------- */
+
+/* Whether a key is a setting of trainings that no column of a plan shows. */
+static bool is_setting(const struct spec_key *key, const struct spec *s)
+{
+    static const char *const columns[] = {
+        "kind",         "scale",       "model.name", "model.position", "train.L", "train.seed",
+        "data.dataset", "data.corpus", "bench.mode", "bench.rows",     "bench.L"};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        if (strcmp(columns[i], key->name) == 0) return false;
+    return key->hashed && (!key->applies || key->applies(s));
+}
+
+/* Marks the keys in which two runs differ. */
+static void mark_varying(bool *varying, const struct spec *a, const struct spec *b,
+                         struct arena *scratch)
+{
+    size_t n;
+    const struct spec_key *keys = spec_keys(&n);
+
+    for (size_t k = 0; k < n; k++)
+        if (!varying[k] && is_setting(&keys[k], a) && is_setting(&keys[k], b))
+            varying[k] =
+                strcmp(spec_get(a, &keys[k], scratch), spec_get(b, &keys[k], scratch)) != 0;
+}
+
+/* The keys in which any two trainings differ that have the same columns: compared with the first
+ * training of these columns. */
+static void planning_find_settings(struct planning *p)
+{
+    struct arena scratch;
+    struct map first;
+    size_t n;
+    const struct spec_key *keys = spec_keys(&n);
+    bool added, *varying = arena_array(&p->plan.arena, n, sizeof *varying);
+
+    arena_init(&scratch);
+    map_init(&first, &scratch);
+    p->settings = arena_array(&p->plan.arena, (size_t)p->plan.runs_n + 1, sizeof *p->settings);
+    for (int32_t i = 0; i < p->plan.runs_n; i++) {
+        const struct spec *s = &p->plan.run[i].spec;
+        if (s->kind == SPEC_EVAL) continue;
+        const char *columns =
+            arena_printf(&scratch, "%d %s %s %s %d %d", (int)s->kind, s->data.dataset,
+                         s->data.corpus, s->model.name, (int)s->model.position, s->train.L);
+        int32_t *at = map_put(&first, columns, strlen(columns), &added);
+        if (added)
+            *at = i;
+        else
+            mark_varying(varying, &p->plan.run[*at].spec, s, &scratch);
+    }
+    arena_fini(&scratch);
+    for (int32_t i = 0; i < p->plan.runs_n; i++) {
+        const struct plan_run *r = &p->plan.run[i];
+        struct strbuf text;
+        if (r->train >= 0) {
+            p->settings[i] = p->settings[r->train];
+            continue;
+        }
+        strbuf_init(&text, &p->plan.arena);
+        for (size_t k = 0; k < n; k++)
+            if (varying[k] && is_setting(&keys[k], &r->spec))
+                strbuf_addf(&text, "%s%s=%s", text.n ? " " : "", keys[k].name,
+                            spec_get(&r->spec, &keys[k], &p->plan.arena));
+        p->settings[i] = text.text;
+    }
+}
+
 int planning_open(struct planning *p, const struct project *project, const char *const *artefacts,
                   int32_t n, const struct planning_options *o, struct store *store, struct err *e)
 {
@@ -88,7 +158,9 @@ int planning_open(struct planning *p, const struct project *project, const char 
         p->evaluations_n += r->spec.kind == SPEC_EVAL;
         p->benchmarks_n += r->spec.kind == SPEC_BENCH;
         p->done_n += p->state[i].done;
+        p->undefined_n += !p->state[i].done && !spec_is_defined(&r->spec);
     }
+    planning_find_settings(p);
     TRY_OUT(rc, planning_find_changes(p, store, e));
     TRY_OUT(rc, planning_device(p, o->devices, e));
     TRY_OUT(rc, planning_estimate(p, store, e));

@@ -16,14 +16,17 @@ struct planning_options {
 struct planning {
     struct plan plan;
     struct store_run_state *state; /* of each run */
-    char **changed;  /* of each new run: what differs from the run that its point asked for when the
-                        artefact was last run; NULL: it asked for none, or for this one */
+    char **changed; /* of each new run: what differs from the run that its point asked for when the
+                       artefact was last run; NULL: it asked for none, or for this one */
+    const char **settings; /* of each run: in which settings its training differs from others that
+                              have the same columns, such as "train.lr=0.5"; "": in none */
     double *seconds; /* estimated for each run that is not done, on one slot; 0 for done ones */
     struct device device; /* what the estimate assumes */
     bool device_named;    /* it is one of --devices; else none of them is here */
     double rate_measured; /* FLOP/s of past trainings here; 0: the device's rough figure is used */
     double seconds_left;  /* wall time of all that is not done, over the slots */
     int32_t trainings_n, evaluations_n, benchmarks_n, done_n;
+    int32_t undefined_n; /* evaluations beyond what their method is defined for */
 };
 
 /* planning_open - artefact `all` is every artefact under experiments/. store may be NULL: nothing

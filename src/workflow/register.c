@@ -32,6 +32,7 @@ static int register_points(struct store *store, struct arena *a, const struct pl
                            const struct plan_artefact *artefact, struct err *e)
 {
     struct store_point *points = arena_array(a, (size_t)p->points_n + 1, sizeof *points);
+    const char *name = arena_printf(a, "%s%s", artefact->name, p->variant);
     int32_t n = 0;
 
     for (int32_t i = 0; i < p->points_n; i++) {
@@ -40,7 +41,7 @@ static int register_points(struct store *store, struct arena *a, const struct pl
         points[n++] = (struct store_point){t->point, p->run[t->run].run_id, t->L_train_nominal,
                                            t->L_valid_nominal, t->stride_nominal};
     }
-    return store_set_points(store, artefact->name, artefact->scale, points, n, e);
+    return store_set_points(store, name, artefact->scale, points, n, e);
 }
 
 static int register_plan(struct store *store, const struct project *project, const struct plan *p,

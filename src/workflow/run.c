@@ -85,13 +85,14 @@ int workflow_run(struct store *store, const struct project *project, const struc
     arena_init(&a);
     if (!options.devices) options.devices = "auto";
     options.headline = headline(&a, plan);
-    for (int32_t i = 0; i < plan->notes_n; i++) log_info("note: %s", plan->note[i].text);
+    for (int32_t i = 0; i < plan->notes.n; i++) log_info("note: %s", plan->notes.item[i]);
     TRY_OUT(rc, prepare_corpora(project, &a, p, progress, e));
     TRY_OUT(rc, workflow_register(store, project, p, o, e));
     TRY_OUT(rc,
             scheduler_run(store, project, make_runs(&a, plan), plan->runs_n, &options, &result, e));
-    /* The verdicts of the view `claims` follow the results they rest on. */
-    for (int32_t i = 0; i < plan->artefacts_n; i++)
+    /* The verdicts of the view `claims` follow the results they rest on: those of the artefact as
+     * it is. */
+    for (int32_t i = 0; i < plan->artefacts_n && !*plan->variant; i++)
         TRY_OUT(rc, report_judge(store, project, plan->artefact[i].name, plan->artefact[i].dir,
                                  plan->artefact[i].scale, e));
 out:

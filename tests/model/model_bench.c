@@ -34,6 +34,7 @@ struct spec model_bench_spec(enum spec_position position, enum spec_softmax soft
     s.option.t5_max_distance = 16;
     s.option.t5_init_std = 0.3;
     s.option.t5_multiplier = 2.0;
+    s.train.L = 64; /* learned positions have so many rows */
     s.train.seed = 11;
     s.train.optimizer = SPEC_NAG;
     s.train.momentum = 0.9;

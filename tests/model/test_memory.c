@@ -69,7 +69,7 @@ TEST(planned_bytes_are_the_bytes_asked_of_the_backend)
         {.train = false, .rows_max = 1, .length_max = 1, .scored_max = 1},
         {.train = false, .rows_max = 4, .length_max = 12, .scored_max = 4},
     };
-    for (int32_t position = SPEC_SINUSOIDAL; position <= SPEC_ALIBI; position++)
+    for (int32_t position = 0; position < POSITION_METHODS_N; position++)
         for (int32_t softmax = SPEC_ADAPTIVE; softmax <= SPEC_PLAIN; softmax++)
             for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
                 struct spec s =

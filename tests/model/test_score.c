@@ -19,11 +19,11 @@ enum { SHORT = 16, LONG = 48, ROWS = 4 };
 static const char *device = "cpu";
 static enum dtype dtype = DTYPE_F32;
 
-/* Four methods, adaptive and plain. */
+/* Every method, adaptive and plain. */
+enum { MODELS = 2 * POSITION_METHODS_N };
 static struct spec spec_number(int i)
 {
-    static const enum spec_position methods[] = {SPEC_SINUSOIDAL, SPEC_ROTARY, SPEC_T5, SPEC_ALIBI};
-    return model_bench_spec(methods[i % 4], i < 4 ? SPEC_ADAPTIVE : SPEC_PLAIN);
+    return model_bench_spec((enum spec_position)(i / 2), i % 2 ? SPEC_PLAIN : SPEC_ADAPTIVE);
 }
 
 /* log p of the first n targets of row `row`. */
@@ -41,12 +41,12 @@ static void score_row(struct model_bench *k, const struct model_batch *batch, in
 static void a_score_depends_on_its_prefix_only(void **state)
 {
     (void)state;
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < MODELS; i++) {
         struct spec s = spec_number(i);
         struct model_bench k;
         int32_t text[LONG + 1], others[ROWS * LONG + 1], source[ROWS * LONG], target[ROWS * LONG];
         float alone[SHORT], inside[LONG], first[SHORT];
-        model_bench_open_on(&k, device, dtype, &s, ROWS, LONG, i % 2);
+        model_bench_open_on(&k, device, dtype, &s, ROWS, LONG, i / 2 % 2);
         model_bench_tokens(text, LONG + 1, 1);
         model_bench_tokens(others, ROWS * LONG + 1, 2);
         struct model_batch one = {.source = text, .target = text + 1, .rows = 1, .length = SHORT};
@@ -75,7 +75,7 @@ static void a_score_depends_on_its_prefix_only(void **state)
 static void a_score_does_not_depend_on_what_else_is_scored(void **state)
 {
     (void)state;
-    struct spec s = spec_number(3);
+    struct spec s = spec_number(2 * SPEC_ALIBI);
     struct model_bench k;
     struct err e = {0};
     int32_t text[ROWS * LONG + 1], third[ROWS * LONG / 3];
@@ -100,7 +100,7 @@ static void a_score_does_not_depend_on_what_else_is_scored(void **state)
 static void scores_add_up_to_the_loss(void **state)
 {
     (void)state;
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < MODELS; i++) {
         struct spec s = spec_number(i);
         struct model_bench k;
         int32_t text[2 * LONG + 1];
@@ -123,7 +123,7 @@ static void scores_add_up_to_the_loss(void **state)
 static void a_distribution_sums_to_one_and_holds_the_score(void **state)
 {
     (void)state;
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < MODELS; i++) {
         struct spec s = spec_number(i);
         struct model_bench k;
         struct err e = {0};
@@ -148,7 +148,7 @@ static void a_distribution_sums_to_one_and_holds_the_score(void **state)
 static void scores_follow_an_update(void **state)
 {
     (void)state;
-    struct spec s = spec_number(3);
+    struct spec s = spec_number(2 * SPEC_ALIBI);
     struct model_bench k, again;
     struct err e = {0};
     int32_t text[LONG + 1];

@@ -10,7 +10,13 @@
 #include "model/model_bench.h"
 
 enum { ROWS = 4, LENGTH = 24, TOKENS = ROWS * LENGTH };
-static const enum spec_position methods[] = {SPEC_SINUSOIDAL, SPEC_ROTARY, SPEC_T5, SPEC_ALIBI};
+
+/* Every method, adaptive and plain. */
+enum { MODELS = 2 * POSITION_METHODS_N };
+static struct spec spec_number(int i)
+{
+    return model_bench_spec((enum spec_position)(i / 2), i % 2 ? SPEC_PLAIN : SPEC_ADAPTIVE);
+}
 
 /* A batch of random tokens: targets are the next ones. */
 struct text {
@@ -62,11 +68,12 @@ static void check_tensor_slope(struct model_bench *k, const struct text *t, int3
 
 TEST(gradients_of_every_tensor_are_differences)
 {
-    for (int i = 0; i < 8; i++) {
-        struct spec s = model_bench_spec(methods[i % 4], i < 4 ? SPEC_ADAPTIVE : SPEC_PLAIN);
+    for (int i = 0; i < MODELS; i++) {
+        struct spec s = spec_number(i);
         struct model_bench k;
         struct text t;
-        set_dropout(&s, i % 2 ? 0.2 : 0.0); /* the masks of one update are fixed, so it is smooth */
+        set_dropout(&s,
+                    i / 2 % 2 ? 0.2 : 0.0); /* the masks of one update are fixed, so it is smooth */
         model_bench_open(&k, &s, ROWS, LENGTH, true);
         make_text(&t, (uint64_t)i);
         /* Row 1 of a tail's table starts as zeros, where LayerNorm is all but a straight line. */
@@ -88,8 +95,8 @@ static struct model_batch part_of(const struct text *t, int32_t first, int32_t n
 
 TEST(a_batch_in_two_parts_is_the_batch)
 {
-    for (int i = 0; i < 4; i++) {
-        struct spec s = model_bench_spec(methods[i], i % 2 ? SPEC_PLAIN : SPEC_ADAPTIVE);
+    for (int i = 0; i < MODELS; i++) {
+        struct spec s = spec_number(i);
         struct model_bench k;
         struct text t;
         int64_t n = 0;
@@ -183,8 +190,8 @@ TEST(dropout_keeps_the_mean_loss)
 
 TEST(padding_on_the_right_changes_nothing)
 {
-    for (int i = 0; i < 4; i++) {
-        struct spec s = model_bench_spec(methods[i], i % 2 ? SPEC_PLAIN : SPEC_ADAPTIVE);
+    for (int i = 0; i < MODELS; i++) {
+        struct spec s = spec_number(i);
         struct model_bench k;
         struct text t;
         enum { WIDE = LENGTH + 7 };

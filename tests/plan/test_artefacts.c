@@ -30,7 +30,7 @@ TEST_WITH(void *fixture_of_case, table_5_is_22_trainings_and_50_evaluations)
         assert_int_equal(plan_fixture_trainings(&p), 22);
         assert_int_equal(p.runs_n, 72);
         assert_int_equal(p.points_n, 72);
-        assert_int_equal(p.notes_n, 0);
+        assert_int_equal(p.notes.n, 0);
         plan_close(&p);
     }
 }
@@ -165,8 +165,8 @@ TEST_WITH(void *fixture_of_case, merged_lengths_of_figure_1_are_told)
     struct plan p;
 
     open_shipped(state, &p, &all_three[1], 1, "mini");
-    assert_int_equal(p.notes_n, 1);
-    assert_string_equal(p.note[0].text,
+    assert_int_equal(p.notes.n, 1);
+    assert_string_equal(p.notes.item[0],
                         "figure1: L_valid 512, 513 are both 64; 1024, 1025 are both 128 at scale "
                         "mini");
     assert_int_equal(p.points_n - p.runs_n, 8);

@@ -53,7 +53,7 @@ TEST_WITH(void *fixture_of_case, blocks_are_a_union_and_a_shared_point_exists_on
     assert_int_equal(plan_fixture_trainings(&p), 3);
     assert_int_equal(p.runs_n, 3 + 3 + 2 + 2); /* 16: 16 32 64; 32: 32 64, twice */
     assert_int_equal(p.points_n, p.runs_n);
-    assert_int_equal(p.notes_n, 0);
+    assert_int_equal(p.notes.n, 0);
     plan_close(&p);
 }
 
@@ -183,10 +183,10 @@ TEST_WITH(void *fixture_of_case, skip_leaves_out_and_says_why)
                    "  - { L_train: 999, why: \"never\" }\n");
     assert_int_equal(plan_fixture_trainings(&p), 3);
     assert_int_equal(p.runs_n, 3 + 2 + 1 + 1);
-    assert_int_equal(p.notes_n, 3);
-    assert_string_equal(p.note[0].text, "g: left out position=t5, L_train=32: out of memory");
-    assert_string_equal(p.note[1].text, "g: left out position=alibi, L_valid=64: too slow");
-    assert_non_null(strstr(p.note[2].text, "line 7 matches nothing"));
+    assert_int_equal(p.notes.n, 3);
+    assert_string_equal(p.notes.item[0], "g: left out position=t5, L_train=32: out of memory");
+    assert_string_equal(p.notes.item[1], "g: left out position=alibi, L_valid=64: too slow");
+    assert_non_null(strstr(p.notes.item[2], "line 7 matches nothing"));
     plan_close(&p);
 }
 

@@ -113,8 +113,8 @@ TEST_WITH(struct plan_fixture *f, an_edited_piece_modifies_trainings_and_their_e
     assert_int_equal(modified(f, name, &paper, &n), 72);
     assert_int_equal(n, 72);
     plan_fixture_shipped(f, &p, &name, 1, &paper);
-    assert_int_equal(p.notes_n, 1);
-    assert_non_null(strstr(p.note[0].text, "72 of 72 runs are not the paper's"));
+    assert_int_equal(p.notes.n, 1);
+    assert_non_null(strstr(p.notes.item[0], "72 of 72 runs are not the paper's"));
     plan_close(&p);
 }
 
@@ -213,10 +213,10 @@ TEST_WITH(struct plan_fixture *f, a_wrong_line_is_refused_with_its_place)
 
     plan_fixture_write(f, list, "# mine\n\na8cb8768c3db818b train\nA8CB8768C3DB818B train\n");
     assert_int_equal(plan_open(&p, &f->project, &name, 1, &paper, &f->err), ERR_DATA);
-    assert_non_null(strstr(f->err.text, "experiments/paper_configs.txt:4: 'A8CB8768C3DB818B'"));
+    assert_non_null(strstr(f->err.text, "experiments/paper_configs.txt:4: expected an id"));
     plan_fixture_write(f, list, "uncounted\n");
     assert_int_equal(plan_open(&p, &f->project, &name, 1, &paper, &f->err), ERR_DATA);
-    assert_non_null(strstr(f->err.text, "paper_configs.txt:1: 'uncounted'"));
+    assert_non_null(strstr(f->err.text, "paper_configs.txt:1: expected an id"));
 }
 
 TEST_WITH(struct plan_fixture *f, at_other_scales_only_set_modifies)

@@ -224,6 +224,8 @@ TEST_WITH(void *fixture_of_case, options_of_the_command_line_are_checked)
         {.set = "train.updats=5", .word = "train.updates"},
         {.set = "train.updates=many", .word = "--set train.updates=many"},
         {.set = "scale=paper", .word = "--scale"},
+        {.set = "updates=5", .word = "did you mean 'train.updates'"},
+        {.set = "pos=alibi", .word = "did you mean 'position'"},
         {.only = "position", .word = "key=value"},
         {.only = "positon=alibi", .word = "did you mean 'position'"},
         {.only = "L_train=17", .word = "no run matches; L_train is one of"},
@@ -281,7 +283,7 @@ TEST_WITH(struct plan_fixture *f, folders_by_path_become_artefacts_of_their_name
     assert_int_equal(p.artefacts_n, 1);
     assert_string_equal(p.artefact[0].name, "mine");
     assert_string_equal(p.point[0].artefact, "mine");
-    assert_non_null(strstr(p.note[0].text, "artefact: other"));
+    assert_non_null(strstr(p.notes.item[0], "artefact: other"));
     plan_close(&p);
     twice[1] = project_path(&f->project, &f->arena, "there/mine");
     assert_int_equal(plan_open(&p, &f->project, twice, 2, &o, &f->err), ERR_USAGE);

@@ -89,12 +89,40 @@ TEST_WITH(struct plan_fixture *f, equal_results_are_merged_and_told)
     assert_int_equal(p.points_n, 15);
     assert_int_equal(p.runs_n, 2 + 2 + 2); /* 8: 8 9; 16: 16 17 */
     assert_int_equal(p.point[0].run, p.point[5].run);
-    assert_int_equal(p.notes_n, 2);
-    assert_string_equal(p.note[0].text, "g: L_train 64, 66 are both 8 at scale eighth");
-    assert_string_equal(p.note[1].text,
+    assert_int_equal(p.notes.n, 2);
+    assert_string_equal(p.notes.item[0], "g: L_train 64, 66 are both 8 at scale eighth");
+    assert_string_equal(p.notes.item[1],
                         "g: L_valid 64, 65, 66, 67 are all 8; 69, 72, 74 are all 9; "
                         "128, 129, 131 are all 16 at scale eighth");
     plan_close(&p);
+}
+
+TEST_WITH(struct plan_fixture *f, a_setting_of_the_grid_that_the_scale_overrides_is_told)
+{
+    static const char *const set = "train.updates=6";
+    static const char grid[] = TINY "grid: [{ position: alibi, L_train: 64 }]\n"
+                                    "set: { train.updates: 7, train.lr: 0.5 }\n";
+    const struct plan_options literal = {.scale = "eighth", .set = &set, .set_n = 1};
+    struct plan p;
+
+    plan_fixture_write(f, "configs/scale/eighth.yaml", eighth);
+    open_at(f, &p, grid, "eighth");
+    assert_int_equal(p.notes.n, 1);
+    assert_non_null(strstr(p.notes.item[0], "g: train.updates=7 of the grid has no effect"));
+    plan_close(&p);
+    assert_int_equal(plan_fixture_open(f, &p, grid, &literal), 0);
+    assert_int_equal(p.run[0].spec.train.updates, 6);
+    assert_int_equal(p.notes.n, 0);
+    plan_close(&p);
+}
+
+TEST_WITH(struct plan_fixture *f, what_a_set_breaks_is_blamed_on_the_set)
+{
+    static const char *const set[] = {"train.lr=2", "model.heads=7"};
+    const struct plan_options o = {.scale = "none", .set = set, .set_n = 2};
+
+    plan_fixture_refuses(f, TINY "grid: [{ position: alibi, L_train: 64 }]\n", &o, ERR_DATA,
+                         "--set model.heads=7: model.heads", NULL);
 }
 
 TEST_WITH(struct plan_fixture *f, points_that_differ_in_what_the_scale_sets_are_told)
@@ -106,8 +134,9 @@ TEST_WITH(struct plan_fixture *f, points_that_differ_in_what_the_scale_sets_are_
             "eighth");
     assert_int_equal(p.runs_n, 1);
     assert_int_equal(p.points_n, 3);
-    assert_int_equal(p.notes_n, 1);
-    assert_non_null(strstr(p.note[0].text, "2 points differ only in keys that scale eighth sets"));
+    assert_int_equal(p.notes.n, 1);
+    assert_non_null(
+        strstr(p.notes.item[0], "2 points differ only in keys that scale eighth or --set gives"));
     plan_close(&p);
 }
 

@@ -24,6 +24,8 @@ TEST(names_are_found)
     for (int32_t p = 0; p < POSITION_METHODS_N; p++)
         assert_int_equal(position_find(position_methods[p].name), p);
     assert_int_equal(position_find("ALiBi"), -1);
+    for (int32_t p = 0; p < POSITION_METHODS_N; p++) /* figures have nine styles */
+        assert_in_range(position_methods[p].style, 1, 9);
 }
 
 TEST(slopes_of_eight_and_twelve_heads_are_the_papers)

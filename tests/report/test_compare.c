@@ -167,14 +167,14 @@ TEST_WITH(void *fixture_of_case, a_wrong_filter_names_what_is_right)
         const char *filter, *said;
         int code;
     } cases[] = {
-        {"positoin=alibi", "there is no column positoin; the nearest is position", ERR_USAGE},
-        {"zzz=1", "there is no column zzz; alibi compare --help", ERR_USAGE},
+        {"positoin=alibi", "unknown column positoin; the nearest is position", ERR_USAGE},
+        {"zzz=1", "unknown column zzz; alibi compare --help", ERR_USAGE},
         {"position", "neither column=value nor a run id", ERR_USAGE},
         {"position=", "neither column=value nor a run id", ERR_USAGE},
         {"", "neither column=value nor a run id", ERR_USAGE},
         {"position=alibi,,seed=1", "neither column=value nor a run id", ERR_USAGE},
         {"position=alibi,position=t5", "position is given twice", ERR_USAGE},
-        {"run=xyz", "is no run id of 4 to 16 hex digits", ERR_USAGE},
+        {"run=xyz", "is not a run id (4 to 16 hex digits)", ERR_USAGE},
         {"position=albi", "no evaluation has position albi; there are alibi, rotary, sinusoidal",
          ERR_NOINPUT},
         {"L_train=64", "no evaluation has L_train 64; there are 512, 1024", ERR_NOINPUT},

@@ -164,7 +164,7 @@ TEST_WITH(struct report_fixture *f, a_modified_specification_is_called_so_and_no
     report_fixture_write(f, "paper.tsv", paper);
     report_fixture_plant(f, "tiny", plants, 2);
     char *text = report(f, "paper", REPORT_TEXT);
-    assert_contains(text, "alibi run tiny --scale paper, with the --set they had\n");
+    assert_contains(text, "alibi run tiny --scale paper\n");
     assert_contains(text, ", modified\n");
     assert_contains(text, "There is no result of the paper's own specification yet.");
     free(text);

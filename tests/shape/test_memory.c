@@ -87,11 +87,21 @@ TEST(an_evaluation_needs_one_layer_or_one_chunk_of_logits)
     assert_in_range(k.pool_bytes, layer, layer + n * (8 + 2 + 2) * 4 + 1024);
 }
 
-TEST(memory_at_equal_tokens_does_not_depend_on_the_row_length)
+/* What a bias takes for one more token of a row: a number for each head, with a gradient if it is
+ * learned. */
+static int64_t bias_bytes(const struct spec *s)
+{
+    const struct position_functions *f = position_methods[s->model.position].functions;
+    const struct position_shape shape = spec_position_shape(s);
+    int32_t grown = position_table_length(f, &shape, 65) - position_table_length(f, &shape, 64);
+    return grown * s->model.heads * (f->pullback != NULL ? 8 : 4);
+}
+
+TEST(memory_at_equal_tokens_grows_with_the_row_length_by_positions_only)
 {
     static const int32_t lengths[] = {64, 512, 1024, 3072};
     struct shape_capacity room;
-    for (int32_t position = SPEC_SINUSOIDAL; position <= SPEC_ALIBI; position++) {
+    for (int32_t position = 0; position < POSITION_METHODS_N; position++) {
         struct spec first = shape_specs_paper((enum spec_position)position, 64);
         struct shape_memory base = plan_of(&first, &room);
         for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
@@ -99,6 +109,8 @@ TEST(memory_at_equal_tokens_does_not_depend_on_the_row_length)
             struct shape_memory k = plan_of(&s, &room);
             int64_t table = position == SPEC_SINUSOIDAL ? 1024 * 4 : 0;
             if (position == SPEC_ROTARY) table = 2 * 64 * 4;
+            if (position == SPEC_LEARNED) table = 1024 * 4 * k.slots_n; /* they are parameters */
+            table += bias_bytes(&s);
             assert_int_equal(room.rows_max * room.length_max, 9216);
             assert_int_equal(k.total_bytes - base.total_bytes, table * (lengths[i] - 64));
         }

@@ -1,12 +1,12 @@
-/* paper.c - see paper.h. */
-#include "plan/paper.h"
+/* paper_configs.c - see paper_configs.h. */
+#include "plan/paper_configs.h"
 
 #include <string.h>
 
 #include "base/file.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "plan/expand.h"
-#include "plan/ids.h"
 
 enum { PAPER_LIST_BYTES = 16 * 1024 * 1024, PAPER_DATASETS_MAX = 16 };
 static const char paper_scale[] = "paper";
@@ -14,7 +14,7 @@ static const char paper_list[] = "experiments/paper_configs.txt";
 
 /* What the lists say. */
 struct listed {
-    struct ids ids;
+    struct map ids;
     const char *uncounted[PAPER_DATASETS_MAX];
     int32_t uncounted_n;
 };
@@ -34,14 +34,14 @@ static int read_line(struct listed *l, char *line, const char *path, int32_t num
     word = strtok_r(line, blanks, &rest);
     if (!word) return 0;
     if (is_id(word)) {
-        (void)ids_add(&l->ids, word, 0);
+        (void)map_put(&l->ids, word, strlen(word), NULL);
         return 0;
     }
     const char *dataset = strcmp(word, "uncounted") == 0 ? strtok_r(NULL, blanks, &rest) : NULL;
     if (!dataset)
         return ERR(e, ERR_DATA,
-                   "%s:%d: '%.40s' is no id of 16 digits such as `alibi plan NAME --scale paper "
-                   "--configs` prints, nor `uncounted DATASET`",
+                   "%s:%d: expected an id of 16 digits as `alibi plan NAME --scale paper "
+                   "--configs` prints it, or `uncounted DATASET`, found '%.40s'",
                    path, number, word);
     if (l->uncounted_n == PAPER_DATASETS_MAX)
         return ERR(e, ERR_DATA, "%s:%d: more than %d datasets are uncounted", path, number,
@@ -61,6 +61,12 @@ static int read_list(struct listed *l, struct arena *a, const char *root, struct
     TRY(file_read(a, &text, NULL, path, PAPER_LIST_BYTES, e));
     for (char *line; (line = strsep(&text, "\n"));) TRY(read_line(l, line, path, ++number, e));
     return 0;
+}
+
+static bool is_listed(const struct listed *l, const char *id)
+{
+    int32_t number;
+    return map_get(&l->ids, id, strlen(id), &number);
 }
 
 static bool is_uncounted(const struct listed *l, const char *dataset)
@@ -121,7 +127,7 @@ int paper_mark(struct plan *p, const struct project *project, struct err *e)
     for (int32_t i = 0; i < p->runs_n; i++)
         runs_n += strcmp(p->run[i].spec.scale, paper_scale) == 0;
     if (runs_n == 0) return 0;
-    ids_init(&l.ids, &p->arena);
+    map_init(&l.ids, &p->arena);
     TRY(read_list(&l, &p->arena, project->root, e));
     if (strcmp(project->root, project->share) != 0)
         TRY(read_list(&l, &p->arena, project->share, e));
@@ -130,7 +136,7 @@ int paper_mark(struct plan *p, const struct project *project, struct err *e)
         struct plan_run *run = &p->run[i];
         if (strcmp(run->spec.scale, paper_scale) != 0) continue;
         make_id(p, run, &l);
-        if (ids_has(&l.ids, run->paper_id))
+        if (is_listed(&l, run->paper_id))
             run->spec.modified = false;
         else if (claimed[i])
             run->spec.modified = true;

@@ -1,4 +1,4 @@
-/* paper.h - which runs at scale paper are the paper's own. Inside src/plan only.
+/* paper_configs.h - which runs at scale paper are the paper's own. Inside src/plan only.
  *
  * 1. What an artefact of a shipped name asks for stands beside the paper's numbers when its
  *    configuration is listed, however the grid came about: identity is meaning. What is not listed
@@ -10,8 +10,8 @@
  *    ours to ship, so none can be pinned. Of an `uncounted` dataset the paper does not say how many
  *    words and tokens there are either, so that any copy of it counts.
  * 4. Other scales are nobody's but ours: there only --set modifies. */
-#ifndef PLAN_PAPER_H
-#define PLAN_PAPER_H
+#ifndef PLAN_PAPER_CONFIGS_H
+#define PLAN_PAPER_CONFIGS_H
 
 #include "base/err.h"
 #include "base/project.h"

@@ -1,0 +1,132 @@
+/* command_reference.c - alibi settings, list: the keys of a spec, and the artefacts. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "cli/cli.h"
+#include "plan/settings.h"
+
+/* --- settings ------------------------------------------------------------------------------- */
+
+/* "1 to 65536", "fp32, bf16", "true, false", "text". */
+static const char *range_text(const struct spec_key *key, struct arena *a)
+{
+    char low[STR_DOUBLE_BYTES], high[STR_DOUBLE_BYTES];
+    struct strbuf b;
+
+    switch (key->type) {
+    case SPEC_T_ENUM:
+        strbuf_init(&b, a);
+        for (const char *const *name = key->names; *name; name++)
+            strbuf_addf(&b, "%s%s", b.n ? ", " : "", *name);
+        return b.text;
+    case SPEC_T_BOOL:
+        return "true, false";
+    case SPEC_T_TEXT:
+        return "text";
+    default:
+        str_from_double(low, key->low);
+        str_from_double(high, key->high);
+        return arena_printf(a, "%s%s to %s", spec_key_is_list(key) ? "numbers from " : "", low,
+                            high);
+    }
+}
+
+/* A key is selected by its name or its short name, else by the beginning of its name. */
+static bool is_selected(const struct spec_key *key, const char *text)
+{
+    const struct spec_key *exact;
+
+    if (!text) return true;
+    if (settings_key(&exact, text, NULL) == 0) return exact == key;
+    return strncmp(key->name, text, strlen(text)) == 0;
+}
+
+static void print_key(const struct spec_key *key, bool in_full, struct arena *a)
+{
+    const char *short_name = settings_short(key);
+    const char *neutral = !key->neutral    ? "must be set"
+                          : !*key->neutral ? "empty"
+                                           : arena_printf(a, "default %s", key->neutral);
+
+    if (!in_full) {
+        printf("%-26s %s (%s; %s)\n", key->name, key->help, range_text(key, a), neutral);
+        return;
+    }
+    printf("%s\n  %s\n  values   %s\n  default  %s\n", key->name, key->help, range_text(key, a),
+           key->neutral ? key->neutral : "none: a piece of base, a grid or --set gives it");
+    if (strcmp(short_name, key->name) != 0) printf("  short    %s\n", short_name);
+    if (!key->hashed) printf("  a label: not part of a run's identity\n");
+    if (*key->source) printf("  source   %s\n", key->source);
+}
+
+int cli_settings(struct cli *c, const struct cli_command *self, int argc, char **argv,
+                 struct err *e)
+{
+    struct cli_list rest;
+    const struct spec_key *key;
+    size_t n, found = 0;
+    const struct spec_key *keys = spec_keys(&n);
+    int rc = cli_parse(c, self, NULL, argc, argv, &rest, 0, 1, e);
+
+    if (rc != 0) return rc < 0 ? rc : 0;
+    const char *asked = rest.n ? rest.item[0] : NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (!is_selected(&keys[i], asked)) continue;
+        if (asked && found) printf("\n");
+        print_key(&keys[i], asked != NULL, &c->arena);
+        found++;
+    }
+    if (found > 0) return 0;
+    rc = settings_key(&key, asked, e);
+    if (e) e->code = ERR_USAGE;
+    return rc < 0 ? ERR_USAGE : 0;
+}
+
+/* --- list ----------------------------------------------------------------------------------- */
+
+static int print_artefact(struct cli *c, struct store *store, const char *name, const char *scale,
+                          struct err *e)
+{
+    const struct planning_options o = {.plan = {.scale = scale}};
+    struct planning p;
+    char time[CLOCK_TEXT_BYTES] = "-";
+    struct err why = {0};
+
+    if (planning_open(&p, &c->project, &name, 1, &o, store, &why) < 0) {
+        printf("%-10s cannot be planned: %s\n", name, why.text);
+        return 0;
+    }
+    if (p.done_n < p.plan.runs_n) clock_duration(time, p.seconds_left);
+    printf("%-10s %4d of %4d  %8s  %s\n", name, p.done_n, p.plan.runs_n, time,
+           p.plan.artefact[0].title);
+    (void)e;
+    planning_close(&p);
+    return 0;
+}
+
+int cli_artefacts(struct cli *c, const struct cli_command *self, int argc, char **argv,
+                  struct err *e)
+{
+    const char *scale = NULL;
+    struct cli_list rest;
+    struct store *store = NULL;
+    char **name;
+    int32_t n;
+    const struct cli_option options[] = {
+        {"scale", 's', CLI_SCALE, &scale, "NAME", "of the runs (default: the grid's, else mini)"},
+        {0}};
+    int rc = cli_parse(c, self, options, argc, argv, &rest, 0, 0, e);
+
+    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY(cli_open(c, e));
+    rc = store_open(&store, cli_results(c), STORE_READ, e);
+    if (rc < 0 && rc != ERR_NOINPUT) return rc; /* no results yet: everything is new */
+    TRY_OUT(rc, plan_list(&name, &n, &c->project, &c->arena, e));
+    printf("artefact   runs done    time left  title\n");
+    for (int32_t i = 0; i < n; i++) TRY_OUT(rc, print_artefact(c, store, name[i], scale, e));
+out:
+    store_close(store);
+    return rc;
+}

@@ -1,0 +1,229 @@
+/* command_watch.c - alibi logs, curves: what a run reports while it works. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "cli/cli.h"
+#include "record/fields.h"
+#include "report/curves.h"
+
+/* --- logs ----------------------------------------------------------------------------------- */
+
+enum { LOG_LINES = 20, LOG_DIR_BYTES = 512 }; /* about as many lines of losses or progress */
+
+/* An attempt whose records are printed as they come. */
+struct log {
+    char dir[LOG_DIR_BYTES]; /* relative to the project */
+    bool is_training, ended;
+    int64_t updates;        /* of the training */
+    double wps, next_share; /* last measured; when the next line of other work is due */
+    struct event_reader *reader;
+    int fd;       /* of its log file; -1: none yet */
+    off_t offset; /* of it, printed so far */
+};
+
+static int take_attempt(void *context, int columns_n, const char *const *names,
+                        const struct store_cell *cells, struct err *e)
+{
+    struct log *l = context;
+
+    (void)columns_n, (void)names, (void)e;
+    snprintf(l->dir, sizeof l->dir, "%s", cells[0].text);
+    l->is_training = strcmp(cells[1].text, "train") == 0;
+    if (cells[2].text) (void)str_to_int(&l->updates, cells[2].text);
+    return 0;
+}
+
+static void print_step(struct cli *c, const struct log *l, const struct record_step *s)
+{
+    int64_t every = l->updates > LOG_LINES ? l->updates / LOG_LINES : 1;
+
+    if (s->update != 1 && s->update % every != 0) return;
+    printf("update %lld of %lld  loss %.4f nats  rate %.4g  gradient norm %.3g",
+           (long long)s->update, (long long)l->updates, s->loss_nats, s->lr, s->grad_norm);
+    if (l->wps > 0) printf("  %s words/s", str_thousands(&c->arena, (int64_t)l->wps));
+    printf("\n");
+}
+
+static void print_progress(struct log *l, const struct record_progress *p)
+{
+    if (isfinite(p->wps)) l->wps = p->wps;
+    if (l->is_training || p->total <= 0 || p->done / p->total < l->next_share) return;
+    printf("%.0f of %.0f (%.0f %%)\n", p->done, p->total, 100 * p->done / p->total);
+    l->next_share = p->done / p->total + 1.0 / LOG_LINES;
+}
+
+static void print_record(struct cli *c, struct log *l, const struct record *r)
+{
+    switch (r->type) {
+    case EVENT_STARTED:
+        printf("started on %s (%s)%s%s\n", r->started.device,
+               r->started.backend ? r->started.backend : "unknown backend",
+               r->started.host ? ", host " : "", r->started.host ? r->started.host : "");
+        break;
+    case EVENT_PROGRESS:
+        print_progress(l, &r->progress);
+        break;
+    case EVENT_STEP:
+        print_step(c, l, &r->step);
+        break;
+    case EVENT_VALIDATION:
+        printf("validation after update %lld: loss %.4f nats, perplexity %.2f%s\n",
+               (long long)r->validation.update, r->validation.loss_nats, r->validation.perplexity,
+               r->validation.best ? ", the best so far" : "");
+        break;
+    case EVENT_CHECKPOINT:
+        printf("checkpoint after update %lld: %s\n", (long long)r->checkpoint.update,
+               r->checkpoint.path);
+        break;
+    case EVENT_TRAINED:
+        printf("trained %lld updates: final loss %.4f nats, %s words/s\n",
+               (long long)r->trained.updates, r->trained.final_loss_nats,
+               str_thousands(&c->arena,
+                             isfinite(r->trained.train_wps) ? (int64_t)r->trained.train_wps : 0));
+        break;
+    case EVENT_EVALUATED:
+        printf("evaluated %s: perplexity %.4f over %lld tokens, %lld not finite\n",
+               r->evaluated.run_id, r->evaluated.perplexity, (long long)r->evaluated.tokens,
+               (long long)r->evaluated.nonfinite);
+        break;
+    case EVENT_BENCHED:
+        printf("timed %s: %s words/s\n", r->benched.run_id,
+               str_thousands(&c->arena, (int64_t)r->benched.wps));
+        break;
+    case EVENT_ENDED:
+        printf("ended: %s%s%s\n", r->ended.state ? r->ended.state : "unknown",
+               r->ended.message && *r->ended.message ? ": " : "",
+               r->ended.message ? r->ended.message : "");
+        l->ended = true;
+        break;
+    }
+}
+
+/* What the worker wrote to its log file since the last call: warnings and errors. */
+static int print_log_file(struct log *l, const char *path, struct err *e)
+{
+    char buffer[1 << 14];
+    ssize_t n = 0;
+
+    if (l->fd < 0 && file_exists(path)) {
+        l->fd = file_open_read(path, e);
+        if (l->fd < 0) return l->fd;
+    }
+    while (l->fd >= 0 && (n = pread(l->fd, buffer, sizeof buffer, l->offset)) > 0) {
+        fwrite(buffer, 1, (size_t)n, stdout);
+        TRY(file_check_output(stdout, e));
+        l->offset += n;
+    }
+    return n < 0 ? ERR(e, ERR_IO, "%s: %s", path, strerror(errno)) : 0;
+}
+
+/* Prints what is there; with follow until the attempt has ended. */
+static int print_attempt(struct cli *c, struct log *l, bool follow, struct err *e)
+{
+    const char *dir = project_path(&c->project, &c->arena, l->dir);
+    const char *log_path = arena_printf(&c->arena, "%s/log", dir);
+    struct event event;
+    struct record record;
+    int rc;
+
+    TRY(event_reader_open(&l->reader, arena_printf(&c->arena, "%s/events", dir), e));
+    for (;;) {
+        while ((rc = event_read(l->reader, &event, e)) == 1) {
+            TRY(record_read(&record, &event, e));
+            print_record(c, l, &record);
+        }
+        TRY(rc);
+        TRY(print_log_file(l, log_path, e));
+        fflush(stdout);
+        TRY(file_check_output(stdout, e));
+        if (!follow || l->ended) return 0;
+        nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    }
+}
+
+int cli_logs(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+{
+    static const char sql[] =
+        "SELECT substr(a.log_path, 1, length(a.log_path) - 4), r.kind,"
+        " (SELECT value FROM settings s WHERE s.run_id = r.run_id AND s.key = 'train.updates')"
+        " FROM attempts a JOIN run_list r USING (run_id) WHERE run_id = CAST(:run AS TEXT)"
+        " ORDER BY a.attempt DESC LIMIT 1";
+    bool follow = false;
+    struct cli_list rest;
+    struct store *store = NULL;
+    char run_id[SPEC_ID_BYTES];
+    struct log l = {.fd = -1};
+    const struct cli_option options[] = {
+        {"follow", 'f', CLI_FLAG, &follow, NULL, "wait for more until the attempt ends"}, {0}};
+    int rc = cli_parse(c, self, options, argc, argv, &rest, 1, 1, e);
+
+    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY_OUT(rc, cli_open_results(c, &store, e));
+    TRY_OUT(rc, cli_find_run(c, store, run_id, rest.item[0], e));
+    const struct store_param run = {"run", run_id};
+    TRY_OUT(rc, store_query(store, sql, &run, 1, 30, take_attempt, &l, e));
+    if (!*l.dir) {
+        rc = ERR(e, ERR_NOINPUT, "run %s has no attempts, therefore no log", run_id);
+        goto out;
+    }
+    rc = print_attempt(c, &l, follow, e);
+out:
+    if (l.fd >= 0) close(l.fd);
+    event_reader_close(l.reader);
+    store_close(store);
+    return rc;
+}
+
+/* --- curves --------------------------------------------------------------------------------- */
+
+enum { CURVES_COLUMNS = 79, CURVES_LINES = 24, CURVES_LINES_MAX = 40 };
+
+/* The size of the terminal, without the line of the prompt. */
+static void terminal_size(struct report_curves_args *args)
+{
+    struct winsize size;
+
+    args->columns = CURVES_COLUMNS;
+    args->lines = CURVES_LINES;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col < 20 || size.ws_row < 10) return;
+    args->columns = size.ws_col - 1;
+    args->lines = size.ws_row - 2 < CURVES_LINES_MAX ? size.ws_row - 2 : CURVES_LINES_MAX;
+}
+
+int cli_curves(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+{
+    bool watch = false;
+    struct cli_list rest;
+    struct store *store = NULL;
+    struct report_curves_args args = {0};
+    const struct cli_option options[] = {
+        {"watch", 'w', CLI_FLAG, &watch, NULL, "draw again every two seconds until Ctrl-C"}, {0}};
+    int rc = cli_parse(c, self, options, argc, argv, &rest, 1, CLI_LIST_MAX, e);
+
+    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY_OUT(rc, cli_open_results(c, &store, e));
+    char(*ids)[SPEC_ID_BYTES] = arena_array(&c->arena, (size_t)rest.n, sizeof *ids);
+    for (int32_t i = 0; i < rest.n; i++)
+        TRY_OUT(rc, cli_find_run(c, store, ids[i], rest.item[i], e));
+    args.run_id = (const char(*)[SPEC_ID_BYTES])ids;
+    args.runs_n = rest.n;
+    args.svg = !watch;
+    for (;;) {
+        terminal_size(&args);
+        if (watch && isatty(STDOUT_FILENO)) printf("\033[H\033[2J");
+        TRY_OUT(rc, report_curves(stdout, store, &c->project, &args, e));
+        if (!watch) break;
+        fflush(stdout);
+        nanosleep(&(struct timespec){.tv_sec = 2}, NULL);
+    }
+out:
+    store_close(store);
+    return rc;
+}

@@ -1,0 +1,73 @@
+#!/bin/sh
+# test_variants.sh - a grid changed by --set is kept beside the artefact's own: its answers, its nominal lengths and its
+# figures stay byte for byte, and the variant has its own.
+# usage: tests/cli/test_variants.sh BUILD
+. tests/cli/expect.sh
+fixtures=$PWD/tests/fixtures/checkpoints
+
+mkdir -p "$dir/project/g"
+cd "$dir/project" || exit 1
+cat >g/grid.yaml <<'Y'
+artefact: g
+title: "Learning rates and heads"
+scale: none
+base: [data/tiny.yaml]
+set:
+  model: { layers: 1, dim: 32, heads: 4, ffn: 64, softmax: plain, final_norm: true }
+  train: { shard_tokens: 256, updates: 6, lr: 0.5, warmup: 1, period: 5, clip: 0.1, momentum: 0.9, seed: 1 }
+grid:
+  - { position: [alibi, sinusoidal], L_train: 16, train.lr: [0.25, 0.5] }
+evaluate:
+  - { split: valid, window: nonoverlapping, L_valid: [16, 32], targets: 128 }
+Y
+answers() { # NAME: all that the artefact answers
+    for format in text markdown csv json; do "$alibi" report g/ --format $format; done >"$dir/$1" 2>&1
+    for view in artefact_evaluations wanted_evaluations comparison; do
+        "$alibi" query "SELECT * FROM $view WHERE artefact = 'g'" --format csv
+    done >>"$dir/$1"
+    "$alibi" query "SELECT * FROM evaluations WHERE modified = 0 ORDER BY run_id" --format csv >>"$dir/$1"
+    cat plots/g-none.svg >>"$dir/$1" 2>/dev/null
+}
+expect 0 "208 words" "$alibi" data prepare tiny --text "$fixtures/text"
+expect 0 "12 done now" "$alibi" run g/ --devices cpu:2
+answers before
+expect 0 "12 done now" "$alibi" run g/ --devices cpu:2 --set train.updates=4 --set seed=3
+expect 0 "6 done now, 0 before" "$alibi" run g/ --devices cpu:2 --set train.lr=0.25 --set seed=3 --set train.updates=4 --set train.warmup=2
+answers after
+cmp "$dir/before" "$dir/after" || { fail "a variant changed what the artefact answers"; diff "$dir/before" "$dir/after" | head; }
+
+# The variant is asked for by the same settings, in any order.
+expect 0 "modified: --set train.seed=3 --set train.updates=4" "$alibi" report g/ --set seed=3 --set train.updates=4
+"$alibi" report g/ --set train.updates=4 --set train.seed=3 >"$dir/again" 2>&1
+cmp "$dir/out" "$dir/again" || fail "the order of --set matters"
+expect 0 "^3$" "$alibi" query "SELECT count(DISTINCT artefact) FROM artefact_points" --format csv
+mkdir h && sed 's/artefact: g/artefact: h/' g/grid.yaml >h/grid.yaml
+expect 0 "12 done now" "$alibi" run h/ --devices cpu:2 --set train.updates=3
+expect 0 "note: h has results only of a changed grid: alibi report h --set train.updates=3 --scale none" "$alibi" report h/
+
+# Settings are data.
+expect 0 "^4$" "$alibi" query "SELECT count(*) FROM settings JOIN trainings USING (run_id) WHERE key = 'train.lr' AND value = '0.5' AND modified" --format csv
+expect 0 "^28$" "$alibi" query "SELECT count(*) FROM settings s JOIN evaluations e USING (run_id) WHERE key = 'train.lr'" --format csv
+expect 0 "^0$" "$alibi" query "SELECT count(*) - count(DISTINCT run_id || key) FROM settings" --format csv
+expect 0 "^train.lr=0.25,6" "$alibi" query "SELECT settings, count(*) FROM grid_settings WHERE artefact = 'g' GROUP BY 1" --format csv
+expect 0 "train.lr=0.25, done" "$alibi" plan g/
+expect 0 "train.lr=0.25|0.5" "$alibi" compare train.lr=0.25,modified=0 train.lr=5e-1,modified=0 --format csv
+[ "$(grep -c '^none,' "$dir/out")" -eq 4 ] || { fail "compare pairs other settings than those named"; cat "$dir/out"; }
+expect 0 "not compared: B has train.updates 3, this one 6" "$alibi" compare position=alibi,modified=0 position=sinusoidal,modified=1
+expect 0 "highest learning rate" "$alibi" settings train.lr
+expect 0 "^model.position" "$alibi" settings position
+expect 64 "did you mean 'train.lr'" "$alibi" settings train.lrr
+mkdir -p experiments && cp -r g experiments/own && sed -i 's/artefact: g/artefact: own/' experiments/own/grid.yaml
+expect 0 "^own *12 of *12 *- *Learning rates and heads" "$alibi" list
+
+# A training is watched.
+run=$("$alibi" query "SELECT run_id FROM trainings WHERE modified = 0 LIMIT 1" --format csv | tail -n 1 | tr -d '\r')
+expect 0 "^update 6 of 6  loss [0-9.]* nats  rate " "$alibi" logs "$run" --follow
+grep -q "^ended: done" "$dir/out" || { fail "logs does not say how it ended"; cat "$dir/out"; }
+if command -v gnuplot >/dev/null 2>&1; then
+    expect 0 "^plots/curves-.*svg" "$alibi" curves "$run"
+    grep -q "training" plots/curves-*.svg || fail "the curves have no key"
+fi
+evaluation=$("$alibi" query "SELECT run_id FROM evaluations LIMIT 1" --format csv | tail -n 1 | tr -d '\r')
+expect 0 "^evaluated $evaluation: perplexity" "$alibi" logs "$evaluation"
+finish
