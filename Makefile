@@ -35,13 +35,13 @@ LIB_OBJ := $(SRC:src/%.c=$(BUILD)/obj/%.o) $(foreach i,$(ISAS),$(SIMD:src/%.c=$(
 TEST_SRC := $(wildcard tests/*/test_*.c)
 TESTS := $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
 # Code that several tests share: every other .c of a tests folder (not of tests/bench).
-TEST_SHARED := $(filter-out $(TEST_SRC) $(wildcard tests/*/check_*.c tests/bench/*.c tests/faults/*.c tests/*/fake_*.c tests/cuda_emulation/*.c),$(wildcard tests/*/*.c))
+TEST_SHARED := $(filter-out $(TEST_SRC) $(wildcard tests/*/check_*.c tests/bench/*.c tests/faults/*.c tests/fuzz/fuzz.c tests/*/fake_*.c tests/cuda_emulation/*.c),$(wildcard tests/*/*.c))
 TEST_OBJ := $(TEST_SHARED:tests/%.c=$(BUILD)/testobj/%.o)
 TEST_PROGRAMS := $(BUILD)/tests/check_oracle $(BUILD)/tests/report/check_page $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*/fake_*.c))
 
 include cuda/cuda.mk
 
-.PHONY: all deps check asan lint format reproduce reproduce-twice claims report bench bench-gpu bundle faults install uninstall clean help
+.PHONY: all deps check asan fuzz lint format reproduce reproduce-twice claims report bench bench-gpu bundle faults install uninstall clean help
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/alibi $(CUDA_LIBRARY) ## build the program (the default)
@@ -95,6 +95,15 @@ asan: ## the same tests under the address and undefined-behaviour sanitizers
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT=-O1 SAN='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer' tests
 	@tests/run.sh build/asan
 
+# libFuzzer is clang's, which cannot compile the vectors of src/cpu; no parser needs them.
+FUZZ_CC ?= clang
+FUZZ_FLAGS = CC='$(FUZZ_CC)' OPT=-O1 WARN=-w SAN='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all'
+fuzz: ## fuzz every parser of bytes from outside (SECONDS_EACH=60 TARGETS="yaml sql"; needs clang and libclang-rt)
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz NVCC= $(FUZZ_FLAGS) $(BUILD)/fuzz/fuzz
+	@tests/fuzz/run.sh $(BUILD) $(TARGETS)
+$(BUILD)/fuzz: $(BUILD)/testobj/fuzz/fuzz.o $(BUILD)/testobj/fuzz/targets.o $(filter-out $(BUILD)/obj/cpu/%,$(LIB_OBJ))
+	$(Q)$(CC) $(CFLAGS) -fno-openmp -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
+
 lint: ## layers, headers that compile alone, format, banned calls, file and function lengths
 	@tests/lint.sh
 
@@ -127,6 +136,7 @@ bench-gpu: $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(CUDA_LIBRARY) ## spee
 
 tests: $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_gpu # which tests/cli/test_bench_*.sh run
 
+bundle: CUDA_TARGETS := $(CUDA_TARGETS_ALL)
 bundle: $(GPU_PROGRAMS) $(BUILD)/tests/bench/bench_gpu ## BUILD/alibi-bundle.tar.xz: all that a GPU machine without packages needs, tried in an empty environment
 	@tests/bundle/pack.sh $(BUILD) $^
 	@tests/bundle/check.sh $(BUILD)

@@ -166,6 +166,38 @@ __device__ inline float bias_at(const struct head_bias &b, const float *near, in
     return d < b.bias_table_n ? near[d] * b.unit : fmaf(b.slope, (float)d, b.offset);
 }
 
+/* ---- window and sinks, at positions in the text ---- */
+
+/* Whether key j is seen at distance d; the future is masked by bias_at. */
+__device__ inline bool mask_sees(const struct attention_mask &m, int32_t d, int32_t j)
+{
+    return m.window == 0 || d < m.window || j < m.sinks;
+}
+
+/* Whether some query from `query` on sees one of the keys_n keys from `key` on, apart from the
+ * future. */
+__device__ inline bool mask_sees_some(const struct attention_mask &m, int32_t query, int32_t key,
+                                      int32_t keys_n)
+{
+    return m.window == 0 || query - (key + keys_n - 1) < m.window || key < m.sinks;
+}
+
+/* Whether all queries up to `query` see all of these keys. */
+__device__ inline bool mask_sees_all(const struct attention_mask &m, int32_t query, int32_t key,
+                                     int32_t keys_n)
+{
+    return m.window == 0 || query - key < m.window || key + keys_n <= m.sinks;
+}
+
+/* The next tile of `keys` keys before `tile` that queries from `query` on see; -1: none. */
+__device__ inline int32_t mask_tile_before(const struct attention_mask &m, int32_t tile,
+                                           int32_t query, int32_t keys)
+{
+    int32_t next = tile - 1, sinks_n = (m.sinks + keys - 1) / keys;
+    if (mask_sees_some(m, query, next * keys, keys)) return next;
+    return next < sinks_n ? next : sinks_n - 1;
+}
+
 /* ---- dropout ---- */
 
 /* What follows from the probability alone, found once on the host. */

@@ -53,7 +53,6 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
     float *G = Q + ROWS * (D + 4), *P = G + ROWS * (D + 4);
     struct attention_place at = attention_place_of(a, tiles_n, false);
     struct head_bias bias = head_bias_of(a.bias, at.h, ATTENTION_LOG2E);
-    const float *near = bias_near(bias);
     int x = threadIdx.x % 16, y = threadIdx.x / 16;
     int32_t key = at.tile * ROWS + y * 4;
     float dk[4][D / 16], dv[4][D / 16];
@@ -63,6 +62,7 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
     fma_load<D, ROWS, T>(K, a.k, a, at, at.tile * ROWS, attention_rotates(a));
     fma_load<D, ROWS, T>(V, a.v, a, at, at.tile * ROWS, false);
     for (int32_t query = at.tile * ROWS; query < a.T; query += ROWS) {
+        if (!mask_sees_some(a.mask, query, at.tile * ROWS, ROWS)) break;
         float s[4][N], dp[4][N], lse[N], delta[N];
         uint32_t kept = 0xffffffffu;
         fma_load<D, ROWS, T>(Q, a.q, a, at, query, attention_rotates(a));
@@ -72,10 +72,7 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
             fma_query(&lse[n], &delta[n], a, deltas, at.item, query + x + 16 * n);
         fma_rows<D>(s, K, Q);
         fma_rows<D>(dp, V, G);
-#pragma unroll
-        for (int e = 0; e < 4 * N; e++)
-            s[e / N][e % N] = fmaf(s[e / N][e % N], a.scale * ATTENTION_LOG2E,
-                                   bias_at(bias, near, query + x + e % N * 16 - key - e / N));
+        fma_scores<N, true>(s, a, bias, query + x - key, key);
         if (keep.scale != 0.0f)
             kept = fma_keep<N>(head_dropout_of(a, keep, at.item), key, query + x, true);
         fma_gradients(s, dp, lse, delta, kept, keep.factor, true);
@@ -126,7 +123,6 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
     float *V = K + ROWS * (D + 4), *P = V + ROWS * (D + 4);
     struct attention_place at = attention_place_of(a, tiles_n, true);
     struct head_bias bias = head_bias_of(a.bias, at.h, ATTENTION_LOG2E);
-    const float *near = bias_near(bias);
     int x = threadIdx.x % 16;
     int32_t first = at.tile * ROWS, query = first + (int32_t)threadIdx.x / 16 * 4;
     float dq[4][D / 16], lse[4], delta[4]; /* by row */
@@ -144,6 +140,7 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
     fma_load<D, ROWS, T>(Q, a.q, a, at, first, attention_rotates(a));
     fma_load<D, ROWS, T>(G, a.dout, a, at, first, false);
     for (int32_t key = 0; key <= first; key += ROWS) {
+        if (!mask_sees_some(a.mask, first, key, ROWS)) continue;
         float s[4][N], dp[4][N];
         uint32_t kept = 0xffffffffu;
         fma_load<D, ROWS, T>(K, a.k, a, at, key, attention_rotates(a));
@@ -151,10 +148,7 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
         __syncthreads();
         fma_rows<D>(s, Q, K);
         fma_rows<D>(dp, G, V);
-#pragma unroll
-        for (int e = 0; e < 4 * N; e++)
-            s[e / N][e % N] = fmaf(s[e / N][e % N], a.scale * ATTENTION_LOG2E,
-                                   bias_at(bias, near, query + e / N - key - x - e % N * 16));
+        fma_scores<N, false>(s, a, bias, query - key - x, key + x);
         if (keep.scale != 0.0f)
             kept = fma_keep<N>(head_dropout_of(a, keep, at.item), query, key + x, false);
         fma_gradients(s, dp, lse, delta, kept, keep.factor, false);

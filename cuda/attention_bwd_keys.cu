@@ -42,7 +42,9 @@ __device__ inline void keys_tile(float (&dk)[1][D / 8][4], float (&dv)[1][D / 8]
 
     if (keep.scale != 0.0f)
         kept = keep_columns<N>(head_dropout_of(a, keep, hide_from_compiler(w.item)), query, w.key);
-    bias_fragments<N, -1>(s[0], w.bias, d, query - w.key - 15 >= w.bias.bias_table_n);
+    bias_fragments<N, -1>(s[0], w.bias, a.mask, d, w.key + lane / 4,
+                          query - w.key - 15 >= w.bias.bias_table_n &&
+                              mask_sees_all(a.mask, query + STEP - 1, w.key, 16));
     if (alive) keys_skip(s[0], alive);
     product_with_rows<D, 1, N>(s, K, row, Q);
     product_with_rows<D, 1, N>(dp, V, row, G);
@@ -115,13 +117,22 @@ static __global__ void __launch_bounds__(KEYS_THREADS, 1)
 {
     SHARED_DYNAMIC(bf16, memory);
     const int ROWS = QUERIES * D;
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 1000 /* where the compiler would spill */
+    const int STEP = D > 32 ? 32 : QUERIES;
+#else
     const int STEP = D > 64 ? 32 : QUERIES; /* what registers hold beside dk and dv */
+#endif
     bf16 *K = memory, *V = K + KEYS_OWNED * D, *Q = V + KEYS_OWNED * D, *G = Q + 2 * ROWS;
     float2 *numbers = (float2 *)(G + 2 * ROWS);
     uint32_t *alive = (uint32_t *)(numbers + 2 * QUERIES);
     struct attention_place at = attention_place_of(a, tiles_n, false);
     int32_t first = at.tile * KEYS_OWNED, end = (a.T + QUERIES - 1) / QUERIES;
     int32_t tile = first / QUERIES;
+    if (a.mask.window > 0 && a.mask.window < a.T &&
+        first >= a.mask.sinks) { /* later queries do not see these keys */
+        int32_t past = (first + KEYS_OWNED - 1 + a.mask.window + QUERIES - 1) / QUERIES;
+        end = past < end ? past : end;
+    }
     struct keys_warp w;
     w.bias = head_bias_of(a.bias, at.h, 1.0f / a.scale);
     w.item = (int32_t)at.item;
@@ -160,7 +171,7 @@ static __global__ void __launch_bounds__(KEYS_THREADS, 1)
         mine += (int)threadIdx.x / 32 * 16 / ATTENTION_NORM_TILE * 2 + query / 32 % 2;
 #pragma unroll 1
         for (int part = 0; part < QUERIES; part += STEP)
-            if (query + part + STEP > w.key)
+            if (query + part + STEP > w.key && mask_sees_some(a.mask, query + part, w.key, 16))
                 keys_tile<D, STEP>(dk, dv, w, a, keep, skips ? mine + part / 32 : NULL, K, V,
                                    Q + turn * ROWS + part * D, G + turn * ROWS + part * D,
                                    numbers + turn * QUERIES + part, query + part);

@@ -85,6 +85,23 @@ __device__ inline void fma_rows(float (&s)[4][N], const float *left, const float
     }
 }
 
+/* Scores from products, in units of log 2: biased and masked. d and key of element [0][0];
+ * TURNED: rows are keys. */
+template <int N, bool TURNED>
+__device__ inline void fma_scores(float (&s)[4][N], const struct attention &a,
+                                  const struct head_bias &bias, int32_t d, int32_t key)
+{
+    const float *near = bias_near(bias);
+#pragma unroll
+    for (int e = 0; e < 4 * N; e++) {
+        const int row = e / N, col = e % N * 16;
+        int32_t distance = d + (TURNED ? col - row : row - col);
+        float b = bias_at(bias, near, distance);
+        if (!mask_sees(a.mask, distance, key + (TURNED ? row : col))) b = ATTENTION_MASKED;
+        s[row][e % N] = fmaf(s[row][e % N], a.scale * ATTENTION_LOG2E, b);
+    }
+}
+
 /* acc += rows of P (ROWS x ROWS) times the rows of `right`. */
 template <int D, int ROWS>
 __device__ inline void fma_columns(float (&acc)[4][D / 16], const float *P, const float *right)

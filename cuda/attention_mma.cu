@@ -107,11 +107,12 @@ __device__ inline void forward_tile(struct forward_rows<D> &rows, const struct f
 {
     const int N = KEYS / 8;
     int lane = threadIdx.x % 32;
-    int32_t d = w.query + lane / 4 - key - lane % 4 * 2;
-    bool linear = w.query - key - (KEYS - 1) >= w.bias.bias_table_n;
+    int32_t j = key + lane % 4 * 2, d = w.query + lane / 4 - j;
+    bool linear = w.query - key - (KEYS - 1) >= w.bias.bias_table_n &&
+                  mask_sees_all(a.mask, w.query + 31, key, KEYS);
     float s[2][N][4];
-    bias_fragments<N, 1>(s[0], w.bias, d, linear);
-    bias_fragments<N, 1>(s[1], w.bias, d + 16, linear);
+    bias_fragments<N, 1>(s[0], w.bias, a.mask, d, j, linear);
+    bias_fragments<N, 1>(s[1], w.bias, a.mask, d + 16, j, linear);
     skip_rows(s, alive);
     product_with_rows<D, 2, N>(s, Q, threadIdx.x / 32 * 32, K);
     forward_softmax<D, N>(rows, s, w.unit);
@@ -168,7 +169,7 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 2)
         tile_rotate<D, FORWARD_QUERIES, FORWARD_THREADS>(Q, a, first);
     }
     for (int turn = 0; tile >= 0; turn ^= 1) {
-        int32_t next = tile - 1;
+        int32_t next = mask_tile_before(a.mask, tile, first, KEYS);
         if (skips && next < past_n * TILES)
             while (next >= 0 && !skip_is_live(alive, next / TILES)) next--;
         if (next >= 0) {
@@ -184,7 +185,8 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 2)
         uint32_t rows_alive = 0xffffffffu;
         if (skips && tile < past_n * TILES)
             rows_alive = alive[SKIP_WORDS * (tile / TILES) + threadIdx.x / 32];
-        if (tile * KEYS <= w.query + 31 && rows_alive != 0)
+        if (tile * KEYS <= w.query + 31 && rows_alive != 0 &&
+            mask_sees_some(a.mask, w.query, tile * KEYS, KEYS))
             forward_tile<D, KEYS>(rows, w, a, keep, rows_alive, Q, K + turn * KEYS * D,
                                   V + turn * KEYS * D, tile * KEYS);
         __syncthreads(); /* the next turn overwrites this buffer */

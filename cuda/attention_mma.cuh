@@ -181,10 +181,11 @@ __device__ inline void product_with_columns(float (&acc)[M][D / 8][4], const flo
 }
 
 /* Sets scores to their bias, so that the product adds to it. SIGN 1: rows are queries; -1: rows
- * are keys. d is the distance of the lane's element [0][0]; linear: no pair of the fragments is
- * masked or in the near table. */
+ * are keys. d is the distance of the lane's element [0][0], j its key; linear: no pair of the
+ * fragments is masked or in the near table. */
 template <int N, int SIGN>
-__device__ inline void bias_fragments(float (&s)[N][4], const struct head_bias &bias, int32_t d,
+__device__ inline void bias_fragments(float (&s)[N][4], const struct head_bias &bias,
+                                      const struct attention_mask &mask, int32_t d, int32_t j,
                                       bool linear)
 {
     if (linear) {
@@ -200,8 +201,12 @@ __device__ inline void bias_fragments(float (&s)[N][4], const struct head_bias &
 #pragma unroll
     for (int n = 0; n < N; n++)
 #pragma unroll
-        for (int i = 0; i < 4; i++)
-            s[n][i] = bias_at(bias, near, d + SIGN * (i / 2 * 8 - n * 8 - i % 2));
+        for (int i = 0; i < 4; i++) {
+            int32_t distance = d + SIGN * (i / 2 * 8 - n * 8 - i % 2);
+            int32_t key = j + (SIGN > 0 ? n * 8 + i % 2 : i / 2 * 8);
+            s[n][i] = bias_at(bias, near, distance);
+            if (!mask_sees(mask, distance, key)) s[n][i] = ATTENTION_MASKED;
+        }
 }
 
 /* Four bits: which of elements e ... e + 3 are kept; e is a multiple of 4. */

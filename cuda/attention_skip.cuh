@@ -34,11 +34,12 @@ __host__ __device__ inline bool row_is_dead(const struct attention_skip &skip, i
     return fmaf(skip.norm[row], skip.key_norm[tile], bias) < skip.cutoff[row];
 }
 
-/* Whether the call has certificates at all: they are found before q and k are turned. */
+/* Whether the call has certificates at all: they are found before q and k are turned, and `known`
+ * is the score of a key that every window would have to show. */
 static inline bool attention_may_skip(const struct attention *a)
 {
-    return !attention_rotates(*a) && a->bias.tail_slope_dev && a->bias.bias_table_n == 0 &&
-           a->T > SKIP_FROM && a->scale > 0.0f;
+    return !attention_rotates(*a) && a->mask.window == 0 && a->bias.tail_slope_dev &&
+           a->bias.bias_table_n == 0 && a->T > SKIP_FROM && a->scale > 0.0f;
 }
 
 /* The certificates of one head. */

@@ -16,14 +16,24 @@ void cuda_close(struct backend *b)
     free(c);
 }
 
+/* The least shared memory of a block that the kernels are made for: sm_86, sm_89, sm_120. */
+enum { SHARED_LEAST = 99 << 10 };
+
 /* "NVIDIA H200, sm_90, 132 processors, 139.8 GiB" */
 static int cuda_describe(struct cuda *c, int ordinal, struct err *e)
 {
     struct cudaDeviceProp p;
     TRY(cuda_fault(c, cudaGetDeviceProperties(&p, ordinal), "open", e));
     if (p.major < 8)
-        return ERR(e, ERR_UNAVAILABLE, "%s: %s is of generation sm_%d%d, expected sm_80 or later",
-                   c->backend.name, p.name, p.major, p.minor);
+        return ERR(
+            e, ERR_UNAVAILABLE,
+            "%s: %s has compute capability %d.%d, without bf16 tensor cores and asynchronous "
+            "copies; expected 8.0 or later",
+            c->backend.name, p.name, p.major, p.minor);
+    if (p.sharedMemPerBlockOptin < SHARED_LEAST)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "%s: %s allows a block %zu KB of shared memory, expected at least %d",
+                   c->backend.name, p.name, p.sharedMemPerBlockOptin >> 10, SHARED_LEAST >> 10);
     snprintf(c->backend.device, sizeof c->backend.device, "%.48s, sm_%d%d, %d processors, %.1f GiB",
              p.name, p.major, p.minor, p.multiProcessorCount, (double)p.totalGlobalMem / (1 << 30));
     return 0;

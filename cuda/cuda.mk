@@ -1,7 +1,8 @@
 # cuda.mk - libalibi_cuda.so, where nvcc and cuBLASLt are; elsewhere the build just lacks it. Included by the Makefile.
 #
-# Kernels are compiled for sm_80 and sm_90a, and for later GPUs as PTX of sm_80. A spilled register is an error. The
-# runtime is linked in; cuBLASLt is found when the library is opened: beside it, where it was built, or on the loader's path.
+# Kernels are compiled for CUDA_TARGETS, and for other GPUs as PTX of sm_80; code of sm_80 runs on sm_86 and sm_89, too.
+# A bundle has all targets. A spilled register is an error. The runtime is linked in; cuBLASLt is found when the library is
+# opened: beside it, where it was built, or on the loader's path.
 NVCC ?= $(firstword $(wildcard $(shell command -v nvcc 2>/dev/null) /usr/local/cuda/bin/nvcc))
 CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 CUDA_LIBS := $(firstword $(wildcard $(CUDA_HOME)/lib64/libcublasLt.so $(CUDA_HOME)/lib/x86_64-linux-gnu/libcublasLt.so))
@@ -9,13 +10,19 @@ ifneq ($(and $(NVCC),$(CUDA_LIBS),$(wildcard $(CUDA_HOME)/include/cublasLt.h)),)
 CUDA_LIBRARY := $(BUILD)/libalibi_cuda.so
 endif
 
-CUDA_ARCHS := -gencode arch=compute_80,code=[sm_80,compute_80] -gencode arch=compute_90a,code=sm_90a
+CUDA_TARGETS ?= 80 90a
+CUDA_TARGETS_ALL := 80 86 89 90a 100 120
+CUDA_ARCHS = -gencode arch=compute_80,code=compute_80 $(foreach target,$(CUDA_TARGETS),-gencode arch=compute_$(target),code=sm_$(target))
 CUDA_CPPFLAGS := -Icuda -Isrc -D_GNU_SOURCE
 NVCCFLAGS := -std=c++17 -O3 -lineinfo -ccbin $(CXX) -Xcompiler -fPIC,-fvisibility=hidden -Xptxas -v,-warn-spills -Werror all-warnings
 CUDA_OBJ := $(patsubst cuda/%,$(BUILD)/cuda/%.o,$(wildcard cuda/*.cu cuda/*.c)) $(BUILD)/cuda/err.c.o
 CUDA_CFLAGS = -std=gnu17 -O2 -g -fPIC -fvisibility=hidden $(WARN) -isystem $(CUDA_HOME)/include
 
-$(BUILD)/cuda/%.cu.o: cuda/%.cu
+$(BUILD)/cuda/targets: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CUDA_TARGETS)' | cmp -s - $@ || echo '$(CUDA_TARGETS)' >$@
+
+$(BUILD)/cuda/%.cu.o: cuda/%.cu $(BUILD)/cuda/targets
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) $(CUDA_CPPFLAGS) $(NVCCFLAGS) $(CUDA_ARCHS) -MD -MF $(@:.o=.d) -c -o $@ $< >$(@:.o=.log) 2>&1 || { cat $(@:.o=.log); rm -f $@; exit 1; }
 
@@ -39,6 +46,11 @@ else
 	@cat $(BUILD)/cuda/*.log | awk '/Used [0-9]+ registers/ { n++; if ($$5 + 0 > most) most = $$5 + 0 } / bytes spill stores/ { spills += $$5 } \
 	    END { printf "cuda: %d kernels, at most %d registers, %d bytes spilled\n", n, most, spills; exit spills > 0 || n == 0 }'
 endif
+
+# blocks.txt records the least blocks of an SM; UPDATE=1 rewrites it.
+.PHONY: cuda-report
+cuda-report: $(CUDA_LIBRARY) $(BUILD)/libalibi_cuda_emulated.so $(BUILD)/tests/cuda_emulation/check_shapes ## registers, shared memory, blocks and warps of an SM, spills of each kernel; the modelled step
+	@python3 tests/cuda_report/report.py $(BUILD) $(if $(UPDATE),--update)
 
 # The self-test of the emulator, compiled for a GPU: green on both, their registers are laid out alike.
 $(BUILD)/cuda/selftest: $(wildcard tests/cuda_emulation/selftest*.cu) tests/cuda_emulation/selftest.h cuda/gpu.cuh

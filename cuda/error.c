@@ -3,13 +3,45 @@
 
 int cuda_is_lost(int status)
 {
-    static const cudaError_t losses[] = {cudaErrorInitializationError, cudaErrorInsufficientDriver,
-                                         cudaErrorDevicesUnavailable,  cudaErrorNoDevice,
-                                         cudaErrorInvalidDevice,       cudaErrorECCUncorrectable,
-                                         cudaErrorLaunchTimeout,       cudaErrorUnknown};
+    static const cudaError_t losses[] = {cudaErrorInitializationError,
+                                         cudaErrorInsufficientDriver,
+                                         cudaErrorDevicesUnavailable,
+                                         cudaErrorNoDevice,
+                                         cudaErrorInvalidDevice,
+                                         cudaErrorNoKernelImageForDevice,
+                                         cudaErrorECCUncorrectable,
+                                         cudaErrorNvlinkUncorrectable,
+                                         cudaErrorUnsupportedPtxVersion,
+                                         cudaErrorLaunchTimeout,
+                                         cudaErrorContained,
+                                         cudaErrorSystemNotReady,
+                                         cudaErrorSystemDriverMismatch,
+                                         cudaErrorCompatNotSupportedOnDevice,
+                                         cudaErrorUnknown};
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
         if (losses[i] == (cudaError_t)status) return 1;
     return 0;
+}
+
+/* What the user can do about it; "" where nothing is known. A runtime of CUDA 12 or 13 works with
+ * any driver of that generation. */
+static const char *loss_remedy(int status)
+{
+    switch (status) {
+    case cudaErrorInsufficientDriver:
+        return CUDART_VERSION >= 13000 ? "; install NVIDIA driver 580 or later"
+                                       : "; install NVIDIA driver 525 or later";
+    case cudaErrorSystemNotReady:
+        return "; start the fabric manager (nvidia-fabricmanager) of this machine";
+    case cudaErrorSystemDriverMismatch:
+        return "; the kernel module and libcuda.so.1 differ: reboot, or install both anew";
+    case cudaErrorCompatNotSupportedOnDevice:
+        return "; remove CUDA's compatibility libraries from LD_LIBRARY_PATH";
+    case cudaErrorUnsupportedPtxVersion:
+    case cudaErrorNoKernelImageForDevice:
+        return "; this build has no code for it: build alibi with a newer CUDA";
+    }
+    return "";
 }
 
 int cuda_fault(struct cuda *c, int status, const char *where, struct err *e)
@@ -25,8 +57,8 @@ int cuda_fault(struct cuda *c, int status, const char *where, struct err *e)
                    where, unused_bytes, total_bytes);
     }
     if (cuda_is_lost(status))
-        return ERR(e, ERR_UNAVAILABLE, "%s: %s: the GPU cannot be used: %s (%s)", name, where,
-                   cudaGetErrorString(error), cudaGetErrorName(error));
+        return ERR(e, ERR_UNAVAILABLE, "%s: %s: the GPU cannot be used: %s (%s)%s", name, where,
+                   cudaGetErrorString(error), cudaGetErrorName(error), loss_remedy(status));
     return ERR(e, ERR_INTERNAL, "%s: %s: %s (%s)", name, where, cudaGetErrorString(error),
                cudaGetErrorName(error));
 }

@@ -5,8 +5,9 @@
  *    algorithm of its class cannot do gets a class of its own.
  * 2. At the first product of a class the library names candidates whose sums have a fixed order.
  *    They are timed; a later one is preferred to the first, the library's own favourite, only when
- *    it is clearly faster, so that chance decides little.
- * 3. Exact products (struct gemm_product) take no candidate that sums in parts.
+ *    it is clearly faster, on a device that is warm and twice, so that chance decides little.
+ * 3. Exact products (struct gemm_product) take no candidate that sums in parts, and have one
+ *    algorithm for any count of chunks: a product that it refuses fails.
  * 4. A product with relu, sums of a or a mask is a class of its own. It is done in one call only
  *    where that needs less than GEMM_CLEARLY of the time of the product's own algorithm and a
  *    kernel; else, or where there is no candidate, the class is `apart`. Relu has one candidate,
@@ -60,6 +61,7 @@ struct gemm {
     cudaEvent_t before_own, after_own;
     struct gemm_choice *choice_own;
     int32_t choices_n, choices_room;
+    int32_t is_warm;                    /* the device has run at its full clock */
     char identity[GEMM_IDENTITY_BYTES]; /* of library and GPU */
 };
 

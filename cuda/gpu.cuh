@@ -19,7 +19,8 @@
 
 typedef __nv_bfloat16 bf16;
 
-#define SHARED(type, name, dimensions) __shared__ type name dimensions
+/* Aligned for 16-byte copies and ldmatrix whatever the type. */
+#define SHARED(type, name, dimensions) __shared__ __align__(16) type name dimensions
 #define SHARED_DYNAMIC(type, name)                                                                 \
     extern __shared__ __align__(128) unsigned char shared_dynamic_[];                              \
     type *name = reinterpret_cast<type *>(shared_dynamic_)

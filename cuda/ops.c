@@ -13,8 +13,16 @@ static int check_attention(const char *op, const struct backend *b, const struct
         return ERR(e, ERR_UNAVAILABLE,
                    "op %s: head width %d is not supported on %s: expected a multiple of 8 up to %d",
                    op, a->D, b->name, WIDTH_MAX);
-    if (a->mask.window > 0)
-        return ERR(e, ERR_UNAVAILABLE, "op %s: a window of %d keys is not supported on %s; use cpu",
+    if (a->mask.window > 0 && a->mask.sinks > 0 && a->mask.sink_positions != SINKS_TEXT)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "op %s: %d sinks at positions in a cache are not supported on %s; use cpu", op,
+                   a->mask.sinks, b->name);
+    /* attention_bias_grad.cu has the gradient of the far constant from an identity, which is less
+     * exact than a window's few far pairs need. */
+    if (a->mask.window > 0 && a->bias.tail_offset_grad_dev)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "op %s: a window of %d keys with a learned bias tail is not trained on %s; use "
+                   "cpu",
                    op, a->mask.window, b->name);
     return 0;
 }

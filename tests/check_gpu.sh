@@ -44,7 +44,7 @@ echo "$why"
 leg "self-test of the primitives" "$build/cuda/selftest"
 for program in "$build"/cuda/kernels/*; do leg "kernels, $(basename "$program")" "$program"; done
 leg "op table" "$build/tests/ops/test_ops" "$device"
-leg "op table, each op distrusted" "$build/tests/ops/test_ops" "check:$device"
+leg "op table, each op checked" "$build/tests/ops/test_ops" "check:$device"
 leg "ops in bf16" "$build/tests/cuda_emulation/check_bf16" "$device"
 leg "rows in bf16" "$build/tests/cuda_emulation/check_bf16_rows" "$device"
 leg "oracle" "$build/tests/check_oracle" --device "$device" tests/fixtures/oracle/*.safetensors

@@ -18,7 +18,7 @@ declare -A may=(
     [worker]="base position spec record shape backend ops data model interchange"
     [scheduler]="base spec record shape store" [report]="base spec store"
     [workflow]="base position spec record shape data synthetic prepare fetch plan store model interchange worker scheduler report"
-    [cli]="base spec record data prepare fetch plan store backend cpu check worker scheduler report workflow"
+    [cli]="base spec record data prepare fetch plan store backend ops cpu check worker scheduler report workflow"
 )
 # Libraries outside the C library, by folder: the first part of an include in angle brackets. The worker reads the zip
 # files of PyTorch with libarchive: sizes of 64 bits, checksums and damage are its business.

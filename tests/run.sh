@@ -6,6 +6,7 @@ set -u
 build=$1
 legs=$build/tests/legs
 export LSAN_OPTIONS="use_tls=0:print_suppressions=0:suppressions=$(pwd)/tests/leaks.txt" # the asan build reads it
+export ASAN_OPTIONS=allocator_may_return_null=1 # a test asks for more memory than there is
 
 # One leg: run.sh BUILD leg NAME COMMAND... prints its result at once, so that legs side by side do not mix.
 if [ "${2:-}" = leg ]; then

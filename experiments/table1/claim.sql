@@ -34,11 +34,11 @@ found(claim, place, seed, holds, said) AS (
            printf('Table 1: %.0f words/s at L=1024, %.0f at L=512', v.value, w.value)
     FROM paper_values v JOIN paper_values w ON w.artefact = v.artefact AND w.metric = v.metric AND w.position = v.position
     WHERE v.artefact = 'table1' AND v.metric = 'train_wps' AND v.position = 'sinusoidal' AND v.L_train = 1024 AND w.L_train = 512),
-statements(claim, statement, wanted_n) AS (
+statements(claim, statement, wanted_n, counted) AS (
     SELECT 'C4', printf('ALiBi costs next to nothing: at most %.0f %% slower than sinusoidal in training and %.0f %% in evaluation, at most %.0f MB more memory.', 100 * (1 - train_speed), 100 * (1 - eval_speed), 1e-6 * more_bytes),
-           (SELECT count(*) FROM judged) * (SELECT count(*) FROM seeds) FROM threshold
+           (SELECT count(*) FROM judged) * (SELECT count(*) FROM seeds), 1 FROM threshold
     UNION ALL
     SELECT 'X1', 'The paper against itself: section 2.2 says that the sinusoidal model trains at 28.5k words/s with L=1024; by Table 1 that is the speed at L=512, and 26.0k at 1024.',
-           1)
-SELECT s.claim, s.statement, s.wanted_n AS wanted, f.seed, f.holds, f.said
+           1, 0)
+SELECT s.claim, s.statement, s.wanted_n AS wanted, f.seed, f.holds, f.said, s.counted
 FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.place;

@@ -14,5 +14,5 @@ found(claim, place, seed, holds, said) AS (
 statements(claim, statement, wanted_n) AS (
     SELECT 'X8', 'The paper against itself: for ALiBi L=512 on 3,072 tokens a sliding window is better than nonoverlapping ones on WikiText-103 and worse on BookCorpus, though it gives every prediction more context.',
            1)
-SELECT s.claim, s.statement, s.wanted_n AS wanted, f.seed, f.holds, f.said
+SELECT s.claim, s.statement, s.wanted_n AS wanted, f.seed, f.holds, f.said, 0 AS counted
 FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.place;

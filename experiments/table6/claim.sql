@@ -15,5 +15,5 @@ found(claim, place, seed, holds, said) AS (
 statements(claim, statement, wanted_n) AS (
     SELECT 'X5', 'The paper against itself: the inference speeds of Table 6 are near those of one window at a time (Table 4), not the batched ones of Table 1; the table does not say so, and its T5 bias fits neither.',
            1)
-SELECT s.claim, s.statement, s.wanted_n AS wanted, f.seed, f.holds, f.said
+SELECT s.claim, s.statement, s.wanted_n AS wanted, f.seed, f.holds, f.said, 0 AS counted
 FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.place;

@@ -14,5 +14,5 @@ found(claim, place, seed, holds, said) AS (
 statements(claim, statement, wanted_n) AS (
     SELECT 'X4', 'The paper against itself: with S=1 every prediction has at least the context it has with S=512, yet the appendix gives some models a higher perplexity with S=1 (Tables 13 and 14) than Table 7 does with what it calls S=512.',
            1)
-SELECT s.claim, s.statement, s.wanted_n AS wanted, f.seed, f.holds, f.said
+SELECT s.claim, s.statement, s.wanted_n AS wanted, f.seed, f.holds, f.said, 0 AS counted
 FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.place;

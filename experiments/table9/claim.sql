@@ -13,5 +13,5 @@ found(claim, place, seed, holds, said) AS (
 statements(claim, statement, wanted_n) AS (
     SELECT 'X6', 'The paper against itself: Tables 9 and 10 print 247M parameters for BookCorpus, the number of the adaptive model of WikiText-103; the model that the text describes has about 231M.',
            1)
-SELECT s.claim, s.statement, s.wanted_n AS wanted, f.seed, f.holds, f.said
+SELECT s.claim, s.statement, s.wanted_n AS wanted, f.seed, f.holds, f.said, 0 AS counted
 FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.place;

@@ -59,7 +59,14 @@ static int backend_library_open(const struct backend_library **out, const char *
         int n = snprintf(path, sizeof path, "%s%s%s", folder, backend_places[i], file);
         if (n < 0 || (size_t)n >= sizeof path || access(path, R_OK) != 0) continue;
         library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (!library) return ERR(e, ERR_UNAVAILABLE, "%s: cannot be opened: %s", name, dlerror());
+        const char *why = library ? "" : dlerror();
+        if (!library)
+            return ERR(
+                e, ERR_UNAVAILABLE, "%s: cannot be opened: %s%s", name, why,
+                strstr(why, "libcublasLt")
+                    ? "; install cuBLAS of that CUDA (pip install nvidia-cublas) and put its "
+                      "folder into LD_LIBRARY_PATH"
+                    : "");
     }
     if (!library)
         return ERR(e, ERR_UNAVAILABLE, "%s: this build lacks it (%s is not in %s); use cpu, or %s",

@@ -45,7 +45,7 @@ struct tensor {
 struct step_state {
     float lr, lr_previous; /* eta and eta of the update before (lr itself at the first update) */
     float gradient_scale;  /* 1 / targets of the update */
-    float clip;            /* highest norm; 0: none */
+    float clip;            /* highest gradient norm; 0: none */
     uint32_t update;       /* number of the update, from 0: the counter of dropout */
     uint32_t adam_step;    /* from 1 */
     int64_t first_row;     /* of the batch at hand: rows of the update's batches before it */
@@ -65,25 +65,23 @@ struct dropout {
                                 what a row of index -1 draws means nothing) */
 };
 
-/* One bias form for every position method (per head h, distance d = query - key >= 0):
- *   d < bias_table_n: near[h][d], else offset[h] + slope[h] * d.   NULL near / offset / slope:
- * nothing, zero, zero. */
+/* The bias of every position method. For head h and distance d = query - key >= 0 it is
+ *   bias_table[h][d] if d < bias_table_n, else tail_offset[h] + tail_slope[h] * d.
+ * A tail that is NULL is zero. */
 struct attention_bias {
     int32_t bias_table_n;
     const float *bias_table_dev;  /* (H, bias_table_n) f32 */
     const float *tail_offset_dev; /* (H) f32 */
     const float *tail_slope_dev;  /* (H) f32; ALiBi: -m */
-    float *bias_table_grad_dev;   /* (H, bias_table_n) f32, written by the backward pass when not
-                               NULL;   accumulated */
+    float *bias_table_grad_dev;   /* (H, bias_table_n) f32, accumulated by the backward pass; NULL:
+                                     not wanted */
     float *tail_offset_grad_dev;  /* (H) f32, with bias_table_grad_dev */
 };
 
-/* Rotary positions of q and k: pairs of a head turned by the angle of their token. Tables cosine
- * and sine (T', D/2) f32, T' >= T, row = token of the row; data NULL: nothing is turned. layout 0:
- * adjacent pairs, 1: half split. */
+/* Rotary positions of q and k: pairs of a head are rotated by the angle of their token. */
 struct attention_rotary {
-    struct tensor cosine, sine;
-    int layout;
+    struct tensor cosine, sine; /* (T', D/2) f32, T' >= T, row = token of the row; or none */
+    int layout;                 /* 0: adjacent pairs, 1: half split */
 };
 
 /* Which keys a query sees: key j of query i if j <= i and (window == 0 or i - j < window or
@@ -97,27 +95,29 @@ struct attention_mask {
     enum attention_sink_positions sink_positions;
 };
 
-/* Causal attention: out[i] = sum over the j that mask lets i see of dropout(softmax_j(q[i].k[j] *
- * scale + bias(distance))) v[j], q and k turned first where rotary says so; dq and dk are of q and
- * k before that. q, k, v, out and their gradients are (B*T, C) views (often thirds of one (B*T, 3C)
- * tensor); head h owns columns h*D … h*D+D-1. lse (B*H, T) f32 is the log of the softmax sum. No
- * (T,T) matrix exists in memory. With rotary, the backward pass wants q and k as the forward pass
- * left them: a backend turns tiles as it loads them, where it cannot, src/ops has turned q and k in
- * place. */
+/* attention, attention_bwd: causal attention and its gradients. With q and k rotated first,
+ *   out[i] = sum over the j that mask lets i see of
+ *            dropout(softmax_j(q[i] . k[j] * scale + bias(distance))) v[j]
+ * No (T,T) matrix exists in memory. dq and dk are those of q and k before the rotation. The
+ * backward pass takes q and k as the forward pass left them: a backend rotates tiles as it loads
+ * them; for one that cannot, src/ops has rotated q and k in place. */
 struct attention {
     int32_t B, T, H, D;
     float scale;
-    struct tensor q, k, v, out, lse;
+    struct tensor q, k, v; /* (B*T, H*D), often thirds of one (B*T, 3*H*D) tensor; head h owns the
+                              columns from h*D on */
+    struct tensor out;     /* (B*T, H*D) */
+    struct tensor lse;     /* (B*H, T) f32: log of the sum of the softmax */
     struct attention_bias bias;
     struct attention_rotary rotary;
     struct attention_mask mask;
     struct dropout dropout;
-    struct tensor dout, dq, dk, dv; /* backward only; dq, dk, dv are overwritten */
+    struct tensor dout, dq, dk, dv; /* (B*T, H*D), backward only; dq, dk, dv are overwritten */
 };
 
-/* The arguments of the ops. A tensor without data is an argument left out, where "or none" stands.
- * Outputs are overwritten, or added to with accumulate. What may overlap is said; nothing else may.
- * ops_table.c states the same for programs. */
+/* The arguments of the ops. A tensor that is "or none" is left out by data = NULL. Outputs are
+ * overwritten, or added to with accumulate. Outputs overlap other arguments only where that is
+ * stated. ops_table.c describes the same for programs. */
 
 /* linear: y = x w^T + bias. Sums are f32. */
 struct linear_args {
@@ -261,13 +261,13 @@ struct residual_layernorm_bwd_args {
     struct dropout dropout;
 };
 
-/* rotary: turns the pairs of x in place by the angles of their tokens. */
+/* rotary: rotates the pairs of x in place by the angles of their tokens. */
 struct rotary_args {
     struct tensor x;            /* (B*T, H*D), D even */
     struct tensor cosine, sine; /* (T', D/2) f32, T' >= T; row = token of the row */
     int32_t T, H;
     int layout;   /* 0: adjacent pairs, 1: half split */
-    bool inverse; /* turns back: the backward pass */
+    bool inverse; /* rotates back: the backward pass */
 };
 
 /* softmax_loss: loss[i] = -log softmax(logits[i])[target[i]] in nats, 0 for target -1. gradient:

@@ -1,9 +1,12 @@
 /* command_machine.c - alibi devices, doctor, worker: this machine. */
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "backend/backend.h"
@@ -11,9 +14,84 @@
 #include "base/str.h"
 #include "base/subprocess.h"
 #include "cli/cli.h"
+#include "ops/ops.h"
 #include "scheduler/slurm_node.h"
 #include "spec/code_id.h"
 #include "worker/worker.h"
+
+enum { TRIAL_ROWS = 16, TRIAL_COLS = 64, TRIAL_MS = 60000 };
+
+/* y = x w^T of ones: each element is the number of columns. */
+static int trial_multiply(struct backend *b, struct err *e)
+{
+    enum { X = TRIAL_ROWS * TRIAL_COLS, W = TRIAL_COLS * TRIAL_COLS };
+    float ones[W], got[X];
+    void *memory[3] = {NULL};
+    const size_t bytes[3] = {sizeof got, sizeof got, sizeof ones};
+    int rc = 0;
+
+    for (int i = 0; i < W; i++) ones[i] = 1.0f;
+    for (int i = 0; i < 3; i++) TRY_OUT(rc, b->ops->alloc(b, &memory[i], bytes[i], e));
+    for (int i = 1; i < 3; i++) TRY_OUT(rc, b->ops->upload(b, memory[i], ones, bytes[i], e));
+    struct tensor y = tensor_make(memory[0], TRIAL_ROWS, TRIAL_COLS, DTYPE_F32);
+    struct tensor x = tensor_make(memory[1], TRIAL_ROWS, TRIAL_COLS, DTYPE_F32);
+    struct tensor w = tensor_make(memory[2], TRIAL_COLS, TRIAL_COLS, DTYPE_F32);
+    TRY_OUT(rc, ops_linear(b, &y, &x, &w, NULL, 0, e));
+    TRY_OUT(rc, b->ops->download(b, got, memory[0], bytes[0], e));
+    for (int i = 0; i < X && rc == 0; i++)
+        if (got[i] != (float)TRIAL_COLS)
+            rc = ERR(e, ERR_UNAVAILABLE, "a product of ones is %g, expected %d", (double)got[i],
+                     TRIAL_COLS);
+out:
+    for (int i = 0; i < 3; i++) b->ops->release(b, memory[i]);
+    return rc;
+}
+
+/* The child: opens the GPU as a worker would, multiplies once, and writes what went wrong. */
+static _Noreturn void trial_run(const struct device *d, int to)
+{
+    struct backend *b = NULL;
+    struct err e = {0};
+
+    setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
+    setenv("CUDA_VISIBLE_DEVICES", *d->uuid ? d->uuid : d->name + strlen("cuda:"), 1);
+    int rc = backend_open(&b, "cuda:0", 1, DTYPE_F32, &e);
+    if (rc == 0) rc = trial_multiply(b, &e);
+    const char *text = rc < 0 ? e.text : "ok";
+    _exit(write(to, text, strlen(text)) < 0);
+}
+
+/* Whether a GPU that the driver shows can be used indeed; if not, d->unusable says why. The driver
+ * is asked in a child: it may hang or crash, and CUDA does not survive a fork. */
+static void device_try(struct device *d)
+{
+    int end[2];
+    ssize_t n = 0;
+
+    if (strncmp(d->name, "cuda:", 5) != 0 || *d->unusable || d->is_test) return;
+    if (pipe(end) < 0) {
+        snprintf(d->unusable, sizeof d->unusable, "it cannot be tried: %s", strerror(errno));
+        return;
+    }
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) trial_run(d, end[1]);
+    close(end[1]);
+    struct pollfd answer = {.fd = end[0], .events = POLLIN};
+    if (child > 0 && poll(&answer, 1, TRIAL_MS) == 0)
+        snprintf(d->unusable, sizeof d->unusable, "it did not multiply within %d s",
+                 TRIAL_MS / 1000);
+    else if (child > 0 && (n = read(end[0], d->unusable, sizeof d->unusable - 1)) <= 0)
+        snprintf(d->unusable, sizeof d->unusable, "the process that opened it crashed");
+    else if (child < 0)
+        snprintf(d->unusable, sizeof d->unusable, "it cannot be tried: %s", strerror(errno));
+    if (n > 0) d->unusable[n] = '\0';
+    if (strcmp(d->unusable, "ok") == 0) d->unusable[0] = '\0';
+    close(end[0]);
+    if (child < 0) return;
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
 
 /* all: test devices too. */
 static int print_devices(struct cli *c, bool all, struct err *e)
@@ -24,6 +102,7 @@ static int print_devices(struct cli *c, bool all, struct err *e)
     TRY(device_list(list, PLANNING_DEVICES_MAX, &n, e));
     for (int32_t i = 0; i < n; i++) {
         if (list[i].is_test && !all) continue;
+        device_try(&list[i]);
         printf("%-8s %s", list[i].name, list[i].description);
         if (list[i].unusable[0])
             printf("  not usable: %s\n", list[i].unusable);
@@ -109,10 +188,18 @@ int cli_doctor(struct cli *c, const struct cli_command *self, int argc, char **a
     check(&wrong, true, "shipped", c->project.share);
     check_cpu(c, &wrong);
     TRY(device_list(list, PLANNING_DEVICES_MAX, &n, e));
-    for (int32_t i = 0; i < n; i++)
-        if (strcmp(list[i].name, "cpu") != 0 && !list[i].is_test)
-            printf("%-5s %-12s %s\n", list[i].unusable[0] ? "none" : "ok", list[i].name,
-                   list[i].unusable[0] ? list[i].unusable : list[i].description);
+    for (int32_t i = 0; i < n; i++) {
+        struct device *d = &list[i];
+        if (strcmp(d->name, "cpu") == 0 || d->is_test) continue;
+        bool shown = !*d->unusable; /* by the driver, as one that should work */
+        device_try(d);
+        printf("%-5s %-12s %s\n",
+               !*d->unusable ? "ok"
+               : shown       ? "WRONG"
+                             : "none",
+               d->name, *d->unusable ? d->unusable : d->description);
+        wrong += shown && *d->unusable;
+    }
     bool draws = subprocess_find("gnuplot");
     check(&wrong, draws, "gnuplot",
           draws ? "found; figures will be drawn"

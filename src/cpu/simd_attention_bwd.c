@@ -115,19 +115,29 @@ static struct backward backward_plan(const struct attention *a, const struct sim
     return w;
 }
 
+/* sum += the products of the first n of eight floats. */
+VECTOR_FN void backward_add_block(vector_f32x8 *sum, const float *x, const float *y,
+                                  const int64_t n)
+{
+    vector_f32x8 a, b;
+    transpose_load(&a, x, n);
+    transpose_load(&b, y, n);
+    *sum += a * b;
+}
+
 /* dot[i] = x[i] . y[i], eight rows at a time: their products are transposed and added up. */
 VECTOR_FN void backward_row_dots(float *dot, const float *x_rows, int64_t x_stride,
                                  const float *y_rows, int64_t y_stride, int64_t T, int64_t D)
 {
     for (int64_t first = 0; first < T; first += TRANSPOSE_BLOCK) {
         vector_f32x8 row[TRANSPOSE_BLOCK] = {{0}}, sum = {0};
-        for (int64_t i = 0; i < TRANSPOSE_BLOCK && first + i < T; i++)
-            for (int64_t c = 0; c < D; c += TRANSPOSE_BLOCK) {
-                vector_f32x8 x, y;
-                transpose_load(&x, x_rows + (first + i) * x_stride + c, D - c);
-                transpose_load(&y, y_rows + (first + i) * y_stride + c, D - c);
-                row[i] += x * y;
-            }
+        for (int64_t i = 0; i < TRANSPOSE_BLOCK && first + i < T; i++) {
+            const float *x = x_rows + (first + i) * x_stride, *y = y_rows + (first + i) * y_stride;
+            int64_t c = 0;
+            for (; c + TRANSPOSE_BLOCK <= D; c += TRANSPOSE_BLOCK)
+                backward_add_block(&row[i], x + c, y + c, TRANSPOSE_BLOCK);
+            if (c < D) backward_add_block(&row[i], x + c, y + c, D - c);
+        }
         transpose_block(row);
         for (int i = 0; i < TRANSPOSE_BLOCK; i++) sum += row[i];
         *(vector_f32x8_any *)(void *)(dot + first) = sum;

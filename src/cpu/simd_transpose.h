@@ -32,23 +32,28 @@ VECTOR_FN int64_t transpose_padded(int64_t n)
     return (n + TRANSPOSE_BLOCK - 1) / TRANSPOSE_BLOCK * TRANSPOSE_BLOCK;
 }
 
-/* The first n of eight floats at p, zeros behind them; n >= 8: all. By pointer, because a vector of
- * eight is not returned in a register by every instruction set. */
-VECTOR_FN void transpose_load(vector_f32x8 *row, const float *p, int64_t n)
+/* The first n of eight floats at p, zeros behind them. By pointer, because a vector of eight is not
+ * returned in a register by every instruction set. */
+VECTOR_FN void transpose_load(vector_f32x8 *row, const float *p, const int64_t n)
 {
     *row = (vector_f32x8){0};
-    if (n >= TRANSPOSE_BLOCK)
-        *row = *(const vector_f32x8_any *)(const void *)p;
-    else
-        memcpy(row, p, (size_t)n * sizeof *p);
+    memcpy(row, p, (size_t)n * sizeof *p);
 }
 
-VECTOR_FN void transpose_store(float *p, const vector_f32x8 *row, int64_t n)
+/* Eight columns, of which in has cols_n. */
+VECTOR_FN void transpose_columns(float *out, int64_t out_stride, const float *in, int64_t in_stride,
+                                 int64_t rows_n, const int64_t cols_n, float scale)
 {
-    if (n >= TRANSPOSE_BLOCK)
-        *(vector_f32x8_any *)(void *)p = *row;
-    else
-        memcpy(p, row, (size_t)n * sizeof *p);
+    for (int64_t r = 0; r < rows_n; r += TRANSPOSE_BLOCK) {
+        vector_f32x8 row[TRANSPOSE_BLOCK] = {{0}};
+        for (int i = 0; i < TRANSPOSE_BLOCK && r + i < rows_n; i++) {
+            transpose_load(&row[i], in + (r + i) * in_stride, cols_n);
+            row[i] *= scale;
+        }
+        transpose_block(row);
+        for (int i = 0; i < TRANSPOSE_BLOCK; i++)
+            *(vector_f32x8_any *)(void *)(out + i * out_stride + r) = row[i];
+    }
 }
 
 /* transpose_to_columns - out[c * out_stride + r] = scale in[r][c] for a matrix of rows_n x cols_n.
@@ -56,17 +61,27 @@ VECTOR_FN void transpose_store(float *p, const vector_f32x8 *row, int64_t n)
 VECTOR_FN void transpose_to_columns(float *out, int64_t out_stride, const float *in,
                                     int64_t in_stride, int64_t rows_n, int64_t cols_n, float scale)
 {
-    for (int64_t c = 0; c < cols_n; c += TRANSPOSE_BLOCK)
-        for (int64_t r = 0; r < rows_n; r += TRANSPOSE_BLOCK) {
-            vector_f32x8 row[TRANSPOSE_BLOCK] = {{0}};
-            for (int i = 0; i < TRANSPOSE_BLOCK && r + i < rows_n; i++) {
-                transpose_load(&row[i], in + (r + i) * in_stride + c, cols_n - c);
-                row[i] *= scale;
-            }
-            transpose_block(row);
-            for (int i = 0; i < TRANSPOSE_BLOCK; i++)
-                *(vector_f32x8_any *)(void *)(out + (c + i) * out_stride + r) = row[i];
-        }
+    int64_t c = 0;
+    for (; c + TRANSPOSE_BLOCK <= cols_n; c += TRANSPOSE_BLOCK)
+        transpose_columns(out + c * out_stride, out_stride, in + c, in_stride, rows_n,
+                          TRANSPOSE_BLOCK, scale);
+    if (c < cols_n)
+        transpose_columns(out + c * out_stride, out_stride, in + c, in_stride, rows_n, cols_n - c,
+                          scale);
+}
+
+/* Eight columns, of which out has cols_n. */
+VECTOR_FN void transpose_rows(float *out, int64_t out_stride, const float *in, int64_t in_stride,
+                              int64_t rows_n, const int64_t cols_n, float scale)
+{
+    for (int64_t r = 0; r < rows_n; r += TRANSPOSE_BLOCK) {
+        vector_f32x8 row[TRANSPOSE_BLOCK];
+        for (int i = 0; i < TRANSPOSE_BLOCK; i++)
+            row[i] = *(const vector_f32x8_any *)(const void *)(in + i * in_stride + r) * scale;
+        transpose_block(row);
+        for (int i = 0; i < TRANSPOSE_BLOCK && r + i < rows_n; i++)
+            memcpy(out + (r + i) * out_stride, &row[i], (size_t)cols_n * sizeof *out);
+    }
 }
 
 /* transpose_to_rows - the way back: out[r][c] = scale in[c * in_stride + r]. Reads whole blocks of
@@ -74,16 +89,13 @@ VECTOR_FN void transpose_to_columns(float *out, int64_t out_stride, const float 
 VECTOR_FN void transpose_to_rows(float *out, int64_t out_stride, const float *in, int64_t in_stride,
                                  int64_t rows_n, int64_t cols_n, float scale)
 {
-    for (int64_t c = 0; c < cols_n; c += TRANSPOSE_BLOCK)
-        for (int64_t r = 0; r < rows_n; r += TRANSPOSE_BLOCK) {
-            vector_f32x8 row[TRANSPOSE_BLOCK];
-            for (int i = 0; i < TRANSPOSE_BLOCK; i++)
-                row[i] =
-                    *(const vector_f32x8_any *)(const void *)(in + (c + i) * in_stride + r) * scale;
-            transpose_block(row);
-            for (int i = 0; i < TRANSPOSE_BLOCK && r + i < rows_n; i++)
-                transpose_store(out + (r + i) * out_stride + c, &row[i], cols_n - c);
-        }
+    int64_t c = 0;
+    for (; c + TRANSPOSE_BLOCK <= cols_n; c += TRANSPOSE_BLOCK)
+        transpose_rows(out + c, out_stride, in + c * in_stride, in_stride, rows_n, TRANSPOSE_BLOCK,
+                       scale);
+    if (c < cols_n)
+        transpose_rows(out + c, out_stride, in + c * in_stride, in_stride, rows_n, cols_n - c,
+                       scale);
 }
 
 /* transpose_square - VECTOR_LANES rows and columns at once. */

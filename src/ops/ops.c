@@ -1,7 +1,7 @@
 /* ops.c - the argument checks of all ops, and the composition of what a backend has not fused.
  *
- * Where a backend's attention does not turn q and k, they are turned in place before the forward
- * pass and stay so for the backward one, after which dq and dk are turned back. */
+ * Where a backend's attention does not rotate q and k, they are rotated in place before the forward
+ * pass and stay so for the backward one, after which dq and dk are rotated back. */
 #include "ops/ops.h"
 
 #include "backend/ops_table.h"
@@ -206,7 +206,7 @@ int ops_rotary(struct backend *b, const struct rotary_args *a, struct err *e)
     return run(b, OP_ROTARY, a, e);
 }
 
-/* Turns q and k, or back dq and dk; neighbours in one row are together twice as many heads. */
+/* Rotates q and k, or dq and dk back; neighbours in one row are together twice as many heads. */
 static int rotate_qk(struct backend *b, const struct tensor *q, const struct tensor *k,
                      const struct attention *a, bool inverse, struct err *e)
 {

@@ -64,7 +64,7 @@ int ops_residual_layernorm(struct backend *b, const struct residual_layernorm_ar
 int ops_residual_layernorm_bwd(struct backend *b, const struct residual_layernorm_bwd_args *a,
                                struct err *e);
 int ops_rotary(struct backend *b, const struct rotary_args *a, struct err *e);
-/* ops_attention - q and k may be turned in place where a->rotary says so; ops_attention_bwd takes
+/* ops_attention - q and k may be rotated in place as a->rotary says; ops_attention_bwd takes
  * them as they are then. */
 int ops_attention(struct backend *b, const struct attention *a, struct err *e);
 int ops_attention_bwd(struct backend *b, const struct attention *a, struct err *e);

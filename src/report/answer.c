@@ -187,6 +187,29 @@ bool report_answer_has(const struct report_answer *r, const char *name)
     return false;
 }
 
+const char *report_quoted(struct arena *a, const char *name, char quote)
+{
+    struct strbuf b;
+
+    strbuf_init(&b, a);
+    strbuf_add_n(&b, &quote, 1);
+    for (const char *p = name; *p; p++)
+        strbuf_add_n(&b, *p == quote ? p : "", *p == quote), strbuf_add_n(&b, p, 1);
+    strbuf_add_n(&b, &quote, 1);
+    return b.text;
+}
+
+void report_answer_begin(struct strbuf *b, const struct report_answer *r)
+{
+    strbuf_add(b, "WITH report_answer(");
+    for (int32_t c = 0; c < r->columns_n; c++)
+        strbuf_addf(b, "%s%s", c ? "," : "", report_quoted(b->arena, r->name[c], '"'));
+    strbuf_add(b, ") AS MATERIALIZED (");
+    strbuf_add(b, r->sql);
+    strbuf_add(b, "\n),\nreport_numbered AS MATERIALIZED (\n"
+                  " SELECT row_number() OVER () AS \"#row\", * FROM report_answer)");
+}
+
 static void put_literal(struct strbuf *b, const char *text)
 {
     double number;
@@ -196,10 +219,7 @@ static void put_literal(struct strbuf *b, const char *text)
     } else if (str_to_double(&number, text)) {
         strbuf_add(b, text);
     } else {
-        strbuf_add(b, "'");
-        for (const char *p = text; *p; p++)
-            strbuf_add_n(b, *p == '\'' ? "\'\'" : p, *p == '\'' ? 2 : 1);
-        strbuf_add(b, "'");
+        strbuf_add(b, report_quoted(b->arena, text, '\''));
     }
 }
 

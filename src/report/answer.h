@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "store/store.h"
 
 enum {
@@ -64,6 +65,11 @@ int report_answer_query(struct report_answer *out, struct arena *a, struct store
 void report_answer_rows(struct report_answer *out, struct arena *a, const char *where,
                         const struct report_rows *rows);
 bool report_answer_has(const struct report_answer *r, const char *name);
+
+/* report_answer_begin - "WITH …": the tables report_answer, the rows, and report_numbered, the same
+ * with "#row", the place of a row from 1. report_quoted - a name or a text as SQL writes it. */
+void report_answer_begin(struct strbuf *b, const struct report_answer *r);
+const char *report_quoted(struct arena *a, const char *text, char quote);
 
 /* report_rows_csv - RFC 4180 with a header line, lines ended by LF, full precision, empty for NULL;
  * a text that a spreadsheet would take for a formula has an apostrophe before it.

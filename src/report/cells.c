@@ -32,29 +32,18 @@ struct statement {
 
 /* --- names ---------------------------------------------------------------------------------- */
 
-static const char *quoted(struct arena *a, const char *name, char quote)
-{
-    struct strbuf b;
-
-    strbuf_init(&b, a);
-    strbuf_add_n(&b, &quote, 1);
-    for (const char *p = name; *p; p++)
-        strbuf_add_n(&b, *p == quote ? p : "", *p == quote), strbuf_add_n(&b, p, 1);
-    strbuf_add_n(&b, &quote, 1);
-    return b.text;
-}
-
 /* A column of the answer; NULL, in SQL, where it has none of this name. */
 static const char *column(const struct statement *q, const char *name)
 {
-    return report_answer_has(q->keys->answer, name) ? quoted(q->arena, name, '"') : "NULL";
+    return report_answer_has(q->keys->answer, name) ? report_quoted(q->arena, name, '"') : "NULL";
 }
 
 /* The companion column NAME_nominal, or NULL in C. */
 static const char *nominal(const struct statement *q, const char *name)
 {
     const char *companion = arena_printf(q->arena, "%s_nominal", name);
-    return report_answer_has(q->keys->answer, companion) ? quoted(q->arena, companion, '"') : NULL;
+    return report_answer_has(q->keys->answer, companion) ? report_quoted(q->arena, companion, '"')
+                                                         : NULL;
 }
 
 static int check_column(const struct report_answer *r, const char *name, struct err *e)
@@ -77,27 +66,14 @@ static int check_columns(const struct report_keys *k, struct err *e)
 
 /* --- the chain ------------------------------------------------------------------------------ */
 
-static void put_answer(struct statement *q)
-{
-    const struct report_answer *r = q->keys->answer;
-
-    PUT(q, "WITH report_answer(");
-    for (int32_t c = 0; c < r->columns_n; c++)
-        PUT(q, "%s%s", c ? "," : "", quoted(q->arena, r->name[c], '"'));
-    PUT(q, ") AS MATERIALIZED (");
-    strbuf_add(&q->text, r->sql);
-    PUT(q, "\n),\nreport_numbered AS MATERIALIZED (SELECT row_number() OVER () AS \"#row\", * FROM "
-           "report_answer)");
-}
-
 /* What the lines verdict: of table.txt say, a row each. */
 static void put_rules(struct statement *q, const struct report_layout *l)
 {
     PUT(q, "report_rule(metric, near, far, device, within) AS (");
     for (int32_t i = 0; i < l->rules_n; i++)
         PUT(q, "%s(%s, %.17g, %.17g, %s, 'within %g %%')", i ? ", " : "VALUES ",
-            quoted(q->arena, l->rule[i].metric, '\''), l->rule[i].near, l->rule[i].far,
-            l->rule[i].device ? quoted(q->arena, l->rule[i].device, '\'') : "NULL",
+            report_quoted(q->arena, l->rule[i].metric, '\''), l->rule[i].near, l->rule[i].far,
+            l->rule[i].device ? report_quoted(q->arena, l->rule[i].device, '\'') : "NULL",
             100 * l->rule[i].far);
     PUT(q, "%s),\n", l->rules_n ? "" : "SELECT NULL, NULL, NULL, NULL, NULL WHERE 0");
 }
@@ -151,7 +127,7 @@ static void put_matched(struct statement *q)
         report_answer_has(q->keys->answer, "L_train_nominal") ? "n.L_train_nominal" : "NULL",
         report_answer_has(q->keys->answer, "L_valid_nominal") ? "n.L_valid_nominal" : "NULL",
         report_answer_has(q->keys->answer, own) ? arena_printf(q->arena, "n.%s", own) : "NULL",
-        quoted(q->arena, otherwise, '\''));
+        report_quoted(q->arena, otherwise, '\''));
 }
 
 static void put_joined(struct statement *q, bool judged)
@@ -174,7 +150,7 @@ static void put_joined(struct statement *q, bool judged)
 
 static void add_group(struct statement *q, const char *name)
 {
-    q->group[q->group_n++] = quoted(q->arena, name, '"');
+    q->group[q->group_n++] = report_quoted(q->arena, name, '"');
 }
 
 /* The columns of a group: those of the layout, then what a number may be called, unless the layout
@@ -201,7 +177,8 @@ static const char *partition(const struct statement *q, const char *const *more,
     strbuf_init(&b, q->arena);
     strbuf_add(&b, "PARTITION BY NULL");
     for (int32_t i = 0; i < q->group_n; i++) strbuf_addf(&b, ", %s", q->group[i]);
-    for (int32_t i = 0; i < more_n; i++) strbuf_addf(&b, ", %s", quoted(q->arena, more[i], '"'));
+    for (int32_t i = 0; i < more_n; i++)
+        strbuf_addf(&b, ", %s", report_quoted(q->arena, more[i], '"'));
     return b.text;
 }
 
@@ -257,7 +234,7 @@ static void start(struct statement *q, struct arena *a, const struct report_keys
     *q = (struct statement){.arena = a, .keys = k};
     strbuf_init(&q->text, a);
     find_groups(q, all);
-    put_answer(q);
+    report_answer_begin(&q->text, q->keys->answer);
     put_joined(q, judged);
     put_keyed(q);
 }
@@ -310,8 +287,11 @@ int report_cells_groups(struct report_rows *out, struct arena *a, struct store *
     PUT(&q, "SELECT g.\"#group\" AS \"group\"");
     for (int32_t i = 0; i < k->group_n && !all; i++) PUT(&q, ", g.\"#group%d\" AS label%d", i, i);
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) put_distinct(&q, facts[i]);
-    PUT(&q, ",\n min(%s) AS tokens_low, max(%s) AS tokens_high, max(%s) AS modified",
-        column(&q, "tokens"), column(&q, "tokens"), column(&q, "modified"));
+    PUT(&q,
+        ",\n min(%s) AS tokens_low, max(%s) AS tokens_high, min(%s) AS parameters_low,\n"
+        " max(%s) AS parameters_high, max(%s) AS modified",
+        column(&q, "tokens"), column(&q, "tokens"), column(&q, "parameters"),
+        column(&q, "parameters"), column(&q, "modified"));
     const char *paper = nominal(&q, k->column);
     PUT(&q, ",\n max(coalesce(%s <> %s, 0)", paper ? paper : "0",
         paper ? column(&q, k->column) : "0");
@@ -510,16 +490,16 @@ int report_cells_rows(struct report_rows *out, struct arena *a, struct store *s,
     struct statement q = {.arena = a, .keys = k};
 
     strbuf_init(&q.text, a);
-    put_answer(&q);
+    report_answer_begin(&q.text, k->answer);
     put_joined(&q, true);
     PUT(&q, "\nSELECT ");
     for (int32_t c = 0; c < k->answer->columns_n; c++)
-        PUT(&q, "%s, ", quoted(a, k->answer->name[c], '"'));
+        PUT(&q, "%s, ", report_quoted(a, k->answer->name[c], '"'));
     PUT(&q, "\"#compared\" AS compared, \"#ours_mean\" AS ours_mean, \"#ours_std\" AS ours_std,\n"
             " \"#seeds\" AS seeds, \"#paper\" AS paper, \"#delta\" AS delta,"
             " \"#verdict\" AS verdict FROM (\nSELECT ");
     for (int32_t c = 0; c < k->answer->columns_n; c++)
-        PUT(&q, "%s, ", quoted(a, k->answer->name[c], '"'));
+        PUT(&q, "%s, ", report_quoted(a, k->answer->name[c], '"'));
     PUT(&q, "\"#compared\", \"#ours_mean\", \"#ours_std\", \"#seeds\", \"#paper\", \"#delta\","
             " \"#verdict\", 0 AS \"#part\", \"#row\" AS \"#place\" FROM report_joined\nUNION ALL "
             "SELECT ");

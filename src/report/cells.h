@@ -42,13 +42,13 @@ struct report_keys {
 /* report_cells_groups - one row a group; all: one row for the whole answer, or none where it has no
  * row. Columns: group, label0.. of its keys, the distinct values of dataset, model, params, split,
  * protocol, stride, precision, machine, seed, source, scale and corpus as "a, b", tokens_low,
- * tokens_high, modified, scaled (some length of a column or of L_train is not the paper's),
- * x_scaled (of the figure's x), all_n and missing_n (runs asked for, and those without a number).
- * report_cells_lines - one row a line: group, line, label0.., right0.. (its key is a number), style
- * (of position_methods; 5 of another), extra0.., train_run_id. report_cells - one row a cell:
- * group, line, column, label, x, x_nominal, metric, config_id, verdict, why, n, mean, std,
- * configs_n, configs, runs, devices, codes, sources. Errors: ERR_DATA a column the answer lacks,
- * with the nearest; unlike configurations in one cell. */
+ * tokens_high, parameters_low, parameters_high, modified, scaled (some length of a column or of
+ * L_train is not the paper's), x_scaled (of the figure's x), all_n and missing_n (runs asked for,
+ * and those without a number). report_cells_lines - one row a line: group, line, label0.., right0..
+ * (its key is a number), style (of position_methods; 5 of another), extra0.., train_run_id.
+ * report_cells - one row a cell: group, line, column, label, x, x_nominal, metric, config_id,
+ * verdict, why, n, mean, std, configs_n, configs, runs, devices, codes, sources. Errors: ERR_DATA a
+ * column the answer lacks, with the nearest; unlike configurations in one cell. */
 int report_cells_groups(struct report_rows *out, struct arena *a, struct store *s,
                         const struct report_keys *k, bool all, struct err *e);
 int report_cells_lines(struct report_rows *out, struct arena *a, struct store *s,

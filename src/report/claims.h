@@ -5,24 +5,42 @@
 #include "report/folder.h"
 #include "report/report.h"
 
-/* report_claims_judge - the rows of claim.sql with their columns checked; *contradicted counts. No
- * rows and no error without a claim.sql. */
-int report_claims_judge(struct report_rows *out, int32_t *contradicted, struct arena *a,
-                        struct store *s, const struct report_folder *f, const char *scale,
-                        struct err *e);
+/* What a claim.sql comes to.
+ *
+ * It answers with the cases of its claims: claim, statement, wanted (how many cases the grid asks
+ * for), seed (NULL where a case has none), holds (1, or 0 or NULL where it does not), said (the
+ * case's numbers in words). A claim of which there is no case yet has one row whose said is NULL.
+ *
+ * 1. A claim with fewer cases than are wanted, or with none wanted, is "not run".
+ * 2. It is "supported" when every case holds, else "contradicted".
+ * 3. Its evidence is what the cases say, in their order, each with its seed, joined by "; "; what
+ * is missing comes first.
+ *
+ * Or it answers with verdicts: claim, statement, verdict, evidence. In both a last column counted
+ * may follow: 0 of a claim about the paper's own numbers, which no run of ours can change. */
+struct report_claims {
+    struct report_rows rows; /* one a claim: claim, statement, verdict, evidence, counted, … */
+    struct report_rows
+        cases; /* one a case, with the columns of its claim; line is its text or NULL */
+    int32_t contradicted_n;
+};
 
-/* The claims of a folder by verdict: how many, and their names, "P5, P7". Those whose name begins
- * with X are about the paper's own numbers and are not counted. */
+/* report_claims_judge - no rows and no error without a claim.sql. Errors: ERR_DATA other columns, a
+ * verdict of another word, a claim or a statement that is NULL, wanted is no number of cases. */
+int report_claims_judge(struct report_claims *out, struct arena *a, struct store *s,
+                        const struct report_folder *f, const char *scale, struct err *e);
+
+/* The counted claims of a folder by verdict: how many, and their names, "P5, P7". */
 struct report_claims_tally {
     int32_t all_n, supported_n, contradicted_n, open_n;
     const char *supported, *contradicted, *open; /* open: not run */
 };
 void report_claims_tally(struct report_claims_tally *t, struct arena *a,
-                         const struct report_rows *claims);
+                         const struct report_claims *claims);
 
 /* report_claims_sentence - "Shape: 2 of 3 claims supported (P5, P7); contradicted: P8." Away from
  * scale paper claims are about shape. NULL when none is counted. */
-const char *report_claims_sentence(struct arena *a, const struct report_rows *claims,
+const char *report_claims_sentence(struct arena *a, const struct report_claims *claims,
                                    const char *scale);
 
 /* report_claims_heading - what stands above verdicts: away from scale paper they are about shape.
@@ -30,7 +48,7 @@ const char *report_claims_sentence(struct arena *a, const struct report_rows *cl
 const char *report_claims_heading(struct arena *a, const char *scale);
 
 /* report_claims_write - as text three lines a claim, in the other formats a table. */
-int report_claims_write(FILE *out, const struct report_rows *claims, const struct report_options *o,
-                        struct err *e);
+int report_claims_write(FILE *out, const struct report_claims *claims,
+                        const struct report_options *o, struct err *e);
 
 #endif

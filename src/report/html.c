@@ -170,50 +170,54 @@ void report_html_grid(FILE *out, const struct report_grid *g)
     fputs("</tbody>\n</table></div>\n", out);
 }
 
-/* The cases of the evidence, which claim.sql joins with "; ", an item each. */
-static void html_cases(FILE *out, struct arena *a, const char *evidence)
-{
-    char *text = arena_strdup(a, evidence);
-
-    fputs("<ul class=\"cases\">", out);
-    for (char *end; text; text = end) {
-        end = strstr(text, "; ");
-        if (end) {
-            *end = '\0';
-            end += 2;
-        }
-        fputs("<li>", out);
-        report_html_put(out, text);
-        fputs("</li>", out);
-    }
-    fputs("</ul>\n", out);
-}
-
 /* Evidence of no more than this is shown at once. */
 enum { HTML_OPEN_BYTES = 400 };
 
-void report_html_claims(FILE *out, const struct report_rows *claims)
+static void html_claim_open(FILE *out, const struct report_rows *cases, int32_t row)
 {
-    int32_t claim = report_rows_column(claims, "claim");
-    int32_t statement = report_rows_column(claims, "statement");
-    int32_t verdict = report_rows_column(claims, "verdict");
-    int32_t evidence = report_rows_column(claims, "evidence");
+    const char *evidence = report_rows_get(cases, row, "evidence");
 
-    for (int32_t i = 0; i < claims->rows_n; i++) {
-        const char *cases = report_rows_text(claims, i, evidence);
-        fputs("<div class=\"claim\">\n<p><strong>", out);
-        report_html_put(out, report_rows_text(claims, i, claim));
-        fputs("</strong> ", out);
-        report_html_badge(out, report_rows_text(claims, i, verdict));
-        fputc(' ', out);
-        report_html_put(out, report_rows_text(claims, i, statement));
-        fputs("</p>\n", out);
-        if (cases) {
-            fprintf(out, "<details%s><summary>the numbers it rests on</summary>\n",
-                    strlen(cases) <= HTML_OPEN_BYTES ? " open=\"open\"" : "");
-            html_cases(out, claims->arena, cases);
-            fputs("</details>\n", out);
+    fputs("<div class=\"claim\">\n<p><strong>", out);
+    report_html_put(out, report_rows_get(cases, row, "claim"));
+    fputs("</strong> ", out);
+    report_html_badge(out, report_rows_get(cases, row, "verdict"));
+    fputc(' ', out);
+    report_html_put(out, report_rows_get(cases, row, "statement"));
+    fputs("</p>\n", out);
+    if (evidence)
+        fprintf(out, "<details%s><summary>the numbers it rests on</summary>\n<ul class=\"cases\">",
+                strlen(evidence) <= HTML_OPEN_BYTES ? " open=\"open\"" : "");
+}
+
+static void html_line(FILE *out, const char *line)
+{
+    if (!line) return;
+    fputs("<li>", out);
+    report_html_put(out, line);
+    fputs("</li>", out);
+}
+
+static bool html_same_claim(const struct report_rows *cases, int32_t a, int32_t b)
+{
+    static const char *const key[] = {"artefact", "head"};
+
+    for (int i = 0; i < 2; i++) {
+        const char *x = report_rows_get(cases, a, key[i]), *y = report_rows_get(cases, b, key[i]);
+        if (x && strcmp(x, y) != 0) return false;
+    }
+    return true;
+}
+
+void report_html_claims(FILE *out, const struct report_rows *cases)
+{
+    for (int32_t i = 0; i < cases->rows_n; i++) {
+        if (i == 0 || !html_same_claim(cases, i - 1, i)) {
+            html_claim_open(out, cases, i);
+            html_line(out, report_rows_get(cases, i, "note"));
         }
+        html_line(out, report_rows_get(cases, i, "line"));
+        if (i + 1 < cases->rows_n && html_same_claim(cases, i, i + 1)) continue;
+        if (report_rows_get(cases, i, "evidence")) fputs("</ul>\n</details>\n", out);
         fputs("</div>\n", out);
     }
 }

@@ -31,9 +31,9 @@ void report_html_grid(FILE *out, const struct report_grid *g);
 /* report_html_badge - a verdict or a state, coloured; what is no known one stays plain. */
 void report_html_badge(FILE *out, const char *verdict);
 
-/* report_html_claims - a block for each claim: verdict, statement, and the cases of its evidence in
- * a list. */
-void report_html_claims(FILE *out, const struct report_rows *claims);
+/* report_html_claims - a block for each claim of the rows report_claims.cases: verdict, statement,
+ * and its cases in a list. */
+void report_html_claims(FILE *out, const struct report_rows *cases);
 
 /* report_html_inline - a text with its **bold** and `code`. */
 void report_html_inline(FILE *out, struct arena *a, const char *text);

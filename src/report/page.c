@@ -35,15 +35,13 @@ static void page_contents(struct report_page *p)
 }
 
 /* Reads the folders: their titles and, where they have claims, the verdicts. */
-static int page_judge(struct report_page *p, struct report_rows *claims, struct err *e)
+static int page_judge(struct report_page *p, struct report_claims *claims, struct err *e)
 {
     for (int32_t i = 0; i < p->items_n; i++) {
         const struct report_item *item = &p->item[i];
         struct report_folder f;
-        int32_t contradicted;
         TRY(report_folder_open(&f, &p->arena, p->project, item->artefact, item->dir, e));
-        TRY(report_claims_judge(&claims[i], &contradicted, &p->arena, p->store, &f, item->scale,
-                                e));
+        TRY(report_claims_judge(&claims[i], &p->arena, p->store, &f, item->scale, e));
         p->title[i] = f.layout.title;
     }
     return 0;
@@ -114,15 +112,15 @@ static int32_t page_claim(struct report_page *p, struct page_claim *c, int32_t n
     return worst;
 }
 
-static void page_claims(struct report_page *p, const struct report_rows *claims)
+static void page_claims(struct report_page *p, const struct report_claims *claims)
 {
     int32_t counts[PAGE_VERDICTS_N] = {0}, n = 0, room = 1;
 
-    for (int32_t i = 0; i < p->items_n; i++) room += claims[i].rows_n;
+    for (int32_t i = 0; i < p->items_n; i++) room += claims[i].rows.rows_n;
     struct page_claim *claim = arena_array(&p->arena, (size_t)room, sizeof *claim);
     for (int32_t i = 0; i < p->items_n; i++)
-        for (int32_t k = 0; k < claims[i].rows_n; k++)
-            claim[n++] = (struct page_claim){&p->item[i], claims[i].row[k], false};
+        for (int32_t k = 0; k < claims[i].rows.rows_n; k++)
+            claim[n++] = (struct page_claim){&p->item[i], claims[i].rows.row[k], false};
     fputs("<section id=\"claims\">\n<h2>The claims of the paper, judged</h2>\n"
           "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr><th>artefact</th><th>claim</th>"
           "<th>scale</th><th>verdict</th><th>statement</th></tr></thead>\n<tbody>\n",
@@ -165,7 +163,7 @@ static int page_section(struct report_page *p, int32_t i, struct err *e)
 
 static int page_write(struct report_page *p, struct err *e)
 {
-    struct report_rows *claims = arena_array(&p->arena, (size_t)p->items_n + 1, sizeof *claims);
+    struct report_claims *claims = arena_array(&p->arena, (size_t)p->items_n + 1, sizeof *claims);
 
     p->title = arena_array(&p->arena, (size_t)p->items_n + 1, sizeof *p->title);
     TRY(page_judge(p, claims, e));

@@ -33,7 +33,7 @@ struct report_job {
     struct report_answer answer;
     struct report_rows all; /* the groups of the whole answer: one row, or none */
     struct report_verdicts verdicts;
-    struct report_rows claims; /* no rows without a claim.sql */
+    struct report_claims claims; /* no rows without a claim.sql */
     const char *title;
     double floor;
 };
@@ -65,14 +65,53 @@ static void heading(struct report_job *j, const char *text, int level)
     report_write_heading(j->out, text, j->options->format, level);
 }
 
-static const char *scale_sentence(const char *scale)
+/* What was read and what was trained: a row for each corpus of the artefact's runs. */
+static const char subject_sql[] =
+    "WITH title(dataset, name) AS (VALUES ('wikitext103', 'WikiText-103'),\n"
+    " ('bookcorpus', 'Toronto BookCorpus'), ('cc100', 'CC100 + RoBERTa'))\n"
+    "SELECT CASE WHEN r.corpus = r.dataset THEN '' WHEN r.corpus = 'synthetic-' || r.dataset\n"
+    "  THEN 'a synthetic stand-in for ' ELSE r.corpus || ' in place of ' END\n"
+    " || coalesce(t.name, r.dataset) AS corpus, min(r.parameters) AS low, max(r.parameters) AS "
+    "high\n"
+    "FROM points p JOIN runs r ON r.run_id = p.run_id LEFT JOIN title t ON t.dataset = r.dataset\n"
+    "WHERE p.artefact = :artefact AND p.scale = :scale AND r.corpus IS NOT NULL\n"
+    "GROUP BY r.corpus, r.dataset ORDER BY min(p.point)";
+
+/* "models of 0.15M parameters on a synthetic stand-in for WikiText-103"; NULL where no run says. */
+static int find_subject(const char **out, struct report_job *j, struct err *e)
 {
-    if (strcmp(scale, "paper") == 0) return "Scale paper: the paper's own configuration.";
-    if (strcmp(scale, "mini") == 0)
-        return "Scale mini: small models on a small corpus. The shape of the curves may be "
-               "compared with the paper's, the numbers may not.";
-    return "These numbers were not made at the paper's scale: their shape may be compared with the "
-           "paper's, the numbers may not.";
+    const struct store_param params[] = {{"artefact", j->folder.artefact},
+                                         {"scale", j->options->scale}};
+    struct report_rows rows;
+    struct strbuf b;
+
+    TRY(report_rows_query(&rows, &j->arena, j->store, j->folder.artefact, subject_sql, params, 2,
+                          REPORT_QUERY_LIMIT_S, e));
+    strbuf_init(&b, &j->arena);
+    for (int32_t i = 0; i < rows.rows_n; i++) {
+        const char *size = report_table_size(&j->arena, report_rows_get(&rows, i, "low"),
+                                             report_rows_get(&rows, i, "high"));
+        strbuf_addf(&b, "%s%s%s on %s", i ? ", " : "", size ? "models of " : "models",
+                    size ? size : "", report_rows_get(&rows, i, "corpus"));
+    }
+    *out = b.n ? b.text : NULL;
+    return 0;
+}
+
+static int say_scale(struct report_job *j, struct err *e)
+{
+    const char *scale = j->options->scale, *subject;
+
+    if (is_paper(j)) {
+        say(j, "Scale paper: the paper's own configuration.");
+        return 0;
+    }
+    TRY(find_subject(&subject, j, e));
+    say(j, arena_printf(&j->arena,
+                        "Scale %s: %s. The shape of the curves may be compared with the paper's, "
+                        "the numbers may not.",
+                        scale, subject ? subject : "not the paper's configuration"));
+    return 0;
 }
 
 /* --- what is missing ------------------------------------------------------------------------ */
@@ -296,7 +335,7 @@ static int draw(struct report_job *j, const char **sentence, const char **pictur
     const struct report_plot plot = {.folder = project_path(j->project, &j->arena, "plots"),
                                      .name = name,
                                      .title = j->title,
-                                     .facts = report_table_facts(&j->arena, &j->all, 0),
+                                     .facts = report_table_facts(&j->arena, &j->all, 0, true),
                                      .scale = j->options->scale,
                                      .layout = &j->folder.layout,
                                      .store = j->store,
@@ -367,11 +406,8 @@ static int find_floor(struct report_job *j, struct err *e)
 /* Cells and claims judged, before anything is written. */
 static int judge_all(struct report_job *j, struct err *e)
 {
-    int32_t contradicted;
-
     TRY(report_verdicts_find(&j->verdicts, &j->arena, j->store, &j->folder, j->options->scale, e));
-    return report_claims_judge(&j->claims, &contradicted, &j->arena, j->store, &j->folder,
-                               j->options->scale, e);
+    return report_claims_judge(&j->claims, &j->arena, j->store, &j->folder, j->options->scale, e);
 }
 
 /* That not all runs are what the scale says stands where the scale is. */
@@ -399,7 +435,7 @@ static int report_write(struct report_job *j, struct err *e)
         return write_rows(j, e);
     if (j->options->format == REPORT_LATEX) fputs("% \\usepackage{booktabs}\n", j->out);
     heading(j, j->title, 1);
-    say(j, scale_sentence(j->options->scale));
+    TRY(say_scale(j, e));
     if (j->options->format == REPORT_TEXT) fputc('\n', j->out);
     TRY(write_readme(j, e));
     if (is_html(j)) TRY(write_figure(j, e));

@@ -72,7 +72,7 @@ int report_summary(FILE *out, struct store *s, const struct project *p,
 
 /* report_claims - runs claim.sql of each folder: one row a claim (claim, statement, verdict,
  * evidence), verdict one of supported, contradicted, not run; or one row a case, from which the
- * verdicts follow (cases.h). Folders without one are passed over.
+ * verdicts follow (claims.h). Folders without one are passed over.
  * *contradicted counts. Errors: ERR_DATA another verdict or other columns: names the file. */
 int report_claims(FILE *out, struct store *s, const struct project *p, const char *const *dirs,
                   int32_t n, const struct report_options *o, int32_t *contradicted, struct err *e);

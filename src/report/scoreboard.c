@@ -28,12 +28,12 @@ static int summarise(struct report_grid *g, int32_t row, struct store *s, const 
     struct arena *a = g->arena;
     struct report_folder f;
     struct report_verdicts v;
-    struct report_rows claims;
+    struct report_claims claims;
     struct report_claims_tally t;
-    int32_t contradicted, at = SUMMARY_CELLS;
+    int32_t at = SUMMARY_CELLS;
 
     TRY(report_folder_open(&f, a, p, item->artefact, item->dir, e));
-    TRY(report_claims_judge(&claims, &contradicted, a, s, &f, item->scale, e));
+    TRY(report_claims_judge(&claims, a, s, &f, item->scale, e));
     report_claims_tally(&t, a, &claims);
     report_grid_set(g, row, SUMMARY_ARTEFACT, item->artefact);
     report_grid_set(g, row, SUMMARY_SCALE, item->scale);

@@ -12,13 +12,13 @@ static const char table_gap[] = "–"; /* asked for, without a number */
 
 /* --- facts ---------------------------------------------------------------------------------- */
 
-static void add_seeds(struct strbuf *b, const char *seeds)
+static void add_seeds(struct strbuf *b, const char *seeds, bool brief)
 {
     bool several = seeds && strchr(seeds, ',');
 
     if (!seeds) return;
     strbuf_addf(b, "%s%s %s", b->n ? ", " : "", several ? "seeds" : "seed", seeds);
-    if (several) strbuf_add(b, " (mean ± standard deviation)");
+    if (several && !brief) strbuf_add(b, " (mean ± standard deviation)");
 }
 
 /* Tokens scored: one number, or the range where cells differ. */
@@ -30,27 +30,63 @@ static void add_tokens(struct strbuf *b, const char *low, const char *high)
     strbuf_add(b, " tokens scored");
 }
 
-const char *report_table_facts(struct arena *a, const struct report_rows *groups, int32_t group)
+static const char *size_text(struct arena *a, double n)
+{
+    if (n >= 1e9) return arena_printf(a, "%.2fB", 1e-9 * n);
+    if (n >= 1e5) return arena_printf(a, n >= 1e8 ? "%.0fM" : "%.2fM", 1e-6 * n);
+    return arena_printf(a, "%.0f", n);
+}
+
+const char *report_table_size(struct arena *a, const char *low, const char *high)
+{
+    double least, most;
+
+    if (!low || !high || !str_to_double(&least, low) || !str_to_double(&most, high)) return NULL;
+    const char *from = size_text(a, least), *to = size_text(a, most);
+    if (strcmp(from, to) == 0) return arena_printf(a, "%s parameters", to);
+    return arena_printf(a, "%s to %s parameters", from, to);
+}
+
+/* The corpus that was read, where it is not the paper's own text. */
+static const char *text_read(struct arena *a, const struct report_rows *groups, int32_t group)
+{
+    const char *dataset = report_rows_get(groups, group, "dataset");
+    const char *corpus = report_rows_get(groups, group, "corpus");
+
+    if (!dataset || !corpus || strcmp(dataset, corpus) == 0) return dataset;
+    if (strcmp(corpus, arena_printf(a, "synthetic-%s", dataset)) == 0)
+        return arena_printf(a, "synthetic stand-in for %s", dataset);
+    return arena_printf(a, "%s in place of %s", corpus, dataset);
+}
+
+const char *report_table_facts(struct arena *a, const struct report_rows *groups, int32_t group,
+                               bool brief)
 {
     static const struct {
         const char *column, *before, *after;
-    } facts[] = {{"dataset", "", ""},           {"model", "model ", ""},
-                 {"params", "", " parameters"}, {"split", "split ", ""},
-                 {"protocol", "", " windows"},  {"stride", "stride ", ""},
-                 {"precision", "", ""},         {"machine", "on ", ""}};
+    } facts[] = {{"model", "model ", ""},   {"params", "", " parameters"},
+                 {"split", "split ", ""},   {"protocol", "", " windows"},
+                 {"stride", "stride ", ""}, {"precision", "", ""},
+                 {"machine", "on ", ""}};
     const char *modified = report_rows_get(groups, group, "modified");
     const char *source = report_rows_get(groups, group, "source");
+    const char *text = text_read(a, groups, group);
+    const char *size = report_table_size(a, report_rows_get(groups, group, "parameters_low"),
+                                         report_rows_get(groups, group, "parameters_high"));
     struct strbuf b;
 
     strbuf_init(&b, a);
+    if (report_rows_get(groups, group, "params")) size = NULL; /* it says the same */
+    if (text) strbuf_add(&b, text);
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
         const char *values = report_rows_get(groups, group, facts[i].column);
         if (values)
             strbuf_addf(&b, "%s%s%s%s", b.n ? ", " : "", facts[i].before, values, facts[i].after);
+        if (i == 0 && size) strbuf_addf(&b, "%s%s", b.n ? ", " : "", size);
     }
     add_tokens(&b, report_rows_get(groups, group, "tokens_low"),
                report_rows_get(groups, group, "tokens_high"));
-    add_seeds(&b, report_rows_get(groups, group, "seed"));
+    add_seeds(&b, report_rows_get(groups, group, "seed"), brief);
     if (source) strbuf_addf(&b, "%s%s", b.n ? ", " : "", source);
     if (modified && strcmp(modified, "1") == 0) strbuf_add(&b, ", modified");
     return b.text;
@@ -215,7 +251,7 @@ static const char *group_title(struct arena *a, const struct table *t, int32_t g
  * ours is said again. */
 static void write_caption(FILE *out, struct arena *a, const struct table *t, int32_t group)
 {
-    const char *facts = report_table_facts(a, &t->groups, group);
+    const char *facts = report_table_facts(a, &t->groups, group, false);
     const char *scale = report_rows_get(&t->groups, group, "scale");
 
     if (t->args->format == REPORT_HTML && scale)

@@ -25,6 +25,11 @@ int report_table_write(FILE *out, struct arena *a, const struct report_table_arg
 
 /* report_table_facts - "wikitext103, split valid, nonoverlapping windows, …, seeds 1, 2" of a row
  * of report_cells_groups. */
-const char *report_table_facts(struct arena *a, const struct report_rows *groups, int32_t group);
+const char *report_table_facts(struct arena *a, const struct report_rows *groups, int32_t group,
+                               bool brief);
+
+/* report_table_size - "0.15M parameters", "0.15M to 0.20M parameters" of two counts; NULL without.
+ */
+const char *report_table_size(struct arena *a, const char *low, const char *high);
 
 #endif

@@ -187,6 +187,7 @@ struct device_nvml {
     int (*memory)(void *, struct device_nvml_memory *);
     int (*uuid)(void *, char *, unsigned);
     int (*processes)(void *, unsigned *, void *);
+    int (*capability)(void *, int *, int *);
 };
 
 enum { NVML_INSUFFICIENT_SIZE = 7 };
@@ -203,7 +204,8 @@ static bool device_nvml_load(struct device_nvml *f, void *library)
                 {"nvmlDeviceGetName", &f->name},
                 {"nvmlDeviceGetMemoryInfo", &f->memory},
                 {"nvmlDeviceGetUUID", &f->uuid},
-                {"nvmlDeviceGetComputeRunningProcesses_v3", &f->processes}};
+                {"nvmlDeviceGetComputeRunningProcesses_v3", &f->processes},
+                {"nvmlDeviceGetCudaComputeCapability", &f->capability}};
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         void *symbol = dlsym(library, rows[i].name);
@@ -213,6 +215,41 @@ static bool device_nvml_load(struct device_nvml *f, void *library)
     return true;
 }
 
+/* Whether the caller's CUDA_VISIBLE_DEVICES leaves the GPU to us: a list of numbers and of
+ * beginnings of UUIDs, which ends at the first word that is neither, as CUDA reads it. NVML shows
+ * every GPU. */
+static bool device_is_visible(unsigned number, const char *uuid)
+{
+    const char *list = getenv("CUDA_VISIBLE_DEVICES");
+    if (!list) return true;
+    for (const char *word = list; *word; word += *word == ',') {
+        char *end;
+        size_t n = strcspn(word, ",");
+        unsigned long value = strtoul(word, &end, 10);
+        bool is_number = *word >= '0' && *word <= '9' && end == word + n;
+        bool is_uuid = n > 4 && strncmp(word, "GPU-", 4) == 0;
+        if (!is_number && !is_uuid) return false;
+        if (is_number ? value == number : strncmp(uuid, word, n) == 0) return true;
+        word += n;
+    }
+    return false;
+}
+
+/* Why a generation of GPUs cannot run the kernels; "" where it can. */
+static void device_check_capability(struct device *d, int major, int minor)
+{
+    enum { LEAST = 8 };
+    const char *generation = major < 6    ? "a generation before Pascal"
+                             : major == 6 ? "Pascal"
+                             : minor >= 5 ? "Turing"
+                                          : "Volta";
+    if (major >= LEAST) return;
+    snprintf(d->unusable, sizeof d->unusable,
+             "compute capability %d.%d (%s) has no bf16 tensor cores and no asynchronous copies; "
+             "alibi needs 8.0 or later (A100, RTX 30 series)",
+             major, minor, generation);
+}
+
 /* One GPU. Without room for a list, the driver answers only how many programs compute there. */
 static void device_fill_gpu(struct device *d, const struct device_nvml *f, unsigned number)
 {
@@ -220,6 +257,7 @@ static void device_fill_gpu(struct device *d, const struct device_nvml *f, unsig
     struct device_nvml_memory memory = {0};
     char name[96] = "";
     unsigned others_n = 0;
+    int major = 0, minor = 0;
 
     *d = (struct device){.slots = 1, .flops_per_s = 2e13};
     snprintf(d->name, sizeof d->name, "cuda:%u", number);
@@ -235,6 +273,10 @@ static void device_fill_gpu(struct device *d, const struct device_nvml *f, unsig
     d->free_bytes = (int64_t)memory.free;
     if (f->processes(handle, &others_n, NULL) == NVML_INSUFFICIENT_SIZE)
         d->others_n = (int32_t)others_n;
+    if (f->capability(handle, &major, &minor) == 0) device_check_capability(d, major, minor);
+    if (!device_is_visible(number, d->uuid))
+        snprintf(d->unusable, sizeof d->unusable, "CUDA_VISIBLE_DEVICES=%.100s leaves it out",
+                 getenv("CUDA_VISIBLE_DEVICES"));
     int n = snprintf(d->description, sizeof d->description, "%s", *name ? name : "NVIDIA GPU");
     if (d->others_n > 0)
         snprintf(d->description + n, sizeof d->description - (size_t)n, ", busy: %ld program%s",

@@ -41,7 +41,7 @@ static void process_add_env(struct process_image *im, const char *name, const ch
 static void process_fill_image(struct process_image *im, struct arena *a,
                                const struct worker_options *o)
 {
-    /* The last three steer the emulated GPU, and only that; the one before changes no bit. */
+    /* The last four steer the emulated GPU, and only that; the one before changes no bit. */
     static const char *const passed[] = {"PATH",
                                          "HOME",
                                          "TMPDIR",
@@ -49,7 +49,8 @@ static void process_fill_image(struct process_image *im, struct arena *a,
                                          "ALIBI_CUDA_GRAPHS",
                                          "EMULATION_ORDER",
                                          "EMULATION_MEMORY",
-                                         "EMULATION_LOSE"};
+                                         "EMULATION_LOSE",
+                                         "EMULATION_OPEN"};
 
     *im = (struct process_image){.arena = a};
     for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)

@@ -82,12 +82,23 @@ static int slots_add_named(struct slots *sl, const char *name, struct err *e)
     return 0;
 }
 
+/* A GPU on which other programs compute is taken only where it is named. */
 static int slots_add_auto(struct slots *sl, struct err *e)
 {
-    for (int32_t i = 0; i < sl->devices_n; i++)
-        if (strncmp(sl->device[i].name, "cuda", 4) == 0 && !*sl->device[i].unusable &&
-            !sl->device[i].is_test)
+    const struct device *busy = NULL;
+    for (int32_t i = 0; i < sl->devices_n; i++) {
+        const struct device *d = &sl->device[i];
+        if (strncmp(d->name, "cuda", 4) != 0 || *d->unusable || d->is_test) continue;
+        if (d->others_n > 0)
+            busy = d;
+        else
             slots_add(sl, i, 0);
+    }
+    if (sl->n == 0 && busy)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "--devices auto: other programs compute on every usable GPU; share one with "
+                   "--devices %s, or give --devices cpu",
+                   busy->name);
     return sl->n == 0 ? slots_add_named(sl, "cpu", e) : 0;
 }
 

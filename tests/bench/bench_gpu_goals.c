@@ -1,16 +1,19 @@
-/* bench_gpu_goals.c - the goals for one H200 beside what was measured.
+/* bench_gpu_goals.c - the goals for one GPU beside what was measured.
  *
  * 1. A goal is made of numbers: a key of a case, or one key over another's, times a scale. In the
  *    names of cases @ is a position method and # a length: the goal's sets fill them in.
  * 2. Of these numbers the worst is the measured one. A goal some of whose cases were not measured
  *    is judged by the others and says by how many.
- * 3. A threshold is the lowest number that is accepted, or where the goal says so the highest. */
+ * 3. A threshold is the lowest number that is accepted, or where the goal says so the highest.
+ * 4. Goals of speed are set for an H200. On another GPU they are scaled by its peak of bf16
+ *    products (shape_peak_flops); a GPU without a known peak has none. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "bench/bench_gpu.h"
 #include "bench/bench_gpu_table.h"
+#include "shape/shape.h"
 
 enum goal_rule {
     EACH,       /* every number counts */
@@ -18,6 +21,7 @@ enum goal_rule {
     OF_ALL      /* the lowest over the highest of all */
 };
 enum goal_side { AT_LEAST, AT_MOST };
+enum goal_unit { OF_ITSELF, OF_PEAK /* TFLOP/s as % of the peak */, SPEED, TIME };
 
 /* Sets: bits of the entries of these lists. */
 static const enum spec_position methods[] = {SPEC_ALIBI, SPEC_SINUSOIDAL, SPEC_ROTARY, SPEC_T5};
@@ -33,6 +37,7 @@ struct goal {
     enum goal_rule rule;
     uint32_t method_set, length_set;
     const char *over, *over_key, *under, *under_key; /* under NULL: 1 */
+    enum goal_unit kind;
 };
 
 #define TRAIN "train-@-#-bf16"
@@ -44,65 +49,65 @@ struct goal {
 #define OURS "ours_median_s"
 #define THEIRS "torch_median_s"
 
-#define MFU (100.0 / TABLE_NOMINAL_TFLOPS)
+#define H200_FLOPS 989.5e12
 #define VALIDATION_TARGETS 217646.0
 #define PAPER_T5_WPS 4.9e3 /* Table 1: evaluation on a V100, L 3072 */
 
 static const struct goal goals[] = {
-    {"G1", "training, ALiBi, L 1024: MFU", "%", AT_LEAST, 50, MFU, EACH, ALIBI, L1024, TRAIN,
-     "tflops", NULL, NULL},
-    {"G2", "the paper's update of 73,728 tokens: MFU", "%", AT_LEAST, 55, MFU, EACH, ONCE, ONCE,
-     "update-alibi-1024-bf16", "tflops", NULL, NULL},
+    {"G1", "training, ALiBi, L 1024: MFU", "%", AT_LEAST, 50, 1, EACH, ALIBI, L1024, TRAIN,
+     "tflops", NULL, NULL, OF_PEAK},
+    {"G2", "the paper's update of 73,728 tokens: MFU", "%", AT_LEAST, 55, 1, EACH, ONCE, ONCE,
+     "update-alibi-1024-bf16", "tflops", NULL, NULL, OF_PEAK},
     {"G3", "training, ALiBi and sinusoidal, beside PyTorch", "x", AT_LEAST, 1.25, 1, EACH,
-     ALIBI_SINUSOIDAL, LENGTHS, PEER, THEIRS, PEER, OURS},
+     ALIBI_SINUSOIDAL, LENGTHS, PEER, THEIRS, PEER, OURS, OF_ITSELF},
     {"G4", "with dropout, ALiBi, L 1024, beside PyTorch", "x", AT_LEAST, 1.5, 1, EACH, ALIBI, L1024,
-     DROP_PEER, THEIRS, DROP_PEER, OURS},
+     DROP_PEER, THEIRS, DROP_PEER, OURS, OF_ITSELF},
     {"G4", "with dropout, ALiBi, L 3072, beside PyTorch", "x", AT_LEAST, 2, 1, EACH, ALIBI, L3072,
-     DROP_PEER, THEIRS, DROP_PEER, OURS},
+     DROP_PEER, THEIRS, DROP_PEER, OURS, OF_ITSELF},
     {"G4", "a step with dropout over one without", "", AT_MOST, 1.03, 1, EACH, METHODS, LENGTHS,
-     DROP, "median_s", TRAIN, "median_s"},
+     DROP, "median_s", TRAIN, "median_s", OF_ITSELF},
     {"G5", "training: slowest method over fastest", "", AT_LEAST, 0.97, 1, OF_METHODS, METHODS,
-     LENGTHS, TRAIN, "wps", NULL, NULL},
+     LENGTHS, TRAIN, "wps", NULL, NULL, OF_ITSELF},
     {"G6", "training, T5, L 1024, beside PyTorch", "x", AT_LEAST, 1.5, 1, EACH, T5, L1024, PEER,
-     THEIRS, PEER, OURS},
+     THEIRS, PEER, OURS, OF_ITSELF},
     {"G6", "training, T5, L 3072, beside PyTorch", "x", AT_LEAST, 2, 1, EACH, T5, L3072, PEER,
-     THEIRS, PEER, OURS},
+     THEIRS, PEER, OURS, OF_ITSELF},
     {"G7", "training, L 3072: ALiBi over sinusoidal", "", AT_LEAST, 1.02, 1, EACH, ONCE, ONCE,
-     "train-alibi-3072-bf16", "wps", "train-sinusoidal-3072-bf16", "wps"},
+     "train-alibi-3072-bf16", "wps", "train-sinusoidal-3072-bf16", "wps", OF_ITSELF},
     {"G8", "training, ALiBi: L 3072 over L 512", "", AT_LEAST, 0.82, 1, EACH, ONCE, ONCE,
-     "train-alibi-3072-bf16", "wps", "train-alibi-512-bf16", "wps"},
+     "train-alibi-3072-bf16", "wps", "train-alibi-512-bf16", "wps", OF_ITSELF},
     {"G10", "the same updates twice: what differs", "", AT_MOST, 0, 1, EACH, METHODS, L1024,
-     "repeat-@-#-drop-bf16", "differ", NULL, NULL},
+     "repeat-@-#-drop-bf16", "differ", NULL, NULL, OF_ITSELF},
     {"G12", "host before the device begins a step", "us", AT_MOST, 100, 1e6, EACH, METHODS, LENGTHS,
-     TRAIN, "queue_s", NULL, NULL},
+     TRAIN, "queue_s", NULL, NULL, OF_ITSELF},
     {"E1", "evaluation, ALiBi, L 1024: tokens/s", "", AT_LEAST, 1.05e6, 1, EACH, ALIBI, L1024,
-     "eval-@-#-bf16", "wps", NULL, NULL},
+     "eval-@-#-bf16", "wps", NULL, NULL, SPEED},
     {"E2", "evaluation, ALiBi: L 16384 over L 1024", "", AT_LEAST, 0.65, 1, EACH, ONCE, ONCE,
-     "eval-alibi-16384-bf16", "wps", "eval-alibi-1024-bf16", "wps"},
+     "eval-alibi-16384-bf16", "wps", "eval-alibi-1024-bf16", "wps", OF_ITSELF},
     {"E3", "evaluation, T5, L 3072, over the paper's", "x", AT_LEAST, 180, 1 / PAPER_T5_WPS, EACH,
-     T5, L3072, "eval-@-#-bf16", "wps", NULL, NULL},
+     T5, L3072, "eval-@-#-bf16", "wps", NULL, NULL, SPEED},
     {"E4", "one window at a time, beside PyTorch", "x", AT_LEAST, 2, 1, EACH, METHODS, L512_3072,
-     PEER_1, THEIRS, PEER_1, OURS},
+     PEER_1, THEIRS, PEER_1, OURS, OF_ITSELF},
     {"E5", "stride 1, L 3072, the whole validation set", "s", AT_MOST, 800, VALIDATION_TARGETS,
-     EACH, ONCE, ONCE, SLIDING, "longest_target_s", NULL, NULL},
+     EACH, ONCE, ONCE, SLIDING, "longest_target_s", NULL, NULL, TIME},
     {"E6", "Tables 13 to 15 in shared passes over apart", "", AT_MOST, 0.6, 1, EACH, ONCE, ONCE,
-     SLIDING, "tables_together_s", SLIDING, "tables_apart_s"},
+     SLIDING, "tables_together_s", SLIDING, "tables_apart_s", OF_ITSELF},
     {"E7", "scores of shared passes that differ", "", AT_MOST, 0, 1, EACH, ONCE, ONCE, SLIDING,
-     "differ", NULL, NULL},
+     "differ", NULL, NULL, OF_ITSELF},
     {"E9", "NLL changed by what ALiBi leaves out", "", AT_MOST, 1e-6, 1, EACH, ALIBI, ALIBI_LENGTHS,
-     "skip-@-#-bf16", "most_nats", NULL, NULL},
+     "skip-@-#-bf16", "most_nats", NULL, NULL, OF_ITSELF},
     {"M1", "peak memory of a training", "GB", AT_MOST, 8.5, 1e-9, EACH, METHODS, LENGTHS, TRAIN,
-     "peak_memory_bytes", NULL, NULL},
+     "peak_memory_bytes", NULL, NULL, OF_ITSELF},
     {"M1", "the same, lowest over highest", "", AT_LEAST, 0.98, 1, OF_ALL, METHODS, LENGTHS, TRAIN,
-     "peak_memory_bytes", NULL, NULL},
+     "peak_memory_bytes", NULL, NULL, OF_ITSELF},
     {"M3", "peak memory over PyTorch's", "", AT_MOST, 0.6, 1, EACH, METHODS, LENGTHS, PEER,
-     "ours_peak_bytes", PEER, "torch_peak_bytes"},
+     "ours_peak_bytes", PEER, "torch_peak_bytes", OF_ITSELF},
     {"M4", "planned memory off the driver's", "%", AT_MOST, 1, 100, EACH, METHODS, LENGTHS, TRAIN,
-     "planned_off", NULL, NULL},
+     "planned_off", NULL, NULL, OF_ITSELF},
     {"S1", "from exec to the first update, L 1024", "s", AT_MOST, 1.5, 1, EACH, ALIBI, L1024, TRAIN,
-     "first_step_s", NULL, NULL},
+     "first_step_s", NULL, NULL, OF_ITSELF},
     {"S6", "a training stands still for a checkpoint", "s", AT_MOST, 0.2, 1, EACH, ALIBI, L1024,
-     "checkpoint-@-#-bf16", "pause_s", NULL, NULL},
+     "checkpoint-@-#-bf16", "pause_s", NULL, NULL, OF_ITSELF},
 };
 
 /* A goal's numbers: the worst, and how many there are of how many. */
@@ -196,6 +201,24 @@ static struct found find(const struct goal *g, const struct table *t)
     return f;
 }
 
+/* The GPU of the measurements. */
+static const char *gpu_of(const struct table *t)
+{
+    for (int32_t i = 0; i < t->n; i++)
+        if (*table_text(t->line[i], "gpu")) return table_text(t->line[i], "gpu");
+    return "H200";
+}
+
+/* The goal as it is for a GPU with that peak. */
+static struct goal goal_for(const struct goal *g, double peak_flops)
+{
+    struct goal out = *g;
+    if (g->kind == OF_PEAK) out.scale *= 100.0 * 1e12 / peak_flops;
+    if (g->kind == SPEED) out.accept *= peak_flops / H200_FLOPS;
+    if (g->kind == TIME) out.accept *= H200_FLOPS / peak_flops;
+    return out;
+}
+
 static void print_goal(const struct goal *g, const struct found *f)
 {
     printf("%-4s %-48s %s %7.4g %-2s ", g->id, g->what,
@@ -217,10 +240,15 @@ static void print_goal(const struct goal *g, const struct found *f)
 
 void table_goals(const struct table *t)
 {
-    printf("\ngoals of one H200, the worst of the cases of each\n%-4s %-48s %13s %12s\n", "", "",
-           "accepted", "measured");
+    const char *gpu = gpu_of(t);
+    double peak_flops = shape_peak_flops(gpu, SPEC_BF16);
+    printf("\ngoals of one %s, the worst of the cases of each\n%-4s %-48s %13s %12s\n",
+           peak_flops > 0.0 ? gpu : "GPU whose peak is unknown: none of speed", "", "", "accepted",
+           "measured");
     for (size_t i = 0; i < sizeof goals / sizeof *goals; i++) {
-        struct found f = find(&goals[i], t);
-        print_goal(&goals[i], &f);
+        if (goals[i].kind != OF_ITSELF && !(peak_flops > 0.0)) continue;
+        struct goal goal = goal_for(&goals[i], peak_flops);
+        struct found f = find(&goal, t);
+        print_goal(&goal, &f);
     }
 }

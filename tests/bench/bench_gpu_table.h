@@ -7,9 +7,6 @@
 
 enum { TABLE_LINES_MAX = 4096 };
 
-/* bf16, dense, of one H200, whose goals they are. */
-#define TABLE_NOMINAL_TFLOPS 989.5
-
 struct table {
     json_t *line[TABLE_LINES_MAX]; /* the last of each case */
     int32_t n;

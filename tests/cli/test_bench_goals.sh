@@ -72,6 +72,17 @@ grep -qE "^skip-alibi-1024-bf16 +50.0% +10.000 +20.000 +5e-06  some.safetensors\
 verdict G10 "the same updates" "missed by 3"
 verdict G1 "training, ALiBi" "met"
 
+# Another GPU: speeds are wanted as its peak is to an H200's; of one without a data sheet none are.
+cp "$results" "$dir/h200.jsonl"
+sed -i 's/"case":/"gpu":"NVIDIA GeForce RTX 4090","case":/' "$results"
+table
+grep -q "^goals of one NVIDIA GeForce RTX 4090" "$dir/out" || fail "goals of no RTX 4090"
+verdict E1 "evaluation, ALiBi" ">= 1.753e[+]05 .* met"
+sed -i 's/GeForce RTX 4090/Quadro/' "$results"
+table
+grep -q "^G1 " "$dir/out" && fail "a GPU without a data sheet has a share of its peak"
+cp "$dir/h200.jsonl" "$results"
+
 # A refused case, the tiny model's and one that is not there are not measured; what is left is judged.
 line peer-train-alibi-512-bf16 '"refused":"no way of PyTorch gives our numbers"'
 line update-alibi-1024-bf16 '"tiny":true,"tflops":600.5'

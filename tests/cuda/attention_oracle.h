@@ -33,6 +33,7 @@ struct attention_case {
     float p;
     bool thirds; // q, k, v are thirds of one tensor; else their rows stand `gap` apart
     int32_t gap;
+    int32_t window = 0, sinks = 0;
 };
 
 // Where a number comes from: a seed and a place.
@@ -191,6 +192,7 @@ static inline void fixture_open(struct attention_fixture &f, const struct attent
     memset(&f.a, 0, sizeof f.a);
     f.a.B = c.B, f.a.T = c.T, f.a.H = c.H, f.a.D = c.D;
     f.a.scale = (float)(1.0 / sqrt((double)c.D));
+    f.a.mask.window = c.window, f.a.mask.sinks = c.sinks;
     fixture_parts(f, f.qkv, 1, 1.0);
     fixture_parts(f, f.gradient, 5, 1.0);
     matrix_make(f.out, N, C, C + c.gap, c.dtype, 9, 1.0);
@@ -268,8 +270,11 @@ static inline struct oracle_row oracle_row_of(const struct attention_fixture &f,
             dot += (double)q[d] * k[d];
             size += fabs((double)q[d] * k[d]);
         }
-        double bias = oracle_bias(f, h, i - j), s = dot * (double)f.a.scale + bias;
+        bool seen = c.window == 0 || i - j < c.window || j < c.sinks;
+        double bias = seen ? oracle_bias(f, h, i - j) : -INFINITY;
+        double s = dot * (double)f.a.scale + bias;
         double error = 4 * sqrt(c.D + 3.0) * u * (size * (double)f.a.scale + fabs(bias));
+        if (!seen) error = 0.0;
         r.p.push_back(s);
         r.factor.push_back(oracle_keep(f, b, h, i, j));
         // A score whose probability vanishes may err more: what counts is error times p.
@@ -305,9 +310,9 @@ static inline int worst_report(const struct worst &w)
 static inline void case_print(const struct attention_case &c)
 {
     static const char *const forms[] = {"none", "slope", "near", "all"};
-    printf("B=%d T=%d H=%d D=%d %s bias=%s(%d) p=%.2f %s+%d\n", c.B, c.T, c.H, c.D,
-           c.dtype == DTYPE_BF16 ? "bf16" : "f32", forms[c.form], c.bias_table_n, (double)c.p,
-           c.thirds ? "thirds" : "apart", c.gap);
+    printf("B=%d T=%d H=%d D=%d %s bias=%s(%d) p=%.2f %s+%d window=%d sinks=%d\n", c.B, c.T, c.H,
+           c.D, c.dtype == DTYPE_BF16 ? "bf16" : "f32", forms[c.form], c.bias_table_n, (double)c.p,
+           c.thirds ? "thirds" : "apart", c.gap, c.window, c.sinks);
 }
 
 // attention_cases - what both passes are compared on: types, widths, lengths and forms, one case in
@@ -351,6 +356,12 @@ static const struct attention_case wide_cases[] = {
     {1, 70, 2, 136, DTYPE_BF16, BIAS_ALL, 33, 0.2f, true, 0},
     {1, 70, 1, 200, DTYPE_BF16, BIAS_SLOPE, 0, 0.0f, false, 3},
     {1, 100, 1, 256, DTYPE_F32, BIAS_ALL, 20, 0.3f, true, 0},
+    // Windows within a tile, longer than one, and than everything; sinks to the middle of a tile.
+    {1, 300, 1, 128, DTYPE_BF16, BIAS_SLOPE, 0, 0.0f, true, 0, 20, 0},
+    {1, 300, 2, 64, DTYPE_BF16, BIAS_ALL, 40, 0.2f, true, 0, 70, 5},
+    {1, 200, 1, 32, DTYPE_BF16, BIAS_NEAR, 40, 0.0f, true, 0, 1, 33},
+    {1, 200, 1, 64, DTYPE_F32, BIAS_ALL, 40, 0.2f, true, 0, 50, 3},
+    {1, 150, 1, 16, DTYPE_F32, BIAS_SLOPE, 0, 0.0f, true, 0, 200, 2},
 };
 enum { WIDE_CASES_N = sizeof wide_cases / sizeof *wide_cases };
 

@@ -183,6 +183,31 @@ static void a_device_lost_in_a_replay_is_unavailable(void **state)
     close_lost(b);
 }
 
+/* A cluster's faults, with what to do about them. */
+static void a_gpu_that_cannot_be_opened_is_unavailable(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *error, *remedy;
+    } rows[] = {{"35", "driver 580"},
+                {"209", "newer CUDA"},
+                {"220", "cannot be used"},
+                {"222", "newer CUDA"},
+                {"721", ""},
+                {"802", "fabric manager"},
+                {"803", "libcuda.so.1"},
+                {"804", "compatibility libraries"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct err e = {0};
+        struct backend *b = NULL;
+        setenv("EMULATION_OPEN", rows[i].error, 1);
+        int rc = backend_open(&b, "cuda:emulated", 1, DTYPE_F32, &e);
+        unsetenv("EMULATION_OPEN");
+        if (rc != ERR_UNAVAILABLE || !strstr(e.text, rows[i].remedy))
+            fail_msg("error %s: %d: %s", rows[i].error, rc, e.text);
+    }
+}
+
 static void graphs_can_be_switched_off(void **state)
 {
     (void)state;
@@ -207,6 +232,7 @@ int main(void)
         cmocka_unit_test(a_lost_device_is_unavailable_at_the_sync_at_the_latest),
         cmocka_unit_test(a_device_lost_in_a_product_is_unavailable),
         cmocka_unit_test(a_device_lost_in_a_replay_is_unavailable),
+        cmocka_unit_test(a_gpu_that_cannot_be_opened_is_unavailable),
         cmocka_unit_test(graphs_can_be_switched_off),
     };
     if (setenv("EMULATION_MEMORY", MEMORY_BYTES, 1) < 0) return 1;

@@ -341,6 +341,54 @@ static void relu_has_the_algorithm_that_its_product_has(void **state)
     close_desk(&d);
 }
 
+/* 3 chunks at once and one of them alone, of a library whose fastest algorithm takes no chunk
+ * alone. */
+static void exact_rows_have_one_algorithm_for_any_batch(void **state)
+{
+    (void)state;
+    enum { CHUNK = 128, ROWS = 3 * CHUNK };
+    struct desk d;
+    struct err e = {0};
+    open_backend(&d, "three alone", DTYPE_F32);
+    struct op_matrix x = op_random(&d.k, ROWS, O, 0), w = op_random(&d.k, I, O, 0);
+    struct op_matrix whole = op_random(&d.k, ROWS, I, 0), part = op_random(&d.k, CHUNK, I, 0);
+    struct tensor first = x.t;
+    first.rows = CHUNK;
+    op_ok(ops_linear_rows(d.k.b, &whole.t, &x.t, &w.t, NULL, &e), &e);
+    op_ok(ops_linear_rows(d.k.b, &part.t, &first, &w.t, NULL, &e), &e);
+    op_same("y", op_get(&d.k, &part.t), op_get(&d.k, &whole.t), (int64_t)CHUNK * I);
+    close_desk(&d);
+}
+
+static void exact_rows_fail_rather_than_change_their_algorithm(void **state)
+{
+    (void)state;
+    enum { ROWS = 9 * 128 };
+    struct desk d;
+    struct err e = {0};
+    open_backend(&d, "few", DTYPE_F32);
+    struct op_matrix x = op_random(&d.k, ROWS, O, 0), w = op_random(&d.k, I, O, 0);
+    struct op_matrix y = op_random(&d.k, ROWS, I, 0);
+    assert_int_equal(ops_linear_rows(d.k.b, &y.t, &x.t, &w.t, NULL, &e), ERR_INTERNAL);
+    assert_non_null(strstr(e.text, "refuses 9 chunks"));
+    close_desk(&d);
+}
+
+/* The first runs of a device are slow whatever they compute. */
+static void a_cold_device_does_not_choose(void **state)
+{
+    (void)state;
+    struct desk d;
+    struct err e = {0};
+    int apart;
+    unsigned long algorithm = 0;
+    open_desk(&d, "three even cold", DTYPE_F32);
+    op_ok(ops_linear_bwd_input(d.k.b, &d.dx.t, &d.dy.t, &d.w.t, 0, &e), &e);
+    assert_int_equal(lines_with(&d, WITH_NOTHING, &apart, &algorithm), 1);
+    assert_int_equal(algorithm, 1);
+    close_desk(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -350,6 +398,9 @@ int main(void)
         cmocka_unit_test(texts_of_others_and_torn_ones_are_refused),
         cmocka_unit_test(a_mask_is_recorded_once_it_was_chosen),
         cmocka_unit_test(of_three_algorithms_the_clearly_fastest_is_taken_for_a_class),
+        cmocka_unit_test(exact_rows_have_one_algorithm_for_any_batch),
+        cmocka_unit_test(exact_rows_fail_rather_than_change_their_algorithm),
+        cmocka_unit_test(a_cold_device_does_not_choose),
         cmocka_unit_test(relu_has_the_same_bits_within_a_product_and_after_it),
         cmocka_unit_test(relu_has_the_algorithm_that_its_product_has),
     };

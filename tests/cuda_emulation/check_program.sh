@@ -42,7 +42,7 @@ run() {
     timeout 60 "$alibi" run "$dir/grid" --project "$dir/$project" --devices "$devices" "$@"
 }
 query() { "$alibi" query --project "$dir/$1" --format csv "$2" | tail -n +2 | tr -d '\r'; }
-for project in cpu named gpus small short lost moved; do
+for project in cpu named gpus idle busy visible small short lost moved unready; do
     mkdir "$dir/$project"
     expect 0 "" "$alibi" data prepare tiny --text "$dir/text" --project "$dir/$project"
 done
@@ -69,16 +69,37 @@ expect 0 "" run gpus auto
 [ "$(query gpus "SELECT count(*) FROM evaluations")" = 2 ] || fail "$(query gpus "SELECT count(*) FROM evaluations") evaluations on two GPUs"
 [ "$(query gpus "$losses")" = "$(query cpu "$losses")" ] || fail "losses on GPUs differ"
 
+# A GPU of a generation that cannot, one in use, one whose driver is too old: each named, with why.
+several() { NVML_FAKE_FREE="900000000 800000000 700000000" NVML_FAKE_CAPABILITY="70 89 90" NVML_FAKE_OTHERS="0 2 0" "$@"; }
+several expect 0 "cuda:0 .*not usable: compute capability 7.0 (Volta)" "$alibi" devices
+several expect 0 "cuda:1 .*busy: 2 programs" "$alibi" devices
+EMULATION_OPEN=35@GPU-fake-2 several expect 0 "cuda:2 .*not usable: .*driver version is insufficient.*driver 580" "$alibi" devices
+EMULATION_OPEN=35@GPU-fake-2 several expect 69 "WRONG *cuda:2 .*driver 580" "$alibi" doctor
+EMULATION_OPEN=802 expect 0 "cuda:0 .*not usable: .*fabric manager" "$alibi" devices
+EMULATION_SHARED=64 expect 0 "cuda:0 .*not usable: .*64 KB of shared memory, expected at least 99" "$alibi" devices
+
+# auto leaves the one in use alone, and those that CUDA_VISIBLE_DEVICES hides.
+several expect 0 "" run idle auto
+[ "$(query idle "SELECT DISTINCT slot FROM attempts" | grep -c 'cuda:[01]')" = 0 ] || fail "auto took a GPU in use: $(query idle "SELECT DISTINCT slot FROM attempts")"
+NVML_FAKE_OTHERS="1 1" expect 69 "other programs compute on every usable GPU" run busy auto
+CUDA_VISIBLE_DEVICES=1 expect 0 "cuda:0 .*not usable: CUDA_VISIBLE_DEVICES=1 leaves it out" "$alibi" devices
+CUDA_VISIBLE_DEVICES=GPU-fake-1 expect 0 "" run visible auto
+[ "$(query visible "SELECT count(*) FROM attempts WHERE slot LIKE '%cuda:0%'")" = 0 ] || fail "auto took a hidden GPU"
+CUDA_VISIBLE_DEVICES=1 expect 69 "leaves it out" run visible cuda:0
+
 # Too small: refused before anything starts, with the bytes wanted and free.
-NVML_FAKE_FREE="100000 90000" expect 70 "wants .* MB of memory, cuda:0 has 0.1 MB free of 1000.0 MB" run small auto
+NVML_FAKE_FREE="100000 90000" expect 70 "needs .* MB of memory, but cuda:0 has 0.1 MB free of 1000.0 MB" run small auto
 [ "$(query small "SELECT count(*) FROM attempts")" = 0 ] || fail "a refused run was started"
 
 # Memory that is gone when the worker asks for it; a GPU that breaks; another takes over.
 EMULATION_MEMORY=33854432 expect 70 "no memory for [0-9]* bytes: [0-9]* of the GPU's 33854432 are free" run short cuda:0 --tries 1
 EMULATION_LOSE=9 expect 69 "the GPU cannot be used" run lost cuda:0
 [ "$(query lost "SELECT count(*) FROM attempts")" = 1 ] || fail "a lost GPU got another worker"
-EMULATION_LOSE=9@GPU-fake-0 expect 0 "cuda:0 is not used any more" run moved auto
+EMULATION_LOSE=9@GPU-fake-0 expect 0 "cuda:0 disabled for this run" run moved auto
 [ "$(query moved "$losses")" = "$(query cpu "$losses")" ] || fail "losses after a move differ"
 [ "$(query moved "SELECT count(*) FROM attempts WHERE state='failed'")" = 1 ] || fail "not one attempt failed before the move"
+
+EMULATION_OPEN=802@GPU-fake-0 expect 0 "cuda:0 is not used any more" run unready auto
+[ "$(query unready "$losses")" = "$(query cpu "$losses")" ] || fail "losses beside a GPU that is not ready differ"
 
 finish

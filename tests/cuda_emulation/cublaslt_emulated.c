@@ -12,6 +12,10 @@
  *      turns         with three, to every second backend of a process they look equally fast:
  *                    as on a GPU, another may choose otherwise
  *      picky         the first algorithm takes no odd number of columns, for which it is the second
+ *      even          with three, they are equally fast
+ *      alone         the last of three algorithms takes no batch of one
+ *      few           no algorithm takes a batch of more than eight
+ *      cold          the first products need three times as long
  *      relu-absent   no algorithm ends with relu
  *      sums-absent, mask-absent    none sums its operand, or takes a mask
  *      relu-slow, sums-slow, mask-slow    they are slower than two calls
@@ -25,11 +29,12 @@
 #include "cublaslt_emulated.h"
 #include "emulation_control.h"
 
-enum { ALGORITHMS_N = 3 };
+enum { ALGORITHMS_N = 3, COLD_N = 8, FEW_N = 8 };
 
 struct cublasLtContext {
     char words[256];
-    int alike; /* its algorithms look equally fast */
+    int cold_n; /* products that are slow still */
+    int alike;  /* its algorithms look equally fast */
 };
 
 static int told(cublasLtHandle_t handle, const char *word)
@@ -58,7 +63,8 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
     *handle = calloc(1, sizeof **handle);
     if (!*handle) return CUBLAS_STATUS_ALLOC_FAILED;
     snprintf((*handle)->words, sizeof(*handle)->words, "%s", words ? words : "");
-    (*handle)->alike = told(*handle, "turns") && opened_n++ % 2 == 1;
+    (*handle)->cold_n = told(*handle, "cold") ? COLD_N : 0;
+    (*handle)->alike = told(*handle, "even") || (told(*handle, "turns") && opened_n++ % 2 == 1);
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -202,7 +208,9 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
     result->algo = *algorithm;
     if (algorithm->data[0] < 1 || algorithm->data[0] > ALGORITHMS_N ||
         algorithm->data[1] != beside(d) || !offered(handle, d) ||
-        (told(handle, "picky") && algorithm->data[0] == 1 && to->cols % 2))
+        (told(handle, "picky") && algorithm->data[0] == 1 && to->cols % 2) ||
+        (told(handle, "alone") && algorithm->data[0] == ALGORITHMS_N && to->batch_n == 1) ||
+        (told(handle, "few") && to->batch_n > FEW_N))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     return refused(cublaslt_fault_of(d, a, b, c, to));
 }
@@ -367,6 +375,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d, c
                                     : told(handle, "mask-bytes") ? 24
                                                                  : 0,
                         .spent_ms = work_spent_ms(handle, d, algorithm)};
+    if (handle->cold_n > 0) {
+        handle->cold_n--;
+        p.spent_ms *= 3.0;
+    }
     return emulation_enqueue(stream, multiply, &p, sizeof p) == cudaSuccess
                ? CUBLAS_STATUS_SUCCESS
                : CUBLAS_STATUS_EXECUTION_FAILED;

@@ -7,8 +7,13 @@
  *                                          an A100 has 163, an RTX 4090 99)
  *   EMULATION_LOSE=N[@GPU]                 the device is lost at launch N, counted from 0; with GPU
  *                                          only where CUDA_VISIBLE_DEVICES is that
+ *   EMULATION_OPEN=ERROR[@GPU]             the first call of a process answers this cudaError_t;
+ *                                          GPU as above
  *   EMULATION_BLOCKS=N                     N blocks of each launch (emulation_set_blocks)
  *   EMULATION_PRODUCTS=WORDS               what cuBLASLt offers: cublaslt_emulated.c
+ *   EMULATION_LAUNCHES=FILE                the process appends at its end a line for each kernel:
+ *                                          its address in the library, threads of a block, and
+ *                                          the most dynamic shared memory
  *   EMULATION_COUNTS=1                     prints what was run when the process ends */
 #ifndef EMULATION_CONTROL_H
 #define EMULATION_CONTROL_H

@@ -21,7 +21,14 @@ static const struct error_text error_texts[] = {
     {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration",
      "invalid configuration argument"},
     {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
+    {cudaErrorInsufficientDriver, "cudaErrorInsufficientDriver",
+     "CUDA driver version is insufficient for CUDA runtime version"},
     {cudaErrorECCUncorrectable, "cudaErrorECCUncorrectable", "uncorrectable ECC error encountered"},
+    {cudaErrorSystemNotReady, "cudaErrorSystemNotReady", "system not yet initialized"},
+    {cudaErrorSystemDriverMismatch, "cudaErrorSystemDriverMismatch",
+     "system has unsupported display driver / cuda driver combination"},
+    {cudaErrorCompatNotSupportedOnDevice, "cudaErrorCompatNotSupportedOnDevice",
+     "forward compatibility was attempted on non supported HW"},
     {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
     {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
     {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
@@ -87,14 +94,19 @@ static void counts_print()
             c->bank_conflicts, c->copies);
 }
 
-/* "N", or "N@GPU": only where that one is visible. */
+/* A setting "N", or "N@GPU": only where that one is visible; -1: none. */
+static long device_setting(const char *name)
+{
+    const char *text = getenv(name), *visible = getenv("CUDA_VISIBLE_DEVICES");
+    const char *which = text ? strchr(text, '@') : nullptr;
+    if (!text || (which && (!visible || strcmp(visible, which + 1) != 0))) return -1;
+    return strtol(text, nullptr, 10);
+}
+
 static void device_ask_environment()
 {
-    const char *lose = getenv("EMULATION_LOSE"), *visible = getenv("CUDA_VISIBLE_DEVICES");
-    const char *which = lose ? strchr(lose, '@') : nullptr;
     device.asked = true;
-    if (lose && (!which || (visible && strcmp(visible, which + 1) == 0)))
-        device.launches_left = strtol(lose, nullptr, 10);
+    device.launches_left = device_setting("EMULATION_LOSE");
     if (getenv("EMULATION_COUNTS")) atexit(counts_print);
 }
 
@@ -138,8 +150,9 @@ size_t emulation_shared_most()
 
 cudaError_t cudaGetDeviceCount(int *count)
 {
-    *count = 1;
-    return cudaSuccess;
+    long refused = device_setting("EMULATION_OPEN");
+    *count = refused > 0 ? 0 : 1;
+    return refused > 0 ? device_error((cudaError_t)refused, nullptr) : cudaSuccess;
 }
 
 cudaError_t cudaGetDevice(int *number)

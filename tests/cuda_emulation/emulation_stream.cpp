@@ -6,6 +6,7 @@
 #include "emulation_block.h"
 #include "emulation_device.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 
 enum { WAITING_MAX = 4096, WAITING_BYTES_MAX = 64 << 20 };
@@ -184,17 +185,38 @@ static const char *launch_fault(dim3 grid, dim3 block, size_t shared_bytes)
     return nullptr;
 }
 
+/* A kernel, and the largest block it was launched with. */
+struct kernel {
+    const void *address;
+    unsigned threads;
+    size_t shared_bytes;
+};
+
 /* Kernels that were launched outside of a capture: they are loaded. */
 static struct {
-    const void **kernel_own;
+    struct kernel *kernel_own;
     int n, room;
 } loaded;
 
-static bool kernel_is_loaded(const void *kernel)
+static struct kernel *kernel_find(const void *address)
 {
     for (int i = 0; i < loaded.n; i++)
-        if (loaded.kernel_own[i] == kernel) return true;
-    return false;
+        if (loaded.kernel_own[i].address == address) return &loaded.kernel_own[i];
+    return nullptr;
+}
+
+static void launches_print()
+{
+    FILE *f = fopen(getenv("EMULATION_LAUNCHES"), "a");
+    if (!f) return;
+    for (int i = 0; i < loaded.n; i++) {
+        const struct kernel *k = &loaded.kernel_own[i];
+        Dl_info at = {};
+        if (dladdr(k->address, &at))
+            fprintf(f, "%lx %u %zu\n", (long)((const char *)k->address - (const char *)at.dli_fbase),
+                    k->threads, k->shared_bytes);
+    }
+    fclose(f);
 }
 
 static void kernel_load(const void *kernel)
@@ -202,10 +224,11 @@ static void kernel_load(const void *kernel)
     if (loaded.n == loaded.room) {
         loaded.room = loaded.room ? 2 * loaded.room : 64;
         size_t bytes = (size_t)loaded.room * sizeof *loaded.kernel_own;
-        loaded.kernel_own = (const void **)realloc(loaded.kernel_own, bytes);
+        if (loaded.n == 0 && getenv("EMULATION_LAUNCHES")) atexit(launches_print);
+        loaded.kernel_own = (struct kernel *)realloc(loaded.kernel_own, bytes);
         if (!loaded.kernel_own) emulation_fail({"launch", 0}, "no memory for a list of kernels");
     }
-    loaded.kernel_own[loaded.n++] = kernel;
+    loaded.kernel_own[loaded.n++] = {kernel, 0, 0};
 }
 
 void emulation_launch(const void *kernel, dim3 grid, dim3 block, size_t shared_bytes,
@@ -220,7 +243,7 @@ void emulation_launch(const void *kernel, dim3 grid, dim3 block, size_t shared_b
         device_error(cudaErrorInvalidConfiguration, fault);
         return;
     }
-    if (!kernel_is_loaded(kernel)) {
+    if (!kernel_find(kernel)) {
         if (stream && stream->capture) {
             capture_spoil(cudaErrorStreamCaptureUnsupported,
                           "launch: a kernel that was never launched before it is captured");
@@ -228,6 +251,9 @@ void emulation_launch(const void *kernel, dim3 grid, dim3 block, size_t shared_b
         }
         kernel_load(kernel);
     }
+    struct kernel *known = kernel_find(kernel);
+    known->threads = block.x * block.y * block.z;
+    if (shared_bytes > known->shared_bytes) known->shared_bytes = shared_bytes;
     work.call = launch_run;
     work.bytes = sizeof l + closure_bytes;
     char *argument = (char *)malloc(work.bytes);

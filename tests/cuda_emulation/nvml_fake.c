@@ -2,12 +2,13 @@
  *
  * It stands for libcuda.so.1 too, which is only looked for. With libalibi_cuda_emulated.so under
  * the name of libalibi_cuda.so beside the program, whole grids run on "GPUs". The environment says
- * what is there: NVML_FAKE_FREE="BYTES BYTES …", a number for each GPU; each has 1e9 bytes. */
+ * what is there, a number for each GPU: NVML_FAKE_FREE="BYTES BYTES …" of 1e9 bytes each; where
+ * given NVML_FAKE_CAPABILITY="70 89 …" (90) and NVML_FAKE_OTHERS="0 2 …", programs that compute. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NVML_OK = 0, NVML_INVALID = 2, GPUS_MAX = 8 };
+enum { NVML_OK = 0, NVML_INVALID = 2, NVML_INSUFFICIENT_SIZE = 7, GPUS_MAX = 8 };
 static const unsigned long long gpu_bytes = 1000000000;
 static const char gpu_numbers[GPUS_MAX]; /* the address of the one is the handle of a GPU */
 
@@ -23,18 +24,25 @@ int nvmlDeviceGetName(void *gpu, char *out, unsigned room);
 int nvmlDeviceGetUUID(void *gpu, char *out, unsigned room);
 int nvmlDeviceGetMemoryInfo(void *gpu, struct memory *out);
 int nvmlDeviceGetComputeRunningProcesses_v3(void *gpu, unsigned *n, void *list);
+int nvmlDeviceGetCudaComputeCapability(void *gpu, int *major, int *minor);
+
+/* Number i of a list in the environment; `otherwise` where it has none. */
+static unsigned long long number_in(const char *variable, unsigned i, unsigned long long otherwise)
+{
+    const char *list = getenv(variable);
+    char *rest = NULL;
+    for (; list && *list; list = rest) {
+        unsigned long long value = strtoull(list, &rest, 10);
+        if (rest == list) break;
+        if (i-- == 0) return value;
+    }
+    return otherwise;
+}
 
 /* The free bytes of GPU number i; 0 where there is no such GPU. */
 static unsigned long long free_bytes(unsigned i)
 {
-    const char *list = getenv("NVML_FAKE_FREE");
-    char *rest = NULL;
-    for (; list && *list; list = rest) {
-        unsigned long long bytes = strtoull(list, &rest, 10);
-        if (rest == list) break;
-        if (i-- == 0) return bytes;
-    }
-    return 0;
+    return number_in("NVML_FAKE_FREE", i, 0);
 }
 
 static unsigned number_of(const void *gpu)
@@ -87,8 +95,15 @@ int nvmlDeviceGetMemoryInfo(void *gpu, struct memory *out)
 
 int nvmlDeviceGetComputeRunningProcesses_v3(void *gpu, unsigned *n, void *list)
 {
-    (void)gpu;
     (void)list;
-    *n = 0;
+    *n = (unsigned)number_in("NVML_FAKE_OTHERS", number_of(gpu), 0);
+    return *n > 0 ? NVML_INSUFFICIENT_SIZE : NVML_OK;
+}
+
+int nvmlDeviceGetCudaComputeCapability(void *gpu, int *major, int *minor)
+{
+    int capability = (int)number_in("NVML_FAKE_CAPABILITY", number_of(gpu), 90);
+    *major = capability / 10;
+    *minor = capability % 10;
     return NVML_OK;
 }

@@ -26,7 +26,7 @@ struct trace {
     int64_t gradients_n;
 };
 
-/* One batch on a model that just holds it, filled up on a backend that also distrusts. */
+/* One batch on a model that just holds it, filled up on a backend that also checks. */
 static struct trace trace_of(const struct spec *s, int32_t rows, int32_t length, bool filled)
 {
     struct trace t = {.loss = 0.0};

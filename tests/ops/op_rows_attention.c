@@ -361,8 +361,8 @@ const struct op_row op_rows_attention[] = {
     {"attention agrees at lengths around every tile", attention_lengths},
     {"attention drops the pairs that Philox names", attention_dropout},
     {"attention gives a prefix the same bits in any batch", attention_prefix},
-    {"attention turns q and k by their tokens and the gradients back", attention_rotary},
+    {"attention rotates q and k by their tokens and the gradients back", attention_rotary},
     {"attention keeps to its window and sinks or refuses them", attention_mask},
-    {"rotary turns pairs of both layouts forth and back", rotary},
+    {"rotary rotates pairs of both layouts forth and back", rotary},
     {NULL, NULL},
 };

@@ -212,6 +212,9 @@ TEST_WITH(void *fixture_of_case, mini_lengths_are_an_eighth_and_fill_an_update)
         assert_int_equal(s->train.warmup + s->train.period, s->train.updates);
         assert_string_equal(s->data.dataset, "wikitext103");
         assert_string_equal(s->scale, "mini");
+        assert_int_equal(s->model.heads, 8); /* the paper's, as the next two */
+        assert_false(s->model.final_norm);
+        assert_true(s->train.clip == 0.1);
         if (s->kind == SPEC_EVAL) assert_true(s->eval.targets > 0);
         if (s->kind == SPEC_EVAL && s->eval.window == SPEC_SLIDING)
             assert_int_equal(s->eval.stride, 1);

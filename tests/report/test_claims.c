@@ -45,7 +45,7 @@ TEST_WITH(struct report_fixture *f, verdicts_are_printed_and_contradictions_coun
     assert_string_equal(text,
                         "Claims of the paper about the shape of the curves, judged at scale mini "
                         "(lengths are the paper's)\n"
-                        "  tiny C1: supported\n    One.\n      a\n      b at mini\n"
+                        "  tiny C1: supported\n    One.\n      a; b at mini\n"
                         "  tiny C2: contradicted\n    Two.\n"
                         "  tiny C3: not run\n    Three.\n      tiny\n");
     free(text);
@@ -72,7 +72,9 @@ TEST_WITH(struct report_fixture *f, a_verdict_of_other_words_names_the_file)
     free(judge(f, dirs, 1, "mini", REPORT_TEXT, &contradicted, &rc));
     assert_int_equal(rc, ERR_DATA);
     assert_contains(f->base->e.text, "columns must be claim, statement, verdict, evidence");
-    report_fixture_write(f, "claim.sql", "SELECT 1 AS claim WHERE 0");
+    report_fixture_write(f, "claim.sql",
+                         "SELECT 1 AS claim, 2 AS statement, 3 AS verdict,"
+                         " 4 AS evidence WHERE 0");
     free(judge(f, dirs, 1, "mini", REPORT_TEXT, &contradicted, &rc));
     assert_int_equal(rc, ERR_DATA);
     assert_contains(f->base->e.text, "gives no row");
@@ -94,8 +96,13 @@ TEST_WITH(struct report_fixture *f, cases_become_verdicts)
         " 'Three.', 2, 1, 1, 'z' UNION ALL SELECT 'D', 'Four.', 0, NULL, NULL, NULL UNION ALL "
         "SELECT"
         " 'E', 'Five.', 1, NULL, NULL, NULL UNION ALL SELECT 'F', 'Six.', 1, 1, NULL, 'unknown')");
-    char *text = judge(f, dirs, 1, "paper", REPORT_CSV, &contradicted, &rc);
+    char *text = judge(f, dirs, 1, "paper", REPORT_TEXT, &contradicted, &rc);
     if (rc < 0) fail_msg("%s", f->base->e.text);
+    assert_contains(text,
+                    "  tiny A: supported\n    One.\n      seed 1, 3 < 4\n      seed 2, 3 < 5\n");
+    assert_contains(text, "      1 of 2 cases have their numbers\n      seed 1, z\n");
+    free(text);
+    text = judge(f, dirs, 1, "paper", REPORT_CSV, &contradicted, &rc);
     assert_int_equal(contradicted, 2);
     assert_contains(text, "A,One.,supported,\"seed 1, 3 < 4; seed 2, 3 < 5\"\n");
     assert_contains(text, "B,Two.,contradicted,x; y\n");

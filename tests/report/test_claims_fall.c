@@ -46,11 +46,11 @@ static const char *name(const struct report_rows *claims, int32_t row)
 static void judge(struct report_rows *claims, struct arena *a, const struct bending *b,
                   const struct report_folder *folder)
 {
-    int32_t contradicted;
+    struct report_claims judged;
 
-    if (report_claims_judge(claims, &contradicted, a, b->f->base->store, folder, b->scale,
-                            &b->f->base->e) < 0)
+    if (report_claims_judge(&judged, a, b->f->base->store, folder, b->scale, &b->f->base->e) < 0)
         fail_msg("%s: %s", folder->artefact, b->f->base->e.text);
+    *claims = judged.rows;
 }
 
 /* All folders with claims, judged as the store stands. */

@@ -58,8 +58,8 @@ TEST_WITH(struct report_fixture *f, the_page_leads_from_every_number_to_its_run)
     assert_contains(text, "eval.L=128\n");
     assert_contains(text, ">not run</");
     assert_contains(text, "1 of 5 results is missing (not run)");
-    assert_contains(text,
-                    "Scale mini: wikitext103, model tiny, split valid, nonoverlapping windows");
+    assert_contains(text, "Scale mini: mini-wikitext103 in place of wikitext103, model tiny, 1000 "
+                          "parameters, split valid, nonoverlapping windows");
     assert_contains(text, "<a href=\"#m-1\">m-1</a>");
     assert_contains(text, "<p><strong>Claim.</strong> It is small.</p>");
     assert_contains(text, "default-src 'none'");

@@ -52,8 +52,10 @@ TEST_WITH(struct report_fixture *f, a_table_shows_numbers_gaps_and_lengths_of_bo
     char *text = report(f, "mini", REPORT_TEXT);
     assert_contains(text, "Tiny. Scale mini\n");
     assert_contains(text, "the numbers may not.\n");
-    assert_contains(text, "wikitext103, model tiny, split valid, nonoverlapping windows, fp32, "
-                          "100 tokens scored, seed 1\n");
+    assert_contains(
+        text,
+        "wikitext103, model tiny, 1000 parameters, split valid, nonoverlapping windows, fp32, "
+        "100 tokens scored, seed 1\n");
     assert_contains(text, "method         L_train  64 (512)  128 (1024)\n"
                           "--------------------------------------------\n"
                           "ALiBi         64 (512)     44.12       43.50\n"

@@ -25,8 +25,9 @@ static char *summary(struct report_fixture *f, const struct report_item *items, 
     return text;
 }
 
-#define CLAIM(name, verdict)                                                                       \
-    "SELECT '" name "' AS claim, 'S.' AS statement, '" verdict "' AS verdict, NULL AS evidence"
+#define CLAIM(name, verdict, counted)                                                              \
+    "SELECT '" name "' AS claim, 'S.' AS statement, '" verdict "' AS verdict, NULL AS evidence,"   \
+    " " counted " AS counted"
 
 TEST_EACH(report_fixture_setup, report_fixture_teardown)
 
@@ -40,10 +41,13 @@ TEST_WITH(struct report_fixture *f, claims_are_counted_and_those_that_fall_are_n
     assert_int_equal(file_make_dirs(other, &f->base->e), 0);
     report_fixture_write(
         f, "claim.sql",
-        CLAIM("P1", "supported") " UNION ALL " CLAIM("P2", "contradicted") " UNION ALL " CLAIM(
-            "P3", "contradicted") " UNION ALL " CLAIM("P4",
-                                                      "not run") " UNION ALL " CLAIM("X1",
-                                                                                     "supported"));
+        CLAIM("P1", "supported", "1") " UNION ALL " CLAIM(
+            "P2", "contradicted",
+            "1") " UNION ALL " CLAIM("P3", "contradicted",
+                                     "1") " UNION ALL " CLAIM("P4", "not run",
+                                                              "1") " UNION ALL " CLAIM("X1",
+                                                                                       "supported",
+                                                                                       "0"));
     char *text = summary(f, items, 2, REPORT_TEXT);
     assert_string_equal(text, "\nSummary\n\n"
                               "artefact  scale  claims supported  contradicted  not run\n"

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""report.py - what the compiler and the launches say about each kernel, and the modelled step.
+
+usage: report.py BUILD [--update]
+
+1. Registers, static shared memory and spills: nvcc's logs, BUILD/cuda/*.log.
+2. Threads and dynamic shared memory of a block: the launches of the paper's model on the emulated GPU
+   (check_shapes), with the shared memory that each generation allows a block.
+3. Blocks of an SM follow from both and from the limits below (CUDA programming guide, compute capabilities).
+4. A spill, or fewer blocks of an SM than blocks.txt records, is an error; --update rewrites that file.
+5. The modelled step: model.py. No number of it was measured."""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+import model
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RECORDED = os.path.join(HERE, "blocks.txt")
+SHAPES = ["alibi, 9 x 1024", "alibi, 1 x 16384", "sinusoidal", "rotary", "t5, 3 x 3072"]
+
+# target: shared memory of a block and of an SM in KB, warps and blocks of an SM
+LIMITS = {
+    "80": (163, 164, 64, 32),
+    "86": (99, 100, 48, 16),
+    "89": (99, 100, 48, 24),
+    "90a": (227, 228, 64, 32),
+    "100": (227, 228, 64, 32),
+    "120": (99, 100, 48, 24),
+}
+REGISTERS, SYSTEM_BYTES = 65536, 1024  # of an SM; of shared memory, that the system has in each block
+
+
+def kernels_of(build):
+    """{target: {mangled name: [registers, static shared bytes, spilled bytes]}}"""
+    found = {}
+    for path in glob.glob(os.path.join(build, "cuda", "*.cu.log")):
+        with open(path) as log:
+            for line in log:
+                if m := re.search(r"Compiling entry function '(\S+)' for 'sm_(\w+)'", line):
+                    row = found.setdefault(m[2], {}).setdefault(m[1], [0, 0, 0])
+                elif m := re.search(r"(\d+) bytes spill stores", line):
+                    row[2] = int(m[1])
+                elif m := re.search(r"Used (\d+) registers", line):
+                    row[0] = int(m[1])
+                    row[1] = int(s[1]) if (s := re.search(r"(\d+) bytes smem", line)) else 0
+    return found
+
+
+def launches_of(build, kilobytes):
+    """{name as nvcc mangles it: (threads, dynamic shared bytes)}"""
+    library = os.path.join(build, "libalibi_cuda_emulated.so")
+    out = os.path.join(build, "emulation", f"launches-{kilobytes}.txt")
+    if os.path.exists(out):
+        os.remove(out)
+    environment = dict(os.environ, EMULATION_SHARED=str(kilobytes), EMULATION_LAUNCHES=out)
+    subprocess.run([os.path.join(build, "tests/cuda_emulation/check_shapes"), *SHAPES], env=environment, check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    names = {}
+    for line in subprocess.run(["nm", library], capture_output=True, text=True, check=True).stdout.splitlines():
+        part = line.split()
+        if len(part) == 3:
+            names[int(part[0], 16)] = re.sub(r"^_ZL", "_Z", part[2])
+    with open(out) as lines:
+        rows = [line.split() for line in lines]
+    return {names[int(at, 16)]: (int(threads), int(shared)) for at, threads, shared in rows}
+
+
+def blocks_of(target, registers, shared, threads):
+    _, sm_kb, warps_most, blocks_most = LIMITS[target]
+    warps = -(-threads // 32)
+    by_registers = REGISTERS // (-(-registers * 32 // 256) * 256) // (-(-warps // 4) * 4)
+    by_shared = sm_kb * 1024 // (-(-(shared + SYSTEM_BYTES) // 128) * 128)
+    return min(by_registers * (-(-warps // 4) * 4) // warps if warps % 4 else by_registers, by_shared,
+               warps_most // warps, blocks_most)
+
+
+def short(name):
+    """_Z10keys_mma_kILi128ELi64EE... -> keys_mma_k<128,64>"""
+    m = re.match(r"_Z(\d+)", name)
+    end = m.end() + int(m[1])
+    base, rest = name[m.end():end], name[end:]
+    arguments = []
+    if rest.startswith("I"):
+        for token in re.finditer(r"Li(\d+)E|Lb([01])E|13__nv_bfloat16|S\d*_|[fE]|\d+(\w)", rest[1:]):
+            if token[0] == "E":
+                break
+            arguments.append(token[1] or token[2] or {"f": "f32"}.get(token[0], "bf16"))
+    return base + ("<" + ",".join(arguments) + ">" if arguments else "")
+
+
+def main():
+    build, update = sys.argv[1], "--update" in sys.argv
+    kernels, failures = kernels_of(build), []
+    if not kernels:
+        sys.exit(f"report.py: no nvcc logs in {build}/cuda; run make cuda first")
+    launches = {kb: launches_of(build, kb) for kb in {LIMITS[t][0] for t in kernels}}
+    recorded = {}
+    if os.path.exists(RECORDED):
+        with open(RECORDED) as lines:
+            recorded = {tuple(line.split()[:2]): int(line.split()[2]) for line in lines if line.strip()}
+    now = {}
+    for target in sorted(kernels, key=list(LIMITS).index):
+        kb = LIMITS[target][0]
+        print(f"\nsm_{target}, {kb} KB of shared memory a block\n{'kernel':<36}{'threads':>8}{'regs':>6}{'shared':>9}"
+              f"{'blocks':>8}{'warps':>7}{'spills':>8}")
+        for name, (registers, static, spills) in sorted(kernels[target].items(), key=lambda row: short(row[0])):
+            if spills:
+                failures.append(f"sm_{target} {short(name)}: {spills} bytes are spilled")
+            if name not in launches[kb]:
+                continue
+            threads, dynamic = launches[kb][name]
+            blocks = blocks_of(target, registers, static + dynamic, threads)
+            now[target, short(name)] = blocks
+            print(f"{short(name):<36}{threads:>8}{registers:>6}{static + dynamic:>9}{blocks:>8}"
+                  f"{blocks * -(-threads // 32):>7}{spills:>8}")
+            if blocks < recorded.get((target, short(name)), 0):
+                failures.append(f"sm_{target} {short(name)}: {blocks} blocks of an SM, recorded are "
+                                f"{recorded[target, short(name)]}")
+    if update:
+        with open(RECORDED, "w") as out:
+            for (target, name), blocks in sorted({**recorded, **now}.items()):
+                out.write(f"{target} {name} {blocks}\n")
+    model.print_steps()
+    for failure in failures:
+        print(f"cuda-report: {failure}", file=sys.stderr)
+    sys.exit(1 if failures and not update else 0)
+
+
+if __name__ == "__main__":
+    main()

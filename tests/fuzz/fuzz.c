@@ -1,0 +1,28 @@
+/* fuzz.c - libFuzzer's entry points. ALIBI_FUZZ_TARGET names the target; without it, or with an
+ * unknown name, the program lists them. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "fuzz/targets.h"
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+static const struct fuzz_target *target;
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    const char *name = getenv("ALIBI_FUZZ_TARGET");
+    (void)argc, (void)argv;
+    if (name && (target = fuzz_target_find(name))) return 0;
+    for (int32_t i = 0; i < fuzz_targets_n; i++) puts(fuzz_targets[i].name);
+    exit(name ? 64 : 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+    target->read(bytes, n);
+    return 0;
+}

@@ -1,0 +1,301 @@
+/* targets.c - the table of fuzz targets. A target reads the bytes as the program would and touches
+ * what it got; an error is a right answer, a crash, a leak or a broken promise is not. */
+#include "fuzz/targets.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/dir.h"
+#include "base/file.h"
+#include "base/project.h"
+#include "data/manifest.h"
+#include "data/tokens.h"
+#include "fetch/unpack.h"
+#include "interchange/import.h"
+#include "interchange/pickle.h"
+#include "interchange/safetensors.h"
+#include "plan/grid.h"
+#include "plan/yaml.h"
+#include "prepare/dictionary.h"
+#include "prepare/text.h"
+#include "prepare/wordpiece.h"
+#include "record/event.h"
+#include "record/fields.h"
+#include "spec/spec.h"
+#include "store/ingest.h"
+#include "store/store.h"
+
+enum { PATH_BYTES = 64, QUERY_LIMIT_S = 5 };
+
+static void require(int holds, const char *promise)
+{
+    if (holds) return;
+    fprintf(stderr, "fuzz: broken promise: %s\n", promise);
+    abort();
+}
+
+/* A folder of this process in memory, and a file in it with the bytes. */
+static char folder[PATH_BYTES];
+
+static void remove_folder(void)
+{
+    struct err e = {0};
+    (void)dir_remove_tree(AT_FDCWD, folder, NULL, &e);
+}
+
+static const char *scratch(const char *name)
+{
+    static char path[PATH_BYTES + 32];
+    if (!*folder) {
+        snprintf(folder, sizeof folder, "/dev/shm/alibi-fuzz-%ld", (long)getpid());
+        (void)mkdir(folder, 0700);
+        atexit(remove_folder);
+    }
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static const char *write_scratch(const char *name, const uint8_t *bytes, size_t n)
+{
+    const char *path = scratch(name);
+    FILE *f = fopen(path, "wb");
+    require(f && fwrite(bytes, 1, n, f) == n && fclose(f) == 0, "the scratch file can be written");
+    return path;
+}
+
+/* The bytes as text that ends with 0. */
+static char *text_of(struct arena *a, const uint8_t *bytes, size_t n)
+{
+    return arena_strndup(a, (const char *)bytes, n);
+}
+
+static void read_yaml(const uint8_t *bytes, size_t n)
+{
+    struct arena a;
+    struct err e = {0};
+    const struct yaml_node *root;
+    arena_init(&a);
+    if (yaml_parse(&root, &a, "fuzz.yaml", (const char *)bytes, n, &e) == 0)
+        require(root->line >= 1 && root->column >= 1, "every node has a place");
+    arena_fini(&a);
+}
+
+static void read_grid(const uint8_t *bytes, size_t n)
+{
+    struct arena a;
+    struct err e = {0};
+    struct project p;
+    struct grid g;
+    arena_init(&a);
+    write_scratch("grid.yaml", bytes, n);
+    if (project_open(&p, &a, NULL, &e) == 0)
+        (void)grid_read(&g, &a, &p, "fuzz", arena_strdup(&a, scratch("")), 0, &e);
+    arena_fini(&a);
+}
+
+static void read_spec(const uint8_t *bytes, size_t n)
+{
+    struct arena a;
+    struct err e = {0};
+    struct spec s, again;
+    arena_init(&a);
+    if (spec_parse(&s, text_of(&a, bytes, n), &e) == 0) {
+        char id[SPEC_ID_BYTES], id_again[SPEC_ID_BYTES];
+        require(spec_parse(&again, spec_canonical(&s, &a), &e) == 0, "canonical text can be read");
+        spec_run_id(&s, id);
+        spec_run_id(&again, id_again);
+        require(strcmp(id, id_again) == 0, "canonical text keeps the run id");
+    }
+    arena_fini(&a);
+}
+
+static void read_events(const uint8_t *bytes, size_t n)
+{
+    struct err e = {0};
+    struct event_reader *r = NULL;
+    struct event event;
+    struct record record;
+    uint64_t last = 0;
+    if (event_reader_open(&r, write_scratch("events", bytes, n), &e) == 0)
+        while (event_read(r, &event, &e) == 1) {
+            require(event.sequence > last, "sequence numbers rise");
+            last = event.sequence;
+            (void)record_read(&record, &event, &e);
+        }
+    event_reader_close(r);
+}
+
+static void read_safetensors(const uint8_t *bytes, size_t n)
+{
+    struct err e = {0};
+    struct safetensors *s = NULL;
+    unsigned sum = 0;
+    if (safetensors_open(&s, write_scratch("x.safetensors", bytes, n), &e) == 0)
+        for (int32_t i = 0; i < safetensors_count(s); i++) {
+            const struct safetensors_entry *t = safetensors_at(s, i);
+            for (size_t k = 0; k < t->data_bytes; k++) sum += ((const unsigned char *)t->data)[k];
+            require(safetensors_find(s, t->name) != NULL, "every tensor can be found");
+        }
+    safetensors_close(s);
+    require(sum != 1u << 31, "the sum is read");
+}
+
+static void read_pickle(const uint8_t *bytes, size_t n)
+{
+    static const struct pickle_name names[] = {
+        {"collections OrderedDict", PICKLE_USE_OBJECT},
+        {"argparse Namespace", PICKLE_USE_OBJECT},
+    };
+    struct arena a;
+    struct err e = {0};
+    struct pickle_value *v;
+    arena_init(&a);
+    if (pickle_read(&v, &a, bytes, n, names, sizeof names / sizeof *names, "fuzz.pkl", &e) == 0)
+        (void)pickle_get(v, "model");
+    arena_fini(&a);
+}
+
+static void read_checkpoint(const uint8_t *bytes, size_t n)
+{
+    struct err e = {0};
+    struct import *im = NULL;
+    (void)import_open(&im, write_scratch("checkpoint.pt", bytes, n), &e);
+    import_close(im);
+}
+
+static void read_tokens(const uint8_t *bytes, size_t n)
+{
+    struct err e = {0};
+    struct tokens t;
+    int32_t ids[256];
+    if (tokens_open(&t, write_scratch("tokens", bytes, n), &e)) return;
+    for (int64_t i = 0; i < t.n; i += 256) tokens_read(&t, i, t.n - i < 256 ? t.n - i : 256, ids);
+    tokens_close(&t);
+}
+
+static void read_manifest(const uint8_t *bytes, size_t n)
+{
+    struct arena a;
+    struct err e = {0};
+    struct manifest m;
+    arena_init(&a);
+    write_scratch("manifest.yaml", bytes, n);
+    (void)manifest_read(&m, &a, arena_strdup(&a, scratch("")), &e);
+    arena_fini(&a);
+}
+
+static void read_dictionary(const uint8_t *bytes, size_t n)
+{
+    struct err e = {0};
+    struct dictionary *d = NULL;
+    (void)dictionary_parse(&d, (const char *)bytes, n, "fuzz", &e);
+    dictionary_close(d);
+}
+
+static void read_text(const uint8_t *bytes, size_t n)
+{
+    struct err e = {0};
+    struct dictionary *d = NULL;
+    (void)dictionary_build(&d, (const char *)bytes, n, "fuzz", 16, NULL, &e);
+    dictionary_close(d);
+}
+
+static void read_wordpiece(const uint8_t *bytes, size_t n)
+{
+    struct err e = {0};
+    struct wordpiece *w = NULL;
+    struct encoded out = {0};
+    if (wordpiece_open(&w, write_scratch("vocab.txt", bytes, n), false, &e) == 0)
+        (void)wordpiece_line(w, &out, (const char *)bytes, n < 512 ? n : 512, &e);
+    free(out.text_own);
+    wordpiece_close(w);
+}
+
+static void read_archive(const uint8_t *bytes, size_t n)
+{
+    static const struct unpack_file files[] = {{"wiki.train.tokens", "train.txt"}};
+    struct err e = {0};
+    char dir[PATH_BYTES + 32];
+    snprintf(dir, sizeof dir, "%s", scratch(""));
+    (void)unpack_files(write_scratch("archive.zip", bytes, n), dir, files, 1, 1 << 20, &e);
+}
+
+static int ignore_row(void *context, int columns_n, const char *const *names,
+                      const struct store_cell *cells, struct err *e)
+{
+    (void)context, (void)columns_n, (void)names, (void)cells, (void)e;
+    return 0;
+}
+
+/* SQL of a claim.sql or the command line on a database of this program. */
+static void read_sql(const uint8_t *bytes, size_t n)
+{
+    static struct store *s;
+    struct arena a;
+    struct err e = {0};
+    arena_init(&a);
+    if (!s) {
+        char path[PATH_BYTES + 32];
+        struct store *made = NULL;
+        snprintf(path, sizeof path, "%s", scratch("query.db"));
+        require(store_open(&made, path, STORE_WRITE, &e) == 0, "a database can be made");
+        store_close(made);
+        require(store_open(&s, path, STORE_READ, &e) == 0, "the database can be read");
+    }
+    (void)store_query(s, text_of(&a, bytes, n), NULL, 0, QUERY_LIMIT_S, ignore_row, NULL, &e);
+    arena_fini(&a);
+}
+
+/* A results.db from elsewhere: read, migrated, merged. */
+static void read_database(const uint8_t *bytes, size_t n)
+{
+    struct err e = {0};
+    struct store *s = NULL;
+    char path[PATH_BYTES + 32], other[PATH_BYTES + 32];
+    snprintf(other, sizeof other, "%s", write_scratch("other.db", bytes, n));
+    if (store_open(&s, other, STORE_READ, &e) == 0)
+        (void)store_query(s, "SELECT * FROM evaluations", NULL, 0, QUERY_LIMIT_S, ignore_row, NULL,
+                          &e);
+    store_close(s);
+    s = NULL;
+    snprintf(path, sizeof path, "%s", scratch("into.db"));
+    if (store_open(&s, path, STORE_WRITE, &e) == 0 && store_begin(s, &e) == 0) {
+        store_rollback(s);
+        (void)store_merge(s, other, NULL, &e);
+    }
+    store_close(s);
+    s = NULL;
+    (void)store_open(&s, other, STORE_WRITE, &e);
+    store_close(s);
+}
+
+const struct fuzz_target fuzz_targets[] = {
+    {"yaml", read_yaml},
+    {"grid", read_grid},
+    {"spec", read_spec},
+    {"events", read_events},
+    {"safetensors", read_safetensors},
+    {"pickle", read_pickle},
+    {"checkpoint", read_checkpoint},
+    {"tokens", read_tokens},
+    {"manifest", read_manifest},
+    {"dictionary", read_dictionary},
+    {"text", read_text},
+    {"wordpiece", read_wordpiece},
+    {"archive", read_archive},
+    {"sql", read_sql},
+    {"database", read_database},
+};
+const int32_t fuzz_targets_n = sizeof fuzz_targets / sizeof *fuzz_targets;
+
+const struct fuzz_target *fuzz_target_find(const char *name)
+{
+    for (int32_t i = 0; i < fuzz_targets_n; i++)
+        if (strcmp(fuzz_targets[i].name, name) == 0) return &fuzz_targets[i];
+    return NULL;
+}

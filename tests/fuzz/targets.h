@@ -1,0 +1,19 @@
+/* targets.h - the parsers of bytes from outside, each as a function of bytes: for libFuzzer
+ * (fuzz.c) and for the suite, which reads every seed (test_seeds.c). */
+#ifndef TESTS_FUZZ_TARGETS_H
+#define TESTS_FUZZ_TARGETS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct fuzz_target {
+    const char *name; /* of its folder of seeds, too */
+    void (*read)(const uint8_t *bytes, size_t n);
+};
+extern const struct fuzz_target fuzz_targets[];
+extern const int32_t fuzz_targets_n;
+
+/* fuzz_target_find - NULL if there is none of this name. */
+const struct fuzz_target *fuzz_target_find(const char *name);
+
+#endif
