@@ -99,7 +99,7 @@ EMULATION_LOSE=9@GPU-fake-0 expect 0 "cuda:0 disabled for this run" run moved au
 [ "$(query moved "$losses")" = "$(query cpu "$losses")" ] || fail "losses after a move differ"
 [ "$(query moved "SELECT count(*) FROM attempts WHERE state='failed'")" = 1 ] || fail "not one attempt failed before the move"
 
-EMULATION_OPEN=802@GPU-fake-0 expect 0 "cuda:0 is not used any more" run unready auto
+EMULATION_OPEN=802@GPU-fake-0 expect 0 "cuda:0 disabled for this run of alibi" run unready auto
 [ "$(query unready "$losses")" = "$(query cpu "$losses")" ] || fail "losses beside a GPU that is not ready differ"
 
 finish
