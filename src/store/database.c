@@ -581,8 +581,8 @@ static int connect_reader(struct store *s, const char *folder, struct err *e)
     s->immutable = false;
     TRY(check_regular(s, e));
     if (stat(s->path, &s->opened) < 0)
-        return ERR(e, ERR_NOINPUT, "%s: is not there; `alibi run table5` makes it%s", s->path,
-                   has_runs(folder) ? ", and `alibi merge runs/` from what lies under runs/" : "");
+        return ERR(e, ERR_NOINPUT, "%s not found; run `alibi %s` first", s->path,
+                   has_runs(folder) ? "merge runs/" : "run table5");
     if (network && wal_bytes(s) > 0)
         return ERR(e, ERR_UNAVAILABLE,
                    "%s: is in use and lies on a network file system, %s, where it cannot be read "
