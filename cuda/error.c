@@ -34,7 +34,7 @@ static const char *loss_remedy(int status)
     case cudaErrorSystemNotReady:
         return "; start the fabric manager (nvidia-fabricmanager) of this machine";
     case cudaErrorSystemDriverMismatch:
-        return "; the kernel module and libcuda.so.1 differ: reboot, or install both anew";
+        return "; the kernel module and libcuda.so.1 differ: reboot, or reinstall both";
     case cudaErrorCompatNotSupportedOnDevice:
         return "; remove CUDA's compatibility libraries from LD_LIBRARY_PATH";
     case cudaErrorUnsupportedPtxVersion:

@@ -57,7 +57,7 @@ int gemm_adopt(struct gemm *g, const char *text, struct err *e)
     size_t identity_n = strlen(g->identity);
     if (strncmp(text, g->identity, identity_n) != 0 || text[identity_n] != '\n')
         return ERR(e, ERR_DATA,
-                   "choices of products were made by \"%.*s\", this is %s; they are made anew",
+                   "choices of products were made by \"%.*s\", this is %s; they are timed again",
                    (int)strcspn(text, "\n"), text, g->identity);
     for (const char *line = text + identity_n + 1; *line; line += strcspn(line, "\n")) {
         struct gemm_choice choice;

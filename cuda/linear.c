@@ -198,7 +198,7 @@ int cuda_run_linear_bwd_input(struct backend *b, const struct linear_bwd_input_a
     return linear_multiply(cuda_of(b), &p, e);
 }
 
-/* The bits of y's mask are made anew in scratch memory: 1/16 of the bytes of a y in bf16. */
+/* The bits of y's mask are made again in scratch memory: 1/16 of the bytes of a y in bf16. */
 int cuda_run_linear_relu_bwd(struct backend *b, const struct linear_relu_bwd_args *a, struct err *e)
 {
     struct cuda *c = cuda_of(b);

@@ -301,7 +301,7 @@ int file_make_dirs(const char *path, struct err *e)
     }
     struct stat st;
     if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
-        return ERR(e, ERR_CREATE, "%s: is there but is no folder", path);
+        return ERR(e, ERR_CREATE, "%s exists but is not a directory", path);
     return 0;
 }
 

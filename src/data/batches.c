@@ -5,7 +5,7 @@
  * 2. Since at most one block is short and it comes first, packing greedily while rows * longest row
  *    <= shard_tokens gives every batch shard_tokens / L rows, but for the last.
  * 3. The order of the batches in an epoch is drawn from seed + epoch. Only the order of the epoch
- *    asked for last is kept, and it is drawn anew when another is asked for. */
+ *    asked for last is kept, and it is drawn again when another is asked for. */
 #include "data/batches.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  *
  * The stream is cut into blocks of L; blocks are ordered by length (the one short block first),
  * ties in an order drawn from the seed; packed greedily while rows * longest row <= shard_tokens.
- * The composition never changes; the order of the batches is drawn anew each epoch from seed +
+ * The composition never changes; the order of the batches is drawn again each epoch from seed +
  * epoch. An update takes the next `shards` batches. */
 #ifndef DATA_BATCHES_H
 #define DATA_BATCHES_H

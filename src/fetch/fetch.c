@@ -1,7 +1,7 @@
 /* fetch.c - one transfer after the other until the file is whole.
  *
  *   part absent ----------------------> ask for all of it
- *   part, ETag or expected hash ------> ask for the rest: 206 appends, 200 begins anew
+ *   part, ETag or expected hash ------> ask for the rest: 206 appends, 200 begins again
  *   part, neither --------------------> ask for all of it
  * A transfer that breaks off after it brought something is taken up again, a few times. */
 #include "fetch/fetch.h"
@@ -108,7 +108,7 @@ static size_t fetch_on_header(char *line, size_t size, size_t n, void *context)
     return size * n;
 }
 
-/* Before the first bytes of a transfer: whether they continue the part or begin it anew. */
+/* Before the first bytes of a transfer: whether they continue the part or begin it again. */
 static int fetch_begin(struct fetch *f)
 {
     long status = 0;
@@ -212,7 +212,7 @@ static int fetch_transfer(struct fetch *f, struct err *e)
     if (f->done > before) return 1;
     return ERR(e, ERR_UNAVAILABLE, "%s: %s%s", f->options->url,
                *message ? message : curl_easy_strerror(code),
-               f->done > 0 ? "; what has come is kept, the same command goes on" : "");
+               f->done > 0 ? "; rerun the command to resume" : "");
 }
 
 static int fetch_all(struct fetch *f, struct err *e)
@@ -224,8 +224,8 @@ static int fetch_all(struct fetch *f, struct err *e)
         if (f->etag[0] == '\0' && !f->options->sha256) break;
     }
     return ERR(e, ERR_UNAVAILABLE,
-               "%s: broke off after %lld bytes; what has come is kept, the same command goes on",
-               f->options->url, (long long)f->done);
+               "%s: connection lost after %lld bytes; rerun the command to resume", f->options->url,
+               (long long)f->done);
 }
 
 int fetch_check(const char *path, const char *sha256, struct err *e)
@@ -239,7 +239,7 @@ int fetch_check(const char *path, const char *sha256, struct err *e)
                found, sha256);
 }
 
-/* The part becomes the file; what is wrong is removed so that the next call begins anew. */
+/* The part becomes the file; what is wrong is removed so that the next call begins again. */
 static int fetch_finish(struct fetch *f, struct err *e)
 {
     int rc = fsync(f->fd) == 0 ? 0 : ERR(e, ERR_IO, "%s: %s", f->part, strerror(errno));

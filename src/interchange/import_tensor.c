@@ -86,7 +86,7 @@ static int import_read_storage(struct import_tensor *t, int64_t *elements_n,
 
     if (!id || id->type != PICKLE_TUPLE || id->n != 5 || id->item[1]->type != PICKLE_GLOBAL ||
         id->item[2]->type != PICKLE_TEXT || id->item[4]->type != PICKLE_INT)
-        return ERR(e, ERR_DATA, "%s: %s: is no view of a storage", z->path, t->name);
+        return ERR(e, ERR_DATA, "%s: tensor %s is not a view of a storage", z->path, t->name);
     t->key = id->item[2]->text;
     *elements_n = id->item[4]->integer;
     const char *type = id->item[1]->text;
@@ -146,7 +146,7 @@ static int import_read_tensor(struct import_tensor *t, const struct import_archi
 
     if (is_call(v, "torch._utils _rebuild_parameter", 1)) v = v->arguments->item[0];
     if (!is_call(v, "torch._utils _rebuild_tensor_v2", 4))
-        return ERR(e, ERR_DATA, "%s: %s: is no tensor", z->path, t->name);
+        return ERR(e, ERR_DATA, "%s: %s is not a tensor", z->path, t->name);
     struct pickle_value *const *argument = v->arguments->item;
     TRY(import_read_storage(t, &storage_n, z, argument[0], e));
     const struct pickle_value *dims = argument[2], *strides = argument[3];

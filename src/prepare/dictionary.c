@@ -1,7 +1,7 @@
 /* dictionary.c - a hash table over entries kept in an array.
  *
  * While a text is counted the entries stand in order of first appearance; then they are sorted, cut
- * to the limit, filled up, and the table is made anew, so that an entry's place is its id. */
+ * to the limit, filled up, and the table is made again, so that an entry's place is its id. */
 #include "prepare/dictionary.h"
 
 #include <assert.h>
@@ -58,7 +58,7 @@ static struct slot *dictionary_slot(const struct dictionary *d, uint32_t hash, c
     }
 }
 
-/* Makes the table anew with slots_n slots for the entries as they stand. */
+/* Makes the table again with slots_n slots for the entries as they stand. */
 static int dictionary_index(struct dictionary *d, uint32_t slots_n, struct err *e)
 {
     struct slot *slots = calloc(slots_n, sizeof *slots);

@@ -128,7 +128,7 @@ static int is_there(struct preparation *p, const struct project *project, bool *
     if (!file_exists(p->folder)) return 0;
     if (!file_exists(arena_printf(&p->arena, "%s/manifest.yaml", p->folder)))
         return ERR(e, ERR_CREATE,
-                   "%s: is there but is no prepared corpus; move it away or choose another name",
+                   "%s exists but is not a prepared corpus; move it or choose another name",
                    p->folder);
     if (p->options->force) return 0;
     int rc = compare_with_old(p, project, e);

@@ -31,7 +31,7 @@ struct prepare_options {
  * piece a grid can name in `base`. Complete or absent: built in a temporary folder and renamed; a
  * lock keeps two processes apart. Nothing is done when it is there with the same options and, of
  * a text folder, the same content; without text_dir any prepared corpus of that name will do. An
- * embedded corpus that differs or is damaged is made anew; a text corpus that differs is kept.
+ * embedded corpus that differs or is damaged is made again; a text corpus that differs is kept.
  * Errors: ERR_NOINPUT missing text files, named; ERR_DATA file:line; ERR_USAGE a name or limit that
  * cannot be; ERR_TRYLATER another process is at it; ERR_CREATE it is there but differs, or is no
  * corpus; ERR_IO. */

@@ -205,7 +205,7 @@ int report_gnuplot_draw(struct arena *a, const char *folder, const char *name, c
         rc = ERR(e, ERR_UNAVAILABLE, "gnuplot cannot be started: %s", strerror(code));
     else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         rc = ERR(e, ERR_INTERNAL, "gnuplot could not draw %s.gp: %s", name,
-                 *said ? said : "it said nothing");
+                 *said ? said : "no message");
     else if (stat(temporary_path, &st) < 0 || st.st_size == 0)
         rc = ERR(e, ERR_INTERNAL, "gnuplot drew nothing from %s.gp", name);
     else if (rename(temporary_path, path) < 0)

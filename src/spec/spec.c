@@ -176,7 +176,8 @@ int spec_set(struct spec *s, const struct spec_key *key, const char *text, struc
                 return ERR(e, ERR_DATA, "%s: the text holds a control character", key->name);
         memset(field, 0, key->offset == offsetof(struct spec, eval.train_run) ? SPEC_ID_BYTES : 1);
         if (key->offset == offsetof(struct spec, eval.train_run) && strlen(text) >= SPEC_ID_BYTES)
-            return ERR(e, ERR_DATA, "%s: '%.40s' is no run id of 16 hex digits", key->name, text);
+            return ERR(e, ERR_DATA, "%s: expected a run id of 16 hex digits, found '%.40s'",
+                       key->name, text);
         memcpy(field, text, strlen(text) + 1);
         return 0;
     }
@@ -357,7 +358,8 @@ static int parse_line(struct spec *s, const struct spec_key **given, const char 
     memcpy(text, line, length);
     text[length] = '\0';
     char *equals = strchr(text, '=');
-    if (!equals) return ERR(e, ERR_DATA, "spec line %d: '%.60s' is no key=value", number, text);
+    if (!equals)
+        return ERR(e, ERR_DATA, "spec line %d: expected key=value, found '%.60s'", number, text);
     *equals = '\0';
     if (strcmp(text, "meaning") == 0) {
         int64_t meaning;

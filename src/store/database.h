@@ -113,7 +113,7 @@ int database_number(struct store *s, int64_t *out, const char *sql, struct err *
 int database_error(struct store *s, int sqlite_code, struct err *e);
 void database_forget_statements(struct store *s);
 
-/* database_refresh - before reading: an immutable reader opens anew when the file has changed. */
+/* database_refresh - before reading: an immutable reader opens again when the file has changed. */
 int database_refresh(struct store *s, struct err *e);
 
 /* database_uri - path as an SQLite URI with a query such as "mode=ro". */

@@ -9,7 +9,7 @@
  * comparison, attempts and claims are the contract with users: names and columns stay. Beside them:
  * progress (running attempts), run_list (every run and its state), artefact_points,
  * wanted_evaluations and wanted_benchmarks (what a grid asks for, with its result or without).
- * A file that an earlier program made shows today's views all the same: a writer makes them anew,
+ * A file that an earlier program made shows today's views all the same: a writer makes them again,
  * a reader keeps temporary ones.
  * 4. NaN is never stored: a number that is not finite is NULL and nonfinite > 0, or the attempt is
  * diverged. */
@@ -115,7 +115,7 @@ int store_start_attempt(struct store *s, const struct store_attempt *a, int64_t 
 int store_has_attempt(struct store *s, const char *run_id, const char *uid, const char *dir,
                       bool *known, struct err *e);
 /* store_end_attempt - ends the row and, for STORE_DONE, makes its pending result the current one of
- * the run, all in one transaction. A training that is done anew with other checkpoints takes its
+ * the run, all in one transaction. A training that is done again with other checkpoints takes its
  * evaluations' results out of the current ones. ERR_INTERNAL: DONE without a pending result, or an
  * attempt that has ended already. */
 struct store_end {

@@ -240,7 +240,7 @@ static int again_compare_attempt(struct again *x, const char *dir, bool *seen, s
     return rc;
 }
 
-/* The attempts that made a training: up to the given one, from the newest that began anew. */
+/* The attempts that made a training: up to the given one, from the newest that began again. */
 static int again_compare_training(struct again *x, bool *seen, struct err *e)
 {
     char *run_dir = arena_strdup(&x->arena, x->options->dir), *slash = strrchr(run_dir, '/');

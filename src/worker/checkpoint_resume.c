@@ -209,7 +209,7 @@ out:
     return rc;
 }
 
-/* The oldest attempt whose checkpoints may be used: the newest that was told to begin anew. */
+/* The oldest attempt whose checkpoints may be used: the newest that was told to begin again. */
 static int32_t checkpoint_oldest(struct worker *a)
 {
     for (int32_t number = a->number; number > 1; number--)

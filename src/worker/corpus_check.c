@@ -13,7 +13,7 @@ static int corpus_check(const struct corpus *c, const struct spec *s, struct err
     if (*s->data.fingerprint && strcmp(c->fingerprint, s->data.fingerprint) != 0)
         return ERR(e, ERR_DATA,
                    "data/%s has the fingerprint %.64s, the run was planned for %.64s; prepare the "
-                   "same text again, or plan anew for this one",
+                   "same text again, or rerun `alibi plan` for this one",
                    s->data.corpus, c->fingerprint, s->data.fingerprint);
     if (c->vocab != s->data.vocab)
         return ERR(e, ERR_DATA, "data/%s has a vocabulary of %d, the run was planned for %d",

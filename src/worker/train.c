@@ -52,8 +52,8 @@ static double train_wps(const struct train *t)
 static int train_stopped(const struct train *t, struct err *e)
 {
     return ERR(e, ERR_INTERRUPTED,
-               "stopped after update %" PRId64 " of %d; the same command goes on from there",
-               t->now.update, t->spec->train.updates);
+               "stopped after update %" PRId64 " of %d; rerun the command to resume", t->now.update,
+               t->spec->train.updates);
 }
 
 static int train_save(struct train *t, bool best, bool last, struct err *e)

@@ -65,7 +65,7 @@ expect 0 "0 wrong" "$alibi" verify
 rm -rf runs results.db* && cp -rp "$dir/runs" runs && mkdir "$dir/lost" && cp "$dir/results.db" "$dir/lost"
 mkdir -p runs/00000000000000aa/1 && cp "$events" runs/00000000000000aa/1/ && echo nonsense >runs/00000000000000aa/1/spec
 expect 66 "alibi merge runs/" "$alibi" report g/
-expect 65 "ingested 8 attempts .* 1 folders left out (the first: .*no key=value" "$alibi" merge runs/
+expect 65 "ingested 8 attempts .* 1 folders left out (the first: .*expected key=value" "$alibi" merge runs/
 rm -r runs/00000000000000aa
 expect 0 "ingested 0 attempts from [0-9]* folders of .*; 8 were already known" "$alibi" merge runs/
 expect 0 "^6$" "$alibi" query "SELECT count(*) FROM evaluations WHERE modified = 1" --format csv

@@ -176,7 +176,7 @@ TEST_WITH(struct scene *s, a_part_that_is_whole_already_is_taken)
 
 TEST_WITH(struct scene *s, a_file_that_changes_all_the_time_is_given_up)
 {
-    must_fail(s, "/moving", NULL, ERR_UNAVAILABLE, "goes on");
+    must_fail(s, "/moving", NULL, ERR_UNAVAILABLE, "rerun the command to resume");
 }
 
 TEST_WITH(struct scene *s, a_server_that_sends_other_bytes_is_refused)

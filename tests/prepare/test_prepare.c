@@ -162,7 +162,7 @@ TEST(a_folder_that_is_no_corpus_is_never_replaced)
     data_folder_make(&f);
     data_folder_text(&f, "data/mine", "a\n", "a\n", "a\n");
     assert_int_equal(prepared(&f, "mine", "data/mine", 0, true, &e), ERR_CREATE);
-    assert_says(&e, "no prepared corpus");
+    assert_says(&e, "not a prepared corpus");
     assert_true(file_exists(data_folder_path(&f, "data/mine/train.txt")));
     data_folder_remove(&f);
 }
