@@ -49,11 +49,12 @@ TEST_WITH(struct report_fixture *f, claims_are_counted_and_those_that_fall_are_n
                                                                                        "supported",
                                                                                        "0"));
     char *text = summary(f, items, 2, REPORT_TEXT);
-    assert_string_equal(text, "\nSummary\n\n"
-                              "artefact  scale  claims supported  contradicted  not run\n"
-                              "--------------------------------------------------------\n"
-                              "tiny      mini   1 of 4            P2, P3        P4\n"
-                              "other     mini\n");
+    assert_string_equal(text,
+                        "\nSummary\n\n"
+                        "artefact  scale  claims supported  contradicted  not run  not judged\n"
+                        "--------------------------------------------------------------------\n"
+                        "tiny      mini   1 of 4            P2, P3        P4\n"
+                        "other     mini\n");
     free(text);
     text = summary(f, items, 2, REPORT_CSV);
     assert_string_equal(text, "");
