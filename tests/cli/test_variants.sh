@@ -37,6 +37,7 @@ answers after
 cmp "$dir/before" "$dir/after" || { fail "a variant changed what the artefact answers"; diff "$dir/before" "$dir/after" | head; }
 
 expect 0 "^Learning rates and heads. Scale none$" "$alibi" report g/ --no-figure
+
 # The variant is asked for by the same settings, in any order.
 expect 0 "modified: --set train.seed=3 --set train.updates=4" "$alibi" report g/ --set seed=3 --set train.updates=4
 "$alibi" report g/ --set train.updates=4 --set train.seed=3 >"$dir/again" 2>&1
