@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "interchange/import_archive.h"
+#include "interchange/torch_file.h"
 #include "interchange/pickle.h"
 
 enum { IMPORT_DIMS_MAX = 8 };

@@ -1,5 +1,5 @@
 /* attempt.c - the life of one attempt apart from its work: folder, specs, signals, records. */
-#include "worker/attempt.h"
+#include "worker/worker_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 #ifndef WORKER_BENCH_H
 #define WORKER_BENCH_H
 
-#include "worker/attempt.h"
+#include "worker/worker_internal.h"
 
 /* bench_run - the attempt's only spec, of kind SPEC_BENCH; records EVENT_BENCHED. */
 int bench_run(struct worker *a, struct err *e);

@@ -2,7 +2,7 @@
 #ifndef WORKER_CHECKPOINT_FILES_H
 #define WORKER_CHECKPOINT_FILES_H
 
-#include "worker/checkpoint.h"
+#include "worker/checkpoints.h"
 
 /* checkpoint_state_path - of the state of an update, relative to the attempt. */
 void checkpoint_state_path(char out[CHECKPOINT_PATH_BYTES], int64_t update);

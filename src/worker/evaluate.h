@@ -13,7 +13,7 @@
 #ifndef WORKER_EVALUATE_H
 #define WORKER_EVALUATE_H
 
-#include "worker/attempt.h"
+#include "worker/worker_internal.h"
 
 /* evaluate_run - all specs of the attempt; EVENT_EVALUATED for each as soon as it is known. Errors:
  * ERR_NOINPUT the training is not done; ERR_DATA the checkpoint or the corpus is another one;

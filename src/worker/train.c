@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "data/batches.h"
 #include "model/model.h"
-#include "worker/checkpoint.h"
+#include "worker/checkpoints.h"
 #include "worker/corpus_check.h"
 #include "worker/room.h"
 #include "worker/schedule.h"

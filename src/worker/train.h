@@ -2,7 +2,7 @@
 #ifndef WORKER_TRAIN_H
 #define WORKER_TRAIN_H
 
-#include "worker/attempt.h"
+#include "worker/worker_internal.h"
 
 struct train;
 

@@ -1,7 +1,7 @@
 /* worker.c - from an attempt's folder to its outcome: which work, and how it ended. */
 #include "worker/worker.h"
 
-#include "worker/attempt.h"
+#include "worker/worker_internal.h"
 #include "worker/bench.h"
 #include "worker/evaluate.h"
 #include "worker/train.h"

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "record/run_folder.h"
-#include "worker/again.h"
+#include "worker/verify.h"
 #include "workflow/workflow.h"
 
 struct verify {

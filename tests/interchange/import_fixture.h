@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "interchange/import.h"
-#include "interchange/import_archive.h"
+#include "interchange/torch_file.h"
 #include "spec/spec.h"
 
 #define IMPORT_FIXTURE_TINY "tests/fixtures/checkpoints/tiny.pt"

@@ -2,8 +2,8 @@
  *
  * A stop (SIGTERM, SIGINT) is never handled in a signal handler: both signals are blocked while the
  * attempt lives, and worker_stop_requested looks whether one is waiting. */
-#ifndef WORKER_ATTEMPT_H
-#define WORKER_ATTEMPT_H
+#ifndef WORKER_WORKER_INTERNAL_H
+#define WORKER_WORKER_INTERNAL_H
 
 #include <jansson.h>
 #include <signal.h>

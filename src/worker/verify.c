@@ -1,5 +1,5 @@
 /* again.c - a temporary attempt, then two event files side by side. */
-#include "worker/again.h"
+#include "worker/verify.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

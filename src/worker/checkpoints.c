@@ -1,5 +1,5 @@
 /* checkpoint.c - writing checkpoints and deleting those no longer needed. */
-#include "worker/checkpoint.h"
+#include "worker/checkpoints.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -9,8 +9,8 @@
  * 3. A device that chooses algorithms by measuring is made to take those on record.
  * 4. The same bits are promised for the same device, BLAS, threads and program. Where one of them
  *    differs a difference is told but is nobody's fault. */
-#ifndef WORKER_AGAIN_H
-#define WORKER_AGAIN_H
+#ifndef WORKER_VERIFY_H
+#define WORKER_VERIFY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "worker/again.h"
+#include "worker/verify.h"
 #include "worker/worker_fixture.h"
 
 static struct verify_report again(const struct worker_fixture *f, const struct spec *s,

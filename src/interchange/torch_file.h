@@ -3,8 +3,8 @@
  *
  * libarchive reads the zip (64-bit sizes, checksums, damage); what is asserted here is what a
  * checkpoint has beyond that: one folder, no name twice, nothing larger than the file itself. */
-#ifndef INTERCHANGE_IMPORT_ARCHIVE_H
-#define INTERCHANGE_IMPORT_ARCHIVE_H
+#ifndef INTERCHANGE_TORCH_FILE_H
+#define INTERCHANGE_TORCH_FILE_H
 
 #include <stddef.h>
 #include <stdint.h>

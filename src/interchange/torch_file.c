@@ -1,5 +1,5 @@
 /* import_archive.c - two passes: what is there and the description first, then the numbers. */
-#include "interchange/import_archive.h"
+#include "interchange/torch_file.h"
 
 #include <archive.h>
 #include <archive_entry.h>

@@ -11,8 +11,8 @@
  * 4. A checkpoint whose files do not match their hashes is not used; an older one is.
  * 5. Older attempts' folders are only read. The best weights so far are copied from there, so that
  *    an attempt's folder is whole by itself. */
-#ifndef WORKER_CHECKPOINT_H
-#define WORKER_CHECKPOINT_H
+#ifndef WORKER_CHECKPOINTS_H
+#define WORKER_CHECKPOINTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "model/model.h"
-#include "worker/attempt.h"
+#include "worker/worker_internal.h"
 
 enum { CHECKPOINT_PATH_BYTES = 64, CHECKPOINT_KEPT_MAX = 6 };
 
