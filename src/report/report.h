@@ -33,7 +33,7 @@ struct report_options {
     const char *title;   /* the grid's, of a folder without a table.txt; may be NULL */
     const char *variant; /* " --set train.lr=2": the grid changed so; NULL or "": as written */
     enum report_format format;
-    bool draw; /* write plots/<artefact>-<scale>.svg and .png */
+    bool draw; /* write plots/<artefact>-<scale>.svg, .png and .pdf */
     bool color;
     bool trust;                     /* run every plot.gp outside the sandbox */
     struct report_undrawn *undrawn; /* may be NULL */
