@@ -1,5 +1,5 @@
 /* synthetic_words.c - the settings of the embedded corpora and the spelling of their words. */
-#include "synthetic/synthetic_words.h"
+#include "synthetic/synthetic.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -65,16 +65,19 @@ static const struct synthetic_settings synthetic_corpora[] = {
      .sections_least = 1},
 };
 
-const struct synthetic_settings *synthetic_find(const char *name)
+const struct synthetic_settings *synthetic_at(int32_t i)
 {
-    for (size_t i = 0; i < sizeof synthetic_corpora / sizeof *synthetic_corpora; i++)
-        if (strcmp(synthetic_corpora[i].name, name) == 0) return &synthetic_corpora[i];
-    return NULL;
+    int32_t n = sizeof synthetic_corpora / sizeof *synthetic_corpora;
+
+    return i < n ? &synthetic_corpora[i] : NULL;
 }
 
-const char *synthetic_names(void)
+const struct synthetic_settings *synthetic_find(const char *name)
 {
-    return "synthetic-wikitext103, synthetic-bookcorpus, synthetic-cc100";
+    const struct synthetic_settings *s = NULL;
+
+    for (int32_t i = 0; (s = synthetic_at(i)) && strcmp(s->name, name) != 0;) i++;
+    return s;
 }
 
 int32_t synthetic_words_n(const struct synthetic_settings *s)
