@@ -87,8 +87,7 @@ static int describe(struct preparation *p, struct err *e)
 
     if (p->synthetic) {
         p->manifest.source = "synthetic";
-        p->manifest.options =
-            arena_printf(&p->arena, "vocab_limit=%d version=%d", limit, SYNTHETIC_VERSION);
+        p->manifest.options = arena_printf(&p->arena, "vocab_limit=%d version=1", limit);
         return 0;
     }
     TRY(find_text(p, e));
@@ -319,18 +318,10 @@ static int check_options(const struct project *project, const struct prepare_opt
         if (rc == 0) corpus_close(&corpus);
         if (rc != ERR_NOINPUT) return rc;
     }
-    struct arena arena;
-    struct strbuf names;
-    arena_init(&arena);
-    strbuf_init(&names, &arena);
-    for (int32_t i = 0; prepare_embedded(i); i++)
-        strbuf_addf(&names, "%s%s", i > 0 ? ", " : "", prepare_embedded(i));
-    int rc = ERR(e, ERR_NOINPUT,
-                 "%s: give the folder of its text (train.txt, valid.txt, test.txt); the corpora "
-                 "that need none are %s",
-                 o->name, names.text);
-    arena_fini(&arena);
-    return rc;
+    return ERR(e, ERR_NOINPUT,
+               "%s: give the folder of its text (train.txt, valid.txt, test.txt); `alibi data "
+               "list` names the corpora that need none",
+               o->name);
 }
 
 int prepare_corpus(const struct project *project, const struct prepare_options *o, struct err *e)

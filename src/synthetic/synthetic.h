@@ -24,9 +24,6 @@
 
 #include "base/arena.h"
 
-/* Raised when the text of any embedded corpus changes. */
-enum { SYNTHETIC_VERSION = 2 };
-
 enum { SYNTHETIC_SPLITS_N = 3, SYNTHETIC_OPENINGS_N = 4, SYNTHETIC_WORD_BYTES = 16 };
 
 /* Shares are in permille. */
