@@ -1,58 +1,30 @@
 #!/bin/bash
-# run.sh - disturbs a running grid in every way it knows and compares what comes out with an
-# undisturbed run. usage: tests/faults/run.sh BUILD
-# FAULTS=full: ten times as many; SEED=N: the moments of an earlier call; GRID=table5: another grid
-#
-#   injected  disturbances that struck while the program ran
-#   lost      results that were reported once and are gone or changed, or missing at the end
-#   wrong     results that differ from the undisturbed run in anything but times (the hash of the
-#             weights included), current twice, or left over processes
-#
-# After each disturbance the same command goes on, until it ends by itself with 0.
-set -u
-export LC_ALL=C
-here=$(dirname "$(realpath "$0")")
-alibi=$(realpath "$1")/alibi
-grid=${GRID:-$here/grid}
-seed=${SEED:-$(date +%s)}
-RANDOM=$seed
-times=1
-[ "${FAULTS:-}" = full ] && times=10
-devices=cpu:2
-# Short trainings with several checkpoints each.
-sets=(--set train.updates=40 --set train.warmup=4 --set train.period=36
-    --set train.validate_every=10 --set eval.targets=256)
-base=$(mktemp -d "${TMPDIR:-/tmp}/alibi-faults-XXXXXX")
-base=$(realpath "$base")
-failures=0
-resumed=0
+# disturb.sh - for run.sh: projects, what is compared, and the disturbances of a running grid. A disturbance returns 0 if
+# it struck; before_NAME prepares the start that it disturbs, after_NAME takes back what would outlast it.
 
 finish() {
     for p in $(workers_of "$base"); do kill -9 "$p" 2>/dev/null; done
     rm -rf "$base"
 }
-trap finish EXIT
 
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
+say() { echo "    $name: $*"; }
+wrongly() { wrong=$((wrong + 1)); say "$@"; }
+alive() { kill -0 "$1" 2>/dev/null; }
 
 # Processes whose mark says that they work in a project under $1.
 workers_of() {
-    for environ in /proc/[0-9]*/environ; do
-        if grep -qzs "^ALIBI_ATTEMPT=$1/" "$environ" 2>/dev/null; then
-            pid=${environ#/proc/}
-            echo "${pid%/environ}"
-        fi
-    done
+    grep -lzs "^ALIBI_ATTEMPT=$1/" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3
 }
 
 # No worker may be left; one that is being killed has 5 s.
-orphans_of() {
+no_orphans() {
     for _ in $(seq 50); do
-        left=$(workers_of "$1")
+        left=$(workers_of "$project")
         [ -z "$left" ] && return 0
         sleep 0.1
     done
-    echo "a worker outlived its scheduler by 5 s: $left"
+    echo "a worker outlived its scheduler by 5 s: $left" >"$project/orphans"
     return 1
 }
 
@@ -63,63 +35,102 @@ new_project() {
     : >"$project/seen"
 }
 
+run_grid() { "$alibi" run "$grid" --devices "$devices" --project "$project" >>"$project/out" 2>&1 </dev/null; }
+
 wrap=() # what start puts before the program
 start() { # in the background; $pid
-    "${wrap[@]}" "$alibi" run "$grid" "${sets[@]}" --devices "$devices" --project "$project" \
-        >>"$project/out" 2>&1 </dev/null &
+    "${wrap[@]}" "$alibi" run "$grid" --devices "$devices" --project "$project" >>"$project/out" 2>&1 </dev/null &
     pid=$!
 }
 
+ask() { "$alibi" query --project "$project" --format csv "$1" 2>>"$project/out" | tr -d '\r'; }
+
 results() {
-    "$alibi" query --project "$1" --format csv "SELECT run_id, train_run_id, config_id, scale,
-        dataset, position, L_train, L_valid, split, protocol, stride, first_window, precision, seed,
-        perplexity, loss_nats, tokens, nonfinite, checkpoint_sha256 FROM evaluations
-        UNION ALL SELECT run_id, '', config_id, scale, dataset, position, L_train, 0, '', '', 0, '',
-        '', seed, 0, final_loss_nats, updates, 0, '' FROM trainings" 2>>"$project/out" | tr -d '\r' | sort
+    ask "SELECT run_id, train_run_id, config_id, scale, dataset, position, L_train, L_valid, split, protocol, stride,
+        first_window, precision, seed, perplexity, loss_nats, tokens, nonfinite, checkpoint_sha256 FROM evaluations
+        UNION ALL SELECT run_id, '', config_id, scale, dataset, position, L_train, 0, '', '', 0, '', '', seed, 0,
+        final_loss_nats, updates, 0, '' FROM trainings" | sort
 }
 
 # What was reported before must still be there, unchanged.
 still_there() {
     [ -f "$project/results.db" ] || return 0
-    results "$project" >"$project/now"
+    results >"$project/now"
+    local gone
     gone=$(comm -23 "$project/seen" "$project/now" | wc -l)
     lost=$((lost + gone))
     [ "$gone" -gt 0 ] && say "$gone results that were reported are gone or changed"
     mv "$project/now" "$project/seen"
 }
 
-say() { echo "    $name: $*"; }
-
 # Everything an undisturbed run has, nothing else, nothing twice, nothing left running.
 compare() {
-    results "$project" >"$project/now"
-    missing=$(comm -23 <(cut -d, -f1 "$base/expected" | sort) <(cut -d, -f1 "$project/now" | sort) | wc -l)
-    other=$(comm -13 "$base/expected" "$project/now" | wc -l)
-    running=$("$alibi" query --project "$project" --format csv \
-        "SELECT count(*) FROM attempts WHERE state='running'" 2>&1 | tail -1 | tr -d '\r')
+    local missing other running
+    results >"$project/now"
+    missing=$(comm -23 <(cut -d, -f1 "$expected" | sort) <(cut -d, -f1 "$project/now" | sort) | wc -l)
+    other=$(comm -13 "$expected" "$project/now" | wc -l)
+    running=$(ask "SELECT count(*) FROM attempts WHERE state='running'" | tail -1)
     lost=$((lost + missing))
     wrong=$((wrong + other))
     [ "$missing" -gt 0 ] && say "$missing results are missing at the end"
-    [ "$other" -gt 0 ] && say "$other results differ: $(comm -13 "$base/expected" "$project/now" | head -1)"
-    [ "$running" = 0 ] || { wrong=$((wrong + 1)); say "$running attempts are left as running"; }
-    if ! "$alibi" verify --project "$project" >>"$project/out" 2>&1; then
-        wrong=$((wrong + 1))
-        say "alibi verify: $(tail -1 "$project/out")"
-    fi
+    [ "$other" -gt 0 ] && say "$other results differ: $(comm -13 "$expected" "$project/now" | head -1)"
+    [ "$running" = 0 ] || wrongly "$running attempts are left as running"
+    "$alibi" verify --project "$project" >>"$project/out" 2>&1 || wrongly "alibi verify: $(tail -1 "$project/out")"
 }
 
-# A moment within the time that an undisturbed run takes, in seconds.
+# The undisturbed run: its results, its time, and what it would have done with another BLAS.
+undisturbed() {
+    cp -r "$here/grid" "$base/grid"
+    project=$base/reference
+    mkdir -p "$project" "$base/blas" "$base/no-blas"
+    "$alibi" data prepare tiny --text tests/fixtures/checkpoints/text --project "$project" >"$project/out" 2>&1
+    run_grid || { echo "the undisturbed run failed: $(tail -3 "$project/out")"; return 1; }
+    rm -rf "$project"/results.db* "$project/runs"
+    local from
+    from=$(now_ms)
+    run_grid || { echo "the undisturbed run failed: $(tail -3 "$project/out")"; return 1; }
+    reference_ms=$(($(now_ms) - from))
+    results >"$base/expected"
+    expected=$base/expected
+    local run
+    run=$(basename "$(dirname "$(dirname "$(ls "$project"/runs/*/1/update-*.safetensors | head -1)")")")
+    project=$base/counted
+    mkdir -p "$project"
+    ln -s "$base/reference/data" "$project/data"
+    worker "$run"
+    worker_calls_n=$(wc -l <"$project/trace")
+    wrap=(strace -qq -o "$project/trace" -e signal=none -e "trace=$calls")
+    start
+    wait "$pid"
+    wrap=()
+    calls_n=$(wc -l <"$project/trace")
+    project=$base/reference
+    mallocs_n=$(FAULT_COUNT=$base/mallocs LD_PRELOAD=$build/faults/inject.so run_grid; cat "$base/mallocs")
+    cp "$build/faults/inject.so" "$base/blas/libdnnl.so.2"
+    echo "undisturbed: $(wc -l <"$expected") results in $((reference_ms / 1000)).$((reference_ms % 1000 / 100)) s"
+}
+
+# A moment within the time that an undisturbed run takes, in seconds, or within a share (%) of it.
 a_while() {
-    ms=$((RANDOM * (reference_ms * ${1:-100} / 100) / 32768 + 20))
+    local ms=$((RANDOM * (reference_ms * ${1:-100} / 100) / 32768 + 20))
     sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))"
 }
 
-alive() { kill -0 "$1" 2>/dev/null; }
+# k of a call that fails: spread evenly over all of them ($1), wherever the run has got to.
+spread() { echo $((1 + $1 * (2 * injected + 1) / (2 * times))); }
 
-# --- the disturbances: each returns 0 if it struck ---
+# The end of a command that a fault disturbed: a status of its own, not a crash.
+ended_well() {
+    wait "$pid" 2>/dev/null
+    rc=$?
+    [ $rc -lt 128 ] || wrongly "ended with $rc: $(tail -1 "$project/out")"
+}
+
+# --- killed ---
 
 kill_worker() {
     a_while
+    local victim
     victim=$(workers_of "$project" | shuf -n 1 --random-source=<(yes $RANDOM))
     [ -n "$victim" ] && kill -9 "$victim" 2>/dev/null
 }
@@ -147,60 +158,115 @@ kill_recovery() {
     return 0
 }
 
-interrupt() {
-    a_while
-    alive "$pid" && kill -INT "$pid"
-    wait "$pid"
-    rc=$?
-    [ $rc -eq 130 ] && return 0
-    [ $rc -eq 0 ] || { wrong=$((wrong + 1)); say "Ctrl-C ended with $rc, not 130"; }
-    return 1
-}
-
-interrupt_twice() {
-    a_while
-    alive "$pid" || return 1
-    kill -INT "$pid"
-    sleep 0.25
-    kill -INT "$pid" 2>/dev/null
-    wait "$pid"
-    [ $? -eq 130 ]
-}
-
 # The k-th of the scheduler's calls that change files or start processes is its last.
-before_kill_at_call() {
-    wrap=(strace -qq -o /dev/null -e signal=none -e "trace=$calls"
-        -e "inject=$calls:signal=SIGKILL:when=$((RANDOM % 250 + 1))")
-}
 calls=pwrite64,write,fsync,fdatasync,ftruncate,rename,mkdir,unlink,clone,openat
+before_kill_at_call() {
+    wrap=(strace -qq -o /dev/null -e signal=none -e "trace=$calls" -e "inject=$calls:signal=SIGKILL:when=$(spread "$calls_n")")
+}
 kill_at_call() {
     wait "$pid" 2>/dev/null
     [ $? -eq 137 ]
 }
 
-# One write or sync of the scheduler or of a worker fails. It must be told, not crash.
-before_fail_call() {
-    local error=EIO
-    [ $((RANDOM % 2)) = 0 ] && error=ENOSPC
-    wrap=(strace -f -qq -o "$project/trace" -e signal=none -e trace=pwrite64,write,fsync,fdatasync
-        -e "inject=pwrite64,write,fsync,fdatasync:error=$error:when=$((RANDOM % 120 + 1))")
+# A worker dies at its k-th call that writes, syncs or renames; most of them belong to checkpoints. Nobody recorded its
+# attempt, but the next one resumes from what is whole.
+checkpoint_calls=write,pwrite64,fsync,ftruncate,rename
+worker() { # RUN: a first attempt, alone; after it what strace is to do
+    mkdir -p "$project/runs/$1/1"
+    cp "$base/reference/runs/$1/1/spec" "$project/runs/$1/1/"
+    (cd "$project" && strace -qq -o "$project/trace" -e signal=none -e "trace=$checkpoint_calls" "${@:2}" \
+        "$alibi" worker "runs/$1/1") >>"$project/out" 2>&1 </dev/null
 }
-fail_call() {
-    wait "$pid" 2>/dev/null
-    rc=$?
-    [ $rc -lt 128 ] || { wrong=$((wrong + 1)); say "ended with $rc: $(tail -1 "$project/out")"; }
-    grep -q INJECTED "$project/trace"
+before_kill_in_checkpoint() {
+    local trainings=("$base"/reference/runs/*/1/update-*.safetensors)
+    training=$(basename "$(dirname "$(dirname "${trainings[injected % ${#trainings[@]}]}")")")
+    { worker "$training" -e "inject=$checkpoint_calls:signal=SIGKILL:when=$(spread "$worker_calls_n")"; } 2>/dev/null
+    killed=$?
+}
+kill_in_checkpoint() {
+    nothing
+    [ $killed -eq 137 ]
 }
 
-# A checkpoint that the next attempt would go on from gets another byte in its middle.
+interrupt() {
+    a_while
+    alive "$pid" && kill "-${1:-INT}" "$pid"
+    wait "$pid"
+    rc=$?
+    # 143: it came before the program listened.
+    [ $rc -eq 130 ] || [ $rc -eq 143 ] && return 0
+    [ $rc -eq 0 ] || wrongly "SIG${1:-INT} ended with $rc, not 130"
+    return 1
+}
+terminate() { interrupt TERM; }
+
+interrupt_twice() {
+    a_while
+    alive "$pid" || return 1
+    kill -INT "$pid"
+    sleep 0.05
+    kill -INT "$pid" 2>/dev/null
+    wait "$pid"
+    [ $? -eq 130 ]
+}
+
+# --- calls that fail: in the scheduler and in each worker, the k-th of each ---
+
+failing() { # ERROR [+: and all later ones]
+    local writes=pwrite64,write,fsync,fdatasync
+    wrap=(strace -f -qq -o "$project/trace" -e signal=none -e "trace=$writes"
+        -e "inject=$writes:error=$1:when=$((1 + RANDOM % 120))${2:-}")
+}
+failed() {
+    ended_well
+    grep -q INJECTED "$project/trace"
+}
+before_fail_enospc() { failing ENOSPC; }
+before_fail_enospc_for_ever() { failing ENOSPC +; }
+before_fail_eio() { failing EIO; }
+before_fail_eio_for_ever() { failing EIO +; }
+before_fail_eintr() { failing EINTR; }
+fail_enospc() { failed; }
+fail_enospc_for_ever() { failed; }
+fail_eio() { failed; }
+fail_eio_for_ever() { failed; }
+fail_eintr() { failed; }
+
+# Files can have so many kilobytes and no more: the write that reaches the limit is short, the next one fails.
+before_short_write() {
+    wrap=(bash -c 'trap "" XFSZ; ulimit -f "$0"; exec "$@"' $((RANDOM % 250 + 4)))
+}
+short_write() {
+    ended_well
+    [ $rc -ne 0 ]
+}
+
+before_fail_malloc() {
+    wrap=(env "LD_PRELOAD=$build/faults/inject.so" "FAULT_MALLOC=$(spread "$mallocs_n")${1:-}")
+}
+before_fail_malloc_for_ever() { before_fail_malloc +; }
+# What builds text and tables gives up with a sentence (abort); what holds results ends in order.
+fail_malloc() {
+    wait "$pid" 2>/dev/null
+    rc=$?
+    [ $rc -lt 128 ] || { [ $rc -eq 134 ] && tail -3 "$project/out" | grep -q "memory"; } ||
+        wrongly "ended with $rc: $(tail -1 "$project/out")"
+    return 0
+}
+fail_malloc_for_ever() { fail_malloc; }
+
+# --- files that are changed, missing or in the way ---
+
+# A checkpoint that the next attempt would resume from gets another byte in its middle.
 damage_checkpoint() {
     kill_scheduler || return 1
+    local file run size
     file=$(ls -t "$project"/runs/*/*/*.safetensors 2>/dev/null | head -1)
     [ -n "$file" ] || return 1
     run=$(basename "$(dirname "$(dirname "$file")")")
     # A finished training's is for alibi verify: also of one that said so when nobody listened any more.
     grep -q "^$run," "$project/seen" && return 1
-    results "$project" | grep -q "^$run," && return 1
+    results | grep -q "^$run," && return 1
     grep -qa '"best_sha256"' "$(dirname "$file")/events" && return 1
     size=$(stat -c %s "$file")
     printf '\377\000\377' | dd of="$file" bs=1 seek=$((size / 2)) conv=notrunc status=none
@@ -209,169 +275,247 @@ damage_checkpoint() {
 # A record file that ends in the middle of a record, as after a power cut.
 tear_records() {
     kill_scheduler || return 1
+    local file
     file=$(ls -t "$project"/runs/*/*/events 2>/dev/null | head -1)
     [ -n "$file" ] || return 1
     truncate -s -$((RANDOM % 40 + 1)) "$file"
 }
 
-# results.db is deleted with all that is beside it: the run folders make it again.
-lose_database() {
-    kill_scheduler || return 1
-    [ -f "$project/results.db" ] && orphans_of "$project" >>"$project/out" || return 1
-    still_there
-    rm -f "$project"/results.db*
-    if ! "$alibi" merge "$project/runs" --project "$project" >>"$project/out" 2>&1; then
-        [ -d "$project/runs" ] && ls "$project"/runs/*/*/events >/dev/null 2>&1 || return 1 # there was nothing yet
-        wrong=$((wrong + 1))
-        say "alibi merge: $(tail -1 "$project/out")"
-    fi
+# The corpus has a byte changed, is cut, or has another file under a right name: nothing is trained on it.
+before_damage_corpus() {
+    local file=(train valid test) of
+    of=${file[RANDOM % 3]}
+    rm -rf "$project/data"
+    cp -r "$base/reference/data" "$project/data"
+    local path=$project/data/tiny/$of.tokens size
+    size=$(stat -c %s "$path")
+    case $((RANDOM % 4)) in
+    0) truncate -s $((RANDOM * size / 32768)) "$path" ;;
+    1) cp "$project/data/tiny/dict.txt" "$path" ;;
+    *) at=$((RANDOM * size / 32768))
+        was=$(od -An -tu1 -j $at -N 1 "$path")
+        printf "\\x$(printf %x $((was ^ (1 << RANDOM % 8))))" | dd of="$path" bs=1 seek=$at conv=notrunc status=none ;;
+    esac
+}
+damage_corpus() {
+    ended_well
+    [ $rc -eq 65 ] || wrongly "a damaged corpus: $rc, $(tail -1 "$project/out")"
+    [ ! -e "$project/runs" ] || wrongly "a run was started on a damaged corpus"
+}
+after_damage_corpus() { rm -rf "$project/data" && ln -s "$base/reference/data" "$project/data"; }
+
+# Read-only for as long as the command runs.
+before_read_only() {
+    local places=(. runs results.db) at
+    at=$project/${places[RANDOM % 3]}
+    [ -e "$at" ] || at=$project
+    wrap=(unshare -rm sh -c 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"' "$at")
+}
+read_only() { refused; }
+# 0: what was to be done did not need it
+refused() {
+    ended_well
+    case $rc in
+    0) return 1 ;;
+    65 | 66 | 69 | 73 | 74) ;;
+    *) wrongly "ended with $rc: $(tail -1 "$project/out")" ;;
+    esac
 }
 
-# Ten at once: one works, nine are told to try later.
+before_in_the_way() {
+    local places=(runs results.db results.db.lock data)
+    place=$project/${places[RANDOM % 4]}
+    if [ -e "$place" ]; then mv "$place" "$place.kept"; fi
+    case $((RANDOM % 2)) in
+    0) [ "$(basename "$place")" = runs ] || [ "$(basename "$place")" = data ] && touch "$place" || mkdir "$place" ;;
+    1) mkfifo "$place" ;;
+    esac
+}
+in_the_way() {
+    ended_well
+    [ $rc -ne 0 ]
+}
+after_in_the_way() {
+    rm -rf "$place"
+    if [ -e "$place.kept" ] || [ -L "$place.kept" ]; then mv "$place.kept" "$place"; fi
+}
+
+# --- results.db ---
+
+# It and all that is beside it are gone: the run folders make it again.
+rebuild() {
+    rm -f "$project"/results.db*
+    "$alibi" merge "$project/runs" --project "$project" >>"$project/out" 2>&1 && return
+    # Without a record there was nothing to merge.
+    ls "$project"/runs/*/*/events >/dev/null 2>&1 && wrongly "alibi merge: $(tail -1 "$project/out")"
+    return 0
+}
+
+lose_database() {
+    kill_scheduler || return 1
+    [ -f "$project/results.db" ] && no_orphans || return 1
+    still_there
+    rebuild
+}
+
+# Deleted, replaced by another project's, cut, overwritten or flipped while the scheduler has it open. Whatever the
+# program makes of that, the records are whole.
+hurt_database() {
+    a_while
+    local db=$project/results.db size
+    alive "$pid" && [ -f "$db" ] && size=$(stat -c %s "$db") && [ "$size" -gt 0 ] || return 1
+    still_there
+    case $((RANDOM % 6)) in
+    0) rm -f "$db" ;;
+    1) cp "$base/reference/results.db" "$db.new" && mv "$db.new" "$db" ;;
+    2) truncate -s $((size / 2)) "$db" ;;
+    3) dd if=/dev/zero of="$db" bs=100 count=1 conv=notrunc status=none ;;
+    4) printf '\377\377\377\377' | dd of="$db" bs=1 seek=$((RANDOM * size / 32768)) conv=notrunc status=none ;;
+    5) truncate -s 10 "$db-wal" ;;
+    esac
+    wait "$pid" 2>/dev/null
+    rc=$?
+    # 135: SIGBUS, of a shared mapping whose file was cut.
+    [ $rc -lt 128 ] || [ $rc -eq 135 ] || wrongly "ended with $rc: $(tail -1 "$project/out")"
+    no_orphans || wrongly "$(cat "$project/orphans")"
+    rebuild
+}
+
+# Somebody else reads in a transaction, or writes in one, for a while.
+before_lock_database() { [ -f "$project/results.db" ] || run_grid_once; }
+run_grid_once() { start && a_while 60 && kill -INT "$pid" && wait "$pid"; }
+lock_database() {
+    command -v python3 >/dev/null || { say "python3 is not installed"; return 1; }
+    python3 -c 'import sqlite3, sys, time
+c = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=30)
+c.execute(sys.argv[2]); c.execute("SELECT count(*) FROM runs").fetchall(); time.sleep(1); c.execute("ROLLBACK")' \
+        "$project/results.db" "BEGIN $(shuf -n 1 -e DEFERRED IMMEDIATE EXCLUSIVE --random-source=<(yes $RANDOM))" \
+        >>"$project/out" 2>&1 || { say "$(tail -1 "$project/out")"; return 1; }
+    wait "$pid" 2>/dev/null
+    rc=$?
+    [ $rc -eq 0 ] || wrongly "beside a lock: $rc, $(tail -1 "$project/out")"
+    return 0
+}
+
+# Many at once: one works, the others are told to try later.
 crowd() {
-    others=()
-    for _ in 1 2 3 4 5 6 7 8 9; do
-        "$alibi" run "$grid" "${sets[@]}" --devices "$devices" --project "$project" \
-            >>"$project/out" 2>&1 </dev/null &
+    local others=() later=0 n=9
+    [ "${FAULTS:-}" = full ] && n=49
+    for _ in $(seq $n); do
+        run_grid &
         others+=($!)
     done
-    later=0
     for other in "${others[@]}"; do
         wait "$other"
         rc=$?
         [ $rc -eq 75 ] && later=$((later + 1))
-        [ $rc -eq 75 ] || [ $rc -eq 0 ] || { wrong=$((wrong + 1)); say "one of ten ended with $rc"; }
+        [ $rc -eq 75 ] || [ $rc -eq 0 ] || wrongly "one of many ended with $rc"
     done
+    injected=$((injected + n)) # each scheduler counts
     [ $later -gt 0 ]
 }
 
 # Readers all the time: each must see a whole state.
 read_along() {
+    local reads=0
     while alive "$pid"; do
-        "$alibi" query --project "$project" "SELECT count(*), sum(perplexity) FROM evaluations" \
-            >/dev/null 2>"$project/query"
+        case $((reads % 3)) in
+        0) set -- query "SELECT count(*), sum(perplexity) FROM evaluations" ;;
+        1) set -- report "$grid" --format csv ;;
+        2) set -- status ;;
+        esac
+        "$alibi" "$@" --project "$project" >/dev/null 2>"$project/answer"
         rc=$?
-        if [ $rc -ne 0 ] && [ $rc -ne 66 ]; then # 66: there are no results yet
-            wrong=$((wrong + 1))
-            say "a query beside the run failed: $(cat "$project/query")"
-        fi
+        reads=$((reads + 1))
+        [ $rc -eq 0 ] || [ $rc -eq 66 ] || # 66: there are no results yet
+            wrongly "alibi $* beside the run: $rc, $(cat "$project/answer")"
     done
+    injected=$((injected + reads - 1)) # each read counts
     return 0
 }
 
-# --- rows of the table ---
+# --- the machine ---
 
-row() { printf '  %-34s %8s %6s %6s %8s\n' "$@"; }
+before_leap_clock() { wrap=(env "LD_PRELOAD=$build/faults/inject.so" FAULT_CLOCK=1); }
+leap_clock() { nothing; }
 
-# scenario NAME INJECTION N: N disturbances, at most six for each start from nothing.
-scenario() {
+nothing() {
+    wait "$pid" 2>/dev/null
+    rc=$?
+    [ $rc -eq 0 ] || wrongly "ended with $rc: $(tail -1 "$project/out")"
+    return 0
+}
+
+# What a killed scheduler left is found after a reboot, by a host of another name.
+reboot() {
+    kill_scheduler || return 1
+    cat /proc/sys/kernel/random/uuid >"$project/boot_id"
+    wrap=(unshare -rmu sh -c 'hostname elsewhere && mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"'
+        "$project/boot_id")
+    start
+    wrap=()
+    wait "$pid" 2>/dev/null
+    rc=$?
+    [ $rc -eq 0 ] || wrongly "after a reboot: $rc, $(tail -1 "$project/out")"
+    return 0
+}
+
+# The preferred BLAS crashes in every worker that opens it. Other libraries give other bits, so the run is compared with
+# one that never had it.
+before_crash_blas() {
+    if [ ! -s "$base/expected-other" ]; then
+        local own=$project
+        project=$base/other
+        mkdir -p "$project"
+        ln -s "$base/reference/data" "$project/data"
+        ALIBI_AVOID_BLAS=oneDNN run_grid
+        results >"$base/expected-other"
+        project=$own
+    fi
+    expected=$base/expected-other
+    wrap=(env "LD_LIBRARY_PATH=$base/blas")
+}
+crash_blas() {
+    nothing
+    [ "$(ask "SELECT count(*) FROM attempts WHERE signal = 11" | tail -1)" -gt 0 ]
+}
+
+# --- a disk that is full ---
+
+# The sentence says so, nothing is lost, and with room again the rest is done.
+full_disk() { # FAULT TEXT
+    is_chosen "$1" || return
     name=$1
-    injected=0 lost=0 wrong=0
-    local wanted=$3 from round=0
-    from=$(now_ms)
-    while [ $injected -lt "$wanted" ] && [ $round -lt $((wanted + 5)) ]; do
-        round=$((round + 1))
-        new_project "$2-$round"
-        here_n=0
-        for _ in $(seq 20); do
-            if [ $here_n -lt 6 ] && [ $injected -lt "$wanted" ]; then
-                declare -F "before_$2" >/dev/null && "before_$2"
-                start
-                wrap=()
-                "$2" && injected=$((injected + 1)) && here_n=$((here_n + 1))
-            else
-                start
-            fi
-            wait "$pid" 2>/dev/null
-            rc=$?
-            orphans_of "$project" >"$project/orphans" || { wrong=$((wrong + 1)); say "$(cat "$project/orphans")"; }
-            still_there
-            # 127: the injection has waited for it already.
-            [ $rc -eq 0 ] && break
-        done
-        resumed=$((resumed + $(grep -ls "going on after update" "$project"/runs/*/*/log | wc -l)))
-        [ $rc -eq 0 ] || { wrong=$((wrong + 1)); say "does not come to an end: $(tail -1 "$project/out")"; }
-        compare
-        rm -rf "$project"
-    done
-    report "$from"
-}
-
-report() { # from
-    local ms=$(($(now_ms) - $1))
-    row "$name" $injected $lost $wrong "$((ms / 1000)).$((ms % 1000 / 100))"
-    [ $lost -eq 0 ] && [ $wrong -eq 0 ] || failures=$((failures + 1))
-}
-
-# A disk that is full: the sentence says so, nothing is lost, and with room again the rest is done.
-full_disk() {
-    name="disk full"
     injected=0 lost=0 wrong=0
     local from
     from=$(now_ms)
     new_project full
     mkdir "$project/disk"
-    if ! unshare -rm true 2>/dev/null; then
-        row "$name" skipped - - "-"
-        echo "    $name: a small file system needs unshare with a user namespace, which is not allowed here"
-        return
-    fi
-    # Inside the namespace: the project is the mounted folder, which goes with the namespace.
+    # Inside a mount namespace of its own: the project is the mounted folder, which goes with the namespace.
     export alibi grid devices project
-    sets_text="${sets[*]}" reference="$base/expected" data="$base/reference/data" \
-        unshare -rm bash "$here/full_disk.sh" >"$project/full" 2>&1
+    data="$base/reference/data" unshare -rm bash "$here/full_disk.sh" >"$project/full" 2>&1
     rc=$?
     injected=$(grep -c '^full' "$project/full")
     if [ $rc -ne 0 ]; then
-        wrong=$((wrong + 1))
-        say "$(tail -2 "$project/full" | tr '\n' ' ')"
+        wrongly "$(tail -2 "$project/full" | tr '\n' ' ')"
     else
         # The results as the namespace printed them at its end.
-        sed -n '/^results/,$p' "$project/full" | tail -n +2 >"$project/perplexities"
-        "$alibi" query --project "$base/reference" --format csv \
-            "SELECT run_id, perplexity FROM evaluations ORDER BY run_id" |
-            diff -q - "$project/perplexities" >/dev/null || { wrong=$((wrong + 1)); say "results differ"; }
+        sed '1,/^results/d' "$project/full" >"$project/perplexities"
+        "$alibi" query --project "$base/reference" --format csv "SELECT run_id, perplexity FROM evaluations ORDER BY run_id" |
+            diff -q - "$project/perplexities" >/dev/null || wrongly "results differ"
     fi
-    report "$from"
+    report "$1" "$2" "$from"
 }
 
-# --- the whole ---
+# --- RESULTS.md ---
 
-echo "faults: seed $seed (SEED=$seed repeats the same moments)"
-project=$base/reference
-mkdir -p "$project"
-start
-wait "$pid" || { echo "the undisturbed run failed: $(tail -3 "$project/out")"; exit 1; }
-rm -rf "$project"/results.db* "$project/runs"
-from=$(now_ms)
-start
-wait "$pid" || { echo "the undisturbed run failed: $(tail -3 "$project/out")"; exit 1; }
-reference_ms=$(($(now_ms) - from))
-results "$project" >"$base/expected"
-echo "undisturbed: $(wc -l <"$base/expected") results in $((reference_ms / 1000)).$((reference_ms % 1000 / 100)) s"
-row injection injected lost wrong seconds
-scenario "kill -9 of a worker" kill_worker $((5 * times))
-scenario "kill -9 of the scheduler" kill_scheduler $((5 * times))
-scenario "kill -9 as it starts" kill_start $((5 * times))
-scenario "kill -9 while it recovers" kill_recovery $((3 * times))
-scenario "Ctrl-C" interrupt $((3 * times))
-scenario "Ctrl-C twice" interrupt_twice $((2 * times))
-if strace -o /dev/null -e inject=fsync:error=EIO true 2>/dev/null; then
-    scenario "kill -9 at a system call" kill_at_call $((4 * times))
-    scenario "a system call fails" fail_call $((4 * times))
-else
-    row "at a system call" skipped - - -
-    echo "    needs strace, and leave to trace"
-fi
-scenario "damaged checkpoint" damage_checkpoint $((2 * times))
-scenario "torn record" tear_records $((2 * times))
-scenario "results.db deleted" lose_database $((3 * times))
-scenario "ten schedulers at once" crowd $((1 * times))
-scenario "queries beside the run" read_along $((1 * times))
-full_disk
-echo "$resumed attempts went on from a checkpoint of another"
-if [ $failures -gt 0 ]; then
-    echo "$failures kinds of disturbance did harm"
-    exit 1
-fi
-echo "nothing lost, nothing wrong"
+write_results() {
+    echo "# Faults injected, results lost"
+    echo
+    echo "Written by \`make faults\` (see \`run.sh\` here for what each column means): $("$alibi" --version), seed $seed,"
+    echo "$(nproc) cores, ${FAULTS:-default} counts, $((SECONDS / 60)) min $((SECONDS % 60)) s."
+    echo
+    echo "| fault | what is injected | times | lost | wrong | seconds | verdict |"
+    echo "|---|---|--:|--:|--:|--:|---|"
+    cat "$table"
+}
