@@ -116,8 +116,9 @@ a_while() {
     sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))"
 }
 
-# k of a call that fails: spread evenly over all of them ($1), wherever the run has got to.
-spread() { echo $((1 + $1 * (2 * injected + 1) / (2 * times))); }
+# k of a call that fails: spread evenly over all of them ($1). How many there are depends on the moments at which the
+# scheduler looks, so that the last ones may not be reached.
+spread() { echo $((1 + $1 * (2 * round - 1) / (2 * times) % $1)); }
 
 # The end of a command that a fault disturbed: a status of its own, not a crash.
 ended_well() {

@@ -56,11 +56,11 @@ report() {
 disturb() {
     is_chosen "$1" || return
     name=$1
-    local wanted=$4 each=${6:-6} round=0 from
+    local wanted=$4 each=${6:-6} from
     [ "${FAULTS:-}" = full ] && wanted=$5
-    injected=0 lost=0 wrong=0 times=$wanted
+    injected=0 lost=0 wrong=0 times=$wanted round=0
     from=$(now_ms)
-    while [ $injected -lt "$wanted" ] && [ $round -lt $((wanted + 5)) ]; do
+    while [ $injected -lt "$wanted" ] && [ $round -lt $((wanted + wanted / 4 + 5)) ]; do
         round=$((round + 1))
         new_project "$3-$round"
         local struck=0 rc=1
