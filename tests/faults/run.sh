@@ -81,7 +81,7 @@ disturb() {
             # 127: the disturbance has waited for it already.
             [ $rc -eq 0 ] && break
         done
-        resumed=$((resumed + $(grep -ls "going on after update\|resuming after update" "$project"/runs/*/*/log | wc -l)))
+        resumed=$((resumed + $(grep -ls "resuming after update" "$project"/runs/*/*/log | wc -l)))
         [ $rc -eq 0 ] || { wrong=$((wrong + 1)); say "does not come to an end: $(tail -1 "$project/out")"; }
         compare
         rm -rf "$project"
@@ -186,7 +186,7 @@ disturb F27 "a torn record" tear_records 5 200
 suite F27 "a record file cut anywhere" record/test_event 'a_file_cut*'
 suite F28 "resumed at every update" worker/test_resume 'a_run_stopped_at_any*'
 disturb F29 "the same grid again" nothing 3 20 1
-suite F29 "a training repeated" worker/test_again 'a_training_repeats*'
+suite F29 "a training repeated" worker/test_verify 'a_training_repeats*'
 needs_gpu F29 "the same grid twice on one GPU"
 disturb F30 "queries, reports and exports beside the run" read_along 100 1000 1
 suite F30 "readers see whole transactions" store/test_crash 'readers*'
