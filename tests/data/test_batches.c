@@ -7,7 +7,7 @@
 
 enum { N = 1003, FIRST_ID = 10 };
 
-/* A stream whose ids tell their place: FIRST_ID + place. */
+/* A stream whose ids give their place: FIRST_ID + place. */
 struct stream {
     int32_t *ids;
     struct tokens tokens;

@@ -76,7 +76,7 @@ TEST_WITH(struct data_folder *f, a_text_folder_becomes_a_corpus_and_a_piece_for_
     corpus_close(&c);
 }
 
-TEST_WITH(struct data_folder *f, a_corpus_that_is_there_is_left_alone)
+TEST_WITH(struct data_folder *f, an_existing_corpus_is_left_alone)
 {
     data_folder_text(f, "text", "a\n", "a\n", "a\n");
     must(f, "tiny", "text", false);
@@ -142,14 +142,14 @@ TEST_WITH(struct data_folder *f, the_rest_of_an_interrupted_preparation_is_clear
     assert_false(has(f, "data/.tiny.old"));
 }
 
-TEST_WITH(struct data_folder *f, a_folder_that_is_no_corpus_is_never_replaced)
+TEST_WITH(struct data_folder *f, a_folder_that_is_not_a_corpus_is_never_replaced)
 {
     data_folder_text(f, "data/mine", "a\n", "a\n", "a\n");
     refused(f, "mine", "data/mine", true, ERR_CREATE, "not a prepared corpus");
     assert_true(has(f, "data/mine/train.txt"));
 }
 
-TEST_WITH(struct data_folder *f, two_preparations_of_one_corpus_keep_apart)
+TEST_WITH(struct data_folder *f, two_preparations_of_one_corpus_exclude_each_other)
 {
     int lock;
     data_folder_text(f, "text", "a\n", "a\n", "a\n");
@@ -208,7 +208,8 @@ TEST_WITH(struct data_folder *f, a_limit_that_makes_words_unknown_takes_the_floo
     corpus_close(&c);
 }
 
-TEST_WITH(struct data_folder *f, damage_is_told_for_text_and_mended_for_embedded_corpora)
+TEST_WITH(struct data_folder *f,
+          damage_is_an_error_in_a_text_corpus_and_repaired_in_an_embedded_one)
 {
     data_folder_text(f, "text", "a\n", "a\n", "a\n");
     must(f, "tiny", "text", false);

@@ -150,8 +150,7 @@ TEST_WITH(struct data_folder *f, shares_of_the_settings_are_whole)
     assert_null(synthetic_at(CORPORA_N));
 }
 
-/* How often a word of the text stands right before a line end, a title mark begins a line, and so
- * on differs between the corpora; here only what their descriptions promise. */
+/* Only what the descriptions of the corpora promise. */
 TEST_WITH(struct data_folder *f, the_three_corpora_differ_as_described)
 {
     double document[CORPORA_N], quotes[CORPORA_N], headings[CORPORA_N];
