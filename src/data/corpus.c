@@ -27,8 +27,8 @@ static int corpus_open_split(struct tokens *t, const char *path, const struct ma
     TRY(tokens_open(t, path, e));
     if (t->n != tokens_n || t->vocab != m->vocab)
         return ERR(e, ERR_DATA,
-                   "%s: %lld tokens and a vocabulary of %d; the manifest says %lld and %d", path,
-                   (long long)t->n, t->vocab, (long long)tokens_n, m->vocab);
+                   "%s: %lld tokens and a vocabulary of %d; the manifest says %lld and %lld", path,
+                   (long long)t->n, t->vocab, (long long)tokens_n, (long long)m->vocab);
     if (strcmp(t->dictionary_sha256, m->dictionary_sha256) == 0) return 0;
     return ERR(e, ERR_DATA, "%s: made with the dictionary %.16s…, the manifest says %.16s…", path,
                t->dictionary_sha256, m->dictionary_sha256);
@@ -50,7 +50,7 @@ int corpus_open(struct corpus *c, const struct project *p, const char *name, str
     }
     TRY_OUT(rc, corpus_manifest(&manifest, &folder, &arena, p, name, e));
     memcpy(c->fingerprint, manifest.fingerprint, sizeof c->fingerprint);
-    c->vocab = manifest.vocab;
+    c->vocab = (int32_t)manifest.vocab;
     c->floor_perplexity = manifest.floor_perplexity[CORPUS_VALID];
     for (int i = 0; i < CORPUS_SPLITS_N; i++) {
         const char *path = arena_printf(&arena, "%s/%s.tokens", folder, corpus_split_name(i));

@@ -1,6 +1,6 @@
 /* binarise.c - looks up every word; a first pass sizes what the second one fills, and finds what is
  * wrong with the text. */
-#include "prepare/binarise.h"
+#include "prepare/dictionary.h"
 
 #include <stdlib.h>
 

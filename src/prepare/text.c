@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/file.h"
+
 enum {
     TEXT_PROGRESS_BYTES = 4 << 20,
     TEXT_THREAD_BYTES = 4 << 20 /* less is done before a thread has begun */
@@ -60,6 +62,22 @@ bool text_line(const char **at, const char *end, bool trim_cr, const char **line
     *at += *n + (line_end != NULL);
     if (trim_cr && *n > 0 && (*line)[*n - 1] == '\r') --*n;
     return true;
+}
+
+int text_open(struct text *t, const char *path, const struct text_progress *progress, struct err *e)
+{
+    struct file_map map;
+
+    TRY(file_map_open(&map, path, e));
+    *t = (struct text){.bytes = map.data, .n = map.n, .place = path, .progress = progress};
+    return 0;
+}
+
+void text_close(struct text *t)
+{
+    struct file_map map = {.data = t->bytes, .n = t->n};
+
+    file_map_close(&map);
 }
 
 int32_t text_threads(const struct text *t)

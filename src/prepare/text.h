@@ -33,6 +33,11 @@ struct text {
     bool goes_on; /* a part that another one follows: its end is not the end of a line */
 };
 
+/* text_open - maps a file; text_close unmaps it. Errors: those of file_map_open. */
+int text_open(struct text *t, const char *path, const struct text_progress *progress,
+              struct err *e);
+void text_close(struct text *t);
+
 /* text_threads - how many threads a text is worth: what progress says, else by its size and the
  * processors this process may use. */
 int32_t text_threads(const struct text *t);

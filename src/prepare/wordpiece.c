@@ -45,7 +45,7 @@ int wordpiece_open(struct wordpiece **out, struct arena *a, const char *path, bo
         else
             *map_put(&w->first, line, n, &fresh) = number;
         if (!fresh)
-            return ERR(e, ERR_DATA, "%s:%d: '%.*s' is there twice", path, number + 1,
+            return ERR(e, ERR_DATA, "%s:%d: '%.*s' occurs twice", path, number + 1,
                        (int)(n < 40 ? n : 40), line);
     }
     if (map_get(&w->first, "[UNK]", 5, &unknown)) return 0;
