@@ -173,41 +173,23 @@ int cuda_run_linear_relu(struct backend *b, const struct linear_relu_args *a, st
 }
 
 /* dx = dy w. */
-static struct gemm_product linear_bwd_input_product(const struct tensor *dx,
-                                                    const struct tensor *dy, const struct tensor *w)
-{
-    return (struct gemm_product){.a = dy->data,
-                                 .b = w->data,
-                                 .c = dx->data,
-                                 .m = dy->rows,
-                                 .n = w->cols,
-                                 .k = w->rows,
-                                 .chunks_n = 1,
-                                 .stride_a = dy->stride,
-                                 .stride_b = w->stride,
-                                 .stride_c = dx->stride,
-                                 .from = dy->dtype,
-                                 .to = dx->dtype};
-}
-
 int cuda_run_linear_bwd_input(struct backend *b, const struct linear_bwd_input_args *a,
                               struct err *e)
 {
-    struct gemm_product p = linear_bwd_input_product(&a->dx, &a->dy, &a->w);
-    p.accumulate = a->accumulate;
+    struct gemm_product p = {.a = a->dy.data,
+                             .b = a->w.data,
+                             .c = a->dx.data,
+                             .m = a->dy.rows,
+                             .n = a->w.cols,
+                             .k = a->w.rows,
+                             .chunks_n = 1,
+                             .stride_a = a->dy.stride,
+                             .stride_b = a->w.stride,
+                             .stride_c = a->dx.stride,
+                             .accumulate = a->accumulate,
+                             .from = a->dy.dtype,
+                             .to = a->dx.dtype};
     return linear_multiply(cuda_of(b), &p, e);
-}
-
-/* The bits of y's mask are made again in scratch memory: 1/16 of the bytes of a y in bf16. */
-int cuda_run_linear_relu_bwd(struct backend *b, const struct linear_relu_bwd_args *a, struct err *e)
-{
-    struct cuda *c = cuda_of(b);
-    struct gemm_product p = linear_bwd_input_product(&a->dx, &a->dy, &a->w);
-    p.kept = a->y.data;
-    p.stride_kept = a->y.stride;
-    p.scale = 1.0f / (1.0f - a->dropout.p);
-    TRY(cuda_scratch(c, &p.scratch, cuda_mask_bytes(a->dx.rows, a->dx.cols), e));
-    return linear_multiply(c, &p, e);
 }
 
 int cuda_run_linear_bwd_weight(struct backend *b, const struct linear_bwd_weight_args *a,
@@ -218,7 +200,6 @@ int cuda_run_linear_bwd_weight(struct backend *b, const struct linear_bwd_weight
     struct gemm_product p = {.a = dy->data,
                              .b = x->data,
                              .c = dw->data,
-                             .sums = a->dbias.data,
                              .m = dy->cols,
                              .n = x->cols,
                              .k = dy->rows,
@@ -230,6 +211,10 @@ int cuda_run_linear_bwd_weight(struct backend *b, const struct linear_bwd_weight
                              .accumulate = a->accumulate,
                              .from = dy->dtype,
                              .to = dw->dtype};
-    if (p.sums) TRY(cuda_scratch(c, &p.scratch, cuda_column_sums_workspace(dy), e));
-    return linear_multiply(c, &p, e);
+    void *workspace = NULL;
+    TRY(linear_multiply(c, &p, e));
+    if (!a->dbias.data) return 0;
+    TRY(cuda_scratch(c, &workspace, cuda_column_sums_workspace(dy), e));
+    return cuda_fault(c, cuda_column_sums(c->stream_own, &a->dbias, dy, a->accumulate, workspace),
+                      "linear_bwd_weight", e);
 }

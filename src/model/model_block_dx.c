@@ -47,8 +47,9 @@ static int feed_forward_dx(struct model *m, const struct model_pass *p, int32_t 
     struct dropout inner = model_dropout(m, p, s->dropout_relu, l, DROPOUT_RELU);
     TRY(ops_linear_bwd_weight(m->b, &dw->outer, &dw->outer_bias, &f->branch, &u, 1, e));
     struct tensor du = model_view(&m->buffers.wide, n, s->ffn);
-    TRY(ops_linear_relu_bwd(m->b, &du, &f->branch, &w->outer, &u, &inner, e));
-    TRY(ops_linear_bwd_weight(m->b, &dw->inner, &dw->inner_bias, &du, &g, 1, e));
+    TRY(ops_linear_bwd_input(m->b, &du, &f->branch, &w->outer, 0, e));
+    TRY(ops_relu_bwd(m->b, &du, &du, &u, &dw->inner_bias, &inner, e));
+    TRY(ops_linear_bwd_weight(m->b, &dw->inner, NULL, &du, &g, 1, e));
     struct tensor dg = model_view(&m->buffers.narrow, n, s->dim);
     TRY(ops_linear_bwd_input(m->b, &dg, &du, &w->inner, 0, e));
     struct tensor x = model_view(&act->s, n, s->dim), stats = model_view(&act->stats2, n, 2);
