@@ -124,7 +124,7 @@ struct linear_args {
     struct tensor y;    /* (N,O) of the dtype of x, or f32 */
     struct tensor x;    /* (N,I) */
     struct tensor w;    /* (O,I) of the dtype of x */
-    struct tensor bias; /* (1,O) f32, or none */
+    struct tensor bias; /* (1,O) of the dtype of x, as y then is, or none */
     bool accumulate;
 };
 

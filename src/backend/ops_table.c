@@ -60,7 +60,7 @@ static int rule_residual_layernorm_bwd(const void *args, struct err *e)
     {"w", ARG_TENSOR, ARG_READ, AT(args, w), "O I"},                                               \
         {"x", ARG_SAME, ARG_READ, AT(args, x), "N I"},                                             \
     {                                                                                              \
-        "bias", ARG_TENSOR_F32, ARG_READ, AT(args, bias), "1 O", .optional = true                  \
+        "bias", ARG_SAME, ARG_READ, AT(args, bias), "1 O", .optional = true                        \
     }
 
 #define ATTENTION_ARGUMENTS                                                                        \
