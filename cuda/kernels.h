@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/* ---- attention.cu, rotary.cu ----
+/* ---- attention.cu ----
  * Head widths up to 256; above 128 products are in f32 whatever the dtype. Workspaces: 16-byte
  * aligned, of at least so many bytes; their contents mean nothing between calls, and calls on one
  * stream may share one. That of attention depends on B, T, H and bias.bias_table_n and grows with
@@ -25,7 +25,6 @@ extern "C" {
 size_t cuda_attention_workspace(const struct attention *a);
 int cuda_attention(void *stream, const struct attention *a, void *workspace_dev);
 int cuda_attention_bwd(void *stream, const struct attention *a, void *workspace_dev);
-int cuda_rotary(void *stream, const struct rotary_args *a);
 
 /* ---- embedding.cu, elementwise.cu ----
  * Any mixture of f32 and bf16 for gather, scatter and cast; elsewhere one dtype, tables f32.

@@ -252,7 +252,8 @@ struct residual_layernorm_bwd_args {
     struct dropout dropout;
 };
 
-/* rotary: rotates the pairs of x in place by the angles of their tokens. */
+/* rotary: rotates the pairs of x in place by the angles of their tokens. NULL where attention does.
+ */
 struct rotary_args {
     struct tensor x;            /* (B*T, H*D), D even */
     struct tensor cosine, sine; /* (T', D/2) f32, T' >= T; row = token of the row */

@@ -193,6 +193,8 @@ int ops_residual_layernorm_bwd(struct backend *b, const struct residual_layernor
 
 int ops_rotary(struct backend *b, const struct rotary_args *a, struct err *e)
 {
+    if (b->ops->rotary == NULL)
+        return ERR(e, ERR_UNAVAILABLE, "op rotary: %s rotates only within attention", b->name);
     return run(b, OP_ROTARY, a, e);
 }
 
