@@ -36,12 +36,8 @@ int text_encode(char out[4], uint32_t c)
 {
     int n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
 
-    if (n == 1) {
-        out[0] = (char)c;
-        return 1;
-    }
     for (int i = n - 1; i > 0; i--, c >>= 6) out[i] = (char)(0x80 | (c & 0x3F));
-    out[0] = (char)(0xF00 >> n | c);
+    out[0] = (char)(n == 1 ? c : 0xF00u >> n | c);
     return n;
 }
 
