@@ -26,6 +26,7 @@ static int page_judge(struct report_page *p, struct report_claims *claims, struc
         struct report_folder *f = &p->folder[i];
         TRY(report_folder_open(f, &p->arena, p->project, item->artefact, item->dir, e));
         TRY(report_claims_judge(&claims[i], &p->arena, p->store, f, item->scale, e));
+        if (item->title && !f->laid_out) f->layout.title = item->title;
     }
     return 0;
 }
@@ -34,12 +35,20 @@ static int page_judge(struct report_page *p, struct report_claims *claims, struc
 struct page_claim {
     const struct report_item *item;
     const struct store_cell *cells; /* claim, statement, verdict */
+    bool of_paper;                  /* about the paper's own numbers alone */
     bool said;                      /* with an earlier folder's */
 };
 
-enum { PAGE_CONTRADICTED, PAGE_NOT_RUN, PAGE_SUPPORTED, PAGE_VERDICTS_N };
+enum {
+    PAGE_CONTRADICTED,
+    PAGE_NOT_RUN,
+    PAGE_NOT_JUDGED,
+    PAGE_SUPPORTED,
+    PAGE_VERDICTS_N = REPORT_CLAIM_VERDICTS_N
+};
 /* The worst first: where folders that share a claim differ, it counts as the worst. */
-static const char *const page_verdicts[PAGE_VERDICTS_N] = {"contradicted", "not run", "supported"};
+static const char *const page_verdicts[PAGE_VERDICTS_N] = {"contradicted", "not run", "not judged",
+                                                           "supported"};
 
 /* The same claim of the same scale in several folders is one. */
 static bool page_shared(const struct page_claim *a, const struct page_claim *b)
@@ -95,8 +104,9 @@ static int32_t page_claim(struct report_page *p, struct page_claim *c, int32_t n
     return worst;
 }
 
+/* counts: of the claims about runs and of those about the paper alone, by verdict. */
 static void page_claims(struct report_page *p, const struct report_claims *claims,
-                        int32_t counts[PAGE_VERDICTS_N])
+                        int32_t counts[2][PAGE_VERDICTS_N])
 {
     int32_t n = 0, room = 1;
 
@@ -104,18 +114,23 @@ static void page_claims(struct report_page *p, const struct report_claims *claim
     struct page_claim *claim = arena_array(&p->arena, (size_t)room, sizeof *claim);
     for (int32_t i = 0; i < p->items_n; i++)
         for (int32_t k = 0; k < claims[i].rows.rows_n; k++)
-            claim[n++] = (struct page_claim){&p->item[i], claims[i].rows.row[k], false};
+            claim[n++] = (struct page_claim){
+                &p->item[i], claims[i].rows.row[k],
+                strcmp(report_rows_get(&claims[i].rows, k, "counted"), "0") == 0, false};
     fputs("<details id=\"claims\"><summary>The claims of the paper, judged</summary>\n"
           "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr><th>artefact</th><th>claim</th>"
           "<th>scale</th><th>verdict</th><th>statement</th></tr></thead>\n<tbody>\n",
           p->out);
     for (int32_t i = 0; i < n; i++)
-        if (!claim[i].said) counts[page_claim(p, &claim[i], n - i)]++;
+        if (!claim[i].said) counts[claim[i].of_paper][page_claim(p, &claim[i], n - i)]++;
     fprintf(p->out,
-            "</tbody>\n</table></div>\n<p>%d supported, %d contradicted, %d not run. The numbers "
-            "that each rests on stand in its artefact's section. Away from scale paper a verdict "
-            "is about the shape of the curves, not about the numbers.</p>\n</details>\n",
-            counts[PAGE_SUPPORTED], counts[PAGE_CONTRADICTED], counts[PAGE_NOT_RUN]);
+            "</tbody>\n</table></div>\n<p>%d supported, %d contradicted, %d not run, %d not judged "
+            "at their scale; and %d of %d about the paper's own numbers alone supported. The "
+            "numbers that each rests on are in its artefact's section. Away from scale paper a "
+            "verdict is about the shape of the curves, not about the numbers.</p>\n</details>\n",
+            counts[0][PAGE_SUPPORTED], counts[0][PAGE_CONTRADICTED], counts[0][PAGE_NOT_RUN],
+            counts[0][PAGE_NOT_JUDGED], counts[1][PAGE_SUPPORTED],
+            counts[1][0] + counts[1][1] + counts[1][2] + counts[1][3]);
 }
 
 /* The sentence that the page opens with. */
@@ -154,6 +169,7 @@ static int page_section(struct report_page *p, int32_t i, struct err *e)
     struct report_options o = *p->options;
 
     o.scale = item->scale;
+    o.title = item->title;
     o.format = REPORT_HTML;
     fprintf(p->out, "<section class=\"artefact\" id=\"a-%s\">\n", item->artefact);
     TRY(report_artefact(p->out, p->store, p->project, item->artefact, item->dir, &o, e));
@@ -163,7 +179,7 @@ static int page_section(struct report_page *p, int32_t i, struct err *e)
 
 /* The claims as text: the page's first sentence counts them. */
 static int page_claims_text(char **text, struct report_page *p, const struct report_claims *claims,
-                            int32_t counts[PAGE_VERDICTS_N], struct err *e)
+                            int32_t counts[2][PAGE_VERDICTS_N], struct err *e)
 {
     size_t n;
     FILE *out = p->out;
@@ -179,14 +195,14 @@ static int page_claims_text(char **text, struct report_page *p, const struct rep
 static int page_write(struct report_page *p, struct err *e)
 {
     struct report_claims *claims = arena_array(&p->arena, (size_t)p->items_n + 1, sizeof *claims);
-    int32_t counts[PAGE_VERDICTS_N] = {0};
+    int32_t counts[2][PAGE_VERDICTS_N] = {{0}};
     char *judged;
 
     p->folder = arena_array(&p->arena, (size_t)p->items_n + 1, sizeof *p->folder);
     TRY(page_judge(p, claims, e));
     TRY(page_claims_text(&judged, p, claims, counts, e));
     report_html_open(p->out, page_title);
-    int rc = page_open(p, counts, e);
+    int rc = page_open(p, counts[0], e);
     if (rc == 0 && p->items_n) rc = page_section(p, 0, e);
     fputs("<section id=\"contents\">\n<h2>Tables and figures</h2>\n", p->out);
     fputs("<div id=\"board\">\n", p->out);
