@@ -181,16 +181,19 @@ static void run_cell(struct report_page *p, const char *begin, const char *text)
 /* --- training curves ------------------------------------------------------------------------ */
 
 /* A row for each training and split: its losses as points of a polyline in a box of 300 by 60, the
- * mean of each hundredth of the updates; and the losses and updates it begins and ends with. */
+ * mean of each hundredth of the updates; and the losses and updates it begins and ends with. The
+ * box is as high as what follows the first twentieth, whose fall would flatten the rest. */
 static const char page_curves_query[] = PAGE_RUNS
-    ", losses AS MATERIALIZED (SELECT c.run_id, c.split, c.step, c.loss_nats AS loss,"
-    "  max(c.step) OVER run AS steps, min(c.loss_nats) OVER run AS low,"
-    "  max(c.loss_nats) OVER run AS high"
-    "  FROM wanted w JOIN curves c USING (run_id) WHERE c.loss_nats IS NOT NULL"
+    ", sized AS (SELECT run_id, max(step) AS steps FROM wanted JOIN curves USING (run_id)"
+    "  WHERE loss_nats IS NOT NULL GROUP BY run_id),"
+    "losses AS MATERIALIZED (SELECT c.run_id, c.split, c.step, c.loss_nats AS loss, s.steps,"
+    "  min(c.loss_nats) OVER run AS low,"
+    "  max(CASE WHEN c.step * 20 >= s.steps THEN c.loss_nats END) OVER run AS high"
+    "  FROM sized s JOIN curves c USING (run_id) WHERE c.loss_nats IS NOT NULL"
     "  WINDOW run AS (PARTITION BY c.run_id)),"
     "points AS (SELECT run_id, split, min(step) AS first, max(step) AS last, avg(loss) AS mean,"
     "  printf('%.0f,%.0f', 300.0 * max(step) / steps,"
-    "   57 - 54 * (avg(loss) - low) / max(high - low, 1e-9)) AS point"
+    "   max(3, 57 - 54 * (avg(loss) - low) / max(high - low, 1e-9))) AS point"
     "  FROM losses GROUP BY run_id, split, 100 * step / steps)"
     "SELECT run_id, split, group_concat(point, ' ') AS points,"
     " printf('%s loss: %.2f nats at update %d, %.2f at update %d',"
