@@ -217,7 +217,7 @@ static int pickle_global(struct pickle_machine *m)
                        name);
 }
 
-/* Makes the node that stands for a call; the name's row says which, or forbids it. */
+/* Makes the node that represents a call; the name's row says which, or forbids it. */
 static int pickle_call(struct pickle_machine *m)
 {
     const struct pickle_value *callee = m->taken[0], *arguments = m->taken[1];

@@ -315,7 +315,8 @@ static int load(struct checkpoints *c, const struct candidate *x, struct checkpo
     }
     TRY_OUT(rc, read_point(out, state, states, e));
     TRY_OUT(rc, copy_best(c, &out->best, x->dir, e));
-    TRY_OUT(rc, weights_load_training(c->model, c->slots_n, weights, path, state, states, e));
+    TRY_OUT(rc, weights_load(c->model, 0, weights, path, e));
+    TRY_OUT(rc, weights_load(c->model, c->slots_n, state, states, e));
     worker_restore_choices(a, safetensors_metadata(state, "choices"));
     const char *blas = safetensors_metadata(state, "blas");
     if (blas && strcmp(blas, a->backend->blas) != 0)

@@ -15,7 +15,7 @@ enum { SCORE_ALL_LENGTHS = -1 };
 /* One batch under construction: rows, and the positions scored in them. */
 struct score_batch {
     const struct score_pass *pass;
-    int32_t width;   /* tokens of the longest window: the room of a row */
+    int32_t width;   /* tokens of the longest window: the capacity of a row */
     int32_t longest; /* of the rows so far: the length the model is given */
     int32_t rows_n;
     int64_t positions_n, positions_max;

@@ -1,7 +1,7 @@
 /* score.h - passes of a model over a stream that score every target of a protocol once.
  *
  * model_score is exact by row: the bits of a score depend on the tokens of its row up to it and on
- * nothing else. So how rows are put together into batches, and how long a row goes on after a
+ * nothing else. So how rows are put together into batches, and how far a row continues after a
  * scored position, changes no score; score_prefixes rests on it. */
 #ifndef WORKER_SCORE_H
 #define WORKER_SCORE_H

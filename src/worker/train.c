@@ -128,7 +128,7 @@ static int train_validate(struct train *t, struct err *e)
     double loss = 0.0;
     int rc = validate_loss(&o, &loss, e);
 
-    /* The validation is made again when the run goes on. */
+    /* A resumed run repeats the validation. */
     if (rc == ERR_INTERRUPTED) {
         struct err saving = {0};
         int saved = train_save(t, false, false, &saving);

@@ -94,54 +94,37 @@ out:
     return rc;
 }
 
-static int check(const struct weights *w, const struct safetensors *s, const char *path,
-                 struct err *e)
+static int check(const struct weights *w, const struct safetensors *s, struct err *e)
 {
     if (safetensors_count(s) != w->n)
-        return ERR(e, ERR_DATA, "%s: %d tensors, but the model has %d", path, safetensors_count(s),
-                   w->n);
+        return ERR(e, ERR_DATA, "%d tensors, but the model has %d", safetensors_count(s), w->n);
     for (int32_t i = 0; i < w->n; i++) {
         char name[WEIGHTS_NAME_BYTES];
         const struct shape_tensor *t = tensor_of(w, i);
         name_of(name, w, i);
         const struct safetensors_entry *x = safetensors_find(s, name), want = entry_of(name, t);
-        if (!x) return ERR(e, ERR_DATA, "%s: tensor %s is missing", path, name);
+        if (!x) return ERR(e, ERR_DATA, "tensor %s is missing", name);
         if (strcmp(x->dtype, "F32") != 0)
-            return ERR(e, ERR_DATA, "%s: %s is %s, expected F32", path, name, x->dtype);
+            return ERR(e, ERR_DATA, "%s is %s, expected F32", name, x->dtype);
         if (x->dims_n != want.dims_n || memcmp(x->dims, want.dims, sizeof x->dims) != 0)
-            return ERR(e, ERR_DATA, "%s: %s has %lld elements in %d dimensions, expected (%d,%d)",
-                       path, name, (long long)x->elements_n, x->dims_n, t->rows, t->cols);
+            return ERR(e, ERR_DATA, "%s has %lld elements in %d dimensions, expected (%d,%d)", name,
+                       (long long)x->elements_n, x->dims_n, t->rows, t->cols);
     }
     return 0;
 }
 
-static int load(const struct weights *w, const struct safetensors *s, struct err *e)
+int weights_load(struct model *m, int32_t slots_n, const struct safetensors *s, const char *path,
+                 struct err *e)
 {
-    for (int32_t i = 0; i < w->n; i++) {
+    const struct weights w = weights_of(m, slots_n);
+
+    int rc = check(&w, s, e);
+    if (rc < 0) err_ctx(e, "%s", path);
+    for (int32_t i = 0; rc == 0 && i < w.n; i++) {
         char name[WEIGHTS_NAME_BYTES];
-        name_of(name, w, i);
-        TRY(model_write(w->model, block_of(w, i), i % w->params->tensors_n,
-                        safetensors_find(s, name)->data, e));
+        name_of(name, &w, i);
+        rc = model_write(m, block_of(&w, i), i % w.params->tensors_n,
+                         safetensors_find(s, name)->data, e);
     }
-    return 0;
-}
-
-int weights_load(struct model *m, const struct safetensors *s, const char *path, struct err *e)
-{
-    const struct weights w = weights_of(m, 0);
-
-    TRY(check(&w, s, path, e));
-    return load(&w, s, e);
-}
-
-int weights_load_training(struct model *m, int32_t slots_n, const struct safetensors *weights,
-                          const char *weights_path, const struct safetensors *state,
-                          const char *state_path, struct err *e)
-{
-    const struct weights values = weights_of(m, 0), slots = weights_of(m, slots_n);
-
-    TRY(check(&values, weights, weights_path, e));
-    TRY(check(&slots, state, state_path, e));
-    TRY(load(&values, weights, e));
-    return load(&slots, state, e);
+    return rc;
 }

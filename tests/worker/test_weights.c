@@ -10,13 +10,13 @@
 #include "worker/weights.h"
 #include "worker/worker_fixture.h"
 
-static struct model *open_model(struct backend *b, const struct spec *s, bool train)
+static struct model *open_model(const struct worker_fixture *f, const struct spec *s, bool train)
 {
     struct err e = {0};
     struct model *m = NULL;
     const struct model_options o = {
         .train = train, .rows_max = 1, .length_max = 4, .scored_max = 4};
-    if (model_open(&m, b, s, &o, &e) < 0) fail_msg("%s", e.text);
+    if (model_open(&m, f->cpu, s, &o, &e) < 0) fail_msg("%s", e.text);
     return m;
 }
 
@@ -55,10 +55,10 @@ static void assert_equal_blocks(struct model *a, struct model *b, enum model_blo
 }
 
 struct files {
-    char weights[WORKER_PATH_BYTES + 32], state[WORKER_PATH_BYTES + 32];
+    char weights[TEST_PATH_BYTES + 32], state[TEST_PATH_BYTES + 32];
 };
 
-static struct files save(const struct worker_fixture *f, struct model *m, int32_t slots_n)
+static struct files save(struct worker_fixture *f, struct model *m, int32_t slots_n)
 {
     struct err e = {0};
     struct files out;
@@ -75,7 +75,8 @@ static int load(struct model *m, int32_t slots_n, const struct files *files, str
     struct safetensors *w = NULL, *s = NULL;
     int rc = safetensors_open(&w, files->weights, e);
     if (rc == 0) rc = safetensors_open(&s, files->state, e);
-    if (rc == 0) rc = weights_load_training(m, slots_n, w, files->weights, s, files->state, e);
+    if (rc == 0) rc = weights_load(m, 0, w, files->weights, e);
+    if (rc == 0) rc = weights_load(m, slots_n, s, files->state, e);
     safetensors_close(w);
     safetensors_close(s);
     return rc;
@@ -83,14 +84,12 @@ static int load(struct model *m, int32_t slots_n, const struct files *files, str
 
 TEST_GROUP(worker_fixture_make, worker_fixture_remove)
 
-TEST_WITH(const struct worker_fixture *f, every_tensor_comes_back)
+TEST_WITH(struct worker_fixture *f, every_tensor_comes_back)
 {
-    struct backend *b = NULL;
     struct spec s = worker_fixture_spec(f, SPEC_T5);
 
     s.train.optimizer = SPEC_ADAM;
-    assert_int_equal(backend_open(&b, "cpu", 1, DTYPE_F32, &e), 0);
-    struct model *from = open_model(b, &s, true), *to = open_model(b, &s, true);
+    struct model *from = open_model(f, &s, true), *to = open_model(f, &s, true);
     fill(from, MODEL_VALUES, 1.0f);
     fill(from, MODEL_STATE_0, 100.0f);
     fill(from, MODEL_STATE_1, 1000.0f);
@@ -101,20 +100,17 @@ TEST_WITH(const struct worker_fixture *f, every_tensor_comes_back)
     assert_equal_blocks(from, to, MODEL_STATE_1);
     model_close(from);
     model_close(to);
-    backend_close(b);
 }
 
-TEST_WITH(const struct worker_fixture *f, weights_of_another_model_are_refused_and_change_nothing)
+TEST_WITH(struct worker_fixture *f, weights_of_another_model_are_refused_and_change_nothing)
 {
-    struct backend *b = NULL;
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
     struct spec wider = s, deeper = s;
 
     wider.model.ffn = 64;
     deeper.model.layers = 3;
-    assert_int_equal(backend_open(&b, "cpu", 1, DTYPE_F32, &e), 0);
-    struct model *from = open_model(b, &s, true), *kept = open_model(b, &wider, true);
-    struct model *other = open_model(b, &wider, true), *third = open_model(b, &deeper, true);
+    struct model *from = open_model(f, &s, true), *kept = open_model(f, &wider, true);
+    struct model *other = open_model(f, &wider, true), *third = open_model(f, &deeper, true);
     fill(from, MODEL_VALUES, 1.0f);
     fill(kept, MODEL_VALUES, 7.0f);
     fill(other, MODEL_VALUES, 7.0f);
@@ -128,5 +124,4 @@ TEST_WITH(const struct worker_fixture *f, weights_of_another_model_are_refused_a
     model_close(kept);
     model_close(other);
     model_close(third);
-    backend_close(b);
 }
