@@ -51,11 +51,15 @@ TEST(a_median_of_an_even_number_is_the_middle_of_two)
     assert_true(isnan(speed_median(three, 0)));
 }
 
+TEST_CONSTRUCTOR(prepare)
+{
+    log_set_level(LOG_WARN);
+}
+
 TEST_EACH(worker_fixture_make, worker_fixture_remove)
 
 TEST_WITH(struct worker_fixture *f, both_modes_record_speed_and_memory)
 {
-    log_set_level(LOG_WARN);
     for (int mode = 0; mode < 2; mode++) {
         struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
         s.kind = SPEC_BENCH;
@@ -74,7 +78,6 @@ TEST_WITH(struct worker_fixture *f, a_benchmark_reads_the_rows_that_it_names)
 {
     struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
 
-    log_set_level(LOG_WARN);
     s.kind = SPEC_BENCH;
     s.bench_mode = 1;
     s.bench_rows = 1;
