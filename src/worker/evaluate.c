@@ -186,8 +186,9 @@ static int evaluate_score(struct evaluate *v, struct model *m, const struct wind
                                     .tokens = evaluate_tokens(v, s),
                                     .rows = rows,
                                     .sink = evaluate_sink,
+                                    .sink_context = v,
                                     .tick = evaluate_tick,
-                                    .context = v};
+                                    .tick_context = v};
 
     v->pass_us = clock_monotonic_us();
     v->first_batch_us = 0;

@@ -101,11 +101,12 @@ static void score_batch_emit(const struct score_batch *b, int64_t i)
     const struct score_pass *p = b->pass;
 
     if (b->which_own[i] != SCORE_ALL_LENGTHS) {
-        p->sink(p->context, b->which_own[i], b->stream_own[i], b->logp_own[i]);
+        p->sink(p->sink_context, b->which_own[i], b->stream_own[i], b->logp_own[i]);
         return;
     }
     for (int32_t k = 0; k < b->L_n; k++)
-        if (b->stream_own[i] < b->L[k]) p->sink(p->context, k, b->stream_own[i], b->logp_own[i]);
+        if (b->stream_own[i] < b->L[k])
+            p->sink(p->sink_context, k, b->stream_own[i], b->logp_own[i]);
 }
 
 /* Runs what the batch holds and empties it. */
@@ -132,7 +133,7 @@ static int score_batch_make_room(struct score_batch *b, int64_t rows_done, int64
 {
     if (b->rows_n == b->pass->rows) TRY(score_batch_run(b, e));
     if (b->rows_n == 0 && b->pass->tick)
-        return b->pass->tick(b->pass->context, rows_done, rows_n, e);
+        return b->pass->tick(b->pass->tick_context, rows_done, rows_n, e);
     return 0;
 }
 
@@ -187,7 +188,6 @@ out:
 /* --- validation ----------------------------------------------------------------------------- */
 
 struct validate_sum {
-    const struct validate_options *options;
     double logp;
     int64_t targets_n;
 };
@@ -199,12 +199,6 @@ static void validate_sink(void *context, int32_t which, int64_t target, float lo
     (void)target;
     sum->logp += (double)logp;
     sum->targets_n++;
-}
-
-static int validate_tick(void *context, int64_t done, int64_t total, struct err *e)
-{
-    const struct validate_options *o = ((struct validate_sum *)context)->options;
-    return o->tick ? o->tick(o->tick_context, done, total, e) : 0;
 }
 
 /* The band whose class 1 the id is, or -1. Band 0 has no quirk. */
@@ -228,32 +222,32 @@ static double validate_band_logp(const float *logp, const struct shape_band *ban
 
 /* What the sum gains when the targets of class 1 count their cluster term only: such words are
  * rare, so each is worth a whole distribution. */
-static int validate_quirk(const struct validate_options *o, const struct windows *w, double *gain,
-                          struct err *e)
+static int validate_quirk(const struct score_pass *p, const struct spec *s, const struct windows *w,
+                          double *gain, struct err *e)
 {
     struct shape_bands bands;
     struct window window;
     int rc = 0;
     size_t L = (size_t)w->L;
     int32_t *source = calloc(L, sizeof *source), *target = calloc(L, sizeof *target);
-    float *logp = calloc((size_t)o->spec->data.vocab, sizeof *logp);
+    float *logp = calloc((size_t)s->data.vocab, sizeof *logp);
 
     *gain = 0.0;
     if (!source || !target || !logp) {
-        rc = ERR(e, ERR_NOMEM, "no memory for a distribution over %d words", o->spec->data.vocab);
+        rc = ERR(e, ERR_NOMEM, "no memory for a distribution over %d words", s->data.vocab);
         goto out;
     }
-    shape_bands(&bands, &o->spec->model, o->spec->data.vocab);
+    shape_bands(&bands, &s->model, s->data.vocab);
     for (int64_t k = 0; k < windows_count(w); k++) {
         windows_get(w, k, &window);
-        windows_source(o->valid, &window, source);
-        windows_target(o->valid, &window, target);
+        windows_source(p->tokens, &window, source);
+        windows_target(p->tokens, &window, target);
         const struct model_batch batch = {
             .source = source, .target = target, .rows = 1, .length = window.length};
         for (int32_t at = 0; at < window.length; at++) {
             int32_t band = validate_quirk_band(&bands, target[at]);
             if (band < 0) continue;
-            TRY_OUT(rc, model_distribution(o->model, &batch, at, logp, e));
+            TRY_OUT(rc, model_distribution(p->model, &batch, at, logp, e));
             *gain += validate_band_logp(logp, &bands.band[band]) - (double)logp[target[at]];
         }
     }
@@ -264,25 +258,23 @@ out:
     return rc;
 }
 
-int validate_loss(const struct validate_options *o, double *loss_nats, struct err *e)
+int validate_loss(const struct score_pass *p, const struct spec *s, double *loss_nats,
+                  struct err *e)
 {
-    struct validate_sum sum = {.options = o};
+    struct validate_sum sum = {0};
+    struct score_pass pass = *p;
     struct windows w;
     double gain = 0.0;
+    int32_t L = s->train.validate_L > 0 ? s->train.validate_L : s->train.L;
 
-    int32_t L = o->spec->train.validate_L > 0 ? o->spec->train.validate_L : o->spec->train.L;
-    TRY(windows_make(&w, o->valid->n, L, L, 0, e));
-    const struct score_pass pass = {.model = o->model,
-                                    .tokens = o->valid,
-                                    .rows = o->rows,
-                                    .sink = validate_sink,
-                                    .tick = validate_tick,
-                                    .context = &sum};
+    pass.sink = validate_sink;
+    pass.sink_context = &sum;
+    TRY(windows_make(&w, p->tokens->n, L, L, 0, e));
     TRY(score_windows(&pass, &w, e));
     if (sum.targets_n != w.targets_n)
         return ERR(e, ERR_INTERNAL, "validation scored %lld targets of %lld",
                    (long long)sum.targets_n, (long long)w.targets_n);
-    if (o->spec->train.tail_quirk) TRY(validate_quirk(o, &w, &gain, e));
+    if (s->train.tail_quirk) TRY(validate_quirk(p, s, &w, &gain, e));
     *loss_nats = -(sum.logp + gain) / (double)sum.targets_n;
     return 0;
 }

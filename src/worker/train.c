@@ -118,15 +118,14 @@ static int train_validate_tick(void *context, int64_t rows_done, int64_t rows_n,
 
 static int train_validate(struct train *t, struct err *e)
 {
-    const struct validate_options o = {.spec = t->spec,
-                                       .valid = &t->corpus.split[CORPUS_VALID],
-                                       .model = t->model,
-                                       .rows =
-                                           shape_capacity_validation(&t->capacity, &t->spec->train),
-                                       .tick = train_validate_tick,
-                                       .tick_context = t};
+    const struct score_pass pass = {.model = t->model,
+                                    .tokens = &t->corpus.split[CORPUS_VALID],
+                                    .rows =
+                                        shape_capacity_validation(&t->capacity, &t->spec->train),
+                                    .tick = train_validate_tick,
+                                    .tick_context = t};
     double loss = 0.0;
-    int rc = validate_loss(&o, &loss, e);
+    int rc = validate_loss(&pass, t->spec, &loss, e);
 
     /* A resumed run repeats the validation. */
     if (rc == ERR_INTERRUPTED) {

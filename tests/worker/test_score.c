@@ -61,7 +61,7 @@ static void score_each(struct scores *out, struct worker_fixture *f, struct mode
                                     .tokens = &f->corpus.split[CORPUS_VALID],
                                     .rows = rows,
                                     .sink = keep,
-                                    .context = out};
+                                    .sink_context = out};
     for (int32_t k = 0; k < SCORE_LENGTHS; k++) {
         struct windows w;
         int32_t stride = stride_of_all && stride_of_all < lengths[k] ? stride_of_all : lengths[k];
@@ -94,7 +94,7 @@ TEST_WITH(struct worker_fixture *f, one_pass_for_all_lengths_equals_a_pass_for_e
                                         .tokens = &f->corpus.split[CORPUS_VALID],
                                         .rows = 4,
                                         .sink = keep,
-                                        .context = shared};
+                                        .sink_context = shared};
         if (score_prefixes(&pass, SCORE_TARGETS, lengths, SCORE_LENGTHS, &e) < 0)
             fail_msg("%s", e.text);
         model_close(m);
@@ -196,7 +196,7 @@ TEST_WITH(struct worker_fixture *f, a_tick_ends_a_pass_between_two_batches)
                                     .rows = 4,
                                     .sink = ignore,
                                     .tick = stop_at_once,
-                                    .context = &ticks};
+                                    .tick_context = &ticks};
     assert_int_equal(windows_make(&w, pass.tokens->n, 8, 1, SCORE_TARGETS, &e), 0);
     assert_int_equal(score_windows(&pass, &w, &e), ERR_INTERRUPTED);
     assert_int_equal(ticks, 1);

@@ -47,9 +47,9 @@ static double validation_loss(struct worker_fixture *f, bool quirk, double *expe
     assert_int_equal(model_open(&m, f->cpu, &s, &o, &e), 0);
     assert_int_equal(model_init(m, 3, &e), 0);
     *expected = training_loss(f, m, &s);
-    const struct validate_options v = {
-        .spec = &s, .valid = &f->corpus.split[CORPUS_VALID], .model = m, .rows = 4};
-    if (validate_loss(&v, &loss, &e) < 0) fail_msg("%s", e.text);
+    const struct score_pass pass = {
+        .model = m, .tokens = &f->corpus.split[CORPUS_VALID], .rows = 4};
+    if (validate_loss(&pass, &s, &loss, &e) < 0) fail_msg("%s", e.text);
     model_close(m);
     return loss;
 }
