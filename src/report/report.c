@@ -236,12 +236,14 @@ static void write_foot(struct report_job *j)
 {
     const char *cells = report_verdicts_sentence(&j->arena, &j->verdicts);
     const char *claims = report_claims_sentence(&j->arena, &j->claims, j->options->scale);
+    const char *alone = report_claims_of_paper(&j->arena, &j->claims);
 
     if (cells) say(j, cells);
     if (claims)
         say(j, claims);
     else if (j->folder.paper_path && !is_paper(j))
         say(j, "Shape: no claim of its own; its README says where its curves are judged.");
+    if (alone) say(j, alone);
 }
 
 static void write_comparison(struct report_job *j)
@@ -322,7 +324,7 @@ static bool is_scaled(const struct report_job *j)
     return scaled && strcmp(scaled, "1") == 0;
 }
 
-/* Draws, and says in *sentence what came of it; *picture is the path of the SVG, or NULL. Fails
+/* Draws, and says in *sentence what came of it; *picture is its path without ".svg", or NULL. Fails
  * only when an input is wrong: without gnuplot the tables are still the answer. */
 static int draw(struct report_job *j, const char **sentence, const char **picture, struct err *e)
 {
@@ -346,7 +348,8 @@ static int draw(struct report_job *j, const char **sentence, const char **pictur
                                      .scaled = is_scaled(j),
                                      .script = j->folder.plot,
                                      .untrusted = j->folder.plot_untrusted,
-                                     .floor = j->floor};
+                                     .floor = j->floor,
+                                     .narrow = is_html(j)};
     *picture = NULL;
     int rc = report_plot_draw(&points, &j->arena, &plot, &fault);
     if (rc == ERR_DATA) return ERR(e, rc, "%s: %s", j->folder.dir, fault.text);
@@ -357,8 +360,8 @@ static int draw(struct report_job *j, const char **sentence, const char **pictur
     else if (points == 0)
         *sentence = "The figure was not drawn: there is no result yet.";
     else {
-        *sentence = arena_printf(&j->arena, "Figure: plots/%s.svg and plots/%s.png", name, name);
-        *picture = arena_printf(&j->arena, "%s/%s.svg", plot.folder, name);
+        *sentence = arena_printf(&j->arena, "Figure: plots/%s.svg, .png and .pdf", name);
+        *picture = arena_printf(&j->arena, "%s/%s", plot.folder, name);
     }
     return 0;
 }
@@ -457,6 +460,7 @@ int report_artefact(FILE *out, struct store *s, const struct project *p, const c
 
     arena_init(&j.arena);
     TRY_OUT(rc, report_folder_open(&j.folder, &j.arena, p, artefact, dir, e));
+    if (o->title && !j.folder.laid_out) j.folder.layout.title = o->title;
     if (o->trust) j.folder.plot_untrusted = NULL;
     if (*variant(&j)) {
         j.folder.points = arena_printf(&j.arena, "%s%s", artefact, variant(&j));
