@@ -205,7 +205,7 @@ static int train_timed_update(struct train *t, struct err *e)
 
     TRY(train_update(t, &targets_n, e));
     if (speed_window_ends(&t->speed)) TRY(t->worker->backend->ops->sync(t->worker->backend, e));
-    TRY(speed_add(&t->speed, targets_n, 1e-6 * (double)(clock_monotonic_us() - from_us), e));
+    speed_add(&t->speed, targets_n, 1e-6 * (double)(clock_monotonic_us() - from_us));
     return worker_progress(t->worker, t->now.update, t->spec->train.updates, t->now.loss_nats,
                            train_wps(t), e);
 }
@@ -240,7 +240,7 @@ static int train_prepare(struct train *t, struct err *e)
     TRY(checkpoints_resume(t->checkpoints, &t->now, e));
     if (t->now.update == 0) TRY(model_init(t->model, (uint64_t)s->seed, e));
     if (t->now.update > 0) t->seconds_before = t->now.seconds;
-    speed_init(&t->speed, s->updates - t->now.update);
+    speed_init(&t->speed, &t->worker->arena, s->updates - t->now.update);
     t->checkpoint_us = clock_monotonic_us();
     return worker_progress(t->worker, t->now.update, s->updates, t->now.loss_nats, t->now.wps, e);
 }
@@ -298,7 +298,6 @@ int train_run(struct worker *a, struct checkpoints *kept, struct err *e)
     if (rc == 0) rc = train_loop(&t, e);
     if (rc == 0) rc = train_finish(&t, e);
     kept->model = NULL;
-    speed_fini(&t.speed);
     model_close(t.model);
     batches_close(t.batches);
     corpus_close(&t.corpus);
