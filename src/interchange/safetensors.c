@@ -8,6 +8,7 @@
  * element's size. */
 #include "interchange/safetensors.h"
 
+#include <endian.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 #include "base/file.h"
 
 /* More than any header of ours by far, and little enough for a JSON tree in memory. */
-enum { SAFETENSORS_HEADER_BYTES_MAX = 16 << 20, SAFETENSORS_LENGTH_BYTES = 8 };
+enum { SAFETENSORS_HEADER_BYTES_MAX = 16 << 20 };
 /* Written tensors begin at a multiple of this, so that a mapped file can be used in place. */
 enum { SAFETENSORS_ALIGNMENT = 8 };
 
@@ -39,34 +40,29 @@ struct safetensors {
     int32_t entries_n;
 };
 
-static uint64_t safetensors_u64(const unsigned char *p)
-{
-    uint64_t v = 0;
-    for (int i = 7; i >= 0; i--) v = v << 8 | p[i];
-    return v;
-}
-
 static int safetensors_read_header(struct safetensors *s, uint64_t *data_first, struct err *e)
 {
     json_error_t fault;
+    uint64_t n;
 
-    if (s->map.n < SAFETENSORS_LENGTH_BYTES)
+    if (s->map.n < sizeof n)
         return ERR(e, ERR_DATA, "%zu bytes, too short for a safetensors file", s->map.n);
-    uint64_t n = safetensors_u64(s->map.data);
-    if (n > s->map.n - SAFETENSORS_LENGTH_BYTES)
+    memcpy(&n, s->map.data, sizeof n);
+    n = le64toh(n);
+    if (n > s->map.n - sizeof n)
         return ERR(e, ERR_DATA,
                    "the header says it has %" PRIu64 " bytes but the file has only %zu", n,
                    s->map.n);
     if (n > SAFETENSORS_HEADER_BYTES_MAX)
         return ERR(e, ERR_DATA, "a header of %" PRIu64 " bytes, more than the limit of %d", n,
                    SAFETENSORS_HEADER_BYTES_MAX);
-    const char *text = (const char *)s->map.data + SAFETENSORS_LENGTH_BYTES;
+    const char *text = (const char *)s->map.data + sizeof n;
     s->header_own = json_loadb(text, (size_t)n, JSON_REJECT_DUPLICATES, &fault);
     if (!s->header_own)
         return ERR(e, ERR_DATA, "the header is not JSON: %s at byte %d", fault.text,
                    fault.position);
     if (!json_is_object(s->header_own)) return ERR(e, ERR_DATA, "the header is not a JSON object");
-    *data_first = SAFETENSORS_LENGTH_BYTES + n;
+    *data_first = sizeof n + n;
     return 0;
 }
 
@@ -322,11 +318,9 @@ static int safetensors_put_all(struct safetensors_output *f, const struct safete
                                const char *header, struct err *e)
 {
     size_t n = strlen(header);
-    unsigned char length[SAFETENSORS_LENGTH_BYTES];
+    uint64_t length = htole64(n);
 
-    for (int i = 0; i < SAFETENSORS_LENGTH_BYTES; i++)
-        length[i] = (unsigned char)((uint64_t)n >> (8 * i));
-    TRY(safetensors_put(f, length, sizeof length, e));
+    TRY(safetensors_put(f, &length, sizeof length, e));
     TRY(safetensors_put(f, header, n, e));
     for (int32_t i = 0; i < c->entries_n; i++) {
         const float *values = c->entry[i].data;

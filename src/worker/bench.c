@@ -207,14 +207,15 @@ static int bench_record(struct bench *x, struct err *e)
     double wps = (double)tokens / speed_median(x->seconds, x->steps_n);
 
     TRY(worker_peak_bytes(a, &peak, e));
-    const struct record_benched benched = {
-        .run_id = a->run_id[0],
-        .peak_memory_bytes = peak,
-        .wall_seconds = 1e-6 * (double)(clock_monotonic_us() - a->started_us),
-        .wps = wps,
-        .mfu = bench_mfu(x, wps),
-        .batch_tokens = tokens};
-    return worker_record(a, &(struct record){.type = EVENT_BENCHED, .benched = benched}, e);
+    const struct record r = {
+        .type = EVENT_BENCHED,
+        .benched = {.run_id = a->run_id[0],
+                    .peak_memory_bytes = peak,
+                    .wall_seconds = 1e-6 * (double)(clock_monotonic_us() - a->started_us),
+                    .wps = wps,
+                    .mfu = bench_mfu(x, wps),
+                    .batch_tokens = tokens}};
+    return record_write(a->events, &r, e);
 }
 
 int bench_run(struct worker *a, struct err *e)

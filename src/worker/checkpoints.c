@@ -178,17 +178,17 @@ static int save(struct checkpoints *c, struct arena *arena, struct checkpoint_po
         TRY(write_state(c, arena, now, weights.sha256, path, sha256, e));
         kept->has_state = true;
     }
-    const struct record_checkpoint record = {.update = weights.update,
-                                             .path = weights.path,
-                                             .sha256 = weights.sha256,
-                                             .bytes = weights.bytes,
-                                             .best = best,
-                                             .state_path = last ? NULL : path,
-                                             .state_sha256 = last ? NULL : sha256,
-                                             .best_update = now->best.update > 0 ? now->best.update
-                                                                                 : RECORD_NONE};
-    TRY(worker_record(c->worker, &(struct record){.type = EVENT_CHECKPOINT, .checkpoint = record},
-                      e));
+    const struct record r = {
+        .type = EVENT_CHECKPOINT,
+        .checkpoint = {.update = weights.update,
+                       .path = weights.path,
+                       .sha256 = weights.sha256,
+                       .bytes = weights.bytes,
+                       .best = best,
+                       .state_path = last ? NULL : path,
+                       .state_sha256 = last ? NULL : sha256,
+                       .best_update = now->best.update > 0 ? now->best.update : RECORD_NONE}};
+    TRY(record_write(c->worker->events, &r, e));
     return event_sync(c->worker->events, e);
 }
 

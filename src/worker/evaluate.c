@@ -7,7 +7,7 @@
  * 3. Log probabilities are summed in stream order, in double.
  * 4. Sliding evaluations with stride 1 that differ only in their length share one pass (score.h,
  *    score_prefixes). Their eval_wps is not known, the peak memory is the pass's, and wall_seconds
- * is an equal part of it.
+ *    is an equal part of it.
  * 5. eval_wps: targets per second of the pass without its first batch, which warms up caches and
  *    tables; of the whole pass if one batch is all. */
 #include <inttypes.h>
@@ -220,16 +220,17 @@ static int evaluate_record(struct evaluate *v, int32_t i, int64_t targets_n, dou
         return ERR(e, ERR_INTERNAL,
                    "evaluation %s scored %" PRId64 " targets, its protocol has %" PRId64,
                    a->run_id[i], sum->scored_n, targets_n);
-    const struct record_evaluated evaluated = {.run_id = a->run_id[i],
-                                               .peak_memory_bytes = peak,
-                                               .wall_seconds = seconds,
-                                               .loss_nats = loss,
-                                               .perplexity = exp(loss),
-                                               .tokens = targets_n,
-                                               .nonfinite = sum->nonfinite_n,
-                                               .eval_wps = wps,
-                                               .checkpoint_sha256 = v->sha256};
-    TRY(worker_record(a, &(struct record){.type = EVENT_EVALUATED, .evaluated = evaluated}, e));
+    const struct record r = {.type = EVENT_EVALUATED,
+                             .evaluated = {.run_id = a->run_id[i],
+                                           .peak_memory_bytes = peak,
+                                           .wall_seconds = seconds,
+                                           .loss_nats = loss,
+                                           .perplexity = exp(loss),
+                                           .tokens = targets_n,
+                                           .nonfinite = sum->nonfinite_n,
+                                           .eval_wps = wps,
+                                           .checkpoint_sha256 = v->sha256}};
+    TRY(record_write(a->events, &r, e));
     v->done[i] = true;
     v->targets_done += targets_n;
     return 0;

@@ -141,13 +141,13 @@ static int train_validate(struct train *t, struct err *e)
     t->now.validated = t->now.update;
     if (best) t->now.best_loss_nats = loss;
     int64_t epoch = batches_epoch_of(t->batches, t->now.update - 1, NULL);
-    const struct record_validation validation = {.update = t->now.update,
-                                                 .epoch = epoch,
-                                                 .loss_nats = loss,
-                                                 .perplexity = exp(loss),
-                                                 .best = best};
-    TRY(worker_record(t->worker,
-                      &(struct record){.type = EVENT_VALIDATION, .validation = validation}, e));
+    const struct record r = {.type = EVENT_VALIDATION,
+                             .validation = {.update = t->now.update,
+                                            .epoch = epoch,
+                                            .loss_nats = loss,
+                                            .perplexity = exp(loss),
+                                            .best = best}};
+    TRY(record_write(t->worker->events, &r, e));
     return best ? train_save(t, true, t->now.update == t->spec->train.updates, e) : 0;
 }
 
@@ -193,9 +193,11 @@ static int train_update(struct train *t, int64_t *targets_n, struct err *e)
         return ERR(e, ERR_NUMBER, "update %" PRId64 ": the training loss is %g", update, loss);
     t->now.update++;
     t->now.loss_nats = loss / (double)*targets_n;
-    const struct record_step done = {
-        .update = t->now.update, .loss_nats = t->now.loss_nats, .lr = rate, .grad_norm = norm};
-    return worker_record(t->worker, &(struct record){.type = EVENT_STEP, .step = done}, e);
+    const struct record r = {
+        .type = EVENT_STEP,
+        .step = {
+            .update = t->now.update, .loss_nats = t->now.loss_nats, .lr = rate, .grad_norm = norm}};
+    return record_write(t->worker->events, &r, e);
 }
 
 static int train_timed_update(struct train *t, struct err *e)
@@ -274,20 +276,21 @@ static int train_finish(struct train *t, struct err *e)
         TRY(train_save(t, false, true, e));
     const struct checkpoint_weights last = checkpoints_last(t->checkpoints);
     TRY(worker_peak_bytes(t->worker, &peak, e));
-    const struct record_trained trained = {.run_id = t->worker->run_id[0],
-                                           .peak_memory_bytes = peak,
-                                           .wall_seconds = train_seconds(t),
-                                           .updates = t->now.update,
-                                           .tokens_per_update =
-                                               (int64_t)s->shards * (s->shard_tokens / s->L) * s->L,
-                                           .parameters = model_params(t->model)->parameters_n,
-                                           .final_loss_nats = t->now.loss_nats,
-                                           .train_wps = train_wps(t),
-                                           .best_checkpoint = t->now.best.path,
-                                           .best_sha256 = t->now.best.sha256,
-                                           .last_checkpoint = last.path,
-                                           .last_sha256 = last.sha256};
-    return worker_record(t->worker, &(struct record){.type = EVENT_TRAINED, .trained = trained}, e);
+    const struct record r = {
+        .type = EVENT_TRAINED,
+        .trained = {.run_id = t->worker->run_id[0],
+                    .peak_memory_bytes = peak,
+                    .wall_seconds = train_seconds(t),
+                    .updates = t->now.update,
+                    .tokens_per_update = (int64_t)s->shards * (s->shard_tokens / s->L) * s->L,
+                    .parameters = model_params(t->model)->parameters_n,
+                    .final_loss_nats = t->now.loss_nats,
+                    .train_wps = train_wps(t),
+                    .best_checkpoint = t->now.best.path,
+                    .best_sha256 = t->now.best.sha256,
+                    .last_checkpoint = last.path,
+                    .last_sha256 = last.sha256}};
+    return record_write(t->worker->events, &r, e);
 }
 
 int train_run(struct worker *a, struct checkpoints *kept, struct err *e)

@@ -192,14 +192,7 @@ TEST_WITH(struct worker_fixture *f, a_damaged_checkpoint_is_refused)
 TEST_WITH(struct worker_fixture *f, a_signal_ends_an_evaluation_as_cancelled)
 {
     const struct spec s = worker_fixture_eval(&train, 16, 1);
-    sigset_t signals, before;
 
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigprocmask(SIG_BLOCK, &signals, &before);
-    raise(SIGINT);
-    assert_int_equal(worker_fixture_run(f, &s, 1, 1, NULL, &e), ERR_INTERRUPTED);
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    worker_fixture_ended(f, &s, 1, "cancelled");
+    worker_fixture_must_cancel(f, &s, 1, SIGINT);
     worker_fixture_forget(f, &s);
 }

@@ -81,17 +81,10 @@ TEST_WITH(struct worker_fixture *f, a_signal_ends_the_attempt_as_cancelled_after
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
     const struct record_trained expected = worker_fixture_unbroken(f, &s);
-    sigset_t signals, before;
 
     /* The signal waits until the worker looks. */
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigprocmask(SIG_BLOCK, &signals, &before);
-    raise(SIGTERM);
-    assert_int_equal(worker_fixture_run(f, &s, 1, 1, NULL, &e), ERR_INTERRUPTED);
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    worker_fixture_must_cancel(f, &s, 1, SIGTERM);
     assert_int_equal(worker_fixture_count(f, &s, 1, EVENT_STEP), 1);
-    worker_fixture_ended(f, &s, 1, "cancelled");
     assert_int_equal(err_exit_code(ERR_INTERRUPTED), 130);
     worker_fixture_must_run(f, &s, 2);
     const struct record_trained got = worker_fixture_trained(f, &s, 2);

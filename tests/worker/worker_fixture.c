@@ -1,6 +1,7 @@
 /* worker_fixture.c - text of a small Markov chain, prepared as any corpus is. */
 #include "worker/worker_fixture.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,6 +166,21 @@ void worker_fixture_must_stop(struct worker_fixture *f, const struct spec *s, in
     struct err e = {0};
     const struct worker_options o = {.stop_after = after, .checkpoint_s = checkpoint_s};
     assert_int_equal(worker_fixture_run(f, s, 1, number, &o, &e), ERR_INTERRUPTED);
+    worker_fixture_ended(f, s, number, "cancelled");
+}
+
+void worker_fixture_must_cancel(struct worker_fixture *f, const struct spec *s, int32_t number,
+                                int signal)
+{
+    struct err e = {0};
+    sigset_t signals, before;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, signal);
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    raise(signal);
+    assert_int_equal(worker_fixture_run(f, s, 1, number, NULL, &e), ERR_INTERRUPTED);
+    sigprocmask(SIG_SETMASK, &before, NULL);
     worker_fixture_ended(f, s, number, "cancelled");
 }
 

@@ -44,6 +44,9 @@ void worker_fixture_must_run(struct worker_fixture *f, const struct spec *s, int
 /* worker_fixture_must_stop - stops as on a signal after so many updates. */
 void worker_fixture_must_stop(struct worker_fixture *f, const struct spec *s, int32_t number,
                               int64_t after, double checkpoint_s);
+/* worker_fixture_must_cancel - runs the attempt with a signal pending, which must cancel it. */
+void worker_fixture_must_cancel(struct worker_fixture *f, const struct spec *s, int32_t number,
+                                int signal);
 /* worker_fixture_must_fail - runs attempt 1, which must end with the code and a word of the
  * message, and removes the run. */
 void worker_fixture_must_fail(struct worker_fixture *f, const struct spec *specs, int32_t n,
