@@ -29,6 +29,7 @@ static void resume_at_updates(const struct worker_fixture *f, const struct spec 
         worker_fixture_same(&expected, &got);
         worker_fixture_forget(f, s);
     }
+    print_message("%d faults injected\n", (s->train.updates - 1 + (int)step - 1) / (int)step);
 }
 
 TEST_CONSTRUCTOR(prepare)
