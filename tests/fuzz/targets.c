@@ -32,7 +32,7 @@
 #include "store/ingest.h"
 #include "store/store.h"
 
-enum { PATH_BYTES = 64, QUERY_LIMIT_S = 5 };
+enum { PATH_BYTES = 256, QUERY_LIMIT_S = 5 };
 
 static void require(int holds, const char *promise)
 {
@@ -54,7 +54,9 @@ static const char *scratch(const char *name)
 {
     static char path[PATH_BYTES + 32];
     if (!*folder) {
-        snprintf(folder, sizeof folder, "/dev/shm/alibi-fuzz-%ld", (long)getpid());
+        const char *base = getenv("TMPDIR");
+        snprintf(folder, sizeof folder, "%s/alibi-fuzz-%ld", base ? base : "/dev/shm",
+                 (long)getpid());
         (void)mkdir(folder, 0700);
         atexit(remove_folder);
     }
