@@ -22,8 +22,8 @@
 #include "plan/grid.h"
 #include "plan/yaml.h"
 #include "prepare/dictionary.h"
+#include "prepare/subword.h"
 #include "prepare/text.h"
-#include "prepare/wordpiece.h"
 #include "record/event.h"
 #include "record/fields.h"
 #include "report/layout.h"
@@ -205,19 +205,40 @@ static void read_text(const uint8_t *bytes, size_t n)
 {
     struct err e = {0};
     struct dictionary *d = NULL;
-    (void)dictionary_build(&d, (const char *)bytes, n, "fuzz", 16, NULL, &e);
+    const struct text text = {.bytes = (const char *)bytes, .n = n, .place = "fuzz"};
+    (void)dictionary_build(&d, &text, 16, &e);
     dictionary_close(d);
 }
 
 static void read_wordpiece(const uint8_t *bytes, size_t n)
 {
+    struct arena a;
+    struct strbuf out;
     struct err e = {0};
-    struct wordpiece *w = NULL;
-    struct encoded out = {0};
-    if (wordpiece_open(&w, write_scratch("vocab.txt", bytes, n), false, &e) == 0)
+    struct wordpiece *w;
+    arena_init(&a);
+    strbuf_init(&out, &a);
+    if (wordpiece_open(&w, &a, write_scratch("vocab.txt", bytes, n), false, &e) == 0)
         (void)wordpiece_line(w, &out, (const char *)bytes, n < 512 ? n : 512, &e);
-    free(out.text_own);
-    wordpiece_close(w);
+    arena_fini(&a);
+}
+
+/* The bytes are vocab.json up to the first zero byte, then merges.txt. */
+static void read_bpe(const uint8_t *bytes, size_t n)
+{
+    struct arena a;
+    struct strbuf out;
+    struct err e = {0};
+    struct bpe *b;
+    size_t vocab_n = strnlen((const char *)bytes, n), merges_n = n - vocab_n - (vocab_n < n);
+    const char *merges = (const char *)bytes + n - merges_n;
+    arena_init(&a);
+    strbuf_init(&out, &a);
+    const char *path = arena_strdup(&a, write_scratch("vocab.json", bytes, vocab_n));
+    const char *merges_path = write_scratch("merges.txt", (const uint8_t *)merges, merges_n);
+    if (bpe_open(&b, &a, path, merges_path, &e) == 0)
+        (void)bpe_line(b, &out, merges, merges_n < 512 ? merges_n : 512, &e);
+    arena_fini(&a);
 }
 
 static void read_archive(const uint8_t *bytes, size_t n)
@@ -365,6 +386,7 @@ const struct fuzz_target fuzz_targets[] = {
     {"dictionary", read_dictionary},
     {"text", read_text},
     {"wordpiece", read_wordpiece},
+    {"bpe", read_bpe},
     {"archive", read_archive},
     {"sql", read_sql},
     {"layout", read_layout},
