@@ -205,8 +205,8 @@ needs "a GPU" row F29 "the same grid twice on one GPU"
 disturb F30 "queries, reports and exports beside the run" read_along 100 1000 1
 suite F30 "readers see whole transactions" store/test_crash 'readers*'
 suite F31 "edited rows, deleted and swapped files" cli/test_home.sh
-suite F32 "protocols that differ" report/test_compare 'protocols*' 'scales*'
-suite F32 "windows that differ in one table" report/test_report 'windows_of_two*' 'unlike*'
+suite F32 "protocols, scales and windows that differ" report/test_transcripts '*'
+suite F32 "an evaluation of another checkpoint" store/test_merge 'an_evaluation_of_another*'
 disturb F33 "a worker's BLAS crashes" crash_blas 2 20 1
 suite F33 "a BLAS that crashes or refuses" scheduler/test_scheduler '*blas*'
 
