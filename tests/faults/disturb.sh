@@ -501,7 +501,7 @@ write_results() {
     echo "# Faults injected, results lost"
     echo
     echo "Written by \`make faults\` (see \`run.sh\` here for what each column means): $("$alibi" --version), seed $seed,"
-    echo "$(nproc) cores, ${FAULTS:-default} counts, $((SECONDS / 60)) min $((SECONDS % 60)) s."
+    echo "$(nproc) cores (load average $(cut -d. -f1 /proc/loadavg)), ${FAULTS:-default} counts, $((SECONDS / 60)) min $((SECONDS % 60)) s."
     echo
     echo "| fault | what is injected | times | lost | wrong | seconds | verdict |"
     echo "|---|---|--:|--:|--:|--:|---|"

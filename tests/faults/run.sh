@@ -135,6 +135,7 @@ command -v python3 >/dev/null || absent+="python3|"
 echo "faults: seed $seed (SEED=$seed repeats the same moments)"
 undisturbed || exit 1
 row fault injection times lost wrong seconds verdict
+: >"$table"
 
 disturb F1 "kill -9 of the scheduler" kill_scheduler 20 500
 disturb F1 "kill -9 of the scheduler as it starts" kill_start 10 200
