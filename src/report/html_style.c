@@ -76,5 +76,6 @@ const char report_html_style[] =
     ".badge{font-size:.9em;padding:0 .3em}.caption{font-size:9pt}"
     "table{font-size:7.5pt}th,td{padding:1pt 3pt;white-space:normal;overflow-wrap:normal}\n"
     "td.id,td.n{white-space:nowrap}td.w{min-width:0;max-width:none;overflow-wrap:anywhere}\n"
-    ".readme::details-content,.claim details::details-content{content-visibility:visible;"
+    ".artefact "
+    "details::details-content,#contents>details::details-content{content-visibility:visible;"
     "height:auto;display:block}summary{list-style:none}a{text-decoration:none}}\n";
