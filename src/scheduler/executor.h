@@ -17,7 +17,6 @@
 
 #include "base/err.h"
 #include "base/project.h"
-#include "scheduler/machine.h"
 #include "scheduler/process.h"
 #include "scheduler/scheduler.h"
 #include "store/store.h"
@@ -33,7 +32,7 @@ struct executor_config {
 /* How results.db and the next scheduler know a worker. */
 struct worker_id {
     const char *host, *boot_id; /* NULL: not known yet */
-    int64_t pid, pid_start;     /* see machine.h; of a cluster's job, its number and 0 */
+    int64_t pid, pid_start;     /* see process.h; of a cluster's job, its number and 0 */
     char label[32];             /* for messages, such as "job 17"; may be empty */
 };
 

@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "record/event.h"
-#include "scheduler/slurm_node.h"
+#include "scheduler/scheduler.h"
 #include "spec/code_id.h"
 #include "spec/spec.h"
 

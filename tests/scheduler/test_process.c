@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "scheduler/machine.h"
 #include "scheduler/process.h"
 #include "scheduler/toy_grid.h"
 

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "scheduler/signals.h"
+#include "scheduler/process.h"
 #include "scheduler/toy_grid.h"
 
 static int setup(void **state)

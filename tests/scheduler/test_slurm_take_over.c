@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "scheduler/machine.h"
+#include "scheduler/process.h"
 #include "scheduler/toy_slurm.h"
 
 static const char states[] = "SELECT count(*) FROM attempts WHERE state=:id";
