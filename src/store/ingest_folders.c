@@ -369,15 +369,8 @@ static bool is_first_of_column(int32_t field)
  */
 static int run_step(struct store *s, const char *sql, const char *folder, struct err *e)
 {
-    sqlite3_stmt *statement = NULL;
-    int rc = sqlite3_prepare_v2(s->connection_own, sql, -1, &statement, NULL);
-
-    if (rc == SQLITE_OK && sqlite3_bind_parameter_count(statement) > 0)
-        rc = sqlite3_bind_text(statement, 1, folder, -1, SQLITE_STATIC);
-    if (rc == SQLITE_OK) rc = sqlite3_step(statement);
-    int code = rc == SQLITE_DONE || rc == SQLITE_OK ? 0 : database_error(s, rc, e);
-    sqlite3_finalize(statement);
-    return code;
+    const struct database_value value = DATABASE_TEXT(folder);
+    return database_first(s, NULL, 0, sql, &value, 1, e);
 }
 
 /* INSERT INTO main.results(…,updates,…) SELECT …,o.updates,… FROM other.results … */

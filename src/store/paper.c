@@ -202,17 +202,6 @@ static int read_all(struct store *s, struct paper_reader *r, char *text, struct 
     return r->line > 0 ? 0 : complain(r, e, "no header line in", r->path, "");
 }
 
-static int is_stored(struct store *s, const char *artefact, const char *sha256, struct err *e)
-{
-    sqlite3_stmt *row;
-
-    TRY(DATABASE_SELECT(s, &row, e, "SELECT 1 FROM paper_files WHERE artefact=?1 AND sha256=?2",
-                        DATABASE_TEXT(artefact), DATABASE_TEXT(sha256)));
-    int rc = database_next(s, row, e);
-    if (rc > 0) database_reset(row);
-    return rc;
-}
-
 int store_set_paper(struct store *s, const char *artefact, const char *tsv_path, struct err *e)
 {
     struct arena a;
@@ -230,9 +219,10 @@ int store_set_paper(struct store *s, const char *artefact, const char *tsv_path,
         goto out;
     }
     hash_sha256_hex(sha256, text, n);
-    TRY_OUT(rc, is_stored(s, artefact, sha256, e));
-    if (rc > 0) {
-        rc = 0;
+    rc = DATABASE_EXISTS(s, e, "SELECT 1 FROM paper_files WHERE artefact=?1 AND sha256=?2",
+                         DATABASE_TEXT(artefact), DATABASE_TEXT(sha256));
+    if (rc != 0) {
+        rc = rc < 0 ? rc : 0;
         goto out;
     }
     clock_utc(now);

@@ -292,29 +292,18 @@ out:
     return rc;
 }
 
-static int keep_text(sqlite3_stmt *row, char *out, size_t room)
-{
-    snprintf(out, room, "%s", (const char *)sqlite3_column_text(row, 0));
-    return strcmp(out, "ok") == 0;
-}
-
 int store_check(struct store *s, struct err *e)
 {
-    char text[256] = "";
+    char text[256];
     int64_t broken = 0;
-    sqlite3_stmt *row = NULL;
 
     TRY(database_refresh(s, e));
-    int rc = sqlite3_prepare_v2(s->connection_own, "PRAGMA integrity_check(1)", -1, &row, NULL);
-    if (rc == SQLITE_OK) rc = sqlite3_step(row);
-    bool sound = rc == SQLITE_ROW && keep_text(row, text, sizeof text);
-    int code = rc == SQLITE_ROW ? 0 : database_error(s, rc, e);
-    sqlite3_finalize(row);
-    if (code < 0) return code;
-    if (!sound) return ERR(e, ERR_DATA, "%s: is damaged: %s" DATABASE_REBUILD, s->path, text);
+    TRY(database_first(s, text, sizeof text, "PRAGMA integrity_check(1)", NULL, 0, e));
+    if (strcmp(text, "ok") != 0)
+        return ERR(e, ERR_DATA, "%s: is damaged: %s" DATABASE_REBUILD, s->path, text);
     TRY(database_number(s, &broken, "SELECT count(*) FROM pragma_foreign_key_check", e));
     if (broken > 0)
-        return ERR(e, ERR_DATA, "%s: %lld rows point to rows that are not there", s->path,
+        return ERR(e, ERR_DATA, "%s: %lld rows point to rows that do not exist", s->path,
                    (long long)broken);
     return 0;
 }
