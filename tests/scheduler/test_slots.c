@@ -111,12 +111,10 @@ TEST_WITH(struct place *p, a_number_of_workers_may_be_given)
     assert_int_equal(p->slots.slot[0].cpu, -1);
 }
 
-TEST_WITH(void *fixture_of_case, what_is_no_device_is_refused)
+TEST_WITH(struct place *p, a_name_that_is_not_a_device_is_refused)
 {
-    void **state = &fixture_of_case;
     static const char *const wrong[] = {"gpu", "cpu:0",   "cpu:-1", "cpu:many",
                                         "",    "cpu,cpu", "cpu,",   "cpu:5000"};
-    struct place *p = *state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(slots_open(&p->slots, &p->arena, wrong[i], executor_table, &p->e),
                          ERR_USAGE);

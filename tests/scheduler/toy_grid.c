@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,8 @@ void toy_grid_open(struct toy_grid *g)
                                             .quiet = true,
                                             .headline = "toy"};
     toy_grid_script(g, -1);
+    g->bell = toy_grid_fifo(project_path(&g->project, &g->arena, "bell"));
+    g->gate = toy_grid_fifo(project_path(&g->project, &g->arena, "gate"));
 }
 
 static int toy_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -82,7 +85,23 @@ void toy_grid_close(struct toy_grid *g)
     nftw(g->root, toy_remove, 16, FTW_DEPTH | FTW_PHYS);
     close(g->clock[0]);
     close(g->clock[1]);
+    close(g->bell);
+    close(g->gate);
     arena_fini(&g->arena);
+}
+
+int toy_grid_setup(void **state)
+{
+    *state = calloc(1, sizeof(struct toy_grid));
+    toy_grid_open(*state);
+    return 0;
+}
+
+int toy_grid_teardown(void **state)
+{
+    toy_grid_close(*state);
+    free(*state);
+    return 0;
 }
 
 static void toy_set(struct toy_grid *g, struct spec *s, const char *key, const char *value)
@@ -222,24 +241,42 @@ int toy_grid_status(pid_t pid)
     return WEXITSTATUS(status);
 }
 
-int toy_grid_hang_bell(struct toy_grid *g)
+pid_t toy_grid_begin(struct toy_grid *g, int32_t job, const char *action)
 {
-    const char *path = project_path(&g->project, &g->arena, "bell");
+    toy_grid_script(g, job, action, -1);
+    pid_t pid = toy_grid_fork(g);
+    toy_grid_await_bell(g->bell, 1);
+    return pid;
+}
+
+void toy_grid_kill(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+int toy_grid_fifo(const char *path)
+{
     assert_int_equal(mkfifo(path, 0600), 0);
     int fd = open(path, O_RDWR | O_CLOEXEC);
     assert_true(fd >= 0);
     return fd;
 }
 
-void toy_grid_await_bell(int bell, int n)
+void toy_grid_await_bell(int fifo, int n)
 {
-    struct pollfd wait = {.fd = bell, .events = POLLIN};
-    char stroke;
+    struct pollfd wait = {.fd = fifo, .events = POLLIN};
+    char byte;
 
     for (int i = 0; i < n; i++) {
         assert_int_equal(poll(&wait, 1, TOY_DEADLINE_MS), 1);
-        assert_int_equal(read(bell, &stroke, 1), 1);
+        assert_int_equal(read(fifo, &byte, 1), 1);
     }
+}
+
+void toy_grid_open_gate(struct toy_grid *g)
+{
+    assert_int_equal(write(g->gate, "g", 1), 1);
 }
 
 void toy_grid_await_end(pid_t pid)
@@ -271,7 +308,12 @@ long toy_grid_count(struct toy_grid *g, const char *sql, const char *id)
     return (long)out;
 }
 
-/* False: there is not such a database yet. */
+long toy_grid_attempts(struct toy_grid *g, int32_t job)
+{
+    return toy_grid_count(g, "SELECT count(*) FROM attempts WHERE run_id=:id", g->job[job].run_id);
+}
+
+/* False: there is no such database yet. */
 static bool toy_peek(int64_t *out, struct toy_grid *g, const char *sql)
 {
     struct store *reader;
@@ -309,4 +351,9 @@ char *toy_grid_read(struct toy_grid *g, const char *name)
     if (file_read(&g->arena, &text, NULL, path, 64 << 20, NULL) < 0)
         return arena_strdup(&g->arena, "");
     return text;
+}
+
+char *toy_grid_read_of(struct toy_grid *g, int32_t job, const char *name)
+{
+    return toy_grid_read(g, arena_printf(&g->arena, "runs/%s/1/%s", g->job[job].run_id, name));
 }
