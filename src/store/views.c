@@ -238,10 +238,12 @@ static const char wanted_evaluations[] =
     " JOIN runs q ON q.run_id=r.train_run_id"
     " LEFT JOIN evaluations e ON e.run_id=r.run_id"
     " LEFT JOIN trainings t ON t.run_id=r.train_run_id"
-    " LEFT JOIN benchmarks b ON b.run_id=("
-    "  SELECT w.run_id FROM points o JOIN runs w ON w.run_id=o.run_id"
-    "  WHERE o.artefact=p.artefact AND o.scale=p.scale AND w.kind='bench' AND w.mode='train'"
-    "  AND w.position=r.position AND w.L_train=r.L_train AND w.seed=r.seed)";
+    " LEFT JOIN(SELECT o.artefact, o.scale, w.position, w.L_train, w.seed, w.run_id, min(o.point)"
+    "  FROM points o JOIN runs w ON w.run_id=o.run_id AND w.kind='bench' AND w.mode='train'"
+    "  GROUP BY o.artefact, o.scale, w.position, w.L_train, w.seed) alone"
+    "  ON alone.artefact=p.artefact AND alone.scale=p.scale AND alone.position=r.position"
+    "  AND alone.L_train=r.L_train AND alone.seed=r.seed"
+    " LEFT JOIN benchmarks b ON b.run_id=alone.run_id";
 
 static const char wanted_benchmarks[] =
     "CREATE VIEW wanted_benchmarks AS SELECT"
@@ -265,47 +267,75 @@ static const char progress[] =
     " FROM run_attempts a JOIN runs r ON r.run_id=a.run_id"
     " LEFT JOIN progress_now n ON n.attempt_id=a.attempt_id WHERE a.state='running'";
 
-/* A row for each setting of each run: the lines of its spec and, for an evaluation, the settings of
- * its training. 1. Cut the specs into lines. 2. Cut the lines at their first '='. */
-static const char settings[] =
-    "CREATE VIEW settings AS WITH RECURSIVE"
-    " lines(run_id, line, rest) AS("
-    "  SELECT run_id, NULL, spec||char(10) FROM runs"
-    "  UNION ALL SELECT run_id, substr(rest,1,instr(rest,char(10))-1),"
-    "   substr(rest,instr(rest,char(10))+1) FROM lines WHERE rest<>''),"
-    " pairs(run_id, key, value) AS("
-    "  SELECT run_id, substr(line,1,instr(line,'=')-1), substr(line,instr(line,'=')+1)"
+/* The lines of some runs' specs, cut at their first '='. Slow, so only what is needed is cut. */
+#define SETTINGS_OF(condition)                                                                     \
+    " lines(run_id, line, rest) AS("                                                               \
+    "  SELECT run_id, NULL, spec||char(10) FROM runs" condition                                    \
+    "  UNION ALL SELECT run_id, substr(rest,1,instr(rest,char(10))-1),"                            \
+    "   substr(rest,instr(rest,char(10))+1) FROM lines WHERE rest<>''),"                           \
+    " pairs(run_id, key, value) AS("                                                               \
+    "  SELECT run_id, substr(line,1,instr(line,'=')-1), substr(line,instr(line,'=')+1)"            \
     "  FROM lines WHERE line<>'')"
-    " SELECT run_id, key, value FROM pairs UNION ALL"
-    " SELECT r.run_id, t.key, t.value FROM runs r JOIN pairs t ON t.run_id=r.train_run_id"
-    " WHERE substr(t.key,1,5) IN('data.','train')"
-    "  OR(substr(t.key,1,6)='model.' AND t.key<>'model.name')";
+
+/* A row for each setting of each run: the lines of its spec and, for an evaluation, the settings of
+ * its training. */
+static const char settings[] = "CREATE VIEW settings AS WITH RECURSIVE" SETTINGS_OF(
+    "") " SELECT run_id, key, value FROM pairs UNION ALL"
+        " SELECT r.run_id, t.key, t.value FROM runs r JOIN pairs t ON t.run_id=r.train_run_id"
+        " WHERE substr(t.key,1,5) IN('data.','train')"
+        "  OR(substr(t.key,1,6)='model.' AND t.key<>'model.name')";
 
 /* A row for each run of each grid: the settings in which trainings of the grid differ although they
  * have the same columns, such as "model.heads=4 train.lr=3"; '' where there are none. A setting
- * that only some of them have says nothing. */
+ * that only some of them have says nothing. Trainings of one config_id differ in the seed alone, so
+ * one of them stands for all. */
 static const char grid_settings[] =
-    "CREATE VIEW grid_settings AS WITH"
+    "CREATE VIEW grid_settings AS WITH RECURSIVE"
     " asked AS("
-    "  SELECT DISTINCT p.artefact, p.scale, p.run_id, coalesce(r.train_run_id,p.run_id) AS train_id"
-    "  FROM points p JOIN runs r ON r.run_id=p.run_id),"
-    " kept AS("
-    "  SELECT DISTINCT a.artefact, a.scale, a.train_id, r.kind, r.dataset, r.corpus, r.model,"
-    "   r.position, r.L_train, s.key, s.value"
-    "  FROM asked a JOIN runs r ON r.run_id=a.train_id JOIN settings s ON s.run_id=a.train_id"
-    "  WHERE s.key<>'train.seed' AND substr(s.key,1,6)<>'bench.'),"
-    " varying AS("
-    "  SELECT DISTINCT artefact, scale, key FROM("
-    "   SELECT artefact, scale, key FROM kept GROUP BY artefact, scale, kind, dataset, corpus,"
-    "    model, position, L_train, key HAVING count(DISTINCT value)>1)),"
-    " shown AS("
-    "  SELECT artefact, scale, train_id, group_concat(key||'='||value,' ') AS settings FROM("
-    "   SELECT DISTINCT k.artefact, k.scale, k.train_id, k.key, k.value FROM kept k JOIN varying v"
-    "    ON v.artefact=k.artefact AND v.scale=k.scale AND v.key=k.key"
-    "   ORDER BY k.artefact, k.scale, k.train_id, k.key)"
-    "  GROUP BY artefact, scale, train_id)"
-    " SELECT a.artefact, a.scale, a.run_id, coalesce(w.settings,'') AS settings FROM asked a"
-    " LEFT JOIN shown w ON w.artefact=a.artefact AND w.scale=a.scale AND w.train_id=a.train_id";
+    "  SELECT DISTINCT p.artefact, p.scale, p.run_id, t.config_id, t.run_id AS train_id"
+    "  FROM points p JOIN runs r ON r.run_id=p.run_id"
+    "  JOIN runs t ON t.run_id=coalesce(r.train_run_id,p.run_id)),"
+    " configs AS MATERIALIZED("
+    "  SELECT artefact, scale, config_id, min(train_id) AS train_id FROM asked"
+    "  GROUP BY artefact, scale, config_id)," SETTINGS_OF(
+        " WHERE run_id IN(SELECT train_id FROM configs)") ","
+                                                          " kept AS MATERIALIZED("
+                                                          "  SELECT c.artefact, c.scale, "
+                                                          "c.config_id, r.kind, r.dataset, "
+                                                          "r.corpus, r.model,"
+                                                          "   r.position, r.L_train, s.key, s.value"
+                                                          "  FROM configs c JOIN runs r ON "
+                                                          "r.run_id=c.train_id JOIN pairs s ON "
+                                                          "s.run_id=c.train_id"
+                                                          "  WHERE s.key<>'train.seed' AND "
+                                                          "substr(s.key,1,6)<>'bench.'),"
+                                                          " varying AS("
+                                                          "  SELECT DISTINCT artefact, scale, key "
+                                                          "FROM("
+                                                          "   SELECT artefact, scale, key FROM "
+                                                          "kept GROUP BY artefact, scale, kind, "
+                                                          "dataset, corpus,"
+                                                          "    model, position, L_train, key "
+                                                          "HAVING count(DISTINCT value)>1)),"
+                                                          " shown AS MATERIALIZED("
+                                                          "  SELECT artefact, scale, config_id, "
+                                                          "group_concat(key||'='||value,' ') AS "
+                                                          "settings FROM("
+                                                          "   SELECT DISTINCT k.artefact, k.scale, "
+                                                          "k.config_id, k.key, k.value FROM kept k"
+                                                          "    JOIN varying v ON "
+                                                          "v.artefact=k.artefact AND "
+                                                          "v.scale=k.scale AND v.key=k.key"
+                                                          "   ORDER BY k.artefact, k.scale, "
+                                                          "k.config_id, k.key)"
+                                                          "  GROUP BY artefact, scale, config_id)"
+                                                          " SELECT a.artefact, a.scale, a.run_id, "
+                                                          "coalesce(w.settings,'') AS settings "
+                                                          "FROM asked a"
+                                                          " LEFT JOIN shown w ON "
+                                                          "w.artefact=a.artefact AND "
+                                                          "w.scale=a.scale"
+                                                          "  AND w.config_id=a.config_id";
 
 const char *const schema_views[] = {position_methods_view,
                                     evaluations,
