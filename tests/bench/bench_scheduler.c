@@ -311,8 +311,8 @@ int main(int argc, char **argv)
 
     if (argc > 2 && strcmp(argv[1], "worker") == 0) return write_records(argv[2], &b.e) < 0;
     arena_init(&b.arena);
-    if (argc < 3 || (argc > 3 && (!str_to_int(&runs_n, argv[3]) || runs_n < 500))) {
-        fprintf(stderr, "usage: bench_scheduler ALIBI FOLDER [RUNS, at least 500]\n");
+    if (argc < 3 || (argc > 3 && (!str_to_int(&runs_n, argv[3]) || runs_n < 250))) {
+        fprintf(stderr, "usage: bench_scheduler ALIBI FOLDER [RUNS, at least 250]\n");
         return 64;
     }
     must(&b, project_open(&b.project, &b.arena, argv[2], &b.e));
