@@ -2,9 +2,10 @@
  *
  *   start     1. claim   the first free number: neither an attempt of a database that was deleted
  *                        nor one that never got as far as its row is overwritten
- *             2. write   spec, and perhaps fresh, each whole or absent
+ *             2. write   spec, and perhaps fresh
  *             3. start   the worker, by the executor of its slot
- *             4. record  a running row for every run
+ *             4. record  sync the folder, which takes no time of the worker's then, and add a running
+ *                        row for every run
  *   recover   a worker that an earlier scheduler left running
  *   poll      records first: whether a worker was silent, or what its end means, is seen only after
  *             them */
@@ -93,6 +94,7 @@ static int attempt_record(struct attempt *at, const struct attempt_context *plac
 {
     const struct slot *slot = &place->slots->slot[at->slot];
 
+    TRY(run_folder_sync(at->path, e));
     for (int32_t i = 0; i < at->n; i++) {
         struct store_attempt row = {
             .run_id = at->run[i].run_id,

@@ -292,19 +292,6 @@ static int migrate_version(struct store *s, int64_t *out, int newest, struct err
     return 0;
 }
 
-/* A file or a folder; some file systems cannot sync a folder. */
-static int sync_path(const char *path, struct err *e)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0) return ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
-    int rc = fsync(fd) < 0 && errno != EINVAL
-                 ? ERR(e, ERR_IO, "%s: fsync: %s", path, strerror(errno))
-                 : 0;
-    close(fd);
-    return rc;
-}
-
 /* A copy of the file as it is, under its version's name. */
 static int back_up(struct store *s, int64_t version, struct err *e)
 {
@@ -314,7 +301,7 @@ static int back_up(struct store *s, int64_t version, struct err *e)
     snprintf(temporary, sizeof temporary, "%s.tmp-%ld", path, (long)getpid());
     unlink(temporary);
     int rc = DATABASE_RUN(s, e, "VACUUM INTO ?1", DATABASE_TEXT(temporary));
-    if (rc == 0) rc = sync_path(temporary, e);
+    if (rc == 0) rc = file_sync(temporary, e);
     if (rc == 0 && rename(temporary, path) < 0)
         rc = ERR(e, ERR_CREATE, "%s: cannot be created: %s", path, strerror(errno));
     if (rc < 0) {
@@ -728,7 +715,7 @@ static int create_file(const struct store *s, const char *folder, struct err *e)
         rc = ERR(e, ERR_CREATE, "%s: cannot be created: %s", s->path, strerror(errno));
         goto out;
     }
-    rc = sync_path(folder, e);
+    rc = file_sync(folder, e);
 out:
     close_connection(&made);
     if (rc < 0) unlink(made.path);
