@@ -44,14 +44,6 @@ static sqlite3_file *real_of(sqlite3_file *f)
 
 #define PASS(method, ...) real_of(f)->pMethods->method(real_of(f), ##__VA_ARGS__)
 
-static int shim_close(sqlite3_file *f)
-{
-    return PASS(xClose);
-}
-static int shim_read(sqlite3_file *f, void *to, int n, sqlite3_int64 at)
-{
-    return PASS(xRead, to, n, at);
-}
 static int shim_write(sqlite3_file *f, const void *from, int n, sqlite3_int64 at)
 {
     int code = fault();
@@ -69,49 +61,33 @@ static int shim_sync(sqlite3_file *f, int flags)
     (void)f, (void)flags;
     return fault() ? SQLITE_IOERR_FSYNC : SQLITE_OK;
 }
-static int shim_size(sqlite3_file *f, sqlite3_int64 *size)
-{
-    return PASS(xFileSize, size);
-}
-static int shim_lock(sqlite3_file *f, int level)
-{
-    return PASS(xLock, level);
-}
-static int shim_unlock(sqlite3_file *f, int level)
-{
-    return PASS(xUnlock, level);
-}
-static int shim_check_lock(sqlite3_file *f, int *out)
-{
-    return PASS(xCheckReservedLock, out);
-}
-static int shim_control(sqlite3_file *f, int op, void *argument)
-{
-    return PASS(xFileControl, op, argument);
-}
-static int shim_sector(sqlite3_file *f)
-{
-    return PASS(xSectorSize);
-}
-static int shim_characteristics(sqlite3_file *f)
-{
-    return PASS(xDeviceCharacteristics);
-}
-static int shim_shm_map(sqlite3_file *f, int page, int bytes, int extend, void volatile **out)
-{
-    return PASS(xShmMap, page, bytes, extend, out);
-}
-static int shim_shm_lock(sqlite3_file *f, int offset, int n, int flags)
-{
-    return PASS(xShmLock, offset, n, flags);
-}
+
+/* What never fails: our name, SQLite's, the further parameters and arguments. */
+#define FORWARDED(X)                                                                               \
+    X(close, xClose, (sqlite3_file * f), ())                                                       \
+    X(read, xRead, (sqlite3_file * f, void *to, int n, sqlite3_int64 at), (, to, n, at))           \
+    X(size, xFileSize, (sqlite3_file * f, sqlite3_int64 * size), (, size))                         \
+    X(lock, xLock, (sqlite3_file * f, int level), (, level))                                       \
+    X(unlock, xUnlock, (sqlite3_file * f, int level), (, level))                                   \
+    X(check_lock, xCheckReservedLock, (sqlite3_file * f, int *out), (, out))                       \
+    X(control, xFileControl, (sqlite3_file * f, int op, void *argument), (, op, argument))         \
+    X(sector, xSectorSize, (sqlite3_file * f), ())                                                 \
+    X(characteristics, xDeviceCharacteristics, (sqlite3_file * f), ())                             \
+    X(shm_map, xShmMap, (sqlite3_file * f, int page, int bytes, int extend, void volatile **out),  \
+      (, page, bytes, extend, out))                                                                \
+    X(shm_lock, xShmLock, (sqlite3_file * f, int offset, int n, int flags), (, offset, n, flags))  \
+    X(shm_unmap, xShmUnmap, (sqlite3_file * f, int delete_it), (, delete_it))
+#define UNWRAP(...) __VA_ARGS__
+#define FORWARD(name, method, parameters, arguments)                                               \
+    static int shim_##name parameters                                                              \
+    {                                                                                              \
+        return real_of(f)->pMethods->method(real_of(f) UNWRAP arguments);                          \
+    }
+FORWARDED(FORWARD)
+
 static void shim_shm_barrier(sqlite3_file *f)
 {
-    PASS(xShmBarrier);
-}
-static int shim_shm_unmap(sqlite3_file *f, int delete_it)
-{
-    return PASS(xShmUnmap, delete_it);
+    real_of(f)->pMethods->xShmBarrier(real_of(f));
 }
 
 static int shim_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file, int flags,
@@ -209,26 +185,14 @@ TEST_CONSTRUCTOR(prepare)
 
 TEST_EACH(store_fixture_setup, store_fixture_teardown)
 
-TEST_WITH(void *fixture_of_case, an_error_once_loses_nothing)
+TEST_WITH(struct store_fixture *f, an_error_loses_nothing)
 {
-    void **state = &fixture_of_case;
-    fail_at_every_operation(*state, SQLITE_IOERR_WRITE, false);
+    fail_at_every_operation(f, SQLITE_IOERR_WRITE, false);
+    fail_at_every_operation(f, SQLITE_IOERR_WRITE, true);
 }
 
-TEST_WITH(void *fixture_of_case, an_error_from_then_on_loses_nothing)
+TEST_WITH(struct store_fixture *f, a_full_disk_loses_nothing)
 {
-    void **state = &fixture_of_case;
-    fail_at_every_operation(*state, SQLITE_IOERR_WRITE, true);
-}
-
-TEST_WITH(void *fixture_of_case, a_disk_that_is_full_for_a_moment_loses_nothing)
-{
-    void **state = &fixture_of_case;
-    fail_at_every_operation(*state, SQLITE_FULL, false);
-}
-
-TEST_WITH(void *fixture_of_case, a_disk_that_stays_full_loses_nothing)
-{
-    void **state = &fixture_of_case;
-    fail_at_every_operation(*state, SQLITE_FULL, true);
+    fail_at_every_operation(f, SQLITE_FULL, false);
+    fail_at_every_operation(f, SQLITE_FULL, true);
 }
