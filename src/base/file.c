@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILE_PATH_BYTES = 4096, FILE_LINKS_MAX = 40 };
+enum { FILE_LINKS_MAX = 40 };
 
 struct file_writer {
     int fd;
@@ -123,8 +123,7 @@ int file_writer_open(struct file_writer **out, const char *path, struct err *e)
     return file_writer_make(out, path, false, e);
 }
 
-/* Follows the symbolic links at path to a name that need not be there. */
-static int file_follow(char out[FILE_PATH_BYTES], const char *path, struct err *e)
+int file_follow(char out[FILE_PATH_BYTES], const char *path, struct err *e)
 {
     char target[FILE_PATH_BYTES];
     int n = snprintf(out, FILE_PATH_BYTES, "%s", path);
@@ -188,7 +187,10 @@ static int file_sync_folder(const char *path, struct err *e)
     char folder[FILE_PATH_BYTES];
     const char *slash = strrchr(path, '/');
 
-    snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : slash ? (int)(slash - path) : 1,
+    snprintf(folder, sizeof folder, "%.*s",
+             slash == path ? 1
+             : slash       ? (int)(slash - path)
+                           : 1,
              slash ? path : ".");
     return file_sync(folder, e);
 }

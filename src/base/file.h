@@ -16,7 +16,13 @@
 #include "base/arena.h"
 #include "base/err.h"
 
+enum { FILE_PATH_BYTES = 4096 };
+
 bool file_exists(const char *path);
+
+/* file_follow - follows the symbolic links at path to a name that need not exist. Errors:
+ * ERR_CREATE. */
+int file_follow(char out[FILE_PATH_BYTES], const char *path, struct err *e);
 
 /* file_open_read - a descriptor to read a regular file. Errors: ERR_NOINPUT absent; ERR_DATA not a
  * regular file; ERR_IO. */

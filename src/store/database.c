@@ -447,51 +447,25 @@ out:
 
 /* --- opening -------------------------------------------------------------------------------- */
 
-/* results.db may be a symbolic link to a local disk whose file is still to be made: out becomes
- * what it points to, or path. */
-static void follow(char out[DATABASE_PATH_BYTES], const char *path)
-{
-    char target[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    ssize_t n = readlink(path, target, sizeof target - 1);
-
-    target[n > 0 ? n : 0] = '\0';
-    if (n <= 0 || strlen(path) + strlen(target) + 64 > DATABASE_PATH_BYTES)
-        snprintf(out, DATABASE_PATH_BYTES, "%s", path);
-    else
-        snprintf(out, DATABASE_PATH_BYTES, "%.*s%s",
-                 slash && target[0] != '/' ? (int)(slash - path + 1) : 0, path, target);
-}
-
-/* The path with links resolved; the file itself may be missing. */
+/* The path with links resolved, and its folder. The file itself may be missing, also behind a link
+ * to a local disk. */
 static int resolve(struct store *s, char folder[DATABASE_PATH_BYTES], const char *path,
                    struct err *e)
 {
-    char part[DATABASE_PATH_BYTES], pointed[DATABASE_PATH_BYTES], found[PATH_MAX];
+    char target[FILE_PATH_BYTES], part[FILE_PATH_BYTES], found[PATH_MAX];
 
-    if (strlen(path) + 64 > sizeof part)
+    if (file_follow(target, path, e) < 0 || strlen(target) + 64 > sizeof s->path)
         return ERR(e, ERR_USAGE, "%.80s…: the path is too long", path);
-    follow(pointed, path);
-    path = pointed;
-    if (realpath(path, found)) {
-        snprintf(s->path, sizeof s->path, "%s", found);
-    } else {
-        const char *slash = strrchr(path, '/');
-        const char *name = slash ? slash + 1 : path;
-        snprintf(part, sizeof part, "%.*s", slash ? (int)(slash - path + 1) : 1,
-                 slash ? path : ".");
-        if (!realpath(part, found))
-            return ERR(e, s->mode == STORE_READ ? ERR_NOINPUT : ERR_CREATE, "%s: %s", part,
-                       strerror(errno));
-        int n =
-            snprintf(s->path, sizeof s->path, "%s/%s", strcmp(found, "/") == 0 ? "" : found, name);
-        if (n < 0 || (size_t)n + 64 > sizeof s->path)
-            return ERR(e, ERR_USAGE, "%.80s…: the path is too long", path);
-    }
-    const char *slash = strrchr(s->path, '/');
-    snprintf(folder, DATABASE_PATH_BYTES, "%.*s", (int)(slash - s->path), s->path);
-    if (!*folder) snprintf(folder, DATABASE_PATH_BYTES, "/");
-    return 0;
+    const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;
+    snprintf(part, sizeof part, "%.*s", slash ? (int)(name - target) : 1, slash ? target : ".");
+    if (!realpath(part, found))
+        return ERR(e, s->mode == STORE_READ ? ERR_NOINPUT : ERR_CREATE, "%s: %s", part,
+                   strerror(errno));
+    snprintf(folder, DATABASE_PATH_BYTES, "%s", found);
+    int n = snprintf(s->path, sizeof s->path, "%s/%s", strcmp(found, "/") == 0 ? "" : found, name);
+    return n > 0 && (size_t)n + 64 <= sizeof s->path
+               ? 0
+               : ERR(e, ERR_USAGE, "%.80s…: the path is too long", path);
 }
 
 /* Bytes of the write-ahead log beside the file; 0 when there is none. */

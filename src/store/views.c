@@ -24,22 +24,33 @@ static const char position_methods_view[] = "CREATE VIEW position_methods AS"
     "r.kind='eval' AND r.L_valid>r.L_train AND r.position IN"                                      \
     "(SELECT position FROM position_methods WHERE bounded)"
 
+/* The smallest nominal length, train or valid, that points of run r ask for. */
+#define NOMINAL(side)                                                                              \
+    " coalesce((SELECT min(p.L_" side "_nominal) FROM points p WHERE p.run_id=r.run_id),"          \
+    "r.L_" side ") AS L_" side "_nominal,"
+
+/* The current results v of a kind, their runs r and attempts a. */
+#define CURRENT_RESULTS(kind)                                                                      \
+    " FROM results v JOIN runs r ON r.run_id=v.run_id"                                             \
+    " JOIN run_attempts a ON a.attempt_id=v.attempt_id"                                            \
+    " WHERE v.current=1 AND v.kind='" kind "'"
+
 static const char evaluations[] =
     "CREATE VIEW evaluations AS SELECT"
-    " r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid,"
-    " coalesce((SELECT min(p.L_train_nominal) FROM points p WHERE p.run_id=r.run_id),r.L_train)"
-    "  AS L_train_nominal,"
-    " coalesce((SELECT min(p.L_valid_nominal) FROM points p WHERE p.run_id=r.run_id),r.L_valid)"
-    "  AS L_valid_nominal,"
-    " r.split, r.protocol, r.stride, r.first_window, r.precision, r.seed,"
-    " v.perplexity, v.loss_nats, v.tokens, v.nonfinite, v.eval_wps, v.peak_memory_bytes,"
-    " coalesce(a.device,a.slot) AS device, t.origin, r.run_id, r.train_run_id, r.config_id,"
-    " a.code_id, a.ended_at AS finished_at,"
-    " r.checkpoint, r.targets, max(r.modified,t.modified) AS modified, v.checkpoint_sha256,"
-    " v.wall_seconds, a.attempt, r.corpus, a.backend"
-    " FROM results v JOIN runs r ON r.run_id=v.run_id JOIN runs t ON t.run_id=r.train_run_id"
-    " JOIN run_attempts a ON a.attempt_id=v.attempt_id"
-    " WHERE v.current=1 AND v.kind='eval'";
+    " r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid," NOMINAL("train")
+        NOMINAL("valid") " r.split, r.protocol, r.stride, r.first_window, r.precision, r.seed,"
+                         " v.perplexity, v.loss_nats, v.tokens, v.nonfinite, v.eval_wps, "
+                         "v.peak_memory_bytes,"
+                         " coalesce(a.device,a.slot) AS device, t.origin, r.run_id, "
+                         "r.train_run_id, r.config_id,"
+                         " a.code_id, a.ended_at AS finished_at,"
+                         " r.checkpoint, r.targets, max(r.modified,t.modified) AS modified, "
+                         "v.checkpoint_sha256,"
+                         " v.wall_seconds, a.attempt, r.corpus, a.backend"
+                         " FROM results v JOIN runs r ON r.run_id=v.run_id JOIN runs t ON "
+                         "t.run_id=r.train_run_id"
+                         " JOIN run_attempts a ON a.attempt_id=v.attempt_id"
+                         " WHERE v.current=1 AND v.kind='eval'";
 
 static const char artefact_evaluations[] =
     "CREATE VIEW artefact_evaluations AS SELECT"
@@ -64,26 +75,17 @@ static const char trainings[] =
     " coalesce(a.device,a.slot) AS device, r.run_id, r.config_id, a.code_id,"
     " a.ended_at AS finished_at,"
     " r.origin, r.precision, r.modified, v.best_sha256, v.last_sha256, a.attempt, r.corpus,"
-    " a.backend"
-    " FROM results v JOIN runs r ON r.run_id=v.run_id"
-    " JOIN run_attempts a ON a.attempt_id=v.attempt_id"
-    " WHERE v.current=1 AND v.kind='train'";
+    " a.backend" CURRENT_RESULTS("train");
 
 static const char benchmarks[] =
     "CREATE VIEW benchmarks AS SELECT"
     " r.position, r.L_train, r.mode, v.batch_tokens, v.wps, v.peak_memory_bytes, v.mfu,"
-    " coalesce(a.device,a.slot) AS device, r.scale, r.dataset, r.model,"
-    " coalesce((SELECT min(p.L_train_nominal) FROM points p WHERE p.run_id=r.run_id),r.L_train)"
-    "  AS L_train_nominal,"
-    " r.precision, r.seed, v.wall_seconds, r.run_id, r.config_id, a.code_id,"
-    " a.ended_at AS finished_at, r.modified, r.parameters, a.attempt, r.corpus, a.backend,"
-    " r.L_valid,"
-    " coalesce((SELECT min(p.L_valid_nominal) FROM points p WHERE p.run_id=r.run_id),r.L_valid)"
-    "  AS L_valid_nominal,"
-    " v.batch_tokens/coalesce(r.L_valid,r.L_train) AS rows"
-    " FROM results v JOIN runs r ON r.run_id=v.run_id"
-    " JOIN run_attempts a ON a.attempt_id=v.attempt_id"
-    " WHERE v.current=1 AND v.kind='bench'";
+    " coalesce(a.device,a.slot) AS device, r.scale, r.dataset, r.model," NOMINAL(
+        "train") " r.precision, r.seed, v.wall_seconds, r.run_id, r.config_id, a.code_id,"
+                 " a.ended_at AS finished_at, r.modified, r.parameters, a.attempt, r.corpus, "
+                 "a.backend,"
+                 " r.L_valid," NOMINAL("valid") " v.batch_tokens/coalesce(r.L_valid,r.L_train) AS "
+                                                "rows" CURRENT_RESULTS("bench");
 
 /* A resumed training has points of several attempts: of each step the newest attempt's is shown,
  * and none of an attempt after the one whose result is current. */
