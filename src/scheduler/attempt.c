@@ -4,13 +4,12 @@
  *                        nor one that never got as far as its row is overwritten
  *             2. write   spec, and perhaps fresh
  *             3. start   the worker, by the executor of its slot
- *             4. record  sync the folder, which takes no time of the worker's then, and add a running
- *                        row for every run
- *   recover   a worker that an earlier scheduler left running
- *   poll      records first: whether a worker was silent, or what its end means, is seen only after
- *             them */
+ *             4. record  sync the folder, which takes no time of the worker's then, and add a
+ * running row for every run recover   a worker that an earlier scheduler left running poll records
+ * first: whether a worker was silent, or what its end means, is seen only after them */
 #include "scheduler/attempt.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +82,7 @@ static int attempt_spawn(struct attempt *at, const struct attempt_context *place
         .cuda = slot->cuda,
         .cuda_uuid = device->uuid,
         .alone = place->queue->job[at->task[0]].spec.kind == SPEC_BENCH,
+        .avoid_blas = place->queue->task[at->task[0]].avoid_blas,
     };
     TRY(journal_open(&at->journal, at->path, at->run, at->n, e));
     return at->executor->start(place->self, &at->job, &at->id, &o, e);
@@ -234,6 +234,8 @@ static void attempt_set_outcome(struct attempt *at, const struct exit_info *end)
                     (j->said == STORE_DONE && journal_has_results(j));
 
     at->ended = true;
+    at->crashed = end->signal == SIGSEGV || end->signal == SIGBUS || end->signal == SIGILL ||
+                  end->signal == SIGFPE || end->signal == SIGABRT;
     snprintf(at->message, sizeof at->message, "%s", j->message);
     if (j->broken) {
         at->state = STORE_FAILED;
@@ -294,4 +296,11 @@ bool attempt_was_preempted(const struct attempt *at)
 {
     return at->state == STORE_LOST && at->killed_stalled_us == 0 &&
            at->journal.said == STORE_CANCELLED && at->journal.has_checkpoint;
+}
+
+const char *attempt_failed_blas(const struct attempt *at)
+{
+    bool refused = at->state == STORE_FAILED && at->journal.unavailable;
+
+    return (at->crashed || refused) && *at->journal.blas ? at->journal.blas : NULL;
 }

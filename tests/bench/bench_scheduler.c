@@ -247,11 +247,12 @@ static int compare_ms(const void *a, const void *b)
 static void print_intervals(const char *what)
 {
     double *const ms[] = {measured.all_ms, measured.idle_ms};
-    
+
     for (int i = 0; i < 2; i++) {
         qsort(ms[i], (size_t)measured.n, sizeof *ms[i], compare_ms);
-        printf("%-44s median %7.3f ms   p99 %7.3f ms   (%ld)\n", i ? "  of this, no worker runs" : what,
-               ms[i][measured.n / 2], ms[i][measured.n * 99 / 100], (long)measured.n);
+        printf("%-44s median %7.3f ms   p99 %7.3f ms   (%ld)\n",
+               i ? "  of this, no worker runs" : what, ms[i][measured.n / 2],
+               ms[i][measured.n * 99 / 100], (long)measured.n);
     }
 }
 
