@@ -70,9 +70,9 @@ struct executor {
                           struct err *e);
 
     /* Called in every round of the loop: takes what workers print, asks how jobs are, delivers
-     * signals. An error is worth a warning; the jobs go on. */
+     * signals. An error is worth a warning; the jobs go on. NULL: there is nothing to do. */
     int (*service)(void *self, struct err *e);
-    int (*wait_fd)(void *self); /* readable when service has something to do; -1: none */
+    int (*wait_fd)(void *self); /* readable when service has something to do; NULL: none */
 
     /* reported_end: the worker's last record was read. JOB_ENDED: nothing more will come from it;
      * *end says how. */

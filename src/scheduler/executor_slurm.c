@@ -566,12 +566,6 @@ static int slurm_service(void *self, struct err *e)
                arena_strdup(&s->answer, e->text), (double)s->poll_us / 1e6);
 }
 
-static int slurm_wait_fd(void *self)
-{
-    (void)self;
-    return -1;
-}
-
 static void slurm_read_tail(char *out, size_t room, const char *dir, const char *name)
 {
     char path[4200];
@@ -640,7 +634,6 @@ const struct executor executor_slurm = {
     .recover = slurm_recover,
     .cancel_orphans = slurm_cancel_orphans,
     .service = slurm_service,
-    .wait_fd = slurm_wait_fd,
     .poll = slurm_poll,
     .signal = slurm_signal,
     .release = slurm_release,

@@ -261,15 +261,19 @@ static void wait_for_news(struct scheduler *sc, bool *child)
     int timeout_ms = since_ms >= SCHEDULER_TICK_MS ? 0 : (int)(SCHEDULER_TICK_MS - since_ms);
 
     sc->poll[0] = (struct pollfd){.fd = sc->signals.fd, .events = POLLIN};
-    for (int32_t i = 0; i < sc->executors_n; i++) /* a negative descriptor is passed over */
-        sc->poll[i + 1] = (struct pollfd){.fd = sc->executor[i].kind->wait_fd(sc->executor[i].self),
-                                          .events = POLLIN};
+    for (int32_t i = 0; i < sc->executors_n; i++) {
+        const struct executor_open *x = &sc->executor[i];
+        int fd = x->kind->wait_fd ? x->kind->wait_fd(x->self) : -1; /* which poll passes over */
+        sc->poll[i + 1] = (struct pollfd){.fd = fd, .events = POLLIN};
+    }
     poll(sc->poll, (nfds_t)sc->executors_n + 1, timeout_ms);
     signals_read(&sc->signals, now_us(sc), child);
     handle_signals(sc);
-    for (int32_t i = 0; i < sc->executors_n; i++)
-        if (sc->executor[i].kind->service(sc->executor[i].self, &e) < 0)
+    for (int32_t i = 0; i < sc->executors_n; i++) {
+        const struct executor_open *x = &sc->executor[i];
+        if (x->kind->service && x->kind->service(x->self, &e) < 0)
             progress_print(&sc->progress, true, "warning: %s", e.text);
+    }
 }
 
 /* --- attempts that end --- */

@@ -132,18 +132,6 @@ static int idle_recover(void *self, void **job, struct worker_id *id,
     return 0;
 }
 
-static int idle_service(void *self, struct err *e)
-{
-    (void)self, (void)e;
-    return 0;
-}
-
-static int idle_wait_fd(void *self)
-{
-    (void)self;
-    return -1;
-}
-
 static enum job_state idle_poll(void *job, bool reported_end, struct exit_info *end)
 {
     (void)reported_end;
@@ -164,8 +152,6 @@ static const struct executor executor_idle = {
     .close = idle_close,
     .start = idle_start,
     .recover = idle_recover,
-    .service = idle_service,
-    .wait_fd = idle_wait_fd,
     .poll = idle_poll,
     .signal = idle_signal,
     .release = idle_close,
