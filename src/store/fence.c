@@ -10,7 +10,6 @@
  *    connection of its own, where the name still means that. */
 #include "store/fence.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -23,7 +23,6 @@
  *  11. A folder that cannot be read is left out; one that cannot be written ends the call. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* query.c - ad hoc questions: one SELECT, nothing else, within the limits of its fence (fence.h)
  * and with an answer of at most QUERY_ANSWER_BYTES. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,10 +8,7 @@
  * slurm-job DIR --project ROOT` it is what alibi would be then. */
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/str.h"

@@ -1,8 +1,6 @@
 /* scripted_executor.c - see scripted_executor.h. */
 #include "scheduler/scripted_executor.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "record/run_folder.h"

@@ -2,10 +2,6 @@
  * cluster, only a script of outcomes. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"

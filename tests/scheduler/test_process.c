@@ -1,14 +1,8 @@
 /* test_process.c - what surrounds a worker: environment, log, group. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/str.h"
 #include "scheduler/process.h"

@@ -2,19 +2,10 @@
  * again completes the rest, and nothing is shown twice. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/file.h"
-#include "base/str.h"
 #include "scheduler/attempt.h"
 #include "scheduler/toy_grid.h"
 

@@ -1,15 +1,8 @@
 /* test_scheduler.c - what becomes of a run: every way a worker can end, retries, groups, picks. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "scheduler/toy_grid.h"
 

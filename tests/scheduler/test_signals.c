@@ -1,7 +1,6 @@
 /* test_signals.c - Ctrl-C once, twice, and by whom; the caller gets its signals back unchanged. */
 #include "harness/test.h"
 
-#include <signal.h>
 #include <stdio.h>
 
 #include "scheduler/process.h"

@@ -1,9 +1,6 @@
 /* test_slots.c - the devices of this machine and what --devices may say. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include <dlfcn.h>
 #include <errno.h>
 #include <sched.h>

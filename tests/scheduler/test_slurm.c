@@ -2,14 +2,9 @@
  * node, the user or the scheduler's end does. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "scheduler/process.h"
 #include "scheduler/toy_slurm.h"

@@ -3,10 +3,6 @@
 #include "harness/test.h"
 
 #include <math.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "store/store_fixture.h"
 

@@ -5,9 +5,6 @@
  * A shim VFS stands between SQLite and the real one and counts. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

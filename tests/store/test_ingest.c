@@ -1,8 +1,6 @@
 /* test_ingest.c - records become rows: typed, decimated, never twice. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "store/store_fixture.h"

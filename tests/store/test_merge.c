@@ -1,9 +1,6 @@
 /* test_merge.c - results made elsewhere come home once, and what is here stays. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <sqlite3.h>

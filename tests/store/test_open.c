@@ -2,17 +2,11 @@
 #include "harness/test.h"
 
 #include <fcntl.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "store/database.h"
 #include "store/network.h"
-#include "store/schema.h"
 #include "store/store_fixture.h"
 
 enum { OPENERS = 20, NOBODY = 65534 };

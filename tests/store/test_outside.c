@@ -2,9 +2,6 @@
  * command line, the views and triggers of a results.db, and files that are none. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,8 +1,6 @@
 /* test_paper.c - paper.tsv becomes rows, or says where it is wrong. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <sqlite3.h>

@@ -1,8 +1,6 @@
 /* test_query.c - ad hoc questions read and nothing else, in their time, with helpful refusals. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "store/store_fixture.h"
