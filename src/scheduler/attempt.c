@@ -204,18 +204,18 @@ static enum store_state attempt_outcome_of_exit(struct attempt *at, int exit_cod
     const struct journal *j = &at->journal;
     char tail[ATTEMPT_LOG_TAIL_BYTES + 1];
 
-    if (j->said == STORE_CANCELLED && !at->told) {
+    if (j->reported == STORE_CANCELLED && !at->stop_sent) {
         snprintf(message, ATTEMPT_MESSAGE_BYTES, "stopped by a signal from elsewhere");
         return STORE_LOST;
     }
-    if (j->said != STORE_NONE && j->said != STORE_DONE) return j->said;
-    if (j->said == STORE_DONE && exit_code == 0 && journal_has_results(j)) return STORE_DONE;
-    if (j->said == STORE_NONE && at->told) return STORE_CANCELLED;
-    if (exit_code == 0 || j->said == STORE_DONE) {
+    if (j->reported != STORE_NONE && j->reported != STORE_DONE) return j->reported;
+    if (j->reported == STORE_DONE && exit_code == 0 && journal_has_results(j)) return STORE_DONE;
+    if (j->reported == STORE_NONE && at->stop_sent) return STORE_CANCELLED;
+    if (exit_code == 0 || j->reported == STORE_DONE) {
         snprintf(message, ATTEMPT_MESSAGE_BYTES, "exit %d without %s", exit_code,
-                 j->said == STORE_NONE    ? "a last record"
-                 : journal_has_results(j) ? "success, though its last record says done"
-                                          : "the result it was started for");
+                 j->reported == STORE_NONE ? "a last record"
+                 : journal_has_results(j)  ? "success, though its last record says done"
+                                           : "the result it was started for");
     } else { /* the log is all that a worker without records may have left */
         file_read_tail(tail, sizeof tail, run_folder_path(&at->arena, at->path, RUN_LOG));
         const char *line = str_last_line(tail);
@@ -229,9 +229,9 @@ static enum store_state attempt_outcome_of_exit(struct attempt *at, int exit_cod
 static void attempt_set_outcome(struct attempt *at, const struct exit_info *end)
 {
     const struct journal *j = &at->journal;
-    enum store_state cut_off = at->told ? STORE_CANCELLED : STORE_LOST;
-    bool reported = j->said == STORE_FAILED || j->said == STORE_DIVERGED ||
-                    (j->said == STORE_DONE && journal_has_results(j));
+    enum store_state cut_off = at->stop_sent ? STORE_CANCELLED : STORE_LOST;
+    bool counts = j->reported == STORE_FAILED || j->reported == STORE_DIVERGED ||
+                  (j->reported == STORE_DONE && journal_has_results(j));
 
     at->ended = true;
     at->crashed = end->signal == SIGSEGV || end->signal == SIGBUS || end->signal == SIGILL ||
@@ -239,7 +239,8 @@ static void attempt_set_outcome(struct attempt *at, const struct exit_info *end)
     snprintf(at->message, sizeof at->message, "%s", j->message);
     if (j->broken) {
         at->state = STORE_FAILED;
-    } else if (at->killed_stalled_us > 0 && j->said != STORE_DONE) { /* whatever it made of that */
+    } else if (at->killed_stalled_us > 0 &&
+               j->reported != STORE_DONE) { /* whatever it made of that */
         at->state = STORE_LOST;
         snprintf(at->message, sizeof at->message, "no record for %.0f s: killed",
                  (double)(at->killed_stalled_us - at->last_record_us) / 1e6);
@@ -248,9 +249,9 @@ static void attempt_set_outcome(struct attempt *at, const struct exit_info *end)
     } else if (end->signal >= 0) {
         at->state = cut_off;
         snprintf(at->message, sizeof at->message, "%s by signal %d (%s)",
-                 at->told ? "stopped" : "killed", end->signal, strsignal(end->signal));
-    } else if (reported) { /* nobody saw how it ended: its last record counts */
-        at->state = j->said;
+                 at->stop_sent ? "stopped" : "killed", end->signal, strsignal(end->signal));
+    } else if (counts) { /* nobody saw how it ended: its last record counts */
+        at->state = j->reported;
     } else {
         at->state = cut_off;
         snprintf(at->message, sizeof at->message, "%s", end->why);
@@ -277,7 +278,7 @@ int attempt_poll(struct attempt *at, struct store *s, int64_t now_us, double sta
 {
     struct exit_info how;
     int64_t before, first = at->journal.records_n;
-    enum job_state job = at->executor->poll(at->job, at->journal.said != STORE_NONE, &how);
+    enum job_state job = at->executor->poll(at->job, at->journal.reported != STORE_NONE, &how);
 
     do {
         before = at->journal.records_n;
@@ -295,7 +296,7 @@ int attempt_poll(struct attempt *at, struct store *s, int64_t now_us, double sta
 bool attempt_was_preempted(const struct attempt *at)
 {
     return at->state == STORE_LOST && at->killed_stalled_us == 0 &&
-           at->journal.said == STORE_CANCELLED && at->journal.has_checkpoint;
+           at->journal.reported == STORE_CANCELLED && at->journal.has_checkpoint;
 }
 
 const char *attempt_failed_blas(const struct attempt *at)

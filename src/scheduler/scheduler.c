@@ -231,7 +231,7 @@ static int take_over(struct scheduler *sc, struct err *e)
 static void signal_all(struct scheduler *sc, enum job_signal signal)
 {
     for (int32_t i = 0; i < sc->running_n; i++) {
-        sc->running[i]->told = true;
+        sc->running[i]->stop_sent = true;
         sc->running[i]->executor->signal(sc->running[i]->job, signal);
     }
 }
@@ -438,7 +438,7 @@ static int check_resources(const struct scheduler *sc, const struct run *job, st
 }
 
 /* An evaluation cannot be started if its training was merged and its folder did not come along: why
- * says so then. */
+ * is set then. */
 static int find_missing_folder(const struct scheduler *sc, const struct run *job, struct err *why,
                                struct err *e)
 {
@@ -456,7 +456,7 @@ static int find_missing_folder(const struct scheduler *sc, const struct run *job
     return 0;
 }
 
-/* What cannot be started at all is said before anything is. */
+/* What cannot be started at all is reported before anything starts. */
 static int refuse_impossible(struct scheduler *sc, struct err *e)
 {
     for (int32_t i = 0; i < sc->queue.n; i++) {

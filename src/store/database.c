@@ -31,7 +31,7 @@ enum { OPEN_BUSY_MS = 60000, DATABASE_SQL_BYTES = 1 << 20 };
 
 /* --- statements and transactions ------------------------------------------------------------ */
 
-/* How SQLite's primary codes are told to users. */
+/* SQLite's primary codes as errors. */
 static const struct {
     int sqlite_code;
     enum err_code code;
@@ -368,7 +368,7 @@ static int apply(struct store *s, const struct schema_step *steps, int steps_n, 
     for (int i = 0; whole && views[i]; i++) TRY(database_script(s, views[i], e));
     TRY(database_number(s, &broken, "SELECT count(*) FROM pragma_foreign_key_check", e));
     if (broken > 0)
-        return ERR(e, ERR_DATA, "%s: %lld rows point to rows that are not there", s->path,
+        return ERR(e, ERR_DATA, "%s: %lld rows point to rows that do not exist", s->path,
                    (long long)broken);
     snprintf(sql, sizeof sql, "PRAGMA application_id=%d;PRAGMA user_version=%d",
              SCHEMA_APPLICATION_ID, steps[steps_n - 1].version);
@@ -576,8 +576,8 @@ static int connect_reader(struct store *s, const char *folder, struct err *e)
                    has_runs(folder) ? "merge runs/" : "run table5");
     if (network && wal_bytes(s) > 0)
         return ERR(e, ERR_UNAVAILABLE,
-                   "%s: is in use and lies on a network file system, %s, where it cannot be read "
-                   "safely; read it on the machine that writes it",
+                   "%s is in use on a network file system (%s), where it cannot be read safely; "
+                   "read it on the machine that writes it",
                    s->path, network);
     if (network) return connect_immutable(s, e);
     TRY(connect_to(s, s->path, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, e));
@@ -718,8 +718,8 @@ static int open_writer(struct store *s, const char *folder, struct err *e)
 
     if (network)
         return ERR(e, ERR_UNAVAILABLE,
-                   "%s: lies on a network file system, %s, where SQLite's WAL is not safe; make it "
-                   "a symbolic link to a local disk, as with ln -s /var/tmp/results.db, or take a "
+                   "%s is on a network file system (%s), where WAL mode is unsafe; replace it by a "
+                   "symbolic link to a local disk, as with ln -s /var/tmp/results.db, or use a "
                    "local folder with --project",
                    s->path, network);
     TRY(take_lock(s, e));

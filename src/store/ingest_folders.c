@@ -4,7 +4,7 @@
  *   1. list    the folders with a spec and records, in their order
  *   2. name    an attempt's uid is a hash of its run and records: found again, it is known again
  *   3. add     runs and running rows; an evaluation needs its training's spec, which came before
- *   4. end     as after a crash: the records are ingested, and the last one is believed
+ *   4. end     as after a crash: the records are ingested, and the last one counts
  *
  * A database (store_merge)
  *   5. The other file is only read; its schema must have our version, and it must be sound.

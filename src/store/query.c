@@ -130,8 +130,8 @@ static int check_tail(struct store *s, const char *tail, struct err *e)
         bool another = rc != SQLITE_OK || more != NULL;
         sqlite3_finalize(more);
         if (another)
-            return ERR(e, ERR_USAGE,
-                       "query: only one statement is allowed; after it stands '%.40s'", tail);
+            return ERR(e, ERR_USAGE, "query: only one statement is allowed, found '%.40s' after it",
+                       tail);
         if (rest == tail) break;
         tail = rest;
     }
@@ -243,7 +243,7 @@ static int prepare(struct store *s, struct fence *fence, const char *sql, sqlite
     int prepared = sqlite3_prepare_v2(s->connection_own, sql, -1, out, &tail);
     fence->preparing = false;
     if (prepared != SQLITE_OK) return sql_error(s, sql, e);
-    if (!*out) return ERR(e, ERR_USAGE, "query: there is no statement in it");
+    if (!*out) return ERR(e, ERR_USAGE, "query: empty statement");
     *bytes = (size_t)(tail - sql);
     TRY(check_tail(s, tail, e));
     if (!sqlite3_stmt_readonly(*out) || sqlite3_stmt_isexplain(*out))

@@ -112,7 +112,7 @@ static const char paper_values[] =
  *    the paper's units. What was asked for and has no result yet is a row of 0 seeds; its state
  *    says whether its training diverged, or whether its position method is not defined there.
  * 2. Seeds are averaged within a configuration; speed and memory within a device as well.
- * 3. The paper's number stands beside ours only where ours is of the paper's own configuration.
+ * 3. The paper's number is shown beside ours only if ours is of the paper's own configuration.
  * 4. A paper row that gives its length as the x of a figure is read so; an x that is itself a
  *    speed is a number of its own; rows over another x, such as GPU hours, are no end results. */
 static const char comparison[] =
@@ -293,7 +293,7 @@ static const char settings[] = "CREATE VIEW settings AS WITH RECURSIVE" SETTINGS
 /* A row for each run of each grid: the settings in which trainings of the grid differ although they
  * have the same columns, such as "model.heads=4 train.lr=3"; '' where there are none. A setting
  * that only some of them have says nothing. Trainings of one config_id differ in the seed alone, so
- * one of them stands for all. */
+ * one of them represents all. */
 static const char grid_settings[] =
     "CREATE VIEW grid_settings AS WITH RECURSIVE"
     " asked AS("

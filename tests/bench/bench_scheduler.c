@@ -3,7 +3,7 @@
  *   bench_scheduler ALIBI FOLDER [RUNS]
  *
  * 1. Overhead: RUNS/10 trainings in one slot by an executor whose workers take no time: their
- *    records are written when they are started, and that is not counted. Counted is all that lies
+ *    records are written when they are started, and that is not counted. Counted is all
  *    between two workers: reading the records, the rows, the next folder and its spec, fsync.
  * 2. Processes: RUNS/50 trainings by worker processes (this program) that only write these records.
  * 3. Size: RUNS runs, half of them evaluations, are planned, run as in 1, reported and queried.

@@ -168,7 +168,7 @@ TEST_WITH(struct toy_grid *g, records_that_are_read_again_change_nothing)
         assert_int_equal(journal_ingest(&j, g->store, &batch, &g->e), 0);
         assert_int_equal(store_commit(g->store, &g->e), 0);
         assert_int_equal(j.records_n, 8);
-        assert_int_equal(j.said, STORE_DONE);
+        assert_int_equal(j.reported, STORE_DONE);
         journal_close(&j);
     }
     assert_int_equal(recover(g), 1);

@@ -46,7 +46,7 @@ void toy_grid_open(struct toy_grid *g)
     assert_int_equal(pipe2(g->clock, O_CLOEXEC | O_NONBLOCK), 0);
     snprintf(g->root, sizeof g->root, "%s/alibi-grid-XXXXXX", temporary ? temporary : "/tmp");
     assert_non_null(mkdtemp(g->root));
-    /* The fake worker stands beside the tests of its folder. */
+    /* The fake worker is beside the tests of its folder. */
     ssize_t n = readlink("/proc/self/exe", g->worker, sizeof g->worker - 32);
     assert_true(n > 0);
     g->worker[n] = '\0';
@@ -289,7 +289,7 @@ static int toy_keep_cell(void *context, int columns_n, const char *const *names,
     (void)names;
     (void)columns_n;
     if (!cells[0].text || !str_to_int(out, cells[0].text))
-        return ERR(e, ERR_DATA, "'%s' is no integer", cells[0].text ? cells[0].text : "NULL");
+        return ERR(e, ERR_DATA, "'%s' is not an integer", cells[0].text ? cells[0].text : "NULL");
     return 0;
 }
 

@@ -2,7 +2,7 @@
  * every k, or the power fails there: what was acknowledged is there, every transaction is whole or
  * absent, the file is sound.
  *
- * A shim VFS stands between SQLite and the real one and counts. */
+ * A shim VFS between SQLite and the real one counts. */
 #include "harness/test.h"
 
 #include <string.h>

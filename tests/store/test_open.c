@@ -120,7 +120,7 @@ TEST_WITH(struct store_fixture *f, a_file_of_another_program_is_refused)
     snprintf(path, sizeof path, "%s/text.db", f->dir);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    for (int i = 0; i < 200; i++) fputs("this is no database\n", file);
+    for (int i = 0; i < 200; i++) fputs("this is not a database\n", file);
     fclose(file);
     for (int mode = STORE_READ; mode <= STORE_WRITE; mode++) {
         assert_int_equal(store_open(&s, path, (enum store_mode)mode, &f->e), ERR_DATA);

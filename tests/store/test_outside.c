@@ -1,5 +1,5 @@
 /* test_outside.c - what others write reaches nothing: statements of a project's files and of the
- * command line, the views and triggers of a results.db, and files that are none. */
+ * command line, the views and triggers of a results.db, and files that are not databases. */
 #include "harness/test.h"
 
 #include <string.h>

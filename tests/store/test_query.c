@@ -46,7 +46,7 @@ TEST_WITH(struct store_fixture *f, one_statement_only)
     assert_int_equal(fixture_query(f, "SELECT 1; nonsense"), ERR_USAGE);
     assert_int_equal(fixture_query(f, "SELECT 1; -- done\n ;/* really */ ;"), 0);
     assert_int_equal(fixture_query(f, "  -- nothing"), ERR_USAGE);
-    assert_non_null(strstr(f->e.text, "no statement"));
+    assert_non_null(strstr(f->e.text, "empty statement"));
 }
 
 TEST_WITH(struct store_fixture *f, a_wrong_name_gets_the_nearest)
