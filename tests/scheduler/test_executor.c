@@ -93,25 +93,10 @@ TEST_WITH(struct toy_grid *g, a_later_job_that_is_rejected_is_offered_again)
     assert_count(g, 3, "SELECT count(*) FROM attempts");
 }
 
-/* An attempt as an earlier scheduler would have left it. */
+/* An attempt that an earlier scheduler left running. */
 static void leave_running(struct toy_grid *g, int32_t job)
 {
-    const struct spec *spec = &g->job[job].spec;
-    char *dir;
-    int32_t attempt;
-    int64_t attempt_id;
-
-    toy_grid_open_store(g);
-    assert_int_equal(
-        run_folder_claim(&dir, &attempt, &g->arena, g->root, g->job[job].run_id, 1, &g->e), 0);
-    const struct store_attempt row = {.run_id = g->job[job].run_id,
-                                      .attempt = attempt,
-                                      .device = "scripted",
-                                      .pid = 7,
-                                      .dir = dir};
-    if (run_folder_write_specs(project_path(&g->project, &g->arena, dir), &spec, 1, &g->e) < 0 ||
-        store_start_attempt(g->store, &row, &attempt_id, &g->e) < 0)
-        fail_msg("%s", g->e.text);
+    toy_grid_leave(g, job, (struct store_attempt){.device = "scripted", .pid = 7});
 }
 
 TEST_WITH(struct toy_grid *g, a_worker_that_goes_on_is_recovered)

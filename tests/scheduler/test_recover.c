@@ -6,58 +6,58 @@
 #include <sys/socket.h>
 
 #include "base/file.h"
+#include "record/run_folder.h"
 #include "scheduler/attempt.h"
 #include "scheduler/toy_grid.h"
 
 static const char twice[] = "SELECT count(*) FROM (SELECT run_id FROM evaluations GROUP BY run_id "
                             "HAVING count(*)>1)";
 
-/* An attempt as a scheduler would have left it: a running row and, perhaps, records. */
+/* An attempt that a scheduler left running. boot_id NULL: since this start of the machine. */
 static int64_t leave_running(struct toy_grid *g, int32_t job, const char *boot_id, int64_t pid,
                              int64_t pid_start)
 {
-    int64_t attempt_id;
     struct machine m;
 
     machine_read(&m);
-    const struct store_attempt row = {
-        .run_id = g->job[job].run_id,
-        .attempt = 1,
-        .device = "cpu",
-        .host = m.host,
-        .boot_id = boot_id ? boot_id : m.boot_id,
-        .pid = pid,
-        .pid_start = pid_start,
-        .dir = arena_printf(&g->arena, "runs/%s/1", g->job[job].run_id),
-    };
-    const char *dir = project_path(&g->project, &g->arena, row.dir);
-    if (file_make_dirs(dir, &g->e) < 0 ||
-        store_start_attempt(g->store, &row, &attempt_id, &g->e) < 0)
-        fail_msg("%s", g->e.text);
-    return attempt_id;
+    return toy_grid_leave(g, job,
+                          (struct store_attempt){.device = "cpu",
+                                                 .host = m.host,
+                                                 .boot_id = boot_id ? boot_id : m.boot_id,
+                                                 .pid = pid,
+                                                 .pid_start = pid_start});
+}
+
+static char *dir_of(struct toy_grid *g, int32_t job)
+{
+    return arena_printf(&g->arena, "%s/runs/%s/1", g->root, g->job[job].run_id);
+}
+
+static void write_record(struct toy_grid *g, struct event_writer *w, struct record r)
+{
+    if (record_write(w, &r, &g->e) < 0) fail_msg("%s", g->e.text);
 }
 
 static struct event_writer *write_events(struct toy_grid *g, int32_t job)
 {
     struct event_writer *w;
-    const char *path = arena_printf(&g->arena, "%s/runs/%s/1/events", g->root, g->job[job].run_id);
-    assert_int_equal(event_writer_open(&w, path, &g->e), 0);
-    json_t *started = json_pack("{s:s,s:s}", "device", "fake", "code_id", "c");
-    assert_int_equal(event_write(w, EVENT_STARTED, started, &g->e), 0);
+
+    assert_int_equal(run_folder_append(&w, dir_of(g, job), &g->e), 0);
+    write_record(g, w,
+                 (struct record){EVENT_STARTED, .started = {.device = "fake", .code_id = "c"}});
     return w;
 }
 
 static void write_result_and_end(struct toy_grid *g, struct event_writer *w, int32_t job,
                                  const char *state)
 {
-    json_t *trained = json_pack("{s:s,s:i,s:i,s:f}", "run_id", g->job[job].run_id, "updates", 8,
-                                "tokens_per_update", 10, "final_loss_nats", 3.5);
     if (strcmp(state, "failed") != 0)
-        assert_int_equal(event_write(w, EVENT_TRAINED, trained, &g->e), 0);
-    else
-        json_decref(trained);
-    json_t *ended = json_pack("{s:s,s:s,s:s}", "state", state, "code", "io", "message", "why");
-    assert_int_equal(event_write(w, EVENT_ENDED, ended, &g->e), 0);
+        write_record(g, w,
+                     (struct record){EVENT_TRAINED, .trained = {.run_id = g->job[job].run_id,
+                                                                .updates = 8,
+                                                                .tokens_per_update = 10,
+                                                                .final_loss_nats = 3.5}});
+    write_record(g, w, (struct record){EVENT_ENDED, .ended = {state, "io", "why", NULL}});
     event_writer_close(w);
 }
 
@@ -153,18 +153,14 @@ TEST_WITH(struct toy_grid *g, records_that_are_read_again_change_nothing)
     int64_t attempt_id = leave_running(g, train, NULL, 0, 0);
     struct event_writer *w = write_events(g, train);
     for (int i = 1; i <= 5; i++)
-        event_write(w, EVENT_STEP,
-                    json_pack("{s:i,s:f,s:f,s:f}", "update", i, "loss_nats", 4.0, "lr", 0.1,
-                              "grad_norm", 1.0),
-                    &g->e);
+        write_record(g, w, (struct record){EVENT_STEP, .step = {i, 4, 0.1, 1}});
     write_result_and_end(g, w, train, "done");
-    const char *dir = arena_printf(&g->arena, "%s/runs/%s/1", g->root, g->job[train].run_id);
     for (int i = 0; i < 2; i++) {
         struct journal j;
         struct ingest_target run = {.attempt_id = attempt_id};
         bool batch = false;
         memcpy(run.run_id, g->job[train].run_id, sizeof run.run_id);
-        assert_int_equal(journal_open(&j, dir, &run, 1, &g->e), 0);
+        assert_int_equal(journal_open(&j, dir_of(g, train), &run, 1, &g->e), 0);
         assert_int_equal(journal_ingest(&j, g->store, &batch, &g->e), 0);
         assert_int_equal(store_commit(g->store, &g->e), 0);
         assert_int_equal(j.records_n, 8);
@@ -266,8 +262,8 @@ TEST_WITH(struct toy_grid *g, one_attempt_whose_records_are_not_a_file_stops_no_
     leave_running(g, bad, NULL, 0, 0);
     leave_running(g, good, NULL, 0, 0);
     write_result_and_end(g, write_events(g, good), good, "done");
-    const char *path = arena_printf(&g->arena, "%s/runs/%s/1/events", g->root, g->job[bad].run_id);
-    assert_int_equal(file_make_dirs(path, &g->e), 0);
+    assert_int_equal(file_make_dirs(arena_printf(&g->arena, "%s/events", dir_of(g, bad)), &g->e),
+                     0);
     assert_int_equal(recover(g), 2);
     assert_attempts(g, 1, "state='done'");
     assert_attempts(g, 0, "state='running'");

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "record/run_folder.h"
 
 static void toy_must(const struct toy_grid *g, int rc)
 {
@@ -280,6 +281,21 @@ void toy_grid_await_end(pid_t pid)
     struct pollfd wait = {.fd = fd, .events = POLLIN};
     assert_int_equal(poll(&wait, 1, TOY_DEADLINE_MS), 1);
     close(fd);
+}
+
+int64_t toy_grid_leave(struct toy_grid *g, int32_t job, struct store_attempt row)
+{
+    const struct spec *spec = &g->job[job].spec;
+    char *dir;
+    int64_t attempt_id;
+
+    if (!g->store) toy_grid_open_store(g);
+    row.run_id = g->job[job].run_id;
+    toy_must(g, run_folder_claim(&dir, &row.attempt, &g->arena, g->root, row.run_id, 1, &g->e));
+    row.dir = dir;
+    toy_must(g, run_folder_write_specs(project_path(&g->project, &g->arena, dir), &spec, 1, &g->e));
+    toy_must(g, store_start_attempt(g->store, &row, &attempt_id, &g->e));
+    return attempt_id;
 }
 
 static int toy_keep_cell(void *context, int columns_n, const char *const *names,

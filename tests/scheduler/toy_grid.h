@@ -53,6 +53,10 @@ void toy_grid_script(struct toy_grid *g, ...);
 void toy_grid_open_store(struct toy_grid *g); /* and adds the runs */
 int toy_grid_run(struct toy_grid *g);         /* scheduler_run into result and e */
 
+/* A running row of a job and its folder, as an earlier scheduler would have left them; the id of
+ * the attempt. row: what else it has. */
+int64_t toy_grid_leave(struct toy_grid *g, int32_t job, struct store_attempt row);
+
 /* One integer from the store; the statement's only parameter :id may be NULL. */
 long toy_grid_count(struct toy_grid *g, const char *sql, const char *id);
 /* The number of rows, or of attempts that fulfil a condition. */
