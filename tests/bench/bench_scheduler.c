@@ -266,35 +266,35 @@ static const char *const query[] = {
     "query", "SELECT position, L_train, count(*), avg(perplexity) FROM evaluations GROUP BY 1, 2",
     NULL};
 
-/* A process that reads until it is stopped; it writes a byte to fd for each answer. */
-static pid_t start_reader(struct bench *b, const char *const *words, int fd)
+/* A process that reads until the file `stop` exists; it writes a byte to fd for each answer. */
+static pid_t start_reader(struct bench *b, const char *const *words, const char *stop, int fd)
 {
     pid_t pid = fork();
 
     if (pid != 0) return pid;
-    for (;;) {
+    while (!file_exists(stop)) {
         run_alibi(b, words);
         if (write(fd, "r", 1) != 1) _exit(1);
     }
+    _exit(0);
 }
 
 static void run_with_readers(struct bench *b, int32_t runs_n, const struct scheduler_options *o)
 {
     char *dir = write_grid(b, "read", runs_n / 2, true), byte;
     const char *const report[] = {"report", dir, NULL};
-    int fds[2], answers_n = 0;
+    const char *stop = project_path(&b->project, &b->arena, "stop");
+    int fds[2], status, answers_n = 0;
     pid_t reader[BENCH_READERS];
 
     must(b, pipe2(fds, O_CLOEXEC | O_NONBLOCK));
-    reader[0] = start_reader(b, query, fds[1]);
-    reader[1] = start_reader(b, report, fds[1]);
+    reader[0] = start_reader(b, query, stop, fds[1]);
+    reader[1] = start_reader(b, report, stop, fds[1]);
     run_grid(b, dir, o);
     print_intervals("overhead per run while query and report read");
-    for (int i = 0; i < BENCH_READERS; i++) {
-        if (waitpid(reader[i], NULL, WNOHANG) != 0) printf("a reader failed\n");
-        kill(reader[i], SIGKILL);
-        waitpid(reader[i], NULL, 0);
-    }
+    must(b, file_write_new(stop, "", 0, &b->e));
+    for (int i = 0; i < BENCH_READERS; i++)
+        if (waitpid(reader[i], &status, 0) < 0 || status != 0) printf("a reader failed\n");
     while (read(fds[0], &byte, 1) == 1) answers_n++;
     printf("%-44s %d\n", "answers they got meanwhile", answers_n);
 }
