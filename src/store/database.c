@@ -576,7 +576,7 @@ static int connect_reader(struct store *s, const char *folder, struct err *e)
                    has_runs(folder) ? "merge runs/" : "run table5");
     if (network && wal_bytes(s) > 0)
         return ERR(e, ERR_UNAVAILABLE,
-                   "%s is in use on a network file system (%s), where it cannot be read safely; "
+                   "%s is in use on %s, a network file system, where it cannot be read safely; "
                    "read it on the machine that writes it",
                    s->path, network);
     if (network) return connect_immutable(s, e);
@@ -718,7 +718,7 @@ static int open_writer(struct store *s, const char *folder, struct err *e)
 
     if (network)
         return ERR(e, ERR_UNAVAILABLE,
-                   "%s is on a network file system (%s), where WAL mode is unsafe; replace it by a "
+                   "%s is on %s, a network file system, where WAL mode is unsafe; replace it by a "
                    "symbolic link to a local disk, as with ln -s /var/tmp/results.db, or use a "
                    "local folder with --project",
                    s->path, network);
