@@ -130,13 +130,13 @@ claims: $(BUILD)/alibi ## judge the paper's claims from results.db
 report: $(BUILD)/alibi ## draw every figure from results.db and write all of it as one page, plots/report.html
 	@$(BUILD)/alibi report all $(if $(SCALE),--scale $(SCALE)) --format html --out plots/report.html
 
-bench: $(BUILD)/tests/bench/bench_cpu ## speed of the CPU backend, beside PyTorch where it is installed (CASES="steps positions libraries")
+bench: $(BUILD)/alibi $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_scheduler ## speed of the CPU backend, beside PyTorch where it is installed, and cost of the scheduler (CASES="steps positions libraries scheduler")
 	@tests/bench/run.sh $(BUILD)
 
 bench-gpu: $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(CUDA_LIBRARY) ## speed and memory on cuda:0, beside PyTorch: CASES=ceilings,ops,train-alibi-1024 REDO=1; a case once for each code
 	@tests/bench/bench_gpu.sh $(BUILD) $(if $(filter cuda:%,$(DEVICES)),$(DEVICES))
 
-tests: $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_gpu # which tests/cli/test_bench_*.sh run
+tests: $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_gpu $(BUILD)/tests/bench/bench_scheduler # which tests/cli/test_bench_*.sh run
 
 bundle: CUDA_TARGETS := $(CUDA_TARGETS_ALL)
 bundle: $(GPU_PROGRAMS) $(BUILD)/tests/bench/bench_gpu ## BUILD/alibi-bundle.tar.xz: all that a GPU machine without packages needs, tried in an empty environment

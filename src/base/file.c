@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILE_PATH_BYTES = 4096, FILE_LINKS_MAX = 40 };
+enum { FILE_LINKS_MAX = 40 };
 
 struct file_writer {
     int fd;
@@ -138,8 +138,7 @@ int file_writer_open(struct file_writer **out, const char *path, struct err *e)
     return file_writer_make(out, path, false, e);
 }
 
-/* Follows the symbolic links at path to a name that need not be there. */
-static int file_follow(char out[FILE_PATH_BYTES], const char *path, struct err *e)
+int file_follow(char out[FILE_PATH_BYTES], const char *path, struct err *e)
 {
     char target[FILE_PATH_BYTES];
     int n = snprintf(out, FILE_PATH_BYTES, "%s", path);
@@ -186,22 +185,29 @@ int file_writer_add(struct file_writer *f, const void *data, size_t n, struct er
     return 0;
 }
 
+int file_sync(const char *path, struct err *e)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0) return ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
+    int rc = fsync(fd) < 0 && errno != EINVAL
+                 ? ERR(e, ERR_IO, "%s: fsync: %s", path, strerror(errno))
+                 : 0;
+    close(fd);
+    return rc;
+}
+
 static int file_sync_folder(const char *path, struct err *e)
 {
     char folder[FILE_PATH_BYTES];
-    snprintf(folder, sizeof folder, "%s", path);
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        slash[slash == folder ? 1 : 0] = '\0';
-    else
-        snprintf(folder, sizeof folder, ".");
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return ERR(e, ERR_IO, "%s: %s", folder, strerror(errno));
-    int rc = 0;
-    if (fsync(fd) < 0 && errno != EINVAL)
-        rc = ERR(e, ERR_IO, "%s: fsync: %s", folder, strerror(errno));
-    close(fd);
-    return rc;
+    const char *slash = strrchr(path, '/');
+
+    snprintf(folder, sizeof folder, "%.*s",
+             slash == path ? 1
+             : slash       ? (int)(slash - path)
+                           : 1,
+             slash ? path : ".");
+    return file_sync(folder, e);
 }
 
 int file_writer_rewrite(struct file_writer *f, const void *data, size_t n, struct err *e)
@@ -253,6 +259,17 @@ static int file_write(struct file_writer *f, const void *data, size_t n, struct 
         return rc;
     }
     return file_writer_commit(f, e);
+}
+
+int file_write_new(const char *path, const void *data, size_t n, struct err *e)
+{
+    struct file_writer f = {.fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)};
+
+    if (f.fd < 0) return ERR(e, ERR_CREATE, "%s: cannot be created: %s", path, strerror(errno));
+    snprintf(f.path, sizeof f.path, "%s", path);
+    int rc = file_writer_add(&f, data, n, e);
+    if (close(f.fd) < 0 && rc == 0) rc = ERR(e, ERR_IO, "%s: close: %s", path, strerror(errno));
+    return rc;
 }
 
 int file_write_atomic(const char *path, const void *data, size_t n, struct err *e)

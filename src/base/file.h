@@ -16,7 +16,13 @@
 #include "base/arena.h"
 #include "base/err.h"
 
+enum { FILE_PATH_BYTES = 4096 };
+
 bool file_exists(const char *path);
+
+/* file_follow - follows the symbolic links at path to a name that need not exist. Errors:
+ * ERR_CREATE. */
+int file_follow(char out[FILE_PATH_BYTES], const char *path, struct err *e);
 
 /* file_open_read - a descriptor to read a regular file. Errors: ERR_NOINPUT absent; ERR_DATA not a
  * regular file; ERR_IO. */
@@ -39,7 +45,14 @@ void file_read_tail(char *out, size_t room, const char *path);
  * half-written). */
 int file_write_atomic(const char *path, const void *data, size_t n, struct err *e);
 
-/* file_write_named - the same for a path that a user named: see file_writer_open_named. */
+/* file_write_new - writes a file that does not exist. It survives the end of the machine only after
+ * file_sync of it and of its folder. Errors: ERR_CREATE, ERR_IO. */
+int file_write_new(const char *path, const void *data, size_t n, struct err *e);
+
+/* file_sync - a file or a folder; some file systems cannot sync a folder. Errors: ERR_IO. */
+int file_sync(const char *path, struct err *e);
+
+/* file_write_named - file_write_atomic for a path that a user named: see file_writer_open_named. */
 int file_write_named(const char *path, const void *data, size_t n, struct err *e);
 
 /* The same in pieces: open, write, then commit or abandon (exactly one of them, which frees f). */

@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,37 +27,51 @@ struct stream {
 };
 
 /* In the child: becomes the program, or reports why it cannot and ends. */
-static _Noreturn void become(const struct subprocess *s, int output, int errors, int report)
+static _Noreturn void become(const struct subprocess *s, pid_t parent, int output, int errors,
+                             int report)
 {
     extern char **environ;
+    cpu_set_t set;
     sigset_t none;
-    int input = open("/dev/null", O_RDONLY);
+    int input;
 
     setpgid(0, 0);
+    if (s->dies_with_parent) {
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) goto fail;
+        if (getppid() != parent) _exit(127); /* it died before prctl */
+    }
+    for (int i = 1; i < NSIG; i++) signal(i, SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    for (int i = 1; i < NSIG; i++) signal(i, SIG_DFL);
-    if (input >= 0 && dup2(input, 0) == 0 && dup2(output, 1) == 1 && dup2(errors, 2) == 2 &&
-        (!s->folder || chdir(s->folder) == 0)) {
-        syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
-        execvpe(s->argv[0], (char **)(uintptr_t)s->argv,
-                s->environment ? (char **)(uintptr_t)s->environment : environ);
+    if (s->core) {
+        CPU_ZERO(&set);
+        CPU_SET(*s->core, &set);
+        sched_setaffinity(0, sizeof set, &set); /* a core taken away since: any will do */
     }
+    input = open("/dev/null", O_RDONLY);
+    if (input < 0 || dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(errors, 2) < 0) goto fail;
+    if (s->folder && chdir(s->folder) < 0) goto fail;
+    syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
+    execvpe(s->argv[0], (char **)(uintptr_t)s->argv,
+            s->environment ? (char **)(uintptr_t)s->environment : environ);
+fail:;
     int failure = errno;
     if (write(report, &failure, sizeof failure) < 0) _exit(126);
     _exit(127);
 }
 
-/* Starts the program; 0 or an errno. Returns when the program runs. */
-static int spawn(pid_t *pid, const struct subprocess *s, int output, int errors)
+int subprocess_spawn(pid_t *pid, const struct subprocess *s, int output, int errors)
 {
     int report[2], failure = 0;
+    pid_t parent = getpid();
     ssize_t n;
 
+    *pid = -1;
     if (pipe2(report, O_CLOEXEC) < 0) return errno;
     *pid = fork();
-    if (*pid == 0) become(s, output, errors, report[1]);
+    if (*pid == 0) become(s, parent, output, errors, report[1]);
     if (*pid < 0) failure = errno;
+    if (*pid > 0) setpgid(*pid, *pid); /* both sides do it: the group exists from now on */
     close(report[1]);
     do {
         n = *pid > 0 ? read(report[0], &failure, sizeof failure) : 0;
@@ -128,7 +144,7 @@ int subprocess_run(struct subprocess_end *out, struct arena *a, const struct sub
         rc = ERR(e, ERR_NOMEM, "%s: cannot start: %s", s->argv[0], strerror(errno));
         goto out;
     }
-    int code = spawn(&pid, s, pipes[0][1], pipes[1][1]);
+    int code = subprocess_spawn(&pid, s, pipes[0][1], pipes[1][1]);
     if (code != 0) {
         rc = ERR(e, ERR_UNAVAILABLE, "%s: cannot start: %s", s->argv[0], strerror(code));
         goto out;

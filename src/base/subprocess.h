@@ -1,12 +1,14 @@
 /* subprocess.h - runs another program without a shell and returns its output.
  *
  * The program leads its own process group, so that Ctrl-C at the terminal does not reach it, reads
- * from /dev/null, and inherits no other descriptor. Workers are started elsewhere: they must die
- * with their parent and outlive a call. */
+ * from /dev/null, and inherits no other descriptor. Between fork and exec the child calls only
+ * functions that are safe there; its failure comes back through a pipe that exec closes. */
 #ifndef BASE_SUBPROCESS_H
 #define BASE_SUBPROCESS_H
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -15,8 +17,15 @@ struct subprocess {
     const char *const *argv;        /* ended by NULL; argv[0] is looked up in PATH */
     const char *const *environment; /* ended by NULL; NULL: that of this process */
     const char *folder;             /* working folder; NULL: that of this process */
-    double timeout_s;               /* the whole group is killed then; 0: none */
+    double timeout_s;               /* subprocess_run kills the whole group then; 0: none */
+    bool dies_with_parent;
+    const int32_t *core; /* it stays on, if this is allowed; NULL: any */
 };
+
+/* subprocess_spawn - starts it with these descriptors as stdout and stderr, and returns when it
+ * runs: 0, or the errno of why it does not. *pid: also the number of its group; negative if there
+ * is no process at all. */
+int subprocess_spawn(pid_t *pid, const struct subprocess *s, int output, int errors);
 
 /* How it ended. */
 struct subprocess_end {

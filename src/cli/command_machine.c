@@ -15,7 +15,7 @@
 #include "base/subprocess.h"
 #include "cli/cli.h"
 #include "ops/ops.h"
-#include "scheduler/slurm_node.h"
+#include "scheduler/scheduler.h"
 #include "spec/code_id.h"
 #include "worker/worker.h"
 

@@ -527,6 +527,7 @@ int import_write(const struct import *im, const struct spec *s, const char *dir,
     TRY_OUT(rc, check_tied(&w, e));
     TRY_OUT(rc, write_weights(&w, e));
     TRY_OUT(rc, run_folder_write_specs(dir, &s, 1, e));
+    TRY_OUT(rc, run_folder_sync(dir, e));
     TRY_OUT(rc, run_folder_append(&events, dir, e));
     rc = write_records(&w, events, loss_nats, e);
 out:

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,9 +97,19 @@ int run_folder_write_specs(const char *dir, const struct spec *const *spec, int3
         if (i > 0) strbuf_add(&text, run_spec_separator);
         strbuf_add(&text, spec_text(spec[i], &a));
     }
-    int rc = file_write_atomic(run_folder_path(&a, dir, RUN_SPEC), text.text, text.n, e);
+    int rc = file_write_new(run_folder_path(&a, dir, RUN_SPEC), text.text, text.n, e);
     arena_fini(&a);
     return rc;
+}
+
+int run_folder_sync(const char *dir, struct err *e)
+{
+    struct arena a;
+
+    arena_init(&a);
+    int rc = file_sync(run_folder_path(&a, dir, RUN_SPEC), e);
+    arena_fini(&a);
+    return rc < 0 ? rc : file_sync(dir, e);
 }
 
 int run_folder_read_specs(struct spec **out, int32_t *n, struct arena *a, const char *dir,
@@ -118,7 +127,7 @@ int run_folder_set_fresh(const char *dir, struct err *e)
     struct arena a;
 
     arena_init(&a);
-    int rc = file_write_atomic(run_folder_path(&a, dir, RUN_FRESH), "", 0, e);
+    int rc = file_write_new(run_folder_path(&a, dir, RUN_FRESH), "", 0, e);
     arena_fini(&a);
     return rc;
 }

@@ -48,8 +48,12 @@ char *run_folder_sibling(struct arena *a, const char *dir, int32_t attempt);
 
 /* --- specs ---------------------------------------------------------------------------------- */
 
+/* run_folder_write_specs - into a folder that has none. run_folder_sync - from then on the specs
+ * survive the end of the machine, and so does run_folder_set_fresh before it. Errors: ERR_CREATE,
+ * ERR_IO. */
 int run_folder_write_specs(const char *dir, const struct spec *const *spec, int32_t n,
                            struct err *e);
+int run_folder_sync(const char *dir, struct err *e);
 /* run_folder_read_specs - at least one, in the arena. Errors: ERR_NOINPUT, ERR_DATA, ERR_IO. */
 int run_folder_read_specs(struct spec **out, int32_t *n, struct arena *a, const char *dir,
                           struct err *e);

@@ -2,12 +2,11 @@
  *
  *   start     1. claim   the first free number: neither an attempt of a database that was deleted
  *                        nor one that never got as far as its row is overwritten
- *             2. write   spec, and perhaps fresh, each whole or absent
+ *             2. write   spec, and perhaps fresh
  *             3. start   the worker, by the executor of its slot
- *             4. record  a running row for every run
- *   recover   a worker that an earlier scheduler left running
- *   poll      records first: whether a worker was silent, or what its end means, is seen only after
- *             them */
+ *             4. record  sync the folder, which takes no time of the worker's then, and add a
+ * running row for every run recover   a worker that an earlier scheduler left running poll records
+ * first: whether a worker was silent, or what its end means, is seen only after them */
 #include "scheduler/attempt.h"
 
 #include <signal.h>
@@ -95,6 +94,7 @@ static int attempt_record(struct attempt *at, const struct attempt_context *plac
 {
     const struct slot *slot = &place->slots->slot[at->slot];
 
+    TRY(run_folder_sync(at->path, e));
     for (int32_t i = 0; i < at->n; i++) {
         struct store_attempt row = {
             .run_id = at->run[i].run_id,
@@ -198,89 +198,64 @@ out:
 
 /* --- poll ----------------------------------------------------------------------------------- */
 
-/* The last line of the log that is not empty: all that a worker without records may have left. */
-static void attempt_last_line(char *out, size_t room, const char *path)
-{
-    char text[ATTEMPT_LOG_TAIL_BYTES + 1];
-
-    file_read_tail(text, sizeof text, path);
-    snprintf(out, room, "%.*s", (int)room - 1, str_last_line(text));
-}
-
-/* It was killed because it was silent, whatever it made of that. */
-static enum store_state attempt_outcome_of_silence(const struct attempt *at, char *message)
-{
-    snprintf(message, ATTEMPT_MESSAGE_BYTES, "no record for %.0f s: killed",
-             (double)(at->killed_stalled_us - at->last_record_us) / 1e6);
-    return STORE_LOST;
-}
-
-/* The worker ended by a signal. */
-static enum store_state attempt_outcome_of_signal(const struct attempt *at, int signal,
-                                                  char *message)
-{
-    snprintf(message, ATTEMPT_MESSAGE_BYTES, "%s by signal %d (%s)",
-             at->told ? "stopped" : "killed", signal, strsignal(signal));
-    return at->told ? STORE_CANCELLED : STORE_LOST;
-}
-
 /* The worker ended by itself. message holds its own sentence if it left one. */
-static enum store_state attempt_outcome_of_exit(const struct attempt *at, const char *log_path,
-                                                int exit_code, char *message)
+static enum store_state attempt_outcome_of_exit(struct attempt *at, int exit_code, char *message)
 {
     const struct journal *j = &at->journal;
-    char line[256];
+    char tail[ATTEMPT_LOG_TAIL_BYTES + 1];
 
-    if (j->said == STORE_CANCELLED && !at->told) {
+    if (j->reported == STORE_CANCELLED && !at->stop_sent) {
         snprintf(message, ATTEMPT_MESSAGE_BYTES, "stopped by a signal from elsewhere");
         return STORE_LOST;
     }
-    if (j->said != STORE_NONE && j->said != STORE_DONE) return j->said;
-    if (j->said == STORE_DONE && exit_code == 0 && journal_has_results(j)) return STORE_DONE;
-    if (j->said == STORE_NONE && at->told) return STORE_CANCELLED;
-    attempt_last_line(line, sizeof line, log_path);
-    if (exit_code == 0 || j->said == STORE_DONE)
+    if (j->reported != STORE_NONE && j->reported != STORE_DONE) return j->reported;
+    if (j->reported == STORE_DONE && exit_code == 0 && journal_has_results(j)) return STORE_DONE;
+    if (j->reported == STORE_NONE && at->stop_sent) return STORE_CANCELLED;
+    if (exit_code == 0 || j->reported == STORE_DONE) {
         snprintf(message, ATTEMPT_MESSAGE_BYTES, "exit %d without %s", exit_code,
-                 j->said == STORE_NONE    ? "a last record"
-                 : journal_has_results(j) ? "success, though its last record says done"
-                                          : "the result it was started for");
-    else
-        snprintf(message, ATTEMPT_MESSAGE_BYTES, "exit %d: %s", exit_code,
+                 j->reported == STORE_NONE ? "a last record"
+                 : journal_has_results(j)  ? "success, though its last record says done"
+                                           : "the result it was started for");
+    } else { /* the log is all that a worker without records may have left */
+        file_read_tail(tail, sizeof tail, run_folder_path(&at->arena, at->path, RUN_LOG));
+        const char *line = str_last_line(tail);
+        snprintf(message, ATTEMPT_MESSAGE_BYTES, "exit %d: %.255s", exit_code,
                  *line ? line : "no message");
+    }
     return STORE_FAILED;
-}
-
-/* Nobody saw how the worker ended: its last record counts, and done needs the results too. */
-static enum store_state attempt_outcome_of_record(const struct attempt *at, const char *why,
-                                                  char *message)
-{
-    const struct journal *j = &at->journal;
-
-    if (j->said == STORE_DONE && journal_has_results(j)) return STORE_DONE;
-    if (j->said == STORE_FAILED || j->said == STORE_DIVERGED) return j->said;
-    snprintf(message, ATTEMPT_MESSAGE_BYTES, "%s", why);
-    return at->told ? STORE_CANCELLED : STORE_LOST;
 }
 
 /* What the end of the worker means: done needs exit 0, its last record and its results. */
 static void attempt_set_outcome(struct attempt *at, const struct exit_info *end)
 {
-    const char *log_path = run_folder_path(&at->arena, at->path, RUN_LOG);
+    const struct journal *j = &at->journal;
+    enum store_state cut_off = at->stop_sent ? STORE_CANCELLED : STORE_LOST;
+    bool counts = j->reported == STORE_FAILED || j->reported == STORE_DIVERGED ||
+                  (j->reported == STORE_DONE && journal_has_results(j));
 
     at->ended = true;
     at->crashed = end->signal == SIGSEGV || end->signal == SIGBUS || end->signal == SIGILL ||
                   end->signal == SIGFPE || end->signal == SIGABRT;
-    snprintf(at->message, sizeof at->message, "%s", at->journal.message);
-    if (at->journal.broken)
+    snprintf(at->message, sizeof at->message, "%s", j->message);
+    if (j->broken) {
         at->state = STORE_FAILED;
-    else if (at->killed_stalled_us > 0 && at->journal.said != STORE_DONE)
-        at->state = attempt_outcome_of_silence(at, at->message);
-    else if (end->exit_code >= 0)
-        at->state = attempt_outcome_of_exit(at, log_path, end->exit_code, at->message);
-    else if (end->signal >= 0)
-        at->state = attempt_outcome_of_signal(at, end->signal, at->message);
-    else
-        at->state = attempt_outcome_of_record(at, end->why, at->message);
+    } else if (at->killed_stalled_us > 0 &&
+               j->reported != STORE_DONE) { /* whatever it made of that */
+        at->state = STORE_LOST;
+        snprintf(at->message, sizeof at->message, "no record for %.0f s: killed",
+                 (double)(at->killed_stalled_us - at->last_record_us) / 1e6);
+    } else if (end->exit_code >= 0) {
+        at->state = attempt_outcome_of_exit(at, end->exit_code, at->message);
+    } else if (end->signal >= 0) {
+        at->state = cut_off;
+        snprintf(at->message, sizeof at->message, "%s by signal %d (%s)",
+                 at->stop_sent ? "stopped" : "killed", end->signal, strsignal(end->signal));
+    } else if (counts) { /* nobody saw how it ended: its last record counts */
+        at->state = j->reported;
+    } else {
+        at->state = cut_off;
+        snprintf(at->message, sizeof at->message, "%s", end->why);
+    }
 }
 
 /* Ends the rows of the attempt. */
@@ -303,7 +278,7 @@ int attempt_poll(struct attempt *at, struct store *s, int64_t now_us, double sta
 {
     struct exit_info how;
     int64_t before, first = at->journal.records_n;
-    enum job_state job = at->executor->poll(at->job, at->journal.said != STORE_NONE, &how);
+    enum job_state job = at->executor->poll(at->job, at->journal.reported != STORE_NONE, &how);
 
     do {
         before = at->journal.records_n;
@@ -321,7 +296,7 @@ int attempt_poll(struct attempt *at, struct store *s, int64_t now_us, double sta
 bool attempt_was_preempted(const struct attempt *at)
 {
     return at->state == STORE_LOST && at->killed_stalled_us == 0 &&
-           at->journal.said == STORE_CANCELLED && at->journal.has_checkpoint;
+           at->journal.reported == STORE_CANCELLED && at->journal.has_checkpoint;
 }
 
 const char *attempt_failed_blas(const struct attempt *at)

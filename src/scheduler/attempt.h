@@ -36,7 +36,7 @@ struct attempt {
     int64_t bytes;             /* planned, on the slot's device */
     int64_t start_us;          /* monotonic; when the worker began, as far as is known */
     int64_t last_record_us;    /* of the newest record, or the start */
-    bool told;                 /* to stop, by the user */
+    bool stop_sent;            /* to stop, by the user */
     int64_t killed_stalled_us; /* killed then because it was silent too long; 0: not so */
     bool ended;                /* its outcome is in the database, its consequences are to come */
     enum store_state state;

@@ -4,7 +4,6 @@
  * and the GPUs are counted and measured through NVML, which needs no context. Numbers about speed
  * are rough; they only order work until something was measured. */
 #include <dlfcn.h>
-#include <errno.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
@@ -17,29 +16,6 @@
 #include "base/str.h"
 #include "scheduler/executor.h"
 #include "scheduler/slots.h"
-
-enum { DEVICE_PROC_MAX_BYTES = 1 << 20 };
-
-/* A file of /proc or /sys, whose size is not known before it is read; "" when absent. why (may be
- * NULL): the first error of a file that is there. */
-static char *device_read_text(struct arena *a, const char *path, struct err *why)
-{
-    char chunk[4096];
-    struct strbuf text;
-    FILE *f = fopen(path, "re");
-
-    int error = f || errno == ENOENT ? 0 : errno;
-    strbuf_init(&text, a);
-    for (size_t n = 1; f && n > 0 && text.n < DEVICE_PROC_MAX_BYTES;) {
-        n = fread(chunk, 1, sizeof chunk, f);
-        strbuf_add_n(&text, chunk, n);
-    }
-    if (f && ferror(f)) error = errno;
-    if (f) fclose(f);
-    if (error && why && why->code == 0) ERR(why, ERR_IO, "%s: %s", path, strerror(error));
-    strbuf_add(&text, "");
-    return text.text ? text.text : arena_strdup(a, "");
-}
 
 /* What follows "name" and the colon in a text of such lines; "" when there is none. */
 static char *device_field(struct arena *a, const char *text, const char *name)
@@ -69,7 +45,7 @@ static int64_t device_kilobytes(struct arena *a, const char *meminfo, const char
 static int64_t device_number(struct arena *a, const char *path, int64_t fallback, struct err *why)
 {
     int64_t n;
-    char *text = device_read_text(a, path, why);
+    char *text = proc_read(a, path, NULL, why);
     text[strcspn(text, " \n")] = '\0';
     return str_to_int(&n, text) ? n : fallback;
 }
@@ -78,7 +54,7 @@ static int64_t device_number(struct arena *a, const char *path, int64_t fallback
 static int64_t device_file_cache(struct arena *a)
 {
     int64_t n;
-    char *line = strstr(device_read_text(a, "/sys/fs/cgroup/memory.stat", NULL), "\nfile ");
+    char *line = strstr(proc_read(a, "/sys/fs/cgroup/memory.stat", NULL, NULL), "\nfile ");
 
     if (!line) return 0;
     line += strlen("\nfile ");
@@ -90,7 +66,7 @@ static int64_t device_file_cache(struct arena *a)
 static int32_t device_quota(struct arena *a)
 {
     int64_t quota, period;
-    char *text = device_read_text(a, "/sys/fs/cgroup/cpu.max", NULL);
+    char *text = proc_read(a, "/sys/fs/cgroup/cpu.max", NULL, NULL);
     char *space = strchr(text, ' ');
 
     if (!space) return INT_MAX;
@@ -137,8 +113,8 @@ static void device_fill_cpu(struct device *d, struct arena *a)
     struct err why = {.text = "/proc/meminfo has no line MemTotal"};
     int32_t core[SLOTS_MAX], workers_n;
     int32_t cores_n = device_cores(core, SLOTS_MAX, &workers_n);
-    const char *cpuinfo = device_read_text(a, "/proc/cpuinfo", NULL);
-    const char *meminfo = device_read_text(a, "/proc/meminfo", &why);
+    const char *cpuinfo = proc_read(a, "/proc/cpuinfo", NULL, NULL);
+    const char *meminfo = proc_read(a, "/proc/meminfo", NULL, &why);
     const char *model = device_field(a, cpuinfo, "model name");
 
     *d = (struct device){.name = "cpu", .slots = workers_n, .is_counted = true};

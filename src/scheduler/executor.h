@@ -17,7 +17,6 @@
 
 #include "base/err.h"
 #include "base/project.h"
-#include "scheduler/machine.h"
 #include "scheduler/process.h"
 #include "scheduler/scheduler.h"
 #include "store/store.h"
@@ -33,7 +32,7 @@ struct executor_config {
 /* How results.db and the next scheduler know a worker. */
 struct worker_id {
     const char *host, *boot_id; /* NULL: not known yet */
-    int64_t pid, pid_start;     /* see machine.h; of a cluster's job, its number and 0 */
+    int64_t pid, pid_start;     /* see process.h; of a cluster's job, its number and 0 */
     char label[32];             /* for messages, such as "job 17"; may be empty */
 };
 
@@ -71,9 +70,9 @@ struct executor {
                           struct err *e);
 
     /* Called in every round of the loop: takes what workers print, asks how jobs are, delivers
-     * signals. An error is worth a warning; the jobs go on. */
+     * signals. An error is worth a warning; the jobs go on. NULL: there is nothing to do. */
     int (*service)(void *self, struct err *e);
-    int (*wait_fd)(void *self); /* readable when service has something to do; -1: none */
+    int (*wait_fd)(void *self); /* readable when service has something to do; NULL: none */
 
     /* reported_end: the worker's last record was read. JOB_ENDED: nothing more will come from it;
      * *end says how. */

@@ -1,5 +1,4 @@
 /* executor_slurm.c - workers as jobs of Slurm, seen from the machine that the scheduler runs on.
- * What a job does on its node is in slurm_node.h.
  *
  * 1. Slurm's own programs are asked (sbatch, squeue, scancel), with a time limit and without a
  *    shell. The project's folder is on a file system that the nodes share, under the same path.
@@ -14,8 +13,17 @@
  * 5. A signal is kept until scancel has accepted it, so that none is lost while the controller is
  *    away.
  * 6. --no-requeue: the scheduler retries. Two minutes before the job's time limit the worker is
- *    asked for a checkpoint (--signal), from which the next attempt resumes. */
+ *    asked for a checkpoint (--signal), from which the next attempt resumes.
+ *
+ * On its node a job executes one attempt with a worker of its own (slurm_node_run), as the
+ * scheduler does on its machine.
+ * 7. The worker gets the first GPU that Slurm gave the job (CUDA_VISIBLE_DEVICES), else the CPU.
+ * 8. SIGTERM - from scancel, or two minutes before the time limit - is passed on to it. */
 #include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +36,6 @@
 #include "base/vec.h"
 #include "record/run_folder.h"
 #include "scheduler/executor.h"
-#include "scheduler/slurm_node.h"
 
 enum {
     SLURM_JOBS_DEFAULT = 16,
@@ -40,6 +47,7 @@ enum {
     SLURM_LOG_TAIL_BYTES = 2048
 };
 
+static const char slurm_exit_file[] = "exit"; /* rules 3 and 4 */
 static const double slurm_limit_s = 20, slurm_submit_limit_s = 60;
 
 /* A line of squeue. */
@@ -452,7 +460,7 @@ static int slurm_start(void *self, void **job, struct worker_id *id, const struc
     struct slurm_row row = {.state = "PENDING"};
 
     arena_init(&a);
-    const char *path = arena_printf(&a, "%s/%s", o->attempt_dir, SLURM_EXIT_FILE);
+    const char *path = arena_printf(&a, "%s/%s", o->attempt_dir, slurm_exit_file);
     TRY_OUT(rc, file_write_atomic(path, "", 0, e));
     TRY_OUT(rc, slurm_write_script(&a, o, e));
     TRY_OUT(rc, slurm_run(&text, s, &a, slurm_arguments(s, &a, o), slurm_submit_limit_s, e));
@@ -558,12 +566,6 @@ static int slurm_service(void *self, struct err *e)
                arena_strdup(&s->answer, e->text), (double)s->poll_us / 1e6);
 }
 
-static int slurm_wait_fd(void *self)
-{
-    (void)self;
-    return -1;
-}
-
 static void slurm_read_tail(char *out, size_t room, const char *dir, const char *name)
 {
     char path[4200];
@@ -572,13 +574,13 @@ static void slurm_read_tail(char *out, size_t room, const char *dir, const char 
     file_read_tail(out, room, path);
 }
 
-/* "exit 0\n" or "signal 9\n", written by slurm_node_run. */
+/* "exit 0\n" or "signal 9\n", see slurm_node_write. */
 static bool slurm_read_exit(const struct slurm_job *job, struct exit_info *end)
 {
     char text[32];
     int64_t number;
 
-    slurm_read_tail(text, sizeof text, job->attempt_dir, SLURM_EXIT_FILE);
+    slurm_read_tail(text, sizeof text, job->attempt_dir, slurm_exit_file);
     char *newline = strchr(text, '\n'), *space = strchr(text, ' ');
     if (!newline || !space) return false;
     *newline = *space = '\0';
@@ -632,8 +634,97 @@ const struct executor executor_slurm = {
     .recover = slurm_recover,
     .cancel_orphans = slurm_cancel_orphans,
     .service = slurm_service,
-    .wait_fd = slurm_wait_fd,
     .poll = slurm_poll,
     .signal = slurm_signal,
     .release = slurm_release,
 };
+
+/* --- on the node --- */
+
+/* The first of the GPUs that Slurm gave, in the arena; "" when it gave none. */
+static const char *slurm_node_gpu(struct arena *a)
+{
+    const char *given = getenv("CUDA_VISIBLE_DEVICES");
+
+    if (!given || strcmp(given, "NoDevFiles") == 0) return "";
+    return arena_strndup(a, given, strcspn(given, ","));
+}
+
+/* Written in place: see rule 4. */
+static int slurm_node_write(const char *path, int exit_code, int signal_number, struct err *e)
+{
+    char text[32];
+    int rc = 0;
+    int n = snprintf(text, sizeof text, "%s %d\n", exit_code >= 0 ? "exit" : "signal",
+                     exit_code >= 0 ? exit_code : signal_number);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+
+    if (fd < 0) return ERR(e, ERR_CREATE, "%s: %s", path, strerror(errno));
+    if (write(fd, text, (size_t)n) != n || fsync(fd) < 0)
+        rc = ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
+    if (close(fd) < 0 && rc == 0) rc = ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
+    return rc;
+}
+
+/* Until the worker has ended. */
+static void slurm_node_attend(struct process *worker, struct signals *sg, int *exit_code,
+                              int *signal_number)
+{
+    int heard_n = 0;
+
+    while (!process_has_ended(worker, exit_code, signal_number)) {
+        struct pollfd wait[2] = {{.fd = sg->fd, .events = POLLIN},
+                                 {.fd = worker->log_pipe, .events = POLLIN}};
+        bool child = false;
+        poll(wait, 2, -1);
+        signals_read(sg, clock_monotonic_us(), &child);
+        if (sg->stops_n > heard_n) process_signal(worker, SIGTERM);
+        heard_n = sg->stops_n;
+        process_drain_log(worker, NULL);
+    }
+}
+
+static int slurm_node_judge(const char *dir, int exit_code, int signal_number, struct err *e)
+{
+    if (exit_code == 0) return 0;
+    if (exit_code < 0)
+        return ERR(e, ERR_INTERNAL, "%s: the worker was killed by signal %d", dir, signal_number);
+    return ERR(e, exit_code == err_exit_code(ERR_INTERRUPTED) ? ERR_INTERRUPTED : ERR_INTERNAL,
+               "%s: the worker ended with exit %d; its log is %s/log", dir, exit_code, dir);
+}
+
+int slurm_node_run(const struct project *p, const char *dir, struct err *e)
+{
+    int rc = 0, exit_code = -1, signal_number = -1;
+    struct process worker = {.log_pipe = -1, .log_file = -1};
+    struct signals signals = {.fd = -1};
+    struct arena a;
+
+    arena_init(&a);
+    const char *gpu = slurm_node_gpu(&a), *attempt_dir = project_path(p, &a, dir);
+    struct worker_options o = {
+        .program = p->program,
+        .root = p->root,
+        .dir = dir,
+        .attempt_dir = attempt_dir,
+        .device = *gpu ? "cuda:0" : "cpu",
+        .cpu = -1,
+        .cuda = *gpu ? 0 : -1,
+        .cuda_uuid = gpu,
+    };
+    TRY_OUT(rc, signals_open(&signals, e));
+    if (file_exists(run_folder_path(&a, attempt_dir, RUN_EVENTS))) {
+        rc = ERR(e, ERR_USAGE, "%s has already been executed", dir);
+        goto out;
+    }
+    TRY_OUT(rc, process_start(&worker, &o, e));
+    slurm_node_attend(&worker, &signals, &exit_code, &signal_number);
+    const char *path = arena_printf(&a, "%s/%s", attempt_dir, slurm_exit_file);
+    TRY_OUT(rc, slurm_node_write(path, exit_code, signal_number, e));
+    rc = slurm_node_judge(dir, exit_code, signal_number, e);
+out:
+    process_close(&worker);
+    signals_close(&signals);
+    arena_fini(&a);
+    return rc;
+}

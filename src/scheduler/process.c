@@ -1,25 +1,138 @@
-/* process.c - fork, exec, pipe and wait.
+/* process.c - reads /proc; starts workers and takes what they print; signalfd.
  *
- * Between fork and exec the child calls only functions that are safe there; what it needs is
- * prepared before. A failure on the child's side comes back through a pipe that exec closes. */
+ * A process that ends between two reads of /proc is not an error. */
 #include "scheduler/process.h"
 
 #include <assert.h>
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
-#include <signal.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/arena.h"
+#include "base/str.h"
+#include "base/subprocess.h"
 #include "record/run_folder.h"
-#include "scheduler/machine.h"
+
+/* --- names ---------------------------------------------------------------------------------- */
+
+enum { PROC_MAX_BYTES = 1 << 20, MACHINE_START_FIELD = 22 };
+
+char *proc_read(struct arena *a, const char *path, size_t *n, struct err *why)
+{
+    char chunk[4096];
+    struct strbuf text;
+    FILE *f = fopen(path, "re");
+
+    int error = f || errno == ENOENT ? 0 : errno;
+    strbuf_init(&text, a);
+    strbuf_add(&text, "");
+    for (size_t got = 1; f && got > 0 && text.n < PROC_MAX_BYTES;) {
+        got = fread(chunk, 1, sizeof chunk, f);
+        strbuf_add_n(&text, chunk, got);
+    }
+    if (f && ferror(f)) error = errno;
+    if (f) fclose(f);
+    if (error && why && why->code == 0) ERR(why, ERR_IO, "%s: %s", path, strerror(error));
+    if (n) *n = text.n;
+    return text.text;
+}
+
+void machine_read(struct machine *m)
+{
+    struct arena a;
+
+    arena_init(&a);
+    *m = (struct machine){0};
+    if (gethostname(m->host, sizeof m->host - 1) < 0) snprintf(m->host, sizeof m->host, "unknown");
+    const char *boot_id = proc_read(&a, "/proc/sys/kernel/random/boot_id", NULL, NULL);
+    snprintf(m->boot_id, sizeof m->boot_id, "%.*s", (int)strcspn(boot_id, "\n"), boot_id);
+    arena_fini(&a);
+}
+
+int64_t machine_pid_start(pid_t pid)
+{
+    int64_t start = 0;
+    struct arena a;
+
+    if (pid <= 0) return 0;
+    arena_init(&a);
+    /* The name of the program is in parentheses and may hold spaces and parentheses: field 3
+     * begins after the last one. */
+    char *text = proc_read(&a, arena_printf(&a, "/proc/%ld/stat", (long)pid), NULL, NULL);
+    char *field = strrchr(text, ')');
+    for (int i = 2; field && i < MACHINE_START_FIELD; i++) field = strchr(field + 1, ' ');
+    if (field) {
+        field++;
+        field[strcspn(field, " \n")] = '\0';
+        if (!str_to_int(&start, field)) start = 0;
+    }
+    arena_fini(&a);
+    return start;
+}
+
+bool machine_is_alive(const struct machine *m, const char *host, const char *boot_id, int64_t pid,
+                      int64_t pid_start)
+{
+    if (pid <= 0 || pid_start <= 0) return false;
+    /* The boot id alone says whether this kernel ran it; the host name may have changed since. */
+    if (*m->boot_id ? strcmp(m->boot_id, boot_id) != 0 : strcmp(m->host, host) != 0) return false;
+    return machine_pid_start((pid_t)pid) == pid_start;
+}
+
+/* Whether one of the variables in text (n bytes, each ended by a zero byte) is the mark. */
+static bool machine_has_mark(const char *text, size_t n, const char *mark)
+{
+    for (size_t i = 0; i < n; i += strlen(text + i) + 1)
+        if (strcmp(text + i, mark) == 0) return true;
+    return false;
+}
+
+static void machine_kill_and_wait(pid_t pid, int wait_ms)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+    kill(pid, SIGKILL);
+    if (fd < 0)
+        return; /* gone already, or a kernel without pidfd: the kill is certain all the same */
+    struct pollfd gone = {.fd = fd, .events = POLLIN};
+    poll(&gone, 1, wait_ms);
+    close(fd);
+}
+
+int kill_leftover_workers(const char *attempt_dir, int wait_ms)
+{
+    int killed_n = 0;
+    DIR *proc = opendir("/proc");
+
+    for (struct dirent *entry = proc ? readdir(proc) : NULL; entry; entry = readdir(proc)) {
+        int64_t pid;
+        size_t n;
+        struct arena a;
+        if (!isdigit((unsigned char)entry->d_name[0]) || !str_to_int(&pid, entry->d_name)) continue;
+        if (pid == getpid()) continue;
+        arena_init(&a);
+        const char *mark = arena_printf(&a, "%s=%s", MACHINE_MARK, attempt_dir);
+        const char *path = arena_printf(&a, "/proc/%lld/environ", (long long)pid);
+        const char *text = proc_read(&a, path, &n, NULL);
+        if (machine_has_mark(text, n, mark)) {
+            machine_kill_and_wait((pid_t)pid, wait_ms);
+            killed_n++;
+        }
+        arena_fini(&a);
+    }
+    if (proc) closedir(proc);
+    return killed_n;
+}
+
+/* --- workers -------------------------------------------------------------------------------- */
 
 /* A full pipe is at most 16 chunks, so what an ended worker has left is taken in one go. */
 enum { PROCESS_ENV_MAX = 16, PROCESS_CHUNK = 64 * 1024, PROCESS_CHUNKS_A_DRAIN = 16 };
@@ -70,92 +183,42 @@ static void process_fill_image(struct process_image *im, struct arena *a,
     memcpy(im->argv, argv, sizeof argv);
 }
 
-/* The child's side. fd: what becomes its output, and where an errno goes when exec fails. */
-static _Noreturn void process_become(const struct process_image *im, const struct worker_options *o,
-                                     pid_t parent, int output, int report)
-{
-    struct sigaction plain = {.sa_handler = SIG_DFL};
-    sigset_t none;
-    int failure;
-
-    setpgid(0, 0);
-    /* Whoever dies between fork and this call leaves the child with another parent. */
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) goto fail;
-    if (getppid() != parent) _exit(127);
-    for (int i = 1; i < NSIG; i++) sigaction(i, &plain, NULL);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    if (o->cpu >= 0) {
-        cpu_set_t set;
-        CPU_ZERO(&set);
-        CPU_SET(o->cpu, &set);
-        sched_setaffinity(0, sizeof set, &set); /* a core taken away since: any will do */
-    }
-    int input = open("/dev/null", O_RDONLY);
-    if (input < 0 || dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0) goto fail;
-    if (chdir(o->root) < 0) goto fail;
-    syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
-    execve(o->program, (char *const *)(uintptr_t)im->argv, im->env);
-fail:
-    failure = errno;
-    if (write(report, &failure, sizeof failure) < 0) _exit(126);
-    _exit(127);
-}
-
-/* 0, or the errno with which the child failed to become the worker. */
-static int process_await_exec(int report)
-{
-    int failure = 0;
-    ssize_t n;
-    do {
-        n = read(report, &failure, sizeof failure);
-    } while (n < 0 && errno == EINTR);
-    return n == (ssize_t)sizeof failure ? failure : 0;
-}
-
 int process_start(struct process *p, const struct worker_options *o, struct err *e)
 {
-    int rc = 0, report[2] = {-1, -1}, output[2] = {-1, -1};
+    int rc = 0, output[2] = {-1, -1};
     struct process_image im;
     struct arena arena;
 
     arena_init(&arena);
     *p = (struct process){.log_pipe = -1, .log_file = -1};
-    if (pipe2(report, O_CLOEXEC) < 0 || pipe2(output, O_CLOEXEC) < 0) {
+    process_fill_image(&im, &arena, o);
+    const struct subprocess worker = {.argv = im.argv,
+                                      .environment = (const char *const *)im.env,
+                                      .folder = o->root,
+                                      .dies_with_parent = true,
+                                      .core = o->cpu >= 0 ? &o->cpu : NULL};
+    const char *path = run_folder_path(&arena, o->attempt_dir, RUN_LOG);
+    if (pipe2(output, O_CLOEXEC) < 0) {
         rc = ERR(e, ERR_NOMEM, "%s: a worker cannot be started: %s", o->dir, strerror(errno));
         goto out;
     }
-    process_fill_image(&im, &arena, o);
-    const char *path = run_folder_path(&arena, o->attempt_dir, RUN_LOG);
+    p->log_pipe = output[0];
     p->log_file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (p->log_file < 0) {
         rc = ERR(e, ERR_CREATE, "%s: cannot be created: %s", path, strerror(errno));
         goto out;
     }
-    pid_t parent = getpid(), pid = fork();
-    if (pid == 0) process_become(&im, o, parent, output[1], report[1]);
-    if (pid < 0) {
-        rc = ERR(e, ERR_NOMEM, "%s: a worker cannot be started: %s", o->dir, strerror(errno));
-        goto out;
-    }
-    setpgid(pid, pid); /* both sides do it: whoever is first, the group is there from now on */
-    close(report[1]);
-    report[1] = -1;
-    p->pid = pid;
-    int failure = process_await_exec(report[0]);
+    int failure = subprocess_spawn(&p->pid, &worker, output[1], output[1]);
     if (failure) {
-        rc = ERR(e, ERR_UNAVAILABLE, "%s: cannot be started: %s", o->program, strerror(failure));
+        rc = ERR(e, p->pid < 0 ? ERR_NOMEM : ERR_UNAVAILABLE, "%s: cannot be started: %s",
+                 o->program, strerror(failure));
+        p->pid = 0;
         goto out;
     }
-    p->pid_start = machine_pid_start(pid);
-    p->log_pipe = output[0];
-    output[0] = -1;
+    p->pid_start = machine_pid_start(p->pid);
     fcntl(p->log_pipe, F_SETFL, O_NONBLOCK);
 out:
-    for (int i = 0; i < 2; i++) {
-        if (report[i] >= 0) close(report[i]);
-        if (output[i] >= 0) close(output[i]);
-    }
+    if (output[1] >= 0) close(output[1]);
     arena_fini(&arena);
     if (rc < 0) process_close(p);
     return rc;
@@ -249,4 +312,54 @@ void process_close(struct process *p)
     if (p->log_pipe > 0) close(p->log_pipe);
     if (p->log_file > 0) close(p->log_file);
     p->log_pipe = p->log_file = -1;
+}
+
+/* --- signals -------------------------------------------------------------------------------- */
+
+enum { SIGNALS_SAME_REQUEST_US = 200000 };
+
+int signals_open(struct signals *sg, struct err *e)
+{
+    sigset_t wanted;
+    struct sigaction plain = {.sa_handler = SIG_DFL}, hangup;
+
+    *sg = (struct signals){.fd = -1};
+    sigemptyset(&wanted);
+    sigaddset(&wanted, SIGINT);
+    sigaddset(&wanted, SIGTERM);
+    sigaddset(&wanted, SIGCHLD);
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+        sigaddset(&wanted, SIGHUP);
+    sg->fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (sg->fd < 0) return ERR(e, ERR_INTERNAL, "signalfd: %s", strerror(errno));
+    /* Where SIGCHLD is ignored the kernel reaps children itself and their exit status is lost. */
+    sigaction(SIGCHLD, &plain, &sg->child_before);
+    sigprocmask(SIG_BLOCK, &wanted, &sg->mask_before);
+    return 0;
+}
+
+void signals_read(struct signals *sg, int64_t now_us, bool *child)
+{
+    struct signalfd_siginfo info;
+
+    while (read(sg->fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo == SIGCHLD) {
+            *child = true;
+            continue;
+        }
+        if (sg->stops_n == 0 || now_us - sg->last_record_us > SIGNALS_SAME_REQUEST_US)
+            sg->stops_n++;
+        sg->last_record_us = now_us;
+    }
+}
+
+void signals_close(struct signals *sg)
+{
+    if (sg->fd < 0) return;
+    bool child;
+    signals_read(sg, 0, &child); /* what is still pending must not strike when it is unblocked */
+    close(sg->fd);
+    sigaction(SIGCHLD, &sg->child_before, NULL);
+    sigprocmask(SIG_SETMASK, &sg->mask_before, NULL);
+    sg->fd = -1;
 }

@@ -157,47 +157,43 @@ static const char *plural(int32_t n)
     return n == 1 ? "" : "s";
 }
 
+/* A run that this call is not asked for. */
+static bool is_left_out(const struct task *t)
+{
+    return t->state == RUN_SKIPPED && !t->was_done;
+}
+
 void progress_fill_result(struct scheduler_result *r, const struct queue *q)
 {
+    int32_t *const counter[] = {
+        [RUN_SKIPPED] = &r->already_done,
+        [RUN_WAITING] = &r->not_started,
+        [RUN_RUNNING] = &r->not_started,
+        [RUN_BLOCKED] = &r->not_started,
+        [RUN_DONE] = &r->done,
+        [RUN_FAILED] = &r->failed,
+        [RUN_DIVERGED] = &r->diverged,
+        [RUN_CANCELLED] = &r->cancelled,
+    };
+
     for (int32_t i = 0; i < q->n; i++) {
-        const struct task *t = &q->task[i];
-        if (t->state == RUN_SKIPPED && !t->was_done) continue; /* not asked for */
+        if (is_left_out(&q->task[i])) continue;
         r->wanted++;
-        switch (t->state) {
-        case RUN_SKIPPED:
-            r->already_done++;
-            break;
-        case RUN_DONE:
-            r->done++;
-            break;
-        case RUN_FAILED:
-            r->failed++;
-            break;
-        case RUN_DIVERGED:
-            r->diverged++;
-            break;
-        case RUN_CANCELLED:
-            r->cancelled++;
-            break;
-        case RUN_WAITING:
-        case RUN_RUNNING:
-        case RUN_BLOCKED:
-            r->not_started++;
-            break;
-        }
+        ++*counter[q->task[i].state];
     }
 }
 
 void progress_count(struct progress_state *st, const struct queue *q)
 {
+    struct scheduler_result r = {0};
+
+    progress_fill_result(&r, q);
+    st->total_n = r.wanted;
+    st->ended_n = r.already_done + r.done;
+    st->failed_n = r.failed;
+    st->diverged_n = r.diverged;
     for (int32_t i = 0; i < q->n; i++) {
-        const struct task *t = &q->task[i];
-        if (t->state == RUN_SKIPPED && !t->was_done) continue;
-        st->total_n++;
-        if (t->state == RUN_SKIPPED || t->state == RUN_DONE) st->ended_n++;
-        st->failed_n += t->state == RUN_FAILED;
-        st->diverged_n += t->state == RUN_DIVERGED;
-        if (t->state != RUN_WAITING) continue;
+        if (q->task[i].state != RUN_WAITING) continue;
         st->flops_left += q->job[i].flops;
         if (q->job[i].flops > st->flops_longest_left) st->flops_longest_left = q->job[i].flops;
     }

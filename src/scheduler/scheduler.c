@@ -1,19 +1,421 @@
-/* scheduler.c - one call: open, recover, refuse, loop, report.
+/* scheduler.c - one call: open, recover, refuse; then fill the slots, wait, poll the attempts and
+ * act on those that ended, until nothing runs and nothing can be started.
  *
- * Whatever happens, the workers of the call have ended when it returns, or go on if their executor
- * outlives the scheduler; and the signals are as they were. */
+ * 1. A round's changes to the database are one transaction; nothing is printed as done before it is
+ *    committed.
+ * 2. A failure of a worker is an event; a failure to write the database or a folder ends the call
+ *    and its workers, and the next call recovers what they wrote.
+ * 3. Time limits use the monotonic clock; the wall clock is only shown.
+ * 4. A rejected job is offered again if the executor has accepted one in this call, and while other
+ *    jobs run or at most SCHEDULER_REJECTIONS_MAX times.
+ * 5. Whatever happens, the workers of the call have ended when it returns, or go on if their
+ *    executor outlives the scheduler; and the signals are as they were. */
 #include "scheduler/scheduler.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
 
 #include "base/clock.h"
-#include "scheduler/loop.h"
+#include "record/run_folder.h"
+#include "scheduler/attempt.h"
+#include "scheduler/progress.h"
+
+enum { SCHEDULER_TICK_MS = 200, SCHEDULER_REJECTIONS_MAX = 30 };
+
+/* An executor that is open for this call. */
+struct executor_open {
+    const struct executor *kind;
+    void *self;
+    bool accepted;       /* it has taken a job of this call */
+    int32_t rejected_n;  /* jobs it rejected, in a row */
+    int64_t rejected_us; /* when it last did */
+};
+
+struct scheduler {
+    struct arena arena;
+    struct store *store;
+    const struct project *project;
+    const struct scheduler_options *options;
+    struct machine machine;
+    struct queue queue;
+    struct slots slots;
+    struct progress_line progress;
+    struct signals signals;
+    const struct executor *const *table; /* of executors; ended by NULL */
+    struct executor_open executor[EXECUTORS_MAX];
+    int32_t executors_n;
+    struct attempt_left *left;   /* workers that earlier calls left running */
+    int32_t left_n, recovered_n; /* recovered_n: attempts of theirs that have ended */
+    struct attempt **running;    /* room for slots.n and left_n */
+    struct pollfd *poll;         /* room for the signals and the executors */
+    int32_t *pick;               /* room for queue.n */
+    int32_t running_n;
+    double stall_s, poll_s, flops_done, worker_s;
+    int64_t last_poll_us;
+    bool batch;         /* a transaction is open */
+    bool stopping;      /* first Ctrl-C */
+    bool killed;        /* second Ctrl-C */
+    bool halted;        /* after a failure, without --keep-going */
+    struct err failure; /* of the first run that failed for good; code 0: none */
+};
+
+static int64_t now_us(const struct scheduler *sc)
+{
+    const struct scheduler_options *o = sc->options;
+    return o->now_us ? o->now_us(o->now_context) : clock_monotonic_us();
+}
+
+/* Keeps the first failure of the call as its message; dir: the attempt's folder, or NULL. */
+static void note_failure(struct scheduler *sc, int code, const struct run *job, const char *message,
+                         const char *dir)
+{
+    char name[PROGRESS_NAME_BYTES];
+
+    if (!sc->options->keep_going) sc->halted = true;
+    if (sc->failure.code) return;
+    progress_name(name, &job->spec);
+    err_set(&sc->failure, code, "run %s (%s): %s%s%s", job->run_id, name, message,
+            dir ? "; its log is " : "", dir ? run_folder_path(&sc->arena, dir, RUN_LOG) : "");
+}
+
+/* --- starting --- */
+
+static bool fits_a_slot(void *context, const struct run *job)
+{
+    return slots_fit(context, job->device_bytes);
+}
+
+static bool is_measuring(const struct scheduler *sc)
+{
+    for (int32_t i = 0; i < sc->running_n; i++)
+        if (sc->queue.job[sc->running[i]->task[0]].spec.kind == SPEC_BENCH) return true;
+    return false;
+}
+
+/* verb: "started" or another of that length. */
+static void print_start(struct scheduler *sc, const struct attempt *at, const char *verb)
+{
+    char name[PROGRESS_NAME_BYTES], more[32] = "";
+    const char *label = at->id.label;
+
+    progress_name(name, &sc->queue.job[at->task[0]].spec);
+    if (at->tasks_n > 1) snprintf(more, sizeof more, " and %ld more", (long)at->tasks_n - 1);
+    progress_print(&sc->progress, false, "%s  %s%s  %s%s%s%s", verb, name, more, at->dir,
+                   *label ? "  (" : "", label, *label ? ")" : "");
+}
+
+static struct attempt_context context_of(struct scheduler *sc, int32_t executor)
+{
+    return (struct attempt_context){
+        .store = sc->store,
+        .project = sc->project,
+        .queue = &sc->queue,
+        .slots = &sc->slots,
+        .executor = sc->executor[executor].kind,
+        .self = sc->executor[executor].self,
+        .program = sc->options->worker ? sc->options->worker : sc->project->program,
+        .now_us = now_us(sc),
+    };
+}
+
+/* 0: the job may be offered again later. */
+static int handle_rejection(struct scheduler *sc, struct executor_open *x, const struct err *why,
+                            struct err *e)
+{
+    bool hopeless = sc->running_n == 0 && x->rejected_n >= SCHEDULER_REJECTIONS_MAX;
+
+    if (why->code != ERR_TRYLATER || !x->accepted || hopeless)
+        return ERR(e, why->code, "%s", why->text);
+    x->rejected_us = now_us(sc);
+    if (++x->rejected_n == 1)
+        progress_print(&sc->progress, true, "warning: %s; retrying every %.3g s", why->text,
+                       sc->poll_s);
+    return 0;
+}
+
+static bool has_rejected(const struct scheduler *sc)
+{
+    for (int32_t i = 0; i < sc->executors_n; i++)
+        if (sc->executor[i].rejected_n > 0) return true;
+    return false;
+}
+
+/* Whether an executor rejected a job so recently that none is offered. */
+static bool waits_after_rejection(const struct scheduler *sc)
+{
+    for (int32_t i = 0; i < sc->executors_n; i++) {
+        const struct executor_open *x = &sc->executor[i];
+        double since_s = (double)(now_us(sc) - x->rejected_us) / 1e6;
+        if (x->rejected_n > 0 && since_s < sc->poll_s) return true;
+    }
+    return false;
+}
+
+static int start_next(struct scheduler *sc, int32_t n, struct err *e)
+{
+    struct err why = {0};
+    struct attempt *at;
+    int64_t bytes = 0;
+
+    for (int32_t i = 0; i < n; i++)
+        if (sc->queue.job[sc->pick[i]].device_bytes > bytes)
+            bytes = sc->queue.job[sc->pick[i]].device_bytes;
+    int32_t slot = slots_take(&sc->slots, -1, bytes);
+    if (slot < 0) return ERR(e, ERR_INTERNAL, "a run was chosen though no slot has room for it");
+    int32_t executor = slots_executor(&sc->slots, slot);
+    const struct attempt_context place = context_of(sc, executor);
+    if (attempt_start(&at, &place, sc->pick, n, slot, &why) < 0) {
+        slots_leave(&sc->slots, slot, bytes);
+        return handle_rejection(sc, &sc->executor[executor], &why, e);
+    }
+    sc->executor[executor].rejected_n = 0;
+    sc->executor[executor].accepted = true;
+    queue_start(&sc->queue, sc->pick, n);
+    sc->running[sc->running_n++] = at;
+    print_start(sc, at, "started");
+    return 0;
+}
+
+static int commit_round(struct scheduler *sc, struct err *e)
+{
+    if (!sc->batch) return 0;
+    sc->batch = false;
+    int rc = store_commit(sc->store, e);
+    if (rc < 0) store_rollback(sc->store);
+    return rc;
+}
+
+/* Each start is committed by itself: what runs is known to the next scheduler. */
+static int fill_slots(struct scheduler *sc, struct err *e)
+{
+    while (!sc->stopping && !sc->halted && slots_free_n(&sc->slots) > 0 && !is_measuring(sc) &&
+           !waits_after_rejection(sc)) {
+        int32_t n = queue_next(&sc->queue, sc->pick, sc->running_n == 0, slots_free_n(&sc->slots),
+                               fits_a_slot, &sc->slots);
+        if (n == 0) break;
+        if (!sc->batch) TRY(store_begin(sc->store, e));
+        sc->batch = true;
+        TRY(start_next(sc, n, e));
+        TRY(commit_round(sc, e));
+    }
+    return 0;
+}
+
+/* Watches the workers of `left` that execute runs of the queue. */
+static int take_over(struct scheduler *sc, struct err *e)
+{
+    struct attempt *at;
+    size_t room = (size_t)(sc->slots.n + sc->left_n);
+
+    sc->running = arena_array(&sc->arena, room, sizeof(struct attempt *));
+    sc->poll = arena_array(&sc->arena, EXECUTORS_MAX + 1, sizeof *sc->poll);
+    for (int32_t i = 0; i < sc->left_n; i++) {
+        const struct attempt_left left = sc->left[i];
+        const struct attempt_context place = context_of(sc, left.executor);
+        sc->left[i].job = NULL;
+        TRY(attempt_recover(&at, &place, &left, e));
+        if (!at) continue;
+        at->slot = slots_take(&sc->slots, left.executor, at->bytes);
+        queue_start(&sc->queue, at->task, at->tasks_n);
+        sc->running[sc->running_n++] = at;
+        sc->executor[left.executor].accepted = true;
+        print_start(sc, at, "goes on");
+    }
+    return 0;
+}
+
+/* --- waiting --- */
+
+static void signal_all(struct scheduler *sc, enum job_signal signal)
+{
+    for (int32_t i = 0; i < sc->running_n; i++) {
+        sc->running[i]->stop_sent = true;
+        sc->running[i]->executor->signal(sc->running[i]->job, signal);
+    }
+}
+
+static void handle_signals(struct scheduler *sc)
+{
+    if (sc->signals.stops_n >= 1 && !sc->stopping) {
+        sc->stopping = true;
+        progress_print(
+            &sc->progress, true,
+            "stopping: %ld worker%s will write a checkpoint after the current update (Ctrl-C again "
+            "kills %s)",
+            (long)sc->running_n, sc->running_n == 1 ? "" : "s", sc->running_n == 1 ? "it" : "them");
+        signal_all(sc, JOB_STOP);
+    }
+    if (sc->signals.stops_n >= 2 && !sc->killed) {
+        sc->killed = true;
+        signal_all(sc, JOB_KILL);
+    }
+}
+
+/* Until a signal, news of an executor, or the next tick. *child: a worker may have ended. */
+static void wait_for_news(struct scheduler *sc, bool *child)
+{
+    struct err e;
+    int64_t since_ms = (now_us(sc) - sc->last_poll_us) / 1000;
+    int timeout_ms = since_ms >= SCHEDULER_TICK_MS ? 0 : (int)(SCHEDULER_TICK_MS - since_ms);
+
+    sc->poll[0] = (struct pollfd){.fd = sc->signals.fd, .events = POLLIN};
+    for (int32_t i = 0; i < sc->executors_n; i++) {
+        const struct executor_open *x = &sc->executor[i];
+        int fd = x->kind->wait_fd ? x->kind->wait_fd(x->self) : -1; /* which poll passes over */
+        sc->poll[i + 1] = (struct pollfd){.fd = fd, .events = POLLIN};
+    }
+    poll(sc->poll, (nfds_t)sc->executors_n + 1, timeout_ms);
+    signals_read(&sc->signals, now_us(sc), child);
+    handle_signals(sc);
+    for (int32_t i = 0; i < sc->executors_n; i++) {
+        const struct executor_open *x = &sc->executor[i];
+        if (x->kind->service && x->kind->service(x->self, &e) < 0)
+            progress_print(&sc->progress, true, "warning: %s", e.text);
+    }
+}
+
+/* --- attempts that end --- */
+
+static void print_end(struct scheduler *sc, const struct attempt *at, bool again)
+{
+    char name[PROGRESS_NAME_BYTES], took[CLOCK_TEXT_BYTES];
+
+    progress_name(name, &sc->queue.job[at->task[0]].spec);
+    clock_duration(took, (double)(now_us(sc) - at->start_us) / 1e6);
+    if (at->state == STORE_DONE && at->tasks_n > 1)
+        progress_print(&sc->progress, false, "done     %s and %ld more in %s", name,
+                       (long)at->tasks_n - 1, took);
+    else if (at->state == STORE_DONE)
+        progress_print(&sc->progress, false, "done     %s in %s", name, took);
+    else
+        progress_print(&sc->progress, true, "%-8s %s after %s: %s%s (%s)",
+                       store_state_name(at->state), name, took,
+                       *at->message ? at->message : "no message", again ? "; will be retried" : "",
+                       run_folder_path(&sc->arena, at->dir, RUN_LOG));
+}
+
+/* A GPU that a worker could not use, or lost, or that loses one worker after the other, gets no
+ * other in this call; its runs move to the devices that are left. A cluster has many. */
+static void handle_device_failure(struct scheduler *sc, const struct attempt *at)
+{
+    if (at->slot < 0) return;
+    const struct device *d = &sc->slots.device[sc->slots.slot[at->slot].device];
+    if (strcmp(d->name, "cpu") == 0 || d->is_cluster) return;
+    bool gone = at->state == STORE_FAILED && at->journal.unavailable;
+    bool in_vain = at->state == STORE_LOST && !(at->journal.share > 0);
+    bool suspect = slots_note_failure(&sc->slots, at->slot, at->task[0], in_vain);
+    if (!gone && !suspect) return;
+    int32_t left = slots_retire_device(&sc->slots, at->slot, at->message);
+    progress_print(&sc->progress, true, "%s disabled for this run of alibi; %ld device slot%s left",
+                   d->name, (long)left, left == 1 ? "" : "s");
+    if (left > 0) return;
+    note_failure(sc, ERR_UNAVAILABLE, &sc->queue.job[at->task[0]], at->message, at->dir);
+    sc->halted = true;
+}
+
+/* The consequences of an end that is in the database now. */
+static void finish_attempt(struct scheduler *sc, struct attempt *at)
+{
+    bool again = false;
+    const char *blas = attempt_failed_blas(at);
+
+    handle_device_failure(sc, at);
+    for (int32_t i = 0; i < at->tasks_n; i++) {
+        const struct run *job = &sc->queue.job[at->task[i]];
+        struct task *t = &sc->queue.task[at->task[i]];
+        if (blas) snprintf(t->avoid_blas, sizeof t->avoid_blas, "%s", blas);
+        if (attempt_was_preempted(at)) queue_refund_try(&sc->queue, at->task[i]);
+        enum run_state state = queue_end(&sc->queue, at->task[i], at->state, at->n > 1);
+        if (state == RUN_DONE) sc->flops_done += job->flops;
+        if (state == RUN_WAITING) again = true;
+        if (state == RUN_FAILED) note_failure(sc, ERR_INTERNAL, job, at->message, at->dir);
+    }
+    sc->worker_s += (double)(now_us(sc) - at->start_us) / 1e6;
+    print_end(sc, at, again && !sc->stopping && !sc->halted);
+    if (at->slot >= 0) slots_leave(&sc->slots, at->slot, at->bytes);
+}
+
+static int poll_attempts(struct scheduler *sc, struct err *e)
+{
+    int32_t kept = 0;
+
+    for (int32_t i = 0; i < sc->running_n; i++) {
+        struct attempt *at = sc->running[i];
+        int rc = attempt_poll(at, sc->store, now_us(sc), sc->stall_s, &sc->batch, e);
+        if (rc < 0) {
+            err_ctx(e, "%s", at->dir);
+            return rc;
+        }
+    }
+    TRY(commit_round(sc, e));
+    sc->last_poll_us = now_us(sc);
+    for (int32_t i = 0; i < sc->running_n; i++) {
+        struct attempt *at = sc->running[i];
+        if (!at->ended) {
+            sc->running[kept++] = at;
+            continue;
+        }
+        finish_attempt(sc, at);
+        attempt_free(at);
+    }
+    sc->running_n = kept;
+    return 0;
+}
+
+static void draw_progress(struct scheduler *sc)
+{
+    struct progress_state st = {.running_n = sc->running_n,
+                                .slots_n = sc->slots.n,
+                                .flops_done = sc->flops_done,
+                                .worker_s = sc->worker_s,
+                                .stopping = sc->stopping};
+
+    progress_count(&st, &sc->queue);
+    for (int32_t i = 0; i < sc->running_n; i++) {
+        const struct attempt *at = sc->running[i];
+        double flops = 0;
+        for (int32_t k = 0; k < at->tasks_n; k++) flops += sc->queue.job[at->task[k]].flops;
+        double done = flops * at->journal.share;
+        st.flops_done += done;
+        st.flops_left += flops - done;
+        if (flops - done > st.flops_longest_left) st.flops_longest_left = flops - done;
+        st.worker_s += (double)(now_us(sc) - at->start_us) / 1e6;
+        st.wps += at->journal.wps;
+    }
+    progress_draw(&sc->progress, &st);
+}
+
+/* Third Ctrl-C: abandon the jobs that have not ended, if they go on without us. The next call
+ * recovers them. */
+static bool may_abandon(const struct scheduler *sc)
+{
+    if (sc->signals.stops_n < 3) return false;
+    for (int32_t i = 0; i < sc->running_n; i++)
+        if (!sc->running[i]->executor->outlives) return false;
+    return true;
+}
+
+static int scheduler_loop(struct scheduler *sc, struct err *e)
+{
+    for (;;) {
+        bool child = false;
+        TRY(fill_slots(sc, e));
+        bool waits = has_rejected(sc) && !sc->stopping && !sc->halted;
+        if ((sc->running_n == 0 && !waits) || may_abandon(sc)) return 0;
+        wait_for_news(sc, &child);
+        int64_t since_us = now_us(sc) - sc->last_poll_us;
+        if (child || since_us >= SCHEDULER_TICK_MS * 1000) TRY(poll_attempts(sc, e));
+        if (sc->running_n > 0) draw_progress(sc);
+    }
+}
+
+/* --- before the loop --- */
 
 /* Why a job cannot be started at all: a device of this call lacks its precision, or it is too large
  * for every device, or for the disk. */
-static int scheduler_check(const struct scheduler *sc, const struct run *job, struct err *e)
+static int check_resources(const struct scheduler *sc, const struct run *job, struct err *e)
 {
     const struct device *d = slots_largest(&sc->slots);
     struct statvfs disk;
@@ -36,8 +438,8 @@ static int scheduler_check(const struct scheduler *sc, const struct run *job, st
 }
 
 /* An evaluation cannot be started if its training was merged and its folder did not come along: why
- * says so then. */
-static int scheduler_find_away(const struct scheduler *sc, const struct run *job, struct err *why,
+ * is set then. */
+static int find_missing_folder(const struct scheduler *sc, const struct run *job, struct err *why,
                                struct err *e)
 {
     const struct queue *q = &sc->queue;
@@ -54,17 +456,17 @@ static int scheduler_find_away(const struct scheduler *sc, const struct run *job
     return 0;
 }
 
-/* What cannot be started at all is said before anything is. */
-static int scheduler_refuse(struct scheduler *sc, struct err *e)
+/* What cannot be started at all is reported before anything starts. */
+static int refuse_impossible(struct scheduler *sc, struct err *e)
 {
     for (int32_t i = 0; i < sc->queue.n; i++) {
         const struct run *job = &sc->queue.job[i];
         struct err why = {0};
         if (sc->queue.task[i].state != RUN_WAITING) continue;
-        TRY(scheduler_find_away(sc, job, &why, e));
-        if (why.code == 0 && scheduler_check(sc, job, &why) == 0) continue;
+        TRY(find_missing_folder(sc, job, &why, e));
+        if (why.code == 0 && check_resources(sc, job, &why) == 0) continue;
         int rc = why.code;
-        scheduler_note_failure(sc, rc, job, why.text, NULL);
+        note_failure(sc, rc, job, why.text, NULL);
         if (!sc->options->keep_going) return ERR(e, rc, "%s", sc->failure.text);
         progress_print(&sc->progress, true, "refused  run %s: %s", job->run_id, why.text);
         queue_block(&sc->queue, i);
@@ -130,7 +532,7 @@ static int recover_worker(struct scheduler *sc, const struct store_running *row,
 
 /* What an earlier scheduler left running. Holding the store's lock proves that no scheduler of this
  * project lives. */
-static int scheduler_recover(struct scheduler *sc, struct err *e)
+static int recover_workers(struct scheduler *sc, struct err *e)
 {
     struct store_running *row;
     int32_t rows_n;
@@ -170,21 +572,20 @@ static int cancel_orphans(struct scheduler *sc, const struct executor_open *x, s
     return 0;
 }
 
-static int scheduler_prepare(struct scheduler *sc, const struct run *jobs, int32_t jobs_n,
-                             struct err *e)
+static int prepare(struct scheduler *sc, const struct run *jobs, int32_t jobs_n, struct err *e)
 {
     machine_read(&sc->machine);
     TRY(open_executors(sc, e));
     sc->pick = arena_array(&sc->arena, (size_t)jobs_n + 1, sizeof *sc->pick);
-    TRY(scheduler_recover(sc, e));
+    TRY(recover_workers(sc, e));
     for (int32_t i = 0; i < sc->executors_n; i++) TRY(cancel_orphans(sc, &sc->executor[i], e));
     TRY(queue_init(&sc->queue, &sc->arena, sc->store, jobs, jobs_n, sc->options, e));
     progress_print_start(&sc->progress, &sc->queue, sc->slots.n);
-    TRY(scheduler_take_over(sc, e));
-    return scheduler_refuse(sc, e);
+    TRY(take_over(sc, e));
+    return refuse_impossible(sc, e);
 }
 
-static void scheduler_close(struct scheduler *sc)
+static void close_call(struct scheduler *sc)
 {
     for (int32_t i = 0; i < sc->running_n; i++) attempt_free(sc->running[i]);
     for (int32_t i = 0; i < sc->left_n; i++)
@@ -193,8 +594,7 @@ static void scheduler_close(struct scheduler *sc)
     signals_close(&sc->signals);
 }
 
-static int scheduler_verdict(const struct scheduler *sc, const struct scheduler_result *r,
-                             struct err *e)
+static int verdict(const struct scheduler *sc, const struct scheduler_result *r, struct err *e)
 {
     if (sc->stopping)
         return ERR(e, ERR_INTERRUPTED, "stopped: %d of %d runs done; rerun the command to continue",
@@ -217,18 +617,18 @@ int scheduler_run(struct store *s, const struct project *p, const struct run *jo
     sc.poll_s = o->poll_s > 0 ? o->poll_s : 10;
     progress_open(&sc.progress, o->quiet, o->headline);
     TRY_OUT(rc, signals_open(&sc.signals, e));
-    TRY_OUT(rc, scheduler_prepare(&sc, jobs, jobs_n, e));
+    TRY_OUT(rc, prepare(&sc, jobs, jobs_n, e));
     rc = scheduler_loop(&sc, e);
 out:
     if (rc < 0 && sc.batch) store_rollback(s);
-    scheduler_close(&sc);
+    close_call(&sc);
     result->seconds = (double)(clock_monotonic_us() - start_us) / 1e6;
     result->interrupted = sc.stopping;
     result->recovered = sc.recovered_n;
     progress_fill_result(result, &sc.queue);
     progress_close(&sc.progress);
     if (rc == 0) progress_print_end(&sc.progress, &sc.queue, result);
-    if (rc == 0) rc = scheduler_verdict(&sc, result, e);
+    if (rc == 0) rc = verdict(&sc, result, e);
     arena_fini(&sc.arena);
     return rc;
 }

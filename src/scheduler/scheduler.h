@@ -96,4 +96,10 @@ struct device {
  * the emulated GPU if its library is beside the program, and what the other executors offer. */
 int device_list(struct device *out, int32_t room, int32_t *n, struct err *e);
 
+/* slurm_node_run - what a job of Slurm does on its node: executes one attempt. How it ended is
+ * written last, into the file `exit` of the attempt's folder. dir: relative, runs/<run>/<attempt>.
+ * Errors: those of a worker's start; ERR_USAGE the attempt has been executed already;
+ * ERR_INTERRUPTED the worker was stopped; ERR_INTERNAL it failed, its log says why. */
+int slurm_node_run(const struct project *p, const char *dir, struct err *e);
+
 #endif

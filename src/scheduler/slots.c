@@ -140,8 +140,7 @@ bool slots_fit(const struct slots *sl, int64_t bytes)
     return false;
 }
 
-/* executor -1: any. */
-static int32_t slots_occupy(struct slots *sl, int32_t executor, int64_t bytes)
+int32_t slots_take(struct slots *sl, int32_t executor, int64_t bytes)
 {
     for (int32_t i = 0; i < sl->n; i++) {
         struct slot *slot = &sl->slot[i];
@@ -153,16 +152,6 @@ static int32_t slots_occupy(struct slots *sl, int32_t executor, int64_t bytes)
         return i;
     }
     return -1;
-}
-
-int32_t slots_take(struct slots *sl, int64_t bytes)
-{
-    return slots_occupy(sl, -1, bytes);
-}
-
-int32_t slots_take_of(struct slots *sl, int32_t executor, int64_t bytes)
-{
-    return slots_occupy(sl, executor, bytes);
 }
 
 int32_t slots_executor(const struct slots *sl, int32_t slot)

@@ -43,13 +43,11 @@ struct slots {
 int slots_open(struct slots *sl, struct arena *a, const char *devices,
                const struct executor *const *executors, struct err *e);
 
-/* slots_take - a free slot with memory for the job, or -1. The largest device always has it when
- * nothing runs there: what is planned may be too much. slots_leave gives it back with the same
- * bytes. */
-int32_t slots_take(struct slots *sl, int64_t bytes);
+/* slots_take - a free slot of an executor (-1: of any) with memory for the job, or -1. The largest
+ * device always has it when nothing runs there: what is planned may be too much. slots_leave gives
+ * it back with the same bytes. */
+int32_t slots_take(struct slots *sl, int32_t executor, int64_t bytes);
 void slots_leave(struct slots *sl, int32_t slot, int64_t bytes);
-/* slots_take_of - a free slot of an executor for a worker that runs already, or -1. */
-int32_t slots_take_of(struct slots *sl, int32_t executor, int64_t bytes);
 int32_t slots_executor(const struct slots *sl, int32_t slot);
 bool slots_have(const struct slots *sl, int32_t executor);
 bool slots_fit(const struct slots *sl, int64_t bytes);

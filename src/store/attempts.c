@@ -8,9 +8,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/vec.h"
 #include "store/database.h"
-
-enum { RESULTS_RATES_MAX = 51 };
 
 static const char *const state_names[] = {"none",     "running", "done",     "failed",
                                           "diverged", "lost",    "cancelled"};
@@ -65,14 +64,11 @@ int store_start_attempt(struct store *s, const struct store_attempt *a, int64_t 
 int store_has_attempt(struct store *s, const char *run_id, const char *uid, const char *dir,
                       bool *known, struct err *e)
 {
-    sqlite3_stmt *row;
+    int rc =
+        DATABASE_EXISTS(s, e, "SELECT 1 FROM run_attempts WHERE run_id=?1 AND (uid=?2 OR dir=?3)",
+                        DATABASE_TEXT(run_id), DATABASE_TEXT(uid), DATABASE_TEXT(dir));
 
-    TRY(DATABASE_SELECT(s, &row, e,
-                        "SELECT 1 FROM run_attempts WHERE run_id=?1 AND (uid=?2 OR dir=?3)",
-                        DATABASE_TEXT(run_id), DATABASE_TEXT(uid), DATABASE_TEXT(dir)));
-    int rc = database_next(s, row, e);
     *known = rc > 0;
-    database_reset(row);
     return rc < 0 ? rc : 0;
 }
 
@@ -228,42 +224,35 @@ int store_run_state(struct store *s, const char *run_id, struct store_run_state 
     return 0;
 }
 
-static void running_row(struct store_running *r, sqlite3_stmt *row)
-{
-    r->attempt_id = sqlite3_column_int64(row, 0);
-    database_text(r->run_id, sizeof r->run_id, row, 1);
-    r->attempt = sqlite3_column_int(row, 2);
-    database_text(r->dir, sizeof r->dir, row, 3);
-    database_text(r->host, sizeof r->host, row, 4);
-    database_text(r->boot_id, sizeof r->boot_id, row, 5);
-    r->pid = sqlite3_column_int64(row, 6);
-    r->pid_start = sqlite3_column_int64(row, 7);
-    database_text(r->slot, sizeof r->slot, row, 8);
-}
-
 int store_running(struct store *s, struct arena *a, struct store_running **out, int32_t *n,
                   struct err *e)
 {
+    struct {
+        struct store_running *item;
+        int32_t n, capacity;
+    } rows = {0};
     sqlite3_stmt *row;
     int rc = 0;
-    int32_t room = 16;
 
-    *n = 0;
-    *out = arena_array(a, (size_t)room, sizeof **out);
     TRY(database_refresh(s, e));
     TRY(database_select(s, &row,
                         "SELECT attempt_id,run_id,attempt,dir,host,boot_id,pid,pid_start,slot "
                         "FROM run_attempts WHERE state='running' ORDER BY attempt_id",
                         NULL, 0, e));
     while ((rc = database_next(s, row, e)) > 0) {
-        if (*n == room) {
-            struct store_running *more = arena_array(a, (size_t)room * 2, sizeof *more);
-            memcpy(more, *out, (size_t)room * sizeof *more);
-            *out = more;
-            room *= 2;
-        }
-        running_row(&(*out)[(*n)++], row);
+        struct store_running *r = vec_push(a, &rows);
+        r->attempt_id = sqlite3_column_int64(row, 0);
+        database_text(r->run_id, sizeof r->run_id, row, 1);
+        r->attempt = sqlite3_column_int(row, 2);
+        database_text(r->dir, sizeof r->dir, row, 3);
+        database_text(r->host, sizeof r->host, row, 4);
+        database_text(r->boot_id, sizeof r->boot_id, row, 5);
+        r->pid = sqlite3_column_int64(row, 6);
+        r->pid_start = sqlite3_column_int64(row, 7);
+        database_text(r->slot, sizeof r->slot, row, 8);
     }
+    *out = rows.item;
+    *n = rows.n;
     return rc;
 }
 
@@ -306,34 +295,24 @@ int store_checkpoint(struct store *s, const char *train_run_id, enum spec_checkp
     return rc;
 }
 
-static int compare_rates(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 int store_flops_rate(struct store *s, enum spec_kind kind, const char *device_like,
                      double *flops_per_s, struct err *e)
 {
-    double rate[RESULTS_RATES_MAX];
-    size_t n = 0;
+    static const char sql[] =
+        "SELECT rate FROM(SELECT rate,row_number() OVER(ORDER BY rate) AS place,"
+        " count(*) OVER() AS n FROM(SELECT r.flops/v.wall_seconds AS rate FROM results v"
+        " JOIN runs r USING(run_id) JOIN run_attempts a USING(attempt_id) WHERE v.current=1"
+        " AND v.kind=?1 AND r.flops>0 AND v.wall_seconds>0"
+        " AND (?2 IS NULL OR a.slot LIKE ?2 OR a.device LIKE ?2)"
+        " ORDER BY v.result_id DESC LIMIT 51)) WHERE place=n/2+1";
     sqlite3_stmt *row;
-    int rc = 0;
 
     *flops_per_s = 0;
     TRY(database_refresh(s, e));
-    TRY(DATABASE_SELECT(s, &row, e,
-                        "SELECT r.flops/v.wall_seconds FROM results v JOIN runs r USING(run_id)"
-                        " JOIN run_attempts a USING(attempt_id) WHERE v.current=1 AND v.kind=?1"
-                        " AND r.flops>0 AND v.wall_seconds>0"
-                        " AND (?2 IS NULL OR a.slot LIKE ?2 OR a.device LIKE ?2)"
-                        " ORDER BY v.result_id DESC LIMIT ?3",
-                        DATABASE_TEXT(spec_kind_name(kind)), DATABASE_TEXT(device_like),
-                        DATABASE_INT(RESULTS_RATES_MAX)));
-    while ((rc = database_next(s, row, e)) > 0)
-        if (n < RESULTS_RATES_MAX) rate[n++] = sqlite3_column_double(row, 0);
-    if (rc < 0 || n == 0) return rc;
-    qsort(rate, n, sizeof *rate, compare_rates);
-    *flops_per_s = rate[n / 2];
-    return 0;
+    TRY(DATABASE_SELECT(s, &row, e, sql, DATABASE_TEXT(spec_kind_name(kind)),
+                        DATABASE_TEXT(device_like)));
+    int rc = database_next(s, row, e);
+    if (rc > 0) *flops_per_s = sqlite3_column_double(row, 0);
+    database_reset(row);
+    return rc < 0 ? rc : 0;
 }

@@ -11,7 +11,6 @@
 #include "store/database.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -25,15 +24,14 @@
 #include "base/str.h"
 #include "record/fields.h"
 #include "record/run_folder.h"
-#include "store/fence.h"
 #include "store/network.h"
 #include "store/schema.h"
 
-enum { OPEN_BUSY_MS = 60000 };
+enum { OPEN_BUSY_MS = 60000, DATABASE_SQL_BYTES = 1 << 20 };
 
 /* --- statements and transactions ------------------------------------------------------------ */
 
-/* How SQLite's primary codes are told to users. */
+/* SQLite's primary codes as errors. */
 static const struct {
     int sqlite_code;
     enum err_code code;
@@ -67,7 +65,7 @@ int database_error(struct store *s, int sqlite_code, struct err *e)
     return ERR(e, ERR_INTERNAL, "%s: %s", s->path, text);
 }
 
-void database_forget_statements(struct store *s)
+static void forget_statements(struct store *s)
 {
     for (int i = 0; i < s->statements_n; i++) sqlite3_finalize(s->statement[i].statement_own);
     s->statements_n = 0;
@@ -99,15 +97,21 @@ static int bind_value(sqlite3_stmt *statement, int at, const struct database_val
     return sqlite3_bind_null(statement, at);
 }
 
+static int bind_values(struct store *s, sqlite3_stmt *statement,
+                       const struct database_value *values, int n, struct err *e)
+{
+    for (int i = 0; i < n; i++) {
+        int rc = bind_value(statement, i + 1, &values[i]);
+        if (rc != SQLITE_OK) return database_error(s, rc, e);
+    }
+    return 0;
+}
+
 int database_select(struct store *s, sqlite3_stmt **out, const char *sql,
                     const struct database_value *values, int n, struct err *e)
 {
     TRY(statement_get(s, out, sql, e));
-    for (int i = 0; i < n; i++) {
-        int rc = bind_value(*out, i + 1, &values[i]);
-        if (rc != SQLITE_OK) return database_error(s, rc, e);
-    }
-    return 0;
+    return bind_values(s, *out, values, n, e);
 }
 
 int database_next(struct store *s, sqlite3_stmt *statement, struct err *e)
@@ -150,16 +154,39 @@ int database_script(struct store *s, const char *sql, struct err *e)
     return rc == SQLITE_OK ? 0 : database_error(s, rc, e);
 }
 
-int database_number(struct store *s, int64_t *out, const char *sql, struct err *e)
+int database_first(struct store *s, char *out, size_t room, const char *sql,
+                   const struct database_value *values, int n, struct err *e)
 {
     sqlite3_stmt *statement = NULL;
     int rc = sqlite3_prepare_v2(s->connection_own, sql, -1, &statement, NULL);
+    int code = rc == SQLITE_OK ? 0 : database_error(s, rc, e);
+    int parameters_n = sqlite3_bind_parameter_count(statement);
 
-    if (rc == SQLITE_OK) rc = sqlite3_step(statement);
-    if (rc == SQLITE_ROW) *out = sqlite3_column_int64(statement, 0);
-    int code = rc == SQLITE_ROW ? 0 : database_error(s, rc, e);
+    if (room > 0) out[0] = '\0';
+    if (code == 0) code = bind_values(s, statement, values, n < parameters_n ? n : parameters_n, e);
+    if (code == 0) code = database_next(s, statement, e);
+    if (code > 0) database_text(out, room, statement, 0);
     sqlite3_finalize(statement);
     return code;
+}
+
+int database_exists(struct store *s, const char *sql, const struct database_value *values, int n,
+                    struct err *e)
+{
+    sqlite3_stmt *statement;
+
+    TRY(database_select(s, &statement, sql, values, n, e));
+    int rc = database_next(s, statement, e);
+    database_reset(statement);
+    return rc;
+}
+
+int database_number(struct store *s, int64_t *out, const char *sql, struct err *e)
+{
+    char text[32];
+
+    TRY(database_first(s, text, sizeof text, sql, NULL, 0, e));
+    return str_to_int(out, text) ? 0 : ERR(e, ERR_INTERNAL, "%s: no number from %s", s->path, sql);
 }
 
 /* The file under the path is still the one that was opened: somebody may delete or replace it. */
@@ -264,16 +291,6 @@ static int migrate_version(struct store *s, int64_t *out, int newest, struct err
     return 0;
 }
 
-static int sync_file(const char *path, struct err *e)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0) return ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
-    int rc = fsync(fd) < 0 ? ERR(e, ERR_IO, "%s: fsync: %s", path, strerror(errno)) : 0;
-    close(fd);
-    return rc;
-}
-
 /* A copy of the file as it is, under its version's name. */
 static int back_up(struct store *s, int64_t version, struct err *e)
 {
@@ -283,7 +300,7 @@ static int back_up(struct store *s, int64_t version, struct err *e)
     snprintf(temporary, sizeof temporary, "%s.tmp-%ld", path, (long)getpid());
     unlink(temporary);
     int rc = DATABASE_RUN(s, e, "VACUUM INTO ?1", DATABASE_TEXT(temporary));
-    if (rc == 0) rc = sync_file(temporary, e);
+    if (rc == 0) rc = file_sync(temporary, e);
     if (rc == 0 && rename(temporary, path) < 0)
         rc = ERR(e, ERR_CREATE, "%s: cannot be created: %s", path, strerror(errno));
     if (rc < 0) {
@@ -297,36 +314,20 @@ static int back_up(struct store *s, int64_t version, struct err *e)
 
 static int drop_views(struct store *s, struct err *e)
 {
-    static const char list[] = "SELECT name FROM sqlite_schema WHERE type='view'";
-    char sql[256] = "";
+    char name[128], sql[160];
+    int rc;
 
-    for (;;) {
-        sqlite3_stmt *statement = NULL;
-        int rc = sqlite3_prepare_v2(s->connection_own, list, -1, &statement, NULL);
-        if (rc == SQLITE_OK) rc = sqlite3_step(statement);
-        if (rc == SQLITE_ROW)
-            sqlite3_snprintf(sizeof sql, sql, "DROP VIEW \"%w\"",
-                             (const char *)sqlite3_column_text(statement, 0));
-        sqlite3_finalize(statement);
-        if (rc == SQLITE_DONE) return 0;
-        if (rc != SQLITE_ROW) return database_error(s, rc, e);
+    while ((rc = database_first(s, name, sizeof name,
+                                "SELECT name FROM sqlite_schema WHERE type='view'", NULL, 0, e)) >
+           0) {
+        sqlite3_snprintf(sizeof sql, sql, "DROP VIEW \"%w\"", name);
         TRY(database_script(s, sql, e));
     }
+    return rc;
 }
 
-static int find_column(struct store *s, const struct record_field *f, bool *found, struct err *e)
-{
-    sqlite3_stmt *row;
-
-    TRY(DATABASE_SELECT(s, &row, e, "SELECT 1 FROM pragma_table_info(?1) WHERE name=?2",
-                        DATABASE_TEXT(f->table), DATABASE_TEXT(f->column)));
-    int rc = database_next(s, row, e);
-    *found = rc > 0;
-    database_reset(row);
-    return rc < 0 ? rc : 0;
-}
-
-static int add_column(struct store *s, const struct record_field *f, struct err *e)
+/* Of every field that no table has: counts it and, if asked for, adds its column. */
+static int visit_columns(struct store *s, bool add, int32_t *missing_n, struct err *e)
 {
     static const char *const types[] = {[RECORD_INT] = "INTEGER",
                                         [RECORD_REAL] = "REAL",
@@ -334,29 +335,21 @@ static int add_column(struct store *s, const struct record_field *f, struct err 
                                         [RECORD_BOOL] = "INTEGER"};
     char sql[160];
 
-    snprintf(sql, sizeof sql, "ALTER TABLE %s ADD COLUMN %s %s", f->table, f->column,
-             types[f->kind]);
-    return database_script(s, sql, e);
-}
-
-/* Of every field that no table has: counts it and, if so asked, adds its column. */
-static int visit_columns(struct store *s, bool add, int32_t *missing_n, struct err *e)
-{
     *missing_n = 0;
     for (int32_t i = 0; i < record_fields_n; i++) {
-        bool found = !record_fields[i].column;
-        if (!found) TRY(find_column(s, &record_fields[i], &found, e));
-        if (found) continue;
-        ++*missing_n;
-        if (add) TRY(add_column(s, &record_fields[i], e));
+        const struct record_field *f = &record_fields[i];
+        int rc = !f->column
+                     ? 1
+                     : DATABASE_EXISTS(s, e, "SELECT 1 FROM pragma_table_info(?1) WHERE name=?2",
+                                       DATABASE_TEXT(f->table), DATABASE_TEXT(f->column));
+        if (rc < 0) return rc;
+        *missing_n += rc == 0;
+        if (rc > 0 || !add) continue;
+        snprintf(sql, sizeof sql, "ALTER TABLE %s ADD COLUMN %s %s", f->table, f->column,
+                 types[f->kind]);
+        TRY(database_script(s, sql, e));
     }
     return 0;
-}
-
-/* How many columns of record_fields the tables lack. migrate_run adds them. */
-static int migrate_columns(struct store *s, int32_t *n, struct err *e)
-{
-    return visit_columns(s, false, n, e);
 }
 
 static int apply(struct store *s, const struct schema_step *steps, int steps_n, int64_t from,
@@ -375,7 +368,7 @@ static int apply(struct store *s, const struct schema_step *steps, int steps_n, 
     for (int i = 0; whole && views[i]; i++) TRY(database_script(s, views[i], e));
     TRY(database_number(s, &broken, "SELECT count(*) FROM pragma_foreign_key_check", e));
     if (broken > 0)
-        return ERR(e, ERR_DATA, "%s: %lld rows point to rows that are not there", s->path,
+        return ERR(e, ERR_DATA, "%s: %lld rows point to rows that do not exist", s->path,
                    (long long)broken);
     snprintf(sql, sizeof sql, "PRAGMA application_id=%d;PRAGMA user_version=%d",
              SCHEMA_APPLICATION_ID, steps[steps_n - 1].version);
@@ -391,10 +384,10 @@ int migrate_run(struct store *s, const struct schema_step *steps, int steps_n,
     int rc = 0;
 
     TRY(migrate_version(s, &version, newest, e));
-    if (version == newest) TRY(migrate_columns(s, &missing_n, e));
+    if (version == newest) TRY(visit_columns(s, false, &missing_n, e));
     if (version == newest && missing_n == 0) return 0;
     if (version > 0) TRY(back_up(s, version, e));
-    database_forget_statements(s);
+    forget_statements(s);
     /* A step may rebuild a table that others point to; foreign_key_check follows. */
     TRY(database_script(s, "PRAGMA foreign_keys=OFF", e));
     TRY_OUT(rc, store_begin(s, e));
@@ -411,33 +404,24 @@ out:
 
 static const char view_prefix[] = "CREATE VIEW ";
 
-/* One view: nothing, when the file holds this text of it. */
+/* One view: nothing, if the file holds this text of it. */
 static int renew_view(struct store *s, const char *text, struct err *e)
 {
-    sqlite3_stmt *row = NULL;
     const char *rest = text + sizeof view_prefix - 1;
-    char drop[96] = "";
-    int rc = sqlite3_prepare_v2(s->connection_own,
-                                "SELECT 1 FROM main.sqlite_schema WHERE type='view' AND sql=?1", -1,
-                                &row, NULL);
-
-    if (rc == SQLITE_OK) rc = sqlite3_bind_text(row, 1, text, -1, SQLITE_STATIC);
-    if (rc == SQLITE_OK) rc = sqlite3_step(row);
-    bool same = rc == SQLITE_ROW;
-    int code = rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : database_error(s, rc, e);
-    sqlite3_finalize(row);
-    if (code < 0 || same) return code;
-    struct strbuf b;
+    char drop[96];
     struct arena a;
+    int rc = DATABASE_EXISTS(s, e, "SELECT 1 FROM main.sqlite_schema WHERE type='view' AND sql=?1",
+                             DATABASE_TEXT(text));
+
+    if (rc != 0) return rc < 0 ? rc : 0;
     arena_init(&a);
-    strbuf_init(&b, &a);
     sqlite3_snprintf(sizeof drop, drop, "DROP VIEW IF EXISTS main.\"%.*w\"",
                      (int)strcspn(rest, " "), rest);
-    if (s->mode == STORE_WRITE) code = database_script(s, drop, e);
-    strbuf_addf(&b, "%s%s", s->mode == STORE_WRITE ? view_prefix : "CREATE TEMP VIEW ", rest);
-    if (code == 0) code = database_script(s, b.text, e);
+    if (s->mode == STORE_WRITE) rc = database_script(s, drop, e);
+    const char *verb = s->mode == STORE_WRITE ? view_prefix : "CREATE TEMP VIEW ";
+    if (rc == 0) rc = database_script(s, arena_printf(&a, "%s%s", verb, rest), e);
     arena_fini(&a);
-    return code;
+    return rc;
 }
 
 /* Makes those views again whose text in the file is not today's: for a writer in the file, in one
@@ -462,51 +446,25 @@ out:
 
 /* --- opening -------------------------------------------------------------------------------- */
 
-/* results.db may be a symbolic link to a local disk whose file is still to be made: out becomes
- * what it points to, or path. */
-static void follow(char out[DATABASE_PATH_BYTES], const char *path)
-{
-    char target[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    ssize_t n = readlink(path, target, sizeof target - 1);
-
-    target[n > 0 ? n : 0] = '\0';
-    if (n <= 0 || strlen(path) + strlen(target) + 64 > DATABASE_PATH_BYTES)
-        snprintf(out, DATABASE_PATH_BYTES, "%s", path);
-    else
-        snprintf(out, DATABASE_PATH_BYTES, "%.*s%s",
-                 slash && target[0] != '/' ? (int)(slash - path + 1) : 0, path, target);
-}
-
-/* The path with links resolved; the file itself may be missing. */
+/* The path with links resolved, and its folder. The file itself may be missing, also behind a link
+ * to a local disk. */
 static int resolve(struct store *s, char folder[DATABASE_PATH_BYTES], const char *path,
                    struct err *e)
 {
-    char part[DATABASE_PATH_BYTES], pointed[DATABASE_PATH_BYTES], found[PATH_MAX];
+    char target[FILE_PATH_BYTES], part[FILE_PATH_BYTES], found[PATH_MAX];
 
-    if (strlen(path) + 64 > sizeof part)
+    if (file_follow(target, path, e) < 0 || strlen(target) + 64 > sizeof s->path)
         return ERR(e, ERR_USAGE, "%.80s…: the path is too long", path);
-    follow(pointed, path);
-    path = pointed;
-    if (realpath(path, found)) {
-        snprintf(s->path, sizeof s->path, "%s", found);
-    } else {
-        const char *slash = strrchr(path, '/');
-        const char *name = slash ? slash + 1 : path;
-        snprintf(part, sizeof part, "%.*s", slash ? (int)(slash - path + 1) : 1,
-                 slash ? path : ".");
-        if (!realpath(part, found))
-            return ERR(e, s->mode == STORE_READ ? ERR_NOINPUT : ERR_CREATE, "%s: %s", part,
-                       strerror(errno));
-        int n =
-            snprintf(s->path, sizeof s->path, "%s/%s", strcmp(found, "/") == 0 ? "" : found, name);
-        if (n < 0 || (size_t)n + 64 > sizeof s->path)
-            return ERR(e, ERR_USAGE, "%.80s…: the path is too long", path);
-    }
-    const char *slash = strrchr(s->path, '/');
-    snprintf(folder, DATABASE_PATH_BYTES, "%.*s", (int)(slash - s->path), s->path);
-    if (!*folder) snprintf(folder, DATABASE_PATH_BYTES, "/");
-    return 0;
+    const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;
+    snprintf(part, sizeof part, "%.*s", slash ? (int)(name - target) : 1, slash ? target : ".");
+    if (!realpath(part, found))
+        return ERR(e, s->mode == STORE_READ ? ERR_NOINPUT : ERR_CREATE, "%s: %s", part,
+                   strerror(errno));
+    snprintf(folder, DATABASE_PATH_BYTES, "%s", found);
+    int n = snprintf(s->path, sizeof s->path, "%s/%s", strcmp(found, "/") == 0 ? "" : found, name);
+    return n > 0 && (size_t)n + 64 <= sizeof s->path
+               ? 0
+               : ERR(e, ERR_USAGE, "%.80s…: the path is too long", path);
 }
 
 /* Bytes of the write-ahead log beside the file; 0 when there is none. */
@@ -538,11 +496,44 @@ static int check_regular(const struct store *s, struct err *e)
 
 static void close_connection(struct store *s)
 {
-    database_forget_statements(s);
+    forget_statements(s);
     sqlite3_close(s->connection_own);
     s->connection_own = NULL;
-    functions_free(s->functions_own);
-    s->functions_own = NULL;
+    s->has_guards = false;
+}
+
+/* inner: the view or trigger of the file that brings the action with it. */
+static int authorize_own(void *context, int action, const char *first, const char *second,
+                         const char *database, const char *inner)
+{
+    (void)context, (void)action, (void)first, (void)second, (void)database;
+    return !inner || strcmp(inner, schema_trigger_name) == 0 ? SQLITE_OK : SQLITE_DENY;
+}
+
+void database_authorize(struct store *s)
+{
+    sqlite3_set_authorizer(s->connection_own, authorize_own, NULL);
+}
+
+/* Switches off what no statement needs. */
+static int restrict_connection(struct store *s, struct err *e)
+{
+    static const struct {
+        int verb, value;
+    } switches[] = {{SQLITE_DBCONFIG_DEFENSIVE, 1},
+                    {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+                    {SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0},
+                    {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+                    {SQLITE_DBCONFIG_DQS_DML, 0},
+                    {SQLITE_DBCONFIG_DQS_DDL, 0}};
+
+    for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
+        sqlite3_db_config(s->connection_own, switches[i].verb, switches[i].value, NULL);
+    sqlite3_limit(s->connection_own, SQLITE_LIMIT_LENGTH, DATABASE_VALUE_BYTES);
+    sqlite3_limit(s->connection_own, SQLITE_LIMIT_SQL_LENGTH, DATABASE_SQL_BYTES);
+    sqlite3_drop_modules(s->connection_own, NULL);
+    database_authorize(s);
+    return database_script(s, "PRAGMA cell_size_check=ON", e);
 }
 
 static int connect_to(struct store *s, const char *name, int flags, struct err *e)
@@ -552,7 +543,7 @@ static int connect_to(struct store *s, const char *name, int flags, struct err *
                              flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
     if (rc != SQLITE_OK) return database_error(s, rc, e);
     sqlite3_busy_timeout(s->connection_own, OPEN_BUSY_MS);
-    return fence_connection(s, e);
+    return restrict_connection(s, e);
 }
 
 static int connect_immutable(struct store *s, struct err *e)
@@ -585,8 +576,8 @@ static int connect_reader(struct store *s, const char *folder, struct err *e)
                    has_runs(folder) ? "merge runs/" : "run table5");
     if (network && wal_bytes(s) > 0)
         return ERR(e, ERR_UNAVAILABLE,
-                   "%s: is in use and lies on a network file system, %s, where it cannot be read "
-                   "safely; read it on the machine that writes it",
+                   "%s is in use on %s, a network file system, where it cannot be read safely; "
+                   "read it on the machine that writes it",
                    s->path, network);
     if (network) return connect_immutable(s, e);
     TRY(connect_to(s, s->path, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, e));
@@ -620,7 +611,7 @@ static int open_reader(struct store *s, const char *folder, struct err *e)
                    "command that writes, such as `alibi gc`, brings it up to date and keeps a "
                    "copy",
                    s->path, (long long)version, schema_steps_n);
-    TRY(migrate_columns(s, &missing_n, e));
+    TRY(visit_columns(s, false, &missing_n, e));
     if (missing_n > 0)
         return ERR(e, ERR_UNAVAILABLE,
                    "%s: its tables lack %d of the columns that this program reads; a command that "
@@ -658,32 +649,14 @@ static int take_lock(struct store *s, struct err *e)
 
 static int use_wal(struct store *s, struct err *e)
 {
-    sqlite3_stmt *statement = NULL;
-    char mode[16] = "";
+    char mode[16];
 
-    int rc = sqlite3_prepare_v2(s->connection_own, "PRAGMA journal_mode=WAL", -1, &statement, NULL);
-    if (rc == SQLITE_OK) rc = sqlite3_step(statement);
-    if (rc == SQLITE_ROW) database_text(mode, sizeof mode, statement, 0);
-    int code = rc == SQLITE_ROW ? 0 : database_error(s, rc, e);
-    sqlite3_finalize(statement);
-    if (code == 0 && strcmp(mode, "wal") != 0)
-        return ERR(e, ERR_UNAVAILABLE,
-                   "%s: this file system gives no shared memory for WAL (journal mode %s); put "
-                   "results.db on a local disk",
-                   s->path, mode);
-    return code;
-}
-
-static int sync_folder(const char *folder, struct err *e)
-{
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    if (fd < 0) return ERR(e, ERR_IO, "%s: %s", folder, strerror(errno));
-    int rc = 0;
-    if (fsync(fd) < 0 && errno != EINVAL)
-        rc = ERR(e, ERR_IO, "%s: fsync: %s", folder, strerror(errno));
-    close(fd);
-    return rc;
+    TRY(database_first(s, mode, sizeof mode, "PRAGMA journal_mode=WAL", NULL, 0, e));
+    if (strcmp(mode, "wal") == 0) return 0;
+    return ERR(e, ERR_UNAVAILABLE,
+               "%s: this file system gives no shared memory for WAL (journal mode %s); put "
+               "results.db on a local disk",
+               s->path, mode);
 }
 
 static void remove_beside(const struct store *s, const char *suffix)
@@ -715,33 +688,27 @@ static int create_file(const struct store *s, const char *folder, struct err *e)
         rc = ERR(e, ERR_CREATE, "%s: cannot be created: %s", s->path, strerror(errno));
         goto out;
     }
-    rc = sync_folder(folder, e);
+    rc = file_sync(folder, e);
 out:
     close_connection(&made);
     if (rc < 0) unlink(made.path);
     return rc;
 }
 
-/* A trigger of another's making would run in every write. */
+/* A trigger that alibi did not make would run in every write. */
 static int check_triggers(struct store *s, struct err *e)
 {
-    sqlite3_stmt *row = NULL;
-    char name[64] = "";
-    int rc = sqlite3_prepare_v2(s->connection_own,
-                                "SELECT name FROM sqlite_schema WHERE type='trigger' AND sql<>?1",
-                                -1, &row, NULL);
+    char name[64];
+    const struct database_value ours = DATABASE_TEXT(schema_trigger);
+    int rc = database_first(s, name, sizeof name,
+                            "SELECT name FROM sqlite_schema WHERE type='trigger' AND sql<>?1",
+                            &ours, 1, e);
 
-    if (rc == SQLITE_OK) rc = sqlite3_bind_text(row, 1, schema_trigger, -1, SQLITE_STATIC);
-    if (rc == SQLITE_OK) rc = sqlite3_step(row);
-    if (rc == SQLITE_ROW) database_text(name, sizeof name, row, 0);
-    int code = rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : database_error(s, rc, e);
-    sqlite3_finalize(row);
-    if (code == 0 && rc == SQLITE_ROW)
-        return ERR(e, ERR_DATA,
-                   "%s: holds the trigger '%s', which alibi did not make; drop it with the sqlite3 "
-                   "shell, or move the file away",
-                   s->path, name);
-    return code;
+    if (rc <= 0) return rc;
+    return ERR(e, ERR_DATA,
+               "%s: holds the trigger '%s', which alibi did not make; drop it with the sqlite3 "
+               "shell, or move the file away",
+               s->path, name);
 }
 
 static int open_writer(struct store *s, const char *folder, struct err *e)
@@ -751,8 +718,8 @@ static int open_writer(struct store *s, const char *folder, struct err *e)
 
     if (network)
         return ERR(e, ERR_UNAVAILABLE,
-                   "%s: lies on a network file system, %s, where SQLite's WAL is not safe; make it "
-                   "a symbolic link to a local disk, as with ln -s /var/tmp/results.db, or take a "
+                   "%s is on %s, a network file system, where WAL mode is unsafe; replace it by a "
+                   "symbolic link to a local disk, as with ln -s /var/tmp/results.db, or use a "
                    "local folder with --project",
                    s->path, network);
     TRY(take_lock(s, e));

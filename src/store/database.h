@@ -48,7 +48,6 @@ struct database_known {
 };
 
 struct fence;
-struct functions;
 
 struct store {
     sqlite3 *connection_own;
@@ -57,9 +56,9 @@ struct store {
     int lock_fd;                    /* -1: none */
     int depth;                      /* of nested transactions */
     bool immutable;                 /* opened without side files: nobody writes now */
+    bool has_guards;                /* the connection has the functions of fence.c */
     struct fence *fence;            /* of the query in progress; NULL: none */
-    struct functions *functions_own;
-    struct stat opened; /* the file when it was opened */
+    struct stat opened;             /* the file when it was opened */
     struct database_statement statement[DATABASE_STATEMENTS];
     int statements_n;
     struct database_known known[DATABASE_KNOWN];
@@ -105,13 +104,25 @@ void database_text(char *out, size_t room, sqlite3_stmt *statement, int column);
 
 /* database_script - several statements of constant text. */
 int database_script(struct store *s, const char *sql, struct err *e);
+/* database_first - the first column of the first row of a statement that is used once, as text:
+ * 1, or 0 and "" without a row. As many values are bound as it has parameters. */
+int database_first(struct store *s, char *out, size_t room, const char *sql,
+                   const struct database_value *values, int n, struct err *e);
+/* database_exists - whether a statement has a row: 1 or 0. */
+#define DATABASE_EXISTS(s, e, sql, ...)                                                            \
+    database_exists((s), (sql), DATABASE_VALUES(__VA_ARGS__), (e))
+int database_exists(struct store *s, const char *sql, const struct database_value *values, int n,
+                    struct err *e);
 /* database_number - one integer from a constant statement without parameters. */
 int database_number(struct store *s, int64_t *out, const char *sql, struct err *e);
 
 /* database_error - the error of the connection as ours: code by kind, the sentence with the path.
  */
 int database_error(struct store *s, int sqlite_code, struct err *e);
-void database_forget_statements(struct store *s);
+
+/* database_authorize - statements of the program's own from here on: they may do everything, but no
+ * view of the file takes part in them, and of its triggers only the one of the schema. */
+void database_authorize(struct store *s);
 
 /* database_refresh - before reading: an immutable reader opens again when the file has changed. */
 int database_refresh(struct store *s, struct err *e);

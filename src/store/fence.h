@@ -2,7 +2,7 @@
  * a results.db from elsewhere brings in its views and triggers. For src/store only.
  *
  * 1. Actions: a fenced statement is a SELECT without PRAGMA, ATTACH and virtual tables.
- * 2. Functions: those of a list (functions_allow), called at most FENCE_FUNCTIONS_MAX times in a
+ * 2. Functions: those of a list, called at most FENCE_FUNCTIONS_MAX times in a
  *    statement with its views.
  * 3. Time: a thread interrupts it when its time is over.
  * 4. Memory: SQLite may take FENCE_HEAP_BYTES, a value or a row DATABASE_VALUE_BYTES.
@@ -26,7 +26,6 @@ enum {
 };
 
 struct store;
-struct functions;
 struct fence {
     struct store *store;
     struct fence *outer; /* of the query whose row function asks this one; NULL: none */
@@ -43,10 +42,6 @@ struct fence {
     int64_t heap_hard, heap_soft; /* limits before */
 };
 
-/* fence_connection - a connection just opened: switches off what no statement needs, and fences the
- * program's own statements. */
-int fence_connection(struct store *s, struct err *e);
-
 /* fence_raise - statements are fenced until fence_lower; limit_s 0: without limit of time. The
  * fence is the caller's and must stay where it is. Fences nest. */
 int fence_raise(struct fence *f, struct store *s, double limit_s, struct err *e);
@@ -54,16 +49,7 @@ void fence_lower(struct fence *f);
 /* fence_open_gate - statements of the program's own from here on, still within time and memory. */
 void fence_open_gate(struct fence *f);
 
-/* fence_is_over - whether the time of this fence or of one around it is over; f may be NULL. */
-bool fence_is_over(const struct fence *f);
 /* fence_limit_s - the limit whose time is over: this fence's or that of one around it. */
 double fence_limit_s(const struct fence *f);
-
-/* functions_allow - whether a statement from outside may call the function. */
-bool functions_allow(const char *name);
-/* functions_register - SQLite's slow functions with limits, on the store's connection. They are
- * freed after that is closed (functions_free takes NULL). */
-int functions_register(struct store *s, struct err *e);
-void functions_free(struct functions *f);
 
 #endif

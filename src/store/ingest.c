@@ -237,8 +237,8 @@ static void note_end(struct journal *j, const struct record_ended *r)
 
     j->unavailable = r->code && strcmp(r->code, err_name(ERR_UNAVAILABLE)) == 0;
     for (size_t i = 0; r->state && i < sizeof ends / sizeof *ends; i++)
-        if (strcmp(r->state, store_state_name(ends[i])) == 0) j->said = ends[i];
-    if (j->said == STORE_NONE)
+        if (strcmp(r->state, store_state_name(ends[i])) == 0) j->reported = ends[i];
+    if (j->reported == STORE_NONE)
         journal_break(j, "the worker's last record has no known state");
     else
         snprintf(j->message, sizeof j->message, "%s", r->message ? r->message : "");
@@ -307,10 +307,10 @@ static void judge_abandoned(const struct journal *j, const struct ingest_target 
 {
     if (j->broken)
         end->state = STORE_FAILED;
-    else if (j->said == STORE_NONE || (j->said == STORE_DONE && !run->has_result))
+    else if (j->reported == STORE_NONE || (j->reported == STORE_DONE && !run->has_result))
         end->state = STORE_LOST;
     else
-        end->state = j->said;
+        end->state = j->reported;
     end->message = *j->message ? j->message : NULL;
     if (end->state == STORE_LOST) end->message = "its scheduler ended before it did";
 }

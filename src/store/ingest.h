@@ -41,14 +41,14 @@ struct journal {
     struct event_reader *reader_own;
     struct ingest_target *run; /* the caller's */
     int32_t runs_n;
-    int64_t records_n;     /* ingested so far */
-    enum store_state said; /* by the record ENDED; STORE_NONE: none yet */
-    bool unavailable;      /* ENDED's code: the device cannot be used */
-    bool has_checkpoint;   /* the worker wrote one */
-    bool broken;           /* a record is wrong; message says which */
-    double share, wps;     /* of the newest PROGRESS: done / total, and words per second */
-    char blas[96];         /* of STARTED on a CPU: the library that multiplies; may be empty */
-    char message[512];     /* of ENDED, or of what is broken; may be empty */
+    int64_t records_n;         /* ingested so far */
+    enum store_state reported; /* by the record ENDED; STORE_NONE: none yet */
+    bool unavailable;          /* ENDED's code: the device cannot be used */
+    bool has_checkpoint;       /* the worker wrote one */
+    bool broken;               /* a record is wrong; message says which */
+    double share, wps;         /* of the newest PROGRESS: done / total, and words per second */
+    char blas[96];             /* of STARTED on a CPU: the library that multiplies; may be empty */
+    char message[512];         /* of ENDED, or of what is broken; may be empty */
 };
 
 /* journal_open - dir: the attempt's folder. Its events need not exist yet. */

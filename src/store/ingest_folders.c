@@ -4,7 +4,7 @@
  *   1. list    the folders with a spec and records, in their order
  *   2. name    an attempt's uid is a hash of its run and records: found again, it is known again
  *   3. add     runs and running rows; an evaluation needs its training's spec, which came before
- *   4. end     as after a crash: the records are ingested, and the last one is believed
+ *   4. end     as after a crash: the records are ingested, and the last one counts
  *
  * A database (store_merge)
  *   5. The other file is only read; its schema must have our version, and it must be sound.
@@ -23,7 +23,6 @@
  *  11. A folder that cannot be read is left out; one that cannot be written ends the call. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,45 +142,34 @@ static const char *row_dir(struct folders *x, const struct source_folder *f)
 
 /* --- 3. add --------------------------------------------------------------------------------- */
 
-struct training_row {
-    struct spec spec;
-    char config_id[SPEC_ID_BYTES];
-    bool found;
-};
-
-static int take_training(void *context, int columns_n, const char *const *names,
-                         const struct store_cell *cells, struct err *e)
-{
-    struct training_row *t = context;
-
-    (void)columns_n;
-    (void)names;
-    t->found = true;
-    snprintf(t->config_id, sizeof t->config_id, "%s", cells[1].text);
-    return spec_parse(&t->spec, cells[0].text, e);
-}
-
 /* An evaluation's file holds its own keys only: the training's are those of its row. */
 static int complete_spec(struct store *s, struct spec *spec, char config_id[SPEC_ID_BYTES],
                          struct err *e)
 {
-    struct training_row t = {0};
-    const struct store_param run = {"run", spec->eval.train_run};
+    struct spec whole;
+    sqlite3_stmt *row;
+    char train_config[SPEC_ID_BYTES];
 
     if (spec->kind != SPEC_EVAL) {
         spec_config_id(spec, NULL, config_id);
         return 0;
     }
-    TRY(store_query(s, "SELECT spec, config_id FROM run_list WHERE run_id = :run", &run, 1, 0,
-                    take_training, &t, e));
-    if (!t.found)
+    TRY(DATABASE_SELECT(s, &row, e, "SELECT spec,config_id FROM runs WHERE run_id=?1",
+                        DATABASE_TEXT(spec->eval.train_run)));
+    int rc = database_next(s, row, e);
+    if (rc == 0)
         return ERR(e, ERR_NOINPUT, "an evaluation of training %s, whose folder is not here",
                    spec->eval.train_run);
-    t.spec.kind = SPEC_EVAL;
-    t.spec.eval = spec->eval;
-    memcpy(t.spec.scale, spec->scale, sizeof t.spec.scale);
-    *spec = t.spec;
-    spec_config_id(spec, t.config_id, config_id);
+    if (rc < 0) return rc;
+    rc = spec_parse(&whole, (const char *)sqlite3_column_text(row, 0), e);
+    database_text(train_config, sizeof train_config, row, 1);
+    database_reset(row);
+    if (rc < 0) return rc;
+    whole.kind = SPEC_EVAL;
+    whole.eval = spec->eval;
+    memcpy(whole.scale, spec->scale, sizeof whole.scale);
+    *spec = whole;
+    spec_config_id(spec, train_config, config_id);
     return 0;
 }
 
@@ -369,15 +357,8 @@ static bool is_first_of_column(int32_t field)
  */
 static int run_step(struct store *s, const char *sql, const char *folder, struct err *e)
 {
-    sqlite3_stmt *statement = NULL;
-    int rc = sqlite3_prepare_v2(s->connection_own, sql, -1, &statement, NULL);
-
-    if (rc == SQLITE_OK && sqlite3_bind_parameter_count(statement) > 0)
-        rc = sqlite3_bind_text(statement, 1, folder, -1, SQLITE_STATIC);
-    if (rc == SQLITE_OK) rc = sqlite3_step(statement);
-    int code = rc == SQLITE_DONE || rc == SQLITE_OK ? 0 : database_error(s, rc, e);
-    sqlite3_finalize(statement);
-    return code;
+    const struct database_value value = DATABASE_TEXT(folder);
+    return database_first(s, NULL, 0, sql, &value, 1, e);
 }
 
 /* INSERT INTO main.results(…,updates,…) SELECT …,o.updates,… FROM other.results … */

@@ -1,7 +1,7 @@
 /* paper.c - the paper's numbers: paper.tsv of an artefact becomes rows.
  *
  * The file has a header line and a cell a line, separated by tabs; nothing is quoted. Whatever is
- * wrong is told as file:line:column, the column counted in bytes from 1. */
+ * wrong is reported as file:line:column, the column counted in bytes from 1. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -118,17 +118,17 @@ static int read_cell(const struct paper_reader *r, int column, const char *text,
         if (column == PAPER_METRIC) return complain(r, e, "a row needs a metric, not", text, "");
     } else if (columns[column].type == 'i') {
         if (!str_to_int(&integer, text) || integer < 1)
-            return complain(r, e, columns[column].name, text, " is no positive whole number");
+            return complain(r, e, columns[column].name, text, " is not a positive integer");
         *out = DATABASE_INT(integer);
     } else if (columns[column].type == 'r') {
         if (!str_to_double(&real, text))
-            return complain(r, e, columns[column].name, text, " is no number");
+            return complain(r, e, columns[column].name, text, " is not a number");
         *out = DATABASE_REAL(real);
     } else if (among) {
         size_t n = 0;
         while (among[n] && strcmp(among[n], text) != 0) n++;
         if (!among[n])
-            return complain(r, e, columns[column].name, text, " is no name this column knows");
+            return complain(r, e, columns[column].name, text, " is not a name of this column");
     }
     return 0;
 }
@@ -202,17 +202,6 @@ static int read_all(struct store *s, struct paper_reader *r, char *text, struct 
     return r->line > 0 ? 0 : complain(r, e, "no header line in", r->path, "");
 }
 
-static int is_stored(struct store *s, const char *artefact, const char *sha256, struct err *e)
-{
-    sqlite3_stmt *row;
-
-    TRY(DATABASE_SELECT(s, &row, e, "SELECT 1 FROM paper_files WHERE artefact=?1 AND sha256=?2",
-                        DATABASE_TEXT(artefact), DATABASE_TEXT(sha256)));
-    int rc = database_next(s, row, e);
-    if (rc > 0) database_reset(row);
-    return rc;
-}
-
 int store_set_paper(struct store *s, const char *artefact, const char *tsv_path, struct err *e)
 {
     struct arena a;
@@ -230,9 +219,10 @@ int store_set_paper(struct store *s, const char *artefact, const char *tsv_path,
         goto out;
     }
     hash_sha256_hex(sha256, text, n);
-    TRY_OUT(rc, is_stored(s, artefact, sha256, e));
-    if (rc > 0) {
-        rc = 0;
+    rc = DATABASE_EXISTS(s, e, "SELECT 1 FROM paper_files WHERE artefact=?1 AND sha256=?2",
+                         DATABASE_TEXT(artefact), DATABASE_TEXT(sha256));
+    if (rc != 0) {
+        rc = rc < 0 ? rc : 0;
         goto out;
     }
     clock_utc(now);

@@ -1,6 +1,5 @@
 /* query.c - ad hoc questions: one SELECT, nothing else, within the limits of its fence (fence.h)
  * and with an answer of at most QUERY_ANSWER_BYTES. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,8 +130,8 @@ static int check_tail(struct store *s, const char *tail, struct err *e)
         bool another = rc != SQLITE_OK || more != NULL;
         sqlite3_finalize(more);
         if (another)
-            return ERR(e, ERR_USAGE,
-                       "query: only one statement is allowed; after it stands '%.40s'", tail);
+            return ERR(e, ERR_USAGE, "query: only one statement is allowed, found '%.40s' after it",
+                       tail);
         if (rest == tail) break;
         tail = rest;
     }
@@ -244,7 +243,7 @@ static int prepare(struct store *s, struct fence *fence, const char *sql, sqlite
     int prepared = sqlite3_prepare_v2(s->connection_own, sql, -1, out, &tail);
     fence->preparing = false;
     if (prepared != SQLITE_OK) return sql_error(s, sql, e);
-    if (!*out) return ERR(e, ERR_USAGE, "query: there is no statement in it");
+    if (!*out) return ERR(e, ERR_USAGE, "query: empty statement");
     *bytes = (size_t)(tail - sql);
     TRY(check_tail(s, tail, e));
     if (!sqlite3_stmt_readonly(*out) || sqlite3_stmt_isexplain(*out))
@@ -292,29 +291,18 @@ out:
     return rc;
 }
 
-static int keep_text(sqlite3_stmt *row, char *out, size_t room)
-{
-    snprintf(out, room, "%s", (const char *)sqlite3_column_text(row, 0));
-    return strcmp(out, "ok") == 0;
-}
-
 int store_check(struct store *s, struct err *e)
 {
-    char text[256] = "";
+    char text[256];
     int64_t broken = 0;
-    sqlite3_stmt *row = NULL;
 
     TRY(database_refresh(s, e));
-    int rc = sqlite3_prepare_v2(s->connection_own, "PRAGMA integrity_check(1)", -1, &row, NULL);
-    if (rc == SQLITE_OK) rc = sqlite3_step(row);
-    bool sound = rc == SQLITE_ROW && keep_text(row, text, sizeof text);
-    int code = rc == SQLITE_ROW ? 0 : database_error(s, rc, e);
-    sqlite3_finalize(row);
-    if (code < 0) return code;
-    if (!sound) return ERR(e, ERR_DATA, "%s: is damaged: %s" DATABASE_REBUILD, s->path, text);
+    TRY(database_first(s, text, sizeof text, "PRAGMA integrity_check(1)", NULL, 0, e));
+    if (strcmp(text, "ok") != 0)
+        return ERR(e, ERR_DATA, "%s: is damaged: %s" DATABASE_REBUILD, s->path, text);
     TRY(database_number(s, &broken, "SELECT count(*) FROM pragma_foreign_key_check", e));
     if (broken > 0)
-        return ERR(e, ERR_DATA, "%s: %lld rows point to rows that are not there", s->path,
+        return ERR(e, ERR_DATA, "%s: %lld rows point to rows that do not exist", s->path,
                    (long long)broken);
     return 0;
 }

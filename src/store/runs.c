@@ -148,38 +148,27 @@ out:
     return rc;
 }
 
-struct run_match {
-    char *run_id;
-    int32_t n;
-};
-
-static int take_match(void *context, int columns_n, const char *const *names,
-                      const struct store_cell *cells, struct err *e)
-{
-    struct run_match *m = context;
-
-    (void)columns_n, (void)names, (void)e;
-    snprintf(m->run_id, SPEC_ID_BYTES, "%s", cells[0].text);
-    m->n++;
-    return 0;
-}
-
 int store_find_run(struct store *s, char run_id[SPEC_ID_BYTES], const char *prefix, struct err *e)
 {
-    const struct store_param param = {"prefix", prefix};
-    struct run_match m = {.run_id = run_id};
+    sqlite3_stmt *row;
     size_t n = strlen(prefix);
 
     if (n < 4 || n >= SPEC_ID_BYTES || strspn(prefix, "0123456789abcdef") != n)
         return ERR(e, ERR_USAGE, "'%.40s' is not a run id (4 to 16 hex digits)", prefix);
-    TRY(store_query(s,
-                    "SELECT run_id FROM run_list WHERE run_id >= CAST(:prefix AS TEXT) AND"
-                    " run_id < CAST(:prefix AS TEXT) || 'g'",
-                    &param, 1, 30, take_match, &m, e));
-    if (m.n == 0)
+    TRY(database_refresh(s, e));
+    TRY(DATABASE_SELECT(s, &row, e,
+                        "SELECT count(*),min(run_id) FROM runs WHERE run_id>=?1 AND"
+                        " run_id<?1||'g'",
+                        DATABASE_TEXT(prefix)));
+    int rc = database_next(s, row, e);
+    if (rc < 0) return rc;
+    int matches_n = sqlite3_column_int(row, 0);
+    database_text(run_id, SPEC_ID_BYTES, row, 1);
+    database_reset(row);
+    if (matches_n == 0)
         return ERR(e, ERR_NOINPUT,
                    "no run matches '%s'; `alibi query \"SELECT run_id FROM run_list\"` lists them",
                    prefix);
-    if (m.n > 1) return ERR(e, ERR_USAGE, "run id '%s' is ambiguous: %d runs match", prefix, m.n);
-    return 0;
+    if (matches_n == 1) return 0;
+    return ERR(e, ERR_USAGE, "run id '%s' is ambiguous: %d runs match", prefix, matches_n);
 }

@@ -180,7 +180,7 @@ static const char version_1[] =
     " judged_at TEXT NOT NULL,"
     " PRIMARY KEY(artefact,scale,claim)) STRICT;";
 
-/* The algorithms a device chose, and attempts whose folder may move: it comes home with a merge. */
+/* The algorithms a device chose, and attempts whose folder may move: a merge copies it here. */
 #define ENDS_ONCE_2                                                                                \
     "CREATE TRIGGER an_attempt_ends_once BEFORE UPDATE OF attempt_id,uid,run_id,attempt,state,"    \
     "slot,device,backend,host,boot_id,pid,pid_start,blas,threads,code_id,program,started_at,"      \

@@ -171,7 +171,7 @@ int store_flops_rate(struct store *s, enum spec_kind kind, const char *device_li
 
 /* --- reading ------------------------------------------------------------------------------ */
 /* store_query - one SELECT, fenced: no PRAGMA, no ATTACH, no virtual table, only functions of a
- * list (functions.c), ended after limit_s (0: no limit), with values of 1 MiB, an answer of 64 MiB,
+ * list (fence.c), ended after limit_s (0: no limit), with values of 1 MiB, an answer of 64 MiB,
  * and 256 MiB for SQLite at most. Named parameters :name are bound as numbers when they look like
  * one (a real needs a point or a sign: an id of hex digits stays text), else as text; ones that the
  * statement lacks are ignored. Each row goes to `row`, which may stop by returning an error, and

@@ -24,22 +24,33 @@ static const char position_methods_view[] = "CREATE VIEW position_methods AS"
     "r.kind='eval' AND r.L_valid>r.L_train AND r.position IN"                                      \
     "(SELECT position FROM position_methods WHERE bounded)"
 
+/* The smallest nominal length, train or valid, that points of run r ask for. */
+#define NOMINAL(side)                                                                              \
+    " coalesce((SELECT min(p.L_" side "_nominal) FROM points p WHERE p.run_id=r.run_id),"          \
+    "r.L_" side ") AS L_" side "_nominal,"
+
+/* The current results v of a kind, their runs r and attempts a. */
+#define CURRENT_RESULTS(kind)                                                                      \
+    " FROM results v JOIN runs r ON r.run_id=v.run_id"                                             \
+    " JOIN run_attempts a ON a.attempt_id=v.attempt_id"                                            \
+    " WHERE v.current=1 AND v.kind='" kind "'"
+
 static const char evaluations[] =
     "CREATE VIEW evaluations AS SELECT"
-    " r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid,"
-    " coalesce((SELECT min(p.L_train_nominal) FROM points p WHERE p.run_id=r.run_id),r.L_train)"
-    "  AS L_train_nominal,"
-    " coalesce((SELECT min(p.L_valid_nominal) FROM points p WHERE p.run_id=r.run_id),r.L_valid)"
-    "  AS L_valid_nominal,"
-    " r.split, r.protocol, r.stride, r.first_window, r.precision, r.seed,"
-    " v.perplexity, v.loss_nats, v.tokens, v.nonfinite, v.eval_wps, v.peak_memory_bytes,"
-    " coalesce(a.device,a.slot) AS device, t.origin, r.run_id, r.train_run_id, r.config_id,"
-    " a.code_id, a.ended_at AS finished_at,"
-    " r.checkpoint, r.targets, max(r.modified,t.modified) AS modified, v.checkpoint_sha256,"
-    " v.wall_seconds, a.attempt, r.corpus, a.backend"
-    " FROM results v JOIN runs r ON r.run_id=v.run_id JOIN runs t ON t.run_id=r.train_run_id"
-    " JOIN run_attempts a ON a.attempt_id=v.attempt_id"
-    " WHERE v.current=1 AND v.kind='eval'";
+    " r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid," NOMINAL("train")
+        NOMINAL("valid") " r.split, r.protocol, r.stride, r.first_window, r.precision, r.seed,"
+                         " v.perplexity, v.loss_nats, v.tokens, v.nonfinite, v.eval_wps, "
+                         "v.peak_memory_bytes,"
+                         " coalesce(a.device,a.slot) AS device, t.origin, r.run_id, "
+                         "r.train_run_id, r.config_id,"
+                         " a.code_id, a.ended_at AS finished_at,"
+                         " r.checkpoint, r.targets, max(r.modified,t.modified) AS modified, "
+                         "v.checkpoint_sha256,"
+                         " v.wall_seconds, a.attempt, r.corpus, a.backend"
+                         " FROM results v JOIN runs r ON r.run_id=v.run_id JOIN runs t ON "
+                         "t.run_id=r.train_run_id"
+                         " JOIN run_attempts a ON a.attempt_id=v.attempt_id"
+                         " WHERE v.current=1 AND v.kind='eval'";
 
 static const char artefact_evaluations[] =
     "CREATE VIEW artefact_evaluations AS SELECT"
@@ -64,26 +75,17 @@ static const char trainings[] =
     " coalesce(a.device,a.slot) AS device, r.run_id, r.config_id, a.code_id,"
     " a.ended_at AS finished_at,"
     " r.origin, r.precision, r.modified, v.best_sha256, v.last_sha256, a.attempt, r.corpus,"
-    " a.backend"
-    " FROM results v JOIN runs r ON r.run_id=v.run_id"
-    " JOIN run_attempts a ON a.attempt_id=v.attempt_id"
-    " WHERE v.current=1 AND v.kind='train'";
+    " a.backend" CURRENT_RESULTS("train");
 
 static const char benchmarks[] =
     "CREATE VIEW benchmarks AS SELECT"
     " r.position, r.L_train, r.mode, v.batch_tokens, v.wps, v.peak_memory_bytes, v.mfu,"
-    " coalesce(a.device,a.slot) AS device, r.scale, r.dataset, r.model,"
-    " coalesce((SELECT min(p.L_train_nominal) FROM points p WHERE p.run_id=r.run_id),r.L_train)"
-    "  AS L_train_nominal,"
-    " r.precision, r.seed, v.wall_seconds, r.run_id, r.config_id, a.code_id,"
-    " a.ended_at AS finished_at, r.modified, r.parameters, a.attempt, r.corpus, a.backend,"
-    " r.L_valid,"
-    " coalesce((SELECT min(p.L_valid_nominal) FROM points p WHERE p.run_id=r.run_id),r.L_valid)"
-    "  AS L_valid_nominal,"
-    " v.batch_tokens/coalesce(r.L_valid,r.L_train) AS rows"
-    " FROM results v JOIN runs r ON r.run_id=v.run_id"
-    " JOIN run_attempts a ON a.attempt_id=v.attempt_id"
-    " WHERE v.current=1 AND v.kind='bench'";
+    " coalesce(a.device,a.slot) AS device, r.scale, r.dataset, r.model," NOMINAL(
+        "train") " r.precision, r.seed, v.wall_seconds, r.run_id, r.config_id, a.code_id,"
+                 " a.ended_at AS finished_at, r.modified, r.parameters, a.attempt, r.corpus, "
+                 "a.backend,"
+                 " r.L_valid," NOMINAL("valid") " v.batch_tokens/coalesce(r.L_valid,r.L_train) AS "
+                                                "rows" CURRENT_RESULTS("bench");
 
 /* A resumed training has points of several attempts: of each step the newest attempt's is shown,
  * and none of an attempt after the one whose result is current. */
@@ -110,7 +112,7 @@ static const char paper_values[] =
  *    the paper's units. What was asked for and has no result yet is a row of 0 seeds; its state
  *    says whether its training diverged, or whether its position method is not defined there.
  * 2. Seeds are averaged within a configuration; speed and memory within a device as well.
- * 3. The paper's number stands beside ours only where ours is of the paper's own configuration.
+ * 3. The paper's number is shown beside ours only if ours is of the paper's own configuration.
  * 4. A paper row that gives its length as the x of a figure is read so; an x that is itself a
  *    speed is a number of its own; rows over another x, such as GPU hours, are no end results. */
 static const char comparison[] =
@@ -238,10 +240,12 @@ static const char wanted_evaluations[] =
     " JOIN runs q ON q.run_id=r.train_run_id"
     " LEFT JOIN evaluations e ON e.run_id=r.run_id"
     " LEFT JOIN trainings t ON t.run_id=r.train_run_id"
-    " LEFT JOIN benchmarks b ON b.run_id=("
-    "  SELECT w.run_id FROM points o JOIN runs w ON w.run_id=o.run_id"
-    "  WHERE o.artefact=p.artefact AND o.scale=p.scale AND w.kind='bench' AND w.mode='train'"
-    "  AND w.position=r.position AND w.L_train=r.L_train AND w.seed=r.seed)";
+    " LEFT JOIN(SELECT o.artefact, o.scale, w.position, w.L_train, w.seed, w.run_id, min(o.point)"
+    "  FROM points o JOIN runs w ON w.run_id=o.run_id AND w.kind='bench' AND w.mode='train'"
+    "  GROUP BY o.artefact, o.scale, w.position, w.L_train, w.seed) alone"
+    "  ON alone.artefact=p.artefact AND alone.scale=p.scale AND alone.position=r.position"
+    "  AND alone.L_train=r.L_train AND alone.seed=r.seed"
+    " LEFT JOIN benchmarks b ON b.run_id=alone.run_id";
 
 static const char wanted_benchmarks[] =
     "CREATE VIEW wanted_benchmarks AS SELECT"
@@ -268,47 +272,75 @@ static const char progress[] =
     " FROM run_attempts a JOIN runs r ON r.run_id=a.run_id"
     " LEFT JOIN progress_now n ON n.attempt_id=a.attempt_id WHERE a.state='running'";
 
-/* A row for each setting of each run: the lines of its spec and, for an evaluation, the settings of
- * its training. 1. Cut the specs into lines. 2. Cut the lines at their first '='. */
-static const char settings[] =
-    "CREATE VIEW settings AS WITH RECURSIVE"
-    " lines(run_id, line, rest) AS("
-    "  SELECT run_id, NULL, spec||char(10) FROM runs"
-    "  UNION ALL SELECT run_id, substr(rest,1,instr(rest,char(10))-1),"
-    "   substr(rest,instr(rest,char(10))+1) FROM lines WHERE rest<>''),"
-    " pairs(run_id, key, value) AS("
-    "  SELECT run_id, substr(line,1,instr(line,'=')-1), substr(line,instr(line,'=')+1)"
+/* The lines of some runs' specs, cut at their first '='. Slow, so only what is needed is cut. */
+#define SETTINGS_OF(condition)                                                                     \
+    " lines(run_id, line, rest) AS("                                                               \
+    "  SELECT run_id, NULL, spec||char(10) FROM runs" condition                                    \
+    "  UNION ALL SELECT run_id, substr(rest,1,instr(rest,char(10))-1),"                            \
+    "   substr(rest,instr(rest,char(10))+1) FROM lines WHERE rest<>''),"                           \
+    " pairs(run_id, key, value) AS("                                                               \
+    "  SELECT run_id, substr(line,1,instr(line,'=')-1), substr(line,instr(line,'=')+1)"            \
     "  FROM lines WHERE line<>'')"
-    " SELECT run_id, key, value FROM pairs UNION ALL"
-    " SELECT r.run_id, t.key, t.value FROM runs r JOIN pairs t ON t.run_id=r.train_run_id"
-    " WHERE substr(t.key,1,5) IN('data.','train')"
-    "  OR(substr(t.key,1,6)='model.' AND t.key<>'model.name')";
+
+/* A row for each setting of each run: the lines of its spec and, for an evaluation, the settings of
+ * its training. */
+static const char settings[] = "CREATE VIEW settings AS WITH RECURSIVE" SETTINGS_OF(
+    "") " SELECT run_id, key, value FROM pairs UNION ALL"
+        " SELECT r.run_id, t.key, t.value FROM runs r JOIN pairs t ON t.run_id=r.train_run_id"
+        " WHERE substr(t.key,1,5) IN('data.','train')"
+        "  OR(substr(t.key,1,6)='model.' AND t.key<>'model.name')";
 
 /* A row for each run of each grid: the settings in which trainings of the grid differ although they
  * have the same columns, such as "model.heads=4 train.lr=3"; '' where there are none. A setting
- * that only some of them have says nothing. */
+ * that only some of them have says nothing. Trainings of one config_id differ in the seed alone, so
+ * one of them represents all. */
 static const char grid_settings[] =
-    "CREATE VIEW grid_settings AS WITH"
+    "CREATE VIEW grid_settings AS WITH RECURSIVE"
     " asked AS("
-    "  SELECT DISTINCT p.artefact, p.scale, p.run_id, coalesce(r.train_run_id,p.run_id) AS train_id"
-    "  FROM points p JOIN runs r ON r.run_id=p.run_id),"
-    " kept AS("
-    "  SELECT DISTINCT a.artefact, a.scale, a.train_id, r.kind, r.dataset, r.corpus, r.model,"
-    "   r.position, r.L_train, s.key, s.value"
-    "  FROM asked a JOIN runs r ON r.run_id=a.train_id JOIN settings s ON s.run_id=a.train_id"
-    "  WHERE s.key<>'train.seed' AND substr(s.key,1,6)<>'bench.'),"
-    " varying AS("
-    "  SELECT DISTINCT artefact, scale, key FROM("
-    "   SELECT artefact, scale, key FROM kept GROUP BY artefact, scale, kind, dataset, corpus,"
-    "    model, position, L_train, key HAVING count(DISTINCT value)>1)),"
-    " shown AS("
-    "  SELECT artefact, scale, train_id, group_concat(key||'='||value,' ') AS settings FROM("
-    "   SELECT DISTINCT k.artefact, k.scale, k.train_id, k.key, k.value FROM kept k JOIN varying v"
-    "    ON v.artefact=k.artefact AND v.scale=k.scale AND v.key=k.key"
-    "   ORDER BY k.artefact, k.scale, k.train_id, k.key)"
-    "  GROUP BY artefact, scale, train_id)"
-    " SELECT a.artefact, a.scale, a.run_id, coalesce(w.settings,'') AS settings FROM asked a"
-    " LEFT JOIN shown w ON w.artefact=a.artefact AND w.scale=a.scale AND w.train_id=a.train_id";
+    "  SELECT DISTINCT p.artefact, p.scale, p.run_id, t.config_id, t.run_id AS train_id"
+    "  FROM points p JOIN runs r ON r.run_id=p.run_id"
+    "  JOIN runs t ON t.run_id=coalesce(r.train_run_id,p.run_id)),"
+    " configs AS MATERIALIZED("
+    "  SELECT artefact, scale, config_id, min(train_id) AS train_id FROM asked"
+    "  GROUP BY artefact, scale, config_id)," SETTINGS_OF(
+        " WHERE run_id IN(SELECT train_id FROM configs)") ","
+                                                          " kept AS MATERIALIZED("
+                                                          "  SELECT c.artefact, c.scale, "
+                                                          "c.config_id, r.kind, r.dataset, "
+                                                          "r.corpus, r.model,"
+                                                          "   r.position, r.L_train, s.key, s.value"
+                                                          "  FROM configs c JOIN runs r ON "
+                                                          "r.run_id=c.train_id JOIN pairs s ON "
+                                                          "s.run_id=c.train_id"
+                                                          "  WHERE s.key<>'train.seed' AND "
+                                                          "substr(s.key,1,6)<>'bench.'),"
+                                                          " varying AS("
+                                                          "  SELECT DISTINCT artefact, scale, key "
+                                                          "FROM("
+                                                          "   SELECT artefact, scale, key FROM "
+                                                          "kept GROUP BY artefact, scale, kind, "
+                                                          "dataset, corpus,"
+                                                          "    model, position, L_train, key "
+                                                          "HAVING count(DISTINCT value)>1)),"
+                                                          " shown AS MATERIALIZED("
+                                                          "  SELECT artefact, scale, config_id, "
+                                                          "group_concat(key||'='||value,' ') AS "
+                                                          "settings FROM("
+                                                          "   SELECT DISTINCT k.artefact, k.scale, "
+                                                          "k.config_id, k.key, k.value FROM kept k"
+                                                          "    JOIN varying v ON "
+                                                          "v.artefact=k.artefact AND "
+                                                          "v.scale=k.scale AND v.key=k.key"
+                                                          "   ORDER BY k.artefact, k.scale, "
+                                                          "k.config_id, k.key)"
+                                                          "  GROUP BY artefact, scale, config_id)"
+                                                          " SELECT a.artefact, a.scale, a.run_id, "
+                                                          "coalesce(w.settings,'') AS settings "
+                                                          "FROM asked a"
+                                                          " LEFT JOIN shown w ON "
+                                                          "w.artefact=a.artefact AND "
+                                                          "w.scale=a.scale"
+                                                          "  AND w.config_id=a.config_id";
 
 const char *const schema_views[] = {position_methods_view,
                                     evaluations,

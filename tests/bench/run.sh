@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh BUILD - speed of the CPU backend.
+# run.sh BUILD - speed of the CPU backend, and cost of the scheduler.
 #
 # Everything that is compared takes turns for ROUNDS rounds (a turn each in every round, so that a busy machine is busy for
 # all). Printed: medians over the rounds, in tokens a second. CASES chooses among:
@@ -10,8 +10,9 @@
 #              processor time, one thread: what the slowest costs, and ALiBi beside sinusoidal, which has no bias.
 #   libraries  one thread of d256 with the library that the backend chooses, with OpenBLAS as it steers it, and with OpenBLAS
 #              told each of CORETYPES: whether the choice is the right one on this processor.
+#   scheduler  what the scheduler and results.db cost beside the work (bench_scheduler.c), in a new folder in FOLDERS.
 # Settings: CASES (steps), ROUNDS (3), SECONDS_A_TURN (2), PROFILES, THREADS, PYTHONS (TORCH_PYTHON python3 /usr/bin/python3), OUT (BUILD/bench),
-# the folder that keeps the line of every turn.
+# the folder that keeps the line of every turn, FOLDERS (OUT and /dev/shm), RUNS (10000).
 set -eu
 build=${1:?usage: run.sh BUILD}
 here=$(dirname "$0")
@@ -167,15 +168,26 @@ libraries() {
     done
 }
 
+scheduler() {
+    for folder in ${FOLDERS:-$out /dev/shm}; do
+        project=$(mktemp -d "$folder/scheduler-XXXXXX")
+        echo "results.db and runs/ in $folder"
+        "$build/tests/bench/bench_scheduler" "$build/alibi" "$project" "${RUNS:-10000}" || status=$?
+        rm -rf "$project"
+        echo
+    done
+}
+
 status=0
 for case in ${CASES:-steps}; do
     case $case in
-    steps | positions | libraries) "$case" ;;
-    *) echo "run.sh: CASES=$case: expected steps, positions or libraries" >&2; exit 64 ;;
+    steps | positions | libraries | scheduler) "$case" ;;
+    *) echo "run.sh: CASES=$case: expected steps, positions, libraries or scheduler" >&2; exit 64 ;;
     esac
     echo
 done
-last=$(ls -t "$out"/*.json | head -n 1)
+last=$(ls -t "$out"/*.json 2>/dev/null | head -n 1)
+[ -n "$last" ] || exit $status
 sed -n '1s/.*"device": "\([^"]*\)", "blas": "\([^"]*\)".*/\1; \2/p' "$out/${last##*/}"
 echo "kept in $out/*.json"
 exit $status

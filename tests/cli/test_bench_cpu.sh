@@ -23,6 +23,7 @@ grep -q "ours / theirs" "$dir/out" && fail "a ratio without agreement"
 expect 0 "agrees: loss to 3e-08, gradient norm to 2e-07" env AGREES=1 tests/bench/run.sh "$build"
 grep -qE "ours / theirs +[0-9.]+x" "$dir/out" || fail "no ratio where the numbers agree"
 expect 0 "slowest/fastest" env CASES=positions TAX_PROFILES=d128 TAX_LENGTHS=8 tests/bench/run.sh "$build"
+expect 0 "overhead per run while query and report read" env CASES=scheduler RUNS=250 FOLDERS="$dir" tests/bench/run.sh "$build"
 expect 64 "CASES=fast" env CASES=fast tests/bench/run.sh "$build"
 expect 64 "expected --profile d64" "$program" --profile d63
 

@@ -1,11 +1,6 @@
 /* test_event.c - records survive what happens to files. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

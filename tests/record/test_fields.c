@@ -2,10 +2,8 @@
 #include "harness/test.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "record/fields.h"
 #include "record/run_folder.h"
 
 struct place {

@@ -1,13 +1,10 @@
 /* test_run_folder.c - the folders of attempts: names, files, records, walks. */
 #include "harness/test.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
-#include "record/run_folder.h"
 #include "store/store_fixture.h"
 
 #define RUN_A "00000000000000aa"

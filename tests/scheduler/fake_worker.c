@@ -8,49 +8,47 @@
  * slurm-job DIR --project ROOT` it is what alibi would be then. */
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/str.h"
-#include "record/event.h"
-#include "scheduler/slurm_node.h"
+#include "record/run_folder.h"
+#include "scheduler/scheduler.h"
 #include "spec/code_id.h"
-#include "spec/spec.h"
 
-enum { FAKE_RUNS_MAX = 256, FAKE_LONG_S = 600 };
+enum { FAKE_LONG_S = 600 };
 
 struct fake {
     struct arena arena;
     const char *dir;
     int64_t attempt;
-    struct spec spec[FAKE_RUNS_MAX];
-    char run_id[FAKE_RUNS_MAX][SPEC_ID_BYTES];
-    int n;
+    struct spec *spec;
+    int32_t n;
     char action[32];
     int64_t number;
     struct event_writer *events;
     struct err e;
 };
 
-static void fake_write(struct fake *f, enum event_type type, json_t *json)
+static void fake_write(struct fake *f, struct record r)
 {
-    if (event_write(f->events, type, json, &f->e) < 0) exit(74);
+    if (record_write(f->events, &r, &f->e) < 0) exit(74);
 }
 
 static void fake_started(struct fake *f)
 {
-    fake_write(f, EVENT_STARTED,
-               json_pack("{s:i,s:s,s:s,s:s,s:s,s:i,s:s,s:s}", "pid", (int)getpid(), "host", "h",
-                         "device", "fake", "backend", "cpu", "blas",
-                         getenv("ALIBI_AVOID_BLAS") ? "OpenBLAS 0.3" : "oneDNN 2.6", "threads", 1,
-                         "code_id", code_id(), "program", "fake_worker"));
+    fake_write(f, (struct record){EVENT_STARTED,
+                                  .started = {.pid = getpid(),
+                                              .host = "h",
+                                              .device = "fake",
+                                              .backend = "cpu",
+                                              .blas = getenv("ALIBI_AVOID_BLAS") ? "OpenBLAS 0.3"
+                                                                                 : "oneDNN 2.6",
+                                              .threads = 1,
+                                              .code_id = code_id(),
+                                              .program = "fake_worker"}});
     for (int i = 1; i <= 4; i++)
-        fake_write(f, EVENT_PROGRESS,
-                   json_pack("{s:i,s:i,s:f,s:f}", "done", i, "total", 8, "loss_nats", 5.0 / i,
-                             "wps", 1000.0));
+        fake_write(f, (struct record){EVENT_PROGRESS, .progress = {i, 8, 5.0 / i, 1000}});
 }
 
 /* The loss depends on the run alone, so that any disturbed grid can be compared with another. */
@@ -61,43 +59,38 @@ static double fake_loss(const char *run_id)
     return 1.0 + (sum % 1000) / 1000.0;
 }
 
-static json_t *fake_evaluation(const char *run_id, const char *sha256)
+static void fake_result(struct fake *f, enum spec_kind kind, const char *run_id)
 {
+    static const char sha256[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
     double loss = fake_loss(run_id);
-    return json_pack("{s:s,s:f,s:f,s:i,s:i,s:f,s:i,s:s,s:f}", "run_id", run_id, "loss_nats", loss,
-                     "perplexity", 2.0 * loss, "tokens", 1000, "nonfinite", 0, "eval_wps", 1e4,
-                     "peak_memory_bytes", 1000000, "checkpoint_sha256", sha256, "wall_seconds",
-                     0.01);
+
+    if (kind == SPEC_EVAL)
+        fake_write(f,
+                   (struct record){EVENT_EVALUATED, .evaluated = {run_id, 1000000, 0.01, loss,
+                                                                  2 * loss, 1000, 0, 1e4, sha256}});
+    else if (kind == SPEC_BENCH)
+        fake_write(
+            f, (struct record){EVENT_BENCHED, .benched = {run_id, 1000000, 0.01, 1e4, 0.5, 768}});
+    else
+        fake_write(f,
+                   (struct record){EVENT_TRAINED, .trained = {run_id, 1000000, 0.01, 8, 768, 1000,
+                                                              loss, 1e4, "best.safetensors", sha256,
+                                                              "last.safetensors", sha256}});
 }
 
 static void fake_results(struct fake *f)
 {
-    static const char sha256[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    char run_id[SPEC_ID_BYTES];
 
-    for (int i = 0; i < f->n; i++) {
-        const char *run_id = f->run_id[i];
-        if (f->spec[i].kind == SPEC_EVAL)
-            fake_write(f, EVENT_EVALUATED, fake_evaluation(run_id, sha256));
-        else if (f->spec[i].kind == SPEC_BENCH)
-            fake_write(f, EVENT_BENCHED,
-                       json_pack("{s:s,s:f,s:i,s:f,s:i,s:f}", "run_id", run_id, "wps", 1e4,
-                                 "peak_memory_bytes", 1000000, "mfu", 0.5, "batch_tokens", 768,
-                                 "wall_seconds", 0.01));
-        else
-            fake_write(f, EVENT_TRAINED,
-                       json_pack("{s:s,s:i,s:i,s:i,s:f,s:f,s:i,s:f,s:s,s:s,s:s,s:s}", "run_id",
-                                 run_id, "updates", 8, "tokens_per_update", 768, "parameters", 1000,
-                                 "final_loss_nats", fake_loss(run_id), "train_wps", 1e4,
-                                 "peak_memory_bytes", 1000000, "wall_seconds", 0.01,
-                                 "best_checkpoint", "best.safetensors", "best_sha256", sha256,
-                                 "last_checkpoint", "last.safetensors", "last_sha256", sha256));
+    for (int32_t i = 0; i < f->n; i++) {
+        spec_run_id(&f->spec[i], run_id);
+        fake_result(f, f->spec[i].kind, run_id);
     }
 }
 
 static int fake_end(struct fake *f, const char *state, const char *message, int exit_code)
 {
-    fake_write(f, EVENT_ENDED,
-               json_pack("{s:s,s:s,s:s}", "state", state, "code", "none", "message", message));
+    fake_write(f, (struct record){EVENT_ENDED, .ended = {state, "none", message, NULL}});
     if (event_sync(f->events, &f->e) < 0) return 74;
     return exit_code;
 }
@@ -149,9 +142,8 @@ static int fake_blas_dies(struct fake *f)
 static int fake_blas_fails(struct fake *f)
 {
     if (getenv("ALIBI_AVOID_BLAS")) return fake_succeed(f);
-    fake_write(f, EVENT_ENDED,
-               json_pack("{s:s,s:s,s:s}", "state", "failed", "code", err_name(ERR_UNAVAILABLE),
-                         "message", "oneDNN 2.6 refused a product"));
+    fake_write(f, (struct record){EVENT_ENDED, .ended = {"failed", err_name(ERR_UNAVAILABLE),
+                                                         "oneDNN 2.6 refused a product", NULL}});
     return event_sync(f->events, &f->e) < 0 ? 74 : 69;
 }
 
@@ -191,13 +183,14 @@ static int fake_lie(struct fake *f)
 
 static int fake_stray(struct fake *f)
 {
-    fake_write(f, EVENT_EVALUATED, fake_evaluation("ffffffffffffffff", "0"));
+    fake_result(f, SPEC_EVAL, "ffffffffffffffff");
     return fake_succeed(f);
 }
 
 static int fake_malformed(struct fake *f)
 {
-    fake_write(f, EVENT_PROGRESS, json_pack("{s:s}", "done", "many"));
+    if (event_write(f->events, EVENT_PROGRESS, json_pack("{s:s}", "done", "many"), &f->e) < 0)
+        return 74;
     return fake_succeed(f);
 }
 
@@ -208,7 +201,7 @@ static int fake_hang(struct fake *f)
     return 0;
 }
 
-/* Waits for the wish to stop and heeds it. */
+/* Waits for SIGTERM and obeys it. */
 static int fake_wait(struct fake *f)
 {
     sigset_t wanted;
@@ -224,9 +217,9 @@ static int fake_wait(struct fake *f)
 /* The same, with a checkpoint kept. */
 static int fake_drain(struct fake *f)
 {
-    fake_write(f, EVENT_CHECKPOINT,
-               json_pack("{s:i,s:s,s:s,s:i,s:b}", "update", 5, "path", "update-5.safetensors",
-                         "sha256", "0", "bytes", 1, "best", 0));
+    fake_write(f, (struct record){
+                      EVENT_CHECKPOINT,
+                      .checkpoint = {.update = 5, .path = "update-5.safetensors", .sha256 = "0"}});
     return fake_wait(f);
 }
 
@@ -336,31 +329,16 @@ static int fake_act(struct fake *f)
     return fake_succeed(f);
 }
 
-static int fake_read_spec(struct fake *f)
-{
-    char *text, *path = arena_printf(&f->arena, "%s/spec", f->dir);
-
-    TRY(file_read(&f->arena, &text, NULL, path, 1 << 20, &f->e));
-    while (text && f->n < FAKE_RUNS_MAX) {
-        char *next = strstr(text, "---\n");
-        if (next) *next = '\0';
-        TRY(spec_parse(&f->spec[f->n], text, &f->e));
-        spec_run_id(&f->spec[f->n], f->run_id[f->n]);
-        f->n++;
-        text = next ? next + 4 : NULL;
-    }
-    return 0;
-}
-
 static int fake_read_script(struct fake *f)
 {
-    char *text, run[32], action[32];
+    char *text, run[32], action[32], run_id[SPEC_ID_BYTES];
 
+    spec_run_id(&f->spec[0], run_id);
     TRY(file_read(&f->arena, &text, NULL, "fake", 1 << 20, &f->e));
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
         long number = 0;
         if (sscanf(line, "%31s %31s %ld", run, action, &number) < 2) continue;
-        if (strcmp(run, "*") != 0 && strcmp(run, f->run_id[0]) != 0) continue;
+        if (strcmp(run, "*") != 0 && strcmp(run, run_id) != 0) continue;
         snprintf(f->action, sizeof f->action, "%s", action);
         f->number = number;
         return 0;
@@ -390,7 +368,8 @@ int main(int argc, char **argv)
     f->dir = argv[2];
     sigemptyset(&stop);
     sigaddset(&stop, SIGTERM);
-    if (fake_read_spec(f) < 0 || fake_read_script(f) < 0) {
+    if (run_folder_read_specs(&f->spec, &f->n, &f->arena, f->dir, &f->e) < 0 ||
+        fake_read_script(f) < 0) {
         fprintf(stderr, "%s\n", f->e.text);
         return 65;
     }
@@ -399,8 +378,7 @@ int main(int argc, char **argv)
         strcmp(f->action, "ignore") == 0)
         sigprocmask(SIG_BLOCK, &stop, NULL);
     alarm(FAKE_LONG_S); /* whatever goes wrong in a test, nothing stays for ever */
-    if (event_writer_open(&f->events, arena_printf(&f->arena, "%s/events", f->dir), &f->e) < 0)
-        return 74;
+    if (run_folder_append(&f->events, f->dir, &f->e) < 0) return 74;
     fake_started(f);
     int status = fake_act(f);
     event_writer_close(f->events);

@@ -1,8 +1,6 @@
 /* scripted_executor.c - see scripted_executor.h. */
 #include "scheduler/scripted_executor.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "record/run_folder.h"
@@ -148,18 +146,6 @@ static int scripted_recover(void *self, void **job, struct worker_id *id,
     return 1;
 }
 
-static int scripted_service(void *self, struct err *e)
-{
-    (void)self, (void)e;
-    return 0;
-}
-
-static int scripted_wait_fd(void *self)
-{
-    (void)self;
-    return -1;
-}
-
 static enum job_state scripted_poll(void *job, bool reported_end, struct exit_info *end)
 {
     const struct scripted_job *j = job;
@@ -191,8 +177,6 @@ static const struct executor executor_scripted = {
     .close = scripted_close,
     .start = scripted_start,
     .recover = scripted_recover,
-    .service = scripted_service,
-    .wait_fd = scripted_wait_fd,
     .poll = scripted_poll,
     .signal = scripted_signal,
     .release = free,

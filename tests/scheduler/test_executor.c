@@ -2,10 +2,6 @@
  * cluster, only a script of outcomes. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -72,11 +68,7 @@ TEST_WITH(struct toy_grid *g, an_attempt_is_recorded_with_what_its_executor_know
     toy_grid_train(g, 64);
     g->options.words[0] = "left";
     assert_int_equal(toy_grid_run(g), 0);
-    assert_int_equal(toy_grid_count(g,
-                                    "SELECT count(*) FROM attempts WHERE slot='scripted' AND"
-                                    " host='h' AND message='job 1 ended as TIMEOUT'",
-                                    NULL),
-                     1);
+    assert_attempts(g, 1, "slot='scripted' AND host='h' AND message='job 1 ended as TIMEOUT'");
 }
 
 TEST_WITH(struct toy_grid *g, a_first_job_that_is_rejected_ends_the_call)
@@ -85,7 +77,7 @@ TEST_WITH(struct toy_grid *g, a_first_job_that_is_rejected_ends_the_call)
     g->options.words[0] = "reject";
     assert_int_equal(toy_grid_run(g), ERR_TRYLATER);
     assert_non_null(strstr(g->e.text, "rejected as scripted"));
-    assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM attempts", NULL), 0);
+    assert_count(g, 0, "SELECT count(*) FROM attempts");
     /* What was rejected cannot start later. */
     const char *dir =
         project_path(&g->project, &g->arena, run_folder_name(&g->arena, g->job[train].run_id, 1));
@@ -98,28 +90,13 @@ TEST_WITH(struct toy_grid *g, a_later_job_that_is_rejected_is_offered_again)
     g->options.words[0] = "done reject reject done reject";
     assert_int_equal(toy_grid_run(g), 0);
     assert_int_equal(g->result.done, 3);
-    assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM attempts", NULL), 3);
+    assert_count(g, 3, "SELECT count(*) FROM attempts");
 }
 
-/* An attempt as an earlier scheduler would have left it. */
+/* An attempt that an earlier scheduler left running. */
 static void leave_running(struct toy_grid *g, int32_t job)
 {
-    const struct spec *spec = &g->job[job].spec;
-    char *dir;
-    int32_t attempt;
-    int64_t attempt_id;
-
-    toy_grid_open_store(g);
-    assert_int_equal(
-        run_folder_claim(&dir, &attempt, &g->arena, g->root, g->job[job].run_id, 1, &g->e), 0);
-    const struct store_attempt row = {.run_id = g->job[job].run_id,
-                                      .attempt = attempt,
-                                      .device = "scripted",
-                                      .pid = 7,
-                                      .dir = dir};
-    if (run_folder_write_specs(project_path(&g->project, &g->arena, dir), &spec, 1, &g->e) < 0 ||
-        store_start_attempt(g->store, &row, &attempt_id, &g->e) < 0)
-        fail_msg("%s", g->e.text);
+    toy_grid_leave(g, job, (struct store_attempt){.device = "scripted", .pid = 7});
 }
 
 TEST_WITH(struct toy_grid *g, a_worker_that_goes_on_is_recovered)
@@ -129,7 +106,7 @@ TEST_WITH(struct toy_grid *g, a_worker_that_goes_on_is_recovered)
     assert_int_equal(toy_grid_run(g), 0);
     assert_int_equal(g->result.recovered, 0);
     assert_int_equal(g->result.done, 1);
-    assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM attempts", NULL), 1);
+    assert_count(g, 1, "SELECT count(*) FROM attempts");
 }
 
 TEST_WITH(struct toy_grid *g, a_worker_that_is_gone_is_lost_and_its_run_retried)
@@ -138,8 +115,8 @@ TEST_WITH(struct toy_grid *g, a_worker_that_is_gone_is_lost_and_its_run_retried)
     g->options.words[0] = "lost";
     assert_int_equal(toy_grid_run(g), 0);
     assert_int_equal(g->result.recovered, 1);
-    assert_int_equal(toy_grid_count(g, states, "lost"), 1);
-    assert_int_equal(toy_grid_count(g, states, "done"), 1);
+    assert_attempts(g, 1, "state='lost'");
+    assert_attempts(g, 1, "state='done'");
 }
 
 TEST_WITH(struct toy_grid *g, a_worker_that_nobody_asks_for_goes_on_by_itself)
@@ -148,7 +125,7 @@ TEST_WITH(struct toy_grid *g, a_worker_that_nobody_asks_for_goes_on_by_itself)
     g->options.words[0] = "alive";
     assert_int_equal(
         scheduler_run(g->store, &g->project, g->job, 0, &g->options, &g->result, &g->e), 0);
-    assert_int_equal(toy_grid_count(g, states, "running"), 1);
+    assert_attempts(g, 1, "state='running'");
 }
 
 TEST_WITH(struct toy_grid *g, an_option_needs_its_executor)

@@ -1,41 +1,14 @@
 /* test_process.c - what surrounds a worker: environment, log, group. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/str.h"
-#include "scheduler/machine.h"
 #include "scheduler/process.h"
 #include "scheduler/toy_grid.h"
 
-static int setup(void **state)
-{
-    struct toy_grid *g = calloc(1, sizeof *g);
-    toy_grid_open(g);
-    *state = g;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    toy_grid_close(*state);
-    free(*state);
-    return 0;
-}
-
-static char *log_of(struct toy_grid *g, int32_t job)
-{
-    return toy_grid_read(g, arena_printf(&g->arena, "runs/%s/1/log", g->job[job].run_id));
-}
-
-TEST_EACH(setup, teardown)
+TEST_EACH(toy_grid_setup, toy_grid_teardown)
 
 TEST_WITH(struct toy_grid *g, a_worker_sees_a_scrubbed_environment)
 {
@@ -48,7 +21,7 @@ TEST_WITH(struct toy_grid *g, a_worker_sees_a_scrubbed_environment)
     close(leaked);
     unsetenv("ALIBI_TEST_SECRET");
     unsetenv("OMP_NUM_THREADS");
-    const char *log = log_of(g, train);
+    const char *log = toy_grid_read_of(g, train, "log");
     assert_null(strstr(log, "ALIBI_TEST_SECRET"));
     assert_non_null(strstr(log, "OMP_NUM_THREADS=1\n"));
     assert_non_null(strstr(log, "LANG=C.UTF-8\n"));
@@ -67,7 +40,7 @@ TEST_WITH(struct toy_grid *g, a_log_without_end_is_cut_with_a_notice)
     int32_t train = toy_grid_train(g, 64);
     toy_grid_script(g, train, "print 100000000", -1);
     assert_int_equal(toy_grid_run(g), 0);
-    const char *log = log_of(g, train);
+    const char *log = toy_grid_read_of(g, train, "log");
     size_t n = strlen(log);
     assert_in_range(n, PROCESS_LOG_MAX_BYTES, PROCESS_LOG_MAX_BYTES + 200);
     assert_non_null(strstr(log + PROCESS_LOG_MAX_BYTES, "more bytes were not kept"));
@@ -87,7 +60,7 @@ TEST_WITH(struct toy_grid *g, what_a_worker_started_ends_with_it)
 
 TEST_EACH(NULL, NULL)
 
-TEST(a_process_is_told_from_another_of_its_number)
+TEST(a_process_differs_from_another_of_its_number)
 {
     struct machine m, other;
     int64_t start = machine_pid_start(getpid());

@@ -1,14 +1,7 @@
 /* test_queue.c - order, groups and consequences, without a process. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "scheduler/progress.h"
-#include "scheduler/queue.h"
 #include "scheduler/toy_grid.h"
 #include "store/ingest.h"
 

@@ -2,94 +2,62 @@
  * again completes the rest, and nothing is shown twice. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/file.h"
-#include "base/str.h"
+#include "record/run_folder.h"
 #include "scheduler/attempt.h"
 #include "scheduler/toy_grid.h"
 
-static int setup(void **state)
-{
-    struct toy_grid *g = calloc(1, sizeof *g);
-    toy_grid_open(g);
-    *state = g;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    toy_grid_close(*state);
-    free(*state);
-    return 0;
-}
-
 static const char twice[] = "SELECT count(*) FROM (SELECT run_id FROM evaluations GROUP BY run_id "
                             "HAVING count(*)>1)";
-static const char states[] = "SELECT count(*) FROM attempts WHERE state=:id";
-static const char attempts_by_id[] = "SELECT count(*) FROM attempts WHERE run_id=:id";
 
-static void kill_hard(pid_t pid)
-{
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
-}
-
-/* An attempt as a scheduler would have left it: a running row and, perhaps, records. */
+/* An attempt that a scheduler left running. boot_id NULL: since this start of the machine. */
 static int64_t leave_running(struct toy_grid *g, int32_t job, const char *boot_id, int64_t pid,
                              int64_t pid_start)
 {
-    int64_t attempt_id;
     struct machine m;
 
     machine_read(&m);
-    const struct store_attempt row = {
-        .run_id = g->job[job].run_id,
-        .attempt = 1,
-        .device = "cpu",
-        .host = m.host,
-        .boot_id = boot_id ? boot_id : m.boot_id,
-        .pid = pid,
-        .pid_start = pid_start,
-        .dir = arena_printf(&g->arena, "runs/%s/1", g->job[job].run_id),
-    };
-    const char *dir = project_path(&g->project, &g->arena, row.dir);
-    if (file_make_dirs(dir, &g->e) < 0 ||
-        store_start_attempt(g->store, &row, &attempt_id, &g->e) < 0)
-        fail_msg("%s", g->e.text);
-    return attempt_id;
+    return toy_grid_leave(g, job,
+                          (struct store_attempt){.device = "cpu",
+                                                 .host = m.host,
+                                                 .boot_id = boot_id ? boot_id : m.boot_id,
+                                                 .pid = pid,
+                                                 .pid_start = pid_start});
+}
+
+static char *dir_of(struct toy_grid *g, int32_t job)
+{
+    return arena_printf(&g->arena, "%s/runs/%s/1", g->root, g->job[job].run_id);
+}
+
+static void write_record(struct toy_grid *g, struct event_writer *w, struct record r)
+{
+    if (record_write(w, &r, &g->e) < 0) fail_msg("%s", g->e.text);
 }
 
 static struct event_writer *write_events(struct toy_grid *g, int32_t job)
 {
     struct event_writer *w;
-    const char *path = arena_printf(&g->arena, "%s/runs/%s/1/events", g->root, g->job[job].run_id);
-    assert_int_equal(event_writer_open(&w, path, &g->e), 0);
-    json_t *started = json_pack("{s:s,s:s}", "device", "fake", "code_id", "c");
-    assert_int_equal(event_write(w, EVENT_STARTED, started, &g->e), 0);
+
+    assert_int_equal(run_folder_append(&w, dir_of(g, job), &g->e), 0);
+    write_record(g, w,
+                 (struct record){EVENT_STARTED, .started = {.device = "fake", .code_id = "c"}});
     return w;
 }
 
 static void write_result_and_end(struct toy_grid *g, struct event_writer *w, int32_t job,
                                  const char *state)
 {
-    json_t *trained = json_pack("{s:s,s:i,s:i,s:f}", "run_id", g->job[job].run_id, "updates", 8,
-                                "tokens_per_update", 10, "final_loss_nats", 3.5);
     if (strcmp(state, "failed") != 0)
-        assert_int_equal(event_write(w, EVENT_TRAINED, trained, &g->e), 0);
-    else
-        json_decref(trained);
-    json_t *ended = json_pack("{s:s,s:s,s:s}", "state", state, "code", "io", "message", "why");
-    assert_int_equal(event_write(w, EVENT_ENDED, ended, &g->e), 0);
+        write_record(g, w,
+                     (struct record){EVENT_TRAINED, .trained = {.run_id = g->job[job].run_id,
+                                                                .updates = 8,
+                                                                .tokens_per_update = 10,
+                                                                .final_loss_nats = 3.5}});
+    write_record(g, w, (struct record){EVENT_ENDED, .ended = {state, "io", "why", NULL}});
     event_writer_close(w);
 }
 
@@ -101,50 +69,42 @@ static int recover(struct toy_grid *g)
     return g->result.recovered;
 }
 
-TEST_EACH(setup, teardown)
+TEST_EACH(toy_grid_setup, toy_grid_teardown)
 
 TEST_WITH(struct toy_grid *g, a_killed_scheduler_takes_its_workers_along_and_loses_nothing)
 {
     int32_t train = toy_grid_family(g, 128);
     int32_t waits = toy_grid_family(g, 64);
-    int bell = toy_grid_hang_bell(g);
-    toy_grid_script(g, waits, "wait", -1);
-    pid_t pid = toy_grid_fork(g);
-    toy_grid_await_bell(bell, 1); /* the first family is done or under way, the second waits */
-    kill_hard(pid);
+    pid_t pid = toy_grid_begin(
+        g, waits, "wait"); /* the first family is done or under way, the second waits */
+    toy_grid_kill(pid);
     toy_grid_open_store(g); /* the lock went with its holder */
     struct store_running *row;
     int32_t n;
     assert_int_equal(store_running(g->store, &g->arena, &row, &n, &g->e), 0);
     for (int32_t i = 0; i < n; i++) toy_grid_await_end((pid_t)row[i].pid);
-    long before = toy_grid_count(g, "SELECT count(*) FROM trainings", NULL);
-    assert_int_equal(before, 1);
+    assert_count(g, 1, "SELECT count(*) FROM trainings");
     toy_grid_script(g, -1);
     assert_int_equal(toy_grid_run(g), 0);
     assert_int_equal(g->result.done + g->result.already_done, 8);
     assert_true(g->result.already_done >= 1);
-    assert_int_equal(toy_grid_count(g, twice, NULL), 0);
-    assert_int_equal(toy_grid_count(g, states, "running"), 0);
-    assert_int_equal(toy_grid_count(g, attempts_by_id, g->job[train].run_id), 1);
-    close(bell);
+    assert_count(g, 0, twice);
+    assert_attempts(g, 0, "state='running'");
+    assert_int_equal(toy_grid_attempts(g, train), 1);
 }
 
-TEST_WITH(struct toy_grid *g, a_second_scheduler_is_told_to_try_later)
+TEST_WITH(struct toy_grid *g, a_second_scheduler_is_refused_until_later)
 {
     int32_t waits = toy_grid_train(g, 64);
     struct store *second;
-    int bell = toy_grid_hang_bell(g);
-    toy_grid_script(g, waits, "wait", -1);
-    pid_t pid = toy_grid_fork(g);
-    toy_grid_await_bell(bell, 1);
+    pid_t pid = toy_grid_begin(g, waits, "wait");
     const char *path = project_path(&g->project, &g->arena, "results.db");
     assert_int_equal(store_open(&second, path, STORE_WRITE, &g->e), ERR_TRYLATER);
     assert_non_null(strstr(g->e.text, arena_printf(&g->arena, "%ld", (long)pid)));
-    kill_hard(pid);
-    close(bell);
+    toy_grid_kill(pid);
 }
 
-TEST_WITH(struct toy_grid *g, what_a_worker_finished_after_its_scheduler_counts)
+TEST_WITH(struct toy_grid *g, a_result_written_after_the_schedulers_end_counts)
 {
     int32_t train = toy_grid_train(g, 64);
     toy_grid_open_store(g);
@@ -152,32 +112,29 @@ TEST_WITH(struct toy_grid *g, what_a_worker_finished_after_its_scheduler_counts)
     write_result_and_end(g, write_events(g, train), train, "done");
     assert_int_equal(recover(g), 1);
     assert_int_equal(toy_grid_last(g, train), STORE_DONE);
-    assert_int_equal(
-        toy_grid_count(g, "SELECT count(*) FROM trainings WHERE final_loss_nats=3.5", NULL), 1);
+    assert_count(g, 1, "SELECT count(*) FROM trainings WHERE final_loss_nats=3.5");
     assert_int_equal(recover(g), 0);
 }
 
-TEST_WITH(void *fixture_of_case, what_a_worker_said_last_is_believed)
+TEST_WITH(struct toy_grid *g, the_last_record_of_a_worker_counts)
 {
-    void **state = &fixture_of_case;
     static const struct {
-        const char *said;
+        const char *reported;
         enum store_state state;
     } rows[] = {
         {"failed", STORE_FAILED}, {"diverged", STORE_DIVERGED}, {"cancelled", STORE_CANCELLED}};
-    struct toy_grid *g = *state;
     int32_t train[3];
     for (int32_t i = 0; i < 3; i++) train[i] = toy_grid_train(g, 64 + i);
     toy_grid_open_store(g);
     for (int32_t i = 0; i < 3; i++) {
         leave_running(g, train[i], NULL, 0, 0);
-        write_result_and_end(g, write_events(g, train[i]), train[i], rows[i].said);
+        write_result_and_end(g, write_events(g, train[i]), train[i], rows[i].reported);
     }
     assert_int_equal(recover(g), 3);
     for (int32_t i = 0; i < 3; i++) assert_int_equal(toy_grid_last(g, train[i]), rows[i].state);
 }
 
-TEST_WITH(struct toy_grid *g, a_result_without_its_last_word_is_lost)
+TEST_WITH(struct toy_grid *g, a_result_without_a_last_record_is_lost)
 {
     int32_t train = toy_grid_train(g, 64), none = toy_grid_train(g, 65);
     toy_grid_open_store(g);
@@ -189,34 +146,30 @@ TEST_WITH(struct toy_grid *g, a_result_without_its_last_word_is_lost)
     assert_int_equal(toy_grid_last(g, none), STORE_LOST);
 }
 
-TEST_WITH(struct toy_grid *g, records_taken_before_change_nothing_when_taken_again)
+TEST_WITH(struct toy_grid *g, records_that_are_read_again_change_nothing)
 {
     int32_t train = toy_grid_train(g, 64);
     toy_grid_open_store(g);
     int64_t attempt_id = leave_running(g, train, NULL, 0, 0);
     struct event_writer *w = write_events(g, train);
     for (int i = 1; i <= 5; i++)
-        event_write(w, EVENT_STEP,
-                    json_pack("{s:i,s:f,s:f,s:f}", "update", i, "loss_nats", 4.0, "lr", 0.1,
-                              "grad_norm", 1.0),
-                    &g->e);
+        write_record(g, w, (struct record){EVENT_STEP, .step = {i, 4, 0.1, 1}});
     write_result_and_end(g, w, train, "done");
-    const char *dir = arena_printf(&g->arena, "%s/runs/%s/1", g->root, g->job[train].run_id);
     for (int i = 0; i < 2; i++) {
         struct journal j;
         struct ingest_target run = {.attempt_id = attempt_id};
         bool batch = false;
         memcpy(run.run_id, g->job[train].run_id, sizeof run.run_id);
-        assert_int_equal(journal_open(&j, dir, &run, 1, &g->e), 0);
+        assert_int_equal(journal_open(&j, dir_of(g, train), &run, 1, &g->e), 0);
         assert_int_equal(journal_ingest(&j, g->store, &batch, &g->e), 0);
         assert_int_equal(store_commit(g->store, &g->e), 0);
         assert_int_equal(j.records_n, 8);
-        assert_int_equal(j.said, STORE_DONE);
+        assert_int_equal(j.reported, STORE_DONE);
         journal_close(&j);
     }
     assert_int_equal(recover(g), 1);
-    assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM curves", NULL), 5);
-    assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM trainings", NULL), 1);
+    assert_count(g, 5, "SELECT count(*) FROM curves");
+    assert_count(g, 1, "SELECT count(*) FROM trainings");
 }
 
 /* A process that would stay for ever, answers each byte with a byte, and has the mark if there is
@@ -261,7 +214,7 @@ static struct bystander start_bystander(const char *mark)
 
 static void end_bystander(const struct bystander *b)
 {
-    kill_hard(b->pid);
+    toy_grid_kill(b->pid);
     close(b->line);
 }
 
@@ -309,9 +262,9 @@ TEST_WITH(struct toy_grid *g, one_attempt_whose_records_are_not_a_file_stops_no_
     leave_running(g, bad, NULL, 0, 0);
     leave_running(g, good, NULL, 0, 0);
     write_result_and_end(g, write_events(g, good), good, "done");
-    const char *path = arena_printf(&g->arena, "%s/runs/%s/1/events", g->root, g->job[bad].run_id);
-    assert_int_equal(file_make_dirs(path, &g->e), 0);
+    assert_int_equal(file_make_dirs(arena_printf(&g->arena, "%s/events", dir_of(g, bad)), &g->e),
+                     0);
     assert_int_equal(recover(g), 2);
-    assert_int_equal(toy_grid_count(g, states, "done"), 1);
-    assert_int_equal(toy_grid_count(g, states, "running"), 0);
+    assert_attempts(g, 1, "state='done'");
+    assert_attempts(g, 0, "state='running'");
 }

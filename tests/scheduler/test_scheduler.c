@@ -1,37 +1,12 @@
 /* test_scheduler.c - what becomes of a run: every way a worker can end, retries, groups, picks. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "scheduler/toy_grid.h"
 
-static int setup(void **state)
-{
-    struct toy_grid *g = calloc(1, sizeof *g);
-    toy_grid_open(g);
-    *state = g;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    toy_grid_close(*state);
-    free(*state);
-    return 0;
-}
-
-static const char attempts_of[] = "SELECT count(*) FROM attempts WHERE run_id=:id";
-static const char evaluations[] = "SELECT count(*) FROM evaluations";
-
-TEST_EACH(setup, teardown)
+TEST_EACH(toy_grid_setup, toy_grid_teardown)
 
 TEST_WITH(struct toy_grid *g, a_grid_runs_to_its_end_and_then_nothing_is_left)
 {
@@ -41,19 +16,19 @@ TEST_WITH(struct toy_grid *g, a_grid_runs_to_its_end_and_then_nothing_is_left)
     assert_int_equal(toy_grid_run(g), 0);
     assert_int_equal(g->result.wanted, 8);
     assert_int_equal(g->result.done, 8);
-    assert_int_equal(toy_grid_count(g, evaluations, NULL), 6);
-    assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM trainings", NULL), 2);
+    assert_count(g, 6, "SELECT count(*) FROM evaluations");
+    assert_count(g, 2, "SELECT count(*) FROM trainings");
     assert_int_equal(toy_grid_run(g), 0);
     assert_int_equal(g->result.done, 0);
     assert_int_equal(g->result.already_done, 8);
-    assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM attempts", NULL), 8);
+    assert_count(g, 8, "SELECT count(*) FROM attempts");
 }
 
 TEST_WITH(struct toy_grid *g, evaluations_of_one_training_share_a_worker)
 {
     int32_t train = toy_grid_family(g, 64);
     assert_int_equal(toy_grid_run(g), 0);
-    assert_int_equal(toy_grid_count(g, "SELECT count(DISTINCT log_path) FROM attempts", NULL), 2);
+    assert_count(g, 2, "SELECT count(DISTINCT log_path) FROM attempts");
     const char *first = arena_printf(&g->arena, "runs/%s/1/", g->job[train + 1].run_id);
     const char *spec = toy_grid_read(g, arena_printf(&g->arena, "%sspec", first));
     const char *second = strstr(spec, "\n---\n");
@@ -70,7 +45,7 @@ TEST_WITH(struct toy_grid *g, evaluations_of_another_split_get_their_own_worker)
     g->job[other].spec.eval.split = SPEC_TEST;
     spec_run_id(&g->job[other].spec, g->job[other].run_id);
     assert_int_equal(toy_grid_run(g), 0);
-    assert_int_equal(toy_grid_count(g, "SELECT count(DISTINCT log_path) FROM attempts", NULL), 3);
+    assert_count(g, 3, "SELECT count(DISTINCT log_path) FROM attempts");
 }
 
 TEST_WITH(struct toy_grid *g, a_run_that_fails_twice_succeeds_at_the_third_try)
@@ -79,12 +54,8 @@ TEST_WITH(struct toy_grid *g, a_run_that_fails_twice_succeeds_at_the_third_try)
     toy_grid_script(g, train, "fail 2", -1);
     assert_int_equal(toy_grid_run(g), 0);
     assert_int_equal(g->result.done, 4);
-    assert_int_equal(toy_grid_count(g, attempts_of, g->job[train].run_id), 3);
-    assert_int_equal(toy_grid_count(g,
-                                    "SELECT count(*) FROM attempts WHERE state='failed' AND "
-                                    "message LIKE '%12 bytes of last%' AND exit_code=74",
-                                    NULL),
-                     2);
+    assert_int_equal(toy_grid_attempts(g, train), 3);
+    assert_attempts(g, 2, "state='failed' AND message LIKE '%12 bytes of last%' AND exit_code=74");
 }
 
 TEST_WITH(struct toy_grid *g, a_run_whose_tries_are_used_up_has_failed)
@@ -118,16 +89,12 @@ TEST_WITH(struct toy_grid *g, with_keep_going_the_others_are_still_done)
     assert_int_equal(g->result.done, 4);
 }
 
-TEST_WITH(struct toy_grid *g, a_killed_worker_is_lost_and_tried_again)
+TEST_WITH(struct toy_grid *g, a_killed_worker_is_lost_and_retried)
 {
     int32_t train = toy_grid_train(g, 64);
     toy_grid_script(g, train, "die 1", -1);
     assert_int_equal(toy_grid_run(g), 0);
-    assert_int_equal(toy_grid_count(g,
-                                    "SELECT count(*) FROM attempts WHERE state='lost' AND "
-                                    "signal=9",
-                                    NULL),
-                     1);
+    assert_attempts(g, 1, "state='lost' AND signal=9");
     assert_int_equal(toy_grid_last(g, train), STORE_DONE);
 }
 
@@ -137,17 +104,13 @@ TEST(a_run_whose_blas_fails_is_retried_with_another)
 
     for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
         struct toy_grid *g;
-        setup((void **)&g);
+        toy_grid_setup((void **)&g);
         int32_t train = toy_grid_train(g, 64);
         toy_grid_script(g, train, actions[i], -1);
         if (toy_grid_run(g) != 0) fail_msg("%s: %s", actions[i], g->e.text);
-        assert_int_equal(toy_grid_count(g, attempts_of, g->job[train].run_id), 2);
-        assert_int_equal(toy_grid_count(g,
-                                        "SELECT count(*) FROM attempts WHERE state='done' AND "
-                                        "blas LIKE 'OpenBLAS%'",
-                                        NULL),
-                         1);
-        teardown((void **)&g);
+        assert_int_equal(toy_grid_attempts(g, train), 2);
+        assert_attempts(g, 1, "state='done' AND blas LIKE 'OpenBLAS%'");
+        toy_grid_teardown((void **)&g);
     }
 }
 
@@ -156,11 +119,11 @@ TEST_WITH(struct toy_grid *g, a_torn_record_costs_the_attempt_and_nothing_else)
     int32_t train = toy_grid_train(g, 64);
     toy_grid_script(g, train, "tear 1", -1);
     assert_int_equal(toy_grid_run(g), 0);
-    assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM trainings", NULL), 1);
-    assert_int_equal(toy_grid_count(g, attempts_of, g->job[train].run_id), 2);
+    assert_count(g, 1, "SELECT count(*) FROM trainings");
+    assert_int_equal(toy_grid_attempts(g, train), 2);
 }
 
-TEST_WITH(struct toy_grid *g, a_diverged_training_is_final_and_is_no_error)
+TEST_WITH(struct toy_grid *g, a_diverged_training_is_final_and_not_an_error)
 {
     int32_t train = toy_grid_family(g, 64);
     toy_grid_family(g, 128);
@@ -169,26 +132,24 @@ TEST_WITH(struct toy_grid *g, a_diverged_training_is_final_and_is_no_error)
         assert_int_equal(toy_grid_run(g), 0);
         assert_int_equal(g->result.diverged, 1);
         assert_int_equal(g->result.not_started, 3);
-        assert_int_equal(toy_grid_count(g, attempts_of, g->job[train].run_id), 1);
+        assert_int_equal(toy_grid_attempts(g, train), 1);
     }
-    assert_int_equal(toy_grid_count(g, evaluations, NULL), 3);
+    assert_count(g, 3, "SELECT count(*) FROM evaluations");
     toy_grid_script(g, -1);
     g->options.pick = PICK_FAILED;
     assert_int_equal(toy_grid_run(g), 0);
     assert_int_equal(g->result.done, 4);
-    assert_int_equal(toy_grid_count(g, evaluations, NULL), 6);
+    assert_count(g, 6, "SELECT count(*) FROM evaluations");
 }
 
 /* Each of these ends is a failure, whatever the worker claims. */
-TEST_WITH(void *fixture_of_case, success_needs_its_word_its_result_and_exit_0)
+TEST_WITH(struct toy_grid *g, success_needs_a_last_record_a_result_and_exit_0)
 {
-    void **state = &fixture_of_case;
     static const char *const actions[][2] = {{"empty", "without the result"},
                                              {"mute", "without a last record"},
                                              {"lie", "exit 3"},
                                              {"stray", "not its own"},
                                              {"malformed", "done"}};
-    struct toy_grid *g = *state;
     int32_t train = toy_grid_train(g, 64);
     g->options.tries = 1;
     for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
@@ -198,7 +159,7 @@ TEST_WITH(void *fixture_of_case, success_needs_its_word_its_result_and_exit_0)
         assert_int_equal(g->result.failed, 1);
         assert_int_equal(toy_grid_last(g, train), STORE_FAILED);
     }
-    assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM trainings", NULL), 0);
+    assert_count(g, 0, "SELECT count(*) FROM trainings");
 }
 
 TEST_WITH(struct toy_grid *g, a_silent_worker_is_killed_and_lost)
@@ -210,14 +171,10 @@ TEST_WITH(struct toy_grid *g, a_silent_worker_is_killed_and_lost)
     toy_grid_pass(g, TOY_STALL_S + 1);
     assert_int_equal(toy_grid_status(pid), 0);
     toy_grid_open_store(g);
-    assert_int_equal(toy_grid_count(g,
-                                    "SELECT count(*) FROM attempts WHERE state='lost' AND "
-                                    "message LIKE 'no record for%'",
-                                    NULL),
-                     1);
+    assert_attempts(g, 1, "state='lost' AND message LIKE 'no record for%'");
 }
 
-TEST_WITH(struct toy_grid *g, a_group_that_failed_is_tried_again_one_by_one)
+TEST_WITH(struct toy_grid *g, a_group_that_failed_is_retried_one_by_one)
 {
     int32_t train = toy_grid_family(g, 64);
     toy_grid_script(g, train + 1, "fail", -1);
@@ -228,15 +185,15 @@ TEST_WITH(struct toy_grid *g, a_group_that_failed_is_tried_again_one_by_one)
     assert_int_equal(g->result.done, 3);
 }
 
-TEST_WITH(struct toy_grid *g, redo_makes_everything_anew_and_from_the_start)
+TEST_WITH(struct toy_grid *g, redo_runs_everything_from_the_start)
 {
     int32_t train = toy_grid_family(g, 64);
     assert_int_equal(toy_grid_run(g), 0);
     g->options.pick = PICK_REDO;
     assert_int_equal(toy_grid_run(g), 0);
     assert_int_equal(g->result.done, 4);
-    assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM attempts", NULL), 8);
-    assert_int_equal(toy_grid_count(g, evaluations, NULL), 3);
+    assert_count(g, 8, "SELECT count(*) FROM attempts");
+    assert_count(g, 3, "SELECT count(*) FROM evaluations");
     const char *folder = project_path(&g->project, &g->arena, "runs");
     const char *run_id = g->job[train].run_id;
     assert_false(file_exists(arena_printf(&g->arena, "%s/%s/1/fresh", folder, run_id)));
@@ -287,7 +244,7 @@ TEST_WITH(struct toy_grid *g, a_folder_of_an_attempt_that_nobody_recorded_is_lef
     assert_int_equal(file_make_dirs(old, &g->e), 0);
     assert_int_equal(toy_grid_run(g), 0);
     assert_false(file_exists(arena_printf(&g->arena, "%s/spec", old)));
-    assert_int_equal(toy_grid_count(g, "SELECT attempt FROM attempts", NULL), 2);
+    assert_count(g, 2, "SELECT attempt FROM attempts");
 }
 
 TEST_WITH(struct toy_grid *g, a_worker_that_cannot_be_started_says_so)
@@ -296,39 +253,13 @@ TEST_WITH(struct toy_grid *g, a_worker_that_cannot_be_started_says_so)
     g->options.worker = "/nowhere/alibi";
     assert_int_equal(toy_grid_run(g), ERR_UNAVAILABLE);
     assert_non_null(strstr(g->e.text, "/nowhere/alibi: cannot be started"));
-    assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM attempts", NULL), 0);
+    assert_count(g, 0, "SELECT count(*) FROM attempts");
 }
 
-/* In memory where there is such a folder: the scheduler's own cost, not the disk's. */
-static int setup_in_memory(void **state)
+TEST_WITH(struct toy_grid *g, two_hundred_runs_on_two_slots_are_all_done)
 {
-    const char *before = getenv("TMPDIR");
-    char kept[512];
-
-    snprintf(kept, sizeof kept, "%s", before ? before : "/tmp");
-    if (access("/dev/shm", W_OK | X_OK) == 0) setenv("TMPDIR", "/dev/shm", 1);
-    int rc = setup(state);
-    setenv("TMPDIR", kept, 1);
-    return rc;
-}
-
-/* Measured and shown, not judged: the machine may be busy. */
-TEST_EACH(setup_in_memory, teardown)
-
-TEST_WITH(void *fixture_of_case, many_runs_that_do_nothing)
-{
-    void **state = &fixture_of_case;
-#ifdef __SANITIZE_ADDRESS__
-    const int32_t n = 40; /* a sanitizer makes every process slow to start and to end */
-#else
-    const int32_t n = 200;
-#endif
-    struct toy_grid *g = *state;
-    for (int32_t i = 0; i < n; i++) toy_grid_train(g, 8 + i);
+    for (int32_t i = 0; i < 200; i++) toy_grid_train(g, 8 + i);
     g->options.devices = "cpu:2";
-    int64_t from = clock_monotonic_us();
     assert_int_equal(toy_grid_run(g), 0);
-    printf("%d runs that do nothing, 2 workers: %.1f ms each\n", n,
-           (double)(clock_monotonic_us() - from) / 1e3 / n);
-    assert_int_equal(g->result.done, n);
+    assert_int_equal(g->result.done, 200);
 }

@@ -1,109 +1,56 @@
-/* test_signals.c - Ctrl-C once, twice, and by whom; the signals of the caller come back unharmed.
- */
+/* test_signals.c - Ctrl-C once, twice, and by whom; the caller gets its signals back unchanged. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "scheduler/signals.h"
+#include "scheduler/process.h"
 #include "scheduler/toy_grid.h"
 
 static int setup(void **state)
 {
-    struct toy_grid *g = calloc(1, sizeof *g);
     signal(SIGHUP, SIG_DFL); /* ignored if this program was started by nohup */
-    toy_grid_open(g);
-    *state = g;
-    return 0;
+    return toy_grid_setup(state);
 }
 
-static int teardown(void **state)
+TEST_EACH(NULL, NULL)
+
+TEST(one_request_lets_workers_finish_their_update_and_the_next_call_continues)
 {
-    toy_grid_close(*state);
-    free(*state);
-    return 0;
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        struct toy_grid *g;
+        setup((void **)&g);
+        pid_t pid = toy_grid_begin(g, toy_grid_family(g, 64), "wait 1");
+        kill(pid, signals[i]);
+        assert_int_equal(toy_grid_status(pid), -ERR_INTERRUPTED);
+        toy_grid_open_store(g);
+        assert_attempts(g, 1, "state='cancelled'");
+        assert_attempts(g, 1, "exit_code=130 AND message='stopped after update 5'");
+        assert_int_equal(toy_grid_run(g), 0);
+        assert_int_equal(g->result.done, 4);
+        toy_grid_teardown((void **)&g);
+    }
 }
 
-static const char states[] = "SELECT count(*) FROM attempts WHERE state=:id";
+TEST_EACH(setup, toy_grid_teardown)
 
-static void one_wish_lets_workers_finish_their_update(void **state, int signal_number)
+TEST_WITH(struct toy_grid *g, a_second_request_kills_workers_that_ignore_the_first)
 {
-    struct toy_grid *g = *state;
-    int32_t train = toy_grid_family(g, 64);
-    int bell = toy_grid_hang_bell(g);
-    toy_grid_script(g, train, "wait 1", -1);
-    pid_t pid = toy_grid_fork(g);
-    toy_grid_await_bell(bell, 1);
-    kill(pid, signal_number);
-    assert_int_equal(toy_grid_status(pid), -ERR_INTERRUPTED);
-    toy_grid_open_store(g);
-    assert_int_equal(toy_grid_count(g, states, "cancelled"), 1);
-    assert_int_equal(toy_grid_count(g,
-                                    "SELECT count(*) FROM attempts WHERE exit_code=130 AND "
-                                    "message='stopped after update 5'",
-                                    NULL),
-                     1);
-    assert_int_equal(toy_grid_run(g), 0);
-    assert_int_equal(g->result.done, 4);
-    close(bell);
-}
-
-TEST_EACH(setup, teardown)
-
-TEST_WITH(void *fixture_of_case, ctrl_c_lets_workers_finish_their_update_and_the_next_call_goes_on)
-{
-    void **state = &fixture_of_case;
-    one_wish_lets_workers_finish_their_update(state, SIGINT);
-}
-
-TEST_WITH(void *fixture_of_case, a_terminate_signal_does_the_same)
-{
-    void **state = &fixture_of_case;
-    one_wish_lets_workers_finish_their_update(state, SIGTERM);
-}
-
-TEST_WITH(void *fixture_of_case, a_terminal_that_closes_does_the_same)
-{
-    void **state = &fixture_of_case;
-    one_wish_lets_workers_finish_their_update(state, SIGHUP);
-}
-
-TEST_WITH(struct toy_grid *g, a_second_wish_ends_workers_that_do_not_listen)
-{
-    int32_t train = toy_grid_family(g, 64);
-    int bell = toy_grid_hang_bell(g);
-    toy_grid_script(g, train, "ignore 1", -1);
-    pid_t pid = toy_grid_fork(g);
-    toy_grid_await_bell(bell, 1);
+    pid_t pid = toy_grid_begin(g, toy_grid_family(g, 64), "ignore 1");
     kill(pid, SIGINT);
-    toy_grid_await_bell(bell, 1);
+    toy_grid_await_bell(g->bell, 1);
     toy_grid_pass(g, 1); /* two that come together count once */
     kill(pid, SIGINT);
     assert_int_equal(toy_grid_status(pid), -ERR_INTERRUPTED);
     toy_grid_open_store(g);
-    assert_int_equal(toy_grid_count(g,
-                                    "SELECT count(*) FROM attempts WHERE state='cancelled' AND "
-                                    "signal=9",
-                                    NULL),
-                     1);
+    assert_attempts(g, 1, "state='cancelled' AND signal=9");
     assert_int_equal(toy_grid_run(g), 0);
-    close(bell);
 }
 
-TEST_WITH(struct toy_grid *g, a_worker_stopped_by_somebody_else_is_lost_and_tried_again)
+TEST_WITH(struct toy_grid *g, a_worker_stopped_by_another_program_is_lost_and_retried)
 {
-    int32_t train = toy_grid_train(g, 64);
-    int bell = toy_grid_hang_bell(g);
-    toy_grid_script(g, train, "wait 1", -1);
-    pid_t pid = toy_grid_fork(g);
-    toy_grid_await_bell(bell, 1);
+    pid_t pid = toy_grid_begin(g, toy_grid_train(g, 64), "wait 1");
     /* The scheduler's only child. */
     const char *path = arena_printf(&g->arena, "/proc/%ld/task/%ld/children", (long)pid, (long)pid);
     FILE *f = fopen(path, "r");
@@ -118,9 +65,8 @@ TEST_WITH(struct toy_grid *g, a_worker_stopped_by_somebody_else_is_lost_and_trie
     kill((pid_t)worker, SIGTERM);
     assert_int_equal(toy_grid_status(pid), 0);
     toy_grid_open_store(g);
-    assert_int_equal(toy_grid_count(g, states, "lost"), 1);
-    assert_int_equal(toy_grid_count(g, states, "done"), 1);
-    close(bell);
+    assert_attempts(g, 1, "state='lost'");
+    assert_attempts(g, 1, "state='done'");
 }
 
 TEST_EACH(NULL, NULL)
@@ -153,7 +99,7 @@ TEST(the_caller_gets_its_signals_back)
     assert_int_equal(signals_open(&sg, &e), 0);
     sigaction(SIGCHLD, NULL, &after);
     assert_true(after.sa_handler == SIG_DFL);
-    raise(SIGTERM); /* pending when it closes: it was the scheduler's, it must not strike later */
+    raise(SIGTERM); /* pending when it closes: it was sent to the scheduler */
     signals_close(&sg);
     sigaction(SIGCHLD, NULL, &after);
     assert_true(after.sa_handler == SIG_IGN);

@@ -1,9 +1,6 @@
 /* test_slots.c - the devices of this machine and what --devices may say. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include <dlfcn.h>
 #include <errno.h>
 #include <sched.h>
@@ -111,12 +108,10 @@ TEST_WITH(struct place *p, a_number_of_workers_may_be_given)
     assert_int_equal(p->slots.slot[0].cpu, -1);
 }
 
-TEST_WITH(void *fixture_of_case, what_is_no_device_is_refused)
+TEST_WITH(struct place *p, a_name_that_is_not_a_device_is_refused)
 {
-    void **state = &fixture_of_case;
     static const char *const wrong[] = {"gpu", "cpu:0",   "cpu:-1", "cpu:many",
                                         "",    "cpu,cpu", "cpu,",   "cpu:5000"};
-    struct place *p = *state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(slots_open(&p->slots, &p->arena, wrong[i], executor_table, &p->e),
                          ERR_USAGE);
@@ -131,11 +126,11 @@ TEST_WITH(struct place *p, memory_limits_who_runs_together_but_never_all)
     struct slots *sl = &p->slots;
     assert_int_equal(slots_open(sl, &p->arena, "cpu:2", executor_table, &p->e), 0);
     sl->device[0].free_bytes = 1000;
-    int32_t first = slots_take(sl, 600);
+    int32_t first = slots_take(sl, -1, 600);
     assert_int_equal(first, 0);
     assert_false(slots_fit(sl, 600));
     assert_true(slots_fit(sl, 400));
-    assert_int_equal(slots_take(sl, 600), -1);
+    assert_int_equal(slots_take(sl, -1, 600), -1);
     slots_leave(sl, first, 600);
     assert_true(slots_fit(sl, 5000)); /* alone: the planned bytes may be too careful */
     assert_int_equal(slots_free_n(sl), 2);
@@ -157,10 +152,10 @@ TEST_WITH(struct place *p, a_job_goes_to_a_gpu_that_can_hold_it)
     struct slots *sl = &p->slots;
     assert_int_equal(slots_open(sl, &p->arena, "cpu", executor_table, &p->e), 0);
     put_gpus(sl);
-    assert_int_equal(slots_take(sl, 1500), 1);
-    assert_int_equal(slots_take(sl, 1500), 2);
+    assert_int_equal(slots_take(sl, -1, 1500), 1);
+    assert_int_equal(slots_take(sl, -1, 1500), 2);
     assert_false(slots_fit(sl, 1500)); /* the first is idle but too small */
-    assert_int_equal(slots_take(sl, 1000), 0);
+    assert_int_equal(slots_take(sl, -1, 1000), 0);
 }
 
 TEST_WITH(struct place *p, a_lost_gpu_gets_nothing_more)
@@ -168,17 +163,17 @@ TEST_WITH(struct place *p, a_lost_gpu_gets_nothing_more)
     struct slots *sl = &p->slots;
     assert_int_equal(slots_open(sl, &p->arena, "cpu", executor_table, &p->e), 0);
     put_gpus(sl);
-    int32_t slot = slots_take(sl, 2500);
+    int32_t slot = slots_take(sl, -1, 2500);
     assert_int_equal(slot, 1);
     assert_int_equal(slots_retire_device(sl, slot, "it fell off the bus"), 2);
     slots_leave(sl, slot, 2500);
     assert_string_equal(sl->device[1].unusable, "it fell off the bus");
     assert_int_equal(slots_free_n(sl), 2);
     assert_ptr_equal(slots_largest(sl), &sl->device[2]);
-    assert_int_equal(slots_take(sl, 2500), 2); /* the largest that is left may try */
+    assert_int_equal(slots_take(sl, -1, 2500), 2); /* the largest that is left may try */
     assert_int_equal(slots_retire_device(sl, 2, ""), 1);
     assert_int_equal(slots_retire_device(sl, 0, ""), 0);
-    assert_int_equal(slots_take(sl, 1), -1);
+    assert_int_equal(slots_take(sl, -1, 1), -1);
 }
 
 TEST_WITH(struct place *p, a_gpu_that_loses_one_worker_after_the_other_is_given_up)

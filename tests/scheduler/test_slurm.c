@@ -1,20 +1,13 @@
-/* test_slurm.c - what is asked of Slurm, and that no job is lost or done twice whatever it or a
- * node does. */
+/* test_slurm.c - what Slurm is asked for, and that no job is lost or done twice whatever Slurm, a
+ * node, the user or the scheduler's end does. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
-#include "scheduler/machine.h"
+#include "scheduler/process.h"
 #include "scheduler/toy_slurm.h"
-
-static const char states[] = "SELECT count(*) FROM attempts WHERE state=:id";
 
 /* --- what is asked of Slurm --- */
 
@@ -26,12 +19,8 @@ TEST_WITH(struct toy_grid *g, a_grid_runs_as_jobs)
     toy_grid_family(g, 128);
     assert_int_equal(toy_grid_run(g), 0);
     assert_int_equal(g->result.done, 8);
-    assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM evaluations", NULL), 6);
-    assert_int_equal(toy_grid_count(g,
-                                    "SELECT count(*) FROM attempts WHERE state='done' AND "
-                                    "exit_code=0 AND host='h' AND device='fake'",
-                                    NULL),
-                     8);
+    assert_count(g, 6, "SELECT count(*) FROM evaluations");
+    assert_attempts(g, 8, "state='done' AND exit_code=0 AND host='h' AND device='fake'");
     toy_slurm_await(g, "1", "COMPLETED");
     /* Nothing is left to do, and no job is submitted for it. */
     assert_int_equal(toy_grid_run(g), 0);
@@ -44,7 +33,7 @@ TEST_WITH(struct toy_grid *g, a_grid_runs_as_jobs)
     assert_string_equal(toy_grid_read(g, last), "");
 }
 
-TEST_WITH(struct toy_grid *g, sbatch_is_told_what_a_job_needs)
+TEST_WITH(struct toy_grid *g, sbatch_gets_what_a_job_needs)
 {
     int32_t train = toy_grid_train(g, 64);
     struct machine m;
@@ -63,13 +52,11 @@ TEST_WITH(struct toy_grid *g, sbatch_is_told_what_a_job_needs)
     assert_non_null(strstr(toy_grid_read(g, "slurm/2/argv"), "--exclusive\n"));
 }
 
-TEST_WITH(void *fixture_of_case, words_that_would_break_it_are_refused)
+TEST_WITH(struct toy_grid *g, words_that_would_break_it_are_refused)
 {
-    void **state = &fixture_of_case;
     static const char *const wrong[] = {"array=1-3", "arr=1-3",    "wait",
                                         "output=x",  "job-name=x", "P=gpu",
                                         "=gpu",      "time=1\x7f", "a partition;x=1"};
-    struct toy_grid *g = *state;
     toy_grid_train(g, 64);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         g->options.words[1] = wrong[i];
@@ -80,19 +67,17 @@ TEST_WITH(void *fixture_of_case, words_that_would_break_it_are_refused)
     g->options.devices = "cpu:1";
     assert_int_equal(toy_grid_run(g), ERR_USAGE);
     assert_non_null(strstr(g->e.text, "--devices slurm"));
-    assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM attempts", NULL), 0);
+    assert_count(g, 0, "SELECT count(*) FROM attempts");
 }
 
-TEST_WITH(void *fixture_of_case, a_worker_gets_the_gpu_that_its_job_was_given)
+TEST_WITH(struct toy_grid *g, a_worker_gets_the_gpu_that_its_job_was_given)
 {
-    void **state = &fixture_of_case;
     static const struct {
         const char *given, *seen;
     } rows[] = {{"", "CUDA_VISIBLE_DEVICES=\n"},
                 {"NoDevFiles", "CUDA_VISIBLE_DEVICES=\n"},
                 {"3,5", "CUDA_VISIBLE_DEVICES=3\n"},
                 {"GPU-ab12", "CUDA_VISIBLE_DEVICES=GPU-ab12\n"}};
-    struct toy_grid *g = *state;
     for (int32_t i = 0; i < 4; i++) {
         int32_t train = toy_grid_train(g, 64 + i);
         if (g->store) store_close(g->store);
@@ -101,163 +86,261 @@ TEST_WITH(void *fixture_of_case, a_worker_gets_the_gpu_that_its_job_was_given)
         setenv("CUDA_VISIBLE_DEVICES", rows[i].given, 1);
         assert_int_equal(toy_grid_run(g), 0);
         unsetenv("CUDA_VISIBLE_DEVICES");
-        const char *log =
-            toy_grid_read(g, arena_printf(&g->arena, "runs/%s/1/log", g->job[train].run_id));
+        const char *log = toy_grid_read_of(g, train, "log");
         assert_non_null(strstr(log, rows[i].seen));
         assert_null(strstr(log, "FAKE_SLURM=")); /* scrubbed on the node, too */
     }
 }
 
-TEST_WITH(struct toy_grid *g, a_job_that_slurm_refuses_is_offered_again_while_others_run)
+TEST_WITH(struct toy_grid *g, a_rejected_job_is_submitted_again_while_others_run)
 {
     for (int32_t i = 0; i < 3; i++) toy_grid_train(g, 64 + i);
     toy_slurm_put(g, "limit", "1\n");
     assert_int_equal(toy_grid_run(g), 0);
     assert_int_equal(g->result.done, 3);
-    assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM attempts", NULL), 3);
+    assert_count(g, 3, "SELECT count(*) FROM attempts");
 }
 
-TEST_WITH(struct toy_grid *g, a_first_job_that_slurm_refuses_ends_the_call_with_its_reason)
+TEST_WITH(struct toy_grid *g, a_first_job_that_is_rejected_ends_the_call_with_the_reason)
 {
     toy_grid_train(g, 64);
     g->options.words[1] = "partition=nowhere";
     assert_int_equal(toy_grid_run(g), ERR_TRYLATER);
     assert_non_null(strstr(g->e.text, "invalid partition specified: nowhere"));
-    assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM attempts", NULL), 0);
+    assert_count(g, 0, "SELECT count(*) FROM attempts");
 }
 
 /* --- what goes wrong --- */
 
-TEST_WITH(struct toy_grid *g, a_worker_that_dies_is_lost_and_tried_again)
+TEST_WITH(struct toy_grid *g, a_worker_that_dies_is_lost_and_retried)
 {
-    int32_t train = toy_grid_train(g, 64);
-    toy_grid_script(g, train, "die 1", -1);
+    toy_grid_script(g, toy_grid_train(g, 64), "die 1", -1);
     assert_int_equal(toy_grid_run(g), 0);
-    assert_int_equal(
-        toy_grid_count(g, "SELECT count(*) FROM attempts WHERE state='lost' AND signal=9", NULL),
-        1);
-    assert_int_equal(toy_grid_count(g, states, "done"), 1);
+    assert_attempts(g, 1, "state='lost' AND signal=9");
+    assert_attempts(g, 1, "state='done'");
 }
 
 TEST_WITH(struct toy_grid *g, a_node_that_fails_costs_the_attempt_and_nothing_else)
 {
-    int32_t train = toy_grid_train(g, 64);
-    int bell = toy_grid_hang_bell(g);
-    toy_grid_script(g, train, "wait 1", -1);
-    pid_t pid = toy_grid_fork(g);
-    toy_grid_await_bell(bell, 1);
+    pid_t pid = toy_grid_begin(g, toy_grid_train(g, 64), "wait 1");
     kill(toy_slurm_pid(g, "1/pid"), SIGKILL);
     kill(toy_slurm_pid(g, "1/first"), SIGKILL);
     assert_int_equal(toy_grid_status(pid), 0);
     toy_grid_open_store(g);
-    assert_int_equal(toy_grid_count(g,
-                                    "SELECT count(*) FROM attempts WHERE state='lost' AND "
-                                    "message='job 1 ended as NODE_FAIL'",
-                                    NULL),
-                     1);
-    assert_int_equal(toy_grid_count(g, states, "done"), 1);
-    close(bell);
+    assert_attempts(g, 1, "state='lost' AND message='job 1 ended as NODE_FAIL'");
+    assert_attempts(g, 1, "state='done'");
 }
 
 TEST_WITH(struct toy_grid *g, a_job_that_slurm_forgot_is_lost)
 {
-    int32_t train = toy_grid_train(g, 64);
-    int bell = toy_grid_hang_bell(g), asked = toy_slurm_fifo(toy_slurm_path(g, "bell"));
-    toy_grid_script(g, train, "wait 1", -1);
-    pid_t pid = toy_grid_fork(g);
-    toy_grid_await_bell(bell, 1);
+    pid_t pid = toy_grid_begin(g, toy_grid_train(g, 64), "wait 1");
     /* An answer that is being made while the job ends could still tell how it ended. */
     toy_slurm_put(g, "silent", "");
-    toy_slurm_await_questions(asked, 1);
+    toy_slurm_await_questions(g, 1);
     toy_slurm_put(g, "1/forgotten", "");
     kill(toy_slurm_pid(g, "1/first"), SIGKILL);
     unlink(toy_slurm_path(g, "silent"));
     assert_int_equal(toy_grid_status(pid), 0);
     toy_grid_open_store(g);
-    assert_int_equal(toy_grid_count(g,
-                                    "SELECT count(*) FROM attempts WHERE state='lost' AND "
-                                    "message='job 1 is not known to Slurm any more'",
-                                    NULL),
-                     1);
-    close(bell);
-    close(asked);
+    assert_attempts(g, 1, "state='lost' AND message='job 1 is not known to Slurm any more'");
 }
 
 TEST_WITH(struct toy_grid *g, a_slurm_that_is_silent_for_a_while_loses_no_job)
 {
-    int32_t train = toy_grid_train(g, 64);
-    int bell = toy_grid_hang_bell(g), gate = toy_slurm_gate(g);
-    int asked = toy_slurm_fifo(toy_slurm_path(g, "bell"));
-    toy_grid_script(g, train, "gate", -1);
-    pid_t pid = toy_grid_fork(g);
-    toy_grid_await_bell(bell, 1);
+    pid_t pid = toy_grid_begin(g, toy_grid_train(g, 64), "gate");
     toy_slurm_put(g, "silent", "");
-    toy_slurm_await_questions(asked, 5);
+    toy_slurm_await_questions(g, 5);
     unlink(toy_slurm_path(g, "silent"));
-    toy_slurm_await_questions(asked, 5);
-    assert_int_equal(write(gate, "g", 1), 1);
+    toy_slurm_await_questions(g, 5);
+    toy_grid_open_gate(g);
     assert_int_equal(toy_grid_status(pid), 0);
     toy_grid_open_store(g);
-    assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM attempts", NULL), 1);
-    assert_int_equal(toy_grid_count(g, states, "done"), 1);
-    close(bell);
-    close(asked);
-    close(gate);
+    assert_count(g, 1, "SELECT count(*) FROM attempts");
+    assert_attempts(g, 1, "state='done'");
 }
 
 /* What Slurm does before a time limit: no try is used up if the worker kept a checkpoint. */
-TEST_WITH(void *fixture_of_case, a_job_at_its_time_limit_goes_on_in_another)
+TEST_WITH(struct toy_grid *g, a_job_at_its_time_limit_continues_in_another)
 {
-    void **state = &fixture_of_case;
     static const char *const actions[] = {"drain 1", "wait 1"};
-    struct toy_grid *g = *state;
-    int bell = toy_grid_hang_bell(g);
     g->options.tries = 1;
     for (int i = 0; i < 2; i++) {
         g->n = 0;
         int32_t train = toy_grid_train(g, 64 + i);
-        toy_grid_script(g, train, actions[i], -1);
-        pid_t pid = toy_grid_fork(g);
-        toy_grid_await_bell(bell, 1);
+        pid_t pid = toy_grid_begin(g, train, actions[i]);
         kill(toy_slurm_pid(g, i == 0 ? "1/first" : "3/first"), SIGTERM);
         assert_int_equal(toy_grid_status(pid), i == 0 ? 0 : -ERR_INTERNAL);
     }
     toy_grid_open_store(g);
-    assert_int_equal(toy_grid_count(g, states, "lost"), 2);
-    assert_int_equal(toy_grid_count(g, states, "done"), 1);
-    close(bell);
+    assert_attempts(g, 2, "state='lost'");
+    assert_attempts(g, 1, "state='done'");
 }
 
 TEST_WITH(struct toy_grid *g, a_job_that_waits_for_its_node_is_not_called_silent)
 {
-    int asked = toy_slurm_fifo(toy_slurm_path(g, "bell"));
     toy_grid_train(g, 64);
     toy_slurm_put(g, "hold", "");
     pid_t pid = toy_grid_fork(g);
     toy_grid_await_count(g, "SELECT count(*) FROM attempts", 1);
     toy_grid_pass(g, TOY_STALL_S + 1);
-    toy_slurm_await_questions(asked, 2); /* between two it looks who is silent */
+    toy_slurm_await_questions(g, 2); /* between two it checks for silent workers */
     unlink(toy_slurm_path(g, "hold"));
     assert_int_equal(toy_grid_status(pid), 0);
     toy_grid_open_store(g);
-    assert_int_equal(toy_grid_count(g, "SELECT count(*) FROM attempts", NULL), 1);
-    close(asked);
+    assert_count(g, 1, "SELECT count(*) FROM attempts");
 }
 
 TEST_WITH(struct toy_grid *g, a_job_that_is_silent_is_cancelled_and_lost)
 {
-    int32_t train = toy_grid_train(g, 64);
-    toy_grid_script(g, train, "hang 1", -1);
+    toy_grid_script(g, toy_grid_train(g, 64), "hang 1", -1);
     pid_t pid = toy_grid_fork(g);
     toy_grid_await_count(g, "SELECT count(*) FROM progress WHERE done=4", 1); /* its last record */
     toy_grid_pass(g, TOY_STALL_S + 1);
     assert_int_equal(toy_grid_status(pid), 0);
     toy_grid_open_store(g);
-    assert_int_equal(toy_grid_count(g,
-                                    "SELECT count(*) FROM attempts WHERE state='lost' AND message "
-                                    "LIKE 'no record for%'",
-                                    NULL),
-                     1);
-    assert_int_equal(toy_grid_count(g, states, "done"), 1);
+    assert_attempts(g, 1, "state='lost' AND message LIKE 'no record for%'");
+    assert_attempts(g, 1, "state='done'");
     assert_string_equal(toy_slurm_get(g, "1/state"), "CANCELLED");
+}
+
+/* --- Ctrl-C --- */
+
+/* Kills a scheduler whose job waits. The job may begin before its row exists. */
+static void leave_waiting(struct toy_grid *g, int32_t job, const char *action)
+{
+    pid_t pid = toy_grid_begin(g, job, action);
+    toy_grid_await_count(g, "SELECT count(*) FROM attempts WHERE state='running'", 1);
+    toy_grid_kill(pid);
+}
+
+TEST_WITH(struct toy_grid *g, ctrl_c_stops_jobs_that_run_and_jobs_that_wait)
+{
+    int32_t first = toy_grid_train(g, 64);
+    toy_grid_train(g, 128);
+    g->options.devices = "slurm:1";
+    leave_waiting(g, first,
+                  "wait 1"); /* a second job, which waits, is submitted by the next call */
+    toy_slurm_put(g, "hold", "");
+    g->options.devices = "slurm:2";
+    pid_t pid = toy_grid_fork(g);
+    toy_slurm_await_questions(g, 3);
+    kill(pid, SIGINT);
+    assert_int_equal(toy_grid_status(pid), -ERR_INTERRUPTED);
+    assert_string_equal(toy_slurm_get(g, "2/state"), "CANCELLED");
+    unlink(toy_slurm_path(g, "hold"));
+    toy_grid_open_store(g);
+    assert_attempts(g, 2, "state='cancelled'");
+    assert_attempts(g, 1, "exit_code=130 AND message='stopped after update 5'");
+    assert_int_equal(toy_grid_run(g), 0);
+    assert_int_equal(g->result.done, 2);
+}
+
+TEST_WITH(struct toy_grid *g, a_second_request_cancels_jobs_that_ignore_the_first)
+{
+    pid_t pid = toy_grid_begin(g, toy_grid_train(g, 64), "ignore 1");
+    kill(pid, SIGINT);
+    toy_grid_await_bell(g->bell, 1);
+    toy_grid_pass(g, 1); /* two that come together count once */
+    kill(pid, SIGINT);
+    assert_int_equal(toy_grid_status(pid), -ERR_INTERRUPTED);
+    assert_string_equal(toy_slurm_get(g, "1/state"), "CANCELLED");
+    toy_grid_open_store(g);
+    assert_attempts(g, 1, "state='cancelled'");
+    assert_int_equal(toy_grid_run(g), 0);
+    assert_attempts(g, 1, "state='done'");
+}
+
+/* --- the scheduler dies --- */
+
+TEST_WITH(struct toy_grid *g, a_job_outlives_its_scheduler_and_the_next_one_takes_it_over)
+{
+    int32_t train = toy_grid_family(g, 64);
+    leave_waiting(g, train, "gate");
+    pid_t pid = toy_grid_fork(g);
+    toy_slurm_await_questions(g, 2);
+    assert_string_equal(toy_slurm_get(g, "1/state"), "RUNNING");
+    toy_grid_open_gate(g);
+    assert_int_equal(toy_grid_status(pid), 0);
+    toy_grid_open_store(g);
+    assert_int_equal(toy_grid_attempts(g, train), 1);
+    assert_int_equal(
+        toy_grid_count(g, "SELECT exit_code FROM attempts WHERE run_id=:id", g->job[train].run_id),
+        0);
+    assert_attempts(g, 4, "state='done'");
+}
+
+TEST_WITH(struct toy_grid *g, the_records_of_a_job_that_ended_without_its_scheduler_count)
+{
+    leave_waiting(g, toy_grid_train(g, 64), "gate");
+    pid_t job = toy_slurm_pid(g, "1/pid");
+    toy_grid_open_gate(g);
+    toy_grid_await_end(job);
+    assert_int_equal(toy_grid_run(g), 0);
+    assert_int_equal(g->result.already_done, 1);
+    assert_count(g, 1, "SELECT count(*) FROM attempts");
+}
+
+TEST_WITH(struct toy_grid *g, a_job_of_other_runs_is_left_alone)
+{
+    int32_t other = toy_grid_train(g, 64);
+    leave_waiting(g, other, "gate");
+    struct run left = g->job[other];
+    g->n = 0;
+    toy_grid_train(g, 128);
+    assert_int_equal(toy_grid_run(g), 0);
+    assert_int_equal(g->result.done, 1);
+    assert_attempts(g, 1, "state='running'");
+    assert_string_equal(toy_slurm_get(g, "1/state"), "RUNNING");
+    toy_grid_open_gate(g);
+    g->job[0] = left;
+    g->n = 1;
+    assert_int_equal(toy_grid_run(g), 0);
+    assert_attempts(g, 2, "state='done'");
+    assert_count(g, 2, "SELECT count(*) FROM attempts");
+}
+
+TEST_WITH(struct toy_grid *g, the_limit_of_jobs_counts_those_that_are_taken_over)
+{
+    int32_t first = toy_grid_train(g, 64);
+    toy_grid_train(g, 128);
+    g->options.devices = "slurm:1";
+    leave_waiting(g, first, "gate");
+    pid_t pid = toy_grid_fork(g);
+    toy_slurm_await_questions(g, 4);
+    assert_string_equal(toy_slurm_get(g, "2/state"), "");
+    toy_grid_open_gate(g);
+    assert_int_equal(toy_grid_status(pid), 0);
+    toy_slurm_await(g, "2", "COMPLETED");
+}
+
+TEST_WITH(struct toy_grid *g, a_scheduler_that_cannot_ask_about_a_job_says_try_later)
+{
+    leave_waiting(g, toy_grid_train(g, 64), "gate");
+    toy_slurm_put(g, "silent", "");
+    assert_int_equal(toy_grid_run(g), ERR_TRYLATER);
+    assert_non_null(strstr(g->e.text, "job 1"));
+    assert_non_null(strstr(g->e.text, "Unable to contact"));
+    assert_attempts(g, 1, "state='running'");
+}
+
+/* Submitted by a scheduler that died before it could record it. */
+TEST_WITH(struct toy_grid *g, a_job_of_this_project_that_no_attempt_knows_is_cancelled)
+{
+    struct machine m;
+    machine_read(&m);
+    const char *ours = arena_printf(&g->arena, "alibi-0123456789abcdef-1@%s", m.host);
+    const char *const name[] = {ours, ours, "other", "alibi-0123456789abcdef-1@elsewhere"};
+    toy_grid_train(g, 64);
+    for (int i = 0; i < 4; i++) {
+        const char *job = arena_printf(&g->arena, "%d", 91 + i);
+        mkdir(toy_slurm_path(g, job), 0700);
+        toy_slurm_put(g, arena_printf(&g->arena, "%s/state", job), "PENDING\n");
+        toy_slurm_put(g, arena_printf(&g->arena, "%s/name", job), name[i]);
+        toy_slurm_put(g, arena_printf(&g->arena, "%s/dir", job), i == 1 ? "/elsewhere" : g->root);
+    }
+    assert_int_equal(toy_grid_run(g), 0);
+    assert_string_equal(toy_slurm_get(g, "91/state"), "CANCELLED");
+    assert_string_equal(toy_slurm_get(g, "92/state"), "PENDING");
+    assert_string_equal(toy_slurm_get(g, "93/state"), "PENDING");
+    assert_string_equal(toy_slurm_get(g, "94/state"), "PENDING");
 }

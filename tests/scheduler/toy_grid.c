@@ -3,24 +3,20 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include <cmocka.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "record/run_folder.h"
 
 static void toy_must(const struct toy_grid *g, int rc)
 {
@@ -51,7 +47,7 @@ void toy_grid_open(struct toy_grid *g)
     assert_int_equal(pipe2(g->clock, O_CLOEXEC | O_NONBLOCK), 0);
     snprintf(g->root, sizeof g->root, "%s/alibi-grid-XXXXXX", temporary ? temporary : "/tmp");
     assert_non_null(mkdtemp(g->root));
-    /* The fake worker stands beside the tests of its folder. */
+    /* The fake worker is beside the tests of its folder. */
     ssize_t n = readlink("/proc/self/exe", g->worker, sizeof g->worker - 32);
     assert_true(n > 0);
     g->worker[n] = '\0';
@@ -66,6 +62,8 @@ void toy_grid_open(struct toy_grid *g)
                                             .quiet = true,
                                             .headline = "toy"};
     toy_grid_script(g, -1);
+    g->bell = toy_grid_fifo(project_path(&g->project, &g->arena, "bell"));
+    g->gate = toy_grid_fifo(project_path(&g->project, &g->arena, "gate"));
 }
 
 static int toy_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -82,7 +80,23 @@ void toy_grid_close(struct toy_grid *g)
     nftw(g->root, toy_remove, 16, FTW_DEPTH | FTW_PHYS);
     close(g->clock[0]);
     close(g->clock[1]);
+    close(g->bell);
+    close(g->gate);
     arena_fini(&g->arena);
+}
+
+int toy_grid_setup(void **state)
+{
+    *state = calloc(1, sizeof(struct toy_grid));
+    toy_grid_open(*state);
+    return 0;
+}
+
+int toy_grid_teardown(void **state)
+{
+    toy_grid_close(*state);
+    free(*state);
+    return 0;
 }
 
 static void toy_set(struct toy_grid *g, struct spec *s, const char *key, const char *value)
@@ -222,24 +236,42 @@ int toy_grid_status(pid_t pid)
     return WEXITSTATUS(status);
 }
 
-int toy_grid_hang_bell(struct toy_grid *g)
+pid_t toy_grid_begin(struct toy_grid *g, int32_t job, const char *action)
 {
-    const char *path = project_path(&g->project, &g->arena, "bell");
+    toy_grid_script(g, job, action, -1);
+    pid_t pid = toy_grid_fork(g);
+    toy_grid_await_bell(g->bell, 1);
+    return pid;
+}
+
+void toy_grid_kill(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+int toy_grid_fifo(const char *path)
+{
     assert_int_equal(mkfifo(path, 0600), 0);
     int fd = open(path, O_RDWR | O_CLOEXEC);
     assert_true(fd >= 0);
     return fd;
 }
 
-void toy_grid_await_bell(int bell, int n)
+void toy_grid_await_bell(int fifo, int n)
 {
-    struct pollfd wait = {.fd = bell, .events = POLLIN};
-    char stroke;
+    struct pollfd wait = {.fd = fifo, .events = POLLIN};
+    char byte;
 
     for (int i = 0; i < n; i++) {
         assert_int_equal(poll(&wait, 1, TOY_DEADLINE_MS), 1);
-        assert_int_equal(read(bell, &stroke, 1), 1);
+        assert_int_equal(read(fifo, &byte, 1), 1);
     }
+}
+
+void toy_grid_open_gate(struct toy_grid *g)
+{
+    assert_int_equal(write(g->gate, "g", 1), 1);
 }
 
 void toy_grid_await_end(pid_t pid)
@@ -251,6 +283,21 @@ void toy_grid_await_end(pid_t pid)
     close(fd);
 }
 
+int64_t toy_grid_leave(struct toy_grid *g, int32_t job, struct store_attempt row)
+{
+    const struct spec *spec = &g->job[job].spec;
+    char *dir;
+    int64_t attempt_id;
+
+    if (!g->store) toy_grid_open_store(g);
+    row.run_id = g->job[job].run_id;
+    toy_must(g, run_folder_claim(&dir, &row.attempt, &g->arena, g->root, row.run_id, 1, &g->e));
+    row.dir = dir;
+    toy_must(g, run_folder_write_specs(project_path(&g->project, &g->arena, dir), &spec, 1, &g->e));
+    toy_must(g, store_start_attempt(g->store, &row, &attempt_id, &g->e));
+    return attempt_id;
+}
+
 static int toy_keep_cell(void *context, int columns_n, const char *const *names,
                          const struct store_cell *cells, struct err *e)
 {
@@ -258,7 +305,7 @@ static int toy_keep_cell(void *context, int columns_n, const char *const *names,
     (void)names;
     (void)columns_n;
     if (!cells[0].text || !str_to_int(out, cells[0].text))
-        return ERR(e, ERR_DATA, "'%s' is no integer", cells[0].text ? cells[0].text : "NULL");
+        return ERR(e, ERR_DATA, "'%s' is not an integer", cells[0].text ? cells[0].text : "NULL");
     return 0;
 }
 
@@ -271,7 +318,12 @@ long toy_grid_count(struct toy_grid *g, const char *sql, const char *id)
     return (long)out;
 }
 
-/* False: there is not such a database yet. */
+long toy_grid_attempts(struct toy_grid *g, int32_t job)
+{
+    return toy_grid_count(g, "SELECT count(*) FROM attempts WHERE run_id=:id", g->job[job].run_id);
+}
+
+/* False: there is no such database yet. */
 static bool toy_peek(int64_t *out, struct toy_grid *g, const char *sql)
 {
     struct store *reader;
@@ -309,4 +361,9 @@ char *toy_grid_read(struct toy_grid *g, const char *name)
     if (file_read(&g->arena, &text, NULL, path, 64 << 20, NULL) < 0)
         return arena_strdup(&g->arena, "");
     return text;
+}
+
+char *toy_grid_read_of(struct toy_grid *g, int32_t job, const char *name)
+{
+    return toy_grid_read(g, arena_printf(&g->arena, "runs/%s/1/%s", g->job[job].run_id, name));
 }

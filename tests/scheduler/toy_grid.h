@@ -26,12 +26,17 @@ struct toy_grid {
     struct err e;
     int clock[2];     /* a pipe: how much time has passed besides */
     int64_t ahead_us; /* of the machine's clock, as far as the pipe was read */
+    int bell;         /* a FIFO: the fake worker writes a byte when it begins to wait */
+    int gate;         /* a FIFO: a byte lets the fake worker's action `gate` go on */
+    int asked;        /* a FIFO of toy_slurm: squeue writes a byte when it is asked */
 };
 
 /* Makes the folder; the script lets everything succeed. One slot, no progress lines. A worker may
  * be silent for TOY_STALL_S. */
 void toy_grid_open(struct toy_grid *g);
 void toy_grid_close(struct toy_grid *g); /* removes the folder */
+int toy_grid_setup(void **state);        /* both for cmocka, with a grid of their own */
+int toy_grid_teardown(void **state);
 
 /* Adds a training (L) and returns its index; costs fall in the order of adding. */
 int32_t toy_grid_train(struct toy_grid *g, int32_t L);
@@ -41,32 +46,50 @@ int32_t toy_grid_bench(struct toy_grid *g, int32_t L);
 /* A training with three evaluations; returns the training's index. */
 int32_t toy_grid_family(struct toy_grid *g, int32_t L);
 
-/* The script of the fake worker anew: for each pair (job, text such as "fail 2"), ended by -1; all
- * others succeed. */
+/* Replaces the script of the fake worker: for each pair (job, text such as "fail 2"), ended by -1;
+ * all others succeed. */
 void toy_grid_script(struct toy_grid *g, ...);
 
 void toy_grid_open_store(struct toy_grid *g); /* and adds the runs */
 int toy_grid_run(struct toy_grid *g);         /* scheduler_run into result and e */
 
+/* A running row of a job and its folder, as an earlier scheduler would have left them; the id of
+ * the attempt. row: what else it has. */
+int64_t toy_grid_leave(struct toy_grid *g, int32_t job, struct store_attempt row);
+
 /* One integer from the store; the statement's only parameter :id may be NULL. */
 long toy_grid_count(struct toy_grid *g, const char *sql, const char *id);
+/* The number of rows, or of attempts that fulfil a condition. */
+#define assert_count(g, n, sql) assert_int_equal(toy_grid_count((g), (sql), NULL), (n))
+#define assert_attempts(g, n, condition)                                                           \
+    assert_count(g, n, "SELECT count(*) FROM attempts WHERE " condition)
+/* The number of attempts of a job. */
+long toy_grid_attempts(struct toy_grid *g, int32_t job);
 /* The state of the newest attempt of a job. */
 enum store_state toy_grid_last(struct toy_grid *g, int32_t job);
 /* The same in a process of its own; its exit status is -rc. The store must be closed. */
 pid_t toy_grid_fork(struct toy_grid *g);
 /* Waits for the end of that process; its exit status. */
 int toy_grid_status(pid_t pid);
-/* Makes the FIFO through which the fake worker tells that it has begun to wait; its descriptor. */
-int toy_grid_hang_bell(struct toy_grid *g);
-/* Waits for n strokes of it. */
-void toy_grid_await_bell(int bell, int n);
+/* The same for a call in which one job does what the action says; returns when its worker has
+ * begun to wait. */
+pid_t toy_grid_begin(struct toy_grid *g, int32_t job, const char *action);
+/* Kills a scheduler. */
+void toy_grid_kill(pid_t pid);
+/* A new FIFO that is open for both sides; its descriptor. */
+int toy_grid_fifo(const char *path);
+/* Waits for n bytes of a FIFO, such as the bell. */
+void toy_grid_await_bell(int fifo, int n);
+/* Lets the worker at the gate go on. */
+void toy_grid_open_gate(struct toy_grid *g);
 /* Waits until the process has ended. Works for processes that are not children. */
 void toy_grid_await_end(pid_t pid);
 /* Waits until results.db, which a scheduler in another process writes, gives this one integer. */
 void toy_grid_await_count(struct toy_grid *g, const char *sql, long expected);
 /* Lets time pass for the scheduler, also for one in another process; at once. */
 void toy_grid_pass(struct toy_grid *g, double seconds);
-/* A file of the project; "" when absent. */
+/* A file of the project, or of a job's first attempt; "" if it is absent. */
 char *toy_grid_read(struct toy_grid *g, const char *name);
+char *toy_grid_read_of(struct toy_grid *g, int32_t job, const char *name);
 
 #endif

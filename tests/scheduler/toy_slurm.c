@@ -3,19 +3,14 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include <cmocka.h>
 #include <dirent.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/str.h"
@@ -62,6 +57,7 @@ int toy_slurm_setup(void **state)
     free(scripts);
     assert_int_equal(mkdir(toy_slurm_path(g, ""), 0700), 0);
     setenv("FAKE_SLURM", arena_printf(&g->arena, "%s/slurm", g->root), 1);
+    g->asked = toy_grid_fifo(toy_slurm_path(g, "bell"));
     g->options.devices = "slurm:2";
     g->options.poll_s = 0.05;
     *state = g;
@@ -86,6 +82,7 @@ int toy_slurm_teardown(void **state)
     for (struct dirent *d = jobs ? readdir(jobs) : NULL; d; d = readdir(jobs))
         toy_slurm_end(g, d->d_name);
     if (jobs) closedir(jobs);
+    close(g->asked);
     toy_grid_close(g);
     *strrchr(g->root, '/') = '\0';
     rmdir(g->root);
@@ -100,24 +97,11 @@ void toy_slurm_await(struct toy_grid *g, const char *number, const char *state)
     assert_string_equal(toy_slurm_get(g, arena_printf(&g->arena, "%s/state", number)), state);
 }
 
-int toy_slurm_fifo(const char *path)
+void toy_slurm_await_questions(struct toy_grid *g, int n)
 {
-    assert_int_equal(mkfifo(path, 0600), 0);
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    assert_true(fd >= 0);
-    return fd;
-}
+    struct pollfd before = {.fd = g->asked, .events = POLLIN};
+    char byte;
 
-void toy_slurm_await_questions(int bell, int n)
-{
-    struct pollfd before = {.fd = bell, .events = POLLIN};
-    char stroke;
-
-    while (poll(&before, 1, 0) == 1) assert_int_equal(read(bell, &stroke, 1), 1);
-    toy_grid_await_bell(bell, n);
-}
-
-int toy_slurm_gate(struct toy_grid *g)
-{
-    return toy_slurm_fifo(project_path(&g->project, &g->arena, "gate"));
+    while (poll(&before, 1, 0) == 1) assert_int_equal(read(g->asked, &byte, 1), 1);
+    toy_grid_await_bell(g->asked, n);
 }

@@ -19,11 +19,7 @@ pid_t toy_slurm_pid(struct toy_grid *g, const char *name);
 /* Waits for the processes of a job of this number to end, and asserts the state it then has. */
 void toy_slurm_await(struct toy_grid *g, const char *number, const char *state);
 
-/* A FIFO that is open for both sides; its descriptor. */
-int toy_slurm_fifo(const char *path);
-/* Waits for n questions of squeue from now on, through the FIFO `bell` of the fake Slurm. */
-void toy_slurm_await_questions(int bell, int n);
-/* The gate of the fake worker's action of that name. */
-int toy_slurm_gate(struct toy_grid *g);
+/* Waits for n questions of squeue from now on. */
+void toy_slurm_await_questions(struct toy_grid *g, int n);
 
 #endif

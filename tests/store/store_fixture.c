@@ -4,12 +4,7 @@
 #include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 #include <sqlite3.h>
@@ -173,16 +168,24 @@ void fixture_evaluated(struct store_fixture *f, int64_t attempt_id, const char *
         fail_msg("%s", f->e.text);
 }
 
+/* The first record of a worker on a device. */
+static void started(struct store_fixture *f, int64_t attempt_id, const char *device)
+{
+    char json[256];
+
+    snprintf(json, sizeof json,
+             "{\"pid\":1,\"host\":\"here\",\"device\":\"%s\",\"backend\":\"cpu\",\"blas\":\"some\","
+             "\"threads\":1,\"code_id\":\"c0de\",\"program\":\"alibi\"}",
+             device);
+    assert_int_equal(fixture_ingest(f, attempt_id, 1, EVENT_STARTED, json), 0);
+}
+
 void fixture_done(struct store_fixture *f, const struct spec *s, double number,
                   char run_id[SPEC_ID_BYTES])
 {
     fixture_add(f, s, run_id);
     int64_t id = fixture_start(f, run_id);
-    assert_int_equal(fixture_ingest(f, id, 1, EVENT_STARTED,
-                                    "{\"pid\":1,\"host\":\"here\",\"device\":\"a processor\","
-                                    "\"backend\":\"cpu\",\"blas\":\"some\",\"threads\":1,"
-                                    "\"code_id\":\"c0de\",\"program\":\"alibi\"}"),
-                     0);
+    started(f, id, "a processor");
     if (s->kind == SPEC_TRAIN)
         fixture_trained(f, id, run_id, 2, number, "abc");
     else
@@ -197,11 +200,7 @@ void fixture_benched(struct store_fixture *f, const struct spec *s, const char *
 
     fixture_add(f, s, run_id);
     int64_t attempt = fixture_start(f, run_id);
-    snprintf(json, sizeof json,
-             "{\"pid\":1,\"host\":\"here\",\"device\":\"%s\",\"backend\":\"cpu\",\"blas\":\"some\","
-             "\"threads\":1,\"code_id\":\"c0de\",\"program\":\"alibi\"}",
-             device);
-    assert_int_equal(fixture_ingest(f, attempt, 1, EVENT_STARTED, json), 0);
+    started(f, attempt, device);
     snprintf(json, sizeof json,
              "{\"run_id\":\"%s\",\"wps\":%.17g,\"mfu\":null,\"peak_memory_bytes\":%s,"
              "\"wall_seconds\":2,\"batch_tokens\":9216}",

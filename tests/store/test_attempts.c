@@ -1,8 +1,6 @@
 /* test_attempts.c - attempts end once, one result of a run is current, nothing late is shown. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "store/store_fixture.h"

@@ -3,10 +3,6 @@
 #include "harness/test.h"
 
 #include <math.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "store/store_fixture.h"
 
@@ -158,7 +154,7 @@ TEST_WITH(struct store_fixture *f, speed_and_memory_of_benchmarks_stand_in_the_p
                 "train_wps 30000.0 - 1 28300.0 1700.0 words/s GPU A");
 }
 
-/* The paper gives 82,000 words a second at L and 14,000 at 3072: each stands beside the benchmark
+/* The paper gives 82,000 words a second at L and 14,000 at 3072: each is shown beside the benchmark
  * that read rows of that length. */
 TEST_WITH(struct store_fixture *f, a_speed_stands_beside_the_papers_at_the_length_that_was_read)
 {
@@ -203,7 +199,8 @@ TEST_WITH(struct store_fixture *f, speeds_of_two_devices_are_not_averaged)
     fixture_benched(f, &s[0], "GPU A", 30000, "null", id[0]);
     fixture_benched(f, &s[1], "GPU A", 30010, "null", id[1]);
     fixture_benched(f, &s[2], "GPU B", 50000, "null", id[2]);
-    /* two of A: sample deviation 10 / sqrt(2); the fourth seed has no result and is no row */
+    /* two of A: sample deviation 10 / sqrt(2); the fourth seed has no result and therefore no row
+     */
     char expected[256];
     snprintf(expected, sizeof expected,
              "memory_gb - - 0 - - GB - ; train_wps 30005.0 %s 2 - - words/s GPU A ; "

@@ -2,13 +2,7 @@
  * a transaction is whole or absent, and the next writer goes on. */
 #include "harness/test.h"
 
-#include <signal.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "store/database.h"

@@ -2,12 +2,9 @@
  * every k, or the power fails there: what was acknowledged is there, every transaction is whole or
  * absent, the file is sound.
  *
- * A shim VFS stands between SQLite and the real one and counts. */
+ * A shim VFS between SQLite and the real one counts. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -100,14 +97,6 @@ static void cut_power(bool all, unsigned *seed)
     forget(NULL);
 }
 
-static int shim_close(sqlite3_file *f)
-{
-    return PASS(xClose);
-}
-static int shim_read(sqlite3_file *f, void *to, int n, sqlite3_int64 at)
-{
-    return PASS(xRead, to, n, at);
-}
 static int shim_write(sqlite3_file *f, const void *from, int n, sqlite3_int64 at)
 {
     int code = fault();
@@ -130,49 +119,32 @@ static int shim_sync(sqlite3_file *f, int flags)
     if (((struct fault_file *)f)->name) forget(((struct fault_file *)f)->name);
     return SQLITE_OK;
 }
-static int shim_size(sqlite3_file *f, sqlite3_int64 *size)
-{
-    return PASS(xFileSize, size);
-}
-static int shim_lock(sqlite3_file *f, int level)
-{
-    return PASS(xLock, level);
-}
-static int shim_unlock(sqlite3_file *f, int level)
-{
-    return PASS(xUnlock, level);
-}
-static int shim_check_lock(sqlite3_file *f, int *out)
-{
-    return PASS(xCheckReservedLock, out);
-}
-static int shim_control(sqlite3_file *f, int op, void *argument)
-{
-    return PASS(xFileControl, op, argument);
-}
-static int shim_sector(sqlite3_file *f)
-{
-    return PASS(xSectorSize);
-}
-static int shim_characteristics(sqlite3_file *f)
-{
-    return PASS(xDeviceCharacteristics);
-}
-static int shim_shm_map(sqlite3_file *f, int page, int bytes, int extend, void volatile **out)
-{
-    return PASS(xShmMap, page, bytes, extend, out);
-}
-static int shim_shm_lock(sqlite3_file *f, int offset, int n, int flags)
-{
-    return PASS(xShmLock, offset, n, flags);
-}
+/* What never fails: our name, SQLite's, the parameters and the further arguments. */
+#define FORWARDED(X)                                                                               \
+    X(close, xClose, (sqlite3_file * f), ())                                                       \
+    X(read, xRead, (sqlite3_file * f, void *to, int n, sqlite3_int64 at), (, to, n, at))           \
+    X(size, xFileSize, (sqlite3_file * f, sqlite3_int64 * size), (, size))                         \
+    X(lock, xLock, (sqlite3_file * f, int level), (, level))                                       \
+    X(unlock, xUnlock, (sqlite3_file * f, int level), (, level))                                   \
+    X(check_lock, xCheckReservedLock, (sqlite3_file * f, int *out), (, out))                       \
+    X(control, xFileControl, (sqlite3_file * f, int op, void *argument), (, op, argument))         \
+    X(sector, xSectorSize, (sqlite3_file * f), ())                                                 \
+    X(characteristics, xDeviceCharacteristics, (sqlite3_file * f), ())                             \
+    X(shm_map, xShmMap, (sqlite3_file * f, int page, int bytes, int extend, void volatile **out),  \
+      (, page, bytes, extend, out))                                                                \
+    X(shm_lock, xShmLock, (sqlite3_file * f, int offset, int n, int flags), (, offset, n, flags))  \
+    X(shm_unmap, xShmUnmap, (sqlite3_file * f, int delete_it), (, delete_it))
+#define UNWRAP(...) __VA_ARGS__
+#define FORWARD(name, method, parameters, arguments)                                               \
+    static int shim_##name parameters                                                              \
+    {                                                                                              \
+        return real_of(f)->pMethods->method(real_of(f) UNWRAP arguments);                          \
+    }
+FORWARDED(FORWARD)
+
 static void shim_shm_barrier(sqlite3_file *f)
 {
     PASS(xShmBarrier);
-}
-static int shim_shm_unmap(sqlite3_file *f, int delete_it)
-{
-    return PASS(xShmUnmap, delete_it);
 }
 
 static int shim_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file, int flags,

@@ -1,8 +1,6 @@
 /* test_ingest.c - records become rows: typed, decimated, never twice. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "store/store_fixture.h"
@@ -212,11 +210,9 @@ TEST_WITH(struct store_fixture *f, a_bench_shows_its_speed)
                 "rotary512eval 512 1234.5 77 0.5");
 }
 
-TEST_WITH(void *fixture_of_case, text_from_outside_stays_text)
+TEST_WITH(struct store_fixture *f, text_from_outside_stays_text)
 {
-    void **state = &fixture_of_case;
     static const char hostile[] = "'); DROP TABLE runs; --\"`$(x)%n";
-    struct store_fixture *f = *state;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     struct store_claim claim = {hostile, hostile, "supported", hostile};
     char id[SPEC_ID_BYTES];

@@ -1,9 +1,6 @@
-/* test_merge.c - results made elsewhere come home once, and what is here stays. */
+/* test_merge.c - results made elsewhere are ingested once, and what is here stays. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <sqlite3.h>
@@ -42,7 +39,7 @@ static int teardown_pair(void **state)
 
 TEST_EACH(setup_pair, teardown_pair)
 
-TEST_WITH(struct pair *p, runs_made_elsewhere_come_home)
+TEST_WITH(struct pair *p, runs_made_elsewhere_are_ingested)
 {
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     struct spec eval = fixture_eval(&train, 128);
@@ -54,7 +51,7 @@ TEST_WITH(struct pair *p, runs_made_elsewhere_come_home)
     struct store_point point = {4, id, 512, 1024, 0};
     assert_int_equal(store_set_points(p->there->store, "table5", "mini", &point, 1, &p->there->e),
                      0);
-    /* the folder stands for the results.db in it; the writer there may be at work */
+    /* the folder names the results.db in it; its writer may be at work */
     if (store_merge(p->here->store, p->there->dir, &added, &p->here->e) < 0)
         fail_msg("%s", p->here->e.text);
     assert_int_equal(added, 2);

@@ -5,14 +5,9 @@
  * adds a file. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/arena.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "store/database.h"

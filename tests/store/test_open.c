@@ -2,17 +2,11 @@
 #include "harness/test.h"
 
 #include <fcntl.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "store/database.h"
 #include "store/network.h"
-#include "store/schema.h"
 #include "store/store_fixture.h"
 
 enum { OPENERS = 20, NOBODY = 65534 };
@@ -126,7 +120,7 @@ TEST_WITH(struct store_fixture *f, a_file_of_another_program_is_refused)
     snprintf(path, sizeof path, "%s/text.db", f->dir);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    for (int i = 0; i < 200; i++) fputs("this is no database\n", file);
+    for (int i = 0; i < 200; i++) fputs("this is not a database\n", file);
     fclose(file);
     for (int mode = STORE_READ; mode <= STORE_WRITE; mode++) {
         assert_int_equal(store_open(&s, path, (enum store_mode)mode, &f->e), ERR_DATA);

@@ -1,10 +1,7 @@
 /* test_outside.c - what others write reaches nothing: statements of a project's files and of the
- * command line, the views and triggers of a results.db, and files that are none. */
+ * command line, the views and triggers of a results.db, and files that are not databases. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -46,9 +43,8 @@ static void assert_refused(struct store_fixture *f, const struct refusal *refusa
 
 TEST_EACH(store_fixture_setup, store_fixture_teardown)
 
-TEST_WITH(void *fixture_of_case, functions_outside_the_list_are_refused)
+TEST_WITH(struct store_fixture *f, functions_outside_the_list_are_refused)
 {
-    void **state = &fixture_of_case;
     static const struct refusal refusals[] = {
         {"SELECT fts3_tokenizer('simple')", ERR_USAGE, "fts3_tokenizer() is not allowed"},
         {"SELECT hex(FTS3_Tokenizer('simple'))", ERR_USAGE, "fts3_tokenizer() is not allowed"},
@@ -59,7 +55,6 @@ TEST_WITH(void *fixture_of_case, functions_outside_the_list_are_refused)
         {"SELECT sqlite_compileoption_get(0)", ERR_USAGE, "sqlite_compileoption_get()"},
         {"SELECT nobody_made_this(1)", ERR_USAGE, "no such function"},
     };
-    struct store_fixture *f = *state;
     struct store_param name = {"name", "simple"};
 
     fixture_raw(f->path, "CREATE VIEW theirs AS SELECT fts3_tokenizer('simple') AS address");
@@ -71,9 +66,8 @@ TEST_WITH(void *fixture_of_case, functions_outside_the_list_are_refused)
 }
 
 /* The file of somebody who wants a pointer of his choice called. */
-TEST_WITH(void *fixture_of_case, virtual_tables_are_not_read)
+TEST_WITH(struct store_fixture *f, virtual_tables_are_not_read)
 {
-    void **state = &fixture_of_case;
     static const struct refusal refusals[] = {
         {"SELECT * FROM pages", ERR_USAGE, "no such module"},
         {"SELECT * FROM pages WHERE text MATCH 'x'", ERR_USAGE, "no such module"},
@@ -85,7 +79,6 @@ TEST_WITH(void *fixture_of_case, virtual_tables_are_not_read)
         {"SELECT * FROM dbstat", ERR_USAGE, "no such table"},
         {"SELECT sql FROM sqlite_stmt", ERR_USAGE, "no such table"},
     };
-    struct store_fixture *f = *state;
 
     fixture_raw(f->path, "CREATE VIRTUAL TABLE pages USING fts3(text);"
                          "CREATE VIEW words AS SELECT text FROM pages");
@@ -95,9 +88,8 @@ TEST_WITH(void *fixture_of_case, virtual_tables_are_not_read)
 #define ENDLESS "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) "
 #define MEGABYTE "hex(zeroblob(500000))" /* less than the limit */
 
-TEST_WITH(void *fixture_of_case, what_is_too_large_names_its_limit)
+TEST_WITH(struct store_fixture *f, what_is_too_large_names_its_limit)
 {
-    void **state = &fixture_of_case;
     static const struct refusal refusals[] = {
         {"SELECT zeroblob(60000000)", ERR_DATA, "limit of 1 MiB"},
         {"SELECT " MEGABYTE "||" MEGABYTE, ERR_DATA, "limit of 1 MiB"},
@@ -118,7 +110,6 @@ TEST_WITH(void *fixture_of_case, what_is_too_large_names_its_limit)
         {ENDLESS "SELECT " MEGABYTE " FROM n", ERR_DATA, "limit of 64 MiB"},
         {ENDLESS "SELECT randomblob(500000) FROM n UNION SELECT 1", ERR_DATA, "limit of 256 MiB"},
     };
-    struct store_fixture *f = *state;
 
     fixture_raw(f->path, "INSERT INTO claim_verdicts VALUES('table5','mini','1',"
                          "hex(zeroblob(600000)),'not run',NULL,'now')");
@@ -127,12 +118,10 @@ TEST_WITH(void *fixture_of_case, what_is_too_large_names_its_limit)
     assert_int_equal(sqlite3_soft_heap_limit64(-1), 0);
 }
 
-TEST_WITH(void *fixture_of_case, the_calls_of_a_statement_are_counted)
+TEST_WITH(struct store_fixture *f, the_calls_of_a_statement_are_counted)
 {
-    void **state = &fixture_of_case;
     enum { COLUMNS = 1000, PIECE = 40 };
     static char sql[COLUMNS * PIECE + 16];
-    struct store_fixture *f = *state;
     size_t n = (size_t)snprintf(sql, sizeof sql, "SELECT 1");
 
     for (int i = 0; i < COLUMNS; i++)
@@ -141,9 +130,8 @@ TEST_WITH(void *fixture_of_case, the_calls_of_a_statement_are_counted)
     assert_non_null(strstr(f->e.text, "more than 2000 functions"));
 }
 
-TEST_WITH(void *fixture_of_case, limited_functions_answer_as_sqlite_does)
+TEST_WITH(struct store_fixture *f, limited_functions_answer_as_sqlite_does)
 {
-    void **state = &fixture_of_case;
     static const char *const calls[] = {
         "printf()",
         "printf(NULL)",
@@ -178,7 +166,6 @@ TEST_WITH(void *fixture_of_case, limited_functions_answer_as_sqlite_does)
         "'abc' GLOB 'a[b-c]*'",
         "'abc' NOT LIKE 'z%'",
     };
-    struct store_fixture *f = *state;
     sqlite3 *plain = NULL;
     sqlite3_stmt *row = NULL;
     char sql[256];
@@ -205,11 +192,9 @@ static void assert_no_open(struct store_fixture *f, const char *path)
 }
 
 /* Opening a FIFO waits for its other end. */
-TEST_WITH(void *fixture_of_case, only_a_regular_file_is_opened)
+TEST_WITH(struct store_fixture *f, only_a_regular_file_is_opened)
 {
-    void **state = &fixture_of_case;
     static const char *const beside[] = {"-journal", "-wal", "-shm"};
-    struct store_fixture *f = *state;
     char path[160];
 
     store_fixture_close(f);
@@ -234,15 +219,13 @@ TEST_WITH(void *fixture_of_case, only_a_regular_file_is_opened)
     assert_no_open(f, path);
 }
 
-TEST_WITH(void *fixture_of_case, another_makers_trigger_does_not_run)
+TEST_WITH(struct store_fixture *f, another_makers_trigger_does_not_run)
 {
-    void **state = &fixture_of_case;
     static const char *const triggers[] = {
         "CREATE TRIGGER theirs AFTER INSERT ON runs BEGIN DELETE FROM results; END",
         "DROP TRIGGER an_attempt_ends_once;"
         "CREATE TRIGGER an_attempt_ends_once AFTER UPDATE ON results BEGIN DELETE FROM runs; END",
     };
-    struct store_fixture *f = *state;
     struct store *s = NULL;
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     struct spec other = fixture_train(SPEC_ALIBI, 64, 2);

@@ -1,8 +1,6 @@
 /* test_paper.c - paper.tsv becomes rows, or says where it is wrong. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <sqlite3.h>
@@ -53,9 +51,8 @@ TEST_WITH(struct store_fixture *f, an_empty_value_is_null_where_memory_ran_out)
                 "t5--");
 }
 
-TEST_WITH(void *fixture_of_case, positions_come_from_the_column_the_method_or_the_series)
+TEST_WITH(struct store_fixture *f, positions_come_from_the_column_the_method_or_the_series)
 {
-    void **state = &fixture_of_case;
     static const struct {
         const char *position, *method, *series, *expected;
     } rows[] = {
@@ -70,7 +67,6 @@ TEST_WITH(void *fixture_of_case, positions_come_from_the_column_the_method_or_th
         {"", "Transformer-XL", "", "NULL"},
         {"", "ALiBi L=", "", "NULL"},
     };
-    struct store_fixture *f = *state;
     char text[1024];
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -82,9 +78,8 @@ TEST_WITH(void *fixture_of_case, positions_come_from_the_column_the_method_or_th
     }
 }
 
-TEST_WITH(void *fixture_of_case, a_mistake_has_file_line_and_column)
+TEST_WITH(struct store_fixture *f, a_mistake_has_file_line_and_column)
 {
-    void **state = &fixture_of_case;
     static const struct {
         const char *text, *where, *word;
     } wrong[] = {
@@ -100,7 +95,6 @@ TEST_WITH(void *fixture_of_case, a_mistake_has_file_line_and_column)
         {HEADER "\n\t\t\t\t\t\t\tdev\t\t\t\t\tperplexity\t1\t\t\t\n", "paper.tsv:2:8", "'dev'"},
         {HEADER "\n\t\t\t\t\t\t\t\t\t\t\t\t\t1\t\t\t\n", "paper.tsv:2:13", "metric"},
     };
-    struct store_fixture *f = *state;
 
     assert_int_equal(set_paper(f, HEADER "\n\t\t\t\t\t\t\t\t\t\t\t\tgood\t1\t\t\t\n"), 0);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -1,17 +1,14 @@
 /* test_query.c - ad hoc questions read and nothing else, in their time, with helpful refusals. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "store/store_fixture.h"
 
 TEST_EACH(store_fixture_setup, store_fixture_teardown)
 
-TEST_WITH(void *fixture_of_case, only_select_passes)
+TEST_WITH(struct store_fixture *f, only_select_passes)
 {
-    void **state = &fixture_of_case;
     static const char *const refused[] = {
         "DELETE FROM runs",
         "INSERT INTO claim_verdicts VALUES('a','b','c','d','supported',NULL,'now')",
@@ -32,7 +29,6 @@ TEST_WITH(void *fixture_of_case, only_select_passes)
         "EXPLAIN SELECT 1",
         "SELECT load_extension('x')",
     };
-    struct store_fixture *f = *state;
 
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         if (fixture_query(f, refused[i]) != ERR_USAGE) fail_msg("%s: %s", refused[i], f->e.text);
@@ -50,7 +46,7 @@ TEST_WITH(struct store_fixture *f, one_statement_only)
     assert_int_equal(fixture_query(f, "SELECT 1; nonsense"), ERR_USAGE);
     assert_int_equal(fixture_query(f, "SELECT 1; -- done\n ;/* really */ ;"), 0);
     assert_int_equal(fixture_query(f, "  -- nothing"), ERR_USAGE);
-    assert_non_null(strstr(f->e.text, "no statement"));
+    assert_non_null(strstr(f->e.text, "empty statement"));
 }
 
 TEST_WITH(struct store_fixture *f, a_wrong_name_gets_the_nearest)
@@ -66,13 +62,11 @@ TEST_WITH(struct store_fixture *f, a_wrong_name_gets_the_nearest)
     assert_int_equal(fixture_query(f, "SELECT 1"), 0); /* and the fences are gone and back */
 }
 
-TEST_WITH(void *fixture_of_case, a_text_without_quotes_gets_a_hint)
+TEST_WITH(struct store_fixture *f, a_text_without_quotes_gets_a_hint)
 {
-    void **state = &fixture_of_case;
     static const char *const wrong[] = {"SELECT 1 FROM evaluations WHERE position = alibi",
                                         "SELECT 1 FROM evaluations WHERE position = \"alibi\"",
                                         "SELECT \"no such name\""};
-    struct store_fixture *f = *state;
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         if (fixture_query(f, wrong[i]) != ERR_USAGE) fail_msg("%s: %s", wrong[i], f->e.text);
@@ -85,16 +79,14 @@ TEST_WITH(void *fixture_of_case, a_text_without_quotes_gets_a_hint)
 #define ENDLESS "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) "
 
 /* Steps of every length: SQLite's own, and functions over long texts. */
-TEST_WITH(void *fixture_of_case, a_query_without_end_ends_in_its_time)
+TEST_WITH(struct store_fixture *f, a_query_without_end_ends_in_its_time)
 {
-    void **state = &fixture_of_case;
     static const char *const endless[] = {
         ENDLESS "SELECT count(*) FROM n",
         ENDLESS "SELECT sum(t LIKE '%0%0%0%0%0%b') FROM n, (SELECT hex(zeroblob(400000)) AS t)",
         ENDLESS "SELECT sum(length(replace(t,'0','1'))) FROM n,"
                 " (SELECT hex(zeroblob(400000)) AS t)",
     };
-    struct store_fixture *f = *state;
 
     for (size_t i = 0; i < sizeof endless / sizeof *endless; i++) {
         assert_int_equal(store_query(f->store, endless[i], NULL, 0, 0.1, NULL, NULL, &f->e),

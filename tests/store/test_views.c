@@ -1,9 +1,6 @@
 /* test_views.c - the contract of results.db: names and columns of the views, and what they show. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <sqlite3.h>
