@@ -28,6 +28,13 @@ void op_bench_fini(struct op_bench *k)
     arena_fini(&k->arena);
 }
 
+void op_bench_close(struct op_bench *k)
+{
+    struct backend *b = k->b;
+    op_bench_fini(k);
+    backend_close(b);
+}
+
 void op_bench_reset(struct op_bench *k)
 {
     op_bench_fini(k);

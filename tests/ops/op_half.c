@@ -17,13 +17,6 @@ void op_half_open(struct op_bench *k, const char *device)
     op_bench_init(k, b, 20211004);
 }
 
-void op_half_close(struct op_bench *k)
-{
-    struct backend *b = k->b;
-    op_bench_fini(k);
-    backend_close(b);
-}
-
 float op_half_round(float value, uint16_t *half)
 {
     uint32_t bits;
