@@ -106,7 +106,7 @@ static int is_written(struct check *c, const struct check_span *s, int64_t row,
         if (memcmp(bytes + at, unwritten, 4) == 0)
             return ERR(e, ERR_INTERNAL,
                        "%s: op %s left row %" PRId64 ", byte %zu of its output %s unwritten, or "
-                       "made it from memory nobody wrote",
+                       "made it from unwritten memory",
                        c->base.name, c->op, row, at, s->memory.name);
     return 0;
 }
@@ -122,7 +122,7 @@ static int begin(struct check *c, enum op op, const void *args, struct err *e)
         *s = (struct check_span){.memory = memory[i]};
         s->region = check_region_find(c, memory[i].data, extent(&memory[i]));
         if (!s->region)
-            return ERR(e, ERR_INTERNAL, "%s: op %s: argument %s lies outside every allocation",
+            return ERR(e, ERR_INTERNAL, "%s: op %s: argument %s is outside every allocation",
                        c->base.name, c->op, memory[i].name);
     }
     return 0;

@@ -1,6 +1,6 @@
 /* command_data.c - alibi data list|fetch|prepare|verify: corpora under data/.
  *
- * What is fetched lies under data/fetched/: NAME.zip, and NAME/ with train.txt, valid.txt and
+ * Fetched files are under data/fetched/: NAME.zip, and NAME/ with train.txt, valid.txt and
  * test.txt, where `prepare NAME` finds it. */
 #include <dirent.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 
-/* "train.lr=0.5, new": what tells the run from its like, and its state. */
+/* "train.lr=0.5, new": the settings that distinguish the run from its neighbours, and its state. */
 static const char *state_text(const struct planning *p, int32_t i, struct arena *a)
 {
     return arena_printf(a, "%s%s%s", p->settings[i], *p->settings[i] ? ", " : "",
@@ -67,7 +67,7 @@ static void print_totals(const struct planning *p, struct arena *a)
            p->rate_measured > 0 ? "measured by earlier runs" : "estimated from the device");
 }
 
-/* The lines of experiments/paper_configs.txt: each configuration once, whatever its seeds. */
+/* The lines of experiments/paper_configs.txt: each configuration once, for all its seeds. */
 static int print_configs(const struct plan *p, struct arena *a, struct err *e)
 {
     struct map printed;

@@ -71,7 +71,7 @@ static size_t backward_bytes(const struct attention *a)
     return (size_t)floats * sizeof(float);
 }
 
-/* Distance d of head h stands at Tp - 1 - d: keys j, j + 1, ... of query i follow each other from
+/* Distance d of head h is at Tp - 1 - d: keys j, j + 1, ... of query i follow each other from
  * Tp - 1 - i + j on. Entries past distance 0 are the causal mask. */
 static void backward_table(const struct backward *w, int32_t h)
 {
@@ -303,7 +303,7 @@ VECTOR_FN void backward_queries(const struct backward *w, const struct backward_
     }
 }
 
-/* Step 4: row q of ds is added where its distances stand, a float before those of the row above. As
+/* Step 4: row q of ds is added where its distances are, a float before those of the row above. As
  * many rows as a vector has lanes are added up in registers, each read from as far before its first
  * element as it is shifted; the zeros between rows make up for the rest. */
 VECTOR_FN void backward_distances(const struct backward *w, const struct backward_tile *t,
@@ -335,7 +335,7 @@ static void backward_store(const struct backward *w, const struct backward_tile 
     transpose_to_rows(dvalue, a->dv.stride, w->dvalue, ATTENTION_WIDE, rows, a->D, 1.0f);
 }
 
-/* Whether every probability of the tile is zero. Keys stand before the tile's first query, or one
+/* Whether every probability of the tile is zero. Keys precede the tile's first query, or one
  * of them is near it. */
 VECTOR_FN int backward_is_dead(const struct backward *w, const struct backward_tile *t,
                                float key_norm)
@@ -358,7 +358,7 @@ static void backward_aim(const struct backward *w, struct backward_tile *t)
     t->dquery_column = w->column;
 }
 
-/* The same for sinks outside the window: biases stand where ds will. */
+/* The same for sinks outside the window: biases are where ds will be. */
 static void backward_aim_at_sinks(const struct backward *w, struct backward_tile *t, int64_t lanes)
 {
     const struct attention *a = w->a;

@@ -3,7 +3,7 @@
  * 1. The weights are packed into panels of PANEL outputs, input by input, zeros past the last one:
  *    one pass over w, shared by every row.
  * 2. A block of rows is multiplied with a panel in registers: each element of y is one chain of
- *    multiply-adds over the inputs in rising order, started from zero, whatever the block's height.
+ *    multiply-adds over the inputs in rising order, started from zero, for any height of the block.
  *    So the bits of a row depend on that row and the weights only, by construction.
  * 3. Rows go in groups small enough to stay in the second-level cache while all panels pass. */
 #include "cpu/simd.h"
@@ -25,7 +25,7 @@ static size_t linear_packed_bytes(const struct tensor *w)
     return (size_t)(panels * PANEL * w->cols) * sizeof(float);
 }
 
-/* Panels begin ... end - 1 of w (O,I): element (i, o) of panel p stands at (p I + i) PANEL + o. */
+/* Panels begin ... end - 1 of w (O,I): element (i, o) of panel p is at (p I + i) PANEL + o. */
 static void linear_pack(const void *args, struct simd_range panels)
 {
     const struct simd_product *a = args;
@@ -48,7 +48,7 @@ static void linear_pack(const void *args, struct simd_range panels)
 }
 
 /* A block of N rows against one panel. bias is PANEL floats. outputs < PANEL: the last panel. With
- * turned, x is stored by columns: row n, input i stands at x[i * stride_x + n]. */
+ * transposed, x is stored by columns: row n, input i is at x[i * stride_x + n]. */
 struct linear_block {
     float *y;
     const float *x, *panel, *bias;

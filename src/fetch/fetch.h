@@ -3,7 +3,7 @@
  * 1. A download grows as PATH.part; the server's ETag is kept beside it as PATH.part.etag. PATH
  *    itself is whole or absent.
  * 2. The same call goes on where the last one stopped: when the server still has the very same file
- *    (If-Range), or when the hash that is expected will tell. Otherwise it begins again.
+ *    (If-Range), or when the expected hash decides. Otherwise it begins again.
  * 3. http, https and file addresses; a redirect never leads to file. Certificates are verified.
  * 4. What does not have the expected SHA-256 is removed, never used. */
 #ifndef FETCH_FETCH_H

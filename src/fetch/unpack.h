@@ -1,9 +1,9 @@
 /* unpack.h - chosen files out of a zip or tar archive, under names of our own.
  *
  * 1. No name of the archive is ever used as a path: a member that is wanted is written to the name
- *    its row gives. An archive with an absolute path, a ".." or a wanted member that is no plain
+ *    its row gives. An archive with an absolute path, a ".." or a wanted member that is not a plain
  *    file is refused all the same: it was made to do harm.
- * 2. The bytes written have a limit, whatever the archive states.
+ * 2. The bytes written have a limit, independent of what the archive states.
  * 3. Every file is complete or absent; checksums of the archive are verified. */
 #ifndef FETCH_UNPACK_H
 #define FETCH_UNPACK_H

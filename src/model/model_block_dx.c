@@ -43,15 +43,16 @@ static int feed_forward_dx(struct model *m, const struct model_pass *p, int32_t 
     struct model_layer *dw = &m->gradients.layer[l];
     const struct spec_model *s = &m->spec.model;
     int64_t n = p->tokens_n;
-    struct tensor u = model_view(&act->u, n, s->ffn), g = model_view(&act->g, n, s->dim);
+    struct tensor u = model_view(&act->ffn, n, s->ffn), g = model_view(&act->ln2, n, s->dim);
     struct dropout inner = model_dropout(m, p, s->dropout_relu, l, DROPOUT_RELU);
-    TRY(ops_linear_bwd_weight(m->b, &dw->outer, &dw->outer_bias, &f->branch, &u, 1, e));
+    TRY(ops_linear_bwd_weight(m->b, &dw->fc2, &dw->fc2_bias, &f->branch, &u, 1, e));
     struct tensor du = model_view(&m->buffers.wide, n, s->ffn);
-    TRY(ops_linear_relu_bwd(m->b, &du, &f->branch, &w->outer, &u, &inner, e));
-    TRY(ops_linear_bwd_weight(m->b, &dw->inner, &dw->inner_bias, &du, &g, 1, e));
+    TRY(ops_linear_relu_bwd(m->b, &du, &f->branch, &w->fc2, &u, &inner, e));
+    TRY(ops_linear_bwd_weight(m->b, &dw->fc1, &dw->fc1_bias, &du, &g, 1, e));
     struct tensor dg = model_view(&m->buffers.narrow, n, s->dim);
-    TRY(ops_linear_bwd_input(m->b, &dg, &du, &w->inner, 0, e));
-    struct tensor x = model_view(&act->s, n, s->dim), stats = model_view(&act->stats2, n, 2);
+    TRY(ops_linear_bwd_input(m->b, &dg, &du, &w->fc1, 0, e));
+    struct tensor x = model_view(&act->attn_residual, n, s->dim),
+                  stats = model_view(&act->stats2, n, 2);
     struct joint after_attention = {.x = &x,
                                     .stats = &stats,
                                     .gain = &w->norm2_gain,
@@ -80,7 +81,7 @@ static int attend_dx(struct model *m, const struct model_pass *p, int32_t l, str
     at.dv = model_columns(&dqkv, 2 * c, c);
     TRY(ops_attention_bwd(m->b, &at, e));
 
-    struct tensor a = model_view(&act->a, n, c);
+    struct tensor a = model_view(&act->ln1, n, c);
     TRY(ops_linear_bwd_weight(m->b, &dw->qkv, &dw->qkv_bias, &dqkv, &a, 1, e));
     struct tensor da = model_view(&m->buffers.narrow, n, c);
     TRY(ops_linear_bwd_input(m->b, &da, &dqkv, &w->qkv, 0, e));
@@ -90,7 +91,7 @@ static int attend_dx(struct model *m, const struct model_pass *p, int32_t l, str
                                        .gain = &w->norm1_gain,
                                        .dgain = &dw->norm1_gain,
                                        .dbias = &dw->norm1_bias};
-    if (l > 0) /* what layer 0 reads is no branch's sum */
+    if (l > 0) /* what layer 0 reads is not the sum of a branch */
         after_feed_forward.dropout =
             model_dropout(m, p, m->spec.model.dropout, l - 1, DROPOUT_FEED_FORWARD_OUT);
     return flow_through(m, f, &da, &after_feed_forward, e);

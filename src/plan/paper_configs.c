@@ -145,7 +145,7 @@ int paper_mark(struct plan *p, const struct project *project, struct err *e)
     if (strange_n)
         notes_add(p,
                   "%d of %d runs are not the paper's (%s does not list them): they read `modified` "
-                  "and stand beside none of its numbers",
+                  "and are not compared with its numbers",
                   strange_n, runs_n, paper_list);
     return 0;
 }

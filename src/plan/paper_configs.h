@@ -1,6 +1,6 @@
 /* paper_configs.h - which runs at scale paper are the paper's own. Inside src/plan only.
  *
- * 1. What an artefact of a shipped name asks for stands beside the paper's numbers when its
+ * 1. What an artefact of a shipped name asks for is compared with the paper's numbers when its
  *    configuration is listed, however the grid came about: identity is meaning. What is not listed
  *    reads `modified`. An artefact of another name brings its own paper.tsv and answers for it:
  *    what is not listed there reads `modified` by --set only, as at the other scales.
@@ -9,7 +9,7 @@
  * 3. The id is the config id without the text's folder and fingerprint: the paper's texts are not
  *    ours to ship, so none can be pinned. Of an `uncounted` dataset the paper does not say how many
  *    words and tokens there are either, so that any copy of it counts.
- * 4. Other scales are nobody's but ours: there only --set modifies. */
+ * 4. Other scales are our own: there only --set modifies. */
 #ifndef PLAN_PAPER_CONFIGS_H
 #define PLAN_PAPER_CONFIGS_H
 

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 
-/* Short names of axes and conditions; everywhere a full key can stand. */
+/* Short names of axes and conditions; wherever a full key is accepted. */
 static const struct {
     const char *name, *key;
 } short_names[] = {

@@ -180,7 +180,7 @@ static int compare_keys(const void *a, const void *b)
     return order != 0 ? order : compare_places(x, y);
 }
 
-/* The first key of the file that stands a second time in its mapping is refused. */
+/* The first key of the file that is repeated in its mapping is refused. */
 static int check_duplicates(const struct yaml_reader *r, const struct node_list *keys,
                             struct err *e)
 {

@@ -16,7 +16,7 @@ static const struct position_option options[] = {
      .low = 2,
      .high = 65536,
      .neutral = "128",
-     .help = "width n of the sinusoids, whatever the width of the model",
+     .help = "width n of the sinusoids, independent of the width of the model",
      .source = "Sandwich, appendix E: 128"},
     {.name = NULL},
 };

@@ -19,8 +19,8 @@ enum {
     LOGITS_ROWS_MAX = 512,
     LOGITS_ROWS_MIN = 128,
     /* bf16 runs on GPUs: 80 MB keep every unit busy. */
-    LOGITS_CHUNK_ELEMENTS_HALF = 40 * 1024 * 1024,
-    LOGITS_ROWS_MAX_HALF = 2048,
+    LOGITS_CHUNK_ELEMENTS_BF16 = 40 * 1024 * 1024,
+    LOGITS_ROWS_MAX_BF16 = 2048,
     LOGITS_ROWS_MULTIPLE = 16,
     LOGITS_STRIDE_MULTIPLE = 64 /* rows begin at 128 bytes: products read whole lines */
 };
@@ -49,36 +49,37 @@ static const struct {
     enum shape_number number;
     uint32_t alive;
 } buffer_rows[SHAPE_BUFFERS_N] = {
-    [SHAPE_X] = {"stream", SHAPE_HALF,
+    [SHAPE_X] = {"stream", SHAPE_ACTIVATION,
                  TRAIN_KEPT | SCORE_EMBED | SCORE_ATTEND | SCORE_BRANCH | SCORE_OUTER | SCORE_HEAD},
-    [SHAPE_A] = {"norm 1", SHAPE_HALF, TRAIN_KEPT | SCORE_ATTEND | SCORE_OUTER | SCORE_HEAD},
-    [SHAPE_G] = {"norm 2", SHAPE_HALF, TRAIN_KEPT | SCORE_BRANCH | SCORE_INNER},
-    [SHAPE_TRANSPOSED] = {"turned projections", SHAPE_HALF, ALIVE_ALWAYS},
+    [SHAPE_LN1] = {"norm 1", SHAPE_ACTIVATION,
+                   TRAIN_KEPT | SCORE_ATTEND | SCORE_OUTER | SCORE_HEAD},
+    [SHAPE_LN2] = {"norm 2", SHAPE_ACTIVATION, TRAIN_KEPT | SCORE_BRANCH | SCORE_INNER},
+    [SHAPE_TRANSPOSED] = {"transposed projections", SHAPE_ACTIVATION, ALIVE_ALWAYS},
     [SHAPE_LISTS] = {"index lists", SHAPE_I32, ALIVE_ALWAYS},
     [SHAPE_EMBEDDING] = {"position embedding", SHAPE_F32, ALIVE_ALWAYS},
     [SHAPE_COSINE] = {"cosines", SHAPE_F32, ALIVE_ALWAYS},
     [SHAPE_SINE] = {"sines", SHAPE_F32, ALIVE_ALWAYS},
     [SHAPE_BIAS] = {"bias", SHAPE_F32, ALIVE_ALWAYS},
     [SHAPE_BIAS_GRAD] = {"bias gradient", SHAPE_F32, ALIVE_ALWAYS},
-    [SHAPE_NARROW] = {"narrow", SHAPE_HALF,
+    [SHAPE_NARROW] = {"narrow", SHAPE_ACTIVATION,
                       TRAIN_ALL | SCORE_EMBED | SCORE_BRANCH | SCORE_OUTER | SCORE_HEAD},
-    [SHAPE_S] = {"stream after attention", SHAPE_HALF,
-                 TRAIN_KEPT | SCORE_BRANCH | SCORE_INNER | SCORE_OUTER},
-    [SHAPE_U] = {"inner", SHAPE_HALF, TRAIN_KEPT | SCORE_INNER | SCORE_OUTER},
-    [SHAPE_QKV] = {"q, k, v", SHAPE_HALF, TRAIN_KEPT | SCORE_ATTEND},
-    [SHAPE_O] = {"attention", SHAPE_HALF, TRAIN_KEPT | SCORE_ATTEND | SCORE_BRANCH},
+    [SHAPE_ATTN_RESIDUAL] = {"stream after attention", SHAPE_ACTIVATION,
+                             TRAIN_KEPT | SCORE_BRANCH | SCORE_INNER | SCORE_OUTER},
+    [SHAPE_FFN] = {"inner", SHAPE_ACTIVATION, TRAIN_KEPT | SCORE_INNER | SCORE_OUTER},
+    [SHAPE_QKV] = {"q, k, v", SHAPE_ACTIVATION, TRAIN_KEPT | SCORE_ATTEND},
+    [SHAPE_ATTN_OUT] = {"attention", SHAPE_ACTIVATION, TRAIN_KEPT | SCORE_ATTEND | SCORE_BRANCH},
     [SHAPE_LSE] = {"attention sums", SHAPE_F32, TRAIN_KEPT | SCORE_ATTEND},
     [SHAPE_STATS1] = {"statistics 1", SHAPE_F32, TRAIN_KEPT | SCORE_ATTEND | SCORE_OUTER},
     [SHAPE_STATS2] = {"statistics 2", SHAPE_F32, TRAIN_KEPT | SCORE_BRANCH},
-    [SHAPE_STREAM_GRAD] = {"stream gradient", SHAPE_HALF,
+    [SHAPE_STREAM_GRAD] = {"stream gradient", SHAPE_ACTIVATION,
                            TRAIN_HEAD | TRAIN_LAYERS_DX | TRAIN_EMBED_DX},
-    [SHAPE_DROPPED] = {"dropped", SHAPE_HALF, TRAIN_HEAD | TRAIN_LAYERS_DX},
-    [SHAPE_GATHERED] = {"gathered", SHAPE_HALF, TRAIN_ALL | SCORE_EMBED},
-    [SHAPE_WIDE] = {"wide", SHAPE_HALF, TRAIN_LAYERS_DX | TRAIN_EMBED_DX},
-    [SHAPE_FEATURES] = {"features", SHAPE_HALF, TRAIN_HEAD},
-    [SHAPE_TAIL] = {"tail", SHAPE_HALF, TRAIN_HEAD | SCORE_HEAD},
-    [SHAPE_CHOSEN] = {"chosen", SHAPE_HALF, SCORE_HEAD},
-    [SHAPE_LOGITS] = {"logits", SHAPE_HALF, TRAIN_HEAD},
+    [SHAPE_DROPPED] = {"dropped", SHAPE_ACTIVATION, TRAIN_HEAD | TRAIN_LAYERS_DX},
+    [SHAPE_GATHERED] = {"gathered", SHAPE_ACTIVATION, TRAIN_ALL | SCORE_EMBED},
+    [SHAPE_WIDE] = {"wide", SHAPE_ACTIVATION, TRAIN_LAYERS_DX | TRAIN_EMBED_DX},
+    [SHAPE_FEATURES] = {"features", SHAPE_ACTIVATION, TRAIN_HEAD},
+    [SHAPE_TAIL] = {"tail", SHAPE_ACTIVATION, TRAIN_HEAD | SCORE_HEAD},
+    [SHAPE_CHOSEN] = {"chosen", SHAPE_ACTIVATION, SCORE_HEAD},
+    [SHAPE_LOGITS] = {"logits", SHAPE_ACTIVATION, TRAIN_HEAD},
     [SHAPE_LOSS] = {"loss", SHAPE_F32, TRAIN_HEAD | SCORE_HEAD},
     [SHAPE_SCORES] = {"logits of scores", SHAPE_F32, SCORE_HEAD},
 };
@@ -168,9 +169,9 @@ int64_t shape_logits_stride(int64_t classes)
 
 int64_t shape_logits_rows(int64_t classes, enum spec_precision precision, bool train)
 {
-    int64_t half = train ? LOGITS_CHUNK_ELEMENTS_HALF : LOGITS_CHUNK_ELEMENTS_HALF / 2;
-    int64_t chunk = precision == SPEC_BF16 ? half : (int64_t)LOGITS_CHUNK_ELEMENTS;
-    int64_t most = precision == SPEC_BF16 ? LOGITS_ROWS_MAX_HALF : LOGITS_ROWS_MAX;
+    int64_t bf16 = train ? LOGITS_CHUNK_ELEMENTS_BF16 : LOGITS_CHUNK_ELEMENTS_BF16 / 2;
+    int64_t chunk = precision == SPEC_BF16 ? bf16 : (int64_t)LOGITS_CHUNK_ELEMENTS;
+    int64_t most = precision == SPEC_BF16 ? LOGITS_ROWS_MAX_BF16 : LOGITS_ROWS_MAX;
     int64_t rows = smaller(larger(chunk / larger(classes, 1), LOGITS_ROWS_MIN), most);
     return rows / LOGITS_ROWS_MULTIPLE * LOGITS_ROWS_MULTIPLE;
 }
@@ -245,15 +246,15 @@ static void form_layers(struct shape_memory *out, const struct measure *k)
     int64_t last = k->room->train ? 1 : 0, normed = m->final_norm ? last : 0;
 
     form(out, SHAPE_X, layers + last, n, c);
-    form(out, SHAPE_A, layers + normed, n, c);
+    form(out, SHAPE_LN1, layers + normed, n, c);
     form(out, SHAPE_STATS1, layers + normed, n, 2);
     form(out, SHAPE_QKV, layers, n, 3 * c);
-    form(out, SHAPE_O, layers, n, c);
+    form(out, SHAPE_ATTN_OUT, layers, n, c);
     form(out, SHAPE_LSE, layers, 1, n * m->heads);
-    form(out, SHAPE_S, layers, n, c);
-    form(out, SHAPE_G, layers, n, c);
+    form(out, SHAPE_ATTN_RESIDUAL, layers, n, c);
+    form(out, SHAPE_LN2, layers, n, c);
     form(out, SHAPE_STATS2, layers, n, 2);
-    form(out, SHAPE_U, layers, n, m->ffn);
+    form(out, SHAPE_FFN, layers, n, m->ffn);
 }
 
 static void form_once(struct shape_memory *out, const struct measure *k)
@@ -323,10 +324,10 @@ static int64_t hit(const struct shape_memory *out, int32_t id)
 
 /* Moves a buffer up from offset 0, past what is in its way. The lowest free place begins at 0 or
  * where another buffer ends. */
-static void place(struct shape_memory *out, int32_t id, bool half)
+static void place(struct shape_memory *out, int32_t id, bool bf16)
 {
     struct shape_buffer *b = &out->buffer[id];
-    int64_t number_bytes = b->number == SHAPE_HALF && half ? 2 : 4;
+    int64_t number_bytes = b->number == SHAPE_ACTIVATION && bf16 ? 2 : 4;
     int64_t bytes = b->rows * b->cols * number_bytes;
 
     b->copy_bytes = (bytes + POOL_ALIGN_BYTES - 1) / POOL_ALIGN_BYTES * POOL_ALIGN_BYTES;
@@ -339,7 +340,7 @@ void shape_memory(struct shape_memory *out, const struct spec *s, const struct s
 {
     struct shape_walk w = {.tensor = NULL};
     struct measure k;
-    bool half = room->precision == SPEC_BF16;
+    bool bf16 = room->precision == SPEC_BF16;
 
     *out = (struct shape_memory){.slots_n = 1};
     measure_make(&k, s, room);
@@ -348,12 +349,12 @@ void shape_memory(struct shape_memory *out, const struct spec *s, const struct s
     form_position(out, &k);
     for (int32_t id = 0; !room->train && id < SHAPE_BUFFERS_N; id++)
         out->buffer[id].alive &= ~(uint32_t)TRAIN_ALL;
-    for (int32_t id = 0; id < SHAPE_BUFFERS_N; id++) place(out, id, half);
+    for (int32_t id = 0; id < SHAPE_BUFFERS_N; id++) place(out, id, bf16);
 
     shape_walk(&w, s);
     out->elements_n = w.elements_n;
     if (room->train) out->slots_n = s->train.optimizer == SPEC_ADAM ? 4 : 3;
     out->block_bytes = out->elements_n * 4 * out->slots_n;
-    out->half_bytes = half ? out->elements_n * 2 : 0;
-    out->total_bytes = out->block_bytes + out->half_bytes + out->pool_bytes + SHAPE_STEP_BYTES;
+    out->bf16_bytes = bf16 ? out->elements_n * 2 : 0;
+    out->total_bytes = out->block_bytes + out->bf16_bytes + out->pool_bytes + SHAPE_STEP_BYTES;
 }

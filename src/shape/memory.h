@@ -20,8 +20,8 @@
 
 enum {
     SHAPE_STEP_BYTES = 56, /* what changes between updates, the gradient's norm, sums of losses */
-    /* Lists of the rows of a band, and what lies behind them, have room to be filled up to a
-     * multiple of so many: a backend that records work does so, to meet the same shapes again. */
+    /* Lists of the rows of a band, and what follows them, have room to be filled up to a
+     * multiple of so many: a backend that records work does so, to see the same shapes again. */
     SHAPE_LIST_ROWS = 256,
     /* An evaluation's batch, or one row where that is longer: enough to keep a matrix product busy,
      * few enough to stay in a cache. */
@@ -55,15 +55,15 @@ void shape_capacity_scores(struct shape_capacity *out, int32_t longest, int32_t 
 /* N = rows_max * length_max tokens (M: a multiple of SHAPE_LIST_ROWS where the vocabulary has
  * bands, the lowest that holds them), C model width, F inner width, H heads, D head width. */
 enum shape_buffer_id { /* in the order of placement, see memory.c */
-                       /* One copy a layer when training, one in all otherwise; X, A and STATS1 once
-                        * more for the stream after the last layer (A and STATS1 only with a final
-                        * LayerNorm). */
-                       SHAPE_X, /* (N,C) residual stream into the layer */
-                       SHAPE_A, /* (N,C) LayerNorm 1 */
-                       SHAPE_G, /* (N,C) LayerNorm 2 */
+                       /* One copy a layer when training, one in all otherwise; X, LN1 and STATS1
+                        * once more for the stream after the last layer (LN1 and STATS1 only with a
+                        * final LayerNorm). */
+                       SHAPE_X,   /* (N,C) residual stream into the layer */
+                       SHAPE_LN1, /* (N,C) LayerNorm 1 */
+                       SHAPE_LN2, /* (N,C) LayerNorm 2 */
                        /* Once, where the model needs them: what is filled at open or travels with a
                           batch. */
-                       SHAPE_TRANSPOSED, /* (sum of tail widths,C) tail projections turned, for
+                       SHAPE_TRANSPOSED, /* (sum of tail widths,C) tail projections transposed, for
                                           * scoring
                                           */
                        SHAPE_LISTS, /* (1,4N+4R+64) i32 index lists; R rows of the head: scored_max,
@@ -75,13 +75,13 @@ enum shape_buffer_id { /* in the order of placement, see memory.c */
                        SHAPE_BIAS_GRAD, /* the same; training, of a learned bias */
                        SHAPE_NARROW,    /* (M,C) */
                        /* As X, a layer each. */
-                       SHAPE_S,      /* (N,C) residual stream after attention */
-                       SHAPE_U,      /* (N,F) after ReLU and dropout */
-                       SHAPE_QKV,    /* (N,3C) */
-                       SHAPE_O,      /* (N,C) attention */
-                       SHAPE_LSE,    /* (1,NH) f32 */
-                       SHAPE_STATS1, /* (N,2) f32 */
-                       SHAPE_STATS2, /* (N,2) f32 */
+                       SHAPE_ATTN_RESIDUAL, /* (N,C) residual stream after attention */
+                       SHAPE_FFN,           /* (N,F) after ReLU and dropout */
+                       SHAPE_QKV,           /* (N,3C) */
+                       SHAPE_ATTN_OUT,      /* (N,C) attention */
+                       SHAPE_LSE,           /* (1,NH) f32 */
+                       SHAPE_STATS1,        /* (N,2) f32 */
+                       SHAPE_STATS2,        /* (N,2) f32 */
                        /* Once. */
                        SHAPE_STREAM_GRAD, /* (N,C) training */
                        SHAPE_DROPPED,     /* (M,C) training */
@@ -97,7 +97,7 @@ enum shape_buffer_id { /* in the order of placement, see memory.c */
                        SHAPE_BUFFERS_N
 };
 
-enum shape_number { SHAPE_F32, SHAPE_I32, SHAPE_HALF /* bf16 where the room says so */ };
+enum shape_number { SHAPE_F32, SHAPE_I32, SHAPE_ACTIVATION /* bf16 where the room says so */ };
 
 struct shape_buffer {
     const char *name;
@@ -114,7 +114,7 @@ struct shape_memory {
     int64_t elements_n;  /* of the parameter block */
     int32_t slots_n;     /* fp32 blocks: values, with training gradients and optimiser state */
     int64_t block_bytes; /* of all slots */
-    int64_t half_bytes;  /* the rounded copy of the weights; 0 with fp32 */
+    int64_t bf16_bytes;  /* the rounded copy of the weights; 0 with fp32 */
     int64_t lists_n;     /* numbers that SHAPE_LISTS holds */
     int64_t losses_n;    /* numbers that SHAPE_LOSS holds */
     int64_t pool_bytes;  /* from offset 0 to the end of the last buffer */

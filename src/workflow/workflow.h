@@ -52,7 +52,7 @@ struct import_result {
 };
 
 /* workflow_import - a checkpoint of fairseq becomes the result of the one training of the plan that
- * matches. Whatever fails leaves neither folder nor rows. Errors: ERR_USAGE no training or several
+ * matches. A failure leaves neither folder nor rows. Errors: ERR_USAGE no training or several
  * match, or it is done and force is false; ERR_DATA the file is of another model or dictionary. */
 int workflow_import(struct import_result *out, const struct project *project, struct arena *a,
                     const char *path, const struct import_options *o, struct err *e);

@@ -48,7 +48,7 @@ int op_tensor(struct ops *o, struct tensor *out, int64_t rows, int64_t cols, enu
 /* op_activation - a tensor of the backend's precision. */
 int op_activation(struct ops *o, struct tensor *out, int64_t rows, int64_t cols, struct err *e);
 
-/* op_row - times a call and adds its row. A refusal ends this row only, and stands in it; a device
+/* op_row - times a call and adds its row. A refusal ends this row only, which has it; a device
  * that is gone or full ends the case. */
 int op_row(struct ops *o, const char *name, op_call call, double bytes, double flops,
            struct err *e);

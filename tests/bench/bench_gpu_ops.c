@@ -298,7 +298,7 @@ static int time_optimizer(struct ops *o, struct err *e)
     return 0;
 }
 
-/* What was chosen for the products: cuda/README.md tells how to read it. */
+/* What was chosen for the products: cuda/README.md explains how to read it. */
 static int write_choices(json_t *out, struct backend *b, struct err *e)
 {
     if (!b->ops->choices) return 0;

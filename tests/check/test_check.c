@@ -192,7 +192,7 @@ TEST(an_argument_outside_every_allocation_is_found)
     open_with(&f, NULL);
     f.y.rows = ROWS + 1;
     f.x.rows = ROWS + 1;
-    assert_found(&f, "argument y lies outside");
+    assert_found(&f, "argument y is outside");
 }
 
 TEST(a_transfer_beyond_an_allocation_is_found)

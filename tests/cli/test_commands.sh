@@ -9,7 +9,7 @@ cd "$dir/project" || exit 1
 # Help, and mistakes on the command line.
 expect 0 "commands:" "$alibi" --help
 expect 0 "usage: alibi plan" "$alibi" plan --help
-# A letter of several bytes takes one place, so that the columns stand.
+# A letter of several bytes takes one place, so that the columns are aligned.
 grep -q "^      --only K=V,…           select" "$dir/out" || fail "plan --help: a column is out of line"
 expect 0 "alibi " "$alibi" --version
 expect 64 "did you mean report" "$alibi" reprot
@@ -136,7 +136,7 @@ expect 69 "longer than 1 s" "$alibi" query --limit 1 "WITH RECURSIVE n(i) AS (SE
 sed 's/L_train: \[16\]/L_trian: [16]/' "$dir/mygrid/grid.yaml" >"$dir/text/grid.yaml"
 expect 65 "grid.yaml:9:" "$alibi" plan "$dir/text/"
 
-# Results made elsewhere come home.
+# Results made elsewhere are ingested.
 mkdir "$dir/home"
 expect 0 "ingested 10 results" "$alibi" merge "$dir/project" --project "$dir/home"
 expect 0 "^8$" "$alibi" query "SELECT count(*) FROM evaluations" --format csv --project "$dir/home"

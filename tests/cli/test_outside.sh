@@ -24,7 +24,7 @@ expect 0 "4 done now" "$alibi" run g/ --devices cpu:1
 first=$("$alibi" query "SELECT min(run_id) FROM trainings" --format csv | tail -n 1 | tr -d '\r')
 second=$("$alibi" query "SELECT max(run_id) FROM trainings" --format csv | tail -n 1 | tr -d '\r')
 
-# FILE: no command waits for a writer of a FIFO in its place, and a folder is no file either.
+# FILE: no command waits for a writer of a FIFO in its place, and a folder is not a file either.
 not_a_file() { # FILE command...
     file=$1
     shift

@@ -12,7 +12,7 @@
 #include "ops/op_attention.h"
 
 enum { T = 800, H = 8, D = 8, C = H * D, TILE = 64 };
-/* What q and k are: random; constant, where the certificate's bound is met, not only kept; of two
+/* What q and k are: random; constant, where the skip bound is reached, not only kept; of two
  * kinds: the first query of a tile is the largest and has its likes far away only, one in a tile of
  * keys. The others' lse is higher, or their norm is lower by more than their lse. */
 enum skip_data { RANDOM, CONSTANT, HIGHER_LSE, LOWER_NORM, SKIP_DATA };
@@ -78,7 +78,7 @@ TEST(tiles_left_out_change_no_bit)
     }
 }
 
-/* A NaN among the first values meets every query's gradient unless their tile is left out. */
+/* A NaN among the first values reaches every query's gradient unless their tile is left out. */
 TEST(a_tile_of_zero_probabilities_is_not_read)
 {
     struct op_bench k;

@@ -25,7 +25,7 @@ enum {
     TOKENS = ROWS * LENGTH,
     SCORES = 3,
     GRAPHS = 32,         /* that a model keeps */
-    SHAPES = GRAPHS + 4, /* that it meets */
+    SHAPES = GRAPHS + 4, /* that it sees */
 };
 
 static const char *device; /* of the running group */
@@ -74,7 +74,7 @@ struct trace {
 };
 
 /* Every fourth update has no word of a tail, every fifth a short second shard: four shapes, of
- * which one is met once. */
+ * which one is seen once. */
 static struct model_batch batch_of(int32_t *ids, uint32_t update, int shard)
 {
     model_bench_tokens(ids, TOKENS + 1, (uint64_t)update * SHARDS + (uint64_t)shard);
@@ -130,8 +130,8 @@ static void check_position(enum spec_position position, enum spec_precision prec
     s.train.precision = precision;
     s.model.layers = 1;
     struct trace want = train(&s, false), got = train(&s, true);
-    /* Five shapes are met more than once: batches of two shards, all words or few, the short shard,
-     * the update, the scores; one only once. */
+    /* Five shapes are seen more than once: batches of two shards, all words or few, the short
+     * shard, the update, the scores; one only once. */
     assert_int_equal(seen->records_n, 5);
     assert_int_equal(seen->replays_n, UPDATES * (SHARDS + 1) + SCORES - 6);
     assert_int_equal(seen->alive_n, 0);

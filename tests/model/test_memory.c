@@ -10,7 +10,7 @@
 #include "shape/memory.h"
 #include "worker/room.h"
 
-/* A backend in front of the CPU's that adds up what is asked of it. The count lies beside its
+/* A backend in front of the CPU's that adds up what is asked of it. The count is beside its
  * table of operations, where alloc finds it again. */
 struct counting {
     struct backend_ops ops; /* first */
@@ -26,7 +26,7 @@ static int counting_alloc(struct backend *b, void **out, size_t bytes, struct er
 }
 
 /* Opens and closes a model; the bytes the backend gave. To open a model no op is asked for, so that
- * the CPU may also stand for a device of bf16. */
+ * the CPU may also act as a device of bf16. */
 static int64_t allocated(const struct spec *s, const struct model_options *o,
                          enum spec_precision precision)
 {

@@ -140,8 +140,8 @@ TEST(gradients_of_shards_add_up)
     model_bench_close(&k);
 }
 
-/* The seven sites, as settings of the spec; sites that share one setting are told apart by the ops
- * table's masks and by dropout_stream. */
+/* The seven sites, as settings of the spec; sites that share one setting are distinguished by the
+ * ops table's masks and by dropout_stream. */
 TEST(every_setting_of_dropout_reaches_the_loss)
 {
     struct text t;

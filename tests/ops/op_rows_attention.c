@@ -262,7 +262,7 @@ static void attention_dropout(struct op_bench *k)
             check_both(k, sizes[i], (enum form)form, 0.25f);
 }
 
-/* A row's first outputs, bit for bit, whatever follows it and wherever it stands in the batch. */
+/* A row's first outputs, bit for bit, with any rows behind it and at any place in the batch. */
 static void attention_prefix(struct op_bench *k)
 {
     struct err e = {0};

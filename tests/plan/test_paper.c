@@ -1,4 +1,4 @@
-/* test_paper.c - which runs at scale paper are the paper's: those that the list names, whatever
+/* test_paper.c - which runs at scale paper are the paper's: those that the list names, for any
  * folder asks for them; an edited grid of a shipped name asks for none of them. */
 #include "harness/test.h"
 

@@ -150,7 +150,7 @@ TEST_WITH(struct plan_fixture *f, set_is_literal_and_marks_what_it_changes)
     } cases[] = {
         {"train.L=24", true, true, true},
         {"train.updates=5", false, false, false}, /* as it is */
-        {"train.seed=3", false, false, false},    /* a seed is no change of the artefact */
+        {"train.seed=3", false, false, false},    /* a seed does not change the artefact */
         {"model.name=mine", false, false, false}, /* a label */
         {"t5_max=9", false, false, false},
         {"model.t5_max_distance=99", true, false, false},

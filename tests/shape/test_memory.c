@@ -56,7 +56,7 @@ TEST(buffers_alive_together_never_share_bytes)
         struct shape_memory k = plan_of(&s, &room);
         assert_apart(&k);
         assert_int_equal(k.total_bytes,
-                         k.block_bytes + k.half_bytes + k.pool_bytes + SHAPE_STEP_BYTES);
+                         k.block_bytes + k.bf16_bytes + k.pool_bytes + SHAPE_STEP_BYTES);
     }
 }
 
@@ -156,7 +156,7 @@ TEST(the_paper_s_model_takes_seven_gigabytes_in_bf16)
     s.train.precision = SPEC_BF16;
     struct shape_memory k = plan_of(&s, &room);
     int64_t kept = INT64_C(16) * 9216 * 12 * 1024 * 2;
-    assert_int_equal(k.block_bytes + k.half_bytes, INT64_C(14) * k.elements_n);
+    assert_int_equal(k.block_bytes + k.bf16_bytes, INT64_C(14) * k.elements_n);
     assert_true(k.pool_bytes > kept);
     assert_true(k.pool_bytes < kept + INT64_C(250000000));
     assert_in_range(k.total_bytes, INT64_C(7000000000), INT64_C(8000000000));

@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "spec/spec.h"
 
-/* A training as it stands in no config file: the frozen ids below depend on every line of it. */
+/* A training that no config file has: the frozen ids below depend on every line of it. */
 static const char train_text[] =
     "kind=train\nscale=mini\nmodel.position=alibi\nmodel.layers=2\nmodel.dim=64\nmodel.heads=8\n"
     "model.ffn=256\nmodel.softmax=adaptive\nmodel.cutoffs=200,600\ndata.dataset=wikitext103\n"
