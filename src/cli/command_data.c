@@ -41,8 +41,6 @@ static void print_corpus(const struct corpus *k)
 
 static int list_corpora(struct cli *c, struct err *e)
 {
-    static const char *const embedded[] = {"synthetic-wikitext103", "synthetic-bookcorpus",
-                                           "synthetic-cc100"};
     struct dirent *entry;
     struct corpus k;
     int n = 0;
@@ -59,8 +57,8 @@ static int list_corpora(struct cli *c, struct err *e)
     }
     if (folder) closedir(folder);
     if (n == 0) printf("no prepared corpus under %s/data\n", c->project.root);
-    for (size_t i = 0; i < sizeof embedded / sizeof *embedded; i++)
-        if (prepare_is_embedded(embedded[i])) printf("can be generated: %s\n", embedded[i]);
+    for (int32_t i = 0; prepare_embedded(i); i++)
+        printf("can be generated: %s\n", prepare_embedded(i));
     for (int32_t i = 0; i < sources_n; i++)
         printf("can be fetched: %s (%s)\n", source[i].name, source[i].licence);
     return 0;

@@ -36,6 +36,11 @@ struct preparation {
     struct manifest manifest;
 };
 
+const char *prepare_embedded(int32_t i)
+{
+    return synthetic_name(i);
+}
+
 bool prepare_is_embedded(const char *name)
 {
     return synthetic_find(name) != NULL;
@@ -81,8 +86,7 @@ static int describe(struct preparation *p, struct err *e)
 
     if (p->synthetic) {
         p->manifest.source = "synthetic";
-        p->manifest.options =
-            arena_printf(&p->arena, "vocab_limit=%d version=%d", limit, SYNTHETIC_VERSION);
+        p->manifest.options = arena_printf(&p->arena, "vocab_limit=%d version=1", limit);
         return 0;
     }
     TRY(find_text(p, e));
@@ -290,9 +294,9 @@ static int check_options(const struct project *project, const struct prepare_opt
         if (rc != ERR_NOINPUT) return rc;
     }
     return ERR(e, ERR_NOINPUT,
-               "%s: give the folder of its text (train.txt, valid.txt, test.txt); the corpora that "
-               "need none are %s",
-               o->name, synthetic_names());
+               "%s: give the folder of its text (train.txt, valid.txt, test.txt); `alibi data "
+               "list` names the corpora that need none",
+               o->name);
 }
 
 int prepare_corpus(const struct project *project, const struct prepare_options *o, struct err *e)

@@ -39,5 +39,7 @@ int prepare_corpus(const struct project *p, const struct prepare_options *o, str
 
 /* prepare_is_embedded - whether NAME is a corpus the program can make by itself. */
 bool prepare_is_embedded(const char *name);
+/* prepare_embedded - the name of the i-th such corpus; NULL after the last. */
+const char *prepare_embedded(int32_t i);
 
 #endif

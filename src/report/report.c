@@ -69,7 +69,8 @@ static void heading(struct report_job *j, const char *text, int level)
 static const char subject_sql[] =
     "WITH title(dataset, name) AS (VALUES ('wikitext103', 'WikiText-103'),\n"
     " ('bookcorpus', 'Toronto BookCorpus'), ('cc100', 'CC100 + RoBERTa'))\n"
-    "SELECT CASE WHEN r.corpus = r.dataset THEN '' WHEN r.corpus = 'synthetic-' || r.dataset\n"
+    "SELECT CASE WHEN r.corpus = r.dataset THEN '' WHEN r.corpus LIKE 'synthetic-' || r.dataset || "
+    "'%'\n"
     "  THEN 'a synthetic stand-in for ' ELSE r.corpus || ' in place of ' END\n"
     " || coalesce(t.name, r.dataset) AS corpus, min(r.parameters) AS low, max(r.parameters) AS "
     "high\n"

@@ -54,7 +54,8 @@ static const char *text_read(struct arena *a, const struct report_rows *groups, 
     const char *corpus = report_rows_get(groups, group, "corpus");
 
     if (!dataset || !corpus || strcmp(dataset, corpus) == 0) return dataset;
-    if (strcmp(corpus, arena_printf(a, "synthetic-%s", dataset)) == 0)
+    const char *synthetic = arena_printf(a, "synthetic-%s", dataset);
+    if (strncmp(corpus, synthetic, strlen(synthetic)) == 0)
         return arena_printf(a, "synthetic stand-in for %s", dataset);
     return arena_printf(a, "%s in place of %s", corpus, dataset);
 }

@@ -38,9 +38,6 @@ void synthetic_free(struct synthetic_text *t); /* takes NULL */
 /* synthetic_floor - the lowest perplexity that any model can have on this text. */
 double synthetic_floor(const struct synthetic_text *t);
 
-/* Raised when the text of any embedded corpus changes. */
-enum { SYNTHETIC_VERSION = 2 };
-
 /* synthetic_make - generates the documents of a seed until there are tokens_n tokens. The splits of
  * an embedded corpus have the seeds 1, 2 and 3. Errors: ERR_NOMEM. */
 int synthetic_make(struct synthetic_text *out, const struct synthetic_settings *s, uint64_t seed,

@@ -34,8 +34,8 @@ struct synthetic_settings {
 
 /* synthetic_find - the settings of an embedded corpus; NULL if the name is unknown. */
 const struct synthetic_settings *synthetic_find(const char *name);
-/* synthetic_names - the names of all, for messages: "a, b, c". */
-const char *synthetic_names(void);
+/* synthetic_name - the name of the i-th embedded corpus; NULL after the last. */
+const char *synthetic_name(int32_t i);
 
 /* synthetic_words_n - symbols of the language, the two line ends (0 and 1) included. */
 int32_t synthetic_words_n(const struct synthetic_settings *s);

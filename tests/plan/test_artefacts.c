@@ -240,13 +240,13 @@ TEST_WITH(void *fixture_of_case, small_has_about_20_million_parameters)
 
 TEST_WITH(struct plan_fixture *f, mini_pins_the_corpus_that_the_program_makes)
 {
-    const struct prepare_options prepare = {.name = "synthetic-wikitext103"};
+    const struct prepare_options prepare = {.name = "synthetic-wikitext103-mini"};
     struct plan pinned, made;
 
     if (prepare_corpus(&f->project, &prepare, &f->err) < 0) fail_msg("%s", f->err.text);
     open_shipped((void **)&f, &pinned, all_three, 1, "mini");
     if (plan_fixture_open(f, &made,
-                          "base: [tiny.yaml, data/synthetic-wikitext103.yaml]\n"
+                          "base: [tiny.yaml, data/synthetic-wikitext103-mini.yaml]\n"
                           "grid: [{ position: alibi, L_train: 64 }]\n",
                           NULL) < 0)
         fail_msg("%s", f->err.text);

@@ -240,8 +240,9 @@ TEST_WITH(void *fixture_of_case, mini_pins_the_corpora_that_the_program_makes)
     void **state = &fixture_of_case;
     static const struct {
         const char *artefact, *corpus, *piece;
-    } pinned_table[] = {{"table8", "synthetic-bookcorpus", "data/synthetic-bookcorpus.yaml"},
-                        {"table12", "synthetic-cc100", "data/synthetic-cc100.yaml"}};
+    } pinned_table[] = {
+        {"table8", "synthetic-bookcorpus-mini", "data/synthetic-bookcorpus-mini.yaml"},
+        {"table12", "synthetic-cc100-mini", "data/synthetic-cc100-mini.yaml"}};
     struct plan_fixture *f = *state;
     const struct plan_options mini = {.scale = "mini"};
 

@@ -120,7 +120,7 @@ TEST(missing_files_are_named)
     assert_int_equal(prepared(&f, "tiny", "nowhere", 0, false, &e), ERR_NOINPUT);
     assert_says(&e, "nowhere: no such folder");
     assert_int_equal(prepared(&f, "tiny", NULL, 0, false, &e), ERR_NOINPUT);
-    assert_says(&e, "synthetic-cc100");
+    assert_says(&e, "`alibi data list`");
     assert_int_equal(prepared(&f, "../tiny", "text", 0, false, &e), ERR_USAGE);
     assert_int_equal(prepared(&f, "synthetic-cc100", "text", 0, false, &e), ERR_USAGE);
     assert_says(&e, "embedded");
@@ -191,11 +191,17 @@ TEST(embedded_corpora_have_their_pinned_figures_and_floors)
         double floor;
         const char *fingerprint;
     } pinned[] = {
-        {"synthetic-wikitext103", 408, 2001276, 131546, 132336, 12.443163,
+        {"synthetic-wikitext103", 1032, 2000920, 131204, 131163, 14.177634,
+         "e9f4c28858a6c930eba8be68bd8150ae4e7d4bd21a53b58ee077ef2562b35e62"},
+        {"synthetic-bookcorpus", 1032, 2004361, 131366, 137767, 12.666253,
+         "ca04e3002e234a6c35d3811896a0132b7b6f880fc80674a8f2b4653b9bdca708"},
+        {"synthetic-cc100", 2056, 2000281, 131199, 131099, 14.230961,
+         "970ec5e07df2475b955427ed3520b848300c475ecfc1a9cfaa3b5488ceee6849"},
+        {"synthetic-wikitext103-mini", 408, 2001276, 131546, 132336, 12.443163,
          "892d4d230558e244fbb297d0fad639d69a53c6d5a6fd0e7c4aa2f3e41cdcad35"},
-        {"synthetic-bookcorpus", 408, 2001839, 131967, 131629, 11.575315,
+        {"synthetic-bookcorpus-mini", 408, 2001839, 131967, 131629, 11.575315,
          "5ce3d96daa5307bc2508fcb79f68b42e53844e711d8c03df666c36fa0e2c6198"},
-        {"synthetic-cc100", 808, 2000304, 131111, 131194, 12.460711,
+        {"synthetic-cc100-mini", 808, 2000304, 131111, 131194, 12.460711,
          "9e3cbe92e341646e1665f7061eaada897a43ab2b43783b2be2b74c18b54bf120"},
     };
     struct data_folder f;
