@@ -137,7 +137,7 @@ TEST_WITH(void *fixture_of_case, a_link_in_place_of_a_file_is_refused)
     static const struct member member = {"x/wiki.train.tokens", NULL, "/etc/hostname"};
     const struct folder *f = *state;
     put_archive(f, archive_write_set_format_pax_restricted, &member, 1);
-    must_refuse(f, 100, "no plain file");
+    must_refuse(f, 100, "not a plain file");
 }
 
 TEST_WITH(void *fixture_of_case, missing_and_repeated_files_are_named)
