@@ -109,36 +109,12 @@ struct cli_planning {
 /* cli_planning - as options of a plan. */
 struct planning_options cli_planning(const struct cli_planning *o);
 
-int cli_plan(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_run(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_report(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_claims(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_query(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_compare(struct cli *c, const struct cli_command *self, int argc, char **argv,
-                struct err *e);
-int cli_status(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_show(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_logs(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_curves(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_settings(struct cli *c, const struct cli_command *self, int argc, char **argv,
-                 struct err *e);
-int cli_artefacts(struct cli *c, const struct cli_command *self, int argc, char **argv,
-                  struct err *e);
-int cli_devices(struct cli *c, const struct cli_command *self, int argc, char **argv,
-                struct err *e);
-int cli_doctor(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_data(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_merge(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_gc(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_verify(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_import(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_export(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_completion(struct cli *c, const struct cli_command *self, int argc, char **argv,
-                   struct err *e);
-int cli_complete(struct cli *c, const struct cli_command *self, int argc, char **argv,
-                 struct err *e);
-int cli_worker(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_slurm_job(struct cli *c, const struct cli_command *self, int argc, char **argv,
-                  struct err *e);
+/* The functions of the table. */
+typedef int cli_run_fn(struct cli *c, const struct cli_command *self, int argc, char **argv,
+                       struct err *e);
+cli_run_fn cli_plan, cli_run, cli_report, cli_claims, cli_query, cli_compare, cli_status, cli_show,
+    cli_logs, cli_curves, cli_settings, cli_artefacts, cli_devices, cli_doctor, cli_data, cli_merge,
+    cli_gc, cli_verify, cli_import, cli_export, cli_completion, cli_complete, cli_worker,
+    cli_slurm_job;
 
 #endif

@@ -60,9 +60,6 @@ const char *bench_precision_name(enum spec_precision p);
 /* bench_spec - the 247M model (or the tiny one) of a case. */
 void bench_spec(struct spec *s, const struct bench_case *c, const struct bench_options *o);
 
-/* bench_rows - one measured op: a name, its seconds and what it moves and computes. */
-json_t *bench_row(const char *name, const struct bench_timing *t, double bytes, double flops);
-
 /* Each adds its keys to a case's object. bench_ceilings: copy bandwidth and matrix products as
  * cuda/gemm.h makes them. bench_ops: every op at the model's shapes. */
 int bench_ceilings(json_t *out, const struct bench_case *c, const struct bench_options *o,

@@ -2,7 +2,6 @@
  * wrong backend is the CPU's with one function replaced. */
 #include "harness/test.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "backend/backend.h"

@@ -1,12 +1,8 @@
 /* cpu_fixture.c - see cpu_fixture.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "cpu/cpu_fixture.h"
 
 #include "cpu/cpu.h"
-#include "cpu/cpu_fixture.h"
+#include "harness/test.h"
 
 struct backend *cpu_variant_best(int32_t threads)
 {

@@ -1,12 +1,9 @@
 /* op_rows_cpu.c - rows of the op table for the CPU backend alone: more cases than a slower device
  * could run, and what only this backend promises. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
+#include "harness/test.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <string.h>
 
 #include "cpu/cpu.h"
 #include "cpu/cpu_fixture.h"

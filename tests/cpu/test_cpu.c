@@ -2,7 +2,6 @@
 #include "harness/test.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "cpu/cpu.h"

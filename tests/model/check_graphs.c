@@ -4,15 +4,12 @@
  *
  * The yardstick is the same backend with slots whose recorder does everything at once: the same
  * lists and the same work, but no graph. */
+#include "harness/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "model/graph_slots.h"
 #include "model/model_bench.h"

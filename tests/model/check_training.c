@@ -6,15 +6,12 @@
  *
  * With --bf16 the devices compute in bf16 and the CPU still in fp32. Dropout is on at every site:
  * had one mask one other bit, losses would differ in the third digit. */
+#include "harness/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "model/model_bench.h"
 #include "model/model_internal.h"

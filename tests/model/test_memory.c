@@ -2,7 +2,6 @@
  * is asked for, and buffers that share bytes against a model that does one thing only. */
 #include "harness/test.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,14 +3,10 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/philox.h"
+#include "harness/test.h"
 
 /* The stream word of every number drawn here. */
 enum { OP_STREAM = 0x0B5 };

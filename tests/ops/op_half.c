@@ -2,12 +2,9 @@
 #include "ops/op_half.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "harness/test.h"
 
 void op_half_open(struct op_bench *k, const char *device)
 {

@@ -1,12 +1,9 @@
 /* op_rows_attention.c - rows of the op table: rotary, attention in every bias form and head width,
  * and the T5 table's way into that form and back. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
+#include "harness/test.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <string.h>
 
 #include "ops/op_attention.h"
 #include "ops/ops.h"

@@ -1,10 +1,7 @@
 /* op_rows_linear.c - rows of the op table: linear maps and rows gathered, scattered and added. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
+#include "harness/test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "ops/op_bench.h"
 #include "ops/op_reference.h"

@@ -1,11 +1,8 @@
 /* op_rows_norm.c - rows of the op table: sums, dropout, ReLU, LayerNorm and their fusion. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
+#include "harness/test.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <string.h>
 
 #include "ops/op_bench.h"
 #include "ops/op_reference.h"

@@ -1,11 +1,8 @@
 /* op_rows_update.c - rows of the op table: softmax losses and what works on a parameter block. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
+#include "harness/test.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <string.h>
 
 #include "ops/op_bench.h"
 #include "ops/op_reference.h"

@@ -1,12 +1,9 @@
 /* test_ops.c - the table of all ops, run on each backend named on the command line. Where none is,
  * on check:cpu and, with more rows, on every instruction set of this processor with one and two
  * threads. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
+#include "harness/test.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 #include "cpu/cpu.h"
 #include "cpu/cpu_fixture.h"

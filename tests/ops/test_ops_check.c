@@ -1,7 +1,6 @@
 /* test_ops_check.c - what ops refuses before a backend sees it, and what it composes. */
 #include "harness/test.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "ops/op_bench.h"

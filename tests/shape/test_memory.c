@@ -2,11 +2,9 @@
  * the row length changes. */
 #include "harness/test.h"
 
-#include "shape/memory.h"
-
-#include <stddef.h>
 #include <stdio.h>
 
+#include "shape/memory.h"
 #include "shape/shape_specs.h"
 
 enum { PARAMETERS = 246933504 };

@@ -1,9 +1,6 @@
 /* test_spec.c - the key table, canonical text and identity. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include <string.h>
 
 #include "base/hash.h"
@@ -202,7 +199,7 @@ TEST(wrong_values_are_refused_with_the_nearest_right_one)
         {"train.lr", "nan", "not a number"},
         {"train.lr", "1e999", "not a number"},
         {"train.lr", "1_0", "not a number"},
-        {"model.final_norm", "yes", "neither true nor false"},
+        {"model.final_norm", "yes", "expected true or false"},
         {"model.cutoffs", "1,2,3,4,5", "more than"},
         {"model.cutoffs", "1,,2", "list"},
         {"data.corpus", "a\nb", "control character"},
