@@ -6,52 +6,19 @@
 
 #include "base/arena.h"
 #include "base/file.h"
-#include "interchange/safetensors.h"
-#include "shape/shape.h"
-#include "spec/spec.h"
-
-static int export_open(struct safetensors **out, struct spec *s, const struct export_options *o,
-                       struct err *e)
-{
-    char found[HASH_HEX_BYTES], run_id[SPEC_ID_BYTES];
-
-    TRY(hash_file(found, o->checkpoint, e));
-    if (strcmp(found, o->sha256) != 0)
-        return ERR(e, ERR_DATA, "%s: SHA-256 %.12s…, recorded %.12s…: the checkpoint is damaged",
-                   o->checkpoint, found, o->sha256);
-    TRY(safetensors_open(out, o->checkpoint, e));
-    const char *text = safetensors_metadata(*out, "spec");
-    if (!text) return ERR(e, ERR_DATA, "%s: holds no specification", o->checkpoint);
-    TRY(spec_parse(s, text, e));
-    spec_run_id(s, run_id);
-    if (strcmp(run_id, o->run_id) == 0) return 0;
-    return ERR(e, ERR_DATA, "%s: the specification inside is that of run %s, expected %s",
-               o->checkpoint, run_id, o->run_id);
-}
+#include "interchange/checkpoint.h"
 
 static int export_put_tensors(const struct safetensors *from, const char *path,
                               const struct export_options *o, struct err *e)
 {
-    struct safetensors_writer *w = NULL;
-    int rc = 0;
-
-    TRY(safetensors_writer_open_named(&w, path, e));
-    /* Loaders of the PyTorch world ask for this key. */
-    TRY_OUT(rc, safetensors_writer_metadata(w, "format", "pt", e));
-    TRY_OUT(rc, safetensors_writer_metadata(w, "run_id", o->run_id, e));
-    for (int32_t i = 0; i < safetensors_count(from); i++) {
-        const struct safetensors_entry *t = safetensors_at(from, i);
-        TRY_OUT(rc, safetensors_writer_declare(w, t->name, t->dims, t->dims_n, e));
-    }
-    for (int32_t i = 0; i < safetensors_count(from); i++) {
-        const struct safetensors_entry *t = safetensors_at(from, i);
-        TRY_OUT(rc, safetensors_writer_add(w, t->data, t->elements_n, e));
-    }
-    rc = safetensors_writer_commit(w, NULL, NULL, e);
-    w = NULL;
-out:
-    safetensors_writer_abandon(w);
-    return rc;
+    /* Loaders of the PyTorch world ask for the key format. */
+    const struct safetensors_text texts[] = {{"format", "pt"}, {"run_id", o->run_id}};
+    const struct safetensors_content content = {.named = true,
+                                                .text = texts,
+                                                .texts_n = sizeof texts / sizeof *texts,
+                                                .entry = safetensors_at(from, 0),
+                                                .entries_n = safetensors_count(from)};
+    return safetensors_write(path, &content, NULL, NULL, e);
 }
 
 static json_t *export_text(const struct spec *s, const char *key, struct arena *a)
@@ -106,7 +73,7 @@ int export_write(const struct export_options *o, struct err *e)
     int rc = 0;
 
     arena_init(&arena);
-    TRY_OUT(rc, export_open(&from, &s, o, e));
+    TRY_OUT(rc, checkpoint_open(&from, &s, o->checkpoint, o->sha256, o->run_id, e));
     TRY_OUT(rc, file_make_dirs(o->dir, e));
     TRY_OUT(rc,
             export_put_tensors(from, arena_printf(&arena, "%s/model.safetensors", o->dir), o, e));

@@ -1,30 +1,185 @@
-/* import.c - reads a checkpoint's description and fits it to a specification. */
+/* import.c - reads a checkpoint's description, fits it to a specification, writes its numbers.
+ *
+ * fairseq keeps its options in `args` (a Namespace) or in `cfg` (groups `model`, `task`, …). An
+ * option that is recorded must agree with the specification; one that is not cannot be checked. */
 #include "interchange/import.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
-#include "base/arena.h"
-#include "interchange/import_internal.h"
+#include "base/str.h"
+#include "interchange/safetensors.h"
+#include "interchange/torch_file.h"
+#include "record/run_folder.h"
+#include "shape/shape.h"
+#include "spec/code_id.h"
+
+static const char import_file[] = "imported.safetensors";
+static const double import_ln2 = 0.69314718055994530942;
+
+struct import {
+    struct arena arena;
+    struct torch_file file;
+    struct pickle_value *checkpoint; /* the whole description */
+    struct torch_tensor *tensor;
+    int32_t tensors_n;
+    struct import_facts facts;
+};
+
+/* --- options and statistics ----------------------------------------------------------------- */
+
+/* An option of fairseq, wherever this version keeps it; NULL if it is not recorded. */
+static const struct pickle_value *option_of(const struct pickle_value *checkpoint, const char *name)
+{
+    static const char *const groups[] = {"model", "task", "dataset"};
+    const struct pickle_value *cfg = pickle_get(checkpoint, "cfg");
+
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        const struct pickle_value *v = pickle_get(pickle_get(cfg, groups[i]), name);
+        if (v && v->type != PICKLE_NONE) return v;
+    }
+    const struct pickle_value *v = pickle_get(pickle_get(checkpoint, "args"), name);
+    return v && v->type != PICKLE_NONE ? v : NULL;
+}
+
+static bool is_number(double *out, const struct pickle_value *v)
+{
+    if (!v || (v->type != PICKLE_INT && v->type != PICKLE_REAL && v->type != PICKLE_BOOL))
+        return false;
+    *out = v->type == PICKLE_REAL ? v->real : (double)v->integer;
+    return isfinite(*out);
+}
+
+/* The mean of the meter `loss` among the statistics of the last epoch; fairseq counts in bits. */
+static double train_loss(const struct pickle_value *checkpoint)
+{
+    const struct pickle_value *extra = pickle_get(checkpoint, "extra_state");
+    const struct pickle_value *meters = pickle_get(pickle_get(extra, "metrics"), "train");
+    double sum, count;
+
+    for (int32_t i = 0; meters && meters->type == PICKLE_LIST && i < meters->n; i++) {
+        const struct pickle_value *m = meters->item[i]; /* priority, key, class, state */
+        if (m->type != PICKLE_TUPLE || m->n != 4 || m->item[1]->type != PICKLE_TEXT) continue;
+        if (strcmp(m->item[1]->text, "loss") != 0) continue;
+        if (is_number(&sum, pickle_get(m->item[3], "sum")) &&
+            is_number(&count, pickle_get(m->item[3], "count")) && count > 0)
+            return sum / count * import_ln2;
+    }
+    return (double)NAN;
+}
+
+static void read_facts(struct import_facts *out, const struct pickle_value *checkpoint)
+{
+    const struct pickle_value *history = pickle_get(checkpoint, "optimizer_history");
+    const struct pickle_value *extra = pickle_get(checkpoint, "extra_state");
+    double number;
+
+    *out = (struct import_facts){
+        .train_loss_nats = train_loss(checkpoint),
+        .valid_loss_nats = (double)NAN,
+        .heads_recorded = is_number(&number, option_of(checkpoint, "decoder_attention_heads"))};
+    if (is_number(&number, option_of(checkpoint, "tokens_per_sample")) && number >= 1 &&
+        number <= 1e6)
+        out->L = (int32_t)number;
+    if (history && history->type == PICKLE_LIST && history->n > 0 &&
+        is_number(&number, pickle_get(history->item[history->n - 1], "num_updates")) &&
+        number >= 1 && number <= 1e12)
+        out->updates = (int64_t)number;
+    if (is_number(&number, pickle_get(extra, "val_loss")) ||
+        is_number(&number, pickle_get(extra, "best")))
+        out->valid_loss_nats = number * import_ln2;
+}
+
+/* An option as the specification states it. */
+struct import_option {
+    const char *name;
+    double number;
+    const char *text; /* NULL: the option is a number */
+};
+
+static int check_option(const struct import *im, const struct import_option *o, struct err *e)
+{
+    const struct pickle_value *v = option_of(im->checkpoint, o->name);
+    const char *path = im->file.path;
+    double found;
+
+    if (!v) return 0;
+    if (o->text) {
+        if (v->type == PICKLE_TEXT && strcmp(v->text, o->text) == 0) return 0;
+        return ERR(e, ERR_DATA, "%s: was trained with %s=%.60s, the specification has %s", path,
+                   o->name, v->type == PICKLE_TEXT ? v->text : "(not a text)", o->text);
+    }
+    if (!is_number(&found, v))
+        return ERR(e, ERR_DATA, "%s: its option %s is not a number, expected %g", path, o->name,
+                   o->number);
+    if (found == o->number) return 0;
+    return ERR(e, ERR_DATA, "%s: was trained with %s=%g, the specification has %g", path, o->name,
+               found, o->number);
+}
+
+static int check_options(const struct import *im, const struct spec *s, struct arena *a,
+                         struct err *e)
+{
+    const struct spec_model *m = &s->model;
+    bool adaptive = m->softmax == SPEC_ADAPTIVE;
+    struct strbuf cutoffs;
+
+    strbuf_init(&cutoffs, a);
+    for (int32_t i = 0; i < m->cutoffs_n; i++)
+        strbuf_addf(&cutoffs, "%s%d", i ? "," : "", m->cutoffs[i]);
+    const struct import_option common[] = {
+        {"tokens_per_sample", s->train.L, NULL},
+        {"decoder_layers", m->layers, NULL},
+        {"decoder_embed_dim", m->dim, NULL},
+        {"decoder_input_dim", m->dim, NULL},
+        {"decoder_output_dim", m->dim, NULL},
+        {"decoder_ffn_embed_dim", m->ffn, NULL},
+        {"decoder_attention_heads", m->heads, NULL},
+        {"adaptive_input", adaptive, NULL},
+        {"tie_adaptive_weights", adaptive, NULL},
+        {"tie_adaptive_proj", adaptive, NULL},
+        {"no_decoder_final_norm", !m->final_norm, NULL},
+        {"decoder_learned_pos", 0, NULL},
+        {"no_scale_embedding", 0, NULL},
+        {"layernorm_embedding", 0, NULL},
+        {"character_embeddings", 0, NULL},
+        {"activation_fn", 0, "relu"},
+    };
+    const struct import_option bands[] = {
+        {"adaptive_input_factor", m->adaptive_factor, NULL},
+        {"adaptive_softmax_factor", m->adaptive_factor, NULL},
+        {"adaptive_input_cutoff", 0, cutoffs.text},
+        {"adaptive_softmax_cutoff", 0, cutoffs.text},
+    };
+    const struct import_option plain[] = {{"share_decoder_input_output_embed", 1, NULL}};
+
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
+        TRY(check_option(im, &common[i], e));
+    if (!adaptive) return check_option(im, plain, e);
+    for (size_t i = 0; i < sizeof bands / sizeof *bands; i++) TRY(check_option(im, &bands[i], e));
+    return 0;
+}
+
+/* --- opening -------------------------------------------------------------------------------- */
 
 int import_open(struct import **out, const char *path, struct err *e)
 {
     struct import *im = calloc(1, sizeof *im);
-    size_t names_n;
     int rc = 0;
 
     *out = NULL;
     if (!im) return ERR(e, ERR_NOMEM, "%s: no memory to read it", path);
     arena_init(&im->arena);
-    TRY_OUT(rc, import_archive_open(&im->archive, &im->arena, arena_strdup(&im->arena, path), e));
-    const struct pickle_name *names = import_names(&names_n);
-    TRY_OUT(rc, pickle_read(&im->checkpoint, &im->arena, im->archive.pickle,
-                            im->archive.pickle_bytes, names, names_n, path, e));
-    TRY_OUT(rc, import_tensors_read(&im->tensor, &im->tensors_n, &im->archive,
-                                    pickle_get(im->checkpoint, "model"), e));
-    import_facts_read(&im->facts, im->checkpoint);
+    TRY_OUT(rc, torch_file_open(&im->file, &im->arena, arena_strdup(&im->arena, path), e));
+    TRY_OUT(rc, torch_file_describe(&im->checkpoint, &im->file, e));
+    TRY_OUT(rc, torch_tensors_read(&im->tensor, &im->tensors_n, &im->file,
+                                   pickle_get(im->checkpoint, "model"), e));
+    read_facts(&im->facts, im->checkpoint);
     *out = im;
     im = NULL;
 out:
@@ -44,7 +199,7 @@ const struct import_facts *import_facts(const struct import *im)
     return &im->facts;
 }
 
-static const struct import_tensor *import_find(const struct import *im, const char *name)
+static const struct torch_tensor *find_tensor(const struct import *im, const char *name)
 {
     for (int32_t i = 0; i < im->tensors_n; i++)
         if (strcmp(im->tensor[i].name, name) == 0) return &im->tensor[i];
@@ -62,7 +217,7 @@ const char *import_position(const struct import *im)
         const struct position_functions *f = position_methods[p].functions;
         struct position_tensor tensor[POSITION_TENSORS_MAX];
         int32_t has_n = 0, n = f->tensors ? f->tensors(&shape, tensor) : 0;
-        for (int32_t i = 0; i < n; i++) has_n += import_find(im, tensor[i].name) != NULL;
+        for (int32_t i = 0; i < n; i++) has_n += find_tensor(im, tensor[i].name) != NULL;
         if (n == 0 || has_n < n) continue;
         if (found) return NULL;
         found = position_methods[p].name;
@@ -76,102 +231,106 @@ int32_t import_fp16_count(const struct import *im, int32_t *tensors_n)
 
     *tensors_n = im->tensors_n;
     for (int32_t i = 0; i < im->tensors_n; i++)
-        n += im->tensor[i].dtype == IMPORT_F16 || im->tensor[i].dtype == IMPORT_BF16;
+        n += im->tensor[i].dtype == TORCH_F16 || im->tensor[i].dtype == TORCH_BF16;
     return n;
 }
 
-/* --- fitting --- */
+/* --- fitting -------------------------------------------------------------------------------- */
 
-static void import_shape_text(char *out, size_t room, const struct import_tensor *t)
+/* A tensor that is listed a second time under another name. */
+struct tied_alias {
+    const struct torch_tensor *listed, *parameter;
+};
+
+/* Where a model's parameters are in the file. */
+struct import_fit {
+    struct shape_params params;
+    const struct torch_tensor **of; /* of each parameter */
+    struct tied_alias *alias;
+    int32_t aliases_n;
+};
+
+static int fit_parameter(const struct torch_tensor **out, const struct import *im,
+                         const struct shape_tensor *p, struct arena *a, struct err *e)
 {
-    size_t n = 0;
+    const struct torch_tensor *t = find_tensor(im, p->name);
+    struct strbuf shape;
 
-    out[0] = '\0';
-    for (int32_t i = 0; i < t->dims_n && n < room; i++)
-        n += (size_t)snprintf(out + n, room - n, "%s%" PRId64, i ? "," : "", t->dims[i]);
-}
-
-static int import_fit_one(const struct import_tensor **out, const struct import *im,
-                          const struct shape_tensor *p, struct err *e)
-{
-    const struct import_tensor *t = import_find(im, p->name);
-    char shape[128];
-
-    if (!t) return ERR(e, ERR_DATA, "%s: lacks the tensor %s", im->archive.path, p->name);
-    if (t->dtype == IMPORT_OTHER)
-        return ERR(e, ERR_DATA, "%s: %s is a %s, expected float, half or bfloat16",
-                   im->archive.path, t->name, t->type);
-    bool same = p->dims == 1 ? t->dims_n == 1 && t->dims[0] == (int64_t)p->rows * p->cols
-                             : t->dims_n == 2 && t->dims[0] == p->rows && t->dims[1] == p->cols;
-    if (!same) {
-        import_shape_text(shape, sizeof shape, t);
-        return ERR(e, ERR_DATA, "%s: %s has the shape (%s), the specification's model (%d,%d)",
-                   im->archive.path, t->name, shape, p->rows, p->cols);
-    }
+    if (!t) return ERR(e, ERR_DATA, "%s: tensor %s is missing", im->file.path, p->name);
     *out = t;
-    return 0;
+    if (t->dtype == TORCH_OTHER)
+        return ERR(e, ERR_DATA, "%s: %s is a %s, expected float, half or bfloat16", im->file.path,
+                   t->name, t->type);
+    if (p->dims == 1 ? t->dims_n == 1 && t->dims[0] == (int64_t)p->rows * p->cols
+                     : t->dims_n == 2 && t->dims[0] == p->rows && t->dims[1] == p->cols)
+        return 0;
+    strbuf_init(&shape, a);
+    for (int32_t i = 0; i < t->dims_n; i++)
+        strbuf_addf(&shape, "%s%" PRId64, i ? "," : "", t->dims[i]);
+    return ERR(e, ERR_DATA, "%s: %s has the shape (%s), the specification's model (%d,%d)",
+               im->file.path, t->name, shape.text, p->rows, p->cols);
 }
 
-/* The parameter that a tied tensor's name repeats (oracle SPEC.md section 14); false: none. */
-static bool import_twin_name(char out[SHAPE_NAME_BYTES], const char *name)
+/* The parameter that a tied tensor's name repeats (oracle SPEC.md section 14); -1: none. */
+static int32_t tied_parameter(const struct shape_params *params, const char *name)
 {
-    static const char head[] = "decoder.adaptive_softmax.head.word_proj.weight";
-    static const char tail[] = "decoder.adaptive_softmax.tail.";
-    int band = 0, used = 0;
+    static const struct {
+        const char *listed, *parameter; /* %d: a tail, and its band */
+    } tied[] = {
+        {"decoder.adaptive_softmax.head.word_proj.weight",
+         "decoder.embed_tokens.embeddings.0.0.weight"},
+        {"decoder.adaptive_softmax.tail.%d.0.weight",
+         "decoder.embed_tokens.embeddings.%d.1.weight"},
+        {"decoder.adaptive_softmax.tail.%d.2.weight",
+         "decoder.embed_tokens.embeddings.%d.0.weight"},
+        {"decoder.output_projection.weight", "decoder.embed_tokens.weight"},
+    };
+    char text[SHAPE_NAME_BYTES];
 
-    if (strcmp(name, head) == 0)
-        snprintf(out, SHAPE_NAME_BYTES, "decoder.embed_tokens.embeddings.0.0.weight");
-    else if (strcmp(name, "decoder.output_projection.weight") == 0)
-        snprintf(out, SHAPE_NAME_BYTES, "decoder.embed_tokens.weight");
-    else if (strncmp(name, tail, sizeof tail - 1) == 0 && name[sizeof tail - 1] >= '0' &&
-             name[sizeof tail - 1] < '0' + SPEC_CUTOFFS_MAX) {
-        band = name[sizeof tail - 1] - '0' + 1;
-        const char *rest = name + sizeof tail;
-        used = strcmp(rest, ".0.weight") == 0 ? 1 : strcmp(rest, ".2.weight") == 0 ? 0 : -1;
-        if (used < 0) return false;
-        snprintf(out, SHAPE_NAME_BYTES, "decoder.embed_tokens.embeddings.%d.%d.weight", band, used);
-    } else {
-        return false;
-    }
-    return true;
+    for (size_t i = 0; i < sizeof tied / sizeof *tied; i++)
+        for (int tail = 0; tail < SPEC_CUTOFFS_MAX; tail++) {
+            snprintf(text, sizeof text, tied[i].listed, tail);
+            if (strcmp(text, name) != 0) continue;
+            snprintf(text, sizeof text, tied[i].parameter, tail + 1);
+            return shape_find(params, text);
+        }
+    return -1;
 }
 
-/* A tensor that is no parameter: a twin, bookkeeping, or the sign of another architecture. */
-static int import_fit_other(struct import_fit *fit, const struct import *im,
-                            const struct import_tensor *t, struct err *e)
+/* A tensor that is not a parameter: tied, bookkeeping, or the sign of another architecture. */
+static int fit_other(struct import_fit *fit, const struct import *im, const struct torch_tensor *t,
+                     struct err *e)
 {
     static const char *const bookkeeping[] = {".version", "._float_tensor", ".buffer"};
-    char name[SHAPE_NAME_BYTES];
+    int32_t k = tied_parameter(&fit->params, t->name);
     size_t n = strlen(t->name);
 
     for (size_t i = 0; i < sizeof bookkeeping / sizeof *bookkeeping; i++) {
-        size_t k = strlen(bookkeeping[i]);
-        if (t->elements_n <= 1 && n > k && strcmp(t->name + n - k, bookkeeping[i]) == 0) return 0;
-    }
-    if (import_twin_name(name, t->name)) {
-        int32_t k = shape_find(&fit->params, name);
-        if (k >= 0 && t->dims_n == 2 && t->dims[0] == fit->of[k]->dims[0] &&
-            t->dims[1] == fit->of[k]->dims[1] && t->dtype != IMPORT_OTHER) {
-            fit->twin[fit->twins_n++] = (struct tied_alias){t, fit->of[k]};
+        size_t end = strlen(bookkeeping[i]);
+        if (t->elements_n <= 1 && n > end && strcmp(t->name + n - end, bookkeeping[i]) == 0)
             return 0;
-        }
     }
-    return ERR(e, ERR_DATA, "%s: holds the tensor %.80s, which the specification's model has not",
-               im->archive.path, t->name);
+    if (k < 0 || t->dims_n != 2 || t->dims[0] != fit->of[k]->dims[0] ||
+        t->dims[1] != fit->of[k]->dims[1] || t->dtype == TORCH_OTHER)
+        return ERR(e, ERR_DATA,
+                   "%s: holds the tensor %.80s, which the specification's model does not have",
+                   im->file.path, t->name);
+    fit->alias[fit->aliases_n++] = (struct tied_alias){t, fit->of[k]};
+    return 0;
 }
 
-int import_fit(struct import_fit *out, struct arena *a, const struct import *im,
-               const struct spec *s, struct err *e)
+static int fit_all(struct import_fit *out, struct arena *a, const struct import *im,
+                   const struct spec *s, struct err *e)
 {
     *out = (struct import_fit){0};
     shape_params(&out->params, a, s);
     out->of = arena_array(a, (size_t)out->params.tensors_n + 1, sizeof *out->of);
-    out->twin = arena_array(a, (size_t)im->tensors_n + 1, sizeof *out->twin);
+    out->alias = arena_array(a, (size_t)im->tensors_n + 1, sizeof *out->alias);
     for (int32_t i = 0; i < out->params.tensors_n; i++)
-        TRY(import_fit_one(&out->of[i], im, &out->params.tensor[i], e));
+        TRY(fit_parameter(&out->of[i], im, &out->params.tensor[i], a, e));
     for (int32_t i = 0; i < im->tensors_n; i++)
         if (shape_find(&out->params, im->tensor[i].name) < 0)
-            TRY(import_fit_other(out, im, &im->tensor[i], e));
+            TRY(fit_other(out, im, &im->tensor[i], e));
     return 0;
 }
 
@@ -181,8 +340,203 @@ int import_check(const struct import *im, const struct spec *s, struct err *e)
     struct arena arena;
 
     arena_init(&arena);
-    int rc = import_settings_check(im->checkpoint, s, im->archive.path, e);
-    if (rc == 0) rc = import_fit(&fit, &arena, im, s, e);
+    int rc = check_options(im, s, &arena, e);
+    if (rc == 0) rc = fit_all(&fit, &arena, im, s, e);
     arena_fini(&arena);
+    return rc;
+}
+
+/* --- the numbers ---------------------------------------------------------------------------- */
+
+struct import_writing {
+    const struct import *im;
+    const struct spec *spec;
+    const char *dir;
+    struct arena arena;
+    struct import_fit fit;
+    struct torch_wanted *storage; /* bytes of every storage that is needed */
+    int32_t storages_n;
+    float *values_own, *tied_own; /* capacity for the largest tensor each */
+    char run_id[SPEC_ID_BYTES], sha256[HASH_HEX_BYTES];
+    int64_t bytes, updates;
+};
+
+static struct torch_wanted *find_storage(const struct import_writing *w, const char *key)
+{
+    struct torch_wanted *s = w->storage;
+
+    while (s < w->storage + w->storages_n && strcmp(s->key, key) != 0) s++;
+    return s;
+}
+
+static void add_storage(struct import_writing *w, const struct torch_tensor *t)
+{
+    struct torch_wanted *s = find_storage(w, t->key);
+
+    if (s < w->storage + w->storages_n) return;
+    *s = (struct torch_wanted){.key = t->key, .bytes = t->storage_bytes};
+    w->storages_n++;
+}
+
+static int load_storages(struct import_writing *w, struct err *e)
+{
+    const struct import_fit *f = &w->fit;
+    size_t n = (size_t)(f->params.tensors_n + f->aliases_n) + 1;
+    int64_t most = 1;
+
+    w->storage = arena_array(&w->arena, n, sizeof *w->storage);
+    for (int32_t i = 0; i < f->params.tensors_n; i++) {
+        add_storage(w, f->of[i]);
+        if (f->of[i]->elements_n > most) most = f->of[i]->elements_n;
+    }
+    for (int32_t i = 0; i < f->aliases_n; i++) add_storage(w, f->alias[i].listed);
+    w->values_own = malloc((size_t)most * sizeof *w->values_own);
+    w->tied_own = malloc((size_t)most * sizeof *w->tied_own);
+    if (!w->values_own || !w->tied_own)
+        return ERR(e, ERR_NOMEM, "%s: no memory for a tensor of %" PRId64 " elements",
+                   w->im->file.path, most);
+    return torch_file_read(&w->im->file, w->storage, w->storages_n, e);
+}
+
+static void widen(const struct import_writing *w, float *out, const struct torch_tensor *t)
+{
+    torch_tensor_widen(out, t, find_storage(w, t->key)->data_own);
+}
+
+/* Tied tensors that are stored apart must hold the same numbers, or this is another model. */
+static int check_tied(struct import_writing *w, struct err *e)
+{
+    for (int32_t i = 0; i < w->fit.aliases_n; i++) {
+        const struct tied_alias *x = &w->fit.alias[i];
+        if (torch_tensor_same_view(x->listed, x->parameter)) continue;
+        widen(w, w->values_own, x->parameter);
+        widen(w, w->tied_own, x->listed);
+        size_t bytes = (size_t)x->parameter->elements_n * sizeof *w->values_own;
+        if (memcmp(w->values_own, w->tied_own, bytes) != 0)
+            return ERR(e, ERR_DATA,
+                       "%s: %s differs from %s, to which the specification's model ties it",
+                       w->im->file.path, x->listed->name, x->parameter->name);
+    }
+    return 0;
+}
+
+static int read_parameter(void *context, int32_t i, const float **values, struct err *e)
+{
+    struct import_writing *w = context;
+    const struct torch_tensor *t = w->fit.of[i];
+
+    widen(w, w->values_own, t);
+    for (int64_t k = 0; k < t->elements_n; k++)
+        if (!isfinite(w->values_own[k]))
+            return ERR(e, ERR_DATA, "%s: element %" PRId64 " of %s is not finite", w->im->file.path,
+                       k, t->name);
+    *values = w->values_own;
+    return 0;
+}
+
+static int write_weights(struct import_writing *w, struct err *e)
+{
+    char source[HASH_HEX_BYTES];
+    const char *from = w->im->file.path, *slash = strrchr(from, '/');
+    int32_t n = w->fit.params.tensors_n;
+    struct safetensors_entry *entry = arena_array(&w->arena, (size_t)n, sizeof *entry);
+
+    TRY(hash_file(source, from, e));
+    const struct safetensors_text texts[] = {
+        {"format", "alibi weights 1"},
+        {"run_id", w->run_id},
+        {"spec", spec_text(w->spec, &w->arena)},
+        {"update", arena_printf(&w->arena, "%" PRId64, w->updates)},
+        {"origin", "imported"},
+        {"source", slash ? slash + 1 : from},
+        {"source_sha256", source},
+    };
+    for (int32_t i = 0; i < n; i++) {
+        const struct torch_tensor *t = w->fit.of[i];
+        entry[i] = (struct safetensors_entry){
+            .name = t->name, .dims_n = t->dims_n, .elements_n = t->elements_n};
+        memcpy(entry[i].dims, t->dims, (size_t)t->dims_n * sizeof *t->dims);
+    }
+    const struct safetensors_content content = {.text = texts,
+                                                .texts_n = sizeof texts / sizeof *texts,
+                                                .entry = entry,
+                                                .entries_n = n,
+                                                .read = read_parameter,
+                                                .context = w};
+    return safetensors_write(arena_printf(&w->arena, "%s/%s", w->dir, import_file), &content,
+                             w->sha256, &w->bytes, e);
+}
+
+/* --- the records ---------------------------------------------------------------------------- */
+
+/* Speed, memory and time of the training are not known. */
+static int write_records(const struct import_writing *w, struct event_writer *events,
+                         double loss_nats, struct err *e)
+{
+    struct shape_cost cost;
+    struct utsname host;
+
+    if (uname(&host) < 0) return ERR(e, ERR_INTERNAL, "the name of this host is not known");
+    shape_cost(&cost, w->spec);
+    const struct record records[] = {
+        {.type = EVENT_STARTED,
+         .started = {.pid = getpid(),
+                     .threads = 1,
+                     .host = host.nodename,
+                     .device = "imported",
+                     .backend = "none",
+                     .code_id = code_id(),
+                     .program = "alibi import"}},
+        {.type = EVENT_CHECKPOINT,
+         .checkpoint = {.update = w->updates,
+                        .path = import_file,
+                        .sha256 = w->sha256,
+                        .bytes = w->bytes,
+                        .best = true,
+                        .best_update = RECORD_NONE}},
+        {.type = EVENT_TRAINED,
+         .trained = {.run_id = w->run_id,
+                     .peak_memory_bytes = RECORD_NONE,
+                     .wall_seconds = (double)NAN,
+                     .updates = w->updates,
+                     .tokens_per_update = cost.tokens_per_update,
+                     .parameters = w->fit.params.parameters_n,
+                     .final_loss_nats = loss_nats,
+                     .train_wps = (double)NAN,
+                     .best_checkpoint = import_file,
+                     .best_sha256 = w->sha256,
+                     .last_checkpoint = import_file,
+                     .last_sha256 = w->sha256}},
+        {.type = EVENT_ENDED,
+         .ended = {.state = "done", .code = err_name(0), .message = "imported"}},
+    };
+    for (size_t i = 0; i < sizeof records / sizeof *records; i++)
+        TRY(record_write(events, &records[i], e));
+    return event_sync(events, e);
+}
+
+int import_write(const struct import *im, const struct spec *s, const char *dir, double loss_nats,
+                 struct err *e)
+{
+    struct import_writing w = {.im = im, .spec = s, .dir = dir};
+    struct event_writer *events = NULL;
+    int rc = 0;
+
+    arena_init(&w.arena);
+    spec_run_id(s, w.run_id);
+    w.updates = im->facts.updates > 0 ? im->facts.updates : s->train.updates;
+    TRY_OUT(rc, fit_all(&w.fit, &w.arena, im, s, e));
+    TRY_OUT(rc, load_storages(&w, e));
+    TRY_OUT(rc, check_tied(&w, e));
+    TRY_OUT(rc, write_weights(&w, e));
+    TRY_OUT(rc, run_folder_write_specs(dir, &s, 1, e));
+    TRY_OUT(rc, run_folder_append(&events, dir, e));
+    rc = write_records(&w, events, loss_nats, e);
+out:
+    event_writer_close(events);
+    for (int32_t i = 0; i < w.storages_n; i++) free(w.storage[i].data_own);
+    free(w.values_own);
+    free(w.tied_own);
+    arena_fini(&w.arena);
     return rc;
 }

@@ -1,155 +1,201 @@
-/* pickle.c - the operations of protocol 2 that PyTorch's files consist of. */
+/* pickle.c - a pickle is a program for a stack machine. An operation takes values off the stack,
+ * and pushes a value that it makes of them or changes the one below them; every access is checked.
+ */
 #include "interchange/pickle.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "interchange/pickle_machine.h"
+#include "base/vec.h"
 
-/* An operation gets the number of its row. */
-typedef int (*pickle_operation_fn)(struct pickle_machine *m, int argument);
+struct pickle_values {
+    struct pickle_value **item;
+    int32_t n, capacity;
+};
 
-static int pickle_constant(struct pickle_machine *m, int argument)
-{
-    struct pickle_value *v;
+struct pickle_machine {
+    const unsigned char *first, *at, *end;
+    struct arena *arena;
+    const struct pickle_name *names;
+    size_t names_n;
+    const char *place;
+    struct pickle_values stack, memo; /* NULL on the stack: a mark; in the memo: never stored */
+    int64_t values_n;
+    struct err *e;
 
-    TRY(pickle_push_new(m, &v, argument < 0 ? PICKLE_NONE : PICKLE_BOOL));
-    v->integer = argument > 0;
-    return 0;
-}
-
-/* A whole number of 1, 2 or 4 bytes; only the one of 4 has a sign. */
-static int pickle_integer(struct pickle_machine *m, int argument)
-{
-    struct pickle_value *v;
+    /* Of the present operation: the number after its code (or of its row), the values that it took,
+     * valid until the next push, and the one it makes, pushed when it has run; NULL: none. */
     uint32_t number;
+    struct pickle_value **taken, *made;
+    int32_t taken_n;
+};
 
-    TRY(pickle_take_number(m, &number, argument));
-    TRY(pickle_push_new(m, &v, PICKLE_INT));
-    v->integer = argument == 4 ? (int64_t)(int32_t)number : (int64_t)number;
+/* How many values of the stack an operation takes: a number, or all above the newest mark. */
+enum { PICKLE_MARKED = -1 };
+
+static int pickle_fail(const struct pickle_machine *m, const char *format, ...) ERR_PRINTF(2, 3);
+static int pickle_fail(const struct pickle_machine *m, const char *format, ...)
+{
+    char text[300];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return ERR(m->e, ERR_DATA, "%s: byte %lld of the pickle: %s", m->place,
+               (long long)(m->at - m->first), text);
+}
+
+/* --- input, stack --------------------------------------------------------------------------- */
+
+static int pickle_take(struct pickle_machine *m, const unsigned char **out, uint64_t n)
+{
+    if (n > (uint64_t)(m->end - m->at))
+        return pickle_fail(m, "%llu bytes are announced, %lld are left", (unsigned long long)n,
+                           (long long)(m->end - m->at));
+    *out = m->at;
+    m->at += n;
     return 0;
 }
 
-/* A whole number of any length, two's complement; argument: bytes of its length. */
-static int pickle_long(struct pickle_machine *m, int argument)
+/* Up to the next newline, which is skipped; in the arena. */
+static int pickle_take_line(struct pickle_machine *m, const char **out)
 {
-    struct pickle_value *v;
+    const unsigned char *newline = memchr(m->at, '\n', (size_t)(m->end - m->at));
+
+    if (!newline) return pickle_fail(m, "a name has no end");
+    *out = arena_strndup(m->arena, (const char *)m->at, (size_t)(newline - m->at));
+    m->at = newline + 1;
+    return 0;
+}
+
+static int pickle_make(struct pickle_machine *m, enum pickle_type type)
+{
+    if (++m->values_n > PICKLE_VALUES_MAX)
+        return pickle_fail(m, "more than %d values, far more than a checkpoint's description has",
+                           PICKLE_VALUES_MAX);
+    m->made = arena_alloc(m->arena, sizeof *m->made);
+    m->made->type = type;
+    return 0;
+}
+
+/* Takes `count` values off the stack. */
+static int pickle_pop(struct pickle_machine *m, int32_t count)
+{
+    struct pickle_value **stack = m->stack.item;
+    int32_t i = m->stack.n;
+
+    while (i > 0 && stack[i - 1] && (count == PICKLE_MARKED || m->stack.n - i < count)) i--;
+    if (count == PICKLE_MARKED && i == 0) return pickle_fail(m, "there is no mark to go back to");
+    if (m->stack.n - i < count) return pickle_fail(m, "there is no value to take");
+    m->taken = stack ? stack + i : NULL;
+    m->taken_n = m->stack.n - i;
+    m->stack.n = i - (count == PICKLE_MARKED);
+    return 0;
+}
+
+/* The topmost value, left where it is. */
+static int pickle_top(struct pickle_machine *m, struct pickle_value **out)
+{
+    *out = m->stack.n > 0 ? m->stack.item[m->stack.n - 1] : NULL;
+    return *out ? 0 : pickle_fail(m, "there is no value to use");
+}
+
+/* --- operations ----------------------------------------------------------------------------- */
+
+static int pickle_integer(struct pickle_machine *m)
+{
+    m->made->integer = (int64_t)m->number;
+    return 0;
+}
+
+static int pickle_signed(struct pickle_machine *m)
+{
+    m->made->integer = (int64_t)(int32_t)m->number;
+    return 0;
+}
+
+/* An integer of any length, two's complement. */
+static int pickle_long(struct pickle_machine *m)
+{
     const unsigned char *p = NULL;
-    uint32_t n;
+    uint32_t n = m->number;
     uint64_t number = 0;
 
-    TRY(pickle_take_number(m, &n, argument));
     TRY(pickle_take(m, &p, n));
-    TRY(pickle_push_new(m, &v, PICKLE_INT));
     if (n > sizeof number) {
-        v->type = PICKLE_NONE; /* a seed or a hash of Python: nothing here asks for such a number */
+        m->made->type = PICKLE_NONE; /* a seed or a hash of Python: nothing here asks for it */
         return 0;
     }
     for (uint32_t i = 0; i < sizeof number; i++) {
         unsigned byte = i < n ? p[i] : n > 0 && p[n - 1] >= 0x80 ? 0xFFu : 0u;
         number |= (uint64_t)byte << (8 * i);
     }
-    memcpy(&v->integer, &number, sizeof number);
+    memcpy(&m->made->integer, &number, sizeof number);
     return 0;
 }
 
 /* A double, big endian. */
-static int pickle_real(struct pickle_machine *m, int argument)
+static int pickle_real(struct pickle_machine *m)
 {
-    struct pickle_value *v;
     const unsigned char *p = NULL;
     uint64_t bits = 0;
 
-    (void)argument;
     TRY(pickle_take(m, &p, sizeof bits));
-    TRY(pickle_push_new(m, &v, PICKLE_REAL));
     for (size_t i = 0; i < sizeof bits; i++) bits = bits << 8 | p[i];
-    memcpy(&v->real, &bits, sizeof bits);
+    memcpy(&m->made->real, &bits, sizeof bits);
     return 0;
 }
 
-/* argument: bytes of the length. */
-static int pickle_text(struct pickle_machine *m, int argument)
+static int pickle_text(struct pickle_machine *m)
 {
-    struct pickle_value *v;
     const unsigned char *p = NULL;
-    uint32_t n;
 
-    TRY(pickle_take_number(m, &n, argument));
-    TRY(pickle_take(m, &p, n));
-    TRY(pickle_push_new(m, &v, PICKLE_TEXT));
-    v->text = arena_strndup(m->arena, (const char *)p, n);
-    v->n = n;
+    TRY(pickle_take(m, &p, m->number));
+    m->made->text = arena_strndup(m->arena, (const char *)p, m->number);
     return 0;
 }
 
-static int pickle_container(struct pickle_machine *m, int argument)
+static int pickle_mark(struct pickle_machine *m)
 {
-    struct pickle_value *v;
-    return pickle_push_new(m, &v, (enum pickle_type)argument);
+    *vec_push(m->arena, &m->stack) = NULL;
+    return 0;
 }
 
-static int pickle_mark(struct pickle_machine *m, int argument)
+static int pickle_collect(struct pickle_machine *m)
 {
-    (void)argument;
-    return pickle_push_mark(m);
+    for (int32_t i = 0; i < m->taken_n; i++) *vec_push(m->arena, m->made) = m->taken[i];
+    return 0;
 }
 
-/* A tuple or list of what is above the mark. */
-static int pickle_from_mark(struct pickle_machine *m, int argument)
-{
-    struct pickle_value **items, *v;
-    int64_t n;
-
-    TRY(pickle_pop_mark(m, &items, &n));
-    TRY(pickle_make(m, &v, (enum pickle_type)argument));
-    for (int64_t i = 0; i < n; i++) TRY(pickle_append(m, v, items[i]));
-    return pickle_push(m, v);
-}
-
-/* A tuple of the topmost 1, 2 or 3. */
-static int pickle_tuple(struct pickle_machine *m, int argument)
-{
-    struct pickle_value *item[3], *v;
-
-    for (int i = argument - 1; i >= 0; i--) TRY(pickle_pop(m, &item[i]));
-    TRY(pickle_make(m, &v, PICKLE_TUPLE));
-    for (int i = 0; i < argument; i++) TRY(pickle_append(m, v, item[i]));
-    return pickle_push(m, v);
-}
-
-/* What a list or a dict gets: argument is PICKLE_LIST or PICKLE_DICT. */
-static int pickle_fill(struct pickle_machine *m, enum pickle_type type,
-                       struct pickle_value *const *items, int64_t n)
+/* Adds what was taken to the container below. */
+static int pickle_fill(struct pickle_machine *m, enum pickle_type type)
 {
     struct pickle_value *to;
 
     TRY(pickle_top(m, &to));
-    /* An object that is a dict or a list, and keeps items beside its attributes, is not asked. */
+    /* An object that is a dict or a list and keeps items beside its attributes: not needed here. */
     if (to->type == PICKLE_OBJECT) return 0;
     if (to->type != type)
-        return pickle_fail(m, "adds items to what is no %s", type == PICKLE_DICT ? "dict" : "list");
-    if (type == PICKLE_DICT && n % 2 != 0) return pickle_fail(m, "a key without a value");
-    for (int64_t i = 0; i < n; i++) TRY(pickle_append(m, to, items[i]));
+        return pickle_fail(m, "adds items to what is not a %s",
+                           type == PICKLE_DICT ? "dict" : "list");
+    if (type == PICKLE_DICT && m->taken_n % 2 != 0) return pickle_fail(m, "a key without a value");
+    m->made = to;
+    TRY(pickle_collect(m));
+    m->made = NULL;
     return 0;
 }
 
-static int pickle_add_one(struct pickle_machine *m, int argument)
+static int pickle_fill_list(struct pickle_machine *m)
 {
-    struct pickle_value *item[2];
-    int n = argument == PICKLE_DICT ? 2 : 1;
-
-    for (int i = n - 1; i >= 0; i--) TRY(pickle_pop(m, &item[i]));
-    return pickle_fill(m, (enum pickle_type)argument, item, n);
+    return pickle_fill(m, PICKLE_LIST);
 }
 
-static int pickle_add_marked(struct pickle_machine *m, int argument)
+static int pickle_fill_dict(struct pickle_machine *m)
 {
-    struct pickle_value **items;
-    int64_t n;
-
-    TRY(pickle_pop_mark(m, &items, &n));
-    return pickle_fill(m, (enum pickle_type)argument, items, n);
+    return pickle_fill(m, PICKLE_DICT);
 }
 
 static const struct pickle_name *pickle_find_name(const struct pickle_machine *m, const char *name)
@@ -159,138 +205,145 @@ static const struct pickle_name *pickle_find_name(const struct pickle_machine *m
     return NULL;
 }
 
-static int pickle_global(struct pickle_machine *m, int argument)
+static int pickle_global(struct pickle_machine *m)
 {
     const char *module, *name;
-    struct pickle_value *v;
 
-    (void)argument;
     TRY(pickle_take_line(m, &module));
     TRY(pickle_take_line(m, &name));
-    const char *whole = arena_printf(m->arena, "%s %s", module, name);
-    if (!pickle_find_name(m, whole))
-        return pickle_fail(m, "names %.80s.%.80s, which a checkpoint has no need of; refused",
-                           module, name);
-    TRY(pickle_push_new(m, &v, PICKLE_GLOBAL));
-    v->text = whole;
-    return 0;
+    m->made->text = arena_printf(m->arena, "%s %s", module, name);
+    if (pickle_find_name(m, m->made->text)) return 0;
+    return pickle_fail(m, "refuses to load %.80s.%.80s, which a checkpoint does not need", module,
+                       name);
 }
 
-/* Makes the node that stands for a call; the name's row says which, or that it may not be. */
-static int pickle_call(struct pickle_machine *m, int argument)
+/* Makes the node that stands for a call; the name's row says which, or forbids it. */
+static int pickle_call(struct pickle_machine *m)
 {
-    struct pickle_value *arguments, *callee, *v;
+    const struct pickle_value *callee = m->taken[0], *arguments = m->taken[1];
 
-    (void)argument;
-    TRY(pickle_pop(m, &arguments));
-    TRY(pickle_pop(m, &callee));
     if (callee->type != PICKLE_GLOBAL || arguments->type != PICKLE_TUPLE)
-        return pickle_fail(m, "calls what is no name");
+        return pickle_fail(m, "calls what is not a name");
     const struct pickle_name *name = pickle_find_name(m, callee->text);
     if (!name || name->use == PICKLE_USE_NAME)
-        return pickle_fail(m, "calls %.80s, which is no function", callee->text);
-    TRY(pickle_push_new(m, &v, name->use == PICKLE_USE_DICT ? PICKLE_DICT : PICKLE_OBJECT));
-    v->text = callee->text;
-    v->arguments = arguments;
+        return pickle_fail(m, "calls %.80s, which is not a function", callee->text);
+    if (name->use == PICKLE_USE_DICT) m->made->type = PICKLE_DICT;
+    m->made->text = callee->text;
+    m->made->arguments = arguments;
     return 0;
 }
 
-static int pickle_build(struct pickle_machine *m, int argument)
-{
-    struct pickle_value *state, *v;
-
-    (void)argument;
-    TRY(pickle_pop(m, &state));
-    TRY(pickle_top(m, &v));
-    if (v->type != PICKLE_OBJECT && v->type != PICKLE_DICT)
-        return pickle_fail(m, "gives attributes to what is no object");
-    v->state = state;
-    return 0;
-}
-
-static int pickle_persistent(struct pickle_machine *m, int argument)
-{
-    struct pickle_value *id, *v;
-
-    (void)argument;
-    TRY(pickle_pop(m, &id));
-    TRY(pickle_push_new(m, &v, PICKLE_PERSISTENT));
-    v->arguments = id;
-    return 0;
-}
-
-static int pickle_put(struct pickle_machine *m, int argument)
-{
-    uint32_t index;
-    TRY(pickle_take_number(m, &index, argument));
-    return pickle_memo_put(m, index);
-}
-
-static int pickle_again(struct pickle_machine *m, int argument)
-{
-    uint32_t index;
-    TRY(pickle_take_number(m, &index, argument));
-    return pickle_memo_get(m, index);
-}
-
-static int pickle_drop(struct pickle_machine *m, int argument)
+static int pickle_build(struct pickle_machine *m)
 {
     struct pickle_value *v;
-    (void)argument;
-    return pickle_pop(m, &v);
+
+    TRY(pickle_top(m, &v));
+    if (v->type != PICKLE_OBJECT && v->type != PICKLE_DICT)
+        return pickle_fail(m, "gives attributes to what is not an object");
+    v->state = m->taken[0];
+    return 0;
 }
 
-static const struct {
+static int pickle_persistent(struct pickle_machine *m)
+{
+    m->made->arguments = m->taken[0];
+    return 0;
+}
+
+static int pickle_put(struct pickle_machine *m)
+{
+    struct pickle_value *v;
+
+    TRY(pickle_top(m, &v));
+    if (m->number >= PICKLE_VALUES_MAX)
+        return pickle_fail(m, "stores a value under %u, more than the limit of %d", m->number,
+                           PICKLE_VALUES_MAX);
+    while ((uint32_t)m->memo.n <= m->number) *vec_push(m->arena, &m->memo) = NULL;
+    m->memo.item[m->number] = v;
+    return 0;
+}
+
+static int pickle_recall(struct pickle_machine *m)
+{
+    if (m->number >= (uint32_t)m->memo.n || !m->memo.item[m->number])
+        return pickle_fail(m, "asks for value %u, which was never stored", m->number);
+    m->made = m->memo.item[m->number];
+    return 0;
+}
+
+static int pickle_drop(struct pickle_machine *m)
+{
+    (void)m; /* the value is taken */
+    return 0;
+}
+
+enum { PICKLE_NOTHING = -1 };
+
+static const struct pickle_operation {
     unsigned char code;
-    pickle_operation_fn run;
-    int argument;
+    int number_bytes; /* of the little-endian number after the code */
+    int takes;        /* values off the stack */
+    int makes;        /* an enum pickle_type */
+    int (*run)(struct pickle_machine *m);
+    uint32_t number; /* if none follows */
 } pickle_operations[] = {
-    {'(', pickle_mark, 0},
-    {'0', pickle_drop, 0},
-    {'G', pickle_real, 0},
-    {'J', pickle_integer, 4},
-    {'K', pickle_integer, 1},
-    {'M', pickle_integer, 2},
-    {'N', pickle_constant, -1},
-    {'Q', pickle_persistent, 0},
-    {'R', pickle_call, 0},
-    {'T', pickle_text, 4},
-    {'U', pickle_text, 1},
-    {'X', pickle_text, 4},
-    {']', pickle_container, PICKLE_LIST},
-    {'a', pickle_add_one, PICKLE_LIST},
-    {'b', pickle_build, 0},
-    {'c', pickle_global, 0},
-    {'e', pickle_add_marked, PICKLE_LIST},
-    {'h', pickle_again, 1},
-    {'j', pickle_again, 4},
-    {'l', pickle_from_mark, PICKLE_LIST},
-    {'q', pickle_put, 1},
-    {'r', pickle_put, 4},
-    {'s', pickle_add_one, PICKLE_DICT},
-    {'t', pickle_from_mark, PICKLE_TUPLE},
-    {'u', pickle_add_marked, PICKLE_DICT},
-    {'}', pickle_container, PICKLE_DICT},
-    {')', pickle_container, PICKLE_TUPLE},
-    {0x81, pickle_call, 0},
-    {0x85, pickle_tuple, 1},
-    {0x86, pickle_tuple, 2},
-    {0x87, pickle_tuple, 3},
-    {0x88, pickle_constant, 1},
-    {0x89, pickle_constant, 0},
-    {0x8a, pickle_long, 1},
-    {0x8b, pickle_long, 4},
+    {'N', 0, 0, PICKLE_NONE, pickle_integer, 0},
+    {0x88, 0, 0, PICKLE_BOOL, pickle_integer, 1},
+    {0x89, 0, 0, PICKLE_BOOL, pickle_integer, 0},
+    {'K', 1, 0, PICKLE_INT, pickle_integer, 0},
+    {'M', 2, 0, PICKLE_INT, pickle_integer, 0},
+    {'J', 4, 0, PICKLE_INT, pickle_signed, 0},
+    {0x8a, 1, 0, PICKLE_INT, pickle_long, 0},
+    {0x8b, 4, 0, PICKLE_INT, pickle_long, 0},
+    {'G', 0, 0, PICKLE_REAL, pickle_real, 0},
+    {'U', 1, 0, PICKLE_TEXT, pickle_text, 0},
+    {'T', 4, 0, PICKLE_TEXT, pickle_text, 0},
+    {'X', 4, 0, PICKLE_TEXT, pickle_text, 0},
+    {'(', 0, 0, PICKLE_NOTHING, pickle_mark, 0},
+    {']', 0, 0, PICKLE_LIST, pickle_collect, 0},
+    {'l', 0, PICKLE_MARKED, PICKLE_LIST, pickle_collect, 0},
+    {'a', 0, 1, PICKLE_NOTHING, pickle_fill_list, 0},
+    {'e', 0, PICKLE_MARKED, PICKLE_NOTHING, pickle_fill_list, 0},
+    {')', 0, 0, PICKLE_TUPLE, pickle_collect, 0},
+    {0x85, 0, 1, PICKLE_TUPLE, pickle_collect, 0},
+    {0x86, 0, 2, PICKLE_TUPLE, pickle_collect, 0},
+    {0x87, 0, 3, PICKLE_TUPLE, pickle_collect, 0},
+    {'t', 0, PICKLE_MARKED, PICKLE_TUPLE, pickle_collect, 0},
+    {'}', 0, 0, PICKLE_DICT, pickle_collect, 0},
+    {'s', 0, 2, PICKLE_NOTHING, pickle_fill_dict, 0},
+    {'u', 0, PICKLE_MARKED, PICKLE_NOTHING, pickle_fill_dict, 0},
+    {'c', 0, 0, PICKLE_GLOBAL, pickle_global, 0},
+    {'R', 0, 2, PICKLE_OBJECT, pickle_call, 0},
+    {0x81, 0, 2, PICKLE_OBJECT, pickle_call, 0},
+    {'b', 0, 1, PICKLE_NOTHING, pickle_build, 0},
+    {'Q', 0, 1, PICKLE_PERSISTENT, pickle_persistent, 0},
+    {'q', 1, 0, PICKLE_NOTHING, pickle_put, 0},
+    {'r', 4, 0, PICKLE_NOTHING, pickle_put, 0},
+    {'h', 1, 0, PICKLE_NOTHING, pickle_recall, 0},
+    {'j', 4, 0, PICKLE_NOTHING, pickle_recall, 0},
+    {'0', 0, 1, PICKLE_NOTHING, pickle_drop, 0},
 };
 
 static int pickle_step(struct pickle_machine *m, unsigned char code)
 {
-    for (size_t i = 0; i < sizeof pickle_operations / sizeof *pickle_operations; i++)
-        if (pickle_operations[i].code == code)
-            return pickle_operations[i].run(m, pickle_operations[i].argument);
-    return pickle_fail(m, "operation 0x%02x is none that PyTorch writes", code);
+    const struct pickle_operation *o = pickle_operations;
+    const struct pickle_operation *end = o + sizeof pickle_operations / sizeof *pickle_operations;
+    const unsigned char *p = NULL;
+
+    while (o < end && o->code != code) o++;
+    if (o == end) return pickle_fail(m, "operation 0x%02x is not one that torch.save writes", code);
+    TRY(pickle_take(m, &p, (uint64_t)o->number_bytes));
+    m->number = o->number;
+    for (int k = 0; k < o->number_bytes; k++) m->number |= (uint32_t)p[k] << (8 * k);
+    m->made = NULL;
+    TRY(pickle_pop(m, o->takes));
+    if (o->makes != PICKLE_NOTHING) TRY(pickle_make(m, (enum pickle_type)o->makes));
+    TRY(o->run(m));
+    if (m->made) *vec_push(m->arena, &m->stack) = m->made;
+    return 0;
 }
 
-/* The two bytes that say the protocol, operations, and the full stop. */
+/* The two bytes that state the protocol, operations, and the full stop. */
 static int pickle_run(struct pickle_machine *m, struct pickle_value **out)
 {
     const unsigned char *p = NULL;
@@ -303,9 +356,9 @@ static int pickle_run(struct pickle_machine *m, struct pickle_value **out)
         if (*p == '.') break;
         TRY(pickle_step(m, *p));
     }
-    TRY(pickle_pop(m, out));
-    if (m->stack_n != 0 || m->marks_n != 0) return pickle_fail(m, "ends with values left over");
-    return 0;
+    TRY(pickle_pop(m, 1));
+    *out = m->taken[0];
+    return m->stack.n == 0 ? 0 : pickle_fail(m, "ends with values left over");
 }
 
 int pickle_read(struct pickle_value **out, struct arena *a, const void *data, size_t n,
@@ -324,21 +377,18 @@ int pickle_read(struct pickle_value **out, struct arena *a, const void *data, si
     if (n > PICKLE_BYTES_MAX)
         return ERR(e, ERR_DATA, "%s: a pickle of %zu bytes, more than the limit of %d", place, n,
                    PICKLE_BYTES_MAX);
-    int rc = pickle_run(&m, out);
-    pickle_machine_close(&m);
-    return rc;
+    return pickle_run(&m, out);
 }
+
+/* --- reading values ------------------------------------------------------------------------- */
 
 static const struct pickle_value *pickle_find(const struct pickle_value *dict, const char *key)
 {
-    const struct pickle_value *found = NULL;
-
     if (!dict || dict->type != PICKLE_DICT) return NULL;
-    for (int64_t i = 0; i < dict->n; i++) {
-        const struct pickle_value *k = dict->item[2 * i];
-        if (k->type == PICKLE_TEXT && strcmp(k->text, key) == 0) found = dict->item[2 * i + 1];
-    }
-    return found;
+    for (int32_t i = dict->n - 2; i >= 0; i -= 2) /* the last one of a key counts */
+        if (dict->item[i]->type == PICKLE_TEXT && strcmp(dict->item[i]->text, key) == 0)
+            return dict->item[i + 1];
+    return NULL;
 }
 
 const struct pickle_value *pickle_get(const struct pickle_value *v, const char *key)

@@ -1,12 +1,12 @@
 /* pickle.h - reads Python pickles of protocol 2 as data: nothing is ever imported or called.
  *
  * 1. Only the operations that PyTorch's writer emits are known; any other is refused by its number.
- * 2. A pickle names classes and functions. Only names in the caller's list are taken, and each only
- *    in the way its row allows; any other is refused by name. "Calling" one makes a node that holds
- *    the name and the arguments, and that is all.
+ * 2. A pickle names classes and functions. Only names in the caller's list are accepted, and each
+ *    only in the way its row allows; any other is refused by name. "Calling" one makes a node that
+ *    holds the name and the arguments, and that is all.
  * 3. Sizes, counts, the stack, marks and memo are checked before use; the number of values and the
  *    bytes of the file are limited. A hostile file is an ERR_DATA, never a crash.
- * 4. Values may be shared and may hold themselves: whoever walks them goes down by name only. */
+ * 4. Values may be shared and may hold themselves: code that walks them descends by name only. */
 #ifndef INTERCHANGE_PICKLE_H
 #define INTERCHANGE_PICKLE_H
 
@@ -26,9 +26,9 @@ enum pickle_type {
     PICKLE_TEXT,      /* UTF-8, or bytes of an old string */
     PICKLE_LIST,      /* item[0 .. n) */
     PICKLE_TUPLE,     /* item[0 .. n) */
-    PICKLE_DICT,      /* item[0 .. 2n): key, value, key, value */
+    PICKLE_DICT,      /* item[0 .. n): key, value, key, value */
     PICKLE_GLOBAL,    /* text is "module name" */
-    PICKLE_OBJECT,    /* name(arguments) */
+    PICKLE_OBJECT,    /* text(arguments) */
     PICKLE_PERSISTENT /* arguments is the id: in PyTorch's files, a storage */
 };
 
@@ -36,10 +36,9 @@ struct pickle_value {
     enum pickle_type type;
     int64_t integer; /* also of PICKLE_BOOL */
     double real;
-    const char *text; /* of PICKLE_OBJECT: the name */
-    int64_t n;        /* bytes of the text, or items; pairs of a dict */
+    const char *text;
     struct pickle_value **item;
-    int64_t room;
+    int32_t n, capacity;                          /* of item */
     const struct pickle_value *arguments, *state; /* state: what BUILD attached, or NULL */
 };
 
@@ -60,7 +59,7 @@ int pickle_read(struct pickle_value **out, struct arena *a, const void *data, si
                 const struct pickle_name *names, size_t names_n, const char *place, struct err *e);
 
 /* pickle_get - the value of a text key: of a dict, or of an object's attributes; containers of
- * omegaconf are looked through. NULL when it is not there; takes NULL. */
+ * omegaconf are looked through. NULL if it is absent; takes NULL. */
 const struct pickle_value *pickle_get(const struct pickle_value *v, const char *key);
 
 #endif

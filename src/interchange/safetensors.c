@@ -1,10 +1,11 @@
-/* safetensors.c - the reader: every claim of the header is checked against the file's size before a
- * byte of a tensor is touched.
+/* safetensors.c - a reader that checks every claim of the header against the file's size before a
+ * byte of a tensor is touched, and a writer that hashes a file of any size in one pass.
  *
- * The checks, in order: (1) the header's length fits the file and the limit, (2) the header is one
- * JSON object without duplicate keys, (3) each tensor has a known dtype, at most eight dimensions
- * whose product fits, and offsets that agree with it, (4) tensors follow each other without a hole
- * or an overlap and end with the file, (5) each begins at a multiple of its element's size. */
+ * The reader's checks, in order: (1) the header's length fits the file and the limit, (2) the
+ * header is one JSON object without duplicate keys, (3) each tensor has a known dtype, at most
+ * eight dimensions whose product fits, and offsets that agree with it, (4) tensors follow each
+ * other without a hole or an overlap and end with the file, (5) each begins at a multiple of its
+ * element's size. */
 #include "interchange/safetensors.h"
 
 #include <inttypes.h>
@@ -18,6 +19,8 @@
 
 /* More than any header of ours by far, and little enough for a JSON tree in memory. */
 enum { SAFETENSORS_HEADER_BYTES_MAX = 16 << 20, SAFETENSORS_LENGTH_BYTES = 8 };
+/* Written tensors begin at a multiple of this, so that a mapped file can be used in place. */
+enum { SAFETENSORS_ALIGNMENT = 8 };
 
 #define SAFETENSORS_METADATA "__metadata__"
 
@@ -112,15 +115,16 @@ static int safetensors_parse_shape(struct safetensors_entry *out, const json_t *
     size_t n = json_array_size(shape);
 
     if (!json_is_array(shape) || n > SAFETENSORS_DIMS_MAX)
-        return ERR(e, ERR_DATA, "%s: tensor \"%.80s\": the shape is no list of at most %d numbers",
-                   path, out->name, SAFETENSORS_DIMS_MAX);
+        return ERR(e, ERR_DATA,
+                   "%s: tensor \"%.80s\": the shape is not a list of at most %d numbers", path,
+                   out->name, SAFETENSORS_DIMS_MAX);
     out->dims_n = (int32_t)n;
     out->elements_n = 1;
     for (size_t i = 0; i < n; i++) {
         const json_t *dim = json_array_get(shape, i);
         json_int_t v = json_integer_value(dim);
         if (!json_is_integer(dim) || v < 0)
-            return ERR(e, ERR_DATA, "%s: tensor \"%.80s\": dimension %zu is no count", path,
+            return ERR(e, ERR_DATA, "%s: tensor \"%.80s\": dimension %zu is not a count", path,
                        out->name, i);
         out->dims[i] = v;
         if (__builtin_mul_overflow(out->elements_n, (int64_t)v, &out->elements_n))
@@ -237,7 +241,7 @@ int safetensors_open(struct safetensors **out, const char *path, struct err *e)
     struct safetensors *s = calloc(1, sizeof *s);
 
     *out = NULL;
-    if (!s) return ERR(e, ERR_NOMEM, "%s: no memory to open it", path);
+    if (!s) return ERR(e, ERR_NOMEM, "%s: no memory to open the file", path);
     TRY_OUT(rc, file_map_open(&s->map, path, e));
     TRY_OUT(rc, safetensors_read_header(s, &data_first, path, e));
     TRY_OUT(rc, safetensors_read_entries(s, data_first, path, e));
@@ -278,4 +282,105 @@ const char *safetensors_metadata(const struct safetensors *s, const char *key)
 {
     const json_t *metadata = json_object_get(s->header_own, SAFETENSORS_METADATA);
     return json_string_value(json_object_get(metadata, key));
+}
+
+/* --- writing -------------------------------------------------------------------------------- */
+
+/* The header's JSON text from malloc, padded so that the tensors are aligned; NULL: no memory, or a
+ * name or a text that is not UTF-8. */
+static char *safetensors_header(const struct safetensors_content *c)
+{
+    json_t *header = json_object(), *metadata = json_object();
+    int64_t begin = 0;
+    char *text = NULL, *padded = NULL;
+
+    if (json_object_set_new(header, SAFETENSORS_METADATA, metadata) < 0) goto out;
+    for (int32_t i = 0; i < c->texts_n; i++)
+        if (json_object_set_new(metadata, c->text[i].key, json_string(c->text[i].text)) < 0)
+            goto out;
+    for (int32_t i = 0; i < c->entries_n; i++) {
+        const struct safetensors_entry *x = &c->entry[i];
+        int64_t end = begin + x->elements_n * (int64_t)sizeof(float);
+        json_t *shape = json_array();
+        for (int32_t k = 0; k < x->dims_n; k++)
+            json_array_append_new(shape, json_integer(x->dims[k]));
+        json_t *entry = json_pack("{s:s, s:o, s:[I,I]}", "dtype", "F32", "shape", shape,
+                                  "data_offsets", (json_int_t)begin, (json_int_t)end);
+        if (json_object_set_new(header, x->name, entry) < 0) goto out;
+        begin = end;
+    }
+    text = json_dumps(header, JSON_COMPACT);
+    size_t n = text ? strlen(text) : 0, more = -n % SAFETENSORS_ALIGNMENT;
+    if (text) padded = realloc(text, n + more + 1);
+    if (!padded) goto out;
+    text = NULL;
+    memset(padded + n, ' ', more);
+    padded[n + more] = '\0';
+out:
+    free(text);
+    json_decref(header);
+    return padded;
+}
+
+/* A file that is hashed while it is written. */
+struct safetensors_output {
+    struct file_writer *file_own;
+    struct hash_state *hash_own;
+    int64_t bytes;
+};
+
+static int safetensors_put(struct safetensors_output *f, const void *data, size_t n, struct err *e)
+{
+    TRY(hash_add(f->hash_own, data, n, e));
+    TRY(file_writer_add(f->file_own, data, n, e));
+    f->bytes += (int64_t)n;
+    return 0;
+}
+
+static int safetensors_put_all(struct safetensors_output *f, const struct safetensors_content *c,
+                               const char *header, struct err *e)
+{
+    size_t n = strlen(header);
+    unsigned char length[SAFETENSORS_LENGTH_BYTES];
+
+    for (int i = 0; i < SAFETENSORS_LENGTH_BYTES; i++)
+        length[i] = (unsigned char)((uint64_t)n >> (8 * i));
+    TRY(safetensors_put(f, length, sizeof length, e));
+    TRY(safetensors_put(f, header, n, e));
+    for (int32_t i = 0; i < c->entries_n; i++) {
+        const float *values = c->entry[i].data;
+        if (c->read) TRY(c->read(c->context, i, &values, e));
+        TRY(safetensors_put(f, values, (size_t)c->entry[i].elements_n * sizeof *values, e));
+    }
+    return 0;
+}
+
+int safetensors_write(const char *path, const struct safetensors_content *c,
+                      char sha256[HASH_HEX_BYTES], int64_t *bytes, struct err *e)
+{
+    struct safetensors_output f = {0};
+    char *header = safetensors_header(c);
+    int rc = 0;
+
+    if (!header) {
+        rc = ERR(e, ERR_INTERNAL, "%s: the header of %d tensors is not UTF-8, or out of memory",
+                 path, c->entries_n);
+        goto out;
+    }
+    TRY_OUT(rc, hash_open(&f.hash_own, e));
+    TRY_OUT(rc, c->named ? file_writer_open_named(&f.file_own, path, e)
+                         : file_writer_open(&f.file_own, path, e));
+    TRY_OUT(rc, safetensors_put_all(&f, c, header, e));
+    struct hash_state *hash = f.hash_own;
+    f.hash_own = NULL;
+    TRY_OUT(rc, hash_close(hash, sha256, e));
+    if (bytes) *bytes = f.bytes;
+    struct file_writer *file = f.file_own;
+    f.file_own = NULL;
+    rc = file_writer_commit(file, e);
+out:
+    file_writer_abandon(f.file_own);
+    hash_close(f.hash_own, NULL, NULL);
+    free(header);
+    return rc;
 }

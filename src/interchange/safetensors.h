@@ -2,14 +2,14 @@
  * then the tensors' bytes; all little endian.
  *
  * 1. A reader trusts nothing: the header's length, its JSON, every dtype, size, offset and the
- * alignment are checked before a tensor is handed out, so a hostile file is an ERR_DATA, never a
- * crash. Tensors must fill the file without holes or overlaps, as the format says.
+ *    alignment are checked before a tensor is handed out, so a hostile file is an ERR_DATA, never a
+ *    crash. Tensors must fill the file without holes or overlaps, as the format says.
  * 2. Tensors are mapped, never copied; they live until safetensors_close.
- * 3. A writer's file is complete or absent, holds F32 only, and its hash is known when it is there.
- */
+ * 3. A written file is complete or absent, and its hash is known when it is complete. */
 #ifndef INTERCHANGE_SAFETENSORS_H
 #define INTERCHANGE_SAFETENSORS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,21 +43,25 @@ const struct safetensors_entry *safetensors_find(const struct safetensors *s, co
 /* safetensors_metadata - the text of a key of __metadata__, or NULL. */
 const char *safetensors_metadata(const struct safetensors *s, const char *key);
 
-/* Writing: open, all metadata and declarations, then one add per tensor in the order of
- * declaration, then commit or abandon (exactly one of them, which frees w). */
-struct safetensors_writer;
-int safetensors_writer_open(struct safetensors_writer **out, const char *path, struct err *e);
-/* safetensors_writer_open_named - for a path that a user named: see file_writer_open_named. */
-int safetensors_writer_open_named(struct safetensors_writer **out, const char *path, struct err *e);
-int safetensors_writer_metadata(struct safetensors_writer *w, const char *key, const char *text,
-                                struct err *e);
-int safetensors_writer_declare(struct safetensors_writer *w, const char *name, const int64_t *dims,
-                               int32_t dims_n, struct err *e);
-int safetensors_writer_add(struct safetensors_writer *w, const float *values, int64_t elements_n,
-                           struct err *e);
-/* safetensors_writer_commit - sha256 and bytes of the whole file; either may be NULL. */
-int safetensors_writer_commit(struct safetensors_writer *w, char sha256[HASH_HEX_BYTES],
-                              int64_t *bytes, struct err *e);
-void safetensors_writer_abandon(struct safetensors_writer *w); /* takes NULL */
+/* What a file is to hold. */
+struct safetensors_text {
+    const char *key, *text;
+};
+struct safetensors_content {
+    bool named;                          /* the user named the path: see file_writer_open_named */
+    const struct safetensors_text *text; /* __metadata__ */
+    int32_t texts_n;
+    const struct safetensors_entry *entry; /* name and dims of each tensor, in their order */
+    int32_t entries_n;
+    /* The values of tensor i, which hold until the next call. NULL: entry[i].data. */
+    int (*read)(void *context, int32_t i, const float **values, struct err *e);
+    void *context;
+};
+
+/* safetensors_write - replaces the file; every tensor is F32. sha256 and bytes are of the whole
+ * file and may be NULL. Errors: those of `read`; ERR_CREATE, ERR_IO, ERR_NOMEM; ERR_INTERNAL a name
+ * or a text is not UTF-8. */
+int safetensors_write(const char *path, const struct safetensors_content *c,
+                      char sha256[HASH_HEX_BYTES], int64_t *bytes, struct err *e);
 
 #endif

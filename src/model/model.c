@@ -37,6 +37,14 @@ static int fill(struct model *m, struct err *e)
     return model_step_upload(m, &m->step, e);
 }
 
+struct model_options model_options_for(const struct shape_capacity *c)
+{
+    return (struct model_options){.train = c->train,
+                                  .rows_max = c->rows_max,
+                                  .length_max = c->length_max,
+                                  .scored_max = c->scored_max};
+}
+
 int model_open(struct model **out, struct backend *b, const struct spec *s,
                const struct model_options *o, struct err *e)
 {

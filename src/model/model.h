@@ -15,6 +15,7 @@
 
 #include "backend/backend.h"
 #include "base/err.h"
+#include "shape/memory.h"
 #include "shape/shape.h"
 #include "spec/spec.h"
 
@@ -25,6 +26,10 @@ struct model_options {
     int32_t rows_max, length_max; /* largest batch: rows * length tokens */
     int64_t scored_max;           /* most positions scored by one model_score call */
 };
+
+/* model_options_for - the options that open a model of just the capacity that a plan counted:
+ * planned and allocated bytes follow from one rule. */
+struct model_options model_options_for(const struct shape_capacity *c);
 
 /* model_open - allocates everything once; parameters are zero until model_init or model_load_*. The
  * spec is copied. */

@@ -9,7 +9,7 @@
 
 /* The evaluations that the grid asks for, with or without a result. */
 static const char folder_query[] =
-    "SELECT w.*, w.position||' '||w.trained_on||CASE WHEN g.settings<>'' THEN ' '||g.settings"
+    "SELECT w.*, w.method||' '||w.trained_on||CASE WHEN g.settings<>'' THEN ' '||g.settings"
     "  ELSE '' END AS series,"
     " w.method||CASE WHEN g.settings<>'' THEN ' '||g.settings ELSE '' END AS configuration"
     " FROM wanted_evaluations w JOIN grid_settings g ON g.artefact=w.artefact AND g.scale=w.scale"
@@ -20,18 +20,25 @@ static const char folder_layout[] =
     "title: Perplexity\nrows: method, L_train\ncolumns: L_valid\nvalue: perplexity\n"
     "panel: protocol\nseries: series\nstyle: position\nx: L_valid\ny: perplexity\n";
 
+/* A row of the legend for every three curves. */
 static const char folder_plot[] =
-    "set multiplot layout 1,PANELS title TITLE margins 0.07,0.98,0.3,0.86 spacing 0.08,0\n"
-    "set label 1 FACTS at screen 0.5,0.02 center font ',9' textcolor rgb '#555555'\n"
-    "set key at screen 0.5,0.12 center center horizontal samplen 5\n"
-    "set yrange [0.97 * Y_MIN:(Y_MAX > 2.5 * Y_MIN ? 2.5 * Y_MIN : 1.03 * Y_MAX)]\n"
-    "set xlabel 'L_valid: tokens at inference'\nset ylabel 'perplexity'\n"
-    "do for [p = 1:PANELS] {\n"
-    "    set title PANEL_TITLE[p]\n"
-    "    plot for [i = PANEL_FIRST[p]:PANEL_LAST[p]] DATA index (i - 1) using 1:2 with linespoints "
-    "linestyle CURVE_STYLE[i] dashtype 1 + int(3 * CURVE_SHADE[i]) title CURVE_TITLE[i]\n"
-    "    unset label 1\n    unset key\n"
-    "}\nunset multiplot\n";
+    "entry(i) = CURVE_TITLE[i]\n"
+    "KEY_COLUMNS = NARROW ? 1 : 3\n"
+    "FOOT = FOOT + 18 * ((PANEL_LAST[1] - PANEL_FIRST[1]) / KEY_COLUMNS)\n"
+    "eval START\n"
+    "if (PANELS == 1) { PANEL_TITLE[1] = '' }\n"
+    "y_low = 0.97 * Y_MIN\n"
+    "y_top = Y_MAX > 2.5 * Y_MIN ? 2.5 * Y_MIN : 1.03 * Y_MAX\n"
+    "set logscale x 2\n"
+    "between(a, b, t) = a * (b / a)**t\n"
+    "set xrange [0.9 * X_MIN:1.1 * X_MAX]\n"
+    "set yrange [y_low:y_top]\n"
+    "set xlabel 'L_{valid}: tokens at inference'\n"
+    "set ylabel 'perplexity (lower is better)'\n"
+    "eval FLOOR_LINE\n"
+    "eval BEGIN\n"
+    "do for [p = 1:PANELS] { eval PANEL; eval 'plot '.BANDS.', '.LINES.', '.OFF }\n"
+    "eval END\n";
 
 /* Where the file of a use: line is. */
 static int folder_find_used(const char **out, struct arena *a, const struct project *p,

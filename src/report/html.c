@@ -1,9 +1,9 @@
-/* html.c - escaping, tables, claims; the picture is in html_figure.c, the style in
- * html_style.c. */
+/* html.c - escaping, tables, claims, figures; the style is in html_style.c. */
 #include "report/html.h"
 
 #include <string.h>
 
+#include "base/file.h"
 #include "report/clean.h"
 #include "report/html_style.h"
 
@@ -220,4 +220,48 @@ void report_html_claims(FILE *out, const struct report_rows *cases)
         if (report_rows_get(cases, i, "evidence")) fputs("</ul>\n</details>\n", out);
         fputs("</div>\n", out);
     }
+}
+
+/* --- figures -------------------------------------------------------------------------------- */
+
+enum { FIGURE_MAX_BYTES = 16 * 1024 * 1024 };
+
+/* RFC 4648: three bytes are four digits, and = fills the last four. */
+static void put_base64(FILE *out, const char *text, size_t n)
+{
+    static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    for (size_t i = 0; i < n; i += 3) {
+        uint32_t bits = 0;
+        for (size_t k = 0; k < 3; k++)
+            bits = bits << 8 | (i + k < n ? (unsigned char)text[i + k] : 0);
+        for (size_t k = 0; k < 4; k++)
+            fputc(i + k <= n ? digit[bits >> (18 - 6 * k) & 63] : '=', out);
+    }
+}
+
+static int html_picture(FILE *out, struct arena *a, const char *path, const char *title,
+                        const char *attributes, struct err *e)
+{
+    char *text;
+    size_t n;
+
+    TRY(file_read(a, &text, &n, path, FIGURE_MAX_BYTES, e));
+    fprintf(out, "<img %s alt=\"", attributes);
+    report_html_put(out, title);
+    fputs("\" src=\"data:image/svg+xml;base64,", out);
+    put_base64(out, text, n);
+    fputs("\"/>", out);
+    return 0;
+}
+
+int report_html_figure(FILE *out, struct arena *a, const char *path, const char *id,
+                       const char *title, struct err *e)
+{
+    fputs("<div class=\"figure\">", out);
+    TRY(html_picture(out, a, arena_printf(a, "%s.svg", path), title,
+                     arena_printf(a, "id=\"%s\" class=\"wide\"", id), e));
+    TRY(html_picture(out, a, arena_printf(a, "%s.narrow.svg", path), title, "class=\"narrow\"", e));
+    fputs("</div>\n", out);
+    return 0;
 }

@@ -43,9 +43,9 @@ void report_html_inline(FILE *out, struct arena *a, const char *text);
  * under `more`. */
 void report_html_text(FILE *out, struct arena *a, const char *text, const char *more);
 
-/* report_html_figure - the SVG file at path as an image of the page, embedded as it is: a browser
- * runs no script of an image and looks up none of its ids. `title` says what it shows. Errors:
- * those of file_read. */
+/* report_html_figure - the SVG files PATH.svg and PATH.narrow.svg (for a phone) as images of the
+ * page, embedded as they are: a browser runs no script of an image and looks up none of its ids. id
+ * is a plain name, `title` says what is shown. Errors: those of file_read. */
 int report_html_figure(FILE *out, struct arena *a, const char *path, const char *id,
                        const char *title, struct err *e);
 

@@ -1,8 +1,8 @@
 /* html_style.c - light and dark, phone and paper.
  *
  * 1. Tables and pictures wider than the page scroll inside their own box; the page itself does not.
- * 2. A picture is never drawn below 48 rem, four fifths of the width of a figure of one panel, so
- * that its text can be read on a phone. It keeps its white ground in the dark.
+ * 2. A picture is there twice: a phone shows the one whose panels are in a column, which it need
+ * not shrink. It keeps its white ground in the dark.
  * 3. On paper everything is light, nothing scrolls, each artefact begins a page, and what is closed
  * opens, but for the specifications of the runs.
  * 4. On a phone a claim stands above its statement, which needs no scrolling.
@@ -40,7 +40,8 @@ const char report_html_style[] =
     "th.n,td.n{text-align:right}\n"
     "td a{color:inherit;text-decoration:underline;text-decoration-color:var(--line);"
     "text-underline-offset:.2em}\ntd a:hover{text-decoration-color:var(--link)}\n"
-    ".figure img{display:block;max-width:100%;min-width:48rem;height:auto;background:#fff}\n"
+    ".figure img{display:block;max-width:100%;height:auto;background:#fff}\n"
+    ".figure .narrow{display:none}\n"
     ".caption{color:var(--soft);font-size:.88rem;margin:.8rem 0 0}\n"
     ".paper{background:var(--box);border-left:3px solid var(--line);padding:.2rem .8rem;"
     "margin:1rem 0}\n.paper h3{margin-top:.6rem}\n"
@@ -56,6 +57,7 @@ const char report_html_style[] =
     "td:target,tr:target{background:var(--mark)}\n"
     "@media screen and (max-width:40rem){main{padding:.7rem}h1{font-size:1.35rem}"
     "th,td{padding:.2rem .4rem}td.w{min-width:13rem}"
+    ".figure .wide{display:none}.figure .narrow{display:block;margin:0 auto}"
     "#claims thead{display:none}#claims table,#claims tbody,#claims tr,#claims td.w{display:block}"
     "#claims tr{padding:.35rem 0;border-bottom:1px solid var(--line)}"
     "#claims td{display:inline;border:0;padding:0 .4rem 0 0}"
@@ -64,7 +66,7 @@ const char report_html_style[] =
     "--link:#000;--yes:#000;--no:#000;--open:#000;--mark:#fff}\n"
     "body{font-size:10pt}main{max-width:none;padding:0}section{border:0;margin-top:1rem}\n"
     ".artefact,#runs{break-before:page}\n"
-    ".figure img{min-width:0}.figure,tr,.claim{break-inside:avoid}\n"
+    ".figure,tr,.claim{break-inside:avoid}\n"
     ".scroll,.figure{overflow:visible}h2,h3,h4,.caption{break-after:avoid}\n"
     ".badge{font-size:.9em;padding:0 .3em}.caption{font-size:9pt}"
     "table{font-size:7.5pt}th,td{padding:1pt 3pt;white-space:normal;overflow-wrap:normal}\n"

@@ -1,8 +1,9 @@
 /* plot.h - the figure of an artefact: curves out of rows, a data file, a script, pictures.
  *
- * Three files are kept beside the pictures: NAME.dat (the numbers, with where each came from) and
- * NAME.gp (a header of constants and the artefact's plot.gp), so that `gnuplot NAME.gp` draws the
- * figure again; NAME is <artefact>-<scale>. The header gives plot.gp
+ * NAME.dat (the numbers, with where each came from) and NAME.gp (a preamble and the artefact's
+ * plot.gp) are kept beside the pictures, so that `gnuplot NAME.gp` draws the figure again, with
+ * -e "FORMAT='pdf'" as PDF; NAME is <artefact>-<scale>. The preamble opens the terminal and gives
+ * plot.gp
  *
  *   DATA              the data file; block i (gnuplot: index i-1) is curve i: x, y, standard
  *                     deviation, runs, x of the paper; a missing point is an empty line
@@ -14,12 +15,20 @@
  *   PANELS            and arrays PANEL_TITLE, PANEL_FIRST, PANEL_LAST (curves of each)
  *   CURVES            and arrays CURVE_TITLE, CURVE_STYLE (that of the view position_methods,
  *                     such as 4 of ALiBi; 10 more for a curve of the paper), CURVE_SHADE (0 to 1
- * among the curves of one style in a panel) FRAME FLOOR_LINE  commands for `eval`: title, facts and
- * key around a single panel; the line of FLOOR, once y_low and y_top are set, where it lies between
- * them blue(s) orange(s) colours from light to dark by shade; shade(style, s) ALiBi's blue, the
- * others' orange, the paper's grey; name(style, s, text) one name for all of the paper's
+ *                     among the curves of one style in a panel), line styles 1 to 9 and 11 to 19
+ *   color(i)          of curve i: the method's, light to dark by shade; the paper's grey
+ *   method(i) tokens(i) entry(i)   CURVE_TITLE without its length; the length; what the legend says
+ *                     of the curve ('': nothing). plot.gp may define entry again
  *
- * and line styles 1 to 9 and 11 to 19. The paper's points are drawn at scale paper only. */
+ * and commands for `eval`. BEGIN opens the picture with title and facts. PANEL, for p from 1 to
+ * PANELS, sets the frame of panel p. END closes the picture with a legend. Of these plot commands
+ * are made: LINES (each curve of panel p), BANDS (a deviation over seeds around it), OFF (a mark
+ * where it leaves the frame at y_top), LABELS (the length of ALiBi's curves at their beginnings).
+ * FLOOR_LINE draws FLOOR where it is between y_low and y_top. NARROW is 1 for a phone: the panels
+ * are in a column.
+ *
+ * Texts are escaped for gnuplot's enhanced mode, L_valid and its like have subscripts. The paper's
+ * points are drawn at scale paper only. */
 #ifndef REPORT_PLOT_H
 #define REPORT_PLOT_H
 
@@ -39,11 +48,12 @@ struct report_plot {
     const char *script;    /* the text of plot.gp */
     const char *untrusted; /* its path, if it is to run in a sandbox; or NULL */
     double floor;          /* 0: unknown */
+    bool narrow;           /* also NAME.narrow.svg, its panels in a column, for a phone */
 };
 
-/* report_plot_draw - writes NAME.dat, NAME.gp, NAME.svg and NAME.png. *points is how many numbers
- * there were; with none, or without the sandbox it needs, nothing is written. Errors: those of
- * report_gnuplot_draw, of report_gnuplot_check_sandbox and of the files. */
+/* report_plot_draw - writes NAME.dat, NAME.gp, NAME.svg, NAME.png and NAME.pdf. *points is how many
+ * numbers there were; with none, or without the sandbox it needs, nothing is written. Errors: those
+ * of report_gnuplot_draw, of report_gnuplot_check_sandbox and of the files. */
 int report_plot_draw(int32_t *points, struct arena *a, const struct report_plot *plot,
                      struct err *e);
 

@@ -322,7 +322,7 @@ static bool is_scaled(const struct report_job *j)
     return scaled && strcmp(scaled, "1") == 0;
 }
 
-/* Draws, and says in *sentence what came of it; *picture is the path of the SVG, or NULL. Fails
+/* Draws, and says in *sentence what came of it; *picture is its path without ".svg", or NULL. Fails
  * only when an input is wrong: without gnuplot the tables are still the answer. */
 static int draw(struct report_job *j, const char **sentence, const char **picture, struct err *e)
 {
@@ -346,7 +346,8 @@ static int draw(struct report_job *j, const char **sentence, const char **pictur
                                      .scaled = is_scaled(j),
                                      .script = j->folder.plot,
                                      .untrusted = j->folder.plot_untrusted,
-                                     .floor = j->floor};
+                                     .floor = j->floor,
+                                     .narrow = is_html(j)};
     *picture = NULL;
     int rc = report_plot_draw(&points, &j->arena, &plot, &fault);
     if (rc == ERR_DATA) return ERR(e, rc, "%s: %s", j->folder.dir, fault.text);
@@ -357,8 +358,8 @@ static int draw(struct report_job *j, const char **sentence, const char **pictur
     else if (points == 0)
         *sentence = "The figure was not drawn: there is no result yet.";
     else {
-        *sentence = arena_printf(&j->arena, "Figure: plots/%s.svg and plots/%s.png", name, name);
-        *picture = arena_printf(&j->arena, "%s/%s.svg", plot.folder, name);
+        *sentence = arena_printf(&j->arena, "Figure: plots/%s.svg, .png and .pdf", name);
+        *picture = arena_printf(&j->arena, "%s/%s", plot.folder, name);
     }
     return 0;
 }

@@ -32,7 +32,7 @@ struct report_options {
     const char *scale;   /* which scale's results */
     const char *variant; /* " --set train.lr=2": the grid changed so; NULL or "": as written */
     enum report_format format;
-    bool draw; /* write plots/<artefact>-<scale>.svg and .png */
+    bool draw; /* write plots/<artefact>-<scale>.svg, .png and .pdf */
     bool color;
     bool trust;                     /* run every plot.gp outside the sandbox */
     struct report_undrawn *undrawn; /* may be NULL */

@@ -1,4 +1,11 @@
-/* bench.c - warm-up, timed steps, median. */
+/* bench.c - warm-up, timed steps or windows of updates, median.
+ *
+ * Benchmarks. Train mode: whole updates of the spec's shards, forward, backward and step. Eval
+ * mode: scoring of every position of one shard's rows, or of as many rows of another length as the
+ * spec says (bench.rows, bench.L), such as one window at a time. A few steps warm up, then at least
+ * twenty are timed, each synchronised; the figure is the median. No corpus is read: tokens are
+ * drawn with the frequencies of Zipf's law, so that the bands of an adaptive softmax get their
+ * natural shares. */
 #include "worker/bench.h"
 
 #include <math.h>
@@ -6,10 +13,70 @@
 
 #include "base/clock.h"
 #include "base/philox.h"
+#include "base/vec.h"
 #include "model/model.h"
 #include "shape/shape.h"
-#include "worker/room.h"
-#include "worker/speed.h"
+#include "worker/worker_internal.h"
+
+/* --- the speed of a training ---------------------------------------------------------------- */
+
+enum { SPEED_WINDOW = 10, SPEED_WARMUP = 10, SPEED_WARMUP_SHARE = 20 };
+
+void speed_init(struct speed *s, int64_t updates)
+{
+    int64_t share = updates / SPEED_WARMUP_SHARE;
+    *s = (struct speed){.warmup = share < SPEED_WARMUP ? share : SPEED_WARMUP};
+}
+
+void speed_fini(struct speed *s)
+{
+    free(s->rate_own);
+    *s = (struct speed){0};
+}
+
+bool speed_window_ends(const struct speed *s)
+{
+    return s->warmup == 1 || (s->warmup == 0 && s->window_n == SPEED_WINDOW - 1);
+}
+
+int speed_add(struct speed *s, int64_t targets_n, double seconds, struct err *e)
+{
+    if (s->warmup > 0) {
+        s->warmup--;
+        return 0;
+    }
+    s->window_n++;
+    s->window_targets += targets_n;
+    s->window_s += seconds;
+    if (s->window_n < SPEED_WINDOW) return 0;
+    TRY(vec_reserve_heap(&s->rate_own, s->rates_n + 1, &s->capacity, sizeof *s->rate_own, "speeds",
+                         e));
+    if (s->window_s > 0.0) s->rate_own[s->rates_n++] = (double)s->window_targets / s->window_s;
+    s->window_n = s->window_targets = 0;
+    s->window_s = 0.0;
+    return 0;
+}
+
+static int speed_compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double speed_median(double *values, int64_t n)
+{
+    if (n == 0) return (double)NAN;
+    qsort(values, (size_t)n, sizeof *values, speed_compare);
+    return n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
+}
+
+double speed_rate(const struct speed *s)
+{
+    if (s->rates_n > 0) return speed_median(s->rate_own, s->rates_n);
+    return s->window_s > 0.0 ? (double)s->window_targets / s->window_s : (double)NAN;
+}
+
+/* --- benchmarks ----------------------------------------------------------------------------- */
 
 enum {
     BENCH_WARMUP = 3,
@@ -19,11 +86,11 @@ enum {
     BENCH_STREAM = 0x42454E43
 };
 
-/* Short steps are repeated for about so long. */
+/* Short steps are repeated for about this long. */
 static const double bench_seconds = 2.0;
 
 struct bench {
-    struct worker *attempt;
+    struct worker *worker;
     const struct spec *spec;
     struct model *model;
     int32_t rows, length;             /* of a shard; tokens a row */
@@ -50,12 +117,12 @@ static int bench_open(struct bench *x, struct err *e)
 {
     const struct spec *s = x->spec;
     bool train = s->bench_mode == 0;
-    struct shape_capacity room;
+    struct shape_capacity capacity;
     size_t n;
 
-    shape_capacity(&room, s);
-    x->rows = room.rows_max;
-    x->length = room.length_max;
+    shape_capacity(&capacity, s);
+    x->rows = capacity.rows_max;
+    x->length = capacity.length_max;
     x->shards = train ? s->train.shards : 1;
     x->shard_n = (int64_t)x->rows * x->length;
     n = (size_t)(x->shards * x->shard_n);
@@ -70,8 +137,8 @@ static int bench_open(struct bench *x, struct err *e)
         x->target_own[i] = bench_word(s, i + 1);
     }
     for (int64_t i = 0; i < x->shard_n; i++) x->position_own[i] = (int32_t)i;
-    const struct model_options options = model_options_for(&room);
-    TRY(model_open(&x->model, x->attempt->backend, s, &options, e));
+    const struct model_options options = model_options_for(&capacity);
+    TRY(model_open(&x->model, x->worker->backend, s, &options, e));
     return model_init(x->model, (uint64_t)s->train.seed, e);
 }
 
@@ -99,7 +166,7 @@ static int bench_train_step(struct bench *x, uint32_t step, struct err *e)
 
 static int bench_step(struct bench *x, uint32_t step, struct err *e)
 {
-    struct backend *b = x->attempt->backend;
+    struct backend *b = x->worker->backend;
 
     if (x->spec->bench_mode == 0) {
         TRY(bench_train_step(x, step, e));
@@ -115,9 +182,10 @@ static int bench_measure(struct bench *x, struct err *e)
     int64_t from_us = 0;
 
     for (uint32_t step = 0; x->steps_n < BENCH_STEPS_MAX; step++) {
-        if (worker_stop_requested(x->attempt))
-            return ERR(e, ERR_INTERRUPTED, "stopped while measuring; the same command starts over");
-        TRY(worker_progress(x->attempt, step, BENCH_WARMUP + BENCH_STEPS, (double)NAN, (double)NAN,
+        if (worker_stop_requested(x->worker))
+            return ERR(e, ERR_INTERRUPTED,
+                       "stopped while measuring; rerun the command to start over");
+        TRY(worker_progress(x->worker, step, BENCH_WARMUP + BENCH_STEPS, (double)NAN, (double)NAN,
                             e));
         int64_t step_us = clock_monotonic_us();
         if (step == BENCH_WARMUP) from_us = step_us;
@@ -131,30 +199,32 @@ static int bench_measure(struct bench *x, struct err *e)
 }
 
 /* The share of the device's peak that the model's own FLOPs take (no recomputation is counted);
- * null where the peak is not known, and where a share above 1 shows that it is not. */
-static json_t *bench_mfu(const struct bench *x, double wps)
+ * NaN if the peak is not known, which a share above 1 shows too. */
+static double bench_mfu(const struct bench *x, double wps)
 {
     const struct spec *s = x->spec;
     double token_flops = shape_forward_flops(s, x->length, NULL) * (s->bench_mode == 0 ? 3 : 1);
-    double peak = shape_peak_flops(x->attempt->backend->device, spec_precision(s, NULL));
+    double peak = shape_peak_flops(x->worker->backend->device, spec_precision(s, NULL));
     double mfu = peak > 0 ? wps * token_flops / peak : 0;
 
-    return mfu > 0 && mfu <= 1 ? json_real(mfu) : json_null();
+    return mfu > 0 && mfu <= 1 ? mfu : (double)NAN;
 }
 
 static int bench_record(struct bench *x, struct err *e)
 {
-    struct worker *a = x->attempt;
+    struct worker *a = x->worker;
     int64_t peak = 0, tokens = x->shards * x->shard_n;
-    double median = speed_median(x->seconds, x->steps_n);
+    double wps = (double)tokens / speed_median(x->seconds, x->steps_n);
 
     TRY(worker_peak_bytes(a, &peak, e));
-    double wps = (double)tokens / median;
-    json_t *json = json_pack("{s:s, s:o, s:I, s:o, s:I, s:f}", "run_id", a->run_id[0], "wps",
-                             json_finite(wps), "peak_memory_bytes", (json_int_t)peak, "mfu",
-                             bench_mfu(x, wps), "batch_tokens", (json_int_t)tokens, "wall_seconds",
-                             1e-6 * (double)(clock_monotonic_us() - a->started_us));
-    return event_write(a->events, EVENT_BENCHED, json, e);
+    const struct record_benched benched = {
+        .run_id = a->run_id[0],
+        .peak_memory_bytes = peak,
+        .wall_seconds = 1e-6 * (double)(clock_monotonic_us() - a->started_us),
+        .wps = wps,
+        .mfu = bench_mfu(x, wps),
+        .batch_tokens = tokens};
+    return worker_record(a, &(struct record){.type = EVENT_BENCHED, .benched = benched}, e);
 }
 
 int bench_run(struct worker *a, struct err *e)
@@ -163,7 +233,7 @@ int bench_run(struct worker *a, struct err *e)
     struct bench *x = calloc(1, sizeof *x);
 
     if (!x) return ERR(e, ERR_NOMEM, "no memory for a benchmark");
-    x->attempt = a;
+    x->worker = a;
     x->spec = &a->spec[0];
     TRY_OUT(rc, bench_open(x, e));
     TRY_OUT(rc, bench_measure(x, e));

@@ -1,16 +1,35 @@
-/* bench.h - speed and memory of a model on a device, on made-up tokens: no corpus is read.
+/* bench.h - words per second of a training: the median over windows of ten updates.
  *
- * Train mode: whole updates of the spec's shards, forward, backward and step. Eval mode: scoring of
- * every position of one shard's rows, or of so many rows of another length as the spec says
- * (bench.rows, bench.L), such as one window at a time. A few steps warm up, then at least twenty
- * are timed, each synchronised; the figure is the median. Tokens are drawn with the frequencies of
- * Zipf's law, so that the bands of an adaptive softmax get their natural shares. */
+ * 1. Time is device-synchronised at both ends of a window; validation and checkpoints are outside.
+ * 2. The first ten updates of an attempt, or a twentieth of its updates where that is fewer, are
+ *    warm-up and not counted.
+ * 3. A median, so that a neighbour's burst on the machine does not become the figure. An attempt
+ *    too short for one whole window is measured by what it has. */
 #ifndef WORKER_BENCH_H
 #define WORKER_BENCH_H
 
-#include "worker/attempt.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-/* bench_run - the attempt's only spec, of kind SPEC_BENCH; records EVENT_BENCHED. */
-int bench_run(struct worker *a, struct err *e);
+#include "base/err.h"
+
+struct speed {
+    int64_t warmup; /* updates not counted yet */
+    int64_t window_n, window_targets;
+    double window_s;
+    double *rate_own; /* targets per second of each whole window */
+    int32_t rates_n, capacity;
+};
+
+void speed_init(struct speed *s, int64_t updates);
+void speed_fini(struct speed *s);
+/* speed_window_ends - whether the update that is about to be added ends a window, so that the
+ * device must be synchronised first. */
+bool speed_window_ends(const struct speed *s);
+int speed_add(struct speed *s, int64_t targets_n, double seconds, struct err *e);
+/* speed_rate - targets per second, or NaN when nothing was measured. */
+double speed_rate(const struct speed *s);
+/* speed_median - of n values, which it sorts; NaN for none. */
+double speed_median(double *values, int64_t n);
 
 #endif

@@ -1,20 +1,26 @@
-/* evaluate.c - plans the passes of a group of evaluations, runs them, records the sums. */
-#include "worker/evaluate.h"
-
+/* evaluate.c - evaluations of one checkpoint: perplexity of a split under one or more protocols.
+ *
+ * 1. The checkpoint is the best or the last one that the newest attempt of the training which ended
+ *    `done` recorded; its hash is verified, and the specification inside must be the training's.
+ * 2. Every evaluation asserts that it scored exactly the targets of its protocol. Scores that are
+ *    not finite are counted, never dropped: perplexity and loss are then null.
+ * 3. Log probabilities are summed in stream order, in double.
+ * 4. Sliding evaluations with stride 1 that differ only in their length share one pass (score.h,
+ *    score_prefixes). Theirs is no eval_wps, the peak memory is the pass's, and wall_seconds is an
+ *    equal part of it.
+ * 5. eval_wps: targets per second of the pass without its first batch, which warms caches and
+ *    tables up; of the whole pass where one batch is all. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/hash.h"
-#include "interchange/safetensors.h"
+#include "interchange/checkpoint.h"
 #include "model/model.h"
-#include "worker/corpus_check.h"
-#include "worker/room.h"
 #include "worker/score.h"
-#include "worker/trained.h"
 #include "worker/weights.h"
+#include "worker/worker_internal.h"
 
 /* What one evaluation has come to. */
 struct evaluate_sum {
@@ -23,9 +29,10 @@ struct evaluate_sum {
 };
 
 struct evaluate {
-    struct worker *attempt;
-    struct spec trained; /* the training's specification, from the checkpoint */
-    struct trained checkpoint;
+    struct worker *worker;
+    struct spec trained;    /* the training's specification, from the checkpoint */
+    const char *checkpoint; /* path */
+    char sha256[HASH_HEX_BYTES];
     struct safetensors *weights;
     struct corpus corpus;
     struct evaluate_sum *sum; /* of each spec, in the arena, as are the next two */
@@ -40,7 +47,7 @@ struct evaluate {
 
 static const struct spec_eval *evaluate_spec(const struct evaluate *v, int32_t i)
 {
-    return &v->attempt->spec[i].eval;
+    return &v->worker->spec[i].eval;
 }
 
 static const struct tokens *evaluate_tokens(const struct evaluate *v, const struct spec_eval *s)
@@ -67,14 +74,14 @@ static int evaluate_check_group(const struct evaluate *v, struct err *e)
 {
     const struct spec_eval *first = evaluate_spec(v, 0);
 
-    for (int32_t i = 1; i < v->attempt->specs_n; i++) {
+    for (int32_t i = 1; i < v->worker->specs_n; i++) {
         const struct spec_eval *s = evaluate_spec(v, i);
         if (strcmp(s->train_run, first->train_run) != 0 || s->checkpoint != first->checkpoint ||
             s->precision != first->precision)
             return ERR(e, ERR_DATA,
                        "evaluations %s and %s share a worker but not training, checkpoint and "
                        "precision",
-                       v->attempt->run_id[0], v->attempt->run_id[i]);
+                       v->worker->run_id[0], v->worker->run_id[i]);
     }
     return 0;
 }
@@ -83,30 +90,15 @@ static int evaluate_check_group(const struct evaluate *v, struct err *e)
 static int evaluate_open_checkpoint(struct evaluate *v, struct err *e)
 {
     const struct spec_eval *s = evaluate_spec(v, 0);
-    char found[HASH_HEX_BYTES], run_id[SPEC_ID_BYTES];
 
-    TRY(checkpoint_find(&v->checkpoint, v->attempt->project, &v->attempt->arena, s->train_run,
-                        s->checkpoint, e));
-    TRY(hash_file(found, v->checkpoint.path, e));
-    if (strcmp(found, v->checkpoint.sha256) != 0)
-        return ERR(e, ERR_DATA,
-                   "%s: SHA-256 %.12s…, recorded %.12s…: the checkpoint is damaged; train again "
-                   "with --redo",
-                   v->checkpoint.path, found, v->checkpoint.sha256);
-    TRY(safetensors_open(&v->weights, v->checkpoint.path, e));
-    const char *text = safetensors_metadata(v->weights, "spec");
-    if (!text) return ERR(e, ERR_DATA, "%s: holds no specification", v->checkpoint.path);
-    TRY(spec_parse(&v->trained, text, e));
-    spec_run_id(&v->trained, run_id);
-    if (strcmp(run_id, s->train_run) != 0)
-        return ERR(e, ERR_DATA, "%s: the specification inside is that of run %s, expected %s",
-                   v->checkpoint.path, run_id, s->train_run);
-    return 0;
+    TRY(checkpoint_find(&v->checkpoint, v->sha256, v->worker->project, &v->worker->arena,
+                        s->train_run, s->checkpoint, e));
+    return checkpoint_open(&v->weights, &v->trained, v->checkpoint, v->sha256, s->train_run, e);
 }
 
 static int evaluate_prepare(struct evaluate *v, struct err *e)
 {
-    struct worker *a = v->attempt;
+    struct worker *a = v->worker;
     struct windows w;
 
     v->sum = arena_array(&a->arena, (size_t)a->specs_n, sizeof *v->sum);
@@ -146,7 +138,7 @@ static void evaluate_gather(struct evaluate *v, int32_t i)
 {
     bool prefixes = evaluate_has_prefixes(v, i);
     v->members_n = 0;
-    for (int32_t k = i; k < v->attempt->specs_n; k++) {
+    for (int32_t k = i; k < v->worker->specs_n; k++) {
         if (v->done[k] || (k != i && (!prefixes || !evaluate_shares(v, i, k)))) continue;
         int32_t at = v->members_n++;
         for (; at > 0 && evaluate_spec(v, v->member[at - 1])->L > evaluate_spec(v, k)->L; at--)
@@ -179,11 +171,11 @@ static int evaluate_tick(void *context, int64_t rows_done, int64_t rows_n, struc
         v->first_batch_us = clock_monotonic_us();
         v->first_batch_scored = scored;
     }
-    if (worker_stop_requested(v->attempt))
+    if (worker_stop_requested(v->worker))
         return ERR(e, ERR_INTERRUPTED,
-                   "stopped while evaluating; the same command evaluates again");
+                   "stopped while evaluating; rerun the command to evaluate again");
     double seconds = 1e-6 * (double)(clock_monotonic_us() - v->pass_us);
-    return worker_progress(v->attempt, v->targets_done + scored, v->targets_total, (double)NAN,
+    return worker_progress(v->worker, v->targets_done + scored, v->targets_total, (double)NAN,
                            scored > 0 ? (double)scored / seconds : (double)NAN, e);
 }
 
@@ -201,7 +193,7 @@ static int evaluate_score(struct evaluate *v, struct model *m, const struct wind
     v->pass_us = clock_monotonic_us();
     v->first_batch_us = 0;
     if (v->members_n == 1) return score_windows(&pass, w, e);
-    int32_t *L = arena_array(&v->attempt->arena, (size_t)v->members_n, sizeof *L);
+    int32_t *L = arena_array(&v->worker->arena, (size_t)v->members_n, sizeof *L);
     for (int32_t i = 0; i < v->members_n; i++) L[i] = evaluate_spec(v, v->member[i])->L;
     return score_prefixes(&pass, w->targets_n, L, v->members_n, e);
 }
@@ -221,21 +213,23 @@ static int evaluate_record(struct evaluate *v, int32_t i, int64_t targets_n, dou
                            int64_t peak, double seconds, struct err *e)
 {
     const struct evaluate_sum *sum = &v->sum[i];
-    struct worker *a = v->attempt;
+    struct worker *a = v->worker;
     double loss = sum->nonfinite_n ? (double)NAN : -sum->logp / (double)targets_n;
 
     if (sum->scored_n != targets_n)
         return ERR(e, ERR_INTERNAL,
                    "evaluation %s scored %" PRId64 " targets, its protocol has %" PRId64,
                    a->run_id[i], sum->scored_n, targets_n);
-    TRY(event_write(a->events, EVENT_EVALUATED,
-                    json_pack("{s:s, s:o, s:o, s:I, s:I, s:o, s:I, s:s, s:f}", "run_id",
-                              a->run_id[i], "loss_nats", json_finite(loss), "perplexity",
-                              json_finite(exp(loss)), "tokens", (json_int_t)targets_n, "nonfinite",
-                              (json_int_t)sum->nonfinite_n, "eval_wps", json_finite(wps),
-                              "peak_memory_bytes", (json_int_t)peak, "checkpoint_sha256",
-                              v->checkpoint.sha256, "wall_seconds", seconds),
-                    e));
+    const struct record_evaluated evaluated = {.run_id = a->run_id[i],
+                                               .peak_memory_bytes = peak,
+                                               .wall_seconds = seconds,
+                                               .loss_nats = loss,
+                                               .perplexity = exp(loss),
+                                               .tokens = targets_n,
+                                               .nonfinite = sum->nonfinite_n,
+                                               .eval_wps = wps,
+                                               .checkpoint_sha256 = v->sha256};
+    TRY(worker_record(a, &(struct record){.type = EVENT_EVALUATED, .evaluated = evaluated}, e));
     v->done[i] = true;
     v->targets_done += targets_n;
     return 0;
@@ -244,23 +238,23 @@ static int evaluate_record(struct evaluate *v, int32_t i, int64_t targets_n, dou
 /* The model is opened for each pass: the batch's shape differs, and a pass costs far more. */
 static int evaluate_pass(struct evaluate *v, int32_t first, struct err *e)
 {
-    struct worker *a = v->attempt;
+    struct worker *a = v->worker;
     struct model *m = NULL;
     struct windows w;
-    struct shape_capacity room;
+    struct shape_capacity capacity;
     int64_t peak = 0, from_us = clock_monotonic_us();
     int rc = 0;
 
     evaluate_gather(v, first);
     const struct spec_eval *longest = evaluate_spec(v, v->member[v->members_n - 1]);
     TRY(evaluate_windows(&w, v, v->member[0], e));
-    shape_capacity_scores(&room, longest->L, w.stride, v->members_n, longest->precision);
-    const struct model_options options = model_options_for(&room);
+    shape_capacity_scores(&capacity, longest->L, w.stride, v->members_n, longest->precision);
+    const struct model_options options = model_options_for(&capacity);
     const struct spec spec = spec_evaluated(&v->trained, longest);
     worker_peak_reset(a);
     TRY_OUT(rc, model_open(&m, a->backend, &spec, &options, e));
-    TRY_OUT(rc, weights_load(m, v->weights, v->checkpoint.path, e));
-    TRY_OUT(rc, evaluate_score(v, m, &w, room.rows_max, e));
+    TRY_OUT(rc, weights_load(m, v->weights, v->checkpoint, e));
+    TRY_OUT(rc, evaluate_score(v, m, &w, capacity.rows_max, e));
     double wps = evaluate_wps(v, w.targets_n);
     TRY_OUT(rc, worker_peak_bytes(a, &peak, e));
     double seconds = 1e-6 * (double)(clock_monotonic_us() - from_us) / v->members_n;
@@ -273,7 +267,7 @@ out:
 
 int evaluate_run(struct worker *a, struct err *e)
 {
-    struct evaluate v = {.attempt = a};
+    struct evaluate v = {.worker = a};
     int rc = 0;
 
     TRY_OUT(rc, evaluate_prepare(&v, e));

@@ -23,8 +23,7 @@ typedef int (*score_tick_fn)(void *context, int64_t rows_done, int64_t rows_n, s
 struct score_pass {
     struct model *model;
     const struct tokens *tokens;
-    int32_t
-        rows; /* of a batch, as shape_capacity_scores counts them for the model that was opened */
+    int32_t rows; /* of a batch, as shape_capacity_scores counts them for the opened model */
     score_sink_fn sink;
     score_tick_fn tick; /* may be NULL */
     void *context;
@@ -38,10 +37,24 @@ int score_windows(const struct score_pass *p, const struct windows *w, struct er
  *   1. A row begins at every source position s and is as long as the longest length, or ends with
  *      the stream (the tail starts).
  *   2. In the row that begins at s, position L-1 has exactly L-1 tokens of context: it is the
- * window of length L of target s + L - 1.
+ *      window of length L of target s + L - 1.
  *   3. Targets before L-1 have their whole past as context: the row that begins at 0 scores them
  *      for every length. */
 int score_prefixes(const struct score_pass *p, int64_t targets_n, const int32_t *L, int32_t L_n,
                    struct err *e);
+
+/* validate_loss - the loss on valid during training, in nats per target: nonoverlapping blocks of
+ * train.validate_L tokens (0: of the training length), the whole split. It selects the best
+ * checkpoint and is never a reported perplexity. With train.tail_quirk a target of class 1 of a
+ * tail counts only its cluster term, as in the authors' validation (oracle SPEC.md section 7). */
+struct validate_options {
+    const struct spec *spec;
+    const struct tokens *valid;
+    struct model *model;
+    int32_t rows;       /* of that length that the model holds */
+    score_tick_fn tick; /* may be NULL */
+    void *tick_context;
+};
+int validate_loss(const struct validate_options *o, double *loss_nats, struct err *e);
 
 #endif

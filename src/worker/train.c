@@ -1,10 +1,10 @@
-/* train.c - the loop over updates.
+/* train.c - the loop over updates, and the schedule of the learning rate.
  *
- * One turn: (1) validation, if one is due after the updates done so far; (2) the end, if all are
+ * One round: (1) validation, if one is due after the updates done so far; (2) the end, if all are
  * done; (3) one update: every shard forward and backward, then clip and step; (4) a checkpoint, if
- * somebody asked to stop or the last one is old. A checkpoint is always of a whole number of
- * updates, and knows whether the validation due there was made, so a resumed run takes up the turn
- * where it was left. Time decides only when checkpoints are written, never a number. */
+ * a stop was requested or the last one is old. A checkpoint is always of a whole number of updates,
+ * and records whether the validation due there was made, so a resumed run continues the round where
+ * it was left. Time decides only when checkpoints are written, never a number. */
 #include "worker/train.h"
 
 #include <inttypes.h>
@@ -14,33 +14,59 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "data/batches.h"
-#include "model/model.h"
-#include "worker/checkpoint.h"
-#include "worker/corpus_check.h"
-#include "worker/room.h"
-#include "worker/schedule.h"
-#include "worker/speed.h"
-#include "worker/validate.h"
+#include "worker/bench.h"
+#include "worker/score.h"
+#include "worker/worker_internal.h"
 
 struct train {
-    struct worker *attempt;
+    struct worker *worker;
     const struct spec *spec;
     struct corpus corpus;
     struct batches *batches;
     struct model *model;
-    struct shape_capacity room; /* of the model */
-    struct checkpoints checkpoints;
+    struct shape_capacity capacity; /* of the model */
+    struct checkpoints *checkpoints;
     struct checkpoint_point now;
     struct speed speed;
-    double seconds_before; /* wall time of the attempts this one goes on from */
+    double seconds_before; /* wall time of the attempts this one continues */
     int64_t checkpoint_us; /* when the last one was written */
 };
 
 static const double train_checkpoint_s = 60.0;
 
+/* --- the learning rate --- */
+
+static double schedule_cosine(const struct spec_train *t, int64_t after_warmup)
+{
+    const double pi = 3.14159265358979323846;
+    double position = (double)after_warmup; /* updates into the period */
+    double length = t->period;
+    double factor = 1.0;
+
+    if (t->period < 1) return t->lr;
+    /* A multiplier below 1 would shrink the periods away: the last whole one is then repeated. */
+    while (position >= length) {
+        position -= length;
+        if (length * t->period_multiplier >= 1.0) length *= t->period_multiplier;
+        factor *= t->lr_shrink;
+    }
+    return factor * (t->lr_min + 0.5 * (t->lr - t->lr_min) * (1.0 + cos(pi * position / length)));
+}
+
+double schedule_rate(const struct spec_train *t, int64_t update)
+{
+    if (update < t->warmup) {
+        double first = t->lr_init < 0.0 ? t->lr_min : t->lr_init;
+        return first + (double)update * (t->lr - first) / t->warmup;
+    }
+    return t->schedule == SPEC_FIXED ? t->lr : schedule_cosine(t, update - t->warmup);
+}
+
+/* --- time and checkpoints --- */
+
 static double train_seconds(const struct train *t)
 {
-    return t->seconds_before + 1e-6 * (double)(clock_monotonic_us() - t->attempt->started_us);
+    return t->seconds_before + 1e-6 * (double)(clock_monotonic_us() - t->worker->started_us);
 }
 
 static double train_wps(const struct train *t)
@@ -60,7 +86,7 @@ static int train_save(struct train *t, bool best, bool last, struct err *e)
 {
     t->now.seconds = train_seconds(t);
     t->now.wps = train_wps(t);
-    TRY(checkpoint_save(&t->checkpoints, &t->now, best, last, e));
+    TRY(checkpoints_save(t->checkpoints, &t->now, best, last, e));
     t->checkpoint_us = clock_monotonic_us();
     return 0;
 }
@@ -84,9 +110,9 @@ static int train_validate_tick(void *context, int64_t rows_done, int64_t rows_n,
     struct train *t = context;
     (void)rows_done;
     (void)rows_n;
-    TRY(worker_progress(t->attempt, t->now.update, t->spec->train.updates, t->now.loss_nats,
+    TRY(worker_progress(t->worker, t->now.update, t->spec->train.updates, t->now.loss_nats,
                         train_wps(t), e));
-    if (worker_stop_requested(t->attempt)) return train_stopped(t, e);
+    if (worker_stop_requested(t->worker)) return train_stopped(t, e);
     return 0;
 }
 
@@ -95,7 +121,8 @@ static int train_validate(struct train *t, struct err *e)
     const struct validate_options o = {.spec = t->spec,
                                        .valid = &t->corpus.split[CORPUS_VALID],
                                        .model = t->model,
-                                       .rows = shape_capacity_validation(&t->room, &t->spec->train),
+                                       .rows =
+                                           shape_capacity_validation(&t->capacity, &t->spec->train),
                                        .tick = train_validate_tick,
                                        .tick_context = t};
     double loss = 0.0;
@@ -115,11 +142,13 @@ static int train_validate(struct train *t, struct err *e)
     t->now.validated = t->now.update;
     if (best) t->now.best_loss_nats = loss;
     int64_t epoch = batches_epoch_of(t->batches, t->now.update - 1, NULL);
-    TRY(event_write(t->attempt->events, EVENT_VALIDATION,
-                    json_pack("{s:I, s:I, s:o, s:o, s:b}", "update", (json_int_t)t->now.update,
-                              "epoch", (json_int_t)epoch, "loss_nats", json_finite(loss),
-                              "perplexity", json_finite(exp(loss)), "best", best),
-                    e));
+    const struct record_validation validation = {.update = t->now.update,
+                                                 .epoch = epoch,
+                                                 .loss_nats = loss,
+                                                 .perplexity = exp(loss),
+                                                 .best = best};
+    TRY(worker_record(t->worker,
+                      &(struct record){.type = EVENT_VALIDATION, .validation = validation}, e));
     return best ? train_save(t, true, t->now.update == t->spec->train.updates, e) : 0;
 }
 
@@ -165,11 +194,9 @@ static int train_update(struct train *t, int64_t *targets_n, struct err *e)
         return ERR(e, ERR_NUMBER, "update %" PRId64 ": the training loss is %g", update, loss);
     t->now.update++;
     t->now.loss_nats = loss / (double)*targets_n;
-    return event_write(t->attempt->events, EVENT_STEP,
-                       json_pack("{s:I, s:o, s:o, s:o}", "update", (json_int_t)t->now.update,
-                                 "loss_nats", json_finite(t->now.loss_nats), "lr",
-                                 json_finite(rate), "grad_norm", json_finite(norm)),
-                       e);
+    const struct record_step done = {
+        .update = t->now.update, .loss_nats = t->now.loss_nats, .lr = rate, .grad_norm = norm};
+    return worker_record(t->worker, &(struct record){.type = EVENT_STEP, .step = done}, e);
 }
 
 static int train_timed_update(struct train *t, struct err *e)
@@ -178,9 +205,9 @@ static int train_timed_update(struct train *t, struct err *e)
     int64_t from_us = clock_monotonic_us();
 
     TRY(train_update(t, &targets_n, e));
-    if (speed_window_ends(&t->speed)) TRY(t->attempt->backend->ops->sync(t->attempt->backend, e));
+    if (speed_window_ends(&t->speed)) TRY(t->worker->backend->ops->sync(t->worker->backend, e));
     TRY(speed_add(&t->speed, targets_n, 1e-6 * (double)(clock_monotonic_us() - from_us), e));
-    return worker_progress(t->attempt, t->now.update, t->spec->train.updates, t->now.loss_nats,
+    return worker_progress(t->worker, t->now.update, t->spec->train.updates, t->now.loss_nats,
                            train_wps(t), e);
 }
 
@@ -191,12 +218,12 @@ static int train_open_model(struct train *t, struct err *e)
 {
     int64_t shard_n = (int64_t)batches_rows_max(t->batches) * t->spec->train.L;
 
-    shape_capacity(&t->room, t->spec);
-    if (shard_n > (int64_t)t->room.rows_max * t->room.length_max)
+    shape_capacity(&t->capacity, t->spec);
+    if (shard_n > (int64_t)t->capacity.rows_max * t->capacity.length_max)
         return ERR(e, ERR_INTERNAL, "a shard of %" PRId64 " tokens, planned were %d x %d", shard_n,
-                   t->room.rows_max, t->room.length_max);
-    const struct model_options options = model_options_for(&t->room);
-    return model_open(&t->model, t->attempt->backend, t->spec, &options, e);
+                   t->capacity.rows_max, t->capacity.length_max);
+    const struct model_options options = model_options_for(&t->capacity);
+    return model_open(&t->model, t->worker->backend, t->spec, &options, e);
 }
 
 static int train_prepare(struct train *t, struct err *e)
@@ -205,30 +232,30 @@ static int train_prepare(struct train *t, struct err *e)
     const struct batches_options o = {
         .L = s->L, .shards = s->shards, .shard_tokens = s->shard_tokens, .seed = (uint64_t)s->seed};
 
-    TRY(corpus_open_for(&t->corpus, t->attempt->project, t->spec, e));
+    TRY(corpus_open_for(&t->corpus, t->worker->project, t->spec, e));
     TRY(batches_open(&t->batches, &t->corpus.split[CORPUS_TRAIN], &o, e));
     TRY(train_open_model(t, e));
-    t->checkpoints =
-        (struct checkpoints){.attempt = t->attempt, .spec = t->spec, .model = t->model};
+    t->checkpoints->model = t->model;
+    t->checkpoints->slots_n = s->optimizer == SPEC_ADAM ? 2 : 1;
     t->now.wps = t->now.loss_nats = t->now.best_loss_nats = (double)NAN;
-    TRY(checkpoint_resume(&t->checkpoints, &t->now, e));
+    TRY(checkpoints_resume(t->checkpoints, &t->now, e));
     if (t->now.update == 0) TRY(model_init(t->model, (uint64_t)s->seed, e));
     if (t->now.update > 0) t->seconds_before = t->now.seconds;
     speed_init(&t->speed, s->updates - t->now.update);
     t->checkpoint_us = clock_monotonic_us();
-    return worker_progress(t->attempt, t->now.update, s->updates, t->now.loss_nats, t->now.wps, e);
+    return worker_progress(t->worker, t->now.update, s->updates, t->now.loss_nats, t->now.wps, e);
 }
 
 static int train_loop(struct train *t, struct err *e)
 {
-    const struct worker_options *o = t->attempt->options;
+    const struct worker_options *o = t->worker->options;
     double every_s = o->checkpoint_s > 0.0 ? o->checkpoint_s : train_checkpoint_s;
 
     for (;;) {
         if (train_validation_due(t)) TRY(train_validate(t, e));
         if (t->now.update >= t->spec->train.updates) return 0;
         TRY(train_timed_update(t, e));
-        bool stop = worker_stop_requested(t->attempt) ||
+        bool stop = worker_stop_requested(t->worker) ||
                     (o->stop_after > 0 && t->now.update >= o->stop_after);
         bool old = 1e-6 * (double)(clock_monotonic_us() - t->checkpoint_us) >= every_s;
         /* A validation may make these weights the best, so it comes first: an update is saved once,
@@ -244,46 +271,37 @@ static int train_finish(struct train *t, struct err *e)
     int64_t peak = 0;
     const struct spec_train *s = &t->spec->train;
 
-    if (checkpoint_last(&t->checkpoints).update != t->now.update)
+    if (checkpoints_last(t->checkpoints).update != t->now.update)
         TRY(train_save(t, false, true, e));
-    const struct checkpoint_weights last = checkpoint_last(&t->checkpoints);
-    TRY(worker_peak_bytes(t->attempt, &peak, e));
-    int64_t tokens = (int64_t)s->shards * (s->shard_tokens / s->L) * s->L;
-    json_t *json = json_pack(
-        "{s:s, s:I, s:I, s:I, s:o, s:o, s:I, s:f, s:s, s:s, s:s, s:s}", "run_id",
-        t->attempt->run_id[0], "updates", (json_int_t)t->now.update, "tokens_per_update",
-        (json_int_t)tokens, "parameters", (json_int_t)model_params(t->model)->parameters_n,
-        "final_loss_nats", json_finite(t->now.loss_nats), "train_wps", json_finite(train_wps(t)),
-        "peak_memory_bytes", (json_int_t)peak, "wall_seconds", train_seconds(t), "best_checkpoint",
-        t->now.best.path, "best_sha256", t->now.best.sha256, "last_checkpoint", last.path,
-        "last_sha256", last.sha256);
-    return event_write(t->attempt->events, EVENT_TRAINED, json, e);
+    const struct checkpoint_weights last = checkpoints_last(t->checkpoints);
+    TRY(worker_peak_bytes(t->worker, &peak, e));
+    const struct record_trained trained = {.run_id = t->worker->run_id[0],
+                                           .peak_memory_bytes = peak,
+                                           .wall_seconds = train_seconds(t),
+                                           .updates = t->now.update,
+                                           .tokens_per_update =
+                                               (int64_t)s->shards * (s->shard_tokens / s->L) * s->L,
+                                           .parameters = model_params(t->model)->parameters_n,
+                                           .final_loss_nats = t->now.loss_nats,
+                                           .train_wps = train_wps(t),
+                                           .best_checkpoint = t->now.best.path,
+                                           .best_sha256 = t->now.best.sha256,
+                                           .last_checkpoint = last.path,
+                                           .last_sha256 = last.sha256};
+    return worker_record(t->worker, &(struct record){.type = EVENT_TRAINED, .trained = trained}, e);
 }
 
-int train_run(struct train **out, struct worker *a, struct err *e)
+int train_run(struct worker *a, struct checkpoints *kept, struct err *e)
 {
-    struct train *t = calloc(1, sizeof *t);
+    struct train t = {.worker = a, .spec = &a->spec[0], .checkpoints = kept};
 
-    *out = t;
-    if (!t) return ERR(e, ERR_NOMEM, "no memory for a training");
-    t->attempt = a;
-    t->spec = &a->spec[0];
-    TRY(train_prepare(t, e));
-    TRY(train_loop(t, e));
-    return train_finish(t, e);
-}
-
-void train_prune_checkpoints(struct train *t)
-{
-    checkpoint_finish(&t->checkpoints, &t->now);
-}
-
-void train_close(struct train *t)
-{
-    if (!t) return;
-    speed_fini(&t->speed);
-    model_close(t->model);
-    batches_close(t->batches);
-    corpus_close(&t->corpus);
-    free(t);
+    int rc = train_prepare(&t, e);
+    if (rc == 0) rc = train_loop(&t, e);
+    if (rc == 0) rc = train_finish(&t, e);
+    kept->model = NULL;
+    speed_fini(&t.speed);
+    model_close(t.model);
+    batches_close(t.batches);
+    corpus_close(&t.corpus);
+    return rc;
 }

@@ -1,20 +1,20 @@
-/* train.h - one training, from its first update or from where an older attempt stopped. */
+/* train.h - the learning rate of every update, as arithmetic. */
 #ifndef WORKER_TRAIN_H
 #define WORKER_TRAIN_H
 
-#include "worker/attempt.h"
+#include <stdint.h>
 
-struct train;
+#include "spec/spec.h"
 
-/* train_run - the attempt's only spec, of kind SPEC_TRAIN. Records every update, validations,
- * checkpoints and EVENT_TRAINED. *out is for train_prune_checkpoints. Errors: ERR_NUMBER a loss or
- * gradient that is not finite; ERR_INTERRUPTED with a checkpoint written; ERR_DATA the corpus is
- * another one. */
-int train_run(struct train **out, struct worker *a, struct err *e);
-
-/* train_prune_checkpoints - once the outcome is recorded: keeps only the best and the last weights.
- */
-void train_prune_checkpoints(struct train *t);
-void train_close(struct train *t); /* takes NULL */
+/* schedule_rate - the rate of an update before which `update` updates were done, so the first one
+ * is 0.
+ *
+ * 1. Warm-up: below t->warmup it rises in a straight line from lr_init to lr (a negative lr_init
+ *    means lr_min).
+ * 2. SPEC_FIXED: lr from then on.
+ * 3. SPEC_COSINE: periods of period * period_multiplier^i updates; in each the rate falls along
+ *    half a cosine from lr to lr_min, both times lr_shrink^i. A period of 0: lr.
+ * Source: the authors' README recipe and scheduler (oracle SPEC.md section 10). */
+double schedule_rate(const struct spec_train *t, int64_t update);
 
 #endif

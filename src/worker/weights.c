@@ -5,172 +5,143 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A block of the model and the prefix of its tensors' names in a file. */
-struct weights_part {
-    enum model_block block;
-    const char *prefix;
-};
-
-static const struct weights_part weights_values[] = {{MODEL_VALUES, ""}};
-static const struct weights_part weights_states[] = {{MODEL_STATE_0, "state0."},
-                                                     {MODEL_STATE_1, "state1."}};
-
 enum { WEIGHTS_NAME_BYTES = SHAPE_NAME_BYTES + 16 };
 
-static int64_t weights_elements(const struct shape_tensor *t)
+/* What a file holds, in the order of the file. */
+struct weights {
+    struct model *model;
+    const struct shape_params *params;
+    int32_t slots_n, n; /* slots_n 0: the parameters; n: tensors */
+    float *buffer_own;  /* of the largest tensor; NULL while reading */
+};
+
+static struct weights weights_of(struct model *m, int32_t slots_n)
 {
-    return (int64_t)t->rows * t->cols;
+    const struct shape_params *p = model_params(m);
+    return (struct weights){m, p, slots_n, p->tensors_n * (slots_n ? slots_n : 1), NULL};
 }
 
-static int weights_buffer(float **out, const struct shape_params *p, struct err *e)
+static enum model_block block_of(const struct weights *w, int32_t i)
 {
-    int64_t most = 1;
-
-    for (int32_t i = 0; i < p->tensors_n; i++) {
-        int64_t n = weights_elements(&p->tensor[i]);
-        if (n > most) most = n;
-    }
-    *out = malloc((size_t)most * sizeof **out);
-    if (!*out) return ERR(e, ERR_NOMEM, "no memory for a tensor of %lld elements", (long long)most);
-    return 0;
+    if (w->slots_n == 0) return MODEL_VALUES;
+    return i < w->params->tensors_n ? MODEL_STATE_0 : MODEL_STATE_1;
 }
 
-static void weights_name(char out[WEIGHTS_NAME_BYTES], const struct weights_part *part,
-                         const struct shape_tensor *t)
+static const struct shape_tensor *tensor_of(const struct weights *w, int32_t i)
 {
-    snprintf(out, WEIGHTS_NAME_BYTES, "%s%s", part->prefix, t->name);
+    return &w->params->tensor[i % w->params->tensors_n];
+}
+
+static void name_of(char out[WEIGHTS_NAME_BYTES], const struct weights *w, int32_t i)
+{
+    static const char *const prefix[] = {
+        [MODEL_VALUES] = "", [MODEL_STATE_0] = "state0.", [MODEL_STATE_1] = "state1."};
+    snprintf(out, WEIGHTS_NAME_BYTES, "%s%s", prefix[block_of(w, i)], tensor_of(w, i)->name);
 }
 
 /* The shape as a checkpoint writes it: a vector has one dimension. */
-static int32_t weights_dims(int64_t out[2], const struct shape_tensor *t)
+static struct safetensors_entry entry_of(const char *name, const struct shape_tensor *t)
 {
-    if (t->dims == 1) {
-        out[0] = weights_elements(t);
-        return 1;
-    }
-    out[0] = t->rows;
-    out[1] = t->cols;
-    return 2;
+    struct safetensors_entry x = {
+        .name = name, .dims_n = t->dims, .elements_n = (int64_t)t->rows * t->cols};
+
+    x.dims[0] = t->dims == 1 ? x.elements_n : t->rows;
+    if (t->dims != 1) x.dims[1] = t->cols;
+    return x;
 }
 
-static int weights_put_header(struct safetensors_writer *w, const struct shape_params *p,
-                              const struct weights_part *parts, int32_t parts_n,
-                              const struct weights_metadata *texts, int32_t texts_n, struct err *e)
+static int read_tensor(void *context, int32_t i, const float **out, struct err *e)
 {
-    for (int32_t i = 0; i < texts_n; i++)
-        TRY(safetensors_writer_metadata(w, texts[i].key, texts[i].text, e));
-    for (int32_t k = 0; k < parts_n; k++) {
-        for (int32_t i = 0; i < p->tensors_n; i++) {
-            char name[WEIGHTS_NAME_BYTES];
-            int64_t dims[2];
-            weights_name(name, &parts[k], &p->tensor[i]);
-            int32_t dims_n = weights_dims(dims, &p->tensor[i]);
-            TRY(safetensors_writer_declare(w, name, dims, dims_n, e));
-        }
-    }
-    return 0;
+    const struct weights *w = context;
+
+    *out = w->buffer_own;
+    return model_read(w->model, block_of(w, i), i % w->params->tensors_n, w->buffer_own, e);
 }
 
-static int weights_put(struct model *m, const struct weights_part *parts, int32_t parts_n,
-                       const char *path, const struct weights_metadata *texts, int32_t texts_n,
-                       char sha256[HASH_HEX_BYTES], int64_t *bytes, struct err *e)
+int weights_save(struct model *m, int32_t slots_n, const char *path,
+                 const struct safetensors_text *texts, int32_t texts_n, char sha256[HASH_HEX_BYTES],
+                 int64_t *bytes, struct err *e)
 {
-    const struct shape_params *p = model_params(m);
-    struct safetensors_writer *w = NULL;
-    float *buffer = NULL;
-    int rc = 0;
+    struct weights w = weights_of(m, slots_n);
+    struct safetensors_entry *entry = calloc((size_t)w.n, sizeof *entry);
+    char(*name)[WEIGHTS_NAME_BYTES] = calloc((size_t)w.n, sizeof *name);
+    int64_t most = 1;
+    int rc = ERR_NOMEM;
 
-    TRY_OUT(rc, weights_buffer(&buffer, p, e));
-    TRY_OUT(rc, safetensors_writer_open(&w, path, e));
-    TRY_OUT(rc, weights_put_header(w, p, parts, parts_n, texts, texts_n, e));
-    for (int32_t k = 0; k < parts_n; k++) {
-        for (int32_t i = 0; i < p->tensors_n; i++) {
-            TRY_OUT(rc, model_read(m, parts[k].block, i, buffer, e));
-            TRY_OUT(rc, safetensors_writer_add(w, buffer, weights_elements(&p->tensor[i]), e));
-        }
+    for (int32_t i = 0; entry && name && i < w.n; i++) {
+        name_of(name[i], &w, i);
+        entry[i] = entry_of(name[i], tensor_of(&w, i));
+        if (entry[i].elements_n > most) most = entry[i].elements_n;
     }
-    rc = safetensors_writer_commit(w, sha256, bytes, e);
-    w = NULL;
+    w.buffer_own = malloc((size_t)most * sizeof *w.buffer_own);
+    if (!entry || !name || !w.buffer_own) {
+        ERR(e, ERR_NOMEM, "no memory to write %d tensors of at most %lld elements", w.n,
+            (long long)most);
+        goto out;
+    }
+    const struct safetensors_content content = {.text = texts,
+                                                .texts_n = texts_n,
+                                                .entry = entry,
+                                                .entries_n = w.n,
+                                                .read = read_tensor,
+                                                .context = &w};
+    rc = safetensors_write(path, &content, sha256, bytes, e);
 out:
     if (rc < 0) err_ctx(e, "checkpoint");
-    safetensors_writer_abandon(w);
-    free(buffer);
+    free(w.buffer_own);
+    free(name);
+    free(entry);
     return rc;
 }
 
-int weights_save(struct model *m, const char *path, const struct weights_metadata *texts,
-                 int32_t texts_n, char sha256[HASH_HEX_BYTES], int64_t *bytes, struct err *e)
+static int check(const struct weights *w, const struct safetensors *s, const char *path,
+                 struct err *e)
 {
-    return weights_put(m, weights_values, 1, path, texts, texts_n, sha256, bytes, e);
-}
-
-int weights_save_state(struct model *m, int32_t slots_n, const char *path,
-                       const struct weights_metadata *texts, int32_t texts_n,
-                       char sha256[HASH_HEX_BYTES], int64_t *bytes, struct err *e)
-{
-    return weights_put(m, weights_states, slots_n, path, texts, texts_n, sha256, bytes, e);
-}
-
-static int weights_check_tensor(const struct safetensors_entry *x, const char *name,
-                                const struct shape_tensor *t, const char *path, struct err *e)
-{
-    int64_t dims[2];
-    int32_t dims_n = weights_dims(dims, t);
-
-    if (!x) return ERR(e, ERR_DATA, "%s: the tensor %s is missing", path, name);
-    if (strcmp(x->dtype, "F32") != 0)
-        return ERR(e, ERR_DATA, "%s: %s is %s, expected F32", path, name, x->dtype);
-    if (x->dims_n != dims_n || memcmp(x->dims, dims, (size_t)dims_n * sizeof *dims) != 0)
-        return ERR(e, ERR_DATA, "%s: %s has %lld elements in %d dimensions, expected (%d,%d)", path,
-                   name, (long long)x->elements_n, x->dims_n, t->rows, t->cols);
-    return 0;
-}
-
-static int weights_check(struct model *m, const struct weights_part *parts, int32_t parts_n,
-                         const struct safetensors *s, const char *path, struct err *e)
-{
-    const struct shape_params *p = model_params(m);
-    char name[WEIGHTS_NAME_BYTES];
-
-    if (safetensors_count(s) != parts_n * p->tensors_n)
+    if (safetensors_count(s) != w->n)
         return ERR(e, ERR_DATA, "%s: %d tensors, but the model has %d", path, safetensors_count(s),
-                   parts_n * p->tensors_n);
-    for (int32_t k = 0; k < parts_n; k++) {
-        for (int32_t i = 0; i < p->tensors_n; i++) {
-            weights_name(name, &parts[k], &p->tensor[i]);
-            TRY(weights_check_tensor(safetensors_find(s, name), name, &p->tensor[i], path, e));
-        }
+                   w->n);
+    for (int32_t i = 0; i < w->n; i++) {
+        char name[WEIGHTS_NAME_BYTES];
+        const struct shape_tensor *t = tensor_of(w, i);
+        name_of(name, w, i);
+        const struct safetensors_entry *x = safetensors_find(s, name), want = entry_of(name, t);
+        if (!x) return ERR(e, ERR_DATA, "%s: tensor %s is missing", path, name);
+        if (strcmp(x->dtype, "F32") != 0)
+            return ERR(e, ERR_DATA, "%s: %s is %s, expected F32", path, name, x->dtype);
+        if (x->dims_n != want.dims_n || memcmp(x->dims, want.dims, sizeof x->dims) != 0)
+            return ERR(e, ERR_DATA, "%s: %s has %lld elements in %d dimensions, expected (%d,%d)",
+                       path, name, (long long)x->elements_n, x->dims_n, t->rows, t->cols);
     }
     return 0;
 }
 
-static int weights_get(struct model *m, const struct weights_part *parts, int32_t parts_n,
-                       const struct safetensors *s, struct err *e)
+static int load(const struct weights *w, const struct safetensors *s, struct err *e)
 {
-    const struct shape_params *p = model_params(m);
-    char name[WEIGHTS_NAME_BYTES];
-
-    for (int32_t k = 0; k < parts_n; k++) {
-        for (int32_t i = 0; i < p->tensors_n; i++) {
-            weights_name(name, &parts[k], &p->tensor[i]);
-            TRY(model_write(m, parts[k].block, i, safetensors_find(s, name)->data, e));
-        }
+    for (int32_t i = 0; i < w->n; i++) {
+        char name[WEIGHTS_NAME_BYTES];
+        name_of(name, w, i);
+        TRY(model_write(w->model, block_of(w, i), i % w->params->tensors_n,
+                        safetensors_find(s, name)->data, e));
     }
     return 0;
 }
 
 int weights_load(struct model *m, const struct safetensors *s, const char *path, struct err *e)
 {
-    TRY(weights_check(m, weights_values, 1, s, path, e));
-    return weights_get(m, weights_values, 1, s, e);
+    const struct weights w = weights_of(m, 0);
+
+    TRY(check(&w, s, path, e));
+    return load(&w, s, e);
 }
 
 int weights_load_training(struct model *m, int32_t slots_n, const struct safetensors *weights,
                           const char *weights_path, const struct safetensors *state,
                           const char *state_path, struct err *e)
 {
-    TRY(weights_check(m, weights_values, 1, weights, weights_path, e));
-    TRY(weights_check(m, weights_states, slots_n, state, state_path, e));
-    TRY(weights_get(m, weights_values, 1, weights, e));
-    return weights_get(m, weights_states, slots_n, state, e);
+    const struct weights values = weights_of(m, 0), slots = weights_of(m, slots_n);
+
+    TRY(check(&values, weights, weights_path, e));
+    TRY(check(&slots, state, state_path, e));
+    TRY(load(&values, weights, e));
+    return load(&slots, state, e);
 }

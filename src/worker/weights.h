@@ -6,26 +6,20 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "base/hash.h"
 #include "interchange/safetensors.h"
 #include "model/model.h"
 
-struct weights_metadata {
-    const char *key, *text;
-};
-
-/* weights_save - the parameters. weights_save_state - `slots_n` optimiser tensors per parameter, as
- * "state0.NAME", "state1.NAME". Texts go to __metadata__. sha256 and bytes are of the file. */
-int weights_save(struct model *m, const char *path, const struct weights_metadata *texts,
-                 int32_t texts_n, char sha256[HASH_HEX_BYTES], int64_t *bytes, struct err *e);
-int weights_save_state(struct model *m, int32_t slots_n, const char *path,
-                       const struct weights_metadata *texts, int32_t texts_n,
-                       char sha256[HASH_HEX_BYTES], int64_t *bytes, struct err *e);
+/* weights_save - slots_n 0: the parameters; otherwise slots_n optimiser tensors per parameter, as
+ * "state0.NAME", "state1.NAME". Texts go to __metadata__. sha256 and bytes are of the file and may
+ * be NULL. */
+int weights_save(struct model *m, int32_t slots_n, const char *path,
+                 const struct safetensors_text *texts, int32_t texts_n, char sha256[HASH_HEX_BYTES],
+                 int64_t *bytes, struct err *e);
 
 /* weights_load - the parameters from a file. weights_load_training - parameters and optimiser
  * state; nothing of the model changes unless both files fit it. Paths are for messages. Errors:
- * ERR_DATA when a file lacks a tensor of the model, has another shape or dtype, or holds more
- * tensors. */
+ * ERR_DATA a tensor of the model is missing or has another shape or dtype; there are more tensors.
+ */
 int weights_load(struct model *m, const struct safetensors *s, const char *path, struct err *e);
 int weights_load_training(struct model *m, int32_t slots_n, const struct safetensors *weights,
                           const char *weights_path, const struct safetensors *state,

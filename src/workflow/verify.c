@@ -3,14 +3,14 @@
  *   1. results.db itself (integrity, foreign keys)
  *   2. the checkpoints of every training, by their recorded hashes
  *   3. every current result against its record in the folder of its attempt
- *   4. if updates are given: the run reproduced bit for bit (worker/again.h) */
+ *   4. if updates are given: the run reproduced bit for bit (worker/verify.h) */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/hash.h"
 #include "record/run_folder.h"
-#include "worker/again.h"
+#include "worker/verify.h"
 #include "workflow/workflow.h"
 
 struct verify {
@@ -147,9 +147,9 @@ static int verify_reproduced(void *context, int columns_n, const char *const *na
     struct verify *v = context;
     struct arena *a = v->arena;
     struct verify_report r;
-    const struct again_options o = {.dir = project_path(v->project, a, cells[1].text),
-                                    .run_id = cells[0].text,
-                                    .updates = v->options->updates};
+    const struct verify_run_options o = {.dir = project_path(v->project, a, cells[1].text),
+                                         .run_id = cells[0].text,
+                                         .updates = v->options->updates};
 
     (void)columns_n;
     (void)names;

@@ -18,12 +18,12 @@ enum { TIMES = 5, PATH_BYTES = 64, NAG_SLOTS = 1 };
 /* Seconds of one checkpoint, and its bytes. */
 static int save(struct model *m, const char *folder, double *seconds, int64_t *bytes, struct err *e)
 {
-    char weights[PATH_BYTES], state[PATH_BYTES], sha256[HASH_HEX_BYTES];
+    char weights[PATH_BYTES], state[PATH_BYTES];
     int64_t weights_bytes = 0, state_bytes = 0, before = clock_monotonic_us();
     snprintf(weights, sizeof weights, "%s/weights", folder);
     snprintf(state, sizeof state, "%s/state", folder);
-    int rc = weights_save(m, weights, NULL, 0, sha256, &weights_bytes, e);
-    if (rc == 0) rc = weights_save_state(m, NAG_SLOTS, state, NULL, 0, sha256, &state_bytes, e);
+    int rc = weights_save(m, 0, weights, NULL, 0, NULL, &weights_bytes, e);
+    if (rc == 0) rc = weights_save(m, NAG_SLOTS, state, NULL, 0, NULL, &state_bytes, e);
     *seconds = 1e-6 * (double)(clock_monotonic_us() - before);
     *bytes = weights_bytes + state_bytes;
     (void)unlink(weights); /* absent after an error */

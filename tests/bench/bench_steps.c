@@ -111,50 +111,61 @@ int bench_eval_step(struct bench_steps *b, uint32_t update, double *loss, double
     return 0;
 }
 
-static int steps_declare(struct safetensors_writer *w, const struct bench_steps *b, struct err *e)
-{
-    const struct shape_params *p = model_params(b->model);
-    for (int32_t i = 0; i < p->tensors_n; i++) {
-        const struct shape_tensor *t = &p->tensor[i];
-        const int64_t dims[2] = {t->dims == 1 ? t->cols : t->rows, t->cols};
-        TRY(safetensors_writer_declare(w, t->name, dims, t->dims, e));
-    }
-    TRY(safetensors_writer_declare(w, "source", &b->tokens, 1, e));
-    return safetensors_writer_declare(w, "target", &b->tokens, 1, e);
-}
+/* What bench_steps_write writes: the weights, then sources and targets. */
+struct steps_content {
+    struct bench_steps *steps;
+    struct safetensors_entry *entry_own;
+    float *values_own; /* capacity for the largest tensor */
+};
 
-static int steps_add(struct safetensors_writer *w, struct bench_steps *b, float *values,
-                     struct err *e)
+static int steps_read(void *context, int32_t i, const float **out, struct err *e)
 {
-    const struct shape_params *p = model_params(b->model);
-    for (int32_t i = 0; i < p->tensors_n; i++) {
-        TRY(model_read(b->model, MODEL_VALUES, i, values, e));
-        TRY(safetensors_writer_add(w, values, (int64_t)p->tensor[i].rows * p->tensor[i].cols, e));
-    }
-    for (int side = 0; side < 2; side++) { /* ids are below 2^24: a float holds each exactly */
-        const int32_t *ids = side ? b->target : b->source;
-        for (int64_t i = 0; i < b->tokens; i++) values[i] = (float)ids[i];
-        TRY(safetensors_writer_add(w, values, b->tokens, e));
-    }
+    const struct steps_content *c = context;
+    const struct bench_steps *b = c->steps;
+    int32_t tensors_n = model_params(b->model)->tensors_n;
+
+    *out = c->values_own;
+    if (i < tensors_n) return model_read(b->model, MODEL_VALUES, i, c->values_own, e);
+    /* ids are below 2^24: a float holds each exactly */
+    const int32_t *ids = i == tensors_n ? b->source : b->target;
+    for (int64_t k = 0; k < b->tokens; k++) c->values_own[k] = (float)ids[k];
     return 0;
 }
 
 int bench_steps_write(struct bench_steps *b, const char *path, struct err *e)
 {
-    int rc = 0;
-    struct safetensors_writer *w = NULL;
-    int64_t most = model_params(b->model)->elements_n;
-    float *values = malloc((size_t)(most > b->tokens ? most : b->tokens) * sizeof *values);
+    const struct shape_params *p = model_params(b->model);
+    int32_t n = p->tensors_n + 2;
+    int64_t most = p->elements_n;
+    struct steps_content c = {
+        .steps = b,
+        .entry_own = calloc((size_t)n, sizeof *c.entry_own),
+        .values_own = malloc((size_t)(most > b->tokens ? most : b->tokens) * sizeof(float))};
+    int rc = ERR_NOMEM;
 
-    if (!values) return ERR(e, ERR_NOMEM, "%s: no memory for a copy of the weights", path);
-    TRY_OUT(rc, safetensors_writer_open(&w, path, e));
-    TRY_OUT(rc, steps_declare(w, b, e));
-    TRY_OUT(rc, steps_add(w, b, values, e));
-    rc = safetensors_writer_commit(w, NULL, NULL, e);
-    w = NULL;
+    if (!c.entry_own || !c.values_own) {
+        ERR(e, rc, "%s: no memory for a copy of the weights", path);
+        goto out;
+    }
+    for (int32_t i = 0; i < p->tensors_n; i++) {
+        const struct shape_tensor *t = &p->tensor[i];
+        c.entry_own[i] =
+            (struct safetensors_entry){.name = t->name,
+                                       .dims = {t->dims == 1 ? t->cols : t->rows, t->cols},
+                                       .dims_n = t->dims,
+                                       .elements_n = (int64_t)t->rows * t->cols};
+    }
+    for (int side = 0; side < 2; side++)
+        c.entry_own[n - 2 + side] = (struct safetensors_entry){.name = side ? "target" : "source",
+                                                               .dims = {b->tokens},
+                                                               .dims_n = 1,
+                                                               .elements_n = b->tokens};
+    const struct safetensors_content content = {
+        .entry = c.entry_own, .entries_n = n, .read = steps_read, .context = &c};
+    rc = safetensors_write(path, &content, NULL, NULL, e);
 out:
-    safetensors_writer_abandon(w);
-    free(values);
+    free(c.values_own);
+    free(c.entry_own);
     return rc;
 }
 

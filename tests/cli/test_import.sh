@@ -88,7 +88,7 @@ expect 65 "specification has 208" "$alibi" import alibi_tiny_L32.pt --dict short
 sed '5s/.*/other 1/' "$fixtures/dict.txt" >other.txt
 expect 65 "entry 8 is 'other'" "$alibi" import alibi_tiny_L32.pt --dict other.txt --for ./grid/ --force
 expect 66 "No such file" "$alibi" import none.pt
-expect 65 "no checkpoint of PyTorch" "$alibi" import other.txt
+expect 65 "not a checkpoint of PyTorch" "$alibi" import other.txt
 [ "$(find runs -name imported.safetensors | wc -l)" -eq 3 ] || fail "a refused import left weights behind"
 
 finish

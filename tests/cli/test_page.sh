@@ -49,9 +49,9 @@ if grep -q "CONSOLE" "$dir/console"; then fail "the console says:"; grep -m 3 "C
     sed -e 's/<meta http-equiv[^>]*>//' -e 's/<\/body>.*//' "$page"
     cat <<'J'
 <script>
-const root = document.documentElement, image = document.querySelector('#f-figure1');
-const scale = image.getBoundingClientRect().width / image.naturalWidth; // the least text of a figure has 9 points
-const text = 12 * scale;
+const root = document.documentElement;
+const image = [...document.querySelectorAll('.figure img')].find(i => i.offsetWidth); // that for a phone
+const text = 12 * image.offsetWidth / image.naturalWidth; // the least text of a figure has 9 points
 parent.postMessage(` width ${innerWidth} over ${Math.max(0, root.scrollWidth - innerWidth)}` +
     ` text ${text >= 8 ? 'readable' : text} ground ${getComputedStyle(document.body).backgroundColor} `, '*');
 </script></body></html>

@@ -289,7 +289,7 @@ scenario() {
             # 127: the injection has waited for it already.
             [ $rc -eq 0 ] && break
         done
-        resumed=$((resumed + $(grep -ls "going on after update" "$project"/runs/*/*/log | wc -l)))
+        resumed=$((resumed + $(grep -ls "resuming after update" "$project"/runs/*/*/log | wc -l)))
         [ $rc -eq 0 ] || { wrong=$((wrong + 1)); say "does not come to an end: $(tail -1 "$project/out")"; }
         compare
         rm -rf "$project"

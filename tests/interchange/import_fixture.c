@@ -1,38 +1,30 @@
 /* import_fixture.c - reads the tiny checkpoint apart and puts changed ones together. */
 #include "interchange/import_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <cmocka.h>
 
 int import_fixture_make(void **state)
 {
     struct import_fixture *f = calloc(1, sizeof *f);
-    const char *base = getenv("TMPDIR");
     struct err e = {0};
 
     assert_non_null(f);
-    snprintf(f->root, sizeof f->root, "%s/alibi-import-XXXXXX", base && *base ? base : "/tmp");
-    assert_non_null(mkdtemp(f->root));
+    test_folder(f->root);
     snprintf(f->path, sizeof f->path, "%s/changed.pt", f->root);
     arena_init(&f->arena);
-    if (import_archive_open(&f->archive, &f->arena, IMPORT_FIXTURE_TINY, &e) < 0)
-        fail_msg("%s", e.text);
-    f->storages_n = f->archive.entries_n;
+    if (torch_file_open(&f->file, &f->arena, IMPORT_FIXTURE_TINY, &e) < 0) fail_msg("%s", e.text);
+    f->storages_n = f->file.storages_n;
     f->storage = arena_array(&f->arena, (size_t)f->storages_n, sizeof *f->storage);
     for (int32_t i = 0; i < f->storages_n; i++)
-        f->storage[i] = (struct import_storage){.key = f->archive.entry[i].key,
-                                                .bytes = f->archive.entry[i].bytes};
-    if (import_archive_read(&f->archive, f->storage, f->storages_n, &e) < 0) fail_msg("%s", e.text);
+        f->storage[i] =
+            (struct torch_wanted){.key = f->file.storage[i].key, .bytes = f->file.storage[i].bytes};
+    if (torch_file_read(&f->file, f->storage, f->storages_n, &e) < 0) fail_msg("%s", e.text);
     *state = f;
     return 0;
 }
@@ -43,8 +35,7 @@ int import_fixture_remove(void **state)
 
     for (int32_t i = 0; i < f->storages_n; i++) free(f->storage[i].data_own);
     arena_fini(&f->arena);
-    unlink(f->path);
-    rmdir(f->root);
+    test_folder_remove(f->root);
     free(f);
     return 0;
 }
@@ -117,8 +108,8 @@ void import_fixture_zip(const struct import_fixture *f, const void *pickle, size
 char *import_fixture_replace(struct import_fixture *f, const char *from, size_t from_n,
                              const char *to, size_t to_n, size_t *n)
 {
-    const char *pickle = f->archive.pickle;
-    size_t bytes = f->archive.pickle_bytes;
+    const char *pickle = f->file.pickle;
+    size_t bytes = f->file.pickle_bytes;
     const char *at = memmem(pickle, bytes, from, from_n);
 
     assert_non_null(at);
@@ -159,19 +150,8 @@ void import_fixture_must_refuse(const char *path, const char *word)
 void import_fixture_attempt(const struct import_fixture *f, char dir[IMPORT_PATH_BYTES + 16])
 {
     snprintf(dir, IMPORT_PATH_BYTES + 16, "%s/1", f->root);
+    test_folder_remove(dir);
     assert_int_equal(mkdir(dir, 0777), 0);
-}
-
-void import_fixture_remove_attempt(const char *dir)
-{
-    static const char *const files[] = {"spec", "events", "imported.safetensors"};
-    char path[2 * IMPORT_PATH_BYTES];
-
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        snprintf(path, sizeof path, "%s/%s", dir, files[i]);
-        unlink(path);
-    }
-    assert_int_equal(rmdir(dir), 0);
 }
 
 int import_fixture_write(const struct import_fixture *f, const struct import *im, struct err *e)
@@ -180,7 +160,5 @@ int import_fixture_write(const struct import_fixture *f, const struct import *im
     char dir[IMPORT_PATH_BYTES + 16];
 
     import_fixture_attempt(f, dir);
-    int rc = import_write(im, &s, dir, 2.5, e);
-    import_fixture_remove_attempt(dir);
-    return rc;
+    return import_write(im, &s, dir, 2.5, e);
 }

@@ -6,20 +6,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/test.h"
 #include "interchange/import.h"
-#include "interchange/import_archive.h"
+#include "interchange/torch_file.h"
 #include "spec/spec.h"
 
 #define IMPORT_FIXTURE_TINY "tests/fixtures/checkpoints/tiny.pt"
 #define IMPORT_FIXTURE_HALF "tests/fixtures/checkpoints/tiny_half.pt"
 
-enum { IMPORT_PATH_BYTES = 256 };
+enum { IMPORT_PATH_BYTES = TEST_PATH_BYTES };
 
 struct import_fixture {
     char root[IMPORT_PATH_BYTES], path[IMPORT_PATH_BYTES + 16]; /* path: for changed files */
     struct arena arena;
-    struct import_archive archive;  /* of tiny.pt */
-    struct import_storage *storage; /* all of them */
+    struct torch_file file;       /* tiny.pt */
+    struct torch_wanted *storage; /* all of them */
     int32_t storages_n;
 };
 
@@ -43,10 +44,9 @@ struct import *import_fixture_must_open(const char *path);
 void import_fixture_must_refuse(const char *path, const char *word);
 void import_fixture_must_say(int rc, const struct err *e, const char *word);
 
-/* import_fixture_attempt - an attempt's folder under the fixture's; remove_attempt - and its
- * removal with what an import leaves there. import_fixture_write - an import between the two. */
+/* import_fixture_attempt - an empty folder of an attempt under the fixture's. import_fixture_write
+ * - an import into one. */
 void import_fixture_attempt(const struct import_fixture *f, char dir[IMPORT_PATH_BYTES + 16]);
-void import_fixture_remove_attempt(const char *dir);
 int import_fixture_write(const struct import_fixture *f, const struct import *im, struct err *e);
 
 #endif

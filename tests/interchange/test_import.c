@@ -13,8 +13,8 @@
 #include "base/file.h"
 #include "interchange/import.h"
 #include "interchange/import_fixture.h"
-#include "interchange/import_tensor.h"
 #include "interchange/safetensors.h"
+#include "interchange/torch_file.h"
 #include "record/event.h"
 
 TEST_GROUP(import_fixture_make, import_fixture_remove)
@@ -68,15 +68,15 @@ TEST(every_setting_that_differs_is_named)
     import_close(im);
 }
 
-TEST(half_precision_is_widened_exactly)
+TEST(fp16_and_bf16_are_widened_exactly)
 {
     static uint16_t storage[1 << 16];
     static float wide[1 << 16];
-    struct import_tensor t = {
-        .dtype = IMPORT_F16, .elements_n = 1 << 16, .dims_n = 1, .dims = {1 << 16}, .strides = {1}};
+    struct torch_tensor t = {
+        .dtype = TORCH_F16, .elements_n = 1 << 16, .dims_n = 1, .dims = {1 << 16}, .strides = {1}};
 
     for (int i = 0; i < 1 << 16; i++) storage[i] = (uint16_t)i;
-    import_tensor_widen(wide, &t, storage);
+    torch_tensor_widen(wide, &t, storage);
     for (int i = 0; i < 1 << 16; i++) {
         _Float16 half; /* the compiler's own conversion */
         memcpy(&half, &storage[i], sizeof half);
@@ -86,8 +86,8 @@ TEST(half_precision_is_widened_exactly)
         else
             assert_memory_equal(&wide[i], &expected, sizeof expected);
     }
-    t.dtype = IMPORT_BF16;
-    import_tensor_widen(wide, &t, storage);
+    t.dtype = TORCH_BF16;
+    torch_tensor_widen(wide, &t, storage);
     for (int i = 0; i < 1 << 16; i++) {
         uint32_t bits;
         memcpy(&bits, &wide[i], sizeof bits);
@@ -100,13 +100,13 @@ TEST(strides_are_followed)
     const float storage[] = {0, 1, 2, 3, 4, 5, 6, 7};
     const float expected[] = {1, 3, 5, 2, 4, 6};
     float out[6];
-    const struct import_tensor t = {.dtype = IMPORT_F32,
-                                    .elements_n = 6,
-                                    .offset = 1,
-                                    .dims_n = 2,
-                                    .dims = {2, 3},
-                                    .strides = {1, 2}};
-    import_tensor_widen(out, &t, storage);
+    const struct torch_tensor t = {.dtype = TORCH_F32,
+                                   .elements_n = 6,
+                                   .offset = 1,
+                                   .dims_n = 2,
+                                   .dims = {2, 3},
+                                   .strides = {1, 2}};
+    torch_tensor_widen(out, &t, storage);
     assert_memory_equal(out, expected, sizeof expected);
 }
 
@@ -141,5 +141,4 @@ TEST_WITH(const struct import_fixture *f, what_is_written_is_what_pytorch_stored
     event_reader_close(reader);
     safetensors_close(weights);
     import_close(im);
-    import_fixture_remove_attempt(dir);
 }

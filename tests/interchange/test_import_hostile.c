@@ -11,7 +11,6 @@
 #include "base/file.h"
 #include "interchange/import.h"
 #include "interchange/import_fixture.h"
-#include "interchange/import_tensor.h"
 
 #define BYTES(text) (text), sizeof(text) - 1
 
@@ -23,7 +22,7 @@ TEST_WITH(const struct import_fixture *f, other_files_are_told_from_checkpoints)
 
     assert_int_equal(import_open(&im, "tests/fixtures/none.pt", &e), ERR_NOINPUT);
     assert_int_equal(file_write_atomic(f->path, BYTES("hello, world"), &e), 0);
-    import_fixture_must_refuse(f->path, "no checkpoint of PyTorch");
+    import_fixture_must_refuse(f->path, "not a checkpoint of PyTorch");
     assert_int_equal(file_write_atomic(f->path, BYTES("\x80\x02\x8a\x0a..."), &e), 0);
     import_fixture_must_refuse(f->path, "before PyTorch 1.6");
     import_fixture_zip(f, NULL, 0);
@@ -54,9 +53,8 @@ TEST_WITH(struct import_fixture *f, a_file_cut_or_changed_is_refused)
     import_close(im);
 }
 
-TEST_WITH(void *fixture_of_case, descriptions_that_deceive_are_refused)
+TEST_WITH(struct import_fixture *f, descriptions_that_deceive_are_refused)
 {
-    void **state = &fixture_of_case;
     static const struct {
         const char *from;
         size_t from_n;
@@ -77,7 +75,6 @@ TEST_WITH(void *fixture_of_case, descriptions_that_deceive_are_refused)
         {BYTES("X\1\0\0\0001q"), BYTES("X\4\0\0\0../1q"), "is missing"},
         {BYTES("decoder.layers.0.fc1.weight"), BYTES("decoder.layers.0.fc2.weight"), "twice"},
     };
-    struct import_fixture *f = *state;
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t n;
@@ -88,17 +85,15 @@ TEST_WITH(void *fixture_of_case, descriptions_that_deceive_are_refused)
     }
 }
 
-TEST_WITH(void *fixture_of_case, a_tensor_of_another_model_is_named)
+TEST_WITH(struct import_fixture *f, a_tensor_of_another_model_is_named)
 {
-    void **state = &fixture_of_case;
     static const struct {
         const char *from, *to, *word;
     } cases[] = {
-        {"decoder.layers.0.fc1.weight", "decoder.layers.0.fc9.weight", "lacks the tensor"},
+        {"decoder.layers.0.fc1.weight", "decoder.layers.0.fc9.weight", "fc1.weight is missing"},
         {"tail.1.2.weight", "tail.1.9.weight", "holds the tensor"},
         {"tail.1.2.weight", "tail.9.2.weight", "holds the tensor"},
     };
-    struct import_fixture *f = *state;
     struct spec s = import_fixture_spec();
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -114,11 +109,9 @@ TEST_WITH(void *fixture_of_case, a_tensor_of_another_model_is_named)
 }
 
 /* Two names change places, so that the tied tensors are listed with each other's numbers. */
-TEST_WITH(void *fixture_of_case, a_tied_tensor_that_differs_is_refused)
+TEST_WITH(struct import_fixture *f, a_tied_tensor_that_differs_is_refused)
 {
-    void **state = &fixture_of_case;
     static const char head[] = "decoder.adaptive_softmax.head.word_proj.weight";
-    struct import_fixture *f = *state;
     size_t n;
     /* fc1 of layer 0 has the shape of the first table: 64 rows of 32. */
     char *pickle = import_fixture_replace(f, head, sizeof head - 1, head, sizeof head - 1, &n);
@@ -149,7 +142,7 @@ TEST_WITH(struct import_fixture *f, a_weight_that_is_not_finite_is_refused)
         if (strcmp(f->storage[i].key, "1") != 0) continue;
         float *values = f->storage[i].data_own, kept = values[7];
         values[7] = (float)NAN;
-        import_fixture_zip(f, f->archive.pickle, f->archive.pickle_bytes);
+        import_fixture_zip(f, f->file.pickle, f->file.pickle_bytes);
         values[7] = kept;
     }
     struct import *im = import_fixture_must_open(f->path);
@@ -161,13 +154,11 @@ TEST_WITH(struct import_fixture *f, a_weight_that_is_not_finite_is_refused)
 
 /* Thousands of changed descriptions: each is refused or imported, and nothing is touched that is
  * not the file's (the sanitizers watch). */
-TEST_WITH(void *fixture_of_case, changed_descriptions_never_crash_the_import)
+TEST_WITH(struct import_fixture *f, changed_descriptions_never_crash_the_import)
 {
-    void **state = &fixture_of_case;
     enum { CHANGES = 4000, WRITES_MAX = 40 };
-    struct import_fixture *f = *state;
     struct spec s = import_fixture_spec();
-    size_t n = f->archive.pickle_bytes;
+    size_t n = f->file.pickle_bytes;
     char *pickle = malloc(n);
     uint32_t seed = 7;
     int refused = 0, written = 0;
@@ -176,21 +167,21 @@ TEST_WITH(void *fixture_of_case, changed_descriptions_never_crash_the_import)
     for (int i = 0; i < CHANGES; i++) {
         struct arena arena;
         struct pickle_value *v = NULL;
-        struct import_tensor *tensor;
-        e = (struct err){0};
-        size_t names_n;
+        struct torch_tensor *tensor;
         int32_t tensors_n;
-        memcpy(pickle, f->archive.pickle, n);
+        e = (struct err){0};
+        memcpy(pickle, f->file.pickle, n);
         for (int k = 0; k <= i % 3; k++) {
             seed = seed * 1664525u + 1013904223u;
             pickle[(seed >> 4) % n] = (char)(seed >> 24);
         }
         arena_init(&arena);
-        const struct pickle_name *names = import_names(&names_n);
-        struct import_archive z = f->archive;
-        z.arena = &arena;
-        int rc = pickle_read(&v, &arena, pickle, n, names, names_n, "x", &e);
-        if (rc == 0) rc = import_tensors_read(&tensor, &tensors_n, &z, pickle_get(v, "model"), &e);
+        struct torch_file file = f->file;
+        file.arena = &arena;
+        file.pickle = pickle;
+        int rc = torch_file_describe(&v, &file, &e);
+        if (rc == 0)
+            rc = torch_tensors_read(&tensor, &tensors_n, &file, pickle_get(v, "model"), &e);
         arena_fini(&arena);
         if (rc < 0) refused++;
         if (rc < 0 || written == WRITES_MAX) continue;

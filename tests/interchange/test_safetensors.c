@@ -6,33 +6,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "interchange/safetensors.h"
 
 struct folder {
-    char dir[128], path[192];
+    char dir[TEST_PATH_BYTES], path[TEST_PATH_BYTES + 32];
 };
 
 static int make_folder(void **state)
 {
-    struct folder *f = calloc(1, sizeof *f);
-    const char *base = getenv("TMPDIR");
-    assert_non_null(f);
-    snprintf(f->dir, sizeof f->dir, "%s/safetensors-XXXXXX", base && *base ? base : "/tmp");
-    assert_non_null(mkdtemp(f->dir));
-    snprintf(f->path, sizeof f->path, "%s/file.safetensors", f->dir);
-    *state = f;
+    static struct folder f;
+    test_folder(f.dir);
+    snprintf(f.path, sizeof f.path, "%s/file.safetensors", f.dir);
+    *state = &f;
     return 0;
 }
 
 static int remove_folder(void **state)
 {
-    struct folder *f = *state;
-    unlink(f->path);
-    rmdir(f->dir);
-    free(f);
+    test_folder_remove(((struct folder *)*state)->dir);
     return 0;
 }
 
@@ -40,7 +33,6 @@ static int remove_folder(void **state)
  */
 static void put_file(const struct folder *f, const char *header, int64_t length, size_t data_bytes)
 {
-    struct err e = {0};
     size_t n = strlen(header);
     unsigned char *all = calloc(1, 8 + n + data_bytes);
     uint64_t claimed = length < 0 ? n : (uint64_t)length;
@@ -48,7 +40,7 @@ static void put_file(const struct folder *f, const char *header, int64_t length,
     assert_non_null(all);
     for (int i = 0; i < 8; i++) all[i] = (unsigned char)(claimed >> (8 * i));
     memcpy(all + 8, header, n);
-    assert_int_equal(file_write_atomic(f->path, all, 8 + n + data_bytes, &e), 0);
+    test_write(f->path, all, 8 + n + data_bytes);
     free(all);
 }
 
@@ -66,21 +58,18 @@ TEST_EACH(make_folder, remove_folder)
 
 TEST_WITH(const struct folder *f, what_is_written_is_read_back)
 {
-    struct safetensors_writer *w = NULL;
     struct safetensors *s = NULL;
     const float matrix[6] = {1.5f, -2.0f, 0.1f, 3e38f, -0.0f, 1e-40f}, scalar[1] = {7.0f};
-    const int64_t dims[2] = {2, 3};
+    const struct safetensors_text text = {"spec", "kind=train\nname=\"é\"\n"};
+    const struct safetensors_entry entry[] = {
+        {.name = "a.weight", .dims = {2, 3}, .dims_n = 2, .elements_n = 6, .data = matrix},
+        {.name = "b", .elements_n = 1, .data = scalar}};
+    const struct safetensors_content content = {
+        .text = &text, .texts_n = 1, .entry = entry, .entries_n = 2};
     char sha256[HASH_HEX_BYTES], again[HASH_HEX_BYTES];
     int64_t bytes = 0;
 
-    assert_int_equal(safetensors_writer_open(&w, f->path, &e), 0);
-    assert_int_equal(safetensors_writer_metadata(w, "spec", "kind=train\nname=\"é\"\n", &e), 0);
-    assert_int_equal(safetensors_writer_declare(w, "a.weight", dims, 2, &e), 0);
-    assert_int_equal(safetensors_writer_declare(w, "b", NULL, 0, &e), 0);
-    assert_int_equal(safetensors_writer_add(w, matrix, 6, &e), 0);
-    assert_int_equal(safetensors_writer_add(w, scalar, 1, &e), 0);
-    assert_int_equal(safetensors_writer_commit(w, sha256, &bytes, &e), 0);
-
+    assert_int_equal(safetensors_write(f->path, &content, sha256, &bytes, &e), 0);
     assert_int_equal(hash_file(again, f->path, &e), 0);
     assert_string_equal(sha256, again);
     assert_int_equal(safetensors_open(&s, f->path, &e), 0);
@@ -104,34 +93,32 @@ TEST_WITH(const struct folder *f, what_is_written_is_read_back)
     safetensors_close(s);
 }
 
-TEST_WITH(const struct folder *f, an_unfinished_write_leaves_nothing)
+static int fail_at_second(void *context, int32_t i, const float **values, struct err *e)
 {
-    struct safetensors_writer *w = NULL;
-    const int64_t dims[1] = {4};
-    const float values[4] = {0};
-
-    assert_int_equal(safetensors_writer_open(&w, f->path, &e), 0);
-    assert_int_equal(safetensors_writer_declare(w, "a", dims, 1, &e), 0);
-    assert_int_equal(safetensors_writer_declare(w, "b", dims, 1, &e), 0);
-    assert_int_equal(safetensors_writer_add(w, values, 3, &e), ERR_INTERNAL);
-    assert_int_equal(safetensors_writer_add(w, values, 4, &e), 0);
-    assert_int_equal(safetensors_writer_commit(w, NULL, NULL, &e), ERR_INTERNAL);
-    assert_false(file_exists(f->path));
+    *values = context;
+    return i == 0 ? 0 : ERR(e, ERR_NUMBER, "stop");
 }
 
-TEST_WITH(void *fixture_of_case, an_absent_file_is_no_input)
+TEST_WITH(const struct folder *f, an_unfinished_write_leaves_nothing)
 {
-    void **state = &fixture_of_case;
+    float values[4] = {0};
+    const struct safetensors_entry entry[] = {
+        {.name = "a", .dims = {4}, .dims_n = 1, .elements_n = 4},
+        {.name = "b", .dims = {4}, .dims_n = 1, .elements_n = 4}};
+    const struct safetensors_content content = {
+        .entry = entry, .entries_n = 2, .read = fail_at_second, .context = values};
     struct safetensors *s = NULL;
-    const struct folder *f = *state;
+
+    assert_int_equal(safetensors_write(f->path, &content, NULL, NULL, &e), ERR_NUMBER);
+    assert_false(file_exists(f->path));
     assert_int_equal(safetensors_open(&s, f->path, &e), ERR_NOINPUT);
 }
 
 TEST_WITH(const struct folder *f, false_header_lengths_are_refused)
 {
-    assert_int_equal(file_write_atomic(f->path, "", 0, &e), 0);
+    test_write(f->path, "", 0);
     refuse(f, "too short");
-    assert_int_equal(file_write_atomic(f->path, "\1\0\0", 3, &e), 0);
+    test_write(f->path, "\1\0\0", 3);
     refuse(f, "too short");
     put_file(f, "{}", 3, 0);
     refuse(f, "has only");
@@ -143,9 +130,8 @@ TEST_WITH(const struct folder *f, false_header_lengths_are_refused)
     refuse(f, "limit");
 }
 
-TEST_WITH(void *fixture_of_case, headers_that_are_not_the_format_are_refused)
+TEST_WITH(const struct folder *f, headers_that_are_not_the_format_are_refused)
 {
-    void **state = &fixture_of_case;
     const struct {
         const char *header, *word;
         size_t data;
@@ -160,8 +146,8 @@ TEST_WITH(void *fixture_of_case, headers_that_are_not_the_format_are_refused)
         {"{\"a\":{\"dtype\":\"F33\",\"shape\":[1],\"data_offsets\":[0,4]}}", "F33", 4},
         {"{\"a\":{\"dtype\":4,\"shape\":[1],\"data_offsets\":[0,4]}}", "not known", 4},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":1,\"data_offsets\":[0,4]}}", "shape", 4},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", "no count", 4},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1.0],\"data_offsets\":[0,4]}}", "no count", 4},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", "not a count", 4},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1.0],\"data_offsets\":[0,4]}}", "not a count", 4},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,4]}}",
          "at most 8", 4},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,4]}}",
@@ -178,8 +164,8 @@ TEST_WITH(void *fixture_of_case, headers_that_are_not_the_format_are_refused)
          "duplicate", 4},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        put_file(*state, cases[i].header, -1, cases[i].data);
-        refuse(*state, cases[i].word);
+        put_file(f, cases[i].header, -1, cases[i].data);
+        refuse(f, cases[i].word);
     }
 }
 
@@ -194,21 +180,20 @@ static void put_two(const struct folder *f, const char *second, int shift, size_
     put_file(f, header, -1, data);
 }
 
-TEST_WITH(void *fixture_of_case, overlaps_holes_leftovers_and_misalignment_are_refused)
+TEST_WITH(const struct folder *f, overlaps_holes_leftovers_and_misalignment_are_refused)
 {
-    void **state = &fixture_of_case;
-    put_two(*state, "\"b\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[4,12]}", 0, 12);
-    refuse(*state, "overlaps");
-    put_two(*state, "\"b\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}", 0, 8);
-    refuse(*state, "overlaps");
-    put_two(*state, "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[12,16]}", 0, 16);
-    refuse(*state, "hole");
-    put_two(*state, "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,12]}", 0, 16);
-    refuse(*state, "after the last");
-    put_two(*state, "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,12]}", 3, 12);
-    refuse(*state, "aligned");
-    put_two(*state, "\"b\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[8,16]}", 4, 16);
-    refuse(*state, "aligned");
+    put_two(f, "\"b\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[4,12]}", 0, 12);
+    refuse(f, "overlaps");
+    put_two(f, "\"b\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}", 0, 8);
+    refuse(f, "overlaps");
+    put_two(f, "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[12,16]}", 0, 16);
+    refuse(f, "hole");
+    put_two(f, "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,12]}", 0, 16);
+    refuse(f, "after the last");
+    put_two(f, "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,12]}", 3, 12);
+    refuse(f, "aligned");
+    put_two(f, "\"b\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[8,16]}", 4, 16);
+    refuse(f, "aligned");
 }
 
 TEST_WITH(const struct folder *f, every_truncation_and_every_flipped_header_byte_is_survived)
@@ -225,14 +210,14 @@ TEST_WITH(const struct folder *f, every_truncation_and_every_flipped_header_byte
     assert_int_equal(file_read(&arena, &good, &n, f->path, 4096, &e), 0);
     for (size_t i = 0; i < n; i++) {
         struct safetensors *s = NULL;
-        assert_int_equal(file_write_atomic(f->path, good, i, &e), 0);
+        test_write(f->path, good, i);
         assert_int_equal(safetensors_open(&s, f->path, &e), ERR_DATA);
     }
     for (size_t i = 0; i < n - 16; i++) {
         struct safetensors *s = NULL;
         char kept = good[i];
         good[i] = (char)(kept ^ (1 << (i % 8)));
-        assert_int_equal(file_write_atomic(f->path, good, n, &e), 0);
+        test_write(f->path, good, n);
         int rc = safetensors_open(&s, f->path, &e);
         assert_true(rc == 0 || rc == ERR_DATA);
         safetensors_close(s);

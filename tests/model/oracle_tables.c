@@ -8,7 +8,7 @@
 #include "model/oracle.h"
 #include "prepare/binarise.h"
 #include "prepare/dictionary.h"
-#include "worker/schedule.h"
+#include "worker/train.h"
 
 static int set_schedule(struct spec_train *t, struct oracle *o, struct err *e)
 {

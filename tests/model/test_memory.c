@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/model.h"
 #include "model/model_bench.h"
 #include "shape/memory.h"
-#include "worker/room.h"
 
 /* A backend in front of the CPU's that adds up what is asked of it. The count is beside its
  * table of operations, where alloc finds it again. */

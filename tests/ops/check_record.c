@@ -9,7 +9,7 @@
 
 #include "base/philox.h"
 #include "ops/ops.h"
-#include "worker/schedule.h"
+#include "worker/train.h"
 
 enum { N = 12, C = 40 };
 

@@ -198,16 +198,21 @@ TEST_WITH(struct report_fixture *f, a_picture_is_embedded_as_it_is)
     char path[96];
 
     arena_init(&a);
-    snprintf(path, sizeof path, "%s/p.svg", f->base->dir);
+    snprintf(path, sizeof path, "%s/p", f->base->dir);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct page_text *w = page_text_begin();
-        assert_int_equal(file_write_atomic(path, cases[i].file, strlen(cases[i].file), &f->base->e),
-                         0);
+        static const char *const ends[] = {".svg", ".narrow.svg"};
+        for (int k = 0; k < 2; k++)
+            assert_int_equal(file_write_atomic(arena_printf(&a, "%s%s", path, ends[k]),
+                                               cases[i].file, strlen(cases[i].file), &f->base->e),
+                             0);
         assert_int_equal(report_html_figure(w->out, &a, path, "f-tiny", "A \"title\"", &f->base->e),
                          0);
         const char *text = page_text_end(w);
         assert_page(text, false);
-        assert_contains(text, "<img id=\"f-tiny\" alt=\"A &quot;title&quot;\" src=\"");
+        assert_contains(text,
+                        "<img id=\"f-tiny\" class=\"wide\" alt=\"A &quot;title&quot;\" src=\"");
+        assert_contains(text, "\"/><img class=\"narrow\" alt=\"A &quot;title&quot;\" src=\"");
         assert_contains(text,
                         arena_printf(&a, "data:image/svg+xml;base64,%s\"/>", cases[i].base64));
         page_text_free(w);

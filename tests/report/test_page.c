@@ -50,7 +50,7 @@ TEST_WITH(struct report_fixture *f, the_page_leads_from_every_number_to_its_run)
     assert_contains(text, expected);
     snprintf(expected, sizeof expected, "<td class=\"w\" id=\"c-%s\"><details>", config);
     assert_contains(text, expected);
-    assert_contains(text, "<img id=\"f-tiny\" alt=\"");
+    assert_contains(text, "<img id=\"f-tiny\" class=\"wide\" alt=\"");
     const char *run =
         fixture_cell(f->base->store, "SELECT run_id FROM evaluations WHERE L_valid=128 AND seed=2");
     snprintf(expected, sizeof expected, "<tr id=\"r-%s\">", run);

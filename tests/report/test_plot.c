@@ -56,7 +56,7 @@ static void start(struct report_fixture *f, const char *table)
 
 TEST_EACH(report_fixture_setup, report_fixture_teardown)
 
-TEST_WITH(struct report_fixture *f, a_figure_is_an_svg_and_a_png_with_its_scale_in_it)
+TEST_WITH(struct report_fixture *f, a_figure_is_an_svg_a_png_and_a_pdf_with_its_scale_in_it)
 {
     struct arena a;
     size_t n;
@@ -64,7 +64,7 @@ TEST_WITH(struct report_fixture *f, a_figure_is_an_svg_and_a_png_with_its_scale_
     arena_init(&a);
     start(f, "title: Tiny\n" FIGURE_KEYS);
     char *text = draw(f);
-    assert_contains(text, "Figure: plots/tiny-mini.svg and plots/tiny-mini.png\n");
+    assert_contains(text, "Figure: plots/tiny-mini.svg, .png and .pdf\n");
     char *svg = plot_file(f, &a, "tiny-mini.svg", &n);
     assert_non_null(svg);
     assert_contains(svg, "</svg>");
@@ -73,6 +73,9 @@ TEST_WITH(struct report_fixture *f, a_figure_is_an_svg_and_a_png_with_its_scale_
     char *png = plot_file(f, &a, "tiny-mini.png", &n);
     assert_non_null(png);
     assert_memory_equal(png, "\x89PNG\r\n", 6);
+    char *pdf = plot_file(f, &a, "tiny-mini.pdf", &n);
+    assert_non_null(pdf);
+    assert_memory_equal(pdf, "%PDF-", 5);
     free(text);
     arena_fini(&a);
 }
@@ -110,8 +113,7 @@ TEST_WITH(struct report_fixture *f, a_folder_without_a_layout_is_drawn_too)
     char *text = draw(f);
     assert_contains(text, "Figure: plots/tiny-mini.svg");
     char *svg = plot_file(f, &a, "tiny-mini.svg", &n);
-    assert_contains(svg, "protocol = nonoverlapping");
-    assert_contains(svg, "alibi L=64 (512)");
+    assert_contains(svg, "ALiBi L=64 (512)");
     free(text);
     arena_fini(&a);
 }
@@ -158,10 +160,11 @@ TEST_WITH(struct report_fixture *f, hostile_titles_and_names_stay_text)
     free(draw(f));
     const char *script = plot_file(f, &a, "tiny-mini.gp", &n);
     assert_non_null(script);
-    assert_contains(script, "\nTITLE = '`touch HACK` '' ; system(''touch HACK'') ; } '' @TRACE ");
-    assert_contains(script, "\nPANEL_TITLE[1] = 'trap = `touch HACK`'' @TRACE \"; } system(\"");
-    assert_contains(script, "\nCURVE_TITLE[1] = '`touch HACK`'' @TRACE \"; } system(\"");
-    assert_contains(script, "\nFACTS = 'split `touch HACK`'' @TRACE \"; } system(\"");
+    assert_contains(script,
+                    "\nTITLE = '`touch HACK` '' ; system(''touch HACK'') ; \\} '' \\@TRACE ");
+    assert_contains(script, "\nPANEL_TITLE[1] = 'trap = `touch HACK`'' \\@TRACE \"; \\} system(\"");
+    assert_contains(script, "\nCURVE_TITLE[1] = '`touch HACK`'' \\@TRACE \"; \\} system(\"");
+    assert_contains(script, "\nFACTS = 'split `touch HACK`'' \\@TRACE \"; \\} system(\"");
     const char *svg = plot_file(f, &a, "tiny-mini.svg", &n);
     assert_non_null(svg);
     assert_contains(svg, "`touch HACK`");

@@ -290,7 +290,7 @@ TEST_WITH(void *fixture_of_case, the_sandbox_has_no_network_and_one_file_to_writ
         assert_int_equal(strncmp(p, "tiny-mini.", 10), 0);
         assert_int_equal(strncmp(p + 13, ".tmp-", 5), 0);
     }
-    assert_int_equal(binds_n, 2); /* the SVG and the PNG */
+    assert_int_equal(binds_n, 3); /* SVG, PNG and PDF */
     free(text);
     arena_fini(&a);
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "interchange/safetensors.h"
-#include "worker/schedule.h"
+#include "worker/train.h"
 
 static const struct spec_train readme = {
     .schedule = SPEC_COSINE,

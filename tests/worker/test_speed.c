@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "worker/speed.h"
+#include "worker/bench.h"
 
 TEST(a_burst_of_a_neighbour_does_not_change_the_figure)
 {

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "worker/validate.h"
+#include "worker/score.h"
 #include "worker/worker_fixture.h"
 
 static double training_loss(const struct worker_fixture *f, struct model *m, const struct spec *s)

@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "worker/again.h"
+#include "worker/verify.h"
 #include "worker/worker_fixture.h"
 
 static struct verify_report again(const struct worker_fixture *f, const struct spec *s,
@@ -23,7 +23,7 @@ static struct verify_report again(const struct worker_fixture *f, const struct s
     worker_fixture_path(f, s, number, "", dir);
     dir[strlen(dir) - 1] = '\0';
     spec_run_id(s, id);
-    const struct again_options o = {.dir = dir, .run_id = id, .updates = updates};
+    const struct verify_run_options o = {.dir = dir, .run_id = id, .updates = updates};
     if (verify_run(&r, &f->project, &o, &e) < 0) fail_msg("%s", e.text);
     return r;
 }
@@ -126,7 +126,7 @@ TEST_WITH(const struct worker_fixture *f, a_forged_record_is_found_out)
     assert_int_equal(truncate(path, 900), 0);
     r = again(f, &s, 1, 20);
     assert_true(r.differ_n > 10);
-    assert_non_null(strstr(r.why, "no record of it is there"));
+    assert_non_null(strstr(r.why, "its record is missing"));
     assert_int_equal(truncate(path, 3), 0);
     r = again(f, &s, 1, 20);
     assert_true(r.ran && r.same_maker && r.differ_n == 1);
@@ -163,7 +163,7 @@ TEST_WITH(const struct worker_fixture *f, an_evaluation_out_of_a_shared_pass_rep
     assert_int_equal(worker_fixture_run(f, shared, 2, 1, NULL, &e), 0);
     worker_fixture_path(f, &shared[0], 1, "", dir);
     spec_run_id(&shared[1], id);
-    const struct again_options o = {.dir = dir, .run_id = id, .updates = 5};
+    const struct verify_run_options o = {.dir = dir, .run_id = id, .updates = 5};
     assert_int_equal(verify_run(&r, &f->project, &o, &e), 0);
     assert_true(r.ran && r.differ_n == 0 && r.compared_n == 1 && r.updates == 0);
     forge(f, &shared[0], 1, EVENT_EVALUATED, 1, "tokens", json_integer(1));
@@ -172,7 +172,7 @@ TEST_WITH(const struct worker_fixture *f, an_evaluation_out_of_a_shared_pass_rep
     assert_non_null(strstr(r.why, "tokens is"));
     spec_run_id(&s, id);
     assert_int_equal(verify_run(&r, &f->project, &o, &e), ERR_DATA);
-    assert_non_null(strstr(e.text, "is no specification of run"));
+    assert_non_null(strstr(e.text, "holds no specification of run"));
 }
 
 TEST_WITH(const struct worker_fixture *f, what_is_not_here_is_not_done_again)

@@ -1,0 +1,357 @@
+/* checkpoints.c - writing checkpoints, deleting those no longer needed, resuming from one.
+ *
+ * Resuming: (1) every EVENT_CHECKPOINT with a state, of every older attempt down to one that is
+ * fresh, is a candidate. (2) They are tried from the highest update down, the newest attempt first.
+ * (3) One is valid if its weights, its state and its best weights exist, match their hashes and
+ * belong to this run. A file that does not exist was deleted when a newer checkpoint came; a file
+ * that differs is damaged and gets a warning. */
+#include "worker/checkpoints.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "interchange/checkpoint.h"
+#include "worker/weights.h"
+#include "worker/worker_internal.h"
+
+enum { CHECKPOINTS_WITH_STATE = 2 };
+
+/* The members of struct checkpoint_point in the metadata of a state file. */
+static const struct point_field {
+    const char *key;
+    enum { POINT_INT, POINT_REAL, POINT_TEXT } kind; /* POINT_REAL: "none" if it is not finite */
+    size_t offset, bytes;                            /* bytes: of a text */
+} point_fields[] = {
+    {"update", POINT_INT, offsetof(struct checkpoint_point, update), 0},
+    {"validated", POINT_INT, offsetof(struct checkpoint_point, validated), 0},
+    {"loss_nats", POINT_REAL, offsetof(struct checkpoint_point, loss_nats), 0},
+    {"best_update", POINT_INT, offsetof(struct checkpoint_point, best.update), 0},
+    {"best_bytes", POINT_INT, offsetof(struct checkpoint_point, best.bytes), 0},
+    {"best_path", POINT_TEXT, offsetof(struct checkpoint_point, best.path), CHECKPOINT_PATH_BYTES},
+    {"best_sha256", POINT_TEXT, offsetof(struct checkpoint_point, best.sha256), HASH_HEX_BYTES},
+    {"best_loss_nats", POINT_REAL, offsetof(struct checkpoint_point, best_loss_nats), 0},
+    {"seconds", POINT_REAL, offsetof(struct checkpoint_point, seconds), 0},
+    {"wps", POINT_REAL, offsetof(struct checkpoint_point, wps), 0},
+};
+enum { POINT_FIELDS_N = sizeof point_fields / sizeof *point_fields };
+
+/* --- writing -------------------------------------------------------------------------------- */
+
+static void state_path(char out[CHECKPOINT_PATH_BYTES], int64_t update)
+{
+    snprintf(out, CHECKPOINT_PATH_BYTES, "update-%09" PRId64 ".state.safetensors", update);
+}
+
+static char *path_in(struct arena *a, const struct checkpoints *c, const char *name)
+{
+    return arena_printf(a, "%s/%s", c->worker->dir, name);
+}
+
+struct checkpoint_weights checkpoints_last(const struct checkpoints *c)
+{
+    return c->kept_n ? c->kept[c->kept_n - 1].weights : (struct checkpoint_weights){0};
+}
+
+static int write_weights(const struct checkpoints *c, struct arena *arena, int64_t update,
+                         struct checkpoint_weights *out, struct err *e)
+{
+    const struct worker *a = c->worker;
+
+    *out = (struct checkpoint_weights){.update = update};
+    snprintf(out->path, sizeof out->path, "update-%09" PRId64 ".safetensors", update);
+    /* Nothing that differs from attempt to attempt: equal weights are equal files. */
+    const struct safetensors_text texts[] = {
+        {"format", "alibi weights 1"},
+        {"run_id", a->run_id[0]},
+        {"spec", spec_text(&a->spec[0], arena)},
+        {"update", arena_printf(arena, "%" PRId64, update)},
+        {"blas", a->backend->blas},
+    };
+    return weights_save(c->model, 0, path_in(arena, c, out->path), texts,
+                        sizeof texts / sizeof *texts, out->sha256, &out->bytes, e);
+}
+
+static const char *point_text(const struct checkpoint_point *p, const struct point_field *f,
+                              struct arena *a)
+{
+    const void *at = (const char *)p + f->offset;
+    char text[STR_DOUBLE_BYTES];
+
+    if (f->kind == POINT_TEXT) return at;
+    if (f->kind == POINT_INT) return arena_printf(a, "%" PRId64, *(const int64_t *)at);
+    if (!isfinite(*(const double *)at)) return "none";
+    str_from_double(text, *(const double *)at);
+    return arena_strdup(a, text);
+}
+
+static int write_state(const struct checkpoints *c, struct arena *arena,
+                       const struct checkpoint_point *now, const char *weights_sha256,
+                       const char *path, char sha256[HASH_HEX_BYTES], struct err *e)
+{
+    const struct worker *a = c->worker;
+    const char *choices = worker_choices(a, arena);
+    struct safetensors_text texts[POINT_FIELDS_N + 5] = {
+        {"format", "alibi state 1"},         {"run_id", a->run_id[0]},
+        {"weights_sha256", weights_sha256},  {"blas", a->backend->blas},
+        {"choices", choices ? choices : ""},
+    };
+
+    for (int i = 0; i < POINT_FIELDS_N; i++)
+        texts[5 + i] = (struct safetensors_text){point_fields[i].key,
+                                                 point_text(now, &point_fields[i], arena)};
+    return weights_save(c->model, c->slots_n, path_in(arena, c, path), texts,
+                        sizeof texts / sizeof *texts, sha256, NULL, e);
+}
+
+/* --- deleting ------------------------------------------------------------------------------- */
+
+static void delete_file(const struct checkpoints *c, const char *name)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%s/%s", c->worker->dir, name);
+    if (unlink(path) < 0 && errno != ENOENT)
+        log_warn("%s: cannot be deleted: %s", path, strerror(errno));
+}
+
+/* Whether the weights of entry i are still needed: the newest, the best, or what an entry with
+ * state needs. */
+static bool is_needed(const struct checkpoints *c, int32_t i)
+{
+    int64_t update = c->kept[i].weights.update;
+
+    for (int32_t k = 0; k < c->kept_n; k++)
+        if ((c->kept[k].has_state || k == c->kept_n - 1) &&
+            (k == i || c->kept[k].best_update == update))
+            return true;
+    return false;
+}
+
+/* Keeps the state of the newest `states` checkpoints and the weights that are needed. */
+static void prune(struct checkpoints *c, int32_t states)
+{
+    bool needed[CHECKPOINTS_KEPT_MAX];
+    int32_t kept_n = 0;
+
+    for (int32_t i = 0; i < c->kept_n - states; i++) {
+        char path[CHECKPOINT_PATH_BYTES];
+        if (!c->kept[i].has_state) continue;
+        state_path(path, c->kept[i].weights.update);
+        delete_file(c, path);
+        c->kept[i].has_state = false;
+    }
+    for (int32_t i = 0; i < c->kept_n; i++) needed[i] = is_needed(c, i);
+    for (int32_t i = 0; i < c->kept_n; i++) {
+        if (needed[i])
+            c->kept[kept_n++] = c->kept[i];
+        else
+            delete_file(c, c->kept[i].weights.path);
+    }
+    c->kept_n = kept_n;
+}
+
+static int save(struct checkpoints *c, struct arena *arena, struct checkpoint_point *now, bool best,
+                bool last, struct err *e)
+{
+    struct checkpoint_weights weights = checkpoints_last(c);
+    char path[CHECKPOINT_PATH_BYTES], sha256[HASH_HEX_BYTES];
+
+    if (weights.update != now->update) {
+        TRY(write_weights(c, arena, now->update, &weights, e));
+        c->kept[c->kept_n++].weights = weights;
+    }
+    struct checkpoint_kept *kept = &c->kept[c->kept_n - 1];
+    if (best) now->best = weights;
+    kept->best_update = now->best.update;
+    if (!last) {
+        state_path(path, now->update);
+        TRY(write_state(c, arena, now, weights.sha256, path, sha256, e));
+        kept->has_state = true;
+    }
+    const struct record_checkpoint record = {.update = weights.update,
+                                             .path = weights.path,
+                                             .sha256 = weights.sha256,
+                                             .bytes = weights.bytes,
+                                             .best = best,
+                                             .state_path = last ? NULL : path,
+                                             .state_sha256 = last ? NULL : sha256,
+                                             .best_update = now->best.update > 0 ? now->best.update
+                                                                                 : RECORD_NONE};
+    TRY(worker_record(c->worker, &(struct record){.type = EVENT_CHECKPOINT, .checkpoint = record},
+                      e));
+    return event_sync(c->worker->events, e);
+}
+
+int checkpoints_save(struct checkpoints *c, struct checkpoint_point *now, bool best, bool last,
+                     struct err *e)
+{
+    struct arena arena;
+
+    arena_init(&arena);
+    int rc = save(c, &arena, now, best, last, e);
+    arena_fini(&arena);
+    if (rc == 0) prune(c, CHECKPOINTS_WITH_STATE);
+    return rc;
+}
+
+void checkpoints_finish(struct checkpoints *c)
+{
+    prune(c, 0);
+}
+
+/* --- resuming ------------------------------------------------------------------------------- */
+
+struct candidate {
+    struct record_checkpoint record;
+    const char *dir;
+    int32_t attempt;
+};
+
+struct candidates {
+    struct candidate *item;
+    int32_t n, capacity;
+    struct arena *arena;
+    const char *dir; /* of the attempt that is read */
+    int32_t attempt;
+};
+
+/* A path in a record is a bare file name; anything else is not ours. */
+static int add_candidate(void *context, const struct event *ev, struct err *e)
+{
+    struct candidates *list = context;
+    struct err wrong;
+    struct record read, r;
+
+    (void)e;
+    if (ev->type != EVENT_CHECKPOINT || record_read(&read, ev, &wrong) < 0) return 0;
+    record_copy(&r, &read, list->arena);
+    const struct record_checkpoint *c = &r.checkpoint;
+    if (!c->state_path || !c->state_sha256 || strchr(c->path, '/') || strchr(c->state_path, '/'))
+        return 0;
+    *vec_push(list->arena, list) =
+        (struct candidate){.record = *c, .dir = list->dir, .attempt = list->attempt};
+    return 0;
+}
+
+static int compare_candidates(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    if (x->record.update != y->record.update) return x->record.update > y->record.update ? -1 : 1;
+    return (y->attempt > x->attempt) - (y->attempt < x->attempt);
+}
+
+static int read_point(struct checkpoint_point *out, const struct safetensors *s, const char *path,
+                      struct err *e)
+{
+    *out = (struct checkpoint_point){0};
+    for (const struct point_field *f = point_fields; f < point_fields + POINT_FIELDS_N; f++) {
+        const char *text = safetensors_metadata(s, f->key);
+        void *at = (char *)out + f->offset;
+        bool ok = text != NULL;
+        if (ok && f->kind == POINT_TEXT)
+            ok = snprintf(at, f->bytes, "%s", text) < (int)f->bytes;
+        else if (ok && f->kind == POINT_INT)
+            ok = str_to_int(at, text);
+        else if (ok && strcmp(text, "none") == 0)
+            *(double *)at = (double)NAN;
+        else if (ok)
+            ok = str_to_double(at, text);
+        if (!ok)
+            return ERR(e, ERR_DATA, "%s: %s is \"%.40s\", expected %s", path, f->key,
+                       text ? text : "", f->kind == POINT_TEXT ? "a shorter text" : "a number");
+    }
+    if (strchr(out->best.path, '/'))
+        return ERR(e, ERR_DATA, "%s: best_path is not the name of a file", path);
+    return 0;
+}
+
+/* Copies the best weights so far into this attempt's folder. */
+static int copy_best(struct checkpoints *c, const struct checkpoint_weights *best, const char *dir,
+                     struct err *e)
+{
+    struct worker *a = c->worker;
+    struct safetensors *checked = NULL;
+    struct file_map map = {0};
+    const char *from = arena_printf(&a->arena, "%s/%s", dir, best->path);
+
+    if (best->update == 0) return 0;
+    TRY(checkpoint_open(&checked, NULL, from, best->sha256, a->run_id[0], e));
+    safetensors_close(checked);
+    TRY(file_map_open(&map, from, e));
+    int rc = file_write_atomic(path_in(&a->arena, c, best->path), map.data, map.n, e);
+    file_map_close(&map);
+    c->kept[c->kept_n++] = (struct checkpoint_kept){.weights = *best, .best_update = best->update};
+    return rc;
+}
+
+static int load(struct checkpoints *c, const struct candidate *x, struct checkpoint_point *out,
+                struct err *e)
+{
+    struct worker *a = c->worker;
+    struct safetensors *weights = NULL, *state = NULL;
+    const char *run_id = a->run_id[0], *sha256 = x->record.sha256;
+    const char *path = arena_printf(&a->arena, "%s/%s", x->dir, x->record.path);
+    const char *states = arena_printf(&a->arena, "%s/%s", x->dir, x->record.state_path);
+    int rc = 0;
+
+    c->kept_n = 0;
+    TRY_OUT(rc, checkpoint_open(&weights, NULL, path, sha256, run_id, e));
+    TRY_OUT(rc, checkpoint_open(&state, NULL, states, x->record.state_sha256, run_id, e));
+    const char *of = safetensors_metadata(state, "weights_sha256");
+    if (!of || strcmp(of, sha256) != 0) {
+        rc = ERR(e, ERR_DATA, "%s: belongs to weights with the SHA-256 %.12s…, recorded %.12s…",
+                 states, of ? of : "(none)", sha256);
+        goto out;
+    }
+    TRY_OUT(rc, read_point(out, state, states, e));
+    TRY_OUT(rc, copy_best(c, &out->best, x->dir, e));
+    TRY_OUT(rc, weights_load_training(c->model, c->slots_n, weights, path, state, states, e));
+    worker_restore_choices(a, safetensors_metadata(state, "choices"));
+    const char *blas = safetensors_metadata(state, "blas");
+    if (blas && strcmp(blas, a->backend->blas) != 0)
+        log_warn("resuming with %s what was started with %s: the last digits may differ from an "
+                 "unbroken run",
+                 a->backend->blas, blas);
+out:
+    safetensors_close(weights);
+    safetensors_close(state);
+    return rc;
+}
+
+int checkpoints_resume(struct checkpoints *c, struct checkpoint_point *now, struct err *e)
+{
+    struct worker *a = c->worker;
+    struct candidates list = {.arena = &a->arena};
+    struct checkpoint_point point;
+
+    list.attempt = run_folder_first(a->dir, a->number);
+    for (; list.attempt < a->number; list.attempt++) {
+        list.dir = run_folder_sibling(&a->arena, a->dir, list.attempt);
+        TRY(run_folder_each(list.dir, add_candidate, &list, e));
+    }
+    if (list.n > 1) qsort(list.item, (size_t)list.n, sizeof *list.item, compare_candidates);
+    for (int32_t i = 0; i < list.n; i++) {
+        struct err why = {0};
+        int rc = load(c, &list.item[i], &point, &why);
+        if (rc == 0) {
+            *now = point;
+            log_info("resuming after update %" PRId64 " of attempt %d", now->update,
+                     list.item[i].attempt);
+            return 0;
+        }
+        if (rc != ERR_DATA && rc != ERR_NOINPUT) return ERR(e, rc, "%s", why.text);
+        if (rc == ERR_DATA) log_warn("%s; trying an older checkpoint", why.text);
+    }
+    c->kept_n = 0;
+    return 0;
+}

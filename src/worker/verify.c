@@ -1,0 +1,301 @@
+/* verify.c - a temporary attempt, then its records beside those of the verified one. */
+#include "worker/verify.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/dir.h"
+#include "base/file.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "record/run_folder.h"
+#include "worker/worker.h"
+
+/* No checkpoint by the clock: only those that the training itself needs. */
+static const double verify_checkpoint_s = 1e15;
+
+struct verify {
+    const struct project *project;
+    const struct verify_run_options *options;
+    struct verify_report *report;
+    struct arena arena;
+    struct spec spec;
+    const char *temporary; /* a folder, removed at the end */
+    const char *dir;       /* of the temporary attempt, in it */
+    struct {
+        struct record *item;
+        int32_t n, capacity;
+    } ours;                /* records of the temporary attempt */
+    struct map ours_index; /* type and update -> index of the newest */
+    bool *seen;            /* which updates of the verified attempts have a record */
+};
+
+/* What messages call a record; NULL: it is not compared. */
+static const char *const verify_what[] = {[EVENT_STEP] = "update",
+                                          [EVENT_VALIDATION] = "validation after update",
+                                          [EVENT_CHECKPOINT] = "checkpoint of update",
+                                          [EVENT_EVALUATED] = "evaluation",
+                                          [EVENT_ENDED] = NULL};
+
+static void note_difference(struct verify *v, const char *format, ...) ERR_PRINTF(2, 3);
+static void note_difference(struct verify *v, const char *format, ...)
+{
+    va_list args;
+
+    if (v->report->differ_n++ > 0) return;
+    va_start(args, format);
+    vsnprintf(v->report->why, sizeof v->report->why, format, args);
+    va_end(args);
+}
+
+/* --- reproducing ---------------------------------------------------------------------------- */
+
+/* The spec of the run, from the file of the attempt that made it. */
+static int find_spec(struct verify *v, struct err *e)
+{
+    char id[SPEC_ID_BYTES];
+    struct spec *list;
+    int32_t n;
+
+    TRY(run_folder_read_specs(&list, &n, &v->arena, v->options->dir, e));
+    for (int32_t i = 0; i < n; i++) {
+        spec_run_id(&list[i], id);
+        if (strcmp(id, v->options->run_id) != 0) continue;
+        v->spec = list[i];
+        return 0;
+    }
+    return ERR(e, ERR_DATA, "%s holds no specification of run %s",
+               run_folder_path(&v->arena, v->options->dir, RUN_SPEC), v->options->run_id);
+}
+
+/* Its name is not a number, so that the worker sees no older attempts to resume from. */
+static int make_folder(struct verify *v, struct err *e)
+{
+    const char *runs = arena_printf(&v->arena, "%s/" RUN_FOLDERS, v->project->root);
+    char *parent = arena_printf(&v->arena, "%s/.verify-XXXXXX", runs);
+    const struct spec *spec = &v->spec;
+
+    TRY(file_make_dirs(runs, e));
+    if (!mkdtemp(parent)) return ERR(e, ERR_CREATE, "%s: cannot create a folder in it", runs);
+    v->temporary = parent;
+    v->dir = arena_printf(&v->arena, "%s/attempt", parent);
+    TRY(file_make_dirs(v->dir, e));
+    return run_folder_write_specs(v->dir, &spec, 1, e);
+}
+
+static int reproduce(struct verify *v, const struct record_started *recorded, struct err *e)
+{
+    bool training = v->spec.kind == SPEC_TRAIN;
+    struct record ended = {0};
+
+    /* A device that selects algorithms by timing may select others today. */
+    TRY(run_folder_find(&ended, &v->arena, v->options->dir, EVENT_ENDED, e));
+    const struct worker_options o = {.dir = v->dir,
+                                     .device = recorded->backend ? recorded->backend : "",
+                                     .threads = (int)recorded->threads,
+                                     .choices = ended.type ? ended.ended.choices : NULL,
+                                     .checkpoint_s = verify_checkpoint_s,
+                                     .stop_after = training ? v->report->updates : 0};
+    struct err why = {0};
+    int rc = worker_run(v->project, &o, &why);
+
+    v->report->ran = rc != ERR_UNAVAILABLE && rc != ERR_NOINPUT;
+    if (!v->report->ran) {
+        snprintf(v->report->why, sizeof v->report->why, "%.290s", why.text);
+        return 0;
+    }
+    /* A training that diverged diverges again, which the records show. An interrupted one stopped
+     * at the update asked for, or at the user's request. */
+    if (rc == 0 || rc == ERR_NUMBER || (rc == ERR_INTERRUPTED && training)) return 0;
+    return ERR(e, rc, "%s", why.text);
+}
+
+/* --- comparing ------------------------------------------------------------------------------ */
+
+static int64_t update_of(const struct record *r)
+{
+    switch (r->type) {
+    case EVENT_STEP:
+        return r->step.update;
+    case EVENT_VALIDATION:
+        return r->validation.update;
+    case EVENT_CHECKPOINT:
+        return r->checkpoint.update;
+    default:
+        return 0;
+    }
+}
+
+/* What pairs a record with ours. */
+struct record_key {
+    int64_t type, update;
+};
+
+static int take_ours(void *context, const struct event *ev, struct err *e)
+{
+    struct verify *v = context;
+    struct record r;
+
+    TRY(record_read(&r, ev, e));
+    const struct record_key key = {r.type, update_of(&r)};
+    *map_put(&v->ours_index, &key, sizeof key, NULL) = v->ours.n;
+    record_copy(vec_push(&v->arena, &v->ours), &r, &v->arena);
+    return 0;
+}
+
+static const struct record *find_ours(const struct verify *v, enum event_type type, int64_t update)
+{
+    const struct record_key key = {type, update};
+    int32_t i;
+
+    return map_get(&v->ours_index, &key, sizeof key, &i) ? &v->ours.item[i] : NULL;
+}
+
+static void compare_record(struct verify *v, const struct record *theirs)
+{
+    const struct record *ours = find_ours(v, theirs->type, update_of(theirs));
+
+    if (!ours) return;
+    v->report->compared_n++;
+    v->report->hashes_n += theirs->type == EVENT_CHECKPOINT;
+    for (int32_t k = 0; k < record_fields_n; k++) {
+        const struct record_field *f = &record_fields[k];
+        if (f->type != theirs->type || !f->verified) continue;
+        const struct record_value a = record_get(theirs, f), b = record_get(ours, f);
+        if (record_equal(&a, &b)) continue;
+        note_difference(v, "%s %" PRId64 ": %s is %s, on record %s", verify_what[theirs->type],
+                        update_of(theirs), f->name, record_format(&b, &v->arena),
+                        record_format(&a, &v->arena));
+        return;
+    }
+}
+
+static void compare_makers(struct verify *v, const struct record_started *theirs)
+{
+    const struct record *started = find_ours(v, EVENT_STARTED, 0);
+    const struct record_started *ours = &started->started;
+    const struct {
+        const char *name, *theirs, *ours;
+    } makers[] = {{"code_id", theirs->code_id, ours->code_id},
+                  {"device", theirs->device, ours->device},
+                  {"blas", theirs->blas ? theirs->blas : "", ours->blas}};
+
+    for (size_t i = 0; i < sizeof makers / sizeof *makers; i++) {
+        if (strcmp(makers[i].theirs, makers[i].ours) == 0) continue;
+        v->report->same_maker = false;
+        if (!*v->report->maker)
+            snprintf(v->report->maker, sizeof v->report->maker, "%s %s there, %s here",
+                     makers[i].name, makers[i].theirs, makers[i].ours);
+    }
+}
+
+static int compare_event(void *context, const struct event *ev, struct err *e)
+{
+    struct verify *v = context;
+    struct err wrong;
+    struct record r;
+
+    (void)e;
+    if (record_read(&r, ev, &wrong) < 0) return 0;
+    const char *run_id = record_run_id(&r);
+    if (run_id && strcmp(run_id, v->options->run_id) != 0) return 0;
+    if (r.type == EVENT_STARTED) compare_makers(v, &r.started);
+    if (r.type == EVENT_STEP && r.step.update >= 1 && r.step.update <= v->report->updates)
+        v->seen[r.step.update] = true;
+    if (verify_what[r.type]) compare_record(v, &r);
+    return 0;
+}
+
+/* The attempts that made a training: up to the given one, from the newest that is fresh. */
+static int compare_attempts(struct verify *v, struct err *e)
+{
+    const char *dir = v->options->dir;
+    int32_t last = 0;
+
+    if (v->spec.kind != SPEC_TRAIN || !run_folder_parse(dir, NULL, &last))
+        return run_folder_each(dir, compare_event, v, e);
+    for (int32_t i = run_folder_first(dir, last); i <= last; i++)
+        TRY(run_folder_each(run_folder_sibling(&v->arena, dir, i), compare_event, v, e));
+    return 0;
+}
+
+static int compare_all(struct verify *v, struct err *e)
+{
+    v->seen = arena_array(&v->arena, (size_t)v->report->updates + 1, sizeof *v->seen);
+    v->report->same_maker = true;
+    TRY(compare_attempts(v, e));
+    if (v->spec.kind == SPEC_EVAL && v->report->compared_n == 0)
+        note_difference(v, "the record of the evaluation is missing");
+    for (int64_t i = 1; i <= v->report->updates; i++)
+        if (!v->seen[i]) note_difference(v, "update %" PRId64 ": its record is missing", i);
+    return 0;
+}
+
+/* Fewer updates than asked for: the user stopped it, or it diverged. */
+static int check_end(struct verify *v, struct err *e)
+{
+    const struct record *ended = find_ours(v, EVENT_ENDED, 0);
+    int64_t done = 0;
+
+    while (find_ours(v, EVENT_STEP, done + 1)) done++;
+    if (done >= v->report->updates) return 0;
+    if (ended && strcmp(ended->ended.state, "cancelled") == 0)
+        return ERR(e, ERR_INTERRUPTED, "stopped after %" PRId64 " updates", done);
+    v->report->updates = done;
+    return 0;
+}
+
+static int verify(struct verify *v, struct err *e)
+{
+    struct verify_report *report = v->report;
+    struct record recorded;
+    const char *why = NULL;
+
+    TRY(find_spec(v, e));
+    int found = run_folder_find(&recorded, &v->arena, v->options->dir, EVENT_STARTED, e);
+    TRY(found);
+    if (!found) {
+        note_difference(v, "its records are damaged from the first on");
+        report->ran = report->same_maker = true;
+        return 0;
+    }
+    if (strcmp(recorded.started.device, "imported") == 0)
+        why = "its weights were imported, not trained here";
+    if (v->spec.kind == SPEC_BENCH) why = "a measurement of speed cannot be reproduced";
+    if (why) {
+        snprintf(report->why, sizeof report->why, "%s", why);
+        return 0;
+    }
+    if (v->spec.kind == SPEC_TRAIN)
+        report->updates = v->options->updates < v->spec.train.updates ? v->options->updates
+                                                                      : v->spec.train.updates;
+    TRY(make_folder(v, e));
+    TRY(reproduce(v, &recorded.started, e));
+    if (!report->ran) return 0;
+    TRY(run_folder_each(v->dir, take_ours, v, e));
+    TRY(check_end(v, e));
+    return compare_all(v, e);
+}
+
+int verify_run(struct verify_report *out, const struct project *p,
+               const struct verify_run_options *o, struct err *e)
+{
+    struct verify v = {.project = p, .options = o, .report = out};
+    int rc = 0;
+
+    *out = (struct verify_report){0};
+    arena_init(&v.arena);
+    map_init(&v.ours_index, &v.arena);
+    if (file_exists(run_folder_path(&v.arena, o->dir, RUN_EVENTS)))
+        rc = verify(&v, e);
+    else
+        snprintf(out->why, sizeof out->why, "its records are not here (%.200s)", o->dir);
+    if (v.temporary) dir_remove_tree(AT_FDCWD, v.temporary, NULL, NULL);
+    arena_fini(&v.arena);
+    return rc;
+}
