@@ -122,30 +122,26 @@ static void print_plan(const struct planning *p, bool all, struct arena *a)
 int cli_plan(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
     struct cli_planning o = {0};
-    struct cli_list artefacts;
     bool all = false, configs = false;
-    struct store *store = NULL;
     struct planning p = {0};
     const struct cli_option options[] = {
         CLI_PLANNING_OPTIONS(o),
         {"all", 'a', CLI_FLAG, &all, NULL, "list evaluations too"},
         {"configs", 0, CLI_FLAG, &configs, NULL, "print lines for experiments/paper_configs.txt"},
         {0}};
-    int rc = cli_parse(c, self, options, argc, argv, &artefacts, 1, CLI_LIST_MAX, e);
 
-    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY(cli_parse(c, self, options, argc, argv, 1, CLI_LIST_MAX, e));
     if (configs && o.set.n) return ERR(e, ERR_USAGE, "--configs cannot be combined with --set");
-    TRY_OUT(rc, cli_open(c, e));
-    rc = store_open(&store, cli_results(c), STORE_READ, e);
-    if (rc < 0 && rc != ERR_NOINPUT) goto out; /* no results yet: everything is new */
+    TRY(cli_open(c, e));
+    int rc = store_open(&c->store, cli_results(c), STORE_READ, e);
+    if (rc < 0 && rc != ERR_NOINPUT) return rc; /* no results yet: everything is new */
     const struct planning_options po = cli_planning(&o);
-    TRY_OUT(rc, planning_open(&p, &c->project, artefacts.item, artefacts.n, &po, store, e));
+    TRY_OUT(rc, planning_open(&p, &c->project, c->rest.item, c->rest.n, &po, c->store, e));
     if (configs)
         rc = print_configs(&p.plan, &c->arena, e);
     else
         print_plan(&p, all, &c->arena);
 out:
     planning_close(&p);
-    store_close(store);
     return rc;
 }
