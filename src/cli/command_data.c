@@ -13,7 +13,6 @@
 #include "cli/cli.h"
 #include "data/corpus.h"
 #include "fetch/fetch.h"
-#include "fetch/sources.h"
 #include "prepare/prepare.h"
 
 struct data_options {

@@ -1,5 +1,5 @@
 /* unpack.c - one pass over the archive with libarchive. */
-#include "fetch/unpack.h"
+#include "fetch/fetch.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,12 +1,11 @@
-/* paper_configs.c - see paper_configs.h. */
-#include "plan/paper_configs.h"
+/* paper_configs.c - see expand.h. */
+#include "plan/expand.h"
 
 #include <string.h>
 
 #include "base/file.h"
 #include "base/map.h"
 #include "base/str.h"
-#include "plan/expand.h"
 
 enum { PAPER_LIST_BYTES = 16 * 1024 * 1024, PAPER_DATASETS_MAX = 16 };
 static const char paper_scale[] = "paper";

@@ -10,8 +10,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
-#include "fetch/sources.h"
-#include "fetch/unpack.h"
+#include "fetch/fetch.h"
 
 static const struct unpack_file wanted[] = {{"wiki.train.tokens", "train.txt"},
                                             {"wiki.valid.tokens", "valid.txt"}};
