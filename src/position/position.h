@@ -106,6 +106,18 @@ struct position_option {
     const char *help, *source;
 };
 
+/* Rows of a list of options: a number or a list of them, one of some names. */
+#define POSITION_NUMBER(type_, key, field, low_, high_, neutral_, help_, source_)                  \
+    {                                                                                              \
+        key, type_, offsetof(struct position_options, field), low_, high_, NULL, neutral_, help_,  \
+            source_                                                                                \
+    }
+#define POSITION_NAMES(key, field, names_, neutral_, help_, source_)                               \
+    {                                                                                              \
+        key, POSITION_CHOICE, offsetof(struct position_options, field), 0, 0, names_, neutral_,    \
+            help_, source_                                                                         \
+    }
+
 /* What the numbers of a method depend on. */
 struct position_shape {
     int32_t heads, dim;     /* H, C; a head is C / H wide */
