@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/project.h"
 #include "store/store.h"
-#include "workflow/planning.h"
+#include "workflow/workflow.h"
 
 enum { CLI_OPTIONS_MAX = 24, CLI_LIST_MAX = 256 };
 

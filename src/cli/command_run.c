@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "workflow/workflow.h"
 
 static const double day_s = 86400.0, hour_s = 3600.0;
 

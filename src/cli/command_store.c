@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "cli/cli.h"
-#include "workflow/workflow.h"
 
 static void print_merge(struct cli *c, const struct merge_result *m, const char *path)
 {
