@@ -95,14 +95,16 @@ asan: ## the same tests under the address and undefined-behaviour sanitizers
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT=-O1 SAN='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer' tests
 	@tests/run.sh build/asan
 
-# libFuzzer is clang's, which cannot compile the vectors of src/cpu; no parser needs them.
+# libFuzzer is clang's, which cannot compile the vectors of src/cpu: those are the build's own, without sanitizers.
 FUZZ_CC ?= clang
 FUZZ_FLAGS = CC='$(FUZZ_CC)' OPT=-O1 WARN=-w SAN='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all'
-fuzz: ## fuzz every parser of bytes from outside (SECONDS_EACH=60 TARGETS="yaml sql"; needs clang and libclang-rt)
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz NVCC= $(FUZZ_FLAGS) $(BUILD)/fuzz/fuzz
+CPU_OBJ := $(filter $(BUILD)/obj/cpu/%,$(LIB_OBJ))
+fuzz: $(CPU_OBJ) ## fuzz every parser of bytes from outside (SECONDS_EACH=60 TARGETS="yaml sql"; needs clang and libclang-rt)
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz NVCC= $(FUZZ_FLAGS) FUZZ_CPU_OBJ='$(CPU_OBJ)' $(BUILD)/fuzz/fuzz
 	@tests/fuzz/run.sh $(BUILD) $(TARGETS)
-$(BUILD)/fuzz: $(BUILD)/testobj/fuzz/fuzz.o $(BUILD)/testobj/fuzz/targets.o $(filter-out $(BUILD)/obj/cpu/%,$(LIB_OBJ))
-	$(Q)$(CC) $(CFLAGS) -fno-openmp -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
+FUZZ_OBJ := $(patsubst tests/%.c,$(BUILD)/testobj/%.o,$(wildcard tests/fuzz/*.c tests/harness/backends.c) tests/worker/worker_fixture.c)
+$(BUILD)/fuzz: $(filter-out %/test_seeds.o,$(FUZZ_OBJ)) $(FUZZ_CPU_OBJ) $(filter-out $(CPU_OBJ),$(LIB_OBJ))
+	$(Q)$(CC) $(CFLAGS) -fno-openmp -fsanitize=fuzzer -o $@ $^ $(LDLIBS) -lcmocka -lgomp
 
 lint: ## layers, headers that compile alone, format, banned calls, file and function lengths
 	@tests/lint.sh
@@ -150,8 +152,11 @@ $(BUILD)/tests/bench/%: $(BUILD)/testobj/bench/%.o $(BUILD)/libalibi.a
 	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(BUILD)/libalibi.a $(LDLIBS)
 .SECONDARY:
 
-faults: tests ## kill, damage and starve a running grid and count what is lost (longer: FAULTS=full)
-	@tests/faults/run.sh $(BUILD)
+faults: tests $(BUILD)/faults/inject.so ## inject every fault this is built to survive, count what is lost (ONLY="F1 F26"; longer: FAULTS=full)
+	@tests/faults/run.sh $(BUILD) $(ONLY)
+$(BUILD)/faults/inject.so: tests/faults/inject.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu17 -O1 -D_GNU_SOURCE $(WARN) -Wno-missing-prototypes -shared -fPIC -o $@ $<
 
 # Where each shell looks; the first word of a path names the shell.
 COMPLETIONS := bash-completion/completions/alibi zsh/site-functions/_alibi fish/vendor_completions.d/alibi.fish

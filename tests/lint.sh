@@ -12,7 +12,7 @@ say() {
 declare -A may=(
     [base]="" [position]="base" [spec]="base position" [record]="base spec" [shape]="base position spec"
     [backend]="base" [check]="base backend" [cpu]="base backend" [cuda]="base backend" [ops]="base backend"
-    [data]="base prepare synthetic" [synthetic]="base data" [prepare]="base data synthetic" [fetch]="base"
+    [data]="base" [synthetic]="base" [prepare]="base data synthetic" [fetch]="base"
     [plan]="base position spec shape" [store]="base position spec record shape" [model]="base position spec shape backend ops"
     [interchange]="base position spec record shape"
     [worker]="base position spec record shape backend ops data model interchange"
@@ -24,7 +24,7 @@ declare -A may=(
 # files of PyTorch with libarchive: sizes of 64 bits, checksums and damage are its business.
 declare -A libraries=(
     [base]="openssl" [record]="jansson" [plan]="yaml" [store]="sqlite3 jansson" [report]="jansson" [fetch]="curl archive"
-    [interchange]="jansson archive" [scheduler]="jansson" [worker]="jansson" [workflow]="jansson" [cpu]="omp"
+    [interchange]="jansson archive" [prepare]="jansson" [scheduler]="jansson" [worker]="jansson" [workflow]="jansson" [cpu]="omp"
 )
 known="openssl jansson yaml sqlite3 omp curl archive"
 

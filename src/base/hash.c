@@ -62,7 +62,10 @@ int hash_close(struct hash_state *h, char out[HASH_HEX_BYTES], struct err *e)
 void hash_sha256_hex(char out[HASH_HEX_BYTES], const void *data, size_t n)
 {
     unsigned char digest[EVP_MAX_MD_SIZE];
-    if (EVP_Digest(data, n, digest, NULL, EVP_sha256(), NULL) != 1) abort();
+    if (EVP_Digest(data, n, digest, NULL, EVP_sha256(), NULL) != 1) {
+        fprintf(stderr, "alibi: out of memory: a SHA-256 of %zu bytes\n", n);
+        abort();
+    }
     hash_hex(out, digest);
 }
 

@@ -6,9 +6,14 @@
 
 enum { MAP_FIRST_SLOTS = 64 };
 
+struct map_key {
+    size_t n;
+    char bytes[];
+};
+
 struct map_slot {
-    const char *key; /* NULL: free */
-    uint32_t key_n, hash;
+    const struct map_key *key; /* NULL: free */
+    uint32_t hash;
     int32_t value;
 };
 
@@ -26,7 +31,8 @@ static struct map_slot *map_find(const struct map *m, uint32_t hash, const void 
     for (uint32_t i = hash;; i++) {
         struct map_slot *s = &m->slot[i & (m->slots_n - 1)];
         if (!s->key) return s;
-        if (s->hash == hash && s->key_n == key_n && memcmp(s->key, key, key_n) == 0) return s;
+        if (s->hash == hash && s->key->n == key_n && memcmp(s->key->bytes, key, key_n) == 0)
+            return s;
     }
 }
 
@@ -45,7 +51,7 @@ static void map_grow(struct map *m)
     m->slot = arena_array(m->arena, m->slots_n, sizeof *m->slot);
     for (uint32_t i = 0; i < old.slots_n; i++) {
         const struct map_slot *s = &old.slot[i];
-        if (s->key) *map_find(m, s->hash, s->key, s->key_n) = *s;
+        if (s->key) *map_find(m, s->hash, s->key->bytes, s->key->n) = *s;
     }
 }
 
@@ -68,9 +74,17 @@ int32_t *map_put(struct map *m, const void *key, size_t key_n, bool *added)
         map_grow(m);
         s = map_find(m, hash, key, key_n);
     }
-    assert(key_n <= UINT32_MAX);
-    *s = (struct map_slot){
-        .key = arena_strndup(m->arena, key, key_n), .key_n = (uint32_t)key_n, .hash = hash};
+    struct map_key *copy = arena_alloc(m->arena, sizeof *copy + key_n + 1);
+    copy->n = key_n;
+    memcpy(copy->bytes, key, key_n);
+    *s = (struct map_slot){.key = copy, .hash = hash};
     m->n++;
     return &s->value;
+}
+
+const char *map_key(const int32_t *value)
+{
+    const char *slot = (const char *)value - offsetof(struct map_slot, value);
+
+    return ((const struct map_slot *)(const void *)slot)->key->bytes;
 }

@@ -27,4 +27,8 @@ bool map_get(const struct map *m, const void *key, size_t key_n, int32_t *value)
  * which *added (may be NULL) reports. */
 int32_t *map_put(struct map *m, const void *key, size_t key_n, bool *added);
 
+/* map_key - the table's copy of the key whose number map_put returned, ended by a zero byte; valid
+ * as long as the arena. */
+const char *map_key(const int32_t *value);
+
 #endif

@@ -29,6 +29,7 @@ static int find_artefact(struct report_item *out, struct cli *c, const char *giv
     out->artefact = arena_strdup(&c->arena, p.artefact[0].name);
     out->dir = arena_strdup(&c->arena, p.artefact[0].dir);
     out->scale = arena_strdup(&c->arena, p.artefact[0].scale);
+    out->title = arena_strdup(&c->arena, p.artefact[0].title);
     asked->variant = arena_strdup(&c->arena, p.variant);
     plan_close(&p);
     return 0;
@@ -56,6 +57,7 @@ static int write_reports(FILE *out, struct cli *c, const struct report_item *ite
     for (int32_t i = 0; i < n; i++) {
         const struct report_item *k = &items[i];
         o->scale = k->scale;
+        o->title = k->title;
         if (i && o->format == REPORT_TEXT) fputc('\n', out);
         TRY(report_artefact(out, c->store, &c->project, k->artefact, k->dir, o, e));
     }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { BLAS_ROW_MAJOR = 101, BLAS_AS_IS = 111, BLAS_TRANSPOSED = 112 };
 
@@ -119,11 +120,16 @@ static int blas_try(struct blas *b, const struct blas_candidate *candidate, cons
 
 int blas_open_named(struct blas *b, const char *make, const char *kernels, struct err *e)
 {
+    const char *avoided = make ? NULL : getenv("ALIBI_AVOID_BLAS");
+
     *b = (struct blas){0};
-    for (size_t i = 0; i < sizeof blas_candidates / sizeof *blas_candidates; i++) {
-        if (make && strcmp(make, blas_candidates[i].make) != 0) continue;
-        if (blas_try(b, &blas_candidates[i], kernels)) return 0;
-    }
+    for (int last = 0; last <= (avoided != NULL); last++)
+        for (size_t i = 0; i < sizeof blas_candidates / sizeof *blas_candidates; i++) {
+            const struct blas_candidate *c = &blas_candidates[i];
+            int avoid = avoided && strncasecmp(avoided, c->make, strlen(c->make)) == 0;
+            if ((make && strcmp(make, c->make) != 0) || avoid != last) continue;
+            if (blas_try(b, c, kernels)) return 0;
+        }
     return ERR(e, ERR_UNAVAILABLE,
                "no library of matrix products was found (looked for %s); install the package "
                "libdnnl2 or libopenblas0-serial",

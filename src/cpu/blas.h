@@ -5,7 +5,9 @@
  * serial build first, then BLIS.
  * 2. Threads are ours (one product a thread), so a library must not fork inside a product.
  * 3. OpenBLAS chooses kernels by the processor's model and takes very slow ones for a model it does
- * not know: it is given the instruction set instead, before it is opened. */
+ * not know: it is given the instruction set instead, before it is opened.
+ * 4. ALIBI_AVOID_BLAS is the description of a library that failed a worker (or only its first
+ * word): that make is opened last. The scheduler sets it for the next attempt. */
 #ifndef CPU_BLAS_H
 #define CPU_BLAS_H
 

@@ -35,7 +35,7 @@ static void linear_multiply(const struct cpu_share *s, struct linear_work *w,
 static int linear_finish(const struct backend *b, const struct linear_work *w, struct err *e)
 {
     if (w->status == 0) return 0;
-    return ERR(e, ERR_INTERNAL, "cpu: %s refused a product (status %d), most likely for memory",
+    return ERR(e, ERR_UNAVAILABLE, "cpu: %s refused a product (status %d), most likely for memory",
                b->blas, w->status);
 }
 

@@ -10,8 +10,7 @@
 
 #include <stdlib.h>
 
-#include "data/shuffle.h"
-#include "prepare/dictionary.h"
+#include "base/philox.h"
 
 /* Philox streams; those of dropout and of initial values are small numbers. */
 enum { BATCHES_STREAM_ROWS = 0x7DA7A001, BATCHES_STREAM_ORDER = 0x7DA7A002 };
@@ -42,12 +41,35 @@ static int batches_check(const struct tokens *train, const struct batches_option
     return 0;
 }
 
+/* Unbiased in [0, bound): the product's upper half is the draw; its lower half tells the few words
+ * that would make some results likelier. */
+static uint32_t shuffle_below(uint32_t bound, uint64_t key, uint64_t element, uint32_t stream)
+{
+    uint32_t unfair = (0u - bound) % bound;
+
+    for (uint32_t step = 0;; step++) {
+        uint64_t product = (uint64_t)philox_word(key, element, step, stream) * bound;
+        if ((uint32_t)product >= unfair) return (uint32_t)(product >> 32);
+    }
+}
+
+void batches_shuffle(int32_t *out, int32_t n, uint64_t key, uint32_t stream)
+{
+    for (int32_t i = 0; i < n; i++) out[i] = i;
+    for (int32_t i = n - 1; i > 0; i--) {
+        uint32_t j = shuffle_below((uint32_t)i + 1, key, (uint64_t)i, stream);
+        int32_t kept = out[i];
+        out[i] = out[j];
+        out[j] = kept;
+    }
+}
+
 /* Puts the rows of all batches in their order (rule 1). */
 static void batches_compose(struct batches *b)
 {
     int32_t full_n = (int32_t)(b->train->n / b->options.L);
 
-    shuffle_make(b->blocks_own, full_n, b->options.seed, BATCHES_STREAM_ROWS);
+    batches_shuffle(b->blocks_own, full_n, b->options.seed, BATCHES_STREAM_ROWS);
     if (full_n == b->blocks_n) return;
     /* The short block goes to the front; the row it displaces becomes the last one, which leaves
      * the order as random as it was. */
@@ -123,14 +145,13 @@ static void batches_fill_row(const struct batches *b, int32_t block, int32_t len
                              int32_t *source, int32_t *target)
 {
     int64_t first = (int64_t)block * b->options.L;
-    int32_t n = block_length(b, block), start = first == 0 ? 1 : 0;
+    int32_t n = block_length(b, block);
 
     tokens_read(b->train, first, n, target);
-    if (start > 0) source[0] = DICTIONARY_LINE_END;
-    tokens_read(b->train, first - 1 + start, n - start, source + start);
+    tokens_read_source(b->train, first, n, source);
     for (int32_t i = n; i < length; i++) {
-        source[i] = DICTIONARY_PAD;
-        target[i] = DICTIONARY_PAD;
+        source[i] = TOKEN_PAD;
+        target[i] = TOKEN_PAD;
     }
 }
 
@@ -162,8 +183,8 @@ int batches_get(struct batches *b, int64_t update, int32_t shard, struct batch *
     int64_t place = update % batches_epoch_updates(b) * b->options.shards + shard;
     if (place >= b->batches_n) return 0;
     if (b->order_of != epoch) {
-        shuffle_make(b->order_own, b->batches_n, b->options.seed + (uint64_t)epoch,
-                     BATCHES_STREAM_ORDER);
+        batches_shuffle(b->order_own, b->batches_n, b->options.seed + (uint64_t)epoch,
+                        BATCHES_STREAM_ORDER);
         b->order_of = epoch;
     }
     batches_fill(b, b->order_own[place], out);

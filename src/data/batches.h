@@ -41,4 +41,11 @@ int batches_get(struct batches *b, int64_t update, int32_t shard, struct batch *
 /* batches_epoch_of - the epoch (from 1) of an update, and whether the update is the last of it. */
 int64_t batches_epoch_of(const struct batches *b, int64_t update, int *last_of_epoch);
 
+/* batches_shuffle - a permutation of 0 .. n-1, every one equally likely over the draws of key.
+ *
+ * Fisher and Yates from the last place down; the draw for place i is word i of Philox under (key,
+ * step 0, stream), and a draw that would favour some places (Lemire 2019) is taken again at the
+ * next step. */
+void batches_shuffle(int32_t *out, int32_t n, uint64_t key, uint32_t stream);
+
 #endif

@@ -4,19 +4,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/manifest.h"
-#include "prepare/expected.h"
-#include "synthetic/synthetic.h"
-
 /* Reads data/NAME/manifest.yaml; *folder is in the arena. */
 static int corpus_manifest(struct manifest *m, const char **folder, struct arena *a,
                            const struct project *p, const char *name, struct err *e)
 {
     *folder = arena_printf(a, "%s/data/%s", p->root, name);
     if (!file_exists(arena_printf(a, "%s/manifest.yaml", *folder)))
-        return ERR(e, ERR_NOINPUT,
-                   "the corpus %s is not there: no %s/manifest.yaml; run: alibi data prepare %s%s",
-                   name, *folder, name, synthetic_find(name) ? "" : " --text DIR");
+        return ERR(
+            e, ERR_NOINPUT,
+            "corpus %s not found: no %s/manifest.yaml; run `alibi data prepare %s --text DIR` "
+            "(an embedded corpus takes no --text)",
+            name, *folder, name);
     TRY(manifest_read(m, a, *folder, e));
     if (strcmp(m->name, name) == 0) return 0;
     return ERR(e, ERR_DATA, "%s/manifest.yaml: describes the corpus %s", *folder, m->name);
@@ -26,17 +24,14 @@ static int corpus_manifest(struct manifest *m, const char **folder, struct arena
 static int corpus_open_split(struct tokens *t, const char *path, const struct manifest *m,
                              int64_t tokens_n, struct err *e)
 {
-    struct tokens_head head;
-
     TRY(tokens_open(t, path, e));
-    TRY(tokens_head_read(&head, t->map.data, t->map.n, path, e));
-    if (t->n != tokens_n || head.vocab != m->vocab)
+    if (t->n != tokens_n || t->vocab != m->vocab)
         return ERR(e, ERR_DATA,
                    "%s: %lld tokens and a vocabulary of %d; the manifest says %lld and %d", path,
-                   (long long)t->n, head.vocab, (long long)tokens_n, m->vocab);
-    if (strcmp(head.dictionary_sha256, m->dictionary_sha256) == 0) return 0;
+                   (long long)t->n, t->vocab, (long long)tokens_n, m->vocab);
+    if (strcmp(t->dictionary_sha256, m->dictionary_sha256) == 0) return 0;
     return ERR(e, ERR_DATA, "%s: made with the dictionary %.16s…, the manifest says %.16s…", path,
-               head.dictionary_sha256, m->dictionary_sha256);
+               t->dictionary_sha256, m->dictionary_sha256);
 }
 
 int corpus_open(struct corpus *c, const struct project *p, const char *name, struct err *e)
@@ -102,7 +97,7 @@ int corpus_verify(const struct project *p, const char *name, struct err *e)
     struct corpus corpus;
     TRY_OUT(rc, corpus_open(&corpus, p, name, e));
     corpus_close(&corpus);
-    rc = expected_check(name, manifest.vocab, manifest.tokens_n, e);
+    rc = manifest_check_known(&manifest, e);
 out:
     arena_fini(&arena);
     return rc;

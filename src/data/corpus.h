@@ -9,9 +9,8 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "base/hash.h"
 #include "base/project.h"
-#include "data/corpus_split.h"
+#include "data/manifest.h"
 #include "data/tokens.h"
 
 struct corpus {

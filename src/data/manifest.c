@@ -1,13 +1,49 @@
-/* manifest.c - a few lines of YAML, written and read. */
+/* manifest.c - the keys of manifest.yaml as a table, which the writer and the reader share. */
 #include "data/manifest.h"
 
+#include <assert.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/str.h"
 
 enum { MANIFEST_FORMAT = 1, MANIFEST_MAX_BYTES = 1 << 16 };
+
+/* How a field is stored: `int`, int64_t, double (left out if it is 0), hex digits, text. */
+enum field_kind { FIELD_INT32, FIELD_INT64, FIELD_FLOOR, FIELD_HASH, FIELD_TEXT };
+
+/* In the order of the file. The first line is "format: 1". */
+static const struct field {
+    const char *key;
+    enum field_kind kind;
+    size_t at;
+} fields[] = {
+    {"name", FIELD_TEXT, offsetof(struct manifest, name)},
+    {"vocab", FIELD_INT32, offsetof(struct manifest, vocab)},
+    {"train_tokens", FIELD_INT64, offsetof(struct manifest, tokens_n[CORPUS_TRAIN])},
+    {"valid_tokens", FIELD_INT64, offsetof(struct manifest, tokens_n[CORPUS_VALID])},
+    {"test_tokens", FIELD_INT64, offsetof(struct manifest, tokens_n[CORPUS_TEST])},
+    {"fingerprint", FIELD_HASH, offsetof(struct manifest, fingerprint)},
+    {"sha256_dict", FIELD_HASH, offsetof(struct manifest, dictionary_sha256)},
+    {"sha256_train", FIELD_HASH, offsetof(struct manifest, tokens_sha256[CORPUS_TRAIN])},
+    {"sha256_valid", FIELD_HASH, offsetof(struct manifest, tokens_sha256[CORPUS_VALID])},
+    {"sha256_test", FIELD_HASH, offsetof(struct manifest, tokens_sha256[CORPUS_TEST])},
+    {"floor_perplexity", FIELD_FLOOR, offsetof(struct manifest, floor_perplexity[CORPUS_VALID])},
+    {"floor_perplexity_test", FIELD_FLOOR,
+     offsetof(struct manifest, floor_perplexity[CORPUS_TEST])},
+    {"source", FIELD_TEXT, offsetof(struct manifest, source)},
+    {"options", FIELD_TEXT, offsetof(struct manifest, options)},
+};
+enum { FIELDS_N = sizeof fields / sizeof *fields };
+
+const char *corpus_split_name(enum corpus_split split)
+{
+    static const char *const names[CORPUS_SPLITS_N] = {"train", "valid", "test"};
+    return names[split];
+}
 
 void manifest_fingerprint(char out[HASH_HEX_BYTES], const struct manifest *m)
 {
@@ -17,6 +53,33 @@ void manifest_fingerprint(char out[HASH_HEX_BYTES], const struct manifest *m)
     for (int i = 0; i < CORPUS_SPLITS_N; i++)
         n += snprintf(all + n, sizeof all - (size_t)n, "%s", m->tokens_sha256[i]);
     hash_sha256_hex(out, all, (size_t)n);
+}
+
+/* Tokens include the </s> of every line; the vocabulary its fillers. Sources: fairseq-preprocess on
+ * the files of wikitext-103-v1.zip and wikitext-2-v1.zip. */
+static const struct manifest known[] = {
+    {.name = "wikitext103", .vocab = 267744, .tokens_n = {103227021, 217646, 245569}},
+    {.name = "wikitext2", .vocab = 33280, .tokens_n = {2088628, 217646, 245569}},
+};
+
+int manifest_check_known(const struct manifest *m, struct err *e)
+{
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(known[i].name, m->name) != 0) continue;
+        for (int k = 0; k < CORPUS_SPLITS_N; k++)
+            if (m->tokens_n[k] != known[i].tokens_n[k])
+                return ERR(e, ERR_DATA,
+                           "%s: %s has %lld tokens, the corpus of this name has %lld; take the "
+                           "files of its archive, or prepare this text under another name",
+                           m->name, corpus_split_name(k), (long long)m->tokens_n[k],
+                           (long long)known[i].tokens_n[k]);
+        if (m->vocab != known[i].vocab)
+            return ERR(e, ERR_DATA,
+                       "%s: a vocabulary of %d, the corpus of this name has %d; prepare this "
+                       "under another name",
+                       m->name, m->vocab, known[i].vocab);
+    }
+    return 0;
 }
 
 /* A double-quoted YAML scalar; control characters as \xNN. */
@@ -35,6 +98,32 @@ static void add_quoted(struct strbuf *b, const char *text)
     strbuf_add(b, "\"");
 }
 
+static void add_field(struct strbuf *b, const struct manifest *m, const struct field *f)
+{
+    const void *at = (const char *)m + f->at;
+
+    if (f->kind == FIELD_FLOOR && *(const double *)at == 0) return;
+    strbuf_addf(b, "%s: ", f->key);
+    switch (f->kind) {
+    case FIELD_INT32:
+        strbuf_addf(b, "%d", *(const int32_t *)at);
+        break;
+    case FIELD_INT64:
+        strbuf_addf(b, "%lld", (long long)*(const int64_t *)at);
+        break;
+    case FIELD_FLOOR:
+        strbuf_addf(b, "%.6f", *(const double *)at);
+        break;
+    case FIELD_HASH:
+        add_quoted(b, at);
+        break;
+    case FIELD_TEXT:
+        add_quoted(b, *(const char *const *)at);
+        break;
+    }
+    strbuf_add(b, "\n");
+}
+
 int manifest_write(const struct manifest *m, const char *folder, struct err *e)
 {
     struct arena arena;
@@ -42,24 +131,8 @@ int manifest_write(const struct manifest *m, const char *folder, struct err *e)
 
     arena_init(&arena);
     strbuf_init(&b, &arena);
-    strbuf_addf(&b, "format: %d\nname: ", MANIFEST_FORMAT);
-    add_quoted(&b, m->name);
-    strbuf_addf(&b, "\nvocab: %d\n", m->vocab);
-    for (int i = 0; i < CORPUS_SPLITS_N; i++)
-        strbuf_addf(&b, "%s_tokens: %lld\n", corpus_split_name(i), (long long)m->tokens_n[i]);
-    strbuf_addf(&b, "fingerprint: \"%s\"\nsha256_dict: \"%s\"\n", m->fingerprint,
-                m->dictionary_sha256);
-    for (int i = 0; i < CORPUS_SPLITS_N; i++)
-        strbuf_addf(&b, "sha256_%s: \"%s\"\n", corpus_split_name(i), m->tokens_sha256[i]);
-    if (m->floor_perplexity[CORPUS_VALID] > 0)
-        strbuf_addf(&b, "floor_perplexity: %.6f\n", m->floor_perplexity[CORPUS_VALID]);
-    if (m->floor_perplexity[CORPUS_TEST] > 0)
-        strbuf_addf(&b, "floor_perplexity_test: %.6f\n", m->floor_perplexity[CORPUS_TEST]);
-    strbuf_add(&b, "source: ");
-    add_quoted(&b, m->source);
-    strbuf_add(&b, "\noptions: ");
-    add_quoted(&b, m->options);
-    strbuf_add(&b, "\n");
+    strbuf_addf(&b, "format: %d\n", MANIFEST_FORMAT);
+    for (int i = 0; i < FIELDS_N; i++) add_field(&b, m, &fields[i]);
     int rc = file_write_atomic(arena_printf(&arena, "%s/manifest.yaml", folder), b.text, b.n, e);
     arena_fini(&arena);
     return rc;
@@ -84,135 +157,103 @@ int manifest_write_piece(const struct manifest *m, const char *path, struct err 
     return rc;
 }
 
-/* The manifest being read: place is for messages. */
-struct reader {
-    struct arena *arena;
-    const char *text, *place;
-};
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Undoes add_quoted on the n bytes inside the quotes. */
 static char *unquoted(struct arena *a, const char *text, size_t n)
 {
-    char *out = arena_strndup(a, text, n);
-    size_t kept = 0;
+    char *out = arena_strndup(a, text, n), *put = out;
 
-    for (size_t i = 0; i < n; i++) {
-        if (text[i] != '\\' || i + 1 >= n) {
-            out[kept++] = text[i];
-        } else if (text[i + 1] == 'x' && i + 3 < n && hex_digit(text[i + 2]) >= 0 &&
-                   hex_digit(text[i + 3]) >= 0) {
-            out[kept++] = (char)(hex_digit(text[i + 2]) * 16 + hex_digit(text[i + 3]));
-            i += 3;
+    for (const char *at = out; *at; at++) {
+        unsigned code;
+        int read_n = 0;
+        if (*at == '\\' && sscanf(at, "\\x%2x%n", &code, &read_n) == 1 && read_n == 4) {
+            *put++ = (char)code;
+            at += 3;
         } else {
-            out[kept++] = text[++i];
+            at += *at == '\\' && at[1];
+            *put++ = *at;
         }
     }
-    out[kept] = '\0';
+    *put = '\0';
     return out;
 }
 
-/* The value of a key, NULL if the key is not there. */
-static char *read_value(const struct reader *r, const char *key)
+/* The value of a key, NULL if the key is absent. */
+static char *read_value(struct arena *a, const char *text, const char *key)
 {
     size_t key_n = strlen(key);
 
-    for (const char *line = r->text; *line;) {
+    for (const char *line = text; *line;) {
         size_t n = strcspn(line, "\n");
         if (n > key_n + 2 && strncmp(line, key, key_n) == 0 && line[key_n] == ':' &&
             line[key_n + 1] == ' ') {
             const char *value = line + key_n + 2;
             size_t value_n = n - key_n - 2;
             if (value_n >= 2 && value[0] == '"' && value[value_n - 1] == '"')
-                return unquoted(r->arena, value + 1, value_n - 2);
-            return arena_strndup(r->arena, value, value_n);
+                return unquoted(a, value + 1, value_n - 2);
+            return arena_strndup(a, value, value_n);
         }
         line += n + (line[n] == '\n');
     }
     return NULL;
 }
 
-static int read_text(const struct reader *r, const char *key, const char **out, struct err *e)
-{
-    *out = read_value(r, key);
-    if (*out) return 0;
-    return ERR(e, ERR_DATA, "%s: lacks the key %s; prepare the corpus again", r->place, key);
-}
-
-static int read_count(const struct reader *r, const char *key, int64_t most, int64_t *out,
-                      struct err *e)
-{
-    const char *text;
-
-    TRY(read_text(r, key, &text, e));
-    if (str_to_int(out, text) && *out >= 1 && *out <= most) return 0;
-    return ERR(e, ERR_DATA, "%s: %s is '%.40s', expected a count; prepare the corpus again",
-               r->place, key, text);
-}
-
-static int read_hash(const struct reader *r, const char *key, char out[HASH_HEX_BYTES],
-                     struct err *e)
-{
-    const char *text;
-
-    TRY(read_text(r, key, &text, e));
-    size_t n = strspn(text, "0123456789abcdef");
-    if (n != HASH_HEX_BYTES - 1 || text[n] != '\0')
-        return ERR(e, ERR_DATA, "%s: %s is '%.70s', expected 64 hex digits", r->place, key, text);
-    memcpy(out, text, HASH_HEX_BYTES);
-    return 0;
-}
-
-static int read_floor(const struct reader *r, const char *key, double *out, struct err *e)
-{
-    const char *text = read_value(r, key);
-
-    *out = 0;
-    if (!text || (str_to_double(out, text) && *out >= 1)) return 0;
-    return ERR(e, ERR_DATA, "%s: %s is '%.40s', expected a perplexity", r->place, key, text);
-}
-
-static int read_fields(const struct reader *r, struct manifest *m, struct err *e)
+/* Reads one field from its text; NULL, or what was expected. */
+static const char *parse_field(void *at, enum field_kind kind, const char *text)
 {
     int64_t number;
 
-    TRY(read_count(r, "format", INT32_MAX, &number, e));
-    if (number != MANIFEST_FORMAT)
-        return ERR(e, ERR_DATA, "%s: format %lld, this program reads %d; prepare the corpus again",
-                   r->place, (long long)number, MANIFEST_FORMAT);
-    TRY(read_text(r, "name", &m->name, e));
-    TRY(read_text(r, "source", &m->source, e));
-    TRY(read_text(r, "options", &m->options, e));
-    TRY(read_count(r, "vocab", INT32_MAX, &number, e));
-    m->vocab = (int32_t)number;
-    TRY(read_hash(r, "fingerprint", m->fingerprint, e));
-    TRY(read_hash(r, "sha256_dict", m->dictionary_sha256, e));
-    TRY(read_floor(r, "floor_perplexity", &m->floor_perplexity[CORPUS_VALID], e));
-    TRY(read_floor(r, "floor_perplexity_test", &m->floor_perplexity[CORPUS_TEST], e));
-    for (int i = 0; i < CORPUS_SPLITS_N; i++) {
-        const char *split = corpus_split_name(i);
-        TRY(read_count(r, arena_printf(r->arena, "%s_tokens", split), INT64_MAX / 8,
-                       &m->tokens_n[i], e));
-        TRY(read_hash(r, arena_printf(r->arena, "sha256_%s", split), m->tokens_sha256[i], e));
+    switch (kind) {
+    case FIELD_INT32:
+    case FIELD_INT64:
+        if (!str_to_int(&number, text) || number < 1 ||
+            number > (kind == FIELD_INT32 ? INT32_MAX : INT64_MAX / 8))
+            return "a count";
+        if (kind == FIELD_INT32)
+            *(int32_t *)at = (int32_t)number;
+        else
+            *(int64_t *)at = number;
+        return NULL;
+    case FIELD_FLOOR:
+        return str_to_double(at, text) && *(double *)at >= 1 ? NULL : "a perplexity";
+    case FIELD_HASH:
+        if (strlen(text) != HASH_HEX_BYTES - 1 ||
+            strspn(text, "0123456789abcdef") != HASH_HEX_BYTES - 1)
+            return "64 hex digits";
+        memcpy(at, text, HASH_HEX_BYTES);
+        return NULL;
+    case FIELD_TEXT:
+        *(const char **)at = text;
+        return NULL;
     }
-    return 0;
+    return NULL;
 }
 
 int manifest_read(struct manifest *out, struct arena *a, const char *folder, struct err *e)
 {
+    const char *path = arena_printf(a, "%s/manifest.yaml", folder);
     char fingerprint[HASH_HEX_BYTES];
+    int32_t format = 0;
     char *text;
 
     *out = (struct manifest){0};
-    const char *path = arena_printf(a, "%s/manifest.yaml", folder);
     TRY(file_read(a, &text, NULL, path, MANIFEST_MAX_BYTES, e));
-    struct reader reader = {.arena = a, .text = text, .place = path};
-    TRY(read_fields(&reader, out, e));
+    for (int i = -1; i < FIELDS_N; i++) {
+        static const struct field first = {.key = "format", .kind = FIELD_INT32};
+        const struct field *f = i < 0 ? &first : &fields[i];
+        const char *value = read_value(a, text, f->key);
+        if (!value && f->kind == FIELD_FLOOR) continue;
+        if (!value)
+            return ERR(e, ERR_DATA, "%s: lacks the key %s; prepare the corpus again", path, f->key);
+        const char *expected =
+            parse_field(i < 0 ? (void *)&format : (char *)out + f->at, f->kind, value);
+        if (expected)
+            return ERR(e, ERR_DATA, "%s: %s is '%.70s', expected %s; prepare the corpus again",
+                       path, f->key, value, expected);
+        if (format != MANIFEST_FORMAT)
+            return ERR(e, ERR_DATA,
+                       "%s: format %d, this program reads %d; prepare the corpus again", path,
+                       format, MANIFEST_FORMAT);
+    }
     manifest_fingerprint(fingerprint, out);
     if (strcmp(fingerprint, out->fingerprint) == 0) return 0;
     return ERR(e, ERR_DATA, "%s: the fingerprint %.16s… is not that of the hashes, %.16s…", path,

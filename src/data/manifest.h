@@ -10,14 +10,17 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/hash.h"
-#include "data/corpus_split.h"
+
+enum corpus_split { CORPUS_TRAIN, CORPUS_VALID, CORPUS_TEST, CORPUS_SPLITS_N };
+/* corpus_split_name - "train", "valid", "test": file stems and the order of enum spec_split. */
+const char *corpus_split_name(enum corpus_split split);
 
 struct manifest {
     const char *name, *source, *options; /* in the arena of the reader, or the writer's own */
     int32_t vocab;
     int64_t tokens_n[CORPUS_SPLITS_N];
     double floor_perplexity[CORPUS_SPLITS_N]; /* exact, of a synthetic corpus; 0: unknown, then not
-                                                 in the file */
+                                                 in the file; that of train never is */
     char fingerprint[HASH_HEX_BYTES];
     char dictionary_sha256[HASH_HEX_BYTES];
     char tokens_sha256[CORPUS_SPLITS_N][HASH_HEX_BYTES];
@@ -26,6 +29,11 @@ struct manifest {
 /* manifest_fingerprint - SHA-256 of the four hash texts (64 hex digits each, nothing between):
  * dict.txt, train.tokens, valid.tokens, test.tokens. */
 void manifest_fingerprint(char out[HASH_HEX_BYTES], const struct manifest *m);
+/* manifest_check_known - compares vocabulary and token counts with those that everybody has for a
+ * corpus of this name. A corpus that bears such a name and has other numbers is another text, or
+ * was prepared in another way; results under its name would not be comparable. Errors: ERR_DATA
+ * with the count that differs. */
+int manifest_check_known(const struct manifest *m, struct err *e);
 /* manifest_write - writes folder/manifest.yaml atomically. */
 int manifest_write(const struct manifest *m, const char *folder, struct err *e);
 /* manifest_read - reads it and checks that the fingerprint is that of the hashes. Errors:

@@ -1,14 +1,15 @@
-/* tokens.c - token files: written whole, mapped for reading. */
+/* tokens.c - the head, and ids in two or four bytes. */
 #include "data/tokens.h"
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "token files are mapped as they are");
 
-enum { TOKENS_VERSION = 1, TOKENS_HEAD_BYTES = 64, TOKENS_BUFFER_N = 1 << 15, TOKENS_HASH = 32 };
+enum { TOKENS_VERSION = 1, TOKENS_BUFFER_N = 1 << 15, TOKENS_HASH = 32 };
 static const char tokens_magic[8] = "ALIBITOK";
 
 struct file_head {
@@ -18,77 +19,60 @@ struct file_head {
     uint32_t vocab, zero;
     unsigned char dictionary_sha256[TOKENS_HASH];
 };
-_Static_assert(sizeof(struct file_head) == TOKENS_HEAD_BYTES, "the head has no padding");
+_Static_assert(sizeof(struct file_head) == 64, "the head has no padding");
 
-struct tokens_writer {
-    struct file_writer *file;
-    char *path_own;
-    int64_t n, written;
-    int32_t vocab, width;
-    union {
-        uint16_t narrow[TOKENS_BUFFER_N];
-        int32_t wide[TOKENS_BUFFER_N];
-    } buffer;
-};
-
-static int32_t tokens_width(int32_t vocab)
+static uint32_t tokens_width(uint32_t vocab)
 {
     return vocab <= 65536 ? 2 : 4;
 }
 
-int tokens_head_read(struct tokens_head *out, const void *data, uint64_t file_bytes,
-                     const char *place, struct err *e)
+static int check_head(const struct file_head *head, uint64_t file_bytes, const char *path,
+                      struct err *e)
 {
-    struct file_head head;
-
-    if (file_bytes < sizeof head)
-        return ERR(e, ERR_DATA,
-                   "%s: %" PRIu64 " bytes, too short for a token file; prepare the corpus again",
-                   place, file_bytes);
-    memcpy(&head, data, sizeof head);
-    if (memcmp(head.magic, tokens_magic, sizeof head.magic) != 0)
-        return ERR(e, ERR_DATA, "%s: no token file: it does not begin with %.8s", place,
+    if (memcmp(head->magic, tokens_magic, sizeof head->magic) != 0)
+        return ERR(e, ERR_DATA, "%s: not a token file: it does not begin with %.8s", path,
                    tokens_magic);
-    if (head.version != TOKENS_VERSION)
-        return ERR(
-            e, ERR_DATA,
-            "%s: token file version %u, this program reads version %d; prepare the corpus again",
-            place, head.version, TOKENS_VERSION);
-    if (head.vocab < 1 || head.vocab > INT32_MAX || head.zero != 0 ||
-        head.width != (uint32_t)tokens_width((int32_t)head.vocab))
+    if (head->version != TOKENS_VERSION)
+        return ERR(e, ERR_DATA,
+                   "%s: token file version %u, this program reads version %d; prepare the corpus "
+                   "again",
+                   path, head->version, TOKENS_VERSION);
+    if (head->vocab < 1 || head->vocab > INT32_MAX || head->zero != 0 ||
+        head->width != tokens_width(head->vocab))
         return ERR(e, ERR_DATA,
                    "%s: damaged head: width %u for a vocabulary of %u; prepare the corpus again",
-                   place, head.width, head.vocab);
-    if (head.n > INT64_MAX / 8 || file_bytes != sizeof head + head.n * head.width)
+                   path, head->width, head->vocab);
+    if (head->n > INT64_MAX / 8 || file_bytes != sizeof *head + head->n * head->width)
         return ERR(e, ERR_DATA,
                    "%s: %" PRIu64 " bytes, but %" PRIu64
                    " ids of %u bytes and the head take %" PRIu64 "; prepare the corpus again",
-                   place, file_bytes, head.n, head.width, sizeof head + head.n * head.width);
-    *out = (struct tokens_head){
-        .vocab = (int32_t)head.vocab, .width = (int32_t)head.width, .n = (int64_t)head.n};
-    for (int i = 0; i < TOKENS_HASH; i++) {
-        static const char digits[] = "0123456789abcdef";
-        out->dictionary_sha256[2 * i] = digits[head.dictionary_sha256[i] >> 4];
-        out->dictionary_sha256[2 * i + 1] = digits[head.dictionary_sha256[i] & 15];
-    }
+                   path, file_bytes, head->n, head->width, sizeof *head + head->n * head->width);
     return 0;
 }
 
 int tokens_open(struct tokens *t, const char *path, struct err *e)
 {
-    struct tokens_head head;
+    struct file_head head;
+    int rc = 0;
 
     *t = (struct tokens){0};
     TRY(file_map_open(&t->map, path, e));
-    int rc = tokens_head_read(&head, t->map.data, t->map.n, path, e);
-    if (rc < 0) {
-        tokens_close(t);
-        return rc;
+    if (t->map.n < sizeof head) {
+        rc = ERR(e, ERR_DATA, "%s: %zu bytes, too short for a token file; prepare the corpus again",
+                 path, t->map.n);
+        goto out;
     }
-    t->n = head.n;
-    t->width = head.width;
-    t->ids = (const char *)t->map.data + TOKENS_HEAD_BYTES;
-    return 0;
+    memcpy(&head, t->map.data, sizeof head);
+    TRY_OUT(rc, check_head(&head, t->map.n, path, e));
+    t->n = (int64_t)head.n;
+    t->width = (int32_t)head.width;
+    t->vocab = (int32_t)head.vocab;
+    t->ids = (const char *)t->map.data + sizeof head;
+    for (size_t i = 0; i < TOKENS_HASH; i++)
+        snprintf(t->dictionary_sha256 + 2 * i, 3, "%02x", head.dictionary_sha256[i]);
+out:
+    if (rc < 0) tokens_close(t);
+    return rc;
 }
 
 void tokens_close(struct tokens *t)
@@ -109,17 +93,27 @@ void tokens_read(const struct tokens *t, int64_t first, int64_t n, int32_t *out)
     for (int64_t i = 0; i < n; i++) out[i] = ids[i];
 }
 
-static int hex_value(char digit)
+void tokens_read_source(const struct tokens *t, int64_t first, int64_t n, int32_t *out)
 {
-    if (digit >= '0' && digit <= '9') return digit - '0';
-    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
+    int64_t start = first == 0 && n > 0 ? 1 : 0;
+
+    if (start > 0) out[0] = TOKEN_LINE_END;
+    tokens_read(t, first - 1 + start, n - start, out + start);
 }
+
+struct tokens_writer {
+    struct file_writer *file;
+    const char *path;
+    int64_t n, written;
+    int32_t vocab;
+    uint16_t narrow[TOKENS_BUFFER_N];
+};
 
 int tokens_writer_open(struct tokens_writer **out, const char *path, int64_t n, int32_t vocab,
                        const char *dictionary_sha256, struct err *e)
 {
     struct file_head head = {.version = TOKENS_VERSION,
-                             .width = (uint32_t)tokens_width(vocab),
+                             .width = tokens_width((uint32_t)vocab),
                              .n = (uint64_t)n,
                              .vocab = (uint32_t)vocab};
     struct tokens_writer *w = NULL;
@@ -127,26 +121,15 @@ int tokens_writer_open(struct tokens_writer **out, const char *path, int64_t n, 
 
     *out = NULL;
     memcpy(head.magic, tokens_magic, sizeof head.magic);
-    if (vocab < 1 || n < 0 || strlen(dictionary_sha256) != 2 * TOKENS_HASH)
-        return ERR(e, ERR_INTERNAL, "%s: %lld ids, vocabulary %d, dictionary hash '%s'", path,
-                   (long long)n, vocab, dictionary_sha256);
-    for (int i = 0; i < TOKENS_HASH; i++) {
-        int high = hex_value(dictionary_sha256[2 * i]);
-        int low = hex_value(dictionary_sha256[2 * i + 1]);
-        if (high < 0 || low < 0)
+    assert(vocab >= 1 && n >= 0 && strlen(dictionary_sha256) == 2 * TOKENS_HASH);
+    for (size_t i = 0; i < TOKENS_HASH; i++)
+        if (sscanf(dictionary_sha256 + 2 * i, "%2hhx", &head.dictionary_sha256[i]) != 1)
             return ERR(e, ERR_INTERNAL, "%s: dictionary hash '%s'", path, dictionary_sha256);
-        head.dictionary_sha256[i] = (unsigned char)(high << 4 | low);
-    }
     w = calloc(1, sizeof *w);
-    char *path_own = w ? strdup(path) : NULL;
-    if (!path_own) {
-        free(w);
-        return ERR(e, ERR_NOMEM, "%s: no memory to write it", path);
-    }
-    w->path_own = path_own;
+    if (!w) return ERR(e, ERR_NOMEM, "%s: out of memory while writing it", path);
+    w->path = path;
     w->n = n;
     w->vocab = vocab;
-    w->width = tokens_width(vocab);
     TRY_OUT(rc, file_writer_open(&w->file, path, e));
     TRY_OUT(rc, file_writer_add(w->file, &head, sizeof head, e));
     *out = w;
@@ -158,21 +141,18 @@ out:
 
 int tokens_writer_add(struct tokens_writer *w, const int32_t *ids, int64_t n, struct err *e)
 {
-    while (n > 0) {
-        int32_t part = n < TOKENS_BUFFER_N ? (int32_t)n : TOKENS_BUFFER_N;
-        for (int32_t i = 0; i < part; i++) {
+    bool narrow = tokens_width((uint32_t)w->vocab) == 2;
+
+    for (int64_t part; n > 0; ids += part, n -= part, w->written += part) {
+        part = n < TOKENS_BUFFER_N ? n : TOKENS_BUFFER_N;
+        for (int64_t i = 0; i < part; i++) {
             if (ids[i] < 0 || ids[i] >= w->vocab)
-                return ERR(e, ERR_DATA, "%s: id %d at place %lld, expected 0 to %d", w->path_own,
+                return ERR(e, ERR_DATA, "%s: id %d at place %lld, expected 0 to %d", w->path,
                            ids[i], (long long)(w->written + i), w->vocab - 1);
-            if (w->width == 2)
-                w->buffer.narrow[i] = (uint16_t)ids[i];
-            else
-                w->buffer.wide[i] = ids[i];
+            w->narrow[i] = (uint16_t)ids[i];
         }
-        TRY(file_writer_add(w->file, &w->buffer, (size_t)part * (size_t)w->width, e));
-        w->written += part;
-        ids += part;
-        n -= part;
+        const void *bytes = narrow ? (const void *)w->narrow : ids;
+        TRY(file_writer_add(w->file, bytes, (size_t)part * (narrow ? 2 : 4), e));
     }
     return 0;
 }
@@ -181,15 +161,13 @@ int tokens_writer_commit(struct tokens_writer *w, struct err *e)
 {
     int rc = 0;
 
-    if (w->written != w->n) {
-        rc = ERR(e, ERR_INTERNAL, "%s: %lld ids written, %lld announced", w->path_own,
+    if (w->written == w->n) {
+        rc = file_writer_commit(w->file, e);
+        w->file = NULL;
+    } else {
+        rc = ERR(e, ERR_INTERNAL, "%s: %lld ids written, %lld announced", w->path,
                  (long long)w->written, (long long)w->n);
-        goto out;
     }
-    struct file_writer *file = w->file;
-    w->file = NULL;
-    rc = file_writer_commit(file, e);
-out:
     tokens_writer_abandon(w);
     return rc;
 }
@@ -198,20 +176,5 @@ void tokens_writer_abandon(struct tokens_writer *w)
 {
     if (!w) return;
     file_writer_abandon(w->file);
-    free(w->path_own);
     free(w);
-}
-
-int tokens_write(const char *path, const int32_t *ids, int64_t n, int32_t vocab,
-                 const char *dictionary_sha256, struct err *e)
-{
-    struct tokens_writer *w = NULL;
-
-    TRY(tokens_writer_open(&w, path, n, vocab, dictionary_sha256, e));
-    int rc = tokens_writer_add(w, ids, n, e);
-    if (rc < 0) {
-        tokens_writer_abandon(w);
-        return rc;
-    }
-    return tokens_writer_commit(w, e);
 }

@@ -1,4 +1,4 @@
-/* tokens.h - token files: mapped for reading, never copied; written whole or piece by piece.
+/* tokens.h - token files: mapped for reading, never copied; written piece by piece.
  *
  * The file is 64 bytes of head, then the ids, all little-endian:
  *   0  magic "ALIBITOK"   8  u32 version, 1   12  u32 width, 2 or 4   16  u64 ids
@@ -13,33 +13,30 @@
 #include "base/file.h"
 #include "base/hash.h"
 
+/* The ids that every dictionary begins with: <s>, <pad>, </s>, <unk>. */
+enum { TOKEN_BEGIN, TOKEN_PAD, TOKEN_LINE_END, TOKEN_UNKNOWN, TOKEN_SPECIALS_N };
+
 /* A mapped token file. */
 struct tokens {
     struct file_map map;
-    int64_t n;     /* tokens */
-    int32_t width; /* bytes an id: 2 or 4 */
+    int64_t n;            /* tokens */
+    int32_t width, vocab; /* width: bytes of an id, 2 or 4 */
+    char dictionary_sha256[HASH_HEX_BYTES];
     const void *ids;
 };
-int tokens_open(struct tokens *t, const char *path,
-                struct err *e); /* ERR_DATA: damaged, with what was expected */
+/* tokens_open - Errors: ERR_NOINPUT; ERR_DATA no token file, another version, damaged, cut short:
+ * with what was expected. t is closed after an error. */
+int tokens_open(struct tokens *t, const char *path, struct err *e);
 void tokens_close(struct tokens *t);
 /* tokens_read - ids [first, first + n) as int32; the caller keeps within t->n. */
 void tokens_read(const struct tokens *t, int64_t first, int64_t n, int32_t *out);
-/* tokens_write - writes a token file atomically; ids below vocab. */
-int tokens_write(const char *path, const int32_t *ids, int64_t n, int32_t vocab,
-                 const char *dictionary_sha256, struct err *e);
+/* tokens_read_source - the same, each id one place later: the ids a model reads to predict them,
+ * with </s> before the very first. */
+void tokens_read_source(const struct tokens *t, int64_t first, int64_t n, int32_t *out);
 
-struct tokens_head {
-    int32_t vocab, width;
-    int64_t n;
-    char dictionary_sha256[HASH_HEX_BYTES];
-};
-/* tokens_head_read - the head of a token file of file_bytes bytes; place names it in messages.
- * Errors: ERR_DATA no token file, another version, damaged, cut short. */
-int tokens_head_read(struct tokens_head *out, const void *data, uint64_t file_bytes,
-                     const char *place, struct err *e);
-
-/* Opened for exactly n ids below vocab; then committed or abandoned, which frees it. */
+/* Opened for exactly n ids below vocab; then committed or abandoned, which frees it. The path is
+ * the caller's until then. Errors: ERR_DATA an id that is not below vocab; ERR_INTERNAL fewer ids
+ * than announced; those of file_writer. */
 struct tokens_writer;
 int tokens_writer_open(struct tokens_writer **out, const char *path, int64_t n, int32_t vocab,
                        const char *dictionary_sha256, struct err *e);

@@ -3,8 +3,6 @@
 
 #include <assert.h>
 
-#include "prepare/dictionary.h"
-
 int windows_make(struct windows *w, int64_t split_tokens, int32_t L, int32_t stride, int64_t limit,
                  struct err *e)
 {
@@ -43,10 +41,7 @@ void windows_get(const struct windows *w, int64_t k, struct window *out)
 
 void windows_source(const struct tokens *t, const struct window *w, int32_t *out)
 {
-    int32_t start = w->first == 0 ? 1 : 0;
-
-    if (start > 0) out[0] = DICTIONARY_LINE_END;
-    tokens_read(t, w->first - 1 + start, w->length - start, out + start);
+    tokens_read_source(t, w->first, w->length, out);
 }
 
 void windows_target(const struct tokens *t, const struct window *w, int32_t *out)

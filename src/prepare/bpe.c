@@ -1,62 +1,143 @@
-/* bpe.c - cuts a line into words and joins the bytes of each. */
-#include "prepare/bpe.h"
-
+/* bpe.c - reads the vocabulary, cuts a line into words and joins the bytes of each. */
 #include <inttypes.h>
-#include <stdbool.h>
+#include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "prepare/bpe_vocab.h"
-#include "prepare/spellings.h"
+#include "base/file.h"
+#include "base/vec.h"
+#include "prepare/subword.h"
 #include "prepare/text.h"
-#include "prepare/unicode.h"
 
 enum {
+    BPE_FILE_BYTES_MAX = 64 << 20,
+    BPE_SYMBOL_BYTES_MAX = 1024,
+    BPE_NUMBER_MAX = 1 << 24,
     BPE_WORD_BYTES_MAX = 1 << 16,
     BPE_KNOWN_WORD_BYTES = 64, /* longer words are not remembered */
     BPE_KNOWN_MAX = 1 << 20
 };
 
 struct bpe {
-    struct bpe_vocab vocab;
+    struct arena *arena;
+    const struct unicode *unicode;
+    int32_t of_byte[256];
+    struct map ranks; /* of pairs of symbols: the lower one goes first */
+    struct {
+        int32_t *item, n, capacity; /* by rank: what the pair becomes */
+    } merged;
     int32_t symbol[BPE_WORD_BYTES_MAX];
-    /* Words met before, and their units: word w has known_text[known_at[w] .. known_at[w + 1]). */
-    struct spellings known;
-    struct encoded known_text;
-    size_t *known_at_own;
-    int32_t known_n;
+    struct map known;         /* words met before: places of their units in known_text */
+    struct strbuf known_text; /* each ended by a zero byte */
 };
 
-int bpe_open(struct bpe **out, const char *vocab_path, const char *merges_path, struct err *e)
+/* --- vocab.json and merges.txt --- */
+
+static int bpe_read_symbols(struct map *out, const char *text, size_t n, const char *place,
+                            struct err *e)
 {
-    struct bpe *b = calloc(1, sizeof *b);
+    json_error_t why;
+    json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why), *number;
+    const char *symbol;
     int rc = 0;
 
-    *out = NULL;
-    if (!b) return ERR(e, ERR_NOMEM, "%s: no memory to read it", vocab_path);
-    b->known_at_own = calloc(BPE_KNOWN_MAX + 1, sizeof *b->known_at_own);
-    if (!b->known_at_own) {
-        rc = ERR(e, ERR_NOMEM, "%s: no memory to read it", vocab_path);
-        goto out;
+    if (!root) return ERR(e, ERR_DATA, "%s:%d:%d: %s", place, why.line, why.column, why.text);
+    if (!json_is_object(root))
+        rc = ERR(e, ERR_DATA, "%s: expected { \"symbol\": number, … }", place);
+    json_object_foreach(root, symbol, number)
+    {
+        json_int_t value = json_integer_value(number);
+        size_t symbol_n = strlen(symbol);
+        if (!json_is_integer(number) || value < 0 || value > BPE_NUMBER_MAX)
+            rc = ERR(e, ERR_DATA, "%s: the number of '%.40s' is not an integer from 0 to %d", place,
+                     symbol, BPE_NUMBER_MAX);
+        else if (symbol_n > BPE_SYMBOL_BYTES_MAX)
+            rc = ERR(e, ERR_DATA, "%s: '%.40s…' has more than %d bytes", place, symbol,
+                     BPE_SYMBOL_BYTES_MAX);
+        if (rc < 0) break;
+        *map_put(out, symbol, symbol_n, NULL) = (int32_t)value;
     }
-    TRY_OUT(rc, spellings_open(&b->known, e));
-    TRY_OUT(rc, bpe_vocab_read(&b->vocab, vocab_path, merges_path, e));
-    *out = b;
-    b = NULL;
-out:
-    bpe_close(b);
+    json_decref(root);
     return rc;
 }
 
-void bpe_close(struct bpe *b)
+/* The printable character that stands for a byte: itself, or one from U+0100 on, in order. */
+static int bpe_map_bytes(struct bpe *b, const struct map *symbols, const char *place, struct err *e)
 {
-    if (!b) return;
-    bpe_vocab_free(&b->vocab);
-    spellings_close(&b->known);
-    free(b->known_text.text_own);
-    free(b->known_at_own);
-    free(b);
+    uint32_t others = 0;
+    char text[4];
+
+    for (uint32_t byte = 0; byte < 256; byte++) {
+        bool printable = (byte > 32 && byte < 127) || (byte > 160 && byte != 173);
+        int n = text_encode(text, printable ? byte : 256 + others++);
+        if (!map_get(symbols, text, (size_t)n, &b->of_byte[byte]))
+            return ERR(e, ERR_DATA, "%s: no symbol for the byte 0x%02x; is it GPT-2's?", place,
+                       byte);
+    }
+    return 0;
+}
+
+static int bpe_add_merge(struct bpe *b, const struct map *symbols, const char *line, size_t n,
+                         struct err *e)
+{
+    char joined[2 * BPE_SYMBOL_BYTES_MAX];
+    const char *space = memchr(line, ' ', n);
+    int32_t pair[2], merged;
+    bool fresh;
+
+    if (!space || n >= sizeof joined) return ERR(e, ERR_DATA, "expected a pair of symbols");
+    size_t left_n = (size_t)(space - line), right_n = n - left_n - 1;
+    memcpy(joined, line, left_n);
+    memcpy(joined + left_n, space + 1, right_n);
+    if (!map_get(symbols, line, left_n, &pair[0]) ||
+        !map_get(symbols, space + 1, right_n, &pair[1]) ||
+        !map_get(symbols, joined, left_n + right_n, &merged))
+        return ERR(e, ERR_DATA, "symbols that the vocabulary lacks: '%.*s'", (int)(n < 80 ? n : 80),
+                   line);
+    int32_t *rank = map_put(&b->ranks, pair, sizeof pair, &fresh);
+    if (!fresh) return 0;
+    *rank = b->merged.n;
+    *vec_push(b->arena, &b->merged) = merged;
+    return 0;
+}
+
+static int bpe_read_merges(struct bpe *b, const struct map *symbols, const char *text, size_t n,
+                           const char *place, struct err *e)
+{
+    const char *at = text, *line;
+    size_t line_n;
+
+    for (int32_t number = 1; text_line(&at, text + n, true, &line, &line_n); number++) {
+        if (line_n == 0 || (number == 1 && strncmp(line, "#version", 8) == 0)) continue;
+        int rc = bpe_add_merge(b, symbols, line, line_n, e);
+        if (rc < 0) {
+            err_ctx(e, "%s:%d", place, number);
+            return rc;
+        }
+    }
+    return 0;
+}
+
+int bpe_open(struct bpe **out, struct arena *a, const char *vocab_path, const char *merges_path,
+             struct err *e)
+{
+    struct bpe *b = arena_alloc(a, sizeof *b);
+    struct map symbols;
+    char *text;
+    size_t n;
+
+    *out = b;
+    b->arena = a;
+    b->unicode = unicode_make(a);
+    map_init(&symbols, a);
+    map_init(&b->ranks, a);
+    map_init(&b->known, a);
+    strbuf_init(&b->known_text, a);
+    TRY(file_read(a, &text, &n, vocab_path, BPE_FILE_BYTES_MAX, e));
+    TRY(bpe_read_symbols(&symbols, text, n, vocab_path, e));
+    TRY(bpe_map_bytes(b, &symbols, vocab_path, e));
+    TRY(file_read(a, &text, &n, merges_path, BPE_FILE_BYTES_MAX, e));
+    return bpe_read_merges(b, &symbols, text, n, merges_path, e);
 }
 
 /* --- joining --- */
@@ -66,60 +147,52 @@ void bpe_close(struct bpe *b)
 static int32_t bpe_join(struct bpe *b, int32_t n)
 {
     for (;;) {
-        const struct bpe_merge *best = NULL;
-        for (int32_t i = 0; i + 1 < n; i++) {
-            const struct bpe_merge *m = bpe_vocab_find(&b->vocab, b->symbol[i], b->symbol[i + 1]);
-            if (m && (!best || m->rank < best->rank)) best = m;
-        }
-        if (!best) return n;
-        int32_t left = best->left, right = best->right, put = 0;
+        int32_t best = INT32_MAX, rank, put = 0, pair[2];
+        for (int32_t i = 0; i + 1 < n; i++)
+            if (map_get(&b->ranks, &b->symbol[i], sizeof pair, &rank) && rank < best) {
+                best = rank;
+                memcpy(pair, &b->symbol[i], sizeof pair);
+            }
+        if (best == INT32_MAX) return n;
         for (int32_t i = 0; i < n; i++) {
-            bool pair = i + 1 < n && b->symbol[i] == left && b->symbol[i + 1] == right;
-            b->symbol[put++] = pair ? best->merged : b->symbol[i];
-            i += pair;
+            bool joins = i + 1 < n && memcmp(&b->symbol[i], pair, sizeof pair) == 0;
+            b->symbol[put++] = joins ? b->merged.item[best] : b->symbol[i];
+            i += joins;
         }
         n = put;
     }
 }
 
-static void bpe_spell(struct bpe *b, struct encoded *out, const unsigned char *word, size_t n)
+static void bpe_spell(struct bpe *b, struct strbuf *out, const char *word, size_t n)
 {
     char number[16];
 
-    for (size_t i = 0; i < n; i++) b->symbol[i] = b->vocab.of_byte[word[i]];
+    for (size_t i = 0; i < n; i++) b->symbol[i] = b->of_byte[(unsigned char)word[i]];
     int32_t symbols_n = bpe_join(b, (int32_t)n);
     for (int32_t i = 0; i < symbols_n; i++) {
         int digits = snprintf(number, sizeof number, "%" PRId32, b->symbol[i]);
-        encoded_add(out, "", 0, number, (size_t)digits);
+        subword_add_unit(out, "", number, (size_t)digits);
     }
 }
 
 /* A word that was met before costs one look; text repeats itself. */
-static int bpe_word(struct bpe *b, struct encoded *out, const unsigned char *word, size_t n,
-                    struct err *e)
+static int bpe_word(struct bpe *b, struct strbuf *out, const char *word, size_t n, struct err *e)
 {
+    size_t from = out->n + (out->n > 0);
+    int32_t at;
+
     if (n > BPE_WORD_BYTES_MAX)
         return ERR(e, ERR_DATA, "a word of %zu bytes, more than the limit of %d", n,
                    BPE_WORD_BYTES_MAX);
-    if (n > BPE_KNOWN_WORD_BYTES) {
-        bpe_spell(b, out, word, n);
+    if (n <= BPE_KNOWN_WORD_BYTES && map_get(&b->known, word, n, &at)) {
+        const char *units = b->known_text.text + at;
+        subword_add_unit(out, "", units, strlen(units));
         return 0;
     }
-    int32_t at = spellings_find(&b->known, (const char *)word, n);
-    if (at < 0) {
-        if (b->known_n == BPE_KNOWN_MAX) {
-            bpe_spell(b, out, word, n);
-            return 0;
-        }
-        at = b->known_n;
-        bpe_spell(b, &b->known_text, word, n);
-        if (b->known_text.out_of_memory) return ERR(e, ERR_NOMEM, "no memory for its units");
-        TRY(spellings_add(&b->known, (const char *)word, n, at, e));
-        b->known_at_own[++b->known_n] = b->known_text.n;
-    }
-    size_t first = b->known_at_own[at], end = b->known_at_own[at + 1];
-    if (b->known_text.text_own[first] == ' ') first++;
-    encoded_add(out, "", 0, b->known_text.text_own + first, end - first);
+    bpe_spell(b, out, word, n);
+    if (n > BPE_KNOWN_WORD_BYTES || b->known.n >= BPE_KNOWN_MAX) return 0;
+    *map_put(&b->known, word, n, NULL) = (int32_t)b->known_text.n;
+    strbuf_add_n(&b->known_text, out->text + from, out->n - from + 1);
     return 0;
 }
 
@@ -128,31 +201,30 @@ static int bpe_word(struct bpe *b, struct encoded *out, const unsigned char *wor
 enum bpe_class { BPE_END, BPE_SPACE, BPE_LETTER, BPE_NUMBER, BPE_OTHER };
 
 /* The class of the character at p, which is valid, and its length; BPE_END at the end. */
-static enum bpe_class bpe_class(const unsigned char *p, const unsigned char *end, int *bytes)
+static enum bpe_class bpe_class(const struct bpe *b, const char *p, const char *end, int *bytes)
 {
     uint32_t c;
 
     if (p == end) return BPE_END;
-    c = *p;
-    *bytes = 1;
-    if (c >= 0x80) *bytes = text_decode(p, end, &c);
+    *bytes = text_decode(p, end, &c);
     if (c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x80 && text_is_long_space(c)))
         return BPE_SPACE;
-    return unicode_is_letter(c) ? BPE_LETTER : unicode_is_number(c) ? BPE_NUMBER : BPE_OTHER;
+    char class = b->unicode->class[c];
+    return class == UNICODE_LETTER ? BPE_LETTER : class == UNICODE_NUMBER ? BPE_NUMBER : BPE_OTHER;
 }
 
 /* The end of the run of characters of one class that begins at p. */
-static const unsigned char *bpe_run(const unsigned char *p, const unsigned char *end,
-                                    enum bpe_class class)
+static const char *bpe_run(const struct bpe *b, const char *p, const char *end,
+                           enum bpe_class class)
 {
     int bytes = 0;
 
-    while (bpe_class(p, end, &bytes) == class) p += bytes;
+    while (bpe_class(b, p, end, &bytes) == class) p += bytes;
     return p;
 }
 
-/* Bytes of a contraction at p, such as 's; 0 when there is none. */
-static size_t bpe_contraction(const unsigned char *p, const unsigned char *end)
+/* Bytes of a contraction at p, such as 's; 0 if there is none. */
+static size_t bpe_contraction(const char *p, const char *end)
 {
     static const char *const all[] = {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"};
 
@@ -164,51 +236,36 @@ static size_t bpe_contraction(const unsigned char *p, const unsigned char *end)
 }
 
 /* The end of the word that begins at p < end. White space before a word leaves it the last one. */
-static const unsigned char *bpe_next(const unsigned char *p, const unsigned char *end)
+static const char *bpe_next(const struct bpe *b, const char *p, const char *end)
 {
     int bytes = 0;
     size_t contraction = bpe_contraction(p, end);
-    enum bpe_class class = bpe_class(p, end, &bytes);
+    enum bpe_class class = bpe_class(b, p, end, &bytes);
 
     if (contraction > 0) return p + contraction;
-    if (class != BPE_SPACE) return bpe_run(p, end, class);
-    enum bpe_class next = bpe_class(p + bytes, end, &bytes);
-    if (*p == ' ' && next != BPE_SPACE && next != BPE_END) return bpe_run(p + 1, end, next);
-    const unsigned char *after = bpe_run(p, end, BPE_SPACE), *last = after - 1;
+    if (class != BPE_SPACE) return bpe_run(b, p, end, class);
+    enum bpe_class next = bpe_class(b, p + bytes, end, &bytes);
+    if (*p == ' ' && next != BPE_SPACE && next != BPE_END) return bpe_run(b, p + 1, end, next);
+    const char *after = bpe_run(b, p, end, BPE_SPACE), *last = after - 1;
     if (after == end) return after;
     while ((*last & 0xC0) == 0x80) last--;
     return last > p ? last : after;
 }
 
-static bool bpe_is_utf8(const unsigned char *p, const unsigned char *end, const unsigned char **bad)
+int bpe_line(struct bpe *b, struct strbuf *out, const char *line, size_t n, struct err *e)
 {
-    uint32_t c;
-
-    while (p < end) {
-        int bytes = *p < 0x80 ? 1 : text_decode(p, end, &c);
-        *bad = p;
-        if (bytes == 0) return false;
-        p += bytes;
-    }
-    return true;
-}
-
-int bpe_line(struct bpe *b, struct encoded *out, const char *line, size_t n, struct err *e)
-{
-    const unsigned char *p = (const unsigned char *)line, *end = p + n, *bad = p;
+    const char *p = line, *end = line + n;
     int bytes = 0;
 
-    if (!bpe_is_utf8(p, end, &bad))
-        return ERR(e, ERR_DATA, "byte 0x%02x (byte %lld of the line) is not UTF-8", *bad,
-                   (long long)(bad - p) + 1);
-    p = bpe_run(p, end, BPE_SPACE);
-    for (const unsigned char *q = p, *after; q < end; q = after) {
-        enum bpe_class class = bpe_class(q, end, &bytes);
-        after = bpe_run(q, end, class);
+    TRY(subword_check_utf8(line, n, e));
+    p = bpe_run(b, p, end, BPE_SPACE);
+    for (const char *q = p, *after; q < end; q = after) {
+        enum bpe_class class = bpe_class(b, q, end, &bytes);
+        after = bpe_run(b, q, end, class);
         if (class == BPE_SPACE && after == end) end = q;
     }
     while (p < end) {
-        const unsigned char *after = bpe_next(p, end);
+        const char *after = bpe_next(b, p, end);
         TRY(bpe_word(b, out, p, (size_t)(after - p), e));
         p = after;
     }

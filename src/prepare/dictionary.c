@@ -1,7 +1,7 @@
-/* dictionary.c - a hash table over entries kept in an array.
+/* dictionary.c - a hash table from words to places in an array of entries.
  *
- * While a text is counted the entries stand in order of first appearance; then they are sorted, cut
- * to the limit, filled up, and the table is made again, so that an entry's place is its id. */
+ * While a text is counted the entries are in order of first appearance; then they are sorted and
+ * cut to the limit, and the table gets their new places, so that an entry's place is its id. */
 #include "prepare/dictionary.h"
 
 #include <assert.h>
@@ -9,128 +9,73 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/map.h"
 #include "base/str.h"
-#include "prepare/parts.h"
+#include "base/vec.h"
+#include "data/tokens.h"
 
-enum {
-    DICTIONARY_FIRST_SLOTS = 1 << 12,
-    DICTIONARY_LIMIT_LOWEST = 8,
-    DICTIONARY_ENTRIES_MAX = 1 << 28
-};
+enum { DICTIONARY_LIMIT_LOWEST = 8, DICTIONARY_ENTRIES_MAX = 1 << 28 };
 
 struct entry {
-    const char *word; /* in the dictionary's arena */
+    const char *word; /* the table's */
     size_t n;         /* bytes */
     int64_t count;
 };
 
-struct slot {
-    uint32_t hash;
-    int32_t place; /* of the entry, from 1; 0: the slot is free */
-};
-
 struct dictionary {
-    struct arena words;
-    struct entry *entries_own;
-    int32_t entries_n, entries_room;
-    struct slot *slots_own;
-    uint32_t slots_n; /* a power of two, at least twice the entries */
+    struct arena arena;
+    struct map ids; /* of each word; TOKEN_UNKNOWN also for one that the limit cut off */
+    struct {
+        struct entry *item;
+        int32_t n, capacity;
+    } entries;
 };
 
-static uint32_t word_hash(const char *word, size_t n)
+static void dictionary_append(struct dictionary *d, int32_t *id, size_t n, int64_t count)
 {
-    uint64_t h = 0xCBF29CE484222325u; /* FNV-1a */
-
-    for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)word[i]) * 0x100000001B3u;
-    return (uint32_t)(h ^ h >> 32);
+    *id = d->entries.n;
+    *vec_push(&d->arena, &d->entries) = (struct entry){.word = map_key(id), .n = n, .count = count};
 }
 
-/* The slot that holds the word, or the free slot where it belongs. */
-static struct slot *dictionary_slot(const struct dictionary *d, uint32_t hash, const char *word,
-                                    size_t n)
+/* Adds count to a word's count, with a new entry when it is absent, which *added (may be NULL)
+ * reports. */
+static int dictionary_add(struct dictionary *d, const char *word, size_t n, int64_t count,
+                          bool *added, struct err *e)
 {
-    for (uint32_t i = hash;; i++) {
-        struct slot *s = &d->slots_own[i & (d->slots_n - 1)];
-        if (s->place == 0) return s;
-        if (s->hash != hash) continue;
-        const struct entry *entry = &d->entries_own[s->place - 1];
-        if (entry->n == n && memcmp(entry->word, word, n) == 0) return s;
-    }
-}
+    bool fresh;
+    int32_t *id = map_put(&d->ids, word, n, &fresh);
 
-/* Makes the table again with slots_n slots for the entries as they stand. */
-static int dictionary_index(struct dictionary *d, uint32_t slots_n, struct err *e)
-{
-    struct slot *slots = calloc(slots_n, sizeof *slots);
-
-    if (!slots) return ERR(e, ERR_NOMEM, "no memory for a dictionary of %d words", d->entries_n);
-    free(d->slots_own);
-    d->slots_own = slots;
-    d->slots_n = slots_n;
-    for (int32_t i = 0; i < d->entries_n; i++) {
-        uint32_t hash = word_hash(d->entries_own[i].word, d->entries_own[i].n);
-        struct slot *s = dictionary_slot(d, hash, d->entries_own[i].word, d->entries_own[i].n);
-        *s = (struct slot){.hash = hash, .place = i + 1};
+    if (added) *added = fresh;
+    if (!fresh) {
+        d->entries.item[*id].count += count;
+        return 0;
     }
+    if (d->entries.n >= DICTIONARY_ENTRIES_MAX)
+        return ERR(e, ERR_DATA, "more than %d different words; is it text?", d->entries.n);
+    dictionary_append(d, id, n, count);
     return 0;
 }
 
-/* Adds count to a word's count, with a new entry when it is not there yet. *fresh (may be NULL)
- * tells whether it was not. */
-static int dictionary_add(struct dictionary *d, const char *word, size_t n, int64_t count,
-                          bool *fresh, struct err *e)
+/* A dictionary of the four specials. Their count is 1, as the authors' program shows them. */
+static struct dictionary *dictionary_open(void)
 {
-    uint32_t hash = word_hash(word, n);
-    struct slot *s = dictionary_slot(d, hash, word, n);
+    static const char *const specials[TOKEN_SPECIALS_N] = {"<s>", "<pad>", "</s>", "<unk>"};
+    struct arena arena;
 
-    if (fresh) *fresh = s->place == 0;
-    if (s->place > 0) {
-        d->entries_own[s->place - 1].count += count;
-        return 0;
-    }
-    if (d->entries_n == d->entries_room) {
-        if (d->entries_room >= DICTIONARY_ENTRIES_MAX)
-            return ERR(e, ERR_DATA, "more than %d different words; is it text?", d->entries_room);
-        int32_t room = d->entries_room > 0 ? d->entries_room * 2 : DICTIONARY_FIRST_SLOTS / 2;
-        struct entry *grown = realloc(d->entries_own, (size_t)room * sizeof *grown);
-        if (!grown) return ERR(e, ERR_NOMEM, "no memory for a dictionary of %d words", room);
-        d->entries_own = grown;
-        d->entries_room = room;
-    }
-    d->entries_own[d->entries_n++] =
-        (struct entry){.word = arena_strndup(&d->words, word, n), .n = n, .count = count};
-    *s = (struct slot){.hash = hash, .place = d->entries_n};
-    if ((uint32_t)d->entries_n <= d->slots_n / 2) return 0;
-    return dictionary_index(d, d->slots_n * 2, e);
-}
-
-/* A dictionary of the four specials. */
-static int dictionary_open(struct dictionary **out, struct err *e)
-{
-    static const char *const specials[] = {"<s>", "<pad>", "</s>", "<unk>"};
-    struct dictionary *d = calloc(1, sizeof *d);
-    int rc = 0;
-
-    *out = NULL;
-    if (!d) return ERR(e, ERR_NOMEM, "no memory for a dictionary");
-    arena_init(&d->words);
-    TRY_OUT(rc, dictionary_index(d, DICTIONARY_FIRST_SLOTS, e));
-    for (int i = 0; i < DICTIONARY_SPECIALS_N; i++)
-        TRY_OUT(rc, dictionary_add(d, specials[i], strlen(specials[i]), 1, NULL, e));
-    *out = d;
-    d = NULL;
-out:
-    dictionary_close(d);
-    return rc;
+    arena_init(&arena);
+    struct dictionary *d = arena_alloc(&arena, sizeof *d);
+    d->arena = arena;
+    map_init(&d->ids, &d->arena);
+    for (int i = 0; i < TOKEN_SPECIALS_N; i++)
+        (void)dictionary_add(d, specials[i], strlen(specials[i]), 1, NULL, NULL);
+    return d;
 }
 
 void dictionary_close(struct dictionary *d)
 {
     if (!d) return;
-    arena_fini(&d->words);
-    free(d->entries_own);
-    free(d->slots_own);
-    free(d);
+    struct arena arena = d->arena; /* it holds d */
+    arena_fini(&arena);
 }
 
 /* UTF-8 keeps code point order under byte comparison. */
@@ -145,77 +90,75 @@ static int compare_entries(const void *left, const void *right)
 }
 
 /* Sorts, cuts to the limit and fills up: afterwards places are ids. */
-static int dictionary_finish(struct dictionary *d, int32_t limit, struct err *e)
+static void dictionary_finish(struct dictionary *d, int32_t limit)
 {
-    for (int i = 0; i < DICTIONARY_SPECIALS_N; i++) d->entries_own[i].count = 1;
-    qsort(d->entries_own + DICTIONARY_SPECIALS_N, (size_t)(d->entries_n - DICTIONARY_SPECIALS_N),
-          sizeof *d->entries_own, compare_entries);
-    if (limit > 0 && d->entries_n > limit) d->entries_n = limit;
-    TRY(dictionary_index(d, d->slots_n, e));
-    for (int i = 0; d->entries_n % DICTIONARY_MULTIPLE != 0; i++) {
-        char *filler = arena_printf(&d->words, "madeupword%04d", i);
-        TRY(dictionary_add(d, filler, strlen(filler), 0, NULL, e));
+    int32_t n = d->entries.n;
+
+    qsort(d->entries.item + TOKEN_SPECIALS_N, (size_t)(n - TOKEN_SPECIALS_N),
+          sizeof *d->entries.item, compare_entries);
+    if (limit > 0 && n > limit) d->entries.n = limit;
+    for (int32_t i = TOKEN_SPECIALS_N; i < n; i++) {
+        const struct entry *entry = &d->entries.item[i];
+        *map_put(&d->ids, entry->word, entry->n, NULL) = i < d->entries.n ? i : TOKEN_UNKNOWN;
     }
-    return 0;
+    for (int i = 0; d->entries.n % DICTIONARY_MULTIPLE != 0; i++) {
+        const char *filler = arena_printf(&d->arena, "madeupword%04d", i);
+        bool fresh;
+        int32_t *id = map_put(&d->ids, filler, strlen(filler), &fresh);
+        if (fresh || *id == TOKEN_UNKNOWN) dictionary_append(d, id, strlen(filler), 0);
+    }
 }
 
 /* Adds the words of a text. */
-static int dictionary_count_words(struct dictionary *d, const char *text, size_t n,
-                                  const char *place, const struct text_progress *progress,
-                                  struct err *e)
+static int dictionary_count_words(struct dictionary *d, const struct text *t, struct err *e)
 {
     struct text_scan scan;
+    const char *word;
+    size_t word_bytes;
+    int item;
 
-    text_scan_init(&scan, text, n, place, progress);
-    for (;;) {
-        const char *word;
-        size_t word_bytes;
-        int item = text_next(&scan, &word, &word_bytes, e);
-        TRY(item);
-        if (item == TEXT_END) return 0;
+    text_scan_init(&scan, t);
+    while ((item = text_next(&scan, &word, &word_bytes, e)) > TEXT_END)
         if (item == TEXT_WORD) TRY(dictionary_add(d, word, word_bytes, 1, NULL, e));
-    }
+    return item;
 }
 
 /* A dictionary for each part of a text while threads count them. */
 struct counting {
-    struct parts parts;
-    struct dictionary *own[PARTS_MAX];
-    const char *place;
-    const struct text_progress *progress;
+    struct text part[PARALLEL_MAX];
+    struct dictionary *own[PARALLEL_MAX];
 };
 
 static int dictionary_count_part(void *context, int32_t i, struct err *e)
 {
     struct counting *c = context;
-    const char *first = c->parts.bound[i];
 
-    TRY(dictionary_open(&c->own[i], e));
-    /* The parts are of a size: the first one's share is that of all. */
-    return dictionary_count_words(c->own[i], first, (size_t)(c->parts.bound[i + 1] - first),
-                                  c->place, i == 0 ? c->progress : NULL, e);
+    c->own[i] = dictionary_open();
+    return dictionary_count_words(c->own[i], &c->part[i], e);
 }
 
-/* Counts the parts side by side and adds them up: sorting follows, so their order is of no account.
- * A fault is looked for again from the start, where its line has its number. */
-static int dictionary_count_parts(struct dictionary *d, struct counting *c, struct err *e)
+/* Counts the parts side by side and adds them to the first: sorting follows, so that their order
+ * does not matter. */
+static int dictionary_count(struct dictionary **out, const struct text *t, struct err *e)
 {
-    int rc = parts_run(c->parts.n, dictionary_count_part, c, e);
+    struct counting c = {0};
+    int32_t parts_n = text_cut(c.part, text_threads(t), t);
+    int rc = parallel_run(parts_n, dictionary_count_part, &c, e);
 
-    for (int32_t i = 0; i < c->parts.n; i++) {
-        const struct dictionary *part = c->own[i];
-        for (int32_t k = 0; rc == 0 && k < part->entries_n; k++)
-            rc = dictionary_add(d, part->entries_own[k].word, part->entries_own[k].n,
-                                part->entries_own[k].count, NULL, e);
-        dictionary_close(c->own[i]);
+    *out = c.own[0];
+    for (int32_t i = 1; i < parts_n; i++) {
+        const struct dictionary *part = c.own[i];
+        for (int32_t k = 0; rc == 0 && k < part->entries.n; k++) {
+            const struct entry *entry = &part->entries.item[k];
+            rc = dictionary_add(*out, entry->word, entry->n, entry->count, NULL, e);
+        }
+        dictionary_close(c.own[i]);
     }
     return rc;
 }
 
-int dictionary_build(struct dictionary **out, const char *text, size_t n, const char *place,
-                     int32_t limit, const struct text_progress *progress, struct err *e)
+int dictionary_build(struct dictionary **out, const struct text *t, int32_t limit, struct err *e)
 {
-    struct counting counting = {.place = place, .progress = progress};
     struct dictionary *d = NULL;
     int rc = 0;
 
@@ -224,15 +167,13 @@ int dictionary_build(struct dictionary **out, const char *text, size_t n, const 
         return ERR(e, ERR_USAGE,
                    "a vocabulary limit of %d: it must be 0 (all words) or at least %d", limit,
                    DICTIONARY_LIMIT_LOWEST);
-    TRY_OUT(rc, dictionary_open(&d, e));
-    parts_cut(&counting.parts, parts_threads(n, progress), text, n);
-    if (counting.parts.n == 1 || dictionary_count_parts(d, &counting, NULL) < 0) {
+    if (dictionary_count(&d, t, NULL) < 0) { /* from the start: lines then have their numbers */
         dictionary_close(d);
-        d = NULL;
-        TRY_OUT(rc, dictionary_open(&d, e));
-        TRY_OUT(rc, dictionary_count_words(d, text, n, place, progress, e));
+        d = dictionary_open();
+        TRY_OUT(rc, dictionary_count_words(d, t, e));
     }
-    TRY_OUT(rc, dictionary_finish(d, limit, e));
+    for (int i = 0; i < TOKEN_SPECIALS_N; i++) d->entries.item[i].count = 1;
+    dictionary_finish(d, limit);
     *out = d;
     d = NULL;
 out:
@@ -271,22 +212,16 @@ static int dictionary_parse_line(struct dictionary *d, const char *line, size_t 
 int dictionary_parse(struct dictionary **out, const char *text, size_t n, const char *place,
                      struct err *e)
 {
-    struct dictionary *d = NULL;
+    const char *end = n > 0 ? text + n : text, *line;
+    size_t line_n;
     int rc = 0;
-    size_t at = 0;
 
+    *out = dictionary_open();
+    for (int64_t number = 1; rc == 0 && text_line(&text, end, false, &line, &line_n); number++)
+        rc = dictionary_parse_line(*out, line, line_n, place, number, e);
+    if (rc == 0) return 0;
+    dictionary_close(*out);
     *out = NULL;
-    TRY_OUT(rc, dictionary_open(&d, e));
-    for (int64_t line = 1; at < n; line++) {
-        const char *end = memchr(text + at, '\n', n - at);
-        size_t bytes = end ? (size_t)(end - text) - at : n - at;
-        TRY_OUT(rc, dictionary_parse_line(d, text + at, bytes, place, line, e));
-        at += bytes + 1;
-    }
-    *out = d;
-    d = NULL;
-out:
-    dictionary_close(d);
     return rc;
 }
 
@@ -306,9 +241,9 @@ char *dictionary_text(const struct dictionary *d, struct arena *a, size_t *n)
     struct strbuf text;
 
     strbuf_init(&text, a);
-    for (int32_t i = DICTIONARY_SPECIALS_N; i < d->entries_n; i++) {
-        strbuf_add_n(&text, d->entries_own[i].word, d->entries_own[i].n);
-        strbuf_addf(&text, " %lld\n", (long long)d->entries_own[i].count);
+    for (int32_t i = TOKEN_SPECIALS_N; i < d->entries.n; i++) {
+        strbuf_add_n(&text, d->entries.item[i].word, d->entries.item[i].n);
+        strbuf_addf(&text, " %lld\n", (long long)d->entries.item[i].count);
     }
     if (n) *n = text.n;
     return text.text;
@@ -328,23 +263,18 @@ int dictionary_save(const struct dictionary *d, const char *path, struct err *e)
 
 int32_t dictionary_size(const struct dictionary *d)
 {
-    return d->entries_n;
+    return d->entries.n;
 }
 
 int32_t dictionary_find(const struct dictionary *d, const char *word, size_t n)
 {
-    const struct slot *s = dictionary_slot(d, word_hash(word, n), word, n);
-    return s->place > 0 ? s->place - 1 : DICTIONARY_UNKNOWN;
+    int32_t id;
+
+    return map_get(&d->ids, word, n, &id) ? id : TOKEN_UNKNOWN;
 }
 
 const char *dictionary_word(const struct dictionary *d, int32_t id)
 {
-    assert(id >= 0 && id < d->entries_n);
-    return d->entries_own[id].word;
-}
-
-int64_t dictionary_count(const struct dictionary *d, int32_t id)
-{
-    assert(id >= 0 && id < d->entries_n);
-    return d->entries_own[id].count;
+    assert(id >= 0 && id < d->entries.n);
+    return d->entries.item[id].word;
 }

@@ -17,27 +17,14 @@
 #include "base/err.h"
 #include "prepare/text.h"
 
-enum dictionary_special {
-    DICTIONARY_BEGIN,
-    DICTIONARY_PAD,
-    DICTIONARY_LINE_END,
-    DICTIONARY_UNKNOWN,
-    DICTIONARY_SPECIALS_N
-};
 enum { DICTIONARY_MULTIPLE = 8 };
 
 struct dictionary;
 
-/* dictionary_build - the dictionary of a training text in memory (n bytes, named place in
- * messages).
- *
- *   limit     0: every word. Otherwise that many entries are kept, specials included, and fillers
- *             bring a limit that is no multiple of 8 up to one; at least 8
- *   progress  may be NULL
- *
- * Errors: ERR_DATA place:line, ERR_USAGE limit, ERR_NOMEM. */
-int dictionary_build(struct dictionary **out, const char *text, size_t n, const char *place,
-                     int32_t limit, const struct text_progress *progress, struct err *e);
+/* dictionary_build - the dictionary of a training text. limit: 0: every word; otherwise at least 8:
+ * that many entries are kept, specials included, and fillers bring a limit that is not a multiple
+ * of 8 up to one. Errors: ERR_DATA place:line, ERR_USAGE limit. */
+int dictionary_build(struct dictionary **out, const struct text *t, int32_t limit, struct err *e);
 /* dictionary_parse - from the bytes of a dict.txt. Errors: ERR_DATA place:line. */
 int dictionary_parse(struct dictionary **out, const char *text, size_t n, const char *place,
                      struct err *e);
@@ -52,12 +39,9 @@ int dictionary_save(const struct dictionary *d, const char *path, struct err *e)
 
 /* dictionary_size - V: entries, specials and fillers included. */
 int32_t dictionary_size(const struct dictionary *d);
-/* dictionary_find - the id of a word of n bytes; DICTIONARY_UNKNOWN when it is not there. */
+/* dictionary_find - the id of a word of n bytes; TOKEN_UNKNOWN when it is absent. */
 int32_t dictionary_find(const struct dictionary *d, const char *word, size_t n);
 /* dictionary_word - the spelling of an id, ended by a zero byte. */
 const char *dictionary_word(const struct dictionary *d, int32_t id);
-/* dictionary_count - occurrences in the training text; 1 for the specials, as the authors' program
- * shows them after loading. */
-int64_t dictionary_count(const struct dictionary *d, int32_t id);
 
 #endif

@@ -4,22 +4,19 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "prepare/bpe.h"
-#include "prepare/encoded.h"
-#include "prepare/wordpiece.h"
+#include "prepare/subword.h"
 
-enum { ENCODE_BUFFER_BYTES = 1 << 20, ENCODE_PROGRESS_BYTES = 4 << 20 };
+enum { ENCODE_BUFFER_BYTES = 1 << 20 };
 
 struct encoder {
     struct encode_options options;
     struct wordpiece *wordpiece;
     struct bpe *bpe;
-    struct encoded line;
+    struct strbuf line;
 };
 
 const char *encode_suffix(const struct encode_options *o)
@@ -27,138 +24,128 @@ const char *encode_suffix(const struct encode_options *o)
     return o->kind == ENCODE_IDS ? "bin" : "txt";
 }
 
-int encode_describe(char *out, size_t room, const struct encode_options *o, struct err *e)
+int encode_describe(const char **out, struct arena *a, const struct encode_options *o,
+                    struct err *e)
 {
     char vocab[HASH_HEX_BYTES], merges[HASH_HEX_BYTES];
 
-    out[0] = '\0';
+    *out = "";
     if (o->kind == ENCODE_IDS)
-        snprintf(out, room, " units=ids bytes=%d end=%" PRId64, o->id_bytes, o->id_end);
+        *out = arena_printf(a, " units=ids bytes=%d end=%" PRId64, o->id_bytes, o->id_end);
     if (o->kind != ENCODE_WORDPIECE && o->kind != ENCODE_BPE) return 0;
     TRY(hash_file(vocab, o->vocab, e));
-    if (o->kind == ENCODE_WORDPIECE) {
-        snprintf(out, room, " units=wordpiece vocab=%.16s%s", vocab, o->cased ? " cased" : "");
-        return 0;
-    }
-    TRY(hash_file(merges, o->merges, e));
-    snprintf(out, room, " units=bpe vocab=%.16s merges=%.16s", vocab, merges);
+    if (o->kind == ENCODE_BPE) TRY(hash_file(merges, o->merges, e));
+    *out = o->kind == ENCODE_BPE
+               ? arena_printf(a, " units=bpe vocab=%.16s merges=%.16s", vocab, merges)
+               : arena_printf(a, " units=wordpiece vocab=%.16s%s", vocab, o->cased ? " cased" : "");
     return 0;
 }
 
-int encoder_open(struct encoder **out, const struct encode_options *o, struct err *e)
+int encoder_open(struct encoder **out, struct arena *a, const struct encode_options *o,
+                 struct err *e)
 {
-    struct encoder *c = calloc(1, sizeof *c);
-    int rc = 0;
+    struct encoder *c = *out = arena_alloc(a, sizeof *c);
 
-    *out = NULL;
-    if (!c) return ERR(e, ERR_NOMEM, "no memory for an encoder");
     c->options = *o;
-    if (o->kind == ENCODE_WORDPIECE) rc = wordpiece_open(&c->wordpiece, o->vocab, o->cased, e);
-    if (o->kind == ENCODE_BPE) rc = bpe_open(&c->bpe, o->vocab, o->merges, e);
-    if (o->kind == ENCODE_IDS && o->id_bytes != 2 && o->id_bytes != 4)
-        rc = ERR(e, ERR_USAGE, "ids of %d bytes: 2 or 4", o->id_bytes);
-    if (rc < 0) {
-        encoder_close(c);
-        return rc;
-    }
-    *out = c;
-    return 0;
+    strbuf_init(&c->line, a);
+    if (o->kind == ENCODE_WORDPIECE) return wordpiece_open(&c->wordpiece, a, o->vocab, o->cased, e);
+    if (o->kind == ENCODE_BPE) return bpe_open(&c->bpe, a, o->vocab, o->merges, e);
+    if (o->id_bytes == 2 || o->id_bytes == 4) return 0;
+    return ERR(e, ERR_USAGE, "ids of %d bytes: expected 2 or 4", o->id_bytes);
 }
 
-void encoder_close(struct encoder *c)
+/* --- lines of units --- */
+
+void subword_add_unit(struct strbuf *line, const char *first, const char *rest, size_t rest_n)
 {
-    if (!c) return;
-    wordpiece_close(c->wordpiece);
-    bpe_close(c->bpe);
-    free(c->line.text_own);
-    free(c);
+    if (line->n > 0) strbuf_add_n(line, " ", 1);
+    if (*first) strbuf_add(line, first);
+    strbuf_add_n(line, rest, rest_n);
+}
+
+int subword_check_utf8(const char *line, size_t n, struct err *e)
+{
+    uint32_t c;
+    int bytes;
+
+    for (size_t at = 0; at < n; at += (size_t)bytes) {
+        bytes = text_decode(line + at, line + n, &c);
+        if (bytes == 0)
+            return ERR(e, ERR_DATA, "byte 0x%02x (byte %zu of the line) is not UTF-8",
+                       (unsigned char)line[at], at + 1);
+    }
+    return 0;
 }
 
 /* Ends the line that has been gathered and writes it. */
-static int encoder_put(struct encoder *c, FILE *to, const char *path, struct err *e)
+static void encoder_put(struct encoder *c, FILE *to)
 {
-    if (c->line.out_of_memory) return ERR(e, ERR_NOMEM, "%s: no memory for a line", path);
-    if (c->line.n > 0) fwrite(c->line.text_own, 1, c->line.n, to);
+    fwrite(c->line.text, 1, c->line.n, to);
+    putc('\n', to);
     c->line.n = 0;
-    if (putc('\n', to) == EOF) return ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
-    return 0;
 }
 
-/* Tells the share done, now and then. */
-static void encoder_report(const struct text_progress *p, size_t done, size_t n, size_t *told)
+static int encoder_text(struct encoder *c, const struct text *t, FILE *to, struct err *e)
 {
-    if (!p || !p->call || (done - *told < ENCODE_PROGRESS_BYTES && done < n)) return;
-    *told = done;
-    p->call(p->context, p->what, n > 0 ? (double)done / (double)n : 1.0);
-}
+    const char *at = t->bytes, *end = t->n > 0 ? at + t->n : at, *reported = at, *line;
+    size_t n;
 
-static int encoder_text(struct encoder *c, const struct file_map *map, const char *from, FILE *to,
-                        const char *path, const struct text_progress *progress, struct err *e)
-{
-    const char *text = map->data;
-    size_t told = 0;
-    long long line = 1;
-
-    for (size_t at = 0; at < map->n; line++) {
-        const char *end = memchr(text + at, '\n', map->n - at);
-        size_t n = end ? (size_t)(end - (text + at)) : map->n - at;
-        size_t kept = n > 0 && text[at + n - 1] == '\r' ? n - 1 : n;
-        int rc = c->bpe ? bpe_line(c->bpe, &c->line, text + at, kept, e)
-                        : wordpiece_line(c->wordpiece, &c->line, text + at, kept, e);
+    for (long long number = 1; text_line(&at, end, true, &line, &n); number++) {
+        int rc = c->bpe ? bpe_line(c->bpe, &c->line, line, n, e)
+                        : wordpiece_line(c->wordpiece, &c->line, line, n, e);
         if (rc < 0) {
-            err_ctx(e, "%s:%lld", from, line);
+            err_ctx(e, "%s:%lld", t->place, number);
             return rc;
         }
-        TRY(encoder_put(c, to, path, e));
-        at += n + (end != NULL);
-        encoder_report(progress, at, map->n, &told);
+        encoder_put(c, to);
+        text_report(t, &reported, at);
     }
     return 0;
 }
 
-static int encoder_ids(struct encoder *c, const struct file_map *map, const char *from, FILE *to,
-                       const char *path, const struct text_progress *progress, struct err *e)
+static int encoder_ids(struct encoder *c, const struct text *t, FILE *to, struct err *e)
 {
-    const unsigned char *p = map->data;
-    size_t width = (size_t)c->options.id_bytes, told = 0;
+    size_t width = (size_t)c->options.id_bytes;
+    const char *reported = t->bytes;
     char number[16];
 
-    if (map->n % width != 0)
-        return ERR(e, ERR_DATA, "%s: %zu bytes are no whole number of ids of %zu", from, map->n,
-                   width);
-    for (size_t at = 0; at < map->n; at += width) {
-        uint32_t id = 0;
-        for (size_t i = 0; i < width; i++) id |= (uint32_t)p[at + i] << (8 * i);
+    if (t->n % width != 0)
+        return ERR(e, ERR_DATA, "%s: %zu bytes are not a whole number of ids of %zu", t->place,
+                   t->n, width);
+    for (size_t at = 0; at < t->n; at += width) {
+        uint32_t id = 0; /* little endian, as this machine */
+        memcpy(&id, t->bytes + at, width);
         if ((int64_t)id == c->options.id_end) {
-            TRY(encoder_put(c, to, path, e));
+            encoder_put(c, to);
             continue;
         }
         int digits = snprintf(number, sizeof number, "%" PRIu32, id);
-        encoded_add(&c->line, "", 0, number, (size_t)digits);
-        encoder_report(progress, at + width, map->n, &told);
+        subword_add_unit(&c->line, "", number, (size_t)digits);
+        text_report(t, &reported, t->bytes + at + width);
     }
-    return c->line.n > 0 ? encoder_put(c, to, path, e) : 0;
+    if (c->line.n > 0) encoder_put(c, to);
+    return 0;
 }
 
 int encoder_file(struct encoder *c, const char *from, const char *to,
                  const struct text_progress *progress, struct err *e)
 {
     struct file_map map;
-    FILE *out = NULL;
-    int rc = 0;
+    int rc;
 
     TRY(file_map_open(&map, from, e));
-    out = fopen(to, "wbe");
-    if (!out) {
+    const struct text t = {.bytes = map.data, .n = map.n, .place = from, .progress = progress};
+    FILE *out = fopen(to, "wbe");
+    if (out) {
+        setvbuf(out, NULL, _IOFBF, ENCODE_BUFFER_BYTES);
+        rc = c->options.kind == ENCODE_IDS ? encoder_ids(c, &t, out, e)
+                                           : encoder_text(c, &t, out, e);
+        bool failed = ferror(out) != 0;
+        if ((fclose(out) != 0 || failed) && rc == 0)
+            rc = ERR(e, ERR_IO, "%s: %s", to, strerror(errno));
+    } else {
         rc = ERR(e, ERR_CREATE, "%s: cannot be created: %s", to, strerror(errno));
-        goto out;
     }
-    setvbuf(out, NULL, _IOFBF, ENCODE_BUFFER_BYTES);
-    rc = c->options.kind == ENCODE_IDS ? encoder_ids(c, &map, from, out, to, progress, e)
-                                       : encoder_text(c, &map, from, out, to, progress, e);
-    bool failed = ferror(out) != 0;
-    if ((fclose(out) != 0 || failed) && rc == 0) rc = ERR(e, ERR_IO, "%s: %s", to, strerror(errno));
-out:
     file_map_close(&map);
     return rc;
 }

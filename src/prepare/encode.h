@@ -5,8 +5,8 @@
  * each line. That is how fairseq treats subwords. Pieces that the
  * training text does not have are no entries of the dictionary.
  *
- *   wordpiece  pieces of a BERT vocabulary (vocab.txt), uncased or cased; prepare/wordpiece.h
- *   bpe        numbers of a GPT-2 vocabulary (vocab.json, merges.txt), as in RoBERTa; prepare/bpe.h
+ *   wordpiece  pieces of a BERT vocabulary (vocab.txt), uncased or cased; prepare/subword.h
+ *   bpe        numbers of a GPT-2 vocabulary (vocab.json, merges.txt), as in RoBERTa; the same
  *   ids        numbers of files that hold ids already: 2 or 4 bytes each, little endian */
 #ifndef PREPARE_ENCODE_H
 #define PREPARE_ENCODE_H
@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "prepare/text.h"
 
@@ -32,12 +33,14 @@ struct encode_options {
 const char *encode_suffix(const struct encode_options *o);
 /* encode_describe - the units in words that change whenever they would; nothing for ENCODE_NONE.
  * Errors: those of hashing the vocabulary. */
-int encode_describe(char *out, size_t room, const struct encode_options *o, struct err *e);
+int encode_describe(const char **out, struct arena *a, const struct encode_options *o,
+                    struct err *e);
 
+/* encoder_open - all of the encoder is in the arena. Errors: ERR_NOINPUT, ERR_DATA of the
+ * vocabulary's files; ERR_USAGE. */
 struct encoder;
-/* encoder_open - Errors: ERR_NOINPUT, ERR_DATA of the vocabulary's files; ERR_USAGE. */
-int encoder_open(struct encoder **out, const struct encode_options *o, struct err *e);
-void encoder_close(struct encoder *c); /* takes NULL */
+int encoder_open(struct encoder **out, struct arena *a, const struct encode_options *o,
+                 struct err *e);
 /* encoder_file - `from` in units to `to`, which is replaced. Errors: ERR_DATA from:line; ERR_IO. */
 int encoder_file(struct encoder *c, const char *from, const char *to,
                  const struct text_progress *progress, struct err *e);

@@ -20,10 +20,8 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "data/corpus.h"
-#include "data/manifest.h"
 #include "prepare/binarise.h"
 #include "prepare/dictionary.h"
-#include "prepare/expected.h"
 #include "synthetic/synthetic.h"
 
 struct preparation {
@@ -36,14 +34,16 @@ struct preparation {
     struct manifest manifest;
 };
 
-const char *prepare_embedded(int32_t i)
-{
-    return synthetic_name(i);
-}
-
 bool prepare_is_embedded(const char *name)
 {
     return synthetic_find(name) != NULL;
+}
+
+const char *prepare_embedded(int32_t i)
+{
+    const struct synthetic_settings *s = synthetic_at(i);
+
+    return s ? s->name : NULL;
 }
 
 static const char *text_path(struct preparation *p, int split)
@@ -80,7 +80,8 @@ static int find_text(struct preparation *p, struct err *e)
 /* What the corpus is made from, in words that change whenever it would change. */
 static int describe(struct preparation *p, struct err *e)
 {
-    char all[CORPUS_SPLITS_N * HASH_HEX_BYTES], digest[HASH_HEX_BYTES], units[128];
+    char all[CORPUS_SPLITS_N * HASH_HEX_BYTES], digest[HASH_HEX_BYTES];
+    const char *units;
     int32_t limit = p->options->vocab_limit;
     int n = 0;
 
@@ -96,7 +97,7 @@ static int describe(struct preparation *p, struct err *e)
     }
     hash_sha256_hex(digest, all, (size_t)n);
     p->manifest.source = p->text_dir;
-    TRY(encode_describe(units, sizeof units, &p->options->encode, e));
+    TRY(encode_describe(&units, &p->arena, &p->options->encode, e));
     p->manifest.options =
         arena_printf(&p->arena, "vocab_limit=%d text=%.16s%s", limit, digest, units);
     if (!p->options->dict) return 0;
@@ -140,20 +141,26 @@ static int is_there(struct preparation *p, const struct project *project, bool *
     return p->synthetic ? 0 : rc;
 }
 
+static struct text_progress progress_of(struct preparation *p, const char *what, const char *name)
+{
+    return (struct text_progress){.call = p->options->progress,
+                                  .context = p->options->progress_context,
+                                  .what = arena_printf(&p->arena, "%s of %s", what, name)};
+}
+
 /* The ids of one split. A floor holds only for tokens that are all in the dictionary. */
 static int build_split(struct preparation *p, const struct dictionary *d, int split, struct err *e)
 {
-    const char *name = corpus_split_name(split), *text = text_path(p, split);
+    const char *name = corpus_split_name(split), *place = text_path(p, split);
     const char *path = arena_printf(&p->arena, "%s/%s.tokens", p->temporary, name);
-    struct text_progress progress = {.call = p->options->progress,
-                                     .context = p->options->progress_context,
-                                     .what = arena_printf(&p->arena, "ids of %s.txt", name)};
+    const struct text_progress progress =
+        progress_of(p, "ids", arena_printf(&p->arena, "%s.txt", name));
     struct binarise_counts counts;
     struct file_map map;
 
-    TRY(file_map_open(&map, text, e));
-    int rc = binarise_to_file(&counts, path, d, p->manifest.dictionary_sha256, map.data, map.n,
-                              text, &progress, e);
+    TRY(file_map_open(&map, place, e));
+    const struct text text = {map.data, map.n, place, &progress, false};
+    int rc = binarise_to_file(&counts, path, d, p->manifest.dictionary_sha256, &text, e);
     file_map_close(&map);
     TRY(rc);
     p->manifest.tokens_n[split] = counts.ids_n;
@@ -161,43 +168,61 @@ static int build_split(struct preparation *p, const struct dictionary *d, int sp
     return hash_file(p->manifest.tokens_sha256[split], path, e);
 }
 
-static int build_dictionary(struct preparation *p, struct dictionary **d, struct err *e)
+static int count_words(struct preparation *p, struct dictionary **d, struct err *e)
 {
-    const char *text = text_path(p, CORPUS_TRAIN);
-    const char *path = arena_printf(&p->arena, "%s/dict.txt", p->temporary);
-    struct text_progress progress = {.call = p->options->progress,
-                                     .context = p->options->progress_context,
-                                     .what = "words of train.txt"};
+    const char *place = text_path(p, CORPUS_TRAIN);
+    const struct text_progress progress = progress_of(p, "words", "train.txt");
     struct file_map map;
 
-    if (p->options->dict) {
-        TRY(dictionary_load(d, p->options->dict, e));
-        TRY(dictionary_save(*d, path, e));
-        p->manifest.vocab = dictionary_size(*d);
-        return hash_file(p->manifest.dictionary_sha256, path, e);
-    }
-    TRY(file_map_open(&map, text, e));
-    int rc = dictionary_build(d, map.data, map.n, text, p->options->vocab_limit, &progress, e);
+    TRY(file_map_open(&map, place, e));
+    const struct text text = {map.data, map.n, place, &progress, false};
+    int rc = dictionary_build(d, &text, p->options->vocab_limit, e);
     file_map_close(&map);
-    TRY(rc);
+    return rc;
+}
+
+static int build_dictionary(struct preparation *p, struct dictionary **d, struct err *e)
+{
+    const char *path = arena_printf(&p->arena, "%s/dict.txt", p->temporary);
+
+    if (p->options->dict)
+        TRY(dictionary_load(d, p->options->dict, e));
+    else
+        TRY(count_words(p, d, e));
     TRY(dictionary_save(*d, path, e));
     p->manifest.vocab = dictionary_size(*d);
     return hash_file(p->manifest.dictionary_sha256, path, e);
 }
 
+/* Writes the texts of an embedded corpus into the temporary folder. */
+static int write_synthetic(struct preparation *p, struct err *e)
+{
+    for (int i = 0; i < CORPUS_SPLITS_N; i++) {
+        struct synthetic_text text;
+        struct arena arena;
+        arena_init(&arena);
+        synthetic_make(&text, &arena, p->synthetic, (uint64_t)i + 1, p->synthetic->tokens_n[i]);
+        p->manifest.floor_perplexity[i] = synthetic_floor(&text);
+        int rc = file_write_atomic(text_path(p, i), text.text, text.n, e);
+        arena_fini(&arena);
+        TRY(rc);
+    }
+    return 0;
+}
+
 /* Puts the units of every split into the temporary folder, as the text to prepare. */
 static int encode_text(struct preparation *p, struct err *e)
 {
-    struct encoder *encoder = NULL;
+    struct encoder *encoder;
+    struct arena arena;
     int rc = 0;
 
-    TRY(encoder_open(&encoder, &p->options->encode, e));
+    arena_init(&arena);
+    TRY_OUT(rc, encoder_open(&encoder, &arena, &p->options->encode, e));
     for (int i = 0; i < CORPUS_SPLITS_N; i++) {
         const char *name = corpus_split_name(i);
-        const struct text_progress progress = {
-            .call = p->options->progress,
-            .context = p->options->progress_context,
-            .what = arena_printf(&p->arena, "units of %s.%s", name, p->suffix)};
+        const struct text_progress progress =
+            progress_of(p, "units", arena_printf(&p->arena, "%s.%s", name, p->suffix));
         TRY_OUT(rc, encoder_file(encoder, text_path(p, i),
                                  arena_printf(&p->arena, "%s/%s.txt", p->temporary, name),
                                  &progress, e));
@@ -205,7 +230,7 @@ static int encode_text(struct preparation *p, struct err *e)
     p->text_dir = p->temporary;
     p->suffix = "txt";
 out:
-    encoder_close(encoder);
+    arena_fini(&arena);
     return rc;
 }
 
@@ -225,13 +250,13 @@ static int build(struct preparation *p, struct err *e)
     TRY(file_make_dirs(p->temporary, e));
     if (p->synthetic) {
         p->text_dir = p->temporary;
-        TRY(synthetic_write(p->synthetic, p->temporary, p->manifest.floor_perplexity, e));
+        TRY(write_synthetic(p, e));
     }
     if (p->options->encode.kind != ENCODE_NONE) TRY(encode_text(p, e));
     TRY_OUT(rc, build_dictionary(p, &d, e));
     for (int i = 0; i < CORPUS_SPLITS_N; i++) TRY_OUT(rc, build_split(p, d, i, e));
     if (p->options->encode.kind != ENCODE_NONE) remove_units(p);
-    TRY_OUT(rc, expected_check(p->options->name, p->manifest.vocab, p->manifest.tokens_n, e));
+    TRY_OUT(rc, manifest_check_known(&p->manifest, e));
     manifest_fingerprint(p->manifest.fingerprint, &p->manifest);
     rc = manifest_write(&p->manifest, p->temporary, e);
 out:
@@ -276,10 +301,10 @@ static int check_options(const struct project *project, const struct prepare_opt
     bool embedded = prepare_is_embedded(o->name);
 
     if (!str_is_name(o->name) || strlen(o->name) >= sizeof corpus.name)
-        return ERR(
-            e, ERR_USAGE,
-            "'%.80s' is no corpus name: letters, digits, dots, underscores and dashes, at most %zu",
-            o->name, sizeof corpus.name - 1);
+        return ERR(e, ERR_USAGE,
+                   "'%.80s' is not a corpus name: letters, digits, dots, underscores and dashes, "
+                   "at most %zu",
+                   o->name, sizeof corpus.name - 1);
     if (o->text_dir && embedded)
         return ERR(e, ERR_USAGE, "%s is the name of an embedded corpus; choose another for %s",
                    o->name, o->text_dir);

@@ -3,7 +3,7 @@
  * A text corpus is a folder with train.txt, valid.txt and test.txt. Embedded corpora are written as
  * such text by synthetic/synthetic.h and go through the same preparation, and so do the units that
  * prepare/encode.h makes of a text, or of train.bin, valid.bin and test.bin. A corpus with a name
- * of prepare/expected.h must have the numbers that belong to it. */
+ * that manifest_check_known knows must have the numbers that belong to it. */
 #ifndef PREPARE_PREPARE_H
 #define PREPARE_PREPARE_H
 
@@ -33,13 +33,13 @@ struct prepare_options {
  * a text folder, the same content; without text_dir any prepared corpus of that name will do. An
  * embedded corpus that differs or is damaged is made again; a text corpus that differs is kept.
  * Errors: ERR_NOINPUT missing text files, named; ERR_DATA file:line; ERR_USAGE a name or limit that
- * cannot be; ERR_TRYLATER another process is at it; ERR_CREATE it is there but differs, or is no
+ * cannot be; ERR_TRYLATER another process is at it; ERR_CREATE it is there but differs, or is not a
  * corpus; ERR_IO. */
 int prepare_corpus(const struct project *p, const struct prepare_options *o, struct err *e);
 
-/* prepare_is_embedded - whether NAME is a corpus the program can make by itself. */
-bool prepare_is_embedded(const char *name);
-/* prepare_embedded - the name of the i-th such corpus; NULL after the last. */
+/* prepare_embedded - the name of corpus i, from 0, of those that the program generates; NULL after
+ * the last. prepare_is_embedded - whether NAME is one of them. */
 const char *prepare_embedded(int32_t i);
+bool prepare_is_embedded(const char *name);
 
 #endif

@@ -1,29 +1,25 @@
 /* text.c - splits UTF-8 text into words and lines in one forward pass. */
 #include "prepare/text.h"
 
-enum { TEXT_PROGRESS_BYTES = 4 << 20 };
+#include <string.h>
 
-/* What a byte begins. Bytes of 128 and above begin a longer character. */
-enum byte_class { BYTE_ORDINARY, BYTE_SPACE, BYTE_NEWLINE, BYTE_ZERO, BYTE_LONG };
+enum {
+    TEXT_PROGRESS_BYTES = 4 << 20,
+    TEXT_THREAD_BYTES = 4 << 20 /* less is done before a thread has begun */
+};
 
-static inline enum byte_class byte_class(unsigned char c)
-{
-    if (c > ' ') return c < 0x80 ? BYTE_ORDINARY : BYTE_LONG;
-    if (c == '\n' || c == '\r') return BYTE_NEWLINE;
-    if (c == '\0') return BYTE_ZERO;
-    return c == ' ' || c == '\t' || c == 0x0B || c == 0x0C || c >= 0x1C ? BYTE_SPACE
-                                                                        : BYTE_ORDINARY;
-}
+/* --- characters --- */
 
-int text_decode(const unsigned char *p, const unsigned char *end, uint32_t *character)
+int text_decode_long(const char *text, const char *end, uint32_t *character)
 {
     static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *p = (const unsigned char *)text;
     int n = 0;
 
     if (p[0] >= 0xC2 && p[0] < 0xE0) n = 2;
     if (p[0] >= 0xE0 && p[0] < 0xF0) n = 3;
     if (p[0] >= 0xF0 && p[0] < 0xF5) n = 4;
-    if (n == 0 || end - p < n) return 0;
+    if (n == 0 || end - text < n) return 0;
     uint32_t value = p[0] & (0x7Fu >> n);
     for (int i = 1; i < n; i++) {
         if ((p[i] & 0xC0) != 0x80) return 0;
@@ -34,91 +30,161 @@ int text_decode(const unsigned char *p, const unsigned char *end, uint32_t *char
     return n;
 }
 
+int text_encode(char out[4], uint32_t c)
+{
+    int n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+    if (n == 1) {
+        out[0] = (char)c;
+        return 1;
+    }
+    for (int i = n - 1; i > 0; i--, c >>= 6) out[i] = (char)(0x80 | (c & 0x3F));
+    out[0] = (char)(0xF00 >> n | c);
+    return n;
+}
+
 bool text_is_long_space(uint32_t c)
 {
     return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||
            c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
-void text_scan_init(struct text_scan *s, const char *text, size_t n, const char *place,
-                    const struct text_progress *progress)
-{
-    const unsigned char *first = (const unsigned char *)text;
+/* --- lines and parts --- */
 
-    *s = (struct text_scan){.at = first,
-                            .first = first,
-                            .end = n > 0 ? first + n : first,
-                            .line_first = first,
-                            .reported = first,
-                            .place = place,
-                            .progress = progress && progress->call ? progress : NULL,
+bool text_line(const char **at, const char *end, bool trim_cr, const char **line, size_t *n)
+{
+    if (*at == end) return false;
+    const char *line_end = memchr(*at, '\n', (size_t)(end - *at));
+    *line = *at;
+    *n = (size_t)((line_end ? line_end : end) - *at);
+    *at += *n + (line_end != NULL);
+    if (trim_cr && *n > 0 && (*line)[*n - 1] == '\r') --*n;
+    return true;
+}
+
+int32_t text_threads(const struct text *t)
+{
+    size_t worth = t->n / TEXT_THREAD_BYTES;
+    int32_t threads = parallel_cores();
+
+    if (t->progress && t->progress->threads > 0)
+        return t->progress->threads < PARALLEL_MAX ? t->progress->threads : PARALLEL_MAX;
+    if ((size_t)threads > worth) threads = (int32_t)worth;
+    return threads > 1 ? threads : 1;
+}
+
+bool text_take(struct text *out, const struct text *t, size_t *at, size_t bytes)
+{
+    size_t end = t->n - *at > bytes ? *at + bytes : t->n;
+
+    if (*at == t->n) return false;
+    while (end < t->n && t->bytes[end - 1] != '\n' && t->bytes[end - 1] != ' ') end++;
+    *out = *t;
+    out->bytes += *at;
+    out->n = end - *at;
+    if (*at > 0) out->progress = NULL;
+    if (end < t->n) out->goes_on = true;
+    *at = end;
+    return true;
+}
+
+int32_t text_cut(struct text out[PARALLEL_MAX], int32_t wanted, const struct text *t)
+{
+    size_t bytes = (t->n - 1) / (size_t)wanted + 1, at = 0;
+    int32_t n = 0;
+
+    while (text_take(&out[n], t, &at, bytes)) n++;
+    if (n == 0) out[n++] = *t;
+    return n;
+}
+
+void text_report(const struct text *t, const char **reported, const char *at)
+{
+    const char *end = t->n > 0 ? t->bytes + t->n : t->bytes;
+    bool due = at - *reported >= TEXT_PROGRESS_BYTES;
+    bool last = at == end && *reported > t->bytes && *reported < end;
+
+    if (!t->progress || !t->progress->call || (!due && !last)) return;
+    *reported = at;
+    t->progress->call(t->progress->context, t->progress->what,
+                      (double)(at - t->bytes) / (double)t->n);
+}
+
+/* --- the scanner --- */
+
+/* What a byte begins. Bytes of 128 and above begin a longer character. */
+enum byte_class { BYTE_ORDINARY, BYTE_SPACE, BYTE_NEWLINE, BYTE_ZERO, BYTE_LONG };
+
+static enum byte_class byte_class(char byte)
+{
+    unsigned char c = (unsigned char)byte;
+
+    if (c > ' ') return c < 0x80 ? BYTE_ORDINARY : BYTE_LONG;
+    if (c == '\n' || c == '\r') return BYTE_NEWLINE;
+    if (c == '\0') return BYTE_ZERO;
+    return c == ' ' || c == '\t' || c == 0x0B || c == 0x0C || c >= 0x1C ? BYTE_SPACE
+                                                                        : BYTE_ORDINARY;
+}
+
+void text_scan_init(struct text_scan *s, const struct text *t)
+{
+    *s = (struct text_scan){.text = t,
+                            .at = t->bytes,
+                            .end = t->n > 0 ? t->bytes + t->n : t->bytes,
+                            .line_first = t->bytes,
+                            .reported = t->bytes,
                             .line = 1};
 }
 
-/* Tells the share done, at most once for so many bytes; a pass that told any ends by telling 1. */
-static void text_report(struct text_scan *s)
-{
-    bool due = s->at - s->reported >= TEXT_PROGRESS_BYTES;
-    bool last = s->at == s->end && s->reported > s->first && s->reported < s->end;
-
-    if (!s->progress || (!due && !last)) return;
-    s->reported = s->at;
-    s->progress->call(s->progress->context, s->progress->what,
-                      (double)(s->at - s->first) / (double)(s->end - s->first));
-}
-
-static int text_error(const struct text_scan *s, const unsigned char *p, struct err *e)
+static int text_error(const struct text_scan *s, const char *p, struct err *e)
 {
     long long column = p - s->line_first + 1;
 
     if (*p == '\0')
         return ERR(e, ERR_DATA,
                    "%s:%lld: a zero byte (byte %lld of the line); the file must be UTF-8 text",
-                   s->place, (long long)s->line, column);
+                   s->text->place, (long long)s->line, column);
     return ERR(e, ERR_DATA,
                "%s:%lld: byte 0x%02x (byte %lld of the line) is not UTF-8; convert the file to "
                "UTF-8, for instance with iconv",
-               s->place, (long long)s->line, *p, column);
+               s->text->place, (long long)s->line, (unsigned char)*p, column);
 }
 
-static int text_end_line(struct text_scan *s, const unsigned char *next)
+static int text_end_line(struct text_scan *s, const char *next)
 {
     s->at = next;
     s->line_first = next;
     s->line++;
-    text_report(s);
+    text_report(s->text, &s->reported, next);
     return TEXT_LINE;
 }
 
 /* Reads the word that begins at p. */
-static int text_word(struct text_scan *s, const unsigned char *p, const char **word, size_t *n,
+static int text_word(struct text_scan *s, const char *p, const char **word, size_t *n,
                      struct err *e)
 {
-    const unsigned char *first = p;
+    const char *end = s->end;
 
-    while (p < s->end) {
-        enum byte_class class = byte_class(*p);
-        if (class == BYTE_ORDINARY) {
-            p++;
-            continue;
-        }
+    *word = p;
+    for (;;) {
+        while (p < end && (unsigned char)(*p - '!') < 0x80 - '!') p++; /* most of ASCII */
+        enum byte_class class = p < end ? byte_class(*p) : BYTE_SPACE;
         if (class == BYTE_ZERO) return text_error(s, p, e);
-        if (class != BYTE_LONG) break;
+        if (class == BYTE_SPACE || class == BYTE_NEWLINE) break;
         uint32_t character;
-        int bytes = text_decode(p, s->end, &character);
+        int bytes = text_decode(p, end, &character);
         if (bytes == 0) return text_error(s, p, e);
-        if (text_is_long_space(character)) break;
+        if (class == BYTE_LONG && text_is_long_space(character)) break;
         p += bytes;
     }
     s->at = p;
-    *word = (const char *)first;
-    *n = (size_t)(p - first);
+    *n = (size_t)(p - *word);
     return TEXT_WORD;
 }
 
 int text_next(struct text_scan *s, const char **word, size_t *word_bytes, struct err *e)
 {
-    const unsigned char *p = s->at;
+    const char *p = s->at;
 
     while (p < s->end) {
         enum byte_class class = byte_class(*p);
@@ -131,31 +197,50 @@ int text_next(struct text_scan *s, const char **word, size_t *word_bytes, struct
         if (class == BYTE_ZERO) return text_error(s, p, e);
         if (class == BYTE_ORDINARY) return text_word(s, p, word, word_bytes, e);
         if (class == BYTE_LONG) {
-            bytes = text_decode(p, s->end, &character);
+            bytes = text_decode_long(p, s->end, &character);
             if (bytes == 0) return text_error(s, p, e);
             if (!text_is_long_space(character)) return text_word(s, p, word, word_bytes, e);
         }
         p += bytes;
     }
     s->at = p;
-    return s->line_first < s->end ? text_end_line(s, s->end) : TEXT_END;
+    if (s->line_first < s->end && !s->text->goes_on) return text_end_line(s, s->end);
+    text_report(s->text, &s->reported, p);
+    return TEXT_END;
 }
 
-int text_measure(int64_t *words_n, int64_t *lines_n, const char *text, size_t n, const char *place,
-                 struct err *e)
+struct text_counting {
+    struct text part[PARALLEL_MAX];
+    int64_t n[PARALLEL_MAX];
+};
+
+static int text_count_part(void *context, int32_t i, struct err *e)
 {
+    struct text_counting *c = context;
     struct text_scan scan;
     const char *word;
     size_t word_bytes;
+    int item;
 
-    *words_n = 0;
-    *lines_n = 0;
-    text_scan_init(&scan, text, n, place, NULL);
-    for (;;) {
-        int item = text_next(&scan, &word, &word_bytes, e);
-        if (item < 0) return item;
-        if (item == TEXT_END) return 0;
-        *words_n += item == TEXT_WORD;
-        *lines_n += item == TEXT_LINE;
+    c->n[i] = 0;
+    text_scan_init(&scan, &c->part[i]);
+    while ((item = text_next(&scan, &word, &word_bytes, e)) > TEXT_END) c->n[i]++;
+    return item;
+}
+
+int text_count(int64_t *n, const struct text *t, struct err *e)
+{
+    struct text_counting c;
+    struct text silent = *t;
+
+    silent.progress = NULL;
+    int32_t parts_n = text_cut(c.part, text_threads(t), &silent);
+    if (parallel_run(parts_n, text_count_part, &c, NULL) < 0) {
+        c.part[0] = silent;
+        parts_n = 1;
+        TRY(text_count_part(&c, 0, e));
     }
+    *n = 0;
+    for (int32_t i = 0; i < parts_n; i++) *n += c.n[i];
+    return 0;
 }

@@ -1,14 +1,9 @@
 /* wordpiece.c - normalises a word character by character, then takes pieces greedily. */
-#include "prepare/wordpiece.h"
-
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
-#include "prepare/spellings.h"
+#include "prepare/subword.h"
 #include "prepare/text.h"
-#include "prepare/unicode.h"
 
 enum {
     WORDPIECE_FILE_BYTES_MAX = 64 << 20,
@@ -17,7 +12,8 @@ enum {
 };
 
 struct wordpiece {
-    struct spellings first, next; /* pieces that begin a word; those that go on, without "##" */
+    const struct unicode *unicode;
+    struct map first, next; /* pieces that begin a word; those that go on, without "##" */
     bool cased;
     size_t longest; /* bytes */
     char word[WORDPIECE_WORD_BYTES];
@@ -25,65 +21,51 @@ struct wordpiece {
     int32_t characters_n;
 };
 
-int wordpiece_open(struct wordpiece **out, const char *path, bool cased, struct err *e)
+int wordpiece_open(struct wordpiece **out, struct arena *a, const char *path, bool cased,
+                   struct err *e)
 {
-    struct wordpiece *w = calloc(1, sizeof *w);
-    struct arena arena;
+    struct wordpiece *w = arena_alloc(a, sizeof *w);
     char *text;
-    int32_t line = 0;
-    int rc = 0;
+    const char *at, *line;
+    size_t text_n, n;
+    int32_t unknown;
 
-    *out = NULL;
-    if (!w) return ERR(e, ERR_NOMEM, "%s: no memory to read it", path);
-    w->cased = cased;
-    arena_init(&arena);
-    TRY_OUT(rc, file_read(&arena, &text, NULL, path, WORDPIECE_FILE_BYTES_MAX, e));
-    TRY_OUT(rc, spellings_open(&w->first, e));
-    TRY_OUT(rc, spellings_open(&w->next, e));
-    for (char *at = text; *at; line++) {
-        size_t n = strcspn(at, "\n"), piece_n = n > 0 && at[n - 1] == '\r' ? n - 1 : n;
-        bool next = piece_n > 2 && at[0] == '#' && at[1] == '#';
-        if (piece_n > w->longest) w->longest = piece_n;
-        rc = next ? spellings_add(&w->next, at + 2, piece_n - 2, line, e)
-                  : spellings_add(&w->first, at, piece_n, line, e);
-        if (rc < 0) {
-            err_ctx(e, "%s:%d", path, line + 1);
-            goto out;
-        }
-        at += n + (at[n] == '\n');
-    }
-    if (spellings_find(&w->first, "[UNK]", 5) < 0) {
-        rc = ERR(e, ERR_DATA, "%s: no line [UNK]; a vocabulary of BERT has one piece a line", path);
-        goto out;
-    }
     *out = w;
-    w = NULL;
-out:
-    wordpiece_close(w);
-    arena_fini(&arena);
-    return rc;
-}
-
-void wordpiece_close(struct wordpiece *w)
-{
-    if (!w) return;
-    spellings_close(&w->first);
-    spellings_close(&w->next);
-    free(w);
+    w->unicode = unicode_make(a);
+    w->cased = cased;
+    map_init(&w->first, a);
+    map_init(&w->next, a);
+    TRY(file_read(a, &text, &text_n, path, WORDPIECE_FILE_BYTES_MAX, e));
+    at = text;
+    for (int32_t number = 0; text_line(&at, text + text_n, true, &line, &n); number++) {
+        bool next = n > 2 && line[0] == '#' && line[1] == '#', fresh;
+        if (n > w->longest) w->longest = n;
+        if (next)
+            *map_put(&w->next, line + 2, n - 2, &fresh) = number;
+        else
+            *map_put(&w->first, line, n, &fresh) = number;
+        if (!fresh)
+            return ERR(e, ERR_DATA, "%s:%d: '%.*s' is there twice", path, number + 1,
+                       (int)(n < 40 ? n : 40), line);
+    }
+    if (map_get(&w->first, "[UNK]", 5, &unknown)) return 0;
+    return ERR(e, ERR_DATA, "%s: no line [UNK]; a vocabulary of BERT has one piece a line", path);
 }
 
 /* Bytes of the longest piece that the rest of the word begins with; 0 when there is none. */
-static size_t wordpiece_longest(const struct spellings *s, const char *rest, size_t n, size_t most)
+static size_t wordpiece_longest(const struct map *m, const char *rest, size_t n, size_t most)
 {
+    int32_t number;
+
     for (size_t k = n < most ? n : most; k > 0; k--) {
         bool whole = k == n || ((unsigned char)rest[k] & 0xC0) != 0x80; /* no half characters */
-        if (whole && spellings_find(s, rest, k) >= 0) return k;
+        if (whole && map_get(m, rest, k, &number)) return k;
     }
     return 0;
 }
 
 /* Gives out the word that has been gathered, as a whole or as unknown. */
-static void wordpiece_flush(struct wordpiece *w, struct encoded *out)
+static void wordpiece_flush(struct wordpiece *w, struct strbuf *out)
 {
     size_t before = out->n;
     bool spelled = w->characters_n <= WORDPIECE_WORD_MAX;
@@ -92,12 +74,12 @@ static void wordpiece_flush(struct wordpiece *w, struct encoded *out)
         size_t k =
             wordpiece_longest(at ? &w->next : &w->first, w->word + at, w->word_n - at, w->longest);
         spelled = k > 0;
-        if (spelled) encoded_add(out, "##", at ? 2 : 0, w->word + at, k);
+        if (spelled) subword_add_unit(out, at ? "##" : "", w->word + at, k);
         at += k;
     }
     if (!spelled) {
         out->n = before;
-        encoded_add(out, "", 0, "<unk>", 5);
+        subword_add_unit(out, "", "<unk>", 5);
     }
     w->word_n = 0;
     w->characters_n = 0;
@@ -106,21 +88,7 @@ static void wordpiece_flush(struct wordpiece *w, struct encoded *out)
 static void wordpiece_gather(struct wordpiece *w, uint32_t c)
 {
     if (++w->characters_n > WORDPIECE_WORD_MAX) return;
-    char *p = w->word + w->word_n;
-    if (c < 0x80) {
-        *p++ = (char)c;
-    } else if (c < 0x800) {
-        *p++ = (char)(0xC0 | c >> 6);
-    } else if (c < 0x10000) {
-        *p++ = (char)(0xE0 | c >> 12);
-        *p++ = (char)(0x80 | (c >> 6 & 0x3F));
-    } else {
-        *p++ = (char)(0xF0 | c >> 18);
-        *p++ = (char)(0x80 | (c >> 12 & 0x3F));
-        *p++ = (char)(0x80 | (c >> 6 & 0x3F));
-    }
-    if (c >= 0x80) *p++ = (char)(0x80 | (c & 0x3F));
-    w->word_n = (size_t)(p - w->word);
+    w->word_n += (size_t)text_encode(w->word + w->word_n, c);
 }
 
 static bool is_dropped(uint32_t c)
@@ -137,7 +105,7 @@ static bool is_chinese(uint32_t c)
                            (c >= 0x2A700 && c <= 0x2CEAF) || (c >= 0x2F800 && c <= 0x2FA1F));
 }
 
-static void wordpiece_take(struct wordpiece *w, struct encoded *out, uint32_t c)
+static void wordpiece_take(struct wordpiece *w, struct strbuf *out, uint32_t c)
 {
     if (c == ' ' || (c >= '\t' && c <= '\r' && c != '\v' && c != '\f') ||
         (c >= 0x80 && text_is_long_space(c) && c != 0x85 && c != 0x2028 && c != 0x2029)) {
@@ -145,30 +113,26 @@ static void wordpiece_take(struct wordpiece *w, struct encoded *out, uint32_t c)
         return;
     }
     if (is_dropped(c)) return;
-    if (!w->cased) c = unicode_simple(c);
-    if (!w->cased && unicode_is_mark(c)) return;
-    bool alone = unicode_is_punctuation(c) || is_chinese(c);
+    if (!w->cased && c < UNICODE_SIMPLE_N) c = w->unicode->simple[c];
+    if (!w->cased && w->unicode->class[c] == UNICODE_MARK) return;
+    bool alone = w->unicode->class[c] == UNICODE_PUNCTUATION || is_chinese(c);
     if (alone) wordpiece_flush(w, out);
     wordpiece_gather(w, c);
     if (alone) wordpiece_flush(w, out);
 }
 
-int wordpiece_line(struct wordpiece *w, struct encoded *out, const char *line, size_t n,
+int wordpiece_line(struct wordpiece *w, struct strbuf *out, const char *line, size_t n,
                    struct err *e)
 {
-    const unsigned char *at = (const unsigned char *)line, *end = at + n;
+    const char *end = line + n;
+    uint32_t c;
 
+    TRY(subword_check_utf8(line, n, e));
     w->word_n = 0;
     w->characters_n = 0;
-    while (at < end) {
-        uint32_t c = *at;
-        int bytes = 1;
-        if (c >= 0x80) bytes = text_decode(at, end, &c);
-        if (bytes == 0)
-            return ERR(e, ERR_DATA, "byte 0x%02x (byte %lld of the line) is not UTF-8", *at,
-                       (long long)(at - (const unsigned char *)line) + 1);
+    for (const char *at = line; at < end;) {
+        at += text_decode(at, end, &c);
         wordpiece_take(w, out, c);
-        at += bytes;
     }
     wordpiece_flush(w, out);
     return 0;

@@ -16,13 +16,14 @@
  * 3. Its evidence is what the cases say, in their order, each with its seed, joined by "; "; what
  * is missing comes first.
  *
- * Or it answers with verdicts: claim, statement, verdict, evidence. In both a last column counted
- * may follow: 0 of a claim about the paper's own numbers, which no run of ours can change. */
+ * Or it answers with verdicts: claim, statement, verdict, evidence. In both two columns may follow.
+ * counted is 0 of a claim about the paper's own numbers, which no run of ours can change. unjudged
+ * is NULL, or why a claim is "not judged", in words that follow these: "at this scale: …" or
+ * "because the machine was busy". */
 struct report_claims {
     struct report_rows rows; /* one a claim: claim, statement, verdict, evidence, counted, … */
     struct report_rows
         cases; /* one a case, with the columns of its claim; line is its text or NULL */
-    int32_t contradicted_n;
 };
 
 /* report_claims_judge - no rows and no error without a claim.sql. Errors: ERR_DATA other columns, a
@@ -30,18 +31,32 @@ struct report_claims {
 int report_claims_judge(struct report_claims *out, struct arena *a, struct store *s,
                         const struct report_folder *f, const char *scale, struct err *e);
 
-/* The counted claims of a folder by verdict: how many, and their names, "P5, P7". */
+enum {
+    REPORT_SUPPORTED,
+    REPORT_CONTRADICTED,
+    REPORT_NOT_RUN,
+    REPORT_NOT_JUDGED,
+    REPORT_CLAIM_VERDICTS_N
+};
+extern const char *const report_claim_verdicts[REPORT_CLAIM_VERDICTS_N];
+
+/* The claims by verdict: how many, and their names, "P5, P7"; those about the paper's own numbers
+ * alone are counted apart. A claim that folders share counts once. */
 struct report_claims_tally {
-    int32_t all_n, supported_n, contradicted_n, open_n;
-    const char *supported, *contradicted, *open; /* open: not run */
+    int32_t n[REPORT_CLAIM_VERDICTS_N];
+    const char *names[REPORT_CLAIM_VERDICTS_N];
+    int32_t all_n; /* but for those not judged */
+    int32_t paper_n, paper_supported_n;
 };
 void report_claims_tally(struct report_claims_tally *t, struct arena *a,
                          const struct report_claims *claims);
 
 /* report_claims_sentence - "Shape: 2 of 3 claims supported (P5, P7); contradicted: P8." Away from
- * scale paper claims are about shape. NULL when none is counted. */
+ * scale paper claims are about shape. report_claims_of_paper - the same of those about the paper's
+ * own numbers alone. NULL where there is none. */
 const char *report_claims_sentence(struct arena *a, const struct report_claims *claims,
                                    const char *scale);
+const char *report_claims_of_paper(struct arena *a, const struct report_claims *claims);
 
 /* report_claims_heading - what stands above verdicts: away from scale paper they are about shape.
  */

@@ -1,309 +1,454 @@
-/* compare.c - the join and the table. */
+/* compare.c - the filters, and the one statement that joins what they choose.
+ *
+ *   a, b      the evaluations of each side; c0.. are their coordinates in the order of the table
+ *   kept      the settings of their trainings that are not coordinates
+ *   varying   those in which trainings differ: the column settings
+ *   apart     of two trainings the first setting that both have, in which they differ and which no
+ *             filter frees
+ *   near      the pairs that agree in all joined coordinates, and what else keeps them apart
+ *   shown     the pairs that nothing keeps apart, then the rest of a and of b, with the reason */
 #include "report/compare.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
-#include "base/vec.h"
-#include "report/answer.h"
-#include "report/compare_filter.h"
 #include "report/html.h"
 #include "report/writer.h"
+#include "spec/spec.h"
 
-enum {
-    COMPARE_FIXED_N = 7, /* columns of the table after the coordinates */
-    COMPARE_ROWS_MAX = 100 * 1000
+enum { SETTINGS_MAX = 16, ROWS_MAX = 100 * 1000, KNOWN_MAX = 12, LIMIT_S = 30 };
+
+static const struct coordinate {
+    const char *name, *column; /* in a filter; of the view evaluations */
+    bool is_protected;         /* agrees always: what a number may be called; else unless named */
+    bool of_training;          /* fixed by the id of a training */
+    bool shown;                /* always a column; the others where rows differ in them */
+    const char *frees;         /* naming it lets trainings differ in these settings; may be NULL */
+} coordinates[] = {
+    {"scale", "scale", true, false, true, "data.*"},
+    {"dataset", "dataset", true, false, true, "data.*"},
+    {"corpus", "corpus", true, false, false, "data.*"},
+    {"model", "model", false, true, true, "model.*"},
+    {"position", "position", false, true, true, "model.position"},
+    {"L_train", "L_train_nominal", false, true, true, "train.L"},
+    {"L_valid", "L_valid_nominal", false, false, true, NULL},
+    {"split", "split", true, false, true, NULL},
+    {"protocol", "protocol", true, false, true, NULL},
+    {"stride", "stride", true, false, true, NULL},
+    {"first_window", "first_window", true, false, false, NULL},
+    {"precision", "precision", true, false, false, NULL},
+    {"checkpoint", "checkpoint", true, false, false, NULL},
+    {"targets", "targets", true, false, false, NULL},
+    {"seed", "seed", false, true, true, "train.seed"},
+    {"modified", "modified", false, true, false, NULL},
+    {"origin", "origin", false, true, false, NULL},
+};
+enum { COORDINATES_N = sizeof coordinates / sizeof *coordinates, PARAMS_MAX = 64 };
+
+struct side {
+    char name; /* a or b */
+    const char *filter;
+    const char *value[COORDINATES_N]; /* NULL: not named */
+    struct {
+        const char *key, *value;
+    } setting[SETTINGS_MAX]; /* of the training, such as train.lr=3 */
+    int32_t settings_n;
+    const char *run; /* the beginning of an id, or NULL */
+    bool of_evaluation;
 };
 
 struct compare {
-    struct arena arena;
-    struct compare_side side[2];
-    struct report_rows table;
-    bool exact;                            /* numbers in full, for programs */
-    int32_t columns[COMPARE_N], columns_n; /* coordinates shown */
-    struct {
-        const char **item;
-        int32_t n, capacity;
-    } varying; /* settings in which trainings differ: shown in a column of their own */
+    struct arena *arena;
+    struct store *store;
+    struct side side[2];
+    struct store_param params[PARAMS_MAX];
+    int32_t params_n;
 };
 
-/* --- the join ------------------------------------------------------------------------------- */
+/* --- filters -------------------------------------------------------------------------------- */
 
-static bool same(const char *a, const char *b)
+#define FILTER_ERR(e, s, format, ...)                                                              \
+    ERR((e), ERR_USAGE, "filter \"%s\": " format, (s)->filter, __VA_ARGS__)
+
+static int32_t find_coordinate(const char *name)
 {
-    return a == b || (a && b && strcmp(a, b) == 0);
+    for (int32_t i = 0; i < COORDINATES_N; i++)
+        if (strcmp(coordinates[i].name, name) == 0) return i;
+    return -1;
 }
 
-static const char *coordinate(const struct compare *c, int side, int32_t row, int32_t i)
+static bool is_id(const char *text)
 {
-    return report_rows_text(&c->side[side].rows, row, i);
+    size_t n = strspn(text, "0123456789abcdef");
+    return n >= 4 && n <= 16 && text[n] == '\0';
 }
 
-/* Settings that columns of the table hold, or that every training has of its own. */
-static bool is_coordinate(const char *key)
+static char *trimmed(char *text)
 {
-    static const char *const keys[] = {"kind",           "scale",       "model.name",
-                                       "model.position", "train.L",     "train.seed",
-                                       "data.dataset",   "data.corpus", "meaning"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strcmp(keys[i], key) == 0) return true;
-    return false;
+    text += strspn(text, " \t");
+    size_t n = strlen(text);
+    while (n > 0 && strchr(" \t", text[n - 1])) text[--n] = '\0';
+    return text;
 }
 
-static bool rows_join(const struct compare *c, int32_t a, int32_t b)
+/* train.lr=3e-4 as the spec writes it: train.lr=0.0003. */
+static int read_setting(struct side *s, struct arena *a, const struct spec_key *key,
+                        const char *value, struct err *e)
 {
-    for (int32_t i = 0; i < COMPARE_N; i++) {
-        if (compare_table[i].role == COMPARE_PROTECTED) continue;
-        if (c->side[0].free[i] || c->side[1].free[i]) continue;
-        if (!same(coordinate(c, 0, a, i), coordinate(c, 1, b, i))) return false;
+    struct spec probe;
+
+    if (s->settings_n == SETTINGS_MAX)
+        return FILTER_ERR(e, s, "more than %d settings", SETTINGS_MAX);
+    spec_init(&probe);
+    if (spec_set(&probe, key, value, e) < 0) {
+        err_ctx(e, "filter \"%s\"", s->filter);
+        if (e) e->code = ERR_USAGE;
+        return ERR_USAGE;
     }
-    return true;
+    s->setting[s->settings_n].key = key->name;
+    s->setting[s->settings_n++].value = spec_get(&probe, key, a);
+    return 0;
 }
 
-/* What keeps two rows apart, with the value of each side; name NULL: nothing. */
-struct difference {
-    const char *name, *value[2];
-};
-
-/* The value of a line "key=…" of a spec, up to *n bytes; NULL where there is none. */
-static const char *spec_value(const char *spec, const char *key, size_t key_n, size_t *n)
+static int unknown_column(const struct side *s, const char *name, struct err *e)
 {
-    for (const char *line = spec; line && *line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, key, key_n) != 0 || line[key_n] != '=') continue;
-        *n = strcspn(line + key_n + 1, "\n");
-        return line + key_n + 1;
+    const char *names[COORDINATES_N + 1];
+
+    for (int32_t i = 0; i < COORDINATES_N; i++) names[i] = coordinates[i].name;
+    names[COORDINATES_N] = "run";
+    const char *near = str_nearest(name, names, COORDINATES_N + 1);
+    return FILTER_ERR(e, s, "unknown column %s%s%s", name,
+                      near ? "; the nearest is "
+                           : "; alibi compare --help shows how a filter is written",
+                      near ? near : "");
+}
+
+static int read_part(struct side *s, struct arena *a, char *part, struct err *e)
+{
+    char *equals = strchr(part, '=');
+
+    part = trimmed(part);
+    if (!equals && is_id(part)) {
+        s->run = part;
+        return 0;
     }
-    return NULL;
+    char *value = equals ? trimmed(equals + 1) : part;
+    if (!equals || !*value)
+        return FILTER_ERR(e, s, "\"%s\" is neither column=value nor a run id (4 to 16 hex digits)",
+                          part);
+    *equals = '\0';
+    part = trimmed(part);
+    if (strcmp(part, "run") == 0) {
+        if (!is_id(value))
+            return FILTER_ERR(e, s, "\"%s\" is not a run id (4 to 16 hex digits)", value);
+        s->run = value;
+        return 0;
+    }
+    int32_t at = find_coordinate(part);
+    const struct spec_key *key = at < 0 && strchr(part, '.') ? spec_key_find(part) : NULL;
+    if (key) return read_setting(s, a, key, value, e);
+    if (at < 0) return unknown_column(s, part, e);
+    if (s->value[at]) return FILTER_ERR(e, s, "%s is given twice", part);
+    s->value[at] = value;
+    return 0;
 }
 
-/* The first setting, from *line on, that both trainings have and in which they differ; 1 found, 0
- * none. Moves *line behind it. Settings that one training lacks are of another method or optimiser,
- * which is a setting itself. */
-static int next_difference(struct difference *d, struct arena *a, const char **line,
-                           const char *other)
+static int read_filter(struct side *s, struct arena *a, struct err *e)
 {
-    while (**line) {
-        size_t theirs_n, length = strcspn(*line, "\n"), key_n = strcspn(*line, "=\n");
-        const char *key = *line, *mine = key + key_n + 1;
-        *line += length + (key[length] == '\n');
-        if (key[key_n] != '=') continue;
-        size_t mine_n = length - key_n - 1;
-        const char *theirs = spec_value(other, key, key_n, &theirs_n);
-        if (!theirs || (mine_n == theirs_n && memcmp(mine, theirs, mine_n) == 0)) continue;
-        const char *name = arena_strndup(a, key, key_n);
-        if (is_coordinate(name)) continue;
-        *d = (struct difference){
-            name, {arena_strndup(a, mine, mine_n), arena_strndup(a, theirs, theirs_n)}};
-        return 1;
+    char *part = arena_strdup(a, s->filter);
+
+    for (char *comma; part; part = comma) {
+        comma = strchr(part, ',');
+        if (comma) *comma++ = '\0';
+        TRY(read_part(s, a, part, e));
     }
     return 0;
 }
 
-static struct difference rows_differ(struct compare *c, int32_t a, int32_t b)
+/* Whether the sides may differ in a coordinate: a filter names it, or an id fixes it. An id fixes
+ * what its training does, that of an evaluation L_valid, too. */
+static bool is_free(const struct side *s, int32_t i)
 {
-    struct difference d = {0};
+    return s->value[i] || (s->run && (coordinates[i].of_training ||
+                                      (s->of_evaluation && i == find_coordinate("L_valid"))));
+}
 
-    for (int32_t i = 0; i < COMPARE_N; i++) {
-        const char *left = coordinate(c, 0, a, i), *right = coordinate(c, 1, b, i);
-        if (compare_table[i].role == COMPARE_PROTECTED && !same(left, right))
-            return (struct difference){compare_table[i].name, {left, right}};
+/* --- the evaluations of a side -------------------------------------------------------------- */
+
+/* Binds a value of a side; its name in SQL. */
+static const char *bind(struct compare *c, const struct side *s, const char *value)
+{
+    const char *name = arena_printf(c->arena, "%c%d", s->name, c->params_n);
+
+    c->params[c->params_n++] = (struct store_param){name, value};
+    return arena_printf(c->arena, ":%s", name);
+}
+
+/* " FROM evaluations e WHERE …" with what the filter says. */
+static const char *chosen(struct compare *c, const struct side *s)
+{
+    struct strbuf b;
+
+    strbuf_init(&b, c->arena);
+    strbuf_add(&b, " FROM evaluations e WHERE 1");
+    for (int32_t i = 0; i < COORDINATES_N; i++)
+        if (s->value[i])
+            strbuf_addf(&b, " AND %s = %s", coordinates[i].column, bind(c, s, s->value[i]));
+    for (int32_t i = 0; i < s->settings_n; i++)
+        strbuf_addf(
+            &b,
+            " AND instr(char(10) || (SELECT spec FROM run_list WHERE run_id ="
+            " e.train_run_id) || char(10), %s) > 0",
+            bind(c, s,
+                 arena_printf(c->arena, "\n%s=%s\n", s->setting[i].key, s->setting[i].value)));
+    if (s->run) {
+        const char *run = bind(c, s, s->run);
+        strbuf_addf(&b, " AND (instr(run_id, %s) = 1 OR instr(train_run_id, %s) = 1)", run, run);
     }
-    const char *line = coordinate(c, 0, a, COMPARE_SPEC);
-    while (next_difference(&d, &c->arena, &line, coordinate(c, 1, b, COMPARE_SPEC)))
-        if (!compare_is_free(&c->side[0], d.name) && !compare_is_free(&c->side[1], d.name))
-            return d;
-    d.name = NULL;
-    return d;
+    return b.text;
+}
+
+static int ask(struct report_rows *out, struct compare *c, const char *sql, struct err *e)
+{
+    return report_rows_query(out, c->arena, c->store, "compare", sql, c->params, c->params_n,
+                             LIMIT_S, e);
+}
+
+/* Why nothing matches: a value that no evaluation has, with those there are; else the combination.
+ */
+static int say_empty(struct compare *c, const struct side *s, struct err *e)
+{
+    struct report_rows known;
+
+    for (int32_t i = 0; i < COORDINATES_N; i++) {
+        const char *column = coordinates[i].column;
+        if (!s->value[i]) continue;
+        c->params_n = 0;
+        TRY(ask(&known, c,
+                arena_printf(
+                    c->arena,
+                    "SELECT group_concat(v, ', ') || CASE count(*) WHEN %d THEN ', …' ELSE '' END\n"
+                    "FROM (SELECT DISTINCT CAST(%s AS TEXT) AS v FROM evaluations\n"
+                    " WHERE %s NOT NULL ORDER BY %s LIMIT %d)\n"
+                    "WHERE NOT EXISTS (SELECT 1 FROM evaluations WHERE %s = %s)",
+                    KNOWN_MAX, column, column, column, KNOWN_MAX, column, bind(c, s, s->value[i])),
+                e));
+        const char *list = report_rows_text(&known, 0, 0);
+        if (list)
+            return ERR(e, ERR_NOINPUT, "filter \"%s\": no evaluation has %s %s; there are %s",
+                       s->filter, coordinates[i].name, s->value[i], list);
+    }
+    return ERR(e, ERR_NOINPUT,
+               "no evaluation in results.db matches \"%s\"; `alibi query \"SELECT * FROM "
+               "evaluations\"` lists them",
+               s->filter);
+}
+
+static int read_side(struct compare *c, struct side *s, struct err *e)
+{
+    struct report_rows rows;
+
+    TRY(read_filter(s, c->arena, e));
+    c->params_n = 0;
+    TRY(ask(&rows, c, arena_printf(c->arena, "SELECT run_id%s LIMIT 1", chosen(c, s)), e));
+    if (rows.rows_n == 0) return say_empty(c, s, e);
+    s->of_evaluation =
+        s->run && strncmp(report_rows_text(&rows, 0, 0), s->run, strlen(s->run)) == 0;
+    return 0;
+}
+
+/* --- the statement -------------------------------------------------------------------------- */
+
+static void put_side(struct strbuf *b, struct compare *c, const struct side *s)
+{
+    strbuf_addf(b, "%c AS MATERIALIZED (SELECT ", s->name);
+    for (int32_t i = 0; i < COORDINATES_N; i++)
+        strbuf_addf(b, "%s AS c%d, ", coordinates[i].column, i);
+    strbuf_addf(b,
+                "\n perplexity, run_id, train_run_id, row_number() OVER (ORDER BY scale, dataset,"
+                " split, protocol,\n  position, L_train_nominal, L_valid_nominal, seed, run_id) AS"
+                " place%s),\n",
+                chosen(c, s));
+}
+
+/* The settings in which the filters let trainings differ, as a condition. */
+static void put_freed(struct strbuf *b, struct compare *c)
+{
+    strbuf_add(b, "(0");
+    for (int k = 0; k < 2; k++) {
+        const struct side *s = &c->side[k];
+        if (s->run) strbuf_add(b, " OR x.key NOT GLOB 'data.*'");
+        for (int32_t i = 0; i < s->settings_n; i++)
+            strbuf_addf(b, " OR x.key = '%s'", s->setting[i].key);
+        for (int32_t i = 0; i < COORDINATES_N; i++)
+            if (coordinates[i].frees && is_free(s, i))
+                strbuf_addf(b, " OR x.key GLOB '%s'", coordinates[i].frees);
+    }
+    strbuf_add(b, ")");
+}
+
+/* The pairs, and the first protected coordinate or setting that keeps them apart. */
+static void put_near(struct strbuf *b, struct compare *c)
+{
+    static const char *const parts[] = {"'%s' ", "a.c%d ", "b.c%d "};
+    static const char *const names[] = {"name", "of_a", "of_b"};
+
+    strbuf_add(b, "near AS MATERIALIZED (SELECT a.place AS a, b.place AS b");
+    for (int k = 0; k < 3; k++) {
+        strbuf_add(b, ",\n CASE");
+        for (int32_t i = 0; i < COORDINATES_N; i++) {
+            if (!coordinates[i].is_protected) continue;
+            strbuf_addf(b, " WHEN a.c%d IS NOT b.c%d THEN ", i, i);
+            if (k == 0) strbuf_addf(b, parts[k], coordinates[i].name);
+            if (k > 0) strbuf_addf(b, parts[k], i);
+        }
+        strbuf_addf(b, "ELSE apart.%s END AS %s", k == 0 ? "key" : names[k], names[k]);
+    }
+    strbuf_add(b, "\n FROM a JOIN b ON 1");
+    for (int32_t i = 0; i < COORDINATES_N; i++)
+        if (!coordinates[i].is_protected && !is_free(&c->side[0], i) && !is_free(&c->side[1], i))
+            strbuf_addf(b, " AND a.c%d IS b.c%d", i, i);
+    strbuf_add(b,
+               "\n LEFT JOIN apart ON apart.x = a.train_run_id AND apart.y = b.train_run_id),\n");
+}
+
+static const char kept_sql[] =
+    "kept AS MATERIALIZED (SELECT run_id, key, value FROM settings\n"
+    " WHERE run_id IN (SELECT train_run_id FROM a UNION SELECT train_run_id FROM b)\n"
+    "  AND key NOT IN ('kind', 'scale', 'model.name', 'model.position', 'train.L', 'train.seed',\n"
+    "   'data.dataset', 'data.corpus', 'meaning')),\n"
+    "varying AS MATERIALIZED (SELECT key FROM kept GROUP BY key\n"
+    " HAVING count(DISTINCT value) > 1 ORDER BY key),\n"
+    "apart AS MATERIALIZED (SELECT x.run_id AS x, y.run_id AS y, min(x.key) AS key,\n"
+    "  x.value AS of_a, y.value AS of_b\n"
+    " FROM kept x JOIN kept y ON y.key = x.key AND y.value <> x.value WHERE NOT ";
+
+static const char shown_sql[] =
+    "shown AS (\n"
+    " SELECT 0 AS part, a, b, NULL AS note FROM near WHERE name IS NULL\n"
+    " UNION ALL SELECT 1, a.place, NULL, coalesce((SELECT 'not compared: B has ' || name || ' '\n"
+    "   || coalesce(of_b, 'none') || ', this one ' || coalesce(of_a, 'none') FROM near\n"
+    "   WHERE a = a.place ORDER BY b LIMIT 1), 'B has no such evaluation') FROM a\n"
+    "  WHERE place NOT IN (SELECT a FROM near WHERE name IS NULL)\n"
+    " UNION ALL SELECT 2, NULL, b.place, coalesce((SELECT 'not compared: A has ' || name || ' '\n"
+    "   || coalesce(of_a, 'none') || ', this one ' || coalesce(of_b, 'none') FROM near\n"
+    "   WHERE b = b.place ORDER BY a LIMIT 1), 'A has no such evaluation') FROM b\n"
+    "  WHERE place NOT IN (SELECT b FROM near WHERE name IS NULL))\n"
+    "SELECT ";
+
+/* "train.lr=0.25|0.5 model.heads=4": A and B, or one value where they agree. */
+static const char numbers_sql[] =
+    "(SELECT group_concat(v.key || '=' || coalesce(x.value || CASE WHEN x.value <> y.value THEN "
+    "'|' || y.value ELSE '' END, y.value), ' ')\n"
+    "  FROM varying v LEFT JOIN kept x ON x.run_id = a.train_run_id AND x.key = v.key\n"
+    "  LEFT JOIN kept y ON y.run_id = b.train_run_id AND y.key = v.key) AS settings,\n"
+    " a.perplexity AS A, b.perplexity AS B, a.perplexity - b.perplexity AS \"A - B\",\n"
+    " a.perplexity / b.perplexity AS \"A / B\", a.run_id AS \"run A\", b.run_id AS \"run B\",\n"
+    " coalesce(note, CASE WHEN a.perplexity - b.perplexity IS NULL\n"
+    "  THEN 'a perplexity that is not finite' END) AS note\n"
+    "FROM shown s LEFT JOIN a ON a.place = s.a LEFT JOIN b ON b.place = s.b\n"
+    "ORDER BY part, s.a, s.b LIMIT ";
+
+static const char *statement(struct compare *c)
+{
+    struct strbuf b;
+
+    c->params_n = 0;
+    strbuf_init(&b, c->arena);
+    strbuf_add(&b, "WITH ");
+    for (int k = 0; k < 2; k++) put_side(&b, c, &c->side[k]);
+    strbuf_add(&b, kept_sql);
+    put_freed(&b, c);
+    strbuf_add(&b, "\n GROUP BY 1, 2),\n");
+    put_near(&b, c);
+    strbuf_add(&b, shown_sql);
+    for (int32_t i = 0; i < COORDINATES_N; i++)
+        strbuf_addf(&b,
+                    "CAST(CASE WHEN s.a IS NULL THEN b.c%d WHEN s.b IS NULL OR a.c%d IS b.c%d THEN"
+                    " a.c%d\n ELSE coalesce(a.c%d, '–') || ' | ' || coalesce(b.c%d, '–') END AS"
+                    " TEXT) AS %s,\n ",
+                    i, i, i, i, i, i, coordinates[i].name);
+    strbuf_add(&b, numbers_sql);
+    strbuf_addf(&b, "%d", ROWS_MAX + 1);
+    return b.text;
 }
 
 /* --- the table ------------------------------------------------------------------------------ */
 
-static const char *shown_text(struct compare *c, int32_t i, int32_t a, int32_t b)
+static bool is_constant(const struct report_rows *r, int32_t column)
 {
-    const char *left = a < 0 ? NULL : coordinate(c, 0, a, i);
-    const char *right = b < 0 ? NULL : coordinate(c, 1, b, i);
+    const char *first = report_rows_text(r, 0, column);
 
-    if (a < 0) return right;
-    if (b < 0 || same(left, right)) return left;
-    return arena_printf(&c->arena, "%s | %s", left ? left : "–", right ? right : "–");
-}
-
-/* "train.lr=0.25|0.5 model.heads=4": A and B, or one value where they agree. */
-static const char *settings_text(struct compare *c, int32_t a, int32_t b)
-{
-    struct strbuf t;
-
-    strbuf_init(&t, &c->arena);
-    for (int32_t i = 0; i < c->varying.n; i++) {
-        const char *key = c->varying.item[i], *value[2] = {NULL, NULL};
-        size_t n[2] = {0, 0};
-        for (int side = 0; side < 2; side++)
-            if ((side ? b : a) >= 0)
-                value[side] = spec_value(coordinate(c, side, side ? b : a, COMPARE_SPEC), key,
-                                         strlen(key), &n[side]);
-        int first = value[0] ? 0 : 1;
-        if (!value[first]) continue;
-        strbuf_addf(&t, "%s%s=%.*s", t.n ? " " : "", key, (int)n[first], value[first]);
-        if (first == 0 && value[1] && (n[0] != n[1] || memcmp(value[0], value[1], n[0]) != 0))
-            strbuf_addf(&t, "|%.*s", (int)n[1], value[1]);
+    if (first && strstr(first, " | ")) return false;
+    for (int32_t i = 1; i < r->rows_n; i++) {
+        const char *text = report_rows_text(r, i, column);
+        if (text != first && (!text || !first || strcmp(text, first) != 0)) return false;
     }
-    return t.text;
+    return true;
 }
 
-static void set_number(struct compare *c, struct store_cell *cell, double number)
+/* Leaves out the coordinates that need not be shown and are the same in every row, and settings
+ * where there is none. */
+static void drop_columns(struct report_rows *r)
 {
-    char exact[STR_DOUBLE_BYTES];
+    int32_t kept = 0;
 
-    str_from_double(exact, number);
-    cell->type = 'f';
-    cell->text =
-        c->exact ? arena_strdup(&c->arena, exact) : arena_printf(&c->arena, "%.4f", number);
-}
-
-static void add_row(struct compare *c, int32_t a, int32_t b, const char *why)
-{
-    int32_t at = c->columns_n + (c->varying.n > 0);
-    struct store_cell *cell = arena_array(&c->arena, (size_t)c->table.columns_n, sizeof *cell);
-    double x = 0, y = 0;
-    bool has_x = a >= 0 && report_rows_number(&x, &c->side[0].rows, a, COMPARE_PERPLEXITY);
-    bool has_y = b >= 0 && report_rows_number(&y, &c->side[1].rows, b, COMPARE_PERPLEXITY);
-
-    for (int32_t i = 0; i < c->table.columns_n; i++) cell[i].type = 't';
-    for (int32_t i = 0; i < c->columns_n; i++) cell[i].text = shown_text(c, c->columns[i], a, b);
-    if (c->varying.n > 0) cell[c->columns_n].text = settings_text(c, a, b);
-    if (has_x) set_number(c, &cell[at], x);
-    if (has_y) set_number(c, &cell[at + 1], y);
-    if (has_x && has_y) {
-        set_number(c, &cell[at + 2], x - y);
-        set_number(c, &cell[at + 3], x / y);
-    } else if (!why) {
-        why = "a perplexity that is not finite";
+    for (int32_t c = 0; c < r->columns_n; c++) {
+        bool dropped = c < COORDINATES_N
+                           ? !coordinates[c].shown && is_constant(r, c)
+                           : c == COORDINATES_N && !report_rows_text(r, 0, c) && is_constant(r, c);
+        if (dropped) continue;
+        r->name[kept] = r->name[c];
+        for (int32_t i = 0; i < r->rows_n; i++) r->row[i][kept] = r->row[i][c];
+        kept++;
     }
-    if (a >= 0) cell[at + 4].text = coordinate(c, 0, a, COMPARE_RUN);
-    if (b >= 0) cell[at + 5].text = coordinate(c, 1, b, COMPARE_RUN);
-    cell[at + 6].text = why;
-    for (int32_t i = 0; i < c->table.columns_n; i++)
-        if (!cell[i].text) cell[i].type = 'n';
-    c->table.row[c->table.rows_n++] = cell;
+    r->columns_n = kept;
 }
 
-/* Why row `row` of `side` stands alone: what the nearest of the other side differs in. */
-static const char *why_alone(struct compare *c, int side, int32_t row)
+/* For people: four decimals. */
+static void round_numbers(struct report_rows *r)
 {
-    const char *other = side ? "A" : "B";
+    double number;
 
-    for (int32_t k = 0; k < c->side[!side].rows.rows_n; k++) {
-        int32_t a = side ? k : row, b = side ? row : k;
-        if (!rows_join(c, a, b)) continue;
-        struct difference d = rows_differ(c, a, b);
-        if (!d.name) continue;
-        const char *theirs = d.value[!side], *ours = d.value[side];
-        return arena_printf(&c->arena, "not compared: %s has %s %s, this one %s", other, d.name,
-                            theirs ? theirs : "none", ours ? ours : "none");
-    }
-    return arena_printf(&c->arena, "%s has no such evaluation", other);
+    for (int32_t i = 0; i < r->rows_n; i++)
+        for (int32_t c = 0; c < r->columns_n; c++)
+            if (r->row[i][c].type != 't' && report_rows_number(&number, r, i, c))
+                r->row[i][c].text = arena_printf(r->arena, "%.4f", number);
 }
 
-/* Adds the rows to the table when `write`, else counts them. */
-static int64_t join(struct compare *c, bool write)
+static int compare_write(FILE *out, struct compare *c, enum report_format format, struct err *e)
 {
-    int64_t n = 0;
+    bool exact = format == REPORT_CSV || format == REPORT_JSON;
+    struct report_rows rows;
 
-    for (int32_t a = 0; a < c->side[0].rows.rows_n; a++) {
-        for (int32_t b = 0; b < c->side[1].rows.rows_n; b++) {
-            if (!rows_join(c, a, b) || rows_differ(c, a, b).name) continue;
-            c->side[0].used[a] = c->side[1].used[b] = true;
-            if (write) add_row(c, a, b, NULL);
-            n++;
-        }
-    }
-    for (int side = 0; side < 2; side++) {
-        for (int32_t i = 0; i < c->side[side].rows.rows_n; i++) {
-            if (c->side[side].used[i]) continue;
-            if (write) add_row(c, side ? -1 : i, side ? i : -1, why_alone(c, side, i));
-            n++;
-        }
-    }
-    return n;
-}
-
-/* Coordinates shown: those marked so, and any other in which rows differ. */
-static void choose_columns(struct compare *c)
-{
-    for (int32_t i = 0; i < COMPARE_N; i++) {
-        bool varies = false;
-        const char *first = coordinate(c, 0, 0, i);
-        for (int side = 0; side < 2; side++)
-            for (int32_t k = 0; k < c->side[side].rows.rows_n; k++)
-                varies |= !same(first, coordinate(c, side, k, i));
-        if (compare_table[i].shown || varies) c->columns[c->columns_n++] = i;
-    }
-}
-
-/* The settings in which any training differs from the first. */
-static void choose_settings(struct compare *c)
-{
-    const char *first = coordinate(c, 0, 0, COMPARE_SPEC);
-    struct difference d;
-
-    for (int side = 0; side < 2; side++) {
-        for (int32_t k = 0; k < c->side[side].rows.rows_n; k++) {
-            const char *line = coordinate(c, side, k, COMPARE_SPEC);
-            while (next_difference(&d, &c->arena, &line, first)) {
-                int32_t i = 0;
-                while (i < c->varying.n && strcmp(c->varying.item[i], d.name) != 0) i++;
-                if (i == c->varying.n) *vec_push(&c->arena, &c->varying) = d.name;
-            }
-        }
-    }
-}
-
-static int make_table(struct compare *c, struct err *e)
-{
-    static const char *const heads[] = {"A", "B", "A - B", "A / B", "run A", "run B", "note"};
-    struct report_rows *r = &c->table;
-    int64_t rows_n = join(c, false);
-
-    if (rows_n > COMPARE_ROWS_MAX)
-        return ERR(e, ERR_USAGE, "%lld rows, more than %d: name more columns in the filters",
-                   (long long)rows_n, COMPARE_ROWS_MAX);
-    choose_columns(c);
-    choose_settings(c);
-    int32_t fixed = c->columns_n + (c->varying.n > 0);
-    *r = (struct report_rows){.arena = &c->arena, .columns_n = fixed + COMPARE_FIXED_N};
-    r->name = arena_array(&c->arena, (size_t)r->columns_n, sizeof *r->name);
-    r->row = arena_array(&c->arena, (size_t)rows_n, sizeof *r->row);
-    for (int32_t i = 0; i < c->columns_n; i++) r->name[i] = compare_table[c->columns[i]].name;
-    if (c->varying.n > 0) r->name[c->columns_n] = "settings";
-    for (int32_t i = 0; i < COMPARE_FIXED_N; i++) r->name[fixed + i] = heads[i];
-    join(c, true);
+    for (int k = 0; k < 2; k++) TRY(read_side(c, &c->side[k], e));
+    TRY(ask(&rows, c, statement(c), e));
+    if (rows.rows_n > ROWS_MAX)
+        return ERR(e, ERR_USAGE, "more than %d rows: name more columns in the filters", ROWS_MAX);
+    drop_columns(&rows);
+    if (!exact) round_numbers(&rows);
+    if (format == REPORT_HTML) report_html_open(out, "Two sets of evaluations side by side");
+    if (!exact)
+        report_write_paragraph(out,
+                               arena_printf(c->arena, "A: %s. B: %s. Lengths are the paper's.",
+                                            c->side[0].filter, c->side[1].filter),
+                               format);
+    TRY(report_rows_write(out, c->arena, &rows, format, e));
+    if (format == REPORT_HTML) report_html_close(out);
     return 0;
 }
 
 int report_compare(FILE *out, struct store *s, const char *a_filter, const char *b_filter,
                    enum report_format format, struct err *e)
 {
-    struct compare *c = calloc(1, sizeof *c);
-    int rc = 0;
+    struct arena a;
+    struct compare c = {
+        .arena = &a,
+        .store = s,
+        .side = {{.name = 'a', .filter = a_filter}, {.name = 'b', .filter = b_filter}}};
 
-    if (!c) return ERR(e, ERR_NOMEM, "out of memory");
-    arena_init(&c->arena);
-    TRY_OUT(rc, compare_side_read(&c->side[0], &c->arena, s, a_filter, e));
-    TRY_OUT(rc, compare_side_read(&c->side[1], &c->arena, s, b_filter, e));
-    c->exact = format == REPORT_CSV || format == REPORT_JSON;
-    TRY_OUT(rc, make_table(c, e));
-    if (format == REPORT_HTML) report_html_open(out, "Two sets of evaluations side by side");
-    if (!c->exact)
-        report_write_paragraph(
-            out,
-            arena_printf(&c->arena, "A: %s. B: %s. Lengths are the paper's.", a_filter, b_filter),
-            format);
-    rc = report_rows_write(out, &c->arena, &c->table, format, e);
-    if (format == REPORT_HTML) report_html_close(out);
-out:
-    arena_fini(&c->arena);
-    free(c);
+    arena_init(&a);
+    int rc = compare_write(out, &c, format, e);
+    arena_fini(&a);
     return rc;
 }

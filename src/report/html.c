@@ -77,9 +77,10 @@ void report_html_caption(FILE *out, const char *text)
 static const struct verdict_look {
     const char *name, *kind, *sign;
 } verdict_looks[] = {
-    {"supported", "yes", ""}, {"contradicted", "no", ""},    {"reproduced", "yes", "✓"},
-    {"within ", "near", "≈"}, {"not reproduced", "no", "✗"}, {"done", "yes", ""},
-    {"failed", "no", ""},     {"not run", "open", ""},       {"diverged", "no", ""},
+    {"supported", "yes", ""},   {"contradicted", "no", ""},    {"reproduced", "yes", "✓"},
+    {"within ", "near", "≈"},   {"not reproduced", "no", "✗"}, {"done", "yes", ""},
+    {"failed", "no", ""},       {"not run", "open", ""},       {"diverged", "no", ""},
+    {"not judged", "open", ""},
 };
 
 static struct verdict_look verdict_look(const char *verdict)

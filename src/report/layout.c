@@ -6,8 +6,11 @@
 
 #include "base/str.h"
 
+/* Where a key is being read. */
 struct layout_line {
     struct report_layout *layout;
+    const char *key;
+    void *field; /* the first of the key */
     struct arena *arena;
     const char *path;
     int number;
@@ -28,109 +31,118 @@ static char *layout_trim(char *text)
     return text;
 }
 
-static int layout_column(const char **out, const struct layout_line *line, const char *text,
-                         struct err *e)
+static int layout_more(const struct layout_line *line, int32_t n, int32_t max, struct err *e)
+{
+    return n < max ? 0 : LINE_ERR(e, line, "more than %d lines of %s:", max, line->key);
+}
+
+/* --- values --------------------------------------------------------------------------------- */
+
+static int read_text(const struct layout_line *line, char *value, struct err *e)
+{
+    (void)e;
+    *(const char **)line->field = value;
+    return 0;
+}
+
+static int take_column(const char **out, const struct layout_line *line, const char *text,
+                       struct err *e)
 {
     if (!str_is_name(text))
-        return LINE_ERR(e, line, "\"%s\" is no column name; write letters, digits and _", text);
+        return LINE_ERR(e, line, "\"%s\" is not a column name; write letters, digits and _", text);
     *out = text;
     return 0;
 }
 
-static int layout_names(struct report_names *out, const struct layout_line *line, char *text,
-                        struct err *e)
+static int read_column(const struct layout_line *line, char *value, struct err *e)
 {
-    out->n = 0;
-    for (char *name = text; name;) {
-        char *comma = strchr(name, ',');
-        if (comma) *comma = '\0';
-        if (out->n == REPORT_MAX_NAMES)
-            return LINE_ERR(e, line, "more than %d columns", REPORT_MAX_NAMES);
-        TRY(layout_column(&out->name[out->n++], line, layout_trim(name), e));
-        name = comma ? comma + 1 : NULL;
+    return take_column(line->field, line, value, e);
+}
+
+/* Cuts a text at a character into at most `room` trimmed parts; how many there are. */
+static int cut(char **part, int room, char *text, char at)
+{
+    int n = 0;
+
+    for (char *next = text; next; n++) {
+        char *end = strchr(next, at);
+        if (end) *end = '\0';
+        if (n < room) part[n] = layout_trim(next);
+        next = end ? end + 1 : NULL;
     }
+    return n;
+}
+
+static int read_names(const struct layout_line *line, char *value, struct err *e)
+{
+    struct report_names *out = line->field;
+    char *part[REPORT_MAX_NAMES];
+
+    out->n = cut(part, REPORT_MAX_NAMES, value, ',');
+    if (out->n > REPORT_MAX_NAMES) return LINE_ERR(e, line, "more than %d names", REPORT_MAX_NAMES);
+    for (int32_t i = 0; i < out->n; i++) TRY(take_column(&out->name[i], line, part[i], e));
     return 0;
 }
 
-static int layout_decimals(int32_t *out, const struct layout_line *line, const char *text,
-                           struct err *e)
+static int read_decimals(const struct layout_line *line, int32_t *out, const char *text,
+                         struct err *e)
 {
     if (strlen(text) != 4 || strncmp(text, "%.", 2) != 0 || text[2] < '0' || text[2] > '6' ||
         text[3] != 'f')
-        return LINE_ERR(e, line, "\"%s\" is no format; write %%.Nf with N from 0 to 6", text);
+        return LINE_ERR(e, line, "\"%s\" is not a format; write %%.Nf with N from 0 to 6", text);
     *out = text[2] - '0';
     return 0;
 }
 
 /* %.Nf, or metric | %.Nf. */
-static int layout_format(const struct layout_line *line, char *text, struct err *e)
+static int read_format(const struct layout_line *line, char *value, struct err *e)
 {
     struct report_layout *l = line->layout;
-    char *bar = strchr(text, '|');
+    char *part[2];
 
-    l->formatted = true;
-    if (!bar) return layout_decimals(&l->decimals, line, text, e);
-    *bar = '\0';
-    if (l->metrics_n == REPORT_MAX_NAMES)
-        return LINE_ERR(e, line, "formats of more than %d metrics", REPORT_MAX_NAMES);
+    if (cut(part, 2, value, '|') == 1) return read_decimals(line, &l->decimals, part[0], e);
+    TRY(layout_more(line, l->metrics_n, REPORT_MAX_NAMES, e));
     struct report_decimals *m = &l->metric[l->metrics_n++];
-    TRY(layout_column(&m->metric, line, layout_trim(text), e));
-    return layout_decimals(&m->decimals, line, layout_trim(bar + 1), e);
+    TRY(take_column(&m->metric, line, part[0], e));
+    return read_decimals(line, &m->decimals, part[1], e);
 }
 
-/* Cuts a text at its bars into at most `room` trimmed parts; how many there are. */
-static int layout_parts(const char **part, int room, char *text)
-{
-    int n = 0;
-
-    for (char *next = text; next; n++) {
-        char *bar = strchr(next, '|');
-        if (bar) *bar = '\0';
-        if (n < room) part[n] = layout_trim(next);
-        next = bar ? bar + 1 : NULL;
-    }
-    return n;
-}
-
-static int layout_extra(const struct layout_line *line, char *text, struct err *e)
+static int read_extra(const struct layout_line *line, char *value, struct err *e)
 {
     struct report_layout *l = line->layout;
-    const char *part[4];
-    int n = layout_parts(part, 4, text);
+    char *part[4];
+    int n = cut(part, 4, value, '|');
 
     if (n != 4)
         return LINE_ERR(e, line, "%d parts; write extra: column | heading | %%.Nf | factor", n);
-    if (l->extras_n == REPORT_MAX_EXTRAS)
-        return LINE_ERR(e, line, "more than %d lines of extra:", REPORT_MAX_EXTRAS);
+    TRY(layout_more(line, l->extras_n, REPORT_MAX_EXTRAS, e));
     struct report_extra *x = &l->extra[l->extras_n++];
-    TRY(layout_column(&x->column, line, part[0], e));
+    TRY(take_column(&x->column, line, part[0], e));
     x->heading = part[1];
-    TRY(layout_decimals(&x->decimals, line, part[2], e));
+    TRY(read_decimals(line, &x->decimals, part[2], e));
     if (!str_to_double(&x->factor, part[3]))
-        return LINE_ERR(e, line, "\"%s\" is no factor; write a number such as 1e-6", part[3]);
+        return LINE_ERR(e, line, "\"%s\" is not a factor; write a number such as 1e-6", part[3]);
     return 0;
 }
 
 /* "1.3 %" as a share. */
-static int layout_share(double *out, const struct layout_line *line, const char *text,
-                        struct err *e)
+static int read_share(const struct layout_line *line, double *out, const char *text, struct err *e)
 {
-    char *number = arena_strdup(line->arena, text);
-    size_t n = strlen(number);
-    bool percent = n > 0 && number[n - 1] == '%';
+    size_t n = strlen(text);
+    bool percent = n > 0 && text[n - 1] == '%';
+    char *number = layout_trim(arena_strndup(line->arena, text, n - percent));
 
-    if (percent) number[n - 1] = '\0';
-    if (!percent || !str_to_double(out, layout_trim(number)) || *out <= 0 || *out > 100)
-        return LINE_ERR(e, line, "\"%s\" is no share; write one above 0 such as 1.3 %%", text);
+    if (!percent || !str_to_double(out, number) || *out <= 0 || *out > 100)
+        return LINE_ERR(e, line, "\"%s\" is not a share; write one above 0 such as 1.3 %%", text);
     *out /= 100;
     return 0;
 }
 
-static int layout_verdict(const struct layout_line *line, char *text, struct err *e)
+static int read_verdict(const struct layout_line *line, char *value, struct err *e)
 {
     struct report_layout *l = line->layout;
-    const char *part[4];
-    int n = layout_parts(part, 4, text);
+    char *part[4];
+    int n = cut(part, 4, value, '|');
 
     if (n < 3 || n > 4)
         return LINE_ERR(e, line,
@@ -139,12 +151,11 @@ static int layout_verdict(const struct layout_line *line, char *text, struct err
                         n);
     if (report_layout_rule(l, part[0]))
         return LINE_ERR(e, line, "a second verdict: for %s", part[0]);
-    if (l->rules_n == REPORT_MAX_NAMES)
-        return LINE_ERR(e, line, "more than %d lines of verdict:", REPORT_MAX_NAMES);
+    TRY(layout_more(line, l->rules_n, REPORT_MAX_NAMES, e));
     struct report_rule *rule = &l->rule[l->rules_n];
-    TRY(layout_column(&rule->metric, line, part[0], e));
-    TRY(layout_share(&rule->near, line, part[1], e));
-    TRY(layout_share(&rule->far, line, part[2], e));
+    TRY(take_column(&rule->metric, line, part[0], e));
+    TRY(read_share(line, &rule->near, part[1], e));
+    TRY(read_share(line, &rule->far, part[2], e));
     if (rule->far < rule->near)
         return LINE_ERR(e, line, "far (%s) is less than near (%s)", part[2], part[1]);
     rule->device = n == 4 ? part[3] : NULL;
@@ -153,82 +164,92 @@ static int layout_verdict(const struct layout_line *line, char *text, struct err
     return 0;
 }
 
-static const char *const layout_files[] = {"query.sql", "table.txt", "plot.gp", "claim.sql"};
-enum { LAYOUT_FILES_N = sizeof layout_files / sizeof *layout_files };
-
-/* FOLDER/FILE; each file once. */
-static int layout_use(const struct layout_line *line, char *text, struct err *e)
+static int read_note(const struct layout_line *line, char *value, struct err *e)
 {
     struct report_layout *l = line->layout;
-    const char *whole = arena_strdup(line->arena, text);
-    char *slash = strchr(text, '/');
+
+    TRY(layout_more(line, l->notes_n, REPORT_MAX_NOTES, e));
+    l->note[l->notes_n++] = value;
+    return 0;
+}
+
+/* FOLDER/FILE; each file once. */
+static int read_use(const struct layout_line *line, char *value, struct err *e)
+{
+    static const char *const files[] = {"query.sql", "table.txt", "plot.gp", "claim.sql"};
+    enum { FILES_N = sizeof files / sizeof *files };
+    struct report_layout *l = line->layout;
+    const char *whole = arena_strdup(line->arena, value);
+    char *slash = strchr(value, '/');
     int known = 0;
 
     if (slash) *slash = '\0';
-    if (!slash || !str_is_name(text))
+    if (!slash || !str_is_name(value))
         return LINE_ERR(e, line,
-                        "use: \"%s\" is no file of another artefact; write it as "
+                        "use: \"%s\" is not a file of another artefact; write it as "
                         "table2/query.sql",
                         whole);
-    while (known < LAYOUT_FILES_N && strcmp(slash + 1, layout_files[known]) != 0) known++;
-    if (known == LAYOUT_FILES_N) {
-        const char *near = str_nearest(slash + 1, layout_files, LAYOUT_FILES_N);
+    while (known < FILES_N && strcmp(slash + 1, files[known]) != 0) known++;
+    if (known == FILES_N) {
+        const char *near = str_nearest(slash + 1, files, FILES_N);
         return LINE_ERR(e, line,
                         "use: \"%s\" is none of query.sql, table.txt, plot.gp, claim.sql%s%s",
                         whole, near ? "; did you mean " : "", near ? near : "");
     }
-    if (report_layout_used(l, layout_files[known]))
-        return LINE_ERR(e, line, "use: a second %s", layout_files[known]);
-    l->use[l->uses_n++] = (struct report_use){text, layout_files[known], line->number};
+    if (report_layout_used(l, files[known]))
+        return LINE_ERR(e, line, "use: a second %s", files[known]);
+    l->use[l->uses_n++] = (struct report_use){value, files[known], line->number};
     return 0;
 }
 
-/* Keys whose value is one text or one column name. */
+/* --- keys ----------------------------------------------------------------------------------- */
+
+/* The fields of a key, from the first to the last. */
+#define FIELDS(first, last)                                                                        \
+    offsetof(struct report_layout, first),                                                         \
+        offsetof(struct report_layout, last) + sizeof((struct report_layout *)0)->last
+
 static const struct {
-    const char *key;
-    size_t offset;
-    bool column;
-} layout_texts[] = {
-    {"title", offsetof(struct report_layout, title), false},
-    {"columns", offsetof(struct report_layout, columns), true},
-    {"value", offsetof(struct report_layout, value), true},
-    {"panel", offsetof(struct report_layout, panel), true},
-    {"series", offsetof(struct report_layout, series), true},
-    {"style", offsetof(struct report_layout, style), true},
-    {"x", offsetof(struct report_layout, x), true},
-    {"y", offsetof(struct report_layout, y), true},
+    const char *name;
+    int (*read)(const struct layout_line *line, char *value, struct err *e);
+    bool repeated;
+    size_t first, end;
+} layout_keys[] = {
+    {"use", read_use, true, 0, 0}, /* not inherited */
+    {"title", read_text, false, FIELDS(title, title)},
+    {"group", read_names, false, FIELDS(group, group)},
+    {"rows", read_names, false, FIELDS(rows, rows)},
+    {"columns", read_column, false, FIELDS(columns, columns)},
+    {"value", read_column, false, FIELDS(value, value)},
+    {"format", read_format, true, FIELDS(decimals, metrics_n)},
+    {"extra", read_extra, true, FIELDS(extra, extras_n)},
+    {"paper", read_names, false, FIELDS(paper, paper)},
+    {"verdict", read_verdict, true, FIELDS(rule, rules_n)},
+    {"note", read_note, true, FIELDS(note, notes_n)},
+    {"panel", read_column, false, FIELDS(panel, panel)},
+    {"series", read_column, false, FIELDS(series, series)},
+    {"style", read_column, false, FIELDS(style, style)},
+    {"x", read_column, false, FIELDS(x, x)},
+    {"y", read_column, false, FIELDS(y, y)},
 };
+enum { LAYOUT_KEYS_N = sizeof layout_keys / sizeof *layout_keys };
 
-static const char *const layout_keys[] = {"use",    "title", "group", "rows", "columns", "value",
-                                          "format", "extra", "paper", "note", "panel",   "verdict",
-                                          "series", "style", "x",     "y"};
-
-static int layout_set(const struct layout_line *line, const char *key, char *value, struct err *e)
+static int layout_set(struct layout_line *line, const char *key, char *value, struct err *e)
 {
     struct report_layout *l = line->layout;
+    const char *names[LAYOUT_KEYS_N];
 
-    for (size_t i = 0; i < sizeof layout_texts / sizeof *layout_texts; i++) {
-        if (strcmp(key, layout_texts[i].key) != 0) continue;
-        const char **field = (const char **)((char *)l + layout_texts[i].offset);
-        if (*field) return LINE_ERR(e, line, "%s: is there twice", key);
-        if (layout_texts[i].column) return layout_column(field, line, value, e);
-        *field = value;
-        return 0;
+    for (int i = 0; i < LAYOUT_KEYS_N; i++) {
+        names[i] = layout_keys[i].name;
+        if (strcmp(key, names[i]) != 0) continue;
+        if (l->given >> i & 1 && !layout_keys[i].repeated)
+            return LINE_ERR(e, line, "%s: is given twice", key);
+        l->given |= 1u << i;
+        line->key = key;
+        line->field = (char *)l + layout_keys[i].first;
+        return layout_keys[i].read(line, value, e);
     }
-    if (strcmp(key, "use") == 0) return layout_use(line, value, e);
-    if (strcmp(key, "group") == 0) return layout_names(&l->group, line, value, e);
-    if (strcmp(key, "rows") == 0) return layout_names(&l->rows, line, value, e);
-    if (strcmp(key, "paper") == 0) return layout_names(&l->paper, line, value, e);
-    if (strcmp(key, "format") == 0) return layout_format(line, value, e);
-    if (strcmp(key, "extra") == 0) return layout_extra(line, value, e);
-    if (strcmp(key, "verdict") == 0) return layout_verdict(line, value, e);
-    if (strcmp(key, "note") == 0) {
-        if (l->notes_n == REPORT_MAX_NOTES)
-            return LINE_ERR(e, line, "more than %d lines of note:", REPORT_MAX_NOTES);
-        l->note[l->notes_n++] = value;
-        return 0;
-    }
-    const char *near = str_nearest(key, layout_keys, sizeof layout_keys / sizeof *layout_keys);
+    const char *near = str_nearest(key, names, LAYOUT_KEYS_N);
     if (near) return LINE_ERR(e, line, "unknown key \"%s\"; did you mean %s", key, near);
     return LINE_ERR(e, line, "unknown key \"%s\"; src/report/layout.h lists them", key);
 }
@@ -240,10 +261,20 @@ static int layout_check(const struct report_layout *l, const char *path, struct 
                           : !l->columns ? "columns"
                           : !l->value   ? "value"
                                         : NULL;
-    if (lacking) return ERR(e, ERR_DATA, "%s: the key %s: must be there", path, lacking);
+    if (lacking) return ERR(e, ERR_DATA, "%s: the key %s: is missing", path, lacking);
     if ((l->x || l->y || l->series || l->style) && !(l->x && l->y && l->series && l->style))
         return ERR(e, ERR_DATA, "%s: a figure needs all of series:, style:, x: and y:", path);
     return 0;
+}
+
+int report_layout_inherit(struct report_layout *l, const struct report_layout *from,
+                          const char *path, struct err *e)
+{
+    for (int i = 0; i < LAYOUT_KEYS_N; i++)
+        if (!(l->given >> i & 1))
+            memcpy((char *)l + layout_keys[i].first, (const char *)from + layout_keys[i].first,
+                   layout_keys[i].end - layout_keys[i].first);
+    return layout_check(l, path, e);
 }
 
 const struct report_use *report_layout_used(const struct report_layout *l, const char *file)
@@ -251,36 +282,6 @@ const struct report_use *report_layout_used(const struct report_layout *l, const
     for (int32_t i = 0; i < l->uses_n; i++)
         if (strcmp(l->use[i].file, file) == 0) return &l->use[i];
     return NULL;
-}
-
-int report_layout_inherit(struct report_layout *l, const struct report_layout *from,
-                          const char *path, struct err *e)
-{
-    for (size_t i = 0; i < sizeof layout_texts / sizeof *layout_texts; i++) {
-        const char **field = (const char **)((char *)l + layout_texts[i].offset);
-        if (!*field) *field = *(const char *const *)((const char *)from + layout_texts[i].offset);
-    }
-    if (!l->group.n) l->group = from->group;
-    if (!l->rows.n) l->rows = from->rows;
-    if (!l->paper.n) l->paper = from->paper;
-    if (!l->formatted) {
-        l->decimals = from->decimals;
-        l->metrics_n = from->metrics_n;
-        memcpy(l->metric, from->metric, sizeof l->metric);
-    }
-    if (!l->rules_n) {
-        l->rules_n = from->rules_n;
-        memcpy(l->rule, from->rule, sizeof l->rule);
-    }
-    if (!l->extras_n) {
-        l->extras_n = from->extras_n;
-        memcpy(l->extra, from->extra, sizeof l->extra);
-    }
-    if (!l->notes_n) {
-        l->notes_n = from->notes_n;
-        memcpy(l->note, from->note, sizeof l->note);
-    }
-    return layout_check(l, path, e);
 }
 
 const struct report_rule *report_layout_rule(const struct report_layout *l, const char *metric)

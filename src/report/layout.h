@@ -80,7 +80,6 @@ struct report_layout {
     struct report_names group, rows;
     const char *columns, *value;
     int32_t decimals; /* of the value, where no metric says otherwise */
-    bool formatted;   /* a format: line says so */
     struct report_decimals metric[REPORT_MAX_NAMES];
     int32_t metrics_n;
     struct report_extra extra[REPORT_MAX_EXTRAS];
@@ -91,6 +90,7 @@ struct report_layout {
     const char *note[REPORT_MAX_NOTES];
     int32_t notes_n;
     const char *panel, *series, *style, *x, *y; /* NULL where not given */
+    uint32_t given;                             /* a bit for each key */
 };
 
 /* report_layout_read - text is the content of the file that path names in messages. Errors:

@@ -42,7 +42,7 @@ static int page_judge(struct report_page *p, struct report_claims *claims, struc
         struct report_folder f;
         TRY(report_folder_open(&f, &p->arena, p->project, item->artefact, item->dir, e));
         TRY(report_claims_judge(&claims[i], &p->arena, p->store, &f, item->scale, e));
-        p->title[i] = f.layout.title;
+        p->title[i] = item->title && !f.laid_out ? item->title : f.layout.title;
     }
     return 0;
 }
@@ -51,12 +51,14 @@ static int page_judge(struct report_page *p, struct report_claims *claims, struc
 struct page_claim {
     const struct report_item *item;
     const struct store_cell *cells; /* claim, statement, verdict */
+    bool of_paper;                  /* about the paper's own numbers alone */
     bool said;                      /* with an earlier folder's */
 };
 
-enum { PAGE_VERDICTS_N = 3 };
+enum { PAGE_VERDICTS_N = REPORT_CLAIM_VERDICTS_N };
 /* The worst first: where folders that share a claim differ, it counts as the worst. */
-static const char *const page_verdicts[PAGE_VERDICTS_N] = {"contradicted", "not run", "supported"};
+static const char *const page_verdicts[PAGE_VERDICTS_N] = {"contradicted", "not run", "not judged",
+                                                           "supported"};
 
 /* The same claim of the same scale in several folders is one. */
 static bool page_shared(const struct page_claim *a, const struct page_claim *b)
@@ -114,24 +116,28 @@ static int32_t page_claim(struct report_page *p, struct page_claim *c, int32_t n
 
 static void page_claims(struct report_page *p, const struct report_claims *claims)
 {
-    int32_t counts[PAGE_VERDICTS_N] = {0}, n = 0, room = 1;
+    int32_t counts[2][PAGE_VERDICTS_N] = {{0}}, n = 0, room = 1; /* of_paper */
 
     for (int32_t i = 0; i < p->items_n; i++) room += claims[i].rows.rows_n;
     struct page_claim *claim = arena_array(&p->arena, (size_t)room, sizeof *claim);
     for (int32_t i = 0; i < p->items_n; i++)
         for (int32_t k = 0; k < claims[i].rows.rows_n; k++)
-            claim[n++] = (struct page_claim){&p->item[i], claims[i].rows.row[k], false};
+            claim[n++] = (struct page_claim){
+                &p->item[i], claims[i].rows.row[k],
+                strcmp(report_rows_get(&claims[i].rows, k, "counted"), "0") == 0, false};
     fputs("<section id=\"claims\">\n<h2>The claims of the paper, judged</h2>\n"
           "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr><th>artefact</th><th>claim</th>"
           "<th>scale</th><th>verdict</th><th>statement</th></tr></thead>\n<tbody>\n",
           p->out);
     for (int32_t i = 0; i < n; i++)
-        if (!claim[i].said) counts[page_claim(p, &claim[i], n - i)]++;
+        if (!claim[i].said) counts[claim[i].of_paper][page_claim(p, &claim[i], n - i)]++;
     fprintf(p->out,
-            "</tbody>\n</table></div>\n<p>%d supported, %d contradicted, %d not run. The numbers "
-            "that each rests on stand in its artefact's section. Away from scale paper a verdict "
-            "is about the shape of the curves, not about the numbers.</p>\n</section>\n",
-            counts[2], counts[0], counts[1]);
+            "</tbody>\n</table></div>\n<p>%d supported, %d contradicted, %d not run, %d not judged "
+            "at their scale; and %d of %d about the paper's own numbers alone supported. The "
+            "numbers that each rests on are in its artefact's section. Away from scale paper a "
+            "verdict is about the shape of the curves, not about the numbers.</p>\n</section>\n",
+            counts[0][3], counts[0][0], counts[0][1], counts[0][2], counts[1][3],
+            counts[1][0] + counts[1][1] + counts[1][2] + counts[1][3]);
 }
 
 static void page_written(struct report_page *p)
@@ -154,6 +160,7 @@ static int page_section(struct report_page *p, int32_t i, struct err *e)
     struct report_options o = *p->options;
 
     o.scale = item->scale;
+    o.title = item->title;
     o.format = REPORT_HTML;
     fprintf(p->out, "<section class=\"artefact\" id=\"a-%s\">\n", item->artefact);
     TRY(report_artefact(p->out, p->store, p->project, item->artefact, item->dir, &o, e));

@@ -236,12 +236,14 @@ static void write_foot(struct report_job *j)
 {
     const char *cells = report_verdicts_sentence(&j->arena, &j->verdicts);
     const char *claims = report_claims_sentence(&j->arena, &j->claims, j->options->scale);
+    const char *alone = report_claims_of_paper(&j->arena, &j->claims);
 
     if (cells) say(j, cells);
     if (claims)
         say(j, claims);
     else if (j->folder.paper_path && !is_paper(j))
         say(j, "Shape: no claim of its own; its README says where its curves are judged.");
+    if (alone) say(j, alone);
 }
 
 static void write_comparison(struct report_job *j)
@@ -458,6 +460,7 @@ int report_artefact(FILE *out, struct store *s, const struct project *p, const c
 
     arena_init(&j.arena);
     TRY_OUT(rc, report_folder_open(&j.folder, &j.arena, p, artefact, dir, e));
+    if (o->title && !j.folder.laid_out) j.folder.layout.title = o->title;
     if (o->trust) j.folder.plot_untrusted = NULL;
     if (*variant(&j)) {
         j.folder.points = arena_printf(&j.arena, "%s%s", artefact, variant(&j));

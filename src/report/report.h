@@ -30,6 +30,7 @@ struct report_undrawn {
 
 struct report_options {
     const char *scale;   /* which scale's results */
+    const char *title;   /* the grid's, of a folder without a table.txt; may be NULL */
     const char *variant; /* " --set train.lr=2": the grid changed so; NULL or "": as written */
     enum report_format format;
     bool draw; /* write plots/<artefact>-<scale>.svg, .png and .pdf */
@@ -58,6 +59,7 @@ int report_artefact(FILE *out, struct store *s, const struct project *p, const c
  * code of every run shown. Draws the figures into plots/ when o->draw. o->scale is not used. */
 struct report_item {
     const char *artefact, *dir, *scale;
+    const char *title; /* as in report_options */
 };
 int report_page(FILE *out, struct store *s, const struct project *p,
                 const struct report_item *items, int32_t n, const struct report_options *o,

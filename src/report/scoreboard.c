@@ -9,12 +9,12 @@
 #include "report/writer.h"
 
 /* Columns of the table; those of cells are left out when nothing is at scale paper. */
-enum { SUMMARY_ARTEFACT, SUMMARY_SCALE, SUMMARY_CELLS, SUMMARY_CLAIMS_N = 3 };
+enum { SUMMARY_ARTEFACT, SUMMARY_SCALE, SUMMARY_CELLS, SUMMARY_CLAIMS_N = 4 };
 
 static const char *const cell_heads[REPORT_VERDICTS_N] = {"reproduced", "within", "not reproduced",
                                                           "cells not run", "other device"};
 static const char *const claim_heads[SUMMARY_CLAIMS_N] = {"claims supported", "contradicted",
-                                                          "not run"};
+                                                          "not run", "not judged"};
 
 static const char *count(struct arena *a, int32_t n)
 {
@@ -43,10 +43,11 @@ static int summarise(struct report_grid *g, int32_t row, struct store *s, const 
             report_grid_set(g, row, at++,
                             count(a, report_verdicts_count(&v, report_verdict_names[k])));
     }
+    if (t.n[REPORT_NOT_JUDGED]) report_grid_set(g, row, at + 3, t.names[REPORT_NOT_JUDGED]);
     if (t.all_n == 0) return 0;
-    report_grid_set(g, row, at, arena_printf(a, "%d of %d", t.supported_n, t.all_n));
-    report_grid_set(g, row, at + 1, t.contradicted);
-    report_grid_set(g, row, at + 2, t.open);
+    report_grid_set(g, row, at, arena_printf(a, "%d of %d", t.n[REPORT_SUPPORTED], t.all_n));
+    report_grid_set(g, row, at + 1, t.names[REPORT_CONTRADICTED]);
+    report_grid_set(g, row, at + 2, t.names[REPORT_NOT_RUN]);
     return 0;
 }
 

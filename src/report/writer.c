@@ -260,3 +260,38 @@ void report_write_paragraph(FILE *out, const char *text, enum report_format form
     write_line(out, text, format);
     fputs(format == REPORT_HTML ? "</p>\n" : format == REPORT_TEXT ? "\n" : "\n\n", out);
 }
+
+int report_query(FILE *out, struct store *s, const char *sql, double limit_s,
+                 enum report_format format, struct err *e)
+{
+    struct arena a;
+    struct report_rows rows;
+
+    arena_init(&a);
+    int rc = report_rows_query(&rows, &a, s, NULL, sql, NULL, 0, limit_s, e);
+    if (rc == 0 && format == REPORT_HTML) report_html_open(out, "alibi query");
+    if (rc == 0) rc = report_rows_write(out, &a, &rows, format, e);
+    if (rc == 0 && format == REPORT_HTML) report_html_close(out);
+    arena_fini(&a);
+    return rc;
+}
+
+static const struct {
+    const char *name;
+    enum report_format format;
+} format_table[] = {
+    {"text", REPORT_TEXT}, {"markdown", REPORT_MARKDOWN}, {"csv", REPORT_CSV},
+    {"json", REPORT_JSON}, {"latex", REPORT_LATEX},       {"html", REPORT_HTML},
+};
+
+int report_format_find(enum report_format *out, const char *name, struct err *e)
+{
+    for (size_t i = 0; i < sizeof format_table / sizeof *format_table; i++) {
+        if (strcmp(name, format_table[i].name) != 0) continue;
+        *out = format_table[i].format;
+        return 0;
+    }
+    return ERR(e, ERR_USAGE,
+               "unknown format \"%s\"; the formats are text, markdown, csv, json, latex and html",
+               name);
+}

@@ -10,6 +10,7 @@
  *             them */
 #include "scheduler/attempt.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +83,7 @@ static int attempt_spawn(struct attempt *at, const struct attempt_context *place
         .cuda = slot->cuda,
         .cuda_uuid = device->uuid,
         .alone = place->queue->job[at->task[0]].spec.kind == SPEC_BENCH,
+        .avoid_blas = place->queue->task[at->task[0]].avoid_blas,
     };
     TRY(journal_open(&at->journal, at->path, at->run, at->n, e));
     return at->executor->start(place->self, &at->job, &at->id, &o, e);
@@ -266,6 +268,8 @@ static void attempt_set_outcome(struct attempt *at, const struct exit_info *end)
     const char *log_path = run_folder_path(&at->arena, at->path, RUN_LOG);
 
     at->ended = true;
+    at->crashed = end->signal == SIGSEGV || end->signal == SIGBUS || end->signal == SIGILL ||
+                  end->signal == SIGFPE || end->signal == SIGABRT;
     snprintf(at->message, sizeof at->message, "%s", at->journal.message);
     if (at->journal.broken)
         at->state = STORE_FAILED;
@@ -318,4 +322,11 @@ bool attempt_was_preempted(const struct attempt *at)
 {
     return at->state == STORE_LOST && at->killed_stalled_us == 0 &&
            at->journal.said == STORE_CANCELLED && at->journal.has_checkpoint;
+}
+
+const char *attempt_failed_blas(const struct attempt *at)
+{
+    bool refused = at->state == STORE_FAILED && at->journal.unavailable;
+
+    return (at->crashed || refused) && *at->journal.blas ? at->journal.blas : NULL;
 }

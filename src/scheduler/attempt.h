@@ -40,6 +40,7 @@ struct attempt {
     int64_t killed_stalled_us; /* killed then because it was silent too long; 0: not so */
     bool ended;                /* its outcome is in the database, its consequences are to come */
     enum store_state state;
+    bool crashed; /* by a signal that a fault of the program raises */
     char message[ATTEMPT_MESSAGE_BYTES];
 };
 
@@ -82,6 +83,10 @@ int attempt_poll(struct attempt *at, struct store *s, int64_t now_us, double sta
 /* attempt_was_preempted - the worker was stopped by somebody else than this scheduler, such as
  * Slurm before a time limit, and wrote a checkpoint: not a failure, the next attempt resumes. */
 bool attempt_was_preempted(const struct attempt *at);
+
+/* attempt_failed_blas - the library of matrix products that the worker crashed with, or that failed
+ * it; NULL: neither. The next attempt avoids it. */
+const char *attempt_failed_blas(const struct attempt *at);
 
 /* attempt_free - takes NULL; releases the job. */
 void attempt_free(struct attempt *at);

@@ -386,7 +386,13 @@ static int slurm_write_script(struct arena *a, const struct worker_options *o, s
     struct strbuf text;
 
     strbuf_init(&text, a);
-    strbuf_add(&text, "#!/bin/sh\n# One attempt as a job of Slurm; see alibi run --help.\nexec ");
+    strbuf_add(&text, "#!/bin/sh\n# One attempt as a job of Slurm; see alibi run --help.\n");
+    if (o->avoid_blas && *o->avoid_blas) {
+        strbuf_add(&text, "export ALIBI_AVOID_BLAS=");
+        slurm_quote(&text, o->avoid_blas);
+        strbuf_add(&text, "\n");
+    }
+    strbuf_add(&text, "exec ");
     slurm_quote(&text, o->program);
     strbuf_add(&text, " slurm-job ");
     slurm_quote(&text, o->dir);

@@ -270,10 +270,13 @@ static void finish_attempt(struct scheduler *sc, struct attempt *at)
 {
     bool again = false;
 
-    handle_device_failure(sc, at);
+    const char *blas = attempt_failed_blas(at);
 
+    handle_device_failure(sc, at);
     for (int32_t i = 0; i < at->tasks_n; i++) {
         const struct run *job = &sc->queue.job[at->task[i]];
+        struct task *t = &sc->queue.task[at->task[i]];
+        if (blas) snprintf(t->avoid_blas, sizeof t->avoid_blas, "%s", blas);
         if (attempt_was_preempted(at)) queue_refund_try(&sc->queue, at->task[i]);
         enum run_state state = queue_end(&sc->queue, at->task[i], at->state, at->n > 1);
         if (state == RUN_DONE) sc->flops_done += job->flops;

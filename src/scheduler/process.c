@@ -55,6 +55,8 @@ static void process_fill_image(struct process_image *im, struct arena *a,
     *im = (struct process_image){.arena = a};
     for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
         process_add_env(im, passed[i], getenv(passed[i]));
+    process_add_env(im, "ALIBI_AVOID_BLAS",
+                    o->avoid_blas && *o->avoid_blas ? o->avoid_blas : getenv("ALIBI_AVOID_BLAS"));
     process_add_env(im, "LANG", "C.UTF-8");
     process_add_env(im, "OMP_NUM_THREADS", "1");
     process_add_env(im, MACHINE_MARK, o->attempt_dir);

@@ -3,8 +3,8 @@
  * 1. A worker leads its own process group and dies with the scheduler (PR_SET_PDEATHSIG, set
  * between fork and exec with a check that the scheduler still lives; posix_spawn cannot set it).
  * 2. It sees no more of the environment than PATH, HOME, LANG, TMPDIR, LD_LIBRARY_PATH,
- * ALIBI_CUDA_GRAPHS and what its device needs; stdin is /dev/null; no descriptor of the scheduler
- * is open in it.
+ * ALIBI_CUDA_GRAPHS, ALIBI_AVOID_BLAS and what its device needs; stdin is /dev/null; no descriptor
+ * of the scheduler is open in it.
  * 3. What it prints goes through a pipe to its log, PROCESS_LOG_MAX_BYTES at most: the rest is
  * read, counted and dropped, so that a worker that prints without end neither stops nor fills the
  * disk.
@@ -39,6 +39,7 @@ struct worker_options {
     int32_t cuda;            /* the only GPU it may see; -1: none */
     const char *cuda_uuid;   /* the same, as the driver names it; NULL or "": by number */
     bool alone;              /* it measures: nothing else may run there */
+    const char *avoid_blas;  /* the library of an attempt that crashed; NULL or "": none */
 };
 
 /* process_start - returns when the program runs. Errors: ERR_UNAVAILABLE it cannot be started;

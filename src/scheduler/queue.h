@@ -37,6 +37,7 @@ struct task {
     bool fresh;    /* its next attempt does not resume from older ones */
     bool alone;    /* a worker it shared failed: next time it gets its own */
     int32_t tries_n;
+    char avoid_blas[96]; /* see attempt_failed_blas; may be empty */
 };
 
 struct queue {

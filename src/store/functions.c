@@ -119,7 +119,8 @@ static void guarded_evaluate(struct guarded *g, sqlite3_context *context, int n,
         sqlite3_result_error_code(context, rc);
     }
     sqlite3_reset(g->statement_own);
-    sqlite3_clear_bindings(g->statement_own);
+    /* Which does not take NULL: without memory there is no statement. */
+    if (g->statement_own) sqlite3_clear_bindings(g->statement_own);
 }
 
 /* A width or precision at *p, given in digits or as the next argument; *p moves past it. */

@@ -47,6 +47,7 @@ struct journal {
     bool has_checkpoint;   /* the worker wrote one */
     bool broken;           /* a record is wrong; message says which */
     double share, wps;     /* of the newest PROGRESS: done / total, and words per second */
+    char blas[96];         /* of STARTED on a CPU: the library that multiplies; may be empty */
     char message[512];     /* of ENDED, or of what is broken; may be empty */
 };
 

@@ -253,9 +253,12 @@ static const char wanted_benchmarks[] =
     " FROM points p JOIN runs r ON r.run_id=p.run_id AND r.kind='bench'"
     " LEFT JOIN benchmarks b ON b.run_id=r.run_id";
 
+/* The table knows three verdicts: a claim that is not judged is kept as not run, and why is the
+ * beginning of its evidence. */
 static const char claims[] =
-    "CREATE VIEW claims AS SELECT claim, statement, verdict, evidence, scale, artefact, judged_at"
-    " FROM claim_verdicts";
+    "CREATE VIEW claims AS SELECT claim, statement,"
+    " CASE WHEN evidence LIKE 'not judged %' THEN 'not judged' ELSE verdict END AS verdict,"
+    " evidence, scale, artefact, judged_at FROM claim_verdicts";
 
 static const char progress[] =
     "CREATE VIEW progress AS SELECT"

@@ -1,18 +1,178 @@
-/* synthetic.c - the grammar of the synthetic texts: documents, sections, paragraphs, sentences.
+/* synthetic.c - generates a synthetic text: choices whose probability is known, and the grammar of
+ * documents, sections, paragraphs and sentences that makes them.
  *
- * It is an unambiguous automaton: the next symbol reveals each structural choice
- * (generator_happens, generator_choose). If a symbol can be reached in several ways, its
- * probability is the sum. */
+ * The grammar is an unambiguous automaton: the next symbol reveals each structural choice (happens,
+ * choose). If a symbol can be reached in several ways, its probability is the sum. `pending` is the
+ * probability of the choices made since the last symbol; emit multiplies it by the symbol's own and
+ * resets it to 1. */
 #include "synthetic/synthetic.h"
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
+#include <stdbool.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/file.h"
-#include "synthetic/generator.h"
+#include "base/str.h"
+
+enum { ZIPF_MOST = 512, ENTITIES_MOST = 64, TITLE_N = 4 /* clusters a title names */ };
+
+/* Integer Zipf weights 2^20 / (rank + offset). */
+struct zipf {
+    int32_t n;
+    uint32_t weight[ZIPF_MOST];
+    uint64_t total;
+};
+
+struct entity {
+    int32_t number, mentions, role, year;
+};
+
+struct generator {
+    const struct synthetic_settings *settings;
+    uint64_t random;
+    /* The language. */
+    struct zipf kind[KINDS_N], determiner, preposition, connective, adverb, role, year, entity,
+        cluster;
+    int32_t *successor;                   /* (clusters) */
+    int32_t (*verb_preposition)[VERBS_N]; /* (clusters): the one a verb prefers */
+    char (*spelling)[SYNTHETIC_WORD_BYTES];
+    /* The document so far. */
+    int32_t document_cluster[TITLE_N], section_cluster, last_cluster;
+    int32_t entities_n;
+    struct entity entities[ENTITIES_MOST];
+    uint32_t (*word_count)[CLUSTER_N]; /* (clusters) */
+    uint32_t (*kind_count)[KINDS_N];   /* (clusters) */
+    /* The text. */
+    double pending;
+    bool line_begun;
+    struct strbuf text;
+    int64_t tokens_n, documents_n;
+    double bits;
+};
+
+/* --- choices --- */
+
+/* SplitMix64 (Steele, Lea, Flood 2014). */
+static uint64_t draw(struct generator *g)
+{
+    uint64_t z = g->random += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+/* Uniform in 0 .. n-1, n < 2^32, from integers only. */
+static uint32_t below(struct generator *g, uint64_t n)
+{
+    return (uint32_t)((draw(g) >> 32) * n >> 32);
+}
+
+/* True with a share in permille; for mixtures: does not change `pending`. */
+static bool chance(struct generator *g, int32_t permille)
+{
+    return below(g, 1000) < (uint32_t)permille;
+}
+
+static void zipf_init(struct zipf *z, int32_t n, int32_t offset)
+{
+    *z = (struct zipf){.n = n};
+    for (int32_t i = 0; i < n; i++) {
+        z->weight[i] = (1u << 20) / (uint32_t)(i + offset);
+        z->total += z->weight[i];
+    }
+}
+
+static int32_t zipf_draw(struct generator *g, const struct zipf *z)
+{
+    uint64_t left = below(g, z->total);
+    int32_t i = 0;
+
+    while (left >= z->weight[i]) left -= z->weight[i++];
+    return i;
+}
+
+static double zipf_p(const struct zipf *z, int32_t i)
+{
+    return (double)z->weight[i] / (double)z->total;
+}
+
+/* A choice that the next symbol reveals: true with the given share. */
+static bool happens(struct generator *g, int32_t permille)
+{
+    bool yes = chance(g, permille);
+
+    g->pending *= (yes ? permille : 1000 - permille) / 1000.0;
+    return yes;
+}
+
+/* The same among several ways; the shares add up to 1000. */
+static int choose(struct generator *g, const int32_t *permille)
+{
+    int32_t left = (int32_t)below(g, 1000);
+    int i = 0;
+
+    while (left >= permille[i]) left -= permille[i++];
+    g->pending *= permille[i] / 1000.0;
+    return i;
+}
+
+/* Writes a symbol; p is its probability after the pending choices. */
+static void emit(struct generator *g, int32_t symbol, double p)
+{
+    bool ends_line = symbol == SYMBOL_LINE_END || symbol == SYMBOL_DOCUMENT_END;
+
+    if (g->line_begun && !ends_line) strbuf_add(&g->text, " ");
+    strbuf_add(&g->text, ends_line ? "\n" : g->spelling[symbol]);
+    g->line_begun = !ends_line;
+    g->bits -= log2(g->pending * p);
+    g->tokens_n++;
+    g->pending = 1;
+}
+
+/* Draws one of a class of symbols and writes it. */
+static void emit_drawn(struct generator *g, int32_t first_symbol, const struct zipf *z)
+{
+    int32_t i = zipf_draw(g, z);
+    emit(g, first_symbol + i, zipf_p(z, i));
+}
+
+/* The constants of the language: Zipf classes, successors of clusters, prepositions of verbs. */
+static void init_language(struct generator *g, struct arena *a)
+{
+    const struct synthetic_settings *s = g->settings;
+    size_t clusters_n = (size_t)s->clusters_n;
+
+    g->successor = arena_array(a, clusters_n, sizeof *g->successor);
+    g->verb_preposition = arena_array(a, clusters_n, sizeof *g->verb_preposition);
+    g->spelling = arena_array(a, (size_t)synthetic_words_n(s), sizeof *g->spelling);
+    g->word_count = arena_array(a, clusters_n, sizeof *g->word_count);
+    g->kind_count = arena_array(a, clusters_n, sizeof *g->kind_count);
+    zipf_init(&g->kind[KIND_NOUN], NOUNS_N, 6);
+    zipf_init(&g->kind[KIND_VERB], VERBS_N, 4);
+    zipf_init(&g->kind[KIND_ADJECTIVE], ADJECTIVES_N, 4);
+    zipf_init(&g->determiner, DETERMINERS_N, 1);
+    zipf_init(&g->preposition, PREPOSITIONS_N, 1);
+    zipf_init(&g->connective, CONNECTIVES_N, 1);
+    zipf_init(&g->adverb, ADVERBS_N, 1);
+    zipf_init(&g->role, ROLES_N, 6);
+    zipf_init(&g->year, s->years_n, 16);
+    zipf_init(&g->entity, s->entities_n, 16);
+    zipf_init(&g->cluster, s->clusters_n, 8);
+    g->random = s->language_seed;
+    for (int32_t i = 0; i < s->clusters_n; i++) g->successor[i] = i;
+    for (int32_t i = s->clusters_n - 1; i > 0; i--) {
+        uint32_t j = below(g, (uint64_t)i + 1);
+        int32_t kept = g->successor[i];
+        g->successor[i] = g->successor[j];
+        g->successor[j] = kept;
+    }
+    for (int32_t i = 0; i < s->clusters_n; i++)
+        for (int32_t verb = 0; verb < VERBS_N; verb++)
+            g->verb_preposition[i][verb] = (int32_t)below(g, PREPOSITIONS_N);
+    for (int32_t i = 0; i < synthetic_words_n(s); i++) synthetic_word(g->spelling[i], s, i);
+}
+
+/* --- the grammar --- */
 
 /* Shares in permille. */
 enum {
@@ -26,8 +186,8 @@ static const int32_t kind_first[KINDS_N] = {0, NOUNS_N, NOUNS_N + VERBS_N};
 
 static void count_word(struct generator *g, int32_t cluster, enum synthetic_kind kind, int32_t word)
 {
-    g->word_count_own[cluster][word]++;
-    g->kind_count_own[cluster][kind]++;
+    g->word_count[cluster][word]++;
+    g->kind_count[cluster][kind]++;
     g->last_cluster = cluster;
 }
 
@@ -36,26 +196,26 @@ static double content_cluster_p(const struct generator *g, int32_t cluster)
 {
     const struct synthetic_settings *s = g->settings;
     int32_t any = 1000 - s->from_section - s->from_document - s->from_successor;
-    double permille = any * generator_zipf_p(&g->cluster, cluster);
+    double permille = any * zipf_p(&g->cluster, cluster);
 
     if (cluster == g->section_cluster) permille += s->from_section;
     for (int i = 0; i < TITLE_N; i++)
         if (g->document_cluster[i] == cluster) permille += (double)s->from_document / TITLE_N;
-    if (cluster == g->successor_own[g->last_cluster]) permille += s->from_successor;
+    if (cluster == g->successor[g->last_cluster]) permille += s->from_successor;
     return permille / 1000.0;
 }
 
 static int32_t content_cluster(struct generator *g)
 {
     const struct synthetic_settings *s = g->settings;
-    int32_t u = (int32_t)generator_below(g, 1000);
+    int32_t u = (int32_t)below(g, 1000);
 
     if (u < s->from_section) return g->section_cluster;
     u -= s->from_section;
-    if (u < s->from_document) return g->document_cluster[generator_below(g, TITLE_N)];
+    if (u < s->from_document) return g->document_cluster[below(g, TITLE_N)];
     u -= s->from_document;
-    if (u < s->from_successor) return g->successor_own[g->last_cluster];
-    return generator_zipf(g, &g->cluster);
+    if (u < s->from_successor) return g->successor[g->last_cluster];
+    return zipf_draw(g, &g->cluster);
 }
 
 /* A content word: a mixture over clusters, then over the words of that cluster and kind, which are
@@ -66,22 +226,22 @@ static int32_t content(struct generator *g, enum synthetic_kind kind)
     int32_t cluster = content_cluster(g);
     double cluster_p = content_cluster_p(g, cluster);
     const struct zipf *z = &g->kind[kind];
-    const uint32_t *counts = &g->word_count_own[cluster][kind_first[kind]];
-    uint32_t total = g->kind_count_own[cluster][kind];
+    const uint32_t *counts = &g->word_count[cluster][kind_first[kind]];
+    uint32_t total = g->kind_count[cluster][kind];
     double reuse = total > 0 ? g->settings->reuse / 1000.0 : 0;
     int32_t word = 0;
 
-    if (total > 0 && generator_chance(g, g->settings->reuse)) {
-        uint32_t left = generator_below(g, total);
+    if (total > 0 && chance(g, g->settings->reuse)) {
+        uint32_t left = below(g, total);
         while (left >= counts[word]) left -= counts[word++];
     } else {
-        word = generator_zipf(g, z);
+        word = zipf_draw(g, z);
     }
-    double word_p = (1 - reuse) * generator_zipf_p(z, word);
+    double word_p = (1 - reuse) * zipf_p(z, word);
     if (total > 0) word_p += reuse * counts[word] / total;
     count_word(g, cluster, kind, kind_first[kind] + word);
     int32_t number = cluster * CLUSTER_N + kind_first[kind] + word;
-    generator_emit(g, symbol_first_cluster(g->settings) + number, cluster_p * word_p);
+    emit(g, symbol_first_cluster(g->settings) + number, cluster_p * word_p);
     return number;
 }
 
@@ -98,13 +258,13 @@ static void introduce(struct generator *g, int32_t number)
     struct entity *entity = &g->entities[g->entities_n++];
 
     *entity = (struct entity){.number = number, .mentions = 1};
-    generator_emit(g, SYMBOL_OPEN, 1);
-    entity->role = generator_zipf(g, &g->role);
-    generator_emit(g, SYMBOL_ROLE + entity->role, generator_zipf_p(&g->role, entity->role));
-    generator_emit(g, SYMBOL_COMMA, 1);
-    entity->year = generator_zipf(g, &g->year);
-    generator_emit(g, SYMBOL_YEAR + entity->year, generator_zipf_p(&g->year, entity->year));
-    generator_emit(g, SYMBOL_CLOSE, 1);
+    emit(g, SYMBOL_OPEN, 1);
+    entity->role = zipf_draw(g, &g->role);
+    emit(g, SYMBOL_ROLE + entity->role, zipf_p(&g->role, entity->role));
+    emit(g, SYMBOL_COMMA, 1);
+    entity->year = zipf_draw(g, &g->year);
+    emit(g, SYMBOL_YEAR + entity->year, zipf_p(&g->year, entity->year));
+    emit(g, SYMBOL_CLOSE, 1);
 }
 
 /* An entity: any (Zipf), or one mentioned before (in proportion). Returns its slot if it was
@@ -122,17 +282,17 @@ static int32_t mention(struct generator *g)
         newness = 1000u * (uint32_t)s->newness / ((uint32_t)s->newness + total);
         if (newness < (uint32_t)s->newness_least) newness = (uint32_t)s->newness_least;
     }
-    if (generator_below(g, 1000) < newness) {
-        number = generator_zipf(g, &g->entity);
+    if (below(g, 1000) < newness) {
+        number = zipf_draw(g, &g->entity);
     } else {
-        int32_t left = (int32_t)generator_below(g, total), i = 0;
+        int32_t left = (int32_t)below(g, total), i = 0;
         while (left >= g->entities[i].mentions) left -= g->entities[i++].mentions;
         number = g->entities[i].number;
     }
     int32_t slot = entity_slot(g, number);
-    double p = newness / 1000.0 * generator_zipf_p(&g->entity, number);
+    double p = newness / 1000.0 * zipf_p(&g->entity, number);
     if (slot >= 0) p += (1 - newness / 1000.0) * g->entities[slot].mentions / total;
-    generator_emit(g, symbol_first_entity(s) + number, p);
+    emit(g, symbol_first_entity(s) + number, p);
     if (slot < 0)
         introduce(g, number);
     else
@@ -143,15 +303,15 @@ static int32_t mention(struct generator *g)
 /* determiner [adjective] noun */
 static void noun_phrase(struct generator *g)
 {
-    generator_emit_drawn(g, SYMBOL_DETERMINER, &g->determiner);
-    if (generator_happens(g, 350)) content(g, KIND_ADJECTIVE);
+    emit_drawn(g, SYMBOL_DETERMINER, &g->determiner);
+    if (happens(g, 350)) content(g, KIND_ADJECTIVE);
     content(g, KIND_NOUN);
 }
 
 /* Returns as mention; -1 for a noun phrase. */
 static int32_t phrase_or_entity(struct generator *g, int32_t entity_permille)
 {
-    if (generator_happens(g, entity_permille)) return mention(g);
+    if (happens(g, entity_permille)) return mention(g);
     noun_phrase(g);
     return -1;
 }
@@ -159,12 +319,10 @@ static int32_t phrase_or_entity(struct generator *g, int32_t entity_permille)
 /* Repeats a role or year, or draws one of all n (possibly the same). */
 static void recall(struct generator *g, int32_t first_symbol, int32_t introduced, int32_t n)
 {
-    int32_t value =
-        generator_chance(g, RECALL) ? introduced : (int32_t)generator_below(g, (uint64_t)n);
+    int32_t value = chance(g, RECALL) ? introduced : (int32_t)below(g, (uint64_t)n);
     double by_chance = (1000 - RECALL) / 1000.0 / n;
 
-    generator_emit(g, first_symbol + value,
-                   (value == introduced ? RECALL / 1000.0 : 0) + by_chance);
+    emit(g, first_symbol + value, (value == introduced ? RECALL / 1000.0 : 0) + by_chance);
 }
 
 /* The subject of a sentence; *quoted: whether it opens a quotation. */
@@ -172,35 +330,34 @@ static void subject(struct generator *g, bool *quoted)
 {
     static const int32_t after_mention[] = {150, 150, 700}; /* role, ( year ), verb */
     int32_t slot = -1;
-    int opening = generator_choose(g, g->settings->opening);
+    int opening = choose(g, g->settings->opening);
 
     *quoted = opening == 3;
     if (opening == 0) noun_phrase(g);
     if (opening == 1) slot = mention(g);
     if (opening == 2) {
-        generator_emit_drawn(g, SYMBOL_CONNECTIVE, &g->connective);
-        generator_emit(g, SYMBOL_COMMA, 1);
+        emit_drawn(g, SYMBOL_CONNECTIVE, &g->connective);
+        emit(g, SYMBOL_COMMA, 1);
     }
-    if (opening == 3) generator_emit(g, SYMBOL_QUOTE, 1);
+    if (opening == 3) emit(g, SYMBOL_QUOTE, 1);
     if (opening >= 2) slot = phrase_or_entity(g, CONNECTED_ENTITY);
     if (slot < 0) return;
-    int way = generator_choose(g, after_mention);
+    int way = choose(g, after_mention);
     if (way == 0) recall(g, SYMBOL_ROLE, g->entities[slot].role, ROLES_N);
     if (way != 1) return;
-    generator_emit(g, SYMBOL_OPEN, 1);
+    emit(g, SYMBOL_OPEN, 1);
     recall(g, SYMBOL_YEAR, g->entities[slot].year, g->settings->years_n);
-    generator_emit(g, SYMBOL_CLOSE, 1);
+    emit(g, SYMBOL_CLOSE, 1);
 }
 
 /* preposition object; the preposition is usually the one that the verb prefers. */
 static void preposition_phrase(struct generator *g, int32_t verb)
 {
-    int32_t own = g->preposition_own[verb / CLUSTER_N][verb % CLUSTER_N - NOUNS_N];
-    int32_t drawn = generator_chance(g, PREFERRED) ? own : generator_zipf(g, &g->preposition);
-    double by_chance = (1000 - PREFERRED) / 1000.0 * generator_zipf_p(&g->preposition, drawn);
+    int32_t own = g->verb_preposition[verb / CLUSTER_N][verb % CLUSTER_N - NOUNS_N];
+    int32_t drawn = chance(g, PREFERRED) ? own : zipf_draw(g, &g->preposition);
+    double by_chance = (1000 - PREFERRED) / 1000.0 * zipf_p(&g->preposition, drawn);
 
-    generator_emit(g, SYMBOL_PREPOSITION + drawn,
-                   (drawn == own ? PREFERRED / 1000.0 : 0) + by_chance);
+    emit(g, SYMBOL_PREPOSITION + drawn, (drawn == own ? PREFERRED / 1000.0 : 0) + by_chance);
     phrase_or_entity(g, OBJECT_ENTITY);
 }
 
@@ -212,16 +369,16 @@ static bool clause(struct generator *g, bool first)
     int32_t verb = content(g, KIND_VERB);
     bool more;
 
-    if (generator_happens(g, 150)) generator_emit_drawn(g, SYMBOL_ADVERB, &g->adverb);
+    if (happens(g, 150)) emit_drawn(g, SYMBOL_ADVERB, &g->adverb);
     phrase_or_entity(g, OBJECT_ENTITY);
-    int way = generator_choose(g, first ? after_first : after_other);
+    int way = choose(g, first ? after_first : after_other);
     if (way == 0) {
         preposition_phrase(g, verb);
-        more = first && !generator_happens(g, 800);
+        more = first && !happens(g, 800);
     } else {
         more = way == 1;
     }
-    if (more) generator_emit(g, SYMBOL_COMMA, 1);
+    if (more) emit(g, SYMBOL_COMMA, 1);
     return more;
 }
 
@@ -231,45 +388,45 @@ static void sentence(struct generator *g)
 
     subject(g, &quoted);
     while (clause(g, first)) first = false;
-    if (quoted) generator_emit(g, SYMBOL_QUOTE, 1);
-    generator_emit(g, SYMBOL_PERIOD, 1);
+    if (quoted) emit(g, SYMBOL_QUOTE, 1);
+    emit(g, SYMBOL_PERIOD, 1);
 }
 
 /* A noun of a title or heading. */
 static void heading_noun(struct generator *g, int32_t cluster, double cluster_p, int32_t noun)
 {
     count_word(g, cluster, KIND_NOUN, noun);
-    generator_emit(g, symbol_first_cluster(g->settings) + cluster * CLUSTER_N + noun,
-                   cluster_p * generator_zipf_p(&g->kind[KIND_NOUN], noun));
+    emit(g, symbol_first_cluster(g->settings) + cluster * CLUSTER_N + noun,
+         cluster_p * zipf_p(&g->kind[KIND_NOUN], noun));
 }
 
 /* = noun noun noun noun = */
 static void title(struct generator *g)
 {
-    generator_emit(g, SYMBOL_HEADING, 1);
+    emit(g, SYMBOL_HEADING, 1);
     for (int i = 0; i < TITLE_N; i++) {
-        int32_t cluster = generator_zipf(g, &g->cluster);
-        int32_t noun = generator_zipf(g, &g->kind[KIND_NOUN]);
+        int32_t cluster = zipf_draw(g, &g->cluster);
+        int32_t noun = zipf_draw(g, &g->kind[KIND_NOUN]);
         g->document_cluster[i] = cluster;
-        heading_noun(g, cluster, generator_zipf_p(&g->cluster, cluster), noun);
+        heading_noun(g, cluster, zipf_p(&g->cluster, cluster), noun);
     }
-    generator_emit(g, SYMBOL_HEADING, 1);
-    generator_emit(g, SYMBOL_LINE_END, 1);
+    emit(g, SYMBOL_HEADING, 1);
+    emit(g, SYMBOL_LINE_END, 1);
 }
 
 /* = = noun = = */
 static void section_heading(struct generator *g)
 {
-    generator_emit(g, SYMBOL_HEADING, 1);
-    generator_emit(g, SYMBOL_HEADING, 1);
-    int32_t cluster = g->document_cluster[generator_below(g, TITLE_N)];
+    emit(g, SYMBOL_HEADING, 1);
+    emit(g, SYMBOL_HEADING, 1);
+    int32_t cluster = g->document_cluster[below(g, TITLE_N)];
     double p = 0;
     for (int i = 0; i < TITLE_N; i++) p += g->document_cluster[i] == cluster ? 1.0 / TITLE_N : 0;
     g->section_cluster = cluster;
-    heading_noun(g, cluster, p, generator_zipf(g, &g->kind[KIND_NOUN]));
-    generator_emit(g, SYMBOL_HEADING, 1);
-    generator_emit(g, SYMBOL_HEADING, 1);
-    generator_emit(g, SYMBOL_LINE_END, 1);
+    heading_noun(g, cluster, p, zipf_draw(g, &g->kind[KIND_NOUN]));
+    emit(g, SYMBOL_HEADING, 1);
+    emit(g, SYMBOL_HEADING, 1);
+    emit(g, SYMBOL_LINE_END, 1);
 }
 
 /* Paragraphs until the section ends, which the next symbol reveals. */
@@ -278,9 +435,9 @@ static void section(struct generator *g)
     section_heading(g);
     do {
         do sentence(g);
-        while (!generator_happens(g, g->settings->paragraph_end));
-        generator_emit(g, SYMBOL_LINE_END, 1);
-    } while (!generator_happens(g, g->settings->section_end));
+        while (!happens(g, g->settings->paragraph_end));
+        emit(g, SYMBOL_LINE_END, 1);
+    } while (!happens(g, g->settings->section_end));
 }
 
 static void document(struct generator *g)
@@ -288,68 +445,38 @@ static void document(struct generator *g)
     size_t clusters_n = (size_t)g->settings->clusters_n;
     int32_t sections_n = 0;
 
-    memset(g->word_count_own, 0, clusters_n * sizeof *g->word_count_own);
-    memset(g->kind_count_own, 0, clusters_n * sizeof *g->kind_count_own);
+    memset(g->word_count, 0, clusters_n * sizeof *g->word_count);
+    memset(g->kind_count, 0, clusters_n * sizeof *g->kind_count);
     g->entities_n = 0;
     title(g);
     do {
         section(g);
         sections_n++;
-    } while (sections_n < g->settings->sections_least ||
-             !generator_happens(g, g->settings->document_end));
-    generator_emit(g, SYMBOL_DOCUMENT_END, 1);
-    g->text.documents_n++;
+    } while (sections_n < g->settings->sections_least || !happens(g, g->settings->document_end));
+    emit(g, SYMBOL_DOCUMENT_END, 1);
+    g->documents_n++;
 }
 
-int synthetic_make(struct synthetic_text *out, const struct synthetic_settings *s, uint64_t seed,
-                   int64_t tokens_n, struct err *e)
+void synthetic_make(struct synthetic_text *out, struct arena *a, const struct synthetic_settings *s,
+                    uint64_t seed, int64_t tokens_n)
 {
-    struct generator *g = NULL;
+    struct generator *g = arena_alloc(a, sizeof *g);
 
     assert(s->entities_most <= ENTITIES_MOST && s->entities_n <= ZIPF_MOST);
-    *out = (struct synthetic_text){0};
-    TRY(generator_open(&g, s, seed, e));
-    while (g->text.tokens_n < tokens_n && !g->out_of_memory) document(g);
-    int rc = g->out_of_memory
-                 ? ERR(e, ERR_NOMEM, "%s: out of memory while generating its text", s->name)
-                 : 0;
-    if (rc == 0) {
-        *out = g->text;
-        g->text = (struct synthetic_text){0};
-    }
-    generator_close(g);
-    return rc;
-}
-
-void synthetic_free(struct synthetic_text *t)
-{
-    if (!t) return;
-    free(t->text);
-    *t = (struct synthetic_text){0};
+    g->settings = s;
+    init_language(g, a);
+    strbuf_init(&g->text, a);
+    g->random = seed * 0x2545F4914F6CDD1Du + 1;
+    g->pending = 1;
+    while (g->tokens_n < tokens_n) document(g);
+    *out = (struct synthetic_text){.text = g->text.text,
+                                   .n = g->text.n,
+                                   .tokens_n = g->tokens_n,
+                                   .documents_n = g->documents_n,
+                                   .bits = g->bits};
 }
 
 double synthetic_floor(const struct synthetic_text *t)
 {
     return exp2(t->bits / (double)t->tokens_n);
-}
-
-int synthetic_write(const struct synthetic_settings *s, const char *folder,
-                    double floor_perplexity[CORPUS_SPLITS_N], struct err *e)
-{
-    struct synthetic_text text = {0};
-    struct arena arena;
-    int rc = 0;
-
-    arena_init(&arena);
-    for (int i = 0; i < CORPUS_SPLITS_N; i++) {
-        const char *path = arena_printf(&arena, "%s/%s.txt", folder, corpus_split_name(i));
-        TRY_OUT(rc, synthetic_make(&text, s, (uint64_t)i + 1, s->tokens_n[i], e));
-        floor_perplexity[i] = synthetic_floor(&text);
-        TRY_OUT(rc, file_write_atomic(path, text.text, text.n, e));
-        synthetic_free(&text);
-    }
-out:
-    synthetic_free(&text);
-    arena_fini(&arena);
-    return rc;
 }

@@ -1,5 +1,5 @@
 /* synthetic_words.c - the settings of the embedded corpora and the spelling of their words. */
-#include "synthetic/synthetic_words.h"
+#include "synthetic/synthetic.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -40,16 +40,17 @@ static const struct synthetic_settings synthetic_corpora[] = {
 };
 enum { CORPORA_N = sizeof synthetic_corpora / sizeof *synthetic_corpora };
 
-const struct synthetic_settings *synthetic_find(const char *name)
+const struct synthetic_settings *synthetic_at(int32_t i)
 {
-    for (int i = 0; i < CORPORA_N; i++)
-        if (strcmp(synthetic_corpora[i].name, name) == 0) return &synthetic_corpora[i];
-    return NULL;
+    return i < CORPORA_N ? &synthetic_corpora[i] : NULL;
 }
 
-const char *synthetic_name(int32_t i)
+const struct synthetic_settings *synthetic_find(const char *name)
 {
-    return i < CORPORA_N ? synthetic_corpora[i].name : NULL;
+    const struct synthetic_settings *s = NULL;
+
+    for (int32_t i = 0; (s = synthetic_at(i)) && strcmp(s->name, name) != 0;) i++;
+    return s;
 }
 
 int32_t synthetic_words_n(const struct synthetic_settings *s)

@@ -10,7 +10,8 @@
 #include "workflow/workflow.h"
 
 /* Embedded corpora are made here; others must be prepared, and must be the ones the plan was made
- * for. */
+ * for. Every file is hashed once a call: workers only compare sizes, and a changed byte would be
+ * trained on. */
 static int prepare_one(const struct project *project, struct arena *a, const struct spec_data *d,
                        workflow_progress_fn progress, struct err *e)
 {
@@ -22,6 +23,7 @@ static int prepare_one(const struct project *project, struct arena *a, const str
         struct prepare_options o = {.name = d->corpus, .progress = progress};
         TRY(prepare_corpus(project, &o, e));
     }
+    TRY(corpus_verify(project, d->corpus, e));
     TRY(corpus_open(&corpus, project, d->corpus, e));
     int rc = 0;
     if (d->fingerprint[0] && strcmp(d->fingerprint, corpus.fingerprint) != 0)

@@ -36,6 +36,8 @@ expect 0 "6 done now, 0 before" "$alibi" run g/ --devices cpu:2 --set train.lr=0
 answers after
 cmp "$dir/before" "$dir/after" || { fail "a variant changed what the artefact answers"; diff "$dir/before" "$dir/after" | head; }
 
+expect 0 "^Learning rates and heads. Scale none$" "$alibi" report g/ --no-figure
+
 # The variant is asked for by the same settings, in any order.
 expect 0 "modified: --set train.seed=3 --set train.updates=4" "$alibi" report g/ --set seed=3 --set train.updates=4
 "$alibi" report g/ --set train.updates=4 --set train.seed=3 >"$dir/again" 2>&1

@@ -205,6 +205,19 @@ TEST(every_installed_library_multiplies_rightly)
     assert_true(found > 0);
 }
 
+TEST(an_avoided_library_is_opened_last)
+{
+    struct blas first, second, openblas;
+
+    assert_int_equal(blas_open(&first, &e), 0);
+    setenv("ALIBI_AVOID_BLAS", first.text, 1);
+    int rc = blas_open(&second, &e);
+    unsetenv("ALIBI_AVOID_BLAS");
+    assert_int_equal(rc, 0);
+    bool others = first.dnnl && blas_open_named(&openblas, "openblas", NULL, &e) == 0;
+    assert_string_equal(second.text, others ? openblas.text : first.text);
+}
+
 TEST(a_missing_library_names_the_package)
 {
     struct blas b;

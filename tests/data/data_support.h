@@ -1,43 +1,45 @@
-/* data_support.h - what the tests of src/data share: a folder that goes away, a project in it,
- * token streams in memory, and the int32 tensors of a fixture. */
+/* data_support.h - what the tests of src/data and src/prepare share: a folder that goes away, a
+ * project in it, and token streams. */
 #ifndef TESTS_DATA_SUPPORT_H
 #define TESTS_DATA_SUPPORT_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/project.h"
 #include "data/corpus.h"
+#include "harness/test.h"
+#include "prepare/text.h"
 
 struct data_folder {
-    char path[256];
+    char path[TEST_PATH_BYTES];
     struct project project; /* root is path */
+    struct arena arena;
 };
-void data_folder_make(struct data_folder *f);
-void data_folder_remove(struct data_folder *f);
-/* data_folder_path - path/name in one of eight buffers, used in turn. */
-const char *data_folder_path(const struct data_folder *f, const char *name);
-void data_folder_write(const struct data_folder *f, const char *name, const void *bytes, size_t n);
+/* data_setup, data_teardown - for TEST_EACH: the fixture is a struct data_folder *. */
+int data_setup(void **state);
+int data_teardown(void **state);
+/* data_folder_path - path/name in the arena. */
+const char *data_folder_path(struct data_folder *f, const char *name);
+void data_folder_write(struct data_folder *f, const char *name, const void *bytes, size_t n);
 /* data_folder_text - folder/{train,valid,test}.txt. */
-void data_folder_text(const struct data_folder *f, const char *folder, const char *train,
+void data_folder_text(struct data_folder *f, const char *folder, const char *train,
                       const char *valid, const char *test);
-/* data_folder_read - a whole file as text, from malloc. */
-char *data_folder_read(const struct data_folder *f, const char *name);
+/* data_folder_read - a whole file as text in the arena; *n (may be NULL) is its length. */
+char *data_folder_read(struct data_folder *f, const char *name, size_t *n);
 
 /* data_tokens - a stream over ids in memory. */
 struct tokens data_tokens(const int32_t *ids, int64_t n);
+/* data_write_tokens - a token file with these ids and DATA_HASH. */
+#define DATA_HASH "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+int data_write_tokens(const char *path, const int32_t *ids, int64_t n, int32_t vocab,
+                      struct err *e);
 
-/* A safetensors file, of which only I32 tensors are read. */
-struct data_fixture {
-    struct file_map map;
-    char *head;
-    size_t head_n;
-};
-void data_fixture_open(struct data_fixture *f, const char *path);
-void data_fixture_close(struct data_fixture *f);
-/* data_fixture_ids - a tensor by name and its number of elements. */
-const int32_t *data_fixture_ids(const struct data_fixture *f, const char *name, int64_t *n);
-/* data_fixture_bytes - a tensor of one byte an element, as text from malloc. */
-char *data_fixture_bytes(const struct data_fixture *f, const char *name, size_t *n);
+/* data_text - a text in memory that messages call "here". */
+#define data_text(data, length)                                                                    \
+    (&(const struct text){.bytes = (data), .n = (length), .place = "here"})
+/* assert_says - the message contains the words. */
+void assert_says(const struct err *e, const char *words);
 
 #endif

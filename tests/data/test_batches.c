@@ -1,6 +1,4 @@
 /* test_batches.c - training batches: what is in them and what never changes. */
-#include "harness/test.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -236,17 +234,58 @@ TEST(options_that_cannot_be_are_refused)
     struct batches_options o = {.L = 128, .shards = 1, .shard_tokens = 127};
     struct batches *b;
     assert_int_equal(batches_open(&b, &s.tokens, &o, &e), ERR_DATA);
-    assert_non_null(strstr(e.text, "a row of 128 tokens does not fit a shard of 127"));
+    assert_says(&e, "a row of 128 tokens does not fit a shard of 127");
     o.shard_tokens = 128;
     assert_int_equal(batches_open(&b, &none, &o, &e), ERR_DATA);
-    assert_non_null(strstr(e.text, "no tokens"));
+    assert_says(&e, "no tokens");
     o.shards = 0;
     assert_int_equal(batches_open(&b, &s.tokens, &o, &e), ERR_DATA);
-    assert_non_null(strstr(e.text, "0 shards"));
+    assert_says(&e, "0 shards");
     b = opened(&s, 16, 2, 100, 1);
     struct batch batch;
     assert_int_equal(batches_get(b, 0, 2, &batch, &e), ERR_INTERNAL);
     assert_int_equal(batches_get(b, -1, 0, &batch, &e), ERR_INTERNAL);
     batches_close(b);
     free(s.ids);
+}
+
+TEST(a_shuffle_has_every_number_once_and_differs_by_key_and_stream)
+{
+    enum { M = 5000 };
+    int32_t *a = calloc(M, sizeof *a), *b = calloc(M, sizeof *b);
+    char *seen = calloc(M, 1);
+    batches_shuffle(a, M, 7, 1);
+    for (int i = 0; i < M; i++) seen[a[i]]++;
+    for (int i = 0; i < M; i++) assert_int_equal(seen[i], 1);
+    batches_shuffle(b, M, 7, 1);
+    assert_memory_equal(a, b, M * sizeof *a);
+    batches_shuffle(b, M, 8, 1);
+    assert_memory_not_equal(a, b, M * sizeof *a);
+    batches_shuffle(b, M, 7, 2);
+    assert_memory_not_equal(a, b, M * sizeof *a);
+    batches_shuffle(b, 0, 7, 1);
+    batches_shuffle(b, 1, 7, 1);
+    assert_int_equal(b[0], 0);
+    free(a);
+    free(b);
+    free(seen);
+}
+
+TEST(all_shuffles_of_four_are_equally_frequent)
+{
+    enum { KEYS = 24000 };
+    int32_t counts[256] = {0}, p[4];
+    int different = 0;
+    double chi2 = 0;
+    for (uint64_t key = 0; key < KEYS; key++) {
+        batches_shuffle(p, 4, key, 3);
+        counts[p[0] << 6 | p[1] << 4 | p[2] << 2 | p[3]]++;
+    }
+    for (int i = 0; i < 256; i++) {
+        if (counts[i] == 0) continue;
+        different++;
+        chi2 += (counts[i] - 1000.0) * (counts[i] - 1000.0) / 1000.0;
+    }
+    assert_int_equal(different, 24);
+    assert_true(chi2 < 49.7); /* 23 degrees of freedom: exceeded once in a thousand */
 }

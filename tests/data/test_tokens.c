@@ -1,30 +1,25 @@
 /* test_tokens.c - token files: round trips and what is refused. */
-#include "harness/test.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "data/data_support.h"
-#include "data/tokens.h"
 
-static const char hash[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+TEST_EACH(data_setup, data_teardown)
 
-TEST(ids_come_back_and_take_two_bytes_up_to_65536_words)
+TEST_WITH(struct data_folder *f, ids_come_back_and_take_two_bytes_up_to_65536_words)
 {
     static const struct {
         int32_t vocab, width;
     } cases[] = {{8, 2}, {65536, 2}, {65537, 4}, {267744, 4}};
-    struct data_folder folder;
-    data_folder_make(&folder);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         enum { N = 70000 };
         int32_t *ids = calloc(N, sizeof *ids), *found = calloc(N, sizeof *found);
         struct tokens t;
         e = (struct err){0};
-        const char *path = data_folder_path(&folder, "t.tokens");
+        const char *path = data_folder_path(f, "t.tokens");
         for (int32_t i = 0; i < N; i++) ids[i] = (int32_t)((int64_t)i * 7919 % cases[c].vocab);
         ids[N - 1] = cases[c].vocab - 1;
-        assert_int_equal(tokens_write(path, ids, N, cases[c].vocab, hash, &e), 0);
+        assert_int_equal(data_write_tokens(path, ids, N, cases[c].vocab, &e), 0);
         assert_int_equal(tokens_open(&t, path, &e), 0);
         assert_int_equal(t.width, cases[c].width);
         assert_int_equal(t.n, N);
@@ -36,29 +31,22 @@ TEST(ids_come_back_and_take_two_bytes_up_to_65536_words)
         free(ids);
         free(found);
     }
-    data_folder_remove(&folder);
 }
 
-TEST(the_head_keeps_vocabulary_and_dictionary_hash)
+TEST_WITH(struct data_folder *f, the_head_keeps_vocabulary_and_dictionary_hash)
 {
-    struct data_folder folder;
-    struct tokens_head head;
     struct tokens t;
     const int32_t ids[] = {1, 2, 3};
-    data_folder_make(&folder);
-    const char *path = data_folder_path(&folder, "t.tokens");
-    assert_int_equal(tokens_write(path, ids, 3, 1032, hash, &e), 0);
+    const char *path = data_folder_path(f, "t.tokens");
+    assert_int_equal(data_write_tokens(path, ids, 3, 1032, &e), 0);
     assert_int_equal(tokens_open(&t, path, &e), 0);
-    assert_int_equal(tokens_head_read(&head, t.map.data, t.map.n, path, &e), 0);
-    assert_int_equal(head.vocab, 1032);
-    assert_string_equal(head.dictionary_sha256, hash);
+    assert_int_equal(t.vocab, 1032);
+    assert_string_equal(t.dictionary_sha256, DATA_HASH);
     tokens_close(&t);
-    data_folder_remove(&folder);
 }
 
-TEST(damaged_files_are_refused_with_what_was_expected)
+TEST_WITH(struct data_folder *f, damaged_files_are_refused_with_what_was_expected)
 {
-    struct data_folder folder;
     const int32_t ids[] = {1, 2, 3, 4, 5};
     static const struct {
         size_t at, n; /* byte overwritten with 9 (at < n), then cut or stretched to n bytes */
@@ -73,51 +61,42 @@ TEST(damaged_files_are_refused_with_what_was_expected)
                  {99, 0, "too short"},
                  {23, 74, "74 bytes"},
                  {28, 74, "damaged head"}};
-    data_folder_make(&folder);
-    const char *path = data_folder_path(&folder, "t.tokens");
-    assert_int_equal(tokens_write(path, ids, 5, 16, hash, &e), 0);
-    struct file_map map;
-    assert_int_equal(file_map_open(&map, path, &e), 0);
-    assert_int_equal(map.n, 74);
+    const char *path = data_folder_path(f, "t.tokens");
+    assert_int_equal(data_write_tokens(path, ids, 5, 16, &e), 0);
+    size_t n;
+    const char *whole = data_folder_read(f, "t.tokens", &n);
+    assert_int_equal(n, 74);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char bytes[80] = {0};
         struct tokens t;
-        memcpy(bytes, map.data, map.n);
+        memcpy(bytes, whole, n);
         if (cases[i].at < cases[i].n) bytes[cases[i].at] = 9;
-        data_folder_write(&folder, "bad.tokens", bytes, cases[i].n);
-        const char *bad = data_folder_path(&folder, "bad.tokens");
+        data_folder_write(f, "bad.tokens", bytes, cases[i].n);
+        const char *bad = data_folder_path(f, "bad.tokens");
         assert_int_equal(tokens_open(&t, bad, &e), ERR_DATA);
-        if (!strstr(e.text, cases[i].says)) fail_msg("'%s' lacks '%s'", e.text, cases[i].says);
+        assert_says(&e, cases[i].says);
     }
     struct tokens t;
-    assert_int_equal(tokens_open(&t, data_folder_path(&folder, "none"), &e), ERR_NOINPUT);
-    file_map_close(&map);
-    data_folder_remove(&folder);
+    assert_int_equal(tokens_open(&t, data_folder_path(f, "none"), &e), ERR_NOINPUT);
 }
 
-TEST(an_id_outside_the_vocabulary_is_never_written)
+TEST_WITH(struct data_folder *f, an_id_outside_the_vocabulary_is_never_written)
 {
-    struct data_folder folder;
     const int32_t high[] = {1, 16}, low[] = {-1};
-    data_folder_make(&folder);
-    const char *path = data_folder_path(&folder, "t.tokens");
-    assert_int_equal(tokens_write(path, high, 2, 16, hash, &e), ERR_DATA);
-    assert_non_null(strstr(e.text, "id 16 at place 1, expected 0 to 15"));
-    assert_int_equal(tokens_write(path, low, 1, 16, hash, &e), ERR_DATA);
+    const char *path = data_folder_path(f, "t.tokens");
+    assert_int_equal(data_write_tokens(path, high, 2, 16, &e), ERR_DATA);
+    assert_says(&e, "id 16 at place 1, expected 0 to 15");
+    assert_int_equal(data_write_tokens(path, low, 1, 16, &e), ERR_DATA);
     assert_false(file_exists(path));
-    data_folder_remove(&folder);
 }
 
-TEST(a_writer_that_got_too_few_ids_leaves_no_file)
+TEST_WITH(struct data_folder *f, a_writer_that_got_too_few_ids_leaves_no_file)
 {
-    struct data_folder folder;
     struct tokens_writer *w;
     const int32_t ids[] = {1};
-    data_folder_make(&folder);
-    const char *path = data_folder_path(&folder, "t.tokens");
-    assert_int_equal(tokens_writer_open(&w, path, 2, 16, hash, &e), 0);
+    const char *path = data_folder_path(f, "t.tokens");
+    assert_int_equal(tokens_writer_open(&w, path, 2, 16, DATA_HASH, &e), 0);
     assert_int_equal(tokens_writer_add(w, ids, 1, &e), 0);
     assert_int_equal(tokens_writer_commit(w, &e), ERR_INTERNAL);
     assert_false(file_exists(path));
-    data_folder_remove(&folder);
 }

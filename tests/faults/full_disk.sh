@@ -4,12 +4,11 @@
 # was full, then "results" and the perplexities.
 set -u
 disk=$project/disk
-read -ra sets <<<"$sets_text"
-run() { "$alibi" run "$grid" "${sets[@]}" --devices "$devices" --project "$disk" >>"$project/out" 2>&1 </dev/null; }
+run() { "$alibi" run "$grid" --devices "$devices" --project "$disk" >>"$project/out" 2>&1 </dev/null; }
 
 mount -t tmpfs -o size=600k none "$disk" || exit 1
 ln -s "$data" "$disk/data"
-for size in 600k 1500k 3m; do
+for size in 200k 600k 1000k; do
     mount -o "remount,size=$size" "$disk" || exit 1
     if run; then continue; fi
     rc=$?

@@ -13,7 +13,7 @@ if [ "${2:-}" = target ]; then
     log=$folder/$target/log
     rm -f "$folder/$target/failed"
     mkdir -p "$folder/$target/corpus"
-    ALIBI_FUZZ_TARGET=$target "$folder/fuzz" -max_total_time="${SECONDS_EACH:-60}" -timeout=20 -rss_limit_mb=2048 -max_len=262144 \
+    ALIBI_FUZZ_TARGET=$target "$folder/fuzz" -max_total_time="${SECONDS_EACH:-60}" -timeout=60 -rss_limit_mb=2048 -max_len=262144 \
         -artifact_prefix="$folder/$target/" -print_final_stats=1 "$folder/$target/corpus" "tests/fuzz/seeds/$target" >"$log" 2>&1 </dev/null
     rc=$?
     result=ok

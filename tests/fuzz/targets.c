@@ -22,10 +22,12 @@
 #include "plan/grid.h"
 #include "plan/yaml.h"
 #include "prepare/dictionary.h"
+#include "prepare/subword.h"
 #include "prepare/text.h"
-#include "prepare/wordpiece.h"
 #include "record/event.h"
 #include "record/fields.h"
+#include "report/layout.h"
+#include "report/report.h"
 #include "spec/spec.h"
 #include "store/ingest.h"
 #include "store/store.h"
@@ -201,19 +203,40 @@ static void read_text(const uint8_t *bytes, size_t n)
 {
     struct err e = {0};
     struct dictionary *d = NULL;
-    (void)dictionary_build(&d, (const char *)bytes, n, "fuzz", 16, NULL, &e);
+    const struct text text = {.bytes = (const char *)bytes, .n = n, .place = "fuzz"};
+    (void)dictionary_build(&d, &text, 16, &e);
     dictionary_close(d);
 }
 
 static void read_wordpiece(const uint8_t *bytes, size_t n)
 {
+    struct arena a;
+    struct strbuf out;
     struct err e = {0};
-    struct wordpiece *w = NULL;
-    struct encoded out = {0};
-    if (wordpiece_open(&w, write_scratch("vocab.txt", bytes, n), false, &e) == 0)
+    struct wordpiece *w;
+    arena_init(&a);
+    strbuf_init(&out, &a);
+    if (wordpiece_open(&w, &a, write_scratch("vocab.txt", bytes, n), false, &e) == 0)
         (void)wordpiece_line(w, &out, (const char *)bytes, n < 512 ? n : 512, &e);
-    free(out.text_own);
-    wordpiece_close(w);
+    arena_fini(&a);
+}
+
+/* The bytes are vocab.json up to the first zero byte, then merges.txt. */
+static void read_bpe(const uint8_t *bytes, size_t n)
+{
+    struct arena a;
+    struct strbuf out;
+    struct err e = {0};
+    struct bpe *b;
+    size_t vocab_n = strnlen((const char *)bytes, n), merges_n = n - vocab_n - (vocab_n < n);
+    const char *merges = (const char *)bytes + n - merges_n;
+    arena_init(&a);
+    strbuf_init(&out, &a);
+    const char *path = arena_strdup(&a, write_scratch("vocab.json", bytes, vocab_n));
+    const char *merges_path = write_scratch("merges.txt", (const uint8_t *)merges, merges_n);
+    if (bpe_open(&b, &a, path, merges_path, &e) == 0)
+        (void)bpe_line(b, &out, merges, merges_n < 512 ? merges_n : 512, &e);
+    arena_fini(&a);
 }
 
 static void read_archive(const uint8_t *bytes, size_t n)
@@ -248,6 +271,80 @@ static void read_sql(const uint8_t *bytes, size_t n)
         require(store_open(&s, path, STORE_READ, &e) == 0, "the database can be read");
     }
     (void)store_query(s, text_of(&a, bytes, n), NULL, 0, QUERY_LIMIT_S, ignore_row, NULL, &e);
+    arena_fini(&a);
+}
+
+static void read_layout(const uint8_t *bytes, size_t n)
+{
+    struct arena a;
+    struct err e = {0};
+    struct report_layout l, other;
+    static const char text[] = "title: t\nrows: position\ncolumns: L_valid\nvalue: perplexity\n";
+    arena_init(&a);
+    int rc = report_layout_read(&other, &a, "table.txt", text, &e);
+    require(rc == 0, e.text);
+    if (report_layout_read(&l, &a, "table.txt", text_of(&a, bytes, n), &e) == 0) {
+        for (int32_t i = 0; i < l.rules_n; i++)
+            require(report_layout_rule(&l, l.rule[i].metric) != NULL, "every rule is found");
+        (void)report_layout_inherit(&l, &other, "table.txt", &e);
+    }
+    arena_fini(&a);
+}
+
+/* A database with results of a grid, open for writing. */
+static struct store *store_of_results(void)
+{
+    static struct store *s;
+    struct err e = {0};
+    if (s) return s;
+    require(store_open(&s, scratch("results.db"), STORE_WRITE, &e) == 0, "a database can be made");
+    if (store_merge(s, "tests/fuzz/seeds/database/run", NULL, &e) < 0)
+        fprintf(stderr, "%s\n", e.text);
+    return s;
+}
+
+static void read_paper(const uint8_t *bytes, size_t n)
+{
+    struct err e = {0};
+    struct store *s = store_of_results();
+    require(store_begin(s, &e) == 0, "a transaction begins");
+    (void)store_set_paper(s, "fuzz", write_scratch("paper.tsv", bytes, n), &e);
+    store_rollback(s);
+}
+
+/* The files of an artefact's folder, each after a line "== NAME": reported and judged. */
+static void read_folder(const uint8_t *bytes, size_t n)
+{
+    static const char *const names[] = {"query.sql", "table.txt", "paper.tsv", "claim.sql",
+                                        "README.md"};
+    struct store *s = store_of_results();
+    struct project p;
+    struct arena a;
+    struct err e = {0};
+    arena_init(&a);
+    char dir[PATH_BYTES + 32];
+    snprintf(dir, sizeof dir, "%s", scratch("fuzz"));
+    (void)mkdir(dir, 0700);
+    const char *text = text_of(&a, bytes, n);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *mark = arena_printf(&a, "== %s\n", names[i]);
+        char *path = arena_printf(&a, "%s/%s", dir, names[i]);
+        const char *from = strstr(text, mark);
+        (void)unlink(path);
+        if (!from) continue;
+        from += strlen(mark);
+        const char *end = strstr(from, "\n== ");
+        write_scratch(arena_printf(&a, "fuzz/%s", names[i]), (const uint8_t *)from,
+                      end ? (size_t)(end + 1 - from) : strlen(from));
+    }
+    FILE *out = fopen("/dev/null", "w");
+    require(out && project_open(&p, &a, arena_strdup(&a, scratch("")), &e) == 0, "a project opens");
+    for (int format = REPORT_TEXT; format <= REPORT_HTML; format++) {
+        const struct report_options o = {.scale = "mini", .format = (enum report_format)format};
+        (void)report_artefact(out, s, &p, "fuzz", dir, &o, &e);
+    }
+    (void)report_judge(s, &p, "fuzz", dir, "mini", &e);
+    fclose(out);
     arena_fini(&a);
 }
 
@@ -287,9 +384,14 @@ const struct fuzz_target fuzz_targets[] = {
     {"dictionary", read_dictionary},
     {"text", read_text},
     {"wordpiece", read_wordpiece},
+    {"bpe", read_bpe},
     {"archive", read_archive},
     {"sql", read_sql},
+    {"layout", read_layout},
+    {"paper", read_paper},
+    {"folder", read_folder},
     {"database", read_database},
+    {"resume", fuzz_resume},
 };
 const int32_t fuzz_targets_n = sizeof fuzz_targets / sizeof *fuzz_targets;
 

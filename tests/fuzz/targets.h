@@ -13,6 +13,8 @@ struct fuzz_target {
 extern const struct fuzz_target fuzz_targets[];
 extern const int32_t fuzz_targets_n;
 
+void fuzz_resume(const uint8_t *bytes, size_t n); /* resume.c */
+
 /* fuzz_target_find - NULL if there is none of this name. */
 const struct fuzz_target *fuzz_target_find(const char *name);
 

@@ -2,8 +2,11 @@
  * dictionary with its binarised text. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "data/tokens.h"
+#include "harness/test.h"
 #include "model/model_internal.h"
 #include "model/oracle.h"
 #include "prepare/binarise.h"
@@ -139,35 +142,82 @@ static int compare_list(struct oracle *o, const int32_t *got, int64_t n, struct 
     return 0;
 }
 
+/* The ids of a text, by way of a token file. */
+static int binarise(int32_t **ids, int64_t *n, struct oracle *o, const struct dictionary *d,
+                    const struct text *text, struct err *e)
+{
+    static const char hash[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+    struct binarise_counts counts;
+    struct tokens tokens;
+    char folder[TEST_PATH_BYTES];
+    test_folder(folder);
+    const char *path = arena_printf(&o->arena, "%s/ids", folder);
+    int rc = binarise_to_file(&counts, path, d, hash, text, e);
+    if (rc == 0) rc = tokens_open(&tokens, path, e);
+    test_folder_remove(folder);
+    TRY(rc);
+    *n = tokens.n;
+    *ids = arena_array(&o->arena, (size_t)tokens.n + 1, sizeof **ids);
+    tokens_read(&tokens, 0, tokens.n, *ids);
+    tokens_close(&tokens);
+    return 0;
+}
+
+/* Ids of each line of a text, its </s> included. */
+static int line_lengths(int32_t **lengths, int64_t *n, struct oracle *o, const struct text *text,
+                        struct err *e)
+{
+    struct text_scan scan;
+    const char *word;
+    size_t word_bytes;
+    int32_t words = 0;
+    int item;
+    *lengths = arena_array(&o->arena, text->n + 1, sizeof **lengths);
+    *n = 0;
+    text_scan_init(&scan, text);
+    while ((item = text_next(&scan, &word, &word_bytes, e)) > TEXT_END) {
+        words++;
+        if (item == TEXT_LINE) (*lengths)[(*n)++] = words;
+        if (item == TEXT_LINE) words = 0;
+    }
+    return item;
+}
+
 /* SPLIT.text_utf8 to SPLIT.ids and SPLIT.line_lengths. */
 static int check_split(struct oracle *o, const struct dictionary *d, const char *split,
                        struct err *e)
 {
-    struct binarised b = {0};
-    char name[128], *text = NULL;
-    size_t n = 0;
+    struct text text = {.place = split};
+    char name[128], *bytes;
+    int32_t *numbers;
+    int64_t n;
     snprintf(name, sizeof name, "%s.text_utf8", split);
-    TRY(take_text(&text, &n, o, e, name));
-    TRY(binarise_text(&b, d, text, n, split, e));
+    TRY(take_text(&bytes, &text.n, o, e, name));
+    text.bytes = bytes;
+    TRY(binarise(&numbers, &n, o, d, &text, e));
     snprintf(name, sizeof name, "%s.ids", split);
-    int rc = compare_list(o, b.ids, b.ids_n, e, name);
+    TRY(compare_list(o, numbers, n, e, name));
+    TRY(line_lengths(&numbers, &n, o, &text, e));
     snprintf(name, sizeof name, "%s.line_lengths", split);
-    if (rc == 0) rc = compare_list(o, b.line_lengths, b.lines_n, e, name);
-    binarised_free(&b);
-    return rc;
+    return compare_list(o, numbers, n, e, name);
 }
 
 static int check_dictionary(struct oracle *o, const struct dictionary *d, struct err *e)
 {
     size_t text_n = 0;
     double size = 0.0;
-    int32_t words = dictionary_size(d);
+    int32_t words = dictionary_size(d), id = 0;
     const char *text = dictionary_text(d, &o->arena, &text_n);
     int32_t *bytes = arena_array(&o->arena, text_n + 1, sizeof *bytes);
     for (size_t i = 0; i < text_n; i++) bytes[i] = (unsigned char)text[i];
     TRY(compare_list(o, bytes, (int64_t)text_n, e, "dict_txt_utf8"));
+    /* The specials, of count 1, are not in dict.txt. */
     int32_t *counts = arena_array(&o->arena, (size_t)words, sizeof *counts);
-    for (int32_t id = 0; id < words; id++) counts[id] = (int32_t)dictionary_count(d, id);
+    for (; id < TOKEN_SPECIALS_N; id++) counts[id] = 1;
+    for (const char *line = text; *line && id < words; line = strchr(line, '\n') + 1) {
+        counts[id] = (int32_t)strtol(line + strlen(dictionary_word(d, id)), NULL, 10);
+        id++;
+    }
     TRY(compare_list(o, counts, words, e, "counts"));
     TRY(oracle_number(&size, o, e, "size"));
     oracle_compare_number(o, ORACLE_EXACT, "size", words, size);
@@ -182,7 +232,8 @@ int oracle_vocabulary(struct oracle *o, struct err *e)
     char *text = NULL;
     size_t n = 0;
     TRY_OUT(rc, take_text(&text, &n, o, e, "train.text_utf8"));
-    TRY_OUT(rc, dictionary_build(&d, text, n, "train", 0, NULL, e));
+    const struct text train = {.bytes = text, .n = n, .place = "train"};
+    TRY_OUT(rc, dictionary_build(&d, &train, 0, e));
     TRY_OUT(rc, check_dictionary(o, d, e));
     for (int32_t i = 0; i < safetensors_count(o->file_own); i++) {
         const char *name = safetensors_at(o->file_own, i)->name;

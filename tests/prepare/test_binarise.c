@@ -1,6 +1,5 @@
-/* test_binarise.c - ids and line lengths against the authors' binariser. */
-#include "harness/test.h"
-
+/* test_binarise.c - token files from text; neither they nor a dictionary nor a message depend on
+ * how many threads there were. tests/model holds the ids beside those of the authors' binariser. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,91 +7,34 @@
 #include "data/data_support.h"
 #include "prepare/binarise.h"
 
-static const char hash[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+TEST_EACH(data_setup, data_teardown)
 
-/* One split of the fixture, in memory and through a token file. */
-static void assert_split(const struct data_fixture *fixture, const struct dictionary *d,
-                         const char *split)
-{
-    char name[64];
-    size_t text_n;
-    int64_t ids_n, lines_n;
-    struct binarised found;
-    struct binarise_counts counts;
-    struct tokens tokens;
-    struct data_folder folder;
-    struct err e = {0};
-    snprintf(name, sizeof name, "%s.text_utf8", split);
-    char *text = data_fixture_bytes(fixture, name, &text_n);
-    snprintf(name, sizeof name, "%s.ids", split);
-    const int32_t *ids = data_fixture_ids(fixture, name, &ids_n);
-    snprintf(name, sizeof name, "%s.line_lengths", split);
-    const int32_t *lengths = data_fixture_ids(fixture, name, &lines_n);
-    assert_int_equal(binarise_text(&found, d, text, text_n, split, &e), 0);
-    assert_int_equal(found.ids_n, ids_n);
-    assert_int_equal(found.lines_n, lines_n);
-    assert_memory_equal(found.ids, ids, (size_t)ids_n * 4);
-    assert_memory_equal(found.line_lengths, lengths, (size_t)lines_n * 4);
-    data_folder_make(&folder);
-    const char *path = data_folder_path(&folder, "x.tokens");
-    assert_int_equal(binarise_to_file(&counts, path, d, hash, text, text_n, split, NULL, &e), 0);
-    assert_int_equal(counts.ids_n, ids_n);
-    assert_int_equal(tokens_open(&tokens, path, &e), 0);
-    assert_int_equal(tokens.n, ids_n);
-    tokens_read(&tokens, 0, ids_n, found.ids);
-    assert_memory_equal(found.ids, ids, (size_t)ids_n * 4);
-    tokens_close(&tokens);
-    binarised_free(&found);
-    data_folder_remove(&folder);
-    free(text);
-}
-
-TEST(both_splits_of_the_fixture_are_binarised_as_the_authors_do)
-{
-    struct data_fixture fixture;
-    struct dictionary *d;
-    size_t text_n;
-    data_fixture_open(&fixture, "tests/fixtures/oracle/vocab.safetensors");
-    char *text = data_fixture_bytes(&fixture, "train.text_utf8", &text_n);
-    assert_int_equal(dictionary_build(&d, text, text_n, "fixture", 0, NULL, &e), 0);
-    assert_split(&fixture, d, "train");
-    assert_split(&fixture, d, "valid");
-    dictionary_close(d);
-    free(text);
-    data_fixture_close(&fixture);
-}
-
-TEST(words_not_in_the_dictionary_are_counted)
+TEST_WITH(struct data_folder *f, words_not_in_the_dictionary_are_counted)
 {
     struct dictionary *d;
     struct binarise_counts counts;
-    struct data_folder folder;
-    data_folder_make(&folder);
-    const char *path = data_folder_path(&folder, "x.tokens");
-    assert_int_equal(dictionary_build(&d, "a b", 3, "here", 0, NULL, &e), 0);
-    assert_int_equal(binarise_to_file(&counts, path, d, hash, "a c\nb <unk>", 11, "t", NULL, &e),
-                     0);
+    const char *path = data_folder_path(f, "x.tokens");
+    assert_int_equal(dictionary_build(&d, data_text("a b", 3), 0, &e), 0);
+    assert_int_equal(
+        binarise_to_file(&counts, path, d, DATA_HASH, data_text("a c\nb <unk>", 11), &e), 0);
     assert_int_equal(counts.ids_n, 6);
     assert_int_equal(counts.unknown_n, 2);
-    assert_int_equal(binarise_to_file(&counts, path, d, hash, "", 0, "t.txt", NULL, &e), ERR_DATA);
-    assert_non_null(strstr(e.text, "t.txt: the file is empty"));
+    assert_int_equal(binarise_to_file(&counts, path, d, DATA_HASH, data_text("", 0), &e), ERR_DATA);
+    assert_says(&e, "here: the file is empty");
     dictionary_close(d);
-    data_folder_remove(&folder);
 }
 
-TEST(texts_longer_than_the_buffer_come_through_whole)
+TEST_WITH(struct data_folder *f, texts_longer_than_the_buffer_come_through_whole)
 {
     enum { N = 100000 };
     char *text = calloc(N, 4);
     struct dictionary *d;
     struct binarise_counts counts;
     struct tokens tokens;
-    struct data_folder folder;
     for (int i = 0; i < N; i++) memcpy(text + 4 * i, i % 3 == 0 ? "aaa\n" : "bbb ", 4);
-    data_folder_make(&folder);
-    const char *path = data_folder_path(&folder, "x.tokens");
-    assert_int_equal(dictionary_build(&d, text, 4 * N, "here", 0, NULL, &e), 0);
-    assert_int_equal(binarise_to_file(&counts, path, d, hash, text, 4 * N, "t", NULL, &e), 0);
+    const char *path = data_folder_path(f, "x.tokens");
+    assert_int_equal(dictionary_build(&d, data_text(text, 4 * N), 0, &e), 0);
+    assert_int_equal(binarise_to_file(&counts, path, d, DATA_HASH, data_text(text, 4 * N), &e), 0);
     assert_int_equal(counts.ids_n, N + (N - 1) / 3 + 1); /* N = 3k + 1: the last word ends a line */
     assert_int_equal(tokens_open(&tokens, path, &e), 0);
     for (int64_t i = 0; i < tokens.n; i++) {
@@ -103,6 +45,113 @@ TEST(texts_longer_than_the_buffer_come_through_whole)
     }
     tokens_close(&tokens);
     dictionary_close(d);
-    data_folder_remove(&folder);
     free(text);
+}
+
+/* 60,000 words, many of them as frequent as others, in lines of all lengths and ends; words of two
+ * bytes a letter, a special symbol, a last line without an end. *n: bytes. */
+static char *make_text(size_t *n)
+{
+    enum { WORDS = 60000, WORD_BYTES = 24 };
+    static const char *const ends[] = {"\n", "\r\n", "\n\n", " \t\n"};
+    char *text = calloc(WORDS, WORD_BYTES);
+    uint32_t seed = 7;
+
+    assert_non_null(text);
+    *n = 0;
+    for (int i = 0; i < WORDS; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        uint32_t word = (seed >> 8) % 5000, rare = word * word / 5000;
+        const char *form = word % 97 == 0 ? "<unk>" : word % 5 == 0 ? "w\xC3\xB6rd%u" : "w%u";
+        *n += (size_t)snprintf(text + *n, WORD_BYTES, form, rare);
+        *n +=
+            (size_t)snprintf(text + *n, WORD_BYTES, "%s", seed >> 28 ? " " : ends[seed >> 20 & 3]);
+    }
+    return text;
+}
+
+struct outcome {
+    struct binarise_counts counts;
+    const char *dictionary, *tokens;
+    size_t tokens_bytes;
+};
+
+static struct outcome make(struct data_folder *f, const char *text, size_t n, int32_t threads)
+{
+    const struct text_progress progress = {.threads = threads};
+    const struct text t = {.bytes = text, .n = n, .place = "t", .progress = &progress};
+    struct outcome out;
+    struct dictionary *d;
+    struct err e = {0};
+
+    if (dictionary_build(&d, &t, 3000, &e) < 0) fail_msg("%s", e.text);
+    out.dictionary = dictionary_text(d, &f->arena, NULL);
+    const char *path = data_folder_path(f, "x.tokens");
+    if (binarise_to_file(&out.counts, path, d, DATA_HASH, &t, &e) < 0) fail_msg("%s", e.text);
+    dictionary_close(d);
+    out.tokens = data_folder_read(f, "x.tokens", &out.tokens_bytes);
+    return out;
+}
+
+static void assert_same_for_all(struct data_folder *f, const char *text, size_t n)
+{
+    const struct outcome one = make(f, text, n, 1);
+
+    for (int32_t threads = 2; threads <= PARALLEL_MAX; threads += 3) {
+        const struct outcome more = make(f, text, n, threads);
+        assert_string_equal(more.dictionary, one.dictionary);
+        assert_int_equal(more.counts.ids_n, one.counts.ids_n);
+        assert_int_equal(more.counts.unknown_n, one.counts.unknown_n);
+        assert_int_equal(more.tokens_bytes, one.tokens_bytes);
+        assert_memory_equal(more.tokens, one.tokens, one.tokens_bytes);
+    }
+    assert_true(one.counts.unknown_n > 0);
+}
+
+TEST_WITH(struct data_folder *f, any_number_of_threads_makes_the_same_files)
+{
+    size_t n;
+    char *text = make_text(&n);
+    assert_same_for_all(f, text, n);
+    free(text);
+}
+
+/* Longer than a part: it is cut at a space. */
+TEST_WITH(struct data_folder *f, a_line_of_nine_megabytes_is_cut)
+{
+    enum { LONG = 9 << 20 };
+    size_t n;
+    char *text = make_text(&n);
+    char *whole = malloc(2 * n + LONG);
+    assert_non_null(whole);
+    memcpy(whole, text, n);
+    for (size_t i = 0; i < LONG; i++) whole[n + i] = i % 3 == 2 ? ' ' : 'a';
+    memcpy(whole + n + LONG, text, n);
+    assert_same_for_all(f, whole, 2 * n + LONG);
+    free(whole);
+    free(text);
+}
+
+TEST_WITH(struct data_folder *f, a_fault_has_the_number_of_its_line)
+{
+    const struct text_progress one = {.threads = 1}, four = {.threads = 4};
+    struct binarise_counts counts;
+    struct dictionary *d, *none;
+    struct err expected = {0};
+    size_t n;
+    char *bytes = make_text(&n);
+    struct text text = {.bytes = bytes, .n = n, .place = "t", .progress = &one};
+
+    assert_int_equal(dictionary_build(&d, &text, 0, &e), 0);
+    bytes[n - 40] = '\xFF';
+    assert_int_equal(dictionary_build(&none, &text, 0, &expected), ERR_DATA);
+    assert_says(&expected, "is not UTF-8");
+    text.progress = &four;
+    assert_int_equal(dictionary_build(&none, &text, 0, &e), ERR_DATA);
+    assert_string_equal(e.text, expected.text);
+    const char *path = data_folder_path(f, "x.tokens");
+    assert_int_equal(binarise_to_file(&counts, path, d, DATA_HASH, &text, &e), ERR_DATA);
+    assert_string_equal(e.text, expected.text);
+    dictionary_close(d);
+    free(bytes);
 }

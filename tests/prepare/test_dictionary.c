@@ -1,6 +1,5 @@
-/* test_dictionary.c - the dictionary against the authors' own, and its rules one by one. */
-#include "harness/test.h"
-
+/* test_dictionary.c - the rules of the dictionary one by one; tests/model holds it beside the
+ * authors' own. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +11,7 @@ static struct dictionary *built(const char *text, int32_t limit)
 {
     struct dictionary *d;
     struct err e = {0};
-    if (dictionary_build(&d, text, strlen(text), "here", limit, NULL, &e) < 0)
-        fail_msg("%s", e.text);
+    if (dictionary_build(&d, data_text(text, strlen(text)), limit, &e) < 0) fail_msg("%s", e.text);
     return d;
 }
 
@@ -25,37 +23,7 @@ static void assert_dict_text(const struct dictionary *d, const char *expected)
     arena_fini(&arena);
 }
 
-TEST(the_dictionary_of_the_fixture_is_that_of_the_authors)
-{
-    struct data_fixture fixture;
-    struct dictionary *d, *loaded;
-    struct arena arena;
-    size_t text_n, expected_n, found_n;
-    int64_t counts_n;
-    data_fixture_open(&fixture, "tests/fixtures/oracle/vocab.safetensors");
-    char *text = data_fixture_bytes(&fixture, "train.text_utf8", &text_n);
-    char *expected = data_fixture_bytes(&fixture, "dict_txt_utf8", &expected_n);
-    const int32_t *counts = data_fixture_ids(&fixture, "counts", &counts_n);
-    assert_int_equal(dictionary_build(&d, text, text_n, "fixture", 0, NULL, &e), 0);
-    assert_int_equal(dictionary_size(d), counts_n);
-    for (int32_t i = 0; i < counts_n; i++) assert_int_equal(dictionary_count(d, i), counts[i]);
-    arena_init(&arena);
-    const char *found = dictionary_text(d, &arena, &found_n);
-    assert_int_equal(found_n, expected_n);
-    assert_memory_equal(found, expected, expected_n);
-    assert_int_equal(dictionary_parse(&loaded, expected, expected_n, "dict.txt", &e), 0);
-    assert_int_equal(dictionary_size(loaded), counts_n);
-    for (int32_t i = 0; i < counts_n; i++) {
-        assert_string_equal(dictionary_word(loaded, i), dictionary_word(d, i));
-        assert_int_equal(dictionary_count(loaded, i), counts[i]);
-    }
-    arena_fini(&arena);
-    dictionary_close(d);
-    dictionary_close(loaded);
-    free(text);
-    free(expected);
-    data_fixture_close(&fixture);
-}
+TEST_EACH(data_setup, data_teardown)
 
 TEST(equal_counts_are_ordered_by_code_point)
 {
@@ -69,7 +37,7 @@ TEST(equal_counts_are_ordered_by_code_point)
         assert_int_equal(dictionary_find(d, order[i], strlen(order[i])), 4 + i);
     }
     assert_string_equal(dictionary_word(d, 12), "madeupword0000");
-    assert_int_equal(dictionary_find(d, "never", 5), DICTIONARY_UNKNOWN);
+    assert_int_equal(dictionary_find(d, "never", 5), TOKEN_UNKNOWN);
     dictionary_close(d);
 }
 
@@ -94,15 +62,15 @@ TEST(a_limit_keeps_the_most_frequent_and_fills_to_eight)
 {
     struct dictionary *d = built("a a a b b c c d e f g h", 8);
     assert_dict_text(d, "a 3\nb 2\nc 2\nd 1\n");
-    assert_int_equal(dictionary_find(d, "e", 1), DICTIONARY_UNKNOWN);
+    assert_int_equal(dictionary_find(d, "e", 1), TOKEN_UNKNOWN);
     dictionary_close(d);
     d = built("a a a b b c c d e f g h", 9);
     assert_dict_text(d, "a 3\nb 2\nc 2\nd 1\ne 1\nmadeupword0000 0\nmadeupword0001 0\n"
                         "madeupword0002 0\nmadeupword0003 0\nmadeupword0004 0\n"
                         "madeupword0005 0\nmadeupword0006 0\n");
     dictionary_close(d);
-    assert_int_equal(dictionary_build(&d, "a", 1, "here", 7, NULL, &e), ERR_USAGE);
-    assert_non_null(strstr(e.text, "limit of 7"));
+    assert_int_equal(dictionary_build(&d, data_text("a", 1), 7, &e), ERR_USAGE);
+    assert_says(&e, "limit of 7");
 }
 
 TEST(many_words_grow_the_table)
@@ -112,7 +80,7 @@ TEST(many_words_grow_the_table)
     size_t at = 0;
     for (int i = 0; i < N; i++) at += (size_t)snprintf(text + at, 8, "w%05d ", i);
     struct dictionary *d;
-    assert_int_equal(dictionary_build(&d, text, at, "here", 0, NULL, &e), 0);
+    assert_int_equal(dictionary_build(&d, data_text(text, at), 0, &e), 0);
     assert_int_equal(dictionary_size(d), 20008);
     for (int i = 0; i < N; i++) assert_int_equal(dictionary_find(d, text + 7 * i, 6), 4 + i);
     dictionary_close(d);
@@ -131,23 +99,20 @@ TEST(a_damaged_dict_txt_names_its_line)
         e = (struct err){0};
         assert_int_equal(dictionary_parse(&d, cases[i].text, strlen(cases[i].text), "d", &e),
                          ERR_DATA);
-        if (!strstr(e.text, cases[i].says)) fail_msg("'%s' lacks '%s'", e.text, cases[i].says);
+        assert_says(&e, cases[i].says);
         assert_null(d);
     }
 }
 
-TEST(a_saved_dictionary_loads_as_it_was)
+TEST_WITH(struct data_folder *f, a_saved_dictionary_loads_as_it_was)
 {
-    struct data_folder folder;
     struct dictionary *d = built("one two two three three three", 0), *loaded;
-    data_folder_make(&folder);
-    const char *path = data_folder_path(&folder, "dict.txt");
+    const char *path = data_folder_path(f, "dict.txt");
     assert_int_equal(dictionary_save(d, path, &e), 0);
     assert_int_equal(dictionary_load(&loaded, path, &e), 0);
     assert_dict_text(loaded, "three 3\ntwo 2\none 1\nmadeupword0000 0\n");
     dictionary_close(loaded);
     dictionary_close(d);
-    assert_int_equal(dictionary_load(&d, data_folder_path(&folder, "none"), &e), ERR_NOINPUT);
+    assert_int_equal(dictionary_load(&d, data_folder_path(f, "none"), &e), ERR_NOINPUT);
     assert_null(d);
-    data_folder_remove(&folder);
 }

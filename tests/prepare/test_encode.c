@@ -1,35 +1,23 @@
 /* test_encode.c - subwords against examples worked by hand. Both encoders were also compared with
  * the tokenizers library of Hugging Face on WikiText-2 and on 3,000 lines of mixed scripts. */
-#include "harness/test.h"
-
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/str.h"
+#include "data/data_support.h"
 #include "prepare/encode.h"
-#include "prepare/expected.h"
-#include "prepare/unicode.h"
-
-struct folder {
-    char dir[128], vocab[160], merges[160], from[160], to[160];
-    struct arena arena;
-};
+#include "prepare/subword.h"
 
 /* The example of the paper's own code, and some more. */
 static const char pieces[] = "[UNK]\n[CLS]\n[SEP]\nwant\n##want\n##ed\nwa\nun\nrunn\n##ing\n,\n.\n"
                              "##u\n\xE4\xB8\xAD\ncafe\n##\n#\n";
 
 /* Symbols 0 to 255 are the bytes in the order of their characters, 256 on what is merged. */
-static void put_bpe(struct folder *f)
+static void put_bpe(struct data_folder *f)
 {
     static const char merges[] = "#version: 0.2\nl o\nlo w\n\xC4\xA0 low\ne r\n";
     struct strbuf text;
-    struct err e = {0};
     int others = 0;
 
     strbuf_init(&text, &f->arena);
@@ -40,75 +28,59 @@ static void put_bpe(struct folder *f)
         strbuf_addf(&text, "\"\\u%04x\": %d, ", c, b);
     }
     strbuf_add(&text, "\"lo\": 256, \"low\":257,\n\"\\u0120low\": 258, \"er\": 259}\n");
-    assert_int_equal(file_write_atomic(f->vocab, text.text, text.n, &e), 0);
-    assert_int_equal(file_write_atomic(f->merges, merges, strlen(merges), &e), 0);
+    data_folder_write(f, "vocab", text.text, text.n);
+    data_folder_write(f, "merges", merges, strlen(merges));
 }
 
-static int make_folder(void **state)
+/* Options of the vocabulary in the folder. */
+static struct encode_options options(struct data_folder *f, enum encode_kind kind)
 {
-    struct folder *f = calloc(1, sizeof *f);
-    const char *base = getenv("TMPDIR");
-
-    assert_non_null(f);
-    snprintf(f->dir, sizeof f->dir, "%s/alibi-encode-XXXXXX", base && *base ? base : "/tmp");
-    assert_non_null(mkdtemp(f->dir));
-    snprintf(f->vocab, sizeof f->vocab, "%s/vocab", f->dir);
-    snprintf(f->merges, sizeof f->merges, "%s/merges", f->dir);
-    snprintf(f->from, sizeof f->from, "%s/from", f->dir);
-    snprintf(f->to, sizeof f->to, "%s/to", f->dir);
-    arena_init(&f->arena);
-    *state = f;
-    return 0;
+    return (struct encode_options){.kind = kind,
+                                   .vocab = data_folder_path(f, "vocab"),
+                                   .merges = data_folder_path(f, "merges"),
+                                   .id_bytes = 2,
+                                   .id_end = -1};
 }
 
-static int remove_folder(void **state)
-{
-    struct folder *f = *state;
-
-    arena_fini(&f->arena);
-    unlink(f->vocab);
-    unlink(f->merges);
-    unlink(f->from);
-    unlink(f->to);
-    rmdir(f->dir);
-    free(f);
-    return 0;
-}
-
-static int encode(struct folder *f, const struct encode_options *o, const void *text, size_t n,
+static int encode(struct data_folder *f, const struct encode_options *o, const void *text, size_t n,
                   struct err *e)
 {
-    struct encoder *c = NULL;
+    struct encoder *c;
 
-    assert_int_equal(file_write_atomic(f->from, text, n, e), 0);
-    TRY(encoder_open(&c, o, e));
-    int rc = encoder_file(c, f->from, f->to, NULL, e);
-    encoder_close(c);
-    return rc;
+    data_folder_write(f, "from", text, n);
+    TRY(encoder_open(&c, &f->arena, o, e));
+    return encoder_file(c, data_folder_path(f, "from"), data_folder_path(f, "to"), NULL, e);
 }
 
-static void must_give(struct folder *f, const struct encode_options *o, const void *text, size_t n,
-                      const char *expected)
+static void must_give(struct data_folder *f, const struct encode_options *o, const void *text,
+                      size_t n, const char *expected)
 {
     struct err e = {0};
-    char *found;
 
     if (encode(f, o, text, n, &e) < 0) fail_msg("%s", e.text);
-    assert_int_equal(file_read(&f->arena, &found, NULL, f->to, 1 << 20, &e), 0);
-    assert_string_equal(found, expected);
+    assert_string_equal(data_folder_read(f, "to", NULL), expected);
 }
 
-static void wordpiece_gives(struct folder *f, const char *text, const char *expected)
+static void must_fail(struct data_folder *f, const struct encode_options *o, const void *text,
+                      size_t n, int code, const char *words)
 {
-    const struct encode_options o = {.kind = ENCODE_WORDPIECE, .vocab = f->vocab};
+    struct err e = {0};
+
+    assert_int_equal(encode(f, o, text, n, &e), code);
+    assert_says(&e, words);
+}
+
+static void wordpiece_gives(struct data_folder *f, const char *text, const char *expected)
+{
+    const struct encode_options o = options(f, ENCODE_WORDPIECE);
     must_give(f, &o, text, strlen(text), expected);
 }
 
-TEST_EACH(make_folder, remove_folder)
+TEST_EACH(data_setup, data_teardown)
 
-TEST_WITH(struct folder *f, words_become_their_longest_pieces)
+TEST_WITH(struct data_folder *f, words_become_their_longest_pieces)
 {
-    assert_int_equal(file_write_atomic(f->vocab, pieces, strlen(pieces), &e), 0);
+    data_folder_write(f, "vocab", pieces, strlen(pieces));
     wordpiece_gives(f,
                     "UNwant\xC3\xA9"
                     "d,running\n",
@@ -116,32 +88,32 @@ TEST_WITH(struct folder *f, words_become_their_longest_pieces)
     wordpiece_gives(f, " want  want.\n\nwanted", "want want .\n\nwant ##ed\n");
     wordpiece_gives(f, "unwantedX running\n", "<unk> runn ##ing\n");
     wordpiece_gives(f, "[UNK] wa\n", "<unk> <unk> <unk> wa\n");
-    /* e and a combining accent; a Chinese character stands alone; control characters vanish. */
+    /* e and a combining accent; a Chinese character is alone; control characters vanish. */
     wordpiece_gives(f, "cafe\xCC\x81 want\xE4\xB8\xADwant wa\x01nt\r\n",
                     "cafe want \xE4\xB8\xAD want want\n");
 }
 
-TEST_WITH(struct folder *f, cased_pieces_keep_case_and_accents)
+TEST_WITH(struct data_folder *f, cased_pieces_keep_case_and_accents)
 {
-    const struct encode_options o = {.kind = ENCODE_WORDPIECE, .vocab = f->vocab, .cased = true};
     static const char vocab[] = "[UNK]\nWant\nwant\n##\xC3\xA9\n";
-    assert_int_equal(file_write_atomic(f->vocab, vocab, sizeof vocab - 1, &e), 0);
+    struct encode_options o = options(f, ENCODE_WORDPIECE);
+    o.cased = true;
+    data_folder_write(f, "vocab", vocab, sizeof vocab - 1);
     must_give(f, &o, "Want want WANT want\xC3\xA9\n", 22, "Want want <unk> want ##\xC3\xA9\n");
 }
 
-TEST_WITH(struct folder *f, a_word_of_more_than_100_characters_is_unknown)
+TEST_WITH(struct data_folder *f, a_word_of_more_than_100_characters_is_unknown)
 {
     char text[128] = "un";
-    assert_int_equal(file_write_atomic(f->vocab, pieces, strlen(pieces), &e), 0);
+    data_folder_write(f, "vocab", pieces, strlen(pieces));
     memset(text + 2, 'u', 99);
-    text[101] = '\0';
     wordpiece_gives(f, text, "<unk>\n");
 }
 
-TEST_WITH(struct folder *f, bytes_are_joined_by_rank)
+TEST_WITH(struct data_folder *f, bytes_are_joined_by_rank)
 {
-    const struct encode_options o = {.kind = ENCODE_BPE, .vocab = f->vocab, .merges = f->merges};
     static const char text[] = "low lower  slow\n\n  lo \xC3\xA9 12ab it's\t x\n";
+    const struct encode_options o = options(f, ENCODE_BPE);
 
     put_bpe(f);
     /* Words: low| lower| | slow and lo| <e acute>| 12|ab| it|'s|<tab>| x; numbers are bytes. */
@@ -150,98 +122,88 @@ TEST_WITH(struct folder *f, bytes_are_joined_by_rank)
               "120\n");
 }
 
-TEST_WITH(struct folder *f, ids_become_words_and_lines)
+TEST_WITH(struct data_folder *f, ids_become_words_and_lines)
 {
     static const unsigned char two[] = {7, 0, 0, 1, 255, 255, 7, 0, 2, 0};
     static const unsigned char four[] = {1, 0, 1, 0, 2, 0, 0, 0};
-    struct encode_options o = {.kind = ENCODE_IDS, .id_bytes = 2, .id_end = -1};
+    struct encode_options o = options(f, ENCODE_IDS);
 
     must_give(f, &o, two, sizeof two, "7 256 65535 7 2\n");
     o.id_end = 65535;
     must_give(f, &o, two, sizeof two, "7 256\n7 2\n");
     o.id_bytes = 4;
     must_give(f, &o, four, sizeof four, "65537 2\n");
-    assert_int_equal(encode(f, &o, two, sizeof two, &e), ERR_DATA);
-    assert_non_null(strstr(e.text, "whole number of ids"));
+    must_fail(f, &o, two, sizeof two, ERR_DATA, "whole number of ids");
     o.id_bytes = 3;
-    assert_int_equal(encode(f, &o, two, sizeof two, &e), ERR_USAGE);
+    must_fail(f, &o, two, sizeof two, ERR_USAGE, "3 bytes");
 }
 
-TEST_WITH(struct folder *f, what_is_not_utf8_names_its_line)
+TEST_WITH(struct data_folder *f, what_is_not_utf8_names_its_line)
 {
-    struct encode_options o = {.kind = ENCODE_WORDPIECE, .vocab = f->vocab};
+    struct encode_options o = options(f, ENCODE_WORDPIECE);
 
-    assert_int_equal(file_write_atomic(f->vocab, pieces, strlen(pieces), &e), 0);
-    assert_int_equal(encode(f, &o, "want\nwa\xFFnt\n", 11, &e), ERR_DATA);
-    assert_non_null(strstr(e.text, "from:2"));
+    data_folder_write(f, "vocab", pieces, strlen(pieces));
+    must_fail(f, &o, "want\nwa\xFFnt\n", 11, ERR_DATA, "from:2: byte 0xff (byte 3 of the line)");
     put_bpe(f);
-    o = (struct encode_options){.kind = ENCODE_BPE, .vocab = f->vocab, .merges = f->merges};
-    assert_int_equal(encode(f, &o, "low\n\xC3\n", 6, &e), ERR_DATA);
-    assert_non_null(strstr(e.text, "from:2"));
-    assert_non_null(strstr(e.text, "0xc3"));
+    o = options(f, ENCODE_BPE);
+    must_fail(f, &o, "low\n\xC3\n", 6, ERR_DATA, "from:2: byte 0xc3");
 }
 
-TEST_WITH(void *fixture_of_case, vocabularies_that_are_none_are_refused)
+TEST_WITH(struct data_folder *f, files_that_are_not_vocabularies_are_refused)
 {
-    void **state = &fixture_of_case;
     static const struct {
-        const char *vocab, *word;
+        const char *vocab, *words;
     } cases[] = {
-        {"", "expected {"},
+        {"", "vocab:1:0: "},
         {"[1]", "expected {"},
-        {"{\"a\" 1}", "expected {"},
-        {"{\"a\": x}", "without a number"},
-        {"{\"a\": 1, \"a\": 2}", "twice"},
-        {"{\"a\": 999999999}", "number"},
-        {"{\"\\ud800x\": 1}", "half a character"},
-        {"{\"\\q\": 1}", "escape"},
-        {"{\"abc", "does not end"},
+        {"{\"a\" 1}", "vocab:1:6: ':' expected"},
+        {"{\"a\": x}", "vocab:1:7: invalid token"},
+        {"{\"a\": \"x\"}", "the number of 'a' is not an integer"},
+        {"{\"a\": 1, \"a\": 2}", "duplicate object key"},
+        {"{\"a\": 999999999}", "the number of 'a' is not an integer from 0"},
+        {"{\"\\ud800x\": 1}", "invalid Unicode"},
+        {"{\"\\q\": 1}", "invalid escape"},
+        {"{\"abc", "premature end"},
         {"{\"a\": 1}", "no symbol for the byte 0x00"},
     };
-    struct folder *f = *state;
-    struct encode_options o = {.kind = ENCODE_BPE, .vocab = f->vocab, .merges = f->merges};
+    struct encode_options o = options(f, ENCODE_BPE);
 
-    assert_int_equal(encode(f, &o, "x", 1, &e), ERR_NOINPUT);
+    must_fail(f, &o, "x", 1, ERR_NOINPUT, "vocab");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(file_write_atomic(f->vocab, cases[i].vocab, strlen(cases[i].vocab), &e),
-                         0);
-        assert_int_equal(encode(f, &o, "x", 1, &e), ERR_DATA);
-        if (!strstr(e.text, cases[i].word)) fail_msg("%s: %s", cases[i].vocab, e.text);
+        data_folder_write(f, "vocab", cases[i].vocab, strlen(cases[i].vocab));
+        must_fail(f, &o, "x", 1, ERR_DATA, cases[i].words);
     }
     put_bpe(f);
-    assert_int_equal(file_write_atomic(f->merges, "l o\nzz q\n", 9, &e), 0);
-    assert_int_equal(encode(f, &o, "x", 1, &e), ERR_DATA);
-    assert_non_null(strstr(e.text, "merges:2"));
+    data_folder_write(f, "merges", "l o\nzz q\n", 9);
+    must_fail(f, &o, "x", 1, ERR_DATA, "merges:2: symbols that the vocabulary lacks: 'zz q'");
+    data_folder_write(f, "merges", "l o\nlo\n", 7);
+    must_fail(f, &o, "x", 1, ERR_DATA, "merges:2: expected a pair");
     o.kind = ENCODE_WORDPIECE;
-    assert_int_equal(file_write_atomic(f->vocab, "want\n##ed\n", 10, &e), 0);
-    assert_int_equal(encode(f, &o, "x", 1, &e), ERR_DATA);
-    assert_non_null(strstr(e.text, "[UNK]"));
+    data_folder_write(f, "vocab", "want\n##ed\n", 10);
+    must_fail(f, &o, "x", 1, ERR_DATA, "[UNK]");
+    data_folder_write(f, "vocab", "want\n##ed\nwant\n", 15);
+    must_fail(f, &o, "x", 1, ERR_DATA, "vocab:3: 'want' is there twice");
 }
 
-TEST_EACH(NULL, NULL)
-
-TEST(characters_have_their_classes)
+TEST_WITH(struct data_folder *f, characters_have_their_classes)
 {
-    assert_true(unicode_is_letter('z') && unicode_is_letter(0xE9) && unicode_is_letter(0x4E2D));
-    assert_false(unicode_is_letter('0') || unicode_is_letter(0xD7) || unicode_is_letter(0x10FFFF));
-    assert_true(unicode_is_number('7') && unicode_is_number(0xB2) && unicode_is_number(0x661));
-    assert_true(unicode_is_punctuation('$') && unicode_is_punctuation(0x2014));
-    assert_false(unicode_is_punctuation('a') || unicode_is_punctuation(0xE9));
-    assert_true(unicode_is_mark(0x301));
-    assert_int_equal(unicode_simple(0xC9), 'e');    /* E acute */
-    assert_int_equal(unicode_simple(0x416), 0x436); /* Cyrillic zhe */
-    assert_int_equal(unicode_simple(0xF8), 0xF8);   /* o with stroke is a letter of its own */
-}
-
-TEST(known_corpora_have_known_numbers)
-{
-    int64_t n[CORPUS_SPLITS_N] = {103227021, 217646, 245569};
-
-    assert_int_equal(expected_check("wikitext103", 267744, n, &e), 0);
-    assert_int_equal(expected_check("wikitext103", 267736, n, &e), ERR_DATA);
-    assert_non_null(strstr(e.text, "267744"));
-    n[CORPUS_VALID]--;
-    assert_int_equal(expected_check("wikitext103", 267744, n, &e), ERR_DATA);
-    assert_non_null(strstr(e.text, "valid has 217645"));
-    assert_int_equal(expected_check("mytext", 5, n, &e), 0);
+    static const struct {
+        uint32_t character;
+        enum unicode_class class;
+    } cases[] = {
+        {'z', UNICODE_LETTER},   {0xE9, UNICODE_LETTER},     {0x4E2D, UNICODE_LETTER},
+        {'0', UNICODE_NUMBER},   {'7', UNICODE_NUMBER},      {0xB2, UNICODE_NUMBER},
+        {0x661, UNICODE_NUMBER}, {'$', UNICODE_PUNCTUATION}, {0x2014, UNICODE_PUNCTUATION},
+        {0x301, UNICODE_MARK},   {0xE01EF, UNICODE_MARK},    {0xD7, UNICODE_OTHER},
+        {' ', UNICODE_OTHER},    {0xE0080, UNICODE_OTHER},
+    };
+    static const uint16_t simple[][2] = {
+        {'Q', 'q'},    {0xC9, 'e'},     {0x416, 0x436}, {0xF8, 0xF8}, /* o with stroke */
+        {0x1EA6, 'a'}, {0x1F82, 0x3B1}, {0x622, 0x627}, {0x13F5, 0x13FD}, {0x1FFE, 0x1FFE}};
+    const struct unicode *u = unicode_make(&f->arena);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(u->class[cases[i].character], cases[i].class);
+    assert_int_equal(u->class[0x10FFFF], 0);
+    for (size_t i = 0; i < sizeof simple / sizeof *simple; i++)
+        assert_int_equal(u->simple[simple[i][0]], simple[i][1]);
 }

@@ -1,6 +1,4 @@
 /* test_prepare.c - from text to a corpus folder: complete or absent, made once. */
-#include "harness/test.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,12 +6,10 @@
 
 #include "base/file.h"
 #include "data/data_support.h"
-#include "data/manifest.h"
-#include "prepare/dictionary.h"
 #include "prepare/prepare.h"
 
-static int prepared(const struct data_folder *f, const char *name, const char *text, int32_t limit,
-                    bool force, struct err *e)
+static int prepare(struct data_folder *f, const char *name, const char *text, int32_t limit,
+                   bool force, struct err *e)
 {
     struct prepare_options o = {.name = name,
                                 .text_dir = text ? data_folder_path(f, text) : NULL,
@@ -22,28 +18,43 @@ static int prepared(const struct data_folder *f, const char *name, const char *t
     return prepare_corpus(&f->project, &o, e);
 }
 
-static void assert_says(const struct err *e, const char *words)
+/* Prepares data/tiny, or what the name says. */
+static void must(struct data_folder *f, const char *name, const char *text, bool force)
 {
-    if (!strstr(e->text, words)) fail_msg("'%s' lacks '%s'", e->text, words);
+    struct err e = {0};
+    if (prepare(f, name, text, 0, force, &e) < 0) fail_msg("%s", e.text);
 }
 
-static ino_t inode_of(const struct data_folder *f, const char *name)
+static void refused(struct data_folder *f, const char *name, const char *text, bool force, int code,
+                    const char *words)
+{
+    struct err e = {0};
+    assert_int_equal(prepare(f, name, text, 0, force, &e), code);
+    assert_says(&e, words);
+}
+
+static bool has(struct data_folder *f, const char *name)
+{
+    return file_exists(data_folder_path(f, name));
+}
+
+static ino_t inode_of(struct data_folder *f, const char *name)
 {
     struct stat st;
     assert_int_equal(stat(data_folder_path(f, name), &st), 0);
     return st.st_ino;
 }
 
-TEST(a_text_folder_becomes_a_corpus_and_a_piece_for_grids)
+TEST_EACH(data_setup, data_teardown)
+
+TEST_WITH(struct data_folder *f, a_text_folder_becomes_a_corpus_and_a_piece_for_grids)
 {
-    struct data_folder f;
     struct corpus c;
     int32_t ids[6];
     char expected[512];
-    data_folder_make(&f);
-    data_folder_text(&f, "text", "b a a\na c\n", "a c zz\n", "\r\nb");
-    if (prepared(&f, "tiny", "text", 0, false, &e) < 0) fail_msg("%s", e.text);
-    assert_int_equal(corpus_open(&c, &f.project, "tiny", &e), 0);
+    data_folder_text(f, "text", "b a a\na c\n", "a c zz\n", "\r\nb");
+    must(f, "tiny", "text", false);
+    assert_int_equal(corpus_open(&c, &f->project, "tiny", &e), 0);
     assert_int_equal(c.vocab, 8);
     assert_true(c.floor_perplexity == 0);
     assert_int_equal(c.split[CORPUS_TRAIN].n, 7);
@@ -53,136 +64,103 @@ TEST(a_text_folder_becomes_a_corpus_and_a_piece_for_grids)
     assert_memory_equal(ids, ((const int32_t[]){4, 6, 3, 2}), 16);
     tokens_read(&c.split[CORPUS_TEST], 0, 3, ids);
     assert_memory_equal(ids, ((const int32_t[]){2, 5, 2}), 12);
-    assert_int_equal(corpus_verify(&f.project, "tiny", &e), 0);
-    char *dict = data_folder_read(&f, "data/tiny/dict.txt");
-    assert_string_equal(dict, "a 3\nb 1\nc 1\nmadeupword0000 0\n");
-    free(dict);
-    char *piece = data_folder_read(&f, "data/tiny.yaml");
+    assert_int_equal(corpus_verify(&f->project, "tiny", &e), 0);
+    assert_string_equal(data_folder_read(f, "data/tiny/dict.txt", NULL),
+                        "a 3\nb 1\nc 1\nmadeupword0000 0\n");
+    const char *piece = data_folder_read(f, "data/tiny.yaml", NULL);
     snprintf(expected, sizeof expected,
              "data:\n  dataset: \"tiny\"\n  corpus: \"tiny\"\n  vocab: 8\n  train_tokens: 7\n"
              "  valid_tokens: 4\n  test_tokens: 3\n  fingerprint: \"%s\"\n",
              c.fingerprint);
     assert_non_null(strstr(piece, expected));
-    free(piece);
     corpus_close(&c);
-    data_folder_remove(&f);
 }
 
-TEST(a_corpus_that_is_there_is_left_alone)
+TEST_WITH(struct data_folder *f, a_corpus_that_is_there_is_left_alone)
 {
-    struct data_folder f;
-    data_folder_make(&f);
-    data_folder_text(&f, "text", "a\n", "a\n", "a\n");
-    assert_int_equal(prepared(&f, "tiny", "text", 0, false, &e), 0);
-    ino_t inode = inode_of(&f, "data/tiny/manifest.yaml");
-    assert_int_equal(remove(data_folder_path(&f, "data/tiny.yaml")), 0);
-    assert_int_equal(prepared(&f, "tiny", "text", 0, false, &e), 0);
-    assert_int_equal(prepared(&f, "tiny", NULL, 0, false, &e), 0);
-    assert_int_equal(inode_of(&f, "data/tiny/manifest.yaml"), inode);
-    assert_true(file_exists(data_folder_path(&f, "data/tiny.yaml")));
-    assert_int_equal(prepared(&f, "tiny", "text", 0, true, &e), 0);
-    assert_int_equal(corpus_verify(&f.project, "tiny", &e), 0);
-    assert_false(file_exists(data_folder_path(&f, "data/.tiny.old")));
-    assert_false(file_exists(data_folder_path(&f, "data/.tiny.tmp")));
-    data_folder_remove(&f);
+    data_folder_text(f, "text", "a\n", "a\n", "a\n");
+    must(f, "tiny", "text", false);
+    ino_t inode = inode_of(f, "data/tiny/manifest.yaml");
+    assert_int_equal(remove(data_folder_path(f, "data/tiny.yaml")), 0);
+    must(f, "tiny", "text", false);
+    must(f, "tiny", NULL, false);
+    assert_int_equal(inode_of(f, "data/tiny/manifest.yaml"), inode);
+    assert_true(has(f, "data/tiny.yaml"));
+    must(f, "tiny", "text", true);
+    assert_int_equal(corpus_verify(&f->project, "tiny", &e), 0);
+    assert_false(has(f, "data/.tiny.old"));
+    assert_false(has(f, "data/.tiny.tmp"));
 }
 
-TEST(another_text_or_limit_asks_for_force_or_another_name)
+TEST_WITH(struct data_folder *f, another_text_or_limit_asks_for_force_or_another_name)
 {
-    struct data_folder f;
     struct corpus c;
-    data_folder_make(&f);
-    data_folder_text(&f, "text", "a\n", "a\n", "a\n");
-    data_folder_text(&f, "other", "a\n", "a\n", "b\n");
-    data_folder_text(&f, "moved", "a\n", "a\n", "a\n");
-    assert_int_equal(prepared(&f, "tiny", "text", 0, false, &e), 0);
-    assert_int_equal(prepared(&f, "tiny", "moved", 0, false, &e), 0);
-    assert_int_equal(prepared(&f, "tiny", "other", 0, false, &e), ERR_CREATE);
-    assert_says(&e, "--force");
-    assert_int_equal(prepared(&f, "tiny", "text", 8, false, &e), ERR_CREATE);
+    data_folder_text(f, "text", "a\n", "a\n", "a\n");
+    data_folder_text(f, "other", "a\n", "a\n", "b\n");
+    data_folder_text(f, "moved", "a\n", "a\n", "a\n");
+    must(f, "tiny", "text", false);
+    must(f, "tiny", "moved", false);
+    refused(f, "tiny", "other", false, ERR_CREATE, "--force");
+    assert_int_equal(prepare(f, "tiny", "text", 8, false, &e), ERR_CREATE);
     assert_says(&e, "vocab_limit=8");
-    assert_int_equal(prepared(&f, "tiny", "other", 0, true, &e), 0);
-    assert_int_equal(corpus_open(&c, &f.project, "tiny", &e), 0);
+    must(f, "tiny", "other", true);
+    assert_int_equal(corpus_open(&c, &f->project, "tiny", &e), 0);
     int32_t id;
     tokens_read(&c.split[CORPUS_TEST], 0, 1, &id);
-    assert_int_equal(id, DICTIONARY_UNKNOWN);
+    assert_int_equal(id, TOKEN_UNKNOWN);
     corpus_close(&c);
-    data_folder_remove(&f);
 }
 
-TEST(missing_files_are_named)
+TEST_WITH(struct data_folder *f, missing_files_are_named)
 {
-    struct data_folder f;
-    data_folder_make(&f);
-    data_folder_text(&f, "text", NULL, "a\n", NULL);
-    assert_int_equal(prepared(&f, "tiny", "text", 0, false, &e), ERR_NOINPUT);
-    assert_says(&e, "lacks train.txt, test.txt;");
-    assert_int_equal(prepared(&f, "tiny", "nowhere", 0, false, &e), ERR_NOINPUT);
-    assert_says(&e, "nowhere: no such folder");
-    assert_int_equal(prepared(&f, "tiny", NULL, 0, false, &e), ERR_NOINPUT);
-    assert_says(&e, "`alibi data list`");
-    assert_int_equal(prepared(&f, "../tiny", "text", 0, false, &e), ERR_USAGE);
-    assert_int_equal(prepared(&f, "synthetic-cc100", "text", 0, false, &e), ERR_USAGE);
-    assert_says(&e, "embedded");
-    data_folder_remove(&f);
+    data_folder_text(f, "text", NULL, "a\n", NULL);
+    refused(f, "tiny", "text", false, ERR_NOINPUT, "lacks train.txt, test.txt;");
+    refused(f, "tiny", "nowhere", false, ERR_NOINPUT, "nowhere: no such folder");
+    refused(f, "tiny", NULL, false, ERR_NOINPUT, "`alibi data list`");
+    refused(f, "../tiny", "text", false, ERR_USAGE, "");
+    refused(f, "synthetic-cc100", "text", false, ERR_USAGE, "embedded");
 }
 
-TEST(a_text_that_cannot_be_used_leaves_nothing_behind)
+TEST_WITH(struct data_folder *f, a_text_that_cannot_be_used_leaves_nothing_behind)
 {
-    struct data_folder f;
-    data_folder_make(&f);
-    data_folder_text(&f, "text", "fine\n", "fine\nbad \xff here\n", "fine\n");
-    assert_int_equal(prepared(&f, "tiny", "text", 0, false, &e), ERR_DATA);
-    assert_says(&e, "text/valid.txt:2: byte 0xff");
-    data_folder_text(&f, "text", "fine\n", "", "fine\n");
-    assert_int_equal(prepared(&f, "tiny", "text", 0, false, &e), ERR_DATA);
-    assert_says(&e, "valid.txt: the file is empty");
-    assert_false(file_exists(data_folder_path(&f, "data/tiny")));
-    assert_false(file_exists(data_folder_path(&f, "data/.tiny.tmp")));
-    assert_false(file_exists(data_folder_path(&f, "data/tiny.yaml")));
-    data_folder_remove(&f);
+    data_folder_text(f, "text", "fine\n", "fine\nbad \xff here\n", "fine\n");
+    refused(f, "tiny", "text", false, ERR_DATA, "text/valid.txt:2: byte 0xff");
+    data_folder_text(f, "text", "fine\n", "", "fine\n");
+    refused(f, "tiny", "text", false, ERR_DATA, "valid.txt: the file is empty");
+    assert_false(has(f, "data/tiny"));
+    assert_false(has(f, "data/.tiny.tmp"));
+    assert_false(has(f, "data/tiny.yaml"));
 }
 
-TEST(the_rest_of_an_interrupted_preparation_is_cleared)
+TEST_WITH(struct data_folder *f, the_rest_of_an_interrupted_preparation_is_cleared)
 {
-    struct data_folder f;
-    data_folder_make(&f);
-    data_folder_text(&f, "text", "a\n", "a\n", "a\n");
-    data_folder_write(&f, "data/.tiny.tmp/half.tokens", "x", 1);
-    data_folder_write(&f, "data/.tiny.old/dict.txt", "x", 1);
-    assert_int_equal(prepared(&f, "tiny", "text", 0, false, &e), 0);
-    assert_false(file_exists(data_folder_path(&f, "data/tiny/half.tokens")));
-    assert_false(file_exists(data_folder_path(&f, "data/.tiny.old")));
-    data_folder_remove(&f);
+    data_folder_text(f, "text", "a\n", "a\n", "a\n");
+    data_folder_write(f, "data/.tiny.tmp/half.tokens", "x", 1);
+    data_folder_write(f, "data/.tiny.old/dict.txt", "x", 1);
+    must(f, "tiny", "text", false);
+    assert_false(has(f, "data/tiny/half.tokens"));
+    assert_false(has(f, "data/.tiny.old"));
 }
 
-TEST(a_folder_that_is_no_corpus_is_never_replaced)
+TEST_WITH(struct data_folder *f, a_folder_that_is_no_corpus_is_never_replaced)
 {
-    struct data_folder f;
-    data_folder_make(&f);
-    data_folder_text(&f, "data/mine", "a\n", "a\n", "a\n");
-    assert_int_equal(prepared(&f, "mine", "data/mine", 0, true, &e), ERR_CREATE);
-    assert_says(&e, "not a prepared corpus");
-    assert_true(file_exists(data_folder_path(&f, "data/mine/train.txt")));
-    data_folder_remove(&f);
+    data_folder_text(f, "data/mine", "a\n", "a\n", "a\n");
+    refused(f, "mine", "data/mine", true, ERR_CREATE, "not a prepared corpus");
+    assert_true(has(f, "data/mine/train.txt"));
 }
 
-TEST(two_preparations_of_one_corpus_keep_apart)
+TEST_WITH(struct data_folder *f, two_preparations_of_one_corpus_keep_apart)
 {
-    struct data_folder f;
     int lock;
-    data_folder_make(&f);
-    data_folder_text(&f, "text", "a\n", "a\n", "a\n");
-    data_folder_write(&f, "data/.tiny.lock", "", 0);
-    assert_int_equal(file_lock(&lock, data_folder_path(&f, "data/.tiny.lock"), "the other", &e), 0);
-    assert_int_equal(prepared(&f, "tiny", "text", 0, false, &e), ERR_TRYLATER);
-    assert_says(&e, "the other");
+    data_folder_text(f, "text", "a\n", "a\n", "a\n");
+    data_folder_write(f, "data/.tiny.lock", "", 0);
+    assert_int_equal(file_lock(&lock, data_folder_path(f, "data/.tiny.lock"), "the other", &e), 0);
+    refused(f, "tiny", "text", false, ERR_TRYLATER, "the other");
     file_unlock(lock);
-    assert_int_equal(prepared(&f, "tiny", "text", 0, false, &e), 0);
-    data_folder_remove(&f);
+    must(f, "tiny", "text", false);
 }
 
-TEST(embedded_corpora_have_their_pinned_figures_and_floors)
+TEST_WITH(struct data_folder *f, embedded_corpora_have_their_pinned_figures_and_floors)
 {
     static const struct {
         const char *name;
@@ -204,13 +182,11 @@ TEST(embedded_corpora_have_their_pinned_figures_and_floors)
         {"synthetic-cc100-mini", 808, 2000304, 131111, 131194, 12.460711,
          "9e3cbe92e341646e1665f7061eaada897a43ab2b43783b2be2b74c18b54bf120"},
     };
-    struct data_folder f;
-    data_folder_make(&f);
     for (size_t i = 0; i < sizeof pinned / sizeof *pinned; i++) {
         struct corpus c;
         assert_true(prepare_is_embedded(pinned[i].name));
-        if (prepared(&f, pinned[i].name, NULL, 0, false, &e) < 0) fail_msg("%s", e.text);
-        assert_int_equal(corpus_open(&c, &f.project, pinned[i].name, &e), 0);
+        must(f, pinned[i].name, NULL, false);
+        assert_int_equal(corpus_open(&c, &f->project, pinned[i].name, &e), 0);
         assert_string_equal(c.fingerprint, pinned[i].fingerprint);
         assert_int_equal(c.vocab, pinned[i].vocab);
         assert_int_equal(c.split[CORPUS_TRAIN].n, pinned[i].train);
@@ -220,38 +196,29 @@ TEST(embedded_corpora_have_their_pinned_figures_and_floors)
         assert_true(c.floor_perplexity < pinned[i].floor + 2e-6);
         corpus_close(&c);
     }
-    data_folder_remove(&f);
 }
 
-TEST(a_limit_that_makes_words_unknown_takes_the_floor_away)
+TEST_WITH(struct data_folder *f, a_limit_that_makes_words_unknown_takes_the_floor_away)
 {
-    struct data_folder f;
     struct corpus c;
-    data_folder_make(&f);
-    assert_int_equal(prepared(&f, "synthetic-bookcorpus", NULL, 64, false, &e), 0);
-    assert_int_equal(corpus_open(&c, &f.project, "synthetic-bookcorpus", &e), 0);
+    assert_int_equal(prepare(f, "synthetic-bookcorpus", NULL, 64, false, &e), 0);
+    assert_int_equal(corpus_open(&c, &f->project, "synthetic-bookcorpus", &e), 0);
     assert_int_equal(c.vocab, 64);
     assert_true(c.floor_perplexity == 0);
     corpus_close(&c);
-    data_folder_remove(&f);
 }
 
-TEST(damage_is_told_for_text_and_mended_for_embedded_corpora)
+TEST_WITH(struct data_folder *f, damage_is_told_for_text_and_mended_for_embedded_corpora)
 {
-    struct data_folder f;
-    data_folder_make(&f);
-    data_folder_text(&f, "text", "a\n", "a\n", "a\n");
-    assert_int_equal(prepared(&f, "tiny", "text", 0, false, &e), 0);
-    data_folder_write(&f, "data/tiny/test.tokens", "x", 1);
-    assert_int_equal(prepared(&f, "tiny", "text", 0, false, &e), ERR_DATA);
-    assert_says(&e, "test.tokens: 1 bytes");
-    assert_int_equal(prepared(&f, "tiny", NULL, 0, false, &e), ERR_DATA);
-    assert_says(&e, "test.tokens: 1 bytes");
-    assert_int_equal(prepared(&f, "synthetic-cc100", NULL, 0, false, &e), 0);
-    data_folder_write(&f, "data/synthetic-cc100/test.tokens", "x", 1);
-    assert_int_equal(prepared(&f, "synthetic-cc100", NULL, 0, false, &e), 0);
-    assert_int_equal(corpus_verify(&f.project, "synthetic-cc100", &e), 0);
-    data_folder_remove(&f);
+    data_folder_text(f, "text", "a\n", "a\n", "a\n");
+    must(f, "tiny", "text", false);
+    data_folder_write(f, "data/tiny/test.tokens", "x", 1);
+    refused(f, "tiny", "text", false, ERR_DATA, "test.tokens: 1 bytes");
+    refused(f, "tiny", NULL, false, ERR_DATA, "test.tokens: 1 bytes");
+    must(f, "synthetic-cc100", NULL, false);
+    data_folder_write(f, "data/synthetic-cc100/test.tokens", "x", 1);
+    must(f, "synthetic-cc100", NULL, false);
+    assert_int_equal(corpus_verify(&f->project, "synthetic-cc100", &e), 0);
 }
 
 struct reports {
@@ -266,20 +233,17 @@ static void report(void *context, const char *what, double share)
     r->ends += share == 1;
 }
 
-TEST(long_passes_report_their_progress)
+TEST_WITH(struct data_folder *f, long_passes_report_their_progress)
 {
-    struct data_folder f;
     struct reports reports = {0};
-    data_folder_make(&f);
     struct prepare_options o = {
         .name = "synthetic-wikitext103", .progress = report, .progress_context = &reports};
-    assert_int_equal(prepare_corpus(&f.project, &o, &e), 0);
+    assert_int_equal(prepare_corpus(&f->project, &o, &e), 0);
     assert_int_equal(reports.ends, 2); /* counting the words and writing the ids of train.txt */
     assert_in_range(reports.calls, 4, 20);
-    data_folder_remove(&f);
 }
 
-TEST(wikitext2_has_the_published_token_counts)
+TEST_WITH(struct data_folder *f, wikitext2_has_the_published_token_counts)
 {
     const char *text = getenv("ALIBI_TEST_WIKITEXT2");
     if (!text) {
@@ -287,16 +251,13 @@ TEST(wikitext2_has_the_published_token_counts)
                       "of WikiText-2 to run this case\n");
         skip();
     }
-    struct data_folder f;
     struct corpus c;
-    data_folder_make(&f);
     struct prepare_options o = {.name = "wikitext2", .text_dir = text};
-    if (prepare_corpus(&f.project, &o, &e) < 0) fail_msg("%s", e.text);
-    assert_int_equal(corpus_open(&c, &f.project, "wikitext2", &e), 0);
+    if (prepare_corpus(&f->project, &o, &e) < 0) fail_msg("%s", e.text);
+    assert_int_equal(corpus_open(&c, &f->project, "wikitext2", &e), 0);
     assert_int_equal(c.vocab, 33280);
     assert_int_equal(c.split[CORPUS_TRAIN].n, 2088628);
     assert_int_equal(c.split[CORPUS_VALID].n, 217646);
     assert_int_equal(c.split[CORPUS_TEST].n, 245569);
     corpus_close(&c);
-    data_folder_remove(&f);
 }

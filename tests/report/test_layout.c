@@ -1,4 +1,4 @@
-/* test_layout.c - table.txt: what it says and how its faults are told. */
+/* test_layout.c - table.txt: what it says and how its faults are reported. */
 #include "harness/test.h"
 
 #include <stddef.h>
@@ -15,21 +15,11 @@ static const char good[] = "# a comment\n"
                            "columns: L_valid\r\n"
                            "value:  perplexity\n"
                            "format: %.3f\n"
+                           "format: eval_wps | %.0f\n"
+                           "paper:  perplexity, eval_wps\n"
                            "extra:  train_wps | words/s | %.0f | 1e-3\n"
                            "note:   One.\n"
                            "note:   Two.\n";
-
-static void expect_fault(const char *text, const char *said)
-{
-    struct report_layout l;
-    struct arena a;
-    struct err e = {0};
-
-    arena_init(&a);
-    assert_int_equal(report_layout_read(&l, &a, "x/table.txt", text, &e), ERR_DATA);
-    if (!strstr(e.text, said)) fail_msg("\"%s\" is not in: %s", said, e.text);
-    arena_fini(&a);
-}
 
 TEST(every_key_is_read)
 {
@@ -49,33 +39,59 @@ TEST(every_key_is_read)
     assert_string_equal(l.extra[0].heading, "words/s");
     assert_true(l.extra[0].factor == 1e-3);
     assert_int_equal(l.notes_n, 2);
-    assert_int_equal(l.paper.n, 0);
+    assert_int_equal(l.paper.n, 2);
+    assert_int_equal(report_layout_decimals(&l, "eval_wps"), 0);
+    assert_int_equal(report_layout_decimals(&l, "another"), 3);
+    assert_int_equal(report_layout_decimals(&l, NULL), 3);
     arena_fini(&a);
 }
 
-TEST(an_unknown_key_names_its_line_and_the_nearest)
+TEST(every_fault_names_its_line_and_the_remedy)
 {
-    expect_fault("title: t\ncolums: L_valid\n",
-                 "x/table.txt:2: unknown key \"colums\"; did you mean columns");
-    expect_fault("title: t\n\nzzzzzzzzzz: 1\n", "x/table.txt:3: unknown key");
-    expect_fault("just words\n", "x/table.txt:1: \"just words\" has no colon");
-}
+    static const struct {
+        const char *text, *fault;
+    } cases[] = {
+        {"title: t\ncolums: L_valid\n",
+         "x/table.txt:2: unknown key \"colums\"; did you mean columns"},
+        {"title: t\n\nzzzzzzzzzz: 1\n", "x/table.txt:3: unknown key"},
+        {"just words\n", "x/table.txt:1: \"just words\" has no colon"},
+        {"format: %s\n", "write %.Nf"},
+        {"format: %.9f\n", "N from 0 to 6"},
+        {"format: %n.2f\n", "is not a format"},
+        {"format: wps | 3\n", "x/table.txt:1: \"3\" is not a format"},
+        {"format: w p s | %.0f\n", "\"w p s\" is not a column name"},
+        {"title: a\ntitle: b\n", "x/table.txt:2: title: is given twice"},
+        {"title: a\nrows: method\nvalue: p\n", "the key columns: is missing"},
+        {"title: a\nrows: m\ncolumns: c\nvalue: p\nx: L_valid\n", "a figure needs all of"},
+        {"extra: a | b | %.0f\n", "3 parts"},
+        {"extra: a | b | %.0f | x\n", "\"x\" is not a factor"},
+        {"rows: a, b c\n", "\"b c\" is not a column name"},
+        {"rows: a,b,c,d,e\n", "more than 4 "},
+        {"use: table2\n", "x/table.txt:1: use: \"table2\" is not a file of another artefact"},
+        {"use: ../table2/query.sql\n", "write it as table2/query.sql"},
+        {"use: table2/quary.sql\n", "did you mean query.sql"},
+        {"use: table2/grid.yaml\n", "none of query.sql, table.txt, plot.gp, claim.sql"},
+        {"use: a/query.sql\nuse: b/query.sql\n", "x/table.txt:2: use: a second query.sql"},
+        {"verdict: perplexity | 1 %\n", "2 parts"},
+        {"verdict: perplexity | 1 | 5 %\n", "\"1\" is not a share"},
+        {"verdict: perplexity | 0 % | 5 %\n", "\"0 %\" is not a share"},
+        {"verdict: perplexity | 5 % | 1 %\n", "far (1 %) is less than near (5 %)"},
+        {"verdict: perplexity | 1 % | 5 % | \n", "the device has no name"},
+        {"verdict: perplexity | 1 % | 5 % | V100 | x\n", "5 parts"},
+        {"verdict: per plexity | 1 % | 5 %\n", "is not a column name"},
+        {"verdict: p | 1 % | 5 %\nverdict: p | 2 % | 5 %\n", "x/table.txt:2: a second verdict:"},
+    };
 
-TEST(a_format_that_is_no_number_format_is_refused)
-{
-    expect_fault("format: %s\n", "write %.Nf");
-    expect_fault("format: %.9f\n", "N from 0 to 6");
-    expect_fault("format: %n.2f\n", "is no format");
-}
-
-TEST(a_key_twice_or_lacking_is_refused)
-{
-    expect_fault("title: a\ntitle: b\n", "x/table.txt:2: title: is there twice");
-    expect_fault("title: a\nrows: method\nvalue: p\n", "columns: must be there");
-    expect_fault("title: a\nrows: m\ncolumns: c\nvalue: p\nx: L_valid\n", "a figure needs all of");
-    expect_fault("extra: a | b | %.0f\n", "3 parts");
-    expect_fault("rows: a, b c\n", "\"b c\" is no column name");
-    expect_fault("rows: a,b,c,d,e\n", "more than 4 columns");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct report_layout l;
+        struct arena a;
+        e = (struct err){0};
+        arena_init(&a);
+        int rc = report_layout_read(&l, &a, "x/table.txt", cases[i].text, &e);
+        if (rc != ERR_DATA || !strstr(e.text, cases[i].fault))
+            fail_msg("%s: \"%s\" is not in: %s", cases[i].text, cases[i].fault, e.text);
+        arena_fini(&a);
+    }
 }
 
 TEST(another_layout_gives_the_keys_that_are_not_given_here)
@@ -103,13 +119,4 @@ TEST(another_layout_gives_the_keys_that_are_not_given_here)
     assert_int_equal(report_layout_used(&l, "query.sql")->line, 2);
     assert_null(report_layout_used(&l, "plot.gp"));
     arena_fini(&a);
-}
-
-TEST(a_file_of_another_artefact_is_named_as_folder_and_file)
-{
-    expect_fault("use: table2\n", "x/table.txt:1: use: \"table2\" is no file of another artefact");
-    expect_fault("use: ../table2/query.sql\n", "write it as table2/query.sql");
-    expect_fault("use: table2/quary.sql\n", "did you mean query.sql");
-    expect_fault("use: table2/grid.yaml\n", "none of query.sql, table.txt, plot.gp, claim.sql");
-    expect_fault("use: a/query.sql\nuse: b/query.sql\n", "x/table.txt:2: use: a second query.sql");
 }

@@ -25,7 +25,7 @@ static const struct report_plant plants[] = {
 
 static const char *page(struct report_fixture *f, struct page_text *w, bool draw)
 {
-    const struct report_item item = {"tiny", f->artefact_dir, "mini"};
+    const struct report_item item = {"tiny", f->artefact_dir, "mini", NULL};
     const struct report_options o = {.format = REPORT_HTML, .draw = draw};
 
     if (report_page(w->out, f->base->store, &f->project, &item, 1, &o, &f->base->e) < 0)
@@ -212,7 +212,7 @@ TEST_WITH(void *fixture_of_case, a_claim_that_folders_share_stands_once)
         if (file_make_dirs(dir, err) < 0 ||
             file_write_atomic(path, folders[i].claims, strlen(folders[i].claims), err) < 0)
             fail_msg("%s", err->text);
-        items[i] = (struct report_item){folders[i].name, dir, "mini"};
+        items[i] = (struct report_item){folders[i].name, dir, "mini", NULL};
     }
     struct page_text *w = page_text_begin();
     if (report_page(w->out, f->base->store, &f->project, items, FOLDERS_N, &o, err) < 0)
@@ -227,7 +227,7 @@ TEST_WITH(void *fixture_of_case, a_claim_that_folders_share_stands_once)
                           "</a> <span class=\"badge yes\">supported</span> <a href=\"#a-one\">one"
                           "</a></td><td class=\"w\">Differs.</td></tr>");
     assert_contains(text, "<tr><td><a href=\"#a-three\">three</a></td><td>C1</td>");
-    assert_contains(text, "<p>1 supported, 1 contradicted, 1 not run.");
+    assert_contains(text, "<p>1 supported, 1 contradicted, 1 not run,");
     page_text_free(w);
     arena_fini(&a);
 }

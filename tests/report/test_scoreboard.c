@@ -34,8 +34,8 @@ TEST_EACH(report_fixture_setup, report_fixture_teardown)
 TEST_WITH(struct report_fixture *f, claims_are_counted_and_those_that_fall_are_named)
 {
     char other[200];
-    const struct report_item items[] = {{"tiny", f->artefact_dir, "mini"},
-                                        {"other", other, "mini"}};
+    const struct report_item items[] = {{"tiny", f->artefact_dir, "mini", NULL},
+                                        {"other", other, "mini", NULL}};
 
     snprintf(other, sizeof other, "%.150s/../other", f->artefact_dir);
     assert_int_equal(file_make_dirs(other, &f->base->e), 0);
@@ -49,11 +49,12 @@ TEST_WITH(struct report_fixture *f, claims_are_counted_and_those_that_fall_are_n
                                                                                        "supported",
                                                                                        "0"));
     char *text = summary(f, items, 2, REPORT_TEXT);
-    assert_string_equal(text, "\nSummary\n\n"
-                              "artefact  scale  claims supported  contradicted  not run\n"
-                              "--------------------------------------------------------\n"
-                              "tiny      mini   1 of 4            P2, P3        P4\n"
-                              "other     mini\n");
+    assert_string_equal(text,
+                        "\nSummary\n\n"
+                        "artefact  scale  claims supported  contradicted  not run  not judged\n"
+                        "--------------------------------------------------------------------\n"
+                        "tiny      mini   1 of 4            P2, P3        P4\n"
+                        "other     mini\n");
     free(text);
     text = summary(f, items, 2, REPORT_CSV);
     assert_string_equal(text, "");
@@ -67,7 +68,7 @@ TEST_WITH(struct report_fixture *f, cells_are_counted_where_an_artefact_is_at_sc
         {"paper", SPEC_ALIBI, 512, 512, 512, 512, 0, 1, 20, false},
         {"paper", SPEC_ALIBI, 512, 1024, 512, 1024, 0, 1, 30, false},
         {"paper", SPEC_ALIBI, 512, 2048, 512, 2048, 0, 1, 0, false}};
-    const struct report_item items[] = {{"tiny", f->artefact_dir, "paper"}};
+    const struct report_item items[] = {{"tiny", f->artefact_dir, "paper", NULL}};
 
     report_fixture_write(f, "table.txt",
                          "title: T\nrows: method\ncolumns: L_valid\nvalue: perplexity\n"

@@ -10,6 +10,7 @@
 
 #include <jansson.h>
 
+#include "report/compare.h"
 #include "report/page_check.h"
 #include "report/report_fixture.h"
 #include "report/writer.h"
@@ -129,35 +130,6 @@ TEST(latex_escapes_whatever_a_cell_says)
     arena_fini(&a);
 }
 
-TEST_EACH(report_fixture_setup, report_fixture_teardown)
-
-TEST_WITH(void *fixture_of_case, latex_of_an_artefact_is_tables_of_booktabs)
-{
-    void **state = &fixture_of_case;
-    static const struct report_plant plants[] = {
-        {"mini", SPEC_ALIBI, 64, 64, 512, 512, 0, 1, 44, false},
-        {"mini", SPEC_ALIBI, 64, 64, 512, 512, 0, 2, 45, false},
-        {"mini", SPEC_ALIBI, 64, 128, 512, 1024, 0, 1, 43, false},
-        {"mini", SPEC_SINUSOIDAL, 64, 64, 512, 512, 0, 1, 0, false}};
-    struct report_fixture *f = *state;
-    const struct report_options o = {.scale = "mini", .format = REPORT_LATEX};
-    int rc;
-
-    report_fixture_plant(f, "tiny", plants, sizeof plants / sizeof *plants);
-    report_fixture_write(f, "table.txt",
-                         "title: 100 % of $x_1$ & more\nrows: method, L_train\ncolumns: L_valid\n"
-                         "value: perplexity\nnote: a note_with #1 and ~50 {\n");
-    char *text = report_fixture_report(f, "tiny", f->artefact_dir, &o, &rc);
-    if (rc < 0) fail_msg("%s", f->base->e.text);
-    assert_tex(text, 4);
-    assert_contains(text, "% \\usepackage{booktabs}\n\\section*{100 \\% of \\$x\\_1\\$ \\& more.");
-    assert_contains(text, "\\begin{tabular}{lrrr}\n\\toprule\n"
-                          "method & L\\_train & 64 (512) & 128 (1024) \\\\\n\\midrule\n"
-                          "ALiBi & 64 (512) & 44.50 $\\pm$ 0.71 & 43.00 (n=1) \\\\\n"
-                          "Sinusoidal & 64 (512) & -- &  \\\\\n\\bottomrule\n\\end{tabular}\n");
-    free(text);
-}
-
 /* --- the others ----------------------------------------------------------------------------- */
 
 TEST_EACH(NULL, NULL)
@@ -230,5 +202,63 @@ TEST(a_spreadsheet_runs_nothing_of_a_csv)
         assert_string_equal(page_text_end(w), expected);
         page_text_free(w);
         arena_fini(&a);
+    }
+}
+
+TEST(an_unknown_format_names_those_there_are)
+{
+    enum report_format format;
+
+    assert_int_equal(report_format_find(&format, "yaml", &e), ERR_USAGE);
+    assert_contains(e.text, "markdown");
+    assert_int_equal(report_format_find(&format, "json", &e), 0);
+    assert_int_equal(format, REPORT_JSON);
+}
+
+TEST_EACH(report_fixture_setup, report_fixture_teardown)
+
+TEST_WITH(struct report_fixture *f, a_query_past_its_time_is_given_up)
+{
+    int rc = report_query(stdout, f->base->store,
+                          "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n)"
+                          " SELECT count(*) FROM n",
+                          0.05, REPORT_TEXT, &f->base->e);
+    assert_int_equal(rc, ERR_UNAVAILABLE);
+    assert_contains(f->base->e.text, "0.05");
+}
+
+TEST_WITH(struct report_fixture *f, a_ragged_tsv_names_its_line)
+{
+    struct report_rows rows;
+    struct arena a;
+    char path[256];
+
+    report_fixture_write(f, "paper.tsv", "a\tb\tc\n1\t\tx\n1\t2\n");
+    snprintf(path, sizeof path, "%s/paper.tsv", f->artefact_dir);
+    arena_init(&a);
+    assert_int_equal(report_rows_tsv(&rows, &a, path, &f->base->e), ERR_DATA);
+    assert_contains(f->base->e.text, "paper.tsv:3: 2 cells, the header line has 3");
+    report_fixture_write(f, "paper.tsv", "a\tb\tc\n1\t\tx\n");
+    assert_int_equal(report_rows_tsv(&rows, &a, path, &f->base->e), 0);
+    assert_int_equal(rows.rows_n, 1);
+    assert_null(report_rows_get(&rows, 0, "b"));
+    assert_string_equal(report_rows_get(&rows, 0, "c"), "x");
+    arena_fini(&a);
+}
+
+TEST_WITH(struct report_fixture *f, two_sets_side_by_side_are_a_page_and_hostile_filters_are_none)
+{
+    const struct report_plant plant = {"mini", SPEC_ALIBI, 64, 64, 512, 512, 0, 1, 44, false};
+
+    report_fixture_plant(f, "tiny", &plant, 1);
+    for (int i = -1; i < PAGE_HOSTILE_N; i++) {
+        struct page_text *w = page_text_begin();
+        int rc = report_compare(w->out, f->base->store, i < 0 ? "seed=1" : page_hostile[i],
+                                "position=alibi", REPORT_HTML, &f->base->e);
+        page_text_end(w);
+        if (i < 0) assert_page(w->text, true);
+        if (i >= 0) assert_string_equal(w->text, ""); /* nothing before the error */
+        assert_int_equal(rc < 0, i >= 0);
+        page_text_free(w);
     }
 }

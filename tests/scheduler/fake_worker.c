@@ -44,7 +44,8 @@ static void fake_started(struct fake *f)
 {
     fake_write(f, EVENT_STARTED,
                json_pack("{s:i,s:s,s:s,s:s,s:s,s:i,s:s,s:s}", "pid", (int)getpid(), "host", "h",
-                         "device", "fake", "backend", "fake", "blas", "none", "threads", 1,
+                         "device", "fake", "backend", "cpu", "blas",
+                         getenv("ALIBI_AVOID_BLAS") ? "OpenBLAS 0.3" : "oneDNN 2.6", "threads", 1,
                          "code_id", code_id(), "program", "fake_worker"));
     for (int i = 1; i <= 4; i++)
         fake_write(f, EVENT_PROGRESS,
@@ -134,6 +135,24 @@ static int fake_die(struct fake *f)
     (void)f;
     raise(SIGKILL);
     return 0;
+}
+
+/* The library of matrix products crashes, or says that it cannot multiply; another one works. */
+static int fake_blas_dies(struct fake *f)
+{
+    if (getenv("ALIBI_AVOID_BLAS")) return fake_succeed(f);
+    signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would exit */
+    raise(SIGSEGV);
+    return 0;
+}
+
+static int fake_blas_fails(struct fake *f)
+{
+    if (getenv("ALIBI_AVOID_BLAS")) return fake_succeed(f);
+    fake_write(f, EVENT_ENDED,
+               json_pack("{s:s,s:s,s:s}", "state", "failed", "code", err_name(ERR_UNAVAILABLE),
+                         "message", "oneDNN 2.6 refused a product"));
+    return event_sync(f->events, &f->e) < 0 ? 74 : 69;
 }
 
 /* A record torn in the middle, then death: what a power cut leaves. */
@@ -288,6 +307,8 @@ static const struct {
     {"fail", fake_fail, false},
     {"crash", fake_crash, false},
     {"die", fake_die, false},
+    {"blas_dies", fake_blas_dies, false},
+    {"blas_fails", fake_blas_fails, false},
     {"tear", fake_tear, false},
     {"diverge", fake_diverge, false},
     {"empty", fake_empty, false},

@@ -131,6 +131,26 @@ TEST_WITH(struct toy_grid *g, a_killed_worker_is_lost_and_tried_again)
     assert_int_equal(toy_grid_last(g, train), STORE_DONE);
 }
 
+TEST(a_run_that_its_blas_fails_is_retried_with_another)
+{
+    static const char *const actions[] = {"blas_dies", "blas_fails"};
+
+    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
+        struct toy_grid *g;
+        setup((void **)&g);
+        int32_t train = toy_grid_train(g, 64);
+        toy_grid_script(g, train, actions[i], -1);
+        if (toy_grid_run(g) != 0) fail_msg("%s: %s", actions[i], g->e.text);
+        assert_int_equal(toy_grid_count(g, attempts_of, g->job[train].run_id), 2);
+        assert_int_equal(toy_grid_count(g,
+                                        "SELECT count(*) FROM attempts WHERE state='done' AND "
+                                        "blas LIKE 'OpenBLAS%'",
+                                        NULL),
+                         1);
+        teardown((void **)&g);
+    }
+}
+
 TEST_WITH(struct toy_grid *g, a_torn_record_costs_the_attempt_and_nothing_else)
 {
     int32_t train = toy_grid_train(g, 64);

@@ -1,6 +1,4 @@
 /* test_synthetic.c - the embedded corpora against the prototype's streams and figures. */
-#include "harness/test.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,20 +8,17 @@
 #include "data/data_support.h"
 #include "prepare/dictionary.h"
 #include "synthetic/synthetic.h"
-#include "synthetic/synthetic_words.h"
 
+/* Articles, books and web pages, small and large. */
+enum { CORPORA_N = 6 };
 /* Of these articles, a prototype's streams and entropy are known. */
 static const char prototype[] = "synthetic-wikitext103";
-static const char *const corpora[] = {"synthetic-wikitext103-mini", "synthetic-bookcorpus-mini",
-                                      "synthetic-cc100-mini",       prototype,
-                                      "synthetic-bookcorpus",       "synthetic-cc100"};
-enum { CORPORA_N = sizeof corpora / sizeof *corpora };
 
-static struct synthetic_text made(const struct synthetic_settings *s, uint64_t seed, int64_t tokens)
+static struct synthetic_text made(struct arena *a, const struct synthetic_settings *s,
+                                  uint64_t seed, int64_t tokens)
 {
     struct synthetic_text text;
-    struct err e = {0};
-    if (synthetic_make(&text, s, seed, tokens, &e) < 0) fail_msg("%s", e.text);
+    synthetic_make(&text, a, s, seed, tokens);
     return text;
 }
 
@@ -45,7 +40,7 @@ static int64_t symbols_of(const struct synthetic_settings *s, const struct synth
         at += strlen(words + at);
         words[at++] = ' ';
     }
-    assert_int_equal(dictionary_build(&d, words, at, "words", 0, NULL, &e), 0);
+    assert_int_equal(dictionary_build(&d, data_text(words, at), 0, &e), 0);
     for (int32_t i = 2; i < words_n; i++) {
         char word[SYNTHETIC_WORD_BYTES];
         synthetic_word(word, s, i);
@@ -57,7 +52,7 @@ static int64_t symbols_of(const struct synthetic_settings *s, const struct synth
     int item;
     int64_t n = 0;
     bool begun = false;
-    text_scan_init(&scan, text->text, text->n, "text", NULL);
+    text_scan_init(&scan, data_text(text->text, text->n));
     while (n < room && (item = text_next(&scan, &word, &bytes, &e)) > 0) {
         if (item == TEXT_LINE)
             out[n++] = begun ? SYMBOL_LINE_END : SYMBOL_DOCUMENT_END;
@@ -71,7 +66,9 @@ static int64_t symbols_of(const struct synthetic_settings *s, const struct synth
     return n;
 }
 
-TEST(the_prototypes_settings_give_its_text_token_for_token)
+TEST_EACH(data_setup, data_teardown)
+
+TEST_WITH(struct data_folder *f, the_prototypes_settings_give_its_text_token_for_token)
 {
     static const struct {
         uint64_t seed;
@@ -82,42 +79,39 @@ TEST(the_prototypes_settings_give_its_text_token_for_token)
                    {3, 131073, "6e27cb17c61fbe45d0a589955b4a78993c1ebb4ebc8685bd448e1dcbcbc0179f"}};
     const struct synthetic_settings s = *synthetic_find(prototype);
     for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
-        struct synthetic_text text = made(&s, streams[i].seed, streams[i].n);
+        struct synthetic_text text = made(&f->arena, &s, streams[i].seed, streams[i].n);
         uint16_t *symbols = calloc((size_t)streams[i].n, sizeof *symbols);
         char sha256[HASH_HEX_BYTES];
         assert_int_equal(symbols_of(&s, &text, symbols, streams[i].n), streams[i].n);
         hash_sha256_hex(sha256, symbols, (size_t)streams[i].n * sizeof *symbols);
         assert_string_equal(sha256, streams[i].sha256);
         free(symbols);
-        synthetic_free(&text);
     }
 }
 
-TEST(the_floor_is_that_of_the_prototype)
+TEST_WITH(struct data_folder *f, the_floor_is_that_of_the_prototype)
 {
     /* 3.8249 bits over its first 131,073 tokens; ours go on to the end of the document, some
      * hundred tokens, which cannot move the mean by more than a thousandth. */
     const struct synthetic_settings s = *synthetic_find(prototype);
-    struct synthetic_text text = made(&s, 2, 131073);
+    struct synthetic_text text = made(&f->arena, &s, 2, 131073);
     assert_true(text.tokens_n - 131073 < 200);
     assert_true(fabs(text.bits / (double)text.tokens_n - 3.8249) < 0.0015);
     assert_true(synthetic_floor(&text) == exp2(text.bits / (double)text.tokens_n));
-    synthetic_free(&text);
 }
 
-TEST(tokens_are_counted_as_preparation_will_find_them)
+TEST_WITH(struct data_folder *f, tokens_are_counted_as_preparation_will_find_them)
 {
     for (int i = 0; i < CORPORA_N; i++) {
-        struct synthetic_text text = made(synthetic_find(corpora[i]), 2, 20000);
-        int64_t words, lines, empty = 0;
+        struct synthetic_text text = made(&f->arena, synthetic_at(i), 2, 20000);
+        int64_t items, empty = 0;
         e = (struct err){0};
-        assert_int_equal(text_measure(&words, &lines, text.text, text.n, "text", &e), 0);
-        assert_int_equal(words + lines, text.tokens_n);
+        assert_int_equal(text_count(&items, data_text(text.text, text.n), &e), 0);
+        assert_int_equal(items, text.tokens_n);
         for (size_t k = 1; k < text.n; k++)
             empty += text.text[k - 1] == '\n' && text.text[k] == '\n';
         assert_int_equal(empty, text.documents_n);
         assert_true(text.n > 2 && memcmp(text.text + text.n - 2, "\n\n", 2) == 0);
-        synthetic_free(&text);
     }
 }
 
@@ -126,10 +120,10 @@ static int compare_words(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-TEST(no_two_symbols_are_spelled_alike)
+TEST_WITH(struct data_folder *f, no_two_symbols_are_spelled_alike)
 {
     for (int i = 0; i < CORPORA_N; i++) {
-        const struct synthetic_settings *s = synthetic_find(corpora[i]);
+        const struct synthetic_settings *s = synthetic_at(i);
         int32_t n = synthetic_words_n(s);
         char(*words)[SYNTHETIC_WORD_BYTES] = calloc((size_t)n, sizeof *words);
         for (int32_t k = 2; k < n; k++) {
@@ -142,27 +136,27 @@ TEST(no_two_symbols_are_spelled_alike)
     }
 }
 
-TEST(shares_of_the_settings_are_whole)
+TEST_WITH(struct data_folder *f, shares_of_the_settings_are_whole)
 {
     for (int i = 0; i < CORPORA_N; i++) {
-        const struct synthetic_settings *s = synthetic_find(corpora[i]);
-        assert_non_null(s);
-        assert_string_equal(synthetic_name(i), corpora[i]);
+        const struct synthetic_settings *s = synthetic_at(i);
+        assert_ptr_equal(synthetic_find(s->name), s);
         int32_t sum = 0;
         for (int k = 0; k < SYNTHETIC_OPENINGS_N; k++) sum += s->opening[k];
         assert_int_equal(sum, 1000);
         assert_true(s->from_section + s->from_document + s->from_successor <= 1000);
     }
     assert_null(synthetic_find("wikitext103"));
+    assert_null(synthetic_at(CORPORA_N));
 }
 
 /* How often a word of the text stands right before a line end, a title mark begins a line, and so
  * on differs between the corpora; here only what their descriptions promise. */
-TEST(the_three_corpora_differ_as_described)
+TEST_WITH(struct data_folder *f, the_three_corpora_differ_as_described)
 {
     double document[CORPORA_N], quotes[CORPORA_N], headings[CORPORA_N];
     for (int i = 0; i < CORPORA_N; i++) {
-        struct synthetic_text text = made(synthetic_find(corpora[i]), 2, 131072);
+        struct synthetic_text text = made(&f->arena, synthetic_at(i), 2, 131072);
         quotes[i] = headings[i] = 0;
         for (size_t k = 0; k < text.n; k++) {
             quotes[i] += text.text[k] == '"';
@@ -171,13 +165,12 @@ TEST(the_three_corpora_differ_as_described)
         quotes[i] /= (double)text.tokens_n;
         headings[i] /= (double)text.tokens_n;
         document[i] = (double)text.tokens_n / (double)text.documents_n;
-        synthetic_free(&text);
     }
     for (int i = 0; i < CORPORA_N; i += 3) {
         assert_true(document[i + 1] > 2 * document[i] && document[i] > 2 * document[i + 2]);
         assert_true(quotes[i + 1] > 4 * quotes[i] && quotes[i + 1] > 4 * quotes[i + 2]);
         assert_true(headings[i + 1] < headings[i] && headings[i] < headings[i + 2]);
     }
-    assert_int_equal(synthetic_words_n(synthetic_find(corpora[0])), 400);
-    assert_int_equal(synthetic_words_n(synthetic_find(corpora[2])), 800);
+    assert_int_equal(synthetic_words_n(synthetic_at(0)), 400);
+    assert_int_equal(synthetic_words_n(synthetic_at(2)), 800);
 }

@@ -1,0 +1,522 @@
+#!/bin/bash
+# disturb.sh - for run.sh: projects, what is compared, and the disturbances of a running grid. A disturbance returns 0 if
+# it struck; before_NAME prepares the start that it disturbs, after_NAME takes back what would outlast it.
+
+finish() {
+    for p in $(workers_of "$base"); do kill -9 "$p" 2>/dev/null; done
+    rm -rf "$base"
+}
+
+now_ms() { echo $(($(date +%s%N) / 1000000)); }
+say() { echo "    $name: $*"; }
+wrongly() { wrong=$((wrong + 1)); say "$@"; }
+alive() { kill -0 "$1" 2>/dev/null; }
+
+# Processes whose mark says that they work in a project under $1.
+workers_of() {
+    grep -lzs "^ALIBI_ATTEMPT=$1/" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3
+}
+
+# No worker may be left; one that is being killed has 5 s.
+no_orphans() {
+    for _ in $(seq 50); do
+        left=$(workers_of "$project")
+        [ -z "$left" ] && return 0
+        sleep 0.1
+    done
+    echo "a worker outlived its scheduler by 5 s: $left" >"$project/orphans"
+    return 1
+}
+
+new_project() {
+    project=$base/$1
+    mkdir -p "$project"
+    ln -s "$base/reference/data" "$project/data"
+    : >"$project/seen"
+}
+
+run_grid() { "$alibi" run "$grid" --devices "$devices" --project "$project" >>"$project/out" 2>&1 </dev/null; }
+
+wrap=() # what start puts before the program
+start() { # in the background; $pid
+    "${wrap[@]}" "$alibi" run "$grid" --devices "$devices" --project "$project" >>"$project/out" 2>&1 </dev/null &
+    pid=$!
+}
+
+ask() { "$alibi" query --project "$project" --format csv "$1" 2>>"$project/out" | tr -d '\r'; }
+
+results() {
+    ask "SELECT run_id, train_run_id, config_id, scale, dataset, position, L_train, L_valid, split, protocol, stride,
+        first_window, precision, seed, perplexity, loss_nats, tokens, nonfinite, checkpoint_sha256 FROM evaluations
+        UNION ALL SELECT run_id, '', config_id, scale, dataset, position, L_train, 0, '', '', 0, '', '', seed, 0,
+        final_loss_nats, updates, 0, '' FROM trainings" | sort
+}
+
+# What was reported before must still be there, unchanged.
+still_there() {
+    [ -f "$project/results.db" ] || return 0
+    results >"$project/now"
+    local gone
+    gone=$(comm -23 "$project/seen" "$project/now" | wc -l)
+    lost=$((lost + gone))
+    [ "$gone" -gt 0 ] && say "$gone results that were reported are gone or changed"
+    mv "$project/now" "$project/seen"
+}
+
+# Everything an undisturbed run has, nothing else, nothing twice, nothing left running.
+compare() {
+    local missing other running
+    results >"$project/now"
+    missing=$(comm -23 <(cut -d, -f1 "$expected" | sort) <(cut -d, -f1 "$project/now" | sort) | wc -l)
+    other=$(comm -13 "$expected" "$project/now" | wc -l)
+    running=$(ask "SELECT count(*) FROM attempts WHERE state='running'" | tail -1)
+    lost=$((lost + missing))
+    wrong=$((wrong + other))
+    [ "$missing" -gt 0 ] && say "$missing results are missing at the end"
+    [ "$other" -gt 0 ] && say "$other results differ: $(comm -13 "$expected" "$project/now" | head -1)"
+    [ "$running" = 0 ] || wrongly "$running attempts are left as running"
+    "$alibi" verify --project "$project" >>"$project/out" 2>&1 || wrongly "alibi verify: $(tail -1 "$project/out")"
+}
+
+# The undisturbed run: its results, its time, and what it would have done with another BLAS.
+undisturbed() {
+    cp -r "$here/grid" "$base/grid"
+    project=$base/reference
+    mkdir -p "$project" "$base/blas" "$base/no-blas"
+    "$alibi" data prepare tiny --text tests/fixtures/checkpoints/text --project "$project" >"$project/out" 2>&1
+    run_grid || { echo "the undisturbed run failed: $(tail -3 "$project/out")"; return 1; }
+    rm -rf "$project"/results.db* "$project/runs"
+    local from
+    from=$(now_ms)
+    run_grid || { echo "the undisturbed run failed: $(tail -3 "$project/out")"; return 1; }
+    reference_ms=$(($(now_ms) - from))
+    results >"$base/expected"
+    expected=$base/expected
+    local run
+    run=$(basename "$(dirname "$(dirname "$(ls "$project"/runs/*/1/update-*.safetensors | head -1)")")")
+    project=$base/counted
+    mkdir -p "$project"
+    ln -s "$base/reference/data" "$project/data"
+    worker "$run"
+    worker_calls_n=$(wc -l <"$project/trace")
+    wrap=(strace -qq -o "$project/trace" -e signal=none -e "trace=$calls")
+    start
+    wait "$pid"
+    wrap=()
+    calls_n=$(wc -l <"$project/trace")
+    project=$base/reference
+    mallocs_n=$(FAULT_COUNT=$base/mallocs LD_PRELOAD=$build/faults/inject.so run_grid; cat "$base/mallocs")
+    cp "$build/faults/inject.so" "$base/blas/libdnnl.so.2"
+    echo "undisturbed: $(wc -l <"$expected") results in $((reference_ms / 1000)).$((reference_ms % 1000 / 100)) s"
+}
+
+# A moment within the time that an undisturbed run takes, in seconds, or within a share (%) of it.
+a_while() {
+    local ms=$((RANDOM * (reference_ms * ${1:-100} / 100) / 32768 + 20))
+    sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))"
+}
+
+# k of a call that fails: spread evenly over all of them ($1). How many there are depends on the moments at which the
+# scheduler looks, so that the last ones may not be reached.
+spread() { echo $((1 + $1 * (2 * round - 1) / (2 * times) % $1)); }
+
+# The end of a command that a fault disturbed: a status of its own, not a crash.
+ended_well() {
+    wait "$pid" 2>/dev/null
+    rc=$?
+    [ $rc -lt 128 ] || wrongly "ended with $rc: $(tail -1 "$project/out")"
+}
+
+# --- killed ---
+
+kill_worker() {
+    a_while
+    local victim
+    victim=$(workers_of "$project" | shuf -n 1 --random-source=<(yes $RANDOM))
+    [ -n "$victim" ] && kill -9 "$victim" 2>/dev/null
+}
+
+kill_scheduler() {
+    a_while
+    alive "$pid" && kill -9 "$pid" && wait "$pid" 2>/dev/null
+    [ $? -eq 137 ]
+}
+
+# Killed within the first tenth of a second: folders and results.db are only just being made.
+kill_start() {
+    sleep "0.0$((RANDOM % 90 + 10))"
+    alive "$pid" && kill -9 "$pid" && wait "$pid" 2>/dev/null
+    [ $? -eq 137 ]
+}
+
+# Killed, and killed again while it takes up what it finds.
+kill_recovery() {
+    kill_scheduler || return 1
+    start
+    a_while 8
+    alive "$pid" && kill -9 "$pid"
+    wait "$pid" 2>/dev/null
+    return 0
+}
+
+# The k-th of the scheduler's calls that change files or start processes is its last.
+calls=pwrite64,write,fsync,fdatasync,ftruncate,rename,mkdir,unlink,clone,openat
+before_kill_at_call() {
+    wrap=(strace -qq -o /dev/null -e signal=none -e "trace=$calls" -e "inject=$calls:signal=SIGKILL:when=$(spread "$calls_n")")
+}
+kill_at_call() {
+    wait "$pid" 2>/dev/null
+    [ $? -eq 137 ]
+}
+
+# A worker dies at its k-th call that writes, syncs or renames; most of them belong to checkpoints. Nobody recorded its
+# attempt, but the next one resumes from what is whole.
+checkpoint_calls=write,pwrite64,fsync,ftruncate,rename
+worker() { # RUN: a first attempt, alone; after it what strace is to do
+    mkdir -p "$project/runs/$1/1"
+    cp "$base/reference/runs/$1/1/spec" "$project/runs/$1/1/"
+    (cd "$project" && strace -qq -o "$project/trace" -e signal=none -e "trace=$checkpoint_calls" "${@:2}" \
+        "$alibi" worker "runs/$1/1") >>"$project/out" 2>&1 </dev/null
+}
+before_kill_in_checkpoint() {
+    local trainings=("$base"/reference/runs/*/1/update-*.safetensors)
+    training=$(basename "$(dirname "$(dirname "${trainings[injected % ${#trainings[@]}]}")")")
+    { worker "$training" -e "inject=$checkpoint_calls:signal=SIGKILL:when=$(spread "$worker_calls_n")"; } 2>/dev/null
+    killed=$?
+}
+kill_in_checkpoint() {
+    nothing
+    [ $killed -eq 137 ]
+}
+
+interrupt() {
+    a_while
+    alive "$pid" && kill "-${1:-INT}" "$pid"
+    wait "$pid"
+    rc=$?
+    # 143: it came before the program listened.
+    [ $rc -eq 130 ] || [ $rc -eq 143 ] && return 0
+    [ $rc -eq 0 ] || wrongly "SIG${1:-INT} ended with $rc, not 130"
+    return 1
+}
+terminate() { interrupt TERM; }
+
+interrupt_twice() {
+    a_while
+    alive "$pid" || return 1
+    kill -INT "$pid"
+    sleep 0.05
+    kill -INT "$pid" 2>/dev/null
+    wait "$pid"
+    [ $? -eq 130 ]
+}
+
+# --- calls that fail: in the scheduler and in each worker, the k-th of each ---
+
+failing() { # ERROR [+: and all later ones]
+    local writes=pwrite64,write,fsync,fdatasync
+    wrap=(strace -f -qq -o "$project/trace" -e signal=none -e "trace=$writes"
+        -e "inject=$writes:error=$1:when=$((1 + RANDOM % 120))${2:-}")
+}
+failed() {
+    ended_well
+    grep -q INJECTED "$project/trace"
+}
+before_fail_enospc() { failing ENOSPC; }
+before_fail_enospc_for_ever() { failing ENOSPC +; }
+before_fail_eio() { failing EIO; }
+before_fail_eio_for_ever() { failing EIO +; }
+before_fail_eintr() { failing EINTR; }
+fail_enospc() { failed; }
+fail_enospc_for_ever() { failed; }
+fail_eio() { failed; }
+fail_eio_for_ever() { failed; }
+fail_eintr() { failed; }
+
+# Files can have so many kilobytes and no more: the write that reaches the limit is short, the next one fails.
+before_short_write() {
+    wrap=(bash -c 'trap "" XFSZ; ulimit -f "$0"; exec "$@"' $((RANDOM % 250 + 4)))
+}
+short_write() {
+    ended_well
+    [ $rc -ne 0 ]
+}
+
+before_fail_malloc() {
+    wrap=(env "LD_PRELOAD=$build/faults/inject.so" "FAULT_MALLOC=$(spread "$mallocs_n")${1:-}")
+}
+before_fail_malloc_for_ever() { before_fail_malloc +; }
+# What builds text and tables gives up with a sentence (abort); what holds results ends in order.
+fail_malloc() {
+    wait "$pid" 2>/dev/null
+    rc=$?
+    [ $rc -lt 128 ] || { [ $rc -eq 134 ] && tail -3 "$project/out" | grep -q "memory"; } ||
+        wrongly "ended with $rc: $(tail -1 "$project/out")"
+    return 0
+}
+fail_malloc_for_ever() { fail_malloc; }
+
+# --- files that are changed, missing or in the way ---
+
+# A checkpoint that the next attempt would resume from gets another byte in its middle.
+damage_checkpoint() {
+    kill_scheduler || return 1
+    local file run size
+    file=$(ls -t "$project"/runs/*/*/*.safetensors 2>/dev/null | head -1)
+    [ -n "$file" ] || return 1
+    run=$(basename "$(dirname "$(dirname "$file")")")
+    # A finished training's is for alibi verify: also of one that said so when nobody listened any more.
+    grep -q "^$run," "$project/seen" && return 1
+    results | grep -q "^$run," && return 1
+    grep -qa '"best_sha256"' "$(dirname "$file")/events" && return 1
+    size=$(stat -c %s "$file")
+    printf '\377\000\377' | dd of="$file" bs=1 seek=$((size / 2)) conv=notrunc status=none
+}
+
+# A record file that ends in the middle of a record, as after a power cut.
+tear_records() {
+    kill_scheduler || return 1
+    local file
+    file=$(ls -t "$project"/runs/*/*/events 2>/dev/null | head -1)
+    [ -n "$file" ] || return 1
+    truncate -s -$((RANDOM % 40 + 1)) "$file"
+}
+
+# The corpus has a byte changed, is cut, or has another file under a right name: nothing is trained on it.
+before_damage_corpus() {
+    local file=(train valid test) of
+    of=${file[RANDOM % 3]}
+    rm -rf "$project/data"
+    cp -r "$base/reference/data" "$project/data"
+    local path=$project/data/tiny/$of.tokens size
+    size=$(stat -c %s "$path")
+    case $((RANDOM % 4)) in
+    0) truncate -s $((RANDOM * size / 32768)) "$path" ;;
+    1) cp "$project/data/tiny/dict.txt" "$path" ;;
+    *) at=$((RANDOM * size / 32768))
+        was=$(od -An -tu1 -j $at -N 1 "$path")
+        printf "\\x$(printf %x $((was ^ (1 << RANDOM % 8))))" | dd of="$path" bs=1 seek=$at conv=notrunc status=none ;;
+    esac
+}
+damage_corpus() {
+    ended_well
+    [ $rc -eq 65 ] || wrongly "a damaged corpus: $rc, $(tail -1 "$project/out")"
+    [ ! -e "$project/runs" ] || wrongly "a run was started on a damaged corpus"
+}
+after_damage_corpus() { rm -rf "$project/data" && ln -s "$base/reference/data" "$project/data"; }
+
+# Read-only for as long as the command runs.
+before_read_only() {
+    local places=(. runs results.db) at
+    at=$project/${places[RANDOM % 3]}
+    [ -e "$at" ] || at=$project
+    wrap=(unshare -rm sh -c 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"' "$at")
+}
+read_only() { refused; }
+# 0: what was to be done did not need it
+refused() {
+    ended_well
+    case $rc in
+    0) return 1 ;;
+    65 | 66 | 69 | 73 | 74) ;;
+    *) wrongly "ended with $rc: $(tail -1 "$project/out")" ;;
+    esac
+}
+
+before_in_the_way() {
+    local places=(runs results.db results.db.lock data)
+    place=$project/${places[RANDOM % 4]}
+    if [ -e "$place" ]; then mv "$place" "$place.kept"; fi
+    case $((RANDOM % 2)) in
+    0) [ "$(basename "$place")" = runs ] || [ "$(basename "$place")" = data ] && touch "$place" || mkdir "$place" ;;
+    1) mkfifo "$place" ;;
+    esac
+}
+in_the_way() {
+    ended_well
+    [ $rc -ne 0 ]
+}
+after_in_the_way() {
+    rm -rf "$place"
+    if [ -e "$place.kept" ] || [ -L "$place.kept" ]; then mv "$place.kept" "$place"; fi
+}
+
+# --- results.db ---
+
+# It and all that is beside it are gone: the run folders make it again.
+rebuild() {
+    rm -f "$project"/results.db*
+    "$alibi" merge "$project/runs" --project "$project" >>"$project/out" 2>&1 && return
+    # Without a record there was nothing to merge.
+    ls "$project"/runs/*/*/events >/dev/null 2>&1 && wrongly "alibi merge: $(tail -1 "$project/out")"
+    return 0
+}
+
+lose_database() {
+    kill_scheduler || return 1
+    [ -f "$project/results.db" ] && no_orphans || return 1
+    still_there
+    rebuild
+}
+
+# Deleted, replaced by another project's, cut, overwritten or flipped while the scheduler has it open. Whatever the
+# program makes of that, the records are whole.
+hurt_database() {
+    a_while
+    local db=$project/results.db size
+    alive "$pid" && [ -f "$db" ] && size=$(stat -c %s "$db") && [ "$size" -gt 0 ] || return 1
+    still_there
+    case $((RANDOM % 6)) in
+    0) rm -f "$db" ;;
+    1) cp "$base/reference/results.db" "$db.new" && mv "$db.new" "$db" ;;
+    2) truncate -s $((size / 2)) "$db" ;;
+    3) dd if=/dev/zero of="$db" bs=100 count=1 conv=notrunc status=none ;;
+    4) printf '\377\377\377\377' | dd of="$db" bs=1 seek=$((RANDOM * size / 32768)) conv=notrunc status=none ;;
+    5) truncate -s 10 "$db-wal" ;;
+    esac
+    wait "$pid" 2>/dev/null
+    rc=$?
+    # 135: SIGBUS, of a shared mapping whose file was cut.
+    [ $rc -lt 128 ] || [ $rc -eq 135 ] || wrongly "ended with $rc: $(tail -1 "$project/out")"
+    no_orphans || wrongly "$(cat "$project/orphans")"
+    rebuild
+}
+
+# Somebody else reads in a transaction, or writes in one, for a while.
+before_lock_database() { [ -f "$project/results.db" ] || run_grid_once; }
+run_grid_once() { start && a_while 60 && kill -INT "$pid" && wait "$pid"; }
+lock_database() {
+    command -v python3 >/dev/null || { say "python3 is not installed"; return 1; }
+    python3 -c 'import sqlite3, sys, time
+c = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=30)
+c.execute(sys.argv[2]); c.execute("SELECT count(*) FROM runs").fetchall(); time.sleep(1); c.execute("ROLLBACK")' \
+        "$project/results.db" "BEGIN $(shuf -n 1 -e DEFERRED IMMEDIATE EXCLUSIVE --random-source=<(yes $RANDOM))" \
+        >>"$project/out" 2>&1 || { say "$(tail -1 "$project/out")"; return 1; }
+    wait "$pid" 2>/dev/null
+    rc=$?
+    [ $rc -eq 0 ] || wrongly "beside a lock: $rc, $(tail -1 "$project/out")"
+    return 0
+}
+
+# Many at once: one works, the others are told to try later.
+crowd() {
+    local others=() later=0 n=9
+    [ "${FAULTS:-}" = full ] && n=49
+    for _ in $(seq $n); do
+        run_grid &
+        others+=($!)
+    done
+    for other in "${others[@]}"; do
+        wait "$other"
+        rc=$?
+        [ $rc -eq 75 ] && later=$((later + 1))
+        [ $rc -eq 75 ] || [ $rc -eq 0 ] || wrongly "one of many ended with $rc"
+    done
+    injected=$((injected + n)) # each scheduler counts
+    [ $later -gt 0 ]
+}
+
+# Readers all the time: each must see a whole state.
+read_along() {
+    local reads=0
+    while alive "$pid"; do
+        case $((reads % 3)) in
+        0) set -- query "SELECT count(*), sum(perplexity) FROM evaluations" ;;
+        1) set -- report "$grid" --format csv ;;
+        2) set -- status ;;
+        esac
+        "$alibi" "$@" --project "$project" >/dev/null 2>"$project/answer"
+        rc=$?
+        reads=$((reads + 1))
+        [ $rc -eq 0 ] || [ $rc -eq 66 ] || # 66: there are no results yet
+            wrongly "alibi $* beside the run: $rc, $(cat "$project/answer")"
+    done
+    injected=$((injected + reads - 1)) # each read counts
+    return 0
+}
+
+# --- the machine ---
+
+before_leap_clock() { wrap=(env "LD_PRELOAD=$build/faults/inject.so" FAULT_CLOCK=1); }
+leap_clock() { nothing; }
+
+nothing() {
+    wait "$pid" 2>/dev/null
+    rc=$?
+    [ $rc -eq 0 ] || wrongly "ended with $rc: $(tail -1 "$project/out")"
+    return 0
+}
+
+# What a killed scheduler left is found after a reboot, by a host of another name.
+reboot() {
+    kill_scheduler || return 1
+    cat /proc/sys/kernel/random/uuid >"$project/boot_id"
+    wrap=(unshare -rmu sh -c 'hostname elsewhere && mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"'
+        "$project/boot_id")
+    start
+    wrap=()
+    wait "$pid" 2>/dev/null
+    rc=$?
+    [ $rc -eq 0 ] || wrongly "after a reboot: $rc, $(tail -1 "$project/out")"
+    return 0
+}
+
+# The preferred BLAS crashes in every worker that opens it. Other libraries give other bits, so the run is compared with
+# one that never had it.
+before_crash_blas() {
+    if [ ! -s "$base/expected-other" ]; then
+        local own=$project
+        project=$base/other
+        mkdir -p "$project"
+        ln -s "$base/reference/data" "$project/data"
+        ALIBI_AVOID_BLAS=oneDNN run_grid
+        results >"$base/expected-other"
+        project=$own
+    fi
+    expected=$base/expected-other
+    wrap=(env "LD_LIBRARY_PATH=$base/blas")
+}
+crash_blas() {
+    nothing
+    [ "$(ask "SELECT count(*) FROM attempts WHERE signal = 11" | tail -1)" -gt 0 ]
+}
+
+# --- a disk that is full ---
+
+# The sentence says so, nothing is lost, and with room again the rest is done.
+full_disk() { # FAULT TEXT
+    is_chosen "$1" || return
+    name=$1
+    injected=0 lost=0 wrong=0
+    local from
+    from=$(now_ms)
+    new_project full
+    mkdir "$project/disk"
+    # Inside a mount namespace of its own: the project is the mounted folder, which goes with the namespace.
+    export alibi grid devices project
+    data="$base/reference/data" unshare -rm bash "$here/full_disk.sh" >"$project/full" 2>&1
+    rc=$?
+    injected=$(grep -c '^full' "$project/full")
+    if [ $rc -ne 0 ]; then
+        wrongly "$(tail -2 "$project/full" | tr '\n' ' ')"
+    else
+        # The results as the namespace printed them at its end.
+        sed '1,/^results/d' "$project/full" >"$project/perplexities"
+        "$alibi" query --project "$base/reference" --format csv "SELECT run_id, perplexity FROM evaluations ORDER BY run_id" |
+            diff -q - "$project/perplexities" >/dev/null || wrongly "results differ"
+    fi
+    report "$1" "$2" "$from"
+}
+
+# --- RESULTS.md ---
+
+write_results() {
+    echo "# Faults injected, results lost"
+    echo
+    echo "Written by \`make faults\` (see \`run.sh\` here for what each column means): $("$alibi" --version), seed $seed,"
+    echo "$(nproc) cores, ${FAULTS:-default} counts, $((SECONDS / 60)) min $((SECONDS % 60)) s."
+    echo
+    echo "| fault | what is injected | times | lost | wrong | seconds | verdict |"
+    echo "|---|---|--:|--:|--:|--:|---|"
+    cat "$table"
+}
