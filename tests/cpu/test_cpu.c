@@ -2,6 +2,7 @@
 #include "harness/test.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cpu/cpu.h"
