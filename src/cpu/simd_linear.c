@@ -56,7 +56,7 @@ struct linear_block {
     int accumulate;
 };
 
-VECTOR_FN void linear_block_run(const struct linear_block *b, const int N, const int turned)
+VECTOR_FN void linear_block_run(const struct linear_block *b, const int N, const int transposed)
 {
     vector_f32 sum[BLOCK_ROWS][2];
     for (int n = 0; n < N; n++) sum[n][0] = sum[n][1] = (vector_f32){0};
@@ -64,7 +64,7 @@ VECTOR_FN void linear_block_run(const struct linear_block *b, const int N, const
         vector_f32 w0 = vector_load(b->panel + i * PANEL);
         vector_f32 w1 = vector_load(b->panel + i * PANEL + VECTOR_LANES);
         for (int n = 0; n < N; n++) {
-            float x = turned ? b->x[i * b->stride_x + n] : b->x[n * b->stride_x + i];
+            float x = transposed ? b->x[i * b->stride_x + n] : b->x[n * b->stride_x + i];
             sum[n][0] += w0 * x;
             sum[n][1] += w1 * x;
         }
@@ -89,21 +89,21 @@ VECTOR_FN void linear_block_run(const struct linear_block *b, const int N, const
     }
 }
 
-VECTOR_FN void linear_blocks(struct linear_block b, int64_t rows, const int turned)
+VECTOR_FN void linear_blocks(struct linear_block b, int64_t rows, const int transposed)
 {
-    int64_t step = turned ? 1 : b.stride_x;
+    int64_t step = transposed ? 1 : b.stride_x;
     for (; rows >= BLOCK_ROWS; rows -= BLOCK_ROWS) {
-        linear_block_run(&b, BLOCK_ROWS, turned);
+        linear_block_run(&b, BLOCK_ROWS, transposed);
         b.x += BLOCK_ROWS * step;
         b.y += BLOCK_ROWS * b.stride_y;
     }
     for (; rows >= SMALL_BLOCK_ROWS; rows -= SMALL_BLOCK_ROWS) {
-        linear_block_run(&b, SMALL_BLOCK_ROWS, turned);
+        linear_block_run(&b, SMALL_BLOCK_ROWS, transposed);
         b.x += SMALL_BLOCK_ROWS * step;
         b.y += SMALL_BLOCK_ROWS * b.stride_y;
     }
     for (; rows > 0; rows--) {
-        linear_block_run(&b, 1, turned);
+        linear_block_run(&b, 1, transposed);
         b.x += step;
         b.y += b.stride_y;
     }

@@ -125,12 +125,12 @@ static int host_open(struct model *m, struct err *e)
 int model_memory_open(struct model *m, struct err *e)
 {
     struct backend *b = m->b;
-    const struct shape_capacity room = {.train = m->options.train,
-                                        .rows_max = m->options.rows_max,
-                                        .length_max = m->options.length_max,
-                                        .scored_max = m->options.scored_max,
-                                        .precision = precision(m)};
-    shape_memory(&m->memory, &m->spec, &room);
+    const struct shape_capacity capacity = {.train = m->options.train,
+                                            .rows_max = m->options.rows_max,
+                                            .length_max = m->options.length_max,
+                                            .scored_max = m->options.scored_max,
+                                            .precision = precision(m)};
+    shape_memory(&m->memory, &m->spec, &capacity);
     TRY(host_open(m, e));
 
     size_t block_bytes = (size_t)m->memory.block_bytes, pool_bytes = (size_t)m->memory.pool_bytes;

@@ -110,11 +110,11 @@ static int optimizer_slots(const struct spec *s)
 /* Bytes on the device: what src/model allocates for the run. */
 static int64_t device_bytes(const struct spec *s)
 {
-    struct shape_capacity room;
+    struct shape_capacity capacity;
     struct shape_memory memory;
 
-    shape_capacity(&room, s);
-    shape_memory(&memory, s, &room);
+    shape_capacity(&capacity, s);
+    shape_memory(&memory, s, &capacity);
     return memory.total_bytes;
 }
 
@@ -138,10 +138,10 @@ void shape_cost(struct shape_cost *out, const struct spec *s)
     } else if (s->bench_mode == 0) {
         out->flops = update_flops * COST_BENCH_UPDATES;
     } else {
-        struct shape_capacity room;
-        shape_capacity(&room, s);
-        out->flops = shape_forward_flops(s, room.length_max, NULL) * room.length_max *
-                     room.rows_max * COST_BENCH_UPDATES;
+        struct shape_capacity capacity;
+        shape_capacity(&capacity, s);
+        out->flops = shape_forward_flops(s, capacity.length_max, NULL) * capacity.length_max *
+                     capacity.rows_max * COST_BENCH_UPDATES;
     }
 }
 

@@ -100,7 +100,7 @@ static int32_t validated_length(const struct spec_train *t)
 }
 
 /* A corpus of fewer blocks than a shard holds is a shard of its own. */
-static void room_train(struct shape_capacity *out, const struct spec *s)
+static void capacity_train(struct shape_capacity *out, const struct spec *s)
 {
     const struct spec_train *t = &s->train;
     int32_t validated = validated_length(t);
@@ -115,9 +115,9 @@ static void room_train(struct shape_capacity *out, const struct spec *s)
     out->scored_max = larger(tokens_n / validated, 1) * validated;
 }
 
-int32_t shape_capacity_validation(const struct shape_capacity *room, const struct spec_train *t)
+int32_t shape_capacity_validation(const struct shape_capacity *capacity, const struct spec_train *t)
 {
-    return (int32_t)(room->scored_max / validated_length(t));
+    return (int32_t)(capacity->scored_max / validated_length(t));
 }
 
 void shape_capacity_scores(struct shape_capacity *out, int32_t longest, int32_t stride,
@@ -133,7 +133,7 @@ void shape_capacity_scores(struct shape_capacity *out, int32_t longest, int32_t 
 }
 
 /* Mode eval may read rows of its own number and length. */
-static void room_bench(struct shape_capacity *out, const struct spec *s)
+static void capacity_bench(struct shape_capacity *out, const struct spec *s)
 {
     struct spec_train t = s->train;
     bool eval = s->bench_mode == 1;
@@ -156,9 +156,9 @@ void shape_capacity(struct shape_capacity *out, const struct spec *s)
     } else if (s->train.L < 1) {
         *out = (struct shape_capacity){.rows_max = 1, .length_max = 1};
     } else if (s->kind == SPEC_TRAIN) {
-        room_train(out, s);
+        capacity_train(out, s);
     } else {
-        room_bench(out, s);
+        capacity_bench(out, s);
     }
 }
 
@@ -179,7 +179,7 @@ int64_t shape_logits_rows(int64_t classes, enum spec_precision precision, bool t
 /* What the shapes of the buffers are made of. */
 struct measure {
     const struct spec *spec;
-    const struct shape_capacity *room;
+    const struct shape_capacity *capacity;
     struct shape_bands bands;
     int64_t tokens_n, heads_n; /* rows of a batch; rows that reach the head */
     int64_t filled_n;          /* rows of a band at most: tokens_n, lists filled up */
@@ -201,7 +201,7 @@ static int64_t filling(const struct measure *k, int64_t bands)
 
 static int64_t chunk_elements(const struct measure *k, int64_t rows_n, int64_t classes, bool train)
 {
-    return smaller(rows_n, shape_logits_rows(classes, k->room->precision, train)) *
+    return smaller(rows_n, shape_logits_rows(classes, k->capacity->precision, train)) *
            shape_logits_stride(classes);
 }
 
@@ -217,12 +217,13 @@ static int64_t logits_elements(const struct measure *k, int64_t rows_n, bool tra
     return most;
 }
 
-static void measure_make(struct measure *k, const struct spec *s, const struct shape_capacity *room)
+static void measure_make(struct measure *k, const struct spec *s,
+                         const struct shape_capacity *capacity)
 {
-    *k = (struct measure){.spec = s, .room = room};
+    *k = (struct measure){.spec = s, .capacity = capacity};
     shape_bands(&k->bands, &s->model, s->data.vocab);
-    k->tokens_n = (int64_t)room->rows_max * room->length_max;
-    k->heads_n = room->train ? larger(k->tokens_n, room->scored_max) : room->scored_max;
+    k->tokens_n = (int64_t)capacity->rows_max * capacity->length_max;
+    k->heads_n = capacity->train ? larger(k->tokens_n, capacity->scored_max) : capacity->scored_max;
     k->filled_n = filled(k, k->tokens_n);
     for (int32_t i = 1; i < k->bands.n; i++) k->tail_widths += k->bands.band[i].width;
 }
@@ -242,8 +243,8 @@ static void form(struct shape_memory *out, enum shape_buffer_id id, int64_t copi
 static void form_layers(struct shape_memory *out, const struct measure *k)
 {
     const struct spec_model *m = &k->spec->model;
-    int64_t n = k->tokens_n, c = m->dim, layers = k->room->train ? m->layers : 1;
-    int64_t last = k->room->train ? 1 : 0, normed = m->final_norm ? last : 0;
+    int64_t n = k->tokens_n, c = m->dim, layers = k->capacity->train ? m->layers : 1;
+    int64_t last = k->capacity->train ? 1 : 0, normed = m->final_norm ? last : 0;
 
     form(out, SHAPE_X, layers + last, n, c);
     form(out, SHAPE_LN1, layers + normed, n, c);
@@ -260,8 +261,8 @@ static void form_layers(struct shape_memory *out, const struct measure *k)
 static void form_once(struct shape_memory *out, const struct measure *k)
 {
     const struct spec_model *m = &k->spec->model;
-    bool train = k->room->train, adaptive = m->softmax == SPEC_ADAPTIVE;
-    int64_t n = k->tokens_n, c = m->dim, scored = k->room->scored_max;
+    bool train = k->capacity->train, adaptive = m->softmax == SPEC_ADAPTIVE;
+    int64_t n = k->tokens_n, c = m->dim, scored = k->capacity->scored_max;
     int64_t most = k->filled_n, tail = k->bands.n > 1 ? k->bands.band[1].width : 0;
     /* Filled up, rows of band 0 are as wide as the model, those of the others as their bands. */
     int64_t gathered = n + (filling(k, 1) * (c + k->tail_widths) + c - 1) / larger(c, 1);
@@ -293,14 +294,14 @@ static void form_position(struct shape_memory *out, const struct measure *k)
     const struct spec_model *m = &k->spec->model;
     const struct position_functions *f = position_methods[m->position].functions;
     const struct position_shape shape = spec_position_shape(k->spec);
-    int64_t L = k->room->length_max, half = m->heads > 0 ? m->dim / m->heads / 2 : 0;
-    int64_t bias_rows = position_table_length(f, &shape, k->room->length_max) + 1;
+    int64_t L = k->capacity->length_max, half = m->heads > 0 ? m->dim / m->heads / 2 : 0;
+    int64_t bias_rows = position_table_length(f, &shape, k->capacity->length_max) + 1;
 
     form(out, SHAPE_EMBEDDING, f->embedding != NULL, f->first_row + L, m->dim);
     form(out, SHAPE_COSINE, f->frequencies != NULL, L, half);
     form(out, SHAPE_SINE, f->frequencies != NULL, L, half);
     form(out, SHAPE_BIAS, f->fill != NULL, bias_rows, m->heads);
-    form(out, SHAPE_BIAS_GRAD, f->pullback != NULL && k->room->train, bias_rows, m->heads);
+    form(out, SHAPE_BIAS_GRAD, f->pullback != NULL && k->capacity->train, bias_rows, m->heads);
 }
 
 static int64_t end_of(const struct shape_buffer *b)
@@ -336,24 +337,25 @@ static void place(struct shape_memory *out, int32_t id, bool bf16)
     out->pool_bytes = larger(out->pool_bytes, end_of(b));
 }
 
-void shape_memory(struct shape_memory *out, const struct spec *s, const struct shape_capacity *room)
+void shape_memory(struct shape_memory *out, const struct spec *s,
+                  const struct shape_capacity *capacity)
 {
     struct shape_walk w = {.tensor = NULL};
     struct measure k;
-    bool bf16 = room->precision == SPEC_BF16;
+    bool bf16 = capacity->precision == SPEC_BF16;
 
     *out = (struct shape_memory){.slots_n = 1};
-    measure_make(&k, s, room);
+    measure_make(&k, s, capacity);
     form_layers(out, &k);
     form_once(out, &k);
     form_position(out, &k);
-    for (int32_t id = 0; !room->train && id < SHAPE_BUFFERS_N; id++)
+    for (int32_t id = 0; !capacity->train && id < SHAPE_BUFFERS_N; id++)
         out->buffer[id].alive &= ~(uint32_t)TRAIN_ALL;
     for (int32_t id = 0; id < SHAPE_BUFFERS_N; id++) place(out, id, bf16);
 
     shape_walk(&w, s);
     out->elements_n = w.elements_n;
-    if (room->train) out->slots_n = s->train.optimizer == SPEC_ADAM ? 4 : 3;
+    if (capacity->train) out->slots_n = s->train.optimizer == SPEC_ADAM ? 4 : 3;
     out->block_bytes = out->elements_n * 4 * out->slots_n;
     out->bf16_bytes = bf16 ? out->elements_n * 2 : 0;
     out->total_bytes = out->block_bytes + out->bf16_bytes + out->pool_bytes + SHAPE_STEP_BYTES;

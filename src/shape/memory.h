@@ -36,16 +36,17 @@ struct shape_capacity {
     enum spec_precision precision;
 };
 
-/* shape_capacity - the room that the run of this spec needs: a shard of the training and its
+/* shape_capacity - the capacity that the run of this spec needs: a shard of the training and its
  * validation's rows; an evaluation's batch of windows, of a single length; a benchmark's shard,
  * or the rows that it names. */
 void shape_capacity(struct shape_capacity *out, const struct spec *s);
 
-/* shape_capacity_validation - rows of train.validate_L (0: train.L) tokens that the room of a
+/* shape_capacity_validation - rows of train.validate_L (0: train.L) tokens that the capacity of a
  * training holds; at least 1. */
-int32_t shape_capacity_validation(const struct shape_capacity *room, const struct spec_train *t);
+int32_t shape_capacity_validation(const struct shape_capacity *capacity,
+                                  const struct spec_train *t);
 
-/* shape_capacity_scores - the room of a scoring batch with rows of `longest` tokens, as many as
+/* shape_capacity_scores - the capacity of a scoring batch with rows of `longest` tokens, as many as
  * about SHAPE_SCORE_TOKENS make and at least 1. lengths_n 1: a row scores at most `stride`
  * positions. More than 1: rows serve so many lengths at once; each scores one position a length,
  * but the row that begins at 0 all of its own. */
@@ -97,7 +98,7 @@ enum shape_buffer_id { /* in the order of placement, see memory.c */
                        SHAPE_BUFFERS_N
 };
 
-enum shape_number { SHAPE_F32, SHAPE_I32, SHAPE_ACTIVATION /* bf16 where the room says so */ };
+enum shape_number { SHAPE_F32, SHAPE_I32, SHAPE_ACTIVATION /* bf16 where the capacity says so */ };
 
 struct shape_buffer {
     const char *name;
@@ -121,7 +122,7 @@ struct shape_memory {
     int64_t total_bytes; /* blocks, copy, pool and SHAPE_STEP_BYTES */
 };
 void shape_memory(struct shape_memory *out, const struct spec *s,
-                  const struct shape_capacity *room);
+                  const struct shape_capacity *capacity);
 
 /* shape_logits_rows - rows of logits of so many classes that are computed at a time, in a training
  * or in a scoring. shape_logits_stride - elements from one row to the next. */
