@@ -1,4 +1,4 @@
-/* model_block_dx.c - the backward pass through the layers.
+/* model_block_bwd.c - the backward pass through the layers.
  *
  * buffers.stream_grad holds the gradient of the residual stream, in place from layer to layer. Each
  * branch adds its share through its LayerNorm; the same op gives the gradient of the branch whose
@@ -35,8 +35,8 @@ static int flow_through(struct model *m, struct flow *f, const struct tensor *dy
     return ops_residual_layernorm_bwd(m->b, &a, e);
 }
 
-static int feed_forward_dx(struct model *m, const struct model_pass *p, int32_t l, struct flow *f,
-                           struct err *e)
+static int feed_forward_bwd(struct model *m, const struct model_pass *p, int32_t l, struct flow *f,
+                            struct err *e)
 {
     const struct model_activations *act = model_activations(m, p, l);
     const struct model_layer *w = &m->values.layer[l];
@@ -63,8 +63,8 @@ static int feed_forward_dx(struct model *m, const struct model_pass *p, int32_t 
     return flow_through(m, f, &dg, &after_attention, e);
 }
 
-static int attend_dx(struct model *m, const struct model_pass *p, int32_t l, struct flow *f,
-                     struct err *e)
+static int attend_bwd(struct model *m, const struct model_pass *p, int32_t l, struct flow *f,
+                      struct err *e)
 {
     const struct model_activations *act = model_activations(m, p, l);
     const struct model_layer *w = &m->values.layer[l];
@@ -128,8 +128,8 @@ int model_layers_bwd(struct model *m, const struct model_pass *p, struct err *e)
     struct flow f;
     TRY(flow_begin(m, p, &f, e));
     for (int32_t l = m->spec.model.layers - 1; l >= 0; l--) {
-        TRY(feed_forward_dx(m, p, l, &f, e));
-        TRY(attend_dx(m, p, l, &f, e));
+        TRY(feed_forward_bwd(m, p, l, &f, e));
+        TRY(attend_bwd(m, p, l, &f, e));
     }
-    return model_embed_dx(m, p, e);
+    return model_embed_bwd(m, p, e);
 }

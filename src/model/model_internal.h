@@ -258,9 +258,9 @@ struct tensor model_features(const struct model *m, const struct model_pass *p);
 
 /* model_embedding.c */
 int model_embed(struct model *m, const struct model_pass *p, struct err *e);
-int model_embed_dx(struct model *m, const struct model_pass *p, struct err *e);
+int model_embed_bwd(struct model *m, const struct model_pass *p, struct err *e);
 
-/* model_block.c, model_block_dx.c */
+/* model_block.c, model_block_bwd.c */
 int model_forward(struct model *m, const struct model_pass *p, struct err *e);
 int model_layers_bwd(struct model *m, const struct model_pass *p, struct err *e);
 

@@ -30,8 +30,8 @@ enum {
     TRAIN_EMBED = 1 << 0,
     TRAIN_LAYERS = 1 << 1,
     TRAIN_HEAD = 1 << 2,
-    TRAIN_LAYERS_DX = 1 << 3,
-    TRAIN_EMBED_DX = 1 << 4,
+    TRAIN_LAYERS_BWD = 1 << 3,
+    TRAIN_EMBED_BWD = 1 << 4,
     SCORE_EMBED = 1 << 5,  /* ids to X */
     SCORE_ATTEND = 1 << 6, /* X to A before the first layer; A to QKV to O */
     SCORE_BRANCH = 1 << 7, /* O to NARROW; X and NARROW to S and G */
@@ -40,8 +40,8 @@ enum {
     SCORE_HEAD = 1 << 10,  /* X or A to CHOSEN, then the logits */
     ALIVE_ALWAYS = (1 << 11) - 1,
     /* Kept from the forward to the backward pass through the layers. */
-    TRAIN_KEPT = TRAIN_EMBED | TRAIN_LAYERS | TRAIN_HEAD | TRAIN_LAYERS_DX,
-    TRAIN_ALL = TRAIN_KEPT | TRAIN_EMBED_DX
+    TRAIN_KEPT = TRAIN_EMBED | TRAIN_LAYERS | TRAIN_HEAD | TRAIN_LAYERS_BWD,
+    TRAIN_ALL = TRAIN_KEPT | TRAIN_EMBED_BWD
 };
 
 static const struct {
@@ -72,10 +72,10 @@ static const struct {
     [SHAPE_STATS1] = {"statistics 1", SHAPE_F32, TRAIN_KEPT | SCORE_ATTEND | SCORE_OUTER},
     [SHAPE_STATS2] = {"statistics 2", SHAPE_F32, TRAIN_KEPT | SCORE_BRANCH},
     [SHAPE_STREAM_GRAD] = {"stream gradient", SHAPE_ACTIVATION,
-                           TRAIN_HEAD | TRAIN_LAYERS_DX | TRAIN_EMBED_DX},
-    [SHAPE_DROPPED] = {"dropped", SHAPE_ACTIVATION, TRAIN_HEAD | TRAIN_LAYERS_DX},
+                           TRAIN_HEAD | TRAIN_LAYERS_BWD | TRAIN_EMBED_BWD},
+    [SHAPE_DROPPED] = {"dropped", SHAPE_ACTIVATION, TRAIN_HEAD | TRAIN_LAYERS_BWD},
     [SHAPE_GATHERED] = {"gathered", SHAPE_ACTIVATION, TRAIN_ALL | SCORE_EMBED},
-    [SHAPE_WIDE] = {"wide", SHAPE_ACTIVATION, TRAIN_LAYERS_DX | TRAIN_EMBED_DX},
+    [SHAPE_WIDE] = {"wide", SHAPE_ACTIVATION, TRAIN_LAYERS_BWD | TRAIN_EMBED_BWD},
     [SHAPE_FEATURES] = {"features", SHAPE_ACTIVATION, TRAIN_HEAD},
     [SHAPE_TAIL] = {"tail", SHAPE_ACTIVATION, TRAIN_HEAD | SCORE_HEAD},
     [SHAPE_CHOSEN] = {"chosen", SHAPE_ACTIVATION, SCORE_HEAD},
