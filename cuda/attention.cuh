@@ -159,11 +159,16 @@ __device__ inline const float *bias_near(const struct head_bias &b)
     return b.bias_table_n > 0 ? b.table + (int64_t)hide_from_compiler(b.h) * b.bias_table_n : NULL;
 }
 
-/* The bias at distance d, the causal mask included; near as bias_near gives it. */
+/* The bias at distance d, the causal mask included; near as bias_near gives it. Without a branch,
+ * so that reads of the table do not wait for each other. */
 __device__ inline float bias_at(const struct head_bias &b, const float *near, int32_t d)
 {
-    if (d < 0) return ATTENTION_MASKED;
-    return d < b.bias_table_n ? near[d] * b.unit : fmaf(b.slope, (float)d, b.offset);
+    float bias = fmaf(b.slope, (float)d, b.offset);
+    if (near) { /* of every thread or of none */
+        float listed = near[min(max(d, 0), b.bias_table_n - 1)] * b.unit;
+        bias = d < b.bias_table_n ? listed : bias;
+    }
+    return d < 0 ? ATTENTION_MASKED : bias;
 }
 
 /* ---- window and sinks, at positions in the text ---- */

@@ -155,16 +155,11 @@ static int set_argument(struct ops *o, const struct row *r, const struct op_argu
     return 0;
 }
 
-/* What the table does not hold: ALiBi's slopes, and that y is a ReLU's result where an op may use
- * a mask only where y shows one. */
+/* What the table does not hold: a scale, and ALiBi's slopes. */
 static int set_rest(struct ops *o, const struct row *r, char *args, struct err *e)
 {
     struct attention *a = (struct attention *)(void *)args;
-    struct linear_relu_bwd_args *l = (struct linear_relu_bwd_args *)(void *)args;
     float slope[64];
-    if (r->op == OP_LINEAR_RELU_BWD)
-        return op_run(o->b, OP_RELU,
-                      &(struct dropout_args){.y = l->y, .x = l->y, .dropout = l->dropout}, e);
     if (r->op != OP_ATTENTION && r->op != OP_ATTENTION_BWD) return 0;
     a->scale = 1.0f / sqrtf((float)a->D);
     for (int32_t h = 0; h < a->H; h++) slope[h] = -ldexpf(1.0f, -(h + 1)); /* of 8 heads */
@@ -323,15 +318,10 @@ static int time_others(struct ops *o, struct err *e)
         r.SIZE('V') = o->spec.model.cutoffs[0] + 2; /* the head's */
         TRY(time_row(o, op_table[r.op].name, &r, e));
     }
-    struct row r = {.op = OP_LINEAR_RELU_BWD, .dropout = 0.1f}; /* the feed-forward's way back */
-    r.SIZE('N') = o->N;
-    r.SIZE('O') = o->C;
-    r.SIZE('I') = o->F;
-    TRY(time_row(o, op_table[r.op].name, &r, e));
 
     arena_init(&arena);
     shape_params(&p, &arena, &o->spec);
-    r = (struct row){.with = o->b->precision == DTYPE_BF16 ? "bf16" : ""};
+    struct row r = {.with = o->b->precision == DTYPE_BF16 ? "bf16" : ""};
     r.SIZE('N') = p.elements_n;
     arena_fini(&arena);
     for (r.op = OP_SUM_SQUARES; r.op <= OP_NAG; r.op++)
