@@ -209,7 +209,7 @@ static void put_key(struct statement *q, const char *name, const char *label)
         own, partition(q, NULL, 0), own, same, label);
 }
 
-static void put_keyed(struct statement *q)
+static void put_keyed(struct statement *q, bool all)
 {
     const struct report_keys *k = q->keys;
     const char *every[REPORT_MAX_NAMES + 1];
@@ -224,7 +224,10 @@ static void put_keyed(struct statement *q)
         put_key(q, k->line[i], arena_printf(q->arena, "line%d", i));
     for (int32_t i = 0; i < k->group_n && q->group_n; i++)
         put_key(q, k->group[i], arena_printf(q->arena, "group%d", i));
-    PUT(q, "\n FROM report_joined)");
+    PUT(q, "\n FROM report_joined");
+    for (int32_t i = 0; i < k->lines_n && !all; i++)
+        PUT(q, "%s%s IS NOT NULL", i ? " OR " : " WHERE ", column(q, k->line[i]));
+    PUT(q, ")");
 }
 
 /* judged: the rows have the verdicts of their cells. */
@@ -236,7 +239,7 @@ static void start(struct statement *q, struct arena *a, const struct report_keys
     find_groups(q, all);
     report_answer_begin(&q->text, q->keys->answer);
     put_joined(q, judged);
-    put_keyed(q);
+    put_keyed(q, all);
 }
 
 static int ask(struct report_rows *out, const struct statement *q, struct store *s, struct err *e)
