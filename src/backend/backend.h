@@ -1,4 +1,4 @@
-/* backend.h - the contract between the model and whatever computes it: cpu, cuda:N, cuda:emulated,
+/* backend.h - the contract between the model and what computes it: cpu, cuda:N, cuda:emulated,
  * check:cpu.
  *
  * 1. A backend is a struct of function pointers chosen by name at run time. Required functions are
@@ -8,7 +8,7 @@
  * 3. Work is asynchronous: a fault surfaces at `sync` at the latest.
  * 4. Gradient ops take `accumulate` (0 overwrite, 1 add) and write f32. Sums have a fixed order:
  * same inputs, same bits.
- * 5. Whatever changes between batches of one shape is in backend memory (struct step_state, index
+ * 5. What changes between batches of one shape is in backend memory (struct step_state, index
  * lists), so that work which was recorded can be replayed.
  * 6. linear_rows is exact by row: the bits of a row depend on that row and the weights only.
  * Evaluation uses it.

@@ -39,8 +39,8 @@ struct op_argument {
     enum op_argument_type type;
     enum op_role role;
     size_t offset; /* in the argument struct */
-    /* "N C": rows and columns, one of them for a vector. A letter takes the size it meets first,
-     * then sizes must agree; products are written B*T. */
+    /* "N C": rows and columns, one of them for a vector. A letter takes the first size it is used
+     * for, then sizes must agree; products are written B*T. */
     const char *shape;
     const char *may_be; /* arguments whose memory an output may have, such as "x r" */
     bool optional;      /* may be none; a size may be 0 */

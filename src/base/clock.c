@@ -5,21 +5,11 @@
 #include <stdio.h>
 #include <time.h>
 
-static int64_t clock_read_us(clockid_t id)
-{
-    struct timespec t;
-    clock_gettime(id, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
 int64_t clock_monotonic_us(void)
 {
-    return clock_read_us(CLOCK_MONOTONIC);
-}
-
-int64_t clock_cpu_us(void)
-{
-    return clock_read_us(CLOCK_PROCESS_CPUTIME_ID);
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
 void clock_utc(char out[CLOCK_TEXT_BYTES])

@@ -9,21 +9,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/vec.h"
+
 static int dir_compare(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int dir_add(struct dir *d, int32_t *room, const char *name)
+static int dir_add(struct dir *d, int32_t *capacity, const char *name)
 {
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) return 0;
-    if (d->n == *room) {
-        int32_t larger = *room ? 2 * *room : 32;
-        char **grown = realloc(d->name_own, (size_t)larger * sizeof *grown);
-        if (!grown) return ENOMEM;
-        d->name_own = grown;
-        *room = larger;
-    }
+    if (vec_reserve_heap(&d->name_own, d->n + 1, capacity, sizeof *d->name_own, "names", NULL) < 0)
+        return ENOMEM;
     if (!(d->name_own[d->n] = strdup(name))) return ENOMEM;
     d->n++;
     return 0;
@@ -33,7 +30,7 @@ static int dir_add(struct dir *d, int32_t *room, const char *name)
 static int dir_read(struct dir *d)
 {
     const struct dirent *entry;
-    int32_t room = 0;
+    int32_t capacity = 0;
     int why = 0, copy = fcntl(d->fd, F_DUPFD_CLOEXEC, 0); /* closedir closes it */
     DIR *stream = copy < 0 ? NULL : fdopendir(copy);
 
@@ -42,7 +39,7 @@ static int dir_read(struct dir *d)
         if (copy >= 0) close(copy);
         return why;
     }
-    while (!why && (errno = 0, entry = readdir(stream))) why = dir_add(d, &room, entry->d_name);
+    while (!why && (errno = 0, entry = readdir(stream))) why = dir_add(d, &capacity, entry->d_name);
     if (!why) why = errno;
     closedir(stream);
     if (d->n > 1) qsort(d->name_own, (size_t)d->n, sizeof *d->name_own, dir_compare);

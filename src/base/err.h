@@ -45,7 +45,7 @@ int err_set(struct err *e, int code, const char *format, ...) ERR_PRINTF(3, 4);
 /* err_ctx - prefixes "place: " to what e already says. */
 void err_ctx(struct err *e, const char *format, ...) ERR_PRINTF(2, 3);
 
-/* err_exit_code - the process exit status (sysexits) that stands for an enum err_code; 0 for 0. */
+/* err_exit_code - the process exit status (sysexits) of an enum err_code; 0 for 0. */
 int err_exit_code(int code);
 
 /* err_name - the short lower-case name of a code, such as "data", for records. */

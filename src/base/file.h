@@ -3,7 +3,7 @@
  * 1. A file that this module writes is complete or absent: it is written under a temporary name in
  *    the same folder, synced, renamed, and the folder synced. Only file_writer_open_named writes to
  *    what a path leads to.
- * 2. Whatever reads a file from outside opens it with file_open_read: a FIFO, a device or a folder
+ * 2. A file from outside is opened with file_open_read: a FIFO, a device or a folder
  *    is an error, and never waits. */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H

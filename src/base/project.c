@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 
-/* The shipped files stand beside the program: ../ of build/ (or further up, of build/asan/), or
+/* The shipped files are beside the program: ../ of build/ (or further up, of build/asan/), or
  * ../share/alibi of bin/. */
 static int project_find_share(struct project *p, struct arena *a, struct err *e)
 {

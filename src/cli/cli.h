@@ -7,6 +7,7 @@
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,7 +15,7 @@
 #include "base/err.h"
 #include "base/project.h"
 #include "store/store.h"
-#include "workflow/planning.h"
+#include "workflow/workflow.h"
 
 enum { CLI_OPTIONS_MAX = 24, CLI_LIST_MAX = 256 };
 
@@ -55,6 +56,8 @@ struct cli {
     struct project project;
     const char *project_dir; /* --project, or NULL */
     bool quiet;              /* --quiet */
+    struct cli_list rest;    /* positional arguments */
+    struct store *store;     /* results.db where a command opened it; closed after it */
     /* For completion: cli_parse passes all options on and makes the command return at once. */
     void (*take_options)(void *context, const struct cli_option *all);
     void *take_options_context;
@@ -69,23 +72,22 @@ struct cli_command {
 
 const struct cli_command *cli_commands(size_t *n);
 
-/* cli_parse - options of a command, in any order with the positional arguments, which go to rest.
- * Every command also has --project DIR, --quiet and --help. Returns 0 to go on; 1 if --help was
- * printed or completion took the options (the command then returns 0). Errors: ERR_USAGE with the
- * nearest option, too few or too many arguments. */
+/* cli_parse - options of a command, in any order with rest_min to rest_max positional arguments,
+ * which go to c->rest. Every command also has --project DIR, --quiet and --help. CLI_DONE: --help
+ * was printed or completion took the options, and the command returns at once. Errors: ERR_USAGE
+ * with the nearest option, too few or too many arguments. */
+enum { CLI_DONE = INT_MIN };
 int cli_parse(struct cli *c, const struct cli_command *self, const struct cli_option *options,
-              int argc, char **argv, struct cli_list *rest, int32_t rest_min, int32_t rest_max,
-              struct err *e);
+              int argc, char **argv, int32_t rest_min, int32_t rest_max, struct err *e);
 
 /* cli_open - the project of --project or of the current folder. */
 int cli_open(struct cli *c, struct err *e);
 /* cli_results - path of results.db. */
 char *cli_results(struct cli *c);
 /* cli_open_results - cli_open, and results.db for reading. */
-int cli_open_results(struct cli *c, struct store **store, struct err *e);
+int cli_open_results(struct cli *c, struct err *e);
 /* cli_find_run - store_find_run, which names the right command for an artefact's name. */
-int cli_find_run(struct cli *c, struct store *store, char run_id[SPEC_ID_BYTES], const char *given,
-                 struct err *e);
+int cli_find_run(struct cli *c, char run_id[SPEC_ID_BYTES], const char *given, struct err *e);
 /* cli_plural - "" for one, else "s". */
 const char *cli_plural(int64_t n);
 
@@ -109,36 +111,12 @@ struct cli_planning {
 /* cli_planning - as options of a plan. */
 struct planning_options cli_planning(const struct cli_planning *o);
 
-int cli_plan(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_run(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_report(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_claims(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_query(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_compare(struct cli *c, const struct cli_command *self, int argc, char **argv,
-                struct err *e);
-int cli_status(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_show(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_logs(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_curves(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_settings(struct cli *c, const struct cli_command *self, int argc, char **argv,
-                 struct err *e);
-int cli_artefacts(struct cli *c, const struct cli_command *self, int argc, char **argv,
-                  struct err *e);
-int cli_devices(struct cli *c, const struct cli_command *self, int argc, char **argv,
-                struct err *e);
-int cli_doctor(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_data(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_merge(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_gc(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_verify(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_import(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_export(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_completion(struct cli *c, const struct cli_command *self, int argc, char **argv,
-                   struct err *e);
-int cli_complete(struct cli *c, const struct cli_command *self, int argc, char **argv,
-                 struct err *e);
-int cli_worker(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
-int cli_slurm_job(struct cli *c, const struct cli_command *self, int argc, char **argv,
-                  struct err *e);
+/* The functions of the table. */
+typedef int cli_run_fn(struct cli *c, const struct cli_command *self, int argc, char **argv,
+                       struct err *e);
+cli_run_fn cli_plan, cli_run, cli_report, cli_claims, cli_query, cli_compare, cli_status, cli_show,
+    cli_logs, cli_curves, cli_settings, cli_artefacts, cli_devices, cli_doctor, cli_data, cli_merge,
+    cli_gc, cli_verify, cli_import, cli_export, cli_completion, cli_complete, cli_worker,
+    cli_slurm_job;
 
 #endif

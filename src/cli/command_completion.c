@@ -38,16 +38,14 @@ int cli_completion(struct cli *c, const struct cli_command *self, int argc, char
     static const struct {
         const char *shell, *script;
     } scripts[] = {{"bash", script_bash}, {"zsh", script_zsh}, {"fish", script_fish}};
-    struct cli_list rest;
-    int rc = cli_parse(c, self, NULL, argc, argv, &rest, 1, 1, e);
 
-    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY(cli_parse(c, self, NULL, argc, argv, 1, 1, e));
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
-        if (strcmp(scripts[i].shell, rest.item[0]) != 0) continue;
+        if (strcmp(scripts[i].shell, c->rest.item[0]) != 0) continue;
         fputs(scripts[i].script, stdout);
         return 0;
     }
-    return ERR(e, ERR_USAGE, "unknown shell '%s' (expected bash, zsh or fish)", rest.item[0]);
+    return ERR(e, ERR_USAGE, "unknown shell '%s' (expected bash, zsh or fish)", c->rest.item[0]);
 }
 
 /* The word that is being typed. */
@@ -220,7 +218,8 @@ static int complete_argument(struct typed *t, const struct cli_command *command,
     }
     t->cli->take_options = search_options;
     t->cli->take_options_context = &s;
-    TRY(command->run(t->cli, command, 0, NULL, e));
+    int rc = command->run(t->cli, command, 0, NULL, e);
+    if (rc != CLI_DONE) return rc;
     if (t->word[0] == '-' && !equals) return 0;
     if (equals || s.type != CLI_FLAG) return offer_values(t, s.type, e);
     return offer_argument(t, command, e);

@@ -1,6 +1,6 @@
 /* command_data.c - alibi data list|fetch|prepare|verify: corpora under data/.
  *
- * What is fetched lies under data/fetched/: NAME.zip, and NAME/ with train.txt, valid.txt and
+ * Fetched files are under data/fetched/: NAME.zip, and NAME/ with train.txt, valid.txt and
  * test.txt, where `prepare NAME` finds it. */
 #include <dirent.h>
 #include <stdio.h>
@@ -13,7 +13,6 @@
 #include "cli/cli.h"
 #include "data/corpus.h"
 #include "fetch/fetch.h"
-#include "fetch/sources.h"
 #include "prepare/prepare.h"
 
 struct data_options {
@@ -194,7 +193,6 @@ static int prepare(struct cli *c, struct data_options *o, struct err *e)
 int cli_data(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
     struct data_options o = {0};
-    struct cli_list rest;
     const struct cli_option options[] = {
         {"text", 0, CLI_TEXT, &o.text, "DIR", "folder with train.txt, valid.txt, test.txt"},
         {"vocab", 0, CLI_NUMBER, &o.prepare.vocab_limit, "N",
@@ -215,27 +213,26 @@ int cli_data(struct cli *c, const struct cli_command *self, int argc, char **arg
          "fetch: expect this hash instead of the published one"},
         {"force", 0, CLI_FLAG, &o.prepare.force, NULL, "overwrite existing output"},
         {0}};
-    int rc = cli_parse(c, self, options, argc, argv, &rest, 1, 2, e);
 
-    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY(cli_parse(c, self, options, argc, argv, 1, 2, e));
     TRY(cli_open(c, e));
-    const char *verb = rest.item[0];
+    const char *verb = c->rest.item[0];
     if (strcmp(verb, "list") == 0) return list_corpora(c, e);
     if (strcmp(verb, "prepare") != 0 && strcmp(verb, "verify") != 0 && strcmp(verb, "fetch") != 0)
         return ERR(e, ERR_USAGE,
                    "unknown action 'data %s' (expected list, fetch, prepare or verify)", verb);
-    if (rest.n < 2)
+    if (c->rest.n < 2)
         return ERR(e, ERR_USAGE, "data %s needs the NAME of a corpus; see alibi data --help", verb);
-    if (!str_is_name(rest.item[1]))
+    if (!str_is_name(c->rest.item[1]))
         return ERR(e, ERR_USAGE,
                    "'%.80s' is not a corpus name: use letters, digits, dot, dash and underscore",
-                   rest.item[1]);
-    if (strcmp(verb, "fetch") == 0) return fetch(c, rest.item[1], &o, e);
+                   c->rest.item[1]);
+    if (strcmp(verb, "fetch") == 0) return fetch(c, c->rest.item[1], &o, e);
     if (strcmp(verb, "verify") == 0) {
-        TRY(corpus_verify(&c->project, rest.item[1], e));
-        printf("data/%s: every file is as it was prepared\n", rest.item[1]);
+        TRY(corpus_verify(&c->project, c->rest.item[1], e));
+        printf("data/%s: every file is as it was prepared\n", c->rest.item[1]);
         return 0;
     }
-    o.prepare.name = rest.item[1];
+    o.prepare.name = c->rest.item[1];
     return prepare(c, &o, e);
 }

@@ -118,12 +118,12 @@ static int print_devices(struct cli *c, bool all, struct err *e)
 
 int cli_devices(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
-    struct cli_list rest;
     bool all = false;
     const struct cli_option options[] = {
         {"all", 0, CLI_FLAG, &all, "", "also list the emulated GPU of a build that has one"}, {0}};
-    int rc = cli_parse(c, self, options, argc, argv, &rest, 0, 0, e);
-    return rc != 0 ? (rc < 0 ? rc : 0) : print_devices(c, all, e);
+
+    TRY(cli_parse(c, self, options, argc, argv, 0, 0, e));
+    return print_devices(c, all, e);
 }
 
 static void check(int *wrong, bool ok, const char *what, const char *detail)
@@ -175,13 +175,11 @@ static void check_project(struct cli *c, int *wrong)
 
 int cli_doctor(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
-    struct cli_list rest;
     struct device list[PLANNING_DEVICES_MAX];
     int32_t n = 0;
     int wrong = 0;
-    int rc = cli_parse(c, self, NULL, argc, argv, &rest, 0, 0, e);
 
-    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY(cli_parse(c, self, NULL, argc, argv, 0, 0, e));
     TRY(cli_open(c, e));
     check(&wrong, true, "program",
           arena_printf(&c->arena, "alibi %s, %s", code_id(), c->project.program));
@@ -214,26 +212,22 @@ int cli_worker(struct cli *c, const struct cli_command *self, int argc, char **a
 {
     const char *device = "cpu";
     int32_t threads = 1;
-    struct cli_list rest;
     const struct cli_option options[] = {
         {"device", 0, CLI_DEVICE, &device, "D", "cpu or cuda:N"},
         {"threads", 0, CLI_COUNT, &threads, "N", "threads of the CPU backend (default 1)"},
         {0}};
-    int rc = cli_parse(c, self, options, argc, argv, &rest, 1, 1, e);
 
-    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY(cli_parse(c, self, options, argc, argv, 1, 1, e));
     TRY(cli_open(c, e));
-    struct worker_options o = {.dir = rest.item[0], .device = device, .threads = threads};
+    struct worker_options o = {.dir = c->rest.item[0], .device = device, .threads = threads};
     return worker_run(&c->project, &o, e);
 }
 
 int cli_slurm_job(struct cli *c, const struct cli_command *self, int argc, char **argv,
                   struct err *e)
 {
-    struct cli_list rest;
-    int rc = cli_parse(c, self, NULL, argc, argv, &rest, 1, 1, e);
 
-    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY(cli_parse(c, self, NULL, argc, argv, 1, 1, e));
     TRY(cli_open(c, e));
-    return slurm_node_run(&c->project, rest.item[0], e);
+    return slurm_node_run(&c->project, c->rest.item[0], e);
 }

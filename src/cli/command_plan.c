@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 
-/* "train.lr=0.5, new": what tells the run from its like, and its state. */
+/* "train.lr=0.5, new": the settings that distinguish the run from its neighbours, and its state. */
 static const char *state_text(const struct planning *p, int32_t i, struct arena *a)
 {
     return arena_printf(a, "%s%s%s", p->settings[i], *p->settings[i] ? ", " : "",
@@ -67,7 +67,7 @@ static void print_totals(const struct planning *p, struct arena *a)
            p->rate_measured > 0 ? "measured by earlier runs" : "estimated from the device");
 }
 
-/* The lines of experiments/paper_configs.txt: each configuration once, whatever its seeds. */
+/* The lines of experiments/paper_configs.txt: each configuration once, for all its seeds. */
 static int print_configs(const struct plan *p, struct arena *a, struct err *e)
 {
     struct map printed;
@@ -122,30 +122,26 @@ static void print_plan(const struct planning *p, bool all, struct arena *a)
 int cli_plan(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
     struct cli_planning o = {0};
-    struct cli_list artefacts;
     bool all = false, configs = false;
-    struct store *store = NULL;
     struct planning p = {0};
     const struct cli_option options[] = {
         CLI_PLANNING_OPTIONS(o),
         {"all", 'a', CLI_FLAG, &all, NULL, "list evaluations too"},
         {"configs", 0, CLI_FLAG, &configs, NULL, "print lines for experiments/paper_configs.txt"},
         {0}};
-    int rc = cli_parse(c, self, options, argc, argv, &artefacts, 1, CLI_LIST_MAX, e);
 
-    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY(cli_parse(c, self, options, argc, argv, 1, CLI_LIST_MAX, e));
     if (configs && o.set.n) return ERR(e, ERR_USAGE, "--configs cannot be combined with --set");
-    TRY_OUT(rc, cli_open(c, e));
-    rc = store_open(&store, cli_results(c), STORE_READ, e);
-    if (rc < 0 && rc != ERR_NOINPUT) goto out; /* no results yet: everything is new */
+    TRY(cli_open(c, e));
+    int rc = store_open(&c->store, cli_results(c), STORE_READ, e);
+    if (rc < 0 && rc != ERR_NOINPUT) return rc; /* no results yet: everything is new */
     const struct planning_options po = cli_planning(&o);
-    TRY_OUT(rc, planning_open(&p, &c->project, artefacts.item, artefacts.n, &po, store, e));
+    TRY_OUT(rc, planning_open(&p, &c->project, c->rest.item, c->rest.n, &po, c->store, e));
     if (configs)
         rc = print_configs(&p.plan, &c->arena, e);
     else
         print_plan(&p, all, &c->arena);
 out:
     planning_close(&p);
-    store_close(store);
     return rc;
 }

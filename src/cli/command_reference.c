@@ -64,14 +64,12 @@ static void print_key(const struct spec_key *key, bool in_full, struct arena *a)
 int cli_settings(struct cli *c, const struct cli_command *self, int argc, char **argv,
                  struct err *e)
 {
-    struct cli_list rest;
     const struct spec_key *key;
     size_t n, found = 0;
     const struct spec_key *keys = spec_keys(&n);
-    int rc = cli_parse(c, self, NULL, argc, argv, &rest, 0, 1, e);
 
-    if (rc != 0) return rc < 0 ? rc : 0;
-    const char *asked = rest.n ? rest.item[0] : NULL;
+    TRY(cli_parse(c, self, NULL, argc, argv, 0, 1, e));
+    const char *asked = c->rest.n ? c->rest.item[0] : NULL;
     for (size_t i = 0; i < n; i++) {
         if (!is_selected(&keys[i], asked)) continue;
         if (asked && found) printf("\n");
@@ -79,22 +77,21 @@ int cli_settings(struct cli *c, const struct cli_command *self, int argc, char *
         found++;
     }
     if (found > 0) return 0;
-    rc = settings_key(&key, asked, e);
+    int rc = settings_key(&key, asked, e);
     if (e) e->code = ERR_USAGE;
     return rc < 0 ? ERR_USAGE : 0;
 }
 
 /* --- list ----------------------------------------------------------------------------------- */
 
-static int print_artefact(struct cli *c, struct store *store, const char *name, const char *scale,
-                          struct err *e)
+static int print_artefact(struct cli *c, const char *name, const char *scale, struct err *e)
 {
     const struct planning_options o = {.plan = {.scale = scale}};
     struct planning p;
     char time[CLOCK_TEXT_BYTES] = "-";
     struct err why = {0};
 
-    if (planning_open(&p, &c->project, &name, 1, &o, store, &why) < 0) {
+    if (planning_open(&p, &c->project, &name, 1, &o, c->store, &why) < 0) {
         printf("%-10s cannot be planned: %s\n", name, why.text);
         return 0;
     }
@@ -110,23 +107,18 @@ int cli_artefacts(struct cli *c, const struct cli_command *self, int argc, char 
                   struct err *e)
 {
     const char *scale = NULL;
-    struct cli_list rest;
-    struct store *store = NULL;
     char **name;
     int32_t n;
     const struct cli_option options[] = {
         {"scale", 's', CLI_SCALE, &scale, "NAME", "of the runs (default: the grid's, else mini)"},
         {0}};
-    int rc = cli_parse(c, self, options, argc, argv, &rest, 0, 0, e);
 
-    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY(cli_parse(c, self, options, argc, argv, 0, 0, e));
     TRY(cli_open(c, e));
-    rc = store_open(&store, cli_results(c), STORE_READ, e);
+    int rc = store_open(&c->store, cli_results(c), STORE_READ, e);
     if (rc < 0 && rc != ERR_NOINPUT) return rc; /* no results yet: everything is new */
-    TRY_OUT(rc, plan_list(&name, &n, &c->project, &c->arena, e));
+    TRY(plan_list(&name, &n, &c->project, &c->arena, e));
     printf("artefact   runs done    time left  title\n");
-    for (int32_t i = 0; i < n; i++) TRY_OUT(rc, print_artefact(c, store, name[i], scale, e));
-out:
-    store_close(store);
-    return rc;
+    for (int32_t i = 0; i < n; i++) TRY(print_artefact(c, name[i], scale, e));
+    return 0;
 }

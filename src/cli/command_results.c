@@ -50,33 +50,31 @@ static int take_artefacts(struct report_item **out, int32_t *n, struct cli *c,
 }
 
 /* One page of HTML for all artefacts, or one report after another with a summary of several. */
-static int write_reports(FILE *out, struct cli *c, struct store *store,
-                         const struct report_item *items, int32_t n, struct report_options *o,
-                         struct err *e)
+static int write_reports(FILE *out, struct cli *c, const struct report_item *items, int32_t n,
+                         struct report_options *o, struct err *e)
 {
-    if (o->format == REPORT_HTML) return report_page(out, store, &c->project, items, n, o, e);
+    if (o->format == REPORT_HTML) return report_page(out, c->store, &c->project, items, n, o, e);
     for (int32_t i = 0; i < n; i++) {
         const struct report_item *k = &items[i];
         o->scale = k->scale;
         o->title = k->title;
         if (i && o->format == REPORT_TEXT) fputc('\n', out);
-        TRY(report_artefact(out, store, &c->project, k->artefact, k->dir, o, e));
+        TRY(report_artefact(out, c->store, &c->project, k->artefact, k->dir, o, e));
     }
-    return n > 1 ? report_summary(out, store, &c->project, items, n, o, e) : 0;
+    return n > 1 ? report_summary(out, c->store, &c->project, items, n, o, e) : 0;
 }
 
 /* Writes to the file `path` complete or not at all; path NULL: to the standard output. */
-static int write_reports_to(const char *path, struct cli *c, struct store *store,
-                            const struct report_item *items, int32_t items_n,
-                            struct report_options *o, struct err *e)
+static int write_reports_to(const char *path, struct cli *c, const struct report_item *items,
+                            int32_t items_n, struct report_options *o, struct err *e)
 {
     char *text = NULL;
     size_t n = 0;
 
-    if (!path) return write_reports(stdout, c, store, items, items_n, o, e);
+    if (!path) return write_reports(stdout, c, items, items_n, o, e);
     FILE *out = open_memstream(&text, &n);
     if (!out) return ERR(e, ERR_NOMEM, "out of memory while writing the report");
-    int rc = write_reports(out, c, store, items, items_n, o, e);
+    int rc = write_reports(out, c, items, items_n, o, e);
     if (fclose(out) != 0 && rc == 0)
         rc = ERR(e, ERR_NOMEM, "out of memory while writing the report");
     if (rc == 0) rc = file_write_named(path, text, n, e);
@@ -117,10 +115,8 @@ int cli_report(struct cli *c, const struct cli_command *self, int argc, char **a
     struct asked asked = {0};
     bool no_draw = false;
     struct report_undrawn undrawn = {0};
-    struct cli_list given;
     struct report_item *items;
     int32_t items_n;
-    struct store *store = NULL;
     struct report_options o = {.color = isatty(STDOUT_FILENO), .undrawn = &undrawn};
     const struct cli_option options[] = {
         {"scale", 's', CLI_SCALE, &asked.scale, "NAME",
@@ -133,33 +129,28 @@ int cli_report(struct cli *c, const struct cli_command *self, int argc, char **a
         {"no-figure", 0, CLI_FLAG, &no_draw, NULL, "print the table only"},
         {"trust", 0, CLI_FLAG, &o.trust, NULL, "run every plot.gp outside the sandbox"},
         {0}};
-    int rc = cli_parse(c, self, options, argc, argv, &given, 1, CLI_LIST_MAX, e);
 
-    if (rc != 0) return rc < 0 ? rc : 0;
-    TRY_OUT(rc, report_format_find(&o.format, format, e));
-    TRY_OUT(rc, cli_open_results(c, &store, e));
-    TRY_OUT(rc, take_artefacts(&items, &items_n, c, &given, &asked, e));
+    TRY(cli_parse(c, self, options, argc, argv, 1, CLI_LIST_MAX, e));
+    TRY(report_format_find(&o.format, format, e));
+    TRY(cli_open_results(c, e));
+    TRY(take_artefacts(&items, &items_n, c, &c->rest, &asked, e));
     o.draw = !no_draw;
     o.variant = asked.variant;
-    for (int32_t i = 0; i < items_n; i++) TRY_OUT(rc, note_variants(store, &items[i], &o, e));
+    for (int32_t i = 0; i < items_n; i++) TRY(note_variants(c->store, &items[i], &o, e));
     if (path) o.color = false;
-    rc = write_reports_to(path, c, store, items, items_n, &o, e);
-    if (rc == 0 && undrawn.n > 0)
-        rc = ERR(e, undrawn.first.code, "%d figure%s not drawn; the first: %s", undrawn.n,
-                 undrawn.n == 1 ? " was" : "s were", undrawn.first.text);
-out:
-    store_close(store);
-    return rc;
+    TRY(write_reports_to(path, c, items, items_n, &o, e));
+    if (undrawn.n > 0)
+        return ERR(e, undrawn.first.code, "%d figure%s not drawn; the first: %s", undrawn.n,
+                   undrawn.n == 1 ? " was" : "s were", undrawn.first.text);
+    return 0;
 }
 
 int cli_claims(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
     const char *format = "text";
     struct asked asked = {0};
-    struct cli_list given;
     struct report_item *items;
     int32_t items_n;
-    struct store *store = NULL;
     struct report_options o = {.color = isatty(STDOUT_FILENO)};
     int32_t contradicted = 0;
     const struct cli_option options[] = {
@@ -167,63 +158,48 @@ int cli_claims(struct cli *c, const struct cli_command *self, int argc, char **a
          "the scale whose results are judged (default: the grid's, else mini)"},
         {"format", 'f', CLI_FORMAT, &format, "F", "text, markdown, csv, json, latex or html"},
         {0}};
-    int rc = cli_parse(c, self, options, argc, argv, &given, 0, CLI_LIST_MAX, e);
 
-    if (rc != 0) return rc < 0 ? rc : 0;
-    TRY_OUT(rc, report_format_find(&o.format, format, e));
-    TRY_OUT(rc, cli_open_results(c, &store, e));
-    TRY_OUT(rc, take_artefacts(&items, &items_n, c, &given, &asked, e));
+    TRY(cli_parse(c, self, options, argc, argv, 0, CLI_LIST_MAX, e));
+    TRY(report_format_find(&o.format, format, e));
+    TRY(cli_open_results(c, e));
+    TRY(take_artefacts(&items, &items_n, c, &c->rest, &asked, e));
     const char **dirs = arena_array(&c->arena, (size_t)items_n, sizeof *dirs);
     for (int32_t i = 0; i < items_n; i++) {
         dirs[i] = items[i].dir;
         o.scale = items[i].scale;
     }
-    TRY_OUT(rc, report_claims(stdout, store, &c->project, dirs, items_n, &o, &contradicted, e));
+    TRY(report_claims(stdout, c->store, &c->project, dirs, items_n, &o, &contradicted, e));
     if (contradicted > 0)
-        rc = ERR(e, ERR_INTERNAL, "%d claim%s contradicted by results.db at scale %s", contradicted,
-                 contradicted == 1 ? " is" : "s are", o.scale);
-out:
-    store_close(store);
-    return rc;
+        return ERR(e, ERR_INTERNAL, "%d claim%s contradicted by results.db at scale %s",
+                   contradicted, contradicted == 1 ? " is" : "s are", o.scale);
+    return 0;
 }
 
 int cli_query(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
     const char *format = "text";
     double limit_s = 30;
-    struct cli_list rest;
-    struct store *store = NULL;
     enum report_format f;
     const struct cli_option options[] = {
         {"format", 'f', CLI_FORMAT, &format, "F", "text, markdown, csv, json, latex or html"},
         {"limit", 0, CLI_REAL, &limit_s, "S", "time limit in seconds (default 30)"},
         {0}};
-    int rc = cli_parse(c, self, options, argc, argv, &rest, 1, 1, e);
 
-    if (rc != 0) return rc < 0 ? rc : 0;
-    TRY_OUT(rc, report_format_find(&f, format, e));
-    TRY_OUT(rc, cli_open_results(c, &store, e));
-    rc = report_query(stdout, store, rest.item[0], limit_s, f, e);
-out:
-    store_close(store);
-    return rc;
+    TRY(cli_parse(c, self, options, argc, argv, 1, 1, e));
+    TRY(report_format_find(&f, format, e));
+    TRY(cli_open_results(c, e));
+    return report_query(stdout, c->store, c->rest.item[0], limit_s, f, e);
 }
 
 int cli_compare(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
     const char *format = "text";
-    struct cli_list rest;
-    struct store *store = NULL;
     enum report_format f;
     const struct cli_option options[] = {
         {"format", 'f', CLI_FORMAT, &format, "F", "text, markdown, csv, json, latex or html"}, {0}};
-    int rc = cli_parse(c, self, options, argc, argv, &rest, 2, 2, e);
 
-    if (rc != 0) return rc < 0 ? rc : 0;
-    TRY_OUT(rc, report_format_find(&f, format, e));
-    TRY_OUT(rc, cli_open_results(c, &store, e));
-    rc = report_compare(stdout, store, rest.item[0], rest.item[1], f, e);
-out:
-    store_close(store);
-    return rc;
+    TRY(cli_parse(c, self, options, argc, argv, 2, 2, e));
+    TRY(report_format_find(&f, format, e));
+    TRY(cli_open_results(c, e));
+    return report_compare(stdout, c->store, c->rest.item[0], c->rest.item[1], f, e);
 }

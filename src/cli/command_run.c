@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "workflow/workflow.h"
 
 static const double day_s = 86400.0, hour_s = 3600.0;
 
@@ -53,9 +52,8 @@ int cli_run(struct cli *c, const struct cli_command *self, int argc, char **argv
     struct cli_planning o = {0};
     struct scheduler_options so = {.tries = 3, .stall_s = 300};
     bool redo = false, failed = false, stale = false, yes = false;
-    struct cli_list artefacts;
-    struct store *store = NULL;
     struct planning p = {0};
+    int rc = 0;
     struct cli_option options[CLI_OPTIONS_MAX] = {
         CLI_PLANNING_OPTIONS(o),
         {"tries", 0, CLI_COUNT, &so.tries, "N", "attempts per failing run (default 3)"},
@@ -69,31 +67,29 @@ int cli_run(struct cli *c, const struct cli_command *self, int argc, char **argv
         {"yes", 'y', CLI_FLAG, &yes, NULL, "start more than a day of work, without a question"}};
 
     add_executor_options(options, so.words);
-    int rc = cli_parse(c, self, options, argc, argv, &artefacts, 1, CLI_LIST_MAX, e);
 
-    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY(cli_parse(c, self, options, argc, argv, 1, CLI_LIST_MAX, e));
     if (redo + failed + stale > 1)
         return ERR(e, ERR_USAGE, "--redo, --failed and --stale exclude each other");
     const struct planning_options po = cli_planning(&o);
     so.pick = redo ? PICK_REDO : failed ? PICK_FAILED : stale ? PICK_STALE : PICK_MISSING;
     so.devices = o.devices;
     so.quiet = c->quiet;
-    TRY_OUT(rc, cli_open(c, e));
+    TRY(cli_open(c, e));
     /* What is done only serves the estimate here: a file that cannot be read as it is will be made,
      * migrated or refused when it is opened for writing. */
-    (void)store_open(&store, cli_results(c), STORE_READ, NULL);
+    (void)store_open(&c->store, cli_results(c), STORE_READ, NULL);
     if (!file_exists(cli_results(c)) && file_exists(project_path(&c->project, &c->arena, "runs")))
         log_warn("no results.db, but runs/ exists: `alibi merge runs/` restores it and avoids "
                  "rerunning");
-    TRY_OUT(rc, planning_open(&p, &c->project, artefacts.item, artefacts.n, &po, store, e));
+    TRY_OUT(rc, planning_open(&p, &c->project, c->rest.item, c->rest.n, &po, c->store, e));
     TRY_OUT(rc, planning_check_precision(&p, e));
     TRY_OUT(rc, check_duration(&p, yes, e));
-    store_close(store);
-    store = NULL;
-    TRY_OUT(rc, store_open(&store, cli_results(c), STORE_WRITE, e));
-    rc = workflow_run(store, &c->project, &p, &po.plan, &so, show_preparation, e);
+    store_close(c->store);
+    c->store = NULL;
+    TRY_OUT(rc, store_open(&c->store, cli_results(c), STORE_WRITE, e));
+    rc = workflow_run(c->store, &c->project, &p, &po.plan, &so, show_preparation, e);
 out:
     planning_close(&p);
-    store_close(store);
     return rc;
 }

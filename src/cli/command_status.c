@@ -58,25 +58,20 @@ static int print_status(struct store *store, struct err *e)
 int cli_status(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
     bool watch = false;
-    struct cli_list rest;
-    struct store *store = NULL;
     const struct cli_option options[] = {
         {"watch", 'w', CLI_FLAG, &watch, NULL, "repeat every second until Ctrl-C"}, {0}};
-    int rc = cli_parse(c, self, options, argc, argv, &rest, 0, 0, e);
 
-    if (rc != 0) return rc < 0 ? rc : 0;
-    TRY_OUT(rc, cli_open_results(c, &store, e));
+    TRY(cli_parse(c, self, options, argc, argv, 0, 0, e));
+    TRY(cli_open_results(c, e));
     for (;;) {
         if (watch && isatty(STDOUT_FILENO)) printf("\033[H\033[2J");
-        TRY_OUT(rc, print_status(store, e));
+        TRY(print_status(c->store, e));
         if (!watch) break;
         fflush(stdout);
-        TRY_OUT(rc, file_check_output(stdout, e));
+        TRY(file_check_output(stdout, e));
         nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
     }
-out:
-    store_close(store);
-    return rc;
+    return 0;
 }
 
 /* A part of what is shown of a run; its heading is printed above the first row. */
@@ -146,7 +141,7 @@ static int print_protocol(void *context, int columns_n, const char *const *names
     return 0;
 }
 
-static int print_run(struct cli *c, struct store *store, const char *run_id, struct err *e)
+static int print_run(struct cli *c, const char *run_id, struct err *e)
 {
     static const char newest[] =
         "SELECT split, attempt, step, loss_nats, perplexity, lr, grad_norm FROM curves a WHERE "
@@ -166,29 +161,23 @@ static int print_run(struct cli *c, struct store *store, const char *run_id, str
     const struct store_param run = {"run", arena_strdup(&c->arena, run_id)};
 
     printf("run %s\n", run_id);
-    TRY(store_query(store, "SELECT spec FROM run_list WHERE run_id = :run", &run, 1, 30, print_spec,
-                    NULL, e));
-    TRY(store_query(store,
+    TRY(store_query(c->store, "SELECT spec FROM run_list WHERE run_id = :run", &run, 1, 30,
+                    print_spec, NULL, e));
+    TRY(store_query(c->store,
                     "SELECT r.spec, t.spec FROM run_list r JOIN run_list t ON t.run_id = "
                     "r.train_run_id WHERE r.run_id = :run",
                     &run, 1, 30, print_protocol, NULL, e));
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        TRY(store_query(store, parts[i].sql, &run, 1, 30, print_cells, &parts[i], e));
+        TRY(store_query(c->store, parts[i].sql, &run, 1, 30, print_cells, &parts[i], e));
     return 0;
 }
 
 int cli_show(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
-    struct cli_list rest;
-    struct store *store = NULL;
     char run_id[SPEC_ID_BYTES];
-    int rc = cli_parse(c, self, NULL, argc, argv, &rest, 1, 1, e);
 
-    if (rc != 0) return rc < 0 ? rc : 0;
-    TRY_OUT(rc, cli_open_results(c, &store, e));
-    TRY_OUT(rc, cli_find_run(c, store, run_id, rest.item[0], e));
-    rc = print_run(c, store, run_id, e);
-out:
-    store_close(store);
-    return rc;
+    TRY(cli_parse(c, self, NULL, argc, argv, 1, 1, e));
+    TRY(cli_open_results(c, e));
+    TRY(cli_find_run(c, run_id, c->rest.item[0], e));
+    return print_run(c, run_id, e);
 }

@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "cli/cli.h"
-#include "workflow/workflow.h"
 
 static void print_merge(struct cli *c, const struct merge_result *m, const char *path)
 {
@@ -33,43 +32,33 @@ static void print_merge(struct cli *c, const struct merge_result *m, const char 
 
 int cli_merge(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
-    struct cli_list rest;
-    struct store *store = NULL;
     struct merge_result m;
-    int rc = cli_parse(c, self, NULL, argc, argv, &rest, 1, 1, e);
 
-    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY(cli_parse(c, self, NULL, argc, argv, 1, 1, e));
     TRY(cli_open(c, e));
-    if (!file_exists(rest.item[0])) return ERR(e, ERR_NOINPUT, "%s not found", rest.item[0]);
-    TRY_OUT(rc, store_open(&store, cli_results(c), STORE_WRITE, e));
-    TRY_OUT(rc, workflow_merge(&m, &c->project, &c->arena, store, rest.item[0], e));
-    print_merge(c, &m, rest.item[0]);
+    if (!file_exists(c->rest.item[0])) return ERR(e, ERR_NOINPUT, "%s not found", c->rest.item[0]);
+    TRY(store_open(&c->store, cli_results(c), STORE_WRITE, e));
+    TRY(workflow_merge(&m, &c->project, &c->arena, c->store, c->rest.item[0], e));
+    print_merge(c, &m, c->rest.item[0]);
     if (m.skipped_n)
-        rc = ERR(e, ERR_DATA, "%d run folder%s left out; the first: %s", m.skipped_n,
-                 cli_plural(m.skipped_n), m.why);
-out:
-    store_close(store);
-    return rc;
+        return ERR(e, ERR_DATA, "%d run folder%s left out; the first: %s", m.skipped_n,
+                   cli_plural(m.skipped_n), m.why);
+    return 0;
 }
 
 int cli_gc(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
-    struct cli_list rest;
-    struct store *store = NULL;
     struct gc_result r;
-    int rc = cli_parse(c, self, NULL, argc, argv, &rest, 0, 0, e);
 
-    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY(cli_parse(c, self, NULL, argc, argv, 0, 0, e));
     TRY(cli_open(c, e));
     if (!file_exists(cli_results(c)))
         return ERR(e, ERR_NOINPUT, "%s not found; nothing to delete", cli_results(c));
     /* The lock of a writer: no scheduler is at work. */
-    TRY_OUT(rc, store_open(&store, cli_results(c), STORE_WRITE, e));
-    TRY_OUT(rc, workflow_gc(&r, &c->project, store, e));
+    TRY(store_open(&c->store, cli_results(c), STORE_WRITE, e));
+    TRY(workflow_gc(&r, &c->project, c->store, e));
     printf("%d attempts removed, %s freed\n", r.folders_n, str_bytes(&c->arena, r.bytes));
-out:
-    store_close(store);
-    return rc;
+    return 0;
 }
 
 /* --- verify --------------------------------------------------------------------------------- */
@@ -90,8 +79,6 @@ static void print_finding(void *context, enum verify_verdict verdict, const char
 int cli_verify(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
     enum { UPDATES_DEFAULT = 5, UPDATES_UNSET = -1 };
-    struct cli_list rest;
-    struct store *store = NULL;
     struct verify_options o = {.report = print_finding};
     struct verify_summary v;
     char run_id[SPEC_ID_BYTES];
@@ -100,24 +87,22 @@ int cli_verify(struct cli *c, const struct cli_command *self, int argc, char **a
         {"updates", 'u', CLI_NUMBER, &updates, "K",
          "updates of a training to reproduce; 0: none (default 5 with RUN, else 0)"},
         {0}};
-    int rc = cli_parse(c, self, options, argc, argv, &rest, 0, 1, e);
 
-    if (rc != 0) return rc < 0 ? rc : 0;
-    TRY_OUT(rc, cli_open_results(c, &store, e));
-    if (rest.n) TRY_OUT(rc, cli_find_run(c, store, run_id, rest.item[0], e));
-    o.run_id = rest.n ? run_id : NULL;
-    o.updates = updates != UPDATES_UNSET ? updates : rest.n ? UPDATES_DEFAULT : 0;
-    TRY_OUT(rc, workflow_verify(&v, &c->project, &c->arena, store, &o, e));
+    TRY(cli_parse(c, self, options, argc, argv, 0, 1, e));
+    TRY(cli_open_results(c, e));
+    if (c->rest.n) TRY(cli_find_run(c, run_id, c->rest.item[0], e));
+    o.run_id = c->rest.n ? run_id : NULL;
+    o.updates = updates != UPDATES_UNSET ? updates : c->rest.n ? UPDATES_DEFAULT : 0;
+    TRY(workflow_verify(&v, &c->project, &c->arena, c->store, &o, e));
     printf("results.db is intact; %d checkpoints hashed, %d results compared with their records, "
            "%d runs reproduced, %d wrong\n",
            v.checkpoints_n, v.results_n, v.reproduced_n, v.wrong_n);
     if (v.wrong_n)
-        rc = ERR(e, ERR_DATA,
-                 "%d files or results differ from their records; `alibi run --redo` replaces them",
-                 v.wrong_n);
-out:
-    store_close(store);
-    return rc;
+        return ERR(
+            e, ERR_DATA,
+            "%d files or results differ from their records; `alibi run --redo` replaces them",
+            v.wrong_n);
+    return 0;
 }
 
 /* --- import, export ------------------------------------------------------------------------- */
@@ -142,7 +127,6 @@ int cli_import(struct cli *c, const struct cli_command *self, int argc, char **a
 {
     struct import_options o = {.artefact = "table5"};
     struct import_result r;
-    struct cli_list rest;
     const struct cli_option options[] = {
         {"as", 0, CLI_AXES, &o.as, "K=V,…", "select the training: position=alibi,L_train=512"},
         {"dict", 0, CLI_TEXT, &o.dict, "FILE",
@@ -154,12 +138,11 @@ int cli_import(struct cli *c, const struct cli_command *self, int argc, char **a
          "training loss per token, if the file has none"},
         {"force", 0, CLI_FLAG, &o.force, NULL, "replace an existing result"},
         {0}};
-    int rc = cli_parse(c, self, options, argc, argv, &rest, 1, 1, e);
 
-    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY(cli_parse(c, self, options, argc, argv, 1, 1, e));
     TRY(cli_open(c, e));
     if (!o.scale && !strchr(o.artefact, '/')) o.scale = "paper";
-    TRY(workflow_import(&r, &c->project, &c->arena, rest.item[0], &o, e));
+    TRY(workflow_import(&r, &c->project, &c->arena, c->rest.item[0], &o, e));
     print_import(c, &o, &r);
     return 0;
 }
@@ -168,25 +151,20 @@ int cli_export(struct cli *c, const struct cli_command *self, int argc, char **a
 {
     const char *dir = NULL, *which = "best";
     char run_id[SPEC_ID_BYTES];
-    struct cli_list rest;
-    struct store *store = NULL;
     struct export_result r;
     const struct cli_option options[] = {
         {"out", 'o', CLI_TEXT, &dir, "DIR", "write to DIR (default exports/RUN)"},
         {"checkpoint", 0, CLI_WHICH, &which, "WHICH", "best (on valid, the default) or last"},
         {0}};
-    int rc = cli_parse(c, self, options, argc, argv, &rest, 1, 1, e);
 
-    if (rc != 0) return rc < 0 ? rc : 0;
+    TRY(cli_parse(c, self, options, argc, argv, 1, 1, e));
     if (strcmp(which, "best") != 0 && strcmp(which, "last") != 0)
         return ERR(e, ERR_USAGE, "--checkpoint: expected best or last, found '%.40s'", which);
-    TRY_OUT(rc, cli_open_results(c, &store, e));
-    TRY_OUT(rc, cli_find_run(c, store, run_id, rest.item[0], e));
-    TRY_OUT(rc, workflow_export(&r, &c->project, &c->arena, store, run_id, dir,
-                                strcmp(which, "best") == 0 ? SPEC_BEST : SPEC_LAST, e));
+    TRY(cli_open_results(c, e));
+    TRY(cli_find_run(c, run_id, c->rest.item[0], e));
+    TRY(workflow_export(&r, &c->project, &c->arena, c->store, run_id, dir,
+                        strcmp(which, "best") == 0 ? SPEC_BEST : SPEC_LAST, e));
     printf("exported run %s to %s: model.safetensors, config.json%s\n", r.run_id, r.dir,
            r.has_dictionary ? ", dict.txt" : "; the corpus is not here, so there is no dict.txt");
-out:
-    store_close(store);
-    return rc;
+    return 0;
 }

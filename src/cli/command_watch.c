@@ -156,19 +156,17 @@ int cli_logs(struct cli *c, const struct cli_command *self, int argc, char **arg
         " FROM attempts a JOIN run_list r USING (run_id) WHERE run_id = CAST(:run AS TEXT)"
         " ORDER BY a.attempt DESC LIMIT 1";
     bool follow = false;
-    struct cli_list rest;
-    struct store *store = NULL;
     char run_id[SPEC_ID_BYTES];
     struct log l = {.fd = -1};
+    int rc = 0;
     const struct cli_option options[] = {
         {"follow", 'f', CLI_FLAG, &follow, NULL, "wait for more until the attempt ends"}, {0}};
-    int rc = cli_parse(c, self, options, argc, argv, &rest, 1, 1, e);
 
-    if (rc != 0) return rc < 0 ? rc : 0;
-    TRY_OUT(rc, cli_open_results(c, &store, e));
-    TRY_OUT(rc, cli_find_run(c, store, run_id, rest.item[0], e));
+    TRY(cli_parse(c, self, options, argc, argv, 1, 1, e));
+    TRY(cli_open_results(c, e));
+    TRY(cli_find_run(c, run_id, c->rest.item[0], e));
     const struct store_param run = {"run", run_id};
-    TRY_OUT(rc, store_query(store, sql, &run, 1, 30, take_attempt, &l, e));
+    TRY_OUT(rc, store_query(c->store, sql, &run, 1, 30, take_attempt, &l, e));
     if (!*l.dir) {
         rc = ERR(e, ERR_NOINPUT, "run %s has no attempts, therefore no log", run_id);
         goto out;
@@ -177,7 +175,6 @@ int cli_logs(struct cli *c, const struct cli_command *self, int argc, char **arg
 out:
     if (l.fd >= 0) close(l.fd);
     event_reader_close(l.reader);
-    store_close(store);
     return rc;
 }
 
@@ -200,30 +197,24 @@ static void terminal_size(struct report_curves_args *args)
 int cli_curves(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
     bool watch = false;
-    struct cli_list rest;
-    struct store *store = NULL;
     struct report_curves_args args = {0};
     const struct cli_option options[] = {
         {"watch", 'w', CLI_FLAG, &watch, NULL, "draw again every two seconds until Ctrl-C"}, {0}};
-    int rc = cli_parse(c, self, options, argc, argv, &rest, 1, CLI_LIST_MAX, e);
 
-    if (rc != 0) return rc < 0 ? rc : 0;
-    TRY_OUT(rc, cli_open_results(c, &store, e));
-    char(*ids)[SPEC_ID_BYTES] = arena_array(&c->arena, (size_t)rest.n, sizeof *ids);
-    for (int32_t i = 0; i < rest.n; i++)
-        TRY_OUT(rc, cli_find_run(c, store, ids[i], rest.item[i], e));
+    TRY(cli_parse(c, self, options, argc, argv, 1, CLI_LIST_MAX, e));
+    TRY(cli_open_results(c, e));
+    char(*ids)[SPEC_ID_BYTES] = arena_array(&c->arena, (size_t)c->rest.n, sizeof *ids);
+    for (int32_t i = 0; i < c->rest.n; i++) TRY(cli_find_run(c, ids[i], c->rest.item[i], e));
     args.run_id = (const char(*)[SPEC_ID_BYTES])ids;
-    args.runs_n = rest.n;
+    args.runs_n = c->rest.n;
     args.svg = !watch;
     for (;;) {
         terminal_size(&args);
         if (watch && isatty(STDOUT_FILENO)) printf("\033[H\033[2J");
-        TRY_OUT(rc, report_curves(stdout, store, &c->project, &args, e));
+        TRY(report_curves(stdout, c->store, &c->project, &args, e));
         if (!watch) break;
         fflush(stdout);
         nanosleep(&(struct timespec){.tv_sec = 2}, NULL);
     }
-out:
-    store_close(store);
-    return rc;
+    return 0;
 }

@@ -47,8 +47,9 @@ static int run_command(int argc, char **argv, struct err *e)
         struct cli c = {0};
         arena_init(&c.arena);
         int rc = commands[i].run(&c, &commands[i], argc - 2, argv + 2, e);
+        store_close(c.store);
         arena_fini(&c.arena);
-        return rc;
+        return rc == CLI_DONE ? 0 : rc;
     }
     const char *near = str_nearest(argv[1], names, n);
     return ERR(e, ERR_USAGE, "unknown command '%s'%s%s; see `alibi --help`", argv[1],

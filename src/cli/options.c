@@ -83,21 +83,20 @@ static int find_option(const struct cli_option **out, const struct cli_command *
 }
 
 int cli_parse(struct cli *c, const struct cli_command *self, const struct cli_option *options,
-              int argc, char **argv, struct cli_list *rest, int32_t rest_min, int32_t rest_max,
-              struct err *e)
+              int argc, char **argv, int32_t rest_min, int32_t rest_max, struct err *e)
 {
     struct cli_option all[CLI_OPTIONS_MAX] = {{0}};
+    struct cli_list *rest = &c->rest;
     bool help = false, only_rest = false;
     int32_t n = 0;
 
-    rest->n = 0;
     for (const struct cli_option *o = options; o && o->name; o++) all[n++] = *o;
     all[n++] = (struct cli_option){"project", 0, CLI_TEXT, &c->project_dir, "DIR", ""};
     all[n++] = (struct cli_option){"quiet", 'q', CLI_FLAG, &c->quiet, NULL, ""};
     all[n++] = (struct cli_option){"help", 'h', CLI_FLAG, &help, NULL, ""};
     if (c->take_options) {
         c->take_options(c->take_options_context, all);
-        return 1;
+        return CLI_DONE;
     }
     for (int i = 0; i < argc; i++) {
         const struct cli_option *o = NULL;
@@ -126,7 +125,7 @@ int cli_parse(struct cli *c, const struct cli_command *self, const struct cli_op
     }
     if (help) {
         print_help(self, options);
-        return 1;
+        return CLI_DONE;
     }
     if (c->quiet) log_set_level(LOG_WARN);
     if (rest->n < rest_min)
@@ -145,14 +144,13 @@ char *cli_results(struct cli *c)
     return project_path(&c->project, &c->arena, "results.db");
 }
 
-int cli_open_results(struct cli *c, struct store **store, struct err *e)
+int cli_open_results(struct cli *c, struct err *e)
 {
     TRY(cli_open(c, e));
-    return store_open(store, cli_results(c), STORE_READ, e);
+    return store_open(&c->store, cli_results(c), STORE_READ, e);
 }
 
-int cli_find_run(struct cli *c, struct store *store, char run_id[SPEC_ID_BYTES], const char *given,
-                 struct err *e)
+int cli_find_run(struct cli *c, char run_id[SPEC_ID_BYTES], const char *given, struct err *e)
 {
     char *path;
     const char *grid = arena_printf(&c->arena, "experiments/%.64s/grid.yaml", given);
@@ -160,7 +158,7 @@ int cli_find_run(struct cli *c, struct store *store, char run_id[SPEC_ID_BYTES],
     if (str_is_name(given) && project_find(&path, &c->project, &c->arena, grid, NULL) == 0)
         return ERR(e, ERR_USAGE, "'%s' is an artefact, not a run id; see `alibi report %s`", given,
                    given);
-    return store_find_run(store, run_id, given, e);
+    return store_find_run(c->store, run_id, given, e);
 }
 
 const char *cli_plural(int64_t n)

@@ -8,7 +8,7 @@ enum { ATTENTION_WIDTH_MAX = 256 };
 
 struct attention_work {
     const struct attention *a;
-    size_t scratch_bytes; /* of the kernel; a thread's sums of bias gradients stand behind it */
+    size_t scratch_bytes; /* of the kernel; a thread's sums of bias gradients are behind it */
     int want_bias;
 };
 

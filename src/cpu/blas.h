@@ -5,7 +5,7 @@
  * serial build first, then BLIS.
  * 2. Threads are ours (one product a thread), so a library must not fork inside a product.
  * 3. OpenBLAS chooses kernels by the processor's model and takes very slow ones for a model it does
- * not know: it is told the instruction set instead, before it is opened.
+ * not know: it is given the instruction set instead, before it is opened.
  * 4. ALIBI_AVOID_BLAS is the description of a library that failed a worker (or only its first
  * word): that make is opened last. The scheduler sets it for the next attempt. */
 #ifndef CPU_BLAS_H
@@ -36,8 +36,8 @@ struct blas {
 /* blas_open - opens the first library that is there. Errors: ERR_UNAVAILABLE names the package. */
 int blas_open(struct blas *b, struct err *e);
 /* blas_open_named - only the library of that make: onednn, openblas, blis; OpenBLAS with the
- * kernels it calls so (NULL: those it is told otherwise; it keeps what a process opened first). For
- * tests and measurements. */
+ * kernels it calls so (NULL: those it is given otherwise; it keeps what a process opened first).
+ * For tests and measurements. */
 int blas_open_named(struct blas *b, const char *make, const char *kernels, struct err *e);
 
 /* A product c (m,n) = a (m,k) b (k,n) + beta c, row major, each operand perhaps transposed. */

@@ -22,11 +22,28 @@ struct linear_work {
     int status; /* of a product that the library refused; 0: none */
 };
 
-/* Threads that fail write the same member; any of their values will do. */
-static void linear_multiply(const struct cpu_share *s, struct linear_work *w,
-                            const struct blas_product *p)
+static float *linear_at(const struct tensor *t, int64_t row)
 {
-    int status = blas_multiply(&s->cpu->blas, p);
+    return (float *)t->data + row * t->stride;
+}
+
+/* Rows of y of this share: those of a, (rows,k) or transposed (k,rows), times w (k,cols). Threads
+ * that fail write the same member; any of their values will do. */
+static void linear_multiply(const struct cpu_share *s, struct linear_work *w, bool transpose_a,
+                            int64_t k, const float *a)
+{
+    struct blas_product p = {.transpose_a = transpose_a,
+                             .m = s->end - s->begin,
+                             .n = w->w->cols,
+                             .k = k,
+                             .a = a,
+                             .b = w->w->data,
+                             .c = linear_at(w->y, s->begin),
+                             .stride_a = w->x->stride,
+                             .stride_b = w->w->stride,
+                             .stride_c = w->y->stride,
+                             .beta = w->accumulate ? 1.0f : 0.0f};
+    int status = blas_multiply(&s->cpu->blas, &p);
     if (status == 0) return;
 #pragma omp atomic write
     w->status = status;
@@ -37,11 +54,6 @@ static int linear_finish(const struct backend *b, const struct linear_work *w, s
     if (w->status == 0) return 0;
     return ERR(e, ERR_UNAVAILABLE, "cpu: %s refused a product (status %d), most likely for memory",
                b->blas, w->status);
-}
-
-static float *linear_at(const struct tensor *t, int64_t row)
-{
-    return (float *)t->data + row * t->stride;
 }
 
 /* Weights are packed and used in parts of at most this much, which bounds the scratch memory. */
@@ -85,17 +97,7 @@ int cpu_linear_rows(struct backend *b, const struct linear_rows_args *a, struct 
 static void linear_bwd_input_task(const struct cpu_share *s, void *arguments)
 {
     struct linear_work *w = arguments;
-    struct blas_product p = {.m = s->end - s->begin,
-                             .n = w->w->cols,
-                             .k = w->w->rows,
-                             .a = linear_at(w->x, s->begin),
-                             .b = w->w->data,
-                             .c = linear_at(w->y, s->begin),
-                             .stride_a = w->x->stride,
-                             .stride_b = w->w->stride,
-                             .stride_c = w->y->stride,
-                             .beta = w->accumulate ? 1.0f : 0.0f};
-    linear_multiply(s, w, &p);
+    linear_multiply(s, w, false, w->w->rows, linear_at(w->x, s->begin));
 }
 
 int cpu_linear_bwd_input(struct backend *b, const struct linear_bwd_input_args *a, struct err *e)
@@ -119,18 +121,7 @@ static void linear_bwd_weight_library_task(const struct cpu_share *s, void *argu
 {
     struct linear_work *w = arguments;
     struct simd_range cols = {s->begin, s->end};
-    struct blas_product p = {.transpose_a = 1,
-                             .m = s->end - s->begin,
-                             .n = w->w->cols,
-                             .k = w->x->rows,
-                             .a = (const float *)w->x->data + s->begin,
-                             .b = w->w->data,
-                             .c = linear_at(w->y, s->begin),
-                             .stride_a = w->x->stride,
-                             .stride_b = w->w->stride,
-                             .stride_c = w->y->stride,
-                             .beta = w->accumulate ? 1.0f : 0.0f};
-    linear_multiply(s, w, &p);
+    linear_multiply(s, w, true, w->x->rows, (const float *)w->x->data + s->begin);
     if (w->bias_sums) s->cpu->simd->rows->column_sums(w->bias_sums, w->x, w->accumulate, cols);
 }
 

@@ -5,7 +5,7 @@
  *    limit, then for each tile of sinks outside the window:
  *    scores, their highest so far, probabilities, and the output's sum scaled to the new highest
  *    (the online softmax of Milakov and Gimelshein 2018; Dao et al. 2022).
- * 3. A query's bits depend on its own tokens only: key tiles begin at multiples of 64 whatever T
+ * 3. A query's bits depend on its own tokens only: key tiles begin at multiples of 64 for any T
  *    is, and a masked key adds exactly nothing. */
 #include "cpu/simd_attention.h"
 
@@ -15,7 +15,7 @@ enum { FORWARD_KEYS = 4, FORWARD_DIMS = 8 };
 struct forward {
     const struct attention *a;
     const struct simd_dropout *dropout;
-    float *table;      /* (H, table floats): bias at distance d stands at ATTENTION_WIDE + d */
+    float *table;      /* (H, table floats): bias at distance d is at ATTENTION_WIDE + d */
     float *far;        /* the same without a window, where there are sinks */
     float *query;      /* (padded D, WIDE) scaled queries of the tile */
     float *out;        /* (padded D, WIDE) running sums */
@@ -205,7 +205,7 @@ static void forward_rotate(const struct forward *f, const struct forward_tile *t
         }
 }
 
-/* Biases of a tile of sinks stand where its scores will. */
+/* Biases of a tile of sinks are where its scores will be. */
 static void forward_sink_biases(const struct forward *f, const struct forward_tile *t)
 {
     const float *far = f->far + t->h * attention_table_floats(f->a->T) + ATTENTION_WIDE;

@@ -2,7 +2,7 @@
  *
  * Scores are kept in units of log 2 (q k scale log2(e) + bias log2(e)), so that a probability is
  * one vector_exp2. The bias of a head, the causal mask included, is a table over distances that is
- * -infinity below zero and outside the window: a score's sum starts from one load of it, whatever
+ * -infinity below zero and outside the window: a score's sum starts from one load of it, with any
  * the position method. Keys that a query sees outside its window (sinks) are tiles of their own,
  * whose bias is filled in by pair; every pair is in one tile of either kind. */
 #ifndef CPU_SIMD_ATTENTION_H

@@ -6,10 +6,77 @@
  * 2. dv += p dout and dk += ds q, sums over queries, which stay in lanes;
  * 3. ds transposed, so that a lane is a query, and dq += ds k;
  * 4. the bias's gradient: sums of ds along equal distances.
- * Tiles of which no probability can be above zero are left out (simd_attention_skip.h).
+ * Tiles of which no probability can be above zero are left out (attention_skip below).
  * With dropout, p is what multiplied v (dropped and scaled) and dp is multiplied by the factor. */
+#include <math.h>
+
 #include "cpu/simd_attention.h"
-#include "cpu/simd_attention_skip.h"
+
+/* Pairs whose probability is exactly zero, known without computing it.
+ *
+ * The backward pass takes a probability again as vector_exp2(q k + bias - lse), all in units of
+ * log 2, which is 0 from EXP2_ZERO down; and a probability of 0 adds zeros to every gradient, as
+ * long as values and dout are finite. Under a bias that falls with distance, for every pair of a
+ * tile of queries and a tile of keys
+ *
+ *     q k + bias - lse  <=  max|q| max|k| + bias at the tiles' nearest distance - lowest lse
+ *
+ * (Cauchy and Schwarz). Where the right side is below EXP2_ZERO, the tile can be left out: every
+ * bit of the gradients stays. Both sides are sums of up to 130 roundings, each 2^-24 of a
+ * magnitude, so each part is taken 2^-12 of itself too high. A number that is not finite makes
+ * nothing dead. */
+#define ATTENTION_SKIP_ABOVE (1.0f + 0x1p-12f)
+#define ATTENTION_SKIP_BELOW (1.0f - 0x1p-12f)
+
+/* By tile of ATTENTION_TILE queries: the highest |q| and the lowest lse. */
+struct attention_skip {
+    float *query_norm, *lse;
+};
+
+/* Whether head h can have dead pairs at all. */
+VECTOR_FN int attention_skip_applies(const struct attention *a, int64_t h)
+{
+    const struct attention_bias *b = &a->bias;
+    return b->tail_slope_dev && b->tail_slope_dev[h] < 0.0f && b->bias_table_n == 0 &&
+           a->T > ATTENTION_TILE;
+}
+
+/* Fills both from q . q and lse of T queries. */
+VECTOR_FN void attention_skip_fill(struct attention_skip *s, const float *squares, const float *lse,
+                                   int64_t T)
+{
+    for (int64_t first = 0; first < T; first += ATTENTION_TILE) {
+        float highest = 0.0f, lowest = INFINITY, poison = 0.0f;
+        for (int64_t i = first; i < first + ATTENTION_TILE && i < T; i++) {
+            poison += 0.0f * (squares[i] + lse[i]); /* a NaN where either is not finite */
+            if (squares[i] > highest) highest = squares[i];
+            if (lse[i] < lowest) lowest = lse[i];
+        }
+        s->query_norm[first / ATTENTION_TILE] = sqrtf(highest) + poison;
+        s->lse[first / ATTENTION_TILE] = lowest;
+    }
+}
+
+/* The highest |k| of two vectors of keys in columns. */
+VECTOR_FN float attention_skip_key_norm(const float *columns, int64_t column, int64_t D)
+{
+    vector_f32 square[2] = {{0}, {0}};
+    for (int64_t c = 0; c < D; c++)
+        for (int v = 0; v < 2; v++) {
+            vector_f32 x = vector_load(columns + c * column + v * VECTOR_LANES);
+            square[v] += x * x;
+        }
+    float sum = vector_sum(square[0] + square[1]);
+    return sqrtf(vector_highest(vector_max(square[0], square[1]))) + 0.0f * sum;
+}
+
+/* bias: of the pair of the query tile and the keys that is nearest. */
+VECTOR_FN int attention_skip_is_dead(const struct attention_skip *s, int64_t query_tile,
+                                     float key_norm, float bias)
+{
+    float most = s->query_norm[query_tile] * key_norm * ATTENTION_SKIP_ABOVE;
+    return most + (bias - s->lse[query_tile]) * ATTENTION_SKIP_BELOW < VECTOR_EXP2_ZERO;
+}
 
 enum {
     BACKWARD_QUERIES = 4,
@@ -71,7 +138,7 @@ static size_t backward_bytes(const struct attention *a)
     return (size_t)floats * sizeof(float);
 }
 
-/* Distance d of head h stands at Tp - 1 - d: keys j, j + 1, ... of query i follow each other from
+/* Distance d of head h is at Tp - 1 - d: keys j, j + 1, ... of query i follow each other from
  * Tp - 1 - i + j on. Entries past distance 0 are the causal mask. */
 static void backward_table(const struct backward *w, int32_t h)
 {
@@ -303,7 +370,7 @@ VECTOR_FN void backward_queries(const struct backward *w, const struct backward_
     }
 }
 
-/* Step 4: row q of ds is added where its distances stand, a float before those of the row above. As
+/* Step 4: row q of ds is added where its distances are, a float before those of the row above. As
  * many rows as a vector has lanes are added up in registers, each read from as far before its first
  * element as it is shifted; the zeros between rows make up for the rest. */
 VECTOR_FN void backward_distances(const struct backward *w, const struct backward_tile *t,
@@ -335,7 +402,7 @@ static void backward_store(const struct backward *w, const struct backward_tile 
     transpose_to_rows(dvalue, a->dv.stride, w->dvalue, ATTENTION_WIDE, rows, a->D, 1.0f);
 }
 
-/* Whether every probability of the tile is zero. Keys stand before the tile's first query, or one
+/* Whether every probability of the tile is zero. Keys precede the tile's first query, or one
  * of them is near it. */
 VECTOR_FN int backward_is_dead(const struct backward *w, const struct backward_tile *t,
                                float key_norm)
@@ -358,7 +425,7 @@ static void backward_aim(const struct backward *w, struct backward_tile *t)
     t->dquery_column = w->column;
 }
 
-/* The same for sinks outside the window: biases stand where ds will. */
+/* The same for sinks outside the window: biases are where ds will be. */
 static void backward_aim_at_sinks(const struct backward *w, struct backward_tile *t, int64_t lanes)
 {
     const struct attention *a = w->a;

@@ -3,7 +3,7 @@
  * 1. The weights are packed into panels of PANEL outputs, input by input, zeros past the last one:
  *    one pass over w, shared by every row.
  * 2. A block of rows is multiplied with a panel in registers: each element of y is one chain of
- *    multiply-adds over the inputs in rising order, started from zero, whatever the block's height.
+ *    multiply-adds over the inputs in rising order, started from zero, for any height of the block.
  *    So the bits of a row depend on that row and the weights only, by construction.
  * 3. Rows go in groups small enough to stay in the second-level cache while all panels pass. */
 #include "cpu/simd.h"
@@ -25,7 +25,7 @@ static size_t linear_packed_bytes(const struct tensor *w)
     return (size_t)(panels * PANEL * w->cols) * sizeof(float);
 }
 
-/* Panels begin ... end - 1 of w (O,I): element (i, o) of panel p stands at (p I + i) PANEL + o. */
+/* Panels begin ... end - 1 of w (O,I): element (i, o) of panel p is at (p I + i) PANEL + o. */
 static void linear_pack(const void *args, struct simd_range panels)
 {
     const struct simd_product *a = args;
@@ -48,7 +48,7 @@ static void linear_pack(const void *args, struct simd_range panels)
 }
 
 /* A block of N rows against one panel. bias is PANEL floats. outputs < PANEL: the last panel. With
- * turned, x is stored by columns: row n, input i stands at x[i * stride_x + n]. */
+ * transposed, x is stored by columns: row n, input i is at x[i * stride_x + n]. */
 struct linear_block {
     float *y;
     const float *x, *panel, *bias;
@@ -56,7 +56,7 @@ struct linear_block {
     int accumulate;
 };
 
-VECTOR_FN void linear_block_run(const struct linear_block *b, const int N, const int turned)
+VECTOR_FN void linear_block_run(const struct linear_block *b, const int N, const int transposed)
 {
     vector_f32 sum[BLOCK_ROWS][2];
     for (int n = 0; n < N; n++) sum[n][0] = sum[n][1] = (vector_f32){0};
@@ -64,7 +64,7 @@ VECTOR_FN void linear_block_run(const struct linear_block *b, const int N, const
         vector_f32 w0 = vector_load(b->panel + i * PANEL);
         vector_f32 w1 = vector_load(b->panel + i * PANEL + VECTOR_LANES);
         for (int n = 0; n < N; n++) {
-            float x = turned ? b->x[i * b->stride_x + n] : b->x[n * b->stride_x + i];
+            float x = transposed ? b->x[i * b->stride_x + n] : b->x[n * b->stride_x + i];
             sum[n][0] += w0 * x;
             sum[n][1] += w1 * x;
         }
@@ -89,21 +89,21 @@ VECTOR_FN void linear_block_run(const struct linear_block *b, const int N, const
     }
 }
 
-VECTOR_FN void linear_blocks(struct linear_block b, int64_t rows, const int turned)
+VECTOR_FN void linear_blocks(struct linear_block b, int64_t rows, const int transposed)
 {
-    int64_t step = turned ? 1 : b.stride_x;
+    int64_t step = transposed ? 1 : b.stride_x;
     for (; rows >= BLOCK_ROWS; rows -= BLOCK_ROWS) {
-        linear_block_run(&b, BLOCK_ROWS, turned);
+        linear_block_run(&b, BLOCK_ROWS, transposed);
         b.x += BLOCK_ROWS * step;
         b.y += BLOCK_ROWS * b.stride_y;
     }
     for (; rows >= SMALL_BLOCK_ROWS; rows -= SMALL_BLOCK_ROWS) {
-        linear_block_run(&b, SMALL_BLOCK_ROWS, turned);
+        linear_block_run(&b, SMALL_BLOCK_ROWS, transposed);
         b.x += SMALL_BLOCK_ROWS * step;
         b.y += SMALL_BLOCK_ROWS * b.stride_y;
     }
     for (; rows > 0; rows--) {
-        linear_block_run(&b, 1, turned);
+        linear_block_run(&b, 1, transposed);
         b.x += step;
         b.y += b.stride_y;
     }

@@ -92,24 +92,28 @@ static void rows_column_sums(float *out, const struct tensor *x, bool accumulate
     }
 }
 
+/* Row i of an op whose dropout is d: to = from times the factors; to may be from. */
+static void drop_row(float *to, const float *from, const struct simd_dropout *d, int64_t i,
+                     int64_t cols)
+{
+    float factor[ROWS_CHUNK];
+    for (int64_t first = 0; first < cols; first += ROWS_CHUNK) {
+        int64_t n = cols - first < ROWS_CHUNK ? cols - first : ROWS_CHUNK;
+        dropout_factors(factor, d, dropout_row(d, i) + (uint64_t)first, n);
+        for (int64_t c = 0; c < n; c++) to[first + c] = from[first + c] * factor[c];
+    }
+}
+
 static void rows_dropout(const void *args, struct simd_range rows)
 {
     const struct dropout_args *a = args;
     const struct tensor *y = &a->y;
     const struct simd_dropout d = dropout_of(&a->dropout, y->cols);
-    float factor[ROWS_CHUNK];
     for (int64_t i = rows.begin; i < rows.end; i++) {
-        float *to = rows_at(y, i);
-        const float *from = rows_at(&a->x, i);
-        if (d.keep_scale == 0.0f) { /* p = 0: a copy */
-            memcpy(to, from, (size_t)y->cols * sizeof *to);
-            continue;
-        }
-        for (int64_t first = 0; first < y->cols; first += ROWS_CHUNK) {
-            int64_t n = y->cols - first < ROWS_CHUNK ? y->cols - first : ROWS_CHUNK;
-            dropout_factors(factor, &d, dropout_row(&d, i) + (uint64_t)first, n);
-            for (int64_t c = 0; c < n; c++) to[first + c] = from[first + c] * factor[c];
-        }
+        if (d.keep_scale == 0.0f) /* p = 0: a copy */
+            memcpy(rows_at(y, i), rows_at(&a->x, i), (size_t)y->cols * sizeof(float));
+        else
+            drop_row(rows_at(y, i), rows_at(&a->x, i), &d, i, y->cols);
     }
 }
 
@@ -118,18 +122,12 @@ static void rows_relu(const void *args, struct simd_range rows)
     const struct dropout_args *a = args;
     const struct tensor *y = &a->y;
     const struct simd_dropout d = dropout_of(&a->dropout, y->cols);
-    float factor[ROWS_CHUNK];
     for (int64_t i = rows.begin; i < rows.end; i++) {
         float *to = rows_at(y, i);
         const float *from = rows_at(&a->x, i);
         /* A NaN must stay one: the comparison is false for it. */
         for (int64_t c = 0; c < y->cols; c++) to[c] = from[c] <= 0.0f ? 0.0f : from[c];
-        if (d.keep_scale == 0.0f) continue;
-        for (int64_t first = 0; first < y->cols; first += ROWS_CHUNK) {
-            int64_t n = y->cols - first < ROWS_CHUNK ? y->cols - first : ROWS_CHUNK;
-            dropout_factors(factor, &d, dropout_row(&d, i) + (uint64_t)first, n);
-            for (int64_t c = 0; c < n; c++) to[first + c] *= factor[c];
-        }
+        if (d.keep_scale > 0.0f) drop_row(to, to, &d, i, y->cols);
     }
 }
 

@@ -205,7 +205,7 @@ static int fetch_transfer(struct fetch *f, struct err *e)
     if (f->why.code) return err_set(e, f->why.code, "%s", f->why.text);
     if (code == CURLE_OK) return 0;
     curl_easy_getinfo(f->curl, CURLINFO_RESPONSE_CODE, &status);
-    /* The part is as long as the file or longer: the hash tells which. */
+    /* The part is as long as the file or longer: the hash decides which. */
     if (f->asked > 0 && (status == 416 || code == CURLE_BAD_DOWNLOAD_RESUME ||
                          (code == CURLE_RANGE_ERROR && status == 0)))
         return 0;

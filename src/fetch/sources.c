@@ -1,5 +1,5 @@
 /* sources.c - the table. */
-#include "fetch/sources.h"
+#include "fetch/fetch.h"
 
 #include <stddef.h>
 #include <string.h>

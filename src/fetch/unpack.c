@@ -1,5 +1,5 @@
 /* unpack.c - one pass over the archive with libarchive. */
-#include "fetch/unpack.h"
+#include "fetch/fetch.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -80,7 +80,7 @@ static int unpack_entry(struct unpack *u, struct archive_entry *entry, struct er
     for (int32_t i = 0; i < u->files_n; i++) {
         if (strcmp(slash ? slash + 1 : path, u->file[i].member) != 0) continue;
         if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry))
-            return ERR(e, ERR_DATA, "%s: %.80s is no plain file; refused", u->path, path);
+            return ERR(e, ERR_DATA, "%s: %.80s is not a plain file; refused", u->path, path);
         if (u->done[i]) return ERR(e, ERR_DATA, "%s: holds %s twice", u->path, u->file[i].member);
         u->done[i] = true;
         return unpack_one(u, &u->file[i], e);

@@ -125,31 +125,10 @@ int model_write(struct model *m, enum model_block block, int32_t tensor, const f
     return model_weights_round(m, &m->params.tensor[tensor], e);
 }
 
-int model_read_bf16(struct model *m, int32_t tensor, uint16_t *out_host, struct err *e)
-{
-    if (m->bf16_dev_own == NULL || tensor < 0 || tensor >= m->params.tensors_n)
-        return ERR(e, ERR_INTERNAL, "tensor %d in bf16: the model has %d tensors, in %s", tensor,
-                   m->params.tensors_n, m->bf16_dev_own == NULL ? "fp32" : "bf16");
-    const struct shape_tensor *t = &m->params.tensor[tensor];
-    return m->b->ops->download(m->b, out_host, (const uint16_t *)m->bf16_dev_own + t->offset,
-                               (size_t)t->rows * (size_t)t->cols * sizeof *out_host, e);
-}
-
 int model_keep_inner(struct model *m, struct err *e)
 {
     if (m->inner_dev_own != NULL) return 0;
     model_graphs_forget(m); /* they keep nothing */
     int64_t n = (m->spec.model.layers + 2) * m->tokens_max * m->spec.model.dim;
     return m->b->ops->alloc(m->b, (void **)&m->inner_dev_own, (size_t)n * sizeof(float), e);
-}
-
-int model_inner(struct model *m, int32_t layer, float *out_host, struct err *e)
-{
-    if (m->inner_dev_own == NULL || m->last.tokens_n == 0 || layer < 0 ||
-        layer > m->spec.model.layers + 1)
-        return ERR(e, ERR_INTERNAL, "no residual stream %d was kept", layer);
-    int64_t c = m->spec.model.dim;
-    const float *from = m->inner_dev_own + layer * m->tokens_max * c;
-    return m->b->ops->download(m->b, out_host, from,
-                               (size_t)(m->last.tokens_n * c) * sizeof *out_host, e);
 }

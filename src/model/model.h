@@ -54,10 +54,6 @@ int model_read(struct model *m, enum model_block block, int32_t tensor, float *o
 int model_write(struct model *m, enum model_block block, int32_t tensor, const float *in_host,
                 struct err *e);
 
-/* model_read_bf16 - the bits of one tensor of the copy in bf16, which is always the values rounded
- * to the nearest, ties to even. ERR_INTERNAL: a model in fp32 has none. */
-int model_read_bf16(struct model *m, int32_t tensor, uint16_t *out_host, struct err *e);
-
 struct model_batch {
     const int32_t *source, *target; /* host, (rows, length); pad id 1 on the right */
     int32_t rows, length;
@@ -68,7 +64,7 @@ struct model_batch {
 
 /* model_train_batch - forward and backward of one shard. accumulate 0 starts a new update's
  * gradients. *loss_sum: nats over targets that are not padding (without the tail quirk's omissions
- * when the spec asks for it), for which the backend is waited for; NULL: model_loss tells that of
+ * when the spec asks for it), for which the backend is waited for; NULL: model_loss returns that of
  * the update, later. */
 int model_train_batch(struct model *m, const struct model_batch *batch, uint32_t update,
                       int accumulate, double *loss_sum, struct err *e);
@@ -91,12 +87,10 @@ double model_loss(const struct model *m);
 int model_score(struct model *m, const struct model_batch *batch, const int32_t *position,
                 int64_t positions_n, float *out_host, struct err *e);
 
-/* For the oracle: residual streams of the last model_train_batch or model_score as host floats
- * (rows*length, D). layer 0 is the embedding, l the stream after layer l, layers + 1 the features.
- * Kept only when model_keep_inner was called before (costs memory). model_distribution: log p of
- * every word at one position. */
+/* model_keep_inner - from now on a pass copies the residual streams to inner_dev_own of
+ * model_internal.h (costs memory): 0 the embedding, l the stream after layer l, layers + 1 the
+ * features. model_distribution: log p of every word at one position. */
 int model_keep_inner(struct model *m, struct err *e);
-int model_inner(struct model *m, int32_t layer, float *out_host, struct err *e);
 int model_distribution(struct model *m, const struct model_batch *batch, int32_t position,
                        float *out_host /* (V) */, struct err *e);
 

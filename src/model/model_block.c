@@ -10,7 +10,7 @@ static int attend(struct model *m, const struct model_pass *p, int32_t l, struct
     const struct model_activations *act = model_activations(m, p, l);
     const struct model_layer *w = &m->values.layer[l];
     int64_t n = p->tokens_n, c = m->spec.model.dim;
-    struct tensor a = model_view(&act->a, n, c), qkv = model_view(&act->qkv, n, 3 * c);
+    struct tensor a = model_view(&act->ln1, n, c), qkv = model_view(&act->qkv, n, 3 * c);
     TRY(model_linear(m, p, &qkv, &a, &w->qkv, &w->qkv_bias, e));
     struct attention at = model_attention(m, p, l, act);
     TRY(ops_attention(m->b, &at, e));
@@ -18,8 +18,8 @@ static int attend(struct model *m, const struct model_pass *p, int32_t l, struct
     struct tensor branch = model_view(&m->buffers.narrow, n, c);
     TRY(model_linear(m, p, &branch, &at.out, &w->out, &w->out_bias, e));
     struct residual_layernorm_args sum = {
-        .s = model_view(&act->s, n, c),
-        .y = model_view(&act->g, n, c),
+        .s = model_view(&act->attn_residual, n, c),
+        .y = model_view(&act->ln2, n, c),
         .stats = model_view(&act->stats2, n, 2),
         .x = model_view(&act->x, n, c),
         .r = branch,
@@ -37,14 +37,15 @@ static int feed_forward(struct model *m, const struct model_pass *p, int32_t l, 
     const struct model_layer *w = &m->values.layer[l];
     const struct spec_model *s = &m->spec.model;
     int64_t n = p->tokens_n;
-    struct tensor g = model_view(&act->g, n, s->dim), u = model_view(&act->u, n, s->ffn);
+    struct tensor g = model_view(&act->ln2, n, s->dim), u = model_view(&act->ffn, n, s->ffn);
     struct dropout inner = model_dropout(m, p, s->dropout_relu, l, DROPOUT_RELU);
-    TRY(ops_linear_relu(m->b, &u, &g, &w->inner, &w->inner_bias, &inner, !p->train, e));
+    TRY(ops_linear_relu(m->b, &u, &g, &w->fc1, &w->fc1_bias, &inner, !p->train, e));
     struct tensor branch = model_view(&m->buffers.narrow, n, s->dim);
-    TRY(model_linear(m, p, &branch, &u, &w->outer, &w->outer_bias, e));
+    TRY(model_linear(m, p, &branch, &u, &w->fc2, &w->fc2_bias, e));
 
     struct dropout d = model_dropout(m, p, s->dropout, l, DROPOUT_FEED_FORWARD_OUT);
-    struct tensor sum = model_view(&act->s, n, s->dim), x = model_view(&next->x, n, s->dim);
+    struct tensor sum = model_view(&act->attn_residual, n, s->dim),
+                  x = model_view(&next->x, n, s->dim);
     bool last = l + 1 == s->layers;
     if (last && !s->final_norm) {
         if (d.p > 0.0f) TRY(ops_dropout(m->b, &branch, &branch, &d, e));
@@ -52,7 +53,7 @@ static int feed_forward(struct model *m, const struct model_pass *p, int32_t l, 
     }
     struct residual_layernorm_args joint = {
         .s = x,
-        .y = model_view(&next->a, n, s->dim),
+        .y = model_view(&next->ln1, n, s->dim),
         .stats = model_view(&next->stats1, n, 2),
         .x = sum,
         .r = branch,
@@ -78,7 +79,7 @@ int model_forward(struct model *m, const struct model_pass *p, struct err *e)
     int64_t n = p->tokens_n, c = m->spec.model.dim;
     const struct model_activations *first = model_activations(m, p, 0);
     TRY(model_embed(m, p, e));
-    struct tensor x = model_view(&first->x, n, c), a = model_view(&first->a, n, c);
+    struct tensor x = model_view(&first->x, n, c), a = model_view(&first->ln1, n, c);
     struct tensor stats = model_view(&first->stats1, n, 2);
     TRY(keep(m, p, 0, &x, e));
     TRY(ops_layernorm(m->b, &a, &stats, &x, &m->values.layer[0].norm1_gain,

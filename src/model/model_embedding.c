@@ -55,7 +55,7 @@ int model_embed(struct model *m, const struct model_pass *p, struct err *e)
     return 0;
 }
 
-static int embed_adaptive_dx(struct model *m, const struct tensor *dx, struct err *e)
+static int embed_adaptive_bwd(struct model *m, const struct tensor *dx, struct err *e)
 {
     int64_t used = 0;
     for (int32_t i = 0; i < m->bands.n; i++) {
@@ -74,7 +74,7 @@ static int embed_adaptive_dx(struct model *m, const struct tensor *dx, struct er
     return 0;
 }
 
-int model_embed_dx(struct model *m, const struct model_pass *p, struct err *e)
+int model_embed_bwd(struct model *m, const struct model_pass *p, struct err *e)
 {
     struct tensor dx = model_view(&m->buffers.stream_grad, p->tokens_n, m->spec.model.dim);
     struct dropout d = model_dropout(m, p, m->spec.model.dropout, 0, DROPOUT_EMBEDDING);
@@ -82,7 +82,7 @@ int model_embed_dx(struct model *m, const struct model_pass *p, struct err *e)
     if (m->position.embedding_grad.data != NULL)
         TRY(ops_scatter_rows(m->b, &m->position.embedding_grad, &dx,
                              model_list_dev(m, &m->lists.position), 1.0f, 1, e));
-    if (m->spec.model.softmax == SPEC_ADAPTIVE) return embed_adaptive_dx(m, &dx, e);
+    if (m->spec.model.softmax == SPEC_ADAPTIVE) return embed_adaptive_bwd(m, &dx, e);
     return ops_scatter_rows(m->b, &m->gradients.table[0], &dx,
                             model_list_dev(m, &m->lists.band_grad[0]), embedding_scale(m), 1, e);
 }

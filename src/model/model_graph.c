@@ -1,17 +1,16 @@
-/* model_graph.c - passes that a backend can record and replay.
+/* model_graph.c - passes that a backend can capture as graphs and launch again.
  *
- * 1. A body is work on the backend alone: what differs between passes of one shape lies in lists
- * and step state that were uploaded before, results are fetched afterwards. The shape is the body,
- *    the sizes of the batch and where every list lies; lists are filled up (model_lists.c) so that
- *    there are few shapes.
- * 2. A shape is done as it is when it is met first, for then the backend chooses algorithms and its
- *    scratch memory grows; it is recorded when it is met again, and replayed from then on. It is
- * the same work in the same order, so the bits are the same.
- * 3. MODEL_GRAPHS shapes are remembered; a new one takes the place of that which was met longest
- *    ago. So shapes that come often stay, whatever rare ones pass by, and a validation gets its
- *    graphs although the training came first. A round of more shapes than that is done as it is and
- *    costs no recording: only what is met again while it is remembered is recorded.
- * 4. A backend without `record` does every body as it is. */
+ * 1. A body is work on the backend alone: what differs between passes of one shape is in lists and
+ *    step state that were uploaded before; results are fetched afterwards. The shape is the body,
+ *    the sizes of the batch and the place of every list; lists are filled up (model_lists.c) so
+ *    that there are few shapes.
+ * 2. The first pass of a shape runs directly, because the backend then chooses algorithms and its
+ *    scratch memory grows. The second is captured, and later ones launch its graph: the same work
+ *    in the same order gives the same bits.
+ * 3. MODEL_GRAPHS shapes are remembered; a new one replaces the least recently used. Frequent
+ *    shapes therefore stay, and a validation gets its graphs although the training came first.
+ *    Passes of more shapes than that in turn run directly, without the cost of a capture.
+ * 4. A backend without graph_begin runs every body directly. */
 #include <string.h>
 
 #include "model/model_internal.h"
@@ -28,7 +27,7 @@ static struct model_graph *graph_find(struct model_graphs *graphs, const struct 
     return NULL;
 }
 
-/* Remembers a shape that was met first. */
+/* Remembers a new shape. */
 static void graph_remember(struct model *m, const struct model_graph *shape)
 {
     struct model_graphs *graphs = &m->graphs;
@@ -37,21 +36,21 @@ static void graph_remember(struct model *m, const struct model_graph *shape)
         place = &graphs->graph[graphs->n++];
     } else {
         for (int32_t i = 1; i < graphs->n; i++)
-            if (graphs->graph[i].met < place->met) place = &graphs->graph[i];
-        m->b->ops->graph_free(m->b, place->own);
+            if (graphs->graph[i].last_used < place->last_used) place = &graphs->graph[i];
+        m->b->ops->graph_free(m->b, place->handle);
     }
     *place = *shape;
-    place->met = ++graphs->clock;
+    place->last_used = ++graphs->clock;
 }
 
-static int graph_record(struct model *m, struct model_graph *g, const struct model_pass *p,
-                        struct err *e)
+static int graph_capture(struct model *m, struct model_graph *g, const struct model_pass *p,
+                         struct err *e)
 {
     struct err second = {0};
     TRY(m->b->ops->graph_begin(m->b, e));
     int rc = g->body(m, p, e);
-    if (rc == 0) return m->b->ops->graph_end(m->b, &g->own, e);
-    (void)m->b->ops->graph_end(m->b, NULL, &second); /* the first error is the one to tell */
+    if (rc == 0) return m->b->ops->graph_end(m->b, &g->handle, e);
+    (void)m->b->ops->graph_end(m->b, NULL, &second); /* the first error is reported */
     return rc;
 }
 
@@ -71,13 +70,14 @@ int model_graph_run(struct model *m, model_body *body, const struct model_pass *
         graph_remember(m, &shape);
         return 0;
     }
-    g->met = ++m->graphs.clock;
-    if (g->own == NULL) TRY(graph_record(m, g, p, e));
-    return m->b->ops->graph_launch(m->b, g->own, e);
+    g->last_used = ++m->graphs.clock;
+    if (g->handle == NULL) TRY(graph_capture(m, g, p, e));
+    return m->b->ops->graph_launch(m->b, g->handle, e);
 }
 
 void model_graphs_forget(struct model *m)
 {
-    for (int32_t i = 0; i < m->graphs.n; i++) m->b->ops->graph_free(m->b, m->graphs.graph[i].own);
+    for (int32_t i = 0; i < m->graphs.n; i++)
+        m->b->ops->graph_free(m->b, m->graphs.graph[i].handle);
     m->graphs.n = 0;
 }

@@ -1,7 +1,7 @@
 /* model_head.c - the training loss and its gradients (oracle SPEC.md sections 6 to 8).
  *
  * Logits exist for a chunk of rows at a time: loss, gradient of the logits, then their share of
- * the features' and the tables' gradients before the next chunk. Only rows whose target lies in a
+ * the features' and the tables' gradients before the next chunk. Only rows whose target is in a
  * tail reach that tail. buffers.stream_grad receives the gradient of the features, the model's
  * state the sum of the losses. */
 #include "model/model_internal.h"

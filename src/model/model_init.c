@@ -10,7 +10,7 @@
 #include "base/philox.h"
 #include "model/model_internal.h"
 
-/* The step word of every draw made here: no update has this number, so dropout never meets it. */
+/* The step word of every draw made here: no update has this number, so dropout never uses it. */
 static const uint32_t INIT_STEP = 0xFFFFFFFFu;
 
 static const double PI = 3.14159265358979323846;

@@ -3,7 +3,7 @@
  * 1. Memory: one block of values, gradients and optimiser state; with bf16 one of the values
  *    rounded; one activation pool whose offsets are fixed at open for the largest batch; one small
  *    block of step state. Nothing is allocated afterwards, model_keep_inner aside. shape/memory.h
- *    says where each buffer lies and when it holds something: outside its phases its bytes belong
+ *    says where each buffer is and when it holds something: outside its phases its bytes belong
  *    to another.
  * 2. A training pass keeps what the backward pass reads, layer by layer. A scoring pass reuses the
  *    buffers of layer 0 for every layer.
@@ -40,8 +40,8 @@ struct model_layer {
     struct tensor qkv, qkv_bias;          /* (3C,C), (1,3C) */
     struct tensor out, out_bias;          /* (C,C), (1,C) */
     struct tensor norm2_gain, norm2_bias; /* (1,C) */
-    struct tensor inner, inner_bias;      /* (F,C), (1,F): fc1 */
-    struct tensor outer, outer_bias;      /* (C,F), (1,C): fc2 */
+    struct tensor fc1, fc1_bias;          /* (F,C), (1,F) */
+    struct tensor fc2, fc2_bias;          /* (C,F), (1,C) */
 };
 
 struct model_weights {
@@ -54,32 +54,33 @@ struct model_weights {
 
 /* What a layer leaves for its backward pass. */
 struct model_activations {
-    struct tensor x;      /* (N,C) residual stream into the layer */
-    struct tensor a;      /* (N,C) its LayerNorm 1 */
-    struct tensor stats1; /* (N,2) */
-    struct tensor qkv;    /* (N,3C) */
-    struct tensor o;      /* (N,C) attention, heads side by side */
-    struct tensor lse;    /* (N*H) floats */
-    struct tensor s;      /* (N,C) residual stream after attention */
-    struct tensor g;      /* (N,C) its LayerNorm 2 */
-    struct tensor stats2; /* (N,2) */
-    struct tensor u;      /* (N,F) after ReLU and dropout */
+    struct tensor x;             /* (N,C) residual stream into the layer */
+    struct tensor ln1;           /* (N,C) its LayerNorm 1 */
+    struct tensor stats1;        /* (N,2) */
+    struct tensor qkv;           /* (N,3C) */
+    struct tensor attn_out;      /* (N,C) attention, heads side by side */
+    struct tensor lse;           /* (N*H) floats */
+    struct tensor attn_residual; /* (N,C) residual stream after attention */
+    struct tensor ln2;           /* (N,C) its LayerNorm 2 */
+    struct tensor stats2;        /* (N,2) */
+    struct tensor ffn;           /* (N,F) after ReLU and dropout */
 };
 
 struct model_buffers {
     /* layers + 1 entries when training (of the last only x exists, the stream after the last layer,
-     * and with a final LayerNorm a and stats1), one entry otherwise. */
+     * and with a final LayerNorm ln1 and stats1), one entry otherwise. */
     struct model_activations *layer;
-    struct tensor gathered;                /* (N,C) embedding rows of band 0, 1, … packed */
-    struct tensor narrow;                  /* (N,C) */
-    struct tensor wide;                    /* (N,max(F,3C)), backward pass only */
-    struct tensor stream_grad, dropped;    /* (N,C), training only */
-    struct tensor features;                /* (N,C) head input after its dropout, if it has one */
-    struct tensor tail;                    /* (N,2 * width) input of a tail, then its gradient */
-    struct tensor chosen;                  /* (scored_max,C) features at scored positions */
-    struct tensor logits, scores;          /* one chunk of a training, of a scoring */
-    struct tensor loss;                    /* (1,losses_n) */
-    struct tensor turned[SHAPE_BANDS_MAX]; /* (width,C) tail projections turned, for scoring */
+    struct tensor gathered;             /* (N,C) embedding rows of band 0, 1, … packed */
+    struct tensor narrow;               /* (N,C) */
+    struct tensor wide;                 /* (N,max(F,3C)), backward pass only */
+    struct tensor stream_grad, dropped; /* (N,C), training only */
+    struct tensor features;             /* (N,C) head input after its dropout, if it has one */
+    struct tensor tail;                 /* (N,2 * width) input of a tail, then its gradient */
+    struct tensor chosen;               /* (scored_max,C) features at scored positions */
+    struct tensor logits, scores;       /* one chunk of a training, of a scoring */
+    struct tensor loss;                 /* (1,losses_n) */
+    struct tensor
+        transposed[SHAPE_BANDS_MAX]; /* (width,C) tail projections transposed, for scoring */
 };
 
 /* n numbers from `offset` of the list buffer. No gaps: compared byte by byte, as are all lists. */
@@ -87,14 +88,14 @@ struct model_list {
     int64_t offset, n;
 };
 
-/* Those of bands are filled up with -1, a row that is none, where the backend records work. */
+/* Those of bands are filled up with -1, a padding row, where the backend records work. */
 struct model_lists {
     struct model_list band_row[SHAPE_BANDS_MAX];   /* token of the batch */
     struct model_list band_id[SHAPE_BANDS_MAX];    /* row of the band's table */
     struct model_list band_grad[SHAPE_BANDS_MAX];  /* the same, -1 for the pad id */
     struct model_list position;                    /* (N) row of the position table */
     struct model_list head;                        /* class of each target, -1: none */
-    struct model_list tail_row[SHAPE_BANDS_MAX];   /* rows whose target lies in the band; with the
+    struct model_list tail_row[SHAPE_BANDS_MAX];   /* rows whose target is in the band; with the
                                                       tail quirk not those of its class 1 */
     struct model_list tail_class[SHAPE_BANDS_MAX]; /* its class */
     struct model_list chosen;                      /* scored positions */
@@ -120,14 +121,14 @@ struct model;
 /* A piece of work on the backend (model_graph.c). p: the pass, or NULL. */
 typedef int model_body(struct model *m, const struct model_pass *p, struct err *e);
 
-/* A shape of passes that was met, and its graph. */
+/* A shape of passes that was seen, and its graph. */
 struct model_graph {
     model_body *body;
     int32_t rows, length; /* 0 without a pass */
     bool accumulate;
     struct model_lists lists;
-    void *own;   /* the backend's graph; NULL: met once */
-    int64_t met; /* when it was met last, in passes */
+    void *handle;      /* the backend's graph; NULL: seen once */
+    int64_t last_used; /* its last use, in passes */
 };
 
 struct model_graphs {
@@ -169,7 +170,7 @@ struct model {
     float *block_dev_own;       /* values, gradients, state 0, state 1: whichever exist */
     void *bf16_dev_own;         /* the values in bf16, laid out alike; NULL in fp32 */
     struct model_weights values, gradients;
-    bool transposed_valid; /* the turned projections match the values */
+    bool transposed_valid; /* the transposed projections match the values */
 
     void *pool_own;
     struct model_buffers buffers;
@@ -183,11 +184,12 @@ struct model {
     struct model_graphs graphs;
 
     int32_t *lists_dev;  /* in the pool */
-    int32_t *lists_host; /* heap, freed at close, as are loss_host and turn_host */
+    int32_t *lists_host; /* heap, freed at close, as are loss_host and transpose_host */
     int64_t lists_n;
     struct model_lists lists;
     float *loss_host; /* (losses_n) nats */
-    char *turn_host;  /* (2, C * width) of the activations' type, for transposing a projection */
+    char
+        *transpose_host; /* (2, C * width) of the activations' type, for transposing a projection */
 
     float *inner_dev_own; /* (layers + 2, N, C) when asked for */
     struct model_pass last;
@@ -233,7 +235,7 @@ int model_lists_chosen(struct model *m, const struct model_batch *batch, const i
 int model_lists_upload(struct model *m, struct err *e);
 const int32_t *model_list_dev(const struct model *m, const struct model_list *list);
 
-/* model_graph.c. model_graph_run - does the body, by a replay where this shape was met before. */
+/* model_graph.c. model_graph_run - runs the body; replays it if this shape was seen before. */
 int model_graph_run(struct model *m, model_body *body, const struct model_pass *p, struct err *e);
 /* model_graphs_forget - nothing is recorded any more. */
 void model_graphs_forget(struct model *m);
@@ -258,9 +260,9 @@ struct tensor model_features(const struct model *m, const struct model_pass *p);
 
 /* model_embedding.c */
 int model_embed(struct model *m, const struct model_pass *p, struct err *e);
-int model_embed_dx(struct model *m, const struct model_pass *p, struct err *e);
+int model_embed_bwd(struct model *m, const struct model_pass *p, struct err *e);
 
-/* model_block.c, model_block_dx.c */
+/* model_block.c, model_block_bwd.c */
 int model_forward(struct model *m, const struct model_pass *p, struct err *e);
 int model_layers_bwd(struct model *m, const struct model_pass *p, struct err *e);
 

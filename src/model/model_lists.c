@@ -109,7 +109,7 @@ int model_lists_target(struct model *m, const int32_t *target, const int32_t *po
         TRY(check_ids(m, &id, 1, "target", e));
         int32_t band = band_of(&m->bands, id);
         int32_t class_row = band == 0 ? id : head_words + band - 1;
-        /* A chosen position is scored whatever its target; in training, padding counts nothing. */
+        /* A chosen position is always scored; in training, padding counts nothing. */
         list_add(m, &lists->head, position == NULL && id == MODEL_PAD ? -1 : class_row);
     }
     for (int32_t band = 1; band < m->bands.n; band++) {

@@ -60,15 +60,15 @@ static void bind_layer(const struct model *m, struct model_activations *act, int
 {
     *act = (struct model_activations){
         .x = model_buffer(m, SHAPE_X, copy),
-        .a = model_buffer(m, SHAPE_A, copy),
+        .ln1 = model_buffer(m, SHAPE_LN1, copy),
         .stats1 = model_buffer(m, SHAPE_STATS1, copy),
         .qkv = model_buffer(m, SHAPE_QKV, copy),
-        .o = model_buffer(m, SHAPE_O, copy),
+        .attn_out = model_buffer(m, SHAPE_ATTN_OUT, copy),
         .lse = model_buffer(m, SHAPE_LSE, copy),
-        .s = model_buffer(m, SHAPE_S, copy),
-        .g = model_buffer(m, SHAPE_G, copy),
+        .attn_residual = model_buffer(m, SHAPE_ATTN_RESIDUAL, copy),
+        .ln2 = model_buffer(m, SHAPE_LN2, copy),
         .stats2 = model_buffer(m, SHAPE_STATS2, copy),
-        .u = model_buffer(m, SHAPE_U, copy),
+        .ffn = model_buffer(m, SHAPE_FFN, copy),
     };
 }
 
@@ -89,11 +89,11 @@ static void bind_pool(struct model *m)
     w->logits = model_buffer(m, SHAPE_LOGITS, 0);
     w->scores = model_buffer(m, SHAPE_SCORES, 0);
     w->loss = model_buffer(m, SHAPE_LOSS, 0);
-    struct tensor turned = model_buffer(m, SHAPE_TRANSPOSED, 0);
+    struct tensor transposed = model_buffer(m, SHAPE_TRANSPOSED, 0);
     int64_t row = 0;
     for (int32_t i = 1; i < m->bands.n; i++) {
         int64_t width = m->bands.band[i].width;
-        w->turned[i] = model_rows(&turned, row, width);
+        w->transposed[i] = model_rows(&transposed, row, width);
         row += width;
     }
     m->lists_dev = model_buffer(m, SHAPE_LISTS, 0).data;
@@ -114,8 +114,9 @@ static int host_open(struct model *m, struct err *e)
     }
     m->lists_host = malloc((size_t)m->memory.lists_n * sizeof *m->lists_host);
     m->loss_host = malloc((size_t)m->memory.losses_n * sizeof *m->loss_host);
-    m->turn_host = malloc((size_t)(2 * widest * m->spec.model.dim) * dtype_bytes(m->b->precision));
-    if (m->lists_host == NULL || m->loss_host == NULL || m->turn_host == NULL)
+    m->transpose_host =
+        malloc((size_t)(2 * widest * m->spec.model.dim) * dtype_bytes(m->b->precision));
+    if (m->lists_host == NULL || m->loss_host == NULL || m->transpose_host == NULL)
         return ERR(e, ERR_NOMEM, "no memory for the lists of batches of %" PRId64 " tokens",
                    m->tokens_max);
     return 0;
@@ -124,21 +125,21 @@ static int host_open(struct model *m, struct err *e)
 int model_memory_open(struct model *m, struct err *e)
 {
     struct backend *b = m->b;
-    const struct shape_capacity room = {.train = m->options.train,
-                                        .rows_max = m->options.rows_max,
-                                        .length_max = m->options.length_max,
-                                        .scored_max = m->options.scored_max,
-                                        .precision = precision(m)};
-    shape_memory(&m->memory, &m->spec, &room);
+    const struct shape_capacity capacity = {.train = m->options.train,
+                                            .rows_max = m->options.rows_max,
+                                            .length_max = m->options.length_max,
+                                            .scored_max = m->options.scored_max,
+                                            .precision = precision(m)};
+    shape_memory(&m->memory, &m->spec, &capacity);
     TRY(host_open(m, e));
 
     size_t block_bytes = (size_t)m->memory.block_bytes, pool_bytes = (size_t)m->memory.pool_bytes;
-    size_t half_bytes = (size_t)m->memory.half_bytes;
+    size_t bf16_bytes = (size_t)m->memory.bf16_bytes;
     TRY(b->ops->alloc(b, (void **)&m->block_dev_own, block_bytes, e));
     TRY(b->ops->zero(b, m->block_dev_own, block_bytes, e));
-    if (half_bytes > 0) {
-        TRY(b->ops->alloc(b, &m->bf16_dev_own, half_bytes, e));
-        TRY(b->ops->zero(b, m->bf16_dev_own, half_bytes, e));
+    if (bf16_bytes > 0) {
+        TRY(b->ops->alloc(b, &m->bf16_dev_own, bf16_bytes, e));
+        TRY(b->ops->zero(b, m->bf16_dev_own, bf16_bytes, e));
     }
     TRY(b->ops->alloc(b, &m->pool_own, pool_bytes, e));
     TRY(b->ops->zero(b, m->pool_own, pool_bytes, e));
@@ -147,7 +148,7 @@ int model_memory_open(struct model *m, struct err *e)
     TRY(b->ops->alloc(b, (void **)&m->state_dev_own, SHAPE_STEP_BYTES, e));
     TRY(b->ops->zero(b, m->state_dev_own, SHAPE_STEP_BYTES, e));
     m->step_dev = &m->state_dev_own->step;
-    m->allocated_bytes = (int64_t)(block_bytes + half_bytes + pool_bytes + SHAPE_STEP_BYTES);
+    m->allocated_bytes = (int64_t)(block_bytes + bf16_bytes + pool_bytes + SHAPE_STEP_BYTES);
     return 0;
 }
 
@@ -160,5 +161,5 @@ void model_memory_close(struct model *m)
         if (blocks[i] != NULL) b->ops->release(b, blocks[i]);
     free(m->lists_host);
     free(m->loss_host);
-    free(m->turn_host);
+    free(m->transpose_host);
 }

@@ -51,7 +51,7 @@ const struct model_activations *model_activations(const struct model *m, const s
 struct tensor model_features(const struct model *m, const struct model_pass *p)
 {
     const struct model_activations *last = model_activations(m, p, m->spec.model.layers);
-    return model_view(m->spec.model.final_norm ? &last->a : &last->x, p->tokens_n,
+    return model_view(m->spec.model.final_norm ? &last->ln1 : &last->x, p->tokens_n,
                       m->spec.model.dim);
 }
 
@@ -70,7 +70,7 @@ struct attention model_attention(const struct model *m, const struct model_pass 
         .q = model_columns(&qkv, 0, c),
         .k = model_columns(&qkv, c, c),
         .v = model_columns(&qkv, 2 * (int64_t)c, c),
-        .out = model_view(&act->o, p->tokens_n, c),
+        .out = model_view(&act->attn_out, p->tokens_n, c),
         .lse = model_view(&act->lse, (int64_t)p->rows * heads, p->length),
         .bias = m->bias,
         .rotary = m->rotary,

@@ -28,10 +28,10 @@ static int softmax_score(struct model *m, const struct tensor *x, const struct t
 static int tail_input(struct model *m, struct tensor *y, const struct tensor *x, int32_t band,
                       struct err *e)
 {
-    return ops_linear_rows(m->b, y, x, &m->buffers.turned[band], NULL, e);
+    return ops_linear_rows(m->b, y, x, &m->buffers.transposed[band], NULL, e);
 }
 
-/* The tails' share: out[from …] for the rows of each tail in turn. x and y lie in buffers the
+/* The tails' share: out[from …] for the rows of each tail in turn. x and y are in buffers the
  * layers no longer need. */
 static int score_tails(struct model *m, const struct tensor *chosen, int64_t from, struct err *e)
 {

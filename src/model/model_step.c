@@ -23,7 +23,7 @@ static int begin_update(struct model *m, const struct model_state *state, struct
     TRY(m->b->ops->upload(m->b, m->state_dev_own, state, sizeof *state, e));
     for (int32_t l = 0; l < m->spec.model.layers; l++) {
         const struct model_layer *dw = &m->gradients.layer[l];
-        const struct tensor *const matrix[] = {&dw->qkv, &dw->out, &dw->inner, &dw->outer};
+        const struct tensor *const matrix[] = {&dw->qkv, &dw->out, &dw->fc1, &dw->fc2};
         for (size_t i = 0; i < sizeof matrix / sizeof *matrix; i++) {
             float *written = matrix[i]->data;
             assert(from <= written && written < end);

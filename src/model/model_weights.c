@@ -84,12 +84,12 @@ static void bind_layer(struct binder *b, struct model_layer *w, int32_t l)
     w->out_bias = bind(b, "%s.%d.self_attn.out_proj.bias", p, l);
     w->norm2_gain = bind(b, "%s.%d.final_layer_norm.weight", p, l);
     w->norm2_bias = bind(b, "%s.%d.final_layer_norm.bias", p, l);
-    w->inner = bind(b, "%s.%d.fc1.weight", p, l);
-    w->inner_bias = bind(b, "%s.%d.fc1.bias", p, l);
-    w->outer = bind(b, "%s.%d.fc2.weight", p, l);
-    w->outer_bias = bind(b, "%s.%d.fc2.bias", p, l);
-    struct tensor *const of_products[] = {&w->qkv,   &w->qkv_bias,   &w->out,   &w->out_bias,
-                                          &w->inner, &w->inner_bias, &w->outer, &w->outer_bias};
+    w->fc1 = bind(b, "%s.%d.fc1.weight", p, l);
+    w->fc1_bias = bind(b, "%s.%d.fc1.bias", p, l);
+    w->fc2 = bind(b, "%s.%d.fc2.weight", p, l);
+    w->fc2_bias = bind(b, "%s.%d.fc2.bias", p, l);
+    struct tensor *const of_products[] = {&w->qkv, &w->qkv_bias, &w->out, &w->out_bias,
+                                          &w->fc1, &w->fc1_bias, &w->fc2, &w->fc2_bias};
     for (size_t i = 0; i < sizeof of_products / sizeof *of_products; i++)
         *of_products[i] = matrix(b, *of_products[i]);
 }
@@ -135,9 +135,9 @@ int model_weights_round(struct model *m, const struct shape_tensor *t, struct er
 {
     if (m->bf16_dev_own == NULL) return 0;
     struct tensor master = tensor_make(m->block_dev_own + t->offset, t->rows, t->cols, DTYPE_F32);
-    struct tensor half =
+    struct tensor rounded =
         tensor_make((uint16_t *)m->bf16_dev_own + t->offset, t->rows, t->cols, DTYPE_BF16);
-    return ops_cast(m->b, &half, &master, e);
+    return ops_cast(m->b, &rounded, &master, e);
 }
 
 /* to (cols,rows) = from (rows,cols), elements of so many bytes. */
@@ -156,10 +156,10 @@ int model_weights_transpose(struct model *m, struct err *e)
     for (int32_t i = 1; i < m->bands.n; i++) {
         const struct tensor *p = &m->values.projection[i];
         size_t element = dtype_bytes(p->dtype), bytes = (size_t)(p->rows * p->cols) * element;
-        char *from = m->turn_host, *to = m->turn_host + bytes;
+        char *from = m->transpose_host, *to = m->transpose_host + bytes;
         TRY(b->ops->download(b, from, p->data, bytes, e));
         transpose(to, from, p->rows, p->cols, element);
-        TRY(b->ops->upload(b, m->buffers.turned[i].data, to, bytes, e));
+        TRY(b->ops->upload(b, m->buffers.transposed[i].data, to, bytes, e));
     }
     m->transposed_valid = true;
     return 0;

@@ -2,8 +2,8 @@
  *
  * 1. A nominal draft is base and the grid point; where, skip and --only look at it.
  * 2. The final draft is the nominal one after scale and --set; it makes the run.
- * 3. Points are numbered in grid order whatever --only leaves out, so that a number always means
- *    the same wish. The same nominal point in two blocks is one point. */
+ * 3. Points are numbered in grid order, those that --only leaves out included, so that a number
+ * always means the same point. The same nominal point in two blocks is one point. */
 #include "plan/expand.h"
 
 #include <stdarg.h>

@@ -1,12 +1,11 @@
-/* paper_configs.c - see paper_configs.h. */
-#include "plan/paper_configs.h"
+/* paper_configs.c - see expand.h. */
+#include "plan/expand.h"
 
 #include <string.h>
 
 #include "base/file.h"
 #include "base/map.h"
 #include "base/str.h"
-#include "plan/expand.h"
 
 enum { PAPER_LIST_BYTES = 16 * 1024 * 1024, PAPER_DATASETS_MAX = 16 };
 static const char paper_scale[] = "paper";
@@ -145,7 +144,7 @@ int paper_mark(struct plan *p, const struct project *project, struct err *e)
     if (strange_n)
         notes_add(p,
                   "%d of %d runs are not the paper's (%s does not list them): they read `modified` "
-                  "and stand beside none of its numbers",
+                  "and are not compared with its numbers",
                   strange_n, runs_n, paper_list);
     return 0;
 }

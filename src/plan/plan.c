@@ -12,7 +12,6 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "plan/expand.h"
-#include "plan/paper_configs.h"
 
 static const char default_scale[] = "mini";
 

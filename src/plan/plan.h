@@ -39,7 +39,7 @@ struct plan_run {
     struct shape_cost cost;
 };
 
-/* One wish of an artefact: this run, under the paper's lengths. */
+/* One point that an artefact asks for: this run, under the paper's lengths. */
 struct plan_point {
     const char *artefact;
     int32_t point; /* 0, 1, 2 … in grid order within the artefact */

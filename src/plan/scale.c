@@ -1,5 +1,5 @@
 /* scale.c - reading and applying a scale. */
-#include "plan/scale.h"
+#include "plan/expand.h"
 
 #include <dirent.h>
 #include <math.h>

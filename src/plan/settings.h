@@ -25,7 +25,7 @@ struct draft {
 void draft_init(struct draft *d);
 /* draft_set - text has been checked before. */
 void draft_set(struct draft *d, const struct spec_key *key, const char *text);
-/* draft_complete - ERR_DATA names a key that the spec needs and nobody has set; no file position.
+/* draft_complete - ERR_DATA names a key that the spec needs and that is not set; no file position.
  */
 int draft_complete(const struct draft *d, struct err *e);
 
@@ -45,7 +45,7 @@ int settings_read_value(char **out, struct arena *a, const struct spec_key *key,
 /* spec_key_equals - whether the spec's field equals what `text` would set it to. */
 bool spec_key_equals(const struct spec *s, const struct spec_key *key, const char *text);
 
-/* settings_belongs - whether the key stands in this part of the table, such as "eval.". */
+/* settings_belongs - whether the key belongs to this part of the table, such as "eval.". */
 bool settings_belongs(const struct spec_key *key, const char *part);
 
 struct setting {
@@ -82,7 +82,7 @@ struct axes {
     struct axis *item;
     int32_t n, capacity;
 };
-/* axes_read - adds the axis of a key of a mapping: a value or a list of values. A key may stand
+/* axes_read - adds the axis of a key of a mapping: a value or a list of values. A key may appear
  * once, under whichever of its names. Errors: ERR_DATA with the place. */
 int axes_read(struct axes *x, struct arena *a, const struct yaml_node *key,
               const struct yaml_node *value, struct err *e);

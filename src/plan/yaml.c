@@ -16,6 +16,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "base/vec.h"
 #include "plan/plan.h"
 
 /* One file being read. */
@@ -146,23 +147,10 @@ static int check_plain(const struct yaml_reader *r, const yaml_event_t *event, s
     return 0;
 }
 
-/* A growing array of nodes in the arena. */
 struct node_list {
-    const struct yaml_node **node;
-    int32_t n, room;
+    const struct yaml_node **item;
+    int32_t n, capacity;
 };
-
-static void list_add(struct node_list *list, struct arena *a, const struct yaml_node *node)
-{
-    if (list->n == list->room) {
-        int32_t room = list->room ? 2 * list->room : 8;
-        const struct yaml_node **grown = arena_array(a, (size_t)room, sizeof *grown);
-        if (list->n) memcpy(grown, list->node, (size_t)list->n * sizeof *grown);
-        list->node = grown;
-        list->room = room;
-    }
-    list->node[list->n++] = node;
-}
 
 /* Order of two nodes in their file. */
 static int compare_places(const struct yaml_node *x, const struct yaml_node *y)
@@ -180,7 +168,7 @@ static int compare_keys(const void *a, const void *b)
     return order != 0 ? order : compare_places(x, y);
 }
 
-/* The first key of the file that stands a second time in its mapping is refused. */
+/* The first key of the file that is repeated in its mapping is refused. */
 static int check_duplicates(const struct yaml_reader *r, const struct node_list *keys,
                             struct err *e)
 {
@@ -188,7 +176,7 @@ static int check_duplicates(const struct yaml_reader *r, const struct node_list 
 
     if (keys->n < 2) return 0;
     const struct yaml_node **sorted = arena_array(r->arena, (size_t)keys->n, sizeof *sorted);
-    memcpy(sorted, keys->node, (size_t)keys->n * sizeof *sorted);
+    memcpy(sorted, keys->item, (size_t)keys->n * sizeof *sorted);
     qsort(sorted, (size_t)keys->n, sizeof *sorted, compare_keys);
     for (int32_t i = 1; i < keys->n; i++) {
         if (strcmp(sorted[i - 1]->text, sorted[i]->text) != 0) continue;
@@ -223,10 +211,10 @@ static int read_children(struct yaml_reader *r, struct yaml_node *node, int dept
         bool is_key = map && keys.n == values.n;
         if (is_key && child->kind != YAML_SCALAR)
             return yaml_error(child, e, "a key must be a plain name, not a list or a mapping");
-        list_add(is_key ? &keys : &values, r->arena, child);
+        *vec_push(r->arena, is_key ? &keys : &values) = child;
     }
-    node->item = values.node;
-    node->key = keys.node;
+    node->item = values.item;
+    node->key = keys.item;
     node->n = values.n;
     return check_duplicates(r, &keys, e);
 }

@@ -15,20 +15,11 @@
 static const char *const source_names[] = {"geometric", "exponential", NULL};
 
 static const struct position_option options[] = {
-    {.name = "model.alibi_slopes",
-     .type = POSITION_REALS,
-     .offset = offsetof(struct position_options, alibi_slopes),
-     .high = 1e6,
-     .neutral = "none",
-     .help = "slope of each head; none: as model.alibi_slopes_source says",
-     .source = "section 3"},
-    {.name = "model.alibi_slopes_source",
-     .type = POSITION_CHOICE,
-     .offset = offsetof(struct position_options, alibi_slopes_source),
-     .names = source_names,
-     .neutral = "geometric",
-     .help = "the paper's geometric slopes, or exponential ones drawn from train.seed",
-     .source = "section 3: geometric; footnote 11: random ones"},
+    POSITION_NUMBER(POSITION_REALS, "model.alibi_slopes", alibi_slopes, 0, 1e6, "none",
+                    "slope of each head; none: as model.alibi_slopes_source says", "section 3"),
+    POSITION_NAMES("model.alibi_slopes_source", alibi_slopes_source, source_names, "geometric",
+                   "the paper's geometric slopes, or exponential ones drawn from train.seed",
+                   "section 3: geometric; footnote 11: random ones"),
     {.name = NULL},
 };
 

@@ -8,13 +8,9 @@
 static const char *const parametrisation_names[] = {"exp", "softplus", NULL};
 
 static const struct position_option options[] = {
-    {.name = "model.alibi_parametrisation",
-     .type = POSITION_CHOICE,
-     .offset = offsetof(struct position_options, alibi_parametrisation),
-     .names = parametrisation_names,
-     .neutral = "exp",
-     .help = "slope of the learned number u: e^u, or softplus ln(1 + e^u)",
-     .source = "section 3, footnote 11: not said"},
+    POSITION_NAMES("model.alibi_parametrisation", alibi_parametrisation, parametrisation_names,
+                   "exp", "slope of the learned number u: e^u, or softplus ln(1 + e^u)",
+                   "section 3, footnote 11: not said"),
     {.name = NULL},
 };
 

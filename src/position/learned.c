@@ -6,13 +6,9 @@
 #include "position/position.h"
 
 static const struct position_option options[] = {
-    {.name = "model.learned_init_std",
-     .type = POSITION_REAL,
-     .offset = offsetof(struct position_options, learned_init_std),
-     .high = 100,
-     .neutral = "0",
-     .help = "standard deviation of the rows' initial values; 0: model.dim^-0.5",
-     .source = "fairseq: D^-0.5; GPT-2: 0.02"},
+    POSITION_NUMBER(POSITION_REAL, "model.learned_init_std", learned_init_std, 0, 100, "0",
+                    "standard deviation of the rows' initial values; 0: model.dim^-0.5",
+                    "fairseq: D^-0.5; GPT-2: 0.02"),
     {.name = NULL},
 };
 

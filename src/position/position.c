@@ -2,7 +2,6 @@
 #include "position/position.h"
 
 #include <math.h>
-#include <string.h>
 
 #define DECLARE(NAME, name_, display_, place_, style_, bounded_)                                   \
     extern const struct position_functions position_##name_;
@@ -16,13 +15,6 @@ POSITION_METHODS(DECLARE)
      .bounded = bounded_,                                                                          \
      .functions = &position_##name_},
 const struct position_method position_methods[POSITION_METHODS_N] = {POSITION_METHODS(ROW)};
-
-int32_t position_find(const char *name)
-{
-    for (int32_t i = 0; i < POSITION_METHODS_N; i++)
-        if (strcmp(position_methods[i].name, name) == 0) return i;
-    return -1;
-}
 
 const char *const position_scaling_names[] = {"none", "pi",     "ntk", "dynamic_ntk",
                                               "yarn", "slopes", NULL};

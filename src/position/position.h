@@ -1,6 +1,6 @@
 /* position.h - the table of position methods: how a model knows the order of its tokens.
  *
- * A method is one file of this folder and one row of POSITION_METHODS. What stands here is host
+ * A method is one file of this folder and one row of POSITION_METHODS. This is host
  * arithmetic over at most (heads, tokens of a row) numbers; src/model moves the numbers to a
  * device.
  *
@@ -22,7 +22,7 @@
 
 /* X(NAME, name, display, place, style, bounded): the enumerator SPEC_NAME; the name in
  * specifications and results.db; the name in tables; the place among the methods of a table; the
- * number of colour and point in a figure, 1 to 9 (5: also that of a name which is no method); 1:
+ * number of colour and point in a figure, 1 to 9 (5: also that of a name that is not a method); 1:
  * not defined for rows longer than L_train. The functions of a row are position_name, in NAME's own
  * file. */
 #define POSITION_METHODS(X)                                                                        \
@@ -106,6 +106,18 @@ struct position_option {
     const char *help, *source;
 };
 
+/* Rows of a list of options: a number or a list of them, one of some names. */
+#define POSITION_NUMBER(type_, key, field, low_, high_, neutral_, help_, source_)                  \
+    {                                                                                              \
+        key, type_, offsetof(struct position_options, field), low_, high_, NULL, neutral_, help_,  \
+            source_                                                                                \
+    }
+#define POSITION_NAMES(key, field, names_, neutral_, help_, source_)                               \
+    {                                                                                              \
+        key, POSITION_CHOICE, offsetof(struct position_options, field), 0, 0, names_, neutral_,    \
+            help_, source_                                                                         \
+    }
+
 /* What the numbers of a method depend on. */
 struct position_shape {
     int32_t heads, dim;     /* H, C; a head is C / H wide */
@@ -178,8 +190,6 @@ struct position_method {
 };
 extern const struct position_method position_methods[POSITION_METHODS_N];
 
-/* position_find - the number of the method of that name, or -1. */
-int32_t position_find(const char *name);
 /* position_check - the options of a run: scaling, then the method's own rules. Errors: ERR_DATA. */
 int position_check(int32_t method, const struct position_shape *s, struct err *e);
 /* position_follows_length - see follows_length. */

@@ -10,14 +10,9 @@
 #include "position/position.h"
 
 static const struct position_option options[] = {
-    {.name = "model.sandwich_dim",
-     .type = POSITION_INT,
-     .offset = offsetof(struct position_options, sandwich_dim),
-     .low = 2,
-     .high = 65536,
-     .neutral = "128",
-     .help = "width n of the sinusoids, whatever the width of the model",
-     .source = "Sandwich, appendix E: 128"},
+    POSITION_NUMBER(POSITION_INT, "model.sandwich_dim", sandwich_dim, 2, 65536, "128",
+                    "width n of the sinusoids, independent of the width of the model",
+                    "Sandwich, appendix E: 128"),
     {.name = NULL},
 };
 

@@ -14,37 +14,14 @@
 static const double border_slack = 1e-9;
 
 static const struct position_option options[] = {
-    {.name = "model.t5_buckets",
-     .type = POSITION_INT,
-     .offset = offsetof(struct position_options, t5_buckets),
-     .low = 4,
-     .high = 4096,
-     .neutral = "32",
-     .help = "relative distance buckets",
-     .source = "T5: 32"},
-    {.name = "model.t5_max_distance",
-     .type = POSITION_INT,
-     .offset = offsetof(struct position_options, t5_max_distance),
-     .low = 4,
-     .high = 1000000,
-     .neutral = "128",
-     .help = "distance from which the last bucket holds, tokens",
-     .source = "T5: 128"},
-    {.name = "model.t5_init_std",
-     .type = POSITION_REAL,
-     .offset = offsetof(struct position_options, t5_init_std),
-     .high = 100,
-     .neutral = "0",
-     .help = "standard deviation of the table's initial values",
-     .source = "Hugging Face: D^-0.5"},
-    {.name = "model.t5_multiplier",
-     .type = POSITION_REAL,
-     .offset = offsetof(struct position_options, t5_multiplier),
-     .low = 1e-6,
-     .high = 1e6,
-     .neutral = "1",
-     .help = "the bias is multiplier times table",
-     .source = "T5: 1"},
+    POSITION_NUMBER(POSITION_INT, "model.t5_buckets", t5_buckets, 4, 4096, "32",
+                    "relative distance buckets", "T5: 32"),
+    POSITION_NUMBER(POSITION_INT, "model.t5_max_distance", t5_max_distance, 4, 1000000, "128",
+                    "distance from which the last bucket holds, tokens", "T5: 128"),
+    POSITION_NUMBER(POSITION_REAL, "model.t5_init_std", t5_init_std, 0, 100, "0",
+                    "standard deviation of the table's initial values", "Hugging Face: D^-0.5"),
+    POSITION_NUMBER(POSITION_REAL, "model.t5_multiplier", t5_multiplier, 1e-6, 1e6, "1",
+                    "the bias is multiplier times table", "T5: 1"),
     {.name = NULL},
 };
 
@@ -82,7 +59,7 @@ static int32_t tensors(const struct position_shape *s, struct position_tensor *o
     return 1;
 }
 
-/* The first distance of the last bucket, whatever the length of a row. */
+/* The first distance of the last bucket, for rows of any length. */
 static int32_t table_length(const struct position_shape *s, int32_t L)
 {
     int32_t distance = 0;

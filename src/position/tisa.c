@@ -11,14 +11,8 @@
 enum { OFFSETS, AMPLITUDES, SHARPNESS };
 
 static const struct position_option options[] = {
-    {.name = "model.tisa_kernels",
-     .type = POSITION_INT,
-     .offset = offsetof(struct position_options, tisa_kernels),
-     .low = 1,
-     .high = 4096,
-     .neutral = "5",
-     .help = "bumps of each head's bias",
-     .source = "TISA: 5"},
+    POSITION_NUMBER(POSITION_INT, "model.tisa_kernels", tisa_kernels, 1, 4096, "5",
+                    "bumps of each head's bias", "TISA: 5"),
     {.name = NULL},
 };
 

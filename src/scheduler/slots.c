@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/str.h"
 #include "scheduler/executor.h"
 
@@ -48,6 +49,15 @@ static bool slots_know_prefix(const struct slots *sl, const char *name, size_t n
     return false;
 }
 
+/* More workers than cores would only take turns. A cluster has no number of its own. */
+static int32_t slots_cap(const struct device *d, const char *name, int32_t wanted_n)
+{
+    if (d->is_cluster || wanted_n <= d->slots) return wanted_n;
+    log_warn("--devices %s: this machine has %d core%s for workers; starting %d", name, d->slots,
+             d->slots == 1 ? "" : "s", d->slots);
+    return d->slots;
+}
+
 /* One name of the list: a device, NAME:N slots of a counted one, or cuda for cuda:0. */
 static int slots_add_named(struct slots *sl, const char *name, struct err *e)
 {
@@ -65,6 +75,7 @@ static int slots_add_named(struct slots *sl, const char *name, struct err *e)
         if (number < 1 || sl->n + number > SLOTS_MAX)
             return ERR(e, ERR_USAGE, "--devices %s: the number of workers must be 1 to %d", name,
                        SLOTS_MAX);
+        number = slots_cap(&sl->device[device], name, number);
     }
     if (device < 0 && !slots_know_prefix(sl, name, prefix))
         return ERR(e, ERR_USAGE, "--devices %s: not a device; expected " DEVICES_SYNTAX, name);

@@ -35,11 +35,11 @@ struct slots {
 };
 
 /* slots_open - from the devices of a table of executors (executor.h). auto: every usable GPU
- * that other programs leave idle, without GPU every core; cpu: every core; cpu:N: N workers;
- * cuda:0,cuda:1: these GPUs; a cluster, and the emulated GPU, only where they are named. CPU and
- * GPU are never mixed unasked: their last bits differ. Workers are kept to one core each only if
- * every core gets one: otherwise the kernel knows better which cores are free. Errors: ERR_USAGE
- * not a device; ERR_UNAVAILABLE it cannot be used, with the reason. */
+ * that other programs leave idle, without GPU every core; cpu: every core; cpu:N: N workers, with a
+ * warning at most one a core; cuda:0,cuda:1: these GPUs; a cluster, and the emulated GPU, only
+ * where they are named. CPU and GPU are never mixed unasked: their last bits differ. Workers are
+ * kept to one core each only if every core gets one: otherwise the kernel knows better which cores
+ * are free. Errors: ERR_USAGE not a device; ERR_UNAVAILABLE it cannot be used, with the reason. */
 int slots_open(struct slots *sl, struct arena *a, const char *devices,
                const struct executor *const *executors, struct err *e);
 

@@ -20,10 +20,10 @@ enum {
     LOGITS_ROWS_MIN = 128,
     /* bf16 runs on GPUs: 384 MB, so that a shard of the paper's model reads and writes the table's
      * gradient once; scores, which are f32, take 80 MB. */
-    LOGITS_CHUNK_ELEMENTS_HALF = 192 * 1024 * 1024,
-    LOGITS_CHUNK_SCORES_HALF = 20 * 1024 * 1024,
-    LOGITS_ROWS_MAX_HALF = 16384,
-    LOGITS_ROWS_MAX_SCORES_HALF = 2048,
+    LOGITS_CHUNK_ELEMENTS_BF16 = 192 * 1024 * 1024,
+    LOGITS_CHUNK_SCORES_BF16 = 20 * 1024 * 1024,
+    LOGITS_ROWS_MAX_BF16 = 16384,
+    LOGITS_ROWS_MAX_SCORES_BF16 = 2048,
     LOGITS_ROWS_MULTIPLE = 16,
     LOGITS_STRIDE_MULTIPLE = 64 /* rows begin at 128 bytes: products read whole lines */
 };
@@ -33,8 +33,8 @@ enum {
     TRAIN_EMBED = 1 << 0,
     TRAIN_LAYERS = 1 << 1,
     TRAIN_HEAD = 1 << 2,
-    TRAIN_LAYERS_DX = 1 << 3,
-    TRAIN_EMBED_DX = 1 << 4,
+    TRAIN_LAYERS_BWD = 1 << 3,
+    TRAIN_EMBED_BWD = 1 << 4,
     SCORE_EMBED = 1 << 5,  /* ids to X */
     SCORE_ATTEND = 1 << 6, /* X to A before the first layer; A to QKV to O */
     SCORE_BRANCH = 1 << 7, /* O to NARROW; X and NARROW to S and G */
@@ -43,8 +43,8 @@ enum {
     SCORE_HEAD = 1 << 10,  /* X or A to CHOSEN, then the logits */
     ALIVE_ALWAYS = (1 << 11) - 1,
     /* Kept from the forward to the backward pass through the layers. */
-    TRAIN_KEPT = TRAIN_EMBED | TRAIN_LAYERS | TRAIN_HEAD | TRAIN_LAYERS_DX,
-    TRAIN_ALL = TRAIN_KEPT | TRAIN_EMBED_DX
+    TRAIN_KEPT = TRAIN_EMBED | TRAIN_LAYERS | TRAIN_HEAD | TRAIN_LAYERS_BWD,
+    TRAIN_ALL = TRAIN_KEPT | TRAIN_EMBED_BWD
 };
 
 static const struct {
@@ -52,36 +52,37 @@ static const struct {
     enum shape_number number;
     uint32_t alive;
 } buffer_rows[SHAPE_BUFFERS_N] = {
-    [SHAPE_X] = {"stream", SHAPE_HALF,
+    [SHAPE_X] = {"stream", SHAPE_ACTIVATION,
                  TRAIN_KEPT | SCORE_EMBED | SCORE_ATTEND | SCORE_BRANCH | SCORE_OUTER | SCORE_HEAD},
-    [SHAPE_A] = {"norm 1", SHAPE_HALF, TRAIN_KEPT | SCORE_ATTEND | SCORE_OUTER | SCORE_HEAD},
-    [SHAPE_G] = {"norm 2", SHAPE_HALF, TRAIN_KEPT | SCORE_BRANCH | SCORE_INNER},
-    [SHAPE_TRANSPOSED] = {"turned projections", SHAPE_HALF, ALIVE_ALWAYS},
+    [SHAPE_LN1] = {"norm 1", SHAPE_ACTIVATION,
+                   TRAIN_KEPT | SCORE_ATTEND | SCORE_OUTER | SCORE_HEAD},
+    [SHAPE_LN2] = {"norm 2", SHAPE_ACTIVATION, TRAIN_KEPT | SCORE_BRANCH | SCORE_INNER},
+    [SHAPE_TRANSPOSED] = {"transposed projections", SHAPE_ACTIVATION, ALIVE_ALWAYS},
     [SHAPE_LISTS] = {"index lists", SHAPE_I32, ALIVE_ALWAYS},
     [SHAPE_EMBEDDING] = {"position embedding", SHAPE_F32, ALIVE_ALWAYS},
     [SHAPE_COSINE] = {"cosines", SHAPE_F32, ALIVE_ALWAYS},
     [SHAPE_SINE] = {"sines", SHAPE_F32, ALIVE_ALWAYS},
     [SHAPE_BIAS] = {"bias", SHAPE_F32, ALIVE_ALWAYS},
     [SHAPE_BIAS_GRAD] = {"bias gradient", SHAPE_F32, ALIVE_ALWAYS},
-    [SHAPE_NARROW] = {"narrow", SHAPE_HALF,
+    [SHAPE_NARROW] = {"narrow", SHAPE_ACTIVATION,
                       TRAIN_ALL | SCORE_EMBED | SCORE_BRANCH | SCORE_OUTER | SCORE_HEAD},
-    [SHAPE_S] = {"stream after attention", SHAPE_HALF,
-                 TRAIN_KEPT | SCORE_BRANCH | SCORE_INNER | SCORE_OUTER},
-    [SHAPE_U] = {"inner", SHAPE_HALF, TRAIN_KEPT | SCORE_INNER | SCORE_OUTER},
-    [SHAPE_QKV] = {"q, k, v", SHAPE_HALF, TRAIN_KEPT | SCORE_ATTEND},
-    [SHAPE_O] = {"attention", SHAPE_HALF, TRAIN_KEPT | SCORE_ATTEND | SCORE_BRANCH},
+    [SHAPE_ATTN_RESIDUAL] = {"stream after attention", SHAPE_ACTIVATION,
+                             TRAIN_KEPT | SCORE_BRANCH | SCORE_INNER | SCORE_OUTER},
+    [SHAPE_FFN] = {"inner", SHAPE_ACTIVATION, TRAIN_KEPT | SCORE_INNER | SCORE_OUTER},
+    [SHAPE_QKV] = {"q, k, v", SHAPE_ACTIVATION, TRAIN_KEPT | SCORE_ATTEND},
+    [SHAPE_ATTN_OUT] = {"attention", SHAPE_ACTIVATION, TRAIN_KEPT | SCORE_ATTEND | SCORE_BRANCH},
     [SHAPE_LSE] = {"attention sums", SHAPE_F32, TRAIN_KEPT | SCORE_ATTEND},
     [SHAPE_STATS1] = {"statistics 1", SHAPE_F32, TRAIN_KEPT | SCORE_ATTEND | SCORE_OUTER},
     [SHAPE_STATS2] = {"statistics 2", SHAPE_F32, TRAIN_KEPT | SCORE_BRANCH},
-    [SHAPE_STREAM_GRAD] = {"stream gradient", SHAPE_HALF,
-                           TRAIN_HEAD | TRAIN_LAYERS_DX | TRAIN_EMBED_DX},
-    [SHAPE_DROPPED] = {"dropped", SHAPE_HALF, TRAIN_HEAD | TRAIN_LAYERS_DX},
-    [SHAPE_GATHERED] = {"gathered", SHAPE_HALF, TRAIN_ALL | SCORE_EMBED},
-    [SHAPE_WIDE] = {"wide", SHAPE_HALF, TRAIN_LAYERS_DX | TRAIN_EMBED_DX},
-    [SHAPE_FEATURES] = {"features", SHAPE_HALF, TRAIN_HEAD},
-    [SHAPE_TAIL] = {"tail", SHAPE_HALF, TRAIN_HEAD | SCORE_HEAD},
-    [SHAPE_CHOSEN] = {"chosen", SHAPE_HALF, SCORE_HEAD},
-    [SHAPE_LOGITS] = {"logits", SHAPE_HALF, TRAIN_HEAD},
+    [SHAPE_STREAM_GRAD] = {"stream gradient", SHAPE_ACTIVATION,
+                           TRAIN_HEAD | TRAIN_LAYERS_BWD | TRAIN_EMBED_BWD},
+    [SHAPE_DROPPED] = {"dropped", SHAPE_ACTIVATION, TRAIN_HEAD | TRAIN_LAYERS_BWD},
+    [SHAPE_GATHERED] = {"gathered", SHAPE_ACTIVATION, TRAIN_ALL | SCORE_EMBED},
+    [SHAPE_WIDE] = {"wide", SHAPE_ACTIVATION, TRAIN_LAYERS_BWD | TRAIN_EMBED_BWD},
+    [SHAPE_FEATURES] = {"features", SHAPE_ACTIVATION, TRAIN_HEAD},
+    [SHAPE_TAIL] = {"tail", SHAPE_ACTIVATION, TRAIN_HEAD | SCORE_HEAD},
+    [SHAPE_CHOSEN] = {"chosen", SHAPE_ACTIVATION, SCORE_HEAD},
+    [SHAPE_LOGITS] = {"logits", SHAPE_ACTIVATION, TRAIN_HEAD},
     [SHAPE_LOSS] = {"loss", SHAPE_F32, TRAIN_HEAD | SCORE_HEAD},
     [SHAPE_SCORES] = {"logits of scores", SHAPE_F32, SCORE_HEAD},
 };
@@ -102,7 +103,7 @@ static int32_t validated_length(const struct spec_train *t)
 }
 
 /* A corpus of fewer blocks than a shard holds is a shard of its own. */
-static void room_train(struct shape_capacity *out, const struct spec *s)
+static void capacity_train(struct shape_capacity *out, const struct spec *s)
 {
     const struct spec_train *t = &s->train;
     int32_t validated = validated_length(t);
@@ -117,9 +118,9 @@ static void room_train(struct shape_capacity *out, const struct spec *s)
     out->scored_max = larger(tokens_n / validated, 1) * validated;
 }
 
-int32_t shape_capacity_validation(const struct shape_capacity *room, const struct spec_train *t)
+int32_t shape_capacity_validation(const struct shape_capacity *capacity, const struct spec_train *t)
 {
-    return (int32_t)(room->scored_max / validated_length(t));
+    return (int32_t)(capacity->scored_max / validated_length(t));
 }
 
 void shape_capacity_scores(struct shape_capacity *out, int32_t longest, int32_t stride,
@@ -135,7 +136,7 @@ void shape_capacity_scores(struct shape_capacity *out, int32_t longest, int32_t 
 }
 
 /* Mode eval may read rows of its own number and length. */
-static void room_bench(struct shape_capacity *out, const struct spec *s)
+static void capacity_bench(struct shape_capacity *out, const struct spec *s)
 {
     struct spec_train t = s->train;
     bool eval = s->bench_mode == 1;
@@ -158,9 +159,9 @@ void shape_capacity(struct shape_capacity *out, const struct spec *s)
     } else if (s->train.L < 1) {
         *out = (struct shape_capacity){.rows_max = 1, .length_max = 1};
     } else if (s->kind == SPEC_TRAIN) {
-        room_train(out, s);
+        capacity_train(out, s);
     } else {
-        room_bench(out, s);
+        capacity_bench(out, s);
     }
 }
 
@@ -173,8 +174,8 @@ int64_t shape_logits_rows(int64_t classes, enum spec_precision precision, bool t
 {
     int64_t chunk = LOGITS_CHUNK_ELEMENTS, most = LOGITS_ROWS_MAX;
     if (precision == SPEC_BF16) {
-        chunk = train ? LOGITS_CHUNK_ELEMENTS_HALF : LOGITS_CHUNK_SCORES_HALF;
-        most = train ? LOGITS_ROWS_MAX_HALF : LOGITS_ROWS_MAX_SCORES_HALF;
+        chunk = train ? LOGITS_CHUNK_ELEMENTS_BF16 : LOGITS_CHUNK_SCORES_BF16;
+        most = train ? LOGITS_ROWS_MAX_BF16 : LOGITS_ROWS_MAX_SCORES_BF16;
     }
     int64_t rows = smaller(larger(chunk / larger(classes, 1), LOGITS_ROWS_MIN), most);
     return rows / LOGITS_ROWS_MULTIPLE * LOGITS_ROWS_MULTIPLE;
@@ -183,7 +184,7 @@ int64_t shape_logits_rows(int64_t classes, enum spec_precision precision, bool t
 /* What the shapes of the buffers are made of. */
 struct measure {
     const struct spec *spec;
-    const struct shape_capacity *room;
+    const struct shape_capacity *capacity;
     struct shape_bands bands;
     int64_t tokens_n, heads_n; /* rows of a batch; rows that reach the head */
     int64_t filled_n;          /* rows of a band at most: tokens_n, lists filled up */
@@ -205,7 +206,7 @@ static int64_t filling(const struct measure *k, int64_t bands)
 
 static int64_t chunk_elements(const struct measure *k, int64_t rows_n, int64_t classes, bool train)
 {
-    return smaller(rows_n, shape_logits_rows(classes, k->room->precision, train)) *
+    return smaller(rows_n, shape_logits_rows(classes, k->capacity->precision, train)) *
            shape_logits_stride(classes);
 }
 
@@ -221,12 +222,13 @@ static int64_t logits_elements(const struct measure *k, int64_t rows_n, bool tra
     return most;
 }
 
-static void measure_make(struct measure *k, const struct spec *s, const struct shape_capacity *room)
+static void measure_make(struct measure *k, const struct spec *s,
+                         const struct shape_capacity *capacity)
 {
-    *k = (struct measure){.spec = s, .room = room};
+    *k = (struct measure){.spec = s, .capacity = capacity};
     shape_bands(&k->bands, &s->model, s->data.vocab);
-    k->tokens_n = (int64_t)room->rows_max * room->length_max;
-    k->heads_n = room->train ? larger(k->tokens_n, room->scored_max) : room->scored_max;
+    k->tokens_n = (int64_t)capacity->rows_max * capacity->length_max;
+    k->heads_n = capacity->train ? larger(k->tokens_n, capacity->scored_max) : capacity->scored_max;
     k->filled_n = filled(k, k->tokens_n);
     for (int32_t i = 1; i < k->bands.n; i++) k->tail_widths += k->bands.band[i].width;
 }
@@ -246,26 +248,26 @@ static void form(struct shape_memory *out, enum shape_buffer_id id, int64_t copi
 static void form_layers(struct shape_memory *out, const struct measure *k)
 {
     const struct spec_model *m = &k->spec->model;
-    int64_t n = k->tokens_n, c = m->dim, layers = k->room->train ? m->layers : 1;
-    int64_t last = k->room->train ? 1 : 0, normed = m->final_norm ? last : 0;
+    int64_t n = k->tokens_n, c = m->dim, layers = k->capacity->train ? m->layers : 1;
+    int64_t last = k->capacity->train ? 1 : 0, normed = m->final_norm ? last : 0;
 
     form(out, SHAPE_X, layers + last, n, c);
-    form(out, SHAPE_A, layers + normed, n, c);
+    form(out, SHAPE_LN1, layers + normed, n, c);
     form(out, SHAPE_STATS1, layers + normed, n, 2);
     form(out, SHAPE_QKV, layers, n, 3 * c);
-    form(out, SHAPE_O, layers, n, c);
+    form(out, SHAPE_ATTN_OUT, layers, n, c);
     form(out, SHAPE_LSE, layers, 1, n * m->heads);
-    form(out, SHAPE_S, layers, n, c);
-    form(out, SHAPE_G, layers, n, c);
+    form(out, SHAPE_ATTN_RESIDUAL, layers, n, c);
+    form(out, SHAPE_LN2, layers, n, c);
     form(out, SHAPE_STATS2, layers, n, 2);
-    form(out, SHAPE_U, layers, n, m->ffn);
+    form(out, SHAPE_FFN, layers, n, m->ffn);
 }
 
 static void form_once(struct shape_memory *out, const struct measure *k)
 {
     const struct spec_model *m = &k->spec->model;
-    bool train = k->room->train, adaptive = m->softmax == SPEC_ADAPTIVE;
-    int64_t n = k->tokens_n, c = m->dim, scored = k->room->scored_max;
+    bool train = k->capacity->train, adaptive = m->softmax == SPEC_ADAPTIVE;
+    int64_t n = k->tokens_n, c = m->dim, scored = k->capacity->scored_max;
     int64_t most = k->filled_n, tail = k->bands.n > 1 ? k->bands.band[1].width : 0;
     /* Filled up, rows of band 0 are as wide as the model, those of the others as their bands. */
     int64_t gathered = n + (filling(k, 1) * (c + k->tail_widths) + c - 1) / larger(c, 1);
@@ -297,14 +299,14 @@ static void form_position(struct shape_memory *out, const struct measure *k)
     const struct spec_model *m = &k->spec->model;
     const struct position_functions *f = position_methods[m->position].functions;
     const struct position_shape shape = spec_position_shape(k->spec);
-    int64_t L = k->room->length_max, half = m->heads > 0 ? m->dim / m->heads / 2 : 0;
-    int64_t bias_rows = position_table_length(f, &shape, k->room->length_max) + 1;
+    int64_t L = k->capacity->length_max, half = m->heads > 0 ? m->dim / m->heads / 2 : 0;
+    int64_t bias_rows = position_table_length(f, &shape, k->capacity->length_max) + 1;
 
     form(out, SHAPE_EMBEDDING, f->embedding != NULL, f->first_row + L, m->dim);
     form(out, SHAPE_COSINE, f->frequencies != NULL, L, half);
     form(out, SHAPE_SINE, f->frequencies != NULL, L, half);
     form(out, SHAPE_BIAS, f->fill != NULL, bias_rows, m->heads);
-    form(out, SHAPE_BIAS_GRAD, f->pullback != NULL && k->room->train, bias_rows, m->heads);
+    form(out, SHAPE_BIAS_GRAD, f->pullback != NULL && k->capacity->train, bias_rows, m->heads);
 }
 
 static int64_t end_of(const struct shape_buffer *b)
@@ -328,10 +330,10 @@ static int64_t hit(const struct shape_memory *out, int32_t id)
 
 /* Moves a buffer up from offset 0, past what is in its way. The lowest free place begins at 0 or
  * where another buffer ends. */
-static void place(struct shape_memory *out, int32_t id, bool half)
+static void place(struct shape_memory *out, int32_t id, bool bf16)
 {
     struct shape_buffer *b = &out->buffer[id];
-    int64_t number_bytes = b->number == SHAPE_HALF && half ? 2 : 4;
+    int64_t number_bytes = b->number == SHAPE_ACTIVATION && bf16 ? 2 : 4;
     int64_t bytes = b->rows * b->cols * number_bytes;
 
     b->copy_bytes = (bytes + POOL_ALIGN_BYTES - 1) / POOL_ALIGN_BYTES * POOL_ALIGN_BYTES;
@@ -340,25 +342,26 @@ static void place(struct shape_memory *out, int32_t id, bool half)
     out->pool_bytes = larger(out->pool_bytes, end_of(b));
 }
 
-void shape_memory(struct shape_memory *out, const struct spec *s, const struct shape_capacity *room)
+void shape_memory(struct shape_memory *out, const struct spec *s,
+                  const struct shape_capacity *capacity)
 {
     struct shape_walk w = {.tensor = NULL};
     struct measure k;
-    bool half = room->precision == SPEC_BF16;
+    bool bf16 = capacity->precision == SPEC_BF16;
 
     *out = (struct shape_memory){.slots_n = 1};
-    measure_make(&k, s, room);
+    measure_make(&k, s, capacity);
     form_layers(out, &k);
     form_once(out, &k);
     form_position(out, &k);
-    for (int32_t id = 0; !room->train && id < SHAPE_BUFFERS_N; id++)
+    for (int32_t id = 0; !capacity->train && id < SHAPE_BUFFERS_N; id++)
         out->buffer[id].alive &= ~(uint32_t)TRAIN_ALL;
-    for (int32_t id = 0; id < SHAPE_BUFFERS_N; id++) place(out, id, half);
+    for (int32_t id = 0; id < SHAPE_BUFFERS_N; id++) place(out, id, bf16);
 
     shape_walk(&w, s);
     out->elements_n = w.elements_n;
-    if (room->train) out->slots_n = s->train.optimizer == SPEC_ADAM ? 4 : 3;
+    if (capacity->train) out->slots_n = s->train.optimizer == SPEC_ADAM ? 4 : 3;
     out->block_bytes = out->elements_n * 4 * out->slots_n;
-    out->half_bytes = half ? out->elements_n * 2 : 0;
-    out->total_bytes = out->block_bytes + out->half_bytes + out->pool_bytes + SHAPE_STEP_BYTES;
+    out->bf16_bytes = bf16 ? out->elements_n * 2 : 0;
+    out->total_bytes = out->block_bytes + out->bf16_bytes + out->pool_bytes + SHAPE_STEP_BYTES;
 }

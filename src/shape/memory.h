@@ -20,8 +20,8 @@
 
 enum {
     SHAPE_STEP_BYTES = 56, /* what changes between updates, the gradient's norm, sums of losses */
-    /* Lists of the rows of a band, and what lies behind them, have room to be filled up to a
-     * multiple of so many: a backend that records work does so, to meet the same shapes again. */
+    /* Lists of the rows of a band, and what follows them, have room to be filled up to a
+     * multiple of so many: a backend that records work does so, to see the same shapes again. */
     SHAPE_LIST_ROWS = 256,
     /* An evaluation's batch, or one row where that is longer: enough to keep a matrix product busy,
      * few enough to stay in a cache. */
@@ -36,16 +36,17 @@ struct shape_capacity {
     enum spec_precision precision;
 };
 
-/* shape_capacity - the room that the run of this spec needs: a shard of the training and its
+/* shape_capacity - the capacity that the run of this spec needs: a shard of the training and its
  * validation's rows; an evaluation's batch of windows, of a single length; a benchmark's shard,
  * or the rows that it names. */
 void shape_capacity(struct shape_capacity *out, const struct spec *s);
 
-/* shape_capacity_validation - rows of train.validate_L (0: train.L) tokens that the room of a
+/* shape_capacity_validation - rows of train.validate_L (0: train.L) tokens that the capacity of a
  * training holds; at least 1. */
-int32_t shape_capacity_validation(const struct shape_capacity *room, const struct spec_train *t);
+int32_t shape_capacity_validation(const struct shape_capacity *capacity,
+                                  const struct spec_train *t);
 
-/* shape_capacity_scores - the room of a scoring batch with rows of `longest` tokens, as many as
+/* shape_capacity_scores - the capacity of a scoring batch with rows of `longest` tokens, as many as
  * about SHAPE_SCORE_TOKENS make and at least 1. lengths_n 1: a row scores at most `stride`
  * positions. More than 1: rows serve so many lengths at once; each scores one position a length,
  * but the row that begins at 0 all of its own. */
@@ -55,15 +56,15 @@ void shape_capacity_scores(struct shape_capacity *out, int32_t longest, int32_t 
 /* N = rows_max * length_max tokens (M: a multiple of SHAPE_LIST_ROWS where the vocabulary has
  * bands, the lowest that holds them), C model width, F inner width, H heads, D head width. */
 enum shape_buffer_id { /* in the order of placement, see memory.c */
-                       /* One copy a layer when training, one in all otherwise; X, A and STATS1 once
-                        * more for the stream after the last layer (A and STATS1 only with a final
-                        * LayerNorm). */
-                       SHAPE_X, /* (N,C) residual stream into the layer */
-                       SHAPE_A, /* (N,C) LayerNorm 1 */
-                       SHAPE_G, /* (N,C) LayerNorm 2 */
+                       /* One copy a layer when training, one in all otherwise; X, LN1 and STATS1
+                        * once more for the stream after the last layer (LN1 and STATS1 only with a
+                        * final LayerNorm). */
+                       SHAPE_X,   /* (N,C) residual stream into the layer */
+                       SHAPE_LN1, /* (N,C) LayerNorm 1 */
+                       SHAPE_LN2, /* (N,C) LayerNorm 2 */
                        /* Once, where the model needs them: what is filled at open or travels with a
                           batch. */
-                       SHAPE_TRANSPOSED, /* (sum of tail widths,C) tail projections turned, for
+                       SHAPE_TRANSPOSED, /* (sum of tail widths,C) tail projections transposed, for
                                           * scoring
                                           */
                        SHAPE_LISTS, /* (1,4N+4R+64) i32 index lists; R rows of the head: scored_max,
@@ -75,13 +76,13 @@ enum shape_buffer_id { /* in the order of placement, see memory.c */
                        SHAPE_BIAS_GRAD, /* the same; training, of a learned bias */
                        SHAPE_NARROW,    /* (M,C) */
                        /* As X, a layer each. */
-                       SHAPE_S,      /* (N,C) residual stream after attention */
-                       SHAPE_U,      /* (N,F) after ReLU and dropout */
-                       SHAPE_QKV,    /* (N,3C) */
-                       SHAPE_O,      /* (N,C) attention */
-                       SHAPE_LSE,    /* (1,NH) f32 */
-                       SHAPE_STATS1, /* (N,2) f32 */
-                       SHAPE_STATS2, /* (N,2) f32 */
+                       SHAPE_ATTN_RESIDUAL, /* (N,C) residual stream after attention */
+                       SHAPE_FFN,           /* (N,F) after ReLU and dropout */
+                       SHAPE_QKV,           /* (N,3C) */
+                       SHAPE_ATTN_OUT,      /* (N,C) attention */
+                       SHAPE_LSE,           /* (1,NH) f32 */
+                       SHAPE_STATS1,        /* (N,2) f32 */
+                       SHAPE_STATS2,        /* (N,2) f32 */
                        /* Once. */
                        SHAPE_STREAM_GRAD, /* (N,C) training */
                        SHAPE_DROPPED,     /* (M,C) training */
@@ -97,7 +98,7 @@ enum shape_buffer_id { /* in the order of placement, see memory.c */
                        SHAPE_BUFFERS_N
 };
 
-enum shape_number { SHAPE_F32, SHAPE_I32, SHAPE_HALF /* bf16 where the room says so */ };
+enum shape_number { SHAPE_F32, SHAPE_I32, SHAPE_ACTIVATION /* bf16 where the capacity says so */ };
 
 struct shape_buffer {
     const char *name;
@@ -114,14 +115,14 @@ struct shape_memory {
     int64_t elements_n;  /* of the parameter block */
     int32_t slots_n;     /* fp32 blocks: values, with training gradients and optimiser state */
     int64_t block_bytes; /* of all slots */
-    int64_t half_bytes;  /* the rounded copy of the weights; 0 with fp32 */
+    int64_t bf16_bytes;  /* the rounded copy of the weights; 0 with fp32 */
     int64_t lists_n;     /* numbers that SHAPE_LISTS holds */
     int64_t losses_n;    /* numbers that SHAPE_LOSS holds */
     int64_t pool_bytes;  /* from offset 0 to the end of the last buffer */
     int64_t total_bytes; /* blocks, copy, pool and SHAPE_STEP_BYTES */
 };
 void shape_memory(struct shape_memory *out, const struct spec *s,
-                  const struct shape_capacity *room);
+                  const struct shape_capacity *capacity);
 
 /* shape_logits_rows - rows of logits of so many classes that are computed at a time, in a training
  * or in a scoring. shape_logits_stride - elements from one row to the next. */

@@ -1,4 +1,4 @@
-/* shape.c - which parameters a model has, where they stand in one block, how they start.
+/* shape.c - which parameters a model has, where they are in one block, how they start.
  *
  * 1. Names and shapes are those of oracle SPEC.md section 14; tied tensors are listed once.
  * 2. Tensors that are used as one matrix follow each other without a gap (a group); every group
@@ -38,7 +38,7 @@ void shape_bands(struct shape_bands *out, const struct spec_model *m, int32_t vo
     out->head_n = out->band[0].last + out->n - 1;
 }
 
-/* Starts a group: the next tensor stands at an aligned offset. */
+/* Starts a group: the next tensor has an aligned offset. */
 static void walk_group(struct shape_walk *w)
 {
     w->elements_n = (w->elements_n + SHAPE_ALIGN - 1) / SHAPE_ALIGN * SHAPE_ALIGN;

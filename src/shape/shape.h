@@ -61,7 +61,7 @@ int32_t shape_find(const struct shape_params *p, const char *name);
 double shape_forward_flops(const struct spec *s, int32_t L, const double *tail_share);
 
 /* shape_peak_flops - the peak of dense products of a device, FLOP/s, by its name ("NVIDIA H200");
- * 0: not known, as of every CPU, whose clock no name tells. */
+ * 0: not known, as of every CPU, whose clock the name does not state. */
 double shape_peak_flops(const char *device, enum spec_precision precision);
 
 /* device_bytes: what the model of the run allocates on its device, exactly (shape/memory.h):

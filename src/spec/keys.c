@@ -2,7 +2,7 @@
  *
  * 1. The neutral value of a key is the behaviour before the key existed; a key without one is
  *    always hashed.
- * 2. Options of position methods are listed in the methods' own files. They stand behind the other
+ * 2. Options of position methods are listed in the methods' own files. They follow the other
  *    keys of the model and apply to the runs of their method. */
 #include <assert.h>
 #include <string.h>

@@ -158,7 +158,7 @@ int spec_set(struct spec *s, const struct spec_key *key, const char *text, struc
         return 0;
     case SPEC_T_BOOL:
         if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
-            return ERR(e, ERR_DATA, "%s: '%.60s' is neither true nor false", key->name, text);
+            return ERR(e, ERR_DATA, "%s: expected true or false, found '%.60s'", key->name, text);
         *(bool *)field = text[0] == 't';
         return 0;
     case SPEC_T_ENUM:

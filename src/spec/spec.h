@@ -167,7 +167,7 @@ bool spec_key_is_list(const struct spec_key *key);
 /* spec_get - the field as text, in the arena; what spec_set reads back to the same value. */
 char *spec_get(const struct spec *s, const struct spec_key *key, struct arena *a);
 
-/* spec_check - rules between keys: heads divide dim, cut-offs rise and lie below the vocabulary,
+/* spec_check - rules between keys: heads divide dim, cut-offs rise and are below the vocabulary,
  * shard_tokens >= L, stride <= L. Errors: ERR_DATA names the keys and values. */
 int spec_check(const struct spec *s, struct err *e);
 
@@ -201,7 +201,7 @@ int spec_parse_list(struct spec **out, int32_t *n, const char *text, const char 
                     struct arena *a, struct err *e);
 
 /* spec_run_id - first 16 hex digits of SHA-256 of the canonical text. spec_config_id - the same
- * without the seed; for an evaluation the training's config id stands in place of its run id, so
+ * without the seed; for an evaluation the training's config id replaces its run id, so
  * config_of_train is needed (else NULL). */
 void spec_run_id(const struct spec *s, char out[SPEC_ID_BYTES]);
 void spec_config_id(const struct spec *s, const char *config_of_train, char out[SPEC_ID_BYTES]);

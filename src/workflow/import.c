@@ -4,7 +4,7 @@
  *      one must match.
  *   2. The file is compared with that training's specification, and its dictionary with the corpus.
  *   3. An attempt's folder is made as a worker would leave it, and its records go into results.db
- *      in one transaction; whatever fails leaves neither behind. */
+ *      in one transaction; a failure leaves neither behind. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,6 @@
 /* test_dir.c - a walk is sorted, and nothing below the first folder follows a link. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +14,7 @@
 
 struct place {
     struct arena arena;
-    char root[64];
+    char root[TEST_PATH_BYTES];
     struct err e;
 };
 
@@ -36,9 +33,8 @@ static int setup(void **state)
 {
     struct place *p = calloc(1, sizeof *p);
     arena_init(&p->arena);
-    strcpy(p->root, "/tmp/alibi-dir-XXXXXX");
+    test_folder(p->root);
     *state = p;
-    if (!mkdtemp(p->root)) return -1;
     assert_int_equal(file_make_dirs(path_of(p, "tree/a/b"), &p->e), 0);
     assert_int_equal(file_make_dirs(path_of(p, "victim"), &p->e), 0);
     write_file(p, "victim/f");

@@ -1,9 +1,6 @@
 /* test_err.c - one sentence, a place before it, an exit status for each code. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include <string.h>
 
 #include "base/err.h"

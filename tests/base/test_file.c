@@ -2,9 +2,6 @@
  */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +17,7 @@
 
 struct place {
     struct arena arena;
-    char dir[64];
+    char dir[TEST_PATH_BYTES];
     struct err e;
 };
 
@@ -28,9 +25,9 @@ static int setup(void **state)
 {
     struct place *p = calloc(1, sizeof *p);
     arena_init(&p->arena);
-    strcpy(p->dir, "/tmp/alibi-file-XXXXXX");
+    test_folder(p->dir);
     *state = p;
-    return mkdtemp(p->dir) ? 0 : -1;
+    return 0;
 }
 
 static int teardown(void **state)

@@ -1,9 +1,6 @@
 /* test_philox.c - known answers of Philox 4x32-10 and the statistics that dropout rests on. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/philox.h"
 
 TEST(known_answers_of_the_published_generator_hold)

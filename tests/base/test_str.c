@@ -1,9 +1,6 @@
 /* test_str.c - strict numbers, shortest doubles, nearest names. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include <math.h>
 #include <string.h>
 

@@ -121,7 +121,7 @@ static int bench_case_run(json_t *out, const struct bench_case *c, const struct 
     return measures[c->kind](out, c, &call->options, e);
 }
 
-/* A refusal is a result too: it stands in the line. */
+/* A refusal is a result too, in the line. */
 static int bench_measure(const struct call *call, struct err *e)
 {
     struct bench_case cases[BENCH_CASES_MAX];

@@ -22,7 +22,7 @@ enum bench_kind {
     BENCH_TRAIN,      /* an update of one shard */
     BENCH_UPDATE,     /* one of the paper's eight shards */
     BENCH_REPEAT,     /* the same updates twice: do they give the same bits */
-    BENCH_CHECKPOINT, /* how long a training stands still for one */
+    BENCH_CHECKPOINT, /* how long a training waits for one */
     BENCH_EVAL,       /* a shard of windows */
     BENCH_EVAL1,      /* one window, as the paper's speeds of Tables 2 to 4 and 6 are measured */
     BENCH_SKIP,       /* what ALiBi leaves out of attention, and whether it shows */
@@ -53,15 +53,12 @@ int32_t bench_cases(struct bench_case out[BENCH_CASES_MAX]);
 
 /* bench_trains - whether cases of the kind open the model for training. */
 bool bench_trains(enum bench_kind kind);
-/* bench_length - tokens that stand for so many of the paper's model. */
+/* bench_length - tokens that represent so many of the paper's model. */
 int32_t bench_length(int32_t paper, const struct bench_options *o);
 const char *bench_precision_name(enum spec_precision p);
 
 /* bench_spec - the 247M model (or the tiny one) of a case. */
 void bench_spec(struct spec *s, const struct bench_case *c, const struct bench_options *o);
-
-/* bench_rows - one measured op: a name, its seconds and what it moves and computes. */
-json_t *bench_row(const char *name, const struct bench_timing *t, double bytes, double flops);
 
 /* Each adds its keys to a case's object. bench_ceilings: copy bandwidth and matrix products as
  * cuda/gemm.h makes them. bench_ops: every op at the model's shapes. */

@@ -1,7 +1,7 @@
-/* bench_gpu_checkpoint.c - how long a training stands still for a checkpoint: weights and optimiser
+/* bench_gpu_checkpoint.c - how long a training waits for a checkpoint: weights and optimiser
  * state to files, hashed and synced, as the worker writes them between two updates.
  *
- * The files lie in a folder of their own in the current one, where runs/ would be, and are removed.
+ * The files are in a folder of their own in the current one, where runs/ would be, and are removed.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -106,7 +106,7 @@ static const struct goal goals[] = {
      "planned_off", NULL, NULL, OF_ITSELF},
     {"S1", "from exec to the first update, L 1024", "s", AT_MOST, 1.5, 1, EACH, ALIBI, L1024, TRAIN,
      "first_step_s", NULL, NULL, OF_ITSELF},
-    {"S6", "a training stands still for a checkpoint", "s", AT_MOST, 0.2, 1, EACH, ALIBI, L1024,
+    {"S6", "a training waits for a checkpoint", "s", AT_MOST, 0.2, 1, EACH, ALIBI, L1024,
      "checkpoint-@-#-bf16", "pause_s", NULL, NULL, OF_ITSELF},
 };
 

@@ -1,6 +1,6 @@
 /* bench_gpu_repeat.c - do two trainings of one seed give the same bits?
  *
- * The second opens device and model anew and adopts the algorithms that the first chose by
+ * The second opens device and model again and adopts the algorithms that the first chose by
  * measuring, as a resumed attempt does. Compared are every update's loss and norm, and every tensor
  * of the weights after the last. */
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/philox.h"
@@ -187,13 +188,14 @@ int bench_time(struct bench_steps *b, bench_step step, int32_t warmup, int32_t l
                double seconds, struct bench_timing *out, struct err *e)
 {
     double took[BENCH_STEPS_MAX], queued[BENCH_STEPS_MAX], loss, norm;
-    int64_t start = 0, cpu_start = 0;
+    int64_t start = 0;
+    clock_t cpu_start = 0; /* processor time of all threads */
     int32_t n = 0;
 
     for (int32_t update = 0; n < BENCH_STEPS_MAX; update++) {
         if (update == warmup) {
             start = clock_monotonic_us();
-            cpu_start = clock_cpu_us();
+            cpu_start = clock();
         }
         int64_t before = clock_monotonic_us();
         TRY(step(b, (uint32_t)update, &loss, &norm, e));
@@ -209,7 +211,7 @@ int bench_time(struct bench_steps *b, bench_step step, int32_t warmup, int32_t l
         if (n >= least_n && 1e-6 * (double)(now - start) > seconds) break;
     }
     out->steps_n = n;
-    out->cpu_s = 1e-6 * (double)(clock_cpu_us() - cpu_start) / n;
+    out->cpu_s = (double)(clock() - cpu_start) / CLOCKS_PER_SEC / n;
     bench_quartiles(queued, n, out);
     out->queue_s = out->median_s;
     bench_quartiles(took, n, out);

@@ -1,6 +1,7 @@
 # expect.sh - what the scripts of this folder share; each sources it with the build folder as $1 and ends with `finish`.
 # It sets alibi (the program) and dir (a fresh folder, removed at the end).
 set -u
+source=$PWD
 alibi=$(cd "$1" && pwd)/alibi
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -20,6 +21,15 @@ expect() {
     got=$?
     [ "$got" -eq "$want" ] || { fail "$* exited $got, not $want"; cat "$dir/out"; }
     [ -z "$word" ] || grep -q -- "$word" "$dir/out" || { fail "$*: no '$word' in:"; cat "$dir/out"; }
+}
+
+# golden NAME: $dir/out is the file tests/cli/golden/NAME; with TEST_UPDATE=1 it becomes the file
+golden() {
+    if [ -n "${TEST_UPDATE:-}" ]; then
+        cp "$dir/out" "$source/tests/cli/golden/$1"
+    else
+        diff -u "$source/tests/cli/golden/$1" "$dir/out" || fail "golden/$1: review the change and run TEST_UPDATE=1 sh $0"
+    fi
 }
 
 finish() {

@@ -35,7 +35,7 @@ all_measured() {
     line sliding-alibi-3072-bf16 '"longest_target_s":0.003,"tables_together_s":0.55,"tables_apart_s":1.0,"differ":0'
 }
 table() { "$program" --table "$results" >"$dir/out" || fail "--table exited $?"; }
-# goal ID WHAT: its line; verdict ID WHAT TEXT: what stands behind the unit of what was measured.
+# goal ID WHAT: its line; verdict ID WHAT TEXT: what follows the unit of what was measured.
 goal() { grep "^$1  *$2" "$dir/out"; }
 verdict() {
     goal "$1" "$2" | grep -qE " $3\$" || fail "$1 $2: expected '$3': $(goal "$1" "$2")"

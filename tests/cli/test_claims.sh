@@ -41,7 +41,7 @@ expect 70 "1 claim is contradicted" "$alibi" claims "$dir/planted/"
 expect 0 "C7a: not run" "$alibi" claims table8
 
 # Claims about the paper alone need its numbers, of this artefact and of others: any run keeps them all. A bad file of an
-# artefact that is not run is told and stops nothing.
+# artefact that is not run is reported and stops nothing.
 expect 0 "X4: supported" "$alibi" claims table7
 mkdir -p experiments/broken
 cp "$dir/planted/grid.yaml" experiments/broken/

@@ -1,7 +1,7 @@
 #!/bin/sh
 # test_completion.sh - what Tab offers: commands, options, values, artefacts and runs, asked as bash asks.
 # usage: tests/cli/test_completion.sh BUILD
-# The script of bash needs bash, whatever sh is here.
+# The script of bash needs bash, whichever sh is here.
 if [ -z "${BASH_VERSION:-}" ] || [ -n "${POSIXLY_CORRECT+x}" ]; then
     unset POSIXLY_CORRECT
     exec bash "$0" "$@"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # test_home.sh - results that were lost, tampered with or made elsewhere: verify names what is wrong, merge makes a lost
-# results.db again and brings run folders home.
+# results.db again and copies run folders here.
 # usage: tests/cli/test_home.sh BUILD
 . tests/cli/expect.sh
 fixtures=$PWD/tests/fixtures/checkpoints
@@ -76,7 +76,7 @@ sed 's/,20[0-9-]*T[0-9:]*Z//g' "$dir/after.csv" >"$dir/after"
 cmp "$dir/before" "$dir/after" || fail "the results made again differ"
 expect 0 "0 wrong" "$alibi" verify --updates 2
 
-# The way home of another machine: its folder comes with its run folders, and evaluations go on from them.
+# Another machine's project: its folder is merged with its run folders, and evaluations go on from them.
 cd "$dir/home" || exit 1
 cp -r "$dir/project/data" .
 sed 's/L_valid: \[32, 64\]/L_valid: [32, 64, 96]/' "$dir/project/g/grid.yaml" >g/grid.yaml

@@ -64,7 +64,7 @@ else
     echo "skipped: no python3 here can import torch, so the exported model was not loaded with it; TORCH_PYTHON names one that can"
 fi
 
-# Half precision takes the place of what is done only by force, and its evaluations are made anew.
+# Half precision takes the place of what is done only by force, and its evaluations are redone.
 expect 64 "already done" "$alibi" import "$fixtures/tiny_half.pt" --as position=alibi --for ./grid/
 expect 0 "fp16 converted" "$alibi" import "$fixtures/tiny_half.pt" --as position=alibi --for ./grid/ --force
 expect 0 "3 done now" "$alibi" run ./grid/ --only position=alibi

@@ -30,7 +30,7 @@ printf x | dd of="$dir/changed/data/tiny/train.tokens" bs=1 seek=3000 conv=notru
 expect 65 "train.tokens: SHA-256 .* the manifest says" "$alibi" run g/ --devices cpu:1 --project "$dir/changed"
 [ ! -e "$dir/changed/runs" ] || fail "a run was started on a changed corpus"
 
-# FILE: no command waits for a writer of a FIFO in its place, and a folder is no file either.
+# FILE: no command waits for a writer of a FIFO in its place, and a folder is not a file either.
 not_a_file() { # FILE command...
     file=$1
     shift

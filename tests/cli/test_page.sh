@@ -16,7 +16,7 @@ artefacts=$(ls experiments/*/grid.yaml | wc -l)
 [ "$(grep -c '<section class="artefact"' "$page")" -eq "$artefacts" ] || fail "$artefacts artefacts are not all there"
 grep -q '<img id="f-figure1"' "$page" || fail "Figure 1 is not in the page"
 
-# A folder of the user's whose path, title and README are no names: the page is a page, and the command can be pasted.
+# A folder of the user's whose path, title and README are not names: the page is a page, and the command can be pasted.
 odd="$dir/my <b> & 'grids\"/odd"
 mkdir -p "$odd"
 sed -e 's/^artefact:.*/artefact: odd/' -e 's/^title:.*/title: "<\/title><script>alert(1)<\/script>"/' \

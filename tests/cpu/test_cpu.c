@@ -1,14 +1,13 @@
 /* test_cpu.c - opening backends by name, and what the CPU backend says and keeps. */
 #include "harness/test.h"
 
-#include <stddef.h>
-
-#include <stdint.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cpu/cpu.h"
 #include "cpu/cpu_fixture.h"
+#include "ops/op_attention.h"
 #include "ops/ops.h"
 
 TEST(the_cpu_names_its_threads_its_kernels_and_its_library)
@@ -101,7 +100,7 @@ TEST(bytes_travel_up_across_and_down)
     assert_int_equal(b->ops->zero(b, first, sizeof in, &e), 0);
     assert_int_equal(b->ops->sync(b, &e), 0);
     assert_int_equal(b->ops->download(b, out, second, sizeof in, &e), 0);
-    cpu_check_bits("second", out, in, sizeof in);
+    assert_memory_equal(out, in, sizeof in);
     assert_int_equal(b->ops->download(b, out, first, sizeof in, &e), 0);
     assert_true(out[0] == 0.0f && out[1] == 0.0f && out[2] == 0.0f);
     b->ops->release(b, first);
@@ -134,22 +133,98 @@ TEST(subnormal_results_are_zero_in_every_thread)
 {
     for (int32_t threads = 1; threads <= 2; threads++) {
         enum { ROWS = 64, COLS = 16 };
-        struct backend *b = cpu_variant_best(threads);
-        e = (struct err){0};
-        float *x = cpu_zeros(ROWS * COLS), *y = cpu_zeros(ROWS * COLS);
-        for (int i = 0; i < ROWS * COLS; i++) x[i] = 1e-30f;
+        struct op_bench k;
+        op_bench_init(&k, cpu_variant_best(threads), 1);
+        struct op_matrix x = op_random(&k, ROWS, COLS, 0);
         int32_t index[ROWS];
+        for (int i = 0; i < ROWS * COLS; i++) x.host[i] = 1e-30f;
         for (int i = 0; i < ROWS; i++) index[i] = i;
-        struct tensor tx = tensor_make(x, ROWS, COLS, DTYPE_F32);
-        struct tensor ty = tensor_make(y, ROWS, COLS, DTYPE_F32);
-        assert_int_equal(ops_gather_rows(b, &ty, &tx, index, 1e-10f, &e), 0);
+        op_set(&k, &x);
+        op_ok(ops_gather_rows(k.b, &x.t, &x.t, index, 1e-10f, &e), &e);
 #if defined(__SSE2__)
+        const float *y = op_get(&k, &x.t);
         for (int i = 0; i < ROWS * COLS; i++) assert_true(y[i] == 0.0f);
 #endif
-        free(x);
-        free(y);
-        backend_close(b);
+        op_bench_close(&k);
     }
+}
+
+/* The sums of a long vector and attention with dropout: heads and blocks go to threads whole. */
+static void make_sums(double *squares, float out[2][3 * 90 * 3 * 24], struct backend *b)
+{
+    enum { N = 200003 };
+    struct err e = {0};
+    struct op_bench k;
+    op_bench_init(&k, b, 1);
+    struct op_matrix x = op_random(&k, 1, N, 0);
+    double expected = 0.0;
+    for (int i = 0; i < N; i++) expected += (double)x.host[i] * (double)x.host[i];
+    op_ok(ops_sum_squares(b, squares, x.t.data, N, &e), &e);
+    assert_true(fabs(*squares / expected - 1.0) < 1e-12);
+    struct attention_case c = op_attention_case(&k, (int32_t[]){3, 90, 3, 8}, FORM_SLOPE, 0.1f);
+    op_attention_run(&k, &c);
+    const struct tensor *made[] = {&c.out.t, &c.dqkv.t};
+    for (int i = 0; i < 2; i++)
+        memcpy(out[i], op_get(&k, made[i]),
+               (size_t)(made[i]->rows * made[i]->cols) * sizeof(float));
+    op_bench_close(&k);
+}
+
+TEST(one_thread_and_two_give_the_same_bits)
+{
+    static float out[2][2][3 * 90 * 3 * 24];
+    double squares[2];
+    for (int set = 0; set < CPU_SETS; set++)
+        for (int threads = 0; threads < 2; threads++) {
+            struct backend *b = cpu_variant_open(set + CPU_SETS * threads);
+            if (!b) continue;
+            make_sums(&squares[threads], out[threads], b);
+            if (threads == 0) continue;
+            assert_true(squares[0] == squares[1]);
+            assert_memory_equal(out[0], out[1], sizeof out[0]);
+        }
+}
+
+/* Any library that this machine has multiplies rightly; others are not tested. */
+TEST(every_installed_library_multiplies_rightly)
+{
+    static const char *const makes[] = {"onednn", "openblas", "blis"};
+    int found = 0;
+    for (size_t i = 0; i < sizeof makes / sizeof *makes; i++) {
+        struct op_bench k;
+        struct blas other;
+        e = (struct err){0};
+        if (blas_open_named(&other, makes[i], NULL, &e) < 0) continue;
+        for (const struct op_row *row = op_rows_linear; row->name != NULL; row++) {
+            op_bench_init(&k, cpu_variant_best(1), 1);
+            cpu_of(k.b)->blas = other;
+            row->run(&k);
+            op_bench_close(&k);
+        }
+        found++;
+    }
+    assert_true(found > 0);
+}
+
+TEST(an_avoided_library_is_opened_last)
+{
+    struct blas first, second, openblas;
+
+    assert_int_equal(blas_open(&first, &e), 0);
+    setenv("ALIBI_AVOID_BLAS", first.text, 1);
+    int rc = blas_open(&second, &e);
+    unsetenv("ALIBI_AVOID_BLAS");
+    assert_int_equal(rc, 0);
+    bool others = first.dnnl && blas_open_named(&openblas, "openblas", NULL, &e) == 0;
+    assert_string_equal(second.text, others ? openblas.text : first.text);
+}
+
+TEST(a_missing_library_names_the_package)
+{
+    struct blas b;
+    assert_int_equal(blas_open_named(&b, "nothing", NULL, &e), ERR_UNAVAILABLE);
+    assert_non_null(strstr(e.text, "libdnnl2"));
+    assert_non_null(strstr(e.text, "libopenblas0-serial"));
 }
 
 TEST(the_best_kernels_are_the_widest_that_run)

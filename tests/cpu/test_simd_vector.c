@@ -2,8 +2,6 @@
  * their whole range, as compiled here (the instruction sets differ in multiply-add only). */
 #include "harness/test.h"
 
-#include <stddef.h>
-
 #include <math.h>
 
 #include "cpu/simd_transpose.h"

@@ -59,7 +59,7 @@ static void linear_maps_agree_in_bf16(void **state)
     op_ok(ops_linear_bwd_weight(k.b, &dw.t, &dbias.t, &dy.t, &x.t, 0, &e), &e);
     op_half_check(&k, "dw", &dw.t, want_dw, 1e-5, 0);
     op_half_check(&k, "dbias", &dbias.t, want_dbias, 1e-5, 0);
-    op_half_close(&k);
+    op_bench_close(&k);
 }
 
 static void a_relu_passes_gradients_in_bf16(void **state)
@@ -89,7 +89,7 @@ static void a_relu_passes_gradients_in_bf16(void **state)
         const float *got = op_get(&k, &wide.t);
         for (int64_t j = 0; j < N * I; j++) assert_true(want[j] != 0.0 || got[j] == 0.0f);
     }
-    op_half_close(&k);
+    op_bench_close(&k);
 }
 
 /* ---- casts and the weights' copy ---- */
@@ -120,7 +120,7 @@ static void casts_round_to_the_nearest(void **state)
         op_same("back", op_get(&k, &back.t), x.host, N * C);
         op_bench_reset(&k);
     }
-    op_half_close(&k);
+    op_bench_close(&k);
 }
 
 static void an_update_rewrites_the_weights_in_bf16(void **state)
@@ -174,7 +174,7 @@ static void an_update_rewrites_the_weights_in_bf16(void **state)
         op_half_same(&k, "half", half.t.data, op_get(&k, &theta.t), n);
         op_bench_reset(&k);
     }
-    op_half_close(&k);
+    op_bench_close(&k);
 }
 
 /* ---- norm ---- */
@@ -219,7 +219,7 @@ static void norms_agree_in_bf16(void **state)
         op_half_check(&k, "dbias", &dbias.t, want_dbias, 1e-5, 10);
         op_bench_reset(&k);
     }
-    op_half_close(&k);
+    op_bench_close(&k);
 }
 
 /* ---- attention ---- */
@@ -354,7 +354,7 @@ static void attention_agrees_in_bf16(void **state)
         check_attention(&k, &sizes[i]);
         op_bench_reset(&k);
     }
-    op_half_close(&k);
+    op_bench_close(&k);
 }
 
 int main(int argc, char **argv)

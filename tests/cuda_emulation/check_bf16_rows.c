@@ -53,7 +53,7 @@ static void rows_are_gathered_and_scattered(void **state)
         op_same("sums", op_get(&k, &sums.t), sums.host, table_n * C);
         op_bench_reset(&k);
     }
-    op_half_close(&k);
+    op_bench_close(&k);
 }
 
 static void sums_dropout_and_relu_round_once(void **state)
@@ -89,7 +89,7 @@ static void sums_dropout_and_relu_round_once(void **state)
         op_half_same(&k, "relu, back", dx.t.data, want, n * C);
         op_bench_reset(&k);
     }
-    op_half_close(&k);
+    op_bench_close(&k);
 }
 
 /* The LayerNorm is that of the sum as it is stored. */
@@ -132,7 +132,7 @@ static void residual_layernorms_agree(void **state)
         op_half_check(&k, "stats", &stats.t, want_stats, OP_HALF_ULPS(1), 0);
         op_bench_reset(&k);
     }
-    op_half_close(&k);
+    op_bench_close(&k);
 }
 
 static void softmaxes_agree(void **state)
@@ -157,7 +157,7 @@ static void softmaxes_agree(void **state)
         op_half_check(&k, "gradient", &logits.t, want_grad, OP_HALF_ULPS(1), 0);
         op_bench_reset(&k);
     }
-    op_half_close(&k);
+    op_bench_close(&k);
 }
 
 int main(int argc, char **argv)

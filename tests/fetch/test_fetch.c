@@ -1,8 +1,6 @@
 /* test_fetch.c - downloads from servers that behave and from servers that do not. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +14,8 @@
 enum { CONTENT_N = 300000 };
 
 struct scene {
-    char dir[128], path[160], part[176], etag[192], url[64], sha256[HASH_HEX_BYTES];
+    char dir[TEST_PATH_BYTES], path[TEST_PATH_BYTES + 8], part[TEST_PATH_BYTES + 16],
+        etag[TEST_PATH_BYTES + 24], url[64], sha256[HASH_HEX_BYTES];
     char *content;
     struct http_server server;
     int64_t last_done, last_total;
@@ -25,12 +24,9 @@ struct scene {
 static int make_scene(void **state)
 {
     struct scene *s = calloc(1, sizeof *s);
-    const char *base = getenv("TMPDIR");
     uint32_t seed = 5;
 
-    assert_non_null(s);
-    snprintf(s->dir, sizeof s->dir, "%s/alibi-fetch-XXXXXX", base && *base ? base : "/tmp");
-    assert_non_null(mkdtemp(s->dir));
+    test_folder(s->dir);
     snprintf(s->path, sizeof s->path, "%s/file", s->dir);
     snprintf(s->part, sizeof s->part, "%s.part", s->path);
     snprintf(s->etag, sizeof s->etag, "%s.etag", s->part);
@@ -52,15 +48,8 @@ static int make_scene(void **state)
 static int remove_scene(void **state)
 {
     struct scene *s = *state;
-    char lock[192];
-
     http_server_stop(&s->server);
-    snprintf(lock, sizeof lock, "%s.lock", s->path);
-    unlink(lock);
-    unlink(s->path);
-    unlink(s->part);
-    unlink(s->etag);
-    rmdir(s->dir);
+    test_folder_remove(s->dir);
     free(s->content);
     free(s);
     return 0;
@@ -162,7 +151,7 @@ TEST_WITH(struct scene *s, a_part_of_unknown_origin_is_thrown_away)
     assert_int_equal(s->server.ranges_n, 0);
 }
 
-TEST_WITH(struct scene *s, a_server_without_ranges_begins_anew)
+TEST_WITH(struct scene *s, a_server_without_ranges_begins_again)
 {
     put_part(s, 100000, NULL);
     must_get(s, "/weak", s->sha256);
@@ -216,7 +205,7 @@ TEST_WITH(struct scene *s, an_absent_file_and_an_absent_server_are_named)
 
 TEST_WITH(struct scene *s, a_file_of_this_machine_is_copied)
 {
-    char url[256], from[160];
+    char url[TEST_PATH_BYTES + 16], from[TEST_PATH_BYTES + 8];
     snprintf(from, sizeof from, "%s/from", s->dir);
     snprintf(url, sizeof url, "file://%s", from);
     assert_int_equal(file_write_atomic(from, s->content, CONTENT_N, &e), 0);
@@ -225,12 +214,11 @@ TEST_WITH(struct scene *s, a_file_of_this_machine_is_copied)
         .url = url, .path = s->path, .sha256 = s->sha256, .bytes_max = CONTENT_N};
     if (fetch_file(&o, &e) < 0) fail_msg("%s", e.text);
     assert_int_equal(fetch_check(s->path, s->sha256, &e), 0);
-    unlink(from);
 }
 
-TEST_WITH(struct scene *s, a_second_process_is_told_to_wait)
+TEST_WITH(struct scene *s, a_second_process_waits)
 {
-    char lock[192];
+    char lock[TEST_PATH_BYTES + 16];
     int fd;
     snprintf(lock, sizeof lock, "%s.lock", s->path);
     assert_int_equal(file_lock(&fd, lock, "process 1", &e), 0);

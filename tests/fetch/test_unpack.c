@@ -1,36 +1,30 @@
 /* test_unpack.c - archives that hold a corpus, and archives made to do harm. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
+#include <archive.h>
+#include <archive_entry.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <archive.h>
-#include <archive_entry.h>
-
 #include "base/arena.h"
 #include "base/file.h"
-#include "fetch/sources.h"
-#include "fetch/unpack.h"
+#include "fetch/fetch.h"
 
 static const struct unpack_file wanted[] = {{"wiki.train.tokens", "train.txt"},
                                             {"wiki.valid.tokens", "valid.txt"}};
 
 struct folder {
-    char dir[128], archive[160], train[160], valid[160];
+    char dir[TEST_PATH_BYTES], archive[TEST_PATH_BYTES + 16], train[TEST_PATH_BYTES + 16],
+        valid[TEST_PATH_BYTES + 16];
 };
 
 static int make_folder(void **state)
 {
     struct folder *f = calloc(1, sizeof *f);
-    const char *base = getenv("TMPDIR");
 
-    assert_non_null(f);
-    snprintf(f->dir, sizeof f->dir, "%s/alibi-unpack-XXXXXX", base && *base ? base : "/tmp");
-    assert_non_null(mkdtemp(f->dir));
+    test_folder(f->dir);
     snprintf(f->archive, sizeof f->archive, "%s/archive", f->dir);
     snprintf(f->train, sizeof f->train, "%s/train.txt", f->dir);
     snprintf(f->valid, sizeof f->valid, "%s/valid.txt", f->dir);
@@ -98,15 +92,13 @@ static void must_hold(const char *path, const char *text)
 
 TEST_EACH(make_folder, remove_folder)
 
-TEST_WITH(void *fixture_of_case, wanted_files_get_our_names)
+TEST_WITH(struct folder *f, wanted_files_get_our_names)
 {
-    void **state = &fixture_of_case;
     static const struct member members[] = {{"wikitext-2/README", "hello\n", NULL},
                                             {"wikitext-2/wiki.train.tokens", "a b\n", NULL},
                                             {"wikitext-2/wiki.valid.tokens", "b\n", NULL}};
     int (*const formats[])(struct archive *) = {archive_write_set_format_zip,
                                                 archive_write_set_format_pax_restricted};
-    const struct folder *f = *state;
 
     for (size_t i = 0; i < 2; i++) {
         put_archive(f, formats[i], members, 3);
@@ -116,12 +108,10 @@ TEST_WITH(void *fixture_of_case, wanted_files_get_our_names)
     }
 }
 
-TEST_WITH(void *fixture_of_case, paths_that_lead_out_are_refused)
+TEST_WITH(struct folder *f, paths_that_lead_out_are_refused)
 {
-    void **state = &fixture_of_case;
     static const char *const paths[] = {"../wiki.train.tokens", "/etc/wiki.train.tokens",
                                         "a/../../wiki.train.tokens", "..", "a/.."};
-    const struct folder *f = *state;
 
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         const struct member member = {paths[i], "x\n", NULL};
@@ -131,45 +121,37 @@ TEST_WITH(void *fixture_of_case, paths_that_lead_out_are_refused)
     assert_false(file_exists(f->train));
 }
 
-TEST_WITH(void *fixture_of_case, a_link_in_place_of_a_file_is_refused)
+TEST_WITH(struct folder *f, a_link_in_place_of_a_file_is_refused)
 {
-    void **state = &fixture_of_case;
     static const struct member member = {"x/wiki.train.tokens", NULL, "/etc/hostname"};
-    const struct folder *f = *state;
     put_archive(f, archive_write_set_format_pax_restricted, &member, 1);
-    must_refuse(f, 100, "no plain file");
+    must_refuse(f, 100, "not a plain file");
 }
 
-TEST_WITH(void *fixture_of_case, missing_and_repeated_files_are_named)
+TEST_WITH(struct folder *f, missing_and_repeated_files_are_named)
 {
-    void **state = &fixture_of_case;
     static const struct member members[] = {{"x/wiki.train.tokens", "a\n", NULL},
                                             {"y/wiki.train.tokens", "b\n", NULL}};
-    const struct folder *f = *state;
     put_archive(f, archive_write_set_format_zip, members, 1);
     must_refuse(f, 100, "lacks wiki.valid.tokens");
     put_archive(f, archive_write_set_format_zip, members, 2);
     must_refuse(f, 100, "twice");
 }
 
-TEST_WITH(void *fixture_of_case, more_bytes_than_allowed_are_not_written)
+TEST_WITH(struct folder *f, more_bytes_than_allowed_are_not_written)
 {
-    void **state = &fixture_of_case;
     static const struct member members[] = {{"x/wiki.train.tokens", "aaaaaaaaaa", NULL},
                                             {"x/wiki.valid.tokens", "b\n", NULL}};
-    const struct folder *f = *state;
     put_archive(f, archive_write_set_format_zip, members, 2);
     must_refuse(f, 9, "limit");
     must_refuse(f, 11, "limit");
     assert_false(file_exists(f->valid));
 }
 
-TEST_WITH(void *fixture_of_case, a_damaged_archive_is_refused)
+TEST_WITH(struct folder *f, a_damaged_archive_is_refused)
 {
-    void **state = &fixture_of_case;
     static const struct member members[] = {{"x/wiki.train.tokens", "the same old words", NULL},
                                             {"x/wiki.valid.tokens", "b\n", NULL}};
-    const struct folder *f = *state;
     struct arena a;
     char *whole;
     size_t n;

@@ -15,7 +15,7 @@
 #include "base/project.h"
 #include "data/corpus.h"
 #include "data/tokens.h"
-#include "fetch/unpack.h"
+#include "fetch/fetch.h"
 #include "interchange/import.h"
 #include "interchange/pickle.h"
 #include "interchange/safetensors.h"

@@ -4,15 +4,12 @@
  *
  * The yardstick is the same backend with slots whose recorder does everything at once: the same
  * lists and the same work, but no graph. */
+#include "harness/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "model/graph_slots.h"
 #include "model/model_bench.h"
@@ -25,7 +22,7 @@ enum {
     TOKENS = ROWS * LENGTH,
     SCORES = 3,
     GRAPHS = 32,         /* that a model keeps */
-    SHAPES = GRAPHS + 4, /* that it meets */
+    SHAPES = GRAPHS + 4, /* that it sees */
 };
 
 static const char *device; /* of the running group */
@@ -74,7 +71,7 @@ struct trace {
 };
 
 /* Every fourth update has no word of a tail, every fifth a short second shard: six shapes, of
- * which one is met once. */
+ * which one is seen once. */
 static struct model_batch batch_of(int32_t *ids, uint32_t update, int shard)
 {
     model_bench_tokens(ids, TOKENS + 1, (uint64_t)update * SHARDS + (uint64_t)shard);
@@ -130,7 +127,7 @@ static void check_position(enum spec_position position, enum spec_precision prec
     s.train.precision = precision;
     s.model.layers = 1;
     struct trace want = train(&s, false), got = train(&s, true);
-    /* Seven shapes are met more than once: the first and the second shard, all words or few, the
+    /* Seven shapes are seen more than once: the first and the second shard, all words or few, the
      * short second shard, the update, the scores; one only once. */
     assert_int_equal(seen->records_n, 7);
     assert_int_equal(seen->replays_n, UPDATES * (SHARDS + 1) + SCORES - 8);

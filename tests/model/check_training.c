@@ -6,17 +6,15 @@
  *
  * With --bf16 the devices compute in bf16 and the CPU still in fp32. Dropout is on at every site:
  * had one mask one other bit, losses would differ in the third digit. */
+#include "harness/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "model/model_bench.h"
+#include "model/model_internal.h"
 
 enum {
     UPDATES = 20,
@@ -137,19 +135,23 @@ static uint16_t to_bf16(float value)
 static void the_copy_is_the_rounded_weights(struct model_bench *k, int32_t updates)
 {
     struct err e = {0};
-    int64_t n = 0, at = 0;
-    float *values = model_bench_all(k, MODEL_VALUES, &n);
-    uint16_t *half = malloc((size_t)n * sizeof *half);
-    assert_non_null(half);
-    for (int32_t i = 0; i < model_params(k->m)->tensors_n; i++) {
-        model_bench_ok(model_read_bf16(k->m, i, half + at, &e), &e);
-        at += model_bench_tensor(k, i);
+    const struct shape_params *p = model_params(k->m);
+    size_t bytes = (size_t)p->elements_n * sizeof(uint16_t);
+    uint16_t *copy = malloc(bytes);
+    float *values = malloc((size_t)p->elements_n * sizeof *values);
+    assert_true(copy != NULL && values != NULL);
+    model_bench_ok(k->b->ops->download(k->b, copy, k->m->bf16_dev_own, bytes, &e), &e);
+    for (int32_t i = 0; i < p->tensors_n; i++) {
+        const struct shape_tensor *t = &p->tensor[i];
+        model_bench_ok(model_read(k->m, MODEL_VALUES, i, values, &e), &e);
+        for (int64_t j = 0; j < (int64_t)t->rows * t->cols; j++)
+            if (copy[t->offset + j] != to_bf16(values[j]))
+                fail_msg("after %d updates element %lld of %s is %.9g and its copy %04x, expected "
+                         "%04x",
+                         updates, (long long)j, t->name, (double)values[j], copy[t->offset + j],
+                         to_bf16(values[j]));
     }
-    for (int64_t i = 0; i < n; i++)
-        if (half[i] != to_bf16(values[i]))
-            fail_msg("after %d updates weight %lld is %.9g and its copy %04x, expected %04x",
-                     updates, (long long)i, (double)values[i], half[i], to_bf16(values[i]));
-    free(half);
+    free(copy);
     free(values);
 }
 

@@ -1,83 +1,37 @@
 /* graph_slots.c - slots that watch a backend's recorder, or play one. */
 #include "model/graph_slots.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "harness/test.h"
 
 static struct graph_slots seen;
 
-static void kept(void *const *graph_out)
+enum play { WATCH, RUN_NOW, PRETEND };
+
+static int graph_begin(struct backend *b, struct err *e)
 {
+    seen.records_n++;
+    return seen.play == WATCH ? seen.inner->graph_begin(b, e) : 0;
+}
+
+static int graph_end(struct backend *b, void **graph_out, struct err *e)
+{
+    if (seen.play == WATCH) TRY(seen.inner->graph_end(b, graph_out, e));
+    if (seen.play != WATCH && graph_out) *graph_out = seen.play == PRETEND ? &seen : NULL;
     if (graph_out && *graph_out) seen.alive_n++;
     if (seen.alive_n > seen.alive_most) seen.alive_most = seen.alive_n;
-}
-
-static int watch_record(struct backend *b, struct err *e)
-{
-    seen.records_n++;
-    return seen.inner->graph_begin(b, e);
-}
-
-static int watch_keep(struct backend *b, void **graph_out, struct err *e)
-{
-    TRY(seen.inner->graph_end(b, graph_out, e));
-    kept(graph_out);
     return 0;
 }
 
-static int watch_replay(struct backend *b, void *graph, struct err *e)
+static int graph_launch(struct backend *b, void *graph, struct err *e)
 {
     seen.replays_n++;
-    return seen.inner->graph_launch(b, graph, e);
+    return seen.play == WATCH ? seen.inner->graph_launch(b, graph, e) : 0;
 }
 
-static void watch_forget(struct backend *b, void *graph)
+static void graph_free(struct backend *b, void *graph)
 {
     seen.alive_n -= graph != NULL;
-    seen.inner->graph_free(b, graph);
-}
-
-static int play_record(struct backend *b, struct err *e)
-{
-    (void)b;
-    (void)e;
-    seen.records_n++;
-    return 0;
-}
-
-static int now_keep(struct backend *b, void **graph_out, struct err *e)
-{
-    (void)b;
-    (void)e;
-    if (graph_out) *graph_out = NULL;
-    return 0;
-}
-
-static int pretend_keep(struct backend *b, void **graph_out, struct err *e)
-{
-    (void)b;
-    (void)e;
-    if (graph_out) *graph_out = &seen;
-    kept(graph_out);
-    return 0;
-}
-
-static int play_replay(struct backend *b, void *graph, struct err *e)
-{
-    (void)b;
-    (void)graph;
-    (void)e;
-    seen.replays_n++;
-    return 0;
-}
-
-static void play_forget(struct backend *b, void *graph)
-{
-    (void)b;
-    seen.alive_n -= graph != NULL;
+    if (seen.play == WATCH) seen.inner->graph_free(b, graph);
 }
 
 static int watch_download(struct backend *b, void *dst_host, const void *src_dev, size_t bytes,
@@ -87,10 +41,14 @@ static int watch_download(struct backend *b, void *dst_host, const void *src_dev
     return seen.inner->download(b, dst_host, src_dev, bytes, e);
 }
 
-static struct graph_slots *place(struct backend *b)
+static struct graph_slots *place(struct backend *b, enum play play)
 {
-    seen = (struct graph_slots){.inner = b->ops, .slots = *b->ops};
+    seen = (struct graph_slots){.inner = b->ops, .slots = *b->ops, .play = play};
     seen.slots.download = watch_download;
+    seen.slots.graph_begin = graph_begin;
+    seen.slots.graph_end = graph_end;
+    seen.slots.graph_launch = graph_launch;
+    seen.slots.graph_free = graph_free;
     b->ops = &seen.slots;
     return &seen;
 }
@@ -98,27 +56,15 @@ static struct graph_slots *place(struct backend *b)
 struct graph_slots *graph_slots_watch(struct backend *b)
 {
     assert_non_null(b->ops->graph_begin);
-    place(b);
-    seen.slots.graph_begin = watch_record;
-    seen.slots.graph_end = watch_keep;
-    seen.slots.graph_launch = watch_replay;
-    seen.slots.graph_free = watch_forget;
-    return &seen;
+    return place(b, WATCH);
 }
 
 struct graph_slots *graph_slots_now(struct backend *b)
 {
-    place(b);
-    seen.slots.graph_begin = play_record;
-    seen.slots.graph_end = now_keep;
-    seen.slots.graph_launch = play_replay;
-    seen.slots.graph_free = play_forget;
-    return &seen;
+    return place(b, RUN_NOW);
 }
 
 struct graph_slots *graph_slots_pretend(struct backend *b)
 {
-    graph_slots_now(b);
-    seen.slots.graph_end = pretend_keep;
-    return &seen;
+    return place(b, PRETEND);
 }

@@ -8,7 +8,8 @@ struct graph_slots {
     const struct backend_ops *inner; /* the backend's own */
     struct backend_ops slots;        /* what it has now; a test may change more of them */
     int records_n, replays_n, downloads_n;
-    int alive_n, alive_most; /* graphs kept and not forgotten */
+    int alive_n, alive_most; /* graphs kept and not freed */
+    int play;                /* what the slots do */
 };
 
 /* graph_slots_watch - the backend's recorder, which it must have, counted. */

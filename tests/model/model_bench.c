@@ -2,14 +2,10 @@
 #include "model/model_bench.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "base/philox.h"
+#include "harness/test.h"
 
 struct spec model_bench_spec(enum spec_position position, enum spec_softmax softmax)
 {

@@ -25,8 +25,8 @@ static int room_open(struct weights_room *r, struct oracle *o, const struct mode
     return 0;
 }
 
-/* Weights of keys first ... first + D - 1: queries and keys are made anew, for rotation may happen
- * in place. */
+/* Weights of keys first ... first + D - 1: queries and keys are computed again, for rotation may
+ * happen in place. */
 static int some_keys(struct weights_room *r, struct model *m, int32_t layer, int32_t first,
                      struct err *e)
 {
@@ -34,7 +34,7 @@ static int some_keys(struct weights_room *r, struct model *m, int32_t layer, int
     const struct model_activations *act = model_activations(m, p, layer);
     const struct model_layer *w = &m->values.layer[layer];
     int64_t n = p->tokens_n, c = m->spec.model.dim;
-    struct tensor a = model_view(&act->a, n, c);
+    struct tensor a = model_view(&act->ln1, n, c);
     struct attention at = model_attention(m, p, layer, act);
     for (int64_t i = 0; i < n * c; i++)
         r->host[i] = i / c % p->length == first + i % c % m->width ? 1.0f : 0.0f;

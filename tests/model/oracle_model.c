@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/model_internal.h"
 #include "model/oracle.h"
 
 struct model_file {
@@ -59,6 +60,15 @@ static int check_logp(struct model_file *f, const struct file_batch *b, struct e
     return oracle_compare_metadata(o, ORACLE_LOSS, key, &total, 1, e);
 }
 
+/* A residual stream that the last pass kept. */
+static int read_stream(struct model *m, int32_t layer, float *out_host, struct err *e)
+{
+    int64_t c = m->spec.model.dim;
+    const float *from = m->inner_dev_own + layer * m->tokens_max * c;
+    return m->b->ops->download(m->b, out_host, from,
+                               (size_t)(m->last.tokens_n * c) * sizeof *out_host, e);
+}
+
 /* One kept stream. At padded source positions the authors mask the padding's keys and this program
  * need not: nothing reads those rows, so they are not compared. */
 static int check_stream(struct model_file *f, const struct file_batch *b, int32_t layer,
@@ -70,7 +80,7 @@ static int check_stream(struct model_file *f, const struct file_batch *b, int32_
     if (!oracle_has(o, "%s", name)) return 0;
     TRY(oracle_take(&want, o, "F32", n, e, "%s", name));
     float *got = arena_array(&o->arena, (size_t)n, sizeof *got);
-    TRY(model_inner(f->model_own, layer, got, e));
+    TRY(read_stream(f->model_own, layer, got, e));
     for (int64_t i = 0; i < b->tokens_n; i++)
         if (b->source[i] == 1)
             memcpy(got + i * dim, (const float *)want->data + i * dim, (size_t)dim * sizeof *got);

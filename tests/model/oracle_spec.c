@@ -57,8 +57,10 @@ static int set_option(struct spec *s, const char *name, const char *text, struct
 int oracle_position(struct spec *s, const struct oracle_texts *texts, struct err *e)
 {
     const char *name = texts->get(texts, "position"), *text = NULL;
-    int32_t method = name == NULL ? -1 : position_find(name);
+    int32_t method = -1;
     int64_t length = 0;
+    for (int32_t p = 0; name != NULL && p < POSITION_METHODS_N; p++)
+        if (strcmp(position_methods[p].name, name) == 0) method = p;
     if (method < 0)
         return ERR(e, ERR_DATA, "metadata position is %s, an unknown method",
                    name == NULL ? "absent" : name);

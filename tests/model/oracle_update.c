@@ -179,7 +179,7 @@ static float half_round(float x)
     return (float)copysign(rounded, (double)x);
 }
 
-/* The half copy must be the rounded master; where the master differs by float rounding and lies at
+/* The half copy must be the rounded master; where the master differs by float rounding and is at
  * a tie, the neighbour that the stored master rounds to is accepted. */
 static void compare_halves(struct oracle *o, const float *master, const float *want_master,
                            const float *want, int64_t n)

@@ -2,7 +2,6 @@
  * is asked for, and buffers that share bytes against a model that does one thing only. */
 #include "harness/test.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +9,7 @@
 #include "model/model_bench.h"
 #include "shape/memory.h"
 
-/* A backend in front of the CPU's that adds up what is asked of it. The count lies beside its
+/* A backend in front of the CPU's that adds up what is asked of it. The count is beside its
  * table of operations, where alloc finds it again. */
 struct counting {
     struct backend_ops ops; /* first */
@@ -26,7 +25,7 @@ static int counting_alloc(struct backend *b, void **out, size_t bytes, struct er
 }
 
 /* Opens and closes a model; the bytes the backend gave. To open a model no op is asked for, so that
- * the CPU may also stand for a device of bf16. */
+ * the CPU may also act as a device of bf16. */
 static int64_t allocated(const struct spec *s, const struct model_options *o,
                          enum spec_precision precision)
 {
@@ -50,12 +49,12 @@ static void assert_planned(const struct spec *s, const struct model_options *o,
                            enum spec_precision precision)
 {
     struct shape_memory planned;
-    const struct shape_capacity room = {.train = o->train,
-                                        .rows_max = o->rows_max,
-                                        .length_max = o->length_max,
-                                        .scored_max = o->scored_max,
-                                        .precision = precision};
-    shape_memory(&planned, s, &room);
+    const struct shape_capacity capacity = {.train = o->train,
+                                            .rows_max = o->rows_max,
+                                            .length_max = o->length_max,
+                                            .scored_max = o->scored_max,
+                                            .precision = precision};
+    shape_memory(&planned, s, &capacity);
     assert_int_equal(allocated(s, o, precision), planned.total_bytes);
 }
 
@@ -96,9 +95,9 @@ TEST(a_run_s_device_bytes_are_those_its_worker_allocates)
         s.train.shards = 2;
         s.train.shard_tokens = trainings[i].shard_tokens;
         s.train.validate_L = trainings[i].validate_L;
-        struct shape_capacity room;
-        shape_capacity(&room, &s);
-        const struct model_options o = model_options_for(&room);
+        struct shape_capacity capacity;
+        shape_capacity(&capacity, &s);
+        const struct model_options o = model_options_for(&capacity);
         shape_cost(&cost, &s);
         assert_int_equal(allocated(&s, &o, SPEC_FP32), cost.device_bytes);
         s.train.precision = SPEC_BF16;
@@ -113,9 +112,9 @@ TEST(a_run_s_device_bytes_are_those_its_worker_allocates)
             s.eval.L = lengths[i];
             s.eval.window = stride < lengths[i] ? SPEC_SLIDING : SPEC_NONOVERLAPPING;
             s.eval.stride = stride;
-            struct shape_capacity room;
-            shape_capacity_scores(&room, lengths[i], stride, 1, SPEC_FP32);
-            const struct model_options o = model_options_for(&room);
+            struct shape_capacity capacity;
+            shape_capacity_scores(&capacity, lengths[i], stride, 1, SPEC_FP32);
+            const struct model_options o = model_options_for(&capacity);
             shape_cost(&cost, &s);
             assert_int_equal(allocated(&s, &o, SPEC_FP32), cost.device_bytes);
         }

@@ -2,7 +2,7 @@
  *
  * One causal layer without any position method sees its context as a set: reversing the context
  * leaves the prediction after the last token as it was. With a method it changes. Deeper models
- * would not show it: through the causal mask alone they can tell positions apart. */
+ * would not show it: through the causal mask alone they can distinguish positions. */
 #include "harness/test.h"
 
 #include <math.h>

@@ -1,15 +1,12 @@
 /* test_score.c - scoring: exact by row, equal to the loss, and a distribution.
  *
  *   test_score [[--bf16] DEVICE…]      on the CPU where none is named */
+#include "harness/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "model/model_bench.h"
 

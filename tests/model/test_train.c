@@ -2,7 +2,6 @@
 #include "harness/test.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,8 +139,8 @@ TEST(gradients_of_shards_add_up)
     model_bench_close(&k);
 }
 
-/* The seven sites, as settings of the spec; sites that share one setting are told apart by the ops
- * table's masks and by dropout_stream. */
+/* The seven sites, as settings of the spec; sites that share one setting are distinguished by the
+ * ops table's masks and by dropout_stream. */
 TEST(every_setting_of_dropout_reaches_the_loss)
 {
     struct text t;

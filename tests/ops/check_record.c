@@ -2,13 +2,10 @@
  * line.
  *
  *   check_record DEVICE… */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "harness/test.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/philox.h"
 #include "ops/ops.h"

@@ -3,14 +3,10 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/philox.h"
+#include "harness/test.h"
 
 /* The stream word of every number drawn here. */
 enum { OP_STREAM = 0x0B5 };
@@ -26,6 +22,13 @@ void op_bench_fini(struct op_bench *k)
     for (int32_t i = 0; i < k->held_n; i++) k->b->ops->release(k->b, k->held_own[i]);
     k->held_n = 0;
     arena_fini(&k->arena);
+}
+
+void op_bench_close(struct op_bench *k)
+{
+    struct backend *b = k->b;
+    op_bench_fini(k);
+    backend_close(b);
 }
 
 void op_bench_reset(struct op_bench *k)

@@ -34,6 +34,8 @@ void op_bench_init(struct op_bench *k, struct backend *b, uint64_t seed);
 /* op_bench_reset - gives back all memory, for the next case of a row; inputs go on being drawn. */
 void op_bench_reset(struct op_bench *k);
 void op_bench_fini(struct op_bench *k);
+/* op_bench_close - the same, and closes the backend. */
+void op_bench_close(struct op_bench *k);
 
 /* op_uniform - the next number in [-1, 1). */
 float op_uniform(struct op_bench *k);
@@ -82,7 +84,7 @@ struct op_row {
     const char *name; /* a sentence */
     void (*run)(struct op_bench *k);
 };
-extern const struct op_row op_rows_linear[], op_rows_norm[], op_rows_attention[], op_rows_update[],
-    op_rows_table[]; /* each ended by a row without a name */
+extern const struct op_row op_rows_linear[], op_rows_norm[], op_rows_attention[], op_rows_rotary[],
+    op_rows_update[], op_rows_table[]; /* each ended by a row without a name */
 
 #endif

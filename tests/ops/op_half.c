@@ -2,12 +2,9 @@
 #include "ops/op_half.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "harness/test.h"
 
 void op_half_open(struct op_bench *k, const char *device)
 {
@@ -15,13 +12,6 @@ void op_half_open(struct op_bench *k, const char *device)
     struct backend *b = NULL;
     op_ok(backend_open(&b, device, 1, DTYPE_BF16, &e), &e);
     op_bench_init(k, b, 20211004);
-}
-
-void op_half_close(struct op_bench *k)
-{
-    struct backend *b = k->b;
-    op_bench_fini(k);
-    backend_close(b);
 }
 
 float op_half_round(float value, uint16_t *half)

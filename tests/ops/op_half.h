@@ -9,9 +9,8 @@
 /* Units in the last place of bf16 of a number of size one. */
 #define OP_HALF_ULPS(n) ((n)*0x1p-8)
 
-/* op_half_open - a bench on a newly opened device of bf16; op_half_close ends both. */
+/* op_half_open - a bench on a newly opened device of bf16; op_bench_close ends both. */
 void op_half_open(struct op_bench *k, const char *device);
-void op_half_close(struct op_bench *k);
 
 /* op_half_round - to the nearest bf16, ties to even; *half gets its bits. */
 float op_half_round(float value, uint16_t *half);

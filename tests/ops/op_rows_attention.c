@@ -1,29 +1,15 @@
 /* op_rows_attention.c - rows of the op table: rotary, attention in every bias form and head width,
  * and the T5 table's way into that form and back. */
+#include "harness/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "backend/ops_table.h"
-#include "ops/op_bench.h"
-#include "ops/op_reference.h"
+#include "ops/op_attention.h"
 #include "ops/ops.h"
 
 enum { UPDATE = 777 };
-enum form { FORM_NONE, FORM_SLOPE, FORM_NEAR, FORM_ALL };
-
-/* q, k, v as thirds of one matrix, as the model has them, and all that attention reads and writes.
- */
-struct attention_case {
-    struct op_attention ref;
-    struct attention a;
-    float *q, *k, *v; /* packed */
-    struct op_matrix out, dout, dqkv, near_grad, offset_grad;
-};
 
 /* Columns [first, first + n) of a packed matrix. */
 static float *columns(struct op_bench *k, const struct op_matrix *m, int64_t first, int64_t n)
@@ -44,18 +30,18 @@ static struct tensor third(const struct tensor *t, int which)
 
 static void set_bias(struct op_bench *k, struct attention_case *c, enum form form)
 {
-    int32_t H = c->ref.H, bias_table_n = form == FORM_NEAR || form == FORM_ALL ? 5 : 0;
+    int32_t H = c->ref.H, bias_table_n = form == FORM_TABLE || form == FORM_ALL ? 5 : 0;
     struct op_matrix near = op_random(k, H, bias_table_n > 0 ? bias_table_n : 1, 0);
     struct op_matrix offset = op_random(k, 1, H, 0), slope = op_random(k, 1, H, 0);
     for (int32_t h = 0; h < H; h++) slope.host[h] = -0.5f / (float)(h + 1);
     op_set(k, &slope);
-    c->near_grad = op_random(k, H, bias_table_n > 0 ? bias_table_n : 1, 0);
+    c->table_grad = op_random(k, H, bias_table_n > 0 ? bias_table_n : 1, 0);
     c->offset_grad = op_random(k, 1, H, 0);
     if (bias_table_n > 0) {
         c->ref.bias_table_n = c->a.bias.bias_table_n = bias_table_n;
         c->ref.near = near.host;
         c->a.bias.bias_table_dev = near.t.data;
-        c->a.bias.bias_table_grad_dev = c->near_grad.t.data;
+        c->a.bias.bias_table_grad_dev = c->table_grad.t.data;
         c->a.bias.tail_offset_grad_dev = c->offset_grad.t.data;
         c->ref.offset = offset.host;
         c->a.bias.tail_offset_dev = offset.t.data;
@@ -86,8 +72,8 @@ static void set_dropout(struct op_bench *k, struct attention_case *c, float p)
     if (p > 0.0f) c->ref.factor = op_factors(k, &whole, NULL, UPDATE, blocks, pairs);
 }
 
-static struct attention_case make_case(struct op_bench *k, const int32_t *size, enum form form,
-                                       float p)
+struct attention_case op_attention_case(struct op_bench *k, const int32_t size[4], enum form form,
+                                        float p)
 {
     int32_t B = size[0], T = size[1], H = size[2], D = size[3], C = H * D, N = B * T;
     struct attention_case c = {0};
@@ -121,19 +107,6 @@ static struct attention_case make_case(struct op_bench *k, const int32_t *size, 
     return c;
 }
 
-static void check_forward(struct op_bench *k, struct attention_case *c)
-{
-    struct err e = {0};
-    int64_t n = c->out.t.rows * c->out.t.cols, lse_n = c->a.lse.rows * c->a.lse.cols;
-    double *want = op_doubles(k, n), *want_lse = op_doubles(k, lse_n);
-    float *plain = op_floats(k, n), *plain_lse = op_floats(k, lse_n);
-    op_attention_double(want, want_lse, c->q, c->k, c->v, &c->ref);
-    op_attention_float(plain, plain_lse, c->q, c->k, c->v, &c->ref);
-    op_ok(ops_attention(k->b, &c->a, &e), &e);
-    tol_check_tensor(k, "out", &c->a.out, want, plain, NULL);
-    tol_check_tensor(k, "lse", &c->a.lse, want_lse, plain_lse, NULL);
-}
-
 /* A gradient of a score is p (dp - sum of p dp): with few keys the two cancel. The largest dp times
  * what it is multiplied with afterwards. */
 static double largest_term(const struct attention_case *c)
@@ -150,31 +123,49 @@ static double largest_term(const struct attention_case *c)
     return most * fmax(1.0, 2.0 * (double)c->ref.scale);
 }
 
-static void check_backward(struct op_bench *k, struct attention_case *c)
+static void ask_oracle(struct op_bench *k, struct attention_case *c)
+{
+    int64_t n = c->out.t.rows * c->out.t.cols, lse_n = c->a.lse.rows * c->a.lse.cols;
+    int64_t table_n = c->ref.H * c->ref.bias_table_n + 1;
+    const int64_t sizes[] = {n, lse_n, n, n, n, table_n, c->ref.H};
+    for (int i = 0; i < ATTENTION_RESULTS; i++) {
+        c->want[i] = op_doubles(k, sizes[i]);
+        c->plain[i] = op_floats(k, sizes[i]);
+    }
+    double **want = c->want;
+    float **plain = c->plain;
+    op_attention_double(want[OUT], want[LSE], c->q, c->k, c->v, &c->ref);
+    op_attention_float(plain[OUT], plain[LSE], c->q, c->k, c->v, &c->ref);
+    op_attention_bwd_double(want[DQ], want[DK], want[DV], want[TABLE_GRAD], want[OFFSET_GRAD], c->q,
+                            c->k, c->v, c->dout.host, &c->ref);
+    op_attention_bwd_float(plain[DQ], plain[DK], plain[DV], plain[TABLE_GRAD], plain[OFFSET_GRAD],
+                           c->q, c->k, c->v, c->dout.host, &c->ref);
+}
+
+void op_attention_check(struct op_bench *k, struct attention_case *c)
+{
+    static const char *const names[] = {"out", "lse",        "dq",         "dk",
+                                        "dv",  "table_grad", "offset_grad"};
+    const struct tensor *got[] = {&c->a.out, &c->a.lse,        &c->a.dq,         &c->a.dk,
+                                  &c->a.dv,  &c->table_grad.t, &c->offset_grad.t};
+    if (c->want[OUT] == NULL) ask_oracle(k, c);
+    op_set(k, &c->table_grad);
+    op_set(k, &c->offset_grad);
+    op_attention_run(k, c);
+    for (int i = 0; i < (c->ref.bias_table_n > 0 ? ATTENTION_RESULTS : TABLE_GRAD); i++) {
+        const float *before = i == TABLE_GRAD ? c->table_grad.host : c->offset_grad.host;
+        k->terms = i < DQ ? 0.0 : largest_term(c);
+        if (i >= TABLE_GRAD && c->summed_n > 0) k->terms *= sqrt((double)c->summed_n);
+        tol_check_tensor(k, names[i], got[i], c->want[i], c->plain[i],
+                         i < TABLE_GRAD ? NULL : before);
+    }
+}
+
+void op_attention_run(struct op_bench *k, const struct attention_case *c)
 {
     struct err e = {0};
-    int64_t n = c->out.t.rows * c->out.t.cols, H = c->ref.H, bias_table_n = c->ref.bias_table_n;
-    double *want[3];
-    float *plain[3];
-    double *near = op_doubles(k, H * bias_table_n + 1), *offset = op_doubles(k, H);
-    float *plain_near = op_floats(k, H * bias_table_n + 1), *plain_offset = op_floats(k, H);
-    for (int i = 0; i < 3; i++) {
-        want[i] = op_doubles(k, n);
-        plain[i] = op_floats(k, n);
-    }
-    op_attention_bwd_double(want[0], want[1], want[2], near, offset, c->q, c->k, c->v, c->dout.host,
-                            &c->ref);
-    op_attention_bwd_float(plain[0], plain[1], plain[2], plain_near, plain_offset, c->q, c->k, c->v,
-                           c->dout.host, &c->ref);
+    op_ok(ops_attention(k->b, &c->a, &e), &e);
     op_ok(ops_attention_bwd(k->b, &c->a, &e), &e);
-    k->terms = largest_term(c);
-    tol_check_tensor(k, "dq", &c->a.dq, want[0], plain[0], NULL);
-    tol_check_tensor(k, "dk", &c->a.dk, want[1], plain[1], NULL);
-    tol_check_tensor(k, "dv", &c->a.dv, want[2], plain[2], NULL);
-    if (bias_table_n == 0) return;
-    tol_check_tensor(k, "near_grad", &c->near_grad.t, near, plain_near, c->near_grad.host);
-    tol_check_tensor(k, "offset_grad", &c->offset_grad.t, offset, plain_offset,
-                     c->offset_grad.host);
 }
 
 /* Angles of their own for each token and pair, in tables longer than the row. */
@@ -198,9 +189,8 @@ static void set_rotary(struct op_bench *k, struct attention_case *c, int layout)
 static void check_both(struct op_bench *k, const int32_t *size, enum form form, float p)
 {
     op_bench_reset(k);
-    struct attention_case c = make_case(k, size, form, p);
-    check_forward(k, &c);
-    check_backward(k, &c);
+    struct attention_case c = op_attention_case(k, size, form, p);
+    op_attention_check(k, &c);
 }
 
 /* Forward, then backward on what the forward pass left of q and k. */
@@ -211,10 +201,10 @@ static void attention_rotary(struct op_bench *k)
     for (int i = 0; i < 6; i++)
         for (int layout = 0; layout < 2; layout++) {
             op_bench_reset(k);
-            struct attention_case c = make_case(k, sizes[i], (enum form)(i % 4), i % 2 * 0.25f);
+            struct attention_case c =
+                op_attention_case(k, sizes[i], (enum form)(i % 4), i % 2 * 0.25f);
             set_rotary(k, &c, layout);
-            check_forward(k, &c);
-            check_backward(k, &c);
+            op_attention_check(k, &c);
         }
 }
 
@@ -237,14 +227,13 @@ static void attention_other_widths(struct op_bench *k)
             const int32_t size[] = {2, layout == 0 ? 70 : 37, 2, widths[i]};
             op_bench_reset(k);
             struct attention_case c =
-                make_case(k, size, (enum form)(i % 4), layout == 0 ? 0.25f : 0.0f);
+                op_attention_case(k, size, (enum form)(i % 4), layout == 0 ? 0.25f : 0.0f);
             if (ops_attention(k->b, &c.a, &e) == ERR_UNAVAILABLE) {
                 assert_non_null(strstr(e.text, "head width"));
                 continue;
             }
             if (layout >= 0) set_rotary(k, &c, layout);
-            check_forward(k, &c);
-            check_backward(k, &c);
+            op_attention_check(k, &c);
         }
 }
 
@@ -259,7 +248,7 @@ static void attention_lengths(struct op_bench *k)
     static const int32_t lengths[] = {1, 2, 3, 7, 8, 15, 16, 31, 63, 64, 65, 127, 130};
     for (int i = 0; i < 13; i++) {
         int32_t size[] = {1 + i % 2, lengths[i], 2, 8};
-        check_both(k, size, i % 2 ? FORM_SLOPE : FORM_NEAR, 0.0f);
+        check_both(k, size, i % 2 ? FORM_SLOPE : FORM_TABLE, 0.0f);
     }
 }
 
@@ -271,13 +260,13 @@ static void attention_dropout(struct op_bench *k)
             check_both(k, sizes[i], (enum form)form, 0.25f);
 }
 
-/* A row's first outputs, bit for bit, whatever follows it and wherever it stands in the batch. */
+/* A row's first outputs, bit for bit, with any rows behind it and at any place in the batch. */
 static void attention_prefix(struct op_bench *k)
 {
     struct err e = {0};
     static const int32_t size[] = {3, 70, 2, 16}, shorter[] = {1, 1, 2, 3, 16, 33, 64, 69};
     int64_t C = (int64_t)size[2] * size[3];
-    struct attention_case c = make_case(k, size, FORM_SLOPE, 0.0f);
+    struct attention_case c = op_attention_case(k, size, FORM_SLOPE, 0.0f);
     op_ok(ops_attention(k->b, &c.a, &e), &e);
     const float *all = op_get(k, &c.a.out);
     for (int i = 0; i < 8; i++) {
@@ -318,12 +307,11 @@ static void attention_mask(struct op_bench *k)
             struct err e = {0};
             op_bench_reset(k);
             struct attention_case c =
-                make_case(k, cases[i].size, (enum form)(way % 4), way % 2 ? 0.25f : 0.0f);
+                op_attention_case(k, cases[i].size, (enum form)(way % 4), way % 2 ? 0.25f : 0.0f);
             c.a.mask = c.ref.mask = cases[i].mask;
             if (ops_attention(k->b, &c.a, &e) == ERR_UNAVAILABLE) continue;
             if (way / 4 > 0) set_rotary(k, &c, way / 4 - 1);
-            check_forward(k, &c);
-            check_backward(k, &c);
+            op_attention_check(k, &c);
         }
 }
 
@@ -365,6 +353,10 @@ const struct op_row op_rows_attention[] = {
     {"attention gives a prefix the same bits in any batch", attention_prefix},
     {"attention rotates q and k by their tokens and the gradients back", attention_rotary},
     {"attention keeps to its window and sinks or refuses them", attention_mask},
+    {NULL, NULL},
+};
+
+const struct op_row op_rows_rotary[] = {
     {"rotary rotates pairs of both layouts forth and back", rotary},
     {NULL, NULL},
 };

@@ -1,19 +1,17 @@
 /* op_rows_linear.c - rows of the op table: linear maps and rows gathered, scattered and added. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
+#include "harness/test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "ops/op_bench.h"
 #include "ops/op_reference.h"
 #include "ops/ops.h"
 
-/* N, I, O: single elements, ragged, whole vectors, more rows than a tile. */
+/* N, I, O: single elements, ragged, whole vectors, more rows than a tile, tall weights. */
 static const int32_t shapes[][3] = {
-    {1, 1, 1},     {3, 5, 7},     {16, 16, 16},  {33, 17, 65},
-    {64, 64, 192}, {130, 24, 48}, {257, 64, 33}, {21, 300, 12},
+    {1, 1, 1},     {3, 5, 7},     {16, 16, 16},  {33, 17, 65},  {64, 64, 192},
+    {130, 24, 48}, {257, 64, 33}, {21, 300, 12}, {1, 8, 1},     {5, 8, 24},
+    {67, 24, 33},  {130, 64, 65}, {70, 8, 45},   {300, 10, 61},
 };
 enum { SHAPES_N = sizeof shapes / sizeof *shapes };
 

@@ -1,10 +1,7 @@
 /* op_rows_table.c - rows of the op table that hold for every op, derived from its description. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
+#include "harness/test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "ops/op_table_args.h"
 

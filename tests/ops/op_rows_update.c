@@ -1,17 +1,15 @@
 /* op_rows_update.c - rows of the op table: softmax losses and what works on a parameter block. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
+#include "harness/test.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <string.h>
 
 #include "ops/op_bench.h"
 #include "ops/op_reference.h"
 #include "ops/ops.h"
 
-static const int32_t shapes[][2] = {{1, 1}, {3, 2}, {16, 16}, {21, 77}, {5, 1031}, {64, 258}};
+static const int32_t shapes[][2] = {{1, 1},    {3, 2},   {16, 16}, {21, 77},  {5, 1031},
+                                    {64, 258}, {19, 15}, {19, 17}, {19, 500}, {19, 513}};
 enum { SHAPES_N = sizeof shapes / sizeof *shapes };
 
 /* Logits with a spread of some tens, so that most classes are far from the best. */
@@ -29,7 +27,8 @@ static void softmax_loss(struct op_bench *k)
     for (int i = 0; i < SHAPES_N; i++)
         for (int gradient = 0; gradient < 2; gradient++) {
             int64_t N = shapes[i][0], V = shapes[i][1];
-            struct op_matrix logits = make_logits(k, N, V, 0), loss = op_random(k, 1, N, 0);
+            struct op_matrix logits = make_logits(k, N, V, 3 * (i % 2)),
+                             loss = op_random(k, 1, N, 0);
             const int32_t *at = NULL, *target = op_list(k, &at, N, (int32_t)V, 1);
             double *want = op_doubles(k, N), *want_grad = op_doubles(k, N * V);
             float *plain = op_floats(k, N), *plain_grad = op_floats(k, N * V);
@@ -51,7 +50,7 @@ static void softmax_logp(struct op_bench *k)
         for (int accumulate = 0; accumulate < 2; accumulate++) {
             int64_t N = shapes[i][0], V = shapes[i][1];
             struct op_matrix logits = make_logits(k, N, V, 3), logp = op_random(k, 1, N, 0);
-            const int32_t *at = NULL, *target = op_list(k, &at, N, (int32_t)V, 0);
+            const int32_t *at = NULL, *target = op_list(k, &at, N, (int32_t)V, accumulate);
             double *want = op_doubles(k, N);
             float *plain = op_floats(k, N);
             op_softmax_double(want, NULL, logits.host, at, N, V);

@@ -4,25 +4,13 @@
 #include <assert.h>
 #include <string.h>
 
-/* The size of each letter of a shape. Heads fill the columns that rotary turns, and its tables are
- * longer than a row; there is no window. */
-static int64_t size_of(char letter)
-{
-    static const int64_t sizes[] = {
-        ['B'] = 2, ['T'] = 3,  ['H'] = 2, ['D'] = 8, ['K'] = 2,  ['R'] = 4, ['P'] = 4, ['N'] = 6,
-        ['M'] = 9, ['C'] = 16, ['I'] = 5, ['O'] = 7, ['V'] = 11, ['W'] = 0, ['S'] = 0};
-    return sizes[(unsigned char)letter];
-}
-
-static int64_t dimension(const char **shape)
-{
-    int64_t n = 1;
-    const char *at = *shape;
-    for (; *at != '\0' && *at != ' '; at++)
-        if (*at != '*') n *= *at >= '0' && *at <= '9' ? *at - '0' : size_of(*at);
-    *shape = *at == ' ' ? at + 1 : at;
-    return n;
-}
+/* Heads fill the columns that rotary rotates, and its tables are longer than a row; there is no
+ * window. */
+#define SIZE(letter, n) [(letter) - 'A'] = (n)
+static const int64_t sizes[OP_LETTERS_N] = {SIZE('B', 2), SIZE('T', 3),  SIZE('H', 2), SIZE('D', 8),
+                                            SIZE('K', 2), SIZE('R', 4),  SIZE('P', 4), SIZE('N', 6),
+                                            SIZE('M', 9), SIZE('C', 16), SIZE('I', 5), SIZE('O', 7),
+                                            SIZE('V', 11)};
 
 static void *random_floats(struct op_bench *k, int64_t n)
 {
@@ -61,7 +49,7 @@ static void *pointer(struct op_bench *k, enum op_argument_type type, int64_t n)
 static void set_argument(struct op_bench *k, const struct op_argument *a, char *args)
 {
     const char *shape = a->shape;
-    int64_t rows = dimension(&shape), cols = dimension(&shape);
+    int64_t rows = op_dimension(&shape, sizes), cols = op_dimension(&shape, sizes);
     int32_t size_32 = (int32_t)rows;
     switch (a->type) {
     case ARG_SIZE_32:

@@ -1,24 +1,25 @@
-/* test_ops.c - the table of all ops, run on each backend named on the command line (cpu and
- * check:cpu where none is). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+/* test_ops.c - the table of all ops, run on each backend named on the command line. Where none is,
+ * on check:cpu and, with more rows, on every instruction set of this processor with one and two
+ * threads. */
+#include "harness/test.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
-#include "ops/op_bench.h"
+#include "cpu/cpu.h"
+#include "cpu/cpu_fixture.h"
 
 enum { ROWS_MAX = 64, NAME_BYTES = 128 };
 
-static const struct op_row *const tables[] = {op_rows_linear, op_rows_norm, op_rows_attention,
-                                              op_rows_update, op_rows_table};
+static const struct op_row *const tables[] = {op_rows_linear, op_rows_norm,   op_rows_attention,
+                                              op_rows_rotary, op_rows_update, op_rows_table,
+                                              op_rows_cpu};
+enum { TABLES_N = sizeof tables / sizeof *tables };
 
 /* A row on a backend. */
 struct place {
     const struct op_row *row;
-    const char *backend;
+    const char *backend; /* NULL: a variant of the CPU's */
+    int variant;
     char name[NAME_BYTES];
 };
 
@@ -28,33 +29,51 @@ static void run_row(void **state)
     struct err e = {0};
     struct backend *b = NULL;
     struct op_bench k;
-    op_ok(backend_open(&b, p->backend, 1, DTYPE_F32, &e), &e);
+    if (p->backend == NULL)
+        b = cpu_variant_open(p->variant);
+    else
+        op_ok(backend_open(&b, p->backend, 1, DTYPE_F32, &e), &e);
     op_bench_init(&k, b, 20220425);
     p->row->run(&k);
     op_bench_fini(&k);
     backend_close(b);
 }
 
-static int run_backend(const char *backend)
+static int run_backend(const char *name, const char *backend, int variant)
 {
     static struct place places[ROWS_MAX];
     struct CMUnitTest tests[ROWS_MAX] = {0};
     int n = 0;
-    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+    for (int t = 0; t < TABLES_N - (backend != NULL); t++) {
+        /* tests/cpu/test_attention.c runs attention on two threads. */
+        if (variant >= CPU_SETS && tables[t] == op_rows_attention) continue;
         for (const struct op_row *row = tables[t]; row->name != NULL && n < ROWS_MAX; row++, n++) {
-            places[n] = (struct place){.row = row, .backend = backend};
-            snprintf(places[n].name, NAME_BYTES, "%s: %s", backend, row->name);
+            places[n] = (struct place){.row = row, .backend = backend, .variant = variant};
+            snprintf(places[n].name, NAME_BYTES, "%s: %s", name, row->name);
             tests[n] = (struct CMUnitTest){
                 .name = places[n].name, .test_func = run_row, .initial_state = &places[n]};
         }
-    return _cmocka_run_group_tests(backend, tests, (size_t)n, NULL, NULL);
+    }
+    return _cmocka_run_group_tests(name, tests, (size_t)n, NULL, NULL);
+}
+
+static int run_variants(void)
+{
+    int failed = 0;
+    for (int variant = 0; variant < CPU_VARIANTS; variant++) {
+        char name[NAME_BYTES];
+        struct backend *b = cpu_variant_open(variant);
+        if (b == NULL) continue;
+        snprintf(name, sizeof name, "cpu %s, %d threads", cpu_of(b)->simd->name, b->threads);
+        backend_close(b);
+        failed += run_backend(name, NULL, variant);
+    }
+    return failed;
 }
 
 int main(int argc, char **argv)
 {
-    static const char *const usual[] = {"cpu", "check:cpu"};
-    int failed = 0;
-    for (int i = 1; i < argc; i++) failed += run_backend(argv[i]);
-    for (int i = 0; argc < 2 && i < 2; i++) failed += run_backend(usual[i]);
+    int failed = argc < 2 ? run_variants() + run_backend("check:cpu", "check:cpu", 0) : 0;
+    for (int i = 1; i < argc; i++) failed += run_backend(argv[i], argv[i], 0);
     return failed == 0 ? 0 : 1;
 }

@@ -1,7 +1,6 @@
 /* test_ops_check.c - what ops refuses before a backend sees it, and what it composes. */
 #include "harness/test.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "ops/op_bench.h"
@@ -120,38 +119,19 @@ TEST(every_op_names_the_argument_that_is_wrong)
 
 TEST(weights_in_bf16_are_refused_by_a_backend_of_f32)
 {
-    struct backend *b = open_cpu();
-    float memory[64] = {0};
-    double squares = 0.0;
-    struct step_state step = {.lr = 1.0f};
-    assert_unavailable(ops_nag(b,
-                               &(struct nag_args){.theta_dev = memory,
-                                                  .momentum_dev = memory,
-                                                  .grad_dev = memory,
-                                                  .n = 3,
-                                                  .mu = 0.9f,
-                                                  .weight_decay = 0.0f,
-                                                  .squares_dev = &squares,
-                                                  .step_dev = &step,
-                                                  .bf16_dev = memory + 8},
-                               &e),
-                       &e, "op nag", "bf16");
-    assert_unavailable(ops_adam(b,
-                                &(struct adam_args){.theta_dev = memory,
-                                                    .m_dev = memory,
-                                                    .v_dev = memory,
-                                                    .grad_dev = memory,
-                                                    .n = 3,
-                                                    .beta1 = 0.9f,
-                                                    .beta2 = 0.9f,
-                                                    .eps = 1e-8f,
-                                                    .weight_decay = 0.0f,
-                                                    .squares_dev = &squares,
-                                                    .step_dev = &step,
-                                                    .bf16_dev = memory + 8},
-                                &e),
-                       &e, "op adam", "bf16");
-    backend_close(b);
+    static const enum op ops[] = {OP_NAG, OP_ADAM};
+    for (int i = 0; i < 2; i++) {
+        struct op_bench k;
+        struct op_memory memory[OP_ARGUMENTS_MAX];
+        int32_t n = 0;
+        op_bench_init(&k, open_cpu(), 1);
+        char *args = op_table_args(&k, ops[i], false);
+        for (const struct op_argument *a = op_table[ops[i]].argument; a->name != NULL; a++)
+            if (a->type == ARG_BF16) memcpy(args + a->offset, &args, sizeof args);
+        assert_unavailable(op_arguments(k.b, ops[i], args, memory, &n, &e), &e,
+                           op_table[ops[i]].name, "bf16");
+        op_bench_close(&k);
+    }
 }
 
 TEST(a_mask_of_another_shape_is_refused)

@@ -1,19 +1,12 @@
 /* plan_fixture.c - temporary projects for tests of src/plan. */
 #include "plan/plan_fixture.h"
 
-#include <ftw.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "base/file.h"
+#include "harness/test.h"
 
 const char plan_fixture_tiny[] =
     "model: {name: tiny, layers: 1, dim: 16, heads: 2, ffn: 32, softmax: plain}\n"
@@ -21,14 +14,18 @@ const char plan_fixture_tiny[] =
     "  valid_tokens: 100, test_tokens: 100}\n"
     "train: {shards: 1, shard_tokens: 4096, updates: 10, lr: 0.1, period: 10}\n";
 
+struct plan_fixture_plan {
+    struct plan plan;
+    struct plan_fixture_plan *next;
+};
+
 int plan_fixture_setup(void **state)
 {
     struct plan_fixture *f = calloc(1, sizeof *f);
-    const char *place = getenv("TMPDIR");
     char here[PATH_MAX];
 
-    snprintf(f->root, sizeof f->root, "%s/alibi-plan-XXXXXX", place ? place : "/tmp");
-    if (!mkdtemp(f->root) || !getcwd(here, sizeof here)) return -1;
+    test_folder(f->root);
+    if (!getcwd(here, sizeof here)) return -1;
     arena_init(&f->arena);
     f->project.root = f->root;
     f->project.share = arena_strdup(&f->arena, here);
@@ -38,36 +35,23 @@ int plan_fixture_setup(void **state)
     return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-    (void)st;
-    (void)flag;
-    (void)ftw;
-    return remove(path);
-}
-
 int plan_fixture_teardown(void **state)
 {
     struct plan_fixture *f = *state;
-    int rc = nftw(f->root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-
+    for (struct plan_fixture_plan *p = f->plans; p; p = p->next) plan_close(&p->plan);
+    test_folder_remove(f->root);
     arena_fini(&f->arena);
     free(f);
-    return rc;
+    return 0;
 }
 
 void plan_fixture_write(struct plan_fixture *f, const char *name, const char *text)
 {
-    char *path = project_path(&f->project, &f->arena, name);
-    char *folder = arena_strndup(&f->arena, path, (size_t)(strrchr(path, '/') - path));
-
-    if (file_make_dirs(folder, &f->err) < 0 ||
-        file_write_atomic(path, text, strlen(text), &f->err) < 0)
-        fail_msg("%s", f->err.text);
+    test_write(project_path(&f->project, &f->arena, name), text, strlen(text));
 }
 
-int plan_fixture_open(struct plan_fixture *f, struct plan *p, const char *grid,
-                      const struct plan_options *o)
+static int open_grid(struct plan_fixture *f, struct plan *p, const char *grid,
+                     const struct plan_options *o)
 {
     static const struct plan_options none = {.scale = "none"};
     const char *name = "g";
@@ -76,12 +60,37 @@ int plan_fixture_open(struct plan_fixture *f, struct plan *p, const char *grid,
     return plan_open(p, &f->project, &name, 1, o ? o : &none, &f->err);
 }
 
+static struct plan_fixture_plan *add(struct plan_fixture *f)
+{
+    struct plan_fixture_plan *p = arena_array(&f->arena, 1, sizeof *p);
+    p->next = f->plans;
+    return p;
+}
+
+const struct plan *plan_fixture_open(struct plan_fixture *f, const char *grid,
+                                     const struct plan_options *o)
+{
+    struct plan_fixture_plan *p = add(f);
+    if (open_grid(f, &p->plan, grid, o) < 0) fail_msg("%s\n%s", f->err.text, grid);
+    f->plans = p;
+    return &p->plan;
+}
+
+const struct plan *plan_fixture_shipped(struct plan_fixture *f, const char *const *names, int32_t n,
+                                        const struct plan_options *o)
+{
+    struct plan_fixture_plan *p = add(f);
+    if (plan_open(&p->plan, &f->project, names, n, o, &f->err) < 0) fail_msg("%s", f->err.text);
+    f->plans = p;
+    return &p->plan;
+}
+
 void plan_fixture_refuses(struct plan_fixture *f, const char *grid, const struct plan_options *o,
                           int code, ...)
 {
     struct plan p;
     va_list words;
-    int rc = plan_fixture_open(f, &p, grid, o);
+    int rc = open_grid(f, &p, grid, o);
 
     if (rc >= 0) plan_close(&p);
     if (rc != code) fail_msg("code %d, expected %d: %s\n%s", rc, code, f->err.text, grid);
@@ -90,12 +99,6 @@ void plan_fixture_refuses(struct plan_fixture *f, const char *grid, const struct
         if (!strstr(f->err.text, word))
             fail_msg("'%s' is not in '%s'\n%s", word, f->err.text, grid);
     va_end(words);
-}
-
-void plan_fixture_shipped(struct plan_fixture *f, struct plan *p, const char *const *names,
-                          int32_t n, const struct plan_options *o)
-{
-    if (plan_open(p, &f->project, names, n, o, &f->err) < 0) fail_msg("%s", f->err.text);
 }
 
 int32_t plan_fixture_trainings(const struct plan *p)

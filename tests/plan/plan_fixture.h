@@ -11,6 +11,7 @@ struct plan_fixture {
     struct project project; /* root: temporary; share: the source tree */
     char root[256];
     struct err err; /* of the last call */
+    struct plan_fixture_plan *plans;
 };
 
 /* cmocka's setup and teardown; *state is a struct plan_fixture. */
@@ -20,19 +21,18 @@ int plan_fixture_teardown(void **state);
 /* plan_fixture_write - a file under the root, with its folders. */
 void plan_fixture_write(struct plan_fixture *f, const char *name, const char *text);
 
-/* plan_fixture_open - the plan of experiments/g/grid.yaml holding text; options may be NULL (scale
- * none). */
-int plan_fixture_open(struct plan_fixture *f, struct plan *p, const char *grid,
-                      const struct plan_options *o);
+/* Plans, closed at the end of the case, which an error fails. plan_fixture_open: of
+ * experiments/g/grid.yaml holding text; options may be NULL (scale none). plan_fixture_shipped: of
+ * shipped artefacts. */
+const struct plan *plan_fixture_open(struct plan_fixture *f, const char *grid,
+                                     const struct plan_options *o);
+const struct plan *plan_fixture_shipped(struct plan_fixture *f, const char *const *names, int32_t n,
+                                        const struct plan_options *o);
 
 /* plan_fixture_refuses - opening fails with this code and the sentence holds every one of the
  * words, which NULL ends. */
 void plan_fixture_refuses(struct plan_fixture *f, const char *grid, const struct plan_options *o,
                           int code, ...);
-
-/* plan_fixture_shipped - the plan of shipped artefacts at a scale; fails the test on an error. */
-void plan_fixture_shipped(struct plan_fixture *f, struct plan *p, const char *const *names,
-                          int32_t n, const struct plan_options *o);
 
 /* plan_fixture_trainings - runs of kind train. */
 int32_t plan_fixture_trainings(const struct plan *p);

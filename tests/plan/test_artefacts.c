@@ -2,50 +2,43 @@
 #include "harness/test.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "plan/plan_fixture.h"
-#include "prepare/prepare.h"
 
 static const char *const all_three[] = {"table5", "figure1", "figure11"};
 static const char *const scales[] = {"mini", "small", "paper", "none"};
 
-static void open_shipped(void **state, struct plan *p, const char *const *names, int32_t n,
-                         const char *scale)
+static const struct plan *open_shipped(struct plan_fixture *f, const char *const *names, int32_t n,
+                                       const char *scale)
 {
     const struct plan_options o = {.scale = scale};
-    plan_fixture_shipped(*state, p, names, n, &o);
+    return plan_fixture_shipped(f, names, n, &o);
 }
 
-TEST_GROUP(plan_fixture_setup, plan_fixture_teardown)
+TEST_EACH(plan_fixture_setup, plan_fixture_teardown)
 
-TEST_WITH(void *fixture_of_case, table_5_is_22_trainings_and_50_evaluations)
+TEST_WITH(struct plan_fixture *f, table_5_is_22_trainings_and_50_evaluations)
 {
-    void **state = &fixture_of_case;
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
-        struct plan p;
-        open_shipped(state, &p, all_three, 1, scales[i]);
-        assert_int_equal(plan_fixture_trainings(&p), 22);
-        assert_int_equal(p.runs_n, 72);
-        assert_int_equal(p.points_n, 72);
-        assert_int_equal(p.notes.n, 0);
-        plan_close(&p);
+        const struct plan *p = open_shipped(f, all_three, 1, scales[i]);
+        assert_int_equal(plan_fixture_trainings(p), 22);
+        assert_int_equal(p->runs_n, 72);
+        assert_int_equal(p->points_n, 72);
+        assert_int_equal(p->notes.n, 0);
     }
 }
 
-TEST_WITH(void *fixture_of_case, table_5_has_the_cells_of_the_paper)
+TEST_WITH(struct plan_fixture *f, table_5_has_the_cells_of_the_paper)
 {
-    void **state = &fixture_of_case;
     static const int32_t lengths[] = {64, 128, 256, 512, 1024, 1536, 2048, 3072};
     int seen[4][8][8] = {0}; /* position, L_train, L_valid */
-    struct plan p;
 
-    open_shipped(state, &p, all_three, 1, "paper");
-    for (int32_t i = 0; i < p.points_n; i++) {
-        const struct plan_point *point = &p.point[i];
-        const struct spec *s = &p.run[point->run].spec;
+    const struct plan *p = open_shipped(f, all_three, 1, "paper");
+    for (int32_t i = 0; i < p->points_n; i++) {
+        const struct plan_point *point = &p->point[i];
+        const struct spec *s = &p->run[point->run].spec;
         int train = 0, valid = 0;
         if (s->kind == SPEC_TRAIN) continue;
         while (lengths[train] != point->L_train_nominal) assert_true(++train < 8);
@@ -65,18 +58,15 @@ TEST_WITH(void *fixture_of_case, table_5_has_the_cells_of_the_paper)
             assert_int_equal(seen[SPEC_T5][train][valid], valid == train && three);
         }
     }
-    plan_close(&p);
 }
 
-TEST_WITH(void *fixture_of_case, the_paper_scale_is_the_authors_recipe)
+TEST_WITH(struct plan_fixture *f, the_paper_scale_is_the_authors_recipe)
 {
-    void **state = &fixture_of_case;
     double flops = 0;
-    struct plan p;
 
-    open_shipped(state, &p, all_three, 1, "paper");
-    for (int32_t i = 0; i < p.runs_n; i++) {
-        const struct plan_run *r = &p.run[i];
+    const struct plan *p = open_shipped(f, all_three, 1, "paper");
+    for (int32_t i = 0; i < p->runs_n; i++) {
+        const struct plan_run *r = &p->run[i];
         const struct spec *s = &r->spec;
         assert_string_equal(s->scale, "paper");
         assert_false(s->modified);
@@ -96,58 +86,47 @@ TEST_WITH(void *fixture_of_case, the_paper_scale_is_the_authors_recipe)
     }
     /* 6.77e20 for the grid, worked by hand with full updates at every length. */
     assert_true(fabs(flops / 6.77e20 - 1) < 0.02);
-    plan_close(&p);
 }
 
-TEST_WITH(void *fixture_of_case, the_figures_add_no_training_to_table_5)
+TEST_WITH(struct plan_fixture *f, the_figures_add_no_training_to_table_5)
 {
-    void **state = &fixture_of_case;
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
-        struct plan table, all;
-        open_shipped(state, &table, all_three, 1, scales[i]);
-        open_shipped(state, &all, all_three, 3, scales[i]);
-        assert_int_equal(plan_fixture_trainings(&all), plan_fixture_trainings(&table));
-        for (int32_t k = 0; k < table.runs_n; k++)
-            assert_string_equal(all.run[k].run_id, table.run[k].run_id);
-        plan_close(&table);
-        plan_close(&all);
+        const struct plan *table = open_shipped(f, all_three, 1, scales[i]);
+        const struct plan *all = open_shipped(f, all_three, 3, scales[i]);
+        assert_int_equal(plan_fixture_trainings(all), plan_fixture_trainings(table));
+        for (int32_t k = 0; k < table->runs_n; k++)
+            assert_string_equal(all->run[k].run_id, table->run[k].run_id);
     }
 }
 
-TEST_WITH(void *fixture_of_case, a_figure_alone_asks_for_the_same_trainings)
+TEST_WITH(struct plan_fixture *f, a_figure_alone_asks_for_the_same_trainings)
 {
-    void **state = &fixture_of_case;
-    struct plan table, figure;
     int32_t found = 0;
 
-    open_shipped(state, &table, all_three, 1, "mini");
-    open_shipped(state, &figure, &all_three[1], 1, "mini");
-    for (int32_t i = 0; i < figure.runs_n; i++) {
-        if (figure.run[i].spec.kind != SPEC_TRAIN) continue;
-        for (int32_t k = 0; k < table.runs_n; k++)
-            found += strcmp(figure.run[i].run_id, table.run[k].run_id) == 0;
+    const struct plan *table = open_shipped(f, all_three, 1, "mini");
+    const struct plan *figure = open_shipped(f, &all_three[1], 1, "mini");
+    for (int32_t i = 0; i < figure->runs_n; i++) {
+        if (figure->run[i].spec.kind != SPEC_TRAIN) continue;
+        for (int32_t k = 0; k < table->runs_n; k++)
+            found += strcmp(figure->run[i].run_id, table->run[k].run_id) == 0;
     }
-    assert_int_equal(plan_fixture_trainings(&figure), 8);
+    assert_int_equal(plan_fixture_trainings(figure), 8);
     assert_int_equal(found, 8);
-    plan_close(&table);
-    plan_close(&figure);
 }
 
 /* The lengths of Tables 2 and 3: L plus 35 offsets, four methods. */
-TEST_WITH(void *fixture_of_case, figure_1_has_the_papers_35_lengths)
+TEST_WITH(struct plan_fixture *f, figure_1_has_the_papers_35_lengths)
 {
-    void **state = &fixture_of_case;
     static const int32_t offsets[] = {0,    1,    10,    20,    30,    40,    50,    60,   70,
                                       80,   90,   100,   200,   300,   400,   500,   600,  700,
                                       800,  900,  1000,  2000,  3000,  4000,  5000,  6000, 7000,
                                       8000, 9000, 10000, 11000, 12000, 13000, 14000, 15000};
-    struct plan p;
 
-    open_shipped(state, &p, &all_three[1], 1, "paper");
-    assert_int_equal(p.points_n, 8 * 36);
-    for (int32_t i = 0; i < p.points_n; i++) {
-        const struct plan_point *point = &p.point[i];
-        const struct spec *s = &p.run[point->run].spec;
+    const struct plan *p = open_shipped(f, &all_three[1], 1, "paper");
+    assert_int_equal(p->points_n, 8 * 36);
+    for (int32_t i = 0; i < p->points_n; i++) {
+        const struct plan_point *point = &p->point[i];
+        const struct spec *s = &p->run[point->run].spec;
         assert_int_equal(point->point, i);
         if (i % 36 == 0) {
             assert_int_equal(s->kind, SPEC_TRAIN);
@@ -156,36 +135,29 @@ TEST_WITH(void *fixture_of_case, figure_1_has_the_papers_35_lengths)
         assert_int_equal(point->L_valid_nominal - point->L_train_nominal, offsets[i % 36 - 1]);
         assert_int_equal(s->eval.L, point->L_valid_nominal);
     }
-    plan_close(&p);
 }
 
-TEST_WITH(void *fixture_of_case, merged_lengths_of_figure_1_are_told)
+TEST_WITH(struct plan_fixture *f, merged_lengths_of_figure_1_are_told)
 {
-    void **state = &fixture_of_case;
-    struct plan p;
-
-    open_shipped(state, &p, &all_three[1], 1, "mini");
-    assert_int_equal(p.notes.n, 1);
-    assert_string_equal(p.notes.item[0],
+    const struct plan *p = open_shipped(f, &all_three[1], 1, "mini");
+    assert_int_equal(p->notes.n, 1);
+    assert_string_equal(p->notes.item[0],
                         "figure1: L_valid 512, 513 are both 64; 1024, 1025 are both 128 at scale "
                         "mini");
-    assert_int_equal(p.points_n - p.runs_n, 8);
-    plan_close(&p);
+    assert_int_equal(p->points_n - p->runs_n, 8);
 }
 
-TEST_WITH(void *fixture_of_case, figure_11_has_the_cells_of_tables_13_and_15)
+TEST_WITH(struct plan_fixture *f, figure_11_has_the_cells_of_tables_13_and_15)
 {
-    void **state = &fixture_of_case;
     static const int32_t cells[][2] = {{512, 512},   {512, 1024},  {512, 1536},  {512, 2048},
                                        {512, 3072},  {1024, 1024}, {1024, 1536}, {1024, 2048},
                                        {1024, 3072}, {3072, 3072}};
-    struct plan p;
     int32_t n = 0;
 
-    open_shipped(state, &p, &all_three[2], 1, "paper");
-    for (int32_t i = 0; i < p.points_n; i++) {
-        const struct plan_point *point = &p.point[i];
-        const struct spec *s = &p.run[point->run].spec;
+    const struct plan *p = open_shipped(f, &all_three[2], 1, "paper");
+    for (int32_t i = 0; i < p->points_n; i++) {
+        const struct plan_point *point = &p->point[i];
+        const struct spec *s = &p->run[point->run].spec;
         if (s->kind == SPEC_TRAIN) continue;
         assert_int_equal(point->L_train_nominal, cells[n % 10][0]);
         assert_int_equal(point->L_valid_nominal, cells[n % 10][1]);
@@ -196,18 +168,14 @@ TEST_WITH(void *fixture_of_case, figure_11_has_the_cells_of_tables_13_and_15)
         n++;
     }
     assert_int_equal(n, 20);
-    plan_close(&p);
 }
 
-TEST_WITH(void *fixture_of_case, mini_lengths_are_an_eighth_and_fill_an_update)
+TEST_WITH(struct plan_fixture *f, mini_lengths_are_an_eighth_and_fill_an_update)
 {
-    void **state = &fixture_of_case;
-    struct plan p;
-
-    open_shipped(state, &p, all_three, 3, "mini");
-    assert_true(p.divide == 8);
-    for (int32_t i = 0; i < p.runs_n; i++) {
-        const struct spec *s = &p.run[i].spec;
+    const struct plan *p = open_shipped(f, all_three, 3, "mini");
+    assert_true(p->divide == 8);
+    for (int32_t i = 0; i < p->runs_n; i++) {
+        const struct spec *s = &p->run[i].spec;
         assert_int_equal(s->train.shards * s->train.shard_tokens % s->train.L, 0);
         assert_int_equal(s->train.warmup + s->train.period, s->train.updates);
         assert_string_equal(s->data.dataset, "wikitext103");
@@ -219,116 +187,79 @@ TEST_WITH(void *fixture_of_case, mini_lengths_are_an_eighth_and_fill_an_update)
         if (s->kind == SPEC_EVAL && s->eval.window == SPEC_SLIDING)
             assert_int_equal(s->eval.stride, 1);
     }
-    for (int32_t i = 0; i < p.points_n; i++)
-        assert_int_equal(p.run[p.point[i].run].spec.train.L * 8, p.point[i].L_train_nominal);
-    plan_close(&p);
+    for (int32_t i = 0; i < p->points_n; i++)
+        assert_int_equal(p->run[p->point[i].run].spec.train.L * 8, p->point[i].L_train_nominal);
 }
 
-TEST_WITH(void *fixture_of_case, small_has_about_20_million_parameters)
+TEST_WITH(struct plan_fixture *f, small_has_about_20_million_parameters)
 {
-    void **state = &fixture_of_case;
-    struct plan p;
-
-    open_shipped(state, &p, all_three, 3, "small");
-    for (int32_t i = 0; i < p.runs_n; i++) {
-        const struct spec *s = &p.run[i].spec;
-        assert_in_range(p.run[i].cost.parameters_n, 19000000, 21000000);
+    const struct plan *p = open_shipped(f, all_three, 3, "small");
+    for (int32_t i = 0; i < p->runs_n; i++) {
+        const struct spec *s = &p->run[i].spec;
+        assert_in_range(p->run[i].cost.parameters_n, 19000000, 21000000);
         assert_int_equal(s->train.shards * s->train.shard_tokens % s->train.L, 0);
     }
-    plan_close(&p);
-}
-
-TEST_WITH(struct plan_fixture *f, mini_pins_the_corpus_that_the_program_makes)
-{
-    const struct prepare_options prepare = {.name = "synthetic-wikitext103-mini"};
-    struct plan pinned, made;
-
-    if (prepare_corpus(&f->project, &prepare, &f->err) < 0) fail_msg("%s", f->err.text);
-    open_shipped((void **)&f, &pinned, all_three, 1, "mini");
-    if (plan_fixture_open(f, &made,
-                          "base: [tiny.yaml, data/synthetic-wikitext103-mini.yaml]\n"
-                          "grid: [{ position: alibi, L_train: 64 }]\n",
-                          NULL) < 0)
-        fail_msg("%s", f->err.text);
-    const struct spec_data *a = &pinned.run[0].spec.data, *b = &made.run[0].spec.data;
-    assert_string_equal(a->corpus, b->corpus);
-    assert_string_equal(a->fingerprint, b->fingerprint);
-    assert_int_equal(a->vocab, b->vocab);
-    assert_int_equal(a->train_tokens, b->train_tokens);
-    assert_int_equal(a->valid_tokens, b->valid_tokens);
-    assert_int_equal(a->test_tokens, b->test_tokens);
-    plan_close(&pinned);
-    plan_close(&made);
 }
 
 /* What a user with a text of their own writes, outside the tree. */
 TEST_WITH(struct plan_fixture *f, a_grid_of_the_users_own_needs_only_its_corpus)
 {
     const struct plan_options o = {0};
-    struct plan p;
 
     plan_fixture_write(f, "data/wt2.yaml",
                        "data:\n  dataset: \"wt2\"\n  corpus: \"wt2\"\n  vocab: 33280\n"
                        "  train_tokens: 2088628\n  valid_tokens: 217646\n  test_tokens: 245569\n"
                        "  fingerprint: \"0123456789abcdef\"\n");
-    if (plan_fixture_open(f, &p,
+    const struct plan *p =
+        plan_fixture_open(f,
                           "scale: none\n"
                           "base: [model/words_small.yaml, data/wt2.yaml, train/short.yaml]\n"
                           "grid:\n  - { position: [alibi, sinusoidal], L_train: 64 }\n"
                           "evaluate:\n  - { L_valid: [64, 128, 256, 512], targets: 32768 }\n",
-                          &o) < 0)
-        fail_msg("%s", f->err.text);
-    assert_int_equal(p.runs_n, 10);
-    assert_string_equal(p.scale, "none");
-    assert_int_equal(p.run[4].spec.eval.L, 512);
-    plan_close(&p);
+                          &o);
+    assert_int_equal(p->runs_n, 10);
+    assert_string_equal(p->scale, "none");
+    assert_int_equal(p->run[4].spec.eval.L, 512);
 }
 
 /* An id changes when its run would give other numbers, and only then: raise SPEC_MEANING or find
  * the key that lacks its neutral value. */
-TEST_WITH(void *fixture_of_case, runs_of_the_paper_keep_their_ids)
+TEST_WITH(struct plan_fixture *f, runs_of_the_paper_keep_their_ids)
 {
-    void **state = &fixture_of_case;
     static const struct {
         int32_t point;
         const char *id;
     } frozen[] = {{0, "85b928ef1d791c5c"},  {1, "403e49d1f5d6ef8b"},  {44, "be0db16d737a2a9b"},
                   {60, "b432412165d4c31c"}, {66, "45b881792b44aa2f"}, {71, "a0b7a1bbed65e7d1"}};
-    struct plan p;
 
-    open_shipped(state, &p, all_three, 1, "paper");
+    const struct plan *p = open_shipped(f, all_three, 1, "paper");
     for (size_t i = 0; i < sizeof frozen / sizeof *frozen; i++)
-        assert_string_equal(p.run[p.point[frozen[i].point].run].run_id, frozen[i].id);
-    plan_close(&p);
+        assert_string_equal(p->run[p->point[frozen[i].point].run].run_id, frozen[i].id);
 }
 
-TEST_WITH(void *fixture_of_case, only_chooses_by_nominal_values_and_keeps_numbers)
+TEST_WITH(struct plan_fixture *f, only_chooses_by_nominal_values_and_keeps_numbers)
 {
-    void **state = &fixture_of_case;
     static const char *const one[] = {"position=alibi", "L_train=512"}, *cells = "L_valid=3072|64";
     const struct plan_options o = {.scale = "mini", .only = one, .only_n = 2};
     const struct plan_options cell = {.scale = "mini", .only = &cells, .only_n = 1};
-    struct plan all, p;
+    const struct plan *p;
 
-    open_shipped(state, &all, all_three, 1, "mini");
-    plan_fixture_shipped(*state, &p, all_three, 1, &o);
-    assert_int_equal(p.runs_n, 6);
-    for (int32_t i = 0; i < p.points_n; i++) {
-        const struct plan_point *point = &p.point[i];
-        const struct plan_point *same = &all.point[point->point];
+    const struct plan *all = open_shipped(f, all_three, 1, "mini");
+    p = plan_fixture_shipped(f, all_three, 1, &o);
+    assert_int_equal(p->runs_n, 6);
+    for (int32_t i = 0; i < p->points_n; i++) {
+        const struct plan_point *point = &p->point[i];
+        const struct plan_point *same = &all->point[point->point];
         assert_int_equal(same->point, point->point);
-        assert_string_equal(p.run[point->run].run_id, all.run[same->run].run_id);
+        assert_string_equal(p->run[point->run].run_id, all->run[same->run].run_id);
         assert_int_equal(point->L_train_nominal, 512);
-        assert_int_equal(p.run[point->run].spec.train.L, 64);
+        assert_int_equal(p->run[point->run].spec.train.L, 64);
     }
-    plan_close(&p);
-    plan_fixture_shipped(*state, &p, all_three, 1, &cell); /* and the trainings they need */
-    for (int32_t i = 0, evaluations = 0; i < p.runs_n; i++) {
-        evaluations += p.run[i].spec.kind == SPEC_EVAL;
-        if (i == p.runs_n - 1) assert_int_equal(evaluations, 8 + 1 + 1 + 1 + 1 + 1);
+    p = plan_fixture_shipped(f, all_three, 1, &cell); /* and the trainings they need */
+    for (int32_t i = 0, evaluations = 0; i < p->runs_n; i++) {
+        evaluations += p->run[i].spec.kind == SPEC_EVAL;
+        if (i == p->runs_n - 1) assert_int_equal(evaluations, 8 + 1 + 1 + 1 + 1 + 1);
     }
-    plan_close(&p);
-    plan_close(&all);
 }
 
 TEST_WITH(struct plan_fixture *f, shipped_artefacts_are_listed_by_name)

@@ -1,8 +1,7 @@
-/* test_paper.c - which runs at scale paper are the paper's: those that the list names, whatever
+/* test_paper.c - which runs at scale paper are the paper's: those that the list names, for any
  * folder asks for them; an edited grid of a shipped name asks for none of them. */
 #include "harness/test.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,13 +33,11 @@ static char *edited(struct plan_fixture *f, const char *text, const char *from, 
 static int32_t modified(struct plan_fixture *f, const char *artefact, const struct plan_options *o,
                         int32_t *of)
 {
-    struct plan p;
     int32_t n = 0;
 
-    plan_fixture_shipped(f, &p, &artefact, 1, o);
-    for (int32_t i = 0; i < p.runs_n; i++) n += p.run[i].spec.modified;
-    *of = p.runs_n;
-    plan_close(&p);
+    const struct plan *p = plan_fixture_shipped(f, &artefact, 1, o);
+    for (int32_t i = 0; i < p->runs_n; i++) n += p->run[i].spec.modified;
+    *of = p->runs_n;
     return n;
 }
 
@@ -63,14 +60,13 @@ TEST_EACH(plan_fixture_setup, plan_fixture_teardown)
 
 TEST_WITH(struct plan_fixture *f, the_list_is_what_the_shipped_grids_ask_for)
 {
-    struct plan p;
     char **names, **asked, **said, *text = shipped(f, list);
     int32_t n, asked_n = 0, said_n = 0;
 
     if (plan_list(&names, &n, &f->project, &f->arena, &f->err) < 0) fail_msg("%s", f->err.text);
-    plan_fixture_shipped(f, &p, (const char *const *)names, n, &paper);
-    asked = arena_array(&f->arena, (size_t)p.runs_n, sizeof *asked);
-    for (int32_t i = 0; i < p.runs_n; i++) asked[asked_n++] = p.run[i].paper_id;
+    const struct plan *p = plan_fixture_shipped(f, (const char *const *)names, n, &paper);
+    asked = arena_array(&f->arena, (size_t)p->runs_n, sizeof *asked);
+    for (int32_t i = 0; i < p->runs_n; i++) asked[asked_n++] = p->run[i].paper_id;
     said = arena_array(&f->arena, strlen(text), sizeof *said);
     for (char *line; (line = strsep(&text, "\n"));)
         if (line[0] && line[0] != '#' && strncmp(line, "uncounted", 9) != 0)
@@ -82,9 +78,8 @@ TEST_WITH(struct plan_fixture *f, the_list_is_what_the_shipped_grids_ask_for)
             fail_msg("%s is not what `alibi plan all --scale paper --configs` prints; where the "
                      "paper's specification was wrong, put that in place of its ids",
                      list);
-    for (int32_t i = 0; i < p.runs_n; i++) assert_false(p.run[i].spec.modified);
+    for (int32_t i = 0; i < p->runs_n; i++) assert_false(p->run[i].spec.modified);
     assert_true(asked_n > 500);
-    plan_close(&p);
 }
 
 TEST_WITH(struct plan_fixture *f, an_unedited_copy_is_the_papers)
@@ -104,7 +99,6 @@ TEST_WITH(struct plan_fixture *f, an_unedited_copy_is_the_papers)
 TEST_WITH(struct plan_fixture *f, an_edited_piece_modifies_trainings_and_their_evaluations)
 {
     const char *name = "table5";
-    struct plan p;
     int32_t n;
     char *recipe = shipped(f, "configs/train/wikitext103.yaml");
 
@@ -112,10 +106,9 @@ TEST_WITH(struct plan_fixture *f, an_edited_piece_modifies_trainings_and_their_e
                        edited(f, recipe, "  lr: 1", "  lr: 2"));
     assert_int_equal(modified(f, name, &paper, &n), 72);
     assert_int_equal(n, 72);
-    plan_fixture_shipped(f, &p, &name, 1, &paper);
-    assert_int_equal(p.notes.n, 1);
-    assert_non_null(strstr(p.notes.item[0], "72 of 72 runs are not the paper's"));
-    plan_close(&p);
+    const struct plan *p = plan_fixture_shipped(f, &name, 1, &paper);
+    assert_int_equal(p->notes.n, 1);
+    assert_non_null(strstr(p->notes.item[0], "72 of 72 runs are not the paper's"));
 }
 
 TEST_WITH(struct plan_fixture *f, an_edited_grid_modifies_what_it_changes)
@@ -131,12 +124,10 @@ TEST_WITH(struct plan_fixture *f, an_edited_grid_modifies_what_it_changes)
     assert_int_equal(n, 72);
 }
 
-TEST_WITH(void *fixture_of_case, an_artefact_of_ones_own_answers_for_its_numbers)
+TEST_WITH(struct plan_fixture *f, an_artefact_of_ones_own_answers_for_its_numbers)
 {
-    void **state = &fixture_of_case;
     const char *set = "model.dropout=0.1";
     const struct plan_options other = {.scale = "paper", .set = &set, .set_n = 1};
-    struct plan_fixture *f = *state;
     char *grid = shipped(f, "experiments/table5/grid.yaml");
     int32_t n;
 
@@ -147,9 +138,8 @@ TEST_WITH(void *fixture_of_case, an_artefact_of_ones_own_answers_for_its_numbers
     assert_int_equal(modified(f, "mine", &other, &n), 72);
 }
 
-TEST_WITH(void *fixture_of_case, a_set_is_judged_by_what_comes_out)
+TEST_WITH(struct plan_fixture *f, a_set_is_judged_by_what_comes_out)
 {
-    void **state = &fixture_of_case;
     static const struct {
         const char *set;
         int32_t modified;
@@ -167,28 +157,26 @@ TEST_WITH(void *fixture_of_case, a_set_is_judged_by_what_comes_out)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct plan_options o = {.scale = "paper", .set = &cases[i].set, .set_n = 1};
-        int32_t found = modified(*state, "table5", &o, &n);
+        int32_t found = modified(f, "table5", &o, &n);
         if (found != cases[i].modified)
             fail_msg("%s: %d of %d, expected %d", cases[i].set, found, n, cases[i].modified);
     }
 }
 
-TEST_WITH(void *fixture_of_case, any_copy_counts_of_a_text_that_the_paper_does_not_count)
+TEST_WITH(struct plan_fixture *f, any_copy_counts_of_a_text_that_the_paper_does_not_count)
 {
-    void **state = &fixture_of_case;
     const char *set[] = {"data.vocab=29001", "data.train_tokens=690000001", "data.fingerprint=abcd",
                          "data.valid_tokens=12345"};
     const struct plan_options o = {.scale = "paper", .set = set, .set_n = 4};
     int32_t n;
 
-    assert_int_equal(modified(*state, "table8", &o, &n), 0);
-    assert_int_equal(modified(*state, "table12", &o, &n), 0);
+    assert_int_equal(modified(f, "table8", &o, &n), 0);
+    assert_int_equal(modified(f, "table12", &o, &n), 0);
 }
 
 TEST_WITH(struct plan_fixture *f, a_line_in_the_projects_own_list_adds_a_configuration)
 {
     const char *name = "table13";
-    struct plan p;
     int32_t n;
     char *grid = shipped(f, "experiments/table13/grid.yaml");
     struct strbuf lines;
@@ -197,10 +185,9 @@ TEST_WITH(struct plan_fixture *f, a_line_in_the_projects_own_list_adds_a_configu
                        edited(f, grid, "grid:", "set: {train.clip: 1}\ngrid:"));
     assert_int_equal(modified(f, name, &paper, &n), 13);
     strbuf_init(&lines, &f->arena);
-    plan_fixture_shipped(f, &p, &name, 1, &paper);
-    for (int32_t i = 0; i < p.runs_n; i++)
-        strbuf_addf(&lines, "%s what it is\n", p.run[i].paper_id);
-    plan_close(&p);
+    const struct plan *p = plan_fixture_shipped(f, &name, 1, &paper);
+    for (int32_t i = 0; i < p->runs_n; i++)
+        strbuf_addf(&lines, "%s what it is\n", p->run[i].paper_id);
     plan_fixture_write(f, list, lines.text);
     assert_int_equal(modified(f, name, &paper, &n), 0);
     assert_int_equal(modified(f, "table14", &paper, &n), 0); /* the shipped list counts too */

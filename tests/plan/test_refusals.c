@@ -1,7 +1,6 @@
 /* test_refusals.c - what a grid may not say: each refusal names file, line, column and remedy. */
 #include "harness/test.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,18 +14,16 @@ struct refusal {
     const char *grid, *place, *word, *other;
 };
 
-static void refuse_all(void **state, const struct refusal *r, size_t n)
+static void refuse_all(void *f, const struct refusal *r, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        plan_fixture_refuses(*state, r[i].grid, NULL, ERR_DATA, r[i].place, r[i].word, r[i].other,
-                             NULL);
+        plan_fixture_refuses(f, r[i].grid, NULL, ERR_DATA, r[i].place, r[i].word, r[i].other, NULL);
 }
 
-TEST_GROUP(plan_fixture_setup, plan_fixture_teardown)
+TEST_EACH(plan_fixture_setup, plan_fixture_teardown)
 
-TEST_WITH(void *fixture_of_case, an_unknown_key_names_its_place_and_the_nearest)
+TEST_WITH(struct plan_fixture *f, an_unknown_key_names_its_place_and_the_nearest)
 {
-    void **state = &fixture_of_case;
     static const struct refusal list[] = {
         {TINY BLOCK "evalute: []\n", "g/grid.yaml:3:1:", "evalute", "did you mean 'evaluate'"},
         {TINY "grid:\n  - { position: alibi, L_trian: 16 }\n", "g/grid.yaml:3:24:", "L_trian",
@@ -44,12 +41,11 @@ TEST_WITH(void *fixture_of_case, an_unknown_key_names_its_place_and_the_nearest)
         {TINY BLOCK "skip: [{ positoin: t5, why: x }]\n", "g/grid.yaml:3:10:", "positoin",
          "position"},
     };
-    refuse_all(state, list, sizeof list / sizeof *list);
+    refuse_all(f, list, sizeof list / sizeof *list);
 }
 
-TEST_WITH(void *fixture_of_case, a_wrong_value_names_its_place_and_what_is_allowed)
+TEST_WITH(struct plan_fixture *f, a_wrong_value_names_its_place_and_what_is_allowed)
 {
-    void **state = &fixture_of_case;
     static const struct refusal list[] = {
         {TINY "grid: [{ position: alibbi }]\n", "g/grid.yaml:2:20:", "alibbi",
          "did you mean 'alibi'"},
@@ -85,12 +81,11 @@ TEST_WITH(void *fixture_of_case, a_wrong_value_names_its_place_and_what_is_allow
         {TINY BLOCK "evaluate: [{ L_valid: [] }]\n", "g/grid.yaml:3:23:", "empty", "L_valid"},
         {TINY "grid: [{ L_train: [] }]\n", "g/grid.yaml:2:19:", "empty", "L_train"},
     };
-    refuse_all(state, list, sizeof list / sizeof *list);
+    refuse_all(f, list, sizeof list / sizeof *list);
 }
 
-TEST_WITH(void *fixture_of_case, a_value_of_the_wrong_kind_is_named)
+TEST_WITH(struct plan_fixture *f, a_value_of_the_wrong_kind_is_named)
 {
-    void **state = &fixture_of_case;
     static const struct refusal list[] = {
         {TINY "title: [a]\n" BLOCK, "g/grid.yaml:2:8:", "title", "one value"},
         {TINY "grid: { position: alibi }\n", "g/grid.yaml:2:7:", "grid", "a list"},
@@ -104,12 +99,11 @@ TEST_WITH(void *fixture_of_case, a_value_of_the_wrong_kind_is_named)
         {"base: [[a]]\n" BLOCK, "g/grid.yaml:1:8:", "base", "one value"},
         {"base: { a: b }\n" BLOCK, "g/grid.yaml:1:7:", "base", "a list"},
     };
-    refuse_all(state, list, sizeof list / sizeof *list);
+    refuse_all(f, list, sizeof list / sizeof *list);
 }
 
-TEST_WITH(void *fixture_of_case, a_key_in_the_wrong_part_is_sent_to_the_right_one)
+TEST_WITH(struct plan_fixture *f, a_key_in_the_wrong_part_is_sent_to_the_right_one)
 {
-    void **state = &fixture_of_case;
     static const struct refusal list[] = {
         {TINY "grid: [{ L_train: 16, L_valid: 32 }]\n", "g/grid.yaml:2:23:", "L_valid",
          "under evaluate"},
@@ -124,12 +118,11 @@ TEST_WITH(void *fixture_of_case, a_key_in_the_wrong_part_is_sent_to_the_right_on
         {TINY BLOCK "set: { eval.train_run: abc }\n", "g/grid.yaml:3:8:", "eval.train_run",
          "cannot be set"},
     };
-    refuse_all(state, list, sizeof list / sizeof *list);
+    refuse_all(f, list, sizeof list / sizeof *list);
 }
 
-TEST_WITH(void *fixture_of_case, a_key_given_twice_in_two_forms_names_both_places)
+TEST_WITH(struct plan_fixture *f, a_key_given_twice_in_two_forms_names_both_places)
 {
-    void **state = &fixture_of_case;
     static const struct refusal list[] = {
         {TINY BLOCK "set:\n  model: { layers: 2 }\n  model.layers: 3\n",
          "g/grid.yaml:5:3:", "model.layers", "line 4, column 12"},
@@ -141,12 +134,11 @@ TEST_WITH(void *fixture_of_case, a_key_given_twice_in_two_forms_names_both_place
          "already"},
         {TINY BLOCK "base: x\n", "g/grid.yaml:3:1:", "'base'", "line 1, column 1"},
     };
-    refuse_all(state, list, sizeof list / sizeof *list);
+    refuse_all(f, list, sizeof list / sizeof *list);
 }
 
-TEST_WITH(void *fixture_of_case, rules_between_keys_name_the_block_or_the_rule)
+TEST_WITH(struct plan_fixture *f, rules_between_keys_name_the_block_or_the_rule)
 {
-    void **state = &fixture_of_case;
     static const struct refusal list[] = {
         {TINY "grid:\n  - { position: alibi, L_train: [16, 5000] }\n",
          "g/grid.yaml:3:5:", "train.shard_tokens", "5000"},
@@ -160,18 +152,17 @@ TEST_WITH(void *fixture_of_case, rules_between_keys_name_the_block_or_the_rule)
         {TINY BLOCK "evaluate:\n  - { window: sliding, L_valid: 32 }\n",
          "g/grid.yaml:4:5:", "eval.stride is not set", "base"},
     };
-    refuse_all(state, list, sizeof list / sizeof *list);
+    refuse_all(f, list, sizeof list / sizeof *list);
 }
 
-TEST_WITH(void *fixture_of_case, a_key_that_nobody_set_is_named)
+TEST_WITH(struct plan_fixture *f, a_key_that_nobody_set_is_named)
 {
-    void **state = &fixture_of_case;
     static const struct refusal list[] = {
         {BLOCK, "g/grid.yaml:1:8:", "model.layers is not set", "--set"},
         {TINY "grid: [{ L_train: 16 }]\n", "g/grid.yaml:2:8:", "model.position is not set", "base"},
         {TINY "grid: [{ position: t5 }]\n", "g/grid.yaml:2:8:", "train.L is not set", "base"},
     };
-    refuse_all(state, list, sizeof list / sizeof *list);
+    refuse_all(f, list, sizeof list / sizeof *list);
 }
 
 TEST_WITH(struct plan_fixture *f, a_fault_in_a_piece_is_placed_in_the_piece)
@@ -186,9 +177,8 @@ TEST_WITH(struct plan_fixture *f, a_fault_in_a_piece_is_placed_in_the_piece)
                          "grid.yaml:1:7:", "absent.yaml", "configs", NULL);
 }
 
-TEST_WITH(void *fixture_of_case, too_many_runs_are_refused_before_they_are_made)
+TEST_WITH(struct plan_fixture *f, too_many_runs_are_refused_before_they_are_made)
 {
-    void **state = &fixture_of_case;
     char *grid = calloc(1, 40000);
     size_t n = 0;
 
@@ -199,7 +189,7 @@ TEST_WITH(void *fixture_of_case, too_many_runs_are_refused_before_they_are_made)
     n += (size_t)snprintf(grid + n, 40000 - n, "], train.warmup: [");
     for (int i = 0; i < 1000; i++) n += (size_t)snprintf(grid + n, 40000 - n, "%d,", i);
     snprintf(grid + n, 40000 - n, "] }\n");
-    plan_fixture_refuses(*state, grid, NULL, ERR_DATA, "g/grid.yaml:4:5:", "100000", NULL);
+    plan_fixture_refuses(f, grid, NULL, ERR_DATA, "g/grid.yaml:4:5:", "100000", NULL);
 
     /* A few trainings with very many evaluations each; the product alone would not fit 64 bits. */
     n = (size_t)snprintf(grid, 40000,
@@ -208,13 +198,12 @@ TEST_WITH(void *fixture_of_case, too_many_runs_are_refused_before_they_are_made)
     n += (size_t)snprintf(grid + n, 40000 - n, "], L_valid: [");
     for (int i = 1; i < 60; i++) n += (size_t)snprintf(grid + n, 40000 - n, "%d,", i);
     snprintf(grid + n, 40000 - n, "] }\n");
-    plan_fixture_refuses(*state, grid, NULL, ERR_DATA, "g/grid.yaml:2:8:", "100000", NULL);
+    plan_fixture_refuses(f, grid, NULL, ERR_DATA, "g/grid.yaml:2:8:", "100000", NULL);
     free(grid);
 }
 
-TEST_WITH(void *fixture_of_case, options_of_the_command_line_are_checked)
+TEST_WITH(struct plan_fixture *f, options_of_the_command_line_are_checked)
 {
-    void **state = &fixture_of_case;
     static const char grid[] = TINY BLOCK;
     static const struct {
         const char *set, *only, *word;
@@ -240,7 +229,7 @@ TEST_WITH(void *fixture_of_case, options_of_the_command_line_are_checked)
                                  .only = &list[i].only,
                                  .only_n = list[i].only != NULL,
                                  .seeds = list[i].seeds};
-        plan_fixture_refuses(*state, grid, &o, ERR_USAGE, list[i].word, NULL);
+        plan_fixture_refuses(f, grid, &o, ERR_USAGE, list[i].word, NULL);
     }
 }
 

@@ -1,12 +1,11 @@
 /* test_scale.c - from the paper's lengths to a scale's, and what a scale says about itself. */
 #include "harness/test.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "plan/expand.h"
 #include "plan/plan_fixture.h"
-#include "plan/scale.h"
 
 #define TINY "base: tiny.yaml\n"
 
@@ -16,13 +15,13 @@ static const char eighth[] =
     "  - { position: t5, L_train: 64, set: { model.t5_max_distance: 24 } }\n"
     "  - { window: sliding, set: { eval.targets: 7 } }\n";
 
-static void open_at(struct plan_fixture *f, struct plan *p, const char *grid, const char *scale)
+static const struct plan *open_at(struct plan_fixture *f, const char *grid, const char *scale)
 {
     const struct plan_options o = {.scale = scale};
-    if (plan_fixture_open(f, p, grid, &o) < 0) fail_msg("%s\n%s", f->err.text, grid);
+    return plan_fixture_open(f, grid, &o);
 }
 
-TEST_GROUP(plan_fixture_setup, plan_fixture_teardown)
+TEST_EACH(plan_fixture_setup, plan_fixture_teardown)
 
 TEST(lengths_are_rounded_half_up_and_never_below_one)
 {
@@ -39,16 +38,15 @@ TEST(lengths_are_rounded_half_up_and_never_below_one)
 
 TEST_WITH(struct plan_fixture *f, a_scale_divides_lengths_and_strides_above_one_only)
 {
-    struct plan p;
-
     plan_fixture_write(f, "configs/scale/eighth.yaml", eighth);
-    open_at(f, &p,
-            TINY "grid: [{ position: alibi, L_train: 64 }]\n"
-                 "evaluate: [{ window: sliding, stride: [1, 16], L_valid: 128 }]\n",
-            "eighth");
-    assert_string_equal(p.scale, "eighth");
-    assert_true(p.divide == 8);
-    const struct spec *t = &p.run[0].spec, *one = &p.run[1].spec, *two = &p.run[2].spec;
+    const struct plan *p =
+        open_at(f,
+                TINY "grid: [{ position: alibi, L_train: 64 }]\n"
+                     "evaluate: [{ window: sliding, stride: [1, 16], L_valid: 128 }]\n",
+                "eighth");
+    assert_string_equal(p->scale, "eighth");
+    assert_true(p->divide == 8);
+    const struct spec *t = &p->run[0].spec, *one = &p->run[1].spec, *two = &p->run[2].spec;
     assert_string_equal(t->scale, "eighth");
     assert_int_equal(t->train.L, 8);
     assert_int_equal(t->train.shard_tokens, 4096); /* not divided */
@@ -59,42 +57,37 @@ TEST_WITH(struct plan_fixture *f, a_scale_divides_lengths_and_strides_above_one_
     assert_int_equal(one->eval.stride, 1);
     assert_int_equal(two->eval.stride, 2);
     assert_int_equal(one->eval.targets, 7); /* the later entry wins */
-    assert_int_equal(p.point[2].L_train_nominal, 64);
-    assert_int_equal(p.point[2].L_valid_nominal, 128);
-    assert_int_equal(p.point[2].stride_nominal, 16);
-    plan_close(&p);
+    assert_int_equal(p->point[2].L_train_nominal, 64);
+    assert_int_equal(p->point[2].L_valid_nominal, 128);
+    assert_int_equal(p->point[2].stride_nominal, 16);
 }
 
 TEST_WITH(struct plan_fixture *f, conditions_are_in_nominal_values)
 {
-    struct plan p;
-
     plan_fixture_write(f, "configs/scale/eighth.yaml", eighth);
-    open_at(f, &p, TINY "grid: [{ position: [t5, alibi], L_train: [64, 128] }]\n", "eighth");
-    assert_int_equal(p.run[0].spec.option.t5_max_distance, 24);
-    assert_int_equal(p.run[1].spec.option.t5_max_distance, 128);
-    assert_int_equal(p.run[2].spec.option.t5_max_distance, 128);
-    plan_close(&p);
+    const struct plan *p =
+        open_at(f, TINY "grid: [{ position: [t5, alibi], L_train: [64, 128] }]\n", "eighth");
+    assert_int_equal(p->run[0].spec.option.t5_max_distance, 24);
+    assert_int_equal(p->run[1].spec.option.t5_max_distance, 128);
+    assert_int_equal(p->run[2].spec.option.t5_max_distance, 128);
 }
 
 TEST_WITH(struct plan_fixture *f, equal_results_are_merged_and_told)
 {
-    struct plan p;
-
     plan_fixture_write(f, "configs/scale/eighth.yaml", eighth);
-    open_at(f, &p,
-            TINY "grid: [{ position: alibi, L_train: [64, 66, 128] }]\n"
-                 "evaluate: [{ L_valid: { from: L_train, add: [0, 1, 3, 8] } }]\n",
-            "eighth");
-    assert_int_equal(p.points_n, 15);
-    assert_int_equal(p.runs_n, 2 + 2 + 2); /* 8: 8 9; 16: 16 17 */
-    assert_int_equal(p.point[0].run, p.point[5].run);
-    assert_int_equal(p.notes.n, 2);
-    assert_string_equal(p.notes.item[0], "g: L_train 64, 66 are both 8 at scale eighth");
-    assert_string_equal(p.notes.item[1],
+    const struct plan *p =
+        open_at(f,
+                TINY "grid: [{ position: alibi, L_train: [64, 66, 128] }]\n"
+                     "evaluate: [{ L_valid: { from: L_train, add: [0, 1, 3, 8] } }]\n",
+                "eighth");
+    assert_int_equal(p->points_n, 15);
+    assert_int_equal(p->runs_n, 2 + 2 + 2); /* 8: 8 9; 16: 16 17 */
+    assert_int_equal(p->point[0].run, p->point[5].run);
+    assert_int_equal(p->notes.n, 2);
+    assert_string_equal(p->notes.item[0], "g: L_train 64, 66 are both 8 at scale eighth");
+    assert_string_equal(p->notes.item[1],
                         "g: L_valid 64, 65, 66, 67 are all 8; 69, 72, 74 are all 9; "
                         "128, 129, 131 are all 16 at scale eighth");
-    plan_close(&p);
 }
 
 TEST_WITH(struct plan_fixture *f, a_setting_of_the_grid_that_the_scale_overrides_is_told)
@@ -103,17 +96,15 @@ TEST_WITH(struct plan_fixture *f, a_setting_of_the_grid_that_the_scale_overrides
     static const char grid[] = TINY "grid: [{ position: alibi, L_train: 64 }]\n"
                                     "set: { train.updates: 7, train.lr: 0.5 }\n";
     const struct plan_options literal = {.scale = "eighth", .set = &set, .set_n = 1};
-    struct plan p;
+    const struct plan *p;
 
     plan_fixture_write(f, "configs/scale/eighth.yaml", eighth);
-    open_at(f, &p, grid, "eighth");
-    assert_int_equal(p.notes.n, 1);
-    assert_non_null(strstr(p.notes.item[0], "g: train.updates=7 of the grid has no effect"));
-    plan_close(&p);
-    assert_int_equal(plan_fixture_open(f, &p, grid, &literal), 0);
-    assert_int_equal(p.run[0].spec.train.updates, 6);
-    assert_int_equal(p.notes.n, 0);
-    plan_close(&p);
+    p = open_at(f, grid, "eighth");
+    assert_int_equal(p->notes.n, 1);
+    assert_non_null(strstr(p->notes.item[0], "g: train.updates=7 of the grid has no effect"));
+    p = plan_fixture_open(f, grid, &literal);
+    assert_int_equal(p->run[0].spec.train.updates, 6);
+    assert_int_equal(p->notes.n, 0);
 }
 
 TEST_WITH(struct plan_fixture *f, what_a_set_breaks_is_blamed_on_the_set)
@@ -127,17 +118,14 @@ TEST_WITH(struct plan_fixture *f, what_a_set_breaks_is_blamed_on_the_set)
 
 TEST_WITH(struct plan_fixture *f, points_that_differ_in_what_the_scale_sets_are_told)
 {
-    struct plan p;
-
     plan_fixture_write(f, "configs/scale/eighth.yaml", eighth);
-    open_at(f, &p, TINY "grid: [{ position: alibi, L_train: 64, train.updates: [1, 2, 3] }]\n",
-            "eighth");
-    assert_int_equal(p.runs_n, 1);
-    assert_int_equal(p.points_n, 3);
-    assert_int_equal(p.notes.n, 1);
+    const struct plan *p = open_at(
+        f, TINY "grid: [{ position: alibi, L_train: 64, train.updates: [1, 2, 3] }]\n", "eighth");
+    assert_int_equal(p->runs_n, 1);
+    assert_int_equal(p->points_n, 3);
+    assert_int_equal(p->notes.n, 1);
     assert_non_null(
-        strstr(p.notes.item[0], "2 points differ only in keys that scale eighth or --set gives"));
-    plan_close(&p);
+        strstr(p->notes.item[0], "2 points differ only in keys that scale eighth or --set gives"));
 }
 
 TEST_WITH(struct plan_fixture *f, set_is_literal_and_marks_what_it_changes)
@@ -150,7 +138,7 @@ TEST_WITH(struct plan_fixture *f, set_is_literal_and_marks_what_it_changes)
     } cases[] = {
         {"train.L=24", true, true, true},
         {"train.updates=5", false, false, false}, /* as it is */
-        {"train.seed=3", false, false, false},    /* a seed is no change of the artefact */
+        {"train.seed=3", false, false, false},    /* a seed does not change the artefact */
         {"model.name=mine", false, false, false}, /* a label */
         {"t5_max=9", false, false, false},
         {"model.t5_max_distance=99", true, false, false},
@@ -160,18 +148,16 @@ TEST_WITH(struct plan_fixture *f, set_is_literal_and_marks_what_it_changes)
     plan_fixture_write(f, "configs/scale/eighth.yaml", eighth);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct plan_options o = {.scale = "eighth", .set = &cases[i].set, .set_n = 1};
-        struct plan p;
         if (strcmp(cases[i].set, "t5_max=9") == 0) {
             plan_fixture_refuses(f, grid, &o, ERR_USAGE, "unknown key", NULL);
             continue;
         }
-        assert_int_equal(plan_fixture_open(f, &p, grid, &o), 0);
-        assert_int_equal(p.run[0].spec.modified, cases[i].t5);
-        assert_int_equal(p.run[1].spec.modified, cases[i].t5 || cases[i].evaluations);
-        assert_int_equal(p.run[2].spec.modified, cases[i].alibi);
-        assert_int_equal(p.run[3].spec.modified, cases[i].alibi || cases[i].evaluations);
-        if (i == 0) assert_int_equal(p.run[0].spec.train.L, 24);
-        plan_close(&p);
+        const struct plan *p = plan_fixture_open(f, grid, &o);
+        assert_int_equal(p->run[0].spec.modified, cases[i].t5);
+        assert_int_equal(p->run[1].spec.modified, cases[i].t5 || cases[i].evaluations);
+        assert_int_equal(p->run[2].spec.modified, cases[i].alibi);
+        assert_int_equal(p->run[3].spec.modified, cases[i].alibi || cases[i].evaluations);
+        if (i == 0) assert_int_equal(p->run[0].spec.train.L, 24);
     }
 }
 
@@ -182,45 +168,37 @@ TEST_WITH(struct plan_fixture *f, what_set_changes_has_another_id)
     const struct plan_options plain = {.scale = "none"};
     const struct plan_options changed = {.scale = "none", .set = &lr, .set_n = 1};
     const struct plan_options labelled = {.scale = "none", .set = &label, .set_n = 1};
-    struct plan p, q, r;
 
-    assert_int_equal(plan_fixture_open(f, &p, grid, &plain), 0);
-    assert_int_equal(plan_fixture_open(f, &q, grid, &changed), 0);
-    assert_int_equal(plan_fixture_open(f, &r, grid, &labelled), 0);
-    assert_string_not_equal(p.run[0].run_id, q.run[0].run_id);
-    assert_string_equal(p.run[0].run_id, r.run[0].run_id);
-    plan_close(&p);
-    plan_close(&q);
-    plan_close(&r);
+    const struct plan *p = plan_fixture_open(f, grid, &plain);
+    const struct plan *q = plan_fixture_open(f, grid, &changed);
+    const struct plan *r = plan_fixture_open(f, grid, &labelled);
+    assert_string_not_equal(p->run[0].run_id, q->run[0].run_id);
+    assert_string_equal(p->run[0].run_id, r->run[0].run_id);
 }
 
 TEST_WITH(struct plan_fixture *f, a_scale_refuses_a_dataset_it_does_not_know)
 {
     static const char grid[] = TINY "grid:\n  - { position: alibi, L_train: 64 }\n";
     const struct plan_options mini = {.scale = "mini"}, by_default = {0};
-    struct plan p;
 
     plan_fixture_refuses(f, grid, &mini, ERR_DATA, "g/grid.yaml:3:5:", "'tinytext'", "wikitext103",
                          "--scale none", NULL);
     plan_fixture_refuses(f, grid, &by_default, ERR_DATA, "mini", "--scale none", NULL);
-    open_at(f, &p, grid, "none");
-    assert_int_equal(p.run[0].spec.train.L, 64);
-    plan_close(&p);
+    const struct plan *p = open_at(f, grid, "none");
+    assert_int_equal(p->run[0].spec.train.L, 64);
 }
 
 TEST_WITH(struct plan_fixture *f, a_grid_may_name_its_own_scale)
 {
     static const char grid[] = TINY "scale: none\ngrid: [{ position: alibi, L_train: 64 }]\n";
     const struct plan_options by_default = {0}, other = {.scale = "eighth"};
-    struct plan p;
+    const struct plan *p;
 
     plan_fixture_write(f, "configs/scale/eighth.yaml", eighth);
-    assert_int_equal(plan_fixture_open(f, &p, grid, &by_default), 0);
-    assert_string_equal(p.artefact[0].scale, "none");
-    plan_close(&p);
-    assert_int_equal(plan_fixture_open(f, &p, grid, &other), 0);
-    assert_string_equal(p.artefact[0].scale, "eighth");
-    plan_close(&p);
+    p = plan_fixture_open(f, grid, &by_default);
+    assert_string_equal(p->artefact[0].scale, "none");
+    p = plan_fixture_open(f, grid, &other);
+    assert_string_equal(p->artefact[0].scale, "eighth");
     plan_fixture_refuses(f, TINY "scale: nome\ngrid: [{ position: alibi, L_train: 64 }]\n",
                          &by_default, ERR_DATA, "g/grid.yaml:2:8:", "did you mean 'none'", NULL);
 }

@@ -1,7 +1,6 @@
 /* test_yaml.c - YAML trees, and everything that is refused, with its position. */
 #include "harness/test.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

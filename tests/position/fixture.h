@@ -5,7 +5,7 @@
 #include "position/position.h"
 #include "spec/spec.h"
 
-/* A method at some shape. Everything lies in the arena. */
+/* A method at some shape. Everything is in the arena. */
 struct position_fixture {
     const struct position_functions *functions;
     struct spec spec;

@@ -101,11 +101,12 @@ TEST_WITH(struct place *p, auto_is_one_worker_a_core)
             assert_true(p->slots.slot[i].cpu > p->slots.slot[i - 1].cpu);
 }
 
-TEST_WITH(struct place *p, a_number_of_workers_may_be_given)
+TEST_WITH(struct place *p, a_number_of_workers_up_to_that_of_cores_may_be_given)
 {
-    assert_int_equal(slots_open(&p->slots, &p->arena, "cpu:300", executor_table, &p->e), 0);
-    assert_int_equal(p->slots.n, 300);
-    assert_int_equal(p->slots.slot[0].cpu, -1);
+    assert_int_equal(slots_open(&p->slots, &p->arena, "cpu:1", executor_table, &p->e), 0);
+    assert_int_equal(p->slots.n, 1);
+    assert_int_equal(slots_open(&p->slots, &p->arena, "cpu:4000", executor_table, &p->e), 0);
+    assert_int_equal(p->slots.n, p->slots.device[0].slots);
 }
 
 TEST_WITH(struct place *p, a_name_that_is_not_a_device_is_refused)

@@ -2,20 +2,18 @@
  * the row length changes. */
 #include "harness/test.h"
 
-#include "shape/memory.h"
-
-#include <stddef.h>
 #include <stdio.h>
 
+#include "shape/memory.h"
 #include "shape/shape_specs.h"
 
 enum { PARAMETERS = 246933504 };
 
-static struct shape_memory plan_of(const struct spec *s, struct shape_capacity *room)
+static struct shape_memory plan_of(const struct spec *s, struct shape_capacity *capacity)
 {
     struct shape_memory out;
-    shape_capacity(room, s);
-    shape_memory(&out, s, room);
+    shape_capacity(capacity, s);
+    shape_memory(&out, s, capacity);
     return out;
 }
 
@@ -47,16 +45,16 @@ TEST(buffers_alive_together_never_share_bytes)
     for (int32_t i = 0; i < 32; i++) {
         struct spec s =
             i & 4 ? shape_specs_large(512) : shape_specs_paper((enum spec_position)(i & 3), 512);
-        struct shape_capacity room;
+        struct shape_capacity capacity;
         s.model.position = (enum spec_position)(i & 3);
         s.model.final_norm = (i & 4) != 0;
         s.train.precision = s.eval.precision = i & 8 ? SPEC_BF16 : SPEC_FP32;
         s.kind = i & 16 ? SPEC_EVAL : SPEC_TRAIN;
         s.eval.L = 640;
-        struct shape_memory k = plan_of(&s, &room);
+        struct shape_memory k = plan_of(&s, &capacity);
         assert_apart(&k);
         assert_int_equal(k.total_bytes,
-                         k.block_bytes + k.half_bytes + k.pool_bytes + SHAPE_STEP_BYTES);
+                         k.block_bytes + k.bf16_bytes + k.pool_bytes + SHAPE_STEP_BYTES);
     }
 }
 
@@ -66,11 +64,11 @@ TEST(buffers_alive_together_never_share_bytes)
 TEST(an_evaluation_needs_one_layer_or_one_chunk_of_logits)
 {
     struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
-    struct shape_capacity room;
+    struct shape_capacity capacity;
     s.kind = SPEC_EVAL;
     s.eval.L = 512;
-    struct shape_memory k = plan_of(&s, &room);
-    int64_t n = INT64_C(512) * room.rows_max, c = 1024, lists = 8 * n + 64;
+    struct shape_memory k = plan_of(&s, &capacity);
+    int64_t n = INT64_C(512) * capacity.rows_max, c = 1024, lists = 8 * n + 64;
     int64_t filling = (5 * 3 + 2) * (INT64_C(256) - 1); /* lists of three bands, losses of two */
     int64_t head = n * (4 * c + 256) * 4 + INT64_C(128) * 207744 * 4;
     int64_t fixed = 320 * c * 4 + (lists + filling) * 4 + (n + 1) * 2 * 4 + 64;
@@ -82,7 +80,7 @@ TEST(an_evaluation_needs_one_layer_or_one_chunk_of_logits)
     s.model.softmax = SPEC_PLAIN;
     s.model.cutoffs_n = 0;
     s.data.vocab = 2048;
-    k = plan_of(&s, &room);
+    k = plan_of(&s, &capacity);
     int64_t layer = n * 8 * c * 4 + lists * 4;
     assert_in_range(k.pool_bytes, layer, layer + n * (8 + 2 + 2) * 4 + 1024);
 }
@@ -100,18 +98,18 @@ static int64_t bias_bytes(const struct spec *s)
 TEST(memory_at_equal_tokens_grows_with_the_row_length_by_positions_only)
 {
     static const int32_t lengths[] = {64, 512, 1024, 3072};
-    struct shape_capacity room;
+    struct shape_capacity capacity;
     for (int32_t position = 0; position < POSITION_METHODS_N; position++) {
         struct spec first = shape_specs_paper((enum spec_position)position, 64);
-        struct shape_memory base = plan_of(&first, &room);
+        struct shape_memory base = plan_of(&first, &capacity);
         for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
             struct spec s = shape_specs_paper((enum spec_position)position, lengths[i]);
-            struct shape_memory k = plan_of(&s, &room);
+            struct shape_memory k = plan_of(&s, &capacity);
             int64_t table = position == SPEC_SINUSOIDAL ? 1024 * 4 : 0;
             if (position == SPEC_ROTARY) table = 2 * 64 * 4;
             if (position == SPEC_LEARNED) table = 1024 * 4 * k.slots_n; /* they are parameters */
             table += bias_bytes(&s);
-            assert_int_equal(room.rows_max * room.length_max, 9216);
+            assert_int_equal(capacity.rows_max * capacity.length_max, 9216);
             assert_int_equal(k.total_bytes - base.total_bytes, table * (lengths[i] - 64));
         }
     }
@@ -119,32 +117,32 @@ TEST(memory_at_equal_tokens_grows_with_the_row_length_by_positions_only)
 
 TEST(rooms_are_those_worked_by_hand)
 {
-    struct shape_capacity room;
+    struct shape_capacity capacity;
     struct spec s = shape_specs_paper(SPEC_ALIBI, 16);
 
     s.train.shard_tokens = 56; /* three rows of 16 */
     s.train.validate_L = 20;
     s.data.train_tokens = 1000;
-    shape_capacity(&room, &s);
-    assert_true(room.train && room.rows_max == 3 && room.length_max == 20);
-    assert_int_equal(room.scored_max, 40); /* 48 tokens hold two rows of 20 */
-    assert_int_equal(shape_capacity_validation(&room, &s.train), 2);
+    shape_capacity(&capacity, &s);
+    assert_true(capacity.train && capacity.rows_max == 3 && capacity.length_max == 20);
+    assert_int_equal(capacity.scored_max, 40); /* 48 tokens hold two rows of 20 */
+    assert_int_equal(shape_capacity_validation(&capacity, &s.train), 2);
     s.train.validate_L = 100;
     s.data.train_tokens = 17; /* two blocks in all */
-    shape_capacity(&room, &s);
-    assert_true(room.rows_max == 1 && room.length_max == 100 && room.scored_max == 100);
-    assert_int_equal(shape_capacity_validation(&room, &s.train), 1);
+    shape_capacity(&capacity, &s);
+    assert_true(capacity.rows_max == 1 && capacity.length_max == 100 && capacity.scored_max == 100);
+    assert_int_equal(shape_capacity_validation(&capacity, &s.train), 1);
 
-    shape_capacity_scores(&room, 100, 100, 1, SPEC_FP32);
-    assert_true(!room.train && room.rows_max == 20 && room.length_max == 100);
-    assert_int_equal(room.scored_max, 2000);
-    shape_capacity_scores(&room, 100, 1, 1, SPEC_BF16);
-    assert_true(room.scored_max == 20 && room.precision == SPEC_BF16);
-    shape_capacity_scores(&room, 100, 1, 3,
+    shape_capacity_scores(&capacity, 100, 100, 1, SPEC_FP32);
+    assert_true(!capacity.train && capacity.rows_max == 20 && capacity.length_max == 100);
+    assert_int_equal(capacity.scored_max, 2000);
+    shape_capacity_scores(&capacity, 100, 1, 1, SPEC_BF16);
+    assert_true(capacity.scored_max == 20 && capacity.precision == SPEC_BF16);
+    shape_capacity_scores(&capacity, 100, 1, 3,
                           SPEC_FP32); /* 19 rows serve 3 lengths, the first one all */
-    assert_int_equal(room.scored_max, 19 * 3 + 100);
-    shape_capacity_scores(&room, 5000, 5000, 1, SPEC_FP32);
-    assert_true(room.rows_max == 1 && room.scored_max == 5000);
+    assert_int_equal(capacity.scored_max, 19 * 3 + 100);
+    shape_capacity_scores(&capacity, 5000, 5000, 1, SPEC_FP32);
+    assert_true(capacity.rows_max == 1 && capacity.scored_max == 5000);
 }
 
 /* State 14 bytes a parameter (masters, rounded copy, gradients, momentum) and 12 C kept a
@@ -153,11 +151,11 @@ TEST(rooms_are_those_worked_by_hand)
 TEST(the_paper_s_model_takes_seven_gigabytes_in_bf16)
 {
     struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
-    struct shape_capacity room;
+    struct shape_capacity capacity;
     s.train.precision = SPEC_BF16;
-    struct shape_memory k = plan_of(&s, &room);
+    struct shape_memory k = plan_of(&s, &capacity);
     int64_t kept = INT64_C(16) * 9216 * 12 * 1024 * 2;
-    assert_int_equal(k.block_bytes + k.half_bytes, INT64_C(14) * k.elements_n);
+    assert_int_equal(k.block_bytes + k.bf16_bytes, INT64_C(14) * k.elements_n);
     assert_true(k.pool_bytes > kept);
     assert_true(k.pool_bytes < kept + INT64_C(550000000));
     assert_in_range(k.total_bytes, INT64_C(7000000000), INT64_C(8000000000));
@@ -168,8 +166,8 @@ TEST(the_paper_s_model_takes_seven_gigabytes_in_bf16)
 TEST(logits_exist_for_a_chunk_of_rows)
 {
     struct spec s = shape_specs_large(512);
-    struct shape_capacity room;
-    struct shape_memory k = plan_of(&s, &room);
+    struct shape_capacity capacity;
+    struct shape_memory k = plan_of(&s, &capacity);
     assert_int_equal(k.buffer[SHAPE_LOGITS].cols, 128 * INT64_C(50304));
     assert_int_equal(shape_logits_stride(50265), 50304);
     assert_int_equal(shape_logits_stride(64), 64);
@@ -194,15 +192,15 @@ TEST(a_benchmark_has_room_for_its_own_rows_in_mode_eval)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
-        struct shape_capacity room;
+        struct shape_capacity capacity;
         s.kind = SPEC_BENCH;
         s.bench_mode = cases[i].mode;
         s.bench_rows = cases[i].rows;
         s.bench_L = cases[i].L;
-        shape_capacity(&room, &s);
-        assert_int_equal(room.train, cases[i].mode == 0);
-        assert_int_equal(room.rows_max, cases[i].rows_max);
-        assert_int_equal(room.length_max, cases[i].length_max);
-        assert_int_equal(room.scored_max, cases[i].scored_max);
+        shape_capacity(&capacity, &s);
+        assert_int_equal(capacity.train, cases[i].mode == 0);
+        assert_int_equal(capacity.rows_max, cases[i].rows_max);
+        assert_int_equal(capacity.length_max, cases[i].length_max);
+        assert_int_equal(capacity.scored_max, cases[i].scored_max);
     }
 }

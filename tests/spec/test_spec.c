@@ -1,15 +1,12 @@
 /* test_spec.c - the key table, canonical text and identity. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include <string.h>
 
 #include "base/hash.h"
 #include "spec/spec.h"
 
-/* A training as it stands in no config file: the frozen ids below depend on every line of it. */
+/* A training that no config file has: the frozen ids below depend on every line of it. */
 static const char train_text[] =
     "kind=train\nscale=mini\nmodel.position=alibi\nmodel.layers=2\nmodel.dim=64\nmodel.heads=8\n"
     "model.ffn=256\nmodel.softmax=adaptive\nmodel.cutoffs=200,600\ndata.dataset=wikitext103\n"
@@ -202,7 +199,7 @@ TEST(wrong_values_are_refused_with_the_nearest_right_one)
         {"train.lr", "nan", "not a number"},
         {"train.lr", "1e999", "not a number"},
         {"train.lr", "1_0", "not a number"},
-        {"model.final_norm", "yes", "neither true nor false"},
+        {"model.final_norm", "yes", "expected true or false"},
         {"model.cutoffs", "1,2,3,4,5", "more than"},
         {"model.cutoffs", "1,,2", "list"},
         {"data.corpus", "a\nb", "control character"},

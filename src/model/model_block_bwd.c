@@ -1,4 +1,4 @@
-/* model_block_dx.c - the backward pass through the layers.
+/* model_block_bwd.c - the backward pass through the layers.
  *
  * buffers.stream_grad holds the gradient of the residual stream, in place from layer to layer. Each
  * branch adds its share through its LayerNorm; the same op gives the gradient of the branch whose
@@ -35,24 +35,25 @@ static int flow_through(struct model *m, struct flow *f, const struct tensor *dy
     return ops_residual_layernorm_bwd(m->b, &a, e);
 }
 
-static int feed_forward_dx(struct model *m, const struct model_pass *p, int32_t l, struct flow *f,
-                           struct err *e)
+static int feed_forward_bwd(struct model *m, const struct model_pass *p, int32_t l, struct flow *f,
+                            struct err *e)
 {
     const struct model_activations *act = model_activations(m, p, l);
     const struct model_layer *w = &m->values.layer[l];
     struct model_layer *dw = &m->gradients.layer[l];
     const struct spec_model *s = &m->spec.model;
     int64_t n = p->tokens_n;
-    struct tensor u = model_view(&act->u, n, s->ffn), g = model_view(&act->g, n, s->dim);
+    struct tensor u = model_view(&act->ffn, n, s->ffn), g = model_view(&act->ln2, n, s->dim);
     struct dropout inner = model_dropout(m, p, s->dropout_relu, l, DROPOUT_RELU);
-    TRY(ops_linear_bwd_weight(m->b, &dw->outer, &dw->outer_bias, &f->branch, &u, p->accumulate, e));
+    TRY(ops_linear_bwd_weight(m->b, &dw->fc2, &dw->fc2_bias, &f->branch, &u, p->accumulate, e));
     struct tensor du = model_view(&m->buffers.wide, n, s->ffn);
-    TRY(ops_linear_bwd_input(m->b, &du, &f->branch, &w->outer, 0, e));
-    TRY(ops_relu_bwd(m->b, &du, &du, &u, &dw->inner_bias, &inner, e));
-    TRY(ops_linear_bwd_weight(m->b, &dw->inner, NULL, &du, &g, p->accumulate, e));
+    TRY(ops_linear_bwd_input(m->b, &du, &f->branch, &w->fc2, 0, e));
+    TRY(ops_relu_bwd(m->b, &du, &du, &u, &dw->fc1_bias, &inner, e));
+    TRY(ops_linear_bwd_weight(m->b, &dw->fc1, NULL, &du, &g, p->accumulate, e));
     struct tensor dg = model_view(&m->buffers.narrow, n, s->dim);
-    TRY(ops_linear_bwd_input(m->b, &dg, &du, &w->inner, 0, e));
-    struct tensor x = model_view(&act->s, n, s->dim), stats = model_view(&act->stats2, n, 2);
+    TRY(ops_linear_bwd_input(m->b, &dg, &du, &w->fc1, 0, e));
+    struct tensor x = model_view(&act->attn_residual, n, s->dim),
+                  stats = model_view(&act->stats2, n, 2);
     struct joint after_attention = {.x = &x,
                                     .stats = &stats,
                                     .gain = &w->norm2_gain,
@@ -63,8 +64,8 @@ static int feed_forward_dx(struct model *m, const struct model_pass *p, int32_t 
     return flow_through(m, f, &dg, &after_attention, e);
 }
 
-static int attend_dx(struct model *m, const struct model_pass *p, int32_t l, struct flow *f,
-                     struct err *e)
+static int attend_bwd(struct model *m, const struct model_pass *p, int32_t l, struct flow *f,
+                      struct err *e)
 {
     const struct model_activations *act = model_activations(m, p, l);
     const struct model_layer *w = &m->values.layer[l];
@@ -82,7 +83,7 @@ static int attend_dx(struct model *m, const struct model_pass *p, int32_t l, str
     at.dv = model_columns(&dqkv, 2 * c, c);
     TRY(ops_attention_bwd(m->b, &at, e));
 
-    struct tensor a = model_view(&act->a, n, c);
+    struct tensor a = model_view(&act->ln1, n, c);
     TRY(ops_linear_bwd_weight(m->b, &dw->qkv, &dw->qkv_bias, &dqkv, &a, p->accumulate, e));
     struct tensor da = model_view(&m->buffers.narrow, n, c);
     TRY(ops_linear_bwd_input(m->b, &da, &dqkv, &w->qkv, 0, e));
@@ -92,7 +93,7 @@ static int attend_dx(struct model *m, const struct model_pass *p, int32_t l, str
                                        .gain = &w->norm1_gain,
                                        .dgain = &dw->norm1_gain,
                                        .dbias = &dw->norm1_bias};
-    if (l > 0) /* what layer 0 reads is no branch's sum */
+    if (l > 0) /* what layer 0 reads is not the sum of a branch */
         after_feed_forward.dropout =
             model_dropout(m, p, m->spec.model.dropout, l - 1, DROPOUT_FEED_FORWARD_OUT);
     return flow_through(m, f, &da, &after_feed_forward, e);
@@ -129,8 +130,8 @@ int model_layers_bwd(struct model *m, const struct model_pass *p, struct err *e)
     struct flow f;
     TRY(flow_begin(m, p, &f, e));
     for (int32_t l = m->spec.model.layers - 1; l >= 0; l--) {
-        TRY(feed_forward_dx(m, p, l, &f, e));
-        TRY(attend_dx(m, p, l, &f, e));
+        TRY(feed_forward_bwd(m, p, l, &f, e));
+        TRY(attend_bwd(m, p, l, &f, e));
     }
-    return model_embed_dx(m, p, e);
+    return model_embed_bwd(m, p, e);
 }
