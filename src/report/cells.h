@@ -1,8 +1,7 @@
 /* cells.h - the numbers of tables and figures: SQL over the rows of an answer.
  *
  * An answer (the rows of query.sql, or those of a paper.tsv) becomes groups, lines and cells.
- * SQLite groups, averages and joins; what is left to C is where a cell stands and how it is
- * written.
+ * SQLite groups, averages and joins; C places the cells and writes them.
  *
  * 1. A group is a table or a panel, a line is a row of the table or a curve. All three come in the
  *    order in which the answer first has them; columns, and lines of one key, in the order of their

@@ -1,4 +1,4 @@
-/* verdict.c - what may be said of the cells of the view comparison: a table and a sentence. */
+/* verdict.c - the verdicts on the cells of the view comparison: a table and a sentence. */
 #include "report/verdict.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ int32_t report_verdicts_count(const struct report_verdicts *v, const char *verdi
 
 /* --- the table of cells --------------------------------------------------------------------- */
 
-/* A column that names a cell: shown always, where cells differ in it, or where one says it. */
+/* A column that names a cell: shown always, where cells differ in it, or where one has a value. */
 enum name_when { NAME_ALWAYS, NAME_DIFFERS, NAME_SAID };
 
 static const struct {
@@ -52,7 +52,7 @@ static const struct {
 };
 enum { NAMES_N = sizeof name_table / sizeof *name_table, NUMBERS_N = 5 };
 
-/* Whether a column is shown; cells that say nothing of it do not count as different. */
+/* Whether a column is shown; cells without a value do not count as different. */
 static bool is_shown(const struct report_verdicts *v, const int32_t *cell, int32_t n,
                      enum name_when when, const char *column)
 {
