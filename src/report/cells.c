@@ -93,6 +93,8 @@ static const char judged_sql[] =
     "   c.position, c.L_train_nominal, c.L_valid_nominal, c.split DESC, c.device) AS \"#cell\",\n"
     "  CASE WHEN r.metric IS NULL OR c.paper IS NULL THEN NULL\n"
     "   WHEN c.state = 'not run' THEN 'not run'\n"
+    "   WHEN c.metric LIKE '%_wps' AND EXISTS (SELECT 1 FROM benchmarks b\n"
+    "    WHERE b.config_id = c.config_id AND b.noisy) THEN 'noisy'\n"
     "   WHEN r.device IS NOT NULL AND coalesce(instr(c.device, r.device), 0) = 0\n"
     "    THEN 'other device'\n"
     "   WHEN abs(c.ours - c.paper) <= r.near * c.paper THEN 'reproduced'\n"
@@ -106,6 +108,7 @@ static const char judged_sql[] =
     " SELECT *, CASE verdict WHEN 'within' THEN within\n"
     "  WHEN 'other device' THEN CASE WHEN ours IS NULL THEN '–'\n"
     "   ELSE printf('× %.2f on %s', ours / paper, coalesce(device, '?')) END\n"
+    "  WHEN 'noisy' THEN 'not judged: the machine was busy'\n"
     "  ELSE verdict END AS said\n"
     " FROM report_compared)";
 
@@ -403,15 +406,18 @@ static void put_cells(struct statement *q)
 
     PUT(q,
         ",\nreport_cell AS (SELECT \"#group\", \"#line\", \"#column\", min(\"#row\"), \"#label\",\n"
-        "  \"#label_order\", %s AS x, %s AS x_nominal, %s AS metric, %s AS config_id,\n"
+        "  \"#label_order\", %s AS x, %s AS x_nominal, %s AS metric, %s AS config_id, \n"
+        "  max(%s AND coalesce(%s, '') NOT LIKE 'memory%%') AS noisy,\n"
         "  group_concat(DISTINCT \"#verdict\") AS verdict, group_concat(DISTINCT %s) AS why",
         column(q, k->column), paper ? paper : column(q, k->column), column(q, "metric"),
-        column(q, "config_id"), k->why ? column(q, k->why) : "NULL");
+        column(q, "config_id"), column(q, "noisy"), column(q, "metric"),
+        k->why ? column(q, k->why) : "NULL");
     for (int32_t i = 0; i < TRACES_N; i++)
         PUT(q, ",\n  group_concat(\"#%s\", ', ') AS %s", traces[i].name, traces[i].name);
     PUT(q, "\n FROM (SELECT * FROM report_keyed ORDER BY \"#row\") GROUP BY 1, 2, 3)\n"
            "SELECT c.\"#group\" AS \"group\", c.\"#line\" AS line, c.\"#column\" AS \"column\",\n"
-           " c.\"#label\" AS label, c.x, c.x_nominal, c.metric, c.config_id, c.verdict, c.why,\n"
+           " c.\"#label\" AS label, c.x, c.x_nominal, c.metric, c.config_id, c.noisy, c.verdict, "
+           "c.why,\n"
            " coalesce(m.n, 0) AS n, m.mean, m.std, m.configs_n, m.configs");
     for (int32_t i = 0; i < TRACES_N; i++) PUT(q, ", c.%s", traces[i].name);
     PUT(q, "\nFROM report_cell c LEFT JOIN report_mean m USING (\"#group\", \"#line\","

@@ -46,8 +46,8 @@ struct report_keys {
  * and those without a number). report_cells_lines - one row a line: group, line, label0.., right0..
  * (its key is a number), style (of position_methods; 5 of another), extra0.., train_run_id.
  * report_cells - one row a cell: group, line, column, label, x, x_nominal, metric, config_id,
- * verdict, why, n, mean, std, configs_n, configs, runs, devices, codes, sources. Errors: ERR_DATA a
- * column the answer lacks, with the nearest; unlike configurations in one cell. */
+ * noisy, verdict, why, n, mean, std, configs_n, configs, runs, devices, codes, sources. Errors:
+ * ERR_DATA a column the answer lacks, with the nearest; unlike configurations in one cell. */
 int report_cells_groups(struct report_rows *out, struct arena *a, struct store *s,
                         const struct report_keys *k, bool all, struct err *e);
 int report_cells_lines(struct report_rows *out, struct arena *a, struct store *s,

@@ -11,8 +11,8 @@
 /* Columns of the table; those of cells are left out when nothing is at scale paper. */
 enum { SUMMARY_ARTEFACT, SUMMARY_SCALE, SUMMARY_CELLS, SUMMARY_CLAIMS_N = 4 };
 
-static const char *const cell_heads[REPORT_VERDICTS_N] = {"reproduced", "within", "not reproduced",
-                                                          "cells not run", "other device"};
+static const char *const cell_heads[REPORT_VERDICTS_N] = {
+    "reproduced", "within", "not reproduced", "cells not run", "other device", "noisy"};
 static const char *const claim_heads[SUMMARY_CLAIMS_N] = {"claims supported", "contradicted",
                                                           "not run", "not judged"};
 

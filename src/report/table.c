@@ -125,6 +125,8 @@ static const char *cell_text(struct arena *a, const struct table *t, int32_t cel
     const char *metric = report_rows_get(&t->cells, cell, "metric");
     const char *text =
         number_text(a, mean, std, n, report_layout_decimals(t->args->layout, metric));
+    const char *noisy = report_rows_get(&t->cells, cell, "noisy");
+    if (noisy && strcmp(noisy, "1") == 0) text = arena_printf(a, "%s (noisy)", text);
     return n < t->seeds_n ? arena_printf(a, "%s (n=%.0f)", text, n) : text;
 }
 

@@ -7,7 +7,8 @@
  *    x %: by no more than `far`; not reproduced: by more, or the training diverged, or the number
  *    is not finite; not run: there is no result yet.
  * 4. A number that depends on the device is judged on the paper's device alone; of another one the
- *    ratio is shown with its name. */
+ *    ratio is shown with its name. A speed measured on a busy machine (noisy, in the view
+ *    benchmarks) is not judged. */
 #ifndef REPORT_VERDICT_H
 #define REPORT_VERDICT_H
 
@@ -22,7 +23,7 @@ struct report_verdicts {
     int32_t cells_n; /* with a number of the paper */
 };
 
-enum { REPORT_VERDICTS_N = 5 };
+enum { REPORT_VERDICTS_N = 6 };
 extern const char *const report_verdict_names[REPORT_VERDICTS_N];
 
 /* report_verdicts_find - asks the view and judges. Errors: those of report_rows_query. */

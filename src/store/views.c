@@ -69,6 +69,8 @@ static const char trainings[] =
     " JOIN run_attempts a ON a.attempt_id=v.attempt_id"
     " WHERE v.current=1 AND v.kind='train'";
 
+/* noisy: others used the machine. A worker on the CPU computes all the time; what it loses of it,
+ * or loses often, went to others. NULL where nothing is known of it. */
 static const char benchmarks[] =
     "CREATE VIEW benchmarks AS SELECT"
     " r.position, r.L_train, r.mode, v.batch_tokens, v.wps, v.peak_memory_bytes, v.mfu,"
@@ -80,7 +82,8 @@ static const char benchmarks[] =
     " r.L_valid,"
     " coalesce((SELECT min(p.L_valid_nominal) FROM points p WHERE p.run_id=r.run_id),r.L_valid)"
     "  AS L_valid_nominal,"
-    " v.batch_tokens/coalesce(r.L_valid,r.L_train) AS rows"
+    " v.batch_tokens/coalesce(r.L_valid,r.L_train) AS rows,"
+    " (a.backend='cpu' AND v.cpu_share<0.95) OR v.switches_per_s>50 AS noisy"
     " FROM results v JOIN runs r ON r.run_id=v.run_id"
     " JOIN run_attempts a ON a.attempt_id=v.attempt_id"
     " WHERE v.current=1 AND v.kind='bench'";
@@ -249,7 +252,7 @@ static const char wanted_benchmarks[] =
     " r.precision, r.seed, r.mode, b.wps, b.peak_memory_bytes, b.batch_tokens, b.mfu,"
     " b.device AS machine, coalesce(b.modified,r.modified) AS modified, r.run_id, r.config_id,"
     " b.code_id, b.finished_at, p.point,"
-    " r.L_valid, coalesce(p.L_valid_nominal,r.L_valid) AS L_valid_nominal, b.rows"
+    " r.L_valid, coalesce(p.L_valid_nominal,r.L_valid) AS L_valid_nominal, b.rows, b.noisy"
     " FROM points p JOIN runs r ON r.run_id=p.run_id AND r.kind='bench'"
     " LEFT JOIN benchmarks b ON b.run_id=r.run_id";
 
