@@ -7,12 +7,11 @@
  *             filter frees
  *   near      the pairs that agree in all joined coordinates, and what else keeps them apart
  *   shown     the pairs that nothing keeps apart, then the rest of a and of b, with the reason */
-#include "report/compare.h"
-
 #include <string.h>
 
 #include "base/str.h"
 #include "report/html.h"
+#include "report/report.h"
 #include "report/writer.h"
 #include "spec/spec.h"
 
