@@ -21,8 +21,9 @@ static __device__ inline float eight_dot(const struct eight &a, const struct eig
 }
 
 /* Certificates (attention_skip.cuh). A block owns a norm tile of one head, 16 lanes a row, a lane
- * eight columns. Reads q and k once from memory, k seven times more from the cache: 4 bytes an
- * element. 256 threads: four rows a group, enough loads in flight. */
+ * eight columns; rows before SKIP_FROM need only their keys' norm. Reads q and k once from memory,
+ * k seven times more from the cache: 4 bytes an element. 256 threads: four rows a group, enough
+ * loads in flight. */
 static __global__ void certify_k(struct attention a, struct attention_parts parts, float *workspace)
 {
     SHARED(float, longest, [PREPARE_ROWS]);
@@ -30,14 +31,17 @@ static __global__ void certify_k(struct attention a, struct attention_parts part
     struct attention_place at = attention_place_of(a, (int32_t)attention_norm_tiles(a.T), false);
     struct head_bias bias = head_bias_of(a.bias, at.h, 1.0f / a.scale);
     float key_norm = 0.0f;
+    bool certified = (at.tile + 1) * ATTENTION_NORM_TILE > SKIP_FROM;
+    int32_t known_n = certified ? (int32_t)SKIP_KNOWN : 1;
 
     for (int32_t turn = 0; turn < ATTENTION_NORM_TILE / PREPARE_ROWS; turn++) {
         int32_t i = at.tile * ATTENTION_NORM_TILE + turn * PREPARE_ROWS + group;
         bool present = i < a.T;
         struct eight q = {{0}}, k = {{0}};
-        if (present && col < a.D) q = vec8_load(head_row<const bf16>(a.q, a, at.b, at.h, i) + col);
+        if (present && certified && col < a.D)
+            q = vec8_load(head_row<const bf16>(a.q, a, at.b, at.h, i) + col);
         float norm = sqrtf(row_sum(eight_dot(q, q))) * 1.0001f, known = ATTENTION_MASKED;
-        for (int32_t back = 0; back < SKIP_KNOWN; back++) {
+        for (int32_t back = 0; back < known_n; back++) {
             if (present && i >= back && col < a.D)
                 k = vec8_load(head_row<const bf16>(a.k, a, at.b, at.h, i - back) + col);
             float score = row_sum(eight_dot(q, k)) + fmaf(bias.slope, (float)back, bias.offset);
@@ -45,7 +49,7 @@ static __global__ void certify_k(struct attention a, struct attention_parts part
             float square = back == 0 ? row_sum(eight_dot(k, k)) : 0.0f;
             if (present && back == 0) key_norm = square <= key_norm ? key_norm : square;
         }
-        if (!present || col != 0) continue;
+        if (!present || !certified || col != 0) continue;
         float lost = (SKIP_LOST + logf((float)(i + 1))) / a.scale;
         float nearest = fmaf(bias.slope, (float)(i - ATTENTION_NORM_TILE + 1), bias.offset);
         workspace[parts.norm + at.item * a.T + i] = norm;

@@ -50,21 +50,6 @@ static __global__ void relu_k(struct tensor y, struct tensor x, struct rows_draw
     rows_store(row_of<T>(y, at.row) + at.column, v, at.n, wide);
 }
 
-/* dx = dy * scale where y != 0: there the element was positive and kept, so that the mask need not
- * be drawn again. Reads 2, writes 1. */
-template <class T>
-static __global__ void relu_bwd_k(struct tensor dx, struct tensor dy, struct tensor y, float scale,
-                                  bool wide)
-{
-    struct rows_place at = rows_place_of(dx);
-    if (at.n == 0) return;
-    struct eight d = rows_load(row_of<T>(dy, at.row) + at.column, at.n, wide, 0.0f);
-    struct eight result = rows_load(row_of<T>(y, at.row) + at.column, at.n, wide, 0.0f);
-#pragma unroll
-    for (int i = 0; i < 8; i++) d.x[i] = result.x[i] == 0.0f ? 0.0f : d.x[i] * scale;
-    rows_store(row_of<T>(dx, at.row) + at.column, d, at.n, wide);
-}
-
 /* y = x, each in its dtype and stride. Reads 1, writes 1. */
 template <class Y, class X>
 static __global__ void cast_k(struct tensor y, struct tensor x, bool wide)
@@ -122,18 +107,5 @@ int cuda_relu(void *stream, const struct dropout_args *a)
     launch(y->dtype == DTYPE_BF16 ? relu_k<bf16> : relu_k<float>,
            rows_grid(y->rows, y->cols, block), block, 0, (cudaStream_t)stream, *y, a->x,
            rows_draw_of(&a->dropout, y->cols), rows_is_wide(y) && rows_is_wide(&a->x));
-    return cudaGetLastError();
-}
-
-int cuda_relu_bwd(void *stream, const struct relu_bwd_args *a)
-{
-    const struct tensor *dx = &a->dx;
-    struct rows_draw draw = rows_draw_of(&a->dropout, dx->cols);
-    if (!rows_is_float(dx)) return cudaErrorInvalidValue;
-    dim3 block = rows_block(dx->cols);
-    bool wide = rows_is_wide(dx) && rows_is_wide(&a->dy) && rows_is_wide(&a->y);
-    launch(dx->dtype == DTYPE_BF16 ? relu_bwd_k<bf16> : relu_bwd_k<float>,
-           rows_grid(dx->rows, dx->cols, block), block, 0, (cudaStream_t)stream, *dx, a->dy, a->y,
-           draw.keep_scale == 0.0f ? 1.0f : draw.keep_scale, wide);
     return cudaGetLastError();
 }

@@ -1,9 +1,11 @@
-/* gemm.c - gemm.h with cuBLASLt, which only the files gemm*.c know: its opening, and which way a
- * product goes. */
+/* gemm.c - gemm.h with cuBLASLt, which only the files gemm*.c know: its opening, a product as it
+ * takes it, and its run. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gemm_choice.h"
+#include "gemm_internal.h"
+#include "kernels.h"
 
 /* What the GPU and the library are, for gemm_choices. */
 static int gemm_identify(struct gemm *g, char *text, size_t bytes, struct err *e)
@@ -55,8 +57,110 @@ void gemm_close(struct gemm *g)
     free(g);
 }
 
+int gemm_fault(cublasStatus_t status, const struct gemm_product *p, struct err *e)
+{
+    if (status == CUBLAS_STATUS_SUCCESS) return 0;
+    return ERR(e, status == CUBLAS_STATUS_ALLOC_FAILED ? ERR_NOMEM : ERR_INTERNAL,
+               "cuBLASLt: a product of %" PRId64 " x %" PRId64 " x %" PRId64 ": %s", p->m, p->n,
+               p->k, cublasLtGetStatusString(status));
+}
+
+static cudaDataType gemm_type(enum dtype type)
+{
+    return type == DTYPE_BF16 ? CUDA_R_16BF : CUDA_R_32F;
+}
+
+/* A stored matrix of `rows` x `cols`: to the library, its transpose. The chunks of a batch are
+ * `step` elements apart. */
+static cublasStatus_t gemm_layout(cublasLtMatrixLayoutOpaque_t *layout, enum dtype type,
+                                  int64_t rows, int64_t cols, int64_t stride, int64_t chunks_n,
+                                  int64_t step)
+{
+    int32_t batch_n = (int32_t)chunks_n;
+    cublasStatus_t status =
+        cublasLtMatrixLayoutInit(layout, gemm_type(type), (uint64_t)cols, (uint64_t)rows, stride);
+    if (status == CUBLAS_STATUS_SUCCESS && batch_n > 1)
+        status = cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
+                                                  &batch_n, sizeof batch_n);
+    if (status == CUBLAS_STATUS_SUCCESS && batch_n > 1)
+        status = cublasLtMatrixLayoutSetAttribute(
+            layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step, sizeof step);
+    return status;
+}
+
+static cublasStatus_t gemm_describe(cublasLtMatmulDescOpaque_t *d, const struct gemm_product *p)
+{
+    /* The library's first operand is our b, its second our a; what we store transposed is to it
+     * the plain matrix and the other way round. */
+    cublasOperation_t first = p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+    cublasOperation_t second = p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+    cublasLtEpilogue_t epilogue = p->bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    if (p->relu) epilogue = p->bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+    const struct {
+        cublasLtMatmulDescAttributes_t name;
+        const void *value;
+        size_t bytes;
+    } rows[] = {
+        {CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first},
+        {CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second},
+        {CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue},
+        {CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias, sizeof p->bias},
+    };
+    size_t rows_n = sizeof rows / sizeof *rows - (p->bias == NULL);
+    cublasStatus_t status = cublasLtMatmulDescInit(d, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    for (size_t i = 0; status == CUBLAS_STATUS_SUCCESS && i < rows_n; i++)
+        status = cublasLtMatmulDescSetAttribute(d, rows[i].name, rows[i].value, rows[i].bytes);
+    return status;
+}
+
+int gemm_call_init(struct gemm_call *call, const struct gemm_product *p, struct err *e)
+{
+    int64_t n = p->chunks_n, step_a = p->m * p->stride_a, step_c = p->m * p->stride_c;
+    cublasStatus_t status = gemm_describe(&call->product, p);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = gemm_layout(&call->a, p->from, p->transpose_a ? p->k : p->m,
+                             p->transpose_a ? p->m : p->k, p->stride_a, n, step_a);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = gemm_layout(&call->b, p->from, p->transpose_b ? p->n : p->k,
+                             p->transpose_b ? p->k : p->n, p->stride_b, n, 0);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = gemm_layout(&call->c, p->to, p->m, p->n, p->stride_c, n, step_c);
+    return gemm_fault(status, p, e);
+}
+
+cublasStatus_t gemm_run(struct gemm *g, const struct gemm_call *call, const struct gemm_product *p,
+                        const cublasLtMatmulAlgo_t *algorithm, void *to)
+{
+    /* The library's parameters are not const, but it only reads them. */
+    struct gemm_call own = *call;
+    float alpha = 1.0f, beta = p->accumulate ? 1.0f : 0.0f;
+    return cublasLtMatmul(g->handle_own, &own.product, &alpha, p->b, &own.b, p->a, &own.a, &beta,
+                          p->c, &own.c, to, &own.c, algorithm, g->workspace_own,
+                          GEMM_WORKSPACE_BYTES, g->stream);
+}
+
+/* ReLU after a product that does not end with it. */
+static int gemm_cut_off(struct gemm *g, const struct gemm_product *p, struct err *e)
+{
+    struct tensor c = tensor_make(p->c, p->m * p->chunks_n, p->n, p->to);
+    c.stride = p->stride_c;
+    int status = cuda_relu(g->stream, &(struct dropout_args){.y = c, .x = c});
+    if (status == 0) return 0;
+    return ERR(e, ERR_INTERNAL, "relu after a product: %s",
+               cudaGetErrorString((cudaError_t)status));
+}
+
 int gemm_multiply(struct gemm *g, const struct gemm_product *p, struct err *e)
 {
-    if (p->sums || p->kept || p->relu) return gemm_multiply_fused(g, p, e);
-    return gemm_multiply_alone(g, p, e);
+    struct gemm_product plain = *p;
+    struct gemm_call call, with_relu;
+    const cublasLtMatmulAlgo_t *algorithm = NULL;
+    plain.relu = 0;
+    TRY(gemm_call_init(&call, &plain, e));
+    TRY(gemm_choose(g, &algorithm, &call, &plain, e));
+    if (p->relu) TRY(gemm_call_init(&with_relu, p, e));
+    if (p->relu && gemm_fits(g, &with_relu, algorithm))
+        return gemm_fault(gemm_run(g, &with_relu, p, algorithm, p->c), p, e);
+    TRY(gemm_fault(gemm_run(g, &call, p, algorithm, p->c), p, e));
+    return p->relu ? gemm_cut_off(g, p, e) : 0;
 }

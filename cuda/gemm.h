@@ -5,11 +5,7 @@
  * 2. The algorithm of a product is chosen once for each class of shapes and then kept; only
  *    algorithms whose sums have a fixed order are considered, so two runs that chose alike give the
  *    same bits. What was chosen can be written down and given to another process.
- * 3. What goes with a product, relu, sums of a, a mask of what is kept, is done within it where the
- *    library offers that for its class and one call is clearly faster than two; relu only by the
- *    algorithm that the product has without it, so that the bits are the same, a mask only where
- *    one call also made what two make (gemm_fused.c). Elsewhere own kernels do it.
- * 4. Matrices are row-major with a stride, as struct tensor has them. */
+ * 3. Matrices are row-major with a stride, as struct tensor has them. */
 #ifndef CUDA_GEMM_H
 #define CUDA_GEMM_H
 
@@ -25,22 +21,15 @@ extern "C" {
 
 struct gemm;
 
-/* c (m,n) = scale * a (m,k) b (k,n) + bias (n), and + c when `accumulate`; chunks_n such products
- * whose a and c follow one another, m rows each, and share b. */
+/* c (m,n) = a (m,k) b (k,n) + bias (n), and + c when `accumulate`; chunks_n such products whose a
+ * and c follow one another, m rows each, and share b. */
 struct gemm_product {
     const void *a, *b;
     void *c;
     const void *bias; /* of the type of c; NULL: none */
-    int relu;         /* c is cut off at zero in the end; no sums, nothing kept */
-    float scale;      /* 0: 1 */
-    float *sums; /* (m) f32: sums of a over k, added where the product is; a is stored (k,m) and
-                    nothing is in chunks; NULL: none */
-    const void *kept; /* (m,n) as c: where it is 0 c becomes 0; nothing is accumulated or in chunks,
-                         and no sums; NULL: none */
-    void *scratch; /* with sums: as much as cuda_column_sums wants for the stored a; with kept: as
-                      much as cuda_mask_bytes says for it */
+    int relu;         /* c is cut off at zero in the end */
     int64_t m, n, k, chunks_n;
-    int64_t stride_a, stride_b, stride_c, stride_kept;
+    int64_t stride_a, stride_b, stride_c;
     int transpose_a; /* a is stored (k,m) */
     int transpose_b; /* b is stored (n,k) */
     int accumulate;

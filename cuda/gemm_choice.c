@@ -1,12 +1,21 @@
-/* gemm_choice.c - which algorithm a product gets, found once for each class. */
-#include "gemm_choice.h"
+/* gemm_choice.c - which algorithm a product gets, found once for each class, and these choices as
+ * text. A line of it is a class, its sizes and ten small numbers, and the words of its algorithm in
+ * base 16. */
+#include "gemm_internal.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#define CHOICE_CLEARLY 0.95f /* of the favourite's time: another is preferred to it below that */
+
 enum {
+    GEMM_ROWS = 256,
+    GEMM_CANDIDATES = 8,
+    TEXT_LINE_BYTES = 320,
+    ALGORITHM_WORDS = sizeof(cublasLtMatmulAlgo_t) / sizeof(uint64_t),
     CHOICE_RUNS = 5,      /* that are timed */
     CHOICE_WARM_RUNS = 8, /* between two looks at the clock */
     CHOICE_CHUNKS = 8     /* for which the algorithm of exact products is chosen */
@@ -25,7 +34,8 @@ static int64_t choice_round(int64_t rows)
     return (rows + GEMM_ROWS - 1) / GEMM_ROWS * GEMM_ROWS;
 }
 
-struct gemm_class gemm_class_of(const struct gemm_product *p, int rounded)
+/* The class of p; rounded: as if its rows were a multiple of GEMM_ROWS. */
+static struct gemm_class gemm_class_of(const struct gemm_product *p, int rounded)
 {
     struct gemm_class c;
     memset(&c, 0, sizeof c);
@@ -38,7 +48,6 @@ struct gemm_class gemm_class_of(const struct gemm_product *p, int rounded)
     c.to = (int32_t)p->to;
     c.bias = p->bias != NULL;
     c.exact = p->exact;
-    c.with = p->sums ? GEMM_SUMS : p->kept ? GEMM_MASK : p->relu ? GEMM_RELU : GEMM_ALONE;
     c.alignment_a = choice_alignment(p->a, p->stride_a, p->from);
     c.alignment_b = choice_alignment(p->b, p->stride_b, p->from);
     c.alignment_c = choice_alignment(p->c, p->stride_c, p->to);
@@ -46,14 +55,14 @@ struct gemm_class gemm_class_of(const struct gemm_product *p, int rounded)
     return c;
 }
 
-struct gemm_choice *gemm_find(const struct gemm *g, const struct gemm_class *c)
+static struct gemm_choice *gemm_find(const struct gemm *g, const struct gemm_class *c)
 {
     for (int32_t i = 0; i < g->choices_n; i++)
         if (memcmp(&g->choice_own[i].of, c, sizeof *c) == 0) return &g->choice_own[i];
     return NULL;
 }
 
-int gemm_add_choice(struct gemm *g, const struct gemm_choice *choice, struct err *e)
+static int gemm_add_choice(struct gemm *g, const struct gemm_choice *choice, struct err *e)
 {
     if (g->choices_n == g->choices_room) {
         int32_t room = g->choices_room ? 2 * g->choices_room : 64;
@@ -71,7 +80,7 @@ static cublasStatus_t choice_prefer(cublasLtMatmulPreferenceOpaque_t *preference
 {
     uint64_t workspace_bytes = GEMM_WORKSPACE_BYTES;
     uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE;
-    if (!c->exact && c->with != GEMM_SUMS)
+    if (!c->exact)
         reductions |=
             CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
     const struct {
@@ -93,8 +102,9 @@ static cublasStatus_t choice_prefer(cublasLtMatmulPreferenceOpaque_t *preference
     return status;
 }
 
-int gemm_candidates(struct gemm *g, cublasLtMatmulHeuristicResult_t *out, int *n,
-                    const struct gemm_class *c, const struct gemm_product *p, struct err *e)
+/* The library's favourite first. */
+static int gemm_candidates(struct gemm *g, cublasLtMatmulHeuristicResult_t *out, int *n,
+                           const struct gemm_class *c, const struct gemm_product *p, struct err *e)
 {
     struct gemm_call call;
     struct gemm_product nominal = *p;
@@ -109,11 +119,10 @@ int gemm_candidates(struct gemm *g, cublasLtMatmulHeuristicResult_t *out, int *n
         cublasLtMatmulAlgoGetHeuristic(g->handle_own, &call.product, &call.b, &call.a, &call.c,
                                        &call.c, &preference, GEMM_CANDIDATES, out, &found_n);
     *n = 0;
-    if (status != CUBLAS_STATUS_SUCCESS && c->with != GEMM_ALONE) return 0; /* not offered */
     TRY(gemm_fault(status, p, e));
     for (int i = 0; i < found_n; i++)
         if (out[i].state == CUBLAS_STATUS_SUCCESS) out[(*n)++] = out[i];
-    if (*n == 0 && c->with == GEMM_ALONE)
+    if (*n == 0)
         return ERR(e, ERR_INTERNAL,
                    "cuBLASLt: no algorithm for a product of %" PRId64 " x %" PRId64 " x %" PRId64,
                    c->m, c->n, c->k);
@@ -138,7 +147,8 @@ static double choice_seconds(void)
 
 /* An idle GPU raises its clock within milliseconds of work; until then the first candidate would
  * look slow because it is the first. Failures are found by what is timed next. */
-static void choice_warm(struct gemm *g, gemm_timed run, const void *what)
+static void choice_warm(struct gemm *g, const struct gemm_call *call, const struct gemm_product *p,
+                        const cublasLtMatmulAlgo_t *algorithm, void *to)
 {
     const double WARM_S = 0.05;
     double until = choice_seconds() + WARM_S;
@@ -146,18 +156,22 @@ static void choice_warm(struct gemm *g, gemm_timed run, const void *what)
     g->is_warm = 1;
     do {
         for (int i = 0; i < CHOICE_WARM_RUNS; i++)
-            if (run(g, what) != 0) return;
+            if (gemm_run(g, call, p, algorithm, to) != CUBLAS_STATUS_SUCCESS) return;
         if (cudaStreamSynchronize(g->stream) != cudaSuccess) return;
     } while (choice_seconds() < until);
 }
 
-float gemm_time(struct gemm *g, gemm_timed run, const void *what)
+/* Milliseconds of some runs after one that is not timed; below 0: it does not fit, or failed. */
+static float choice_time(struct gemm *g, const struct gemm_call *call, const struct gemm_product *p,
+                         const cublasLtMatmulAlgo_t *algorithm, void *to)
 {
     float ms = -1.0f;
-    choice_warm(g, run, what);
-    if (run(g, what) != 0 || cudaEventRecord(g->before_own, g->stream) != cudaSuccess) return -1.0f;
-    for (int i = 0; i < CHOICE_RUNS; i++)
-        if (run(g, what) != 0) return -1.0f;
+    if (!gemm_fits(g, call, algorithm)) return -1.0f;
+    choice_warm(g, call, p, algorithm, to);
+    for (int i = 0; i <= CHOICE_RUNS; i++) {
+        if (i == 1 && cudaEventRecord(g->before_own, g->stream) != cudaSuccess) return -1.0f;
+        if (gemm_run(g, call, p, algorithm, to) != CUBLAS_STATUS_SUCCESS) return -1.0f;
+    }
     if (cudaEventRecord(g->after_own, g->stream) != cudaSuccess ||
         cudaEventSynchronize(g->after_own) != cudaSuccess ||
         cudaEventElapsedTime(&ms, g->before_own, g->after_own) != cudaSuccess)
@@ -165,38 +179,10 @@ float gemm_time(struct gemm *g, gemm_timed run, const void *what)
     return ms;
 }
 
-/* A candidate at work, its result at `to`. */
-struct choice_run {
-    const struct gemm_call *call;
-    const struct gemm_product *p;
-    const cublasLtMatmulAlgo_t *algorithm;
-    void *to;
-};
-
-static int choice_run_once(struct gemm *g, const void *what)
-{
-    const struct choice_run *r = what;
-    return gemm_run(g, r->call, r->p, r->algorithm, r->to) != CUBLAS_STATUS_SUCCESS;
-}
-
-/* Milliseconds as gemm_time has them; below 0 also: it does not fit. */
-static float choice_time(struct gemm *g, const struct gemm_call *call, const struct gemm_product *p,
-                         const cublasLtMatmulAlgo_t *algorithm, void *to)
-{
-    const struct choice_run run = {.call = call, .p = p, .algorithm = algorithm, .to = to};
-    return gemm_fits(g, call, algorithm) ? gemm_time(g, choice_run_once, &run) : -1.0f;
-}
-
-/* Whether runs may be timed now: not while work is recorded, which is put off. */
-static int choice_may_time(struct gemm *g)
-{
-    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    return cudaStreamIsCapturing(g->stream, &status) == cudaSuccess &&
-           status == cudaStreamCaptureStatusNone;
-}
-
-int gemm_fastest(struct gemm *g, const cublasLtMatmulHeuristicResult_t *candidate, int n,
-                 const struct gemm_call *call, const struct gemm_product *p)
+/* A candidate's index. The results of an accumulating product go to memory of their own, for it can
+ * be run once only; without that memory the first is taken. */
+static int gemm_fastest(struct gemm *g, const cublasLtMatmulHeuristicResult_t *candidate, int n,
+                        const struct gemm_call *call, const struct gemm_product *p)
 {
     void *to = p->c, *own = NULL;
     size_t bytes = (size_t)(p->m * p->chunks_n * p->stride_c) * dtype_bytes(p->to);
@@ -213,22 +199,26 @@ int gemm_fastest(struct gemm *g, const cublasLtMatmulHeuristicResult_t *candidat
     for (int i = 1; i < n; i++) {
         float ms = choice_time(g, call, p, &candidate[i].algo, to);
         if (ms < 0.0f || (least >= 0.0f && ms >= least)) continue;
-        if (first >= 0.0f && ms >= GEMM_CLEARLY * first) continue;
+        if (first >= 0.0f && ms >= CHOICE_CLEARLY * first) continue;
         least = ms;
         best = i;
     }
     /* Again at the end: what slowed the first down once must not decide. */
     if (best > 0 && first >= 0.0f) {
         float again = choice_time(g, call, p, &candidate[0].algo, to);
-        if (again >= 0.0f && least >= GEMM_CLEARLY * again) best = 0;
+        if (again >= 0.0f && least >= CHOICE_CLEARLY * again) best = 0;
     }
     (void)cudaFree(own);
     return best;
 }
 
-int gemm_need_time(struct gemm *g, const struct gemm_product *p, struct err *e)
+/* What is chosen by measuring is not chosen while work is recorded, which is put off. */
+static int gemm_need_time(struct gemm *g, const struct gemm_product *p, struct err *e)
 {
-    if (choice_may_time(g)) return 0;
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    if (cudaStreamIsCapturing(g->stream, &status) == cudaSuccess &&
+        status == cudaStreamCaptureStatusNone)
+        return 0;
     return ERR(e, ERR_INTERNAL,
                "cuBLASLt: the algorithm of a product of %" PRId64 " x %" PRId64 " x %" PRId64
                " is chosen by measuring, which is forbidden while work is recorded",
@@ -291,11 +281,63 @@ int gemm_choose(struct gemm *g, const cublasLtMatmulAlgo_t **out, const struct g
                p->m, p->n, p->k);
 }
 
-int gemm_multiply_alone(struct gemm *g, const struct gemm_product *p, struct err *e)
+/* ---- choices as text ---- */
+
+static int text_print(char *line, size_t bytes, const struct gemm_choice *choice)
 {
-    struct gemm_call call;
-    const cublasLtMatmulAlgo_t *algorithm = NULL;
-    TRY(gemm_call_init(&call, p, e));
-    TRY(gemm_choose(g, &algorithm, &call, p, e));
-    return gemm_fault(gemm_run(g, &call, p, algorithm, p->c), p, e);
+    const struct gemm_class *c = &choice->of;
+    int n =
+        snprintf(line, bytes, "%" PRId64 " %" PRId64 " %" PRId64 " %d %d %d %d %d %d %d %d %d %d",
+                 c->m, c->n, c->k, c->transpose_a, c->transpose_b, c->from, c->to, c->bias,
+                 c->exact, c->alignment_a, c->alignment_b, c->alignment_c, c->rounded);
+    for (size_t i = 0; i < ALGORITHM_WORDS; i++)
+        n += snprintf(line + n, bytes - (size_t)n, " %" PRIx64, choice->algorithm.data[i]);
+    return n + snprintf(line + n, bytes - (size_t)n, "\n");
+}
+
+size_t gemm_choices(const struct gemm *g, char *text, size_t bytes)
+{
+    char line[TEXT_LINE_BYTES];
+    size_t n = (size_t)snprintf(text, bytes, "%s\n", g->identity);
+    for (int32_t i = 0; i < g->choices_n; i++) {
+        size_t line_n = (size_t)text_print(line, sizeof line, &g->choice_own[i]);
+        if (n + line_n < bytes) memcpy(text + n, line, line_n + 1);
+        n += line_n;
+    }
+    return n;
+}
+
+static int text_scan(struct gemm_choice *choice, const char *line)
+{
+    struct gemm_class *c = &choice->of;
+    int at = 0;
+    memset(choice, 0, sizeof *choice);
+    if (sscanf(line, "%" SCNd64 " %" SCNd64 " %" SCNd64 " %d %d %d %d %d %d %d %d %d %d%n", &c->m,
+               &c->n, &c->k, &c->transpose_a, &c->transpose_b, &c->from, &c->to, &c->bias,
+               &c->exact, &c->alignment_a, &c->alignment_b, &c->alignment_c, &c->rounded, &at) < 13)
+        return 0;
+    for (size_t i = 0; i < ALGORITHM_WORDS; i++) {
+        int word_n = 0;
+        if (sscanf(line + at, " %" SCNx64 "%n", &choice->algorithm.data[i], &word_n) < 1) return 0;
+        at += word_n;
+    }
+    return line[at] == '\n' || line[at] == '\0';
+}
+
+int gemm_adopt(struct gemm *g, const char *text, struct err *e)
+{
+    size_t identity_n = strlen(g->identity);
+    if (strncmp(text, g->identity, identity_n) != 0 || text[identity_n] != '\n')
+        return ERR(e, ERR_DATA,
+                   "choices of products were made by \"%.*s\", this is %s; they are timed again",
+                   (int)strcspn(text, "\n"), text, g->identity);
+    for (const char *line = text + identity_n + 1; *line; line += strcspn(line, "\n")) {
+        struct gemm_choice choice;
+        line += *line == '\n';
+        if (*line == '\0') break;
+        if (!text_scan(&choice, line))
+            return ERR(e, ERR_DATA, "choices of products: \"%.60s\" is no choice", line);
+        if (!gemm_find(g, &choice.of)) TRY(gemm_add_choice(g, &choice, e));
+    }
+    return 0;
 }

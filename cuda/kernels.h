@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/* ---- attention.cu, rotary.cu ----
+/* ---- attention.cu ----
  * Head widths up to 256; above 128 products are in f32 whatever the dtype. Workspaces: 16-byte
  * aligned, of at least so many bytes; their contents mean nothing between calls, and calls on one
  * stream may share one. That of attention depends on B, T, H and bias.bias_table_n and grows with
@@ -25,7 +25,6 @@ extern "C" {
 size_t cuda_attention_workspace(const struct attention *a);
 int cuda_attention(void *stream, const struct attention *a, void *workspace_dev);
 int cuda_attention_bwd(void *stream, const struct attention *a, void *workspace_dev);
-int cuda_rotary(void *stream, const struct rotary_args *a);
 
 /* ---- embedding.cu, elementwise.cu ----
  * Any mixture of f32 and bf16 for gather, scatter and cast; elsewhere one dtype, tables f32.
@@ -36,7 +35,6 @@ int cuda_add_rows(void *stream, const struct add_rows_args *a);
 int cuda_add(void *stream, const struct add_args *a);
 int cuda_dropout(void *stream, const struct dropout_args *a);
 int cuda_relu(void *stream, const struct dropout_args *a);
-int cuda_relu_bwd(void *stream, const struct relu_bwd_args *a);
 int cuda_cast(void *stream, const struct cast_args *a);
 
 /* ---- layernorm.cu, layernorm_bwd.cu ----
@@ -63,31 +61,14 @@ int cuda_sum_squares(void *stream, const struct sum_squares_args *a, void *works
 int cuda_nag(void *stream, const struct nag_args *a);
 int cuda_adam(void *stream, const struct adam_args *a);
 
-/* ---- mask.cu: which elements of a matrix are not zero, a bit each ----
- * Bit c % 8, the lowest first, of byte c / 8 of a row is column c; rows begin cuda_mask_stride()
- * bits apart, a multiple of 128; bits beyond the columns are 0. bits_dev: 16-byte aligned, of
- * cuda_mask_bytes() bytes. */
-int64_t cuda_mask_stride(int64_t cols);
-size_t cuda_mask_bytes(int64_t rows, int64_t cols);
-int cuda_mask(void *stream, void *bits_dev, const struct tensor *y);
-
-/* What a comparison of two products under a mask saw. */
-struct mask_report {
-    uint32_t wrong_n; /* elements that are not as wanted */
-    uint32_t edges_n; /* neighbours in a row, one masked, the other plainly not zero: they would
-                         show another order of the bits */
-};
-
-/* cuda_mask_compare - whether c is `want`, of one dtype, made with the sums in another order: zero
- * where y is 0, elsewhere off by at most 2^-6 (bf16) or 2^-14 (f32) of the largest of the row. */
-int cuda_mask_compare(void *stream, struct mask_report *report_dev, const struct tensor *c,
-                      const struct tensor *want, const struct tensor *y);
-
 /* ---- column_sums.cu: out (1,C) f32 = column sums of x (N,C), f32 or bf16 ----
- * workspace_dev: 4-byte aligned, of cuda_column_sums_workspace() bytes. */
+ * workspace_dev: 4-byte aligned, of cuda_column_sums_workspace() or cuda_relu_bwd_workspace()
+ * bytes. */
 size_t cuda_column_sums_workspace(const struct tensor *x);
-int cuda_column_sums(void *stream, struct tensor *out, const struct tensor *x, int accumulate,
+int cuda_column_sums(void *stream, const struct tensor *out, const struct tensor *x, int accumulate,
                      void *workspace_dev);
+size_t cuda_relu_bwd_workspace(const struct relu_bwd_args *a);
+int cuda_relu_bwd(void *stream, const struct relu_bwd_args *a, void *workspace_dev);
 
 #ifdef __cplusplus
 }

@@ -3,7 +3,9 @@
  * 1. linear_rows takes chunks of LINEAR_CHUNK rows, each one product of the same shape by the same
  *    algorithm; the last is filled up with zeros. So a row is computed alike wherever it stands.
  *    Rows that do not begin at 16 bytes go through aligned copies, for the same reason.
- * 2. Biases are f32; where results are bf16 the bias is rounded to that first. */
+ * 2. A bias has the type of the result: the library adds it to the sums in f32. */
+#include <assert.h>
+
 #include "context.h"
 #include "kernels.h"
 
@@ -20,39 +22,14 @@ static int linear_multiply(struct cuda *c, const struct gemm_product *p, struct 
     return cuda_is_lost(status) ? cuda_fault(c, status, "product", e) : rc;
 }
 
-static size_t linear_padded(size_t bytes)
-{
-    return (bytes + LINEAR_ALIGNMENT - 1) / LINEAR_ALIGNMENT * LINEAR_ALIGNMENT;
-}
-
-/* The bias in the type of y, in scratch memory where it must be converted: the first
- * linear_bias_bytes() of it. */
-static size_t linear_bias_bytes(const struct tensor *y, const struct tensor *bias)
-{
-    return bias->data && y->dtype != DTYPE_F32
-               ? linear_padded((size_t)y->cols * dtype_bytes(y->dtype))
-               : 0;
-}
-
-static int linear_bias(struct cuda *c, const void **out, const struct tensor *y,
-                       const struct tensor *bias, void *scratch, struct err *e)
-{
-    *out = bias->data;
-    if (linear_bias_bytes(y, bias) == 0) return 0;
-    struct tensor rounded = tensor_make(scratch, 1, y->cols, y->dtype);
-    *out = scratch;
-    struct cast_args cast = {.y = rounded, .x = *bias};
-    return cuda_fault(c, cuda_cast(c->stream_own, &cast), "linear", e);
-}
-
 static int linear_whole(struct cuda *c, const struct tensor *y, const struct tensor *x,
                         const struct tensor *w, const struct tensor *bias, int relu, int accumulate,
                         struct err *e)
 {
-    void *scratch = NULL;
     struct gemm_product p = {.a = x->data,
                              .b = w->data,
                              .c = y->data,
+                             .bias = bias->data,
                              .m = x->rows,
                              .n = w->rows,
                              .k = w->cols,
@@ -65,8 +42,7 @@ static int linear_whole(struct cuda *c, const struct tensor *y, const struct ten
                              .accumulate = accumulate,
                              .from = x->dtype,
                              .to = y->dtype};
-    TRY(cuda_scratch(c, &scratch, linear_bias_bytes(y, bias), e));
-    TRY(linear_bias(c, &p.bias, y, bias, scratch, e));
+    assert(!bias->data || bias->dtype == y->dtype);
     return linear_multiply(c, &p, e);
 }
 
@@ -97,6 +73,11 @@ static int linear_copy_rows(struct cuda *c, const struct tensor *to, int64_t to_
                                         (size_t)to->cols * element, (size_t)rows,
                                         cudaMemcpyDeviceToDevice, c->stream_own),
                       "linear_rows", e);
+}
+
+static size_t linear_padded(size_t bytes)
+{
+    return (bytes + LINEAR_ALIGNMENT - 1) / LINEAR_ALIGNMENT * LINEAR_ALIGNMENT;
 }
 
 /* One chunk in aligned memory. */
@@ -138,11 +119,11 @@ static int linear_chunks(struct cuda *c, const struct tensor *y, const struct te
                          const struct tensor *w, const struct tensor *bias, int relu, struct err *e)
 {
     void *scratch = NULL;
-    size_t bias_bytes = linear_bias_bytes(y, bias);
     int64_t whole_n = linear_is_aligned(x) && linear_is_aligned(y) ? x->rows / LINEAR_CHUNK : 0;
     struct gemm_product p = {.a = x->data,
                              .b = w->data,
                              .c = y->data,
+                             .bias = bias->data,
                              .m = LINEAR_CHUNK,
                              .n = w->rows,
                              .k = w->cols,
@@ -155,10 +136,10 @@ static int linear_chunks(struct cuda *c, const struct tensor *y, const struct te
                              .exact = 1,
                              .from = x->dtype,
                              .to = y->dtype};
-    TRY(cuda_scratch(c, &scratch, bias_bytes + linear_chunk_bytes(x) + linear_chunk_bytes(y), e));
-    TRY(linear_bias(c, &p.bias, y, bias, scratch, e));
+    assert(!bias->data || bias->dtype == y->dtype);
+    TRY(cuda_scratch(c, &scratch, linear_chunk_bytes(x) + linear_chunk_bytes(y), e));
     if (whole_n > 0) TRY(linear_multiply(c, &p, e));
-    return linear_by_copies(c, &p, y, x, whole_n * LINEAR_CHUNK, (char *)scratch + bias_bytes, e);
+    return linear_by_copies(c, &p, y, x, whole_n * LINEAR_CHUNK, scratch, e);
 }
 
 int cuda_run_linear_rows(struct backend *b, const struct linear_rows_args *a, struct err *e)
@@ -173,41 +154,23 @@ int cuda_run_linear_relu(struct backend *b, const struct linear_relu_args *a, st
 }
 
 /* dx = dy w. */
-static struct gemm_product linear_bwd_input_product(const struct tensor *dx,
-                                                    const struct tensor *dy, const struct tensor *w)
-{
-    return (struct gemm_product){.a = dy->data,
-                                 .b = w->data,
-                                 .c = dx->data,
-                                 .m = dy->rows,
-                                 .n = w->cols,
-                                 .k = w->rows,
-                                 .chunks_n = 1,
-                                 .stride_a = dy->stride,
-                                 .stride_b = w->stride,
-                                 .stride_c = dx->stride,
-                                 .from = dy->dtype,
-                                 .to = dx->dtype};
-}
-
 int cuda_run_linear_bwd_input(struct backend *b, const struct linear_bwd_input_args *a,
                               struct err *e)
 {
-    struct gemm_product p = linear_bwd_input_product(&a->dx, &a->dy, &a->w);
-    p.accumulate = a->accumulate;
+    struct gemm_product p = {.a = a->dy.data,
+                             .b = a->w.data,
+                             .c = a->dx.data,
+                             .m = a->dy.rows,
+                             .n = a->w.cols,
+                             .k = a->w.rows,
+                             .chunks_n = 1,
+                             .stride_a = a->dy.stride,
+                             .stride_b = a->w.stride,
+                             .stride_c = a->dx.stride,
+                             .accumulate = a->accumulate,
+                             .from = a->dy.dtype,
+                             .to = a->dx.dtype};
     return linear_multiply(cuda_of(b), &p, e);
-}
-
-/* The bits of y's mask are made again in scratch memory: 1/16 of the bytes of a y in bf16. */
-int cuda_run_linear_relu_bwd(struct backend *b, const struct linear_relu_bwd_args *a, struct err *e)
-{
-    struct cuda *c = cuda_of(b);
-    struct gemm_product p = linear_bwd_input_product(&a->dx, &a->dy, &a->w);
-    p.kept = a->y.data;
-    p.stride_kept = a->y.stride;
-    p.scale = 1.0f / (1.0f - a->dropout.p);
-    TRY(cuda_scratch(c, &p.scratch, cuda_mask_bytes(a->dx.rows, a->dx.cols), e));
-    return linear_multiply(c, &p, e);
 }
 
 int cuda_run_linear_bwd_weight(struct backend *b, const struct linear_bwd_weight_args *a,
@@ -218,7 +181,6 @@ int cuda_run_linear_bwd_weight(struct backend *b, const struct linear_bwd_weight
     struct gemm_product p = {.a = dy->data,
                              .b = x->data,
                              .c = dw->data,
-                             .sums = a->dbias.data,
                              .m = dy->cols,
                              .n = x->cols,
                              .k = dy->rows,
@@ -230,6 +192,10 @@ int cuda_run_linear_bwd_weight(struct backend *b, const struct linear_bwd_weight
                              .accumulate = a->accumulate,
                              .from = dy->dtype,
                              .to = dw->dtype};
-    if (p.sums) TRY(cuda_scratch(c, &p.scratch, cuda_column_sums_workspace(dy), e));
-    return linear_multiply(c, &p, e);
+    void *workspace = NULL;
+    TRY(linear_multiply(c, &p, e));
+    if (!a->dbias.data) return 0;
+    TRY(cuda_scratch(c, &workspace, cuda_column_sums_workspace(dy), e));
+    return cuda_fault(c, cuda_column_sums(c->stream_own, &a->dbias, dy, a->accumulate, workspace),
+                      "linear_bwd_weight", e);
 }

@@ -66,14 +66,13 @@ LAUNCH(cast, cast_args, 0)
 LAUNCH(add, add_args, 0)
 LAUNCH(dropout, dropout_args, 0)
 LAUNCH(relu, dropout_args, 0)
-LAUNCH(relu_bwd, relu_bwd_args, 0)
+LAUNCH_WITH_WORKSPACE(relu_bwd, relu_bwd_args, 0, cuda_relu_bwd_workspace(a))
 LAUNCH(layernorm, layernorm_args, check_columns(op, b, &a->x, e))
 LAUNCH_WITH_WORKSPACE(layernorm_bwd, layernorm_bwd_args, check_columns(op, b, &a->x, e),
                       cuda_layernorm_bwd_workspace(a))
 LAUNCH(residual_layernorm, residual_layernorm_args, check_columns(op, b, &a->x, e))
 LAUNCH_WITH_WORKSPACE(residual_layernorm_bwd, residual_layernorm_bwd_args,
                       check_columns(op, b, &a->s, e), cuda_residual_layernorm_bwd_workspace(a))
-LAUNCH(rotary, rotary_args, 0)
 LAUNCH_WITH_WORKSPACE(attention, attention, check_attention(op, b, a, e),
                       cuda_attention_workspace(a))
 LAUNCH_WITH_WORKSPACE(attention_bwd, attention, check_attention(op, b, a, e),
@@ -102,6 +101,8 @@ static int cuda_restore_choices(struct backend *b, const char *text, struct err 
 {
     return gemm_adopt(cuda_of(b)->gemm_own, text, e);
 }
+
+#define cuda_run_rotary NULL /* attention rotates */
 
 const struct backend_ops cuda_functions = {
     .close = cuda_close,

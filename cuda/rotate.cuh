@@ -1,4 +1,4 @@
-/* rotate.cuh - a pair of a head turned by the angle of its token; rotary.cu, attention*. */
+/* rotate.cuh - a pair of a head turned by the angle of its token; attention*. */
 #ifndef CUDA_TURN_CUH
 #define CUDA_TURN_CUH
 

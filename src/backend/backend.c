@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/str.h"
 
 static const char backend_names[] = "cpu, cuda:0 (or another number), cuda:emulated, or check: "
@@ -38,9 +39,7 @@ void backend_register(const struct backend_library *library)
 /* The folder of the running program with a final slash. */
 static int backend_program_folder(char *out, size_t bytes, struct err *e)
 {
-    ssize_t n = readlink("/proc/self/exe", out, bytes - 1);
-    if (n < 0) return ERR(e, ERR_UNAVAILABLE, "/proc/self/exe: %s", strerror(errno));
-    out[n] = '\0';
+    TRY(file_program(out, bytes, e));
     char *slash = strrchr(out, '/');
     if (slash) slash[1] = '\0';
     return 0;

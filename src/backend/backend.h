@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-enum { BACKEND_VERSION = 5 };
+enum { BACKEND_VERSION = 6 };
 
 enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_I32 };
 
@@ -124,7 +124,7 @@ struct linear_args {
     struct tensor y;    /* (N,O) of the dtype of x, or f32 */
     struct tensor x;    /* (N,I) */
     struct tensor w;    /* (O,I) of the dtype of x */
-    struct tensor bias; /* (1,O) f32, or none */
+    struct tensor bias; /* (1,O) of the dtype of x, as y then is, or none */
     bool accumulate;
 };
 
@@ -147,16 +147,6 @@ struct linear_bwd_input_args {
     struct tensor dy; /* (N,O) */
     struct tensor w;  /* (O,I) */
     bool accumulate;
-};
-
-/* linear_relu_bwd, fused: relu_bwd of linear_bwd_input: dx = dy w / (1-p) where y is not 0, else 0.
- * The product may be left unrounded before the division. */
-struct linear_relu_bwd_args {
-    struct tensor dx; /* (N,I) */
-    struct tensor dy; /* (N,O) */
-    struct tensor w;  /* (O,I) */
-    struct tensor y;  /* (N,I) the result of linear_relu */
-    struct dropout dropout;
 };
 
 /* linear_bwd_weight: dw = dy^T x; dbias = column sums of dy. */
@@ -211,9 +201,10 @@ struct dropout_args {
     struct dropout dropout;
 };
 
-/* relu_bwd: dx = dy / (1-p) where y is not 0, else 0; dx may be dy. */
+/* relu_bwd: dx = dy / (1-p) where y is not 0, else 0; dx may be dy. dbias is always accumulated. */
 struct relu_bwd_args {
     struct tensor dx, dy; /* (N,C) */
+    struct tensor dbias;  /* (1,C) f32: column sums of dx as stored, or none */
     struct tensor y;      /* (N,C) the result of relu */
     struct dropout dropout;
 };
@@ -261,7 +252,8 @@ struct residual_layernorm_bwd_args {
     struct dropout dropout;
 };
 
-/* rotary: rotates the pairs of x in place by the angles of their tokens. */
+/* rotary: rotates the pairs of x in place by the angles of their tokens. NULL where attention does.
+ */
 struct rotary_args {
     struct tensor x;            /* (B*T, H*D), D even */
     struct tensor cosine, sine; /* (T', D/2) f32, T' >= T; row = token of the row */
@@ -338,7 +330,6 @@ struct all_reduce_args {
     OP(LINEAR_ROWS, linear_rows, linear_rows_args)                                                 \
     OP(LINEAR_RELU, linear_relu, linear_relu_args)                                                 \
     OP(LINEAR_BWD_INPUT, linear_bwd_input, linear_bwd_input_args)                                  \
-    OP(LINEAR_RELU_BWD, linear_relu_bwd, linear_relu_bwd_args)                                     \
     OP(LINEAR_BWD_WEIGHT, linear_bwd_weight, linear_bwd_weight_args)                               \
     OP(GATHER_ROWS, gather_rows, gather_rows_args)                                                 \
     OP(SCATTER_ROWS, scatter_rows, scatter_rows_args)                                              \

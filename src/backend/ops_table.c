@@ -60,7 +60,7 @@ static int rule_residual_layernorm_bwd(const void *args, struct err *e)
     {"w", ARG_TENSOR, ARG_READ, AT(args, w), "O I"},                                               \
         {"x", ARG_SAME, ARG_READ, AT(args, x), "N I"},                                             \
     {                                                                                              \
-        "bias", ARG_TENSOR_F32, ARG_READ, AT(args, bias), "1 O", .optional = true                  \
+        "bias", ARG_SAME, ARG_READ, AT(args, bias), "1 O", .optional = true                        \
     }
 
 #define ATTENTION_ARGUMENTS                                                                        \
@@ -106,13 +106,6 @@ const struct op_descriptor op_table[OPS_N] = {
          .argument = {{"w", ARG_TENSOR, ARG_READ, AT(linear_bwd_input_args, w), "O I"},
                       {"dy", ARG_SAME, ARG_READ, AT(linear_bwd_input_args, dy), "N O"},
                       {"dx", ARG_SAME, ARG_WRITE_OR_UPDATE, AT(linear_bwd_input_args, dx), "N I"}}},
-    [OP_LINEAR_RELU_BWD] =
-        {"linear_relu_bwd", .fused = true,
-         .argument = {{"w", ARG_TENSOR, ARG_READ, AT(linear_relu_bwd_args, w), "O I"},
-                      {"dy", ARG_SAME, ARG_READ, AT(linear_relu_bwd_args, dy), "N O"},
-                      {"y", ARG_SAME, ARG_READ, AT(linear_relu_bwd_args, y), "N I"},
-                      {"dx", ARG_SAME, ARG_WRITE, AT(linear_relu_bwd_args, dx), "N I"},
-                      {"dropout", ARG_DROPOUT, ARG_READ, AT(linear_relu_bwd_args, dropout), "N"}}},
     [OP_LINEAR_BWD_WEIGHT] =
         {"linear_bwd_weight", .flag = AT(linear_bwd_weight_args, accumulate),
          .argument = {{"dy", ARG_TENSOR, ARG_READ, AT(linear_bwd_weight_args, dy), "N O"},
@@ -157,6 +150,8 @@ const struct op_descriptor op_table[OPS_N] = {
          .argument = {{"y", ARG_TENSOR, ARG_READ, AT(relu_bwd_args, y), "N C"},
                       {"dy", ARG_SAME, ARG_READ, AT(relu_bwd_args, dy), "N C"},
                       {"dx", ARG_SAME, ARG_WRITE, AT(relu_bwd_args, dx), "N C", .may_be = "dy"},
+                      {"dbias", ARG_TENSOR_F32, ARG_UPDATE, AT(relu_bwd_args, dbias), "1 C",
+                       .optional = true},
                       {"dropout", ARG_DROPOUT, ARG_READ, AT(relu_bwd_args, dropout), "N"}}},
     [OP_LAYERNORM] =
         {"layernorm",

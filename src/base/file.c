@@ -24,6 +24,21 @@ bool file_exists(const char *path)
     return stat(path, &st) == 0;
 }
 
+int file_program(char *out, size_t bytes, struct err *e)
+{
+    const char *launcher = getenv("ALIBI_PROGRAM");
+    if (launcher && *launcher && strlen(launcher) < bytes) {
+        memcpy(out, launcher, strlen(launcher) + 1);
+        return 0;
+    }
+    ssize_t n = readlink("/proc/self/exe", out, bytes - 1);
+    if (n < 0)
+        return ERR(e, ERR_UNAVAILABLE, "/proc/self/exe: %s; /proc must be mounted",
+                   strerror(errno));
+    out[n] = '\0';
+    return 0;
+}
+
 int file_open_read(const char *path, struct err *e)
 {
     struct stat st;

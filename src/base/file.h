@@ -27,6 +27,11 @@ int file_open_read(const char *path, struct err *e);
 int file_read(struct arena *a, char **out, size_t *n, const char *path, size_t max_bytes,
               struct err *e);
 
+/* file_program - the path of the running program. A launcher that starts it through a loader of its
+ * own (tests/bundle/launch) names itself in ALIBI_PROGRAM: it starts the same program again.
+ * Errors: ERR_UNAVAILABLE. */
+int file_program(char *out, size_t bytes, struct err *e);
+
 /* file_read_tail - the last room - 1 bytes of a file as text; "" if it cannot be read. */
 void file_read_tail(char *out, size_t room, const char *path);
 

@@ -41,11 +41,8 @@ int project_open(struct project *p, struct arena *a, const char *dir, struct err
     if (!realpath(dir ? dir : ".", path))
         return ERR(e, ERR_NOINPUT, "%s: %s", dir ? dir : ".", strerror(errno));
     p->root = arena_strdup(a, path);
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (n < 0)
-        return ERR(e, ERR_UNAVAILABLE, "/proc/self/exe: %s; /proc must be mounted",
-                   strerror(errno));
-    p->program = arena_strndup(a, path, (size_t)n);
+    TRY(file_program(path, sizeof path, e));
+    p->program = arena_strdup(a, path);
     return project_find_share(p, a, e);
 }
 

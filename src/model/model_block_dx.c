@@ -2,8 +2,8 @@
  *
  * buffers.stream_grad holds the gradient of the residual stream, in place from layer to layer. Each
  * branch adds its share through its LayerNorm; the same op gives the gradient of the branch whose
- * sum that LayerNorm read, the next one to go through. Parameter gradients are always added; a new
- * update begins with a zeroed block. */
+ * sum that LayerNorm read, the next one to go through. An update's first pass writes the gradients
+ * of the layers' matrices, to which later ones add; all others are added to what was zeroed. */
 #include "model/model_internal.h"
 
 /* The gradients that go from branch to branch; `branch` is `stream` where nothing is dropped. */
@@ -45,10 +45,11 @@ static int feed_forward_dx(struct model *m, const struct model_pass *p, int32_t 
     int64_t n = p->tokens_n;
     struct tensor u = model_view(&act->u, n, s->ffn), g = model_view(&act->g, n, s->dim);
     struct dropout inner = model_dropout(m, p, s->dropout_relu, l, DROPOUT_RELU);
-    TRY(ops_linear_bwd_weight(m->b, &dw->outer, &dw->outer_bias, &f->branch, &u, 1, e));
+    TRY(ops_linear_bwd_weight(m->b, &dw->outer, &dw->outer_bias, &f->branch, &u, p->accumulate, e));
     struct tensor du = model_view(&m->buffers.wide, n, s->ffn);
-    TRY(ops_linear_relu_bwd(m->b, &du, &f->branch, &w->outer, &u, &inner, e));
-    TRY(ops_linear_bwd_weight(m->b, &dw->inner, &dw->inner_bias, &du, &g, 1, e));
+    TRY(ops_linear_bwd_input(m->b, &du, &f->branch, &w->outer, 0, e));
+    TRY(ops_relu_bwd(m->b, &du, &du, &u, &dw->inner_bias, &inner, e));
+    TRY(ops_linear_bwd_weight(m->b, &dw->inner, NULL, &du, &g, p->accumulate, e));
     struct tensor dg = model_view(&m->buffers.narrow, n, s->dim);
     TRY(ops_linear_bwd_input(m->b, &dg, &du, &w->inner, 0, e));
     struct tensor x = model_view(&act->s, n, s->dim), stats = model_view(&act->stats2, n, 2);
@@ -70,7 +71,8 @@ static int attend_dx(struct model *m, const struct model_pass *p, int32_t l, str
     struct model_layer *dw = &m->gradients.layer[l];
     int64_t n = p->tokens_n, c = m->spec.model.dim;
     struct attention at = model_attention(m, p, l, act);
-    TRY(ops_linear_bwd_weight(m->b, &dw->out, &dw->out_bias, &f->branch, &at.out, 1, e));
+    TRY(ops_linear_bwd_weight(m->b, &dw->out, &dw->out_bias, &f->branch, &at.out, p->accumulate,
+                              e));
     at.dout = model_view(&m->buffers.narrow, n, c);
     TRY(ops_linear_bwd_input(m->b, &at.dout, &f->branch, &w->out, 0, e));
 
@@ -81,7 +83,7 @@ static int attend_dx(struct model *m, const struct model_pass *p, int32_t l, str
     TRY(ops_attention_bwd(m->b, &at, e));
 
     struct tensor a = model_view(&act->a, n, c);
-    TRY(ops_linear_bwd_weight(m->b, &dw->qkv, &dw->qkv_bias, &dqkv, &a, 1, e));
+    TRY(ops_linear_bwd_weight(m->b, &dw->qkv, &dw->qkv_bias, &dqkv, &a, p->accumulate, e));
     struct tensor da = model_view(&m->buffers.narrow, n, c);
     TRY(ops_linear_bwd_input(m->b, &da, &dqkv, &w->qkv, 0, e));
     struct tensor x = model_view(&act->x, n, c), stats = model_view(&act->stats1, n, 2);

@@ -21,6 +21,7 @@ static struct model_graph *graph_find(struct model_graphs *graphs, const struct 
     for (int32_t i = 0; i < graphs->n; i++) {
         struct model_graph *g = &graphs->graph[i];
         if (g->body == shape->body && g->rows == shape->rows && g->length == shape->length &&
+            g->accumulate == shape->accumulate &&
             memcmp(&g->lists, &shape->lists, sizeof g->lists) == 0)
             return g;
     }
@@ -59,6 +60,7 @@ int model_graph_run(struct model *m, model_body *body, const struct model_pass *
     if (m->b->ops->graph_begin == NULL) return body(m, p, e);
     struct model_graph shape = {.body = body};
     if (p != NULL) {
+        shape.accumulate = p->accumulate;
         shape.rows = p->rows;
         shape.length = p->length;
         shape.lists = m->lists;

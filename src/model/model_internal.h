@@ -12,7 +12,7 @@
  *    be a replay (model_graph.c): it must not look at or change anything of the host's.
  * 4. Precision is the backend's. In bf16 the matrices that products and gathers read are the
  *    rounded copy's, activations and their gradients (the residual stream and the logits of a
- *    training too) are bf16; biases, LayerNorm's weights, statistics, sums of attention, losses,
+ *    training too) are bf16; LayerNorm's weights, statistics, sums of attention, losses,
  *    logits of a scoring, tables of positions and parameter gradients are f32. The copy is never
  *    stale: model_write rounds the tensor that it writes, the optimiser rewrites all of it.
  *
@@ -112,6 +112,7 @@ struct model_pass {
     int32_t rows, length;
     int64_t tokens_n; /* rows * length */
     bool train;       /* dropout, kept activations; else every linear map is exact by row */
+    bool accumulate;  /* gradients of the layers' matrices are added to, not written */
 };
 
 struct model;
@@ -123,6 +124,7 @@ typedef int model_body(struct model *m, const struct model_pass *p, struct err *
 struct model_graph {
     model_body *body;
     int32_t rows, length; /* 0 without a pass */
+    bool accumulate;
     struct model_lists lists;
     void *own;   /* the backend's graph; NULL: met once */
     int64_t met; /* when it was met last, in passes */

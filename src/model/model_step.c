@@ -2,6 +2,7 @@
  *
  * What the host must know of an update, its loss and the gradient's norm, is fetched once, at the
  * end: till then host and backend need not wait for each other. */
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 
@@ -13,13 +14,26 @@ int model_step_upload(struct model *m, const struct step_state *step, struct err
     return m->b->ops->upload(m->b, m->step_dev, &m->step, sizeof m->step, e);
 }
 
-/* An update's sums and gradients start from zero. */
+/* An update's sums start from zero, and the gradients that are only ever added to: all but the
+ * layers' matrices, which the first pass writes. They are in the block in this order. */
 static int begin_update(struct model *m, const struct model_state *state, struct err *e)
 {
-    size_t bytes = (size_t)m->params.elements_n * sizeof(float);
+    float *from = model_block_dev(m, MODEL_GRADIENTS), *end = from + m->params.elements_n;
     m->step = state->step;
     TRY(m->b->ops->upload(m->b, m->state_dev_own, state, sizeof *state, e));
-    return m->b->ops->zero(m->b, model_block_dev(m, MODEL_GRADIENTS), bytes, e);
+    for (int32_t l = 0; l < m->spec.model.layers; l++) {
+        const struct model_layer *dw = &m->gradients.layer[l];
+        const struct tensor *const matrix[] = {&dw->qkv, &dw->out, &dw->inner, &dw->outer};
+        for (size_t i = 0; i < sizeof matrix / sizeof *matrix; i++) {
+            float *written = matrix[i]->data;
+            assert(from <= written && written < end);
+            if (from < written)
+                TRY(m->b->ops->zero(m->b, from, (size_t)(written - from) * sizeof *from, e));
+            from = written + matrix[i]->rows * matrix[i]->cols;
+        }
+    }
+    if (from == end) return 0;
+    return m->b->ops->zero(m->b, from, (size_t)(end - from) * sizeof *from, e);
 }
 
 /* Loss and gradients, a body of model_graph.c. */
@@ -38,6 +52,7 @@ int model_train_batch(struct model *m, const struct model_batch *batch, uint32_t
     if (!m->options.train)
         return ERR(e, ERR_INTERNAL, "the model was opened for scoring, not for training");
     TRY(model_pass_begin(m, &p, batch, true, e));
+    p.accumulate = accumulate != 0;
     TRY(model_lists_target(m, batch->target, NULL, p.tokens_n, m->spec.train.tail_quirk, e));
     TRY(model_lists_upload(m, e));
     TRY(model_position_begin(m, accumulate != 0, e));

@@ -11,7 +11,7 @@
 struct binder {
     const struct shape_params *params;
     float *base_dev;
-    uint16_t *bf16_dev; /* of matrices; NULL: as all else from base_dev */
+    uint16_t *bf16_dev; /* of what products read; NULL: as all else from base_dev */
     struct err *e;
     int rc; /* the first error; later binds do nothing */
 };
@@ -80,7 +80,6 @@ static void bind_layer(struct binder *b, struct model_layer *w, int32_t l)
     v = bind(b, "%s.%d.self_attn.v_proj.bias", p, l);
     join(b, &w->qkv_bias, &k, "the biases of q, k and v");
     join(b, &w->qkv_bias, &v, "the biases of q, k and v");
-    w->qkv = matrix(b, w->qkv);
     w->out = bind(b, "%s.%d.self_attn.out_proj.weight", p, l);
     w->out_bias = bind(b, "%s.%d.self_attn.out_proj.bias", p, l);
     w->norm2_gain = bind(b, "%s.%d.final_layer_norm.weight", p, l);
@@ -89,9 +88,10 @@ static void bind_layer(struct binder *b, struct model_layer *w, int32_t l)
     w->inner_bias = bind(b, "%s.%d.fc1.bias", p, l);
     w->outer = bind(b, "%s.%d.fc2.weight", p, l);
     w->outer_bias = bind(b, "%s.%d.fc2.bias", p, l);
-    w->out = matrix(b, w->out);
-    w->inner = matrix(b, w->inner);
-    w->outer = matrix(b, w->outer);
+    struct tensor *const of_products[] = {&w->qkv,   &w->qkv_bias,   &w->out,   &w->out_bias,
+                                          &w->inner, &w->inner_bias, &w->outer, &w->outer_bias};
+    for (size_t i = 0; i < sizeof of_products / sizeof *of_products; i++)
+        *of_products[i] = matrix(b, *of_products[i]);
 }
 
 int model_weights_bind(struct model_weights *out, struct model *m, float *base_dev, void *bf16_dev,

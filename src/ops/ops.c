@@ -66,19 +66,6 @@ int ops_linear_bwd_input(struct backend *b, const struct tensor *dx, const struc
         e);
 }
 
-int ops_linear_relu_bwd(struct backend *b, const struct tensor *dx, const struct tensor *dy,
-                        const struct tensor *w, const struct tensor *y, const struct dropout *d,
-                        struct err *e)
-{
-    struct linear_relu_bwd_args a = {.dx = *dx, .dy = *dy, .w = *w, .y = *y, .dropout = *d};
-    TRY(check(b, OP_LINEAR_RELU_BWD, &a, e));
-    if (b->ops->linear_relu_bwd != NULL) return b->ops->linear_relu_bwd(b, &a, e);
-    TRY(b->ops->linear_bwd_input(
-        b, &(struct linear_bwd_input_args){.dx = a.dx, .dy = a.dy, .w = a.w}, e));
-    return b->ops->relu_bwd(
-        b, &(struct relu_bwd_args){.dx = a.dx, .dy = a.dx, .y = a.y, .dropout = *d}, e);
-}
-
 int ops_linear_bwd_weight(struct backend *b, const struct tensor *dw, const struct tensor *dbias,
                           const struct tensor *dy, const struct tensor *x, bool accumulate,
                           struct err *e)
@@ -140,10 +127,13 @@ int ops_relu(struct backend *b, const struct tensor *y, const struct tensor *x,
 }
 
 int ops_relu_bwd(struct backend *b, const struct tensor *dx, const struct tensor *dy,
-                 const struct tensor *y, const struct dropout *d, struct err *e)
+                 const struct tensor *y, const struct tensor *dbias, const struct dropout *d,
+                 struct err *e)
 {
     return run(b, OP_RELU_BWD,
-               &(struct relu_bwd_args){.dx = *dx, .dy = *dy, .y = *y, .dropout = *d}, e);
+               &(struct relu_bwd_args){
+                   .dx = *dx, .dy = *dy, .dbias = or_none(dbias), .y = *y, .dropout = *d},
+               e);
 }
 
 int ops_layernorm(struct backend *b, const struct tensor *y, const struct tensor *stats,
@@ -203,6 +193,8 @@ int ops_residual_layernorm_bwd(struct backend *b, const struct residual_layernor
 
 int ops_rotary(struct backend *b, const struct rotary_args *a, struct err *e)
 {
+    if (b->ops->rotary == NULL)
+        return ERR(e, ERR_UNAVAILABLE, "op rotary: %s rotates only within attention", b->name);
     return run(b, OP_ROTARY, a, e);
 }
 

@@ -34,9 +34,6 @@ int ops_linear_relu(struct backend *b, const struct tensor *y, const struct tens
                     bool exact, struct err *e);
 int ops_linear_bwd_input(struct backend *b, const struct tensor *dx, const struct tensor *dy,
                          const struct tensor *w, bool accumulate, struct err *e);
-int ops_linear_relu_bwd(struct backend *b, const struct tensor *dx, const struct tensor *dy,
-                        const struct tensor *w, const struct tensor *y, const struct dropout *d,
-                        struct err *e);
 int ops_linear_bwd_weight(struct backend *b, const struct tensor *dw, const struct tensor *dbias,
                           const struct tensor *dy, const struct tensor *x, bool accumulate,
                           struct err *e);
@@ -54,7 +51,8 @@ int ops_dropout(struct backend *b, const struct tensor *y, const struct tensor *
 int ops_relu(struct backend *b, const struct tensor *y, const struct tensor *x,
              const struct dropout *d, struct err *e);
 int ops_relu_bwd(struct backend *b, const struct tensor *dx, const struct tensor *dy,
-                 const struct tensor *y, const struct dropout *d, struct err *e);
+                 const struct tensor *y, const struct tensor *dbias, const struct dropout *d,
+                 struct err *e);
 int ops_layernorm(struct backend *b, const struct tensor *y, const struct tensor *stats,
                   const struct tensor *x, const struct tensor *gain, const struct tensor *bias,
                   struct err *e);

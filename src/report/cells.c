@@ -222,7 +222,7 @@ static const struct {
               {"sources", "source"}};
 enum { TRACES_N = sizeof traces / sizeof *traces };
 
-static void put_keyed(struct statement *q)
+static void put_keyed(struct statement *q, bool all)
 {
     const struct report_keys *k = q->keys;
     const char *cell[REPORT_MAX_NAMES + 2]; /* columns of a line, of a cell, and one more */
@@ -248,7 +248,10 @@ static void put_keyed(struct statement *q)
         else
             PUT(q, ",\n  NULL AS \"#%s\"", traces[i].name);
     }
-    PUT(q, "\n FROM report_joined)");
+    PUT(q, "\n FROM report_joined");
+    for (int32_t i = 0; i < k->lines_n && !all; i++)
+        PUT(q, "%s%s IS NOT NULL", i ? " OR " : " WHERE ", column(q, k->line[i]));
+    PUT(q, ")");
 }
 
 /* judged: the rows have the verdicts of their cells. */
@@ -260,7 +263,7 @@ static void start(struct statement *q, struct arena *a, const struct report_keys
     find_groups(q, all);
     report_answer_begin(&q->text, q->keys->answer);
     put_joined(q, judged);
-    put_keyed(q);
+    put_keyed(q, all);
 }
 
 static int ask(struct report_rows *out, const struct statement *q, struct store *s, struct err *e)

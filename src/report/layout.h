@@ -22,6 +22,9 @@
  * a curve style:    the column that chooses its colour: sinusoidal, rotary, t5 or alibi x: y: the
  * columns drawn
  *
+ * A row whose rows: columns are all NULL is not in the table, one whose series: is NULL is not in
+ * the figure.
+ *
  * Wherever a column NAME has a companion NAME_nominal and the two differ, lengths are shown as
  * actual (nominal). Columns of query.sql with a meaning of their own: scale, dataset, model, split,
  * protocol, stride, first_window, precision, seed, tokens, modified (what a number may be called:

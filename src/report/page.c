@@ -1,48 +1,32 @@
-/* page.c - the page of all artefacts: contents, claims, provenance, a section for each
+/* page.c - the page of all artefacts: what was reproduced in a sentence, the first artefact, the
+ * scoreboard, which is the contents too, claims and provenance (folded), a section for each other
  * artefact, the list of runs (page_runs.c).
  *
  * Ids: a-<artefact> a section, f-<artefact> its picture, c-<config id> a configuration,
  * r-<run id> a run, m-<number> a machine. */
 #include "report/page.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "report/claims.h"
-#include "report/folder.h"
 #include "report/html.h"
 #include "spec/code_id.h"
 
 static const char page_title[] = "Train Short, Test Long: what was reproduced";
-
-static void page_contents(struct report_page *p)
-{
-    fprintf(p->out, "<h1>%s</h1>\n", page_title);
-    fputs("<p>Press, Smith, Lewis: Attention with Linear Biases Enables Input Length Extrapolation "
-          "(ICLR 2022). Our numbers and the paper's stand apart, and every number of ours "
-          "leads to its run.</p>\n"
-          "<nav aria-label=\"contents\"><ul>\n<li><a href=\"#claims\">The claims of the paper, "
-          "judged</a></li>\n<li><a href=\"#made\">What was run, where, by which code</a></li>\n",
-          p->out);
-    for (int32_t i = 0; i < p->items_n; i++) {
-        fprintf(p->out, "<li><a href=\"#a-%s\">", p->item[i].artefact);
-        report_html_put(p->out, p->title[i]);
-        fputs("</a></li>\n", p->out);
-    }
-    fputs("<li><a href=\"#runs\">Every run</a></li>\n</ul></nav>\n", p->out);
-}
 
 /* Reads the folders: their titles and, where they have claims, the verdicts. */
 static int page_judge(struct report_page *p, struct report_claims *claims, struct err *e)
 {
     for (int32_t i = 0; i < p->items_n; i++) {
         const struct report_item *item = &p->item[i];
-        struct report_folder f;
-        TRY(report_folder_open(&f, &p->arena, p->project, item->artefact, item->dir, e));
-        TRY(report_claims_judge(&claims[i], &p->arena, p->store, &f, item->scale, e));
-        p->title[i] = item->title && !f.laid_out ? item->title : f.layout.title;
+        struct report_folder *f = &p->folder[i];
+        TRY(report_folder_open(f, &p->arena, p->project, item->artefact, item->dir, e));
+        TRY(report_claims_judge(&claims[i], &p->arena, p->store, f, item->scale, e));
+        if (item->title && !f->laid_out) f->layout.title = item->title;
     }
     return 0;
 }
@@ -55,7 +39,13 @@ struct page_claim {
     bool said;                      /* with an earlier folder's */
 };
 
-enum { PAGE_VERDICTS_N = REPORT_CLAIM_VERDICTS_N };
+enum {
+    PAGE_CONTRADICTED,
+    PAGE_NOT_RUN,
+    PAGE_NOT_JUDGED,
+    PAGE_SUPPORTED,
+    PAGE_VERDICTS_N = REPORT_CLAIM_VERDICTS_N
+};
 /* The worst first: where folders that share a claim differ, it counts as the worst. */
 static const char *const page_verdicts[PAGE_VERDICTS_N] = {"contradicted", "not run", "not judged",
                                                            "supported"};
@@ -114,9 +104,11 @@ static int32_t page_claim(struct report_page *p, struct page_claim *c, int32_t n
     return worst;
 }
 
-static void page_claims(struct report_page *p, const struct report_claims *claims)
+/* counts: of the claims about runs and of those about the paper alone, by verdict. */
+static void page_claims(struct report_page *p, const struct report_claims *claims,
+                        int32_t counts[2][PAGE_VERDICTS_N])
 {
-    int32_t counts[2][PAGE_VERDICTS_N] = {{0}}, n = 0, room = 1; /* of_paper */
+    int32_t n = 0, room = 1;
 
     for (int32_t i = 0; i < p->items_n; i++) room += claims[i].rows.rows_n;
     struct page_claim *claim = arena_array(&p->arena, (size_t)room, sizeof *claim);
@@ -125,7 +117,7 @@ static void page_claims(struct report_page *p, const struct report_claims *claim
             claim[n++] = (struct page_claim){
                 &p->item[i], claims[i].rows.row[k],
                 strcmp(report_rows_get(&claims[i].rows, k, "counted"), "0") == 0, false};
-    fputs("<section id=\"claims\">\n<h2>The claims of the paper, judged</h2>\n"
+    fputs("<details id=\"claims\"><summary>The claims of the paper, judged</summary>\n"
           "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr><th>artefact</th><th>claim</th>"
           "<th>scale</th><th>verdict</th><th>statement</th></tr></thead>\n<tbody>\n",
           p->out);
@@ -135,9 +127,26 @@ static void page_claims(struct report_page *p, const struct report_claims *claim
             "</tbody>\n</table></div>\n<p>%d supported, %d contradicted, %d not run, %d not judged "
             "at their scale; and %d of %d about the paper's own numbers alone supported. The "
             "numbers that each rests on are in its artefact's section. Away from scale paper a "
-            "verdict is about the shape of the curves, not about the numbers.</p>\n</section>\n",
-            counts[0][3], counts[0][0], counts[0][1], counts[0][2], counts[1][3],
+            "verdict is about the shape of the curves, not about the numbers.</p>\n</details>\n",
+            counts[0][PAGE_SUPPORTED], counts[0][PAGE_CONTRADICTED], counts[0][PAGE_NOT_RUN],
+            counts[0][PAGE_NOT_JUDGED], counts[1][PAGE_SUPPORTED],
             counts[1][0] + counts[1][1] + counts[1][2] + counts[1][3]);
+}
+
+/* The sentence that the page opens with. */
+static int page_open(struct report_page *p, const int32_t counts[PAGE_VERDICTS_N], struct err *e)
+{
+    struct report_rows rows;
+
+    TRY(report_page_subject(&rows, p, e));
+    fprintf(p->out, "<h1>%s</h1>\n<p class=\"lead\">", page_title);
+    fprintf(p->out,
+            "%d of %d claims of <em>Attention with Linear Biases Enables Input Length "
+            "Extrapolation</em> (Press, Smith, Lewis; ICLR 2022) hold in ",
+            counts[PAGE_SUPPORTED], counts[PAGE_SUPPORTED] + counts[PAGE_CONTRADICTED]);
+    report_html_put(p->out, report_rows_text(&rows, 0, 0));
+    fputs(".</p>\n", p->out);
+    return 0;
 }
 
 static void page_written(struct report_page *p)
@@ -145,7 +154,7 @@ static void page_written(struct report_page *p)
     char now[CLOCK_TEXT_BYTES];
 
     clock_utc(now);
-    fputs("<section id=\"made\">\n<h2>What was run, where, by which code</h2>\n"
+    fputs("<details id=\"made\"><summary>What was run, where, by which code</summary>\n"
           "<p>Written by <code>alibi report</code>, version <code>",
           p->out);
     report_html_put(p->out, code_id());
@@ -168,19 +177,44 @@ static int page_section(struct report_page *p, int32_t i, struct err *e)
     return 0;
 }
 
+/* The claims as text: the page's first sentence counts them. */
+static int page_claims_text(char **text, struct report_page *p, const struct report_claims *claims,
+                            int32_t counts[2][PAGE_VERDICTS_N], struct err *e)
+{
+    size_t n;
+    FILE *out = p->out;
+
+    p->out = open_memstream(text, &n);
+    if (!p->out) return ERR(e, ERR_NOMEM, "out of memory");
+    page_claims(p, claims, counts);
+    fclose(p->out);
+    p->out = out;
+    return 0;
+}
+
 static int page_write(struct report_page *p, struct err *e)
 {
     struct report_claims *claims = arena_array(&p->arena, (size_t)p->items_n + 1, sizeof *claims);
+    int32_t counts[2][PAGE_VERDICTS_N] = {{0}};
+    char *judged;
 
-    p->title = arena_array(&p->arena, (size_t)p->items_n + 1, sizeof *p->title);
+    p->folder = arena_array(&p->arena, (size_t)p->items_n + 1, sizeof *p->folder);
     TRY(page_judge(p, claims, e));
+    TRY(page_claims_text(&judged, p, claims, counts, e));
     report_html_open(p->out, page_title);
-    page_contents(p);
-    page_claims(p, claims);
+    int rc = page_open(p, counts[0], e);
+    if (rc == 0 && p->items_n) rc = page_section(p, 0, e);
+    fputs("<section id=\"contents\">\n<h2>Tables and figures</h2>\n", p->out);
+    fputs("<div id=\"board\">\n", p->out);
+    if (rc == 0) rc = report_scoreboard(p, claims, e);
+    fputs("</div>\n", p->out);
+    fputs(judged, p->out);
+    free(judged);
+    if (rc < 0) return rc;
     page_written(p);
     TRY(report_page_made(p, e));
-    fputs("</section>\n", p->out);
-    for (int32_t i = 0; i < p->items_n; i++) TRY(page_section(p, i, e));
+    fputs("</details>\n<p><a href=\"#runs\">Every run</a></p>\n</section>\n", p->out);
+    for (int32_t i = 1; i < p->items_n; i++) TRY(page_section(p, i, e));
     TRY(report_page_runs(p, e));
     report_html_close(p->out);
     return file_check_output(p->out, e);

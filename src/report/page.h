@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "report/answer.h"
+#include "report/folder.h"
 #include "report/report.h"
 
 struct report_page {
@@ -16,9 +17,16 @@ struct report_page {
     const struct report_options *options;
     const struct report_item *item;
     int32_t items_n;
-    const char **title; /* items_n: of the artefacts, without their scale */
-    const char *wanted; /* "|table5 mini|figure1 mini|" for the queries */
+    struct report_folder *folder; /* items_n */
+    const char *wanted;           /* "|table5 mini|figure1 mini|" for the queries */
 };
+
+/* report_scoreboard - a row for each artefact, which leads to its section; claims as judged. */
+struct report_claims;
+int report_scoreboard(struct report_page *p, const struct report_claims *claims, struct err *e);
+
+/* report_page_subject - one row with one text: how many runs of which models on which corpora. */
+int report_page_subject(struct report_rows *out, struct report_page *p, struct err *e);
 
 /* report_page_made - what was run where, by which code: the provenance of the page. */
 int report_page_made(struct report_page *p, struct err *e);

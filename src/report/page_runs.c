@@ -26,6 +26,23 @@ static int page_query(struct report_rows *rows, struct report_page *p, const cha
                              e);
 }
 
+static const char page_subject_query[] = PAGE_RUNS
+    ", size AS (SELECT count(*) AS n, min(r.parameters) AS low, max(r.parameters) AS high,"
+    "  group_concat(DISTINCT r.scale) AS scales, group_concat(DISTINCT r.corpus) AS corpora"
+    "  FROM wanted w JOIN runs r USING (run_id))"
+    "SELECT CASE n WHEN 0 THEN 'no run yet' ELSE printf('%d runs at scale %s', n,"
+    "  replace(scales, ',', ', ')) ||"
+    "  coalesce(': models of ' || CASE WHEN printf('%.2f', 1e-6 * low) = printf('%.2f', 1e-6 * "
+    "high)"
+    "   THEN '' ELSE printf('%.2fM to ', 1e-6 * low) END ||"
+    "   printf('%.2fM parameters', 1e-6 * high), '') ||"
+    "  coalesce(' on ' || replace(corpora, ',', ', '), '') END AS subject FROM size";
+
+int report_page_subject(struct report_rows *out, struct report_page *p, struct err *e)
+{
+    return page_query(out, p, "what was run", page_subject_query, e);
+}
+
 /* --- provenance ----------------------------------------------------------------------------- */
 
 static const char page_counts_query[] = PAGE_RUNS
@@ -129,10 +146,10 @@ enum {
 };
 
 static const struct {
-    const char *kind, *heading, *result;
-} run_kinds[] = {{"train", "Trainings", "last loss (nats)"},
-                 {"eval", "Evaluations", "perplexity"},
-                 {"bench", "Benchmarks", "words/s"}};
+    const char *kind, *heading, *result, *more; /* more: a heading of its own */
+} run_kinds[] = {{"train", "Trainings", "last loss (nats)", "<th>loss over updates</th>"},
+                 {"eval", "Evaluations", "perplexity", "<th>training</th>"},
+                 {"bench", "Benchmarks", "words/s", ""}};
 
 static bool same(const struct store_cell *a, const struct store_cell *b, int column)
 {
@@ -161,6 +178,55 @@ static void run_cell(struct report_page *p, const char *begin, const char *text)
     fputs("</td>", p->out);
 }
 
+/* --- training curves ------------------------------------------------------------------------ */
+
+/* A row for each training and split: its losses as points of a polyline in a box of 300 by 60, the
+ * mean of each hundredth of the updates; and the losses and updates it begins and ends with. The
+ * box is as high as what follows the first twentieth, whose fall would flatten the rest. */
+static const char page_curves_query[] = PAGE_RUNS
+    ", sized AS (SELECT run_id, max(step) AS steps FROM wanted JOIN curves USING (run_id)"
+    "  WHERE loss_nats IS NOT NULL GROUP BY run_id),"
+    "losses AS MATERIALIZED (SELECT c.run_id, c.split, c.step, c.loss_nats AS loss, s.steps,"
+    "  min(c.loss_nats) OVER run AS low,"
+    "  max(CASE WHEN c.step * 20 >= s.steps THEN c.loss_nats END) OVER run AS high"
+    "  FROM sized s JOIN curves c USING (run_id) WHERE c.loss_nats IS NOT NULL"
+    "  WINDOW run AS (PARTITION BY c.run_id)),"
+    "points AS (SELECT run_id, split, min(step) AS first, max(step) AS last, avg(loss) AS mean,"
+    "  printf('%.0f,%.0f', 300.0 * max(step) / steps,"
+    "   max(3, 57 - 54 * (avg(loss) - low) / max(high - low, 1e-9))) AS point"
+    "  FROM losses GROUP BY run_id, split, 100 * step / steps)"
+    "SELECT run_id, split, group_concat(point, ' ') AS points,"
+    " printf('%s loss: %.2f nats at update %d, %.2f at update %d',"
+    "  CASE split WHEN 'train' THEN 'training' ELSE 'validation' END,"
+    "  (SELECT mean FROM points b WHERE b.run_id = p.run_id AND b.split = p.split"
+    "   ORDER BY b.first LIMIT 1), min(first),"
+    "  (SELECT mean FROM points b WHERE b.run_id = p.run_id AND b.split = p.split"
+    "   ORDER BY b.last DESC LIMIT 1), max(last)) AS said"
+    " FROM (SELECT * FROM points ORDER BY run_id, split, first) p GROUP BY run_id, split"
+    " ORDER BY run_id, split";
+
+/* A cell with the curves of a training. */
+static void run_curves(struct report_page *p, const struct report_rows *curves, const char *run_id)
+{
+    int32_t n = 0;
+
+    fputs("<td>", p->out);
+    for (int32_t i = 0; i < curves->rows_n; i++) {
+        if (strcmp(report_rows_text(curves, i, 0), run_id) != 0) continue;
+        if (n++ == 0)
+            fputs("<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"curve\" "
+                  "viewBox=\"0 0 300 60\" role=\"img\">",
+                  p->out);
+        fputs("<g><title>", p->out);
+        report_html_put(p->out, report_rows_text(curves, i, 3));
+        fprintf(p->out, "</title><polyline class=\"%s\" points=\"",
+                strcmp(report_rows_text(curves, i, 1), "train") == 0 ? "train" : "valid");
+        report_html_put(p->out, report_rows_text(curves, i, 2));
+        fputs("\"/></g>", p->out);
+    }
+    fputs(n ? "</svg></td>" : "</td>", p->out);
+}
+
 /* The configuration with its specification, a setting a line: at its first seed. */
 static void run_config(struct report_page *p, const struct store_cell *run)
 {
@@ -180,7 +246,8 @@ static void run_config(struct report_page *p, const struct store_cell *run)
     fputs("</pre></details></td>", p->out);
 }
 
-static void run_row(struct report_page *p, const struct store_cell *run, bool first)
+static void run_row(struct report_page *p, const struct report_rows *curves,
+                    const struct store_cell *run, bool first)
 {
     bool done = run[RUN_RESULT].text != NULL;
     const char *state = run[RUN_STATE].text;
@@ -199,6 +266,7 @@ static void run_row(struct report_page *p, const struct store_cell *run, bool fi
              : state && strcmp(state, "none") != 0 ? state
                                                    : "not run");
     if (strcmp(run[RUN_KIND].text, "eval") == 0) run_link(p, "r-", run[RUN_TRAINING].text);
+    if (strcmp(run[RUN_KIND].text, "train") == 0) run_curves(p, curves, run[RUN_ID].text);
     run_cell(p, "<td class=\"n\">", run[RUN_ATTEMPT].text);
     run_link(p, "", run[RUN_MACHINE].text);
     run_cell(p, "<td>", run[RUN_CODE].text);
@@ -220,16 +288,16 @@ static void run_head(struct report_page *p, const struct store_cell *run)
             "<th>configuration</th><th class=\"n\">seed</th><th class=\"n\">%s</th>%s"
             "<th class=\"n\">attempt</th><th>machine</th><th>code</th><th>ended</th></tr></thead>\n"
             "<tbody>\n",
-            run_kinds[i].result,
-            strcmp(run[RUN_KIND].text, "eval") == 0 ? "<th>training</th>" : "");
+            run_kinds[i].result, run_kinds[i].more);
 }
 
 int report_page_runs(struct report_page *p, struct err *e)
 {
-    struct report_rows rows;
+    struct report_rows rows, curves;
     const struct store_cell *before = NULL;
 
     TRY(page_query(&rows, p, "the list of runs", page_runs_query, e));
+    TRY(page_query(&curves, p, "the training curves", page_curves_query, e));
     fputs("<section id=\"runs\">\n<h2>Every run</h2>\n<p>A run's id is the hash of its "
           "specification, which opens under its configuration (that of the first seed): "
           "<code>alibi show RUN</code> says the same. Its log is "
@@ -242,7 +310,7 @@ int report_page_runs(struct report_page *p, struct err *e)
             if (before) fputs("</tbody>\n</table></div>\n", p->out);
             run_head(p, run);
         }
-        run_row(p, run, !same_table || !same(before, run, RUN_CONFIG));
+        run_row(p, &curves, run, !same_table || !same(before, run, RUN_CONFIG));
         before = run;
     }
     if (before) fputs("</tbody>\n</table></div>\n", p->out);

@@ -35,7 +35,7 @@ struct plot_draft {
     const char *panel_title[PLOT_PANELS_MAX];
     int32_t panel_first[PLOT_PANELS_MAX], panel_last[PLOT_PANELS_MAX]; /* curves, from 1 */
     int32_t panels_n;
-    double x_low, x_high, y_low, y_high;
+    double x_low, x_high, y_low, y_high, seeds;
     int32_t points_n;
 };
 
@@ -141,6 +141,7 @@ static bool data_point(struct plot_draft *d, struct strbuf *b, const struct repo
     strbuf_addf(b, "%.10g %.10g %.10g %.0f %.10g # %s\n", x, mean, std, n, nominal,
                 runs ? runs : "paper");
     d->points_n++;
+    d->seeds = fmax(d->seeds, n);
     d->x_low = fmin(d->x_low, x);
     d->x_high = fmax(d->x_high, x);
     d->y_low = fmin(d->y_low, mean);
@@ -240,7 +241,7 @@ static const char script_terminals[] =
     "COLS = NARROW ? 1 : PANELS\n"
     "ROWS = NARROW ? PANELS : 1\n"
     "WIDTH = NARROW ? 480 : PANELS > 1 ? 1180 : 960\n"
-    "HEAD = NARROW ? 62 : 40\n"
+    "HEAD = NARROW ? 70 : 40\n"
     "FOOT = NARROW ? 122 : 84\n"
     "KEY_COLUMNS = NARROW ? 2 : 6\n"
     "START = \"HEIGHT = HEAD + FOOT + ROWS * (NARROW ? 370 : 440); "
@@ -291,10 +292,11 @@ static const char script_helpers[] =
     "set tmargin at screen 1 - py(HEAD) - (p - 1) / COLS * (1 - py(HEAD + FOOT)) / ROWS - "
     "py(PANEL_TITLE[p] eq '' ? 6 : 26); "
     "set bmargin at screen 1 - py(HEAD) - ((p - 1) / COLS + 1) * (1 - py(HEAD + FOOT)) / ROWS + "
-    "py(NARROW ? 62 : 50)\"\n"
+    "py(NARROW ? 70 : 50)\"\n"
     "CURVES_OF_PANEL = 'for [i = PANEL_FIRST[p]:PANEL_LAST[p]] DATA index (i - 1) '\n"
     "shown(y) = y > y_top ? y_top : y\n"
-    "BANDS = CURVES_OF_PANEL.'using 1:(shown($2 - $3)):(shown($2 + $3)) "
+    "BANDS = SEEDS < 2 ? 'NaN notitle' : CURVES_OF_PANEL.'using 1:(shown($2 - $3)):(shown($2 + "
+    "$3)) "
     "with filledcurves fillstyle transparent solid 0.2 noborder fillcolor rgb color(i) notitle'\n"
     "LINES = CURVES_OF_PANEL.'using 1:2 with linespoints linestyle CURVE_STYLE[i] "
     "linecolor rgb color(i) notitle'\n"
@@ -362,8 +364,8 @@ static void plot_script(const struct plot_draft *d, struct strbuf *b)
     script_text(b, "SCALE", plot->scale);
     script_text(b, "TITLE", script_shown(d->arena, plot->title));
     script_text(b, "FACTS", script_shown(d->arena, plot->facts));
-    strbuf_addf(b, "PAPER = %d\nSCALED = %d\nFLOOR = %.10g\n", strcmp(plot->scale, "paper") == 0,
-                plot->scaled, plot->floor);
+    strbuf_addf(b, "PAPER = %d\nSCALED = %d\nSEEDS = %.0f\nFLOOR = %.10g\n",
+                strcmp(plot->scale, "paper") == 0, plot->scaled, d->seeds, plot->floor);
     strbuf_addf(b, "X_MIN = %.10g\nX_MAX = %.10g\nY_MIN = %.10g\nY_MAX = %.10g\n", d->x_low,
                 d->x_high, d->y_low, d->y_high);
     script_arrays(b, d);

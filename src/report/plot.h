@@ -10,6 +10,7 @@
  *   SCALE TITLE FACTS texts; TITLE names artefact and scale, FACTS protocol, split and seeds
  *   PAPER             1 at scale paper
  *   SCALED            1 when lengths are not the paper's
+ *   SEEDS             the most runs behind a point
  *   FLOOR             exp(entropy) of the corpus, 0 if unknown
  *   X_MIN X_MAX Y_MIN Y_MAX   over all points
  *   PANELS            and arrays PANEL_TITLE, PANEL_FIRST, PANEL_LAST (curves of each)

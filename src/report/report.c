@@ -36,6 +36,7 @@ struct report_job {
     struct report_claims claims; /* no rows without a claim.sql */
     const char *title;
     double floor;
+    bool drawn; /* on a page: its figure is there */
 };
 
 static bool is_html(const struct report_job *j)
@@ -206,6 +207,19 @@ static void write_missing(struct report_job *j)
 
 /* --- parts of the answer -------------------------------------------------------------------- */
 
+/* On a page a long table beside a figure is folded. */
+static int open_table(struct report_job *j, const struct report_keys *keys, struct err *e)
+{
+    enum { SHORT_ROWS = 12 };
+    struct report_rows lines;
+
+    if (!is_html(j)) return 0;
+    TRY(report_cells_lines(&lines, &j->arena, j->store, keys, e));
+    mark(j, j->drawn && lines.rows_n > SHORT_ROWS ? "<details>" : "<details open=\"open\">");
+    mark(j, "<summary>The numbers</summary>\n");
+    return 0;
+}
+
 static int write_tables(struct report_job *j, struct err *e)
 {
     const struct report_keys keys = keys_of(j);
@@ -215,7 +229,9 @@ static int write_tables(struct report_job *j, struct err *e)
                                             .format = j->options->format};
 
     if (!has_rows(j)) return 0;
+    TRY(open_table(j, &keys, e));
     TRY(report_table_write(j->out, &j->arena, &table, e));
+    mark(j, "</details>\n");
     if (j->options->format == REPORT_TEXT) fputc('\n', j->out);
     if (strcmp(report_rows_get(&j->all, 0, "scaled"), "1") == 0)
         write_line(j, "Lengths are in tokens; in parentheses the paper's length each stands for.");
@@ -289,15 +305,16 @@ static int write_paper(struct report_job *j, struct err *e)
     keys.why = "note";
     keys.extras_n = 0;
     keys.judged = NULL;
-    mark(j, "<div class=\"paper\">\n");
-    heading(j,
-            is_paper(j)
-                ? "The paper's numbers"
-                : arena_printf(&j->arena, "The paper's numbers (not comparable with scale %s)",
-                               j->options->scale),
-            2);
+    const char *title =
+        is_paper(j) ? "The paper's numbers"
+                    : arena_printf(&j->arena, "The paper's numbers (not comparable with scale %s)",
+                                   j->options->scale);
+    if (is_html(j))
+        fprintf(j->out, "<details class=\"paper\"><summary>%s</summary>\n", title);
+    else
+        heading(j, title, 2);
     TRY(report_table_write(j->out, &j->arena, &table, e));
-    mark(j, "</div>\n");
+    mark(j, "</details>\n");
     return 0;
 }
 
@@ -380,7 +397,8 @@ static int write_figure(struct report_job *j, struct err *e)
         log_info("%s", sentence);
         return 0;
     }
-    if (is_html(j) && picture && !j->folder.plot_untrusted)
+    j->drawn = is_html(j) && picture && !j->folder.plot_untrusted;
+    if (j->drawn)
         return report_html_figure(j->out, &j->arena, picture,
                                   arena_printf(&j->arena, "f-%s", j->folder.artefact), j->title, e);
     fputc('\n', j->out);

@@ -84,10 +84,10 @@ int report_claims(FILE *out, struct store *s, const struct project *p, const cha
 int report_judge(struct store *s, const struct project *p, const char *artefact, const char *dir,
                  const char *scale, struct err *e);
 
-/* report_compare - two sets of evaluations side by side. Columns: the coordinates, the settings that
- * differ, "A" and "B" perplexities, difference (A - B), ratio (A / B), the runs of both, and why a
- * row has no partner. Errors: ERR_USAGE a filter is wrong, with the nearest column; ERR_NOINPUT no
- * evaluation matches one.
+/* report_compare - two sets of evaluations side by side. Columns: the coordinates, the settings
+ * that differ, "A" and "B" perplexities, difference (A - B), ratio (A / B), the runs of both, and
+ * why a row has no partner. Errors: ERR_USAGE a filter is wrong, with the nearest column;
+ * ERR_NOINPUT no evaluation matches one.
  *
  * 1. A filter is a comma list of column=value over the view evaluations, of settings such as
  * train.lr=2, or the id of a run or a training. L_train and L_valid are the paper's lengths.

@@ -162,12 +162,11 @@ static void device_fill_cpu(struct device *d, struct arena *a)
  * neither. */
 static char *device_library(struct arena *a, const char *name)
 {
+    struct err why = {0};
     char path[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
 
-    path[n > 0 ? n : 0] = '\0';
+    if (file_program(path, sizeof path, &why) < 0) return arena_strdup(a, "");
     char *slash = strrchr(path, '/');
-    if (!slash) return arena_strdup(a, "");
     *slash = '\0';
     char *beside = arena_printf(a, "%s/%s", path, name);
     char *installed = arena_printf(a, "%s/../lib/%s", path, name);

@@ -18,9 +18,12 @@ enum {
     LOGITS_CHUNK_ELEMENTS = 4 * 1024 * 1024,
     LOGITS_ROWS_MAX = 512,
     LOGITS_ROWS_MIN = 128,
-    /* bf16 runs on GPUs: 80 MB keep every unit busy. */
-    LOGITS_CHUNK_ELEMENTS_HALF = 40 * 1024 * 1024,
-    LOGITS_ROWS_MAX_HALF = 2048,
+    /* bf16 runs on GPUs: 384 MB, so that a shard of the paper's model reads and writes the table's
+     * gradient once; scores, which are f32, take 80 MB. */
+    LOGITS_CHUNK_ELEMENTS_HALF = 192 * 1024 * 1024,
+    LOGITS_CHUNK_SCORES_HALF = 20 * 1024 * 1024,
+    LOGITS_ROWS_MAX_HALF = 16384,
+    LOGITS_ROWS_MAX_SCORES_HALF = 2048,
     LOGITS_ROWS_MULTIPLE = 16,
     LOGITS_STRIDE_MULTIPLE = 64 /* rows begin at 128 bytes: products read whole lines */
 };
@@ -168,9 +171,11 @@ int64_t shape_logits_stride(int64_t classes)
 
 int64_t shape_logits_rows(int64_t classes, enum spec_precision precision, bool train)
 {
-    int64_t half = train ? LOGITS_CHUNK_ELEMENTS_HALF : LOGITS_CHUNK_ELEMENTS_HALF / 2;
-    int64_t chunk = precision == SPEC_BF16 ? half : (int64_t)LOGITS_CHUNK_ELEMENTS;
-    int64_t most = precision == SPEC_BF16 ? LOGITS_ROWS_MAX_HALF : LOGITS_ROWS_MAX;
+    int64_t chunk = LOGITS_CHUNK_ELEMENTS, most = LOGITS_ROWS_MAX;
+    if (precision == SPEC_BF16) {
+        chunk = train ? LOGITS_CHUNK_ELEMENTS_HALF : LOGITS_CHUNK_SCORES_HALF;
+        most = train ? LOGITS_ROWS_MAX_HALF : LOGITS_ROWS_MAX_SCORES_HALF;
+    }
     int64_t rows = smaller(larger(chunk / larger(classes, 1), LOGITS_ROWS_MIN), most);
     return rows / LOGITS_ROWS_MULTIPLE * LOGITS_ROWS_MULTIPLE;
 }

@@ -106,12 +106,7 @@ static int call_relu(struct ops *o, struct err *e)
 }
 static int call_relu_bwd(struct ops *o, struct err *e)
 {
-    return ops_relu_bwd(o->b, &o->r, &o->x, &o->y, &o->dropout, e);
-}
-/* The feed-forward's way back: r (N,F) from x (N,C), cut off where y is 0. */
-static int call_linear_relu_bwd(struct ops *o, struct err *e)
-{
-    return ops_linear_relu_bwd(o->b, &o->r, &o->x, &o->w, &o->y, &o->dropout, e);
+    return ops_relu_bwd(o->b, &o->r, &o->x, &o->y, NULL, &o->dropout, e);
 }
 static int call_layernorm(struct ops *o, struct err *e)
 {
@@ -214,22 +209,6 @@ static int time_norms(struct ops *o, struct err *e)
     return 0;
 }
 
-/* y is a ReLU's result: the product may be done with a mask only where y shows one. */
-static int time_feed_forward_dx(struct ops *o, struct err *e)
-{
-    double narrow = (double)(o->N * o->C), wide = (double)(o->N * o->F);
-    double weights = (double)(o->C * o->F);
-    TRY(op_activation(o, &o->x, o->N, o->C, e));
-    TRY(op_activation(o, &o->w, o->C, o->F, e));
-    TRY(op_activation(o, &o->y, o->N, o->F, e));
-    TRY(op_activation(o, &o->r, o->N, o->F, e));
-    TRY(ops_relu(o->b, &o->y, &o->y, &o->dropout, e));
-    TRY(op_row(o, "linear_relu_bwd", call_linear_relu_bwd,
-               o->elements * (narrow + weights + 2 * wide), 2.0 * narrow * (double)o->F, e));
-    op_release(o);
-    return 0;
-}
-
 /* ---- losses and the optimiser ---- */
 
 static int call_loss(struct ops *o, struct err *e)
@@ -313,9 +292,8 @@ static int write_choices(json_t *out, struct backend *b, struct err *e)
 
 int bench_ops(json_t *out, const struct bench_case *c, const struct bench_options *p, struct err *e)
 {
-    static const op_call parts[] = {time_products,        time_rows,       time_norms,
-                                    time_feed_forward_dx, bench_attention, time_losses,
-                                    time_optimizer};
+    static const op_call parts[] = {time_products,   time_rows,   time_norms,
+                                    bench_attention, time_losses, time_optimizer};
     struct ops o;
     int rc = 0;
     json_t *rows = json_array();

@@ -1,6 +1,6 @@
 #!/bin/sh
 # check.sh - the bundle as somebody finds it: unpacked elsewhere, nothing in the environment, and
-# nothing loaded from this machine but glibc; its results come home.
+# nothing loaded from this machine, glibc included; its results come home.
 # usage: tests/bundle/check.sh BUILD
 . tests/cli/expect.sh
 archive=$1/alibi-bundle.tar.xz
@@ -22,6 +22,12 @@ expect 0 "22 trainings, 50 evaluations" bare "$root/alibi" plan table5
 expect 69 "no GPU to check on\|self-test" bare sh "$root/check-gpu.sh" cuda:62
 expect 69 "no GPU to measure on" bare sh "$root/bench-gpu.sh" cuda:62
 expect 0 "of ceiling" bare env TINY=1 SECONDS_A_CASE=0 CASES=ceilings PYTHON=false sh "$root/bench-gpu.sh" cpu
+
+# Without a library of this machine, glibc's and the loader's included.
+LD_DEBUG=libs LD_DEBUG_OUTPUT="$dir/own" ALIBI_PROGRAM="$root/bin/alibi" "$root/lib/ld-linux-x86-64.so.2" --library-path "$root/lib" \
+    "$root/libexec/alibi" doctor >/dev/null 2>&1
+own=$(sed -n 's/.*calling init: //p' "$dir"/own.* | grep -v "^$root/" | sort -u)
+[ -z "$own" ] || fail "loaded from this machine: $own"
 
 # A grid there, its results here.
 mkdir grid

@@ -2,19 +2,18 @@
 # pack.sh - alibi with everything it needs on a machine without packages, as one archive.
 # usage: tests/bundle/pack.sh BUILD PROGRAM…     writes BUILD/alibi-bundle.tar.xz
 #
-# A program BUILD/x/y becomes alibi-bundle/libexec/y and a link alibi-bundle/build/x/y to `launch`, so
-# that scripts find it where they do in the tree. Libraries: all that these programs and the BLAS
-# need but those of glibc, which must be the machine's own.
+# A program BUILD/x/y becomes alibi-bundle/libexec/y and links to `launch`: alibi-bundle/build/x/y, so
+# that scripts find it where they do in the tree, and bin/y, beside which the program looks for its
+# libraries. Libraries: all that these programs and the BLAS need, with glibc and its loader.
 set -eu
 build=$1
 shift
 here=$(dirname "$0")
 name=alibi-bundle
 out=$build/bundle/$name
-glibc='^(ld-linux.*|libc|libm|libdl|libpthread|librt|libresolv|libutil|libanl)\.so'
 
 rm -rf "$build/bundle"
-mkdir -p "$out/lib" "$out/libexec" "$out/build" "$out/tests/bench" "$out/tests/fixtures"
+mkdir -p "$out/lib" "$out/libexec" "$out/bin" "$out/build" "$out/tests/bench" "$out/tests/fixtures"
 cp "$here/README" "$out/"
 ln -s launch "$out/alibi"
 
@@ -28,16 +27,13 @@ for program in "$@"; do
     esac
     [ ! -e "$out/libexec/${inside##*/}" ] || { echo "pack.sh: two programs of the name ${inside##*/}" >&2; exit 70; }
     strip --strip-debug -o "$out/libexec/${inside##*/}" "$program"
+    ln -s ../launch "$out/bin/${inside##*/}"
     mkdir -p "$out/build/$(dirname "$inside")"
     ln -s "$(dirname "build/$inside" | sed 's,[^/]*,..,g')/launch" "$out/build/$inside"
 done
 
-# needed FILE… - the libraries outside of glibc that files need, as the loader finds them here.
-needed() {
-    ldd "$@" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u | while read -r library; do
-        basename "$library" | grep -qE "$glibc" || echo "$library"
-    done
-}
+# needed FILE… - the libraries that files need, as the loader finds them here; and the loader.
+needed() { ldd "$@" | awk '$2 == "=>" && $3 ~ /^\// { print $3 } $1 ~ /^\/.*ld-linux/ { print $1 }' | sort -u; }
 for library in $(needed "$out"/libexec/*); do cp -L "$library" "$out/lib/"; done
 # One BLAS, which the program opens by name: the first that this machine has.
 for blas in /usr/lib/x86_64-linux-gnu/libdnnl.so.2 /usr/lib/x86_64-linux-gnu/openblas-serial/libopenblas.so.0; do

@@ -12,7 +12,8 @@ expect 0 "report.html" "$alibi" report all --scale paper --format html --out "$p
 expect 0 "ok" "$checks/check_page" "$page"
 if command -v xmllint >/dev/null; then expect 0 "" xmllint --noout --nonet "$page"; fi
 [ "$(wc -c <"$page")" -lt 3000000 ] || fail "the page has $(wc -c <"$page") bytes"
-[ "$(grep -c '<section class="artefact"' "$page")" -eq 24 ] || fail "24 artefacts are not all there"
+artefacts=$(ls experiments/*/grid.yaml | wc -l)
+[ "$(grep -c '<section class="artefact"' "$page")" -eq "$artefacts" ] || fail "$artefacts artefacts are not all there"
 grep -q '<img id="f-figure1"' "$page" || fail "Figure 1 is not in the page"
 
 # A folder of the user's whose path, title and README are no names: the page is a page, and the command can be pasted.

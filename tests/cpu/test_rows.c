@@ -179,7 +179,7 @@ TEST(relu_and_its_gradient_share_one_mask)
             struct dropout d = {.p = with ? 0.25f : 0.0f, .key = 6, .stream = 7, .step_dev = &step};
             assert_int_equal(ops_relu(b, &t.ty, &t.tx, &d, &e), 0);
             struct rows g = rows_make(N);
-            assert_int_equal(ops_relu_bwd(b, &g.tx, &t.tr, &t.ty, &d, &e), 0);
+            assert_int_equal(ops_relu_bwd(b, &g.tx, &t.tr, &t.ty, NULL, &d, &e), 0);
             for (int64_t i = 0; i < N; i++)
                 for (int64_t c = 0; c < C; c++) {
                     int64_t at = i * ROOM + c;

@@ -77,7 +77,23 @@ static void relu_and_its_gradient(int64_t rows, int64_t cols, enum dtype dtype, 
         }
         check_call(cuda_relu(NULL, args_of(dropout_args{x.t, x.t, w.d})), "relu");
         check_same("relu", matrix_get(x, "relu"), want);
-        check_call(cuda_relu_bwd(NULL, args_of(relu_bwd_args{dy.t, dy.t, x.t, w.d})), "relu_bwd");
+        struct matrix dbias = matrix_make(1, cols, DTYPE_F32, l, 10, 1.0, 0.0);
+        struct relu_bwd_args back = {dy.t, dy.t, dbias.t, x.t, w.d};
+        void *workspace = NULL;
+        check_call(cudaMalloc(&workspace, cuda_relu_bwd_workspace(&back)), "relu_bwd");
+        check_call(cuda_relu_bwd(NULL, &back, workspace), "relu_bwd");
+        std::vector<float> got_sums = matrix_get(dbias, "relu_bwd");
+        for (int64_t column = 0; column < cols; column++) {
+            double sum = dbias.host[(size_t)column], size = fabs(sum);
+            for (int64_t i = column; i < rows * cols; i += cols) {
+                sum += want_dx[(size_t)i];
+                size += fabs(want_dx[(size_t)i]);
+            }
+            check(fabs(got_sums[(size_t)column] - sum) <= 1e-5 * size, "column sums", "relu_bwd",
+                  column, rows);
+        }
+        check_call(cudaFree(workspace), "relu_bwd");
+        matrix_free(dbias);
         check_same("relu_bwd", matrix_get(dy, "relu_bwd"), want_dx);
         draw_free(w);
         matrix_free(x);

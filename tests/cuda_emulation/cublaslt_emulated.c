@@ -3,9 +3,8 @@
  * 1. A product is queued on the stream like a library's kernel, so that host code which does not
  *    wait for it reads old data here too. Sums are fp32.
  * 2. What the library's documents forbid is refused, with a sentence on stderr.
- * 3. An algorithm is a number from 1 and what it does beside the product. The first sums in rising
- *    k, the others and those with a mask or sums in falling k: another algorithm, other bits. It
- *    remembers what alignment it was promised, and refuses what has less.
+ * 3. An algorithm is a number from 1. The first sums in rising k, the others in falling k: another
+ *    algorithm, other bits. It remembers what alignment it was promised, and refuses what has less.
  * 4. Times are made up (work_spent_ms), so that choices by measuring are the same each time.
  * 5. EMULATION_PRODUCTS holds words, read when the library is opened, that say otherwise:
  *      three         three algorithms for each product, the last clearly the fastest
@@ -17,16 +16,12 @@
  *      few           no algorithm takes a batch of more than eight
  *      cold          the first products need three times as long
  *      relu-absent   no algorithm ends with relu
- *      sums-absent, mask-absent    none sums its operand, or takes a mask
- *      relu-slow, sums-slow, mask-slow    they are slower than two calls
- *      mask-bits, mask-bytes       another order of a mask's bits in a byte, of its bytes in a word
  */
 #include <cublasLt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cublaslt_emulated.h"
 #include "emulation_control.h"
 
 enum { ALGORITHMS_N = 3, COLD_N = 8, FEW_N = 8 };
@@ -106,10 +101,6 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d,
         return assign(&d->epilogue, sizeof d->epilogue, value, bytes);
     case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
         return assign(&d->bias, sizeof d->bias, value, bytes);
-    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
-        return assign(&d->aux, sizeof d->aux, value, bytes);
-    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
-        return assign(&d->aux_ld, sizeof d->aux_ld, value, bytes);
     }
     return CUBLAS_STATUS_INVALID_VALUE;
 }
@@ -151,6 +142,74 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
                   sizeof *preference->alignment, value, bytes);
 }
 
+/* ---- what the library's documents forbid: each fault is a sentence, or NULL ---- */
+
+static const char *fault_of_shapes(const cublasLtMatmulDescOpaque_t *d,
+                                   const cublasLtMatrixLayoutOpaque_t *a,
+                                   const cublasLtMatrixLayoutOpaque_t *b,
+                                   const cublasLtMatrixLayoutOpaque_t *to)
+{
+    uint64_t m = d->transpose_a ? a->cols : a->rows, k = d->transpose_a ? a->rows : a->cols;
+    uint64_t n = d->transpose_b ? b->rows : b->cols, other = d->transpose_b ? b->cols : b->rows;
+    if (m != to->rows || n != to->cols || k != other) return "shapes do not fit";
+    if (a->ld < (int64_t)a->rows || b->ld < (int64_t)b->rows || to->ld < (int64_t)to->rows)
+        return "a leading dimension below the rows";
+    if (a->batch_n != to->batch_n || b->batch_n != to->batch_n) return "batches of unlike counts";
+    if (a->type != b->type || (a->type == CUDA_R_32F && to->type != CUDA_R_32F))
+        return "types that are not multiplied";
+    return NULL;
+}
+
+static const char *fault_of(const cublasLtMatmulDescOpaque_t *d,
+                            const cublasLtMatrixLayoutOpaque_t *a,
+                            const cublasLtMatrixLayoutOpaque_t *b,
+                            const cublasLtMatrixLayoutOpaque_t *c,
+                            const cublasLtMatrixLayoutOpaque_t *to)
+{
+    const char *fault = fault_of_shapes(d, a, b, to);
+    if (fault) return fault;
+    if (memcmp(c, to, sizeof *c) != 0) return "C and D are laid out differently";
+    if ((d->epilogue & CUBLASLT_EPILOGUE_BIAS) && !d->bias) return "an epilogue without its vector";
+    return NULL;
+}
+
+/* In bytes, a byte each: A, B, C, D and the vector. 256 is the library's default, 128 as good. */
+enum { PROMISE_WORD = 2, PROMISES_N = 5, PROMISE_MOST = 128, VECTOR_MOST = 16 };
+
+static uint32_t alignment_of(const void *p, size_t most)
+{
+    while ((uintptr_t)p % most != 0) most /= 2;
+    return (uint32_t)most;
+}
+
+/* The alignments that an algorithm may rely on: those that the preference promises, and that of the
+ * description's vector. */
+static uint64_t promised(const cublasLtMatmulPreferenceOpaque_t *preference,
+                         const cublasLtMatmulDescOpaque_t *d)
+{
+    uint64_t out = (uint64_t)alignment_of(d->bias, VECTOR_MOST) << 8 * (PROMISES_N - 1);
+    for (int i = 0; i < PROMISES_N - 1; i++) {
+        uint32_t bytes = preference->alignment[i];
+        out |= (uint64_t)(bytes == 0 || bytes > PROMISE_MOST ? PROMISE_MOST : bytes) << 8 * i;
+    }
+    return out;
+}
+
+static const char *fault_of_places(const cublasLtMatmulAlgo_t *algorithm,
+                                   const cublasLtMatmulDescOpaque_t *d, const void *a,
+                                   const void *b, const void *c, const void *to)
+{
+    static const char *const faults[PROMISES_N] = {
+        "A is less aligned than was promised", "B is less aligned than was promised",
+        "C is less aligned than was promised", "D is less aligned than was promised",
+        "the vector is less aligned than the one asked about"};
+    const void *const places[PROMISES_N] = {a, b, c, to, d->bias};
+    for (int i = 0; i < PROMISES_N; i++)
+        if ((uintptr_t)places[i] % (algorithm->data[PROMISE_WORD] >> 8 * i & 0xff) != 0)
+            return faults[i];
+    return NULL;
+}
+
 /* ---- algorithms ---- */
 
 static cublasStatus_t refused(const char *fault)
@@ -160,18 +219,8 @@ static cublasStatus_t refused(const char *fault)
     return CUBLAS_STATUS_INVALID_VALUE;
 }
 
-/* What an algorithm does beside the product; relu and bias are everybody's. */
-static uint64_t beside(const cublasLtMatmulDescOpaque_t *d)
-{
-    return d->epilogue == CUBLASLT_EPILOGUE_BGRADB || d->epilogue == CUBLASLT_EPILOGUE_DRELU
-               ? (uint64_t)d->epilogue
-               : 0;
-}
-
 static int offered(cublasLtHandle_t handle, const cublasLtMatmulDescOpaque_t *d)
 {
-    if (d->epilogue == CUBLASLT_EPILOGUE_BGRADB) return !told(handle, "sums-absent");
-    if (d->epilogue == CUBLASLT_EPILOGUE_DRELU) return !told(handle, "mask-absent");
     return !(d->epilogue & CUBLASLT_EPILOGUE_RELU) || !told(handle, "relu-absent");
 }
 
@@ -183,7 +232,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               int *found_n)
 {
     int n = told(handle, "three") ? ALGORITHMS_N : 1;
-    cublasStatus_t status = refused(cublaslt_fault_of(d, a, b, c, to));
+    cublasStatus_t status = refused(fault_of(d, a, b, c, to));
     *found_n = 0;
     if (status != CUBLAS_STATUS_SUCCESS) return status;
     if (!offered(handle, d)) return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -192,8 +241,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
         memset(r, 0, sizeof *r);
         r->algo.data[0] = (uint64_t)*found_n + 1;
         if (told(handle, "picky")) r->algo.data[0] += to->cols % 2;
-        r->algo.data[1] = beside(d);
-        r->algo.data[PROMISE_WORD] = cublaslt_promised(preference, d);
+        r->algo.data[PROMISE_WORD] = promised(preference, d);
     }
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -206,13 +254,12 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
 {
     memset(result, 0, sizeof *result);
     result->algo = *algorithm;
-    if (algorithm->data[0] < 1 || algorithm->data[0] > ALGORITHMS_N ||
-        algorithm->data[1] != beside(d) || !offered(handle, d) ||
+    if (algorithm->data[0] < 1 || algorithm->data[0] > ALGORITHMS_N || !offered(handle, d) ||
         (told(handle, "picky") && algorithm->data[0] == 1 && to->cols % 2) ||
         (told(handle, "alone") && algorithm->data[0] == ALGORITHMS_N && to->batch_n == 1) ||
         (told(handle, "few") && to->batch_n > FEW_N))
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    return refused(cublaslt_fault_of(d, a, b, c, to));
+    return refused(fault_of(d, a, b, c, to));
 }
 
 /* ---- products ---- */
@@ -223,8 +270,7 @@ struct product {
     const void *a, *b, *c;
     void *to;
     float alpha, beta;
-    int falling;       /* sums run in falling k */
-    unsigned bits_xor; /* of a mask's element number: its order */
+    int falling; /* sums run in falling k */
     double spent_ms;
 };
 
@@ -276,11 +322,6 @@ static float finished(const struct product *p, const void *c, int64_t i, int64_t
     int64_t ld = p->layout_to.ld;
     sum *= p->alpha;
     if (p->beta != 0.0f) sum += p->beta * load(c, j * ld + i, p->layout_to.type);
-    if (d->epilogue == CUBLASLT_EPILOGUE_DRELU) {
-        uint64_t bit = (uint64_t)(j * d->aux_ld + i) ^ p->bits_xor;
-        return ((const uint8_t *)d->aux)[bit / 8] >> bit % 8 & 1 ? sum : 0.0f;
-    }
-    if (d->epilogue == CUBLASLT_EPILOGUE_BGRADB) return sum;
     if (d->epilogue & CUBLASLT_EPILOGUE_BIAS) sum += load(d->bias, i, p->layout_to.type);
     return (d->epilogue & CUBLASLT_EPILOGUE_RELU) && sum < 0.0f ? 0.0f : sum;
 }
@@ -319,13 +360,8 @@ static void multiply(void *argument)
             pack(batch_at(p->a, &p->layout_a, n), &p->layout_a, !p->how.transpose_a, p->falling);
         float *b =
             pack(batch_at(p->b, &p->layout_b, n), &p->layout_b, p->how.transpose_b, p->falling);
-        for (int64_t j = 0; j < (int64_t)p->layout_to.cols; j++) {
-            float sum = 0.0f;
+        for (int64_t j = 0; j < (int64_t)p->layout_to.cols; j++)
             column(p, a, b + j * k_n, c, to, j, k_n);
-            for (int64_t k = 0; k < k_n; k++) sum += b[j * k_n + k];
-            if (p->how.epilogue == CUBLASLT_EPILOGUE_BGRADB)
-                store(p->how.bias, j, p->layout_to.type, sum);
-        }
         free(a);
         free(b);
     }
@@ -333,15 +369,10 @@ static void multiply(void *argument)
 }
 
 /* Beside the time that any piece of work takes. */
-static double work_spent_ms(cublasLtHandle_t handle, const cublasLtMatmulDescOpaque_t *d,
-                            const cublasLtMatmulAlgo_t *algorithm)
+static double work_spent_ms(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t *algorithm)
 {
-    static const double alone_ms[ALGORITHMS_N] = {0.04, 0.039, 0.03}, slow_ms = 0.09, one_ms = 0.02;
-    if (d->epilogue == CUBLASLT_EPILOGUE_DRELU) return told(handle, "mask-slow") ? slow_ms : one_ms;
-    if (d->epilogue == CUBLASLT_EPILOGUE_BGRADB)
-        return told(handle, "sums-slow") ? slow_ms : one_ms;
-    if ((d->epilogue & CUBLASLT_EPILOGUE_RELU) && told(handle, "relu-slow")) return slow_ms;
-    return alone_ms[handle->alike ? 0 : algorithm->data[0] - 1];
+    static const double ms[ALGORITHMS_N] = {0.04, 0.039, 0.03};
+    return ms[handle->alike ? 0 : algorithm->data[0] - 1];
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d, const void *alpha,
@@ -358,7 +389,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d, c
     (void)workspace;
     (void)workspace_bytes;
     if (status == CUBLAS_STATUS_SUCCESS)
-        status = refused(cublaslt_fault_of_places(algorithm, d, a, b, c, to));
+        status = refused(fault_of_places(algorithm, d, a, b, c, to));
     if (status != CUBLAS_STATUS_SUCCESS) return status;
     struct product p = {.how = *d,
                         .layout_a = *layout_a,
@@ -370,11 +401,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d, c
                         .to = to,
                         .alpha = *(const float *)alpha,
                         .beta = *(const float *)beta,
-                        .falling = algorithm->data[0] > 1 || algorithm->data[1] != 0,
-                        .bits_xor = told(handle, "mask-bits")    ? 7
-                                    : told(handle, "mask-bytes") ? 24
-                                                                 : 0,
-                        .spent_ms = work_spent_ms(handle, d, algorithm)};
+                        .falling = algorithm->data[0] > 1,
+                        .spent_ms = work_spent_ms(handle, algorithm)};
     if (handle->cold_n > 0) {
         handle->cold_n--;
         p.spent_ms *= 3.0;

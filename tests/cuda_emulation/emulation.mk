@@ -28,7 +28,7 @@ EMULATED_CXXFLAGS := -std=c++17 -g -fPIC -fno-strict-aliasing -ffp-contract=off 
 EMULATED_CFLAGS := -std=gnu17 -g -fPIC -ffp-contract=off $(WARN)
 
 # Plain loops take the place of cuBLASLt. src/base is an archive: what is needed comes in.
-EMULATED_HOST := $(filter-out cuda/library.c,$(wildcard cuda/*.c)) $(EMULATION)/cublaslt_emulated.c $(EMULATION)/cublaslt_emulated_rules.c $(EMULATION)/library_emulated.c
+EMULATED_HOST := $(filter-out cuda/library.c,$(wildcard cuda/*.c)) $(EMULATION)/cublaslt_emulated.c $(EMULATION)/library_emulated.c
 EMULATED_OBJ := $(patsubst %,%.o,$(wildcard cuda/*.cu) $(EMULATED_HOST))
 MACHINE_OBJ := $(patsubst %,%.o,$(wildcard $(EMULATION)/*.cpp))
 # tests/cuda: each a program that calls the launchers of cuda/kernels.h, without a backend.

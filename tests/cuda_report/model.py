@@ -25,8 +25,13 @@ ATTENTION = {
     "keys": (2750, 1024, 1300, 0.80, 2.0, 524288),
     "queries": (2816, 1536, 1506, 0.70, 1.5, 786432),
 }
+T5_ISSUE = 9  # clamping, address, load, product, choice, masks
 MMA_FLOPS = 4096  # of an m16n8k16
 SKIPPED = {512: 0.0, 1024: 0.22, 3072: 0.42}
+MATRICES = 201.3e6  # of the parameters: of layers, whose gradients a first pass writes; the others are zeroed and added to
+HEAD_ROWS = 9216    # of logits at a time (src/shape/memory.c)
+LAUNCHES = 590     # of kernels and copies, each with a gap of so many microseconds to the next within a graph
+GAP_US = 1.6
 
 
 def flops(length):
@@ -39,7 +44,8 @@ def step_ms(gpu, length, method):
     bandwidth, rate = gb_s * 1e9 * BANDWIDTH, peak * 1e12 * product_share
     activation = TOKENS * DIM * 2  # bytes
     out = {"products": 3 * LAYERS * 2.0 * TOKENS * 12 * DIM * DIM / rate * 1e3}
-    out["head"] = 3 * 2.0 * TOKENS * WORDS * DIM / (0.85 * rate) * 1e3 + 2 * TOKENS * WORDS * 4 / bandwidth * 1e3
+    table = -(-TOKENS // HEAD_ROWS) * 2 * WORDS * DIM * 4  # bytes: its gradient is read and written for each chunk
+    out["head"] = (3 * 2.0 * TOKENS * WORDS * DIM / (0.85 * rate) + (2 * TOKENS * WORDS * 4 + table) / bandwidth) * 1e3
     causal = TOKENS // length * HEADS * 2.0 * length * length * 128  # two products of half the pairs
     blocks = -(-length // 128)
     used = length * length / 2 / (sum(4 * (b + 1) for b in range(blocks)) * 128 * 32)  # of the diagonal's tiles
@@ -48,15 +54,19 @@ def step_ms(gpu, length, method):
         tensor = mma_n * MMA_FLOPS / (peak * 1e12 / sms / (ghz * 1e9)) / mma_share
         cycles = max(shared, tensor, issue) / efficiency
         ms = products * causal / (8 * tile_flops) * cycles / (sms * ghz * 1e9) / used / 0.92 * 1e3 * live
-        if method == "t5":  # a load for each element of the diagonals' tiles that the table covers
-            ms *= 1 + (0.7 if name != "forward" else 1.0) * 5.0 / (sum(4 * b + 2.5 for b in range(blocks)) / blocks)
+        if method == "t5":  # issue of T5_ISSUE instructions more for each element of the 4.5 tiles that the table covers
+            near = max(shared, tensor, issue + 2 * T5_ISSUE * 1024 / 32) / max(shared, tensor, issue) - 1
+            ms *= 1 + near * 4.5 / (sum(4 * b + 2.5 for b in range(blocks)) / blocks)
         out["attention " + name] = LAYERS * ms
     out["norms"] = LAYERS * 2 * 8.5 * activation / bandwidth * 1e3
-    out["bias sums, relu"] = LAYERS * (9 + 12) * activation / bandwidth * 1e3
-    out["optimizer"] = PARAMETERS * 30 / bandwidth * 1e3
-    out["gaps"] = 1.0
-    if method == "alibi" and length > 512:
-        out["skip bounds"] = LAYERS * 2 * 0.033 * (132 * 1.70) / (sms * ghz)
+    # bias gradients of q, k, v, out and the second product of the feed-forward; relu's, 3 x 4 with its bias gradient
+    out["bias sums, relu"] = LAYERS * (5 + 12) * activation / bandwidth * 1e3
+    # squares 4, update 22 bytes a parameter; what is added to is zeroed, read and written
+    out["optimizer"] = (PARAMETERS * 26 + (PARAMETERS - MATRICES) * 12) / bandwidth * 1e3
+    out["gaps"] = LAUNCHES * GAP_US / 1e3
+    if method == "alibi" and length > 512:  # an eighth for the norms of keys, the rest for rows from 512 on
+        rows = 1 / 8 + 7 / 8 * (1 - 512 / length)
+        out["skip bounds"] = LAYERS * 2 * 0.033 * rows * (132 * 1.70) / (sms * ghz)
     return out
 
 

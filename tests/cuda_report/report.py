@@ -6,12 +6,15 @@ usage: report.py BUILD [--update]
 1. Registers, static shared memory and spills: nvcc's logs, BUILD/cuda/*.log.
 2. Threads and dynamic shared memory of a block: the launches of the paper's model on the emulated GPU
    (check_shapes), with the shared memory that each generation allows a block.
-3. Blocks of an SM follow from both and from the limits below (CUDA programming guide, compute capabilities).
+3. Blocks of an SM follow from both and from the limits below (CUDA programming guide, compute capabilities). Where code
+   of sm_89 is missing, that of sm_80 runs.
 4. A spill, or fewer blocks of an SM than blocks.txt records, is an error; --update rewrites that file.
-5. The modelled step: model.py. No number of it was measured."""
+5. With cuobjdump (PyPI: nvidia-cuda-cuobjdump) in the path, instructions of the loops with tensor-core products.
+6. The modelled step: model.py. No number of it was measured."""
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -30,6 +33,7 @@ LIMITS = {
     "100": (227, 228, 64, 32),
     "120": (99, 100, 48, 24),
 }
+LOOP_INSTRUCTIONS = ("HMMA", "LDSM", "MUFU", "LDG", "BAR")
 REGISTERS, SYSTEM_BYTES = 65536, 1024  # of an SM; of shared memory, that the system has in each block
 
 
@@ -91,11 +95,35 @@ def short(name):
     return base + ("<" + ",".join(arguments) + ">" if arguments else "")
 
 
+def loops_of(build, target):
+    """[(kernel, {instruction: how often})] of each kernel's loop with most tensor-core products, all its paths; blocks that
+    the compiler moved out of the loop are not counted"""
+    found = []
+    for name in ("mma", "bwd_keys", "bwd_queries"):
+        path = os.path.join(build, "cuda", f"attention_{name}.cu.o")
+        out = subprocess.run(["cuobjdump", "-arch", "sm_" + target, "-sass", path], capture_output=True, text=True, check=True)
+        for function in out.stdout.split("Function : ")[1:]:
+            code = [(int(at, 16), name, rest) for at, name, rest in
+                    re.findall(r"/\*([0-9a-f]{4,})\*/ +(?:@!?\w+ +)?([A-Z][A-Z0-9]*)([^;]*);", function)]
+            loops = [(int(to[1], 16), at) for at, name, rest in code
+                     if name == "BRA" and (to := re.search(r"0x([0-9a-f]+)", rest)) and int(to[1], 16) < at]
+            counts = []
+            for first, last in loops:
+                body = [name for at, name, _ in code if first <= at <= last]
+                counts.append({name: body.count(name) for name in LOOP_INSTRUCTIONS} | {"all": len(body)})
+            most = max(counts, key=lambda c: (c["HMMA"], c["all"]), default=None)
+            if most and most["HMMA"]:
+                found.append((short(function.split()[0]), most))
+    return found
+
+
 def main():
     build, update = sys.argv[1], "--update" in sys.argv
     kernels, failures = kernels_of(build), []
     if not kernels:
         sys.exit(f"report.py: no nvcc logs in {build}/cuda; run make cuda first")
+    if "80" in kernels:
+        kernels.setdefault("89", kernels["80"])
     launches = {kb: launches_of(build, kb) for kb in {LIMITS[t][0] for t in kernels}}
     recorded = {}
     if os.path.exists(RECORDED):
@@ -121,8 +149,13 @@ def main():
                                 f"{recorded[target, short(name)]}")
     if update:
         with open(RECORDED, "w") as out:
-            for (target, name), blocks in sorted({**recorded, **now}.items()):
+            others = {row: blocks for row, blocks in recorded.items() if row[0] not in kernels}
+            for (target, name), blocks in sorted({**others, **now}.items()):
                 out.write(f"{target} {name} {blocks}\n")
+    if shutil.which("cuobjdump") and "90a" in kernels:
+        print("\nsm_90a, the loop over tiles, all its paths" + "".join(f"{name:>8}" for name in ("all", *LOOP_INSTRUCTIONS)))
+        for name, counts in loops_of(build, "90a"):
+            print(f"{name:<42}" + "".join(f"{counts[key]:>8}" for key in ("all", *LOOP_INSTRUCTIONS)))
     model.print_steps()
     for failure in failures:
         print(f"cuda-report: {failure}", file=sys.stderr)

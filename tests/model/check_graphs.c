@@ -73,7 +73,7 @@ struct trace {
     int64_t weights_n;
 };
 
-/* Every fourth update has no word of a tail, every fifth a short second shard: four shapes, of
+/* Every fourth update has no word of a tail, every fifth a short second shard: six shapes, of
  * which one is met once. */
 static struct model_batch batch_of(int32_t *ids, uint32_t update, int shard)
 {
@@ -130,10 +130,10 @@ static void check_position(enum spec_position position, enum spec_precision prec
     s.train.precision = precision;
     s.model.layers = 1;
     struct trace want = train(&s, false), got = train(&s, true);
-    /* Five shapes are met more than once: batches of two shards, all words or few, the short shard,
-     * the update, the scores; one only once. */
-    assert_int_equal(seen->records_n, 5);
-    assert_int_equal(seen->replays_n, UPDATES * (SHARDS + 1) + SCORES - 6);
+    /* Seven shapes are met more than once: the first and the second shard, all words or few, the
+     * short second shard, the update, the scores; one only once. */
+    assert_int_equal(seen->records_n, 7);
+    assert_int_equal(seen->replays_n, UPDATES * (SHARDS + 1) + SCORES - 8);
     assert_int_equal(seen->alive_n, 0);
     assert_memory_equal(got.loss, want.loss, sizeof got.loss);
     assert_memory_equal(got.norm, want.norm, sizeof got.norm);

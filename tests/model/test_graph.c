@@ -87,13 +87,16 @@ TEST(a_shape_is_done_then_recorded_then_replayed)
         struct model_update u = {.update = (uint32_t)i, .lr = 0.1, .lr_previous = 0.1};
         struct model_batch batch = make_batch(ids, ROWS, LENGTH, (uint64_t)i);
         u.targets_n = TOKENS;
-        batch.first_row = 10 * i; /* no part of the shape, nor is what begins an update */
-        model_bench_ok(model_train_batch(k.m, &batch, (uint32_t)i, i % 2, NULL, &e), &e);
+        batch.first_row = 10 * i; /* no part of the shape */
+        model_bench_ok(model_train_batch(k.m, &batch, (uint32_t)i, 0, NULL, &e), &e);
         model_bench_ok(model_apply(k.m, &u, &norm, &e), &e);
         model_bench_ok(model_score(k.m, &batch, position, TOKENS, logp, &e), &e);
         assert_int_equal(seen->records_n, i > 0 ? 3 : 0);
         assert_int_equal(seen->replays_n, 3 * i);
     }
+    /* Gradients that are added to are another shape. */
+    struct model_batch later = make_batch(ids, ROWS, LENGTH, 0);
+    model_bench_ok(model_train_batch(k.m, &later, 0, 1, NULL, &e), &e);
     struct model_batch shorter = make_batch(ids, ROWS, LENGTH - 1, 9);
     model_bench_ok(model_train_batch(k.m, &shorter, 9, 0, NULL, &e), &e);
     struct model_batch few = make_batch(ids, ROWS, LENGTH, 9);

@@ -117,42 +117,6 @@ static void linear_bwd_input(struct op_bench *k)
         }
 }
 
-/* y is what relu and dropout p left; the oracle cuts and scales the product. */
-static void check_linear_relu_bwd(struct op_bench *k, const int32_t *size, int64_t spare, float p)
-{
-    enum { UPDATE = 5 };
-    struct err e = {0};
-    op_bench_reset(k);
-    int64_t N = size[0], I = size[1], O = size[2];
-    struct step_state step = {.update = UPDATE};
-    struct dropout d = {.p = p, .key = 12, .stream = 3, .step_dev = op_step(k, &step)};
-    struct op_matrix dy = op_random(k, N, O, spare), w = op_random(k, O, I, 0);
-    struct op_matrix y = op_random(k, N, I, spare / 2), dx = op_random(k, N, I, spare);
-    const float *factor = op_factors(k, &d, NULL, UPDATE, N, I);
-    double *want = op_doubles(k, N * I);
-    float *plain = op_floats(k, N * I);
-    op_linear_bwd_input_double(want, dy.host, w.host, N, I, O);
-    op_linear_bwd_input_float(plain, dy.host, w.host, N, I, O);
-    for (int64_t j = 0; j < N * I; j++) {
-        y.host[j] = y.host[j] > 0.0f ? y.host[j] * factor[j] : 0.0f;
-        want[j] = y.host[j] != 0.0f ? want[j] / (1.0 - (double)p) : 0.0;
-        plain[j] = y.host[j] != 0.0f ? plain[j] * factor[j] : 0.0f;
-    }
-    op_set(k, &y);
-    op_ok(ops_linear_relu_bwd(k->b, &dx.t, &dy.t, &w.t, &y.t, &d, &e), &e);
-    tol_check_tensor(k, "dx", &dx.t, want, plain, NULL);
-    const float *got = op_get(k, &dx.t);
-    for (int64_t j = 0; j < N * I; j++)
-        if (y.host[j] == 0.0f && got[j] != 0.0f) fail_msg("dx[%d] is not cut off", (int)j);
-}
-
-static void linear_relu_bwd(struct op_bench *k)
-{
-    static const float chances[] = {0.0f, 0.1f, 0.5f};
-    for (int i = 0; i < SHAPES_N; i++)
-        for (int c = 0; c < 3; c++) check_linear_relu_bwd(k, shapes[i], 4 * (i % 3), chances[c]);
-}
-
 static void check_linear_bwd_weight(struct op_bench *k, const int32_t *size, int64_t spare,
                                     int with_bias, int accumulate)
 {
@@ -269,7 +233,6 @@ const struct op_row op_rows_linear[] = {
     {"linear_rows gives a row the same bits in any batch", linear_rows_is_exact},
     {"linear_relu is linear, cut off at zero", linear_relu},
     {"linear_bwd_input is dy times w", linear_bwd_input},
-    {"linear_relu_bwd is linear_bwd_input where relu and dropout let through", linear_relu_bwd},
     {"linear_bwd_weight is dy transposed times x and its column sums", linear_bwd_weight},
     {"gather_rows scales listed rows and gives zeros for a gap", gather_rows},
     {"scatter_rows adds every listed row", scatter_rows_adds},

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/file.h"
 #include "plan/plan.h"
 #include "shape/memory.h"
 
@@ -42,19 +43,21 @@ int32_t paper_plant_numbers(struct report_fixture *f)
 {
     struct arena a;
     char **names;
-    int32_t n;
+    int32_t n, planted = 0;
 
     arena_init(&a);
     paper_plant_list(f, &a, &names, &n);
     assert_int_equal(store_begin(f->base->store, &f->base->e), 0);
     for (int32_t i = 0; i < n; i++) {
         const char *path = arena_printf(&a, "experiments/%s/paper.tsv", names[i]);
+        if (!file_exists(path)) continue; /* it compares numbers of others */
         if (store_set_paper(f->base->store, names[i], path, &f->base->e) < 0)
             fail_msg("%s", f->base->e.text);
+        planted++;
     }
     assert_int_equal(store_commit(f->base->store, &f->base->e), 0);
     arena_fini(&a);
-    return n;
+    return planted;
 }
 
 /* The first cell as a number, or 0. */

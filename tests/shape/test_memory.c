@@ -148,7 +148,8 @@ TEST(rooms_are_those_worked_by_hand)
 }
 
 /* State 14 bytes a parameter (masters, rounded copy, gradients, momentum) and 12 C kept a
- * token and layer, of 2 bytes: 3.46 GB and 3.62 GB; the rest is under a quarter of one. */
+ * token and layer, of 2 bytes: 3.46 GB and 3.62 GB; the rest, of which 0.37 GB are
+ * logits, is under 0.55 GB. */
 TEST(the_paper_s_model_takes_seven_gigabytes_in_bf16)
 {
     struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
@@ -158,7 +159,7 @@ TEST(the_paper_s_model_takes_seven_gigabytes_in_bf16)
     int64_t kept = INT64_C(16) * 9216 * 12 * 1024 * 2;
     assert_int_equal(k.block_bytes + k.half_bytes, INT64_C(14) * k.elements_n);
     assert_true(k.pool_bytes > kept);
-    assert_true(k.pool_bytes < kept + INT64_C(250000000));
+    assert_true(k.pool_bytes < kept + INT64_C(550000000));
     assert_in_range(k.total_bytes, INT64_C(7000000000), INT64_C(8000000000));
     printf("247M, bf16, 9,216 tokens: %.3f GB, of it activations %.3f GB\n",
            (double)k.total_bytes / 1e9, (double)k.pool_bytes / 1e9);
@@ -176,8 +177,8 @@ TEST(logits_exist_for_a_chunk_of_rows)
     assert_int_equal(shape_logits_rows(8192, SPEC_FP32, true), 512);
     assert_int_equal(shape_logits_rows(16384, SPEC_FP32, true), 256);
     assert_int_equal(shape_logits_rows(65536, SPEC_FP32, true), 128);
-    assert_int_equal(shape_logits_rows(1, SPEC_BF16, true), 2048);
-    assert_int_equal(shape_logits_rows(20002, SPEC_BF16, true), 2048); /* 82 MB of bf16 */
+    assert_int_equal(shape_logits_rows(1, SPEC_BF16, true), 16384);
+    assert_true(shape_logits_rows(20002, SPEC_BF16, true) >= 9216); /* a shard at once */
     assert_true(shape_logits_rows(20002, SPEC_BF16, false) * 20002 * 4 < 90000000);
     for (int train = 0; train < 2; train++)
         assert_int_equal(shape_logits_rows(20002, SPEC_FP32, train), 208);

@@ -26,9 +26,7 @@ typedef enum {
     CUBLASLT_MATMUL_DESC_TRANSA = 3,
     CUBLASLT_MATMUL_DESC_TRANSB = 4,
     CUBLASLT_MATMUL_DESC_EPILOGUE = 7,
-    CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,
-    CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER = 11,
-    CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD = 12
+    CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8
 } cublasLtMatmulDescAttributes_t;
 typedef enum {
     CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT = 5,
@@ -46,9 +44,7 @@ typedef enum {
     CUBLASLT_EPILOGUE_DEFAULT = 1,
     CUBLASLT_EPILOGUE_RELU = 2,
     CUBLASLT_EPILOGUE_BIAS = 4,
-    CUBLASLT_EPILOGUE_RELU_BIAS = 6,
-    CUBLASLT_EPILOGUE_DRELU = 8 | 128,
-    CUBLASLT_EPILOGUE_BGRADB = 512
+    CUBLASLT_EPILOGUE_RELU_BIAS = 6
 } cublasLtEpilogue_t;
 enum {
     CUBLASLT_REDUCTION_SCHEME_NONE = 0,
@@ -62,8 +58,7 @@ typedef struct {
     cudaDataType scale;
     cublasOperation_t transpose_a, transpose_b;
     cublasLtEpilogue_t epilogue;
-    void *bias, *aux;
-    int64_t aux_ld; /* in bits for DRELU */
+    const void *bias;
 } cublasLtMatmulDescOpaque_t;
 typedef struct {
     cudaDataType type;

@@ -1,0 +1,67 @@
+/* gemm_internal.h - what gemm.c and gemm_choice.c share.
+ *
+ * 1. Products are grouped in classes: sizes, storage, types, alignment. The count of rows, which
+ *    differs from batch to batch, is rounded up to a multiple of GEMM_ROWS; a product that the
+ *    algorithm of its class cannot do gets a class of its own.
+ * 2. At the first product of a class the library names candidates whose sums have a fixed order.
+ *    They are timed; a later one is preferred to the first, the library's own favourite, only when
+ *    it is clearly faster, on a device that is warm and twice, so that chance decides little.
+ * 3. Exact products (struct gemm_product) take no candidate that sums in parts, and have one
+ *    algorithm for any count of chunks: a product that it refuses fails.
+ * 4. ReLU is no part of a class: it is done within the product where the class's algorithm takes
+ *    it, else by a kernel after it. The sums are the same, and so are the bits. */
+#ifndef CUDA_GEMM_INTERNAL_H
+#define CUDA_GEMM_INTERNAL_H
+
+#include <cublasLt.h>
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#include "gemm.h"
+
+enum { GEMM_IDENTITY_BYTES = 160, GEMM_WORKSPACE_BYTES = 32 << 20 };
+
+/* Compared byte by byte: no padding. */
+struct gemm_class {
+    int64_t m, n, k;
+    int32_t transpose_a, transpose_b, from, to, bias, exact;
+    int32_t alignment_a, alignment_b, alignment_c; /* bytes, 2 to 16 */
+    int32_t rounded;                               /* m or k was rounded up */
+};
+
+struct gemm_choice {
+    struct gemm_class of;
+    cublasLtMatmulAlgo_t algorithm;
+};
+
+struct gemm {
+    cublasLtHandle_t handle_own;
+    cudaStream_t stream;
+    void *workspace_own;
+    cudaEvent_t before_own, after_own;
+    struct gemm_choice *choice_own;
+    int32_t choices_n, choices_room;
+    int32_t is_warm;                    /* the device has run at its full clock */
+    char identity[GEMM_IDENTITY_BYTES]; /* of library and GPU */
+};
+
+/* A product as the library takes it, column-major: c^T = b^T a^T. */
+struct gemm_call {
+    cublasLtMatmulDescOpaque_t product;
+    cublasLtMatrixLayoutOpaque_t a, b, c; /* of our a, b, c */
+};
+
+/* gemm.c */
+int gemm_fault(cublasStatus_t status, const struct gemm_product *p, struct err *e);
+int gemm_call_init(struct gemm_call *call, const struct gemm_product *p, struct err *e);
+/* gemm_run - queues it with that algorithm, its result at `to` (where p->c is, or memory alike). */
+cublasStatus_t gemm_run(struct gemm *g, const struct gemm_call *call, const struct gemm_product *p,
+                        const cublasLtMatmulAlgo_t *algorithm, void *to);
+
+/* gemm_choice.c. gemm_choose - the algorithm of p's class, now chosen if it was not. */
+int gemm_choose(struct gemm *g, const cublasLtMatmulAlgo_t **out, const struct gemm_call *call,
+                const struct gemm_product *p, struct err *e);
+/* gemm_fits - whether the algorithm can do exactly this product. */
+int gemm_fits(struct gemm *g, const struct gemm_call *call, const cublasLtMatmulAlgo_t *algorithm);
+
+#endif
