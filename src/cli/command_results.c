@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "report/compare.h"
 #include "report/report.h"
 
 /* What is asked of results.db: a scale, and the settings that change the grid. */

@@ -89,6 +89,8 @@ const struct record_field record_fields[] = {
     {BENCHED(wps), REAL, MUST, "results", "wps", true},
     {BENCHED(mfu), REAL, MAY, "results", "mfu", false},
     {BENCHED(batch_tokens), INT, MAY, "results", "batch_tokens", false},
+    {BENCHED(cpu_share), REAL, MAY, "results", "cpu_share", false},
+    {BENCHED(switches_per_s), REAL, MAY, "results", "switches_per_s", false},
 
     {ENDED(state), TEXT, MAY, NULL, NULL, false},
     {ENDED(code), TEXT, MAY, NULL, NULL, false},

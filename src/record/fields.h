@@ -68,6 +68,8 @@ struct record_benched {
     int64_t peak_memory_bytes;
     double wall_seconds, wps, mfu;
     int64_t batch_tokens;
+    double cpu_share;      /* of the measured steps: processor time over wall time */
+    double switches_per_s; /* in them: times that the system took the processor away */
 };
 struct record_ended {
     const char *state;   /* done, failed, diverged or cancelled */

@@ -244,7 +244,7 @@ void report_answer_rows(struct report_answer *out, struct arena *a, const char *
 
 /* --- CSV and JSON --------------------------------------------------------------------------- */
 
-/* A text is quoted where RFC 4180 wants it. One that a spreadsheet would run as a formula begins
+/* A text is quoted where RFC 4180 requires it. One that a spreadsheet would run as a formula begins
  * with an apostrophe, which it shows as text; numbers stay as they are. */
 static void csv_cell(FILE *out, const char *text)
 {
@@ -281,7 +281,7 @@ int report_rows_csv(FILE *out, const struct report_rows *r, struct err *e)
     return file_check_output(out, e);
 }
 
-/* A text as a JSON string; jansson knows what must be escaped and refuses what is no UTF-8. */
+/* A text as a JSON string; jansson escapes what must be escaped and refuses what is not UTF-8. */
 static int json_text(FILE *out, const char *text, struct err *e)
 {
     json_t *string = json_string(text);
@@ -295,7 +295,7 @@ static int json_text(FILE *out, const char *text, struct err *e)
     return rc;
 }
 
-/* Numbers are written as they stand: the store gives the shortest form that reads back the same. */
+/* Numbers are written as they are: the store gives the shortest form that reads back the same. */
 static int json_cell(FILE *out, const struct store_cell *cell, struct err *e)
 {
     double number;

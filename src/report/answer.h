@@ -1,7 +1,7 @@
 /* answer.h - the answer of a query held in memory, with names and types of its cells.
  *
  * Everything the report prints passes through this form: rows of results.db (report_rows_query) and
- * rows of a paper.tsv (report_rows_tsv). A cell's text is NULL where SQL said NULL. */
+ * rows of a paper.tsv (report_rows_tsv). A cell's text is NULL for NULL in SQL. */
 #ifndef REPORT_ANSWER_H
 #define REPORT_ANSWER_H
 
@@ -59,7 +59,7 @@ struct report_answer {
 };
 
 /* report_answer_query - of one statement. Errors: those of store_columns, with the file.
- * report_answer_rows - of rows; SQL takes what looks like a number for one. */
+ * report_answer_rows - of rows; what looks like a number is one. */
 int report_answer_query(struct report_answer *out, struct arena *a, struct store *s,
                         const char *where, const char *sql, struct err *e);
 void report_answer_rows(struct report_answer *out, struct arena *a, const char *where,

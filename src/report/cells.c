@@ -66,7 +66,7 @@ static int check_columns(const struct report_keys *k, struct err *e)
 
 /* --- the chain ------------------------------------------------------------------------------ */
 
-/* What the lines verdict: of table.txt say, a row each. */
+/* The lines verdict: of table.txt, a row each. */
 static void put_rules(struct statement *q, const struct report_layout *l)
 {
     PUT(q, "report_rule(metric, near, far, device, within) AS (");
@@ -78,7 +78,8 @@ static void put_rules(struct statement *q, const struct report_layout *l)
     PUT(q, "%s),\n", l->rules_n ? "" : "SELECT NULL, NULL, NULL, NULL, NULL WHERE 0");
 }
 
-/* One row a cell of the view comparison: what it is, ours, the paper's, and what is said of it. */
+/* One row a cell of the view comparison: what it is, ours, the paper's, the verdict and its words.
+ */
 static const char judged_sql[] =
     "report_metric_place(metric, place) AS (VALUES ('perplexity', 1), ('train_wps', 2), "
     "('eval_wps', "
@@ -92,6 +93,8 @@ static const char judged_sql[] =
     "   c.position, c.L_train_nominal, c.L_valid_nominal, c.split DESC, c.device) AS \"#cell\",\n"
     "  CASE WHEN r.metric IS NULL OR c.paper IS NULL THEN NULL\n"
     "   WHEN c.state = 'not run' THEN 'not run'\n"
+    "   WHEN c.metric LIKE '%_wps' AND EXISTS (SELECT 1 FROM benchmarks b\n"
+    "    WHERE b.config_id = c.config_id AND b.noisy) THEN 'noisy'\n"
     "   WHEN r.device IS NOT NULL AND coalesce(instr(c.device, r.device), 0) = 0\n"
     "    THEN 'other device'\n"
     "   WHEN abs(c.ours - c.paper) <= r.near * c.paper THEN 'reproduced'\n"
@@ -105,6 +108,7 @@ static const char judged_sql[] =
     " SELECT *, CASE verdict WHEN 'within' THEN within\n"
     "  WHEN 'other device' THEN CASE WHEN ours IS NULL THEN '–'\n"
     "   ELSE printf('× %.2f on %s', ours / paper, coalesce(device, '?')) END\n"
+    "  WHEN 'noisy' THEN 'not judged: the machine was busy'\n"
     "  ELSE verdict END AS said\n"
     " FROM report_compared)";
 
@@ -191,39 +195,59 @@ static void put_key(struct statement *q, const char *name, const char *label)
     const char *own = column(q, name), *paper = nominal(q, name);
     const char *same = partition(q, &name, 1);
 
-    if (!paper)
+    if (!paper) {
         PUT(q, ",\n  %s AS \"#%s\"", own, label);
-    else
+    } else {
+        const char *low = arena_printf(q->arena, "min(%s) OVER (%s)", paper, same);
+        const char *high = arena_printf(q->arena, "max(%s) OVER (%s)", paper, same);
         PUT(q,
-            ",\n  CASE WHEN min(%s) OVER (%s) IS NULL OR %s IS NULL\n"
-            "    OR min(%s) OVER (%s) = %s AND max(%s) OVER (%s) = %s THEN %s\n"
-            "   WHEN min(%s) OVER (%s) = max(%s) OVER (%s)\n"
-            "    THEN %s || printf(' (%%.0f)', min(%s) OVER (%s))\n"
-            "   ELSE %s || printf(' (%%.0f–%%.0f)', min(%s) OVER (%s), max(%s) OVER (%s))\n"
-            "   END AS \"#%s\"",
-            paper, same, own, paper, same, own, paper, same, own, own, paper, same, paper, same,
-            own, paper, same, own, paper, same, paper, same, label);
+            ",\n  %s || CASE WHEN %s IS NULL OR %s = %s AND %s = %s THEN ''\n"
+            "   WHEN %s = %s THEN printf(' (%%.0f)', %s)\n"
+            "   ELSE printf(' (%%.0f–%%.0f)', %s, %s) END AS \"#%s\"",
+            own, low, low, own, high, own, low, high, low, low, high, label);
+    }
     PUT(q,
         ",\n  CASE WHEN min(typeof(%s) <> 'text') OVER (%s) THEN %s\n"
         "   ELSE min(\"#row\") OVER (%s) END AS \"#%s_order\"",
         own, partition(q, NULL, 0), own, same, label);
 }
 
+/* What a cell came from: the distinct values of each column in it, in the order of the rows. */
+static const struct {
+    const char *name, *column;
+} traces[] = {{"runs", "run_id"},
+              {"devices", "device"},
+              {"machines", "machine"},
+              {"codes", "code_id"},
+              {"sources", "source"}};
+enum { TRACES_N = sizeof traces / sizeof *traces };
+
 static void put_keyed(struct statement *q, bool all)
 {
     const struct report_keys *k = q->keys;
-    const char *every[REPORT_MAX_NAMES + 1];
+    const char *cell[REPORT_MAX_NAMES + 2]; /* columns of a line, of a cell, and one more */
 
     PUT(q, ",\nreport_keyed AS MATERIALIZED (\n SELECT *, min(\"#row\") OVER (%s) AS \"#group\"",
         partition(q, NULL, 0));
     PUT(q, ",\n  min(\"#row\") OVER (%s) AS \"#line\"", partition(q, k->line, k->lines_n));
-    every[0] = k->column;
-    PUT(q, ",\n  min(\"#row\") OVER (%s) AS \"#column\"", partition(q, every, 1));
+    PUT(q, ",\n  min(\"#row\") OVER (%s) AS \"#column\"", partition(q, &k->column, 1));
     put_key(q, k->column, "label");
     for (int32_t i = 0; i < k->lines_n; i++)
         put_key(q, k->line[i], arena_printf(q->arena, "line%d", i));
     for (int32_t i = 0; i < k->group_n && q->group_n; i++)
         put_key(q, k->group[i], arena_printf(q->arena, "group%d", i));
+    memcpy(cell, k->line, sizeof k->line);
+    cell[k->lines_n] = k->column;
+    for (int32_t i = 0; i < TRACES_N; i++) {
+        cell[k->lines_n + 1] = traces[i].column;
+        if (report_answer_has(k->answer, traces[i].column))
+            PUT(q,
+                ",\n  CASE WHEN row_number() OVER (%s ORDER BY \"#row\") = 1 THEN %s END AS"
+                " \"#%s\"",
+                partition(q, cell, k->lines_n + 2), traces[i].column, traces[i].name);
+        else
+            PUT(q, ",\n  NULL AS \"#%s\"", traces[i].name);
+    }
     PUT(q, "\n FROM report_joined");
     for (int32_t i = 0; i < k->lines_n && !all; i++)
         PUT(q, "%s%s IS NOT NULL", i ? " OR " : " WHERE ", column(q, k->line[i]));
@@ -355,29 +379,6 @@ int report_cells_lines(struct report_rows *out, struct arena *a, struct store *s
 
 /* --- cells ---------------------------------------------------------------------------------- */
 
-/* What a cell came from: the distinct values of each column in it. */
-static const struct {
-    const char *name, *column;
-} traces[] = {{"runs", "run_id"},
-              {"devices", "device"},
-              {"machines", "machine"},
-              {"codes", "code_id"},
-              {"sources", "source"}};
-enum { TRACES_N = sizeof traces / sizeof *traces };
-
-static void put_traces(struct statement *q)
-{
-    for (int32_t i = 0; i < TRACES_N; i++)
-        if (report_answer_has(q->keys->answer, traces[i].column))
-            PUT(q,
-                ",\nreport_%s AS (SELECT \"#group\", \"#line\", \"#column\", group_concat(v, ', ') "
-                "AS v\n"
-                " FROM (SELECT \"#group\", \"#line\", \"#column\", %s AS v FROM report_keyed\n"
-                "  WHERE %s IS NOT NULL GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, min(\"#row\"))\n"
-                " GROUP BY 1, 2, 3)",
-                traces[i].name, traces[i].column, traces[i].column);
-}
-
 /* Each run of a cell with its number, and the cell's mean beside it. */
 static void put_means(struct statement *q)
 {
@@ -408,29 +409,26 @@ static void put_cells(struct statement *q)
 
     PUT(q,
         ",\nreport_cell AS (SELECT \"#group\", \"#line\", \"#column\", min(\"#row\"), \"#label\",\n"
-        "  \"#label_order\", %s AS x, %s AS x_nominal, %s AS metric, %s AS config_id,\n"
-        "  group_concat(DISTINCT \"#verdict\") AS verdict, group_concat(DISTINCT %s) AS why\n"
-        " FROM report_keyed GROUP BY 1, 2, 3)\n"
-        "SELECT c.\"#group\" AS \"group\", c.\"#line\" AS line, c.\"#column\" AS \"column\",\n"
-        " c.\"#label\" AS label, c.x, c.x_nominal, c.metric, c.config_id, c.verdict, c.why,\n"
-        " coalesce(m.n, 0) AS n, m.mean, m.std, m.configs_n, m.configs",
+        "  \"#label_order\", %s AS x, %s AS x_nominal, %s AS metric, %s AS config_id, \n"
+        "  max(%s AND coalesce(%s, '') NOT LIKE 'memory%%') AS noisy,\n"
+        "  group_concat(DISTINCT \"#verdict\") AS verdict, group_concat(DISTINCT %s) AS why",
         column(q, k->column), paper ? paper : column(q, k->column), column(q, "metric"),
-        column(q, "config_id"), k->why ? column(q, k->why) : "NULL");
+        column(q, "config_id"), column(q, "noisy"), column(q, "metric"),
+        k->why ? column(q, k->why) : "NULL");
     for (int32_t i = 0; i < TRACES_N; i++)
-        if (report_answer_has(k->answer, traces[i].column))
-            PUT(q, ", report_%s.v AS %s", traces[i].name, traces[i].name);
-        else
-            PUT(q, ", NULL AS %s", traces[i].name);
-    PUT(q,
-        "\nFROM report_cell c LEFT JOIN report_mean m USING (\"#group\", \"#line\", \"#column\")");
-    for (int32_t i = 0; i < TRACES_N; i++)
-        if (report_answer_has(k->answer, traces[i].column))
-            PUT(q, "\n LEFT JOIN report_%s USING (\"#group\", \"#line\", \"#column\")",
-                traces[i].name);
+        PUT(q, ",\n  group_concat(\"#%s\", ', ') AS %s", traces[i].name, traces[i].name);
+    PUT(q, "\n FROM (SELECT * FROM report_keyed ORDER BY \"#row\") GROUP BY 1, 2, 3)\n"
+           "SELECT c.\"#group\" AS \"group\", c.\"#line\" AS line, c.\"#column\" AS \"column\",\n"
+           " c.\"#label\" AS label, c.x, c.x_nominal, c.metric, c.config_id, c.noisy, c.verdict, "
+           "c.why,\n"
+           " coalesce(m.n, 0) AS n, m.mean, m.std, m.configs_n, m.configs");
+    for (int32_t i = 0; i < TRACES_N; i++) PUT(q, ", c.%s", traces[i].name);
+    PUT(q, "\nFROM report_cell c LEFT JOIN report_mean m USING (\"#group\", \"#line\","
+           " \"#column\")");
     PUT(q, "\nORDER BY 1, c.\"#label_order\", 2");
 }
 
-/* Unlike things are not averaged. */
+/* Unlike configurations are not averaged. */
 static int check_alike(const struct report_rows *cells, struct err *e)
 {
     double n;
@@ -452,7 +450,6 @@ int report_cells(struct report_rows *out, struct arena *a, struct store *s,
 
     TRY(check_columns(k, e));
     start(&q, a, k, false, k->judged != NULL);
-    put_traces(&q);
     put_means(&q);
     put_cells(&q);
     TRY(ask(out, &q, s, e));
@@ -481,7 +478,7 @@ int report_cells_judged(struct report_rows *out, struct arena *a, struct store *
 int report_cells_rows(struct report_rows *out, struct arena *a, struct store *s,
                       const struct report_keys *k, struct err *e)
 {
-    /* What a cell that no row shows says in the columns of the answer. */
+    /* What a cell that no row shows has in the columns of the answer. */
     static const struct {
         const char *column, *cell;
     } known[] = {{"artefact", "artefact"},  {"scale", "scale"},     {"dataset", "dataset"},

@@ -1,8 +1,7 @@
 /* cells.h - the numbers of tables and figures: SQL over the rows of an answer.
  *
  * An answer (the rows of query.sql, or those of a paper.tsv) becomes groups, lines and cells.
- * SQLite groups, averages and joins; what is left to C is where a cell stands and how it is
- * written.
+ * SQLite groups, averages and joins; C places the cells and writes them.
  *
  * 1. A group is a table or a panel, a line is a row of the table or a curve. All three come in the
  *    order in which the answer first has them; columns, and lines of one key, in the order of their
@@ -47,8 +46,8 @@ struct report_keys {
  * and those without a number). report_cells_lines - one row a line: group, line, label0.., right0..
  * (its key is a number), style (of position_methods; 5 of another), extra0.., train_run_id.
  * report_cells - one row a cell: group, line, column, label, x, x_nominal, metric, config_id,
- * verdict, why, n, mean, std, configs_n, configs, runs, devices, codes, sources. Errors: ERR_DATA a
- * column the answer lacks, with the nearest; unlike configurations in one cell. */
+ * noisy, verdict, why, n, mean, std, configs_n, configs, runs, devices, codes, sources. Errors:
+ * ERR_DATA a column the answer lacks, with the nearest; unlike configurations in one cell. */
 int report_cells_groups(struct report_rows *out, struct arena *a, struct store *s,
                         const struct report_keys *k, bool all, struct err *e);
 int report_cells_lines(struct report_rows *out, struct arena *a, struct store *s,

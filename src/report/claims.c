@@ -27,7 +27,7 @@ static bool has_columns(const struct report_answer *r, const char *const *names,
 }
 
 /* One row a case, each with what its claim comes to; %s: counted, unjudged. head is the row at
- * which the claim begins, note what its evidence lacks, line what the case says. */
+ * which the claim begins, note what its evidence lacks, line the words of the case. */
 static const char cases_sql[] =
     ",\nreport_case AS (\n"
     " SELECT \"#row\", claim, seed, coalesce(holds, 0) <> 0 AS holds,\n"

@@ -9,12 +9,12 @@
  *
  * It answers with the cases of its claims: claim, statement, wanted (how many cases the grid asks
  * for), seed (NULL where a case has none), holds (1, or 0 or NULL where it does not), said (the
- * case's numbers in words). A claim of which there is no case yet has one row whose said is NULL.
+ * case's numbers in words). A claim without a case yet has one row whose said is NULL.
  *
  * 1. A claim with fewer cases than are wanted, or with none wanted, is "not run".
  * 2. It is "supported" when every case holds, else "contradicted".
- * 3. Its evidence is what the cases say, in their order, each with its seed, joined by "; "; what
- * is missing comes first.
+ * 3. Its evidence is the words of the cases, in their order, each with its seed, joined by "; ";
+ * what is missing comes first.
  *
  * Or it answers with verdicts: claim, statement, verdict, evidence. In both two columns may follow.
  * counted is 0 of a claim about the paper's own numbers, which no run of ours can change. unjudged
@@ -27,7 +27,7 @@ struct report_claims {
 };
 
 /* report_claims_judge - no rows and no error without a claim.sql. Errors: ERR_DATA other columns, a
- * verdict of another word, a claim or a statement that is NULL, wanted is no number of cases. */
+ * verdict of another word, a claim or a statement that is NULL, wanted is not a number of cases. */
 int report_claims_judge(struct report_claims *out, struct arena *a, struct store *s,
                         const struct report_folder *f, const char *scale, struct err *e);
 
@@ -58,7 +58,7 @@ const char *report_claims_sentence(struct arena *a, const struct report_claims *
                                    const char *scale);
 const char *report_claims_of_paper(struct arena *a, const struct report_claims *claims);
 
-/* report_claims_heading - what stands above verdicts: away from scale paper they are about shape.
+/* report_claims_heading - what is above verdicts: away from scale paper they are about shape.
  */
 const char *report_claims_heading(struct arena *a, const char *scale);
 

@@ -7,12 +7,11 @@
  *             filter frees
  *   near      the pairs that agree in all joined coordinates, and what else keeps them apart
  *   shown     the pairs that nothing keeps apart, then the rest of a and of b, with the reason */
-#include "report/compare.h"
-
 #include <string.h>
 
 #include "base/str.h"
 #include "report/html.h"
+#include "report/report.h"
 #include "report/writer.h"
 #include "spec/spec.h"
 
@@ -184,7 +183,7 @@ static const char *bind(struct compare *c, const struct side *s, const char *val
     return arena_printf(c->arena, ":%s", name);
 }
 
-/* " FROM evaluations e WHERE …" with what the filter says. */
+/* " FROM evaluations e WHERE …" with the conditions of the filter. */
 static const char *chosen(struct compare *c, const struct side *s)
 {
     struct strbuf b;
@@ -216,7 +215,7 @@ static int ask(struct report_rows *out, struct compare *c, const char *sql, stru
 
 /* Why nothing matches: a value that no evaluation has, with those there are; else the combination.
  */
-static int say_empty(struct compare *c, const struct side *s, struct err *e)
+static int report_empty(struct compare *c, const struct side *s, struct err *e)
 {
     struct report_rows known;
 
@@ -251,7 +250,7 @@ static int read_side(struct compare *c, struct side *s, struct err *e)
     TRY(read_filter(s, c->arena, e));
     c->params_n = 0;
     TRY(ask(&rows, c, arena_printf(c->arena, "SELECT run_id%s LIMIT 1", chosen(c, s)), e));
-    if (rows.rows_n == 0) return say_empty(c, s, e);
+    if (rows.rows_n == 0) return report_empty(c, s, e);
     s->of_evaluation =
         s->run && strncmp(report_rows_text(&rows, 0, 0), s->run, strlen(s->run)) == 0;
     return 0;

@@ -1,9 +1,9 @@
 /* folder.c - reading the files of an artefact. */
 #include "report/folder.h"
 
-#include <dirent.h>
 #include <string.h>
 
+#include "base/dir.h"
 #include "base/file.h"
 #include "base/str.h"
 
@@ -85,16 +85,17 @@ static int folder_read(const char **text, const char **path, const struct report
 static bool folder_ships(struct arena *a, const struct project *p, const char *plot)
 {
     const char *path = arena_printf(a, "%s/experiments", p->share);
-    DIR *folder = opendir(path);
+    struct dir folder;
     bool found = false;
     char *text;
 
-    for (struct dirent *d = folder ? readdir(folder) : NULL; d && !found; d = readdir(folder)) {
-        const char *shipped = arena_printf(a, "%s/%s/plot.gp", path, d->d_name);
+    if (dir_open(&folder, path, NULL) < 0) return false;
+    for (int32_t i = 0; i < folder.n && !found; i++) {
+        const char *shipped = arena_printf(a, "%s/%s/plot.gp", path, folder.name_own[i]);
         found = file_read(a, &text, NULL, shipped, REPORT_MAX_FILE_BYTES, NULL) == 0 &&
                 strcmp(text, plot) == 0;
     }
-    if (folder) closedir(folder);
+    dir_close(&folder);
     return found;
 }
 
@@ -157,10 +158,10 @@ int report_folder_open(struct report_folder *f, struct arena *a, const struct pr
 {
     *f = (struct report_folder){.artefact = artefact, .dir = dir, .points = artefact};
     if (!str_is_name(artefact))
-        return ERR(e, ERR_USAGE, "\"%s\" is no artefact: a name has letters, digits, . _ and -",
+        return ERR(e, ERR_USAGE, "\"%s\" is not an artefact: a name has letters, digits, . _ and -",
                    artefact);
     if (!file_exists(dir))
-        return ERR(e, ERR_NOINPUT, "%s: there is no such folder of the artefact %s", dir, artefact);
+        return ERR(e, ERR_NOINPUT, "%s: the artefact %s has no such folder", dir, artefact);
     const char *shipped = arena_printf(a, "experiments/%s", artefact);
     size_t n = strlen(dir), tail = strlen(shipped);
     f->command = n >= tail && strcmp(dir + n - tail, shipped) == 0 ? artefact : dir;
@@ -195,7 +196,7 @@ int report_entropy_floor(double *out, struct arena *a, const char *root, const c
         value += strspn(value, " ");
         value[strcspn(value, " #\r\n")] = '\0';
         if (str_to_double(out, value) && *out > 0) return 0;
-        return ERR(e, ERR_DATA, "%s: %s \"%s\" is no number above 0", path, key, value);
+        return ERR(e, ERR_DATA, "%s: %s \"%s\" is not a number above 0", path, key, value);
     }
     return 0;
 }

@@ -1,9 +1,9 @@
-/* folder.h - what an artefact's folder says: query.sql, table.txt, paper.tsv, claim.sql,
+/* folder.h - the files of an artefact's folder: query.sql, table.txt, paper.tsv, claim.sql,
  * plot.gp.
  *
  * A folder that holds only a grid.yaml (a user's own) is reported too: without query.sql and
  * table.txt the rows are all evaluations the grid asks for, in a table of methods and L_train by
- * L_valid, and a curve for each. Without paper.tsv or claim.sql there is no such part.
+ * L_valid, and a curve for each. Without paper.tsv or claim.sql that part is missing.
  *
  * A use: line of table.txt puts another artefact's file in the place of one that this folder lacks.
  * The other folder is looked for beside this one, then among the project's experiments, then among
@@ -30,9 +30,9 @@ struct report_folder {
     const char *paper_path;   /* NULL without paper.tsv */
 };
 
-/* report_folder_open - reads the files of dir. Errors: ERR_USAGE artefact is no name; ERR_NOINPUT
- * dir is not there; ERR_DATA a file is wrong, or a use: line names a file that is nowhere, that the
- * folder holds itself, or that uses another. */
+/* report_folder_open - reads the files of dir. Errors: ERR_USAGE artefact is not a name;
+ * ERR_NOINPUT dir is not there; ERR_DATA a file is wrong, or a use: line names a file that is
+ * nowhere, that the folder holds itself, or that uses another. */
 int report_folder_open(struct report_folder *f, struct arena *a, const struct project *p,
                        const char *artefact, const char *dir, struct err *e);
 

@@ -11,19 +11,16 @@
  *   rows:     columns that name a row of the table
  *   columns:  the column whose values head the table
  *   value:    the column that is shown: the mean over seeds, ± the standard deviation when n > 1
- *   format:   %.Nf, N from 0 to 6; or metric | %.Nf for the rows whose column `metric` says so
- *   extra:    column | heading | %.Nf | factor    one more column a row, such as
- *             train_wps | words/s | %.0f | 1; repeated for more
- *   paper:    the metrics of paper.tsv that are shown in the same layout under their own heading;
- *             more than one need `group: metric`
- *   verdict:  metric | near | far, such as perplexity | 1.3 % | 5 %: when a cell of the paper is
- *             called reproduced, and when within 5 %; with | device at the end only numbers of a
- *             device of that name are, and the others' ratio is shown; a line a metric
- *   note:     a sentence below the table; repeated for more
- *   panel:    the column that names the panels of the figure (may be left out)
- *   series:   the column that names a curve
- *   style:    the column that chooses its colour: sinusoidal, rotary, t5 or alibi
- *   x: y:     the columns drawn
+ *   format:   %.Nf, N from 0 to 6; or metric | %.Nf for the rows with this value in their column
+ * `metric` extra:    column | heading | %.Nf | factor    one more column a row, such as train_wps |
+ * words/s | %.0f | 1; repeated for more paper:    the metrics of paper.tsv that are shown in the
+ * same layout under their own heading; more than one need `group: metric` verdict:  metric | near |
+ * far, such as perplexity | 1.3 % | 5 %: when a cell of the paper is called reproduced, and when
+ * within 5 %; with | device at the end only numbers of a device of that name are, and the others'
+ * ratio is shown; a line a metric note:     a sentence below the table; repeated for more panel:
+ * the column that names the panels of the figure (may be left out) series:   the column that names
+ * a curve style:    the column that chooses its colour: sinusoidal, rotary, t5 or alibi x: y: the
+ * columns drawn
  *
  * A row whose rows: columns are all NULL is not in the table, one whose series: is NULL is not in
  * the figure.
@@ -32,7 +29,7 @@
  * actual (nominal). Columns of query.sql with a meaning of their own: scale, dataset, model, split,
  * protocol, stride, first_window, precision, seed, tokens, modified (what a number may be called:
  * rows that differ in one of dataset, model, split, protocol, stride, first_window or precision
- * stand in different tables unless rows: or columns: names it); machine (what a speed was measured
+ * are in different tables unless rows: or columns: names it); machine (what a speed was measured
  * on); run_id and config_id (what it came from); state (of a run without a result); compares (the
  * paper's metric that a row is compared with, where it is neither the column metric nor the first
  * of paper:). */
@@ -82,7 +79,7 @@ struct report_layout {
     const char *title;
     struct report_names group, rows;
     const char *columns, *value;
-    int32_t decimals; /* of the value, where no metric says otherwise */
+    int32_t decimals; /* of the value, of other metrics */
     struct report_decimals metric[REPORT_MAX_NAMES];
     int32_t metrics_n;
     struct report_extra extra[REPORT_MAX_EXTRAS];

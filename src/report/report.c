@@ -1,10 +1,10 @@
 /* report.c - one artefact: our tables, the paper's apart, the comparison, the verdicts, the figure.
  *
  * 1. The scale is in every heading and every picture.
- * 2. The paper's numbers stand under their own heading, and beside ours only in the view
+ * 2. The paper's numbers are under their own heading, and beside ours only in the view
  *    comparison, which holds them at scale paper alone: there each cell has a verdict, elsewhere
  *    the claims judge the shape.
- * 3. What is missing is said, with the command that makes it. */
+ * 3. What is missing is listed, with the command that makes it. */
 #include "report/report.h"
 
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static bool is_paper(const struct report_job *j)
     return strcmp(j->options->scale, "paper") == 0;
 }
 
-static void say(struct report_job *j, const char *text)
+static void write_line(struct report_job *j, const char *text)
 {
     report_write_paragraph(j->out, text, j->options->format);
 }
@@ -79,7 +79,7 @@ static const char subject_sql[] =
     "WHERE p.artefact = :artefact AND p.scale = :scale AND r.corpus IS NOT NULL\n"
     "GROUP BY r.corpus, r.dataset ORDER BY min(p.point)";
 
-/* "models of 0.15M parameters on a synthetic stand-in for WikiText-103"; NULL where no run says. */
+/* "models of 0.15M parameters on a synthetic stand-in for WikiText-103"; NULL without a run. */
 static int find_subject(const char **out, struct report_job *j, struct err *e)
 {
     const struct store_param params[] = {{"artefact", j->folder.artefact},
@@ -100,16 +100,17 @@ static int find_subject(const char **out, struct report_job *j, struct err *e)
     return 0;
 }
 
-static int say_scale(struct report_job *j, struct err *e)
+static int write_scale(struct report_job *j, struct err *e)
 {
     const char *scale = j->options->scale, *subject;
 
     if (is_paper(j)) {
-        say(j, "Scale paper: the paper's own configuration.");
+        write_line(j, "Scale paper: the paper's own configuration.");
         return 0;
     }
     TRY(find_subject(&subject, j, e));
-    say(j, arena_printf(&j->arena,
+    write_line(
+        j, arena_printf(&j->arena,
                         "Scale %s: %s. The shape of the curves may be compared with the paper's, "
                         "the numbers may not.",
                         scale, subject ? subject : "not the paper's configuration"));
@@ -156,7 +157,7 @@ static struct report_keys keys_of(const struct report_job *j)
     return k;
 }
 
-/* Reads query.sql, and what may be said of its whole answer. */
+/* Reads query.sql and the facts of its whole answer. */
 static int read_answer(struct report_job *j, struct err *e)
 {
     TRY(report_answer_query(&j->answer, &j->arena, j->store, j->folder.query_path, j->folder.query,
@@ -179,7 +180,7 @@ static const char *shell_word(struct arena *a, const char *text)
     return b.text;
 }
 
-static void say_missing(struct report_job *j)
+static void write_missing(struct report_job *j)
 {
     double all = 0, missing = 0;
     const char *command =
@@ -187,7 +188,8 @@ static void say_missing(struct report_job *j)
                      shell_word(&j->arena, j->folder.command), j->options->scale, variant(j));
 
     if (!has_rows(j)) {
-        say(j, arena_printf(&j->arena,
+        write_line(
+            j, arena_printf(&j->arena,
                             "There are no results of %s at scale %s yet. The command that makes "
                             "them: %s",
                             j->folder.artefact, j->options->scale, command));
@@ -196,7 +198,8 @@ static void say_missing(struct report_job *j)
     report_rows_real(&all, &j->all, 0, "all_n");
     report_rows_real(&missing, &j->all, 0, "missing_n");
     if (missing > 0)
-        say(j, arena_printf(&j->arena,
+        write_line(
+            j, arena_printf(&j->arena,
                             "%.0f of %.0f results %s missing (%s). The command that makes them: %s",
                             missing, all, missing == 1 ? "is" : "are", is_html(j) ? "not run" : "–",
                             command));
@@ -231,7 +234,7 @@ static int write_tables(struct report_job *j, struct err *e)
     mark(j, "</details>\n");
     if (j->options->format == REPORT_TEXT) fputc('\n', j->out);
     if (strcmp(report_rows_get(&j->all, 0, "scaled"), "1") == 0)
-        say(j, "Lengths are in tokens; in parentheses the paper's length each stands for.");
+        write_line(j, "Lengths are in tokens; in parentheses the paper's length each stands for.");
     return 0;
 }
 
@@ -239,9 +242,10 @@ static void write_notes(struct report_job *j)
 {
     const struct report_layout *l = &j->folder.layout;
 
-    for (int32_t i = 0; i < l->notes_n; i++) say(j, l->note[i]);
+    for (int32_t i = 0; i < l->notes_n; i++) write_line(j, l->note[i]);
     if (j->floor > 0)
-        say(j, arena_printf(&j->arena,
+        write_line(
+            j, arena_printf(&j->arena,
                             "No model can be below perplexity %.2f on this text: it is generated, "
                             "and its entropy is known exactly.",
                             j->floor));
@@ -254,12 +258,12 @@ static void write_foot(struct report_job *j)
     const char *claims = report_claims_sentence(&j->arena, &j->claims, j->options->scale);
     const char *alone = report_claims_of_paper(&j->arena, &j->claims);
 
-    if (cells) say(j, cells);
+    if (cells) write_line(j, cells);
     if (claims)
-        say(j, claims);
+        write_line(j, claims);
     else if (j->folder.paper_path && !is_paper(j))
-        say(j, "Shape: no claim of its own; its README says where its curves are judged.");
-    if (alone) say(j, alone);
+        write_line(j, "Shape: no claim of its own; its README says where its curves are judged.");
+    if (alone) write_line(j, alone);
 }
 
 static void write_comparison(struct report_job *j)
@@ -271,12 +275,12 @@ static void write_comparison(struct report_job *j)
     if (!is_paper(j)) return;
     heading(j, "Ours beside the paper's (unmodified specification only)", 2);
     if (v->cells_n == 0) {
-        say(j, "There is no result of the paper's own specification yet.");
+        write_line(j, "There is no result of the paper's own specification yet.");
         return;
     }
-    if (rule) say(j, rule);
+    if (rule) write_line(j, rule);
     if (report_verdicts_count(v, "not run") == v->cells_n) {
-        say(j, "None of these numbers was made yet.");
+        write_line(j, "None of these numbers was made yet.");
         return;
     }
     if (j->options->format == REPORT_TEXT) fputc('\n', j->out);
@@ -323,7 +327,7 @@ static int write_claims(struct report_job *j, struct err *e)
 
 /* --- the figure ----------------------------------------------------------------------------- */
 
-/* Of a variant with the beginning of a hash, since its settings are no file name. */
+/* Of a variant with the beginning of a hash, since its settings are not a file name. */
 static const char *figure_name(struct report_job *j)
 {
     char hash[HASH_HEX_BYTES];
@@ -341,7 +345,7 @@ static bool is_scaled(const struct report_job *j)
     return scaled && strcmp(scaled, "1") == 0;
 }
 
-/* Draws, and says in *sentence what came of it; *picture is its path without ".svg", or NULL. Fails
+/* Draws; *sentence reports the outcome; *picture is its path without ".svg", or NULL. Fails
  * only when an input is wrong: without gnuplot the tables are still the answer. */
 static int draw(struct report_job *j, const char **sentence, const char **picture, struct err *e)
 {
@@ -398,11 +402,11 @@ static int write_figure(struct report_job *j, struct err *e)
         return report_html_figure(j->out, &j->arena, picture,
                                   arena_printf(&j->arena, "f-%s", j->folder.artefact), j->title, e);
     fputc('\n', j->out);
-    say(j, sentence);
+    write_line(j, sentence);
     return 0;
 }
 
-/* The folder's README, which says what the paper claims, where we deviate and how it is judged. */
+/* The folder's README: what the paper claims, where we deviate and how it is judged. */
 static int write_readme(struct report_job *j, struct err *e)
 {
     char *text;
@@ -432,7 +436,7 @@ static int judge_all(struct report_job *j, struct err *e)
     return report_claims_judge(&j->claims, &j->arena, j->store, &j->folder, j->options->scale, e);
 }
 
-/* That not all runs are what the scale says stands where the scale is. */
+/* Beside the scale: that not all runs are what the scale prescribes. */
 static const char *whole_title(struct report_job *j)
 {
     return arena_printf(&j->arena, "%s. Scale %s%s%s%s", j->folder.layout.title, j->options->scale,
@@ -457,13 +461,13 @@ static int report_write(struct report_job *j, struct err *e)
         return write_rows(j, e);
     if (j->options->format == REPORT_LATEX) fputs("% \\usepackage{booktabs}\n", j->out);
     heading(j, j->title, 1);
-    TRY(say_scale(j, e));
+    TRY(write_scale(j, e));
     if (j->options->format == REPORT_TEXT) fputc('\n', j->out);
     TRY(write_readme(j, e));
     if (is_html(j)) TRY(write_figure(j, e));
     TRY(write_tables(j, e));
     write_notes(j);
-    say_missing(j);
+    write_missing(j);
     write_foot(j);
     write_comparison(j);
     TRY(write_paper(j, e));

@@ -84,6 +84,21 @@ int report_claims(FILE *out, struct store *s, const struct project *p, const cha
 int report_judge(struct store *s, const struct project *p, const char *artefact, const char *dir,
                  const char *scale, struct err *e);
 
+/* report_compare - two sets of evaluations side by side. Columns: the coordinates, the settings
+ * that differ, "A" and "B" perplexities, difference (A - B), ratio (A / B), the runs of both, and
+ * why a row has no partner. Errors: ERR_USAGE a filter is wrong, with the nearest column;
+ * ERR_NOINPUT no evaluation matches one.
+ *
+ * 1. A filter is a comma list of column=value over the view evaluations, of settings such as
+ * train.lr=2, or the id of a run or a training. L_train and L_valid are the paper's lengths.
+ * 2. What neither filter names must agree: an evaluation of A is paired with one of B with the same
+ * position, lengths, seed, and so on, whose training has the same settings.
+ * 3. Scale, dataset, corpus, split, protocol, stride, first window, precision, checkpoint and the
+ * number of targets asked for must always agree, named or not: they decide what a number may be
+ * called. Evaluations that agree in all but these keep rows of their own, with what differs. */
+int report_compare(FILE *out, struct store *s, const char *a_filter, const char *b_filter,
+                   enum report_format format, struct err *e);
+
 /* report_query - the answer of an SQL statement in a format (alibi query), given up after limit_s.
  */
 int report_query(FILE *out, struct store *s, const char *sql, double limit_s,

@@ -17,8 +17,8 @@ struct scoreboard {
     int32_t first_cell;
 };
 
-static const char *const cell_heads[REPORT_VERDICTS_N] = {"reproduced", "within", "not reproduced",
-                                                          "cells not run", "other device"};
+static const char *const cell_heads[REPORT_VERDICTS_N] = {
+    "reproduced", "within", "not reproduced", "cells not run", "other device", "noisy"};
 static const char *const claim_heads[SUMMARY_CLAIMS_N] = {"claims supported", "contradicted",
                                                           "not run", "not judged"};
 

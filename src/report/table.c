@@ -77,7 +77,7 @@ const char *report_table_facts(struct arena *a, const struct report_rows *groups
     struct strbuf b;
 
     strbuf_init(&b, a);
-    if (report_rows_get(groups, group, "params")) size = NULL; /* it says the same */
+    if (report_rows_get(groups, group, "params")) size = NULL; /* the same number */
     if (text) strbuf_add(&b, text);
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
         const char *values = report_rows_get(groups, group, facts[i].column);
@@ -109,7 +109,7 @@ static const char *number_text(struct arena *a, double mean, double std, double 
     return arena_printf(a, "%.*f ± %.*f", decimals, mean, decimals, std);
 }
 
-/* What a cell says: its number, or why it has none. */
+/* The text of a cell: its number, or why it has none. */
 static const char *cell_text(struct arena *a, const struct table *t, int32_t cell)
 {
     double n = 0, mean = 0, std = 0;
@@ -125,6 +125,8 @@ static const char *cell_text(struct arena *a, const struct table *t, int32_t cel
     const char *metric = report_rows_get(&t->cells, cell, "metric");
     const char *text =
         number_text(a, mean, std, n, report_layout_decimals(t->args->layout, metric));
+    const char *noisy = report_rows_get(&t->cells, cell, "noisy");
+    if (noisy && strcmp(noisy, "1") == 0) text = arena_printf(a, "%s (noisy)", text);
     return n < t->seeds_n ? arena_printf(a, "%s (n=%.0f)", text, n) : text;
 }
 
@@ -248,8 +250,8 @@ static const char *group_title(struct arena *a, const struct table *t, int32_t g
     return b.text;
 }
 
-/* What the numbers of a table are. A reader may land on any table of a page, so there the scale of
- * ours is said again. */
+/* What the numbers of a table are. A reader may land on any table of a page, so the scale of ours
+ * is repeated there. */
 static void write_caption(FILE *out, struct arena *a, const struct table *t, int32_t group)
 {
     const char *facts = report_table_facts(a, &t->groups, group, false);

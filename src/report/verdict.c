@@ -1,4 +1,4 @@
-/* verdict.c - what may be said of the cells of the view comparison: a table and a sentence. */
+/* verdict.c - the verdicts on the cells of the view comparison: a table and a sentence. */
 #include "report/verdict.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "base/str.h"
 
 const char *const report_verdict_names[REPORT_VERDICTS_N] = {
-    "reproduced", "within", "not reproduced", "not run", "other device"};
+    "reproduced", "within", "not reproduced", "not run", "other device", "noisy"};
 
 static const char *cell_text(const struct report_verdicts *v, int32_t row, const char *column)
 {
@@ -36,7 +36,7 @@ int32_t report_verdicts_count(const struct report_verdicts *v, const char *verdi
 
 /* --- the table of cells --------------------------------------------------------------------- */
 
-/* A column that names a cell: shown always, where cells differ in it, or where one says it. */
+/* A column that names a cell: shown always, where cells differ in it, or where one has a value. */
 enum name_when { NAME_ALWAYS, NAME_DIFFERS, NAME_SAID };
 
 static const struct {
@@ -52,7 +52,7 @@ static const struct {
 };
 enum { NAMES_N = sizeof name_table / sizeof *name_table, NUMBERS_N = 5 };
 
-/* Whether a column is shown; cells that say nothing of it do not count as different. */
+/* Whether a column is shown; cells without a value do not count as different. */
 static bool is_shown(const struct report_verdicts *v, const int32_t *cell, int32_t n,
                      enum name_when when, const char *column)
 {
@@ -88,7 +88,8 @@ static void put_numbers(struct report_grid *g, int32_t row, int32_t at,
     if (report_rows_real(&std, &v->rows, cell, "ours_std"))
         mean = arena_printf(a, "%s ± %.*f", mean, decimals, std);
     report_grid_set(g, row, at, mean);
-    if (same(cell_text(v, cell, "verdict"), "other device")) return; /* its verdict is the ratio */
+    const char *verdict = cell_text(v, cell, "verdict");
+    if (same(verdict, "other device") || same(verdict, "noisy")) return; /* not compared */
     report_grid_set(g, row, at + 2, arena_printf(a, "%+.*f", decimals, ours - paper));
     report_grid_set(g, row, at + 3, arena_printf(a, "%+.1f %%", 100 * (ours - paper) / paper));
 }
@@ -149,6 +150,7 @@ const char *report_verdicts_sentence(struct arena *a, const struct report_verdic
     }
     add_count(&b, report_verdicts_count(v, "not reproduced"), "not reproduced");
     add_count(&b, report_verdicts_count(v, "other device"), "on another device (ratio alone)");
+    add_count(&b, report_verdicts_count(v, "noisy"), "measured on a busy machine (not judged)");
     add_count(&b, report_verdicts_count(v, "not run"), "not run");
     return arena_printf(a, "Verdicts on %d number%s of the paper: %s.", judged_n,
                         judged_n == 1 ? "" : "s", b.text);

@@ -77,6 +77,8 @@ static const char trainings[] =
     " r.origin, r.precision, r.modified, v.best_sha256, v.last_sha256, a.attempt, r.corpus,"
     " a.backend" CURRENT_RESULTS("train");
 
+/* noisy: others used the machine. A worker on the CPU computes all the time; what it loses of it,
+ * or loses often, went to others. NULL where nothing is known of it. */
 static const char benchmarks[] =
     "CREATE VIEW benchmarks AS SELECT"
     " r.position, r.L_train, r.mode, v.batch_tokens, v.wps, v.peak_memory_bytes, v.mfu,"
@@ -84,8 +86,10 @@ static const char benchmarks[] =
         "train") " r.precision, r.seed, v.wall_seconds, r.run_id, r.config_id, a.code_id,"
                  " a.ended_at AS finished_at, r.modified, r.parameters, a.attempt, r.corpus, "
                  "a.backend,"
-                 " r.L_valid," NOMINAL("valid") " v.batch_tokens/coalesce(r.L_valid,r.L_train) AS "
-                                                "rows" CURRENT_RESULTS("bench");
+                 " r.L_valid," NOMINAL(
+                     "valid") " v.batch_tokens/coalesce(r.L_valid,r.L_train) AS rows,"
+                              " (a.backend='cpu' AND v.cpu_share<0.95) OR v.switches_per_s>50 AS "
+                              "noisy" CURRENT_RESULTS("bench");
 
 /* A resumed training has points of several attempts: of each step the newest attempt's is shown,
  * and none of an attempt after the one whose result is current. */
@@ -253,7 +257,7 @@ static const char wanted_benchmarks[] =
     " r.precision, r.seed, r.mode, b.wps, b.peak_memory_bytes, b.batch_tokens, b.mfu,"
     " b.device AS machine, coalesce(b.modified,r.modified) AS modified, r.run_id, r.config_id,"
     " b.code_id, b.finished_at, p.point,"
-    " r.L_valid, coalesce(p.L_valid_nominal,r.L_valid) AS L_valid_nominal, b.rows"
+    " r.L_valid, coalesce(p.L_valid_nominal,r.L_valid) AS L_valid_nominal, b.rows, b.noisy"
     " FROM points p JOIN runs r ON r.run_id=p.run_id AND r.kind='bench'"
     " LEFT JOIN benchmarks b ON b.run_id=r.run_id";
 

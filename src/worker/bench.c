@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/philox.h"
@@ -92,6 +93,7 @@ struct bench {
     float *logp;
     double seconds[BENCH_STEPS_MAX];
     int32_t steps_n;
+    double cpu_share, switches_per_s; /* as in the record */
 };
 
 /* Rank r of V words with probability about 1/r: r = V^u for a uniform u. */
@@ -167,9 +169,21 @@ static int bench_step(struct bench *x, uint32_t step, struct err *e)
     return b->ops->sync(b, e);
 }
 
+/* How much of the measured time this process had a processor, and how often it lost it: a speed
+ * measured beside others' work is not the machine's. */
+static void bench_sharing(struct bench *x, int64_t wall_us, int64_t cpu_us, int64_t switches)
+{
+    struct rusage usage = {0};
+
+    getrusage(RUSAGE_SELF, &usage);
+    x->cpu_share = (double)(clock_cpu_us() - cpu_us) / (double)wall_us;
+    x->switches_per_s = 1e6 * (double)(usage.ru_nivcsw - switches) / (double)wall_us;
+}
+
 static int bench_measure(struct bench *x, struct err *e)
 {
-    int64_t from_us = 0;
+    struct rusage before = {0};
+    int64_t from_us = 0, cpu_us = 0;
 
     for (uint32_t step = 0; x->steps_n < BENCH_STEPS_MAX; step++) {
         if (worker_stop_requested(x->worker))
@@ -178,11 +192,16 @@ static int bench_measure(struct bench *x, struct err *e)
         TRY(worker_progress(x->worker, step, BENCH_WARMUP + BENCH_STEPS, (double)NAN, (double)NAN,
                             e));
         int64_t step_us = clock_monotonic_us();
-        if (step == BENCH_WARMUP) from_us = step_us;
+        if (step == BENCH_WARMUP) {
+            from_us = step_us;
+            cpu_us = clock_cpu_us();
+            getrusage(RUSAGE_SELF, &before);
+        }
         TRY(bench_step(x, step, e));
         int64_t now_us = clock_monotonic_us();
         if (step < BENCH_WARMUP) continue;
         x->seconds[x->steps_n++] = 1e-6 * (double)(now_us - step_us);
+        bench_sharing(x, now_us - from_us, cpu_us, before.ru_nivcsw);
         if (x->steps_n >= BENCH_STEPS && 1e-6 * (double)(now_us - from_us) >= bench_seconds) break;
     }
     return 0;
@@ -214,7 +233,9 @@ static int bench_record(struct bench *x, struct err *e)
                     .wall_seconds = 1e-6 * (double)(clock_monotonic_us() - a->started_us),
                     .wps = wps,
                     .mfu = bench_mfu(x, wps),
-                    .batch_tokens = tokens}};
+                    .batch_tokens = tokens,
+                    .cpu_share = x->cpu_share,
+                    .switches_per_s = x->switches_per_s}};
     return record_write(a->events, &r, e);
 }
 

@@ -68,26 +68,31 @@ static double number(const struct planting *t, const char *sql)
     return sscanf(text, "%lf", &value) == 1 ? value : 0;
 }
 
-/* What the paper says of an evaluation, under the artefact that asks for it; 0: nothing. */
-static double perplexity(const struct planting *t, int32_t run)
+/* What the paper gives for a run under the first artefact that asks for it and has a value; 0:
+ * nothing. Speeds of one window at a time are Table 4's before those of Table 6, which rounds (and
+ * has another T5 bias: X5). */
+static double under_artefact(const struct planting *t, int32_t run, const char *metric)
 {
     const struct plan *p = &t->plan;
-    char sql[PLANT_SQL_BYTES], stride[24] = "NULL";
+    const struct spec *s = &p->run[run].spec;
+    bool sliding = s->eval.window == SPEC_SLIDING;
     double value = 0;
 
     for (int32_t i = 0; i < p->points_n && value <= 0; i++) {
         const struct plan_point *q = &p->point[i];
-        const struct spec *s = &p->run[q->run].spec;
+        char sql[PLANT_SQL_BYTES], protocol[96] = "", stride[24] = "NULL";
         if (q->run != run) continue;
-        if (s->eval.window == SPEC_SLIDING)
-            snprintf(stride, sizeof stride, "%d", q->stride_nominal);
+        if (sliding) snprintf(stride, sizeof stride, "%d", q->stride_nominal);
+        if (s->kind == SPEC_EVAL)
+            snprintf(protocol, sizeof protocol,
+                     " AND split='%s' AND protocol='%s' AND stride IS %s",
+                     s->eval.split == SPEC_TEST ? "test" : "valid",
+                     sliding ? "sliding" : "nonoverlapping", stride);
         snprintf(sql, sizeof sql,
                  "SELECT value FROM paper_values WHERE artefact='%s' AND position='%s' AND "
-                 "L_train=%d AND L_valid=%d AND split='%s' AND protocol='%s' AND stride IS %s AND "
-                 "metric='perplexity' AND value IS NOT NULL",
+                 "L_train=%d AND L_valid=%d AND metric='%s' AND value IS NOT NULL%s",
                  q->artefact, spec_position_name(s->model.position), q->L_train_nominal,
-                 q->L_valid_nominal, s->eval.split == SPEC_TEST ? "test" : "valid",
-                 s->eval.window == SPEC_SLIDING ? "sliding" : "nonoverlapping", stride);
+                 q->L_valid_nominal, metric, protocol);
         value = number(t, sql);
     }
     return value;
@@ -105,27 +110,6 @@ static double measured(const struct planting *t, int32_t run, const char *metric
              "artefact LIKE 'table%%' DESC LIMIT 1",
              metric, s->data.dataset, spec_position_name(s->model.position), t->L_train[run]);
     return number(t, sql);
-}
-
-/* Speed of one window at a time, under the first artefact that asks for it: Table 4 before Table 6,
- * which rounds (and has another T5 bias: X5). */
-static double one_window(const struct planting *t, int32_t run)
-{
-    const struct plan *p = &t->plan;
-    char sql[PLANT_SQL_BYTES];
-    double value = 0;
-
-    for (int32_t i = 0; i < p->points_n && value <= 0; i++) {
-        const struct plan_point *q = &p->point[i];
-        if (q->run != run) continue;
-        snprintf(sql, sizeof sql,
-                 "SELECT value FROM paper_values WHERE metric='eval_wps' AND artefact='%s' AND "
-                 "position='%s' AND L_train=%d AND L_valid=%d",
-                 q->artefact, spec_position_name(p->run[run].spec.model.position),
-                 q->L_train_nominal, q->L_valid_nominal);
-        value = number(t, sql);
-    }
-    return value;
 }
 
 /* Figure 5 gives hours; its last ones are these, after so many updates (Table 11). */
@@ -212,7 +196,7 @@ static bool result_json(char out[PLANT_JSON_BYTES], enum event_type *type, const
         return true;
     }
     if (r->spec.kind == SPEC_EVAL) {
-        double value = perplexity(t, run);
+        double value = under_artefact(t, run, "perplexity");
         *type = EVENT_EVALUATED;
         snprintf(out, PLANT_JSON_BYTES,
                  "{\"run_id\":\"%s\",\"loss_nats\":%.17g,\"perplexity\":%.17g,\"tokens\":217646,"
@@ -222,7 +206,7 @@ static bool result_json(char out[PLANT_JSON_BYTES], enum event_type *type, const
         return value > 0;
     }
     double wps = r->spec.bench_rows == 1
-                     ? one_window(t, run)
+                     ? under_artefact(t, run, "eval_wps")
                      : measured(t, run, r->spec.bench_mode == 0 ? "train_wps" : "eval_wps");
     double bytes = measured(t, run, "memory_gb") * 1e9;
     struct shape_capacity room;

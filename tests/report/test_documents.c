@@ -1,22 +1,17 @@
-/* test_documents.c - what the documents say is so: every SQL statement in them answers with rows,
+/* test_documents.c - the documents are true: every SQL statement in them answers with rows,
  * by `alibi query` and by plain SQLite; the columns they list are the views'; ARTIFACT.md names
  * every artefact and every claim, in the words of the claim. */
-#include <fcntl.h>
+#include "harness/test.h"
+
 #include <limits.h>
-#include <setjmp.h>
-#include <spawn.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include "base/file.h"
+#include "base/subprocess.h"
 #include "plan/plan.h"
 #include "report/claims.h"
 #include "report/paper_plant.h"
@@ -24,7 +19,6 @@
 enum { DOCUMENT_MAX_BYTES = 1 << 20, STATEMENTS_MAX = 32 };
 
 static const char views_of[] = "experiments/README.md", claims_of[] = "experiments/ARTIFACT.md";
-static char program[PATH_MAX]; /* alibi, beside the tests */
 
 static char *read_document(struct arena *a, const char *path)
 {
@@ -78,53 +72,52 @@ static void plant_everything(struct report_fixture *f, struct arena *a)
     }
 }
 
-static int count_row(void *n, int columns, char **cells, char **names)
-{
-    (void)columns, (void)cells, (void)names;
-    ++*(int *)n;
-    return 0;
-}
-
 /* Rows that SQLite itself answers with. */
 static int count_plainly(const char *path, const char *sql)
 {
     sqlite3 *plain = NULL;
-    char *said = NULL;
+    sqlite3_stmt *row = NULL;
     int n = 0;
 
     assert_int_equal(sqlite3_open_v2(path, &plain, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-    if (sqlite3_exec(plain, sql, count_row, &n, &said) != SQLITE_OK)
-        fail_msg("sqlite: %s in:\n%s", said, sql);
+    if (sqlite3_prepare_v2(plain, sql, -1, &row, NULL) != SQLITE_OK)
+        fail_msg("sqlite: %s in:\n%s", sqlite3_errmsg(plain), sql);
+    while (sqlite3_step(row) == SQLITE_ROW) n++;
+    sqlite3_finalize(row);
     sqlite3_close(plain);
     return n;
 }
 
-/* Lines that `alibi query` answers with, after the heading. */
-static int count_by_command(const struct report_fixture *f, struct arena *a, const char *sql)
+/* Rows that `alibi query` answers with: the alibi beside the folder of the tests. */
+static int count_by_command(struct report_fixture *f, struct arena *a, const char *sql)
 {
-    extern char **environ;
-    const char *path = arena_printf(a, "%s/answer", f->base->dir);
-    char *const arguments[] = {program, "query",     (char *)sql,  "--format",
-                               "json",  "--project", f->base->dir, NULL};
-    posix_spawn_file_actions_t actions;
-    pid_t child;
-    int status = -1, rows = 0;
+    char self[PATH_MAX] = "";
+    int rows = 0;
 
-    assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
-    posix_spawn_file_actions_addopen(&actions, 1, path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    if (posix_spawn(&child, program, &actions, NULL, arguments, environ) != 0)
-        fail_msg("%s cannot be started", program);
-    posix_spawn_file_actions_destroy(&actions);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("alibi query failed:\n%s", sql);
-    for (const char *p = read_document(a, path); (p = strstr(p, "{\"")); p++) rows++;
+    assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+    *strrchr(self, '/') = '\0';
+    const char *const argv[] = {arena_printf(a, "%s/../../alibi", self),
+                                "query",
+                                sql,
+                                "--format",
+                                "json",
+                                "--project",
+                                f->base->dir,
+                                NULL};
+    const struct subprocess query = {.argv = argv};
+    struct subprocess_end end;
+    if (subprocess_run(&end, a, &query, &f->base->e) < 0 ||
+        subprocess_check(&end, &query, ERR_DATA, &f->base->e) < 0)
+        fail_msg("%s in:\n%s", f->base->e.text, sql);
+    for (const char *p = end.output; (p = strstr(p, "{\"")); p++) rows++;
     return rows;
 }
 
-static void every_statement_in_the_documents_answers_with_rows(void **state)
+TEST_EACH(report_fixture_setup, report_fixture_teardown)
+
+TEST_WITH(struct report_fixture *f, every_statement_in_the_documents_answers_with_rows)
 {
     static const char *const documents[] = {"README.md", views_of, claims_of};
-    struct report_fixture *f = *state;
     char *sql[STATEMENTS_MAX];
     struct arena a;
     int statements = 0;
@@ -144,9 +137,8 @@ static void every_statement_in_the_documents_answers_with_rows(void **state)
     arena_fini(&a);
 }
 
-static void every_view_is_described_with_its_columns(void **state)
+TEST_WITH(struct report_fixture *f, every_view_is_described_with_its_columns)
 {
-    struct report_fixture *f = *state;
     struct arena a;
     char columns[2048];
     sqlite3 *plain = NULL;
@@ -184,9 +176,8 @@ static const char *find_claim(struct arena *a, const char *text, const char *cla
     return arena_strndup(a, line + 1, strcspn(line + 1, "\n"));
 }
 
-static void every_artefact_and_claim_stands_in_ARTIFACT_md_in_its_own_words(void **state)
+TEST_WITH(struct report_fixture *f, every_artefact_and_claim_is_in_ARTIFACT_md_in_its_own_words)
 {
-    struct report_fixture *f = *state;
     struct arena a;
     char **names;
     int32_t n, rows_n = 0, seen = 0;
@@ -239,10 +230,9 @@ static const char *flops_of(const struct plan *p, struct arena *a)
     return arena_printf(a, "%.3se%s", text, strchr(text, '+') + 1);
 }
 
-static void the_costs_in_ARTIFACT_md_are_those_of_the_plan(void **state)
+TEST_WITH(struct report_fixture *f, the_costs_in_ARTIFACT_md_are_those_of_the_plan)
 {
     static const char *const scales[] = {"small", "paper"};
-    struct report_fixture *f = *state;
     struct arena a;
     char here[PATH_MAX], **names;
     int32_t n;
@@ -276,22 +266,4 @@ static void the_costs_in_ARTIFACT_md_are_those_of_the_plan(void **state)
         }
     }
     arena_fini(&a);
-}
-
-#define CASE(name)                                                                                 \
-    cmocka_unit_test_setup_teardown(name, report_fixture_setup, report_fixture_teardown)
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(every_statement_in_the_documents_answers_with_rows),
-        CASE(every_view_is_described_with_its_columns),
-        CASE(every_artefact_and_claim_stands_in_ARTIFACT_md_in_its_own_words),
-        CASE(the_costs_in_ARTIFACT_md_are_those_of_the_plan),
-    };
-    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
-
-    snprintf(program, sizeof program, "%.*s../../alibi", slash ? (int)(slash + 1 - argv[0]) : 0,
-             argc > 0 ? argv[0] : "");
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,7 +85,7 @@ TEST_WITH(struct report_fixture *f, cells_are_counted_where_an_artefact_is_at_sc
     report_fixture_plant(f, "tiny", plants, 3);
     char *text = summary(f, items, 1, REPORT_MARKDOWN);
     assert_contains(text, "| artefact | scale | reproduced | within | not reproduced | cells not "
-                          "run | other device | claims supported |");
+                          "run | other device | noisy | claims supported |");
     assert_contains(text, "| tiny | paper | 1 |  | 1 | 1 |  |  |");
     free(text);
 }

@@ -27,7 +27,6 @@
 
 #include "base/dir.h"
 #include "base/str.h"
-#include "report/compare.h"
 #include "report/paper_plant.h"
 #include "store/database.h"
 

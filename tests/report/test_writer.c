@@ -10,7 +10,6 @@
 
 #include <jansson.h>
 
-#include "report/compare.h"
 #include "report/page_check.h"
 #include "report/report_fixture.h"
 #include "report/writer.h"

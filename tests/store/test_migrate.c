@@ -116,6 +116,9 @@ TEST_WITH(struct store_fixture *f, the_frozen_file_has_the_tables_of_today)
     arena_init(&a);
     char *today = list_schema(&a, f->path);
     thaw(f, schema_steps_n);
+    store_fixture_open(f,
+                       STORE_WRITE); /* adds the columns of fields that the program did not know */
+    store_fixture_close(f);
     assert_string_equal(list_schema(&a, f->path), today);
     arena_fini(&a);
 }
@@ -187,8 +190,10 @@ TEST_WITH(struct store_fixture *f, a_field_that_the_tables_lack_becomes_a_column
     char copy[128];
 
     forget_field(f);
-    assert_int_equal(store_open(&reader, f->path, STORE_READ, &f->e), ERR_UNAVAILABLE);
-    assert_non_null(strstr(f->e.text, "lack 1 of the columns"));
+    if (store_open(&reader, f->path, STORE_READ, &f->e) < 0) fail_msg("%s", f->e.text);
+    assert_string_equal(fixture_cell(reader, "SELECT wps||coalesce(mfu,'-') FROM benchmarks"),
+                        "1234.5-"); /* a reader changes nothing and reads NULL */
+    store_close(reader);
     store_fixture_open(f, STORE_WRITE);
     assert_cell(f, "SELECT wps||coalesce(mfu,'-') FROM benchmarks", "1234.5-");
     assert_cell(f, "SELECT sql LIKE '%mfu REAL%' FROM sqlite_schema WHERE name='results'", "1");
