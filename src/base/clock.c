@@ -5,11 +5,21 @@
 #include <stdio.h>
 #include <time.h>
 
-int64_t clock_monotonic_us(void)
+static int64_t clock_read_us(clockid_t id)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(id, &t);
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+int64_t clock_monotonic_us(void)
+{
+    return clock_read_us(CLOCK_MONOTONIC);
+}
+
+int64_t clock_cpu_us(void)
+{
+    return clock_read_us(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 void clock_utc(char out[CLOCK_TEXT_BYTES])

@@ -7,6 +7,8 @@
 enum { CLOCK_TEXT_BYTES = 32 };
 
 int64_t clock_monotonic_us(void);
+/* clock_cpu_us - processor time of this process, all threads. */
+int64_t clock_cpu_us(void);
 /* clock_utc - now as "2026-01-31T12:34:56Z". */
 void clock_utc(char out[CLOCK_TEXT_BYTES]);
 /* clock_utc_at - the same of a moment in seconds since 1970, as in the times of files. */

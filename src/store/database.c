@@ -326,6 +326,14 @@ static int drop_views(struct store *s, struct err *e)
     return rc;
 }
 
+/* 1 if its table has the field's column, or if it has none. */
+static int has_column(struct store *s, const struct record_field *f, struct err *e)
+{
+    if (!f->column) return 1;
+    return DATABASE_EXISTS(s, e, "SELECT 1 FROM pragma_table_info(?1) WHERE name=?2",
+                           DATABASE_TEXT(f->table), DATABASE_TEXT(f->column));
+}
+
 /* Of every field that no table has: counts it and, if asked for, adds its column. */
 static int visit_columns(struct store *s, bool add, int32_t *missing_n, struct err *e)
 {
@@ -338,10 +346,7 @@ static int visit_columns(struct store *s, bool add, int32_t *missing_n, struct e
     *missing_n = 0;
     for (int32_t i = 0; i < record_fields_n; i++) {
         const struct record_field *f = &record_fields[i];
-        int rc = !f->column
-                     ? 1
-                     : DATABASE_EXISTS(s, e, "SELECT 1 FROM pragma_table_info(?1) WHERE name=?2",
-                                       DATABASE_TEXT(f->table), DATABASE_TEXT(f->column));
+        int rc = has_column(s, f, e);
         if (rc < 0) return rc;
         *missing_n += rc == 0;
         if (rc > 0 || !add) continue;
@@ -582,9 +587,10 @@ static int shadow_tables(struct store *s, struct err *e)
             seen = record_fields[k].table && strcmp(record_fields[k].table, table) == 0;
         for (int32_t k = i; k < record_fields_n && !seen; k++) {
             const struct record_field *f = &record_fields[k];
-            bool found = true;
-            if (f->table && strcmp(f->table, table) == 0) TRY(find_column(s, f, &found, e));
-            if (found) continue;
+            if (!f->table || strcmp(f->table, table) != 0) continue;
+            int rc = has_column(s, f, e);
+            if (rc < 0) return rc;
+            if (rc > 0) continue;
             lacking_n++;
             n += snprintf(sql + n, sizeof sql - (size_t)n, ",NULL AS %s", f->column);
         }

@@ -120,10 +120,8 @@ out:
     return rc;
 }
 
-/* With --only the points of the whole grid are registered, unless its settings suit no other point.
- */
-static int register_all(struct store *store, const struct project *project,
-                        const struct planning *p, const struct plan_options *o, struct err *e)
+int workflow_register(struct store *store, const struct project *project, const struct planning *p,
+                      const struct plan_options *o, struct err *e)
 {
     struct plan whole;
     struct plan_options all = *o;
@@ -190,7 +188,7 @@ int workflow_run(struct store *store, const struct project *project, const struc
     options.headline = headline(&a, plan);
     for (int32_t i = 0; i < plan->notes.n; i++) log_info("note: %s", plan->notes.item[i]);
     TRY_OUT(rc, prepare_corpora(project, &a, p, progress, e));
-    TRY_OUT(rc, register_all(store, project, p, o, e));
+    TRY_OUT(rc, workflow_register(store, project, p, o, e));
     TRY_OUT(rc,
             scheduler_run(store, project, make_runs(&a, plan), plan->runs_n, &options, &result, e));
     /* The verdicts of the view `claims` follow the results they rest on: those of the artefact as

@@ -60,6 +60,11 @@ int planning_artefacts(const char *const **out, int32_t *out_n, const struct pro
 char *planning_why(const struct planning *p, int32_t run, struct arena *a);
 
 /* --- run.c -------------------------------------------------------------------------------- */
+/* workflow_register - runs, points and the paper's numbers of a plan, in one transaction. With
+ * --only the points of the whole grid are registered, unless its settings suit no other point. */
+int workflow_register(struct store *store, const struct project *project, const struct planning *p,
+                      const struct plan_options *o, struct err *e);
+
 typedef void (*workflow_progress_fn)(void *context, const char *what, double share);
 
 /* workflow_run - prepares the corpora, registers the plan, runs what is missing and judges the
