@@ -154,7 +154,7 @@ TEST_WITH(struct store_fixture *f, a_migration_that_fails_leaves_the_old_file)
     assert_true(migrate_run(f->store, broken_steps, 2, next_views, &f->e) < 0);
     assert_non_null(strstr(f->e.text, "migration from version 2 to 3"));
     assert_int_equal(migrate_run(f->store, orphan_steps, 2, next_views, &f->e), ERR_DATA);
-    assert_non_null(strstr(f->e.text, "rows that are not there"));
+    assert_non_null(strstr(f->e.text, "rows that do not exist"));
     assert_int_equal(database_number(f->store, &version, "PRAGMA user_version", &f->e), 0);
     assert_int_equal(version, 2);
     assert_int_equal(database_number(f->store, &version, "PRAGMA foreign_keys", &f->e), 0);

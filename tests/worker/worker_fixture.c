@@ -138,7 +138,9 @@ char *worker_fixture_attempt(struct worker_fixture *f, const struct spec *specs,
     const struct spec **list = arena_array(&f->arena, (size_t)n, sizeof *list);
 
     for (int32_t i = 0; i < n; i++) list[i] = &specs[i];
-    if (file_make_dirs(dir, &e) < 0 || run_folder_write_specs(dir, list, n, &e) < 0)
+    /* An attempt that was begun before keeps its spec. */
+    if (file_make_dirs(dir, &e) < 0 || (!file_exists(arena_printf(&f->arena, "%s/spec", dir)) &&
+                                        run_folder_write_specs(dir, list, n, &e) < 0))
         fail_msg("%s", e.text);
     return dir;
 }
