@@ -18,6 +18,8 @@
 #ifndef CUDA_ATTENTION_CUH
 #define CUDA_ATTENTION_CUH
 
+#include <type_traits>
+
 #include "rotate.cuh"
 #include "rows.cuh"
 
@@ -99,6 +101,31 @@ static inline int attention_is_aligned(const struct tensor *t)
 static inline int32_t attention_compiled_width(int32_t D)
 {
     return D <= 16 ? 16 : D <= 32 ? 32 : D <= 64 ? 64 : D <= 128 ? 128 : 256;
+}
+
+/* run(width) with the compiled width for heads of width D as a constant; MOST: the widest. */
+template <int MOST, class F> static inline cudaError_t attention_by_width(int32_t D, F run)
+{
+    switch (attention_compiled_width(D)) {
+    case 16:
+        return run(std::integral_constant<int, 16>());
+    case 32:
+        return run(std::integral_constant<int, 32>());
+    case 64:
+        return run(std::integral_constant<int, 64>());
+    case 128:
+        return run(std::integral_constant<int, 128>());
+    default:
+        return run(std::integral_constant<int, MOST>());
+    }
+}
+
+/* A block for each tile of so many rows of every head. 0 blocks: more than a launch can have. */
+static inline dim3 attention_grid(const struct attention *a, int32_t *tiles_n, int32_t rows)
+{
+    *tiles_n = (a->T + rows - 1) / rows;
+    int64_t blocks = (int64_t)*tiles_n * a->B * a->H;
+    return dim3(blocks > 0x7fffffff ? 0 : (unsigned)blocks);
 }
 
 static __host__ __device__ inline bool attention_rotates(const struct attention &a)

@@ -173,14 +173,13 @@ static cudaError_t bwd_launch(cudaStream_t stream, const struct attention *a, fl
     struct attention_parts parts = attention_parts_of(a);
     const float *deltas = workspace + parts.delta;
     float *near_sums = a->bias.bias_table_grad_dev ? workspace + parts.near_sum : NULL;
-    int32_t tiles_n = (a->T + ROWS - 1) / ROWS;
-    int64_t blocks = (int64_t)tiles_n * a->B * a->H;
+    int32_t tiles_n;
+    dim3 grid = attention_grid(a, &tiles_n, ROWS);
     size_t bytes = fma_bytes(ROWS, D, 4);
-    if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
-    launch(keys_fma_k<D, ROWS, T>, dim3((unsigned)blocks), dim3(4 * ROWS), bytes, stream, *a,
-           attention_keep_of(a), deltas, tiles_n);
-    launch(queries_fma_k<D, ROWS, T>, dim3((unsigned)blocks), dim3(4 * ROWS), bytes, stream, *a,
-           attention_keep_of(a), deltas, near_sums, parts, tiles_n);
+    launch(keys_fma_k<D, ROWS, T>, grid, dim3(4 * ROWS), bytes, stream, *a, attention_keep_of(a),
+           deltas, tiles_n);
+    launch(queries_fma_k<D, ROWS, T>, grid, dim3(4 * ROWS), bytes, stream, *a, attention_keep_of(a),
+           deltas, near_sums, parts, tiles_n);
     return cudaGetLastError();
 }
 
@@ -193,25 +192,11 @@ static cudaError_t bwd_tiles(cudaStream_t stream, const struct attention *a, flo
     return bwd_launch<D, FEW, T>(stream, a, workspace);
 }
 
-template <class T>
-static cudaError_t bwd_width(cudaStream_t stream, const struct attention *a, float *workspace)
-{
-    switch (attention_compiled_width(a->D)) {
-    case 16:
-        return bwd_tiles<16, T>(stream, a, workspace);
-    case 32:
-        return bwd_tiles<32, T>(stream, a, workspace);
-    case 64:
-        return bwd_tiles<64, T>(stream, a, workspace);
-    case 128:
-        return bwd_tiles<128, T>(stream, a, workspace);
-    default:
-        return bwd_tiles<256, T>(stream, a, workspace);
-    }
-}
-
 cudaError_t attention_bwd_fma(cudaStream_t stream, const struct attention *a, float *workspace)
 {
-    return a->q.dtype == DTYPE_BF16 ? bwd_width<bf16>(stream, a, workspace)
-                                    : bwd_width<float>(stream, a, workspace);
+    bool half = a->q.dtype == DTYPE_BF16;
+    return attention_by_width<ATTENTION_WIDTH_MAX>(a->D, [&](auto width) {
+        return half ? bwd_tiles<width(), bf16>(stream, a, workspace)
+                    : bwd_tiles<width(), float>(stream, a, workspace);
+    });
 }

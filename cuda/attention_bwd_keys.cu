@@ -196,40 +196,26 @@ template <int D, int QUERIES>
 static cudaError_t keys_launch(cudaStream_t stream, const struct attention *a,
                                const float *workspace, bool certified)
 {
-    int32_t tiles_n = (a->T + KEYS_OWNED - 1) / KEYS_OWNED;
-    int64_t blocks = (int64_t)tiles_n * a->B * a->H;
-    if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
-    launch(keys_mma_k<D, QUERIES>, dim3((unsigned)blocks), dim3(KEYS_THREADS),
-           keys_bytes(a, D, QUERIES, certified), stream, *a, attention_keep_of(a),
-           attention_parts_of(a), workspace, certified, tiles_n);
+    int32_t tiles_n;
+    dim3 grid = attention_grid(a, &tiles_n, KEYS_OWNED);
+    launch(keys_mma_k<D, QUERIES>, grid, dim3(KEYS_THREADS), keys_bytes(a, D, QUERIES, certified),
+           stream, *a, attention_keep_of(a), attention_parts_of(a), workspace, certified, tiles_n);
     return cudaGetLastError();
 }
 
 /* At width 128 the device may lack room for tiles of 64 queries, then beside those of 32 for
  * certificates of long inputs. Neither changes a bit. */
-static cudaError_t keys_launch_128(cudaStream_t stream, const struct attention *a,
-                                   const float *workspace, bool certified)
-{
-    size_t most = attention_shared_bytes();
-    if (keys_bytes(a, 128, 64, certified) <= most)
-        return keys_launch<128, 64>(stream, a, workspace, certified);
-    certified = certified && keys_bytes(a, 128, 32, true) <= most;
-    return keys_launch<128, 32>(stream, a, workspace, certified);
-}
-
 cudaError_t attention_bwd_keys(cudaStream_t stream, const struct attention *a,
                                const float *workspace, bool certified)
 {
-    switch (attention_compiled_width(a->D)) {
-    case 16:
-        return keys_launch<16, 64>(stream, a, workspace, certified);
-    case 32:
-        return keys_launch<32, 64>(stream, a, workspace, certified);
-    case 64:
-        return keys_launch<64, 64>(stream, a, workspace, certified);
-    default:
-        return keys_launch_128(stream, a, workspace, certified);
-    }
+    size_t most = attention_shared_bytes();
+    return attention_by_width<ATTENTION_WIDTH_MMA>(a->D, [&](auto width) {
+        const int D = width();
+        if (D < 128 || keys_bytes(a, D, 64, certified) <= most)
+            return keys_launch<D, 64>(stream, a, workspace, certified);
+        certified = certified && keys_bytes(a, D, 32, true) <= most;
+        return keys_launch < D, D < 128 ? 64 : 32 > (stream, a, workspace, certified);
+    });
 }
 
 cudaError_t attention_bwd_mma(cudaStream_t stream, const struct attention *a, float *workspace)

@@ -207,38 +207,25 @@ template <int D, int STAGES>
 static cudaError_t queries_launch(cudaStream_t stream, const struct attention *a, float *workspace,
                                   bool certified)
 {
-    int32_t tiles_n = (a->T + QUERIES_OWNED - 1) / QUERIES_OWNED;
-    int64_t blocks = (int64_t)tiles_n * a->B * a->H;
-    if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
+    int32_t tiles_n;
+    dim3 grid = attention_grid(a, &tiles_n, QUERIES_OWNED);
     launch(attention_rotates(*a) ? queries_mma_k<D, true, STAGES> : queries_mma_k<D, false, STAGES>,
-           dim3((unsigned)blocks), dim3(QUERIES_THREADS), queries_bytes(a, D, STAGES, certified),
-           stream, *a, attention_keep_of(a), attention_parts_of(a), workspace, certified, tiles_n);
+           grid, dim3(QUERIES_THREADS), queries_bytes(a, D, STAGES, certified), stream, *a,
+           attention_keep_of(a), attention_parts_of(a), workspace, certified, tiles_n);
     return cudaGetLastError();
 }
 
 /* At width 128 the device may lack room: first certificates go, which change no bits, then a
  * buffer. */
-static cudaError_t queries_launch_128(cudaStream_t stream, const struct attention *a,
-                                      float *workspace, bool certified)
-{
-    size_t most = attention_shared_bytes();
-    certified = certified && queries_bytes(a, 128, 2, true) <= most;
-    if (queries_bytes(a, 128, 2, certified) <= most)
-        return queries_launch<128, 2>(stream, a, workspace, certified);
-    return queries_launch<128, 1>(stream, a, workspace, certified);
-}
-
 cudaError_t attention_bwd_queries(cudaStream_t stream, const struct attention *a, float *workspace,
                                   bool certified)
 {
-    switch (attention_compiled_width(a->D)) {
-    case 16:
-        return queries_launch<16, 2>(stream, a, workspace, certified);
-    case 32:
-        return queries_launch<32, 2>(stream, a, workspace, certified);
-    case 64:
-        return queries_launch<64, 2>(stream, a, workspace, certified);
-    default:
-        return queries_launch_128(stream, a, workspace, certified);
-    }
+    size_t most = attention_shared_bytes();
+    return attention_by_width<ATTENTION_WIDTH_MMA>(a->D, [&](auto width) {
+        const int D = width();
+        certified = certified && (D < 128 || queries_bytes(a, D, 2, true) <= most);
+        if (D < 128 || queries_bytes(a, D, 2, certified) <= most)
+            return queries_launch<D, 2>(stream, a, workspace, certified);
+        return queries_launch < D, D < 128 ? 2 : 1 > (stream, a, workspace, certified);
+    });
 }

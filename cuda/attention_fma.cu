@@ -85,11 +85,10 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
 template <int D, int ROWS, class T>
 static cudaError_t fma_launch(cudaStream_t stream, const struct attention *a)
 {
-    int32_t tiles_n = (a->T + ROWS - 1) / ROWS;
-    int64_t blocks = (int64_t)tiles_n * a->B * a->H;
-    if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
-    launch(attention_fma_k<D, ROWS, T>, dim3((unsigned)blocks), dim3(4 * ROWS),
-           fma_bytes(ROWS, D, 3), stream, *a, attention_keep_of(a), tiles_n);
+    int32_t tiles_n;
+    dim3 grid = attention_grid(a, &tiles_n, ROWS);
+    launch(attention_fma_k<D, ROWS, T>, grid, dim3(4 * ROWS), fma_bytes(ROWS, D, 3), stream, *a,
+           attention_keep_of(a), tiles_n);
     return cudaGetLastError();
 }
 
@@ -101,23 +100,10 @@ static cudaError_t fma_tiles(cudaStream_t stream, const struct attention *a)
     return fma_launch<D, FEW, T>(stream, a);
 }
 
-template <class T> static cudaError_t fma_width(cudaStream_t stream, const struct attention *a)
-{
-    switch (attention_compiled_width(a->D)) {
-    case 16:
-        return fma_tiles<16, T>(stream, a);
-    case 32:
-        return fma_tiles<32, T>(stream, a);
-    case 64:
-        return fma_tiles<64, T>(stream, a);
-    case 128:
-        return fma_tiles<128, T>(stream, a);
-    default:
-        return fma_tiles<256, T>(stream, a);
-    }
-}
-
 cudaError_t attention_fma(cudaStream_t stream, const struct attention *a)
 {
-    return a->q.dtype == DTYPE_BF16 ? fma_width<bf16>(stream, a) : fma_width<float>(stream, a);
+    bool half = a->q.dtype == DTYPE_BF16;
+    return attention_by_width<ATTENTION_WIDTH_MAX>(a->D, [&](auto width) {
+        return half ? fma_tiles<width(), bf16>(stream, a) : fma_tiles<width(), float>(stream, a);
+    });
 }

@@ -200,13 +200,12 @@ template <int D, int KEYS>
 static cudaError_t forward_launch(cudaStream_t stream, const struct attention *a,
                                   const float *certificates)
 {
-    int32_t tiles_n = (a->T + FORWARD_QUERIES - 1) / FORWARD_QUERIES;
-    int64_t blocks = (int64_t)tiles_n * a->B * a->H;
+    int32_t tiles_n;
+    dim3 grid = attention_grid(a, &tiles_n, FORWARD_QUERIES);
     size_t bytes = (FORWARD_QUERIES + 4 * KEYS) * D * sizeof(bf16);
     if (certificates) bytes += (size_t)attention_norm_tiles(a->T) * SKIP_TILE_BYTES;
-    if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
-    launch(attention_mma_k<D, KEYS>, dim3((unsigned)blocks), dim3(FORWARD_THREADS), bytes, stream,
-           *a, attention_keep_of(a), attention_parts_of(a), certificates, tiles_n);
+    launch(attention_mma_k<D, KEYS>, grid, dim3(FORWARD_THREADS), bytes, stream, *a,
+           attention_keep_of(a), attention_parts_of(a), certificates, tiles_n);
     return cudaGetLastError();
 }
 
@@ -218,14 +217,7 @@ cudaError_t attention_mma(cudaStream_t stream, const struct attention *a, float 
         if (rc != cudaSuccess) return rc;
         certificates = workspace;
     }
-    switch (attention_compiled_width(a->D)) {
-    case 16:
-        return forward_launch<16, 64>(stream, a, certificates);
-    case 32:
-        return forward_launch<32, 64>(stream, a, certificates);
-    case 64:
-        return forward_launch<64, 64>(stream, a, certificates);
-    default:
-        return forward_launch<128, 32>(stream, a, certificates);
-    }
+    return attention_by_width<ATTENTION_WIDTH_MMA>(a->D, [&](auto width) {
+        return forward_launch < width(), width() < 128 ? 64 : 32 > (stream, a, certificates);
+    });
 }

@@ -122,97 +122,60 @@ __device__ static double whole_power(double base, uint32_t n)
     return out;
 }
 
-struct nag_block {
-    float *theta, *momentum;
+/* The block, and what both optimisers read. */
+struct update_block {
+    float *theta, *first, *second; /* momentum; or the running means of g and of g^2 */
     const float *grad;
     bf16 *copy; /* NULL: none */
     int64_t n;
-    float mu, weight_decay;
+    float mu; /* of NAG */
+    float beta1, beta2, eps;
+    float weight_decay;
     const double *squares;
     const struct step_state *step;
     bool wide;
 };
 
-struct nag_factors {
-    float gradient, shrink, theta_momentum, theta_gradient, momentum, lr;
+/* What one thread of a block computes. */
+struct update_factors {
+    float gradient, shrink;
+    float theta_momentum, theta_gradient, momentum, lr; /* of NAG */
+    float step, root_scale;                             /* of Adam */
 };
 
-__device__ static void nag_prepare(struct nag_factors *f, const struct nag_block &a)
+__device__ static void update_prepare(struct update_factors *f, const struct update_block &a,
+                                      bool adam)
 {
     double lr = a.step->lr, before = a.step->lr_previous, mu = a.mu;
-    double ratio = before != 0.0 ? lr / before : lr;
     f->gradient = (float)gradient_factor(a.squares, a.step);
     f->shrink = (float)(1.0 - lr * (double)a.weight_decay);
+    if (adam) {
+        uint32_t steps = a.step->adam_step;
+        f->step = (float)(lr / (1.0 - whole_power((double)a.beta1, steps)));
+        f->root_scale = (float)(1.0 / sqrt(1.0 - whole_power((double)a.beta2, steps)));
+        return;
+    }
+    double ratio = before != 0.0 ? lr / before : lr;
     f->theta_momentum = (float)(mu * mu * ratio);
     f->theta_gradient = (float)((1.0 + mu) * lr);
     f->momentum = (float)(mu * ratio);
     f->lr = a.step->lr;
 }
 
-/* With g the scaled gradient and b the momentum: theta = shrink theta + (mu^2 ratio b - (1 + mu) lr
- * g), b = mu ratio b - lr g. A thread owns sixteen fours, 1024 elements apart. Reads 12, writes
- * 8 bytes an element, with the copy 10. 256 threads of at most 64 registers: half a
- * multiprocessor's threads with six fours under way each. */
-static __global__ void __launch_bounds__(OPTIMIZER_THREADS) nag_k(struct nag_block a)
+/* With g the scaled gradient:
+ *   NAG   theta = shrink theta + (mu^2 ratio b - (1 + mu) lr g), b = mu ratio b - lr g
+ *   Adam  m and v are running means of g and g^2; theta = shrink theta - step m / (sqrt(v)
+ *         root_scale + eps)
+ * A thread owns sixteen fours, 1024 elements apart. NAG reads 12, writes 8 bytes an element, Adam
+ * 16 and 12; the copy takes 2 more. 256 threads of at most 64 registers: half a multiprocessor's
+ * threads with six fours under way each. */
+template <bool ADAM>
+static __global__ void __launch_bounds__(OPTIMIZER_THREADS) update_k(struct update_block a)
 {
-    SHARED(struct nag_factors, shared, [1]);
-    if (threadIdx.x == 0) nag_prepare(shared, a);
+    SHARED(struct update_factors, shared, [1]);
+    if (threadIdx.x == 0) update_prepare(shared, a, ADAM);
     __syncthreads();
-    struct nag_factors f = shared[0];
-    if (isnan(f.gradient)) return;
-    int64_t first = (int64_t)blockIdx.x * OPTIMIZER_BLOCK + (int64_t)threadIdx.x * 4;
-#pragma unroll 2
-    for (int s = 0; s < OPTIMIZER_STEPS; s++, first += OPTIMIZER_THREADS * 4) {
-        int n = first + 4 <= a.n ? 4 : first < a.n ? (int)(a.n - first) : 0;
-        if (n == 0) return;
-        struct four g = vec4_load(a.grad + first, n, a.wide);
-        struct four b = vec4_load(a.momentum + first, n, a.wide);
-        struct four t = vec4_load(a.theta + first, n, a.wide);
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            float gradient = f.gradient * g.x[i];
-            t.x[i] = f.shrink * t.x[i] + (f.theta_momentum * b.x[i] - f.theta_gradient * gradient);
-            b.x[i] = f.momentum * b.x[i] - f.lr * gradient;
-        }
-        four_store(a.theta + first, t, n, a.wide);
-        four_store(a.momentum + first, b, n, a.wide);
-        if (a.copy) four_store(a.copy + first, t, n, a.wide);
-    }
-}
-
-struct adam_block {
-    float *theta, *m, *v;
-    const float *grad;
-    bf16 *copy; /* NULL: none */
-    int64_t n;
-    float beta1, beta2, eps, weight_decay;
-    const double *squares;
-    const struct step_state *step;
-    bool wide;
-};
-
-struct adam_factors {
-    float gradient, shrink, step, root_scale;
-};
-
-__device__ static void adam_prepare(struct adam_factors *f, const struct adam_block &a)
-{
-    double lr = a.step->lr;
-    uint32_t steps = a.step->adam_step;
-    f->gradient = (float)gradient_factor(a.squares, a.step);
-    f->shrink = (float)(1.0 - lr * (double)a.weight_decay);
-    f->step = (float)(lr / (1.0 - whole_power((double)a.beta1, steps)));
-    f->root_scale = (float)(1.0 / sqrt(1.0 - whole_power((double)a.beta2, steps)));
-}
-
-/* m and v are running means of g and g^2; theta = shrink theta - step m / (sqrt(v) root_scale +
- * eps). Mapping as nag_k. Reads 16, writes 12 bytes an element, with the copy 14. */
-static __global__ void __launch_bounds__(OPTIMIZER_THREADS) adam_k(struct adam_block a)
-{
-    SHARED(struct adam_factors, shared, [1]);
-    if (threadIdx.x == 0) adam_prepare(shared, a);
-    __syncthreads();
-    struct adam_factors f = shared[0];
+    struct update_factors f = shared[0];
     float rest1 = 1.0f - a.beta1, rest2 = 1.0f - a.beta2;
     if (isnan(f.gradient)) return;
     int64_t first = (int64_t)blockIdx.x * OPTIMIZER_BLOCK + (int64_t)threadIdx.x * 4;
@@ -220,32 +183,34 @@ static __global__ void __launch_bounds__(OPTIMIZER_THREADS) adam_k(struct adam_b
     for (int s = 0; s < OPTIMIZER_STEPS; s++, first += OPTIMIZER_THREADS * 4) {
         int n = first + 4 <= a.n ? 4 : first < a.n ? (int)(a.n - first) : 0;
         if (n == 0) return;
-        struct four g = vec4_load(a.grad + first, n, a.wide);
-        struct four m = vec4_load(a.m + first, n, a.wide);
-        struct four v = vec4_load(a.v + first, n, a.wide);
+        struct four g = vec4_load(a.grad + first, n, a.wide), v = {{0}};
+        struct four m = vec4_load(a.first + first, n, a.wide);
+        if (ADAM) v = vec4_load(a.second + first, n, a.wide);
         struct four t = vec4_load(a.theta + first, n, a.wide);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             float gradient = f.gradient * g.x[i];
-            m.x[i] = a.beta1 * m.x[i] + rest1 * gradient;
-            v.x[i] = a.beta2 * v.x[i] + rest2 * gradient * gradient;
-            t.x[i] = f.shrink * t.x[i] - f.step * m.x[i] / (sqrtf(v.x[i]) * f.root_scale + a.eps);
+            if (ADAM) {
+                m.x[i] = a.beta1 * m.x[i] + rest1 * gradient;
+                v.x[i] = a.beta2 * v.x[i] + rest2 * gradient * gradient;
+                t.x[i] =
+                    f.shrink * t.x[i] - f.step * m.x[i] / (sqrtf(v.x[i]) * f.root_scale + a.eps);
+            } else {
+                t.x[i] =
+                    f.shrink * t.x[i] + (f.theta_momentum * m.x[i] - f.theta_gradient * gradient);
+                m.x[i] = f.momentum * m.x[i] - f.lr * gradient;
+            }
         }
         four_store(a.theta + first, t, n, a.wide);
-        four_store(a.m + first, m, n, a.wide);
-        four_store(a.v + first, v, n, a.wide);
+        four_store(a.first + first, m, n, a.wide);
+        if (ADAM) four_store(a.second + first, v, n, a.wide);
         if (a.copy) four_store(a.copy + first, t, n, a.wide);
     }
 }
 
-static bool optimizer_is_wide(const void *a, const void *b, const void *c, const void *d)
+static bool optimizer_is_wide(const void *p)
 {
-    return (((uintptr_t)a | (uintptr_t)b | (uintptr_t)c | (uintptr_t)d) & 15) == 0;
-}
-
-static dim3 optimizer_grid(int64_t n)
-{
-    return dim3((unsigned)((n + OPTIMIZER_BLOCK - 1) / OPTIMIZER_BLOCK));
+    return ((uintptr_t)p & 15) == 0;
 }
 
 static int squares_parts_n(int64_t n)
@@ -264,8 +229,7 @@ int cuda_sum_squares(void *stream, const struct sum_squares_args *a, void *works
     int parts_n = squares_parts_n(a->n);
     double *parts = (double *)workspace_dev;
     launch(squares_parts_k, dim3((unsigned)parts_n), dim3(OPTIMIZER_THREADS), 0,
-           (cudaStream_t)stream, parts, a->x_dev, a->n,
-           optimizer_is_wide(a->x_dev, NULL, NULL, NULL));
+           (cudaStream_t)stream, parts, a->x_dev, a->n, optimizer_is_wide(a->x_dev));
     cudaError_t rc = cudaGetLastError();
     if (rc != cudaSuccess) return rc;
     launch(squares_total_k, dim3(1), dim3(OPTIMIZER_THREADS), 0, (cudaStream_t)stream, a->out_dev,
@@ -273,24 +237,33 @@ int cuda_sum_squares(void *stream, const struct sum_squares_args *a, void *works
     return cudaGetLastError();
 }
 
+template <bool ADAM> static int update_launch(void *stream, struct update_block *a)
+{
+    dim3 grid((unsigned)((a->n + OPTIMIZER_BLOCK - 1) / OPTIMIZER_BLOCK));
+    a->wide = optimizer_is_wide(a->theta) && optimizer_is_wide(a->first) &&
+              optimizer_is_wide(a->second) && optimizer_is_wide(a->grad) &&
+              optimizer_is_wide(a->copy);
+    launch(update_k<ADAM>, grid, dim3(OPTIMIZER_THREADS), 0, (cudaStream_t)stream, *a);
+    return cudaGetLastError();
+}
+
 int cuda_nag(void *stream, const struct nag_args *a)
 {
-    bool wide = optimizer_is_wide(a->theta_dev, a->momentum_dev, a->grad_dev, a->bf16_dev);
-    struct nag_block block = {
-        a->theta_dev, a->momentum_dev, a->grad_dev,    (bf16 *)a->bf16_dev, a->n,
-        a->mu,        a->weight_decay, a->squares_dev, a->step_dev,         wide};
-    launch(nag_k, optimizer_grid(a->n), dim3(OPTIMIZER_THREADS), 0, (cudaStream_t)stream, block);
-    return cudaGetLastError();
+    struct update_block block = {};
+    block.theta = a->theta_dev, block.first = a->momentum_dev, block.grad = a->grad_dev;
+    block.copy = (bf16 *)a->bf16_dev, block.n = a->n;
+    block.mu = a->mu, block.weight_decay = a->weight_decay;
+    block.squares = a->squares_dev, block.step = a->step_dev;
+    return update_launch<false>(stream, &block);
 }
 
 int cuda_adam(void *stream, const struct adam_args *a)
 {
-    bool wide = optimizer_is_wide(a->theta_dev, a->m_dev, a->v_dev, a->grad_dev) &&
-                optimizer_is_wide(a->bf16_dev, NULL, NULL, NULL);
-    struct adam_block block = {
-        a->theta_dev,   a->m_dev,    a->v_dev, a->grad_dev, (bf16 *)a->bf16_dev,
-        a->n,           a->beta1,    a->beta2, a->eps,      a->weight_decay,
-        a->squares_dev, a->step_dev, wide};
-    launch(adam_k, optimizer_grid(a->n), dim3(OPTIMIZER_THREADS), 0, (cudaStream_t)stream, block);
-    return cudaGetLastError();
+    struct update_block block = {};
+    block.theta = a->theta_dev, block.first = a->m_dev, block.second = a->v_dev;
+    block.grad = a->grad_dev, block.copy = (bf16 *)a->bf16_dev, block.n = a->n;
+    block.beta1 = a->beta1, block.beta2 = a->beta2, block.eps = a->eps;
+    block.weight_decay = a->weight_decay;
+    block.squares = a->squares_dev, block.step = a->step_dev;
+    return update_launch<true>(stream, &block);
 }

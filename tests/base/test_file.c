@@ -268,3 +268,14 @@ TEST(durations_read_as_people_say_them)
             assert_string_equal(text, rows[i].want);
     }
 }
+
+TEST_WITH(struct place *p, a_launcher_that_names_itself_is_the_program)
+{
+    char path[256];
+    assert_int_equal(setenv("ALIBI_PROGRAM", "/bundle/bin/alibi", 1), 0);
+    assert_int_equal(file_program(path, sizeof path, &p->e), 0);
+    assert_string_equal(path, "/bundle/bin/alibi");
+    assert_int_equal(unsetenv("ALIBI_PROGRAM"), 0);
+    assert_int_equal(file_program(path, sizeof path, &p->e), 0);
+    assert_non_null(strstr(path, "/test_file"));
+}
