@@ -1,7 +1,7 @@
 /* sources.h - corpora that are public: where they are, what they hash to, what is inside.
  *
  * The hashes are those that several independent loaders of these corpora pin (the Hugging Face
- * datasets library among them); the counts of data/manifest.h are asserted after preparation. */
+ * datasets library among them); the counts of data/manifest.c are asserted after preparation. */
 #ifndef FETCH_SOURCES_H
 #define FETCH_SOURCES_H
 
