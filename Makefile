@@ -66,7 +66,7 @@ $(foreach i,$(ISAS),$(eval $(call isa_rule,$(i))))
 # The commit is compiled into one file only, again whenever it changes.
 $(BUILD)/code_id: FORCE
 	@mkdir -p $(@D); echo '$(CODE_ID)' | cmp -s - $@ || echo '$(CODE_ID)' > $@
-FORCE:
+.PHONY: FORCE # which .SECONDARY below would otherwise take for a file that need not exist
 $(BUILD)/obj/spec/code_id.o: CPPFLAGS += -DCODE_ID='"$(CODE_ID)"'
 $(BUILD)/obj/spec/code_id.o: $(BUILD)/code_id
 

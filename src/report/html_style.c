@@ -3,8 +3,8 @@
  * 1. Tables and pictures wider than the page scroll inside their own box; the page itself does not.
  * 2. A picture is there twice: a phone shows the one whose panels are in a column, which it need
  * not shrink. It keeps its white ground in the dark.
- * 3. On paper everything is light, nothing scrolls, each artefact begins a page, and what is closed
- * opens, but for the specifications of the runs.
+ * 3. On paper everything is light, nothing scrolls, each later artefact begins a page, what is
+ * closed opens, but for the specifications of the runs.
  * 4. On a phone a claim stands above its statement, which needs no scrolling.
  * 5. Text has a contrast of at least 4.5 with its ground, in the light and in the dark.
  * 6. No < or & may stand here: the sheet is read as XML too. */
@@ -70,11 +70,12 @@ const char report_html_style[] =
     "@media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--soft:#333;--line:#999;--box:#fff;"
     "--link:#000;--yes:#000;--no:#000;--open:#000;--mark:#fff}\n"
     "body{font-size:10pt}main{max-width:none;padding:0}section{border:0;margin-top:1rem}\n"
-    ".artefact,#runs{break-before:page}\n"
+    "#contents~.artefact,#runs{break-before:page}\n"
     ".figure,tr,.claim{break-inside:avoid}\n"
     ".scroll,.figure{overflow:visible}h2,h3,h4,.caption{break-after:avoid}\n"
     ".badge{font-size:.9em;padding:0 .3em}.caption{font-size:9pt}"
     "table{font-size:7.5pt}th,td{padding:1pt 3pt;white-space:normal;overflow-wrap:normal}\n"
     "td.id,td.n{white-space:nowrap}td.w{min-width:0;max-width:none;overflow-wrap:anywhere}\n"
-    ".readme::details-content,.claim details::details-content{content-visibility:visible;"
+    ".artefact "
+    "details::details-content,#contents>details::details-content{content-visibility:visible;"
     "height:auto;display:block}summary{list-style:none}a{text-decoration:none}}\n";

@@ -1,6 +1,6 @@
 #!/bin/bash
 # disturb.sh - for run.sh: projects, what is compared, and the disturbances of a running grid. A disturbance returns 0 if
-# it struck; before_NAME prepares the start that it disturbs, after_NAME takes back what would outlast it.
+# it struck; before_NAME prepares the start that it disturbs, after_NAME removes what would outlast it.
 
 finish() {
     for p in $(workers_of "$base"); do kill -9 "$p" 2>/dev/null; done
@@ -78,11 +78,11 @@ compare() {
     "$alibi" verify --project "$project" >>"$project/out" 2>&1 || wrongly "alibi verify: $(tail -1 "$project/out")"
 }
 
-# The undisturbed run: its results, its time, and what it would have done with another BLAS.
+# The undisturbed run: its results, its time, the number of its calls and allocations.
 undisturbed() {
     cp -r "$here/grid" "$base/grid"
     project=$base/reference
-    mkdir -p "$project" "$base/blas" "$base/no-blas"
+    mkdir -p "$project" "$base/blas"
     "$alibi" data prepare tiny --text tests/fixtures/checkpoints/text --project "$project" >"$project/out" 2>&1
     run_grid || { echo "the undisturbed run failed: $(tail -3 "$project/out")"; return 1; }
     rm -rf "$project"/results.db* "$project/runs"
@@ -92,22 +92,23 @@ undisturbed() {
     reference_ms=$(($(now_ms) - from))
     results >"$base/expected"
     expected=$base/expected
-    local run
-    run=$(basename "$(dirname "$(dirname "$(ls "$project"/runs/*/1/update-*.safetensors | head -1)")")")
-    project=$base/counted
-    mkdir -p "$project"
-    ln -s "$base/reference/data" "$project/data"
-    worker "$run"
+    cp "$build/faults/inject.so" "$base/blas/libdnnl.so.2"
+    new_project allocating
+    FAULT_COUNT=$base/mallocs LD_PRELOAD=$build/faults/inject.so run_grid
+    mallocs_n=$(cat "$base/mallocs")
+    [[ $absent == *"|strace|"* ]] || count_calls
+    echo "undisturbed: $(wc -l <"$expected") results in $((reference_ms / 1000)).$((reference_ms % 1000 / 100)) s"
+}
+
+count_calls() {
+    new_project calling
+    worker "$(basename "$(dirname "$(dirname "$(ls "$base"/reference/runs/*/1/update-*.safetensors | head -1)")")")"
     worker_calls_n=$(wc -l <"$project/trace")
     wrap=(strace -qq -o "$project/trace" -e signal=none -e "trace=$calls")
     start
     wait "$pid"
     wrap=()
     calls_n=$(wc -l <"$project/trace")
-    project=$base/reference
-    mallocs_n=$(FAULT_COUNT=$base/mallocs LD_PRELOAD=$build/faults/inject.so run_grid; cat "$base/mallocs")
-    cp "$build/faults/inject.so" "$base/blas/libdnnl.so.2"
-    echo "undisturbed: $(wc -l <"$expected") results in $((reference_ms / 1000)).$((reference_ms % 1000 / 100)) s"
 }
 
 # A moment within the time that an undisturbed run takes, in seconds, or within a share (%) of it.
@@ -149,7 +150,7 @@ kill_start() {
     [ $? -eq 137 ]
 }
 
-# Killed, and killed again while it takes up what it finds.
+# Killed, and killed again while it recovers.
 kill_recovery() {
     kill_scheduler || return 1
     start
@@ -189,17 +190,16 @@ kill_in_checkpoint() {
     [ $killed -eq 137 ]
 }
 
-interrupt() {
+interrupt() { # SIGNAL
     a_while
-    alive "$pid" && kill "-${1:-INT}" "$pid"
+    alive "$pid" && kill "-$1" "$pid"
     wait "$pid"
     rc=$?
     # 143: it came before the program listened.
     [ $rc -eq 130 ] || [ $rc -eq 143 ] && return 0
-    [ $rc -eq 0 ] || wrongly "SIG${1:-INT} ended with $rc, not 130"
+    [ $rc -eq 0 ] || wrongly "SIG$1 ended with $rc, not 130"
     return 1
 }
-terminate() { interrupt TERM; }
 
 interrupt_twice() {
     a_while
@@ -213,25 +213,15 @@ interrupt_twice() {
 
 # --- calls that fail: in the scheduler and in each worker, the k-th of each ---
 
-failing() { # ERROR [+: and all later ones]
+before_fail() { # ERROR [+: and all later ones]
     local writes=pwrite64,write,fsync,fdatasync
     wrap=(strace -f -qq -o "$project/trace" -e signal=none -e "trace=$writes"
         -e "inject=$writes:error=$1:when=$((1 + RANDOM % 120))${2:-}")
 }
-failed() {
+fail() {
     ended_well
     grep -q INJECTED "$project/trace"
 }
-before_fail_enospc() { failing ENOSPC; }
-before_fail_enospc_for_ever() { failing ENOSPC +; }
-before_fail_eio() { failing EIO; }
-before_fail_eio_for_ever() { failing EIO +; }
-before_fail_eintr() { failing EINTR; }
-fail_enospc() { failed; }
-fail_enospc_for_ever() { failed; }
-fail_eio() { failed; }
-fail_eio_for_ever() { failed; }
-fail_eintr() { failed; }
 
 # Files can have so many kilobytes and no more: the write that reaches the limit is short, the next one fails.
 before_short_write() {
@@ -245,7 +235,6 @@ short_write() {
 before_fail_malloc() {
     wrap=(env "LD_PRELOAD=$build/faults/inject.so" "FAULT_MALLOC=$(spread "$mallocs_n")${1:-}")
 }
-before_fail_malloc_for_ever() { before_fail_malloc +; }
 # What builds text and tables gives up with a sentence (abort); what holds results ends in order.
 fail_malloc() {
     wait "$pid" 2>/dev/null
@@ -254,7 +243,6 @@ fail_malloc() {
         wrongly "ended with $rc: $(tail -1 "$project/out")"
     return 0
 }
-fail_malloc_for_ever() { fail_malloc; }
 
 # --- files that are changed, missing or in the way ---
 
@@ -265,7 +253,7 @@ damage_checkpoint() {
     file=$(ls -t "$project"/runs/*/*/*.safetensors 2>/dev/null | head -1)
     [ -n "$file" ] || return 1
     run=$(basename "$(dirname "$(dirname "$file")")")
-    # A finished training's is for alibi verify: also of one that said so when nobody listened any more.
+    # A finished training's is for alibi verify, even if its scheduler was dead before the last record.
     grep -q "^$run," "$project/seen" && return 1
     results | grep -q "^$run," && return 1
     grep -qa '"best_sha256"' "$(dirname "$file")/events" && return 1
@@ -343,7 +331,7 @@ after_in_the_way() {
 
 # --- results.db ---
 
-# It and all that is beside it are gone: the run folders make it again.
+# results.db and the files beside it are gone: the run folders rebuild it.
 rebuild() {
     rm -f "$project"/results.db*
     "$alibi" merge "$project/runs" --project "$project" >>"$project/out" 2>&1 && return
@@ -359,8 +347,8 @@ lose_database() {
     rebuild
 }
 
-# Deleted, replaced by another project's, cut, overwritten or flipped while the scheduler has it open. Whatever the
-# program makes of that, the records are whole.
+# Deleted, replaced by another project's, cut, overwritten or flipped while the scheduler has it open. The records of the
+# run folders rebuild it.
 hurt_database() {
     a_while
     local db=$project/results.db size
@@ -386,7 +374,6 @@ hurt_database() {
 before_lock_database() { [ -f "$project/results.db" ] || run_grid_once; }
 run_grid_once() { start && a_while 60 && kill -INT "$pid" && wait "$pid"; }
 lock_database() {
-    command -v python3 >/dev/null || { say "python3 is not installed"; return 1; }
     python3 -c 'import sqlite3, sys, time
 c = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=30)
 c.execute(sys.argv[2]); c.execute("SELECT count(*) FROM runs").fetchall(); time.sleep(1); c.execute("ROLLBACK")' \
@@ -514,7 +501,7 @@ write_results() {
     echo "# Faults injected, results lost"
     echo
     echo "Written by \`make faults\` (see \`run.sh\` here for what each column means): $("$alibi" --version), seed $seed,"
-    echo "$(nproc) cores, ${FAULTS:-default} counts, $((SECONDS / 60)) min $((SECONDS % 60)) s."
+    echo "$(nproc) cores (load average $(cut -d. -f1 /proc/loadavg)), ${FAULTS:-default} counts, $((SECONDS / 60)) min $((SECONDS % 60)) s."
     echo
     echo "| fault | what is injected | times | lost | wrong | seconds | verdict |"
     echo "|---|---|--:|--:|--:|--:|---|"

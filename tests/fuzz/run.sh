@@ -26,6 +26,8 @@ fi
 build=$1
 shift
 printf '%-14s %12s %8s %10s  %s\n' target executions edges features result
+TMPDIR=$(mktemp -d /dev/shm/alibi-fuzz-XXXXXX) # of this call: another's files stay
+export TMPDIR
 for target in ${*:-$("$folder/fuzz")}; do echo "$target"; done | xargs -P "${JOBS:-$(nproc)}" -I{} sh tests/fuzz/run.sh "$build" target {}
-rm -rf /dev/shm/alibi-fuzz-*
+rm -rf "$TMPDIR"
 ! ls "$folder"/*/failed >/dev/null 2>&1

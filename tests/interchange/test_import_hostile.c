@@ -193,6 +193,7 @@ TEST_WITH(struct import_fixture *f, changed_descriptions_never_crash_the_import)
     free(pickle);
     assert_true(refused > CHANGES / 4);
     assert_true(written > 0);
+    print_message("%d faults injected\n", CHANGES);
 }
 
 TEST_WITH(struct import_fixture *f, changed_files_never_crash_the_import)
@@ -219,4 +220,5 @@ TEST_WITH(struct import_fixture *f, changed_files_never_crash_the_import)
         if (import_open(&im, f->path, &e) == 0) (void)import_fixture_write(f, im, &e);
         import_close(im);
     }
+    print_message("400 faults injected\n");
 }

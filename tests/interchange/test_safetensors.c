@@ -223,5 +223,6 @@ TEST_WITH(const struct folder *f, every_truncation_and_every_flipped_header_byte
         safetensors_close(s);
         good[i] = kept;
     }
+    print_message("%zu faults injected\n", 2 * n - 16);
     arena_fini(&arena);
 }

@@ -226,6 +226,7 @@ TEST(no_prefix_of_a_file_is_a_surprise)
         else
             assert_int_equal(rc, 0);
     }
+    print_message("%zu faults injected\n", sizeof text);
 }
 
 TEST(an_absent_file_is_no_input)

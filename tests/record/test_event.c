@@ -94,6 +94,7 @@ TEST_WITH(struct place *p, a_file_cut_anywhere_gives_a_whole_prefix)
         int got = read_records(p->path);
         assert_true(got < RECORDS_N && got >= 0 && got <= n / (size / RECORDS_N - 8));
     }
+    print_message("%ld faults injected\n", size);
 }
 
 TEST_WITH(struct place *p, a_flipped_bit_ends_the_file_there)
@@ -114,6 +115,7 @@ TEST_WITH(struct place *p, a_flipped_bit_ends_the_file_there)
     }
     fclose(f);
     assert_int_equal(read_records(p->path), RECORDS_N);
+    print_message("%ld faults injected\n", size);
 }
 
 TEST_WITH(struct place *p, a_second_writer_is_refused)

@@ -80,6 +80,19 @@ TEST_WITH(struct report_fixture *f, a_figure_is_an_svg_a_png_and_a_pdf_with_its_
     arena_fini(&a);
 }
 
+TEST_WITH(struct report_fixture *f, a_length_has_a_subscript_and_nothing_else)
+{
+    struct arena a;
+    size_t n;
+
+    arena_init(&a);
+    start(f, "title: L_valid of x_1 and 2L_train\n" FIGURE_KEYS);
+    free(draw(f));
+    assert_contains(plot_file(f, &a, "tiny-mini.gp", &n),
+                    "\nTITLE = 'L_{valid} of x\\_1 and 2L\\_train. Scale mini'\n");
+    arena_fini(&a);
+}
+
 TEST_WITH(struct report_fixture *f, the_data_file_has_gaps_where_results_are_missing)
 {
     struct arena a;

@@ -131,7 +131,7 @@ TEST_WITH(struct toy_grid *g, a_killed_worker_is_lost_and_tried_again)
     assert_int_equal(toy_grid_last(g, train), STORE_DONE);
 }
 
-TEST(a_run_that_its_blas_fails_is_retried_with_another)
+TEST(a_run_whose_blas_fails_is_retried_with_another)
 {
     static const char *const actions[] = {"blas_dies", "blas_fails"};
 

@@ -239,6 +239,7 @@ TEST_WITH(struct store_fixture *f, a_race_migrates_once)
         migrated += WEXITSTATUS(status);
     }
     assert_int_equal(migrated, 1);
+    print_message("%d faults injected\n", MIGRATORS);
     unlink(f->path);
     store_fixture_open(f, STORE_WRITE);
 }

@@ -26,6 +26,7 @@ static void resume_at_updates(struct worker_fixture *f, const struct spec *s, in
         worker_fixture_same(&expected, &got);
         worker_fixture_forget(f, s);
     }
+    print_message("%d faults injected\n", (s->train.updates - 1 + (int)step - 1) / (int)step);
 }
 
 TEST_CONSTRUCTOR(prepare)
