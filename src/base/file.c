@@ -204,6 +204,12 @@ static int file_sync_folder(const char *path, struct err *e)
     return rc;
 }
 
+int file_writer_rewrite(struct file_writer *f, const void *data, size_t n, struct err *e)
+{
+    if (pwrite(f->fd, data, n, 0) == (ssize_t)n) return 0;
+    return ERR(e, ERR_IO, "%s: writing its head again: %s", f->path, strerror(errno));
+}
+
 int file_writer_commit(struct file_writer *f, struct err *e)
 {
     bool in_place = !f->temporary[0];

@@ -50,6 +50,9 @@ int file_writer_open(struct file_writer **out, const char *path, struct err *e);
  * ERR_CREATE a directory. */
 int file_writer_open_named(struct file_writer **out, const char *path, struct err *e);
 int file_writer_add(struct file_writer *f, const void *data, size_t n, struct err *e);
+/* file_writer_rewrite - replaces the first n bytes, which were added before: a head whose numbers
+ * are known only at the end. Not for a device or a FIFO. */
+int file_writer_rewrite(struct file_writer *f, const void *data, size_t n, struct err *e);
 int file_writer_commit(struct file_writer *f, struct err *e);
 void file_writer_abandon(struct file_writer *f); /* takes NULL */
 

@@ -41,7 +41,7 @@ static int batches_check(const struct tokens *train, const struct batches_option
     return 0;
 }
 
-/* Unbiased in [0, bound): the product's upper half is the draw; its lower half tells the few words
+/* Unbiased in [0, bound): the product's upper half is the draw; its lower half shows the few words
  * that would make some results likelier. */
 static uint32_t shuffle_below(uint32_t bound, uint64_t key, uint64_t element, uint32_t stream)
 {

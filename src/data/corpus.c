@@ -20,54 +20,6 @@ static int corpus_manifest(struct manifest *m, const char **folder, struct arena
     return ERR(e, ERR_DATA, "%s/manifest.yaml: describes the corpus %s", *folder, m->name);
 }
 
-/* Maps one split and compares its head with the manifest. */
-static int corpus_open_split(struct tokens *t, const char *path, const struct manifest *m,
-                             int64_t tokens_n, struct err *e)
-{
-    TRY(tokens_open(t, path, e));
-    if (t->n != tokens_n || t->vocab != m->vocab)
-        return ERR(e, ERR_DATA,
-                   "%s: %lld tokens and a vocabulary of %d; the manifest says %lld and %d", path,
-                   (long long)t->n, t->vocab, (long long)tokens_n, m->vocab);
-    if (strcmp(t->dictionary_sha256, m->dictionary_sha256) == 0) return 0;
-    return ERR(e, ERR_DATA, "%s: made with the dictionary %.16s…, the manifest says %.16s…", path,
-               t->dictionary_sha256, m->dictionary_sha256);
-}
-
-int corpus_open(struct corpus *c, const struct project *p, const char *name, struct err *e)
-{
-    struct arena arena;
-    struct manifest manifest;
-    const char *folder;
-    int rc = 0;
-
-    *c = (struct corpus){0};
-    arena_init(&arena);
-    if ((size_t)snprintf(c->name, sizeof c->name, "%s", name) >= sizeof c->name) {
-        rc = ERR(e, ERR_DATA, "%.80s: a corpus name has at most %zu characters", name,
-                 sizeof c->name - 1);
-        goto out;
-    }
-    TRY_OUT(rc, corpus_manifest(&manifest, &folder, &arena, p, name, e));
-    memcpy(c->fingerprint, manifest.fingerprint, sizeof c->fingerprint);
-    c->vocab = manifest.vocab;
-    c->floor_perplexity = manifest.floor_perplexity[CORPUS_VALID];
-    for (int i = 0; i < CORPUS_SPLITS_N; i++) {
-        const char *path = arena_printf(&arena, "%s/%s.tokens", folder, corpus_split_name(i));
-        TRY_OUT(rc, corpus_open_split(&c->split[i], path, &manifest, manifest.tokens_n[i], e));
-    }
-out:
-    arena_fini(&arena);
-    if (rc < 0) corpus_close(c);
-    return rc;
-}
-
-void corpus_close(struct corpus *c)
-{
-    if (!c) return;
-    for (int i = 0; i < CORPUS_SPLITS_N; i++) tokens_close(&c->split[i]);
-}
-
 static int verify_file(const char *path, const char *expected, struct err *e)
 {
     char found[HASH_HEX_BYTES];
@@ -79,26 +31,70 @@ static int verify_file(const char *path, const char *expected, struct err *e)
                found, expected);
 }
 
-int corpus_verify(const struct project *p, const char *name, struct err *e)
+/* Maps one split and compares its head with the manifest. */
+static int corpus_open_split(struct tokens *t, const char *path, const struct manifest *m,
+                             int64_t tokens_n, struct err *e)
+{
+    TRY(tokens_open(t, path, e));
+    if (t->n != tokens_n || t->vocab != m->vocab)
+        return ERR(e, ERR_DATA,
+                   "%s: %lld tokens and a vocabulary of %d; the manifest says %lld and %lld", path,
+                   (long long)t->n, t->vocab, (long long)tokens_n, (long long)m->vocab);
+    if (strcmp(t->dictionary_sha256, m->dictionary_sha256) == 0) return 0;
+    return ERR(e, ERR_DATA, "%s: made with the dictionary %.16s…, the manifest says %.16s…", path,
+               t->dictionary_sha256, m->dictionary_sha256);
+}
+
+/* Opens a corpus; rehashes its files first if verify. */
+static int corpus_read(struct corpus *c, const struct project *p, const char *name, bool verify,
+                       struct err *e)
 {
     struct arena arena;
-    struct manifest manifest;
+    struct manifest m;
     const char *folder;
     int rc = 0;
 
+    *c = (struct corpus){0};
     arena_init(&arena);
-    TRY_OUT(rc, corpus_manifest(&manifest, &folder, &arena, p, name, e));
-    TRY_OUT(rc, verify_file(arena_printf(&arena, "%s/dict.txt", folder), manifest.dictionary_sha256,
-                            e));
+    if ((size_t)snprintf(c->name, sizeof c->name, "%s", name) >= sizeof c->name) {
+        rc = ERR(e, ERR_DATA, "%.80s: a corpus name has at most %zu characters", name,
+                 sizeof c->name - 1);
+        goto out;
+    }
+    TRY_OUT(rc, corpus_manifest(&m, &folder, &arena, p, name, e));
+    memcpy(c->fingerprint, m.fingerprint, sizeof c->fingerprint);
+    c->vocab = (int32_t)m.vocab;
+    c->floor_perplexity = m.floor_perplexity[CORPUS_VALID];
+    const char *dictionary = arena_printf(&arena, "%s/dict.txt", folder);
+    if (verify) TRY_OUT(rc, verify_file(dictionary, m.dictionary_sha256, e));
     for (int i = 0; i < CORPUS_SPLITS_N; i++) {
         const char *path = arena_printf(&arena, "%s/%s.tokens", folder, corpus_split_name(i));
-        TRY_OUT(rc, verify_file(path, manifest.tokens_sha256[i], e));
+        if (verify) TRY_OUT(rc, verify_file(path, m.tokens_sha256[i], e));
+        TRY_OUT(rc, corpus_open_split(&c->split[i], path, &m, m.tokens_n[i], e));
     }
-    struct corpus corpus;
-    TRY_OUT(rc, corpus_open(&corpus, p, name, e));
-    corpus_close(&corpus);
-    rc = manifest_check_known(&manifest, e);
+    if (verify) rc = manifest_check_known(&m, e);
 out:
     arena_fini(&arena);
+    if (rc < 0) corpus_close(c);
     return rc;
+}
+
+int corpus_open(struct corpus *c, const struct project *p, const char *name, struct err *e)
+{
+    return corpus_read(c, p, name, false, e);
+}
+
+int corpus_verify(const struct project *p, const char *name, struct err *e)
+{
+    struct corpus c;
+
+    TRY(corpus_read(&c, p, name, true, e));
+    corpus_close(&c);
+    return 0;
+}
+
+void corpus_close(struct corpus *c)
+{
+    if (!c) return;
+    for (int i = 0; i < CORPUS_SPLITS_N; i++) tokens_close(&c->split[i]);
 }

@@ -1,10 +1,8 @@
 /* manifest.c - the keys of manifest.yaml as a table, which the writer and the reader share. */
-#include "data/manifest.h"
+#include "data/corpus.h"
 
-#include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -12,8 +10,8 @@
 
 enum { MANIFEST_FORMAT = 1, MANIFEST_MAX_BYTES = 1 << 16 };
 
-/* How a field is stored: `int`, int64_t, double (left out if it is 0), hex digits, text. */
-enum field_kind { FIELD_INT32, FIELD_INT64, FIELD_FLOOR, FIELD_HASH, FIELD_TEXT };
+/* How a field is stored: int64_t, double (left out if it is 0), hex digits, pointer to text. */
+enum field_kind { FIELD_COUNT, FIELD_FLOOR, FIELD_HASH, FIELD_TEXT };
 
 /* In the order of the file. The first line is "format: 1". */
 static const struct field {
@@ -22,10 +20,10 @@ static const struct field {
     size_t at;
 } fields[] = {
     {"name", FIELD_TEXT, offsetof(struct manifest, name)},
-    {"vocab", FIELD_INT32, offsetof(struct manifest, vocab)},
-    {"train_tokens", FIELD_INT64, offsetof(struct manifest, tokens_n[CORPUS_TRAIN])},
-    {"valid_tokens", FIELD_INT64, offsetof(struct manifest, tokens_n[CORPUS_VALID])},
-    {"test_tokens", FIELD_INT64, offsetof(struct manifest, tokens_n[CORPUS_TEST])},
+    {"vocab", FIELD_COUNT, offsetof(struct manifest, vocab)},
+    {"train_tokens", FIELD_COUNT, offsetof(struct manifest, tokens_n[CORPUS_TRAIN])},
+    {"valid_tokens", FIELD_COUNT, offsetof(struct manifest, tokens_n[CORPUS_VALID])},
+    {"test_tokens", FIELD_COUNT, offsetof(struct manifest, tokens_n[CORPUS_TEST])},
     {"fingerprint", FIELD_HASH, offsetof(struct manifest, fingerprint)},
     {"sha256_dict", FIELD_HASH, offsetof(struct manifest, dictionary_sha256)},
     {"sha256_train", FIELD_HASH, offsetof(struct manifest, tokens_sha256[CORPUS_TRAIN])},
@@ -37,7 +35,7 @@ static const struct field {
     {"source", FIELD_TEXT, offsetof(struct manifest, source)},
     {"options", FIELD_TEXT, offsetof(struct manifest, options)},
 };
-enum { FIELDS_N = sizeof fields / sizeof *fields };
+enum { FIELD_VOCAB = 1, FIELD_FINGERPRINT = 5, FIELDS_N = sizeof fields / sizeof *fields };
 
 const char *corpus_split_name(enum corpus_split split)
 {
@@ -75,9 +73,9 @@ int manifest_check_known(const struct manifest *m, struct err *e)
                            (long long)known[i].tokens_n[k]);
         if (m->vocab != known[i].vocab)
             return ERR(e, ERR_DATA,
-                       "%s: a vocabulary of %d, the corpus of this name has %d; prepare this "
+                       "%s: a vocabulary of %lld, the corpus of this name has %lld; prepare this "
                        "under another name",
-                       m->name, m->vocab, known[i].vocab);
+                       m->name, (long long)m->vocab, (long long)known[i].vocab);
     }
     return 0;
 }
@@ -104,23 +102,10 @@ static void add_field(struct strbuf *b, const struct manifest *m, const struct f
 
     if (f->kind == FIELD_FLOOR && *(const double *)at == 0) return;
     strbuf_addf(b, "%s: ", f->key);
-    switch (f->kind) {
-    case FIELD_INT32:
-        strbuf_addf(b, "%d", *(const int32_t *)at);
-        break;
-    case FIELD_INT64:
-        strbuf_addf(b, "%lld", (long long)*(const int64_t *)at);
-        break;
-    case FIELD_FLOOR:
-        strbuf_addf(b, "%.6f", *(const double *)at);
-        break;
-    case FIELD_HASH:
-        add_quoted(b, at);
-        break;
-    case FIELD_TEXT:
-        add_quoted(b, *(const char *const *)at);
-        break;
-    }
+    if (f->kind == FIELD_COUNT) strbuf_addf(b, "%lld", (long long)*(const int64_t *)at);
+    if (f->kind == FIELD_FLOOR) strbuf_addf(b, "%.6f", *(const double *)at);
+    if (f->kind == FIELD_HASH) add_quoted(b, at);
+    if (f->kind == FIELD_TEXT) add_quoted(b, *(const char *const *)at);
     strbuf_add(b, "\n");
 }
 
@@ -147,11 +132,12 @@ int manifest_write_piece(const struct manifest *m, const char *path, struct err 
     strbuf_init(&b, &arena);
     strbuf_addf(&b,
                 "# Written when the corpus was prepared; a grid names it in `base`.\n"
-                "data:\n  dataset: \"%s\"\n  corpus: \"%s\"\n  vocab: %d\n",
-                m->name, m->name, m->vocab);
-    for (int i = 0; i < CORPUS_SPLITS_N; i++)
-        strbuf_addf(&b, "  %s_tokens: %lld\n", corpus_split_name(i), (long long)m->tokens_n[i]);
-    strbuf_addf(&b, "  fingerprint: \"%s\"\n", m->fingerprint);
+                "data:\n  dataset: \"%s\"\n  corpus: \"%s\"\n",
+                m->name, m->name);
+    for (int i = FIELD_VOCAB; i <= FIELD_FINGERPRINT; i++) {
+        strbuf_add(&b, "  ");
+        add_field(&b, m, &fields[i]);
+    }
     int rc = file_write_atomic(path, b.text, b.n, e);
     arena_fini(&arena);
     return rc;
@@ -200,24 +186,15 @@ static char *read_value(struct arena *a, const char *text, const char *key)
 /* Reads one field from its text; NULL, or what was expected. */
 static const char *parse_field(void *at, enum field_kind kind, const char *text)
 {
-    int64_t number;
+    int64_t *count = at;
 
     switch (kind) {
-    case FIELD_INT32:
-    case FIELD_INT64:
-        if (!str_to_int(&number, text) || number < 1 ||
-            number > (kind == FIELD_INT32 ? INT32_MAX : INT64_MAX / 8))
-            return "a count";
-        if (kind == FIELD_INT32)
-            *(int32_t *)at = (int32_t)number;
-        else
-            *(int64_t *)at = number;
-        return NULL;
+    case FIELD_COUNT:
+        return str_to_int(count, text) && *count >= 1 && *count <= INT64_MAX / 8 ? NULL : "a count";
     case FIELD_FLOOR:
         return str_to_double(at, text) && *(double *)at >= 1 ? NULL : "a perplexity";
     case FIELD_HASH:
-        if (strlen(text) != HASH_HEX_BYTES - 1 ||
-            strspn(text, "0123456789abcdef") != HASH_HEX_BYTES - 1)
+        if (strlen(text) != HASH_HEX_BYTES - 1 || text[strspn(text, "0123456789abcdef")])
             return "64 hex digits";
         memcpy(at, text, HASH_HEX_BYTES);
         return NULL;
@@ -232,13 +209,13 @@ int manifest_read(struct manifest *out, struct arena *a, const char *folder, str
 {
     const char *path = arena_printf(a, "%s/manifest.yaml", folder);
     char fingerprint[HASH_HEX_BYTES];
-    int32_t format = 0;
+    int64_t format = 0;
     char *text;
 
     *out = (struct manifest){0};
     TRY(file_read(a, &text, NULL, path, MANIFEST_MAX_BYTES, e));
     for (int i = -1; i < FIELDS_N; i++) {
-        static const struct field first = {.key = "format", .kind = FIELD_INT32};
+        static const struct field first = {.key = "format", .kind = FIELD_COUNT};
         const struct field *f = i < 0 ? &first : &fields[i];
         const char *value = read_value(a, text, f->key);
         if (!value && f->kind == FIELD_FLOOR) continue;
@@ -251,8 +228,8 @@ int manifest_read(struct manifest *out, struct arena *a, const char *folder, str
                        path, f->key, value, expected);
         if (format != MANIFEST_FORMAT)
             return ERR(e, ERR_DATA,
-                       "%s: format %d, this program reads %d; prepare the corpus again", path,
-                       format, MANIFEST_FORMAT);
+                       "%s: format %lld, this program reads %d; prepare the corpus again", path,
+                       (long long)format, MANIFEST_FORMAT);
     }
     manifest_fingerprint(fingerprint, out);
     if (strcmp(fingerprint, out->fingerprint) == 0) return 0;

@@ -104,69 +104,59 @@ void tokens_read_source(const struct tokens *t, int64_t first, int64_t n, int32_
 struct tokens_writer {
     struct file_writer *file;
     const char *path;
-    int64_t n, written;
-    int32_t vocab;
+    struct file_head head; /* n grows until the commit writes it */
     uint16_t narrow[TOKENS_BUFFER_N];
 };
 
-int tokens_writer_open(struct tokens_writer **out, const char *path, int64_t n, int32_t vocab,
+int tokens_writer_open(struct tokens_writer **out, const char *path, int32_t vocab,
                        const char *dictionary_sha256, struct err *e)
 {
-    struct file_head head = {.version = TOKENS_VERSION,
-                             .width = tokens_width((uint32_t)vocab),
-                             .n = (uint64_t)n,
-                             .vocab = (uint32_t)vocab};
-    struct tokens_writer *w = NULL;
+    struct tokens_writer *w = *out = calloc(1, sizeof *w);
     int rc = 0;
 
-    *out = NULL;
-    memcpy(head.magic, tokens_magic, sizeof head.magic);
-    assert(vocab >= 1 && n >= 0 && strlen(dictionary_sha256) == 2 * TOKENS_HASH);
-    for (size_t i = 0; i < TOKENS_HASH; i++)
-        if (sscanf(dictionary_sha256 + 2 * i, "%2hhx", &head.dictionary_sha256[i]) != 1)
-            return ERR(e, ERR_INTERNAL, "%s: dictionary hash '%s'", path, dictionary_sha256);
-    w = calloc(1, sizeof *w);
     if (!w) return ERR(e, ERR_NOMEM, "%s: out of memory while writing it", path);
+    assert(vocab >= 1 && strlen(dictionary_sha256) == 2 * TOKENS_HASH);
     w->path = path;
-    w->n = n;
-    w->vocab = vocab;
+    w->head = (struct file_head){.version = TOKENS_VERSION,
+                                 .width = tokens_width((uint32_t)vocab),
+                                 .vocab = (uint32_t)vocab};
+    memcpy(w->head.magic, tokens_magic, sizeof w->head.magic);
+    for (size_t i = 0; i < TOKENS_HASH; i++)
+        sscanf(dictionary_sha256 + 2 * i, "%2hhx", &w->head.dictionary_sha256[i]);
     TRY_OUT(rc, file_writer_open(&w->file, path, e));
-    TRY_OUT(rc, file_writer_add(w->file, &head, sizeof head, e));
-    *out = w;
-    w = NULL;
+    TRY_OUT(rc, file_writer_add(w->file, &w->head, sizeof w->head, e));
+    return 0;
 out:
     tokens_writer_abandon(w);
+    *out = NULL;
     return rc;
 }
 
 int tokens_writer_add(struct tokens_writer *w, const int32_t *ids, int64_t n, struct err *e)
 {
-    bool narrow = tokens_width((uint32_t)w->vocab) == 2;
+    bool narrow = w->head.width == 2;
 
-    for (int64_t part; n > 0; ids += part, n -= part, w->written += part) {
+    for (int64_t part; n > 0; ids += part, n -= part, w->head.n += (uint64_t)part) {
         part = n < TOKENS_BUFFER_N ? n : TOKENS_BUFFER_N;
         for (int64_t i = 0; i < part; i++) {
-            if (ids[i] < 0 || ids[i] >= w->vocab)
-                return ERR(e, ERR_DATA, "%s: id %d at place %lld, expected 0 to %d", w->path,
-                           ids[i], (long long)(w->written + i), w->vocab - 1);
+            if ((uint32_t)ids[i] >= w->head.vocab)
+                return ERR(e, ERR_DATA, "%s: id %d at place %lld, expected 0 to %u", w->path,
+                           ids[i], (long long)w->head.n + i, w->head.vocab - 1);
             w->narrow[i] = (uint16_t)ids[i];
         }
         const void *bytes = narrow ? (const void *)w->narrow : ids;
-        TRY(file_writer_add(w->file, bytes, (size_t)part * (narrow ? 2 : 4), e));
+        TRY(file_writer_add(w->file, bytes, (size_t)part * w->head.width, e));
     }
     return 0;
 }
 
 int tokens_writer_commit(struct tokens_writer *w, struct err *e)
 {
-    int rc = 0;
+    int rc = file_writer_rewrite(w->file, &w->head, sizeof w->head, e);
 
-    if (w->written == w->n) {
+    if (rc == 0) {
         rc = file_writer_commit(w->file, e);
         w->file = NULL;
-    } else {
-        rc = ERR(e, ERR_INTERNAL, "%s: %lld ids written, %lld announced", w->path,
-                 (long long)w->written, (long long)w->n);
     }
     tokens_writer_abandon(w);
     return rc;

@@ -34,11 +34,11 @@ void tokens_read(const struct tokens *t, int64_t first, int64_t n, int32_t *out)
  * with </s> before the very first. */
 void tokens_read_source(const struct tokens *t, int64_t first, int64_t n, int32_t *out);
 
-/* Opened for exactly n ids below vocab; then committed or abandoned, which frees it. The path is
- * the caller's until then. Errors: ERR_DATA an id that is not below vocab; ERR_INTERNAL fewer ids
- * than announced; those of file_writer. */
+/* Opened, filled, then committed or abandoned, which frees it; the file is complete or absent. The
+ * path is the caller's until then. Errors: ERR_DATA an id that is not below vocab; those of
+ * file_writer. */
 struct tokens_writer;
-int tokens_writer_open(struct tokens_writer **out, const char *path, int64_t n, int32_t vocab,
+int tokens_writer_open(struct tokens_writer **out, const char *path, int32_t vocab,
                        const char *dictionary_sha256, struct err *e);
 int tokens_writer_add(struct tokens_writer *w, const int32_t *ids, int64_t n, struct err *e);
 int tokens_writer_commit(struct tokens_writer *w, struct err *e);

@@ -51,7 +51,7 @@ int unpack_files(const char *archive_path, const char *dir, const struct unpack_
 /* Corpora that are public: where they are, what they hash to, what is inside.
  *
  * The hashes are those that several independent loaders of these corpora pin (the Hugging Face
- * datasets library among them); the counts of data/manifest.h are asserted after preparation. */
+ * datasets library among them); the counts of data/manifest.c are asserted after preparation. */
 enum { SOURCES_URLS_MAX = 3, SOURCES_FILES_N = 3 };
 
 struct fetch_source {

@@ -33,6 +33,13 @@ struct import {
 
 /* --- options and statistics ----------------------------------------------------------------- */
 
+static const struct torch_tensor *find_tensor(const struct import *im, const char *name)
+{
+    for (int32_t i = 0; i < im->tensors_n; i++)
+        if (strcmp(im->tensor[i].name, name) == 0) return &im->tensor[i];
+    return NULL;
+}
+
 /* An option of fairseq, wherever this version keeps it; NULL if it is not recorded. */
 static const struct pickle_value *option_of(const struct pickle_value *checkpoint, const char *name)
 {
@@ -73,8 +80,30 @@ static double train_loss(const struct pickle_value *checkpoint)
     return (double)NAN;
 }
 
-static void read_facts(struct import_facts *out, const struct pickle_value *checkpoint)
+/* The position method whose learned tensors the file holds; NULL: none, or several. */
+static const char *find_position(const struct import *im)
 {
+    const char *found = NULL;
+    struct spec any;
+
+    spec_init(&any);
+    const struct position_shape shape = spec_position_shape(&any);
+    for (int32_t p = 0; p < POSITION_METHODS_N; p++) {
+        const struct position_functions *f = position_methods[p].functions;
+        struct position_tensor tensor[POSITION_TENSORS_MAX];
+        int32_t has_n = 0, n = f->tensors ? f->tensors(&shape, tensor) : 0;
+        for (int32_t i = 0; i < n; i++) has_n += find_tensor(im, tensor[i].name) != NULL;
+        if (n == 0 || has_n < n) continue;
+        if (found) return NULL;
+        found = position_methods[p].name;
+    }
+    return found;
+}
+
+static void read_facts(struct import *im)
+{
+    const struct pickle_value *checkpoint = im->checkpoint;
+    struct import_facts *out = &im->facts;
     const struct pickle_value *history = pickle_get(checkpoint, "optimizer_history");
     const struct pickle_value *extra = pickle_get(checkpoint, "extra_state");
     double number;
@@ -82,7 +111,11 @@ static void read_facts(struct import_facts *out, const struct pickle_value *chec
     *out = (struct import_facts){
         .train_loss_nats = train_loss(checkpoint),
         .valid_loss_nats = (double)NAN,
-        .heads_recorded = is_number(&number, option_of(checkpoint, "decoder_attention_heads"))};
+        .heads_recorded = is_number(&number, option_of(checkpoint, "decoder_attention_heads")),
+        .position = find_position(im)};
+    for (int32_t i = 0; i < im->tensors_n; i++)
+        if (im->tensor[i].dtype == TORCH_F16 || im->tensor[i].dtype == TORCH_BF16)
+            out->was_fp16 = true;
     if (is_number(&number, option_of(checkpoint, "tokens_per_sample")) && number >= 1 &&
         number <= 1e6)
         out->L = (int32_t)number;
@@ -179,7 +212,7 @@ int import_open(struct import **out, const char *path, struct err *e)
     TRY_OUT(rc, torch_file_describe(&im->checkpoint, &im->file, e));
     TRY_OUT(rc, torch_tensors_read(&im->tensor, &im->tensors_n, &im->file,
                                    pickle_get(im->checkpoint, "model"), e));
-    read_facts(&im->facts, im->checkpoint);
+    read_facts(im);
     *out = im;
     im = NULL;
 out:
@@ -197,42 +230,6 @@ void import_close(struct import *im)
 const struct import_facts *import_facts(const struct import *im)
 {
     return &im->facts;
-}
-
-static const struct torch_tensor *find_tensor(const struct import *im, const char *name)
-{
-    for (int32_t i = 0; i < im->tensors_n; i++)
-        if (strcmp(im->tensor[i].name, name) == 0) return &im->tensor[i];
-    return NULL;
-}
-
-const char *import_position(const struct import *im)
-{
-    const char *found = NULL;
-    struct spec any;
-
-    spec_init(&any);
-    const struct position_shape shape = spec_position_shape(&any);
-    for (int32_t p = 0; p < POSITION_METHODS_N; p++) {
-        const struct position_functions *f = position_methods[p].functions;
-        struct position_tensor tensor[POSITION_TENSORS_MAX];
-        int32_t has_n = 0, n = f->tensors ? f->tensors(&shape, tensor) : 0;
-        for (int32_t i = 0; i < n; i++) has_n += find_tensor(im, tensor[i].name) != NULL;
-        if (n == 0 || has_n < n) continue;
-        if (found) return NULL;
-        found = position_methods[p].name;
-    }
-    return found;
-}
-
-int32_t import_fp16_count(const struct import *im, int32_t *tensors_n)
-{
-    int32_t n = 0;
-
-    *tensors_n = im->tensors_n;
-    for (int32_t i = 0; i < im->tensors_n; i++)
-        n += im->tensor[i].dtype == TORCH_F16 || im->tensor[i].dtype == TORCH_BF16;
-    return n;
 }
 
 /* --- fitting -------------------------------------------------------------------------------- */

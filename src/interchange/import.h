@@ -27,13 +27,10 @@ struct import_facts {
     int64_t updates;                         /* 0: not recorded */
     double train_loss_nats, valid_loss_nats; /* of the last epoch; NaN: not recorded */
     bool heads_recorded;                     /* the one setting that no tensor's shape shows */
+    bool was_fp16;                           /* some tensors are fp16 or bf16 */
+    const char *position; /* the method whose learned tensors it holds; NULL: none, or several */
 };
 const struct import_facts *import_facts(const struct import *im);
-/* import_position - the position method whose learned tensors the file holds; NULL if none or
- * several have them. */
-const char *import_position(const struct import *im);
-/* import_fp16_count - tensors in fp16 or bf16, of how many. */
-int32_t import_fp16_count(const struct import *im, int32_t *tensors_n);
 
 /* import_check - step 2. Errors: ERR_DATA names the tensor or the option. */
 int import_check(const struct import *im, const struct spec *s, struct err *e);

@@ -170,9 +170,10 @@ static int pickle_collect(struct pickle_machine *m)
     return 0;
 }
 
-/* Adds what was taken to the container below. */
-static int pickle_fill(struct pickle_machine *m, enum pickle_type type)
+/* Adds what was taken to the container below; the number is its type. */
+static int pickle_fill(struct pickle_machine *m)
 {
+    enum pickle_type type = (enum pickle_type)m->number;
     struct pickle_value *to;
 
     TRY(pickle_top(m, &to));
@@ -186,16 +187,6 @@ static int pickle_fill(struct pickle_machine *m, enum pickle_type type)
     TRY(pickle_collect(m));
     m->made = NULL;
     return 0;
-}
-
-static int pickle_fill_list(struct pickle_machine *m)
-{
-    return pickle_fill(m, PICKLE_LIST);
-}
-
-static int pickle_fill_dict(struct pickle_machine *m)
-{
-    return pickle_fill(m, PICKLE_DICT);
 }
 
 static const struct pickle_name *pickle_find_name(const struct pickle_machine *m, const char *name)
@@ -217,7 +208,7 @@ static int pickle_global(struct pickle_machine *m)
                        name);
 }
 
-/* Makes the node that stands for a call; the name's row says which, or forbids it. */
+/* Makes the node that represents a call; the name's row says which, or forbids it. */
 static int pickle_call(struct pickle_machine *m)
 {
     const struct pickle_value *callee = m->taken[0], *arguments = m->taken[1];
@@ -302,16 +293,16 @@ static const struct pickle_operation {
     {'(', 0, 0, PICKLE_NOTHING, pickle_mark, 0},
     {']', 0, 0, PICKLE_LIST, pickle_collect, 0},
     {'l', 0, PICKLE_MARKED, PICKLE_LIST, pickle_collect, 0},
-    {'a', 0, 1, PICKLE_NOTHING, pickle_fill_list, 0},
-    {'e', 0, PICKLE_MARKED, PICKLE_NOTHING, pickle_fill_list, 0},
+    {'a', 0, 1, PICKLE_NOTHING, pickle_fill, PICKLE_LIST},
+    {'e', 0, PICKLE_MARKED, PICKLE_NOTHING, pickle_fill, PICKLE_LIST},
     {')', 0, 0, PICKLE_TUPLE, pickle_collect, 0},
     {0x85, 0, 1, PICKLE_TUPLE, pickle_collect, 0},
     {0x86, 0, 2, PICKLE_TUPLE, pickle_collect, 0},
     {0x87, 0, 3, PICKLE_TUPLE, pickle_collect, 0},
     {'t', 0, PICKLE_MARKED, PICKLE_TUPLE, pickle_collect, 0},
     {'}', 0, 0, PICKLE_DICT, pickle_collect, 0},
-    {'s', 0, 2, PICKLE_NOTHING, pickle_fill_dict, 0},
-    {'u', 0, PICKLE_MARKED, PICKLE_NOTHING, pickle_fill_dict, 0},
+    {'s', 0, 2, PICKLE_NOTHING, pickle_fill, PICKLE_DICT},
+    {'u', 0, PICKLE_MARKED, PICKLE_NOTHING, pickle_fill, PICKLE_DICT},
     {'c', 0, 0, PICKLE_GLOBAL, pickle_global, 0},
     {'R', 0, 2, PICKLE_OBJECT, pickle_call, 0},
     {0x81, 0, 2, PICKLE_OBJECT, pickle_call, 0},

@@ -8,6 +8,7 @@
  * element's size. */
 #include "interchange/safetensors.h"
 
+#include <endian.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 #include "base/file.h"
 
 /* More than any header of ours by far, and little enough for a JSON tree in memory. */
-enum { SAFETENSORS_HEADER_BYTES_MAX = 16 << 20, SAFETENSORS_LENGTH_BYTES = 8 };
+enum { SAFETENSORS_HEADER_BYTES_MAX = 16 << 20 };
 /* Written tensors begin at a multiple of this, so that a mapped file can be used in place. */
 enum { SAFETENSORS_ALIGNMENT = 8 };
 
@@ -39,140 +40,120 @@ struct safetensors {
     int32_t entries_n;
 };
 
-/* One tensor as the header describes it, before the order is known. */
-struct safetensors_claim {
-    uint64_t begin, end; /* bytes from the start of the tensors */
-    size_t element_bytes;
-};
-
-static uint64_t safetensors_u64(const unsigned char *p)
-{
-    uint64_t v = 0;
-    for (int i = 7; i >= 0; i--) v = v << 8 | p[i];
-    return v;
-}
-
-static int safetensors_read_header(struct safetensors *s, uint64_t *data_first, const char *path,
-                                   struct err *e)
+static int safetensors_read_header(struct safetensors *s, uint64_t *data_first, struct err *e)
 {
     json_error_t fault;
+    uint64_t n;
 
-    if (s->map.n < SAFETENSORS_LENGTH_BYTES)
-        return ERR(e, ERR_DATA, "%s: %zu bytes, too short for a safetensors file", path, s->map.n);
-    uint64_t n = safetensors_u64(s->map.data);
-    if (n > s->map.n - SAFETENSORS_LENGTH_BYTES)
+    if (s->map.n < sizeof n)
+        return ERR(e, ERR_DATA, "%zu bytes, too short for a safetensors file", s->map.n);
+    memcpy(&n, s->map.data, sizeof n);
+    n = le64toh(n);
+    if (n > s->map.n - sizeof n)
         return ERR(e, ERR_DATA,
-                   "%s: the header says it has %" PRIu64 " bytes but the file has only %zu", path,
-                   n, s->map.n);
+                   "the header says it has %" PRIu64 " bytes but the file has only %zu", n,
+                   s->map.n);
     if (n > SAFETENSORS_HEADER_BYTES_MAX)
-        return ERR(e, ERR_DATA, "%s: a header of %" PRIu64 " bytes, more than the limit of %d",
-                   path, n, SAFETENSORS_HEADER_BYTES_MAX);
-    const char *text = (const char *)s->map.data + SAFETENSORS_LENGTH_BYTES;
+        return ERR(e, ERR_DATA, "a header of %" PRIu64 " bytes, more than the limit of %d", n,
+                   SAFETENSORS_HEADER_BYTES_MAX);
+    const char *text = (const char *)s->map.data + sizeof n;
     s->header_own = json_loadb(text, (size_t)n, JSON_REJECT_DUPLICATES, &fault);
     if (!s->header_own)
-        return ERR(e, ERR_DATA, "%s: the header is not JSON: %s at byte %d", path, fault.text,
+        return ERR(e, ERR_DATA, "the header is not JSON: %s at byte %d", fault.text,
                    fault.position);
-    if (!json_is_object(s->header_own))
-        return ERR(e, ERR_DATA, "%s: the header is not a JSON object", path);
-    *data_first = SAFETENSORS_LENGTH_BYTES + n;
+    if (!json_is_object(s->header_own)) return ERR(e, ERR_DATA, "the header is not a JSON object");
+    *data_first = sizeof n + n;
     return 0;
 }
 
-static int safetensors_check_metadata(const json_t *metadata, const char *path, struct err *e)
+static int safetensors_check_metadata(json_t *metadata, struct err *e)
 {
     const char *key;
     json_t *value;
 
     if (!json_is_object(metadata))
-        return ERR(e, ERR_DATA, "%s: %s is not an object", path, SAFETENSORS_METADATA);
-    json_object_foreach((json_t *)(uintptr_t)metadata, key, value)
+        return ERR(e, ERR_DATA, "%s is not an object", SAFETENSORS_METADATA);
+    json_object_foreach(metadata, key, value)
     {
         if (!json_is_string(value))
-            return ERR(e, ERR_DATA, "%s: %s: the value of \"%.60s\" is not text", path,
-                       SAFETENSORS_METADATA, key);
+            return ERR(e, ERR_DATA, "%s: the value of \"%.60s\" is not text", SAFETENSORS_METADATA,
+                       key);
     }
     return 0;
 }
 
-static int safetensors_parse_dtype(struct safetensors_entry *out, struct safetensors_claim *claim,
-                                   const json_t *dtype, const char *path, struct err *e)
+static int safetensors_parse_dtype(struct safetensors_entry *out, size_t *element_bytes,
+                                   const json_t *dtype, struct err *e)
 {
     const char *text = json_string_value(dtype);
 
     for (size_t i = 0; text && i < sizeof safetensors_dtypes / sizeof *safetensors_dtypes; i++) {
         if (strcmp(text, safetensors_dtypes[i].name) != 0) continue;
         out->dtype = safetensors_dtypes[i].name;
-        claim->element_bytes = safetensors_dtypes[i].bytes;
+        *element_bytes = safetensors_dtypes[i].bytes;
         return 0;
     }
-    return ERR(e, ERR_DATA, "%s: tensor \"%.80s\": dtype \"%.20s\" is not known", path, out->name,
-               text ? text : "(none)");
+    return ERR(e, ERR_DATA, "dtype \"%.20s\" is not known", text ? text : "(none)");
 }
 
 static int safetensors_parse_shape(struct safetensors_entry *out, const json_t *shape,
-                                   const char *path, struct err *e)
+                                   struct err *e)
 {
     size_t n = json_array_size(shape);
 
     if (!json_is_array(shape) || n > SAFETENSORS_DIMS_MAX)
-        return ERR(e, ERR_DATA,
-                   "%s: tensor \"%.80s\": the shape is not a list of at most %d numbers", path,
-                   out->name, SAFETENSORS_DIMS_MAX);
+        return ERR(e, ERR_DATA, "the shape is not a list of at most %d numbers",
+                   SAFETENSORS_DIMS_MAX);
     out->dims_n = (int32_t)n;
     out->elements_n = 1;
     for (size_t i = 0; i < n; i++) {
         const json_t *dim = json_array_get(shape, i);
         json_int_t v = json_integer_value(dim);
         if (!json_is_integer(dim) || v < 0)
-            return ERR(e, ERR_DATA, "%s: tensor \"%.80s\": dimension %zu is not a count", path,
-                       out->name, i);
+            return ERR(e, ERR_DATA, "dimension %zu is not a count", i);
         out->dims[i] = v;
         if (__builtin_mul_overflow(out->elements_n, (int64_t)v, &out->elements_n))
-            return ERR(e, ERR_DATA, "%s: tensor \"%.80s\": the shape has too many elements", path,
-                       out->name);
+            return ERR(e, ERR_DATA, "the shape has too many elements");
     }
     return 0;
 }
 
-static int safetensors_parse_offsets(const struct safetensors_entry *entry,
-                                     struct safetensors_claim *claim, const json_t *offsets,
-                                     uint64_t data_bytes, const char *path, struct err *e)
+/* Sets the place of a tensor in the data. */
+static int safetensors_parse_offsets(struct safetensors_entry *out, size_t element_bytes,
+                                     const json_t *offsets, const char *data, uint64_t data_bytes,
+                                     struct err *e)
 {
     const json_t *first = json_array_get(offsets, 0), *last = json_array_get(offsets, 1);
     json_int_t begin = json_integer_value(first), end = json_integer_value(last);
     int64_t expected;
 
     if (json_array_size(offsets) != 2 || !json_is_integer(first) || !json_is_integer(last))
-        return ERR(e, ERR_DATA, "%s: tensor \"%.80s\": data_offsets are not two numbers", path,
-                   entry->name);
+        return ERR(e, ERR_DATA, "data_offsets are not two numbers");
     if (begin < 0 || end < begin || (uint64_t)end > data_bytes)
-        return ERR(e, ERR_DATA,
-                   "%s: tensor \"%.80s\": bytes %lld to %lld lie outside the %" PRIu64
-                   " bytes of data",
-                   path, entry->name, (long long)begin, (long long)end, data_bytes);
-    if (__builtin_mul_overflow(entry->elements_n, (int64_t)claim->element_bytes, &expected) ||
+        return ERR(e, ERR_DATA, "bytes %lld to %lld are outside the %" PRIu64 " bytes of data",
+                   (long long)begin, (long long)end, data_bytes);
+    if (__builtin_mul_overflow(out->elements_n, (int64_t)element_bytes, &expected) ||
         end - begin != expected)
-        return ERR(e, ERR_DATA,
-                   "%s: tensor \"%.80s\": %lld bytes, but %" PRId64 " elements of %s need another "
-                   "number",
-                   path, entry->name, (long long)(end - begin), entry->elements_n, entry->dtype);
-    claim->begin = (uint64_t)begin;
-    claim->end = (uint64_t)end;
+        return ERR(e, ERR_DATA, "%lld bytes, but %" PRId64 " elements of %s need another number",
+                   (long long)(end - begin), out->elements_n, out->dtype);
+    out->data = data + begin;
+    out->data_bytes = (size_t)expected;
+    if ((uintptr_t)out->data % element_bytes != 0)
+        return ERR(e, ERR_DATA, "not aligned to its %zu byte elements", element_bytes);
     return 0;
 }
 
-static int safetensors_parse_entry(struct safetensors_entry *out, struct safetensors_claim *claim,
-                                   const json_t *value, uint64_t data_bytes, const char *path,
-                                   struct err *e)
+static int safetensors_parse_entry(struct safetensors_entry *out, const json_t *value,
+                                   const char *data, uint64_t data_bytes, struct err *e)
 {
+    size_t element_bytes = 1;
+
     if (!json_is_object(value) || json_object_size(value) != 3)
-        return ERR(e, ERR_DATA,
-                   "%s: tensor \"%.80s\": expected exactly dtype, shape and data_offsets", path,
-                   out->name);
-    TRY(safetensors_parse_dtype(out, claim, json_object_get(value, "dtype"), path, e));
-    TRY(safetensors_parse_shape(out, json_object_get(value, "shape"), path, e));
-    return safetensors_parse_offsets(out, claim, json_object_get(value, "data_offsets"), data_bytes,
-                                     path, e);
+        return ERR(e, ERR_DATA, "expected exactly dtype, shape and data_offsets");
+    TRY(safetensors_parse_dtype(out, &element_bytes, json_object_get(value, "dtype"), e));
+    TRY(safetensors_parse_shape(out, json_object_get(value, "shape"), e));
+    return safetensors_parse_offsets(out, element_bytes, json_object_get(value, "data_offsets"),
+                                     data, data_bytes, e);
 }
 
 /* Sorted by place; an empty tensor goes before the one that begins where it does. */
@@ -184,67 +165,63 @@ static int safetensors_compare(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static int safetensors_check_order(const struct safetensors *s, uint64_t data_first,
-                                   const char *path, struct err *e)
+static int safetensors_check_order(const struct safetensors *s, const char *data, struct err *e)
 {
-    uint64_t expected = data_first;
+    const char *expected = data, *end = (const char *)s->map.data + s->map.n;
 
     for (int32_t i = 0; i < s->entries_n; i++) {
         const struct safetensors_entry *x = &s->entry_own[i];
-        uint64_t begin = (uint64_t)((const char *)x->data - (const char *)s->map.data);
-        if (begin != expected)
-            return ERR(e, ERR_DATA, "%s: tensor \"%.80s\": %s the one before it", path, x->name,
-                       begin < expected ? "overlaps" : "leaves a hole after");
-        expected = begin + x->data_bytes;
+        if ((const char *)x->data != expected)
+            return ERR(e, ERR_DATA, "tensor \"%.80s\": %s the one before it", x->name,
+                       (const char *)x->data < expected ? "overlaps" : "leaves a hole after");
+        expected += x->data_bytes;
     }
-    if (expected != s->map.n)
-        return ERR(e, ERR_DATA, "%s: %" PRIu64 " bytes after the last tensor", path,
-                   (uint64_t)s->map.n - expected);
+    if (expected != end)
+        return ERR(e, ERR_DATA, "%lld bytes after the last tensor", (long long)(end - expected));
     return 0;
 }
 
-static int safetensors_read_entries(struct safetensors *s, uint64_t data_first, const char *path,
-                                    struct err *e)
+static int safetensors_read(struct safetensors *s, struct err *e)
 {
     const char *key;
     json_t *value;
-    uint64_t data_bytes = s->map.n - data_first;
-    size_t room = json_object_size(s->header_own);
+    uint64_t data_first;
 
-    s->entry_own = calloc(room + 1, sizeof *s->entry_own);
-    if (!s->entry_own) return ERR(e, ERR_NOMEM, "%s: no memory for %zu tensors", path, room);
+    TRY(safetensors_read_header(s, &data_first, e));
+    const char *data = (const char *)s->map.data + data_first;
+    size_t capacity = json_object_size(s->header_own);
+    s->entry_own = calloc(capacity + 1, sizeof *s->entry_own);
+    if (!s->entry_own) return ERR(e, ERR_NOMEM, "no memory for %zu tensors", capacity);
     json_object_foreach(s->header_own, key, value)
     {
         struct safetensors_entry *x = &s->entry_own[s->entries_n];
-        struct safetensors_claim claim = {0};
         if (strcmp(key, SAFETENSORS_METADATA) == 0) {
-            TRY(safetensors_check_metadata(value, path, e));
+            TRY(safetensors_check_metadata(value, e));
             continue;
         }
         x->name = key;
-        TRY(safetensors_parse_entry(x, &claim, value, data_bytes, path, e));
-        x->data = (const char *)s->map.data + data_first + claim.begin;
-        x->data_bytes = (size_t)(claim.end - claim.begin);
-        if ((uintptr_t)x->data % claim.element_bytes != 0)
-            return ERR(e, ERR_DATA, "%s: tensor \"%.80s\": not aligned to its %zu byte elements",
-                       path, x->name, claim.element_bytes);
+        int rc = safetensors_parse_entry(x, value, data, s->map.n - data_first, e);
+        if (rc < 0) err_ctx(e, "tensor \"%.80s\"", key);
+        TRY(rc);
         s->entries_n++;
     }
     qsort(s->entry_own, (size_t)s->entries_n, sizeof *s->entry_own, safetensors_compare);
-    return safetensors_check_order(s, data_first, path, e);
+    return safetensors_check_order(s, data, e);
 }
 
 int safetensors_open(struct safetensors **out, const char *path, struct err *e)
 {
     int rc = 0;
-    uint64_t data_first = 0;
     struct safetensors *s = calloc(1, sizeof *s);
 
     *out = NULL;
     if (!s) return ERR(e, ERR_NOMEM, "%s: no memory to open the file", path);
     TRY_OUT(rc, file_map_open(&s->map, path, e));
-    TRY_OUT(rc, safetensors_read_header(s, &data_first, path, e));
-    TRY_OUT(rc, safetensors_read_entries(s, data_first, path, e));
+    rc = safetensors_read(s, e);
+    if (rc < 0) {
+        err_ctx(e, "%s", path);
+        goto out;
+    }
     *out = s;
     s = NULL;
 out:
@@ -341,11 +318,9 @@ static int safetensors_put_all(struct safetensors_output *f, const struct safete
                                const char *header, struct err *e)
 {
     size_t n = strlen(header);
-    unsigned char length[SAFETENSORS_LENGTH_BYTES];
+    uint64_t length = htole64(n);
 
-    for (int i = 0; i < SAFETENSORS_LENGTH_BYTES; i++)
-        length[i] = (unsigned char)((uint64_t)n >> (8 * i));
-    TRY(safetensors_put(f, length, sizeof length, e));
+    TRY(safetensors_put(f, &length, sizeof length, e));
     TRY(safetensors_put(f, header, n, e));
     for (int32_t i = 0; i < c->entries_n; i++) {
         const float *values = c->entry[i].data;

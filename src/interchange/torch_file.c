@@ -262,11 +262,10 @@ static int read_storage(struct torch_tensor *t, int64_t *elements_n, const struc
 
     if (!id || id->type != PICKLE_TUPLE || id->n != 5 || id->item[1]->type != PICKLE_GLOBAL ||
         id->item[2]->type != PICKLE_TEXT || id->item[4]->type != PICKLE_INT)
-        return ERR(e, ERR_DATA, "%s: tensor %s is not a view of a storage", f->path, t->name);
+        return ERR(e, ERR_DATA, "not a view of a storage");
     while (type < torch_types + TORCH_TYPES_N && strcmp(type->name, id->item[1]->text) != 0) type++;
     if (type == torch_types + TORCH_TYPES_N)
-        return ERR(e, ERR_DATA, "%s: %s has the unknown type %.60s", f->path, t->name,
-                   id->item[1]->text);
+        return ERR(e, ERR_DATA, "the type %.60s is unknown", id->item[1]->text);
     t->dtype = type->dtype;
     t->type = type->name + strlen("torch ");
     t->key = id->item[2]->text;
@@ -275,17 +274,14 @@ static int read_storage(struct torch_tensor *t, int64_t *elements_n, const struc
     if (f->storages_n > 0)
         found =
             bsearch(&wanted, f->storage, (size_t)f->storages_n, sizeof wanted, compare_storages);
-    if (!found)
-        return ERR(e, ERR_DATA, "%s: %s: its storage data/%.40s is missing", f->path, t->name,
-                   t->key);
+    if (!found) return ERR(e, ERR_DATA, "its storage data/%.40s is missing", t->key);
     t->storage_bytes = found->bytes;
     if (*elements_n >= 0 && *elements_n <= INT64_MAX / 8 &&
         found->bytes == *elements_n * type->bytes)
         return 0;
     return ERR(e, ERR_DATA,
-               "%s: %s: its storage data/%.40s has %" PRId64 " bytes, not %" PRId64
-               " elements of %" PRId64,
-               f->path, t->name, t->key, found->bytes, *elements_n, type->bytes);
+               "its storage data/%.40s has %" PRId64 " bytes, not %" PRId64 " elements of %" PRId64,
+               t->key, found->bytes, *elements_n, type->bytes);
 }
 
 /* Whether the view stays inside; everything is bounded before it is multiplied. */
@@ -323,20 +319,17 @@ static int read_tensor(struct torch_tensor *t, const struct torch_file *f,
     int64_t storage_n = 0;
 
     if (is_call(v, "torch._utils _rebuild_parameter", 1)) v = v->arguments->item[0];
-    if (!is_call(v, "torch._utils _rebuild_tensor_v2", 4))
-        return ERR(e, ERR_DATA, "%s: %s is not a tensor", f->path, t->name);
+    if (!is_call(v, "torch._utils _rebuild_tensor_v2", 4)) return ERR(e, ERR_DATA, "not a tensor");
     /* storage, offset, sizes, strides */
     struct pickle_value *const *argument = v->arguments->item;
     TRY(read_storage(t, &storage_n, f, argument[0], e));
     if (argument[1]->type != PICKLE_INT || !read_numbers(t->dims, argument[2]) ||
         !read_numbers(t->strides, argument[3]) || argument[2]->n != argument[3]->n)
-        return ERR(e, ERR_DATA, "%s: %s: offset, sizes or strides are not numbers", f->path,
-                   t->name);
+        return ERR(e, ERR_DATA, "offset, sizes or strides are not numbers");
     t->offset = argument[1]->integer;
     t->dims_n = argument[2]->n;
     if (view_fits(t, storage_n)) return 0;
-    return ERR(e, ERR_DATA, "%s: %s: reaches beyond its storage of %" PRId64 " elements", f->path,
-               t->name, storage_n);
+    return ERR(e, ERR_DATA, "reaches beyond its storage of %" PRId64 " elements", storage_n);
 }
 
 int torch_tensors_read(struct torch_tensor **out, int32_t *n, const struct torch_file *f,
@@ -358,7 +351,9 @@ int torch_tensors_read(struct torch_tensor **out, int32_t *n, const struct torch
         if (name->type != PICKLE_TEXT)
             return ERR(e, ERR_DATA, "%s: a tensor's name is not a text", f->path);
         t->name = name->text;
-        TRY(read_tensor(t, f, state_dict->item[2 * *n + 1], e));
+        int rc = read_tensor(t, f, state_dict->item[2 * *n + 1], e);
+        if (rc < 0) err_ctx(e, "%s: tensor %s", f->path, t->name);
+        TRY(rc);
         map_put(&names, t->name, strlen(t->name), &added);
         if (!added) return ERR(e, ERR_DATA, "%s: holds %s twice", f->path, t->name);
     }

@@ -1,6 +1,5 @@
-/* binarise.c - looks up every word; a first pass sizes what the second one fills, and finds what is
- * wrong with the text. */
-#include "prepare/binarise.h"
+/* binarise.c - looks up every word of a text, part by part, and writes the ids. */
+#include "prepare/dictionary.h"
 
 #include <stdlib.h>
 
@@ -67,24 +66,34 @@ static int binarise_write(struct binarise_counts *out, struct tokens_writer *fil
     return 0;
 }
 
+/* The fault of a text, looked for from its start: lines of the whole text have their numbers. */
+static int binarise_fault(const struct text *t, struct err *e)
+{
+    struct text_scan scan;
+    const char *word;
+    size_t word_bytes;
+    int item;
+
+    text_scan_init(&scan, t);
+    while ((item = text_next(&scan, &word, &word_bytes, e)) > TEXT_END) continue;
+    return item;
+}
+
 int binarise_to_file(struct binarise_counts *out, const char *path, const struct dictionary *d,
                      const char *dictionary_sha256, const struct text *t, struct err *e)
 {
     struct binarise b = {.dictionary = d};
-    struct tokens_writer *file = NULL;
-    int64_t ids_n;
-    int rc = 0;
+    struct tokens_writer *file;
 
     *out = (struct binarise_counts){0};
-    TRY(text_count(&ids_n, t, e));
-    if (ids_n == 0) return ERR(e, ERR_DATA, "%s: the file is empty", t->place);
-    TRY_OUT(rc, tokens_writer_open(&file, path, ids_n, dictionary_size(d), dictionary_sha256, e));
-    TRY_OUT(rc, binarise_write(out, file, &b, t, e));
-    struct tokens_writer *whole = file;
-    file = NULL;
-    rc = tokens_writer_commit(whole, e);
-out:
-    tokens_writer_abandon(file);
+    if (t->n == 0) return ERR(e, ERR_DATA, "%s: the file is empty", t->place);
+    TRY(tokens_writer_open(&file, path, dictionary_size(d), dictionary_sha256, e));
+    int rc = binarise_write(out, file, &b, t, e);
+    if (rc == 0)
+        rc = tokens_writer_commit(file, e);
+    else
+        tokens_writer_abandon(file);
     for (int i = 0; i < PARALLEL_MAX; i++) free(b.ids_own[i]);
-    return rc;
+    int fault = rc == ERR_DATA ? binarise_fault(t, e) : 0;
+    return fault < 0 ? fault : rc;
 }

@@ -204,21 +204,20 @@ static int dictionary_parse_line(struct dictionary *d, const char *line, size_t 
     word_bytes--;
     TRY(dictionary_add(d, line, word_bytes, count, &fresh, e));
     if (!fresh)
-        return ERR(e, ERR_DATA, "%s:%lld: '%.*s' is there twice", place, (long long)line_number,
+        return ERR(e, ERR_DATA, "%s:%lld: '%.*s' occurs twice", place, (long long)line_number,
                    (int)(word_bytes < 80 ? word_bytes : 80), line);
     return 0;
 }
 
-int dictionary_parse(struct dictionary **out, const char *text, size_t n, const char *place,
-                     struct err *e)
+int dictionary_parse(struct dictionary **out, const struct text *t, struct err *e)
 {
-    const char *end = n > 0 ? text + n : text, *line;
-    size_t line_n;
+    const char *at = t->bytes, *end = t->n > 0 ? at + t->n : at, *line;
+    size_t n;
     int rc = 0;
 
     *out = dictionary_open();
-    for (int64_t number = 1; rc == 0 && text_line(&text, end, false, &line, &line_n); number++)
-        rc = dictionary_parse_line(*out, line, line_n, place, number, e);
+    for (int64_t number = 1; rc == 0 && text_line(&at, end, false, &line, &n); number++)
+        rc = dictionary_parse_line(*out, line, n, t->place, number, e);
     if (rc == 0) return 0;
     dictionary_close(*out);
     *out = NULL;
@@ -227,12 +226,12 @@ int dictionary_parse(struct dictionary **out, const char *text, size_t n, const 
 
 int dictionary_load(struct dictionary **out, const char *path, struct err *e)
 {
-    struct file_map map;
+    struct text text;
 
     *out = NULL;
-    TRY(file_map_open(&map, path, e));
-    int rc = dictionary_parse(out, map.data, map.n, path, e);
-    file_map_close(&map);
+    TRY(text_open(&text, path, NULL, e));
+    int rc = dictionary_parse(out, &text, e);
+    text_close(&text);
     return rc;
 }
 

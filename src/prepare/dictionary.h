@@ -26,8 +26,7 @@ struct dictionary;
  * of 8 up to one. Errors: ERR_DATA place:line, ERR_USAGE limit. */
 int dictionary_build(struct dictionary **out, const struct text *t, int32_t limit, struct err *e);
 /* dictionary_parse - from the bytes of a dict.txt. Errors: ERR_DATA place:line. */
-int dictionary_parse(struct dictionary **out, const char *text, size_t n, const char *place,
-                     struct err *e);
+int dictionary_parse(struct dictionary **out, const struct text *t, struct err *e);
 /* dictionary_load - the same from a file. */
 int dictionary_load(struct dictionary **out, const char *path, struct err *e);
 void dictionary_close(struct dictionary *d); /* takes NULL */
@@ -43,5 +42,15 @@ int32_t dictionary_size(const struct dictionary *d);
 int32_t dictionary_find(const struct dictionary *d, const char *word, size_t n);
 /* dictionary_word - the spelling of an id, ended by a zero byte. */
 const char *dictionary_word(const struct dictionary *d, int32_t id);
+
+/* A text as ids: the words of every line, then one </s> (oracle SPEC.md sections 2, 3). Words that
+ * the dictionary lacks become <unk>. */
+struct binarise_counts {
+    int64_t ids_n, unknown_n; /* unknown_n: words the dictionary lacks, or <unk> in the text */
+};
+/* binarise_to_file - the ids of a text as a token file at path. Errors: ERR_DATA place:line, or a
+ * text without any line; ERR_NOMEM; ERR_CREATE, ERR_IO. */
+int binarise_to_file(struct binarise_counts *out, const char *path, const struct dictionary *d,
+                     const char *dictionary_sha256, const struct text *t, struct err *e);
 
 #endif

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/hash.h"
 #include "prepare/subword.h"
 
@@ -130,11 +129,10 @@ static int encoder_ids(struct encoder *c, const struct text *t, FILE *to, struct
 int encoder_file(struct encoder *c, const char *from, const char *to,
                  const struct text_progress *progress, struct err *e)
 {
-    struct file_map map;
+    struct text t;
     int rc;
 
-    TRY(file_map_open(&map, from, e));
-    const struct text t = {.bytes = map.data, .n = map.n, .place = from, .progress = progress};
+    TRY(text_open(&t, from, progress, e));
     FILE *out = fopen(to, "wbe");
     if (out) {
         setvbuf(out, NULL, _IOFBF, ENCODE_BUFFER_BYTES);
@@ -146,6 +144,6 @@ int encoder_file(struct encoder *c, const char *from, const char *to,
     } else {
         rc = ERR(e, ERR_CREATE, "%s: cannot be created: %s", to, strerror(errno));
     }
-    file_map_close(&map);
+    text_close(&t);
     return rc;
 }

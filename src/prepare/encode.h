@@ -3,7 +3,7 @@
  * A file of units is an ordinary text: units separated by one space, lines as before. It then goes
  * through the same preparation as a text of words: dictionary by frequency, ids, </s> at the end of
  * each line. That is how fairseq treats subwords. Pieces that the
- * training text does not have are no entries of the dictionary.
+ * training text does not have are not in the dictionary.
  *
  *   wordpiece  pieces of a BERT vocabulary (vocab.txt), uncased or cased; prepare/subword.h
  *   bpe        numbers of a GPT-2 vocabulary (vocab.json, merges.txt), as in RoBERTa; the same

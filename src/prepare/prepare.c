@@ -1,6 +1,6 @@
 /* prepare.c - makes data/NAME from text.
  *
- * 1. Under the lock data/.NAME.lock, see whether it is there already, made from the same text with
+ * 1. Under the lock data/.NAME.lock, see whether it exists already, made from the same text with
  *    the same options.
  * 2. Build everything in data/.NAME.tmp; what an interrupted preparation left there is removed.
  * 3. Rename: the old folder away, the new one in, the old one removed. */
@@ -20,7 +20,6 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "data/corpus.h"
-#include "prepare/binarise.h"
 #include "prepare/dictionary.h"
 #include "synthetic/synthetic.h"
 
@@ -106,7 +105,7 @@ static int describe(struct preparation *p, struct err *e)
     return 0;
 }
 
-/* Whether the folder, which is there, is the corpus that is asked for. */
+/* Whether the folder, which exists, is the requested corpus. */
 static int compare_with_old(struct preparation *p, const struct project *project, struct err *e)
 {
     struct manifest found;
@@ -115,7 +114,7 @@ static int compare_with_old(struct preparation *p, const struct project *project
     TRY(manifest_read(&found, &p->arena, p->folder, e));
     if (strcmp(found.options, p->manifest.options) != 0)
         return ERR(e, ERR_CREATE,
-                   "%s: is there, made with '%s' from %s, now '%s' is asked for; choose another "
+                   "%s exists, prepared with '%s' from %s, but '%s' is requested; choose another "
                    "name, or replace it with --force",
                    p->folder, found.options, found.source, p->manifest.options);
     TRY(corpus_open(&corpus, project, p->options->name, e));
@@ -124,12 +123,13 @@ static int compare_with_old(struct preparation *p, const struct project *project
     return 0;
 }
 
-/* Whether data/NAME is there as asked for. Errors: it is there but is something else. An embedded
- * corpus can always be made again, so that one which differs or is damaged counts as absent. */
-static int is_there(struct preparation *p, const struct project *project, bool *there,
+/* Whether data/NAME exists as requested. Errors: it exists but is something else. An embedded
+ * corpus can always be generated again, so that one which differs or is damaged counts as absent.
+ */
+static int find_old(struct preparation *p, const struct project *project, bool *found,
                     struct err *e)
 {
-    *there = false;
+    *found = false;
     if (!file_exists(p->folder)) return 0;
     if (!file_exists(arena_printf(&p->arena, "%s/manifest.yaml", p->folder)))
         return ERR(e, ERR_CREATE,
@@ -137,7 +137,7 @@ static int is_there(struct preparation *p, const struct project *project, bool *
                    p->folder);
     if (p->options->force) return 0;
     int rc = compare_with_old(p, project, e);
-    *there = rc == 0;
+    *found = rc == 0;
     return p->synthetic ? 0 : rc;
 }
 
@@ -151,17 +151,16 @@ static struct text_progress progress_of(struct preparation *p, const char *what,
 /* The ids of one split. A floor holds only for tokens that are all in the dictionary. */
 static int build_split(struct preparation *p, const struct dictionary *d, int split, struct err *e)
 {
-    const char *name = corpus_split_name(split), *place = text_path(p, split);
+    const char *name = corpus_split_name(split);
     const char *path = arena_printf(&p->arena, "%s/%s.tokens", p->temporary, name);
     const struct text_progress progress =
         progress_of(p, "ids", arena_printf(&p->arena, "%s.txt", name));
     struct binarise_counts counts;
-    struct file_map map;
+    struct text text;
 
-    TRY(file_map_open(&map, place, e));
-    const struct text text = {map.data, map.n, place, &progress, false};
+    TRY(text_open(&text, text_path(p, split), &progress, e));
     int rc = binarise_to_file(&counts, path, d, p->manifest.dictionary_sha256, &text, e);
-    file_map_close(&map);
+    text_close(&text);
     TRY(rc);
     p->manifest.tokens_n[split] = counts.ids_n;
     if (counts.unknown_n > 0) p->manifest.floor_perplexity[split] = 0;
@@ -170,14 +169,12 @@ static int build_split(struct preparation *p, const struct dictionary *d, int sp
 
 static int count_words(struct preparation *p, struct dictionary **d, struct err *e)
 {
-    const char *place = text_path(p, CORPUS_TRAIN);
     const struct text_progress progress = progress_of(p, "words", "train.txt");
-    struct file_map map;
+    struct text text;
 
-    TRY(file_map_open(&map, place, e));
-    const struct text text = {map.data, map.n, place, &progress, false};
+    TRY(text_open(&text, text_path(p, CORPUS_TRAIN), &progress, e));
     int rc = dictionary_build(d, &text, p->options->vocab_limit, e);
-    file_map_close(&map);
+    text_close(&text);
     return rc;
 }
 
@@ -270,7 +267,7 @@ static int move_folder(const char *from, const char *to, struct err *e)
     return ERR(e, ERR_CREATE, "%s: cannot be renamed to %s: %s", from, to, strerror(errno));
 }
 
-/* The new folder takes the place of the old one. A crash between the two renames leaves the name
+/* The new folder replaces the old one. A crash between the two renames leaves the name
  * absent, never half made. */
 static int put_in_place(struct preparation *p, struct err *e)
 {
@@ -283,11 +280,11 @@ static int put_in_place(struct preparation *p, struct err *e)
 
 static int prepare_locked(struct preparation *p, const struct project *project, struct err *e)
 {
-    bool there;
+    bool found;
 
     TRY(describe(p, e));
-    TRY(is_there(p, project, &there, e));
-    if (there) return file_exists(p->piece) ? 0 : manifest_write_piece(&p->manifest, p->piece, e);
+    TRY(find_old(p, project, &found, e));
+    if (found) return file_exists(p->piece) ? 0 : manifest_write_piece(&p->manifest, p->piece, e);
     int rc = build(p, e);
     if (rc == 0) return put_in_place(p, e);
     dir_remove_tree(AT_FDCWD, p->temporary, NULL, NULL);
@@ -309,9 +306,13 @@ static int check_options(const struct project *project, const struct prepare_opt
         return ERR(e, ERR_USAGE, "%s is the name of an embedded corpus; choose another for %s",
                    o->name, o->text_dir);
     if (o->dict && o->vocab_limit > 0)
-        return ERR(e, ERR_USAGE, "a dictionary that is given is taken whole: no limit beside it");
+        return ERR(e, ERR_USAGE,
+                   "a dictionary given with --dict is taken whole; leave out --vocab");
     if (embedded && (o->dict || o->encode.kind != ENCODE_NONE))
-        return ERR(e, ERR_USAGE, "%s: an embedded corpus has its own words", o->name);
+        return ERR(e, ERR_USAGE,
+                   "%s: an embedded corpus has its own words; leave out dictionary, vocabulary "
+                   "files and ids",
+                   o->name);
     if (o->text_dir || embedded) return 0;
     if (!o->force) {
         int rc = corpus_open(&corpus, project, o->name, e);

@@ -21,7 +21,7 @@ struct prepare_options {
                             it up to a multiple of 8; 0: all, as fairseq; otherwise at least 8 */
     const char *dict;    /* NULL: a dictionary of train; otherwise this dict.txt as it is */
     struct encode_options encode; /* subwords of a text folder, or ids in place of text */
-    bool force;                   /* prepare again although it is there */
+    bool force;                   /* replace an existing corpus */
     /* May be NULL. share, 0 to 1, is of the step named by what, such as "ids of train.txt". */
     void (*progress)(void *context, const char *what, double share);
     void *progress_context;
@@ -29,12 +29,12 @@ struct prepare_options {
 
 /* prepare_corpus - makes data/NAME/ (dict.txt, *.tokens, manifest.yaml) and data/NAME.yaml, the
  * piece a grid can name in `base`. Complete or absent: built in a temporary folder and renamed; a
- * lock keeps two processes apart. Nothing is done when it is there with the same options and, of
- * a text folder, the same content; without text_dir any prepared corpus of that name will do. An
- * embedded corpus that differs or is damaged is made again; a text corpus that differs is kept.
- * Errors: ERR_NOINPUT missing text files, named; ERR_DATA file:line; ERR_USAGE a name or limit that
- * cannot be; ERR_TRYLATER another process is at it; ERR_CREATE it is there but differs, or is not a
- * corpus; ERR_IO. */
+ * lock keeps two processes apart. Nothing is done if it exists with the same options and, of a
+ * text folder, the same content; without text_dir any prepared corpus of that name will do. An
+ * embedded corpus that differs or is damaged is generated again; a text corpus that differs is
+ * kept. Errors: ERR_NOINPUT missing text files, named; ERR_DATA file:line; ERR_USAGE a name or
+ * limit that cannot be; ERR_TRYLATER another process prepares it; ERR_CREATE it exists but differs,
+ * or is not a corpus; ERR_IO. */
 int prepare_corpus(const struct project *p, const struct prepare_options *o, struct err *e);
 
 /* prepare_embedded - the name of corpus i, from 0, of those that the program generates; NULL after

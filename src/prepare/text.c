@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/file.h"
+
 enum {
     TEXT_PROGRESS_BYTES = 4 << 20,
     TEXT_THREAD_BYTES = 4 << 20 /* less is done before a thread has begun */
@@ -34,12 +36,8 @@ int text_encode(char out[4], uint32_t c)
 {
     int n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
 
-    if (n == 1) {
-        out[0] = (char)c;
-        return 1;
-    }
     for (int i = n - 1; i > 0; i--, c >>= 6) out[i] = (char)(0x80 | (c & 0x3F));
-    out[0] = (char)(0xF00 >> n | c);
+    out[0] = (char)(n == 1 ? c : 0xF00u >> n | c);
     return n;
 }
 
@@ -60,6 +58,22 @@ bool text_line(const char **at, const char *end, bool trim_cr, const char **line
     *at += *n + (line_end != NULL);
     if (trim_cr && *n > 0 && (*line)[*n - 1] == '\r') --*n;
     return true;
+}
+
+int text_open(struct text *t, const char *path, const struct text_progress *progress, struct err *e)
+{
+    struct file_map map;
+
+    TRY(file_map_open(&map, path, e));
+    *t = (struct text){.bytes = map.data, .n = map.n, .place = path, .progress = progress};
+    return 0;
+}
+
+void text_close(struct text *t)
+{
+    struct file_map map = {.data = t->bytes, .n = t->n};
+
+    file_map_close(&map);
 }
 
 int32_t text_threads(const struct text *t)
@@ -207,40 +221,4 @@ int text_next(struct text_scan *s, const char **word, size_t *word_bytes, struct
     if (s->line_first < s->end && !s->text->goes_on) return text_end_line(s, s->end);
     text_report(s->text, &s->reported, p);
     return TEXT_END;
-}
-
-struct text_counting {
-    struct text part[PARALLEL_MAX];
-    int64_t n[PARALLEL_MAX];
-};
-
-static int text_count_part(void *context, int32_t i, struct err *e)
-{
-    struct text_counting *c = context;
-    struct text_scan scan;
-    const char *word;
-    size_t word_bytes;
-    int item;
-
-    c->n[i] = 0;
-    text_scan_init(&scan, &c->part[i]);
-    while ((item = text_next(&scan, &word, &word_bytes, e)) > TEXT_END) c->n[i]++;
-    return item;
-}
-
-int text_count(int64_t *n, const struct text *t, struct err *e)
-{
-    struct text_counting c;
-    struct text silent = *t;
-
-    silent.progress = NULL;
-    int32_t parts_n = text_cut(c.part, text_threads(t), &silent);
-    if (parallel_run(parts_n, text_count_part, &c, NULL) < 0) {
-        c.part[0] = silent;
-        parts_n = 1;
-        TRY(text_count_part(&c, 0, e));
-    }
-    *n = 0;
-    for (int32_t i = 0; i < parts_n; i++) *n += c.n[i];
-    return 0;
 }

@@ -33,6 +33,11 @@ struct text {
     bool goes_on; /* a part that another one follows: its end is not the end of a line */
 };
 
+/* text_open - maps a file; text_close unmaps it. Errors: those of file_map_open. */
+int text_open(struct text *t, const char *path, const struct text_progress *progress,
+              struct err *e);
+void text_close(struct text *t);
+
 /* text_threads - how many threads a text is worth: what progress says, else by its size and the
  * processors this process may use. */
 int32_t text_threads(const struct text *t);
@@ -59,8 +64,6 @@ void text_scan_init(struct text_scan *s, const struct text *t);
 /* text_next - the next item: TEXT_WORD sets *word and *word_bytes (inside the text), TEXT_LINE is
  * the end of a line, TEXT_END the end of the text. Errors: ERR_DATA place:line. */
 int text_next(struct text_scan *s, const char **word, size_t *word_bytes, struct err *e);
-/* text_count - words and line ends of a whole text, with threads. Errors: as text_next. */
-int text_count(int64_t *n, const struct text *t, struct err *e);
 
 /* text_report - reports the share done, at most once for so many bytes. A pass that has reported
  * anything ends by reporting 1. */

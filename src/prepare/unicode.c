@@ -122,19 +122,20 @@ const struct unicode *unicode_make(struct arena *a)
     uint32_t c = 0;
 
     for (const char *p = classes; *p;) {
-        char class = *p++, *end;
-        long run = *p >= '0' && *p <= '9' ? strtol(p, &end, 10) : 1;
-        if (*p >= '0' && *p <= '9') p = end;
-        for (; run > 0; run--) u->class[c++] = class;
+        char class = *p++, *end = NULL;
+        unsigned long run = *p >= '0' && *p <= '9' ? strtoul(p, &end, 10) : 1;
+        if (end) p = end;
+        memset(u->class + c, class, run);
+        c += (uint32_t)run;
     }
     for (c = 0; c < UNICODE_SIMPLE_N; c++) u->simple[c] = (uint16_t)c;
     for (c = 'A'; c <= 'Z'; c++) u->simple[c] = (uint16_t)(c + 'a' - 'A');
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) u->simple[pairs[i][0]] = pairs[i][1];
     for (size_t i = 0; i < sizeof alphabets / sizeof *alphabets; i++) {
-        const char *p = alphabets[i].images;
-        for (c = alphabets[i].first; *p; c++) {
+        const char *p = alphabets[i].images, *end = p + strlen(p);
+        for (c = alphabets[i].first; p < end; c++) {
             uint32_t image;
-            p += text_decode(p, p + strlen(p), &image);
+            p += text_decode(p, end, &image);
             if (image != ' ') u->simple[c] = (uint16_t)image;
         }
     }

@@ -45,7 +45,7 @@ int wordpiece_open(struct wordpiece **out, struct arena *a, const char *path, bo
         else
             *map_put(&w->first, line, n, &fresh) = number;
         if (!fresh)
-            return ERR(e, ERR_DATA, "%s:%d: '%.*s' is there twice", path, number + 1,
+            return ERR(e, ERR_DATA, "%s:%d: '%.*s' occurs twice", path, number + 1,
                        (int)(n < 40 ? n : 40), line);
     }
     if (map_get(&w->first, "[UNK]", 5, &unknown)) return 0;
@@ -126,12 +126,13 @@ int wordpiece_line(struct wordpiece *w, struct strbuf *out, const char *line, si
 {
     const char *end = line + n;
     uint32_t c;
+    int bytes;
 
-    TRY(subword_check_utf8(line, n, e));
     w->word_n = 0;
     w->characters_n = 0;
-    for (const char *at = line; at < end;) {
-        at += text_decode(at, end, &c);
+    for (const char *at = line; at < end; at += bytes) {
+        bytes = text_decode(at, end, &c);
+        if (bytes == 0) return subword_check_utf8(line, n, e); /* names the byte */
         wordpiece_take(w, out, c);
     }
     wordpiece_flush(w, out);

@@ -16,9 +16,9 @@
 
 enum { ZIPF_MOST = 512, ENTITIES_MOST = 64, TITLE_N = 4 /* clusters a title names */ };
 
-/* Integer Zipf weights 2^20 / (rank + offset). */
+/* A class of symbols from `first` on with the integer Zipf weights 2^20 / (rank + offset). */
 struct zipf {
-    int32_t n;
+    int32_t first, n;
     uint32_t weight[ZIPF_MOST];
     uint64_t total;
 };
@@ -73,9 +73,9 @@ static bool chance(struct generator *g, int32_t permille)
     return below(g, 1000) < (uint32_t)permille;
 }
 
-static void zipf_init(struct zipf *z, int32_t n, int32_t offset)
+static void zipf_init(struct zipf *z, int32_t first, int32_t n, int32_t offset)
 {
-    *z = (struct zipf){.n = n};
+    *z = (struct zipf){.first = first, .n = n};
     for (int32_t i = 0; i < n; i++) {
         z->weight[i] = (1u << 20) / (uint32_t)(i + offset);
         z->total += z->weight[i];
@@ -129,11 +129,13 @@ static void emit(struct generator *g, int32_t symbol, double p)
     g->pending = 1;
 }
 
-/* Draws one of a class of symbols and writes it. */
-static void emit_drawn(struct generator *g, int32_t first_symbol, const struct zipf *z)
+/* Draws one of a class of symbols and writes it; returns its rank. */
+static int32_t emit_drawn(struct generator *g, const struct zipf *z)
 {
     int32_t i = zipf_draw(g, z);
-    emit(g, first_symbol + i, zipf_p(z, i));
+
+    emit(g, z->first + i, zipf_p(z, i));
+    return i;
 }
 
 /* The constants of the language: Zipf classes, successors of clusters, prepositions of verbs. */
@@ -147,17 +149,17 @@ static void init_language(struct generator *g, struct arena *a)
     g->spelling = arena_array(a, (size_t)synthetic_words_n(s), sizeof *g->spelling);
     g->word_count = arena_array(a, clusters_n, sizeof *g->word_count);
     g->kind_count = arena_array(a, clusters_n, sizeof *g->kind_count);
-    zipf_init(&g->kind[KIND_NOUN], NOUNS_N, 6);
-    zipf_init(&g->kind[KIND_VERB], VERBS_N, 4);
-    zipf_init(&g->kind[KIND_ADJECTIVE], ADJECTIVES_N, 4);
-    zipf_init(&g->determiner, DETERMINERS_N, 1);
-    zipf_init(&g->preposition, PREPOSITIONS_N, 1);
-    zipf_init(&g->connective, CONNECTIVES_N, 1);
-    zipf_init(&g->adverb, ADVERBS_N, 1);
-    zipf_init(&g->role, ROLES_N, 6);
-    zipf_init(&g->year, s->years_n, 16);
-    zipf_init(&g->entity, s->entities_n, 16);
-    zipf_init(&g->cluster, s->clusters_n, 8);
+    zipf_init(&g->kind[KIND_NOUN], 0, NOUNS_N, 6);
+    zipf_init(&g->kind[KIND_VERB], NOUNS_N, VERBS_N, 4);
+    zipf_init(&g->kind[KIND_ADJECTIVE], NOUNS_N + VERBS_N, ADJECTIVES_N, 4);
+    zipf_init(&g->determiner, SYMBOL_DETERMINER, DETERMINERS_N, 1);
+    zipf_init(&g->preposition, SYMBOL_PREPOSITION, PREPOSITIONS_N, 1);
+    zipf_init(&g->connective, SYMBOL_CONNECTIVE, CONNECTIVES_N, 1);
+    zipf_init(&g->adverb, SYMBOL_ADVERB, ADVERBS_N, 1);
+    zipf_init(&g->role, SYMBOL_ROLE, ROLES_N, 6);
+    zipf_init(&g->year, SYMBOL_YEAR, s->years_n, 16);
+    zipf_init(&g->entity, symbol_first_entity(s), s->entities_n, 16);
+    zipf_init(&g->cluster, 0, s->clusters_n, 8);
     g->random = s->language_seed;
     for (int32_t i = 0; i < s->clusters_n; i++) g->successor[i] = i;
     for (int32_t i = s->clusters_n - 1; i > 0; i--) {
@@ -181,8 +183,6 @@ enum {
     CONNECTED_ENTITY = 400, /* an entity after a connective or a quotation mark */
     OBJECT_ENTITY = 300     /* an object is an entity */
 };
-
-static const int32_t kind_first[KINDS_N] = {0, NOUNS_N, NOUNS_N + VERBS_N};
 
 static void count_word(struct generator *g, int32_t cluster, enum synthetic_kind kind, int32_t word)
 {
@@ -226,7 +226,7 @@ static int32_t content(struct generator *g, enum synthetic_kind kind)
     int32_t cluster = content_cluster(g);
     double cluster_p = content_cluster_p(g, cluster);
     const struct zipf *z = &g->kind[kind];
-    const uint32_t *counts = &g->word_count[cluster][kind_first[kind]];
+    const uint32_t *counts = &g->word_count[cluster][z->first];
     uint32_t total = g->kind_count[cluster][kind];
     double reuse = total > 0 ? g->settings->reuse / 1000.0 : 0;
     int32_t word = 0;
@@ -239,8 +239,8 @@ static int32_t content(struct generator *g, enum synthetic_kind kind)
     }
     double word_p = (1 - reuse) * zipf_p(z, word);
     if (total > 0) word_p += reuse * counts[word] / total;
-    count_word(g, cluster, kind, kind_first[kind] + word);
-    int32_t number = cluster * CLUSTER_N + kind_first[kind] + word;
+    count_word(g, cluster, kind, z->first + word);
+    int32_t number = cluster * CLUSTER_N + z->first + word;
     emit(g, symbol_first_cluster(g->settings) + number, cluster_p * word_p);
     return number;
 }
@@ -259,11 +259,9 @@ static void introduce(struct generator *g, int32_t number)
 
     *entity = (struct entity){.number = number, .mentions = 1};
     emit(g, SYMBOL_OPEN, 1);
-    entity->role = zipf_draw(g, &g->role);
-    emit(g, SYMBOL_ROLE + entity->role, zipf_p(&g->role, entity->role));
+    entity->role = emit_drawn(g, &g->role);
     emit(g, SYMBOL_COMMA, 1);
-    entity->year = zipf_draw(g, &g->year);
-    emit(g, SYMBOL_YEAR + entity->year, zipf_p(&g->year, entity->year));
+    entity->year = emit_drawn(g, &g->year);
     emit(g, SYMBOL_CLOSE, 1);
 }
 
@@ -292,7 +290,7 @@ static int32_t mention(struct generator *g)
     int32_t slot = entity_slot(g, number);
     double p = newness / 1000.0 * zipf_p(&g->entity, number);
     if (slot >= 0) p += (1 - newness / 1000.0) * g->entities[slot].mentions / total;
-    emit(g, symbol_first_entity(s) + number, p);
+    emit(g, g->entity.first + number, p);
     if (slot < 0)
         introduce(g, number);
     else
@@ -303,7 +301,7 @@ static int32_t mention(struct generator *g)
 /* determiner [adjective] noun */
 static void noun_phrase(struct generator *g)
 {
-    emit_drawn(g, SYMBOL_DETERMINER, &g->determiner);
+    emit_drawn(g, &g->determiner);
     if (happens(g, 350)) content(g, KIND_ADJECTIVE);
     content(g, KIND_NOUN);
 }
@@ -336,7 +334,7 @@ static void subject(struct generator *g, bool *quoted)
     if (opening == 0) noun_phrase(g);
     if (opening == 1) slot = mention(g);
     if (opening == 2) {
-        emit_drawn(g, SYMBOL_CONNECTIVE, &g->connective);
+        emit_drawn(g, &g->connective);
         emit(g, SYMBOL_COMMA, 1);
     }
     if (opening == 3) emit(g, SYMBOL_QUOTE, 1);
@@ -369,7 +367,7 @@ static bool clause(struct generator *g, bool first)
     int32_t verb = content(g, KIND_VERB);
     bool more;
 
-    if (happens(g, 150)) emit_drawn(g, SYMBOL_ADVERB, &g->adverb);
+    if (happens(g, 150)) emit_drawn(g, &g->adverb);
     phrase_or_entity(g, OBJECT_ENTITY);
     int way = choose(g, first ? after_first : after_other);
     if (way == 0) {

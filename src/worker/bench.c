@@ -22,16 +22,10 @@
 
 enum { SPEED_WINDOW = 10, SPEED_WARMUP = 10, SPEED_WARMUP_SHARE = 20 };
 
-void speed_init(struct speed *s, int64_t updates)
+void speed_init(struct speed *s, struct arena *a, int64_t updates)
 {
     int64_t share = updates / SPEED_WARMUP_SHARE;
-    *s = (struct speed){.warmup = share < SPEED_WARMUP ? share : SPEED_WARMUP};
-}
-
-void speed_fini(struct speed *s)
-{
-    free(s->rate_own);
-    *s = (struct speed){0};
+    *s = (struct speed){.arena = a, .warmup = share < SPEED_WARMUP ? share : SPEED_WARMUP};
 }
 
 bool speed_window_ends(const struct speed *s)
@@ -39,22 +33,19 @@ bool speed_window_ends(const struct speed *s)
     return s->warmup == 1 || (s->warmup == 0 && s->window_n == SPEED_WINDOW - 1);
 }
 
-int speed_add(struct speed *s, int64_t targets_n, double seconds, struct err *e)
+void speed_add(struct speed *s, int64_t targets_n, double seconds)
 {
     if (s->warmup > 0) {
         s->warmup--;
-        return 0;
+        return;
     }
     s->window_n++;
     s->window_targets += targets_n;
     s->window_s += seconds;
-    if (s->window_n < SPEED_WINDOW) return 0;
-    TRY(vec_reserve_heap(&s->rate_own, s->rates_n + 1, &s->capacity, sizeof *s->rate_own, "speeds",
-                         e));
-    if (s->window_s > 0.0) s->rate_own[s->rates_n++] = (double)s->window_targets / s->window_s;
+    if (s->window_n < SPEED_WINDOW) return;
+    if (s->window_s > 0.0) *vec_push(s->arena, &s->rates) = (double)s->window_targets / s->window_s;
     s->window_n = s->window_targets = 0;
     s->window_s = 0.0;
-    return 0;
 }
 
 static int speed_compare(const void *a, const void *b)
@@ -72,7 +63,7 @@ double speed_median(double *values, int64_t n)
 
 double speed_rate(const struct speed *s)
 {
-    if (s->rates_n > 0) return speed_median(s->rate_own, s->rates_n);
+    if (s->rates.n > 0) return speed_median(s->rates.item, s->rates.n);
     return s->window_s > 0.0 ? (double)s->window_targets / s->window_s : (double)NAN;
 }
 
@@ -93,12 +84,12 @@ struct bench {
     struct worker *worker;
     const struct spec *spec;
     struct model *model;
-    int32_t rows, length;             /* of a shard; tokens a row */
-    int32_t shards;                   /* of a step: one in eval mode */
-    int64_t shard_n;                  /* tokens of a shard */
-    int32_t *source_own, *target_own; /* (shards, rows, L) */
-    int32_t *position_own;
-    float *logp_own;
+    int32_t rows, length;     /* of a shard; tokens a row */
+    int32_t shards;           /* of a step: one in eval mode */
+    int64_t shard_n;          /* tokens of a shard */
+    int32_t *source, *target; /* (shards, rows, L) */
+    int32_t *position;
+    float *logp;
     double seconds[BENCH_STEPS_MAX];
     int32_t steps_n;
 };
@@ -126,17 +117,16 @@ static int bench_open(struct bench *x, struct err *e)
     x->shards = train ? s->train.shards : 1;
     x->shard_n = (int64_t)x->rows * x->length;
     n = (size_t)(x->shards * x->shard_n);
-    x->source_own = calloc(n, sizeof *x->source_own);
-    x->target_own = calloc(n, sizeof *x->target_own);
-    x->position_own = calloc((size_t)x->shard_n, sizeof *x->position_own);
-    x->logp_own = calloc((size_t)x->shard_n, sizeof *x->logp_own);
-    if (!x->source_own || !x->target_own || !x->position_own || !x->logp_own)
-        return ERR(e, ERR_NOMEM, "no memory for %zu tokens", n);
+    struct arena *a = &x->worker->arena;
+    x->source = arena_array(a, n, sizeof *x->source);
+    x->target = arena_array(a, n, sizeof *x->target);
+    x->position = arena_array(a, (size_t)x->shard_n, sizeof *x->position);
+    x->logp = arena_array(a, (size_t)x->shard_n, sizeof *x->logp);
     for (size_t i = 0; i < n; i++) {
-        x->source_own[i] = bench_word(s, i);
-        x->target_own[i] = bench_word(s, i + 1);
+        x->source[i] = bench_word(s, i);
+        x->target[i] = bench_word(s, i + 1);
     }
-    for (int64_t i = 0; i < x->shard_n; i++) x->position_own[i] = (int32_t)i;
+    for (int64_t i = 0; i < x->shard_n; i++) x->position[i] = (int32_t)i;
     const struct model_options options = model_options_for(&capacity);
     TRY(model_open(&x->model, x->worker->backend, s, &options, e));
     return model_init(x->model, (uint64_t)s->train.seed, e);
@@ -144,8 +134,8 @@ static int bench_open(struct bench *x, struct err *e)
 
 static struct model_batch bench_batch(const struct bench *x, int32_t shard)
 {
-    return (struct model_batch){.source = x->source_own + shard * x->shard_n,
-                                .target = x->target_own + shard * x->shard_n,
+    return (struct model_batch){.source = x->source + shard * x->shard_n,
+                                .target = x->target + shard * x->shard_n,
                                 .rows = x->rows,
                                 .length = x->length,
                                 .first_row = (int64_t)shard * x->rows};
@@ -172,7 +162,7 @@ static int bench_step(struct bench *x, uint32_t step, struct err *e)
         TRY(bench_train_step(x, step, e));
     } else {
         const struct model_batch batch = bench_batch(x, 0);
-        TRY(model_score(x->model, &batch, x->position_own, x->shard_n, x->logp_own, e));
+        TRY(model_score(x->model, &batch, x->position, x->shard_n, x->logp, e));
     }
     return b->ops->sync(b, e);
 }
@@ -217,33 +207,24 @@ static int bench_record(struct bench *x, struct err *e)
     double wps = (double)tokens / speed_median(x->seconds, x->steps_n);
 
     TRY(worker_peak_bytes(a, &peak, e));
-    const struct record_benched benched = {
-        .run_id = a->run_id[0],
-        .peak_memory_bytes = peak,
-        .wall_seconds = 1e-6 * (double)(clock_monotonic_us() - a->started_us),
-        .wps = wps,
-        .mfu = bench_mfu(x, wps),
-        .batch_tokens = tokens};
-    return worker_record(a, &(struct record){.type = EVENT_BENCHED, .benched = benched}, e);
+    const struct record r = {
+        .type = EVENT_BENCHED,
+        .benched = {.run_id = a->run_id[0],
+                    .peak_memory_bytes = peak,
+                    .wall_seconds = 1e-6 * (double)(clock_monotonic_us() - a->started_us),
+                    .wps = wps,
+                    .mfu = bench_mfu(x, wps),
+                    .batch_tokens = tokens}};
+    return record_write(a->events, &r, e);
 }
 
 int bench_run(struct worker *a, struct err *e)
 {
-    int rc = 0;
-    struct bench *x = calloc(1, sizeof *x);
+    struct bench x = {.worker = a, .spec = &a->spec[0]};
 
-    if (!x) return ERR(e, ERR_NOMEM, "no memory for a benchmark");
-    x->worker = a;
-    x->spec = &a->spec[0];
-    TRY_OUT(rc, bench_open(x, e));
-    TRY_OUT(rc, bench_measure(x, e));
-    rc = bench_record(x, e);
-out:
-    model_close(x->model);
-    free(x->source_own);
-    free(x->target_own);
-    free(x->position_own);
-    free(x->logp_own);
-    free(x);
+    int rc = bench_open(&x, e);
+    if (rc == 0) rc = bench_measure(&x, e);
+    if (rc == 0) rc = bench_record(&x, e);
+    model_close(x.model);
     return rc;
 }

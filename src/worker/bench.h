@@ -11,22 +11,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "base/arena.h"
 
 struct speed {
     int64_t warmup; /* updates not counted yet */
     int64_t window_n, window_targets;
     double window_s;
-    double *rate_own; /* targets per second of each whole window */
-    int32_t rates_n, capacity;
+    struct {
+        double *item;
+        int32_t n, capacity;
+    } rates; /* targets per second of each whole window */
+    struct arena *arena;
 };
 
-void speed_init(struct speed *s, int64_t updates);
-void speed_fini(struct speed *s);
+void speed_init(struct speed *s, struct arena *a, int64_t updates);
 /* speed_window_ends - whether the update that is about to be added ends a window, so that the
  * device must be synchronised first. */
 bool speed_window_ends(const struct speed *s);
-int speed_add(struct speed *s, int64_t targets_n, double seconds, struct err *e);
+void speed_add(struct speed *s, int64_t targets_n, double seconds);
 /* speed_rate - targets per second, or NaN when nothing was measured. */
 double speed_rate(const struct speed *s);
 /* speed_median - of n values, which it sorts; NaN for none. */

@@ -178,17 +178,17 @@ static int save(struct checkpoints *c, struct arena *arena, struct checkpoint_po
         TRY(write_state(c, arena, now, weights.sha256, path, sha256, e));
         kept->has_state = true;
     }
-    const struct record_checkpoint record = {.update = weights.update,
-                                             .path = weights.path,
-                                             .sha256 = weights.sha256,
-                                             .bytes = weights.bytes,
-                                             .best = best,
-                                             .state_path = last ? NULL : path,
-                                             .state_sha256 = last ? NULL : sha256,
-                                             .best_update = now->best.update > 0 ? now->best.update
-                                                                                 : RECORD_NONE};
-    TRY(worker_record(c->worker, &(struct record){.type = EVENT_CHECKPOINT, .checkpoint = record},
-                      e));
+    const struct record r = {
+        .type = EVENT_CHECKPOINT,
+        .checkpoint = {.update = weights.update,
+                       .path = weights.path,
+                       .sha256 = weights.sha256,
+                       .bytes = weights.bytes,
+                       .best = best,
+                       .state_path = last ? NULL : path,
+                       .state_sha256 = last ? NULL : sha256,
+                       .best_update = now->best.update > 0 ? now->best.update : RECORD_NONE}};
+    TRY(record_write(c->worker->events, &r, e));
     return event_sync(c->worker->events, e);
 }
 
@@ -315,7 +315,8 @@ static int load(struct checkpoints *c, const struct candidate *x, struct checkpo
     }
     TRY_OUT(rc, read_point(out, state, states, e));
     TRY_OUT(rc, copy_best(c, &out->best, x->dir, e));
-    TRY_OUT(rc, weights_load_training(c->model, c->slots_n, weights, path, state, states, e));
+    TRY_OUT(rc, weights_load(c->model, 0, weights, path, e));
+    TRY_OUT(rc, weights_load(c->model, c->slots_n, state, states, e));
     worker_restore_choices(a, safetensors_metadata(state, "choices"));
     const char *blas = safetensors_metadata(state, "blas");
     if (blas && strcmp(blas, a->backend->blas) != 0)

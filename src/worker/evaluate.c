@@ -6,10 +6,10 @@
  *    not finite are counted, never dropped: perplexity and loss are then null.
  * 3. Log probabilities are summed in stream order, in double.
  * 4. Sliding evaluations with stride 1 that differ only in their length share one pass (score.h,
- *    score_prefixes). Theirs is no eval_wps, the peak memory is the pass's, and wall_seconds is an
- *    equal part of it.
- * 5. eval_wps: targets per second of the pass without its first batch, which warms caches and
- *    tables up; of the whole pass where one batch is all. */
+ *    score_prefixes). Their eval_wps is not known, the peak memory is the pass's, and wall_seconds
+ *    is an equal part of it.
+ * 5. eval_wps: targets per second of the pass without its first batch, which warms up caches and
+ *    tables; of the whole pass if one batch is all. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 #include "worker/weights.h"
 #include "worker/worker_internal.h"
 
-/* What one evaluation has come to. */
+/* The scores of one evaluation so far. */
 struct evaluate_sum {
     double logp; /* nats, of the finite scores */
     int64_t scored_n, nonfinite_n;
@@ -86,7 +86,6 @@ static int evaluate_check_group(const struct evaluate *v, struct err *e)
     return 0;
 }
 
-/* The file is what the training recorded, and the specification inside is the training's. */
 static int evaluate_open_checkpoint(struct evaluate *v, struct err *e)
 {
     const struct spec_eval *s = evaluate_spec(v, 0);
@@ -187,8 +186,9 @@ static int evaluate_score(struct evaluate *v, struct model *m, const struct wind
                                     .tokens = evaluate_tokens(v, s),
                                     .rows = rows,
                                     .sink = evaluate_sink,
+                                    .sink_context = v,
                                     .tick = evaluate_tick,
-                                    .context = v};
+                                    .tick_context = v};
 
     v->pass_us = clock_monotonic_us();
     v->first_batch_us = 0;
@@ -220,16 +220,17 @@ static int evaluate_record(struct evaluate *v, int32_t i, int64_t targets_n, dou
         return ERR(e, ERR_INTERNAL,
                    "evaluation %s scored %" PRId64 " targets, its protocol has %" PRId64,
                    a->run_id[i], sum->scored_n, targets_n);
-    const struct record_evaluated evaluated = {.run_id = a->run_id[i],
-                                               .peak_memory_bytes = peak,
-                                               .wall_seconds = seconds,
-                                               .loss_nats = loss,
-                                               .perplexity = exp(loss),
-                                               .tokens = targets_n,
-                                               .nonfinite = sum->nonfinite_n,
-                                               .eval_wps = wps,
-                                               .checkpoint_sha256 = v->sha256};
-    TRY(worker_record(a, &(struct record){.type = EVENT_EVALUATED, .evaluated = evaluated}, e));
+    const struct record r = {.type = EVENT_EVALUATED,
+                             .evaluated = {.run_id = a->run_id[i],
+                                           .peak_memory_bytes = peak,
+                                           .wall_seconds = seconds,
+                                           .loss_nats = loss,
+                                           .perplexity = exp(loss),
+                                           .tokens = targets_n,
+                                           .nonfinite = sum->nonfinite_n,
+                                           .eval_wps = wps,
+                                           .checkpoint_sha256 = v->sha256}};
+    TRY(record_write(a->events, &r, e));
     v->done[i] = true;
     v->targets_done += targets_n;
     return 0;
@@ -253,7 +254,7 @@ static int evaluate_pass(struct evaluate *v, int32_t first, struct err *e)
     const struct spec spec = spec_evaluated(&v->trained, longest);
     worker_peak_reset(a);
     TRY_OUT(rc, model_open(&m, a->backend, &spec, &options, e));
-    TRY_OUT(rc, weights_load(m, v->weights, v->checkpoint, e));
+    TRY_OUT(rc, weights_load(m, 0, v->weights, v->checkpoint, e));
     TRY_OUT(rc, evaluate_score(v, m, &w, capacity.rows_max, e));
     double wps = evaluate_wps(v, w.targets_n);
     TRY_OUT(rc, worker_peak_bytes(a, &peak, e));

@@ -1,7 +1,7 @@
 /* score.h - passes of a model over a stream that score every target of a protocol once.
  *
  * model_score is exact by row: the bits of a score depend on the tokens of its row up to it and on
- * nothing else. So how rows are put together into batches, and how long a row goes on after a
+ * nothing else. So how rows are put together into batches, and how far a row continues after a
  * scored position, changes no score; score_prefixes rests on it. */
 #ifndef WORKER_SCORE_H
 #define WORKER_SCORE_H
@@ -25,8 +25,9 @@ struct score_pass {
     const struct tokens *tokens;
     int32_t rows; /* of a batch, as shape_capacity_scores counts them for the opened model */
     score_sink_fn sink;
+    void *sink_context;
     score_tick_fn tick; /* may be NULL */
-    void *context;
+    void *tick_context;
 };
 
 /* score_windows - the windows of one protocol, one after the other. */
@@ -46,15 +47,9 @@ int score_prefixes(const struct score_pass *p, int64_t targets_n, const int32_t 
 /* validate_loss - the loss on valid during training, in nats per target: nonoverlapping blocks of
  * train.validate_L tokens (0: of the training length), the whole split. It selects the best
  * checkpoint and is never a reported perplexity. With train.tail_quirk a target of class 1 of a
- * tail counts only its cluster term, as in the authors' validation (oracle SPEC.md section 7). */
-struct validate_options {
-    const struct spec *spec;
-    const struct tokens *valid;
-    struct model *model;
-    int32_t rows;       /* of that length that the model holds */
-    score_tick_fn tick; /* may be NULL */
-    void *tick_context;
-};
-int validate_loss(const struct validate_options *o, double *loss_nats, struct err *e);
+ * tail counts only its cluster term, as in the authors' validation (oracle SPEC.md section 7). The
+ * pass has no sink; its rows are of that length. */
+int validate_loss(const struct score_pass *p, const struct spec *s, double *loss_nats,
+                  struct err *e);
 
 #endif

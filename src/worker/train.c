@@ -118,17 +118,16 @@ static int train_validate_tick(void *context, int64_t rows_done, int64_t rows_n,
 
 static int train_validate(struct train *t, struct err *e)
 {
-    const struct validate_options o = {.spec = t->spec,
-                                       .valid = &t->corpus.split[CORPUS_VALID],
-                                       .model = t->model,
-                                       .rows =
-                                           shape_capacity_validation(&t->capacity, &t->spec->train),
-                                       .tick = train_validate_tick,
-                                       .tick_context = t};
+    const struct score_pass pass = {.model = t->model,
+                                    .tokens = &t->corpus.split[CORPUS_VALID],
+                                    .rows =
+                                        shape_capacity_validation(&t->capacity, &t->spec->train),
+                                    .tick = train_validate_tick,
+                                    .tick_context = t};
     double loss = 0.0;
-    int rc = validate_loss(&o, &loss, e);
+    int rc = validate_loss(&pass, t->spec, &loss, e);
 
-    /* The validation is made again when the run goes on. */
+    /* A resumed run repeats the validation. */
     if (rc == ERR_INTERRUPTED) {
         struct err saving = {0};
         int saved = train_save(t, false, false, &saving);
@@ -142,13 +141,13 @@ static int train_validate(struct train *t, struct err *e)
     t->now.validated = t->now.update;
     if (best) t->now.best_loss_nats = loss;
     int64_t epoch = batches_epoch_of(t->batches, t->now.update - 1, NULL);
-    const struct record_validation validation = {.update = t->now.update,
-                                                 .epoch = epoch,
-                                                 .loss_nats = loss,
-                                                 .perplexity = exp(loss),
-                                                 .best = best};
-    TRY(worker_record(t->worker,
-                      &(struct record){.type = EVENT_VALIDATION, .validation = validation}, e));
+    const struct record r = {.type = EVENT_VALIDATION,
+                             .validation = {.update = t->now.update,
+                                            .epoch = epoch,
+                                            .loss_nats = loss,
+                                            .perplexity = exp(loss),
+                                            .best = best}};
+    TRY(record_write(t->worker->events, &r, e));
     return best ? train_save(t, true, t->now.update == t->spec->train.updates, e) : 0;
 }
 
@@ -194,9 +193,11 @@ static int train_update(struct train *t, int64_t *targets_n, struct err *e)
         return ERR(e, ERR_NUMBER, "update %" PRId64 ": the training loss is %g", update, loss);
     t->now.update++;
     t->now.loss_nats = loss / (double)*targets_n;
-    const struct record_step done = {
-        .update = t->now.update, .loss_nats = t->now.loss_nats, .lr = rate, .grad_norm = norm};
-    return worker_record(t->worker, &(struct record){.type = EVENT_STEP, .step = done}, e);
+    const struct record r = {
+        .type = EVENT_STEP,
+        .step = {
+            .update = t->now.update, .loss_nats = t->now.loss_nats, .lr = rate, .grad_norm = norm}};
+    return record_write(t->worker->events, &r, e);
 }
 
 static int train_timed_update(struct train *t, struct err *e)
@@ -206,7 +207,7 @@ static int train_timed_update(struct train *t, struct err *e)
 
     TRY(train_update(t, &targets_n, e));
     if (speed_window_ends(&t->speed)) TRY(t->worker->backend->ops->sync(t->worker->backend, e));
-    TRY(speed_add(&t->speed, targets_n, 1e-6 * (double)(clock_monotonic_us() - from_us), e));
+    speed_add(&t->speed, targets_n, 1e-6 * (double)(clock_monotonic_us() - from_us));
     return worker_progress(t->worker, t->now.update, t->spec->train.updates, t->now.loss_nats,
                            train_wps(t), e);
 }
@@ -241,7 +242,7 @@ static int train_prepare(struct train *t, struct err *e)
     TRY(checkpoints_resume(t->checkpoints, &t->now, e));
     if (t->now.update == 0) TRY(model_init(t->model, (uint64_t)s->seed, e));
     if (t->now.update > 0) t->seconds_before = t->now.seconds;
-    speed_init(&t->speed, s->updates - t->now.update);
+    speed_init(&t->speed, &t->worker->arena, s->updates - t->now.update);
     t->checkpoint_us = clock_monotonic_us();
     return worker_progress(t->worker, t->now.update, s->updates, t->now.loss_nats, t->now.wps, e);
 }
@@ -275,20 +276,21 @@ static int train_finish(struct train *t, struct err *e)
         TRY(train_save(t, false, true, e));
     const struct checkpoint_weights last = checkpoints_last(t->checkpoints);
     TRY(worker_peak_bytes(t->worker, &peak, e));
-    const struct record_trained trained = {.run_id = t->worker->run_id[0],
-                                           .peak_memory_bytes = peak,
-                                           .wall_seconds = train_seconds(t),
-                                           .updates = t->now.update,
-                                           .tokens_per_update =
-                                               (int64_t)s->shards * (s->shard_tokens / s->L) * s->L,
-                                           .parameters = model_params(t->model)->parameters_n,
-                                           .final_loss_nats = t->now.loss_nats,
-                                           .train_wps = train_wps(t),
-                                           .best_checkpoint = t->now.best.path,
-                                           .best_sha256 = t->now.best.sha256,
-                                           .last_checkpoint = last.path,
-                                           .last_sha256 = last.sha256};
-    return worker_record(t->worker, &(struct record){.type = EVENT_TRAINED, .trained = trained}, e);
+    const struct record r = {
+        .type = EVENT_TRAINED,
+        .trained = {.run_id = t->worker->run_id[0],
+                    .peak_memory_bytes = peak,
+                    .wall_seconds = train_seconds(t),
+                    .updates = t->now.update,
+                    .tokens_per_update = (int64_t)s->shards * (s->shard_tokens / s->L) * s->L,
+                    .parameters = model_params(t->model)->parameters_n,
+                    .final_loss_nats = t->now.loss_nats,
+                    .train_wps = train_wps(t),
+                    .best_checkpoint = t->now.best.path,
+                    .best_sha256 = t->now.best.sha256,
+                    .last_checkpoint = last.path,
+                    .last_sha256 = last.sha256}};
+    return record_write(t->worker->events, &r, e);
 }
 
 int train_run(struct worker *a, struct checkpoints *kept, struct err *e)
@@ -299,7 +301,6 @@ int train_run(struct worker *a, struct checkpoints *kept, struct err *e)
     if (rc == 0) rc = train_loop(&t, e);
     if (rc == 0) rc = train_finish(&t, e);
     kept->model = NULL;
-    speed_fini(&t.speed);
     model_close(t.model);
     batches_close(t.batches);
     corpus_close(&t.corpus);

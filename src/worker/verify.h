@@ -4,7 +4,7 @@
  *    validation and a checkpoint that both have is compared, in the fields that record_fields marks
  *    as verified. Of a training that was interrupted all attempts up to the
  *    given one are compared. (The optimiser's state is deleted when a training is done, so it
- * cannot start in the middle.)
+ *    cannot start in the middle.)
  * 2. An evaluation is reproduced whole.
  * 3. A device that selects algorithms by timing is given the recorded ones.
  * 4. The same bits are promised for the same device, BLAS, threads and program. If one of them

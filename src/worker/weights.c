@@ -1,53 +1,45 @@
 /* weights.c - one tensor at a time through one host buffer, whatever the size of the model. */
 #include "worker/weights.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WEIGHTS_NAME_BYTES = SHAPE_NAME_BYTES + 16 };
+#include "base/arena.h"
 
 /* What a file holds, in the order of the file. */
 struct weights {
     struct model *model;
-    const struct shape_params *params;
-    int32_t slots_n, n; /* slots_n 0: the parameters; n: tensors */
-    float *buffer_own;  /* of the largest tensor; NULL while reading */
+    struct arena arena;
+    struct safetensors_entry *entry;
+    int32_t n, tensors_n; /* tensors_n: of a block */
+    const enum model_block *block;
+    float *buffer_own; /* capacity for the largest tensor; NULL while reading */
 };
 
-static struct weights weights_of(struct model *m, int32_t slots_n)
+static void weights_init(struct weights *w, struct model *m, int32_t slots_n)
 {
+    static const enum model_block values[] = {MODEL_VALUES};
+    static const enum model_block states[] = {MODEL_STATE_0, MODEL_STATE_1};
     const struct shape_params *p = model_params(m);
-    return (struct weights){m, p, slots_n, p->tensors_n * (slots_n ? slots_n : 1), NULL};
-}
+    int32_t blocks_n = slots_n > 0 ? slots_n : 1;
 
-static enum model_block block_of(const struct weights *w, int32_t i)
-{
-    if (w->slots_n == 0) return MODEL_VALUES;
-    return i < w->params->tensors_n ? MODEL_STATE_0 : MODEL_STATE_1;
-}
-
-static const struct shape_tensor *tensor_of(const struct weights *w, int32_t i)
-{
-    return &w->params->tensor[i % w->params->tensors_n];
-}
-
-static void name_of(char out[WEIGHTS_NAME_BYTES], const struct weights *w, int32_t i)
-{
-    static const char *const prefix[] = {
-        [MODEL_VALUES] = "", [MODEL_STATE_0] = "state0.", [MODEL_STATE_1] = "state1."};
-    snprintf(out, WEIGHTS_NAME_BYTES, "%s%s", prefix[block_of(w, i)], tensor_of(w, i)->name);
-}
-
-/* The shape as a checkpoint writes it: a vector has one dimension. */
-static struct safetensors_entry entry_of(const char *name, const struct shape_tensor *t)
-{
-    struct safetensors_entry x = {
-        .name = name, .dims_n = t->dims, .elements_n = (int64_t)t->rows * t->cols};
-
-    x.dims[0] = t->dims == 1 ? x.elements_n : t->rows;
-    if (t->dims != 1) x.dims[1] = t->cols;
-    return x;
+    *w = (struct weights){.model = m,
+                          .n = blocks_n * p->tensors_n,
+                          .tensors_n = p->tensors_n,
+                          .block = slots_n > 0 ? states : values};
+    arena_init(&w->arena);
+    w->entry = arena_array(&w->arena, (size_t)w->n, sizeof *w->entry);
+    for (int32_t i = 0; i < w->n; i++) {
+        const struct shape_tensor *t = &p->tensor[i % p->tensors_n];
+        struct safetensors_entry *x = &w->entry[i];
+        x->name = slots_n == 0 ? t->name
+                               : arena_printf(&w->arena, "state%d.%s", i / p->tensors_n, t->name);
+        x->elements_n = (int64_t)t->rows * t->cols;
+        x->dims_n = t->dims;
+        /* A checkpoint's vector has one dimension. */
+        x->dims[0] = t->dims == 1 ? x->elements_n : t->rows;
+        if (t->dims != 1) x->dims[1] = t->cols;
+    }
 }
 
 static int read_tensor(void *context, int32_t i, const float **out, struct err *e)
@@ -55,93 +47,65 @@ static int read_tensor(void *context, int32_t i, const float **out, struct err *
     const struct weights *w = context;
 
     *out = w->buffer_own;
-    return model_read(w->model, block_of(w, i), i % w->params->tensors_n, w->buffer_own, e);
+    return model_read(w->model, w->block[i / w->tensors_n], i % w->tensors_n, w->buffer_own, e);
 }
 
 int weights_save(struct model *m, int32_t slots_n, const char *path,
                  const struct safetensors_text *texts, int32_t texts_n, char sha256[HASH_HEX_BYTES],
                  int64_t *bytes, struct err *e)
 {
-    struct weights w = weights_of(m, slots_n);
-    struct safetensors_entry *entry = calloc((size_t)w.n, sizeof *entry);
-    char(*name)[WEIGHTS_NAME_BYTES] = calloc((size_t)w.n, sizeof *name);
+    struct weights w;
     int64_t most = 1;
-    int rc = ERR_NOMEM;
+    int rc;
 
-    for (int32_t i = 0; entry && name && i < w.n; i++) {
-        name_of(name[i], &w, i);
-        entry[i] = entry_of(name[i], tensor_of(&w, i));
-        if (entry[i].elements_n > most) most = entry[i].elements_n;
-    }
+    weights_init(&w, m, slots_n);
+    for (int32_t i = 0; i < w.n; i++)
+        if (w.entry[i].elements_n > most) most = w.entry[i].elements_n;
     w.buffer_own = malloc((size_t)most * sizeof *w.buffer_own);
-    if (!entry || !name || !w.buffer_own) {
-        ERR(e, ERR_NOMEM, "no memory to write %d tensors of at most %lld elements", w.n,
-            (long long)most);
-        goto out;
-    }
     const struct safetensors_content content = {.text = texts,
                                                 .texts_n = texts_n,
-                                                .entry = entry,
+                                                .entry = w.entry,
                                                 .entries_n = w.n,
                                                 .read = read_tensor,
                                                 .context = &w};
-    rc = safetensors_write(path, &content, sha256, bytes, e);
-out:
+    if (w.buffer_own)
+        rc = safetensors_write(path, &content, sha256, bytes, e);
+    else
+        rc = ERR(e, ERR_NOMEM, "no memory for a tensor of %lld elements", (long long)most);
     if (rc < 0) err_ctx(e, "checkpoint");
     free(w.buffer_own);
-    free(name);
-    free(entry);
+    arena_fini(&w.arena);
     return rc;
 }
 
-static int check(const struct weights *w, const struct safetensors *s, const char *path,
-                 struct err *e)
+static int check(const struct weights *w, const struct safetensors *s, struct err *e)
 {
     if (safetensors_count(s) != w->n)
-        return ERR(e, ERR_DATA, "%s: %d tensors, but the model has %d", path, safetensors_count(s),
-                   w->n);
+        return ERR(e, ERR_DATA, "%d tensors, but the model has %d", safetensors_count(s), w->n);
     for (int32_t i = 0; i < w->n; i++) {
-        char name[WEIGHTS_NAME_BYTES];
-        const struct shape_tensor *t = tensor_of(w, i);
-        name_of(name, w, i);
-        const struct safetensors_entry *x = safetensors_find(s, name), want = entry_of(name, t);
-        if (!x) return ERR(e, ERR_DATA, "%s: tensor %s is missing", path, name);
+        const struct safetensors_entry *want = &w->entry[i], *x = safetensors_find(s, want->name);
+        if (!x) return ERR(e, ERR_DATA, "tensor %s is missing", want->name);
         if (strcmp(x->dtype, "F32") != 0)
-            return ERR(e, ERR_DATA, "%s: %s is %s, expected F32", path, name, x->dtype);
-        if (x->dims_n != want.dims_n || memcmp(x->dims, want.dims, sizeof x->dims) != 0)
-            return ERR(e, ERR_DATA, "%s: %s has %lld elements in %d dimensions, expected (%d,%d)",
-                       path, name, (long long)x->elements_n, x->dims_n, t->rows, t->cols);
+            return ERR(e, ERR_DATA, "%s is %s, expected F32", x->name, x->dtype);
+        if (x->dims_n != want->dims_n || memcmp(x->dims, want->dims, sizeof x->dims) != 0)
+            return ERR(e, ERR_DATA, "%s has %lld elements in %d dimensions, expected %lld in %d",
+                       x->name, (long long)x->elements_n, x->dims_n, (long long)want->elements_n,
+                       want->dims_n);
     }
     return 0;
 }
 
-static int load(const struct weights *w, const struct safetensors *s, struct err *e)
+int weights_load(struct model *m, int32_t slots_n, const struct safetensors *s, const char *path,
+                 struct err *e)
 {
-    for (int32_t i = 0; i < w->n; i++) {
-        char name[WEIGHTS_NAME_BYTES];
-        name_of(name, w, i);
-        TRY(model_write(w->model, block_of(w, i), i % w->params->tensors_n,
-                        safetensors_find(s, name)->data, e));
-    }
-    return 0;
-}
+    struct weights w;
 
-int weights_load(struct model *m, const struct safetensors *s, const char *path, struct err *e)
-{
-    const struct weights w = weights_of(m, 0);
-
-    TRY(check(&w, s, path, e));
-    return load(&w, s, e);
-}
-
-int weights_load_training(struct model *m, int32_t slots_n, const struct safetensors *weights,
-                          const char *weights_path, const struct safetensors *state,
-                          const char *state_path, struct err *e)
-{
-    const struct weights values = weights_of(m, 0), slots = weights_of(m, slots_n);
-
-    TRY(check(&values, weights, weights_path, e));
-    TRY(check(&slots, state, state_path, e));
-    TRY(load(&values, weights, e));
-    return load(&slots, state, e);
+    weights_init(&w, m, slots_n);
+    int rc = check(&w, s, e);
+    if (rc < 0) err_ctx(e, "%s", path);
+    for (int32_t i = 0; rc == 0 && i < w.n; i++)
+        rc = model_write(m, w.block[i / w.tensors_n], i % w.tensors_n,
+                         safetensors_find(s, w.entry[i].name)->data, e);
+    arena_fini(&w.arena);
+    return rc;
 }

@@ -16,13 +16,10 @@ int weights_save(struct model *m, int32_t slots_n, const char *path,
                  const struct safetensors_text *texts, int32_t texts_n, char sha256[HASH_HEX_BYTES],
                  int64_t *bytes, struct err *e);
 
-/* weights_load - the parameters from a file. weights_load_training - parameters and optimiser
- * state; nothing of the model changes unless both files fit it. Paths are for messages. Errors:
- * ERR_DATA a tensor of the model is missing or has another shape or dtype; there are more tensors.
- */
-int weights_load(struct model *m, const struct safetensors *s, const char *path, struct err *e);
-int weights_load_training(struct model *m, int32_t slots_n, const struct safetensors *weights,
-                          const char *weights_path, const struct safetensors *state,
-                          const char *state_path, struct err *e);
+/* weights_load - the same from a file; path is for messages. Nothing of the model changes unless
+ * the file fits it. Errors: ERR_DATA a tensor of the model is missing or has another shape or
+ * dtype; there are more tensors. */
+int weights_load(struct model *m, int32_t slots_n, const struct safetensors *s, const char *path,
+                 struct err *e);
 
 #endif

@@ -69,29 +69,31 @@ static int worker_start(struct worker *a, struct err *e)
     TRY(backend_open(&a->backend, o->device, o->threads, bf16 ? DTYPE_BF16 : DTYPE_F32, e));
     worker_restore_choices(a, o->choices);
     if (uname(&host) < 0) return ERR(e, ERR_INTERNAL, "uname: %s", strerror(errno));
-    const struct record_started started = {.pid = getpid(),
-                                           .threads = a->backend->threads,
-                                           .host = host.nodename,
-                                           .device = a->backend->device,
-                                           .backend = a->backend->name,
-                                           .blas = a->backend->blas,
-                                           .code_id = code_id(),
-                                           .program =
-                                               a->project->program ? a->project->program : ""};
-    return worker_record(a, &(struct record){.type = EVENT_STARTED, .started = started}, e);
+    const struct record r = {
+        .type = EVENT_STARTED,
+        .started = {.pid = getpid(),
+                    .threads = a->backend->threads,
+                    .host = host.nodename,
+                    .device = a->backend->device,
+                    .backend = a->backend->name,
+                    .blas = a->backend->blas,
+                    .code_id = code_id(),
+                    .program = a->project->program ? a->project->program : ""}};
+    return record_write(a->events, &r, e);
 }
 
 static int worker_end(struct worker *a, int outcome, const struct err *why, struct err *e)
 {
-    const struct record_ended ended = {.state = outcome == 0                 ? "done"
+    const struct record r = {.type = EVENT_ENDED,
+                             .ended = {.state = outcome == 0                 ? "done"
                                                 : outcome == ERR_NUMBER      ? "diverged"
                                                 : outcome == ERR_INTERRUPTED ? "cancelled"
                                                                              : "failed",
                                        .code = err_name(outcome),
                                        .message = outcome < 0 ? why->text : "",
-                                       .choices = worker_choices(a, &a->arena)};
+                                       .choices = worker_choices(a, &a->arena)}};
 
-    TRY(worker_record(a, &(struct record){.type = EVENT_ENDED, .ended = ended}, e));
+    TRY(record_write(a->events, &r, e));
     return event_sync(a->events, e);
 }
 
@@ -130,11 +132,6 @@ int worker_run(const struct project *p, const struct worker_options *o, struct e
 
 /* --- records and requests ------------------------------------------------------------------- */
 
-int worker_record(struct worker *a, const struct record *r, struct err *e)
-{
-    return record_write(a->events, r, e);
-}
-
 int worker_progress(struct worker *a, int64_t done, int64_t total, double loss_nats, double wps,
                     struct err *e)
 {
@@ -142,9 +139,11 @@ int worker_progress(struct worker *a, int64_t done, int64_t total, double loss_n
 
     if (a->progress_us != 0 && now - a->progress_us < WORKER_PROGRESS_US) return 0;
     a->progress_us = now;
-    const struct record_progress progress = {
-        .done = (double)done, .total = (double)total, .loss_nats = loss_nats, .wps = wps};
-    return worker_record(a, &(struct record){.type = EVENT_PROGRESS, .progress = progress}, e);
+    const struct record r = {
+        .type = EVENT_PROGRESS,
+        .progress = {
+            .done = (double)done, .total = (double)total, .loss_nats = loss_nats, .wps = wps}};
+    return record_write(a->events, &r, e);
 }
 
 bool worker_stop_requested(struct worker *a)

@@ -49,9 +49,6 @@ int evaluate_run(struct worker *a, struct err *e);
 /* bench_run - the attempt's only spec, of kind SPEC_BENCH; records EVENT_BENCHED. */
 int bench_run(struct worker *a, struct err *e);
 
-/* worker_record - appends a record to the events of the attempt. */
-int worker_record(struct worker *a, const struct record *r, struct err *e);
-
 /* worker_progress - records EVENT_PROGRESS at most once a second, the first one at once. A loss or
  * a rate that is not known is NaN. */
 int worker_progress(struct worker *a, int64_t done, int64_t total, double loss_nats, double wps,

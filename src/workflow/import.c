@@ -30,7 +30,7 @@ static const char *guess_position(const struct import *im, const char *path)
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path, *found = NULL;
 
-    if (import_position(im)) return import_position(im);
+    if (import_facts(im)->position) return import_facts(im)->position;
     for (int32_t p = 0; p < POSITION_METHODS_N; p++) {
         const char *method = position_methods[p].name;
         if (strcasestr(name, method) && (!found || strlen(method) > strlen(found))) found = method;
@@ -70,7 +70,7 @@ static int complete_selection(struct arena *a, const struct import_options *o,
                        "--as position=alibi (or sinusoidal, rotary)",
                        path);
         log_info("position %s, by the %s", position,
-                 import_position(im) ? "tensors in the file" : "file's name");
+                 import_facts(im)->position ? "tensors in the file" : "file's name");
         strbuf_addf(&text, "%sposition=%s", text.n ? "," : "", position);
     }
     *only = text.text;
@@ -252,13 +252,11 @@ static int import_run(struct import_result *out, struct store *store, const stru
 static void fill_result(struct import_result *out, const struct import *im, const struct plan *p,
                         const struct plan_run *r)
 {
-    int32_t tensors_n;
-
     out->spec = r->spec;
     memcpy(out->run_id, r->run_id, sizeof out->run_id);
     out->parameters_n = r->cost.parameters_n;
     out->L_train_nominal = nominal_length(p, r);
-    out->was_fp16 = import_fp16_count(im, &tensors_n) > 0;
+    out->was_fp16 = import_facts(im)->was_fp16;
     out->heads_recorded = import_facts(im)->heads_recorded;
 }
 

@@ -29,7 +29,7 @@ static int skip_load(struct model *m, const char *path, struct err *e)
 {
     struct safetensors *file = NULL;
     TRY(safetensors_open(&file, path, e));
-    int rc = weights_load(m, file, path, e);
+    int rc = weights_load(m, 0, file, path, e);
     safetensors_close(file);
     return rc;
 }

@@ -63,11 +63,23 @@ struct tokens data_tokens(const int32_t *ids, int64_t n)
 int data_write_tokens(const char *path, const int32_t *ids, int64_t n, int32_t vocab, struct err *e)
 {
     struct tokens_writer *w = NULL;
-    TRY(tokens_writer_open(&w, path, n, vocab, DATA_HASH, e));
+    TRY(tokens_writer_open(&w, path, vocab, DATA_HASH, e));
     int rc = tokens_writer_add(w, ids, n, e);
     if (rc == 0) return tokens_writer_commit(w, e);
     tokens_writer_abandon(w);
     return rc;
+}
+
+int data_count_items(int64_t *n, const struct text *t, struct err *e)
+{
+    struct text_scan scan;
+    const char *word;
+    size_t word_bytes;
+    int item;
+    *n = 0;
+    text_scan_init(&scan, t);
+    while ((item = text_next(&scan, &word, &word_bytes, e)) > TEXT_END) ++*n;
+    return item;
 }
 
 void assert_says(const struct err *e, const char *words)

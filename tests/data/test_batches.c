@@ -7,29 +7,23 @@
 
 enum { N = 1003, FIRST_ID = 10 };
 
-/* A stream whose ids tell their place: FIRST_ID + place. */
-struct stream {
-    int32_t *ids;
-    struct tokens tokens;
-};
-
-static struct stream stream_make(int64_t n)
+/* A stream whose ids give their place: FIRST_ID + place. */
+static struct tokens stream(int64_t n)
 {
-    struct stream s = {.ids = calloc((size_t)n, sizeof *s.ids)};
-    assert_non_null(s.ids);
-    for (int64_t i = 0; i < n; i++) s.ids[i] = (int32_t)(FIRST_ID + i);
-    s.tokens = data_tokens(s.ids, n);
-    return s;
+    static int32_t ids[200000];
+    assert_in_range(n, 1, sizeof ids / sizeof *ids);
+    for (int32_t i = 0; i < n; i++) ids[i] = FIRST_ID + i;
+    return data_tokens(ids, n);
 }
 
-static struct batches *opened(const struct stream *s, int32_t L, int32_t shards,
+static struct batches *opened(const struct tokens *s, int32_t L, int32_t shards,
                               int32_t shard_tokens, uint64_t seed)
 {
     struct batches_options o = {
         .L = L, .shards = shards, .shard_tokens = shard_tokens, .seed = seed};
     struct batches *b;
     struct err e = {0};
-    if (batches_open(&b, &s->tokens, &o, &e) < 0) fail_msg("%s", e.text);
+    if (batches_open(&b, s, &o, &e) < 0) fail_msg("%s", e.text);
     return b;
 }
 
@@ -60,7 +54,7 @@ static void mark(const struct batch *batch, int *seen)
 
 TEST(every_token_is_scored_exactly_once_an_epoch)
 {
-    struct stream s = stream_make(N);
+    const struct tokens s = stream(N);
     struct batches *b = opened(&s, 16, 3, 100, 1);
     int64_t updates = batches_epoch_updates(b);
     assert_int_equal(batches_rows_max(b), 6);
@@ -82,7 +76,6 @@ TEST(every_token_is_scored_exactly_once_an_epoch)
         assert_int_equal(got(b, (epoch + 1) * updates - 1, 2).rows, 0);
     }
     batches_close(b);
-    free(s.ids);
 }
 
 /* A batch's rows as one number that does not depend on their order, and its place by its rows. */
@@ -99,7 +92,7 @@ static uint64_t fingerprint(const struct batch *batch)
 TEST(batches_are_the_same_every_epoch_and_their_order_is_not)
 {
     enum { BATCHES = 11, EPOCHS = 4 };
-    struct stream s = stream_make(N);
+    const struct tokens s = stream(N);
     struct batches *b = opened(&s, 16, 1, 100, 1);
     uint64_t order[EPOCHS][BATCHES];
     for (int epoch = 0; epoch < EPOCHS; epoch++) {
@@ -116,12 +109,11 @@ TEST(batches_are_the_same_every_epoch_and_their_order_is_not)
         assert_memory_not_equal(order[epoch], order[epoch - 1], sizeof order[0]);
     }
     batches_close(b);
-    free(s.ids);
 }
 
 TEST(the_short_block_is_the_first_row_of_a_full_batch_and_padded)
 {
-    struct stream s = stream_make(N); /* 62 blocks of 16 and one of 11 */
+    const struct tokens s = stream(N); /* 62 blocks of 16 and one of 11 */
     struct batches *b = opened(&s, 16, 1, 100, 5);
     int padded = 0;
     for (int64_t u = 0; u < batches_epoch_updates(b); u++) {
@@ -137,7 +129,6 @@ TEST(the_short_block_is_the_first_row_of_a_full_batch_and_padded)
     }
     assert_int_equal(padded, 1);
     batches_close(b);
-    free(s.ids);
 }
 
 /* Greedy packing as SPEC section 3 says it, over lengths alone. */
@@ -161,7 +152,7 @@ TEST(packing_agrees_with_the_greedy_rule_at_many_sizes)
     for (int64_t n = 1; n < 60; n++) {
         for (int32_t L = 1; L < 12; L++) {
             for (int32_t most = L; most < 40; most += 3) {
-                struct stream s = stream_make(n);
+                const struct tokens s = stream(n);
                 struct batches *b = opened(&s, L, 1, most, 3);
                 assert_int_equal(batches_epoch_updates(b), packed_greedily(n, L, most));
                 int seen[64] = {0};
@@ -173,7 +164,6 @@ TEST(packing_agrees_with_the_greedy_rule_at_many_sizes)
                 }
                 for (int64_t i = 0; i < n; i++) assert_int_equal(seen[i], 1);
                 batches_close(b);
-                free(s.ids);
             }
         }
     }
@@ -182,18 +172,17 @@ TEST(packing_agrees_with_the_greedy_rule_at_many_sizes)
 TEST(shards_of_9216_hold_the_rows_of_the_paper)
 {
     static const int32_t cases[][2] = {{512, 18}, {1024, 9}, {1536, 6}, {2048, 4}, {3072, 3}};
-    struct stream s = stream_make(200000);
+    const struct tokens s = stream(200000);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct batches *b = opened(&s, cases[i][0], 8, 9216, 1);
         assert_int_equal(batches_rows_max(b), cases[i][1]);
         batches_close(b);
     }
-    free(s.ids);
 }
 
 TEST(any_update_can_be_asked_for_in_any_order)
 {
-    struct stream s = stream_make(N);
+    const struct tokens s = stream(N);
     struct batches *a = opened(&s, 16, 2, 64, 9), *b = opened(&s, 16, 2, 64, 9);
     for (int64_t u = 99; u >= 0; u -= 7) {
         for (int32_t shard = 1; shard >= 0; shard--) {
@@ -207,12 +196,11 @@ TEST(any_update_can_be_asked_for_in_any_order)
     }
     batches_close(a);
     batches_close(b);
-    free(s.ids);
 }
 
 TEST(another_seed_packs_other_batches)
 {
-    struct stream s = stream_make(N);
+    const struct tokens s = stream(N);
     struct batches *a = opened(&s, 16, 1, 100, 1), *b = opened(&s, 16, 1, 100, 2);
     int same = 0;
     for (int64_t i = 0; i < 11; i++) {
@@ -224,29 +212,27 @@ TEST(another_seed_packs_other_batches)
     assert_int_equal(same, 0);
     batches_close(a);
     batches_close(b);
-    free(s.ids);
 }
 
 TEST(options_that_cannot_be_are_refused)
 {
-    struct stream s = stream_make(N);
-    struct tokens none = data_tokens(s.ids, 0);
+    const struct tokens s = stream(N);
+    const struct tokens none = data_tokens(s.ids, 0);
     struct batches_options o = {.L = 128, .shards = 1, .shard_tokens = 127};
     struct batches *b;
-    assert_int_equal(batches_open(&b, &s.tokens, &o, &e), ERR_DATA);
+    assert_int_equal(batches_open(&b, &s, &o, &e), ERR_DATA);
     assert_says(&e, "a row of 128 tokens does not fit a shard of 127");
     o.shard_tokens = 128;
     assert_int_equal(batches_open(&b, &none, &o, &e), ERR_DATA);
     assert_says(&e, "no tokens");
     o.shards = 0;
-    assert_int_equal(batches_open(&b, &s.tokens, &o, &e), ERR_DATA);
+    assert_int_equal(batches_open(&b, &s, &o, &e), ERR_DATA);
     assert_says(&e, "0 shards");
     b = opened(&s, 16, 2, 100, 1);
     struct batch batch;
     assert_int_equal(batches_get(b, 0, 2, &batch, &e), ERR_INTERNAL);
     assert_int_equal(batches_get(b, -1, 0, &batch, &e), ERR_INTERNAL);
     batches_close(b);
-    free(s.ids);
 }
 
 TEST(a_shuffle_has_every_number_once_and_differs_by_key_and_stream)

@@ -5,7 +5,7 @@
 #include "data/data_support.h"
 #include "prepare/prepare.h"
 
-/* The corpus tiny of the folder, anew. */
+/* Prepares the corpus tiny of the folder, again if it exists. */
 static void make_corpus(struct data_folder *f)
 {
     struct err e = {0};

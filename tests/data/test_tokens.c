@@ -90,13 +90,21 @@ TEST_WITH(struct data_folder *f, an_id_outside_the_vocabulary_is_never_written)
     assert_false(file_exists(path));
 }
 
-TEST_WITH(struct data_folder *f, a_writer_that_got_too_few_ids_leaves_no_file)
+TEST_WITH(struct data_folder *f, a_writer_counts_what_it_gets_and_leaves_no_file_if_abandoned)
 {
     struct tokens_writer *w;
-    const int32_t ids[] = {1};
+    struct tokens t;
+    const int32_t ids[] = {1, 2, 3};
     const char *path = data_folder_path(f, "t.tokens");
-    assert_int_equal(tokens_writer_open(&w, path, 2, 16, DATA_HASH, &e), 0);
+    assert_int_equal(tokens_writer_open(&w, path, 16, DATA_HASH, &e), 0);
     assert_int_equal(tokens_writer_add(w, ids, 1, &e), 0);
-    assert_int_equal(tokens_writer_commit(w, &e), ERR_INTERNAL);
+    tokens_writer_abandon(w);
     assert_false(file_exists(path));
+    assert_int_equal(tokens_writer_open(&w, path, 16, DATA_HASH, &e), 0);
+    assert_int_equal(tokens_writer_add(w, ids, 1, &e), 0);
+    assert_int_equal(tokens_writer_add(w, ids + 1, 2, &e), 0);
+    assert_int_equal(tokens_writer_commit(w, &e), 0);
+    assert_int_equal(tokens_open(&t, path, &e), 0);
+    assert_int_equal(t.n, 3);
+    tokens_close(&t);
 }

@@ -20,18 +20,14 @@ enum { STATE_BYTES_MAX = 1 << 24 };
 static struct {
     void *fixture; /* a struct worker_fixture *; NULL: not made yet */
     struct spec spec;
-    json_t *checkpoint; /* the record of the first attempt's last one */
-    char state[2 * WORKER_PATH_BYTES], events[2 * WORKER_PATH_BYTES], next[WORKER_PATH_BYTES];
-    char *data_own; /* of the state's tensors */
+    struct record checkpoint; /* the first attempt's last one */
+    const char *state, *events, *next;
+    const char *data; /* of the state's tensors */
     size_t data_bytes;
-    struct arena arena;
 } made;
 
 static void remove_fixture(void)
 {
-    json_decref(made.checkpoint);
-    free(made.data_own);
-    arena_fini(&made.arena);
     worker_fixture_remove(&made.fixture);
 }
 
@@ -44,31 +40,27 @@ static void make_checkpoint(void)
     size_t n;
     uint64_t header_bytes;
 
-    arena_init(&made.arena);
     worker_fixture_make(&made.fixture);
     atexit(remove_fixture);
-    const struct worker_fixture *f = made.fixture;
+    struct worker_fixture *f = made.fixture;
     made.spec = worker_fixture_spec(f, SPEC_ALIBI);
     made.spec.train.updates = 3;
     (void)worker_fixture_run(f, &made.spec, 1, 1, &stop, &e);
-    made.checkpoint = worker_fixture_event(f, &made.spec, 1, EVENT_CHECKPOINT, -1);
-    worker_fixture_path(f, &made.spec, 1, "events", made.events);
-    worker_fixture_path(f, &made.spec, 1, worker_fixture_text(made.checkpoint, "state_path"),
-                        made.state);
-    worker_fixture_attempt(f, &made.spec, 1, 2, made.next);
-    if (file_read(&made.arena, &bytes, &n, made.state, STATE_BYTES_MAX, &e) < 0) abort();
+    made.checkpoint = worker_fixture_record(f, &made.spec, 1, EVENT_CHECKPOINT, -1);
+    made.events = worker_fixture_path(f, &made.spec, 1, "events");
+    made.state = worker_fixture_path(f, &made.spec, 1, made.checkpoint.checkpoint.state_path);
+    made.next = worker_fixture_dir(f, &made.spec, 2);
+    if (file_read(&f->arena, &bytes, &n, made.state, STATE_BYTES_MAX, &e) < 0) abort();
     memcpy(&header_bytes, bytes, sizeof header_bytes);
     made.data_bytes = n - sizeof header_bytes - header_bytes;
-    made.data_own = malloc(made.data_bytes);
-    if (!made.data_own) abort();
-    memcpy(made.data_own, bytes + n - made.data_bytes, made.data_bytes);
+    made.data = bytes + n - made.data_bytes;
 }
 
 /* The state file; its hash. */
 static void write_state(char sha256[HASH_HEX_BYTES], struct arena *a, const char *header)
 {
     char run_id[SPEC_ID_BYTES];
-    const char *weights = worker_fixture_text(made.checkpoint, "sha256");
+    const char *weights = made.checkpoint.checkpoint.sha256;
     const struct {
         const char *mark, *text;
     } texts[] = {{"@RUN", run_id}, {"@WEIGHTS", weights}, {"@BEST", weights}};
@@ -90,7 +82,7 @@ static void write_state(char sha256[HASH_HEX_BYTES], struct arena *a, const char
     char *bytes = arena_array(a, out.n + made.data_bytes, 1);
     memcpy(bytes, out.text, out.n);
     memcpy(bytes, &header_bytes, sizeof header_bytes);
-    memcpy(bytes + out.n, made.data_own, made.data_bytes);
+    memcpy(bytes + out.n, made.data, made.data_bytes);
     if (file_write_atomic(made.state, bytes, out.n + made.data_bytes, &e) < 0) abort();
     hash_sha256_hex(sha256, bytes, out.n + made.data_bytes);
 }
@@ -107,12 +99,10 @@ void fuzz_resume(const uint8_t *bytes, size_t n)
     if (!made.fixture) make_checkpoint();
     arena_init(&a);
     write_state(sha256, &a, arena_strndup(&a, (const char *)bytes, n));
-    json_t *record = json_deep_copy(made.checkpoint);
-    json_object_set_new(record, "state_sha256", json_string(sha256));
+    struct record record = made.checkpoint;
+    record.checkpoint.state_sha256 = sha256;
     unlink(made.events);
-    if (event_writer_open(&w, made.events, &e) < 0 ||
-        event_write(w, EVENT_CHECKPOINT, record, &e) < 0)
-        abort();
+    if (event_writer_open(&w, made.events, &e) < 0 || record_write(w, &record, &e) < 0) abort();
     event_writer_close(w);
     (void)dir_remove_tree(AT_FDCWD, made.next, NULL, &e);
     (void)worker_fixture_run(made.fixture, &made.spec, 1, 2, &stop, &e);

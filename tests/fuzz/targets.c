@@ -13,7 +13,7 @@
 #include "base/dir.h"
 #include "base/file.h"
 #include "base/project.h"
-#include "data/manifest.h"
+#include "data/corpus.h"
 #include "data/tokens.h"
 #include "fetch/fetch.h"
 #include "interchange/import.h"
@@ -195,7 +195,8 @@ static void read_dictionary(const uint8_t *bytes, size_t n)
 {
     struct err e = {0};
     struct dictionary *d = NULL;
-    (void)dictionary_parse(&d, (const char *)bytes, n, "fuzz", &e);
+    const struct text text = {.bytes = (const char *)bytes, .n = n, .place = "fuzz"};
+    (void)dictionary_parse(&d, &text, &e);
     dictionary_close(d);
 }
 

@@ -28,7 +28,7 @@ struct import_fixture {
 int import_fixture_make(void **state);
 int import_fixture_remove(void **state);
 
-/* import_fixture_spec - of the training that the checkpoints stand for. */
+/* import_fixture_spec - of the training that gave the checkpoints. */
 struct spec import_fixture_spec(void);
 
 /* import_fixture_zip - f->path becomes a zip of this pickle and the fixture's storages. */

@@ -9,7 +9,6 @@
 #include "harness/test.h"
 #include "model/model_internal.h"
 #include "model/oracle.h"
-#include "prepare/binarise.h"
 #include "prepare/dictionary.h"
 #include "worker/train.h"
 

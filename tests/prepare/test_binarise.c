@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "data/data_support.h"
-#include "prepare/binarise.h"
+#include "prepare/dictionary.h"
 
 TEST_EACH(data_setup, data_teardown)
 

@@ -91,13 +91,14 @@ TEST(a_damaged_dict_txt_names_its_line)
 {
     static const struct {
         const char *text, *says;
-    } cases[] = {{"a 2\nb\n", "d:2: 'b' is not"},        {"a 2\nb x\n", "d:2: 'b x' is not"},
-                 {"a 2\n\nb 1\n", "d:2: '' is not"},     {"a 2\na 1\n", "d:2: 'a' is there twice"},
-                 {"<unk> 2\n", "d:1: '<unk>' is there"}, {"a -1\n", "d:1: 'a -1' is not"}};
+    } cases[] = {
+        {"a 2\nb\n", "here:2: 'b' is not"},      {"a 2\nb x\n", "here:2: 'b x' is not"},
+        {"a 2\n\nb 1\n", "here:2: '' is not"},   {"a 2\na 1\n", "here:2: 'a' occurs twice"},
+        {"<unk> 2\n", "here:1: '<unk>' occurs"}, {"a -1\n", "here:1: 'a -1' is not"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct dictionary *d;
         e = (struct err){0};
-        assert_int_equal(dictionary_parse(&d, cases[i].text, strlen(cases[i].text), "d", &e),
+        assert_int_equal(dictionary_parse(&d, data_text(cases[i].text, strlen(cases[i].text)), &e),
                          ERR_DATA);
         assert_says(&e, cases[i].says);
         assert_null(d);

@@ -182,7 +182,7 @@ TEST_WITH(struct data_folder *f, files_that_are_not_vocabularies_are_refused)
     data_folder_write(f, "vocab", "want\n##ed\n", 10);
     must_fail(f, &o, "x", 1, ERR_DATA, "[UNK]");
     data_folder_write(f, "vocab", "want\n##ed\nwant\n", 15);
-    must_fail(f, &o, "x", 1, ERR_DATA, "vocab:3: 'want' is there twice");
+    must_fail(f, &o, "x", 1, ERR_DATA, "vocab:3: 'want' occurs twice");
 }
 
 TEST_WITH(struct data_folder *f, characters_have_their_classes)

@@ -33,6 +33,14 @@ static void refused(struct data_folder *f, const char *name, const char *text, b
     assert_says(&e, words);
 }
 
+static struct corpus opened(struct data_folder *f, const char *name)
+{
+    struct corpus c;
+    struct err e = {0};
+    if (corpus_open(&c, &f->project, name, &e) < 0) fail_msg("%s", e.text);
+    return c;
+}
+
 static bool has(struct data_folder *f, const char *name)
 {
     return file_exists(data_folder_path(f, name));
@@ -49,12 +57,11 @@ TEST_EACH(data_setup, data_teardown)
 
 TEST_WITH(struct data_folder *f, a_text_folder_becomes_a_corpus_and_a_piece_for_grids)
 {
-    struct corpus c;
     int32_t ids[6];
     char expected[512];
     data_folder_text(f, "text", "b a a\na c\n", "a c zz\n", "\r\nb");
     must(f, "tiny", "text", false);
-    assert_int_equal(corpus_open(&c, &f->project, "tiny", &e), 0);
+    struct corpus c = opened(f, "tiny");
     assert_int_equal(c.vocab, 8);
     assert_true(c.floor_perplexity == 0);
     assert_int_equal(c.split[CORPUS_TRAIN].n, 7);
@@ -76,7 +83,7 @@ TEST_WITH(struct data_folder *f, a_text_folder_becomes_a_corpus_and_a_piece_for_
     corpus_close(&c);
 }
 
-TEST_WITH(struct data_folder *f, a_corpus_that_is_there_is_left_alone)
+TEST_WITH(struct data_folder *f, an_existing_corpus_is_left_alone)
 {
     data_folder_text(f, "text", "a\n", "a\n", "a\n");
     must(f, "tiny", "text", false);
@@ -94,7 +101,6 @@ TEST_WITH(struct data_folder *f, a_corpus_that_is_there_is_left_alone)
 
 TEST_WITH(struct data_folder *f, another_text_or_limit_asks_for_force_or_another_name)
 {
-    struct corpus c;
     data_folder_text(f, "text", "a\n", "a\n", "a\n");
     data_folder_text(f, "other", "a\n", "a\n", "b\n");
     data_folder_text(f, "moved", "a\n", "a\n", "a\n");
@@ -104,7 +110,7 @@ TEST_WITH(struct data_folder *f, another_text_or_limit_asks_for_force_or_another
     assert_int_equal(prepare(f, "tiny", "text", 8, false, &e), ERR_CREATE);
     assert_says(&e, "vocab_limit=8");
     must(f, "tiny", "other", true);
-    assert_int_equal(corpus_open(&c, &f->project, "tiny", &e), 0);
+    struct corpus c = opened(f, "tiny");
     int32_t id;
     tokens_read(&c.split[CORPUS_TEST], 0, 1, &id);
     assert_int_equal(id, TOKEN_UNKNOWN);
@@ -142,14 +148,14 @@ TEST_WITH(struct data_folder *f, the_rest_of_an_interrupted_preparation_is_clear
     assert_false(has(f, "data/.tiny.old"));
 }
 
-TEST_WITH(struct data_folder *f, a_folder_that_is_no_corpus_is_never_replaced)
+TEST_WITH(struct data_folder *f, a_folder_that_is_not_a_corpus_is_never_replaced)
 {
     data_folder_text(f, "data/mine", "a\n", "a\n", "a\n");
     refused(f, "mine", "data/mine", true, ERR_CREATE, "not a prepared corpus");
     assert_true(has(f, "data/mine/train.txt"));
 }
 
-TEST_WITH(struct data_folder *f, two_preparations_of_one_corpus_keep_apart)
+TEST_WITH(struct data_folder *f, two_preparations_of_one_corpus_exclude_each_other)
 {
     int lock;
     data_folder_text(f, "text", "a\n", "a\n", "a\n");
@@ -183,10 +189,9 @@ TEST_WITH(struct data_folder *f, embedded_corpora_have_their_pinned_figures_and_
          "9e3cbe92e341646e1665f7061eaada897a43ab2b43783b2be2b74c18b54bf120"},
     };
     for (size_t i = 0; i < sizeof pinned / sizeof *pinned; i++) {
-        struct corpus c;
         assert_true(prepare_is_embedded(pinned[i].name));
         must(f, pinned[i].name, NULL, false);
-        assert_int_equal(corpus_open(&c, &f->project, pinned[i].name, &e), 0);
+        struct corpus c = opened(f, pinned[i].name);
         assert_string_equal(c.fingerprint, pinned[i].fingerprint);
         assert_int_equal(c.vocab, pinned[i].vocab);
         assert_int_equal(c.split[CORPUS_TRAIN].n, pinned[i].train);
@@ -200,15 +205,15 @@ TEST_WITH(struct data_folder *f, embedded_corpora_have_their_pinned_figures_and_
 
 TEST_WITH(struct data_folder *f, a_limit_that_makes_words_unknown_takes_the_floor_away)
 {
-    struct corpus c;
     assert_int_equal(prepare(f, "synthetic-bookcorpus", NULL, 64, false, &e), 0);
-    assert_int_equal(corpus_open(&c, &f->project, "synthetic-bookcorpus", &e), 0);
+    struct corpus c = opened(f, "synthetic-bookcorpus");
     assert_int_equal(c.vocab, 64);
     assert_true(c.floor_perplexity == 0);
     corpus_close(&c);
 }
 
-TEST_WITH(struct data_folder *f, damage_is_told_for_text_and_mended_for_embedded_corpora)
+TEST_WITH(struct data_folder *f,
+          damage_is_an_error_in_a_text_corpus_and_repaired_in_an_embedded_one)
 {
     data_folder_text(f, "text", "a\n", "a\n", "a\n");
     must(f, "tiny", "text", false);
@@ -251,10 +256,9 @@ TEST_WITH(struct data_folder *f, wikitext2_has_the_published_token_counts)
                       "of WikiText-2 to run this case\n");
         skip();
     }
-    struct corpus c;
     struct prepare_options o = {.name = "wikitext2", .text_dir = text};
     if (prepare_corpus(&f->project, &o, &e) < 0) fail_msg("%s", e.text);
-    assert_int_equal(corpus_open(&c, &f->project, "wikitext2", &e), 0);
+    struct corpus c = opened(f, "wikitext2");
     assert_int_equal(c.vocab, 33280);
     assert_int_equal(c.split[CORPUS_TRAIN].n, 2088628);
     assert_int_equal(c.split[CORPUS_VALID].n, 217646);

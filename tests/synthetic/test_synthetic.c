@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/map.h"
 #include "data/data_support.h"
-#include "prepare/dictionary.h"
 #include "synthetic/synthetic.h"
 
 /* Articles, books and web pages, small and large. */
@@ -23,46 +23,31 @@ static struct synthetic_text made(struct arena *a, const struct synthetic_settin
 }
 
 /* The prototype's symbols of a text: an empty line ends a document. Returns their number. */
-static int64_t symbols_of(const struct synthetic_settings *s, const struct synthetic_text *text,
-                          uint16_t *out, int64_t room)
+static int64_t symbols_of(struct arena *a, const struct synthetic_settings *s,
+                          const struct synthetic_text *text, uint16_t *out, int64_t room)
 {
-    /* A dictionary of the language's words; its ids are turned back into symbols. */
-    int32_t words_n = synthetic_words_n(s);
-    char *words = calloc((size_t)words_n, SYNTHETIC_WORD_BYTES + 1);
-    uint16_t *symbol_of = calloc((size_t)words_n + 16, sizeof *symbol_of);
-    size_t at = 0;
-    struct dictionary *d;
-    struct err e = {0};
-    assert_non_null(words);
-    assert_non_null(symbol_of);
-    for (int32_t i = 2; i < words_n; i++) {
-        synthetic_word(words + at, s, i);
-        at += strlen(words + at);
-        words[at++] = ' ';
-    }
-    assert_int_equal(dictionary_build(&d, data_text(words, at), 0, &e), 0);
-    for (int32_t i = 2; i < words_n; i++) {
-        char word[SYNTHETIC_WORD_BYTES];
-        synthetic_word(word, s, i);
-        symbol_of[dictionary_find(d, word, strlen(word))] = (uint16_t)i;
-    }
+    struct map symbols;
     struct text_scan scan;
+    struct err e = {0};
     const char *word;
     size_t bytes;
-    int item;
     int64_t n = 0;
+    int item;
     bool begun = false;
-    text_scan_init(&scan, data_text(text->text, text->n));
-    while (n < room && (item = text_next(&scan, &word, &bytes, &e)) > 0) {
-        if (item == TEXT_LINE)
-            out[n++] = begun ? SYMBOL_LINE_END : SYMBOL_DOCUMENT_END;
-        else
-            out[n++] = symbol_of[dictionary_find(d, word, bytes)];
-        begun = item != TEXT_LINE;
+
+    map_init(&symbols, a);
+    for (int32_t i = 2; i < synthetic_words_n(s); i++) {
+        char spelling[SYNTHETIC_WORD_BYTES];
+        synthetic_word(spelling, s, i);
+        *map_put(&symbols, spelling, strlen(spelling), NULL) = i;
     }
-    dictionary_close(d);
-    free(words);
-    free(symbol_of);
+    text_scan_init(&scan, data_text(text->text, text->n));
+    while (n < room && (item = text_next(&scan, &word, &bytes, &e)) > TEXT_END) {
+        int32_t symbol = begun ? SYMBOL_LINE_END : SYMBOL_DOCUMENT_END;
+        if (item == TEXT_WORD) assert_true(map_get(&symbols, word, bytes, &symbol));
+        out[n++] = (uint16_t)symbol;
+        begun = item == TEXT_WORD;
+    }
     return n;
 }
 
@@ -82,7 +67,7 @@ TEST_WITH(struct data_folder *f, the_prototypes_settings_give_its_text_token_for
         struct synthetic_text text = made(&f->arena, &s, streams[i].seed, streams[i].n);
         uint16_t *symbols = calloc((size_t)streams[i].n, sizeof *symbols);
         char sha256[HASH_HEX_BYTES];
-        assert_int_equal(symbols_of(&s, &text, symbols, streams[i].n), streams[i].n);
+        assert_int_equal(symbols_of(&f->arena, &s, &text, symbols, streams[i].n), streams[i].n);
         hash_sha256_hex(sha256, symbols, (size_t)streams[i].n * sizeof *symbols);
         assert_string_equal(sha256, streams[i].sha256);
         free(symbols);
@@ -106,7 +91,7 @@ TEST_WITH(struct data_folder *f, tokens_are_counted_as_preparation_will_find_the
         struct synthetic_text text = made(&f->arena, synthetic_at(i), 2, 20000);
         int64_t items, empty = 0;
         e = (struct err){0};
-        assert_int_equal(text_count(&items, data_text(text.text, text.n), &e), 0);
+        assert_int_equal(data_count_items(&items, data_text(text.text, text.n), &e), 0);
         assert_int_equal(items, text.tokens_n);
         for (size_t k = 1; k < text.n; k++)
             empty += text.text[k - 1] == '\n' && text.text[k] == '\n';
@@ -150,8 +135,7 @@ TEST_WITH(struct data_folder *f, shares_of_the_settings_are_whole)
     assert_null(synthetic_at(CORPORA_N));
 }
 
-/* How often a word of the text stands right before a line end, a title mark begins a line, and so
- * on differs between the corpora; here only what their descriptions promise. */
+/* Only what the descriptions of the corpora promise. */
 TEST_WITH(struct data_folder *f, the_three_corpora_differ_as_described)
 {
     double document[CORPORA_N], quotes[CORPORA_N], headings[CORPORA_N];

@@ -4,18 +4,13 @@
  *
  *   check_device DEVICE… */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/log.h"
 #include "worker/worker_fixture.h"
 
-enum { STOPPED_AFTER = 7, CASES_MAX = 32, CHOICES_BYTES = 1 << 20 };
+enum { STOPPED_AFTER = 7, CASES_MAX = 32 };
 
 /* fp32: rounding errors of sums in another order, enlarged by twenty updates. bf16: the project's
  * goal for a training's losses. */
@@ -54,10 +49,7 @@ static void run(const struct place *p, const struct spec *s, int32_t number, con
 static double evaluated(const struct place *p, const struct spec *s, const char *device)
 {
     run(p, s, 1, device);
-    json_t *json = worker_fixture_event(p->fixture, s, 1, EVENT_EVALUATED, -1);
-    assert_non_null(json);
-    double loss = json_number_value(json_object_get(json, "loss_nats"));
-    json_decref(json);
+    double loss = worker_fixture_record(p->fixture, s, 1, EVENT_EVALUATED, -1).evaluated.loss_nats;
     worker_fixture_forget(p->fixture, s);
     return loss;
 }
@@ -76,26 +68,22 @@ static void an_attempt_is_that_of_the_cpu(void **state)
     struct err e = {0};
     struct spec s = worker_fixture_spec(p->fixture, p->position), eval, sliding;
     struct worker_options stop = {.device = p->device, .stop_after = STOPPED_AFTER};
-    char choices[CHOICES_BYTES] = "";
     s.model.dropout_relu = s.model.dropout_softmax = 0.1;
 
-    struct worker_outcome cpu = worker_fixture_unbroken(p->fixture, &s);
+    struct record_trained cpu = worker_fixture_unbroken(p->fixture, &s);
     s.train.precision = p->precision;
     run(p, &s, 1, p->device);
-    struct worker_outcome unbroken = worker_fixture_outcome(p->fixture, &s, 1);
+    struct record_trained unbroken = worker_fixture_trained(p->fixture, &s, 1);
     if (strstr(p->device, "cuda")) { /* what the GPU's library was made to do is on record */
-        json_t *ended = worker_fixture_event(p->fixture, &s, 1, EVENT_ENDED, -1);
-        int n = snprintf(choices, sizeof choices, "%s", worker_fixture_text(ended, "choices"));
-        assert_in_range(n, 1, sizeof choices - 1);
-        stop.choices = choices; /* other algorithms, chosen by measuring, have other bits */
-        json_decref(ended);
+        stop.choices = worker_fixture_record(p->fixture, &s, 1, EVENT_ENDED, -1).ended.choices;
+        assert_non_null(stop.choices); /* other algorithms, selected by timing, have other bits */
     }
     worker_fixture_forget(p->fixture, &s);
-    near("the last loss", unbroken.final_loss, cpu.final_loss, p->precision);
+    near("the last loss", unbroken.final_loss_nats, cpu.final_loss_nats, p->precision);
 
     assert_int_equal(worker_fixture_run(p->fixture, &s, 1, 1, &stop, &e), ERR_INTERRUPTED);
     run(p, &s, 2, p->device);
-    struct worker_outcome resumed = worker_fixture_outcome(p->fixture, &s, 2);
+    struct record_trained resumed = worker_fixture_trained(p->fixture, &s, 2);
     worker_fixture_same(&unbroken, &resumed);
 
     /* In whatever precision it was made, a checkpoint is one of fp32 weights. */

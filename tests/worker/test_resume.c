@@ -1,5 +1,5 @@
-/* test_resume.c - a training that goes on from an older attempt: to the same bits from any update,
- * past damage, or not at all when told so. */
+/* test_resume.c - a training that resumes from an older attempt: to the same bits from any update,
+ * past damage, or not at all if the attempt is fresh. */
 #include "harness/test.h"
 
 #include <sched.h>
@@ -14,18 +14,15 @@
 #include "base/log.h"
 #include "worker/worker_fixture.h"
 
-static void resume_at_updates(const struct worker_fixture *f, const struct spec *s, int64_t step)
+static void resume_at_updates(struct worker_fixture *f, const struct spec *s, int64_t step)
 {
-    const struct worker_outcome expected = worker_fixture_unbroken(f, s);
+    const struct record_trained expected = worker_fixture_unbroken(f, s);
 
     for (int64_t k = 1; k < s->train.updates; k += step) {
         worker_fixture_must_stop(f, s, 1, k, 0.0);
-        worker_fixture_ended(f, s, 1, "cancelled");
         worker_fixture_must_run(f, s, 2);
-        json_t *first = worker_fixture_event(f, s, 2, EVENT_STEP, 0);
-        assert_int_equal(json_integer_value(json_object_get(first, "update")), k + 1);
-        json_decref(first);
-        const struct worker_outcome got = worker_fixture_outcome(f, s, 2);
+        assert_int_equal(worker_fixture_record(f, s, 2, EVENT_STEP, 0).step.update, k + 1);
+        const struct record_trained got = worker_fixture_trained(f, s, 2);
         worker_fixture_same(&expected, &got);
         worker_fixture_forget(f, s);
     }
@@ -38,7 +35,7 @@ TEST_CONSTRUCTOR(prepare)
 
 TEST_EACH(worker_fixture_make, worker_fixture_remove)
 
-TEST_WITH(const struct worker_fixture *f, a_run_stopped_at_any_update_goes_on_to_the_same_bits)
+TEST_WITH(struct worker_fixture *f, a_run_stopped_at_any_update_resumes_to_the_same_bits)
 {
     struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
 
@@ -53,79 +50,56 @@ TEST_WITH(const struct worker_fixture *f, a_run_stopped_at_any_update_goes_on_to
     resume_at_updates(f, &s, 4);
 }
 
-TEST_WITH(const struct worker_fixture *f,
-          a_run_stopped_after_each_update_in_turn_ends_with_the_same_bits)
+TEST_WITH(struct worker_fixture *f, a_run_stopped_after_each_update_in_turn_ends_with_the_same_bits)
 {
     struct spec s = worker_fixture_spec(f, SPEC_SINUSOIDAL);
     s.train.validate_every = 4;
-    const struct worker_outcome expected = worker_fixture_unbroken(f, &s);
+    const struct record_trained expected = worker_fixture_unbroken(f, &s);
 
     for (int32_t k = 1; k <= 20; k++) worker_fixture_must_stop(f, &s, k, k, 0.0);
     worker_fixture_must_run(f, &s, 21);
-    assert_int_equal(worker_fixture_events(f, &s, 21, EVENT_STEP), 0);
-    const struct worker_outcome got = worker_fixture_outcome(f, &s, 21);
+    assert_int_equal(worker_fixture_count(f, &s, 21, EVENT_STEP), 0);
+    const struct record_trained got = worker_fixture_trained(f, &s, 21);
     worker_fixture_same(&expected, &got);
-    char path[2 * WORKER_PATH_BYTES];
-    json_t *trained = worker_fixture_event(f, &s, 21, EVENT_TRAINED, 0);
-    worker_fixture_path(f, &s, 21, worker_fixture_text(trained, "best_checkpoint"), path);
-    assert_true(file_exists(path));
-    json_decref(trained);
+    assert_true(file_exists(worker_fixture_path(f, &s, 21, got.best_checkpoint)));
 }
 
-TEST_WITH(const struct worker_fixture *f, a_fresh_attempt_begins_anew_and_so_does_what_follows_it)
+TEST_WITH(struct worker_fixture *f,
+          a_fresh_attempt_starts_at_update_1_and_later_ones_resume_from_it)
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
-    char path[2 * WORKER_PATH_BYTES], dir[WORKER_PATH_BYTES];
     static const int64_t stops[] = {10, 4, 5};
 
     for (int32_t k = 1; k <= 3; k++) {
-        worker_fixture_attempt(f, &s, 1, k, dir);
-        worker_fixture_path(f, &s, k, "fresh", path);
-        if (k == 2) assert_int_equal(file_write_atomic(path, "", 0, &e), 0);
+        const char *dir = worker_fixture_attempt(f, &s, 1, k);
+        if (k == 2) assert_int_equal(run_folder_set_fresh(dir, &e), 0);
         worker_fixture_must_stop(f, &s, k, stops[k - 1], 0.0);
     }
-    /* Not from update 10 of the first: the second began at 1, the third went on from 4. */
-    assert_int_equal(worker_fixture_events(f, &s, 2, EVENT_STEP), 4);
-    assert_int_equal(worker_fixture_events(f, &s, 3, EVENT_STEP), 1);
-}
-
-static void flip_byte(const char *path)
-{
-    FILE *file = fopen(path, "r+b");
-    assert_non_null(file);
-    assert_int_equal(fseek(file, -5, SEEK_END), 0);
-    int byte = fgetc(file);
-    assert_int_equal(fseek(file, -5, SEEK_END), 0);
-    assert_int_equal(fputc(byte ^ 1, file), byte ^ 1);
-    assert_int_equal(fclose(file), 0);
+    /* Not from update 10 of the first: the second began at 1, the third resumed from 4. */
+    assert_int_equal(worker_fixture_count(f, &s, 2, EVENT_STEP), 4);
+    assert_int_equal(worker_fixture_count(f, &s, 3, EVENT_STEP), 1);
 }
 
 /* Stops after update 10 with checkpoints of 9 and 10, damages those named, and expects the second
  * attempt to begin with update `first`. */
-static void resume_damaged(const struct worker_fixture *f, const char *const *damaged,
-                           int64_t first, const struct worker_outcome *expected)
+static void resume_damaged(struct worker_fixture *f, const char *const *damaged, int64_t first,
+                           const struct record_trained *expected)
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
-    char path[2 * WORKER_PATH_BYTES];
 
     worker_fixture_must_stop(f, &s, 1, 10, 1e-9);
-    for (; *damaged; damaged++) {
-        worker_fixture_path(f, &s, 1, *damaged, path);
-        flip_byte(path);
-    }
+    for (; *damaged; damaged++) worker_fixture_flip(worker_fixture_path(f, &s, 1, *damaged), 5);
     worker_fixture_must_run(f, &s, 2);
-    json_t *step = worker_fixture_event(f, &s, 2, EVENT_STEP, 0);
-    assert_int_equal(json_integer_value(json_object_get(step, "update")), first);
-    json_decref(step);
-    const struct worker_outcome got = worker_fixture_outcome(f, &s, 2);
+    assert_int_equal(worker_fixture_record(f, &s, 2, EVENT_STEP, 0).step.update, first);
+    const struct record_trained got = worker_fixture_trained(f, &s, 2);
     worker_fixture_same(expected, &got);
     worker_fixture_forget(f, &s);
 }
 
-TEST_WITH(const struct worker_fixture *f, a_damaged_checkpoint_falls_back_to_the_older_one)
+TEST_WITH(struct worker_fixture *f, a_damaged_checkpoint_falls_back_to_the_older_one)
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
-    const struct worker_outcome expected = worker_fixture_unbroken(f, &s);
+    const struct record_trained expected = worker_fixture_unbroken(f, &s);
     static const char *const none[] = {NULL},
                              *const weights[] = {"update-000000010.safetensors", NULL},
                              *const state_of[] = {"update-000000010.state.safetensors", NULL},
@@ -140,40 +114,37 @@ TEST_WITH(const struct worker_fixture *f, a_damaged_checkpoint_falls_back_to_the
     log_set_level(LOG_WARN);
 }
 
-TEST_WITH(const struct worker_fixture *f, a_damaged_best_is_not_carried_along)
+TEST_WITH(struct worker_fixture *f, a_damaged_best_is_not_carried_along)
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
-    const struct worker_outcome expected = worker_fixture_unbroken(f, &s);
-    char path[2 * WORKER_PATH_BYTES];
+    const struct record_trained expected = worker_fixture_unbroken(f, &s);
 
     worker_fixture_must_stop(f, &s, 1, 15, 0.0);
     /* The first checkpoint is the one of the validation at the end of the first epoch. */
-    json_t *best = worker_fixture_event(f, &s, 1, EVENT_CHECKPOINT, 0);
-    assert_true(json_is_true(json_object_get(best, "best")));
-    worker_fixture_path(f, &s, 1, worker_fixture_text(best, "path"), path);
-    json_decref(best);
-    flip_byte(path);
+    const struct record_checkpoint best =
+        worker_fixture_record(f, &s, 1, EVENT_CHECKPOINT, 0).checkpoint;
+    assert_true(best.best);
+    worker_fixture_flip(worker_fixture_path(f, &s, 1, best.path), 5);
     log_set_level(LOG_QUIET);
     worker_fixture_must_run(f, &s, 2);
     log_set_level(LOG_WARN);
-    assert_int_equal(worker_fixture_events(f, &s, 2, EVENT_STEP), 20);
-    const struct worker_outcome got = worker_fixture_outcome(f, &s, 2);
+    assert_int_equal(worker_fixture_count(f, &s, 2, EVENT_STEP), 20);
+    const struct record_trained got = worker_fixture_trained(f, &s, 2);
     worker_fixture_same(&expected, &got);
 }
 
 /* Runs an attempt in a child with a checkpoint after every update, and kills it when its records
  * show the update. */
-static void kill_after(const struct worker_fixture *f, const struct spec *s, int32_t number,
+static void kill_after(struct worker_fixture *f, const struct spec *s, int32_t number,
                        int64_t update)
 {
     const struct worker_options o = {.checkpoint_s = 1e-9};
     struct event_reader *reader = NULL;
     struct event record;
     struct err e = {0};
-    char path[2 * WORKER_PATH_BYTES];
+    const char *path = worker_fixture_path(f, s, number, "events");
     int64_t seen = 0;
 
-    worker_fixture_path(f, s, number, "events", path);
     pid_t child = fork();
     if (child == 0) {
         worker_fixture_run(f, s, 1, number, &o, &e);
@@ -192,17 +163,17 @@ static void kill_after(const struct worker_fixture *f, const struct spec *s, int
     event_reader_close(reader);
 }
 
-TEST_WITH(const struct worker_fixture *f, a_worker_killed_again_and_again_ends_with_the_same_bits)
+TEST_WITH(struct worker_fixture *f, a_worker_killed_again_and_again_ends_with_the_same_bits)
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ROTARY);
-    const struct worker_outcome expected = worker_fixture_unbroken(f, &s);
+    const struct record_trained expected = worker_fixture_unbroken(f, &s);
     int32_t number = 1;
 
     for (int64_t update = 2; update < s.train.updates; update += 3)
         kill_after(f, &s, number++, update);
     worker_fixture_must_run(f, &s, number);
     /* Each attempt began where a checkpoint of an older one was, so little is left. */
-    assert_true(worker_fixture_events(f, &s, number, EVENT_STEP) <= 5);
-    const struct worker_outcome got = worker_fixture_outcome(f, &s, number);
+    assert_true(worker_fixture_count(f, &s, number, EVENT_STEP) <= 5);
+    const struct record_trained got = worker_fixture_trained(f, &s, number);
     worker_fixture_same(&expected, &got);
 }

@@ -3,8 +3,6 @@
 #include "harness/test.h"
 
 #include <math.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "interchange/safetensors.h"
@@ -49,28 +47,30 @@ TEST(the_recipe_of_the_readme_gives_the_authors_rates)
     safetensors_close(s);
 }
 
-TEST(the_first_update_of_the_readme_uses_the_initial_rate)
+TEST(rates_at_the_ends_of_warm_up_and_periods)
 {
-    assert_true(schedule_rate(&readme, 0) == 1e-7);
-    assert_true(schedule_rate(&readme, 16000) == 1.0);
-    assert_near(schedule_rate(&readme, 285999), 1.0000003e-4, 1e-7);
-    assert_near(schedule_rate(&readme, 286000), 0.75, 1e-15);
-}
+    struct spec_train lowest = readme;
+    const struct spec_train fixed = {
+        .schedule = SPEC_FIXED, .lr = 0.5, .lr_init = 0.1, .warmup = 4};
+    const struct {
+        const struct spec_train *t;
+        int64_t update;
+        double rate, relative;
+    } cases[] = {
+        {&readme, 0, 1e-7, 0},
+        {&readme, 16000, 1.0, 0},
+        {&readme, 285999, 1.0000003e-4, 1e-7},
+        {&readme, 286000, 0.75, 1e-15},
+        {&lowest, 0, 1e-4, 0}, /* a negative initial rate means the lowest */
+        {&fixed, 0, 0.1, 0},
+        {&fixed, 2, 0.3, 1e-15},
+        {&fixed, 4, 0.5, 0},
+        {&fixed, 1000000, 0.5, 0},
+    };
 
-TEST(a_negative_initial_rate_means_the_lowest_rate)
-{
-    struct spec_train t = readme;
-    t.lr_init = -1.0;
-    assert_true(schedule_rate(&t, 0) == 1e-4);
-}
-
-TEST(a_fixed_rate_stays_after_its_warm_up)
-{
-    struct spec_train t = {.schedule = SPEC_FIXED, .lr = 0.5, .lr_init = 0.1, .warmup = 4};
-    assert_true(schedule_rate(&t, 0) == 0.1);
-    assert_near(schedule_rate(&t, 2), 0.3, 1e-15);
-    assert_true(schedule_rate(&t, 4) == 0.5);
-    assert_true(schedule_rate(&t, 1000000) == 0.5);
+    lowest.lr_init = -1.0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_near(schedule_rate(cases[i].t, cases[i].update), cases[i].rate, cases[i].relative);
 }
 
 TEST(equal_periods_repeat_and_shrink)

@@ -43,25 +43,25 @@ static struct scores *scores_make(void)
     return s;
 }
 
-static struct model *open_model(struct backend *b, const struct spec *s, int32_t rows)
+static struct model *open_model(const struct worker_fixture *f, const struct spec *s, int32_t rows)
 {
     struct err e = {0};
     struct model *m = NULL;
     const struct model_options o = {
         .rows_max = rows, .length_max = SCORE_LONGEST, .scored_max = (int64_t)rows * SCORE_LONGEST};
-    if (model_open(&m, b, s, &o, &e) < 0 || model_init(m, 7, &e) < 0) fail_msg("%s", e.text);
+    if (model_open(&m, f->cpu, s, &o, &e) < 0 || model_init(m, 7, &e) < 0) fail_msg("%s", e.text);
     return m;
 }
 
-static void score_each(struct scores *out, const struct worker_fixture *f, struct model *m,
-                       int32_t rows, int32_t stride_of_all)
+static void score_each(struct scores *out, struct worker_fixture *f, struct model *m, int32_t rows,
+                       int32_t stride_of_all)
 {
     struct err e = {0};
     const struct score_pass pass = {.model = m,
                                     .tokens = &f->corpus.split[CORPUS_VALID],
                                     .rows = rows,
                                     .sink = keep,
-                                    .context = out};
+                                    .sink_context = out};
     for (int32_t k = 0; k < SCORE_LENGTHS; k++) {
         struct windows w;
         int32_t stride = stride_of_all && stride_of_all < lengths[k] ? stride_of_all : lengths[k];
@@ -80,25 +80,21 @@ static void assert_each_once(const struct scores *s)
 
 TEST_GROUP(worker_fixture_make, worker_fixture_remove)
 
-TEST_WITH(const struct worker_fixture *f,
-          one_pass_for_all_lengths_equals_a_pass_for_each_bit_for_bit)
+TEST_WITH(struct worker_fixture *f, one_pass_for_all_lengths_equals_a_pass_for_each_bit_for_bit)
 {
-    struct backend *b = NULL;
-
-    assert_int_equal(backend_open(&b, "cpu", 1, DTYPE_F32, &e), 0);
     for (int p = SPEC_SINUSOIDAL; p <= SPEC_ALIBI; p++) {
         struct spec s = worker_fixture_spec(f, (enum spec_position)p);
         s.option.t5_init_std = 0.5;
         struct scores *each = scores_make(), *shared = scores_make();
-        struct model *m = open_model(b, &s, 7);
+        struct model *m = open_model(f, &s, 7);
         score_each(each, f, m, 7, 1);
         model_close(m);
-        m = open_model(b, &s, 4);
+        m = open_model(f, &s, 4);
         const struct score_pass pass = {.model = m,
                                         .tokens = &f->corpus.split[CORPUS_VALID],
                                         .rows = 4,
                                         .sink = keep,
-                                        .context = shared};
+                                        .sink_context = shared};
         if (score_prefixes(&pass, SCORE_TARGETS, lengths, SCORE_LENGTHS, &e) < 0)
             fail_msg("%s", e.text);
         model_close(m);
@@ -108,19 +104,16 @@ TEST_WITH(const struct worker_fixture *f,
         free(each);
         free(shared);
     }
-    backend_close(b);
 }
 
-TEST_WITH(const struct worker_fixture *f, batching_changes_no_score)
+TEST_WITH(struct worker_fixture *f, batching_changes_no_score)
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
-    struct backend *b = NULL;
     static const int32_t strides[] = {0, 1, 2, 5, 16};
 
-    assert_int_equal(backend_open(&b, "cpu", 1, DTYPE_F32, &e), 0);
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++) {
         struct scores *alone = scores_make(), *together = scores_make();
-        struct model *m = open_model(b, &s, 9);
+        struct model *m = open_model(f, &s, 9);
         score_each(alone, f, m, 1, strides[i]);
         score_each(together, f, m, 9, strides[i]);
         model_close(m);
@@ -129,11 +122,10 @@ TEST_WITH(const struct worker_fixture *f, batching_changes_no_score)
         free(alone);
         free(together);
     }
-    backend_close(b);
 }
 
 /* log p of target t with `context` tokens before the one that predicts it, asked for directly. */
-static float direct(const struct worker_fixture *f, struct model *m, int64_t t, int32_t context)
+static float direct(struct worker_fixture *f, struct model *m, int64_t t, int32_t context)
 {
     struct err e = {0};
     int32_t source[SCORE_LONGEST], target[SCORE_LONGEST], first = (int32_t)t - context;
@@ -152,16 +144,14 @@ static float direct(const struct worker_fixture *f, struct model *m, int64_t t, 
     return logp;
 }
 
-TEST_WITH(const struct worker_fixture *f, each_target_is_scored_with_the_context_of_its_protocol)
+TEST_WITH(struct worker_fixture *f, each_target_is_scored_with_the_context_of_its_protocol)
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
-    struct backend *b = NULL;
     static const int32_t strides[] = {0, 1, 5};
 
-    assert_int_equal(backend_open(&b, "cpu", 1, DTYPE_F32, &e), 0);
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++) {
         struct scores *got = scores_make();
-        struct model *m = open_model(b, &s, 5);
+        struct model *m = open_model(f, &s, 5);
         score_each(got, f, m, 5, strides[i]);
         for (int32_t k = 0; k < SCORE_LENGTHS; k++) {
             int32_t L = lengths[k];
@@ -176,7 +166,6 @@ TEST_WITH(const struct worker_fixture *f, each_target_is_scored_with_the_context
         model_close(m);
         free(got);
     }
-    backend_close(b);
 }
 
 static int stop_at_once(void *context, int64_t rows_done, int64_t rows_n, struct err *e)
@@ -195,24 +184,21 @@ static void ignore(void *context, int32_t which, int64_t target, float logp)
     (void)logp;
 }
 
-TEST_WITH(const struct worker_fixture *f, a_tick_ends_a_pass_between_two_batches)
+TEST_WITH(struct worker_fixture *f, a_tick_ends_a_pass_between_two_batches)
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
-    struct backend *b = NULL;
     struct windows w;
     int ticks = 0;
 
-    assert_int_equal(backend_open(&b, "cpu", 1, DTYPE_F32, &e), 0);
-    struct model *m = open_model(b, &s, 4);
+    struct model *m = open_model(f, &s, 4);
     const struct score_pass pass = {.model = m,
                                     .tokens = &f->corpus.split[CORPUS_VALID],
                                     .rows = 4,
                                     .sink = ignore,
                                     .tick = stop_at_once,
-                                    .context = &ticks};
+                                    .tick_context = &ticks};
     assert_int_equal(windows_make(&w, pass.tokens->n, 8, 1, SCORE_TARGETS, &e), 0);
     assert_int_equal(score_windows(&pass, &w, &e), ERR_INTERRUPTED);
     assert_int_equal(ticks, 1);
     model_close(m);
-    backend_close(b);
 }

@@ -2,16 +2,12 @@
 #include "harness/test.h"
 
 #include <signal.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/log.h"
-#include "interchange/safetensors.h"
+#include "interchange/checkpoint.h"
 #include "worker/worker_fixture.h"
 
 TEST_CONSTRUCTOR(prepare)
@@ -21,102 +17,81 @@ TEST_CONSTRUCTOR(prepare)
 
 TEST_EACH(worker_fixture_make, worker_fixture_remove)
 
-TEST_WITH(const struct worker_fixture *f,
+TEST_WITH(struct worker_fixture *f,
           a_training_records_every_update_and_leaves_weights_that_say_what_they_are)
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
     struct safetensors *weights = NULL;
-    char path[2 * WORKER_PATH_BYTES], sha256[HASH_HEX_BYTES], id[SPEC_ID_BYTES];
     struct spec inside;
+    char id[SPEC_ID_BYTES];
 
     worker_fixture_must_run(f, &s, 1);
-    assert_int_equal(worker_fixture_events(f, &s, 1, EVENT_STARTED), 1);
-    assert_int_equal(worker_fixture_events(f, &s, 1, EVENT_STEP), 20);
-    assert_int_equal(worker_fixture_events(f, &s, 1, EVENT_VALIDATION), 2);
-    assert_true(worker_fixture_events(f, &s, 1, EVENT_PROGRESS) >= 1);
+    assert_int_equal(worker_fixture_count(f, &s, 1, EVENT_STARTED), 1);
+    assert_int_equal(worker_fixture_count(f, &s, 1, EVENT_STEP), 20);
+    assert_int_equal(worker_fixture_count(f, &s, 1, EVENT_VALIDATION), 2);
+    assert_true(worker_fixture_count(f, &s, 1, EVENT_PROGRESS) >= 1);
     worker_fixture_ended(f, &s, 1, "done");
-    json_t *trained = worker_fixture_event(f, &s, 1, EVENT_TRAINED, 0);
+    const struct record_trained trained = worker_fixture_trained(f, &s, 1);
     spec_run_id(&s, id);
-    assert_string_equal(worker_fixture_text(trained, "run_id"), id);
-    assert_int_equal(json_integer_value(json_object_get(trained, "updates")), 20);
-    assert_int_equal(json_integer_value(json_object_get(trained, "tokens_per_update")), 128);
-    assert_true(json_number_value(json_object_get(trained, "train_wps")) > 0.0);
-    assert_true(json_integer_value(json_object_get(trained, "peak_memory_bytes")) > 0);
-    worker_fixture_path(f, &s, 1, worker_fixture_text(trained, "last_checkpoint"), path);
-    assert_int_equal(hash_file(sha256, path, &e), 0);
-    assert_string_equal(sha256, worker_fixture_text(trained, "last_sha256"));
-    assert_int_equal(safetensors_open(&weights, path, &e), 0);
-    assert_int_equal(spec_parse(&inside, safetensors_metadata(weights, "spec"), &e), 0);
-    char inside_id[SPEC_ID_BYTES];
-    spec_run_id(&inside, inside_id);
-    assert_string_equal(inside_id, id);
+    assert_string_equal(trained.run_id, id);
+    assert_int_equal(trained.updates, 20);
+    assert_int_equal(trained.tokens_per_update, 128);
+    assert_true(trained.train_wps > 0.0);
+    assert_true(trained.peak_memory_bytes > 0);
+    const char *path = worker_fixture_path(f, &s, 1, trained.last_checkpoint);
+    if (checkpoint_open(&weights, &inside, path, trained.last_sha256, id, &e) < 0)
+        fail_msg("%s", e.text);
     safetensors_close(weights);
-    json_decref(trained);
 }
 
-TEST_WITH(const struct worker_fixture *f, when_done_only_weights_are_left)
+TEST_WITH(struct worker_fixture *f, when_done_only_weights_are_left)
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
-    char path[2 * WORKER_PATH_BYTES];
-
     const struct worker_options o = {.checkpoint_s = 1e-9};
-    e = (struct err){0};
+
     assert_int_equal(worker_fixture_run(f, &s, 1, 1, &o, &e), 0);
-    assert_true(worker_fixture_events(f, &s, 1, EVENT_CHECKPOINT) >= 20);
-    json_t *trained = worker_fixture_event(f, &s, 1, EVENT_TRAINED, 0);
-    for (int64_t u = 1; u <= 20; u++) {
-        char name[64];
-        snprintf(name, sizeof name, "update-%09lld.safetensors", (long long)u);
-        worker_fixture_path(f, &s, 1, name, path);
-        bool kept = strcmp(name, worker_fixture_text(trained, "best_checkpoint")) == 0 ||
-                    strcmp(name, worker_fixture_text(trained, "last_checkpoint")) == 0;
-        assert_int_equal(file_exists(path), kept);
-        snprintf(name, sizeof name, "update-%09lld.state.safetensors", (long long)u);
-        worker_fixture_path(f, &s, 1, name, path);
-        assert_false(file_exists(path));
+    assert_true(worker_fixture_count(f, &s, 1, EVENT_CHECKPOINT) >= 20);
+    const struct record_trained trained = worker_fixture_trained(f, &s, 1);
+    for (int u = 1; u <= 20; u++) {
+        const char *name = arena_printf(&f->arena, "update-%09d.safetensors", u);
+        const char *state = arena_printf(&f->arena, "update-%09d.state.safetensors", u);
+        bool kept = strcmp(name, trained.best_checkpoint) == 0 ||
+                    strcmp(name, trained.last_checkpoint) == 0;
+        assert_int_equal(file_exists(worker_fixture_path(f, &s, 1, name)), kept);
+        assert_false(file_exists(worker_fixture_path(f, &s, 1, state)));
     }
-    json_decref(trained);
 }
 
-TEST_WITH(const struct worker_fixture *f,
+TEST_WITH(struct worker_fixture *f,
           the_same_seed_gives_the_same_bits_twice_and_another_gives_others)
 {
     static const enum spec_position positions[] = {SPEC_ALIBI, SPEC_SINUSOIDAL, SPEC_ROTARY,
                                                    SPEC_T5};
     for (size_t i = 0; i < sizeof positions / sizeof *positions; i++) {
         struct spec s = worker_fixture_spec(f, positions[i]);
-        const struct worker_outcome first = worker_fixture_unbroken(f, &s),
+        const struct record_trained first = worker_fixture_unbroken(f, &s),
                                     second = worker_fixture_unbroken(f, &s);
         worker_fixture_same(&first, &second);
         s.train.seed = 2;
-        const struct worker_outcome other = worker_fixture_unbroken(f, &s);
-        assert_true(first.final_loss != other.final_loss);
+        assert_true(first.final_loss_nats != worker_fixture_unbroken(f, &s).final_loss_nats);
     }
 }
 
-TEST_WITH(const struct worker_fixture *f,
-          a_signal_ends_the_attempt_as_cancelled_after_the_current_update)
+TEST_WITH(struct worker_fixture *f, a_signal_ends_the_attempt_as_cancelled_after_the_current_update)
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
-    const struct worker_outcome expected = worker_fixture_unbroken(f, &s);
-    sigset_t signals, before;
+    const struct record_trained expected = worker_fixture_unbroken(f, &s);
 
     /* The signal waits until the worker looks. */
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigprocmask(SIG_BLOCK, &signals, &before);
-    raise(SIGTERM);
-    assert_int_equal(worker_fixture_run(f, &s, 1, 1, NULL, &e), ERR_INTERRUPTED);
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    assert_int_equal(worker_fixture_events(f, &s, 1, EVENT_STEP), 1);
-    worker_fixture_ended(f, &s, 1, "cancelled");
+    worker_fixture_must_cancel(f, &s, 1, SIGTERM);
+    assert_int_equal(worker_fixture_count(f, &s, 1, EVENT_STEP), 1);
     assert_int_equal(err_exit_code(ERR_INTERRUPTED), 130);
     worker_fixture_must_run(f, &s, 2);
-    const struct worker_outcome got = worker_fixture_outcome(f, &s, 2);
+    const struct record_trained got = worker_fixture_trained(f, &s, 2);
     worker_fixture_same(&expected, &got);
 }
 
-TEST_WITH(const struct worker_fixture *f, a_loss_that_is_not_finite_ends_as_diverged)
+TEST_WITH(struct worker_fixture *f, a_loss_that_is_not_finite_ends_as_diverged)
 {
     struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
 
@@ -127,15 +102,14 @@ TEST_WITH(const struct worker_fixture *f, a_loss_that_is_not_finite_ends_as_dive
     s.train.period = 400;
     assert_int_equal(worker_fixture_run(f, &s, 1, 1, NULL, &e), ERR_NUMBER);
     assert_non_null(strstr(e.text, "update"));
-    json_t *ended = worker_fixture_event(f, &s, 1, EVENT_ENDED, -1);
-    assert_string_equal(worker_fixture_text(ended, "state"), "diverged");
-    assert_string_equal(worker_fixture_text(ended, "message"), e.text);
-    assert_string_equal(worker_fixture_text(ended, "code"), "number");
-    json_decref(ended);
-    assert_int_equal(worker_fixture_events(f, &s, 1, EVENT_TRAINED), 0);
+    const struct record_ended ended = worker_fixture_record(f, &s, 1, EVENT_ENDED, -1).ended;
+    assert_string_equal(ended.state, "diverged");
+    assert_string_equal(ended.message, e.text);
+    assert_string_equal(ended.code, "number");
+    assert_int_equal(worker_fixture_count(f, &s, 1, EVENT_TRAINED), 0);
 }
 
-TEST_WITH(const struct worker_fixture *f, another_text_under_the_same_name_is_refused)
+TEST_WITH(struct worker_fixture *f, another_text_under_the_same_name_is_refused)
 {
     struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
 
@@ -147,16 +121,15 @@ TEST_WITH(const struct worker_fixture *f, another_text_under_the_same_name_is_re
     worker_fixture_ended(f, &s, 1, "failed");
 }
 
-TEST_WITH(const struct worker_fixture *f, bf16_on_a_cpu_is_refused_with_the_remedy)
+TEST_WITH(struct worker_fixture *f, bf16_on_a_cpu_is_refused_with_the_remedy)
 {
     struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
 
     s.train.precision = SPEC_BF16;
-    assert_int_equal(worker_fixture_run(f, &s, 1, 1, NULL, &e), ERR_UNAVAILABLE);
-    assert_non_null(strstr(e.text, "--set train.precision=fp32"));
+    worker_fixture_must_fail(f, &s, 1, ERR_UNAVAILABLE, "--set train.precision=fp32");
 }
 
-TEST_WITH(const struct worker_fixture *f, an_attempt_is_made_once)
+TEST_WITH(struct worker_fixture *f, an_attempt_is_executed_once)
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
 

@@ -1,5 +1,5 @@
-/* test_again.c - what was computed is computed again to the same bits; a record that was changed,
- * though its checksum is right, is found out; and what another program made is no fault. */
+/* test_verify.c - what was computed is reproduced to the same bits; a record that was changed,
+ * though its checksum is right, is found; and what another program made is not an error. */
 #include "harness/test.h"
 
 #include <stddef.h>
@@ -13,33 +13,31 @@
 #include "worker/verify.h"
 #include "worker/worker_fixture.h"
 
-static struct verify_report again(const struct worker_fixture *f, const struct spec *s,
-                                  int32_t number, int64_t updates)
+static struct verify_report verify(struct worker_fixture *f, const struct spec *s, int32_t number,
+                                   int64_t updates)
 {
-    char dir[2 * WORKER_PATH_BYTES], id[SPEC_ID_BYTES];
+    char id[SPEC_ID_BYTES];
     struct verify_report r;
     struct err e = {0};
 
-    worker_fixture_path(f, s, number, "", dir);
-    dir[strlen(dir) - 1] = '\0';
     spec_run_id(s, id);
-    const struct verify_run_options o = {.dir = dir, .run_id = id, .updates = updates};
+    const struct verify_run_options o = {
+        .dir = worker_fixture_dir(f, s, number), .run_id = id, .updates = updates};
     if (verify_run(&r, &f->project, &o, &e) < 0) fail_msg("%s", e.text);
     return r;
 }
 
-/* The records of an attempt written anew, one field of the index-th of a type replaced. */
-static void forge(const struct worker_fixture *f, const struct spec *s, int32_t number,
+/* Replaces one field of the index-th record of a type. */
+static void forge(struct worker_fixture *f, const struct spec *s, int32_t number,
                   enum event_type type, int32_t index, const char *key, json_t *value)
 {
-    char path[2 * WORKER_PATH_BYTES], forged[2 * WORKER_PATH_BYTES];
+    const char *path = worker_fixture_path(f, s, number, "events");
+    const char *forged = worker_fixture_path(f, s, number, "forged");
     struct event_reader *reader = NULL;
     struct event_writer *writer = NULL;
     struct event record;
     struct err e = {0};
 
-    worker_fixture_path(f, s, number, "events", path);
-    worker_fixture_path(f, s, number, "forged", forged);
     assert_int_equal(event_reader_open(&reader, path, &e), 0);
     assert_int_equal(event_writer_open(&writer, forged, &e), 0);
     while (event_read(reader, &record, &e) == 1) {
@@ -61,109 +59,106 @@ TEST_CONSTRUCTOR(prepare)
 
 TEST_EACH(worker_fixture_make, worker_fixture_remove)
 
-TEST_WITH(const struct worker_fixture *f, a_training_repeats_itself_bit_for_bit)
+TEST_WITH(struct worker_fixture *f, a_training_is_reproduced_bit_for_bit)
 {
     struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
     struct verify_report r;
 
     s.train.validate_every = 4;
     worker_fixture_must_run(f, &s, 1);
-    r = again(f, &s, 1, 3);
+    r = verify(f, &s, 1, 3);
     assert_true(r.ran && r.same_maker && r.differ_n == 0);
     assert_int_equal(r.updates, 3);
     assert_int_equal(r.compared_n, 3);
     /* All of it: 20 updates, 4 validations on the way and what was best at each, the last weights.
      */
-    r = again(f, &s, 1, 1000);
+    r = verify(f, &s, 1, 1000);
     assert_int_equal(r.updates, 20);
     assert_int_equal(r.differ_n, 0);
     assert_true(r.compared_n >= 20 + 4 + 1 && r.hashes_n >= 1);
 }
 
-TEST_WITH(const struct worker_fixture *f, every_attempt_of_an_interrupted_training_is_compared)
+TEST_WITH(struct worker_fixture *f, every_attempt_of_an_interrupted_training_is_compared)
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ROTARY);
     struct verify_report r;
 
     worker_fixture_must_stop(f, &s, 1, 6, 0.0);
     worker_fixture_must_run(f, &s, 2);
-    r = again(f, &s, 2, 9);
+    r = verify(f, &s, 2, 9);
     assert_int_equal(r.differ_n, 0);
     assert_int_equal(r.compared_n, 9);
-    r = again(f, &s, 2, 6); /* where it was stopped a checkpoint is on record, and made again */
+    r = verify(f, &s, 2, 6); /* where it was stopped a checkpoint is recorded, and reproduced */
     assert_int_equal(r.differ_n, 0);
     assert_true(r.compared_n == 6 + 1 && r.hashes_n == 1);
     forge(f, &s, 1, EVENT_STEP, 1, "grad_norm", json_real(0.125));
-    r = again(f, &s, 2, 9);
+    r = verify(f, &s, 2, 9);
     assert_int_equal(r.differ_n, 1);
     assert_non_null(strstr(r.why, "update 2: grad_norm is"));
 }
 
-TEST_WITH(const struct worker_fixture *f, a_forged_record_is_found_out)
+TEST_WITH(struct worker_fixture *f, a_forged_record_is_found)
 {
     const struct spec s = worker_fixture_spec(f, SPEC_T5);
+    const char *path = worker_fixture_path(f, &s, 1, "events");
     struct verify_report r;
-    char path[2 * WORKER_PATH_BYTES];
 
     worker_fixture_must_run(f, &s, 1);
-    json_t *step = worker_fixture_event(f, &s, 1, EVENT_STEP, 4);
-    double loss = json_number_value(json_object_get(step, "loss_nats"));
-    json_decref(step);
+    double loss = worker_fixture_record(f, &s, 1, EVENT_STEP, 4).step.loss_nats;
     forge(f, &s, 1, EVENT_STEP, 4, "loss_nats", json_real(loss * (1 - 1e-15)));
-    assert_int_equal(again(f, &s, 1, 4).differ_n, 0);
-    r = again(f, &s, 1, 5);
+    assert_int_equal(verify(f, &s, 1, 4).differ_n, 0);
+    r = verify(f, &s, 1, 5);
     assert_true(r.ran && r.same_maker && r.differ_n == 1);
     assert_non_null(strstr(r.why, "update 5: loss_nats is"));
     forge(f, &s, 1, EVENT_STEP, 4, "loss_nats", json_real(loss));
-    forge(f, &s, 1, EVENT_CHECKPOINT, -1 + worker_fixture_events(f, &s, 1, EVENT_CHECKPOINT),
+    forge(f, &s, 1, EVENT_CHECKPOINT, -1 + worker_fixture_count(f, &s, 1, EVENT_CHECKPOINT),
           "sha256", json_string("0123"));
-    assert_int_equal(again(f, &s, 1, 19).differ_n, 0);
-    r = again(f, &s, 1, 20);
+    assert_int_equal(verify(f, &s, 1, 19).differ_n, 0);
+    r = verify(f, &s, 1, 20);
     assert_int_equal(r.differ_n, 1);
     assert_non_null(strstr(r.why, "checkpoint of update 20: sha256"));
     /* Cut off in the middle: the records that are lost are missed. */
-    worker_fixture_path(f, &s, 1, "events", path);
     assert_int_equal(truncate(path, 900), 0);
-    r = again(f, &s, 1, 20);
+    r = verify(f, &s, 1, 20);
     assert_true(r.differ_n > 10);
     assert_non_null(strstr(r.why, "its record is missing"));
     assert_int_equal(truncate(path, 3), 0);
-    r = again(f, &s, 1, 20);
+    r = verify(f, &s, 1, 20);
     assert_true(r.ran && r.same_maker && r.differ_n == 1);
     assert_non_null(strstr(r.why, "damaged"));
 }
 
-TEST_WITH(const struct worker_fixture *f, another_program_s_numbers_may_differ)
+TEST_WITH(struct worker_fixture *f, another_program_s_numbers_may_differ)
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
     struct verify_report r;
 
     worker_fixture_must_run(f, &s, 1);
     forge(f, &s, 1, EVENT_STARTED, 0, "code_id", json_string("older"));
-    r = again(f, &s, 1, 5);
+    r = verify(f, &s, 1, 5);
     assert_true(r.ran && !r.same_maker && r.differ_n == 0);
     forge(f, &s, 1, EVENT_STEP, 0, "loss_nats", json_real(4.0));
-    r = again(f, &s, 1, 5);
+    r = verify(f, &s, 1, 5);
     assert_true(r.ran && !r.same_maker && r.differ_n == 1);
     assert_non_null(strstr(r.maker, "code_id older there"));
     forge(f, &s, 1, EVENT_STARTED, 0, "backend", json_string("cuda:99"));
-    r = again(f, &s, 1, 5);
+    r = verify(f, &s, 1, 5);
     assert_false(r.ran);
     assert_non_null(strstr(r.why, "cuda:99"));
 }
 
-TEST_WITH(const struct worker_fixture *f, an_evaluation_out_of_a_shared_pass_repeats_itself)
+TEST_WITH(struct worker_fixture *f, an_evaluation_of_a_shared_pass_is_reproduced)
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
     const struct spec shared[] = {worker_fixture_eval(&s, 8, 1), worker_fixture_eval(&s, 20, 1)};
     struct verify_report r;
-    char dir[2 * WORKER_PATH_BYTES], id[SPEC_ID_BYTES];
+    char id[SPEC_ID_BYTES];
 
     worker_fixture_must_run(f, &s, 1);
     assert_int_equal(worker_fixture_run(f, shared, 2, 1, NULL, &e), 0);
-    worker_fixture_path(f, &shared[0], 1, "", dir);
     spec_run_id(&shared[1], id);
-    const struct verify_run_options o = {.dir = dir, .run_id = id, .updates = 5};
+    const struct verify_run_options o = {
+        .dir = worker_fixture_dir(f, shared, 1), .run_id = id, .updates = 5};
     assert_int_equal(verify_run(&r, &f->project, &o, &e), 0);
     assert_true(r.ran && r.differ_n == 0 && r.compared_n == 1 && r.updates == 0);
     forge(f, &shared[0], 1, EVENT_EVALUATED, 1, "tokens", json_integer(1));
@@ -175,11 +170,11 @@ TEST_WITH(const struct worker_fixture *f, an_evaluation_out_of_a_shared_pass_rep
     assert_non_null(strstr(e.text, "holds no specification of run"));
 }
 
-TEST_WITH(const struct worker_fixture *f, what_is_not_here_is_not_done_again)
+TEST_WITH(struct worker_fixture *f, what_is_not_on_this_machine_is_not_reproduced)
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
 
-    const struct verify_report r = again(f, &s, 1, 5);
+    const struct verify_report r = verify(f, &s, 1, 5);
     assert_false(r.ran);
     assert_non_null(strstr(r.why, "not here"));
 }

@@ -1,34 +1,19 @@
 /* worker_fixture.c - text of a small Markov chain, prepared as any corpus is. */
 #include "worker/worker_fixture.h"
 
-#include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
+#include "backend/backend.h"
 #include "base/file.h"
-#include "base/str.h"
 #include "prepare/prepare.h"
 
 enum { FIXTURE_WORDS = 56, FIXTURE_TRAIN = 1500, FIXTURE_VALID = 301 };
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *walk)
-{
-    (void)st;
-    (void)type;
-    (void)walk;
-    return remove(path);
-}
-
 static void put_text(const char *path, int words_n, uint32_t seed)
 {
-    struct err e = {0};
     char *text = calloc((size_t)words_n, 8);
     size_t n = 0;
     uint32_t word = 0;
@@ -41,36 +26,27 @@ static void put_text(const char *path, int words_n, uint32_t seed)
         n += (size_t)snprintf(text + n, 8, "w%u%c", (unsigned)word, i % 17 == 16 ? '\n' : ' ');
     }
     text[n - 1] = '\n';
-    assert_int_equal(file_write_atomic(path, text, n, &e), 0);
+    test_write(path, text, n);
     free(text);
-}
-
-static void put_corpus(struct worker_fixture *f)
-{
-    struct err e = {0};
-    char dir[WORKER_PATH_BYTES + 16], path[WORKER_PATH_BYTES + 32];
-
-    snprintf(dir, sizeof dir, "%s/text", f->root);
-    assert_int_equal(file_make_dirs(dir, &e), 0);
-    for (int i = 0; i < CORPUS_SPLITS_N; i++) {
-        snprintf(path, sizeof path, "%s/%s.txt", dir, corpus_split_name((enum corpus_split)i));
-        put_text(path, i == CORPUS_TRAIN ? FIXTURE_TRAIN : FIXTURE_VALID, 17u + (uint32_t)i);
-    }
-    const struct prepare_options o = {.name = "tiny", .text_dir = dir};
-    if (prepare_corpus(&f->project, &o, &e) < 0) fail_msg("%s", e.text);
-    if (corpus_open(&f->corpus, &f->project, "tiny", &e) < 0) fail_msg("%s", e.text);
 }
 
 int worker_fixture_make(void **state)
 {
     struct worker_fixture *f = calloc(1, sizeof *f);
-    const char *base = getenv("TMPDIR");
+    struct err e = {0};
 
     assert_non_null(f);
-    snprintf(f->root, sizeof f->root, "%s/worker-XXXXXX", base && *base ? base : "/tmp");
-    assert_non_null(mkdtemp(f->root));
+    arena_init(&f->arena);
+    test_folder(f->root);
     f->project = (struct project){.root = f->root, .share = f->root, .program = "test"};
-    put_corpus(f);
+    const char *dir = arena_printf(&f->arena, "%s/text", f->root);
+    for (int i = 0; i < CORPUS_SPLITS_N; i++)
+        put_text(arena_printf(&f->arena, "%s/%s.txt", dir, corpus_split_name((enum corpus_split)i)),
+                 i == CORPUS_TRAIN ? FIXTURE_TRAIN : FIXTURE_VALID, 17u + (uint32_t)i);
+    const struct prepare_options o = {.name = "tiny", .text_dir = dir};
+    if (prepare_corpus(&f->project, &o, &e) < 0) fail_msg("%s", e.text);
+    if (corpus_open(&f->corpus, &f->project, "tiny", &e) < 0) fail_msg("%s", e.text);
+    if (backend_open(&f->cpu, "cpu", 1, DTYPE_F32, &e) < 0) fail_msg("%s", e.text);
     *state = f;
     return 0;
 }
@@ -78,8 +54,10 @@ int worker_fixture_make(void **state)
 int worker_fixture_remove(void **state)
 {
     struct worker_fixture *f = *state;
+    backend_close(f->cpu);
     corpus_close(&f->corpus);
-    nftw(f->root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    test_folder_remove(f->root);
+    arena_fini(&f->arena);
     free(f);
     return 0;
 }
@@ -137,145 +115,172 @@ struct spec worker_fixture_eval(const struct spec *train, int32_t L, int32_t str
     return s;
 }
 
-static void attempt_dir(const struct worker_fixture *f, const struct spec *s, int32_t number,
-                        char dir[WORKER_PATH_BYTES])
+char *worker_fixture_dir(struct worker_fixture *f, const struct spec *s, int32_t number)
 {
     char id[SPEC_ID_BYTES];
     spec_run_id(s, id);
-    snprintf(dir, WORKER_PATH_BYTES, "%.200s/runs/%s/%d", f->root, id, number);
+    return arena_printf(&f->arena, "%s/%s", f->root, run_folder_name(&f->arena, id, number));
 }
 
-void worker_fixture_path(const struct worker_fixture *f, const struct spec *s, int32_t number,
-                         const char *name, char path[2 * WORKER_PATH_BYTES])
+char *worker_fixture_path(struct worker_fixture *f, const struct spec *s, int32_t number,
+                          const char *name)
 {
-    char dir[WORKER_PATH_BYTES];
-    attempt_dir(f, s, number, dir);
-    snprintf(path, 2 * WORKER_PATH_BYTES, "%s/%s", dir, name);
+    return arena_printf(&f->arena, "%s/%s", worker_fixture_dir(f, s, number), name);
 }
 
-void worker_fixture_attempt(const struct worker_fixture *f, const struct spec *specs, int32_t n,
-                            int32_t number, char dir[WORKER_PATH_BYTES])
+/* --- attempts ------------------------------------------------------------------------------- */
+
+char *worker_fixture_attempt(struct worker_fixture *f, const struct spec *specs, int32_t n,
+                             int32_t number)
 {
     struct err e = {0};
-    struct arena arena;
-    struct strbuf text;
+    char *dir = worker_fixture_dir(f, specs, number);
+    const struct spec **list = arena_array(&f->arena, (size_t)n, sizeof *list);
 
-    arena_init(&arena);
-    strbuf_init(&text, &arena);
-    attempt_dir(f, &specs[0], number, dir);
-    assert_int_equal(file_make_dirs(dir, &e), 0);
-    for (int32_t i = 0; i < n; i++)
-        strbuf_addf(&text, "%s%s", i ? "---\n" : "", spec_text(&specs[i], &arena));
-    assert_int_equal(file_write_atomic(arena_printf(&arena, "%s/spec", dir), text.text, text.n, &e),
-                     0);
-    arena_fini(&arena);
+    for (int32_t i = 0; i < n; i++) list[i] = &specs[i];
+    if (file_make_dirs(dir, &e) < 0 || run_folder_write_specs(dir, list, n, &e) < 0)
+        fail_msg("%s", e.text);
+    return dir;
 }
 
-int worker_fixture_run(const struct worker_fixture *f, const struct spec *specs, int32_t n,
+int worker_fixture_run(struct worker_fixture *f, const struct spec *specs, int32_t n,
                        int32_t number, const struct worker_options *more, struct err *e)
 {
-    char dir[WORKER_PATH_BYTES];
     struct worker_options o = more ? *more : (struct worker_options){0};
 
-    worker_fixture_attempt(f, specs, n, number, dir);
-    o.dir = dir;
+    o.dir = worker_fixture_attempt(f, specs, n, number);
     if (!o.device) o.device = "cpu";
     o.threads = 1;
     return worker_run(&f->project, &o, e);
 }
 
-void worker_fixture_forget(const struct worker_fixture *f, const struct spec *s)
-{
-    char dir[WORKER_PATH_BYTES];
-    attempt_dir(f, s, 1, dir);
-    *strrchr(dir, '/') = '\0';
-    nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-json_t *worker_fixture_event(const struct worker_fixture *f, const struct spec *s, int32_t number,
-                             enum event_type type, int32_t index)
-{
-    char path[2 * WORKER_PATH_BYTES];
-    struct event_reader *reader = NULL;
-    struct event record;
-    struct err e = {0};
-    json_t *found = NULL;
-
-    worker_fixture_path(f, s, number, "events", path);
-    assert_int_equal(event_reader_open(&reader, path, &e), 0);
-    for (int32_t i = 0; event_read(reader, &record, &e) == 1;) {
-        if (record.type != type) continue;
-        if (index >= 0 && i++ != index) continue;
-        json_decref(found);
-        found = json_incref(record.json);
-    }
-    event_reader_close(reader);
-    return found;
-}
-
-int32_t worker_fixture_events(const struct worker_fixture *f, const struct spec *s, int32_t number,
-                              enum event_type type)
-{
-    int32_t n = 0;
-    for (json_t *json; (json = worker_fixture_event(f, s, number, type, n)); n++) json_decref(json);
-    return n;
-}
-
-const char *worker_fixture_text(const json_t *json, const char *key)
-{
-    const char *text = json_string_value(json_object_get(json, key));
-    assert_non_null(text);
-    return text;
-}
-
-struct worker_outcome worker_fixture_outcome(const struct worker_fixture *f, const struct spec *s,
-                                             int32_t number)
-{
-    struct worker_outcome out;
-    json_t *json = worker_fixture_event(f, s, number, EVENT_TRAINED, -1);
-
-    assert_non_null(json);
-    snprintf(out.best, sizeof out.best, "%s", worker_fixture_text(json, "best_sha256"));
-    snprintf(out.last, sizeof out.last, "%s", worker_fixture_text(json, "last_sha256"));
-    out.final_loss = json_number_value(json_object_get(json, "final_loss_nats"));
-    json_decref(json);
-    return out;
-}
-
-void worker_fixture_same(const struct worker_outcome *a, const struct worker_outcome *b)
-{
-    assert_string_equal(a->best, b->best);
-    assert_string_equal(a->last, b->last);
-    assert_true(a->final_loss == b->final_loss);
-}
-
-void worker_fixture_ended(const struct worker_fixture *f, const struct spec *s, int32_t number,
-                          const char *state)
-{
-    json_t *json = worker_fixture_event(f, s, number, EVENT_ENDED, -1);
-    assert_non_null(json);
-    assert_string_equal(worker_fixture_text(json, "state"), state);
-    json_decref(json);
-}
-
-void worker_fixture_must_run(const struct worker_fixture *f, const struct spec *s, int32_t number)
+void worker_fixture_must_run(struct worker_fixture *f, const struct spec *s, int32_t number)
 {
     struct err e = {0};
     if (worker_fixture_run(f, s, 1, number, NULL, &e) != 0) fail_msg("%s", e.text);
 }
 
-void worker_fixture_must_stop(const struct worker_fixture *f, const struct spec *s, int32_t number,
+void worker_fixture_must_stop(struct worker_fixture *f, const struct spec *s, int32_t number,
                               int64_t after, double checkpoint_s)
 {
     struct err e = {0};
     const struct worker_options o = {.stop_after = after, .checkpoint_s = checkpoint_s};
     assert_int_equal(worker_fixture_run(f, s, 1, number, &o, &e), ERR_INTERRUPTED);
+    worker_fixture_ended(f, s, number, "cancelled");
 }
 
-struct worker_outcome worker_fixture_unbroken(const struct worker_fixture *f, const struct spec *s)
+void worker_fixture_must_cancel(struct worker_fixture *f, const struct spec *s, int32_t number,
+                                int signal)
+{
+    struct err e = {0};
+    sigset_t signals, before;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, signal);
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    raise(signal);
+    assert_int_equal(worker_fixture_run(f, s, 1, number, NULL, &e), ERR_INTERRUPTED);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    worker_fixture_ended(f, s, number, "cancelled");
+}
+
+void worker_fixture_must_fail(struct worker_fixture *f, const struct spec *specs, int32_t n,
+                              int code, const char *word)
+{
+    struct err e = {0};
+    assert_int_equal(worker_fixture_run(f, specs, n, 1, NULL, &e), code);
+    if (!strstr(e.text, word)) fail_msg("\"%s\" does not say \"%s\"", e.text, word);
+    assert_int_equal(worker_fixture_count(f, specs, 1, EVENT_EVALUATED), 0);
+    worker_fixture_forget(f, specs);
+}
+
+void worker_fixture_forget(struct worker_fixture *f, const struct spec *s)
+{
+    char *dir = worker_fixture_dir(f, s, 1);
+    *strrchr(dir, '/') = '\0';
+    test_folder_remove(dir);
+}
+
+/* --- records -------------------------------------------------------------------------------- */
+
+struct search {
+    struct arena *arena;
+    enum event_type type;
+    int32_t index, n;
+    struct record found;
+};
+
+static int search_record(void *context, const struct event *ev, struct err *e)
+{
+    struct search *x = context;
+    struct record r;
+
+    if (ev->type != x->type) return 0;
+    if (record_read(&r, ev, e) < 0) fail_msg("%s", e->text);
+    if (x->index < 0 || x->n == x->index) record_copy(&x->found, &r, x->arena);
+    x->n++;
+    return 0;
+}
+
+static struct search search(struct worker_fixture *f, const struct spec *s, int32_t number,
+                            enum event_type type, int32_t index)
+{
+    struct err e = {0};
+    struct search x = {.arena = &f->arena, .type = type, .index = index};
+    if (run_folder_each(worker_fixture_dir(f, s, number), search_record, &x, &e) < 0)
+        fail_msg("%s", e.text);
+    return x;
+}
+
+int32_t worker_fixture_count(struct worker_fixture *f, const struct spec *s, int32_t number,
+                             enum event_type type)
+{
+    return search(f, s, number, type, -1).n;
+}
+
+struct record worker_fixture_record(struct worker_fixture *f, const struct spec *s, int32_t number,
+                                    enum event_type type, int32_t index)
+{
+    const struct record r = search(f, s, number, type, index).found;
+    assert_int_equal(r.type, type);
+    return r;
+}
+
+void worker_fixture_ended(struct worker_fixture *f, const struct spec *s, int32_t number,
+                          const char *state)
+{
+    assert_string_equal(worker_fixture_record(f, s, number, EVENT_ENDED, -1).ended.state, state);
+}
+
+struct record_trained worker_fixture_trained(struct worker_fixture *f, const struct spec *s,
+                                             int32_t number)
+{
+    return worker_fixture_record(f, s, number, EVENT_TRAINED, -1).trained;
+}
+
+void worker_fixture_same(const struct record_trained *a, const struct record_trained *b)
+{
+    assert_string_equal(a->best_sha256, b->best_sha256);
+    assert_string_equal(a->last_sha256, b->last_sha256);
+    assert_true(a->final_loss_nats == b->final_loss_nats);
+}
+
+struct record_trained worker_fixture_unbroken(struct worker_fixture *f, const struct spec *s)
 {
     worker_fixture_must_run(f, s, 1);
-    const struct worker_outcome out = worker_fixture_outcome(f, s, 1);
+    const struct record_trained out = worker_fixture_trained(f, s, 1);
     worker_fixture_forget(f, s);
     return out;
+}
+
+void worker_fixture_flip(const char *path, long from_end)
+{
+    FILE *file = fopen(path, "r+b");
+
+    assert_non_null(file);
+    assert_int_equal(fseek(file, -from_end, SEEK_END), 0);
+    int byte = fgetc(file);
+    assert_int_equal(fseek(file, -from_end, SEEK_END), 0);
+    assert_int_equal(fputc(byte ^ 1, file), byte ^ 1);
+    assert_int_equal(fclose(file), 0);
 }

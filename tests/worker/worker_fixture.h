@@ -1,25 +1,21 @@
 /* worker_fixture.h - a project in a temporary folder with a corpus of 60 words, for tests that run
- * whole attempts. */
+ * whole attempts. Texts and records are in its arena. */
 #ifndef TESTS_WORKER_FIXTURE_H
 #define TESTS_WORKER_FIXTURE_H
 
-#include <stdint.h>
-
-#include <jansson.h>
-
-#include "base/hash.h"
 #include "base/project.h"
 #include "data/corpus.h"
-#include "record/event.h"
+#include "harness/test.h"
+#include "record/run_folder.h"
 #include "spec/spec.h"
 #include "worker/worker.h"
 
-enum { WORKER_PATH_BYTES = 256 };
-
 struct worker_fixture {
-    char root[WORKER_PATH_BYTES];
+    char root[TEST_PATH_BYTES];
     struct project project;
     struct corpus corpus;
+    struct backend *cpu; /* fp32 */
+    struct arena arena;
 };
 
 /* cmocka setup and teardown; *state is the fixture. */
@@ -32,44 +28,50 @@ struct spec worker_fixture_spec(const struct worker_fixture *f, enum spec_positi
 /* worker_fixture_eval - an evaluation of all of valid; stride 0: nonoverlapping. */
 struct spec worker_fixture_eval(const struct spec *train, int32_t L, int32_t stride);
 
-/* worker_fixture_attempt - makes runs/<id of the first spec>/<number> with the specs. */
-void worker_fixture_attempt(const struct worker_fixture *f, const struct spec *specs, int32_t n,
-                            int32_t number, char dir[WORKER_PATH_BYTES]);
+/* worker_fixture_dir - the folder of an attempt of a run. worker_fixture_path - of a file in it. */
+char *worker_fixture_dir(struct worker_fixture *f, const struct spec *s, int32_t number);
+char *worker_fixture_path(struct worker_fixture *f, const struct spec *s, int32_t number,
+                          const char *name);
+
+/* worker_fixture_attempt - makes the folder of an attempt, named after the first spec. */
+char *worker_fixture_attempt(struct worker_fixture *f, const struct spec *specs, int32_t n,
+                             int32_t number);
 /* worker_fixture_run - the same, and runs it on the cpu; `more` gives other options (and perhaps
- * another device) or is NULL. */
-int worker_fixture_run(const struct worker_fixture *f, const struct spec *specs, int32_t n,
+ * another device) or is NULL. worker_fixture_must_run - fails the case on an error. */
+int worker_fixture_run(struct worker_fixture *f, const struct spec *specs, int32_t n,
                        int32_t number, const struct worker_options *more, struct err *e);
-/* worker_fixture_forget - removes runs/<id>. */
-void worker_fixture_forget(const struct worker_fixture *f, const struct spec *s);
-
-/* worker_fixture_event - record `index` (from 0, -1 the last) of a type of an attempt; NULL when
- * there is none. The caller releases it. */
-json_t *worker_fixture_event(const struct worker_fixture *f, const struct spec *s, int32_t number,
-                             enum event_type type, int32_t index);
-int32_t worker_fixture_events(const struct worker_fixture *f, const struct spec *s, int32_t number,
-                              enum event_type type);
-/* worker_fixture_path - of a file of an attempt. */
-void worker_fixture_path(const struct worker_fixture *f, const struct spec *s, int32_t number,
-                         const char *name, char path[2 * WORKER_PATH_BYTES]);
-
-/* What two runs of the same numbers have in common. */
-struct worker_outcome {
-    char best[HASH_HEX_BYTES], last[HASH_HEX_BYTES];
-    double final_loss;
-};
-
-/* The rest of the cases' vocabulary; each fails the case when it does not hold. */
-const char *worker_fixture_text(const json_t *json, const char *key);
-struct worker_outcome worker_fixture_outcome(const struct worker_fixture *f, const struct spec *s,
-                                             int32_t number);
-void worker_fixture_same(const struct worker_outcome *a, const struct worker_outcome *b);
-void worker_fixture_ended(const struct worker_fixture *f, const struct spec *s, int32_t number,
-                          const char *state);
-void worker_fixture_must_run(const struct worker_fixture *f, const struct spec *s, int32_t number);
+void worker_fixture_must_run(struct worker_fixture *f, const struct spec *s, int32_t number);
 /* worker_fixture_must_stop - stops as on a signal after so many updates. */
-void worker_fixture_must_stop(const struct worker_fixture *f, const struct spec *s, int32_t number,
+void worker_fixture_must_stop(struct worker_fixture *f, const struct spec *s, int32_t number,
                               int64_t after, double checkpoint_s);
-/* worker_fixture_unbroken - the outcome of the run in one attempt; the attempt is removed. */
-struct worker_outcome worker_fixture_unbroken(const struct worker_fixture *f, const struct spec *s);
+/* worker_fixture_must_cancel - runs the attempt with a signal pending, which must cancel it. */
+void worker_fixture_must_cancel(struct worker_fixture *f, const struct spec *s, int32_t number,
+                                int signal);
+/* worker_fixture_must_fail - runs attempt 1, which must end with the code and a word of the
+ * message, and removes the run. */
+void worker_fixture_must_fail(struct worker_fixture *f, const struct spec *specs, int32_t n,
+                              int code, const char *word);
+/* worker_fixture_forget - removes runs/<id>. */
+void worker_fixture_forget(struct worker_fixture *f, const struct spec *s);
+
+/* worker_fixture_count - records of a type in an attempt. worker_fixture_record - record `index`
+ * (from 0, -1 the last), which must exist. */
+int32_t worker_fixture_count(struct worker_fixture *f, const struct spec *s, int32_t number,
+                             enum event_type type);
+struct record worker_fixture_record(struct worker_fixture *f, const struct spec *s, int32_t number,
+                                    enum event_type type, int32_t index);
+
+/* worker_fixture_ended - the attempt ended in a state. worker_fixture_same - two trainings gave the
+ * same numbers. worker_fixture_unbroken - the result of the run in one attempt, which is removed.
+ */
+void worker_fixture_ended(struct worker_fixture *f, const struct spec *s, int32_t number,
+                          const char *state);
+struct record_trained worker_fixture_trained(struct worker_fixture *f, const struct spec *s,
+                                             int32_t number);
+void worker_fixture_same(const struct record_trained *a, const struct record_trained *b);
+struct record_trained worker_fixture_unbroken(struct worker_fixture *f, const struct spec *s);
+
+/* worker_fixture_flip - one bit of a byte, counted from the end of a file. */
+void worker_fixture_flip(const char *path, long from_end);
 
 #endif
