@@ -9,7 +9,7 @@
 #   positions  the position methods on d128 and d256 (TAX_PROFILES) at each length of TAX_LENGTHS, in tokens a second of
 #              processor time, one thread: what the slowest costs, and ALiBi beside sinusoidal, which has no bias.
 #   libraries  one thread of d256 with the library that the backend chooses, with OpenBLAS as it steers it, and with OpenBLAS
-#              given each of CORETYPES: whether the choice is the right one on this processor.
+#              told each of CORETYPES: whether the choice is the right one on this processor.
 # Settings: CASES (steps), ROUNDS (3), SECONDS_A_TURN (2), PROFILES, THREADS, PYTHONS (TORCH_PYTHON python3 /usr/bin/python3), OUT (BUILD/bench),
 # the folder that keeps the line of every turn.
 set -eu
