@@ -24,7 +24,7 @@ declare -A may=(
 # files of PyTorch with libarchive: sizes of 64 bits, checksums and damage are its business.
 declare -A libraries=(
     [base]="openssl" [record]="jansson" [plan]="yaml" [store]="sqlite3 jansson" [report]="jansson" [fetch]="curl archive"
-    [interchange]="jansson archive" [prepare]="jansson" [scheduler]="jansson" [worker]="jansson" [workflow]="jansson" [cpu]="omp"
+    [interchange]="jansson archive" [prepare]="jansson" [workflow]="jansson" [cpu]="omp"
 )
 known="openssl jansson yaml sqlite3 omp curl archive"
 

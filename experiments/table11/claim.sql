@@ -30,7 +30,7 @@ found(claim, place, seed, holds, said) AS (
     FROM threshold, b a JOIN b s ON s.position = 'sinusoidal' AND s.L = 2048 AND s.mode = 'train' AND s.seed = a.seed
     WHERE a.position = 'alibi' AND a.L = 1024 AND a.mode = 'train'),
 statements(claim, statement, wanted_n) AS (
-    SELECT 'C5a', 'At 1.3B parameters and in equal time ALiBi trained on 1,024 tokens beats the sinusoidal model trained on 2,048, both evaluated on 2,048.',
+    SELECT 'C5a', 'With 16 heads and in equal time ALiBi trained on 1,024 tokens beats the sinusoidal model trained on 2,048, both evaluated on 2,048.',
            (SELECT count(*) FROM seeds)
     UNION ALL
     SELECT 'C5c', CASE WHEN less_share > 0 THEN printf('It trains in at least %.0f %% less memory (the paper: 3.1 of 29.3 GB).', 100 * less_share) ELSE printf('It trains in no more memory (within %.0f %%).', -100 * less_share) END,

@@ -26,7 +26,7 @@ found(claim, place, seed, holds, said) AS (
     JOIN e s ON s.position = 'sinusoidal' AND s.L = j.L AND s.V = j.L AND s.seed = a.seed
     JOIN e y ON y.position = 'sinusoidal' AND y.L = j.L AND y.V = 2 * j.L AND y.seed = a.seed),
 statements(claim, statement, wanted_n) AS (
-    SELECT 'C7b', printf('The same rule for slopes holds for 16 heads, 1.3B parameters and another text: at L ALiBi is at most %.2f x sinusoidal, at 2L at most %.3f x itself, where sinusoidal is at least %.1f x itself.', at_L, at_2L, sinusoidal_at_2L),
+    SELECT 'C7b', printf('The same rule for slopes holds for 16 heads and another text: at L ALiBi is at most %.2f x sinusoidal, at 2L at most %.3f x itself, where sinusoidal is at least %.1f x itself.', at_L, at_2L, sinusoidal_at_2L),
            (SELECT count(*) FROM judged) * (SELECT count(*) FROM seeds) FROM threshold)
 SELECT s.claim, s.statement, s.wanted_n AS wanted, f.seed, f.holds, f.said
 FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.place;
