@@ -361,12 +361,14 @@ static int run_step(struct store *s, const char *sql, const char *folder, struct
     return database_first(s, NULL, 0, sql, &value, 1, e);
 }
 
-/* INSERT INTO main.results(…,updates,…) SELECT …,o.updates,… FROM other.results … */
+/* INSERT INTO main.results(…,updates,…) SELECT …,o.updates,… FROM other.results …, without the
+ * columns that an older file lacks. */
 static int merge_table(struct store *s, const struct merge_table *t, const char *folder,
                        struct err *e)
 {
     struct strbuf columns, values;
     struct arena a;
+    int rc = 0;
 
     arena_init(&a);
     strbuf_init(&columns, &a);
@@ -374,14 +376,18 @@ static int merge_table(struct store *s, const struct merge_table *t, const char 
     for (int32_t i = 0; i < record_fields_n; i++) {
         const struct record_field *f = &record_fields[i];
         if (!f->column || strcmp(f->table, t->name) != 0 || !is_first_of_column(i)) continue;
+        TRY_OUT(rc,
+                DATABASE_EXISTS(s, e, "SELECT 1 FROM pragma_table_info(?1,'other') WHERE name=?2",
+                                DATABASE_TEXT(t->name), DATABASE_TEXT(f->column)));
+        if (rc == 0) continue;
         strbuf_addf(&columns, ",%s", f->column);
         strbuf_addf(&values, ",o.%s", f->column);
     }
-    int rc =
-        run_step(s,
-                 arena_printf(&a, "INSERT INTO main.%s(%s%s) SELECT %s%s FROM other.%s%s", t->name,
-                              t->columns, columns.text, t->values, values.text, t->name, t->from),
-                 folder, e);
+    rc = run_step(s,
+                  arena_printf(&a, "INSERT INTO main.%s(%s%s) SELECT %s%s FROM other.%s%s", t->name,
+                               t->columns, columns.text, t->values, values.text, t->name, t->from),
+                  folder, e);
+out:
     arena_fini(&a);
     return rc;
 }

@@ -66,6 +66,23 @@ TEST_WITH(struct pair *p, runs_made_elsewhere_are_ingested)
     assert_int_equal(store_check(p->here->store, &p->here->e), 0);
 }
 
+TEST_WITH(struct pair *p, a_file_that_lacks_a_field_is_merged_without_it)
+{
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    char id[SPEC_ID_BYTES];
+    int32_t added = -1;
+
+    fixture_done(p->there, &train, 2.0, id);
+    store_fixture_close(p->there);
+    fixture_raw(p->there->path, "PRAGMA writable_schema=ON; DELETE FROM sqlite_schema WHERE "
+                                "type='view'; PRAGMA writable_schema=RESET; ALTER TABLE results "
+                                "DROP COLUMN mfu");
+    if (store_merge(p->here->store, p->there->path, &added, &p->here->e) < 0)
+        fail_msg("%s", p->here->e.text);
+    assert_int_equal(added, 1);
+    assert_cell(p->here, "SELECT final_loss_nats||coalesce(mfu,'-') FROM results", "2.0-");
+}
+
 TEST_WITH(struct pair *p, merging_twice_changes_nothing)
 {
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
