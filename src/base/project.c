@@ -9,14 +9,15 @@
 
 #include "base/file.h"
 
-/* The shipped files are beside the program: ../ of build/ (or further up, of build/asan/), or
+/* The shipped files are beside the program: ../ of build/ (or further up, of
+ * build/asan/tests/fuzz/), or
  * ../share/alibi of bin/. */
 static int project_find_share(struct project *p, struct arena *a, struct err *e)
 {
     static const char *const places[] = {"", "/share/alibi"};
     char *folder = arena_strdup(a, p->program);
 
-    for (int up = 0; up < 4; up++) {
+    for (int up = 0; up < 5; up++) {
         char *slash = strrchr(folder, '/');
         if (!slash) break;
         *slash = '\0';
