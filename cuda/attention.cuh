@@ -4,6 +4,7 @@
  *    attention_bwd_queries.cu multiply bf16 tiles on tensor cores; attention_fma.cu and
  *    attention_bwd_fma.cu multiply f32 tiles in f32, for f32 tensors and for bf16 ones which the
  *    first family cannot read.
+ *    Which one runs follows from dtype, width and alignment (fits_mma), never from the GPU.
  * 2. Kernels are compiled for widths 16, 32, 64, 128 and, in f32, 256; a head of width D runs in
  *    the next one, its missing columns zeros.
  * 3. Tiles begin at multiples of their size from token 0 whatever T is, and a masked pair adds

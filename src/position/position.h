@@ -1,6 +1,8 @@
 /* position.h - the table of position methods: how a model knows the order of its tokens.
  *
- * A method is one file of this folder and one row of POSITION_METHODS. This is host
+ * A method is one row of POSITION_METHODS and functions in a file of this folder (two of one kind
+ * share a file). A new one also needs a fixture of tests/fixtures/oracle, and a name in README.md
+ * and tests/cli/golden/settings.txt. This is host
  * arithmetic over at most (heads, tokens of a row) numbers; src/model moves the numbers to a
  * device.
  *
@@ -23,8 +25,7 @@
 /* X(NAME, name, display, place, style, bounded): the enumerator SPEC_NAME; the name in
  * specifications and results.db; the name in tables; the place among the methods of a table; the
  * number of colour and point in a figure, 1 to 9 (5: also that of a name that is not a method); 1:
- * not defined for rows longer than L_train. The functions of a row are position_name, in NAME's own
- * file. */
+ * not defined for rows longer than L_train. The functions of a row are position_name. */
 #define POSITION_METHODS(X)                                                                        \
     X(SINUSOIDAL, sinusoidal, "Sinusoidal", 1, 1, 0)                                               \
     X(ROTARY, rotary, "Rotary", 2, 2, 0)                                                           \

@@ -1,4 +1,4 @@
-/* folder.c - reading the files of an artefact. */
+/* folder.c - reading the files of an artefact, and what is used where one is absent. */
 #include "report/folder.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* plot.h - the figure of an artefact: curves out of rows, a data file, a script, pictures.
+/* plot.h - the figure of an artefact: curves out of rows, a data file, a script, pictures. Axis
+ * labels are `set xlabel` and `set ylabel` of the artefact's plot.gp; folder.c has the default.
  *
  * NAME.dat (the numbers, with where each came from) and NAME.gp (a preamble and the artefact's
  * plot.gp) are kept beside the pictures, so that `gnuplot NAME.gp` draws the figure again, with

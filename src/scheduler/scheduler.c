@@ -8,7 +8,9 @@
  * 3. Time limits use the monotonic clock; the wall clock is only shown.
  * 4. A rejected job is offered again if the executor has accepted one in this call, and while other
  *    jobs run or at most SCHEDULER_REJECTIONS_MAX times.
- * 5. Whatever happens, the workers of the call have ended when it returns, or go on if their
+ * 5. Ctrl-C: the first stops the workers (handle_signals), the second kills them, the third, of a
+ *    cluster only, leaves them to the next call (may_abandon).
+ * 6. Whatever happens, the workers of the call have ended when it returns, or go on if their
  *    executor outlives the scheduler; and the signals are as they were. */
 #include "scheduler/scheduler.h"
 

@@ -1,5 +1,8 @@
 /* checkpoints.c - writing checkpoints, deleting those no longer needed, resuming from one.
  *
+ * Durable: weights and state are hashed while they are written (interchange/safetensors.c), synced
+ * and renamed, and their folder is synced (base/file.c); then their record is (record/event.c).
+ *
  * Resuming: (1) every EVENT_CHECKPOINT with a state, of every older attempt down to one that is
  * fresh, is a candidate. (2) They are tried from the highest update down, the newest attempt first.
  * (3) One is valid if its weights, its state and its best weights exist, match their hashes and
