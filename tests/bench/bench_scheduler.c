@@ -303,16 +303,17 @@ int main(int argc, char **argv)
 {
     struct bench b = {0};
     int64_t runs_n = BENCH_RUNS;
-    char *self = argc > 1 ? realpath("/proc/self/exe", NULL) : NULL;
 
     if (argc > 2 && strcmp(argv[1], "worker") == 0) return write_records(argv[2], &b.e) < 0;
+    char *self = realpath("/proc/self/exe", NULL);
     arena_init(&b.arena);
     if (argc < 3 || (argc > 3 && (!str_to_int(&runs_n, argv[3]) || runs_n < 250))) {
         fprintf(stderr, "usage: bench_scheduler ALIBI FOLDER [RUNS, at least 250]\n");
         return 64;
     }
     must(&b, project_open(&b.project, &b.arena, argv[2], &b.e));
-    b.project.program = realpath(argv[1], NULL);
+    char *program = realpath(argv[1], NULL);
+    b.project.program = program;
     measured.room = (int32_t)runs_n;
     measured.all_ms = calloc((size_t)runs_n, sizeof *measured.all_ms);
     measured.idle_ms = calloc((size_t)runs_n, sizeof *measured.idle_ms);
@@ -338,6 +339,7 @@ int main(int argc, char **argv)
     free(measured.all_ms);
     free(measured.idle_ms);
     free(self);
+    free(program);
     arena_fini(&b.arena);
     return 0;
 }
