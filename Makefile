@@ -102,7 +102,7 @@ CPU_OBJ := $(filter $(BUILD)/obj/cpu/%,$(LIB_OBJ))
 fuzz: $(CPU_OBJ) ## fuzz every parser of bytes from outside (SECONDS_EACH=60 TARGETS="yaml sql"; needs clang and libclang-rt)
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz NVCC= $(FUZZ_FLAGS) FUZZ_CPU_OBJ='$(CPU_OBJ)' $(BUILD)/fuzz/fuzz
 	@tests/fuzz/run.sh $(BUILD) $(TARGETS)
-FUZZ_OBJ := $(patsubst tests/%.c,$(BUILD)/testobj/%.o,$(wildcard tests/fuzz/*.c tests/harness/backends.c) tests/worker/worker_fixture.c)
+FUZZ_OBJ := $(patsubst tests/%.c,$(BUILD)/testobj/%.o,$(wildcard tests/fuzz/*.c) tests/harness/backends.c tests/harness/files.c tests/worker/worker_fixture.c)
 $(BUILD)/fuzz: $(filter-out %/test_seeds.o,$(FUZZ_OBJ)) $(FUZZ_CPU_OBJ) $(filter-out $(CPU_OBJ),$(LIB_OBJ))
 	$(Q)$(CC) $(CFLAGS) -fno-openmp -fsanitize=fuzzer -o $@ $^ $(LDLIBS) -lcmocka -lgomp
 
