@@ -46,7 +46,8 @@ else
 	    END { printf "cuda: %d kernels, at most %d registers, %d bytes spilled\n", n, most, spills; exit spills > 0 || n == 0 }'
 endif
 
-# blocks.txt records the least blocks of an SM; UPDATE=1 rewrites it.
+# blocks.txt records the least blocks of an SM; UPDATE=1 rewrites it for CUDA_TARGETS. sm_89 has two ways, its own code and that of
+# sm_80: the lesser counts.
 .PHONY: cuda-report
 cuda-report: $(CUDA_LIBRARY) $(BUILD)/libalibi_cuda_emulated.so $(BUILD)/tests/cuda_emulation/check_shapes ## registers, shared memory, blocks and warps of an SM, spills of each kernel; the modelled step
 	@python3 tests/cuda_report/report.py $(BUILD) $(if $(UPDATE),--update)
