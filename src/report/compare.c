@@ -340,7 +340,7 @@ static const char numbers_sql[] =
     "(SELECT group_concat(v.key || '=' || coalesce(x.value || CASE WHEN x.value <> y.value THEN "
     "'|' || y.value ELSE '' END, y.value), ' ')\n"
     "  FROM varying v LEFT JOIN kept x ON x.run_id = a.train_run_id AND x.key = v.key\n"
-    "  LEFT JOIN kept y ON y.run_id = b.train_run_id AND y.key = v.key) AS settings,\n"
+    "  LEFT JOIN kept y ON y.run_id = b.train_run_id AND y.key = v.key) AS \"~settings\",\n"
     " a.perplexity AS A, b.perplexity AS B, a.perplexity - b.perplexity AS \"A - B\",\n"
     " a.perplexity / b.perplexity AS \"A / B\", a.run_id AS \"run A\", b.run_id AS \"run B\",\n"
     " coalesce(note, CASE WHEN a.perplexity - b.perplexity IS NULL\n"
@@ -365,44 +365,14 @@ static const char *statement(struct compare *c)
         strbuf_addf(&b,
                     "CAST(CASE WHEN s.a IS NULL THEN b.c%d WHEN s.b IS NULL OR a.c%d IS b.c%d THEN"
                     " a.c%d\n ELSE coalesce(a.c%d, '–') || ' | ' || coalesce(b.c%d, '–') END AS"
-                    " TEXT) AS %s,\n ",
-                    i, i, i, i, i, i, coordinates[i].name);
+                    " TEXT) AS \"%s%s\",\n ",
+                    i, i, i, i, i, i, coordinates[i].shown ? "" : "?", coordinates[i].name);
     strbuf_add(&b, numbers_sql);
     strbuf_addf(&b, "%d", ROWS_MAX + 1);
     return b.text;
 }
 
 /* --- the table ------------------------------------------------------------------------------ */
-
-static bool is_constant(const struct report_rows *r, int32_t column)
-{
-    const char *first = report_rows_text(r, 0, column);
-
-    if (first && strstr(first, " | ")) return false;
-    for (int32_t i = 1; i < r->rows_n; i++) {
-        const char *text = report_rows_text(r, i, column);
-        if (text != first && (!text || !first || strcmp(text, first) != 0)) return false;
-    }
-    return true;
-}
-
-/* Leaves out the coordinates that need not be shown and are the same in every row, and settings
- * where there is none. */
-static void drop_columns(struct report_rows *r)
-{
-    int32_t kept = 0;
-
-    for (int32_t c = 0; c < r->columns_n; c++) {
-        bool dropped = c < COORDINATES_N
-                           ? !coordinates[c].shown && is_constant(r, c)
-                           : c == COORDINATES_N && !report_rows_text(r, 0, c) && is_constant(r, c);
-        if (dropped) continue;
-        r->name[kept] = r->name[c];
-        for (int32_t i = 0; i < r->rows_n; i++) r->row[i][kept] = r->row[i][c];
-        kept++;
-    }
-    r->columns_n = kept;
-}
 
 /* For people: four decimals. */
 static void round_numbers(struct report_rows *r)
@@ -424,7 +394,7 @@ static int compare_write(FILE *out, struct compare *c, enum report_format format
     TRY(ask(&rows, c, statement(c), e));
     if (rows.rows_n > ROWS_MAX)
         return ERR(e, ERR_USAGE, "more than %d rows: name more columns in the filters", ROWS_MAX);
-    drop_columns(&rows);
+    report_rows_arrange(&rows);
     if (!exact) round_numbers(&rows);
     if (format == REPORT_HTML) report_html_open(out, "Two sets of evaluations side by side");
     if (!exact)
@@ -432,7 +402,7 @@ static int compare_write(FILE *out, struct compare *c, enum report_format format
                                arena_printf(c->arena, "A: %s. B: %s. Lengths are the paper's.",
                                             c->side[0].filter, c->side[1].filter),
                                format);
-    TRY(report_rows_write(out, c->arena, &rows, format, e));
+    TRY(report_rows_write(out, &rows, format, e));
     if (format == REPORT_HTML) report_html_close(out);
     return 0;
 }

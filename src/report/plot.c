@@ -12,15 +12,15 @@
 
 enum { PLOT_CURVES_MAX = 64, PLOT_PANELS_MAX = 8, PLOT_OF_PAPER = 10 };
 
-/* The groups, lines and cells of ours or of the paper. */
+/* The groups and cells of ours or of the paper. */
 struct plot_side {
-    struct report_rows groups, lines, cells;
+    struct report_rows groups, cells;
 };
 
 /* One curve: a line of a side, and how it is drawn. */
 struct plot_curve {
     const struct plot_side *side;
-    int32_t line;
+    const char *group, *line; /* its place, as in report_cells */
     const char *title;
     int32_t style;
     double shade;
@@ -60,29 +60,37 @@ static int read_side(struct plot_side *side, struct plot_draft *d, const struct 
                                      .scale = d->plot->scale};
 
     TRY(report_cells_groups(&side->groups, d->arena, d->plot->store, &keys, false, e));
-    TRY(report_cells_lines(&side->lines, d->arena, d->plot->store, &keys, e));
     return report_cells(&side->cells, d->arena, d->plot->store, &keys, e);
+}
+
+static bool is_of(const struct plot_curve *c, const struct report_rows *cells, int32_t cell)
+{
+    return same(report_rows_get(cells, cell, "group"), c->group) &&
+           same(report_rows_get(cells, cell, "line_n"), c->line);
 }
 
 /* Adds a curve for each line of a group. */
 static int plot_add_curves(struct plot_draft *d, const struct plot_side *side, int32_t group,
                            bool of_paper, struct err *e)
 {
-    const char *id = report_rows_get(&side->groups, group, "group");
+    const struct report_rows *cells = &side->cells;
     int32_t first = d->curves_n;
 
-    for (int32_t i = 0; i < side->lines.rows_n; i++) {
-        const char *title = report_rows_get(&side->lines, i, "label0");
-        const char *style = report_rows_get(&side->lines, i, "style");
-        if (!same(report_rows_get(&side->lines, i, "group"), id)) continue;
+    for (int32_t line = 0, i = 0; i < cells->rows_n; line++) {
+        const struct plot_curve c = {.side = side,
+                                     .group = report_rows_get(&side->groups, group, "group"),
+                                     .line = arena_printf(d->arena, "%d", line)};
+        for (i = 0; i < cells->rows_n && !is_of(&c, cells, i); i++) continue;
+        if (i == cells->rows_n) break;
+        const char *title = report_rows_get(cells, i, "label0");
+        const char *style = report_rows_get(cells, i, "style");
         if (d->curves_n == PLOT_CURVES_MAX)
             return ERR(e, ERR_DATA, "a figure of more than %d curves", PLOT_CURVES_MAX);
         if (!title) title = "";
-        d->curve[d->curves_n++] = (struct plot_curve){
-            .side = side,
-            .line = i,
-            .title = of_paper ? arena_printf(d->arena, "%s (paper)", title) : title,
-            .style = (int32_t)strtol(style, NULL, 10) + (of_paper ? PLOT_OF_PAPER : 0)};
+        struct plot_curve *own = &d->curve[d->curves_n++];
+        *own = c;
+        own->title = of_paper ? arena_printf(d->arena, "%s (paper)", title) : title;
+        own->style = (int32_t)strtol(style, NULL, 10) + (of_paper ? PLOT_OF_PAPER : 0);
     }
     for (int32_t i = first; i < d->curves_n; i++) {
         int32_t before = 0, all = 0;
@@ -152,16 +160,12 @@ static bool data_point(struct plot_draft *d, struct strbuf *b, const struct repo
 static void data_curve(struct plot_draft *d, struct strbuf *b, struct plot_curve *c)
 {
     const struct report_rows *cells = &c->side->cells;
-    const char *group = report_rows_get(&c->side->lines, c->line, "group");
-    const char *line = report_rows_get(&c->side->lines, c->line, "line");
     int32_t before = d->points_n;
     bool gap = true; /* two empty lines would end the block: never write one after another */
 
     data_comment(b, "curve", c->title);
     for (int32_t i = 0; i < cells->rows_n; i++) {
-        if (!same(report_rows_get(cells, i, "group"), group) ||
-            !same(report_rows_get(cells, i, "line"), line))
-            continue;
+        if (!is_of(c, cells, i)) continue;
         bool point = data_point(d, b, cells, i);
         if (!point && !gap) strbuf_add(b, "\n");
         gap = !point;
