@@ -324,7 +324,15 @@ static const char script_helpers[] =
     "set xrange [0:1]; set yrange [0:1]; "
     "plot for [i = PANEL_FIRST[1]:PANEL_LAST[1]] keyentry with linespoints "
     "linestyle CURVE_STYLE[i] linecolor rgb color(i) title entry(i), NaN notitle; "
-    "unset multiplot\"\n";
+    "unset multiplot\"\n"
+    /* What a plot.gp of a user's may have from an earlier version. */
+    "shade(style, s) = style > 10 ? 0x888888 : tint(COLOR[style], s)\n"
+    "blue(s) = shade(4, s)\norange(s) = shade(1, s)\n"
+    "name(style, s, text) = style < 10 ? text : style == 14 && s == 1 ? 'the paper' : ''\n"
+    "FRAME = \"set tmargin 3.5; set bmargin 5.5; set key outside right center vertical; "
+    "set label 101 wrap(TITLE, 130) at screen 0.5,0.965 center font ',12'; "
+    "set label 102 wrap(FACTS, 150) at screen 0.5,0.02 center font ',9' textcolor rgb "
+    "'#555555'\"\n";
 
 static void script_arrays(struct strbuf *b, const struct plot_draft *d)
 {
@@ -379,13 +387,11 @@ static void plot_script(const struct plot_draft *d, struct strbuf *b)
     strbuf_add(b, "\nunset output\n");
 }
 
-static const char *const plot_formats[] = {"svg", "png", "pdf", "narrow.svg"};
-enum { PLOT_FORMATS_N = sizeof plot_formats / sizeof *plot_formats };
-
 int report_plot_draw(int32_t *points, struct arena *a, const struct report_plot *plot,
                      struct err *e)
 {
     struct plot_draft *d = arena_alloc(a, sizeof *d);
+    static const char *const formats[] = {"narrow.svg", "svg", "png", "pdf", NULL};
     struct strbuf data, script;
 
     *d = (struct plot_draft){.arena = a,
@@ -407,11 +413,7 @@ int report_plot_draw(int32_t *points, struct arena *a, const struct report_plot 
     if (plot->untrusted) TRY(report_gnuplot_check_sandbox(a, plot->untrusted, e));
     strbuf_init(&script, a);
     plot_script(d, &script);
-    TRY(file_make_dirs(plot->folder, e));
-    const char *path = arena_printf(a, "%s/%s", plot->folder, plot->name);
-    TRY(file_write_atomic(arena_printf(a, "%s.dat", path), data.text, data.n, e));
-    TRY(file_write_atomic(arena_printf(a, "%s.gp", path), script.text, script.n, e));
-    for (int i = 0; i < PLOT_FORMATS_N - !plot->narrow; i++)
-        TRY(report_gnuplot_draw(a, plot->folder, plot->name, plot_formats[i], plot->untrusted, e));
-    return 0;
+    const struct report_gnuplot g = {
+        plot->folder, plot->name, &data, &script, formats + !plot->narrow, plot->untrusted != NULL};
+    return report_gnuplot_draw(a, &g, e);
 }
