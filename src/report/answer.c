@@ -210,7 +210,7 @@ static bool rows_obey(struct report_rows *r, int32_t c, int32_t to, int32_t owne
 {
     const char *name = r->name[c];
     const char *value = NULL; /* the first there is */
-    bool same = true, alike = true;
+    bool alike = true;
 
     for (size_t k = 0; k < sizeof rows_fields / sizeof *rows_fields; k++) {
         if (strcmp(name, rows_fields[k].name) != 0) continue;
@@ -221,16 +221,12 @@ static bool rows_obey(struct report_rows *r, int32_t c, int32_t to, int32_t owne
     for (int32_t i = 0; i < r->rows_n; i++) {
         const char *text = r->row[i][c].text;
         if (!value) value = text;
-        alike &= !text || (strcmp(value, text) == 0 && !strstr(text, " | "));
-        same &= !text == !r->row[0][c].text;
+        alike &= !text || strcmp(value, text) == 0;
         if (*name == '>' || *name == '<') r->row[i][c].type = *name == '<' ? 't' : 'n';
         r->row[i][to] = r->row[i][c];
     }
-    r->name[to] = name + (*name && strchr("<>?%~", *name));
-    return *name == '?'   ? !(same && alike)
-           : *name == '%' ? !alike
-           : *name == '~' ? value != NULL
-                          : true;
+    r->name[to] = name + (*name && strchr("<>?~", *name));
+    return *name == '?' ? !alike : *name == '~' ? value != NULL : true;
 }
 
 void report_rows_arrange(struct report_rows *r)

@@ -59,9 +59,7 @@ int report_rows_tsv(struct report_rows *r, struct arena *a, const char *path, st
 
 /* report_rows_arrange - obeys the marks that names in a statement of the program's own begin with:
  *   >name, <name   aligned to the right, to the left, whatever its cells are
- *   ?name          left out if the same in every row; "a | b" is two values
- *   %name          the same, but NULL is like any value
- *   ~name          left out if NULL in every row
+ *   ?name          left out if all its values are the same; ~name: if it has none
  *   #verdict       and every other field of report_cell: of the cells of the column before */
 void report_rows_arrange(struct report_rows *r);
 

@@ -64,9 +64,9 @@ void report_verdicts_table(struct report_rows *out, struct arena *a,
     /* What names a cell, with marks of report_rows_arrange. */
     static const struct {
         const char *column, *heading;
-    } names[] = {{"metric", "%metric"},   {"method", "method"},  {"L_train", ">L_train"},
-                 {"L_valid", "%L_valid"}, {"split", "%split"},   {"protocol", "%windows"},
-                 {"stride", "%stride"},   {"origin", "~origin"}, {"seeds", ">seeds"},
+    } names[] = {{"metric", "?metric"},   {"method", "method"},  {"L_train", ">L_train"},
+                 {"L_valid", "?L_valid"}, {"split", "?split"},   {"protocol", "?windows"},
+                 {"stride", "?stride"},   {"origin", "~origin"}, {"seeds", ">seeds"},
                  {"ours", ">ours"},       {"paper", ">paper"},   {NULL, ">difference"},
                  {NULL, ">relative"},     {"said", "verdict"},   {"said", "#verdict"}};
     enum { COLUMNS_N = sizeof names / sizeof *names, OURS = 9 };
