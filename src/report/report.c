@@ -103,11 +103,12 @@ static int write_scale(struct report_job *j, struct err *e)
         return 0;
     }
     TRY(find_subject(&subject, j, e));
-    write_line(
-        j, arena_printf(&j->arena,
-                        "Scale %s: %s. The shape of the curves may be compared with the paper's, "
-                        "the numbers may not.",
-                        scale, subject ? subject : "not the paper's configuration"));
+    write_line(j,
+               arena_printf(&j->arena, "Scale %s: %s.%s", scale,
+                            subject ? subject : "not the paper's configuration",
+                            strcmp(scale, "none") == 0 ? ""
+                                                       : " The shape of the curves may be compared "
+                                                         "with the paper's, the numbers may not."));
     return 0;
 }
 

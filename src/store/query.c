@@ -33,7 +33,7 @@ static int limit_error(const struct fence *f, int primary, const char *text, str
 {
     if (primary == SQLITE_INTERRUPT)
         return ERR(e, ERR_UNAVAILABLE,
-                   "query: took longer than %g s; narrow it, or give it more time",
+                   "query: took longer than %g s; narrow it, or give `alibi query` a longer --limit",
                    fence_limit_s(f));
     if (*f->refused)
         return ERR(e, ERR_USAGE,
