@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "base/vec.h"
 #include "store/database.h"
 #include "store/store_fixture.h"
 
@@ -93,6 +94,26 @@ TEST_WITH(struct store_fixture *f, every_released_version_opens_and_says_the_sam
     }
 }
 
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Adds the parts of a statement between its commas, sorted: where a column is says only when its
+ * field came. */
+static void add_parts(struct strbuf *b, const char *sql)
+{
+    struct {
+        char **item;
+        int32_t n, capacity;
+    } part = {0};
+    char *rest = arena_strdup(b->arena, sql), *next;
+
+    while ((next = strsep(&rest, ","))) *vec_push(b->arena, &part) = next + strspn(next, " ");
+    qsort(part.item, (size_t)part.n, sizeof *part.item, compare_texts);
+    for (int32_t i = 0; i < part.n; i++) strbuf_addf(b, "%s\n", part.item[i]);
+}
+
 /* The statements of the tables, indices and triggers of a file, sorted, in one text. */
 static char *list_schema(struct arena *a, const char *path)
 {
@@ -108,7 +129,7 @@ static char *list_schema(struct arena *a, const char *path)
                                         -1, &row, NULL),
                      SQLITE_OK);
     while (sqlite3_step(row) == SQLITE_ROW)
-        strbuf_addf(&b, "%s\n", (const char *)sqlite3_column_text(row, 0));
+        add_parts(&b, (const char *)sqlite3_column_text(row, 0));
     sqlite3_finalize(row);
     sqlite3_close(raw);
     return b.text;
