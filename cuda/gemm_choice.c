@@ -335,7 +335,8 @@ int gemm_adopt(struct gemm *g, const char *text, struct err *e)
         line += *line == '\n';
         if (*line == '\0') break;
         if (!text_scan(&choice, line))
-            return ERR(e, ERR_DATA, "choices of products: \"%.60s\" is no choice", line);
+            return ERR(e, ERR_DATA, "choices of products: expected a choice, found \"%.60s\"",
+                       line);
         if (!gemm_find(g, &choice.of)) TRY(gemm_add_choice(g, &choice, e));
     }
     return 0;

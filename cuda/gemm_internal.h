@@ -8,8 +8,8 @@
  *    it is clearly faster, on a device that is warm and twice, so that chance decides little.
  * 3. Exact products (struct gemm_product) take no candidate that sums in parts, and have one
  *    algorithm for any count of chunks: a product that it refuses fails.
- * 4. ReLU is no part of a class: it is done within the product where the class's algorithm takes
- *    it, else by a kernel after it. The sums are the same, and so are the bits. */
+ * 4. ReLU does not belong to a class: the product applies it if the class's algorithm can, else
+ *    a kernel after it does. The sums are the same, and so are the bits. */
 #ifndef CUDA_GEMM_INTERNAL_H
 #define CUDA_GEMM_INTERNAL_H
 

@@ -7,7 +7,7 @@
 
 enum {
     TEXT_PROGRESS_BYTES = 4 << 20,
-    TEXT_THREAD_BYTES = 4 << 20 /* less is done before a thread has begun */
+    TEXT_THREAD_BYTES = 4 << 20 /* less text is scanned before a thread has started */
 };
 
 /* --- characters --- */
@@ -39,6 +39,27 @@ int text_encode(char out[4], uint32_t c)
     for (int i = n - 1; i > 0; i--, c >>= 6) out[i] = (char)(0x80 | (c & 0x3F));
     out[0] = (char)(n == 1 ? c : 0xF00u >> n | c);
     return n;
+}
+
+int text_check_utf8(const char *line, size_t n, struct err *e)
+{
+    uint32_t c;
+    int bytes;
+
+    for (size_t at = 0; at < n; at += (size_t)bytes) {
+        bytes = text_decode(line + at, line + n, &c);
+        if (bytes == 0)
+            return ERR(e, ERR_DATA, "byte 0x%02x (byte %zu of the line) is not UTF-8",
+                       (unsigned char)line[at], at + 1);
+    }
+    return 0;
+}
+
+void text_add_unit(struct strbuf *line, const char *first, const char *rest, size_t rest_n)
+{
+    if (line->n > 0) strbuf_add_n(line, " ", 1);
+    if (*first) strbuf_add(line, first);
+    strbuf_add_n(line, rest, rest_n);
 }
 
 bool text_is_long_space(uint32_t c)
@@ -126,7 +147,7 @@ void text_report(const struct text *t, const char **reported, const char *at)
 
 /* --- the scanner --- */
 
-/* What a byte begins. Bytes of 128 and above begin a longer character. */
+/* Class of a byte. Bytes of 128 and above begin a multi-byte character. */
 enum byte_class { BYTE_ORDINARY, BYTE_SPACE, BYTE_NEWLINE, BYTE_ZERO, BYTE_LONG };
 
 static enum byte_class byte_class(char byte)
@@ -156,7 +177,7 @@ static int text_error(const struct text_scan *s, const char *p, struct err *e)
 
     if (*p == '\0')
         return ERR(e, ERR_DATA,
-                   "%s:%lld: a zero byte (byte %lld of the line); the file must be UTF-8 text",
+                   "%s:%lld: zero byte (byte %lld of the line); convert the file to UTF-8 text",
                    s->text->place, (long long)s->line, column);
     return ERR(e, ERR_DATA,
                "%s:%lld: byte 0x%02x (byte %lld of the line) is not UTF-8; convert the file to "

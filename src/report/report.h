@@ -76,8 +76,9 @@ int report_summary(FILE *out, struct store *s, const struct project *p,
  * evidence), verdict one of supported, contradicted, not run; or one row a case, from which the
  * verdicts follow (claims.h). Folders without one are passed over.
  * *contradicted counts. Errors: ERR_DATA another verdict or other columns: names the file. */
-int report_claims(FILE *out, struct store *s, const struct project *p, const char *const *dirs,
-                  int32_t n, const struct report_options *o, int32_t *contradicted, struct err *e);
+int report_claims(FILE *out, struct store *s, const struct project *p,
+                  const struct report_item *items, int32_t n, const struct report_options *o,
+                  int32_t *contradicted, struct err *e);
 
 /* report_judge - judges the claims of one artefact and keeps the verdicts in results.db, where the
  * view claims shows them; s is open for writing. Does nothing without a claim.sql. */
@@ -95,7 +96,9 @@ int report_judge(struct store *s, const struct project *p, const char *artefact,
  * position, lengths, seed, and so on, whose training has the same settings.
  * 3. Scale, dataset, corpus, split, protocol, stride, first window, precision, checkpoint and the
  * number of targets asked for must always agree, named or not: they decide what a number may be
- * called. Evaluations that agree in all but these keep rows of their own, with what differs. */
+ * called. Evaluations that agree in all but these keep rows of their own, with what differs.
+ * 4. CSV and JSON have every column in full. The formats for people fit 120 columns: what all rows
+ * share is a sentence above them, ids have 8 digits, long texts are notes below. */
 int report_compare(FILE *out, struct store *s, const char *a_filter, const char *b_filter,
                    enum report_format format, struct err *e);
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # check_program.sh - the whole program on the emulated GPU: a tiny grid from YAML to results.db, and
-# what a user is told when a GPU is too small, runs out of memory or is lost.
+# the message when a GPU is too small, runs out of memory or is lost.
 # usage: tests/cuda_emulation/check_program.sh BUILD
 #
 # GPUs come from nvml_fake.c (libnvidia-ml.so.1 and libcuda.so.1 in a folder of LD_LIBRARY_PATH) and
