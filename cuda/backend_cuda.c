@@ -27,13 +27,14 @@ static int cuda_describe(struct cuda *c, int ordinal, struct err *e)
     if (p.major < 8)
         return ERR(
             e, ERR_UNAVAILABLE,
-            "%s: %s has compute capability %d.%d, without bf16 tensor cores and asynchronous "
-            "copies; expected 8.0 or later",
+            "%s: %s has compute capability %d.%d, alibi needs 8.0 (A100, RTX 30 series) or later: "
+            "bf16 tensor cores, asynchronous copies",
             c->backend.name, p.name, p.major, p.minor);
     if (p.sharedMemPerBlockOptin < SHARED_LEAST)
-        return ERR(e, ERR_UNAVAILABLE,
-                   "%s: %s allows a block %zu KB of shared memory, expected at least %d",
-                   c->backend.name, p.name, p.sharedMemPerBlockOptin >> 10, SHARED_LEAST >> 10);
+        return ERR(
+            e, ERR_UNAVAILABLE,
+            "%s: %s allows a block %zu KB of shared memory, alibi needs %d; take another GPU",
+            c->backend.name, p.name, p.sharedMemPerBlockOptin >> 10, SHARED_LEAST >> 10);
     snprintf(c->backend.device, sizeof c->backend.device, "%.48s, sm_%d%d, %d processors, %.1f GiB",
              p.name, p.major, p.minor, p.multiProcessorCount, (double)p.totalGlobalMem / (1 << 30));
     return 0;

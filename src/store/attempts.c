@@ -179,7 +179,6 @@ int store_end_attempt(struct store *s, int64_t attempt_id, const struct store_en
         return ERR(e, ERR_INTERNAL, "attempt id %lld: cannot end as %d", (long long)attempt_id,
                    (int)end->state);
     TRY(store_begin(s, e));
-    memset(s->known, 0, sizeof s->known);
     TRY_OUT(rc, check_running(s, attempt_id, run_id, e));
     if (end->state == STORE_DONE) TRY_OUT(rc, results_make_current(s, attempt_id, run_id, e));
     TRY_OUT(rc, end_row(s, attempt_id, end, e));
