@@ -1,18 +1,18 @@
 /* evaluate.c - evaluations of one checkpoint: perplexity of a split under one or more protocols.
  *
- * 1. The checkpoint is the best or the last one that the newest attempt of the training which ended
- *    `done` recorded; its hash is verified, and the specification inside must be the training's.
- * 2. Every evaluation asserts that it scored exactly the targets of its protocol. Scores that are
- *    not finite are counted, never dropped: perplexity and loss are then null.
- * 3. Log probabilities are summed in stream order, in double.
- * 4. Sliding evaluations with stride 1 that differ only in their length share one pass (score.h,
- *    score_prefixes). Their eval_wps is not known, the peak memory is the pass's, and wall_seconds
- *    is an equal part of it.
- * 5. eval_wps: targets per second of the pass without its first batch, which warms up caches and
- *    tables; of the whole pass if one batch is all.
- * 6. Losses are also summed by position in the window, in bins whose borders do not depend on the
- *    window: two an octave. They end at every power of two and halfway to the next, so at the
- *    lengths of the paper too. */
+ * 1. The checkpoint is the best or the last one recorded by the newest attempt of the training that
+ *    ended `done`. Its hash is verified, and its spec must be the training's.
+ * 2. Every evaluation checks that it scored exactly the targets of its protocol. Scores that are
+ *    not finite are counted; perplexity and loss are then null.
+ * 3. Log-probabilities are summed in double in the order of the text.
+ * 4. Sliding evaluations with stride 1 that differ only in length share one pass (score_prefixes).
+ *    Their eval_wps is unknown, their peak memory is that of the pass, and each has an equal share
+ *    of its wall_seconds.
+ * 5. eval_wps: targets per second of the pass without its first batch, which is warm-up; of the
+ *    whole pass if it has only one batch.
+ * 6. Losses are also summed by position in the window, in bins that do not depend on the window:
+ *    two per octave. They end at every power of two and halfway to the next, therefore also at the
+ *    lengths of the paper. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -36,25 +36,25 @@ struct evaluate_bin {
 
 /* The scores of one evaluation so far. */
 struct evaluate_sum {
-    double logp; /* nats, of the finite scores */
+    double logp; /* nats, sum of finite scores */
     int64_t scored_n, nonfinite_n;
     struct evaluate_bin bin[EVALUATE_BINS];
 };
 
 struct evaluate {
     struct worker *worker;
-    struct spec trained;    /* the training's specification, from the checkpoint */
+    struct spec trained;    /* spec of the training, from the checkpoint */
     const char *checkpoint; /* path */
     char sha256[HASH_HEX_BYTES];
     struct safetensors *weights;
     struct corpus corpus;
-    struct evaluate_sum *sum; /* of each spec, in the arena, as are the next two */
+    struct evaluate_sum *sum; /* of each spec; this and the next two are in the arena */
     bool *done;               /* of each spec */
-    int32_t *member;          /* specs of the present pass, by rising length */
+    int32_t *member;          /* specs of the current pass, by rising length */
     int32_t members_n;
     int64_t targets_done, targets_total; /* of all passes, for progress */
     int64_t rows_done;
-    int64_t pass_us, first_batch_us; /* when the pass began, when its second batch did */
+    int64_t pass_us, first_batch_us; /* start of the pass and of its second batch */
     int64_t first_batch_scored;
 };
 
@@ -91,10 +91,10 @@ static int evaluate_check_group(const struct evaluate *v, struct err *e)
         const struct spec_eval *s = evaluate_spec(v, i);
         if (strcmp(s->train_run, first->train_run) != 0 || s->checkpoint != first->checkpoint ||
             s->precision != first->precision)
-            return ERR(e, ERR_DATA,
-                       "evaluations %s and %s share a worker but not training, checkpoint and "
-                       "precision",
-                       v->worker->run_id[0], v->worker->run_id[i]);
+            return ERR(
+                e, ERR_DATA,
+                "evaluations %s and %s of one attempt differ in training, checkpoint or precision",
+                v->worker->run_id[0], v->worker->run_id[i]);
     }
     return 0;
 }
@@ -137,7 +137,7 @@ static bool evaluate_shares(const struct evaluate *v, int32_t i, int32_t k)
            x->mask.sinks == y->mask.sinks && x->mask.sink_positions == y->mask.sink_positions;
 }
 
-/* Whether a window of this evaluation scores as a prefix of a longer one does. */
+/* Whether windows of this evaluation are scored like prefixes of longer ones. */
 static bool evaluate_has_prefixes(const struct evaluate *v, int32_t i)
 {
     const struct spec s = spec_evaluated(&v->trained, evaluate_spec(v, i));
@@ -145,7 +145,7 @@ static bool evaluate_has_prefixes(const struct evaluate *v, int32_t i)
     return !position_follows_length((int32_t)s.model.position, &shape);
 }
 
-/* The pass that evaluation i begins: itself, and what shares its rows. */
+/* Sets up the pass of evaluation i and of those that share its rows. */
 static void evaluate_gather(struct evaluate *v, int32_t i)
 {
     bool prefixes = evaluate_has_prefixes(v, i);
@@ -227,7 +227,7 @@ static int evaluate_score(struct evaluate *v, struct model *m, const struct wind
     return score_prefixes(&pass, w->targets_n, L, v->members_n, e);
 }
 
-/* Targets per second of the pass just run; NaN for a shared one. */
+/* Targets per second of the pass; NaN if it was shared. */
 static double evaluate_wps(const struct evaluate *v, int64_t targets_n)
 {
     int64_t now = clock_monotonic_us();
@@ -268,7 +268,7 @@ static int evaluate_record(struct evaluate *v, int32_t i, int64_t targets_n, dou
 
     if (sum->scored_n != targets_n)
         return ERR(e, ERR_INTERNAL,
-                   "evaluation %s scored %" PRId64 " targets, its protocol has %" PRId64,
+                   "evaluation %s scored %" PRId64 " targets, but its protocol has %" PRId64,
                    a->run_id[i], sum->scored_n, targets_n);
     const struct record r = {.type = EVENT_EVALUATED,
                              .evaluated = {.run_id = a->run_id[i],
@@ -287,7 +287,8 @@ static int evaluate_record(struct evaluate *v, int32_t i, int64_t targets_n, dou
     return 0;
 }
 
-/* The model is opened for each pass: the batch's shape differs, and a pass costs far more. */
+/* Opens a model for each pass, because the shape of batches differs; this is cheap compared with
+ * the pass. */
 static int evaluate_pass(struct evaluate *v, int32_t first, struct err *e)
 {
     struct worker *a = v->worker;

@@ -1,4 +1,4 @@
-/* test_evaluate.c - evaluations of a trained checkpoint as records: groups, protocols, refusals. */
+/* test_evaluate.c - evaluations of a trained checkpoint: groups, protocols, errors. */
 #include "harness/test.h"
 
 #include <inttypes.h>
@@ -181,7 +181,7 @@ TEST_WITH(struct worker_fixture *f, losses_by_position_are_those_of_the_definiti
     model_close(m);
 }
 
-/* Slopes that follow the length of the window: no prefix of a longer row has them. */
+/* With slopes that depend on the window's length, a window is not a prefix of a longer row. */
 TEST_WITH(struct worker_fixture *f, scores_that_follow_the_window_do_not_share_passes)
 {
     struct spec group[3];
@@ -244,13 +244,13 @@ TEST_WITH(struct worker_fixture *f, a_training_that_is_not_done_cannot_be_evalua
 
     other.train.seed = 5;
     const struct spec s = worker_fixture_eval(&other, 16, 0);
-    worker_fixture_must_fail(f, &s, 1, ERR_NOINPUT, "never run");
+    worker_fixture_must_fail(f, &s, 1, ERR_NOINPUT, "not run in this project");
     worker_fixture_must_stop(f, &other, 1, 3, 0.0);
-    worker_fixture_must_fail(f, &s, 1, ERR_NOINPUT, "no attempt");
+    worker_fixture_must_fail(f, &s, 1, ERR_NOINPUT, "no finished attempt");
     worker_fixture_forget(f, &other);
 }
 
-/* A power cut may tear off the last record of a training that results.db knows as done. */
+/* A power failure may lose the last record of a training that is done in results.db. */
 TEST_WITH(struct worker_fixture *f, a_training_whose_last_record_is_torn_off_can_be_evaluated)
 {
     struct spec other = train;
@@ -274,12 +274,12 @@ TEST_WITH(struct worker_fixture *f, evaluations_of_two_trainings_do_not_share_a_
     other.train.seed = 5;
     const struct spec group[2] = {worker_fixture_eval(&train, 16, 0),
                                   worker_fixture_eval(&other, 16, 0)};
-    worker_fixture_must_fail(f, group, 2, ERR_DATA, "share a worker");
+    worker_fixture_must_fail(f, group, 2, ERR_DATA, "differ in training");
     const struct spec mixed[2] = {worker_fixture_eval(&train, 16, 0), train};
     worker_fixture_must_fail(f, mixed, 2, ERR_DATA, "only evaluations");
 }
 
-TEST_WITH(struct worker_fixture *f, a_damaged_checkpoint_is_refused)
+TEST_WITH(struct worker_fixture *f, a_damaged_checkpoint_is_rejected)
 {
     const struct spec s = worker_fixture_eval(&train, 16, 0);
     const char *path =

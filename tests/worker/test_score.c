@@ -136,7 +136,7 @@ TEST_WITH(struct worker_fixture *f, batching_changes_no_score)
     }
 }
 
-/* log p of target t with `context` tokens before the one that predicts it, asked for directly. */
+/* log p of target t with `context` tokens before the one that predicts it, from a direct call. */
 static float direct(struct worker_fixture *f, struct model *m, int64_t t, int32_t context)
 {
     struct err e = {0};
