@@ -1,4 +1,4 @@
-/* verify.h - an attempt reproduced, and compared bit for bit with what its records say.
+/* reproduce.h - an attempt reproduced, and compared bit for bit with what its records say.
  *
  * 1. A training starts from its first update and continues for a few; every record of an update, a
  *    validation and a checkpoint that both have is compared, in the fields that record_fields marks
@@ -9,8 +9,8 @@
  * 3. A device that selects algorithms by timing is given the recorded ones.
  * 4. The same bits are promised for the same device, BLAS, threads and program. If one of them
  *    differs, a difference is reported but is not an error. */
-#ifndef WORKER_VERIFY_H
-#define WORKER_VERIFY_H
+#ifndef WORKER_REPRODUCE_H
+#define WORKER_REPRODUCE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* verify.c - a temporary attempt, then its records beside those of the verified one. */
-#include "worker/verify.h"
+/* reproduce.c - a temporary attempt, then its records beside those of the verified one. */
+#include "worker/reproduce.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

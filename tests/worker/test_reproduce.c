@@ -1,4 +1,4 @@
-/* test_verify.c - what was computed is reproduced to the same bits; a record that was changed,
+/* test_reproduce.c - what was computed is reproduced to the same bits; a record that was changed,
  * though its checksum is right, is found; and what another program made is not an error. */
 #include "harness/test.h"
 
@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "worker/verify.h"
+#include "worker/reproduce.h"
 #include "worker/worker_fixture.h"
 
 static struct verify_report verify(struct worker_fixture *f, const struct spec *s, int32_t number,
