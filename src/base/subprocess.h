@@ -23,8 +23,8 @@ struct subprocess {
 };
 
 /* subprocess_spawn - starts it with these descriptors as stdout and stderr, and returns when it
- * runs: 0, or the errno of why it does not. *pid: also the number of its group; negative if there
- * is no process at all. */
+ * runs: 0, or the errno of why it does not. *pid: also the number of its group; negative if no
+ * process started. */
 int subprocess_spawn(pid_t *pid, const struct subprocess *s, int output, int errors);
 
 /* How it ended. */

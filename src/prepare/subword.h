@@ -1,4 +1,4 @@
-/* subword.h - the encoders of prepare/encode.h, a line at a time, and what they share. */
+/* subword.h - the encoders of prepare/encode.h, a line at a time. */
 #ifndef PREPARE_SUBWORD_H
 #define PREPARE_SUBWORD_H
 
@@ -26,12 +26,6 @@ struct unicode {
     uint16_t simple[UNICODE_SIMPLE_N];
 };
 const struct unicode *unicode_make(struct arena *a);
-
-/* subword_add_unit - adds a unit of two parts, of which the first may be empty, to a line of units
- * separated by spaces. */
-void subword_add_unit(struct strbuf *line, const char *first, const char *rest, size_t rest_n);
-/* subword_check_utf8 - Errors: ERR_DATA with the byte of the line that is not UTF-8. */
-int subword_check_utf8(const char *line, size_t n, struct err *e);
 
 /* The word pieces of a BERT vocabulary (Devlin et al. 2018).
  *

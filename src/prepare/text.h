@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "base/parallel.h"
+#include "base/str.h"
 
 /* Where a long pass reports: what it does and the share done, 0 to 1. call may be NULL. */
 struct text_progress {
@@ -83,6 +84,11 @@ static inline int text_decode(const char *p, const char *end, uint32_t *characte
 }
 /* text_encode - the bytes of a character in UTF-8; returns how many. */
 int text_encode(char out[4], uint32_t character);
+/* text_check_utf8 - Errors: ERR_DATA with the byte of the line that is not UTF-8. */
+int text_check_utf8(const char *line, size_t n, struct err *e);
+/* text_add_unit - adds a unit of two parts, of which the first may be empty, to a line of units
+ * separated by spaces. */
+void text_add_unit(struct strbuf *line, const char *first, const char *rest, size_t rest_n);
 /* text_is_long_space - white space beyond ASCII. */
 bool text_is_long_space(uint32_t c);
 

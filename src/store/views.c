@@ -112,7 +112,7 @@ static const char paper_values[] =
  * 2. Seeds are averaged within a configuration; speed and memory within a device as well.
  * 3. The paper's number is shown beside ours only if ours is of the paper's own configuration.
  * 4. A paper row that gives its length as the x of a figure is read so; an x that is itself a
- *    speed is a number of its own; rows over another x, such as GPU hours, are no end results. */
+ *    speed is a number of its own; rows over another x, such as GPU hours, are not end results. */
 static const char comparison[] =
     "CREATE VIEW comparison AS WITH"
     " metrics(kind, mode, metric, unit) AS(VALUES('eval',NULL,'perplexity','ppl'),"

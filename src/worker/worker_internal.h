@@ -34,6 +34,13 @@ struct worker {
     sigset_t mask_before;
 };
 
+/* worker_open - opens the attempt's folder and reads its specs; SIGTERM and SIGINT are blocked from
+ * now on. Call worker_close also after an error. Errors: ERR_NOINPUT; ERR_CREATE the attempt has
+ * been executed already; ERR_DATA. */
+int worker_open(struct worker *a, const struct project *p, const struct worker_options *o,
+                struct err *e);
+void worker_close(struct worker *a);
+
 /* train_run - the attempt's only spec, of kind SPEC_TRAIN, from its first update or from where an
  * older attempt stopped. Records every update, validations, checkpoints and EVENT_TRAINED. The
  * caller passes `kept` to checkpoints_finish once the outcome is recorded. Errors: ERR_NUMBER a

@@ -385,7 +385,7 @@ c.execute(sys.argv[2]); c.execute("SELECT count(*) FROM runs").fetchall(); time.
     return 0
 }
 
-# Many at once: one works, the others end with "try later".
+# Many at once: one works, the others exit with "try later".
 crowd() {
     local others=() later=0 n=9
     [ "${FAULTS:-}" = full ] && n=49
@@ -470,7 +470,7 @@ crash_blas() {
 
 # --- a disk that is full ---
 
-# The message names it, nothing is lost, and with room again the rest is done.
+# The sentence says so, nothing is lost, and with room again the rest is done.
 full_disk() { # FAULT TEXT
     is_chosen "$1" || return
     name=$1

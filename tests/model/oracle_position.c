@@ -49,7 +49,7 @@ static int case_read(struct table_case *k, struct oracle *o, const char *name, s
     if (text == NULL) return ERR(e, ERR_DATA, "there is no metadata %s", name);
     k->json_own = json_loads(text, 0, NULL);
     if (!json_is_object(k->json_own))
-        return ERR(e, ERR_DATA, "metadata %s is no JSON object", name);
+        return ERR(e, ERR_DATA, "metadata %s is not a JSON object", name);
     spec_init(&k->spec);
     return 0;
 }
