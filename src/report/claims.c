@@ -1,14 +1,10 @@
 /* claims.c - judging claims. */
-#include "report/claims.h"
+#include "report/report_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
-#include "base/str.h"
-#include "report/html.h"
-#include "report/report.h"
-#include "report/writer.h"
 
 static const char *const case_columns[] = {"claim", "statement", "wanted", "seed", "holds", "said"};
 static const char *const verdict_columns[] = {"claim", "statement", "verdict", "evidence"};

@@ -8,13 +8,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/str.h"
-#include "report/claims.h"
-#include "report/html.h"
-#include "report/report.h"
-#include "report/table.h"
-#include "report/verdict.h"
-#include "report/writer.h"
+#include "report/report_internal.h"
 #include "spec/code_id.h"
 
 static const char page_title[] = "Train Short, Test Long: what was reproduced";

@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/str.h"
-#include "report/gnuplot.h"
+#include "report/report_internal.h"
 
 enum { PLOT_CURVES_MAX = 64, PLOT_PANELS_MAX = 8, PLOT_OF_PAPER = 10 };
 

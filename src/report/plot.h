@@ -34,8 +34,7 @@
 #ifndef REPORT_PLOT_H
 #define REPORT_PLOT_H
 
-#include "report/answer.h"
-#include "report/cells.h"
+#include "report/report_internal.h"
 
 struct report_plot {
     const char *folder; /* where the files go; made when absent */

@@ -5,7 +5,6 @@
  *    comparison, which holds them at scale paper alone: there each cell has a verdict, elsewhere
  *    the claims judge the shape.
  * 3. What is missing is listed, with the command that makes it. */
-#include "report/report.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +12,8 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/str.h"
-#include "report/claims.h"
-#include "report/folder.h"
-#include "report/html.h"
 #include "report/plot.h"
-#include "report/table.h"
-#include "report/verdict.h"
-#include "report/writer.h"
+#include "report/report_internal.h"
 
 /* One report in the making. */
 struct report_job {

@@ -9,10 +9,9 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "report/html.h"
-#include "report/html_style.h"
 #include "report/page_check.h"
 #include "report/report_fixture.h"
+#include "report/report_internal.h"
 
 /* --- parts ---------------------------------------------------------------------------------- */
 
