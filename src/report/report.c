@@ -12,7 +12,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "report/plot.h"
 #include "report/report_internal.h"
 
 /* One report in the making. */
@@ -326,9 +325,12 @@ static int draw(struct report_job *j, const char **sentence, const char **pictur
     struct err fault = {0};
     struct report_answer paper;
     int32_t points;
+    char *preamble;
     const char *name = figure_name(j);
+    const char *path = arena_printf(&j->arena, "%s/experiments/preamble.gp", j->project->share);
     bool beside = is_paper(j) && j->folder.paper.rows_n > 0;
 
+    TRY(file_read(&j->arena, &preamble, NULL, path, REPORT_MAX_FILE_BYTES, e));
     if (beside) report_answer_rows(&paper, &j->arena, j->folder.paper_path, &j->folder.paper);
     const struct report_plot plot = {.folder = project_path(j->project, &j->arena, "plots"),
                                      .name = name,
@@ -341,6 +343,7 @@ static int draw(struct report_job *j, const char **sentence, const char **pictur
                                      .paper = beside ? &paper : NULL,
                                      .artefact = j->folder.points,
                                      .scaled = is_scaled(j),
+                                     .preamble = preamble,
                                      .script = j->folder.plot,
                                      .untrusted = j->folder.plot_untrusted,
                                      .floor = j->floor,

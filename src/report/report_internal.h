@@ -455,4 +455,33 @@ int report_gnuplot_draw(struct arena *a, const struct report_gnuplot *g, struct 
 
 extern const char report_html_style[];
 
+/* --- plot.c - the figure of an artefact: curves out of rows, a data file, a script, pictures.
+ *
+ * NAME.dat (the numbers, with where each came from) and NAME.gp (these settings, preamble.gp and
+ * the artefact's plot.gp) are kept beside the pictures, so that `gnuplot NAME.gp` draws the figure
+ * again, with -e "FORMAT='pdf'" as PDF. */
+
+struct report_plot {
+    const char *folder; /* where the files go; made when absent */
+    const char *name;   /* <artefact>-<scale> */
+    const char *title, *facts, *scale;
+    const struct report_layout *layout;
+    struct store *store;
+    const struct report_answer *ours;
+    const struct report_answer *paper; /* NULL: the paper's points are not drawn */
+    const char *artefact;
+    bool scaled;           /* lengths are not the paper's */
+    const char *preamble;  /* the text of preamble.gp, which says what a plot.gp may use */
+    const char *script;    /* that of plot.gp */
+    const char *untrusted; /* its path, if it is to run in a sandbox; or NULL */
+    double floor;          /* 0: unknown */
+    bool narrow;           /* also NAME.narrow.svg, its panels in a column, for a phone */
+};
+
+/* report_plot_draw - writes NAME.dat, NAME.gp, NAME.svg, NAME.png and NAME.pdf. *points is how many
+ * numbers there were; with none, or without the sandbox it needs, nothing is written. Errors: those
+ * of report_gnuplot_draw, of report_gnuplot_check_sandbox and of the files. */
+int report_plot_draw(int32_t *points, struct arena *a, const struct report_plot *plot,
+                     struct err *e);
+
 #endif
