@@ -385,32 +385,16 @@ int report_claims_of(struct report_claims *all, struct report_judged **judged, s
                      struct store *s, const struct project *p, const struct report_item *items,
                      int32_t n, struct err *e);
 
-enum {
-    REPORT_SUPPORTED,
-    REPORT_CONTRADICTED,
-    REPORT_NOT_RUN,
-    REPORT_NOT_JUDGED,
-    REPORT_CLAIM_VERDICTS_N
-};
-extern const char *const report_claim_verdicts[REPORT_CLAIM_VERDICTS_N];
-
-/* The claims by verdict: how many, and their names, "P5, P7"; those about the paper's own numbers
- * alone are counted apart. A claim that folders share counts once. */
-struct report_claims_tally {
-    int32_t n[REPORT_CLAIM_VERDICTS_N];
-    const char *names[REPORT_CLAIM_VERDICTS_N];
-    int32_t all_n; /* but for those not judged */
-    int32_t paper_n, paper_supported_n;
-};
-void report_claims_tally(struct report_claims_tally *t, struct arena *a,
-                         const struct report_claims *claims);
-
-/* report_claims_sentence - "Shape: 2 of 3 claims supported (P5, P7); contradicted: P8." Away from
- * scale paper claims are about shape. report_claims_of_paper - the same of those about the paper's
- * own numbers alone. NULL where there is none. */
-const char *report_claims_sentence(struct arena *a, const struct report_claims *claims,
-                                   const char *scale);
-const char *report_claims_of_paper(struct arena *a, const struct report_claims *claims);
+/* report_claims_ask - a statement over the claims, which begins with "," or SELECT after that of
+ * report_answer_begin; no rows where there are no claims. report_claims_count - one row: sentence
+ * ("Shape: 2 of 3 claims supported (P5, P7); contradicted: P8."; away from scale paper claims are
+ * about shape), of_paper (the same of those about the paper's own numbers alone, which count
+ * apart), sum (of both), share ("2 of 3") and the names contradicted, not_run, not_judged; each
+ * NULL where there is none. A claim that folders share counts once. */
+int report_claims_ask(struct report_rows *out, struct store *s, const struct report_claims *claims,
+                      const char *scale, const char *sql, struct err *e);
+int report_claims_count(struct report_rows *out, struct store *s,
+                        const struct report_claims *claims, const char *scale, struct err *e);
 
 /* report_claims_heading - what is above verdicts: away from scale paper they are about shape.
  */
