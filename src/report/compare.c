@@ -437,7 +437,8 @@ static void gather_common(struct strbuf *b, struct report_rows *r)
     for (int32_t c = 0; c < r->columns_n;) {
         const char *first = report_rows_text(r, 0, c);
         bool common = is_constant(r, c) && (!first || find_coordinate(r->name[c]) >= 0);
-        if (common && first) strbuf_addf(b, "%s%s %s", b->n ? ", " : "", r->name[c], first);
+        if (common && first && *first)
+            strbuf_addf(b, "%s%s %s", b->n ? ", " : "", r->name[c], first);
         if (common) drop_column(r, c);
         c += !common;
     }

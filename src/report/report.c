@@ -109,10 +109,12 @@ static int write_scale(struct report_job *j, struct err *e)
         return 0;
     }
     TRY(find_subject(&subject, j, e));
-    write_line(j,
-               "Scale %s: %s. The shape of the curves may be compared with the paper's, the "
-               "numbers may not.",
-               j->options->scale, subject ? subject : "not the paper's configuration");
+    write_line(
+        j, "Scale %s: %s.%s", j->options->scale,
+        subject ? subject : "not the paper's configuration",
+        strcmp(j->options->scale, "none") == 0
+            ? ""
+            : " The shape of the curves may be compared with the paper's, the numbers may not.");
     return 0;
 }
 

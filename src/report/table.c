@@ -77,7 +77,7 @@ const char *report_table_facts(struct arena *a, const struct report_rows *groups
     if (text) strbuf_add(&b, text);
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
         const char *values = report_rows_get(groups, group, facts[i].column);
-        if (values)
+        if (values && *values)
             strbuf_addf(&b, "%s%s%s%s", b.n ? ", " : "", facts[i].before, values, facts[i].after);
         if (i == 0 && size) strbuf_addf(&b, "%s%s", b.n ? ", " : "", size);
     }
