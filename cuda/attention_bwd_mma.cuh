@@ -13,7 +13,7 @@
 
 enum { QUERIES_OWNED = 128 /* of a block of the kernel of queries, and of the forward pass */ };
 
-#define PAST_END 1e30f /* the log of the softmax sum of a query that is not there: p is 0 */
+#define PAST_END 1e30f /* log of the softmax sum of a query past the end: p is 0 */
 
 cudaError_t attention_bwd_keys(cudaStream_t stream, const struct attention *a,
                                const float *workspace, bool certified);

@@ -27,35 +27,35 @@ static int cuda_describe(struct cuda *c, int ordinal, struct err *e)
     if (p.major < 8)
         return ERR(
             e, ERR_UNAVAILABLE,
-            "%s: %s has compute capability %d.%d, without bf16 tensor cores and asynchronous "
-            "copies; expected 8.0 or later",
+            "%s: %s has compute capability %d.%d, alibi needs 8.0 (A100, RTX 30 series) or later: "
+            "bf16 tensor cores, asynchronous copies",
             c->backend.name, p.name, p.major, p.minor);
     if (p.sharedMemPerBlockOptin < SHARED_LEAST)
-        return ERR(e, ERR_UNAVAILABLE,
-                   "%s: %s allows a block %zu KB of shared memory, expected at least %d",
-                   c->backend.name, p.name, p.sharedMemPerBlockOptin >> 10, SHARED_LEAST >> 10);
+        return ERR(
+            e, ERR_UNAVAILABLE,
+            "%s: %s allows a block %zu KB of shared memory, alibi needs %d; take another GPU",
+            c->backend.name, p.name, p.sharedMemPerBlockOptin >> 10, SHARED_LEAST >> 10);
     snprintf(c->backend.device, sizeof c->backend.device, "%.48s, sm_%d%d, %d processors, %.1f GiB",
              p.name, p.major, p.minor, p.multiProcessorCount, (double)p.totalGlobalMem / (1 << 30));
     return 0;
 }
 
-/* Makes the device the current one; the count stays 0 where there is no driver. */
+/* Makes the device the current one; the count stays 0 without a driver. */
 static int cuda_select(struct cuda *c, int ordinal, struct err *e)
 {
     int devices_n = 0;
     TRY(cuda_fault(c, cudaGetDeviceCount(&devices_n), "open", e));
     if (ordinal >= devices_n)
-        return ERR(e, ERR_UNAVAILABLE, "%s: there is no such GPU: this process sees %d",
-                   c->backend.name, devices_n);
+        return ERR(e, ERR_UNAVAILABLE, "%s not found: this process sees %d GPUs", c->backend.name,
+                   devices_n);
     TRY(cuda_fault(c, cudaSetDevice(ordinal), "open", e));
     TRY(cuda_describe(c, ordinal, e));
     return cuda_fault(c, cudaStreamCreateWithFlags(&c->stream_own, cudaStreamNonBlocking), "open",
                       e);
 }
 
-/* ALIBI_CUDA_GRAPHS=0 in the environment: nothing is recorded, all work is queued as it comes, with
- * the same bits. So a fault is told with the name of its op, and what graphs gain can be measured.
- */
+/* ALIBI_CUDA_GRAPHS=0 in the environment: no graph is recorded; work is queued as it comes, with
+ * the same bits. A fault then names its op, and the gain of graphs can be measured. */
 static void cuda_choose_functions(struct cuda *c)
 {
     const char *graphs = getenv("ALIBI_CUDA_GRAPHS");

@@ -1,12 +1,11 @@
-# cuda.mk - libalibi_cuda.so, where nvcc and cuBLASLt are; elsewhere the build just lacks it. Included by the Makefile.
+# cuda.mk - libalibi_cuda.so, where nvcc and cublasLt.h are; elsewhere the build just lacks it. Included by the Makefile.
 #
 # Kernels are compiled for CUDA_TARGETS, and for other GPUs as PTX of sm_80; code of sm_80 runs on sm_86 and sm_89, too.
-# A bundle has all targets. A spilled register is an error. The runtime is linked in; cuBLASLt is found when the library is
-# opened: beside it, where it was built, or on the loader's path.
+# A bundle has all targets. A spilled register is an error. The runtime is linked in; cuBLASLt, of CUDA 13 or 12, is found when a
+# GPU is opened: beside the library, where it was built, or on the loader's path.
 NVCC ?= $(firstword $(wildcard $(shell command -v nvcc 2>/dev/null) /usr/local/cuda/bin/nvcc))
 CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
-CUDA_LIBS := $(firstword $(wildcard $(CUDA_HOME)/lib64/libcublasLt.so $(CUDA_HOME)/lib/x86_64-linux-gnu/libcublasLt.so))
-ifneq ($(and $(NVCC),$(CUDA_LIBS),$(wildcard $(CUDA_HOME)/include/cublasLt.h)),)
+ifneq ($(and $(NVCC),$(wildcard $(CUDA_HOME)/include/cublasLt.h)),)
 CUDA_LIBRARY := $(BUILD)/libalibi_cuda.so
 endif
 
@@ -36,12 +35,12 @@ $(BUILD)/cuda/err.c.o: src/base/err.c
 
 $(BUILD)/libalibi_cuda.so: $(CUDA_OBJ)
 	$(Q)$(NVCC) -shared -cudart static -ccbin $(CXX) -Xcompiler -static-libstdc++,-static-libgcc -o $@ $^ -L$(dir $(CUDA_LIBS)) -lcublasLt \
-	    -Xlinker --exclude-libs -Xlinker ALL -Xlinker --no-undefined -Xlinker -rpath -Xlinker '$$ORIGIN:$(patsubst %/,%,$(dir $(CUDA_LIBS)))'
+	    -Xlinker --exclude-libs -Xlinker ALL -Xlinker --no-undefined -Xlinker -rpath -Xlinker '$$ORIGIN:$(CUDA_HOME)/lib64:$(CUDA_HOME)/lib/x86_64-linux-gnu'
 
 .PHONY: cuda
 cuda: $(CUDA_LIBRARY) ## the CUDA backend, where nvcc is; says how many registers its kernels use
 ifeq ($(CUDA_LIBRARY),)
-	@echo "cuda: nvcc and cuBLASLt are not here (NVCC=$(NVCC)); the build goes without libalibi_cuda.so" >&2; exit 1
+	@echo "cuda: nvcc and cublasLt.h are not here (NVCC=$(NVCC)); the build goes without libalibi_cuda.so" >&2; exit 1
 else
 	@cat $(BUILD)/cuda/*.log | awk '/Used [0-9]+ registers/ { n++; if ($$5 + 0 > most) most = $$5 + 0 } / bytes spill stores/ { spills += $$5 } \
 	    END { printf "cuda: %d kernels, at most %d registers, %d bytes spilled\n", n, most, spills; exit spills > 0 || n == 0 }'

@@ -23,14 +23,10 @@ int cuda_is_lost(int status)
     return 0;
 }
 
-/* What the user can do about it; "" where nothing is known. A runtime of CUDA 12 or 13 works with
- * any driver of that generation. */
+/* What the user can do about it; "" where nothing is known. */
 static const char *loss_remedy(int status)
 {
     switch (status) {
-    case cudaErrorInsufficientDriver:
-        return CUDART_VERSION >= 13000 ? "; install NVIDIA driver 580 or later"
-                                       : "; install NVIDIA driver 525 or later";
     case cudaErrorSystemNotReady:
         return "; start the fabric manager (nvidia-fabricmanager) of this machine";
     case cudaErrorSystemDriverMismatch:
@@ -42,6 +38,18 @@ static const char *loss_remedy(int status)
         return "; this build has no code for it: build alibi with a newer CUDA";
     }
     return "";
+}
+
+/* A runtime of CUDA 12 or 13 works with any driver of that generation. */
+static int driver_fault(const char *name, struct err *e)
+{
+    const int NEEDED = CUDART_VERSION / 1000;
+    int offered = 0; /* 1000 major + 10 minor */
+    (void)cudaDriverGetVersion(&offered);
+    return ERR(e, ERR_UNAVAILABLE,
+               "%s: the NVIDIA driver offers CUDA %d.%d, this build needs CUDA %d; install driver "
+               "%d or later",
+               name, offered / 1000, offered % 1000 / 10, NEEDED, NEEDED >= 13 ? 580 : 525);
 }
 
 int cuda_fault(struct cuda *c, int status, const char *where, struct err *e)
@@ -56,6 +64,7 @@ int cuda_fault(struct cuda *c, int status, const char *where, struct err *e)
         return ERR(e, ERR_NOMEM, "%s: %s: no memory: %zu of the GPU's %zu bytes are free", name,
                    where, unused_bytes, total_bytes);
     }
+    if (error == cudaErrorInsufficientDriver) return driver_fault(name, e);
     if (cuda_is_lost(status))
         return ERR(e, ERR_UNAVAILABLE, "%s: %s: the GPU cannot be used: %s (%s)%s", name, where,
                    cudaGetErrorString(error), cudaGetErrorName(error), loss_remedy(status));

@@ -14,8 +14,8 @@ static int gemm_identify(struct gemm *g, char *text, size_t bytes, struct err *e
     struct cudaDeviceProp p;
     if (cudaGetDevice(&device) != cudaSuccess || cudaGetDeviceProperties(&p, device) != cudaSuccess)
         return ERR(e, ERR_UNAVAILABLE, "cuBLASLt: the GPU does not answer");
-    snprintf(text, bytes, "cuBLASLt %zu", cublasLtGetVersion());
-    snprintf(g->identity, sizeof g->identity, "cuBLASLt %zu, %.96s, sm_%d%d", cublasLtGetVersion(),
+    snprintf(text, bytes, "cuBLASLt %zu", g->lt.version());
+    snprintf(g->identity, sizeof g->identity, "cuBLASLt %zu, %.96s, sm_%d%d", g->lt.version(),
              p.name, p.major, p.minor);
     return 0;
 }
@@ -27,10 +27,10 @@ int gemm_open(struct gemm **out, void *stream, char *text, size_t bytes, struct 
     *out = NULL;
     if (!g) return ERR(e, ERR_NOMEM, "no memory for products");
     g->stream = stream;
-    cublasStatus_t status = cublasLtCreate(&g->handle_own);
+    TRY_OUT(rc, cublaslt_open(&g->lt, e));
+    cublasStatus_t status = g->lt.create(&g->handle_own);
     if (status != CUBLAS_STATUS_SUCCESS) {
-        rc =
-            ERR(e, ERR_UNAVAILABLE, "cuBLASLt cannot be used: %s", cublasLtGetStatusString(status));
+        rc = ERR(e, ERR_UNAVAILABLE, "cuBLASLt cannot be used: %s", g->lt.status_string(status));
         goto out;
     }
     if (cudaMalloc(&g->workspace_own, GEMM_WORKSPACE_BYTES) != cudaSuccess ||
@@ -52,17 +52,18 @@ void gemm_close(struct gemm *g)
     if (g->before_own) (void)cudaEventDestroy(g->before_own);
     if (g->after_own) (void)cudaEventDestroy(g->after_own);
     (void)cudaFree(g->workspace_own);
-    if (g->handle_own) (void)cublasLtDestroy(g->handle_own);
+    if (g->handle_own) (void)g->lt.destroy(g->handle_own);
     free(g->choice_own);
     free(g);
 }
 
-int gemm_fault(cublasStatus_t status, const struct gemm_product *p, struct err *e)
+int gemm_fault(const struct gemm *g, cublasStatus_t status, const struct gemm_product *p,
+               struct err *e)
 {
     if (status == CUBLAS_STATUS_SUCCESS) return 0;
     return ERR(e, status == CUBLAS_STATUS_ALLOC_FAILED ? ERR_NOMEM : ERR_INTERNAL,
                "cuBLASLt: a product of %" PRId64 " x %" PRId64 " x %" PRId64 ": %s", p->m, p->n,
-               p->k, cublasLtGetStatusString(status));
+               p->k, g->lt.status_string(status));
 }
 
 static cudaDataType gemm_type(enum dtype type)
@@ -72,23 +73,24 @@ static cudaDataType gemm_type(enum dtype type)
 
 /* A stored matrix of `rows` x `cols`: to the library, its transpose. The chunks of a batch are
  * `step` elements apart. */
-static cublasStatus_t gemm_layout(cublasLtMatrixLayoutOpaque_t *layout, enum dtype type,
-                                  int64_t rows, int64_t cols, int64_t stride, int64_t chunks_n,
-                                  int64_t step)
+static cublasStatus_t gemm_layout(const struct gemm *g, cublasLtMatrixLayoutOpaque_t *layout,
+                                  enum dtype type, int64_t rows, int64_t cols, int64_t stride,
+                                  int64_t chunks_n, int64_t step)
 {
     int32_t batch_n = (int32_t)chunks_n;
-    cublasStatus_t status =
-        cublasLtMatrixLayoutInit(layout, gemm_type(type), (uint64_t)cols, (uint64_t)rows, stride);
+    cublasStatus_t status = g->lt.layout_init(layout, sizeof *layout, gemm_type(type),
+                                              (uint64_t)cols, (uint64_t)rows, stride);
     if (status == CUBLAS_STATUS_SUCCESS && batch_n > 1)
-        status = cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
-                                                  &batch_n, sizeof batch_n);
+        status =
+            g->lt.layout_set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch_n, sizeof batch_n);
     if (status == CUBLAS_STATUS_SUCCESS && batch_n > 1)
-        status = cublasLtMatrixLayoutSetAttribute(
-            layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step, sizeof step);
+        status = g->lt.layout_set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step,
+                                  sizeof step);
     return status;
 }
 
-static cublasStatus_t gemm_describe(cublasLtMatmulDescOpaque_t *d, const struct gemm_product *p)
+static cublasStatus_t gemm_describe(const struct gemm *g, cublasLtMatmulDescOpaque_t *d,
+                                    const struct gemm_product *p)
 {
     /* The library's first operand is our b, its second our a; what we store transposed is to it
      * the plain matrix and the other way round. */
@@ -107,25 +109,26 @@ static cublasStatus_t gemm_describe(cublasLtMatmulDescOpaque_t *d, const struct 
         {CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias, sizeof p->bias},
     };
     size_t rows_n = sizeof rows / sizeof *rows - (p->bias == NULL);
-    cublasStatus_t status = cublasLtMatmulDescInit(d, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    cublasStatus_t status = g->lt.product_init(d, sizeof *d, CUBLAS_COMPUTE_32F, CUDA_R_32F);
     for (size_t i = 0; status == CUBLAS_STATUS_SUCCESS && i < rows_n; i++)
-        status = cublasLtMatmulDescSetAttribute(d, rows[i].name, rows[i].value, rows[i].bytes);
+        status = g->lt.product_set(d, rows[i].name, rows[i].value, rows[i].bytes);
     return status;
 }
 
-int gemm_call_init(struct gemm_call *call, const struct gemm_product *p, struct err *e)
+int gemm_call_init(const struct gemm *g, struct gemm_call *call, const struct gemm_product *p,
+                   struct err *e)
 {
     int64_t n = p->chunks_n, step_a = p->m * p->stride_a, step_c = p->m * p->stride_c;
-    cublasStatus_t status = gemm_describe(&call->product, p);
+    cublasStatus_t status = gemm_describe(g, &call->product, p);
     if (status == CUBLAS_STATUS_SUCCESS)
-        status = gemm_layout(&call->a, p->from, p->transpose_a ? p->k : p->m,
+        status = gemm_layout(g, &call->a, p->from, p->transpose_a ? p->k : p->m,
                              p->transpose_a ? p->m : p->k, p->stride_a, n, step_a);
     if (status == CUBLAS_STATUS_SUCCESS)
-        status = gemm_layout(&call->b, p->from, p->transpose_b ? p->n : p->k,
+        status = gemm_layout(g, &call->b, p->from, p->transpose_b ? p->n : p->k,
                              p->transpose_b ? p->k : p->n, p->stride_b, n, 0);
     if (status == CUBLAS_STATUS_SUCCESS)
-        status = gemm_layout(&call->c, p->to, p->m, p->n, p->stride_c, n, step_c);
-    return gemm_fault(status, p, e);
+        status = gemm_layout(g, &call->c, p->to, p->m, p->n, p->stride_c, n, step_c);
+    return gemm_fault(g, status, p, e);
 }
 
 cublasStatus_t gemm_run(struct gemm *g, const struct gemm_call *call, const struct gemm_product *p,
@@ -134,7 +137,7 @@ cublasStatus_t gemm_run(struct gemm *g, const struct gemm_call *call, const stru
     /* The library's parameters are not const, but it only reads them. */
     struct gemm_call own = *call;
     float alpha = 1.0f, beta = p->accumulate ? 1.0f : 0.0f;
-    return cublasLtMatmul(g->handle_own, &own.product, &alpha, p->b, &own.b, p->a, &own.a, &beta,
+    return g->lt.multiply(g->handle_own, &own.product, &alpha, p->b, &own.b, p->a, &own.a, &beta,
                           p->c, &own.c, to, &own.c, algorithm, g->workspace_own,
                           GEMM_WORKSPACE_BYTES, g->stream);
 }
@@ -156,11 +159,11 @@ int gemm_multiply(struct gemm *g, const struct gemm_product *p, struct err *e)
     struct gemm_call call, with_relu;
     const cublasLtMatmulAlgo_t *algorithm = NULL;
     plain.relu = 0;
-    TRY(gemm_call_init(&call, &plain, e));
+    TRY(gemm_call_init(g, &call, &plain, e));
     TRY(gemm_choose(g, &algorithm, &call, &plain, e));
-    if (p->relu) TRY(gemm_call_init(&with_relu, p, e));
+    if (p->relu) TRY(gemm_call_init(g, &with_relu, p, e));
     if (p->relu && gemm_fits(g, &with_relu, algorithm))
-        return gemm_fault(gemm_run(g, &with_relu, p, algorithm, p->c), p, e);
-    TRY(gemm_fault(gemm_run(g, &call, p, algorithm, p->c), p, e));
+        return gemm_fault(g, gemm_run(g, &with_relu, p, algorithm, p->c), p, e);
+    TRY(gemm_fault(g, gemm_run(g, &call, p, algorithm, p->c), p, e));
     return p->relu ? gemm_cut_off(g, p, e) : 0;
 }

@@ -75,7 +75,8 @@ static int gemm_add_choice(struct gemm *g, const struct gemm_choice *choice, str
     return 0;
 }
 
-static cublasStatus_t choice_prefer(cublasLtMatmulPreferenceOpaque_t *preference,
+static cublasStatus_t choice_prefer(const struct gemm *g,
+                                    cublasLtMatmulPreferenceOpaque_t *preference,
                                     const struct gemm_class *c)
 {
     uint64_t workspace_bytes = GEMM_WORKSPACE_BYTES;
@@ -95,10 +96,9 @@ static cublasStatus_t choice_prefer(cublasLtMatmulPreferenceOpaque_t *preference
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &c->alignment_c, sizeof(uint32_t)},
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &c->alignment_c, sizeof(uint32_t)},
     };
-    cublasStatus_t status = cublasLtMatmulPreferenceInit(preference);
+    cublasStatus_t status = g->lt.preference_init(preference, sizeof *preference);
     for (size_t i = 0; status == CUBLAS_STATUS_SUCCESS && i < sizeof rows / sizeof *rows; i++)
-        status = cublasLtMatmulPreferenceSetAttribute(preference, rows[i].name, rows[i].value,
-                                                      rows[i].bytes);
+        status = g->lt.preference_set(preference, rows[i].name, rows[i].value, rows[i].bytes);
     return status;
 }
 
@@ -113,13 +113,12 @@ static int gemm_candidates(struct gemm *g, cublasLtMatmulHeuristicResult_t *out,
     nominal.m = c->m;
     nominal.k = c->k;
     if (p->exact) nominal.chunks_n = CHOICE_CHUNKS;
-    TRY(gemm_call_init(&call, &nominal, e));
-    TRY(gemm_fault(choice_prefer(&preference, c), p, e));
-    cublasStatus_t status =
-        cublasLtMatmulAlgoGetHeuristic(g->handle_own, &call.product, &call.b, &call.a, &call.c,
-                                       &call.c, &preference, GEMM_CANDIDATES, out, &found_n);
+    TRY(gemm_call_init(g, &call, &nominal, e));
+    TRY(gemm_fault(g, choice_prefer(g, &preference, c), p, e));
+    cublasStatus_t status = g->lt.heuristic(g->handle_own, &call.product, &call.b, &call.a, &call.c,
+                                            &call.c, &preference, GEMM_CANDIDATES, out, &found_n);
     *n = 0;
-    TRY(gemm_fault(status, p, e));
+    TRY(gemm_fault(g, status, p, e));
     for (int i = 0; i < found_n; i++)
         if (out[i].state == CUBLAS_STATUS_SUCCESS) out[(*n)++] = out[i];
     if (*n == 0)
@@ -133,8 +132,8 @@ int gemm_fits(struct gemm *g, const struct gemm_call *call, const cublasLtMatmul
 {
     struct gemm_call own = *call;
     cublasLtMatmulHeuristicResult_t result = {0};
-    return cublasLtMatmulAlgoCheck(g->handle_own, &own.product, &own.b, &own.a, &own.c, &own.c,
-                                   algorithm, &result) == CUBLAS_STATUS_SUCCESS &&
+    return g->lt.check(g->handle_own, &own.product, &own.b, &own.a, &own.c, &own.c, algorithm,
+                       &result) == CUBLAS_STATUS_SUCCESS &&
            result.state == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= GEMM_WORKSPACE_BYTES;
 }
 
@@ -233,7 +232,7 @@ static int choice_keep_exact(struct gemm *g, cublasLtMatmulHeuristicResult_t *ca
     struct gemm_call call;
     struct gemm_product single = *p;
     single.chunks_n = 1;
-    TRY(gemm_call_init(&call, &single, e));
+    TRY(gemm_call_init(g, &call, &single, e));
     *left_n = 0;
     for (int i = 0; i < n; i++)
         if (gemm_fits(g, &call, &candidate[i].algo)) candidate[(*left_n)++] = candidate[i];
@@ -336,7 +335,8 @@ int gemm_adopt(struct gemm *g, const char *text, struct err *e)
         line += *line == '\n';
         if (*line == '\0') break;
         if (!text_scan(&choice, line))
-            return ERR(e, ERR_DATA, "choices of products: \"%.60s\" is no choice", line);
+            return ERR(e, ERR_DATA, "choices of products: expected a choice, found \"%.60s\"",
+                       line);
         if (!gemm_find(g, &choice.of)) TRY(gemm_add_choice(g, &choice, e));
     }
     return 0;

@@ -8,8 +8,8 @@
  *    it is clearly faster, on a device that is warm and twice, so that chance decides little.
  * 3. Exact products (struct gemm_product) take no candidate that sums in parts, and have one
  *    algorithm for any count of chunks: a product that it refuses fails.
- * 4. ReLU is no part of a class: it is done within the product where the class's algorithm takes
- *    it, else by a kernel after it. The sums are the same, and so are the bits. */
+ * 4. ReLU does not belong to a class: the product applies it if the class's algorithm can, else
+ *    a kernel after it does. The sums are the same, and so are the bits. */
 #ifndef CUDA_GEMM_INTERNAL_H
 #define CUDA_GEMM_INTERNAL_H
 
@@ -20,6 +20,24 @@
 #include "gemm.h"
 
 enum { GEMM_IDENTITY_BYTES = 160, GEMM_WORKSPACE_BYTES = 32 << 20 };
+
+/* The functions of cuBLASLt that are called; the bytes of an opaque struct come before its values.
+ */
+struct cublaslt {
+    __typeof__(cublasLtGetVersion) *version;
+    __typeof__(cublasLtGetStatusString) *status_string;
+    __typeof__(cublasLtCreate) *create;
+    __typeof__(cublasLtDestroy) *destroy;
+    __typeof__(cublasLtMatmulDescInit_internal) *product_init;
+    __typeof__(cublasLtMatmulDescSetAttribute) *product_set;
+    __typeof__(cublasLtMatrixLayoutInit_internal) *layout_init;
+    __typeof__(cublasLtMatrixLayoutSetAttribute) *layout_set;
+    __typeof__(cublasLtMatmulPreferenceInit_internal) *preference_init;
+    __typeof__(cublasLtMatmulPreferenceSetAttribute) *preference_set;
+    __typeof__(cublasLtMatmulAlgoGetHeuristic) *heuristic;
+    __typeof__(cublasLtMatmulAlgoCheck) *check;
+    __typeof__(cublasLtMatmul) *multiply;
+};
 
 /* Compared byte by byte: no padding. */
 struct gemm_class {
@@ -35,6 +53,7 @@ struct gemm_choice {
 };
 
 struct gemm {
+    struct cublaslt lt;
     cublasLtHandle_t handle_own;
     cudaStream_t stream;
     void *workspace_own;
@@ -51,9 +70,15 @@ struct gemm_call {
     cublasLtMatrixLayoutOpaque_t a, b, c; /* of our a, b, c */
 };
 
+/* cublaslt.c. cublaslt_open - the library of CUDA 13, else of CUDA 12; it stays open. Errors:
+ * ERR_UNAVAILABLE, with what is missing. */
+int cublaslt_open(struct cublaslt *out, struct err *e);
+
 /* gemm.c */
-int gemm_fault(cublasStatus_t status, const struct gemm_product *p, struct err *e);
-int gemm_call_init(struct gemm_call *call, const struct gemm_product *p, struct err *e);
+int gemm_fault(const struct gemm *g, cublasStatus_t status, const struct gemm_product *p,
+               struct err *e);
+int gemm_call_init(const struct gemm *g, struct gemm_call *call, const struct gemm_product *p,
+                   struct err *e);
 /* gemm_run - queues it with that algorithm, its result at `to` (where p->c is, or memory alike). */
 cublasStatus_t gemm_run(struct gemm *g, const struct gemm_call *call, const struct gemm_product *p,
                         const cublasLtMatmulAlgo_t *algorithm, void *to);

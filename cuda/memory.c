@@ -19,7 +19,7 @@ int cuda_memory_open(struct cuda *c, struct err *e)
     return 0;
 }
 
-/* Nobody can be told of a fault while closing. */
+/* Errors while closing have nobody to go to. */
 void cuda_memory_close(struct cuda *c)
 {
     for (int i = 0; i < CUDA_STAGES_N; i++) {

@@ -2,12 +2,10 @@
 # to 11; at the other scales the axes fit the points, without the first steep part.
 y_low = PAPER ? 8.5 : 0.95 * Y_MIN
 y_top = PAPER ? 11 : (Y_MAX > 3 * Y_MIN ? 3 * Y_MIN : 1.03 * Y_MAX)
-# Minutes where hours would be a string of zeros.
-unit = X_MAX < 1 ? 60.0 : 1.0
-
-set xrange [0:1.03 * unit * X_MAX]
+set xrange [0:1.03 * X_MAX]
 set yrange [y_low:y_top]
-set xlabel X_MAX < 1 ? 'training time (minutes of one device)' : 'training time (hours of one device; the paper: GPU hours)'
+# The unit of query.sql.
+set xlabel PAPER ? 'training time (hours of one device; the paper: GPU hours)' : 'training time (minutes of one device)'
 set ylabel 'perplexity of the validation text'
 set key top right samplen 2
 eval FLOOR_LINE
@@ -16,6 +14,6 @@ do for [p = 1:PANELS] {
     eval PANEL
     # "panel = left L_valid=1024"
     set title 'evaluated on '.PANEL_TITLE[p][strlen(PANEL_TITLE[p]) - 3:*].(PAPER ? ' tokens' : ' tokens of the paper')
-    plot for [i = PANEL_FIRST[p]:PANEL_LAST[p]] DATA index (i - 1) using ($1 * unit):2 with linespoints linestyle CURVE_STYLE[i] title CURVE_TITLE[i]
+    plot for [i = PANEL_FIRST[p]:PANEL_LAST[p]] DATA index (i - 1) using 1:2 with linespoints linestyle CURVE_STYLE[i] title CURVE_TITLE[i]
 }
 unset multiplot

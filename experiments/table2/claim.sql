@@ -62,7 +62,7 @@ statements(claim, statement, wanted_n) AS (
                         CASE :scale WHEN 'paper' THEN 'L + 50, and at L + 1000' ELSE '1.1 L (1.2 L for L=3072), and at the longest input' END, fails_at),
            (SELECT count(*) FROM seeds) FROM threshold
     UNION ALL
-    SELECT 'C2', printf('The position method alone decides how far a model extrapolates: with all else equal %s first exceed %.2f x their perplexity at L, then the T5 bias, ALiBi last or never; at the longest common input they stand in the same order.', CASE WHEN whole_order THEN 'sinusoidal, then rotary embeddings' ELSE 'sinusoidal and rotary embeddings' END, breaks_above),
+    SELECT 'C2', printf('The position method alone decides how far a model extrapolates: with all else equal %s first exceed %.2f x their perplexity at L, then the T5 bias, ALiBi last or never; at the longest common input they are in the same order.', CASE WHEN whole_order THEN 'sinusoidal, then rotary embeddings' ELSE 'sinusoidal and rotary embeddings' END, breaks_above),
            (SELECT count(*) FROM seeds) FROM threshold)
 SELECT s.claim, s.statement, s.wanted_n AS wanted, f.seed, f.holds, f.said
 FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.place;

@@ -62,9 +62,9 @@ static int backend_library_open(const struct backend_library **out, const char *
         if (!library)
             return ERR(
                 e, ERR_UNAVAILABLE, "%s: cannot be opened: %s%s", name, why,
-                strstr(why, "libcublasLt")
-                    ? "; install cuBLAS of that CUDA (pip install nvidia-cublas) and put its "
-                      "folder into LD_LIBRARY_PATH"
+                strstr(why, "`GLIBC")
+                    ? "; this machine's C library is older: build alibi here, or take the bundle "
+                      "(make bundle), which has its own"
                     : "");
     }
     if (!library)

@@ -170,7 +170,7 @@ static void bpe_spell(struct bpe *b, struct strbuf *out, const char *word, size_
     int32_t symbols_n = bpe_join(b, (int32_t)n);
     for (int32_t i = 0; i < symbols_n; i++) {
         int digits = snprintf(number, sizeof number, "%" PRId32, b->symbol[i]);
-        subword_add_unit(out, "", number, (size_t)digits);
+        text_add_unit(out, "", number, (size_t)digits);
     }
 }
 
@@ -185,7 +185,7 @@ static int bpe_word(struct bpe *b, struct strbuf *out, const char *word, size_t 
                    BPE_WORD_BYTES_MAX);
     if (n <= BPE_KNOWN_WORD_BYTES && map_get(&b->known, word, n, &at)) {
         const char *units = b->known_text.text + at;
-        subword_add_unit(out, "", units, strlen(units));
+        text_add_unit(out, "", units, strlen(units));
         return 0;
     }
     bpe_spell(b, out, word, n);
@@ -257,7 +257,7 @@ int bpe_line(struct bpe *b, struct strbuf *out, const char *line, size_t n, stru
     const char *p = line, *end = line + n;
     int bytes = 0;
 
-    TRY(subword_check_utf8(line, n, e));
+    TRY(text_check_utf8(line, n, e));
     p = bpe_run(b, p, end, BPE_SPACE);
     for (const char *q = p, *after; q < end; q = after) {
         enum bpe_class class = bpe_class(b, q, end, &bytes);

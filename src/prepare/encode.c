@@ -55,27 +55,6 @@ int encoder_open(struct encoder **out, struct arena *a, const struct encode_opti
 
 /* --- lines of units --- */
 
-void subword_add_unit(struct strbuf *line, const char *first, const char *rest, size_t rest_n)
-{
-    if (line->n > 0) strbuf_add_n(line, " ", 1);
-    if (*first) strbuf_add(line, first);
-    strbuf_add_n(line, rest, rest_n);
-}
-
-int subword_check_utf8(const char *line, size_t n, struct err *e)
-{
-    uint32_t c;
-    int bytes;
-
-    for (size_t at = 0; at < n; at += (size_t)bytes) {
-        bytes = text_decode(line + at, line + n, &c);
-        if (bytes == 0)
-            return ERR(e, ERR_DATA, "byte 0x%02x (byte %zu of the line) is not UTF-8",
-                       (unsigned char)line[at], at + 1);
-    }
-    return 0;
-}
-
 /* Terminates the current line and writes it. */
 static void encoder_put(struct encoder *c, FILE *to)
 {
@@ -119,7 +98,7 @@ static int encoder_ids(struct encoder *c, const struct text *t, FILE *to, struct
             continue;
         }
         int digits = snprintf(number, sizeof number, "%" PRIu32, id);
-        subword_add_unit(&c->line, "", number, (size_t)digits);
+        text_add_unit(&c->line, "", number, (size_t)digits);
         text_report(t, &reported, t->bytes + at + width);
     }
     if (c->line.n > 0) encoder_put(c, to);

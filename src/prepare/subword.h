@@ -1,4 +1,4 @@
-/* subword.h - the subword encoders of prepare/encode.h, line by line, and functions they share. */
+/* subword.h - the subword encoders of prepare/encode.h, line by line. */
 #ifndef PREPARE_SUBWORD_H
 #define PREPARE_SUBWORD_H
 
@@ -26,12 +26,6 @@ struct unicode {
     uint16_t simple[UNICODE_SIMPLE_N];
 };
 const struct unicode *unicode_make(struct arena *a);
-
-/* subword_add_unit - appends a unit to a line of units separated by spaces. The unit is first (may
- * be empty) followed by text. */
-void subword_add_unit(struct strbuf *line, const char *first, const char *rest, size_t rest_n);
-/* subword_check_utf8 - Errors: ERR_DATA names the byte of the line that is not UTF-8. */
-int subword_check_utf8(const char *line, size_t n, struct err *e);
 
 /* The word pieces of a BERT vocabulary (Devlin et al. 2018).
  *

@@ -41,6 +41,27 @@ int text_encode(char out[4], uint32_t c)
     return n;
 }
 
+int text_check_utf8(const char *line, size_t n, struct err *e)
+{
+    uint32_t c;
+    int bytes;
+
+    for (size_t at = 0; at < n; at += (size_t)bytes) {
+        bytes = text_decode(line + at, line + n, &c);
+        if (bytes == 0)
+            return ERR(e, ERR_DATA, "byte 0x%02x (byte %zu of the line) is not UTF-8",
+                       (unsigned char)line[at], at + 1);
+    }
+    return 0;
+}
+
+void text_add_unit(struct strbuf *line, const char *first, const char *rest, size_t rest_n)
+{
+    if (line->n > 0) strbuf_add_n(line, " ", 1);
+    if (*first) strbuf_add(line, first);
+    strbuf_add_n(line, rest, rest_n);
+}
+
 bool text_is_long_space(uint32_t c)
 {
     return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||

@@ -16,6 +16,7 @@
 
 #include "base/err.h"
 #include "base/parallel.h"
+#include "base/str.h"
 
 /* Reports progress of a long pass: what it does and the share done, 0 to 1. call may be NULL. */
 struct text_progress {
@@ -83,6 +84,11 @@ static inline int text_decode(const char *p, const char *end, uint32_t *characte
 }
 /* text_encode - writes a character in UTF-8; returns its number of bytes. */
 int text_encode(char out[4], uint32_t character);
+/* text_check_utf8 - Errors: ERR_DATA names the byte of the line that is not UTF-8. */
+int text_check_utf8(const char *line, size_t n, struct err *e);
+/* text_add_unit - appends a unit to a line of units separated by spaces. The unit is `first` (may
+ * be empty) followed by `rest`. */
+void text_add_unit(struct strbuf *line, const char *first, const char *rest, size_t rest_n);
 /* text_is_long_space - whether the character is white space outside ASCII. */
 bool text_is_long_space(uint32_t c);
 

@@ -357,14 +357,11 @@ int report_judge(struct store *s, const struct project *p, const char *artefact,
     TRY_OUT(rc, report_claims_judge(&judged, &a, s, &f, scale, e));
     const struct report_rows *r = &judged.rows;
     struct store_claim *claims = arena_array(&a, (size_t)r->rows_n, sizeof *claims);
-    for (int32_t i = 0; i < r->rows_n; i++) {
-        const char *verdict = report_rows_get(r, i, "verdict");
-        claims[i] =
-            (struct store_claim){.claim = report_rows_get(r, i, "claim"),
-                                 .statement = report_rows_get(r, i, "statement"),
-                                 .verdict = strcmp(verdict, "not judged") ? verdict : "not run",
-                                 .evidence = report_rows_get(r, i, "evidence")};
-    }
+    for (int32_t i = 0; i < r->rows_n; i++)
+        claims[i] = (struct store_claim){.claim = report_rows_get(r, i, "claim"),
+                                         .statement = report_rows_get(r, i, "statement"),
+                                         .verdict = report_rows_get(r, i, "verdict"),
+                                         .evidence = report_rows_get(r, i, "evidence")};
     rc = store_set_claims(s, artefact, scale, claims, r->rows_n, e);
 out:
     arena_fini(&a);

@@ -16,7 +16,7 @@ static const struct {
     {0x2066, 0x2069}, {0xD800, 0xDFFF}, {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xFFFE, 0xFFFF},
 };
 
-/* The code of the UTF-8 sequence at p and its bytes; 0 bytes when it is none. */
+/* The code of the UTF-8 sequence at p and its bytes; 0 bytes if it is invalid. */
 static int text_decode(uint32_t *code, const unsigned char *p)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};

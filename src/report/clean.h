@@ -1,8 +1,8 @@
 /* clean.h - texts that are not this program's own: names, titles, notes, messages.
  *
- * What could steer a terminal, turn the direction of a line or break a file is made visible:
+ * Escapes what could steer a terminal, reverse a line or break a file:
  * control characters, the marks of writing direction, line and paragraph separators, and bytes that
- * are no UTF-8 are written \xNN, byte by byte. Each format escapes the rest in its own way. */
+ * are not UTF-8 become \xNN, byte by byte. Each format escapes the rest in its own way. */
 #ifndef REPORT_CLEAN_H
 #define REPORT_CLEAN_H
 

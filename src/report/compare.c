@@ -9,13 +9,24 @@
  *   shown     the pairs that nothing keeps apart, then the rest of a and of b, with the reason */
 #include <string.h>
 
+#include "base/file.h"
+#include "base/map.h"
 #include "base/str.h"
+#include "base/vec.h"
 #include "report/html.h"
 #include "report/report.h"
 #include "report/writer.h"
 #include "spec/spec.h"
 
-enum { SETTINGS_MAX = 16, ROWS_MAX = 100 * 1000, KNOWN_MAX = 12, LIMIT_S = 30 };
+enum {
+    SETTINGS_MAX = 16,
+    ROWS_MAX = 100 * 1000,
+    KNOWN_MAX = 12,
+    LIMIT_S = 30,
+    TABLE_MAX = 120, /* bytes of a line, for people */
+    NOTE_MAX = 100,  /* of a line below the table */
+    ID_BYTES = 8     /* of a run id, for people; every command takes it */
+};
 
 static const struct coordinate {
     const char *name, *column; /* in a filter; of the view evaluations */
@@ -386,38 +397,137 @@ static bool is_constant(const struct report_rows *r, int32_t column)
     return true;
 }
 
+static void drop_column(struct report_rows *r, int32_t column)
+{
+    int32_t after = --r->columns_n - column;
+
+    memmove(&r->name[column], &r->name[column + 1], (size_t)after * sizeof *r->name);
+    for (int32_t i = 0; i < r->rows_n; i++)
+        memmove(&r->row[i][column], &r->row[i][column + 1], (size_t)after * sizeof **r->row);
+}
+
 /* Leaves out the coordinates that need not be shown and are the same in every row, and settings
  * where there is none. */
 static void drop_columns(struct report_rows *r)
 {
-    int32_t kept = 0;
-
-    for (int32_t c = 0; c < r->columns_n; c++) {
-        bool dropped = c < COORDINATES_N
-                           ? !coordinates[c].shown && is_constant(r, c)
-                           : c == COORDINATES_N && !report_rows_text(r, 0, c) && is_constant(r, c);
-        if (dropped) continue;
-        r->name[kept] = r->name[c];
-        for (int32_t i = 0; i < r->rows_n; i++) r->row[i][kept] = r->row[i][c];
-        kept++;
-    }
-    r->columns_n = kept;
+    for (int32_t c = COORDINATES_N; c >= 0; c--)
+        if (is_constant(r, c) &&
+            (c < COORDINATES_N ? !coordinates[c].shown : !report_rows_text(r, 0, c)))
+            drop_column(r, c);
 }
 
-/* For people: four decimals. */
-static void round_numbers(struct report_rows *r)
+/* --- for people: at most 120 columns -------------------------------------------------------- */
+
+/* Numbers with four decimals, ids by their first digits. */
+static void shorten_cells(struct report_rows *r)
 {
     double number;
 
     for (int32_t i = 0; i < r->rows_n; i++)
-        for (int32_t c = 0; c < r->columns_n; c++)
-            if (r->row[i][c].type != 't' && report_rows_number(&number, r, i, c))
-                r->row[i][c].text = arena_printf(r->arena, "%.4f", number);
+        for (int32_t c = 0; c < r->columns_n; c++) {
+            struct store_cell *cell = &r->row[i][c];
+            if (cell->text && strncmp(r->name[c], "run ", 4) == 0)
+                cell->text = arena_strndup(r->arena, cell->text, ID_BYTES);
+            else if (cell->type != 't' && report_rows_number(&number, r, i, c))
+                cell->text = arena_printf(r->arena, "%.4f", number);
+        }
+}
+
+/* Moves the coordinates that all rows share out of the table into b, and leaves out empty columns.
+ */
+static void gather_common(struct strbuf *b, struct report_rows *r)
+{
+    for (int32_t c = 0; c < r->columns_n;) {
+        const char *first = report_rows_text(r, 0, c);
+        bool common = is_constant(r, c) && (!first || find_coordinate(r->name[c]) >= 0);
+        if (common && first) strbuf_addf(b, "%s%s %s", b->n ? ", " : "", r->name[c], first);
+        if (common) drop_column(r, c);
+        c += !common;
+    }
+}
+
+struct notes {
+    const char **item;
+    int32_t n, capacity;
+    struct map number; /* from 1, of each text */
+};
+
+static size_t table_width(const struct report_rows *r)
+{
+    size_t total = 0;
+
+    for (int32_t c = 0; c < r->columns_n; c++) {
+        size_t width = strlen(r->name[c]);
+        for (int32_t i = 0; i < r->rows_n; i++) {
+            const char *text = report_rows_text(r, i, c);
+            if (text && strlen(text) > width) width = strlen(text);
+        }
+        total += width + 2;
+    }
+    return total;
+}
+
+/* Where the table is too wide, replaces the texts of a column by [1], [2], … */
+static void move_to_notes(struct notes *notes, struct report_rows *r, const char *name)
+{
+    int32_t column = report_rows_column(r, name);
+    bool added;
+
+    if (table_width(r) <= TABLE_MAX + 2) return;
+    for (int32_t i = 0; i < r->rows_n; i++) {
+        const char *text = report_rows_text(r, i, column);
+        if (!text) continue;
+        int32_t *number = map_put(&notes->number, text, strlen(text), &added);
+        if (added) *vec_push(r->arena, notes) = text;
+        if (added) *number = notes->n;
+        r->row[i][column].text = arena_printf(r->arena, "[%d]", *number);
+    }
+}
+
+/* "[1] text", in lines of about NOTE_MAX bytes, broken after a space. */
+static void write_note(FILE *out, struct arena *a, int32_t number, const char *text,
+                       enum report_format format)
+{
+    const char *mark = arena_printf(a, "[%d] ", number);
+
+    for (size_t n; *text; text += n, mark = "    ") {
+        n = strlen(text);
+        if (n > NOTE_MAX) {
+            for (n = NOTE_MAX; n > 0 && text[n - 1] != ' ';) n--;
+            if (n == 0) n = strcspn(text, " ");
+        }
+        report_write_paragraph(out, arena_printf(a, "%s%.*s", mark, (int)n, text), format);
+    }
+}
+
+static int write_for_people(FILE *out, struct compare *c, struct report_rows *r,
+                            enum report_format format, struct err *e)
+{
+    struct notes notes = {0};
+    struct strbuf common;
+
+    map_init(&notes.number, c->arena);
+    strbuf_init(&common, c->arena);
+    shorten_cells(r);
+    gather_common(&common, r);
+    move_to_notes(&notes, r, "settings");
+    move_to_notes(&notes, r, "note");
+    if (format == REPORT_HTML) report_html_open(out, "Two sets of evaluations side by side");
+    report_write_paragraph(out,
+                           arena_printf(c->arena, "A: %s. B: %s. Lengths are the paper's.",
+                                        c->side[0].filter, c->side[1].filter),
+                           format);
+    if (common.n)
+        report_write_paragraph(out, arena_printf(c->arena, "In every row: %s.", common.text),
+                               format);
+    TRY(report_rows_write(out, c->arena, r, format, e));
+    for (int32_t i = 0; i < notes.n; i++) write_note(out, c->arena, i + 1, notes.item[i], format);
+    if (format == REPORT_HTML) report_html_close(out);
+    return file_check_output(out, e);
 }
 
 static int compare_write(FILE *out, struct compare *c, enum report_format format, struct err *e)
 {
-    bool exact = format == REPORT_CSV || format == REPORT_JSON;
     struct report_rows rows;
 
     for (int k = 0; k < 2; k++) TRY(read_side(c, &c->side[k], e));
@@ -425,16 +535,9 @@ static int compare_write(FILE *out, struct compare *c, enum report_format format
     if (rows.rows_n > ROWS_MAX)
         return ERR(e, ERR_USAGE, "more than %d rows: name more columns in the filters", ROWS_MAX);
     drop_columns(&rows);
-    if (!exact) round_numbers(&rows);
-    if (format == REPORT_HTML) report_html_open(out, "Two sets of evaluations side by side");
-    if (!exact)
-        report_write_paragraph(out,
-                               arena_printf(c->arena, "A: %s. B: %s. Lengths are the paper's.",
-                                            c->side[0].filter, c->side[1].filter),
-                               format);
-    TRY(report_rows_write(out, c->arena, &rows, format, e));
-    if (format == REPORT_HTML) report_html_close(out);
-    return 0;
+    return format == REPORT_CSV || format == REPORT_JSON
+               ? report_rows_write(out, c->arena, &rows, format, e)
+               : write_for_people(out, c, &rows, format, e);
 }
 
 int report_compare(FILE *out, struct store *s, const char *a_filter, const char *b_filter,

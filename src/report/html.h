@@ -28,7 +28,7 @@ void report_html_caption(FILE *out, const char *text);
  * link leads to the element of that id; a number with a verdict has its sign. */
 void report_html_grid(FILE *out, const struct report_grid *g);
 
-/* report_html_badge - a verdict or a state, coloured; what is no known one stays plain. */
+/* report_html_badge - colours a verdict or a state; any other text stays plain. */
 void report_html_badge(FILE *out, const char *verdict);
 
 /* report_html_claims - a block for each claim of the rows report_claims.cases: verdict, statement,

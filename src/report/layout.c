@@ -192,9 +192,9 @@ static int read_use(const struct layout_line *line, char *value, struct err *e)
     while (known < FILES_N && strcmp(slash + 1, files[known]) != 0) known++;
     if (known == FILES_N) {
         const char *near = str_nearest(slash + 1, files, FILES_N);
-        return LINE_ERR(e, line,
-                        "use: \"%s\" is none of query.sql, table.txt, plot.gp, claim.sql%s%s",
-                        whole, near ? "; did you mean " : "", near ? near : "");
+        return LINE_ERR(
+            e, line, "use: expected query.sql, table.txt, plot.gp or claim.sql, found \"%s\"%s%s",
+            whole, near ? "; did you mean " : "", near ? near : "");
     }
     if (report_layout_used(l, files[known]))
         return LINE_ERR(e, line, "use: a second %s", files[known]);

@@ -25,8 +25,8 @@ struct report_page {
 struct report_claims;
 int report_scoreboard(struct report_page *p, const struct report_claims *claims, struct err *e);
 
-/* report_page_subject - one row with one text: how many runs of which models on which corpora. */
-int report_page_subject(struct report_rows *out, struct report_page *p, struct err *e);
+/* report_page_subject - one text: how many runs of which models on which corpora. */
+int report_page_subject(const char **out, struct report_page *p, struct err *e);
 
 /* report_page_made - what was run where, by which code: the provenance of the page. */
 int report_page_made(struct report_page *p, struct err *e);

@@ -4,6 +4,7 @@
 #include "report/folder.h"
 #include "report/html.h"
 #include "report/page.h"
+#include "report/table.h"
 #include "report/writer.h"
 
 /* The runs that the artefacts ask for, and the attempt whose result is shown; machine numbers what
@@ -26,21 +27,26 @@ static int page_query(struct report_rows *rows, struct report_page *p, const cha
                              e);
 }
 
-static const char page_subject_query[] = PAGE_RUNS
-    ", size AS (SELECT count(*) AS n, min(r.parameters) AS low, max(r.parameters) AS high,"
-    "  group_concat(DISTINCT r.scale) AS scales, group_concat(DISTINCT r.corpus) AS corpora"
-    "  FROM wanted w JOIN runs r USING (run_id))"
-    "SELECT CASE n WHEN 0 THEN 'no run yet' ELSE printf('%d runs at scale %s', n,"
-    "  replace(scales, ',', ', ')) ||"
-    "  coalesce(': models of ' || CASE WHEN printf('%.2f', 1e-6 * low) = printf('%.2f', 1e-6 * "
-    "high)"
-    "   THEN '' ELSE printf('%.2fM to ', 1e-6 * low) END ||"
-    "   printf('%.2fM parameters', 1e-6 * high), '') ||"
-    "  coalesce(' on ' || replace(corpora, ',', ', '), '') END AS subject FROM size";
+static const char page_subject_query[] =
+    PAGE_RUNS "SELECT count(*) AS n, min(r.parameters) AS low, max(r.parameters) AS high,"
+              " replace(group_concat(DISTINCT r.scale), ',', ', ') AS scales,"
+              " replace(group_concat(DISTINCT r.corpus), ',', ', ') AS corpora"
+              " FROM wanted w JOIN runs r USING (run_id)";
 
-int report_page_subject(struct report_rows *out, struct report_page *p, struct err *e)
+int report_page_subject(const char **out, struct report_page *p, struct err *e)
 {
-    return page_query(out, p, "what was run", page_subject_query, e);
+    struct report_rows rows;
+
+    *out = "no run yet";
+    TRY(page_query(&rows, p, "what was run", page_subject_query, e));
+    const char *n = report_rows_get(&rows, 0, "n"), *corpora = report_rows_get(&rows, 0, "corpora");
+    const char *size = report_table_size(&p->arena, report_rows_get(&rows, 0, "low"),
+                                         report_rows_get(&rows, 0, "high"));
+    if (strcmp(n, "0") == 0) return 0;
+    *out = arena_printf(&p->arena, "%s runs at scale %s%s%s%s%s", n,
+                        report_rows_get(&rows, 0, "scales"), size ? ": models of " : "",
+                        size ? size : "", corpora ? " on " : "", corpora ? corpora : "");
+    return 0;
 }
 
 /* --- provenance ----------------------------------------------------------------------------- */

@@ -95,7 +95,9 @@ int report_judge(struct store *s, const struct project *p, const char *artefact,
  * position, lengths, seed, and so on, whose training has the same settings.
  * 3. Scale, dataset, corpus, split, protocol, stride, first window, precision, checkpoint and the
  * number of targets asked for must always agree, named or not: they decide what a number may be
- * called. Evaluations that agree in all but these keep rows of their own, with what differs. */
+ * called. Evaluations that agree in all but these keep rows of their own, with what differs.
+ * 4. CSV and JSON have every column in full. The formats for people fit 120 columns: what all rows
+ * share is a sentence above them, ids have 8 digits, long texts are notes below. */
 int report_compare(FILE *out, struct store *s, const char *a_filter, const char *b_filter,
                    enum report_format format, struct err *e);
 

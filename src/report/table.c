@@ -33,7 +33,7 @@ static void add_tokens(struct strbuf *b, const char *low, const char *high)
 static const char *size_text(struct arena *a, double n)
 {
     if (n >= 1e9) return arena_printf(a, "%.2fB", 1e-9 * n);
-    if (n >= 1e5) return arena_printf(a, n >= 1e8 ? "%.0fM" : "%.2fM", 1e-6 * n);
+    if (n >= 1e4) return arena_printf(a, n >= 1e8 ? "%.0fM" : "%.2fM", 1e-6 * n);
     return arena_printf(a, "%.0f", n);
 }
 

@@ -71,7 +71,7 @@ static int attempt_spawn(struct attempt *at, const struct attempt_context *place
 {
     const struct slot *slot = &place->slots->slot[at->slot];
     const struct device *device = &place->slots->device[slot->device];
-    const struct worker_options o = {
+    const struct worker_command o = {
         .program = place->program,
         .root = place->project->root,
         .dir = at->dir,

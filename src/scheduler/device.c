@@ -220,8 +220,9 @@ static void device_check_capability(struct device *d, int major, int minor)
                                           : "Volta";
     if (major >= LEAST) return;
     snprintf(d->unusable, sizeof d->unusable,
-             "compute capability %d.%d (%s) has no bf16 tensor cores and no asynchronous copies; "
-             "alibi needs 8.0 or later (A100, RTX 30 series)",
+             "compute capability %d.%d (%s), alibi needs 8.0 (A100, RTX 30 series) or later: bf16 "
+             "tensor "
+             "cores, asynchronous copies",
              major, minor, generation);
 }
 
@@ -258,15 +259,19 @@ static void device_fill_gpu(struct device *d, const struct device_nvml *f, unsig
                  (long)d->others_n, d->others_n == 1 ? "" : "s");
 }
 
-/* The GPUs that NVML sees; 0 where it cannot be asked. */
-static int32_t device_list_gpus(struct device *out, int32_t room)
+/* The GPUs that NVML sees; 0 and why where there are none. */
+static int32_t device_list_gpus(struct device *out, int32_t room, const char **why)
 {
     struct device_nvml f;
     unsigned n = 0, i = 0;
     void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
 
+    *why = "the NVIDIA driver lacks libnvidia-ml.so.1, which shows GPUs: install its utilities "
+           "(nvidia-utils, libnvidia-ml1)";
     if (!library) return 0;
+    *why = "the NVIDIA driver does not start: nvidia-smi says why; often a reboot is due";
     if (!device_nvml_load(&f, library) || f.init() != 0) goto out;
+    *why = "the NVIDIA driver is there but shows no GPU";
     if (f.count(&n) != 0) n = 0;
     for (; i < n && (int32_t)i < room; i++) device_fill_gpu(&out[i], &f, i);
     f.shutdown();
@@ -297,18 +302,20 @@ int local_devices(struct device *out, int32_t room, int32_t *n, struct err *e)
     device_fill_cpu(&out[(*n)++], &arena);
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
     bool has_library = *device_library(&arena, "libalibi_cuda.so") != '\0';
-    int32_t gpus_n = driver ? device_list_gpus(out + 1, room - 1) : 0;
+    const char *why =
+        "no NVIDIA driver: libcuda.so.1 is not on this machine; use cpu, or install it";
+    int32_t gpus_n = driver ? device_list_gpus(out + 1, room - 1, &why) : 0;
     if (gpus_n == 0) {
         out[1] = (struct device){.name = "cuda:0", .description = "NVIDIA GPU"};
-        snprintf(out[1].unusable, sizeof out[1].unusable, "%s",
-                 driver ? "the NVIDIA driver is there but shows no GPU"
-                        : "no NVIDIA driver: libcuda.so.1 is not on this machine");
+        snprintf(out[1].unusable, sizeof out[1].unusable, "%s", why);
         gpus_n = 1;
     }
     for (int32_t i = 1; i <= gpus_n; i++)
         if (!has_library && !*out[i].unusable)
             snprintf(out[i].unusable, sizeof out[i].unusable,
-                     "built without CUDA: libalibi_cuda.so is not beside the program");
+                     "built without CUDA: libalibi_cuda.so is not beside the program; run make "
+                     "where nvcc is, "
+                     "or take the bundle");
     *n += gpus_n;
     if (*n < room && *device_library(&arena, "libalibi_cuda_emulated.so"))
         device_fill_emulated(&out[(*n)++], &out[0]);

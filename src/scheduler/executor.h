@@ -29,6 +29,20 @@ struct executor_config {
     bool in_use;                   /* --devices gives it slots */
 };
 
+/* What a worker is started with. */
+struct worker_command {
+    const char *program;     /* started as: program worker dir --device device --threads 1 */
+    const char *root;        /* working folder */
+    const char *dir;         /* the attempt's folder, relative to root */
+    const char *attempt_dir; /* the same, absolute: its mark (process.h), and where the log is */
+    const char *device;      /* backend name as the worker sees it */
+    int32_t cpu;             /* core to stay on; -1: any */
+    int32_t cuda;            /* the only GPU it may see; -1: none */
+    const char *cuda_uuid;   /* the same, as the driver names it; NULL or "": by number */
+    bool alone;              /* it measures: nothing else may run there */
+    const char *avoid_blas;  /* the library of an attempt that crashed; NULL or "": none */
+};
+
 /* How results.db and the next scheduler know a worker. */
 struct worker_id {
     const char *host, *boot_id; /* NULL: not known yet */
@@ -56,8 +70,9 @@ struct executor {
     int (*open)(void **self, const struct executor_config *c, struct err *e);
     void (*close)(void *self); /* after its jobs are released; takes NULL */
 
-    /* Starts a worker. Errors: ERR_TRYLATER rejected for now; those of process_start. */
-    int (*start)(void *self, void **job, struct worker_id *id, const struct worker_options *o,
+    /* Starts a worker. Errors: ERR_TRYLATER rejected for now; ERR_UNAVAILABLE it cannot be started;
+     * ERR_CREATE its log; ERR_NOMEM. */
+    int (*start)(void *self, void **job, struct worker_id *id, const struct worker_command *c,
                  struct err *e);
     /* The worker of a row that an earlier scheduler left running; attempt_dir is absolute. 1: it
      * still runs, *job watches it. 0: it has ended, and nothing more is written to its folder.
@@ -82,6 +97,7 @@ struct executor {
     void (*release)(void *job);
 };
 
+enum { WORKER_LOG_MAX_BYTES = 4 * 1024 * 1024 };
 extern const struct executor executor_local, executor_slurm;
 extern const struct executor *const executor_table[]; /* ended by NULL */
 

@@ -1,21 +1,36 @@
-/* executor_local.c - workers as processes of this machine (process.h). They die with the scheduler,
- * so that none is ever recovered. */
+/* executor_local.c - workers as processes of this machine.
+ *
+ * 1. A worker leads its own process group and dies with the scheduler, so that none is ever
+ *    recovered; when it has ended, its whole group is killed before its number is given back.
+ * 2. It sees no more of the environment than worker_environment lists; stdin is /dev/null; no
+ *    descriptor of the scheduler is open in it.
+ * 3. What it prints goes through a pipe to its log, WORKER_LOG_MAX_BYTES at most: the rest is read,
+ *    counted and dropped, so that a worker that prints without end neither stops nor fills the
+ * disk. A log that cannot be written is no reason to lose a result: the worker's records decide. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/subprocess.h"
+#include "record/run_folder.h"
 #include "scheduler/executor.h"
 
-enum { LOCAL_WAIT_MS = 5000 };
+/* A full pipe is at most 16 chunks, so what an ended worker has left is taken in one go. */
+enum { LOCAL_WAIT_MS = 5000, LOCAL_CHUNK = 64 * 1024, LOCAL_CHUNKS_A_DRAIN = 16 };
 
 struct local_job {
     struct local *local;
     struct local_job *next;
-    struct process process;
+    pid_t pid;              /* also the number of its group; 0: none */
+    int log_pipe, log_file; /* what it prints comes out of the pipe; -1: closed */
+    int64_t log_bytes, log_dropped_bytes;
     const char *dir; /* the caller's */
     bool log_failed; /* reported once */
 };
@@ -51,43 +66,127 @@ static int local_open(void **self, const struct executor_config *c, struct err *
     return 0;
 }
 
+/* --- starting ------------------------------------------------------------------------------- */
+
+/* The environment of a worker, ended by NULL. */
+static const char *const *worker_environment(struct arena *a, const struct worker_command *c)
+{
+    /* The last four steer the emulated GPU, and only that; the one before changes no bit. */
+    static const char *const passed[] = {"PATH",
+                                         "HOME",
+                                         "TMPDIR",
+                                         "LD_LIBRARY_PATH",
+                                         "ALIBI_CUDA_GRAPHS",
+                                         "EMULATION_ORDER",
+                                         "EMULATION_MEMORY",
+                                         "EMULATION_LOSE",
+                                         "EMULATION_OPEN"};
+    enum { PASSED_N = sizeof passed / sizeof *passed };
+    /* An empty list hides every GPU from a worker that is to use none. A GPU is named by its UUID:
+     * numbers change when one fails. */
+    bool has_uuid = c->cuda >= 0 && c->cuda_uuid && *c->cuda_uuid;
+    const char *gpu = c->cuda < 0 ? "" : arena_printf(a, "%ld", (long)c->cuda);
+    const char *avoid =
+        c->avoid_blas && *c->avoid_blas ? c->avoid_blas : getenv("ALIBI_AVOID_BLAS");
+    const struct {
+        const char *name, *value; /* value NULL: not set */
+    } set[] = {{"ALIBI_AVOID_BLAS", avoid},
+               {"LANG", "C.UTF-8"},
+               {"OMP_NUM_THREADS", "1"},
+               {MACHINE_MARK, c->attempt_dir},
+               {"CUDA_VISIBLE_DEVICES", has_uuid ? c->cuda_uuid : gpu},
+               {"CUDA_DEVICE_ORDER", c->cuda >= 0 ? "PCI_BUS_ID" : NULL}};
+    enum { SET_N = sizeof set / sizeof *set };
+    const char **out = arena_array(a, PASSED_N + SET_N + 1, sizeof *out);
+    int n = 0;
+
+    for (int i = 0; i < PASSED_N + SET_N; i++) {
+        const char *name = i < PASSED_N ? passed[i] : set[i - PASSED_N].name;
+        const char *value = i < PASSED_N ? getenv(name) : set[i - PASSED_N].value;
+        if (value) out[n++] = arena_printf(a, "%s=%s", name, value);
+    }
+    return out;
+}
+
+static void close_log(struct local_job *j)
+{
+    if (j->log_pipe >= 0) close(j->log_pipe);
+    if (j->log_file >= 0) close(j->log_file);
+    j->log_pipe = j->log_file = -1;
+}
+
 static void local_release(void *job)
 {
-    struct local_job *j = job;
+    struct local_job *j = job, **at = &j->local->job;
 
-    for (struct local_job **at = &j->local->job; *at; at = &(*at)->next) {
-        if (*at != j) continue;
-        *at = j->next;
-        break;
+    while (*at && *at != j) at = &(*at)->next;
+    if (*at) *at = j->next;
+    if (j->pid > 0) {
+        kill(-j->pid, SIGKILL);
+        waitpid(j->pid, NULL, 0);
     }
-    process_close(&j->process);
+    close_log(j);
     free(j);
 }
 
-static int local_start(void *self, void **job, struct worker_id *id, const struct worker_options *o,
+/* Starts the program; returns when it runs. */
+static int spawn(struct local_job *j, struct arena *a, const struct worker_command *c,
+                 struct err *e)
+{
+    int output[2];
+    const char *path = run_folder_path(a, c->attempt_dir, RUN_LOG);
+    const char *const argv[] = {c->program, "worker",    c->dir, "--device",
+                                c->device,  "--threads", "1",    NULL};
+    const struct subprocess worker = {.argv = argv,
+                                      .environment = worker_environment(a, c),
+                                      .folder = c->root,
+                                      .dies_with_parent = true,
+                                      .core = c->cpu >= 0 ? &c->cpu : NULL};
+    struct epoll_event ready = {.events = EPOLLIN};
+
+    if (pipe2(output, O_CLOEXEC) < 0)
+        return ERR(e, ERR_NOMEM, "%s: a worker cannot be started: %s", c->dir, strerror(errno));
+    j->log_pipe = output[0];
+    fcntl(j->log_pipe, F_SETFL, O_NONBLOCK);
+    j->log_file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    int rc = 0;
+    if (j->log_file < 0) {
+        rc = ERR(e, ERR_CREATE, "%s: cannot be created: %s", path, strerror(errno));
+    } else if (epoll_ctl(j->local->epoll, EPOLL_CTL_ADD, j->log_pipe, &ready) < 0) {
+        rc = ERR(e, ERR_NOMEM, "%s: epoll_ctl: %s", c->dir, strerror(errno));
+    } else {
+        int failure = subprocess_spawn(&j->pid, &worker, output[1], output[1]);
+        if (failure)
+            rc = ERR(e, j->pid < 0 ? ERR_NOMEM : ERR_UNAVAILABLE, "%s: cannot be started: %s",
+                     c->program, strerror(failure));
+        if (failure) j->pid = 0;
+    }
+    close(output[1]);
+    return rc;
+}
+
+static int local_start(void *self, void **job, struct worker_id *id, const struct worker_command *c,
                        struct err *e)
 {
     struct local *l = self;
     struct local_job *j = calloc(1, sizeof *j);
-    struct epoll_event ready = {.events = EPOLLIN};
+    struct arena a;
 
-    if (!j) return ERR(e, ERR_NOMEM, "%s: out of memory while starting a worker", o->dir);
-    *j = (struct local_job){.local = l, .next = l->job, .dir = o->dir};
-    int rc = process_start(&j->process, o, e);
-    if (rc < 0) {
-        free(j);
-        return rc;
-    }
+    if (!j) return ERR(e, ERR_NOMEM, "%s: out of memory while starting a worker", c->dir);
+    *j = (struct local_job){
+        .local = l, .next = l->job, .dir = c->dir, .log_pipe = -1, .log_file = -1};
     l->job = j;
-    if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, j->process.log_pipe, &ready) < 0) {
-        rc = ERR(e, ERR_NOMEM, "%s: epoll_ctl: %s", o->dir, strerror(errno));
+    arena_init(&a);
+    int rc = spawn(j, &a, c, e);
+    arena_fini(&a);
+    if (rc < 0) {
         local_release(j);
         return rc;
     }
     *id = (struct worker_id){.host = l->machine->host,
                              .boot_id = l->machine->boot_id,
-                             .pid = j->process.pid,
-                             .pid_start = j->process.pid_start};
+                             .pid = j->pid,
+                             .pid_start = machine_pid_start(j->pid)};
     *job = j;
     return 0;
 }
@@ -105,6 +204,57 @@ static int local_recover(void *self, void **job, struct worker_id *id,
     return 0;
 }
 
+/* --- logs ----------------------------------------------------------------------------------- */
+
+/* Keeps what the cap leaves room for; counts the rest. */
+static int keep_log(struct local_job *j, const char *text, size_t n, struct err *e)
+{
+    size_t room = (size_t)(WORKER_LOG_MAX_BYTES - j->log_bytes);
+    size_t kept = n < room ? n : room;
+
+    j->log_dropped_bytes += (int64_t)(n - kept);
+    for (size_t done = 0; done < kept;) {
+        ssize_t wrote = write(j->log_file, text + done, kept - done);
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote < 0)
+            return ERR(e, ERR_IO, "the log of worker %ld: writing %zu bytes: %s", (long)j->pid,
+                       kept - done, strerror(errno));
+        done += (size_t)wrote;
+        j->log_bytes += wrote;
+    }
+    return 0;
+}
+
+/* Takes what is waiting in the pipe, 1 MiB at most, also if the log cannot be written. */
+static int drain_log(struct local_job *j, struct err *e)
+{
+    char chunk[LOCAL_CHUNK];
+    int rc = 0;
+
+    for (int i = 0; j->log_pipe >= 0 && i < LOCAL_CHUNKS_A_DRAIN; i++) {
+        ssize_t n = read(j->log_pipe, chunk, sizeof chunk);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno == EAGAIN) break;
+        if (n <= 0) { /* every writer has closed it */
+            close(j->log_pipe);
+            j->log_pipe = -1;
+            break;
+        }
+        if (rc == 0) rc = keep_log(j, chunk, (size_t)n, e);
+    }
+    return rc;
+}
+
+/* The rest of the log, and a notice if some was dropped. */
+static void finish_log(struct local_job *j)
+{
+    drain_log(j, NULL);
+    if (j->log_dropped_bytes > 0 && j->log_file >= 0)
+        dprintf(j->log_file, "\n[the log ends here: %lld more bytes were not kept]\n",
+                (long long)j->log_dropped_bytes);
+    close_log(j);
+}
+
 /* Drains all logs. The first that cannot be written is reported, each one once. */
 static int local_service(void *self, struct err *e)
 {
@@ -112,7 +262,7 @@ static int local_service(void *self, struct err *e)
 
     for (struct local_job *j = ((struct local *)self)->job; j; j = j->next) {
         struct err why;
-        if (process_drain_log(&j->process, &why) >= 0 || j->log_failed || rc < 0) continue;
+        if (drain_log(j, &why) >= 0 || j->log_failed || rc < 0) continue;
         j->log_failed = true;
         rc = ERR(e, why.code, "%s: %s", j->dir, why.text);
     }
@@ -124,18 +274,33 @@ static int local_wait_fd(void *self)
     return ((struct local *)self)->epoll;
 }
 
+/* --- ends ----------------------------------------------------------------------------------- */
+
 static enum job_state local_poll(void *job, bool reported_end, struct exit_info *end)
 {
     struct local_job *j = job;
+    siginfo_t info = {0};
+    int waited = waitid(P_PID, (id_t)j->pid, &info, WEXITED | WNOHANG | WNOWAIT);
 
     (void)reported_end;
     *end = (struct exit_info){.exit_code = -1, .signal = -1};
-    return process_has_ended(&j->process, &end->exit_code, &end->signal) ? JOB_ENDED : JOB_RUNNING;
+    if (waited < 0 && errno == EINTR) return JOB_RUNNING;
+    if (waited == 0 && info.si_pid != j->pid) return JOB_RUNNING;
+    /* Not yet reaped: the number still belongs to this group and to nobody else. */
+    kill(-j->pid, SIGKILL);
+    finish_log(j);
+    if (waited == 0)
+        *(info.si_code == CLD_EXITED ? &end->exit_code : &end->signal) = info.si_status;
+    waitpid(j->pid, NULL, 0);
+    j->pid = 0;
+    return JOB_ENDED;
 }
 
 static void local_signal(void *job, enum job_signal signal)
 {
-    process_signal(&((struct local_job *)job)->process, signal == JOB_STOP ? SIGTERM : SIGKILL);
+    const struct local_job *j = job;
+
+    if (j->pid > 0) kill(-j->pid, signal == JOB_STOP ? SIGTERM : SIGKILL);
 }
 
 const struct executor executor_local = {

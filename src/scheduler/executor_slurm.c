@@ -15,8 +15,7 @@
  * 6. --no-requeue: the scheduler retries. Two minutes before the job's time limit the worker is
  *    asked for a checkpoint (--signal), from which the next attempt resumes.
  *
- * On its node a job executes one attempt with a worker of its own (slurm_node_run), as the
- * scheduler does on its machine.
+ * On its node a job executes one attempt with a worker of the local executor (slurm_node_run).
  * 7. The worker gets the first GPU that Slurm gave the job (CUDA_VISIBLE_DEVICES), else the CPU.
  * 8. SIGTERM - from scancel, or two minutes before the time limit - is passed on to it. */
 #include <ctype.h>
@@ -389,7 +388,7 @@ static void slurm_quote(struct strbuf *out, const char *text)
     strbuf_add(out, "'");
 }
 
-static int slurm_write_script(struct arena *a, const struct worker_options *o, struct err *e)
+static int slurm_write_script(struct arena *a, const struct worker_command *o, struct err *e)
 {
     struct strbuf text;
 
@@ -411,7 +410,7 @@ static int slurm_write_script(struct arena *a, const struct worker_options *o, s
 }
 
 static const char **slurm_arguments(const struct slurm *s, struct arena *a,
-                                    const struct worker_options *o)
+                                    const struct worker_command *o)
 {
     char name[SLURM_NAME_BYTES];
     int32_t n = 0, words_n = 0;
@@ -450,7 +449,7 @@ static struct slurm_job *slurm_watch(struct slurm *s, const struct slurm_row *ro
     return job;
 }
 
-static int slurm_start(void *self, void **job, struct worker_id *id, const struct worker_options *o,
+static int slurm_start(void *self, void **job, struct worker_id *id, const struct worker_command *o,
                        struct err *e)
 {
     int rc = 0;
@@ -667,42 +666,47 @@ static int slurm_node_write(const char *path, int exit_code, int signal_number, 
 }
 
 /* Until the worker has ended. */
-static void slurm_node_attend(struct process *worker, struct signals *sg, int *exit_code,
-                              int *signal_number)
+static struct exit_info slurm_node_attend(void *local, void *job, struct signals *sg)
 {
     int heard_n = 0;
+    struct exit_info end;
 
-    while (!process_has_ended(worker, exit_code, signal_number)) {
+    while (executor_local.poll(job, false, &end) != JOB_ENDED) {
         struct pollfd wait[2] = {{.fd = sg->fd, .events = POLLIN},
-                                 {.fd = worker->log_pipe, .events = POLLIN}};
+                                 {.fd = executor_local.wait_fd(local), .events = POLLIN}};
         bool child = false;
         poll(wait, 2, -1);
         signals_read(sg, clock_monotonic_us(), &child);
-        if (sg->stops_n > heard_n) process_signal(worker, SIGTERM);
+        if (sg->stops_n > heard_n) executor_local.signal(job, JOB_STOP);
         heard_n = sg->stops_n;
-        process_drain_log(worker, NULL);
+        executor_local.service(local, NULL);
     }
+    return end;
 }
 
-static int slurm_node_judge(const char *dir, int exit_code, int signal_number, struct err *e)
+static int slurm_node_judge(const char *dir, const struct exit_info *end, struct err *e)
 {
-    if (exit_code == 0) return 0;
-    if (exit_code < 0)
-        return ERR(e, ERR_INTERNAL, "%s: the worker was killed by signal %d", dir, signal_number);
-    return ERR(e, exit_code == err_exit_code(ERR_INTERRUPTED) ? ERR_INTERRUPTED : ERR_INTERNAL,
-               "%s: the worker ended with exit %d; its log is %s/log", dir, exit_code, dir);
+    if (end->exit_code == 0) return 0;
+    if (end->exit_code < 0)
+        return ERR(e, ERR_INTERNAL, "%s: the worker was killed by signal %d", dir, end->signal);
+    return ERR(e, end->exit_code == err_exit_code(ERR_INTERRUPTED) ? ERR_INTERRUPTED : ERR_INTERNAL,
+               "%s: the worker ended with exit %d; its log is %s/log", dir, end->exit_code, dir);
 }
 
 int slurm_node_run(const struct project *p, const char *dir, struct err *e)
 {
-    int rc = 0, exit_code = -1, signal_number = -1;
-    struct process worker = {.log_pipe = -1, .log_file = -1};
+    int rc = 0;
+    void *local = NULL, *job = NULL;
+    struct machine machine;
+    struct worker_id id;
     struct signals signals = {.fd = -1};
     struct arena a;
 
     arena_init(&a);
+    machine_read(&machine);
+    const struct executor_config config = {.project = p, .machine = &machine};
     const char *gpu = slurm_node_gpu(&a), *attempt_dir = project_path(p, &a, dir);
-    struct worker_options o = {
+    const struct worker_command command = {
         .program = p->program,
         .root = p->root,
         .dir = dir,
@@ -717,13 +721,15 @@ int slurm_node_run(const struct project *p, const char *dir, struct err *e)
         rc = ERR(e, ERR_USAGE, "%s has already been executed", dir);
         goto out;
     }
-    TRY_OUT(rc, process_start(&worker, &o, e));
-    slurm_node_attend(&worker, &signals, &exit_code, &signal_number);
+    TRY_OUT(rc, executor_local.open(&local, &config, e));
+    TRY_OUT(rc, executor_local.start(local, &job, &id, &command, e));
+    const struct exit_info end = slurm_node_attend(local, job, &signals);
     const char *path = arena_printf(&a, "%s/%s", attempt_dir, slurm_exit_file);
-    TRY_OUT(rc, slurm_node_write(path, exit_code, signal_number, e));
-    rc = slurm_node_judge(dir, exit_code, signal_number, e);
+    TRY_OUT(rc, slurm_node_write(path, end.exit_code, end.signal, e));
+    rc = slurm_node_judge(dir, &end, e);
 out:
-    process_close(&worker);
+    if (job) executor_local.release(job);
+    executor_local.close(local);
     signals_close(&signals);
     arena_fini(&a);
     return rc;

@@ -1,25 +1,20 @@
-/* process.c - reads /proc; starts workers and takes what they print; signalfd.
+/* process.c - reads /proc; signalfd.
  *
  * A process that ends between two reads of /proc is not an error. */
 #include "scheduler/process.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/str.h"
-#include "base/subprocess.h"
-#include "record/run_folder.h"
 
 /* --- names ---------------------------------------------------------------------------------- */
 
@@ -130,188 +125,6 @@ int kill_leftover_workers(const char *attempt_dir, int wait_ms)
     }
     if (proc) closedir(proc);
     return killed_n;
-}
-
-/* --- workers -------------------------------------------------------------------------------- */
-
-/* A full pipe is at most 16 chunks, so what an ended worker has left is taken in one go. */
-enum { PROCESS_ENV_MAX = 16, PROCESS_CHUNK = 64 * 1024, PROCESS_CHUNKS_A_DRAIN = 16 };
-
-/* The environment and arguments of a worker, in the caller's arena. */
-struct process_image {
-    struct arena *arena;
-    char *env[PROCESS_ENV_MAX + 1];
-    int env_n;
-    const char *argv[8];
-};
-
-static void process_add_env(struct process_image *im, const char *name, const char *value)
-{
-    assert(im->env_n < PROCESS_ENV_MAX);
-    if (value) im->env[im->env_n++] = arena_printf(im->arena, "%s=%s", name, value);
-}
-
-static void process_fill_image(struct process_image *im, struct arena *a,
-                               const struct worker_options *o)
-{
-    /* The last four steer the emulated GPU, and only that; the one before changes no bit. */
-    static const char *const passed[] = {"PATH",
-                                         "HOME",
-                                         "TMPDIR",
-                                         "LD_LIBRARY_PATH",
-                                         "ALIBI_CUDA_GRAPHS",
-                                         "EMULATION_ORDER",
-                                         "EMULATION_MEMORY",
-                                         "EMULATION_LOSE",
-                                         "EMULATION_OPEN"};
-
-    *im = (struct process_image){.arena = a};
-    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
-        process_add_env(im, passed[i], getenv(passed[i]));
-    process_add_env(im, "ALIBI_AVOID_BLAS",
-                    o->avoid_blas && *o->avoid_blas ? o->avoid_blas : getenv("ALIBI_AVOID_BLAS"));
-    process_add_env(im, "LANG", "C.UTF-8");
-    process_add_env(im, "OMP_NUM_THREADS", "1");
-    process_add_env(im, MACHINE_MARK, o->attempt_dir);
-    /* An empty list hides every GPU from a worker that is to use none. A GPU is named by its UUID:
-     * numbers change when one fails. */
-    const char *gpu = o->cuda < 0 ? "" : arena_printf(a, "%ld", (long)o->cuda);
-    if (o->cuda >= 0 && o->cuda_uuid && *o->cuda_uuid) gpu = o->cuda_uuid;
-    process_add_env(im, "CUDA_VISIBLE_DEVICES", gpu);
-    if (o->cuda >= 0) process_add_env(im, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
-    const char *argv[] = {o->program, "worker", o->dir, "--device", o->device, "--threads", "1"};
-    memcpy(im->argv, argv, sizeof argv);
-}
-
-int process_start(struct process *p, const struct worker_options *o, struct err *e)
-{
-    int rc = 0, output[2] = {-1, -1};
-    struct process_image im;
-    struct arena arena;
-
-    arena_init(&arena);
-    *p = (struct process){.log_pipe = -1, .log_file = -1};
-    process_fill_image(&im, &arena, o);
-    const struct subprocess worker = {.argv = im.argv,
-                                      .environment = (const char *const *)im.env,
-                                      .folder = o->root,
-                                      .dies_with_parent = true,
-                                      .core = o->cpu >= 0 ? &o->cpu : NULL};
-    const char *path = run_folder_path(&arena, o->attempt_dir, RUN_LOG);
-    if (pipe2(output, O_CLOEXEC) < 0) {
-        rc = ERR(e, ERR_NOMEM, "%s: a worker cannot be started: %s", o->dir, strerror(errno));
-        goto out;
-    }
-    p->log_pipe = output[0];
-    p->log_file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (p->log_file < 0) {
-        rc = ERR(e, ERR_CREATE, "%s: cannot be created: %s", path, strerror(errno));
-        goto out;
-    }
-    int failure = subprocess_spawn(&p->pid, &worker, output[1], output[1]);
-    if (failure) {
-        rc = ERR(e, p->pid < 0 ? ERR_NOMEM : ERR_UNAVAILABLE, "%s: cannot be started: %s",
-                 o->program, strerror(failure));
-        p->pid = 0;
-        goto out;
-    }
-    p->pid_start = machine_pid_start(p->pid);
-    fcntl(p->log_pipe, F_SETFL, O_NONBLOCK);
-out:
-    if (output[1] >= 0) close(output[1]);
-    arena_fini(&arena);
-    if (rc < 0) process_close(p);
-    return rc;
-}
-
-/* Keeps what the cap leaves room for; counts the rest. */
-static int process_keep_log(struct process *p, const char *text, size_t n, struct err *e)
-{
-    size_t room = (size_t)(PROCESS_LOG_MAX_BYTES - p->log_bytes);
-    size_t kept = n < room ? n : room;
-
-    p->log_dropped_bytes += (int64_t)(n - kept);
-    for (size_t done = 0; done < kept;) {
-        ssize_t wrote = write(p->log_file, text + done, kept - done);
-        if (wrote < 0 && errno == EINTR) continue;
-        if (wrote < 0)
-            return ERR(e, ERR_IO, "the log of worker %ld: writing %zu bytes: %s", (long)p->pid,
-                       kept - done, strerror(errno));
-        done += (size_t)wrote;
-        p->log_bytes += wrote;
-    }
-    return 0;
-}
-
-int process_drain_log(struct process *p, struct err *e)
-{
-    char chunk[PROCESS_CHUNK];
-    int rc = 0;
-
-    for (int i = 0; p->log_pipe >= 0 && i < PROCESS_CHUNKS_A_DRAIN; i++) {
-        ssize_t n = read(p->log_pipe, chunk, sizeof chunk);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0 && errno == EAGAIN) break;
-        if (n <= 0) { /* every writer has closed it */
-            close(p->log_pipe);
-            p->log_pipe = -1;
-            break;
-        }
-        if (rc == 0) rc = process_keep_log(p, chunk, (size_t)n, e);
-    }
-    return rc;
-}
-
-void process_signal(const struct process *p, int signal_number)
-{
-    if (p->pid > 0) kill(-p->pid, signal_number);
-}
-
-/* The rest of the log, and a notice if some was dropped. A log that cannot be written is no reason
- * to lose a result: the worker's own records decide. */
-static void process_finish_log(struct process *p)
-{
-    char notice[128];
-
-    process_drain_log(p, NULL);
-    if (p->log_dropped_bytes > 0) {
-        int n = snprintf(notice, sizeof notice,
-                         "\n[the log ends here: %lld more bytes were not kept]\n",
-                         (long long)p->log_dropped_bytes);
-        if (write(p->log_file, notice, (size_t)n) < 0) p->log_dropped_bytes++;
-    }
-    if (p->log_pipe >= 0) close(p->log_pipe);
-    if (p->log_file >= 0) close(p->log_file);
-    p->log_pipe = p->log_file = -1;
-}
-
-bool process_has_ended(struct process *p, int *exit_code, int *signal_number)
-{
-    siginfo_t info = {0};
-    int waited = waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT);
-
-    if (waited < 0 && errno == EINTR) return false;
-    if (waited == 0 && info.si_pid != p->pid) return false;
-    /* Not yet reaped: the number still belongs to this group and to nobody else. */
-    process_signal(p, SIGKILL);
-    process_finish_log(p);
-    *exit_code = waited == 0 && info.si_code == CLD_EXITED ? info.si_status : -1;
-    *signal_number = waited == 0 && info.si_code != CLD_EXITED ? info.si_status : -1;
-    waitpid(p->pid, NULL, 0);
-    p->pid = 0;
-    return true;
-}
-
-void process_close(struct process *p)
-{
-    if (p->pid > 0) {
-        process_signal(p, SIGKILL);
-        waitpid(p->pid, NULL, 0);
-        p->pid = 0;
-    }
-    if (p->log_pipe > 0) close(p->log_pipe);
-    if (p->log_file > 0) close(p->log_file);
-    p->log_pipe = p->log_file = -1;
 }
 
 /* --- signals -------------------------------------------------------------------------------- */

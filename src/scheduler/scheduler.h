@@ -88,7 +88,7 @@ struct device {
     double flops_per_s; /* rough, for estimates where nothing was measured */
     char uuid[64];      /* of a GPU, as the driver spells it; empty: unknown */
     int32_t others_n;   /* programs that compute on a GPU now */
-    char unusable[256]; /* why it cannot be used; empty: it can */
+    char unusable[512]; /* why it cannot be used; empty: it can */
     bool is_test;       /* the emulated GPU of a build that has one: only where it is named */
     bool is_cluster;    /* many machines: only where it is named; memory unknown */
 };

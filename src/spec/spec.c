@@ -48,7 +48,7 @@ static int set_enum(int *field, const struct spec_key *key, const char *text, st
         snprintf(allowed + used, sizeof allowed - used, "%s%s", n ? ", " : "", key->names[n]);
     }
     const char *near = str_nearest(text, key->names, n);
-    return ERR(e, ERR_DATA, "%s: '%.60s' is none of %s%s%s%s", key->name, text, allowed,
+    return ERR(e, ERR_DATA, "%s: expected one of %s, found '%.60s'%s%s%s", key->name, allowed, text,
                near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 

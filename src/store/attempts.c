@@ -82,8 +82,7 @@ static int check_running(struct store *s, int64_t attempt_id, char run_id[SPEC_I
                         "SELECT run_id,state,attempt FROM run_attempts WHERE attempt_id=?1",
                         DATABASE_INT(attempt_id)));
     int rc = database_next(s, row, e);
-    if (rc == 0)
-        return ERR(e, ERR_INTERNAL, "attempt id %lld: is not there", (long long)attempt_id);
+    if (rc == 0) return ERR(e, ERR_INTERNAL, "attempt id %lld: not found", (long long)attempt_id);
     if (rc < 0) return rc;
     database_text(run_id, SPEC_ID_BYTES, row, 0);
     rc = 0;
@@ -180,7 +179,6 @@ int store_end_attempt(struct store *s, int64_t attempt_id, const struct store_en
         return ERR(e, ERR_INTERNAL, "attempt id %lld: cannot end as %d", (long long)attempt_id,
                    (int)end->state);
     TRY(store_begin(s, e));
-    memset(s->known, 0, sizeof s->known);
     TRY_OUT(rc, check_running(s, attempt_id, run_id, e));
     if (end->state == STORE_DONE) TRY_OUT(rc, results_make_current(s, attempt_id, run_id, e));
     TRY_OUT(rc, end_row(s, attempt_id, end, e));

@@ -240,7 +240,6 @@ void store_rollback(struct store *s)
 {
     if (!s || s->depth == 0) return;
     s->depth--;
-    memset(s->known, 0, sizeof s->known);
     if (sqlite3_get_autocommit(s->connection_own)) return;
     if (s->depth == 0) {
         database_script(s, "ROLLBACK", NULL);
@@ -249,22 +248,18 @@ void store_rollback(struct store *s)
     }
 }
 
-int database_uri(char *out, size_t room, const char *path, const char *query, struct err *e)
+char *database_uri(struct arena *a, const char *path, const char *query)
 {
     static const char plain[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-~";
-    size_t n = (size_t)snprintf(out, room, "file:");
+    struct strbuf uri;
 
-    for (const char *p = path; *p && n + 4 < room; p++) {
-        if (strchr(plain, *p))
-            out[n++] = *p;
-        else
-            n += (size_t)snprintf(out + n, room - n, "%%%02X", (unsigned char)*p);
-    }
-    if (n + strlen(query) + 8 > room)
-        return ERR(e, ERR_USAGE, "%.80s…: the path is too long", path);
-    snprintf(out + n, room - n, "?%s", query);
-    return 0;
+    strbuf_init(&uri, a);
+    strbuf_add(&uri, "file:");
+    for (const char *p = path; *p; p++)
+        strbuf_addf(&uri, strchr(plain, *p) ? "%c" : "%%%02X", (unsigned char)*p);
+    strbuf_addf(&uri, "?%s", query);
+    return uri.text;
 }
 
 /* --- migrations ----------------------------------------------------------------------------- */
@@ -294,10 +289,9 @@ static int migrate_version(struct store *s, int64_t *out, int newest, struct err
 /* A copy of the file as it is, under its version's name. */
 static int back_up(struct store *s, int64_t version, struct err *e)
 {
-    char path[DATABASE_PATH_BYTES + 32], temporary[DATABASE_PATH_BYTES + 48];
+    const char *path = arena_printf(&s->arena, "%s.backup-v%lld", s->path, (long long)version);
+    const char *temporary = arena_printf(&s->arena, "%s.tmp-%ld", path, (long)getpid());
 
-    snprintf(path, sizeof path, "%s.backup-v%lld", s->path, (long long)version);
-    snprintf(temporary, sizeof temporary, "%s.tmp-%ld", path, (long)getpid());
     unlink(temporary);
     int rc = DATABASE_RUN(s, e, "VACUUM INTO ?1", DATABASE_TEXT(temporary));
     if (rc == 0) rc = file_sync(temporary, e);
@@ -330,12 +324,22 @@ static int drop_views(struct store *s, struct err *e)
 static int has_column(struct store *s, const struct record_field *f, struct err *e)
 {
     if (!f->column) return 1;
-    return DATABASE_EXISTS(s, e, "SELECT 1 FROM pragma_table_info(?1) WHERE name=?2",
+    return DATABASE_EXISTS(s, e, "SELECT 1 FROM pragma_table_info(?1,'main') WHERE name=?2",
                            DATABASE_TEXT(f->table), DATABASE_TEXT(f->column));
 }
 
-/* Of every field that no table has: counts it and, if asked for, adds its column. */
-static int visit_columns(struct store *s, bool add, int32_t *missing_n, struct err *e)
+/* *found: a table lacks the column of a field. */
+static int lacks_columns(struct store *s, bool *found, struct err *e)
+{
+    int rc = 1;
+
+    for (int32_t i = 0; i < record_fields_n && rc > 0; i++)
+        rc = has_column(s, &record_fields[i], e);
+    *found = rc == 0;
+    return rc < 0 ? rc : 0;
+}
+
+static int add_columns(struct store *s, struct err *e)
 {
     static const char *const types[] = {[RECORD_INT] = "INTEGER",
                                         [RECORD_REAL] = "REAL",
@@ -343,13 +347,11 @@ static int visit_columns(struct store *s, bool add, int32_t *missing_n, struct e
                                         [RECORD_BOOL] = "INTEGER"};
     char sql[160];
 
-    *missing_n = 0;
     for (int32_t i = 0; i < record_fields_n; i++) {
         const struct record_field *f = &record_fields[i];
         int rc = has_column(s, f, e);
         if (rc < 0) return rc;
-        *missing_n += rc == 0;
-        if (rc > 0 || !add) continue;
+        if (rc > 0) continue;
         snprintf(sql, sizeof sql, "ALTER TABLE %s ADD COLUMN %s %s", f->table, f->column,
                  types[f->kind]);
         TRY(database_script(s, sql, e));
@@ -357,26 +359,53 @@ static int visit_columns(struct store *s, bool add, int32_t *missing_n, struct e
     return 0;
 }
 
+/* Makes the views whose text in the file is not today's, or all: in the file, or, by a reader, as
+ * temporary views of its connection. Views of other names stay. */
+static int make_views(struct store *s, const char *const *views, bool all, struct err *e)
+{
+    static const char prefix[] = "CREATE VIEW ";
+    bool writes = s->mode == STORE_WRITE;
+
+    for (; *views; views++) {
+        const char *name = *views + sizeof prefix - 1;
+        char drop[96];
+        int rc = all ? 0
+                     : DATABASE_EXISTS(
+                           s, e, "SELECT 1 FROM main.sqlite_schema WHERE type='view' AND sql=?1",
+                           DATABASE_TEXT(*views));
+        if (rc < 0) return rc;
+        if (rc > 0) continue;
+        sqlite3_snprintf(sizeof drop, drop, "DROP VIEW IF EXISTS %s.\"%.*w\"",
+                         writes ? "main" : "temp", (int)strcspn(name, " "), name);
+        TRY(database_script(s, drop, e));
+        TRY(database_script(
+            s, arena_printf(&s->arena, "%s%s", writes ? prefix : "CREATE TEMP VIEW ", name), e));
+    }
+    return 0;
+}
+
+/* The steps from a version on, the columns of record_fields and the views. */
 static int apply(struct store *s, const struct schema_step *steps, int steps_n, int64_t from,
                  const char *const *views, struct err *e)
 {
     char sql[96];
     int64_t broken = 0;
-    int32_t added_n;
+    int newest = steps[steps_n - 1].version;
 
-    bool whole = from < steps[steps_n - 1].version; /* else only columns are missing */
-    if (whole)
-        TRY(drop_views(s, e)); /* first: a view would hold on to a table that a step renames */
-    for (int i = 0; i < steps_n; i++)
-        if (steps[i].version > from) TRY(database_script(s, steps[i].sql, e));
-    TRY(visit_columns(s, true, &added_n, e));
-    for (int i = 0; whole && views[i]; i++) TRY(database_script(s, views[i], e));
+    if (from < newest) TRY(drop_views(s, e)); /* a view would hold on to a table that is renamed */
+    if (from > 0) TRY(add_columns(s, e));
+    for (int i = 0; i < steps_n; i++) {
+        if (steps[i].version <= from) continue;
+        TRY(database_script(s, steps[i].sql, e));
+        TRY(add_columns(s, e));
+    }
+    TRY(make_views(s, views, false, e));
     TRY(database_number(s, &broken, "SELECT count(*) FROM pragma_foreign_key_check", e));
     if (broken > 0)
         return ERR(e, ERR_DATA, "%s: %lld rows point to rows that do not exist", s->path,
                    (long long)broken);
     snprintf(sql, sizeof sql, "PRAGMA application_id=%d;PRAGMA user_version=%d",
-             SCHEMA_APPLICATION_ID, steps[steps_n - 1].version);
+             SCHEMA_APPLICATION_ID, newest);
     return database_script(s, sql, e);
 }
 
@@ -385,67 +414,28 @@ int migrate_run(struct store *s, const struct schema_step *steps, int steps_n,
 {
     int newest = steps[steps_n - 1].version;
     int64_t version = 0;
-    int32_t missing_n = 0;
+    bool lacks = false;
     int rc = 0;
 
     TRY(migrate_version(s, &version, newest, e));
-    if (version == newest) TRY(visit_columns(s, false, &missing_n, e));
-    if (version == newest && missing_n == 0) return 0;
-    if (version > 0) TRY(back_up(s, version, e));
-    forget_statements(s);
+    if (version == newest) TRY(lacks_columns(s, &lacks, e));
+    bool renews = version < newest || lacks;
+    if (renews && version > 0) TRY(back_up(s, version, e));
     /* A step may rebuild a table that others point to; foreign_key_check follows. */
-    TRY(database_script(s, "PRAGMA foreign_keys=OFF", e));
+    if (renews) {
+        forget_statements(s);
+        TRY(database_script(s, "PRAGMA foreign_keys=OFF", e));
+    }
     TRY_OUT(rc, store_begin(s, e));
-    TRY_OUT(rc, apply(s, steps, steps_n, version, views, e));
+    TRY_OUT(rc,
+            renews ? apply(s, steps, steps_n, version, views, e) : make_views(s, views, false, e));
     TRY_OUT(rc, store_commit(s, e));
 out:
     if (rc < 0) {
         store_rollback(s);
-        err_ctx(e, "migration from version %lld to %d", (long long)version, newest);
+        if (renews) err_ctx(e, "migration from version %lld to %d", (long long)version, newest);
     }
-    database_script(s, "PRAGMA foreign_keys=ON", NULL);
-    return rc;
-}
-
-static const char view_prefix[] = "CREATE VIEW ";
-
-/* One view: nothing, if the file holds this text of it. */
-static int renew_view(struct store *s, const char *text, struct err *e)
-{
-    const char *rest = text + sizeof view_prefix - 1;
-    char drop[96];
-    struct arena a;
-    int rc = DATABASE_EXISTS(s, e, "SELECT 1 FROM main.sqlite_schema WHERE type='view' AND sql=?1",
-                             DATABASE_TEXT(text));
-
-    if (rc != 0) return rc < 0 ? rc : 0;
-    arena_init(&a);
-    sqlite3_snprintf(sizeof drop, drop, "DROP VIEW IF EXISTS main.\"%.*w\"",
-                     (int)strcspn(rest, " "), rest);
-    if (s->mode == STORE_WRITE) rc = database_script(s, drop, e);
-    const char *verb = s->mode == STORE_WRITE ? view_prefix : "CREATE TEMP VIEW ";
-    if (rc == 0) rc = database_script(s, arena_printf(&a, "%s%s", verb, rest), e);
-    arena_fini(&a);
-    return rc;
-}
-
-/* Makes those views again whose text in the file is not today's: for a writer in the file, in one
- * transaction; for a reader, which changes nothing, as temporary views of the connection. Views
- * that are not among these stay. */
-static int migrate_views(struct store *s, const char *const *views, struct err *e)
-{
-    int rc = 0;
-
-    if (s->mode == STORE_READ) {
-        TRY(database_script(s, "PRAGMA temp_store=2", e));
-        for (int i = 0; views[i]; i++) TRY(renew_view(s, views[i], e));
-        return 0;
-    }
-    TRY(store_begin(s, e));
-    for (int i = 0; views[i]; i++) TRY_OUT(rc, renew_view(s, views[i], e));
-    rc = store_commit(s, e);
-out:
-    if (rc < 0) store_rollback(s);
+    if (renews) database_script(s, "PRAGMA foreign_keys=ON", NULL);
     return rc;
 }
 
@@ -453,45 +443,45 @@ out:
 
 /* The path with links resolved, and its folder. The file itself may be missing, also behind a link
  * to a local disk. */
-static int resolve(struct store *s, char folder[DATABASE_PATH_BYTES], const char *path,
-                   struct err *e)
+static int resolve(struct store *s, const char *path, struct err *e)
 {
-    char target[FILE_PATH_BYTES], part[FILE_PATH_BYTES], found[PATH_MAX];
+    char target[FILE_PATH_BYTES], found[PATH_MAX];
 
-    if (file_follow(target, path, e) < 0 || strlen(target) + 64 > sizeof s->path)
+    if (file_follow(target, path, e) < 0)
         return ERR(e, ERR_USAGE, "%.80s…: the path is too long", path);
-    const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;
-    snprintf(part, sizeof part, "%.*s", slash ? (int)(name - target) : 1, slash ? target : ".");
+    char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;
+    const char *part = slash ? arena_strndup(&s->arena, target, (size_t)(name - target)) : ".";
     if (!realpath(part, found))
         return ERR(e, s->mode == STORE_READ ? ERR_NOINPUT : ERR_CREATE, "%s: %s", part,
                    strerror(errno));
-    snprintf(folder, DATABASE_PATH_BYTES, "%s", found);
-    int n = snprintf(s->path, sizeof s->path, "%s/%s", strcmp(found, "/") == 0 ? "" : found, name);
-    return n > 0 && (size_t)n + 64 <= sizeof s->path
-               ? 0
-               : ERR(e, ERR_USAGE, "%.80s…: the path is too long", path);
+    s->folder = arena_strdup(&s->arena, found);
+    s->path = arena_printf(&s->arena, "%s/%s", strcmp(found, "/") == 0 ? "" : found, name);
+    return 0;
+}
+
+/* The path of a file beside the database. */
+static const char *beside(struct store *s, const char *suffix)
+{
+    return arena_printf(&s->arena, "%s%s", s->path, suffix);
 }
 
 /* Bytes of the write-ahead log beside the file; 0 when there is none. */
-static int64_t wal_bytes(const struct store *s)
+static int64_t wal_bytes(struct store *s)
 {
-    char path[DATABASE_PATH_BYTES + 8];
     struct stat st;
 
-    snprintf(path, sizeof path, "%s-wal", s->path);
-    return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
+    return stat(beside(s, "-wal"), &st) == 0 ? (int64_t)st.st_size : 0;
 }
 
 /* SQLite would wait for the writer of a FIFO, and would read a device. It opens no side file that
  * is a link. */
-static int check_regular(const struct store *s, struct err *e)
+static int check_regular(struct store *s, struct err *e)
 {
     static const char *const suffixes[] = {"", "-journal", "-wal", "-shm"};
-    char path[DATABASE_PATH_BYTES + 16];
     struct stat st;
 
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        snprintf(path, sizeof path, "%s%s", s->path, suffixes[i]);
+        const char *path = beside(s, suffixes[i]);
         int found = i ? lstat(path, &st) : stat(path, &st);
         if (found == 0 && !S_ISREG(st.st_mode))
             return ERR(e, ERR_DATA, "%s: is not a regular file; move it away", path);
@@ -541,7 +531,7 @@ static int restrict_connection(struct store *s, struct err *e)
     sqlite3_limit(s->connection_own, SQLITE_LIMIT_SQL_LENGTH, DATABASE_SQL_BYTES);
     sqlite3_drop_modules(s->connection_own, NULL);
     database_authorize(s);
-    return database_script(s, "PRAGMA cell_size_check=ON", e);
+    return database_script(s, "PRAGMA cell_size_check=ON;PRAGMA temp_store=2", e);
 }
 
 static int connect_to(struct store *s, const char *name, int flags, struct err *e)
@@ -556,60 +546,51 @@ static int connect_to(struct store *s, const char *name, int flags, struct err *
 
 static int connect_immutable(struct store *s, struct err *e)
 {
-    char uri[3 * DATABASE_PATH_BYTES];
-
-    TRY(database_uri(uri, sizeof uri, s->path, "immutable=1", e));
     s->immutable = true;
-    return connect_to(s, uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, e);
+    return connect_to(s, database_uri(&s->arena, s->path, "immutable=1"),
+                      SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, e);
 }
 
 /* Whether the folder holds the run folders that a lost results.db is made from again. */
-static bool has_runs(const char *folder)
+static bool has_runs(struct store *s)
 {
-    char path[DATABASE_PATH_BYTES + 8];
-
-    snprintf(path, sizeof path, "%s/" RUN_FOLDERS, folder);
-    return access(path, F_OK) == 0;
+    return access(arena_printf(&s->arena, "%s/" RUN_FOLDERS, s->folder), F_OK) == 0;
 }
 
 /* For a reader of a file whose tables lack columns of record_fields: a temporary view of the name
  * of each such table adds them, NULL. The views of today read it in the place of the table. */
 static int shadow_tables(struct store *s, struct err *e)
 {
-    TRY(database_script(s, "PRAGMA temp_store=2", e));
     for (int32_t i = 0; i < record_fields_n; i++) {
+        struct strbuf sql;
         const char *table = record_fields[i].table;
-        char sql[1024];
-        int n = snprintf(sql, sizeof sql, "CREATE TEMP VIEW %s AS SELECT *", table ? table : "");
-        int lacking_n = 0;
-        bool seen = !table;
-        for (int32_t k = 0; k < i && table && !seen; k++)
-            seen = record_fields[k].table && strcmp(record_fields[k].table, table) == 0;
-        for (int32_t k = i; k < record_fields_n && !seen; k++) {
+        int rc = has_column(s, &record_fields[i], e);
+        if (rc < 0) return rc;
+        if (rc > 0) continue;
+        strbuf_init(&sql, &s->arena);
+        strbuf_addf(&sql, "CREATE TEMP VIEW IF NOT EXISTS %s AS SELECT *", table);
+        for (int32_t k = i; k < record_fields_n; k++) {
             const struct record_field *f = &record_fields[k];
             if (!f->table || strcmp(f->table, table) != 0) continue;
-            int rc = has_column(s, f, e);
-            if (rc < 0) return rc;
-            if (rc > 0) continue;
-            lacking_n++;
-            n += snprintf(sql + n, sizeof sql - (size_t)n, ",NULL AS %s", f->column);
+            if ((rc = has_column(s, f, e)) < 0) return rc;
+            if (rc == 0) strbuf_addf(&sql, ",NULL AS %s", f->column);
         }
-        snprintf(sql + n, sizeof sql - (size_t)n, " FROM main.%s", table ? table : "");
-        if (lacking_n > 0) TRY(database_script(s, sql, e));
+        strbuf_addf(&sql, " FROM main.%s", table);
+        TRY(database_script(s, sql.text, e));
     }
     return 0;
 }
 
-static int connect_reader(struct store *s, const char *folder, struct err *e)
+static int connect_reader(struct store *s, struct err *e)
 {
     int64_t version = 0;
-    const char *network = network_name(folder);
+    const char *network = network_name(s->folder);
 
     s->immutable = false;
     TRY(check_regular(s, e));
     if (stat(s->path, &s->opened) < 0)
         return ERR(e, ERR_NOINPUT, "%s not found; run `alibi %s` first", s->path,
-                   has_runs(folder) ? "merge runs/" : "run table5");
+                   has_runs(s) ? "merge runs/" : "run table5");
     if (network && wal_bytes(s) > 0)
         return ERR(e, ERR_UNAVAILABLE,
                    "%s is in use on %s, a network file system, where it cannot be read safely; "
@@ -631,30 +612,33 @@ static int connect_reader(struct store *s, const char *folder, struct err *e)
     return connect_immutable(s, e);
 }
 
-static int open_reader(struct store *s, const char *folder, struct err *e)
+static int open_reader(struct store *s, struct err *e)
 {
     int64_t version;
-    int32_t missing_n;
+    bool lacks;
 
-    TRY(connect_reader(s, folder, e));
+    TRY(connect_reader(s, e));
     TRY(migrate_version(s, &version, schema_steps_n, e));
     if (version == 0)
         return ERR(e, ERR_NOINPUT, "%s: holds no results yet; `alibi run table5` makes some",
                    s->path);
-    if (version < schema_steps_n)
-        return ERR(e, ERR_UNAVAILABLE,
-                   "%s: its schema has version %lld, this program reads version %d; a "
-                   "command that writes, such as `alibi gc`, brings it up to date and keeps a "
-                   "copy",
-                   s->path, (long long)version, schema_steps_n);
-    TRY(visit_columns(s, false, &missing_n, e));
-    if (missing_n > 0) TRY(shadow_tables(s, e));
-    return migrate_views(s, schema_views, e);
+    for (int64_t i = version; i < schema_steps_n; i++) { /* step i leads to version i + 1 */
+        if (!schema_steps[i].reader)
+            return ERR(e, ERR_UNAVAILABLE,
+                       "%s: its schema has version %lld, this program reads version %d; a "
+                       "command that writes, such as `alibi gc`, brings it up to date and keeps a "
+                       "copy",
+                       s->path, (long long)version, schema_steps_n);
+        TRY(database_script(s, schema_steps[i].reader, e));
+    }
+    TRY(lacks_columns(s, &lacks, e));
+    if (lacks) TRY(shadow_tables(s, e));
+    /* Views of the file would read its tables, not what shadows them. */
+    return make_views(s, schema_views, lacks || version < schema_steps_n, e);
 }
 
 int database_refresh(struct store *s, struct err *e)
 {
-    char folder[DATABASE_PATH_BYTES];
     struct stat now;
 
     if (!s->immutable || s->depth > 0 || s->fence) return 0;
@@ -662,21 +646,17 @@ int database_refresh(struct store *s, struct err *e)
                 now.st_size == s->opened.st_size &&
                 now.st_mtim.tv_sec == s->opened.st_mtim.tv_sec &&
                 now.st_mtim.tv_nsec == s->opened.st_mtim.tv_nsec;
-    if (same && wal_bytes(s) == 0) return 0;
-    const char *slash = strrchr(s->path, '/');
-    snprintf(folder, sizeof folder, "%.*s", (int)(slash - s->path) + 1, s->path);
-    return open_reader(s, folder, e);
+    return same && wal_bytes(s) == 0 ? 0 : open_reader(s, e);
 }
 
 static int take_lock(struct store *s, struct err *e)
 {
-    char path[DATABASE_PATH_BYTES + 8], holder[192], host[65] = "", since[CLOCK_TEXT_BYTES];
+    char holder[192], host[65] = "", since[CLOCK_TEXT_BYTES];
 
-    snprintf(path, sizeof path, "%s.lock", s->path);
     gethostname(host, sizeof host - 1);
     clock_utc(since);
     snprintf(holder, sizeof holder, "pid %ld on %s since %s", (long)getpid(), host, since);
-    return file_lock(&s->lock_fd, path, holder, e);
+    return file_lock(&s->lock_fd, beside(s, ".lock"), holder, e);
 }
 
 static int use_wal(struct store *s, struct err *e)
@@ -691,24 +671,16 @@ static int use_wal(struct store *s, struct err *e)
                s->path, mode);
 }
 
-static void remove_beside(const struct store *s, const char *suffix)
-{
-    char path[DATABASE_PATH_BYTES + 16];
-    snprintf(path, sizeof path, "%s%s", s->path, suffix);
-    unlink(path);
-}
-
 /* Makes the file with its schema, under the lock. The log of a file that was deleted would be
  * replayed into the new one, so it goes first. */
-static int create_file(const struct store *s, const char *folder, struct err *e)
+static int create_file(struct store *s, struct err *e)
 {
     static const char *const stale[] = {".new", ".new-journal", "-journal", "-wal", "-shm"};
-    struct store made = {.mode = STORE_WRITE, .lock_fd = -1};
+    struct store made = {.mode = STORE_WRITE, .lock_fd = -1, .path = beside(s, ".new")};
     int rc = 0;
 
-    for (size_t i = 0; i < sizeof stale / sizeof *stale; i++) remove_beside(s, stale[i]);
-    if ((size_t)snprintf(made.path, sizeof made.path, "%s.new", s->path) >= sizeof made.path)
-        return ERR(e, ERR_USAGE, "%.80s…: the path is too long", s->path);
+    arena_init(&made.arena);
+    for (size_t i = 0; i < sizeof stale / sizeof *stale; i++) unlink(beside(s, stale[i]));
     TRY_OUT(rc, connect_to(&made, made.path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, e));
     if (stat(made.path, &made.opened) < 0) {
         rc = ERR(e, ERR_CREATE, "%s: %s", made.path, strerror(errno));
@@ -720,9 +692,10 @@ static int create_file(const struct store *s, const char *folder, struct err *e)
         rc = ERR(e, ERR_CREATE, "%s: cannot be created: %s", s->path, strerror(errno));
         goto out;
     }
-    rc = file_sync(folder, e);
+    rc = file_sync(s->folder, e);
 out:
     close_connection(&made);
+    arena_fini(&made.arena);
     if (rc < 0) unlink(made.path);
     return rc;
 }
@@ -743,10 +716,10 @@ static int check_triggers(struct store *s, struct err *e)
                s->path, name);
 }
 
-static int open_writer(struct store *s, const char *folder, struct err *e)
+static int open_writer(struct store *s, struct err *e)
 {
     int64_t version;
-    const char *network = network_name(folder);
+    const char *network = network_name(s->folder);
 
     if (network)
         return ERR(e, ERR_UNAVAILABLE,
@@ -756,21 +729,18 @@ static int open_writer(struct store *s, const char *folder, struct err *e)
                    s->path, network);
     TRY(take_lock(s, e));
     TRY(check_regular(s, e));
-    if (stat(s->path, &s->opened) < 0 || s->opened.st_size == 0) TRY(create_file(s, folder, e));
+    if (stat(s->path, &s->opened) < 0 || s->opened.st_size == 0) TRY(create_file(s, e));
     TRY(connect_to(s, s->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, e));
     TRY(migrate_version(s, &version, schema_steps_n, e)); /* before anything is changed */
     TRY(use_wal(s, e));
-    TRY(database_script(s, "PRAGMA synchronous=FULL;PRAGMA foreign_keys=ON;PRAGMA temp_store=2",
-                        e));
+    TRY(database_script(s, "PRAGMA synchronous=FULL;PRAGMA foreign_keys=ON", e));
     if (stat(s->path, &s->opened) < 0) return ERR(e, ERR_IO, "%s: %s", s->path, strerror(errno));
     TRY(migrate_run(s, schema_steps, schema_steps_n, schema_views, e));
-    TRY(check_triggers(s, e));
-    return migrate_views(s, schema_views, e);
+    return check_triggers(s, e);
 }
 
 int store_open(struct store **out, const char *path, enum store_mode mode, struct err *e)
 {
-    char folder[DATABASE_PATH_BYTES];
     int rc = 0;
     struct store *s = calloc(1, sizeof *s);
 
@@ -779,8 +749,8 @@ int store_open(struct store **out, const char *path, enum store_mode mode, struc
     s->mode = mode;
     s->lock_fd = -1;
     arena_init(&s->arena);
-    TRY_OUT(rc, resolve(s, folder, path, e));
-    TRY_OUT(rc, mode == STORE_WRITE ? open_writer(s, folder, e) : open_reader(s, folder, e));
+    TRY_OUT(rc, resolve(s, path, e));
+    TRY_OUT(rc, mode == STORE_WRITE ? open_writer(s, e) : open_reader(s, e));
     *out = s;
     s = NULL;
 out:

@@ -21,9 +21,7 @@
 #include "store/store.h"
 
 enum {
-    DATABASE_PATH_BYTES = 4096,
     DATABASE_STATEMENTS = 64,
-    DATABASE_KNOWN = 32,
     DATABASE_EVENT_TYPES = EVENT_ENDED + 1,
     DATABASE_VALUE_BYTES = 1 << 20 /* the largest value, and row, that is written or read */
 };
@@ -39,29 +37,20 @@ struct database_statement {
     sqlite3_stmt *statement_own;
 };
 
-/* What ingestion asks of an attempt again and again. */
-struct database_known {
-    int64_t attempt_id; /* 0: empty */
-    char run_id[SPEC_ID_BYTES];
-    int64_t updates; /* of the run's training; 0: none */
-    bool running;
-};
-
 struct fence;
 
 struct store {
     sqlite3 *connection_own;
     enum store_mode mode;
-    char path[DATABASE_PATH_BYTES]; /* links resolved */
-    int lock_fd;                    /* -1: none */
-    int depth;                      /* of nested transactions */
-    bool immutable;                 /* opened without side files: nobody writes now */
-    bool has_guards;                /* the connection has the functions of fence.c */
-    struct fence *fence;            /* of the query in progress; NULL: none */
-    struct stat opened;             /* the file when it was opened */
+    const char *path, *folder; /* links resolved; the folder that holds the file */
+    int lock_fd;               /* -1: none */
+    int depth;                 /* of nested transactions */
+    bool immutable;            /* opened without side files: nobody writes now */
+    bool has_guards;           /* the connection has the functions of fence.c */
+    struct fence *fence;       /* of the query in progress; NULL: none */
+    struct stat opened;        /* the file when it was opened */
     struct database_statement statement[DATABASE_STATEMENTS];
     int statements_n;
-    struct database_known known[DATABASE_KNOWN];
     struct arena arena;                           /* until store_close */
     const char *ingest_sql[DATABASE_EVENT_TYPES]; /* made from record_fields; NULL: not yet */
 };
@@ -128,7 +117,7 @@ void database_authorize(struct store *s);
 int database_refresh(struct store *s, struct err *e);
 
 /* database_uri - path as an SQLite URI with a query such as "mode=ro". */
-int database_uri(char *out, size_t room, const char *path, const char *query, struct err *e);
+char *database_uri(struct arena *a, const char *path, const char *query);
 
 /* --- current results (attempts.c) ------------------------------------------------------------- */
 
@@ -142,7 +131,7 @@ int results_unlink_all(struct store *s, struct err *e);
  * 2. Before a file that holds data is changed, a copy is written beside it:
  *    results.db.backup-v<version>, complete or absent.
  * 3. A step is for what changes the meaning of rows. A column of record_fields that a table lacks
- *    is added without one.
+ *    is added without one, and a view whose text is not today's is made again.
  * 4. A file that is newer than the program, or another program's, is refused untouched. */
 
 /* migrate_run - from the file's version through steps[version] … to steps[steps_n - 1], then the

@@ -292,15 +292,6 @@ out:
 
 /* --- a database ----------------------------------------------------------------------------- */
 
-static const char merge_runs[] =
-    "INSERT INTO main.runs SELECT * FROM other.runs o"
-    " WHERE NOT EXISTS(SELECT 1 FROM main.runs h WHERE h.run_id=o.run_id)";
-
-static const char merge_points[] =
-    "INSERT INTO main.points SELECT * FROM other.points o"
-    " WHERE NOT EXISTS(SELECT 1 FROM main.points h WHERE h.artefact=o.artefact"
-    "  AND h.scale=o.scale)";
-
 static const char merge_current[] =
     "UPDATE main.results SET current=1 WHERE result_id IN("
     " SELECT v.result_id FROM other.results o"
@@ -310,86 +301,60 @@ static const char merge_current[] =
     " WHERE o.current=1 AND NOT EXISTS(SELECT 1 FROM main.results c WHERE c.run_id=v.run_id"
     "  AND c.current=1))";
 
-/* The tables whose rows come from records. columns and values: besides those of record_fields, with
- * o the row of the other file, h its attempt's row here, ?1 the other file's folder. */
-struct merge_table {
-    const char *name, *columns, *values, *from;
-};
-
+/* What is copied, in this order. Of each table the columns that both files have: a row o of the
+ * other file, the row h here of its attempt, ?1 the other file's folder. */
 #define OF_ATTEMPT                                                                                 \
     " o JOIN other.run_attempts t ON t.attempt_id=o.attempt_id"                                    \
     " JOIN main.run_attempts h ON h.uid=t.uid WHERE NOT EXISTS(SELECT 1 FROM main."
 
-static const struct merge_table merge_tables[] = {
-    {"run_attempts",
-     "uid,run_id,attempt,state,slot,boot_id,pid,pid_start,dir,started_at,ended_at,exit_code,signal,"
-     "message,merged_from",
-     "o.uid,o.run_id,o.attempt+(SELECT coalesce(max(h.attempt),0) FROM main.run_attempts h"
-     " WHERE h.run_id=o.run_id),o.state,o.slot,o.boot_id,o.pid,o.pid_start,"
-     "CASE WHEN substr(o.dir,1,1)='/' THEN o.dir ELSE ?1||'/'||o.dir END,o.started_at,o.ended_at,"
-     "o.exit_code,o.signal,o.message,coalesce(o.merged_from,?1)",
-     " o WHERE o.state<>'running' AND NOT EXISTS(SELECT 1 FROM main.run_attempts h"
-     " WHERE h.uid=o.uid) ORDER BY o.run_id,o.attempt"},
-    {"results", "attempt_id,run_id,kind,sequence,current,late",
-     "h.attempt_id,o.run_id,o.kind,o.sequence,0,o.late",
-     OF_ATTEMPT "results v WHERE v.attempt_id=h.attempt_id AND v.sequence=o.sequence)"},
-    {"checkpoint_files", "attempt_id,sequence", "h.attempt_id,o.sequence",
+static const struct {
+    const char *name, *from;
+} merge_tables[] = {
+    {"runs", " o WHERE NOT EXISTS(SELECT 1 FROM main.runs h WHERE h.run_id=o.run_id)"},
+    {"run_attempts", " o WHERE o.state<>'running' AND NOT EXISTS(SELECT 1 FROM main.run_attempts h"
+                     " WHERE h.uid=o.uid) ORDER BY o.run_id,o.attempt"},
+    {"results", OF_ATTEMPT "results v WHERE v.attempt_id=h.attempt_id AND v.sequence=o.sequence)"},
+    {"checkpoint_files",
      OF_ATTEMPT "checkpoint_files v WHERE v.attempt_id=h.attempt_id AND v.sequence=o.sequence)"},
-    {"curve_points", "attempt_id,split", "h.attempt_id,o.split",
-     OF_ATTEMPT "curve_points v WHERE v.attempt_id=h.attempt_id AND v.split=o.split"
-                " AND v.step=o.step)"},
+    {"curve_points", OF_ATTEMPT "curve_points v WHERE v.attempt_id=h.attempt_id"
+                                " AND v.split=o.split AND v.step=o.step)"},
+    {"points", " o WHERE NOT EXISTS(SELECT 1 FROM main.points h WHERE h.artefact=o.artefact"
+               " AND h.scale=o.scale)"},
 };
 
-/* Whether the field is the first one that is kept in its column: types of records share some. */
-static bool is_first_of_column(int32_t field)
-{
-    const struct record_field *f = &record_fields[field];
+/* The columns of table ?1 and their values. NULL: a new number. */
+static const char merge_columns[] =
+    "SELECT group_concat(name), group_concat(CASE"
+    " WHEN name='result_id' OR(name='attempt_id' AND ?1='run_attempts') THEN 'NULL'"
+    " WHEN name='attempt_id' THEN 'h.attempt_id'"
+    " WHEN name='attempt' THEN 'o.attempt+(SELECT coalesce(max(h.attempt),0)"
+    "  FROM main.run_attempts h WHERE h.run_id=o.run_id)'"
+    " WHEN name='dir' THEN 'CASE WHEN substr(o.dir,1,1)=''/'' THEN o.dir ELSE ?1||''/''||o.dir END'"
+    " WHEN name='merged_from' THEN 'coalesce(o.merged_from,?1)'"
+    " WHEN name='current' THEN '0' ELSE 'o.'||name END)"
+    " FROM pragma_table_info(?1,'main')"
+    " WHERE name IN(SELECT name FROM pragma_table_info(?1,'other'))";
 
-    for (int32_t i = 0; i < field; i++) {
-        const struct record_field *g = &record_fields[i];
-        if (g->column && strcmp(g->table, f->table) == 0 && strcmp(g->column, f->column) == 0)
-            return false;
-    }
-    return true;
-}
-
-/* The steps name the other file's tables, so they are prepared while it is attached and not kept.
- */
+/* A step that names the other file's tables is prepared while it is attached and not kept. */
 static int run_step(struct store *s, const char *sql, const char *folder, struct err *e)
 {
     const struct database_value value = DATABASE_TEXT(folder);
     return database_first(s, NULL, 0, sql, &value, 1, e);
 }
 
-/* INSERT INTO main.results(…,updates,…) SELECT …,o.updates,… FROM other.results …, without the
- * columns that an older file lacks. */
-static int merge_table(struct store *s, const struct merge_table *t, const char *folder,
+static int merge_table(struct store *s, const char *name, const char *from, const char *folder,
                        struct err *e)
 {
-    struct strbuf columns, values;
-    struct arena a;
-    int rc = 0;
+    sqlite3_stmt *row;
 
-    arena_init(&a);
-    strbuf_init(&columns, &a);
-    strbuf_init(&values, &a);
-    for (int32_t i = 0; i < record_fields_n; i++) {
-        const struct record_field *f = &record_fields[i];
-        if (!f->column || strcmp(f->table, t->name) != 0 || !is_first_of_column(i)) continue;
-        TRY_OUT(rc,
-                DATABASE_EXISTS(s, e, "SELECT 1 FROM pragma_table_info(?1,'other') WHERE name=?2",
-                                DATABASE_TEXT(t->name), DATABASE_TEXT(f->column)));
-        if (rc == 0) continue;
-        strbuf_addf(&columns, ",%s", f->column);
-        strbuf_addf(&values, ",o.%s", f->column);
-    }
-    rc = run_step(s,
-                  arena_printf(&a, "INSERT INTO main.%s(%s%s) SELECT %s%s FROM other.%s%s", t->name,
-                               t->columns, columns.text, t->values, values.text, t->name, t->from),
-                  folder, e);
-out:
-    arena_fini(&a);
-    return rc;
+    TRY(DATABASE_SELECT(s, &row, e, merge_columns, DATABASE_TEXT(name)));
+    int rc = database_next(s, row, e);
+    if (rc < 0) return rc;
+    const char *sql = arena_printf(&s->arena, "INSERT INTO main.%s(%s) SELECT %s FROM other.%s%s",
+                                   name, (const char *)sqlite3_column_text(row, 0),
+                                   (const char *)sqlite3_column_text(row, 1), name, from);
+    database_reset(row);
+    return run_step(s, sql, folder, e);
 }
 
 static int current_count(struct store *s, int64_t *out, struct err *e)
@@ -404,10 +369,8 @@ static int merge_rows(struct store *s, const char *folder, int32_t *added, struc
 
     TRY(store_begin(s, e));
     TRY_OUT(rc, current_count(s, &before, e));
-    TRY_OUT(rc, run_step(s, merge_runs, folder, e));
     for (size_t i = 0; i < sizeof merge_tables / sizeof *merge_tables; i++)
-        TRY_OUT(rc, merge_table(s, &merge_tables[i], folder, e));
-    TRY_OUT(rc, run_step(s, merge_points, folder, e));
+        TRY_OUT(rc, merge_table(s, merge_tables[i].name, merge_tables[i].from, folder, e));
     TRY_OUT(rc, run_step(s, merge_current, folder, e));
     TRY_OUT(rc, results_unlink_all(s, e));
     TRY_OUT(rc, current_count(s, &after, e));
@@ -435,40 +398,35 @@ static int check_other(struct store *other, struct err *e)
 }
 
 /* Opens the other file as a reader, which says whether it can be merged, and how. */
-static int look_at_other(struct store *s, char *path, size_t room, const char *other_path,
-                         bool *immutable, struct err *e)
+static int look_at_other(struct store *s, const char **path, const char **folder, const char **uri,
+                         const char *other_path, struct err *e)
 {
     struct store *other = NULL;
     struct stat st;
+    bool is_folder = stat(other_path, &st) == 0 && S_ISDIR(st.st_mode);
 
-    if (stat(other_path, &st) == 0 && S_ISDIR(st.st_mode))
-        snprintf(path, room, "%s/results.db", other_path);
-    else
-        snprintf(path, room, "%s", other_path);
-    TRY(store_open(&other, path, STORE_READ, e));
-    snprintf(path, room, "%s", other->path);
-    *immutable = other->immutable;
+    *path = arena_printf(&s->arena, "%s%s", other_path, is_folder ? "/results.db" : "");
+    TRY(store_open(&other, *path, STORE_READ, e));
+    *path = arena_strdup(&s->arena, other->path);
+    *folder = arena_strdup(&s->arena, other->folder);
+    *uri = database_uri(&s->arena, *path, other->immutable ? "immutable=1" : "mode=ro");
     bool same =
         other->opened.st_dev == s->opened.st_dev && other->opened.st_ino == s->opened.st_ino;
     int rc =
-        same ? ERR(e, ERR_USAGE, "%s is this project's own file", path) : check_other(other, e);
+        same ? ERR(e, ERR_USAGE, "%s is this project's own file", *path) : check_other(other, e);
     store_close(other);
     return rc;
 }
 
 int store_merge(struct store *s, const char *other_path, int32_t *added, struct err *e)
 {
-    char path[DATABASE_PATH_BYTES], folder[DATABASE_PATH_BYTES], uri[3 * DATABASE_PATH_BYTES];
-    bool immutable = false;
-    int rc = 0;
+    const char *path, *folder, *uri;
 
     if (added) *added = 0;
     if (s->depth > 0) return ERR(e, ERR_USAGE, "merge: cannot be part of a transaction");
-    TRY(look_at_other(s, path, sizeof path, other_path, &immutable, e));
-    TRY(database_uri(uri, sizeof uri, path, immutable ? "immutable=1" : "mode=ro", e));
-    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
+    TRY(look_at_other(s, &path, &folder, &uri, other_path, e));
     TRY(DATABASE_RUN(s, e, "ATTACH ?1 AS other", DATABASE_TEXT(uri)));
-    rc = merge_rows(s, folder, added, e);
+    int rc = merge_rows(s, folder, added, e);
     if (rc < 0) err_ctx(e, "merge of %s", path);
     database_script(s, "DETACH other", NULL);
     return rc;

@@ -1,5 +1,8 @@
 /* schema.c - the tables of results.db, one step a version.
  *
+ * Here are the columns that no record has and those with a condition; the others of record_fields
+ * are added after each step, which makes a file of any age have them all.
+ *
  * Lengths are in tokens, memory in bytes, time in seconds. Every number that can be missing is
  * NULL, never NaN and never zero in its place. */
 #include "store/schema.h"
@@ -63,16 +66,9 @@ static const char version_1[] =
     " state TEXT NOT NULL"
     "  CHECK(state IN('running','done','failed','diverged','lost','cancelled')),"
     " slot TEXT,"
-    " device TEXT,"
-    " backend TEXT,"
-    " host TEXT,"
     " boot_id TEXT,"
     " pid INTEGER,"
     " pid_start INTEGER,"
-    " blas TEXT,"
-    " threads INTEGER,"
-    " code_id TEXT,"
-    " program TEXT,"
     " dir TEXT NOT NULL,"
     " started_at TEXT NOT NULL,"
     " ended_at TEXT,"
@@ -96,26 +92,12 @@ static const char version_1[] =
     " sequence INTEGER NOT NULL,"
     " current INTEGER NOT NULL CHECK(current IN(0,1)),"
     " late INTEGER NOT NULL CHECK(late IN(0,1)),"
-    " peak_memory_bytes INTEGER,"
-    " wall_seconds REAL,"
     " updates INTEGER,"
-    " tokens_per_update INTEGER,"
-    " parameters INTEGER,"
     " final_loss_nats REAL,"
-    " train_wps REAL,"
-    " best_checkpoint TEXT,"
-    " best_sha256 TEXT,"
-    " last_checkpoint TEXT,"
-    " last_sha256 TEXT,"
-    " loss_nats REAL,"
     " perplexity REAL,"
     " tokens INTEGER,"
     " nonfinite INTEGER,"
-    " eval_wps REAL,"
-    " checkpoint_sha256 TEXT,"
     " wps REAL,"
-    " mfu REAL,"
-    " batch_tokens INTEGER,"
     " UNIQUE(attempt_id,sequence),"
     " CHECK(current=0 OR late=0),"
     " CHECK(kind<>'train' OR(updates IS NOT NULL AND final_loss_nats IS NOT NULL)),"
@@ -131,7 +113,6 @@ static const char version_1[] =
     " step INTEGER NOT NULL,"
     " path TEXT NOT NULL,"
     " sha256 TEXT NOT NULL,"
-    " bytes INTEGER,"
     " best INTEGER NOT NULL CHECK(best IN(0,1)),"
     " PRIMARY KEY(attempt_id,sequence)) STRICT;"
 
@@ -140,21 +121,12 @@ static const char version_1[] =
     " attempt_id INTEGER NOT NULL REFERENCES run_attempts(attempt_id),"
     " split TEXT NOT NULL CHECK(split IN('train','valid')),"
     " step INTEGER NOT NULL,"
-    " loss_nats REAL,"
-    " lr REAL,"
-    " grad_norm REAL,"
-    " epoch INTEGER,"
-    " perplexity REAL,"
     " best INTEGER CHECK(best IN(0,1)),"
     " PRIMARY KEY(attempt_id,split,step)) STRICT, WITHOUT ROWID;"
 
     "CREATE TABLE progress_now("
     " attempt_id INTEGER PRIMARY KEY REFERENCES run_attempts(attempt_id),"
     " sequence INTEGER NOT NULL,"
-    " done REAL,"
-    " total REAL,"
-    " loss_nats REAL,"
-    " wps REAL,"
     " updated_at TEXT NOT NULL) STRICT;"
 
     "CREATE TABLE paper_files("
@@ -180,7 +152,7 @@ static const char version_1[] =
     " judged_at TEXT NOT NULL,"
     " PRIMARY KEY(artefact,scale,claim)) STRICT;";
 
-/* The algorithms a device chose, and attempts whose folder may move: a merge copies it here. */
+/* An attempt's folder may move: a merge copies it here. */
 #define ENDS_ONCE_2                                                                                \
     "CREATE TRIGGER an_attempt_ends_once BEFORE UPDATE OF attempt_id,uid,run_id,attempt,state,"    \
     "slot,device,backend,host,boot_id,pid,pid_start,blas,threads,code_id,program,started_at,"      \
@@ -188,11 +160,35 @@ static const char version_1[] =
     " WHEN OLD.state<>'running'"                                                                   \
     " BEGIN SELECT RAISE(ABORT,'an ended attempt is never rewritten'); END"
 
-static const char version_2[] = "ALTER TABLE run_attempts ADD COLUMN choices TEXT;"
-                                "DROP TRIGGER an_attempt_ends_once;" ENDS_ONCE_2 ";";
+static const char version_2[] = "DROP TRIGGER an_attempt_ends_once;" ENDS_ONCE_2 ";";
+
+/* Until version 2 a claim that was not judged was kept as not run, with evidence that says why. */
+#define CLAIMS_OF_2                                                                                \
+    "SELECT artefact, scale, claim, statement,"                                                    \
+    " CASE WHEN evidence>='not judged ' AND evidence<'not judged!' THEN 'not judged'"              \
+    "  ELSE verdict END AS verdict, evidence, judged_at FROM main.claim_verdicts"
+
+static const char version_3[] =
+    "CREATE TABLE next_verdicts("
+    " artefact TEXT NOT NULL,"
+    " scale TEXT NOT NULL,"
+    " claim TEXT NOT NULL,"
+    " statement TEXT NOT NULL,"
+    " verdict TEXT NOT NULL"
+    "  CHECK(verdict IN('supported','contradicted','not run','not judged')),"
+    " evidence TEXT,"
+    " judged_at TEXT NOT NULL,"
+    " PRIMARY KEY(artefact,scale,claim)) STRICT;"
+    "INSERT INTO next_verdicts " CLAIMS_OF_2 ";"
+    "DROP TABLE claim_verdicts;"
+    "ALTER TABLE next_verdicts RENAME TO claim_verdicts;";
 
 const char schema_trigger_name[] = "an_attempt_ends_once";
 const char schema_trigger[] = ENDS_ONCE_2;
 
-const struct schema_step schema_steps[] = {{1, version_1}, {2, version_2}};
+const struct schema_step schema_steps[] = {
+    {1, version_1, NULL},
+    {2, version_2, NULL},
+    {3, version_3, "CREATE TEMP VIEW claim_verdicts AS " CLAIMS_OF_2},
+};
 const int schema_steps_n = sizeof schema_steps / sizeof *schema_steps;

@@ -7,10 +7,11 @@
 
 enum { SCHEMA_APPLICATION_ID = 0x414c4942 }; /* "ALIB" */
 
-/* One step: from version - 1 to version. */
+/* One step: from version - 1 to version. reader: what makes a connection read an older file as if
+ * it had the step; NULL: it cannot, and such a file is not read before a writer has migrated it. */
 struct schema_step {
     int version;
-    const char *sql;
+    const char *sql, *reader;
 };
 
 extern const struct schema_step schema_steps[]; /* versions 1, 2, 3 … in order */

@@ -76,7 +76,7 @@ int store_set_paper(struct store *s, const char *artefact, const char *tsv_path,
 /* store_set_claims - replaces the verdicts of (artefact, scale): the rows of the view claims. */
 struct store_claim {
     const char *claim, *statement;
-    const char *verdict;  /* supported, contradicted or not run */
+    const char *verdict;  /* supported, contradicted, not run or not judged */
     const char *evidence; /* or NULL */
 };
 int store_set_claims(struct store *s, const char *artefact, const char *scale,

@@ -24,33 +24,29 @@ static const char position_methods_view[] = "CREATE VIEW position_methods AS"
     "r.kind='eval' AND r.L_valid>r.L_train AND r.position IN"                                      \
     "(SELECT position FROM position_methods WHERE bounded)"
 
-/* The smallest nominal length, train or valid, that points of run r ask for. */
-#define NOMINAL(side)                                                                              \
-    " coalesce((SELECT min(p.L_" side "_nominal) FROM points p WHERE p.run_id=r.run_id),"          \
-    "r.L_" side ") AS L_" side "_nominal,"
+/* The smallest nominal length that points of run r ask for. */
+#define L_TRAIN_NOMINAL                                                                            \
+    " coalesce((SELECT min(p.L_train_nominal) FROM points p WHERE p.run_id=r.run_id),"             \
+    "r.L_train) AS L_train_nominal,"
+#define L_VALID_NOMINAL                                                                            \
+    " coalesce((SELECT min(p.L_valid_nominal) FROM points p WHERE p.run_id=r.run_id),"             \
+    "r.L_valid) AS L_valid_nominal,"
 
-/* The current results v of a kind, their runs r and attempts a. */
-#define CURRENT_RESULTS(kind)                                                                      \
+/* The current results v, their runs r and attempts a. */
+#define CURRENT_RESULTS                                                                            \
     " FROM results v JOIN runs r ON r.run_id=v.run_id"                                             \
-    " JOIN run_attempts a ON a.attempt_id=v.attempt_id"                                            \
-    " WHERE v.current=1 AND v.kind='" kind "'"
+    " JOIN run_attempts a ON a.attempt_id=v.attempt_id"
 
 static const char evaluations[] =
     "CREATE VIEW evaluations AS SELECT"
-    " r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid," NOMINAL("train")
-        NOMINAL("valid") " r.split, r.protocol, r.stride, r.first_window, r.precision, r.seed,"
-                         " v.perplexity, v.loss_nats, v.tokens, v.nonfinite, v.eval_wps, "
-                         "v.peak_memory_bytes,"
-                         " coalesce(a.device,a.slot) AS device, t.origin, r.run_id, "
-                         "r.train_run_id, r.config_id,"
-                         " a.code_id, a.ended_at AS finished_at,"
-                         " r.checkpoint, r.targets, max(r.modified,t.modified) AS modified, "
-                         "v.checkpoint_sha256,"
-                         " v.wall_seconds, a.attempt, r.corpus, a.backend"
-                         " FROM results v JOIN runs r ON r.run_id=v.run_id JOIN runs t ON "
-                         "t.run_id=r.train_run_id"
-                         " JOIN run_attempts a ON a.attempt_id=v.attempt_id"
-                         " WHERE v.current=1 AND v.kind='eval'";
+    " r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid," L_TRAIN_NOMINAL
+        L_VALID_NOMINAL " r.split, r.protocol, r.stride, r.first_window, r.precision, r.seed,"
+    " v.perplexity, v.loss_nats, v.tokens, v.nonfinite, v.eval_wps, v.peak_memory_bytes,"
+    " coalesce(a.device,a.slot) AS device, t.origin, r.run_id, r.train_run_id, r.config_id,"
+    " a.code_id, a.ended_at AS finished_at,"
+    " r.checkpoint, r.targets, max(r.modified,t.modified) AS modified, v.checkpoint_sha256,"
+    " v.wall_seconds, a.attempt, r.corpus, a.backend" CURRENT_RESULTS
+    " JOIN runs t ON t.run_id=r.train_run_id WHERE v.current=1 AND v.kind='eval'";
 
 static const char artefact_evaluations[] =
     "CREATE VIEW artefact_evaluations AS SELECT"
@@ -75,21 +71,19 @@ static const char trainings[] =
     " coalesce(a.device,a.slot) AS device, r.run_id, r.config_id, a.code_id,"
     " a.ended_at AS finished_at,"
     " r.origin, r.precision, r.modified, v.best_sha256, v.last_sha256, a.attempt, r.corpus,"
-    " a.backend" CURRENT_RESULTS("train");
+    " a.backend" CURRENT_RESULTS " WHERE v.current=1 AND v.kind='train'";
 
 /* noisy: others used the machine. A worker on the CPU computes all the time; what it loses of it,
  * or loses often, went to others. NULL where nothing is known of it. */
 static const char benchmarks[] =
     "CREATE VIEW benchmarks AS SELECT"
     " r.position, r.L_train, r.mode, v.batch_tokens, v.wps, v.peak_memory_bytes, v.mfu,"
-    " coalesce(a.device,a.slot) AS device, r.scale, r.dataset, r.model," NOMINAL(
-        "train") " r.precision, r.seed, v.wall_seconds, r.run_id, r.config_id, a.code_id,"
-                 " a.ended_at AS finished_at, r.modified, r.parameters, a.attempt, r.corpus, "
-                 "a.backend,"
-                 " r.L_valid," NOMINAL(
-                     "valid") " v.batch_tokens/coalesce(r.L_valid,r.L_train) AS rows,"
-                              " (a.backend='cpu' AND v.cpu_share<0.95) OR v.switches_per_s>50 AS "
-                              "noisy" CURRENT_RESULTS("bench");
+    " coalesce(a.device,a.slot) AS device, r.scale, r.dataset, r.model," L_TRAIN_NOMINAL
+    " r.precision, r.seed, v.wall_seconds, r.run_id, r.config_id, a.code_id,"
+    " a.ended_at AS finished_at, r.modified, r.parameters, a.attempt, r.corpus, a.backend,"
+    " r.L_valid," L_VALID_NOMINAL " v.batch_tokens/coalesce(r.L_valid,r.L_train) AS rows,"
+    " (a.backend='cpu' AND v.cpu_share<0.95) OR v.switches_per_s>50 AS noisy" CURRENT_RESULTS
+    " WHERE v.current=1 AND v.kind='bench'";
 
 /* A resumed training has points of several attempts: of each step the newest attempt's is shown,
  * and none of an attempt after the one whose result is current. */
@@ -118,7 +112,7 @@ static const char paper_values[] =
  * 2. Seeds are averaged within a configuration; speed and memory within a device as well.
  * 3. The paper's number is shown beside ours only if ours is of the paper's own configuration.
  * 4. A paper row that gives its length as the x of a figure is read so; an x that is itself a
- *    speed is a number of its own; rows over another x, such as GPU hours, are no end results. */
+ *    speed is a number of its own; rows over another x, such as GPU hours, are not end results. */
 static const char comparison[] =
     "CREATE VIEW comparison AS WITH"
     " metrics(kind, mode, metric, unit) AS(VALUES('eval',NULL,'perplexity','ppl'),"
@@ -261,12 +255,9 @@ static const char wanted_benchmarks[] =
     " FROM points p JOIN runs r ON r.run_id=p.run_id AND r.kind='bench'"
     " LEFT JOIN benchmarks b ON b.run_id=r.run_id";
 
-/* The table knows three verdicts: a claim that is not judged is kept as not run, and why is the
- * beginning of its evidence. */
 static const char claims[] =
-    "CREATE VIEW claims AS SELECT claim, statement,"
-    " CASE WHEN evidence LIKE 'not judged %' THEN 'not judged' ELSE verdict END AS verdict,"
-    " evidence, scale, artefact, judged_at FROM claim_verdicts";
+    "CREATE VIEW claims AS SELECT claim, statement, verdict, evidence, scale, artefact, judged_at"
+    " FROM claim_verdicts";
 
 static const char progress[] =
     "CREATE VIEW progress AS SELECT"
@@ -276,10 +267,11 @@ static const char progress[] =
     " FROM run_attempts a JOIN runs r ON r.run_id=a.run_id"
     " LEFT JOIN progress_now n ON n.attempt_id=a.attempt_id WHERE a.state='running'";
 
-/* The lines of some runs' specs, cut at their first '='. Slow, so only what is needed is cut. */
-#define SETTINGS_OF(condition)                                                                     \
+/* The lines of the specs of the runs in `cut`, cut at their first '='. Slow, so only what is needed
+ * is cut. */
+#define SETTINGS                                                                                   \
     " lines(run_id, line, rest) AS("                                                               \
-    "  SELECT run_id, NULL, spec||char(10) FROM runs" condition                                    \
+    "  SELECT run_id, NULL, spec||char(10) FROM cut JOIN runs USING(run_id)"                       \
     "  UNION ALL SELECT run_id, substr(rest,1,instr(rest,char(10))-1),"                            \
     "   substr(rest,instr(rest,char(10))+1) FROM lines WHERE rest<>''),"                           \
     " pairs(run_id, key, value) AS("                                                               \
@@ -288,11 +280,12 @@ static const char progress[] =
 
 /* A row for each setting of each run: the lines of its spec and, for an evaluation, the settings of
  * its training. */
-static const char settings[] = "CREATE VIEW settings AS WITH RECURSIVE" SETTINGS_OF(
-    "") " SELECT run_id, key, value FROM pairs UNION ALL"
-        " SELECT r.run_id, t.key, t.value FROM runs r JOIN pairs t ON t.run_id=r.train_run_id"
-        " WHERE substr(t.key,1,5) IN('data.','train')"
-        "  OR(substr(t.key,1,6)='model.' AND t.key<>'model.name')";
+static const char settings[] =
+    "CREATE VIEW settings AS WITH RECURSIVE cut AS(SELECT run_id FROM runs)," SETTINGS
+    " SELECT run_id, key, value FROM pairs UNION ALL"
+    " SELECT r.run_id, t.key, t.value FROM runs r JOIN pairs t ON t.run_id=r.train_run_id"
+    " WHERE substr(t.key,1,5) IN('data.','train')"
+    "  OR(substr(t.key,1,6)='model.' AND t.key<>'model.name')";
 
 /* A row for each run of each grid: the settings in which trainings of the grid differ although they
  * have the same columns, such as "model.heads=4 train.lr=3"; '' where there are none. A setting
@@ -306,45 +299,26 @@ static const char grid_settings[] =
     "  JOIN runs t ON t.run_id=coalesce(r.train_run_id,p.run_id)),"
     " configs AS MATERIALIZED("
     "  SELECT artefact, scale, config_id, min(train_id) AS train_id FROM asked"
-    "  GROUP BY artefact, scale, config_id)," SETTINGS_OF(
-        " WHERE run_id IN(SELECT train_id FROM configs)") ","
-                                                          " kept AS MATERIALIZED("
-                                                          "  SELECT c.artefact, c.scale, "
-                                                          "c.config_id, r.kind, r.dataset, "
-                                                          "r.corpus, r.model,"
-                                                          "   r.position, r.L_train, s.key, s.value"
-                                                          "  FROM configs c JOIN runs r ON "
-                                                          "r.run_id=c.train_id JOIN pairs s ON "
-                                                          "s.run_id=c.train_id"
-                                                          "  WHERE s.key<>'train.seed' AND "
-                                                          "substr(s.key,1,6)<>'bench.'),"
-                                                          " varying AS("
-                                                          "  SELECT DISTINCT artefact, scale, key "
-                                                          "FROM("
-                                                          "   SELECT artefact, scale, key FROM "
-                                                          "kept GROUP BY artefact, scale, kind, "
-                                                          "dataset, corpus,"
-                                                          "    model, position, L_train, key "
-                                                          "HAVING count(DISTINCT value)>1)),"
-                                                          " shown AS MATERIALIZED("
-                                                          "  SELECT artefact, scale, config_id, "
-                                                          "group_concat(key||'='||value,' ') AS "
-                                                          "settings FROM("
-                                                          "   SELECT DISTINCT k.artefact, k.scale, "
-                                                          "k.config_id, k.key, k.value FROM kept k"
-                                                          "    JOIN varying v ON "
-                                                          "v.artefact=k.artefact AND "
-                                                          "v.scale=k.scale AND v.key=k.key"
-                                                          "   ORDER BY k.artefact, k.scale, "
-                                                          "k.config_id, k.key)"
-                                                          "  GROUP BY artefact, scale, config_id)"
-                                                          " SELECT a.artefact, a.scale, a.run_id, "
-                                                          "coalesce(w.settings,'') AS settings "
-                                                          "FROM asked a"
-                                                          " LEFT JOIN shown w ON "
-                                                          "w.artefact=a.artefact AND "
-                                                          "w.scale=a.scale"
-                                                          "  AND w.config_id=a.config_id";
+    "  GROUP BY artefact, scale, config_id),"
+    " cut AS(SELECT DISTINCT train_id AS run_id FROM configs)," SETTINGS ","
+    " kept AS MATERIALIZED("
+    "  SELECT c.artefact, c.scale, c.config_id, r.kind, r.dataset, r.corpus, r.model,"
+    "   r.position, r.L_train, s.key, s.value"
+    "  FROM configs c JOIN runs r ON r.run_id=c.train_id JOIN pairs s ON s.run_id=c.train_id"
+    "  WHERE s.key<>'train.seed' AND substr(s.key,1,6)<>'bench.'),"
+    " varying AS("
+    "  SELECT DISTINCT artefact, scale, key FROM("
+    "   SELECT artefact, scale, key FROM kept GROUP BY artefact, scale, kind, dataset, corpus,"
+    "    model, position, L_train, key HAVING count(DISTINCT value)>1)),"
+    " shown AS MATERIALIZED("
+    "  SELECT artefact, scale, config_id, group_concat(key||'='||value,' ') AS settings FROM("
+    "   SELECT DISTINCT k.artefact, k.scale, k.config_id, k.key, k.value FROM kept k"
+    "    JOIN varying v ON v.artefact=k.artefact AND v.scale=k.scale AND v.key=k.key"
+    "   ORDER BY k.artefact, k.scale, k.config_id, k.key)"
+    "  GROUP BY artefact, scale, config_id)"
+    " SELECT a.artefact, a.scale, a.run_id, coalesce(w.settings,'') AS settings FROM asked a"
+    " LEFT JOIN shown w ON w.artefact=a.artefact AND w.scale=a.scale"
+    "  AND w.config_id=a.config_id";
 
 const char *const schema_views[] = {position_methods_view,
                                     evaluations,

@@ -23,8 +23,8 @@ struct worker {
     const struct worker_options *options;
     struct arena arena;
     char *dir;      /* absolute */
-    int32_t number; /* number of the attempt; 0: dir is not runs/<run id>/<attempt> and has no
-                       siblings */
+    int32_t number; /* number number of the attempt; 0: dir is not runs/<run id>/<attempt> and has
+                       no siblings */
     struct spec *spec;
     char (*run_id)[SPEC_ID_BYTES]; /* of each spec */
     int32_t specs_n;
@@ -34,6 +34,13 @@ struct worker {
     bool stopped;
     sigset_t mask_before;
 };
+
+/* worker_open - opens the attempt's folder, reads its specs, and blocks SIGTERM and SIGINT. Call
+ * worker_close also after an error. Errors: ERR_NOINPUT; ERR_CREATE the attempt has already been
+ * executed; ERR_DATA. */
+int worker_open(struct worker *a, const struct project *p, const struct worker_options *o,
+                struct err *e);
+void worker_close(struct worker *a);
 
 /* train_run - runs the attempt's only spec, of kind SPEC_TRAIN, from its first update or from a
  * checkpoint of an older attempt. Records updates, validations, checkpoints and EVENT_TRAINED. The

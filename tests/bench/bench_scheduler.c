@@ -107,7 +107,7 @@ static void idle_close(void *self)
 }
 
 /* The scheduler looks at its workers when a child has ended, so it gets the signal of one. */
-static int idle_start(void *self, void **job, struct worker_id *id, const struct worker_options *o,
+static int idle_start(void *self, void **job, struct worker_id *id, const struct worker_command *o,
                       struct err *e)
 {
     struct intervals *m = self;

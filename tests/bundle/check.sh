@@ -1,6 +1,6 @@
 #!/bin/sh
 # check.sh - the bundle as somebody finds it: unpacked elsewhere, nothing in the environment, and
-# nothing loaded from this machine, glibc included; its results come home.
+# nothing loaded from this machine, glibc included. Its results merge into a project.
 # usage: tests/bundle/check.sh BUILD
 . tests/cli/expect.sh
 archive=$1/alibi-bundle.tar.xz

@@ -36,7 +36,7 @@ leg() { # name command..., of the build $kind
     fi
 }
 
-# Fixtures that the CUDA backend refuses: a width that is no multiple of 8, and sinks at their places in the cache.
+# Fixtures that the CUDA backend refuses: a width that is not a multiple of 8, and sinks at their places in the cache.
 refused="tisa_w20 sinks_rotary_w16"
 computed=$(ls $fixtures/*.safetensors | grep -vE "/($(echo $refused | tr ' ' '|'))\.")
 refuses() { # program: each of them fails by its refusal, not by a wrong number

@@ -189,7 +189,7 @@ static void a_gpu_that_cannot_be_opened_is_unavailable(void **state)
     (void)state;
     static const struct {
         const char *error, *remedy;
-    } rows[] = {{"35", "driver 580"},
+    } rows[] = {{"35", "offers CUDA 12.4, this build needs CUDA 13; install driver 580"},
                 {"209", "newer CUDA"},
                 {"220", "cannot be used"},
                 {"222", "newer CUDA"},

@@ -1,4 +1,4 @@
-/* check_products.c - how cuda/gemm*.c choose what cuBLASLt offers: the emulated library is told to
+/* check_products.c - how cuda/gemm*.c choose what cuBLASLt offers: the emulated library is set to
  * offer less, or to be slow (cublaslt_emulated.c). Whatever is chosen, results are right, and the
  * choice is in the text of choices. */
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 
 enum { N = 70, I = 300, O = 40, TEXT_BYTES = 1 << 14 };
 
-/* A backend on a library that was told these words, and dx (N,I) = dy (N,O) w (O,I). */
+/* A backend on a library with these settings, and dx (N,I) = dy (N,O) w (O,I). */
 struct desk {
     struct op_bench k;
     struct op_matrix dy, w, dx;
@@ -102,7 +102,7 @@ static void texts_of_others_and_torn_ones_are_refused(void **state)
     assert_non_null(strstr(e.text, "another GPU"));
     text[strlen(text) - 3] = 'x';
     assert_int_equal(d.k.b->ops->restore_choices(d.k.b, text, &e), ERR_DATA);
-    assert_non_null(strstr(e.text, "is no choice"));
+    assert_non_null(strstr(e.text, "expected a choice"));
     free(text);
     close_desk(&d);
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # check_program.sh - the whole program on the emulated GPU: a tiny grid from YAML to results.db, and
-# what a user is told when a GPU is too small, runs out of memory or is lost.
+# the message when a GPU is too small, runs out of memory or is lost.
 # usage: tests/cuda_emulation/check_program.sh BUILD
 #
 # GPUs come from nvml_fake.c (libnvidia-ml.so.1 and libcuda.so.1 in a folder of LD_LIBRARY_PATH) and
@@ -70,13 +70,27 @@ expect 0 "" run gpus auto
 [ "$(query gpus "$losses")" = "$(query cpu "$losses")" ] || fail "losses on GPUs differ"
 
 # A GPU of a generation that cannot, one in use, one whose driver is too old: each named, with why.
-several() { NVML_FAKE_FREE="900000000 800000000 700000000" NVML_FAKE_CAPABILITY="70 89 90" NVML_FAKE_OTHERS="0 2 0" "$@"; }
-several expect 0 "cuda:0 .*not usable: compute capability 7.0 (Volta)" "$alibi" devices
-several expect 0 "cuda:1 .*busy: 2 programs" "$alibi" devices
-EMULATION_OPEN=35@GPU-fake-2 several expect 0 "cuda:2 .*not usable: .*driver version is insufficient.*driver 580" "$alibi" devices
+several() {
+    NVML_FAKE_FREE="900000000 800000000 700000000" NVML_FAKE_CAPABILITY="70 89 90" NVML_FAKE_OTHERS="0 2 0" \
+        NVML_FAKE_NAME="Tesla V100-SXM2-16GB,NVIDIA GeForce RTX 4090,NVIDIA H100 80GB HBM3" "$@"
+}
+EMULATION_OPEN=35@GPU-fake-2 several expect 0 "" "$alibi" devices
+sed -i '/^cuda:/!d' "$dir/out"
+golden devices_three_gpus.txt
 EMULATION_OPEN=35@GPU-fake-2 several expect 69 "WRONG *cuda:2 .*driver 580" "$alibi" doctor
 EMULATION_OPEN=802 expect 0 "cuda:0 .*not usable: .*fabric manager" "$alibi" devices
-EMULATION_SHARED=64 expect 0 "cuda:0 .*not usable: .*64 KB of shared memory, expected at least 99" "$alibi" devices
+EMULATION_SHARED=64 expect 0 "cuda:0 .*not usable: .*64 KB of shared memory, alibi needs 99" "$alibi" devices
+NVML_FAKE_INIT=18 expect 0 "cuda:0 .*not usable: .*does not start: nvidia-smi says why" "$alibi" devices
+# A library of a newer C library than the machine's: one that asks for a version that there is not.
+mkdir "$dir/newer"
+echo 'void from_later(void); void from_later(void) {}' >"$dir/newer/c.c"
+echo 'GLIBC_9.99 { from_later; };' >"$dir/newer/c.map"
+echo 'void from_later(void); void ask(void); void ask(void) { from_later(); }' >"$dir/newer/ask.c"
+${CC:-cc} -shared -fPIC -nostdlib -Wl,-soname,libc.so.6 -Wl,--version-script="$dir/newer/c.map" -o "$dir/newer/libc.so.6" "$dir/newer/c.c"
+mv "$dir/bin/libalibi_cuda.so" "$dir/newer/"
+${CC:-cc} -shared -fPIC -nostdlib -o "$dir/bin/libalibi_cuda.so" "$dir/newer/ask.c" "$dir/newer/libc.so.6"
+expect 0 "cuda:0 .*not usable: .*GLIBC_9.99.*this machine's C library is older: .*bundle" "$alibi" devices
+mv "$dir/newer/libalibi_cuda.so" "$dir/bin/"
 
 # auto leaves the one in use alone, and those that CUDA_VISIBLE_DEVICES hides.
 several expect 0 "" run idle auto
@@ -101,5 +115,25 @@ EMULATION_LOSE=9@GPU-fake-0 expect 0 "cuda:0 disabled for this run" run moved au
 
 EMULATION_OPEN=802@GPU-fake-0 expect 0 "cuda:0 disabled for this run of alibi" run unready auto
 [ "$(query unready "$losses")" = "$(query cpu "$losses")" ] || fail "losses beside a GPU that is not ready differ"
+
+# cuBLASLt of CUDA 13 before that of CUDA 12, either alone; none, and one that lacks a function.
+stub() { # folder soname version
+    mkdir -p "$dir/$1"
+    for name in $(sed -n 's/.*"\(cublasLt[A-Za-z_]*\)".*/\1/p' cuda/cublaslt.c); do echo "long $name(void); long $name(void) { return $3; }"; done |
+        ${CC:-cc} -x c -shared -fPIC -nostdlib -o "$dir/$1/$2" -
+}
+stub only12 libcublasLt.so.12 120805
+stub both libcublasLt.so.12 120805
+stub both libcublasLt.so.13 130100
+# Without the list of libraries that this machine has installed.
+finds() { /lib64/ld-linux-x86-64.so.2 --inhibit-cache --library-path "$dir/$1" "$build/emulation/print_cublaslt"; }
+expect 0 "cuBLASLt 120805" finds only12
+expect 0 "cuBLASLt 130100" finds both
+expect 69 "neither libcublasLt.so.13 nor libcublasLt.so.12 was found; install cuBLAS of CUDA 13 or 12" finds none
+echo >"$dir/both/libcublasLt.so.13"
+expect 69 "cannot be opened: .*libcublasLt.so.13: file too short" finds both
+mkdir "$dir/old"
+${CC:-cc} -x c -shared -fPIC -nostdlib -o "$dir/old/libcublasLt.so.12" /dev/null
+expect 69 "undefined symbol: cublasLt[A-Za-z]*; use that of CUDA 13 or 12" finds old
 
 finish

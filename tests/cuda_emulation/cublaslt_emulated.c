@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "emulation_control.h"
+#include "gemm_internal.h"
 
 enum { ALGORITHMS_N = 3, COLD_N = 8, FEW_N = 8 };
 
@@ -78,9 +79,10 @@ static cublasStatus_t assign(void *field, size_t field_bytes, const void *value,
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulDescInit(cublasLtMatmulDesc_t d, cublasComputeType_t compute,
-                                      cudaDataType scale)
+cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t d, size_t bytes,
+                                               cublasComputeType_t compute, cudaDataType scale)
 {
+    if (bytes != sizeof *d) return CUBLAS_STATUS_INVALID_VALUE;
     memset(d, 0, sizeof *d);
     d->compute = compute;
     d->scale = scale;
@@ -105,11 +107,13 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d,
     return CUBLAS_STATUS_INVALID_VALUE;
 }
 
-cublasStatus_t cublasLtMatrixLayoutInit(cublasLtMatrixLayout_t layout, cudaDataType type,
-                                        uint64_t rows, uint64_t cols, int64_t ld)
+cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout, size_t bytes,
+                                                 cudaDataType type, uint64_t rows, uint64_t cols,
+                                                 int64_t ld)
 {
     const cublasLtMatrixLayoutOpaque_t made = {
         .type = type, .rows = rows, .cols = cols, .ld = ld, .batch_n = 1};
+    if (bytes != sizeof *layout) return CUBLAS_STATUS_INVALID_VALUE;
     *layout = made;
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -123,8 +127,10 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
     return assign(&layout->batch_step, sizeof layout->batch_step, value, bytes);
 }
 
-cublasStatus_t cublasLtMatmulPreferenceInit(cublasLtMatmulPreference_t preference)
+cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t preference,
+                                                     size_t bytes)
 {
+    if (bytes != sizeof *preference) return CUBLAS_STATUS_INVALID_VALUE;
     memset(preference, 0, sizeof *preference);
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -410,4 +416,23 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d, c
     return emulation_enqueue(stream, multiply, &p, sizeof p) == cudaSuccess
                ? CUBLAS_STATUS_SUCCESS
                : CUBLAS_STATUS_EXECUTION_FAILED;
+}
+
+int cublaslt_open(struct cublaslt *out, struct err *e)
+{
+    (void)e;
+    *out = (struct cublaslt){.version = cublasLtGetVersion,
+                             .status_string = cublasLtGetStatusString,
+                             .create = cublasLtCreate,
+                             .destroy = cublasLtDestroy,
+                             .product_init = cublasLtMatmulDescInit_internal,
+                             .product_set = cublasLtMatmulDescSetAttribute,
+                             .layout_init = cublasLtMatrixLayoutInit_internal,
+                             .layout_set = cublasLtMatrixLayoutSetAttribute,
+                             .preference_init = cublasLtMatmulPreferenceInit_internal,
+                             .preference_set = cublasLtMatmulPreferenceSetAttribute,
+                             .heuristic = cublasLtMatmulAlgoGetHeuristic,
+                             .check = cublasLtMatmulAlgoCheck,
+                             .multiply = cublasLtMatmul};
+    return 0;
 }

@@ -28,7 +28,7 @@ EMULATED_CXXFLAGS := -std=c++17 -g -fPIC -fno-strict-aliasing -ffp-contract=off 
 EMULATED_CFLAGS := -std=gnu17 -g -fPIC -ffp-contract=off $(WARN)
 
 # Plain loops take the place of cuBLASLt. src/base is an archive: what is needed comes in.
-EMULATED_HOST := $(filter-out cuda/library.c,$(wildcard cuda/*.c)) $(EMULATION)/cublaslt_emulated.c $(EMULATION)/library_emulated.c
+EMULATED_HOST := $(filter-out cuda/library.c cuda/cublaslt.c,$(wildcard cuda/*.c)) $(EMULATION)/cublaslt_emulated.c $(EMULATION)/library_emulated.c
 EMULATED_OBJ := $(patsubst %,%.o,$(wildcard cuda/*.cu) $(EMULATED_HOST))
 MACHINE_OBJ := $(patsubst %,%.o,$(wildcard $(EMULATION)/*.cpp))
 # tests/cuda: each a program that calls the launchers of cuda/kernels.h, without a backend.
@@ -91,8 +91,12 @@ $(EMULATED)/libnvidia-ml.so.1: $(EMULATION)/nvml_fake.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(EMULATED_CFLAGS) -shared -o $@ $<
 
+# How the backend finds the real library: cublaslt.c by itself.
+$(EMULATED)/print_cublaslt: $(EMULATED)/plain/cuda/cublaslt.c.o $(EMULATED)/plain/$(EMULATION)/print_cublaslt.c.o $(EMULATED)/plain/libbase.a
+	$(Q)$(CC) -o $@ $^ -ldl
+
 .PHONY: emulated-programs-plain emulated-programs-asan emulated-programs-tsan check-cuda-emulated
-emulated-programs-plain: $(EMULATED_PROGRAMS:%=$(BUILD)/%) $(BUILD)/tests/cuda_emulation/check_faults $(BUILD)/tests/cuda_emulation/check_shapes $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(EMULATED)/libnvidia-ml.so.1 $(BUILD)/tests/model/check_training $(BUILD)/tests/model/test_score $(BUILD)/tests/model/check_graphs $(BUILD)/tests/worker/check_device
+emulated-programs-plain: $(EMULATED_PROGRAMS:%=$(BUILD)/%) $(BUILD)/tests/cuda_emulation/check_faults $(BUILD)/tests/cuda_emulation/check_shapes $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(EMULATED)/libnvidia-ml.so.1 $(EMULATED)/print_cublaslt $(BUILD)/tests/model/check_training $(BUILD)/tests/model/test_score $(BUILD)/tests/model/check_graphs $(BUILD)/tests/worker/check_device
 emulated-programs-asan:
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT=-O1 SAN='$(ASAN_FLAGS)' $(EMULATED_PROGRAMS:%=build/asan/%) build/asan/tests/cuda_emulation/check_shapes
 emulated-programs-tsan: $(EMULATED_PROGRAMS:%=$(EMULATED)/tsan/%)

@@ -219,13 +219,16 @@ cudaError_t cudaDeviceGetPCIBusId(char *text, int bytes, int number)
 
 cudaError_t cudaDriverGetVersion(int *version)
 {
-    *version = CUDART_VERSION;
+    const int OLD = 12040; /* EMULATION_OPEN=35: of driver 550 */
+    bool is_old = device_setting("EMULATION_OPEN") == (long)cudaErrorInsufficientDriver;
+    *version = is_old ? OLD : CUDART_VERSION;
     return cudaSuccess;
 }
 
 cudaError_t cudaRuntimeGetVersion(int *version)
 {
-    return cudaDriverGetVersion(version);
+    *version = CUDART_VERSION;
+    return cudaSuccess;
 }
 
 cudaError_t cudaDeviceReset()

@@ -1,7 +1,7 @@
-/* emulation_fiber.cpp - fibers: stacks, the switch, and what the sanitizers must be told.
+/* emulation_fiber.cpp - fibers: stacks, the switch, and what the sanitizers must know.
  *
  * In the ThreadSanitizer build the emulator itself is compiled without -fsanitize=thread, with
- * -DEMULATION_TSAN: its bookkeeping is no access of a kernel. */
+ * -DEMULATION_TSAN: its bookkeeping is not an access of a kernel. */
 #include "emulation_fiber.h"
 
 #include <pthread.h>

@@ -3,7 +3,8 @@
  * It stands for libcuda.so.1 too, which is only looked for. With libalibi_cuda_emulated.so under
  * the name of libalibi_cuda.so beside the program, whole grids run on "GPUs". The environment says
  * what is there, a number for each GPU: NVML_FAKE_FREE="BYTES BYTES …" of 1e9 bytes each; where
- * given NVML_FAKE_CAPABILITY="70 89 …" (90) and NVML_FAKE_OTHERS="0 2 …", programs that compute. */
+ * given NVML_FAKE_CAPABILITY="70 89 …" (90), NVML_FAKE_OTHERS="0 2 …", programs that compute,
+ * NVML_FAKE_NAME="NAME,NAME,…", and NVML_FAKE_INIT=STATUS of a driver that does not start. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,7 @@ static unsigned number_of(const void *gpu)
 
 int nvmlInit_v2(void)
 {
-    return NVML_OK;
+    return (int)number_in("NVML_FAKE_INIT", 0, NVML_OK);
 }
 
 int nvmlShutdown(void)
@@ -75,7 +76,12 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **out)
 
 int nvmlDeviceGetName(void *gpu, char *out, unsigned room)
 {
-    snprintf(out, room, "Fake GPU %u", number_of(gpu));
+    const char *name = getenv("NVML_FAKE_NAME");
+    for (unsigned i = number_of(gpu); name && i > 0; i--) name = strchr(name, ',') + 1;
+    if (name)
+        snprintf(out, room, "%.*s", (int)strcspn(name, ","), name);
+    else
+        snprintf(out, room, "Fake GPU %u", number_of(gpu));
     return NVML_OK;
 }
 

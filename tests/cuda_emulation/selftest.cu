@@ -152,7 +152,7 @@ static int atomics_lose_nothing()
     return wrong;
 }
 
-/* Blocks of 5 x 3 x 2 threads, which is no whole warp. */
+/* Blocks of 5 x 3 x 2 threads, not a whole number of warps. */
 static __global__ void indices_k(int *out)
 {
     int t = threadIdx.x + 5 * (threadIdx.y + 3 * threadIdx.z);

@@ -385,7 +385,7 @@ c.execute(sys.argv[2]); c.execute("SELECT count(*) FROM runs").fetchall(); time.
     return 0
 }
 
-# Many at once: one works, the others are told to try later.
+# Many at once: one works, the others exit with "try later".
 crowd() {
     local others=() later=0 n=9
     [ "${FAULTS:-}" = full ] && n=49

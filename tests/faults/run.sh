@@ -117,6 +117,13 @@ suite() {
     report "$fault" "$text" "$from"
 }
 
+# repeated TIMES FULL CASE: the same case so often, for suite
+repeated() {
+    local n=$1
+    [ "${FAULTS:-}" = full ] && n=$2
+    for _ in $(seq "$n"); do echo "$3"; done
+}
+
 # needs WHAT COMMAND FAULT TEXT...: the row says so where this machine lacks WHAT.
 needs() {
     local what=$1
@@ -192,7 +199,7 @@ needs "a GPU" row F21 "Xid errors of a real driver"
 disturb F22 "the clock leaps by hours and decades" leap_clock 3 50 1
 needs namespaces disturb F23 "another host name and boot after a kill" reboot 4 50
 suite F23 "a number that another process has now" scheduler/test_recover '*number*'
-suite F24 "a worker that prints without end" scheduler/test_process 'a_log_without_end*'
+suite F24 "a worker that prints without end" scheduler/test_process $(repeated 5 20 'a_log_without_end*')
 suite F25 "a worker's children outlive it" scheduler/test_process 'what_a_worker_started*'
 suite F25 "the same, found by their mark" scheduler/test_recover 'what_a_worker_started*'
 disturb F26 "kill -9 while it recovers" kill_recovery 10 500

@@ -13,6 +13,8 @@ enum { SEED_BYTES_MAX = 1 << 24 };
 
 TEST(every_seed_of_every_target_is_read)
 {
+    int32_t seeds_n = 0;
+
     for (int32_t i = 0; i < fuzz_targets_n; i++) {
         struct arena a;
         struct dir d;
@@ -27,7 +29,9 @@ TEST(every_seed_of_every_target_is_read)
             assert_int_equal(file_read(&a, &bytes, &n, path, SEED_BYTES_MAX, &e), 0);
             fuzz_targets[i].read((const uint8_t *)bytes, n);
         }
+        seeds_n += d.n;
         dir_close(&d);
         arena_fini(&a);
     }
+    print_message("%d faults injected\n", seeds_n);
 }

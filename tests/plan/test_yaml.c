@@ -207,25 +207,34 @@ TEST(broken_yaml_names_its_place)
     refuses("just text\n", "f.yaml:1:1:", "mapping");
 }
 
-/* Every prefix of a real file is a tree or an error with a place. */
-TEST(every_prefix_of_a_file_is_an_error)
+/* Parses n bytes: a tree or an error with a place. */
+static void parse_exactly(const char *text, size_t n)
 {
-    static const char text[] = "artefact: t\ntitle: \"a \\u00e9 b\"\nbase: [a, 'b c']\n"
-                               "grid:\n  - { position: alibi, L_train: [64, 128] }\n"
-                               "evaluate:\n  - where: { position: alibi }\n    L_valid: |\n"
-                               "      x\n";
-    for (size_t n = 0; n < sizeof text; n++) {
-        const struct yaml_node *root;
-        char *exact = malloc(n ? n : 1); /* so that a sanitizer sees a read past the end */
-        memcpy(exact, text, n);
-        int rc = yaml_parse(&root, &arena, "f.yaml", exact, n, &err);
-        free(exact);
-        if (rc == ERR_DATA)
-            assert_memory_equal(err.text, "f.yaml:", 7);
-        else
-            assert_int_equal(rc, 0);
+    const struct yaml_node *root;
+    char *exact = malloc(n ? n : 1); /* so that a sanitizer sees a read past the end */
+
+    memcpy(exact, text, n);
+    int rc = yaml_parse(&root, &arena, "f.yaml", exact, n, &err);
+    free(exact);
+    if (rc == ERR_DATA)
+        assert_memory_equal(err.text, "f.yaml:", 7);
+    else
+        assert_int_equal(rc, 0);
+}
+
+TEST(every_prefix_and_every_flipped_bit_is_an_error_or_a_tree)
+{
+    char text[] = "artefact: t\ntitle: \"a \\u00e9 b\"\nbase: [a, 'b c']\n"
+                  "grid:\n  - { position: alibi, L_train: [64, 128] }\n"
+                  "evaluate:\n  - where: { position: alibi }\n    L_valid: |\n"
+                  "      x\n";
+    for (size_t n = 0; n < sizeof text; n++) parse_exactly(text, n);
+    for (size_t i = 0; i < 8 * (sizeof text - 1); i++) {
+        text[i / 8] ^= (char)(1 << (i % 8));
+        parse_exactly(text, sizeof text - 1);
+        text[i / 8] ^= (char)(1 << (i % 8));
     }
-    print_message("%zu faults injected\n", sizeof text);
+    print_message("%zu faults injected\n", sizeof text + 8 * (sizeof text - 1));
 }
 
 TEST(an_absent_file_is_no_input)

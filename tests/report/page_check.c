@@ -86,7 +86,7 @@ static int check_attribute(struct check *c, const char *name, const char *value)
     bool text = strcmp(name, "title") == 0 || strcmp(name, "alt") == 0 || strcmp(name, "id") == 0;
     bool loads = !link && !text;
     for (const char *url = value; loads && (url = strstr(url, "url(")); url++)
-        if (url[4] != '#') return WRONG(c, "a url that is none of the page: %.40s", url);
+        if (url[4] != '#') return WRONG(c, "a url from outside the page: %.40s", url);
     if (strcmp(name, "id") == 0) check_keep(c, &c->id, &c->ids_n, value);
     if (link && value[0] == '#') check_keep(c, &c->reference, &c->references_n, value + 1);
     if (strcmp(value, "Content-Security-Policy") == 0) c->policy = true;
@@ -188,9 +188,9 @@ static int check_all(struct check *c, bool whole)
 {
     static const char doctype[] = "<!DOCTYPE html>\n";
 
-    json_t *text = json_string(c->page); /* refuses what is no UTF-8 */
+    json_t *text = json_string(c->page); /* refuses what is not UTF-8 */
     json_decref(text);
-    if (!text) return WRONG(c, "bytes that are no UTF-8");
+    if (!text) return WRONG(c, "bytes that are not UTF-8");
     if (whole) {
         if (strncmp(c->at, doctype, strlen(doctype)) != 0) return WRONG(c, "no doctype");
         c->at += strlen(doctype);

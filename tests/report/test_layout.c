@@ -70,7 +70,7 @@ TEST(every_fault_names_its_line_and_the_remedy)
         {"use: table2\n", "x/table.txt:1: use: \"table2\" is not a file of another artefact"},
         {"use: ../table2/query.sql\n", "write it as table2/query.sql"},
         {"use: table2/quary.sql\n", "did you mean query.sql"},
-        {"use: table2/grid.yaml\n", "none of query.sql, table.txt, plot.gp, claim.sql"},
+        {"use: table2/grid.yaml\n", "expected query.sql, table.txt, plot.gp or claim.sql"},
         {"use: a/query.sql\nuse: b/query.sql\n", "x/table.txt:2: use: a second query.sql"},
         {"verdict: perplexity | 1 %\n", "2 parts"},
         {"verdict: perplexity | 1 | 5 %\n", "\"1\" is not a share"},

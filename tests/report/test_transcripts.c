@@ -1,7 +1,7 @@
 /* test_transcripts.c - report, claims, compare and query as transcripts: every file of golden/
  * holds commands and what they print. A line that begins with "$ " is a command; the lines after
  * it, up to the next, are its output (of `file` its input, each after "> "). TEST_UPDATE=1 writes
- * the output anew from the commands.
+ * the output of the commands.
  *
  *   $ # words                                a comment
  *   $ new                                    an empty store and an empty artefact, tiny

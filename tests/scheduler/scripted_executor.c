@@ -123,7 +123,7 @@ static int add_job(void **job, enum outcome outcome, struct err *e)
 }
 
 static int scripted_start(void *self, void **job, struct worker_id *id,
-                          const struct worker_options *o, struct err *e)
+                          const struct worker_command *o, struct err *e)
 {
     struct scripted *s = self;
     enum outcome outcome = next_outcome(s);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "scheduler/process.h"
+#include "scheduler/executor.h"
 #include "scheduler/toy_grid.h"
 
 TEST_EACH(toy_grid_setup, toy_grid_teardown)
@@ -42,8 +42,8 @@ TEST_WITH(struct toy_grid *g, a_log_without_end_is_cut_with_a_notice)
     assert_int_equal(toy_grid_run(g), 0);
     const char *log = toy_grid_read_of(g, train, "log");
     size_t n = strlen(log);
-    assert_in_range(n, PROCESS_LOG_MAX_BYTES, PROCESS_LOG_MAX_BYTES + 200);
-    assert_non_null(strstr(log + PROCESS_LOG_MAX_BYTES, "more bytes were not kept"));
+    assert_in_range(n, WORKER_LOG_MAX_BYTES, WORKER_LOG_MAX_BYTES + 200);
+    assert_non_null(strstr(log + WORKER_LOG_MAX_BYTES, "more bytes were not kept"));
 }
 
 TEST_WITH(struct toy_grid *g, what_a_worker_started_ends_with_it)

@@ -17,22 +17,24 @@ enum { MIGRATORS = 20 };
 
 /* A next version as it might be: a column, and a table rebuilt that others point to. */
 static const struct schema_step next_steps[] = {
-    {2, "this is never run on a file of version 2"},
-    {3, "ALTER TABLE results ADD COLUMN note TEXT;"
-        "CREATE TABLE next_points(artefact TEXT NOT NULL, scale TEXT NOT NULL, point INTEGER NOT "
-        "NULL, run_id TEXT NOT NULL REFERENCES runs(run_id), L_train_nominal INTEGER,"
-        " L_valid_nominal INTEGER, stride_nominal INTEGER, title TEXT,"
-        " PRIMARY KEY(artefact,scale,point)) STRICT;"
-        "INSERT INTO next_points SELECT *, NULL FROM points;"
-        "DROP TABLE points; ALTER TABLE next_points RENAME TO points;"},
+    {.version = 3, .sql = "this is never run on a file of version 3"},
+    {.version = 4,
+     .sql = "ALTER TABLE results ADD COLUMN note TEXT;"
+            "CREATE TABLE next_points(artefact TEXT NOT NULL, scale TEXT NOT NULL,"
+            " point INTEGER NOT NULL, run_id TEXT NOT NULL REFERENCES runs(run_id),"
+            " L_train_nominal INTEGER, L_valid_nominal INTEGER, stride_nominal INTEGER, title TEXT,"
+            " PRIMARY KEY(artefact,scale,point)) STRICT;"
+            "INSERT INTO next_points SELECT *, NULL FROM points;"
+            "DROP TABLE points; ALTER TABLE next_points RENAME TO points;"},
 };
 static const struct schema_step broken_steps[] = {
-    {2, ""},
-    {3, "ALTER TABLE results ADD COLUMN note TEXT; CREATE TABLE broken(x NONSENSE) STRICT;"},
+    {.version = 3, .sql = ""},
+    {.version = 4,
+     .sql = "ALTER TABLE results ADD COLUMN note TEXT; CREATE TABLE broken(x NONSENSE) STRICT;"},
 };
 static const struct schema_step orphan_steps[] = {
-    {2, ""},
-    {3, "DELETE FROM runs WHERE kind='train';"},
+    {.version = 3, .sql = ""},
+    {.version = 4, .sql = "DELETE FROM runs WHERE kind='train';"},
 };
 static const char *const next_views[] = {
     "CREATE VIEW evaluations AS SELECT run_id, note FROM results WHERE current=1 AND kind='eval'",
@@ -132,15 +134,15 @@ TEST_WITH(struct store_fixture *f, a_migration_is_whole_and_leaves_a_copy)
     store_fixture_open(f, STORE_WRITE);
     if (migrate_run(f->store, next_steps, 2, next_views, &f->e) < 0) fail_msg("%s", f->e.text);
     assert_int_equal(database_number(f->store, &version, "PRAGMA user_version", &f->e), 0);
-    assert_int_equal(version, 3);
+    assert_int_equal(version, 4);
     assert_cell(f, "SELECT count(note)||count(*) FROM evaluations", "01");
     assert_cell(f, "SELECT artefact||coalesce(title,'-') FROM points", "table5-");
     assert_cell(f, "SELECT count(*) FROM sqlite_schema WHERE type='view'", "1");
     assert_int_equal(store_check(f->store, &f->e), 0);
     store_fixture_close(f);
-    snprintf(copy, sizeof copy, "%s.backup-v2", f->path);
+    snprintf(copy, sizeof copy, "%s.backup-v3", f->path);
     snprintf(f->path, sizeof f->path, "%.90s", copy);
-    store_fixture_open(f, STORE_WRITE); /* the copy is a results.db of version 2 */
+    store_fixture_open(f, STORE_WRITE); /* the copy is a results.db of version 3 */
     assert_cell(f, "SELECT perplexity FROM evaluations", "17.25");
     assert_cell(f, "SELECT count(*) FROM run_attempts", "4");
 }
@@ -152,11 +154,11 @@ TEST_WITH(struct store_fixture *f, a_migration_that_fails_leaves_the_old_file)
     thaw(f, schema_steps_n);
     store_fixture_open(f, STORE_WRITE);
     assert_true(migrate_run(f->store, broken_steps, 2, next_views, &f->e) < 0);
-    assert_non_null(strstr(f->e.text, "migration from version 2 to 3"));
+    assert_non_null(strstr(f->e.text, "migration from version 3 to 4"));
     assert_int_equal(migrate_run(f->store, orphan_steps, 2, next_views, &f->e), ERR_DATA);
     assert_non_null(strstr(f->e.text, "rows that do not exist"));
     assert_int_equal(database_number(f->store, &version, "PRAGMA user_version", &f->e), 0);
-    assert_int_equal(version, 2);
+    assert_int_equal(version, 3);
     assert_int_equal(database_number(f->store, &version, "PRAGMA foreign_keys", &f->e), 0);
     assert_int_equal(version, 1);
     store_fixture_close(f);
@@ -171,17 +173,77 @@ TEST_WITH(struct store_fixture *f, a_file_of_the_next_version_is_not_read)
     thaw(f, schema_steps_n);
     store_fixture_open(f, STORE_WRITE);
     assert_int_equal(migrate_run(f->store, next_steps, 2, next_views, &f->e), 0);
-    /* this program knows version 2 and meets version 3 */
+    /* this program knows version 3 and meets version 4 */
     assert_int_equal(store_open(&reader, f->path, STORE_READ, &f->e), ERR_UNAVAILABLE);
-    assert_non_null(strstr(f->e.text, "version 3"));
+    assert_non_null(strstr(f->e.text, "version 4"));
+}
+
+/* Until version 2 a claim that was not judged was stored as not run. */
+TEST_WITH(struct store_fixture *f, a_claim_of_version_2_that_was_not_judged_reads_so)
+{
+    static const char verdicts[] =
+        "SELECT group_concat(claim||' '||verdict) FROM (SELECT * FROM claims ORDER BY claim)";
+    static const char wanted[] = "C1 not run,C2 not judged,P1 supported";
+    struct store *s = NULL;
+
+    thaw(f, 2);
+    fixture_raw(f->path, "INSERT INTO claim_verdicts VALUES"
+                         "('a','mini','C1','s','not run','not judgedly said','now'),"
+                         "('a','mini','C2','s','not run','not judged at this scale: speed','now')");
+    if (store_open(&s, f->path, STORE_READ, &f->e) < 0) fail_msg("%s", f->e.text);
+    assert_string_equal(fixture_cell(s, verdicts), wanted);
+    store_close(s);
+    store_fixture_open(f, STORE_WRITE);
+    assert_cell(f, verdicts, wanted);
+    assert_cell(f, "SELECT verdict FROM claim_verdicts WHERE claim='C2'", "not judged");
+    assert_int_equal(store_set_claims(f->store, "a", "mini",
+                                      &(struct store_claim){"C1", "s", "not judged", NULL}, 1,
+                                      &f->e),
+                     0);
+    assert_cell(f, verdicts, "C1 not judged,P1 supported");
+}
+
+TEST_WITH(struct store_fixture *f, a_file_of_version_2_is_merged_and_not_changed)
+{
+    struct store *s = NULL;
+    char path[128], version[8];
+    int32_t added = 0;
+
+    thaw(f, 2);
+    snprintf(path, sizeof path, "%s/other.db", f->dir);
+    assert_int_equal(store_open(&s, path, STORE_WRITE, &f->e), 0);
+    if (store_merge(s, f->path, &added, &f->e) < 0) fail_msg("%s", f->e.text);
+    assert_int_equal(added, 3);
+    assert_string_equal(fixture_cell(s, "SELECT perplexity FROM evaluations"), "17.25");
+    assert_string_equal(fixture_cell(s, "SELECT blas FROM attempts WHERE blas='some' LIMIT 1"),
+                        "some");
+    store_close(s);
+    assert_int_equal(store_open(&s, f->path, STORE_READ, &f->e), 0);
+    assert_int_equal(database_first(s, version, sizeof version, "PRAGMA user_version", NULL, 0, &e),
+                     1);
+    assert_string_equal(version, "2");
+    store_close(s);
+}
+
+TEST_WITH(struct store_fixture *f, a_reader_needs_a_writer_to_migrate_version_1_first)
+{
+    struct store *s = NULL;
+
+    thaw(f, 1);
+    assert_int_equal(store_open(&s, f->path, STORE_READ, &f->e), ERR_UNAVAILABLE);
+    assert_non_null(strstr(f->e.text, "its schema has version 1, this program reads version 3"));
+    store_fixture_open(f, STORE_WRITE);
+    assert_int_equal(store_open(&s, f->path, STORE_READ, &f->e), 0);
+    store_close(s);
 }
 
 /* The file of a program that did not know a field yet, as far as its tables go. */
 static void forget_field(struct store_fixture *f)
 {
     thaw(f, schema_steps_n);
-    fixture_raw(f->path, "CREATE VIEW my_own AS SELECT 7 AS seven; DROP VIEW benchmarks; ALTER "
-                         "TABLE results DROP COLUMN mfu");
+    fixture_raw(f->path, "CREATE VIEW my_own AS SELECT 7 AS seven; DROP VIEW wanted_evaluations;"
+                         "DROP VIEW wanted_benchmarks; DROP VIEW benchmarks;"
+                         "ALTER TABLE results DROP COLUMN mfu");
 }
 
 TEST_WITH(struct store_fixture *f, a_field_that_the_tables_lack_becomes_a_column)

@@ -1,0 +1,51 @@
+/* cublaslt.c - finds the cuBLASLt of this machine when a GPU is opened, so that one build works
+ * beside PyTorch or a toolkit of CUDA 13 or of CUDA 12.
+ *
+ * The functions used, the constants they take and the opaque structs that callers hold are the same
+ * in both: the sizes of the structs go with them, and those of 12 are not larger. */
+#include <assert.h>
+#include <dlfcn.h>
+#include <string.h>
+
+#include "gemm_internal.h"
+
+static const char *const cublaslt_sonames[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
+
+/* In the order of struct cublaslt. */
+static const char *const cublaslt_names[] = {"cublasLtGetVersion",
+                                             "cublasLtGetStatusString",
+                                             "cublasLtCreate",
+                                             "cublasLtDestroy",
+                                             "cublasLtMatmulDescInit_internal",
+                                             "cublasLtMatmulDescSetAttribute",
+                                             "cublasLtMatrixLayoutInit_internal",
+                                             "cublasLtMatrixLayoutSetAttribute",
+                                             "cublasLtMatmulPreferenceInit_internal",
+                                             "cublasLtMatmulPreferenceSetAttribute",
+                                             "cublasLtMatmulAlgoGetHeuristic",
+                                             "cublasLtMatmulAlgoCheck",
+                                             "cublasLtMatmul"};
+enum { CUBLASLT_NAMES_N = sizeof cublaslt_names / sizeof *cublaslt_names };
+static_assert(sizeof(struct cublaslt) == CUBLASLT_NAMES_N * sizeof(void *), "a name for each");
+
+int cublaslt_open(struct cublaslt *out, struct err *e)
+{
+    void *library = NULL, *symbol[CUBLASLT_NAMES_N];
+
+    for (size_t i = 0; !library && i < sizeof cublaslt_sonames / sizeof *cublaslt_sonames; i++) {
+        library = dlopen(cublaslt_sonames[i], RTLD_NOW | RTLD_LOCAL);
+        const char *why = library ? "" : dlerror();
+        if (!library && !strstr(why, "No such file")) /* one that is there is not passed over */
+            return ERR(e, ERR_UNAVAILABLE, "cuBLASLt cannot be opened: %s", why);
+    }
+    if (!library)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "cuBLASLt: neither libcublasLt.so.13 nor libcublasLt.so.12 was found; install "
+                   "cuBLAS of CUDA 13 or 12 (pip install nvidia-cublas) and put its folder into "
+                   "LD_LIBRARY_PATH");
+    for (int i = 0; i < CUBLASLT_NAMES_N; i++)
+        if (!(symbol[i] = dlsym(library, cublaslt_names[i])))
+            return ERR(e, ERR_UNAVAILABLE, "cuBLASLt: %s; use that of CUDA 13 or 12", dlerror());
+    memcpy(out, symbol, sizeof *out); /* object pointers whose bytes are functions' */
+    return 0;
+}
