@@ -19,6 +19,6 @@ inside /opt/alibi-bundle/alibi doctor >"$dir/out" 2>&1
 grep -q "^ok *BLAS" "$dir/out" || { fail "alibi doctor finds no BLAS:"; cat "$dir/out"; }
 set -- --set train.updates=4 --set train.warmup=1 --set train.period=3 --set eval.targets=512
 expect 0 "" inside /opt/alibi-bundle/alibi run ./grid --devices cpu:1 "$@"
-expect 0 "ALiBi" inside /opt/alibi-bundle/alibi report ./grid "$@"
+expect 69 "ALiBi  " inside /opt/alibi-bundle/alibi report ./grid "$@" # 69: the table is there, gnuplot for its figure is not
 [ "$(inside /opt/alibi-bundle/alibi query --format csv "SELECT run_id FROM evaluations" | wc -l)" = 3 ] || fail "not two evaluations"
 finish
