@@ -263,8 +263,7 @@ static int read_rule(void *item, struct arena *a, const struct yaml_node *map, s
     return 0;
 }
 
-/* --- skips and the whole -----------------------------------------------------------------------
- */
+/* --- skips and the whole ---------------------------------------------------------------------- */
 
 static int read_skip(void *item, struct arena *a, const struct yaml_node *map, struct err *e)
 {

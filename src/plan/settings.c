@@ -223,8 +223,7 @@ void settings_apply(const struct settings *s, struct draft *d)
     for (int32_t i = 0; i < s->n; i++) draft_set(d, s->item[i].key, s->item[i].text);
 }
 
-/* --- axes and conditions -----------------------------------------------------------------------
- */
+/* --- axes and conditions ---------------------------------------------------------------------- */
 
 enum { AXES_SIZE_MAX_BITS = 61 };
 
