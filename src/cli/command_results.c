@@ -163,12 +163,9 @@ int cli_claims(struct cli *c, const struct cli_command *self, int argc, char **a
     TRY(report_format_find(&o.format, format, e));
     TRY(cli_open_results(c, e));
     TRY(take_artefacts(&items, &items_n, c, &c->rest, &asked, e));
-    const char **dirs = arena_array(&c->arena, (size_t)items_n, sizeof *dirs);
-    for (int32_t i = 0; i < items_n; i++) {
-        dirs[i] = items[i].dir;
-        o.scale = items[i].scale;
-    }
-    TRY(report_claims(stdout, c->store, &c->project, dirs, items_n, &o, &contradicted, e));
+    for (int32_t i = 0; i < items_n; i++) o.scale = items[i].scale;
+    for (int32_t i = 0; i < items_n; i++) items[i].scale = o.scale; /* that of the heading */
+    TRY(report_claims(stdout, c->store, &c->project, items, items_n, &o, &contradicted, e));
     if (contradicted > 0)
         return ERR(e, ERR_INTERNAL, "%d claim%s contradicted by results.db at scale %s",
                    contradicted, contradicted == 1 ? " is" : "s are", o.scale);

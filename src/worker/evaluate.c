@@ -9,23 +9,36 @@
  *    Their eval_wps is unknown, their peak memory is that of the pass, and each has an equal share
  *    of its wall_seconds.
  * 5. eval_wps: targets per second of the pass without its first batch, which is warm-up; of the
- *    whole pass if it has only one batch. */
+ *    whole pass if it has only one batch.
+ * 6. Losses are also summed by position in the window, in bins that do not depend on the window:
+ *    two per octave. They end at every power of two and halfway to the next, therefore also at the
+ *    lengths of the paper. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/str.h"
 #include "interchange/checkpoint.h"
 #include "model/model.h"
 #include "worker/score.h"
 #include "worker/weights.h"
 #include "worker/worker_internal.h"
 
+enum { EVALUATE_BINS = 64 }; /* the longest window has 54 */
+
+/* The targets at some positions of the windows. */
+struct evaluate_bin {
+    double nll; /* nats; not finite if one of them is not */
+    int64_t targets_n;
+};
+
 /* The scores of one evaluation so far. */
 struct evaluate_sum {
     double logp; /* nats, sum of finite scores */
     int64_t scored_n, nonfinite_n;
+    struct evaluate_bin bin[EVALUATE_BINS];
 };
 
 struct evaluate {
@@ -146,12 +159,28 @@ static void evaluate_gather(struct evaluate *v, int32_t i)
     }
 }
 
-static void evaluate_sink(void *context, int32_t which, int64_t target, float logp)
+/* Of positions from 0: 0, 1, 2, 3, 4-5, 6-7, 8-11, 12-15, 16-23 and so on. */
+static int32_t evaluate_bin_of(int32_t at)
+{
+    if (at < 2) return at;
+    int32_t octave = 31 - __builtin_clz((unsigned)at);
+    return 2 * octave + (at >> (octave - 1) & 1);
+}
+
+static int32_t evaluate_bin_first(int32_t bin)
+{
+    return bin < 2 ? bin : (2 + (bin & 1)) << (bin / 2 - 1);
+}
+
+static void evaluate_sink(void *context, int32_t which, int64_t target, int32_t at, float logp)
 {
     struct evaluate *v = context;
     struct evaluate_sum *sum = &v->sum[v->member[which]];
+    struct evaluate_bin *bin = &sum->bin[evaluate_bin_of(at)];
 
     (void)target;
+    bin->nll -= (double)logp;
+    bin->targets_n++;
     sum->scored_n++;
     if (isfinite(logp))
         sum->logp += (double)logp;
@@ -209,6 +238,27 @@ static double evaluate_wps(const struct evaluate *v, int64_t targets_n)
     return (double)(targets_n - (whole ? 0 : v->first_batch_scored)) / (1e-6 * (double)us);
 }
 
+/* The bins as record_evaluated has them. */
+static const char *evaluate_bins_text(const struct evaluate *v, int32_t i)
+{
+    struct strbuf text;
+    int32_t L = evaluate_spec(v, i)->L;
+
+    strbuf_init(&text, &v->worker->arena);
+    for (int32_t k = 0; k < EVALUATE_BINS && evaluate_bin_first(k) < L; k++) {
+        const struct evaluate_bin *bin = &v->sum[i].bin[k];
+        int32_t last = evaluate_bin_first(k + 1);
+        if (bin->targets_n == 0) continue;
+        strbuf_addf(&text, "%10d%10d%16" PRId64, evaluate_bin_first(k) + 1, last < L ? last : L,
+                    bin->targets_n);
+        if (isfinite(bin->nll))
+            strbuf_addf(&text, "%27.17g\n", bin->nll);
+        else
+            strbuf_addf(&text, "%27s\n", "");
+    }
+    return text.text;
+}
+
 static int evaluate_record(struct evaluate *v, int32_t i, int64_t targets_n, double wps,
                            int64_t peak, double seconds, struct err *e)
 {
@@ -229,7 +279,8 @@ static int evaluate_record(struct evaluate *v, int32_t i, int64_t targets_n, dou
                                            .tokens = targets_n,
                                            .nonfinite = sum->nonfinite_n,
                                            .eval_wps = wps,
-                                           .checkpoint_sha256 = v->sha256}};
+                                           .checkpoint_sha256 = v->sha256,
+                                           .position_loss = evaluate_bins_text(v, i)}};
     TRY(record_write(a->events, &r, e));
     v->done[i] = true;
     v->targets_done += targets_n;

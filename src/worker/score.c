@@ -88,10 +88,10 @@ static void score_batch_emit(const struct score_batch *b)
         const struct score_target *t = &b->scored[i];
         int64_t target = b->row[t->row].first + t->at;
         if (t->which != SCORE_ALL_LENGTHS)
-            p->sink(p->sink_context, t->which, target, b->logp[i]);
+            p->sink(p->sink_context, t->which, target, t->at, b->logp[i]);
         else
             for (int32_t k = 0; k < b->L_n; k++)
-                if (target < b->L[k]) p->sink(p->sink_context, k, target, b->logp[i]);
+                if (target < b->L[k]) p->sink(p->sink_context, k, target, t->at, b->logp[i]);
     }
 }
 
@@ -178,11 +178,12 @@ struct validate_sum {
     int64_t targets_n;
 };
 
-static void validate_sink(void *context, int32_t which, int64_t target, float logp)
+static void validate_sink(void *context, int32_t which, int64_t target, int32_t at, float logp)
 {
     struct validate_sum *sum = context;
     (void)which;
     (void)target;
+    (void)at;
     sum->logp += (double)logp;
     sum->targets_n++;
 }

@@ -13,9 +13,10 @@
 #include "data/windows.h"
 #include "model/model.h"
 
-/* score_sink_fn - receives log p (nats) of target `target` of the stream. `which` is the index of
- * the length (0 in score_windows). For each `which`, targets arrive once each, in stream order. */
-typedef void (*score_sink_fn)(void *context, int32_t which, int64_t target, float logp);
+/* score_sink_fn - receives log p (nats) of target `target` of the stream, at position `at` (from 0)
+ * of its window. `which` is the index of the length (0 in score_windows). For each `which`, targets
+ * arrive once each, in stream order. */
+typedef void (*score_sink_fn)(void *context, int32_t which, int64_t target, int32_t at, float logp);
 /* score_tick_fn - called before each batch with the number of rows done; a negative code ends the
  * pass. */
 typedef int (*score_tick_fn)(void *context, int64_t rows_done, int64_t rows_n, struct err *e);

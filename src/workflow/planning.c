@@ -148,7 +148,7 @@ static bool counts(const struct spec_key *key, const struct spec *s)
     return key->hashed && (!key->applies || key->applies(s));
 }
 
-/* "train.lr 2, was 3; model.dropout 0.1, was 0; and 2 more". */
+/* "train.lr 2, was 3; model.dropout 0.1, was 0; and 2 more"; NULL of equal specs. */
 static char *describe(const struct spec *now, const struct spec *before, struct arena *a)
 {
     size_t n;
@@ -168,7 +168,7 @@ static char *describe(const struct spec *now, const struct spec *before, struct 
             strbuf_addf(&b, "%s%s %s, was %s", b.n ? "; " : "", keys[i].name, value, earlier);
     }
     if (found > WHY_SETTINGS_MAX) strbuf_addf(&b, "; and %d more", found - WHY_SETTINGS_MAX);
-    return b.text;
+    return found ? b.text : NULL;
 }
 
 struct search {
