@@ -11,18 +11,18 @@ enum { STR_NEAR_BYTES = 64 };
 
 void strbuf_init(struct strbuf *b, struct arena *a)
 {
-    *b = (struct strbuf){.arena = a, .room = 128, .text = arena_alloc(a, 128)};
+    *b = (struct strbuf){.arena = a, .capacity = 128, .text = arena_alloc(a, 128)};
 }
 
 void strbuf_add_n(struct strbuf *b, const char *bytes, size_t n)
 {
-    if (b->n + n + 1 > b->room) {
-        size_t room = b->room;
-        while (b->n + n + 1 > room) room *= 2;
-        char *text = arena_alloc(b->arena, room);
+    if (b->n + n + 1 > b->capacity) {
+        size_t capacity = b->capacity;
+        while (b->n + n + 1 > capacity) capacity *= 2;
+        char *text = arena_alloc(b->arena, capacity);
         memcpy(text, b->text, b->n);
         b->text = text;
-        b->room = room;
+        b->capacity = capacity;
     }
     memcpy(b->text + b->n, bytes, n);
     b->n += n;

@@ -13,7 +13,7 @@
 struct strbuf {
     struct arena *arena;
     char *text;
-    size_t n, room;
+    size_t n, capacity;
 };
 void strbuf_init(struct strbuf *b, struct arena *a);
 void strbuf_add(struct strbuf *b, const char *text);
