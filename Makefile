@@ -41,7 +41,7 @@ TEST_PROGRAMS := $(BUILD)/tests/check_oracle $(BUILD)/tests/report/check_page $(
 
 include cuda/cuda.mk
 
-.PHONY: all deps check asan fuzz lint format reproduce reproduce-twice claims report bench bench-gpu bundle faults install uninstall clean help
+.PHONY: all deps check asan fuzz lint format reproduce readme-figure reproduce-twice claims report bench bench-gpu bundle faults install uninstall clean help
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/alibi $(CUDA_LIBRARY) ## build the program (the default)
@@ -120,6 +120,9 @@ reproduce-%: $(BUILD)/alibi ## run what an artefact lacks, print its table, draw
 reproduce: $(BUILD)/alibi ## every artefact of experiments/
 	@$(BUILD)/alibi run all $(RUN_FLAGS)
 	@$(BUILD)/alibi report all $(if $(SCALE),--scale $(SCALE))
+
+readme-figure: reproduce-abstract ## draw the picture of README.md again; it has SEEDS=3
+	@cp plots/abstract-mini.svg plots/readme.svg
 
 reproduce-twice: $(BUILD)/alibi ## run artefacts twice from nothing and compare tables, verdicts, weights (ARTEFACTS="table5 figure11"; default all)
 	@tests/reproduce_twice.sh $(BUILD) $(ARTEFACTS)

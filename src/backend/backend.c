@@ -1,9 +1,9 @@
-/* backend.c - opens a backend by name: a registered one, cuda:N, cuda:emulated, and check: before
- * any of them.
+/* backend.c - opens a backend by name: a registered one, cuda:N, cuda:emulated, or check: with one
+ * of these.
  *
- * 1. The main program links no CUDA library. libalibi_cuda.so is opened only when the driver's
- * libcuda.so.1 is there; each way of not having it gets its own sentence.
- * 2. A library once opened stays until the process ends: the driver cannot be unloaded safely. */
+ * 1. The main program links no CUDA library. libalibi_cuda.so is opened only if the driver's
+ * libcuda.so.1 exists. Each reason why it cannot be used has its own message.
+ * 2. A library stays open until the process ends, because the driver cannot be unloaded safely. */
 #include "backend/backend.h"
 
 #include <assert.h>
@@ -20,7 +20,7 @@
 static const char backend_names[] = "cpu, cuda:0 (or another number), cuda:emulated, or check: "
                                     "before one of these";
 
-/* Where the libraries are, seen from the program's folder: beside it, in an installation's lib, and
+/* Folders of the libraries relative to the program: its own, lib of an installation, and those
  * above a test program. */
 static const char *const backend_places[] = {"", "../lib/", "../", "../../"};
 
@@ -36,7 +36,7 @@ void backend_register(const struct backend_library *library)
     registered[registered_n++] = library;
 }
 
-/* The folder of the running program with a final slash. */
+/* The folder of the running program with a trailing slash. */
 static int backend_program_folder(char *out, size_t bytes, struct err *e)
 {
     TRY(file_program(out, bytes, e));
@@ -45,7 +45,7 @@ static int backend_program_folder(char *out, size_t bytes, struct err *e)
     return 0;
 }
 
-/* remedy: how to get the file where it is lacking. */
+/* remedy: how to obtain a missing file. */
 static int backend_library_open(const struct backend_library **out, const char *name,
                                 const char *file, const char *remedy, struct err *e)
 {
@@ -68,7 +68,7 @@ static int backend_library_open(const struct backend_library **out, const char *
                     : "");
     }
     if (!library)
-        return ERR(e, ERR_UNAVAILABLE, "%s: this build lacks it (%s is not in %s); use cpu, or %s",
+        return ERR(e, ERR_UNAVAILABLE, "%s is not in this build (no %s in %s); use cpu, or run %s",
                    name, file, folder, remedy);
     symbol = dlsym(library, "alibi_backend_library");
     if (!symbol)
@@ -77,8 +77,8 @@ static int backend_library_open(const struct backend_library **out, const char *
     *out = get();
     if ((*out)->version != BACKEND_VERSION)
         return ERR(e, ERR_UNAVAILABLE,
-                   "%s: %s has contract version %d, this program %d; rebuild it", name, path,
-                   (int)(*out)->version, (int)BACKEND_VERSION);
+                   "%s: %s has contract version %d, but this program has %d; rebuild it", name,
+                   path, (int)(*out)->version, (int)BACKEND_VERSION);
     return 0;
 }
 
@@ -91,15 +91,15 @@ static int backend_open_cuda(struct backend **out, const char *name, int32_t thr
 
     if (strcmp(which, "emulated") == 0) {
         TRY(backend_library_open(&library, name, "libalibi_cuda_emulated.so",
-                                 "make check-cuda-emulated, which builds it", e));
+                                 "make check-cuda-emulated", e));
         return library->open(out, 0, threads, precision, e);
     }
     if (!str_to_int(&ordinal, which) || ordinal < 0 || ordinal > INT_MAX)
         return ERR(e, ERR_USAGE, "device %s: expected %s", name, backend_names);
     if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL))
-        return ERR(e, ERR_UNAVAILABLE,
-                   "%s: no NVIDIA driver here (libcuda.so.1 was not found); use cpu", name);
-    TRY(backend_library_open(&library, name, "libalibi_cuda.so", "make cuda where nvcc is", e));
+        return ERR(e, ERR_UNAVAILABLE, "%s: no NVIDIA driver (libcuda.so.1 not found); use cpu",
+                   name);
+    TRY(backend_library_open(&library, name, "libalibi_cuda.so", "make cuda (needs nvcc)", e));
     return library->open(out, (int)ordinal, threads, precision, e);
 }
 

@@ -1,17 +1,17 @@
-/* backend.h - the contract between the model and what computes it: cpu, cuda:N, cuda:emulated,
+/* backend.h - the contract between the model and its backends: cpu, cuda:N, cuda:emulated,
  * check:cpu.
  *
- * 1. A backend is a struct of function pointers chosen by name at run time. Required functions are
- * plain ops which together run every model; a fused one may be NULL, and src/ops composes it.
- * 2. Callers use src/ops, which checks arguments once against ops_table.c; a backend may trust
- * them. What a backend cannot compute it refuses (ERR_UNAVAILABLE names the value).
- * 3. Work is asynchronous: a fault surfaces at `sync` at the latest.
+ * 1. A backend is a struct of function pointers, chosen by name at run time. The plain ops are
+ * required and suffice for every model. A fused op may be NULL; src/ops then composes it.
+ * 2. Callers use src/ops, which checks arguments against ops_table.c; backends may trust them. A
+ * backend rejects what it cannot compute (ERR_UNAVAILABLE names the value).
+ * 3. Work is asynchronous. A failure is reported at `sync` at the latest.
  * 4. Gradient ops take `accumulate` (0 overwrite, 1 add) and write f32. Sums have a fixed order:
  * same inputs, same bits.
- * 5. What changes between batches of one shape is in backend memory (struct step_state, index
- * lists), so that work which was recorded can be replayed.
- * 6. linear_rows is exact by row: the bits of a row depend on that row and the weights only.
- * Evaluation uses it.
+ * 5. Everything that changes between batches of one shape is in backend memory (struct step_state,
+ * index lists), so that captured work can be launched again.
+ * 6. linear_rows is exact by row: the bits of an output row depend only on its input row and the
+ * weights. Evaluation uses it.
  *
  * Axes: B rows of a batch, T tokens of a row, N = B*T, H heads, D head width, C = H*D model width,
  * V classes. */
@@ -32,7 +32,7 @@ enum { BACKEND_VERSION = 6 };
 
 enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_I32 };
 
-/* A view of a matrix: rows of cols elements, `stride` elements from one row to the next (>= cols).
+/* A view of a matrix: rows of cols elements, `stride` >= cols elements from one row to the next.
  * Borrows its memory. A vector is one row. */
 struct tensor {
     void *data;
@@ -40,57 +40,56 @@ struct tensor {
     enum dtype dtype;
 };
 
-/* What changes between updates and between their batches; lives in backend memory, written by
- * upload. */
+/* Values that change between updates and batches; in backend memory, written by upload. */
 struct step_state {
-    float lr, lr_previous; /* eta and eta of the update before (lr itself at the first update) */
+    float lr, lr_previous; /* eta of this and of the previous update (lr at the first update) */
     float gradient_scale;  /* 1 / targets of the update */
-    float clip;            /* highest gradient norm; 0: none */
+    float clip;            /* largest gradient norm; 0: no clipping */
     uint32_t update;       /* number of the update, from 0: the counter of dropout */
     uint32_t adam_step;    /* from 1 */
-    int64_t first_row;     /* of the batch at hand: rows of the update's batches before it */
+    int64_t first_row;     /* of the current batch: rows of earlier batches of this update */
 };
 
-/* Dropout at one site. p = 0: none (and no random number is drawn). With from = first_row + span *
- * step_dev->first_row the element index is (from + row) * cols + column in the whole update, for
- * attention ((from + b) * H + h) * T * T + i * T + j; see base/philox.h for the counter. */
+/* Dropout at one site. p = 0: none, and no random number is drawn. With from = first_row + span *
+ * step_dev->first_row, the element index within the update is (from + row) * cols + column; for
+ * attention ((from + b) * H + h) * T * T + i * T + j. base/philox.h defines the counter. */
 struct dropout {
     float p;
     uint64_t key;    /* the run's seed */
     uint32_t stream; /* layer and site: dropout_stream() in ops/ops.h */
     const struct step_state *step_dev;
-    int64_t first_row; /* of this tensor's row 0: in the batch, or with span 0 in the update */
-    int32_t span;      /* rows of this tensor to a row of the batch: T, for attention 1 */
-    const int32_t *rows_dev; /* NULL: row i is from + i; else from + rows_dev[i] (a compacted tail;
-                                what a row of index -1 draws means nothing) */
+    int64_t first_row;       /* of this tensor: index in the batch, or in the update if span is 0 */
+    int32_t span;            /* rows of this tensor per row of the batch: T; attention: 1 */
+    const int32_t *rows_dev; /* NULL: row i has index from + i; else from + rows_dev[i] (a compacted
+                                tail; draws of padding rows are not used) */
 };
 
 /* The bias of every position method. For head h and distance d = query - key >= 0 it is
  *   bias_table[h][d] if d < bias_table_n, else tail_offset[h] + tail_slope[h] * d.
- * A tail that is NULL is zero. */
+ * A NULL tail is zero. */
 struct attention_bias {
     int32_t bias_table_n;
     const float *bias_table_dev;  /* (H, bias_table_n) f32 */
     const float *tail_offset_dev; /* (H) f32 */
     const float *tail_slope_dev;  /* (H) f32; ALiBi: -m */
     float *bias_table_grad_dev;   /* (H, bias_table_n) f32, accumulated by the backward pass; NULL:
-                                     not wanted */
+                                     not computed */
     float *tail_offset_grad_dev;  /* (H) f32, with bias_table_grad_dev */
 };
 
 /* Rotary positions of q and k: pairs of a head are rotated by the angle of their token. */
 struct attention_rotary {
-    struct tensor cosine, sine; /* (T', D/2) f32, T' >= T, row = token of the row; or none */
-    int layout;                 /* 0: adjacent pairs, 1: half split */
+    struct tensor cosine, sine; /* (T', D/2) f32, T' >= T, one row per token; or none */
+    int layout;                 /* enum position_rotary_layout: 0 adjacent pairs, 1 half split */
 };
 
-/* Which keys a query sees: key j of query i if j <= i and (window == 0 or i - j < window or
- * j < sinks). A sink outside the window has distance i - j with SINKS_TEXT. With SINKS_CACHE
- * positions are places in a cache of sinks + window keys: the query is at
- * min(i, sinks + window - 1) for that pair, in the bias and in rotary alike. All zero: causal. */
+/* Which keys a query sees: key j of query i if j <= i and (window == 0 or i - j < window or j <
+ * sinks). With SINKS_TEXT a sink outside the window has distance i - j. With SINKS_CACHE positions
+ * are places in a cache of sinks + window keys: for that pair the query is at min(i, sinks + window
+ * - 1), in the bias and in rotary alike. All zero: causal. */
 enum attention_sink_positions { SINKS_TEXT, SINKS_CACHE };
 struct attention_mask {
-    int32_t window; /* keys, the query's own included; 0: all */
+    int32_t window; /* keys, including the query's own; 0: all */
     int32_t sinks;  /* first keys of the row that stay visible; 0: none */
     enum attention_sink_positions sink_positions;
 };
@@ -98,9 +97,9 @@ struct attention_mask {
 /* attention, attention_bwd: causal attention and its gradients. With q and k rotated first,
  *   out[i] = sum over the j that mask lets i see of
  *            dropout(softmax_j(q[i] . k[j] * scale + bias(distance))) v[j]
- * No (T,T) matrix exists in memory. dq and dk are those of q and k before the rotation. The
- * backward pass takes q and k as the forward pass left them: a backend rotates tiles as it loads
- * them; for one that cannot, src/ops has rotated q and k in place. */
+ * No (T,T) matrix exists in memory. dq and dk are the gradients of q and k before the rotation. The
+ * backward pass takes q and k as the forward pass left them: a backend with attention_rotates
+ * rotates tiles when it loads them; for others src/ops has rotated q and k in place. */
 struct attention {
     int32_t B, T, H, D;
     float scale;
@@ -115,26 +114,26 @@ struct attention {
     struct tensor dout, dq, dk, dv; /* (B*T, H*D), backward only; dq, dk, dv are overwritten */
 };
 
-/* The arguments of the ops. A tensor that is "or none" is left out by data = NULL. Outputs are
- * overwritten, or added to with accumulate. Outputs overlap other arguments only where that is
- * stated. ops_table.c describes the same for programs. */
+/* The arguments of the ops. A tensor marked "or none" is omitted by data = NULL. Outputs are
+ * overwritten, or added to if accumulate is set. Outputs may overlap other arguments only where
+ * stated. ops_table.c states the same for programs. */
 
 /* linear: y = x w^T + bias. Sums are f32. */
 struct linear_args {
     struct tensor y;    /* (N,O) of the dtype of x, or f32 */
     struct tensor x;    /* (N,I) */
     struct tensor w;    /* (O,I) of the dtype of x */
-    struct tensor bias; /* (1,O) of the dtype of x, as y then is, or none */
+    struct tensor bias; /* (1,O) of the dtype of x, and y too; or none */
     bool accumulate;
 };
 
-/* linear_rows: the same, exact by row (rule 6). */
+/* linear_rows: linear, exact by row (rule 6). */
 struct linear_rows_args {
     struct tensor y, x, w, bias; /* as of linear */
 };
 
-/* linear_relu, fused: y = dropout(max(x w^T + bias, 0)); exact: with the bits of linear_rows. A
- * backend's own function is called without dropout only. */
+/* linear_relu, fused: y = dropout(max(x w^T + bias, 0)). exact: with the bits of linear_rows. A
+ * backend's own function is called only without dropout. */
 struct linear_relu_args {
     struct tensor y, x, w, bias; /* as of linear */
     struct dropout dropout;
@@ -167,7 +166,7 @@ struct gather_rows_args {
 };
 
 /* scatter_rows: y[index[i]] = scale * x[i], or added, in rising i. An index below 0 scatters
- * nothing; a row of y that no index names stays as it is. */
+ * nothing; rows of y without an index are unchanged. */
 struct scatter_rows_args {
     struct tensor y;          /* (M,C) of any dtype */
     struct tensor x;          /* (N,C) */
@@ -183,19 +182,17 @@ struct add_rows_args {
     const int32_t *index_dev; /* (N) */
 };
 
-/* cast: y = x, each in its own dtype (f32 or bf16) and with its stride; to the nearest, ties to
- * even. */
+/* cast: y = x between f32 and bf16, each with its own stride; rounds to nearest, ties to even. */
 struct cast_args {
     struct tensor y, x; /* (N,C) */
 };
 
-/* add: y = x + r; any may be the same. */
+/* add: y = x + r; they may share memory. */
 struct add_args {
     struct tensor y, x, r; /* (N,C) */
 };
 
-/* dropout: y = mask * x / (1-p), forward and backward alike; y may be x. relu: the same of
- * max(x, 0). */
+/* dropout: y = mask * x / (1-p), forward and backward; y may be x. relu: the same for max(x, 0). */
 struct dropout_args {
     struct tensor y, x; /* (N,C) */
     struct dropout dropout;
@@ -205,7 +202,7 @@ struct dropout_args {
 struct relu_bwd_args {
     struct tensor dx, dy; /* (N,C) */
     struct tensor dbias;  /* (1,C) f32: column sums of dx as stored, or none */
-    struct tensor y;      /* (N,C) the result of relu */
+    struct tensor y;      /* (N,C) output of relu */
     struct dropout dropout;
 };
 
@@ -238,10 +235,10 @@ struct residual_layernorm_args {
     struct dropout dropout;
 };
 
-/* residual_layernorm_bwd, fused: its backward pass. ds is the gradient of s by other ways (the
- * residual stream) and becomes the whole one, which is also x's; dr = mask * ds / (1-p) of ds as
- * stored. Without dropout dr is ds: it is left alone, and a backend's own function is not called.
- * dgain and dbias are accumulated. */
+/* residual_layernorm_bwd, fused: its backward pass. On entry ds is the gradient of s through the
+ * residual stream; on return it is the whole gradient of s, and of x. dr = mask * ds / (1-p) of ds
+ * as stored. Without dropout dr equals ds: it is not written, and a backend's own function is not
+ * called. dgain and dbias are accumulated. */
 struct residual_layernorm_bwd_args {
     struct tensor ds;           /* (N,C) added to */
     struct tensor dr;           /* (N,C), or none without dropout */
@@ -252,19 +249,19 @@ struct residual_layernorm_bwd_args {
     struct dropout dropout;
 };
 
-/* rotary: rotates the pairs of x in place by the angles of their tokens. NULL where attention does.
+/* rotary: rotates the pairs of x in place by the angles of their tokens. NULL if attention_rotates.
  */
 struct rotary_args {
     struct tensor x;            /* (B*T, H*D), D even */
-    struct tensor cosine, sine; /* (T', D/2) f32, T' >= T; row = token of the row */
+    struct tensor cosine, sine; /* (T', D/2) f32, T' >= T; one row per token */
     int32_t T, H;
-    int layout;   /* 0: adjacent pairs, 1: half split */
+    int layout;   /* enum position_rotary_layout: 0 adjacent pairs, 1 half split */
     bool inverse; /* rotates back: the backward pass */
 };
 
 /* softmax_loss: loss[i] = -log softmax(logits[i])[target[i]] in nats, 0 for target -1. gradient:
- * logits become the gradient of the sum of loss. Sums and logarithms in double or compensated f32.
- */
+ * overwrites logits with the gradient of the sum of loss. Sums and logarithms are in double or
+ * compensated f32. */
 struct softmax_loss_args {
     struct tensor loss;        /* (1,N) f32 */
     struct tensor logits;      /* (N,V) */
@@ -272,8 +269,8 @@ struct softmax_loss_args {
     bool gradient;
 };
 
-/* softmax_logp: log p[i] of target[i], exact by row; added to logp if accumulate (a tail's share).
- */
+/* softmax_logp: logp[i] = log p of target[i], exact by row; added to logp if accumulate (for a
+ * tail). */
 struct softmax_logp_args {
     struct tensor logp;        /* (1,N) f32 */
     struct tensor logits;      /* (N,V) */
@@ -281,22 +278,22 @@ struct softmax_logp_args {
     bool accumulate;
 };
 
-/* sum_losses: batch = the sum of loss in double, fixed order; total is added to by as much. */
+/* sum_losses: batch = sum of loss in double, in a fixed order; total += batch. */
 struct sum_losses_args {
     double *batch_dev, *total_dev;
     struct tensor loss; /* (1,N) f32 */
 };
 
-/* sum_squares: out = sum of x^2, fixed order. */
+/* sum_squares: out = sum of x^2, in a fixed order. */
 struct sum_squares_args {
     double *out_dev;
     const float *x_dev; /* (n) */
     int64_t n;
 };
 
-/* nag, adam: one update of a whole parameter block of n elements (gaps hold zeros). The gradient is
+/* nag, adam: one update of a whole parameter block of n elements (gaps are zero). The gradient is
  * first multiplied by gradient_scale and by the clip factor min(1, clip / (norm + 1e-6)), norm =
- * gradient_scale * sqrt(squares). Where the norm is not finite they change nothing. */
+ * gradient_scale * sqrt(squares). If the norm is not finite, nothing changes. */
 struct nag_args {
     float *theta_dev, *momentum_dev; /* (n) */
     const float *grad_dev;           /* (n) */
@@ -304,7 +301,7 @@ struct nag_args {
     float mu, weight_decay;
     const double *squares_dev; /* of sum_squares */
     const struct step_state *step_dev;
-    void *bf16_dev; /* (n) bf16: the new weights, rounded as by cast; NULL: none */
+    void *bf16_dev; /* (n) bf16: the new weights, rounded like cast; NULL: none */
 };
 
 struct adam_args {
@@ -314,17 +311,17 @@ struct adam_args {
     float beta1, beta2, eps, weight_decay;
     const double *squares_dev;
     const struct step_state *step_dev;
-    void *bf16_dev; /* as of nag */
+    void *bf16_dev; /* as in nag_args */
 };
 
-/* all_reduce: sum over devices, the identity for one. */
+/* all_reduce: sum over devices; the identity for one device. */
 struct all_reduce_args {
     float *x_dev; /* (n) */
     int64_t n;
 };
 
-/* Every op once: enumerator, function, argument struct. What lists or wraps all ops derives from
- * this list and from ops_table.c. */
+/* Every op: enumerator, function, argument struct. Code that lists or wraps all ops derives from
+ * this list and ops_table.c. */
 #define BACKEND_OPS(OP)                                                                            \
     OP(LINEAR, linear, linear_args)                                                                \
     OP(LINEAR_ROWS, linear_rows, linear_rows_args)                                                 \
@@ -361,7 +358,7 @@ enum op { BACKEND_OPS(OP_ENUMERATOR) OPS_N };
 struct backend;
 
 struct backend_ops {
-    /* life and memory */
+    /* lifetime and memory */
     void (*close)(struct backend *);
     int (*alloc)(struct backend *, void **out, size_t bytes, struct err *);
     void (*release)(struct backend *, void *p);
@@ -372,58 +369,59 @@ struct backend_ops {
     int (*copy)(struct backend *, void *dst_dev, const void *src_dev, size_t bytes, struct err *);
     int (*zero)(struct backend *, void *dst_dev, size_t bytes, struct err *);
     int (*sync)(struct backend *, struct err *);
-    /* peak_bytes - the highest memory of this process on the device as the driver or the kernel
-     * counts it. */
+    /* peak_bytes - the peak memory of this process on the device, as counted by the driver or the
+     * kernel. */
     int (*peak_bytes)(struct backend *, int64_t *out, struct err *);
 
-    /* the ops, each documented at its arguments above */
+    /* the ops, documented at their argument structs above */
 #define OP_FUNCTION(NAME, name, args)                                                              \
     int (*name)(struct backend *, const struct args *, struct err *);
     BACKEND_OPS(OP_FUNCTION)
 #undef OP_FUNCTION
-    /* attention_rotates: whether attention and attention_bwd do what struct attention_rotary asks
-     * for. */
+    /* attention_rotates: whether attention and attention_bwd apply struct attention_rotary. */
     int attention_rotates;
 
-    /* May be NULL, all together: work as a graph. From graph_begin to graph_end, ops, copy and zero
-     * are not done but written down, arguments and all; nothing may be allocated, moved to or from
-     * the host, waited for, or chosen by measuring (ERR_INTERNAL names what was tried), so the same
-     * work is done once before it is recorded. Without graph_out what was written is thrown away,
-     * as after an error. graph_launch does the work: the same memory, its contents of now. */
+    /* Graphs; all four NULL if not supported. Between graph_begin and graph_end, ops, copy and zero
+     * are captured with their arguments instead of executed. During capture nothing may allocate,
+     * transfer to or from the host, synchronise, or select algorithms by timing (ERR_INTERNAL names
+     * the attempt); therefore the same work is executed once before its capture. Without graph_out
+     * the capture is discarded, as after an error. graph_launch executes the captured work on the
+     * current contents of the same memory. */
     int (*graph_begin)(struct backend *, struct err *);
     int (*graph_end)(struct backend *, void **graph_out, struct err *);
     int (*graph_launch)(struct backend *, void *graph, struct err *);
     void (*graph_free)(struct backend *, void *graph); /* takes NULL */
 
-    /* Both may be NULL: which algorithms were chosen by measuring, as a text to be kept with
-     * results; returns its length without the final 0, and writes what fits. restore_choices takes
-     * such a text before the first op: what it names is not measured again, so that bits stay the
-     * same. ERR_DATA: a text of another library or device; nothing is restored. */
+    /* Algorithm choices; both NULL if not supported. choices writes the GEMM algorithms selected by
+     * timing as text, truncated to bytes, and returns its length without the final 0.
+     * restore_choices, called before the first op, reads such a text: the algorithms it names are
+     * not timed again, so that results keep their bits. ERR_DATA: the text is of another library or
+     * device; nothing is restored. */
     size_t (*choices)(struct backend *, char *text, size_t bytes);
     int (*restore_choices)(struct backend *, const char *text, struct err *);
 };
 
-/* An open backend. The implementation embeds it as its first member. */
+/* An open backend. Implementations embed it as their first member. */
 struct backend {
     const struct backend_ops *ops;
-    char name[32];   /* as it was opened: cpu, cuda:0, check:cpu */
+    char name[32];   /* as opened: cpu, cuda:0, check:cpu */
     char device[96]; /* for people: "AMD EPYC, 1 thread" */
     char blas[96];   /* library, version and kernels in use */
     int32_t threads;
     enum dtype precision; /* of activations */
 };
 
-/* backend_open - by name: a registered backend, cuda:N, or check:NAME, which wraps NAME in the
- * checking backend. threads: for cpu, 0 means 1. Errors: ERR_USAGE unknown name; ERR_UNAVAILABLE
- * with the reason (no driver, library not built, no such device). */
+/* backend_open - opens a registered backend, cuda:N, or check:NAME, which wraps NAME in the
+ * checking backend. threads: of the CPU backend; 0 means 1. Errors: ERR_USAGE unknown name;
+ * ERR_UNAVAILABLE with the reason (no driver, library not built, no such device). */
 int backend_open(struct backend **out, const char *name, int32_t threads, enum dtype precision,
                  struct err *e);
 void backend_close(struct backend *b); /* takes NULL */
 
-/* How a backend presents itself: with `open` it is a device of its own, with `wrap` it is opened as
- * NAME:INNER around another backend, which it owns (also when it fails). A program registers the
- * backends that it links; libalibi_cuda.so is opened when it is asked for and exports
- * `const struct backend_library *alibi_backend_library(void)`. */
+/* How a backend describes itself. One with `open` is a device; one with `wrap` is opened as
+ * NAME:INNER around another backend, which it owns, even if wrap fails. A program registers the
+ * backends that it links. libalibi_cuda.so is loaded on demand and exports `const struct
+ * backend_library *alibi_backend_library(void)`. */
 struct backend_library {
     int32_t version; /* BACKEND_VERSION */
     const char *name;
@@ -431,7 +429,7 @@ struct backend_library {
                 struct err *e);
     int (*wrap)(struct backend **out, struct backend *inner_own, struct err *e);
 };
-/* backend_register - makes a linked backend known to backend_open; before threads start. */
+/* backend_register - makes a linked backend known to backend_open. Call it before threads start. */
 void backend_register(const struct backend_library *library);
 
 static inline struct tensor tensor_make(void *data, int64_t rows, int64_t cols, enum dtype dtype)

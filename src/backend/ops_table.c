@@ -1,8 +1,8 @@
-/* ops_table.c - the table of ops, and what reads an argument struct by it.
+/* ops_table.c - the table of ops, and functions that read an argument struct by it.
  *
- * Sizes come first where a struct states them. The first tensor listed gives the dtype of ARG_SAME;
- * the order of the others is the order in which letters are bound, so what an op takes as given
- * comes before what must fit it. */
+ * Sizes that a struct states come first. The first tensor listed gives the dtype of ARG_SAME.
+ * Letters are bound in the order of the arguments, so that inputs come before outputs that must fit
+ * them. */
 #include "backend/ops_table.h"
 
 #include <assert.h>
@@ -32,8 +32,8 @@ static int rule_attention(const void *args, struct err *e)
     const struct tensor *cosine = &a->rotary.cosine;
     if ((a->bias.bias_table_grad_dev == NULL) != (a->bias.tail_offset_grad_dev == NULL))
         return ERR(e, ERR_INTERNAL,
-                   "op attention: the gradients of bias_table and tail_offset are given together "
-                   "or not at all");
+                   "op attention: only one of the gradients of bias_table and tail_offset is "
+                   "given, expected both or none");
     if (cosine->data == NULL) return 0;
     if (a->rotary.sine.data == NULL || 2 * cosine->cols != a->D)
         return ERR(e, ERR_INTERNAL,
@@ -55,7 +55,7 @@ static int rule_residual_layernorm_bwd(const void *args, struct err *e)
     return 0;
 }
 
-/* The maps y = x w^T + bias have these arguments under the same names. */
+/* The ops y = x w^T + bias share these arguments. */
 #define LINEAR_ARGUMENTS(args)                                                                     \
     {"w", ARG_TENSOR, ARG_READ, AT(args, w), "O I"},                                               \
         {"x", ARG_SAME, ARG_READ, AT(args, x), "N I"},                                             \
@@ -284,8 +284,8 @@ static const void *field_of(const struct reader *r, const struct op_argument *a)
     return (const char *)r->args + a->offset;
 }
 
-/* The next dimension of a shape, moving *shape past it; a lone letter without a value takes that of
- * `actual`. A shape that has ended is 1. */
+/* The next dimension of a shape; advances *shape. A single unbound letter is bound to `actual`.
+ * Dimensions after the end of a shape are 1. */
 static int64_t dimension(struct reader *r, const char **shape, int64_t actual)
 {
     int64_t n = 1;
@@ -329,7 +329,7 @@ static const char *dtype_name(enum dtype d)
     return (unsigned)d < 3 ? names[d] : "of an unknown dtype";
 }
 
-/* The dtype that the argument must have, where it has the one of t. */
+/* The dtype expected of the argument, given its tensor t. */
 static enum dtype expected_dtype(struct reader *r, const struct op_argument *a,
                                  const struct tensor *t)
 {
@@ -344,7 +344,7 @@ static enum dtype expected_dtype(struct reader *r, const struct op_argument *a,
 static int refuse_bf16(const struct reader *r, const char *argument, struct err *e)
 {
     if (r->b->precision == DTYPE_BF16) return 0;
-    return ERR(e, ERR_UNAVAILABLE, "op %s: argument %s is bf16, which %s does not compute with",
+    return ERR(e, ERR_UNAVAILABLE, "op %s: argument %s is bf16, which %s does not support",
                r->op->name, argument, r->b->name);
 }
 

@@ -1,5 +1,5 @@
-/* ops_table.h - every op described once, for programs: the names, roles, dtypes and shapes of its
- * arguments. The argument checks of src/ops, the checking backend and the tests derive from it. */
+/* ops_table.h - the op descriptors: names, roles, dtypes and shapes of the arguments of every op.
+ * The argument checks of src/ops, the checking backend and the tests derive from them. */
 #ifndef BACKEND_OPS_TABLE_H
 #define BACKEND_OPS_TABLE_H
 
@@ -10,28 +10,28 @@
 #include "backend/backend.h"
 #include "base/err.h"
 
-/* How an argument is stored in the argument struct. */
+/* Type of an argument in the argument struct. */
 enum op_argument_type {
     ARG_TENSOR,      /* struct tensor of f32 or bf16 */
     ARG_SAME,        /* struct tensor of the dtype of the op's first tensor */
     ARG_SAME_OR_F32, /* struct tensor of that dtype or of f32 */
     ARG_TENSOR_F32,  /* struct tensor of f32 */
-    ARG_F32,         /* pointers to so many elements as the shape says */
+    ARG_F32,         /* pointers to as many elements as the shape states */
     ARG_F64,
     ARG_BF16,
     ARG_I32,
     ARG_STEP,    /* struct step_state */
-    ARG_DROPOUT, /* struct dropout; the shape is that of its list of rows */
-    ARG_SIZE_32, /* an int32_t or int64_t that gives the letter of the shape its value */
+    ARG_DROPOUT, /* struct dropout; the shape is that of rows_dev */
+    ARG_SIZE_32, /* an int32_t or int64_t that binds the letter of its shape */
     ARG_SIZE_64
 };
 
 enum op_role {
     ARG_READ,
-    ARG_WRITE,           /* overwritten whole */
+    ARG_WRITE,           /* overwritten completely */
     ARG_UPDATE,          /* read and written */
-    ARG_WRITE_OR_UPDATE, /* UPDATE where the op's flag is set */
-    ARG_READ_OR_UPDATE   /* the same */
+    ARG_WRITE_OR_UPDATE, /* UPDATE if the op's flag is set, else WRITE */
+    ARG_READ_OR_UPDATE   /* UPDATE if the op's flag is set, else READ */
 };
 
 struct op_argument {
@@ -39,19 +39,19 @@ struct op_argument {
     enum op_argument_type type;
     enum op_role role;
     size_t offset; /* in the argument struct */
-    /* "N C": rows and columns, one of them for a vector. A letter takes the first size it is used
-     * for, then sizes must agree; products are written B*T. */
+    /* "N C": rows and columns; one of them for a vector. The first use of a letter binds its size;
+     * later uses must agree. Products are written B*T. */
     const char *shape;
-    const char *may_be; /* arguments whose memory an output may have, such as "x r" */
-    bool optional;      /* may be none; a size may be 0 */
+    const char *may_be; /* arguments whose memory an output may share, such as "x r" */
+    bool optional;      /* may be absent; a size may be 0 */
 };
 
 enum { OP_ARGUMENTS_MAX = 26 };
 struct op_descriptor {
-    const char *name;                             /* "layernorm_bwd" */
-    bool fused;                                   /* may be NULL in a backend */
-    size_t flag;                                  /* of a bool in the argument struct; 0: none */
-    int (*rule)(const void *args, struct err *e); /* what the table cannot state, or NULL */
+    const char *name; /* "layernorm_bwd" */
+    bool fused;       /* may be NULL in a backend */
+    size_t flag;      /* offset of a bool in the argument struct; 0: none */
+    int (*rule)(const void *args, struct err *e); /* checks what the table cannot state, or NULL */
     struct op_argument argument[OP_ARGUMENTS_MAX];
 };
 extern const struct op_descriptor op_table[OPS_N];
@@ -66,17 +66,17 @@ struct op_memory {
     size_t row_bytes, stride_bytes;
 };
 
-/* op_arguments - checks an argument struct and lists the memory of its arguments (memory_n starts
- * anywhere; at most OP_ARGUMENTS_MAX entries). Errors: ERR_INTERNAL names op, argument, what it is
- * and what was expected; ERR_UNAVAILABLE a dtype that the backend does not compute with. */
+/* op_arguments - checks an argument struct and lists the memory of its arguments, at most
+ * OP_ARGUMENTS_MAX entries. Errors: ERR_INTERNAL names op, argument, found and expected value;
+ * ERR_UNAVAILABLE for a dtype that the backend does not support. */
 int op_arguments(const struct backend *b, enum op op, const void *args,
                  struct op_memory memory[OP_ARGUMENTS_MAX], int32_t *memory_n, struct err *e);
 
-/* op_argument_may_be - whether the output may have the memory of that argument. */
+/* op_argument_may_be - whether the output may share the memory of that argument. */
 bool op_argument_may_be(const struct op_argument *output, const char *name);
 
-/* op_exists - whether the backend has the function (a fused one may be missing). op_run - calls it;
- * the arguments are not checked. */
+/* op_exists - whether the backend has the function (a fused op may be NULL). op_run - calls it
+ * without checking arguments. */
 bool op_exists(const struct backend *b, enum op op);
 int op_run(struct backend *b, enum op op, const void *args, struct err *e);
 

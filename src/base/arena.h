@@ -1,8 +1,8 @@
-/* arena.h - memory that lives and dies together: plans, specs, strings.
+/* arena.h - an arena allocator for plans, specs and strings: everything in an arena is freed at
+ * once.
  *
- * Allocation never moves; nothing is freed singly. An arena that cannot grow calls abort: text and
- * plans are small and capped, so exhaustion is our own mistake. Tensors never live here (see
- * backend/backend.h). */
+ * Allocations never move and cannot be freed one by one. An arena that cannot grow calls abort:
+ * texts and plans are small and bounded. Tensors do not use arenas (see backend/backend.h). */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
@@ -13,7 +13,7 @@
 
 struct arena_block;
 struct arena {
-    struct arena_block *last_own; /* newest block; each block points to the one before */
+    struct arena_block *last_own; /* newest block; each block points to the previous one */
 };
 
 void arena_init(struct arena *a);

@@ -1,4 +1,4 @@
-/* clock.c - thin over clock_gettime. */
+/* clock.c - see clock.h. */
 #include "base/clock.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ void clock_utc(char out[CLOCK_TEXT_BYTES])
 void clock_utc_at(char out[CLOCK_TEXT_BYTES], int64_t seconds)
 {
     time_t moment = (time_t)seconds;
-    struct tm parts = {.tm_mday = 1}; /* a moment that no calendar reaches shows as 1900 */
+    struct tm parts = {.tm_mday = 1}; /* 1900 if gmtime_r cannot represent the time */
     gmtime_r(&moment, &parts);
     strftime(out, CLOCK_TEXT_BYTES, "%Y-%m-%dT%H:%M:%SZ", &parts);
 }

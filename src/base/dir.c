@@ -26,12 +26,12 @@ static int dir_add(struct dir *d, int32_t *capacity, const char *name)
     return 0;
 }
 
-/* The names of d->fd; an errno. */
+/* Reads the names in d->fd. Returns 0 or an errno. */
 static int dir_read(struct dir *d)
 {
     const struct dirent *entry;
     int32_t capacity = 0;
-    int why = 0, copy = fcntl(d->fd, F_DUPFD_CLOEXEC, 0); /* closedir closes it */
+    int why = 0, copy = fcntl(d->fd, F_DUPFD_CLOEXEC, 0); /* closedir closes the copy */
     DIR *stream = copy < 0 ? NULL : fdopendir(copy);
 
     if (!stream) {
@@ -53,7 +53,7 @@ static int dir_open_with(struct dir *d, int parent_fd, const char *name, int fla
 
     if (!why) return 0;
     dir_close(d);
-    if (why == ENOMEM) return ERR(e, ERR_NOMEM, "%s: no memory to list it", name);
+    if (why == ENOMEM) return ERR(e, ERR_NOMEM, "out of memory while listing %s", name);
     if (why == ENOENT) return ERR(e, ERR_NOINPUT, "%s not found", name);
     if (why == ENOTDIR || why == ELOOP) return ERR(e, ERR_DATA, "%s is not a directory", name);
     return ERR(e, ERR_IO, "%s: %s", name, strerror(why));

@@ -1,8 +1,7 @@
-/* dir.h - lists and removes folders.
+/* dir.h - lists and deletes folders.
  *
- * A walk goes down with dir_open_at and dir_remove_tree, which never follow a symbolic link: what a
- * link below the first folder points to is outside the tree. Only dir_open, with a path that the
- * user or the project names, follows links. */
+ * dir_open_at and dir_remove_tree, which descend into a tree, never follow symbolic links, so a
+ * walk cannot leave the tree. dir_open follows links: the user or the project chose its path. */
 #ifndef BASE_DIR_H
 #define BASE_DIR_H
 
@@ -11,8 +10,8 @@
 #include "base/err.h"
 
 struct dir {
-    int fd;          /* of the folder, for openat and its like; -1: closed */
-    char **name_own; /* names of the entries in the order of strcmp, without . and .. */
+    int fd;          /* of the folder, for openat and similar calls; -1: closed */
+    char **name_own; /* names of the entries without . and .., sorted by strcmp */
     int32_t n;
 };
 
@@ -20,15 +19,16 @@ struct dir {
  * directory; ERR_IO. d is closed after an error. */
 int dir_open(struct dir *d, const char *path, struct err *e);
 
-/* dir_open_at - the same for the entry `name` of an open folder. Errors: ERR_DATA also for a
+/* dir_open_at - dir_open for the entry `name` of an open folder. Errors: also ERR_DATA if it is a
  * symbolic link. */
 int dir_open_at(struct dir *d, const struct dir *parent, const char *name, struct err *e);
 
-void dir_close(struct dir *d); /* a closed one too */
+void dir_close(struct dir *d); /* d may be closed already */
 
-/* dir_remove_tree - removes the entry `name` of a folder (AT_FDCWD and a path: only the last part
- * is not followed) and all that is below it; a link is removed, not what it points to. An absent
- * entry is fine. *bytes (may be NULL) grows by the sizes of the files. Errors: ERR_IO. */
+/* dir_remove_tree - deletes the entry `name` of a folder and everything below it. A link is
+ * deleted, its target is not. With AT_FDCWD, name is a path, of which only the last component is
+ * not followed. An absent entry is not an error. The sizes of the deleted files are added to *bytes
+ * (may be NULL). Errors: ERR_IO. */
 int dir_remove_tree(int parent_fd, const char *name, double *bytes, struct err *e);
 
 #endif

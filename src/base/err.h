@@ -1,10 +1,10 @@
-/* err.h - the one error convention of the project.
+/* err.h - the error convention of the whole project.
  *
  * 1. A function that can fail returns 0 or a negative enum err_code; its last parameter is struct
  * err *.
- * 2. The place that finds the fault writes one sentence with ERR(): the place, the value, the
+ * 2. The function that detects the fault writes one sentence with ERR(): place, value, problem,
  * remedy.
- * 3. Callers pass the code up with TRY or TRY_OUT; they may prefix where they were with err_ctx. */
+ * 3. Callers return the code with TRY or TRY_OUT. They may prefix their own place with err_ctx. */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
@@ -16,13 +16,13 @@ enum err_code {
     ERR_USAGE = -1,        /* the command line is wrong                      exit 64 */
     ERR_DATA = -2,         /* a file's content is wrong                      exit 65 */
     ERR_NOINPUT = -3,      /* a file or a run that must exist does not       exit 66 */
-    ERR_UNAVAILABLE = -4,  /* a device, a library, a program is not there    exit 69 */
+    ERR_UNAVAILABLE = -4,  /* no such device, library or program             exit 69 */
     ERR_INTERNAL = -5,     /* our own mistake, or a failed run               exit 70 */
     ERR_CREATE = -6,       /* a file cannot be created                       exit 73 */
     ERR_IO = -7,           /* reading or writing failed                      exit 74 */
-    ERR_TRYLATER = -8,     /* somebody else holds it                         exit 75 */
-    ERR_NOMEM = -9,        /* host or device memory                          exit 70 */
-    ERR_NUMBER = -10,      /* a loss that is not finite: a result, recorded  exit 70 */
+    ERR_TRYLATER = -8,     /* another process holds a lock                   exit 75 */
+    ERR_NOMEM = -9,        /* out of host or device memory                   exit 70 */
+    ERR_NUMBER = -10,      /* a loss is not finite; recorded as a result     exit 70 */
     ERR_INTERRUPTED = -11, /* the user asked to stop                         exit 130 */
     ERR_OUTPUT = -12       /* the standard output cannot be written          exit 74 */
 };
@@ -39,13 +39,13 @@ struct err {
 #define ERR_PRINTF(format_at, args_at)
 #endif
 
-/* err_set - records code and sentence in e (e may be NULL) and returns code. */
+/* err_set - stores code and message in e (may be NULL) and returns code. */
 int err_set(struct err *e, int code, const char *format, ...) ERR_PRINTF(3, 4);
 
-/* err_ctx - prefixes "place: " to what e already says. */
+/* err_ctx - prefixes "place: " to the message in e. */
 void err_ctx(struct err *e, const char *format, ...) ERR_PRINTF(2, 3);
 
-/* err_exit_code - the process exit status (sysexits) of an enum err_code; 0 for 0. */
+/* err_exit_code - the exit status (sysexits) for an enum err_code; 0 for 0. */
 int err_exit_code(int code);
 
 /* err_name - the short lower-case name of a code, such as "data", for records. */

@@ -44,7 +44,7 @@ int file_open_read(const char *path, struct err *e)
     struct stat st;
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
-    if (fd < 0 && errno != ENXIO) { /* ENXIO: a socket */
+    if (fd < 0 && errno != ENXIO) { /* ENXIO: a socket, reported below as not a regular file */
         int code = errno == ENOENT || errno == ENOTDIR ? ERR_NOINPUT : ERR_IO;
         return ERR(e, code, "%s: %s", path, strerror(errno));
     }
@@ -103,19 +103,18 @@ void file_read_tail(char *out, size_t room, const char *path)
     if (fd >= 0) close(fd);
 }
 
-/* In place: into what path leads to. Otherwise the temporary file is always a new one, so that a
- * link of its name is not followed. */
+/* in_place: opens the target of path itself. Otherwise creates the temporary file with O_EXCL, so
+ * that a symbolic link of that name is not followed. */
 static int file_writer_make(struct file_writer **out, const char *path, bool in_place,
                             struct err *e)
 {
     struct file_writer *f = calloc(1, sizeof *f);
 
     *out = NULL;
-    if (!f) return ERR(e, ERR_NOMEM, "%s: no memory to write it", path);
+    if (!f) return ERR(e, ERR_NOMEM, "out of memory while writing %s", path);
     if ((size_t)snprintf(f->path, sizeof f->path, "%s", path) >= sizeof f->path) {
         free(f);
-        return ERR(e, ERR_CREATE, "%.80s…: the path is longer than %d bytes", path,
-                   FILE_PATH_BYTES);
+        return ERR(e, ERR_CREATE, "%.80s…: path longer than %d bytes", path, FILE_PATH_BYTES);
     }
     if (in_place) {
         f->fd = open(path, O_WRONLY | O_TRUNC | O_NOCTTY | O_CLOEXEC);
@@ -165,7 +164,7 @@ int file_writer_open_named(struct file_writer **out, const char *path, struct er
     if (exists && S_ISDIR(there.st_mode)) return ERR(e, ERR_CREATE, "%s is a directory", path);
     if (exists && !S_ISREG(there.st_mode)) return file_writer_make(out, path, true, e);
     TRY(file_follow(target, path, e));
-    /* A link of /proc may lead to a file that has no name. */
+    /* The target of a link in /proc may be a file without a name. */
     bool named = !exists || (lstat(target, &found) == 0 && found.st_dev == there.st_dev &&
                              found.st_ino == there.st_ino);
     return file_writer_make(out, named ? target : path, !named, e);
@@ -213,7 +212,7 @@ static int file_sync_folder(const char *path, struct err *e)
 int file_writer_rewrite(struct file_writer *f, const void *data, size_t n, struct err *e)
 {
     if (pwrite(f->fd, data, n, 0) == (ssize_t)n) return 0;
-    return ERR(e, ERR_IO, "%s: writing its head again: %s", f->path, strerror(errno));
+    return ERR(e, ERR_IO, "%s: rewriting its header: %s", f->path, strerror(errno));
 }
 
 int file_writer_commit(struct file_writer *f, struct err *e)
@@ -326,8 +325,7 @@ int file_make_dirs(const char *path, struct err *e)
     char part[FILE_PATH_BYTES];
 
     if ((size_t)snprintf(part, sizeof part, "%s", path) >= sizeof part)
-        return ERR(e, ERR_CREATE, "%.80s…: the path is longer than %d bytes", path,
-                   FILE_PATH_BYTES);
+        return ERR(e, ERR_CREATE, "%.80s…: path longer than %d bytes", path, FILE_PATH_BYTES);
     for (char *p = part + 1;; p++) {
         if (*p != '/' && *p != '\0') continue;
         char kept = *p;

@@ -1,10 +1,9 @@
-/* file.h - whole files in, whole files out.
+/* file.h - reads and writes whole files, atomically.
  *
- * 1. A file that this module writes is complete or absent: it is written under a temporary name in
- *    the same folder, synced, renamed, and the folder synced. Only file_writer_open_named writes to
- *    what a path leads to.
- * 2. A file from outside is opened with file_open_read: a FIFO, a device or a folder
- *    is an error, and never waits. */
+ * 1. A file written here is complete or absent: write to a temporary file in the same folder,
+ *    fsync, rename, fsync the folder. Only file_writer_open_named follows links.
+ * 2. Files from users are opened with file_open_read. It returns an error for a FIFO, a device or a
+ *    folder and never blocks. */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 
@@ -20,51 +19,51 @@ enum { FILE_PATH_BYTES = 4096 };
 
 bool file_exists(const char *path);
 
-/* file_follow - follows the symbolic links at path to a name that need not exist. Errors:
+/* file_follow - resolves the symbolic links at path; the final target need not exist. Errors:
  * ERR_CREATE. */
 int file_follow(char out[FILE_PATH_BYTES], const char *path, struct err *e);
 
-/* file_open_read - a descriptor to read a regular file. Errors: ERR_NOINPUT absent; ERR_DATA not a
- * regular file; ERR_IO. */
+/* file_open_read - opens a regular file for reading and returns its descriptor. Errors: ERR_NOINPUT
+ * absent; ERR_DATA not a regular file; ERR_IO. */
 int file_open_read(const char *path, struct err *e);
 
-/* file_read - the content in the arena with a zero byte after it; *n (may be NULL) is its length.
- * Errors: those of file_open_read; ERR_DATA longer than max_bytes; ERR_IO. */
+/* file_read - reads a file into the arena and appends a zero byte; *n (may be NULL) is the length
+ * without it. Errors: those of file_open_read; ERR_DATA longer than max_bytes; ERR_IO. */
 int file_read(struct arena *a, char **out, size_t *n, const char *path, size_t max_bytes,
               struct err *e);
 
-/* file_program - the path of the running program. A launcher that starts it through a loader of its
- * own (tests/bundle/launch) names itself in ALIBI_PROGRAM: it starts the same program again.
- * Errors: ERR_UNAVAILABLE. */
+/* file_program - the path that starts the running program again: the launcher's, given in
+ * ALIBI_PROGRAM, if one started it through its own loader (tests/bundle/launch). Errors:
+ * ERR_UNAVAILABLE. */
 int file_program(char *out, size_t bytes, struct err *e);
 
 /* file_read_tail - the last room - 1 bytes of a file as text; "" if it cannot be read. */
 void file_read_tail(char *out, size_t room, const char *path);
 
-/* file_write_atomic - replaces path with n bytes. Errors: ERR_CREATE, ERR_IO (nothing is left
- * half-written). */
+/* file_write_atomic - writes n bytes to path, replacing an existing file only once all are written.
+ * Errors: ERR_CREATE, ERR_IO. */
 int file_write_atomic(const char *path, const void *data, size_t n, struct err *e);
 
-/* file_write_new - writes a file that does not exist. It survives the end of the machine only after
- * file_sync of it and of its folder. Errors: ERR_CREATE, ERR_IO. */
+/* file_write_new - creates a file; it must not exist. It survives a power failure only after
+ * file_sync of the file and of its folder. Errors: ERR_CREATE, ERR_IO. */
 int file_write_new(const char *path, const void *data, size_t n, struct err *e);
 
-/* file_sync - a file or a folder; some file systems cannot sync a folder. Errors: ERR_IO. */
+/* file_sync - fsync of a file or folder. Ignores file systems that cannot sync a folder. Errors:
+ * ERR_IO. */
 int file_sync(const char *path, struct err *e);
 
-/* file_write_named - file_write_atomic for a path that a user named: see file_writer_open_named. */
+/* file_write_named - file_write_atomic with the rules of file_writer_open_named. */
 int file_write_named(const char *path, const void *data, size_t n, struct err *e);
 
-/* The same in pieces: open, write, then commit or abandon (exactly one of them, which frees f). */
+/* Writing in pieces: open, add, then either commit or abandon, both of which free f. */
 struct file_writer;
 int file_writer_open(struct file_writer **out, const char *path, struct err *e);
-/* file_writer_open_named - for a path that a user named. A symbolic link stays, and the file it
- * leads to is replaced. A device or a FIFO stays, and the bytes are written into it. Errors also:
- * ERR_CREATE a directory. */
+/* file_writer_open_named - for a path that the user gave. Keeps a symbolic link and replaces its
+ * target; writes directly into a device or FIFO. Errors: also ERR_CREATE for a directory. */
 int file_writer_open_named(struct file_writer **out, const char *path, struct err *e);
 int file_writer_add(struct file_writer *f, const void *data, size_t n, struct err *e);
-/* file_writer_rewrite - replaces the first n bytes, which were added before: a head whose numbers
- * are known only at the end. Not for a device or a FIFO. */
+/* file_writer_rewrite - overwrites the first n bytes, for a header whose values are known only at
+ * the end. Not for a device or a FIFO. */
 int file_writer_rewrite(struct file_writer *f, const void *data, size_t n, struct err *e);
 int file_writer_commit(struct file_writer *f, struct err *e);
 void file_writer_abandon(struct file_writer *f); /* takes NULL */
@@ -77,15 +76,15 @@ struct file_map {
 int file_map_open(struct file_map *m, const char *path, struct err *e);
 void file_map_close(struct file_map *m);
 
-/* file_check_output - ERR_OUTPUT if something printed to out was not written. */
+/* file_check_output - flushes out; ERR_OUTPUT if anything printed to it could not be written. */
 int file_check_output(FILE *out, struct err *e);
 
-/* file_make_dirs - makes a folder and its parents; present ones are fine. */
+/* file_make_dirs - creates a folder and its parents unless they exist. */
 int file_make_dirs(const char *path, struct err *e);
 
-/* file_lock - takes an exclusive lock held until file_unlock or the end of the process; the file's
- * text becomes holder (such as "pid 12 on host"). Errors: ERR_TRYLATER held by somebody: the
- * sentence quotes their text. */
+/* file_lock - takes an exclusive lock, released by file_unlock or when the process ends, and writes
+ * holder (such as "pid 12 on host") to the file. Errors: ERR_TRYLATER if another process holds it;
+ * the message quotes its holder text. */
 int file_lock(int *fd_out, const char *path, const char *holder, struct err *e);
 void file_unlock(int fd);
 

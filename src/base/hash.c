@@ -1,4 +1,4 @@
-/* hash.c - SHA-256 by libcrypto; CRC-32C by a table of 256 words. */
+/* hash.c - SHA-256 from libcrypto; CRC-32C with a table of 256 words. */
 #include "base/hash.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ int hash_open(struct hash_state **out, struct err *e)
 {
     struct hash_state *h = calloc(1, sizeof *h);
     *out = NULL;
-    if (!h) return ERR(e, ERR_NOMEM, "no memory for a hash");
+    if (!h) return ERR(e, ERR_NOMEM, "out of memory for SHA-256");
     h->ctx_own = EVP_MD_CTX_new();
     if (!h->ctx_own || EVP_DigestInit_ex(h->ctx_own, EVP_sha256(), NULL) != 1) {
         EVP_MD_CTX_free(h->ctx_own);
@@ -63,7 +63,7 @@ void hash_sha256_hex(char out[HASH_HEX_BYTES], const void *data, size_t n)
 {
     unsigned char digest[EVP_MAX_MD_SIZE];
     if (EVP_Digest(data, n, digest, NULL, EVP_sha256(), NULL) != 1) {
-        fprintf(stderr, "alibi: out of memory: a SHA-256 of %zu bytes\n", n);
+        fprintf(stderr, "alibi: out of memory: SHA-256 of %zu bytes\n", n);
         abort();
     }
     hash_hex(out, digest);

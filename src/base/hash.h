@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 
-enum { HASH_HEX_BYTES = 65 }; /* 64 hex digits and the final zero */
+enum { HASH_HEX_BYTES = 65 }; /* 64 hex digits and the terminating zero */
 
 void hash_sha256_hex(char out[HASH_HEX_BYTES], const void *data, size_t n);
 

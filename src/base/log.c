@@ -1,5 +1,5 @@
-/* log.c - messages go to stderr in one write each, so that lines of several processes do not mix.
- */
+/* log.c - writes each message to stderr with one write, so that lines of several processes do not
+ * interleave. */
 #include "base/log.h"
 
 #include <stdarg.h>
@@ -24,7 +24,7 @@ static void log_write(const char *prefix, const char *format, va_list args)
     line[n++] = '\n';
     for (size_t done = 0; done < n;) {
         ssize_t wrote = write(STDERR_FILENO, line + done, n - done);
-        if (wrote <= 0) return; /* nowhere left to say so */
+        if (wrote <= 0) return; /* stderr is closed */
         done += (size_t)wrote;
     }
 }

@@ -1,4 +1,4 @@
-/* map.c - open addressing; the slot keeps the key's hash, so that a miss rarely reads a key. */
+/* map.c - open addressing. A slot stores the key's hash, so that a miss rarely compares keys. */
 #include "base/map.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
-/* map.h - a hash table from texts to numbers, in an arena.
+/* map.h - a hash table from byte strings to numbers, in an arena.
  *
- * Keys are bytes of any length and are copied. Numbers are the caller's: indices of an array, ids,
- * counts. A table at most half full with linear probing; the order of the keys is not kept. */
+ * Keys have any length and are copied. Values are the caller's: array indices, ids, counts. Linear
+ * probing, at most half full; keys have no order. */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
 
@@ -20,15 +20,15 @@ struct map {
 
 void map_init(struct map *m, struct arena *a);
 
-/* map_get - the number of the key; false if it is absent. */
+/* map_get - sets *value to the key's value; false if the key is absent. */
 bool map_get(const struct map *m, const void *key, size_t key_n, int32_t *value);
 
-/* map_put - the number of the key, to be read or written until the next map_put; 0 for a new key,
- * which *added (may be NULL) reports. */
+/* map_put - returns the key's value for reading and writing until the next map_put. A new key is
+ * added with value 0 and sets *added (may be NULL) to true. */
 int32_t *map_put(struct map *m, const void *key, size_t key_n, bool *added);
 
-/* map_key - the table's copy of the key whose number map_put returned, ended by a zero byte; valid
- * as long as the arena. */
+/* map_key - the map's zero-terminated copy of the key whose value map_put returned; valid as long
+ * as the arena. */
 const char *map_key(const int32_t *value);
 
 #endif

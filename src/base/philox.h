@@ -1,7 +1,7 @@
 /* philox.h - counter-based random numbers: the same bits on CPU and GPU, from C and from CUDA.
  *
- * Philox 4x32-10 (Salmon, Moraes, Dror, Shaw 2011). A draw is a pure function of key and counter,
- * so a resumed run equals an unbroken one and the order of work does not matter. Valid as C17,
+ * Philox 4x32-10 (Salmon, Moraes, Dror, Shaw 2011). A draw is a pure function of key and counter: a
+ * resumed run equals an uninterrupted one, and the order of work does not matter. Valid as C17,
  * C++17 and CUDA C++.
  *
  * Counter layout of the project: [0..1] element index (64 bit), [2] step, [3] stream (layer and
@@ -46,8 +46,8 @@ PHILOX_FN struct philox_block philox_4x32(uint64_t key, uint32_t c0, uint32_t c1
     return out;
 }
 
-/* philox_word - the 32 random bits of one element: word (element % 4) of block (element / 4), so
- * that four neighbouring elements cost one block. */
+/* philox_word - 32 random bits for one element: word (element % 4) of block (element / 4), so that
+ * four neighbouring elements share one block. */
 PHILOX_FN uint32_t philox_word(uint64_t key, uint64_t element, uint32_t step, uint32_t stream)
 {
     uint64_t block = element / 4;
@@ -55,13 +55,13 @@ PHILOX_FN uint32_t philox_word(uint64_t key, uint64_t element, uint32_t step, ui
         .word[element % 4];
 }
 
-/* philox_uniform - [0, 1) with 24 bits: exact in float. */
+/* philox_uniform - a number in [0, 1) with 24 bits, exact in float. */
 PHILOX_FN float philox_uniform(uint32_t word)
 {
     return (float)(word >> 8) * 0x1p-24f;
 }
 
-/* philox_keep_below - an element is kept by dropout of probability p when its word is below this
+/* philox_keep_below - dropout with probability p keeps an element if its word is below this
  * threshold. */
 PHILOX_FN uint32_t philox_keep_below(float p)
 {

@@ -9,9 +9,8 @@
 
 #include "base/file.h"
 
-/* The shipped files are beside the program: ../ of build/ (or further up, of
- * build/asan/tests/fuzz/), or
- * ../share/alibi of bin/. */
+/* The shipped files are in a parent folder of build/ or of a program below it
+ * (build/asan/tests/fuzz/), or in ../share/alibi seen from bin/. */
 static int project_find_share(struct project *p, struct arena *a, struct err *e)
 {
     static const char *const places[] = {"", "/share/alibi"};
@@ -30,8 +29,7 @@ static int project_find_share(struct project *p, struct arena *a, struct err *e)
     }
     return ERR(
         e, ERR_UNAVAILABLE,
-        "%s: neither configs/ nor share/alibi/configs/ is in a folder above it; reinstall the "
-        "program",
+        "%s: no folder above it contains configs/ or share/alibi/configs/; reinstall the program",
         p->program);
 }
 
@@ -64,5 +62,5 @@ int project_find(char **out, const struct project *p, struct arena *a, const cha
             return 0;
         }
     }
-    return ERR(e, ERR_NOINPUT, "%s: not under %s nor under %s", name, p->root, p->share);
+    return ERR(e, ERR_NOINPUT, "%s not found in %s or %s", name, p->root, p->share);
 }

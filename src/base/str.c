@@ -1,4 +1,4 @@
-/* str.c - text helpers. */
+/* str.c - see str.h. */
 #include "base/str.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ bool str_to_int(int64_t *out, const char *text)
 
     if (*p == '-' || *p == '+') p++;
     if (*p < '0' || *p > '9') return false;
-    if (p[0] == '0' && p[1] != '\0') return false; /* 010 is octal to some readers: refuse it */
+    if (p[0] == '0' && p[1] != '\0') return false; /* reject 010: some readers expect octal */
     errno = 0;
     long long value = strtoll(text, &end, 10);
     if (errno || *end) return false;
@@ -89,8 +89,7 @@ void str_from_double(char out[STR_DOUBLE_BYTES], double value)
     }
 }
 
-/* Edits from a to b: one for a character put in, left out or changed, or for two neighbours
- * swapped. */
+/* Edit distance: characters inserted, deleted or changed, and neighbours swapped. */
 static size_t str_distance(const char *a, const char *b)
 {
     size_t rows[3][STR_NEAR_BYTES + 1] = {{0}};

@@ -20,13 +20,13 @@
 
 enum { SUBPROCESS_OUTPUT_MAX_BYTES = 64 << 20, SUBPROCESS_CHUNK_BYTES = 4096 };
 
-/* The reading end of a pipe and what came out of it. */
+/* The read end of a pipe and the output read from it. */
 struct stream {
     int fd; /* -1: closed */
     struct strbuf text;
 };
 
-/* In the child: becomes the program, or reports why it cannot and ends. */
+/* In the child: executes the program, or writes the errno to the pipe and exits. */
 static _Noreturn void become(const struct subprocess *s, pid_t parent, int output, int errors,
                              int report)
 {
@@ -38,7 +38,7 @@ static _Noreturn void become(const struct subprocess *s, pid_t parent, int outpu
     setpgid(0, 0);
     if (s->dies_with_parent) {
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) goto fail;
-        if (getppid() != parent) _exit(127); /* it died before prctl */
+        if (getppid() != parent) _exit(127); /* the parent died before prctl */
     }
     for (int i = 1; i < NSIG; i++) signal(i, SIG_DFL);
     sigemptyset(&none);
@@ -46,7 +46,7 @@ static _Noreturn void become(const struct subprocess *s, pid_t parent, int outpu
     if (s->core) {
         CPU_ZERO(&set);
         CPU_SET(*s->core, &set);
-        sched_setaffinity(0, sizeof set, &set); /* a core taken away since: any will do */
+        sched_setaffinity(0, sizeof set, &set); /* if it fails, run on any core */
     }
     input = open("/dev/null", O_RDONLY);
     if (input < 0 || dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(errors, 2) < 0) goto fail;
@@ -71,7 +71,9 @@ int subprocess_spawn(pid_t *pid, const struct subprocess *s, int output, int err
     *pid = fork();
     if (*pid == 0) become(s, parent, output, errors, report[1]);
     if (*pid < 0) failure = errno;
-    if (*pid > 0) setpgid(*pid, *pid); /* both sides do it: the group exists from now on */
+    if (*pid > 0)
+        setpgid(*pid,
+                *pid); /* parent and child both call setpgid, so the group exists from here on */
     close(report[1]);
     do {
         n = *pid > 0 ? read(report[0], &failure, sizeof failure) : 0;
@@ -81,7 +83,7 @@ int subprocess_spawn(pid_t *pid, const struct subprocess *s, int output, int err
     return failure;
 }
 
-/* Reads what is in the pipe. A stream at its end, or past the limit, is closed. */
+/* Reads the available output. Closes a stream at its end or past the limit. */
 static void stream_read(struct stream *s)
 {
     char chunk[SUBPROCESS_CHUNK_BYTES];
@@ -102,7 +104,7 @@ static int milliseconds_until(int64_t deadline_us)
     return left_us > 0 ? (int)(left_us / 1000) + 1 : 0;
 }
 
-/* Reads both streams to their ends; false at the deadline. */
+/* Reads both streams to their ends; false if the deadline passes first. */
 static bool streams_read(struct stream stream[2], int64_t deadline_us)
 {
     while (stream[0].fd >= 0 || stream[1].fd >= 0) {
@@ -117,7 +119,7 @@ static bool streams_read(struct stream stream[2], int64_t deadline_us)
     return true;
 }
 
-/* The wait status of the program, which is killed at the deadline with its group. */
+/* Waits for the program and returns its wait status. Kills its process group at the deadline. */
 static int wait_for(pid_t pid, bool *in_time, int64_t deadline_us)
 {
     int status = 0, fd = (int)syscall(SYS_pidfd_open, pid, 0);

@@ -1,5 +1,5 @@
-/* vec.c - doubling. The address of the array's pointer arrives as void *, since the element type
- * differs, and is read and written with memcpy. */
+/* vec.c - see vec.h. The address of the array's pointer is passed as void *, because the element
+ * type varies, and accessed with memcpy. */
 #include "base/vec.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /* cli.h - the table of commands and their options.
  *
- * 1. A command is a row: name, one-line help, options, a function. `alibi NAME --help` is printed
- * from the row.
+ * 1. A command is a row: name, one-line help, function. `alibi NAME --help` is printed from the row
+ * and the command's options.
  * 2. Answers go to stdout, everything else to stderr; exit statuses follow err_exit_code.
  * 3. Commands parse with cli_parse, open the project with cli_open, and return an error code. */
 #ifndef CLI_CLI_H
@@ -19,20 +19,20 @@
 
 enum { CLI_OPTIONS_MAX = 24, CLI_LIST_MAX = 256 };
 
-/* What an option takes, which its parsing, its messages and its completion follow. */
+/* The type of an option's argument; determines parsing, messages and completion. */
 enum cli_type {
     CLI_FLAG,    /* nothing; out: bool */
     CLI_NUMBER,  /* an integer from 0; out: int32_t */
     CLI_COUNT,   /* an integer from 1; out: int32_t */
     CLI_REAL,    /* a number from 0; out: double */
-    CLI_TEXT,    /* this and what follows: a text; out: const char * */
+    CLI_TEXT,    /* this and the following types: a text; out: const char * */
     CLI_SCALE,   /* mini, small, paper, none */
     CLI_FORMAT,  /* of report/report.h */
     CLI_WHICH,   /* best, last */
-    CLI_DEVICE,  /* one that works in this process */
-    CLI_DEVICES, /* of --devices: also a cluster */
+    CLI_DEVICE,  /* a device of this machine */
+    CLI_DEVICES, /* argument of --devices: also a cluster */
     CLI_AXES,    /* position=alibi,L_train=512 */
-    CLI_LIST,    /* this and what follows may be given several times; out: struct cli_list */
+    CLI_LIST,    /* this and the following types are repeatable; out: struct cli_list */
     CLI_LIST_AXES,
     CLI_LIST_SETTINGS /* model.heads=4 */
 };
@@ -42,7 +42,7 @@ struct cli_list {
     int32_t n;
 };
 
-/* An option: --name, with an argument unless it is a flag. */
+/* An option --name, with an argument unless it is a flag. */
 struct cli_option {
     const char *name;
     char letter; /* 0: none */
@@ -57,41 +57,42 @@ struct cli {
     const char *project_dir; /* --project, or NULL */
     bool quiet;              /* --quiet */
     struct cli_list rest;    /* positional arguments */
-    struct store *store;     /* results.db where a command opened it; closed after it */
-    /* For completion: cli_parse passes all options on and makes the command return at once. */
+    struct store *store;     /* results.db if the command opened it; main closes it */
+    /* For completion: cli_parse passes the options to it and returns CLI_DONE. */
     void (*take_options)(void *context, const struct cli_option *all);
     void *take_options_context;
 };
 
 struct cli_command {
     const char *name, *arguments, *help;
-    const char *more; /* paragraphs and examples for --help, or NULL */
+    const char *more; /* further text of --help, or NULL */
     int (*run)(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
     bool hidden;
 };
 
 const struct cli_command *cli_commands(size_t *n);
 
-/* cli_parse - options of a command, in any order with rest_min to rest_max positional arguments,
- * which go to c->rest. Every command also has --project DIR, --quiet and --help. CLI_DONE: --help
- * was printed or completion took the options, and the command returns at once. Errors: ERR_USAGE
- * with the nearest option, too few or too many arguments. */
+/* cli_parse - parses options and rest_min to rest_max positional arguments, in any order; the
+ * latter go to c->rest. Every command also has --project DIR, --quiet and --help. CLI_DONE: --help
+ * was printed or completion took the options; the command must return. Errors: ERR_USAGE unknown
+ * option, with the nearest name; too few or too many arguments. */
 enum { CLI_DONE = INT_MIN };
 int cli_parse(struct cli *c, const struct cli_command *self, const struct cli_option *options,
               int argc, char **argv, int32_t rest_min, int32_t rest_max, struct err *e);
 
-/* cli_open - the project of --project or of the current folder. */
+/* cli_open - opens the project: --project or the current folder. */
 int cli_open(struct cli *c, struct err *e);
 /* cli_results - path of results.db. */
 char *cli_results(struct cli *c);
-/* cli_open_results - cli_open, and results.db for reading. */
+/* cli_open_results - cli_open; also opens results.db for reading. */
 int cli_open_results(struct cli *c, struct err *e);
-/* cli_find_run - store_find_run, which names the right command for an artefact's name. */
+/* cli_find_run - store_find_run; for the name of an artefact the error suggests the right command.
+ */
 int cli_find_run(struct cli *c, char run_id[SPEC_ID_BYTES], const char *given, struct err *e);
 /* cli_plural - "" for one, else "s". */
 const char *cli_plural(int64_t n);
 
-/* What plan and run share. */
+/* Options of plan and run. */
 struct cli_planning {
     const char *scale, *devices;
     int32_t seeds;
@@ -108,10 +109,10 @@ struct cli_planning {
     {                                                                                              \
         "devices", 0, CLI_DEVICES, &(o).devices, "D", DEVICES_SYNTAX " (default auto)"             \
     }
-/* cli_planning - as options of a plan. */
+/* cli_planning - the options as struct planning_options. */
 struct planning_options cli_planning(const struct cli_planning *o);
 
-/* The functions of the table. */
+/* The commands. */
 typedef int cli_run_fn(struct cli *c, const struct cli_command *self, int argc, char **argv,
                        struct err *e);
 cli_run_fn cli_plan, cli_run, cli_report, cli_claims, cli_query, cli_compare, cli_status, cli_show,

@@ -1,8 +1,8 @@
-/* command_completion.c - alibi completion SHELL, and what its script calls: alibi complete WORD…
+/* command_completion.c - alibi completion SHELL, and alibi complete WORD…, which its script calls.
  *
- * The script passes the words after `alibi`, the last of which is being typed, and gets one
- * candidate per line. Options and the values of their arguments come from the table of the command.
- * bash breaks words at "=", which is then a word of its own. */
+ * The script passes the words after `alibi`, the last of which is incomplete, and gets one
+ * candidate per line. Options and their values come from the command's table. bash splits words at
+ * "=" and passes it as a word. */
 #include <stdio.h>
 #include <string.h>
 
@@ -48,12 +48,12 @@ int cli_completion(struct cli *c, const struct cli_command *self, int argc, char
     return ERR(e, ERR_USAGE, "unknown shell '%s' (expected bash, zsh or fish)", c->rest.item[0]);
 }
 
-/* The word that is being typed. */
+/* The incomplete word. */
 struct typed {
     struct cli *cli;
     const char *word;
-    size_t kept_n;  /* bytes at its beginning that precede every candidate */
-    size_t shell_n; /* of these, what the shell treats as words of their own */
+    size_t kept_n;  /* length of its prefix that precedes every candidate */
+    size_t shell_n; /* of these, bytes that the shell treats as separate words */
 };
 
 static void offer(const struct typed *t, const char *candidate, const char *end)
@@ -64,7 +64,7 @@ static void offer(const struct typed *t, const char *candidate, const char *end)
     printf("%.*s%s%s\n", (int)(t->kept_n - t->shell_n), t->word + t->shell_n, candidate, end);
 }
 
-/* Each word of a list with one space between them. */
+/* Offers each word of a list separated by single spaces. */
 static void offer_words(const struct typed *t, const char *words)
 {
     const char *end;
@@ -74,7 +74,7 @@ static void offer_words(const struct typed *t, const char *words)
     }
 }
 
-/* key=value of the key table; is_short: the short names of axes instead of the keys. */
+/* Offers key=value of the spec keys; is_short: of the short names of axes. */
 static void offer_setting(struct typed *t, bool is_short)
 {
     static const char *const axes[] = {"position", "L_train", "L_valid", "dataset"};
@@ -96,7 +96,7 @@ static void offer_setting(struct typed *t, bool is_short)
     }
 }
 
-/* of_one: for a command that works here and now. */
+/* of_one: one device of this machine. */
 static int offer_devices(const struct typed *t, bool of_one, struct err *e)
 {
     struct device list[PLANNING_DEVICES_MAX];
@@ -110,7 +110,7 @@ static int offer_devices(const struct typed *t, bool of_one, struct err *e)
     return 0;
 }
 
-/* The values of an option's argument; where they are not known the shell offers files. */
+/* Offers the values of an option's argument. If they are not known, the shell offers files. */
 static int offer_values(struct typed *t, enum cli_type type, struct err *e)
 {
     static const char *const words[CLI_LIST_SETTINGS + 1] = {
@@ -135,7 +135,7 @@ static int offer_run(void *context, int columns_n, const char *const *names,
     return 0;
 }
 
-/* A positional argument: artefacts, runs, or the words that the usage names. */
+/* Offers positional arguments: artefacts, runs, or the words listed in the usage. */
 static int offer_argument(struct typed *t, const struct cli_command *command, struct err *e)
 {
     struct store *store = NULL;
@@ -164,12 +164,12 @@ static int offer_argument(struct typed *t, const struct cli_command *command, st
     return rc;
 }
 
-/* What the options of a command say about the word that is being typed. */
+/* Searches the options of a command for the incomplete word. */
 struct option_search {
     struct typed *typed;
-    const char *before; /* the word before */
+    const char *before; /* the previous word */
     const char *named;  /* "--name" of "--name=…", or NULL */
-    enum cli_type type; /* of the option whose argument is being typed; CLI_FLAG: none */
+    enum cli_type type; /* of the option whose argument is incomplete; CLI_FLAG: none */
 };
 
 static void search_options(void *context, const struct cli_option *all)
@@ -186,8 +186,8 @@ static void search_options(void *context, const struct cli_option *all)
     }
 }
 
-/* The last word, joined with those before it that bash has broken off at "="; returns the number of
- * the words before it. */
+/* Joins the last word with the words that bash split off at "="; returns the number of words before
+ * it. */
 static int typed_join(struct typed *t, int argc, char **argv)
 {
     int first = argc - 1;
@@ -204,7 +204,7 @@ static int typed_join(struct typed *t, int argc, char **argv)
     return first;
 }
 
-/* After the name of a command. */
+/* Completes a word after the name of a command. */
 static int complete_argument(struct typed *t, const struct cli_command *command, int argc,
                              char **argv, struct err *e)
 {

@@ -1,7 +1,7 @@
 /* command_data.c - alibi data list|fetch|prepare|verify: corpora under data/.
  *
- * Fetched files are under data/fetched/: NAME.zip, and NAME/ with train.txt, valid.txt and
- * test.txt, where `prepare NAME` finds it. */
+ * Fetched files are in data/fetched/: NAME.zip, and NAME/ with train.txt, valid.txt and test.txt,
+ * which `prepare NAME` reads. */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,7 +65,7 @@ static int list_corpora(struct cli *c, struct err *e)
 
 /* --- fetch ---------------------------------------------------------------------------------- */
 
-/* The bar of a download, at most a few times a second's worth of bytes. */
+/* Draws the progress of a download, at most every 0.5 MB. */
 static void show_download(void *context, int64_t done, int64_t total)
 {
     int64_t *shown = context;
@@ -83,7 +83,7 @@ static void show_download(void *context, int64_t done, int64_t total)
         fprintf(stderr, "\r\033[K%.1f MB", (double)done / 1e6);
 }
 
-/* From the first address that answers. */
+/* Downloads from the first URL that responds. */
 static int download(const struct fetch_source *s, const struct data_options *o, const char *path,
                     const char *sha256, struct err *e)
 {
@@ -103,10 +103,9 @@ static int download(const struct fetch_source *s, const struct data_options *o, 
         if (rc == ERR_UNAVAILABLE && !o->url) log_warn("%s", e->text);
     }
     if (rc == ERR_UNAVAILABLE)
-        err_ctx(
-            e,
-            "no address of %s can be reached; download the archive elsewhere and pass --from FILE",
-            s->name);
+        err_ctx(e,
+                "no URL of %s can be reached; download the archive elsewhere and pass --from FILE",
+                s->name);
     return rc;
 }
 
@@ -140,14 +139,14 @@ static int fetch(struct cli *c, const char *name, const struct data_options *o, 
 
 /* --- prepare -------------------------------------------------------------------------------- */
 
-/* The units that the options ask for. */
+/* The units selected by the options. */
 static int read_units(struct data_options *o, struct err *e)
 {
     struct encode_options *u = &o->prepare.encode;
     int64_t end = -1;
 
     if ((o->vocab_file != NULL) + (o->merges != NULL && !o->vocab_file) + (o->ids != NULL) > 1)
-        return ERR(e, ERR_USAGE, "--vocab-file and --ids exclude each other");
+        return ERR(e, ERR_USAGE, "--vocab-file cannot be combined with --ids");
     if (o->merges && !o->vocab_file) return ERR(e, ERR_USAGE, "--merges requires --vocab-file");
     if (o->id_end && (!o->ids || !str_to_int(&end, o->id_end) || end < 0))
         return ERR(e, ERR_USAGE,
@@ -186,7 +185,7 @@ static int prepare(struct cli *c, struct data_options *o, struct err *e)
     TRY(corpus_open(&k, &c->project, p->name, e));
     print_corpus(&k);
     corpus_close(&k);
-    printf("a grid names it with `base: [data/%s.yaml]`\n", p->name);
+    printf("to use it in a grid: `base: [data/%s.yaml]`\n", p->name);
     return 0;
 }
 
@@ -198,15 +197,16 @@ int cli_data(struct cli *c, const struct cli_command *self, int argc, char **arg
         {"vocab", 0, CLI_NUMBER, &o.prepare.vocab_limit, "N",
          "keep only the N most frequent words (default all)"},
         {"dict", 0, CLI_TEXT, &o.prepare.dict, "FILE",
-         "use this dict.txt instead of one made from train.txt"},
+         "use this dict.txt instead of building one from train.txt"},
         {"vocab-file", 0, CLI_TEXT, &o.vocab_file, "FILE",
-         "word pieces of a BERT vocab.txt; with --merges, of a GPT-2 vocab.json"},
+         "use word pieces of a BERT vocab.txt; with --merges, of a GPT-2 vocab.json"},
         {"cased", 0, CLI_FLAG, &o.prepare.encode.cased, NULL,
-         "the word pieces keep case and accents (a cased BERT vocabulary)"},
-        {"merges", 0, CLI_TEXT, &o.merges, "FILE", "merges.txt: byte-level BPE"},
-        {"ids", 0, CLI_TEXT, &o.ids, "DIR", "folder with train.bin, valid.bin, test.bin of ids"},
-        {"id-bytes", 0, CLI_NUMBER, &o.id_bytes, "N", "bytes of an id in them, 2 (default) or 4"},
-        {"id-end", 0, CLI_TEXT, &o.id_end, "ID", "the id that ends a line or document in them"},
+         "keep case and accents (for a cased BERT vocabulary)"},
+        {"merges", 0, CLI_TEXT, &o.merges, "FILE", "use this merges.txt of byte-level BPE"},
+        {"ids", 0, CLI_TEXT, &o.ids, "DIR",
+         "prepare train.bin, valid.bin, test.bin of ids from this folder"},
+        {"id-bytes", 0, CLI_NUMBER, &o.id_bytes, "N", "with --ids: bytes per id, 2 (default) or 4"},
+        {"id-end", 0, CLI_TEXT, &o.id_end, "ID", "with --ids: id of the end of a line or document"},
         {"from", 0, CLI_TEXT, &o.from, "FILE", "fetch: use this archive instead of downloading"},
         {"url", 0, CLI_TEXT, &o.url, "URL", "fetch: download from this address"},
         {"sha256", 0, CLI_TEXT, &o.sha256, "HEX",
@@ -230,7 +230,7 @@ int cli_data(struct cli *c, const struct cli_command *self, int argc, char **arg
     if (strcmp(verb, "fetch") == 0) return fetch(c, c->rest.item[1], &o, e);
     if (strcmp(verb, "verify") == 0) {
         TRY(corpus_verify(&c->project, c->rest.item[1], e));
-        printf("data/%s: every file is as it was prepared\n", c->rest.item[1]);
+        printf("data/%s: all files match their hashes\n", c->rest.item[1]);
         return 0;
     }
     o.prepare.name = c->rest.item[1];

@@ -1,4 +1,4 @@
-/* command_machine.c - alibi devices, doctor, worker: this machine. */
+/* command_machine.c - alibi devices, doctor and worker. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,7 +21,7 @@
 
 enum { TRIAL_ROWS = 16, TRIAL_COLS = 64, TRIAL_MS = 60000 };
 
-/* y = x w^T of ones: each element is the number of columns. */
+/* Computes y = x w^T of ones and checks the result. */
 static int trial_multiply(struct backend *b, struct err *e)
 {
     enum { X = TRIAL_ROWS * TRIAL_COLS, W = TRIAL_COLS * TRIAL_COLS };
@@ -40,14 +40,15 @@ static int trial_multiply(struct backend *b, struct err *e)
     TRY_OUT(rc, b->ops->download(b, got, memory[0], bytes[0], e));
     for (int i = 0; i < X && rc == 0; i++)
         if (got[i] != (float)TRIAL_COLS)
-            rc = ERR(e, ERR_UNAVAILABLE, "a product of ones is %g, expected %d", (double)got[i],
+            rc = ERR(e, ERR_UNAVAILABLE, "test product is %g, expected %d", (double)got[i],
                      TRIAL_COLS);
 out:
     for (int i = 0; i < 3; i++) b->ops->release(b, memory[i]);
     return rc;
 }
 
-/* The child: opens the GPU as a worker would, multiplies once, and writes what went wrong. */
+/* In the child: opens the GPU as a worker does, runs a test product, and writes an error message to
+ * the pipe. */
 static _Noreturn void trial_run(const struct device *d, int to)
 {
     struct backend *b = NULL;
@@ -63,8 +64,8 @@ static _Noreturn void trial_run(const struct device *d, int to)
     _exit(write(to, text, strlen(text)) < 0);
 }
 
-/* Whether a GPU that the driver shows can be used indeed; if not, d->unusable says why. The driver
- * is asked in a child: it may hang or crash, and CUDA does not survive a fork. */
+/* Tests whether a GPU that the driver lists can be used; if not, writes the reason to d->unusable.
+ * Runs in a child, because the driver may hang or crash and CUDA does not survive a fork. */
 static void device_try(struct device *d)
 {
     int end[2];
@@ -72,7 +73,7 @@ static void device_try(struct device *d)
 
     if (strncmp(d->name, "cuda:", 5) != 0 || *d->unusable || d->is_test) return;
     if (pipe(end) < 0) {
-        snprintf(d->unusable, sizeof d->unusable, "it cannot be tried: %s", strerror(errno));
+        snprintf(d->unusable, sizeof d->unusable, "cannot be tested: %s", strerror(errno));
         return;
     }
     fflush(stdout);
@@ -81,12 +82,12 @@ static void device_try(struct device *d)
     close(end[1]);
     struct pollfd answer = {.fd = end[0], .events = POLLIN};
     if (child > 0 && poll(&answer, 1, TRIAL_MS) == 0)
-        snprintf(d->unusable, sizeof d->unusable, "it did not multiply within %d s",
+        snprintf(d->unusable, sizeof d->unusable, "the test product did not finish within %d s",
                  TRIAL_MS / 1000);
     else if (child > 0 && (n = read(end[0], d->unusable, sizeof d->unusable - 1)) <= 0)
-        snprintf(d->unusable, sizeof d->unusable, "the process that opened it crashed");
+        snprintf(d->unusable, sizeof d->unusable, "the test process crashed");
     else if (child < 0)
-        snprintf(d->unusable, sizeof d->unusable, "it cannot be tried: %s", strerror(errno));
+        snprintf(d->unusable, sizeof d->unusable, "cannot be tested: %s", strerror(errno));
     if (n > 0) d->unusable[n] = '\0';
     if (strcmp(d->unusable, "ok") == 0) d->unusable[0] = '\0';
     close(end[0]);
@@ -95,7 +96,7 @@ static void device_try(struct device *d)
     waitpid(child, NULL, 0);
 }
 
-/* all: test devices too. */
+/* all: include devices for tests. */
 static int print_devices(struct cli *c, bool all, struct err *e)
 {
     struct device list[PLANNING_DEVICES_MAX];
@@ -122,7 +123,7 @@ int cli_devices(struct cli *c, const struct cli_command *self, int argc, char **
 {
     bool all = false;
     const struct cli_option options[] = {
-        {"all", 0, CLI_FLAG, &all, "", "also list the emulated GPU of a build that has one"}, {0}};
+        {"all", 0, CLI_FLAG, &all, "", "also list the emulated GPU, if this build has one"}, {0}};
 
     TRY(cli_parse(c, self, options, argc, argv, 0, 0, e));
     return print_devices(c, all, e);
@@ -191,7 +192,7 @@ int cli_doctor(struct cli *c, const struct cli_command *self, int argc, char **a
     for (int32_t i = 0; i < n; i++) {
         struct device *d = &list[i];
         if (strcmp(d->name, "cpu") == 0 || d->is_test) continue;
-        bool shown = !*d->unusable; /* by the driver, as one that should work */
+        bool shown = !*d->unusable; /* the driver reports it as usable */
         device_try(d);
         printf("%-5s %-12s %s\n",
                !*d->unusable ? "ok"

@@ -1,4 +1,4 @@
-/* command_plan.c - alibi plan: what would run, why, and what it costs; touches nothing. */
+/* command_plan.c - alibi plan: lists the runs, why they would run, and their cost. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +7,8 @@
 #include "base/str.h"
 #include "cli/cli.h"
 
-/* "train.lr=0.5, new": the settings that distinguish the run from its neighbours, and its state. */
+/* The state of a run, after the settings that distinguish it from similar runs: "train.lr=0.5,
+ * new". */
 static const char *state_text(const struct planning *p, int32_t i, struct arena *a)
 {
     return arena_printf(a, "%s%s%s", p->settings[i], *p->settings[i] ? ", " : "",
@@ -67,7 +68,7 @@ static void print_totals(const struct planning *p, struct arena *a)
            p->rate_measured > 0 ? "measured by earlier runs" : "estimated from the device");
 }
 
-/* The lines of experiments/paper_configs.txt: each configuration once, for all its seeds. */
+/* Prints lines for experiments/paper_configs.txt: each configuration once, without its seeds. */
 static int print_configs(const struct plan *p, struct arena *a, struct err *e)
 {
     struct map printed;
@@ -134,7 +135,7 @@ int cli_plan(struct cli *c, const struct cli_command *self, int argc, char **arg
     if (configs && o.set.n) return ERR(e, ERR_USAGE, "--configs cannot be combined with --set");
     TRY(cli_open(c, e));
     int rc = store_open(&c->store, cli_results(c), STORE_READ, e);
-    if (rc < 0 && rc != ERR_NOINPUT) return rc; /* no results yet: everything is new */
+    if (rc < 0 && rc != ERR_NOINPUT) return rc; /* without results.db every run is new */
     const struct planning_options po = cli_planning(&o);
     TRY_OUT(rc, planning_open(&p, &c->project, c->rest.item, c->rest.n, &po, c->store, e));
     if (configs)

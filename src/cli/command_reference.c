@@ -1,4 +1,4 @@
-/* command_reference.c - alibi settings, list: the keys of a spec, and the artefacts. */
+/* command_reference.c - alibi settings and list: the spec keys, and the artefacts. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 /* --- settings ------------------------------------------------------------------------------- */
 
-/* "1 to 65536", "fp32, bf16", "true, false", "text". */
+/* The range of a key: "1 to 65536", "fp32, bf16", "true, false" or "text". */
 static const char *range_text(const struct spec_key *key, struct arena *a)
 {
     char low[STR_DOUBLE_BYTES], high[STR_DOUBLE_BYTES];
@@ -33,7 +33,7 @@ static const char *range_text(const struct spec_key *key, struct arena *a)
     }
 }
 
-/* A key is selected by its name or its short name, else by the beginning of its name. */
+/* Whether text selects a key: its name, its short name, or a prefix of its name. */
 static bool is_selected(const struct spec_key *key, const char *text)
 {
     const struct spec_key *exact;
@@ -55,9 +55,9 @@ static void print_key(const struct spec_key *key, bool in_full, struct arena *a)
         return;
     }
     printf("%s\n  %s\n  values   %s\n  default  %s\n", key->name, key->help, range_text(key, a),
-           key->neutral ? key->neutral : "none: a piece of base, a grid or --set gives it");
+           key->neutral ? key->neutral : "none: set it in a piece of base, a grid or --set");
     if (strcmp(short_name, key->name) != 0) printf("  short    %s\n", short_name);
-    if (!key->hashed) printf("  a label: not part of a run's identity\n");
+    if (!key->hashed) printf("  a label, not part of a run's identity\n");
     if (*key->source) printf("  source   %s\n", key->source);
 }
 
@@ -109,14 +109,14 @@ int cli_artefacts(struct cli *c, const struct cli_command *self, int argc, char 
     const char *scale = NULL;
     char **name;
     int32_t n;
-    const struct cli_option options[] = {
-        {"scale", 's', CLI_SCALE, &scale, "NAME", "of the runs (default: the grid's, else mini)"},
-        {0}};
+    const struct cli_option options[] = {{"scale", 's', CLI_SCALE, &scale, "NAME",
+                                          "scale of the runs (default: the grid's, else mini)"},
+                                         {0}};
 
     TRY(cli_parse(c, self, options, argc, argv, 0, 0, e));
     TRY(cli_open(c, e));
     int rc = store_open(&c->store, cli_results(c), STORE_READ, e);
-    if (rc < 0 && rc != ERR_NOINPUT) return rc; /* no results yet: everything is new */
+    if (rc < 0 && rc != ERR_NOINPUT) return rc; /* without results.db every run is new */
     TRY(plan_list(&name, &n, &c->project, &c->arena, e));
     printf("artefact   runs done    time left  title\n");
     for (int32_t i = 0; i < n; i++) TRY(print_artefact(c, name[i], scale, e));

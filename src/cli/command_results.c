@@ -1,4 +1,4 @@
-/* command_results.c - alibi report, claims, query, compare: what results.db answers. */
+/* command_results.c - alibi report, claims, query and compare: answers from results.db. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,14 +10,14 @@
 #include "cli/cli.h"
 #include "report/report.h"
 
-/* What is asked of results.db: a scale, and the settings that change the grid. */
+/* The requested results: scale and --set. */
 struct asked {
     const char *scale;
     struct cli_list set;
-    const char *variant; /* of set, as a plan names it */
+    const char *variant; /* name of set in results.db */
 };
 
-/* Folder and name of an artefact, and the scale its numbers are asked for at. */
+/* Finds folder and name of an artefact, and the requested scale. */
 static int find_artefact(struct report_item *out, struct cli *c, const char *given,
                          struct asked *asked, struct err *e)
 {
@@ -34,7 +34,7 @@ static int find_artefact(struct report_item *out, struct cli *c, const char *giv
     return 0;
 }
 
-/* The artefacts of a command line, `all` expanded; without any: all. */
+/* The artefacts of a command line; `all` or none: all of them. */
 static int take_artefacts(struct report_item **out, int32_t *n, struct cli *c,
                           const struct cli_list *given, struct asked *asked, struct err *e)
 {
@@ -48,7 +48,8 @@ static int take_artefacts(struct report_item **out, int32_t *n, struct cli *c,
     return 0;
 }
 
-/* One page of HTML for all artefacts, or one report after another with a summary of several. */
+/* Writes one page of HTML for all artefacts, or their reports one after another, with a summary if
+ * there are several. */
 static int write_reports(FILE *out, struct cli *c, const struct report_item *items, int32_t n,
                          struct report_options *o, struct err *e)
 {
@@ -63,7 +64,7 @@ static int write_reports(FILE *out, struct cli *c, const struct report_item *ite
     return n > 1 ? report_summary(out, c->store, &c->project, items, n, o, e) : 0;
 }
 
-/* Writes to the file `path` complete or not at all; path NULL: to the standard output. */
+/* Writes to the file `path`, completely or not at all; path NULL: to stdout. */
 static int write_reports_to(const char *path, struct cli *c, const struct report_item *items,
                             int32_t items_n, struct report_options *o, struct err *e)
 {
@@ -93,7 +94,7 @@ static int note_variant(void *context, int columns_n, const char *const *names,
     return 0;
 }
 
-/* Where the grid as written was never run but a variant was, names the command that shows it. */
+/* If only variants of the grid have results, names the command that shows them. */
 static int note_variants(struct store *store, const struct report_item *item,
                          const struct report_options *o, struct err *e)
 {
@@ -119,7 +120,7 @@ int cli_report(struct cli *c, const struct cli_command *self, int argc, char **a
     struct report_options o = {.color = isatty(STDOUT_FILENO), .undrawn = &undrawn};
     const struct cli_option options[] = {
         {"scale", 's', CLI_SCALE, &asked.scale, "NAME",
-         "the scale whose results are shown (default: the grid's, else mini)"},
+         "show results of this scale (default: the grid's, else mini)"},
         {"set", 0, CLI_LIST_SETTINGS, &asked.set, "KEY=VALUE",
          "show the results of `alibi run` with the same --set"},
         {"format", 'f', CLI_FORMAT, &format, "F",
@@ -139,7 +140,7 @@ int cli_report(struct cli *c, const struct cli_command *self, int argc, char **a
     if (path) o.color = false;
     TRY(write_reports_to(path, c, items, items_n, &o, e));
     if (undrawn.n > 0)
-        return ERR(e, undrawn.first.code, "%d figure%s not drawn; the first: %s", undrawn.n,
+        return ERR(e, undrawn.first.code, "%d figure%s not drawn, the first: %s", undrawn.n,
                    undrawn.n == 1 ? " was" : "s were", undrawn.first.text);
     return 0;
 }
@@ -154,7 +155,7 @@ int cli_claims(struct cli *c, const struct cli_command *self, int argc, char **a
     int32_t contradicted = 0;
     const struct cli_option options[] = {
         {"scale", 's', CLI_SCALE, &asked.scale, "NAME",
-         "the scale whose results are judged (default: the grid's, else mini)"},
+         "judge results of this scale (default: the grid's, else mini)"},
         {"format", 'f', CLI_FORMAT, &format, "F", "text, markdown, csv, json, latex or html"},
         {0}};
 
@@ -162,12 +163,9 @@ int cli_claims(struct cli *c, const struct cli_command *self, int argc, char **a
     TRY(report_format_find(&o.format, format, e));
     TRY(cli_open_results(c, e));
     TRY(take_artefacts(&items, &items_n, c, &c->rest, &asked, e));
-    const char **dirs = arena_array(&c->arena, (size_t)items_n, sizeof *dirs);
-    for (int32_t i = 0; i < items_n; i++) {
-        dirs[i] = items[i].dir;
-        o.scale = items[i].scale;
-    }
-    TRY(report_claims(stdout, c->store, &c->project, dirs, items_n, &o, &contradicted, e));
+    for (int32_t i = 0; i < items_n; i++) o.scale = items[i].scale;
+    for (int32_t i = 0; i < items_n; i++) items[i].scale = o.scale; /* that of the heading */
+    TRY(report_claims(stdout, c->store, &c->project, items, items_n, &o, &contradicted, e));
     if (contradicted > 0)
         return ERR(e, ERR_INTERNAL, "%d claim%s contradicted by results.db at scale %s",
                    contradicted, contradicted == 1 ? " is" : "s are", o.scale);

@@ -17,7 +17,7 @@ static void show_preparation(void *context, const char *what, double share)
                 share >= 1 ? "\n" : "");
 }
 
-/* More than a day needs --yes; at a terminal, more than an hour needs an answer. */
+/* More than a day of work needs --yes; at a terminal, more than an hour is confirmed. */
 static int check_duration(const struct planning *p, bool yes, struct err *e)
 {
     char time[CLOCK_TEXT_BYTES], answer[8] = "";
@@ -33,10 +33,10 @@ static int check_duration(const struct planning *p, bool yes, struct err *e)
     fprintf(stderr, "This is about %s of work on %s (%s). Start it? [y/N] ", time, p->device.name,
             p->device.description);
     if (fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y')) return 0;
-    return ERR(e, ERR_INTERRUPTED, "not started; --yes starts it without the question");
+    return ERR(e, ERR_INTERRUPTED, "not started; pass --yes to start without confirmation");
 }
 
-/* After the last of the options. */
+/* Appends an option. */
 static void add_executor_options(struct cli_option *option, const char **words)
 {
     while (option->name) option++;
@@ -58,13 +58,15 @@ int cli_run(struct cli *c, const struct cli_command *self, int argc, char **argv
         CLI_PLANNING_OPTIONS(o),
         {"tries", 0, CLI_COUNT, &so.tries, "N", "attempts per failing run (default 3)"},
         {"keep-going", 'k', CLI_FLAG, &so.keep_going, NULL,
-         "after a failure, go on with other runs"},
-        {"redo", 0, CLI_FLAG, &redo, NULL, "replace results that are done"},
-        {"failed", 0, CLI_FLAG, &failed, NULL, "only runs that failed, were lost or diverged"},
-        {"stale", 0, CLI_FLAG, &stale, NULL, "only results of another version of the program"},
+         "continue with other runs after a failure"},
+        {"redo", 0, CLI_FLAG, &redo, NULL, "replace existing results"},
+        {"failed", 0, CLI_FLAG, &failed, NULL,
+         "rerun only runs that failed, were lost or diverged"},
+        {"stale", 0, CLI_FLAG, &stale, NULL,
+         "rerun only results of another version of the program"},
         {"stall", 0, CLI_REAL, &so.stall_s, "S",
-         "seconds of silence after which a worker is killed (default 300)"},
-        {"yes", 'y', CLI_FLAG, &yes, NULL, "start more than a day of work, without a question"}};
+         "kill a worker after this many seconds without progress (default 300)"},
+        {"yes", 'y', CLI_FLAG, &yes, NULL, "start more than a day of work, without confirmation"}};
 
     add_executor_options(options, so.words);
 
@@ -76,8 +78,8 @@ int cli_run(struct cli *c, const struct cli_command *self, int argc, char **argv
     so.devices = o.devices;
     so.quiet = c->quiet;
     TRY(cli_open(c, e));
-    /* What is done only serves the estimate here: a file that cannot be read as it is will be made,
-     * migrated or refused when it is opened for writing. */
+    /* Used only for the estimate: errors are ignored, because opening the file for writing creates,
+     * migrates or rejects it. */
     (void)store_open(&c->store, cli_results(c), STORE_READ, NULL);
     if (!file_exists(cli_results(c)) && file_exists(project_path(&c->project, &c->arena, "runs")))
         log_warn("no results.db, but runs/ exists: `alibi merge runs/` restores it and avoids "

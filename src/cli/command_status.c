@@ -1,4 +1,4 @@
-/* command_status.c - alibi status, show: running and finished work, one run. */
+/* command_status.c - alibi status and show: running and finished runs; one run. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -74,7 +74,7 @@ int cli_status(struct cli *c, const struct cli_command *self, int argc, char **a
     return 0;
 }
 
-/* A part of what is shown of a run; its heading is printed above the first row. */
+/* A section of `show`; its heading is printed above the first row. */
 struct part {
     const char *heading, *sql;
     int32_t rows_n;
@@ -93,7 +93,7 @@ static int print_cells(void *context, int columns_n, const char *const *names,
     return 0;
 }
 
-/* Settings are lines of their own. */
+/* Prints one setting per line. */
 static int print_spec(void *context, int columns_n, const char *const *names,
                       const struct store_cell *cells, struct err *e)
 {
@@ -108,7 +108,7 @@ static int print_spec(void *context, int columns_n, const char *const *names,
     return 0;
 }
 
-/* What an evaluation's perplexity is made of, in words: from its spec and its training's. */
+/* Describes how an evaluation's perplexity is computed, from its spec and its training's. */
 static int print_protocol(void *context, int columns_n, const char *const *names,
                           const struct store_cell *cells, struct err *e)
 {
@@ -116,7 +116,7 @@ static int print_protocol(void *context, int columns_n, const char *const *names
     struct windows w;
 
     (void)context, (void)columns_n, (void)names;
-    /* What a program of another meaning wrote is shown, not explained. */
+    /* Specs written by a program of another meaning are not described. */
     if (spec_parse(&s, cells[0].text, NULL) < 0 || spec_parse(&t, cells[1].text, NULL) < 0)
         return 0;
     const struct spec_eval *v = &s.eval;
@@ -126,15 +126,15 @@ static int print_protocol(void *context, int columns_n, const char *const *names
                                            : t.data.train_tokens;
     TRY(windows_make(&w, all, v->L, sliding ? v->stride : v->L, v->targets, e));
     printf("protocol\n  %-20s ", "targets");
-    if (w.targets_n < all) printf("the first %lld of ", (long long)w.targets_n);
+    if (w.targets_n < all) printf("first %lld of ", (long long)w.targets_n);
     printf("%lld tokens of the split, </s> of each line included\n", (long long)all);
     printf("  %-20s %lld of at most %d tokens", "windows", (long long)windows_count(&w), v->L);
     if (sliding)
-        printf(", each %d further on: it scores its last %d, after up to %d tokens of context; the "
-               "first have less\n",
+        printf(", stride %d: each scores its last %d after up to %d tokens of context; "
+               "the first windows have less\n",
                v->stride, v->stride, v->L - v->stride);
     else
-        printf(", one after the other: each scores all of its tokens\n");
+        printf(", without overlap: each scores all its tokens\n");
     printf("  %-20s the token before the window is its first input; of the text, </s>\n", "prefix");
     printf("  %-20s exp(sum of -ln p over the targets / %lld)\n\n", "perplexity",
            (long long)w.targets_n);
@@ -153,7 +153,7 @@ static int print_run(struct cli *c, const char *run_id, struct err *e)
         {"result", "SELECT * FROM benchmarks WHERE run_id = :run", 0},
         {"last recorded", newest, 0},
         {"attempts", "SELECT * FROM attempts WHERE run_id = :run ORDER BY attempt", 0},
-        {"asked for by",
+        {"needed by",
          "SELECT artefact, point, L_train_nominal, L_valid_nominal FROM artefact_points"
          " WHERE run_id = :run ORDER BY artefact, point",
          0},

@@ -1,4 +1,4 @@
-/* command_store.c - alibi merge, gc, verify, import, export: results and checkpoints. */
+/* command_store.c - alibi merge, gc, verify, import and export. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,8 +23,8 @@ static void print_merge(struct cli *c, const struct merge_result *m, const char 
         printf("copied %d run folders to runs/, %s\n", m->copied.folders_n,
                str_bytes(&c->arena, m->copied.bytes));
     if (m->copied.remote_n)
-        printf("%d run folders not found: their numbers are here, their checkpoints are not; "
-               "`alibi merge FOLDER` adds them\n",
+        printf("%d run folders not found: their results are ingested, but their checkpoints are "
+               "missing; `alibi merge FOLDER` adds them\n",
                m->copied.remote_n);
     if (m->copied.skipped_n)
         printf("%d of them cannot be read (the first: %s)\n", m->copied.skipped_n, m->copied.why);
@@ -54,7 +54,7 @@ int cli_gc(struct cli *c, const struct cli_command *self, int argc, char **argv,
     TRY(cli_open(c, e));
     if (!file_exists(cli_results(c)))
         return ERR(e, ERR_NOINPUT, "%s not found; nothing to delete", cli_results(c));
-    /* The lock of a writer: no scheduler is at work. */
+    /* Opening for writing ensures that no scheduler is running. */
     TRY(store_open(&c->store, cli_results(c), STORE_WRITE, e));
     TRY(workflow_gc(&r, &c->project, c->store, e));
     printf("%d attempts removed, %s freed\n", r.folders_n, str_bytes(&c->arena, r.bytes));
@@ -128,14 +128,16 @@ int cli_import(struct cli *c, const struct cli_command *self, int argc, char **a
     struct import_options o = {.artefact = "table5"};
     struct import_result r;
     const struct cli_option options[] = {
-        {"as", 0, CLI_AXES, &o.as, "K=V,…", "select the training: position=alibi,L_train=512"},
+        {"as", 0, CLI_AXES, &o.as, "K=V,…",
+         "select the training, such as position=alibi,L_train=512"},
         {"dict", 0, CLI_TEXT, &o.dict, "FILE",
-         "its dict.txt, compared with the corpus word by word"},
-        {"for", 0, CLI_TEXT, &o.artefact, "ARTEFACT", "whose trainings to search (default table5)"},
+         "compare this dict.txt with the corpus word by word"},
+        {"for", 0, CLI_TEXT, &o.artefact, "ARTEFACT",
+         "artefact whose trainings are searched (default table5)"},
         {"scale", 's', CLI_SCALE, &o.scale, "NAME",
-         "of the plan (default paper; of a folder: its own)"},
+         "scale of the plan (default paper; of a folder: its own)"},
         {"loss", 0, CLI_REAL, &o.loss_nats, "NATS",
-         "training loss per token, if the file has none"},
+         "training loss in nats per token, if the file has none"},
         {"force", 0, CLI_FLAG, &o.force, NULL, "replace an existing result"},
         {0}};
 
@@ -165,6 +167,7 @@ int cli_export(struct cli *c, const struct cli_command *self, int argc, char **a
     TRY(workflow_export(&r, &c->project, &c->arena, c->store, run_id, dir,
                         strcmp(which, "best") == 0 ? SPEC_BEST : SPEC_LAST, e));
     printf("exported run %s to %s: model.safetensors, config.json%s\n", r.run_id, r.dir,
-           r.has_dictionary ? ", dict.txt" : "; the corpus is not here, so there is no dict.txt");
+           r.has_dictionary ? ", dict.txt"
+                            : "; no dict.txt, because the corpus is not on this machine");
     return 0;
 }

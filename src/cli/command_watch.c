@@ -1,4 +1,4 @@
-/* command_watch.c - alibi logs, curves: what a run reports while it works. */
+/* command_watch.c - alibi logs and curves: reports of a running or finished run. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,17 +15,18 @@
 
 /* --- logs ----------------------------------------------------------------------------------- */
 
-enum { LOG_LINES = 20, LOG_DIR_BYTES = 512 }; /* about as many lines of losses or progress */
+enum { LOG_LINES = 20, LOG_DIR_BYTES = 512 }; /* lines of losses or progress, approximately */
 
-/* An attempt whose records are printed as they come. */
+/* An attempt whose event records are printed as they arrive. */
 struct log {
     char dir[LOG_DIR_BYTES]; /* relative to the project */
     bool is_training, ended;
-    int64_t updates;        /* of the training */
-    double wps, next_share; /* last measured; when the next line of other work is due */
+    int64_t updates; /* of the training */
+    double wps,
+        next_share; /* last measured; share of the work at which the next progress line is due */
     struct event_reader *reader;
-    int fd;       /* of its log file; -1: none yet */
-    off_t offset; /* of it, printed so far */
+    int fd;       /* its log file; -1: not open yet */
+    off_t offset; /* in the log file, printed so far */
 };
 
 static int take_attempt(void *context, int columns_n, const char *const *names,
@@ -106,7 +107,7 @@ static void print_record(struct cli *c, struct log *l, const struct record *r)
     }
 }
 
-/* What the worker wrote to its log file since the last call: warnings and errors. */
+/* Prints what the worker has written to its log file since the last call: warnings and errors. */
 static int print_log_file(struct log *l, const char *path, struct err *e)
 {
     char buffer[1 << 14];
@@ -124,7 +125,7 @@ static int print_log_file(struct log *l, const char *path, struct err *e)
     return n < 0 ? ERR(e, ERR_IO, "%s: %s", path, strerror(errno)) : 0;
 }
 
-/* Prints what is there; with follow until the attempt has ended. */
+/* Prints the records and log; with follow, continues until the attempt has ended. */
 static int print_attempt(struct cli *c, struct log *l, bool follow, struct err *e)
 {
     const char *dir = project_path(&c->project, &c->arena, l->dir);
@@ -160,7 +161,7 @@ int cli_logs(struct cli *c, const struct cli_command *self, int argc, char **arg
     struct log l = {.fd = -1};
     int rc = 0;
     const struct cli_option options[] = {
-        {"follow", 'f', CLI_FLAG, &follow, NULL, "wait for more until the attempt ends"}, {0}};
+        {"follow", 'f', CLI_FLAG, &follow, NULL, "follow until the attempt ends"}, {0}};
 
     TRY(cli_parse(c, self, options, argc, argv, 1, 1, e));
     TRY(cli_open_results(c, e));
@@ -168,7 +169,7 @@ int cli_logs(struct cli *c, const struct cli_command *self, int argc, char **arg
     const struct store_param run = {"run", run_id};
     TRY_OUT(rc, store_query(c->store, sql, &run, 1, 30, take_attempt, &l, e));
     if (!*l.dir) {
-        rc = ERR(e, ERR_NOINPUT, "run %s has no attempts, therefore no log", run_id);
+        rc = ERR(e, ERR_NOINPUT, "run %s has no attempts and therefore no log", run_id);
         goto out;
     }
     rc = print_attempt(c, &l, follow, e);
@@ -182,7 +183,7 @@ out:
 
 enum { CURVES_COLUMNS = 79, CURVES_LINES = 24, CURVES_LINES_MAX = 40 };
 
-/* The size of the terminal, without the line of the prompt. */
+/* The size of the terminal, minus the line of the prompt. */
 static void terminal_size(struct report_curves_args *args)
 {
     struct winsize size;
@@ -199,7 +200,7 @@ int cli_curves(struct cli *c, const struct cli_command *self, int argc, char **a
     bool watch = false;
     struct report_curves_args args = {0};
     const struct cli_option options[] = {
-        {"watch", 'w', CLI_FLAG, &watch, NULL, "draw again every two seconds until Ctrl-C"}, {0}};
+        {"watch", 'w', CLI_FLAG, &watch, NULL, "redraw every two seconds until Ctrl-C"}, {0}};
 
     TRY(cli_parse(c, self, options, argc, argv, 1, CLI_LIST_MAX, e));
     TRY(cli_open_results(c, e));

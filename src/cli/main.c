@@ -1,4 +1,4 @@
-/* main.c - alibi COMMAND …: finds the command and turns its error into an exit status. */
+/* main.c - alibi COMMAND …: runs the command and returns its error as exit status. */
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
@@ -56,8 +56,8 @@ static int run_command(int argc, char **argv, struct err *e)
                near ? "; did you mean " : "", near ? near : "");
 }
 
-/* A file that is opened never gets the number of a closed standard stream, into which a later
- * message would go. Nothing can be printed to what is opened here. */
+/* Opens closed standard streams, so that no other file gets their descriptor and receives messages.
+ * Writing to them fails. */
 static void open_streams(void)
 {
     int fd = open("/dev/null", O_RDONLY);
@@ -73,8 +73,8 @@ static bool reader_is_gone(void)
     return poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP));
 }
 
-/* The exit status, once the answer is out. A reader that closes its pipe has what it needs: that is
- * not an error. */
+/* Flushes the answer and returns the exit status. A reader that closes its pipe early is not an
+ * error. */
 static int finish(int rc, struct err *e)
 {
     int why = fflush(stdout) != 0 ? errno : 0;
@@ -115,9 +115,9 @@ int main(int argc, char **argv)
     struct err e = {0};
 
     open_streams();
-    setlocale(LC_ALL, "C.UTF-8"); /* numbers have a point everywhere */
+    setlocale(LC_ALL, "C.UTF-8"); /* decimal points in numbers, UTF-8 */
     setlocale(LC_NUMERIC, "C");
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write, not a death */
+    signal(SIGPIPE, SIG_IGN); /* writing to a closed pipe is an error, not a signal */
     backend_register(backend_cpu_library());
     backend_register(backend_check_library());
     if (argc < 2) {

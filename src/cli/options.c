@@ -1,4 +1,4 @@
-/* options.c - parsing and describing the options of a command. */
+/* options.c - parses and describes the options of a command. */
 #include <stdio.h>
 #include <string.h>
 
@@ -57,8 +57,8 @@ static int take_value(const struct cli_option *o, const char *text, struct err *
     return 0;
 }
 
-/* The option that an argument names ("--name", "--name=value", "-n"), or an error with the nearest
- * name. */
+/* Finds the option of an argument ("--name", "--name=value", "-n"). The error names the nearest
+ * option. */
 static int find_option(const struct cli_option **out, const struct cli_command *self,
                        const struct cli_option *all, const char *argument, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* attention.c - the attention slots, heads of rows divided among threads, and the tables of a
- * learned bias. */
+/* attention.c - the attention ops: divides the heads of all rows among threads, and sums the
+ * gradients of a learned bias. */
 #include "cpu/cpu.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@ enum { ATTENTION_WIDTH_MAX = 256 };
 
 struct attention_work {
     const struct attention *a;
-    size_t scratch_bytes; /* of the kernel; a thread's sums of bias gradients are behind it */
+    size_t scratch_bytes; /* of the kernel; a thread's sums of bias gradients follow it */
     int want_bias;
 };
 

@@ -1,4 +1,4 @@
-/* blas.c - finds, steers and describes the library of matrix products. The rules are in blas.h. */
+/* blas.c - finds, configures and describes the BLAS library. The rules are in blas.h. */
 #include "cpu/blas.h"
 
 #include <dlfcn.h>
@@ -17,7 +17,7 @@ enum { BLAS_ROW_MAJOR = 101, BLAS_AS_IS = 111, BLAS_TRANSPOSED = 112 };
 #define BLAS_FOLDER ""
 #endif
 
-/* In the order of preference; serial builds by their Debian folder before what the loader finds. */
+/* In order of preference: serial builds in their Debian folders, then what the loader finds. */
 struct blas_candidate {
     const char *make, *file;
 };
@@ -33,7 +33,7 @@ static const struct blas_candidate blas_candidates[] = {
     {"blis", "libblis.so.4"},
 };
 
-/* The instruction sets that a library is steered by. */
+/* Instruction sets for which a library is configured. */
 enum blas_set { BLAS_SET_OTHER, BLAS_SET_AVX2, BLAS_SET_AVX512 };
 
 static enum blas_set blas_processor(void)
@@ -48,14 +48,15 @@ static enum blas_set blas_processor(void)
     return BLAS_SET_OTHER;
 }
 
-/* dlsym gives an object pointer; POSIX promises that the bytes are those of the function's. */
+/* dlsym returns an object pointer; POSIX guarantees the same representation for function pointers.
+ */
 static void blas_symbol(void *out, void *library, const char *name)
 {
     void *symbol = dlsym(library, name);
     memcpy(out, &symbol, sizeof symbol);
 }
 
-/* What oneDNN says of itself; the first members of its version record. */
+/* The first members of oneDNN's version record. */
 struct blas_dnnl_version {
     int major, minor, patch;
 };
@@ -70,7 +71,7 @@ static int blas_adopt_onednn(struct blas *b, void *library)
     blas_symbol(&version, library, "dnnl_version");
     blas_symbol(&effective_isa, library, "dnnl_get_effective_cpu_isa");
     if (!b->dnnl || !version) return 0;
-    /* Sets of the library are bit masks: 0x7 AVX2, 0x27 and above AVX-512. */
+    /* oneDNN's instruction sets are bit masks: 0x7 AVX2, 0x27 and above AVX-512. */
     if (effective_isa) set = (effective_isa() & 0x20) ? "AVX-512" : "AVX2";
     snprintf(b->text, sizeof b->text, "oneDNN %d.%d.%d, %s kernels", version()->major,
              version()->minor, version()->patch, set);
@@ -131,8 +132,8 @@ int blas_open_named(struct blas *b, const char *make, const char *kernels, struc
             if (blas_try(b, c, kernels)) return 0;
         }
     return ERR(e, ERR_UNAVAILABLE,
-               "no library of matrix products was found (looked for %s); install the package "
-               "libdnnl2 or libopenblas0-serial",
+               "no BLAS library found (looked for %s); install the package libdnnl2 or "
+               "libopenblas0-serial",
                make ? make : "oneDNN, OpenBLAS and BLIS");
 }
 

@@ -1,4 +1,4 @@
-/* cpu.c - opens the CPU backend: its memory, its threads and its table of slots. */
+/* cpu.c - the CPU backend: open and close, memory, threads, table of ops. */
 #include "cpu/cpu.h"
 
 #include <errno.h>
@@ -63,8 +63,8 @@ const struct simd_kernels *cpu_simd_best(void)
     return NULL;
 }
 
-/* Every thread that computes flushes subnormal results and reads subnormal operands as zero; and a
- * library that uses OpenMP must not fork inside a product. */
+/* In every computing thread, subnormal results and operands are zero, and a library that uses
+ * OpenMP must not create threads inside a product. */
 static void cpu_prepare_thread(void)
 {
     if (omp_get_max_threads() != 1) omp_set_num_threads(1);
@@ -124,7 +124,7 @@ static int cpu_scratch_grow(struct cpu_scratch *s, size_t bytes, struct err *e)
     free(s->data_own);
     *s = (struct cpu_scratch){.data_own = aligned_alloc(CPU_ALIGNMENT, rounded)};
     if (!s->data_own)
-        return ERR(e, ERR_NOMEM, "cpu: no memory for %zu bytes of scratch a thread", rounded);
+        return ERR(e, ERR_NOMEM, "cpu: out of memory for %zu bytes of scratch per thread", rounded);
     memset(s->data_own, 0, rounded);
     s->bytes = rounded;
     return 0;
@@ -157,11 +157,11 @@ static int cpu_alloc(struct backend *b, void **out, size_t bytes, struct err *e)
     size_t alignment = bytes >= 2 * (size_t)CPU_HUGE_PAGE ? CPU_HUGE_PAGE : CPU_ALIGNMENT;
     size_t rounded = (bytes / alignment + 1) * alignment;
     *out = rounded > bytes ? aligned_alloc(alignment, rounded) : NULL;
-    if (!*out) return ERR(e, ERR_NOMEM, "cpu: no memory for %zu bytes", bytes);
-    /* Matrices are read across their rows: with small pages most of that is page-table walks. It is
-     * only advice, so a kernel without huge pages may refuse it. */
+    if (!*out) return ERR(e, ERR_NOMEM, "cpu: out of memory for %zu bytes", bytes);
+    /* Huge pages avoid page-table walks when matrices are read across rows. This is only advice:
+     * ignore errors. */
     if (alignment == CPU_HUGE_PAGE) (void)madvise(*out, rounded, MADV_HUGEPAGE);
-    memset(*out, 0, bytes); /* touched now: what is counted as used is used */
+    memset(*out, 0, bytes); /* touch all pages now, so that the peak memory counts them */
     return 0;
 }
 
@@ -194,7 +194,7 @@ static int cpu_sync(struct backend *b, struct err *e)
     return 0;
 }
 
-/* The kernel's own count of the highest resident size. */
+/* The peak resident size as counted by the kernel. */
 static int cpu_peak_bytes(struct backend *b, int64_t *out, struct err *e)
 {
     (void)b;
@@ -247,7 +247,8 @@ static const struct backend_ops cpu_ops = {
     .all_reduce = cpu_all_reduce,
 };
 
-/* "AMD EPYC, 1 thread, v4 kernels": the processor as /proc/cpuinfo names it. */
+/* Describes the backend, such as "AMD EPYC, 1 thread, v4 kernels", with the name of the processor
+ * from /proc/cpuinfo. */
 static void cpu_describe(struct cpu *c)
 {
     char line[256], model[56] = "processor";
@@ -274,14 +275,14 @@ static int cpu_open(struct backend **out, int ordinal, int32_t threads, enum dty
     if (threads < 0 || threads > CPU_THREADS_MAX)
         return ERR(e, ERR_USAGE, "cpu: %d threads, expected 1 to %d", threads, CPU_THREADS_MAX);
     c = calloc(1, sizeof *c);
-    if (!c) return ERR(e, ERR_NOMEM, "cpu: no memory for the backend");
+    if (!c) return ERR(e, ERR_NOMEM, "cpu: out of memory for the backend");
     c->backend = (struct backend){.ops = &cpu_ops,
                                   .name = "cpu",
                                   .threads = threads > 0 ? threads : 1,
                                   .precision = precision};
     c->scratch_own = calloc((size_t)c->backend.threads, sizeof *c->scratch_own);
     if (!c->scratch_own) {
-        rc = ERR(e, ERR_NOMEM, "cpu: no memory for %d threads", c->backend.threads);
+        rc = ERR(e, ERR_NOMEM, "cpu: out of memory for %d threads", c->backend.threads);
         goto out;
     }
     c->simd = cpu_simd_best();

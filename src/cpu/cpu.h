@@ -1,16 +1,15 @@
-/* cpu.h - the inside of the CPU backend: its state, its threads, and the slots each file fills.
+/* cpu.h - internals of the CPU backend: state, threads, and the ops of each file.
  *
- * 1. fp32 only. Kernels are in simd_*.c, compiled for several instruction sets and chosen when the
- * backend opens; files without that prefix divide work among threads and call them.
- * 2. Every slot runs its work through cpu_parallel: with one thread that is a plain call. A thread
- * gets one contiguous share, so results for a number of threads are always the same.
- * 3. Subnormal numbers are flushed to zero in every thread that computes: ALiBi's far weights would
- * otherwise cost a third of the speed.
- * 4. Scratch memory is kept per thread and grows to the largest need: nothing is allocated in a
- * training step after the first.
- * 5. Dropout counts elements of the whole update: (from + row) * cols + column, row replaced by
- * rows_dev[row] where given; attention: ((from + b) * H + h) * T * T + i * T + j. from: backend.h.
- */
+ * 1. fp32 only. Kernels are in simd_*.c, which are compiled for several instruction sets and
+ * selected when the backend opens. Files without that prefix divide work among threads and call
+ * kernels.
+ * 2. Every op runs its work through cpu_parallel; with one thread that is a plain call. A thread
+ * gets a contiguous share, so that results for a given number of threads are always the same.
+ * 3. All computing threads flush subnormal numbers to zero: ALiBi's small weights at long distances
+ * would otherwise cost a third of the speed.
+ * 4. Scratch memory is per thread and grows to the largest need: only the first training step
+ * allocates.
+ * 5. Dropout elements are numbered within the update as stated in backend.h. */
 #ifndef CPU_CPU_H
 #define CPU_CPU_H
 
@@ -23,7 +22,7 @@
 #include "cpu/blas.h"
 #include "cpu/simd.h"
 
-/* For backend_register. */
+/* The argument of backend_register. */
 const struct backend_library *backend_cpu_library(void);
 
 struct cpu_scratch {
@@ -43,12 +42,12 @@ static inline struct cpu *cpu_of(struct backend *b)
     return (struct cpu *)(void *)b;
 }
 
-/* cpu_simd_best - the kernels for this processor; cpu_simd_named("base", "v3" or "v4") a given set,
- * NULL when this processor or this build lacks it. */
+/* cpu_simd_best - the best kernels for this processor. cpu_simd_named - the kernels "base", "v3" or
+ * "v4"; NULL if this processor or this build lacks them. */
 const struct simd_kernels *cpu_simd_best(void);
 const struct simd_kernels *cpu_simd_named(const char *name);
 
-/* A thread's part of a slot's work: items begin ... end - 1. */
+/* A thread's share of an op's work: items begin ... end - 1. */
 struct cpu_share {
     struct cpu *cpu;
     int64_t begin, end;
@@ -56,24 +55,25 @@ struct cpu_share {
 };
 typedef void (*cpu_task)(const struct cpu_share *share, void *arguments);
 
-/* cpu_parallel - divides items 0 ... n - 1 among the threads in contiguous shares whose borders are
- * multiples of grain, and runs task once for each share that is not empty. */
+/* cpu_parallel - divides items 0 ... n - 1 among the threads into contiguous shares with borders at
+ * multiples of grain, and runs task for each share that is not empty. */
 void cpu_parallel(struct cpu *c, int64_t n, int64_t grain, cpu_task task, void *arguments);
 
-/* cpu_items - the same for a kernel. */
+/* cpu_items - cpu_parallel for a kernel. */
 void cpu_items(struct backend *b, int64_t n, int64_t grain, simd_kernel *kernel, const void *args);
 
-/* cpu_scratch_reserve - every thread's scratch holds at least bytes. Errors: ERR_NOMEM. */
+/* cpu_scratch_reserve - grows every thread's scratch to at least bytes. Errors: ERR_NOMEM. */
 int cpu_scratch_reserve(struct cpu *c, size_t bytes, struct err *e);
-/* cpu_scratch_reserve_first - the same for the first thread's only, where it is read by all. */
+/* cpu_scratch_reserve_first - cpu_scratch_reserve for the first thread's scratch only, for data
+ * that all threads read. */
 int cpu_scratch_reserve_first(struct cpu *c, size_t bytes, struct err *e);
 static inline void *cpu_scratch_of(const struct cpu_share *s)
 {
     return s->cpu->scratch_own[s->thread].data_own;
 }
 
-/* The ops, by file: linear.c, rows.c, attention.c, update.c. Of the fused ones there is
- * residual_layernorm only. */
+/* The ops, by file: linear.c, rows.c, attention.c, update.c. residual_layernorm is the only fused
+ * op. */
 #define CPU_FUNCTION(NAME, name, args)                                                             \
     int cpu_##name(struct backend *b, const struct args *a, struct err *e);
 BACKEND_OPS(CPU_FUNCTION)

@@ -1,17 +1,17 @@
-/* linear.c - the linear maps.
+/* linear.c - the linear ops.
  *
- * The forward map is our own kernel: it adds the bias on the way, is the faster one measured at the
- * sizes of this project, and is exact by row, which no library promises (some choose their
- * arithmetic by a row's place among the others). So linear_rows and linear are the same. The
- * gradients are the library's, each thread running its own serial product on its share of rows, or
- * of the weight's rows for the weight's gradient; but a tall gradient, such as that of a table of
- * many classes, is our own kernel's, which was measured to be a quarter faster there. */
+ * The forward pass uses our kernel: it adds the bias, was faster at the sizes of this project, and
+ * is exact by row, which no library guarantees (the arithmetic of some depends on a row's index).
+ * Therefore linear and linear_rows are the same. The gradients use the library: each thread
+ * computes a serial product for its share of rows, or of rows of the weight for the weight's
+ * gradient. Tall weight gradients, such as that of a table of many classes, use our kernel, which
+ * was a quarter faster. */
 #include "cpu/cpu.h"
 
 enum {
-    LINEAR_GRAIN = 12,         /* rows: a multiple of every kernel's block */
-    LINEAR_LIBRARY_GRAIN = 16, /* rows that a library divides evenly */
-    LINEAR_TALL = 4, /* rows a column from which a weight's gradient is our own kernel's */
+    LINEAR_GRAIN = 12,         /* rows; a multiple of the block of every kernel */
+    LINEAR_LIBRARY_GRAIN = 16, /* rows; a multiple of the block of libraries */
+    LINEAR_TALL = 4,           /* rows per column from which a weight's gradient uses our kernel */
     LINEAR_PACKED_FLOATS = 1 << 21
 };
 
@@ -19,7 +19,7 @@ struct linear_work {
     const struct tensor *y, *x, *w;
     float *bias_sums;
     bool accumulate;
-    int status; /* of a product that the library refused; 0: none */
+    int status; /* of a failed product; 0: none */
 };
 
 static float *linear_at(const struct tensor *t, int64_t row)
@@ -27,8 +27,8 @@ static float *linear_at(const struct tensor *t, int64_t row)
     return (float *)t->data + row * t->stride;
 }
 
-/* Rows of y of this share: those of a, (rows,k) or transposed (k,rows), times w (k,cols). Threads
- * that fail write the same member; any of their values will do. */
+/* Rows of y of this share: rows of a, (rows,k) or transposed (k,rows), times w (k,cols). Several
+ * threads may write status; any failure suffices. */
 static void linear_multiply(const struct cpu_share *s, struct linear_work *w, bool transpose_a,
                             int64_t k, const float *a)
 {
@@ -52,11 +52,11 @@ static void linear_multiply(const struct cpu_share *s, struct linear_work *w, bo
 static int linear_finish(const struct backend *b, const struct linear_work *w, struct err *e)
 {
     if (w->status == 0) return 0;
-    return ERR(e, ERR_UNAVAILABLE, "cpu: %s refused a product (status %d), most likely for memory",
+    return ERR(e, ERR_UNAVAILABLE, "cpu: %s failed to multiply (status %d), probably out of memory",
                b->blas, w->status);
 }
 
-/* Weights are packed and used in parts of at most this much, which bounds the scratch memory. */
+/* Rows of the weight that are packed at a time, to bound the scratch memory. */
 static int64_t linear_part_rows(const struct cpu *c, const struct tensor *w)
 {
     int64_t panel = c->simd->linear->panel, panels = LINEAR_PACKED_FLOATS / w->cols / panel;
@@ -72,7 +72,7 @@ int cpu_linear(struct backend *b, const struct linear_args *a, struct err *e)
         y_part.cols = w_part.rows = a->w.rows - first < step ? a->w.rows - first : step;
         y_part.data = (float *)a->y.data + first;
         w_part.data = linear_at(&a->w, first);
-        /* The packed weights are read by every thread; the first one's scratch holds them. */
+        /* All threads read the packed weights from the first thread's scratch. */
         TRY(cpu_scratch_reserve_first(c, c->simd->linear->packed_bytes(&w_part), e));
         struct simd_product product = {
             .y = &y_part,
@@ -116,7 +116,7 @@ static void linear_bwd_weight_task(const struct cpu_share *s, void *arguments)
     if (w->bias_sums) s->cpu->simd->rows->column_sums(w->bias_sums, w->x, w->accumulate, outputs);
 }
 
-/* The same by the library. */
+/* linear_bwd_weight_task with the library. */
 static void linear_bwd_weight_library_task(const struct cpu_share *s, void *arguments)
 {
     struct linear_work *w = arguments;

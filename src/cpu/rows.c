@@ -1,12 +1,13 @@
-/* rows.c - the ops on rows: moving, adding, dropout, ReLU, LayerNorm, rotary, softmax. Each gives
- * its threads contiguous rows (scatter: columns, so that rows that meet are added in order). */
+/* rows.c - the ops on rows: gather, scatter, add, dropout, ReLU, LayerNorm, rotary, softmax.
+ * Threads get contiguous rows (scatter: columns, so that rows with the same index are added in
+ * order). */
 #include "cpu/cpu.h"
 
 #include <string.h>
 
 enum { ROWS_GRAIN = 8, COLS_GRAIN = 16 };
 
-/* An op that one kernel does, item by item. */
+/* Defines an op that consists of one kernel. */
 #define OVER(items, grain, family, name, args)                                                     \
     int cpu_##name(struct backend *b, const struct args *a, struct err *e)                         \
     {                                                                                              \
@@ -50,7 +51,7 @@ int cpu_dropout(struct backend *b, const struct dropout_args *a, struct err *e)
     return 0;
 }
 
-/* This backend has one dtype: a cast is a copy. */
+/* This backend has a single dtype, so a cast is a copy. */
 static void cast_kernel(const void *args, struct simd_range rows)
 {
     const struct cast_args *a = args;

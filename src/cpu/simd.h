@@ -1,8 +1,8 @@
 /* simd.h - the tables of kernels that each instruction set exports.
  *
- * 1. A kernel works on a range of rows, heads or elements: threads are the caller's business.
- * 2. Every instruction set computes the same formulas; their bits may differ, those of one set
- * never do.
+ * 1. A kernel works on a range of rows, heads or elements; the caller manages threads.
+ * 2. Every instruction set computes the same formulas. Bits may differ between sets, but not within
+ * one.
  * 3. Tensors are f32 views as in backend/backend.h. */
 #ifndef CPU_SIMD_H
 #define CPU_SIMD_H
@@ -17,16 +17,16 @@ struct simd_range {
     int64_t begin, end;
 };
 
-/* A kernel does some of an op's items, each of which depends on the arguments only: rows, unless it
- * says columns, chunks or elements. args is the op's argument struct of backend.h, or the one named
- * here. */
+/* A kernel computes a range of an op's items: rows unless stated otherwise. Each item depends only
+ * on the arguments. args is the op's argument struct of backend.h, or the one named here. */
 typedef void simd_kernel(const void *args, struct simd_range items);
 
 /* simd_rows.c */
 struct simd_rows {
-    simd_kernel *gather_rows, *scatter_rows /* columns: rows that meet are added in rising order */;
+    simd_kernel *gather_rows,
+        *scatter_rows /* items are columns: rows with the same index are added in rising order */;
     simd_kernel *add_rows, *add, *dropout, *relu, *relu_bwd, *rotary;
-    /* out[c] = or += the sum over all rows of x, for a range of columns. */
+    /* out[c] = or += sum over all rows of x, for a range of columns. */
     void (*column_sums)(float *out, const struct tensor *x, bool accumulate,
                         struct simd_range cols);
 };
@@ -34,7 +34,7 @@ struct simd_rows {
 /* simd_norm.c */
 struct simd_norm {
     simd_kernel *layernorm, *residual_layernorm;
-    /* dgain_part, dbias_part (C): sums over this range, written. */
+    /* dgain_part, dbias_part (C): overwritten with sums over this range. */
     void (*layernorm_bwd)(const struct layernorm_bwd_args *a, float *dgain_part, float *dbias_part,
                           struct simd_range rows);
 };
@@ -49,8 +49,8 @@ struct simd_product {
 struct simd_linear {
     int64_t panel; /* outputs of a panel */
     size_t (*packed_bytes)(const struct tensor *w);
-    /* Both of struct simd_product. pack: a range of w's panels. rows: y = or += x w^T + bias for w
-     * packed; the bits of a row depend on it and w only. */
+    /* Both take struct simd_product. pack: items are panels of w. rows: y = or += x w^T + bias with
+     * packed w; the bits of a row depend only on it and w. */
     simd_kernel *pack, *rows;
     /* dw = or += dy^T x for a range of dw's rows; packed is dw_bytes of scratch. */
     size_t (*dw_bytes)(const struct tensor *x);
@@ -63,7 +63,7 @@ struct simd_loss {
     simd_kernel *softmax_loss, *softmax_logp;
 };
 
-/* simd_update.c. Factors are already worked out from struct step_state. */
+/* simd_update.c. The factors are computed from struct step_state. */
 enum { SIMD_SQUARES_CHUNK = 65536 };
 struct simd_squares {
     const float *x;
@@ -87,15 +87,15 @@ struct simd_update {
     simd_kernel *nag, *adam;  /* elements, of struct simd_nag and struct simd_adam */
 };
 
-/* simd_attention.c, simd_attention_bwd.c. An item is one head of one row of the batch: item =
- * row * H + head. scratch_bytes is what run needs, 64-byte aligned. */
+/* simd_attention.c, simd_attention_bwd.c. An item is a head of a row of the batch: row * H + head.
+ * run needs scratch_bytes, 64-byte aligned. */
 struct simd_attention {
     size_t (*scratch_bytes)(const struct attention *a);
     void (*run)(const struct attention *a, void *scratch, struct simd_range items);
 };
 struct simd_attention_bwd {
     size_t (*scratch_bytes)(const struct attention *a);
-    /* near_grad (H, bias_table_n) and offset_grad (H) are added to; NULL: not wanted. */
+    /* Adds to near_grad (H, bias_table_n) and offset_grad (H), unless NULL. */
     void (*run)(const struct attention *a, float *near_grad, float *offset_grad, void *scratch,
                 struct simd_range items);
 };

@@ -1,28 +1,29 @@
 /* simd_attention.c - fused causal attention, forward.
  *
- * 1. A lane is a query: softmax needs no sum across lanes, and every head width fills the lanes.
- * 2. For one tile of queries: for each tile of 64 keys from the window's first on, up to the causal
- *    limit, then for each tile of sinks outside the window:
- *    scores, their highest so far, probabilities, and the output's sum scaled to the new highest
- *    (the online softmax of Milakov and Gimelshein 2018; Dao et al. 2022).
- * 3. A query's bits depend on its own tokens only: key tiles begin at multiples of 64 for any T
- *    is, and a masked key adds exactly nothing. */
+ * 1. A lane is a query: the softmax needs no sum across lanes, and every head width fills the
+ *    lanes.
+ * 2. For each tile of queries: for each tile of 64 keys from the first one in the window to the
+ *    causal limit, then for each tile of sinks outside the window: scores, their running maximum,
+ *    probabilities, and the output sum rescaled to the new maximum (online softmax: Milakov and
+ *    Gimelshein 2018; Dao et al. 2022).
+ * 3. The bits of a query depend only on the tokens it sees: key tiles begin at multiples of 64 for
+ *    every T, and a masked key adds exactly zero. */
 #include "cpu/simd_attention.h"
 
 enum { FORWARD_KEYS = 4, FORWARD_DIMS = 8 };
 
-/* Scratch of one thread: the heads' bias tables, then one tile's working set. */
+/* Scratch of a thread: the bias tables of all heads, then the buffers of a tile. */
 struct forward {
     const struct attention *a;
     const struct simd_dropout *dropout;
-    float *table;      /* (H, table floats): bias at distance d is at ATTENTION_WIDE + d */
-    float *far;        /* the same without a window, where there are sinks */
+    float *table;      /* (H, table floats): the bias at distance d has index ATTENTION_WIDE + d */
+    float *far;        /* the same without a window, if there are sinks */
     float *query;      /* (padded D, WIDE) scaled queries of the tile */
     float *out;        /* (padded D, WIDE) running sums */
     float *score;      /* (TILE, WIDE) scores, then probabilities */
     float *factor;     /* (TILE, WIDE) dropout factors */
-    float *drawn;      /* (WIDE, TILE) the same by query */
-    float *sink_query; /* (padded D, WIDE) queries as sinks see them, where that differs */
+    float *drawn;      /* (WIDE, TILE) the same, one row per query */
+    float *sink_query; /* (padded D, WIDE) queries rotated for sinks, if that differs */
 };
 
 static size_t forward_bytes(const struct attention *a)
@@ -58,16 +59,16 @@ static struct forward forward_plan(const struct attention *a, const struct simd_
     return f;
 }
 
-/* A tile's place: queries first_query ... (lanes of them), keys first_key ... + keys_n - 1. */
+/* The queries and keys of a tile: `lanes` queries from first_query, keys_n keys from first_key. */
 struct forward_tile {
     int64_t b, h, first_query, first_key, keys_n;
-    int sinks; /* whether keys outside the window are at hand */
+    int sinks; /* whether the keys are outside the window */
     const float *query;
-    const float *bias; /* of the first query and the first key; of the next key: bias_step on */
+    const float *bias; /* of the first query and the first key; the next key's is at + bias_step */
     int64_t bias_step;
 };
 
-/* Scores of N keys from key k of the tile on; returns nothing but updates highest. */
+/* Scores of N keys from key k of the tile on; updates highest. */
 VECTOR_FN void forward_scores_of(const struct forward *f, const struct forward_tile *t,
                                  vector_f32 *highest, int64_t k, const int N, const int QV)
 {
@@ -99,8 +100,8 @@ VECTOR_FN void forward_scores(const struct forward *f, const struct forward_tile
     for (; k < t->keys_n; k++) forward_scores_of(f, t, highest, k, 1, QV);
 }
 
-/* Probabilities times their dropout factors: each query's row is drawn in one go, up to its own
- * token, and the tile of rows turned into columns. */
+/* Multiplies probabilities by their dropout factors: draws the factors of each query up to its own
+ * token, and transposes the tile. */
 static void forward_dropout(const struct forward *f, const struct forward_tile *t, int64_t lanes)
 {
     const struct attention *a = f->a;
@@ -122,7 +123,7 @@ static void forward_dropout(const struct forward *f, const struct forward_tile *
         }
 }
 
-/* N columns of v from c on: out = rescale * out + sum over the tile's keys of p v. */
+/* N columns of v from c on: out = rescale * out + sum of p v over the tile's keys. */
 VECTOR_FN void forward_values_of(const struct forward *f, const struct forward_tile *t,
                                  const vector_f32 *rescale, int64_t c, const int N, const int QV)
 {
@@ -153,7 +154,7 @@ VECTOR_FN void forward_values(const struct forward *f, const struct forward_tile
     for (; c < f->a->D; c += 2) forward_values_of(f, t, rescale, c, 2, QV);
 }
 
-/* The tile's queries as columns, scaled to units of log 2; lanes past T hold zeros. */
+/* Loads the tile's queries as columns, scaled to units of log 2; lanes past T are zero. */
 static void forward_load(const struct forward *f, const struct forward_tile *t, int64_t lanes)
 {
     const struct attention *a = f->a;
@@ -166,7 +167,7 @@ static void forward_load(const struct forward *f, const struct forward_tile *t, 
     memset(f->out, 0, (size_t)a->D * ATTENTION_WIDE * sizeof *f->out);
 }
 
-/* out / sum goes to the queries' rows, and the log of the softmax sum to theirs. */
+/* Writes out / sum and the log of the softmax sum of the queries. */
 VECTOR_FN void forward_finish(const struct forward *f, const struct forward_tile *t,
                               const vector_f32 *highest, const vector_f32 *sum, const int QV)
 {
@@ -189,7 +190,7 @@ VECTOR_FN void forward_finish(const struct forward *f, const struct forward_tile
     memcpy(lse, log_sum, (size_t)rows * sizeof *lse);
 }
 
-/* The queries as sinks outside the window see them, if rotary places them elsewhere. */
+/* Rotates the queries for sinks outside the window. */
 static void forward_rotate(const struct forward *f, const struct forward_tile *t, int64_t lanes)
 {
     const struct attention *a = f->a;
@@ -205,7 +206,7 @@ static void forward_rotate(const struct forward *f, const struct forward_tile *t
         }
 }
 
-/* Biases of a tile of sinks are where its scores will be. */
+/* Writes the biases of a tile of sinks to the place of its scores. */
 static void forward_sink_biases(const struct forward *f, const struct forward_tile *t)
 {
     const float *far = f->far + t->h * attention_table_floats(f->a->T) + ATTENTION_WIDE;
@@ -218,15 +219,15 @@ static void forward_sink_biases(const struct forward *f, const struct forward_ti
         }
 }
 
-/* The first tile of keys, of which a query of the tile sees one in its window. */
+/* The first tile with a key in the window of a query of this tile. */
 static int64_t forward_first_key(const struct forward *f, const struct forward_tile *t)
 {
     int64_t first = f->a->mask.window > 0 ? t->first_query - f->a->mask.window + 1 : 0;
     return first > 0 ? first / ATTENTION_TILE * ATTENTION_TILE : 0;
 }
 
-/* Fills in the tile of keys from t->first_key on; after those of the window come the sinks outside
- * it. Returns 0 past the last. limit: keys that some query of the tile may see. */
+/* Sets up the tile of keys from t->first_key on: first tiles in the window, then sinks outside it.
+ * Returns 0 after the last one. limit: number of keys that a query of the tile may see. */
 VECTOR_FN int forward_next(const struct forward *f, struct forward_tile *t, int64_t limit,
                            const int QV)
 {

@@ -1,10 +1,10 @@
-/* simd_attention.h - what the forward and the backward pass of attention share.
+/* simd_attention.h - shared by the forward and the backward pass of attention.
  *
- * Scores are kept in units of log 2 (q k scale log2(e) + bias log2(e)), so that a probability is
- * one vector_exp2. The bias of a head, the causal mask included, is a table over distances that is
- * -infinity below zero and outside the window: a score's sum starts from one load of it, with any
- * the position method. Keys that a query sees outside its window (sinks) are tiles of their own,
- * whose bias is filled in by pair; every pair is in one tile of either kind. */
+ * Scores are in units of log 2 (q k scale log2(e) + bias log2(e)), so that a probability is one
+ * vector_exp2. The bias of a head, including the causal mask, is a table over distances that is
+ * -infinity below zero and outside the window: for every position method the sum of a score starts
+ * with one load from it. Sinks, keys that a query sees outside its window, have separate tiles with
+ * a bias for each pair. Every pair is in exactly one tile. */
 #ifndef CPU_SIMD_ATTENTION_H
 #define CPU_SIMD_ATTENTION_H
 
@@ -36,7 +36,7 @@ VECTOR_FN float attention_bias_at(const struct attention_bias *b, int32_t h, int
     return (float)(bias * ATTENTION_LOG2E);
 }
 
-/* As attention_bias_at, -infinity outside the window. */
+/* attention_bias_at, but -infinity outside the window. */
 VECTOR_FN float attention_window_bias_at(const struct attention *a, int32_t h, int64_t d)
 {
     if (a->mask.window > 0 && d >= a->mask.window) return -INFINITY;
@@ -49,7 +49,7 @@ VECTOR_FN int attention_has_sinks(const struct attention *a)
     return a->mask.window > 0 && a->mask.sinks > 0 && a->mask.window < a->T;
 }
 
-/* Where query i is for a sink outside its window. */
+/* Position of query i for a sink outside its window. */
 VECTOR_FN int64_t attention_sink_place(const struct attention *a, int64_t i)
 {
     int64_t last = (int64_t)a->mask.sinks + a->mask.window - 1;
@@ -61,15 +61,15 @@ VECTOR_FN int attention_sees_sink(const struct attention *a, int64_t i, int64_t 
     return j < a->mask.sinks && i - j >= a->mask.window;
 }
 
-/* Whether queries are rotated once more for sinks. */
+/* Whether queries are rotated a second time for sinks. */
 VECTOR_FN int attention_rotates_sinks(const struct attention *a)
 {
     return attention_has_sinks(a) && a->mask.sink_positions == SINKS_CACHE &&
            a->rotary.cosine.data != NULL;
 }
 
-/* One pair of columns of a head and the rotation that takes query i, rotated to its own place, to
- * its place for sinks: the quotient of two rows of the tables, whose length does not matter. */
+/* A pair of columns of a head, and the rotation that takes query i from its own position to its
+ * position for sinks: the quotient of two rows of the tables, normalised. */
 struct attention_turn {
     int64_t first, second;
     float cosine, sine;
@@ -89,14 +89,14 @@ VECTOR_FN struct attention_turn attention_sink_turn(const struct attention *a, i
                                    .sine = (float)((st * ci - ct * si) / square)};
 }
 
-/* Floats of a table for T tokens: ATTENTION_WIDE on either side. */
+/* Floats of a table for T tokens with a margin of ATTENTION_WIDE on either side. */
 VECTOR_FN int64_t attention_table_floats(int32_t T)
 {
     int64_t n = (int64_t)T + 2 * ATTENTION_WIDE;
     return (n + 15) / 16 * 16;
 }
 
-/* Row h of a view's head: a (b, i) row starts here. */
+/* The first element of head h in row (b, i) of a tensor. */
 VECTOR_FN float *attention_head(const struct tensor *t, const struct attention *a, int64_t b,
                                 int64_t h)
 {

@@ -1,39 +1,38 @@
 /* simd_attention_bwd.c - fused causal attention, backward.
  *
  * A lane is a key. For one tile of keys and each tile of 64 queries at or after it:
- * 1. probabilities again from the scores and the stored log of the softmax sum, and from dout and v
- *    their gradient: ds = p (dp - delta), delta = dout . out;
- * 2. dv += p dout and dk += ds q, sums over queries, which stay in lanes;
- * 3. ds transposed, so that a lane is a query, and dq += ds k;
- * 4. the bias's gradient: sums of ds along equal distances.
- * Tiles of which no probability can be above zero are left out (attention_skip below).
- * With dropout, p is what multiplied v (dropped and scaled) and dp is multiplied by the factor. */
+ * 1. recompute probabilities from the scores and the stored log of the softmax sum, and their
+ *    gradient from dout and v: ds = p (dp - delta), delta = dout . out;
+ * 2. dv += p dout and dk += ds q: sums over queries, within lanes;
+ * 3. transpose ds, so that a lane is a query; dq += ds k;
+ * 4. gradient of the bias: sums of ds over pairs of equal distance. Tiles in which every
+ * probability is zero are skipped (attention_skip below). With dropout, p is the dropped and scaled
+ * factor of v, and dp is multiplied by the dropout factor. */
 #include <math.h>
 
 #include "cpu/simd_attention.h"
 
-/* Pairs whose probability is exactly zero, known without computing it.
+/* Skip bounds: prove that all probabilities of a tile are exactly zero without computing them.
  *
- * The backward pass takes a probability again as vector_exp2(q k + bias - lse), all in units of
- * log 2, which is 0 from EXP2_ZERO down; and a probability of 0 adds zeros to every gradient, as
- * long as values and dout are finite. Under a bias that falls with distance, for every pair of a
- * tile of queries and a tile of keys
+ * The backward pass recomputes a probability as vector_exp2(q k + bias - lse), in units of log 2,
+ * which is 0 below EXP2_ZERO. A probability of 0 adds zeros to every gradient if values and dout
+ * are finite. If the bias falls with distance, for every pair of a tile of queries and a tile of
+ * keys
  *
  *     q k + bias - lse  <=  max|q| max|k| + bias at the tiles' nearest distance - lowest lse
  *
- * (Cauchy and Schwarz). Where the right side is below EXP2_ZERO, the tile can be left out: every
- * bit of the gradients stays. Both sides are sums of up to 130 roundings, each 2^-24 of a
- * magnitude, so each part is taken 2^-12 of itself too high. A number that is not finite makes
- * nothing dead. */
+ * (Cauchy-Schwarz). If the right side is below EXP2_ZERO, skipping the tile changes no bit of the
+ * gradients. Both sides are sums with up to 130 roundings of 2^-24 each, so that each part is
+ * increased by 2^-12 of itself. If a number is not finite, no tile is skipped. */
 #define ATTENTION_SKIP_ABOVE (1.0f + 0x1p-12f)
 #define ATTENTION_SKIP_BELOW (1.0f - 0x1p-12f)
 
-/* By tile of ATTENTION_TILE queries: the highest |q| and the lowest lse. */
+/* For each tile of ATTENTION_TILE queries: the largest |q| and the smallest lse. */
 struct attention_skip {
     float *query_norm, *lse;
 };
 
-/* Whether head h can have dead pairs at all. */
+/* Whether tiles of head h can be skipped at all. */
 VECTOR_FN int attention_skip_applies(const struct attention *a, int64_t h)
 {
     const struct attention_bias *b = &a->bias;
@@ -41,14 +40,14 @@ VECTOR_FN int attention_skip_applies(const struct attention *a, int64_t h)
            a->T > ATTENTION_TILE;
 }
 
-/* Fills both from q . q and lse of T queries. */
+/* Computes both from q . q and lse of T queries. */
 VECTOR_FN void attention_skip_fill(struct attention_skip *s, const float *squares, const float *lse,
                                    int64_t T)
 {
     for (int64_t first = 0; first < T; first += ATTENTION_TILE) {
         float highest = 0.0f, lowest = INFINITY, poison = 0.0f;
         for (int64_t i = first; i < first + ATTENTION_TILE && i < T; i++) {
-            poison += 0.0f * (squares[i] + lse[i]); /* a NaN where either is not finite */
+            poison += 0.0f * (squares[i] + lse[i]); /* NaN if either is not finite */
             if (squares[i] > highest) highest = squares[i];
             if (lse[i] < lowest) lowest = lse[i];
         }
@@ -57,7 +56,7 @@ VECTOR_FN void attention_skip_fill(struct attention_skip *s, const float *square
     }
 }
 
-/* The highest |k| of two vectors of keys in columns. */
+/* The largest |k| of two vectors of keys in columns. */
 VECTOR_FN float attention_skip_key_norm(const float *columns, int64_t column, int64_t D)
 {
     vector_f32 square[2] = {{0}, {0}};
@@ -70,7 +69,7 @@ VECTOR_FN float attention_skip_key_norm(const float *columns, int64_t column, in
     return sqrtf(vector_highest(vector_max(square[0], square[1]))) + 0.0f * sum;
 }
 
-/* bias: of the pair of the query tile and the keys that is nearest. */
+/* bias: of the nearest pair of the query tile and the keys. */
 VECTOR_FN int attention_skip_is_dead(const struct attention_skip *s, int64_t query_tile,
                                      float key_norm, float bias)
 {
@@ -84,31 +83,31 @@ enum {
     BACKWARD_DS_ROW = ATTENTION_WIDE + VECTOR_LANES /* a vector of zeros between rows of ds */
 };
 
-/* Scratch of one thread. Lengths in tokens are rounded up to a whole tile: Tp. Columns of tokens
- * are `column` floats apart, a cache line more than Tp: at a power of two they would fall into the
- * same few lines of the cache. */
+/* Scratch of a thread. Tp is the number of tokens rounded up to whole tiles. Columns of tokens are
+ * `column` floats apart, a cache line more than Tp: a power of two would map them to the same cache
+ * lines. */
 struct backward {
     const struct attention *a;
     const struct simd_dropout *dropout;
     int64_t Tp, column, table_n;
     float *tables;        /* (H, table_n) biases by falling distance, see backward_table */
-    const float *table;   /* of the head at hand */
+    const float *table;   /* of the current head */
     float *far;           /* (H, Tp) biases by distance without a window, if there are sinks */
     float *key, *value;   /* (D, column) of the head; keys scaled to units of log 2 */
     float *dquery;        /* (D, column) */
     float *dkey, *dvalue; /* (D, WIDE) of the tile */
     float *p;             /* (TILE, WIDE) */
-    float *ds;            /* (TILE, DS_ROW), a vector of zeros before the first row, too */
+    float *ds;            /* (TILE, DS_ROW), with a vector of zeros also before the first row */
     float *ds_transposed; /* (WIDE, TILE) */
-    float *sink_query;    /* (TILE, D) queries as sinks see them, where that differs */
+    float *sink_query;    /* (TILE, D) queries rotated for sinks, if that differs */
     float *sink_dquery;   /* (padded D, TILE) their gradient */
     float *delta, *lse;   /* (Tp) */
     float *by_distance;   /* (table_n) sums of ds, in the table's order */
-    float *squares;       /* (Tp) q . q, where skip applies */
+    float *squares;       /* (Tp) q . q, if tiles can be skipped */
     struct attention_skip skip; /* (Tp / TILE) each */
 };
 
-/* One tile of keys holds a short row: then one vector is enough. */
+/* A row that fits into a tile of keys is padded to vectors only. */
 static int64_t backward_padded(int32_t T)
 {
     if (T <= VECTOR_LANES) return VECTOR_LANES > TRANSPOSE_BLOCK ? VECTOR_LANES : TRANSPOSE_BLOCK;
@@ -138,7 +137,7 @@ static size_t backward_bytes(const struct attention *a)
     return (size_t)floats * sizeof(float);
 }
 
-/* Distance d of head h is at Tp - 1 - d: keys j, j + 1, ... of query i follow each other from
+/* Distance d of head h has index Tp - 1 - d: keys j, j + 1, ... of query i are consecutive from
  * Tp - 1 - i + j on. Entries past distance 0 are the causal mask. */
 static void backward_table(const struct backward *w, int32_t h)
 {
@@ -192,7 +191,7 @@ VECTOR_FN void backward_add_block(vector_f32x8 *sum, const float *x, const float
     *sum += a * b;
 }
 
-/* dot[i] = x[i] . y[i], eight rows at a time: their products are transposed and added up. */
+/* dot[i] = x[i] . y[i], eight rows at a time: transposes their products and adds them. */
 VECTOR_FN void backward_row_dots(float *dot, const float *x_rows, int64_t x_stride,
                                  const float *y_rows, int64_t y_stride, int64_t T, int64_t D)
 {
@@ -211,7 +210,7 @@ VECTOR_FN void backward_row_dots(float *dot, const float *x_rows, int64_t x_stri
     }
 }
 
-/* The head's keys and values as columns, its delta and lse; dq starts from zero. */
+/* Loads the head's keys and values as columns, its delta and lse; zeroes dq. */
 static void backward_load(struct backward *w, int64_t b, int64_t h)
 {
     const struct attention *a = w->a;
@@ -221,7 +220,7 @@ static void backward_load(struct backward *w, int64_t b, int64_t h)
     float scale = (float)(a->scale * ATTENTION_LOG2E);
     transpose_to_columns(w->key, w->column, key, a->k.stride, a->T, a->D, scale);
     transpose_to_columns(w->value, w->column, value, a->v.stride, a->T, a->D, 1.0f);
-    /* Past the last token everything is zero: a masked lane must not meet a NaN left by others. */
+    /* Zero everything past the last token: a masked lane must not read a NaN from earlier use. */
     for (int64_t c = 0; c < a->D; c++)
         for (int64_t j = a->T; j < w->Tp; j++)
             w->key[c * w->column + j] = w->value[c * w->column + j] = 0.0f;
@@ -235,13 +234,14 @@ static void backward_load(struct backward *w, int64_t b, int64_t h)
     memset(w->dquery, 0, (size_t)(a->D * w->column) * sizeof *w->dquery);
 }
 
-/* Queries first_query ... + queries_n - 1 against keys first_key ... */
+/* A tile: queries_n queries from first_query, and keys from first_key. */
 struct backward_tile {
     int64_t b, h, first_query, queries_n, first_key;
-    int sinks;          /* whether keys outside the window are at hand */
+    int sinks;          /* whether the keys are outside the window */
     const float *query; /* rows of queries, query_row apart */
-    const float *bias;  /* of the first query and the first key; of the next query: bias_step on */
-    float *dquery;      /* columns of queries, dquery_column apart */
+    const float
+        *bias;     /* of the first query and the first key; the next query's is at + bias_step */
+    float *dquery; /* columns of queries, dquery_column apart */
     int64_t query_row, bias_step, dquery_column;
 };
 
@@ -285,7 +285,7 @@ VECTOR_FN void backward_scores_of(const struct backward *w, const struct backwar
         }
 }
 
-/* Dropout factors of the tile, left in p for step 1. */
+/* Dropout factors of the tile, in p until step 1 reads them. */
 static void backward_dropout(const struct backward *w, const struct backward_tile *t, int64_t lanes)
 {
     const struct attention *a = w->a;
@@ -339,7 +339,7 @@ VECTOR_FN void backward_add_products(const struct backward_product *m, int64_t D
     for (; c < D; c += 2) backward_add_products_of(m, c, 2, KV);
 }
 
-/* Step 3: squares of ds are transposed, then queries are the lanes. */
+/* Step 3: transposes squares of ds, so that lanes are queries. */
 VECTOR_FN void backward_queries(const struct backward *w, const struct backward_tile *t,
                                 const int KV)
 {
@@ -370,9 +370,9 @@ VECTOR_FN void backward_queries(const struct backward *w, const struct backward_
     }
 }
 
-/* Step 4: row q of ds is added where its distances are, a float before those of the row above. As
- * many rows as a vector has lanes are added up in registers, each read from as far before its first
- * element as it is shifted; the zeros between rows make up for the rest. */
+/* Step 4: adds row q of ds to the sums of its distances, which begin one float before those of the
+ * previous row. Adds as many rows as a vector has lanes in registers: each row is read from before
+ * its first element, by its shift; the zeros between rows fill the rest. */
 VECTOR_FN void backward_distances(const struct backward *w, const struct backward_tile *t,
                                   const int KV)
 {
@@ -389,7 +389,7 @@ VECTOR_FN void backward_distances(const struct backward *w, const struct backwar
     }
 }
 
-/* A tile's sums of keys and values go to their rows. */
+/* Writes a tile's gradients of keys and values to their rows. */
 static void backward_store(const struct backward *w, const struct backward_tile *t, int64_t lanes)
 {
     const struct attention *a = w->a;
@@ -402,8 +402,7 @@ static void backward_store(const struct backward *w, const struct backward_tile 
     transpose_to_rows(dvalue, a->dv.stride, w->dvalue, ATTENTION_WIDE, rows, a->D, 1.0f);
 }
 
-/* Whether every probability of the tile is zero. Keys precede the tile's first query, or one
- * of them is near it. */
+/* Whether every probability of the tile is proven zero, from the nearest pair of query and key. */
 VECTOR_FN int backward_is_dead(const struct backward *w, const struct backward_tile *t,
                                float key_norm)
 {
@@ -413,7 +412,7 @@ VECTOR_FN int backward_is_dead(const struct backward *w, const struct backward_t
                                   w->table[w->Tp - 1 - nearest]);
 }
 
-/* The tile as pairs within the window have it. */
+/* Sets up the tile for pairs within the window. */
 static void backward_aim(const struct backward *w, struct backward_tile *t)
 {
     const struct attention *a = w->a;
@@ -425,7 +424,7 @@ static void backward_aim(const struct backward *w, struct backward_tile *t)
     t->dquery_column = w->column;
 }
 
-/* The same for sinks outside the window: biases are where ds will be. */
+/* Sets up the tile for sinks outside the window. Their biases are in the place of ds. */
 static void backward_aim_at_sinks(const struct backward *w, struct backward_tile *t, int64_t lanes)
 {
     const struct attention *a = w->a;
@@ -454,7 +453,7 @@ static void backward_aim_at_sinks(const struct backward *w, struct backward_tile
     memset(w->sink_dquery, 0, (size_t)(a->D * ATTENTION_TILE) * sizeof *w->sink_dquery);
 }
 
-/* Gradients of queries as sinks see them are rotated back and join dq. */
+/* Rotates the gradients of queries rotated for sinks back and adds them to dq. */
 static void backward_rotate(const struct backward *w, const struct backward_tile *t)
 {
     for (int64_t q = 0; q < t->queries_n; q++)
@@ -468,7 +467,7 @@ static void backward_rotate(const struct backward *w, const struct backward_tile
         }
 }
 
-/* Step 4 for sinks, whose distances need not follow each other. */
+/* Step 4 for sinks, whose distances need not be consecutive. */
 static void backward_sink_distances(const struct backward *w, const struct backward_tile *t,
                                     int64_t lanes)
 {
@@ -481,8 +480,8 @@ static void backward_sink_distances(const struct backward *w, const struct backw
         }
 }
 
-/* The queries that see a key of the tile: within the window, or outside it as a sink. The first
- * tile of queries after the window ends where the others do. */
+/* The queries that see a key of the tile, within the window or outside it as a sink. The first tile
+ * of queries after the window ends at a multiple of the tile, like the others. */
 static struct simd_range backward_seen_by(const struct backward *w, const struct backward_tile *t)
 {
     const struct attention *a = w->a;
@@ -533,7 +532,7 @@ VECTOR_FN void backward_keys(const struct backward *w, struct backward_tile t, i
     for (t.sinks = 0; t.sinks < kinds; t.sinks++) {
         struct simd_range seen = backward_seen_by(w, &t);
         for (t.first_query = seen.begin; t.first_query < seen.end; t.first_query += t.queries_n) {
-            /* Query tiles end at multiples of the tile, where dq's padded rows end too. */
+            /* Query tiles end at multiples of the tile, like the padded rows of dq. */
             t.queries_n = ATTENTION_TILE - t.first_query % ATTENTION_TILE;
             if (t.queries_n > a->T - t.first_query) t.queries_n = a->T - t.first_query;
             if (!t.sinks && may_skip && backward_is_dead(w, &t, key_norm)) continue;
@@ -544,7 +543,7 @@ VECTOR_FN void backward_keys(const struct backward *w, struct backward_tile t, i
     backward_store(w, &t, KV * VECTOR_LANES);
 }
 
-/* The head's sums by distance join the gradients of its table and of its far constant. */
+/* Adds the head's sums by distance to the gradients of its table and its tail constant. */
 static void backward_fold(const struct backward *w, int64_t h, float *near_grad, float *offset_grad)
 {
     int64_t bias_table_n = w->a->bias.bias_table_n;

@@ -1,7 +1,7 @@
-/* simd_dropout.h - dropout factors of consecutive elements: base/philox.h in vectors.
+/* simd_dropout.h - dropout factors of consecutive elements: base/philox.h with vectors.
  *
- * A lane is a block of four elements; the four words of VECTOR_LANES blocks are put in the order of
- * their elements on the way out. The bits are those of philox_word. */
+ * A lane computes a block of four elements; the words of VECTOR_LANES blocks are then interleaved
+ * into the order of the elements. The bits are those of philox_word. */
 #ifndef CPU_SIMD_DROPOUT_H
 #define CPU_SIMD_DROPOUT_H
 
@@ -33,7 +33,7 @@ VECTOR_FN struct simd_dropout dropout_of(const struct dropout *d, int64_t cols)
     return out;
 }
 
-/* The first element of a row in the whole update. */
+/* Index of a row's first element within the update. */
 VECTOR_FN uint64_t dropout_row(const struct simd_dropout *d, int64_t row)
 {
     int64_t place = d->first_row + (d->rows ? d->rows[row] : row);
@@ -56,7 +56,7 @@ VECTOR_FN vector_u64 dropout_multiply_even(vector_u64 a, vector_u64 b)
 #endif
 }
 
-/* High and low words of the products of every 32-bit element with a constant. */
+/* High and low words of the products of all 32-bit elements with a constant. */
 VECTOR_FN void dropout_multiply(vector_u32 *high, vector_u32 *low, vector_u32 x, uint32_t by)
 {
     const vector_u64 low_half = (vector_u64){0} + 0xFFFFFFFFu;

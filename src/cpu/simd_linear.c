@@ -1,20 +1,20 @@
 /* simd_linear.c - y = x w^T + bias on rows, exact by row.
  *
- * 1. The weights are packed into panels of PANEL outputs, input by input, zeros past the last one:
- *    one pass over w, shared by every row.
- * 2. A block of rows is multiplied with a panel in registers: each element of y is one chain of
- *    multiply-adds over the inputs in rising order, started from zero, for any height of the block.
- *    So the bits of a row depend on that row and the weights only, by construction.
- * 3. Rows go in groups small enough to stay in the second-level cache while all panels pass. */
+ * 1. The weights are packed into panels of PANEL outputs, input by input, padded with zeros: one
+ *    pass over w for all rows.
+ * 2. A block of rows is multiplied with a panel in registers. Each element of y is one chain of
+ *    multiply-adds over the inputs in rising order, starting from zero, for every height of the
+ *    block. Therefore the bits of a row depend only on that row and the weights.
+ * 3. Rows are processed in groups that stay in the second-level cache while all panels are used. */
 #include "cpu/simd.h"
 #include "cpu/simd_transpose.h"
 
 enum {
     PANEL = 2 * VECTOR_LANES,
     BLOCK_ROWS = VECTOR_LANES == 16 ? 12 : 6, /* as many as the registers hold */
-    SMALL_BLOCK_ROWS = 4,                     /* fewest chains that hide a multiply-add */
-    GROUP_FLOATS = 262144,                    /* of x in a group: a megabyte */
-    DW_FLOATS = 65536,                        /* of x in a step of the weight's gradient */
+    SMALL_BLOCK_ROWS = 4,  /* enough chains to hide the latency of a multiply-add */
+    GROUP_FLOATS = 262144, /* of x per group: one megabyte */
+    DW_FLOATS = 65536,     /* of x per step of the weight's gradient */
     DW_DEPTH_MIN = 64,
     DW_DEPTH_MAX = 256
 };
@@ -25,7 +25,8 @@ static size_t linear_packed_bytes(const struct tensor *w)
     return (size_t)(panels * PANEL * w->cols) * sizeof(float);
 }
 
-/* Panels begin ... end - 1 of w (O,I): element (i, o) of panel p is at (p I + i) PANEL + o. */
+/* Packs panels begin ... end - 1 of w (O,I): element (i, o) of panel p is at (p I + i) PANEL + o.
+ */
 static void linear_pack(const void *args, struct simd_range panels)
 {
     const struct simd_product *a = args;
@@ -135,8 +136,8 @@ static void linear_rows(const void *args, struct simd_range rows)
     }
 }
 
-/* Rows of x that the weight's gradient sums up at a time: their panels stay in the second-level
- * cache while all outputs pass. */
+/* Rows of x that the weight's gradient sums at a time: their panels stay in the second-level cache
+ * while all outputs are computed. */
 static int64_t linear_bwd_weight_depth(int64_t I)
 {
     int64_t depth = DW_FLOATS / I;
@@ -150,7 +151,7 @@ static size_t linear_bwd_weight_bytes(const struct tensor *x)
     return (size_t)(panels * PANEL * linear_bwd_weight_depth(x->cols)) * sizeof(float);
 }
 
-/* Rows first ... first + depth - 1 of x as panels of PANEL columns, zeros past the last column. */
+/* Packs rows first ... first + depth - 1 of x into panels of PANEL columns, padded with zeros. */
 static void linear_bwd_weight_pack(float *packed, const struct tensor *x, int64_t first,
                                    int64_t depth)
 {

@@ -1,8 +1,8 @@
 /* simd_loss.c - softmax cross-entropy on rows of logits.
  *
- * The sum of exponentials is taken in f32 over chunks of 512 classes and in double over chunks, and
- * its logarithm in double. Order and chunks depend on the number of classes only, so a row's bits
- * are its own. */
+ * The sum of exponentials is in f32 within chunks of 512 classes and in double over chunks; its
+ * logarithm is in double. Order and chunks depend only on the number of classes, so that the bits
+ * of a row depend only on that row. */
 #include <math.h>
 
 #include "cpu/simd.h"
@@ -10,7 +10,7 @@
 
 enum { LOSS_CHUNK = 512 };
 
-/* Four chains, so that a comparison need not wait for the one before. */
+/* Four chains, so that comparisons do not wait for each other. */
 static float loss_highest(const float *x, int64_t n)
 {
     enum { STEP = 4 * VECTOR_LANES };
@@ -27,7 +27,7 @@ static float loss_highest(const float *x, int64_t n)
     return highest;
 }
 
-/* The exponentials of the last classes, fewer than a vector, go through one padded vector. */
+/* Computes the exponentials of the last classes, fewer than a vector, in a padded vector. */
 VECTOR_FN vector_f32 loss_tail(const float *x, int64_t n, float highest)
 {
     float padded[VECTOR_LANES];
@@ -35,7 +35,7 @@ VECTOR_FN vector_f32 loss_tail(const float *x, int64_t n, float highest)
     return vector_exp(vector_load(padded));
 }
 
-/* The sum of e^(x - highest); out gets the terms unless NULL (it may be x). */
+/* The sum of e^(x - highest). Writes the terms to out unless NULL; out may be x. */
 static double loss_sum(float *out, const float *x, int64_t n, float highest)
 {
     double total = 0.0;

@@ -1,6 +1,6 @@
 /* simd_norm.c - LayerNorm, alone or after a residual sum, and its gradient.
  *
- * Sums over a row run in a fixed order that depends on the row's width only. */
+ * Sums over a row have a fixed order that depends only on the width of the row. */
 #include <math.h>
 
 #include "cpu/simd.h"
@@ -39,7 +39,7 @@ VECTOR_FN float norm_squares(const float *x, float mean, int64_t n)
 
 enum { NORM_CHUNK = 256 };
 
-/* s = x + dropout(r) on one row. */
+/* s = x + dropout(r) for one row. */
 static void norm_residual(float *s, const float *x, const float *r, const struct simd_dropout *d,
                           int64_t row, int64_t C)
 {

@@ -1,4 +1,4 @@
-/* simd_rows.c - kernels on the rows of matrices: moving, adding, dropout, ReLU, rotary. */
+/* simd_rows.c - kernels on the rows of matrices: gather, scatter, add, dropout, ReLU, rotary. */
 #include "cpu/simd.h"
 #include "cpu/simd_dropout.h"
 #include "cpu/simd_vector.h"
@@ -71,7 +71,7 @@ static void rows_add(const void *args, struct simd_range rows)
     }
 }
 
-/* Sums are taken in groups of 32 rows, so that rounding grows with the number of groups only. */
+/* Sums are in groups of 32 rows, so that rounding grows only with the number of groups. */
 static void rows_column_sums(float *out, const struct tensor *x, bool accumulate,
                              struct simd_range cols)
 {
@@ -125,13 +125,13 @@ static void rows_relu(const void *args, struct simd_range rows)
     for (int64_t i = rows.begin; i < rows.end; i++) {
         float *to = rows_at(y, i);
         const float *from = rows_at(&a->x, i);
-        /* A NaN must stay one: the comparison is false for it. */
+        /* The comparison is false for NaN, which must stay NaN. */
         for (int64_t c = 0; c < y->cols; c++) to[c] = from[c] <= 0.0f ? 0.0f : from[c];
         if (d.keep_scale > 0.0f) drop_row(to, to, &d, i, y->cols);
     }
 }
 
-/* Where y is not 0 the element was kept: the mask need not be drawn again. */
+/* If y is not 0, the element was kept, so that the mask need not be drawn again. */
 static void rows_relu_bwd(const void *args, struct simd_range rows)
 {
     const struct relu_bwd_args *a = args;

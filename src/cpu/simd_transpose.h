@@ -1,4 +1,4 @@
-/* simd_transpose.h - rows of tokens into columns and back, in registers.
+/* simd_transpose.h - transposes rows of tokens into columns and back, in registers.
  *
  * A square of n rows is transposed by log2(n) rounds of interleaving the first half of its rows
  * with the second half. */
@@ -12,7 +12,7 @@ enum { TRANSPOSE_BLOCK = 8 };
 typedef float vector_f32x8 __attribute__((vector_size(32)));
 typedef float vector_f32x8_any __attribute__((vector_size(32), aligned(4), may_alias));
 
-/* transpose_block - row[0 ... 7] becomes its transpose. */
+/* transpose_block - transposes row[0 ... 7] in place. */
 VECTOR_FN void transpose_block(vector_f32x8 row[TRANSPOSE_BLOCK])
 {
     for (int round = 0; round < 3; round++) {
@@ -26,14 +26,14 @@ VECTOR_FN void transpose_block(vector_f32x8 row[TRANSPOSE_BLOCK])
     }
 }
 
-/* transpose_padded - n columns rounded up to whole blocks: what a transposed matrix holds. */
+/* transpose_padded - n columns rounded up to whole blocks, the size of a transposed matrix. */
 VECTOR_FN int64_t transpose_padded(int64_t n)
 {
     return (n + TRANSPOSE_BLOCK - 1) / TRANSPOSE_BLOCK * TRANSPOSE_BLOCK;
 }
 
-/* The first n of eight floats at p, zeros behind them. By pointer, because a vector of eight is not
- * returned in a register by every instruction set. */
+/* Loads the first n of eight floats at p, then zeros. The result is written through a pointer,
+ * because not every instruction set returns a vector of eight in a register. */
 VECTOR_FN void transpose_load(vector_f32x8 *row, const float *p, const int64_t n)
 {
     *row = (vector_f32x8){0};
@@ -57,7 +57,7 @@ VECTOR_FN void transpose_columns(float *out, int64_t out_stride, const float *in
 }
 
 /* transpose_to_columns - out[c * out_stride + r] = scale in[r][c] for a matrix of rows_n x cols_n.
- * Rows and columns up to the next multiple of eight become zeros. */
+ * Pads rows and columns with zeros to multiples of eight. */
 VECTOR_FN void transpose_to_columns(float *out, int64_t out_stride, const float *in,
                                     int64_t in_stride, int64_t rows_n, int64_t cols_n, float scale)
 {
@@ -84,7 +84,7 @@ VECTOR_FN void transpose_rows(float *out, int64_t out_stride, const float *in, i
     }
 }
 
-/* transpose_to_rows - the way back: out[r][c] = scale in[c * in_stride + r]. Reads whole blocks of
+/* transpose_to_rows - the inverse: out[r][c] = scale in[c * in_stride + r]. Reads whole blocks of
  * eight rows and columns, writes rows_n x cols_n. */
 VECTOR_FN void transpose_to_rows(float *out, int64_t out_stride, const float *in, int64_t in_stride,
                                  int64_t rows_n, int64_t cols_n, float scale)
@@ -98,7 +98,7 @@ VECTOR_FN void transpose_to_rows(float *out, int64_t out_stride, const float *in
                        scale);
 }
 
-/* transpose_square - VECTOR_LANES rows and columns at once. */
+/* transpose_square - transposes VECTOR_LANES rows and columns. */
 VECTOR_FN void transpose_square(float *out, int64_t out_stride, const float *in, int64_t in_stride)
 {
     enum { N = VECTOR_LANES, HALF = N / 2 };

@@ -1,4 +1,4 @@
-/* simd_update.c - one pass over a parameter block: its norm, NAG, Adam. */
+/* simd_update.c - passes over a parameter block: norm, NAG, Adam. */
 #include <math.h>
 
 #include "cpu/simd.h"
@@ -17,8 +17,8 @@ static double update_squares(const float *x, int64_t n)
     return total;
 }
 
-/* Each chunk's sum is its own, whichever thread takes it: the total's bits do not depend on the
- * number of threads. */
+/* Each chunk has a separate sum, so that the bits of the total do not depend on the number of
+ * threads. */
 static void update_chunks(const void *args, struct simd_range chunks)
 {
     const struct simd_squares *a = args;

@@ -1,9 +1,9 @@
-/* simd_vector.h - vectors of the instruction set this file is compiled for, and the few operations
- * that GCC's vector extensions lack.
+/* simd_vector.h - vectors of the instruction set this file is compiled for, and operations that
+ * GCC's vector extensions lack.
  *
- * 1. Only files named simd_*.c include it; each is compiled once for each instruction set.
- * 2. An operation does the same on every lane: what a lane holds depends on that lane alone.
- * 3. A NaN stays a NaN: the order of operands of vector_max matters. */
+ * 1. Only files named simd_*.c include it; each is compiled once per instruction set.
+ * 2. The result of a lane depends only on that lane of the operands.
+ * 3. NaN is preserved; therefore the order of operands of vector_max matters. */
 #ifndef CPU_SIMD_VECTOR_H
 #define CPU_SIMD_VECTOR_H
 
@@ -16,7 +16,7 @@
 
 #define SIMD_PASTE2(a, b) a##_##b
 #define SIMD_PASTE(a, b) SIMD_PASTE2(a, b)
-/* SIMD_NAME - the name of a table as this instruction set exports it, such as simd_rows_v4. */
+/* SIMD_NAME - the exported name of a table of this instruction set, such as simd_rows_v4. */
 #define SIMD_NAME(name) SIMD_PASTE(name, SIMD_ISA)
 
 #if defined(__AVX512F__)
@@ -31,7 +31,7 @@
 typedef float vector_f32 __attribute__((vector_size(VECTOR_BYTES)));
 typedef int32_t vector_i32 __attribute__((vector_size(VECTOR_BYTES)));
 typedef uint32_t vector_u32 __attribute__((vector_size(VECTOR_BYTES)));
-/* The same in memory, at any address. */
+/* vector_f32 in memory, without alignment. */
 typedef float vector_f32_any __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
 
 #define VECTOR_FN static inline __attribute__((always_inline))
@@ -61,7 +61,7 @@ VECTOR_FN vector_f32 vector_from_bits(vector_i32 v)
     return (vector_f32)v;
 }
 
-/* vector_max - a where a > b, else b: with a NaN on either side, b. */
+/* vector_max - a if a > b, else b; also b if either is NaN. */
 VECTOR_FN vector_f32 vector_max(vector_f32 a, vector_f32 b)
 {
 #if defined(__AVX512F__)
@@ -104,9 +104,10 @@ VECTOR_FN float vector_highest(vector_f32 v)
 #endif
 }
 
-/* vector_exp2 - 2^x for x <= 127, at most 2 ulp; 0 below VECTOR_EXP2_ZERO, where the result would
- * be subnormal. x is split into the nearest integer n and a rest of at most one half (exactly); the
- * polynomial interpolates (2^x - 1) / x at Chebyshev nodes: relative error 5e-9. */
+/* vector_exp2 - 2^x for x <= 127 with an error of at most 2 ulp; 0 below VECTOR_EXP2_ZERO, where
+ * the result would be subnormal. Splits x exactly into the nearest integer n and a remainder of at
+ * most one half; the polynomial interpolates (2^x - 1) / x at Chebyshev nodes with a relative error
+ * of 5e-9. */
 #define VECTOR_EXP2_ZERO (-126.5f)
 
 VECTOR_FN vector_f32 vector_exp2(vector_f32 x)
@@ -125,8 +126,8 @@ VECTOR_FN vector_f32 vector_exp2(vector_f32 x)
     return p * vector_from_bits(vector_bits(shifted) << 23);
 }
 
-/* vector_exp - e^x for x <= 88. log2(e) is taken in two parts, so that the product keeps its last
- * bits. */
+/* vector_exp - e^x for x <= 88. log2(e) is split into two parts to keep the last bits of the
+ * product. */
 VECTOR_FN vector_f32 vector_exp(vector_f32 x)
 {
     const float shift = 0x1.8p23f + 127.0f;
@@ -145,8 +146,8 @@ VECTOR_FN vector_f32 vector_exp(vector_f32 x)
     return p * vector_from_bits(vector_bits(shifted) << 23);
 }
 
-/* vector_log2 - for normal x > 0: x = 2^n m with m around 1, log2(m) from the odd series in
- * (m - 1) / (m + 1), whose next term is below 2^-29. log2(1) is 0. */
+/* vector_log2 - for normal x > 0. x = 2^n m with m near 1; log2(m) is the odd series in (m - 1) /
+ * (m + 1), whose first omitted term is below 2^-29. log2(1) is 0. */
 VECTOR_FN vector_f32 vector_log2(vector_f32 x)
 {
     vector_i32 bits = vector_bits(x) - 0x3f3504f3; /* sqrt(1/2): m is in [0.707, 1.414) */

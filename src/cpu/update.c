@@ -1,4 +1,5 @@
-/* update.c - what ends a batch and an update: the sum of losses, the gradient's norm, NAG, Adam. */
+/* update.c - the ops at the end of a batch and an update: sum of losses, gradient norm, NAG, Adam.
+ */
 #include "cpu/cpu.h"
 
 #include <math.h>
@@ -36,7 +37,7 @@ static double update_norm(const double *squares, const struct step_state *step)
     return (double)step->gradient_scale * sqrt(*squares);
 }
 
-/* What the gradient is multiplied by: the mean over targets, then clipping by the norm. */
+/* The factor of the gradient: mean over targets, then clipping by the norm. */
 static double update_gradient_factor(const double *squares, const struct step_state *step)
 {
     double norm = update_norm(squares, step);
@@ -94,5 +95,5 @@ int cpu_all_reduce(struct backend *b, const struct all_reduce_args *a, struct er
     (void)b;
     (void)a;
     (void)e;
-    return 0; /* one device: the sum over devices is what it holds */
+    return 0; /* one device: x is already the sum */
 }

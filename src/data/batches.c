@@ -1,18 +1,18 @@
-/* batches.c - training batches: which blocks form a batch, and the order of batches in an epoch.
+/* batches.c - training batches: the blocks of each batch, and the order of batches in an epoch.
  *
- * 1. The rows of all batches, one after the other, are the short block (if the stream has one),
- * then the full blocks in an order drawn once from the seed.
- * 2. Since at most one block is short and it comes first, packing greedily while rows * longest row
- *    <= shard_tokens gives every batch shard_tokens / L rows, but for the last.
- * 3. The order of the batches in an epoch is drawn from seed + epoch. Only the order of the epoch
- *    asked for last is kept, and it is drawn again when another is asked for. */
+ * 1. The rows of all batches in order are the short block (if any), then the full blocks in an
+ * order drawn once from the seed.
+ * 2. Because only the first block may be short, packing greedily while rows * longest row <=
+ *    shard_tokens gives every batch except the last shard_tokens / L rows.
+ * 3. The order of the batches in an epoch is drawn from seed + epoch. Only the order of the last
+ *    used epoch is stored. */
 #include "data/batches.h"
 
 #include <stdlib.h>
 
 #include "base/philox.h"
 
-/* Philox streams; those of dropout and of initial values are small numbers. */
+/* Philox streams; different from those of dropout and initialisation. */
 enum { BATCHES_STREAM_ROWS = 0x7DA7A001, BATCHES_STREAM_ORDER = 0x7DA7A002 };
 
 struct batches {
@@ -20,8 +20,8 @@ struct batches {
     struct batches_options options;
     int32_t blocks_n, rows_each, batches_n;
     int32_t *blocks_own;              /* (blocks_n) rows of all batches in order: block numbers */
-    int32_t *order_own;               /* (batches_n) batches in the order of epoch order_of */
-    int64_t order_of;                 /* 0: none drawn yet */
+    int32_t *order_own;               /* (batches_n) batches in the order of epoch `order_of` */
+    int64_t order_of;                 /* 0: none */
     int32_t *source_own, *target_own; /* (rows_each, L) */
 };
 
@@ -31,9 +31,10 @@ static int batches_check(const struct tokens *train, const struct batches_option
         return ERR(e, ERR_DATA, "rows of %d tokens and %d shards: both must be at least 1", o->L,
                    o->shards);
     if (o->shard_tokens < o->L)
-        return ERR(e, ERR_DATA,
-                   "a row of %d tokens does not fit a shard of %d; raise train.shard_tokens", o->L,
-                   o->shard_tokens);
+        return ERR(
+            e, ERR_DATA,
+            "a row of %d tokens does not fit into a shard of %d; increase train.shard_tokens", o->L,
+            o->shard_tokens);
     if (train->n < 1) return ERR(e, ERR_DATA, "the training split has no tokens");
     if ((train->n - 1) / o->L >= INT32_MAX)
         return ERR(e, ERR_DATA, "%lld tokens make more than %d rows of %d", (long long)train->n,
@@ -41,8 +42,8 @@ static int batches_check(const struct tokens *train, const struct batches_option
     return 0;
 }
 
-/* Unbiased in [0, bound): the product's upper half is the draw; its lower half shows the few words
- * that would make some results likelier. */
+/* Unbiased draw from [0, bound): the upper half of the product. The lower half identifies the few
+ * words that would bias the result, which are redrawn. */
 static uint32_t shuffle_below(uint32_t bound, uint64_t key, uint64_t element, uint32_t stream)
 {
     uint32_t unfair = (0u - bound) % bound;
@@ -71,8 +72,8 @@ static void batches_compose(struct batches *b)
 
     batches_shuffle(b->blocks_own, full_n, b->options.seed, BATCHES_STREAM_ROWS);
     if (full_n == b->blocks_n) return;
-    /* The short block goes to the front; the row it displaces becomes the last one, which leaves
-     * the order as random as it was. */
+    /* Moves the short block to the front; the displaced row becomes the last one, which keeps the
+     * order uniform. */
     b->blocks_own[full_n] = b->blocks_own[0];
     b->blocks_own[0] = full_n;
 }
@@ -83,7 +84,7 @@ int batches_open(struct batches **out, const struct tokens *train, const struct 
     *out = NULL;
     TRY(batches_check(train, o, e));
     struct batches *b = calloc(1, sizeof *b);
-    if (!b) return ERR(e, ERR_NOMEM, "no memory for training batches");
+    if (!b) return ERR(e, ERR_NOMEM, "out of memory for training batches");
     b->train = train;
     b->options = *o;
     b->blocks_n = (int32_t)((train->n - 1) / o->L) + 1;
@@ -97,7 +98,7 @@ int batches_open(struct batches **out, const struct tokens *train, const struct 
     b->target_own = calloc(ids_n, sizeof *b->target_own);
     if (!b->blocks_own || !b->order_own || !b->source_own || !b->target_own) {
         int rc =
-            ERR(e, ERR_NOMEM, "no memory for %d training rows of %d tokens", b->blocks_n, o->L);
+            ERR(e, ERR_NOMEM, "out of memory for %d training rows of %d tokens", b->blocks_n, o->L);
         batches_close(b);
         return rc;
     }
@@ -140,7 +141,8 @@ static int32_t block_length(const struct batches *b, int32_t block)
     return rest < b->options.L ? (int32_t)rest : b->options.L;
 }
 
-/* One row: the block, and the same shifted by one with </s> before the very first token. */
+/* Fills a row: targets are the block, sources the block shifted by one, with </s> before the first
+ * token of the text. */
 static void batches_fill_row(const struct batches *b, int32_t block, int32_t length,
                              int32_t *source, int32_t *target)
 {
@@ -155,7 +157,7 @@ static void batches_fill_row(const struct batches *b, int32_t block, int32_t len
     }
 }
 
-/* Batch number `batch` of the composition. */
+/* Fills batch number `batch` of the composition. */
 static void batches_fill(struct batches *b, int32_t batch, struct batch *out)
 {
     int32_t first = batch * b->rows_each;
@@ -163,7 +165,7 @@ static void batches_fill(struct batches *b, int32_t batch, struct batch *out)
     int32_t rows = left < b->rows_each ? left : b->rows_each;
 
     *out = (struct batch){.source = b->source_own, .target = b->target_own, .rows = rows};
-    /* Lengths rise along the composition, so a batch's last row is its longest. */
+    /* Lengths are rising, so that a batch's last row is its longest. */
     out->length = block_length(b, b->blocks_own[first + rows - 1]);
     for (int32_t row = 0; row < rows; row++) {
         int32_t block = b->blocks_own[first + row];

@@ -10,14 +10,13 @@ static int corpus_manifest(struct manifest *m, const char **folder, struct arena
 {
     *folder = arena_printf(a, "%s/data/%s", p->root, name);
     if (!file_exists(arena_printf(a, "%s/manifest.yaml", *folder)))
-        return ERR(
-            e, ERR_NOINPUT,
-            "corpus %s not found: no %s/manifest.yaml; run `alibi data prepare %s --text DIR` "
-            "(an embedded corpus takes no --text)",
-            name, *folder, name);
+        return ERR(e, ERR_NOINPUT,
+                   "corpus %s not found (no %s/manifest.yaml); run `alibi data prepare %s --text "
+                   "DIR` (without --text for an embedded corpus)",
+                   name, *folder, name);
     TRY(manifest_read(m, a, *folder, e));
     if (strcmp(m->name, name) == 0) return 0;
-    return ERR(e, ERR_DATA, "%s/manifest.yaml: describes the corpus %s", *folder, m->name);
+    return ERR(e, ERR_DATA, "%s/manifest.yaml describes another corpus, %s", *folder, m->name);
 }
 
 static int verify_file(const char *path, const char *expected, struct err *e)
@@ -27,21 +26,21 @@ static int verify_file(const char *path, const char *expected, struct err *e)
     TRY(hash_file(found, path, e));
     if (strcmp(found, expected) == 0) return 0;
     return ERR(e, ERR_DATA,
-               "%s: SHA-256 %.16s…, the manifest says %.16s…; prepare the corpus again", path,
+               "%s: SHA-256 %.16s…, but the manifest states %.16s…; prepare the corpus again", path,
                found, expected);
 }
 
-/* Maps one split and compares its head with the manifest. */
+/* Maps a split and compares its header with the manifest. */
 static int corpus_open_split(struct tokens *t, const char *path, const struct manifest *m,
                              int64_t tokens_n, struct err *e)
 {
     TRY(tokens_open(t, path, e));
     if (t->n != tokens_n || t->vocab != m->vocab)
         return ERR(e, ERR_DATA,
-                   "%s: %lld tokens and a vocabulary of %d; the manifest says %lld and %lld", path,
-                   (long long)t->n, t->vocab, (long long)tokens_n, (long long)m->vocab);
+                   "%s: %lld tokens and a vocabulary of %d, but the manifest states %lld and %lld",
+                   path, (long long)t->n, t->vocab, (long long)tokens_n, (long long)m->vocab);
     if (strcmp(t->dictionary_sha256, m->dictionary_sha256) == 0) return 0;
-    return ERR(e, ERR_DATA, "%s: made with the dictionary %.16s…, the manifest says %.16s…", path,
+    return ERR(e, ERR_DATA, "%s: made with dictionary %.16s…, but the manifest states %.16s…", path,
                t->dictionary_sha256, m->dictionary_sha256);
 }
 
@@ -57,7 +56,7 @@ static int corpus_read(struct corpus *c, const struct project *p, const char *na
     *c = (struct corpus){0};
     arena_init(&arena);
     if ((size_t)snprintf(c->name, sizeof c->name, "%s", name) >= sizeof c->name) {
-        rc = ERR(e, ERR_DATA, "%.80s: a corpus name has at most %zu characters", name,
+        rc = ERR(e, ERR_DATA, "%.80s: corpus names have at most %zu characters", name,
                  sizeof c->name - 1);
         goto out;
     }

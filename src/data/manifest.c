@@ -1,4 +1,4 @@
-/* manifest.c - the keys of manifest.yaml as a table, which the writer and the reader share. */
+/* manifest.c - reads and writes manifest.yaml by a table of its keys. */
 #include "data/corpus.h"
 
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 enum { MANIFEST_FORMAT = 1, MANIFEST_MAX_BYTES = 1 << 16 };
 
-/* How a field is stored: int64_t, double (left out if it is 0), hex digits, pointer to text. */
+/* Type of a field: int64_t, double (omitted if 0), hex digits, pointer to text. */
 enum field_kind { FIELD_COUNT, FIELD_FLOOR, FIELD_HASH, FIELD_TEXT };
 
 /* In the order of the file. The first line is "format: 1". */
@@ -53,8 +53,8 @@ void manifest_fingerprint(char out[HASH_HEX_BYTES], const struct manifest *m)
     hash_sha256_hex(out, all, (size_t)n);
 }
 
-/* Tokens include the </s> of every line; the vocabulary its fillers. Sources: fairseq-preprocess on
- * the files of wikitext-103-v1.zip and wikitext-2-v1.zip. */
+/* Counts of public corpora: tokens include the </s> of every line, the vocabulary its fillers.
+ * Source: fairseq-preprocess on the files of wikitext-103-v1.zip and wikitext-2-v1.zip. */
 static const struct manifest known[] = {
     {.name = "wikitext103", .vocab = 267744, .tokens_n = {103227021, 217646, 245569}},
     {.name = "wikitext2", .vocab = 33280, .tokens_n = {2088628, 217646, 245569}},
@@ -67,14 +67,14 @@ int manifest_check_known(const struct manifest *m, struct err *e)
         for (int k = 0; k < CORPUS_SPLITS_N; k++)
             if (m->tokens_n[k] != known[i].tokens_n[k])
                 return ERR(e, ERR_DATA,
-                           "%s: %s has %lld tokens, the corpus of this name has %lld; take the "
-                           "files of its archive, or prepare this text under another name",
+                           "%s: %s has %lld tokens, but the public corpus has %lld; use the files "
+                           "of its archive, or prepare this text under another name",
                            m->name, corpus_split_name(k), (long long)m->tokens_n[k],
                            (long long)known[i].tokens_n[k]);
         if (m->vocab != known[i].vocab)
             return ERR(e, ERR_DATA,
-                       "%s: a vocabulary of %lld, the corpus of this name has %lld; prepare this "
-                       "under another name",
+                       "%s: vocabulary is %lld, but %lld in the public corpus; prepare this under "
+                       "another name",
                        m->name, (long long)m->vocab, (long long)known[i].vocab);
     }
     return 0;
@@ -163,7 +163,7 @@ static char *unquoted(struct arena *a, const char *text, size_t n)
     return out;
 }
 
-/* The value of a key, NULL if the key is absent. */
+/* The value of a key, or NULL. */
 static char *read_value(struct arena *a, const char *text, const char *key)
 {
     size_t key_n = strlen(key);
@@ -183,7 +183,7 @@ static char *read_value(struct arena *a, const char *text, const char *key)
     return NULL;
 }
 
-/* Reads one field from its text; NULL, or what was expected. */
+/* Parses a field; returns NULL, or the expected form. */
 static const char *parse_field(void *at, enum field_kind kind, const char *text)
 {
     int64_t *count = at;
@@ -220,7 +220,8 @@ int manifest_read(struct manifest *out, struct arena *a, const char *folder, str
         const char *value = read_value(a, text, f->key);
         if (!value && f->kind == FIELD_FLOOR) continue;
         if (!value)
-            return ERR(e, ERR_DATA, "%s: lacks the key %s; prepare the corpus again", path, f->key);
+            return ERR(e, ERR_DATA, "%s: key %s is missing; prepare the corpus again", path,
+                       f->key);
         const char *expected =
             parse_field(i < 0 ? (void *)&format : (char *)out + f->at, f->kind, value);
         if (expected)
@@ -228,11 +229,11 @@ int manifest_read(struct manifest *out, struct arena *a, const char *folder, str
                        path, f->key, value, expected);
         if (format != MANIFEST_FORMAT)
             return ERR(e, ERR_DATA,
-                       "%s: format %lld, this program reads %d; prepare the corpus again", path,
+                       "%s: format %lld, but this program reads %d; prepare the corpus again", path,
                        (long long)format, MANIFEST_FORMAT);
     }
     manifest_fingerprint(fingerprint, out);
     if (strcmp(fingerprint, out->fingerprint) == 0) return 0;
-    return ERR(e, ERR_DATA, "%s: the fingerprint %.16s… is not that of the hashes, %.16s…", path,
+    return ERR(e, ERR_DATA, "%s: fingerprint %.16s… does not match the hashes, %.16s…", path,
                out->fingerprint, fingerprint);
 }

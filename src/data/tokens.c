@@ -1,4 +1,4 @@
-/* tokens.c - the head, and ids in two or four bytes. */
+/* tokens.c - see tokens.h. */
 #include "data/tokens.h"
 
 #include <assert.h>
@@ -19,7 +19,7 @@ struct file_head {
     uint32_t vocab, zero;
     unsigned char dictionary_sha256[TOKENS_HASH];
 };
-_Static_assert(sizeof(struct file_head) == 64, "the head has no padding");
+_Static_assert(sizeof(struct file_head) == 64, "the header has no padding");
 
 static uint32_t tokens_width(uint32_t vocab)
 {
@@ -30,22 +30,22 @@ static int check_head(const struct file_head *head, uint64_t file_bytes, const c
                       struct err *e)
 {
     if (memcmp(head->magic, tokens_magic, sizeof head->magic) != 0)
-        return ERR(e, ERR_DATA, "%s: not a token file: it does not begin with %.8s", path,
+        return ERR(e, ERR_DATA, "%s: not a token file (does not begin with %.8s)", path,
                    tokens_magic);
     if (head->version != TOKENS_VERSION)
         return ERR(e, ERR_DATA,
-                   "%s: token file version %u, this program reads version %d; prepare the corpus "
-                   "again",
+                   "%s: token file version %u, but this program reads version %d; prepare the "
+                   "corpus again",
                    path, head->version, TOKENS_VERSION);
     if (head->vocab < 1 || head->vocab > INT32_MAX || head->zero != 0 ||
         head->width != tokens_width(head->vocab))
         return ERR(e, ERR_DATA,
-                   "%s: damaged head: width %u for a vocabulary of %u; prepare the corpus again",
+                   "%s: damaged header: width %u for a vocabulary of %u; prepare the corpus again",
                    path, head->width, head->vocab);
     if (head->n > INT64_MAX / 8 || file_bytes != sizeof *head + head->n * head->width)
         return ERR(e, ERR_DATA,
                    "%s: %" PRIu64 " bytes, but %" PRIu64
-                   " ids of %u bytes and the head take %" PRIu64 "; prepare the corpus again",
+                   " ids of %u bytes and the header take %" PRIu64 "; prepare the corpus again",
                    path, file_bytes, head->n, head->width, sizeof *head + head->n * head->width);
     return 0;
 }
@@ -104,7 +104,7 @@ void tokens_read_source(const struct tokens *t, int64_t first, int64_t n, int32_
 struct tokens_writer {
     struct file_writer *file;
     const char *path;
-    struct file_head head; /* n grows until the commit writes it */
+    struct file_head head; /* n is written by the commit */
     uint16_t narrow[TOKENS_BUFFER_N];
 };
 
@@ -114,7 +114,7 @@ int tokens_writer_open(struct tokens_writer **out, const char *path, int32_t voc
     struct tokens_writer *w = *out = calloc(1, sizeof *w);
     int rc = 0;
 
-    if (!w) return ERR(e, ERR_NOMEM, "%s: out of memory while writing it", path);
+    if (!w) return ERR(e, ERR_NOMEM, "out of memory while writing %s", path);
     assert(vocab >= 1 && strlen(dictionary_sha256) == 2 * TOKENS_HASH);
     w->path = path;
     w->head = (struct file_head){.version = TOKENS_VERSION,
@@ -140,7 +140,7 @@ int tokens_writer_add(struct tokens_writer *w, const int32_t *ids, int64_t n, st
         part = n < TOKENS_BUFFER_N ? n : TOKENS_BUFFER_N;
         for (int64_t i = 0; i < part; i++) {
             if ((uint32_t)ids[i] >= w->head.vocab)
-                return ERR(e, ERR_DATA, "%s: id %d at place %lld, expected 0 to %u", w->path,
+                return ERR(e, ERR_DATA, "%s: id %d at position %lld, expected 0 to %u", w->path,
                            ids[i], (long long)w->head.n + i, w->head.vocab - 1);
             w->narrow[i] = (uint16_t)ids[i];
         }

@@ -1,6 +1,6 @@
-/* tokens.h - token files: mapped for reading, never copied; written piece by piece.
+/* tokens.h - token files: mapped for reading, written in pieces.
  *
- * The file is 64 bytes of head, then the ids, all little-endian:
+ * The file is a header of 64 bytes, then the ids, all little-endian:
  *   0  magic "ALIBITOK"   8  u32 version, 1   12  u32 width, 2 or 4   16  u64 ids
  *  24  u32 vocabulary    28  u32 zero         32  32 bytes SHA-256 of dict.txt
  * Ids take 2 bytes when the vocabulary has at most 65,536 entries, otherwise 4. */
@@ -13,30 +13,30 @@
 #include "base/file.h"
 #include "base/hash.h"
 
-/* The ids that every dictionary begins with: <s>, <pad>, </s>, <unk>. */
+/* The first ids of every dictionary: <s>, <pad>, </s>, <unk>. */
 enum { TOKEN_BEGIN, TOKEN_PAD, TOKEN_LINE_END, TOKEN_UNKNOWN, TOKEN_SPECIALS_N };
 
 /* A mapped token file. */
 struct tokens {
     struct file_map map;
     int64_t n;            /* tokens */
-    int32_t width, vocab; /* width: bytes of an id, 2 or 4 */
+    int32_t width, vocab; /* width: bytes per id, 2 or 4 */
     char dictionary_sha256[HASH_HEX_BYTES];
     const void *ids;
 };
-/* tokens_open - Errors: ERR_NOINPUT; ERR_DATA no token file, another version, damaged, cut short:
- * with what was expected. t is closed after an error. */
+/* tokens_open - Errors: ERR_NOINPUT; ERR_DATA not a token file, another version, damaged,
+ * truncated. t is closed after an error. */
 int tokens_open(struct tokens *t, const char *path, struct err *e);
 void tokens_close(struct tokens *t);
-/* tokens_read - ids [first, first + n) as int32; the caller keeps within t->n. */
+/* tokens_read - reads ids [first, first + n), which must be within t->n, as int32. */
 void tokens_read(const struct tokens *t, int64_t first, int64_t n, int32_t *out);
-/* tokens_read_source - the same, each id one place later: the ids a model reads to predict them,
- * with </s> before the very first. */
+/* tokens_read_source - reads the inputs that predict these ids: each preceding id, and </s> before
+ * the first. */
 void tokens_read_source(const struct tokens *t, int64_t first, int64_t n, int32_t *out);
 
-/* Opened, filled, then committed or abandoned, which frees it; the file is complete or absent. The
- * path is the caller's until then. Errors: ERR_DATA an id that is not below vocab; those of
- * file_writer. */
+/* Writes a token file: open, add, then commit or abandon, which free the writer. The file is
+ * complete or absent. path must stay valid until then. Errors: ERR_DATA an id is not below vocab;
+ * those of file_writer. */
 struct tokens_writer;
 int tokens_writer_open(struct tokens_writer **out, const char *path, int32_t vocab,
                        const char *dictionary_sha256, struct err *e);

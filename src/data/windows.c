@@ -1,4 +1,4 @@
-/* windows.c - evaluation windows as arithmetic: nothing is stored per window. */
+/* windows.c - computes evaluation windows; stores nothing per window. */
 #include "data/windows.h"
 
 #include <assert.h>
@@ -7,12 +7,11 @@ int windows_make(struct windows *w, int64_t split_tokens, int32_t L, int32_t str
                  struct err *e)
 {
     *w = (struct windows){0};
-    if (L < 1) return ERR(e, ERR_DATA, "windows of %d tokens: the length must be at least 1", L);
+    if (L < 1) return ERR(e, ERR_DATA, "window length %d must be at least 1", L);
     if (stride < 1 || stride > L)
-        return ERR(e, ERR_DATA, "stride %d: it must be 1 to the window's length %d", stride, L);
+        return ERR(e, ERR_DATA, "stride %d must be from 1 to the window's length %d", stride, L);
     if (limit < 0)
-        return ERR(e, ERR_DATA, "%lld targets: the limit must be 0 (all) or more",
-                   (long long)limit);
+        return ERR(e, ERR_DATA, "limit of %lld targets must be 0 (all) or more", (long long)limit);
     if (split_tokens < 1) return ERR(e, ERR_DATA, "the split has no tokens to evaluate");
     w->targets_n = limit > 0 && limit < split_tokens ? limit : split_tokens;
     w->L = L;

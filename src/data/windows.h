@@ -1,10 +1,10 @@
-/* windows.h - evaluation windows (oracle SPEC.md section 12): which source tokens a window reads,
- * which targets it scores.
+/* windows.h - evaluation windows (oracle SPEC.md section 12): the source tokens that a window reads
+ * and the targets that it scores.
  *
  * Source position i holds x[i-1], and </s> for i = 0. Nonoverlapping: block k is [kL, (k+1)L).
  * Sliding with stride S: window k scores targets [kS, (k+1)S) with up to L - S earlier source
- * tokens. Every target of the split is scored exactly once. Windows are right-padded by the caller;
- * a window's own arrays hold no padding. */
+ * tokens. Every target of the split is scored exactly once. The caller pads windows on the right.
+ */
 #ifndef DATA_WINDOWS_H
 #define DATA_WINDOWS_H
 
@@ -16,15 +16,15 @@
 struct window {
     int64_t first;       /* source position of the window's first token */
     int32_t length;      /* source tokens */
-    int32_t scored_from; /* tokens before it are context; [scored_from, length) are scored */
+    int32_t scored_from; /* tokens [scored_from, length) are scored; those before are context */
 };
 
 struct windows {
-    int64_t targets_n; /* targets of the protocol: the split's, or the limit */
+    int64_t targets_n; /* targets of the protocol: those of the split, or the limit */
     int32_t L, stride; /* stride = L: nonoverlapping */
 };
-/* windows_make - limit: the first so many targets of the split, 0 or more than there are for all;
- * targets_n says how many. Errors: ERR_DATA stride > L or < 1, no tokens. */
+/* windows_make - limit: largest number of targets, from the start of the split; 0: all. Errors:
+ * ERR_DATA stride > L or < 1, no tokens. */
 int windows_make(struct windows *w, int64_t split_tokens, int32_t L, int32_t stride, int64_t limit,
                  struct err *e);
 int64_t windows_count(const struct windows *w);

@@ -1,9 +1,9 @@
-/* fetch.c - one transfer after the other until the file is whole.
+/* fetch.c - repeats transfers until the file is complete.
  *
- *   part absent ----------------------> ask for all of it
- *   part, ETag or expected hash ------> ask for the rest: 206 appends, 200 begins again
- *   part, neither --------------------> ask for all of it
- * A transfer that breaks off after it brought something is taken up again, a few times. */
+ *   part absent ----------------------> request all of it part, ETag or expected hash ------>
+ *   request the rest: 206 appends, 200 restarts
+ *   part, neither --------------------> request all of it
+ * A transfer that fails after receiving bytes is resumed, a few times. */
 #include "fetch/fetch.h"
 
 #include <errno.h>
@@ -36,18 +36,18 @@ struct fetch {
     const char *part, *etag_path;
     CURL *curl;
     int fd;
-    int64_t done;   /* bytes of the part */
-    int64_t asked;  /* where the present transfer was asked to begin */
-    int64_t begins; /* where the server says it begins; -1: it does not say */
-    int64_t total;  /* of the file; 0: not known */
+    int64_t done;   /* bytes in the part */
+    int64_t asked;  /* requested start of the current transfer */
+    int64_t begins; /* start stated by the server; -1: none */
+    int64_t total;  /* bytes of the file; 0: unknown */
     char etag[FETCH_ETAG_BYTES];
-    bool begun;     /* the first bytes of this transfer have come */
-    struct err why; /* an error found while bytes came; code 0: none */
+    bool begun;     /* the transfer has received bytes */
+    struct err why; /* an error during the transfer; code 0: none */
 };
 
-/* --- the part on the disk --- */
+/* --- the part on disk --- */
 
-/* The ETag the part was begun with; empty when there is none, or a weak one. */
+/* Reads the ETag of the part; empty if there is none or it is weak. */
 static void fetch_read_etag(struct fetch *f)
 {
     char *text;
@@ -80,7 +80,7 @@ static int fetch_open_part(struct fetch *f, struct err *e)
     return 0;
 }
 
-/* --- what curl calls --- */
+/* --- callbacks of curl --- */
 
 /* A header line: notes ETag and Content-Range of the last response. */
 static size_t fetch_on_header(char *line, size_t size, size_t n, void *context)
@@ -96,7 +96,7 @@ static size_t fetch_on_header(char *line, size_t size, size_t n, void *context)
         f->total = 0;
         f->etag[0] = '\0';
     }
-    /* A weak ETag does not promise the same bytes. */
+    /* A weak ETag does not guarantee the same bytes. */
     if (strncasecmp(text, "etag:", 5) == 0 &&
         strncmp(text + 5 + strspn(text + 5, " "), "W/", 2) != 0)
         snprintf(f->etag, sizeof f->etag, "%s", text + 5 + strspn(text + 5, " "));
@@ -108,7 +108,7 @@ static size_t fetch_on_header(char *line, size_t size, size_t n, void *context)
     return size * n;
 }
 
-/* Before the first bytes of a transfer: whether they continue the part or begin it again. */
+/* Before the first bytes of a transfer: continues the part or restarts it. */
 static int fetch_begin(struct fetch *f)
 {
     long status = 0;
@@ -119,8 +119,8 @@ static int fetch_begin(struct fetch *f)
     curl_easy_getinfo(f->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
     if (status == 206 && f->begins != f->asked)
         return ERR(&f->why, ERR_UNAVAILABLE,
-                   "%s: asked from byte %lld on, the server sends from %lld", f->options->url,
-                   (long long)f->asked, (long long)f->begins);
+                   "%s: requested bytes from %lld on, but the server sends from %lld",
+                   f->options->url, (long long)f->asked, (long long)f->begins);
     if (status == 200 && f->done > 0) TRY(fetch_restart(f, &f->why));
     if (f->total == 0 && length > 0) f->total = length + f->done;
     if (f->total > f->options->bytes_max)
@@ -180,7 +180,8 @@ static void fetch_set_options(struct fetch *f, char *message)
     curl_easy_setopt(c, CURLOPT_HEADERDATA, f);
 }
 
-/* 0 the file is whole, 1 it broke off and something came, or an error. */
+/* Returns 0 if the file is complete, 1 if the transfer failed after receiving bytes, or an error.
+ */
 static int fetch_transfer(struct fetch *f, struct err *e)
 {
     char message[CURL_ERROR_SIZE] = "", range[32];
@@ -205,7 +206,7 @@ static int fetch_transfer(struct fetch *f, struct err *e)
     if (f->why.code) return err_set(e, f->why.code, "%s", f->why.text);
     if (code == CURLE_OK) return 0;
     curl_easy_getinfo(f->curl, CURLINFO_RESPONSE_CODE, &status);
-    /* The part is as long as the file or longer: the hash decides which. */
+    /* The part is at least as long as the file: the hash decides. */
     if (f->asked > 0 && (status == 416 || code == CURLE_BAD_DOWNLOAD_RESUME ||
                          (code == CURLE_RANGE_ERROR && status == 0)))
         return 0;
@@ -235,11 +236,12 @@ int fetch_check(const char *path, const char *sha256, struct err *e)
     TRY(hash_file(found, path, e));
     if (strcmp(found, sha256) == 0) return 0;
     return ERR(e, ERR_DATA,
-               "%s: SHA-256 %.16s…, expected %.16s…: altered, cut short, or another file", path,
+               "%s: SHA-256 %.16s…, expected %.16s…: modified, truncated, or another file", path,
                found, sha256);
 }
 
-/* The part becomes the file; what is wrong is removed so that the next call begins again. */
+/* Checks the part and renames it to the file. A part with a wrong hash is deleted, so that the next
+ * call restarts. */
 static int fetch_finish(struct fetch *f, struct err *e)
 {
     int rc = fsync(f->fd) == 0 ? 0 : ERR(e, ERR_IO, "%s: %s", f->part, strerror(errno));
@@ -271,7 +273,7 @@ int fetch_file(const struct fetch_options *o, struct err *e)
     TRY_OUT(rc, fetch_open_part(&f, e));
     f.curl = curl_easy_init();
     if (!f.curl) {
-        rc = ERR(e, ERR_NOMEM, "no memory for a transfer");
+        rc = ERR(e, ERR_NOMEM, "out of memory for a transfer");
         goto out;
     }
     TRY_OUT(rc, fetch_all(&f, e));

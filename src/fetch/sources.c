@@ -1,4 +1,4 @@
-/* sources.c - the table. */
+/* sources.c - the table of public corpora. */
 #include "fetch/fetch.h"
 
 #include <stddef.h>

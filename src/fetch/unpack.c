@@ -1,4 +1,4 @@
-/* unpack.c - one pass over the archive with libarchive. */
+/* unpack.c - see fetch.h; reads the archive with libarchive in one pass. */
 #include "fetch/fetch.h"
 
 #include <stdbool.h>
@@ -27,11 +27,11 @@ struct unpack {
 static int unpack_error(const struct unpack *u, struct err *e)
 {
     const char *why = archive_error_string(u->archive);
-    return ERR(e, ERR_DATA, "%s: damaged, cut short or no archive: %s", u->path,
+    return ERR(e, ERR_DATA, "%s: damaged, truncated or not an archive: %s", u->path,
                why ? why : "unreadable");
 }
 
-/* Absolute, or with a part that is "..": nothing a corpus needs. */
+/* Whether the path is absolute or has a component "..". */
 static bool unpack_is_harmful(const char *name)
 {
     if (*name == '/' || *name == '\\') return true;
@@ -73,15 +73,16 @@ static int unpack_entry(struct unpack *u, struct archive_entry *entry, struct er
     const char *path = archive_entry_pathname(entry);
 
     if (!path || unpack_is_harmful(path))
-        return ERR(e, ERR_DATA,
-                   "%s: holds the path '%.80s', which leads out of its folder; refused", u->path,
+        return ERR(e, ERR_DATA, "%s: path '%.80s' leads out of the folder; not extracted", u->path,
                    path ? path : "(no name)");
     const char *slash = strrchr(path, '/');
     for (int32_t i = 0; i < u->files_n; i++) {
         if (strcmp(slash ? slash + 1 : path, u->file[i].member) != 0) continue;
         if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry))
-            return ERR(e, ERR_DATA, "%s: %.80s is not a plain file; refused", u->path, path);
-        if (u->done[i]) return ERR(e, ERR_DATA, "%s: holds %s twice", u->path, u->file[i].member);
+            return ERR(e, ERR_DATA, "%s: %.80s is not a regular file; not extracted", u->path,
+                       path);
+        if (u->done[i])
+            return ERR(e, ERR_DATA, "%s: contains %s twice", u->path, u->file[i].member);
         u->done[i] = true;
         return unpack_one(u, &u->file[i], e);
     }
@@ -102,7 +103,7 @@ static int unpack_all(struct unpack *u, int fd, struct err *e)
         TRY(unpack_entry(u, entry, e));
     if (rc != ARCHIVE_EOF) return unpack_error(u, e);
     for (int32_t i = 0; i < u->files_n; i++)
-        if (!u->done[i]) return ERR(e, ERR_DATA, "%s: lacks %s", u->path, u->file[i].member);
+        if (!u->done[i]) return ERR(e, ERR_DATA, "%s: contains no %s", u->path, u->file[i].member);
     return 0;
 }
 
@@ -122,7 +123,7 @@ int unpack_files(const char *archive_path, const char *dir, const struct unpack_
     u.archive = archive_read_new();
     arena_init(&u.arena);
     int rc = u.archive ? unpack_all(&u, fd, e)
-                       : ERR(e, ERR_NOMEM, "%s: no memory to unpack it", archive_path);
+                       : ERR(e, ERR_NOMEM, "out of memory while unpacking %s", archive_path);
     archive_read_free(u.archive);
     arena_fini(&u.arena);
     close(fd);

@@ -1,4 +1,4 @@
-/* checkpoint.c - no file is used whose hash or run differs from what the records say. */
+/* checkpoint.c - see checkpoint.h. Hash and run of a file must match the records. */
 #include "interchange/checkpoint.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ static int check_run(struct spec *trained, const struct safetensors *s, const ch
 
     if (trained) {
         const char *text = safetensors_metadata(s, "spec");
-        if (!text) return ERR(e, ERR_DATA, "%s: holds no specification", path);
+        if (!text) return ERR(e, ERR_DATA, "%s: contains no spec", path);
         TRY(spec_parse(trained, text, e));
         spec_run_id(trained, parsed);
         found = parsed;
@@ -33,7 +33,7 @@ int checkpoint_open(struct safetensors **out, struct spec *trained, const char *
     TRY(hash_file(found, path, e));
     if (strcmp(found, sha256) != 0)
         return ERR(e, ERR_DATA,
-                   "%s: SHA-256 %.12s…, recorded %.12s…: the file is damaged; `alibi run --redo` "
+                   "%s: SHA-256 %.12s…, expected %.12s…: the file is damaged; `alibi run --redo` "
                    "replaces it",
                    path, found, sha256);
     TRY(safetensors_open(out, path, e));
@@ -54,7 +54,7 @@ int checkpoint_find(const char **path, char sha256[HASH_HEX_BYTES], const struct
     *path = NULL;
     int rc = run_folder_attempts(&attempt, &n, a, run_dir, e);
     if (rc == ERR_NOINPUT)
-        return ERR(e, rc, "%s not found: the training was never run here", run_dir);
+        return ERR(e, rc, "%s not found: the training was not run in this project", run_dir);
     TRY(rc);
     for (int32_t i = n - 1; i >= 0; i--) {
         struct run_outcome o;
@@ -70,5 +70,5 @@ int checkpoint_find(const char **path, char sha256[HASH_HEX_BYTES], const struct
         if (o.done) return 0;
     }
     if (*path) return 0;
-    return ERR(e, ERR_NOINPUT, "%s: no attempt of the training %s is done", run_dir, run_id);
+    return ERR(e, ERR_NOINPUT, "%s: no finished attempt of training %s", run_dir, run_id);
 }

@@ -1,4 +1,4 @@
-/* checkpoint.h - the files that a training leaves, as its records name them. */
+/* checkpoint.h - finds and opens the checkpoints that a training recorded. */
 #ifndef INTERCHANGE_CHECKPOINT_H
 #define INTERCHANGE_CHECKPOINT_H
 
@@ -9,16 +9,16 @@
 #include "interchange/safetensors.h"
 #include "spec/spec.h"
 
-/* checkpoint_open - maps weights or optimiser state of a run, after its SHA-256 was compared with
- * the recorded one. trained (may be NULL) is the specification inside. Errors: ERR_NOINPUT;
- * ERR_DATA the file is damaged or of another run. */
+/* checkpoint_open - maps a run's weights or optimiser state after comparing its SHA-256 with the
+ * recorded one. Sets trained (may be NULL) to the file's spec. Errors: ERR_NOINPUT; ERR_DATA the
+ * file is damaged or of another run. */
 int checkpoint_open(struct safetensors **out, struct spec *trained, const char *path,
                     const char *sha256, const char *run_id, struct err *e);
 
-/* checkpoint_find - the weights that a finished training recorded: the newest attempt that ended
- * `done`; if there is none, the newest whose result is recorded and whose end is not, because a
- * power cut may have torn off the last record of one that results.db knows as done. *path is
- * absolute, in the arena. The file is not opened. Errors: ERR_NOINPUT the training is not done. */
+/* checkpoint_find - finds the weights recorded by the newest attempt of a training that ended
+ * `done`. Without one, uses the newest attempt with a recorded result but no end, whose last record
+ * a power failure may have lost. *path is absolute, in the arena. Does not open the file. Errors:
+ * ERR_NOINPUT the training is not done. */
 int checkpoint_find(const char **path, char sha256[HASH_HEX_BYTES], const struct project *p,
                     struct arena *a, const char *run_id, enum spec_checkpoint which, struct err *e);
 

@@ -1,4 +1,4 @@
-/* export.c - copies the tensors and writes down the model. */
+/* export.c - writes the tensors and describes the model. */
 #include "interchange/export.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 static int export_put_tensors(const struct safetensors *from, const char *path,
                               const struct export_options *o, struct err *e)
 {
-    /* Loaders of the PyTorch world ask for the key format. */
+    /* PyTorch loaders require the key "format". */
     const struct safetensors_text texts[] = {{"format", "pt"}, {"run_id", o->run_id}};
     const struct safetensors_content content = {.named = true,
                                                 .text = texts,
@@ -26,7 +26,7 @@ static json_t *export_text(const struct spec *s, const char *key, struct arena *
     return json_string(spec_get(s, spec_key_find(key), a));
 }
 
-/* An option of the position method; numbers as numbers. */
+/* An option of the position method as JSON; numbers as numbers. */
 static json_t *export_option(const struct spec *s, const struct position_option *p, struct arena *a)
 {
     const void *field = (const char *)&s->option + p->offset;
@@ -36,7 +36,7 @@ static json_t *export_option(const struct spec *s, const struct position_option 
     return export_text(s, p->name, a);
 }
 
-/* How to read the tensors: what a loader needs to know, under plain names. */
+/* config.json: what a loader needs to interpret the tensors. */
 static json_t *export_config(const struct spec *s, const struct export_options *o,
                              const char *update, struct arena *a)
 {
@@ -80,7 +80,7 @@ int export_write(const struct export_options *o, struct err *e)
     config = export_config(&s, o, safetensors_metadata(from, "update"), &arena);
     text = config ? json_dumps(config, JSON_INDENT(1)) : NULL;
     if (!text) {
-        rc = ERR(e, ERR_NOMEM, "no memory for config.json");
+        rc = ERR(e, ERR_NOMEM, "out of memory for config.json");
         goto out;
     }
     rc = file_write_named(arena_printf(&arena, "%s/config.json", o->dir), text, strlen(text), e);

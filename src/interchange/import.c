@@ -1,7 +1,7 @@
-/* import.c - reads a checkpoint's description, fits it to a specification, writes its numbers.
+/* import.c - reads a checkpoint's description, compares it with a spec, writes its weights.
  *
- * fairseq keeps its options in `args` (a Namespace) or in `cfg` (groups `model`, `task`, …). An
- * option that is recorded must agree with the specification; one that is not cannot be checked. */
+ * fairseq stores its options in `args` (a Namespace) or in `cfg` (groups `model`, `task`, …). Every
+ * recorded option must agree with the spec. */
 #include "interchange/import.h"
 
 #include <inttypes.h>
@@ -25,7 +25,7 @@ static const double import_ln2 = 0.69314718055994530942;
 struct import {
     struct arena arena;
     struct torch_file file;
-    struct pickle_value *checkpoint; /* the whole description */
+    struct pickle_value *checkpoint; /* content of data.pkl */
     struct torch_tensor *tensor;
     int32_t tensors_n;
     struct import_facts facts;
@@ -40,7 +40,7 @@ static const struct torch_tensor *find_tensor(const struct import *im, const cha
     return NULL;
 }
 
-/* An option of fairseq, wherever this version keeps it; NULL if it is not recorded. */
+/* An option of fairseq, from args or cfg; NULL: not recorded. */
 static const struct pickle_value *option_of(const struct pickle_value *checkpoint, const char *name)
 {
     static const char *const groups[] = {"model", "task", "dataset"};
@@ -62,7 +62,7 @@ static bool is_number(double *out, const struct pickle_value *v)
     return isfinite(*out);
 }
 
-/* The mean of the meter `loss` among the statistics of the last epoch; fairseq counts in bits. */
+/* Mean of the meter `loss` in the statistics of the last epoch, converted from bits to nats. */
 static double train_loss(const struct pickle_value *checkpoint)
 {
     const struct pickle_value *extra = pickle_get(checkpoint, "extra_state");
@@ -80,7 +80,7 @@ static double train_loss(const struct pickle_value *checkpoint)
     return (double)NAN;
 }
 
-/* The position method whose learned tensors the file holds; NULL: none, or several. */
+/* The position method whose learned tensors the file contains; NULL: none, or several. */
 static const char *find_position(const struct import *im)
 {
     const char *found = NULL;
@@ -128,7 +128,7 @@ static void read_facts(struct import *im)
         out->valid_loss_nats = number * import_ln2;
 }
 
-/* An option as the specification states it. */
+/* An option of the spec. */
 struct import_option {
     const char *name;
     double number;
@@ -144,15 +144,14 @@ static int check_option(const struct import *im, const struct import_option *o, 
     if (!v) return 0;
     if (o->text) {
         if (v->type == PICKLE_TEXT && strcmp(v->text, o->text) == 0) return 0;
-        return ERR(e, ERR_DATA, "%s: was trained with %s=%.60s, the specification has %s", path,
-                   o->name, v->type == PICKLE_TEXT ? v->text : "(not a text)", o->text);
+        return ERR(e, ERR_DATA, "%s: trained with %s=%.60s, expected %s", path, o->name,
+                   v->type == PICKLE_TEXT ? v->text : "(not text)", o->text);
     }
     if (!is_number(&found, v))
-        return ERR(e, ERR_DATA, "%s: its option %s is not a number, expected %g", path, o->name,
+        return ERR(e, ERR_DATA, "%s: option %s is not a number, expected %g", path, o->name,
                    o->number);
     if (found == o->number) return 0;
-    return ERR(e, ERR_DATA, "%s: was trained with %s=%g, the specification has %g", path, o->name,
-               found, o->number);
+    return ERR(e, ERR_DATA, "%s: trained with %s=%g, expected %g", path, o->name, found, o->number);
 }
 
 static int check_options(const struct import *im, const struct spec *s, struct arena *a,
@@ -206,7 +205,7 @@ int import_open(struct import **out, const char *path, struct err *e)
     int rc = 0;
 
     *out = NULL;
-    if (!im) return ERR(e, ERR_NOMEM, "%s: no memory to read it", path);
+    if (!im) return ERR(e, ERR_NOMEM, "out of memory while reading %s", path);
     arena_init(&im->arena);
     TRY_OUT(rc, torch_file_open(&im->file, &im->arena, arena_strdup(&im->arena, path), e));
     TRY_OUT(rc, torch_file_describe(&im->checkpoint, &im->file, e));
@@ -232,17 +231,18 @@ const struct import_facts *import_facts(const struct import *im)
     return &im->facts;
 }
 
-/* --- fitting -------------------------------------------------------------------------------- */
+/* --- matching tensors
+ * -------------------------------------------------------------------------------- */
 
-/* A tensor that is listed a second time under another name. */
+/* A tensor that the file lists a second time under another name. */
 struct tied_alias {
     const struct torch_tensor *listed, *parameter;
 };
 
-/* Where a model's parameters are in the file. */
+/* Maps a model's parameters to tensors of the file. */
 struct import_fit {
     struct shape_params params;
-    const struct torch_tensor **of; /* of each parameter */
+    const struct torch_tensor **of; /* tensor of each parameter */
     struct tied_alias *alias;
     int32_t aliases_n;
 };
@@ -256,7 +256,7 @@ static int fit_parameter(const struct torch_tensor **out, const struct import *i
     if (!t) return ERR(e, ERR_DATA, "%s: tensor %s is missing", im->file.path, p->name);
     *out = t;
     if (t->dtype == TORCH_OTHER)
-        return ERR(e, ERR_DATA, "%s: %s is a %s, expected float, half or bfloat16", im->file.path,
+        return ERR(e, ERR_DATA, "%s: %s is %s, expected float, half or bfloat16", im->file.path,
                    t->name, t->type);
     if (p->dims == 1 ? t->dims_n == 1 && t->dims[0] == (int64_t)p->rows * p->cols
                      : t->dims_n == 2 && t->dims[0] == p->rows && t->dims[1] == p->cols)
@@ -264,15 +264,15 @@ static int fit_parameter(const struct torch_tensor **out, const struct import *i
     strbuf_init(&shape, a);
     for (int32_t i = 0; i < t->dims_n; i++)
         strbuf_addf(&shape, "%s%" PRId64, i ? "," : "", t->dims[i]);
-    return ERR(e, ERR_DATA, "%s: %s has the shape (%s), the specification's model (%d,%d)",
-               im->file.path, t->name, shape.text, p->rows, p->cols);
+    return ERR(e, ERR_DATA, "%s: %s has shape (%s), expected (%d,%d)", im->file.path, t->name,
+               shape.text, p->rows, p->cols);
 }
 
-/* The parameter that a tied tensor's name repeats (oracle SPEC.md section 14); -1: none. */
+/* The parameter to which the tensor of this name is tied (oracle SPEC.md section 14); -1: none. */
 static int32_t tied_parameter(const struct shape_params *params, const char *name)
 {
     static const struct {
-        const char *listed, *parameter; /* %d: a tail, and its band */
+        const char *listed, *parameter; /* %d: number of a tail, and of its band */
     } tied[] = {
         {"decoder.adaptive_softmax.head.word_proj.weight",
          "decoder.embed_tokens.embeddings.0.0.weight"},
@@ -294,7 +294,8 @@ static int32_t tied_parameter(const struct shape_params *params, const char *nam
     return -1;
 }
 
-/* A tensor that is not a parameter: tied, bookkeeping, or the sign of another architecture. */
+/* Checks a tensor that is not a parameter: tied or bookkeeping; anything else is another
+ * architecture. */
 static int fit_other(struct import_fit *fit, const struct import *im, const struct torch_tensor *t,
                      struct err *e)
 {
@@ -309,8 +310,7 @@ static int fit_other(struct import_fit *fit, const struct import *im, const stru
     }
     if (k < 0 || t->dims_n != 2 || t->dims[0] != fit->of[k]->dims[0] ||
         t->dims[1] != fit->of[k]->dims[1] || t->dtype == TORCH_OTHER)
-        return ERR(e, ERR_DATA,
-                   "%s: holds the tensor %.80s, which the specification's model does not have",
+        return ERR(e, ERR_DATA, "%s: unexpected tensor %.80s, which the spec's model does not have",
                    im->file.path, t->name);
     fit->alias[fit->aliases_n++] = (struct tied_alias){t, fit->of[k]};
     return 0;
@@ -343,7 +343,8 @@ int import_check(const struct import *im, const struct spec *s, struct err *e)
     return rc;
 }
 
-/* --- the numbers ---------------------------------------------------------------------------- */
+/* --- writing weights ----------------------------------------------------------------------------
+ */
 
 struct import_writing {
     const struct import *im;
@@ -351,7 +352,7 @@ struct import_writing {
     const char *dir;
     struct arena arena;
     struct import_fit fit;
-    struct torch_wanted *storage; /* bytes of every storage that is needed */
+    struct torch_wanted *storage; /* bytes of every needed storage */
     int32_t storages_n;
     float *values_own, *tied_own; /* capacity for the largest tensor each */
     char run_id[SPEC_ID_BYTES], sha256[HASH_HEX_BYTES];
@@ -390,7 +391,7 @@ static int load_storages(struct import_writing *w, struct err *e)
     w->values_own = malloc((size_t)most * sizeof *w->values_own);
     w->tied_own = malloc((size_t)most * sizeof *w->tied_own);
     if (!w->values_own || !w->tied_own)
-        return ERR(e, ERR_NOMEM, "%s: no memory for a tensor of %" PRId64 " elements",
+        return ERR(e, ERR_NOMEM, "%s: out of memory for a tensor of %" PRId64 " elements",
                    w->im->file.path, most);
     return torch_file_read(&w->im->file, w->storage, w->storages_n, e);
 }
@@ -400,7 +401,7 @@ static void widen(const struct import_writing *w, float *out, const struct torch
     torch_tensor_widen(out, t, find_storage(w, t->key)->data_own);
 }
 
-/* Tied tensors that are stored apart must hold the same numbers, or this is another model. */
+/* Tied tensors with separate storage must have equal numbers. */
 static int check_tied(struct import_writing *w, struct err *e)
 {
     for (int32_t i = 0; i < w->fit.aliases_n; i++) {
@@ -410,8 +411,7 @@ static int check_tied(struct import_writing *w, struct err *e)
         widen(w, w->tied_own, x->listed);
         size_t bytes = (size_t)x->parameter->elements_n * sizeof *w->values_own;
         if (memcmp(w->values_own, w->tied_own, bytes) != 0)
-            return ERR(e, ERR_DATA,
-                       "%s: %s differs from %s, to which the specification's model ties it",
+            return ERR(e, ERR_DATA, "%s: %s differs from %s, but the spec's model ties them",
                        w->im->file.path, x->listed->name, x->parameter->name);
     }
     return 0;
@@ -464,16 +464,17 @@ static int write_weights(struct import_writing *w, struct err *e)
                              w->sha256, &w->bytes, e);
 }
 
-/* --- the records ---------------------------------------------------------------------------- */
+/* --- writing records ----------------------------------------------------------------------------
+ */
 
-/* Speed, memory and time of the training are not known. */
+/* Speed, memory and time of the training are unknown. */
 static int write_records(const struct import_writing *w, struct event_writer *events,
                          double loss_nats, struct err *e)
 {
     struct shape_cost cost;
     struct utsname host;
 
-    if (uname(&host) < 0) return ERR(e, ERR_INTERNAL, "the name of this host is not known");
+    if (uname(&host) < 0) return ERR(e, ERR_INTERNAL, "cannot get the name of this host");
     shape_cost(&cost, w->spec);
     const struct record records[] = {
         {.type = EVENT_STARTED,

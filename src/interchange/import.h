@@ -1,12 +1,11 @@
-/* import.h - a fairseq checkpoint becomes the result of a training that was not run here.
+/* import.h - turns a fairseq checkpoint into the result of a training.
  *
- *   1. import_open reads the description and no numbers: the tensors' names, shapes and places, the
- *      options and statistics that fairseq kept.
- *   2. import_check compares it with a specification: every parameter is there with its shape, tied
- *      tensors are listed a second time, nothing else is but one-element bookkeeping, and every
- *      recorded option agrees.
- *   3. import_write makes an attempt's folder as a worker would leave it: spec, weights (fp32; fp16
- *      and bf16 are widened), and the records of a training that is done. */
+ *   1. import_open reads the description, but no weights: names, shapes and places of tensors, and
+ *      the options and statistics that fairseq stored.
+ *   2. import_check compares it with a spec: every parameter exists with its shape; the other
+ *      tensors are tied ones or one-element bookkeeping; every recorded option agrees.
+ *   3. import_write writes an attempt's folder like a worker: spec, weights (fp32; fp16 and bf16
+ *      are converted), and the records of a finished training. */
 #ifndef INTERCHANGE_IMPORT_H
 #define INTERCHANGE_IMPORT_H
 
@@ -18,27 +17,27 @@
 
 struct import;
 
-/* import_open - Errors: ERR_NOINPUT; ERR_DATA with what is wrong. */
+/* import_open - Errors: ERR_NOINPUT; ERR_DATA with the problem. */
 int import_open(struct import **out, const char *path, struct err *e);
 void import_close(struct import *im); /* takes NULL */
 
 struct import_facts {
-    int32_t L;                               /* tokens a row in training; 0: not recorded */
+    int32_t L;                               /* tokens per training row; 0: not recorded */
     int64_t updates;                         /* 0: not recorded */
     double train_loss_nats, valid_loss_nats; /* of the last epoch; NaN: not recorded */
-    bool heads_recorded;                     /* the one setting that no tensor's shape shows */
-    bool was_fp16;                           /* some tensors are fp16 or bf16 */
-    const char *position; /* the method whose learned tensors it holds; NULL: none, or several */
+    bool heads_recorded; /* the number of heads is recorded; no tensor's shape shows it */
+    bool was_fp16;       /* some tensors are fp16 or bf16 */
+    const char
+        *position; /* method whose learned tensors the file contains; NULL: none, or several */
 };
 const struct import_facts *import_facts(const struct import *im);
 
 /* import_check - step 2. Errors: ERR_DATA names the tensor or the option. */
 int import_check(const struct import *im, const struct spec *s, struct err *e);
 
-/* import_write - step 3. dir: an attempt's folder that exists and is empty, absolute. loss_nats:
- * what the records give as the training's last loss. Errors: ERR_DATA damaged numbers, a tensor
- * that differs from the one it is tied to, a weight that is not finite; ERR_CREATE, ERR_IO,
- * ERR_NOMEM. */
+/* import_write - step 3. dir: absolute path of an existing, empty attempt folder. loss_nats: the
+ * last training loss, for the records. Errors: ERR_DATA damaged weights, tied tensors that differ,
+ * a weight that is not finite; ERR_CREATE, ERR_IO, ERR_NOMEM. */
 int import_write(const struct import *im, const struct spec *s, const char *dir, double loss_nats,
                  struct err *e);
 

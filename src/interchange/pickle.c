@@ -1,6 +1,5 @@
-/* pickle.c - a pickle is a program for a stack machine. An operation takes values off the stack,
- * and pushes a value that it makes of them or changes the one below them; every access is checked.
- */
+/* pickle.c - interprets a pickle, a program for a stack machine. An operation pops values, then
+ * pushes a new value or changes the topmost one. Every access is checked. */
 #include "interchange/pickle.h"
 
 #include <stdarg.h>
@@ -21,18 +20,18 @@ struct pickle_machine {
     const struct pickle_name *names;
     size_t names_n;
     const char *place;
-    struct pickle_values stack, memo; /* NULL on the stack: a mark; in the memo: never stored */
+    struct pickle_values stack, memo; /* NULL on the stack: a mark; in the memo: no value */
     int64_t values_n;
     struct err *e;
 
-    /* Of the present operation: the number after its code (or of its row), the values that it took,
-     * valid until the next push, and the one it makes, pushed when it has run; NULL: none. */
+    /* Of the current operation: the number after its code (or of its row); the popped values, valid
+     * until the next push; and the value it makes, pushed after it (NULL: none). */
     uint32_t number;
     struct pickle_value **taken, *made;
     int32_t taken_n;
 };
 
-/* How many values of the stack an operation takes: a number, or all above the newest mark. */
+/* Values that an operation pops: a number, or all above the newest mark. */
 enum { PICKLE_MARKED = -1 };
 
 static int pickle_fail(const struct pickle_machine *m, const char *format, ...) ERR_PRINTF(2, 3);
@@ -53,19 +52,19 @@ static int pickle_fail(const struct pickle_machine *m, const char *format, ...)
 static int pickle_take(struct pickle_machine *m, const unsigned char **out, uint64_t n)
 {
     if (n > (uint64_t)(m->end - m->at))
-        return pickle_fail(m, "%llu bytes are announced, %lld are left", (unsigned long long)n,
-                           (long long)(m->end - m->at));
+        return pickle_fail(m, "expected %llu more bytes, but only %lld are left",
+                           (unsigned long long)n, (long long)(m->end - m->at));
     *out = m->at;
     m->at += n;
     return 0;
 }
 
-/* Up to the next newline, which is skipped; in the arena. */
+/* Reads a line into the arena, without its newline. */
 static int pickle_take_line(struct pickle_machine *m, const char **out)
 {
     const unsigned char *newline = memchr(m->at, '\n', (size_t)(m->end - m->at));
 
-    if (!newline) return pickle_fail(m, "a name has no end");
+    if (!newline) return pickle_fail(m, "unterminated name");
     *out = arena_strndup(m->arena, (const char *)m->at, (size_t)(newline - m->at));
     m->at = newline + 1;
     return 0;
@@ -74,33 +73,33 @@ static int pickle_take_line(struct pickle_machine *m, const char **out)
 static int pickle_make(struct pickle_machine *m, enum pickle_type type)
 {
     if (++m->values_n > PICKLE_VALUES_MAX)
-        return pickle_fail(m, "more than %d values, far more than a checkpoint's description has",
+        return pickle_fail(m, "more than %d values; not the description of a checkpoint",
                            PICKLE_VALUES_MAX);
     m->made = arena_alloc(m->arena, sizeof *m->made);
     m->made->type = type;
     return 0;
 }
 
-/* Takes `count` values off the stack. */
+/* Pops `count` values. */
 static int pickle_pop(struct pickle_machine *m, int32_t count)
 {
     struct pickle_value **stack = m->stack.item;
     int32_t i = m->stack.n;
 
     while (i > 0 && stack[i - 1] && (count == PICKLE_MARKED || m->stack.n - i < count)) i--;
-    if (count == PICKLE_MARKED && i == 0) return pickle_fail(m, "there is no mark to go back to");
-    if (m->stack.n - i < count) return pickle_fail(m, "there is no value to take");
+    if (count == PICKLE_MARKED && i == 0) return pickle_fail(m, "no mark on the stack");
+    if (m->stack.n - i < count) return pickle_fail(m, "no value on the stack");
     m->taken = stack ? stack + i : NULL;
     m->taken_n = m->stack.n - i;
     m->stack.n = i - (count == PICKLE_MARKED);
     return 0;
 }
 
-/* The topmost value, left where it is. */
+/* The topmost value, without popping it. */
 static int pickle_top(struct pickle_machine *m, struct pickle_value **out)
 {
     *out = m->stack.n > 0 ? m->stack.item[m->stack.n - 1] : NULL;
-    return *out ? 0 : pickle_fail(m, "there is no value to use");
+    return *out ? 0 : pickle_fail(m, "no value on the stack");
 }
 
 /* --- operations ----------------------------------------------------------------------------- */
@@ -117,7 +116,7 @@ static int pickle_signed(struct pickle_machine *m)
     return 0;
 }
 
-/* An integer of any length, two's complement. */
+/* An integer of any length in two's complement. */
 static int pickle_long(struct pickle_machine *m)
 {
     const unsigned char *p = NULL;
@@ -126,7 +125,7 @@ static int pickle_long(struct pickle_machine *m)
 
     TRY(pickle_take(m, &p, n));
     if (n > sizeof number) {
-        m->made->type = PICKLE_NONE; /* a seed or a hash of Python: nothing here asks for it */
+        m->made->type = PICKLE_NONE; /* too long: a seed or a hash, not needed here */
         return 0;
     }
     for (uint32_t i = 0; i < sizeof number; i++) {
@@ -170,17 +169,17 @@ static int pickle_collect(struct pickle_machine *m)
     return 0;
 }
 
-/* Adds what was taken to the container below; the number is its type. */
+/* Adds the popped values to the container below; the number is the container's type. */
 static int pickle_fill(struct pickle_machine *m)
 {
     enum pickle_type type = (enum pickle_type)m->number;
     struct pickle_value *to;
 
     TRY(pickle_top(m, &to));
-    /* An object that is a dict or a list and keeps items beside its attributes: not needed here. */
+    /* Items of an object derived from dict or list are not needed here. */
     if (to->type == PICKLE_OBJECT) return 0;
     if (to->type != type)
-        return pickle_fail(m, "adds items to what is not a %s",
+        return pickle_fail(m, "adds items to a value that is not a %s",
                            type == PICKLE_DICT ? "dict" : "list");
     if (type == PICKLE_DICT && m->taken_n % 2 != 0) return pickle_fail(m, "a key without a value");
     m->made = to;
@@ -204,17 +203,16 @@ static int pickle_global(struct pickle_machine *m)
     TRY(pickle_take_line(m, &name));
     m->made->text = arena_printf(m->arena, "%s %s", module, name);
     if (pickle_find_name(m, m->made->text)) return 0;
-    return pickle_fail(m, "refuses to load %.80s.%.80s, which a checkpoint does not need", module,
-                       name);
+    return pickle_fail(m, "loads %.80s.%.80s, which is not allowed in a checkpoint", module, name);
 }
 
-/* Makes the node that represents a call; the name's row says which, or forbids it. */
+/* Makes the node that represents a call, as the row of the name permits. */
 static int pickle_call(struct pickle_machine *m)
 {
     const struct pickle_value *callee = m->taken[0], *arguments = m->taken[1];
 
     if (callee->type != PICKLE_GLOBAL || arguments->type != PICKLE_TUPLE)
-        return pickle_fail(m, "calls what is not a name");
+        return pickle_fail(m, "calls a value that is not a name");
     const struct pickle_name *name = pickle_find_name(m, callee->text);
     if (!name || name->use == PICKLE_USE_NAME)
         return pickle_fail(m, "calls %.80s, which is not a function", callee->text);
@@ -230,7 +228,7 @@ static int pickle_build(struct pickle_machine *m)
 
     TRY(pickle_top(m, &v));
     if (v->type != PICKLE_OBJECT && v->type != PICKLE_DICT)
-        return pickle_fail(m, "gives attributes to what is not an object");
+        return pickle_fail(m, "sets attributes of a value that is not an object");
     v->state = m->taken[0];
     return 0;
 }
@@ -257,14 +255,14 @@ static int pickle_put(struct pickle_machine *m)
 static int pickle_recall(struct pickle_machine *m)
 {
     if (m->number >= (uint32_t)m->memo.n || !m->memo.item[m->number])
-        return pickle_fail(m, "asks for value %u, which was never stored", m->number);
+        return pickle_fail(m, "reads value %u, which was never stored", m->number);
     m->made = m->memo.item[m->number];
     return 0;
 }
 
 static int pickle_drop(struct pickle_machine *m)
 {
-    (void)m; /* the value is taken */
+    (void)m; /* the table pops the value */
     return 0;
 }
 
@@ -273,10 +271,10 @@ enum { PICKLE_NOTHING = -1 };
 static const struct pickle_operation {
     unsigned char code;
     int number_bytes; /* of the little-endian number after the code */
-    int takes;        /* values off the stack */
+    int takes;        /* popped values */
     int makes;        /* an enum pickle_type */
     int (*run)(struct pickle_machine *m);
-    uint32_t number; /* if none follows */
+    uint32_t number; /* if no number follows */
 } pickle_operations[] = {
     {'N', 0, 0, PICKLE_NONE, pickle_integer, 0},
     {0x88, 0, 0, PICKLE_BOOL, pickle_integer, 1},
@@ -322,7 +320,8 @@ static int pickle_step(struct pickle_machine *m, unsigned char code)
     const unsigned char *p = NULL;
 
     while (o < end && o->code != code) o++;
-    if (o == end) return pickle_fail(m, "operation 0x%02x is not one that torch.save writes", code);
+    if (o == end)
+        return pickle_fail(m, "unknown operation 0x%02x; torch.save does not write it", code);
     TRY(pickle_take(m, &p, (uint64_t)o->number_bytes));
     m->number = o->number;
     for (int k = 0; k < o->number_bytes; k++) m->number |= (uint32_t)p[k] << (8 * k);
@@ -334,14 +333,14 @@ static int pickle_step(struct pickle_machine *m, unsigned char code)
     return 0;
 }
 
-/* The two bytes that state the protocol, operations, and the full stop. */
+/* Reads the two bytes of the protocol, then operations up to STOP. */
 static int pickle_run(struct pickle_machine *m, struct pickle_value **out)
 {
     const unsigned char *p = NULL;
 
     TRY(pickle_take(m, &p, 2));
-    if (p[0] != 0x80) return pickle_fail(m, "does not begin as a pickle of protocol 2");
-    if (p[1] != 2) return pickle_fail(m, "protocol %u, expected 2 as torch.save writes", p[1]);
+    if (p[0] != 0x80) return pickle_fail(m, "does not begin like a pickle of protocol 2");
+    if (p[1] != 2) return pickle_fail(m, "protocol %u, expected 2", p[1]);
     for (;;) {
         TRY(pickle_take(m, &p, 1));
         if (*p == '.') break;
@@ -371,12 +370,13 @@ int pickle_read(struct pickle_value **out, struct arena *a, const void *data, si
     return pickle_run(&m, out);
 }
 
-/* --- reading values ------------------------------------------------------------------------- */
+/* --- looking up values -------------------------------------------------------------------------
+ */
 
 static const struct pickle_value *pickle_find(const struct pickle_value *dict, const char *key)
 {
     if (!dict || dict->type != PICKLE_DICT) return NULL;
-    for (int32_t i = dict->n - 2; i >= 0; i -= 2) /* the last one of a key counts */
+    for (int32_t i = dict->n - 2; i >= 0; i -= 2) /* the last value of a key counts */
         if (dict->item[i]->type == PICKLE_TEXT && strcmp(dict->item[i]->text, key) == 0)
             return dict->item[i + 1];
     return NULL;
@@ -387,7 +387,7 @@ const struct pickle_value *pickle_get(const struct pickle_value *v, const char *
     if (!v) return NULL;
     if (v->type == PICKLE_DICT) return pickle_find(v, key);
     if (v->type != PICKLE_OBJECT) return NULL;
-    /* omegaconf: a container holds its items in _content, a leaf its value in _val. */
+    /* omegaconf: containers store items in _content, leaves their value in _val. */
     const struct pickle_value *content = pickle_find(v->state, "_content");
     const struct pickle_value *found = pickle_find(content ? content : v->state, key);
     if (!found || found->type != PICKLE_OBJECT) return found;

@@ -1,5 +1,5 @@
-/* safetensors.c - a reader that checks every claim of the header against the file's size before a
- * byte of a tensor is touched, and a writer that hashes a file of any size in one pass.
+/* safetensors.c - a reader that checks the whole header against the file's size before it accesses
+ * a tensor, and a writer that hashes the file in the same pass.
  *
  * The reader's checks, in order: (1) the header's length fits the file and the limit, (2) the
  * header is one JSON object without duplicate keys, (3) each tensor has a known dtype, at most
@@ -18,9 +18,9 @@
 
 #include "base/file.h"
 
-/* More than any header of ours by far, and little enough for a JSON tree in memory. */
+/* Much more than any header of this program, but small enough for a JSON tree in memory. */
 enum { SAFETENSORS_HEADER_BYTES_MAX = 16 << 20 };
-/* Written tensors begin at a multiple of this, so that a mapped file can be used in place. */
+/* Alignment of written tensors, so that a mapped file can be used in place. */
 enum { SAFETENSORS_ALIGNMENT = 8 };
 
 #define SAFETENSORS_METADATA "__metadata__"
@@ -35,7 +35,7 @@ static const struct {
 
 struct safetensors {
     struct file_map map;
-    json_t *header_own; /* names, dtypes and metadata are its texts */
+    json_t *header_own; /* owns the texts of names, dtypes and metadata */
     struct safetensors_entry *entry_own;
     int32_t entries_n;
 };
@@ -50,8 +50,7 @@ static int safetensors_read_header(struct safetensors *s, uint64_t *data_first, 
     memcpy(&n, s->map.data, sizeof n);
     n = le64toh(n);
     if (n > s->map.n - sizeof n)
-        return ERR(e, ERR_DATA,
-                   "the header says it has %" PRIu64 " bytes but the file has only %zu", n,
+        return ERR(e, ERR_DATA, "header of %" PRIu64 " bytes, but the file has only %zu", n,
                    s->map.n);
     if (n > SAFETENSORS_HEADER_BYTES_MAX)
         return ERR(e, ERR_DATA, "a header of %" PRIu64 " bytes, more than the limit of %d", n,
@@ -118,7 +117,7 @@ static int safetensors_parse_shape(struct safetensors_entry *out, const json_t *
     return 0;
 }
 
-/* Sets the place of a tensor in the data. */
+/* Parses the offsets of a tensor. */
 static int safetensors_parse_offsets(struct safetensors_entry *out, size_t element_bytes,
                                      const json_t *offsets, const char *data, uint64_t data_bytes,
                                      struct err *e)
@@ -134,7 +133,8 @@ static int safetensors_parse_offsets(struct safetensors_entry *out, size_t eleme
                    (long long)begin, (long long)end, data_bytes);
     if (__builtin_mul_overflow(out->elements_n, (int64_t)element_bytes, &expected) ||
         end - begin != expected)
-        return ERR(e, ERR_DATA, "%lld bytes, but %" PRId64 " elements of %s need another number",
+        return ERR(e, ERR_DATA,
+                   "%lld bytes, but %" PRId64 " elements of %s need a different number",
                    (long long)(end - begin), out->elements_n, out->dtype);
     out->data = data + begin;
     out->data_bytes = (size_t)expected;
@@ -156,7 +156,7 @@ static int safetensors_parse_entry(struct safetensors_entry *out, const json_t *
                                      data, data_bytes, e);
 }
 
-/* Sorted by place; an empty tensor goes before the one that begins where it does. */
+/* Sorts by offset; an empty tensor precedes one with the same offset. */
 static int safetensors_compare(const void *a, const void *b)
 {
     const struct safetensors_entry *x = a, *y = b;
@@ -172,8 +172,8 @@ static int safetensors_check_order(const struct safetensors *s, const char *data
     for (int32_t i = 0; i < s->entries_n; i++) {
         const struct safetensors_entry *x = &s->entry_own[i];
         if ((const char *)x->data != expected)
-            return ERR(e, ERR_DATA, "tensor \"%.80s\": %s the one before it", x->name,
-                       (const char *)x->data < expected ? "overlaps" : "leaves a hole after");
+            return ERR(e, ERR_DATA, "tensor \"%.80s\": %s the previous one", x->name,
+                       (const char *)x->data < expected ? "overlaps" : "leaves a gap after");
         expected += x->data_bytes;
     }
     if (expected != end)
@@ -191,7 +191,7 @@ static int safetensors_read(struct safetensors *s, struct err *e)
     const char *data = (const char *)s->map.data + data_first;
     size_t capacity = json_object_size(s->header_own);
     s->entry_own = calloc(capacity + 1, sizeof *s->entry_own);
-    if (!s->entry_own) return ERR(e, ERR_NOMEM, "no memory for %zu tensors", capacity);
+    if (!s->entry_own) return ERR(e, ERR_NOMEM, "out of memory for %zu tensors", capacity);
     json_object_foreach(s->header_own, key, value)
     {
         struct safetensors_entry *x = &s->entry_own[s->entries_n];
@@ -215,7 +215,7 @@ int safetensors_open(struct safetensors **out, const char *path, struct err *e)
     struct safetensors *s = calloc(1, sizeof *s);
 
     *out = NULL;
-    if (!s) return ERR(e, ERR_NOMEM, "%s: no memory to open the file", path);
+    if (!s) return ERR(e, ERR_NOMEM, "out of memory while opening %s", path);
     TRY_OUT(rc, file_map_open(&s->map, path, e));
     rc = safetensors_read(s, e);
     if (rc < 0) {
@@ -263,8 +263,8 @@ const char *safetensors_metadata(const struct safetensors *s, const char *key)
 
 /* --- writing -------------------------------------------------------------------------------- */
 
-/* The header's JSON text from malloc, padded so that the tensors are aligned; NULL: no memory, or a
- * name or a text that is not UTF-8. */
+/* The header as JSON text from malloc, padded so that tensors are aligned. NULL: out of memory, or
+ * a name or text is not UTF-8. */
 static char *safetensors_header(const struct safetensors_content *c)
 {
     json_t *header = json_object(), *metadata = json_object();
@@ -299,7 +299,7 @@ out:
     return padded;
 }
 
-/* A file that is hashed while it is written. */
+/* Hashes a file while writing it. */
 struct safetensors_output {
     struct file_writer *file_own;
     struct hash_state *hash_own;
@@ -338,7 +338,7 @@ int safetensors_write(const char *path, const struct safetensors_content *c,
     int rc = 0;
 
     if (!header) {
-        rc = ERR(e, ERR_INTERNAL, "%s: the header of %d tensors is not UTF-8, or out of memory",
+        rc = ERR(e, ERR_INTERNAL, "%s: header of %d tensors: a text is not UTF-8, or out of memory",
                  path, c->entries_n);
         goto out;
     }

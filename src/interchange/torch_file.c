@@ -1,5 +1,5 @@
-/* torch_file.c - two passes over the zip: what it holds and the description first, then the
- * numbers. Between them, nodes of the pickle become checked views. */
+/* torch_file.c - reads the zip in two passes: first the list of files and the pickle, then the
+ * needed storages. Between them, nodes of the pickle are converted to checked views. */
 #include "interchange/torch_file.h"
 
 #include <archive.h>
@@ -26,10 +26,10 @@ enum {
 static int zip_error(const struct torch_file *f, struct archive *zip, struct err *e)
 {
     const char *why = archive_error_string(zip);
-    return ERR(e, ERR_DATA, "%s: damaged or cut short: %s", f->path, why ? why : "unreadable zip");
+    return ERR(e, ERR_DATA, "%s: damaged or truncated: %s", f->path, why ? why : "unreadable zip");
 }
 
-/* A zip begins like this; a file of torch.save before PyTorch 1.6 is bare pickles. */
+/* Checks that the file is a zip; torch.save before PyTorch 1.6 wrote plain pickles. */
 static int check_magic(const char *path, int64_t *bytes, struct err *e)
 {
     unsigned char head[4] = {0};
@@ -46,13 +46,12 @@ static int check_magic(const char *path, int64_t *bytes, struct err *e)
                    "%s: written by torch.save before PyTorch 1.6; load it and save it again with a "
                    "newer PyTorch",
                    path);
-    return ERR(e, ERR_DATA, "%s: not a checkpoint of PyTorch: it does not begin as a zip file",
-               path);
+    return ERR(e, ERR_DATA, "%s: not a PyTorch checkpoint: not a zip file", path);
 }
 
 /* A file in the zip. */
 struct zip_member {
-    const char *name; /* after the folder */
+    const char *name; /* without the folder */
     int64_t bytes;    /* -1: not stated */
 };
 typedef int (*zip_member_fn)(void *context, struct archive *zip, const struct zip_member *member,
@@ -65,7 +64,7 @@ static int zip_each(const struct torch_file *f, zip_member_fn fn, void *context,
     struct archive_entry *entry;
     int rc = 0, next;
 
-    if (!zip) return ERR(e, ERR_NOMEM, "%s: no memory to read it", f->path);
+    if (!zip) return ERR(e, ERR_NOMEM, "out of memory while reading %s", f->path);
     if (archive_read_support_format_zip_seekable(zip) != ARCHIVE_OK ||
         archive_read_open_filename(zip, f->path, TORCH_BLOCK_BYTES) != ARCHIVE_OK) {
         rc = zip_error(f, zip, e);
@@ -75,7 +74,7 @@ static int zip_each(const struct torch_file *f, zip_member_fn fn, void *context,
         const char *path = archive_entry_pathname(entry);
         const char *slash = path ? strchr(path, '/') : NULL;
         if (!path || strlen(path) > TORCH_NAME_MAX) {
-            rc = ERR(e, ERR_DATA, "%s: holds a file without a usable name", f->path);
+            rc = ERR(e, ERR_DATA, "%s: contains a file without a valid name", f->path);
             goto out;
         }
         const struct zip_member member = {
@@ -89,7 +88,7 @@ out:
     return rc;
 }
 
-/* Exactly the stated bytes of a file; a checksum that does not hold is an error of libarchive. */
+/* Reads exactly the stated bytes of a file; libarchive verifies the checksum. */
 static int zip_read(const struct torch_file *f, struct archive *zip,
                     const struct zip_member *member, void *out, struct err *e)
 {
@@ -112,7 +111,7 @@ static int zip_read(const struct torch_file *f, struct archive *zip,
     return 0;
 }
 
-/* --- what it holds -------------------------------------------------------------------------- */
+/* --- listing -------------------------------------------------------------------------- */
 
 struct torch_listing {
     struct torch_file *file;
@@ -131,15 +130,15 @@ static int list_member(void *context, struct archive *zip, const struct zip_memb
     const char *name = member->name;
     bool pickle = strcmp(name, "data.pkl") == 0;
 
-    if (strcmp(name, "byteorder") == 0) { /* PyTorch 2 states how its numbers are laid out */
+    if (strcmp(name, "byteorder") == 0) { /* PyTorch 2 states the byte order */
         char text[8] = "";
         if (member->bytes == 6) TRY(zip_read(f, zip, member, text, e));
         if (strcmp(text, "little") == 0) return 0;
-        return ERR(e, ERR_DATA, "%s: its byte order is not little endian", f->path);
+        return ERR(e, ERR_DATA, "%s: byte order is not little-endian", f->path);
     }
-    if (!pickle && strncmp(name, "data/", 5) != 0) return 0; /* version, code */
+    if (!pickle && strncmp(name, "data/", 5) != 0) return 0; /* version, code: ignore */
     if (member->bytes < 0 || member->bytes > l->file_bytes)
-        return ERR(e, ERR_DATA, "%s: %s states %" PRId64 " bytes, the whole file has %" PRId64,
+        return ERR(e, ERR_DATA, "%s: %s states %" PRId64 " bytes, but the whole file has %" PRId64,
                    f->path, name, member->bytes, l->file_bytes);
     if (!pickle) {
         if (l->storages.n == TORCH_STORAGES_MAX)
@@ -148,7 +147,7 @@ static int list_member(void *context, struct archive *zip, const struct zip_memb
             (struct torch_storage){.key = arena_strdup(f->arena, name + 5), .bytes = member->bytes};
         return 0;
     }
-    if (f->pickle) return ERR(e, ERR_DATA, "%s: holds data.pkl twice", f->path);
+    if (f->pickle) return ERR(e, ERR_DATA, "%s: contains data.pkl twice", f->path);
     if (member->bytes > PICKLE_BYTES_MAX)
         return ERR(e, ERR_DATA, "%s: data.pkl has %" PRId64 " bytes, more than the limit of %d",
                    f->path, member->bytes, PICKLE_BYTES_MAX);
@@ -172,15 +171,14 @@ int torch_file_open(struct torch_file *f, struct arena *a, const char *path, str
     TRY(check_magic(path, &l.file_bytes, e));
     TRY(zip_each(f, list_member, &l, e));
     if (!f->pickle)
-        return ERR(e, ERR_DATA, "%s: a zip file, but not of torch.save: it holds no data.pkl",
-                   f->path);
+        return ERR(e, ERR_DATA, "%s: not a file of torch.save: contains no data.pkl", f->path);
     f->storage = l.storages.item;
     f->storages_n = l.storages.n;
     if (f->storages_n == 0) return 0;
     qsort(f->storage, (size_t)f->storages_n, sizeof *f->storage, compare_storages);
     for (int32_t i = 1; i < f->storages_n; i++)
         if (strcmp(f->storage[i - 1].key, f->storage[i].key) == 0)
-            return ERR(e, ERR_DATA, "%s: holds data/%s twice", f->path, f->storage[i].key);
+            return ERR(e, ERR_DATA, "%s: contains data/%s twice", f->path, f->storage[i].key);
     return 0;
 }
 
@@ -199,7 +197,7 @@ static const struct torch_type {
 };
 enum { TORCH_TYPES_N = sizeof torch_types / sizeof *torch_types };
 
-/* What else the pickle of a checkpoint may name. */
+/* The other names allowed in the pickle of a checkpoint. */
 static const struct pickle_name torch_names[] = {
     {"torch float32", PICKLE_USE_NAME},
     {"torch float16", PICKLE_USE_NAME},
@@ -209,7 +207,7 @@ static const struct pickle_name torch_names[] = {
     {"collections OrderedDict", PICKLE_USE_DICT},
     {"collections defaultdict", PICKLE_USE_DICT},
     {"argparse Namespace", PICKLE_USE_OBJECT},
-    /* Statistics of the training, which fairseq keeps beside the weights; skipped. */
+    /* Training statistics that fairseq stores beside the weights; ignored. */
     {"numpy dtype", PICKLE_USE_OBJECT},
     {"numpy.core.multiarray scalar", PICKLE_USE_OBJECT},
     {"numpy._core.multiarray scalar", PICKLE_USE_OBJECT},
@@ -222,7 +220,7 @@ static const struct pickle_name torch_names[] = {
     {"__builtin__ bool", PICKLE_USE_NAME},
     {"__builtin__ str", PICKLE_USE_NAME},
     {"__builtin__ unicode", PICKLE_USE_NAME},
-    /* The configuration of fairseq 0.10, kept in containers of omegaconf. */
+    /* The configuration of fairseq 0.10, in containers of omegaconf. */
     {"typing Any", PICKLE_USE_NAME},
     {"omegaconf.dictconfig DictConfig", PICKLE_USE_OBJECT},
     {"omegaconf.listconfig ListConfig", PICKLE_USE_OBJECT},
@@ -253,7 +251,7 @@ static bool is_call(const struct pickle_value *v, const char *name, int32_t argu
     return v->type == PICKLE_OBJECT && strcmp(v->text, name) == 0 && v->arguments->n >= arguments_n;
 }
 
-/* ("storage", type, key, device, elements), as torch.save names a storage. */
+/* Reads the id of a storage: ("storage", type, key, device, elements). */
 static int read_storage(struct torch_tensor *t, int64_t *elements_n, const struct torch_file *f,
                         const struct pickle_value *v, struct err *e)
 {
@@ -265,7 +263,7 @@ static int read_storage(struct torch_tensor *t, int64_t *elements_n, const struc
         return ERR(e, ERR_DATA, "not a view of a storage");
     while (type < torch_types + TORCH_TYPES_N && strcmp(type->name, id->item[1]->text) != 0) type++;
     if (type == torch_types + TORCH_TYPES_N)
-        return ERR(e, ERR_DATA, "the type %.60s is unknown", id->item[1]->text);
+        return ERR(e, ERR_DATA, "unknown type %.60s", id->item[1]->text);
     t->dtype = type->dtype;
     t->type = type->name + strlen("torch ");
     t->key = id->item[2]->text;
@@ -274,17 +272,18 @@ static int read_storage(struct torch_tensor *t, int64_t *elements_n, const struc
     if (f->storages_n > 0)
         found =
             bsearch(&wanted, f->storage, (size_t)f->storages_n, sizeof wanted, compare_storages);
-    if (!found) return ERR(e, ERR_DATA, "its storage data/%.40s is missing", t->key);
+    if (!found) return ERR(e, ERR_DATA, "storage data/%.40s is missing", t->key);
     t->storage_bytes = found->bytes;
     if (*elements_n >= 0 && *elements_n <= INT64_MAX / 8 &&
         found->bytes == *elements_n * type->bytes)
         return 0;
     return ERR(e, ERR_DATA,
-               "its storage data/%.40s has %" PRId64 " bytes, not %" PRId64 " elements of %" PRId64,
+               "storage data/%.40s has %" PRId64 " bytes, expected %" PRId64
+               " elements of %" PRId64,
                t->key, found->bytes, *elements_n, type->bytes);
 }
 
-/* Whether the view stays inside; everything is bounded before it is multiplied. */
+/* Whether the view is inside its storage; every factor is bounded before it is multiplied. */
 static bool view_fits(struct torch_tensor *t, int64_t storage_n)
 {
     const int64_t most = INT64_C(1) << TORCH_ELEMENTS_MAX_LOG2;
@@ -329,7 +328,7 @@ static int read_tensor(struct torch_tensor *t, const struct torch_file *f,
     t->offset = argument[1]->integer;
     t->dims_n = argument[2]->n;
     if (view_fits(t, storage_n)) return 0;
-    return ERR(e, ERR_DATA, "reaches beyond its storage of %" PRId64 " elements", storage_n);
+    return ERR(e, ERR_DATA, "exceeds its storage of %" PRId64 " elements", storage_n);
 }
 
 int torch_tensors_read(struct torch_tensor **out, int32_t *n, const struct torch_file *f,
@@ -340,8 +339,7 @@ int torch_tensors_read(struct torch_tensor **out, int32_t *n, const struct torch
 
     *n = 0;
     if (!state_dict || state_dict->type != PICKLE_DICT || state_dict->n == 0)
-        return ERR(e, ERR_DATA,
-                   "%s: holds no dict `model` of tensors, as a checkpoint of fairseq does",
+        return ERR(e, ERR_DATA, "%s: contains no dict `model` of tensors; not a fairseq checkpoint",
                    f->path);
     map_init(&names, f->arena);
     *out = arena_array(f->arena, (size_t)state_dict->n / 2, sizeof **out);
@@ -349,13 +347,13 @@ int torch_tensors_read(struct torch_tensor **out, int32_t *n, const struct torch
         const struct pickle_value *const name = state_dict->item[2 * *n];
         struct torch_tensor *t = &(*out)[*n];
         if (name->type != PICKLE_TEXT)
-            return ERR(e, ERR_DATA, "%s: a tensor's name is not a text", f->path);
+            return ERR(e, ERR_DATA, "%s: a tensor's name is not text", f->path);
         t->name = name->text;
         int rc = read_tensor(t, f, state_dict->item[2 * *n + 1], e);
         if (rc < 0) err_ctx(e, "%s: tensor %s", f->path, t->name);
         TRY(rc);
         map_put(&names, t->name, strlen(t->name), &added);
-        if (!added) return ERR(e, ERR_DATA, "%s: holds %s twice", f->path, t->name);
+        if (!added) return ERR(e, ERR_DATA, "%s: contains %s twice", f->path, t->name);
     }
     return 0;
 }
@@ -369,7 +367,8 @@ bool torch_tensor_same_view(const struct torch_tensor *x, const struct torch_ten
            memcmp(x->strides, y->strides, n) == 0;
 }
 
-/* --- numbers -------------------------------------------------------------------------------- */
+/* --- reading storages
+ * -------------------------------------------------------------------------------- */
 
 struct torch_reading {
     const struct torch_file *file;
@@ -387,10 +386,10 @@ static int read_member(void *context, struct archive *zip, const struct zip_memb
     for (struct torch_wanted *w = r->wanted; w < r->wanted + r->wanted_n; w++) {
         if (w->data_own || strcmp(w->key, member->name + 5) != 0) continue;
         if (member->bytes != w->bytes)
-            return ERR(e, ERR_DATA, "%s: %s has changed while it was read", path, member->name);
+            return ERR(e, ERR_DATA, "%s: %s changed while being read", path, member->name);
         w->data_own = malloc((size_t)w->bytes + 1);
         if (!w->data_own)
-            return ERR(e, ERR_NOMEM, "%s: no memory for the %" PRId64 " bytes of %s", path,
+            return ERR(e, ERR_NOMEM, "%s: out of memory for the %" PRId64 " bytes of %s", path,
                        w->bytes, member->name);
         return zip_read(r->file, zip, member, w->data_own, e);
     }
@@ -409,7 +408,7 @@ int torch_file_read(const struct torch_file *f, struct torch_wanted *wanted, int
     return 0;
 }
 
-/* IEEE fp16, every value exactly; a subnormal is its 10 bits times 2^-24. */
+/* Converts fp16 exactly; a subnormal is its 10 bits times 2^-24. */
 static float from_fp16(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000u) << 16, exponent = h >> 10 & 31u, fraction = h & 1023u;

@@ -1,11 +1,11 @@
-/* torch_file.h - the zip file that torch.save writes: FOLDER/data.pkl describes tensors, and
- * FOLDER/data/KEY holds the bytes of each storage.
+/* torch_file.h - reads zip files of torch.save: FOLDER/data.pkl describes tensors, FOLDER/data/KEY
+ * contains the bytes of each storage.
  *
- * 1. libarchive reads the zip (64-bit sizes, checksums, damage); checked here is what a checkpoint
- *    has beyond that: one folder, no name twice, nothing larger than the file itself.
- * 2. A tensor is a view of a storage: offset, sizes and strides, in elements. Every view is checked
- *    to stay inside its storage, and every storage to be in the file with the size that is claimed.
- * 3. Nothing of the file is ever executed (pickle.h). */
+ * 1. libarchive reads the zip and checks sizes and checksums. This file checks that there is one
+ *    folder, that no name occurs twice, and that no member is larger than the file.
+ * 2. A tensor is a view of a storage: offset, sizes and strides in elements. Every view must be
+ *    inside its storage, and every storage must be in the file with the stated size.
+ * 3. Nothing in the file is executed (pickle.h). */
 #ifndef INTERCHANGE_TORCH_FILE_H
 #define INTERCHANGE_TORCH_FILE_H
 
@@ -33,8 +33,9 @@ struct torch_file {
     size_t pickle_bytes;
 };
 
-/* torch_file_open - lists the file and reads its pickle, all in the arena. Errors: ERR_NOINPUT;
- * ERR_DATA not a zip file, of torch.save before 1.6, damaged, cut short, of another program. */
+/* torch_file_open - lists the file and reads its pickle into the arena. Errors: ERR_NOINPUT;
+ * ERR_DATA not a zip file, written by torch.save before 1.6 or by another program, damaged,
+ * truncated. */
 int torch_file_open(struct torch_file *f, struct arena *a, const char *path, struct err *e);
 
 /* torch_file_describe - the value that the pickle describes, in the arena of f. */
@@ -46,25 +47,24 @@ struct torch_tensor {
     const char *name;
     const char *key; /* of the storage */
     enum torch_dtype dtype;
-    const char *type; /* as PyTorch calls it, such as HalfStorage */
+    const char *type; /* PyTorch's name, such as HalfStorage */
     int64_t storage_bytes;
     int64_t offset, elements_n;
     int32_t dims_n;
     int64_t dims[TORCH_DIMS_MAX], strides[TORCH_DIMS_MAX];
 };
 
-/* torch_tensors_read - of a state dict, in its order, in the arena of f. Errors: ERR_DATA not a
- * dict of tensors, a name twice, a view beyond its storage, a storage that is absent or of another
- * size.
- */
+/* torch_tensors_read - reads the tensors of a state dict in its order, in the arena of f. Errors:
+ * ERR_DATA not a dict of tensors, a duplicate name, a view outside its storage, a missing storage
+ * or one of another size. */
 int torch_tensors_read(struct torch_tensor **out, int32_t *n, const struct torch_file *f,
                        const struct pickle_value *state_dict, struct err *e);
 
-/* torch_tensor_same_view - the same numbers because it is the same place. */
+/* torch_tensor_same_view - whether both tensors are the same view of the same storage. */
 bool torch_tensor_same_view(const struct torch_tensor *x, const struct torch_tensor *y);
 
-/* torch_file_read - the bytes of the wanted storages in one pass over the file. data_own, of each,
- * is to be freed by the caller, also after an error. Errors: ERR_DATA damaged; ERR_NOMEM. */
+/* torch_file_read - reads the wanted storages in one pass over the file. The caller frees every
+ * data_own, also after an error. Errors: ERR_DATA damaged; ERR_NOMEM. */
 struct torch_wanted {
     const char *key;
     int64_t bytes; /* as listed */
@@ -73,8 +73,8 @@ struct torch_wanted {
 int torch_file_read(const struct torch_file *f, struct torch_wanted *wanted, int32_t wanted_n,
                     struct err *e);
 
-/* torch_tensor_widen - the elements in row order as fp32, from the bytes of the storage; fp16 and
- * bf16 are widened exactly. The dtype is not TORCH_OTHER. */
+/* torch_tensor_widen - converts the elements to fp32 in row order, from the bytes of the storage.
+ * fp16 and bf16 convert exactly. The dtype must not be TORCH_OTHER. */
 void torch_tensor_widen(float *out, const struct torch_tensor *t, const void *storage);
 
 #endif

@@ -1,4 +1,4 @@
-/* model.c - a model's life, and its tensors as seen from the host. */
+/* model.c - opens and closes a model; reads and writes its tensors. */
 #include "model/model.h"
 
 #include <inttypes.h>
@@ -51,7 +51,7 @@ int model_open(struct model **out, struct backend *b, const struct spec *s,
     int rc = 0;
     struct model *m = calloc(1, sizeof *m);
     *out = NULL;
-    if (m == NULL) return ERR(e, ERR_NOMEM, "no memory for a model");
+    if (m == NULL) return ERR(e, ERR_NOMEM, "out of memory for a model");
     m->b = b;
     m->spec = *s;
     m->options = *o;
@@ -88,7 +88,7 @@ int64_t model_bytes(const struct model *m)
     return m->allocated_bytes;
 }
 
-/* The place of a tensor in a block, or an error. */
+/* Locates a tensor in a block. */
 static int locate(const struct model *m, enum model_block block, int32_t tensor, float **at,
                   size_t *bytes, struct err *e)
 {
@@ -128,7 +128,7 @@ int model_write(struct model *m, enum model_block block, int32_t tensor, const f
 int model_keep_inner(struct model *m, struct err *e)
 {
     if (m->inner_dev_own != NULL) return 0;
-    model_graphs_forget(m); /* they keep nothing */
+    model_graphs_forget(m); /* graphs refer to the memory freed below */
     int64_t n = (m->spec.model.layers + 2) * m->tokens_max * m->spec.model.dim;
     return m->b->ops->alloc(m->b, (void **)&m->inner_dev_own, (size_t)n * sizeof(float), e);
 }

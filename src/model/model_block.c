@@ -1,10 +1,10 @@
 /* model_block.c - the forward pass through the layers (oracle SPEC.md section 5).
  *
- * The sum of a residual branch and the LayerNorm that reads it are one op: LayerNorm 2 after
- * attention, LayerNorm 1 of the next layer (or the final one) after the feed-forward part. */
+ * A residual sum and the LayerNorm that reads it are one op: LayerNorm 2 after attention; LayerNorm
+ * 1 of the next layer, or the final one, after the feed-forward layers. */
 #include "model/model_internal.h"
 
-/* Steps of a layer from its LayerNorm 1 to the residual stream after attention and LayerNorm 2. */
+/* From the LayerNorm 1 of a layer to the residual stream after attention and LayerNorm 2. */
 static int attend(struct model *m, const struct model_pass *p, int32_t l, struct err *e)
 {
     const struct model_activations *act = model_activations(m, p, l);
@@ -29,7 +29,7 @@ static int attend(struct model *m, const struct model_pass *p, int32_t l, struct
     return ops_residual_layernorm(m->b, &sum, e);
 }
 
-/* The feed-forward part, its residual sum, and the LayerNorm that comes next, if any. */
+/* The feed-forward layers, their residual sum, and the next LayerNorm, if any. */
 static int feed_forward(struct model *m, const struct model_pass *p, int32_t l, struct err *e)
 {
     const struct model_activations *act = model_activations(m, p, l);
@@ -63,7 +63,7 @@ static int feed_forward(struct model *m, const struct model_pass *p, int32_t l, 
     return ops_residual_layernorm(m->b, &joint, e);
 }
 
-/* Keeps a copy of a stream where model_keep_inner asked for it. */
+/* Copies the residual stream if model_keep_inner was called. */
 static int keep(struct model *m, const struct model_pass *p, int32_t layer, const struct tensor *x,
                 struct err *e)
 {

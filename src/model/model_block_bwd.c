@@ -1,17 +1,18 @@
 /* model_block_bwd.c - the backward pass through the layers.
  *
- * buffers.stream_grad holds the gradient of the residual stream, in place from layer to layer. Each
- * branch adds its share through its LayerNorm; the same op gives the gradient of the branch whose
- * sum that LayerNorm read, the next one to go through. An update's first pass writes the gradients
- * of the layers' matrices, to which later ones add; all others are added to what was zeroed. */
+ * buffers.stream_grad is the gradient of the residual stream, updated in place from layer to layer.
+ * Each branch adds its gradient through its LayerNorm. The same op computes the gradient of the
+ * preceding branch, whose sum that LayerNorm read. The first pass of an update overwrites the
+ * gradients of the layers' matrices and later passes add to them; all other gradients are zeroed
+ * first and added to. */
 #include "model/model_internal.h"
 
-/* The gradients that go from branch to branch; `branch` is `stream` where nothing is dropped. */
+/* The gradients passed from branch to branch; without dropout `branch` is `stream`. */
 struct flow {
     struct tensor stream, branch; /* (N,C) */
 };
 
-/* What is known of a LayerNorm that read the stream x after a branch with that dropout. */
+/* A LayerNorm that read the stream x after a branch with this dropout. */
 struct joint {
     const struct tensor *x, *stats, *gain;
     struct tensor *dgain, *dbias;
@@ -93,20 +94,22 @@ static int attend_bwd(struct model *m, const struct model_pass *p, int32_t l, st
                                        .gain = &w->norm1_gain,
                                        .dgain = &dw->norm1_gain,
                                        .dbias = &dw->norm1_bias};
-    if (l > 0) /* what layer 0 reads is not the sum of a branch */
+    if (l > 0) /* layer 0 does not read the sum of a branch */
         after_feed_forward.dropout =
             model_dropout(m, p, m->spec.model.dropout, l - 1, DROPOUT_FEED_FORWARD_OUT);
     return flow_through(m, f, &da, &after_feed_forward, e);
 }
 
-/* From what the head left to the gradients of the stream after the last layer and of its branch. */
+/* Computes the gradients of the stream after the last layer and of its branch from those of the
+ * head. */
 static int flow_begin(struct model *m, const struct model_pass *p, struct flow *f, struct err *e)
 {
     int64_t n = p->tokens_n, c = m->spec.model.dim;
     int32_t last_layer = m->spec.model.layers - 1;
     f->stream = f->branch = model_view(&m->buffers.stream_grad, n, c);
     if (m->spec.model.final_norm) {
-        /* The head left the gradient of the features; LayerNorm turns it into the stream's. */
+        /* The head computed the gradient of the features; the LayerNorm turns it into that of the
+         * stream. */
         const struct model_activations *last = model_activations(m, p, m->spec.model.layers);
         struct layernorm_bwd_args norm = {.dx = f->stream,
                                           .dgain = m->gradients.norm_gain,

@@ -1,13 +1,14 @@
-/* model_embedding.c - ids to the residual stream and back (oracle SPEC.md sections 4 and 8).
+/* model_embedding.c - from ids to the residual stream, and its backward pass (oracle SPEC.md
+ * sections 4 and 8).
  *
- * Adaptive: the tokens of a band are gathered, projected and scattered to their places, times
- * sqrt(C). Plain: gathered in place. The position method then adds its rows, and dropout comes
- * last. The gathered rows are kept: the backward pass needs them for the projections. */
+ * Adaptive: gathers the rows of each band, projects them, and scatters them to their tokens, times
+ * sqrt(C). Plain: gathers in place. Then the position method adds its rows, then dropout. The
+ * backward pass of the projections needs the gathered rows. */
 #include <math.h>
 
 #include "model/model_internal.h"
 
-/* Rows of one band gathered so far, packed behind those of the bands before it. */
+/* The gathered rows of a band, after those of earlier bands. */
 static struct tensor band_rows(const struct model *m, int64_t *used, int32_t band)
 {
     int64_t n = m->lists.band_id[band].n, width = m->bands.band[band].width;

@@ -1,15 +1,14 @@
 /* model_graph.c - passes that a backend can capture as graphs and launch again.
  *
- * 1. A body is work on the backend alone: what differs between passes of one shape is in lists and
- *    step state that were uploaded before; results are fetched afterwards. The shape is the body,
- *    the sizes of the batch and the place of every list; lists are filled up (model_lists.c) so
- *    that there are few shapes.
- * 2. The first pass of a shape runs directly, because the backend then chooses algorithms and its
- *    scratch memory grows. The second is captured, and later ones launch its graph: the same work
- *    in the same order gives the same bits.
- * 3. MODEL_GRAPHS shapes are remembered; a new one replaces the least recently used. Frequent
- *    shapes therefore stay, and a validation gets its graphs although the training came first.
- *    Passes of more shapes than that in turn run directly, without the cost of a capture.
+ * 1. A body works on the backend only: lists and step state, uploaded before it, hold what differs
+ *    between passes of one shape; results are fetched after it. A shape is the body, the sizes of
+ *    the batch, and offset and length of every list. Lists are padded (model_lists.c), so that
+ *    there are few shapes.
+ * 2. The first pass of a shape runs directly, because the backend selects algorithms and grows its
+ *    scratch memory in it. The second pass is captured, and later ones launch its graph: the same
+ *    work in the same order gives the same bits.
+ * 3. A cache holds MODEL_GRAPHS shapes; a new one replaces the least recently used. If more shapes
+ *    alternate, their passes run directly, without the cost of a capture.
  * 4. A backend without graph_begin runs every body directly. */
 #include <string.h>
 
@@ -27,7 +26,7 @@ static struct model_graph *graph_find(struct model_graphs *graphs, const struct 
     return NULL;
 }
 
-/* Remembers a new shape. */
+/* Adds a shape to the cache. */
 static void graph_remember(struct model *m, const struct model_graph *shape)
 {
     struct model_graphs *graphs = &m->graphs;

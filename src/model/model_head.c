@@ -1,12 +1,11 @@
 /* model_head.c - the training loss and its gradients (oracle SPEC.md sections 6 to 8).
  *
- * Logits exist for a chunk of rows at a time: loss, gradient of the logits, then their share of
- * the features' and the tables' gradients before the next chunk. Only rows whose target is in a
- * tail reach that tail. buffers.stream_grad receives the gradient of the features, the model's
- * state the sum of the losses. */
+ * Works on one chunk of rows of logits at a time: loss, gradient of the logits, then the gradients
+ * of the features and tables. A tail gets only the rows whose target is in it. The gradient of the
+ * features goes to buffers.stream_grad, the sum of the losses to the model's state. */
 #include "model/model_internal.h"
 
-/* Loss and gradients of one softmax over all rows of x: dx is overwritten, dtable added to. */
+/* Loss and gradients of one softmax over all rows of x. Overwrites dx, adds to dtable. */
 static int softmax_train(struct model *m, const struct tensor *x, const struct tensor *table,
                          const struct model_list *target, int64_t loss_from, struct tensor *dx,
                          struct tensor *dtable, struct err *e)
@@ -26,7 +25,7 @@ static int softmax_train(struct model *m, const struct tensor *x, const struct t
     return 0;
 }
 
-/* One tail: y = x P for its rows only, dropout on y, softmax over the band's table. */
+/* One tail: y = x P for its rows, dropout on y, softmax over the band's table. */
 static int tail_train(struct model *m, const struct model_pass *p, int32_t band,
                       const struct tensor *features, int64_t loss_from, struct tensor *dfeatures,
                       struct err *e)

@@ -1,7 +1,8 @@
-/* model_init.c - initial values (oracle SPEC.md section 9), drawn tensor by tensor.
+/* model_init.c - initialises the weights (oracle SPEC.md section 9).
  *
- * A tensor's stream is the CRC-32C of its name, so models that differ in one tensor share the rest.
- * Element i of a uniform tensor is one Philox word; normals come in pairs by Box and Muller. */
+ * A tensor's stream is the CRC-32C of its name, so that models that differ in one tensor share the
+ * others. Element i of a uniform tensor is one Philox word; normals are drawn in pairs (Box and
+ * Muller). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +11,12 @@
 #include "base/philox.h"
 #include "model/model_internal.h"
 
-/* The step word of every draw made here: no update has this number, so dropout never uses it. */
+/* The step word of all draws in this file. No update has this number, so dropout never uses it. */
 static const uint32_t INIT_STEP = 0xFFFFFFFFu;
 
 static const double PI = 3.14159265358979323846;
 
-/* (0, 1), never either end. */
+/* Uniform in the open interval (0, 1). */
 static double open_uniform(uint32_t word)
 {
     return ((double)word + 0.5) * 0x1p-32;
@@ -58,7 +59,7 @@ int model_init(struct model *m, uint64_t seed, struct err *e)
         most = n > most ? n : most;
     }
     float *values = malloc((size_t)most * sizeof *values);
-    if (values == NULL) return ERR(e, ERR_NOMEM, "no memory for initial values");
+    if (values == NULL) return ERR(e, ERR_NOMEM, "out of memory for initial values");
     for (int32_t i = 0; i < m->params.tensors_n; i++) {
         if (m->params.tensor[i].init == SHAPE_OWN)
             model_position_start(m, i, values);

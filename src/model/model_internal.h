@@ -1,22 +1,21 @@
-/* model_internal.h - the inside of struct model: what its files share.
+/* model_internal.h - struct model and the functions that its files share.
  *
- * 1. Memory: one block of values, gradients and optimiser state; with bf16 one of the values
- *    rounded; one activation pool whose offsets are fixed at open for the largest batch; one small
- *    block of step state. Nothing is allocated afterwards, model_keep_inner aside. shape/memory.h
- *    says where each buffer is and when it holds something: outside its phases its bytes belong
- *    to another.
- * 2. A training pass keeps what the backward pass reads, layer by layer. A scoring pass reuses the
- *    buffers of layer 0 for every layer.
- * 3. Everything the host decides about a batch (bands, tails, positions) travels to the backend in
- *    one list buffer, uploaded once, before the pass. What runs between that and the results may
- *    be a replay (model_graph.c): it must not look at or change anything of the host's.
- * 4. Precision is the backend's. In bf16 the matrices that products and gathers read are the
- *    rounded copy's, activations and their gradients (the residual stream and the logits of a
- *    training too) are bf16; LayerNorm's weights, statistics, sums of attention, losses,
- *    logits of a scoring, tables of positions and parameter gradients are f32. The copy is never
- *    stale: model_write rounds the tensor that it writes, the optimiser rewrites all of it.
+ * 1. Memory: one block of values, gradients and optimiser state; with bf16 a copy of the values;
+ *    one pool of activations whose offsets are fixed at open for the largest batch; a small block
+ *    of step state. Nothing is allocated later, except by model_keep_inner. shape/memory.h defines
+ *    offset and lifetime of each buffer; outside its lifetime other buffers use its bytes.
+ * 2. A training pass keeps the activations of every layer for the backward pass. A scoring pass
+ *    uses the buffers of layer 0 for every layer.
+ * 3. The host uploads all index lists of a batch (bands, tails, positions) in one buffer before the
+ *    pass. The pass may be a graph launch (model_graph.c), so its body must not access memory of
+ *    the host.
+ * 4. The backend determines the precision. With bf16, products and gathers read the bf16 copy of
+ *    the weights, and activations and their gradients are bf16, including the residual stream and
+ *    training logits. LayerNorm weights, statistics, attention sums, losses, scoring logits,
+ *    position tables and parameter gradients are f32. The copy always matches: model_write rounds
+ *    the tensor that it writes, and the optimiser rewrites all of it.
  *
- * Axes as in backend.h; N = rows * length tokens of the batch at hand. */
+ * Axes as in backend.h; N = rows * length tokens of the current batch. */
 #ifndef MODEL_MODEL_INTERNAL_H
 #define MODEL_MODEL_INTERNAL_H
 
@@ -30,11 +29,11 @@
 
 enum {
     MODEL_PAD = 1,    /* the pad id of every dictionary */
-    MODEL_GRAPHS = 32 /* shapes of passes that are remembered */
+    MODEL_GRAPHS = 32 /* shapes in the cache of graphs */
 };
 
-/* Views of one layer's weights, or of their gradients. In bf16 the matrices of the weights are
- * views of the rounded copy. */
+/* Views of a layer's weights or of their gradients. With bf16 the weight matrices are views of the
+ * bf16 copy. */
 struct model_layer {
     struct tensor norm1_gain, norm1_bias; /* (1,C) */
     struct tensor qkv, qkv_bias;          /* (3C,C), (1,3C) */
@@ -52,7 +51,7 @@ struct model_weights {
     struct tensor norm_gain, norm_bias;        /* (1,C), with a final LayerNorm only */
 };
 
-/* What a layer leaves for its backward pass. */
+/* The activations that a layer keeps for its backward pass. */
 struct model_activations {
     struct tensor x;             /* (N,C) residual stream into the layer */
     struct tensor ln1;           /* (N,C) its LayerNorm 1 */
@@ -67,41 +66,42 @@ struct model_activations {
 };
 
 struct model_buffers {
-    /* layers + 1 entries when training (of the last only x exists, the stream after the last layer,
-     * and with a final LayerNorm ln1 and stats1), one entry otherwise. */
+    /* Training: layers + 1 entries. The last one has only x, the stream after the last layer, and
+     * with a final LayerNorm ln1 and stats1. Otherwise one entry. */
     struct model_activations *layer;
-    struct tensor gathered;             /* (N,C) embedding rows of band 0, 1, … packed */
+    struct tensor gathered;             /* (N,C) embedding rows of band 0, 1, …, packed */
     struct tensor narrow;               /* (N,C) */
     struct tensor wide;                 /* (N,max(F,3C)), backward pass only */
     struct tensor stream_grad, dropped; /* (N,C), training only */
-    struct tensor features;             /* (N,C) head input after its dropout, if it has one */
+    struct tensor features;             /* (N,C) head input after its dropout, if any */
     struct tensor tail;                 /* (N,2 * width) input of a tail, then its gradient */
     struct tensor chosen;               /* (scored_max,C) features at scored positions */
-    struct tensor logits, scores;       /* one chunk of a training, of a scoring */
+    struct tensor logits, scores;       /* one chunk: of training, of scoring */
     struct tensor loss;                 /* (1,losses_n) */
     struct tensor
         transposed[SHAPE_BANDS_MAX]; /* (width,C) tail projections transposed, for scoring */
 };
 
-/* n numbers from `offset` of the list buffer. No gaps: compared byte by byte, as are all lists. */
+/* n numbers at `offset` of the list buffer. No padding bytes: lists are compared with memcmp. */
 struct model_list {
     int64_t offset, n;
 };
 
-/* Those of bands are filled up with -1, a padding row, where the backend records work. */
+/* If the backend captures graphs, lists of bands are padded with -1 (padding rows). */
 struct model_lists {
-    struct model_list band_row[SHAPE_BANDS_MAX];   /* token of the batch */
-    struct model_list band_id[SHAPE_BANDS_MAX];    /* row of the band's table */
-    struct model_list band_grad[SHAPE_BANDS_MAX];  /* the same, -1 for the pad id */
-    struct model_list position;                    /* (N) row of the position table */
-    struct model_list head;                        /* class of each target, -1: none */
-    struct model_list tail_row[SHAPE_BANDS_MAX];   /* rows whose target is in the band; with the
-                                                      tail quirk not those of its class 1 */
-    struct model_list tail_class[SHAPE_BANDS_MAX]; /* its class */
+    struct model_list band_row[SHAPE_BANDS_MAX];  /* token of the batch */
+    struct model_list band_id[SHAPE_BANDS_MAX];   /* row of the band's table */
+    struct model_list band_grad[SHAPE_BANDS_MAX]; /* the same, -1 for the pad id */
+    struct model_list position;                   /* (N) row of the position table */
+    struct model_list head;                       /* class of each target, -1: none */
+    struct model_list
+        tail_row[SHAPE_BANDS_MAX]; /* rows whose target is in the band, without class of the target
+                                      in the band 1 with the tail quirk */
+    struct model_list tail_class[SHAPE_BANDS_MAX]; /* class of the target in the band */
     struct model_list chosen;                      /* scored positions */
 };
 
-/* What model.h's functions share with the backend beside the pool. */
+/* State in backend memory beside the pool. */
 struct model_state {
     double squares;                 /* of the gradient's elements, summed */
     double batch_loss, update_loss; /* nats */
@@ -112,50 +112,50 @@ struct model_state {
 struct model_pass {
     int32_t rows, length;
     int64_t tokens_n; /* rows * length */
-    bool train;       /* dropout, kept activations; else every linear map is exact by row */
-    bool accumulate;  /* gradients of the layers' matrices are added to, not written */
+    bool train;       /* with dropout and kept activations; else all linear ops are exact by row */
+    bool accumulate;  /* add to the gradients of the layers' matrices instead of overwriting */
 };
 
 struct model;
 
-/* A piece of work on the backend (model_graph.c). p: the pass, or NULL. */
+/* Work on the backend that can be captured (model_graph.c). p: the pass, or NULL. */
 typedef int model_body(struct model *m, const struct model_pass *p, struct err *e);
 
-/* A shape of passes that was seen, and its graph. */
+/* A shape of passes and its graph. */
 struct model_graph {
     model_body *body;
     int32_t rows, length; /* 0 without a pass */
     bool accumulate;
     struct model_lists lists;
-    void *handle;      /* the backend's graph; NULL: seen once */
-    int64_t last_used; /* its last use, in passes */
+    void *handle;      /* the backend's graph; NULL: not captured yet */
+    int64_t last_used; /* value of `clock` at its last use */
 };
 
 struct model_graphs {
     struct model_graph graph[MODEL_GRAPHS];
     int32_t n;
-    int64_t clock; /* passes */
+    int64_t clock; /* number of passes */
 };
 
-/* What the position method has on host and backend (position.c). */
+/* Data of the position method on host and backend (position.c). */
 struct model_position {
     const struct position_functions *functions;
     struct position_shape shape;
-    /* Rows added to tokens, (first_row + length_max, C) or the learned (L_train, C) and its
-     * gradient; or without data. */
+    /* Rows added to tokens: (first_row + length_max, C), or the learned (L_train, C) with its
+     * gradient; data NULL: none. */
     struct tensor embedding, embedding_grad;
     float *bias_dev, *bias_grad_dev; /* in the pool, as SHAPE_BIAS; NULL: none */
     struct position_bias bias_host, grad_host;
     float *rotation_host;                            /* cosines, then sines */
-    int32_t tensors_n, tensor[POSITION_TENSORS_MAX]; /* that `fill` reads; index in params */
-    float *values_host[POSITION_TENSORS_MAX];        /* that the bias was filled from */
-    float *gradients_host[POSITION_TENSORS_MAX];     /* of the batches of this update so far */
-    bool is_stale;                                   /* the bias must be filled before a pass */
+    int32_t tensors_n, tensor[POSITION_TENSORS_MAX]; /* inputs of `fill`; indices in params */
+    float *values_host[POSITION_TENSORS_MAX];        /* values from which the bias was computed */
+    float *gradients_host[POSITION_TENSORS_MAX]; /* sums over the batches of this update so far */
+    bool is_stale;                               /* the bias must be recomputed before a pass */
     bool is_pending; /* bias_grad_dev holds a gradient that has not been pulled back */
 };
 
 struct model {
-    struct backend *b; /* a loan */
+    struct backend *b; /* borrowed */
     struct spec spec;
     struct model_options options;
     struct model_position position;
@@ -165,10 +165,10 @@ struct model {
     struct shape_params params;
     struct shape_bands bands;
 
-    struct shape_memory memory; /* sizes and offsets of all that follows */
-    int64_t allocated_bytes;    /* on the backend, summed up where it was allocated */
-    float *block_dev_own;       /* values, gradients, state 0, state 1: whichever exist */
-    void *bf16_dev_own;         /* the values in bf16, laid out alike; NULL in fp32 */
+    struct shape_memory memory; /* sizes and offsets of the allocations below */
+    int64_t allocated_bytes;    /* bytes on the backend, summed at each allocation */
+    float *block_dev_own;       /* values; when training, also gradients, state 0, state 1 */
+    void *bf16_dev_own;         /* the values in bf16 with the same layout; NULL with fp32 */
     struct model_weights values, gradients;
     bool transposed_valid; /* the transposed projections match the values */
 
@@ -177,26 +177,27 @@ struct model {
     struct attention_bias bias;
     struct attention_rotary rotary;
 
-    struct step_state step;      /* what the backend's copy holds */
+    struct step_state step;      /* host copy of *step_dev */
     struct step_state *step_dev; /* in state_dev_own */
     struct model_state *state_dev_own;
     double update_loss; /* of the last model_apply */
     struct model_graphs graphs;
 
     int32_t *lists_dev;  /* in the pool */
-    int32_t *lists_host; /* heap, freed at close, as are loss_host and transpose_host */
+    int32_t *lists_host; /* on the heap, as are loss_host and transpose_host */
     int64_t lists_n;
     struct model_lists lists;
     float *loss_host; /* (losses_n) nats */
     char
-        *transpose_host; /* (2, C * width) of the activations' type, for transposing a projection */
+        *transpose_host; /* (2, C * width) in the dtype of activations, to transpose a projection */
 
-    float *inner_dev_own; /* (layers + 2, N, C) when asked for */
+    float *inner_dev_own; /* (layers + 2, N, C) after model_keep_inner */
     struct model_pass last;
 };
 
 /* model_memory.c */
-/* model_buffer - a copy of a buffer of the pool; without data where the model has none. */
+/* model_buffer - view of a copy of a buffer in the pool; data NULL if the model does not have it.
+ */
 struct tensor model_buffer(const struct model *m, enum shape_buffer_id id, int32_t copy);
 int model_memory_open(struct model *m, struct err *e);
 void model_memory_close(struct model *m);
@@ -206,10 +207,10 @@ struct tensor model_view(const struct tensor *t, int64_t rows, int64_t cols);
 struct tensor model_rows(const struct tensor *t, int64_t first, int64_t n);
 /* model_columns - columns [first, first + n) of a matrix. */
 struct tensor model_columns(const struct tensor *t, int64_t first, int64_t n);
-/* model_logits_rows - rows of logits of so many classes that are computed at a time: in a training
- * (buffers.logits) or in a scoring (buffers.scores). */
+/* model_logits_rows - rows of logits of so many classes per chunk, in training (buffers.logits) or
+ * scoring (buffers.scores). */
 int64_t model_logits_rows(const struct model *m, int64_t classes, bool train);
-/* model_logits - rows of buffers.logits or .scores, each beginning where GPUs read fastest. */
+/* model_logits - rows of buffers.logits or .scores with aligned row starts. */
 struct tensor model_logits(const struct tensor *buffer, int64_t rows, int64_t classes);
 float *model_block_dev(const struct model *m, enum model_block block);
 
@@ -218,9 +219,9 @@ float *model_block_dev(const struct model *m, enum model_block block);
  * of that block of bf16. */
 int model_weights_bind(struct model_weights *out, struct model *m, float *base_dev, void *bf16_dev,
                        struct err *e);
-/* model_weights_round - makes the rounded copy of one tensor agree with its values. */
+/* model_weights_round - updates the bf16 copy of one tensor. */
 int model_weights_round(struct model *m, const struct shape_tensor *t, struct err *e);
-/* model_weights_transpose - makes the transposed projections of scoring agree with the values. */
+/* model_weights_transpose - updates the transposed projections for scoring. */
 int model_weights_transpose(struct model *m, struct err *e);
 
 /* model_lists.c: each checks its ids (ERR_DATA). */
@@ -235,15 +236,15 @@ int model_lists_chosen(struct model *m, const struct model_batch *batch, const i
 int model_lists_upload(struct model *m, struct err *e);
 const int32_t *model_list_dev(const struct model *m, const struct model_list *list);
 
-/* model_graph.c. model_graph_run - runs the body; replays it if this shape was seen before. */
+/* model_graph.c. model_graph_run - runs the body, or launches its graph for a known shape. */
 int model_graph_run(struct model *m, model_body *body, const struct model_pass *p, struct err *e);
-/* model_graphs_forget - nothing is recorded any more. */
+/* model_graphs_forget - frees all graphs. */
 void model_graphs_forget(struct model *m);
 
 /* model_pass.c */
 int model_pass_begin(struct model *m, struct model_pass *p, const struct model_batch *batch,
                      bool train, struct err *e);
-/* model_linear - linear, or linear_rows where a pass must be exact by row. */
+/* model_linear - linear, or linear_rows if the pass must be exact by row. */
 int model_linear(struct model *m, const struct model_pass *p, struct tensor *y,
                  const struct tensor *x, const struct tensor *w, const struct tensor *bias,
                  struct err *e);
@@ -255,7 +256,7 @@ struct attention model_attention(const struct model *m, const struct model_pass 
 /* model_activations - the buffers of a layer in this pass; index layers: the stream after it. */
 const struct model_activations *model_activations(const struct model *m, const struct model_pass *p,
                                                   int32_t layer);
-/* model_features - (N,C) what the head reads before dropout. */
+/* model_features - (N,C) input of the head before dropout. */
 struct tensor model_features(const struct model *m, const struct model_pass *p);
 
 /* model_embedding.c */
@@ -274,18 +275,17 @@ int model_step_upload(struct model *m, const struct step_state *step, struct err
 
 /* position.c */
 int model_position_open(struct model *m, struct err *e);
-/* model_position_start - initial values of a tensor that is SHAPE_OWN. */
+/* model_position_start - writes the initial values of a tensor with SHAPE_OWN. */
 void model_position_start(const struct model *m, int32_t tensor, float *out);
-/* model_position_row_length - before a pass: numbers that follow the length of rows are those of
- * this batch. */
+/* model_position_row_length - before a pass: updates data that depends on the row length. */
 int model_position_row_length(struct model *m, const struct model_batch *batch, struct err *e);
-/* model_position_refresh - before a pass: makes the bias agree with its tensors, once these are
- * projected into their ranges. */
+/* model_position_refresh - before a pass: projects the tensors into their ranges and recomputes the
+ * bias, if they have changed. */
 int model_position_refresh(struct model *m, struct err *e);
-/* model_position_begin - before a training pass: the gradient of the bias starts from zero;
- * accumulate: the tensors' gradients of this update's earlier batches stay. */
+/* model_position_begin - before a training pass: zeroes the gradient of the bias, and without
+ * accumulate those of its tensors. */
 int model_position_begin(struct model *m, bool accumulate, struct err *e);
-/* model_position_pullback - the gradients of the tensors are those of all batches so far. */
+/* model_position_pullback - adds the pending gradient of the bias to those of its tensors. */
 int model_position_pullback(struct model *m, struct err *e);
 
 #endif

@@ -1,10 +1,10 @@
-/* model_lists.c - what the host decides about a batch, as index lists for the backend: which token
- * is in which band, which row of the position table it adds, which class its target is, and which
- * rows have their target in a tail. All lists travel in one upload.
+/* model_lists.c - builds the index lists of a batch: tokens of each band, rows of the position
+ * table, classes of the targets, and rows whose target is in a tail. One upload transfers all
+ * lists.
  *
- * How many rows a band has differs from batch to batch. Where the backend records work, lists of
- * bands are filled up to multiples of SHAPE_LIST_ROWS, so that batches have few shapes: a row of
- * index -1 gathers zeros and scatters nothing, a class of -1 counts nothing. */
+ * The number of rows of a band varies between batches. If the backend captures graphs, lists of
+ * bands are padded to multiples of SHAPE_LIST_ROWS, so that batches have few shapes. A row with
+ * index -1 gathers zeros and scatters nothing; a class of -1 has no loss. */
 #include <inttypes.h>
 
 #include "model/model_internal.h"
@@ -20,14 +20,14 @@ static struct model_list list_open(const struct model *m)
     return (struct model_list){.offset = m->lists_n};
 }
 
-/* Room was counted at open for the largest batch; batches are checked against it. */
+/* The buffer was sized at open for the largest batch, and batches are checked against that size. */
 static void list_add(struct model *m, struct model_list *list, int32_t value)
 {
     m->lists_host[m->lists_n++] = value;
     list->n++;
 }
 
-/* Fills up a list of a band. A vocabulary of one band has all tokens in it, batch by batch. */
+/* Pads the list of a band. If there is one band, its list always has all tokens. */
 static void list_fill(struct model *m, struct model_list *list)
 {
     if (m->b->ops->graph_begin == NULL || m->bands.n < 2) return;
@@ -56,7 +56,7 @@ static int check_ids(const struct model *m, const int32_t *id, int64_t n, const 
     return 0;
 }
 
-/* Lists of one band: tokens, rows of its table, and where gradients go. */
+/* Lists of one band: tokens, rows of its table, and the rows that receive gradients. */
 static void add_band(struct model *m, const int32_t *source, int64_t n, int32_t band)
 {
     struct model_lists *lists = &m->lists;
@@ -89,7 +89,7 @@ int model_lists_source(struct model *m, const struct model_batch *batch, struct 
     if (m->position.embedding.data == NULL) return 0;
     m->lists.position = list_open(m);
     for (int32_t row = 0; row < batch->rows; row++) {
-        int32_t first = m->position.functions->first_row, next = first; /* row by row */
+        int32_t first = m->position.functions->first_row, next = first; /* restarts in each row */
         for (int32_t t = 0; t < batch->length; t++) {
             bool pad = batch->source[(int64_t)row * batch->length + t] == MODEL_PAD;
             list_add(m, &m->lists.position, pad && first > 0 ? first - 1 : next++);
@@ -109,7 +109,7 @@ int model_lists_target(struct model *m, const int32_t *target, const int32_t *po
         TRY(check_ids(m, &id, 1, "target", e));
         int32_t band = band_of(&m->bands, id);
         int32_t class_row = band == 0 ? id : head_words + band - 1;
-        /* A chosen position is always scored; in training, padding counts nothing. */
+        /* A chosen position is always scored; in training, padding has no loss. */
         list_add(m, &lists->head, position == NULL && id == MODEL_PAD ? -1 : class_row);
     }
     for (int32_t band = 1; band < m->bands.n; band++) {

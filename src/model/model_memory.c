@@ -1,4 +1,4 @@
-/* model_memory.c - the allocations of a model, as the table of shape/memory.h lays them out. */
+/* model_memory.c - allocates a model's memory as laid out in shape/memory.h. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -117,7 +117,7 @@ static int host_open(struct model *m, struct err *e)
     m->transpose_host =
         malloc((size_t)(2 * widest * m->spec.model.dim) * dtype_bytes(m->b->precision));
     if (m->lists_host == NULL || m->loss_host == NULL || m->transpose_host == NULL)
-        return ERR(e, ERR_NOMEM, "no memory for the lists of batches of %" PRId64 " tokens",
+        return ERR(e, ERR_NOMEM, "out of memory for the lists of batches of %" PRId64 " tokens",
                    m->tokens_max);
     return 0;
 }

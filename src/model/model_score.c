@@ -1,13 +1,13 @@
-/* model_score.c - log p of chosen targets, and whole distributions.
+/* model_score.c - computes log p of chosen targets, and whole distributions.
  *
- * Every linear map is exact by row, so a position's bits depend only on its row's tokens up to it.
- * Logits are computed at scored positions only, a chunk of rows at a time. */
+ * All linear ops are exact by row, so the bits of a position depend only on the tokens of its row
+ * up to it. Logits are computed only at scored positions, one chunk of rows at a time. */
 #include <inttypes.h>
 #include <math.h>
 
 #include "model/model_internal.h"
 
-/* log p of the listed class of each row of x, over the classes of a table. */
+/* log p of the given class of each row of x, over the classes of a table. */
 static int softmax_score(struct model *m, const struct tensor *x, const struct tensor *table,
                          const struct model_list *target, int64_t out_from, struct err *e)
 {
@@ -31,8 +31,8 @@ static int tail_input(struct model *m, struct tensor *y, const struct tensor *x,
     return ops_linear_rows(m->b, y, x, &m->buffers.transposed[band], NULL, e);
 }
 
-/* The tails' share: out[from …] for the rows of each tail in turn. x and y are in buffers the
- * layers no longer need. */
+/* log p within each tail, for its rows, to out[from …]. x and y use buffers that the layers no
+ * longer need. */
 static int score_tails(struct model *m, const struct tensor *chosen, int64_t from, struct err *e)
 {
     for (int32_t band = 1; band < m->bands.n; band++) {
@@ -54,7 +54,7 @@ static int score_tails(struct model *m, const struct tensor *chosen, int64_t fro
     return 0;
 }
 
-/* Head and tail shares of each position are added on the host. */
+/* Adds log p of head and tail for each position, on the host. */
 static int collect(struct model *m, int64_t positions_n, float *out_host, struct err *e)
 {
     int64_t n = positions_n;
@@ -71,7 +71,7 @@ static int collect(struct model *m, int64_t positions_n, float *out_host, struct
     return 0;
 }
 
-/* The pass without the head; features at the chosen positions are gathered. */
+/* The pass without the head; gathers the features at the chosen positions. */
 static int score_forward(struct model *m, const struct model_pass *p, struct tensor *chosen,
                          struct err *e)
 {
@@ -97,8 +97,8 @@ int model_score(struct model *m, const struct model_batch *batch, const int32_t 
     if (positions_n == 0) return 0;
     if (positions_n < 0 || positions_n > m->options.scored_max)
         return ERR(e, ERR_INTERNAL,
-                   "%" PRId64 " positions to score, the model was opened for %" PRId64, positions_n,
-                   m->options.scored_max);
+                   "%" PRId64 " positions to score, but the model was opened for %" PRId64,
+                   positions_n, m->options.scored_max);
     TRY(model_pass_begin(m, &p, batch, false, e));
     TRY(model_lists_chosen(m, batch, position, positions_n, e));
     TRY(model_lists_target(m, batch->target, position, positions_n, false, e));
@@ -110,7 +110,7 @@ int model_score(struct model *m, const struct model_batch *batch, const int32_t 
     return collect(m, positions_n, out_host, e);
 }
 
-/* Turns n logits into log-probabilities plus `share`. */
+/* Computes log-probabilities of n logits, plus `share`. */
 static void log_softmax(float *out, const float *logits, int64_t n, double share)
 {
     double most = -INFINITY, sum = 0.0;
@@ -119,7 +119,7 @@ static void log_softmax(float *out, const float *logits, int64_t n, double share
     for (int64_t i = 0; i < n; i++) out[i] = (float)((double)logits[i] - most - log(sum) + share);
 }
 
-/* One row of logits to the host. */
+/* Downloads one row of logits. */
 static int row_logits(struct model *m, const struct tensor *x, const struct tensor *table,
                       float *out_host, struct err *e)
 {
@@ -143,8 +143,8 @@ int model_distribution(struct model *m, const struct model_batch *batch, int32_t
     TRY(model_lists_upload(m, e));
     TRY(score_forward(m, &p, &x, e));
 
-    /* The head's logits go to out_host, class rows of the tails last; those are read, then the
-     * first tail overwrites them. */
+    /* The head's logits go to out_host, with the class rows of the tails at the end; these are read
+     * before the first tail overwrites them. */
     int32_t words = m->bands.band[0].last, tails = m->bands.n - 1;
     TRY(row_logits(m, &x, &m->values.head, out_host, e));
     log_softmax(out_host, out_host, words + tails, 0.0);

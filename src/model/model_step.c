@@ -1,7 +1,7 @@
-/* model_step.c - one shard's forward and backward pass, and the update of the weights.
+/* model_step.c - forward and backward pass of a shard, and the update of the weights.
  *
- * What the host must know of an update, its loss and the gradient's norm, is fetched once, at the
- * end: till then host and backend need not wait for each other. */
+ * Loss and gradient norm are fetched once, at the end of an update; until then host and backend do
+ * not wait for each other. */
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -14,8 +14,8 @@ int model_step_upload(struct model *m, const struct step_state *step, struct err
     return m->b->ops->upload(m->b, m->step_dev, &m->step, sizeof m->step, e);
 }
 
-/* An update's sums start from zero, and the gradients that are only ever added to: all but the
- * layers' matrices, which the first pass writes. They are in the block in this order. */
+/* Zeroes the sums of an update and all gradients except those of the layers' matrices, which the
+ * first pass overwrites. Relies on the order of the matrices in the block. */
 static int begin_update(struct model *m, const struct model_state *state, struct err *e)
 {
     float *from = model_block_dev(m, MODEL_GRADIENTS), *end = from + m->params.elements_n;
@@ -36,7 +36,7 @@ static int begin_update(struct model *m, const struct model_state *state, struct
     return m->b->ops->zero(m->b, from, (size_t)(end - from) * sizeof *from, e);
 }
 
-/* Loss and gradients, a body of model_graph.c. */
+/* Loss and gradients: a body of model_graph.c. */
 static int train_pass(struct model *m, const struct model_pass *p, struct err *e)
 {
     TRY(model_forward(m, p, e));
@@ -69,7 +69,7 @@ int model_train_batch(struct model *m, const struct model_batch *batch, uint32_t
     return m->b->ops->download(m->b, loss_sum, &m->state_dev_own->batch_loss, sizeof *loss_sum, e);
 }
 
-/* NAG or Adam over the whole block; neither does anything if the norm is not finite. */
+/* NAG or Adam over the whole block. Changes nothing if the norm is not finite. */
 static int update_weights(struct model *m, struct err *e)
 {
     const struct spec_train *t = &m->spec.train;
@@ -105,7 +105,7 @@ static int update_weights(struct model *m, struct err *e)
                    e);
 }
 
-/* Norm and update, a body of model_graph.c: the host learns the norm afterwards. */
+/* Norm and update: a body of model_graph.c. The host fetches the norm afterwards. */
 static int update_pass(struct model *m, const struct model_pass *p, struct err *e)
 {
     float *grad = model_block_dev(m, MODEL_GRADIENTS);
@@ -137,8 +137,8 @@ int model_apply(struct model *m, const struct model_update *u, double *grad_norm
     *grad_norm = sqrt(state.squares) / (double)u->targets_n;
     if (!isfinite(*grad_norm))
         return ERR(e, ERR_NUMBER,
-                   "update %u: the gradient's norm is %s; the weights are unchanged, a lower "
-                   "train.lr or train.clip may help",
+                   "update %u: gradient norm is %s, weights unchanged; a lower train.lr or "
+                   "train.clip may help",
                    u->update, isnan(*grad_norm) ? "not a number" : "infinite");
     return m->position.functions->project != NULL ? model_position_refresh(m, e) : 0;
 }

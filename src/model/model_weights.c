@@ -1,6 +1,6 @@
-/* model_weights.c - views of the parameter block by name, the weights' copy in bf16, and the
- * transposed tail projections that scoring needs. Neighbours that work as one matrix (q, k, v; band
- * 0 and the class rows) are checked to be neighbours. */
+/* model_weights.c - views of the parameter block by name, the bf16 copy of the weights, and the
+ * transposed tail projections for scoring. Checks that tensors used as one matrix (q, k, v; band 0
+ * and the class rows) are adjacent. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,9 +11,9 @@
 struct binder {
     const struct shape_params *params;
     float *base_dev;
-    uint16_t *bf16_dev; /* of what products read; NULL: as all else from base_dev */
+    uint16_t *bf16_dev; /* block for matrices; NULL: base_dev */
     struct err *e;
-    int rc; /* the first error; later binds do nothing */
+    int rc; /* the first error; later calls do nothing */
 };
 
 static const struct shape_tensor *find(struct binder *b, const char *name)
@@ -38,7 +38,7 @@ static struct tensor bind(struct binder *b, const char *format, ...)
     return tensor_make(b->base_dev + t->offset, t->rows, t->cols, DTYPE_F32);
 }
 
-/* The same place in the block that products and gathers read. */
+/* The same tensor in the block that products and gathers read. */
 static struct tensor matrix(const struct binder *b, struct tensor t)
 {
     if (b->bf16_dev == NULL || t.data == NULL) return t;
@@ -46,15 +46,14 @@ static struct tensor matrix(const struct binder *b, struct tensor t)
     return tensor_make(b->bf16_dev + offset, t.rows, t.cols, DTYPE_BF16);
 }
 
-/* Joins `next`, which must begin where `first` ends, to it: more rows, or for vectors more
- * columns. */
+/* Joins `next` to `first`, after which it must begin: more rows, or for vectors more columns. */
 static void join(struct binder *b, struct tensor *first, const struct tensor *next,
                  const char *what)
 {
     size_t bytes = (size_t)(first->rows * first->cols) * dtype_bytes(first->dtype);
     if (b->rc < 0) return;
     if ((const char *)first->data + bytes != next->data) {
-        b->rc = ERR(b->e, ERR_INTERNAL, "%s are not neighbours in the parameter block", what);
+        b->rc = ERR(b->e, ERR_INTERNAL, "%s are not adjacent in the parameter block", what);
         return;
     }
     if (first->rows == 1 && next->rows == 1) {
@@ -140,7 +139,7 @@ int model_weights_round(struct model *m, const struct shape_tensor *t, struct er
     return ops_cast(m->b, &rounded, &master, e);
 }
 
-/* to (cols,rows) = from (rows,cols), elements of so many bytes. */
+/* to (cols,rows) = transpose of from (rows,cols), with elements of so many bytes. */
 static void transpose(char *to, const char *from, int64_t rows, int64_t cols, size_t element)
 {
     for (int64_t row = 0; row < rows; row++)

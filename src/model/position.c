@@ -1,14 +1,13 @@
-/* position.c - the numbers of a position method (src/position) on their way between host and
- * backend.
+/* position.c - transfers the data of a position method (src/position) between host and backend.
  *
- * 1. Fixed numbers are uploaded at open: the rows added to embeddings, the tables of rotations, a
- *    bias without learned tensors. Those that follow the length of rows are uploaded again before a
- *    batch of another length. Learned rows stay on the backend, as other parameters.
- * 2. A learned bias is computed on the host, outside recorded graphs: before the first pass after
- *    its tensors changed they are downloaded and the bias is uploaded.
- * 3. The gradient of the bias is that of one batch. It is pulled back to the tensors before the
- *    next batch, the update or a reader of gradients needs it; the tensors' gradients add up over
- *    the batches of an update on the host. */
+ * 1. Fixed data is uploaded at open: rows added to embeddings, rotation tables, a bias without
+ *    learned tensors. Data that depends on the row length is uploaded again before a batch of
+ *    another length. Learned rows stay on the backend, like other parameters.
+ * 2. A learned bias is computed on the host, outside graphs: before the first pass after its
+ *    tensors changed, they are downloaded and the bias is uploaded.
+ * 3. The gradient of the bias is of one batch. It is pulled back to the tensors before the next
+ *    batch, before the update, and before gradients are read. The host sums the tensors' gradients
+ *    over the batches of an update. */
 #include <string.h>
 
 #include "model/model_internal.h"
@@ -37,7 +36,7 @@ static struct position_bias bias_open(struct model *m, int32_t table_n)
                                   .tail = numbers + (int64_t)table_n * m->position.shape.heads};
 }
 
-/* Attention has a constant beyond a table and a slope without one. */
+/* Beyond a table the tail is a constant; without a table it is a slope. */
 static void bind_bias(struct model *m)
 {
     struct model_position *p = &m->position;
@@ -162,7 +161,7 @@ int model_position_row_length(struct model *m, const struct model_batch *batch, 
     return upload_rotation(m, e);
 }
 
-/* The tensors as they are, then within their ranges, on host and backend. */
+/* Downloads the tensors, and projects them into their ranges on host and backend. */
 static int project(struct model *m, struct err *e)
 {
     struct model_position *p = &m->position;

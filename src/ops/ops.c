@@ -1,7 +1,7 @@
-/* ops.c - the argument checks of all ops, and the composition of what a backend has not fused.
+/* ops.c - checks the arguments of all ops, and composes fused ops that a backend lacks.
  *
- * Where a backend's attention does not rotate q and k, they are rotated in place before the forward
- * pass and stay so for the backward one, after which dq and dk are rotated back. */
+ * Without attention_rotates, q and k are rotated in place before the forward pass and stay rotated
+ * for the backward pass; afterwards dq and dk are rotated back. */
 #include "ops/ops.h"
 
 #include "backend/ops_table.h"
@@ -157,7 +157,7 @@ int ops_residual_layernorm(struct backend *b, const struct residual_layernorm_ar
     TRY(check(b, OP_RESIDUAL_LAYERNORM, a, e));
     if (b->ops->residual_layernorm != NULL) return b->ops->residual_layernorm(b, a, e);
 
-    /* y is free until the norm, so it holds the dropped r: x may be s, and r is only read. */
+    /* y holds dropout(r) until the layernorm overwrites it: x may be s, and r is only read. */
     struct add_args sum = {.y = a->s, .x = a->x, .r = a->r};
     if (a->dropout.p > 0.0f) {
         sum.r = a->y;
@@ -198,7 +198,8 @@ int ops_rotary(struct backend *b, const struct rotary_args *a, struct err *e)
     return run(b, OP_ROTARY, a, e);
 }
 
-/* Rotates q and k, or dq and dk back; neighbours in one row are together twice as many heads. */
+/* Rotates q and k, or dq and dk back. If they are adjacent in one row, treats them as one tensor
+ * with twice the heads. */
 static int rotate_qk(struct backend *b, const struct tensor *q, const struct tensor *k,
                      const struct attention *a, bool inverse, struct err *e)
 {

@@ -1,6 +1,6 @@
-/* ops.h - how the model calls ops: arguments are checked once against the table of ops
- * (ERR_INTERNAL names op, argument and sizes), and what a backend has not fused is composed of
- * plain ops. What an op means is written at its argument struct in backend/backend.h. */
+/* ops.h - the functions through which the model calls ops. They check arguments against the op
+ * descriptors (ERR_INTERNAL names op, argument and sizes) and compose fused ops that a backend
+ * lacks. The argument structs in backend/backend.h document the ops. */
 #ifndef OPS_OPS_H
 #define OPS_OPS_H
 
@@ -15,7 +15,7 @@ enum dropout_site {
     DROPOUT_RELU,
     DROPOUT_FEED_FORWARD_OUT,
     DROPOUT_HEAD_INPUT,
-    DROPOUT_TAIL /* + tail number in the layer argument */
+    DROPOUT_TAIL /* the layer argument is the tail number */
 };
 /* dropout_stream - counter word 3: layer * 8 + site. */
 static inline uint32_t dropout_stream(int32_t layer, enum dropout_site site)
@@ -23,8 +23,8 @@ static inline uint32_t dropout_stream(int32_t layer, enum dropout_site site)
     return (uint32_t)layer * 8u + (uint32_t)site;
 }
 
-/* One function an op, with the members of its argument struct in its order; a struct where they are
- * many. NULL for a tensor is an argument left out. */
+/* One function per op. It takes the members of the argument struct in their order, or the struct if
+ * they are many. A NULL tensor omits the argument. */
 int ops_linear(struct backend *b, const struct tensor *y, const struct tensor *x,
                const struct tensor *w, const struct tensor *bias, bool accumulate, struct err *e);
 int ops_linear_rows(struct backend *b, const struct tensor *y, const struct tensor *x,
@@ -62,15 +62,15 @@ int ops_residual_layernorm(struct backend *b, const struct residual_layernorm_ar
 int ops_residual_layernorm_bwd(struct backend *b, const struct residual_layernorm_bwd_args *a,
                                struct err *e);
 int ops_rotary(struct backend *b, const struct rotary_args *a, struct err *e);
-/* ops_attention - q and k may be rotated in place as a->rotary says; ops_attention_bwd takes
- * them as they are then. */
+/* ops_attention - may rotate q and k in place as a->rotary states; ops_attention_bwd takes them in
+ * that state. */
 int ops_attention(struct backend *b, const struct attention *a, struct err *e);
 int ops_attention_bwd(struct backend *b, const struct attention *a, struct err *e);
 int ops_softmax_loss(struct backend *b, const struct tensor *loss, const struct tensor *logits,
                      const int32_t *target_dev, bool gradient, struct err *e);
 int ops_softmax_logp(struct backend *b, const struct tensor *logp, const struct tensor *logits,
                      const int32_t *target_dev, bool accumulate, struct err *e);
-/* ops_sum_losses - sums_dev[0] is the batch's, sums_dev[1] the total. */
+/* ops_sum_losses - sums_dev[0] is the sum of the batch, sums_dev[1] the total. */
 int ops_sum_losses(struct backend *b, double *sums_dev, const struct tensor *loss, struct err *e);
 int ops_sum_squares(struct backend *b, double *out_dev, const float *x_dev, int64_t n,
                     struct err *e);

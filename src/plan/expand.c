@@ -1,9 +1,9 @@
-/* expand.c - walks the blocks of a grid, then the evaluations of each training.
+/* expand.c - expands a grid: its blocks, then the evaluations of each training.
  *
- * 1. A nominal draft is base and the grid point; where, skip and --only look at it.
- * 2. The final draft is the nominal one after scale and --set; it makes the run.
- * 3. Points are numbered in grid order, those that --only leaves out included, so that a number
- * always means the same point. The same nominal point in two blocks is one point. */
+ * 1. A nominal draft is base plus the grid point; where, skip and --only match it.
+ * 2. The final draft is the nominal one after scale and --set; it defines the run.
+ * 3. Points are numbered in grid order, including those that --only excludes, so that a number
+ * always means the same point. A nominal point in two blocks is one point. */
 #include "plan/expand.h"
 
 #include <stdarg.h>
@@ -23,19 +23,19 @@ struct expander {
     const struct scale *scale;
     const struct expand_options *options;
     int32_t next_point;
-    bool *skip_hit, *rule_hit; /* for notes on entries that match nothing */
+    bool *skip_hit, *rule_hit; /* to report entries that match nothing */
     bool warmup_said;
 };
 
-/* A training or benchmark while its evaluations are made. */
+/* A training or benchmark during the expansion of its evaluations. */
 struct parent {
     const struct yaml_node *at;
     struct draft nominal;
     struct spec final;
     char nominal_id[SPEC_ID_BYTES];
-    int32_t point; /* its number; -1: another block has it */
-    bool wanted;   /* by --only, as far as its own keys go */
-    int32_t run;   /* index in plan->run; -1 until somebody needs it */
+    int32_t point; /* its number; -1: already numbered by an earlier block */
+    bool wanted;   /* selected by --only, judged by its own keys */
+    int32_t run;   /* index in plan->run; -1 until a point needs it */
 };
 
 /* --- notes ---------------------------------------------------------------------------------- */
@@ -49,7 +49,7 @@ void notes_add(struct plan *plan, const char *format, ...)
     va_end(args);
 }
 
-/* Two nominal lengths of one artefact that a scale maps to the same run. */
+/* Pairs of nominal lengths of an artefact that a scale maps to the same run. */
 enum merge_what { MERGE_L_TRAIN, MERGE_L_VALID, MERGE_STRIDE, MERGE_WHATS_N };
 static const char *const merge_names[] = {"L_train", "L_valid", "stride"};
 
@@ -79,7 +79,7 @@ static int compare_merges(const void *a, const void *b)
     return (x->nominal > y->nominal) - (x->nominal < y->nominal);
 }
 
-/* Both points of a pair, for each length in which they differ; 0 when they differ in none. */
+/* Adds a pair for each length in which the two points differ; returns their number. */
 static int32_t add_pair(struct merge *out, const struct plan *plan, const struct plan_point *a,
                         const struct plan_point *b)
 {
@@ -94,7 +94,7 @@ static int32_t add_pair(struct merge *out, const struct plan *plan, const struct
     return n;
 }
 
-/* One note for each kind of length: "512, 513 are both 64; 1024, 1025 are both 128". */
+/* One note per kind of length: "512, 513 are both 64; 1024, 1025 are both 128". */
 static void note_what(struct plan *plan, const struct merge *m, int32_t n, const char *artefact,
                       const char *scale)
 {
@@ -140,11 +140,10 @@ static void note_merged(struct plan *plan, int32_t first_point, const char *arte
         from = i + 1;
     }
     if (same > 0)
-        notes_add(
-            plan,
-            "%s: %d points differ only in keys that scale %s or --set gives, and share runs with "
-            "others",
-            artefact, same, scale);
+        notes_add(plan,
+                  "%s: %d points share runs with others, because they differ only in keys that "
+                  "scale %s or --set sets",
+                  artefact, same, scale);
 }
 
 /* --- counting ------------------------------------------------------------------------------- */
@@ -190,8 +189,8 @@ int expand_count(int64_t *out, const struct grid *g, struct err *e)
 
 /* --- runs and points ------------------------------------------------------------------------ */
 
-/* --set is literal and comes last. A spec it changes is no longer the artefact's, but for the seed;
- * a key that does not apply to the run changes nothing. */
+/* --set is literal and applied last. Unless it changes only the seed, it marks the spec as
+ * modified. A key that does not apply to the run changes nothing. */
 static void apply_set(const struct settings *set, struct draft *d)
 {
     for (int32_t i = 0; i < set->n; i++) {
@@ -210,8 +209,8 @@ static int check_draft(const struct draft *d, struct err *e)
     return spec_check(&d->spec, e);
 }
 
-/* Prefixes what is wrong with the place it comes from: the one --set without which the draft was
- * right, all of them, or the grid. */
+/* Prefixes the error with its cause: the one --set without which the draft is valid, all of them,
+ * or the grid. */
 static void blame(const struct settings *set, const struct draft *before,
                   const struct yaml_node *at, struct err *e)
 {
@@ -230,7 +229,7 @@ static void blame(const struct settings *set, const struct draft *before,
     err_ctx(e, "--set");
 }
 
-/* The nominal draft becomes the spec of a run. */
+/* Turns the nominal draft into the spec of a run. */
 static int finish(const struct expander *x, struct draft *d, const struct yaml_node *at,
                   struct err *e)
 {
@@ -247,7 +246,7 @@ static int finish(const struct expander *x, struct draft *d, const struct yaml_n
     return rc;
 }
 
-/* Index of the run of a final spec, which is added when it is new. */
+/* Index of the run of a final spec; adds it if it is new. */
 static int32_t add_run(struct expander *x, const struct spec *final, int32_t train)
 {
     struct plan *p = x->plan;
@@ -280,7 +279,7 @@ static void add_point(struct expander *x, int32_t number, int32_t run, const str
                             .stride_nominal = sliding ? nominal->eval.stride : 0};
 }
 
-/* The number of a nominal point, or -1 when the grid has it already. */
+/* The number of a new nominal point, or -1 if the grid already has it. */
 static int32_t number_point(struct expander *x, const char *nominal_id)
 {
     bool added;
@@ -289,8 +288,7 @@ static int32_t number_point(struct expander *x, const char *nominal_id)
     return added ? x->next_point++ : -1;
 }
 
-/* Whether an entry of skip leaves this spec out. Entries on keys of an evaluation match no
- * training. */
+/* Whether an entry of skip excludes this spec. Entries with evaluation keys match no training. */
 static bool is_skipped(struct expander *x, const struct spec *nominal)
 {
     bool skipped = false;
@@ -303,7 +301,8 @@ static bool is_skipped(struct expander *x, const struct spec *nominal)
     return skipped;
 }
 
-/* A --set that cuts the updates but not the schedule leaves a training that never gets going. */
+/* Warns if --set reduces the updates but not the schedule: the training then ends in its warm-up.
+ */
 static void note_warmup(struct expander *x, const struct spec *s)
 {
     const struct spec_train *t = &s->train;
@@ -317,7 +316,7 @@ static void note_warmup(struct expander *x, const struct spec *s)
     x->warmup_said = true;
 }
 
-/* Makes the run of a training when it is first needed. */
+/* Adds the run of a training when it is first needed. */
 static int need_parent(struct expander *x, struct parent *t, struct err *e)
 {
     if (t->run >= 0) return 0;
@@ -325,7 +324,7 @@ static int need_parent(struct expander *x, struct parent *t, struct err *e)
     struct draft bare;
     TRY(finish(x, &d, t->at, e));
     draft_init(&bare);
-    d.spec.eval = bare.spec.eval; /* no part of a training; evaluations have their own */
+    d.spec.eval = bare.spec.eval; /* not part of a training; evaluations have their own */
     t->final = d.spec;
     note_warmup(x, &t->final);
     t->run = add_run(x, &d.spec, -1);
@@ -402,7 +401,7 @@ static int expand_training(struct expander *x, const struct grid_block *block, i
     return block->kind == SPEC_TRAIN ? expand_rules(x, &t, e) : 0;
 }
 
-/* The last value that the scale gives to a key of the grid's base; NULL: it gives none. */
+/* The value that the scale sets for a key, its last one; NULL: none. */
 static const char *scale_value(const struct expander *x, const struct spec_key *key)
 {
     const struct scale *s = x->scale;
@@ -418,7 +417,7 @@ static const char *scale_value(const struct expander *x, const struct spec_key *
     return value;
 }
 
-/* A scale comes after the grid: what the grid sets itself and the scale sets too has no effect. */
+/* Reports settings of the grid without effect, because the scale, applied later, sets them too. */
 static void note_overridden(struct expander *x)
 {
     for (int32_t i = 0; i < x->grid->set.n; i++) {
@@ -428,8 +427,8 @@ static void note_overridden(struct expander *x)
             if (x->options->set.item[k].key == own->key) value = NULL;
         if (value && !spec_key_equals(&x->grid->base.spec, own->key, value))
             notes_add(x->plan,
-                      "%s: %s=%s of the grid has no effect, because scale %s sets it to %s; use "
-                      "--set, or --scale none",
+                      "%s: %s=%s in the grid has no effect, because scale %s sets it to %s; use "
+                      "--set or --scale none",
                       x->grid->name, own->key->name, own->text, x->scale->name, value);
     }
 }
@@ -440,7 +439,8 @@ static void note_entries(struct expander *x)
     const struct grid *g = x->grid;
 
     if (g->said && strcmp(g->said, g->name) != 0)
-        notes_add(p, "%s: the grid says artefact: %s; the folder's name is used", g->name, g->said);
+        notes_add(p, "%s: ignoring artefact: %s in the grid; the folder's name is used", g->name,
+                  g->said);
     for (int32_t i = 0; i < g->rules_n; i++)
         if (!x->rule_hit[i])
             notes_add(p, "%s: the entry of evaluate at line %d matches no training", g->name,

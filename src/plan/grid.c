@@ -1,4 +1,4 @@
-/* grid.c - reads a grid.yaml: its top, its pieces and its blocks, its evaluation rules. */
+/* grid.c - reads a grid.yaml: top-level keys, pieces, blocks, evaluation rules. */
 #include "plan/grid.h"
 
 #include <string.h>
@@ -10,8 +10,8 @@
 static const char *const top_keys[] = {"artefact", "title", "base",  "grid", "evaluate",
                                        "skip",     "seed",  "scale", "set",  "kind"};
 
-/* A piece is beside the grid, or under configs/ of the user or of the program, or is a path in
- * the project such as data/NAME.yaml, which preparing a corpus writes. */
+/* A piece is in the grid's folder, in configs/ of the user or of the program, or a path in the
+ * project such as data/NAME.yaml, which `alibi data prepare` writes. */
 static int find_piece(char **out, struct arena *a, const struct project *p, const char *dir,
                       const struct yaml_node *name, struct err *e)
 {
@@ -73,7 +73,7 @@ static int read_kind(enum spec_kind *out, const struct yaml_node *node, struct e
     return 0;
 }
 
-/* What a block may vary: nothing of an evaluation; what is timed only in a benchmark. */
+/* Rejects evaluation keys in a block, and benchmark keys unless its kind is bench. */
 static int check_block_axis(const struct grid_block *b, const struct axis *x, struct err *e)
 {
     if (settings_belongs(x->key, "eval."))
@@ -83,7 +83,7 @@ static int check_block_axis(const struct grid_block *b, const struct axis *x, st
     return 0;
 }
 
-/* Seeds: of the command line, else of the block, else of the grid's top. */
+/* Seeds: of the command line, else of the block, else of the top level. */
 static int add_seeds(struct grid_block *b, struct arena *a, const struct yaml_node *root,
                      int32_t seeds, struct err *e)
 {
@@ -161,7 +161,7 @@ static int read_length(struct grid_length *out, const struct yaml_node *node, bo
         yaml_place(node, e);
         return rc;
     }
-    (void)str_to_int(&out->tokens, node->text); /* settings_value has just read it */
+    (void)str_to_int(&out->tokens, node->text); /* settings_value has checked it */
     return 0;
 }
 
@@ -199,8 +199,8 @@ static int read_length_map(struct grid_lengths *l, struct arena *a, const struct
         return read_lengths(l, a, add, true, e);
     }
     return yaml_error(map, e,
-                      "L_valid: write a length, a list, { list: [...], at_least: L_train } or "
-                      "{ from: L_train, add: [...] }");
+                      "L_valid: expected a length, a list, { list: [...], at_least: L_train } or { "
+                      "from: L_train, add: [...] }");
 }
 
 static int64_t length_of(const struct grid_length *l, int64_t L_train)
@@ -252,7 +252,7 @@ static int read_rule(struct grid_rule *r, struct arena *a, const struct yaml_nod
     TRY(yaml_want(map, YAML_MAP, "an entry of evaluate", e));
     *r = (struct grid_rule){.at = map};
     for (int32_t i = 0; i < map->n; i++) TRY(read_rule_key(r, a, map->key[i], map->item[i], e));
-    if (r->lengths.n == 0) { /* not given: the training's own length */
+    if (r->lengths.n == 0) { /* default: the training's own length */
         r->lengths.item = arena_alloc(a, sizeof *r->lengths.item);
         r->lengths.item[0].of_train = true;
         r->lengths.n = 1;
@@ -260,11 +260,11 @@ static int read_rule(struct grid_rule *r, struct arena *a, const struct yaml_nod
     for (int32_t i = 0; i < r->where.n; i++)
         if (settings_belongs(r->where.item[i].key, "eval."))
             return yaml_error(r->where.item[i].at, e,
-                              "%s is an evaluation key; put it beside where, not in it",
+                              "%s is an evaluation key; put it beside where:, not in it",
                               r->where.item[i].at->text);
     const struct axis *stride = axes_find(&r->axes, "eval.stride");
     if (stride && !axis_has(axes_find(&r->axes, "eval.window"), "sliding"))
-        return yaml_error(stride->at, e, "a stride needs window: sliding in the same rule");
+        return yaml_error(stride->at, e, "stride needs window: sliding in the same rule");
     return 0;
 }
 
@@ -297,8 +297,9 @@ static int read_skip(struct grid_skip *s, struct arena *a, const struct yaml_nod
             TRY(axes_read(&s->where, a, key, value, e));
         }
     }
-    if (!s->why || !s->why[0]) return yaml_error(map, e, "why is missing: one sentence, shown");
-    if (s->where.n == 0) return yaml_error(map, e, "no key says what is left out");
+    if (!s->why || !s->why[0])
+        return yaml_error(map, e, "why is missing: give a sentence, which is displayed");
+    if (s->where.n == 0) return yaml_error(map, e, "no key selects what to skip");
     return 0;
 }
 
@@ -314,7 +315,7 @@ static int read_skips(struct grid *g, struct arena *a, const struct yaml_node *r
     return 0;
 }
 
-/* A text at the top of the file, or the fallback. */
+/* A top-level text, or the fallback. */
 static int read_text(const char **out, const struct yaml_node *root, const char *key,
                      const char *fallback, struct err *e)
 {

@@ -1,6 +1,6 @@
-/* grid.h - a grid.yaml as data: blocks of axes, evaluation rules, what is left out.
+/* grid.h - a grid.yaml as data: blocks of axes, evaluation rules, skips.
  *
- * Everything is in nominal values, as the file says it; scales and --set come later (expand.h). */
+ * All values are nominal, as in the file; expand.h applies scales and --set. */
 #ifndef PLAN_GRID_H
 #define PLAN_GRID_H
 
@@ -20,14 +20,13 @@ struct grid_block {
     struct axes axes;
 };
 
-/* A length, or the word L_train: the length of the training that is evaluated. */
+/* A length, or the word L_train: the length of the evaluated training. */
 struct grid_length {
     bool of_train;
     int64_t tokens;
 };
 
-/* L_valid of a rule: a list, perhaps only what is at least some length; or `from` plus each of a
- * list. */
+/* L_valid of a rule: a list, optionally with a lower bound; or `from` plus each of a list. */
 struct grid_lengths {
     struct grid_length *item;
     int32_t n;
@@ -39,7 +38,7 @@ struct grid_lengths {
 struct grid_rule {
     const struct yaml_node *at;
     struct axes where;
-    struct axes axes; /* eval.* but eval.L */
+    struct axes axes; /* eval.* except eval.L */
     struct grid_lengths lengths;
 };
 
@@ -51,7 +50,7 @@ struct grid_skip {
 
 struct grid {
     const char *name, *dir, *file, *title;
-    const char *said;  /* what `artefact:` says, or NULL */
+    const char *said;  /* value of `artefact:`, or NULL */
     const char *scale; /* the grid's own, or NULL */
     const struct yaml_node *scale_at;
     struct settings set; /* the grid's own */
@@ -62,12 +61,12 @@ struct grid {
     int32_t blocks_n, rules_n, skips_n;
 };
 
-/* grid_read - reads DIR/grid.yaml and its pieces. seeds > 0 replaces every seed of the grid by
- * 1..seeds. Errors: ERR_DATA with the place; ERR_NOINPUT. */
+/* grid_read - reads DIR/grid.yaml and its pieces. If seeds > 0, the seeds are 1..seeds instead of
+ * the grid's. Errors: ERR_DATA with the place; ERR_NOINPUT. */
 int grid_read(struct grid *g, struct arena *a, const struct project *p, const char *name,
               const char *dir, int32_t seeds, struct err *e);
 
-/* grid_lengths_list - the lengths of a rule for a training of L_train tokens a row, into the arena.
+/* grid_lengths_list - the lengths of a rule for a training of L_train tokens per row, in the arena.
  */
 int32_t grid_lengths_list(int64_t **out, const struct grid_lengths *l, int64_t L_train,
                           struct arena *a);

@@ -11,7 +11,7 @@ enum { PAPER_LIST_BYTES = 16 * 1024 * 1024, PAPER_DATASETS_MAX = 16 };
 static const char paper_scale[] = "paper";
 static const char paper_list[] = "experiments/paper_configs.txt";
 
-/* What the lists say. */
+/* The content of the lists. */
 struct listed {
     struct map ids;
     const char *uncounted[PAPER_DATASETS_MAX];
@@ -49,7 +49,7 @@ static int read_line(struct listed *l, char *line, const char *path, int32_t num
     return 0;
 }
 
-/* One list; a folder without it lists nothing. */
+/* Reads the list of one folder, if it exists. */
 static int read_list(struct listed *l, struct arena *a, const char *root, struct err *e)
 {
     const char *path = arena_printf(a, "%s/%s", root, paper_list);
@@ -75,8 +75,8 @@ static bool is_uncounted(const struct listed *l, const char *dataset)
     return false;
 }
 
-/* The run's config id without what no list can know of the text. A training's is made before those
- * of its evaluations. */
+/* The run's config id without the corpus (rule 3). A training's must be computed before those of
+ * its evaluations. */
 static void make_id(struct plan *p, struct plan_run *run, const struct listed *l)
 {
     struct spec s = run->spec;
@@ -93,13 +93,14 @@ static void make_id(struct plan *p, struct plan_run *run, const struct listed *l
     spec_config_id(&s, run->train >= 0 ? p->run[run->train].paper_id : NULL, run->paper_id);
 }
 
-/* Whether an artefact bears the name of a shipped one, and so sets its runs beside the paper's. */
+/* Whether an artefact has the name of a shipped one, so that its runs are compared with the
+ * paper's. */
 static bool is_shipped(const struct project *project, struct arena *a, const char *artefact)
 {
     return file_exists(arena_printf(a, "%s/experiments/%s/grid.yaml", project->share, artefact));
 }
 
-/* The runs that artefacts of shipped names ask for, with the trainings they read. */
+/* The runs that artefacts with shipped names need, including the trainings of evaluations. */
 static const bool *find_claimed(const struct plan *p, const struct project *project,
                                 struct arena *a)
 {
@@ -143,8 +144,8 @@ int paper_mark(struct plan *p, const struct project *project, struct err *e)
     }
     if (strange_n)
         notes_add(p,
-                  "%d of %d runs are not the paper's (%s does not list them): they read `modified` "
-                  "and are not compared with its numbers",
+                  "%d of %d runs are not the paper's (not listed in %s): they are marked "
+                  "`modified` and not compared with its numbers",
                   strange_n, runs_n, paper_list);
     return 0;
 }

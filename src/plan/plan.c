@@ -1,4 +1,4 @@
-/* plan.c - finds the artefacts that were asked for and expands their grids. */
+/* plan.c - finds the requested artefacts and expands their grids. */
 #include "plan/plan.h"
 
 #include <dirent.h>
@@ -23,7 +23,7 @@ static int compare_texts(const void *a, const void *b)
     return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Adds the names of the folders under root/experiments that hold a grid. */
+/* Adds the names of the folders under root/experiments that contain a grid.yaml. */
 static int list_folder(char ***names, int32_t *n, struct arena *a, const char *root, struct err *e)
 {
     char *path = arena_printf(a, "%s/experiments", root);
@@ -82,7 +82,7 @@ static int unknown_artefact(const struct project *project, struct arena *a, cons
                name, all.text);
 }
 
-/* Name and folder of an artefact as the user named it. */
+/* Finds name and folder of an artefact from the user's argument. */
 static int find_artefact(struct plan_artefact *out, const struct project *project, struct arena *a,
                          const char *asked, struct err *e)
 {
@@ -102,14 +102,15 @@ static int find_artefact(struct plan_artefact *out, const struct project *projec
     }
     out->name = strrchr(out->dir, '/') + 1;
     if (!str_is_name(out->name))
-        return ERR(
-            e, ERR_USAGE,
-            "%s: the folder's name '%.80s' cannot name an artefact: use letters, digits, . _ -",
-            asked, out->name);
+        return ERR(e, ERR_USAGE,
+                   "%s: '%.80s' is not a valid name of an artefact; rename the folder with "
+                   "letters, digits, . _ -",
+                   asked, out->name);
     return 0;
 }
 
-/* Every artefact once; two folders of one name would share the results of that name. */
+/* Finds every artefact once. Two folders of one name are an error: they would share the results of
+ * that name. */
 static int find_artefacts(struct plan *p, const struct project *project,
                           const char *const *artefacts, int32_t n, struct err *e)
 {
@@ -130,7 +131,7 @@ static int find_artefacts(struct plan *p, const struct project *project,
 
 /* --- command line --------------------------------------------------------------------------- */
 
-/* --only key=value|value,key=value: a key that is given again may have either value. */
+/* Parses --only key=value|value,key=value. Values of a repeated key are alternatives. */
 static int read_only(struct axes *out, struct arena *a, const char *text, struct err *e)
 {
     char *copy = arena_strdup(a, text), *rest, *more;
@@ -152,7 +153,8 @@ static int read_only(struct axes *out, struct arena *a, const char *text, struct
         if (!value[0]) return settings_add_text(&(struct settings){0}, a, "--only", part, e);
     }
     return any ? 0
-               : ERR(e, ERR_USAGE, "--only: write key=value, such as position=alibi,L_train=512");
+               : ERR(e, ERR_USAGE,
+                     "--only: expected key=value, such as position=alibi,L_train=512");
 }
 
 static int read_options(struct expand_options *out, struct arena *a, const struct plan_options *o,
@@ -173,8 +175,7 @@ static int compare_settings(const void *a, const void *b)
     return strcmp(x->key->name, y->key->name);
 }
 
-/* The settings of --set as words of a command line; of a key that is given twice the last counts.
- */
+/* The settings of --set as words of a command line. The last value of a repeated key counts. */
 static const char *variant_text(const struct settings *set, struct arena *a)
 {
     struct setting *sorted = arena_array(a, (size_t)set->n + 1, sizeof *sorted);
@@ -196,7 +197,7 @@ static const char *variant_text(const struct settings *set, struct arena *a)
 
 /* --- the plan ------------------------------------------------------------------------------- */
 
-/* A plan while it is made. */
+/* State of the construction of a plan. */
 struct plan_making {
     struct expand_options options;
     struct grid *grid; /* of each artefact */
@@ -209,7 +210,8 @@ static int read_scale(struct scale *out, struct plan *p, const struct grid *g,
     const char *name = o->scale ? o->scale : g->scale ? g->scale : default_scale;
     int rc = scale_read(out, &p->arena, project, name, e);
 
-    if (rc == ERR_USAGE && !o->scale && g->scale_at) { /* the file is wrong, not the command */
+    if (rc == ERR_USAGE && !o->scale &&
+        g->scale_at) { /* the error is in the file, not on the command line */
         yaml_place(g->scale_at, e);
         if (e) e->code = ERR_DATA;
         return ERR_DATA;
@@ -217,13 +219,14 @@ static int read_scale(struct scale *out, struct plan *p, const struct grid *g,
     return rc;
 }
 
-/* Options, artefacts, their grids and scales; no runs yet. */
+/* Reads options, artefacts, grids and scales, but expands no runs. */
 static int read_artefacts(struct plan *p, struct plan_making *m, const struct project *project,
                           const char *const *artefacts, int32_t n, const struct plan_options *o,
                           struct err *e)
 {
     if (n < 1)
-        return ERR(e, ERR_USAGE, "name an artefact, such as table5, or a folder with a grid.yaml");
+        return ERR(e, ERR_USAGE,
+                   "no artefact given; name one, such as table5, or a folder with a grid.yaml");
     TRY(read_options(&m->options, &p->arena, o, e));
     p->variant = variant_text(&m->options.set, &p->arena);
     TRY(find_artefacts(p, project, artefacts, n, e));
@@ -242,7 +245,7 @@ static int read_artefacts(struct plan *p, struct plan_making *m, const struct pr
     return 0;
 }
 
-/* Expands the grids, which are counted first, so that the arrays are made once. */
+/* Expands the grids. Counts their points first, to allocate the arrays once. */
 static int add_runs(struct plan *p, const struct plan_making *m, const struct project *project,
                     struct err *e)
 {
@@ -262,7 +265,7 @@ static int add_runs(struct plan *p, const struct plan_making *m, const struct pr
     return paper_mark(p, project, e);
 }
 
-/* The value of a point under the paper's lengths, as --only names it. */
+/* The nominal value of a point, as used in --only. */
 static const char *point_value(const struct plan *p, const struct plan_point *t,
                                const struct spec_key *key, struct arena *a)
 {
@@ -274,7 +277,7 @@ static const char *point_value(const struct plan *p, const struct plan_point *t,
     return spec_get(&s, key, a);
 }
 
-/* The values that the points of a plan give to a key: "64, 128, 256". */
+/* The values of a key among the points of a plan: "64, 128, 256". */
 static const char *list_values(const struct plan *p, const struct spec_key *key, struct arena *a)
 {
     struct strbuf b;
@@ -293,7 +296,7 @@ static const char *list_values(const struct plan *p, const struct spec_key *key,
     return b.text;
 }
 
-/* --only selects nothing: names the first key that no point has such a value of. */
+/* The error for a --only that selects nothing: names the first key whose values no point has. */
 static int nothing_selected(struct plan *p, const struct project *project,
                             const char *const *artefacts, int32_t n, const struct plan_options *o,
                             const struct axes *only, struct err *e)
@@ -312,12 +315,12 @@ static int nothing_selected(struct plan *p, const struct project *project,
                 found = strcmp(point_value(&whole, &whole.point[k], x->key, &p->arena),
                                x->item[v]) == 0;
         if (!found)
-            rc = ERR(e, ERR_USAGE, "--only %s: no run matches; %s is one of %s",
+            rc = ERR(e, ERR_USAGE, "--only %s: no run matches; %s must be one of %s",
                      where_text(&(struct axes){.item = &only->item[i], .n = 1}, &p->arena),
                      settings_short(x->key), list_values(&whole, x->key, &p->arena));
     }
     if (rc == 0)
-        rc = ERR(e, ERR_USAGE, "--only %s: no run matches all of these",
+        rc = ERR(e, ERR_USAGE, "--only %s: no run matches all of these conditions",
                  where_text(only, &p->arena));
     plan_close(&whole);
     return rc;

@@ -1,4 +1,4 @@
-/* scale.c - reading and applying a scale. */
+/* scale.c - reads and applies a scale. */
 #include "plan/expand.h"
 
 #include <dirent.h>
@@ -12,7 +12,7 @@
 
 enum { SCALE_NAMES_MAX = 256 };
 
-/* Names of the scales in one folder, added to those that are there. */
+/* Adds the names of the scales in one folder. */
 static size_t add_names(const char **names, size_t n, struct arena *a, const char *root)
 {
     DIR *folder = opendir(arena_printf(a, "%s/configs/scale", root));
@@ -52,8 +52,9 @@ static int read_rule(struct scale_rule *r, struct arena *a, const struct yaml_no
         else
             TRY(axes_read(&r->where, a, map->key[i], map->item[i], e));
     }
-    if (!set) return yaml_error(map, e, "set is missing: what the scale sets for these runs");
-    if (r->where.n == 0) return yaml_error(map, e, "no key says for which runs");
+    if (!set) return yaml_error(map, e, "set is missing: give the settings for these runs");
+    if (r->where.n == 0)
+        return yaml_error(map, e, "no key selects the runs; add a condition such as dataset");
     return settings_read(&r->set, a, set, e);
 }
 
@@ -117,11 +118,10 @@ static int check_dataset(const struct scale *s, const struct spec *nominal, stru
         }
     }
     if (!any) return 0;
-    return ERR(
-        e, ERR_DATA,
-        "scale %s has no settings for dataset '%s' (it has them for %s); use --scale none "
-        "to run the grid as it is written, or add an entry to where in configs/scale/%s.yaml",
-        s->name, nominal->data.dataset, known, s->name);
+    return ERR(e, ERR_DATA,
+               "scale %s has no settings for dataset '%s' (only for %s); use --scale none to run "
+               "the grid as written, or add an entry under where: in configs/scale/%s.yaml",
+               s->name, nominal->data.dataset, known, s->name);
 }
 
 int scale_apply(const struct scale *s, struct draft *d, struct err *e)

@@ -1,4 +1,4 @@
-/* settings.c - names, values and settings of YAML pieces and of --set. */
+/* settings.c - see settings.h. */
 #include "plan/settings.h"
 
 #include <assert.h>
@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 
-/* Short names of axes and conditions; wherever a full key is accepted. */
+/* Short names, accepted wherever a key is. */
 static const struct {
     const char *name, *key;
 } short_names[] = {
@@ -19,16 +19,16 @@ static const struct {
 };
 enum { SHORT_NAMES_N = sizeof short_names / sizeof *short_names };
 
-/* Keys that no file and no --set may give. */
+/* Keys that neither files nor --set may set, and why. */
 static const struct {
     const char *key, *why;
 } decided_keys[] = {
-    {"kind", "a grid says kind: bench at its top or in a block"},
+    {"kind", "use kind: bench at the top of a grid or in a block"},
     {"scale", "choose it with --scale, or with scale: at the top of a grid"},
-    {"eval.train_run", "an evaluation names the training that the grid gives it"},
+    {"eval.train_run", "the grid determines it"},
 };
 
-/* Values of keys that need not be given although they have no neutral value. */
+/* Default values of keys without a neutral value. */
 static const struct {
     const char *key, *text;
 } draft_defaults[] = {
@@ -80,14 +80,14 @@ int draft_complete(const struct draft *d, struct err *e)
         if (keys[i].neutral || d->given[i] || decided_why(&keys[i])) continue;
         if (keys[i].applies && !keys[i].applies(&d->spec)) continue;
         return ERR(e, ERR_DATA,
-                   "%s is not set (%s); give it in a piece of base, under set, or with --set",
+                   "%s is not set (%s); set it in a piece of base, under set:, or with --set",
                    keys[i].name, keys[i].help);
     }
     return 0;
 }
 
-/* The name that was probably meant: the nearest, else one with this last part (updates for
- * train.updates) or this beginning (pos for position). */
+/* The probably intended name: the nearest, else one with this last part (updates for train.updates)
+ * or prefix (pos for position). */
 static const char *probable_name(const char *name, const char *const *names, size_t n)
 {
     const char *near = str_nearest(name, names, n);
@@ -164,8 +164,8 @@ int settings_read_value(char **out, struct arena *a, const struct spec_key *key,
     return rc;
 }
 
-/* Adds the settings of a mapping whose keys begin with prefix ("" or "model."); those from `first`
- * on are of the same file and may not repeat. */
+/* Adds the settings of a mapping; its keys have the prefix "" or "model.". Settings from `first` on
+ * are from the same file and must not repeat. */
 static int read_nested(struct settings *out, int32_t first, struct arena *a, const char *prefix,
                        const struct yaml_node *map, struct err *e)
 {
@@ -208,7 +208,7 @@ int settings_add_text(struct settings *out, struct arena *a, const char *option,
     int rc;
 
     if (!equals)
-        return ERR(e, ERR_USAGE, "%s %.60s: write key=value, such as train.updates=1600", option,
+        return ERR(e, ERR_USAGE, "%s %.60s: expected key=value, such as train.updates=1600", option,
                    text);
     rc = settings_key(&one.key, arena_strndup(a, text, (size_t)(equals - text)), e);
     if (rc == 0) rc = settings_value(one.key, equals + 1, e);
@@ -250,7 +250,7 @@ static int axis_read(struct axis *out, struct arena *a, const struct yaml_node *
         yaml_place(key, e);
         return rc;
     }
-    /* A flat list under a key that takes lists is one value; a list of lists is an axis. */
+    /* For a key with list values, a flat list is one value and a list of lists is an axis. */
     bool one = value->kind != YAML_LIST ||
                (spec_key_is_list(out->key) && value->n > 0 && value->item[0]->kind == YAML_SCALAR &&
                 !strchr(value->item[0]->text, ','));
@@ -318,8 +318,7 @@ bool spec_key_equals(const struct spec *s, const struct spec_key *key, const cha
 {
     struct spec changed;
 
-    memcpy(&changed, s,
-           sizeof changed); /* a key's field only is written: the rest stays, padding too */
+    memcpy(&changed, s, sizeof changed); /* restore the field */
     return spec_set(&changed, key, text, NULL) == 0 && memcmp(&changed, s, sizeof changed) == 0;
 }
 

@@ -1,9 +1,9 @@
-/* settings.h - what YAML says, bound to the key table of src/spec: settings, axes, conditions.
+/* settings.h - binds YAML to the spec keys of src/spec: settings, axes, conditions.
  *
  * 1. The key table is the only list of keys; this file adds short names for some of them.
- * 2. A value is checked where it is read, so that a message can name the place; it is kept as text.
- * 3. Keys that the plan itself decides (kind, scale, the training of an evaluation) cannot be set.
- */
+ * 2. Values are checked when they are read, so that messages can name the place, and stored as
+ * text.
+ * 3. Keys that the plan determines (kind, scale, the training of an evaluation) cannot be set. */
 #ifndef PLAN_SETTINGS_H
 #define PLAN_SETTINGS_H
 
@@ -17,35 +17,33 @@
 
 enum { SETTINGS_KEYS_MAX = 256 };
 
-/* A spec under construction and which of its keys somebody has set. */
+/* A spec under construction and which of its keys have been set. */
 struct draft {
     struct spec spec;
     bool given[SETTINGS_KEYS_MAX]; /* by index in the key table */
 };
 void draft_init(struct draft *d);
-/* draft_set - text has been checked before. */
+/* draft_set - sets a key; text must be valid. */
 void draft_set(struct draft *d, const struct spec_key *key, const char *text);
-/* draft_complete - ERR_DATA names a key that the spec needs and that is not set; no file position.
- */
+/* draft_complete - ERR_DATA names a required key that is not set; no file position. */
 int draft_complete(const struct draft *d, struct err *e);
 
-/* settings_key - the row that a name means: a key of the table or a short name such as L_train.
- * Errors: ERR_DATA unknown, with the nearest right name; a key that the plan decides. No file
- * position. */
+/* settings_key - the key with this name or short name, such as L_train. Errors: ERR_DATA an unknown
+ * key, with the nearest name; a key that the plan determines. No file position. */
 int settings_key(const struct spec_key **out, const char *name, struct err *e);
 
-/* settings_value - whether text is a value of the key. Errors: as spec_set. */
+/* settings_value - checks that text is a value of the key. Errors: as spec_set. */
 int settings_value(const struct spec_key *key, const char *text, struct err *e);
 
-/* settings_read_value - a scalar, or for a list of numbers such as model.cutoffs also a YAML list,
- * as text in the arena. Errors: ERR_DATA with the place. */
+/* settings_read_value - a scalar as text in the arena; for a key with list values, such as
+ * model.cutoffs, also a YAML list. Errors: ERR_DATA with the place. */
 int settings_read_value(char **out, struct arena *a, const struct spec_key *key,
                         const struct yaml_node *value, struct err *e);
 
-/* spec_key_equals - whether the spec's field equals what `text` would set it to. */
+/* spec_key_equals - whether the spec's field equals the value of `text`. */
 bool spec_key_equals(const struct spec *s, const struct spec_key *key, const char *text);
 
-/* settings_belongs - whether the key belongs to this part of the table, such as "eval.". */
+/* settings_belongs - whether the key has this prefix, such as "eval.". */
 bool settings_belongs(const struct spec_key *key, const char *part);
 
 struct setting {
@@ -59,21 +57,21 @@ struct settings {
 };
 
 /* settings_read - adds every setting of a mapping: nested (model: {layers: 16}) or dotted
- * (model.layers: 16). Errors: ERR_DATA with the place; a key set twice names both lines. */
+ * (model.layers: 16). Errors: ERR_DATA with the place; for a key set twice with both lines. */
 int settings_read(struct settings *out, struct arena *a, const struct yaml_node *map,
                   struct err *e);
-/* settings_add_text - adds one "key=value" of a command line. Errors: ERR_USAGE, prefixed by
+/* settings_add_text - adds a "key=value" of the command line. Errors: ERR_USAGE, prefixed with
  * option. */
 int settings_add_text(struct settings *out, struct arena *a, const char *option, const char *text,
                       struct err *e);
 void settings_apply(const struct settings *s, struct draft *d);
 
-/* An axis: the values a key takes one after the other. */
+/* An axis: a key and its values. */
 struct axis {
     const struct spec_key *key;
     const char **item; /* values as text */
     int32_t n, capacity;
-    const struct yaml_node *at; /* of the key; NULL from a command line */
+    const struct yaml_node *at; /* of the key; NULL: from the command line */
 };
 void axis_add(struct axis *x, struct arena *a, const char *text);
 
@@ -83,27 +81,27 @@ struct axes {
     int32_t n, capacity;
 };
 /* axes_read - adds the axis of a key of a mapping: a value or a list of values. A key may appear
- * once, under whichever of its names. Errors: ERR_DATA with the place. */
+ * once, under either of its names. Errors: ERR_DATA with the place. */
 int axes_read(struct axes *x, struct arena *a, const struct yaml_node *key,
               const struct yaml_node *value, struct err *e);
 struct axis *axes_add(struct axes *x, struct arena *a);
 /* axes_find - the axis of a key, or NULL. */
 struct axis *axes_find(const struct axes *x, const char *key_name);
-/* axes_size - points of the product, at most INT64_MAX / 4. */
+/* axes_size - number of points of the product, at most INT64_MAX / 4. */
 int64_t axes_size(const struct axes *x);
-/* axes_apply - sets the keys of point `index`, the last axis running fastest. */
+/* axes_apply - sets the keys of point `index`; the last axis varies fastest. */
 void axes_apply(const struct axes *x, int64_t index, struct draft *d);
 
-/* where_matches - whether the spec has one of the values of every axis. Keys of an evaluation match
- * no training. */
+/* where_matches - whether the spec has one of the values of every axis. Evaluation keys never match
+ * a training. */
 bool where_matches(const struct axes *where, const struct spec *s);
-/* where_of_training - the same, without the axes on eval.* keys. */
+/* where_of_training - where_matches without the axes on eval.* keys. */
 bool where_of_training(const struct axes *where, const struct spec *s);
 bool where_has_eval(const struct axes *where);
 /* where_text - "position=t5, L_train=512|1024" for notes. */
 char *where_text(const struct axes *where, struct arena *a);
 
-/* settings_short - the short name of a key where it has one, else its name. */
+/* settings_short - the short name of a key if it has one, else its name. */
 const char *settings_short(const struct spec_key *key);
 
 #endif

@@ -1,8 +1,8 @@
-/* yaml.c - libyaml events to a tree.
+/* yaml.c - builds a tree from libyaml events.
  *
- * The file is first checked as bytes (size, NUL, UTF-8), so that every later position can be
- * trusted; then events are taken one by one and depth is counted before a node is made: libyaml
- * itself has no limit and needs quadratic time for deep nesting. */
+ * The bytes are checked first (size, NUL, UTF-8), so that later positions are reliable. Then events
+ * are read one by one and the depth is checked before each node: libyaml has no limit and needs
+ * quadratic time for deep nesting. */
 #include "plan/yaml.h"
 
 #include <limits.h>
@@ -19,7 +19,7 @@
 #include "base/vec.h"
 #include "plan/plan.h"
 
-/* One file being read. */
+/* The state of reading one file. */
 struct yaml_reader {
     struct arena *arena;
     const char *file;
@@ -45,7 +45,7 @@ void yaml_place(const struct yaml_node *at, struct err *e)
 
 /* --- bytes ---------------------------------------------------------------------------------- */
 
-/* Length of the UTF-8 character at p, 0 when it is damaged, overlong, a surrogate or too large. */
+/* Length of the UTF-8 character at p; 0 if it is invalid, overlong, a surrogate or too large. */
 static size_t utf8_length(const unsigned char *p, size_t n)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -62,7 +62,7 @@ static size_t utf8_length(const unsigned char *p, size_t n)
     return value < least[length] || surrogate || value > 0x10FFFF ? 0 : length;
 }
 
-/* Line and column of byte `offset`, counted as libyaml does. */
+/* Line and column of byte `offset`, counted like libyaml. */
 static struct yaml_node node_at_byte(const struct yaml_reader *r, size_t offset)
 {
     struct yaml_node at = {.file = r->file, .line = 1, .column = 1};
@@ -91,7 +91,7 @@ static int check_bytes(const struct yaml_reader *r, size_t n, struct err *e)
         at = node_at_byte(r, i);
         if (length == 0)
             return yaml_error(&at, e, "byte 0x%02x is not UTF-8; save the file as UTF-8 text", c);
-        return yaml_error(&at, e, "the file holds the control character 0x%02x", c);
+        return yaml_error(&at, e, "control character 0x%02x; remove it", c);
     }
     return 0;
 }
@@ -112,14 +112,14 @@ static int next_event(struct yaml_reader *r, yaml_event_t *event, struct err *e)
     const char *problem = r->parser.problem ? r->parser.problem : "not YAML";
     if (r->parser.error == YAML_READER_ERROR) at = node_at_byte(r, r->parser.problem_offset);
     if (r->parser.error == YAML_MEMORY_ERROR)
-        return ERR(e, ERR_NOMEM, "%s: no memory to read it", r->file);
+        return ERR(e, ERR_NOMEM, "out of memory while reading %s", r->file);
     if (strstr(problem, "cannot start any token"))
         problem = "this character cannot start a value (a tab? indent with spaces)";
     return yaml_error(&at, e, "%s%s%s", problem, r->parser.context ? " " : "",
                       r->parser.context ? r->parser.context : "");
 }
 
-/* Anchors and tags of the three kinds of node. */
+/* Rejects aliases, anchors and tags. */
 static int check_plain(const struct yaml_reader *r, const yaml_event_t *event, struct err *e)
 {
     const yaml_char_t *anchor = NULL, *tag = NULL;
@@ -135,14 +135,15 @@ static int check_plain(const struct yaml_reader *r, const yaml_event_t *event, s
         anchor = event->data.mapping_start.anchor;
         tag = event->data.mapping_start.tag;
     } else if (event->type == YAML_ALIAS_EVENT) {
-        return yaml_error(&at, e, "alias *%.60s: aliases are not taken; write the value out",
+        return yaml_error(&at, e, "alias *%.60s is not supported; write the value out",
                           (const char *)event->data.alias.anchor);
     }
     if (anchor)
-        return yaml_error(&at, e, "anchor &%.60s: anchors are not taken; remove it",
+        return yaml_error(&at, e, "anchor &%.60s is not supported; remove it",
                           (const char *)anchor);
     if (tag)
-        return yaml_error(&at, e, "tag %.60s: tags are not taken; the key decides the type",
+        return yaml_error(&at, e,
+                          "tag %.60s is not supported; remove it: the key determines the type",
                           (const char *)tag);
     return 0;
 }
@@ -152,7 +153,7 @@ struct node_list {
     int32_t n, capacity;
 };
 
-/* Order of two nodes in their file. */
+/* Compares the positions of two nodes in their file. */
 static int compare_places(const struct yaml_node *x, const struct yaml_node *y)
 {
     if (x->line != y->line) return x->line < y->line ? -1 : 1;
@@ -168,7 +169,7 @@ static int compare_keys(const void *a, const void *b)
     return order != 0 ? order : compare_places(x, y);
 }
 
-/* The first key of the file that is repeated in its mapping is refused. */
+/* Reports the first key in the file that is repeated in its mapping. */
 static int check_duplicates(const struct yaml_reader *r, const struct node_list *keys,
                             struct err *e)
 {
@@ -192,7 +193,7 @@ static int check_duplicates(const struct yaml_reader *r, const struct node_list 
 static int read_node(struct yaml_reader *r, const struct yaml_node **out, yaml_event_t *event,
                      int depth, struct err *e);
 
-/* The content of a list or a mapping up to its end event. */
+/* Reads the content of a list or a mapping up to its end event. */
 static int read_children(struct yaml_reader *r, struct yaml_node *node, int depth, struct err *e)
 {
     struct node_list keys = {0}, values = {0};
@@ -210,7 +211,7 @@ static int read_children(struct yaml_reader *r, struct yaml_node *node, int dept
         if (end) break;
         bool is_key = map && keys.n == values.n;
         if (is_key && child->kind != YAML_SCALAR)
-            return yaml_error(child, e, "a key must be a plain name, not a list or a mapping");
+            return yaml_error(child, e, "a key must be a name, not a list or a mapping");
         *vec_push(r->arena, is_key ? &keys : &values) = child;
     }
     node->item = values.item;
@@ -219,7 +220,7 @@ static int read_children(struct yaml_reader *r, struct yaml_node *node, int dept
     return check_duplicates(r, &keys, e);
 }
 
-/* The node that an event begins; the caller deletes the event. */
+/* Reads the node that an event begins; the caller deletes the event. */
 static int read_node(struct yaml_reader *r, const struct yaml_node **out, yaml_event_t *event,
                      int depth, struct err *e)
 {
@@ -230,7 +231,7 @@ static int read_node(struct yaml_reader *r, const struct yaml_node **out, yaml_e
     if (event->type == YAML_SCALAR_EVENT) {
         const char *text = (const char *)event->data.scalar.value;
         if (strlen(text) != event->data.scalar.length)
-            return yaml_error(node, e, "the text holds a NUL character");
+            return yaml_error(node, e, "text contains a NUL character");
         node->text = arena_strdup(r->arena, text);
         return 0;
     }
@@ -240,7 +241,7 @@ static int read_node(struct yaml_reader *r, const struct yaml_node **out, yaml_e
     return read_children(r, node, depth + 1, e);
 }
 
-/* The one document of the stream. */
+/* Reads the only document of the stream. */
 static int read_document(struct yaml_reader *r, const struct yaml_node **out, struct err *e)
 {
     static const yaml_event_type_t order[] = {YAML_STREAM_START_EVENT, YAML_DOCUMENT_START_EVENT};
@@ -262,7 +263,7 @@ static int read_document(struct yaml_reader *r, const struct yaml_node **out, st
     TRY(next_event(r, &event, e));
     if (event.type != YAML_STREAM_END_EVENT) {
         struct yaml_node at = node_at_mark(r, event.start_mark);
-        rc = yaml_error(&at, e, "a second document begins here; a file holds one");
+        rc = yaml_error(&at, e, "a second document begins here; a file must contain one");
     }
     yaml_event_delete(&event);
     return rc;
@@ -275,15 +276,15 @@ int yaml_parse(const struct yaml_node **out, struct arena *a, const char *file, 
     int rc;
 
     if (n > PLAN_MAX_YAML_BYTES)
-        return ERR(e, ERR_DATA, "%s:1:1: %zu bytes; a file may have %d", file, n,
+        return ERR(e, ERR_DATA, "%s:1:1: file has %zu bytes, more than the limit of %d", file, n,
                    PLAN_MAX_YAML_BYTES);
-    if (n >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0) { /* a byte order mark says nothing */
+    if (n >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0) { /* skip a byte order mark */
         r.bytes += 3;
         n -= 3;
     }
     TRY(check_bytes(&r, n, e));
     if (!yaml_parser_initialize(&r.parser))
-        return ERR(e, ERR_NOMEM, "%s: no memory to read it", file);
+        return ERR(e, ERR_NOMEM, "out of memory while reading %s", file);
     yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&r.parser, (const unsigned char *)r.bytes, n);
     rc = read_document(&r, out, e);
@@ -295,14 +296,13 @@ int yaml_read(const struct yaml_node **out, struct arena *a, const char *path, s
 {
     char *bytes;
     size_t n;
-    int fd = file_open_read(path, e); /* what is not a file has no line */
+    int fd = file_open_read(path, e); /* these errors have no line */
 
     if (fd < 0) return fd;
     close(fd);
     int rc = file_read(a, &bytes, &n, path, PLAN_MAX_YAML_BYTES, e);
     if (rc == ERR_DATA)
-        return ERR(e, ERR_DATA, "%s:1:1: the file is larger than %d bytes", path,
-                   PLAN_MAX_YAML_BYTES);
+        return ERR(e, ERR_DATA, "%s:1:1: file is larger than %d bytes", path, PLAN_MAX_YAML_BYTES);
     return rc < 0 ? rc : yaml_parse(out, a, path, bytes, n, e);
 }
 

@@ -1,10 +1,10 @@
-/* yaml.h - a YAML file as a tree whose every node knows its line and column.
+/* yaml.h - a YAML file as a tree whose nodes know their line and column.
  *
- * 1. Scalars stay text: no resolver guesses types (`no`, `1e-5`, `0x10` are what they spell); the
- *    key table of src/spec decides.
- * 2. What can surprise or exhaust is refused: duplicate keys, anchors, aliases, tags, several
- *    documents, depth above PLAN_MAX_DEPTH, files above PLAN_MAX_YAML_BYTES, NUL, bad UTF-8.
- * 3. Every refusal reads "file:line:column: what is wrong". libyaml is named in yaml.c only. */
+ * 1. Scalars stay text, without guessing types (`no`, `1e-5`, `0x10`): the spec keys determine
+ *    types.
+ * 2. Rejected: duplicate keys, anchors, aliases, tags, several documents, depth above
+ *    PLAN_MAX_DEPTH, files above PLAN_MAX_YAML_BYTES, NUL, invalid UTF-8.
+ * 3. Errors read "file:line:column: problem". Only yaml.c uses libyaml. */
 #ifndef PLAN_YAML_H
 #define PLAN_YAML_H
 
@@ -19,7 +19,7 @@ enum yaml_kind { YAML_SCALAR, YAML_LIST, YAML_MAP };
 
 struct yaml_node {
     enum yaml_kind kind;
-    const char *file;              /* as the user may open it */
+    const char *file;              /* path, as in messages */
     int32_t line, column;          /* from 1; columns count characters */
     const char *text;              /* scalar */
     int32_t n;                     /* list: items; mapping: pairs */
@@ -27,29 +27,29 @@ struct yaml_node {
     const struct yaml_node **key;  /* mapping: its keys, all scalars */
 };
 
-/* yaml_read - the tree of a file, in the arena; the root is a mapping. Errors: ERR_NOINPUT,
+/* yaml_read - reads a file into a tree in the arena; the root is a mapping. Errors: ERR_NOINPUT,
  * ERR_DATA, ERR_IO. */
 int yaml_read(const struct yaml_node **out, struct arena *a, const char *path, struct err *e);
 
-/* yaml_parse - the same from n bytes; file names them in messages. */
+/* yaml_parse - yaml_read from n bytes; file is their name in messages. */
 int yaml_parse(const struct yaml_node **out, struct arena *a, const char *file, const char *bytes,
                size_t n, struct err *e);
 
-/* yaml_error - ERR_DATA "file:line:column: " and the sentence; returns the code. */
+/* yaml_error - sets and returns ERR_DATA with the message, prefixed "file:line:column: ". */
 int yaml_error(const struct yaml_node *at, struct err *e, const char *format, ...) ERR_PRINTF(3, 4);
 
-/* yaml_place - prefixes "file:line:column: " to what e already says. */
+/* yaml_place - prefixes "file:line:column: " to the message in e. */
 void yaml_place(const struct yaml_node *at, struct err *e);
 
 /* yaml_get - the value of a key of a mapping, or NULL. */
 const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key);
 
-/* yaml_want - ERR_DATA when node is not of this kind; what names it in the sentence, such as
+/* yaml_want - ERR_DATA if node is not of this kind; `what` is its name in the message, such as
  * "base". */
 int yaml_want(const struct yaml_node *node, enum yaml_kind kind, const char *what, struct err *e);
 
-/* yaml_known - ERR_DATA at the first key of the mapping that is none of the n names, with the
- * nearest right one. */
+/* yaml_known - ERR_DATA at the first key of the mapping that is not one of the n names, with the
+ * nearest of them. */
 int yaml_known(const struct yaml_node *map, const char *const *names, size_t n, struct err *e);
 
 #endif

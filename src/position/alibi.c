@@ -1,9 +1,10 @@
-/* alibi.c - ALiBi: a penalty that is proportional to the distance, with a fixed slope for each head
- * (the paper, section 3).
+/* alibi.c - ALiBi: a penalty proportional to the distance, with a fixed slope for each head (the
+ * paper, section 3).
  *
  * The slopes are the paper's, a given list, or drawn once from the run's seed (exponential with
- * mean 1, sorted; the paper says neither the rate nor the order). Scaled by `slopes`, an evaluation
- * on longer rows makes them flatter by L_train / row length (Al-Khateeb et al. 2023). */
+ * mean 1, sorted; the paper states neither the rate nor the order). Position scaling `slopes`
+ * multiplies them by L_train / row length in evaluations on longer rows (Al-Khateeb et al. 2023).
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,21 +17,21 @@ static const char *const source_names[] = {"geometric", "exponential", NULL};
 
 static const struct position_option options[] = {
     POSITION_NUMBER(POSITION_REALS, "model.alibi_slopes", alibi_slopes, 0, 1e6, "none",
-                    "slope of each head; none: as model.alibi_slopes_source says", "section 3"),
+                    "slope of each head; none: see model.alibi_slopes_source", "section 3"),
     POSITION_NAMES("model.alibi_slopes_source", alibi_slopes_source, source_names, "geometric",
                    "the paper's geometric slopes, or exponential ones drawn from train.seed",
                    "section 3: geometric; footnote 11: random ones"),
     {.name = NULL},
 };
 
-/* Slope h of a number of heads that is a power of two: 2^(-8(h+1)/heads). */
+/* Slope of head h if the number of heads is a power of two: 2^(-8(h+1)/heads). */
 static float power_slope(int32_t h, int32_t heads)
 {
     return (float)exp2(-8.0 * (double)(h + 1) / (double)heads);
 }
 
-/* Of other numbers of heads, the slopes of the next lower power, then every other slope of twice
- * that power. */
+/* For other numbers of heads: the slopes of the next lower power of two, then every other slope of
+ * the next higher one. */
 float position_alibi_slope(int32_t h, int32_t heads)
 {
     int32_t power = 1;

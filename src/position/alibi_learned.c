@@ -1,6 +1,6 @@
 /* alibi_learned.c - ALiBi with learned slopes, one set for all layers: the bias is -m * distance
- * with m = e^u or m = ln(1 + e^u) of the learned u, which starts at the paper's slopes. (The paper,
- * section 3 and footnote 11, tried learned slopes; how they were parametrised is not public.) */
+ * with m = e^u or m = ln(1 + e^u) of the learned u, which starts at the paper's slopes. (The paper
+ * tried learned slopes, section 3 and footnote 11, but does not state the parametrisation.) */
 #include <math.h>
 
 #include "position/position.h"
@@ -9,8 +9,9 @@ static const char *const parametrisation_names[] = {"exp", "softplus", NULL};
 
 static const struct position_option options[] = {
     POSITION_NAMES("model.alibi_parametrisation", alibi_parametrisation, parametrisation_names,
-                   "exp", "slope of the learned number u: e^u, or softplus ln(1 + e^u)",
-                   "section 3, footnote 11: not said"),
+                   "exp",
+                   "slope as a function of the learned number u: e^u, or softplus ln(1 + e^u)",
+                   "section 3, footnote 11: not stated"),
     {.name = NULL},
 };
 

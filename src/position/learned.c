@@ -1,6 +1,6 @@
 /* learned.c - a learned row for each position of the training length, added to the scaled embedding
- * of its token (GPT-3: Brown et al. 2020). Rows are not scaled and begin at 0. Beyond the training
- * length there is no row: the method is not defined there. */
+ * of its token (GPT-3: Brown et al. 2020). Rows are not scaled and begin at 0. The method is not
+ * defined beyond the training length. */
 #include <math.h>
 
 #include "position/position.h"

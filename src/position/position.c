@@ -1,4 +1,4 @@
-/* position.c - the table of position methods, and arithmetic that several of them share. */
+/* position.c - the table of position methods, and functions that several of them share. */
 #include "position/position.h"
 
 #include <math.h>

@@ -1,13 +1,13 @@
 /* rotary.c - queries and keys rotated by an angle that grows with their position (oracle SPEC.md
- * section 16; Su et al. 2021), and four ways to stretch it over rows of s times the length that it
- * was trained on:
+ * section 16; Su et al. 2021), and four scalings to rows s times longer than those it was trained
+ * on:
  *
- *   pi            angles divided by s (Chen et al. 2023)
- *   ntk           base times s^(D/(D-2)): the last pair divided by s, the first not at all
- *   dynamic_ntk   the same with s of the row at hand; a row that is not longer stays as it is
- *   yarn          pairs that turn often keep their angle, slow ones are divided by s, between two
- *                 numbers of turns by a ramp in the pair's index; cosines and sines grow by
- *                 0.1 ln(s) + 1 (Peng et al. 2024, as in their code) */
+ *   pi            angles divided by s (Chen et al. 2023) ntk           base times s^(D/(D-2)): the
+ *   last pair divided by s, the first not at all
+ *   dynamic_ntk   the same with s of the row at hand; a row that is not longer stays as it is yarn
+ *   pairs that turn often keep their angle, slow ones are divided by s, between two
+ *                 numbers of turns by a ramp in the pair's index; cosines and sines grow by 0.1
+ *                 ln(s) + 1 (Peng et al. 2024, as in their code) */
 #include <math.h>
 
 #include "position/position.h"
@@ -23,17 +23,19 @@ static const struct position_option options[] = {
     POSITION_NAMES("model.rotary_layout", rotary_layout, layout_names, "adjacent_pairs",
                    "which features form a pair", "RoFormer: adjacent pairs"),
     POSITION_NAMES("model.rope_scaling", scaling, scaling_names, "none",
-                   "how angles are stretched in training; eval.position_scaling does it afterwards",
+                   "scaling of the angles in training; eval.position_scaling applies at evaluation",
                    "PI, YaRN"),
     POSITION_NUMBER(POSITION_REAL, "model.rope_scaling_factor", scaling_factor, 1, 1e6, "1",
-                    "how many times longer rows may be", "PI: L' / L"),
+                    "scaling factor", "PI: L' / L"),
     POSITION_NUMBER(POSITION_INT, "model.rope_original_length", original_length, 0, 1000000, "0",
-                    "tokens of the rows before stretching; 0: train.L", "YaRN"),
+                    "tokens per row before scaling; 0: train.L", "YaRN"),
     POSITION_NUMBER(POSITION_REAL, "model.yarn_beta_fast", yarn_beta_fast, 1e-3, 1e6, "32",
-                    "turns within the original length from which a pair keeps its angle",
+                    "turns within the original length above which a pair keeps its angle",
                     "YaRN: 32"),
-    POSITION_NUMBER(POSITION_REAL, "model.yarn_beta_slow", yarn_beta_slow, 1e-3, 1e6, "1",
-                    "turns below which a pair's angle is divided by the whole factor", "YaRN: 1"),
+    POSITION_NUMBER(
+        POSITION_REAL, "model.yarn_beta_slow", yarn_beta_slow, 1e-3, 1e6, "1",
+        "turns within the original length below which a pair's angle is divided by the full factor",
+        "YaRN: 1"),
     POSITION_NUMBER(POSITION_REAL, "model.yarn_attention_factor", yarn_attention_factor, 0, 1e3,
                     "0", "factor of cosines and sines; 0: 0.1 ln(s) + 1", "YaRN, eqs. 21 and 22"),
     {.name = NULL},
@@ -71,7 +73,7 @@ static double stretch(const struct position_shape *s)
     return given > 0 ? given : ratio;
 }
 
-/* The pair, as a real number, that makes so many turns within the original length. */
+/* The index, as a real number, of the pair that makes so many turns within the original length. */
 static double pair_of_turns(const struct position_shape *s, double turns)
 {
     double L = position_original_length(s), width = s->dim / s->heads;

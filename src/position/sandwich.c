@@ -3,8 +3,8 @@
  *
  *   (1 / r) * sum of cos(distance / 10000^(2i/n)) for i = 0 ... n/2 - 1,   r = 8 (h + 1) / heads.
  *
- * The softmax does not notice a constant: the value at distance 0 is taken off in double, so that
- * rounding is that of the differences. */
+ * The softmax ignores a constant, so the value at distance 0 is subtracted in double before
+ * rounding. */
 #include <math.h>
 
 #include "position/position.h"

@@ -1,8 +1,8 @@
 /* sinusoidal.c - fixed sines and cosines added to the scaled embedding (oracle SPEC.md section 4).
  *
- * Tokens that are not padding use rows 2, 3, ... from the left of their row; padding uses row 1,
- * which is zero. The numbers are computed in float, step by step as the authors' are, so that far
- * positions have the same rounding of the angle. */
+ * The tokens of a row use table rows 2, 3, ... from the left; padding uses row 1, which is zero.
+ * Computed in float in the same steps as the authors' code, so that angles of far positions round
+ * alike. */
 #include <math.h>
 #include <string.h>
 

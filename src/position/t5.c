@@ -1,23 +1,23 @@
 /* t5.c - a learned bias for each head and bucket of distances, one table for all layers (oracle
  * SPEC.md sections 13 and 16; Raffel et al. 2020).
  *
- * Buckets 0 ... buckets / 2 - 1 are one distance each; from there their borders grow
- * logarithmically, and the last one holds every distance from t5_max_distance on. All arithmetic of
- * the bias is in float, one product and one sum a distance, in rising distance. */
+ * Buckets 0 ... buckets / 2 - 1 hold one distance each. After them the borders grow
+ * logarithmically, and the last bucket holds every distance from t5_max_distance on. The bias is
+ * computed in float, with one product and one sum per distance, in rising distance. */
 #include <math.h>
 
 #include "position/position.h"
 
-/* Borders between buckets fall on exact powers for some settings (16 buckets a factor of 16: 32, 64
- * ...), where a logarithm may come out a few ulp low. No other distance below 2^31 is this close to
- * a border. */
+/* For some settings borders fall on exact powers (16 buckets, factor 16: 32, 64 ...), where the
+ * computed logarithm may be a few ulp low. No other distance below 2^31 is this close to a border.
+ */
 static const double border_slack = 1e-9;
 
 static const struct position_option options[] = {
     POSITION_NUMBER(POSITION_INT, "model.t5_buckets", t5_buckets, 4, 4096, "32",
                     "relative distance buckets", "T5: 32"),
     POSITION_NUMBER(POSITION_INT, "model.t5_max_distance", t5_max_distance, 4, 1000000, "128",
-                    "distance from which the last bucket holds, tokens", "T5: 128"),
+                    "first distance of the last bucket, in tokens", "T5: 128"),
     POSITION_NUMBER(POSITION_REAL, "model.t5_init_std", t5_init_std, 0, 100, "0",
                     "standard deviation of the table's initial values", "Hugging Face: D^-0.5"),
     POSITION_NUMBER(POSITION_REAL, "model.t5_multiplier", t5_multiplier, 1e-6, 1e6, "1",

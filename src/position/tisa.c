@@ -3,7 +3,7 @@
  *
  *   sum over k of a_k * exp(-|b_k| * (distance - c_k)^2).
  *
- * The authors' matrix begins one distance earlier: their weights load with c + 1. */
+ * In the authors' code distances are one smaller: load their weights with c + 1. */
 #include <math.h>
 
 #include "position/position.h"

@@ -1,4 +1,4 @@
-/* binarise.c - looks up every word of a text, part by part, and writes the ids. */
+/* binarise.c - looks up every word of a text and writes the ids. */
 #include "prepare/dictionary.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 enum { BINARISE_PART_BYTES = 4 << 20 };
 
-/* The ids of the parts of a stretch of text, made side by side. */
+/* The ids of the parts of a section of text, computed by threads. */
 struct binarise {
     const struct dictionary *dictionary;
     struct text part[PARALLEL_MAX];
@@ -25,12 +25,11 @@ static int binarise_part(void *context, int32_t i, struct err *e)
     size_t word_bytes;
     int item;
 
-    if (b->room[i] <= t->n) { /* no id without a byte, but for the end of a last line */
+    if (b->room[i] <= t->n) { /* at most one id per byte, plus the end of a last line */
         free(b->ids_own[i]);
         b->room[i] = t->n + 1;
         b->ids_own[i] = malloc(b->room[i] * sizeof *b->ids_own[i]);
-        if (!b->ids_own[i])
-            return ERR(e, ERR_NOMEM, "%s: out of memory while binarising it", t->place);
+        if (!b->ids_own[i]) return ERR(e, ERR_NOMEM, "out of memory while binarising %s", t->place);
     }
     int32_t *id = b->ids_own[i];
     b->counts[i].unknown_n = 0;
@@ -43,7 +42,7 @@ static int binarise_part(void *context, int32_t i, struct err *e)
     return item;
 }
 
-/* Binarises the whole text, stretch by stretch. */
+/* Binarises the whole text, section by section. */
 static int binarise_write(struct binarise_counts *out, struct tokens_writer *file,
                           struct binarise *b, const struct text *t, struct err *e)
 {
@@ -66,7 +65,7 @@ static int binarise_write(struct binarise_counts *out, struct tokens_writer *fil
     return 0;
 }
 
-/* The fault of a text, looked for from its start: lines of the whole text have their numbers. */
+/* Finds the error of a text by scanning it from its start, to count lines in the whole text. */
 static int binarise_fault(const struct text *t, struct err *e)
 {
     struct text_scan scan;

@@ -1,4 +1,4 @@
-/* bpe.c - reads the vocabulary, cuts a line into words and joins the bytes of each. */
+/* bpe.c - reads the vocabulary, splits a line into words and merges the bytes of each. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ enum {
     BPE_SYMBOL_BYTES_MAX = 1024,
     BPE_NUMBER_MAX = 1 << 24,
     BPE_WORD_BYTES_MAX = 1 << 16,
-    BPE_KNOWN_WORD_BYTES = 64, /* longer words are not remembered */
+    BPE_KNOWN_WORD_BYTES = 64, /* longer words are not cached */
     BPE_KNOWN_MAX = 1 << 20
 };
 
@@ -22,13 +22,13 @@ struct bpe {
     struct arena *arena;
     const struct unicode *unicode;
     int32_t of_byte[256];
-    struct map ranks; /* of pairs of symbols: the lower one goes first */
+    struct map ranks; /* of pairs of symbols; lower ranks merge first */
     struct {
-        int32_t *item, n, capacity; /* by rank: what the pair becomes */
+        int32_t *item, n, capacity; /* by rank: merged symbol of the pair */
     } merged;
     int32_t symbol[BPE_WORD_BYTES_MAX];
-    struct map known;         /* words met before: places of their units in known_text */
-    struct strbuf known_text; /* each ended by a zero byte */
+    struct map known;         /* cache of words: offsets of their units in known_text */
+    struct strbuf known_text; /* zero-terminated units */
 };
 
 /* --- vocab.json and merges.txt --- */
@@ -61,7 +61,7 @@ static int bpe_read_symbols(struct map *out, const char *text, size_t n, const c
     return rc;
 }
 
-/* The printable character that stands for a byte: itself, or one from U+0100 on, in order. */
+/* Maps each byte to its printable character: itself, or the next one from U+0100 on. */
 static int bpe_map_bytes(struct bpe *b, const struct map *symbols, const char *place, struct err *e)
 {
     uint32_t others = 0;
@@ -71,8 +71,8 @@ static int bpe_map_bytes(struct bpe *b, const struct map *symbols, const char *p
         bool printable = (byte > 32 && byte < 127) || (byte > 160 && byte != 173);
         int n = text_encode(text, printable ? byte : 256 + others++);
         if (!map_get(symbols, text, (size_t)n, &b->of_byte[byte]))
-            return ERR(e, ERR_DATA, "%s: no symbol for the byte 0x%02x; is it GPT-2's?", place,
-                       byte);
+            return ERR(e, ERR_DATA, "%s: no symbol for byte 0x%02x; use the vocab.json of GPT-2",
+                       place, byte);
     }
     return 0;
 }
@@ -92,7 +92,7 @@ static int bpe_add_merge(struct bpe *b, const struct map *symbols, const char *l
     if (!map_get(symbols, line, left_n, &pair[0]) ||
         !map_get(symbols, space + 1, right_n, &pair[1]) ||
         !map_get(symbols, joined, left_n + right_n, &merged))
-        return ERR(e, ERR_DATA, "symbols that the vocabulary lacks: '%.*s'", (int)(n < 80 ? n : 80),
+        return ERR(e, ERR_DATA, "symbols not in the vocabulary: '%.*s'", (int)(n < 80 ? n : 80),
                    line);
     int32_t *rank = map_put(&b->ranks, pair, sizeof pair, &fresh);
     if (!fresh) return 0;
@@ -140,10 +140,9 @@ int bpe_open(struct bpe **out, struct arena *a, const char *vocab_path, const ch
     return bpe_read_merges(b, &symbols, text, n, merges_path, e);
 }
 
-/* --- joining --- */
+/* --- merging --- */
 
-/* Joins every pair of the lowest rank, until no pair is left that may be joined. Returns how many
- * symbols there are then. */
+/* Merges all pairs of the lowest rank until none is left. Returns the number of symbols left. */
 static int32_t bpe_join(struct bpe *b, int32_t n)
 {
     for (;;) {
@@ -175,7 +174,7 @@ static void bpe_spell(struct bpe *b, struct strbuf *out, const char *word, size_
     }
 }
 
-/* A word that was met before costs one look; text repeats itself. */
+/* Adds the units of a word. Words are cached, because texts repeat them. */
 static int bpe_word(struct bpe *b, struct strbuf *out, const char *word, size_t n, struct err *e)
 {
     size_t from = out->n + (out->n > 0);
@@ -196,11 +195,11 @@ static int bpe_word(struct bpe *b, struct strbuf *out, const char *word, size_t 
     return 0;
 }
 
-/* --- cutting --- */
+/* --- splitting into words --- */
 
 enum bpe_class { BPE_END, BPE_SPACE, BPE_LETTER, BPE_NUMBER, BPE_OTHER };
 
-/* The class of the character at p, which is valid, and its length; BPE_END at the end. */
+/* Class and length of the valid character at p; BPE_END at the end. */
 static enum bpe_class bpe_class(const struct bpe *b, const char *p, const char *end, int *bytes)
 {
     uint32_t c;
@@ -213,7 +212,7 @@ static enum bpe_class bpe_class(const struct bpe *b, const char *p, const char *
     return class == UNICODE_LETTER ? BPE_LETTER : class == UNICODE_NUMBER ? BPE_NUMBER : BPE_OTHER;
 }
 
-/* The end of the run of characters of one class that begins at p. */
+/* The end of the run of characters of the class that begins at p. */
 static const char *bpe_run(const struct bpe *b, const char *p, const char *end,
                            enum bpe_class class)
 {
@@ -223,7 +222,7 @@ static const char *bpe_run(const struct bpe *b, const char *p, const char *end,
     return p;
 }
 
-/* Bytes of a contraction at p, such as 's; 0 if there is none. */
+/* Bytes of a contraction at p, such as 's; 0: none. */
 static size_t bpe_contraction(const char *p, const char *end)
 {
     static const char *const all[] = {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"};
@@ -235,7 +234,8 @@ static size_t bpe_contraction(const char *p, const char *end)
     return 0;
 }
 
-/* The end of the word that begins at p < end. White space before a word leaves it the last one. */
+/* The end of the word that begins at p < end. The last white space before a word belongs to the
+ * word. */
 static const char *bpe_next(const struct bpe *b, const char *p, const char *end)
 {
     int bytes = 0;

@@ -1,7 +1,7 @@
-/* dictionary.c - a hash table from words to places in an array of entries.
+/* dictionary.c - a hash table from words to indices of an array of entries.
  *
- * While a text is counted the entries are in order of first appearance; then they are sorted and
- * cut to the limit, and the table gets their new places, so that an entry's place is its id. */
+ * During counting, entries are in order of first occurrence. Then they are sorted and cut to the
+ * limit, and the table is updated, so that an entry's index is its id. */
 #include "prepare/dictionary.h"
 
 #include <assert.h>
@@ -17,14 +17,14 @@
 enum { DICTIONARY_LIMIT_LOWEST = 8, DICTIONARY_ENTRIES_MAX = 1 << 28 };
 
 struct entry {
-    const char *word; /* the table's */
+    const char *word; /* owned by the table */
     size_t n;         /* bytes */
     int64_t count;
 };
 
 struct dictionary {
     struct arena arena;
-    struct map ids; /* of each word; TOKEN_UNKNOWN also for one that the limit cut off */
+    struct map ids; /* of each word; TOKEN_UNKNOWN for words beyond the limit */
     struct {
         struct entry *item;
         int32_t n, capacity;
@@ -37,8 +37,7 @@ static void dictionary_append(struct dictionary *d, int32_t *id, size_t n, int64
     *vec_push(&d->arena, &d->entries) = (struct entry){.word = map_key(id), .n = n, .count = count};
 }
 
-/* Adds count to a word's count, with a new entry when it is absent, which *added (may be NULL)
- * reports. */
+/* Adds count to a word's count. A new word gets an entry and sets *added (may be NULL) to true. */
 static int dictionary_add(struct dictionary *d, const char *word, size_t n, int64_t count,
                           bool *added, struct err *e)
 {
@@ -51,12 +50,13 @@ static int dictionary_add(struct dictionary *d, const char *word, size_t n, int6
         return 0;
     }
     if (d->entries.n >= DICTIONARY_ENTRIES_MAX)
-        return ERR(e, ERR_DATA, "more than %d different words; is it text?", d->entries.n);
+        return ERR(e, ERR_DATA, "more than %d different words; check that the file is text",
+                   d->entries.n);
     dictionary_append(d, id, n, count);
     return 0;
 }
 
-/* A dictionary of the four specials. Their count is 1, as the authors' program shows them. */
+/* A dictionary of the four special symbols. Their count is 1, as in fairseq. */
 static struct dictionary *dictionary_open(void)
 {
     static const char *const specials[TOKEN_SPECIALS_N] = {"<s>", "<pad>", "</s>", "<unk>"};
@@ -74,11 +74,11 @@ static struct dictionary *dictionary_open(void)
 void dictionary_close(struct dictionary *d)
 {
     if (!d) return;
-    struct arena arena = d->arena; /* it holds d */
+    struct arena arena = d->arena; /* d is in this arena */
     arena_fini(&arena);
 }
 
-/* UTF-8 keeps code point order under byte comparison. */
+/* In UTF-8, byte order is code point order. */
 static int compare_entries(const void *left, const void *right)
 {
     const struct entry *a = left, *b = right;
@@ -89,7 +89,7 @@ static int compare_entries(const void *left, const void *right)
     return (a->n > b->n) - (a->n < b->n);
 }
 
-/* Sorts, cuts to the limit and fills up: afterwards places are ids. */
+/* Sorts, cuts to the limit and adds fillers; afterwards indices are ids. */
 static void dictionary_finish(struct dictionary *d, int32_t limit)
 {
     int32_t n = d->entries.n;
@@ -123,7 +123,7 @@ static int dictionary_count_words(struct dictionary *d, const struct text *t, st
     return item;
 }
 
-/* A dictionary for each part of a text while threads count them. */
+/* The dictionaries of the parts of a text that threads count. */
 struct counting {
     struct text part[PARALLEL_MAX];
     struct dictionary *own[PARALLEL_MAX];
@@ -137,8 +137,8 @@ static int dictionary_count_part(void *context, int32_t i, struct err *e)
     return dictionary_count_words(c->own[i], &c->part[i], e);
 }
 
-/* Counts the parts side by side and adds them to the first: sorting follows, so that their order
- * does not matter. */
+/* Counts the parts in parallel and adds them to the first one. The order does not matter, because
+ * entries are sorted later. */
 static int dictionary_count(struct dictionary **out, const struct text *t, struct err *e)
 {
     struct counting c = {0};
@@ -164,10 +164,10 @@ int dictionary_build(struct dictionary **out, const struct text *t, int32_t limi
 
     *out = NULL;
     if (limit != 0 && limit < DICTIONARY_LIMIT_LOWEST)
-        return ERR(e, ERR_USAGE,
-                   "a vocabulary limit of %d: it must be 0 (all words) or at least %d", limit,
+        return ERR(e, ERR_USAGE, "vocabulary limit %d must be 0 (all words) or at least %d", limit,
                    DICTIONARY_LIMIT_LOWEST);
-    if (dictionary_count(&d, t, NULL) < 0) { /* from the start: lines then have their numbers */
+    if (dictionary_count(&d, t, NULL) <
+        0) { /* again from the start, so that the message counts lines in the whole text */
         dictionary_close(d);
         d = dictionary_open();
         TRY_OUT(rc, dictionary_count_words(d, t, e));
@@ -181,7 +181,7 @@ out:
     return rc;
 }
 
-/* One line of dict.txt, without its end: the word, a space, the count. */
+/* Parses a line of dict.txt: the word, a space, the count. */
 static int dictionary_parse_line(struct dictionary *d, const char *line, size_t n,
                                  const char *place, int64_t line_number, struct err *e)
 {
@@ -199,8 +199,8 @@ static int dictionary_parse_line(struct dictionary *d, const char *line, size_t 
         whole = str_to_int(&count, digits) && count >= 0;
     }
     if (!whole)
-        return ERR(e, ERR_DATA, "%s:%lld: '%.*s' is not a word, a space and its count", place,
-                   (long long)line_number, (int)(n < 80 ? n : 80), line);
+        return ERR(e, ERR_DATA, "%s:%lld: expected a word, a space and its count, found '%.*s'",
+                   place, (long long)line_number, (int)(n < 80 ? n : 80), line);
     word_bytes--;
     TRY(dictionary_add(d, line, word_bytes, count, &fresh, e));
     if (!fresh)

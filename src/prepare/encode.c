@@ -1,4 +1,4 @@
-/* encode.c - files of text or ids, line by line, into files of units. */
+/* encode.c - converts files of text or ids to files of units. */
 #include "prepare/encode.h"
 
 #include <errno.h>
@@ -55,7 +55,7 @@ int encoder_open(struct encoder **out, struct arena *a, const struct encode_opti
 
 /* --- lines of units --- */
 
-/* Ends the line that has been gathered and writes it. */
+/* Terminates the current line and writes it. */
 static void encoder_put(struct encoder *c, FILE *to)
 {
     fwrite(c->line.text, 1, c->line.n, to);
@@ -88,10 +88,10 @@ static int encoder_ids(struct encoder *c, const struct text *t, FILE *to, struct
     char number[16];
 
     if (t->n % width != 0)
-        return ERR(e, ERR_DATA, "%s: %zu bytes are not a whole number of ids of %zu", t->place,
-                   t->n, width);
+        return ERR(e, ERR_DATA, "%s: %zu bytes, not a multiple of the id size %zu", t->place, t->n,
+                   width);
     for (size_t at = 0; at < t->n; at += width) {
-        uint32_t id = 0; /* little endian, as this machine */
+        uint32_t id = 0; /* little-endian, like this machine */
         memcpy(&id, t->bytes + at, width);
         if ((int64_t)id == c->options.id_end) {
             encoder_put(c, to);

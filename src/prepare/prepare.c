@@ -1,9 +1,9 @@
 /* prepare.c - makes data/NAME from text.
  *
- * 1. Under the lock data/.NAME.lock, see whether it exists already, made from the same text with
+ * 1. Under the lock data/.NAME.lock, check whether it already exists, made from the same text with
  *    the same options.
- * 2. Build everything in data/.NAME.tmp; what an interrupted preparation left there is removed.
- * 3. Rename: the old folder away, the new one in, the old one removed. */
+ * 2. Build everything in data/.NAME.tmp, after deleting the remains of an interrupted preparation.
+ * 3. Rename the old folder away and the new one in place; delete the old one. */
 #include "prepare/prepare.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@
 struct preparation {
     const struct prepare_options *options;
     const struct synthetic_settings *synthetic; /* NULL: a text folder */
-    const char *text_dir; /* absolute; of a synthetic corpus or of units: temporary */
+    const char *text_dir; /* absolute; for a synthetic corpus or units: temporary */
     const char *suffix;   /* of the files in it */
     const char *folder, *temporary, *old, *piece; /* data/NAME, .NAME.tmp, .NAME.old, NAME.yaml */
     struct arena arena;
@@ -50,7 +50,7 @@ static const char *text_path(struct preparation *p, int split)
     return arena_printf(&p->arena, "%s/%s.%s", p->text_dir, corpus_split_name(split), p->suffix);
 }
 
-/* The text folder, with every missing file named. */
+/* Finds the text folder; the error names every missing file. */
 static int find_text(struct preparation *p, struct err *e)
 {
     struct strbuf missing;
@@ -59,7 +59,7 @@ static int find_text(struct preparation *p, struct err *e)
 
     if (stat(dir, &st) < 0 || !S_ISDIR(st.st_mode))
         return ERR(e, ERR_NOINPUT,
-                   "%s: no such folder; it must hold train.%s, valid.%s and test.%s", dir,
+                   "%s not found; expected a folder with train.%s, valid.%s and test.%s", dir,
                    p->suffix, p->suffix, p->suffix);
     char *absolute = realpath(dir, NULL);
     if (!absolute) return ERR(e, ERR_NOINPUT, "%s: %s", dir, strerror(errno));
@@ -71,12 +71,12 @@ static int find_text(struct preparation *p, struct err *e)
             strbuf_addf(&missing, "%s%s.%s", missing.n > 0 ? ", " : "", corpus_split_name(i),
                         p->suffix);
     if (missing.n == 0) return 0;
-    return ERR(e, ERR_NOINPUT,
-               "%s: lacks %s; a corpus is a folder with train.%s, valid.%s and test.%s", dir,
+    return ERR(e, ERR_NOINPUT, "%s contains no %s; expected train.%s, valid.%s and test.%s", dir,
                missing.text, p->suffix, p->suffix, p->suffix);
 }
 
-/* What the corpus is made from, in words that change whenever it would change. */
+/* Describes source and options of the corpus for the manifest; the text changes whenever the corpus
+ * would. */
 static int describe(struct preparation *p, struct err *e)
 {
     char all[CORPUS_SPLITS_N * HASH_HEX_BYTES], digest[HASH_HEX_BYTES];
@@ -105,7 +105,7 @@ static int describe(struct preparation *p, struct err *e)
     return 0;
 }
 
-/* Whether the folder, which exists, is the requested corpus. */
+/* Compares the existing folder with the requested corpus. */
 static int compare_with_old(struct preparation *p, const struct project *project, struct err *e)
 {
     struct manifest found;
@@ -114,7 +114,7 @@ static int compare_with_old(struct preparation *p, const struct project *project
     TRY(manifest_read(&found, &p->arena, p->folder, e));
     if (strcmp(found.options, p->manifest.options) != 0)
         return ERR(e, ERR_CREATE,
-                   "%s exists, prepared with '%s' from %s, but '%s' is requested; choose another "
+                   "%s exists, prepared with '%s' from %s, but '%s' was requested; choose another "
                    "name, or replace it with --force",
                    p->folder, found.options, found.source, p->manifest.options);
     TRY(corpus_open(&corpus, project, p->options->name, e));
@@ -123,9 +123,8 @@ static int compare_with_old(struct preparation *p, const struct project *project
     return 0;
 }
 
-/* Whether data/NAME exists as requested. Errors: it exists but is something else. An embedded
- * corpus can always be generated again, so that one which differs or is damaged counts as absent.
- */
+/* Whether data/NAME exists as requested. Errors: it exists but differs. An embedded corpus that
+ * differs or is damaged counts as absent, because it can be regenerated. */
 static int find_old(struct preparation *p, const struct project *project, bool *found,
                     struct err *e)
 {
@@ -148,7 +147,8 @@ static struct text_progress progress_of(struct preparation *p, const char *what,
                                   .what = arena_printf(&p->arena, "%s of %s", what, name)};
 }
 
-/* The ids of one split. A floor holds only for tokens that are all in the dictionary. */
+/* Writes the ids of a split. The entropy floor is only valid if all tokens are in the dictionary.
+ */
 static int build_split(struct preparation *p, const struct dictionary *d, int split, struct err *e)
 {
     const char *name = corpus_split_name(split);
@@ -207,7 +207,7 @@ static int write_synthetic(struct preparation *p, struct err *e)
     return 0;
 }
 
-/* Puts the units of every split into the temporary folder, as the text to prepare. */
+/* Writes the units of every split into the temporary folder, as the text to prepare. */
 static int encode_text(struct preparation *p, struct err *e)
 {
     struct encoder *encoder;
@@ -231,7 +231,7 @@ out:
     return rc;
 }
 
-/* The units were only a step on the way. */
+/* Deletes the files of units, which are intermediate. */
 static void remove_units(struct preparation *p)
 {
     for (int i = 0; i < CORPUS_SPLITS_N; i++) unlink(text_path(p, i));
@@ -267,8 +267,8 @@ static int move_folder(const char *from, const char *to, struct err *e)
     return ERR(e, ERR_CREATE, "%s: cannot be renamed to %s: %s", from, to, strerror(errno));
 }
 
-/* The new folder replaces the old one. A crash between the two renames leaves the name
- * absent, never half made. */
+/* Replaces the old folder by the new one. A crash between the two renames leaves no folder, but
+ * never an incomplete one. */
 static int put_in_place(struct preparation *p, struct err *e)
 {
     TRY(dir_remove_tree(AT_FDCWD, p->old, NULL, e));
@@ -299,20 +299,19 @@ static int check_options(const struct project *project, const struct prepare_opt
 
     if (!str_is_name(o->name) || strlen(o->name) >= sizeof corpus.name)
         return ERR(e, ERR_USAGE,
-                   "'%.80s' is not a corpus name: letters, digits, dots, underscores and dashes, "
-                   "at most %zu",
+                   "'%.80s' is not a valid corpus name: use at most %zu letters, digits, dots, "
+                   "underscores and dashes",
                    o->name, sizeof corpus.name - 1);
     if (o->text_dir && embedded)
         return ERR(e, ERR_USAGE, "%s is the name of an embedded corpus; choose another for %s",
                    o->name, o->text_dir);
     if (o->dict && o->vocab_limit > 0)
-        return ERR(e, ERR_USAGE,
-                   "a dictionary given with --dict is taken whole; leave out --vocab");
+        return ERR(e, ERR_USAGE, "--dict cannot be combined with --vocab");
     if (embedded && (o->dict || o->encode.kind != ENCODE_NONE))
-        return ERR(e, ERR_USAGE,
-                   "%s: an embedded corpus has its own words; leave out dictionary, vocabulary "
-                   "files and ids",
-                   o->name);
+        return ERR(
+            e, ERR_USAGE,
+            "%s is an embedded corpus; it cannot be combined with --dict, --vocab-file or --ids",
+            o->name);
     if (o->text_dir || embedded) return 0;
     if (!o->force) {
         int rc = corpus_open(&corpus, project, o->name, e);
@@ -320,8 +319,8 @@ static int check_options(const struct project *project, const struct prepare_opt
         if (rc != ERR_NOINPUT) return rc;
     }
     return ERR(e, ERR_NOINPUT,
-               "%s: give the folder of its text (train.txt, valid.txt, test.txt); `alibi data "
-               "list` names the corpora that need none",
+               "%s is not an embedded corpus (see `alibi data list`); pass --text DIR with "
+               "train.txt, valid.txt and test.txt",
                o->name);
 }
 

@@ -1,9 +1,9 @@
-/* prepare.h - text to token files, as fairseq-preprocess does it (oracle SPEC.md section 2).
+/* prepare.h - turns text into token files like fairseq-preprocess (oracle SPEC.md section 2).
  *
- * A text corpus is a folder with train.txt, valid.txt and test.txt. Embedded corpora are written as
- * such text by synthetic/synthetic.h and go through the same preparation, and so do the units that
- * prepare/encode.h makes of a text, or of train.bin, valid.bin and test.bin. A corpus with a name
- * that manifest_check_known knows must have the numbers that belong to it. */
+ * A text corpus is a folder with train.txt, valid.txt and test.txt. Embedded corpora
+ * (synthetic/synthetic.h) and units (prepare/encode.h, from text or from train.bin, valid.bin and
+ * test.bin) are first written as such texts. A corpus with a name that manifest_check_known knows
+ * must have the known counts. */
 #ifndef PREPARE_PREPARE_H
 #define PREPARE_PREPARE_H
 
@@ -15,30 +15,31 @@
 #include "prepare/encode.h"
 
 struct prepare_options {
-    const char *name;     /* the corpus becomes data/NAME */
+    const char *name;     /* output folder is data/NAME */
     const char *text_dir; /* NULL: an embedded corpus of that name */
-    int32_t vocab_limit; /* most frequent entries kept, specials included, rest <unk>; fillers bring
-                            it up to a multiple of 8; 0: all, as fairseq; otherwise at least 8 */
-    const char *dict;    /* NULL: a dictionary of train; otherwise this dict.txt as it is */
-    struct encode_options encode; /* subwords of a text folder, or ids in place of text */
+    int32_t vocab_limit;  /* number of most frequent entries to keep, including special symbols;
+                             other words become <unk>; padded to a multiple of 8; 0: all, as in
+                             fairseq; otherwise at least 8 */
+    const char *dict;     /* use this dict.txt unchanged; NULL: build one from train */
+    struct encode_options encode; /* subwords of a text folder, or ids instead of text */
     bool force;                   /* replace an existing corpus */
-    /* May be NULL. share, 0 to 1, is of the step named by what, such as "ids of train.txt". */
+    /* May be NULL. share, 0 to 1, is the progress of the step `what`, such as "ids of train.txt".
+     */
     void (*progress)(void *context, const char *what, double share);
     void *progress_context;
 };
 
-/* prepare_corpus - makes data/NAME/ (dict.txt, *.tokens, manifest.yaml) and data/NAME.yaml, the
- * piece a grid can name in `base`. Complete or absent: built in a temporary folder and renamed; a
- * lock keeps two processes apart. Nothing is done if it exists with the same options and, of a
- * text folder, the same content; without text_dir any prepared corpus of that name will do. An
- * embedded corpus that differs or is damaged is generated again; a text corpus that differs is
- * kept. Errors: ERR_NOINPUT missing text files, named; ERR_DATA file:line; ERR_USAGE a name or
- * limit that cannot be; ERR_TRYLATER another process prepares it; ERR_CREATE it exists but differs,
- * or is not a corpus; ERR_IO. */
+/* prepare_corpus - makes data/NAME/ (dict.txt, *.tokens, manifest.yaml) and data/NAME.yaml, a piece
+ * for `base` of a grid. Builds the corpus under a lock in a temporary folder and renames it, so
+ * that it is complete or absent. Does nothing if it exists with the same options and text; without
+ * text_dir, if any corpus of that name exists. Regenerates an embedded corpus that differs or is
+ * damaged; does not replace a text corpus that differs. Errors: ERR_NOINPUT missing text files,
+ * named; ERR_DATA file:line; ERR_USAGE an invalid name or limit; ERR_TRYLATER another process
+ * prepares it; ERR_CREATE it exists but differs, or is not a corpus; ERR_IO. */
 int prepare_corpus(const struct project *p, const struct prepare_options *o, struct err *e);
 
-/* prepare_embedded - the name of corpus i, from 0, of those that the program generates; NULL after
- * the last. prepare_is_embedded - whether NAME is one of them. */
+/* prepare_embedded - the name of embedded corpus i, from 0; NULL after the last.
+ * prepare_is_embedded - whether NAME is one of them. */
 const char *prepare_embedded(int32_t i);
 bool prepare_is_embedded(const char *name);
 

@@ -7,7 +7,7 @@
 
 enum {
     TEXT_PROGRESS_BYTES = 4 << 20,
-    TEXT_THREAD_BYTES = 4 << 20 /* less is done before a thread has begun */
+    TEXT_THREAD_BYTES = 4 << 20 /* less text is scanned before a thread has started */
 };
 
 /* --- characters --- */
@@ -147,7 +147,7 @@ void text_report(const struct text *t, const char **reported, const char *at)
 
 /* --- the scanner --- */
 
-/* What a byte begins. Bytes of 128 and above begin a longer character. */
+/* Class of a byte. Bytes of 128 and above begin a multi-byte character. */
 enum byte_class { BYTE_ORDINARY, BYTE_SPACE, BYTE_NEWLINE, BYTE_ZERO, BYTE_LONG };
 
 static enum byte_class byte_class(char byte)
@@ -177,7 +177,7 @@ static int text_error(const struct text_scan *s, const char *p, struct err *e)
 
     if (*p == '\0')
         return ERR(e, ERR_DATA,
-                   "%s:%lld: a zero byte (byte %lld of the line); the file must be UTF-8 text",
+                   "%s:%lld: zero byte (byte %lld of the line); convert the file to UTF-8 text",
                    s->text->place, (long long)s->line, column);
     return ERR(e, ERR_DATA,
                "%s:%lld: byte 0x%02x (byte %lld of the line) is not UTF-8; convert the file to "

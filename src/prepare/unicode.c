@@ -1,7 +1,8 @@
-/* unicode.c - what the subword encoders ask of a character, expanded from two compact texts.
+/* unicode.c - classes and simple forms of characters for the subword encoders, expanded from
+ * compact texts.
  *
- * Both were made with Python's unicodedata 14.0.0. A later version of Unicode knows more letters
- * and would change prepared corpora; do not update them without that intention. */
+ * Generated with Python's unicodedata 14.0.0. A later version of Unicode has more letters, so that
+ * an update would change prepared corpora. */
 #include "prepare/subword.h"
 
 #include <stdlib.h>
@@ -9,9 +10,9 @@
 
 #include "prepare/text.h"
 
-/* The classes of all characters from U+0000 on, a letter of enum unicode_class and how many follow
- * each other (none: one): L, N and P are Unicode's categories of that letter and P also every other
- * sign of ASCII, M is category Mn, - any other. */
+/* The classes of all characters from U+0000 on: a letter of enum unicode_class and a repeat count
+ * (none: one). L, N and P are Unicode's categories of that letter, P also every other ASCII symbol;
+ * M is category Mn; - any other. */
 static const char classes[] =
     "-33P15N10P7L26P6L26P4-34P-5P-2LP-6N2-LP2-NLPN3PL23-L31-L458-4L12-14L5-7L-L-17M112L5-L2-2L4PL"
     "-6LPL3-L-L20-L83-L139-M5-2L166-L38-2LP6L41P2-6M45PMPM2PM2PM-8L27-4L4P2-20P2-P2-2M11P-P3L43M2"
@@ -63,8 +64,8 @@ static const char classes[] =
     "4-L7-L4-L4-L-L10-L17-5L3-L5-L17-580N13-2787N10-1030L42720-32L4153-7L222-2L5762-14L7473-3103L"
     "542-1506L4939-716213M240";
 
-/* Lower case, decomposed (NFD), without marks, where that leaves one character: the images of the
- * characters from `first` on. A space: it has none and stands for itself. */
+/* Simple forms of the characters from `first` on: lower case, decomposed (NFD), without marks, if
+ * that is one character. A space: the character itself. */
 static const struct {
     uint32_t first;
     const char *images;
@@ -103,7 +104,7 @@ static const struct {
              "῀¨ηηη ηηεεηηη᾿᾿᾿ιιιι  ιιιιιι ῾῾῾υυυυρρυυυυυυρ¨¨`  ωωω ωωοοωωω´"},
 };
 
-/* The same for characters of which few neighbours have an image. */
+/* Simple forms of single characters. */
 static const uint16_t pairs[][2] = {
     {0x622, 0x627},  {0x623, 0x627}, {0x624, 0x648},   {0x625, 0x627},   {0x626, 0x64a},
     {0x6c0, 0x6d5},  {0x6c2, 0x6c1}, {0x6d3, 0x6d2},   {0x929, 0x928},   {0x931, 0x930},

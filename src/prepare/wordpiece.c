@@ -1,4 +1,4 @@
-/* wordpiece.c - normalises a word character by character, then takes pieces greedily. */
+/* wordpiece.c - normalises a word character by character, then matches pieces greedily. */
 #include <string.h>
 
 #include "base/file.h"
@@ -13,7 +13,7 @@ enum {
 
 struct wordpiece {
     const struct unicode *unicode;
-    struct map first, next; /* pieces that begin a word; those that go on, without "##" */
+    struct map first, next; /* pieces that begin a word; pieces that continue one, without "##" */
     bool cased;
     size_t longest; /* bytes */
     char word[WORDPIECE_WORD_BYTES];
@@ -49,22 +49,23 @@ int wordpiece_open(struct wordpiece **out, struct arena *a, const char *path, bo
                        (int)(n < 40 ? n : 40), line);
     }
     if (map_get(&w->first, "[UNK]", 5, &unknown)) return 0;
-    return ERR(e, ERR_DATA, "%s: no line [UNK]; a vocabulary of BERT has one piece a line", path);
+    return ERR(e, ERR_DATA, "%s: no line [UNK]; expected a BERT vocabulary with one piece per line",
+               path);
 }
 
-/* Bytes of the longest piece that the rest of the word begins with; 0 when there is none. */
+/* Bytes of the longest piece that begins the rest of the word; 0: none. */
 static size_t wordpiece_longest(const struct map *m, const char *rest, size_t n, size_t most)
 {
     int32_t number;
 
     for (size_t k = n < most ? n : most; k > 0; k--) {
-        bool whole = k == n || ((unsigned char)rest[k] & 0xC0) != 0x80; /* no half characters */
+        bool whole = k == n || ((unsigned char)rest[k] & 0xC0) != 0x80; /* only whole characters */
         if (whole && map_get(m, rest, k, &number)) return k;
     }
     return 0;
 }
 
-/* Gives out the word that has been gathered, as a whole or as unknown. */
+/* Adds the units of the current word, or <unk>. */
 static void wordpiece_flush(struct wordpiece *w, struct strbuf *out)
 {
     size_t before = out->n;
@@ -132,7 +133,7 @@ int wordpiece_line(struct wordpiece *w, struct strbuf *out, const char *line, si
     w->characters_n = 0;
     for (const char *at = line; at < end; at += bytes) {
         bytes = text_decode(at, end, &c);
-        if (bytes == 0) return text_check_utf8(line, n, e); /* names the byte */
+        if (bytes == 0) return text_check_utf8(line, n, e); /* for the message */
         wordpiece_take(w, out, c);
     }
     wordpiece_flush(w, out);

@@ -82,6 +82,8 @@ const struct record_field record_fields[] = {
     {EVALUATED(nonfinite), INT, MUST, "results", "nonfinite", true},
     {EVALUATED(eval_wps), REAL, MAY, "results", "eval_wps", false},
     {EVALUATED(checkpoint_sha256), TEXT, MAY, "results", "checkpoint_sha256", true},
+    /* Records of an older program lack it, so it cannot be verified; loss_nats is. */
+    {EVALUATED(position_loss), TEXT, MAY, "results", "position_loss", false},
 
     {BENCHED(run_id), TEXT, MUST, NULL, NULL, false},
     {BENCHED(peak_memory_bytes), INT, MAY, "results", "peak_memory_bytes", false},

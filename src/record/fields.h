@@ -62,6 +62,10 @@ struct record_evaluated {
     int64_t tokens, nonfinite;    /* targets scored; those without a finite loss */
     double eval_wps;              /* not known where a pass was shared */
     const char *checkpoint_sha256;
+    /* A line of 64 bytes for each range of positions in the windows, rising: first and last
+     * position, from 1 (10 bytes each), targets there (16), the sum of their losses in nats (27,
+     * empty where it is not finite), a newline. NULL: an older program's record. */
+    const char *position_loss;
 };
 struct record_benched {
     const char *run_id;

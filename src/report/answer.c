@@ -1,8 +1,7 @@
-/* answer.c - collecting rows, putting them into statements, and writing them as CSV and JSON. */
+/* answer.c - collecting rows, arranging their columns, and putting them into statements. */
 #include "report/answer.h"
 
-#include <jansson.h>
-#include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -20,19 +19,48 @@ static void rows_set_names(struct report_rows *r, int32_t columns_n, const char 
     for (int32_t c = 0; c < columns_n; c++) r->name[c] = arena_strdup(r->arena, names[c]);
 }
 
-static struct store_cell *rows_add(struct report_rows *r)
+static void rows_push(struct report_rows *r, struct report_cell *cells)
 {
     if (r->rows_n == r->room) {
         int32_t room = r->room ? 2 * r->room : 64;
-        struct store_cell **grown = arena_array(r->arena, (size_t)room, sizeof *grown);
+        struct report_cell **grown = arena_array(r->arena, (size_t)room, sizeof *grown);
         if (r->rows_n) memcpy(grown, r->row, (size_t)r->rows_n * sizeof *grown);
         r->row = grown;
         r->room = room;
     }
-    struct store_cell *cells = arena_array(r->arena, (size_t)r->columns_n, sizeof *cells);
-    for (int32_t c = 0; c < r->columns_n; c++) cells[c].type = 'n';
     r->row[r->rows_n++] = cells;
+}
+
+static struct report_cell *rows_add(struct report_rows *r)
+{
+    struct report_cell *cells = arena_array(r->arena, (size_t)r->columns_n + 1, sizeof *cells);
+
+    for (int32_t c = 0; c < r->columns_n; c++) cells[c].type = 'n';
+    rows_push(r, cells);
     return cells;
+}
+
+void report_rows_append(struct report_rows *to, const struct report_rows *from)
+{
+    if (!to->name) *to = (struct report_rows){from->arena, from->name, from->columns_n, NULL, 0, 0};
+    for (int32_t i = 0; i < from->rows_n; i++) rows_push(to, from->row[i]);
+}
+
+void report_rows_init(struct report_rows *r, struct arena *a, int32_t columns_n, int32_t rows_n)
+{
+    *r = (struct report_rows){.arena = a, .columns_n = columns_n};
+    r->name = arena_array(a, (size_t)columns_n + 1, sizeof *r->name);
+    while (r->rows_n < rows_n) rows_add(r);
+}
+
+void report_rows_slice(struct report_rows *out, const struct report_rows *of, int32_t column,
+                       int32_t columns_n, int32_t row, int32_t rows_n)
+{
+    *out = (struct report_rows){.arena = of->arena, .columns_n = columns_n, .rows_n = rows_n};
+    out->name = arena_array(of->arena, (size_t)columns_n + 1, sizeof *out->name);
+    out->row = arena_array(of->arena, (size_t)rows_n + 1, sizeof *out->row);
+    for (int32_t c = 0; c < columns_n; c++) out->name[c] = of->name[column + c];
+    for (int32_t i = 0; i < rows_n; i++) out->row[i] = of->row[row + i] + column;
 }
 
 static int rows_take(void *context, int columns_n, const char *const *names,
@@ -45,7 +73,7 @@ static int rows_take(void *context, int columns_n, const char *const *names,
     if ((int64_t)(r->rows_n + 1) * columns_n > REPORT_MAX_CELLS)
         return ERR(e, ERR_DATA, "the answer has more than %d cells; narrow it with WHERE or LIMIT",
                    REPORT_MAX_CELLS);
-    struct store_cell *own = rows_add(r);
+    struct report_cell *own = rows_add(r);
     for (int32_t c = 0; c < r->columns_n; c++) {
         own[c].type = cells[c].type;
         own[c].text = cells[c].text ? arena_strdup(r->arena, cells[c].text) : NULL;
@@ -67,15 +95,17 @@ int report_rows_query(struct report_rows *r, struct arena *a, struct store *s, c
 static int rows_take_line(struct report_rows *r, char *line, const char *path, int line_no,
                           struct err *e)
 {
-    struct store_cell *cells = rows_add(r);
+    struct report_cell *cells = rows_add(r);
     int32_t c = 0;
 
     for (char *cell = line; cell; c++) {
         char *tab = strchr(cell, '\t');
         double number;
         if (tab) *tab = '\0';
-        if (c < r->columns_n && *cell)
-            cells[c] = (struct store_cell){cell, str_to_double(&number, cell) ? 'f' : 't'};
+        if (c < r->columns_n && *cell) {
+            cells[c].text = cell;
+            cells[c].type = str_to_double(&number, cell) ? 'f' : 't';
+        }
         cell = tab ? tab + 1 : NULL;
     }
     if (c != r->columns_n)
@@ -148,18 +178,85 @@ bool report_rows_real(double *out, const struct report_rows *r, int32_t row, con
     return report_rows_number(out, r, row, report_rows_column(r, name));
 }
 
+const bool *report_rows_right(const struct report_rows *r)
+{
+    bool *right = arena_array(r->arena, (size_t)r->columns_n + 1, sizeof *right);
+
+    for (int32_t c = 0; c < r->columns_n; c++) {
+        right[c] = r->rows_n > 0;
+        for (int32_t i = 0; i < r->rows_n; i++) right[c] &= r->row[i][c].type != 't';
+    }
+    return right;
+}
+
+/* --- marks ---------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    size_t at;
+} rows_fields[] = {
+    {"#verdict", offsetof(struct report_cell, verdict)},
+    {"#link", offsetof(struct report_cell, link)},
+    {"#hint", offsetof(struct report_cell, hint)},
+    {"#id", offsetof(struct report_cell, id)},
+    {"#more", offsetof(struct report_cell, more)},
+    {"#wide", offsetof(struct report_cell, wide)},
+    {"#markup", offsetof(struct report_cell, markup)},
+};
+
+/* Makes column c what its mark says: column `to`, or a field of column `owner`. Returns whether a
+ * column was added. */
+static bool rows_obey(struct report_rows *r, int32_t c, int32_t to, int32_t owner)
+{
+    const char *name = r->name[c];
+    const char *value = NULL; /* the first there is */
+    bool alike = true;
+
+    for (size_t k = 0; k < sizeof rows_fields / sizeof *rows_fields; k++) {
+        if (strcmp(name, rows_fields[k].name) != 0) continue;
+        for (int32_t i = 0; i < r->rows_n; i++)
+            *(const char **)((char *)&r->row[i][owner] + rows_fields[k].at) = r->row[i][c].text;
+        return false;
+    }
+    for (int32_t i = 0; i < r->rows_n; i++) {
+        const char *text = r->row[i][c].text;
+        if (!value) value = text;
+        alike &= !text || strcmp(value, text) == 0;
+        if (*name == '>' || *name == '<') r->row[i][c].type = *name == '<' ? 't' : 'n';
+        r->row[i][to] = r->row[i][c];
+    }
+    r->name[to] = name + (*name && strchr("<>?~", *name));
+    return *name == '?' ? !alike : *name == '~' ? value != NULL : true;
+}
+
+void report_rows_arrange(struct report_rows *r)
+{
+    int32_t to = 0, owner = 0; /* owner: beyond the kept columns after one that was left out */
+
+    for (int32_t c = 0; c < r->columns_n; c++) {
+        bool field = *r->name[c] == '#', kept = rows_obey(r, c, to, owner);
+        if (!field) owner = to;
+        to += kept;
+    }
+    r->columns_n = to;
+}
+
 /* --- as a part of a statement --------------------------------------------------------------- */
+
+const char *report_unique_name(struct arena *a, const char *const *name, int32_t column)
+{
+    int same = 1;
+
+    for (int32_t c = 0; c < column; c++) same += strcmp(name[c], name[column]) == 0;
+    return same == 1 ? name[column] : arena_printf(a, "%s_%d", name[column], same);
+}
 
 static void unique_names(struct report_answer *out, struct arena *a, const char *const *names,
                          int32_t n)
 {
     out->columns_n = n;
     out->name = arena_array(a, (size_t)n + 1, sizeof *out->name);
-    for (int32_t c = 0; c < n; c++) {
-        int same = 1;
-        for (int32_t k = 0; k < c; k++) same += strcmp(names[k], names[c]) == 0;
-        out->name[c] = same == 1 ? names[c] : arena_printf(a, "%s_%d", names[c], same);
-    }
+    for (int32_t c = 0; c < n; c++) out->name[c] = report_unique_name(a, names, c);
 }
 
 int report_answer_query(struct report_answer *out, struct arena *a, struct store *s,
@@ -210,19 +307,6 @@ void report_answer_begin(struct strbuf *b, const struct report_answer *r)
                   " SELECT row_number() OVER () AS \"#row\", * FROM report_answer)");
 }
 
-static void put_literal(struct strbuf *b, const char *text)
-{
-    double number;
-
-    if (!text) {
-        strbuf_add(b, "NULL");
-    } else if (str_to_double(&number, text)) {
-        strbuf_add(b, text);
-    } else {
-        strbuf_add(b, report_quoted(b->arena, text, '\''));
-    }
-}
-
 void report_answer_rows(struct report_answer *out, struct arena *a, const char *where,
                         const struct report_rows *rows)
 {
@@ -235,108 +319,12 @@ void report_answer_rows(struct report_answer *out, struct arena *a, const char *
         strbuf_add(&b, i ? ",\n(" : "VALUES (");
         for (int32_t c = 0; c < rows->columns_n; c++) {
             if (c) strbuf_add(&b, ",");
-            put_literal(&b, rows->row[i][c].text);
+            const struct report_cell *cell = &rows->row[i][c];
+            strbuf_add(&b, !cell->text         ? "NULL"
+                           : cell->type == 't' ? report_quoted(a, cell->text, '\'')
+                                               : cell->text);
         }
         strbuf_add(&b, ")");
     }
     out->sql = b.text;
-}
-
-/* --- CSV and JSON --------------------------------------------------------------------------- */
-
-/* A text is quoted where RFC 4180 requires it. One that a spreadsheet would run as a formula begins
- * with an apostrophe, which it shows as text; numbers stay as they are. */
-static void csv_cell(FILE *out, const char *text)
-{
-    double number;
-
-    if (!text) return;
-    bool formula = *text && strchr("=+-@\t\r", *text) && !str_to_double(&number, text);
-    if (!formula && !strpbrk(text, ",\"\r\n") && *text) {
-        fputs(text, out);
-        return;
-    }
-    fputs(formula ? "\"'" : "\"", out);
-    for (const char *p = text; *p; p++) {
-        if (*p == '"') fputc('"', out);
-        fputc(*p, out);
-    }
-    fputc('"', out);
-}
-
-int report_rows_csv(FILE *out, const struct report_rows *r, struct err *e)
-{
-    for (int32_t c = 0; c < r->columns_n; c++) {
-        if (c) fputc(',', out);
-        csv_cell(out, r->name[c]);
-    }
-    if (r->columns_n) fputs("\n", out);
-    for (int32_t i = 0; i < r->rows_n; i++) {
-        for (int32_t c = 0; c < r->columns_n; c++) {
-            if (c) fputc(',', out);
-            csv_cell(out, r->row[i][c].text);
-        }
-        fputs("\n", out);
-    }
-    return file_check_output(out, e);
-}
-
-/* A text as a JSON string; jansson escapes what must be escaped and refuses what is not UTF-8. */
-static int json_text(FILE *out, const char *text, struct err *e)
-{
-    json_t *string = json_string(text);
-    int rc = 0;
-
-    if (!string)
-        rc = ERR(e, ERR_DATA, "a cell that begins with \"%.40s\" is not valid UTF-8", text);
-    else if (json_dumpf(string, out, JSON_ENCODE_ANY) < 0 && (rc = file_check_output(out, e)) == 0)
-        rc = ERR(e, ERR_NOMEM, "no memory to print a cell");
-    json_decref(string);
-    return rc;
-}
-
-/* Numbers are written as they are: the store gives the shortest form that reads back the same. */
-static int json_cell(FILE *out, const struct store_cell *cell, struct err *e)
-{
-    double number;
-
-    if (!cell->text) {
-        fputs("null", out);
-        return 0;
-    }
-    if (cell->type != 't' && str_to_double(&number, cell->text)) {
-        fputs(cell->text, out);
-        return 0;
-    }
-    return json_text(out, cell->text, e);
-}
-
-/* A column's name as a key; the second column of a name gets "_2" and so on, so that none is lost.
- */
-static const char *json_key(const struct report_rows *r, int32_t column)
-{
-    int same = 1;
-    for (int32_t c = 0; c < column; c++) same += strcmp(r->name[c], r->name[column]) == 0;
-    if (same == 1) return r->name[column];
-    return arena_printf(r->arena, "%s_%d", r->name[column], same);
-}
-
-int report_rows_json(FILE *out, const struct report_rows *r, struct err *e)
-{
-    const char **key = arena_array(r->arena, (size_t)r->columns_n + 1, sizeof *key);
-
-    for (int32_t c = 0; c < r->columns_n; c++) key[c] = json_key(r, c);
-    fputs("[", out);
-    for (int32_t i = 0; i < r->rows_n; i++) {
-        fputs(i ? ",\n {" : "\n {", out);
-        for (int32_t c = 0; c < r->columns_n; c++) {
-            if (c) fputs(", ", out);
-            TRY(json_text(out, key[c], e));
-            fputs(": ", out);
-            TRY(json_cell(out, &r->row[i][c], e));
-        }
-        fputs("}", out);
-    }
-    fputs(r->rows_n ? "\n]\n" : "]\n", out);
-    return file_check_output(out, e);
 }

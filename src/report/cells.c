@@ -207,9 +207,10 @@ static void put_key(struct statement *q, const char *name, const char *label)
             own, low, low, own, high, own, low, high, low, low, high, label);
     }
     PUT(q,
-        ",\n  CASE WHEN min(typeof(%s) <> 'text') OVER (%s) THEN %s\n"
+        ",\n  min(typeof(%s) <> 'text') OVER (%s) AS \"#%s_right\","
+        "\n  CASE WHEN min(typeof(%s) <> 'text') OVER (%s) THEN %s\n"
         "   ELSE min(\"#row\") OVER (%s) END AS \"#%s_order\"",
-        own, partition(q, NULL, 0), own, same, label);
+        own, partition(q, NULL, 0), label, own, partition(q, NULL, 0), own, same, label);
 }
 
 /* What a cell came from: the distinct values of each column in it, in the order of the rows. */
@@ -335,49 +336,38 @@ int report_cells_groups(struct report_rows *out, struct arena *a, struct store *
     return ask(out, &q, s, e);
 }
 
-/* --- lines ---------------------------------------------------------------------------------- */
-
-int report_cells_lines(struct report_rows *out, struct arena *a, struct store *s,
-                       const struct report_keys *k, struct err *e)
-{
-    struct statement q;
-
-    TRY(check_columns(k, e));
-    start(&q, a, k, false, false);
-    for (int32_t i = 0; i < k->extras_n; i++) {
-        const char *value = column(&q, k->extra[i].column);
-        PUT(&q,
-            ",\nreport_extra%d AS (SELECT \"#group\", \"#line\", avg(v) AS mean FROM (\n"
-            "  SELECT \"#group\", \"#line\", %s AS run, min(\"#row\"), %s AS v FROM report_keyed\n"
-            "  WHERE " IS_NUMBER " GROUP BY 1, 2, 3 ORDER BY 1, 2, 3) GROUP BY 1, 2)",
-            i, report_answer_has(k->answer, "train_run_id") ? "train_run_id" : "\"#row\"", value,
-            value, value);
-    }
-    PUT(&q, "\nSELECT k.\"#group\" AS \"group\", k.\"#line\" AS line, min(k.\"#row\")");
-    for (int32_t i = 0; i < k->lines_n; i++) {
-        const char *own = column(&q, k->line[i]);
-        PUT(&q,
-            ", k.\"#line%d\" AS label%d,\n (SELECT min(typeof(o.%s) <> 'text') FROM report_keyed o"
-            " WHERE o.\"#group\" = k.\"#group\") AS right%d",
-            i, i, own, i);
-    }
-    PUT(&q,
-        ",\n coalesce((SELECT m.style FROM position_methods m WHERE m.position = %s), 5) AS style,"
-        "\n %s AS train_run_id",
-        k->style ? arena_printf(a, "k.%s", column(&q, k->style)) : "NULL",
-        column(&q, "train_run_id"));
-    for (int32_t i = 0; i < k->extras_n; i++) PUT(&q, ", e%d.mean AS extra%d", i, i);
-    PUT(&q, "\nFROM report_keyed k");
-    for (int32_t i = 0; i < k->extras_n; i++)
-        PUT(&q,
-            " LEFT JOIN report_extra%d e%d ON e%d.\"#group\" = k.\"#group\""
-            " AND e%d.\"#line\" = k.\"#line\"",
-            i, i, i, i);
-    PUT(&q, "\nGROUP BY 1, 2 ORDER BY 1, %s2", k->lines_n == 1 ? "k.\"#line0_order\", " : "");
-    return ask(out, &q, s, e);
-}
-
 /* --- cells ---------------------------------------------------------------------------------- */
+
+/* One row a line: its place in the group, its labels and its own numbers, each the mean over its
+ * trainings. */
+static void put_lines(struct statement *q)
+{
+    const struct report_keys *k = q->keys;
+
+    for (int32_t i = 0; i < k->extras_n; i++)
+        PUT(q, "%s, avg(v%d) AS extra%d",
+            i ? "" : ",\nreport_extra AS (SELECT \"#group\", \"#line\"", i, i);
+    if (k->extras_n)
+        PUT(q, "\n FROM (SELECT \"#group\", \"#line\", %s AS run",
+            report_answer_has(k->answer, "train_run_id") ? "train_run_id" : "\"#row\"");
+    for (int32_t i = 0; i < k->extras_n; i++) {
+        const char *value = column(q, k->extra[i].column);
+        PUT(q, ",\n  max(CASE WHEN " IS_NUMBER " THEN %s END) AS v%d", value, value, value, i);
+    }
+    if (k->extras_n)
+        PUT(q, "\n  FROM report_keyed GROUP BY 1, 2, 3 ORDER BY 1, 2, 3) GROUP BY 1, 2)");
+    PUT(q,
+        ",\nreport_line AS (SELECT \"#group\", \"#line\", min(\"#row\"),\n"
+        "  dense_rank() OVER (PARTITION BY \"#group\" ORDER BY %s\"#line\") - 1 AS line_n",
+        k->lines_n == 1 ? "\"#line0_order\", " : "");
+    for (int32_t i = 0; i < k->lines_n; i++)
+        PUT(q, ",\n  \"#line%d\" AS label%d, \"#line%d_right\" AS right%d", i, i, i, i);
+    PUT(q,
+        ",\n  coalesce((SELECT m.style FROM position_methods m WHERE m.position = %s), 5) AS style,"
+        "\n  %s AS train_run_id\n FROM report_keyed k GROUP BY 1, 2)",
+        k->style ? arena_printf(q->arena, "k.%s", column(q, k->style)) : "NULL",
+        column(q, "train_run_id"));
+}
 
 /* Each run of a cell with its number, and the cell's mean beside it. */
 static void put_means(struct statement *q)
@@ -418,14 +408,19 @@ static void put_cells(struct statement *q)
     for (int32_t i = 0; i < TRACES_N; i++)
         PUT(q, ",\n  group_concat(\"#%s\", ', ') AS %s", traces[i].name, traces[i].name);
     PUT(q, "\n FROM (SELECT * FROM report_keyed ORDER BY \"#row\") GROUP BY 1, 2, 3)\n"
-           "SELECT c.\"#group\" AS \"group\", c.\"#line\" AS line, c.\"#column\" AS \"column\",\n"
+           "SELECT c.\"#group\" AS \"group\",\n"
+           " dense_rank() OVER (PARTITION BY c.\"#group\" ORDER BY c.\"#label_order\","
+           " c.\"#column\") - 1 AS column_n,\n"
            " c.\"#label\" AS label, c.x, c.x_nominal, c.metric, c.config_id, c.noisy, c.verdict, "
            "c.why,\n"
-           " coalesce(m.n, 0) AS n, m.mean, m.std, m.configs_n, m.configs");
+           " coalesce(m.n, 0) AS n, m.mean, m.std, m.configs_n, m.configs, l.*");
+    for (int32_t i = 0; i < k->extras_n; i++) PUT(q, ", e.extra%d", i);
     for (int32_t i = 0; i < TRACES_N; i++) PUT(q, ", c.%s", traces[i].name);
-    PUT(q, "\nFROM report_cell c LEFT JOIN report_mean m USING (\"#group\", \"#line\","
-           " \"#column\")");
-    PUT(q, "\nORDER BY 1, c.\"#label_order\", 2");
+    PUT(q,
+        "\nFROM report_cell c JOIN report_line l USING (\"#group\", \"#line\")\n"
+        " LEFT JOIN report_mean m USING (\"#group\", \"#line\", \"#column\")%s\n"
+        "ORDER BY 1, column_n, line_n",
+        k->extras_n ? " JOIN report_extra e USING (\"#group\", \"#line\")" : "");
 }
 
 /* Unlike configurations are not averaged. */
@@ -450,6 +445,7 @@ int report_cells(struct report_rows *out, struct arena *a, struct store *s,
 
     TRY(check_columns(k, e));
     start(&q, a, k, false, k->judged != NULL);
+    put_lines(&q);
     put_means(&q);
     put_cells(&q);
     TRY(ask(out, &q, s, e));

@@ -43,15 +43,14 @@ struct report_keys {
  * protocol, stride, precision, machine, seed, source, scale and corpus as "a, b", tokens_low,
  * tokens_high, parameters_low, parameters_high, modified, scaled (some length of a column or of
  * L_train is not the paper's), x_scaled (of the figure's x), all_n and missing_n (runs asked for,
- * and those without a number). report_cells_lines - one row a line: group, line, label0.., right0..
- * (its key is a number), style (of position_methods; 5 of another), extra0.., train_run_id.
- * report_cells - one row a cell: group, line, column, label, x, x_nominal, metric, config_id,
- * noisy, verdict, why, n, mean, std, configs_n, configs, runs, devices, codes, sources. Errors:
+ * and those without a number). report_cells - one row a cell, column by column: group, column_n and
+ * line_n (its place there, from 0), label (of the column), x, x_nominal, metric, config_id, noisy,
+ * verdict, why, n, mean, std, configs_n, configs, runs, devices, codes, sources; of its line
+ * label0.., right0.. (its key is a number), style (of position_methods; 5 of another),
+ * train_run_id, extra0.., each the mean over its trainings. Errors:
  * ERR_DATA a column the answer lacks, with the nearest; unlike configurations in one cell. */
 int report_cells_groups(struct report_rows *out, struct arena *a, struct store *s,
                         const struct report_keys *k, bool all, struct err *e);
-int report_cells_lines(struct report_rows *out, struct arena *a, struct store *s,
-                       const struct report_keys *k, struct err *e);
 int report_cells(struct report_rows *out, struct arena *a, struct store *s,
                  const struct report_keys *k, struct err *e);
 

@@ -62,7 +62,8 @@ static const char verdicts_sql[] =
     " FROM (SELECT *, %s AS unjudged FROM report_numbered))\n";
 
 static const char judged_sql[] =
-    "claim, statement, verdict, coalesce(note || coalesce('; ' || lines, ''), lines) AS evidence,\n"
+    "SELECT :artefact AS artefact, :scale AS scale, claim, statement, verdict, coalesce(note || "
+    "coalesce('; ' || lines, ''), lines) AS evidence,\n"
     " counted, wanted, head, note, seed, holds, line, \"#row\" = head AS first\n"
     "FROM (SELECT *, group_concat(line, '; ') OVER (PARTITION BY head ORDER BY \"#row\"\n"
     "  ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS lines FROM report_judged)\n"
@@ -94,21 +95,20 @@ static bool is_first(const struct report_rows *cases, int32_t row)
     return strcmp(report_rows_get(cases, row, "first"), "1") == 0;
 }
 
-/* The rows at which a claim begins. */
-static struct report_rows first_cases(const struct report_rows *cases)
+/* The claims are the cases at which one begins. */
+static void find_claims(struct report_claims *c)
 {
-    struct report_rows r = *cases;
+    struct report_rows first = c->cases;
 
-    r.row = arena_array(r.arena, (size_t)cases->rows_n + 1, sizeof *r.row);
-    r.rows_n = 0;
-    for (int32_t i = 0; i < cases->rows_n; i++)
-        if (is_first(cases, i)) r.row[r.rows_n++] = cases->row[i];
-    return r;
+    for (int32_t i = 0; i < c->cases.rows_n; i++) {
+        first.row = &c->cases.row[i];
+        first.rows_n = 1;
+        if (is_first(&c->cases, i)) report_rows_append(&c->rows, &first);
+    }
 }
 
-/* placed: the artefact and the scale are the first columns. */
-static int judge(struct report_claims *out, struct arena *a, struct store *s,
-                 const struct report_folder *f, const char *scale, bool placed, struct err *e)
+int report_claims_judge(struct report_claims *out, struct arena *a, struct store *s,
+                        const struct report_folder *f, const char *scale, struct err *e)
 {
     const struct store_param params[] = {{"artefact", f->artefact}, {"scale", scale}};
     struct report_answer answer;
@@ -129,23 +129,33 @@ static int judge(struct report_claims *out, struct arena *a, struct store *s,
     strbuf_addf(&sql, cases ? cases_sql : verdicts_sql,
                 report_answer_has(&answer, "counted") ? "counted" : "1",
                 report_answer_has(&answer, "unjudged") ? "unjudged" : "NULL");
-    strbuf_addf(&sql, "SELECT %s", placed ? ":artefact AS artefact, :scale AS scale, " : "");
     strbuf_add(&sql, judged_sql);
     TRY(report_rows_query(&out->cases, a, s, f->claims_path, sql.text, params, 2,
                           REPORT_QUERY_LIMIT_S, e));
     if (out->cases.rows_n == 0)
         return ERR(e, ERR_DATA, "%s: gives no row; a claim that cannot be judged is \"not run\"",
                    f->claims_path);
-    out->rows = first_cases(&out->cases);
+    find_claims(out);
     for (int32_t i = 0; i < out->rows.rows_n; i++)
         TRY(check_claim(&out->rows, i, f->claims_path, e));
     return 0;
 }
 
-int report_claims_judge(struct report_claims *out, struct arena *a, struct store *s,
-                        const struct report_folder *f, const char *scale, struct err *e)
+int report_claims_of(struct report_claims *all, struct report_judged **judged, struct arena *a,
+                     struct store *s, const struct project *p, const struct report_item *items,
+                     int32_t n, struct err *e)
 {
-    return judge(out, a, s, f, scale, false, e);
+    *all = (struct report_claims){.rows = {.arena = a}, .cases = {.arena = a}};
+    *judged = arena_array(a, (size_t)n + 1, sizeof **judged);
+    for (int32_t i = 0; i < n; i++) {
+        struct report_judged *k = &(*judged)[i];
+        TRY(report_folder_open(&k->folder, a, p, items[i].artefact, items[i].dir, e));
+        TRY(report_claims_judge(&k->claims, a, s, &k->folder, items[i].scale, e));
+        if (items[i].title && !k->folder.laid_out) k->folder.layout.title = items[i].title;
+        if (k->folder.claims) report_rows_append(&all->cases, &k->claims.cases);
+    }
+    find_claims(all);
+    return 0;
 }
 
 /* --- text and tables ------------------------------------------------------------------------ */
@@ -163,40 +173,37 @@ static void write_line(FILE *out, const struct report_rows *r, int32_t row, cons
     if (line) fprintf(out, "      %s\n", report_clean_text(r->arena, line));
 }
 
-/* A claim of a folder, or of several with the artefact in front, and its cases a line each. */
-static void write_claim(FILE *out, const struct report_rows *r, int32_t row, bool color)
-{
-    const char *where = report_rows_get(r, row, "artefact");
-    const char *verdict = report_rows_get(r, row, "verdict");
-
-    fprintf(out, "  %s%s%s: %s%s%s\n", where ? where : "", where ? " " : "",
-            report_clean_text(r->arena, report_rows_get(r, row, "claim")),
-            color ? verdict_color(verdict) : "", verdict, color ? "\033[0m" : "");
-    fprintf(out, "    %s\n", report_clean_text(r->arena, report_rows_get(r, row, "statement")));
-    write_line(out, r, row, "note");
-}
-
-static void write_text(FILE *out, const struct report_rows *cases, bool color)
+/* A claim and its cases a line each; of several folders with the artefact in front. */
+static void write_text(FILE *out, const struct report_rows *cases, bool placed, bool color)
 {
     for (int32_t i = 0; i < cases->rows_n; i++) {
-        if (is_first(cases, i)) write_claim(out, cases, i, color);
+        const char *verdict = report_rows_get(cases, i, "verdict");
+        if (is_first(cases, i)) {
+            fprintf(out, "  %s%s%s: %s%s%s\n", placed ? report_rows_get(cases, i, "artefact") : "",
+                    placed ? " " : "",
+                    report_clean_text(cases->arena, report_rows_get(cases, i, "claim")),
+                    color ? verdict_color(verdict) : "", verdict, color ? "\033[0m" : "");
+            fprintf(out, "    %s\n",
+                    report_clean_text(cases->arena, report_rows_get(cases, i, "statement")));
+            write_line(out, cases, i, "note");
+        }
         write_line(out, cases, i, "line");
     }
 }
 
-int report_claims_write(FILE *out, const struct report_claims *claims,
+int report_claims_write(FILE *out, const struct report_claims *claims, bool placed,
                         const struct report_options *o, struct err *e)
 {
-    if (o->format == REPORT_HTML) {
-        report_html_claims(out, &claims->cases);
-    } else if (o->format == REPORT_TEXT) {
-        write_text(out, &claims->cases, o->color && !getenv("NO_COLOR"));
-    } else { /* the columns up to the evidence, which is their order in a row */
-        struct report_rows r = claims->rows;
-        r.columns_n = report_rows_column(&r, "evidence") + 1;
-        return report_rows_write(out, r.arena, &r, o->format, e);
-    }
-    return file_check_output(out, e);
+    struct report_rows r;
+
+    if (o->format == REPORT_HTML) report_html_claims(out, &claims->cases);
+    if (o->format == REPORT_TEXT)
+        write_text(out, &claims->cases, placed, o->color && !getenv("NO_COLOR"));
+    if (o->format == REPORT_HTML || o->format == REPORT_TEXT) return file_check_output(out, e);
+    int32_t first = placed ? 0 : report_rows_column(&claims->rows, "claim");
+    int32_t end = report_rows_column(&claims->rows, "evidence") + 1;
+    report_rows_slice(&r, &claims->rows, first, end - first, 0, claims->rows.rows_n);
+    return report_rows_write(out, &r, o->format, e);
 }
 
 const char *report_claims_heading(struct arena *a, const char *scale)
@@ -270,36 +277,6 @@ const char *report_claims_of_paper(struct arena *a, const struct report_claims *
 
 /* --- several folders ------------------------------------------------------------------------ */
 
-static const char *folder_name(const char *dir)
-{
-    const char *slash = strrchr(dir, '/');
-    return slash ? slash + 1 : dir;
-}
-
-static int judge_folders(struct report_claims *all, struct arena *a, struct store *s,
-                         const struct project *p, const char *const *dirs, int32_t n,
-                         const char *scale, struct err *e)
-{
-    struct report_rows *r = &all->cases;
-
-    for (int32_t i = 0; i < n; i++) {
-        struct report_folder f;
-        struct report_claims one;
-        TRY(report_folder_open(&f, a, p, folder_name(dirs[i]), dirs[i], e));
-        TRY(judge(&one, a, s, &f, scale, true, e));
-        if (one.cases.rows_n == 0) continue;
-        struct store_cell **row =
-            arena_array(a, (size_t)(r->rows_n + one.cases.rows_n), sizeof *row);
-        if (r->rows_n) memcpy(row, r->row, (size_t)r->rows_n * sizeof *row);
-        memcpy(row + r->rows_n, one.cases.row, (size_t)one.cases.rows_n * sizeof *row);
-        one.cases.rows_n += r->rows_n;
-        one.cases.row = row;
-        *r = one.cases;
-    }
-    all->rows = first_cases(r);
-    return 0;
-}
-
 /* For people: the claims of all folders counted. */
 static void write_sum(FILE *out, const struct report_claims *all, const struct report_options *o)
 {
@@ -319,22 +296,24 @@ static void write_sum(FILE *out, const struct report_claims *all, const struct r
     report_write_paragraph(out, b.text, o->format);
 }
 
-int report_claims(FILE *out, struct store *s, const struct project *p, const char *const *dirs,
-                  int32_t n, const struct report_options *o, int32_t *contradicted, struct err *e)
+int report_claims(FILE *out, struct store *s, const struct project *p,
+                  const struct report_item *items, int32_t n, const struct report_options *o,
+                  int32_t *contradicted, struct err *e)
 {
     struct arena a;
+    struct report_claims all;
+    struct report_judged *judged;
     int rc = 0;
 
     arena_init(&a);
-    struct report_claims all = {.rows = {.arena = &a}, .cases = {.arena = &a}};
-    TRY_OUT(rc, judge_folders(&all, &a, s, p, dirs, n, o->scale, e));
+    TRY_OUT(rc, report_claims_of(&all, &judged, &a, s, p, items, n, e));
     *contradicted = 0;
     for (int32_t i = 0; i < all.rows.rows_n; i++)
         *contradicted += strcmp(report_rows_get(&all.rows, i, "verdict"), "contradicted") == 0;
     if (o->format == REPORT_HTML) report_html_open(out, report_claims_heading(&a, o->scale));
     if (o->format == REPORT_TEXT || o->format == REPORT_HTML)
         report_write_heading(out, report_claims_heading(&a, o->scale), o->format, 1);
-    TRY_OUT(rc, report_claims_write(out, &all, o, e));
+    TRY_OUT(rc, report_claims_write(out, &all, true, o, e));
     write_sum(out, &all, o);
     if (o->format == REPORT_HTML) report_html_close(out);
     rc = file_check_output(out, e);

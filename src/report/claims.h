@@ -21,15 +21,25 @@
  * is NULL, or why a claim is "not judged", in words that follow these: "at this scale: …" or
  * "because the machine was busy". */
 struct report_claims {
-    struct report_rows rows; /* one a claim: claim, statement, verdict, evidence, counted, … */
-    struct report_rows
-        cases; /* one a case, with the columns of its claim; line is its text or NULL */
+    /* one a claim: artefact, scale, claim, statement, verdict, evidence, counted, … */
+    struct report_rows rows;
+    /* one a case, with the columns of its claim; line is its text or NULL */
+    struct report_rows cases;
 };
 
 /* report_claims_judge - no rows and no error without a claim.sql. Errors: ERR_DATA other columns, a
  * verdict of another word, a claim or a statement that is NULL, wanted is not a number of cases. */
 int report_claims_judge(struct report_claims *out, struct arena *a, struct store *s,
                         const struct report_folder *f, const char *scale, struct err *e);
+
+/* report_claims_of - all claims of n artefacts, and those of each beside its folder. */
+struct report_judged {
+    struct report_folder folder;
+    struct report_claims claims;
+};
+int report_claims_of(struct report_claims *all, struct report_judged **judged, struct arena *a,
+                     struct store *s, const struct project *p, const struct report_item *items,
+                     int32_t n, struct err *e);
 
 enum {
     REPORT_SUPPORTED,
@@ -62,8 +72,9 @@ const char *report_claims_of_paper(struct arena *a, const struct report_claims *
  */
 const char *report_claims_heading(struct arena *a, const char *scale);
 
-/* report_claims_write - as text three lines a claim, in the other formats a table. */
-int report_claims_write(FILE *out, const struct report_claims *claims,
+/* report_claims_write - as text three lines a claim, in the other formats a table; placed: with the
+ * artefact. */
+int report_claims_write(FILE *out, const struct report_claims *claims, bool placed,
                         const struct report_options *o, struct err *e);
 
 #endif

@@ -425,7 +425,7 @@ static void shorten_cells(struct report_rows *r)
 
     for (int32_t i = 0; i < r->rows_n; i++)
         for (int32_t c = 0; c < r->columns_n; c++) {
-            struct store_cell *cell = &r->row[i][c];
+            struct report_cell *cell = &r->row[i][c];
             if (cell->text && strncmp(r->name[c], "run ", 4) == 0)
                 cell->text = arena_strndup(r->arena, cell->text, ID_BYTES);
             else if (cell->type != 't' && report_rows_number(&number, r, i, c))
@@ -440,7 +440,8 @@ static void gather_common(struct strbuf *b, struct report_rows *r)
     for (int32_t c = 0; c < r->columns_n;) {
         const char *first = report_rows_text(r, 0, c);
         bool common = is_constant(r, c) && (!first || find_coordinate(r->name[c]) >= 0);
-        if (common && first) strbuf_addf(b, "%s%s %s", b->n ? ", " : "", r->name[c], first);
+        if (common && first && *first)
+            strbuf_addf(b, "%s%s %s", b->n ? ", " : "", r->name[c], first);
         if (common) drop_column(r, c);
         c += !common;
     }
@@ -520,7 +521,7 @@ static int write_for_people(FILE *out, struct compare *c, struct report_rows *r,
     if (common.n)
         report_write_paragraph(out, arena_printf(c->arena, "In every row: %s.", common.text),
                                format);
-    TRY(report_rows_write(out, c->arena, r, format, e));
+    TRY(report_rows_write(out, r, format, e));
     for (int32_t i = 0; i < notes.n; i++) write_note(out, c->arena, i + 1, notes.item[i], format);
     if (format == REPORT_HTML) report_html_close(out);
     return file_check_output(out, e);
@@ -536,7 +537,7 @@ static int compare_write(FILE *out, struct compare *c, enum report_format format
         return ERR(e, ERR_USAGE, "more than %d rows: name more columns in the filters", ROWS_MAX);
     drop_columns(&rows);
     return format == REPORT_CSV || format == REPORT_JSON
-               ? report_rows_write(out, c->arena, &rows, format, e)
+               ? report_rows_write(out, &rows, format, e)
                : write_for_people(out, c, &rows, format, e);
 }
 

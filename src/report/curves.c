@@ -73,43 +73,37 @@ static const char *picture_name(struct curves *c, const struct report_curves_arg
     return b.text;
 }
 
-static const char *script(struct curves *c, const struct report_curves_args *args, const char *name)
-{
-    return arena_printf(&c->arena,
-                        "DATA = '%s.dat'\n"
-                        "if (FORMAT eq 'txt') set terminal dumb %d,%d; else set terminal svg size "
-                        "900,500 font ',12'\n"
-                        "set output OUTPUT\n"
-                        "set xlabel 'update'\n"
-                        "set ylabel 'loss, nats per token'\n"
-                        "set key top right\n"
-                        "set style line 1 linewidth 1.5\n"
-                        "plot %s\n",
-                        name, args->columns, args->lines, c->plots.text);
-}
-
 static int draw(FILE *out, struct curves *c, const char *folder,
                 const struct report_curves_args *args, struct err *e)
 {
-    const char *name = picture_name(c, args);
-    const char *gp = arena_printf(&c->arena, "%s/%s.gp", folder, name);
-    const char *dat = arena_printf(&c->arena, "%s/%s.dat", folder, name);
-    const char *picture = arena_printf(&c->arena, "%s/%s.txt", folder, name);
-    const char *commands = script(c, args, name);
+    static const char *const formats[] = {"txt", "svg", NULL}, *const terminal[] = {"txt", NULL};
+    struct strbuf script;
+    const struct report_gnuplot g = {.folder = folder,
+                                     .name = picture_name(c, args),
+                                     .data = &c->data,
+                                     .script = &script,
+                                     .format = args->svg ? formats : terminal};
+    const char *picture = arena_printf(&c->arena, "%s/%s.txt", folder, g.name);
     char *text;
     size_t n;
 
-    TRY(file_make_dirs(folder, e));
-    TRY(file_write_named(gp, commands, strlen(commands), e));
-    TRY(file_write_named(dat, c->data.text, c->data.n, e));
-    TRY(report_gnuplot_draw(&c->arena, folder, name, "txt", false, e));
+    strbuf_init(&script, &c->arena);
+    strbuf_addf(&script,
+                "DATA = '%s.dat'\n"
+                "if (FORMAT eq 'txt') set terminal dumb %d,%d; else set terminal svg size "
+                "900,500 font ',12'\n"
+                "set output OUTPUT\n"
+                "set xlabel 'update'\n"
+                "set ylabel 'loss, nats per token'\n"
+                "set key top right\n"
+                "set style line 1 linewidth 1.5\n"
+                "plot %s\n",
+                g.name, args->columns, args->lines, c->plots.text);
+    TRY(report_gnuplot_draw(&c->arena, &g, e));
     TRY(file_read(&c->arena, &text, &n, picture, CURVES_TEXT_BYTES_MAX, e));
     unlink(picture);
     fwrite(text, 1, n, out);
-    if (args->svg) {
-        TRY(report_gnuplot_draw(&c->arena, folder, name, "svg", false, e));
-        fprintf(out, "plots/%s.svg\n", name);
-    }
+    if (args->svg) fprintf(out, "plots/%s.svg\n", g.name);
     return file_check_output(out, e);
 }
 

@@ -4,21 +4,17 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/subprocess.h"
 #include "report/clean.h"
 
-enum { GNUPLOT_SAID_BYTES = 500, GNUPLOT_WORDS_MAX = 96 };
+enum { GNUPLOT_SAID_MAX = 500, GNUPLOT_WORDS_MAX = 96 };
 
 void report_gnuplot_quote(struct strbuf *b, const char *text)
 {
@@ -38,15 +34,15 @@ void report_gnuplot_quote(struct strbuf *b, const char *text)
 
 /* The environment for gnuplot: PATH and, outside the sandbox, the places of fonts; numbers have
  * points whatever the user's language. */
-static char **gnuplot_environment(struct arena *a, bool sandboxed)
+static const char *const *gnuplot_environment(struct arena *a, bool sandboxed)
 {
     static const char *const kept[] = {"PATH", "HOME", "TMPDIR", "FONTCONFIG_PATH",
                                        "FONTCONFIG_FILE"};
     enum { KEPT_N = sizeof kept / sizeof *kept };
-    char **environment = arena_array(a, KEPT_N + 2, sizeof *environment);
+    const char **environment = arena_array(a, KEPT_N + 2, sizeof *environment);
     int n = 0;
 
-    environment[n++] = arena_strdup(a, "LC_ALL=C.UTF-8");
+    environment[n++] = "LC_ALL=C.UTF-8";
     for (int i = 0; i < (sandboxed ? 1 : KEPT_N); i++) {
         const char *value = getenv(kept[i]);
         if (value) environment[n++] = arena_printf(a, "%s=%s", kept[i], value);
@@ -100,48 +96,39 @@ static void words_enter(struct gnuplot_words *c)
         words_bind(c, "--ro-bind-try", programs[i], programs[i]);
 }
 
-/* Runs it in folder. *status: as waitpid has it; *said: the beginning of what it printed. An errno
- * when it cannot be run. */
-static int gnuplot_run(int *status, const char **said, struct arena *a, const char *folder,
-                       const struct gnuplot_words *c)
+/* Runs it in folder; *said: the beginning of what it printed where it failed, else NULL. Errors:
+ * ERR_UNAVAILABLE it cannot be started. */
+static int gnuplot_run(const char **said, struct arena *a, const char *folder,
+                       const struct gnuplot_words *c, struct err *e)
 {
-    char text[GNUPLOT_SAID_BYTES];
-    pid_t pid;
-    posix_spawn_file_actions_t actions;
-    int said_fd = memfd_create("said", MFD_CLOEXEC);
-    int code = said_fd < 0 ? errno : posix_spawn_file_actions_init(&actions);
+    const struct subprocess program = {.argv = c->word,
+                                       .environment = gnuplot_environment(a, c->sandboxed),
+                                       .folder = folder,
+                                       .dies_with_parent = true};
+    struct subprocess_end end;
 
-    if (said_fd < 0) return code;
-    /* What alibi was started with is open in it, and would be in the sandbox. */
-    syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
-    if (code == 0) code = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    if (code == 0) code = posix_spawn_file_actions_adddup2(&actions, said_fd, 1);
-    if (code == 0) code = posix_spawn_file_actions_adddup2(&actions, said_fd, 2);
-    if (code == 0) code = posix_spawn_file_actions_addchdir_np(&actions, folder);
-    if (code == 0)
-        code = posix_spawnp(&pid, c->word[0], &actions, NULL, (char **)(uintptr_t)c->word,
-                            gnuplot_environment(a, c->sandboxed));
-    posix_spawn_file_actions_destroy(&actions);
-    while (code == 0 && waitpid(pid, status, 0) < 0)
-        if (errno != EINTR) code = errno;
-    ssize_t n = code == 0 ? pread(said_fd, text, sizeof text - 1, 0) : 0;
-    text[n > 0 ? n : 0] = '\0';
-    *said = arena_strdup(a, text + strspn(text, " \n\r\t"));
-    close(said_fd);
-    return code;
+    *said = NULL;
+    if (!subprocess_find(c->word[0]))
+        return ERR(e, ERR_UNAVAILABLE, "%s is not in PATH", c->word[0]);
+    TRY(subprocess_run(&end, a, &program, e));
+    if (end.exit_code == 0) return 0;
+    char *text = *end.errors ? end.errors : end.output;
+    text += strspn(text, " \n\r\t");
+    if (strlen(text) > GNUPLOT_SAID_MAX) text[GNUPLOT_SAID_MAX] = '\0';
+    *said = *text ? text : "no message";
+    return 0;
 }
 
 int report_gnuplot_check_sandbox(struct arena *a, const char *script, struct err *e)
 {
     struct gnuplot_words c = {0};
-    const char *said = "";
-    int status = 0;
+    struct err fault;
+    const char *said;
 
     words_enter(&c);
     words_add(&c, "true");
-    int code = gnuplot_run(&status, &said, a, "/", &c);
-    if (code == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
-    if (code) said = code == ENOENT ? "bwrap is not in PATH" : strerror(code);
+    if (gnuplot_run(&said, a, "/", &c, &fault) < 0) said = fault.text;
+    if (!said) return 0;
     return ERR(e, ERR_UNAVAILABLE,
                "%s is not a shipped file, could run any command, and there is no sandbox for it "
                "(%.*s); install bubblewrap, or pass --trust",
@@ -184,10 +171,10 @@ static int words_enter_folder(struct gnuplot_words *c, struct arena *a, const ch
     return 0;
 }
 
-int report_gnuplot_draw(struct arena *a, const char *folder, const char *name, const char *format,
-                        bool sandboxed, struct err *e)
+static int draw(struct arena *a, const char *folder, const char *name, const char *format,
+                bool sandboxed, struct err *e)
 {
-    int rc = 0, status = 0;
+    int rc = 0;
     const char *said;
     struct gnuplot_words c = {0};
     struct stat st;
@@ -195,21 +182,30 @@ int report_gnuplot_draw(struct arena *a, const char *folder, const char *name, c
     const char *temporary = arena_printf(a, "%s.%s.tmp-%ld", name, format, (long)getpid());
     const char *temporary_path = arena_printf(a, "%s/%s", folder, temporary);
 
+    if (!subprocess_find("gnuplot"))
+        return ERR(e, ERR_UNAVAILABLE,
+                   "gnuplot is not in PATH; install the package gnuplot-nox (make deps)");
     if (sandboxed) TRY(words_enter_folder(&c, a, folder, name, temporary, e));
     words_draw(&c, a, name, format, temporary);
-    int code = gnuplot_run(&status, &said, a, folder, &c);
-    if (code == ENOENT || code == EACCES)
-        rc = ERR(e, ERR_UNAVAILABLE,
-                 "gnuplot is not in PATH; install the package gnuplot-nox (make deps)");
-    else if (code)
-        rc = ERR(e, ERR_UNAVAILABLE, "gnuplot cannot be started: %s", strerror(code));
-    else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        rc = ERR(e, ERR_INTERNAL, "gnuplot could not draw %s.gp: %s", name,
-                 *said ? said : "no message");
-    else if (stat(temporary_path, &st) < 0 || st.st_size == 0)
+    rc = gnuplot_run(&said, a, folder, &c, e);
+    if (rc == 0 && said)
+        rc = ERR(e, ERR_INTERNAL, "gnuplot could not draw %s.gp: %s", name, said);
+    else if (rc == 0 && (stat(temporary_path, &st) < 0 || st.st_size == 0))
         rc = ERR(e, ERR_INTERNAL, "gnuplot drew nothing from %s.gp", name);
-    else if (rename(temporary_path, path) < 0)
+    else if (rc == 0 && rename(temporary_path, path) < 0)
         rc = ERR(e, ERR_CREATE, "%s: rename: %s", path, strerror(errno));
     if (rc < 0) unlink(temporary_path);
     return rc;
+}
+
+int report_gnuplot_draw(struct arena *a, const struct report_gnuplot *g, struct err *e)
+{
+    const char *path = arena_printf(a, "%s/%s", g->folder, g->name);
+
+    TRY(file_make_dirs(g->folder, e));
+    TRY(file_write_atomic(arena_printf(a, "%s.dat", path), g->data->text, g->data->n, e));
+    TRY(file_write_atomic(arena_printf(a, "%s.gp", path), g->script->text, g->script->n, e));
+    for (int i = 0; g->format[i]; i++)
+        TRY(draw(a, g->folder, g->name, g->format[i], g->sandboxed, e));
+    return 0;
 }

@@ -25,11 +25,16 @@ void report_gnuplot_quote(struct strbuf *b, const char *text);
  * sandbox here: says why and what to do. */
 int report_gnuplot_check_sandbox(struct arena *a, const char *script, struct err *e);
 
-/* report_gnuplot_draw - runs folder/NAME.gp with FORMAT ("svg" or "png") and OUTPUT set, the
- * current folder being `folder`, and renames the picture to NAME.FORMAT. In a sandbox the script
- * sees NAME.gp and NAME.dat alone. Errors: ERR_UNAVAILABLE gnuplot is not installed (names the
- * package); ERR_INTERNAL it failed: quotes what it said. */
-int report_gnuplot_draw(struct arena *a, const char *folder, const char *name, const char *format,
-                        bool sandboxed, struct err *e);
+/* report_gnuplot_draw - writes NAME.dat and NAME.gp into folder, made when absent, and runs NAME.gp
+ * there for each format, with FORMAT and OUTPUT set, into NAME.FORMAT. In a sandbox the script sees
+ * these two files alone. Errors: ERR_UNAVAILABLE gnuplot is not installed (names the package);
+ * ERR_INTERNAL it failed: quotes what it said; those of the files. */
+struct report_gnuplot {
+    const char *folder, *name;
+    const struct strbuf *data, *script;
+    const char *const *format; /* ended by NULL */
+    bool sandboxed;
+};
+int report_gnuplot_draw(struct arena *a, const struct report_gnuplot *g, struct err *e);
 
 #endif

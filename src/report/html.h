@@ -1,6 +1,6 @@
 /* html.h - the parts of an HTML page: texts, tables, a figure.
  *
- * 1. Every text that is not this program's own passes report_html_put: no name, title, claim or
+ * 1. Every text that is not this program's own passes report_html: no name, title, claim or
  * message can open an element or an attribute.
  * 2. What is written is well-formed XML as well as HTML, so that any checker of either can read it.
  * 3. Nothing is loaded from elsewhere, and nothing needs a script. */
@@ -12,21 +12,19 @@
 #include "report/answer.h"
 #include "report/writer.h"
 
-/* report_html_put - the text, escaped for content and for attributes in double quotes. What
- * report_clean_text shows as \xNN is shown so here. NULL is nothing. */
-void report_html_put(FILE *out, const char *text);
+/* report_html - the format, in which %s is a text, escaped for content and for attributes in double
+ * quotes (NULL is nothing; what report_clean_text shows as \xNN is shown so here), and %d an int.
+ */
+void report_html(FILE *out, const char *format, ...) ERR_PRINTF(2, 3);
 
 /* report_html_open, report_html_close - everything before and after the body of a page. Its policy
  * forbids scripts and whatever would be loaded from elsewhere. */
 void report_html_open(FILE *out, const char *title);
 void report_html_close(FILE *out);
 
-/* report_html_caption - what stands above a table: what its numbers are. */
-void report_html_caption(FILE *out, const char *text);
-
-/* report_html_grid - a table that scrolls sideways where it is wider than the page. A cell with a
+/* report_html_rows - a table that scrolls sideways where it is wider than the page. A cell with a
  * link leads to the element of that id; a number with a verdict has its sign. */
-void report_html_grid(FILE *out, const struct report_grid *g);
+void report_html_rows(FILE *out, const struct report_rows *r);
 
 /* report_html_badge - colours a verdict or a state; any other text stays plain. */
 void report_html_badge(FILE *out, const char *verdict);

@@ -12,15 +12,15 @@
 
 enum { PLOT_CURVES_MAX = 64, PLOT_PANELS_MAX = 8, PLOT_OF_PAPER = 10 };
 
-/* The groups, lines and cells of ours or of the paper. */
+/* The groups and cells of ours or of the paper. */
 struct plot_side {
-    struct report_rows groups, lines, cells;
+    struct report_rows groups, cells;
 };
 
 /* One curve: a line of a side, and how it is drawn. */
 struct plot_curve {
     const struct plot_side *side;
-    int32_t line;
+    const char *group, *line; /* its place, as in report_cells */
     const char *title;
     int32_t style;
     double shade;
@@ -60,29 +60,37 @@ static int read_side(struct plot_side *side, struct plot_draft *d, const struct 
                                      .scale = d->plot->scale};
 
     TRY(report_cells_groups(&side->groups, d->arena, d->plot->store, &keys, false, e));
-    TRY(report_cells_lines(&side->lines, d->arena, d->plot->store, &keys, e));
     return report_cells(&side->cells, d->arena, d->plot->store, &keys, e);
+}
+
+static bool is_of(const struct plot_curve *c, const struct report_rows *cells, int32_t cell)
+{
+    return same(report_rows_get(cells, cell, "group"), c->group) &&
+           same(report_rows_get(cells, cell, "line_n"), c->line);
 }
 
 /* Adds a curve for each line of a group. */
 static int plot_add_curves(struct plot_draft *d, const struct plot_side *side, int32_t group,
                            bool of_paper, struct err *e)
 {
-    const char *id = report_rows_get(&side->groups, group, "group");
+    const struct report_rows *cells = &side->cells;
     int32_t first = d->curves_n;
 
-    for (int32_t i = 0; i < side->lines.rows_n; i++) {
-        const char *title = report_rows_get(&side->lines, i, "label0");
-        const char *style = report_rows_get(&side->lines, i, "style");
-        if (!same(report_rows_get(&side->lines, i, "group"), id)) continue;
+    for (int32_t line = 0, i = 0; i < cells->rows_n; line++) {
+        const struct plot_curve c = {.side = side,
+                                     .group = report_rows_get(&side->groups, group, "group"),
+                                     .line = arena_printf(d->arena, "%d", line)};
+        for (i = 0; i < cells->rows_n && !is_of(&c, cells, i); i++) continue;
+        if (i == cells->rows_n) break;
+        const char *title = report_rows_get(cells, i, "label0");
+        const char *style = report_rows_get(cells, i, "style");
         if (d->curves_n == PLOT_CURVES_MAX)
             return ERR(e, ERR_DATA, "a figure of more than %d curves", PLOT_CURVES_MAX);
         if (!title) title = "";
-        d->curve[d->curves_n++] = (struct plot_curve){
-            .side = side,
-            .line = i,
-            .title = of_paper ? arena_printf(d->arena, "%s (paper)", title) : title,
-            .style = (int32_t)strtol(style, NULL, 10) + (of_paper ? PLOT_OF_PAPER : 0)};
+        struct plot_curve *own = &d->curve[d->curves_n++];
+        *own = c;
+        own->title = of_paper ? arena_printf(d->arena, "%s (paper)", title) : title;
+        own->style = (int32_t)strtol(style, NULL, 10) + (of_paper ? PLOT_OF_PAPER : 0);
     }
     for (int32_t i = first; i < d->curves_n; i++) {
         int32_t before = 0, all = 0;
@@ -152,16 +160,12 @@ static bool data_point(struct plot_draft *d, struct strbuf *b, const struct repo
 static void data_curve(struct plot_draft *d, struct strbuf *b, struct plot_curve *c)
 {
     const struct report_rows *cells = &c->side->cells;
-    const char *group = report_rows_get(&c->side->lines, c->line, "group");
-    const char *line = report_rows_get(&c->side->lines, c->line, "line");
     int32_t before = d->points_n;
     bool gap = true; /* two empty lines would end the block: never write one after another */
 
     data_comment(b, "curve", c->title);
     for (int32_t i = 0; i < cells->rows_n; i++) {
-        if (!same(report_rows_get(cells, i, "group"), group) ||
-            !same(report_rows_get(cells, i, "line"), line))
-            continue;
+        if (!is_of(c, cells, i)) continue;
         bool point = data_point(d, b, cells, i);
         if (!point && !gap) strbuf_add(b, "\n");
         gap = !point;
@@ -320,7 +324,15 @@ static const char script_helpers[] =
     "set xrange [0:1]; set yrange [0:1]; "
     "plot for [i = PANEL_FIRST[1]:PANEL_LAST[1]] keyentry with linespoints "
     "linestyle CURVE_STYLE[i] linecolor rgb color(i) title entry(i), NaN notitle; "
-    "unset multiplot\"\n";
+    "unset multiplot\"\n"
+    /* What a plot.gp of a user's may have from an earlier version. */
+    "shade(style, s) = style > 10 ? 0x888888 : tint(COLOR[style], s)\n"
+    "blue(s) = shade(4, s)\norange(s) = shade(1, s)\n"
+    "name(style, s, text) = style < 10 ? text : style == 14 && s == 1 ? 'the paper' : ''\n"
+    "FRAME = \"set tmargin 3.5; set bmargin 5.5; set key outside right center vertical; "
+    "set label 101 wrap(TITLE, 130) at screen 0.5,0.965 center font ',12'; "
+    "set label 102 wrap(FACTS, 150) at screen 0.5,0.02 center font ',9' textcolor rgb "
+    "'#555555'\"\n";
 
 static void script_arrays(struct strbuf *b, const struct plot_draft *d)
 {
@@ -375,13 +387,11 @@ static void plot_script(const struct plot_draft *d, struct strbuf *b)
     strbuf_add(b, "\nunset output\n");
 }
 
-static const char *const plot_formats[] = {"svg", "png", "pdf", "narrow.svg"};
-enum { PLOT_FORMATS_N = sizeof plot_formats / sizeof *plot_formats };
-
 int report_plot_draw(int32_t *points, struct arena *a, const struct report_plot *plot,
                      struct err *e)
 {
     struct plot_draft *d = arena_alloc(a, sizeof *d);
+    static const char *const formats[] = {"narrow.svg", "svg", "png", "pdf", NULL};
     struct strbuf data, script;
 
     *d = (struct plot_draft){.arena = a,
@@ -403,11 +413,7 @@ int report_plot_draw(int32_t *points, struct arena *a, const struct report_plot 
     if (plot->untrusted) TRY(report_gnuplot_check_sandbox(a, plot->untrusted, e));
     strbuf_init(&script, a);
     plot_script(d, &script);
-    TRY(file_make_dirs(plot->folder, e));
-    const char *path = arena_printf(a, "%s/%s", plot->folder, plot->name);
-    TRY(file_write_atomic(arena_printf(a, "%s.dat", path), data.text, data.n, e));
-    TRY(file_write_atomic(arena_printf(a, "%s.gp", path), script.text, script.n, e));
-    for (int i = 0; i < PLOT_FORMATS_N - !plot->narrow; i++)
-        TRY(report_gnuplot_draw(a, plot->folder, plot->name, plot_formats[i], plot->untrusted, e));
-    return 0;
+    const struct report_gnuplot g = {
+        plot->folder, plot->name, &data, &script, formats + !plot->narrow, plot->untrusted != NULL};
+    return report_gnuplot_draw(a, &g, e);
 }

@@ -44,12 +44,6 @@ static bool is_html(const struct report_job *j)
     return j->options->format == REPORT_HTML;
 }
 
-/* Marks of HTML alone. */
-static void mark(struct report_job *j, const char *text)
-{
-    if (is_html(j)) fputs(text, j->out);
-}
-
 static bool is_paper(const struct report_job *j)
 {
     return strcmp(j->options->scale, "paper") == 0;
@@ -109,11 +103,12 @@ static int write_scale(struct report_job *j, struct err *e)
         return 0;
     }
     TRY(find_subject(&subject, j, e));
-    write_line(
-        j, arena_printf(&j->arena,
-                        "Scale %s: %s. The shape of the curves may be compared with the paper's, "
-                        "the numbers may not.",
-                        scale, subject ? subject : "not the paper's configuration"));
+    write_line(j,
+               arena_printf(&j->arena, "Scale %s: %s.%s", scale,
+                            subject ? subject : "not the paper's configuration",
+                            strcmp(scale, "none") == 0 ? ""
+                                                       : " The shape of the curves may be compared "
+                                                         "with the paper's, the numbers may not."));
     return 0;
 }
 
@@ -207,31 +202,17 @@ static void write_missing(struct report_job *j)
 
 /* --- parts of the answer -------------------------------------------------------------------- */
 
-/* On a page a long table beside a figure is folded. */
-static int open_table(struct report_job *j, const struct report_keys *keys, struct err *e)
-{
-    enum { SHORT_ROWS = 12 };
-    struct report_rows lines;
-
-    if (!is_html(j)) return 0;
-    TRY(report_cells_lines(&lines, &j->arena, j->store, keys, e));
-    mark(j, j->drawn && lines.rows_n > SHORT_ROWS ? "<details>" : "<details open=\"open\">");
-    mark(j, "<summary>The numbers</summary>\n");
-    return 0;
-}
-
 static int write_tables(struct report_job *j, struct err *e)
 {
     const struct report_keys keys = keys_of(j);
     const struct report_table_args table = {.store = j->store,
                                             .keys = &keys,
                                             .layout = &j->folder.layout,
-                                            .format = j->options->format};
+                                            .format = j->options->format,
+                                            .drawn = j->drawn};
 
     if (!has_rows(j)) return 0;
-    TRY(open_table(j, &keys, e));
     TRY(report_table_write(j->out, &j->arena, &table, e));
-    mark(j, "</details>\n");
     if (j->options->format == REPORT_TEXT) fputc('\n', j->out);
     if (strcmp(report_rows_get(&j->all, 0, "scaled"), "1") == 0)
         write_line(j, "Lengths are in tokens; in parentheses the paper's length each stands for.");
@@ -266,27 +247,28 @@ static void write_foot(struct report_job *j)
     if (alone) write_line(j, alone);
 }
 
-static void write_comparison(struct report_job *j)
+static int write_comparison(struct report_job *j, struct err *e)
 {
-    struct report_grid g;
+    struct report_rows table;
     const struct report_verdicts *v = &j->verdicts;
     const char *rule = report_verdicts_rule(&j->arena, &j->folder);
 
-    if (!is_paper(j)) return;
+    if (!is_paper(j)) return 0;
     heading(j, "Ours beside the paper's (unmodified specification only)", 2);
     if (v->cells_n == 0) {
         write_line(j, "There is no result of the paper's own specification yet.");
-        return;
+        return 0;
     }
     if (rule) write_line(j, rule);
     if (report_verdicts_count(v, "not run") == v->cells_n) {
         write_line(j, "None of these numbers was made yet.");
-        return;
+        return 0;
     }
     if (j->options->format == REPORT_TEXT) fputc('\n', j->out);
-    report_verdicts_grid(&g, &j->arena, v, &j->folder);
-    report_grid_write(j->out, &g, j->options->format);
+    report_verdicts_table(&table, &j->arena, v, &j->folder);
+    TRY(report_rows_write(j->out, &table, j->options->format, e));
     if (j->options->format != REPORT_TEXT) fputc('\n', j->out);
+    return 0;
 }
 
 static int write_paper(struct report_job *j, struct err *e)
@@ -310,11 +292,11 @@ static int write_paper(struct report_job *j, struct err *e)
                     : arena_printf(&j->arena, "The paper's numbers (not comparable with scale %s)",
                                    j->options->scale);
     if (is_html(j))
-        fprintf(j->out, "<details class=\"paper\"><summary>%s</summary>\n", title);
+        report_html(j->out, "<details class=\"paper\"><summary>%s</summary>\n", title);
     else
         heading(j, title, 2);
     TRY(report_table_write(j->out, &j->arena, &table, e));
-    mark(j, "</details>\n");
+    if (is_html(j)) fputs("</details>\n", j->out);
     return 0;
 }
 
@@ -322,7 +304,7 @@ static int write_claims(struct report_job *j, struct err *e)
 {
     if (!j->folder.claims) return 0;
     heading(j, report_claims_heading(&j->arena, j->options->scale), 2);
-    return report_claims_write(j->out, &j->claims, j->options, e);
+    return report_claims_write(j->out, &j->claims, false, j->options, e);
 }
 
 /* --- the figure ----------------------------------------------------------------------------- */
@@ -450,8 +432,7 @@ static int write_rows(struct report_job *j, struct err *e)
     struct report_rows rows;
 
     TRY(report_cells_rows(&rows, &j->arena, j->store, &k, e));
-    return j->options->format == REPORT_CSV ? report_rows_csv(j->out, &rows, e)
-                                            : report_rows_json(j->out, &rows, e);
+    return report_rows_write(j->out, &rows, j->options->format, e);
 }
 
 static int report_write(struct report_job *j, struct err *e)
@@ -469,7 +450,7 @@ static int report_write(struct report_job *j, struct err *e)
     write_notes(j);
     write_missing(j);
     write_foot(j);
-    write_comparison(j);
+    TRY(write_comparison(j, e));
     TRY(write_paper(j, e));
     return write_claims(j, e);
 }

@@ -76,8 +76,9 @@ int report_summary(FILE *out, struct store *s, const struct project *p,
  * evidence), verdict one of supported, contradicted, not run; or one row a case, from which the
  * verdicts follow (claims.h). Folders without one are passed over.
  * *contradicted counts. Errors: ERR_DATA another verdict or other columns: names the file. */
-int report_claims(FILE *out, struct store *s, const struct project *p, const char *const *dirs,
-                  int32_t n, const struct report_options *o, int32_t *contradicted, struct err *e);
+int report_claims(FILE *out, struct store *s, const struct project *p,
+                  const struct report_item *items, int32_t n, const struct report_options *o,
+                  int32_t *contradicted, struct err *e);
 
 /* report_judge - judges the claims of one artefact and keeps the verdicts in results.db, where the
  * view claims shows them; s is open for writing. Does nothing without a claim.sql. */

@@ -81,7 +81,7 @@ const char *report_table_facts(struct arena *a, const struct report_rows *groups
     if (text) strbuf_add(&b, text);
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
         const char *values = report_rows_get(groups, group, facts[i].column);
-        if (values)
+        if (values && *values)
             strbuf_addf(&b, "%s%s%s%s", b.n ? ", " : "", facts[i].before, values, facts[i].after);
         if (i == 0 && size) strbuf_addf(&b, "%s%s", b.n ? ", " : "", size);
     }
@@ -93,213 +93,206 @@ const char *report_table_facts(struct arena *a, const struct report_rows *groups
     return b.text;
 }
 
-/* --- one grid ------------------------------------------------------------------------------- */
+/* --- one table ------------------------------------------------------------------------------ */
 
-/* The answer's cells: those of one group are lines[line ..] and cells[cell ..] in their order. */
+/* The answer's cells: those of one group are cells[cell ..], column by column. */
 struct table {
     const struct report_table_args *args;
-    struct report_rows groups, lines, cells;
-    int32_t line, lines_n, cell, cells_n; /* of the current group */
-    int32_t seeds_n;                      /* runs of a full cell */
+    struct arena *arena;
+    struct report_rows groups, cells;
+    int32_t cell, cells_n, lines_n, columns_n; /* of the current group */
+    int32_t seeds_n;                           /* runs of a full cell */
 };
 
-static const char *number_text(struct arena *a, double mean, double std, double n, int32_t decimals)
+static const char *get(const struct table *t, int32_t cell, const char *name)
 {
-    if (n < 2) return arena_printf(a, "%.*f", decimals, mean);
-    return arena_printf(a, "%.*f ± %.*f", decimals, mean, decimals, std);
+    return report_rows_get(&t->cells, cell, name);
+}
+
+/* A number that is always there, or 0. */
+static double real(const struct table *t, int32_t cell, const char *name)
+{
+    double value = 0;
+    report_rows_real(&value, &t->cells, cell, name);
+    return value;
 }
 
 /* The text of a cell: its number, or why it has none. */
-static const char *cell_text(struct arena *a, const struct table *t, int32_t cell)
+static const char *cell_text(const struct table *t, int32_t cell)
 {
-    double n = 0, mean = 0, std = 0;
-    const char *why = report_rows_get(&t->cells, cell, "why");
+    struct arena *a = t->arena;
+    double n = real(t, cell, "n"), mean = real(t, cell, "mean");
+    const char *why = get(t, cell, "why");
+    int32_t decimals = report_layout_decimals(t->args->layout, get(t, cell, "metric"));
 
-    report_rows_real(&n, &t->cells, cell, "n");
     if (n == 0) {
         size_t length = why ? strcspn(why, ":") : 0; /* "OOM: and what it means" */
         return length > 0 && length <= 12 ? arena_strndup(a, why, length) : table_gap;
     }
-    report_rows_real(&mean, &t->cells, cell, "mean");
-    report_rows_real(&std, &t->cells, cell, "std");
-    const char *metric = report_rows_get(&t->cells, cell, "metric");
-    const char *text =
-        number_text(a, mean, std, n, report_layout_decimals(t->args->layout, metric));
-    const char *noisy = report_rows_get(&t->cells, cell, "noisy");
-    if (noisy && strcmp(noisy, "1") == 0) text = arena_printf(a, "%s (noisy)", text);
+    const char *text = arena_printf(a, "%.*f", decimals, mean);
+    if (n >= 2) text = arena_printf(a, "%s ± %.*f", text, decimals, real(t, cell, "std"));
+    if (real(t, cell, "noisy") == 1) text = arena_printf(a, "%s (noisy)", text);
     return n < t->seeds_n ? arena_printf(a, "%s (n=%.0f)", text, n) : text;
 }
 
 /* Where a cell's number came from, in few words. */
-static const char *cell_source(struct arena *a, const struct report_rows *cells, int32_t cell)
+static const char *cell_source(const struct table *t, int32_t cell)
 {
-    const char *device = report_rows_get(cells, cell, "devices");
+    const char *device = get(t, cell, "devices");
     const struct {
         const char *text, *before;
-    } parts[] = {{report_rows_get(cells, cell, "runs"), "run "},
-                 {device ? device : report_rows_get(cells, cell, "machines"), "on "},
-                 {report_rows_get(cells, cell, "codes"), "code "},
-                 {report_rows_get(cells, cell, "sources"), ""}};
+    } parts[] = {{get(t, cell, "runs"), "run "},
+                 {device ? device : get(t, cell, "machines"), "on "},
+                 {get(t, cell, "codes"), "code "},
+                 {get(t, cell, "sources"), ""}};
     struct strbuf b;
 
-    strbuf_init(&b, a);
+    strbuf_init(&b, t->arena);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].text)
             strbuf_addf(&b, "%s%s%s", b.n ? "; " : "", parts[i].before, parts[i].text);
     return b.text;
 }
 
-static void put_cell(struct report_grid *g, int32_t row, int32_t column, const struct table *t,
-                     int32_t cell)
+static void put_cell(struct report_cell *out, const struct table *t, int32_t cell)
 {
-    const char *text = cell_text(g->arena, t, cell);
-    const char *config = report_rows_get(&t->cells, cell, "config_id");
-    const char *runs = report_rows_get(&t->cells, cell, "runs");
-    int64_t at = (int64_t)row * g->columns_n + column;
+    bool linked = t->args->format == REPORT_HTML && get(t, cell, "runs");
+    const char *config = get(t, cell, "config_id");
 
-    g->verdict[at] = report_rows_get(&t->cells, cell, "verdict");
-    if (t->args->format == REPORT_HTML && config && runs) {
-        g->link[at] = arena_printf(g->arena, "c-%s", config);
-        g->hint[at] = cell_source(g->arena, &t->cells, cell);
+    out->text = cell_text(t, cell);
+    out->verdict = get(t, cell, "verdict");
+    if (linked && config) {
+        out->link = arena_printf(t->arena, "c-%s", config);
+        out->hint = cell_source(t, cell);
     }
-    if (t->args->format == REPORT_HTML && runs && strcmp(text, table_gap) == 0) text = "not run";
-    report_grid_set(g, row, column, text);
+    if (linked && strcmp(out->text, table_gap) == 0) out->text = "not run";
 }
 
-static void put_line(struct report_grid *g, int32_t row, const struct table *t, int32_t line)
+/* The names and the own numbers of the line of a cell; first: of its first number. */
+static void put_line(struct report_cell *row, const struct table *t, int32_t cell, int32_t first)
 {
     const struct report_keys *k = t->args->keys;
-    int32_t first = g->columns_n - k->extras_n;
-    const char *run = report_rows_get(&t->lines, line, "train_run_id");
+    const char *run = get(t, cell, "train_run_id");
     double mean;
 
-    for (int32_t i = 0; i < k->lines_n; i++)
-        report_grid_set(g, row, i,
-                        report_rows_get(&t->lines, line, arena_printf(g->arena, "label%d", i)));
+    for (int32_t i = 0; i < k->lines_n; i++) {
+        row[i].text = get(t, cell, arena_printf(t->arena, "label%d", i));
+        row[i].type = real(t, cell, arena_printf(t->arena, "right%d", i)) == 1 ? 'n' : 't';
+    }
     for (int32_t i = 0; i < k->extras_n; i++) {
         const struct report_extra *x = &k->extra[i];
-        bool is = report_rows_real(&mean, &t->lines, line, arena_printf(g->arena, "extra%d", i));
-        report_grid_set(g, row, first + i,
-                        is ? arena_printf(g->arena, "%.*f", x->decimals, mean * x->factor)
-                           : table_gap);
+        struct report_cell *out = &row[first + i];
+        bool is = report_rows_real(&mean, &t->cells, cell, arena_printf(t->arena, "extra%d", i));
+        out->text = is ? arena_printf(t->arena, "%.*f", x->decimals, mean * x->factor) : table_gap;
         if (is && run && t->args->format == REPORT_HTML)
-            g->link[(int64_t)row * g->columns_n + first + i] = arena_printf(g->arena, "r-%s", run);
+            out->link = arena_printf(t->arena, "r-%s", run);
     }
 }
 
-static bool same(const struct report_rows *r, const char *name, int32_t a, int32_t b)
-{
-    return strcmp(report_rows_get(r, a, name), report_rows_get(r, b, name)) == 0;
-}
-
-/* The cells come column by column. */
-static int32_t count_columns(const struct table *t)
-{
-    int32_t n = 0;
-    for (int32_t i = t->cell; i < t->cell + t->cells_n; i++)
-        n += i == t->cell || !same(&t->cells, "column", i - 1, i);
-    return n;
-}
-
-static int32_t find_line(const struct table *t, int32_t cell)
-{
-    const char *line = report_rows_get(&t->cells, cell, "line");
-    for (int32_t i = 0; i < t->lines_n; i++)
-        if (strcmp(report_rows_get(&t->lines, t->line + i, "line"), line) == 0) return i;
-    return 0;
-}
-
-static void write_grid(FILE *out, struct arena *a, const struct table *t)
+static int write_cells(FILE *out, const struct table *t, struct err *e)
 {
     const struct report_keys *k = t->args->keys;
-    struct report_grid g;
-    int32_t column = k->lines_n - 1;
+    int32_t first_extra = k->lines_n + t->columns_n;
+    struct report_rows r;
 
-    report_grid_init(&g, a, k->lines_n + count_columns(t) + k->extras_n, t->lines_n);
-    for (int32_t c = 0; c < g.columns_n; c++) g.right[c] = true;
-    for (int32_t c = 0; c < k->lines_n; c++) {
-        const char *right = report_rows_get(&t->lines, t->line, arena_printf(a, "right%d", c));
-        g.head[c] = k->line[c];
-        g.right[c] = strcmp(right, "1") == 0;
-    }
-    for (int32_t i = 0; i < k->extras_n; i++)
-        g.head[g.columns_n - k->extras_n + i] = k->extra[i].heading;
-    for (int32_t i = 0; i < t->lines_n; i++) put_line(&g, i, t, t->line + i);
+    report_rows_init(&r, t->arena, first_extra + k->extras_n, t->lines_n);
+    for (int32_t c = 0; c < k->lines_n; c++) r.name[c] = k->line[c];
+    for (int32_t i = 0; i < k->extras_n; i++) r.name[first_extra + i] = k->extra[i].heading;
     for (int32_t i = t->cell; i < t->cell + t->cells_n; i++) {
-        if (i == t->cell || !same(&t->cells, "column", i - 1, i))
-            g.head[++column] = report_rows_get(&t->cells, i, "label");
-        put_cell(&g, find_line(t, i), column, t, i);
+        int32_t column = k->lines_n + (int32_t)real(t, i, "column_n");
+        struct report_cell *row = r.row[(int32_t)real(t, i, "line_n")];
+        put_line(row, t, i, first_extra);
+        r.name[column] = get(t, i, "label");
+        put_cell(&row[column], t, i);
     }
-    report_grid_write(out, &g, t->args->format);
+    return report_rows_write(out, &r, t->args->format, e);
 }
 
 /* --- the tables of an answer ---------------------------------------------------------------- */
 
 /* "L_train = 64 (512)"; NULL without group: lines. */
-static const char *group_title(struct arena *a, const struct table *t, int32_t group)
+static const char *group_title(const struct table *t, int32_t group)
 {
     const struct report_keys *k = t->args->keys;
     struct strbuf b;
 
-    if (k->group_n == 0) return NULL;
-    strbuf_init(&b, a);
+    strbuf_init(&b, t->arena);
     for (int32_t i = 0; i < k->group_n; i++) {
-        const char *label = report_rows_get(&t->groups, group, arena_printf(a, "label%d", i));
+        const char *label =
+            report_rows_get(&t->groups, group, arena_printf(t->arena, "label%d", i));
         strbuf_addf(&b, "%s%s = %s", i ? ", " : "", k->group[i], label ? label : "(null)");
     }
-    return b.text;
+    return k->group_n ? b.text : NULL;
 }
 
 /* What the numbers of a table are. A reader may land on any table of a page, so the scale of ours
  * is repeated there. */
-static void write_caption(FILE *out, struct arena *a, const struct table *t, int32_t group)
+static void write_caption(FILE *out, const struct table *t, int32_t group)
 {
-    const char *facts = report_table_facts(a, &t->groups, group, false);
+    const char *facts = report_table_facts(t->arena, &t->groups, group, false);
     const char *scale = report_rows_get(&t->groups, group, "scale");
 
-    if (t->args->format == REPORT_HTML && scale)
-        facts = arena_printf(a, "Scale %s: %s", scale, facts);
-    if (t->args->format == REPORT_HTML)
-        report_html_caption(out, facts);
-    else
+    if (t->args->format != REPORT_HTML)
         report_write_paragraph(out, facts, t->args->format);
+    else
+        report_html(out,
+                    scale ? "<p class=\"caption\">Scale %s: %s</p>\n"
+                          : "<p class=\"caption\">%s%s</p>\n",
+                    scale, facts);
 }
 
-/* Moves to the lines and cells of a group, which follow those of the group before. */
+/* Moves to the cells of a group, which follow those of the group before. */
 static void enter_group(struct table *t, int32_t group)
 {
     const char *id = report_rows_get(&t->groups, group, "group");
     const char *seeds = report_rows_get(&t->groups, group, "seed");
 
-    t->line += t->lines_n;
     t->cell += t->cells_n;
-    t->lines_n = t->cells_n = 0;
-    while (t->line + t->lines_n < t->lines.rows_n &&
-           strcmp(report_rows_get(&t->lines, t->line + t->lines_n, "group"), id) == 0)
-        t->lines_n++;
-    while (t->cell + t->cells_n < t->cells.rows_n &&
-           strcmp(report_rows_get(&t->cells, t->cell + t->cells_n, "group"), id) == 0)
+    t->cells_n = t->lines_n = t->columns_n = 0;
+    for (int32_t i = t->cell; i < t->cells.rows_n && strcmp(get(t, i, "group"), id) == 0; i++) {
+        int32_t lines_n = 1 + (int32_t)real(t, i, "line_n");
+        if (lines_n > t->lines_n) t->lines_n = lines_n;
+        t->columns_n = 1 + (int32_t)real(t, i, "column_n");
         t->cells_n++;
+    }
     t->seeds_n = 1;
     for (const char *p = seeds; p && *p; p++) t->seeds_n += *p == ',';
+}
+
+/* On a page a long table of ours beside a figure is folded. */
+static void open_details(FILE *out, const struct table *t)
+{
+    enum { SHORT_LINES = 12 };
+    int32_t lines_n = 0;
+
+    for (int32_t i = 0, most = 0; i < t->cells.rows_n; i++) {
+        bool enters = i == 0 || strcmp(get(t, i, "group"), get(t, i - 1, "group")) != 0;
+        int32_t n = 1 + (int32_t)real(t, i, "line_n");
+        if (enters) most = 0;
+        if (n > most) lines_n += n - most, most = n;
+    }
+    fputs(t->args->drawn && lines_n > SHORT_LINES ? "<details>" : "<details open=\"open\">", out);
+    fputs("<summary>The numbers</summary>\n", out);
 }
 
 int report_table_write(FILE *out, struct arena *a, const struct report_table_args *args,
                        struct err *e)
 {
-    struct table t = {.args = args};
+    struct table t = {.args = args, .arena = a};
+    bool folds = args->format == REPORT_HTML && args->keys->judged;
 
     TRY(report_cells_groups(&t.groups, a, args->store, args->keys, false, e));
-    TRY(report_cells_lines(&t.lines, a, args->store, args->keys, e));
     TRY(report_cells(&t.cells, a, args->store, args->keys, e));
+    if (folds) open_details(out, &t);
     for (int32_t i = 0; i < t.groups.rows_n; i++) {
-        const char *title = group_title(a, &t, i);
+        const char *title = group_title(&t, i);
         enter_group(&t, i);
         if (title) report_write_heading(out, title, args->format, 2);
-        write_caption(out, a, &t, i);
+        write_caption(out, &t, i);
         if (args->format == REPORT_TEXT) fputc('\n', out);
-        write_grid(out, a, &t);
+        TRY(write_cells(out, &t, e));
         if (i + 1 < t.groups.rows_n || args->format != REPORT_TEXT) fputc('\n', out);
     }
+    if (folds) fputs("</details>\n", out);
     return 0;
 }

@@ -17,6 +17,7 @@ struct report_table_args {
     const struct report_keys *keys;
     const struct report_layout *layout;
     enum report_format format;
+    bool drawn; /* HTML: the figure of these numbers is there */
 };
 
 /* report_table_write - the tables, each with a line of facts. Errors: those of report_cells. */

@@ -36,88 +36,53 @@ int32_t report_verdicts_count(const struct report_verdicts *v, const char *verdi
 
 /* --- the table of cells --------------------------------------------------------------------- */
 
-/* A column that names a cell: shown always, where cells differ in it, or where one has a value. */
-enum name_when { NAME_ALWAYS, NAME_DIFFERS, NAME_SAID };
-
-static const struct {
-    const char *column, *heading;
-    enum name_when when;
-    bool right;
-} name_table[] = {
-    {"metric", "metric", NAME_DIFFERS, false}, {"method", "method", NAME_ALWAYS, false},
-    {"L_train", "L_train", NAME_ALWAYS, true}, {"L_valid", "L_valid", NAME_DIFFERS, true},
-    {"split", "split", NAME_DIFFERS, false},   {"protocol", "windows", NAME_DIFFERS, false},
-    {"stride", "stride", NAME_DIFFERS, true},  {"origin", "origin", NAME_SAID, false},
-    {"seeds", "seeds", NAME_ALWAYS, true},
-};
-enum { NAMES_N = sizeof name_table / sizeof *name_table, NUMBERS_N = 5 };
-
-/* Whether a column is shown; cells without a value do not count as different. */
-static bool is_shown(const struct report_verdicts *v, const int32_t *cell, int32_t n,
-                     enum name_when when, const char *column)
+/* Ours, the paper's, the difference twice: the columns from `to` on of a cell's row. */
+static void put_numbers(struct report_cell *to, struct arena *a, const struct report_verdicts *v,
+                        int32_t cell, const struct report_folder *f)
 {
-    const char *first = NULL;
-
-    for (int32_t i = 0; i < n; i++) {
-        const char *text = cell_text(v, cell[i], column);
-        if (first && text && strcmp(first, text) != 0) return true;
-        if (text) first = text;
-    }
-    return when == NAME_ALWAYS || (when == NAME_SAID && first);
-}
-
-/* Ours, the paper's, the difference twice, the verdict; from column `at` of the grid on. */
-static void put_numbers(struct report_grid *g, int32_t row, int32_t at,
-                        const struct report_verdicts *v, int32_t cell,
-                        const struct report_folder *f)
-{
-    struct arena *a = g->arena;
     int32_t decimals = report_layout_decimals(&f->layout, cell_text(v, cell, "metric"));
-    const char *state = cell_text(v, cell, "state");
-    double ours, std, paper;
+    const char *state = cell_text(v, cell, "state"), *verdict = cell_text(v, cell, "verdict");
+    double ours, std, paper = 0;
 
     report_rows_real(&paper, &v->rows, cell, "paper");
-    report_grid_set(g, row, at + 1, arena_printf(a, "%.*f", decimals, paper));
-    report_grid_set(g, row, at + 4, cell_text(v, cell, "said"));
-    g->verdict[(int64_t)row * g->columns_n + at + 4] = cell_text(v, cell, "said");
+    to[1].text = arena_printf(a, "%.*f", decimals, paper);
     if (!report_rows_real(&ours, &v->rows, cell, "ours")) {
-        report_grid_set(g, row, at, strcmp(state, "not run") == 0 ? "–" : state);
+        to[0].text = strcmp(state, "not run") == 0 ? "–" : state;
         return;
     }
-    const char *mean = arena_printf(a, "%.*f", decimals, ours);
+    to[0].text = arena_printf(a, "%.*f", decimals, ours);
     if (report_rows_real(&std, &v->rows, cell, "ours_std"))
-        mean = arena_printf(a, "%s ± %.*f", mean, decimals, std);
-    report_grid_set(g, row, at, mean);
-    const char *verdict = cell_text(v, cell, "verdict");
+        to[0].text = arena_printf(a, "%s ± %.*f", to[0].text, decimals, std);
     if (same(verdict, "other device") || same(verdict, "noisy")) return; /* not compared */
-    report_grid_set(g, row, at + 2, arena_printf(a, "%+.*f", decimals, ours - paper));
-    report_grid_set(g, row, at + 3, arena_printf(a, "%+.1f %%", 100 * (ours - paper) / paper));
+    to[2].text = arena_printf(a, "%+.*f", decimals, ours - paper);
+    to[3].text = arena_printf(a, "%+.1f %%", 100 * (ours - paper) / paper);
 }
 
-void report_verdicts_grid(struct report_grid *g, struct arena *a, const struct report_verdicts *v,
-                          const struct report_folder *f)
+void report_verdicts_table(struct report_rows *out, struct arena *a,
+                           const struct report_verdicts *v, const struct report_folder *f)
 {
-    static const char *const numbers[NUMBERS_N] = {"ours", "paper", "difference", "relative",
-                                                   "verdict"};
-    int32_t *cell = arena_array(a, (size_t)v->rows.rows_n + 1, sizeof *cell), n = 0;
-    int32_t shown[NAMES_N], shown_n = 0;
+    /* What names a cell, with marks of report_rows_arrange. */
+    static const struct {
+        const char *column, *heading;
+    } names[] = {{"metric", "?metric"},   {"method", "method"},  {"L_train", ">L_train"},
+                 {"L_valid", "?L_valid"}, {"split", "?split"},   {"protocol", "?windows"},
+                 {"stride", "?stride"},   {"origin", "~origin"}, {"seeds", ">seeds"},
+                 {"ours", ">ours"},       {"paper", ">paper"},   {NULL, ">difference"},
+                 {NULL, ">relative"},     {"said", "verdict"},   {"said", "#verdict"}};
+    enum { COLUMNS_N = sizeof names / sizeof *names, OURS = 9 };
 
-    for (int32_t i = 0; i < v->rows.rows_n; i++)
-        if (cell_text(v, i, "paper")) cell[n++] = i;
-    for (int32_t k = 0; k < NAMES_N; k++)
-        if (is_shown(v, cell, n, name_table[k].when, name_table[k].column)) shown[shown_n++] = k;
-    report_grid_init(g, a, shown_n + NUMBERS_N, n);
-    for (int32_t c = 0; c < shown_n; c++) {
-        g->head[c] = name_table[shown[c]].heading;
-        g->right[c] = name_table[shown[c]].right;
-        for (int32_t i = 0; i < n; i++)
-            report_grid_set(g, i, c, cell_text(v, cell[i], name_table[shown[c]].column));
+    report_rows_init(out, a, COLUMNS_N, v->cells_n);
+    out->rows_n = 0;
+    for (int32_t c = 0; c < COLUMNS_N; c++) out->name[c] = names[c].heading;
+    for (int32_t i = 0; i < v->rows.rows_n; i++) {
+        if (!cell_text(v, i, "paper")) continue;
+        struct report_cell *row = out->row[out->rows_n++];
+        for (int32_t c = 0; c < COLUMNS_N; c++)
+            if (names[c].column)
+                row[c] = v->rows.row[i][report_rows_column(&v->rows, names[c].column)];
+        put_numbers(row + OURS, a, v, i, f);
     }
-    for (int32_t c = 0; c < NUMBERS_N; c++) {
-        g->head[shown_n + c] = numbers[c];
-        g->right[shown_n + c] = c + 1 < NUMBERS_N;
-    }
-    for (int32_t i = 0; i < n; i++) put_numbers(g, i, shown_n, v, cell[i], f);
+    report_rows_arrange(out);
 }
 
 /* --- in words ------------------------------------------------------------------------------- */

@@ -33,10 +33,10 @@ int report_verdicts_find(struct report_verdicts *v, struct arena *a, struct stor
 /* report_verdicts_count - the cells of a verdict. */
 int32_t report_verdicts_count(const struct report_verdicts *v, const char *verdict);
 
-/* report_verdicts_grid - the cells with a number of the paper: what each is, ours, the paper's, the
- * difference, the verdict. Columns with one value in every row are left out. */
-void report_verdicts_grid(struct report_grid *g, struct arena *a, const struct report_verdicts *v,
-                          const struct report_folder *f);
+/* report_verdicts_table - the cells with a number of the paper: what each is, ours, the paper's,
+ * the difference, the verdict. Columns with one value in every row are left out. */
+void report_verdicts_table(struct report_rows *out, struct arena *a,
+                           const struct report_verdicts *v, const struct report_folder *f);
 
 /* report_verdicts_sentence - "Verdicts on 50 numbers of the paper: 48 reproduced, …"; NULL without
  * one. report_verdicts_rule - the rules in words; NULL without one. */

@@ -1,6 +1,7 @@
 /* writer.c - aligning and escaping. */
 #include "report/writer.h"
 
+#include <jansson.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -13,35 +14,6 @@ enum {
     LATEX_PROSE = 70
 };
 
-void report_grid_init(struct report_grid *g, struct arena *a, int32_t columns_n, int32_t rows_n)
-{
-    *g = (struct report_grid){.arena = a, .columns_n = columns_n, .rows_n = rows_n};
-    g->head = arena_array(a, (size_t)columns_n + 1, sizeof *g->head);
-    g->right = arena_array(a, (size_t)columns_n + 1, sizeof *g->right);
-    g->cell = arena_array(a, (size_t)columns_n * (size_t)rows_n + 1, sizeof *g->cell);
-    g->link = arena_array(a, (size_t)columns_n * (size_t)rows_n + 1, sizeof *g->link);
-    g->verdict = arena_array(a, (size_t)columns_n * (size_t)rows_n + 1, sizeof *g->verdict);
-    g->hint = arena_array(a, (size_t)columns_n * (size_t)rows_n + 1, sizeof *g->hint);
-}
-
-void report_grid_set(struct report_grid *g, int32_t row, int32_t column, const char *text)
-{
-    g->cell[(int64_t)row * g->columns_n + column] = text;
-}
-
-void report_grid_from_rows(struct report_grid *g, struct arena *a, const struct report_rows *r)
-{
-    report_grid_init(g, a, r->columns_n, r->rows_n);
-    for (int32_t c = 0; c < r->columns_n; c++) {
-        g->head[c] = r->name[c];
-        g->right[c] = r->rows_n > 0;
-        for (int32_t i = 0; i < r->rows_n; i++) {
-            if (r->row[i][c].type == 't') g->right[c] = false;
-            report_grid_set(g, i, c, r->row[i][c].text);
-        }
-    }
-}
-
 static int32_t grid_width(const char *text)
 {
     int32_t width = 0;
@@ -50,10 +22,9 @@ static int32_t grid_width(const char *text)
 }
 
 /* Line -1 is the header line. */
-static const char *grid_text(const struct report_grid *g, int32_t row, int32_t column)
+static const char *grid_text(const struct report_rows *r, int32_t row, int32_t column)
 {
-    const char *text = row < 0 ? g->head[column] : g->cell[(int64_t)row * g->columns_n + column];
-    return report_clean_text(g->arena, text);
+    return report_clean_text(r->arena, row < 0 ? r->name[column] : r->row[row][column].text);
 }
 
 static void grid_pad(FILE *out, int32_t n, char c)
@@ -61,33 +32,34 @@ static void grid_pad(FILE *out, int32_t n, char c)
     for (int32_t i = 0; i < n; i++) fputc(c, out);
 }
 
-static void grid_write_text(FILE *out, const struct report_grid *g)
+static void grid_write_text(FILE *out, const struct report_rows *r)
 {
-    int32_t *width = arena_array(g->arena, (size_t)g->columns_n + 1, sizeof *width);
+    int32_t *width = arena_array(r->arena, (size_t)r->columns_n + 1, sizeof *width);
+    const bool *right = report_rows_right(r);
     int32_t total = 0;
 
-    for (int32_t c = 0; c < g->columns_n; c++) {
-        for (int32_t i = -1; i < g->rows_n; i++) {
-            int32_t w = grid_width(grid_text(g, i, c));
+    for (int32_t c = 0; c < r->columns_n; c++) {
+        for (int32_t i = -1; i < r->rows_n; i++) {
+            int32_t w = grid_width(grid_text(r, i, c));
             if (w > width[c]) width[c] = w;
         }
         total += width[c] + (c ? GRID_GAP : 0);
     }
-    for (int32_t i = -1; i < g->rows_n; i++) {
+    for (int32_t i = -1; i < r->rows_n; i++) {
         int32_t owed = 0; /* spaces not yet written, so that no line ends with one */
-        for (int32_t c = 0; c < g->columns_n; c++) {
-            const char *text = grid_text(g, i, c);
+        for (int32_t c = 0; c < r->columns_n; c++) {
+            const char *text = grid_text(r, i, c);
             int32_t rest = width[c] - grid_width(text);
             if (c) owed += GRID_GAP;
-            if (g->right[c]) owed += rest;
+            if (right[c]) owed += rest;
             if (*text) {
                 grid_pad(out, owed, ' ');
                 fputs(text, out);
                 owed = 0;
-            } else if (g->right[c]) {
+            } else if (right[c]) {
                 owed += width[c] - rest;
             }
-            if (!g->right[c]) owed += rest;
+            if (!right[c]) owed += rest;
         }
         fputc('\n', out);
         if (i == -1) {
@@ -105,19 +77,21 @@ static void markdown_put(FILE *out, const char *text)
     }
 }
 
-static void grid_write_markdown(FILE *out, const struct report_grid *g)
+static void grid_write_markdown(FILE *out, const struct report_rows *r)
 {
-    for (int32_t i = -1; i < g->rows_n; i++) {
+    const bool *right = report_rows_right(r);
+
+    for (int32_t i = -1; i < r->rows_n; i++) {
         fputc('|', out);
-        for (int32_t c = 0; c < g->columns_n; c++) {
+        for (int32_t c = 0; c < r->columns_n; c++) {
             fputc(' ', out);
-            markdown_put(out, grid_text(g, i, c));
+            markdown_put(out, grid_text(r, i, c));
             fputs(" |", out);
         }
         fputc('\n', out);
         if (i >= 0) continue;
         fputc('|', out);
-        for (int32_t c = 0; c < g->columns_n; c++) fputs(g->right[c] ? " ---: |" : " :--- |", out);
+        for (int32_t c = 0; c < r->columns_n; c++) fputs(right[c] ? " ---: |" : " :--- |", out);
         fputc('\n', out);
     }
 }
@@ -159,35 +133,33 @@ static void latex_put(FILE *out, const char *text)
     }
 }
 
-/* Whether a column holds sentences, which are broken into lines. */
-static bool grid_is_prose(const struct report_grid *g, int32_t column)
+/* Columns of sentences are broken into lines and share LATEX_PROSE hundredths of the width. */
+static void latex_columns(FILE *out, const struct report_rows *r)
 {
-    for (int32_t i = 0; i < g->rows_n; i++)
-        if (grid_width(grid_text(g, i, column)) > GRID_PROSE) return !g->right[column];
-    return false;
-}
-
-/* Columns of sentences share LATEX_PROSE hundredths of the line. */
-static void latex_columns(FILE *out, const struct report_grid *g)
-{
+    const bool *right = report_rows_right(r);
+    bool *prose = arena_array(r->arena, (size_t)r->columns_n + 1, sizeof *prose);
     int32_t prose_n = 0;
 
-    for (int32_t c = 0; c < g->columns_n; c++) prose_n += grid_is_prose(g, c);
-    for (int32_t c = 0; c < g->columns_n; c++)
-        if (grid_is_prose(g, c))
+    for (int32_t c = 0; c < r->columns_n; c++) {
+        for (int32_t i = 0; i < r->rows_n; i++)
+            prose[c] |= !right[c] && grid_width(grid_text(r, i, c)) > GRID_PROSE;
+        prose_n += prose[c];
+    }
+    for (int32_t c = 0; c < r->columns_n; c++)
+        if (prose[c])
             fprintf(out, "p{0.%02d\\linewidth}", LATEX_PROSE / prose_n);
         else
-            fputc(g->right[c] ? 'r' : 'l', out);
+            fputc(right[c] ? 'r' : 'l', out);
 }
 
-static void grid_write_latex(FILE *out, const struct report_grid *g)
+static void grid_write_latex(FILE *out, const struct report_rows *r)
 {
     fputs("\\begin{tabular}{", out);
-    latex_columns(out, g);
+    latex_columns(out, r);
     fputs("}\n\\toprule\n", out);
-    for (int32_t i = -1; i < g->rows_n; i++) {
-        for (int32_t c = 0; c < g->columns_n; c++) {
-            const char *text = grid_text(g, i, c);
+    for (int32_t i = -1; i < r->rows_n; i++) {
+        for (int32_t c = 0; c < r->columns_n; c++) {
+            const char *text = grid_text(r, i, c);
             if (c) fputs(" & ", out);
             if (text[0] == '-' && text[1] >= '0' && text[1] <= '9') {
                 fputs("$-$", out); /* a minus, not a hyphen */
@@ -201,28 +173,104 @@ static void grid_write_latex(FILE *out, const struct report_grid *g)
     fputs("\\bottomrule\n\\end{tabular}\n", out);
 }
 
-void report_grid_write(FILE *out, const struct report_grid *g, enum report_format format)
+/* --- CSV and JSON --------------------------------------------------------------------------- */
+
+/* A text is quoted where RFC 4180 requires it. One that a spreadsheet would run as a formula begins
+ * with an apostrophe, which it shows as text; numbers stay as they are. */
+static void csv_cell(FILE *out, const char *text)
 {
-    if (g->columns_n == 0) return;
-    if (format == REPORT_MARKDOWN)
-        grid_write_markdown(out, g);
-    else if (format == REPORT_LATEX)
-        grid_write_latex(out, g);
-    else if (format == REPORT_HTML)
-        report_html_grid(out, g);
-    else
-        grid_write_text(out, g);
+    double number;
+
+    if (!text) return;
+    bool formula = *text && strchr("=+-@\t\r", *text) && !str_to_double(&number, text);
+    if (!formula && !strpbrk(text, ",\"\r\n") && *text) {
+        fputs(text, out);
+        return;
+    }
+    fputs(formula ? "\"'" : "\"", out);
+    for (const char *p = text; *p; p++) {
+        if (*p == '"') fputc('"', out);
+        fputc(*p, out);
+    }
+    fputc('"', out);
 }
 
-int report_rows_write(FILE *out, struct arena *a, const struct report_rows *r,
-                      enum report_format format, struct err *e)
+static int write_csv(FILE *out, const struct report_rows *r, struct err *e)
 {
-    struct report_grid g;
+    for (int32_t c = 0; c < r->columns_n; c++) {
+        if (c) fputc(',', out);
+        csv_cell(out, r->name[c]);
+    }
+    if (r->columns_n) fputs("\n", out);
+    for (int32_t i = 0; i < r->rows_n; i++) {
+        for (int32_t c = 0; c < r->columns_n; c++) {
+            if (c) fputc(',', out);
+            csv_cell(out, r->row[i][c].text);
+        }
+        fputs("\n", out);
+    }
+    return file_check_output(out, e);
+}
 
-    if (format == REPORT_CSV) return report_rows_csv(out, r, e);
-    if (format == REPORT_JSON) return report_rows_json(out, r, e);
-    report_grid_from_rows(&g, a, r);
-    report_grid_write(out, &g, format);
+/* A text as a JSON string; jansson escapes what must be escaped and refuses what is not UTF-8. */
+static int json_text(FILE *out, const char *text, struct err *e)
+{
+    json_t *string = json_string(text);
+    int rc = 0;
+
+    if (!string)
+        rc = ERR(e, ERR_DATA, "a cell that begins with \"%.40s\" is not valid UTF-8", text);
+    else if (json_dumpf(string, out, JSON_ENCODE_ANY) < 0 && (rc = file_check_output(out, e)) == 0)
+        rc = ERR(e, ERR_NOMEM, "no memory to print a cell");
+    json_decref(string);
+    return rc;
+}
+
+/* Numbers are written as they are: the store gives the shortest form that reads back the same. */
+static int json_cell(FILE *out, const struct report_cell *cell, struct err *e)
+{
+    double number;
+
+    if (!cell->text) {
+        fputs("null", out);
+        return 0;
+    }
+    if (cell->type != 't' && str_to_double(&number, cell->text)) {
+        fputs(cell->text, out);
+        return 0;
+    }
+    return json_text(out, cell->text, e);
+}
+
+static int write_json(FILE *out, const struct report_rows *r, struct err *e)
+{
+    fputs("[", out);
+    for (int32_t i = 0; i < r->rows_n; i++) {
+        fputs(i ? ",\n {" : "\n {", out);
+        for (int32_t c = 0; c < r->columns_n; c++) {
+            if (c) fputs(", ", out);
+            TRY(json_text(out, report_unique_name(r->arena, r->name, c), e));
+            fputs(": ", out);
+            TRY(json_cell(out, &r->row[i][c], e));
+        }
+        fputs("}", out);
+    }
+    fputs(r->rows_n ? "\n]\n" : "]\n", out);
+    return file_check_output(out, e);
+}
+
+/* --- every format --------------------------------------------------------------------------- */
+
+int report_rows_write(FILE *out, const struct report_rows *r, enum report_format format,
+                      struct err *e)
+{
+    if (format == REPORT_CSV) return write_csv(out, r, e);
+    if (format == REPORT_JSON) return write_json(out, r, e);
+    if (r->columns_n == 0) return file_check_output(out, e);
+    if (format == REPORT_TEXT) grid_write_text(out, r);
+    if (format == REPORT_MARKDOWN) grid_write_markdown(out, r);
+    if (format == REPORT_LATEX) grid_write_latex(out, r);
+    if (format == REPORT_HTML) report_html_rows(out, r);
     return file_check_output(out, e);
 }
 
@@ -270,7 +318,7 @@ int report_query(FILE *out, struct store *s, const char *sql, double limit_s,
     arena_init(&a);
     int rc = report_rows_query(&rows, &a, s, NULL, sql, NULL, 0, limit_s, e);
     if (rc == 0 && format == REPORT_HTML) report_html_open(out, "alibi query");
-    if (rc == 0) rc = report_rows_write(out, &a, &rows, format, e);
+    if (rc == 0) rc = report_rows_write(out, &rows, format, e);
     if (rc == 0 && format == REPORT_HTML) report_html_close(out);
     arena_fini(&a);
     return rc;

@@ -1,4 +1,4 @@
-/* cost.c - FLOPs, bytes and disk of a run, before it is run.
+/* cost.c - estimates FLOPs, device memory and disk space of a run.
  *
  * Notation of the style guide: N layers, D model width, F inner width, V vocabulary; a multiply-add
  * counts as two FLOPs. */
@@ -13,8 +13,8 @@
  * 4.0 % of the tokens into the second band and 2.3 % into the third. */
 static const double zipf_exponent = 1.7, zipf_offset = 500.0;
 
-/* Updates a benchmark measures, warm-up included; its cost is an estimate for order and time left.
- */
+/* Updates that a benchmark measures, including warm-up. Its cost serves only ordering and the
+ * estimate of time left. */
 enum { COST_BENCH_UPDATES = 30 };
 
 /* Share of the tokens whose rank is at least `rank`, up to a common factor. */
@@ -47,7 +47,7 @@ static double layers_flops(const struct spec_model *m, int32_t L)
     return m->layers * (dense + attention);
 }
 
-/* Projections of the adaptive input, by token. */
+/* Projections of the adaptive input, per token. */
 static double input_flops(const struct spec *s, const struct shape_bands *b, const double *share)
 {
     double flops = 0.0;
@@ -58,7 +58,7 @@ static double input_flops(const struct spec *s, const struct shape_bands *b, con
     return flops;
 }
 
-/* The softmax, by target: the head always, a tail only for the targets in its band. */
+/* The softmax, per target: the head for all targets, a tail for the targets in its band. */
 static double output_flops(const struct spec *s, const struct shape_bands *b, const double *share)
 {
     double D = s->model.dim;
@@ -88,7 +88,7 @@ static int64_t eval_targets(const struct spec *s)
     return s->eval.targets > 0 && (s->eval.targets < all || all == 0) ? s->eval.targets : all;
 }
 
-/* Every window is computed whole; only its targets pass the softmax. */
+/* The layers compute every token of a window, the softmax only its targets. */
 static double eval_flops(const struct spec *s)
 {
     struct shape_bands b;
@@ -107,7 +107,7 @@ static int optimizer_slots(const struct spec *s)
     return s->train.optimizer == SPEC_ADAM ? 2 : 1;
 }
 
-/* Bytes on the device: what src/model allocates for the run. */
+/* Bytes that src/model allocates on the device. */
 static int64_t device_bytes(const struct spec *s)
 {
     struct shape_capacity capacity;
@@ -145,10 +145,10 @@ void shape_cost(struct shape_cost *out, const struct spec *s)
     }
 }
 
-/* ---- peak arithmetic of devices, from their makers' data sheets ---- */
+/* ---- peak FLOP/s of devices ---- */
 
-/* Dense products in TFLOP/s: bf16 on tensor cores with fp32 sums; fp32 without TF32. Of two rows
- * that fit a name the first holds. NVIDIA's data sheets of each. */
+/* Dense products in TFLOP/s from NVIDIA's data sheets: bf16 on tensor cores with fp32 sums; fp32
+ * without TF32. The first row that matches a device's name applies. */
 static const struct {
     const char *name;
     double bf16, fp32;
@@ -159,7 +159,7 @@ static const struct {
     {"A10G", 70.0, 31.2},      {"A10", 125.0, 31.2},      {"L4", 121.0, 30.3},
 };
 
-/* Whether text names the device as a word of its own: "NVIDIA L4" is not an L40S. */
+/* Whether text contains the name as a whole word: "NVIDIA L4" is not an L40S. */
 static bool peak_names(const char *text, const char *name)
 {
     const char *at = strstr(text, name);

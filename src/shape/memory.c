@@ -1,9 +1,9 @@
 /* memory.c - the table of buffers and their offsets.
  *
- * 1. One row of a constant table says name, type and lifetime; buffer_form says the shape.
- * 2. Buffers are placed in table order at the lowest offset where no buffer alive in a common phase
- *    lies. What the head needs beside its own buffers comes first, and what only layers need
- *    after it, so that logits can take the layers' place. */
+ * 1. One row of a constant table states name, type and lifetime; buffer_form states the shape.
+ * 2. Buffers are placed in table order, each at the lowest offset that does not overlap a buffer
+ *    alive in a common phase. Buffers that the head shares with the layers come first and buffers
+ *    of the layers alone follow, so that logits can reuse the memory of the layers. */
 #include "shape/memory.h"
 
 #include <stddef.h>
@@ -13,22 +13,22 @@
 enum {
     POOL_ALIGN_BYTES = 64,
     LISTS_SPARE = 64,
-    /* fp32 runs on CPUs: 512 rows are enough for the matrix products; 16 MB where the vocabulary is
-     * large, but never fewer than 128 rows. */
+    /* fp32 runs on CPUs: 512 rows suffice for the matrix products; at most 16 MB for a large
+     * vocabulary, but at least 128 rows. */
     LOGITS_CHUNK_ELEMENTS = 4 * 1024 * 1024,
     LOGITS_ROWS_MAX = 512,
     LOGITS_ROWS_MIN = 128,
-    /* bf16 runs on GPUs: 384 MB, so that a shard of the paper's model reads and writes the table's
-     * gradient once; scores, which are f32, take 80 MB. */
+    /* bf16 runs on GPUs: 384 MB, so that a shard of the paper's model reads and writes the gradient
+     * of the embedding table once; logits of a scoring are f32 and use 80 MB. */
     LOGITS_CHUNK_ELEMENTS_BF16 = 192 * 1024 * 1024,
     LOGITS_CHUNK_SCORES_BF16 = 20 * 1024 * 1024,
     LOGITS_ROWS_MAX_BF16 = 16384,
     LOGITS_ROWS_MAX_SCORES_BF16 = 2048,
     LOGITS_ROWS_MULTIPLE = 16,
-    LOGITS_STRIDE_MULTIPLE = 64 /* rows begin at 128 bytes: products read whole lines */
+    LOGITS_STRIDE_MULTIPLE = 64 /* aligns rows to 128 bytes, a cache line */
 };
 
-/* Phases of a pass. A training pass and a scoring pass keep nothing for each other. */
+/* Phases of a pass. Training and scoring passes share no contents. */
 enum {
     TRAIN_EMBED = 1 << 0,
     TRAIN_LAYERS = 1 << 1,
@@ -42,7 +42,7 @@ enum {
     SCORE_OUTER = 1 << 9,  /* U to NARROW; S and NARROW to the next layer's X and A */
     SCORE_HEAD = 1 << 10,  /* X or A to CHOSEN, then the logits */
     ALIVE_ALWAYS = (1 << 11) - 1,
-    /* Kept from the forward to the backward pass through the layers. */
+    /* Alive from the forward to the backward pass through the layers. */
     TRAIN_KEPT = TRAIN_EMBED | TRAIN_LAYERS | TRAIN_HEAD | TRAIN_LAYERS_BWD,
     TRAIN_ALL = TRAIN_KEPT | TRAIN_EMBED_BWD
 };
@@ -66,7 +66,7 @@ static const struct {
     [SHAPE_BIAS_GRAD] = {"bias gradient", SHAPE_F32, ALIVE_ALWAYS},
     [SHAPE_NARROW] = {"narrow", SHAPE_ACTIVATION,
                       TRAIN_ALL | SCORE_EMBED | SCORE_BRANCH | SCORE_OUTER | SCORE_HEAD},
-    [SHAPE_ATTN_RESIDUAL] = {"stream after attention", SHAPE_ACTIVATION,
+    [SHAPE_ATTN_RESIDUAL] = {"residual stream after attention", SHAPE_ACTIVATION,
                              TRAIN_KEPT | SCORE_BRANCH | SCORE_INNER | SCORE_OUTER},
     [SHAPE_FFN] = {"inner", SHAPE_ACTIVATION, TRAIN_KEPT | SCORE_INNER | SCORE_OUTER},
     [SHAPE_QKV] = {"q, k, v", SHAPE_ACTIVATION, TRAIN_KEPT | SCORE_ATTEND},
@@ -102,7 +102,7 @@ static int32_t validated_length(const struct spec_train *t)
     return t->validate_L > 0 ? t->validate_L : t->L;
 }
 
-/* A corpus of fewer blocks than a shard holds is a shard of its own. */
+/* If the corpus has fewer rows than fit into a shard, the shard is the corpus. */
 static void capacity_train(struct shape_capacity *out, const struct spec *s)
 {
     const struct spec_train *t = &s->train;
@@ -135,7 +135,7 @@ void shape_capacity_scores(struct shape_capacity *out, int32_t longest, int32_t 
                                    .precision = precision};
 }
 
-/* Mode eval may read rows of its own number and length. */
+/* Mode eval may set the number and length of rows. */
 static void capacity_bench(struct shape_capacity *out, const struct spec *s)
 {
     struct spec_train t = s->train;
@@ -181,24 +181,24 @@ int64_t shape_logits_rows(int64_t classes, enum spec_precision precision, bool t
     return rows / LOGITS_ROWS_MULTIPLE * LOGITS_ROWS_MULTIPLE;
 }
 
-/* What the shapes of the buffers are made of. */
+/* The sizes from which buffer shapes are computed. */
 struct measure {
     const struct spec *spec;
     const struct shape_capacity *capacity;
     struct shape_bands bands;
-    int64_t tokens_n, heads_n; /* rows of a batch; rows that reach the head */
-    int64_t filled_n;          /* rows of a band at most: tokens_n, lists filled up */
+    int64_t tokens_n, heads_n; /* tokens of a batch; rows that reach the head */
+    int64_t filled_n;          /* largest number of rows of a band: tokens_n, padded */
     int64_t tail_widths;       /* of all tails together */
 };
 
-/* So many rows of a band, their list filled up. */
+/* Rows of a band after padding its list. */
 static int64_t filled(const struct measure *k, int64_t rows)
 {
     if (k->bands.n < 2) return rows;
     return (rows + SHAPE_LIST_ROWS - 1) / SHAPE_LIST_ROWS * SHAPE_LIST_ROWS;
 }
 
-/* What filling up may add to a list for each of so many bands. */
+/* Upper bound of the padding of the lists of so many bands. */
 static int64_t filling(const struct measure *k, int64_t bands)
 {
     return k->bands.n < 2 ? 0 : bands * (SHAPE_LIST_ROWS - 1);
@@ -210,7 +210,7 @@ static int64_t chunk_elements(const struct measure *k, int64_t rows_n, int64_t c
            shape_logits_stride(classes);
 }
 
-/* Elements of the largest chunk of logits of so many rows over head and tails. */
+/* Elements of the largest chunk of logits for that many rows, over head and tails. */
 static int64_t logits_elements(const struct measure *k, int64_t rows_n, bool train)
 {
     int64_t most = chunk_elements(k, rows_n, k->bands.head_n, train);
@@ -269,7 +269,8 @@ static void form_once(struct shape_memory *out, const struct measure *k)
     bool train = k->capacity->train, adaptive = m->softmax == SPEC_ADAPTIVE;
     int64_t n = k->tokens_n, c = m->dim, scored = k->capacity->scored_max;
     int64_t most = k->filled_n, tail = k->bands.n > 1 ? k->bands.band[1].width : 0;
-    /* Filled up, rows of band 0 are as wide as the model, those of the others as their bands. */
+    /* With padding: rows of band 0 have the width of the model, those of other bands the width of
+     * their band. */
     int64_t gathered = n + (filling(k, 1) * (c + k->tail_widths) + c - 1) / larger(c, 1);
 
     form(out, SHAPE_WIDE, train, most, larger(m->ffn, 3 * c));
@@ -281,15 +282,14 @@ static void form_once(struct shape_memory *out, const struct measure *k)
     form(out, SHAPE_TAIL, 1, most, train ? 2 * tail : tail);
     form(out, SHAPE_CHOSEN, 1, larger(scored, 1), c);
     form(out, SHAPE_LOGITS, train, 1, logits_elements(k, n, true));
-    /* One row more than are scored is for a whole distribution, which looks at one position of any
-     * model. */
+    /* One row more than are scored: a whole distribution is computed for one position of any model.
+     */
     form(out, SHAPE_SCORES, 1, 1, logits_elements(k, scored + 1, false));
     out->losses_n = 2 * (k->heads_n + 1) + filling(k, k->bands.n - 1);
     form(out, SHAPE_LOSS, 1, 1, out->losses_n);
     form(out, SHAPE_TRANSPOSED, 1, k->tail_widths, c);
-    /* Band rows, ids and gradient ids; positions; then a target's class, its tail row and class for
-     * each row of the head, and the scored positions. Band lists come in threes, tail lists in
-     * twos. */
+    /* Per token: band rows, ids and gradient ids, and positions. Per row of the head: the target's
+     * class, tail row, tail class, and the scored position. A band has three lists, a tail two. */
     out->lists_n = 4 * n + 4 * k->heads_n + filling(k, 5 * k->bands.n) + LISTS_SPARE;
     form(out, SHAPE_LISTS, 1, 1, out->lists_n);
 }
@@ -314,8 +314,8 @@ static int64_t end_of(const struct shape_buffer *b)
     return b->offset + b->copies_n * b->copy_bytes;
 }
 
-/* Whether a buffer at its offset would share bytes and a phase with one placed before it: then the
- * end of that one, else -1. */
+/* If the buffer at its offset overlaps an earlier buffer alive in a common phase, the end of that
+ * one; else -1. */
 static int64_t hit(const struct shape_memory *out, int32_t id)
 {
     const struct shape_buffer *b = &out->buffer[id];
@@ -328,8 +328,7 @@ static int64_t hit(const struct shape_memory *out, int32_t id)
     return -1;
 }
 
-/* Moves a buffer up from offset 0, past what is in its way. The lowest free place begins at 0 or
- * where another buffer ends. */
+/* Places a buffer at the lowest free offset, which is 0 or the end of another buffer. */
 static void place(struct shape_memory *out, int32_t id, bool bf16)
 {
     struct shape_buffer *b = &out->buffer[id];

@@ -1,9 +1,9 @@
-/* shape.c - which parameters a model has, where they are in one block, how they start.
+/* shape.c - the parameters of a model: names, shapes, offsets in one block, initialisation.
  *
- * 1. Names and shapes are those of oracle SPEC.md section 14; tied tensors are listed once.
- * 2. Tensors that are used as one matrix follow each other without a gap (a group); every group
- *    starts at a multiple of SHAPE_ALIGN elements.
- * 3. One walk serves counting and listing, so the two cannot disagree. */
+ * 1. Names and shapes are as in oracle SPEC.md section 14; tied tensors are listed once.
+ * 2. Tensors used as one matrix form a group, without gaps; every group starts at a multiple of
+ *    SHAPE_ALIGN elements.
+ * 3. The same walk counts and lists. */
 #include "shape/shape.h"
 
 #include <math.h>
@@ -44,7 +44,7 @@ static void walk_group(struct shape_walk *w)
     w->elements_n = (w->elements_n + SHAPE_ALIGN - 1) / SHAPE_ALIGN * SHAPE_ALIGN;
 }
 
-/* How a tensor starts, and its shape. */
+/* Shape and initialisation of a tensor. */
 struct walk_form {
     int32_t rows, cols, dims;
     enum shape_init init;
@@ -100,8 +100,8 @@ static struct walk_form form_xavier(int32_t rows, int32_t cols, double gain)
     return form_uniform(rows, cols, gain * sqrt(6.0 / ((double)rows + cols)));
 }
 
-/* The table of one band: normal, with the row of the pad id zero (and, as in the authors' code, row
- * 1 of every other band too). */
+/* The embedding table of a band: normal, with row 1 zero. In band 0 that is the pad id; the
+ * authors' code does the same in every other band. */
 static struct walk_form form_table(int32_t rows, int32_t width)
 {
     double std = 1.0 / sqrt((double)width);

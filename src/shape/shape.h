@@ -1,6 +1,5 @@
-/* shape.h - a model as arithmetic: which parameters exist, how many FLOPs a token costs, how many
- * bytes a run needs. Nothing here touches a tensor, a corpus or a device; a plan for 247M
- * parameters is made on any laptop. */
+/* shape.h - computes a model's parameters, FLOPs per token and bytes per run from the spec alone,
+ * without tensors, corpus or device. */
 #ifndef SHAPE_SHAPE_H
 #define SHAPE_SHAPE_H
 
@@ -11,8 +10,9 @@
 
 enum { SHAPE_NAME_BYTES = 80, SHAPE_BANDS_MAX = SPEC_CUTOFFS_MAX + 1 };
 
-/* How a tensor is first filled (SPEC.md section 9): init_mean plus a uniform number within
- * init_value of 0, or a normal one of that std; SHAPE_OWN: by its position method's `start`. */
+/* Initialisation of a tensor (SPEC.md section 9): init_mean plus a uniform number in [-init_value,
+ * init_value], or a normal one of that standard deviation. SHAPE_OWN: its position method's `start`
+ * writes it. */
 enum shape_init { SHAPE_ZEROS, SHAPE_ONES, SHAPE_UNIFORM, SHAPE_NORMAL, SHAPE_OWN };
 
 struct shape_tensor {
@@ -22,12 +22,12 @@ struct shape_tensor {
     int64_t offset;              /* elements from the start of the parameter block */
     enum shape_init init;
     double init_mean, init_value;
-    int32_t init_zero_row; /* a row that starts as zeros (the pad id); -1: none */
+    int32_t init_zero_row; /* a row initialised to zeros (the pad id); -1: none */
 };
 
-/* Parameters in one block. Neighbours that are used as one matrix are neighbours without a gap: q,
- * k, v weights (3D, D); q, k, v biases (3D); band 0's table and the class rows (c1 + K, D). Every
- * group starts at a multiple of 16 elements. */
+/* Parameters in one block. Tensors used as one matrix are adjacent without a gap: q, k, v weights
+ * (3D, D); q, k, v biases (3D); band 0's table and the class rows (c1 + K, D). Every group starts
+ * at a multiple of 16 elements. */
 struct shape_params {
     struct shape_tensor *tensor;
     int32_t tensors_n;
@@ -35,8 +35,8 @@ struct shape_params {
     int64_t parameters_n; /* sum of rows * cols: 246,933,504 for wt103_247m with ALiBi */
 };
 
-/* One band of the embedding: ids [first, last) in a table of width `width`. Plain: one band without
- * projection. */
+/* A band of the embedding: ids [first, last) in a table of width `width`. A plain softmax has one
+ * band without projection. */
 struct shape_band {
     int32_t first, last, width;
 };
@@ -47,29 +47,29 @@ struct shape_bands {
 };
 void shape_bands(struct shape_bands *out, const struct spec_model *m, int32_t vocab);
 
-/* Rows of length L that one shard of the spec holds. */
+/* shape_shard_rows - rows of L_train tokens in one shard. */
 int32_t shape_shard_rows(const struct spec_train *t);
 
 void shape_params(struct shape_params *out, struct arena *a, const struct spec *s);
-/* shape_find - index of the tensor of that name, or -1. */
+/* shape_find - index of the tensor with that name, or -1. */
 int32_t shape_find(const struct shape_params *p, const char *name);
 
-/* FLOPs (a multiply-add is two) of one token at row length L: attention is causal, so (L+1)/2 keys
- * on average; tail rows are counted with tail_share[i], the share of targets in band i (NULL: a
- * Zipf estimate). Training is three times the forward pass. Source: performance limits worked by
- * hand for the 247M model. */
+/* shape_forward_flops - FLOPs of one token at row length L; a multiply-add counts as two. Causal
+ * attention sees (L+1)/2 keys on average. tail_share[i] is the share of targets in band i (NULL: a
+ * Zipf estimate). A training update costs three forward passes. */
 double shape_forward_flops(const struct spec *s, int32_t L, const double *tail_share);
 
-/* shape_peak_flops - the peak of dense products of a device, FLOP/s, by its name ("NVIDIA H200");
- * 0: not known, as of every CPU, whose clock the name does not state. */
+/* shape_peak_flops - peak FLOP/s of dense products on a device, by its name ("NVIDIA H200"). 0:
+ * unknown, as for every CPU, whose name does not state its clock. */
 double shape_peak_flops(const char *device, enum spec_precision precision);
 
-/* device_bytes: what the model of the run allocates on its device, exactly (shape/memory.h):
- * weights, gradients, optimiser, activations of one shard, a chunk of logits; not the process, its
- * libraries and their workspace. Disk: checkpoints kept while running and after. */
+/* The cost of a run. device_bytes is exactly what the model allocates on its device
+ * (shape/memory.h): weights, gradients, optimiser state, activations of one shard, a chunk of
+ * logits. It excludes the process, its libraries and their workspace. Disk: checkpoints kept during
+ * the run and after it. */
 struct shape_cost {
     int64_t parameters_n;
-    int64_t tokens_per_update; /* targets of a full update */
+    int64_t tokens_per_update; /* targets per full update */
     double flops;              /* of the whole run */
     int64_t device_bytes;
     int64_t disk_running_bytes, disk_kept_bytes;

@@ -1,11 +1,11 @@
-/* walk.h - the walk over a model's parameters that shape.c lists and cost.c counts. Inside
- * src/shape only. */
+/* walk.h - the walk over a model's parameters: shape.c lists them, cost.c counts them. Internal to
+ * src/shape. */
 #ifndef SHAPE_WALK_H
 #define SHAPE_WALK_H
 
 #include "shape/shape.h"
 
-/* tensor NULL: only count. Otherwise it has room for as many as a counting walk found. */
+/* tensor NULL: count only. Otherwise an array of the size that a counting walk found. */
 struct shape_walk {
     struct shape_tensor *tensor;
     int32_t tensors_n;

@@ -1,4 +1,4 @@
-/* code_id.c - the only file that is compiled with the commit's name. */
+/* code_id.c - the only file compiled with the name of the commit. */
 #include "spec/code_id.h"
 
 #ifndef CODE_ID

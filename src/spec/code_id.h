@@ -1,4 +1,4 @@
-/* code_id.h - which code made a number: the commit, with "-dirty" when the tree had changes. */
+/* code_id.h - the commit this program was built from, with "-dirty" if the tree had changes. */
 #ifndef SPEC_CODE_ID_H
 #define SPEC_CODE_ID_H
 

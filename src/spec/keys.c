@@ -1,9 +1,9 @@
-/* keys.c - the key table: the only list of what a specification can say.
+/* keys.c - the table of spec keys, the only list of them.
  *
  * 1. The neutral value of a key is the behaviour before the key existed; a key without one is
  *    always hashed.
- * 2. Options of position methods are listed in the methods' own files. They follow the other
- *    keys of the model and apply to the runs of their method. */
+ * 2. The files of the position methods list their own options. These follow the other keys of the
+ *    model and apply to the runs of their method. */
 #include <assert.h>
 #include <string.h>
 #include <threads.h>
@@ -122,19 +122,20 @@ static bool is_sliding(const struct spec *s)
     }
 
 static const struct spec_key model_keys[] = {
-    ENUM("kind", kind, kind_names, NULL, NULL, "what the run is", "DESIGN of this project"),
-    TEXT("scale", scale, true, NULL, NULL, "what the numbers may be called", "configs/scale"),
+    ENUM("kind", kind, kind_names, NULL, NULL, "kind of run", "this project"),
+    TEXT("scale", scale, true, NULL, NULL,
+         "scale of the run, which decides what its numbers may be called", "configs/scale"),
 
     TEXT("model.name", model.name, false, "", NULL, "a label of the model", ""),
-    ENUM("model.position", model.position, position_names, NULL, has_model,
-         "how the model knows the order of tokens", "section 2 and 3"),
+    ENUM("model.position", model.position, position_names, NULL, has_model, "position method",
+         "section 2 and 3"),
     INT("model.layers", model.layers, 1, 1000, NULL, has_model, "transformer blocks", "p.3: 16"),
     INT("model.dim", model.dim, 8, 65536, NULL, has_model, "model width D", "p.3: 1024"),
     INT("model.heads", model.heads, 1, 1024, NULL, has_model, "attention heads", "p.3: 8"),
-    INT("model.ffn", model.ffn, 8, 262144, NULL, has_model, "inner width of the feed-forward part",
-        "p.3: 4096"),
+    INT("model.ffn", model.ffn, 8, 262144, NULL, has_model,
+        "inner width of the feed-forward layers", "p.3: 4096"),
     ENUM("model.softmax", model.softmax, softmax_names, NULL, has_model,
-         "adaptive input and softmax, or one tied table", "p.3; Baevski and Auli 2018"),
+         "adaptive input and softmax, or one tied embedding table", "p.3; Baevski and Auli 2018"),
     {"model.cutoffs", SPEC_T_INTS, AT(model.cutoffs), 1, 2147483647, NULL, NULL, true, is_adaptive,
      "first ids of the tail bands, rising, such as 20000,60000",
      "authors' transformer_lm.py: 20000,60000"},
@@ -151,23 +152,24 @@ static const struct spec_key model_keys[] = {
     REAL("model.dropout_softmax", model.dropout_softmax, 0, 0.99, "0", has_model,
          "dropout of the head's input and of the tail projections", "authors' code: 0.2"),
     INT("model.attention_window", model.mask.window, 0, 1000000, "0", has_model,
-        "tokens that a query sees, its own included; 0: all before it", "Mistral, Longformer"),
+        "window: tokens that a query sees, including its own; 0: all before it",
+        "Mistral, Longformer"),
     INT("model.attention_sinks", model.mask.sinks, 0, 1000000, "0", has_window,
-        "first tokens of a row that stay visible outside the window", "StreamingLLM: 4"),
+        "sinks: first tokens of a row that stay visible outside the window", "StreamingLLM: 4"),
     ENUM("model.sink_positions", model.mask.sink_positions, sink_names, "cache", has_sinks,
-         "distances of these tokens: those of the text, or places in a cache",
+         "distances to sinks: in the text, or between places in a cache",
          "StreamingLLM, section 3.2: cache"),
 };
 
 static const struct spec_key other_keys[] = {
-    TEXT("data.dataset", data.dataset, true, NULL, has_model, "the paper's name of the text",
+    TEXT("data.dataset", data.dataset, true, NULL, has_model, "name of the text in the paper",
          "section 2.2, 4.2, appendix A.3"),
     TEXT("data.corpus", data.corpus, true, NULL, has_model,
          "the folder under data/ with the token files", ""),
     TEXT("data.fingerprint", data.fingerprint, true, "", has_model,
          "SHA-256 of dictionary and token files", ""),
     INT("data.vocab", data.vocab, 8, 100000000, NULL, has_model,
-        "vocabulary, special symbols included", "267,744 for WikiText-103"),
+        "vocabulary size, including special symbols", "267,744 for WikiText-103"),
     LONG("data.train_tokens", data.train_tokens, 1, 1e15, NULL, has_model,
          "tokens of the training split", "103,227,021 for WikiText-103"),
     LONG("data.valid_tokens", data.valid_tokens, 1, 1e15, NULL, has_model,
@@ -175,12 +177,12 @@ static const struct spec_key other_keys[] = {
     LONG("data.test_tokens", data.test_tokens, 1, 1e15, NULL, has_model, "tokens of the test split",
          "245,569 for WikiText-103"),
 
-    INT("train.L", train.L, 1, 1000000, NULL, has_model, "L_train: tokens of a training row",
+    INT("train.L", train.L, 1, 1000000, NULL, has_model, "L_train: tokens per training row",
         "Table 5: 64 to 3072"),
-    INT("train.shards", train.shards, 1, 65536, "1", has_model,
-        "batches whose gradients one update sums", "8 GPUs"),
+    INT("train.shards", train.shards, 1, 65536, "1", has_model, "batches summed into one update",
+        "8 GPUs"),
     INT("train.shard_tokens", train.shard_tokens, 1, SPEC_BATCH_MAX, NULL, has_model,
-        "most tokens of a batch", "authors' README: 9216"),
+        "largest number of tokens per batch", "authors' README: 9216"),
     INT("train.updates", train.updates, 1, 1000000000, NULL, is_train, "updates of a training",
         "authors' README: 286000"),
     ENUM("train.optimizer", train.optimizer, optimizer_names, "nag", has_model, "update rule",
@@ -188,11 +190,11 @@ static const struct spec_key other_keys[] = {
     REAL("train.lr", train.lr, 0, 1000, NULL, is_train, "highest learning rate",
          "authors' README: 1"),
     REAL("train.lr_init", train.lr_init, -1, 1000, "0", is_cosine,
-         "rate before the first update; negative: lr_min", "authors' README: 1e-7"),
-    REAL("train.lr_min", train.lr_min, 0, 1000, "0", is_cosine, "rate at the end of a period",
-         "authors' README: 1e-4"),
+         "learning rate before the first update; negative: lr_min", "authors' README: 1e-7"),
+    REAL("train.lr_min", train.lr_min, 0, 1000, "0", is_cosine,
+         "learning rate at the end of a period", "authors' README: 1e-4"),
     ENUM("train.schedule", train.schedule, schedule_names, "cosine", is_train,
-         "how the rate changes", "authors' README: cosine"),
+         "learning rate schedule", "authors' README: cosine"),
     INT("train.warmup", train.warmup, 0, 1000000000, "0", is_cosine, "updates of linear warm-up",
         "authors' README: 16000"),
     INT("train.period", train.period, 1, 1000000000, NULL, is_cosine,
@@ -200,7 +202,7 @@ static const struct spec_key other_keys[] = {
     REAL("train.period_multiplier", train.period_multiplier, 1, 1000, "1", is_cosine,
          "each period is this many times longer than the one before", "authors' README: 2"),
     REAL("train.lr_shrink", train.lr_shrink, 0.0001, 1, "1", is_cosine,
-         "factor of the rates from period to period", "authors' README: 0.75"),
+         "factor on the learning rates from period to period", "authors' README: 0.75"),
     REAL("train.momentum", train.momentum, 0, 0.9999999, "0.99", is_nag, "momentum of NAG",
          "authors' README: 0.99"),
     REAL("train.weight_decay", train.weight_decay, 0, 1, "0", has_model, "decoupled weight decay",
@@ -209,56 +211,58 @@ static const struct spec_key other_keys[] = {
     REAL("train.adam_beta2", train.adam_beta2, 0, 0.9999999, "0.98", is_adam, "Adam's beta 2", ""),
     REAL("train.adam_eps", train.adam_eps, 1e-20, 1, "1e-08", is_adam, "Adam's epsilon", ""),
     REAL("train.clip", train.clip, 0, 1e9, "0", has_model,
-         "highest L2 norm of the gradient per token; 0: none", "authors' README: 0.1"),
+         "gradient clipping: largest L2 norm of the gradient per token; 0: off",
+         "authors' README: 0.1"),
     LONG("train.seed", train.seed, 0, 9223372036854774784.0, NULL, has_model,
-         "seed of initial values, order and dropout", "authors' README: 1"),
+         "seed of initialisation, data order and dropout", "authors' README: 1"),
     ENUM("train.precision", train.precision, precision_names, "fp32", has_model,
-         "arithmetic of training; bf16 keeps fp32 master weights", "authors: fp16"),
+         "precision of training; bf16 keeps fp32 master weights", "authors: fp16"),
     FLAG("train.tail_quirk", train.tail_quirk, "false", is_train,
-         "the authors' omission of class 1 of each tail from the training loss",
+         "leave class 1 of each tail out of the training loss, as the authors' code does",
          "authors' adaptive_loss.py"),
     INT("train.validate_every", train.validate_every, 0, 1000000000, "0", is_train,
         "updates between validations; 0: at the end of each epoch", "authors: each epoch"),
     INT("train.validate_L", train.validate_L, 0, 1000000, "0", is_train,
-        "tokens of a block in validations during training; 0: train.L", "Figure 5: 1024, 2048"),
+        "tokens per row in validations during training; 0: train.L", "Figure 5: 1024, 2048"),
 
-    TEXT("eval.train_run", eval.train_run, true, NULL, is_eval, "the training that is evaluated",
+    TEXT("eval.train_run", eval.train_run, true, NULL, is_eval, "run id of the evaluated training",
          ""),
     ENUM("eval.checkpoint", eval.checkpoint, checkpoint_names, "best", is_eval,
-         "which checkpoint; best: lowest loss on valid", "authors' README: checkpoint_best.pt"),
-    ENUM("eval.split", eval.split, split_names, NULL, is_eval, "which part of the text",
+         "checkpoint to evaluate; best: lowest validation loss",
+         "authors' README: checkpoint_best.pt"),
+    ENUM("eval.split", eval.split, split_names, NULL, is_eval, "split to evaluate",
          "Table 5: valid"),
-    ENUM("eval.window", eval.window, window_names, NULL, is_eval, "how the text is cut",
-         "section 2.2; appendix B"),
-    INT("eval.L", eval.L, 1, 100000000, NULL, is_eval, "L_valid: tokens of a window",
+    ENUM("eval.window", eval.window, window_names, NULL, is_eval,
+         "how the text is cut into windows", "section 2.2; appendix B"),
+    INT("eval.L", eval.L, 1, 100000000, NULL, is_eval, "L_valid: tokens per window",
         "Tables 2 to 5"),
-    INT("eval.stride", eval.stride, 1, 100000000, NULL, is_sliding, "targets of a sliding window",
+    INT("eval.stride", eval.stride, 1, 100000000, NULL, is_sliding, "targets per sliding window",
         "appendix B: 1"),
     ENUM("eval.precision", eval.precision, precision_names, "fp32", is_eval,
-         "arithmetic of evaluation", "authors' README: fp32"),
+         "precision of evaluation", "authors' README: fp32"),
     LONG("eval.targets", eval.targets, 0, 1e15, "0", is_eval,
-         "only the first so many targets; 0: all", "the paper: all"),
+         "number of targets, from the start of the split; 0: all", "the paper: all"),
     ENUM("eval.position_scaling", eval.scaling, position_scaling_names, "none", is_eval,
-         "how the trained position method is stretched over longer rows",
+         "position scaling to rows longer than L_train",
          "PI, NTK-aware and YaRN of rotary; slopes of ALiBi"),
     REAL("eval.position_scaling_factor", eval.scaling_factor, 0, 1e6, "0", is_scaled,
-         "how many times longer rows may be; 0: eval.L / train.L", "PI: L' / L"),
+         "scaling factor; 0: eval.L / train.L", "PI: L' / L"),
     INT("eval.attention_window", eval.mask.window, 0, 1000000, "0", is_eval,
-        "model.attention_window of the evaluation; 0: that of the training", "StreamingLLM"),
+        "model.attention_window in evaluation; 0: as in training", "StreamingLLM"),
     INT("eval.attention_sinks", eval.mask.sinks, 0, 1000000, "0", is_masked,
-        "model.attention_sinks of the evaluation", "StreamingLLM: 4"),
+        "model.attention_sinks in evaluation", "StreamingLLM: 4"),
     ENUM("eval.sink_positions", eval.mask.sink_positions, sink_names, "cache", is_sunk,
-         "model.sink_positions of the evaluation", "StreamingLLM, section 3.2: cache"),
+         "model.sink_positions in evaluation", "StreamingLLM, section 3.2: cache"),
 
     {"bench.mode", SPEC_T_ENUM, AT(bench_mode), 0, 0, mode_names, NULL, true, is_bench,
-     "what is timed", "Table 1"},
+     "measured pass: training or evaluation", "Table 1"},
     INT("bench.rows", bench_rows, 0, 65536, "0", is_bench_eval,
-        "rows read at a time; 0: as many as a shard holds", "Tables 2 to 4: 1"),
-    INT("bench.L", bench_L, 0, 1000000, "0", is_bench_eval, "tokens of a row; 0: train.L",
+        "rows per batch; 0: as many as fit into a shard", "Tables 2 to 4: 1"),
+    INT("bench.L", bench_L, 0, 1000000, "0", is_bench_eval, "tokens per row; 0: train.L",
         "Tables 2 to 4: L_valid"),
 };
 
-/* All keys in order; constant once it is made. */
+/* All keys in order, built once. */
 static struct spec_key key_table[SPEC_KEYS_MAX];
 static size_t keys_n;
 static once_flag keys_made = ONCE_FLAG_INIT;
@@ -389,7 +393,7 @@ int spec_check_device(const struct spec *s, const char *device, struct err *e)
                    width, device, cpu ? "an even width" : "a multiple of 8", POSITION_WIDTH_MAX);
     if (spec_precision(s, &key) != SPEC_BF16 || !cpu) return 0;
     return ERR(e, ERR_UNAVAILABLE,
-               "%s=bf16: the device %s computes in fp32 only; use a CUDA device, or --set %s=fp32 "
-               "(another run)",
+               "%s=bf16 is not supported on %s, which computes in fp32; use a CUDA device, or "
+               "--set %s=fp32 (a different run)",
                key, device, key);
 }

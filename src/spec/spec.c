@@ -1,7 +1,7 @@
-/* spec.c - reading, writing and checking a specification by its key table.
+/* spec.c - reads, writes and checks specs according to the key table.
  *
- * Canonical text: the keys that are hashed, apply and are not neutral, sorted by name, and
- * "meaning=N" among them. */
+ * Canonical text: "meaning=N" and the keys that are hashed, apply and are not neutral, sorted by
+ * name. */
 #include "spec/spec.h"
 
 #include <assert.h>
@@ -76,7 +76,7 @@ static int set_int(void *field, const struct spec_key *key, const char *text, st
     return 0;
 }
 
-/* A list is kept in the array at the key's offset, its length in the int32_t before it. */
+/* A list is stored in the array at the key's offset, its length in the int32_t before it. */
 static int set_ints(struct spec *s, const struct spec_key *key, const char *text, struct err *e)
 {
     int32_t value[SPEC_CUTOFFS_MAX] = {0};
@@ -154,7 +154,7 @@ int spec_set(struct spec *s, const struct spec_key *key, const char *text, struc
         if (!str_to_double(&number, text))
             return ERR(e, ERR_DATA, "%s: '%.60s' is not a number (%s)", key->name, text, key->help);
         if (number < key->low || number > key->high) return range_error(key, text, e);
-        *(double *)field = number == 0 ? 0 : number; /* no negative zero in a hash */
+        *(double *)field = number == 0 ? 0 : number; /* hash 0 and -0 alike */
         return 0;
     case SPEC_T_BOOL:
         if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
@@ -173,7 +173,7 @@ int spec_set(struct spec *s, const struct spec_key *key, const char *text, struc
                        SPEC_TEXT_BYTES - 1);
         for (const char *p = text; *p; p++)
             if ((unsigned char)*p < ' ')
-                return ERR(e, ERR_DATA, "%s: the text holds a control character", key->name);
+                return ERR(e, ERR_DATA, "%s: text contains a control character", key->name);
         memset(field, 0, key->offset == offsetof(struct spec, eval.train_run) ? SPEC_ID_BYTES : 1);
         if (key->offset == offsetof(struct spec, eval.train_run) && strlen(text) >= SPEC_ID_BYTES)
             return ERR(e, ERR_DATA, "%s: expected a run id of 16 hex digits, found '%.40s'",
@@ -230,18 +230,18 @@ static int check_cutoffs(const struct spec *s, struct err *e)
     for (int32_t i = 0; i < m->cutoffs_n; i++) {
         int32_t before = i ? m->cutoffs[i - 1] : 0;
         if (m->cutoffs[i] <= before || m->cutoffs[i] >= s->data.vocab)
-            return ERR(e, ERR_DATA, "model.cutoffs: %d must lie above %d and below data.vocab = %d",
+            return ERR(e, ERR_DATA, "model.cutoffs: %d must be above %d and below data.vocab = %d",
                        m->cutoffs[i], before, s->data.vocab);
         width /= m->adaptive_factor;
     }
     if (m->cutoffs_n == 0)
         return ERR(e, ERR_DATA,
-                   "model.cutoffs: an adaptive softmax needs at least one cut-off; or "
-                   "set model.softmax: plain");
+                   "model.cutoffs: an adaptive softmax needs at least one cut-off; add one or set "
+                   "model.softmax: plain");
     if (width < 1)
         return ERR(e, ERR_DATA,
-                   "model.adaptive_factor: %d leaves the last of %d bands no width at "
-                   "model.dim = %d",
+                   "model.adaptive_factor: %d is too large for %d bands at model.dim = %d: the "
+                   "last one has width 0",
                    m->adaptive_factor, m->cutoffs_n + 1, m->dim);
     return 0;
 }
@@ -253,18 +253,18 @@ static int check_position(const struct spec *s, struct err *e)
 
     if (position_methods[s->model.position].bounded && s->kind == SPEC_TRAIN &&
         s->train.validate_L > s->train.L)
-        return ERR(
-            e, ERR_DATA,
-            "train.validate_L: %d is longer than train.L = %d, beyond which model.position = "
-            "%s is not defined",
-            s->train.validate_L, s->train.L, position_methods[s->model.position].name);
+        return ERR(e, ERR_DATA,
+                   "train.validate_L: %d is longer than train.L = %d, and model.position = %s is "
+                   "not defined beyond it",
+                   s->train.validate_L, s->train.L, position_methods[s->model.position].name);
     return position_check((int32_t)s->model.position, &shape, e);
 }
 
 static int check_mask(const char *part, const struct spec_mask *m, struct err *e)
 {
     if (m->sinks == 0 || m->window > 0) return 0;
-    return ERR(e, ERR_DATA, "%s.attention_sinks: %d without %s.attention_window, which sees all",
+    return ERR(e, ERR_DATA,
+               "%s.attention_sinks: %d has no effect without %s.attention_window; set a window",
                part, m->sinks, part);
 }
 
@@ -304,7 +304,7 @@ static bool is_neutral(const struct spec *s, const struct spec_key *key, const c
     return strcmp(spec_get(&other, key, a), text) == 0;
 }
 
-/* The lines of the canonical text, sorted; skip and swap serve the config id. */
+/* The lines of the canonical text, sorted. skip and swap are for the config id. */
 static char *canonical_lines(const struct spec *s, struct arena *a, const char *skip,
                              const char *train_instead)
 {
@@ -347,7 +347,7 @@ char *spec_text(const struct spec *s, struct arena *a)
     return b.text;
 }
 
-/* *given becomes the key of the line, if it has one. */
+/* Sets *given to the line's key, if it has one. */
 static int parse_line(struct spec *s, const struct spec_key **given, const char *line,
                       size_t length, int number, struct err *e)
 {
@@ -364,7 +364,7 @@ static int parse_line(struct spec *s, const struct spec_key **given, const char 
     if (strcmp(text, "meaning") == 0) {
         int64_t meaning;
         if (str_to_int(&meaning, equals + 1) && meaning == SPEC_MEANING) return 0;
-        return ERR(e, ERR_DATA, "spec line %d: meaning %.20s, this program computes meaning %d",
+        return ERR(e, ERR_DATA, "spec line %d: meaning %.20s, but this program computes meaning %d",
                    number, equals + 1, SPEC_MEANING);
     }
     const struct spec_key *key = *given = spec_key_find(text);

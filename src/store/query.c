@@ -32,9 +32,10 @@ static const char *nearest(struct store *s, struct arena *a, const char *wrong)
 static int limit_error(const struct fence *f, int primary, const char *text, struct err *e)
 {
     if (primary == SQLITE_INTERRUPT)
-        return ERR(e, ERR_UNAVAILABLE,
-                   "query: took longer than %g s; narrow it, or give it more time",
-                   fence_limit_s(f));
+        return ERR(
+            e, ERR_UNAVAILABLE,
+            "query: took longer than %g s; narrow it, or give `alibi query` a longer --limit",
+            fence_limit_s(f));
     if (*f->refused)
         return ERR(e, ERR_USAGE,
                    "query: %s() is not allowed here, only SELECT with SQLite's functions of "

@@ -48,6 +48,25 @@ static const char evaluations[] =
     " v.wall_seconds, a.attempt, r.corpus, a.backend" CURRENT_RESULTS
     " JOIN runs t ON t.run_id=r.train_run_id WHERE v.current=1 AND v.kind='eval'";
 
+/* A row for each range of positions in the windows of an evaluation, from a line of 64 bytes of its
+ * result (record/fields.h). None where an older program evaluated. */
+static const char position_loss[] =
+    "CREATE VIEW position_loss AS WITH RECURSIVE"
+    " lines(i) AS(SELECT 0 UNION ALL SELECT i+1 FROM lines WHERE i<63),"
+    " cut AS("
+    "  SELECT v.run_id, substr(v.position_loss,64*i+1,64) AS line FROM results v JOIN lines"
+    "  ON 64*i<length(v.position_loss) WHERE v.current=1 AND v.kind='eval'),"
+    " bins AS("
+    "  SELECT run_id, CAST(substr(line,1,10) AS INTEGER) AS first,"
+    "   CAST(substr(line,11,10) AS INTEGER) AS last, CAST(substr(line,21,16) AS INTEGER) AS "
+    "targets,"
+    "   CAST(nullif(trim(substr(line,37,27)),'') AS REAL) AS nll FROM cut)"
+    " SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.split, r.protocol,"
+    " r.stride, r.seed, b.first, b.last, b.targets, b.nll, b.nll/b.targets AS loss_nats,"
+    " exp(b.nll/b.targets) AS perplexity, r.run_id, r.train_run_id, r.config_id,"
+    " max(r.modified,t.modified) AS modified"
+    " FROM bins b JOIN runs r ON r.run_id=b.run_id JOIN runs t ON t.run_id=r.train_run_id";
+
 static const char artefact_evaluations[] =
     "CREATE VIEW artefact_evaluations AS SELECT"
     " p.artefact, p.point, e.scale, e.dataset, e.model, e.position, e.L_train, e.L_valid,"
@@ -322,6 +341,7 @@ static const char grid_settings[] =
 
 const char *const schema_views[] = {position_methods_view,
                                     evaluations,
+                                    position_loss,
                                     artefact_evaluations,
                                     trainings,
                                     benchmarks,

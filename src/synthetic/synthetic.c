@@ -1,5 +1,5 @@
-/* synthetic.c - generates a synthetic text: choices whose probability is known, and the grammar of
- * documents, sections, paragraphs and sentences that makes them.
+/* synthetic.c - generates a synthetic text from random choices with known probabilities, by a
+ * grammar of documents, sections, paragraphs and sentences.
  *
  * The grammar is an unambiguous automaton: the next symbol reveals each structural choice (happens,
  * choose). If a symbol can be reached in several ways, its probability is the sum. `pending` is the
@@ -14,9 +14,9 @@
 
 #include "base/str.h"
 
-enum { ZIPF_MOST = 512, ENTITIES_MOST = 64, TITLE_N = 4 /* clusters a title names */ };
+enum { ZIPF_MOST = 512, ENTITIES_MOST = 64, TITLE_N = 4 /* clusters in a title */ };
 
-/* A class of symbols from `first` on with the integer Zipf weights 2^20 / (rank + offset). */
+/* A class of symbols from `first` on with integer Zipf weights 2^20 / (rank + offset). */
 struct zipf {
     int32_t first, n;
     uint32_t weight[ZIPF_MOST];
@@ -34,7 +34,7 @@ struct generator {
     struct zipf kind[KINDS_N], determiner, preposition, connective, adverb, role, year, entity,
         cluster;
     int32_t *successor;                   /* (clusters) */
-    int32_t (*verb_preposition)[VERBS_N]; /* (clusters): the one a verb prefers */
+    int32_t (*verb_preposition)[VERBS_N]; /* (clusters): preferred preposition of each verb */
     char (*spelling)[SYNTHETIC_WORD_BYTES];
     /* The document so far. */
     int32_t document_cluster[TITLE_N], section_cluster, last_cluster;
@@ -61,13 +61,13 @@ static uint64_t draw(struct generator *g)
     return z ^ z >> 31;
 }
 
-/* Uniform in 0 .. n-1, n < 2^32, from integers only. */
+/* Uniform in 0 .. n-1, n < 2^32, with integer arithmetic. */
 static uint32_t below(struct generator *g, uint64_t n)
 {
     return (uint32_t)((draw(g) >> 32) * n >> 32);
 }
 
-/* True with a share in permille; for mixtures: does not change `pending`. */
+/* True with the given share in permille, for mixtures. Does not change `pending`. */
 static bool chance(struct generator *g, int32_t permille)
 {
     return below(g, 1000) < (uint32_t)permille;
@@ -96,7 +96,7 @@ static double zipf_p(const struct zipf *z, int32_t i)
     return (double)z->weight[i] / (double)z->total;
 }
 
-/* A choice that the next symbol reveals: true with the given share. */
+/* A choice that the next symbol reveals; true with the given share. */
 static bool happens(struct generator *g, int32_t permille)
 {
     bool yes = chance(g, permille);
@@ -105,7 +105,7 @@ static bool happens(struct generator *g, int32_t permille)
     return yes;
 }
 
-/* The same among several ways; the shares add up to 1000. */
+/* A choice among several alternatives that the next symbol reveals; the shares add up to 1000. */
 static int choose(struct generator *g, const int32_t *permille)
 {
     int32_t left = (int32_t)below(g, 1000);
@@ -129,7 +129,7 @@ static void emit(struct generator *g, int32_t symbol, double p)
     g->pending = 1;
 }
 
-/* Draws one of a class of symbols and writes it; returns its rank. */
+/* Draws a symbol of a class and writes it; returns its rank. */
 static int32_t emit_drawn(struct generator *g, const struct zipf *z)
 {
     int32_t i = zipf_draw(g, z);
@@ -178,10 +178,10 @@ static void init_language(struct generator *g, struct arena *a)
 
 /* Shares in permille. */
 enum {
-    RECALL = 950,           /* a repeated role or year is the introduced one */
-    PREFERRED = 800,        /* the preposition is the verb's own */
-    CONNECTED_ENTITY = 400, /* an entity after a connective or a quotation mark */
-    OBJECT_ENTITY = 300     /* an object is an entity */
+    RECALL = 950,           /* share of repeated roles and years that are the introduced one */
+    PREFERRED = 800,        /* share of prepositions that are the verb's preferred one */
+    CONNECTED_ENTITY = 400, /* share of entities after a connective or a quotation mark */
+    OBJECT_ENTITY = 300     /* share of objects that are entities */
 };
 
 static void count_word(struct generator *g, int32_t cluster, enum synthetic_kind kind, int32_t word)
@@ -191,7 +191,7 @@ static void count_word(struct generator *g, int32_t cluster, enum synthetic_kind
     g->last_cluster = cluster;
 }
 
-/* Share of the mixture in content_cluster that falls to a cluster. */
+/* Probability of a cluster in the mixture of `content`. */
 static double content_cluster_p(const struct generator *g, int32_t cluster)
 {
     const struct synthetic_settings *s = g->settings;
@@ -218,8 +218,8 @@ static int32_t content_cluster(struct generator *g)
     return zipf_draw(g, &g->cluster);
 }
 
-/* A content word: a mixture over clusters, then over the words of that cluster and kind, which are
- * those used before in the document (in proportion) or any (Zipf). Returns cluster * CLUSTER_N +
+/* Writes a content word: a mixture over clusters, then over the words of that cluster and kind,
+ * either used before in the document (in proportion) or any (Zipf). Returns cluster * CLUSTER_N +
  * word. */
 static int32_t content(struct generator *g, enum synthetic_kind kind)
 {
@@ -265,8 +265,8 @@ static void introduce(struct generator *g, int32_t number)
     emit(g, SYMBOL_CLOSE, 1);
 }
 
-/* An entity: any (Zipf), or one mentioned before (in proportion). Returns its slot if it was
- * mentioned before; otherwise it is introduced and -1 returned. */
+/* Writes an entity: any (Zipf), or one mentioned before (in proportion). Returns the index of an
+ * entity mentioned before. Otherwise introduces it and returns -1. */
 static int32_t mention(struct generator *g)
 {
     const struct synthetic_settings *s = g->settings;
@@ -306,7 +306,7 @@ static void noun_phrase(struct generator *g)
     content(g, KIND_NOUN);
 }
 
-/* Returns as mention; -1 for a noun phrase. */
+/* Returns the result of mention; -1 for a noun phrase. */
 static int32_t phrase_or_entity(struct generator *g, int32_t entity_permille)
 {
     if (happens(g, entity_permille)) return mention(g);
@@ -314,7 +314,7 @@ static int32_t phrase_or_entity(struct generator *g, int32_t entity_permille)
     return -1;
 }
 
-/* Repeats a role or year, or draws one of all n (possibly the same). */
+/* Repeats a role or year, or draws one of n (possibly the same). */
 static void recall(struct generator *g, int32_t first_symbol, int32_t introduced, int32_t n)
 {
     int32_t value = chance(g, RECALL) ? introduced : (int32_t)below(g, (uint64_t)n);
@@ -348,7 +348,7 @@ static void subject(struct generator *g, bool *quoted)
     emit(g, SYMBOL_CLOSE, 1);
 }
 
-/* preposition object; the preposition is usually the one that the verb prefers. */
+/* preposition object; the preposition is usually the verb's preferred one. */
 static void preposition_phrase(struct generator *g, int32_t verb)
 {
     int32_t own = g->verb_preposition[verb / CLUSTER_N][verb % CLUSTER_N - NOUNS_N];
@@ -359,7 +359,7 @@ static void preposition_phrase(struct generator *g, int32_t verb)
     phrase_or_entity(g, OBJECT_ENTITY);
 }
 
-/* verb [adverb] object [preposition phrase]; returns whether a comma follows and another clause. */
+/* verb [adverb] object [preposition phrase]; returns whether a comma and another clause follow. */
 static bool clause(struct generator *g, bool first)
 {
     /* preposition phrase, another clause, end */
@@ -390,7 +390,7 @@ static void sentence(struct generator *g)
     emit(g, SYMBOL_PERIOD, 1);
 }
 
-/* A noun of a title or heading. */
+/* Writes a noun of a title or heading. */
 static void heading_noun(struct generator *g, int32_t cluster, double cluster_p, int32_t noun)
 {
     count_word(g, cluster, KIND_NOUN, noun);
@@ -427,7 +427,7 @@ static void section_heading(struct generator *g)
     emit(g, SYMBOL_LINE_END, 1);
 }
 
-/* Paragraphs until the section ends, which the next symbol reveals. */
+/* Writes paragraphs until the section ends, which the next symbol reveals. */
 static void section(struct generator *g)
 {
     section_heading(g);

@@ -2,20 +2,19 @@
  * exactly.
  *
  * 1. The probability of every choice is a function of the document's text so far, and no choice is
- *    hidden: if two ways lead to the same word, their probabilities are added. -log2 p of each
- *    token is therefore exact, and 2 to the power of their mean is the lowest perplexity that any
- *    model can have on the text, however long its context.
+ *    hidden: if several choices lead to the same word, their probabilities are added. -log2 p of
+ *    each token is therefore exact, and 2 to the power of their mean is the lowest perplexity that
+ *    any model can have on the text, with any context.
  * 2. Sampling uses integers only: the text is the same on every machine.
- * 3. A paragraph and a heading are one line each; an empty line ends a document. After preparation
- *    the end of a line is the token </s>, and an empty line is one more </s>. The generator's two
- *    kinds of end are thus one token, and nothing is hidden: an end of document only follows an
- *    end of line, and an end of line never follows another. The tokens of the floor are therefore,
- *    one for one, the tokens of the prepared corpus.
+ * 3. A paragraph and a heading are one line each; an empty line ends a document. Preparation turns
+ *    both ends into </s>. They stay distinguishable: an end of document only follows an end of
+ *    line, and an end of line never follows another. Therefore the tokens of the entropy floor are
+ *    exactly the tokens of the prepared corpus.
  * 4. A split ends with the first document that reaches its number of tokens.
  *
- * The language: a document's title names four clusters of words, a section's heading one of them;
- * words come mostly from these clusters and recur within the document; entities are introduced
- * with a role and a year, which later sentences repeat; each verb prefers a preposition. */
+ * The language: a document's title names four clusters of words, and a section's heading one of
+ * them. Words are mostly from these clusters and recur within the document. Entities are introduced
+ * with a role and a year, which later sentences repeat. Each verb prefers a preposition. */
 #ifndef SYNTHETIC_SYNTHETIC_H
 #define SYNTHETIC_SYNTHETIC_H
 
@@ -29,13 +28,13 @@ enum { SYNTHETIC_SPLITS_N = 3, SYNTHETIC_OPENINGS_N = 4, SYNTHETIC_WORD_BYTES = 
 /* Shares are in permille. */
 struct synthetic_settings {
     const char *name;
-    uint64_t language_seed; /* which cluster follows which, which preposition a verb has */
+    uint64_t language_seed; /* determines successors of clusters and prepositions of verbs */
     int64_t tokens_n[SYNTHETIC_SPLITS_N]; /* at least */
     int32_t clusters_n, years_n, entities_n;
     int32_t from_section;   /* a content word's cluster is the section's ... */
     int32_t from_document;  /* ... or one of the document's four ... */
     int32_t from_successor; /* ... or follows from the cluster before; otherwise any, by Zipf */
-    int32_t reuse;          /* a word is drawn from the document's own counts of its cluster */
+    int32_t reuse;          /* a word is drawn from the document's counts of its cluster */
     int32_t newness; /* an entity is new with probability newness / (newness + mentions) ... */
     int32_t newness_least;                 /* ... but at least this */
     int32_t entities_most;                 /* different entities in a document; at most 64 */
@@ -47,7 +46,7 @@ struct synthetic_settings {
     int32_t sections_least;
 };
 
-/* synthetic_find - the settings of an embedded corpus; NULL if the name is unknown. */
+/* synthetic_find - the settings of an embedded corpus, or NULL. */
 const struct synthetic_settings *synthetic_find(const char *name);
 /* synthetic_at - the settings of embedded corpus i, from 0; NULL after the last. */
 const struct synthetic_settings *synthetic_at(int32_t i);
@@ -61,8 +60,8 @@ struct synthetic_text {
     double bits; /* sum of -log2 p over all tokens */
 };
 
-/* synthetic_make - generates the documents of a seed until there are tokens_n tokens; the text is
- * in the arena. The splits of an embedded corpus have the seeds 1, 2 and 3. */
+/* synthetic_make - generates documents from a seed until there are tokens_n tokens; the text is in
+ * the arena. The splits of an embedded corpus use the seeds 1, 2 and 3. */
 void synthetic_make(struct synthetic_text *out, struct arena *a, const struct synthetic_settings *s,
                     uint64_t seed, int64_t tokens_n);
 /* synthetic_floor - the lowest perplexity that any model can have on this text. */
@@ -71,7 +70,7 @@ double synthetic_floor(const struct synthetic_text *t);
 /* --- symbols: line ends and marks, function words, roles, years, entities, then the clusters: each
  * has nouns, verbs and adjectives --- */
 
-/* synthetic_words_n - symbols of the language, the two line ends (0 and 1) included. */
+/* synthetic_words_n - number of symbols of the language, including the two line ends (0 and 1). */
 int32_t synthetic_words_n(const struct synthetic_settings *s);
 /* synthetic_word - the spelling of symbol 2 and above; different symbols differ. */
 void synthetic_word(char out[SYNTHETIC_WORD_BYTES], const struct synthetic_settings *s,
@@ -101,7 +100,7 @@ enum {
     ROLES_N = SYMBOL_YEAR - SYMBOL_ROLE
 };
 
-/* Kinds of content words and how many a cluster has of each, in the order of their numbers. */
+/* Kinds of content words, and their number per cluster, in the order of the symbols. */
 enum synthetic_kind { KIND_NOUN, KIND_VERB, KIND_ADJECTIVE, KINDS_N };
 enum { NOUNS_N = 16, VERBS_N = 8, ADJECTIVES_N = 8, CLUSTER_N = NOUNS_N + VERBS_N + ADJECTIVES_N };
 

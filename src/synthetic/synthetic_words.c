@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A name means one language for ever: runs depend on its text, so a change is a new row.
+/* Never change a row: results depend on its text. Add a new row instead.
  *
- * Stand-ins for the paper's corpora: articles with headings; long documents of short paragraphs
- * with much direct speech; short documents with twice the words. The -mini ones have few enough
- * words for a model of 0.1M parameters to use its context after a million tokens. */
+ * Substitutes for the paper's corpora: articles with headings; long documents of short paragraphs
+ * with much direct speech; short documents with twice the words. The -mini ones have so few words
+ * that a model of 0.1M parameters learns to use its context within a million tokens. */
 #define ARTICLES                                                                                   \
     .language_seed = 20220425, .tokens_n = {2000000, 131072, 131072}, .from_section = 500,         \
     .from_document = 300, .from_successor = 120, .reuse = 700, .newness = 3, .newness_least = 20,  \
@@ -100,7 +100,7 @@ static void spell_entity(char out[SYNTHETIC_WORD_BYTES], int32_t number)
     out[0] = (char)(out[0] - 'a' + 'A');
 }
 
-/* The cluster gives the first syllable, the kind the ending: babul, babeth, babish. */
+/* The cluster determines the first syllable, the kind the ending: babul, babeth, babish. */
 static void spell_content(char out[SYNTHETIC_WORD_BYTES], int32_t cluster, int32_t word)
 {
     const char *ending = word < NOUNS_N ? "ul" : word < NOUNS_N + VERBS_N ? "eth" : "ish";

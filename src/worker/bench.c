@@ -1,11 +1,10 @@
-/* bench.c - warm-up, timed steps or windows of updates, median.
+/* bench.c - measures the speed of trainings and runs benchmarks.
  *
- * Benchmarks. Train mode: whole updates of the spec's shards, forward, backward and step. Eval
- * mode: scoring of every position of one shard's rows, or of as many rows of another length as the
- * spec says (bench.rows, bench.L), such as one window at a time. A few steps warm up, then at least
- * twenty are timed, each synchronised; the figure is the median. No corpus is read: tokens are
- * drawn with the frequencies of Zipf's law, so that the bands of an adaptive softmax get their
- * natural shares. */
+ * Benchmarks. Mode train measures whole updates of the spec's shards: forward, backward and step.
+ * Mode eval measures scoring every position of a shard's rows, or of bench.rows rows of bench.L
+ * tokens, such as one window at a time. After a few warm-up steps at least twenty are timed, each
+ * with a synchronisation; the result is their median. Tokens are drawn by Zipf's law instead of
+ * read from a corpus, so that the bands of an adaptive softmax have realistic shares. */
 #include "worker/bench.h"
 
 #include <math.h>
@@ -78,22 +77,22 @@ enum {
     BENCH_STREAM = 0x42454E43
 };
 
-/* Short steps are repeated for about this long. */
+/* Short steps are repeated for about this time. */
 static const double bench_seconds = 2.0;
 
 struct bench {
     struct worker *worker;
     const struct spec *spec;
     struct model *model;
-    int32_t rows, length;     /* of a shard; tokens a row */
-    int32_t shards;           /* of a step: one in eval mode */
+    int32_t rows, length;     /* rows of a shard; tokens per row */
+    int32_t shards;           /* shards per step; 1 in mode eval */
     int64_t shard_n;          /* tokens of a shard */
     int32_t *source, *target; /* (shards, rows, L) */
     int32_t *position;
     float *logp;
     double seconds[BENCH_STEPS_MAX];
     int32_t steps_n;
-    double cpu_share, switches_per_s; /* as in the record */
+    double cpu_share, switches_per_s; /* fields of the record */
 };
 
 /* Rank r of V words with probability about 1/r: r = V^u for a uniform u. */
@@ -151,7 +150,7 @@ static int bench_train_step(struct bench *x, uint32_t step, struct err *e)
         const struct model_batch batch = bench_batch(x, shard);
         TRY(model_train_batch(x->model, &batch, step, shard > 0, NULL, e));
     }
-    /* A rate of zero costs what any rate does and keeps every step's numbers alike. */
+    /* A learning rate of zero costs as much as any and keeps the numbers of every step equal. */
     const struct model_update update = {.update = step, .targets_n = x->shards * x->shard_n};
     return model_apply(x->model, &update, &norm, e);
 }
@@ -169,8 +168,8 @@ static int bench_step(struct bench *x, uint32_t step, struct err *e)
     return b->ops->sync(b, e);
 }
 
-/* How much of the measured time this process had a processor, and how often it lost it: a speed
- * measured beside others' work is not the machine's. */
+/* The share of the measured time in which this process had a processor, and how often it lost it:
+ * other load on the machine distorts the speed. */
 static void bench_sharing(struct bench *x, int64_t wall_us, int64_t cpu_us, int64_t switches)
 {
     struct rusage usage = {0};
@@ -207,8 +206,8 @@ static int bench_measure(struct bench *x, struct err *e)
     return 0;
 }
 
-/* The share of the device's peak that the model's own FLOPs take (no recomputation is counted);
- * NaN if the peak is not known, which a share above 1 shows too. */
+/* Model FLOP utilisation: the model's FLOPs, without recomputation, as a share of the device's
+ * peak. NaN if the peak is not known or, with a share above 1, wrong. */
 static double bench_mfu(const struct bench *x, double wps)
 {
     const struct spec *s = x->spec;

@@ -1,13 +1,14 @@
-/* checkpoints.c - writing checkpoints, deleting those no longer needed, resuming from one.
+/* checkpoints.c - writes checkpoints, deletes those no longer needed, resumes from one.
  *
- * Durable: weights and state are hashed while they are written (interchange/safetensors.c), synced
- * and renamed, and their folder is synced (base/file.c); then their record is (record/event.c).
+ * Durability: weights and state are hashed while they are written (interchange/safetensors.c), then
+ * synced and renamed, and their folder is synced (base/file.c); then the record is written and
+ * synced (record/event.c).
  *
- * Resuming: (1) every EVENT_CHECKPOINT with a state, of every older attempt down to one that is
- * fresh, is a candidate. (2) They are tried from the highest update down, the newest attempt first.
- * (3) One is valid if its weights, its state and its best weights exist, match their hashes and
- * belong to this run. A file that does not exist was deleted when a newer checkpoint came; a file
- * that differs is damaged and gets a warning. */
+ * Resuming: (1) every EVENT_CHECKPOINT with a state is a candidate, in all older attempts back to
+ * the newest fresh one. (2) They are tried in falling order of updates, newest attempts first. (3)
+ * One is valid if its weights, its state and its best weights exist, match their hashes and belong
+ * to this run. A missing file was deleted after a newer checkpoint; a file with another hash is
+ * damaged and causes a warning. */
 #include "worker/checkpoints.h"
 
 #include <errno.h>
@@ -72,7 +73,7 @@ static int write_weights(const struct checkpoints *c, struct arena *arena, int64
 
     *out = (struct checkpoint_weights){.update = update};
     snprintf(out->path, sizeof out->path, "update-%09" PRId64 ".safetensors", update);
-    /* Nothing that differs from attempt to attempt: equal weights are equal files. */
+    /* No texts that differ between attempts, so that equal weights give equal files. */
     const struct safetensors_text texts[] = {
         {"format", "alibi weights 1"},
         {"run_id", a->run_id[0]},
@@ -127,8 +128,8 @@ static void delete_file(const struct checkpoints *c, const char *name)
         log_warn("%s: cannot be deleted: %s", path, strerror(errno));
 }
 
-/* Whether the weights of entry i are still needed: the newest, the best, or what an entry with
- * state needs. */
+/* Whether the weights of entry i are still needed: the newest, the best, or those that an entry
+ * with state needs. */
 static bool is_needed(const struct checkpoints *c, int32_t i)
 {
     int64_t update = c->kept[i].weights.update;
@@ -140,7 +141,7 @@ static bool is_needed(const struct checkpoints *c, int32_t i)
     return false;
 }
 
-/* Keeps the state of the newest `states` checkpoints and the weights that are needed. */
+/* Deletes all but the state of the newest `states` checkpoints and the weights that are needed. */
 static void prune(struct checkpoints *c, int32_t states)
 {
     bool needed[CHECKPOINTS_KEPT_MAX];
@@ -224,11 +225,11 @@ struct candidates {
     struct candidate *item;
     int32_t n, capacity;
     struct arena *arena;
-    const char *dir; /* of the attempt that is read */
+    const char *dir; /* folder of the attempt being read */
     int32_t attempt;
 };
 
-/* A path in a record is a bare file name; anything else is not ours. */
+/* Adds a checkpoint whose paths are plain file names; others are ignored. */
 static int add_candidate(void *context, const struct event *ev, struct err *e)
 {
     struct candidates *list = context;
@@ -278,7 +279,7 @@ static int read_point(struct checkpoint_point *out, const struct safetensors *s,
     return 0;
 }
 
-/* Copies the best weights so far into this attempt's folder. */
+/* Copies the best weights into this attempt's folder. */
 static int copy_best(struct checkpoints *c, const struct checkpoint_weights *best, const char *dir,
                      struct err *e)
 {
@@ -312,8 +313,8 @@ static int load(struct checkpoints *c, const struct candidate *x, struct checkpo
     TRY_OUT(rc, checkpoint_open(&state, NULL, states, x->record.state_sha256, run_id, e));
     const char *of = safetensors_metadata(state, "weights_sha256");
     if (!of || strcmp(of, sha256) != 0) {
-        rc = ERR(e, ERR_DATA, "%s: belongs to weights with the SHA-256 %.12s…, recorded %.12s…",
-                 states, of ? of : "(none)", sha256);
+        rc = ERR(e, ERR_DATA, "%s: belongs to weights with SHA-256 %.12s…, expected %.12s…", states,
+                 of ? of : "(none)", sha256);
         goto out;
     }
     TRY_OUT(rc, read_point(out, state, states, e));
@@ -323,8 +324,8 @@ static int load(struct checkpoints *c, const struct candidate *x, struct checkpo
     worker_restore_choices(a, safetensors_metadata(state, "choices"));
     const char *blas = safetensors_metadata(state, "blas");
     if (blas && strcmp(blas, a->backend->blas) != 0)
-        log_warn("resuming with %s what was started with %s: the last digits may differ from an "
-                 "unbroken run",
+        log_warn("resuming with %s a training started with %s: the last digits may differ from an "
+                 "uninterrupted run",
                  a->backend->blas, blas);
 out:
     safetensors_close(weights);

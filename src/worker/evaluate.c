@@ -1,47 +1,60 @@
 /* evaluate.c - evaluations of one checkpoint: perplexity of a split under one or more protocols.
  *
- * 1. The checkpoint is the best or the last one that the newest attempt of the training which ended
- *    `done` recorded; its hash is verified, and the specification inside must be the training's.
- * 2. Every evaluation asserts that it scored exactly the targets of its protocol. Scores that are
- *    not finite are counted, never dropped: perplexity and loss are then null.
- * 3. Log probabilities are summed in stream order, in double.
- * 4. Sliding evaluations with stride 1 that differ only in their length share one pass (score.h,
- *    score_prefixes). Their eval_wps is not known, the peak memory is the pass's, and wall_seconds
- *    is an equal part of it.
- * 5. eval_wps: targets per second of the pass without its first batch, which warms up caches and
- *    tables; of the whole pass if one batch is all. */
+ * 1. The checkpoint is the best or the last one recorded by the newest attempt of the training that
+ *    ended `done`. Its hash is verified, and its spec must be the training's.
+ * 2. Every evaluation checks that it scored exactly the targets of its protocol. Scores that are
+ *    not finite are counted; perplexity and loss are then null.
+ * 3. Log-probabilities are summed in double in the order of the text.
+ * 4. Sliding evaluations with stride 1 that differ only in length share one pass (score_prefixes).
+ *    Their eval_wps is unknown, their peak memory is that of the pass, and each has an equal share
+ *    of its wall_seconds.
+ * 5. eval_wps: targets per second of the pass without its first batch, which is warm-up; of the
+ *    whole pass if it has only one batch.
+ * 6. Losses are also summed by position in the window, in bins that do not depend on the window:
+ *    two per octave. They end at every power of two and halfway to the next, therefore also at the
+ *    lengths of the paper. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/str.h"
 #include "interchange/checkpoint.h"
 #include "model/model.h"
 #include "worker/score.h"
 #include "worker/weights.h"
 #include "worker/worker_internal.h"
 
+enum { EVALUATE_BINS = 64 }; /* the longest window has 54 */
+
+/* The targets at some positions of the windows. */
+struct evaluate_bin {
+    double nll; /* nats; not finite if one of them is not */
+    int64_t targets_n;
+};
+
 /* The scores of one evaluation so far. */
 struct evaluate_sum {
-    double logp; /* nats, of the finite scores */
+    double logp; /* nats, sum of finite scores */
     int64_t scored_n, nonfinite_n;
+    struct evaluate_bin bin[EVALUATE_BINS];
 };
 
 struct evaluate {
     struct worker *worker;
-    struct spec trained;    /* the training's specification, from the checkpoint */
+    struct spec trained;    /* spec of the training, from the checkpoint */
     const char *checkpoint; /* path */
     char sha256[HASH_HEX_BYTES];
     struct safetensors *weights;
     struct corpus corpus;
-    struct evaluate_sum *sum; /* of each spec, in the arena, as are the next two */
+    struct evaluate_sum *sum; /* of each spec; this and the next two are in the arena */
     bool *done;               /* of each spec */
-    int32_t *member;          /* specs of the present pass, by rising length */
+    int32_t *member;          /* specs of the current pass, by rising length */
     int32_t members_n;
     int64_t targets_done, targets_total; /* of all passes, for progress */
     int64_t rows_done;
-    int64_t pass_us, first_batch_us; /* when the pass began, when its second batch did */
+    int64_t pass_us, first_batch_us; /* start of the pass and of its second batch */
     int64_t first_batch_scored;
 };
 
@@ -78,10 +91,10 @@ static int evaluate_check_group(const struct evaluate *v, struct err *e)
         const struct spec_eval *s = evaluate_spec(v, i);
         if (strcmp(s->train_run, first->train_run) != 0 || s->checkpoint != first->checkpoint ||
             s->precision != first->precision)
-            return ERR(e, ERR_DATA,
-                       "evaluations %s and %s share a worker but not training, checkpoint and "
-                       "precision",
-                       v->worker->run_id[0], v->worker->run_id[i]);
+            return ERR(
+                e, ERR_DATA,
+                "evaluations %s and %s of one attempt differ in training, checkpoint or precision",
+                v->worker->run_id[0], v->worker->run_id[i]);
     }
     return 0;
 }
@@ -124,7 +137,7 @@ static bool evaluate_shares(const struct evaluate *v, int32_t i, int32_t k)
            x->mask.sinks == y->mask.sinks && x->mask.sink_positions == y->mask.sink_positions;
 }
 
-/* Whether a window of this evaluation scores as a prefix of a longer one does. */
+/* Whether windows of this evaluation are scored like prefixes of longer ones. */
 static bool evaluate_has_prefixes(const struct evaluate *v, int32_t i)
 {
     const struct spec s = spec_evaluated(&v->trained, evaluate_spec(v, i));
@@ -132,7 +145,7 @@ static bool evaluate_has_prefixes(const struct evaluate *v, int32_t i)
     return !position_follows_length((int32_t)s.model.position, &shape);
 }
 
-/* The pass that evaluation i begins: itself, and what shares its rows. */
+/* Sets up the pass of evaluation i and of those that share its rows. */
 static void evaluate_gather(struct evaluate *v, int32_t i)
 {
     bool prefixes = evaluate_has_prefixes(v, i);
@@ -146,12 +159,28 @@ static void evaluate_gather(struct evaluate *v, int32_t i)
     }
 }
 
-static void evaluate_sink(void *context, int32_t which, int64_t target, float logp)
+/* Of positions from 0: 0, 1, 2, 3, 4-5, 6-7, 8-11, 12-15, 16-23 and so on. */
+static int32_t evaluate_bin_of(int32_t at)
+{
+    if (at < 2) return at;
+    int32_t octave = 31 - __builtin_clz((unsigned)at);
+    return 2 * octave + (at >> (octave - 1) & 1);
+}
+
+static int32_t evaluate_bin_first(int32_t bin)
+{
+    return bin < 2 ? bin : (2 + (bin & 1)) << (bin / 2 - 1);
+}
+
+static void evaluate_sink(void *context, int32_t which, int64_t target, int32_t at, float logp)
 {
     struct evaluate *v = context;
     struct evaluate_sum *sum = &v->sum[v->member[which]];
+    struct evaluate_bin *bin = &sum->bin[evaluate_bin_of(at)];
 
     (void)target;
+    bin->nll -= (double)logp;
+    bin->targets_n++;
     sum->scored_n++;
     if (isfinite(logp))
         sum->logp += (double)logp;
@@ -198,7 +227,7 @@ static int evaluate_score(struct evaluate *v, struct model *m, const struct wind
     return score_prefixes(&pass, w->targets_n, L, v->members_n, e);
 }
 
-/* Targets per second of the pass just run; NaN for a shared one. */
+/* Targets per second of the pass; NaN if it was shared. */
 static double evaluate_wps(const struct evaluate *v, int64_t targets_n)
 {
     int64_t now = clock_monotonic_us();
@@ -207,6 +236,27 @@ static double evaluate_wps(const struct evaluate *v, int64_t targets_n)
 
     if (v->members_n > 1 || us <= 0) return (double)NAN;
     return (double)(targets_n - (whole ? 0 : v->first_batch_scored)) / (1e-6 * (double)us);
+}
+
+/* The bins as record_evaluated has them. */
+static const char *evaluate_bins_text(const struct evaluate *v, int32_t i)
+{
+    struct strbuf text;
+    int32_t L = evaluate_spec(v, i)->L;
+
+    strbuf_init(&text, &v->worker->arena);
+    for (int32_t k = 0; k < EVALUATE_BINS && evaluate_bin_first(k) < L; k++) {
+        const struct evaluate_bin *bin = &v->sum[i].bin[k];
+        int32_t last = evaluate_bin_first(k + 1);
+        if (bin->targets_n == 0) continue;
+        strbuf_addf(&text, "%10d%10d%16" PRId64, evaluate_bin_first(k) + 1, last < L ? last : L,
+                    bin->targets_n);
+        if (isfinite(bin->nll))
+            strbuf_addf(&text, "%27.17g\n", bin->nll);
+        else
+            strbuf_addf(&text, "%27s\n", "");
+    }
+    return text.text;
 }
 
 static int evaluate_record(struct evaluate *v, int32_t i, int64_t targets_n, double wps,
@@ -218,7 +268,7 @@ static int evaluate_record(struct evaluate *v, int32_t i, int64_t targets_n, dou
 
     if (sum->scored_n != targets_n)
         return ERR(e, ERR_INTERNAL,
-                   "evaluation %s scored %" PRId64 " targets, its protocol has %" PRId64,
+                   "evaluation %s scored %" PRId64 " targets, but its protocol has %" PRId64,
                    a->run_id[i], sum->scored_n, targets_n);
     const struct record r = {.type = EVENT_EVALUATED,
                              .evaluated = {.run_id = a->run_id[i],
@@ -229,14 +279,16 @@ static int evaluate_record(struct evaluate *v, int32_t i, int64_t targets_n, dou
                                            .tokens = targets_n,
                                            .nonfinite = sum->nonfinite_n,
                                            .eval_wps = wps,
-                                           .checkpoint_sha256 = v->sha256}};
+                                           .checkpoint_sha256 = v->sha256,
+                                           .position_loss = evaluate_bins_text(v, i)}};
     TRY(record_write(a->events, &r, e));
     v->done[i] = true;
     v->targets_done += targets_n;
     return 0;
 }
 
-/* The model is opened for each pass: the batch's shape differs, and a pass costs far more. */
+/* Opens a model for each pass, because the shape of batches differs; this is cheap compared with
+ * the pass. */
 static int evaluate_pass(struct evaluate *v, int32_t first, struct err *e)
 {
     struct worker *a = v->worker;

@@ -1,4 +1,4 @@
-/* reproduce.c - a temporary attempt, then its records beside those of the verified one. */
+/* reproduce.c - runs a temporary attempt and compares its records with those of the verified one. */
 #include "worker/reproduce.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include "record/run_folder.h"
 #include "worker/worker.h"
 
-/* No checkpoint by the clock: only those that the training itself needs. */
+/* Interval that disables checkpoints by time. */
 static const double verify_checkpoint_s = 1e15;
 
 struct verify {
@@ -25,17 +25,17 @@ struct verify {
     struct verify_report *report;
     struct arena arena;
     struct spec spec;
-    const char *temporary; /* a folder, removed at the end */
-    const char *dir;       /* of the temporary attempt, in it */
+    const char *temporary; /* folder, deleted at the end */
+    const char *dir;       /* folder of the temporary attempt, in it */
     struct {
         struct record *item;
         int32_t n, capacity;
     } ours;                /* records of the temporary attempt */
-    struct map ours_index; /* type and update -> index of the newest */
-    bool *seen;            /* which updates of the verified attempts have a record */
+    struct map ours_index; /* type and update -> index of the newest record */
+    bool *seen;            /* updates for which the verified attempts have a record */
 };
 
-/* What messages call a record; NULL: it is not compared. */
+/* Names of record types in messages; NULL: not compared. */
 static const char *const verify_what[] = {[EVENT_STEP] = "update",
                                           [EVENT_VALIDATION] = "validation after update",
                                           [EVENT_CHECKPOINT] = "checkpoint of update",
@@ -55,7 +55,7 @@ static void note_difference(struct verify *v, const char *format, ...)
 
 /* --- reproducing ---------------------------------------------------------------------------- */
 
-/* The spec of the run, from the file of the attempt that made it. */
+/* Reads the run's spec from the verified attempt's file. */
 static int find_spec(struct verify *v, struct err *e)
 {
     char id[SPEC_ID_BYTES];
@@ -69,11 +69,12 @@ static int find_spec(struct verify *v, struct err *e)
         v->spec = list[i];
         return 0;
     }
-    return ERR(e, ERR_DATA, "%s holds no specification of run %s",
+    return ERR(e, ERR_DATA, "%s contains no spec of run %s",
                run_folder_path(&v->arena, v->options->dir, RUN_SPEC), v->options->run_id);
 }
 
-/* Its name is not a number, so that the worker sees no older attempts to resume from. */
+/* Makes a folder whose name is not a number, so that the worker finds no older attempts to resume
+ * from. */
 static int make_folder(struct verify *v, struct err *e)
 {
     const char *runs = arena_printf(&v->arena, "%s/" RUN_FOLDERS, v->project->root);
@@ -81,7 +82,7 @@ static int make_folder(struct verify *v, struct err *e)
     const struct spec *spec = &v->spec;
 
     TRY(file_make_dirs(runs, e));
-    if (!mkdtemp(parent)) return ERR(e, ERR_CREATE, "%s: cannot create a folder in it", runs);
+    if (!mkdtemp(parent)) return ERR(e, ERR_CREATE, "cannot create a folder in %s", runs);
     v->temporary = parent;
     v->dir = arena_printf(&v->arena, "%s/attempt", parent);
     TRY(file_make_dirs(v->dir, e));
@@ -93,7 +94,7 @@ static int reproduce(struct verify *v, const struct record_started *recorded, st
     bool training = v->spec.kind == SPEC_TRAIN;
     struct record ended = {0};
 
-    /* A device that selects algorithms by timing may select others today. */
+    /* A device that selects algorithms by timing might select others now. */
     TRY(run_folder_find(&ended, &v->arena, v->options->dir, EVENT_ENDED, e));
     const struct worker_options o = {.dir = v->dir,
                                      .device = recorded->backend ? recorded->backend : "",
@@ -109,8 +110,8 @@ static int reproduce(struct verify *v, const struct record_started *recorded, st
         snprintf(v->report->why, sizeof v->report->why, "%.290s", why.text);
         return 0;
     }
-    /* A training that diverged diverges again, which the records show. An interrupted one stopped
-     * at the update asked for, or at the user's request. */
+    /* A diverged training diverges again, which the records show. An interrupted one stopped at the
+     * requested update or by the user. */
     if (rc == 0 || rc == ERR_NUMBER || (rc == ERR_INTERRUPTED && training)) return 0;
     return ERR(e, rc, "%s", why.text);
 }
@@ -131,7 +132,7 @@ static int64_t update_of(const struct record *r)
     }
 }
 
-/* What pairs a record with ours. */
+/* The key by which records are paired. */
 struct record_key {
     int64_t type, update;
 };
@@ -189,7 +190,7 @@ static void compare_makers(struct verify *v, const struct record_started *theirs
         if (strcmp(makers[i].theirs, makers[i].ours) == 0) continue;
         v->report->same_maker = false;
         if (!*v->report->maker)
-            snprintf(v->report->maker, sizeof v->report->maker, "%s %s there, %s here",
+            snprintf(v->report->maker, sizeof v->report->maker, "recorded with %s %s, now %s",
                      makers[i].name, makers[i].theirs, makers[i].ours);
     }
 }
@@ -211,7 +212,7 @@ static int compare_event(void *context, const struct event *ev, struct err *e)
     return 0;
 }
 
-/* The attempts that made a training: up to the given one, from the newest that is fresh. */
+/* Compares the attempts of a training: from the newest fresh one up to the given one. */
 static int compare_attempts(struct verify *v, struct err *e)
 {
     const char *dir = v->options->dir;
@@ -236,7 +237,7 @@ static int compare_all(struct verify *v, struct err *e)
     return 0;
 }
 
-/* Fewer updates than asked for: the user stopped it, or it diverged. */
+/* Checks for fewer updates than requested: the user stopped the run, or it diverged. */
 static int check_end(struct verify *v, struct err *e)
 {
     const struct record *ended = find_ours(v, EVENT_ENDED, 0);
@@ -260,7 +261,7 @@ static int verify(struct verify *v, struct err *e)
     int found = run_folder_find(&recorded, &v->arena, v->options->dir, EVENT_STARTED, e);
     TRY(found);
     if (!found) {
-        note_difference(v, "its records are damaged from the first on");
+        note_difference(v, "its first record is damaged");
         report->ran = report->same_maker = true;
         return 0;
     }
@@ -294,7 +295,7 @@ int verify_run(struct verify_report *out, const struct project *p,
     if (file_exists(run_folder_path(&v.arena, o->dir, RUN_EVENTS)))
         rc = verify(&v, e);
     else
-        snprintf(out->why, sizeof out->why, "its records are not here (%.200s)", o->dir);
+        snprintf(out->why, sizeof out->why, "its records are not on this machine (%.200s)", o->dir);
     if (v.temporary) dir_remove_tree(AT_FDCWD, v.temporary, NULL, NULL);
     arena_fini(&v.arena);
     return rc;

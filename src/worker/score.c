@@ -1,5 +1,5 @@
-/* score.c - fills batches of rows, asks the model, passes each score to the sink. Validation sums
- * the scores of valid in stream order, in double. */
+/* score.c - fills batches of rows, scores them with the model, and passes each score to the sink.
+ * Validation sums the scores of valid in double in the order of the text. */
 #include "worker/score.h"
 
 #include <math.h>
@@ -9,28 +9,28 @@
 
 enum { SCORE_PAD = 1 };
 
-/* Instead of the index of a length: the position serves every length that reaches over it. */
+/* In place of the index of a length: the position is scored for all lengths above it. */
 enum { SCORE_ALL_LENGTHS = -1 };
 
 /* A position that is scored. */
 struct score_target {
     int32_t row, at; /* at: token of the row */
-    int32_t which;   /* index of the length, or SCORE_ALL_LENGTHS */
+    int32_t which;   /* index of a length, or SCORE_ALL_LENGTHS */
 };
 
-/* One batch under construction: rows, and the positions scored in them. */
+/* A batch under construction: rows, and their scored positions. */
 struct score_batch {
     const struct score_pass *pass;
     struct arena arena; /* of the arrays */
     int32_t width;      /* tokens of the longest window: the capacity of a row */
-    int32_t longest;    /* of the rows so far: the length the model is given */
+    int32_t longest;    /* longest row so far: the length of the model's batch */
     int32_t rows_n;
     int64_t scored_n, scored_max;
     struct window *row;
     int32_t *source, *target; /* (rows, longest) */
     struct score_target *scored;
-    int32_t *position; /* of each one scored: row * longest + at */
-    float *logp;       /* of each one scored */
+    int32_t *position; /* of each target: row * longest + at */
+    float *logp;       /* of each target */
     const int32_t *L;  /* rising; NULL: one length */
     int32_t L_n;
 };
@@ -56,11 +56,11 @@ static void score_batch_add_row(struct score_batch *b, const struct window *w)
     if (w->length > b->longest) b->longest = w->length;
 }
 
-/* Scores token `at` of the row added last. */
+/* Adds token `at` of the last row to the targets. */
 static int score_batch_add(struct score_batch *b, int32_t at, int32_t which, struct err *e)
 {
     if (b->scored_n == b->scored_max)
-        return ERR(e, ERR_INTERNAL, "a batch scores more than %lld positions",
+        return ERR(e, ERR_INTERNAL, "a batch has more than %lld scored positions",
                    (long long)b->scored_max);
     b->scored[b->scored_n++] = (struct score_target){b->rows_n - 1, at, which};
     return 0;
@@ -88,14 +88,14 @@ static void score_batch_emit(const struct score_batch *b)
         const struct score_target *t = &b->scored[i];
         int64_t target = b->row[t->row].first + t->at;
         if (t->which != SCORE_ALL_LENGTHS)
-            p->sink(p->sink_context, t->which, target, b->logp[i]);
+            p->sink(p->sink_context, t->which, target, t->at, b->logp[i]);
         else
             for (int32_t k = 0; k < b->L_n; k++)
-                if (target < b->L[k]) p->sink(p->sink_context, k, target, b->logp[i]);
+                if (target < b->L[k]) p->sink(p->sink_context, k, target, t->at, b->logp[i]);
     }
 }
 
-/* Runs what the batch holds and empties it. */
+/* Runs the batch and empties it. */
 static int score_batch_run(struct score_batch *b, struct err *e)
 {
     if (b->rows_n == 0) return 0;
@@ -113,7 +113,7 @@ static int score_batch_run(struct score_batch *b, struct err *e)
     return 0;
 }
 
-/* Before a row is added: runs a full batch, and lets the caller count, report or stop. */
+/* Before a row is added: runs the batch if it is full, after calling tick. */
 static int score_batch_make_room(struct score_batch *b, int64_t rows_done, int64_t rows_n,
                                  struct err *e)
 {
@@ -178,11 +178,12 @@ struct validate_sum {
     int64_t targets_n;
 };
 
-static void validate_sink(void *context, int32_t which, int64_t target, float logp)
+static void validate_sink(void *context, int32_t which, int64_t target, int32_t at, float logp)
 {
     struct validate_sum *sum = context;
     (void)which;
     (void)target;
+    (void)at;
     sum->logp += (double)logp;
     sum->targets_n++;
 }
@@ -206,8 +207,8 @@ static double validate_band_logp(const float *logp, const struct shape_band *ban
     return most + log(sum);
 }
 
-/* What the sum gains when the targets of class 1 count their cluster term only: such words are
- * rare, so each is worth a whole distribution. */
+/* Correction of the sum so that targets of class 1 count only their cluster term. Such words are
+ * rare, so each may cost a whole distribution. */
 static int validate_quirk(const struct score_pass *p, const struct spec *s, const struct windows *w,
                           double *gain, struct err *e)
 {
@@ -220,7 +221,7 @@ static int validate_quirk(const struct score_pass *p, const struct spec *s, cons
 
     *gain = 0.0;
     if (!source || !target || !logp) {
-        rc = ERR(e, ERR_NOMEM, "no memory for a distribution over %d words", s->data.vocab);
+        rc = ERR(e, ERR_NOMEM, "out of memory for a distribution over %d words", s->data.vocab);
         goto out;
     }
     shape_bands(&bands, &s->model, s->data.vocab);
@@ -258,7 +259,7 @@ int validate_loss(const struct score_pass *p, const struct spec *s, double *loss
     TRY(windows_make(&w, p->tokens->n, L, L, 0, e));
     TRY(score_windows(&pass, &w, e));
     if (sum.targets_n != w.targets_n)
-        return ERR(e, ERR_INTERNAL, "validation scored %lld targets of %lld",
+        return ERR(e, ERR_INTERNAL, "validation scored %lld of %lld targets",
                    (long long)sum.targets_n, (long long)w.targets_n);
     if (s->train.tail_quirk) TRY(validate_quirk(p, s, &w, &gain, e));
     *loss_nats = -(sum.logp + gain) / (double)sum.targets_n;

@@ -1,10 +1,10 @@
-/* train.c - the loop over updates, and the schedule of the learning rate.
+/* train.c - the training loop, and the learning rate schedule.
  *
- * One round: (1) validation, if one is due after the updates done so far; (2) the end, if all are
- * done; (3) one update: every shard forward and backward, then clip and step; (4) a checkpoint, if
- * a stop was requested or the last one is old. A checkpoint is always of a whole number of updates,
- * and records whether the validation due there was made, so a resumed run continues the round where
- * it was left. Time decides only when checkpoints are written, never a number. */
+ * An iteration: (1) validation, if one is due; (2) the end, if all updates are done; (3) an update:
+ * forward and backward pass of every shard, then clip and step; (4) a checkpoint, if a stop was
+ * requested or the last one is old. A checkpoint is between two updates and states whether the
+ * validation due there was done, so that a resumed run continues exactly there. Time only
+ * determines when checkpoints are written, never a number. */
 #include "worker/train.h"
 
 #include <inttypes.h>
@@ -28,8 +28,8 @@ struct train {
     struct checkpoints *checkpoints;
     struct checkpoint_point now;
     struct speed speed;
-    double seconds_before; /* wall time of the attempts this one continues */
-    int64_t checkpoint_us; /* when the last one was written */
+    double seconds_before; /* wall time of the attempts that this one continues */
+    int64_t checkpoint_us; /* time of the last checkpoint */
 };
 
 static const double train_checkpoint_s = 60.0;
@@ -39,12 +39,12 @@ static const double train_checkpoint_s = 60.0;
 static double schedule_cosine(const struct spec_train *t, int64_t after_warmup)
 {
     const double pi = 3.14159265358979323846;
-    double position = (double)after_warmup; /* updates into the period */
+    double position = (double)after_warmup; /* updates since the period began */
     double length = t->period;
     double factor = 1.0;
 
     if (t->period < 1) return t->lr;
-    /* A multiplier below 1 would shrink the periods away: the last whole one is then repeated. */
+    /* With a multiplier below 1 the period would shrink to 0; repeat the last whole one. */
     while (position >= length) {
         position -= length;
         if (length * t->period_multiplier >= 1.0) length *= t->period_multiplier;
@@ -214,15 +214,15 @@ static int train_timed_update(struct train *t, struct err *e)
 
 /* --- the whole training --- */
 
-/* The model holds the shards of the training and the rows of its validations. */
+/* Opens a model with capacity for the shards of the training and the rows of its validations. */
 static int train_open_model(struct train *t, struct err *e)
 {
     int64_t shard_n = (int64_t)batches_rows_max(t->batches) * t->spec->train.L;
 
     shape_capacity(&t->capacity, t->spec);
     if (shard_n > (int64_t)t->capacity.rows_max * t->capacity.length_max)
-        return ERR(e, ERR_INTERNAL, "a shard of %" PRId64 " tokens, planned were %d x %d", shard_n,
-                   t->capacity.rows_max, t->capacity.length_max);
+        return ERR(e, ERR_INTERNAL, "a shard of %" PRId64 " tokens, but %d x %d were planned",
+                   shard_n, t->capacity.rows_max, t->capacity.length_max);
     const struct model_options options = model_options_for(&t->capacity);
     return model_open(&t->model, t->worker->backend, t->spec, &options, e);
 }
@@ -259,9 +259,9 @@ static int train_loop(struct train *t, struct err *e)
         bool stop = worker_stop_requested(t->worker) ||
                     (o->stop_after > 0 && t->now.update >= o->stop_after);
         bool old = 1e-6 * (double)(clock_monotonic_us() - t->checkpoint_us) >= every_s;
-        /* A validation may make these weights the best, so it comes first: an update is saved once,
-         * and its files never change after their hashes are recorded. The end is always validated.
-         */
+        /* If a validation is due, save after it: it may make these weights the best, and the files
+         * of a checkpoint never change after their hashes are recorded. The last update is always
+         * validated. */
         if (stop || (old && !train_validation_due(t))) TRY(train_save(t, false, false, e));
         if (stop) return train_stopped(t, e);
     }

@@ -1,4 +1,4 @@
-/* weights.c - one tensor at a time through one host buffer, whatever the size of the model. */
+/* weights.c - transfers one tensor at a time through a host buffer. */
 #include "worker/weights.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 
-/* What a file holds, in the order of the file. */
+/* The tensors of a file, in their order. */
 struct weights {
     struct model *model;
     struct arena arena;
@@ -71,7 +71,7 @@ int weights_save(struct model *m, int32_t slots_n, const char *path,
     if (w.buffer_own)
         rc = safetensors_write(path, &content, sha256, bytes, e);
     else
-        rc = ERR(e, ERR_NOMEM, "no memory for a tensor of %lld elements", (long long)most);
+        rc = ERR(e, ERR_NOMEM, "out of memory for a tensor of %lld elements", (long long)most);
     if (rc < 0) err_ctx(e, "checkpoint");
     free(w.buffer_own);
     arena_fini(&w.arena);

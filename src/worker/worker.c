@@ -1,4 +1,4 @@
-/* worker.c - from an attempt's folder to its outcome. */
+/* worker.c - carries out an attempt. */
 #include "worker/worker.h"
 
 #include <errno.h>
@@ -59,7 +59,7 @@ static int worker_work(struct worker *a, struct checkpoints *kept, struct err *e
     case SPEC_BENCH:
         return bench_run(a, e);
     }
-    return ERR(e, ERR_DATA, "%s: a spec of the unknown kind %d", a->dir, (int)a->spec[0].kind);
+    return ERR(e, ERR_DATA, "%s: unknown kind %d of spec", a->dir, (int)a->spec[0].kind);
 }
 
 int worker_run(const struct project *p, const struct worker_options *o, struct err *e)
@@ -68,12 +68,12 @@ int worker_run(const struct project *p, const struct worker_options *o, struct e
     struct checkpoints kept = {.worker = &a};
     struct err unrecorded = {0}, mine = {0};
 
-    if (!e) e = &mine; /* the record of the end quotes it */
+    if (!e) e = &mine; /* the end's record contains the message */
     int rc = worker_open(&a, p, o, e);
     if (rc == 0) rc = worker_work(&a, &kept, e);
     if (a.events) {
         int ended = worker_end(&a, rc, e, &unrecorded);
-        /* An outcome that was not recorded has not happened; the first error is reported. */
+        /* Fails if the outcome could not be recorded; reports the first error. */
         if (rc == 0 && ended < 0) rc = ERR(e, ended, "%s", unrecorded.text);
     }
     if (rc == 0) checkpoints_finish(&kept);

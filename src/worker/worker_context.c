@@ -44,7 +44,7 @@ int worker_open(struct worker *a, const struct project *p, const struct worker_o
 
 void worker_close(struct worker *a)
 {
-    /* A signal that came too late to matter must not kill a process whose work is recorded. */
+    /* A late signal must not kill a process whose result is recorded. */
     worker_stop_requested(a);
     backend_close(a->backend);
     event_writer_close(a->events);
@@ -97,7 +97,7 @@ void worker_restore_choices(struct worker *a, const char *choices)
 
     if (!choices || !*choices || !a->backend->ops->restore_choices) return;
     if (a->backend->ops->restore_choices(a->backend, choices, &why) < 0)
-        log_warn("%s: the last digits may differ from an unbroken run", why.text);
+        log_warn("%s: the last digits may differ from an uninterrupted run", why.text);
 }
 
 int worker_peak_bytes(struct worker *a, int64_t *out, struct err *e)
@@ -107,10 +107,11 @@ int worker_peak_bytes(struct worker *a, int64_t *out, struct err *e)
 
 void worker_peak_reset(const struct worker *a)
 {
-    /* Linux: 5 sets the peak resident size to the present one; GPU memory is not affected. */
+    /* Linux: writing 5 resets the peak resident size to the current one; GPU memory is not
+     * affected. */
     int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
     if (fd < 0 || write(fd, "5", 1) != 1)
-        log_debug("%s: the peak memory counts from the start of the process: %s", a->dir,
+        log_debug("%s: the peak memory is measured from the start of the process: %s", a->dir,
                   strerror(errno));
     if (fd >= 0) close(fd);
 }
@@ -121,14 +122,15 @@ static int corpus_check(const struct corpus *c, const struct spec_data *d, struc
 {
     const int64_t expected[CORPUS_SPLITS_N] = {d->train_tokens, d->valid_tokens, d->test_tokens};
 
-    /* Text that is not ours to ship has no pinned fingerprint: its counts must do. */
+    /* Texts that cannot be shipped have no fingerprint in the spec; then only their counts are
+     * compared. */
     if (*d->fingerprint && strcmp(c->fingerprint, d->fingerprint) != 0)
         return ERR(e, ERR_DATA,
-                   "data/%s has the fingerprint %.64s, the run was planned for %.64s; prepare the "
+                   "data/%s has fingerprint %.64s, but the run was planned for %.64s; prepare the "
                    "same text again, or rerun `alibi plan` for this one",
                    d->corpus, c->fingerprint, d->fingerprint);
     if (c->vocab != d->vocab)
-        return ERR(e, ERR_DATA, "data/%s has a vocabulary of %d, the run was planned for %d",
+        return ERR(e, ERR_DATA, "data/%s has a vocabulary of %d, but the run was planned for %d",
                    d->corpus, c->vocab, d->vocab);
     for (int i = 0; i < CORPUS_SPLITS_N; i++)
         if (c->split[i].n != expected[i])

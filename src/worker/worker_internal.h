@@ -1,8 +1,8 @@
-/* worker_internal.h - what the kinds of work share: the attempt's folder, its records, the request
- * to stop.
+/* worker_internal.h - shared by the kinds of runs: the attempt's folder, its records, requests to
+ * stop.
  *
- * SIGTERM and SIGINT are never handled in a signal handler: both are blocked while the attempt
- * lives, and worker_stop_requested looks for a pending one. */
+ * There is no signal handler: SIGTERM and SIGINT are blocked during the attempt, and
+ * worker_stop_requested checks for pending ones. */
 #ifndef WORKER_WORKER_INTERNAL_H
 #define WORKER_WORKER_INTERNAL_H
 
@@ -23,13 +23,14 @@ struct worker {
     const struct worker_options *options;
     struct arena arena;
     char *dir;      /* absolute */
-    int32_t number; /* of the attempt; 0: dir is not runs/<run id>/<attempt> and has no siblings */
+    int32_t number; /* number of the attempt; 0: dir is not runs/<run id>/<attempt> and has no
+                       siblings */
     struct spec *spec;
     char (*run_id)[SPEC_ID_BYTES]; /* of each spec */
     int32_t specs_n;
     struct backend *backend;
     struct event_writer *events;
-    int64_t started_us, progress_us; /* when the attempt began; when progress was last recorded */
+    int64_t started_us, progress_us; /* start of the attempt; time of the last progress record */
     bool stopped;
     sigset_t mask_before;
 };
@@ -41,23 +42,23 @@ int worker_open(struct worker *a, const struct project *p, const struct worker_o
                 struct err *e);
 void worker_close(struct worker *a);
 
-/* train_run - the attempt's only spec, of kind SPEC_TRAIN, from its first update or from where an
- * older attempt stopped. Records every update, validations, checkpoints and EVENT_TRAINED. The
- * caller passes `kept` to checkpoints_finish once the outcome is recorded. Errors: ERR_NUMBER a
- * loss or gradient that is not finite; ERR_INTERRUPTED with a checkpoint written; ERR_DATA the
- * corpus is another one. */
+/* train_run - runs the attempt's only spec, of kind SPEC_TRAIN, from its first update or from a
+ * checkpoint of an older attempt. Records updates, validations, checkpoints and EVENT_TRAINED. The
+ * caller passes `kept` to checkpoints_finish after recording the outcome. Errors: ERR_NUMBER a loss
+ * or gradient is not finite; ERR_INTERRUPTED after writing a checkpoint; ERR_DATA the corpus does
+ * not match. */
 int train_run(struct worker *a, struct checkpoints *kept, struct err *e);
 
-/* evaluate_run - all specs of the attempt, of kind SPEC_EVAL; EVENT_EVALUATED for each as soon as
- * it is known. Errors: ERR_NOINPUT the training is not done; ERR_DATA the checkpoint or the corpus
- * is another one; ERR_INTERRUPTED. */
+/* evaluate_run - runs all specs of the attempt, of kind SPEC_EVAL, and records EVENT_EVALUATED as
+ * soon as each is done. Errors: ERR_NOINPUT the training is not done; ERR_DATA the checkpoint or
+ * the corpus does not match; ERR_INTERRUPTED. */
 int evaluate_run(struct worker *a, struct err *e);
 
-/* bench_run - the attempt's only spec, of kind SPEC_BENCH; records EVENT_BENCHED. */
+/* bench_run - runs the attempt's only spec, of kind SPEC_BENCH; records EVENT_BENCHED. */
 int bench_run(struct worker *a, struct err *e);
 
-/* worker_progress - records EVENT_PROGRESS at most once a second, the first one at once. A loss or
- * a rate that is not known is NaN. */
+/* worker_progress - records EVENT_PROGRESS, at most once per second. An unknown loss or rate is
+ * NaN. */
 int worker_progress(struct worker *a, int64_t done, int64_t total, double loss_nats, double wps,
                     struct err *e);
 
@@ -65,19 +66,18 @@ int worker_progress(struct worker *a, int64_t done, int64_t total, double loss_n
 bool worker_stop_requested(struct worker *a);
 
 /* worker_choices - the algorithms that the backend selected by timing, as text in an arena; NULL:
- * it selects none. worker_restore_choices - the backend uses these from now on, where it has them;
- * otherwise a warning says so. NULL and "" are none. */
+ * none. worker_restore_choices - makes the backend use these algorithms, or warns if it does not
+ * have them. NULL and "": none. */
 const char *worker_choices(const struct worker *a, struct arena *arena);
 void worker_restore_choices(struct worker *a, const char *choices);
 
-/* worker_peak_bytes - highest memory since worker_peak_reset, or since the start where the system
- * cannot reset its own count. */
+/* worker_peak_bytes - peak memory since worker_peak_reset, or since the start if the system cannot
+ * reset its count. */
 int worker_peak_bytes(struct worker *a, int64_t *out, struct err *e);
 void worker_peak_reset(const struct worker *a);
 
-/* corpus_open_for - opens data/CORPUS of the spec. Errors: as corpus_open; ERR_DATA when its
- * vocabulary, its token counts or its fingerprint are not the spec's (a spec may leave the
- * fingerprint open): numbers from another text must not bear this run's name. */
+/* corpus_open_for - opens data/CORPUS of the spec. Errors: as corpus_open; ERR_DATA its vocabulary,
+ * token counts or fingerprint (if the spec has one) differ from the spec's. */
 int corpus_open_for(struct corpus *c, const struct project *p, const struct spec *s, struct err *e);
 
 #endif

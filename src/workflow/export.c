@@ -1,4 +1,4 @@
-/* export.c - a training's weights for users of PyTorch. */
+/* export.c - writes a training's weights for PyTorch. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static int take_training(void *context, int columns_n, const char *const *names,
     return 0;
 }
 
-/* The training of a run: itself, or that of an evaluation. */
+/* The training of a run: the run itself, or the training of an evaluation. */
 static int find_training(struct export_training *out, struct store *store, const char *run_id,
                          struct err *e)
 {
@@ -58,10 +58,10 @@ static int take_result(void *context, int columns_n, const char *const *names,
         json_object_set_new(row, names[i], value);
     }
     if (json_array_append_new(context, row) == 0) return 0;
-    return ERR(e, ERR_NOMEM, "no memory for the results of the run");
+    return ERR(e, ERR_NOMEM, "out of memory for the results of the run");
 }
 
-/* dict.txt of the corpus, so that ids can be read as words; absent when the corpus is. */
+/* Copies dict.txt of the corpus, if the corpus is on this machine. */
 static int copy_dictionary(bool *copied, const struct project *project, struct arena *a,
                            const char *corpus, const char *dir, struct err *e)
 {

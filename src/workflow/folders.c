@@ -1,5 +1,5 @@
-/* folders.c - run folders: merge ingests results made elsewhere, or rebuilds a lost results.db; gc
- * deletes those of superseded attempts. */
+/* folders.c - run folders. merge ingests results from other projects or rebuilds a lost results.db;
+ * gc deletes the folders of superseded attempts. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "record/run_folder.h"
 #include "workflow/workflow.h"
 
-/* The folder of run folders of a path without results.db: PATH/runs, or PATH itself. */
+/* Finds the folder of run folders for a path without results.db: PATH/runs or PATH. */
 static int find_runs(struct arena *a, const char *path, const char **runs, struct err *e)
 {
     const char *below = arena_printf(a, "%s/runs", path);
@@ -21,7 +21,7 @@ static int find_runs(struct arena *a, const char *path, const char **runs, struc
     return 0;
 }
 
-/* One folder that cannot be read does not keep back the others. */
+/* Counts a folder that cannot be read; ingesting continues with the others. */
 static void skip(struct merge_result *out, struct arena *a, int32_t n, const char *why)
 {
     if (n > 0 && out->skipped_n == 0) out->why = arena_strdup(a, why);
@@ -55,7 +55,7 @@ int workflow_merge(struct merge_result *out, const struct project *project, stru
 
 /* --- gc ------------------------------------------------------------------------------------- */
 
-/* Attempt folders that no current result and no run that may still resume needs. */
+/* Attempt folders that neither a current result nor a run that may still resume needs. */
 static const char needless_sql[] =
     "SELECT DISTINCT a.log_path FROM attempts a WHERE a.state <> 'running' AND NOT EXISTS"
     " (SELECT 1 FROM attempts d WHERE d.log_path = a.log_path AND d.current_result)"
@@ -66,7 +66,7 @@ struct removal {
     struct gc_result *result;
 };
 
-/* Removes the folder of a log, if it is one of this project's. */
+/* Deletes an attempt's folder, given its log, if it is in this project. */
 static int remove_attempt(void *context, int columns_n, const char *const *names,
                           const struct store_cell *cells, struct err *e)
 {

@@ -1,10 +1,10 @@
-/* import.c - a published checkpoint becomes the result of a training.
+/* import.c - registers a published checkpoint as the result of a training.
  *
- *   1. Which training of the plan it is: by --as, else by what the file or its name says. Exactly
+ *   1. Select the training of the plan by --as, else by the content or name of the file. Exactly
  *      one must match.
- *   2. The file is compared with that training's specification, and its dictionary with the corpus.
- *   3. An attempt's folder is made as a worker would leave it, and its records go into results.db
- *      in one transaction; a failure leaves neither behind. */
+ *   2. Compare the file with the training's spec, and its dictionary with the corpus.
+ *   3. Create an attempt's folder as a worker does, and ingest its records in one transaction.
+ *      After a failure neither remains. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -22,9 +22,10 @@
 #include "store/ingest.h"
 #include "workflow/workflow.h"
 
-/* --- 1. which training ---------------------------------------------------------------------- */
+/* --- 1. select the training ----------------------------------------------------------------------
+ */
 
-/* The position method by the file itself, or the longest name of one in the file's name. */
+/* The position method of the file's content, or the longest name of a method in the file's name. */
 static const char *guess_position(const struct import *im, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -38,7 +39,7 @@ static const char *guess_position(const struct import *im, const char *path)
     return found;
 }
 
-/* "_L512" in the file's name; 0 when there is none. */
+/* The number in "_L512" of the file's name; 0: none. */
 static int32_t guess_length(const char *path)
 {
     const char *slash = strrchr(path, '/'), *at = strstr(slash ? slash : path, "_L");
@@ -51,7 +52,7 @@ static int32_t guess_length(const char *path)
     return str_to_int(&n, digits) ? (int32_t)n : 0;
 }
 
-/* What --as leaves open, as text for the plan's --only; *L: the training length it must have, 0 if
+/* Adds what --as does not state, as text for the plan's --only. *L: required training length; 0 if
  * --as states it. */
 static int complete_selection(struct arena *a, const struct import_options *o,
                               const struct import *im, const char *path, const char **only,
@@ -65,11 +66,11 @@ static int complete_selection(struct arena *a, const struct import_options *o,
     if (!strstr(as, "position=")) {
         const char *position = guess_position(im, path);
         if (!position)
-            return ERR(e, ERR_USAGE,
-                       "%s: neither the file nor its name says which position method it is; add "
-                       "--as position=alibi (or sinusoidal, rotary)",
-                       path);
-        log_info("position %s, by the %s", position,
+            return ERR(
+                e, ERR_USAGE,
+                "%s: unknown position method; add --as position=alibi (or sinusoidal, rotary)",
+                path);
+        log_info("position %s, from the %s", position,
                  import_facts(im)->position ? "tensors in the file" : "file's name");
         strbuf_addf(&text, "%sposition=%s", text.n ? "," : "", position);
     }
@@ -77,15 +78,12 @@ static int complete_selection(struct arena *a, const struct import_options *o,
     *L = 0;
     if (strstr(as, "L_train=")) return 0;
     *L = import_facts(im)->L ? import_facts(im)->L : guess_length(path);
-    if (*L == 0)
-        return ERR(e, ERR_USAGE,
-                   "%s: neither the file nor its name says the training length; add --as L_train=N",
-                   path);
-    log_info("training length %d, by the %s", *L, import_facts(im)->L ? "file" : "file's name");
+    if (*L == 0) return ERR(e, ERR_USAGE, "%s: unknown training length; add --as L_train=N", path);
+    log_info("training length %d, from the %s", *L, import_facts(im)->L ? "file" : "file's name");
     return 0;
 }
 
-/* The one training of the plan that has the length. */
+/* Finds the training of the plan with this length. */
 static int find_training(const struct plan_run **out, const struct plan *p, int32_t L,
                          const char *only, struct err *e)
 {
@@ -100,11 +98,11 @@ static int find_training(const struct plan_run **out, const struct plan *p, int3
     if (n == 1) return 0;
     if (n == 0)
         return ERR(e, ERR_USAGE,
-                   "no training of %s (scale %s) with %s has rows of %d tokens; --for ARTEFACT and "
-                   "--scale choose another plan",
+                   "no training of %s (scale %s) with %s has rows of %d tokens; choose another "
+                   "plan with --for ARTEFACT and --scale",
                    p->artefact[0].name, p->scale, only, L);
     return ERR(e, ERR_USAGE,
-               "%d trainings of %s (scale %s) have %s; add keys to --as until one is left", n,
+               "%d trainings of %s (scale %s) match %s; add keys to --as until one matches", n,
                p->artefact[0].name, p->scale, only);
 }
 
@@ -117,9 +115,9 @@ static int compare_words(const struct dictionary *theirs, const struct dictionar
         const char *x = dictionary_word(theirs, i), *y = dictionary_word(ours, i);
         if (strcmp(x, y) == 0) continue;
         return ERR(e, ERR_DATA,
-                   "%s: entry %d is '%.40s', in data/%s it is '%.40s'; the checkpoint's numbers "
-                   "would mean other words",
-                   dict, i, x, corpus, y);
+                   "%s: entry %d is '%.40s', but '%.40s' in data/%s; prepare the corpus with this "
+                   "dictionary",
+                   dict, i, x, y, corpus);
     }
     return 0;
 }
@@ -133,20 +131,19 @@ static int check_dictionary(const struct project *project, struct arena *a, cons
 
     TRY(dictionary_load(&theirs, dict, e));
     if (dictionary_size(theirs) != d->vocab) {
-        rc = ERR(e, ERR_DATA, "%s: %d entries with the specials, the specification has %d", dict,
+        rc = ERR(e, ERR_DATA, "%s: %d entries including special symbols, expected %d", dict,
                  dictionary_size(theirs), d->vocab);
         goto out;
     }
     if (!file_exists(path)) {
-        log_warn("data/%s is not prepared, so that only the size of %s was checked; prepare it "
-                 "with --dict %s",
-                 d->corpus, dict, dict);
+        log_warn(
+            "data/%s is not prepared: only the size of %s was checked; prepare it with --dict %s",
+            d->corpus, dict, dict);
         goto out;
     }
     TRY_OUT(rc, dictionary_load(&ours, path, e));
     if (dictionary_size(ours) != d->vocab)
-        rc = ERR(e, ERR_DATA, "%s: %d entries, the specification has %d", path,
-                 dictionary_size(ours), d->vocab);
+        rc = ERR(e, ERR_DATA, "%s: %d entries, expected %d", path, dictionary_size(ours), d->vocab);
     else
         rc = compare_words(theirs, ours, dict, d->corpus, e);
 out:
@@ -157,7 +154,7 @@ out:
 
 /* --- 3. the attempt ------------------------------------------------------------------------- */
 
-/* The store and an attempt of it. */
+/* The store and the attempt being ingested. */
 struct ingest {
     struct store *store;
     int64_t attempt_id;
@@ -197,7 +194,7 @@ out:
     return rc;
 }
 
-/* What the records give as the last training loss: the file's own, or the user's word. */
+/* The last training loss for the records: the file's, else the user's. */
 static int choose_loss(double *out, const struct import_options *o, const struct import *im,
                        const char *path, struct err *e)
 {
@@ -208,13 +205,12 @@ static int choose_loss(double *out, const struct import_options *o, const struct
     *out = f->valid_loss_nats;
     if (!isfinite(*out))
         return ERR(e, ERR_USAGE,
-                   "%s: records no loss of its training; give it with --loss NATS, per token",
-                   path);
-    log_info("the file records no training loss; using its validation loss");
+                   "%s: no training loss in the file; give it with --loss NATS (per token)", path);
+    log_info("no training loss in the file; using its validation loss");
     return 0;
 }
 
-/* The paper's length of a training, as --only wants it. */
+/* The nominal length of a training, as --only expects it. */
 static int32_t nominal_length(const struct plan *p, const struct plan_run *r)
 {
     for (int32_t i = 0; i < p->points_n; i++) {

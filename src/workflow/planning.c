@@ -1,6 +1,6 @@
-/* planning.c - opens a plan, looks up what is done, estimates what is left, and says why a run
- * would run: what was tried before, and the settings that differ from the run that a point of the
- * artefact asked for last. */
+/* planning.c - opens a plan, looks up which runs are done, estimates the remaining time, and
+ * explains why a run would run: earlier attempts, and settings that differ from the run that its
+ * point needed last. */
 #include "workflow/workflow.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ int planning_artefacts(const char *const **out, int32_t *out_n, const struct pro
     return 0;
 }
 
-/* The first device of --devices, for estimates: a CPU unless a GPU is named or found. */
+/* The device for estimates: the first of --devices; without one, a GPU if found, else the CPU. */
 static int planning_device(struct planning *p, const char *devices, struct err *e)
 {
     struct device list[PLANNING_DEVICES_MAX];
@@ -70,9 +70,10 @@ static int planning_estimate(struct planning *p, struct store *store, struct err
     return 0;
 }
 
-/* --- settings that differ ------------------------------------------------------------------- */
+/* --- settings that distinguish runs
+ * ------------------------------------------------------------------- */
 
-/* Whether a key is a setting of trainings that no column of a plan shows. */
+/* Whether a key is a setting of trainings without a column in the plan's list. */
 static bool is_setting(const struct spec_key *key, const struct spec *s)
 {
     static const char *const columns[] = {
@@ -96,8 +97,8 @@ static void mark_varying(bool *varying, const struct spec *a, const struct spec 
                 strcmp(spec_get(a, &keys[k], scratch), spec_get(b, &keys[k], scratch)) != 0;
 }
 
-/* The keys in which any two trainings differ that have the same columns: compared with the first
- * training of these columns. */
+/* Finds the keys in which trainings with equal columns differ, by comparing each with the first one
+ * with these columns. */
 static void planning_find_settings(struct planning *p)
 {
     struct arena scratch;
@@ -142,13 +143,13 @@ static void planning_find_settings(struct planning *p)
 
 enum { WHY_SETTINGS_MAX = 3 };
 
-/* Whether the key is a part of a run's identity. */
+/* Whether the key is part of a run's identity. */
 static bool counts(const struct spec_key *key, const struct spec *s)
 {
     return key->hashed && (!key->applies || key->applies(s));
 }
 
-/* "train.lr 2, was 3; model.dropout 0.1, was 0; and 2 more". */
+/* "train.lr 2, was 3; model.dropout 0.1, was 0; and 2 more"; NULL of equal specs. */
 static char *describe(const struct spec *now, const struct spec *before, struct arena *a)
 {
     size_t n;
@@ -163,20 +164,20 @@ static char *describe(const struct spec *now, const struct spec *before, struct 
         const char *earlier = was ? spec_get(before, &keys[i], a) : "not set";
         if (strcmp(value, earlier) == 0 || found++ >= WHY_SETTINGS_MAX) continue;
         if (strcmp(keys[i].name, "eval.train_run") == 0)
-            strbuf_addf(&b, "%sits training is another", b.n ? "; " : "");
+            strbuf_addf(&b, "%sits training changed", b.n ? "; " : "");
         else
             strbuf_addf(&b, "%s%s %s, was %s", b.n ? "; " : "", keys[i].name, value, earlier);
     }
     if (found > WHY_SETTINGS_MAX) strbuf_addf(&b, "; and %d more", found - WHY_SETTINGS_MAX);
-    return b.text;
+    return found ? b.text : NULL;
 }
 
 struct search {
     struct planning *p;
-    int32_t from; /* the point where the next row's is likely to be */
+    int32_t from; /* index where the next row's point is expected */
 };
 
-/* The point of a row: they come in the plan's order, so that the search is short. */
+/* Finds the point of a row. Rows are in the plan's order, so that the search is short. */
 static const struct plan_point *find_point(struct search *x, const char *artefact, int64_t point)
 {
     const struct plan *p = &x->p->plan;
@@ -190,7 +191,7 @@ static const struct plan_point *find_point(struct search *x, const char *artefac
     return NULL;
 }
 
-/* A point as it was last run: artefact, point, run_id, scale, spec. */
+/* A point as last run: artefact, point, run_id, scale, spec. */
 static int take_point(void *context, int columns_n, const char *const *names,
                       const struct store_cell *cells, struct err *e)
 {
@@ -207,7 +208,7 @@ static int take_point(void *context, int columns_n, const char *const *names,
     if (p->changed[at->run] || p->state[at->run].last != STORE_NONE || p->state[at->run].done ||
         strcmp(run->spec.scale, cells[3].text) != 0)
         return 0;
-    /* What a program of another meaning wrote cannot be compared. */
+    /* Specs written by a program of another meaning cannot be compared. */
     if (spec_parse(&before, cells[4].text, NULL) < 0 || before.kind != run->spec.kind) return 0;
     p->changed[at->run] = describe(&run->spec, &before, &p->plan.arena);
     return 0;
@@ -284,6 +285,6 @@ char *planning_why(const struct planning *p, int32_t run, struct arena *a)
                                : arena_strdup(a, "new");
     if (s->last == STORE_CANCELLED) return arena_strdup(a, "cancelled; resumes");
     if (s->last == STORE_RUNNING) return arena_strdup(a, "running, or its scheduler died");
-    if (s->last == STORE_DONE) return arena_strdup(a, "to be done again");
+    if (s->last == STORE_DONE) return arena_strdup(a, "will be redone");
     return arena_printf(a, "%s%s: %s", store_state_name(s->last), again, s->last_message);
 }

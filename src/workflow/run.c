@@ -9,9 +9,8 @@
 #include "report/report.h"
 #include "workflow/workflow.h"
 
-/* Embedded corpora are made here; others must be prepared, and must be the ones the plan was made
- * for. Every file is hashed once a call: workers only compare sizes, and a changed byte would be
- * trained on. */
+/* Prepares embedded corpora; others must be prepared already and match the plan. Hashes every file
+ * once per call, because workers only compare sizes. */
 static int prepare_one(const struct project *project, struct arena *a, const struct spec_data *d,
                        workflow_progress_fn progress, struct err *e)
 {
@@ -28,7 +27,7 @@ static int prepare_one(const struct project *project, struct arena *a, const str
     int rc = 0;
     if (d->fingerprint[0] && strcmp(d->fingerprint, corpus.fingerprint) != 0)
         rc = ERR(e, ERR_DATA,
-                 "data/%s: fingerprint %.16s…, the plan expects %.16s…; prepare it again from the "
+                 "data/%s: fingerprint %.16s…, but the plan expects %.16s…; prepare it from the "
                  "right text",
                  d->corpus, corpus.fingerprint, d->fingerprint);
     corpus_close(&corpus);
@@ -50,10 +49,10 @@ static int prepare_corpora(const struct project *project, struct arena *a, const
     return 0;
 }
 
-/* --- what an artefact asks for becomes rows of results.db ------------------------------------ */
+/* --- registering points in results.db ------------------------------------ */
 
-/* The paper's numbers of every artefact, run or not: claims about the paper compare one artefact's
- * with another's. A bad file that this run does not need does not stop it. */
+/* Registers the paper's numbers of every artefact, because claims compare artefacts. An invalid
+ * file of another artefact is only a warning. */
 static int register_papers(struct store *store, const struct project *project, struct arena *a,
                            const struct plan *p, struct err *e)
 {
@@ -164,7 +163,7 @@ static struct run *make_runs(struct arena *a, const struct plan *p)
     return runs;
 }
 
-/* What the progress line calls the work: "table5 figure1 (mini)". */
+/* The title of the progress line: "table5 figure1 (mini)". */
 static char *headline(struct arena *a, const struct plan *p)
 {
     char *text = arena_strdup(a, "");
@@ -191,8 +190,7 @@ int workflow_run(struct store *store, const struct project *project, const struc
     TRY_OUT(rc, workflow_register(store, project, p, o, e));
     TRY_OUT(rc,
             scheduler_run(store, project, make_runs(&a, plan), plan->runs_n, &options, &result, e));
-    /* The verdicts of the view `claims` follow the results they rest on: those of the artefact as
-     * it is. */
+    /* Updates the verdicts of the view `claims`; variants have none. */
     for (int32_t i = 0; i < plan->artefacts_n && !*plan->variant; i++)
         TRY_OUT(rc, report_judge(store, project, plan->artefact[i].name, plan->artefact[i].dir,
                                  plan->artefact[i].scale, e));

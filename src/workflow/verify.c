@@ -1,9 +1,9 @@
-/* verify.c - is what results.db shows still what was computed?
+/* verify.c - checks results.db against checkpoints, records and repeated computation:
  *
  *   1. results.db itself (integrity, foreign keys)
  *   2. the checkpoints of every training, by their recorded hashes
- *   3. every current result against its record in the folder of its attempt
- *   4. if updates are given: the run reproduced bit for bit (worker/reproduce.h) */
+ *   3. every current result against its event record in the attempt's folder
+ *   4. with updates: reproduces runs bit for bit (worker/reproduce.h) */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ struct verify {
     struct verify_summary *sum;
 };
 
-/* The chosen run, and its training. */
+/* The selected run and its training. */
 #define VERIFY_CHOSEN(id) " (:run IS NULL OR " id " = CAST(:run AS TEXT))"
 
 static void report(struct verify *v, enum verify_verdict verdict, const char *what,
@@ -48,7 +48,7 @@ static int verify_training(void *context, int columns_n, const char *const *name
         struct err why = {0};
         struct safetensors *file;
         TRY(store_checkpoint(v->store, cells[0].text, which[i], path, sha256, e));
-        if (strcmp(path, before) == 0) continue; /* the best is the last */
+        if (strcmp(path, before) == 0) continue; /* best and last are the same file */
         before = arena_strdup(v->arena, path);
         int rc = checkpoint_open(&file, NULL, project_path(v->project, v->arena, path), sha256,
                                  cells[0].text, &why);
@@ -67,7 +67,7 @@ static const char result_sql[] =
     " WHERE v.current = 1 AND (" VERIFY_CHOSEN("v.run_id") ") ORDER BY v.kind DESC, v.run_id";
 enum { RESULT_FIRST_FIELD = 3 };
 
-/* The record of a result. */
+/* The event record of a result. */
 struct result_record {
     struct arena *arena;
     const char *run_id;
@@ -89,7 +89,7 @@ static int take_record(void *context, const struct event *ev, struct err *e)
     return 1;
 }
 
-/* Compares the columns of the record's fields that a repetition would give again. */
+/* Compares the columns of reproducible fields with the record. */
 static void compare_result(struct verify *v, const struct record *r, int columns_n,
                            const char *const *names, const struct store_cell *cells)
 {
@@ -102,7 +102,7 @@ static void compare_result(struct verify *v, const struct record *r, int columns
         const char *cell = i < columns_n ? cells[i].text : NULL;
         if (record_equals_cell(&value, cell)) continue;
         report(v, VERIFY_WRONG,
-               arena_printf(v->arena, "run %s: %s is %s in results.db, %s in its record",
+               arena_printf(v->arena, "run %s: %s is %s in results.db, but %s in its record",
                             cells[0].text, f->column, cell ? cell : "nothing",
                             record_format(&value, v->arena)),
                NULL);
@@ -133,9 +133,10 @@ static int verify_result(void *context, int columns_n, const char *const *names,
     if (rc == 1)
         compare_result(v, &x.record, columns_n, names, cells);
     else
-        report(v, VERIFY_WRONG,
-               arena_printf(a, "run %s: %s holds no record of its result", cells[0].text, events),
-               rc < 0 ? why.text : NULL);
+        report(
+            v, VERIFY_WRONG,
+            arena_printf(a, "run %s: %s contains no record of its result", cells[0].text, events),
+            rc < 0 ? why.text : NULL);
     return 0;
 }
 
@@ -174,15 +175,14 @@ static int verify_reproduced(void *context, int columns_n, const char *const *na
     } else {
         report(v, VERIFY_DIFFERENT,
                arena_printf(a, "%s: %lld records differ; %s", what, (long long)r.differ_n, r.why),
-               arena_printf(a,
-                            "equal bits are promised only for the same program, device and "
-                            "libraries: %s",
-                            r.maker));
+               arena_printf(
+                   a, "bits are only guaranteed for the same program, device and libraries: %s",
+                   r.maker));
     }
     return 0;
 }
 
-/* --- all of it ------------------------------------------------------------------------------ */
+/* --- all steps ------------------------------------------------------------------------------ */
 
 int workflow_verify(struct verify_summary *out, const struct project *project, struct arena *a,
                     struct store *store, const struct verify_options *o, struct err *e)

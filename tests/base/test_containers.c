@@ -25,7 +25,7 @@ TEST(an_array_in_an_arena_keeps_what_was_pushed)
     arena_fini(&a);
 }
 
-TEST(an_array_from_malloc_grows_zeroed_and_refuses_what_memory_cannot_hold)
+TEST(an_array_from_malloc_grows_zeroed_and_rejects_what_memory_cannot_hold)
 {
     char *text = NULL;
     int32_t capacity = 0;

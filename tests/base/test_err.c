@@ -1,11 +1,11 @@
-/* test_err.c - one sentence, a place before it, an exit status for each code. */
+/* test_err.c - messages, their prefixes, and the exit status of each code. */
 #include "harness/test.h"
 
 #include <string.h>
 
 #include "base/err.h"
 
-TEST(a_sentence_keeps_to_one_line_and_takes_places_in_front)
+TEST(a_message_is_one_line_and_takes_places_as_prefix)
 {
     assert_int_equal(ERR(&e, ERR_DATA, "bad\nline %d", 3), ERR_DATA);
     assert_string_equal(e.text, "bad line 3");
@@ -13,7 +13,7 @@ TEST(a_sentence_keeps_to_one_line_and_takes_places_in_front)
     assert_string_equal(e.text, "file x: bad line 3");
 }
 
-TEST(a_sentence_longer_than_its_room_is_cut)
+TEST(a_message_longer_than_its_buffer_is_cut)
 {
     char text[3000];
     memset(text, 'a', sizeof text - 1);

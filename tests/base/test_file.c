@@ -1,4 +1,4 @@
-/* test_file.c - files are whole or absent; locks name their holder; hashes are the published ones.
+/* test_file.c - files are complete or absent; locks name their holder; hashes match published ones.
  */
 #include "harness/test.h"
 
@@ -71,7 +71,7 @@ TEST_WITH(struct place *p, an_abandoned_file_leaves_the_old_one)
     file_writer_abandon(f);
     assert_int_equal(file_read(&p->arena, &text, NULL, path, 99, &p->e), 0);
     assert_string_equal(text, "old");
-    assert_int_equal(rmdir(p->dir), -1); /* only f is left, no temporary */
+    assert_int_equal(rmdir(p->dir), -1); /* only f is left, no temporary file */
     assert_int_equal(unlink(path), 0);
     assert_int_equal(rmdir(p->dir), 0);
 }
@@ -136,7 +136,7 @@ static void assert_text(struct place *p, const char *path, const char *expected)
     assert_string_equal(text, expected);
 }
 
-/* A FIFO without a writer, a device, a folder: nothing waits for it, and nothing reads it. */
+/* A FIFO without a writer, a device and a folder are rejected without blocking. */
 TEST_WITH(struct place *p, only_a_regular_file_is_read)
 {
     const char *fifo = path_of(p, "fifo");
@@ -144,7 +144,7 @@ TEST_WITH(struct place *p, only_a_regular_file_is_read)
     char *text, tail[8] = "before", hex[HASH_HEX_BYTES];
     struct file_map m;
     assert_int_equal(mkfifo(fifo, 0666), 0);
-    alarm(60); /* ends a wait */
+    alarm(60); /* ends a read that blocks */
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         assert_int_equal(file_open_read(paths[i], &p->e), ERR_DATA);
         assert_non_null(strstr(p->e.text, paths[i]));
@@ -170,8 +170,8 @@ TEST_WITH(struct place *p, a_tail_is_the_end_of_the_file)
     assert_string_equal(tail, "12");
 }
 
-/* A file of the program takes the place of a link; one that the user names is where the link leads
- * to, through several and to a file that is still to be made. */
+/* file_write_atomic replaces a link; file_write_named writes to its target, through several links
+ * and to a file that does not exist yet. */
 TEST_WITH(struct place *p, a_link_that_the_user_names_leads_to_the_file)
 {
     struct stat st;
@@ -210,7 +210,7 @@ TEST_WITH(struct place *p, a_device_or_a_pipe_is_written_in_place)
     assert_true(S_ISLNK(st.st_mode));
 }
 
-/* As /proc/self/fd of a file that was deleted. */
+/* Such as /proc/self/fd/N of a deleted file. */
 TEST_WITH(struct place *p, a_file_without_a_name_is_written_in_place)
 {
     char text[8] = "";
@@ -248,7 +248,7 @@ TEST_WITH(struct place *p, what_was_printed_in_vain_is_an_error)
     fclose(out);
 }
 
-TEST(durations_read_as_people_say_them)
+TEST(durations_are_in_hours_minutes_and_seconds)
 {
     static const struct {
         double seconds;

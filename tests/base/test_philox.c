@@ -1,4 +1,4 @@
-/* test_philox.c - known answers of Philox 4x32-10 and the statistics that dropout rests on. */
+/* test_philox.c - known answers of Philox 4x32-10, and the statistics on which dropout relies. */
 #include "harness/test.h"
 
 #include "base/philox.h"
@@ -47,7 +47,7 @@ TEST(the_share_kept_by_dropout_is_one_minus_p)
     assert_int_equal(philox_keep_below(0), 0xffffffffu);
 }
 
-TEST(a_uniform_lies_in_zero_to_one)
+TEST(a_uniform_is_between_zero_and_one)
 {
     assert_true(philox_uniform(0) == 0.0f);
     assert_true(philox_uniform(0xffffffffu) < 1.0f);

@@ -49,7 +49,7 @@ TEST(the_nearest_name_is_found_if_any_is_near)
     assert_string_equal(str_nearest("tabel5", tables, 3), "table5"); /* a swap is one edit */
 }
 
-TEST(names_hold_no_slash_and_no_leading_dot)
+TEST(names_have_no_slash_and_no_leading_dot)
 {
     assert_true(str_is_name("synthetic-wikitext103.v2"));
     assert_false(str_is_name("../etc"));
@@ -59,7 +59,7 @@ TEST(names_hold_no_slash_and_no_leading_dot)
     assert_false(str_is_name("a b"));
 }
 
-TEST(the_last_line_is_the_last_that_says_something)
+TEST(the_last_line_is_the_last_one_that_is_not_empty)
 {
     char text[] = "first\nerror: no such \x1b[31mtable\n\n  \n", one[] = "one", none[] = "\n\n";
     assert_string_equal(str_last_line(text), "error: no such ?[31mtable");

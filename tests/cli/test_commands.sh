@@ -44,8 +44,8 @@ expect 64 "cannot be combined with --set" "$alibi" plan table5 --scale paper --c
 expect 0 "72 of 72 runs are not the paper's" "$alibi" plan table5 --scale paper --set train.lr=2
 expect 0 "7.6 GB" "$alibi" plan table5 --scale paper --set train.precision=bf16
 expect 0 "note: train.precision=bf16.*--set train.precision=fp32" "$alibi" plan table5 --devices cpu --set train.precision=bf16
-expect 69 "train.precision=bf16: the device cpu .*--set train.precision=fp32" "$alibi" run table5 --devices cpu --set train.precision=bf16
-expect 69 "eval.precision=bf16: the device cpu .*--set eval.precision=fp32" "$alibi" run table5 --devices cpu --set eval.precision=bf16
+expect 69 "train.precision=bf16 is not supported on cpu.*--set train.precision=fp32" "$alibi" run table5 --devices cpu --set train.precision=bf16
+expect 69 "eval.precision=bf16 is not supported on cpu.*--set eval.precision=fp32" "$alibi" run table5 --devices cpu --set eval.precision=bf16
 expect 69 "cuda:7" "$alibi" run table5 --devices cuda:7 --set train.precision=bf16
 [ ! -e runs ] || fail "a refused run left a folder"
 
@@ -72,7 +72,7 @@ Y
 expect 65 "data prepare" "$alibi" run "$dir/mygrid/"
 expect 66 "valid.txt" "$alibi" data prepare mytext --text "$dir/mygrid"
 expect 0 "data/mytext.yaml" "$alibi" data prepare mytext --text "$dir/text"
-expect 0 "as it was prepared" "$alibi" data verify mytext
+expect 0 "all files match their hashes" "$alibi" data verify mytext
 expect 0 "2 trainings, 8 evaluations" "$alibi" plan "$dir/mygrid/"
 expect 0 "" "$alibi" run "$dir/mygrid/" --devices cpu:2
 expect 0 "10 done, 0 to do" "$alibi" plan "$dir/mygrid/"
@@ -89,9 +89,9 @@ nonoverlapping=$("$alibi" query "SELECT run_id FROM evaluations WHERE protocol =
 sliding=$("$alibi" query "SELECT run_id FROM evaluations WHERE protocol = 'sliding' AND L_valid = 32" --format csv | tail -n 1)
 tokens=$("$alibi" query "SELECT DISTINCT tokens FROM evaluations WHERE protocol = 'nonoverlapping'" --format csv | tail -n 1 | tr -d '\r')
 expect 0 "^  targets  *$tokens tokens of the split, </s> of each line included$" "$alibi" show "$nonoverlapping"
-grep -q "^  windows  *$(((tokens + 31) / 32)) of at most 32 tokens, one after the other" "$dir/out" || { fail "show: windows"; cat "$dir/out"; }
-expect 0 "^  targets  *the first 64 of $tokens tokens" "$alibi" show "$sliding"
-grep -q "^  windows  *64 of at most 32 tokens, each 1 further on: .* up to 31 tokens of context" "$dir/out" || { fail "show: windows"; cat "$dir/out"; }
+grep -q "^  windows  *$(((tokens + 31) / 32)) of at most 32 tokens, without overlap" "$dir/out" || { fail "show: windows"; cat "$dir/out"; }
+expect 0 "^  targets  *first 64 of $tokens tokens" "$alibi" show "$sliding"
+grep -q "^  windows  *64 of at most 32 tokens, stride 1: .* up to 31 tokens of context" "$dir/out" || { fail "show: windows"; cat "$dir/out"; }
 expect 0 "" "$alibi" logs "$run"
 expect 64 "hex digits" "$alibi" show xyz
 expect 66 "no run matches" "$alibi" show 0000
@@ -109,7 +109,7 @@ mkdir "$dir/bin"
 printf '#!/bin/sh\necho "bwrap: no namespaces" >&2\nexit 1\n' >"$dir/bin/bwrap"
 chmod +x "$dir/bin/bwrap"
 printf 'system("touch %s/HACK")\nplot DATA using 1:2\n' "$dir" >"$dir/mygrid/plot.gp"
-expect 69 "1 figure was not drawn; the first: .*there is no sandbox" env PATH="$dir/bin:$PATH" "$alibi" report "$dir/mygrid/"
+expect 69 "1 figure was not drawn, the first: .*there is no sandbox" env PATH="$dir/bin:$PATH" "$alibi" report "$dir/mygrid/"
 grep -q "mygrid/plot.gp is not a shipped file.*(bwrap: no namespaces); install bubblewrap, or pass --trust" "$dir/out" ||
     { fail "why a figure was not drawn"; cat "$dir/out"; }
 grep -q ALiBi "$dir/out" || { fail "the table is not there"; cat "$dir/out"; }
@@ -124,7 +124,7 @@ expect 66 "no evaluation" "$alibi" compare position=alibi,scale=paper position=s
 
 # Why a run would run: what differs from what the same point asked for before.
 expect 0 "new: model.dropout 0.1, was 0; train.lr 0.25, was 0.5$" "$alibi" plan "$dir/mygrid/" --set train.lr=0.25 --set model.dropout=0.1
-expect 0 "new: its training is another$" "$alibi" plan "$dir/mygrid/" --set train.lr=0.25 --all
+expect 0 "new: its training changed$" "$alibi" plan "$dir/mygrid/" --set train.lr=0.25 --all
 expect 0 "; and 1 more$" "$alibi" plan "$dir/mygrid/" --set train.lr=0.25 --set train.clip=1 --set train.warmup=9 --set train.seed=2
 
 # A second seed adds runs; nothing is run twice.

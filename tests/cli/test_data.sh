@@ -23,7 +23,7 @@ expect 0 "already" "$alibi" data fetch wikitext2 --from none.zip
 cmp data/fetched/wikitext2/valid.txt "$fixtures/text/valid.txt" || fail "the text is not the archive's"
 
 # It is not WikiText-2, and cannot bear its name.
-expect 65 "train has 7347 tokens, the corpus of this name has 2088628" "$alibi" data prepare wikitext2
+expect 65 "train has 7347 tokens, but the public corpus has 2088628" "$alibi" data prepare wikitext2
 expect 0 "7347 train" "$alibi" data prepare mytext --text data/fetched/wikitext2
 [ ! -e data/wikitext2 ] || fail "a refused corpus was kept"
 
@@ -33,7 +33,7 @@ mkdir -p again/data/fetched
 head -c 5000 good.tar >again/data/fetched/wikitext2.zip.part
 expect 0 "in " "$alibi" data fetch wikitext2 --url "file://$dir/good.tar" --sha256 "$hash" --project again
 head -c 20000 good.tar >cut.tar
-expect 65 "altered, cut short" "$alibi" data fetch wikitext2 --url "file://$dir/cut.tar" --sha256 "$hash" --force
+expect 65 "modified, truncated" "$alibi" data fetch wikitext2 --url "file://$dir/cut.tar" --sha256 "$hash" --force
 expect 69 "none.tar" "$alibi" data fetch wikitext2 --url "file://$dir/none.tar" --force
 mkdir -p x/wikitext-2
 tar cf bad.tar -P --transform 's,^wikitext-2,../..,' wikitext-2
@@ -55,10 +55,10 @@ expect 66 "none.txt" "$alibi" data prepare pieces2 --text text --vocab-file none
 mkdir ids
 for split in train valid test; do printf '\001\000\002\000\001\000\011\000\002\000\011\000' >ids/$split.bin; done
 expect 0 "8 words             6 train" "$alibi" data prepare numbers --ids ids --id-end 9
-expect 66 "lacks train.bin" "$alibi" data prepare numbers2 --ids text
+expect 66 "contains no train.bin" "$alibi" data prepare numbers2 --ids text
 expect 0 "208 words" "$alibi" data prepare given --text text --dict "$fixtures/dict.txt"
 cmp data/given/dict.txt "$fixtures/dict.txt" || fail "the dictionary given was changed"
-expect 64 "taken whole" "$alibi" data prepare given2 --text text --dict "$fixtures/dict.txt" --vocab 100
+expect 64 "cannot be combined with --vocab" "$alibi" data prepare given2 --text text --dict "$fixtures/dict.txt" --vocab 100
 expect 64 "requires --vocab-file" "$alibi" data prepare given2 --text text --merges vocab.txt
 
 finish

@@ -21,7 +21,7 @@ evaluate:
   - { where: { position: alibi }, split: valid, window: sliding, stride: 1, L_valid: [8, 16], targets: 64 }
 Y
 answers() { # NAME: what the views say, but for exit codes and uids
-    for view in "evaluations ORDER BY run_id" "trainings ORDER BY run_id" "curves ORDER BY run_id, split, step"; do
+    for view in "evaluations ORDER BY run_id" "position_loss ORDER BY run_id, first" "trainings ORDER BY run_id" "curves ORDER BY run_id, split, step"; do
         "$alibi" query "SELECT * FROM $view" --format csv
     done >"$dir/$1.csv"
     "$alibi" report g/ --format csv >>"$dir/$1.csv" 2>/dev/null
@@ -47,7 +47,7 @@ cp -r runs "$dir/runs"
 sqlite() { python3 -c 'import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute(sys.argv[2]); c.commit()' "$@"; }
 if command -v python3 >/dev/null 2>&1; then
     sqlite results.db "UPDATE results SET perplexity = perplexity - 1 WHERE run_id = '$evaluation'"
-    expect 65 "run $evaluation: perplexity is [0-9.]* in results.db, [0-9.]* in its record" "$alibi" verify
+    expect 65 "run $evaluation: perplexity is [0-9.]* in results.db, but [0-9.]* in its record" "$alibi" verify
     cp "$dir/results.db" results.db
     rm -f results.db-wal results.db-shm
 fi
@@ -56,7 +56,7 @@ expect 65 "WRONG runs/$training/1/update-000000008" "$alibi" verify
 cp "$dir/runs/$training/1/update-000000008.safetensors" "runs/$training/1/"
 events=runs/$training/1/events
 head -c 900 "$dir/$events" >"$events"
-expect 65 "holds no record of its result" "$alibi" verify
+expect 65 "contains no record of its result" "$alibi" verify
 expect 65 "its record is missing" "$alibi" verify "$training"
 cp "$dir/$events" "$events"
 expect 0 "0 wrong" "$alibi" verify

@@ -84,11 +84,11 @@ expect 64 "no run matches" "$alibi" import "$fixtures/tiny.pt" --as position=t5 
 expect 64 "rows of 32 tokens" "$alibi" import "$fixtures/tiny.pt" --as position=alibi
 expect 65 "tokens_per_sample=32" "$alibi" import "$fixtures/tiny.pt" --as position=alibi,L_train=512
 head -n 100 "$fixtures/dict.txt" >short.txt
-expect 65 "specification has 208" "$alibi" import alibi_tiny_L32.pt --dict short.txt --for ./grid/ --force
+expect 65 "expected 208" "$alibi" import alibi_tiny_L32.pt --dict short.txt --for ./grid/ --force
 sed '5s/.*/other 1/' "$fixtures/dict.txt" >other.txt
 expect 65 "entry 8 is 'other'" "$alibi" import alibi_tiny_L32.pt --dict other.txt --for ./grid/ --force
 expect 66 "No such file" "$alibi" import none.pt
-expect 65 "not a checkpoint of PyTorch" "$alibi" import other.txt
+expect 65 "not a PyTorch checkpoint" "$alibi" import other.txt
 [ "$(find runs -name imported.safetensors | wc -l)" -eq 3 ] || fail "a refused import left weights behind"
 
 finish

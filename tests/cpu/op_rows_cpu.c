@@ -1,5 +1,5 @@
 /* op_rows_cpu.c - rows of the op table for the CPU backend alone: more cases than a slower device
- * could run, and what only this backend promises. */
+ * could run, and guarantees of this backend only. */
 #include "harness/test.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ static void attention_refuses_widths(struct op_bench *k)
     }
 }
 
-/* The first T queries alone give the same bits: a query sees its own past only. */
+/* The first T queries alone have the same bits: a query depends only on its past. */
 static void attention_prefix(struct op_bench *k)
 {
     struct err e = {0};
@@ -151,7 +151,7 @@ static void softmax_of_nan(struct op_bench *k)
 const struct op_row op_rows_cpu[] = {
     {"attention refuses a head width that is odd or above 256", attention_refuses_widths},
     {"attention gives a query the same bits in a longer row", attention_prefix},
-    {"attention does not read what is left in scratch memory", attention_scratch},
+    {"attention does not read old values in scratch memory", attention_scratch},
     {"linear_rows gives a row the same bits at every place", linear_rows_is_exact},
     {"linear and its gradients repeat their bits at a training's size", linear_repeats},
     {"relu of a NaN is a NaN", relu_of_nan},

@@ -15,7 +15,7 @@ static void check(const int32_t size[4], enum form form, float p, struct attenti
     struct backend *own = k.b;
     for (int variant = 0; variant < CPU_VARIANTS; variant++) {
         if ((k.b = cpu_variant_open(variant)) == NULL) continue;
-        op_attention_check(&k, &c); /* memory is of the host, thus of every variant */
+        op_attention_check(&k, &c); /* memory is on the host and shared by all variants */
         backend_close(k.b);
     }
     k.b = own;

@@ -1,4 +1,4 @@
-/* test_cpu.c - opening backends by name, and what the CPU backend says and keeps. */
+/* test_cpu.c - opening backends by name; description, memory and threads of the CPU backend. */
 #include "harness/test.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ TEST(the_cpu_names_its_threads_its_kernels_and_its_library)
     backend_close(NULL);
 }
 
-TEST(what_cannot_be_opened_says_why)
+TEST(a_file_that_cannot_be_opened_is_reported_with_the_reason)
 {
     static const struct {
         const char *name, *word;
@@ -52,7 +52,7 @@ TEST(what_cannot_be_opened_says_why)
     }
 }
 
-/* Here without a driver, elsewhere perhaps with one: only the sentence of a refusal is checked. */
+/* A machine may have a driver: only the message of a failure is checked. */
 TEST(a_missing_cuda_backend_says_what_is_missing)
 {
     struct backend *b = NULL;
@@ -88,7 +88,7 @@ TEST(memory_is_aligned_zeroed_and_counted)
     backend_close(b);
 }
 
-TEST(bytes_travel_up_across_and_down)
+TEST(bytes_are_uploaded_copied_and_downloaded)
 {
     struct backend *b = cpu_variant_best(1);
     float in[3] = {1.0f, 2.0f, 3.0f}, out[3] = {0};
@@ -185,7 +185,7 @@ TEST(one_thread_and_two_give_the_same_bits)
         }
 }
 
-/* Any library that this machine has multiplies rightly; others are not tested. */
+/* Tests the libraries of this machine. */
 TEST(every_installed_library_multiplies_rightly)
 {
     static const char *const makes[] = {"onednn", "openblas", "blis"};

@@ -1,8 +1,8 @@
-/* test_simd_attention_skip.c - tiles that the backward pass leaves out change no bit of it, on
- * every instruction set, and they are left out.
+/* test_simd_attention_skip.c - the backward pass skips tiles, and skipping changes no bit, on every
+ * instruction set.
  *
- * What it is compared with is the same pass under a table of the same biases, of which the backward
- * pass does not know that it falls with distance, so that nothing is left out. */
+ * The reference is the same pass with a table of the same biases; for a table no tile is skipped.
+ */
 #include "harness/test.h"
 
 #include <math.h>
@@ -66,7 +66,7 @@ static void check_bits(struct op_bench *k, enum skip_data data)
     op_same("dqkv", op_get(k, &c.dqkv.t), expected, (int64_t)T * 3 * C);
 }
 
-TEST(tiles_left_out_change_no_bit)
+TEST(skipped_tiles_change_no_bit)
 {
     for (int variant = 0; variant < CPU_VARIANTS; variant++) {
         struct op_bench k;
@@ -78,7 +78,7 @@ TEST(tiles_left_out_change_no_bit)
     }
 }
 
-/* A NaN among the first values reaches every query's gradient unless their tile is left out. */
+/* A NaN among the first values reaches every query's gradient unless their tile is skipped. */
 TEST(a_tile_of_zero_probabilities_is_not_read)
 {
     struct op_bench k;

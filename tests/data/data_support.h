@@ -1,5 +1,5 @@
-/* data_support.h - what the tests of src/data and src/prepare share: a folder that goes away, a
- * project in it, and token streams. */
+/* data_support.h - shared by the tests of src/data and src/prepare: a temporary folder, a project
+ * in it, and token streams. */
 #ifndef TESTS_DATA_SUPPORT_H
 #define TESTS_DATA_SUPPORT_H
 
@@ -36,7 +36,7 @@ struct tokens data_tokens(const int32_t *ids, int64_t n);
 int data_write_tokens(const char *path, const int32_t *ids, int64_t n, int32_t vocab,
                       struct err *e);
 
-/* data_text - a text in memory that messages call "here". */
+/* data_text - a text in memory with the name "here" in messages. */
 #define data_text(data, length)                                                                    \
     (&(const struct text){.bytes = (data), .n = (length), .place = "here"})
 /* data_count_items - words and line ends of a text. */

@@ -1,4 +1,4 @@
-/* test_batches.c - training batches: what is in them and what never changes. */
+/* test_batches.c - training batches: their content, order and invariants. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 enum { N = 1003, FIRST_ID = 10 };
 
-/* A stream whose ids give their place: FIRST_ID + place. */
+/* A stream whose ids state their position: FIRST_ID + position. */
 static struct tokens stream(int64_t n)
 {
     static int32_t ids[200000];
@@ -131,7 +131,7 @@ TEST(the_short_block_is_the_first_row_of_a_full_batch_and_padded)
     batches_close(b);
 }
 
-/* Greedy packing as SPEC section 3 says it, over lengths alone. */
+/* Greedy packing as in SPEC section 3, of lengths alone. */
 static int64_t packed_greedily(int64_t n, int32_t L, int32_t most)
 {
     int64_t batches = 0, rows = 0;
@@ -214,14 +214,14 @@ TEST(another_seed_packs_other_batches)
     batches_close(b);
 }
 
-TEST(options_that_cannot_be_are_refused)
+TEST(options_that_cannot_be_are_rejected)
 {
     const struct tokens s = stream(N);
     const struct tokens none = data_tokens(s.ids, 0);
     struct batches_options o = {.L = 128, .shards = 1, .shard_tokens = 127};
     struct batches *b;
     assert_int_equal(batches_open(&b, &s, &o, &e), ERR_DATA);
-    assert_says(&e, "a row of 128 tokens does not fit a shard of 127");
+    assert_says(&e, "a row of 128 tokens does not fit into a shard of 127");
     o.shard_tokens = 128;
     assert_int_equal(batches_open(&b, &none, &o, &e), ERR_DATA);
     assert_says(&e, "no tokens");

@@ -5,7 +5,7 @@
 #include "data/data_support.h"
 #include "prepare/prepare.h"
 
-/* Prepares the corpus tiny of the folder, again if it exists. */
+/* Prepares the corpus tiny in the folder, replacing an existing one. */
 static void make_corpus(struct data_folder *f)
 {
     struct err e = {0};
@@ -46,12 +46,12 @@ TEST_WITH(struct data_folder *f, damage_to_the_manifest_is_named)
         const char *from, *to, *says;
     } cases[] = {
         {"vocab: 8", "vocab: x", "vocab is 'x', expected a count"},
-        {"vocab: 8\n", "", "lacks the key vocab"},
-        {"format: 1", "format: 2", "format 2, this program reads 1"},
-        {"name: \"tiny\"", "name: \"other\"", "describes the corpus other"},
+        {"vocab: 8\n", "", "key vocab is missing"},
+        {"format: 1", "format: 2", "format 2, but this program reads 1"},
+        {"name: \"tiny\"", "name: \"other\"", "describes another corpus, other"},
         {"fingerprint: \"", "fingerprint: \"z", "expected 64 hex digits"},
         {"train_tokens: 7", "train_tokens: 8", "train.tokens: 7 tokens"},
-        {"vocab: 8", "vocab: 16", "the manifest says 7 and 16"},
+        {"vocab: 8", "vocab: 16", "the manifest states 7 and 16"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         make_corpus(f);
@@ -60,13 +60,13 @@ TEST_WITH(struct data_folder *f, damage_to_the_manifest_is_named)
     }
 }
 
-TEST_WITH(struct data_folder *f, hashes_that_do_not_make_the_fingerprint_are_refused)
+TEST_WITH(struct data_folder *f, hashes_that_do_not_make_the_fingerprint_are_rejected)
 {
     make_corpus(f);
     edit_manifest(f, "sha256_test: \"",
                   "sha256_test: \"0123456789abcdef0123456789abcdef"
                   "0123456789abcdef0123456789abcdef\"\nrest: \"");
-    assert_open_says(f, ERR_DATA, "is not that of the hashes");
+    assert_open_says(f, ERR_DATA, "does not match the hashes");
 }
 
 TEST_WITH(struct data_folder *f, a_file_that_changed_is_found_by_verification)

@@ -1,4 +1,4 @@
-/* test_tokens.c - token files: round trips and what is refused. */
+/* test_tokens.c - token files: round trips and rejected files. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ TEST_WITH(struct data_folder *f, the_head_keeps_vocabulary_and_dictionary_hash)
     tokens_close(&t);
 }
 
-TEST_WITH(struct data_folder *f, damaged_files_are_refused_with_what_was_expected)
+TEST_WITH(struct data_folder *f, damaged_files_are_rejected_with_what_was_expected)
 {
     const int32_t ids[] = {1, 2, 3, 4, 5};
     static const struct {
@@ -53,7 +53,7 @@ TEST_WITH(struct data_folder *f, damaged_files_are_refused_with_what_was_expecte
         const char *says;
     } cases[] = {{0, 74, "does not begin with ALIBITOK"},
                  {8, 74, "version 9"},
-                 {12, 74, "damaged head: width 9"},
+                 {12, 74, "damaged header: width 9"},
                  {16, 74, "9 ids of 2 bytes"},
                  {99, 73, "73 bytes, but 5 ids"},
                  {99, 75, "75 bytes"},
@@ -85,7 +85,7 @@ TEST_WITH(struct data_folder *f, an_id_outside_the_vocabulary_is_never_written)
     const int32_t high[] = {1, 16}, low[] = {-1};
     const char *path = data_folder_path(f, "t.tokens");
     assert_int_equal(data_write_tokens(path, high, 2, 16, &e), ERR_DATA);
-    assert_says(&e, "id 16 at place 1, expected 0 to 15");
+    assert_says(&e, "id 16 at position 1, expected 0 to 15");
     assert_int_equal(data_write_tokens(path, low, 1, 16, &e), ERR_DATA);
     assert_false(file_exists(path));
 }

@@ -1,5 +1,5 @@
-/* test_windows.c - evaluation windows as arithmetic; tests/model holds them beside those of the
- * authors' program. */
+/* test_windows.c - evaluation windows; tests/model compares them with those of the authors'
+ * program. */
 #include "data/data_support.h"
 #include "data/windows.h"
 
@@ -27,14 +27,14 @@ TEST(every_target_up_to_the_limit_is_scored_once_with_the_longest_context)
     }
 }
 
-TEST(wrong_protocols_are_refused)
+TEST(wrong_protocols_are_rejected)
 {
     struct windows w;
     assert_int_equal(windows_make(&w, 10, 4, 5, 0, &e), ERR_DATA);
     assert_says(&e, "stride 5");
     assert_int_equal(windows_make(&w, 10, 4, 0, 0, &e), ERR_DATA);
     assert_int_equal(windows_make(&w, 10, 0, 1, 0, &e), ERR_DATA);
-    assert_says(&e, "windows of 0 tokens");
+    assert_says(&e, "window length 0");
     assert_int_equal(windows_make(&w, 0, 4, 4, 0, &e), ERR_DATA);
     assert_says(&e, "no tokens");
     assert_int_equal(windows_make(&w, 10, 4, 4, -1, &e), ERR_DATA);

@@ -1,4 +1,4 @@
-/* http_server.c - one connection at a time, one request a connection. */
+/* http_server.c - one connection at a time, one request per connection. */
 #include "fetch/http_server.h"
 
 #include <arpa/inet.h>

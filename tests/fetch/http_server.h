@@ -1,4 +1,4 @@
-/* http_server.h - a web server on 127.0.0.1 that serves one content in good and in bad ways. */
+/* http_server.h - a web server on 127.0.0.1 that serves one file correctly and in wrong ways. */
 #ifndef TESTS_HTTP_SERVER_H
 #define TESTS_HTTP_SERVER_H
 

@@ -1,4 +1,4 @@
-/* test_fetch.c - downloads from servers that behave and from servers that do not. */
+/* test_fetch.c - downloads from correct and from faulty servers. */
 #include "harness/test.h"
 
 #include <stdio.h>
@@ -168,24 +168,24 @@ TEST_WITH(struct scene *s, a_file_that_changes_all_the_time_is_given_up)
     must_fail(s, "/moving", NULL, ERR_UNAVAILABLE, "rerun the command to resume");
 }
 
-TEST_WITH(struct scene *s, a_server_that_sends_other_bytes_is_refused)
+TEST_WITH(struct scene *s, a_server_that_sends_other_bytes_is_rejected)
 {
     put_part(s, 100000, "\"v1\"");
-    must_fail(s, "/liar", s->sha256, ERR_UNAVAILABLE, "asked from byte 100000");
+    must_fail(s, "/liar", s->sha256, ERR_UNAVAILABLE, "requested bytes from 100000");
 }
 
 TEST_WITH(struct scene *s, an_altered_file_is_removed)
 {
     char other[HASH_HEX_BYTES];
     hash_sha256_hex(other, "other", 5);
-    must_fail(s, "/whole", other, ERR_DATA, "altered");
+    must_fail(s, "/whole", other, ERR_DATA, "modified");
     assert_false(file_exists(s->part));
     must_get(s, "/whole", s->sha256);
     assert_int_equal(fetch_check(s->path, s->sha256, &e), 0);
     assert_int_equal(fetch_check(s->path, other, &e), ERR_DATA);
 }
 
-TEST_WITH(struct scene *s, a_file_over_the_limit_is_refused)
+TEST_WITH(struct scene *s, a_file_over_the_limit_is_rejected)
 {
     snprintf(s->url, sizeof s->url, "http://127.0.0.1:%d/whole", s->server.port);
     const struct fetch_options o = {.url = s->url, .path = s->path, .bytes_max = CONTENT_N - 1};

@@ -1,4 +1,4 @@
-/* test_unpack.c - archives that hold a corpus, and archives made to do harm. */
+/* test_unpack.c - archives of a corpus, and malicious archives. */
 #include "harness/test.h"
 
 #include <archive.h>
@@ -108,7 +108,7 @@ TEST_WITH(struct folder *f, wanted_files_get_our_names)
     }
 }
 
-TEST_WITH(struct folder *f, paths_that_lead_out_are_refused)
+TEST_WITH(struct folder *f, paths_that_lead_out_are_rejected)
 {
     static const char *const paths[] = {"../wiki.train.tokens", "/etc/wiki.train.tokens",
                                         "a/../../wiki.train.tokens", "..", "a/.."};
@@ -121,11 +121,11 @@ TEST_WITH(struct folder *f, paths_that_lead_out_are_refused)
     assert_false(file_exists(f->train));
 }
 
-TEST_WITH(struct folder *f, a_link_in_place_of_a_file_is_refused)
+TEST_WITH(struct folder *f, a_link_in_place_of_a_file_is_rejected)
 {
     static const struct member member = {"x/wiki.train.tokens", NULL, "/etc/hostname"};
     put_archive(f, archive_write_set_format_pax_restricted, &member, 1);
-    must_refuse(f, 100, "not a plain file");
+    must_refuse(f, 100, "not a regular file");
 }
 
 TEST_WITH(struct folder *f, missing_and_repeated_files_are_named)
@@ -133,7 +133,7 @@ TEST_WITH(struct folder *f, missing_and_repeated_files_are_named)
     static const struct member members[] = {{"x/wiki.train.tokens", "a\n", NULL},
                                             {"y/wiki.train.tokens", "b\n", NULL}};
     put_archive(f, archive_write_set_format_zip, members, 1);
-    must_refuse(f, 100, "lacks wiki.valid.tokens");
+    must_refuse(f, 100, "contains no wiki.valid.tokens");
     put_archive(f, archive_write_set_format_zip, members, 2);
     must_refuse(f, 100, "twice");
 }
@@ -148,7 +148,7 @@ TEST_WITH(struct folder *f, more_bytes_than_allowed_are_not_written)
     assert_false(file_exists(f->valid));
 }
 
-TEST_WITH(struct folder *f, a_damaged_archive_is_refused)
+TEST_WITH(struct folder *f, a_damaged_archive_is_rejected)
 {
     static const struct member members[] = {{"x/wiki.train.tokens", "the same old words", NULL},
                                             {"x/wiki.valid.tokens", "b\n", NULL}};
@@ -166,7 +166,7 @@ TEST_WITH(struct folder *f, a_damaged_archive_is_refused)
     assert_int_equal(file_write_atomic(f->archive, whole, 40, &e), 0);
     must_refuse(f, 100, f->archive);
     assert_int_equal(file_write_atomic(f->archive, "no archive at all", 17, &e), 0);
-    must_refuse(f, 100, "no archive");
+    must_refuse(f, 100, "not an archive");
     arena_fini(&a);
 }
 

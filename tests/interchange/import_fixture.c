@@ -1,4 +1,4 @@
-/* import_fixture.c - reads the tiny checkpoint apart and puts changed ones together. */
+/* import_fixture.c - reads the parts of the tiny checkpoint and builds changed ones. */
 #include "interchange/import_fixture.h"
 
 #include <stdio.h>

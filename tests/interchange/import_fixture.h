@@ -31,15 +31,16 @@ int import_fixture_remove(void **state);
 /* import_fixture_spec - of the training that gave the checkpoints. */
 struct spec import_fixture_spec(void);
 
-/* import_fixture_zip - f->path becomes a zip of this pickle and the fixture's storages. */
+/* import_fixture_zip - writes a zip of this pickle and the fixture's storages to f->path. */
 void import_fixture_zip(const struct import_fixture *f, const void *pickle, size_t n);
 
-/* import_fixture_replace - the fixture's pickle with the first `from` as `to`, in the arena. */
+/* import_fixture_replace - the fixture's pickle with the first `from` replaced by `to`, in the
+ * arena. */
 char *import_fixture_replace(struct import_fixture *f, const char *from, size_t from_n,
                              const char *to, size_t to_n, size_t *n);
 
-/* import_fixture_must_open - fails the case when the file is refused. must_refuse - ERR_DATA with a
- * word of the message. must_say - the same of an answer that is there. */
+/* import_fixture_must_open - fails the case if the file is rejected. must_refuse - fails it unless
+ * the error is ERR_DATA with this word. must_say - must_refuse for an existing result. */
 struct import *import_fixture_must_open(const char *path);
 void import_fixture_must_refuse(const char *path, const char *word);
 void import_fixture_must_say(int rc, const struct err *e, const char *word);

@@ -1,4 +1,4 @@
-/* test_import.c - checkpoints that PyTorch wrote, read and written as ours. */
+/* test_import.c - imports checkpoints written by PyTorch. */
 #include "harness/test.h"
 
 #include <math.h>
@@ -52,7 +52,7 @@ TEST(every_setting_that_differs_is_named)
         {"model.final_norm", "true", "no_decoder_final_norm"},
         {"model.softmax", "plain", "adaptive_input"},
         {"train.L", "64", "tokens_per_sample=32"},
-        {"data.vocab", "216", "embeddings.2.0.weight has the shape (80,8)"},
+        {"data.vocab", "216", "embeddings.2.0.weight has shape (80,8)"},
         {"model.position", "t5", "relative_attention_bias"},
     };
     struct import *im = import_fixture_must_open(IMPORT_FIXTURE_TINY);

@@ -1,4 +1,4 @@
-/* test_import_hostile.c - what was cut, changed or made in a checkpoint to deceive. */
+/* test_import_hostile.c - truncated, modified and forged checkpoints. */
 #include "harness/test.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ TEST_WITH(const struct import_fixture *f, other_files_are_told_from_checkpoints)
 
     assert_int_equal(import_open(&im, "tests/fixtures/none.pt", &e), ERR_NOINPUT);
     assert_int_equal(file_write_atomic(f->path, BYTES("hello, world"), &e), 0);
-    import_fixture_must_refuse(f->path, "not a checkpoint of PyTorch");
+    import_fixture_must_refuse(f->path, "not a PyTorch checkpoint");
     assert_int_equal(file_write_atomic(f->path, BYTES("\x80\x02\x8a\x0a..."), &e), 0);
     import_fixture_must_refuse(f->path, "before PyTorch 1.6");
     import_fixture_zip(f, NULL, 0);
@@ -31,7 +31,7 @@ TEST_WITH(const struct import_fixture *f, other_files_are_told_from_checkpoints)
     import_fixture_must_refuse(f->path, "`model`");
 }
 
-TEST_WITH(struct import_fixture *f, a_file_cut_or_changed_is_refused)
+TEST_WITH(struct import_fixture *f, a_file_cut_or_changed_is_rejected)
 {
     char *whole;
     size_t n;
@@ -41,8 +41,7 @@ TEST_WITH(struct import_fixture *f, a_file_cut_or_changed_is_refused)
         assert_int_equal(file_write_atomic(f->path, whole, cut, &e), 0);
         import_fixture_must_refuse(f->path, "");
     }
-    /* One bit of a weight: the description still reads, the checksum of the numbers does not hold.
-     */
+    /* One bit of a weight: the description is valid, the checksum of the storage is not. */
     char *at = memmem(whole, n, f->storage[1].data_own, (size_t)f->storage[1].bytes);
     assert_non_null(at);
     at[100] ^= 1;
@@ -53,7 +52,7 @@ TEST_WITH(struct import_fixture *f, a_file_cut_or_changed_is_refused)
     import_close(im);
 }
 
-TEST_WITH(struct import_fixture *f, descriptions_that_deceive_are_refused)
+TEST_WITH(struct import_fixture *f, descriptions_that_deceive_are_rejected)
 {
     static const struct {
         const char *from;
@@ -65,13 +64,13 @@ TEST_WITH(struct import_fixture *f, descriptions_that_deceive_are_refused)
         {BYTES("ctorch._utils\n_rebuild_tensor_v2\n"), BYTES("cos\nsystem\n"), "os.system"},
         {BYTES("ctorch\nFloatStorage\n"), BYTES("csubprocess\nPopen\n"), "subprocess.Popen"},
         /* 64 rows of 32 elements from element 1 on: one too many. */
-        {BYTES("QK\0K@K \x86q"), BYTES("QK\1K@K \x86q"), "beyond its storage"},
-        {BYTES("QK\0K@K \x86q"), BYTES("QJ\xff\xff\xff\xffK@K \x86q"), "beyond its storage"},
-        {BYTES("K@K \x86q<K K\1\x86"), BYTES("K@K \x86q<M\xff\xffK\1\x86"), "beyond its storage"},
+        {BYTES("QK\0K@K \x86q"), BYTES("QK\1K@K \x86q"), "exceeds its storage"},
+        {BYTES("QK\0K@K \x86q"), BYTES("QJ\xff\xff\xff\xffK@K \x86q"), "exceeds its storage"},
+        {BYTES("K@K \x86q<K K\1\x86"), BYTES("K@K \x86q<M\xff\xffK\1\x86"), "exceeds its storage"},
         {BYTES("K@K \x86q<K K\1\x86"),
-         BYTES("\x8a\7\0\0\0\0\0\0\1\x8a\7\0\0\0\0\0\0\1\x86q<K\0K\0\x86"), "beyond its storage"},
-        {BYTES("M\0\10tq"), BYTES("M\1\10tq"), "not 2049 elements"},
-        {BYTES("M\0\10tq"), BYTES("J\xff\xff\xff\x7ftq"), "bytes, not"},
+         BYTES("\x8a\7\0\0\0\0\0\0\1\x8a\7\0\0\0\0\0\0\1\x86q<K\0K\0\x86"), "exceeds its storage"},
+        {BYTES("M\0\10tq"), BYTES("M\1\10tq"), "expected 2049 elements"},
+        {BYTES("M\0\10tq"), BYTES("J\xff\xff\xff\x7ftq"), "bytes, expected"},
         {BYTES("X\1\0\0\0001q"), BYTES("X\4\0\0\0../1q"), "is missing"},
         {BYTES("decoder.layers.0.fc1.weight"), BYTES("decoder.layers.0.fc2.weight"), "twice"},
     };
@@ -91,8 +90,8 @@ TEST_WITH(struct import_fixture *f, a_tensor_of_another_model_is_named)
         const char *from, *to, *word;
     } cases[] = {
         {"decoder.layers.0.fc1.weight", "decoder.layers.0.fc9.weight", "fc1.weight is missing"},
-        {"tail.1.2.weight", "tail.1.9.weight", "holds the tensor"},
-        {"tail.1.2.weight", "tail.9.2.weight", "holds the tensor"},
+        {"tail.1.2.weight", "tail.1.9.weight", "unexpected tensor"},
+        {"tail.1.2.weight", "tail.9.2.weight", "unexpected tensor"},
     };
     struct spec s = import_fixture_spec();
 
@@ -108,8 +107,8 @@ TEST_WITH(struct import_fixture *f, a_tensor_of_another_model_is_named)
     }
 }
 
-/* Two names change places, so that the tied tensors are listed with each other's numbers. */
-TEST_WITH(struct import_fixture *f, a_tied_tensor_that_differs_is_refused)
+/* Swaps two names, so that tied tensors have each other's numbers. */
+TEST_WITH(struct import_fixture *f, a_tied_tensor_that_differs_is_rejected)
 {
     static const char head[] = "decoder.adaptive_softmax.head.word_proj.weight";
     size_t n;
@@ -136,7 +135,7 @@ TEST_WITH(struct import_fixture *f, a_tied_tensor_that_differs_is_refused)
     import_close(im);
 }
 
-TEST_WITH(struct import_fixture *f, a_weight_that_is_not_finite_is_refused)
+TEST_WITH(struct import_fixture *f, a_weight_that_is_not_finite_is_rejected)
 {
     for (int32_t i = 0; i < f->storages_n; i++) {
         if (strcmp(f->storage[i].key, "1") != 0) continue;
@@ -152,8 +151,8 @@ TEST_WITH(struct import_fixture *f, a_weight_that_is_not_finite_is_refused)
     import_close(im);
 }
 
-/* Thousands of changed descriptions: each is refused or imported, and nothing is touched that is
- * not the file's (the sanitizers watch). */
+/* Thousands of changed descriptions: each is rejected or imported without invalid memory accesses
+ * (run with sanitizers). */
 TEST_WITH(struct import_fixture *f, changed_descriptions_never_crash_the_import)
 {
     enum { CHANGES = 4000, WRITES_MAX = 40 };
@@ -209,7 +208,7 @@ TEST_WITH(struct import_fixture *f, changed_files_never_crash_the_import)
         memcpy(copy, whole, n);
         for (int k = 0; k < 1 + i % 40; k++) {
             seed = seed * 1664525u + 1013904223u;
-            /* Half of the changes go to the directory of the zip, at its end. */
+            /* Half of the changes are in the directory of the zip, at its end. */
             size_t at = k % 2 ? n - 1 - (seed >> 4) % 4096 : (seed >> 4) % n;
             copy[at] = (char)(seed >> 24);
         }

@@ -1,4 +1,4 @@
-/* test_pickle.c - values as Python wrote them, and programs made to hurt the reader. */
+/* test_pickle.c - values written by Python, and malicious pickles. */
 #include "harness/test.h"
 
 #include <stddef.h>
@@ -108,7 +108,7 @@ TEST_WITH(struct arena *a, a_value_is_found_by_its_name)
         {BYTES("\x80\x02"
                "ccollections\nOrderedDict\nq\0)Rq\1X\1\0\0\0xq\2K\1s."),
          "x", 1},
-        /* containers of omegaconf are looked through */
+        /* containers of omegaconf */
         {BYTES("\x80\x02"
                "comegaconf.dictconfig\nDictConfig\n)\x81}X\10\0\0\0_content}X\1\0\0\0x"
                "comegaconf.nodes\nAnyNode\n)\x81}X\4\0\0\0_valK\7sbssb."),
@@ -120,7 +120,7 @@ TEST_WITH(struct arena *a, a_value_is_found_by_its_name)
     }
 }
 
-TEST_WITH(struct arena *a, programs_that_torch_save_does_not_write_are_refused)
+TEST_WITH(struct arena *a, programs_that_torch_save_does_not_write_are_rejected)
 {
     static const struct {
         const char *program;
@@ -137,7 +137,7 @@ TEST_WITH(struct arena *a, programs_that_torch_save_does_not_write_are_refused)
         {BYTES("\x80\x02"
                "c__builtin__\neval\nX\1\0\0\0001\x85R."),
          "eval"},
-        /* a type of storage that is called, and what is not a name */
+        /* calls of a type of storage and of a value that is not a name */
         {BYTES("\x80\x02"
                "ctorch\nFloatStorage\n)R."),
          "not a function"},
@@ -147,7 +147,7 @@ TEST_WITH(struct arena *a, programs_that_torch_save_does_not_write_are_refused)
         {BYTES("I1\n."), "does not begin"},
         {BYTES("\x80\x02"
                "iargparse\nNamespace\n."),
-         "byte 3 of the pickle: operation 0x69"},
+         "byte 3 of the pickle: unknown operation 0x69"},
         {BYTES("\x80\x02\x82\1."), "0x82"},
         /* the stack, the marks and the memo */
         {BYTES("\x80\x02."), "no value"},
@@ -161,8 +161,8 @@ TEST_WITH(struct arena *a, programs_that_torch_save_does_not_write_are_refused)
         {BYTES("\x80\x02h\5."), "never stored"},
         {BYTES("\x80\x02j\xff\xff\xff\xff."), "never stored"},
         {BYTES("\x80\x02Nr\xff\xff\xff\xff."), "limit"},
-        {BYTES("\x80\x02X\xff\xff\xff\xff"), "announced"},
-        {BYTES("\x80\x02\x8b\xff\xff\xff\x7f"), "announced"},
+        {BYTES("\x80\x02X\xff\xff\xff\xff"), "are left"},
+        {BYTES("\x80\x02\x8b\xff\xff\xff\x7f"), "are left"},
         {BYTES("\x80\x02N(K\1K\1u."), "not a dict"},
         {BYTES("\x80\x02}(K\1u."), "without a value"},
         {BYTES("\x80\x02K\1}b."), "not an object"},
@@ -186,7 +186,7 @@ TEST_WITH(struct arena *a, deep_nesting_needs_no_deep_stack)
     free(program);
 }
 
-TEST_WITH(struct arena *a, more_values_than_a_checkpoint_has_are_refused)
+TEST_WITH(struct arena *a, more_values_than_a_checkpoint_has_are_rejected)
 {
     size_t n = PICKLE_VALUES_MAX + 16;
     char *program = malloc(n);
@@ -204,7 +204,7 @@ TEST_WITH(struct arena *a, a_value_that_holds_itself_does_no_harm)
     assert_ptr_equal(pickle_get(v, "x"), v);
 }
 
-/* Random bytes and changed bytes: any answer but a crash (the sanitizers watch). */
+/* Random and changed bytes must not crash the reader (run with sanitizers). */
 TEST_WITH(struct arena *a, changed_pickles_never_crash_the_reader)
 {
     char program[sizeof mixed];

@@ -1,4 +1,4 @@
-/* test_safetensors.c - round trips, and files made to hurt the reader. */
+/* test_safetensors.c - round trips, and malicious files. */
 #include "harness/test.h"
 
 #include <stddef.h>
@@ -114,7 +114,7 @@ TEST_WITH(const struct folder *f, an_unfinished_write_leaves_nothing)
     assert_int_equal(safetensors_open(&s, f->path, &e), ERR_NOINPUT);
 }
 
-TEST_WITH(const struct folder *f, false_header_lengths_are_refused)
+TEST_WITH(const struct folder *f, false_header_lengths_are_rejected)
 {
     test_write(f->path, "", 0);
     refuse(f, "too short");
@@ -130,7 +130,7 @@ TEST_WITH(const struct folder *f, false_header_lengths_are_refused)
     refuse(f, "limit");
 }
 
-TEST_WITH(const struct folder *f, headers_that_are_not_the_format_are_refused)
+TEST_WITH(const struct folder *f, headers_that_are_not_the_format_are_rejected)
 {
     const struct {
         const char *header, *word;
@@ -153,8 +153,9 @@ TEST_WITH(const struct folder *f, headers_that_are_not_the_format_are_refused)
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,4]}}",
          "too many", 4},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904],\"data_offsets\":[0,0]}}",
-         "another number", 0},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", "another number", 4},
+         "a different number", 0},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", "a different number",
+         4},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,8]}}", "outside", 4},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]}}", "outside", 4},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[-4,0]}}", "outside", 4},
@@ -169,7 +170,7 @@ TEST_WITH(const struct folder *f, headers_that_are_not_the_format_are_refused)
     }
 }
 
-/* The header text is padded to a multiple of eight, as a real writer does. */
+/* Pads the header to a multiple of eight like a real writer. */
 static void put_two(const struct folder *f, const char *second, int shift, size_t data)
 {
     char header[512];
@@ -180,14 +181,14 @@ static void put_two(const struct folder *f, const char *second, int shift, size_
     put_file(f, header, -1, data);
 }
 
-TEST_WITH(const struct folder *f, overlaps_holes_leftovers_and_misalignment_are_refused)
+TEST_WITH(const struct folder *f, overlaps_holes_leftovers_and_misalignment_are_rejected)
 {
     put_two(f, "\"b\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[4,12]}", 0, 12);
     refuse(f, "overlaps");
     put_two(f, "\"b\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}", 0, 8);
     refuse(f, "overlaps");
     put_two(f, "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[12,16]}", 0, 16);
-    refuse(f, "hole");
+    refuse(f, "gap");
     put_two(f, "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,12]}", 0, 16);
     refuse(f, "after the last");
     put_two(f, "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,12]}", 3, 12);

@@ -2,8 +2,8 @@
  *
  *   check_graphs DEVICE…
  *
- * The yardstick is the same backend with slots whose recorder does everything at once: the same
- * lists and the same work, but no graph. */
+ * The reference is the same backend with ops that execute at once while "capturing": the same lists
+ * and the same work, but no graph. */
 #include "harness/test.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ enum {
 static const char *device; /* of the running group */
 static const struct graph_slots *seen;
 
-/* Algorithms are chosen by measuring: what the first of two runs chose is for the second, too. */
+/* The algorithm choices of the first of two runs, which the second reuses. */
 static char choices[1 << 20];
 
 static void keep_choices(struct backend *b)
@@ -36,7 +36,7 @@ static void keep_choices(struct backend *b)
     assert_true(b->ops->choices(b, choices, sizeof choices) < sizeof choices);
 }
 
-/* With graphs, or all work done at once. */
+/* With graphs, or executing at once. */
 static struct backend *open_backend(enum dtype precision, bool graphs)
 {
     struct err e = {0};
@@ -70,8 +70,8 @@ struct trace {
     int64_t weights_n;
 };
 
-/* Every fourth update has no word of a tail, every fifth a short second shard: six shapes, of
- * which one is seen once. */
+/* Every fourth update has no word of a tail, every fifth a short second shard: six shapes, of which
+ * one occurs once. */
 static struct model_batch batch_of(int32_t *ids, uint32_t update, int shard)
 {
     model_bench_tokens(ids, TOKENS + 1, (uint64_t)update * SHARDS + (uint64_t)shard);
@@ -127,8 +127,8 @@ static void check_position(enum spec_position position, enum spec_precision prec
     s.train.precision = precision;
     s.model.layers = 1;
     struct trace want = train(&s, false), got = train(&s, true);
-    /* Seven shapes are seen more than once: the first and the second shard, all words or few, the
-     * short second shard, the update, the scores; one only once. */
+    /* Seven shapes occur more than once: the first and the second shard, with all words or few, the
+     * short second shard, the update, the scores. One occurs once. */
     assert_int_equal(seen->records_n, 7);
     assert_int_equal(seen->replays_n, UPDATES * (SHARDS + 1) + SCORES - 8);
     assert_int_equal(seen->alive_n, 0);
@@ -200,14 +200,14 @@ static void more_shapes_than_are_kept_change_no_bit(void **state)
     train_lengths(want, false);
     train_lengths(got, true);
     assert_int_equal(seen->alive_most, GRAPHS);
-    /* The last 32 were still there, the first four are done as they are. */
+    /* The last 32 are in the cache; the first four run directly. */
     assert_int_equal(seen->records_n, SHAPES);
     assert_int_equal(seen->replays_n, 2 * SHAPES + GRAPHS);
     assert_int_equal(seen->alive_n, 0);
     assert_memory_equal(got, want, sizeof got);
 }
 
-/* The update is a replay; it leaves weights and momentum alone, and the host learns why. */
+/* The update is a graph launch. It changes neither weights nor momentum, and returns the error. */
 static void a_norm_that_is_not_finite_changes_no_weight_in_a_replay(void **state)
 {
     (void)state;

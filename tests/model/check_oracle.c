@@ -1,5 +1,5 @@
 /* check_oracle.c - compares this program with fixture files: check_oracle FILE.safetensors…
- * [--device NAME]. One line a file; exit status 0 only if every file holds. */
+ * [--device NAME]. One line per file; exit status 0 only if every file agrees. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* check_training.c - trains tiny models on the backends named on the command line and on the CPU:
- * losses, gradient norms and weights agree update by update, and a backend repeats its own bits,
- * also when it was stopped and went on from what a checkpoint holds.
+ * losses, gradient norms and weights agree update by update, and a backend repeats its bits, also
+ * after resuming from a checkpoint.
  *
  *   check_training [--bf16] DEVICE…
  *
@@ -50,7 +50,7 @@ static const struct kind {
 };
 enum { KINDS_N = sizeof kinds / sizeof *kinds };
 
-/* What a training leaves behind. */
+/* The results of a training. */
 struct trace {
     double loss[UPDATES], norm[UPDATES];
     float logp[TOKENS];
@@ -131,7 +131,7 @@ static uint16_t to_bf16(float value)
     return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
-/* The weights that products read are the masters rounded to the nearest, bit for bit. */
+/* The bf16 weights are the master weights rounded to nearest, bit for bit. */
 static void the_copy_is_the_rounded_weights(struct model_bench *k, int32_t updates)
 {
     struct err e = {0};
@@ -155,7 +155,8 @@ static void the_copy_is_the_rounded_weights(struct model_bench *k, int32_t updat
     free(values);
 }
 
-/* Another process goes on: what a checkpoint holds, in a new model on a newly opened device. */
+/* Continues as another process does: the content of a checkpoint, in a new model on a newly opened
+ * device. */
 static void open_again(struct model_bench *k, const struct spec *s, const struct place *p)
 {
     struct err e = {0};
@@ -242,7 +243,7 @@ static void twenty_updates_are_those_of_the_cpu(void **state)
     }
     double gradient = gradient_difference(p, got.gradients_own, want.gradients_own);
     double weights = model_bench_difference(want.weights_own, got.weights_own, want.weights_n);
-    /* A key's bias has no gradient but rounding errors, which Adam makes as large as any. */
+    /* The gradient of a key's bias is only rounding errors, which Adam scales up. */
     if (p->kind->optimizer == SPEC_ADAM) weights = 0.0;
     double scores = model_bench_difference(want.logp, got.logp, TOKENS);
     print_message("%s: loss %.6f; largest relative differences: loss %.1e, norm %.1e, first "
@@ -288,9 +289,9 @@ int main(int argc, char **argv)
             tests[tests_n++] = (struct CMUnitTest){.name = p->name,
                                                    .test_func = twenty_updates_are_those_of_the_cpu,
                                                    .initial_state = p};
-            if (kinds[k].position != SPEC_T5) continue; /* it has the most kernels */
+            if (kinds[k].position != SPEC_T5) continue; /* it uses the most kernels */
             tests[tests_n++] =
-                (struct CMUnitTest){.name = "the same, stopped and gone on",
+                (struct CMUnitTest){.name = "the same, stopped and resumed",
                                     .test_func = a_training_that_was_stopped_has_the_same_bits,
                                     .initial_state = p};
         }

@@ -1,4 +1,4 @@
-/* graph_slots.c - slots that watch a backend's recorder, or play one. */
+/* graph_slots.c - see graph_slots.h. */
 #include "model/graph_slots.h"
 
 #include "harness/test.h"

@@ -1,4 +1,5 @@
-/* graph_slots.h - slots that watch a backend's recorder, or play one. One backend at a time. */
+/* graph_slots.h - backend functions that watch or emulate graph capture, for one backend at a time.
+ */
 #ifndef MODEL_GRAPH_SLOTS_H
 #define MODEL_GRAPH_SLOTS_H
 
@@ -6,19 +7,19 @@
 
 struct graph_slots {
     const struct backend_ops *inner; /* the backend's own */
-    struct backend_ops slots;        /* what it has now; a test may change more of them */
+    struct backend_ops slots;        /* its current functions; a test may replace more of them */
     int records_n, replays_n, downloads_n;
-    int alive_n, alive_most; /* graphs kept and not freed */
-    int play;                /* what the slots do */
+    int alive_n, alive_most; /* graphs captured and not freed */
+    int play;                /* what the functions do */
 };
 
-/* graph_slots_watch - the backend's recorder, which it must have, counted. */
+/* graph_slots_watch - counts captures of the backend, which must support them. */
 struct graph_slots *graph_slots_watch(struct backend *b);
-/* graph_slots_now - a recorder that does the work at once and keeps no graph: every pass is done as
- * it is, with the lists of a backend that records. */
+/* graph_slots_now - executes work at once and keeps no graph: every pass runs directly, with the
+ * lists of a backend with graphs. */
 struct graph_slots *graph_slots_now(struct backend *b);
-/* graph_slots_pretend - the same, but it keeps graphs, whose replay does nothing: only what is
- * counted means something. */
+/* graph_slots_pretend - graph_slots_now, but keeps graphs whose launch does nothing: only the
+ * counts are valid. */
 struct graph_slots *graph_slots_pretend(struct backend *b);
 
 #endif

@@ -15,26 +15,26 @@ struct spec model_bench_spec(enum spec_position position, enum spec_softmax soft
 struct model_bench {
     struct backend *b;
     struct model *m;
-    float *values, *gradients; /* room for the largest tensor */
+    float *values, *gradients; /* capacity for the largest tensor */
 };
 /* model_bench_open_on - for rows_max x length_max, with initial values of a seed; asserts success.
  */
 void model_bench_open_on(struct model_bench *k, const char *device, enum dtype dtype,
                          const struct spec *s, int32_t rows_max, int32_t length_max, bool train);
-/* model_bench_open - the same on the CPU. */
+/* model_bench_open - model_bench_open_on the CPU. */
 void model_bench_open(struct model_bench *k, const struct spec *s, int32_t rows_max,
                       int32_t length_max, bool train);
 void model_bench_close(struct model_bench *k);
 
-/* model_bench_choices - the algorithms that the device has chosen so far, by measuring, as text in
- * new heap memory; NULL: it has none to choose. model_bench_adopt - makes them another one's (NULL:
- * nothing): without, two models on one kind of device may differ in bits. */
+/* model_bench_choices - the algorithms that the device has selected by timing, as text in new heap
+ * memory; NULL: none. model_bench_adopt - makes another device use them (NULL: nothing); otherwise
+ * two models on one kind of device may differ in bits. */
 char *model_bench_choices(const struct model_bench *k);
 void model_bench_adopt(struct model_bench *k, const char *choices);
 
 /* model_bench_tokens - n ids from 2 on, drawn from a seed. */
 void model_bench_tokens(int32_t *out, int64_t n, uint64_t seed);
-/* model_bench_ok - the return code is 0, else fails with the sentence. */
+/* model_bench_ok - fails with the message unless the return code is 0. */
 void model_bench_ok(int rc, const struct err *e);
 /* model_bench_loss - loss of a batch, with gradients left in the model. */
 double model_bench_loss(struct model_bench *k, const struct model_batch *batch, uint32_t update,

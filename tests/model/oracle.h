@@ -1,4 +1,4 @@
-/* oracle.h - holds one fixture file beside what this program computes (oracle SPEC.md sections 15,
+/* oracle.h - compares a fixture file with the results of this program (oracle SPEC.md sections 15,
  * 16).
  *
  * 1. The kind of a file follows from the tensors in it, never from its name.
@@ -50,8 +50,8 @@ struct oracle {
 };
 
 enum { ORACLE_LINE_BYTES = 1200 };
-/* oracle_file - checks one file on a backend and writes its line, `name: ok (…)` or `name: FAIL …`.
- * Returns 0 when everything holds. */
+/* oracle_file - checks one file on a backend and prints `name: ok (…)` or `name: FAIL …`. Returns 0
+ * if everything agrees. */
 int oracle_file(const char *path, const char *device, char line[ORACLE_LINE_BYTES]);
 
 /* Kinds of file: each finds its tensors in o->file_own. A mismatch is noted in o; a negative code
@@ -73,8 +73,8 @@ int oracle_rope_tables(struct oracle *o, struct err *e);
  * trained on last, where the file has them. */
 int oracle_attention(struct oracle *o, struct model *m, char letter, struct err *e);
 
-/* oracle_take - the tensor named by the format, marked as used; of the dtype and, where elements_n
- * >= 0, the size asked for. Errors: ERR_DATA. */
+/* oracle_take - the tensor named by the format, marked as used; checks its dtype and, if elements_n
+ * >= 0, its size. Errors: ERR_DATA. */
 int oracle_take(const struct safetensors_entry **out, struct oracle *o, const char *dtype,
                 int64_t elements_n, struct err *e, const char *format, ...) ERR_PRINTF(6, 7);
 /* oracle_has - whether there is such a tensor. */
@@ -90,11 +90,11 @@ void oracle_compare_ints(struct oracle *o, const char *name, const int32_t *got,
 /* oracle_compare_number - one number of the metadata; not counted as a tensor. */
 void oracle_compare_number(struct oracle *o, enum oracle_measure measure, const char *name,
                            double got, double want);
-/* oracle_compare_metadata - n numbers that a metadata list repeats in
- * double, if it is there and as long; the tensor itself is compared anyway. */
+/* oracle_compare_metadata - n numbers that a metadata list repeats in double, if it exists with
+ * this length; the tensor itself is compared anyway. */
 int oracle_compare_metadata(struct oracle *o, enum oracle_measure measure, const char *key,
                             const float *got, int64_t n, struct err *e);
-/* oracle_number - a metadata number. Errors: ERR_DATA absent or no number. */
+/* oracle_number - a metadata number. Errors: ERR_DATA absent or not a number. */
 int oracle_number(double *out, const struct oracle *o, struct err *e, const char *format, ...)
     ERR_PRINTF(4, 5);
 /* oracle_numbers - a comma-separated list of the metadata, brackets allowed; *out is in the arena.

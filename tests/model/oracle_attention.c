@@ -1,5 +1,5 @@
-/* oracle_attention.c - attention weights of a batch's row 0. The op never holds them: it gives them
- * where the values are unit vectors, as many keys at a time as a head has features. */
+/* oracle_attention.c - attention weights of a batch's row 0. The op does not store them, but
+ * outputs them if the values are unit vectors: as many keys at a time as a head has features. */
 #include <stdio.h>
 
 #include "model/model_internal.h"

@@ -125,7 +125,7 @@ static int check_distributions(struct model_file *f, const struct file_batch *b,
     return 0;
 }
 
-/* Key biases change nothing unless positions turn them: their gradient is rounding noise. */
+/* Key biases have no effect unless they are rotated: their gradient is rounding noise. */
 static enum oracle_measure gradient_measure(const struct model_file *f, const char *name)
 {
     bool key_bias = strstr(name, "k_proj.bias") != NULL;

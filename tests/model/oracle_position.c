@@ -1,4 +1,4 @@
-/* oracle_position.c - files that hold no model: bias tables with the gradients of their parameters,
+/* oracle_position.c - files without a model: bias tables with the gradients of their parameters,
  * and tables of rotations. Each case's settings are the JSON that metadata has under its name. */
 #include <inttypes.h>
 #include <jansson.h>
@@ -75,8 +75,7 @@ static struct position_bias case_bias(const struct table_case *k)
     };
 }
 
-/* The softmax does not notice a constant: tables are compared by what they add beyond distance 0.
- */
+/* The softmax ignores a constant: tables are compared relative to distance 0. */
 static float *from_first(struct oracle *o, const float *table, int32_t heads, int32_t n)
 {
     float *out = arena_array(&o->arena, (size_t)heads * (size_t)n, sizeof *out);

@@ -1,5 +1,5 @@
-/* test_graph.c - which passes of a model are done, recorded and replayed, and that lists which are
- * filled up for it change nothing; on the CPU, whose recorder is played by graph_slots.h. */
+/* test_graph.c - which passes of a model run directly, are captured and are launched, and that
+ * padded lists change nothing; on the CPU, for which graph_slots.h emulates graphs. */
 #include "harness/test.h"
 
 #include <math.h>
@@ -18,14 +18,14 @@ static struct model_batch make_batch(int32_t *ids, int32_t rows, int32_t length,
         .source = ids, .target = ids + 1, .rows = rows, .length = length, .first_row = 3};
 }
 
-/* What a batch leaves behind. */
+/* The results of a batch. */
 struct trace {
     double loss;
     float *gradients_own, logp[BENCH_TOKENS_MAX];
     int64_t gradients_n;
 };
 
-/* One batch on a model that just holds it, filled up on a backend that also checks. */
+/* A batch on a model with exactly its capacity; padded on a checking backend. */
 static struct trace trace_of(const struct spec *s, int32_t rows, int32_t length, bool filled)
 {
     struct trace t = {.loss = 0.0};
@@ -48,9 +48,9 @@ static struct trace trace_of(const struct spec *s, int32_t rows, int32_t length,
     return t;
 }
 
-/* Three tokens, one of each band, fill up three lists of a pool for three tokens; 257 tokens are
- * one more than a list's multiple. */
-TEST(lists_that_are_filled_up_change_nothing)
+/* Three tokens, one of each band, pad three lists of a pool for three tokens; 257 tokens are one
+ * more than a multiple of the padding. */
+TEST(padded_lists_change_nothing)
 {
     static const int32_t sizes[][2] = {{1, 3}, {ROWS, LENGTH}, {1, 257}};
     for (int i = 0; i < 6; i++) {
@@ -72,7 +72,7 @@ TEST(lists_that_are_filled_up_change_nothing)
     }
 }
 
-TEST(a_shape_is_done_then_recorded_then_replayed)
+TEST(a_shape_runs_then_is_captured_then_launched)
 {
     struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_ADAPTIVE);
     struct model_bench k;
@@ -86,14 +86,14 @@ TEST(a_shape_is_done_then_recorded_then_replayed)
         struct model_update u = {.update = (uint32_t)i, .lr = 0.1, .lr_previous = 0.1};
         struct model_batch batch = make_batch(ids, ROWS, LENGTH, (uint64_t)i);
         u.targets_n = TOKENS;
-        batch.first_row = 10 * i; /* no part of the shape */
+        batch.first_row = 10 * i; /* not part of the shape */
         model_bench_ok(model_train_batch(k.m, &batch, (uint32_t)i, 0, NULL, &e), &e);
         model_bench_ok(model_apply(k.m, &u, &norm, &e), &e);
         model_bench_ok(model_score(k.m, &batch, position, TOKENS, logp, &e), &e);
         assert_int_equal(seen->records_n, i > 0 ? 3 : 0);
         assert_int_equal(seen->replays_n, 3 * i);
     }
-    /* Gradients that are added to are another shape. */
+    /* Accumulated gradients are another shape. */
     struct model_batch later = make_batch(ids, ROWS, LENGTH, 0);
     model_bench_ok(model_train_batch(k.m, &later, 0, 1, NULL, &e), &e);
     struct model_batch shorter = make_batch(ids, ROWS, LENGTH - 1, 9);
@@ -103,7 +103,7 @@ TEST(a_shape_is_done_then_recorded_then_replayed)
     model_bench_ok(model_train_batch(k.m, &few, 9, 0, NULL, &e), &e);
     assert_int_equal(seen->replays_n, 9);
     assert_int_equal(seen->alive_n, 3);
-    model_bench_ok(model_keep_inner(k.m, &e), &e); /* the graphs would keep nothing */
+    model_bench_ok(model_keep_inner(k.m, &e), &e); /* graphs must not outlive it */
     assert_int_equal(seen->alive_n, 0);
     model_bench_close(&k);
 }
@@ -116,7 +116,7 @@ static void batch_of_length(struct model_bench *k, int32_t length)
     model_bench_ok(model_train_batch(k->m, &batch, 0, 0, NULL, &e), &e);
 }
 
-TEST(the_shape_not_met_for_longest_makes_room)
+TEST(the_least_recently_used_shape_is_replaced)
 {
     struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_PLAIN);
     struct model_bench k;
@@ -138,7 +138,7 @@ TEST(the_shape_not_met_for_longest_makes_room)
     batch_of_length(&k, 2);
     assert_int_equal(seen->replays_n, before + 2);
 
-    /* A round of more shapes than are remembered records none of them. */
+    /* If more shapes alternate than the cache holds, none is captured. */
     int records_n = seen->records_n;
     for (int round = 0; round < 2; round++)
         for (int32_t length = 2 * GRAPHS; length > GRAPHS - 2; length--)
@@ -178,7 +178,7 @@ static int broken_softmax_loss(struct backend *b, const struct softmax_loss_args
     return ERR(e, ERR_INTERNAL, "%s: a broken slot", b->name);
 }
 
-TEST(an_error_ends_its_recording)
+TEST(an_error_ends_the_capture)
 {
     struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_PLAIN);
     struct model_bench k;

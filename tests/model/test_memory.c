@@ -1,5 +1,5 @@
-/* test_memory.c - planned bytes are allocated bytes: the plan of src/shape against what a backend
- * is asked for, and buffers that share bytes against a model that does one thing only. */
+/* test_memory.c - planned bytes equal allocated bytes, and buffers that share bytes do not disturb
+ * each other. */
 #include "harness/test.h"
 
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "model/model_bench.h"
 #include "shape/memory.h"
 
-/* A backend in front of the CPU's that adds up what is asked of it. The count is beside its
- * table of operations, where alloc finds it again. */
+/* A wrapper of the CPU backend that counts allocated bytes. The count is beside its table of ops,
+ * where alloc finds it. */
 struct counting {
     struct backend_ops ops; /* first */
     const struct backend_ops *inner;
@@ -24,8 +24,8 @@ static int counting_alloc(struct backend *b, void **out, size_t bytes, struct er
     return k->inner->alloc(b, out, bytes, e);
 }
 
-/* Opens and closes a model; the bytes the backend gave. To open a model no op is asked for, so that
- * the CPU may also act as a device of bf16. */
+/* Opens and closes a model; returns the allocated bytes. Opening calls no op, so that the CPU can
+ * act as a device of bf16. */
 static int64_t allocated(const struct spec *s, const struct model_options *o,
                          enum spec_precision precision)
 {

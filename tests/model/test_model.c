@@ -1,4 +1,4 @@
-/* test_model.c - a model's life: memory, initial values, the dropout sites, updates, refusals. */
+/* test_model.c - a model's memory, initial values, dropout sites, updates and errors. */
 #include "harness/test.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 
 enum { ROWS = 2, LENGTH = 24, TOKENS = ROWS * LENGTH, STREAMS_MAX = 64 };
 
-/* What the backend's slots saw; one test at a time. */
+/* The calls of the backend's functions in the current test. */
 static struct {
     const struct backend_ops *inner;
     int32_t allocations_n;
@@ -53,7 +53,7 @@ static int seen_attention(struct backend *b, const struct attention *a, struct e
     return seen.inner->attention(b, a, e);
 }
 
-/* Puts the watching slots into a bench's backend; slots must outlive it. */
+/* Replaces the functions of a bench's backend by counting ones; slots must outlive it. */
 static void watch(struct model_bench *k, struct backend_ops *slots)
 {
     memset(&seen, 0, sizeof seen);
@@ -277,7 +277,7 @@ TEST(a_gradient_that_is_not_finite_changes_no_weight)
     model_bench_close(&k);
 }
 
-TEST(a_batch_that_does_not_fit_is_refused)
+TEST(a_batch_that_does_not_fit_is_rejected)
 {
     struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_ADAPTIVE);
     struct model_bench k;
@@ -288,7 +288,7 @@ TEST(a_batch_that_does_not_fit_is_refused)
     struct model_batch batch = make_batch(ids, 0), large = batch;
     large.rows = ROWS + 1;
     assert_int_equal(model_score(k.m, &large, position, 1, logp, &e), ERR_INTERNAL);
-    assert_non_null(strstr(e.text, "does not fit"));
+    assert_non_null(strstr(e.text, "exceeds the capacity"));
     assert_int_equal(model_score(k.m, &batch, position, 2, logp, &e), ERR_INTERNAL);
     assert_non_null(strstr(e.text, "rising"));
     assert_int_equal(model_train_batch(k.m, &batch, 0, 0, &loss, &e), ERR_INTERNAL);

@@ -1,4 +1,4 @@
-/* test_oracle.c - every fixture holds, and the checker sees what is wrong with a file. */
+/* test_oracle.c - every fixture agrees, and the checker detects errors in files. */
 #include "harness/test.h"
 
 #include <dirent.h>
@@ -36,7 +36,7 @@ TEST(every_fixture_holds)
 struct change {
     const char *fixture;
     size_t from_end;
-    const char *text, *by, *word; /* of the sentence that refuses it */
+    const char *text, *by, *word; /* of the error message */
 };
 
 static void make_copy(const char *path, const struct change *c)

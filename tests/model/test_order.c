@@ -1,4 +1,4 @@
-/* test_order.c - a run that bears the name of a position method does not train without it.
+/* test_order.c - a run with a position method really uses it.
  *
  * One causal layer without any position method sees its context as a set: reversing the context
  * leaves the prediction after the last token as it was. With a method it changes. Deeper models
@@ -97,7 +97,7 @@ TEST(every_method_that_should_notices_the_order_of_tokens)
     backend_close(b);
 }
 
-TEST(a_method_without_effect_would_be_found)
+TEST(a_method_without_effect_is_detected)
 {
     struct backend *b = NULL;
     struct spec s = spec_of(SPEC_T5, 8, 64);

@@ -1,6 +1,6 @@
 /* test_score.c - scoring: exact by row, equal to the loss, and a distribution.
  *
- *   test_score [[--bf16] DEVICE…]      on the CPU where none is named */
+ *   test_score [[--bf16] DEVICE…]      default: the CPU */
 #include "harness/test.h"
 
 #include <math.h>

@@ -36,7 +36,8 @@ static void set_dropout(struct spec *s, double p)
     s->model.dropout_relu = s->model.dropout_softmax = p;
 }
 
-/* Moves one tensor along its own gradient: the loss must change by the gradient's norm a step. */
+/* Moves one tensor along its gradient: the loss must change by the gradient's norm times the step.
+ */
 static void check_tensor_slope(struct model_bench *k, const struct text *t, int32_t tensor)
 {
     struct err e = {0};

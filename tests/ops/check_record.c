@@ -1,4 +1,4 @@
-/* check_record.c - work recorded and launched as a graph, on the backends named on the command
+/* check_record.c - work captured and launched as a graph, on the backends named on the command
  * line.
  *
  *   check_record DEVICE… */
@@ -137,8 +137,8 @@ static void masks_and_rates_are_those_of_each_replay(void **state)
     close_desk(&d);
 }
 
-/* A graph recorded with a little scratch memory is replayed after other work needed much. */
-static void scratch_memory_that_grew_is_left_to_a_graph(void **state)
+/* Launches a graph, captured with little scratch memory, after other work needed much. */
+static void a_graph_keeps_scratch_memory_that_grew_later(void **state)
 {
     (void)state;
     enum { MANY = 1 << 20 };
@@ -203,7 +203,7 @@ static int try_product(struct desk *d, struct err *e)
     return ops_linear(d->b, &y, &d->x, &d->x, NULL, 0, e);
 }
 
-static void what_may_not_be_recorded_is_named(void **state)
+static void work_that_cannot_be_captured_is_named(void **state)
 {
     (void)state;
     static const struct {
@@ -237,8 +237,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(masks_and_rates_are_those_of_each_replay),
-        cmocka_unit_test(scratch_memory_that_grew_is_left_to_a_graph),
-        cmocka_unit_test(what_may_not_be_recorded_is_named),
+        cmocka_unit_test(a_graph_keeps_scratch_memory_that_grew_later),
+        cmocka_unit_test(work_that_cannot_be_captured_is_named),
     };
     int failed = 0;
     if (argc < 2 || argv[1][0] == '-') {

@@ -1,5 +1,5 @@
-/* op_bench.h - what every row of the op table works with: random inputs on a backend, often as
- * views into wider matrices, and the comparison with the double-precision oracle.
+/* op_bench.h - shared by all rows of the op table: random inputs on a backend, often as views into
+ * wider matrices, and the comparison with the double-precision oracle.
  *
  * The tolerance is derived: an op may err at most twice as much as plain loops of the same dtype do
  * against the oracle, with a floor of a few units in the last place of the largest number, or of
@@ -15,7 +15,7 @@
 enum { OP_HELD_MAX = 64 };
 
 struct op_bench {
-    struct backend *b; /* a loan */
+    struct backend *b; /* borrowed */
     uint64_t seed;     /* of this row's inputs; printed when it fails */
     uint64_t drawn;
     double terms; /* size of the terms that cancel in a result; 0: as large as the result */
@@ -31,10 +31,10 @@ struct op_matrix {
 };
 
 void op_bench_init(struct op_bench *k, struct backend *b, uint64_t seed);
-/* op_bench_reset - gives back all memory, for the next case of a row; inputs go on being drawn. */
+/* op_bench_reset - releases all memory for the next case of a row; the random inputs continue. */
 void op_bench_reset(struct op_bench *k);
 void op_bench_fini(struct op_bench *k);
-/* op_bench_close - the same, and closes the backend. */
+/* op_bench_close - op_bench_reset; also closes the backend. */
 void op_bench_close(struct op_bench *k);
 
 /* op_uniform - the next number in [-1, 1). */
@@ -42,8 +42,8 @@ float op_uniform(struct op_bench *k);
 /* op_below - the next whole number in [0, n). */
 int32_t op_below(struct op_bench *k, int32_t n);
 
-/* op_random - a matrix of random numbers; with spare > 0 a view into one that has so many more
- * columns, half of them before it. Asserts that memory is there, as do all of these. */
+/* op_random - a matrix of random numbers; with spare > 0 a view into one with so many more columns,
+ * half of them before it. Like all functions here, asserts that allocation succeeds. */
 struct op_matrix op_random(struct op_bench *k, int64_t rows, int64_t cols, int64_t spare);
 /* op_set - uploads m->host again, after a change. */
 void op_set(struct op_bench *k, const struct op_matrix *m);
@@ -58,17 +58,17 @@ const int32_t *op_list(struct op_bench *k, const int32_t **host, int64_t n, int3
 enum { OP_FIRST_ROW = 76 };
 const struct step_state *op_step(struct op_bench *k, const struct step_state *content);
 
-/* Room for an oracle's results. */
+/* Memory for an oracle's results. */
 double *op_doubles(struct op_bench *k, int64_t n);
 float *op_floats(struct op_bench *k, int64_t n);
 
-/* op_ok - the op's return code is 0, else fails with its sentence. */
+/* op_ok - fails with the message unless the return code is 0. */
 void op_ok(int rc, const struct err *e);
-/* tol_check - got against the oracle's want, with the error of plain float loops as yardstick. With
- * before (or NULL), want and plain are first added to it. */
+/* tol_check - compares got with the oracle's want; the error of plain float loops determines the
+ * tolerance. want and plain are first added to before (unless NULL). */
 void tol_check(struct op_bench *k, const char *what, const float *got, const double *want,
                const float *plain, const float *before, int64_t n);
-/* tol_check_tensor - the same for a matrix on the backend. */
+/* tol_check_tensor - tol_check for a matrix on the backend. */
 void tol_check_tensor(struct op_bench *k, const char *what, const struct tensor *got,
                       const double *want, const float *plain, const float *before);
 /* op_same - bit for bit. */
@@ -79,12 +79,12 @@ void op_same(const char *what, const float *got, const float *want, int64_t n);
 float *op_factors(struct op_bench *k, const struct dropout *d, const int32_t *rows_host,
                   uint32_t update, int64_t rows, int64_t cols);
 
-/* The table: a row an op and a property of it. */
+/* The table: a row is an op and one of its properties. */
 struct op_row {
     const char *name; /* a sentence */
     void (*run)(struct op_bench *k);
 };
 extern const struct op_row op_rows_linear[], op_rows_norm[], op_rows_attention[], op_rows_rotary[],
-    op_rows_update[], op_rows_table[]; /* each ended by a row without a name */
+    op_rows_update[], op_rows_table[]; /* each terminated by a row without a name */
 
 #endif

@@ -1,4 +1,4 @@
-/* op_half.c - matrices of bf16 for the tests of ops. */
+/* op_half.c - see op_half.h. */
 #include "ops/op_half.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* op_half.h - matrices of bf16 for the tests of ops, and the comparison with what they should be.
+/* op_half.h - matrices of bf16 for the tests of ops, and their comparison with expected values.
  *
  * Inputs are exact in bf16; host copies hold the same numbers as floats. */
 #ifndef OPS_OP_HALF_H
@@ -17,8 +17,8 @@ float op_half_round(float value, uint16_t *half);
 /* op_half_random - a matrix of random numbers in [-scale, scale). */
 struct op_matrix op_half_random(struct op_bench *k, int64_t rows, int64_t cols, float scale);
 
-/* op_half_check - a packed matrix of bf16 or f32: off by at most `allowed` times the largest of
- * what is wanted, or of `terms`, the size of what cancels in it. */
+/* op_half_check - compares a packed matrix of bf16 or f32: the error is at most `allowed` times the
+ * largest expected value, or times `terms`, the size of the terms that cancel in it. */
 void op_half_check(struct op_bench *k, const char *what, const struct tensor *t, const double *want,
                    double allowed, double terms);
 /* op_half_same - n numbers of bf16 are these floats rounded, bit for bit. */

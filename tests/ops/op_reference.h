@@ -1,5 +1,5 @@
-/* op_reference.h - every op as plain loops, in double (the oracle) and in float (what a plain op of
- * the same dtype would make of it, which gives the tolerance).
+/* op_reference.h - every op as plain loops, in double (the oracle) and in float (whose error
+ * determines the tolerance).
  *
  * Matrices are packed, inputs are float; outputs have the type in the function's name. */
 #ifndef OPS_OP_REFERENCE_H

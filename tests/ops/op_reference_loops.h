@@ -1,6 +1,6 @@
 /* op_reference_loops.h - the formulas of backend.h, written once for REAL and NAME; included twice
  * by op_reference.c and by nothing else. Every sum runs in rising index. */
-/* exp and log in the type at hand. */
+/* exp and log of REAL. */
 static REAL NAME(real_exp)(REAL x)
 {
     return sizeof(REAL) == sizeof(float) ? (REAL)expf((float)x) : (REAL)exp((double)x);
@@ -95,7 +95,7 @@ void NAME(op_layernorm_bwd)(REAL *dx, REAL *dgain, REAL *dbias, const float *dy,
     }
 }
 
-/* Turns the pairs of x (rows, H*D) in place; no token is later than `last`. */
+/* Rotates the pairs of x (rows, H*D) in place; no token is later than `last`. */
 static void NAME(turn_pairs)(REAL *x, const float *cosine, const float *sine, int64_t rows,
                              int32_t T, int32_t last, int32_t H, int32_t D, int layout, int inverse)
 {
@@ -123,7 +123,7 @@ void NAME(op_rotary)(REAL *y, const float *x, const float *cosine, const float *
     NAME(turn_pairs)(y, cosine, sine, rows, T, T, H, D, layout, inverse);
 }
 
-/* A copy of q or k as attention sees it, on the heap; no token is later than `last`. */
+/* A rotated copy of q or k on the heap; no token is later than `last`. */
 static REAL *NAME(attention_turned)(const float *x, int32_t last, const struct op_attention *a)
 {
     int64_t rows = (int64_t)a->B * a->T, n = rows * a->H * a->D;
@@ -135,14 +135,14 @@ static REAL *NAME(attention_turned)(const float *x, int32_t last, const struct o
     return out;
 }
 
-/* The latest place of a query that looks at a sink outside its window. */
+/* The latest position of a query that sees a sink outside its window. */
 static int32_t NAME(sink_last)(const struct op_attention *a)
 {
     const struct attention_mask *m = &a->mask;
     return m->sink_positions == SINKS_CACHE ? m->sinks + m->window - 1 : a->T;
 }
 
-/* Whether i sees j, outside its window: then *distance is as a sink has it. */
+/* Whether j is a sink outside the window of i; then sets *distance. */
 static int NAME(is_far)(int32_t *distance, int32_t i, int32_t j, const struct op_attention *a)
 {
     int32_t last = NAME(sink_last)(a);
@@ -218,7 +218,7 @@ void NAME(op_attention)(REAL *out, REAL *lse, const float *q_in, const float *k_
     free(p);
 }
 
-/* One query's share of all gradients; dfar is of q as sinks outside the window see it. */
+/* The contribution of a query to all gradients; dfar is that of q rotated for sinks. */
 static void NAME(attention_row_dx)(REAL *p, REAL *dq, REAL *dfar, REAL *dk, REAL *dv, REAL *dnear,
                                    REAL *doffset, const REAL *q, const REAL *far, const REAL *k,
                                    const float *v, const float *dout, int32_t b, int32_t h,
@@ -301,7 +301,7 @@ void NAME(op_softmax)(REAL *loss, REAL *dlogits, const float *logits, const int3
     }
 }
 
-/* What a gradient is multiplied with: its scale and the clip factor. */
+/* The factor of a gradient: its scale times the clip factor. */
 static REAL NAME(clipped_scale)(const float *grad, int64_t n, float gradient_scale, float clip)
 {
     REAL squares = 0;

@@ -1,5 +1,5 @@
-/* op_rows_attention.c - rows of the op table: rotary, attention in every bias form and head width,
- * and the T5 table's way into that form and back. */
+/* op_rows_attention.c - rows of the op table: rotary, and attention with every form of bias and
+ * head width. */
 #include "harness/test.h"
 
 #include <math.h>
@@ -168,7 +168,7 @@ void op_attention_run(struct op_bench *k, const struct attention_case *c)
     op_ok(ops_attention_bwd(k->b, &c->a, &e), &e);
 }
 
-/* Angles of their own for each token and pair, in tables longer than the row. */
+/* Different angles for each token and pair, in tables longer than the row. */
 static void set_rotary(struct op_bench *k, struct attention_case *c, int layout)
 {
     int64_t rows = c->ref.T + 3, half = c->ref.D / 2;
@@ -217,7 +217,7 @@ static void attention_widths(struct op_bench *k)
     for (int i = 0; i < 8; i++) check_both(k, sizes[i], (enum form)(i % 4), 0.0f);
 }
 
-/* A backend computes a head width or refuses it: none gives other numbers. */
+/* A backend computes a head width correctly or rejects it. */
 static void attention_other_widths(struct op_bench *k)
 {
     static const int32_t widths[] = {2, 4, 6, 10, 12, 14, 20, 30, 66, 132, 248, 256};
@@ -260,7 +260,8 @@ static void attention_dropout(struct op_bench *k)
             check_both(k, sizes[i], (enum form)form, 0.25f);
 }
 
-/* A row's first outputs, bit for bit, with any rows behind it and at any place in the batch. */
+/* The first outputs of a row have the same bits whatever follows it and wherever it is in the
+ * batch. */
 static void attention_prefix(struct op_bench *k)
 {
     struct err e = {0};
@@ -346,17 +347,17 @@ static void rotary(struct op_bench *k)
 
 const struct op_row op_rows_attention[] = {
     {"attention agrees at head widths 8 to 128", attention_widths},
-    {"attention agrees at every other head width or refuses it", attention_other_widths},
+    {"attention agrees at every other head width or rejects it", attention_other_widths},
     {"attention agrees without bias, with slopes, with a table and with all", attention_forms},
     {"attention agrees at lengths around every tile", attention_lengths},
-    {"attention drops the pairs that Philox names", attention_dropout},
+    {"attention drops the pairs that Philox selects", attention_dropout},
     {"attention gives a prefix the same bits in any batch", attention_prefix},
     {"attention rotates q and k by their tokens and the gradients back", attention_rotary},
-    {"attention keeps to its window and sinks or refuses them", attention_mask},
+    {"attention agrees with windows and sinks or rejects them", attention_mask},
     {NULL, NULL},
 };
 
 const struct op_row op_rows_rotary[] = {
-    {"rotary rotates pairs of both layouts forth and back", rotary},
+    {"rotary rotates pairs of both layouts and back", rotary},
     {NULL, NULL},
 };

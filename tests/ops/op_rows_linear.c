@@ -1,4 +1,4 @@
-/* op_rows_linear.c - rows of the op table: linear maps and rows gathered, scattered and added. */
+/* op_rows_linear.c - rows of the op table: linear ops, gather, scatter and add. */
 #include "harness/test.h"
 
 #include <string.h>
@@ -66,7 +66,7 @@ static void linear_rows_is_exact(struct op_bench *k)
     }
 }
 
-/* Fused or not: what is negative becomes zero, all else keeps the bits of the linear map. */
+/* Fused or not: negative values become zero, all others keep the bits of linear. */
 static void linear_relu(struct op_bench *k)
 {
     struct err e = {0};
@@ -229,7 +229,7 @@ const struct op_row op_rows_linear[] = {
     {"linear is x times w transposed plus bias", linear},
     {"linear_rows is linear", linear_rows},
     {"linear_rows gives a row the same bits in any batch", linear_rows_is_exact},
-    {"linear_relu is linear, cut off at zero", linear_relu},
+    {"linear_relu is linear followed by relu", linear_relu},
     {"linear_bwd_input is dy times w", linear_bwd_input},
     {"linear_bwd_weight is dy transposed times x and its column sums", linear_bwd_weight},
     {"gather_rows scales listed rows and gives zeros for a gap", gather_rows},

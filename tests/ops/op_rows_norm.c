@@ -232,7 +232,7 @@ static void residual_layernorm(struct op_bench *k)
                                          &e),
                   &e);
             tol_check_tensor(k, "s", out, want_sum, sum, NULL);
-            /* The norm is judged on the sum the op itself made. */
+            /* The layernorm is compared on the sum that the op computed. */
             const float *made = op_get(k, out);
             op_layernorm_double(want, want_stats, made, gain.host, bias.host, N, C);
             op_layernorm_float(plain, plain_stats, made, gain.host, bias.host, N, C);
@@ -241,8 +241,8 @@ static void residual_layernorm(struct op_bench *k)
         }
 }
 
-/* The stream's gradient grows by that of the norm, and is passed on through the branch's dropout.
- */
+/* The gradient of the stream increases by that of the layernorm, and passes through the branch's
+ * dropout. */
 static void check_residual_layernorm_bwd(struct op_bench *k, int64_t N, int64_t C, int64_t spare,
                                          float p)
 {

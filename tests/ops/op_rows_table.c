@@ -13,7 +13,7 @@ static int run(struct op_bench *k, enum op op, const void *args, const struct op
     return op_run(k->b, op, args, e);
 }
 
-/* Inputs stay as they are, and outputs get the same bits from the same start. */
+/* Inputs are unchanged, and outputs have the same bits when repeated. */
 static void check_op(struct op_bench *k, enum op op, bool flag)
 {
     struct err e = {0};
@@ -100,6 +100,6 @@ static void required_ops(struct op_bench *k)
 const struct op_row op_rows_table[] = {
     {"every required op is there", required_ops},
     {"every op keeps its inputs and gives the same bits again", every_op},
-    {"every output may have the memory that the table allows", in_place},
+    {"every output may share the memory that the table allows", in_place},
     {NULL, NULL},
 };

@@ -1,4 +1,4 @@
-/* op_rows_update.c - rows of the op table: softmax losses and what works on a parameter block. */
+/* op_rows_update.c - rows of the op table: softmax losses and ops on a parameter block. */
 #include "harness/test.h"
 
 #include <math.h>
@@ -293,9 +293,9 @@ const struct op_row op_rows_update[] = {
     {"softmax_logp gives a row the same bits in any batch", softmax_logp_is_exact},
     {"sum_losses adds up a batch and an update", sum_losses},
     {"sum_squares is exact in double and repeats", sum_squares},
-    {"nag scales, clips, remembers and steps", nag},
-    {"adam scales, clips, remembers and steps", adam},
-    {"nag and adam change nothing where the norm is not finite", norm_not_finite},
+    {"nag scales, clips, updates its momentum and steps", nag},
+    {"adam scales, clips, updates its moments and steps", adam},
+    {"nag and adam change nothing if the norm is not finite", norm_not_finite},
     {"all_reduce of one device changes nothing", all_reduce},
     {NULL, NULL},
 };

@@ -88,7 +88,7 @@ void *op_table_args(struct op_bench *k, enum op op, bool flag)
         set_argument(k, a, args);
     }
     if (d->flag != 0) memcpy(args + d->flag, &flag, sizeof flag);
-    /* What the table does not hold. */
+    /* Arguments that the table does not describe. */
     if (op == OP_ATTENTION || op == OP_ATTENTION_BWD)
         ((struct attention *)(void *)args)->scale = 0.25f;
     if (op == OP_LINEAR_RELU) ((struct linear_relu_args *)(void *)args)->dropout.p = 0.0f;

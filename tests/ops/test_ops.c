@@ -1,5 +1,5 @@
-/* test_ops.c - the table of all ops, run on each backend named on the command line. Where none is,
- * on check:cpu and, with more rows, on every instruction set of this processor with one and two
+/* test_ops.c - the table of all ops, run on each backend named on the command line. By default on
+ * check:cpu and, with more rows, on every instruction set of this processor with one and two
  * threads. */
 #include "harness/test.h"
 

@@ -1,4 +1,4 @@
-/* test_ops_check.c - what ops refuses before a backend sees it, and what it composes. */
+/* test_ops_check.c - arguments that ops rejects before calling a backend, and composed ops. */
 #include "harness/test.h"
 
 #include <string.h>
@@ -48,7 +48,7 @@ TEST(a_wrong_shape_names_op_argument_and_sizes)
     backend_close(b);
 }
 
-/* One argument of one op, made wrong in some way; false: it has no such fault. */
+/* Makes one argument of an op invalid in some way; false: not applicable. */
 typedef bool (*spoil_fn)(const struct op_argument *a, char *args);
 
 static struct tensor *tensor_of(const struct op_argument *a, char *args)
@@ -117,7 +117,7 @@ TEST(every_op_names_the_argument_that_is_wrong)
     backend_close(b);
 }
 
-TEST(weights_in_bf16_are_refused_by_a_backend_of_f32)
+TEST(weights_in_bf16_are_rejected_by_a_backend_of_f32)
 {
     static const enum op ops[] = {OP_NAG, OP_ADAM};
     for (int i = 0; i < 2; i++) {
@@ -134,7 +134,7 @@ TEST(weights_in_bf16_are_refused_by_a_backend_of_f32)
     }
 }
 
-TEST(a_mask_of_another_shape_is_refused)
+TEST(a_mask_of_another_shape_is_rejected)
 {
     struct backend *b = open_cpu();
     float memory[64] = {0};
@@ -147,7 +147,7 @@ TEST(a_mask_of_another_shape_is_refused)
     backend_close(b);
 }
 
-TEST(dropout_without_a_step_is_refused)
+TEST(dropout_without_a_step_is_rejected)
 {
     struct backend *b = open_cpu();
     float memory[64] = {0};
@@ -159,7 +159,7 @@ TEST(dropout_without_a_step_is_refused)
     backend_close(b);
 }
 
-TEST(attention_of_disagreeing_sizes_is_refused)
+TEST(attention_of_disagreeing_sizes_is_rejected)
 {
     struct backend *b = open_cpu();
     float memory[512] = {0};

@@ -1,4 +1,4 @@
-/* plan_fixture.h - a project folder in a temporary place, with files of the test's own. */
+/* plan_fixture.h - a temporary project folder with files of the test. */
 #ifndef TESTS_PLAN_FIXTURE_H
 #define TESTS_PLAN_FIXTURE_H
 

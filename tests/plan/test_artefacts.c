@@ -1,4 +1,4 @@
-/* test_artefacts.c - the shipped grids and scales say what the paper did. */
+/* test_artefacts.c - the shipped grids and scales against the paper. */
 #include "harness/test.h"
 
 #include <math.h>
@@ -84,7 +84,7 @@ TEST_WITH(struct plan_fixture *f, the_paper_scale_is_the_authors_recipe)
         assert_int_equal(s->train.seed, 1);
         flops += r->cost.flops;
     }
-    /* 6.77e20 for the grid, worked by hand with full updates at every length. */
+    /* 6.77e20 for the grid, computed by hand with full updates at every length. */
     assert_true(fabs(flops / 6.77e20 - 1) < 0.02);
 }
 
@@ -201,7 +201,7 @@ TEST_WITH(struct plan_fixture *f, small_has_about_20_million_parameters)
     }
 }
 
-/* What a user with a text of their own writes, outside the tree. */
+/* The grid of a user with their own text, outside the tree. */
 TEST_WITH(struct plan_fixture *f, a_grid_of_the_users_own_needs_only_its_corpus)
 {
     const struct plan_options o = {0};
@@ -222,8 +222,8 @@ TEST_WITH(struct plan_fixture *f, a_grid_of_the_users_own_needs_only_its_corpus)
     assert_int_equal(p->run[4].spec.eval.L, 512);
 }
 
-/* An id changes when its run would give other numbers, and only then: raise SPEC_MEANING or find
- * the key that lacks its neutral value. */
+/* An id must change only if the run's numbers change: raise SPEC_MEANING, or find the key without a
+ * neutral value. */
 TEST_WITH(struct plan_fixture *f, runs_of_the_paper_keep_their_ids)
 {
     static const struct {

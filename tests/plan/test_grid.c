@@ -1,4 +1,4 @@
-/* test_grid.c - the language of grids: what it means, and every refusal with its place. */
+/* test_grid.c - the syntax and meaning of grids. */
 #include "harness/test.h"
 
 #include <stdio.h>
@@ -238,7 +238,7 @@ TEST_WITH(struct plan_fixture *f, pieces_are_looked_for_from_near_to_far)
     plan_fixture_write(f, "experiments/g/data/own.yaml", "data.corpus: beside\n");
     p = open_grid(f, grid);
     assert_string_equal(p->run[0].spec.data.corpus, "beside");
-    p = open_grid(f, /* and what the program ships */
+    p = open_grid(f, /* and shipped pieces */
                   "base: [tiny.yaml, model/wt103_247m.yaml]\nset: { train.shard_tokens: 64 }\n"
                   "grid: [{ position: alibi, L_train: 16, model.cutoffs: [[20, 30]] }]\n");
     assert_int_equal(p->run[0].spec.model.dim, 1024);

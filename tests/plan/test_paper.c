@@ -1,5 +1,5 @@
-/* test_paper.c - which runs at scale paper are the paper's: those that the list names, for any
- * folder asks for them; an edited grid of a shipped name asks for none of them. */
+/* test_paper.c - which runs at scale paper are the paper's: the listed ones, whatever folder needs
+ * them; a changed grid with a shipped name has none of them. */
 #include "harness/test.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ static char *edited(struct plan_fixture *f, const char *text, const char *from, 
     return arena_printf(&f->arena, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
 }
 
-/* Runs that read modified in the plan of an artefact; the plan has *of. */
+/* The number of modified runs in the plan of an artefact, of *of runs. */
 static int32_t modified(struct plan_fixture *f, const char *artefact, const struct plan_options *o,
                         int32_t *of)
 {
@@ -193,7 +193,7 @@ TEST_WITH(struct plan_fixture *f, a_line_in_the_projects_own_list_adds_a_configu
     assert_int_equal(modified(f, "table14", &paper, &n), 0); /* the shipped list counts too */
 }
 
-TEST_WITH(struct plan_fixture *f, a_wrong_line_is_refused_with_its_place)
+TEST_WITH(struct plan_fixture *f, a_wrong_line_is_rejected_with_its_place)
 {
     const char *name = "table5";
     struct plan p;

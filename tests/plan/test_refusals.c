@@ -1,4 +1,4 @@
-/* test_refusals.c - what a grid may not say: each refusal names file, line, column and remedy. */
+/* test_refusals.c - errors in grids: each names file, line, column and remedy. */
 #include "harness/test.h"
 
 #include <stdio.h>
@@ -95,7 +95,7 @@ TEST_WITH(struct plan_fixture *f, a_value_of_the_wrong_kind_is_named)
         {TINY BLOCK "evaluate: { split: valid }\n", "g/grid.yaml:3:11:", "evaluate", "a list"},
         {TINY BLOCK "evaluate: [{ where: [alibi] }]\n", "g/grid.yaml:3:21:", "where", "mapping"},
         {TINY BLOCK "skip: [{ position: t5 }]\n", "g/grid.yaml:3:8:", "why", "missing"},
-        {TINY BLOCK "skip: [{ why: x }]\n", "g/grid.yaml:3:8:", "no key", "left out"},
+        {TINY BLOCK "skip: [{ why: x }]\n", "g/grid.yaml:3:8:", "no key", "what to skip"},
         {"base: [[a]]\n" BLOCK, "g/grid.yaml:1:8:", "base", "one value"},
         {"base: { a: b }\n" BLOCK, "g/grid.yaml:1:7:", "base", "a list"},
     };
@@ -177,7 +177,7 @@ TEST_WITH(struct plan_fixture *f, a_fault_in_a_piece_is_placed_in_the_piece)
                          "grid.yaml:1:7:", "absent.yaml", "configs", NULL);
 }
 
-TEST_WITH(struct plan_fixture *f, too_many_runs_are_refused_before_they_are_made)
+TEST_WITH(struct plan_fixture *f, too_many_runs_are_rejected_before_they_are_made)
 {
     char *grid = calloc(1, 40000);
     size_t n = 0;
@@ -217,7 +217,7 @@ TEST_WITH(struct plan_fixture *f, options_of_the_command_line_are_checked)
         {.set = "pos=alibi", .word = "did you mean 'position'"},
         {.only = "position", .word = "key=value"},
         {.only = "positon=alibi", .word = "did you mean 'position'"},
-        {.only = "L_train=17", .word = "no run matches; L_train is one of"},
+        {.only = "L_train=17", .word = "no run matches; L_train must be one of"},
         {.only = "", .word = "key=value"},
         {.seeds = -1, .word = "--seeds"},
         {.seeds = 100001, .word = "--seeds"},
@@ -254,7 +254,7 @@ TEST_WITH(struct plan_fixture *f, artefacts_that_are_not_there_are_named)
         if (!strstr(f->err.text, list[i].word)) fail_msg("%s", f->err.text);
     }
     assert_int_equal(plan_open(&p, &f->project, NULL, 0, &o, &f->err), ERR_USAGE);
-    assert_non_null(strstr(f->err.text, "name an artefact"));
+    assert_non_null(strstr(f->err.text, "no artefact given"));
 }
 
 TEST_WITH(struct plan_fixture *f, folders_by_path_become_artefacts_of_their_name)

@@ -1,4 +1,4 @@
-/* test_scale.c - from the paper's lengths to a scale's, and what a scale says about itself. */
+/* test_scale.c - scaling of the paper's lengths, and the notes and errors of scales. */
 #include "harness/test.h"
 
 #include <stdio.h>
@@ -101,7 +101,7 @@ TEST_WITH(struct plan_fixture *f, a_setting_of_the_grid_that_the_scale_overrides
     plan_fixture_write(f, "configs/scale/eighth.yaml", eighth);
     p = open_at(f, grid, "eighth");
     assert_int_equal(p->notes.n, 1);
-    assert_non_null(strstr(p->notes.item[0], "g: train.updates=7 of the grid has no effect"));
+    assert_non_null(strstr(p->notes.item[0], "g: train.updates=7 in the grid has no effect"));
     p = plan_fixture_open(f, grid, &literal);
     assert_int_equal(p->run[0].spec.train.updates, 6);
     assert_int_equal(p->notes.n, 0);
@@ -116,7 +116,7 @@ TEST_WITH(struct plan_fixture *f, what_a_set_breaks_is_blamed_on_the_set)
                          "--set model.heads=7: model.heads", NULL);
 }
 
-TEST_WITH(struct plan_fixture *f, points_that_differ_in_what_the_scale_sets_are_told)
+TEST_WITH(struct plan_fixture *f, points_that_differ_in_what_the_scale_sets_are_reported)
 {
     plan_fixture_write(f, "configs/scale/eighth.yaml", eighth);
     const struct plan *p = open_at(
@@ -124,8 +124,8 @@ TEST_WITH(struct plan_fixture *f, points_that_differ_in_what_the_scale_sets_are_
     assert_int_equal(p->runs_n, 1);
     assert_int_equal(p->points_n, 3);
     assert_int_equal(p->notes.n, 1);
-    assert_non_null(
-        strstr(p->notes.item[0], "2 points differ only in keys that scale eighth or --set gives"));
+    assert_non_null(strstr(p->notes.item[0], "2 points share runs with others, because they differ "
+                                             "only in keys that scale eighth or --set"));
 }
 
 TEST_WITH(struct plan_fixture *f, set_is_literal_and_marks_what_it_changes)
@@ -134,7 +134,7 @@ TEST_WITH(struct plan_fixture *f, set_is_literal_and_marks_what_it_changes)
                                     "evaluate: [{ L_valid: L_train }]\n";
     static const struct {
         const char *set;
-        bool t5, alibi, evaluations; /* which read `modified` */
+        bool t5, alibi, evaluations; /* which are `modified` */
     } cases[] = {
         {"train.L=24", true, true, true},
         {"train.updates=5", false, false, false}, /* as it is */
@@ -176,7 +176,7 @@ TEST_WITH(struct plan_fixture *f, what_set_changes_has_another_id)
     assert_string_equal(p->run[0].run_id, r->run[0].run_id);
 }
 
-TEST_WITH(struct plan_fixture *f, a_scale_refuses_a_dataset_it_does_not_know)
+TEST_WITH(struct plan_fixture *f, a_scale_rejects_a_dataset_it_does_not_know)
 {
     static const char grid[] = TINY "grid:\n  - { position: alibi, L_train: 64 }\n";
     const struct plan_options mini = {.scale = "mini"}, by_default = {0};

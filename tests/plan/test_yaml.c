@@ -1,4 +1,4 @@
-/* test_yaml.c - YAML trees, and everything that is refused, with its position. */
+/* test_yaml.c - YAML trees, and rejected files with their positions. */
 #include "harness/test.h"
 
 #include <stdio.h>
@@ -105,7 +105,7 @@ TEST(many_keys_are_checked_quickly)
     free(text);
 }
 
-TEST(anchors_aliases_and_tags_are_refused)
+TEST(anchors_aliases_and_tags_are_rejected)
 {
     refuses("a: &x 1\nb: *x\n", "f.yaml:1:4:", "anchor &x");
     refuses("b: *x\n", "f.yaml:1:4:", "alias *x");
@@ -118,12 +118,12 @@ TEST(anchors_aliases_and_tags_are_refused)
     refuses("<<: *x\n", "f.yaml:1:5:", "alias");
 }
 
-TEST(a_billion_laughs_is_refused_at_the_first_anchor)
+TEST(a_billion_laughs_is_rejected_at_the_first_anchor)
 {
     refuses("a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n", "f.yaml:1:4:", "anchor");
 }
 
-TEST(a_second_document_is_refused)
+TEST(a_second_document_is_rejected)
 {
     refuses("a: 1\n---\nb: 2\n", "f.yaml:2:1:", "second document");
     refuses("---\na: 1\n...\n---\n", "f.yaml:4:1:", "second document");
@@ -147,7 +147,7 @@ TEST(nesting_stops_at_the_limit)
     assert_int_equal(tree_of(fits)->n, 1);
     refuses(deep, "f.yaml:1:35:", "deeper than 32");
     refuses(maps, "f.yaml:1:", "deeper than 32");
-    memset(hostile, '[', 250000); /* quadratic in libyaml, were the depth not counted */
+    memset(hostile, '[', 250000); /* quadratic in libyaml without the limit of depth */
     refuses(hostile, "f.yaml:1:33:", "deeper than 32");
     free(fits);
     free(deep);
@@ -155,7 +155,7 @@ TEST(nesting_stops_at_the_limit)
     free(hostile);
 }
 
-TEST(a_file_above_the_limit_is_refused)
+TEST(a_file_above_the_limit_is_rejected)
 {
     char *text = calloc(1, 300001);
 
@@ -164,7 +164,7 @@ TEST(a_file_above_the_limit_is_refused)
     free(text);
 }
 
-TEST(what_is_not_text_is_refused_where_it_stands)
+TEST(invalid_text_is_rejected_with_its_place)
 {
     refuses_bytes("a: 1\nb: \0x\n", 11, "f.yaml:2:4:", "0x00");
     refuses("a: \"x\\0y\"\n", "f.yaml:1:4:", "NUL");
@@ -200,7 +200,7 @@ TEST(broken_yaml_names_its_place)
     refuses("a: [1, 2\n", "f.yaml:2:1:", "");
     refuses("a: 1\n b: 2\n", "f.yaml:2:3:", "");
     refuses("a: 'x\n", "f.yaml:2:1:", "");
-    refuses("? [1, 2]\n: 3\n", "f.yaml:1:3:", "key must be a plain name");
+    refuses("? [1, 2]\n: 3\n", "f.yaml:1:3:", "key must be a name");
     refuses("", "f.yaml:1:1:", "empty");
     refuses("# only a comment\n", "f.yaml:1:1:", "empty");
     refuses("- a\n- b\n", "f.yaml:1:1:", "mapping");

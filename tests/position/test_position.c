@@ -1,4 +1,4 @@
-/* test_position.c - the numbers of the position methods. */
+/* test_position.c - the position methods. */
 #include "harness/test.h"
 
 #include <math.h>

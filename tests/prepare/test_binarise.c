@@ -1,5 +1,5 @@
-/* test_binarise.c - token files from text; neither they nor a dictionary nor a message depend on
- * how many threads there were. tests/model holds the ids beside those of the authors' binariser. */
+/* test_binarise.c - token files from text. Token files, dictionaries and messages do not depend on
+ * the number of threads. tests/model compares the ids with those of the authors' program. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* test_encode.c - subwords against examples worked by hand. Both encoders were also compared with
- * the tokenizers library of Hugging Face on WikiText-2 and on 3,000 lines of mixed scripts. */
+/* test_encode.c - subwords against examples computed by hand. Both encoders also matched the
+ * tokenizers library of Hugging Face on WikiText-2 and on 3,000 lines of mixed scripts. */
 #include <stdio.h>
 #include <string.h>
 
@@ -88,7 +88,7 @@ TEST_WITH(struct data_folder *f, words_become_their_longest_pieces)
     wordpiece_gives(f, " want  want.\n\nwanted", "want want .\n\nwant ##ed\n");
     wordpiece_gives(f, "unwantedX running\n", "<unk> runn ##ing\n");
     wordpiece_gives(f, "[UNK] wa\n", "<unk> <unk> <unk> wa\n");
-    /* e and a combining accent; a Chinese character is alone; control characters vanish. */
+    /* e with a combining accent; a Chinese character is a word; control characters are dropped. */
     wordpiece_gives(f, "cafe\xCC\x81 want\xE4\xB8\xADwant wa\x01nt\r\n",
                     "cafe want \xE4\xB8\xAD want want\n");
 }
@@ -133,7 +133,7 @@ TEST_WITH(struct data_folder *f, ids_become_words_and_lines)
     must_give(f, &o, two, sizeof two, "7 256\n7 2\n");
     o.id_bytes = 4;
     must_give(f, &o, four, sizeof four, "65537 2\n");
-    must_fail(f, &o, two, sizeof two, ERR_DATA, "whole number of ids");
+    must_fail(f, &o, two, sizeof two, ERR_DATA, "multiple of the id size");
     o.id_bytes = 3;
     must_fail(f, &o, two, sizeof two, ERR_USAGE, "3 bytes");
 }
@@ -149,7 +149,7 @@ TEST_WITH(struct data_folder *f, what_is_not_utf8_names_its_line)
     must_fail(f, &o, "low\n\xC3\n", 6, ERR_DATA, "from:2: byte 0xc3");
 }
 
-TEST_WITH(struct data_folder *f, files_that_are_not_vocabularies_are_refused)
+TEST_WITH(struct data_folder *f, files_that_are_not_vocabularies_are_rejected)
 {
     static const struct {
         const char *vocab, *words;
@@ -164,7 +164,7 @@ TEST_WITH(struct data_folder *f, files_that_are_not_vocabularies_are_refused)
         {"{\"\\ud800x\": 1}", "invalid Unicode"},
         {"{\"\\q\": 1}", "invalid escape"},
         {"{\"abc", "premature end"},
-        {"{\"a\": 1}", "no symbol for the byte 0x00"},
+        {"{\"a\": 1}", "no symbol for byte 0x00"},
     };
     struct encode_options o = options(f, ENCODE_BPE);
 
@@ -175,7 +175,7 @@ TEST_WITH(struct data_folder *f, files_that_are_not_vocabularies_are_refused)
     }
     put_bpe(f);
     data_folder_write(f, "merges", "l o\nzz q\n", 9);
-    must_fail(f, &o, "x", 1, ERR_DATA, "merges:2: symbols that the vocabulary lacks: 'zz q'");
+    must_fail(f, &o, "x", 1, ERR_DATA, "merges:2: symbols not in the vocabulary: 'zz q'");
     data_folder_write(f, "merges", "l o\nlo\n", 7);
     must_fail(f, &o, "x", 1, ERR_DATA, "merges:2: expected a pair");
     o.kind = ENCODE_WORDPIECE;

@@ -18,7 +18,7 @@ static int prepare(struct data_folder *f, const char *name, const char *text, in
     return prepare_corpus(&f->project, &o, e);
 }
 
-/* Prepares data/tiny, or what the name says. */
+/* Prepares data/NAME. */
 static void must(struct data_folder *f, const char *name, const char *text, bool force)
 {
     struct err e = {0};
@@ -120,8 +120,8 @@ TEST_WITH(struct data_folder *f, another_text_or_limit_asks_for_force_or_another
 TEST_WITH(struct data_folder *f, missing_files_are_named)
 {
     data_folder_text(f, "text", NULL, "a\n", NULL);
-    refused(f, "tiny", "text", false, ERR_NOINPUT, "lacks train.txt, test.txt;");
-    refused(f, "tiny", "nowhere", false, ERR_NOINPUT, "nowhere: no such folder");
+    refused(f, "tiny", "text", false, ERR_NOINPUT, "contains no train.txt, test.txt;");
+    refused(f, "tiny", "nowhere", false, ERR_NOINPUT, "nowhere not found");
     refused(f, "tiny", NULL, false, ERR_NOINPUT, "`alibi data list`");
     refused(f, "../tiny", "text", false, ERR_USAGE, "");
     refused(f, "synthetic-cc100", "text", false, ERR_USAGE, "embedded");

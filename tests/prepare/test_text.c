@@ -1,4 +1,4 @@
-/* test_text.c - words, lines and refusals of the text scanner. */
+/* test_text.c - words, lines and errors of the text scanner. */
 #include <stdio.h>
 #include <string.h>
 
@@ -70,7 +70,7 @@ TEST(every_white_space_of_the_list_separates_and_the_rest_does_not)
     }
 }
 
-TEST(bytes_that_are_not_utf8_are_refused_with_their_line)
+TEST(bytes_that_are_not_utf8_are_rejected_with_their_line)
 {
     static const char *const wrong[] = {"\x80",
                                         "\xc0\x80",
@@ -95,10 +95,10 @@ TEST(bytes_that_are_not_utf8_are_refused_with_their_line)
                  "[\xed\x9f\xbf][\xee\x80\x80][\xf4\x8f\xbf\xbf]|");
 }
 
-TEST(a_zero_byte_is_refused_with_its_line)
+TEST(a_zero_byte_is_rejected_with_its_line)
 {
-    assert_refused("a\n\0", 3, "here:2: a zero byte");
-    assert_refused("a\0b", 3, "here:1: a zero byte");
+    assert_refused("a\n\0", 3, "here:2: zero byte");
+    assert_refused("a\0b", 3, "here:1: zero byte");
 }
 
 TEST(a_byte_order_mark_stays_part_of_the_first_word)

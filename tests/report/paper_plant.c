@@ -17,7 +17,7 @@
 #include "plan/plan.h"
 #include "shape/memory.h"
 
-enum { PLANT_JSON_BYTES = 768, PLANT_SQL_BYTES = 768 };
+enum { PLANT_JSON_BYTES = 1024, PLANT_SQL_BYTES = 768 };
 
 struct planting {
     struct report_fixture *f;
@@ -184,6 +184,32 @@ static void training_json(char out[PLANT_JSON_BYTES], const struct planting *t, 
              (long long)r->cost.parameters_n, wps);
 }
 
+/* Losses by position as the paper explains its Figure 1, though it has no numbers of them: high in
+ * the first eighth of L, then level; beyond L level for ALiBi and high for the others. Lines as in
+ * record/fields.h, but for the newline, which JSON escapes. */
+static char *position_loss(char *out, size_t room, const struct spec *s)
+{
+    int32_t L = s->train.L, first = 1;
+    const struct {
+        int32_t last;
+        double loss;
+    } ranges[] = {{L / 8, 3.5},
+                  {L / 2, 3.1},
+                  {L, 3.0},
+                  {s->eval.L, s->model.position == SPEC_ALIBI ? 3.0 : 4.0}};
+    size_t n = 0;
+
+    out[0] = '\0';
+    for (int i = 0; i < 4 && first <= s->eval.L; i++) {
+        int32_t last = ranges[i].last < s->eval.L ? ranges[i].last : s->eval.L;
+        int32_t targets = 100 * (last - first + 1);
+        n += (size_t)snprintf(out + n, room - n, "%10d%10d%16d%27.17g\\n", first, last, targets,
+                              ranges[i].loss * targets);
+        first = last + 1;
+    }
+    return out;
+}
+
 /* The result of a run as its worker would write it; false: the paper has none. */
 static bool result_json(char out[PLANT_JSON_BYTES], enum event_type *type, const struct planting *t,
                         int32_t run)
@@ -197,12 +223,14 @@ static bool result_json(char out[PLANT_JSON_BYTES], enum event_type *type, const
     }
     if (r->spec.kind == SPEC_EVAL) {
         double value = under_artefact(t, run, "perplexity");
+        char lines[4 * 66 + 1];
         *type = EVENT_EVALUATED;
         snprintf(out, PLANT_JSON_BYTES,
                  "{\"run_id\":\"%s\",\"loss_nats\":%.17g,\"perplexity\":%.17g,\"tokens\":217646,"
                  "\"nonfinite\":0,\"eval_wps\":1000.5,\"peak_memory_bytes\":2048,"
-                 "\"wall_seconds\":0.5,\"checkpoint_sha256\":\"abc\"}",
-                 r->run_id, value > 0 ? log(value) : 0, value);
+                 "\"wall_seconds\":0.5,\"checkpoint_sha256\":\"abc\",\"position_loss\":\"%s\"}",
+                 r->run_id, value > 0 ? log(value) : 0, value,
+                 position_loss(lines, sizeof lines, &r->spec));
         return value > 0;
     }
     double wps = r->spec.bench_rows == 1

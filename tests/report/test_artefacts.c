@@ -25,9 +25,9 @@ static const struct {
 };
 enum { ARTEFACTS_N = sizeof artefact_table / sizeof *artefact_table };
 
-static char *judge(struct report_fixture *f, const char *const *dirs, int32_t n,
-                   int32_t *contradicted)
+static char *judge_table5(struct report_fixture *f, int32_t *contradicted)
 {
+    const struct report_item item = {"table5", "experiments/table5", "paper", NULL};
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
@@ -35,7 +35,7 @@ static char *judge(struct report_fixture *f, const char *const *dirs, int32_t n,
 
     assert_non_null(out);
     int rc =
-        report_claims(out, f->base->store, &f->project, dirs, n, &o, contradicted, &f->base->e);
+        report_claims(out, f->base->store, &f->project, &item, 1, &o, contradicted, &f->base->e);
     fclose(out);
     if (rc < 0) fail_msg("%s", f->base->e.text);
     return text;
@@ -178,7 +178,6 @@ TEST_WITH(struct report_fixture *f, on_the_papers_own_numbers_nothing_differs)
 
 TEST_WITH(struct report_fixture *f, a_contradiction_of_the_paper_is_judged_by_its_own_numbers)
 {
-    const char *dirs[] = {"experiments/table5"};
     int32_t contradicted;
     struct arena a;
     char *text;
@@ -186,7 +185,7 @@ TEST_WITH(struct report_fixture *f, a_contradiction_of_the_paper_is_judged_by_it
 
     arena_init(&a);
     paper_plant_numbers(f);
-    text = judge(f, dirs, 1, &contradicted);
+    text = judge_table5(f, &contradicted);
     assert_contains(text, "table5,paper,X2,");
     assert_contains(text, ",supported,\"L=64: ALiBi 28.46, Sinusoidal 28.03; ");
     assert_int_equal(contradicted, 0);
@@ -198,7 +197,7 @@ TEST_WITH(struct report_fixture *f, a_contradiction_of_the_paper_is_judged_by_it
     report_fixture_write(f, "paper.tsv", text);
     const char *path = arena_printf(&a, "%s/paper.tsv", f->artefact_dir);
     assert_int_equal(store_set_paper(f->base->store, "table5", path, &f->base->e), 0);
-    text = judge(f, dirs, 1, &contradicted);
+    text = judge_table5(f, &contradicted);
     assert_int_equal(contradicted, 1);
     free(text);
     arena_fini(&a);

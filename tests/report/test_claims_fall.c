@@ -154,6 +154,13 @@ static void bend_ours(struct bending *b, const char *position, double factor)
         {"UPDATE results SET perplexity=perplexity*%g", "kind='eval' AND protocol='sliding'"},
         {"UPDATE results SET perplexity=perplexity*%g",
          "kind='eval' AND L_valid=(SELECT max(L_valid) FROM runs)"},
+        /* the losses of the first and of the fourth range of positions */
+        {"UPDATE results SET position_loss=substr(position_loss,1,36)||printf('%%27.17g',%g*"
+         "substr(position_loss,37,27))||substr(position_loss,64)",
+         "kind='eval'"},
+        {"UPDATE results SET position_loss=substr(position_loss,1,228)||printf('%%27.17g',%g*"
+         "substr(position_loss,229,27))||substr(position_loss,256)",
+         "kind='eval' AND L_valid>L_train"},
         {"UPDATE results SET wps=wps*%g", "kind='bench'"},
         {"UPDATE results SET peak_memory_bytes=CAST(peak_memory_bytes*%g AS INTEGER)",
          "kind='bench'"},

@@ -196,11 +196,13 @@ TEST_WITH(struct report_fixture *f, every_artefact_and_claim_is_in_ARTIFACT_md_i
             report_claims_judge(&claims, &a, f->base->store, &folder, "paper", &f->base->e) < 0)
             fail_msg("%s", f->base->e.text);
         for (int32_t k = 0; k < claims.rows.rows_n; k++) {
-            const char *claim = claims.rows.row[k][0].text, *row = find_claim(&a, text, claim);
+            const char *claim = report_rows_get(&claims.rows, k, "claim");
+            const char *statement = report_rows_get(&claims.rows, k, "statement");
+            const char *row = find_claim(&a, text, claim);
             if (!strstr(row, arena_printf(&a, "`%s`", names[i])))
                 fail_msg("%s: claim %s is in %s too", claims_of, claim, names[i]);
-            if (!strstr(row, arena_printf(&a, "| %s |", claims.rows.row[k][1].text)))
-                fail_msg("%s: claim %s says: %s", claims_of, claim, claims.rows.row[k][1].text);
+            if (!strstr(row, arena_printf(&a, "| %s |", statement)))
+                fail_msg("%s: claim %s says: %s", claims_of, claim, statement);
             if (strcmp(report_rows_get(&claims.rows, k, "counted"), "1") == 0 &&
                 !strstr(row, arena_printf(&a, "reproduce-%s", names[i])))
                 fail_msg("%s: claim %s needs reproduce-%s", claims_of, claim, names[i]);

@@ -37,7 +37,7 @@ TEST(text_is_escaped_and_what_cannot_be_seen_is_shown)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct page_text *w = page_text_begin();
-        report_html_put(w->out, cases[i].text);
+        report_html(w->out, "%s", cases[i].text);
         assert_string_equal(page_text_end(w), cases[i].shown);
         page_text_free(w);
     }
@@ -60,11 +60,7 @@ TEST(no_bytes_make_a_broken_page)
             if (!text[k]) text[k] = 1;
         }
         text[n] = '\0';
-        fputs("<p title=\"", w->out);
-        report_html_put(w->out, text);
-        fputs("\">", w->out);
-        report_html_put(w->out, text);
-        fputs("</p>\n", w->out);
+        report_html(w->out, "<p title=\"%s\">%s</p>\n", text, text);
     }
     assert_page(page_text_end(w), false);
     page_text_free(w);
@@ -73,18 +69,22 @@ TEST(no_bytes_make_a_broken_page)
 TEST(a_table_of_hostile_cells_is_a_table)
 {
     struct arena a;
-    struct report_grid g;
+    struct report_rows r;
 
     arena_init(&a);
     struct page_text *w = page_text_begin();
-    report_grid_init(&g, &a, PAGE_HOSTILE_N, 2);
+    report_rows_init(&r, &a, PAGE_HOSTILE_N, 3);
     for (int i = 0; i < PAGE_HOSTILE_N; i++) {
-        g.head[i] = page_hostile[i];
-        report_grid_set(&g, 0, i, page_hostile[i]);
-        g.link[i] = page_hostile[(i + 1) % PAGE_HOSTILE_N];
-        g.hint[i] = page_hostile[(i + 2) % PAGE_HOSTILE_N];
+        const char *next = page_hostile[(i + 1) % PAGE_HOSTILE_N];
+        const char *third = page_hostile[(i + 2) % PAGE_HOSTILE_N];
+        r.name[i] = page_hostile[i];
+        r.row[0][i] =
+            (struct report_cell){.text = page_hostile[i], .type = 't', .link = next, .hint = third};
+        r.row[1][i] = (struct report_cell){.text = next, .type = 't', .verdict = page_hostile[i]};
+        r.row[2][i] =
+            (struct report_cell){.text = third, .type = 't', .more = next, .id = page_hostile[i]};
     }
-    report_grid_write(w->out, &g, REPORT_HTML);
+    assert_int_equal(report_rows_write(w->out, &r, REPORT_HTML, &e), 0);
     const char *text = page_text_end(w);
     assert_page(text, false);
     assert_contains(text, "<th scope=\"col\">&lt;script&gt;alert(1)&lt;/script&gt;</th>");

@@ -234,3 +234,21 @@ TEST_WITH(struct report_fixture *f, a_script_that_fails_is_quoted_and_leaves_no_
     free(text);
     arena_fini(&a);
 }
+
+TEST_WITH(struct report_fixture *f, a_script_for_the_preamble_of_an_earlier_version_draws)
+{
+    struct arena a;
+    size_t n;
+
+    arena_init(&a);
+    start(f, "title: Tiny\n" FIGURE_KEYS);
+    report_fixture_write(
+        f, "plot.gp",
+        "eval FRAME\nset yrange [0.9 * Y_MIN:1.1 * Y_MAX]\n"
+        "plot for [i = 1:CURVES] DATA index (i - 1) using 1:2 with linespoints linestyle "
+        "CURVE_STYLE[i] linecolor rgb (CURVE_STYLE[i] == 4 ? blue(CURVE_SHADE[i]) : "
+        "orange(CURVE_SHADE[i])) title name(CURVE_STYLE[i], CURVE_SHADE[i], CURVE_TITLE[i])\n");
+    free(draw(f));
+    assert_non_null(plot_file(f, &a, "tiny-mini.svg", &n));
+    arena_fini(&a);
+}

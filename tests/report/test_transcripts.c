@@ -180,9 +180,9 @@ static int run_report(struct transcript *t)
 static int run_claims(struct transcript *t)
 {
     const struct report_options o = {.scale = word(t, 1), .format = format(t, 2)};
-    const char *dir = folder(t, 3);
+    const struct report_item item = {word(t, 3), folder(t, 3), word(t, 1), NULL};
     int32_t contradicted = 0;
-    int rc = report_claims(t->out, t->f->base->store, &t->f->project, &dir, 1, &o, &contradicted,
+    int rc = report_claims(t->out, t->f->base->store, &t->f->project, &item, 1, &o, &contradicted,
                            &t->f->base->e);
     if (rc == 0) fprintf(t->out, "(%d contradicted)\n", contradicted);
     return rc;

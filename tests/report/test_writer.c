@@ -18,19 +18,19 @@
 static struct page_text *hostile_table(struct arena *a, enum report_format format)
 {
     struct page_text *w = page_text_begin();
-    struct report_grid g;
+    struct report_rows r;
 
-    report_grid_init(&g, a, PAGE_HOSTILE_N, 2);
+    report_rows_init(&r, a, PAGE_HOSTILE_N, 2);
     for (int i = 0; i < PAGE_HOSTILE_N; i++) {
-        g.head[i] = page_hostile[i];
-        g.right[i] = i % 2;
-        report_grid_set(&g, 0, i, page_hostile[(i + 1) % PAGE_HOSTILE_N]);
+        r.name[i] = page_hostile[i];
+        r.row[0][i].text = page_hostile[(i + 1) % PAGE_HOSTILE_N];
+        if (i % 2 == 0) r.row[0][i].type = 't';
     }
     for (int i = 0; i < PAGE_HOSTILE_N; i++) {
         report_write_heading(w->out, page_hostile[i], format, 1 + i % 2);
         report_write_paragraph(w->out, page_hostile[i], format);
     }
-    report_grid_write(w->out, &g, format);
+    assert_int_equal(report_rows_write(w->out, &r, format, NULL), 0);
     page_text_end(w);
     return w;
 }
@@ -190,13 +190,13 @@ TEST(a_spreadsheet_runs_nothing_of_a_csv)
         struct arena a;
         e = (struct err){0};
         const char *name = "x";
-        struct store_cell cell = {cases[i].text, 't'}, *row = &cell;
+        struct report_cell cell = {.text = cases[i].text, .type = 't'}, *row = &cell;
         const char *expected;
         arena_init(&a);
         struct report_rows rows = {
             .arena = &a, .name = &name, .columns_n = 1, .row = &row, .rows_n = 1};
         struct page_text *w = page_text_begin();
-        assert_int_equal(report_rows_csv(w->out, &rows, &e), 0);
+        assert_int_equal(report_rows_write(w->out, &rows, REPORT_CSV, &e), 0);
         expected = arena_printf(&a, "x\n%s\n", cases[i].written);
         assert_string_equal(page_text_end(w), expected);
         page_text_free(w);

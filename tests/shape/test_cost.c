@@ -1,4 +1,4 @@
-/* test_cost.c - FLOPs, bytes and disk against numbers worked by hand for the paper's models. */
+/* test_cost.c - FLOPs, bytes and disk against numbers computed by hand for the paper's models. */
 #include "harness/test.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ static void assert_within(double ours, double expected, double share)
     if (fabs(ours / expected - 1.0) > share) fail_msg("%.6g, expected %.6g", ours, expected);
 }
 
-/* Million FLOPs a token, worked by hand. */
+/* Million FLOPs per token, computed by hand. */
 TEST(forward_flops_agree_with_the_table_worked_by_hand)
 {
     static const struct {
@@ -72,7 +72,7 @@ TEST(a_sliding_evaluation_costs_a_window_for_each_target)
     assert_within(cost.flops, 217646 * 463.9e6, 0.005);
     s.eval.window = SPEC_SLIDING;
     s.eval.stride = 1;
-    shape_cost(&cost, &s); /* 4.70e16 for all windows whole, worked by hand */
+    shape_cost(&cost, &s); /* 4.70e16 for all whole windows, computed by hand */
     assert_within(cost.flops, 4.70e16, 0.005);
     s.eval.targets = 1000;
     double all = cost.flops;

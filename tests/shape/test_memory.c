@@ -1,5 +1,5 @@
-/* test_memory.c - the table of buffers: offsets that never collide, sums worked by hand, and what
- * the row length changes. */
+/* test_memory.c - the table of buffers: offsets do not overlap, sums match numbers computed by
+ * hand, and only position tables depend on the row length. */
 #include "harness/test.h"
 
 #include <stdio.h>
@@ -85,7 +85,7 @@ TEST(an_evaluation_needs_one_layer_or_one_chunk_of_logits)
     assert_in_range(k.pool_bytes, layer, layer + n * (8 + 2 + 2) * 4 + 1024);
 }
 
-/* What a bias takes for one more token of a row: a number for each head, with a gradient if it is
+/* Bytes of a bias per additional token of a row: a number for each head, with a gradient if it is
  * learned. */
 static int64_t bias_bytes(const struct spec *s)
 {
@@ -115,7 +115,7 @@ TEST(memory_at_equal_tokens_grows_with_the_row_length_by_positions_only)
     }
 }
 
-TEST(rooms_are_those_worked_by_hand)
+TEST(capacities_are_those_computed_by_hand)
 {
     struct shape_capacity capacity;
     struct spec s = shape_specs_paper(SPEC_ALIBI, 16);
@@ -163,7 +163,7 @@ TEST(the_paper_s_model_takes_seven_gigabytes_in_bf16)
            (double)k.total_bytes / 1e9, (double)k.pool_bytes / 1e9);
 }
 
-TEST(logits_exist_for_a_chunk_of_rows)
+TEST(logits_are_computed_for_a_chunk_of_rows)
 {
     struct spec s = shape_specs_large(512);
     struct shape_capacity capacity;
@@ -182,7 +182,7 @@ TEST(logits_exist_for_a_chunk_of_rows)
         assert_int_equal(shape_logits_rows(20002, SPEC_FP32, train), 208);
 }
 
-TEST(a_benchmark_has_room_for_its_own_rows_in_mode_eval)
+TEST(a_benchmark_has_capacity_for_its_own_rows_in_mode_eval)
 {
     static const struct {
         int32_t mode, rows, L, rows_max, length_max, scored_max;

@@ -1,5 +1,5 @@
-/* test_shape.c - parameters: counts worked by hand, names of checkpoints, measured initial values.
- */
+/* test_shape.c - parameters: counts computed by hand, names of checkpoints, measured initial
+ * values. */
 #include "harness/test.h"
 
 #include <math.h>

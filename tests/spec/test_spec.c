@@ -94,8 +94,7 @@ TEST(keys_that_do_not_apply_do_not_change_the_id)
     assert_string_not_equal(before, after);
 }
 
-/* Rows and length of a benchmark: no part of one that does not say them, nor of one in mode train.
- */
+/* Rows and length are in the id of a benchmark only if they are set and its mode is eval. */
 TEST(a_benchmarks_own_rows_change_its_id_where_it_reads_them)
 {
     static const struct {
@@ -118,7 +117,7 @@ TEST(a_benchmarks_own_rows_change_its_id_where_it_reads_them)
     }
 }
 
-TEST(a_benchmark_of_too_many_tokens_is_refused)
+TEST(a_benchmark_of_too_many_tokens_is_rejected)
 {
     struct spec s;
 
@@ -187,7 +186,7 @@ TEST(an_evaluation_is_hashed_by_its_training_and_its_own_keys)
     assert_string_not_equal(one, two);
 }
 
-TEST(wrong_values_are_refused_with_the_nearest_right_one)
+TEST(wrong_values_are_rejected_with_the_nearest_right_one)
 {
     static const struct {
         const char *key, *value, *word;
@@ -239,7 +238,7 @@ TEST(rules_between_keys_name_both)
     }
 }
 
-TEST(a_device_refuses_a_head_width_that_it_cannot_compute)
+TEST(a_device_rejects_a_head_width_that_it_cannot_compute)
 {
     static const struct {
         int32_t dim, heads;
@@ -317,7 +316,7 @@ TEST(a_list_of_numbers_reads_back)
     arena_fini(&a);
 }
 
-TEST(a_cpu_refuses_bf16_of_the_key_that_applies)
+TEST(a_cpu_rejects_bf16_of_the_key_that_applies)
 {
     struct spec s;
     const char *key;
@@ -346,9 +345,9 @@ TEST(an_unknown_line_of_a_spec_file_is_named)
     assert_non_null(strstr(e.text, "meaning"));
 }
 
-/* A key without a neutral value has no meaning until it is given: a text that is accepted reads
- * back from its canonical text. */
-TEST(a_spec_that_lacks_a_key_is_refused)
+/* A key without a neutral value must be given: every accepted text parses again from its canonical
+ * text. */
+TEST(a_spec_that_lacks_a_key_is_rejected)
 {
     struct arena a;
     arena_init(&a);

@@ -56,6 +56,7 @@ TEST_WITH(struct pair *p, runs_made_elsewhere_are_ingested)
         fail_msg("%s", p->here->e.text);
     assert_int_equal(added, 2);
     assert_cell(p->here, "SELECT perplexity||' '||L_valid_nominal FROM evaluations", "9.0 1024");
+    assert_cell(p->here, "SELECT targets||' '||nll FROM position_loss", "100 250.0");
     snprintf(expected, sizeof expected, "%s/runs/%s/1/log", p->there->dir, id);
     assert_cell(p->here,
                 "SELECT log_path FROM attempts WHERE run_id=(SELECT run_id FROM evaluations)",

@@ -21,6 +21,9 @@ static const struct {
      "L_valid_nominal, split, protocol, stride, first_window, precision, seed, perplexity, "
      "loss_nats, tokens, nonfinite, eval_wps, peak_memory_bytes, device, origin, run_id, "
      "train_run_id, config_id, code_id, finished_at"},
+    {"position_loss",
+     "scale, dataset, model, position, L_train, L_valid, split, protocol, stride, seed, first, "
+     "last, targets, nll, loss_nats, perplexity, run_id, train_run_id, config_id, modified"},
     {"trainings", "scale, dataset, model, position, L_train, L_train_nominal, seed, updates, "
                   "tokens_per_update, parameters, final_loss_nats, train_wps, peak_memory_bytes, "
                   "wall_seconds, device, run_id, config_id, code_id, finished_at"},
@@ -104,6 +107,38 @@ TEST_WITH(struct store_fixture *f, a_finished_evaluation_shows_every_column)
                 "tokens_per_update||'|'||parameters||'|'||final_loss_nats||'|'||train_wps||'|'||"
                 "peak_memory_bytes||'|'||wall_seconds||'|'||run_id FROM trainings",
                 expected);
+}
+
+/* 64 bytes a line; the second has a target whose loss is not finite. */
+#define POSITION_LOSS                                                                              \
+    "         1         1               3                        1.5\\n"                           \
+    "         2         2               2                           \\n"                           \
+    "         3         4              95                      237.5\\n"
+
+TEST_WITH(struct store_fixture *f, losses_by_position_are_rows_of_current_results)
+{
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 3);
+    struct spec eval = fixture_eval(&train, 128);
+    char id[SPEC_ID_BYTES], json[512];
+    static const char *const texts[] = {"", ",\"position_loss\":\"" POSITION_LOSS "\""};
+    static const char *const expected[] = {"NULL", "1-1 3 1.5 0.5 1.65|2-2 2 - - -|"
+                                                   "3-4 95 237.5 2.5 12.18"};
+
+    for (int i = 0; i < 2; i++) { /* an older program's, then a repetition */
+        fixture_add(f, &eval, id);
+        int64_t attempt = fixture_start(f, id);
+        snprintf(json, sizeof json,
+                 "{\"run_id\":\"%s\",\"loss_nats\":2.5,\"perplexity\":12.0,\"tokens\":100,"
+                 "\"nonfinite\":0,\"checkpoint_sha256\":\"x\"%s}",
+                 id, texts[i]);
+        if (fixture_ingest(f, attempt, 2, EVENT_EVALUATED, json) < 0) fail_msg("%s", f->e.text);
+        fixture_end(f, attempt, STORE_DONE);
+        assert_cell(f,
+                    "SELECT group_concat(row,'|') FROM (SELECT first||'-'||last||' '||targets||' '"
+                    "||coalesce(nll,'-')||' '||coalesce(loss_nats,'-')||' '||"
+                    "coalesce(round(perplexity,2),'-') AS row FROM position_loss ORDER BY first)",
+                    expected[i]);
+    }
 }
 
 TEST_WITH(struct store_fixture *f, what_is_wanted_is_there_with_a_result_and_without)

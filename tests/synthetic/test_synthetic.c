@@ -1,4 +1,4 @@
-/* test_synthetic.c - the embedded corpora against the prototype's streams and figures. */
+/* test_synthetic.c - compares the embedded corpora with the streams and entropy of a prototype. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 /* Articles, books and web pages, small and large. */
 enum { CORPORA_N = 6 };
-/* Of these articles, a prototype's streams and entropy are known. */
+/* The corpus for which the prototype's streams and entropy are known. */
 static const char prototype[] = "synthetic-wikitext103";
 
 static struct synthetic_text made(struct arena *a, const struct synthetic_settings *s,
@@ -135,7 +135,7 @@ TEST_WITH(struct data_folder *f, shares_of_the_settings_are_whole)
     assert_null(synthetic_at(CORPORA_N));
 }
 
-/* Only what the descriptions of the corpora promise. */
+/* The differences that the descriptions of the corpora state. */
 TEST_WITH(struct data_folder *f, the_three_corpora_differ_as_described)
 {
     double document[CORPORA_N], quotes[CORPORA_N], headings[CORPORA_N];

@@ -1,6 +1,6 @@
 /* check_device.c - whole attempts of the worker on the backends named on the command line: training
- * and evaluation agree with the CPU, and a resumed run equals an unbroken one bit for bit. The CPU
- * computes in fp32, a device also in bf16.
+ * and evaluation agree with the CPU, and a resumed run equals an uninterrupted one bit for bit. The
+ * CPU computes in fp32, a device also in bf16.
  *
  *   check_device DEVICE… */
 #include <math.h>
@@ -74,7 +74,7 @@ static void an_attempt_is_that_of_the_cpu(void **state)
     s.train.precision = p->precision;
     run(p, &s, 1, p->device);
     struct record_trained unbroken = worker_fixture_trained(p->fixture, &s, 1);
-    if (strstr(p->device, "cuda")) { /* what the GPU's library was made to do is on record */
+    if (strstr(p->device, "cuda")) { /* the algorithm choices of the GPU's library are recorded */
         stop.choices = worker_fixture_record(p->fixture, &s, 1, EVENT_ENDED, -1).ended.choices;
         assert_non_null(stop.choices); /* other algorithms, selected by timing, have other bits */
     }
@@ -86,7 +86,7 @@ static void an_attempt_is_that_of_the_cpu(void **state)
     struct record_trained resumed = worker_fixture_trained(p->fixture, &s, 2);
     worker_fixture_same(&unbroken, &resumed);
 
-    /* In whatever precision it was made, a checkpoint is one of fp32 weights. */
+    /* A checkpoint has fp32 weights in every precision. */
     eval = worker_fixture_eval(&s, 24, 0);
     sliding = worker_fixture_eval(&s, 16, 1);
     double loss = evaluated(p, &eval, "cpu");

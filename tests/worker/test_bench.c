@@ -1,5 +1,5 @@
-/* test_bench.c - what counts for words per second of a training; a benchmark needs no corpus and
- * records speed and memory. */
+/* test_bench.c - words per second of trainings; benchmarks need no corpus and record speed and
+ * memory. */
 #include "harness/test.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "worker/bench.h"
 #include "worker/worker_fixture.h"
 
-TEST(a_burst_of_a_neighbour_does_not_change_the_figure)
+TEST(a_burst_of_other_load_does_not_change_the_speed)
 {
     struct arena a;
     struct speed s;
@@ -38,7 +38,7 @@ TEST(windows_end_when_the_device_is_synchronised)
     arena_fini(&a);
 }
 
-TEST(an_attempt_shorter_than_a_window_is_measured_by_what_it_has)
+TEST(an_attempt_shorter_than_a_window_is_measured_by_its_updates)
 {
     struct speed s;
 

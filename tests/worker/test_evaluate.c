@@ -1,14 +1,22 @@
-/* test_evaluate.c - evaluations of a trained checkpoint as records: groups, protocols, refusals. */
+/* test_evaluate.c - evaluations of a trained checkpoint: groups, protocols, errors. */
 #include "harness/test.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "data/windows.h"
+#include "interchange/checkpoint.h"
+#include "model/model.h"
+#include "worker/weights.h"
 #include "worker/worker_fixture.h"
+
+enum { POSITION_TARGETS = 100 };
 
 static struct spec train; /* done, in every case */
 
@@ -43,14 +51,19 @@ static void run_group(struct worker_fixture *f, const struct spec *specs, int32_
     assert_int_equal(worker_fixture_count(f, specs, 1, EVENT_EVALUATED), n);
 }
 
-static double loss_alone(struct worker_fixture *f, const struct spec *s)
+static struct record_evaluated alone_of(struct worker_fixture *f, const struct spec *s)
 {
     run_group(f, s, 1);
     const struct record_evaluated r = record_of(f, s, 0, 1);
     assert_true(r.perplexity == exp(r.loss_nats));
     assert_true(r.eval_wps > 0.0);
     worker_fixture_forget(f, s);
-    return r.loss_nats;
+    return r;
+}
+
+static double loss_alone(struct worker_fixture *f, const struct spec *s)
+{
+    return alone_of(f, s).loss_nats;
 }
 
 TEST_GROUP(make_trained, worker_fixture_remove)
@@ -58,19 +71,20 @@ TEST_GROUP(make_trained, worker_fixture_remove)
 TEST_WITH(struct worker_fixture *f, a_group_gives_each_evaluation_the_numbers_it_has_alone)
 {
     struct spec group[6];
-    double alone[6];
+    struct record_evaluated alone[6];
     static const struct {
         int32_t L, stride;
     } protocols[6] = {{24, 1}, {16, 0}, {3, 1}, {32, 0}, {16, 1}, {16, 4}};
 
     for (int i = 0; i < 6; i++) {
         group[i] = worker_fixture_eval(&train, protocols[i].L, protocols[i].stride);
-        alone[i] = loss_alone(f, &group[i]);
+        alone[i] = alone_of(f, &group[i]);
     }
     run_group(f, group, 6);
     for (int i = 0; i < 6; i++) {
         const struct record_evaluated r = record_of(f, group, i, 6);
-        assert_true(r.loss_nats == alone[i]);
+        assert_true(r.loss_nats == alone[i].loss_nats);
+        assert_string_equal(r.position_loss, alone[i].position_loss);
         assert_int_equal(r.tokens, f->corpus.split[CORPUS_VALID].n);
         assert_int_equal(r.nonfinite, 0);
         assert_int_equal(isnan(r.eval_wps), protocols[i].stride == 1); /* a shared pass */
@@ -79,7 +93,95 @@ TEST_WITH(struct worker_fixture *f, a_group_gives_each_evaluation_the_numbers_it
     worker_fixture_forget(f, group);
 }
 
-/* Slopes that follow the length of the window: no prefix of a longer row has them. */
+/* -log p of target t as the last of at + 1 tokens, with the softmax in double. */
+static double nll_of(struct worker_fixture *f, struct model *m, int64_t t, int32_t at)
+{
+    const struct window w = {.first = t - at, .length = at + 1};
+    int32_t source[POSITION_TARGETS], target[POSITION_TARGETS];
+    float logp[64];
+    struct err e = {0};
+
+    windows_source(&f->corpus.split[CORPUS_VALID], &w, source);
+    windows_target(&f->corpus.split[CORPUS_VALID], &w, target);
+    const struct model_batch batch = {
+        .source = source, .target = target, .rows = 1, .length = at + 1};
+    if (model_distribution(m, &batch, at, logp, &e) < 0) fail_msg("%s", e.text);
+    return -(double)logp[target[at]];
+}
+
+static struct model *open_trained(struct worker_fixture *f)
+{
+    const struct model_options o = {.rows_max = 1, .length_max = POSITION_TARGETS, .scored_max = 1};
+    const struct record_trained r = worker_fixture_trained(f, &train, 1);
+    const char *path = worker_fixture_path(f, &train, 1, r.best_checkpoint);
+    struct safetensors *weights = NULL;
+    char id[SPEC_ID_BYTES];
+    struct model *m = NULL;
+    struct err e = {0};
+
+    spec_run_id(&train, id);
+    if (checkpoint_open(&weights, NULL, path, r.best_sha256, id, &e) < 0 ||
+        model_open(&m, f->cpu, &train, &o, &e) < 0 || weights_load(m, 0, weights, path, &e) < 0)
+        fail_msg("%s", e.text);
+    safetensors_close(weights);
+    return m;
+}
+
+/* Lines of a record against sums over [0, POSITION_TARGETS) from the definition of the protocol. */
+static void check_positions(struct worker_fixture *f, struct model *m, const struct spec *s)
+{
+    const struct record_evaluated r = record_of(f, s, 0, 1);
+    int32_t L = s->eval.L, S = s->eval.stride ? s->eval.stride : L, from = 0;
+    double sum = 0.0;
+
+    for (const char *line = r.position_loss; *line; line += 64) {
+        int32_t first, last;
+        int64_t targets_n, expected_n = 0;
+        double nll, expected = 0.0;
+        assert_int_equal(sscanf(line, "%d %d %" SCNd64 " %lg\n", &first, &last, &targets_n, &nll),
+                         4);
+        assert_int_equal(line[63], '\n');
+        assert_int_equal(first, from + 1);
+        /* one, one, two, two, four, four … positions after the first two */
+        int32_t width = 1;
+        while (3 * width + 2 <= first) width *= 2;
+        assert_int_equal(last, fmin(L, from + (first < 3 ? 1 : width)));
+        for (int32_t t = 0; t < POSITION_TARGETS; t++) {
+            int32_t begin = t / S * S - (L - S), at = t - (begin > 0 ? begin : 0);
+            if (at < from || at >= last) continue;
+            expected_n++;
+            expected += nll_of(f, m, t, at);
+        }
+        assert_int_equal(targets_n, expected_n);
+        /* Scores are floats of shares that were rounded: some ulp of a loss below 8 nats. */
+        assert_true(fabs(nll - expected) <= (double)targets_n * 8 * 8 * 0x1p-24);
+        sum += nll;
+        from = last;
+    }
+    assert_true(from >= fmin(L, POSITION_TARGETS));
+    /* The same numbers in another order: each addition rounds by at most 2^-53 of the sum. */
+    double total = r.loss_nats * (double)r.tokens;
+    assert_true(fabs(sum - total) <= 2 * POSITION_TARGETS * 0x1p-53 * total);
+}
+
+TEST_WITH(struct worker_fixture *f, losses_by_position_are_those_of_the_definition)
+{
+    static const struct {
+        int32_t L, stride;
+    } protocols[] = {{1, 0}, {2, 0}, {16, 0}, {16, 1}, {16, 4}, {33, 7}, {90, 50}, {200, 0}};
+    struct model *m = open_trained(f);
+
+    for (size_t i = 0; i < sizeof protocols / sizeof *protocols; i++) {
+        struct spec s = worker_fixture_eval(&train, protocols[i].L, protocols[i].stride);
+        s.eval.targets = POSITION_TARGETS;
+        run_group(f, &s, 1);
+        check_positions(f, m, &s);
+        worker_fixture_forget(f, &s);
+    }
+    model_close(m);
+}
+
+/* With slopes that depend on the window's length, a window is not a prefix of a longer row. */
 TEST_WITH(struct worker_fixture *f, scores_that_follow_the_window_do_not_share_passes)
 {
     struct spec group[3];
@@ -142,13 +244,13 @@ TEST_WITH(struct worker_fixture *f, a_training_that_is_not_done_cannot_be_evalua
 
     other.train.seed = 5;
     const struct spec s = worker_fixture_eval(&other, 16, 0);
-    worker_fixture_must_fail(f, &s, 1, ERR_NOINPUT, "never run");
+    worker_fixture_must_fail(f, &s, 1, ERR_NOINPUT, "not run in this project");
     worker_fixture_must_stop(f, &other, 1, 3, 0.0);
-    worker_fixture_must_fail(f, &s, 1, ERR_NOINPUT, "no attempt");
+    worker_fixture_must_fail(f, &s, 1, ERR_NOINPUT, "no finished attempt");
     worker_fixture_forget(f, &other);
 }
 
-/* A power cut may tear off the last record of a training that results.db knows as done. */
+/* A power failure may lose the last record of a training that is done in results.db. */
 TEST_WITH(struct worker_fixture *f, a_training_whose_last_record_is_torn_off_can_be_evaluated)
 {
     struct spec other = train;
@@ -172,12 +274,12 @@ TEST_WITH(struct worker_fixture *f, evaluations_of_two_trainings_do_not_share_a_
     other.train.seed = 5;
     const struct spec group[2] = {worker_fixture_eval(&train, 16, 0),
                                   worker_fixture_eval(&other, 16, 0)};
-    worker_fixture_must_fail(f, group, 2, ERR_DATA, "share a worker");
+    worker_fixture_must_fail(f, group, 2, ERR_DATA, "differ in training");
     const struct spec mixed[2] = {worker_fixture_eval(&train, 16, 0), train};
     worker_fixture_must_fail(f, mixed, 2, ERR_DATA, "only evaluations");
 }
 
-TEST_WITH(struct worker_fixture *f, a_damaged_checkpoint_is_refused)
+TEST_WITH(struct worker_fixture *f, a_damaged_checkpoint_is_rejected)
 {
     const struct spec s = worker_fixture_eval(&train, 16, 0);
     const char *path =

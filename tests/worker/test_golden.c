@@ -1,11 +1,10 @@
-/* test_golden.c - 20 updates of a small model of each kind, and the losses they ended with when
- * SPEC_MEANING had its present value.
+/* test_golden.c - the losses after 20 updates of a small model of each kind at the current
+ * SPEC_MEANING.
  *
- * A run's name promises its numbers. A change of what a specification computes (the order of
- * batches, initial values, dropout, an optimiser, a bias, …) makes these cases fail; if the change
- * is intended, raise SPEC_MEANING in src/spec/spec.h, which gives every run a new name, and replace
- * the losses below. Devices and libraries differ in the last digits only.
- */
+ * A run id stands for its numbers. If a change alters what a spec computes (order of batches,
+ * initialisation, dropout, an optimiser, a bias, …), these cases fail. If the change is intended,
+ * raise SPEC_MEANING in src/spec/spec.h, which changes every run id, and replace the losses below.
+ * Devices and libraries differ only in the last digits. */
 #include "harness/test.h"
 
 #include <math.h>
@@ -13,7 +12,7 @@
 #include "base/log.h"
 #include "worker/worker_fixture.h"
 
-/* Twenty updates enlarge a difference in the last digit of a sum to about 1e-6. */
+/* Twenty updates amplify a difference in the last digit of a sum to about 1e-6. */
 static const double golden_tolerance = 1e-4;
 
 struct golden {
@@ -77,7 +76,7 @@ TEST_WITH(struct worker_fixture *f, the_numbers_of_a_name_are_those_of_its_meani
                       golden[i].train, golden[i].valid);
     }
     if (wrong)
-        fail_msg("the numbers of a run have changed: if that is meant, raise SPEC_MEANING (now %d) "
-                 "in src/spec/spec.h and write the new losses into this file",
+        fail_msg("the numbers of a run have changed; if intended, raise SPEC_MEANING (now %d) in "
+                 "src/spec/spec.h and replace the losses in this file",
                  SPEC_MEANING);
 }

@@ -1,5 +1,5 @@
-/* test_reproduce.c - what was computed is reproduced to the same bits; a record that was changed,
- * though its checksum is right, is found; and what another program made is not an error. */
+/* test_reproduce.c - verification reproduces the same bits, finds a changed record with a valid
+ * checksum, and does not report results of another program as errors. */
 #include "harness/test.h"
 
 #include <stddef.h>
@@ -70,8 +70,7 @@ TEST_WITH(struct worker_fixture *f, a_training_is_reproduced_bit_for_bit)
     assert_true(r.ran && r.same_maker && r.differ_n == 0);
     assert_int_equal(r.updates, 3);
     assert_int_equal(r.compared_n, 3);
-    /* All of it: 20 updates, 4 validations on the way and what was best at each, the last weights.
-     */
+    /* Everything: 20 updates, 4 validations with their best checkpoints, the last weights. */
     r = verify(f, &s, 1, 1000);
     assert_int_equal(r.updates, 20);
     assert_int_equal(r.differ_n, 0);
@@ -117,7 +116,7 @@ TEST_WITH(struct worker_fixture *f, a_forged_record_is_found)
     r = verify(f, &s, 1, 20);
     assert_int_equal(r.differ_n, 1);
     assert_non_null(strstr(r.why, "checkpoint of update 20: sha256"));
-    /* Cut off in the middle: the records that are lost are missed. */
+    /* Truncated in the middle: lost records are reported as missing. */
     assert_int_equal(truncate(path, 900), 0);
     r = verify(f, &s, 1, 20);
     assert_true(r.differ_n > 10);
@@ -140,7 +139,7 @@ TEST_WITH(struct worker_fixture *f, another_program_s_numbers_may_differ)
     forge(f, &s, 1, EVENT_STEP, 0, "loss_nats", json_real(4.0));
     r = verify(f, &s, 1, 5);
     assert_true(r.ran && !r.same_maker && r.differ_n == 1);
-    assert_non_null(strstr(r.maker, "code_id older there"));
+    assert_non_null(strstr(r.maker, "recorded with code_id older"));
     forge(f, &s, 1, EVENT_STARTED, 0, "backend", json_string("cuda:99"));
     r = verify(f, &s, 1, 5);
     assert_false(r.ran);
@@ -167,7 +166,7 @@ TEST_WITH(struct worker_fixture *f, an_evaluation_of_a_shared_pass_is_reproduced
     assert_non_null(strstr(r.why, "tokens is"));
     spec_run_id(&s, id);
     assert_int_equal(verify_run(&r, &f->project, &o, &e), ERR_DATA);
-    assert_non_null(strstr(e.text, "holds no specification of run"));
+    assert_non_null(strstr(e.text, "contains no spec of run"));
 }
 
 TEST_WITH(struct worker_fixture *f, what_is_not_on_this_machine_is_not_reproduced)
@@ -176,5 +175,5 @@ TEST_WITH(struct worker_fixture *f, what_is_not_on_this_machine_is_not_reproduce
 
     const struct verify_report r = verify(f, &s, 1, 5);
     assert_false(r.ran);
-    assert_non_null(strstr(r.why, "not here"));
+    assert_non_null(strstr(r.why, "not on this machine"));
 }

@@ -1,5 +1,5 @@
-/* test_resume.c - a training that resumes from an older attempt: to the same bits from any update,
- * past damage, or not at all if the attempt is fresh. */
+/* test_resume.c - a training that resumes from an older attempt has the same bits from any update,
+ * skips damaged checkpoints, and does not resume if the attempt is fresh. */
 #include "harness/test.h"
 
 #include <sched.h>
@@ -173,7 +173,7 @@ TEST_WITH(struct worker_fixture *f, a_worker_killed_again_and_again_ends_with_th
     for (int64_t update = 2; update < s.train.updates; update += 3)
         kill_after(f, &s, number++, update);
     worker_fixture_must_run(f, &s, number);
-    /* Each attempt began where a checkpoint of an older one was, so little is left. */
+    /* Each attempt began at a checkpoint of an older one, so that few updates are left. */
     assert_true(worker_fixture_count(f, &s, number, EVENT_STEP) <= 5);
     const struct record_trained got = worker_fixture_trained(f, &s, number);
     worker_fixture_same(&expected, &got);

@@ -1,5 +1,5 @@
-/* test_schedule.c - the schedule against the rates of the authors' program and against the formula.
- */
+/* test_schedule.c - compares the schedule with the rates of the authors' program and with the
+ * formula. */
 #include "harness/test.h"
 
 #include <math.h>
@@ -87,7 +87,7 @@ TEST(equal_periods_repeat_and_shrink)
     }
 }
 
-TEST(odd_settings_still_end)
+TEST(unusual_settings_terminate)
 {
     struct spec_train t = {.schedule = SPEC_COSINE, .lr = 1.0, .lr_shrink = 1.0};
     assert_true(schedule_rate(&t, 7) == 1.0);

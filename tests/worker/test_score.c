@@ -19,16 +19,26 @@ struct scores {
     float logp[SCORE_LENGTHS][SCORE_TARGETS];
     int32_t times[SCORE_LENGTHS][SCORE_TARGETS];
     int64_t last[SCORE_LENGTHS];
-    int32_t only; /* score_windows calls every length 0 */
+    int32_t only;   /* score_windows calls every length 0 */
+    int32_t stride; /* 0: nonoverlapping */
 };
 
-static void keep(void *context, int32_t which, int64_t target, float logp)
+/* Where the window of a target begins: L - S before the multiple of S at or below it, or at 0. */
+static int32_t begin_of(int32_t target, int32_t L, int32_t stride)
+{
+    int32_t S = stride && stride < L ? stride : L;
+    int32_t begin = target / S * S - (L - S);
+    return begin > 0 ? begin : 0;
+}
+
+static void keep(void *context, int32_t which, int64_t target, int32_t at, float logp)
 {
     struct scores *s = context;
     int32_t k = s->only >= 0 ? s->only : which;
 
     assert_in_range(target, 0, SCORE_TARGETS - 1);
     assert_true(target > s->last[k]); /* stream order */
+    assert_int_equal(at, target - begin_of((int32_t)target, lengths[k], s->stride));
     s->last[k] = target;
     s->times[k][target]++;
     s->logp[k][target] = logp;
@@ -40,6 +50,7 @@ static struct scores *scores_make(void)
     assert_non_null(s);
     for (int k = 0; k < SCORE_LENGTHS; k++) s->last[k] = -1;
     s->only = -1;
+    s->stride = 1;
     return s;
 }
 
@@ -62,6 +73,7 @@ static void score_each(struct scores *out, struct worker_fixture *f, struct mode
                                     .rows = rows,
                                     .sink = keep,
                                     .sink_context = out};
+    out->stride = stride_of_all;
     for (int32_t k = 0; k < SCORE_LENGTHS; k++) {
         struct windows w;
         int32_t stride = stride_of_all && stride_of_all < lengths[k] ? stride_of_all : lengths[k];
@@ -124,7 +136,7 @@ TEST_WITH(struct worker_fixture *f, batching_changes_no_score)
     }
 }
 
-/* log p of target t with `context` tokens before the one that predicts it, asked for directly. */
+/* log p of target t with `context` tokens before the one that predicts it, from a direct call. */
 static float direct(struct worker_fixture *f, struct model *m, int64_t t, int32_t context)
 {
     struct err e = {0};
@@ -154,12 +166,8 @@ TEST_WITH(struct worker_fixture *f, each_target_is_scored_with_the_context_of_it
         struct model *m = open_model(f, &s, 5);
         score_each(got, f, m, 5, strides[i]);
         for (int32_t k = 0; k < SCORE_LENGTHS; k++) {
-            int32_t L = lengths[k];
-            int32_t S = strides[i] && strides[i] < L ? strides[i] : L;
             for (int32_t t = 0; t < SCORE_TARGETS; t++) {
-                /* Its window began L - S before the multiple of S at or below t, or at 0. */
-                int32_t begin = t / S * S - (L - S);
-                float expected = direct(f, m, t, t - (begin > 0 ? begin : 0));
+                float expected = direct(f, m, t, t - begin_of(t, lengths[k], strides[i]));
                 assert_memory_equal(&got->logp[k][t], &expected, sizeof expected);
             }
         }
@@ -176,11 +184,12 @@ static int stop_at_once(void *context, int64_t rows_done, int64_t rows_n, struct
     return ERR(e, ERR_INTERRUPTED, "stop");
 }
 
-static void ignore(void *context, int32_t which, int64_t target, float logp)
+static void ignore(void *context, int32_t which, int64_t target, int32_t at, float logp)
 {
     (void)context;
     (void)which;
     (void)target;
+    (void)at;
     (void)logp;
 }
 

@@ -1,4 +1,4 @@
-/* test_train.c - whole trainings: records, files, seeds, stopping, divergence, refusals. */
+/* test_train.c - whole trainings: records, files, seeds, stopping, divergence, errors. */
 #include "harness/test.h"
 
 #include <signal.h>
@@ -82,7 +82,7 @@ TEST_WITH(struct worker_fixture *f, a_signal_ends_the_attempt_as_cancelled_after
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
     const struct record_trained expected = worker_fixture_unbroken(f, &s);
 
-    /* The signal waits until the worker looks. */
+    /* The signal is pending until the worker checks for it. */
     worker_fixture_must_cancel(f, &s, 1, SIGTERM);
     assert_int_equal(worker_fixture_count(f, &s, 1, EVENT_STEP), 1);
     assert_int_equal(err_exit_code(ERR_INTERRUPTED), 130);
@@ -109,7 +109,7 @@ TEST_WITH(struct worker_fixture *f, a_loss_that_is_not_finite_ends_as_diverged)
     assert_int_equal(worker_fixture_count(f, &s, 1, EVENT_TRAINED), 0);
 }
 
-TEST_WITH(struct worker_fixture *f, another_text_under_the_same_name_is_refused)
+TEST_WITH(struct worker_fixture *f, another_text_under_the_same_name_is_rejected)
 {
     struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
 
@@ -121,7 +121,7 @@ TEST_WITH(struct worker_fixture *f, another_text_under_the_same_name_is_refused)
     worker_fixture_ended(f, &s, 1, "failed");
 }
 
-TEST_WITH(struct worker_fixture *f, bf16_on_a_cpu_is_refused_with_the_remedy)
+TEST_WITH(struct worker_fixture *f, bf16_on_a_cpu_is_rejected_with_the_remedy)
 {
     struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
 

@@ -1,5 +1,5 @@
-/* test_weights.c - weights and optimiser state through files, and files that do not fit. Equal
- * tensors are equal files, so hashes compare models. */
+/* test_weights.c - saving and loading weights and optimiser state; files that do not match. Equal
+ * tensors give equal files, so that hashes compare models. */
 #include "harness/test.h"
 
 #include <stdio.h>
@@ -73,7 +73,7 @@ TEST_WITH(struct worker_fixture *f, every_tensor_comes_back)
     model_close(to);
 }
 
-TEST_WITH(struct worker_fixture *f, weights_of_another_model_are_refused_and_change_nothing)
+TEST_WITH(struct worker_fixture *f, weights_of_another_model_are_rejected_and_change_nothing)
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
     struct spec wider = s, deeper = s;

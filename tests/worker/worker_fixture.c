@@ -1,4 +1,4 @@
-/* worker_fixture.c - text of a small Markov chain, prepared as any corpus is. */
+/* worker_fixture.c - a corpus from a small Markov chain. */
 #include "worker/worker_fixture.h"
 
 #include <signal.h>
@@ -138,7 +138,7 @@ char *worker_fixture_attempt(struct worker_fixture *f, const struct spec *specs,
     const struct spec **list = arena_array(&f->arena, (size_t)n, sizeof *list);
 
     for (int32_t i = 0; i < n; i++) list[i] = &specs[i];
-    /* An attempt that was begun before keeps its spec. */
+    /* An attempt that exists keeps its spec. */
     if (file_make_dirs(dir, &e) < 0 || (!file_exists(arena_printf(&f->arena, "%s/spec", dir)) &&
                                         run_folder_write_specs(dir, list, n, &e) < 0))
         fail_msg("%s", e.text);

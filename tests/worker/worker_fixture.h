@@ -62,8 +62,8 @@ struct record worker_fixture_record(struct worker_fixture *f, const struct spec 
                                     enum event_type type, int32_t index);
 
 /* worker_fixture_ended - the attempt ended in a state. worker_fixture_same - two trainings gave the
- * same numbers. worker_fixture_unbroken - the result of the run in one attempt, which is removed.
- */
+ * same numbers. worker_fixture_unbroken - the result of the run in one attempt, which is then
+ * deleted. */
 void worker_fixture_ended(struct worker_fixture *f, const struct spec *s, int32_t number,
                           const char *state);
 struct record_trained worker_fixture_trained(struct worker_fixture *f, const struct spec *s,
@@ -71,7 +71,7 @@ struct record_trained worker_fixture_trained(struct worker_fixture *f, const str
 void worker_fixture_same(const struct record_trained *a, const struct record_trained *b);
 struct record_trained worker_fixture_unbroken(struct worker_fixture *f, const struct spec *s);
 
-/* worker_fixture_flip - one bit of a byte, counted from the end of a file. */
+/* worker_fixture_flip - flips a bit of a byte, counted from the end of a file. */
 void worker_fixture_flip(const char *path, long from_end);
 
 #endif

@@ -1,0 +1,48 @@
+-- The paper's explanation of Figure 1 (its section 5) as verdicts on the losses by position.
+-- Parameters: :artefact, :scale. All lengths of input are pooled. Each claim must hold for each
+-- training length and each seed the grid asks for; until all its numbers are there it is "not run".
+WITH
+threshold AS (SELECT
+    1.10 AS early_costs,      -- P8a: ALiBi's perplexity in the first eighth of L, as a multiple of that in its last half, at least
+    0.05 AS alibi_within,     -- P8b: ALiBi's perplexity at any position beyond L differs from that in the last half of L by at most this share
+    1.30 AS sinusoidal_breaks -- P8c: sinusoidal perplexity at any position beyond L, as a multiple of that in the last half of L, at least
+),
+asked AS (
+    SELECT DISTINCT position, L_train AS L, L_train_nominal, seed, run_id, train_run_id
+    FROM wanted_evaluations WHERE artefact = :artefact AND scale = :scale),
+wanted AS (SELECT DISTINCT L, seed FROM asked),
+pooled AS (
+    SELECT position, L, L_train_nominal, seed, first, max(last) AS last, sum(targets) AS targets,
+        CASE WHEN count(nll) = count(*) THEN sum(nll) END AS nll
+    FROM asked a JOIN (SELECT run_id, first, last, targets, nll FROM position_loss) USING (run_id)
+    GROUP BY train_run_id, first),
+part AS ( -- the first eighth of L, its last half, and each range beyond it
+    SELECT position, L, L_train_nominal, seed,
+        exp(sum(nll) FILTER (WHERE last <= L / 8) / sum(targets) FILTER (WHERE last <= L / 8)) AS early,
+        exp(sum(nll) FILTER (WHERE first > L / 2 AND last <= L) / sum(targets) FILTER (WHERE first > L / 2 AND last <= L)) AS late,
+        min(exp(nll / targets)) FILTER (WHERE first > L) AS low,
+        max(exp(nll / targets)) FILTER (WHERE first > L) AS high,
+        1.0 * max(last) / L AS longest
+    FROM pooled GROUP BY position, L, seed HAVING count(nll) = count(*)),
+
+-- One row a claim, a training length and a seed: whether it holds, and the numbers.
+found(claim, L, seed, holds, said) AS (
+    SELECT 'P8a', L_train_nominal, seed, early >= early_costs * late,
+           printf('%.2f in the first eighth of L, %.2f in its last half (x %.2f)', early, late, early / late)
+    FROM part, threshold WHERE position = 'alibi' AND early IS NOT NULL AND late IS NOT NULL
+    UNION ALL
+    SELECT 'P8b', L_train_nominal, seed, low >= (1 - alibi_within) * late AND high <= (1 + alibi_within) * late,
+           printf('%.2f in the last half of L, %.2f to %.2f beyond, up to %.1f L', late, low, high, longest)
+    FROM part, threshold WHERE position = 'alibi' AND low IS NOT NULL AND late IS NOT NULL
+    UNION ALL
+    SELECT 'P8c', L_train_nominal, seed, low >= sinusoidal_breaks * late,
+           printf('%.2f in the last half of L, %.2f or more beyond', late, low)
+    FROM part, threshold WHERE position = 'sinusoidal' AND low IS NOT NULL AND late IS NOT NULL),
+statements(claim, statement) AS (
+    SELECT 'P8a', printf('The early-token curse: ALiBi''s perplexity in the first eighth of L is at least %.2f x that in its last half.', early_costs) FROM threshold
+    UNION ALL
+    SELECT 'P8b', printf('Beyond L ALiBi''s perplexity at each position stays within %.0f %% of that in the last half of L: longer input gains by sparing early tokens, not by more context.', 100 * alibi_within) FROM threshold
+    UNION ALL
+    SELECT 'P8c', printf('Sinusoidal models fail at the positions beyond L: perplexity at each is at least %.2f x that in the last half of L.', sinusoidal_breaks) FROM threshold)
+SELECT s.claim, s.statement, (SELECT count(*) FROM wanted) AS wanted, f.seed, f.holds, CASE WHEN f.claim IS NOT NULL THEN printf('L=%d: %s', f.L, f.said) END AS said
+FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.L;
