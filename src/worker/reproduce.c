@@ -1,4 +1,5 @@
-/* reproduce.c - runs a temporary attempt and compares its records with those of the verified one. */
+/* reproduce.c - runs a temporary attempt and compares its records with those of the verified one.
+ */
 #include "worker/reproduce.h"
 
 #include <fcntl.h>
