@@ -15,7 +15,7 @@
 #include "report/report.h"
 #include "store/store.h"
 
-/* --- clean.c - texts that are not this program's own: names, titles, notes, messages.
+/* --- writer.c - texts that are not this program's own: names, titles, notes, messages.
  *
  * Escapes what could steer a terminal, reverse a line or break a file:
  * control characters, the marks of writing direction, line and paragraph separators, and bytes that
@@ -225,7 +225,7 @@ int report_cells_rows(struct report_rows *out, struct arena *a, struct store *s,
 /* --- writer.c - a table in every format, and the words around it.
  *
  * The caller decides the text of a cell; this file aligns and escapes, and makes visible what
- * clean.c calls not clean. */
+ * is not clean. */
 
 /* report_rows_write - TEXT, MARKDOWN, LATEX (booktabs), HTML (a fragment), and for programs:
  *   CSV    RFC 4180 with a header line, lines ended by LF, full precision, empty for NULL; a text
@@ -395,6 +395,9 @@ int report_claims_ask(struct report_rows *out, struct store *s, const struct rep
                       const char *scale, const char *sql, struct err *e);
 int report_claims_count(struct report_rows *out, struct store *s,
                         const struct report_claims *claims, const char *scale, struct err *e);
+
+/* report_claims_begins - whether a claim begins at this row of report_claims.cases. */
+bool report_claims_begins(const struct report_rows *cases, int32_t row);
 
 /* report_claims_heading - what is above verdicts: away from scale paper they are about shape.
  */
