@@ -51,9 +51,9 @@ void report_html(FILE *out, const char *format, ...)
  * not shrink. It keeps its white ground in the dark.
  * 3. On paper everything is light, nothing scrolls, each later artefact begins a page, what is
  * closed opens, but for the specifications of the runs.
- * 4. On a phone a claim stands above its statement, which needs no scrolling.
+ * 4. On a phone a claim is above its statement, so that nothing scrolls.
  * 5. Text has a contrast of at least 4.5 with its ground, in the light and in the dark.
- * 6. No < or & may stand here: the sheet is read as XML too. */
+ * 6. The sheet has no < and no &: it is read as XML too. */
 const char report_html_style[] =
     ":root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--soft:#57606a;--line:#d8dee4;"
     "--box:#f6f8fa;--link:#0757b0;--yes:#116329;--no:#a40e26;--open:#6e5a00;--mark:#fff3c4}\n"

@@ -269,8 +269,8 @@ void report_html_claims(FILE *out, const struct report_rows *cases);
 /* report_html_inline - a text with its **bold** and `code`. */
 void report_html_inline(FILE *out, struct arena *a, const char *text);
 
-/* report_html_text - a text of a README: paragraphs with **bold** and `code`, headings, and what
- * stands in columns (lists, tables, code) as it is. The first paragraph is shown, the rest opens
+/* report_html_text - a text of a README: paragraphs with **bold** and `code`, headings, and lists,
+ * tables and code with their lines. The first paragraph is shown, the rest opens
  * under `more`. */
 void report_html_text(FILE *out, struct arena *a, const char *text, const char *more);
 
@@ -424,8 +424,8 @@ int report_claims_write(FILE *out, const struct report_claims *claims, bool plac
  */
 void report_gnuplot_quote(struct strbuf *b, const char *text);
 
-/* report_gnuplot_check_sandbox - for the script at this path. Errors: ERR_UNAVAILABLE there is no
- * sandbox here: says why and what to do. */
+/* report_gnuplot_check_sandbox - for the script at this path. Errors: ERR_UNAVAILABLE this machine
+ * has no sandbox, with the reason and the remedy. */
 int report_gnuplot_check_sandbox(struct arena *a, const char *script, struct err *e);
 
 /* report_gnuplot_draw - writes NAME.dat and NAME.gp into folder, made when absent, and runs NAME.gp
