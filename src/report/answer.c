@@ -158,7 +158,7 @@ int32_t report_rows_column(const struct report_rows *r, const char *name)
 
 const char *report_rows_text(const struct report_rows *r, int32_t row, int32_t column)
 {
-    return column < 0 ? NULL : r->row[row][column].text;
+    return column < 0 || row >= r->rows_n ? NULL : r->row[row][column].text;
 }
 
 bool report_rows_number(double *out, const struct report_rows *r, int32_t row, int32_t column)

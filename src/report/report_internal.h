@@ -86,7 +86,7 @@ void report_rows_arrange(struct report_rows *r);
 /* report_rows_column - index of the column of this name, or -1. */
 int32_t report_rows_column(const struct report_rows *r, const char *name);
 
-/* report_rows_text - the cell's text; NULL for SQL NULL and for column -1. */
+/* report_rows_text - the cell's text; NULL for SQL NULL, for column -1 and beyond the rows. */
 const char *report_rows_text(const struct report_rows *r, int32_t row, int32_t column);
 
 /* report_rows_number - true and the value when the cell holds a finite number. */
@@ -212,10 +212,12 @@ int report_cells_groups(struct report_rows *out, struct arena *a, struct store *
 int report_cells(struct report_rows *out, struct arena *a, struct store *s,
                  const struct report_keys *k, struct err *e);
 
-/* report_cells_judged - one row a cell of the view comparison, with verdict and said (verdict.c).
- * report_cells_rows - the rows of the answer with compared, ours_mean, ours_std, seeds, paper,
- * delta and verdict of their cell, then the cells with a number of the paper that none of them
- * shows. */
+/* report_cells_judged - one row a cell of the view comparison, with verdict (reproduced, within,
+ * not reproduced, not run, other device, noisy, or NULL), said (its words: "within 5 %", "× 1.20 on
+ * …"), reproduced_n and so on (cells of all by verdict, NULL for 0) and sentence ("Verdicts on 50
+ * numbers of the paper: 48 reproduced, …"; NULL without one). report_cells_rows - the rows of the
+ * answer with compared, ours_mean, ours_std, seeds, paper, delta and verdict of their cell, then
+ * the cells with a number of the paper that none of them shows. */
 int report_cells_judged(struct report_rows *out, struct arena *a, struct store *s,
                         const struct report_layout *l, const char *artefact, const char *scale,
                         struct err *e);
@@ -320,31 +322,22 @@ const char *report_table_size(struct arena *a, const char *low, const char *high
  *    ratio is shown with its name. A speed measured on a busy machine (noisy, in the view
  *    benchmarks) is not judged. */
 
-/* The rows of report_cells_judged of an artefact at a scale; their column verdict is one of
- * report_verdict_names or NULL, said is its words: "within 5 %", "× 1.20 on …". */
+/* The rows of report_cells_judged of an artefact at a scale. */
 struct report_verdicts {
     struct report_rows rows;
     int32_t cells_n; /* with a number of the paper */
 };
 
-enum { REPORT_VERDICTS_N = 6 };
-extern const char *const report_verdict_names[REPORT_VERDICTS_N];
-
 /* report_verdicts_find - asks the view and judges. Errors: those of report_rows_query. */
 int report_verdicts_find(struct report_verdicts *v, struct arena *a, struct store *s,
                          const struct report_folder *f, const char *scale, struct err *e);
-
-/* report_verdicts_count - the cells of a verdict. */
-int32_t report_verdicts_count(const struct report_verdicts *v, const char *verdict);
 
 /* report_verdicts_table - the cells with a number of the paper: what each is, ours, the paper's,
  * the difference, the verdict. Columns with one value in every row are left out. */
 void report_verdicts_table(struct report_rows *out, struct arena *a,
                            const struct report_verdicts *v, const struct report_folder *f);
 
-/* report_verdicts_sentence - "Verdicts on 50 numbers of the paper: 48 reproduced, …"; NULL without
- * one. report_verdicts_rule - the rules in words; NULL without one. */
-const char *report_verdicts_sentence(struct arena *a, const struct report_verdicts *v);
+/* report_verdicts_rule - the rules in words; NULL without one. */
 const char *report_verdicts_rule(struct arena *a, const struct report_folder *f);
 
 /* --- claims.c - the verdicts of one folder's claim.sql. */
