@@ -98,12 +98,8 @@ int queue_init(struct queue *q, struct arena *a, struct store *s, const struct r
         }
         TRY_OUT(rc, queue_pick(q, i, s, o->pick, e));
     }
-    rc = store_commit(s, e);
 out:
-    if (rc < 0) {
-        store_rollback(s);
-        return rc;
-    }
+    TRY(store_finish(s, rc, e));
     queue_block_evaluations(q);
     qsort_r(q->order, (size_t)n, sizeof *q->order, queue_compare, (void *)(uintptr_t)jobs);
     return 0;

@@ -184,9 +184,7 @@ static int commit_round(struct scheduler *sc, struct err *e)
 {
     if (!sc->batch) return 0;
     sc->batch = false;
-    int rc = store_commit(sc->store, e);
-    if (rc < 0) store_rollback(sc->store);
-    return rc;
+    return store_finish(sc->store, 0, e);
 }
 
 /* Each start is committed by itself: what runs is known to the next scheduler. */
@@ -304,7 +302,7 @@ static void handle_device_failure(struct scheduler *sc, const struct attempt *at
 {
     if (at->slot < 0) return;
     const struct device *d = &sc->slots.device[sc->slots.slot[at->slot].device];
-    if (strcmp(d->name, "cpu") == 0 || d->is_cluster) return;
+    if (d->is_counted) return;
     bool gone = at->state == STORE_FAILED && at->journal.unavailable;
     bool in_vain = at->state == STORE_LOST && !(at->journal.share > 0);
     bool suspect = slots_note_failure(&sc->slots, at->slot, at->task[0], in_vain);

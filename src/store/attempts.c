@@ -184,11 +184,8 @@ int store_end_attempt(struct store *s, int64_t attempt_id, const struct store_en
     TRY_OUT(rc, end_row(s, attempt_id, end, e));
     TRY_OUT(rc, DATABASE_RUN(s, e, "DELETE FROM progress_now WHERE attempt_id=?1",
                              DATABASE_INT(attempt_id)));
-    TRY_OUT(rc, store_commit(s, e));
-    return 0;
 out:
-    store_rollback(s);
-    return rc;
+    return store_finish(s, rc, e);
 }
 
 int store_run_state(struct store *s, const char *run_id, struct store_run_state *out, struct err *e)

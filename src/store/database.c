@@ -10,6 +10,7 @@
  * A new results.db is made under another name and renamed, so that it never lacks its schema. */
 #include "store/database.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -24,8 +25,6 @@
 #include "base/str.h"
 #include "record/fields.h"
 #include "record/run_folder.h"
-#include "store/network.h"
-#include "store/schema.h"
 
 enum { OPEN_BUSY_MS = 60000, DATABASE_SQL_BYTES = 1 << 20 };
 
@@ -248,6 +247,13 @@ void store_rollback(struct store *s)
     }
 }
 
+int store_finish(struct store *s, int rc, struct err *e)
+{
+    if (rc >= 0) rc = store_commit(s, e);
+    if (rc < 0) store_rollback(s);
+    return rc;
+}
+
 char *database_uri(struct arena *a, const char *path, const char *query)
 {
     static const char plain[] =
@@ -320,43 +326,46 @@ static int drop_views(struct store *s, struct err *e)
     return rc;
 }
 
-/* 1 if its table has the field's column, or if it has none. */
-static int has_column(struct store *s, const struct record_field *f, struct err *e)
+/* A script for the columns of record_fields that tables of the file lack: `expression` for each
+ * such table, of its name tab, and of its lacking columns as additions to it and as ",NULL AS
+ * column". "" if no table lacks any. */
+static int script_for_lacking(struct store *s, char **out, const char *expression, struct err *e)
 {
-    if (!f->column) return 1;
-    return DATABASE_EXISTS(s, e, "SELECT 1 FROM pragma_table_info(?1,'main') WHERE name=?2",
-                           DATABASE_TEXT(f->table), DATABASE_TEXT(f->column));
-}
+    enum { SCRIPT_BYTES = 1 << 14 };
+    static const char *const types[] = {[RECORD_INT] = "INTEGER",
+                                        [RECORD_REAL] = "REAL",
+                                        [RECORD_TEXT] = "TEXT",
+                                        [RECORD_BOOL] = "INTEGER"};
+    struct strbuf sql;
+    const char *comma = "";
 
-/* *found: a table lacks the column of a field. */
-static int lacks_columns(struct store *s, bool *found, struct err *e)
-{
-    int rc = 1;
-
-    for (int32_t i = 0; i < record_fields_n && rc > 0; i++)
-        rc = has_column(s, &record_fields[i], e);
-    *found = rc == 0;
+    strbuf_init(&sql, &s->arena);
+    strbuf_addf(&sql,
+                "SELECT group_concat(%s,'') FROM(SELECT tab,"
+                " group_concat('ALTER TABLE '||tab||' ADD COLUMN '||col||' '||type||';','')"
+                "  AS additions, group_concat(',NULL AS '||col,'') AS nulls"
+                " FROM(SELECT DISTINCT column1 AS tab, column2 AS col, column3 AS type FROM(VALUES",
+                expression);
+    for (int32_t i = 0; i < record_fields_n; i++) {
+        const struct record_field *f = &record_fields[i];
+        if (!f->column) continue;
+        strbuf_addf(&sql, "%s('%s','%s','%s')", comma, f->table, f->column, types[f->kind]);
+        comma = ",";
+    }
+    strbuf_add(&sql, ")) WHERE col NOT IN(SELECT name FROM pragma_table_info(tab,'main'))"
+                     " GROUP BY tab)");
+    *out = arena_alloc(&s->arena, SCRIPT_BYTES);
+    int rc = database_first(s, *out, SCRIPT_BYTES, sql.text, NULL, 0, e);
+    assert(strlen(*out) < SCRIPT_BYTES - 1);
     return rc < 0 ? rc : 0;
 }
 
 static int add_columns(struct store *s, struct err *e)
 {
-    static const char *const types[] = {[RECORD_INT] = "INTEGER",
-                                        [RECORD_REAL] = "REAL",
-                                        [RECORD_TEXT] = "TEXT",
-                                        [RECORD_BOOL] = "INTEGER"};
-    char sql[160];
+    char *script;
 
-    for (int32_t i = 0; i < record_fields_n; i++) {
-        const struct record_field *f = &record_fields[i];
-        int rc = has_column(s, f, e);
-        if (rc < 0) return rc;
-        if (rc > 0) continue;
-        snprintf(sql, sizeof sql, "ALTER TABLE %s ADD COLUMN %s %s", f->table, f->column,
-                 types[f->kind]);
-        TRY(database_script(s, sql, e));
-    }
-    return 0;
+    TRY(script_for_lacking(s, &script, "additions", e));
+    return database_script(s, script, e);
 }
 
 /* Makes the views whose text in the file is not today's, or all: in the file, or, by a reader, as
@@ -414,12 +423,12 @@ int migrate_run(struct store *s, const struct schema_step *steps, int steps_n,
 {
     int newest = steps[steps_n - 1].version;
     int64_t version = 0;
-    bool lacks = false;
+    char *lacking = NULL;
     int rc = 0;
 
     TRY(migrate_version(s, &version, newest, e));
-    if (version == newest) TRY(lacks_columns(s, &lacks, e));
-    bool renews = version < newest || lacks;
+    if (version == newest) TRY(script_for_lacking(s, &lacking, "tab", e));
+    bool renews = version < newest || *lacking;
     if (renews && version > 0) TRY(back_up(s, version, e));
     /* A step may rebuild a table that others point to; foreign_key_check follows. */
     if (renews) {
@@ -504,7 +513,7 @@ static int authorize_own(void *context, int action, const char *first, const cha
     (void)context, (void)second, (void)database;
     if (!inner || strcmp(inner, schema_trigger_name) == 0 || action == SQLITE_SELECT)
         return SQLITE_OK;
-    /* The reader's temporary view of a table's name (shadow_tables). */
+    /* A reader's temporary view of a table's name (open_reader). */
     return action == SQLITE_READ && first && strcmp(first, inner) == 0 ? SQLITE_OK : SQLITE_DENY;
 }
 
@@ -557,30 +566,6 @@ static bool has_runs(struct store *s)
     return access(arena_printf(&s->arena, "%s/" RUN_FOLDERS, s->folder), F_OK) == 0;
 }
 
-/* For a reader of a file whose tables lack columns of record_fields: a temporary view of the name
- * of each such table adds them, NULL. The views of today read it in the place of the table. */
-static int shadow_tables(struct store *s, struct err *e)
-{
-    for (int32_t i = 0; i < record_fields_n; i++) {
-        struct strbuf sql;
-        const char *table = record_fields[i].table;
-        int rc = has_column(s, &record_fields[i], e);
-        if (rc < 0) return rc;
-        if (rc > 0) continue;
-        strbuf_init(&sql, &s->arena);
-        strbuf_addf(&sql, "CREATE TEMP VIEW IF NOT EXISTS %s AS SELECT *", table);
-        for (int32_t k = i; k < record_fields_n; k++) {
-            const struct record_field *f = &record_fields[k];
-            if (!f->table || strcmp(f->table, table) != 0) continue;
-            if ((rc = has_column(s, f, e)) < 0) return rc;
-            if (rc == 0) strbuf_addf(&sql, ",NULL AS %s", f->column);
-        }
-        strbuf_addf(&sql, " FROM main.%s", table);
-        TRY(database_script(s, sql.text, e));
-    }
-    return 0;
-}
-
 static int connect_reader(struct store *s, struct err *e)
 {
     int64_t version = 0;
@@ -615,7 +600,7 @@ static int connect_reader(struct store *s, struct err *e)
 static int open_reader(struct store *s, struct err *e)
 {
     int64_t version;
-    bool lacks;
+    char *shadows;
 
     TRY(connect_reader(s, e));
     TRY(migrate_version(s, &version, schema_steps_n, e));
@@ -631,10 +616,13 @@ static int open_reader(struct store *s, struct err *e)
                        s->path, (long long)version, schema_steps_n);
         TRY(database_script(s, schema_steps[i].reader, e));
     }
-    TRY(lacks_columns(s, &lacks, e));
-    if (lacks) TRY(shadow_tables(s, e));
-    /* Views of the file would read its tables, not what shadows them. */
-    return make_views(s, schema_views, lacks || version < schema_steps_n, e);
+    /* A temporary view of the name of a table that lacks columns adds them, NULL. Today's views
+     * read it in the place of the table; views of the file would not. */
+    TRY(script_for_lacking(
+        s, &shadows, "'CREATE TEMP VIEW '||tab||' AS SELECT *'||nulls||' FROM main.'||tab||';'",
+        e));
+    TRY(database_script(s, shadows, e));
+    return make_views(s, schema_views, *shadows || version < schema_steps_n, e);
 }
 
 int database_refresh(struct store *s, struct err *e)

@@ -11,13 +11,13 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/arena.h"
 #include "base/err.h"
 #include "record/event.h"
 #include "spec/spec.h"
-#include "store/schema.h"
 #include "store/store.h"
 
 enum {
@@ -119,24 +119,53 @@ int database_refresh(struct store *s, struct err *e);
 /* database_uri - path as an SQLite URI with a query such as "mode=ro". */
 char *database_uri(struct arena *a, const char *path, const char *query);
 
-/* --- current results (attempts.c) ------------------------------------------------------------- */
+/* --- results that are current (attempts.c) ---------------------------------------------------- */
 
 /* results_unlink_all - evaluations whose checkpoint is neither of those of their training's current
  * result are no longer current. */
 int results_unlink_all(struct store *s, struct err *e);
 
-/* --- migrations ----------------------------------------------------------------------------- */
+/* --- schema (schema.c, views.c) -------------------------------------------------------------- */
 
-/* 1. All steps are one transaction: the file has the old schema or the new one, never half.
- * 2. Before a file that holds data is changed, a copy is written beside it:
- *    results.db.backup-v<version>, complete or absent.
+/* 1. The tables of a released version never change: a new version is a new step.
+ * 2. All steps are one transaction: the file has the old schema or the new one, never half. Before
+ *    a file that holds data is changed, a copy is written beside it, results.db.backup-v<version>,
+ *    complete or absent.
  * 3. A step is for what changes the meaning of rows. A column of record_fields that a table lacks
  *    is added without one, and a view whose text is not today's is made again.
  * 4. A file that is newer than the program, or another program's, is refused untouched. */
+
+enum { SCHEMA_APPLICATION_ID = 0x414c4942 }; /* "ALIB" */
+
+/* One step: from version - 1 to version. reader: what makes a connection read an older file as if
+ * it had the step; NULL: it cannot, and such a file is not read before a writer has migrated it. */
+struct schema_step {
+    int version;
+    const char *sql, *reader;
+};
+extern const struct schema_step schema_steps[]; /* versions 1, 2, 3 … in order */
+extern const int schema_steps_n;                /* also the newest version */
+extern const char *const schema_views[];        /* ended by NULL */
+extern const char schema_trigger_name[];        /* of the one trigger */
+extern const char schema_trigger[];             /* its text in the newest version */
 
 /* migrate_run - from the file's version through steps[version] … to steps[steps_n - 1], then the
  * columns of record_fields and the views (ended by NULL). The caller holds the lock. */
 int migrate_run(struct store *s, const struct schema_step *steps, int steps_n,
                 const char *const *views, struct err *e);
+
+/* --- network file systems (network.c) -------------------------------------------------------- */
+
+/* SQLite's WAL needs memory shared by all readers and writers, which no network file system gives.
+ * network_name - the one that holds path, or NULL: a local one, or unknown. */
+const char *network_name(const char *path);
+/* network_magic_name - the name of the network file system with this statfs f_type, or NULL.
+ * network_mount_name - the same from the type that mountinfo states, such as "fuse.sshfs". */
+const char *network_magic_name(long f_type);
+const char *network_mount_name(const char *mount_type);
+/* network_mount_type - the file system type of the mount major:minor in mountinfo; out is "" when
+ * it is not listed. */
+void network_mount_type(char *out, size_t room, FILE *mountinfo, unsigned major_n,
+                        unsigned minor_n);
 
 #endif

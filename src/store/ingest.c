@@ -273,10 +273,8 @@ int ingest_abandoned(struct store *s, const char *dir, const struct store_runnin
         judge_abandoned(&j, &run[i], &end);
         TRY_OUT(rc, store_end_attempt(s, run[i].attempt_id, &end, e));
     }
-    if (batch) rc = store_commit(s, e);
-    batch = batch && rc < 0;
 out:
-    if (batch) store_rollback(s);
+    if (batch) rc = store_finish(s, rc, e);
     journal_close(&j);
     arena_fini(&arena);
     return rc;

@@ -373,12 +373,10 @@ static int merge_rows(struct store *s, const char *folder, int32_t *added, struc
         TRY_OUT(rc, merge_table(s, merge_tables[i].name, merge_tables[i].from, folder, e));
     TRY_OUT(rc, run_step(s, merge_current, folder, e));
     TRY_OUT(rc, results_unlink_all(s, e));
-    TRY_OUT(rc, current_count(s, &after, e));
-    TRY_OUT(rc, store_commit(s, e));
-    if (added) *added = (int32_t)(after - before);
-    return 0;
+    rc = current_count(s, &after, e);
 out:
-    store_rollback(s);
+    rc = store_finish(s, rc, e);
+    if (rc == 0 && added) *added = (int32_t)(after - before);
     return rc;
 }
 

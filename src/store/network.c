@@ -1,6 +1,6 @@
-/* network.c - see network.h. FUSE says nothing about what is behind it, so its mount type is
- * asked. */
-#include "store/network.h"
+/* network.c - is a file on a network file system? FUSE does not say what is behind it, so the type
+ * of its mount is read. */
+#include "store/database.h"
 
 #include <stdint.h>
 #include <string.h>

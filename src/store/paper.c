@@ -210,7 +210,6 @@ int store_set_paper(struct store *s, const char *artefact, const char *tsv_path,
     char *text;
     size_t n;
     int rc = 0;
-    bool begun = false;
 
     arena_init(&a);
     TRY_OUT(rc, file_read(&a, &text, &n, tsv_path, PAPER_MAX_BYTES, e));
@@ -227,16 +226,13 @@ int store_set_paper(struct store *s, const char *artefact, const char *tsv_path,
     }
     clock_utc(now);
     TRY_OUT(rc, store_begin(s, e));
-    begun = true;
-    TRY_OUT(rc, DATABASE_RUN(s, e, "DELETE FROM paper_files WHERE artefact=?1",
-                             DATABASE_TEXT(artefact)));
-    TRY_OUT(rc, DATABASE_RUN(s, e, "INSERT INTO paper_files VALUES(?1,?2,?3)",
-                             DATABASE_TEXT(artefact), DATABASE_TEXT(sha256), DATABASE_TEXT(now)));
-    TRY_OUT(rc, read_all(s, &r, text, e));
-    TRY_OUT(rc, store_commit(s, e));
-    begun = false;
+    rc = DATABASE_RUN(s, e, "DELETE FROM paper_files WHERE artefact=?1", DATABASE_TEXT(artefact));
+    if (rc == 0)
+        rc = DATABASE_RUN(s, e, "INSERT INTO paper_files VALUES(?1,?2,?3)", DATABASE_TEXT(artefact),
+                          DATABASE_TEXT(sha256), DATABASE_TEXT(now));
+    if (rc == 0) rc = read_all(s, &r, text, e);
+    rc = store_finish(s, rc, e);
 out:
-    if (begun) store_rollback(s);
     arena_fini(&a);
     return rc;
 }

@@ -113,12 +113,10 @@ int store_set_points(struct store *s, const char *artefact, const char *scale,
                                  DATABASE_POSITIVE(points[i].L_train_nominal),
                                  DATABASE_POSITIVE(points[i].L_valid_nominal),
                                  DATABASE_POSITIVE(points[i].stride_nominal)));
-    TRY_OUT(rc, DATABASE_RUN(s, e, points_again, DATABASE_TEXT(artefact), DATABASE_TEXT(scale)));
-    TRY_OUT(rc, store_commit(s, e));
-    return 0;
+    rc = DATABASE_RUN(s, e, points_again, DATABASE_TEXT(artefact), DATABASE_TEXT(scale));
 out:
-    store_rollback(s);
-    err_ctx(e, "points of %s", artefact);
+    rc = store_finish(s, rc, e);
+    if (rc < 0) err_ctx(e, "points of %s", artefact);
     return rc;
 }
 
@@ -140,11 +138,9 @@ int store_set_claims(struct store *s, const char *artefact, const char *scale,
                                  DATABASE_TEXT(claims[i].claim), DATABASE_TEXT(claims[i].statement),
                                  DATABASE_TEXT(claims[i].verdict),
                                  DATABASE_TEXT(claims[i].evidence), DATABASE_TEXT(now)));
-    TRY_OUT(rc, store_commit(s, e));
-    return 0;
 out:
-    store_rollback(s);
-    err_ctx(e, "claims of %s", artefact);
+    rc = store_finish(s, rc, e);
+    if (rc < 0) err_ctx(e, "claims of %s", artefact);
     return rc;
 }
 

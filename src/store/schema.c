@@ -5,9 +5,7 @@
  *
  * Lengths are in tokens, memory in bytes, time in seconds. Every number that can be missing is
  * NULL, never NaN and never zero in its place. */
-#include "store/schema.h"
-
-#include <stddef.h>
+#include "store/database.h"
 
 static const char version_1[] =
     /* What was wanted: one row a run, whoever asked for it. */

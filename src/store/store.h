@@ -53,6 +53,8 @@ struct store_run {
 int store_begin(struct store *s, struct err *e);
 int store_commit(struct store *s, struct err *e);
 void store_rollback(struct store *s);
+/* store_finish - commits, or rolls back if rc, the result of what was done, is an error. */
+int store_finish(struct store *s, int rc, struct err *e);
 int store_add_run(struct store *s, const struct store_run *r, struct err *e);
 
 /* store_set_points - replaces the points of (artefact, scale) by these, all or none. Runs that no

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "position/position.h"
-#include "store/schema.h"
+#include "store/database.h"
 
 /* position_methods - the methods as the paper writes them, their places in tables and their styles
  * in figures; bounded: not defined for rows longer than L_train. */

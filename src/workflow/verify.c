@@ -3,14 +3,14 @@
  *   1. results.db itself (integrity, foreign keys)
  *   2. the checkpoints of every training, by their recorded hashes
  *   3. every current result against its event record in the attempt's folder
- *   4. with updates: reproduces runs bit for bit (worker/verify.h) */
+ *   4. with updates: reproduces runs bit for bit (worker/reproduce.h) */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "interchange/checkpoint.h"
 #include "record/run_folder.h"
-#include "worker/verify.h"
+#include "worker/reproduce.h"
 #include "workflow/workflow.h"
 
 struct verify {

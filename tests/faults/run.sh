@@ -208,7 +208,7 @@ disturb F27 "a torn record" tear_records 5 200
 suite F27 "a record file cut anywhere, any bit flipped" record/test_event 'a_file_cut*' 'a_flipped*'
 suite F28 "resumed at every update" worker/test_resume 'a_run_stopped*'
 disturb F29 "the same grid again" nothing 3 20 1
-suite F29 "a training repeated" worker/test_verify 'a_training_repeats*'
+suite F29 "a training repeated" worker/test_reproduce 'a_training_repeats*'
 needs "a GPU" row F29 "the same grid twice on one GPU"
 disturb F30 "queries, reports and exports beside the run" read_along 100 1000 1
 suite F30 "readers see whole transactions" store/test_crash 'readers*'

@@ -134,7 +134,7 @@ TEST_WITH(struct toy_grid *g, a_node_that_fails_costs_the_attempt_and_nothing_el
 TEST_WITH(struct toy_grid *g, a_job_that_slurm_forgot_is_lost)
 {
     pid_t pid = toy_grid_begin(g, toy_grid_train(g, 64), "wait 1");
-    /* An answer that is being made while the job ends could still tell how it ended. */
+    /* An answer that is being made while the job ends could still have said how it ended. */
     toy_slurm_put(g, "silent", "");
     toy_slurm_await_questions(g, 1);
     toy_slurm_put(g, "1/forgotten", "");

@@ -360,7 +360,7 @@ TEST_WITH(struct store_fixture *f, a_reader_of_an_earlier_programs_file_sees_tod
     store_fixture_open(f, STORE_WRITE);
 }
 
-TEST_WITH(struct store_fixture *f, a_writer_makes_an_earlier_programs_views_anew_and_once)
+TEST_WITH(struct store_fixture *f, a_writer_replaces_an_earlier_programs_views_once)
 {
     sqlite3 *raw = NULL;
     int64_t first = 0, second = 0;

@@ -6,14 +6,13 @@
 #include <sys/wait.h>
 
 #include "store/database.h"
-#include "store/network.h"
 #include "store/store_fixture.h"
 
 enum { OPENERS = 20, NOBODY = 65534 };
 
 TEST_EACH(store_fixture_setup, store_fixture_teardown)
 
-TEST_WITH(struct store_fixture *f, a_second_writer_is_told_who_holds_it)
+TEST_WITH(struct store_fixture *f, a_second_writer_gets_the_name_of_the_first)
 {
     struct store *second = NULL;
     char holder[32];
@@ -220,7 +219,7 @@ TEST_WITH(struct store_fixture *f, many_openers_leave_one_schema)
 }
 
 /* As an ordinary user in a folder that cannot be written: 0, or the step that went wrong. */
-static int read_in_closed_folder(const char *path, int told, int tell)
+static int read_in_closed_folder(const char *path, int in, int out)
 {
     struct store *s = NULL;
     struct err e = {0};
@@ -232,7 +231,7 @@ static int read_in_closed_folder(const char *path, int told, int tell)
         return 2;
     }
     if (strcmp(fixture_cell(s, "SELECT count(*) FROM trainings"), "1") != 0) return 3;
-    if (write(tell, &byte, 1) != 1 || read(told, &byte, 1) != 1) return 4;
+    if (write(out, &byte, 1) != 1 || read(in, &byte, 1) != 1) return 4;
     if (strcmp(fixture_cell(s, "SELECT count(*) FROM trainings"), "2") != 0) return 5;
     store_close(s);
     return 0;

@@ -1,4 +1,4 @@
-/* test_verify.c - verification reproduces the same bits, finds a changed record with a valid
+/* test_reproduce.c - verification reproduces the same bits, finds a changed record with a valid
  * checksum, and does not report results of another program as errors. */
 #include "harness/test.h"
 
@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "worker/verify.h"
+#include "worker/reproduce.h"
 #include "worker/worker_fixture.h"
 
 static struct verify_report verify(struct worker_fixture *f, const struct spec *s, int32_t number,

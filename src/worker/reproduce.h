@@ -1,4 +1,4 @@
-/* verify.h - reproduces an attempt and compares it with its records bit for bit.
+/* reproduce.h - reproduces an attempt and compares it with its records bit for bit.
  *
  * 1. A training is repeated from its first update for a few updates. The records of updates,
  *    validations and checkpoints that both attempts have are compared, in the fields that
@@ -9,8 +9,8 @@
  * 3. A device that selects algorithms by timing uses the recorded ones.
  * 4. Bits are only guaranteed for the same device, BLAS, threads and program. If one of them
  *    differs, different records are reported but are not an error. */
-#ifndef WORKER_VERIFY_H
-#define WORKER_VERIFY_H
+#ifndef WORKER_REPRODUCE_H
+#define WORKER_REPRODUCE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,6 @@
-/* verify.c - runs a temporary attempt and compares its records with those of the verified one. */
-#include "worker/verify.h"
+/* reproduce.c - runs a temporary attempt and compares its records with those of the verified one.
+ */
+#include "worker/reproduce.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
