@@ -173,7 +173,8 @@ static struct verdict_look verdict_look(const char *verdict)
     return (struct verdict_look){verdict, NULL, ""};
 }
 
-void report_html_badge(FILE *out, const char *verdict)
+/* A verdict or a state in its colour; any other text stays plain. */
+static void html_badge(FILE *out, const char *verdict)
 {
     const char *kind = verdict_look(verdict).kind;
 
@@ -217,7 +218,7 @@ static void html_content(FILE *out, struct arena *a, const struct report_cell *c
         html_lines(out, a, cell->more);
         fputs("</details>", out);
     } else if (cell->verdict && cell->text && strcmp(cell->verdict, cell->text) == 0) {
-        report_html_badge(out, cell->verdict);
+        html_badge(out, cell->verdict);
     } else {
         report_html(out, cell->link ? "<a href=\"#%s\">%s</a>" : "%s%s", cell->link, cell->text);
         if (cell->verdict) html_sign(out, cell->verdict);
@@ -266,7 +267,7 @@ static void html_claim_open(FILE *out, const struct report_rows *cases, int32_t 
 
     report_html(out, "<div class=\"claim\">\n<p><strong>%s</strong> ",
                 report_rows_get(cases, row, "claim"));
-    report_html_badge(out, report_rows_get(cases, row, "verdict"));
+    html_badge(out, report_rows_get(cases, row, "verdict"));
     report_html(out, " %s</p>\n", report_rows_get(cases, row, "statement"));
     if (evidence)
         fprintf(out, "<details%s><summary>the numbers it rests on</summary>\n<ul class=\"cases\">",

@@ -89,10 +89,8 @@ int32_t report_rows_column(const struct report_rows *r, const char *name);
 /* report_rows_text - the cell's text; NULL for SQL NULL, for column -1 and beyond the rows. */
 const char *report_rows_text(const struct report_rows *r, int32_t row, int32_t column);
 
-/* report_rows_number - true and the value when the cell holds a finite number. */
-bool report_rows_number(double *out, const struct report_rows *r, int32_t row, int32_t column);
-
-/* The same by the column's name. */
+/* report_rows_get - the same by the column's name. report_rows_real - true and the value if it is a
+ * finite number. */
 const char *report_rows_get(const struct report_rows *r, int32_t row, const char *name);
 bool report_rows_real(double *out, const struct report_rows *r, int32_t row, const char *name);
 
@@ -260,9 +258,6 @@ void report_html_close(FILE *out);
 /* report_html_rows - a table that scrolls sideways where it is wider than the page. A cell with a
  * link leads to the element of that id; a number with a verdict has its sign. */
 void report_html_rows(FILE *out, const struct report_rows *r);
-
-/* report_html_badge - colours a verdict or a state; any other text stays plain. */
-void report_html_badge(FILE *out, const char *verdict);
 
 /* report_html_claims - a block for each claim of the rows report_claims.cases: verdict, statement,
  * and its cases in a list. */
