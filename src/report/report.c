@@ -56,7 +56,7 @@ static void write_line(struct report_job *j, const char *format, ...)
 /* Whether a column of the facts of the whole answer is 1. */
 static bool is_so(const struct report_job *j, const char *column)
 {
-    const char *text = j->all.rows_n ? report_rows_get(&j->all, 0, column) : NULL;
+    const char *text = report_rows_get(&j->all, 0, column);
     return text && strcmp(text, "1") == 0;
 }
 
@@ -229,12 +229,12 @@ static void write_notes(struct report_job *j)
 /* What the tables come to: verdicts of cells, and of the artefact's own claims. */
 static int write_foot(struct report_job *j, struct err *e)
 {
-    const char *cells = report_verdicts_sentence(&j->arena, &j->verdicts);
+    const char *cells = report_rows_get(&j->verdicts.rows, 0, "sentence");
     struct report_rows counts;
 
     TRY(report_claims_count(&counts, j->store, &j->claims, j->options->scale, e));
-    const char *claims = counts.rows_n ? report_rows_get(&counts, 0, "sentence") : NULL;
-    const char *alone = counts.rows_n ? report_rows_get(&counts, 0, "of_paper") : NULL;
+    const char *claims = report_rows_get(&counts, 0, "sentence");
+    const char *alone = report_rows_get(&counts, 0, "of_paper");
     if (cells) write_line(j, "%s", cells);
     if (claims)
         write_line(j, "%s", claims);
@@ -257,7 +257,9 @@ static int write_comparison(struct report_job *j, struct err *e)
         return 0;
     }
     if (rule) write_line(j, "%s", rule);
-    if (report_verdicts_count(v, "not run") == v->cells_n) {
+    double not_run_n = 0;
+    report_rows_real(&not_run_n, &v->rows, 0, "not_run_n");
+    if (not_run_n == v->cells_n) {
         write_line(j, "None of these numbers was made yet.");
         return 0;
     }
