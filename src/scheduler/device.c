@@ -303,7 +303,7 @@ int local_devices(struct device *out, int32_t room, int32_t *n, struct err *e)
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
     bool has_library = *device_library(&arena, "libalibi_cuda.so") != '\0';
     const char *why =
-        "no NVIDIA driver: libcuda.so.1 is not on this machine; use cpu, or install it";
+        "no NVIDIA driver: libcuda.so.1 is not on this machine; install it, or use cpu";
     int32_t gpus_n = driver ? device_list_gpus(out + 1, room - 1, &why) : 0;
     if (gpus_n == 0) {
         out[1] = (struct device){.name = "cuda:0", .description = "NVIDIA GPU"};

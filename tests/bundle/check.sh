@@ -31,16 +31,7 @@ own=$(sed -n 's/.*calling init: //p' "$dir"/own.* | grep -v "^$root/" | sort -u)
 
 # A grid there, its results here.
 mkdir grid
-cat >grid/grid.yaml <<'YAML'
-artefact: grid
-title: "A tiny model"
-scale: mini
-base: [model/wt103_247m.yaml, data/wikitext103.yaml, train/wikitext103.yaml]
-grid:
-  - { position: [alibi, sinusoidal], L_train: 64 }
-evaluate:
-  - { split: valid, L_valid: 128 }
-YAML
+cp "$source/tests/bundle/grid.yaml" grid/
 expect 0 "" bare "$root/alibi" run ./grid --devices cpu:1 --set train.updates=4 --set train.warmup=1 --set train.period=3 --set eval.targets=512
 all="SELECT run_id, perplexity, tokens FROM evaluations ORDER BY run_id"
 cd "$dir/home" || exit 1

@@ -37,19 +37,19 @@ static void forward_by_formula(struct attention_fixture &f)
                     for (int j = 0; j <= i; j++)
                         sum += r.p[(size_t)j] * r.factor[(size_t)j] *
                                (double)host_row(f.qkv[2], c, b, h, j)[d];
-                    out[d] = c.dtype == DTYPE_BF16 ? bf16_round((float)sum) : (float)sum;
+                    out[d] = rounded((float)sum, c.dtype);
                 }
                 f.lse.host[(size_t)((b * c.H + h) * c.T + i)] = (float)r.lse;
             }
-    matrix_upload(f.out);
-    matrix_upload(f.lse);
+    matrix_put(f.out);
+    matrix_put(f.lse);
 }
 
 // The gradients of one query's row.
 static void backward_row(const struct attention_fixture &f, struct wanted &g, int b, int h, int i)
 {
     const struct attention_case &c = f.c;
-    const double u = 0x1p-24, w = c.dtype == DTYPE_BF16 ? 0x1p-8 : u, scale = (double)f.a.scale;
+    const double w = unit_of(c.dtype), scale = (double)f.a.scale;
     struct oracle_row r = oracle_row_of(f, b, h, i);
     const float *dout = host_row(f.dout, c, b, h, i), *out = host_row(f.out, c, b, h, i);
     const float *q = host_row(f.qkv[0], c, b, h, i);
@@ -92,12 +92,14 @@ static void backward_row(const struct attention_fixture &f, struct wanted &g, in
     if (bias_table_n > 0 && bias_table_n < c.T) g.offset.bound[(size_t)h] += fabs(row_sum);
 }
 
-static void see(struct worst &worst, const struct sums &s, const std::vector<float> &got, double w,
+static void see(const char *what, const struct sums &s, const std::vector<float> &got, double w,
                 double before)
 {
+    struct worst worst = {what, 0.0};
     for (size_t i = 0; i < got.size(); i++)
         worst_see(worst, (double)got[i] - before, s.want[i],
                   s.bound[i] + w * (fabs(s.want[i]) + before));
+    worst_check(worst);
 }
 
 static std::vector<float> read_floats(const float *dev, size_t n)
@@ -107,27 +109,24 @@ static std::vector<float> read_floats(const float *dev, size_t n)
     return out;
 }
 
-static std::vector<float> gradients_of(struct attention_fixture &f, int *failures)
+static std::vector<float> gradients_of(struct attention_fixture &f)
 {
-    *failures += cuda_attention_bwd(NULL, &f.a, f.workspace) != 0;
-    cudaDeviceSynchronize();
+    check_call(cuda_attention_bwd(NULL, &f.a, f.workspace), "attention_bwd");
     std::vector<float> all;
     for (const struct tensor *t : {&f.a.dq, &f.a.dk, &f.a.dv}) {
-        std::vector<float> part = matrix_read(*t);
+        std::vector<float> part = tensor_get(*t);
         all.insert(all.end(), part.begin(), part.end());
     }
     return all;
 }
 
-static int backward_agrees(const struct attention_case &c)
+static void backward_agrees(const struct attention_case &c)
 {
     struct attention_fixture f;
     struct wanted g;
-    struct worst dq = {"dq", 0}, dk = {"dk", 0}, dv = {"dv", 0}, near = {"near_grad", 0};
-    struct worst offset = {"offset_grad", 0};
     size_t n = (size_t)c.B * (size_t)c.T * (size_t)c.H * (size_t)c.D;
-    const double w = c.dtype == DTYPE_BF16 ? 0x1p-8 : 0x1p-24;
-    int failures = 0;
+    const double w = unit_of(c.dtype);
+    int before = failures;
     fixture_open(f, c);
     sums_make(g.dq, n), sums_make(g.dk, n), sums_make(g.dv, n);
     sums_make(g.near, (size_t)(c.H * f.a.bias.bias_table_n)), sums_make(g.offset, (size_t)c.H);
@@ -135,73 +134,55 @@ static int backward_agrees(const struct attention_case &c)
     for (int b = 0; b < c.B; b++)
         for (int h = 0; h < c.H; h++)
             for (int i = 0; i < c.T; i++) backward_row(f, g, b, h, i);
-    std::vector<float> got = gradients_of(f, &failures);
-    see(dq, g.dq, std::vector<float>(got.begin(), got.begin() + (long)n), w, 0.0);
-    see(dk, g.dk, std::vector<float>(got.begin() + (long)n, got.begin() + 2 * (long)n), w, 0.0);
-    see(dv, g.dv, std::vector<float>(got.begin() + 2 * (long)n, got.end()), w, 0.0);
+    std::vector<float> got = gradients_of(f);
+    see("dq", g.dq, std::vector<float>(got.begin(), got.begin() + (long)n), w, 0.0);
+    see("dk", g.dk, std::vector<float>(got.begin() + (long)n, got.begin() + 2 * (long)n), w, 0.0);
+    see("dv", g.dv, std::vector<float>(got.begin() + 2 * (long)n, got.end()), w, 0.0);
     if (f.a.bias.bias_table_grad_dev) { // these are added to, and began at 1/4
-        see(near, g.near, read_floats(f.a.bias.bias_table_grad_dev, g.near.want.size()), 0x1p-22, 0.25);
-        see(offset, g.offset, read_floats(f.a.bias.tail_offset_grad_dev, (size_t)c.H), 0x1p-22, 0.25);
+        see("near_grad", g.near, read_floats(f.a.bias.bias_table_grad_dev, g.near.want.size()), 0x1p-22, 0.25);
+        see("offset_grad", g.offset, read_floats(f.a.bias.tail_offset_grad_dev, (size_t)c.H), 0x1p-22, 0.25);
     }
-    std::vector<float> again = gradients_of(f, &failures);
-    if (memcmp(got.data(), again.data(), got.size() * 4) != 0) {
-        printf("  FAIL two runs differ\n");
-        failures++;
-    }
-    failures += worst_report(dq) + worst_report(dk) + worst_report(dv) + worst_report(near) +
-                worst_report(offset);
-    if (failures) case_print(c);
-    fixture_close(f);
-    return failures;
+    check_same("two runs", gradients_of(f), got);
+    case_end(c, before);
 }
 
 // The tables' gradients of two runs from the same start.
-static int table_gradients_repeat(const struct attention_case &c)
+static void table_gradients_repeat(const struct attention_case &c)
 {
     std::vector<float> got[2];
-    int failures = 0;
+    int before = failures;
     for (std::vector<float> &g : got) {
         struct attention_fixture f;
         fixture_open(f, c);
         forward_by_formula(f);
-        gradients_of(f, &failures);
+        gradients_of(f);
         g = read_floats(f.a.bias.bias_table_grad_dev, (size_t)(c.H * f.a.bias.bias_table_n));
         std::vector<float> far = read_floats(f.a.bias.tail_offset_grad_dev, (size_t)c.H);
         g.insert(g.end(), far.begin(), far.end());
-        fixture_close(f);
     }
-    if (memcmp(got[0].data(), got[1].data(), got[0].size() * 4) != 0) {
-        printf("  FAIL two runs differ in the tables' gradients\n");
-        failures++;
-    }
-    if (failures) case_print(c);
-    return failures;
+    check_same("two runs of the tables' gradients", got[1], got[0]);
+    case_end(c, before);
 }
 
 // On tensor cores the gradients do not depend on the size of tiles.
-static int tiles_change_no_bit(const struct attention_case &c)
+static void tiles_change_no_bit(const struct attention_case &c)
 {
     std::vector<float> got[SHARED_LIMITS_N];
-    int failures = 0;
+    int before = failures;
     for (int i = 0; i < SHARED_LIMITS_N; i++) {
         struct attention_fixture f;
         shared_limit(shared_limits[i]);
         fixture_open(f, c);
         forward_by_formula(f);
-        got[i] = gradients_of(f, &failures);
+        got[i] = gradients_of(f);
         if (f.a.bias.bias_table_grad_dev) {
             size_t n = (size_t)(c.H * f.a.bias.bias_table_n);
             std::vector<float> table = read_floats(f.a.bias.bias_table_grad_dev, n);
             got[i].insert(got[i].end(), table.begin(), table.end());
         }
-        fixture_close(f);
-        if (memcmp(got[0].data(), got[i].data(), got[0].size() * 4) != 0) {
-            printf("  FAIL tiles for %zu KB have other bits\n", shared_limits[i] >> 10);
-            failures++;
-        }
+        check_same("tiles of another size", got[i], got[0]);
     }
-    if (failures) case_print(c);
-    return failures;
+    case_end(c, before);
 }
 
 // Overwrites rows first ... end - 1 of head 0 with NaN.
@@ -209,33 +190,32 @@ static void poison(struct matrix &m, const struct attention_case &c, int32_t fir
 {
     for (int32_t i = first; i < end; i++)
         for (int d = 0; d < c.D; d++) const_cast<float *>(host_row(m, c, 0, 0, i))[d] = NAN;
-    matrix_upload(m);
+    matrix_put(m);
 }
 
 // What a certificate leaves out is not read: values and output gradients there may be NaN, and the
 // rest keeps its bits. Head 0 has slope 1/2.
-static int certified_tiles_are_not_read(void)
+static void certified_tiles_are_not_read(void)
 {
     const struct attention_case c = {1, 700, 8, 16, DTYPE_BF16, BIAS_SLOPE, 0, 0, false, 0};
     std::vector<float> got[2];
-    int failures = 0;
+    int before = failures;
     for (int run = 0; run < 2; run++) {
         struct attention_fixture f;
         fixture_open(f, c);
         if (run) poison(f.qkv[2], c, 0, 192);
-        failures += cuda_attention(NULL, &f.a, f.workspace) != 0;
-        std::vector<float> out = matrix_read(f.a.out);
-        failures += cuda_attention_bwd(NULL, &f.a, f.workspace) != 0;
-        std::vector<float> dq = matrix_read(f.a.dq);
+        check_call(cuda_attention(NULL, &f.a, f.workspace), "attention");
+        std::vector<float> out = tensor_get(f.a.out);
+        check_call(cuda_attention_bwd(NULL, &f.a, f.workspace), "attention_bwd");
+        std::vector<float> dq = tensor_get(f.a.dq);
         if (run) { // values as they were, the last queries' gradients not
-            fixture_close(f);
             f = {};
             fixture_open(f, c);
             cuda_attention(NULL, &f.a, f.workspace);
             poison(f.dout, c, 640, 700);
-            failures += cuda_attention_bwd(NULL, &f.a, f.workspace) != 0;
+            check_call(cuda_attention_bwd(NULL, &f.a, f.workspace), "attention_bwd");
         }
-        std::vector<float> dk = matrix_read(f.a.dk), dv = matrix_read(f.a.dv);
+        std::vector<float> dk = tensor_get(f.a.dk), dv = tensor_get(f.a.dv);
         for (int d = 0; d < c.D; d++) {
             for (int i = 512; i < c.T; i++) {
                 got[run].push_back(out[(size_t)(i * c.H * c.D + d)]);
@@ -246,22 +226,17 @@ static int certified_tiles_are_not_read(void)
                 got[run].push_back(dv[(size_t)(i * c.H * c.D + d)]);
             }
         }
-        fixture_close(f);
     }
-    if (memcmp(got[0].data(), got[1].data(), got[0].size() * 4) != 0) {
-        printf("  FAIL what a certificate leaves out changes the rest\n");
-        failures++;
-    }
-    return failures;
+    check_same("the rest, where a certificate leaves out NaN", got[1], got[0]);
+    case_end(c, before);
 }
 
 int main(int argc, char **argv)
 {
-    int cases = 0;
     bool all = argc > 1 && strcmp(argv[1], "all") == 0;
-    int failures = attention_cases(all, backward_agrees, &cases);
-    failures += attention_wide_cases(backward_agrees, &cases);
-    failures += tiles_change_no_bit(wide_cases[1]) + tiles_change_no_bit(wide_cases[2]);
+    attention_cases(all, backward_agrees);
+    attention_wide_cases(backward_agrees);
+    for (int i : {1, 2}) tiles_change_no_bit(wide_cases[i]);
     const struct attention_case odd[] = {{2, 70, 2, 12, DTYPE_BF16, BIAS_ALL, 9, 0.2f, true, 0},
                                          {2, 70, 2, 24, DTYPE_BF16, BIAS_ALL, 9, 0.2f, true, 0},
                                          {1, 64, 1, 64, DTYPE_BF16, BIAS_SLOPE, 0, 0.2f, false, 3},
@@ -269,13 +244,12 @@ int main(int argc, char **argv)
                                          {1, 257, 1, 64, DTYPE_BF16, BIAS_NEAR, 113, 0.1f, true, 0},
                                          {1, 257, 1, 64, DTYPE_F32, BIAS_NEAR, 113, 0.1f, true, 0},
                                          {2, 64, 1, 32, DTYPE_BF16, BIAS_NEAR, 65, 0.1f, true, 0}};
-    for (const struct attention_case &c : odd) failures += backward_agrees(c), cases++;
+    for (const struct attention_case &c : odd) backward_agrees(c);
     for (int dtype = 0; dtype < 2; dtype++) {
         struct attention_case c = {2,         100, 2,    32,   dtype ? DTYPE_BF16 : DTYPE_F32,
                                    BIAS_NEAR, 40,  0.1f, true, 0};
-        failures += table_gradients_repeat(c);
+        table_gradients_repeat(c);
     }
-    failures += certified_tiles_are_not_read();
-    printf("attention backward: %d cases, %s\n", cases, failures ? "FAILED" : "all agree");
-    return failures != 0;
+    certified_tiles_are_not_read();
+    return checks_report("attention backward");
 }

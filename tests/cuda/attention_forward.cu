@@ -1,15 +1,15 @@
 // attention_forward.cu - the forward pass against the formula, its prefixes and its repetition.
 #include "attention_oracle.h"
 
-static int forward_agrees(const struct attention_case &c)
+static void forward_agrees(const struct attention_case &c)
 {
     struct attention_fixture f;
     struct worst out = {"out", 0}, lse = {"lse", 0};
     const double w = c.dtype == DTYPE_BF16 ? 0x1p-8 : 0x1p-24;
+    int before = failures;
     fixture_open(f, c);
-    int failures = cuda_attention(NULL, &f.a, f.workspace) != 0;
-    cudaDeviceSynchronize();
-    std::vector<float> got = matrix_read(f.a.out), got_lse = matrix_read(f.a.lse);
+    check_call(cuda_attention(NULL, &f.a, f.workspace), "attention");
+    std::vector<float> got = tensor_get(f.a.out), got_lse = tensor_get(f.a.lse);
     for (int b = 0; b < c.B; b++)
         for (int h = 0; h < c.H; h++)
             for (int i = 0; i < c.T; i++) {
@@ -29,26 +29,25 @@ static int forward_agrees(const struct attention_case &c)
                               w * (fabs(sum) + size) + r.score_error * size + 1e-30);
                 }
             }
-    failures += worst_report(out) + worst_report(lse);
-    if (failures) case_print(c);
-    fixture_close(f);
-    return failures;
+    worst_check(out);
+    worst_check(lse);
+    case_end(c, before);
 }
 
 // A query's row has the same bits whatever follows it, and in a second run.
-static int prefixes_have_the_same_bits(struct attention_case c, int32_t shorter)
+static void prefixes_have_the_same_bits(struct attention_case c, int32_t shorter)
 {
     std::vector<float> got[3];
+    int before = failures;
     for (int run = 0; run < 3; run++) {
         struct attention_fixture f;
         c.B = 1;
         int32_t whole = c.T;
         if (run == 2) c.T = shorter;
         fixture_open(f, c); // values follow from the place in the row-major tensor: a prefix
-        cuda_attention(NULL, &f.a, f.workspace);
-        cudaDeviceSynchronize();
-        got[run] = matrix_read(f.a.out);
-        std::vector<float> lse = matrix_read(f.a.lse);
+        check_call(cuda_attention(NULL, &f.a, f.workspace), "attention");
+        got[run] = tensor_get(f.a.out);
+        std::vector<float> lse = tensor_get(f.a.lse);
         for (int h = 0; h < c.H; h++)
             got[run].insert(got[run].end(), lse.begin() + h * c.T, lse.begin() + h * c.T + shorter);
         if (run < 2) { // keep what the prefix has
@@ -58,42 +57,32 @@ static int prefixes_have_the_same_bits(struct attention_case c, int32_t shorter)
             got[run] = part;
         }
         c.T = whole;
-        fixture_close(f);
     }
-    int failures = 0;
-    if (memcmp(got[0].data(), got[1].data(), got[0].size() * 4) != 0) failures++;
-    if (failures) printf("  FAIL two runs differ\n");
-    if (got[0].size() != got[2].size() ||
-        memcmp(got[0].data(), got[2].data(), got[0].size() * 4) != 0) {
-        printf("  FAIL the prefix of %d differs\n", shorter);
-        failures++;
-    }
-    if (failures) case_print(c);
-    return failures;
+    check_same("two runs", got[1], got[0]);
+    check_same("a prefix", got[2], got[0]);
+    case_end(c, before);
 }
 
 int main(int argc, char **argv)
 {
-    int cases = 0;
     bool all = argc > 1 && strcmp(argv[1], "all") == 0;
-    int failures = attention_cases(all, forward_agrees, &cases);
-    failures += attention_wide_cases(forward_agrees, &cases);
+    attention_cases(all, forward_agrees);
+    attention_wide_cases(forward_agrees);
     // A width that no copy of 16 bytes fits, and rows that stand at odd places.
     const struct attention_case odd[] = {{2, 70, 2, 12, DTYPE_BF16, BIAS_ALL, 9, 0.2f, true, 0},
                                          {2, 70, 2, 24, DTYPE_BF16, BIAS_ALL, 9, 0.2f, true, 0},
                                          {1, 64, 1, 64, DTYPE_BF16, BIAS_SLOPE, 0, 0.2f, false, 3},
                                          {1, 37, 2, 20, DTYPE_F32, BIAS_NEAR, 50, 0.0f, false, 3}};
-    for (const struct attention_case &c : odd) failures += forward_agrees(c), cases++;
+    for (const struct attention_case &c : odd) forward_agrees(c);
     for (int dtype = 0; dtype < 2; dtype++) {
         struct attention_case c = {1,         150, 2, 32,   dtype ? DTYPE_BF16 : DTYPE_F32,
                                    BIAS_NEAR, 20,  0, true, 0};
-        failures += prefixes_have_the_same_bits(c, 65) + prefixes_have_the_same_bits(c, 131);
+        for (int32_t shorter : {65, 131}) prefixes_have_the_same_bits(c, shorter);
         c.form = BIAS_SLOPE;
         c.D = 64;
-        failures += prefixes_have_the_same_bits(c, 100);
+        prefixes_have_the_same_bits(c, 100);
     }
     struct attention_case c = {1, 700, 2, 16, DTYPE_BF16, BIAS_SLOPE, 0, 0, true, 0};
-    failures += prefixes_have_the_same_bits(c, 530);
-    printf("attention forward: %d cases, %s\n", cases, failures ? "FAILED" : "all agree");
-    return failures != 0;
+    prefixes_have_the_same_bits(c, 530);
+    return checks_report("attention forward");
 }

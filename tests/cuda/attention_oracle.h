@@ -7,17 +7,7 @@
 #ifndef TESTS_CUDA_ATTENTION_ORACLE_H
 #define TESTS_CUDA_ATTENTION_ORACLE_H
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <vector>
-
-#include "gpu.cuh"
-
-#include "base/philox.h"
-#include "kernels.h"
+#include "rows_check.h"
 
 #ifndef __CUDACC__
 #include "emulation_control.h"
@@ -36,105 +26,13 @@ struct attention_case {
     int32_t window = 0, sinks = 0;
 };
 
-// Where a number comes from: a seed and a place.
-static inline double oracle_normal(uint64_t seed, uint64_t place)
-{
-    struct philox_block w = philox_4x32(seed, (uint32_t)place, (uint32_t)(place >> 32), 0, 0);
-    double a = (w.word[0] + 0.5) * 0x1p-32, b = (w.word[1] + 0.5) * 0x1p-32;
-    return sqrt(-2.0 * log(a)) * cos(6.283185307179586 * b);
-}
-
-static inline float bf16_round(float x)
-{
-    return __bfloat162float(__float2bfloat16(x));
-}
-
-// A (rows, stride) matrix on both sides. What lies between the columns is NaN and must stay so.
-struct matrix {
-    std::vector<float> host; // rows x cols, values as the device holds them
-    struct tensor view;
-    size_t bytes;
-    bool owns;
-};
-
-static inline void matrix_upload(struct matrix &m)
-{
-    size_t width = m.view.dtype == DTYPE_BF16 ? 2 : 4;
-    std::vector<unsigned char> raw((size_t)(m.view.rows * m.view.stride) * width, 0xff);
-    for (int64_t r = 0; r < m.view.rows; r++) {
-        if (!m.owns) break;
-        for (int64_t c = 0; c < m.view.cols; c++) {
-            float x = m.host[(size_t)(r * m.view.cols + c)];
-            unsigned char *to = raw.data() + (size_t)(r * m.view.stride + c) * width;
-            if (width == 2) {
-                bf16 b = __float2bfloat16(x);
-                memcpy(to, &b, 2);
-            } else {
-                memcpy(to, &x, 4);
-            }
-        }
-    }
-    cudaMemcpy(m.view.data, raw.data(), raw.size(), cudaMemcpyHostToDevice);
-}
-
-static inline void matrix_make(struct matrix &m, int64_t rows, int64_t cols, int64_t stride,
-                               enum dtype dtype, uint64_t seed, double spread)
-{
-    m.host.resize((size_t)(rows * cols));
-    for (size_t i = 0; i < m.host.size(); i++) {
-        float x = (float)(spread * oracle_normal(seed, i));
-        m.host[i] = dtype == DTYPE_BF16 ? bf16_round(x) : x;
-    }
-    m.view = tensor_make(NULL, rows, cols, dtype);
-    m.view.stride = stride;
-    m.bytes = (size_t)(rows * stride) * (dtype == DTYPE_BF16 ? 2 : 4);
-    m.owns = true;
-    cudaMalloc(&m.view.data, m.bytes);
-    matrix_upload(m);
-}
-
-// What the device holds of a view that may be part of wider rows.
-static inline std::vector<float> matrix_read(const struct tensor &t)
-{
-    size_t width = t.dtype == DTYPE_BF16 ? 2 : 4;
-    size_t bytes = (size_t)((t.rows - 1) * t.stride + t.cols) * width;
-    std::vector<unsigned char> raw(bytes);
-    std::vector<float> out((size_t)(t.rows * t.cols));
-    cudaMemcpy(raw.data(), t.data, bytes, cudaMemcpyDeviceToHost);
-    for (int64_t r = 0; r < t.rows; r++)
-        for (int64_t c = 0; c < t.cols; c++) {
-            const unsigned char *from = raw.data() + (size_t)(r * t.stride + c) * width;
-            float x;
-            if (width == 2) {
-                bf16 b;
-                memcpy(&b, from, 2);
-                x = __bfloat162float(b);
-            } else {
-                memcpy(&x, from, 4);
-            }
-            out[(size_t)(r * t.cols + c)] = x;
-        }
-    return out;
-}
-
 struct attention_fixture {
     struct attention_case c;
     struct attention a;
     struct matrix qkv[3], out, lse, dout, gradient[3];
     std::vector<float> near, offset, slope;
-    struct step_state *step_dev;
     void *workspace;
-    std::vector<void *> own;
 };
-
-static inline void *device_copy(struct attention_fixture &f, const void *from, size_t bytes)
-{
-    void *to = NULL;
-    cudaMalloc(&to, bytes ? bytes : 4);
-    if (from) cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice);
-    f.own.push_back(to);
-    return to;
-}
 
 static inline void fixture_bias(struct attention_fixture &f)
 {
@@ -143,19 +41,17 @@ static inline void fixture_bias(struct attention_fixture &f)
     memset(&b, 0, sizeof b);
     for (int h = 0; h < c.H; h++) {
         f.slope.push_back(-(float)exp2(-8.0 * (h + 1) / c.H));
-        f.offset.push_back((float)(0.7 * oracle_normal(77, (uint64_t)h)));
+        f.offset.push_back((float)(0.7 * normal_at(77, (uint64_t)h)));
         for (int d = 0; d < c.bias_table_n; d++)
-            f.near.push_back((float)oracle_normal(78, (uint64_t)(h * c.bias_table_n + d)));
+            f.near.push_back((float)normal_at(78, (uint64_t)(h * c.bias_table_n + d)));
     }
-    if (c.form == BIAS_SLOPE || c.form == BIAS_ALL)
-        b.tail_slope_dev = (float *)device_copy(f, f.slope.data(), f.slope.size() * 4);
+    if (c.form == BIAS_SLOPE || c.form == BIAS_ALL) b.tail_slope_dev = device_copy(f.slope);
     if (c.form != BIAS_NEAR && c.form != BIAS_ALL) return;
-    std::vector<float> zeros(f.near.size() + f.offset.size(), 0.25f);
     b.bias_table_n = c.bias_table_n;
-    b.bias_table_dev = (float *)device_copy(f, f.near.data(), f.near.size() * 4);
-    b.tail_offset_dev = (float *)device_copy(f, f.offset.data(), f.offset.size() * 4);
-    b.bias_table_grad_dev = (float *)device_copy(f, zeros.data(), f.near.size() * 4);
-    b.tail_offset_grad_dev = (float *)device_copy(f, zeros.data(), f.offset.size() * 4);
+    b.bias_table_dev = device_copy(f.near);
+    b.tail_offset_dev = device_copy(f.offset);
+    b.bias_table_grad_dev = device_copy(std::vector<float>(f.near.size(), 0.25f));
+    b.tail_offset_grad_dev = device_copy(std::vector<float>(f.offset.size(), 0.25f));
 }
 
 // The three parts of one tensor, or three tensors.
@@ -166,21 +62,19 @@ static inline void fixture_parts(struct attention_fixture &f, struct matrix (&m)
     int64_t N = (int64_t)c.B * c.T, C = (int64_t)c.H * c.D;
     if (!c.thirds) {
         for (int i = 0; i < 3; i++)
-            matrix_make(m[i], N, C, C + c.gap, c.dtype, seed + (uint64_t)i, spread);
+            m[i] = matrix_make(N, C, c.dtype, {c.gap, 0}, seed + (uint64_t)i, spread, 0.0);
         return;
     }
-    struct matrix all;
-    matrix_make(all, N, 3 * C, 3 * C, c.dtype, seed, spread);
+    struct matrix all = matrix_make(N, 3 * C, c.dtype, {0, 0}, seed, spread, 0.0);
     for (int i = 0; i < 3; i++) {
-        m[i].view = all.view;
-        m[i].view.cols = C;
-        m[i].view.data = (char *)all.view.data + (size_t)(i * C) * dtype_bytes(c.dtype);
-        m[i].owns = false;
+        m[i] = {};
+        m[i].t = all.t;
+        m[i].t.cols = C;
+        m[i].t.data = (char *)all.t.data + (size_t)(i * C) * dtype_bytes(c.dtype);
         for (int64_t r = 0; r < N; r++)
             m[i].host.insert(m[i].host.end(), all.host.begin() + (r * 3 + i) * C,
                              all.host.begin() + (r * 3 + i + 1) * C);
     }
-    f.own.push_back(all.view.data);
 }
 
 static inline void fixture_open(struct attention_fixture &f, const struct attention_case &c)
@@ -195,32 +89,19 @@ static inline void fixture_open(struct attention_fixture &f, const struct attent
     f.a.mask.window = c.window, f.a.mask.sinks = c.sinks;
     fixture_parts(f, f.qkv, 1, 1.0);
     fixture_parts(f, f.gradient, 5, 1.0);
-    matrix_make(f.out, N, C, C + c.gap, c.dtype, 9, 1.0);
-    matrix_make(f.dout, N, C, C + c.gap, c.dtype, 10, 1.0);
-    matrix_make(f.lse, (int64_t)c.B * c.H, c.T, c.T + 3, DTYPE_F32, 11, 1.0);
-    f.a.q = f.qkv[0].view, f.a.k = f.qkv[1].view, f.a.v = f.qkv[2].view;
-    f.a.dq = f.gradient[0].view, f.a.dk = f.gradient[1].view, f.a.dv = f.gradient[2].view;
-    f.a.out = f.out.view, f.a.dout = f.dout.view, f.a.lse = f.lse.view;
+    f.out = matrix_make(N, C, c.dtype, {c.gap, 0}, 9, 1.0, 0.0);
+    f.dout = matrix_make(N, C, c.dtype, {c.gap, 0}, 10, 1.0, 0.0);
+    f.lse = matrix_make((int64_t)c.B * c.H, c.T, DTYPE_F32, {3, 0}, 11, 1.0, 0.0);
+    f.a.q = f.qkv[0].t, f.a.k = f.qkv[1].t, f.a.v = f.qkv[2].t;
+    f.a.dq = f.gradient[0].t, f.a.dk = f.gradient[1].t, f.a.dv = f.gradient[2].t;
+    f.a.out = f.out.t, f.a.dout = f.dout.t, f.a.lse = f.lse.t;
     fixture_bias(f);
-    f.step_dev = (struct step_state *)device_copy(f, &step, sizeof step);
     f.a.dropout.p = c.p;
     f.a.dropout.key = 0x123456789abcdefull;
     f.a.dropout.stream = 17;
-    f.a.dropout.step_dev = f.step_dev;
+    f.a.dropout.step_dev = device_copy(std::vector<struct step_state>(1, step));
     f.a.dropout.first_row = 5;
-    f.workspace = device_copy(f, NULL, cuda_attention_workspace(&f.a));
-}
-
-static inline void fixture_close(struct attention_fixture &f)
-{
-    for (void *p : f.own) cudaFree(p);
-    for (int i = 0; i < 3; i++) {
-        if (f.qkv[i].owns) cudaFree(f.qkv[i].view.data);
-        if (f.gradient[i].owns) cudaFree(f.gradient[i].view.data);
-    }
-    cudaFree(f.out.view.data);
-    cudaFree(f.dout.view.data);
-    cudaFree(f.lse.view.data);
+    f.workspace = device_alloc(cuda_attention_workspace(&f.a));
 }
 
 static inline double oracle_bias(const struct attention_fixture &f, int h, int d)
@@ -258,7 +139,6 @@ static inline struct oracle_row oracle_row_of(const struct attention_fixture &f,
                                               int i)
 {
     const struct attention_case &c = f.c;
-    const double u = 0x1p-24;
     struct oracle_row r;
     double top = -INFINITY, sum = 0.0;
     const float *q = host_row(f.qkv[0], c, b, h, i);
@@ -288,27 +168,11 @@ static inline struct oracle_row oracle_row_of(const struct attention_fixture &f,
     return r;
 }
 
-// The worst ratio of error and bound of one quantity.
-struct worst {
-    const char *what;
-    double ratio;
-};
-
-static inline void worst_see(struct worst &w, double got, double want, double bound)
+// Ends a case; failed_n: of checks before it.
+static inline void case_end(const struct attention_case &c, int failed_n)
 {
-    double ratio = fabs(got - want) / bound;
-    if (!(ratio <= w.ratio)) w.ratio = ratio != ratio ? INFINITY : ratio;
-}
-
-static inline int worst_report(const struct worst &w)
-{
-    if (w.ratio <= 1.0) return 0;
-    printf("  FAIL %s: error is %.3g of its bound\n", w.what, w.ratio);
-    return 1;
-}
-
-static inline void case_print(const struct attention_case &c)
-{
+    device_free();
+    if (failures == failed_n) return;
     static const char *const forms[] = {"none", "slope", "near", "all"};
     printf("B=%d T=%d H=%d D=%d %s bias=%s(%d) p=%.2f %s+%d window=%d sinks=%d\n", c.B, c.T, c.H,
            c.D, c.dtype == DTYPE_BF16 ? "bf16" : "f32", forms[c.form], c.bias_table_n, (double)c.p,
@@ -317,15 +181,13 @@ static inline void case_print(const struct attention_case &c)
 
 // attention_cases - what both passes are compared on: types, widths, lengths and forms, one case in
 // four unless all are wanted, then some long enough for certificates: the first heads' slopes end
-// after a few tokens. Returns what `agrees` counted; *cases grows by what was compared.
-static inline int attention_cases(bool all, int (*agrees)(const struct attention_case &c),
-                                  int *cases)
+// after a few tokens.
+static inline void attention_cases(bool all, void (*agrees)(const struct attention_case &c))
 {
     static const int32_t widths[] = {8, 16, 32, 64, 128}, lengths[] = {1, 7, 33, 64, 100, 257};
     const struct attention_case far[] = {{1, 700, 2, 32, DTYPE_BF16, BIAS_SLOPE, 0, 0.0f, true, 0},
                                          {1, 644, 1, 64, DTYPE_BF16, BIAS_SLOPE, 0, 0.2f, true, 0},
                                          {1, 577, 2, 128, DTYPE_BF16, BIAS_SLOPE, 0, 0, true, 0}};
-    int failures = 0;
     for (int i = 0; i < 2 * 5 * 6 * 4; i++) {
         int form = i % 4, length = i / 4 % 6, width = i / 24 % 5, mix = width + length + form;
         if (!all && mix % 4 != 0) continue;
@@ -339,11 +201,9 @@ static inline int attention_cases(bool all, int (*agrees)(const struct attention
                                    (all ? length : mix / 4) % 2 ? 0.3f : 0.0f,
                                    mix % 3 != 1,
                                    mix % 3 == 2 ? 8 : 0};
-        failures += agrees(c);
-        ++*cases;
+        agrees(c);
     }
-    for (int i = 0; i < (all ? 3 : 1); i++) failures += agrees(far[i]), ++*cases;
-    return failures;
+    for (int i = 0; i < (all ? 3 : 1); i++) agrees(far[i]);
 }
 
 // Heads that fill the shared memory of a block, and widths between those that are compiled: with
@@ -378,19 +238,14 @@ static inline void shared_limit(size_t bytes)
 #endif
 }
 
-static inline int attention_wide_cases(int (*agrees)(const struct attention_case &c), int *cases)
+static inline void attention_wide_cases(void (*agrees)(const struct attention_case &c))
 {
-    int failures = 0;
     for (size_t limit : shared_limits) {
+        int before = failures;
         shared_limit(limit);
-        for (const struct attention_case &c : wide_cases) {
-            int more = agrees(c);
-            if (more) printf("  with %zu KB of shared memory\n", limit >> 10);
-            failures += more;
-            ++*cases;
-        }
+        for (const struct attention_case &c : wide_cases) agrees(c);
+        if (failures > before) printf("  with %zu KB of shared memory\n", limit >> 10);
     }
-    return failures;
 }
 
 #endif

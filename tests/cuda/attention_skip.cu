@@ -26,9 +26,9 @@ static void skip_open(struct attention_fixture &f, int32_t T, const struct norms
         for (size_t at = 0; at < x.size(); at++) {
             double factor = n.spread;
             if (i == 1 && n.long_keys && at / (HEADS * WIDTH) % 50 == 7) factor *= 6.0;
-            x[at] = bf16_round((float)(factor * (double)x[at]));
+            x[at] = rounded((float)(factor * (double)x[at]), DTYPE_BF16);
         }
-        matrix_upload(f.qkv[i]);
+        matrix_put(f.qkv[i]);
     }
 }
 
@@ -48,7 +48,7 @@ static int32_t skip_past_n(int32_t i)
 }
 
 // All that a row leaves out holds less than 2^-26 of its softmax.
-static int certificates_bound_what_is_lost(const struct norms &n)
+static void certificates_bound_what_is_lost(const struct norms &n)
 {
     const int32_t T = 704;
     struct attention_fixture f;
@@ -71,12 +71,11 @@ static int certificates_bound_what_is_lost(const struct norms &n)
             most = fmax(most, lost);
         }
     }
-    fixture_close(f);
+    device_free();
     printf("spread %.2f%s: %lld dead tiles of rows, at most 2^%.0f of a row lost\n", n.spread,
            n.long_keys ? ", long keys" : "", (long long)dead_n, most > 0.0 ? log2(most) : -1074.0);
-    if (most < 0x1p-26 && dead_n > 0) return 0;
-    printf("  FAIL a certificate leaves out more than 2^-26, or nothing at all\n");
-    return 1;
+    check(most < 0x1p-26 && dead_n > 0, "more than 2^-26 is left out, or nothing at all",
+          "certificates", T, dead_n);
 }
 
 // The part of the causal tiles, `rows` queries by 64 keys, that some row of theirs needs: a block
@@ -99,7 +98,7 @@ static double live_share(int32_t T, int32_t rows)
                 all_n++;
             }
     }
-    fixture_close(f);
+    device_free();
     return (double)live_n / (double)all_n;
 }
 
@@ -120,20 +119,19 @@ static double live_share_told(int32_t T)
                                  f.a.scale};
         live_add(&count, &head, norm.data(), cutoff.data(), keys.data());
     }
-    fixture_close(f);
+    device_free();
     return (double)count.live / (double)count.all;
 }
 
-static int live_shares_are_small(int32_t T, double most)
+static void live_shares_are_small(int32_t T, double most)
 {
     double blocks = live_share(T, 128), warps = live_share(T, 32);
     double told = live_share_told(T);
     printf(
         "T %d: live share %.3f of tiles loaded (%.3f told by bench_gpu), %.3f of tiles computed\n",
         T, blocks, told, warps);
-    if (!(blocks <= most && warps <= blocks)) printf("  FAIL more than %.3f is live\n", most);
-    if (fabs(told - blocks) > 0.002) printf("  FAIL bench_gpu tells another share\n");
-    return !(blocks <= most && warps <= blocks) || fabs(told - blocks) > 0.002;
+    check(blocks <= most && warps <= blocks, "too much is live", "live share", T, 0);
+    check(fabs(told - blocks) <= 0.002, "bench_gpu says another share", "live share", T, 0);
 }
 
 // The same bias in a form that has no certificates: a table of one distance. Slopes are powers of
@@ -142,8 +140,8 @@ static void skip_forbid(struct attention_fixture &f)
 {
     std::vector<float> zero(HEADS, 0.0f);
     f.a.bias.bias_table_n = 1;
-    f.a.bias.bias_table_dev = (float *)device_copy(f, zero.data(), zero.size() * 4);
-    f.workspace = device_copy(f, NULL, cuda_attention_workspace(&f.a));
+    f.a.bias.bias_table_dev = device_copy(zero);
+    f.workspace = device_alloc(cuda_attention_workspace(&f.a));
 }
 
 // Out, lse, dq, dk, dv of both passes.
@@ -155,39 +153,27 @@ static void skip_run(std::vector<float> (&got)[5], int32_t T, bool forbidden)
     cuda_attention(NULL, &f.a, f.workspace);
     cuda_attention_bwd(NULL, &f.a, f.workspace);
     const struct tensor *results[] = {&f.a.out, &f.a.lse, &f.a.dq, &f.a.dk, &f.a.dv};
-    for (int i = 0; i < 5; i++) got[i] = matrix_read(*results[i]);
-    fixture_close(f);
+    for (int i = 0; i < 5; i++) got[i] = tensor_get(*results[i]);
+    device_free();
 }
 
 // Less than half of the last bit of a sum is lost: the same bits.
-static int results_are_those_of_a_whole_pass(int32_t T)
+static void results_are_those_of_a_whole_pass(int32_t T)
 {
     static const char *const names[] = {"out", "lse", "dq", "dk", "dv"};
     std::vector<float> got[5], want[5];
-    int failures = 0;
     skip_run(got, T, false);
     skip_run(want, T, true);
-    for (int i = 0; i < 5; i++) {
-        size_t differ_n = 0;
-        for (size_t at = 0; at < want[i].size(); at++)
-            differ_n += memcmp(&got[i][at], &want[i][at], sizeof(float)) != 0;
-        if (differ_n == 0) continue;
-        printf("  FAIL T %d: what is left out changes %zu of %zu numbers of %s\n", T, differ_n,
-               want[i].size(), names[i]);
-        failures++;
-    }
-    return failures;
+    for (int i = 0; i < 5; i++) check_same(names[i], got[i], want[i]);
 }
 
 int main(int argc, char **argv)
 {
     bool all = argc > 1 && strcmp(argv[1], "all") == 0;
     const struct norms norms[] = {typical, {0.3, false}, {3.0, false}, {1.0, true}};
-    int failures = 0;
-    for (int i = 0; i < (all ? 4 : 2); i++) failures += certificates_bound_what_is_lost(norms[i]);
-    failures += live_shares_are_small(1024, 0.84);
-    if (all) failures += live_shares_are_small(3072, 0.61);
-    failures += results_are_those_of_a_whole_pass(all ? 1024 : 640);
-    printf("attention certificates: %s\n", failures ? "FAILED" : "hold");
-    return failures != 0;
+    for (int i = 0; i < (all ? 4 : 2); i++) certificates_bound_what_is_lost(norms[i]);
+    live_shares_are_small(1024, 0.84);
+    if (all) live_shares_are_small(3072, 0.61);
+    results_are_those_of_a_whole_pass(all ? 1024 : 640);
+    return checks_report("attention certificates");
 }

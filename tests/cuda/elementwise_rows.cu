@@ -17,9 +17,7 @@ static void sums_are_rounded_once(int64_t rows, int64_t cols, enum dtype dtype, 
     check_same("add", matrix_get(y, "add"), want);
     check_call(cuda_add(NULL, args_of(add_args{x.t, x.t, r.t})), "add in place");
     check_same("add in place", matrix_get(x, "add"), want);
-    matrix_free(x);
-    matrix_free(r);
-    matrix_free(y);
+    device_free();
 }
 
 static void copies_change_dtype_and_stride(int64_t rows, int64_t cols, enum dtype dtype,
@@ -32,9 +30,8 @@ static void copies_change_dtype_and_stride(int64_t rows, int64_t cols, enum dtyp
         for (float &v : want) v = rounded(v, to);
         check_call(cuda_cast(NULL, args_of(cast_args{y.t, x.t})), "cast");
         check_same("cast", matrix_get(y, "cast"), want);
-        matrix_free(y);
     }
-    matrix_free(x);
+    device_free();
 }
 
 static void masks_are_the_words_of_philox(int64_t rows, int64_t cols, enum dtype dtype,
@@ -53,10 +50,8 @@ static void masks_are_the_words_of_philox(int64_t rows, int64_t cols, enum dtype
         check_same("dropout", matrix_get(y, "dropout"), want);
         check_call(cuda_dropout(NULL, args_of(dropout_args{x.t, x.t, w.d})), "dropout in place");
         check_same("dropout in place", matrix_get(x, "dropout"), want);
-        draw_free(w);
-        matrix_free(x);
-        matrix_free(y);
     }
+    device_free();
 }
 
 static void relu_and_its_gradient(int64_t rows, int64_t cols, enum dtype dtype, struct layout l)
@@ -79,8 +74,7 @@ static void relu_and_its_gradient(int64_t rows, int64_t cols, enum dtype dtype, 
         check_same("relu", matrix_get(x, "relu"), want);
         struct matrix dbias = matrix_make(1, cols, DTYPE_F32, l, 10, 1.0, 0.0);
         struct relu_bwd_args back = {dy.t, dy.t, dbias.t, x.t, w.d};
-        void *workspace = NULL;
-        check_call(cudaMalloc(&workspace, cuda_relu_bwd_workspace(&back)), "relu_bwd");
+        void *workspace = device_alloc(cuda_relu_bwd_workspace(&back));
         check_call(cuda_relu_bwd(NULL, &back, workspace), "relu_bwd");
         std::vector<float> got_sums = matrix_get(dbias, "relu_bwd");
         for (int64_t column = 0; column < cols; column++) {
@@ -92,13 +86,9 @@ static void relu_and_its_gradient(int64_t rows, int64_t cols, enum dtype dtype, 
             check(fabs(got_sums[(size_t)column] - sum) <= 1e-5 * size, "column sums", "relu_bwd",
                   column, rows);
         }
-        check_call(cudaFree(workspace), "relu_bwd");
-        matrix_free(dbias);
         check_same("relu_bwd", matrix_get(dy, "relu_bwd"), want_dx);
-        draw_free(w);
-        matrix_free(x);
-        matrix_free(dy);
     }
+    device_free();
 }
 
 /* Two updates draw two masks from one argument list: what a captured graph replays. */
@@ -117,9 +107,7 @@ static void the_step_is_read_when_the_kernel_runs()
         got[update] = matrix_get(y, "dropout");
     }
     check(got[0] != got[1], "the masks of two updates are the same", "dropout", 0, 1);
-    draw_free(w);
-    matrix_free(x);
-    matrix_free(y);
+    device_free();
 }
 
 int main(void)

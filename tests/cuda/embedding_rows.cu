@@ -48,9 +48,7 @@ static void rows_are_gathered(const int64_t *shape, enum dtype to, enum dtype fr
     check_call(cuda_gather_rows(NULL, args_of(gather_rows_args{y.t, x.t, index_dev, 1.7f})),
                "gather");
     check_same("gather", matrix_get(y, "gather"), want);
-    cudaFree(index_dev);
-    matrix_free(x);
-    matrix_free(y);
+    device_free();
 }
 
 static void table_rows_are_added(const int64_t *shape, enum dtype to, enum dtype from,
@@ -71,9 +69,7 @@ static void table_rows_are_added(const int64_t *shape, enum dtype to, enum dtype
     check_call(cuda_add_rows(NULL, args_of(add_rows_args{x.t, x.t, table.t, index_dev})),
                "add_rows");
     check_same("add_rows", matrix_get(x, "add_rows"), want);
-    cudaFree(index_dev);
-    matrix_free(x);
-    matrix_free(table);
+    device_free();
 }
 
 static void check_scatter(const std::vector<int32_t> &index, int64_t C, int64_t V, enum dtype to,
@@ -104,9 +100,7 @@ static void check_scatter(const std::vector<int32_t> &index, int64_t C, int64_t 
         worst_see(w, got[k], sum[k], unit_of(to) * fabs(sum[k]) + (double)N * u * size[k] + 1e-30);
     worst_check(w);
     check_same(accumulate ? "scatter adding" : "scatter setting", got, want);
-    cudaFree(index_dev);
-    matrix_free(x);
-    matrix_free(y);
+    device_free();
 }
 
 static void rows_are_scattered(const int64_t *shape, enum dtype to, enum dtype from,

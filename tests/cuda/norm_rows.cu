@@ -77,15 +77,6 @@ static struct norm_case norm_open(int64_t rows, int64_t cols, enum dtype dtype, 
     return k;
 }
 
-static void norm_close(struct norm_case &k)
-{
-    matrix_free(k.x);
-    matrix_free(k.y);
-    matrix_free(k.stats);
-    matrix_free(k.gain);
-    matrix_free(k.bias);
-}
-
 static void rows_are_normalised(int64_t rows, int64_t cols, enum dtype dtype, struct layout l)
 {
     struct norm_case k = norm_open(rows, cols, dtype, l);
@@ -99,7 +90,7 @@ static void rows_are_normalised(int64_t rows, int64_t cols, enum dtype dtype, st
     }
     check_layernorm("norm", k.y, k.stats, o);
     check_same("norm, two runs", got[1], got[0]);
-    norm_close(k);
+    device_free();
 }
 
 /* Long rows take the emulator long: one form of each test is enough for them. */
@@ -138,11 +129,8 @@ static void residual_sums_are_normalised(int64_t rows, int64_t cols, enum dtype 
         check(dropped, "a dropped element changed the sum", "residual_layernorm", rows, cols);
         check_layernorm("residual_layernorm", k.y, k.stats,
                         oracle_norm(got, k.gain.host, k.bias.host, rows, cols));
-        draw_free(d);
-        norm_close(k);
-        matrix_free(r);
-        matrix_free(s);
     }
+    device_free();
 }
 
 struct gradient {
@@ -236,16 +224,11 @@ static void gradients_follow_the_formula(int64_t rows, int64_t cols, enum dtype 
             got[run][0] = matrix_get(g.dx, "layernorm_bwd");
             got[run][1] = matrix_get(g.dgain, "layernorm_bwd");
             got[run][2] = matrix_get(g.dbias, "layernorm_bwd");
-            matrix_free(g.dx);
-            matrix_free(g.dgain);
-            matrix_free(g.dbias);
         }
         for (int i = 0; i < 3 && !got[1][0].empty(); i++)
             check_same("layernorm_bwd, two runs", got[1][i], got[0][i]);
     }
-    cudaFree(workspace);
-    norm_close(k);
-    matrix_free(dy);
+    device_free();
 }
 
 /* In one kernel: the bits of layernorm_bwd on top of ds, and of ds as stored through the dropout.
@@ -277,9 +260,6 @@ static void residual_gradients_are_those_of_both(int64_t rows, int64_t cols, enu
         got[fused][0] = matrix_get(g.dx, "residual_layernorm_bwd");
         got[fused][1] = matrix_get(g.dgain, "residual_layernorm_bwd");
         got[fused][2] = matrix_get(g.dbias, "residual_layernorm_bwd");
-        matrix_free(g.dx);
-        matrix_free(g.dgain);
-        matrix_free(g.dbias);
     }
     for (int i = 0; i < 3; i++) check_same("residual_layernorm_bwd", got[1][i], got[0][i]);
     for (int64_t i = 0; i < rows * cols; i++) {
@@ -287,11 +267,7 @@ static void residual_gradients_are_those_of_both(int64_t rows, int64_t cols, enu
         want[(size_t)i] = dtype == DTYPE_BF16 ? __bfloat162float(__float2bfloat16(x)) : x;
     }
     check_same("dr", matrix_get(dr, "residual_layernorm_bwd"), want);
-    cudaFree(workspace);
-    draw_free(d);
-    norm_close(k);
-    matrix_free(dy);
-    matrix_free(dr);
+    device_free();
 }
 
 /* Where rows are aligned changes how they are read, not what comes out. */
@@ -304,9 +280,9 @@ static void alignment_does_not_change_bits()
                        NULL, args_of(layernorm_args{k.y.t, k.stats.t, k.x.t, k.gain.t, k.bias.t})),
                    "norm");
         got[run] = matrix_get(k.y, "norm");
-        norm_close(k);
     }
     check_same("norm of other alignment", got[1], got[0]);
+    device_free();
 }
 
 int main(void)
@@ -326,6 +302,5 @@ int main(void)
     check(cuda_layernorm(NULL, args_of(layernorm_args{wide.t, wide.t, wide.t, wide.t, wide.t})) ==
               cudaErrorInvalidValue,
           "a row too long is taken", "norm", 1, 8193);
-    matrix_free(wide);
     return checks_report("norm");
 }

@@ -19,7 +19,6 @@ static double device_squares(const struct matrix &x, double *out_dev)
     check_call(cuda_sum_squares(NULL, &a, workspace), "sum_squares");
     cudaDeviceSynchronize();
     cudaMemcpy(&out, out_dev, sizeof out, cudaMemcpyDeviceToHost);
-    cudaFree(workspace);
     return out;
 }
 
@@ -31,8 +30,7 @@ static void squares_are_summed_in_double(int64_t n, struct layout l)
     double got = device_squares(x, out_dev), want = host_squares(x.host);
     check(fabs(got - want) <= (double)n * 0x1p-52 * want, "sum_squares", "far off", n, l.shift);
     check(got == device_squares(x, out_dev), "sum_squares", "two runs differ", n, l.shift);
-    cudaFree(out_dev);
-    matrix_free(x);
+    device_free();
 }
 
 struct setting {
@@ -72,17 +70,6 @@ static struct block block_open(int64_t n, const struct setting &s, struct layout
     double clip = s.step.clip > 0.0f ? s.step.clip / (norm + 1e-6) : 1.0;
     b.factor = s.step.gradient_scale * fmin(clip, 1.0);
     return b;
-}
-
-static void block_close(struct block &b)
-{
-    matrix_free(b.theta);
-    matrix_free(b.first);
-    matrix_free(b.second);
-    matrix_free(b.grad);
-    matrix_free(b.copy);
-    cudaFree(b.squares_dev);
-    cudaFree(b.step_dev);
 }
 
 static void check_copy(const struct block &b, const std::vector<float> &theta, bool copied)
@@ -125,9 +112,9 @@ static void nag_follows_the_formula(int64_t n, const struct setting &s, struct l
         worst_check(t);
         worst_check(m);
         check_copy(b, got[run], s.copy);
-        block_close(b);
     }
     check_same("nag, two runs", got[1], got[0]);
+    device_free();
 }
 
 /* Of the step: m errs by 4 u, the root by half of v's 6 u and 3 u more, the rest by 5 u. */
@@ -168,7 +155,7 @@ static void adam_follows_the_formula(int64_t n, const struct setting &s, struct 
     worst_check(m);
     worst_check(v);
     check_copy(b, theta, s.copy);
-    block_close(b);
+    device_free();
 }
 
 int main(int argc, char **argv)

@@ -1,10 +1,11 @@
-/* rows_check.h - matrices on both sides, and comparisons, for the tests of kernels on rows.
+/* rows_check.h - matrices on both sides, and comparisons, for the tests of kernels.
  *
  * 1. Device memory ends with the last element, and what lies between rows is NaN and must stay so:
  *    an access outside of a view shows as a fault, a NaN or a changed gap.
  * 2. A bound is given for each number; a check reports the worst ratio of error to bound. Numbers
  *    that are exact or rounded once are compared bit for bit.
- * 3. u is the unit of f32 rounding, w that of what is stored. */
+ * 3. u is the unit of f32 rounding, w that of what is stored.
+ * 4. A case ends with device_free(), for all that it has put on the device. */
 #ifndef TESTS_CUDA_ROWS_CHECK_H
 #define TESTS_CUDA_ROWS_CHECK_H
 
@@ -81,9 +82,33 @@ static inline float rounded(float x, enum dtype d)
 struct matrix {
     std::vector<float> host; /* rows x cols, as the device holds them */
     struct tensor t;
-    unsigned char *memory_own;
+    unsigned char *memory; /* NULL: part of another matrix */
     size_t bytes, shift_bytes;
 };
+
+static std::vector<void *> device_own;
+
+static inline void *device_alloc(size_t bytes)
+{
+    void *p = NULL;
+    check_call(cudaMalloc(&p, bytes > 0 ? bytes : 1), "cudaMalloc");
+    device_own.push_back(p);
+    return p;
+}
+
+static inline void device_free()
+{
+    for (void *p : device_own) cudaFree(p);
+    device_own.clear();
+}
+
+/* A list or a record on the device. */
+template <class T> static inline T *device_copy(const std::vector<T> &host)
+{
+    T *p = (T *)device_alloc(host.size() * sizeof(T));
+    cudaMemcpy(p, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice);
+    return p;
+}
 
 static inline void matrix_put(struct matrix &m)
 {
@@ -97,7 +122,7 @@ static inline void matrix_put(struct matrix &m)
             bf16 b = __float2bfloat16(x);
             memcpy(to, m.t.dtype == DTYPE_BF16 ? (const void *)&b : &x, width);
         }
-    cudaMemcpy(m.memory_own, raw.data(), m.bytes, cudaMemcpyHostToDevice);
+    cudaMemcpy(m.memory, raw.data(), m.bytes, cudaMemcpyHostToDevice);
 }
 
 /* matrix_make - normal numbers around `mean`. */
@@ -112,50 +137,45 @@ static inline struct matrix matrix_make(int64_t rows, int64_t cols, enum dtype d
     m.host.resize((size_t)(rows * cols));
     for (size_t i = 0; i < m.host.size(); i++)
         m.host[i] = (float)(spread * normal_at(seed, i) + mean);
-    cudaMalloc((void **)&m.memory_own, m.bytes);
-    m.t.data = m.memory_own + m.shift_bytes;
+    m.memory = (unsigned char *)device_alloc(m.bytes);
+    m.t.data = m.memory + m.shift_bytes;
     matrix_put(m);
     return m;
+}
+
+/* What the device holds of a view, which may be part of wider rows. */
+static inline std::vector<float> tensor_get(const struct tensor &t)
+{
+    size_t width = dtype_bytes(t.dtype);
+    std::vector<unsigned char> raw((size_t)((t.rows - 1) * t.stride + t.cols) * width);
+    std::vector<float> out;
+    cudaDeviceSynchronize();
+    cudaMemcpy(raw.data(), t.data, raw.size(), cudaMemcpyDeviceToHost);
+    for (int64_t r = 0; r < t.rows; r++)
+        for (int64_t c = 0; c < t.cols; c++) {
+            const unsigned char *from = &raw[(size_t)(r * t.stride + c) * width];
+            bf16 half;
+            float x = 0.0f;
+            memcpy(&half, from, sizeof half);
+            if (t.dtype == DTYPE_F32) memcpy(&x, from, sizeof x);
+            out.push_back(t.dtype == DTYPE_F32 ? x : __bfloat162float(half));
+        }
+    return out;
 }
 
 /* matrix_get - what the device holds now; the gaps must still be what they were. */
 static inline std::vector<float> matrix_get(const struct matrix &m, const char *where)
 {
     size_t width = dtype_bytes(m.t.dtype);
-    std::vector<unsigned char> raw(m.bytes), gap(m.bytes, 1);
-    std::vector<float> out(m.host.size());
-    cudaDeviceSynchronize();
-    cudaMemcpy(raw.data(), m.memory_own, m.bytes, cudaMemcpyDeviceToHost);
+    std::vector<float> out = tensor_get(m.t);
+    std::vector<unsigned char> raw(m.bytes);
+    cudaMemcpy(raw.data(), m.memory, m.bytes, cudaMemcpyDeviceToHost);
     for (int64_t r = 0; r < m.t.rows; r++)
-        for (int64_t c = 0; c < m.t.cols; c++) {
-            size_t at = m.shift_bytes + (size_t)(r * m.t.stride + c) * width;
-            bf16 b;
-            memcpy(&b, &raw[at], 2);
-            float &x = out[(size_t)(r * m.t.cols + c)];
-            if (m.t.dtype == DTYPE_BF16)
-                x = __bfloat162float(b);
-            else
-                memcpy(&x, &raw[at], 4);
-            memset(&gap[at], 0, width);
-        }
-    bool kept = true;
-    for (size_t i = 0; i < m.bytes; i++) kept = kept && (!gap[i] || raw[i] == 0xff);
-    check(kept, "what lies between the rows was written", where, m.t.rows, m.t.cols);
+        memset(&raw[m.shift_bytes + (size_t)(r * m.t.stride) * width], 0xff,
+               (size_t)m.t.cols * width);
+    check(raw == std::vector<unsigned char>(m.bytes, 0xff),
+          "what lies between the rows was written", where, m.t.rows, m.t.cols);
     return out;
-}
-
-static inline void matrix_free(struct matrix &m)
-{
-    cudaFree(m.memory_own);
-}
-
-/* A list or a record on the device. */
-template <class T> static inline T *device_copy(const std::vector<T> &host)
-{
-    T *p = NULL;
-    cudaMalloc((void **)&p, host.size() * sizeof(T));
-    cudaMemcpy(p, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice);
-    return p;
 }
 
 /* ---- comparisons ---- */
@@ -227,15 +247,10 @@ static inline float draw_factor(const struct draw &w, int64_t row, int64_t colum
     return word < philox_keep_below(w.d.p) ? 1.0f / (1.0f - w.d.p) : 0.0f;
 }
 
-static inline void draw_free(struct draw &w)
-{
-    cudaFree((void *)w.d.step_dev);
-    cudaFree((void *)w.d.rows_dev);
-}
-
 static inline int checks_report(const char *family)
 {
     check_call(cudaDeviceSynchronize(), family);
+    device_free();
     printf("%s: %d checks, %s\n", family, checks, failures ? "FAILED" : "all hold");
     return failures != 0;
 }

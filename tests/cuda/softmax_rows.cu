@@ -91,13 +91,11 @@ static void losses_and_gradients(int64_t rows, int64_t V, enum dtype dtype, stru
             if (run == 0)
                 check_loss(x.host, target, got[0][0], gradient ? &got[0][1] : NULL, dtype);
             if (!gradient) check_same("logits that are only read", got[run][1], x.host);
-            matrix_free(x);
-            matrix_free(loss);
         }
         check_same("loss, two runs", got[1][0], got[0][0]);
         check_same("dlogits, two runs", got[1][1], got[0][1]);
     }
-    cudaFree(target_dev);
+    device_free();
 }
 
 static void log_probabilities(int64_t rows, int64_t V, enum dtype dtype, struct layout l)
@@ -121,10 +119,8 @@ static void log_probabilities(int64_t rows, int64_t V, enum dtype dtype, struct 
                       o.slack + 2.0 * u * (fabs(value) + fabs(before)) + 1e-12 * fabs(o.lse));
         }
         worst_check(w);
-        matrix_free(logp);
     }
-    cudaFree(target_dev);
-    matrix_free(x);
+    device_free();
 }
 
 /* A row alone, wherever it stands, has the bits that it has among others. */
@@ -149,10 +145,7 @@ static void a_row_is_its_own(enum dtype dtype)
             "logp");
     }
     check_same("log p of single rows", matrix_get(one, "logp"), matrix_get(all, "logp"));
-    cudaFree(target_dev);
-    matrix_free(x);
-    matrix_free(all);
-    matrix_free(one);
+    device_free();
 }
 
 /* Classes at minus infinity have no probability; a NaN or an infinity does not stay hidden. */
@@ -170,9 +163,7 @@ static void logits_that_are_no_numbers()
     struct row_oracle o = oracle_row(x.host.data(), 900);
     check(fabs(got[0] - (x.host[2] - o.lse)) < 1e-5, "minus infinity counts", "logp", 0, 0);
     check(got[1] != got[1] && !(fabs(got[2]) <= 3e38f), "a NaN is hidden", "logp", 1, 2);
-    cudaFree(target_dev);
-    matrix_free(x);
-    matrix_free(logp);
+    device_free();
 }
 
 /* One class has the whole probability: nothing is lost and nothing is to be learnt. */
@@ -187,9 +178,7 @@ static void a_single_class_costs_nothing()
     std::vector<float> zeros((size_t)rows, 0.0f);
     check_same("loss of a single class", matrix_get(loss, "softmax_loss"), zeros);
     check_same("gradient of a single class", matrix_get(x, "softmax_loss"), zeros);
-    cudaFree(target_dev);
-    matrix_free(x);
-    matrix_free(loss);
+    device_free();
 }
 
 int main(void)

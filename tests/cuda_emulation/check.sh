@@ -79,7 +79,6 @@ check() { # kind: all its legs, then how many held and how many did not
     for order in $orders; do
         leg "op table, order $order" env EMULATION_ORDER=$order "$place/tests/ops/test_ops" cuda:emulated
         leg "ops in bf16, order $order" env EMULATION_ORDER=$order "$place/tests/cuda_emulation/check_bf16" cuda:emulated
-        leg "rows in bf16, order $order" env EMULATION_ORDER=$order "$place/tests/cuda_emulation/check_bf16_rows" cuda:emulated
     done
     leg "choices of products" "$place/tests/cuda_emulation/check_products"
     leg "recorded work" "$place/tests/ops/check_record" cuda:emulated

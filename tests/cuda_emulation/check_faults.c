@@ -1,16 +1,12 @@
 /* check_faults.c - what the CUDA backend says when memory is short and when the GPU is lost, on the
  * emulator, which can be told to lose its device. */
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "backend/backend.h"
+#include "harness/test.h"
 #include "ops/ops.h"
 
 #define MEMORY_BYTES "35000000" /* enough for the backend itself */
@@ -24,6 +20,13 @@ static struct backend *opened(void)
     if (backend_open(&b, "cuda:emulated", 1, DTYPE_F32, &e) < 0) fail_msg("%s", e.text);
     return b;
 }
+
+static int limit_memory(void **state)
+{
+    (void)state;
+    return setenv("EMULATION_MEMORY", MEMORY_BYTES, 1);
+}
+TEST_GROUP(limit_memory, NULL)
 
 /* A function of the emulator's library, which backend_open opened. */
 static void *control(const struct backend *b, const char *name)
@@ -57,10 +60,8 @@ static void close_lost(struct backend *b)
     assert_int_equal(call(), 0);
 }
 
-static void short_memory_says_what_is_wanted_and_what_is_free(void **state)
+TEST(short_memory_says_what_is_wanted_and_what_is_free)
 {
-    (void)state;
-    struct err e = {0};
     void *p = NULL;
     struct backend *b = opened();
     assert_int_equal(b->ops->alloc(b, &p, WANTED_BYTES, &e), ERR_NOMEM);
@@ -74,10 +75,8 @@ static void short_memory_says_what_is_wanted_and_what_is_free(void **state)
     backend_close(b);
 }
 
-static void what_the_kernels_leave_out_is_refused_by_its_value(void **state)
+TEST(what_the_kernels_leave_out_is_refused_by_its_value)
 {
-    (void)state;
-    struct err e = {0};
     void *p = NULL;
     struct backend *b = opened();
     assert_int_equal(b->ops->alloc(b, &p, LONG_COLS * sizeof(float), &e), 0);
@@ -106,20 +105,16 @@ static void what_the_kernels_leave_out_is_refused_by_its_value(void **state)
     backend_close(b);
 }
 
-static void another_ordinal_is_no_device(void **state)
+TEST(another_ordinal_is_no_device)
 {
-    (void)state;
-    struct err e = {0};
     struct backend *b = NULL;
     assert_int_equal(backend_open(&b, "cuda:first", 1, DTYPE_F32, &e), ERR_USAGE);
     assert_null(b);
     assert_non_null(strstr(e.text, "cuda:first"));
 }
 
-static void a_lost_device_is_unavailable_at_the_sync_at_the_latest(void **state)
+TEST(a_lost_device_is_unavailable_at_the_sync_at_the_latest)
 {
-    (void)state;
-    struct err e = {0};
     void *p = NULL;
     struct backend *b = opened();
     int rc = b->ops->alloc(b, &p, N * sizeof(float), &e);
@@ -136,11 +131,9 @@ static void a_lost_device_is_unavailable_at_the_sync_at_the_latest(void **state)
 }
 
 /* Before the first product, while its algorithm is chosen, in it, and after it. */
-static void a_device_lost_in_a_product_is_unavailable(void **state)
+TEST(a_device_lost_in_a_product_is_unavailable)
 {
-    (void)state;
     for (long launches = 0; launches < PRODUCT_LAUNCHES; launches++) {
-        struct err e = {0};
         struct dropout none = {0};
         void *p = NULL;
         struct backend *b = opened();
@@ -158,10 +151,8 @@ static void a_device_lost_in_a_product_is_unavailable(void **state)
     }
 }
 
-static void a_device_lost_in_a_replay_is_unavailable(void **state)
+TEST(a_device_lost_in_a_replay_is_unavailable)
 {
-    (void)state;
-    struct err e = {0};
     void *p = NULL, *graph = NULL;
     struct backend *b = opened();
     int rc = b->ops->alloc(b, &p, N * sizeof(float), &e);
@@ -184,9 +175,8 @@ static void a_device_lost_in_a_replay_is_unavailable(void **state)
 }
 
 /* A cluster's faults, with what to do about them. */
-static void a_gpu_that_cannot_be_opened_is_unavailable(void **state)
+TEST(a_gpu_that_cannot_be_opened_is_unavailable)
 {
-    (void)state;
     static const struct {
         const char *error, *remedy;
     } rows[] = {{"35", "offers CUDA 12.4, this build needs CUDA 13; install driver 580"},
@@ -198,7 +188,6 @@ static void a_gpu_that_cannot_be_opened_is_unavailable(void **state)
                 {"803", "libcuda.so.1"},
                 {"804", "compatibility libraries"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct err e = {0};
         struct backend *b = NULL;
         setenv("EMULATION_OPEN", rows[i].error, 1);
         int rc = backend_open(&b, "cuda:emulated", 1, DTYPE_F32, &e);
@@ -208,9 +197,8 @@ static void a_gpu_that_cannot_be_opened_is_unavailable(void **state)
     }
 }
 
-static void graphs_can_be_switched_off(void **state)
+TEST(graphs_can_be_switched_off)
 {
-    (void)state;
     setenv("ALIBI_CUDA_GRAPHS", "0", 1);
     struct backend *b = opened();
     unsetenv("ALIBI_CUDA_GRAPHS");
@@ -221,20 +209,4 @@ static void graphs_can_be_switched_off(void **state)
     assert_true(b->ops->graph_begin && b->ops->graph_end && b->ops->graph_launch &&
                 b->ops->graph_free);
     backend_close(b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(short_memory_says_what_is_wanted_and_what_is_free),
-        cmocka_unit_test(what_the_kernels_leave_out_is_refused_by_its_value),
-        cmocka_unit_test(another_ordinal_is_no_device),
-        cmocka_unit_test(a_lost_device_is_unavailable_at_the_sync_at_the_latest),
-        cmocka_unit_test(a_device_lost_in_a_product_is_unavailable),
-        cmocka_unit_test(a_device_lost_in_a_replay_is_unavailable),
-        cmocka_unit_test(a_gpu_that_cannot_be_opened_is_unavailable),
-        cmocka_unit_test(graphs_can_be_switched_off),
-    };
-    if (setenv("EMULATION_MEMORY", MEMORY_BYTES, 1) < 0) return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
 }

@@ -1,15 +1,11 @@
 /* check_products.c - how cuda/gemm*.c choose what cuBLASLt offers: the emulated library is set to
  * offer less, or to be slow (cublaslt_emulated.c). Whatever is chosen, results are right, and the
  * choice is in the text of choices. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/test.h"
 #include "ops/op_bench.h"
 #include "ops/ops.h"
 
@@ -70,11 +66,9 @@ static unsigned long algorithm_of(struct desk *d)
 
 /* ---- cases ---- */
 
-static void what_was_adopted_is_taken_and_not_timed(void **state)
+TEST(what_was_adopted_is_taken_and_not_timed)
 {
-    (void)state;
     struct desk d;
-    struct err e = {0};
     open_desk(&d, "three");
     op_ok(multiply(&d, &e), &e);
     char *text = choices_of(&d);
@@ -89,11 +83,9 @@ static void what_was_adopted_is_taken_and_not_timed(void **state)
     free(text);
 }
 
-static void texts_of_others_and_torn_ones_are_refused(void **state)
+TEST(texts_of_others_and_torn_ones_are_refused)
 {
-    (void)state;
     struct desk d;
-    struct err e = {0};
     open_desk(&d, "");
     op_ok(multiply(&d, &e), &e);
     char *text = choices_of(&d);
@@ -107,11 +99,9 @@ static void texts_of_others_and_torn_ones_are_refused(void **state)
     close_desk(&d);
 }
 
-static void a_product_is_recorded_once_its_algorithm_was_chosen(void **state)
+TEST(a_product_is_recorded_once_its_algorithm_was_chosen)
 {
-    (void)state;
     struct desk d;
-    struct err e = {0};
     void *graph = NULL;
     open_desk(&d, "three");
     op_ok(d.k.b->ops->graph_begin(d.k.b, &e), &e);
@@ -132,11 +122,9 @@ static void a_product_is_recorded_once_its_algorithm_was_chosen(void **state)
     close_desk(&d);
 }
 
-static void of_three_algorithms_the_clearly_fastest_is_taken_for_a_class(void **state)
+TEST(of_three_algorithms_the_clearly_fastest_is_taken_for_a_class)
 {
-    (void)state;
     struct desk d;
-    struct err e = {0};
     open_desk(&d, "three");
     for (int64_t rows = N; rows > N - 9; rows -= 3) { /* one class */
         struct tensor dy = d.dy.t, dx = d.dx.t;
@@ -147,15 +135,13 @@ static void of_three_algorithms_the_clearly_fastest_is_taken_for_a_class(void **
     close_desk(&d);
 }
 
-static void relu_has_the_same_bits_within_a_product_and_after_it(void **state)
+TEST(relu_has_the_same_bits_within_a_product_and_after_it)
 {
-    (void)state;
     static const char *const words[] = {"", "relu-absent"};
     float *made[2];
     for (int exact = 0; exact < 2; exact++) {
         for (int i = 0; i < 2; i++) {
             struct desk d;
-            struct err e = {0};
             struct dropout none = {0};
             open_desk(&d, words[i]);
             struct op_matrix x = op_random(&d.k, N, O, 0), w = op_random(&d.k, I, O, 0);
@@ -172,11 +158,9 @@ static void relu_has_the_same_bits_within_a_product_and_after_it(void **state)
 }
 
 /* Of a class whose algorithm does not fit one product, which has another then: relu follows. */
-static void relu_has_the_algorithm_that_its_product_has(void **state)
+TEST(relu_has_the_algorithm_that_its_product_has)
 {
-    (void)state;
     struct desk d;
-    struct err e = {0};
     struct dropout none = {0};
     open_desk(&d, "picky");
     struct op_matrix x = op_random(&d.k, N, O, 0), w = op_random(&d.k, I, O, 0);
@@ -194,12 +178,10 @@ static void relu_has_the_algorithm_that_its_product_has(void **state)
 
 /* 3 chunks at once and one of them alone, of a library whose fastest algorithm takes no chunk
  * alone. */
-static void exact_rows_have_one_algorithm_for_any_batch(void **state)
+TEST(exact_rows_have_one_algorithm_for_any_batch)
 {
-    (void)state;
     enum { CHUNK = 128, ROWS = 3 * CHUNK };
     struct desk d;
-    struct err e = {0};
     open_desk(&d, "three alone");
     struct op_matrix x = op_random(&d.k, ROWS, O, 0), w = op_random(&d.k, I, O, 0);
     struct op_matrix whole = op_random(&d.k, ROWS, I, 0), part = op_random(&d.k, CHUNK, I, 0);
@@ -211,12 +193,10 @@ static void exact_rows_have_one_algorithm_for_any_batch(void **state)
     close_desk(&d);
 }
 
-static void exact_rows_fail_rather_than_change_their_algorithm(void **state)
+TEST(exact_rows_fail_rather_than_change_their_algorithm)
 {
-    (void)state;
     enum { ROWS = 9 * 128 };
     struct desk d;
-    struct err e = {0};
     open_desk(&d, "few");
     struct op_matrix x = op_random(&d.k, ROWS, O, 0), w = op_random(&d.k, I, O, 0);
     struct op_matrix y = op_random(&d.k, ROWS, I, 0);
@@ -226,29 +206,11 @@ static void exact_rows_fail_rather_than_change_their_algorithm(void **state)
 }
 
 /* The first runs of a device are slow whatever they compute. */
-static void a_cold_device_does_not_choose(void **state)
+TEST(a_cold_device_does_not_choose)
 {
-    (void)state;
     struct desk d;
-    struct err e = {0};
     open_desk(&d, "three even cold");
     op_ok(multiply(&d, &e), &e);
     assert_int_equal(algorithm_of(&d), 1);
     close_desk(&d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_adopted_is_taken_and_not_timed),
-        cmocka_unit_test(texts_of_others_and_torn_ones_are_refused),
-        cmocka_unit_test(a_product_is_recorded_once_its_algorithm_was_chosen),
-        cmocka_unit_test(of_three_algorithms_the_clearly_fastest_is_taken_for_a_class),
-        cmocka_unit_test(exact_rows_have_one_algorithm_for_any_batch),
-        cmocka_unit_test(exact_rows_fail_rather_than_change_their_algorithm),
-        cmocka_unit_test(a_cold_device_does_not_choose),
-        cmocka_unit_test(relu_has_the_same_bits_within_a_product_and_after_it),
-        cmocka_unit_test(relu_has_the_algorithm_that_its_product_has),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
 }
