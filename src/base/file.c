@@ -92,12 +92,12 @@ out:
     return rc;
 }
 
-void file_read_tail(char *out, size_t room, const char *path)
+void file_read_tail(char *out, size_t capacity, const char *path)
 {
     int fd = file_open_read(path, NULL);
     off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
-    off_t at = size >= (off_t)room ? size - (off_t)room + 1 : 0;
-    ssize_t n = fd < 0 ? 0 : pread(fd, out, room - 1, at);
+    off_t at = size >= (off_t)capacity ? size - (off_t)capacity + 1 : 0;
+    ssize_t n = fd < 0 ? 0 : pread(fd, out, capacity - 1, at);
 
     out[n > 0 ? n : 0] = '\0';
     if (fd >= 0) close(fd);

@@ -37,8 +37,8 @@ int file_read(struct arena *a, char **out, size_t *n, const char *path, size_t m
  * ERR_UNAVAILABLE. */
 int file_program(char *out, size_t bytes, struct err *e);
 
-/* file_read_tail - the last room - 1 bytes of a file as text; "" if it cannot be read. */
-void file_read_tail(char *out, size_t room, const char *path);
+/* file_read_tail - the last capacity - 1 bytes of a file as text; "" if it cannot be read. */
+void file_read_tail(char *out, size_t capacity, const char *path);
 
 /* file_write_atomic - writes n bytes to path, replacing an existing file only once all are written.
  * Errors: ERR_CREATE, ERR_IO. */

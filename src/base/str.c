@@ -11,18 +11,18 @@ enum { STR_NEAR_BYTES = 64 };
 
 void strbuf_init(struct strbuf *b, struct arena *a)
 {
-    *b = (struct strbuf){.arena = a, .room = 128, .text = arena_alloc(a, 128)};
+    *b = (struct strbuf){.arena = a, .capacity = 128, .text = arena_alloc(a, 128)};
 }
 
 void strbuf_add_n(struct strbuf *b, const char *bytes, size_t n)
 {
-    if (b->n + n + 1 > b->room) {
-        size_t room = b->room;
-        while (b->n + n + 1 > room) room *= 2;
-        char *text = arena_alloc(b->arena, room);
+    if (b->n + n + 1 > b->capacity) {
+        size_t capacity = b->capacity;
+        while (b->n + n + 1 > capacity) capacity *= 2;
+        char *text = arena_alloc(b->arena, capacity);
         memcpy(text, b->text, b->n);
         b->text = text;
-        b->room = room;
+        b->capacity = capacity;
     }
     memcpy(b->text + b->n, bytes, n);
     b->n += n;
@@ -169,4 +169,26 @@ char *str_bytes(struct arena *a, double bytes)
         u++;
     }
     return arena_printf(a, u && bytes < 9.95 ? "%.1f %s" : "%.0f %s", bytes, units[u]);
+}
+
+int str_decode_utf8(const char *text, const char *end, uint32_t *character)
+{
+    static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *p = (const unsigned char *)text;
+    int n = 0;
+
+    *character = p[0];
+    if (p[0] < 0x80) return 1;
+    if (p[0] >= 0xC2 && p[0] < 0xE0) n = 2;
+    if (p[0] >= 0xE0 && p[0] < 0xF0) n = 3;
+    if (p[0] >= 0xF0 && p[0] < 0xF5) n = 4;
+    if (n == 0 || end - text < n) return 0;
+    uint32_t value = p[0] & (0x7Fu >> n);
+    for (int i = 1; i < n; i++) {
+        if ((p[i] & 0xC0) != 0x80) return 0;
+        value = value << 6 | (p[i] & 0x3Fu);
+    }
+    if (value < lowest[n] || value > 0x10FFFF || (value >= 0xD800 && value < 0xE000)) return 0;
+    *character = value;
+    return n;
 }

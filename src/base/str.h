@@ -13,7 +13,7 @@
 struct strbuf {
     struct arena *arena;
     char *text;
-    size_t n, room;
+    size_t n, capacity;
 };
 void strbuf_init(struct strbuf *b, struct arena *a);
 void strbuf_add(struct strbuf *b, const char *text);
@@ -37,6 +37,10 @@ const char *str_nearest(const char *text, const char *const *names, size_t n);
 /* str_last_line - the last line of text that is not empty, or "". Modifies text: replaces control
  * characters by '?' and cuts the line end. */
 char *str_last_line(char *text);
+
+/* str_decode_utf8 - number of bytes of the character at text < end; 0 if it is not strict UTF-8 (no
+ * overlong forms, no surrogates). */
+int str_decode_utf8(const char *text, const char *end, uint32_t *character);
 
 /* str_is_name - [A-Za-z0-9._-]{1,64}, not beginning with a dot or a dash. */
 bool str_is_name(const char *text);

@@ -25,9 +25,9 @@ enum cli_type {
     CLI_NUMBER,  /* an integer from 0; out: int32_t */
     CLI_COUNT,   /* an integer from 1; out: int32_t */
     CLI_REAL,    /* a number from 0; out: double */
+    CLI_FORMAT,  /* of a report; out: enum report_format */
     CLI_TEXT,    /* this and the following types: a text; out: const char * */
     CLI_SCALE,   /* mini, small, paper, none */
-    CLI_FORMAT,  /* of report/report.h */
     CLI_WHICH,   /* best, last */
     CLI_DEVICE,  /* a device of this machine */
     CLI_DEVICES, /* argument of --devices: also a cluster */

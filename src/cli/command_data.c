@@ -2,11 +2,11 @@
  *
  * Fetched files are in data/fetched/: NAME.zip, and NAME/ with train.txt, valid.txt and test.txt,
  * which `prepare NAME` reads. */
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/dir.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -40,21 +40,21 @@ static void print_corpus(const struct corpus *k)
 
 static int list_corpora(struct cli *c, struct err *e)
 {
-    struct dirent *entry;
     struct corpus k;
+    struct dir d;
     int n = 0;
     int32_t sources_n;
     const struct fetch_source *source = fetch_sources(&sources_n);
-    DIR *folder = opendir(project_path(&c->project, &c->arena, "data"));
 
-    while (folder && (entry = readdir(folder))) {
-        if (!str_is_name(entry->d_name) || strchr(entry->d_name, '~')) continue;
-        if (corpus_open(&k, &c->project, entry->d_name, e) < 0) continue;
+    (void)dir_open(&d, project_path(&c->project, &c->arena, "data"), NULL); /* absent: no names */
+    for (int32_t i = 0; i < d.n; i++) {
+        if (!str_is_name(d.name_own[i]) || corpus_open(&k, &c->project, d.name_own[i], e) < 0)
+            continue;
         print_corpus(&k);
         corpus_close(&k);
         n++;
     }
-    if (folder) closedir(folder);
+    dir_close(&d);
     if (n == 0) printf("no prepared corpus under %s/data\n", c->project.root);
     for (int32_t i = 0; prepare_embedded(i); i++)
         printf("can be generated: %s\n", prepare_embedded(i));

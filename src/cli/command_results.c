@@ -10,6 +10,11 @@
 #include "cli/cli.h"
 #include "report/report.h"
 
+#define CLI_FORMAT_OPTION(out)                                                                     \
+    {                                                                                              \
+        "format", 'f', CLI_FORMAT, out, "F", "text, markdown, csv, json, latex or html"            \
+    }
+
 /* The requested results: scale and --set. */
 struct asked {
     const char *scale;
@@ -111,7 +116,7 @@ static int note_variants(struct store *store, const struct report_item *item,
 
 int cli_report(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
-    const char *format = "text", *path = NULL;
+    const char *path = NULL;
     struct asked asked = {0};
     bool no_draw = false;
     struct report_undrawn undrawn = {0};
@@ -123,7 +128,7 @@ int cli_report(struct cli *c, const struct cli_command *self, int argc, char **a
          "show results of this scale (default: the grid's, else mini)"},
         {"set", 0, CLI_LIST_SETTINGS, &asked.set, "KEY=VALUE",
          "show the results of `alibi run` with the same --set"},
-        {"format", 'f', CLI_FORMAT, &format, "F",
+        {"format", 'f', CLI_FORMAT, &o.format, "F",
          "text, markdown, csv, json, latex or html (one page)"},
         {"out", 'o', CLI_TEXT, &path, "FILE", "write to FILE instead of the standard output"},
         {"no-figure", 0, CLI_FLAG, &no_draw, NULL, "print the table only"},
@@ -131,7 +136,6 @@ int cli_report(struct cli *c, const struct cli_command *self, int argc, char **a
         {0}};
 
     TRY(cli_parse(c, self, options, argc, argv, 1, CLI_LIST_MAX, e));
-    TRY(report_format_find(&o.format, format, e));
     TRY(cli_open_results(c, e));
     TRY(take_artefacts(&items, &items_n, c, &c->rest, &asked, e));
     o.draw = !no_draw;
@@ -147,7 +151,6 @@ int cli_report(struct cli *c, const struct cli_command *self, int argc, char **a
 
 int cli_claims(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
-    const char *format = "text";
     struct asked asked = {0};
     struct report_item *items;
     int32_t items_n;
@@ -156,11 +159,10 @@ int cli_claims(struct cli *c, const struct cli_command *self, int argc, char **a
     const struct cli_option options[] = {
         {"scale", 's', CLI_SCALE, &asked.scale, "NAME",
          "judge results of this scale (default: the grid's, else mini)"},
-        {"format", 'f', CLI_FORMAT, &format, "F", "text, markdown, csv, json, latex or html"},
+        CLI_FORMAT_OPTION(&o.format),
         {0}};
 
     TRY(cli_parse(c, self, options, argc, argv, 0, CLI_LIST_MAX, e));
-    TRY(report_format_find(&o.format, format, e));
     TRY(cli_open_results(c, e));
     TRY(take_artefacts(&items, &items_n, c, &c->rest, &asked, e));
     for (int32_t i = 0; i < items_n; i++) o.scale = items[i].scale;
@@ -174,29 +176,24 @@ int cli_claims(struct cli *c, const struct cli_command *self, int argc, char **a
 
 int cli_query(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
-    const char *format = "text";
     double limit_s = 30;
-    enum report_format f;
+    enum report_format format = REPORT_TEXT;
     const struct cli_option options[] = {
-        {"format", 'f', CLI_FORMAT, &format, "F", "text, markdown, csv, json, latex or html"},
+        CLI_FORMAT_OPTION(&format),
         {"limit", 0, CLI_REAL, &limit_s, "S", "time limit in seconds (default 30)"},
         {0}};
 
     TRY(cli_parse(c, self, options, argc, argv, 1, 1, e));
-    TRY(report_format_find(&f, format, e));
     TRY(cli_open_results(c, e));
-    return report_query(stdout, c->store, c->rest.item[0], limit_s, f, e);
+    return report_query(stdout, c->store, c->rest.item[0], limit_s, format, e);
 }
 
 int cli_compare(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
 {
-    const char *format = "text";
-    enum report_format f;
-    const struct cli_option options[] = {
-        {"format", 'f', CLI_FORMAT, &format, "F", "text, markdown, csv, json, latex or html"}, {0}};
+    enum report_format format = REPORT_TEXT;
+    const struct cli_option options[] = {CLI_FORMAT_OPTION(&format), {0}};
 
     TRY(cli_parse(c, self, options, argc, argv, 2, 2, e));
-    TRY(report_format_find(&f, format, e));
     TRY(cli_open_results(c, e));
-    return report_compare(stdout, c->store, c->rest.item[0], c->rest.item[1], f, e);
+    return report_compare(stdout, c->store, c->rest.item[0], c->rest.item[1], format, e);
 }

@@ -51,7 +51,7 @@ int cli_run(struct cli *c, const struct cli_command *self, int argc, char **argv
 {
     struct cli_planning o = {0};
     struct scheduler_options so = {.tries = 3, .stall_s = 300};
-    bool redo = false, failed = false, stale = false, yes = false;
+    bool redo = false, reevaluate = false, failed = false, stale = false, yes = false;
     struct planning p = {0};
     int rc = 0;
     struct cli_option options[CLI_OPTIONS_MAX] = {
@@ -60,6 +60,8 @@ int cli_run(struct cli *c, const struct cli_command *self, int argc, char **argv
         {"keep-going", 'k', CLI_FLAG, &so.keep_going, NULL,
          "continue with other runs after a failure"},
         {"redo", 0, CLI_FLAG, &redo, NULL, "replace existing results"},
+        {"redo-evaluations", 0, CLI_FLAG, &reevaluate, NULL,
+         "replace existing evaluations; keep trainings"},
         {"failed", 0, CLI_FLAG, &failed, NULL,
          "rerun only runs that failed, were lost or diverged"},
         {"stale", 0, CLI_FLAG, &stale, NULL,
@@ -71,10 +73,15 @@ int cli_run(struct cli *c, const struct cli_command *self, int argc, char **argv
     add_executor_options(options, so.words);
 
     TRY(cli_parse(c, self, options, argc, argv, 1, CLI_LIST_MAX, e));
-    if (redo + failed + stale > 1)
-        return ERR(e, ERR_USAGE, "--redo, --failed and --stale exclude each other");
+    if (redo + reevaluate + failed + stale > 1)
+        return ERR(e, ERR_USAGE,
+                   "--redo, --redo-evaluations, --failed and --stale exclude each other");
     const struct planning_options po = cli_planning(&o);
-    so.pick = redo ? PICK_REDO : failed ? PICK_FAILED : stale ? PICK_STALE : PICK_MISSING;
+    so.pick = redo         ? PICK_REDO
+              : reevaluate ? PICK_REEVALUATE
+              : failed     ? PICK_FAILED
+              : stale      ? PICK_STALE
+                           : PICK_MISSING;
     so.devices = o.devices;
     so.quiet = c->quiet;
     TRY(cli_open(c, e));

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/cli.h"
+#include "report/report.h"
 
 static void print_option(const char *name, char letter, const char *argument, const char *help)
 {
@@ -47,6 +48,8 @@ static int take_value(const struct cli_option *o, const char *text, struct err *
         if (!str_to_double(o->out, text) || *(double *)o->out < 0)
             return ERR(e, ERR_USAGE, "--%s: expected a non-negative number, found '%s'", o->name,
                        text);
+    } else if (o->type == CLI_FORMAT) {
+        return report_format_find(o->out, text, e);
     } else if (o->type < CLI_LIST) {
         *(const char **)o->out = text;
     } else {

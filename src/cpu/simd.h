@@ -95,9 +95,9 @@ struct simd_attention {
 };
 struct simd_attention_bwd {
     size_t (*scratch_bytes)(const struct attention *a);
-    /* Adds to near_grad (H, bias_table_n) and offset_grad (H), unless NULL. */
-    void (*run)(const struct attention *a, float *near_grad, float *offset_grad, void *scratch,
-                struct simd_range items);
+    /* Adds to bias_table_grad (H, bias_table_n) and tail_offset_grad (H), unless NULL. */
+    void (*run)(const struct attention *a, float *bias_table_grad, float *tail_offset_grad,
+                void *scratch, struct simd_range items);
 };
 
 struct simd_kernels {

@@ -198,7 +198,7 @@ static void forward_rotate(const struct forward *f, const struct forward_tile *t
     memcpy(f->sink_query, f->query, (size_t)(a->D * ATTENTION_WIDE) * sizeof *f->query);
     for (int64_t l = 0; l < rows; l++)
         for (int64_t p = 0; p < a->D / 2; p++) {
-            struct attention_turn r = attention_sink_turn(a, t->first_query + l, p);
+            struct attention_rotation r = attention_sink_rotation(a, t->first_query + l, p);
             float x = f->query[r.first * ATTENTION_WIDE + l];
             float y = f->query[r.second * ATTENTION_WIDE + l];
             f->sink_query[r.first * ATTENTION_WIDE + l] = x * r.cosine - y * r.sine;

@@ -70,12 +70,13 @@ VECTOR_FN int attention_rotates_sinks(const struct attention *a)
 
 /* A pair of columns of a head, and the rotation that takes query i from its own position to its
  * position for sinks: the quotient of two rows of the tables, normalised. */
-struct attention_turn {
+struct attention_rotation {
     int64_t first, second;
     float cosine, sine;
 };
 
-VECTOR_FN struct attention_turn attention_sink_turn(const struct attention *a, int64_t i, int64_t p)
+VECTOR_FN struct attention_rotation attention_sink_rotation(const struct attention *a, int64_t i,
+                                                            int64_t p)
 {
     const struct attention_rotary *r = &a->rotary;
     int64_t to = attention_sink_place(a, i), half = a->D / 2;
@@ -83,10 +84,10 @@ VECTOR_FN struct attention_turn attention_sink_turn(const struct attention *a, i
     double ci = cosine[i * r->cosine.stride + p], si = sine[i * r->sine.stride + p];
     double ct = cosine[to * r->cosine.stride + p], st = sine[to * r->sine.stride + p];
     double square = ci * ci + si * si;
-    return (struct attention_turn){.first = r->layout == 0 ? 2 * p : p,
-                                   .second = r->layout == 0 ? 2 * p + 1 : p + half,
-                                   .cosine = (float)((ct * ci + st * si) / square),
-                                   .sine = (float)((st * ci - ct * si) / square)};
+    return (struct attention_rotation){.first = r->layout == 0 ? 2 * p : p,
+                                       .second = r->layout == 0 ? 2 * p + 1 : p + half,
+                                       .cosine = (float)((ct * ci + st * si) / square),
+                                       .sine = (float)((st * ci - ct * si) / square)};
 }
 
 /* Floats of a table for T tokens with a margin of ATTENTION_WIDE on either side. */

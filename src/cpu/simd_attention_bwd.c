@@ -440,7 +440,7 @@ static void backward_aim_at_sinks(const struct backward *w, struct backward_tile
     if (!attention_rotates_sinks(a)) return;
     for (int64_t q = 0; q < t->queries_n; q++)
         for (int64_t p = 0; p < a->D / 2; p++) {
-            struct attention_turn r = attention_sink_turn(a, t->first_query + q, p);
+            struct attention_rotation r = attention_sink_rotation(a, t->first_query + q, p);
             float x = t->query[q * t->query_row + r.first];
             float y = t->query[q * t->query_row + r.second];
             w->sink_query[q * a->D + r.first] = x * r.cosine - y * r.sine;
@@ -458,7 +458,7 @@ static void backward_rotate(const struct backward *w, const struct backward_tile
 {
     for (int64_t q = 0; q < t->queries_n; q++)
         for (int64_t p = 0; p < w->a->D / 2; p++) {
-            struct attention_turn r = attention_sink_turn(w->a, t->first_query + q, p);
+            struct attention_rotation r = attention_sink_rotation(w->a, t->first_query + q, p);
             float *to = w->dquery + t->first_query + q;
             float x = w->sink_dquery[r.first * ATTENTION_TILE + q];
             float y = w->sink_dquery[r.second * ATTENTION_TILE + q];
@@ -544,21 +544,22 @@ VECTOR_FN void backward_keys(const struct backward *w, struct backward_tile t, i
 }
 
 /* Adds the head's sums by distance to the gradients of its table and its tail constant. */
-static void backward_fold(const struct backward *w, int64_t h, float *near_grad, float *offset_grad)
+static void backward_fold(const struct backward *w, int64_t h, float *bias_table_grad,
+                          float *tail_offset_grad)
 {
     int64_t bias_table_n = w->a->bias.bias_table_n;
     double far = 0.0;
     for (int64_t d = 0; d < w->a->T; d++) {
         float sum = w->by_distance[w->Tp - 1 - d];
         if (d < bias_table_n)
-            near_grad[h * bias_table_n + d] += sum;
+            bias_table_grad[h * bias_table_n + d] += sum;
         else
             far += (double)sum;
     }
-    if (offset_grad) offset_grad[h] += (float)far;
+    if (tail_offset_grad) tail_offset_grad[h] += (float)far;
 }
 
-static void backward_run(const struct attention *a, float *near_grad, float *offset_grad,
+static void backward_run(const struct attention *a, float *bias_table_grad, float *tail_offset_grad,
                          void *scratch, struct simd_range items)
 {
     const struct simd_dropout d = dropout_of(&a->dropout, a->T);
@@ -567,16 +568,16 @@ static void backward_run(const struct attention *a, float *near_grad, float *off
         struct backward_tile t = {.b = item / a->H, .h = item % a->H};
         w.table = w.tables + t.h * w.table_n;
         backward_load(&w, t.b, t.h);
-        if (near_grad) memset(w.by_distance, 0, (size_t)w.table_n * sizeof *w.by_distance);
+        if (bias_table_grad) memset(w.by_distance, 0, (size_t)w.table_n * sizeof *w.by_distance);
         if (a->T <= VECTOR_LANES)
-            backward_keys(&w, t, near_grad != NULL, 1);
+            backward_keys(&w, t, bias_table_grad != NULL, 1);
         else
             for (; t.first_key < a->T; t.first_key += ATTENTION_WIDE)
-                backward_keys(&w, t, near_grad != NULL, 2);
+                backward_keys(&w, t, bias_table_grad != NULL, 2);
         float *dquery = attention_head(&a->dq, a, t.b, t.h);
         transpose_to_rows(dquery, a->dq.stride, w.dquery, w.column, a->T, a->D,
                           (float)ATTENTION_LN2);
-        if (near_grad) backward_fold(&w, t.h, near_grad, offset_grad);
+        if (bias_table_grad) backward_fold(&w, t.h, bias_table_grad, tail_offset_grad);
     }
 }
 

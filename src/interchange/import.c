@@ -231,8 +231,7 @@ const struct import_facts *import_facts(const struct import *im)
     return &im->facts;
 }
 
-/* --- matching tensors
- * -------------------------------------------------------------------------------- */
+/* --- matching tensors ------------------------------------------------------------------------- */
 
 /* A tensor that the file lists a second time under another name. */
 struct tied_alias {
@@ -343,8 +342,7 @@ int import_check(const struct import *im, const struct spec *s, struct err *e)
     return rc;
 }
 
-/* --- writing weights ----------------------------------------------------------------------------
- */
+/* --- writing weights -------------------------------------------------------------------------- */
 
 struct import_writing {
     const struct import *im;
@@ -464,8 +462,7 @@ static int write_weights(struct import_writing *w, struct err *e)
                              w->sha256, &w->bytes, e);
 }
 
-/* --- writing records ----------------------------------------------------------------------------
- */
+/* --- writing records -------------------------------------------------------------------------- */
 
 /* Speed, memory and time of the training are unknown. */
 static int write_records(const struct import_writing *w, struct event_writer *events,

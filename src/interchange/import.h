@@ -25,10 +25,9 @@ struct import_facts {
     int32_t L;                               /* tokens per training row; 0: not recorded */
     int64_t updates;                         /* 0: not recorded */
     double train_loss_nats, valid_loss_nats; /* of the last epoch; NaN: not recorded */
-    bool heads_recorded; /* the number of heads is recorded; no tensor's shape shows it */
-    bool was_fp16;       /* some tensors are fp16 or bf16 */
-    const char
-        *position; /* method whose learned tensors the file contains; NULL: none, or several */
+    bool heads_recorded;  /* the number of heads is recorded; no tensor's shape shows it */
+    bool was_fp16;        /* some tensors are fp16 or bf16 */
+    const char *position; /* of the learned tensors; NULL: none, or several */
 };
 const struct import_facts *import_facts(const struct import *im);
 

@@ -370,8 +370,7 @@ int pickle_read(struct pickle_value **out, struct arena *a, const void *data, si
     return pickle_run(&m, out);
 }
 
-/* --- looking up values -------------------------------------------------------------------------
- */
+/* --- looking up values ------------------------------------------------------------------------ */
 
 static const struct pickle_value *pickle_find(const struct pickle_value *dict, const char *key)
 {

@@ -367,8 +367,7 @@ bool torch_tensor_same_view(const struct torch_tensor *x, const struct torch_ten
            memcmp(x->strides, y->strides, n) == 0;
 }
 
-/* --- reading storages
- * -------------------------------------------------------------------------------- */
+/* --- reading storages ------------------------------------------------------------------------- */
 
 struct torch_reading {
     const struct torch_file *file;

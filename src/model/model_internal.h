@@ -94,9 +94,8 @@ struct model_lists {
     struct model_list band_grad[SHAPE_BANDS_MAX]; /* the same, -1 for the pad id */
     struct model_list position;                   /* (N) row of the position table */
     struct model_list head;                       /* class of each target, -1: none */
-    struct model_list
-        tail_row[SHAPE_BANDS_MAX]; /* rows whose target is in the band, without class of the target
-                                      in the band 1 with the tail quirk */
+    struct model_list tail_row[SHAPE_BANDS_MAX]; /* rows of targets in the band; with the tail quirk
+                                                    without its class 1 */
     struct model_list tail_class[SHAPE_BANDS_MAX]; /* class of the target in the band */
     struct model_list chosen;                      /* scored positions */
 };
@@ -187,9 +186,8 @@ struct model {
     int32_t *lists_host; /* on the heap, as are loss_host and transpose_host */
     int64_t lists_n;
     struct model_lists lists;
-    float *loss_host; /* (losses_n) nats */
-    char
-        *transpose_host; /* (2, C * width) in the dtype of activations, to transpose a projection */
+    float *loss_host;     /* (losses_n) nats */
+    char *transpose_host; /* (2, C * width) to transpose a projection */
 
     float *inner_dev_own; /* (layers + 2, N, C) after model_keep_inner */
     struct model_pass last;

@@ -156,7 +156,7 @@ static int64_t count_rules(const struct grid *g, const struct draft *nominal)
     arena_init(&scratch);
     for (int32_t i = 0; i < g->rules_n && n <= PLAN_MAX_RUNS; i++) {
         const struct grid_rule *r = &g->rule[i];
-        if (!where_matches(&r->where, &nominal->spec)) continue;
+        if (!where_matches(&r->where, &nominal->spec, false)) continue;
         int64_t lengths = grid_lengths_list(&length, &r->lengths, nominal->spec.train.L, &scratch);
         int64_t products = axes_size(&r->axes);
         n += products > PLAN_MAX_RUNS ? products : products * lengths;
@@ -215,7 +215,7 @@ static void blame(const struct settings *set, const struct draft *before,
                   const struct yaml_node *at, struct err *e)
 {
     if (set->n == 0 || check_draft(before, NULL) < 0) {
-        yaml_place(at, e);
+        yaml_place(at, ERR_DATA, e);
         return;
     }
     for (int32_t i = 0; i < set->n; i++) {
@@ -233,15 +233,10 @@ static void blame(const struct settings *set, const struct draft *before,
 static int finish(const struct expander *x, struct draft *d, const struct yaml_node *at,
                   struct err *e)
 {
-    int rc = scale_apply(x->scale, d, e);
-
-    if (rc < 0) {
-        yaml_place(at, e);
-        return rc;
-    }
+    TRY(yaml_place(at, scale_apply(x->scale, d, e), e));
     struct draft before = *d;
     apply_set(&x->options->set, d);
-    rc = check_draft(d, e);
+    int rc = check_draft(d, e);
     if (rc < 0) blame(&x->options->set, &before, at, e);
     return rc;
 }
@@ -294,7 +289,7 @@ static bool is_skipped(struct expander *x, const struct spec *nominal)
     bool skipped = false;
 
     for (int32_t i = 0; i < x->grid->skips_n; i++) {
-        if (!where_matches(&x->grid->skip[i].where, nominal)) continue;
+        if (!where_matches(&x->grid->skip[i].where, nominal, false)) continue;
         x->skip_hit[i] = true;
         skipped = true;
     }
@@ -339,22 +334,17 @@ static int expand_evaluation(struct expander *x, struct parent *t, const struct 
     const struct spec_key *length = spec_key_find("eval.L");
     char id[SPEC_ID_BYTES], text[32];
     struct draft d = t->nominal;
-    int rc;
 
     d.spec.kind = SPEC_EVAL;
     axes_apply(&r->axes, index, &d);
     snprintf(text, sizeof text, "%lld", (long long)L);
-    rc = settings_value(length, text, e);
-    if (rc < 0) {
-        yaml_place(r->at, e);
-        return rc;
-    }
+    TRY(yaml_place(r->at, settings_value(length, text, e), e));
     draft_set(&d, length, text);
     memcpy(d.spec.eval.train_run, t->nominal_id, sizeof t->nominal_id);
     if (is_skipped(x, &d.spec)) return 0;
     spec_run_id(&d.spec, id);
     int32_t number = number_point(x, id);
-    if (number < 0 || !where_matches(&x->options->only, &d.spec)) return 0;
+    if (number < 0 || !where_matches(&x->options->only, &d.spec, false)) return 0;
     TRY(need_parent(x, t, e));
     struct spec nominal = d.spec;
     TRY(finish(x, &d, r->at, e));
@@ -374,7 +364,7 @@ static int expand_rules(struct expander *x, struct parent *t, struct err *e)
     for (int32_t i = 0; i < x->grid->rules_n; i++) {
         const struct grid_rule *r = &x->grid->rule[i];
         int64_t *length;
-        if (!where_matches(&r->where, &as_eval)) continue;
+        if (!where_matches(&r->where, &as_eval, false)) continue;
         x->rule_hit[i] = true;
         int64_t products = axes_size(&r->axes);
         int32_t n =
@@ -396,7 +386,7 @@ static int expand_training(struct expander *x, const struct grid_block *block, i
     if (is_skipped(x, &t.nominal.spec)) return 0;
     spec_run_id(&t.nominal.spec, t.nominal_id);
     t.point = number_point(x, t.nominal_id);
-    t.wanted = where_of_training(only, &t.nominal.spec);
+    t.wanted = where_matches(only, &t.nominal.spec, true);
     if (t.wanted && !where_has_eval(only)) TRY(need_parent(x, &t, e));
     return block->kind == SPEC_TRAIN ? expand_rules(x, &t, e) : 0;
 }
@@ -410,7 +400,7 @@ static const char *scale_value(const struct expander *x, const struct spec_key *
     for (int32_t i = 0; i < s->set.n; i++)
         if (s->set.item[i].key == key) value = s->set.item[i].text;
     for (int32_t r = 0; r < s->rules_n; r++) {
-        if (!where_matches(&s->rule[r].where, &x->grid->base.spec)) continue;
+        if (!where_matches(&s->rule[r].where, &x->grid->base.spec, false)) continue;
         for (int32_t i = 0; i < s->rule[r].set.n; i++)
             if (s->rule[r].set.item[i].key == key) value = s->rule[r].set.item[i].text;
     }

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "plan/plan.h"
 
+static const char *const nothing[] = {"", ""}; /* no key is left out */
 static const char *const top_keys[] = {"artefact", "title", "base",  "grid", "evaluate",
                                        "skip",     "seed",  "scale", "set",  "kind"};
 
@@ -60,10 +61,12 @@ static int read_base(struct grid *g, struct arena *a, const struct project *p,
     return 0;
 }
 
-static int read_kind(enum spec_kind *out, const struct yaml_node *node, struct err *e)
+static int read_kind(enum spec_kind *out, const struct yaml_node *map, struct err *e)
 {
+    const struct yaml_node *node;
+
+    TRY(yaml_take(&node, map, "kind", YAML_SCALAR, e));
     if (!node) return 0;
-    TRY(yaml_want(node, YAML_SCALAR, "kind", e));
     if (strcmp(node->text, "train") == 0)
         *out = SPEC_TRAIN;
     else if (strcmp(node->text, "bench") == 0)
@@ -106,8 +109,8 @@ static int read_block(struct grid_block *b, struct arena *a, const struct yaml_n
 {
     TRY(yaml_want(map, YAML_MAP, "a block of grid", e));
     *b = (struct grid_block){.at = map, .kind = SPEC_TRAIN};
-    TRY(read_kind(&b->kind, yaml_get(root, "kind"), e));
-    TRY(read_kind(&b->kind, yaml_get(map, "kind"), e));
+    TRY(read_kind(&b->kind, root, e));
+    TRY(read_kind(&b->kind, map, e));
     for (int32_t i = 0; i < map->n; i++) {
         if (strcmp(map->key[i]->text, "kind") == 0) continue;
         TRY(axes_read(&b->axes, a, map->key[i], map->item[i], e));
@@ -119,13 +122,13 @@ static int read_block(struct grid_block *b, struct arena *a, const struct yaml_n
 static int read_blocks(struct grid *g, struct arena *a, const struct yaml_node *root, int32_t seeds,
                        struct err *e)
 {
-    const struct yaml_node *list = yaml_get(root, "grid");
+    const struct yaml_node *list;
 
+    TRY(yaml_take(&list, root, "grid", YAML_LIST, e));
     if (!list)
         return yaml_error(root, e,
                           "grid is missing: a list of blocks such as "
                           "{ position: alibi, L_train: [64, 128] }");
-    TRY(yaml_want(list, YAML_LIST, "grid", e));
     if (list->n == 0) return yaml_error(list, e, "grid: the list is empty");
     g->block = arena_array(a, (size_t)list->n, sizeof *g->block);
     for (int32_t i = 0; i < list->n; i++)
@@ -135,13 +138,6 @@ static int read_blocks(struct grid *g, struct arena *a, const struct yaml_node *
 }
 
 /* --- evaluation rules ------------------------------------------------------------------------ */
-
-static int read_where(struct axes *out, struct arena *a, const struct yaml_node *map, struct err *e)
-{
-    TRY(yaml_want(map, YAML_MAP, "where", e));
-    for (int32_t i = 0; i < map->n; i++) TRY(axes_read(out, a, map->key[i], map->item[i], e));
-    return 0;
-}
 
 /* --- L_valid -------------------------------------------------------------------------------- */
 
@@ -156,11 +152,7 @@ static int read_length(struct grid_length *out, const struct yaml_node *node, bo
         return 0;
     }
     if (offset && strcmp(node->text, "0") == 0) return 0;
-    int rc = settings_value(spec_key_find("eval.L"), node->text, e);
-    if (rc < 0) {
-        yaml_place(node, e);
-        return rc;
-    }
+    TRY(yaml_place(node, settings_value(spec_key_find("eval.L"), node->text, e), e));
     (void)str_to_int(&out->tokens, node->text); /* settings_value has checked it */
     return 0;
 }
@@ -226,7 +218,10 @@ int32_t grid_lengths_list(int64_t **out, const struct grid_lengths *l, int64_t L
 static int read_rule_key(struct grid_rule *r, struct arena *a, const struct yaml_node *key,
                          const struct yaml_node *value, struct err *e)
 {
-    if (strcmp(key->text, "where") == 0) return read_where(&r->where, a, value, e);
+    if (strcmp(key->text, "where") == 0) {
+        TRY(yaml_want(value, YAML_MAP, "where", e));
+        return axes_read_all(&r->where, a, value, nothing, e);
+    }
     if (strcmp(key->text, "L_valid") == 0 || strcmp(key->text, "eval.L") == 0) {
         if (r->lengths.n > 0) return yaml_error(key, e, "eval.L is already given in this rule");
         return value->kind == YAML_MAP ? read_length_map(&r->lengths, a, value, e)
@@ -246,11 +241,11 @@ static bool axis_has(const struct axis *x, const char *text)
     return false;
 }
 
-static int read_rule(struct grid_rule *r, struct arena *a, const struct yaml_node *map,
-                     struct err *e)
+static int read_rule(void *item, struct arena *a, const struct yaml_node *map, struct err *e)
 {
-    TRY(yaml_want(map, YAML_MAP, "an entry of evaluate", e));
-    *r = (struct grid_rule){.at = map};
+    struct grid_rule *r = item;
+
+    r->at = map;
     for (int32_t i = 0; i < map->n; i++) TRY(read_rule_key(r, a, map->key[i], map->item[i], e));
     if (r->lengths.n == 0) { /* default: the training's own length */
         r->lengths.item = arena_alloc(a, sizeof *r->lengths.item);
@@ -268,50 +263,23 @@ static int read_rule(struct grid_rule *r, struct arena *a, const struct yaml_nod
     return 0;
 }
 
-static int read_rules(struct grid *g, struct arena *a, const struct yaml_node *node, struct err *e)
-{
-    if (!node) return 0;
-    TRY(yaml_want(node, YAML_LIST, "evaluate", e));
-    g->rule = arena_array(a, (size_t)node->n + 1, sizeof *g->rule);
-    for (int32_t i = 0; i < node->n; i++) TRY(read_rule(&g->rule[i], a, node->item[i], e));
-    g->rules_n = node->n;
-    return 0;
-}
+/* --- skips and the whole ---------------------------------------------------------------------- */
 
-/* --- skips and the whole -----------------------------------------------------------------------
- */
-
-static int read_skip(struct grid_skip *s, struct arena *a, const struct yaml_node *map,
-                     struct err *e)
+static int read_skip(void *item, struct arena *a, const struct yaml_node *map, struct err *e)
 {
-    TRY(yaml_want(map, YAML_MAP, "an entry of skip", e));
-    *s = (struct grid_skip){.at = map};
-    for (int32_t i = 0; i < map->n; i++) {
-        const struct yaml_node *key = map->key[i], *value = map->item[i];
-        if (strcmp(key->text, "why") == 0) {
-            TRY(yaml_want(value, YAML_SCALAR, "why", e));
-            s->why = value->text;
-        } else if (strcmp(key->text, "where") == 0) {
-            TRY(read_where(&s->where, a, value, e));
-        } else {
-            TRY(axes_read(&s->where, a, key, value, e));
-        }
-    }
-    if (!s->why || !s->why[0])
+    static const char *const other[] = {"why", "where"};
+    struct grid_skip *s = item;
+    const struct yaml_node *where, *why;
+
+    s->at = map;
+    TRY(yaml_take(&why, map, "why", YAML_SCALAR, e));
+    TRY(yaml_take(&where, map, "where", YAML_MAP, e));
+    if (where) TRY(axes_read_all(&s->where, a, where, nothing, e));
+    TRY(axes_read_all(&s->where, a, map, other, e));
+    if (!why || !why->text[0])
         return yaml_error(map, e, "why is missing: give a sentence, which is displayed");
     if (s->where.n == 0) return yaml_error(map, e, "no key selects what to skip");
-    return 0;
-}
-
-static int read_skips(struct grid *g, struct arena *a, const struct yaml_node *root, struct err *e)
-{
-    const struct yaml_node *list = yaml_get(root, "skip");
-
-    if (!list) return 0;
-    TRY(yaml_want(list, YAML_LIST, "skip", e));
-    g->skip = arena_array(a, (size_t)list->n + 1, sizeof *g->skip);
-    for (int32_t i = 0; i < list->n; i++) TRY(read_skip(&g->skip[i], a, list->item[i], e));
-    g->skips_n = list->n;
+    s->why = why->text;
     return 0;
 }
 
@@ -319,12 +287,10 @@ static int read_skips(struct grid *g, struct arena *a, const struct yaml_node *r
 static int read_text(const char **out, const struct yaml_node *root, const char *key,
                      const char *fallback, struct err *e)
 {
-    const struct yaml_node *node = yaml_get(root, key);
+    const struct yaml_node *node;
 
-    *out = fallback;
-    if (!node) return 0;
-    TRY(yaml_want(node, YAML_SCALAR, key, e));
-    *out = node->text;
+    TRY(yaml_take(&node, root, key, YAML_SCALAR, e));
+    *out = node ? node->text : fallback;
     return 0;
 }
 
@@ -342,6 +308,10 @@ int grid_read(struct grid *g, struct arena *a, const struct project *p, const ch
     g->scale_at = yaml_get(root, "scale");
     TRY(read_base(g, a, p, root, e));
     TRY(read_blocks(g, a, root, seeds, e));
-    TRY(read_rules(g, a, yaml_get(root, "evaluate"), e));
-    return read_skips(g, a, root, e);
+    void *rules = NULL, *skips = NULL;
+    TRY(yaml_items(&rules, &g->rules_n, sizeof *g->rule, a, root, "evaluate", read_rule, e));
+    TRY(yaml_items(&skips, &g->skips_n, sizeof *g->skip, a, root, "skip", read_skip, e));
+    g->rule = rules;
+    g->skip = skips;
+    return 0;
 }

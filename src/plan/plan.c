@@ -1,16 +1,17 @@
 /* plan.c - finds the requested artefacts and expands their grids. */
 #include "plan/plan.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/dir.h"
 #include "base/file.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "base/vec.h"
 #include "plan/expand.h"
 
 static const char default_scale[] = "mini";
@@ -23,40 +24,39 @@ static int compare_texts(const void *a, const void *b)
     return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
+struct names {
+    char **item;
+    int32_t n, capacity;
+};
+
 /* Adds the names of the folders under root/experiments that contain a grid.yaml. */
-static int list_folder(char ***names, int32_t *n, struct arena *a, const char *root, struct err *e)
+static int list_folder(struct names *names, struct arena *a, const char *root, struct err *e)
 {
     char *path = arena_printf(a, "%s/experiments", root);
-    DIR *folder = opendir(path);
+    struct dir d;
 
-    if (!folder && errno == ENOENT) return 0;
-    if (!folder) return ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
-    for (struct dirent *entry; (entry = readdir(folder));) {
-        if (!str_is_name(entry->d_name) ||
-            !file_exists(arena_printf(a, "%s/%s/grid.yaml", path, entry->d_name)))
-            continue;
-        char **grown = arena_array(a, (size_t)*n + 1, sizeof *grown);
-        if (*n) memcpy(grown, *names, (size_t)*n * sizeof *grown);
-        grown[(*n)++] = arena_strdup(a, entry->d_name);
-        *names = grown;
-    }
-    closedir(folder);
+    int rc = dir_open(&d, path, e);
+    if (rc < 0) return rc == ERR_NOINPUT ? 0 : rc;
+    for (int32_t i = 0; i < d.n; i++)
+        if (str_is_name(d.name_own[i]) &&
+            file_exists(arena_printf(a, "%s/%s/grid.yaml", path, d.name_own[i])))
+            *vec_push(a, names) = arena_strdup(a, d.name_own[i]);
+    dir_close(&d);
     return 0;
 }
 
 int plan_list(char ***out, int32_t *n, const struct project *project, struct arena *a,
               struct err *e)
 {
-    int32_t unique = 0;
+    struct names all = {0};
 
-    *out = NULL;
+    TRY(list_folder(&all, a, project->root, e));
+    if (strcmp(project->root, project->share) != 0) TRY(list_folder(&all, a, project->share, e));
+    if (all.n > 0) qsort(all.item, (size_t)all.n, sizeof *all.item, compare_texts);
+    *out = all.item;
     *n = 0;
-    TRY(list_folder(out, n, a, project->root, e));
-    if (strcmp(project->root, project->share) != 0) TRY(list_folder(out, n, a, project->share, e));
-    if (*n > 0) qsort(*out, (size_t)*n, sizeof **out, compare_texts);
-    for (int32_t i = 0; i < *n; i++)
-        if (unique == 0 || strcmp((*out)[unique - 1], (*out)[i]) != 0) (*out)[unique++] = (*out)[i];
-    *n = unique;
+    for (int32_t i = 0; i < all.n; i++)
+        if (*n == 0 || strcmp((*out)[*n - 1], all.item[i]) != 0) (*out)[(*n)++] = all.item[i];
     return 0;
 }
 
@@ -210,13 +210,10 @@ static int read_scale(struct scale *out, struct plan *p, const struct grid *g,
     const char *name = o->scale ? o->scale : g->scale ? g->scale : default_scale;
     int rc = scale_read(out, &p->arena, project, name, e);
 
-    if (rc == ERR_USAGE && !o->scale &&
-        g->scale_at) { /* the error is in the file, not on the command line */
-        yaml_place(g->scale_at, e);
-        if (e) e->code = ERR_DATA;
-        return ERR_DATA;
-    }
-    return rc;
+    if (rc != ERR_USAGE || o->scale || !g->scale_at) return rc;
+    yaml_place(g->scale_at, rc, e); /* the error is in the file, not on the command line */
+    if (e) e->code = ERR_DATA;
+    return ERR_DATA;
 }
 
 /* Reads options, artefacts, grids and scales, but expands no runs. */

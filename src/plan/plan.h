@@ -49,8 +49,7 @@ struct plan_artefact {
     const char *name; /* the folder's name */
     const char *dir;  /* absolute path */
     const char *title;
-    const char
-        *scale; /* may differ between artefacts if their grids name scales and --scale is absent */
+    const char *scale; /* may differ between artefacts without --scale */
     double divide;
 };
 

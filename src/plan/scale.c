@@ -1,12 +1,11 @@
 /* scale.c - reads and applies a scale. */
 #include "plan/expand.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "base/dir.h"
 #include "base/str.h"
 #include "plan/yaml.h"
 
@@ -15,14 +14,15 @@ enum { SCALE_NAMES_MAX = 256 };
 /* Adds the names of the scales in one folder. */
 static size_t add_names(const char **names, size_t n, struct arena *a, const char *root)
 {
-    DIR *folder = opendir(arena_printf(a, "%s/configs/scale", root));
+    struct dir d;
 
-    for (struct dirent *entry; folder && (entry = readdir(folder)) && n < SCALE_NAMES_MAX;) {
-        size_t length = strlen(entry->d_name);
-        if (length <= 5 || strcmp(entry->d_name + length - 5, ".yaml") != 0) continue;
-        names[n++] = arena_strndup(a, entry->d_name, length - 5);
+    if (dir_open(&d, arena_printf(a, "%s/configs/scale", root), NULL) < 0) return n;
+    for (int32_t i = 0; i < d.n && n < SCALE_NAMES_MAX; i++) {
+        const char *end = strrchr(d.name_own[i], '.');
+        if (end && strcmp(end, ".yaml") == 0)
+            names[n++] = arena_strndup(a, d.name_own[i], (size_t)(end - d.name_own[i]));
     }
-    if (folder) closedir(folder);
+    dir_close(&d);
     return n;
 }
 
@@ -40,29 +40,26 @@ static int unknown_scale(struct arena *a, const struct project *p, const char *n
                own ? " or " : "", own ? p->share : "");
 }
 
-static int read_rule(struct scale_rule *r, struct arena *a, const struct yaml_node *map,
-                     struct err *e)
+static int read_rule(void *item, struct arena *a, const struct yaml_node *map, struct err *e)
 {
-    const struct yaml_node *set = NULL;
+    static const char *const other[] = {"set", ""};
+    struct scale_rule *r = item;
+    const struct yaml_node *set = yaml_get(map, "set");
 
-    TRY(yaml_want(map, YAML_MAP, "an entry of where", e));
-    for (int32_t i = 0; i < map->n; i++) {
-        if (strcmp(map->key[i]->text, "set") == 0)
-            set = map->item[i];
-        else
-            TRY(axes_read(&r->where, a, map->key[i], map->item[i], e));
-    }
+    TRY(axes_read_all(&r->where, a, map, other, e));
     if (!set) return yaml_error(map, e, "set is missing: give the settings for these runs");
     if (r->where.n == 0)
         return yaml_error(map, e, "no key selects the runs; add a condition such as dataset");
     return settings_read(&r->set, a, set, e);
 }
 
-static int read_divide(struct scale *s, const struct yaml_node *node, struct err *e)
+static int read_divide(struct scale *s, const struct yaml_node *root, struct err *e)
 {
+    const struct yaml_node *node;
+
     s->divide = 1.0;
+    TRY(yaml_take(&node, root, "divide", YAML_SCALAR, e));
     if (!node) return 0;
-    TRY(yaml_want(node, YAML_SCALAR, "divide", e));
     if (!str_to_double(&s->divide, node->text) || s->divide < 1.0 || s->divide > 1e6)
         return yaml_error(node, e, "divide: expected a number from 1 to 1000000, found '%.60s'",
                           node->text);
@@ -73,7 +70,8 @@ int scale_read(struct scale *s, struct arena *a, const struct project *p, const 
                struct err *e)
 {
     static const char *const names[] = {"divide", "set", "where"};
-    const struct yaml_node *root, *set, *where;
+    const struct yaml_node *root, *set;
+    void *rules = NULL;
     char *path;
 
     *s = (struct scale){.name = arena_strdup(a, name)};
@@ -82,15 +80,11 @@ int scale_read(struct scale *s, struct arena *a, const struct project *p, const 
         return unknown_scale(a, p, name, e);
     TRY(yaml_read(&root, a, path, e));
     TRY(yaml_known(root, names, sizeof names / sizeof *names, e));
-    TRY(read_divide(s, yaml_get(root, "divide"), e));
+    TRY(read_divide(s, root, e));
     set = yaml_get(root, "set");
-    where = yaml_get(root, "where");
     if (set) TRY(settings_read(&s->set, a, set, e));
-    if (!where) return 0;
-    TRY(yaml_want(where, YAML_LIST, "where", e));
-    s->rule = arena_array(a, (size_t)where->n + 1, sizeof *s->rule);
-    for (int32_t i = 0; i < where->n; i++) TRY(read_rule(&s->rule[i], a, where->item[i], e));
-    s->rules_n = where->n;
+    TRY(yaml_items(&rules, &s->rules_n, sizeof *s->rule, a, root, "where", read_rule, e));
+    s->rule = rules;
     return 0;
 }
 
@@ -136,7 +130,7 @@ int scale_apply(const struct scale *s, struct draft *d, struct err *e)
     if (d->spec.eval.stride > 1) d->spec.eval.stride = scale_length(s, d->spec.eval.stride);
     settings_apply(&s->set, d);
     for (int32_t i = 0; i < s->rules_n; i++)
-        if (where_matches(&s->rule[i].where, &nominal)) settings_apply(&s->rule[i].set, d);
+        if (where_matches(&s->rule[i].where, &nominal, false)) settings_apply(&s->rule[i].set, d);
     snprintf(d->spec.scale, sizeof d->spec.scale, "%s", s->name);
     return 0;
 }

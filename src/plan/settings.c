@@ -142,8 +142,10 @@ const char *settings_short(const struct spec_key *key)
     return key->name;
 }
 
-int settings_read_value(char **out, struct arena *a, const struct spec_key *key,
-                        const struct yaml_node *value, struct err *e)
+/* A scalar as text in the arena; for a key with list values, such as model.cutoffs, also a YAML
+ * list. */
+static int read_value(char **out, struct arena *a, const struct spec_key *key,
+                      const struct yaml_node *value, struct err *e)
 {
     struct strbuf b;
 
@@ -158,10 +160,8 @@ int settings_read_value(char **out, struct arena *a, const struct spec_key *key,
         TRY(yaml_want(value, YAML_SCALAR, key->name, e));
         strbuf_add(&b, value->text);
     }
-    int rc = settings_value(key, b.text, e);
-    if (rc < 0) yaml_place(value, e);
     *out = b.text;
-    return rc;
+    return yaml_place(value, settings_value(key, b.text, e), e);
 }
 
 /* Adds the settings of a mapping; its keys have the prefix "" or "model.". Settings from `first` on
@@ -178,16 +178,12 @@ static int read_nested(struct settings *out, int32_t first, struct arena *a, con
             TRY(read_nested(out, first, a, arena_printf(a, "%s.", name), value, e));
             continue;
         }
-        int rc = settings_key(&one.key, name, e);
-        if (rc < 0) {
-            yaml_place(one.at, e);
-            return rc;
-        }
+        TRY(yaml_place(one.at, settings_key(&one.key, name, e), e));
         for (int32_t k = first; k < out->n; k++)
             if (out->item[k].key == one.key)
                 return yaml_error(one.at, e, "%s is already given at line %d, column %d",
                                   one.key->name, out->item[k].at->line, out->item[k].at->column);
-        TRY(settings_read_value(&text, a, one.key, value, e));
+        TRY(read_value(&text, a, one.key, value, e));
         one.text = text;
         *vec_push(a, out) = one;
     }
@@ -227,8 +223,7 @@ void settings_apply(const struct settings *s, struct draft *d)
     for (int32_t i = 0; i < s->n; i++) draft_set(d, s->item[i].key, s->item[i].text);
 }
 
-/* --- axes and conditions -----------------------------------------------------------------------
- */
+/* --- axes and conditions ---------------------------------------------------------------------- */
 
 enum { AXES_SIZE_MAX_BITS = 61 };
 
@@ -242,26 +237,21 @@ static int axis_read(struct axis *out, struct arena *a, const struct yaml_node *
                      const struct yaml_node *value, struct err *e)
 {
     char *text;
-    int rc;
 
     *out = (struct axis){.at = key};
-    rc = settings_key(&out->key, key->text, e);
-    if (rc < 0) {
-        yaml_place(key, e);
-        return rc;
-    }
+    TRY(yaml_place(key, settings_key(&out->key, key->text, e), e));
     /* For a key with list values, a flat list is one value and a list of lists is an axis. */
     bool one = value->kind != YAML_LIST ||
                (spec_key_is_list(out->key) && value->n > 0 && value->item[0]->kind == YAML_SCALAR &&
                 !strchr(value->item[0]->text, ','));
     if (one) {
-        TRY(settings_read_value(&text, a, out->key, value, e));
+        TRY(read_value(&text, a, out->key, value, e));
         axis_add(out, a, text);
         return 0;
     }
     if (value->n == 0) return yaml_error(value, e, "%s: the list is empty", key->text);
     for (int32_t i = 0; i < value->n; i++) {
-        TRY(settings_read_value(&text, a, out->key, value->item[i], e));
+        TRY(read_value(&text, a, out->key, value->item[i], e));
         axis_add(out, a, text);
     }
     return 0;
@@ -290,6 +280,17 @@ int axes_read(struct axes *x, struct arena *a, const struct yaml_node *key,
         return yaml_error(key, e, "%s is already given at line %d, column %d", one.key->name,
                           before->at->line, before->at->column);
     *axes_add(x, a) = one;
+    return 0;
+}
+
+int axes_read_all(struct axes *x, struct arena *a, const struct yaml_node *map,
+                  const char *const except[2], struct err *e)
+{
+    for (int32_t i = 0; i < map->n; i++) {
+        const char *key = map->key[i]->text;
+        if (strcmp(key, except[0]) != 0 && strcmp(key, except[1]) != 0)
+            TRY(axes_read(x, a, map->key[i], map->item[i], e));
+    }
     return 0;
 }
 
@@ -330,19 +331,12 @@ static bool axis_matches(const struct axis *x, const struct spec *s)
     return false;
 }
 
-bool where_matches(const struct axes *where, const struct spec *s)
+bool where_matches(const struct axes *where, const struct spec *s, bool ignore_eval)
 {
     for (int32_t i = 0; i < where->n; i++)
-        if (!axis_matches(&where->item[i], s)) return false;
-    return true;
-}
-
-bool where_of_training(const struct axes *where, const struct spec *s)
-{
-    for (int32_t i = 0; i < where->n; i++) {
-        const struct axis *x = &where->item[i];
-        if (!settings_belongs(x->key, "eval.") && !axis_matches(x, s)) return false;
-    }
+        if (!(ignore_eval && settings_belongs(where->item[i].key, "eval.")) &&
+            !axis_matches(&where->item[i], s))
+            return false;
     return true;
 }
 

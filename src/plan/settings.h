@@ -35,11 +35,6 @@ int settings_key(const struct spec_key **out, const char *name, struct err *e);
 /* settings_value - checks that text is a value of the key. Errors: as spec_set. */
 int settings_value(const struct spec_key *key, const char *text, struct err *e);
 
-/* settings_read_value - a scalar as text in the arena; for a key with list values, such as
- * model.cutoffs, also a YAML list. Errors: ERR_DATA with the place. */
-int settings_read_value(char **out, struct arena *a, const struct spec_key *key,
-                        const struct yaml_node *value, struct err *e);
-
 /* spec_key_equals - whether the spec's field equals the value of `text`. */
 bool spec_key_equals(const struct spec *s, const struct spec_key *key, const char *text);
 
@@ -85,6 +80,10 @@ struct axes {
 int axes_read(struct axes *x, struct arena *a, const struct yaml_node *key,
               const struct yaml_node *value, struct err *e);
 struct axis *axes_add(struct axes *x, struct arena *a);
+/* axes_read_all - axes_read for all keys of a mapping except two. */
+int axes_read_all(struct axes *x, struct arena *a, const struct yaml_node *map,
+                  const char *const except[2], struct err *e);
+
 /* axes_find - the axis of a key, or NULL. */
 struct axis *axes_find(const struct axes *x, const char *key_name);
 /* axes_size - number of points of the product, at most INT64_MAX / 4. */
@@ -93,10 +92,8 @@ int64_t axes_size(const struct axes *x);
 void axes_apply(const struct axes *x, int64_t index, struct draft *d);
 
 /* where_matches - whether the spec has one of the values of every axis. Evaluation keys never match
- * a training. */
-bool where_matches(const struct axes *where, const struct spec *s);
-/* where_of_training - where_matches without the axes on eval.* keys. */
-bool where_of_training(const struct axes *where, const struct spec *s);
+ * a training; ignore_eval leaves them out. */
+bool where_matches(const struct axes *where, const struct spec *s, bool ignore_eval);
 bool where_has_eval(const struct axes *where);
 /* where_text - "position=t5, L_train=512|1024" for notes. */
 char *where_text(const struct axes *where, struct arena *a);

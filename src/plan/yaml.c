@@ -38,29 +38,13 @@ int yaml_error(const struct yaml_node *at, struct err *e, const char *format, ..
     return ERR(e, ERR_DATA, "%s:%d:%d: %s", at->file, at->line, at->column, text);
 }
 
-void yaml_place(const struct yaml_node *at, struct err *e)
+int yaml_place(const struct yaml_node *at, int rc, struct err *e)
 {
-    err_ctx(e, "%s:%d:%d", at->file, at->line, at->column);
+    if (rc < 0) err_ctx(e, "%s:%d:%d", at->file, at->line, at->column);
+    return rc;
 }
 
 /* --- bytes ---------------------------------------------------------------------------------- */
-
-/* Length of the UTF-8 character at p; 0 if it is invalid, overlong, a surrogate or too large. */
-static size_t utf8_length(const unsigned char *p, size_t n)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t length = p[0] < 0x80 ? 1 : p[0] < 0xC0 ? 0 : p[0] < 0xE0 ? 2 : p[0] < 0xF0 ? 3 : 4;
-
-    if (length <= 1) return length;
-    if (p[0] > 0xF4 || length > n) return 0;
-    uint32_t value = p[0] & (0x7Fu >> length);
-    for (size_t i = 1; i < length; i++) {
-        if ((p[i] & 0xC0) != 0x80) return 0;
-        value = value << 6 | (p[i] & 0x3Fu);
-    }
-    bool surrogate = value >= 0xD800 && value <= 0xDFFF;
-    return value < least[length] || surrogate || value > 0x10FFFF ? 0 : length;
-}
 
 /* Line and column of byte `offset`, counted like libyaml. */
 static struct yaml_node node_at_byte(const struct yaml_reader *r, size_t offset)
@@ -82,13 +66,13 @@ static int check_bytes(const struct yaml_reader *r, size_t n, struct err *e)
 {
     for (size_t i = 0; i < n;) {
         unsigned char c = (unsigned char)r->bytes[i];
-        size_t length = utf8_length((const unsigned char *)r->bytes + i, n - i);
-        struct yaml_node at;
+        uint32_t character;
+        size_t length = (size_t)str_decode_utf8(r->bytes + i, r->bytes + n, &character);
         if (length > 0 && (c >= ' ' || c == '\t' || c == '\n' || c == '\r') && c != 0x7F) {
             i += length;
             continue;
         }
-        at = node_at_byte(r, i);
+        struct yaml_node at = node_at_byte(r, i);
         if (length == 0)
             return yaml_error(&at, e, "byte 0x%02x is not UTF-8; save the file as UTF-8 text", c);
         return yaml_error(&at, e, "control character 0x%02x; remove it", c);
@@ -321,6 +305,31 @@ int yaml_want(const struct yaml_node *node, enum yaml_kind kind, const char *wha
 
     if (node->kind == kind) return 0;
     return yaml_error(node, e, "%s must be %s, not %s", what, names[kind], names[node->kind]);
+}
+
+int yaml_take(const struct yaml_node **out, const struct yaml_node *map, const char *key,
+              enum yaml_kind kind, struct err *e)
+{
+    *out = yaml_get(map, key);
+    return *out ? yaml_want(*out, kind, key, e) : 0;
+}
+
+int yaml_items(void **out, int32_t *n, size_t bytes, struct arena *a, const struct yaml_node *map,
+               const char *key, yaml_item_fn *read, struct err *e)
+{
+    const struct yaml_node *list;
+    char what[64];
+
+    TRY(yaml_take(&list, map, key, YAML_LIST, e));
+    if (!list) return 0;
+    *n = list->n;
+    *out = arena_array(a, (size_t)*n + 1, bytes);
+    snprintf(what, sizeof what, "an entry of %s", key);
+    for (int32_t i = 0; i < *n; i++) {
+        TRY(yaml_want(list->item[i], YAML_MAP, what, e));
+        TRY(read((char *)*out + (size_t)i * bytes, a, list->item[i], e));
+    }
+    return 0;
 }
 
 int yaml_known(const struct yaml_node *map, const char *const *names, size_t n, struct err *e)

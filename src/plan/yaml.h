@@ -38,11 +38,21 @@ int yaml_parse(const struct yaml_node **out, struct arena *a, const char *file, 
 /* yaml_error - sets and returns ERR_DATA with the message, prefixed "file:line:column: ". */
 int yaml_error(const struct yaml_node *at, struct err *e, const char *format, ...) ERR_PRINTF(3, 4);
 
-/* yaml_place - prefixes "file:line:column: " to the message in e. */
-void yaml_place(const struct yaml_node *at, struct err *e);
+/* yaml_place - returns rc; if it is negative, prefixes "file:line:column: " to the message in e. */
+int yaml_place(const struct yaml_node *at, int rc, struct err *e);
 
 /* yaml_get - the value of a key of a mapping, or NULL. */
 const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key);
+
+/* yaml_take - sets *out to the value of a key, or NULL. Errors: ERR_DATA it is not of this kind. */
+int yaml_take(const struct yaml_node **out, const struct yaml_node *map, const char *key,
+              enum yaml_kind kind, struct err *e);
+
+/* yaml_items - reads the list of mappings under a key, if present, into an array of n zeroed items
+ * of so many bytes in the arena. */
+typedef int yaml_item_fn(void *item, struct arena *a, const struct yaml_node *map, struct err *e);
+int yaml_items(void **out, int32_t *n, size_t bytes, struct arena *a, const struct yaml_node *map,
+               const char *key, yaml_item_fn *read, struct err *e);
 
 /* yaml_want - ERR_DATA if node is not of this kind; `what` is its name in the message, such as
  * "base". */

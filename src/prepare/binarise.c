@@ -12,7 +12,7 @@ struct binarise {
     const struct dictionary *dictionary;
     struct text part[PARALLEL_MAX];
     int32_t *ids_own[PARALLEL_MAX];
-    size_t room[PARALLEL_MAX];
+    size_t capacity[PARALLEL_MAX];
     struct binarise_counts counts[PARALLEL_MAX];
 };
 
@@ -25,10 +25,10 @@ static int binarise_part(void *context, int32_t i, struct err *e)
     size_t word_bytes;
     int item;
 
-    if (b->room[i] <= t->n) { /* at most one id per byte, plus the end of a last line */
+    if (b->capacity[i] <= t->n) { /* at most one id per byte, plus the end of a last line */
         free(b->ids_own[i]);
-        b->room[i] = t->n + 1;
-        b->ids_own[i] = malloc(b->room[i] * sizeof *b->ids_own[i]);
+        b->capacity[i] = t->n + 1;
+        b->ids_own[i] = malloc(b->capacity[i] * sizeof *b->ids_own[i]);
         if (!b->ids_own[i]) return ERR(e, ERR_NOMEM, "out of memory while binarising %s", t->place);
     }
     int32_t *id = b->ids_own[i];

@@ -12,26 +12,6 @@ enum {
 
 /* --- characters --- */
 
-int text_decode_long(const char *text, const char *end, uint32_t *character)
-{
-    static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
-    const unsigned char *p = (const unsigned char *)text;
-    int n = 0;
-
-    if (p[0] >= 0xC2 && p[0] < 0xE0) n = 2;
-    if (p[0] >= 0xE0 && p[0] < 0xF0) n = 3;
-    if (p[0] >= 0xF0 && p[0] < 0xF5) n = 4;
-    if (n == 0 || end - text < n) return 0;
-    uint32_t value = p[0] & (0x7Fu >> n);
-    for (int i = 1; i < n; i++) {
-        if ((p[i] & 0xC0) != 0x80) return 0;
-        value = value << 6 | (p[i] & 0x3Fu);
-    }
-    if (value < lowest[n] || value > 0x10FFFF || (value >= 0xD800 && value < 0xE000)) return 0;
-    *character = value;
-    return n;
-}
-
 int text_encode(char out[4], uint32_t c)
 {
     int n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
@@ -232,7 +212,7 @@ int text_next(struct text_scan *s, const char **word, size_t *word_bytes, struct
         if (class == BYTE_ZERO) return text_error(s, p, e);
         if (class == BYTE_ORDINARY) return text_word(s, p, word, word_bytes, e);
         if (class == BYTE_LONG) {
-            bytes = text_decode_long(p, s->end, &character);
+            bytes = str_decode_utf8(p, s->end, &character);
             if (bytes == 0) return text_error(s, p, e);
             if (!text_is_long_space(character)) return text_word(s, p, word, word_bytes, e);
         }

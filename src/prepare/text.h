@@ -74,20 +74,18 @@ void text_report(const struct text *t, const char **reported, const char *at);
  * trim_cr, removes a CR at the end of the line. */
 bool text_line(const char **at, const char *end, bool trim_cr, const char **line, size_t *n);
 
-/* text_decode - number of bytes of the character at p < end; 0 if it is not strict UTF-8.
- * text_decode_long - text_decode for a character that is not ASCII. */
-int text_decode_long(const char *p, const char *end, uint32_t *character);
+/* text_decode - number of bytes of the character at p < end; 0 if it is not strict UTF-8. */
 static inline int text_decode(const char *p, const char *end, uint32_t *character)
 {
     *character = (unsigned char)*p;
-    return *character < 0x80 ? 1 : text_decode_long(p, end, character);
+    return *character < 0x80 ? 1 : str_decode_utf8(p, end, character);
 }
 /* text_encode - writes a character in UTF-8; returns its number of bytes. */
 int text_encode(char out[4], uint32_t character);
 /* text_check_utf8 - Errors: ERR_DATA names the byte of the line that is not UTF-8. */
 int text_check_utf8(const char *line, size_t n, struct err *e);
-/* text_add_unit - appends a unit to a line of units separated by spaces. The unit is first (may be
- * empty) followed by rest. */
+/* text_add_unit - appends a unit to a line of units separated by spaces. The unit is `first` (may
+ * be empty) followed by `rest`. */
 void text_add_unit(struct strbuf *line, const char *first, const char *rest, size_t rest_n);
 /* text_is_long_space - whether the character is white space outside ASCII. */
 bool text_is_long_space(uint32_t c);

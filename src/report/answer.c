@@ -158,13 +158,7 @@ int32_t report_rows_column(const struct report_rows *r, const char *name)
 
 const char *report_rows_text(const struct report_rows *r, int32_t row, int32_t column)
 {
-    return column < 0 ? NULL : r->row[row][column].text;
-}
-
-bool report_rows_number(double *out, const struct report_rows *r, int32_t row, int32_t column)
-{
-    const char *text = report_rows_text(r, row, column);
-    return text && str_to_double(out, text);
+    return column < 0 || row >= r->rows_n ? NULL : r->row[row][column].text;
 }
 
 const char *report_rows_get(const struct report_rows *r, int32_t row, const char *name)
@@ -174,7 +168,8 @@ const char *report_rows_get(const struct report_rows *r, int32_t row, const char
 
 bool report_rows_real(double *out, const struct report_rows *r, int32_t row, const char *name)
 {
-    return report_rows_number(out, r, row, report_rows_column(r, name));
+    const char *text = report_rows_get(r, row, name);
+    return text && str_to_double(out, text);
 }
 
 const bool *report_rows_right(const struct report_rows *r)

@@ -452,6 +452,26 @@ int report_cells(struct report_rows *out, struct arena *a, struct store *s,
 
 /* --- beside the paper ----------------------------------------------------------------------- */
 
+/* All cells; beside each, how many have each verdict, and all of that in a sentence: a bound of
+ * "within" is a verdict of its own. */
+static const char counted_sql[] =
+    "\nSELECT *, nullif(sum(verdict = 'reproduced') OVER (), 0) AS reproduced_n,\n"
+    " nullif(sum(verdict = 'within') OVER (), 0) AS within_n,\n"
+    " nullif(sum(verdict = 'not reproduced') OVER (), 0) AS not_reproduced_n,\n"
+    " nullif(sum(verdict = 'not run') OVER (), 0) AS not_run_n,\n"
+    " nullif(sum(verdict = 'other device') OVER (), 0) AS other_device_n,\n"
+    " nullif(sum(verdict = 'noisy') OVER (), 0) AS noisy_n,\n"
+    " (SELECT printf('Verdicts on %d number%s of the paper: %s.', sum(n),\n"
+    "   CASE sum(n) WHEN 1 THEN '' ELSE 's' END, group_concat(n || ' ' || words, ', ')) FROM (\n"
+    "  SELECT count(*) AS n, words FROM (SELECT \"#cell\", CASE verdict WHEN 'within' THEN said\n"
+    "    WHEN 'other device' THEN 'on another device (ratio alone)'\n"
+    "    WHEN 'noisy' THEN 'measured on a busy machine (not judged)' ELSE verdict END AS words,\n"
+    "    CASE verdict WHEN 'reproduced' THEN 1 WHEN 'within' THEN 2 WHEN 'not reproduced' THEN 3\n"
+    "     WHEN 'other device' THEN 4 WHEN 'noisy' THEN 5 ELSE 6 END AS place\n"
+    "   FROM report_judged WHERE verdict IS NOT NULL)\n"
+    "  GROUP BY place, words ORDER BY place, min(\"#cell\")) HAVING sum(n) > 0) AS sentence\n"
+    "FROM report_judged ORDER BY \"#cell\"";
+
 int report_cells_judged(struct report_rows *out, struct arena *a, struct store *s,
                         const struct report_layout *l, const char *artefact, const char *scale,
                         struct err *e)
@@ -465,7 +485,7 @@ int report_cells_judged(struct report_rows *out, struct arena *a, struct store *
     strbuf_add(&q.text, "WITH ");
     put_rules(&q, l);
     strbuf_add(&q.text, judged_sql);
-    PUT(&q, "\nSELECT * FROM report_judged ORDER BY \"#cell\"");
+    strbuf_add(&q.text, counted_sql);
     return ask(out, &q, s, e);
 }
 

@@ -86,7 +86,7 @@ static int check_claim(const struct report_rows *r, int32_t row, const char *pat
         path, claim, verdict ? verdict : "NULL");
 }
 
-static bool is_first(const struct report_rows *cases, int32_t row)
+bool report_claims_begins(const struct report_rows *cases, int32_t row)
 {
     return strcmp(report_rows_get(cases, row, "first"), "1") == 0;
 }
@@ -99,7 +99,7 @@ static void find_claims(struct report_claims *c)
     for (int32_t i = 0; i < c->cases.rows_n; i++) {
         first.row = &c->cases.row[i];
         first.rows_n = 1;
-        if (is_first(&c->cases, i)) report_rows_append(&c->rows, &first);
+        if (report_claims_begins(&c->cases, i)) report_rows_append(&c->rows, &first);
     }
 }
 
@@ -174,7 +174,7 @@ static void write_text(FILE *out, const struct report_rows *cases, bool placed, 
 {
     for (int32_t i = 0; i < cases->rows_n; i++) {
         const char *verdict = report_rows_get(cases, i, "verdict");
-        if (is_first(cases, i)) {
+        if (report_claims_begins(cases, i)) {
             fprintf(out, "  %s%s%s: %s%s%s\n", placed ? report_rows_get(cases, i, "artefact") : "",
                     placed ? " " : "",
                     report_clean_text(cases->arena, report_rows_get(cases, i, "claim")),

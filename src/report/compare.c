@@ -425,7 +425,7 @@ static void shorten_cells(struct report_rows *r)
             struct report_cell *cell = &r->row[i][c];
             if (cell->text && strncmp(r->name[c], "run ", 4) == 0)
                 cell->text = arena_strndup(r->arena, cell->text, ID_BYTES);
-            else if (cell->type != 't' && report_rows_number(&number, r, i, c))
+            else if (cell->text && cell->type != 't' && str_to_double(&number, cell->text))
                 cell->text = arena_printf(r->arena, "%.4f", number);
         }
 }

@@ -11,49 +11,40 @@ enum { CURVES_NAMED_MAX = 4, CURVES_TEXT_BYTES_MAX = 1 << 20 };
 struct curves {
     struct arena arena;
     struct strbuf data, plots; /* blocks of points; elements of the plot command */
-    const char *split;         /* of the block that is being written; NULL: none */
-    const char *run_id;
-    int32_t blocks_n, run;
+    int32_t blocks_n;
 };
 
-static int take_point(void *context, int columns_n, const char *const *names,
-                      const struct store_cell *cells, struct err *e)
-{
-    struct curves *c = context;
-    const char *split = cells[0].text;
-    bool is_train = strcmp(split, "train") == 0;
+/* One row a split: what is drawn how, and its points a line each. */
+static const char curves_sql[] =
+    "SELECT printf('%.8s %s L=%d seed %d, %s', :run, position, L_train, seed,\n"
+    "  CASE split WHEN 'train' THEN 'training' ELSE 'validation' END) AS label,\n"
+    " CASE split WHEN 'train' THEN 'lines linetype' ELSE 'points pointtype' END AS style,\n"
+    " group_concat(step || ' ' || loss_nats, char(10)) AS points\n"
+    "FROM (SELECT * FROM curves WHERE loss_nats NOT NULL AND run_id =\n"
+    "  (SELECT coalesce(train_run_id, run_id) FROM run_list WHERE run_id = CAST(:run AS TEXT))\n"
+    "  ORDER BY split, step)\n"
+    "GROUP BY split ORDER BY split";
 
-    (void)columns_n, (void)names, (void)e;
-    if (!c->split || strcmp(c->split, split) != 0) {
-        c->split = is_train ? "train" : "valid";
-        const char *label =
-            arena_printf(&c->arena, "%.8s %s L=%s seed %s, %s", c->run_id, cells[3].text,
-                         cells[4].text, cells[5].text, is_train ? "training" : "validation");
-        strbuf_addf(&c->data, "%s", c->blocks_n ? "\n\n" : "");
+/* run: its place among those that are drawn, from 1. */
+static int read_run(struct curves *c, struct store *s, const char *run_id, int32_t run,
+                    struct err *e)
+{
+    const struct store_param param = {"run", run_id};
+    struct report_rows rows;
+
+    TRY(report_rows_query(&rows, &c->arena, s, NULL, curves_sql, &param, 1, REPORT_QUERY_LIMIT_S,
+                          e));
+    if (rows.rows_n == 0)
+        return ERR(e, ERR_NOINPUT, "run %s has no losses yet (only trainings have)", run_id);
+    for (int32_t i = 0; i < rows.rows_n; i++) {
+        strbuf_addf(&c->data, "%s%s\n", c->blocks_n ? "\n\n" : "",
+                    report_rows_get(&rows, i, "points"));
         strbuf_addf(&c->plots, "%sDATA index %d using 1:2 with %s %d title ",
                     c->blocks_n ? ", \\\n    " : "", c->blocks_n,
-                    is_train ? "lines linetype" : "points pointtype", c->run + 1);
-        report_gnuplot_quote(&c->plots, label);
+                    report_rows_get(&rows, i, "style"), run);
+        report_gnuplot_quote(&c->plots, report_rows_get(&rows, i, "label"));
         c->blocks_n++;
     }
-    strbuf_addf(&c->data, "%s %s\n", cells[1].text, cells[2].text);
-    return 0;
-}
-
-static int read_run(struct curves *c, struct store *s, const char *run_id, struct err *e)
-{
-    static const char sql[] =
-        "SELECT split, step, loss_nats, position, L_train, seed FROM curves WHERE run_id ="
-        " (SELECT coalesce(train_run_id, run_id) FROM run_list WHERE run_id = CAST(:run AS TEXT))"
-        " AND loss_nats NOT NULL ORDER BY split, step";
-    const struct store_param run = {"run", run_id};
-    int32_t before = c->blocks_n;
-
-    c->split = NULL;
-    c->run_id = run_id;
-    TRY(store_query(s, sql, &run, 1, 30, take_point, c, e));
-    if (c->blocks_n == before)
-        return ERR(e, ERR_NOINPUT, "run %s has no losses yet (only trainings have)", run_id);
     return 0;
 }
 
@@ -114,8 +105,8 @@ int report_curves(FILE *out, struct store *s, const struct project *p,
     arena_init(&c.arena);
     strbuf_init(&c.data, &c.arena);
     strbuf_init(&c.plots, &c.arena);
-    for (c.run = 0; c.run < args->runs_n; c.run++)
-        TRY_OUT(rc, read_run(&c, s, args->run_id[c.run], e));
+    for (int32_t i = 0; i < args->runs_n; i++)
+        TRY_OUT(rc, read_run(&c, s, args->run_id[i], i + 1, e));
     rc = draw(out, &c, project_path(p, &c.arena, "plots"), args, e);
 out:
     arena_fini(&c.arena);

@@ -71,28 +71,23 @@ static void words_bind(struct gnuplot_words *c, const char *how, const char *pat
 }
 
 /* The sandbox's part of a command. */
-static void words_enter(struct gnuplot_words *c)
+static void words_enter(struct gnuplot_words *c, struct arena *a)
 {
-    static const char *const options[] = {
-        "bwrap",   "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-        "--dev",   "/dev",          "--tmpfs",           "/tmp",          "--dir",      "/plots",
-        "--chdir", "/plots"};
-    static const char *const programs[] = {"/usr",
-                                           "/bin",
-                                           "/sbin",
-                                           "/lib",
-                                           "/lib64",
-                                           "/opt",
-                                           "/nix",
-                                           "/etc/alternatives",
-                                           "/etc/fonts",
-                                           "/etc/ld.so.cache",
-                                           "/var/cache/fontconfig"};
+    static const char options[] = "bwrap --unshare-all --die-with-parent --new-session --cap-drop "
+                                  "ALL --dev /dev --tmpfs /tmp "
+                                  "--dir /plots --chdir /plots";
+    static const char programs[] =
+        "/usr /bin /sbin /lib /lib64 /opt /nix /etc/alternatives /etc/fonts /etc/ld.so.cache "
+        "/var/cache/fontconfig";
+    char *rest;
 
     c->sandboxed = true;
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++) words_add(c, options[i]);
-    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
-        words_bind(c, "--ro-bind-try", programs[i], programs[i]);
+    for (char *w = strtok_r(arena_strdup(a, options), " ", &rest); w;
+         w = strtok_r(NULL, " ", &rest))
+        words_add(c, w);
+    for (char *w = strtok_r(arena_strdup(a, programs), " ", &rest); w;
+         w = strtok_r(NULL, " ", &rest))
+        words_bind(c, "--ro-bind-try", w, w);
 }
 
 /* Runs it in folder; *said: the beginning of what it printed where it failed, else NULL. Errors:
@@ -124,7 +119,7 @@ int report_gnuplot_check_sandbox(struct arena *a, const char *script, struct err
     struct err fault;
     const char *said;
 
-    words_enter(&c);
+    words_enter(&c, a);
     words_add(&c, "true");
     if (gnuplot_run(&said, a, "/", &c, &fault) < 0) said = fault.text;
     if (!said) return 0;
@@ -163,7 +158,7 @@ static int words_enter_folder(struct gnuplot_words *c, struct arena *a, const ch
 
     if (fd < 0) return ERR(e, ERR_CREATE, "%s: %s", path, strerror(errno));
     close(fd);
-    words_enter(c);
+    words_enter(c, a);
     for (int i = 0; i < 2; i++)
         words_bind(c, "--ro-bind", read[i], arena_printf(a, "/plots/%s", read[i]));
     words_bind(c, "--bind", picture, arena_printf(a, "/plots/%s", picture));

@@ -1,4 +1,4 @@
-/* html.c - escaping, tables, claims, figures, READMEs; the style is in html_style.c. */
+/* html.c - escaping, tables, claims, figures, READMEs; the style of the page. */
 #include "report/report_internal.h"
 
 #include <assert.h>
@@ -41,6 +41,90 @@ void report_html(FILE *out, const char *format, ...)
     }
     va_end(args);
 }
+
+/* --- the page ------------------------------------------------------------------------------- */
+
+/* Light and dark, phone and paper.
+ *
+ * 1. Tables and pictures wider than the page scroll inside their own box; the page itself does not.
+ * 2. A picture is there twice: a phone shows the one whose panels are in a column, which it need
+ * not shrink. It keeps its white ground in the dark.
+ * 3. On paper everything is light, nothing scrolls, each later artefact begins a page, what is
+ * closed opens, but for the specifications of the runs.
+ * 4. On a phone a claim is above its statement, so that nothing scrolls.
+ * 5. Text has a contrast of at least 4.5 with its ground, in the light and in the dark.
+ * 6. The sheet has no < and no &: it is read as XML too. */
+const char report_html_style[] =
+    ":root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--soft:#57606a;--line:#d8dee4;"
+    "--box:#f6f8fa;--link:#0757b0;--yes:#116329;--no:#a40e26;--open:#6e5a00;--mark:#fff3c4}\n"
+    "@media (prefers-color-scheme:dark){:root{--bg:#14171b;--fg:#e4e8ec;--soft:#9aa4af;"
+    "--line:#353c44;--box:#1d2227;--link:#79b8ff;--yes:#57c278;--no:#ff8a8a;--open:#dcb94a;"
+    "--mark:#4a3f10}}\n"
+    "*{box-sizing:border-box}\n"
+    "html{-webkit-text-size-adjust:100%}\n"
+    "body{margin:0;background:var(--bg);color:var(--fg);"
+    "font:16px/1.5 system-ui,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;overflow-wrap:anywhere}\n"
+    "main{max-width:76rem;margin:0 auto;padding:1rem}\n"
+    "h1{font-size:1.6rem;line-height:1.2;margin:.4rem 0}\n"
+    "h2{font-size:1.25rem;line-height:1.3;margin:0 0 .5rem}\n"
+    "h3{font-size:1.02rem;margin:1.4rem 0 .4rem}\n"
+    "h4{font-size:1rem;margin:.8rem 0 .2rem}\n"
+    "p{margin:.4rem 0;max-width:60rem}\n"
+    "a{color:var(--link)}\n"
+    "section{border-top:1px solid var(--line);margin-top:2rem;padding-top:1.2rem}\n"
+    ".lead{font-size:1.15rem}\n"
+    "svg.curve{display:block;width:11rem;height:2.2rem}"
+    "svg.curve polyline{fill:none;stroke:var(--soft);stroke-width:2}"
+    "svg.curve .valid{stroke:var(--link);stroke-width:3}\n"
+    ".scroll,.figure{overflow-x:auto;max-width:100%;margin:.6rem 0}\n"
+    "table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}\n"
+    "th,td{padding:.2rem .6rem;text-align:left;vertical-align:top;"
+    "border-bottom:1px solid var(--line);white-space:nowrap}\n"
+    "td.w{white-space:normal;min-width:16rem;max-width:48rem}\n"
+    "#runs td:first-child{font-family:ui-monospace,'DejaVu Sans Mono',monospace}\n"
+    "th{font-weight:600;border-bottom:2px solid var(--line)}\n"
+    "th.n,td.n{text-align:right}\n"
+    "td a{color:inherit;text-decoration:underline;text-decoration-color:var(--line);"
+    "text-underline-offset:.2em}\ntd a:hover{text-decoration-color:var(--link)}\n"
+    ".figure img{display:block;max-width:100%;height:auto;background:#fff}\n"
+    ".figure .narrow{display:none}\n"
+    ".caption{color:var(--soft);font-size:.88rem;margin:.8rem 0 0}\n"
+    ".paper{background:var(--box);border-left:3px solid var(--line);padding:.2rem .8rem;"
+    "margin:1rem 0}\n.paper h3{margin-top:.6rem}\n"
+    ".badge{display:inline-block;font-size:.78rem;font-weight:600;padding:0 .5em;"
+    "border:1px solid currentColor;border-radius:1em;white-space:nowrap}\n"
+    ".near{color:var(--link)}.yes{color:var(--yes)}.no{color:var(--no)}.open{color:var(--open)}\n"
+    ".claim{margin:.7rem 0}\n.claim details{color:var(--soft);font-size:.88rem}\n"
+    ".cases{margin:.3rem 0;padding-left:1.2rem}\n"
+    "details{margin:.15rem 0}td details{margin:0}\nsummary{cursor:pointer}\n"
+    "pre{white-space:pre-wrap;background:var(--box);padding:.6rem .8rem;"
+    "font:.8rem/1.45 ui-monospace,'DejaVu Sans Mono',monospace;margin:.4rem 0}\n"
+    "code{font:.85em ui-monospace,'DejaVu Sans Mono',monospace}\n"
+    "td:target,tr:target{background:var(--mark)}\n"
+    "@media screen and (max-width:40rem){main{padding:.7rem}h1{font-size:1.35rem}"
+    "th,td{padding:.2rem .4rem}td.w{min-width:13rem}"
+    ".figure .wide{display:none}.figure .narrow{display:block;margin:0 auto}"
+    "#claims thead{display:none}#claims table,#claims tbody,#claims tr,#claims td.w{display:block}"
+    "#claims tr{padding:.35rem 0;border-bottom:1px solid var(--line)}"
+    "#claims td{display:inline;border:0;padding:0 .4rem 0 0}"
+    "#claims td.w{min-width:0;padding:.2rem 0 0}"
+    "#board td,#board th{white-space:normal;overflow-wrap:normal}"
+    "#board td:nth-child(3){min-width:11rem}"
+    "#board :is(td,th):nth-child(-n+2){display:none}}\n"
+    "@media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--soft:#333;--line:#999;--box:#fff;"
+    "--link:#000;--yes:#000;--no:#000;--open:#000;--mark:#fff}\n"
+    "body{font-size:10pt}main{max-width:none;padding:0}section{border:0;margin-top:1rem}\n"
+    "#contents~.artefact,#runs{break-before:page}\n"
+    ".figure,tr,.claim{break-inside:avoid}\n"
+    ".scroll,.figure{overflow:visible}h2,h3,h4,.caption{break-after:avoid}\n"
+    ".badge{font-size:.9em;padding:0 .3em}.caption{font-size:9pt}"
+    "table{font-size:7.5pt}th,td{padding:1pt 3pt;white-space:normal;overflow-wrap:normal}\n"
+    "#runs "
+    "td:first-child,td.n{white-space:nowrap}td.w{min-width:0;max-width:none;overflow-wrap:anywhere}"
+    "\n"
+    ".artefact "
+    "details::details-content,#contents>details::details-content{content-visibility:visible;"
+    "height:auto;display:block}summary{list-style:none}a{text-decoration:none}}\n";
 
 /* No script, nothing from elsewhere, no form: only the page's own style sheets. */
 static const char html_policy[] =
@@ -89,7 +173,8 @@ static struct verdict_look verdict_look(const char *verdict)
     return (struct verdict_look){verdict, NULL, ""};
 }
 
-void report_html_badge(FILE *out, const char *verdict)
+/* A verdict or a state in its colour; any other text stays plain. */
+static void html_badge(FILE *out, const char *verdict)
 {
     const char *kind = verdict_look(verdict).kind;
 
@@ -133,7 +218,7 @@ static void html_content(FILE *out, struct arena *a, const struct report_cell *c
         html_lines(out, a, cell->more);
         fputs("</details>", out);
     } else if (cell->verdict && cell->text && strcmp(cell->verdict, cell->text) == 0) {
-        report_html_badge(out, cell->verdict);
+        html_badge(out, cell->verdict);
     } else {
         report_html(out, cell->link ? "<a href=\"#%s\">%s</a>" : "%s%s", cell->link, cell->text);
         if (cell->verdict) html_sign(out, cell->verdict);
@@ -182,38 +267,24 @@ static void html_claim_open(FILE *out, const struct report_rows *cases, int32_t 
 
     report_html(out, "<div class=\"claim\">\n<p><strong>%s</strong> ",
                 report_rows_get(cases, row, "claim"));
-    report_html_badge(out, report_rows_get(cases, row, "verdict"));
+    html_badge(out, report_rows_get(cases, row, "verdict"));
     report_html(out, " %s</p>\n", report_rows_get(cases, row, "statement"));
     if (evidence)
         fprintf(out, "<details%s><summary>the numbers it rests on</summary>\n<ul class=\"cases\">",
                 strlen(evidence) <= HTML_OPEN_BYTES ? " open=\"open\"" : "");
 }
 
-static void html_line(FILE *out, const char *line)
-{
-    if (line) report_html(out, "<li>%s</li>", line);
-}
-
-static bool html_same_claim(const struct report_rows *cases, int32_t a, int32_t b)
-{
-    static const char *const key[] = {"artefact", "head"};
-
-    for (int i = 0; i < 2; i++) {
-        const char *x = report_rows_get(cases, a, key[i]), *y = report_rows_get(cases, b, key[i]);
-        if (x && strcmp(x, y) != 0) return false;
-    }
-    return true;
-}
-
 void report_html_claims(FILE *out, const struct report_rows *cases)
 {
+    static const char *const lines[] = {"note", "line"};
+
     for (int32_t i = 0; i < cases->rows_n; i++) {
-        if (i == 0 || !html_same_claim(cases, i - 1, i)) {
-            html_claim_open(out, cases, i);
-            html_line(out, report_rows_get(cases, i, "note"));
-        }
-        html_line(out, report_rows_get(cases, i, "line"));
-        if (i + 1 < cases->rows_n && html_same_claim(cases, i, i + 1)) continue;
+        bool first = report_claims_begins(cases, i);
+        if (first) html_claim_open(out, cases, i);
+        for (int k = !first; k < 2; k++)
+            if (report_rows_get(cases, i, lines[k]))
+                report_html(out, "<li>%s</li>", report_rows_get(cases, i, lines[k]));
+        if (i + 1 < cases->rows_n && !report_claims_begins(cases, i + 1)) continue;
         if (report_rows_get(cases, i, "evidence")) fputs("</ul>\n</details>\n", out);
         fputs("</div>\n", out);
     }

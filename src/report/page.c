@@ -28,55 +28,50 @@ struct report_page {
 
 /* --- the scoreboard ------------------------------------------------------------------------- */
 
-static const char *count(struct arena *a, int32_t n)
-{
-    return n ? arena_printf(a, "%d", n) : NULL;
-}
-
 /* A row for each artefact: its cells by verdict, where any is at scale paper, and its claims by
  * verdict. titled: its title is there too, and leads to its section of the page. */
 static int scoreboard(struct report_rows *r, struct report_page *p, bool titled, struct err *e)
 {
-    static const char *const heads[] = {
-        "<artefact",       "<scale",         "<title",        ">reproduced", ">within",
-        ">not reproduced", ">cells not run", ">other device", ">noisy",      "<claims supported",
-        "<contradicted",   "<not run",       "<not judged"};
-    enum {
-        HEADS_N = sizeof heads / sizeof *heads,
-        TITLE = 2,
-        CELLS,
-        CLAIMS = CELLS + REPORT_VERDICTS_N
-    };
-    static const char *const claims[] = {"share", "contradicted", "not_run", "not_judged"};
-    struct arena *a = &p->arena;
-    bool cells = false;
-    int32_t to = 0;
+    static const struct {
+        const char *head, *cells, *claims; /* a column of the one or of the other */
+    } columns[] = {{"<artefact", NULL, NULL},
+                   {"<scale", NULL, NULL},
+                   {"<title", NULL, NULL},
+                   {">reproduced", "reproduced_n", NULL},
+                   {">within", "within_n", NULL},
+                   {">not reproduced", "not_reproduced_n", NULL},
+                   {">cells not run", "not_run_n", NULL},
+                   {">other device", "other_device_n", NULL},
+                   {">noisy", "noisy_n", NULL},
+                   {"<claims supported", NULL, "share"},
+                   {"<contradicted", NULL, "contradicted"},
+                   {"<not run", NULL, "not_run"},
+                   {"<not judged", NULL, "not_judged"}};
+    enum { COLUMNS_N = sizeof columns / sizeof *columns };
+    bool judged = false;
 
-    for (int32_t i = 0; i < p->items_n; i++) cells |= strcmp(p->item[i].scale, "paper") == 0;
-    report_rows_init(r, a, HEADS_N, p->items_n);
+    for (int32_t i = 0; i < p->items_n; i++) judged |= strcmp(p->item[i].scale, "paper") == 0;
+    report_rows_init(r, &p->arena, COLUMNS_N, p->items_n);
+    r->columns_n = 0;
     for (int32_t i = 0; i < p->items_n; i++) {
         const struct report_judged *k = &p->judged[i];
-        struct report_cell *row = r->row[i];
-        struct report_verdicts v;
+        const char *scale = p->item[i].scale, *title = k->folder.layout.title;
+        const char *const names[] = {p->item[i].artefact, scale, title};
+        struct report_verdicts v = {0};
         struct report_rows counts;
-        TRY(report_claims_count(&counts, p->store, &k->claims, p->item[i].scale, e));
-        row[0].text = p->item[i].artefact;
-        row[1].text = p->item[i].scale;
-        row[TITLE].text = k->folder.layout.title;
-        row[TITLE].link = arena_printf(a, "a-%s", p->item[i].artefact);
-        if (cells) TRY(report_verdicts_find(&v, a, p->store, &k->folder, p->item[i].scale, e));
-        for (int32_t c = 0; c < REPORT_VERDICTS_N && cells; c++)
-            row[CELLS + c].text = count(a, report_verdicts_count(&v, report_verdict_names[c]));
-        for (int c = 0; c < 4 && counts.rows_n; c++)
-            row[CLAIMS + c].text = report_rows_get(&counts, 0, claims[c]);
+        TRY(report_claims_count(&counts, p->store, &k->claims, scale, e));
+        if (judged) TRY(report_verdicts_find(&v, &p->arena, p->store, &k->folder, scale, e));
+        r->columns_n = 0;
+        for (int c = 0; c < COLUMNS_N; c++) {
+            struct report_cell *cell = &r->row[i][r->columns_n];
+            if ((c == 2 && !titled) || (columns[c].cells && !judged)) continue;
+            r->name[r->columns_n++] = columns[c].head;
+            cell->text = columns[c].cells    ? report_rows_get(&v.rows, 0, columns[c].cells)
+                         : columns[c].claims ? report_rows_get(&counts, 0, columns[c].claims)
+                                             : names[c];
+            if (c == 2) cell->link = arena_printf(&p->arena, "a-%s", names[0]);
+        }
     }
-    for (int32_t c = 0; c < HEADS_N; c++) {
-        if (c == TITLE ? !titled : c >= CELLS && c < CLAIMS && !cells) continue;
-        r->name[to] = heads[c];
-        for (int32_t i = 0; i < p->items_n; i++) r->row[i][to] = r->row[i][c];
-        to++;
-    }
-    r->columns_n = to;
     report_rows_arrange(r);
     return 0;
 }
@@ -395,17 +390,13 @@ static int page_contents(struct report_page *p, const char *said, struct err *e)
 static int page_write(struct report_page *p, struct err *e)
 {
     struct report_rows counts;
-    const char *supported = NULL, *judged = NULL, *said = NULL;
 
     TRY(report_claims_of(&p->claims, &p->judged, &p->arena, p->store, p->project, p->item,
                          p->items_n, e));
     TRY(report_claims_ask(&counts, p->store, &p->claims, NULL, page_counts_sql, e));
-    if (counts.rows_n) {
-        supported = report_rows_get(&counts, 0, "supported");
-        judged = report_rows_get(&counts, 0, "judged");
-        said = report_rows_get(&counts, 0, "said");
-    }
-    TRY(page_open(p, supported, judged, e));
+    const char *said = report_rows_get(&counts, 0, "said");
+    TRY(page_open(p, report_rows_get(&counts, 0, "supported"),
+                  report_rows_get(&counts, 0, "judged"), e));
     if (p->items_n) TRY(page_section(p, 0, e));
     TRY(page_contents(p, said, e));
     for (int32_t i = 1; i < p->items_n; i++) TRY(page_section(p, i, e));

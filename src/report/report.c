@@ -56,7 +56,7 @@ static void write_line(struct report_job *j, const char *format, ...)
 /* Whether a column of the facts of the whole answer is 1. */
 static bool is_so(const struct report_job *j, const char *column)
 {
-    const char *text = j->all.rows_n ? report_rows_get(&j->all, 0, column) : NULL;
+    const char *text = report_rows_get(&j->all, 0, column);
     return text && strcmp(text, "1") == 0;
 }
 
@@ -79,16 +79,28 @@ static const char subject_sql[] =
     "WHERE p.artefact = :artefact AND p.scale = :scale AND r.corpus IS NOT NULL\n"
     "GROUP BY r.corpus, r.dataset ORDER BY min(p.point)";
 
-/* "models of 0.15M parameters on a synthetic stand-in for WikiText-103"; NULL without a run. */
-static int find_subject(const char **out, struct report_job *j, struct err *e)
+/* The runs of the artefact that are not done. */
+static const char undone_sql[] =
+    "SELECT count(*) AS n FROM points p JOIN run_list r USING (run_id)\n"
+    "WHERE p.artefact = :artefact AND p.scale = :scale AND r.state <> 'done'";
+
+static int ask_artefact(struct report_rows *out, struct report_job *j, const char *sql,
+                        struct err *e)
 {
     const struct store_param params[] = {{"artefact", j->folder.artefact},
                                          {"scale", j->options->scale}};
+
+    return report_rows_query(out, &j->arena, j->store, j->folder.artefact, sql, params, 2,
+                             REPORT_QUERY_LIMIT_S, e);
+}
+
+/* "models of 0.15M parameters on a synthetic stand-in for WikiText-103"; NULL without a run. */
+static int find_subject(const char **out, struct report_job *j, struct err *e)
+{
     struct report_rows rows;
     struct strbuf b;
 
-    TRY(report_rows_query(&rows, &j->arena, j->store, j->folder.artefact, subject_sql, params, 2,
-                          REPORT_QUERY_LIMIT_S, e));
+    TRY(ask_artefact(&rows, j, subject_sql, e));
     strbuf_init(&b, &j->arena);
     for (int32_t i = 0; i < rows.rows_n; i++) {
         const char *size = report_table_size(&j->arena, report_rows_get(&rows, i, "low"),
@@ -175,9 +187,10 @@ static const char *shell_word(struct arena *a, const char *text)
     return b.text;
 }
 
-static void write_missing(struct report_job *j)
+static int write_missing(struct report_job *j, struct err *e)
 {
-    double all = 0, missing = 0;
+    double all = 0, missing = 0, undone = 0;
+    struct report_rows rows;
     const char *command =
         arena_printf(&j->arena, "alibi run %s --scale %s%s",
                      shell_word(&j->arena, j->folder.command), j->options->scale, variant(j));
@@ -185,14 +198,19 @@ static void write_missing(struct report_job *j)
     if (!has_rows(j)) {
         write_line(j, "There are no results of %s at scale %s yet. The command that makes them: %s",
                    j->folder.artefact, j->options->scale, command);
-        return;
+        return 0;
     }
     report_rows_real(&all, &j->all, 0, "all_n");
     report_rows_real(&missing, &j->all, 0, "missing_n");
-    if (missing > 0)
-        write_line(j, "%.0f of %.0f results %s missing (%s). The command that makes them: %s",
-                   missing, all, missing == 1 ? "is" : "are", is_html(j) ? "not run" : "–",
-                   command);
+    if (missing == 0) return 0;
+    TRY(ask_artefact(&rows, j, undone_sql, e));
+    report_rows_real(&undone, &rows, 0, "n");
+    write_line(j, "%.0f of %.0f results %s missing (%s)%s: %s%s", missing, all,
+               missing == 1 ? "is" : "are", is_html(j) ? "not run" : "–",
+               undone > 0 ? ". The command that makes them"
+                          : ", although every run is done. This command evaluates again",
+               command, undone > 0 ? "" : " --redo-evaluations");
+    return 0;
 }
 
 /* --- parts of the answer -------------------------------------------------------------------- */
@@ -229,12 +247,12 @@ static void write_notes(struct report_job *j)
 /* What the tables come to: verdicts of cells, and of the artefact's own claims. */
 static int write_foot(struct report_job *j, struct err *e)
 {
-    const char *cells = report_verdicts_sentence(&j->arena, &j->verdicts);
+    const char *cells = report_rows_get(&j->verdicts.rows, 0, "sentence");
     struct report_rows counts;
 
     TRY(report_claims_count(&counts, j->store, &j->claims, j->options->scale, e));
-    const char *claims = counts.rows_n ? report_rows_get(&counts, 0, "sentence") : NULL;
-    const char *alone = counts.rows_n ? report_rows_get(&counts, 0, "of_paper") : NULL;
+    const char *claims = report_rows_get(&counts, 0, "sentence");
+    const char *alone = report_rows_get(&counts, 0, "of_paper");
     if (cells) write_line(j, "%s", cells);
     if (claims)
         write_line(j, "%s", claims);
@@ -257,7 +275,9 @@ static int write_comparison(struct report_job *j, struct err *e)
         return 0;
     }
     if (rule) write_line(j, "%s", rule);
-    if (report_verdicts_count(v, "not run") == v->cells_n) {
+    double not_run_n = 0;
+    report_rows_real(&not_run_n, &v->rows, 0, "not_run_n");
+    if (not_run_n == v->cells_n) {
         write_line(j, "None of these numbers was made yet.");
         return 0;
     }
@@ -443,7 +463,7 @@ static int report_write(struct report_job *j, struct err *e)
     if (is_html(j)) TRY(write_figure(j, e));
     TRY(write_tables(j, e));
     write_notes(j);
-    write_missing(j);
+    TRY(write_missing(j, e));
     TRY(write_foot(j, e));
     TRY(write_comparison(j, e));
     TRY(write_paper(j, e));

@@ -15,7 +15,7 @@
 #include "report/report.h"
 #include "store/store.h"
 
-/* --- clean.c - texts that are not this program's own: names, titles, notes, messages.
+/* --- writer.c - texts that are not this program's own: names, titles, notes, messages.
  *
  * Escapes what could steer a terminal, reverse a line or break a file:
  * control characters, the marks of writing direction, line and paragraph separators, and bytes that
@@ -86,13 +86,11 @@ void report_rows_arrange(struct report_rows *r);
 /* report_rows_column - index of the column of this name, or -1. */
 int32_t report_rows_column(const struct report_rows *r, const char *name);
 
-/* report_rows_text - the cell's text; NULL for SQL NULL and for column -1. */
+/* report_rows_text - the cell's text; NULL for SQL NULL, for column -1 and beyond the rows. */
 const char *report_rows_text(const struct report_rows *r, int32_t row, int32_t column);
 
-/* report_rows_number - true and the value when the cell holds a finite number. */
-bool report_rows_number(double *out, const struct report_rows *r, int32_t row, int32_t column);
-
-/* The same by the column's name. */
+/* report_rows_get - the same by the column's name. report_rows_real - true and the value if it is a
+ * finite number. */
 const char *report_rows_get(const struct report_rows *r, int32_t row, const char *name);
 bool report_rows_real(double *out, const struct report_rows *r, int32_t row, const char *name);
 
@@ -212,10 +210,12 @@ int report_cells_groups(struct report_rows *out, struct arena *a, struct store *
 int report_cells(struct report_rows *out, struct arena *a, struct store *s,
                  const struct report_keys *k, struct err *e);
 
-/* report_cells_judged - one row a cell of the view comparison, with verdict and said (verdict.c).
- * report_cells_rows - the rows of the answer with compared, ours_mean, ours_std, seeds, paper,
- * delta and verdict of their cell, then the cells with a number of the paper that none of them
- * shows. */
+/* report_cells_judged - one row a cell of the view comparison, with verdict (reproduced, within,
+ * not reproduced, not run, other device, noisy, or NULL), said (its words: "within 5 %", "× 1.20 on
+ * …"), reproduced_n and so on (cells of all by verdict, NULL for 0) and sentence ("Verdicts on 50
+ * numbers of the paper: 48 reproduced, …"; NULL without one). report_cells_rows - the rows of the
+ * answer with compared, ours_mean, ours_std, seeds, paper, delta and verdict of their cell, then
+ * the cells with a number of the paper that none of them shows. */
 int report_cells_judged(struct report_rows *out, struct arena *a, struct store *s,
                         const struct report_layout *l, const char *artefact, const char *scale,
                         struct err *e);
@@ -225,7 +225,7 @@ int report_cells_rows(struct report_rows *out, struct arena *a, struct store *s,
 /* --- writer.c - a table in every format, and the words around it.
  *
  * The caller decides the text of a cell; this file aligns and escapes, and makes visible what
- * clean.c calls not clean. */
+ * is not clean. */
 
 /* report_rows_write - TEXT, MARKDOWN, LATEX (booktabs), HTML (a fragment), and for programs:
  *   CSV    RFC 4180 with a header line, lines ended by LF, full precision, empty for NULL; a text
@@ -259,9 +259,6 @@ void report_html_close(FILE *out);
  * link leads to the element of that id; a number with a verdict has its sign. */
 void report_html_rows(FILE *out, const struct report_rows *r);
 
-/* report_html_badge - colours a verdict or a state; any other text stays plain. */
-void report_html_badge(FILE *out, const char *verdict);
-
 /* report_html_claims - a block for each claim of the rows report_claims.cases: verdict, statement,
  * and its cases in a list. */
 void report_html_claims(FILE *out, const struct report_rows *cases);
@@ -269,8 +266,8 @@ void report_html_claims(FILE *out, const struct report_rows *cases);
 /* report_html_inline - a text with its **bold** and `code`. */
 void report_html_inline(FILE *out, struct arena *a, const char *text);
 
-/* report_html_text - a text of a README: paragraphs with **bold** and `code`, headings, and what
- * stands in columns (lists, tables, code) as it is. The first paragraph is shown, the rest opens
+/* report_html_text - a text of a README: paragraphs with **bold** and `code`, headings, and lists,
+ * tables and code with their lines. The first paragraph is shown, the rest opens
  * under `more`. */
 void report_html_text(FILE *out, struct arena *a, const char *text, const char *more);
 
@@ -320,31 +317,22 @@ const char *report_table_size(struct arena *a, const char *low, const char *high
  *    ratio is shown with its name. A speed measured on a busy machine (noisy, in the view
  *    benchmarks) is not judged. */
 
-/* The rows of report_cells_judged of an artefact at a scale; their column verdict is one of
- * report_verdict_names or NULL, said is its words: "within 5 %", "× 1.20 on …". */
+/* The rows of report_cells_judged of an artefact at a scale. */
 struct report_verdicts {
     struct report_rows rows;
     int32_t cells_n; /* with a number of the paper */
 };
 
-enum { REPORT_VERDICTS_N = 6 };
-extern const char *const report_verdict_names[REPORT_VERDICTS_N];
-
 /* report_verdicts_find - asks the view and judges. Errors: those of report_rows_query. */
 int report_verdicts_find(struct report_verdicts *v, struct arena *a, struct store *s,
                          const struct report_folder *f, const char *scale, struct err *e);
-
-/* report_verdicts_count - the cells of a verdict. */
-int32_t report_verdicts_count(const struct report_verdicts *v, const char *verdict);
 
 /* report_verdicts_table - the cells with a number of the paper: what each is, ours, the paper's,
  * the difference, the verdict. Columns with one value in every row are left out. */
 void report_verdicts_table(struct report_rows *out, struct arena *a,
                            const struct report_verdicts *v, const struct report_folder *f);
 
-/* report_verdicts_sentence - "Verdicts on 50 numbers of the paper: 48 reproduced, …"; NULL without
- * one. report_verdicts_rule - the rules in words; NULL without one. */
-const char *report_verdicts_sentence(struct arena *a, const struct report_verdicts *v);
+/* report_verdicts_rule - the rules in words; NULL without one. */
 const char *report_verdicts_rule(struct arena *a, const struct report_folder *f);
 
 /* --- claims.c - the verdicts of one folder's claim.sql. */
@@ -396,6 +384,9 @@ int report_claims_ask(struct report_rows *out, struct store *s, const struct rep
 int report_claims_count(struct report_rows *out, struct store *s,
                         const struct report_claims *claims, const char *scale, struct err *e);
 
+/* report_claims_begins - whether a claim begins at this row of report_claims.cases. */
+bool report_claims_begins(const struct report_rows *cases, int32_t row);
+
 /* report_claims_heading - what is above verdicts: away from scale paper they are about shape.
  */
 const char *report_claims_heading(struct arena *a, const char *scale);
@@ -421,8 +412,8 @@ int report_claims_write(FILE *out, const struct report_claims *claims, bool plac
  */
 void report_gnuplot_quote(struct strbuf *b, const char *text);
 
-/* report_gnuplot_check_sandbox - for the script at this path. Errors: ERR_UNAVAILABLE there is no
- * sandbox here: says why and what to do. */
+/* report_gnuplot_check_sandbox - for the script at this path. Errors: ERR_UNAVAILABLE this machine
+ * has no sandbox, with the reason and the remedy. */
 int report_gnuplot_check_sandbox(struct arena *a, const char *script, struct err *e);
 
 /* report_gnuplot_draw - writes NAME.dat and NAME.gp into folder, made when absent, and runs NAME.gp

@@ -3,9 +3,6 @@
 
 #include <string.h>
 
-const char *const report_verdict_names[REPORT_VERDICTS_N] = {
-    "reproduced", "within", "not reproduced", "not run", "other device", "noisy"};
-
 static const char *cell_text(const struct report_verdicts *v, int32_t row, const char *column)
 {
     return report_rows_get(&v->rows, row, column);
@@ -23,13 +20,6 @@ int report_verdicts_find(struct report_verdicts *v, struct arena *a, struct stor
     TRY(report_cells_judged(&v->rows, a, s, &f->layout, f->points, scale, e));
     for (int32_t i = 0; i < v->rows.rows_n; i++) v->cells_n += cell_text(v, i, "paper") != NULL;
     return 0;
-}
-
-int32_t report_verdicts_count(const struct report_verdicts *v, const char *verdict)
-{
-    int32_t n = 0;
-    for (int32_t i = 0; i < v->rows.rows_n; i++) n += same(cell_text(v, i, "verdict"), verdict);
-    return n;
 }
 
 /* --- the table of cells --------------------------------------------------------------------- */
@@ -84,40 +74,6 @@ void report_verdicts_table(struct report_rows *out, struct arena *a,
 }
 
 /* --- in words ------------------------------------------------------------------------------- */
-
-static void add_count(struct strbuf *b, int32_t n, const char *what)
-{
-    if (n > 0) strbuf_addf(b, "%s%d %s", b->n ? ", " : "", n, what);
-}
-
-const char *report_verdicts_sentence(struct arena *a, const struct report_verdicts *v)
-{
-    struct strbuf b;
-    int32_t judged_n = 0;
-
-    strbuf_init(&b, a);
-    for (int32_t k = 0; k < REPORT_VERDICTS_N; k++)
-        judged_n += report_verdicts_count(v, report_verdict_names[k]);
-    if (judged_n == 0) return NULL;
-    add_count(&b, report_verdicts_count(v, "reproduced"), "reproduced");
-    for (int32_t i = 0; i < v->rows.rows_n; i++) { /* one count for each bound */
-        const char *said = cell_text(v, i, "said");
-        int32_t n = 0;
-        if (!same(cell_text(v, i, "verdict"), "within")) continue;
-        for (int32_t k = 0; k < v->rows.rows_n; k++) {
-            if (!same(said, cell_text(v, k, "said"))) continue;
-            if (k < i) break;
-            n++;
-        }
-        add_count(&b, n, said);
-    }
-    add_count(&b, report_verdicts_count(v, "not reproduced"), "not reproduced");
-    add_count(&b, report_verdicts_count(v, "other device"), "on another device (ratio alone)");
-    add_count(&b, report_verdicts_count(v, "noisy"), "measured on a busy machine (not judged)");
-    add_count(&b, report_verdicts_count(v, "not run"), "not run");
-    return arena_printf(a, "Verdicts on %d number%s of the paper: %s.", judged_n,
-                        judged_n == 1 ? "" : "s", b.text);
-}
 
 static bool same_rule(const struct report_rule *a, const struct report_rule *b)
 {

@@ -12,9 +12,13 @@ static bool queue_has_failed(const struct store_run_state *st)
 }
 
 /* Whether a run is wanted for its own sake; queue_init adds what follows from its training. */
-static bool queue_wants(const struct store_run_state *st, enum scheduler_pick pick)
+static bool queue_wants(const struct store_run_state *st, enum spec_kind kind,
+                        enum scheduler_pick pick)
 {
     switch (pick) {
+    case PICK_REEVALUATE:
+        if (kind == SPEC_EVAL) return true;
+        /* fallthrough */
     case PICK_MISSING:
         return !st->done && st->last != STORE_DIVERGED;
     case PICK_REDO:
@@ -38,18 +42,19 @@ static int queue_pick(struct queue *q, int32_t i, struct store *s, enum schedule
     TRY(store_run_state(s, q->job[i].run_id, &st, e));
     bool follows = train >= 0 && q->task[train].state == RUN_WAITING;
     bool is_defined = spec_is_defined(&q->job[i].spec);
-    bool wanted = queue_wants(&st, pick) && is_defined;
+    bool wanted = queue_wants(&st, q->job[i].spec.kind, pick) && is_defined;
     /* Retrying a training also retries the evaluations it blocked and redoes those that depend on
      * it. */
     if (pick == PICK_FAILED && follows && !st.done) wanted = is_defined;
     if (pick == PICK_STALE && follows) wanted = is_defined;
     t->was_done = st.done && !wanted;
-    t->fresh = wanted && (pick == PICK_REDO || pick == PICK_STALE || st.last == STORE_DIVERGED);
+    t->fresh =
+        wanted && (st.done || pick == PICK_REDO || pick == PICK_STALE || st.last == STORE_DIVERGED);
     if (wanted)
         t->state = RUN_WAITING;
     else if (!st.done && st.last == STORE_DIVERGED && pick != PICK_STALE)
         t->state = RUN_DIVERGED;
-    if (pick == PICK_REDO && st.done) TRY(store_clear_results(s, q->job[i].run_id, e));
+    if (wanted && st.done && pick != PICK_STALE) TRY(store_clear_results(s, q->job[i].run_id, e));
     return 0;
 }
 

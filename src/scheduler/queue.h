@@ -49,7 +49,7 @@ struct queue {
 };
 
 /* queue_init - reads the state of every run from the store and decides what is wanted. PICK_REDO
- * clears the current results. */
+ * and PICK_REEVALUATE clear the current results they replace. */
 int queue_init(struct queue *q, struct arena *a, struct store *s, const struct run *jobs, int32_t n,
                const struct scheduler_options *o, struct err *e);
 

@@ -42,7 +42,7 @@ const struct executor_option *scheduler_option(int32_t executor);
 
 struct executor;
 
-enum scheduler_pick { PICK_MISSING, PICK_REDO, PICK_FAILED, PICK_STALE };
+enum scheduler_pick { PICK_MISSING, PICK_REDO, PICK_REEVALUATE, PICK_FAILED, PICK_STALE };
 
 struct scheduler_options {
     const char *devices;              /* DEVICES_SYNTAX, or cuda:emulated */

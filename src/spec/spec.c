@@ -401,14 +401,14 @@ int spec_parse_list(struct spec **out, int32_t *n, const char *text, const char 
                     struct arena *a, struct err *e)
 {
     static const char separator[] = "\n---\n";
-    int32_t room = 1;
+    int32_t list_n = 1;
 
     *n = 0;
-    for (const char *p = text; (p = strstr(p, separator)); p++) room++;
-    if (room > SPEC_LIST_MAX)
-        return ERR(e, ERR_DATA, "%s: %d specs, more than the limit of %d", place, room,
+    for (const char *p = text; (p = strstr(p, separator)); p++) list_n++;
+    if (list_n > SPEC_LIST_MAX)
+        return ERR(e, ERR_DATA, "%s: %d specs, more than the limit of %d", place, list_n,
                    SPEC_LIST_MAX);
-    *out = arena_array(a, (size_t)room, sizeof **out);
+    *out = arena_array(a, (size_t)list_n, sizeof **out);
     for (const char *p = text; p; (*n)++) {
         const char *next = strstr(p, separator);
         size_t length = next ? (size_t)(next - p) + 1 : strlen(p);

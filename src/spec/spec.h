@@ -136,7 +136,7 @@ struct spec_key {
     enum spec_type type;
     size_t offset;            /* of the field in struct spec */
     double low, high;         /* allowed range of numbers, both included */
-    const char *const *names; /* SPEC_T_ENUM: the values in order, NULL-terminated */
+    const char *const *names; /* SPEC_T_ENUM: values in order, NULL-terminated */
     const char
         *neutral; /* the behaviour before this key existed; NULL: always in the canonical text */
     bool hashed;  /* false: display only */

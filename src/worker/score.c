@@ -114,8 +114,8 @@ static int score_batch_run(struct score_batch *b, struct err *e)
 }
 
 /* Before a row is added: runs the batch if it is full, after calling tick. */
-static int score_batch_make_room(struct score_batch *b, int64_t rows_done, int64_t rows_n,
-                                 struct err *e)
+static int score_batch_prepare(struct score_batch *b, int64_t rows_done, int64_t rows_n,
+                               struct err *e)
 {
     if (b->rows_n == b->pass->rows) TRY(score_batch_run(b, e));
     if (b->rows_n == 0 && b->pass->tick)
@@ -132,7 +132,7 @@ int score_windows(const struct score_pass *p, const struct windows *w, struct er
 
     score_batch_init(&b, p, w->L, (int64_t)p->rows * w->stride);
     for (int64_t k = 0; k < windows_n; k++) {
-        TRY_OUT(rc, score_batch_make_room(&b, k, windows_n, e));
+        TRY_OUT(rc, score_batch_prepare(&b, k, windows_n, e));
         windows_get(w, k, &window);
         score_batch_add_row(&b, &window);
         for (int32_t at = window.scored_from; at < window.length; at++)
@@ -158,7 +158,7 @@ int score_prefixes(const struct score_pass *p, int64_t targets_n, const int32_t 
     for (int64_t s = 0; s < starts_n; s++) {
         int64_t left = targets_n - s;
         const struct window row = {.first = s, .length = left < longest ? (int32_t)left : longest};
-        TRY_OUT(rc, score_batch_make_room(&b, s, starts_n, e));
+        TRY_OUT(rc, score_batch_prepare(&b, s, starts_n, e));
         score_batch_add_row(&b, &row);
         for (int32_t at = 0; s == 0 && at < row.length; at++)
             TRY_OUT(rc, score_batch_add(&b, at, SCORE_ALL_LENGTHS, e));

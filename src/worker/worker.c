@@ -1,4 +1,4 @@
-/* worker.c - carries out an attempt. */
+/* worker.c - carries out an attempt, from its folder to its outcome. */
 #include "worker/worker.h"
 
 #include <errno.h>

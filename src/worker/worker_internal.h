@@ -35,9 +35,9 @@ struct worker {
     sigset_t mask_before;
 };
 
-/* worker_open - opens the attempt's folder and reads its specs; SIGTERM and SIGINT are blocked from
- * now on. Call worker_close also after an error. Errors: ERR_NOINPUT; ERR_CREATE the attempt has
- * been executed already; ERR_DATA. */
+/* worker_open - opens the attempt's folder, reads its specs, and blocks SIGTERM and SIGINT. Call
+ * worker_close also after an error. Errors: ERR_NOINPUT; ERR_CREATE the attempt has already been
+ * executed; ERR_DATA. */
 int worker_open(struct worker *a, const struct project *p, const struct worker_options *o,
                 struct err *e);
 void worker_close(struct worker *a);

@@ -22,8 +22,7 @@
 #include "store/ingest.h"
 #include "workflow/workflow.h"
 
-/* --- 1. select the training ----------------------------------------------------------------------
- */
+/* --- 1. select the training ------------------------------------------------------------------- */
 
 /* The position method of the file's content, or the longest name of a method in the file's name. */
 static const char *guess_position(const struct import *im, const char *path)

@@ -70,8 +70,7 @@ static int planning_estimate(struct planning *p, struct store *store, struct err
     return 0;
 }
 
-/* --- settings that distinguish runs
- * ------------------------------------------------------------------- */
+/* --- settings that distinguish runs ----------------------------------------------------------- */
 
 /* Whether a key is a setting of trainings without a column in the plan's list. */
 static bool is_setting(const struct spec_key *key, const struct spec *s)

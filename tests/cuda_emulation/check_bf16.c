@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "ops/op_bench.h"
-#include "ops/op_half.h"
+#include "ops/op_bf16.h"
 #include "ops/op_reference.h"
 #include "ops/ops.h"
 
@@ -35,10 +35,10 @@ static void linear_maps_agree_in_bf16(void **state)
     enum { N = 70, I = 48, O = 40 };
     struct op_bench k;
     struct err e = {0};
-    op_half_open(&k, device);
-    struct op_matrix x = op_half_random(&k, N, I, 1), w = op_half_random(&k, O, I, 1);
-    struct op_matrix y = op_half_random(&k, N, O, 1), dy = op_half_random(&k, N, O, 1);
-    struct op_matrix dx = op_half_random(&k, N, I, 1), dw = op_random(&k, O, I, 0);
+    op_bf16_open(&k, device);
+    struct op_matrix x = op_bf16_random(&k, N, I, 1), w = op_bf16_random(&k, O, I, 1);
+    struct op_matrix y = op_bf16_random(&k, N, O, 1), dy = op_bf16_random(&k, N, O, 1);
+    struct op_matrix dx = op_bf16_random(&k, N, I, 1), dw = op_random(&k, O, I, 0);
     double *want = op_doubles(&k, N * O), *want_dx = op_doubles(&k, N * I);
     double *want_dw = op_doubles(&k, O * I), *want_dbias = op_doubles(&k, O);
     struct op_matrix dbias = op_random(&k, 1, O, 0);
@@ -46,19 +46,19 @@ static void linear_maps_agree_in_bf16(void **state)
     op_linear_bwd_input_double(want_dx, dy.host, w.host, N, I, O);
     op_linear_bwd_weight_double(want_dw, want_dbias, dy.host, x.host, N, I, O);
     op_ok(ops_linear(k.b, &y.t, &x.t, &w.t, NULL, 0, &e), &e);
-    op_half_check(&k, "y", &y.t, want, OP_HALF_ULPS(1), 0);
+    op_bf16_check(&k, "y", &y.t, want, OP_BF16_ULPS(1), 0);
     op_ok(ops_linear_rows(k.b, &y.t, &x.t, &w.t, NULL, &e), &e);
-    op_half_check(&k, "y by rows", &y.t, want, OP_HALF_ULPS(1), 0);
+    op_bf16_check(&k, "y by rows", &y.t, want, OP_BF16_ULPS(1), 0);
     struct op_matrix wide = op_random(&k, N, O, 0); /* products of bf16 summed into f32 */
     op_ok(ops_linear(k.b, &wide.t, &x.t, &w.t, NULL, 0, &e), &e);
-    op_half_check(&k, "y in f32", &wide.t, want, 1e-6, 0);
+    op_bf16_check(&k, "y in f32", &wide.t, want, 1e-6, 0);
     op_ok(ops_linear_rows(k.b, &wide.t, &x.t, &w.t, NULL, &e), &e);
-    op_half_check(&k, "y by rows in f32", &wide.t, want, 1e-6, 0);
+    op_bf16_check(&k, "y by rows in f32", &wide.t, want, 1e-6, 0);
     op_ok(ops_linear_bwd_input(k.b, &dx.t, &dy.t, &w.t, 0, &e), &e);
-    op_half_check(&k, "dx", &dx.t, want_dx, OP_HALF_ULPS(1), 0);
+    op_bf16_check(&k, "dx", &dx.t, want_dx, OP_BF16_ULPS(1), 0);
     op_ok(ops_linear_bwd_weight(k.b, &dw.t, &dbias.t, &dy.t, &x.t, 0, &e), &e);
-    op_half_check(&k, "dw", &dw.t, want_dw, 1e-5, 0);
-    op_half_check(&k, "dbias", &dbias.t, want_dbias, 1e-5, 0);
+    op_bf16_check(&k, "dw", &dw.t, want_dw, 1e-5, 0);
+    op_bf16_check(&k, "dbias", &dbias.t, want_dbias, 1e-5, 0);
     op_bench_close(&k);
 }
 
@@ -69,13 +69,13 @@ static void a_relu_passes_gradients_in_bf16(void **state)
     static const float chances[] = {0.0f, 0.1f};
     struct op_bench k;
     struct err e = {0};
-    op_half_open(&k, device);
+    op_bf16_open(&k, device);
     for (int c = 0; c < 2; c++) {
         struct step_state step = {.update = UPDATE};
         struct dropout d = {.p = chances[c], .key = 4, .step_dev = op_step(&k, &step)};
-        struct op_matrix x = op_half_random(&k, N, I, 1), w = op_half_random(&k, O, I, 1);
-        struct op_matrix dy = op_half_random(&k, N, O, 1), y = op_half_random(&k, N, I, 1);
-        struct op_matrix dx = op_half_random(&k, N, I, 1), wide = op_random(&k, N, I, 0);
+        struct op_matrix x = op_bf16_random(&k, N, I, 1), w = op_bf16_random(&k, O, I, 1);
+        struct op_matrix dy = op_bf16_random(&k, N, O, 1), y = op_bf16_random(&k, N, I, 1);
+        struct op_matrix dx = op_bf16_random(&k, N, I, 1), wide = op_random(&k, N, I, 0);
         const float *factor = op_factors(&k, &d, NULL, UPDATE, N, I);
         double *want = op_doubles(&k, N * I);
         op_linear_bwd_input_double(want, dy.host, w.host, N, I, O);
@@ -84,7 +84,7 @@ static void a_relu_passes_gradients_in_bf16(void **state)
         op_ok(ops_relu(k.b, &y.t, &x.t, &d, &e), &e);
         op_ok(ops_linear_bwd_input(k.b, &dx.t, &dy.t, &w.t, 0, &e), &e);
         op_ok(ops_relu_bwd(k.b, &dx.t, &dx.t, &y.t, NULL, &d, &e), &e);
-        op_half_check(&k, "dx", &dx.t, want, OP_HALF_ULPS(2), 0);
+        op_bf16_check(&k, "dx", &dx.t, want, OP_BF16_ULPS(2), 0);
         op_ok(ops_cast(k.b, &wide.t, &dx.t, &e), &e);
         const float *got = op_get(&k, &wide.t);
         for (int64_t j = 0; j < N * I; j++) assert_true(want[j] != 0.0 || got[j] == 0.0f);
@@ -103,19 +103,19 @@ static void casts_round_to_the_nearest(void **state)
     static const int64_t sizes[][2] = {{1, 9}, {1, 4099}, {37, 21}, {9, 64}};
     struct op_bench k;
     struct err e = {0};
-    op_half_open(&k, device);
+    op_bf16_open(&k, device);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         int64_t N = sizes[i][0], C = sizes[i][1];
-        struct op_matrix x = op_random(&k, N, C, 0), y = op_half_random(&k, N, C, 1);
+        struct op_matrix x = op_random(&k, N, C, 0), y = op_bf16_random(&k, N, C, 1);
         struct op_matrix back = op_random(&k, N, C, 0);
         memcpy(x.host, ties, sizeof ties);
         op_set(&k, &x);
         op_ok(ops_cast(k.b, &y.t, &x.t, &e), &e);
-        op_half_same(&k, "y", y.t.data, x.host, N * C);
+        op_bf16_same(&k, "y", y.t.data, x.host, N * C);
         op_ok(ops_cast(k.b, &back.t, &y.t, &e), &e);
         for (int64_t j = 0; j < N * C; j++) {
             uint16_t half;
-            x.host[j] = op_half_round(x.host[j], &half);
+            x.host[j] = op_bf16_round(x.host[j], &half);
         }
         op_same("back", op_get(&k, &back.t), x.host, N * C);
         op_bench_reset(&k);
@@ -131,12 +131,12 @@ static void an_update_rewrites_the_weights_in_bf16(void **state)
         .lr = 0.25f, .lr_previous = 0.5f, .gradient_scale = 0.5f, .clip = 0.1f, .adam_step = 3};
     struct op_bench k;
     struct err e = {0};
-    op_half_open(&k, device);
+    op_bf16_open(&k, device);
     for (size_t i = 0; i < 2 * sizeof lengths / sizeof *lengths; i++) {
         int64_t n = lengths[i / 2];
         struct op_matrix theta = op_random(&k, 1, n, 0), first = op_random(&k, 1, n, 0);
         struct op_matrix second = op_random(&k, 1, n, 0), grad = op_random(&k, 1, n, 0);
-        struct op_matrix half = op_half_random(&k, 1, n, 1);
+        struct op_matrix half = op_bf16_random(&k, 1, n, 1);
         const struct step_state *step = op_step(&k, &content);
         double *squares = op_memory(&k, NULL, sizeof *squares);
         op_ok(ops_sum_squares(k.b, squares, grad.t.data, n, &e), &e);
@@ -171,7 +171,7 @@ static void an_update_rewrites_the_weights_in_bf16(void **state)
                                                .bf16_dev = half.t.data},
                            &e),
                   &e);
-        op_half_same(&k, "half", half.t.data, op_get(&k, &theta.t), n);
+        op_bf16_same(&k, "half", half.t.data, op_get(&k, &theta.t), n);
         op_bench_reset(&k);
     }
     op_bench_close(&k);
@@ -185,11 +185,11 @@ static void norms_agree_in_bf16(void **state)
     static const int64_t widths[] = {8, 100, 256, 1024};
     struct op_bench k;
     struct err e = {0};
-    op_half_open(&k, device);
+    op_bf16_open(&k, device);
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
         int64_t N = 9, C = widths[i];
-        struct op_matrix x = op_half_random(&k, N, C, 1), y = op_half_random(&k, N, C, 1);
-        struct op_matrix dy = op_half_random(&k, N, C, 1), dx = op_half_random(&k, N, C, 1);
+        struct op_matrix x = op_bf16_random(&k, N, C, 1), y = op_bf16_random(&k, N, C, 1);
+        struct op_matrix dy = op_bf16_random(&k, N, C, 1), dx = op_bf16_random(&k, N, C, 1);
         struct op_matrix gain = op_random(&k, 1, C, 0), bias = op_random(&k, 1, C, 0);
         struct op_matrix stats = op_random(&k, N, 2, 0);
         struct op_matrix dgain = op_random(&k, 1, C, 0), dbias = op_random(&k, 1, C, 0);
@@ -203,7 +203,7 @@ static void norms_agree_in_bf16(void **state)
             want_dbias[c] += dbias.host[c];
         }
         op_ok(ops_layernorm(k.b, &y.t, &stats.t, &x.t, &gain.t, &bias.t, &e), &e);
-        op_half_check(&k, "y", &y.t, want, OP_HALF_ULPS(1), 0);
+        op_bf16_check(&k, "y", &y.t, want, OP_BF16_ULPS(1), 0);
         op_ok(ops_layernorm_bwd(k.b,
                                 &(struct layernorm_bwd_args){.dx = dx.t,
                                                              .dgain = dgain.t,
@@ -214,9 +214,9 @@ static void norms_agree_in_bf16(void **state)
                                                              .gain = gain.t},
                                 &e),
               &e);
-        op_half_check(&k, "dx", &dx.t, want_dx, OP_HALF_ULPS(1), 1);
-        op_half_check(&k, "dgain", &dgain.t, want_dgain, 1e-5, 10);
-        op_half_check(&k, "dbias", &dbias.t, want_dbias, 1e-5, 10);
+        op_bf16_check(&k, "dx", &dx.t, want_dx, OP_BF16_ULPS(1), 1);
+        op_bf16_check(&k, "dgain", &dgain.t, want_dgain, 1e-5, 10);
+        op_bf16_check(&k, "dbias", &dbias.t, want_dbias, 1e-5, 10);
         op_bench_reset(&k);
     }
     op_bench_close(&k);
@@ -290,10 +290,10 @@ static void check_attention(struct op_bench *k, const struct attention_size *s)
     struct err e = {0};
     int64_t N = (int64_t)s->B * s->T, C = (int64_t)s->H * s->D, n = N * C;
     float scale = (float)(1.0 / sqrt((double)s->D));
-    struct op_matrix q = op_half_random(k, N, C, 2), key = op_half_random(k, N, C, 2);
-    struct op_matrix v = op_half_random(k, N, C, 1), dout = op_half_random(k, N, C, 1);
-    struct op_matrix out = op_half_random(k, N, C, 1), dq = op_half_random(k, N, C, 1);
-    struct op_matrix dk = op_half_random(k, N, C, 1), dv = op_half_random(k, N, C, 1);
+    struct op_matrix q = op_bf16_random(k, N, C, 2), key = op_bf16_random(k, N, C, 2);
+    struct op_matrix v = op_bf16_random(k, N, C, 1), dout = op_bf16_random(k, N, C, 1);
+    struct op_matrix out = op_bf16_random(k, N, C, 1), dq = op_bf16_random(k, N, C, 1);
+    struct op_matrix dk = op_bf16_random(k, N, C, 1), dv = op_bf16_random(k, N, C, 1);
     struct op_matrix lse = op_random(k, (int64_t)s->B * s->H, s->T, 0);
     struct op_attention ref = {.B = s->B, .T = s->T, .H = s->H, .D = s->D, .scale = scale};
     struct attention a = {.B = s->B,
@@ -321,15 +321,15 @@ static void check_attention(struct op_bench *k, const struct attention_size *s)
     op_attention_bwd_double(want_dq, want_dk, want_dv, none, offset, q.host, key.host, v.host,
                             dout.host, &ref);
     op_ok(ops_attention(k->b, &a, &e), &e);
-    op_half_check(k, "out", &out.t, want, OP_HALF_ULPS(2), 0);
+    op_bf16_check(k, "out", &out.t, want, OP_BF16_ULPS(2), 0);
     /* Turned q and k are rounded to bf16: a score, of size 1, feels it. */
-    op_half_check(k, "lse", &lse.t, want_lse, s->turned ? OP_HALF_ULPS(1) : 1e-5, 1);
+    op_bf16_check(k, "lse", &lse.t, want_lse, s->turned ? OP_BF16_ULPS(1) : 1e-5, 1);
     op_ok(ops_attention_bwd(k->b, &a, &e), &e);
     /* dp is a sum of D products of dout and v; its typical size times q or k is what cancels. */
     double term = scale * sqrt((double)s->D) / (1.0 - s->p) * most(q.host, n);
-    op_half_check(k, "dv", &dv.t, want_dv, OP_HALF_ULPS(3), 1 / (1.0 - s->p));
-    op_half_check(k, "dq", &dq.t, want_dq, OP_HALF_ULPS(3), term);
-    op_half_check(k, "dk", &dk.t, want_dk, OP_HALF_ULPS(3), term);
+    op_bf16_check(k, "dv", &dv.t, want_dv, OP_BF16_ULPS(3), 1 / (1.0 - s->p));
+    op_bf16_check(k, "dq", &dq.t, want_dq, OP_BF16_ULPS(3), term);
+    op_bf16_check(k, "dk", &dk.t, want_dk, OP_BF16_ULPS(3), term);
 }
 
 static void attention_agrees_in_bf16(void **state)
@@ -346,7 +346,7 @@ static void attention_agrees_in_bf16(void **state)
         {1, 97, 1, 32, 1, 0, 0.1f, 2},   {1, 65, 2, 64, 0, 5, 0, 1},
         {1, 131, 1, 128, 0, 0, 0.1f, 1}, {2, 97, 2, 128, 0, 0, 0, 2}};
     struct op_bench k;
-    op_half_open(&k, device);
+    op_bf16_open(&k, device);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         print_message("T %d, D %d, slopes %d, table %d, p %.1f, turned %d\n", sizes[i].T,
                       sizes[i].D, sizes[i].sloped, sizes[i].bias_table_n, (double)sizes[i].p,
@@ -376,20 +376,20 @@ static void rows_are_gathered_and_scattered(void **state)
     (void)state;
     struct op_bench k;
     struct err e = {0};
-    op_half_open(&k, device);
+    op_bf16_open(&k, device);
     for (int i = 0; i < SHAPES_N; i++) {
         int64_t n = shapes[i][0], C = shapes[i][1], table_n = 13;
-        struct op_matrix table = op_half_random(&k, table_n, C, 1), y = op_half_random(&k, n, C, 1);
+        struct op_matrix table = op_bf16_random(&k, table_n, C, 1), y = op_bf16_random(&k, n, C, 1);
         struct op_matrix sums = op_random(&k, table_n, C, 0);
         const int32_t *at = NULL, *index = op_list(&k, &at, n, (int32_t)table_n, 1);
         float *want = op_floats(&k, n * C);
         for (int64_t j = 0; j < n * C; j++)
             want[j] = at[j / C] < 0 ? 0.0f : 3.0f * table.host[at[j / C] * C + j % C];
         op_ok(ops_gather_rows(k.b, &y.t, &table.t, index, 3.0f, &e), &e);
-        op_half_same(&k, "gathered", y.t.data, want, n * C);
+        op_bf16_same(&k, "gathered", y.t.data, want, n * C);
 
         /* A gradient of f32 is the sum in rising order of rows of bf16. */
-        struct op_matrix dy = op_half_random(&k, n, C, 1);
+        struct op_matrix dy = op_bf16_random(&k, n, C, 1);
         for (int64_t j = 0; j < n * C; j++)
             if (at[j / C] >= 0) sums.host[at[j / C] * C + j % C] += dy.host[j];
         op_ok(ops_scatter_rows(k.b, &sums.t, &dy.t, index, 1.0f, 1, &e), &e);
@@ -404,11 +404,11 @@ static void sums_dropout_and_relu_round_once(void **state)
     (void)state;
     struct op_bench k;
     struct err e = {0};
-    op_half_open(&k, device);
+    op_bf16_open(&k, device);
     for (int i = 0; i < 2 * SHAPES_N; i++) {
         int64_t n = shapes[i / 2][0], C = shapes[i / 2][1];
-        struct op_matrix x = op_half_random(&k, n, C, 1), r = op_half_random(&k, n, C, 1);
-        struct op_matrix y = op_half_random(&k, n, C, 1), dx = op_half_random(&k, n, C, 1);
+        struct op_matrix x = op_bf16_random(&k, n, C, 1), r = op_bf16_random(&k, n, C, 1);
+        struct op_matrix y = op_bf16_random(&k, n, C, 1), dx = op_bf16_random(&k, n, C, 1);
         struct op_matrix table = op_random(&k, 4, C, 0);
         const int32_t *at = NULL, *index = op_list(&k, &at, n, 4, 0);
         struct dropout d = make_dropout(&k, i % 2 ? 0.3f : 0.0f);
@@ -416,20 +416,20 @@ static void sums_dropout_and_relu_round_once(void **state)
         float *want = op_floats(&k, n * C);
         for (int64_t j = 0; j < n * C; j++) want[j] = x.host[j] + r.host[j];
         op_ok(ops_add(k.b, &y.t, &x.t, &r.t, &e), &e);
-        op_half_same(&k, "sum", y.t.data, want, n * C);
+        op_bf16_same(&k, "sum", y.t.data, want, n * C);
         for (int64_t j = 0; j < n * C; j++) want[j] = x.host[j] + table.host[at[j / C] * C + j % C];
         op_ok(ops_add_rows(k.b, &y.t, &x.t, &table.t, index, &e), &e);
-        op_half_same(&k, "sum with a table", y.t.data, want, n * C);
+        op_bf16_same(&k, "sum with a table", y.t.data, want, n * C);
         for (int64_t j = 0; j < n * C; j++) want[j] = x.host[j] * factor[j];
         op_ok(ops_dropout(k.b, &y.t, &x.t, &d, &e), &e);
-        op_half_same(&k, "dropped", y.t.data, want, n * C);
+        op_bf16_same(&k, "dropped", y.t.data, want, n * C);
         for (int64_t j = 0; j < n * C; j++) want[j] = fmaxf(x.host[j], 0.0f) * factor[j];
         op_ok(ops_relu(k.b, &y.t, &x.t, &d, &e), &e);
-        op_half_same(&k, "relu", y.t.data, want, n * C);
+        op_bf16_same(&k, "relu", y.t.data, want, n * C);
         for (int64_t j = 0; j < n * C; j++)
             want[j] = x.host[j] > 0.0f && factor[j] > 0.0f ? r.host[j] * factor[j] : 0.0f;
         op_ok(ops_relu_bwd(k.b, &dx.t, &r.t, &y.t, NULL, &d, &e), &e);
-        op_half_same(&k, "relu, back", dx.t.data, want, n * C);
+        op_bf16_same(&k, "relu, back", dx.t.data, want, n * C);
         op_bench_reset(&k);
     }
     op_bench_close(&k);
@@ -441,13 +441,13 @@ static void residual_layernorms_agree(void **state)
     (void)state;
     struct op_bench k;
     struct err e = {0};
-    op_half_open(&k, device);
+    op_bf16_open(&k, device);
     for (int i = 0; i < 2 * SHAPES_N; i++) {
         int64_t n = shapes[i / 2][0], C = shapes[i / 2][1];
         if (C == 1) continue;
         uint16_t half;
-        struct op_matrix x = op_half_random(&k, n, C, 1), r = op_half_random(&k, n, C, 1);
-        struct op_matrix s = op_half_random(&k, n, C, 1), y = op_half_random(&k, n, C, 1);
+        struct op_matrix x = op_bf16_random(&k, n, C, 1), r = op_bf16_random(&k, n, C, 1);
+        struct op_matrix s = op_bf16_random(&k, n, C, 1), y = op_bf16_random(&k, n, C, 1);
         struct op_matrix stats = op_random(&k, n, 2, 0), gain = op_random(&k, 1, C, 0);
         struct op_matrix bias = op_random(&k, 1, C, 0);
         struct dropout d = make_dropout(&k, i % 2 ? 0.3f : 0.0f);
@@ -455,7 +455,7 @@ static void residual_layernorms_agree(void **state)
         float *sum = op_floats(&k, n * C);
         double *want = op_doubles(&k, n * C), *want_stats = op_doubles(&k, n * 2);
         for (int64_t j = 0; j < n * C; j++)
-            sum[j] = op_half_round(fmaf(r.host[j], factor[j], x.host[j]), &half);
+            sum[j] = op_bf16_round(fmaf(r.host[j], factor[j], x.host[j]), &half);
         op_layernorm_double(want, want_stats, sum, gain.host, bias.host, n, C);
         op_ok(ops_residual_layernorm(k.b,
                                      &(struct residual_layernorm_args){.s = s.t,
@@ -470,9 +470,9 @@ static void residual_layernorms_agree(void **state)
               &e);
         double *stored = op_doubles(&k, n * C);
         for (int64_t j = 0; j < n * C; j++) stored[j] = (double)sum[j];
-        op_half_check(&k, "s", &s.t, stored, OP_HALF_ULPS(1), 0);
-        op_half_check(&k, "y", &y.t, want, OP_HALF_ULPS(2), 0);
-        op_half_check(&k, "stats", &stats.t, want_stats, OP_HALF_ULPS(1), 0);
+        op_bf16_check(&k, "s", &s.t, stored, OP_BF16_ULPS(1), 0);
+        op_bf16_check(&k, "y", &y.t, want, OP_BF16_ULPS(2), 0);
+        op_bf16_check(&k, "stats", &stats.t, want_stats, OP_BF16_ULPS(1), 0);
         op_bench_reset(&k);
     }
     op_bench_close(&k);
@@ -484,20 +484,20 @@ static void softmaxes_agree(void **state)
     static const int64_t sizes[][2] = {{16, 16}, {21, 77}, {5, 1031}, {7, 4096}};
     struct op_bench k;
     struct err e = {0};
-    op_half_open(&k, device);
+    op_bf16_open(&k, device);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         int64_t n = sizes[i][0], V = sizes[i][1];
-        struct op_matrix logits = op_half_random(&k, n, V, 12), loss = op_random(&k, 1, n, 0);
+        struct op_matrix logits = op_bf16_random(&k, n, V, 12), loss = op_random(&k, 1, n, 0);
         const int32_t *at = NULL, *target = op_list(&k, &at, n, (int32_t)V, 1);
         double *want = op_doubles(&k, n), *want_grad = op_doubles(&k, n * V);
         op_softmax_double(want, want_grad, logits.host, at, n, V);
         for (int64_t j = 0; j < n; j++) want[j] = -want[j];
         op_ok(ops_softmax_logp(k.b, &loss.t, &logits.t, target, 0, &e), &e);
-        op_half_check(&k, "log p", &loss.t, want, 1e-6, 0);
+        op_bf16_check(&k, "log p", &loss.t, want, 1e-6, 0);
         for (int64_t j = 0; j < n; j++) want[j] = -want[j];
         op_ok(ops_softmax_loss(k.b, &loss.t, &logits.t, target, 1, &e), &e);
-        op_half_check(&k, "loss", &loss.t, want, 1e-6, 0);
-        op_half_check(&k, "gradient", &logits.t, want_grad, OP_HALF_ULPS(1), 0);
+        op_bf16_check(&k, "loss", &loss.t, want, 1e-6, 0);
+        op_bf16_check(&k, "gradient", &logits.t, want_grad, OP_BF16_ULPS(1), 0);
         op_bench_reset(&k);
     }
     op_bench_close(&k);

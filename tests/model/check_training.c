@@ -163,7 +163,7 @@ static void open_again(struct model_bench *k, const struct spec *s, const struct
     struct model_bench next;
     model_bench_open_on(&next, p->device, p->tolerance->dtype, s, ROWS, LENGTH, true);
     char *choices = model_bench_choices(k);
-    model_bench_adopt(&next, choices);
+    model_bench_restore_choices(&next, choices);
     free(choices);
     for (int block = MODEL_VALUES; block <= MODEL_STATE_1; block++) {
         if (block == MODEL_GRADIENTS) continue;
@@ -183,7 +183,7 @@ static struct trace train(const struct place *p, bool stopped)
     struct model_bench k;
     struct spec s = spec_of(p->kind);
     model_bench_open_on(&k, p->device, p->tolerance->dtype, &s, ROWS, LENGTH, true);
-    model_bench_adopt(&k, p->trace.choices_own);
+    model_bench_restore_choices(&k, p->trace.choices_own);
     for (uint32_t update = 0; update < UPDATES; update++) {
         train_update(&k, &s, &t, update);
         if (k.b->precision == DTYPE_BF16) the_copy_is_the_rounded_weights(&k, (int)update + 1);

@@ -88,7 +88,7 @@ char *model_bench_choices(const struct model_bench *k)
     return text;
 }
 
-void model_bench_adopt(struct model_bench *k, const char *choices)
+void model_bench_restore_choices(struct model_bench *k, const char *choices)
 {
     struct err e = {0};
     if (choices != NULL) model_bench_ok(k->b->ops->restore_choices(k->b, choices, &e), &e);

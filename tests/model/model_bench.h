@@ -27,10 +27,10 @@ void model_bench_open(struct model_bench *k, const struct spec *s, int32_t rows_
 void model_bench_close(struct model_bench *k);
 
 /* model_bench_choices - the algorithms that the device has selected by timing, as text in new heap
- * memory; NULL: none. model_bench_adopt - makes another device use them (NULL: nothing); otherwise
- * two models on one kind of device may differ in bits. */
+ * memory; NULL: none. model_bench_restore_choices - makes another device use them (NULL: nothing);
+ * otherwise two models on one kind of device may differ in bits. */
 char *model_bench_choices(const struct model_bench *k);
-void model_bench_adopt(struct model_bench *k, const char *choices);
+void model_bench_restore_choices(struct model_bench *k, const char *choices);
 
 /* model_bench_tokens - n ids from 2 on, drawn from a seed. */
 void model_bench_tokens(int32_t *out, int64_t n, uint64_t seed);

@@ -245,10 +245,10 @@ static int check(struct oracle *o, struct err *e)
 }
 
 /* The file's name without folder and ending. */
-static void base_name(char *out, size_t room, const char *path)
+static void base_name(char *out, size_t capacity, const char *path)
 {
     const char *slash = strrchr(path, '/');
-    snprintf(out, room, "%s", slash == NULL ? path : slash + 1);
+    snprintf(out, capacity, "%s", slash == NULL ? path : slash + 1);
     char *dot = strrchr(out, '.');
     if (dot != NULL && strcmp(dot, ".safetensors") == 0) *dot = '\0';
 }

@@ -6,13 +6,14 @@
 #include "model/oracle.h"
 
 /* Memory on the backend for one layer's attention. */
-struct weights_room {
+struct weights_memory {
     void *own;
     struct tensor qkv, value, out, lse;
     float *host; /* (N,C) */
 };
 
-static int room_open(struct weights_room *r, struct oracle *o, const struct model *m, struct err *e)
+static int memory_open(struct weights_memory *r, struct oracle *o, const struct model *m,
+                       struct err *e)
 {
     int64_t n = m->last.tokens_n, c = m->spec.model.dim, sums = n * m->spec.model.heads;
     TRY(m->b->ops->alloc(m->b, &r->own, (size_t)(5 * n * c + sums) * sizeof(float), e));
@@ -27,7 +28,7 @@ static int room_open(struct weights_room *r, struct oracle *o, const struct mode
 
 /* Weights of keys first ... first + D - 1: queries and keys are computed again, for rotation may
  * happen in place. */
-static int some_keys(struct weights_room *r, struct model *m, int32_t layer, int32_t first,
+static int some_keys(struct weights_memory *r, struct model *m, int32_t layer, int32_t first,
                      struct err *e)
 {
     const struct model_pass *p = &m->last;
@@ -50,7 +51,7 @@ static int some_keys(struct weights_room *r, struct model *m, int32_t layer, int
 }
 
 /* out: (H,T,T). */
-static int layer_weights(struct weights_room *r, struct model *m, int32_t layer, float *out,
+static int layer_weights(struct weights_memory *r, struct model *m, int32_t layer, float *out,
                          struct err *e)
 {
     int32_t T = m->last.length, D = m->width, H = m->spec.model.heads;
@@ -68,7 +69,7 @@ static int layer_weights(struct weights_room *r, struct model *m, int32_t layer,
 int oracle_attention(struct oracle *o, struct model *m, char letter, struct err *e)
 {
     int rc = 0;
-    struct weights_room room = {0};
+    struct weights_memory memory = {0};
     const struct safetensors_entry *want = NULL;
     int32_t T = m->last.length, H = m->spec.model.heads, layers = m->spec.model.layers;
     int64_t n = (int64_t)H * T * T;
@@ -77,9 +78,9 @@ int oracle_attention(struct oracle *o, struct model *m, char letter, struct err 
     if (!oracle_has(o, "%c.attention.0", letter) && !oracle_has(o, "%s", name)) return 0;
     float *weight = arena_array(&o->arena, (size_t)n, sizeof *weight);
     float *first = arena_array(&o->arena, (size_t)(layers * H), sizeof *first);
-    TRY_OUT(rc, room_open(&room, o, m, e));
+    TRY_OUT(rc, memory_open(&memory, o, m, e));
     for (int32_t l = 0; l < layers; l++) {
-        TRY_OUT(rc, layer_weights(&room, m, l, weight, e));
+        TRY_OUT(rc, layer_weights(&memory, m, l, weight, e));
         for (int32_t h = 0; h < H; h++) {
             double sum = 0.0;
             for (int32_t i = 0; i < T; i++) sum += (double)weight[((int64_t)h * T + i) * T];
@@ -93,6 +94,6 @@ int oracle_attention(struct oracle *o, struct model *m, char letter, struct err 
     TRY_OUT(rc, oracle_take(&want, o, "F32", (int64_t)layers * H, e, "%s", name));
     oracle_compare(o, ORACLE_ATTENTION, name, first, want->data, want->elements_n);
 out:
-    if (room.own != NULL) m->b->ops->release(m->b, room.own);
+    if (memory.own != NULL) m->b->ops->release(m->b, memory.own);
     return rc;
 }

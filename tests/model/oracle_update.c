@@ -1,4 +1,4 @@
-/* oracle_update.c - NAG alone, clipping alone, and NAG behind half-precision gradients, all through
+/* oracle_update.c - NAG alone, clipping alone, and NAG behind fp16 gradients, all through
  * the backend's own update. */
 #include <inttypes.h>
 #include <math.h>
@@ -20,16 +20,16 @@ struct block {
 
 static int block_open(struct block *k, struct backend *b, int64_t n, struct err *e)
 {
-    size_t room = ((size_t)n * sizeof(float) + 63) / 64 * 64;
+    size_t bytes = ((size_t)n * sizeof(float) + 63) / 64 * 64;
     *k = (struct block){.b = b, .n = n};
-    TRY(b->ops->alloc(b, &k->own, 3 * room + 128, e));
-    TRY(b->ops->zero(b, k->own, 3 * room + 128, e));
+    TRY(b->ops->alloc(b, &k->own, 3 * bytes + 128, e));
+    TRY(b->ops->zero(b, k->own, 3 * bytes + 128, e));
     char *at = k->own;
     k->theta = (float *)(void *)at;
-    k->momentum = (float *)(void *)(at + room);
-    k->grad = (float *)(void *)(at + 2 * room);
-    k->squares = (double *)(void *)(at + 3 * room);
-    k->step = (struct step_state *)(void *)(at + 3 * room + 64);
+    k->momentum = (float *)(void *)(at + bytes);
+    k->grad = (float *)(void *)(at + 2 * bytes);
+    k->squares = (double *)(void *)(at + 3 * bytes);
+    k->step = (struct step_state *)(void *)(at + 3 * bytes + 64);
     return 0;
 }
 
@@ -167,7 +167,7 @@ int oracle_clip(struct oracle *o, struct err *e)
 }
 
 /* The nearest float16, halves to even. */
-static float half_round(float x)
+static float fp16_round(float x)
 {
     int exponent = 0;
     double magnitude = fabs((double)x);
@@ -179,18 +179,18 @@ static float half_round(float x)
     return (float)copysign(rounded, (double)x);
 }
 
-/* The half copy must be the rounded master; where the master differs by float rounding and is at
+/* The fp16 copy must be the rounded master; where the master differs by float rounding and is at
  * a tie, the neighbour that the stored master rounds to is accepted. */
-static void compare_halves(struct oracle *o, const float *master, const float *want_master,
-                           const float *want, int64_t n)
+static void compare_fp16(struct oracle *o, const float *master, const float *want_master,
+                         const float *want, int64_t n)
 {
     float *got = arena_array(&o->arena, (size_t)n, sizeof *got);
     for (int64_t i = 0; i < n; i++) {
-        got[i] = half_round(master[i]);
+        got[i] = fp16_round(master[i]);
         double slack = 1e-6 * fabs((double)want_master[i]);
-        bool tie = half_round((float)((double)master[i] - slack)) !=
-                   half_round((float)((double)master[i] + slack));
-        if (tie) got[i] = half_round(want_master[i]);
+        bool tie = fp16_round((float)((double)master[i] - slack)) !=
+                   fp16_round((float)((double)master[i] + slack));
+        if (tie) got[i] = fp16_round(want_master[i]);
     }
     oracle_compare(o, ORACLE_EXACT, "half", got, want, n);
 }
@@ -225,7 +225,7 @@ int oracle_half_master(struct oracle *o, struct err *e)
         double squares = 0.0, by = 1.0 / (scale * ((const int32_t *)size->data)[i]);
         for (int64_t j = 0; j < n; j++) squares += (double)g[j] * (double)g[j];
         norm[i] = (float)(sqrt(squares) * by);
-        /* The half-precision form of clipping has no 1e-6, so the factor is made here and the
+        /* The fp16 form of clipping has no 1e-6, so the factor is made here and the
          * backend's own clipping stays off. */
         if (sqrt(squares) * by > highest) by *= highest / (sqrt(squares) * by);
         struct step_state step = {.lr = *lr,
@@ -238,7 +238,7 @@ int oracle_half_master(struct oracle *o, struct err *e)
     oracle_compare(o, ORACLE_UPDATE, "grad_norm", norm, norms->data, steps);
     TRY_OUT(rc, oracle_compare_metadata(o, ORACLE_UPDATE, "grad_norm", norm, steps, e));
     oracle_compare(o, ORACLE_UPDATE, "master", got, master->data, steps * n);
-    compare_halves(o, got, master->data, half->data, steps * n);
+    compare_fp16(o, got, master->data, half->data, steps * n);
 out:
     block_close(&k);
     return rc;

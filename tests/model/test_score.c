@@ -162,7 +162,7 @@ static void scores_follow_an_update(void **state)
     score_row(&k, &batch, 0, LONG, after);
     assert_memory_not_equal(before, after, sizeof before);
     char *choices = model_bench_choices(&k);
-    model_bench_adopt(&again, choices);
+    model_bench_restore_choices(&again, choices);
     free(choices);
     for (int32_t i = 0; i < model_params(k.m)->tensors_n; i++) {
         model_bench_ok(model_read(k.m, MODEL_VALUES, i, k.values, &e), &e);

@@ -46,10 +46,10 @@ struct op_adam {
                          int64_t rows, int32_t T, int32_t H, int32_t D, int layout, int inverse);  \
     void name(op_attention)(real * out, real * lse, const float *q, const float *k,                \
                             const float *v, const struct op_attention *a);                         \
-    /* dnear (H, bias_table_n) and doffset (H) are overwritten */                                  \
-    void name(op_attention_bwd)(real * dq, real * dk, real * dv, real * dnear, real * doffset,     \
-                                const float *q, const float *k, const float *v, const float *dout, \
-                                const struct op_attention *a);                                     \
+    /* dbias_table (H, bias_table_n) and dtail_offset (H) are overwritten */                       \
+    void name(op_attention_bwd)(real * dq, real * dk, real * dv, real * dbias_table,               \
+                                real * dtail_offset, const float *q, const float *k,               \
+                                const float *v, const float *dout, const struct op_attention *a);  \
     /* loss (N); dlogits (N,V) or NULL; target -1 counts nothing */                                \
     void name(op_softmax)(real * loss, real * dlogits, const float *logits, const int32_t *target, \
                           int64_t N, int64_t V);                                                   \

@@ -96,8 +96,9 @@ void NAME(op_layernorm_bwd)(REAL *dx, REAL *dgain, REAL *dbias, const float *dy,
 }
 
 /* Rotates the pairs of x (rows, H*D) in place; no token is later than `last`. */
-static void NAME(turn_pairs)(REAL *x, const float *cosine, const float *sine, int64_t rows,
-                             int32_t T, int32_t last, int32_t H, int32_t D, int layout, int inverse)
+static void NAME(rotate_pairs)(REAL *x, const float *cosine, const float *sine, int64_t rows,
+                               int32_t T, int32_t last, int32_t H, int32_t D, int layout,
+                               int inverse)
 {
     int64_t half = D / 2;
     for (int64_t n = 0; n < rows; n++)
@@ -120,18 +121,18 @@ void NAME(op_rotary)(REAL *y, const float *x, const float *cosine, const float *
                      int32_t T, int32_t H, int32_t D, int layout, int inverse)
 {
     for (int64_t i = 0; i < rows * H * D; i++) y[i] = (REAL)x[i];
-    NAME(turn_pairs)(y, cosine, sine, rows, T, T, H, D, layout, inverse);
+    NAME(rotate_pairs)(y, cosine, sine, rows, T, T, H, D, layout, inverse);
 }
 
 /* A rotated copy of q or k on the heap; no token is later than `last`. */
-static REAL *NAME(attention_turned)(const float *x, int32_t last, const struct op_attention *a)
+static REAL *NAME(attention_rotated)(const float *x, int32_t last, const struct op_attention *a)
 {
     int64_t rows = (int64_t)a->B * a->T, n = rows * a->H * a->D;
     REAL *out = malloc((size_t)n * sizeof *out);
     if (out == NULL) abort();
     for (int64_t i = 0; i < n; i++) out[i] = (REAL)x[i];
     if (a->cosine != NULL)
-        NAME(turn_pairs)(out, a->cosine, a->sine, rows, a->T, last, a->H, a->D, a->layout, 0);
+        NAME(rotate_pairs)(out, a->cosine, a->sine, rows, a->T, last, a->H, a->D, a->layout, 0);
     return out;
 }
 
@@ -196,8 +197,8 @@ void NAME(op_attention)(REAL *out, REAL *lse, const float *q_in, const float *k_
 {
     int64_t C = (int64_t)a->H * a->D;
     REAL *p = malloc((size_t)a->T * sizeof *p);
-    REAL *q = NAME(attention_turned)(q_in, a->T, a), *k = NAME(attention_turned)(k_in, a->T, a);
-    REAL *far = NAME(attention_turned)(q_in, NAME(sink_last)(a), a);
+    REAL *q = NAME(attention_rotated)(q_in, a->T, a), *k = NAME(attention_rotated)(k_in, a->T, a);
+    REAL *far = NAME(attention_rotated)(q_in, NAME(sink_last)(a), a);
     if (p == NULL) abort();
     for (int32_t b = 0; b < a->B; b++)
         for (int32_t h = 0; h < a->H; h++)
@@ -219,10 +220,11 @@ void NAME(op_attention)(REAL *out, REAL *lse, const float *q_in, const float *k_
 }
 
 /* The contribution of a query to all gradients; dfar is that of q rotated for sinks. */
-static void NAME(attention_row_dx)(REAL *p, REAL *dq, REAL *dfar, REAL *dk, REAL *dv, REAL *dnear,
-                                   REAL *doffset, const REAL *q, const REAL *far, const REAL *k,
-                                   const float *v, const float *dout, int32_t b, int32_t h,
-                                   int32_t i, const struct op_attention *a)
+static void NAME(attention_row_bwd)(REAL *p, REAL *dq, REAL *dfar, REAL *dk, REAL *dv,
+                                    REAL *dbias_table, REAL *dtail_offset, const REAL *q,
+                                    const REAL *far, const REAL *k, const float *v,
+                                    const float *dout, int32_t b, int32_t h, int32_t i,
+                                    const struct op_attention *a)
 {
     int64_t C = (int64_t)a->H * a->D, from = ((int64_t)b * a->T + i) * C + h * a->D;
     REAL *dp = p + a->T, dot = 0;
@@ -246,34 +248,34 @@ static void NAME(attention_row_dx)(REAL *p, REAL *dq, REAL *dfar, REAL *dk, REAL
             dk[to + d] += ds * (REAL)a->scale * (is_far ? far : q)[from + d];
         }
         if (distance < a->bias_table_n)
-            dnear[(int64_t)h * a->bias_table_n + distance] += ds;
+            dbias_table[(int64_t)h * a->bias_table_n + distance] += ds;
         else
-            doffset[h] += ds;
+            dtail_offset[h] += ds;
     }
 }
 
-void NAME(op_attention_bwd)(REAL *dq, REAL *dk, REAL *dv, REAL *dnear, REAL *doffset,
+void NAME(op_attention_bwd)(REAL *dq, REAL *dk, REAL *dv, REAL *dbias_table, REAL *dtail_offset,
                             const float *q_in, const float *k_in, const float *v, const float *dout,
                             const struct op_attention *a)
 {
     int64_t n = (int64_t)a->B * a->T * a->H * a->D;
     REAL *p = malloc(2 * (size_t)a->T * sizeof *p), *dfar = calloc((size_t)n, sizeof *dfar);
-    REAL *q = NAME(attention_turned)(q_in, a->T, a), *k = NAME(attention_turned)(k_in, a->T, a);
-    REAL *far = NAME(attention_turned)(q_in, NAME(sink_last)(a), a);
+    REAL *q = NAME(attention_rotated)(q_in, a->T, a), *k = NAME(attention_rotated)(k_in, a->T, a);
+    REAL *far = NAME(attention_rotated)(q_in, NAME(sink_last)(a), a);
     if (p == NULL || dfar == NULL) abort();
     for (int64_t i = 0; i < n; i++) dq[i] = dk[i] = dv[i] = 0;
-    for (int64_t i = 0; i < (int64_t)a->H * a->bias_table_n; i++) dnear[i] = 0;
-    for (int32_t h = 0; h < a->H; h++) doffset[h] = 0;
+    for (int64_t i = 0; i < (int64_t)a->H * a->bias_table_n; i++) dbias_table[i] = 0;
+    for (int32_t h = 0; h < a->H; h++) dtail_offset[h] = 0;
     for (int32_t b = 0; b < a->B; b++)
         for (int32_t h = 0; h < a->H; h++)
-            for (int32_t i = 0; i < a->T; i++) NAME(attention_row_dx)
-    (p, dq, dfar, dk, dv, dnear, doffset, q, far, k, v, dout, b, h, i, a);
+            for (int32_t i = 0; i < a->T; i++) NAME(attention_row_bwd)
+    (p, dq, dfar, dk, dv, dbias_table, dtail_offset, q, far, k, v, dout, b, h, i, a);
     if (a->cosine != NULL) {
         int64_t rows = (int64_t)a->B * a->T;
         int32_t last = NAME(sink_last)(a);
-        NAME(turn_pairs)(dq, a->cosine, a->sine, rows, a->T, a->T, a->H, a->D, a->layout, 1);
-        NAME(turn_pairs)(dfar, a->cosine, a->sine, rows, a->T, last, a->H, a->D, a->layout, 1);
-        NAME(turn_pairs)(dk, a->cosine, a->sine, rows, a->T, a->T, a->H, a->D, a->layout, 1);
+        NAME(rotate_pairs)(dq, a->cosine, a->sine, rows, a->T, a->T, a->H, a->D, a->layout, 1);
+        NAME(rotate_pairs)(dfar, a->cosine, a->sine, rows, a->T, last, a->H, a->D, a->layout, 1);
+        NAME(rotate_pairs)(dk, a->cosine, a->sine, rows, a->T, a->T, a->H, a->D, a->layout, 1);
     }
     for (int64_t i = 0; i < n; i++) dq[i] += dfar[i];
     free(far);

@@ -118,7 +118,7 @@ TEST(attention_gradients_are_differences)
 {
     static struct attention_inputs l;
     static double dq[ROOM], dk[ROOM], dv[ROOM];
-    double dnear[64], doffset[8];
+    double dbias_table[64], dtail_offset[8];
     enum { B = 2, T = 6, H = 2, D = 4, NEAR = 3 };
     l.a = (struct op_attention){.B = B,
                                 .T = T,
@@ -149,12 +149,12 @@ TEST(attention_gradients_are_differences)
         l.a.cosine = transposed > 0 ? l.cosine : NULL;
         l.a.sine = transposed > 0 ? l.sine : NULL;
         l.a.layout = transposed == 2;
-        op_attention_bwd_double(dq, dk, dv, dnear, doffset, l.q, l.k, l.v, l.dout, &l.a);
+        op_attention_bwd_double(dq, dk, dv, dbias_table, dtail_offset, l.q, l.k, l.v, l.dout, &l.a);
         check_differences(attention_value, &l, l.q, dq, l.n);
         check_differences(attention_value, &l, l.k, dk, l.n);
         check_differences(attention_value, &l, l.v, dv, l.n);
-        check_differences(attention_value, &l, l.near, dnear, H * NEAR);
-        check_differences(attention_value, &l, l.offset, doffset, H);
+        check_differences(attention_value, &l, l.near, dbias_table, H * NEAR);
+        check_differences(attention_value, &l, l.offset, dtail_offset, H);
     }
 }
 
@@ -184,7 +184,7 @@ TEST(softmax_gradients_are_differences)
 TEST(rotary_backwards_undoes_rotary)
 {
     enum { T = 3, H = 2, D = 4 };
-    float x[T * H * D], turned_float[T * H * D], cosine[T * D / 2], sine[T * D / 2];
+    float x[T * H * D], rotated_float[T * H * D], cosine[T * D / 2], sine[T * D / 2];
     double transposed[T * H * D], back[T * H * D];
     fill(x, T * H * D, 1);
     for (int i = 0; i < T * D / 2; i++) {
@@ -193,8 +193,8 @@ TEST(rotary_backwards_undoes_rotary)
     }
     for (int layout = 0; layout < 2; layout++) {
         op_rotary_double(transposed, x, cosine, sine, T, T, H, D, layout, 0);
-        for (int i = 0; i < T * H * D; i++) turned_float[i] = (float)transposed[i];
-        op_rotary_double(back, turned_float, cosine, sine, T, T, H, D, layout, 1);
+        for (int i = 0; i < T * H * D; i++) rotated_float[i] = (float)transposed[i];
+        op_rotary_double(back, rotated_float, cosine, sine, T, T, H, D, layout, 1);
         for (int i = 0; i < T * H * D; i++) assert_true(fabs(back[i] - (double)x[i]) < 1e-6);
     }
 }

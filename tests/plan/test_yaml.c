@@ -207,7 +207,7 @@ TEST(broken_yaml_names_its_place)
     refuses("just text\n", "f.yaml:1:1:", "mapping");
 }
 
-/* Parses n bytes: a tree or a refusal with a place. */
+/* Parses n bytes: a tree or an error with a place. */
 static void parse_exactly(const char *text, size_t n)
 {
     const struct yaml_node *root;

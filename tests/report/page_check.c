@@ -127,7 +127,7 @@ static int check_attributes(struct check *c)
         if (!*c->at) return WRONG(c, "the value of %s does not end", name);
         value = arena_strndup(&c->arena, value, (size_t)(c->at++ - value));
         for (int i = 0; i < n; i++)
-            if (strcmp(seen[i], name) == 0) return WRONG(c, "%s stands twice", name);
+            if (strcmp(seen[i], name) == 0) return WRONG(c, "%s is there twice", name);
         if (n == CHECK_ATTRIBUTES_MAX) return WRONG(c, "too many attributes");
         seen[n++] = name;
         TRY(check_attribute(c, name, value));

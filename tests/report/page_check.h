@@ -2,7 +2,7 @@
  * page of ours must never have.
  *
  * 1. Text is UTF-8 without control characters, marks of direction and half pairs.
- * 2. Elements nest and end; attributes are quoted and stand once; & begins an entity.
+ * 2. Elements nest and end; attributes are quoted and not repeated; & begins an entity.
  * 3. No two elements have one id, and in a whole page every #reference leads to one.
  * 4. No script, no event attribute, no frame, no form, and nothing that is loaded from elsewhere.
  */

@@ -18,7 +18,7 @@ int report_fixture_teardown(void **state);
 /* report_fixture_write - a file of the artefact folder. */
 void report_fixture_write(const struct report_fixture *f, const char *name, const char *text);
 
-/* One planted evaluation and where it stands in the artefact. */
+/* One planted evaluation and its point in the artefact. */
 struct report_plant {
     const char *scale;
     enum spec_position position;

@@ -67,7 +67,7 @@ TEST_WITH(void *fixture_of_case, some_of_the_papers_numbers_are_read_right)
 {
     void **state = &fixture_of_case;
     static const struct {
-        const char *where, *value; /* the page it stands on is in the table above */
+        const char *where, *value; /* its page is in the table above */
     } cells[] = {
         {"artefact='table1' AND metric='eval_wps' AND position='rotary' AND L_train=3072", "29500"},
         {"artefact='table2' AND metric='perplexity' AND position='alibi' AND L_valid=12512",

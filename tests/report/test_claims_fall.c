@@ -59,7 +59,7 @@ static void judge(struct report_rows *claims, struct arena *a, const struct bend
     *claims = judged.rows;
 }
 
-/* All folders with claims, judged as the store stands. */
+/* All folders with claims, judged by what the store holds. */
 static void open_folders(struct bending *b, struct report_fixture *f, const char *scale)
 {
     char **names;
@@ -177,7 +177,7 @@ static void bend_ours(struct bending *b, const char *position, double factor)
     }
 }
 
-/* The paper's numbers of the folders whose claims still stand. */
+/* The paper's numbers of the folders with claims that did not fall yet. */
 static void bend_papers(struct bending *b, const char *position, double factor)
 {
     static const char *const lengths[] = {"1", "L_valid>L_train", "L_valid=2*L_train"};

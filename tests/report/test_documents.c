@@ -29,7 +29,7 @@ static char *read_document(struct arena *a, const char *path)
     return text;
 }
 
-/* The statements of a document, into sql: blocks of sql, and in blocks of sh what stands in quotes
+/* The statements of a document, into sql: blocks of sql, and in blocks of sh what is in quotes
  * after `alibi query`. */
 static int list_statements(char *sql[STATEMENTS_MAX], struct arena *a, const char *text)
 {

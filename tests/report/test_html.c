@@ -174,7 +174,7 @@ TEST(words_can_be_read_in_the_light_and_in_the_dark)
         assert_true(contrast(style_color("fg", dark), style_color("mark", dark)) >= 4.5);
 }
 
-TEST(curves_can_be_told_from_their_white_ground)
+TEST(curves_are_distinct_from_their_white_ground)
 {
     /* The colours of the four methods, of axes, of notes: preamble.gp and plot.gp. */
     static const uint32_t drawn[] = {0xD55E00, 0x009E73, 0xAA4499, 0x0072B2, 0x444444, 0x555555};

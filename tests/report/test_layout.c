@@ -1,4 +1,4 @@
-/* test_layout.c - table.txt: what it says and how its faults are reported. */
+/* test_layout.c - table.txt: its keys and the messages about its faults. */
 #include "harness/test.h"
 
 #include <stddef.h>

@@ -66,7 +66,7 @@ TEST_WITH(struct report_fixture *f, the_page_leads_from_every_number_to_its_run)
     page_text_free(w);
 }
 
-TEST_WITH(struct report_fixture *f, a_page_without_results_says_so)
+TEST_WITH(struct report_fixture *f, a_page_without_results_names_the_command)
 {
     struct page_text *w = page_text_begin();
     const char *text = page(f, w, true);
@@ -182,8 +182,8 @@ TEST_WITH(struct report_fixture *f, a_folder_that_holds_markup_makes_no_markup)
     assert_false(file_exists("HACK"));
 }
 
-/* Two folders whose claims are said in the same words, and a third that says P1 otherwise. */
-TEST_WITH(void *fixture_of_case, a_claim_that_folders_share_stands_once)
+/* Two folders with a claim in the same words, and a third with other words for it. */
+TEST_WITH(void *fixture_of_case, a_claim_that_folders_share_is_one_row)
 {
     void **state = &fixture_of_case;
     static const struct {

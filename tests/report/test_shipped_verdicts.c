@@ -77,7 +77,7 @@ TEST_WITH(void *fixture_of_case, every_shipped_cell_gets_each_of_the_four_verdic
     arena_fini(&a);
 }
 
-TEST_WITH(struct report_fixture *f, every_shipped_cell_is_told_to_programs)
+TEST_WITH(struct report_fixture *f, json_gives_every_shipped_cell_its_verdict)
 {
     struct arena a;
     char **names, dir[64];
@@ -91,15 +91,16 @@ TEST_WITH(struct report_fixture *f, every_shipped_cell_is_told_to_programs)
     paper_plant_runs(f, "paper", (const char *const *)names, n);
     for (int32_t i = 0; i < n; i++) {
         struct report_verdicts v;
-        int32_t told_n = 0;
+        int32_t judged_n = 0;
         find_verdicts(&v, f, &a, names[i]);
         snprintf(dir, sizeof dir, "experiments/%s", names[i]);
         char *text = report_fixture_report(f, names[i], dir, &o, &rc);
         if (rc < 0) fail_msg("%s", f->base->e.text);
         json_t *array = json_loads(text, 0, NULL);
         for (size_t k = 0; k < json_array_size(array); k++)
-            told_n += json_is_string(json_object_get(json_array_get(array, k), "verdict"));
-        if (told_n != v.cells_n) fail_msg("%s: %d of %d cells told", dir, told_n, v.cells_n);
+            judged_n += json_is_string(json_object_get(json_array_get(array, k), "verdict"));
+        if (judged_n != v.cells_n)
+            fail_msg("%s: %d of %d cells have a verdict", dir, judged_n, v.cells_n);
         json_decref(array);
         free(text);
     }
@@ -122,7 +123,7 @@ static void write_other_recipe(struct report_fixture *f, struct arena *a)
         fail_msg("%s", err->text);
 }
 
-TEST_WITH(void *fixture_of_case, an_edited_recipe_is_called_modified_and_stands_beside_no_number)
+TEST_WITH(void *fixture_of_case, an_edited_recipe_is_called_modified_and_compared_with_no_number)
 {
     void **state = &fixture_of_case;
     const struct report_options o = {.scale = "paper", .format = REPORT_TEXT};

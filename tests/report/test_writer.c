@@ -114,7 +114,7 @@ static void assert_tex(const char *text, int columns)
 
 TEST_EACH(NULL, NULL)
 
-TEST(latex_escapes_whatever_a_cell_says)
+TEST(latex_escapes_whatever_a_cell_holds)
 {
     struct arena a;
 

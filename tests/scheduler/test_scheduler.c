@@ -200,6 +200,20 @@ TEST_WITH(struct toy_grid *g, redo_runs_everything_from_the_start)
     assert_true(file_exists(arena_printf(&g->arena, "%s/%s/2/fresh", folder, run_id)));
 }
 
+TEST_WITH(struct toy_grid *g, evaluations_are_redone_without_their_training)
+{
+    int32_t train = toy_grid_family(g, 64);
+    assert_int_equal(toy_grid_run(g), 0);
+    g->options.pick = PICK_REEVALUATE;
+    assert_int_equal(toy_grid_run(g), 0);
+    assert_int_equal(g->result.done, 3);
+    assert_int_equal(g->result.already_done, 1);
+    assert_count(g, 3, "SELECT count(*) FROM evaluations");
+    assert_count(g, 1,
+                 arena_printf(&g->arena, "SELECT count(*) FROM attempts WHERE run_id = '%s'",
+                              g->job[train].run_id));
+}
+
 TEST_WITH(struct toy_grid *g, stale_picks_nothing_of_the_same_code)
 {
     toy_grid_family(g, 64);

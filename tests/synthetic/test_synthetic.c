@@ -24,7 +24,7 @@ static struct synthetic_text made(struct arena *a, const struct synthetic_settin
 
 /* The prototype's symbols of a text: an empty line ends a document. Returns their number. */
 static int64_t symbols_of(struct arena *a, const struct synthetic_settings *s,
-                          const struct synthetic_text *text, uint16_t *out, int64_t room)
+                          const struct synthetic_text *text, uint16_t *out, int64_t capacity)
 {
     struct map symbols;
     struct text_scan scan;
@@ -42,7 +42,7 @@ static int64_t symbols_of(struct arena *a, const struct synthetic_settings *s,
         *map_put(&symbols, spelling, strlen(spelling), NULL) = i;
     }
     text_scan_init(&scan, data_text(text->text, text->n));
-    while (n < room && (item = text_next(&scan, &word, &bytes, &e)) > TEXT_END) {
+    while (n < capacity && (item = text_next(&scan, &word, &bytes, &e)) > TEXT_END) {
         int32_t symbol = begun ? SYMBOL_LINE_END : SYMBOL_DOCUMENT_END;
         if (item == TEXT_WORD) assert_true(map_get(&symbols, word, bytes, &symbol));
         out[n++] = (uint16_t)symbol;
