@@ -22,9 +22,10 @@ static __device__ inline float eight_dot(const struct eight &a, const struct eig
 
 /* Certificates (attention_skip.cuh). A block owns a norm tile of one head, 16 lanes a row, a lane
  * eight columns; rows before SKIP_FROM need only their keys' norm. Reads q and k once from memory,
- * k seven times more from the cache: 4 bytes an element. 256 threads: four rows a group, enough
- * loads in flight. */
-static __global__ void certify_k(struct attention a, struct attention_parts parts, float *workspace)
+ * without `summed` k seven times more from the cache: 4 bytes an element. 256 threads: four rows a
+ * group, enough loads in flight. */
+static __global__ void certify_k(struct attention a, struct attention_parts parts, float *workspace,
+                                 bool summed)
 {
     SHARED(float, longest, [PREPARE_ROWS]);
     int group = threadIdx.x / ROW_LANES, col = threadIdx.x % ROW_LANES * 8;
@@ -32,7 +33,8 @@ static __global__ void certify_k(struct attention a, struct attention_parts part
     struct head_bias bias = head_bias_of(a.bias, at.h, 1.0f / a.scale);
     float key_norm = 0.0f;
     bool certified = (at.tile + 1) * ATTENTION_NORM_TILE > SKIP_FROM;
-    int32_t known_n = certified ? (int32_t)SKIP_KNOWN : 1;
+    int32_t known_n = certified && !summed ? (int32_t)SKIP_KNOWN : 1;
+    const float *lse = (const float *)a.lse.data + at.item * a.lse.stride;
 
     for (int32_t turn = 0; turn < ATTENTION_NORM_TILE / PREPARE_ROWS; turn++) {
         int32_t i = at.tile * ATTENTION_NORM_TILE + turn * PREPARE_ROWS + group;
@@ -50,6 +52,7 @@ static __global__ void certify_k(struct attention a, struct attention_parts part
             if (present && back == 0) key_norm = square <= key_norm ? key_norm : square;
         }
         if (!present || !certified || col != 0) continue;
+        if (summed) known = lse[i] / a.scale;
         float lost = (SKIP_LOST + logf((float)(i + 1))) / a.scale;
         float nearest = fmaf(bias.slope, (float)(i - ATTENTION_NORM_TILE + 1), bias.offset);
         workspace[parts.norm + at.item * a.T + i] = norm;
@@ -65,12 +68,13 @@ static __global__ void certify_k(struct attention a, struct attention_parts part
     workspace[parts.key_norm + tile] = sqrtf(key_norm);
 }
 
-cudaError_t attention_skip_bounds(cudaStream_t stream, const struct attention *a, float *workspace)
+cudaError_t attention_skip_bounds(cudaStream_t stream, const struct attention *a, float *workspace,
+                                  bool summed)
 {
     int64_t blocks = attention_norm_tiles(a->T) * a->B * a->H;
     if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
     launch(certify_k, dim3((unsigned)blocks), dim3(PREPARE_THREADS), 0, stream, *a,
-           attention_parts_of(a), workspace);
+           attention_parts_of(a), workspace, summed);
     return cudaGetLastError();
 }
 

@@ -90,8 +90,9 @@ cudaError_t attention_bwd_fma(cudaStream_t stream, const struct attention *a, fl
 /* Adds the sums by distance that the backward pass left to near_grad and offset_grad. */
 cudaError_t attention_near_reduce(cudaStream_t stream, const struct attention *a, float *workspace);
 
-/* Writes the certificates of attention_skip.cuh. */
-cudaError_t attention_skip_bounds(cudaStream_t stream, const struct attention *a, float *workspace);
+/* Writes the certificates of attention_skip.cuh; summed: from lse, which the forward pass left. */
+cudaError_t attention_skip_bounds(cudaStream_t stream, const struct attention *a, float *workspace,
+                                  bool summed);
 
 /* Whether 16-byte copies of 8 columns read this view: the condition of the first family. */
 static inline int attention_is_aligned(const struct tensor *t)

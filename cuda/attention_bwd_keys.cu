@@ -221,7 +221,7 @@ cudaError_t attention_bwd_keys(cudaStream_t stream, const struct attention *a,
 cudaError_t attention_bwd_mma(cudaStream_t stream, const struct attention *a, float *workspace)
 {
     bool certified = attention_may_skip(a);
-    cudaError_t rc = certified ? attention_skip_bounds(stream, a, workspace) : cudaSuccess;
+    cudaError_t rc = certified ? attention_skip_bounds(stream, a, workspace, true) : cudaSuccess;
     if (rc == cudaSuccess) rc = attention_bwd_keys(stream, a, workspace, certified);
     if (rc == cudaSuccess) rc = attention_bwd_queries(stream, a, workspace, certified);
     return rc;

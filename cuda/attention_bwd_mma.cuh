@@ -4,7 +4,7 @@
  *    reads the keys before them for dq: no sum crosses blocks, so every order is fixed.
  * 2. Both recompute p = exp(score - lse) and ds = p (dp factor - delta), with delta = dout . out
  *    from a pass before.
- * 3. Pairs that the forward pass left out by certificate are left out here. */
+ * 3. Pairs that the forward pass left out by certificate are left out here, and others as small. */
 #ifndef CUDA_ATTENTION_DX_MMA_CUH
 #define CUDA_ATTENTION_DX_MMA_CUH
 

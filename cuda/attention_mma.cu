@@ -213,7 +213,7 @@ cudaError_t attention_mma(cudaStream_t stream, const struct attention *a, float 
 {
     const float *certificates = NULL;
     if (workspace && attention_may_skip(a)) {
-        cudaError_t rc = attention_skip_bounds(stream, a, workspace);
+        cudaError_t rc = attention_skip_bounds(stream, a, workspace, false);
         if (rc != cudaSuccess) return rc;
         certificates = workspace;
     }

@@ -1,7 +1,8 @@
 /* attention_skip.cuh - pairs that certainly do not matter, under a bias that falls with distance.
  *
- * A row has a score near its diagonal, `known`. Every score of a tile of 64 keys in the past is at
- * most |q| max|k| scale + the bias at the tile's nearest distance. Where that is below known by
+ * A row has a score near its diagonal, `known`; in the backward pass that is the log of its whole
+ * sum, which costs nothing and is not less. Every score of a tile of 64 keys in the past is at most
+ * |q| max|k| scale + the bias at the tile's nearest distance. Where that is below known by
  * more than 18.03 + ln(keys), the whole tile holds less than 2^-26 of the row's softmax, and the
  * row leaves it out. Rows before SKIP_FROM, tiles near the diagonal and heads whose bias does not
  * fall have no certificates. All numbers are divided by the scale:

@@ -4,6 +4,7 @@
 WITH
 threshold AS (SELECT
     1.10 AS early_costs,      -- P8a: ALiBi's perplexity in the first eighth of L, as a multiple of that in its last half, at least
+    8    AS longest_at_least, -- P8b: the last position is this multiple of L or more
     0.05 AS alibi_within,     -- P8b: ALiBi's perplexity at any position beyond L differs from that in the last half of L by at most this share
     1.30 AS sinusoidal_breaks -- P8c: sinusoidal perplexity at any position beyond L, as a multiple of that in the last half of L, at least
 ),
@@ -33,7 +34,7 @@ found(claim, L, seed, holds, said) AS (
     UNION ALL
     SELECT 'P8b', L_train_nominal, seed, low >= (1 - alibi_within) * late AND high <= (1 + alibi_within) * late,
            printf('%.2f in the last half of L, %.2f to %.2f beyond, up to %.1f L', late, low, high, longest)
-    FROM part, threshold WHERE position = 'alibi' AND low IS NOT NULL AND late IS NOT NULL
+    FROM part, threshold WHERE position = 'alibi' AND longest >= longest_at_least AND late IS NOT NULL
     UNION ALL
     SELECT 'P8c', L_train_nominal, seed, low >= sinusoidal_breaks * late,
            printf('%.2f in the last half of L, %.2f or more beyond', late, low)

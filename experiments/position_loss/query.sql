@@ -10,7 +10,7 @@ pooled AS ( -- a mean only where every loss is finite
         CASE WHEN count(l.nll) = count(*) THEN sum(l.nll) / sum(l.targets) END AS loss_nats
     FROM asked a LEFT JOIN position_loss l ON l.run_id = a.run_id
     GROUP BY a.train_run_id, l.first)
-SELECT CASE WHEN first = last THEN first ELSE first || '–' || last END AS positions,
+SELECT CASE WHEN first IS NULL THEN 'not recorded' WHEN first = last THEN first ELSE first || '–' || last END AS positions,
     1.0 * last / L_train AS multiple, exp(loss_nats) AS perplexity, loss_nats, first, last, targets,
     method, position, L_train, L_train_nominal, seed, scale, dataset, corpus, model, split, protocol, precision,
     tokens, modified, state, train_run_id AS run_id,

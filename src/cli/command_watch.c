@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "record/fields.h"
-#include "report/curves.h"
+#include "report/report.h"
 
 /* --- logs ----------------------------------------------------------------------------------- */
 

@@ -88,47 +88,27 @@ int64_t model_bytes(const struct model *m)
     return m->allocated_bytes;
 }
 
-/* Locates a tensor in a block. */
-static int locate(const struct model *m, enum model_block block, int32_t tensor, float **at,
-                  size_t *bytes, struct err *e)
-{
-    float *base = model_block_dev(m, block);
-    if (base == NULL || tensor < 0 || tensor >= m->params.tensors_n)
-        return ERR(e, ERR_INTERNAL, "tensor %d of block %d: the model has %d tensors in %d blocks",
-                   tensor, (int)block, m->params.tensors_n, m->memory.slots_n);
-    const struct shape_tensor *t = &m->params.tensor[tensor];
-    *at = base + t->offset;
-    *bytes = (size_t)t->rows * (size_t)t->cols * sizeof **at;
-    return 0;
-}
-
 int model_read(struct model *m, enum model_block block, int32_t tensor, float *out_host,
                struct err *e)
 {
-    float *at = NULL;
-    size_t bytes = 0;
-    TRY(locate(m, block, tensor, &at, &bytes, e));
     if (block == MODEL_GRADIENTS) TRY(model_position_pullback(m, e));
-    return m->b->ops->download(m->b, out_host, at, bytes, e);
+    return model_weights_read(m, block, tensor, out_host, e);
 }
 
 int model_write(struct model *m, enum model_block block, int32_t tensor, const float *in_host,
                 struct err *e)
 {
-    float *at = NULL;
-    size_t bytes = 0;
-    TRY(locate(m, block, tensor, &at, &bytes, e));
-    TRY(m->b->ops->upload(m->b, at, in_host, bytes, e));
+    TRY(model_weights_write(m, block, tensor, in_host, e));
     if (block != MODEL_VALUES) return 0;
     m->transposed_valid = false;
     m->position.is_stale = m->position.functions->fill != NULL;
-    return model_weights_round(m, &m->params.tensor[tensor], e);
+    return 0;
 }
 
 int model_keep_inner(struct model *m, struct err *e)
 {
     if (m->inner_dev_own != NULL) return 0;
-    model_graphs_forget(m); /* graphs refer to the memory freed below */
+    model_graphs_forget(m); /* existing graphs do not copy the streams */
     int64_t n = (m->spec.model.layers + 2) * m->tokens_max * m->spec.model.dim;
     return m->b->ops->alloc(m->b, (void **)&m->inner_dev_own, (size_t)n * sizeof(float), e);
 }

@@ -213,14 +213,19 @@ int64_t model_logits_rows(const struct model *m, int64_t classes, bool train);
 /* model_logits - rows of buffers.logits or .scores with aligned row starts. */
 struct tensor model_logits(const struct tensor *buffer, int64_t rows, int64_t classes);
 float *model_block_dev(const struct model *m, enum model_block block);
+int model_step_upload(struct model *m, const struct step_state *step, struct err *e);
 
 /* model_weights.c */
 /* model_weights_bind - views of the block at base_dev; with bf16_dev (or NULL) matrices are views
  * of that block of bf16. */
 int model_weights_bind(struct model_weights *out, struct model *m, float *base_dev, void *bf16_dev,
                        struct err *e);
-/* model_weights_round - updates the bf16 copy of one tensor. */
-int model_weights_round(struct model *m, const struct shape_tensor *t, struct err *e);
+/* model_weights_read, model_weights_write - copy a tensor from or to the host, and update its bf16
+ * copy. model_read and model_write also keep data derived from it up to date. */
+int model_weights_read(struct model *m, enum model_block block, int32_t tensor, float *out_host,
+                       struct err *e);
+int model_weights_write(struct model *m, enum model_block block, int32_t tensor,
+                        const float *in_host, struct err *e);
 /* model_weights_transpose - updates the transposed projections for scoring. */
 int model_weights_transpose(struct model *m, struct err *e);
 
@@ -269,9 +274,6 @@ int model_layers_bwd(struct model *m, const struct model_pass *p, struct err *e)
 
 /* model_head.c */
 int model_head_train(struct model *m, const struct model_pass *p, struct err *e);
-
-/* model_step.c */
-int model_step_upload(struct model *m, const struct step_state *step, struct err *e);
 
 /* position.c */
 int model_position_open(struct model *m, struct err *e);

@@ -105,6 +105,12 @@ float *model_block_dev(const struct model *m, enum model_block block)
     return m->block_dev_own + (int64_t)block * m->params.elements_n;
 }
 
+int model_step_upload(struct model *m, const struct step_state *step, struct err *e)
+{
+    m->step = *step;
+    return m->b->ops->upload(m->b, m->step_dev, &m->step, sizeof m->step, e);
+}
+
 static int host_open(struct model *m, struct err *e)
 {
     int64_t widest = 1;

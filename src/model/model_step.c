@@ -8,12 +8,6 @@
 
 #include "model/model_internal.h"
 
-int model_step_upload(struct model *m, const struct step_state *step, struct err *e)
-{
-    m->step = *step;
-    return m->b->ops->upload(m->b, m->step_dev, &m->step, sizeof m->step, e);
-}
-
 /* Zeroes the sums of an update and all gradients except those of the layers' matrices, which the
  * first pass overwrites. Relies on the order of the matrices in the block. */
 static int begin_update(struct model *m, const struct model_state *state, struct err *e)

@@ -1,6 +1,6 @@
-/* model_weights.c - views of the parameter block by name, the bf16 copy of the weights, and the
- * transposed tail projections for scoring. Checks that tensors used as one matrix (q, k, v; band 0
- * and the class rows) are adjacent. */
+/* model_weights.c - views of the parameter block by name, copies of tensors from and to the host,
+ * the bf16 copy of the weights, and the transposed tail projections for scoring. Checks that
+ * tensors used as one matrix (q, k, v; band 0 and the class rows) are adjacent. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -130,10 +130,39 @@ int model_weights_bind(struct model_weights *out, struct model *m, float *base_d
     return b.rc;
 }
 
-int model_weights_round(struct model *m, const struct shape_tensor *t, struct err *e)
+/* Locates a tensor in a block. */
+static int locate(const struct model *m, enum model_block block, int32_t tensor, float **at,
+                  size_t *bytes, struct err *e)
 {
-    if (m->bf16_dev_own == NULL) return 0;
-    struct tensor master = tensor_make(m->block_dev_own + t->offset, t->rows, t->cols, DTYPE_F32);
+    float *base = model_block_dev(m, block);
+    if (base == NULL || tensor < 0 || tensor >= m->params.tensors_n)
+        return ERR(e, ERR_INTERNAL, "tensor %d of block %d: the model has %d tensors in %d blocks",
+                   tensor, (int)block, m->params.tensors_n, m->memory.slots_n);
+    const struct shape_tensor *t = &m->params.tensor[tensor];
+    *at = base + t->offset;
+    *bytes = (size_t)t->rows * (size_t)t->cols * sizeof **at;
+    return 0;
+}
+
+int model_weights_read(struct model *m, enum model_block block, int32_t tensor, float *out_host,
+                       struct err *e)
+{
+    float *at = NULL;
+    size_t bytes = 0;
+    TRY(locate(m, block, tensor, &at, &bytes, e));
+    return m->b->ops->download(m->b, out_host, at, bytes, e);
+}
+
+int model_weights_write(struct model *m, enum model_block block, int32_t tensor,
+                        const float *in_host, struct err *e)
+{
+    float *at = NULL;
+    size_t bytes = 0;
+    TRY(locate(m, block, tensor, &at, &bytes, e));
+    TRY(m->b->ops->upload(m->b, at, in_host, bytes, e));
+    if (block != MODEL_VALUES || m->bf16_dev_own == NULL) return 0;
+    const struct shape_tensor *t = &m->params.tensor[tensor];
+    struct tensor master = tensor_make(at, t->rows, t->cols, DTYPE_F32);
     struct tensor rounded =
         tensor_make((uint16_t *)m->bf16_dev_own + t->offset, t->rows, t->cols, DTYPE_BF16);
     return ops_cast(m->b, &rounded, &master, e);

@@ -166,11 +166,11 @@ static int project(struct model *m, struct err *e)
 {
     struct model_position *p = &m->position;
     for (int32_t i = 0; i < p->tensors_n; i++)
-        TRY(model_read(m, MODEL_VALUES, p->tensor[i], p->values_host[i], e));
+        TRY(model_weights_read(m, MODEL_VALUES, p->tensor[i], p->values_host[i], e));
     if (p->functions->project == NULL) return 0;
     p->functions->project(&p->shape, p->values_host);
     for (int32_t i = 0; i < p->tensors_n; i++)
-        TRY(model_write(m, MODEL_VALUES, p->tensor[i], p->values_host[i], e));
+        TRY(model_weights_write(m, MODEL_VALUES, p->tensor[i], p->values_host[i], e));
     return 0;
 }
 
@@ -209,6 +209,6 @@ int model_position_pullback(struct model *m, struct err *e)
     p->functions->pullback(&p->shape, (const float *const *)p->values_host, &p->grad_host,
                            p->gradients_host);
     for (int32_t i = 0; i < p->tensors_n; i++)
-        TRY(model_write(m, MODEL_GRADIENTS, p->tensor[i], p->gradients_host[i], e));
+        TRY(model_weights_write(m, MODEL_GRADIENTS, p->tensor[i], p->gradients_host[i], e));
     return 0;
 }

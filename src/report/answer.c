@@ -1,11 +1,10 @@
 /* answer.c - collecting rows, arranging their columns, and putting them into statements. */
-#include "report/answer.h"
+#include "report/report_internal.h"
 
 #include <stddef.h>
 #include <string.h>
 
 #include "base/file.h"
-#include "base/str.h"
 
 static void rows_begin(struct report_rows *r, struct arena *a)
 {

@@ -8,11 +8,9 @@
  *
  * Columns that are not the answer's begin with "#", tables with report_: query.sql may use any
  * other name. */
-#include "report/cells.h"
+#include "report/report_internal.h"
 
 #include <string.h>
-
-#include "base/str.h"
 
 /* Columns that decide what a number may be called. */
 static const char *const protocol_columns[] = {"dataset", "model",        "split",    "protocol",

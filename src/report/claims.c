@@ -1,20 +1,16 @@
 /* claims.c - judging claims. */
-#include "report/claims.h"
+#include "report/report_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
-#include "base/str.h"
-#include "report/html.h"
-#include "report/report.h"
-#include "report/writer.h"
 
 static const char *const case_columns[] = {"claim", "statement", "wanted", "seed", "holds", "said"};
 static const char *const verdict_columns[] = {"claim", "statement", "verdict", "evidence"};
 
-const char *const report_claim_verdicts[REPORT_CLAIM_VERDICTS_N] = {"supported", "contradicted",
-                                                                    "not run", "not judged"};
+static const char *const claim_verdicts[] = {"supported", "contradicted", "not run", "not judged"};
+enum { CLAIM_VERDICTS_N = sizeof claim_verdicts / sizeof *claim_verdicts };
 
 /* Whether the answer has these columns, after which counted and unjudged may follow. */
 static bool has_columns(const struct report_answer *r, const char *const *names, int32_t n)
@@ -82,8 +78,8 @@ static int check_claim(const struct report_rows *r, int32_t row, const char *pat
     if (!wanted || !str_to_int(&cases, wanted) || cases < 0)
         return ERR(e, ERR_DATA, "%s: claim %s wants \"%s\" cases; give a whole number from 0 on",
                    path, claim, wanted ? wanted : "NULL");
-    for (int i = 0; i < REPORT_CLAIM_VERDICTS_N; i++)
-        if (verdict && strcmp(verdict, report_claim_verdicts[i]) == 0) return 0;
+    for (int i = 0; i < CLAIM_VERDICTS_N; i++)
+        if (verdict && strcmp(verdict, claim_verdicts[i]) == 0) return 0;
     return ERR(
         e, ERR_DATA,
         "%s: the verdict of claim %s is \"%s\"; it must be supported, contradicted or not run",
@@ -214,87 +210,65 @@ const char *report_claims_heading(struct arena *a, const char *scale)
                         paper ? "" : " (lengths are the paper's)");
 }
 
-/* Whether a claim is that of an earlier row: folders may share one. */
-static bool is_repeated(const struct report_rows *claims, int32_t row)
-{
-    for (int32_t i = 0; i < row; i++)
-        if (strcmp(report_rows_get(claims, i, "claim"), report_rows_get(claims, row, "claim")) == 0)
-            return true;
-    return false;
-}
+/* --- counted -------------------------------------------------------------------------------- */
 
-void report_claims_tally(struct report_claims_tally *t, struct arena *a,
-                         const struct report_claims *claims)
-{
-    const struct report_rows *r = &claims->rows;
-    struct strbuf names[REPORT_CLAIM_VERDICTS_N];
+/* once: a claim that folders share counts once. own: about runs of ours. */
+static const char count_sql[] =
+    ",\nonce AS (\n"
+    " SELECT min(\"#row\") AS place, claim, verdict, counted <> 0 AS own FROM report_numbered\n"
+    " GROUP BY claim ORDER BY place),\n"
+    "counts AS (\n"
+    " SELECT coalesce(sum(own AND verdict = 'supported'), 0) AS supported_n,\n"
+    "  sum(own AND verdict = 'contradicted') AS contradicted_n,\n"
+    "  sum(own AND verdict = 'not run') AS not_run_n,\n"
+    "  sum(own AND verdict = 'not judged') AS not_judged_n,\n"
+    "  group_concat(claim, ', ') FILTER (WHERE own AND verdict = 'supported') AS supported,\n"
+    "  group_concat(claim, ', ') FILTER (WHERE own AND verdict = 'contradicted') AS contradicted,\n"
+    "  group_concat(claim, ', ') FILTER (WHERE own AND verdict = 'not run') AS not_run,\n"
+    "  group_concat(claim, ', ') FILTER (WHERE own AND verdict = 'not judged') AS not_judged,\n"
+    "  sum(own AND verdict <> 'not judged') AS all_n, sum(own) AS own_n,\n"
+    "  nullif(sum(NOT own), 0) AS paper_n, sum(NOT own AND verdict = 'supported') AS held_n\n"
+    " FROM (SELECT * FROM once ORDER BY place)),\n"
+    "paper AS (\n"
+    " SELECT CASE WHEN paper_n THEN printf('About the paper''s own numbers alone: %d of %d '\n"
+    "  || 'statement%s supported.', held_n, paper_n, CASE paper_n WHEN 1 THEN '' ELSE 's' END)\n"
+    "  END AS of_paper FROM counts)\n"
+    "SELECT *, CASE WHEN all_n THEN printf('%d of %d', supported_n, all_n) END AS share,\n"
+    " printf('%d supported, %d contradicted, %d not run', supported_n, contradicted_n, not_run_n)\n"
+    "  || CASE WHEN not_judged_n THEN printf(', %d not judged', not_judged_n) ELSE '' END || '.'\n"
+    "  || coalesce(' ' || of_paper, '') AS sum,\n"
+    " CASE WHEN own_n THEN printf('%s: %d of %d claim%s supported',\n"
+    "   CASE :scale WHEN 'paper' THEN 'Claims' ELSE 'Shape' END, supported_n, all_n,\n"
+    "   CASE all_n WHEN 1 THEN '' ELSE 's' END) || coalesce(' (' || supported || ')', '')\n"
+    "  || coalesce('; contradicted: ' || contradicted, '') || coalesce('; not run: ' || not_run, "
+    "'')\n"
+    "  || coalesce('; not judged: ' || not_judged, '') || '.' END AS sentence\n"
+    "FROM counts, paper";
 
-    *t = (struct report_claims_tally){0};
-    for (int v = 0; v < REPORT_CLAIM_VERDICTS_N; v++) strbuf_init(&names[v], a);
-    for (int32_t i = 0; i < r->rows_n; i++) {
-        int v = 0;
-        if (is_repeated(r, i)) continue;
-        while (strcmp(report_rows_get(r, i, "verdict"), report_claim_verdicts[v]) != 0) v++;
-        if (strcmp(report_rows_get(r, i, "counted"), "0") == 0) {
-            t->paper_n++;
-            t->paper_supported_n += v == REPORT_SUPPORTED;
-            continue;
-        }
-        strbuf_addf(&names[v], "%s%s", t->n[v]++ ? ", " : "", report_rows_get(r, i, "claim"));
-        t->all_n += v != REPORT_NOT_JUDGED;
-    }
-    for (int v = 0; v < REPORT_CLAIM_VERDICTS_N; v++) t->names[v] = names[v].text;
-}
-
-const char *report_claims_sentence(struct arena *a, const struct report_claims *claims,
-                                   const char *scale)
+int report_claims_ask(struct report_rows *out, struct store *s, const struct report_claims *claims,
+                      const char *scale, const char *sql, struct err *e)
 {
-    struct report_claims_tally t;
+    struct arena *a = claims->rows.arena;
+    const struct store_param params[] = {{"scale", scale}};
+    struct report_answer answer;
     struct strbuf b;
 
-    report_claims_tally(&t, a, claims);
-    if (t.all_n + t.n[REPORT_NOT_JUDGED] == 0) return NULL;
+    *out = (struct report_rows){.arena = a};
+    if (claims->rows.rows_n == 0) return 0;
+    report_answer_rows(&answer, a, "claims", &claims->rows);
     strbuf_init(&b, a);
-    strbuf_addf(&b, "%s: %d of %d claim%s supported",
-                strcmp(scale, "paper") == 0 ? "Claims" : "Shape", t.n[REPORT_SUPPORTED], t.all_n,
-                t.all_n == 1 ? "" : "s");
-    if (t.n[REPORT_SUPPORTED]) strbuf_addf(&b, " (%s)", t.names[REPORT_SUPPORTED]);
-    for (int v = REPORT_SUPPORTED + 1; v < REPORT_CLAIM_VERDICTS_N; v++)
-        if (t.n[v]) strbuf_addf(&b, "; %s: %s", report_claim_verdicts[v], t.names[v]);
-    strbuf_add(&b, ".");
-    return b.text;
+    report_answer_begin(&b, &answer);
+    strbuf_add(&b, sql);
+    return report_rows_query(out, a, s, "claims", b.text, params, 1, REPORT_QUERY_LIMIT_S, e);
 }
 
-const char *report_claims_of_paper(struct arena *a, const struct report_claims *claims)
+int report_claims_count(struct report_rows *out, struct store *s,
+                        const struct report_claims *claims, const char *scale, struct err *e)
 {
-    struct report_claims_tally t;
-
-    report_claims_tally(&t, a, claims);
-    if (t.paper_n == 0) return NULL;
-    return arena_printf(a, "About the paper's own numbers alone: %d of %d statement%s supported.",
-                        t.paper_supported_n, t.paper_n, t.paper_n == 1 ? "" : "s");
+    return report_claims_ask(out, s, claims, scale, count_sql, e);
 }
 
 /* --- several folders ------------------------------------------------------------------------ */
-
-/* For people: the claims of all folders counted. */
-static void write_sum(FILE *out, const struct report_claims *all, const struct report_options *o)
-{
-    struct arena *a = all->rows.arena;
-    const char *alone = report_claims_of_paper(a, all);
-    struct report_claims_tally t;
-    struct strbuf b;
-
-    report_claims_tally(&t, a, all);
-    strbuf_init(&b, a);
-    for (int v = 0; v < REPORT_CLAIM_VERDICTS_N; v++)
-        if (v != REPORT_NOT_JUDGED || t.n[v])
-            strbuf_addf(&b, "%s%d %s", v ? ", " : "", t.n[v], report_claim_verdicts[v]);
-    strbuf_addf(&b, ".%s%s", alone ? " " : "", alone ? alone : "");
-    if (o->format == REPORT_CSV || o->format == REPORT_JSON || all->rows.rows_n == 0) return;
-    if (o->format != REPORT_HTML) fputc('\n', out);
-    report_write_paragraph(out, b.text, o->format);
-}
 
 int report_claims(FILE *out, struct store *s, const struct project *p,
                   const struct report_item *items, int32_t n, const struct report_options *o,
@@ -303,10 +277,12 @@ int report_claims(FILE *out, struct store *s, const struct project *p,
     struct arena a;
     struct report_claims all;
     struct report_judged *judged;
+    struct report_rows counts;
     int rc = 0;
 
     arena_init(&a);
     TRY_OUT(rc, report_claims_of(&all, &judged, &a, s, p, items, n, e));
+    TRY_OUT(rc, report_claims_count(&counts, s, &all, o->scale, e));
     *contradicted = 0;
     for (int32_t i = 0; i < all.rows.rows_n; i++)
         *contradicted += strcmp(report_rows_get(&all.rows, i, "verdict"), "contradicted") == 0;
@@ -314,7 +290,10 @@ int report_claims(FILE *out, struct store *s, const struct project *p,
     if (o->format == REPORT_TEXT || o->format == REPORT_HTML)
         report_write_heading(out, report_claims_heading(&a, o->scale), o->format, 1);
     TRY_OUT(rc, report_claims_write(out, &all, true, o, e));
-    write_sum(out, &all, o);
+    if (counts.rows_n && o->format != REPORT_CSV && o->format != REPORT_JSON) {
+        if (o->format != REPORT_HTML) fputc('\n', out);
+        report_write_paragraph(out, report_rows_get(&counts, 0, "sum"), o->format);
+    }
     if (o->format == REPORT_HTML) report_html_close(out);
     rc = file_check_output(out, e);
 out:

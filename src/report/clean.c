@@ -1,10 +1,8 @@
 /* clean.c - reading UTF-8 that may be none. */
-#include "report/clean.h"
+#include "report/report_internal.h"
 
 #include <stddef.h>
 #include <stdint.h>
-
-#include "base/str.h"
 
 /* Characters that are valid and still not shown: C1 controls, marks and overrides of direction,
  * line and paragraph separators, interlinear marks, the byte order mark, half pairs, no characters.

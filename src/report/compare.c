@@ -11,11 +11,8 @@
 
 #include "base/file.h"
 #include "base/map.h"
-#include "base/str.h"
 #include "base/vec.h"
-#include "report/html.h"
-#include "report/report.h"
-#include "report/writer.h"
+#include "report/report_internal.h"
 #include "spec/spec.h"
 
 enum {

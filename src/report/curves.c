@@ -1,12 +1,10 @@
 /* curves.c - the data of the view `curves` and a gnuplot script, which draws both pictures. */
-#include "report/curves.h"
+#include "report/report_internal.h"
 
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/str.h"
-#include "report/gnuplot.h"
 
 enum { CURVES_NAMED_MAX = 4, CURVES_TEXT_BYTES_MAX = 1 << 20 };
 

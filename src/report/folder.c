@@ -1,11 +1,10 @@
 /* folder.c - reading the files of an artefact, and what is used where one is absent. */
-#include "report/folder.h"
+#include "report/report_internal.h"
 
 #include <string.h>
 
 #include "base/dir.h"
 #include "base/file.h"
-#include "base/str.h"
 
 /* The evaluations that the grid asks for, with or without a result. */
 static const char folder_query[] =

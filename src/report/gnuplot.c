@@ -1,5 +1,5 @@
 /* gnuplot.c - starting gnuplot, in a sandbox or without, and keeping what it said. */
-#include "report/gnuplot.h"
+#include "report/report_internal.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -12,7 +12,6 @@
 
 #include "base/file.h"
 #include "base/subprocess.h"
-#include "report/clean.h"
 
 enum { GNUPLOT_SAID_MAX = 500, GNUPLOT_WORDS_MAX = 96 };
 

@@ -1,13 +1,11 @@
 /* html.c - escaping, tables, claims, figures, READMEs; the style is in html_style.c. */
-#include "report/html.h"
+#include "report/report_internal.h"
 
 #include <assert.h>
 #include <stdarg.h>
 #include <string.h>
 
 #include "base/file.h"
-#include "report/clean.h"
-#include "report/html_style.h"
 
 /* The text, escaped for content and for attributes in double quotes. */
 static void html_put(FILE *out, const char *text)

@@ -8,7 +8,7 @@
  * 4. On a phone a claim stands above its statement, which needs no scrolling.
  * 5. Text has a contrast of at least 4.5 with its ground, in the light and in the dark.
  * 6. No < or & may stand here: the sheet is read as XML too. */
-#include "report/html_style.h"
+#include "report/report_internal.h"
 
 const char report_html_style[] =
     ":root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--soft:#57606a;--line:#d8dee4;"

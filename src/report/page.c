@@ -8,13 +8,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/str.h"
-#include "report/claims.h"
-#include "report/html.h"
-#include "report/report.h"
-#include "report/table.h"
-#include "report/verdict.h"
-#include "report/writer.h"
+#include "report/report_internal.h"
 #include "spec/code_id.h"
 
 static const char page_title[] = "Train Short, Test Long: what was reproduced";
@@ -53,6 +47,7 @@ static int scoreboard(struct report_rows *r, struct report_page *p, bool titled,
         CELLS,
         CLAIMS = CELLS + REPORT_VERDICTS_N
     };
+    static const char *const claims[] = {"share", "contradicted", "not_run", "not_judged"};
     struct arena *a = &p->arena;
     bool cells = false;
     int32_t to = 0;
@@ -63,8 +58,8 @@ static int scoreboard(struct report_rows *r, struct report_page *p, bool titled,
         const struct report_judged *k = &p->judged[i];
         struct report_cell *row = r->row[i];
         struct report_verdicts v;
-        struct report_claims_tally t;
-        report_claims_tally(&t, a, &k->claims);
+        struct report_rows counts;
+        TRY(report_claims_count(&counts, p->store, &k->claims, p->item[i].scale, e));
         row[0].text = p->item[i].artefact;
         row[1].text = p->item[i].scale;
         row[TITLE].text = k->folder.layout.title;
@@ -72,11 +67,8 @@ static int scoreboard(struct report_rows *r, struct report_page *p, bool titled,
         if (cells) TRY(report_verdicts_find(&v, a, p->store, &k->folder, p->item[i].scale, e));
         for (int32_t c = 0; c < REPORT_VERDICTS_N && cells; c++)
             row[CELLS + c].text = count(a, report_verdicts_count(&v, report_verdict_names[c]));
-        if (t.n[REPORT_NOT_JUDGED]) row[CLAIMS + 3].text = t.names[REPORT_NOT_JUDGED];
-        if (t.all_n == 0) continue;
-        row[CLAIMS].text = arena_printf(a, "%d of %d", t.n[REPORT_SUPPORTED], t.all_n);
-        row[CLAIMS + 1].text = t.names[REPORT_CONTRADICTED];
-        row[CLAIMS + 2].text = t.names[REPORT_NOT_RUN];
+        for (int c = 0; c < 4 && counts.rows_n; c++)
+            row[CLAIMS + c].text = report_rows_get(&counts, 0, claims[c]);
     }
     for (int32_t c = 0; c < HEADS_N; c++) {
         if (c == TITLE ? !titled : c >= CELLS && c < CLAIMS && !cells) continue;
@@ -145,26 +137,11 @@ static const char page_counts_sql[] = PAGE_CLAIMS
     "  sum(NOT own AND rank = 4), sum(NOT own)) AS said\n"
     "FROM (SELECT min(rank) AS rank, counted <> 0 AS own FROM shared GROUP BY place)";
 
-/* A statement over the claims of all folders, of which there are some. */
-static int ask_claims(struct report_rows *out, struct report_page *p, const char *sql,
-                      struct err *e)
-{
-    struct report_answer answer;
-    struct strbuf b;
-
-    report_answer_rows(&answer, &p->arena, "claims", &p->claims.rows);
-    strbuf_init(&b, &p->arena);
-    report_answer_begin(&b, &answer);
-    strbuf_add(&b, sql);
-    return report_rows_query(out, &p->arena, p->store, "claims", b.text, NULL, 0,
-                             REPORT_QUERY_LIMIT_S, e);
-}
-
 static int write_claims(struct report_page *p, const char *said, struct err *e)
 {
     struct report_rows rows;
 
-    TRY(ask_claims(&rows, p, page_claims_sql, e));
+    TRY(report_claims_ask(&rows, p->store, &p->claims, NULL, page_claims_sql, e));
     report_rows_arrange(&rows);
     fputs("<details id=\"claims\"><summary>The claims of the paper, judged</summary>\n", p->out);
     TRY(report_rows_write(p->out, &rows, REPORT_HTML, e));
@@ -422,8 +399,8 @@ static int page_write(struct report_page *p, struct err *e)
 
     TRY(report_claims_of(&p->claims, &p->judged, &p->arena, p->store, p->project, p->item,
                          p->items_n, e));
-    if (p->claims.rows.rows_n) {
-        TRY(ask_claims(&counts, p, page_counts_sql, e));
+    TRY(report_claims_ask(&counts, p->store, &p->claims, NULL, page_counts_sql, e));
+    if (counts.rows_n) {
         supported = report_rows_get(&counts, 0, "supported");
         judged = report_rows_get(&counts, 0, "judged");
         said = report_rows_get(&counts, 0, "said");

@@ -1,5 +1,5 @@
 /* plot.c - curves out of rows; the data file and the script. */
-#include "report/plot.h"
+#include "report/report_internal.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/str.h"
-#include "report/gnuplot.h"
+#include "report/report_internal.h"
 
 enum { PLOT_CURVES_MAX = 64, PLOT_PANELS_MAX = 8, PLOT_OF_PAPER = 10 };
 
@@ -215,125 +214,6 @@ static const char *script_shown(struct arena *a, const char *text)
     return b.text ? b.text : "";
 }
 
-/* A colour for each style (Okabe and Ito's, and others the colour-blind can tell apart), and the
- * marks of ours and of the paper's curves. */
-static const struct {
-    unsigned color;
-    int filled, open;
-    double size;
-} script_styles[] = {{0xD55E00, 5, 4, 0.6},   {0x009E73, 9, 8, 0.8}, {0xAA4499, 13, 12, 0.8},
-                     {0x0072B2, 7, 6, 0.6},   {0x444444, 2, 1, 0.7}, {0x7A5C00, 11, 10, 0.8},
-                     {0x5E3C99, 15, 14, 0.8}, {0x117A8B, 3, 3, 0.7}, {0xA50F37, 1, 2, 0.7}};
-enum { SCRIPT_STYLES_N = sizeof script_styles / sizeof *script_styles };
-
-static void script_line_styles(struct strbuf *b)
-{
-    strbuf_addf(b, "array COLOR[%d]\n", SCRIPT_STYLES_N);
-    for (int i = 0; i < SCRIPT_STYLES_N; i++)
-        strbuf_addf(b,
-                    "COLOR[%d] = 0x%06X\n"
-                    "set style line %d lc rgb COLOR[%d] lw 2 pt %d ps %.1f\n"
-                    "set style line %d lc rgb 0x888888 lw 1.2 dt 2 pt %d ps %.1f\n",
-                    i + 1, script_styles[i].color, i + 1, i + 1, script_styles[i].filled,
-                    script_styles[i].size, PLOT_OF_PAPER + i + 1, script_styles[i].open,
-                    script_styles[i].size + 0.2);
-}
-
-/* Sizes and terminals, in pixels of the SVG: a row of panels, or on a phone a column. */
-static const char script_terminals[] =
-    "NARROW = FORMAT eq 'narrow.svg'\n"
-    "COLS = NARROW ? 1 : PANELS\n"
-    "ROWS = NARROW ? PANELS : 1\n"
-    "WIDTH = NARROW ? 480 : PANELS > 1 ? 1180 : 960\n"
-    "HEAD = NARROW ? 70 : 40\n"
-    "FOOT = NARROW ? 122 : 84\n"
-    "KEY_COLUMNS = NARROW ? 2 : 6\n"
-    "START = \"HEIGHT = HEAD + FOOT + ROWS * (NARROW ? 370 : 440); "
-    "if (FORMAT eq 'svg' || NARROW) { set terminal svg size WIDTH,HEIGHT font 'DejaVu Sans,12' "
-    "fontscale 1.15 enhanced background rgb 'white' }; "
-    "if (FORMAT eq 'png') { set terminal pngcairo size 1.5 * WIDTH,1.5 * HEIGHT "
-    "font 'DejaVu Sans,10' fontscale 1.5 linewidth 1.5 pointscale 1.5 enhanced "
-    "background rgb 'white' }; "
-    "if (FORMAT eq 'pdf') { set terminal pdfcairo size WIDTH / 96.0,HEIGHT / 96.0 "
-    "font 'DejaVu Sans,9' fontscale 1.15 enhanced background rgb 'white' }; "
-    "set output OUTPUT\"\n"
-    "eval START\n";
-
-/* What a plot.gp may use: see plot.h. */
-static const char script_helpers[] =
-    "set encoding utf8\n"
-    "set datafile missing 'NaN'\n"
-    "set border 3 lc rgb '#444444'\n"
-    "set tics nomirror out scale 0.6\n"
-    "set grid lc rgb '#dddddd' lt 1 lw 0.5\n"
-    "set title offset 0,-0.4\n"
-    "unset key\n"
-    "px(n) = 1.0 * n / WIDTH\n"
-    "py(n) = 1.0 * n / HEIGHT\n"
-    /* The text in lines of at most n characters, broken after a space where one is near; gnuplot
-     * bounds recursion, hence the bounds. */
-    "space(s, n, k) = k == 30 || s[n - k:n - k] eq ' ' ? n - k : space(s, n, k + 1)\n"
-    "wrapped(s, n) = strlen(s) <= n ? s : "
-    "s[1:space(s, n, 0)].\"\\n\".wrapped(s[space(s, n, 0) + 1:*], n)\n"
-    "wrap(s, n) = wrapped(s[1:500], n)\n"
-    "mix(v, s) = int(v + (255 - v) * 0.65 * (1 - s))\n"
-    "tint(c, s) = mix(c / 65536, s) * 65536 + mix(c / 256 % 256, s) * 256 + mix(c % 256, s)\n"
-    "color(i) = CURVE_STYLE[i] > 10 ? 0x888888 : tint(COLOR[CURVE_STYLE[i]], CURVE_SHADE[i])\n"
-    "before(s, mark) = strstrt(s, mark) ? s[1:strstrt(s, mark) - 1] : s\n"
-    "method(i) = before(before(CURVE_TITLE[i], ' L='), ', ')\n"
-    "tokens(i) = strstrt(CURVE_TITLE[i], ' L=') && CURVE_STYLE[i] == 4 ? "
-    "CURVE_TITLE[i][strstrt(CURVE_TITLE[i], ' L=') + 3:*] : ''\n"
-    "entry(i) = CURVE_STYLE[i] > 10 ? (i == PANEL_LAST[1] ? 'the paper' : '') : "
-    "CURVE_SHADE[i] < 1 ? '' : method(i).(tokens(i) eq '' ? '' : ', by L_{train}')\n"
-    "BEGIN = \"set multiplot; "
-    "set label 101 wrap(TITLE, NARROW ? 52 : 130) at screen 0.5,1 - py(18) center font ',12'; "
-    "set label 102 wrap(FACTS, NARROW ? 72 : 150) at screen 0.5,py(NARROW ? 44 : 28) center "
-    "font ',9' textcolor rgb '#555555'\"\n"
-    "PANEL = \"if (p > 1) { unset label 101; unset label 102 }; "
-    "if ((p - 1) % COLS) { unset ylabel }; set title PANEL_TITLE[p]; "
-    "set lmargin at screen ((p - 1) % COLS) * (1 - px(16)) / COLS + px(86); "
-    "set rmargin at screen ((p - 1) % COLS + 1) * (1 - px(16)) / COLS - px(4); "
-    "set tmargin at screen 1 - py(HEAD) - (p - 1) / COLS * (1 - py(HEAD + FOOT)) / ROWS - "
-    "py(PANEL_TITLE[p] eq '' ? 6 : 26); "
-    "set bmargin at screen 1 - py(HEAD) - ((p - 1) / COLS + 1) * (1 - py(HEAD + FOOT)) / ROWS + "
-    "py(NARROW ? 70 : 50)\"\n"
-    "CURVES_OF_PANEL = 'for [i = PANEL_FIRST[p]:PANEL_LAST[p]] DATA index (i - 1) '\n"
-    "shown(y) = y > y_top ? y_top : y\n"
-    "BANDS = SEEDS < 2 ? 'NaN notitle' : CURVES_OF_PANEL.'using 1:(shown($2 - $3)):(shown($2 + "
-    "$3)) "
-    "with filledcurves fillstyle transparent solid 0.2 noborder fillcolor rgb color(i) notitle'\n"
-    "LINES = CURVES_OF_PANEL.'using 1:2 with linespoints linestyle CURVE_STYLE[i] "
-    "linecolor rgb color(i) notitle'\n"
-    "between(a, b, t) = a + (b - a) * t\n"
-    "x_was = 0; y_was = 0; is_off = 0; x_off = NaN\n"
-    "OFF = CURVES_OF_PANEL.'using (is_off = $0 == 0 ? 0 : is_off, "
-    "x_off = is_off || !($2 > y_top) ? NaN : $0 == 0 ? $1 : "
-    "between(x_was, $1, (y_top - y_was) / ($2 - y_was)), is_off = is_off || $2 > y_top, "
-    "x_was = $1, y_was = $2, x_off):(y_top) with points pointtype 9 pointsize 1 "
-    "linecolor rgb color(i) notitle'\n"
-    "LABELS = CURVES_OF_PANEL.'every ::0:0:0:0 using 1:2:(tokens(i)) with labels "
-    "right offset -0.4,-0.6 font \",9\" textcolor rgb \"#333333\" notitle'\n"
-    "FLOOR_LINE = \"if (FLOOR > y_low && FLOOR < y_top) { "
-    "set arrow 1 from graph 0, first FLOOR to graph 1, first FLOOR nohead dt 3 lc rgb '#555555'; "
-    "set label 3 gprintf('floor of the text: %.2f', FLOOR) at graph 0.99, first FLOOR right "
-    "offset 0,-0.7 font ',9' textcolor rgb '#555555' }\"\n"
-    "END = \"unset title; unset xlabel; unset ylabel; unset tics; unset border; unset grid; "
-    "unset label; unset arrow; unset logscale; set lmargin at screen 0; set rmargin at screen 1; "
-    "set bmargin at screen py(NARROW ? 60 : 42); set tmargin at screen py(FOOT - 8); "
-    "set key inside center center horizontal maxcols KEY_COLUMNS samplen 2 width 1; "
-    "set xrange [0:1]; set yrange [0:1]; "
-    "plot for [i = PANEL_FIRST[1]:PANEL_LAST[1]] keyentry with linespoints "
-    "linestyle CURVE_STYLE[i] linecolor rgb color(i) title entry(i), NaN notitle; "
-    "unset multiplot\"\n"
-    /* What a plot.gp of a user's may have from an earlier version. */
-    "shade(style, s) = style > 10 ? 0x888888 : tint(COLOR[style], s)\n"
-    "blue(s) = shade(4, s)\norange(s) = shade(1, s)\n"
-    "name(style, s, text) = style < 10 ? text : style == 14 && s == 1 ? 'the paper' : ''\n"
-    "FRAME = \"set tmargin 3.5; set bmargin 5.5; set key outside right center vertical; "
-    "set label 101 wrap(TITLE, 130) at screen 0.5,0.965 center font ',12'; "
-    "set label 102 wrap(FACTS, 150) at screen 0.5,0.02 center font ',9' textcolor rgb "
-    "'#555555'\"\n";
-
 static void script_arrays(struct strbuf *b, const struct plot_draft *d)
 {
     strbuf_add(b, "array PANEL_TITLE[PANELS]\narray PANEL_FIRST[PANELS]\n"
@@ -371,7 +251,6 @@ static void plot_script(const struct plot_draft *d, struct strbuf *b)
                 plot->name,
                 plot->untrusted ? " It can run any command; alibi ran it in a sandbox." : "",
                 plot->name, d->panels_n);
-    strbuf_add(b, script_terminals);
     script_text(b, "DATA", arena_printf(d->arena, "%s.dat", plot->name));
     script_text(b, "SCALE", plot->scale);
     script_text(b, "TITLE", script_shown(d->arena, plot->title));
@@ -381,8 +260,7 @@ static void plot_script(const struct plot_draft *d, struct strbuf *b)
     strbuf_addf(b, "X_MIN = %.10g\nX_MAX = %.10g\nY_MIN = %.10g\nY_MAX = %.10g\n", d->x_low,
                 d->x_high, d->y_low, d->y_high);
     script_arrays(b, d);
-    script_line_styles(b);
-    strbuf_add(b, script_helpers);
+    strbuf_add(b, plot->preamble);
     strbuf_add(b, plot->script);
     strbuf_add(b, "\nunset output\n");
 }

@@ -5,22 +5,15 @@
  *    comparison, which holds them at scale paper alone: there each cell has a verdict, elsewhere
  *    the claims judge the shape.
  * 3. What is missing is listed, with the command that makes it. */
-#include "report/report.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/str.h"
-#include "report/claims.h"
-#include "report/folder.h"
-#include "report/html.h"
-#include "report/plot.h"
-#include "report/table.h"
-#include "report/verdict.h"
-#include "report/writer.h"
+#include "report/report_internal.h"
 
 /* One report in the making. */
 struct report_job {
@@ -49,9 +42,22 @@ static bool is_paper(const struct report_job *j)
     return strcmp(j->options->scale, "paper") == 0;
 }
 
-static void write_line(struct report_job *j, const char *text)
+static void write_line(struct report_job *j, const char *format, ...) ERR_PRINTF(2, 3);
+
+static void write_line(struct report_job *j, const char *format, ...)
 {
-    report_write_paragraph(j->out, text, j->options->format);
+    va_list args;
+
+    va_start(args, format);
+    report_write_paragraph(j->out, arena_vprintf(&j->arena, format, args), j->options->format);
+    va_end(args);
+}
+
+/* Whether a column of the facts of the whole answer is 1. */
+static bool is_so(const struct report_job *j, const char *column)
+{
+    const char *text = j->all.rows_n ? report_rows_get(&j->all, 0, column) : NULL;
+    return text && strcmp(text, "1") == 0;
 }
 
 static void heading(struct report_job *j, const char *text, int level)
@@ -96,19 +102,19 @@ static int find_subject(const char **out, struct report_job *j, struct err *e)
 
 static int write_scale(struct report_job *j, struct err *e)
 {
-    const char *scale = j->options->scale, *subject;
+    const char *subject;
 
     if (is_paper(j)) {
         write_line(j, "Scale paper: the paper's own configuration.");
         return 0;
     }
     TRY(find_subject(&subject, j, e));
-    write_line(j,
-               arena_printf(&j->arena, "Scale %s: %s.%s", scale,
-                            subject ? subject : "not the paper's configuration",
-                            strcmp(scale, "none") == 0 ? ""
-                                                       : " The shape of the curves may be compared "
-                                                         "with the paper's, the numbers may not."));
+    write_line(
+        j, "Scale %s: %s.%s", j->options->scale,
+        subject ? subject : "not the paper's configuration",
+        strcmp(j->options->scale, "none") == 0
+            ? ""
+            : " The shape of the curves may be compared with the paper's, the numbers may not.");
     return 0;
 }
 
@@ -122,12 +128,6 @@ static const char *variant(const struct report_job *j)
 static bool has_rows(const struct report_job *j)
 {
     return j->all.rows_n > 0;
-}
-
-static bool is_modified(const struct report_job *j)
-{
-    const char *modified = has_rows(j) ? report_rows_get(&j->all, 0, "modified") : NULL;
-    return modified && strcmp(modified, "1") == 0;
 }
 
 /* The layout as keys of our rows. */
@@ -183,21 +183,16 @@ static void write_missing(struct report_job *j)
                      shell_word(&j->arena, j->folder.command), j->options->scale, variant(j));
 
     if (!has_rows(j)) {
-        write_line(
-            j, arena_printf(&j->arena,
-                            "There are no results of %s at scale %s yet. The command that makes "
-                            "them: %s",
-                            j->folder.artefact, j->options->scale, command));
+        write_line(j, "There are no results of %s at scale %s yet. The command that makes them: %s",
+                   j->folder.artefact, j->options->scale, command);
         return;
     }
     report_rows_real(&all, &j->all, 0, "all_n");
     report_rows_real(&missing, &j->all, 0, "missing_n");
     if (missing > 0)
-        write_line(
-            j, arena_printf(&j->arena,
-                            "%.0f of %.0f results %s missing (%s). The command that makes them: %s",
-                            missing, all, missing == 1 ? "is" : "are", is_html(j) ? "not run" : "–",
-                            command));
+        write_line(j, "%.0f of %.0f results %s missing (%s). The command that makes them: %s",
+                   missing, all, missing == 1 ? "is" : "are", is_html(j) ? "not run" : "–",
+                   command);
 }
 
 /* --- parts of the answer -------------------------------------------------------------------- */
@@ -214,7 +209,7 @@ static int write_tables(struct report_job *j, struct err *e)
     if (!has_rows(j)) return 0;
     TRY(report_table_write(j->out, &j->arena, &table, e));
     if (j->options->format == REPORT_TEXT) fputc('\n', j->out);
-    if (strcmp(report_rows_get(&j->all, 0, "scaled"), "1") == 0)
+    if (is_so(j, "scaled"))
         write_line(j, "Lengths are in tokens; in parentheses the paper's length each stands for.");
     return 0;
 }
@@ -223,28 +218,30 @@ static void write_notes(struct report_job *j)
 {
     const struct report_layout *l = &j->folder.layout;
 
-    for (int32_t i = 0; i < l->notes_n; i++) write_line(j, l->note[i]);
+    for (int32_t i = 0; i < l->notes_n; i++) write_line(j, "%s", l->note[i]);
     if (j->floor > 0)
-        write_line(
-            j, arena_printf(&j->arena,
-                            "No model can be below perplexity %.2f on this text: it is generated, "
-                            "and its entropy is known exactly.",
-                            j->floor));
+        write_line(j,
+                   "No model can be below perplexity %.2f on this text: it is generated, and its "
+                   "entropy is known exactly.",
+                   j->floor);
 }
 
 /* What the tables come to: verdicts of cells, and of the artefact's own claims. */
-static void write_foot(struct report_job *j)
+static int write_foot(struct report_job *j, struct err *e)
 {
     const char *cells = report_verdicts_sentence(&j->arena, &j->verdicts);
-    const char *claims = report_claims_sentence(&j->arena, &j->claims, j->options->scale);
-    const char *alone = report_claims_of_paper(&j->arena, &j->claims);
+    struct report_rows counts;
 
-    if (cells) write_line(j, cells);
+    TRY(report_claims_count(&counts, j->store, &j->claims, j->options->scale, e));
+    const char *claims = counts.rows_n ? report_rows_get(&counts, 0, "sentence") : NULL;
+    const char *alone = counts.rows_n ? report_rows_get(&counts, 0, "of_paper") : NULL;
+    if (cells) write_line(j, "%s", cells);
     if (claims)
-        write_line(j, claims);
+        write_line(j, "%s", claims);
     else if (j->folder.paper_path && !is_paper(j))
         write_line(j, "Shape: no claim of its own; its README says where its curves are judged.");
-    if (alone) write_line(j, alone);
+    if (alone) write_line(j, "%s", alone);
+    return 0;
 }
 
 static int write_comparison(struct report_job *j, struct err *e)
@@ -259,7 +256,7 @@ static int write_comparison(struct report_job *j, struct err *e)
         write_line(j, "There is no result of the paper's own specification yet.");
         return 0;
     }
-    if (rule) write_line(j, rule);
+    if (rule) write_line(j, "%s", rule);
     if (report_verdicts_count(v, "not run") == v->cells_n) {
         write_line(j, "None of these numbers was made yet.");
         return 0;
@@ -320,13 +317,6 @@ static const char *figure_name(struct report_job *j)
     return arena_printf(&j->arena, "%s-%.8s", name, hash);
 }
 
-/* Whether the x of a figure is a length that is not the paper's. */
-static bool is_scaled(const struct report_job *j)
-{
-    const char *scaled = report_rows_get(&j->all, 0, "x_scaled");
-    return scaled && strcmp(scaled, "1") == 0;
-}
-
 /* Draws; *sentence reports the outcome; *picture is its path without ".svg", or NULL. Fails
  * only when an input is wrong: without gnuplot the tables are still the answer. */
 static int draw(struct report_job *j, const char **sentence, const char **picture, struct err *e)
@@ -334,9 +324,12 @@ static int draw(struct report_job *j, const char **sentence, const char **pictur
     struct err fault = {0};
     struct report_answer paper;
     int32_t points;
+    char *preamble;
     const char *name = figure_name(j);
+    const char *path = arena_printf(&j->arena, "%s/experiments/preamble.gp", j->project->share);
     bool beside = is_paper(j) && j->folder.paper.rows_n > 0;
 
+    TRY(file_read(&j->arena, &preamble, NULL, path, REPORT_MAX_FILE_BYTES, e));
     if (beside) report_answer_rows(&paper, &j->arena, j->folder.paper_path, &j->folder.paper);
     const struct report_plot plot = {.folder = project_path(j->project, &j->arena, "plots"),
                                      .name = name,
@@ -348,7 +341,8 @@ static int draw(struct report_job *j, const char **sentence, const char **pictur
                                      .ours = &j->answer,
                                      .paper = beside ? &paper : NULL,
                                      .artefact = j->folder.points,
-                                     .scaled = is_scaled(j),
+                                     .scaled = is_so(j, "x_scaled"),
+                                     .preamble = preamble,
                                      .script = j->folder.plot,
                                      .untrusted = j->folder.plot_untrusted,
                                      .floor = j->floor,
@@ -384,7 +378,7 @@ static int write_figure(struct report_job *j, struct err *e)
         return report_html_figure(j->out, &j->arena, picture,
                                   arena_printf(&j->arena, "f-%s", j->folder.artefact), j->title, e);
     fputc('\n', j->out);
-    write_line(j, sentence);
+    write_line(j, "%s", sentence);
     return 0;
 }
 
@@ -422,7 +416,8 @@ static int judge_all(struct report_job *j, struct err *e)
 static const char *whole_title(struct report_job *j)
 {
     return arena_printf(&j->arena, "%s. Scale %s%s%s%s", j->folder.layout.title, j->options->scale,
-                        is_modified(j) ? ", modified" : "", *variant(j) ? ":" : "", variant(j));
+                        is_so(j, "modified") ? ", modified" : "", *variant(j) ? ":" : "",
+                        variant(j));
 }
 
 /* For programs: the rows, and after them the cells that none of them shows. */
@@ -449,7 +444,7 @@ static int report_write(struct report_job *j, struct err *e)
     TRY(write_tables(j, e));
     write_notes(j);
     write_missing(j);
-    write_foot(j);
+    TRY(write_foot(j, e));
     TRY(write_comparison(j, e));
     TRY(write_paper(j, e));
     return write_claims(j, e);

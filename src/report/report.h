@@ -49,7 +49,7 @@ struct report_options {
  * cannot be drawn is a line of the answer, not an error.
  *
  * A plot.gp that is not a shipped one may run any command: it is run in a sandbox
- * (gnuplot.h), and not at all without one, unless o->trust. What it drew is named in a page,
+ * (gnuplot.c), and not at all without one, unless o->trust. What it drew is named in a page,
  * not put into it. */
 int report_artefact(FILE *out, struct store *s, const struct project *p, const char *artefact,
                     const char *dir, const struct report_options *o, struct err *e);
@@ -74,7 +74,7 @@ int report_summary(FILE *out, struct store *s, const struct project *p,
 
 /* report_claims - runs claim.sql of each folder: one row a claim (claim, statement, verdict,
  * evidence), verdict one of supported, contradicted, not run; or one row a case, from which the
- * verdicts follow (claims.h). Folders without one are passed over.
+ * verdicts follow (report_internal.h). Folders without one are passed over.
  * *contradicted counts. Errors: ERR_DATA another verdict or other columns: names the file. */
 int report_claims(FILE *out, struct store *s, const struct project *p,
                   const struct report_item *items, int32_t n, const struct report_options *o,
@@ -109,5 +109,17 @@ int report_query(FILE *out, struct store *s, const char *sql, double limit_s,
 
 /* report_format_find - text, markdown, csv, json, latex or html. Errors: ERR_USAGE names them. */
 int report_format_find(enum report_format *out, const char *name, struct err *e);
+
+/* report_curves - losses during training as a picture, in the terminal and as SVG: loss (nats per
+ * token) by update, training as lines, validations as points. Errors: ERR_NOINPUT a run has no
+ * losses yet; ERR_UNAVAILABLE gnuplot is not installed. */
+struct report_curves_args {
+    const char (*run_id)[SPEC_ID_BYTES]; /* trainings, or evaluations of them */
+    int32_t runs_n;
+    int32_t columns, lines; /* of the terminal */
+    bool svg;               /* also write plots/curves-….svg */
+};
+int report_curves(FILE *out, struct store *s, const struct project *p,
+                  const struct report_curves_args *c, struct err *e);
 
 #endif

@@ -1,12 +1,8 @@
 /* table.c - placing cells in grids, and saying what they are. */
-#include "report/table.h"
+#include "report/report_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/str.h"
-#include "report/html.h"
-#include "report/writer.h"
 
 static const char table_gap[] = "–"; /* asked for, without a number */
 

@@ -1,9 +1,7 @@
 /* verdict.c - the verdicts on the cells of the view comparison: a table and a sentence. */
-#include "report/verdict.h"
+#include "report/report_internal.h"
 
 #include <string.h>
-
-#include "base/str.h"
 
 const char *const report_verdict_names[REPORT_VERDICTS_N] = {
     "reproduced", "within", "not reproduced", "not run", "other device", "noisy"};

@@ -1,12 +1,10 @@
 /* writer.c - aligning and escaping. */
-#include "report/writer.h"
+#include "report/report_internal.h"
 
 #include <jansson.h>
 #include <string.h>
 
 #include "base/file.h"
-#include "base/str.h"
-#include "report/html.h"
 
 enum {
     GRID_GAP = 2,    /* spaces between columns of the text form */

@@ -1,4 +1,4 @@
-/* worker_context.c - what every kind of work uses: the attempt's folder, specs, signals, records,
+/* worker_context.c - shared by all kinds of runs: the attempt's folder, specs, signals, records,
  * the backend's choices, the corpus. */
 #include <errno.h>
 #include <fcntl.h>

@@ -23,8 +23,8 @@ struct worker {
     const struct worker_options *options;
     struct arena arena;
     char *dir;      /* absolute */
-    int32_t number; /* number of the attempt; 0: dir is not runs/<run id>/<attempt> and has no
-                       siblings */
+    int32_t number; /* number number of the attempt; 0: dir is not runs/<run id>/<attempt> and has
+                       no siblings */
     struct spec *spec;
     char (*run_id)[SPEC_ID_BYTES]; /* of each spec */
     int32_t specs_n;

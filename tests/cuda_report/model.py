@@ -64,9 +64,12 @@ def step_ms(gpu, length, method):
     # squares 4, update 22 bytes a parameter; what is added to is zeroed, read and written
     out["optimizer"] = (PARAMETERS * 26 + (PARAMETERS - MATRICES) * 12) / bandwidth * 1e3
     out["gaps"] = LAUNCHES * GAP_US / 1e3
-    if method == "alibi" and length > 512:  # an eighth for the norms of keys, the rest for rows from 512 on
-        rows = 1 / 8 + 7 / 8 * (1 - 512 / length)
-        out["skip bounds"] = LAYERS * 2 * 0.033 * rows * (132 * 1.70) / (sms * ghz)
+    if method == "alibi" and length > 512:
+        # Of the instructions an eighth is for the norms of keys; rows from 512 on need the rest forward, and an eighth
+        # backward, where they take the sum that the forward pass left. Both read keys, and queries of these rows.
+        late = 1 - 512 / length
+        issue, read = 0.033 * (132 * 1.70) / (sms * ghz), activation * (1 + late) / bandwidth * 1e3
+        out["skip bounds"] = LAYERS * sum(max(issue * (1 + share * late) / 8, read) for share in (7, 1))
     return out
 
 

@@ -222,7 +222,7 @@ static void parse_exactly(const char *text, size_t n)
         assert_int_equal(rc, 0);
 }
 
-TEST(no_prefix_of_a_file_and_no_flipped_bit_is_a_surprise)
+TEST(every_prefix_and_every_flipped_bit_is_an_error_or_a_tree)
 {
     char text[] = "artefact: t\ntitle: \"a \\u00e9 b\"\nbase: [a, 'b c']\n"
                   "grid:\n  - { position: alibi, L_train: [64, 128] }\n"

@@ -16,6 +16,8 @@ int report_fixture_setup(void **state)
 {
     struct report_fixture *f = calloc(1, sizeof *f);
     void *base = NULL;
+    struct arena a;
+    char *preamble;
 
     assert_non_null(f);
     assert_int_equal(store_fixture_setup(&base), 0);
@@ -23,6 +25,10 @@ int report_fixture_setup(void **state)
     f->project = (struct project){.root = f->base->dir, .share = f->base->dir, .program = "alibi"};
     snprintf(f->artefact_dir, sizeof f->artefact_dir, "%s/experiments/tiny", f->base->dir);
     assert_int_equal(file_make_dirs(f->artefact_dir, &f->base->e), 0);
+    arena_init(&a);
+    assert_int_equal(file_read(&a, &preamble, NULL, "experiments/preamble.gp", 1 << 20, NULL), 0);
+    report_fixture_write(f, "../preamble.gp", preamble);
+    arena_fini(&a);
     *state = f;
     return 0;
 }

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/claims.h"
 #include "report/paper_plant.h"
+#include "report/report_internal.h"
 #include "store/database.h"
 
 enum { CLAIMS_MAX = 16, SQL_BYTES = 768 };

@@ -13,8 +13,8 @@
 #include "base/file.h"
 #include "base/subprocess.h"
 #include "plan/plan.h"
-#include "report/claims.h"
 #include "report/paper_plant.h"
+#include "report/report_internal.h"
 
 enum { DOCUMENT_MAX_BYTES = 1 << 20, STATEMENTS_MAX = 32 };
 

@@ -9,10 +9,9 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "report/html.h"
-#include "report/html_style.h"
 #include "report/page_check.h"
 #include "report/report_fixture.h"
+#include "report/report_internal.h"
 
 /* --- parts ---------------------------------------------------------------------------------- */
 
@@ -177,7 +176,7 @@ TEST(words_can_be_read_in_the_light_and_in_the_dark)
 
 TEST(curves_can_be_told_from_their_white_ground)
 {
-    /* The colours of the four methods, of axes, of notes: plot.c and plot.gp. */
+    /* The colours of the four methods, of axes, of notes: preamble.gp and plot.gp. */
     static const uint32_t drawn[] = {0xD55E00, 0x009E73, 0xAA4499, 0x0072B2, 0x444444, 0x555555};
 
     for (size_t i = 0; i < sizeof drawn / sizeof *drawn; i++)

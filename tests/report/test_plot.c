@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "report/gnuplot.h"
 #include "report/report_fixture.h"
+#include "report/report_internal.h"
 
 #define FIGURE_KEYS                                                                                \
     "rows: method\ncolumns: L_valid\nvalue: perplexity\nseries: method\nstyle: position\n"         \

@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "report/paper_plant.h"
-#include "report/verdict.h"
+#include "report/report_internal.h"
 #include "store/database.h"
 
 /* The verdicts of a shipped folder at scale paper. */

@@ -12,7 +12,7 @@
 
 #include "report/page_check.h"
 #include "report/report_fixture.h"
-#include "report/writer.h"
+#include "report/report_internal.h"
 
 /* A text of the given format with every hostile text as heading and cell. */
 static struct page_text *hostile_table(struct arena *a, enum report_format format)
