@@ -29,10 +29,10 @@ enum store_mode { STORE_READ, STORE_WRITE };
 /* store_open - path of results.db. WRITE makes it, migrates it, and holds the lock until
  * store_close. READ never changes it and needs no lock; it works beside a live writer, after it,
  * and in a folder that cannot be written. Errors: ERR_NOINPUT READ of an absent or empty file, with
- * the command that makes one; ERR_TRYLATER another writer; ERR_UNAVAILABLE a newer schema, an older
- * one for READ, a network file system; ERR_DATA another program's file, one that is not regular, a
- * trigger that is not the schema's (WRITE), or damage.
- * Every function below that meets another program's lock returns ERR_TRYLATER after 60 s. */
+ * the command that makes one; ERR_TRYLATER another writer; ERR_UNAVAILABLE a newer schema, one for
+ * READ that a writer must migrate first, a network file system; ERR_DATA another program's file,
+ * one that is not regular, a trigger that is not the schema's (WRITE), or damage. Every function
+ * below that meets another program's lock returns ERR_TRYLATER after 60 s. */
 int store_open(struct store **out, const char *path, enum store_mode mode, struct err *e);
 void store_close(struct store *s); /* takes NULL */
 
