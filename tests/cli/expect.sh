@@ -1,5 +1,5 @@
-# expect.sh - what the scripts of this folder share; each sources it with the build folder as $1 and ends with `finish`.
-# It sets alibi (the program) and dir (a fresh folder, removed at the end).
+# expect.sh - shared by the scripts of this folder; each sources it with the build folder as $1 and ends with `finish`.
+# Sets alibi (the program) and dir (a fresh folder, deleted at the end).
 set -u
 source=$PWD
 alibi=$(cd "$1" && pwd)/alibi
@@ -12,7 +12,7 @@ fail() {
     failures=$((failures + 1))
 }
 
-# expect STATUS WORD command...: the exit status, and a word of the output, which stays in $dir/out
+# expect STATUS WORD command...: checks the exit status and a word of the output, which is in $dir/out
 expect() {
     want=$1
     word=$2
@@ -23,7 +23,7 @@ expect() {
     [ -z "$word" ] || grep -q -- "$word" "$dir/out" || { fail "$*: no '$word' in:"; cat "$dir/out"; }
 }
 
-# golden NAME: $dir/out is the file tests/cli/golden/NAME; with TEST_UPDATE=1 it becomes the file
+# golden NAME: compares $dir/out with tests/cli/golden/NAME; with TEST_UPDATE=1 replaces that file
 golden() {
     if [ -n "${TEST_UPDATE:-}" ]; then
         cp "$dir/out" "$source/tests/cli/golden/$1"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# test_bench_cpu.sh - bench as a tool: what does not start from the same numbers is not timed. What it measures here means
+# test_bench_cpu.sh - bench as a tool: programs that do not start from the same numbers are not timed. Its measurements here mean
 # nothing.
 # usage: tests/cli/test_bench_cpu.sh BUILD        TORCH_PYTHON=/path/python: one that can import torch, looked at first
 . tests/cli/expect.sh
@@ -27,7 +27,7 @@ expect 0 "overhead per run while query and report read" env CASES=scheduler RUNS
 expect 64 "CASES=fast" env CASES=fast tests/bench/run.sh "$build"
 expect 64 "expected --profile d64" "$program" --profile d63
 
-# The real one takes our weights and tokens, and refuses those of another case.
+# The real one accepts our weights and tokens, and rejects those of another case.
 python=
 for candidate in ${TORCH_PYTHON:-} python3 /usr/bin/python3; do
     if "$candidate" -c 'import torch' 2>/dev/null; then python=$candidate && break; fi

@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_bench_goals.sh - the goals at the end of bench_gpu --table, from a file of results made here: what is measured and
-# by how much it is missed follows from its numbers.
+# test_bench_goals.sh - the goals at the end of bench_gpu --table, from a file of results made here: the measured value and
+# the distance to the goal follow from its numbers.
 # usage: tests/cli/test_bench_goals.sh BUILD
 . tests/cli/expect.sh
 
@@ -9,7 +9,7 @@ results=$dir/results.jsonl
 
 line() { printf '{"case":"%s","precision":"bf16",%s}\n' "$1" "$2" >>"$results"; }
 
-# A file with every goal's cases. Methods and lengths get numbers of their own, so that which is the worst is known.
+# A file with every goal's cases. Methods and lengths have different numbers, so that the worst is known.
 all_measured() {
     : >"$results"
     n=0
@@ -54,7 +54,7 @@ verdict E5 "stride 1" "$(calculate %.4g "0.003 * 217646") s *met"
 verdict M1 "the same" "$(calculate %.4g "8001 / 8012") *met"
 verdict M3 "peak memory over" "$(calculate %.4g "7 / 21") *met"
 
-# The later line of a case counts. One slow method, one that uses much memory, one beside which PyTorch is fast.
+# The last line of a case counts. One slow method, one that uses much memory, one for which PyTorch is fast.
 line train-rotary-1024-bf16 '"wps":300000,"tflops":400,"peak_memory_bytes":9000000000,"planned_off":0.03,"queue_s":0.00025,"median_s":0.019'
 line skip-alibi-1024-bf16 '"live_share":0.5,"skipping_s":0.01,"dense_s":0.02,"most_nats":5e-6,"trained":"some.safetensors"'
 line peer-eval1-t5-512-bf16 '"torch_median_s":0.015,"ours_median_s":0.010'
@@ -72,7 +72,7 @@ grep -qE "^skip-alibi-1024-bf16 +50.0% +10.000 +20.000 +5e-06  some.safetensors\
 verdict G10 "the same updates" "missed by 3"
 verdict G1 "training, ALiBi" "met"
 
-# Another GPU: speeds are wanted as its peak is to an H200's; of one without a data sheet none are.
+# Another GPU: goals scale with its peak FLOP/s; a GPU without a data sheet has none.
 cp "$results" "$dir/h200.jsonl"
 sed -i 's/"case":/"gpu":"NVIDIA GeForce RTX 4090","case":/' "$results"
 table
@@ -83,7 +83,7 @@ table
 grep -q "^G1 " "$dir/out" && fail "a GPU without a data sheet has a share of its peak"
 cp "$dir/h200.jsonl" "$results"
 
-# A refused case, the tiny model's and one that is not there are not measured; what is left is judged.
+# A rejected case, one of the tiny model and a missing one are not measured; the others are judged.
 line peer-train-alibi-512-bf16 '"refused":"no way of PyTorch gives our numbers"'
 line update-alibi-1024-bf16 '"tiny":true,"tflops":600.5'
 sed -i '/"case":"sliding-/d' "$results"

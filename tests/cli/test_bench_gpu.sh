@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_bench_gpu.sh - bench-gpu as a tool: cases chosen, kept, skipped and refused, on the CPU with a
-# model of milliseconds. What it measures there means nothing.
+# test_bench_gpu.sh - bench-gpu as a tool: cases selected, kept, skipped and rejected, on the CPU with a
+# tiny model. Its measurements there mean nothing.
 # usage: tests/cli/test_bench_gpu.sh BUILD
 . tests/cli/expect.sh
 
@@ -20,7 +20,7 @@ for method in alibi sinusoidal rotary t5; do
     done
 done
 
-# A case is measured once for each code; REDO measures it again; nothing is ever overwritten.
+# A case is measured once per code version; REDO measures it again; nothing is overwritten.
 expect 0 "of ceiling" cases ceilings,ops-fp32
 [ "$(lines)" = 2 ] || fail "$(lines) lines of two cases"
 expect 0 "train-t5-512-fp32" cases train-t5-512,train-alibi-512,train-rotary-512,train-sinusoidal-512
@@ -41,7 +41,7 @@ grep '"case":"repeat-' "$RESULTS" | grep -q '"tensors_differ":0,"differ":0' || f
 grep '"case":"train-t5-512-fp32"' "$RESULTS" | grep -qE '"model_bytes":([0-9]+),"planned_bytes":\1,' || fail "opened for other than is planned"
 expect 64 "not a case of steps" "$program" --case sliding-alibi-3072-fp32 --serve --device cpu --tiny
 
-# What a device refuses is a result with its reason, and so is no GPU at all.
+# A case that a device rejects is a result with its reason; a missing GPU too.
 grep -q '"case":"train-alibi-512-bf16".*"refused":"cpu: computes in fp32 only' "$RESULTS" || fail "bf16 on the CPU is not refused in the results"
 expect 0 "refused: cpu: computes in fp32 only" cases skip-alibi-1024
 expect 69 "cuda:63" cases ceilings cuda:63
@@ -49,7 +49,7 @@ expect 64 "not a case" "$program" --case train-alibi-777-fp32 --device cpu
 echo "no json" >>"$RESULTS"
 expect 65 "gpu.jsonl:$(lines)" "$program" --table "$RESULTS"
 
-# The other side gets the weights and tokens, and steps on demand.
+# PyTorch receives the weights and tokens, and steps on demand.
 expect 0 "" "$program" --weights "$dir/weights" --tiny
 printf '3\n2\n' | "$program" --case train-alibi-512-fp32 --device cpu --tiny --serve >"$dir/served"
 [ "$(wc -l <"$dir/served")" = 3 ] || fail "$(wc -l <"$dir/served") answers"
@@ -63,7 +63,7 @@ losses() { sed -n '2s/.*"loss_nats":\[\([^]]*\)\].*/\1/p' "$1" | tr , '\n' | sor
 echo 3 | "$program" --case train-alibi-512-drop-fp32 --device cpu --tiny --serve >"$dir/dropped"
 [ "$(losses "$dir/dropped")" = 3 ] || fail "three masks give $(losses "$dir/dropped") losses"
 
-# Beside PyTorch, a way with dropout is checked without it and then by the mean over masks; another recipe is refused.
+# With dropout, PyTorch is compared without it and then by the mean over masks; another recipe is rejected.
 python=
 for candidate in ${TORCH_PYTHON:-} python3 /usr/bin/python3; do
     if "$candidate" -c 'import torch' 2>/dev/null; then python=$candidate && break; fi

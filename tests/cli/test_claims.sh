@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_claims.sh - `alibi claims` answers scripts by its exit status: 0 while nothing is contradicted, another number as
-# soon as a result contradicts a claim; what was not run contradicts nothing.
+# test_claims.sh - the exit status of `alibi claims`: 0 if no claim is contradicted, another number if
+# a result contradicts a claim. Runs that are missing contradict nothing.
 # usage: tests/cli/test_claims.sh BUILD
 . tests/cli/expect.sh
 
@@ -40,8 +40,8 @@ expect 70 "B: contradicted" "$alibi" claims "$dir/planted/"
 expect 70 "1 claim is contradicted" "$alibi" claims "$dir/planted/"
 expect 0 "C7a: not run" "$alibi" claims table8
 
-# Claims about the paper alone need its numbers, of this artefact and of others: any run keeps them all. A bad file of an
-# artefact that is not run is reported and stops nothing.
+# Claims about the paper alone need its numbers for this and other artefacts: every run registers them all. An invalid file of an
+# artefact that is not run is only a warning.
 expect 0 "X4: supported" "$alibi" claims table7
 mkdir -p experiments/broken
 cp "$dir/planted/grid.yaml" experiments/broken/

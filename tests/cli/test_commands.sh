@@ -1,12 +1,12 @@
 #!/bin/sh
-# test_commands.sh - what a user sees: answers, refusals with exit statuses, a small grid from outside the tree end to end.
+# test_commands.sh - commands as users run them: answers, errors with exit statuses, a small grid outside the tree.
 # usage: tests/cli/test_commands.sh BUILD
 . tests/cli/expect.sh
 
 mkdir "$dir/project"
 cd "$dir/project" || exit 1
 
-# Help and settings, word by word, and mistakes on the command line.
+# Help and settings word for word, and errors on the command line.
 {
     "$alibi" --help
     "$alibi" --help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' | while read -r command; do
@@ -29,13 +29,13 @@ expect 65 "model.heads" "$alibi" plan table5 --set model.heads=7
 expect 64 "did you mean" "$alibi" plan table5 --scale tiny
 expect 64 "not an embedded corpus" "$alibi" data prepare nosuch
 
-# The paper's plan needs neither corpus nor GPU; running it on a CPU asks first.
+# The paper's plan needs neither corpus nor GPU; running it on a CPU needs confirmation.
 expect 0 "22 trainings" "$alibi" plan table5 --scale paper
 expect 0 "246,933,504" "$alibi" plan table5 --scale paper
 expect 64 "years" "$alibi" run table5 --scale paper --devices cpu
 expect 69 "cuda" "$alibi" run table5 --devices cuda:7
-# No device chooses the precision: what a CPU cannot compute is refused before anything is done.
-# What the shipped list of the paper's configurations is made of, and only at scale paper as it is.
+# Devices do not choose the precision: a run that a CPU does not support is rejected before it starts.
+# The lines of the shipped list of the paper's configurations; only at scale paper and without --set.
 expect 0 "train wikitext103 alibi L_train=512$" "$alibi" plan table5 --scale paper --configs
 [ "$(wc -l <"$dir/out")" -eq 72 ] || fail "plan table5 --configs: not 72 lines"
 expect 0 "^[0-9a-f]\{16\} eval wikitext103 alibi L_train=512 valid sliding L_valid=3072 stride=1$" "$alibi" plan table15 --scale paper --configs
@@ -49,7 +49,7 @@ expect 69 "eval.precision=bf16 is not supported on cpu.*--set eval.precision=fp3
 expect 69 "cuda:7" "$alibi" run table5 --devices cuda:7 --set train.precision=bf16
 [ ! -e runs ] || fail "a refused run left a folder"
 
-# A grid of the user's own, outside the tree, on the user's own text.
+# A user's grid outside the tree, on the user's text.
 mkdir "$dir/text" "$dir/mygrid"
 awk 'BEGIN { srand(1); split("train valid test", f, " "); n["train"] = 1500; n["valid"] = 150; n["test"] = 150
     for (k = 1; k <= 3; k++) for (i = 0; i < n[f[k]]; i++) { line = ""; w = int(rand() * 40)
@@ -84,7 +84,7 @@ run=$("$alibi" query "SELECT run_id FROM trainings WHERE position = 'alibi'" --f
 expect 0 "train.updates=60" "$alibi" show "$run"
 [ "$(grep -c '^result$' "$dir/out")" -eq 1 ] || fail "show: not one result"
 grep -q "^  step *60$" "$dir/out" || fail "show does not say what was last recorded"
-# What a perplexity is made of; sliding over 64 targets only, as the grid says.
+# How a perplexity is computed; sliding over 64 targets, as in the grid.
 nonoverlapping=$("$alibi" query "SELECT run_id FROM evaluations WHERE protocol = 'nonoverlapping' AND L_valid = 32" --format csv | tail -n 1)
 sliding=$("$alibi" query "SELECT run_id FROM evaluations WHERE protocol = 'sliding' AND L_valid = 32" --format csv | tail -n 1)
 tokens=$("$alibi" query "SELECT DISTINCT tokens FROM evaluations WHERE protocol = 'nonoverlapping'" --format csv | tail -n 1 | tr -d '\r')
@@ -96,7 +96,7 @@ expect 0 "" "$alibi" logs "$run"
 expect 64 "hex digits" "$alibi" show xyz
 expect 66 "no run matches" "$alibi" show 0000
 
-# One page of HTML: what a user wrote stays text. Two sets of evaluations side by side, at the same lengths only.
+# A page of HTML with the user's text escaped. Two sets of evaluations side by side, at equal lengths only.
 mkdir "$dir/hostile"
 sed 's/^title:.*/title: "<script>alert(1)<\/script>"/; s/artefact: mygrid/artefact: hostile/' "$dir/mygrid/grid.yaml" >"$dir/hostile/grid.yaml"
 expect 0 "10 done, 0 to do" "$alibi" plan "$dir/hostile/"
@@ -104,7 +104,7 @@ expect 0 "" "$alibi" run "$dir/hostile/"
 expect 0 "<!DOCTYPE html>" "$alibi" report "$dir/hostile/" --format html
 grep -q "<script" "$dir/out" && fail "a title became a script in the page"
 expect 0 "data:image/svg+xml" "$alibi" report "$dir/mygrid/" --format html
-# A plot.gp that can run commands does so in a sandbox, not at all, or with --trust.
+# A plot.gp that can run commands runs in a sandbox, with --trust, or not at all.
 mkdir "$dir/bin"
 printf '#!/bin/sh\necho "bwrap: no namespaces" >&2\nexit 1\n' >"$dir/bin/bwrap"
 chmod +x "$dir/bin/bwrap"
@@ -122,7 +122,7 @@ rm "$dir/mygrid/plot.gp"
 expect 0 "A / B" "$alibi" compare position=alibi,scale=none position=sinusoidal,scale=none --format csv
 expect 66 "no evaluation" "$alibi" compare position=alibi,scale=paper position=sinusoidal
 
-# Why a run would run: what differs from what the same point asked for before.
+# Why a run would run: the difference from the run that its point needed before.
 expect 0 "new: model.dropout 0.1, was 0; train.lr 0.25, was 0.5$" "$alibi" plan "$dir/mygrid/" --set train.lr=0.25 --set model.dropout=0.1
 expect 0 "new: its training changed$" "$alibi" plan "$dir/mygrid/" --set train.lr=0.25 --all
 expect 0 "; and 1 more$" "$alibi" plan "$dir/mygrid/" --set train.lr=0.25 --set train.clip=1 --set train.warmup=9 --set train.seed=2
@@ -131,12 +131,12 @@ expect 0 "; and 1 more$" "$alibi" plan "$dir/mygrid/" --set train.lr=0.25 --set 
 expect 0 "2 trainings" "$alibi" plan "$dir/mygrid/" --set train.lr=0.25
 expect 0 "0 removed\|attempts removed" "$alibi" gc
 
-# Questions are read-only and bounded.
+# Queries are read-only and limited.
 expect 64 "cannot modify" "$alibi" query "DELETE FROM attempts"
 expect 64 "nearest name is perplexity" "$alibi" query "SELECT perplexty FROM evaluations"
 expect 69 "longer than 1 s" "$alibi" query --limit 1 "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
 
-# A wrong grid is refused with its place.
+# An invalid grid is rejected with its place.
 sed 's/L_train: \[16\]/L_trian: [16]/' "$dir/mygrid/grid.yaml" >"$dir/text/grid.yaml"
 expect 65 "grid.yaml:9:" "$alibi" plan "$dir/text/"
 

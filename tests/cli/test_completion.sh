@@ -1,5 +1,5 @@
 #!/bin/sh
-# test_completion.sh - what Tab offers: commands, options, values, artefacts and runs, asked as bash asks.
+# test_completion.sh - completions of commands, options, values, artefacts and runs, requested like bash does.
 # usage: tests/cli/test_completion.sh BUILD
 # The script of bash needs bash, whichever sh is here.
 if [ -z "${BASH_VERSION:-}" ] || [ -n "${POSIXLY_CORRECT+x}" ]; then
@@ -12,7 +12,7 @@ mkdir "$dir/project"
 cd "$dir/project" || exit 1
 eval "$("$alibi" completion bash)"
 
-# offers "WANT" WORD…: the candidates that bash is given for the last word, one space between them.
+# offers "WANT" WORD…: the candidates for the last word, separated by spaces.
 offers() {
     want=$1
     shift
@@ -45,7 +45,7 @@ expect 0 "compdef _alibi alibi" "$alibi" completion zsh
 expect 0 "complete -c alibi" "$alibi" completion fish
 expect 64 "bash, zsh or fish" "$alibi" completion tcsh
 
-# Runs that results.db knows, by the beginning of their ids.
+# Runs in results.db, by a prefix of their ids.
 "$alibi" run table5 --only position=alibi,L_train=64 --set train.updates=2 --quiet >"$dir/out" 2>&1 || fail "a small run"
 run=$("$alibi" query "SELECT run_id FROM trainings" --format csv | tail -1)
 offers "$run" show "${run:0:8}"

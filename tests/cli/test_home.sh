@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_home.sh - results that were lost, tampered with or made elsewhere: verify names what is wrong, merge makes a lost
-# results.db again and copies run folders here.
+# test_home.sh - lost, modified and foreign results: verify names the differences, merge rebuilds a lost
+# results.db and copies run folders.
 # usage: tests/cli/test_home.sh BUILD
 . tests/cli/expect.sh
 fixtures=$PWD/tests/fixtures/checkpoints
@@ -32,7 +32,7 @@ answers before
 training=$("$alibi" query "SELECT run_id FROM trainings WHERE position = 'alibi'" --format csv | tail -n 1)
 evaluation=$("$alibi" query "SELECT run_id FROM evaluations WHERE protocol = 'sliding' AND L_valid = 8" --format csv | tail -n 1)
 
-# Done again bit for bit: a whole training with its checkpoints, one evaluation out of a shared pass, a little of everything.
+# Reproduced bit for bit: a whole training with its checkpoints, one evaluation of a shared pass, some updates of everything.
 expect 0 "first 8 updates reproduced: 1[0-9] records agree bit for bit, [23] of them" "$alibi" verify "$training" --updates 99
 expect 0 "$evaluation, evaluation reproduced: 1 records agree" "$alibi" verify "$evaluation"
 expect 0 "8 results compared with their records, 8 runs reproduced, 0 wrong" "$alibi" verify --updates 1
@@ -41,7 +41,7 @@ expect 66 "no run matches" "$alibi" verify 0123456789abcdef
 expect 64 "hex digits" "$alibi" verify nonsense
 [ -z "$(ls -A runs | grep -v '^[0-9a-f]*$')" ] || fail "verify left something under runs/"
 
-# A row edited by hand, a checkpoint swapped, a record cut off.
+# An edited row, a swapped checkpoint, a truncated record.
 cp results.db "$dir/results.db"
 cp -r runs "$dir/runs"
 sqlite() { python3 -c 'import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute(sys.argv[2]); c.commit()' "$@"; }
@@ -61,7 +61,7 @@ expect 65 "its record is missing" "$alibi" verify "$training"
 cp "$dir/$events" "$events"
 expect 0 "0 wrong" "$alibi" verify
 
-# results.db is lost: the folders make it again, once, with the same answers, and nothing is run.
+# results.db is lost: merge rebuilds it from the folders with the same answers, and nothing is rerun.
 rm -rf runs results.db* && cp -rp "$dir/runs" runs && mkdir "$dir/lost" && cp "$dir/results.db" "$dir/lost"
 mkdir -p runs/00000000000000aa/1 && cp "$events" runs/00000000000000aa/1/ && echo nonsense >runs/00000000000000aa/1/spec
 expect 66 "alibi merge runs/" "$alibi" report g/
@@ -76,7 +76,7 @@ sed 's/,20[0-9-]*T[0-9:]*Z//g' "$dir/after.csv" >"$dir/after"
 cmp "$dir/before" "$dir/after" || fail "the results made again differ"
 expect 0 "0 wrong" "$alibi" verify --updates 2
 
-# Another machine's project: its folder is merged with its run folders, and evaluations go on from them.
+# Another machine's project is merged with its run folders, and evaluations use its checkpoints.
 cd "$dir/home" || exit 1
 cp -r "$dir/project/data" .
 sed 's/L_valid: \[32, 64\]/L_valid: [32, 64, 96]/' "$dir/project/g/grid.yaml" >g/grid.yaml
@@ -89,7 +89,7 @@ expect 0 "2 done now, 8 before" "$alibi" run g/
 expect 0 "10 results compared with their records, 0 runs reproduced, 0 wrong" "$alibi" verify
 expect 0 "ingested 0 results" "$alibi" merge "$dir/project"
 
-# Weights that were imported were never trained here, so that nothing can be repeated.
+# Imported weights were not trained here, so that nothing can be reproduced.
 cd "$dir/project" || exit 1
 expect 0 "22,656 parameters" "$alibi" import "$fixtures/tiny.pt" --as position=alibi,L_train=32 --for ./g/ --force
 expect 0 "4 done now" "$alibi" run g/ --only position=alibi

@@ -1,5 +1,5 @@
 #!/bin/sh
-# test_import.sh - checkpoints that PyTorch wrote, from the file to the perplexity and back to PyTorch.
+# test_import.sh - PyTorch checkpoints, from the file to the perplexity and back to PyTorch.
 # usage: tests/cli/test_import.sh BUILD        TORCH_PYTHON=/path/python: one that can import torch, looked at first
 . tests/cli/expect.sh
 fixtures=$PWD/tests/fixtures/checkpoints
@@ -10,7 +10,7 @@ same() {
     awk -v a="$2" -v b="$3" 'BEGIN { d = a - b; exit !(a > 1 && b > 1 && d < 1e-4 && d > -1e-4) }' || fail "$1: $2 is not $3"
 }
 
-# pytorch MODEL LENGTH: what PyTorch computed when the fixtures were made
+# pytorch MODEL LENGTH: the result of PyTorch when the fixtures were made
 pytorch() {
     sed -n "/\"$1\"/,/}/s/.*\"valid_L$2\": \([0-9.]*\).*/\1/p" "$fixtures/tiny.json"
 }
@@ -38,7 +38,7 @@ cp "$fixtures/tiny.pt" alibi_tiny_L32.pt
 expect 0 "208 words" "$alibi" data prepare tiny --text "$fixtures/text"
 cmp data/tiny/dict.txt "$fixtures/dict.txt" || fail "the dictionary is not the checkpoint's"
 
-# The name says the method, the file the length; then only evaluations are left.
+# The name states the method, the file the length; afterwards only evaluations remain.
 expect 0 "22,656 parameters" "$alibi" import alibi_tiny_L32.pt --dict "$fixtures/dict.txt" --for ./grid/
 expect 0 "1 done" "$alibi" plan ./grid/ --only position=alibi
 expect 0 "3 done now, 1 before" "$alibi" run ./grid/ --only position=alibi
@@ -64,7 +64,7 @@ else
     echo "skipped: no python3 here can import torch, so the exported model was not loaded with it; TORCH_PYTHON names one that can"
 fi
 
-# Half precision takes the place of what is done only by force, and its evaluations are redone.
+# An fp16 checkpoint replaces an existing result only with --force, and its evaluations are redone.
 expect 64 "already done" "$alibi" import "$fixtures/tiny_half.pt" --as position=alibi --for ./grid/
 expect 0 "fp16 converted" "$alibi" import "$fixtures/tiny_half.pt" --as position=alibi --for ./grid/ --force
 expect 0 "3 done now" "$alibi" run ./grid/ --only position=alibi
@@ -74,11 +74,11 @@ for L in 32 64 128; do same "float16 at $L" "$(perplexity $L)" "$(pytorch tiny_h
 expect 0 "L_train=32" "$alibi" import "$fixtures/tiny.pt" --as position=sinusoidal --for ./grid/
 expect 0 "^2$" "$alibi" query "SELECT count(*) FROM trainings WHERE origin = 'imported'" --format csv
 
-# A training made here takes the place of the import, and says so.
+# A training run here replaces the import and its origin.
 expect 0 "" "$alibi" run ./grid/ --only position=sinusoidal --redo
 expect 0 "^sinusoidal,trained$" "$alibi" query "SELECT position, origin FROM trainings WHERE origin = 'trained'" --format csv
 
-# Refusals.
+# Errors.
 expect 64 "position method" "$alibi" import "$fixtures/tiny.pt" --for ./grid/
 expect 64 "no run matches" "$alibi" import "$fixtures/tiny.pt" --as position=t5 --for ./grid/
 expect 64 "rows of 32 tokens" "$alibi" import "$fixtures/tiny.pt" --as position=alibi

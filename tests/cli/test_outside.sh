@@ -24,13 +24,13 @@ expect 0 "4 done now" "$alibi" run g/ --devices cpu:1
 first=$("$alibi" query "SELECT min(run_id) FROM trainings" --format csv | tail -n 1 | tr -d '\r')
 second=$("$alibi" query "SELECT max(run_id) FROM trainings" --format csv | tail -n 1 | tr -d '\r')
 
-# A byte of the corpus that changed after it was prepared: nothing is trained on it.
+# A corpus changed after its preparation is not trained on.
 mkdir "$dir/changed" && cp -r g data "$dir/changed/"
 printf x | dd of="$dir/changed/data/tiny/train.tokens" bs=1 seek=3000 conv=notrunc 2>/dev/null
 expect 65 "train.tokens: SHA-256 .* the manifest states" "$alibi" run g/ --devices cpu:1 --project "$dir/changed"
 [ ! -e "$dir/changed/runs" ] || fail "a run was started on a changed corpus"
 
-# FILE: no command waits for a writer of a FIFO in its place, and a folder is not a file either.
+# No command blocks on a FIFO in place of FILE; a folder is an error too.
 not_a_file() { # FILE command...
     file=$1
     shift
@@ -59,7 +59,7 @@ not_a_file "runs/$first/1/log" "$alibi" logs "$first"
 not_a_file "runs/$first/1/events" "$alibi" verify "$first"
 not_a_file "runs/$first/1/spec" "$alibi" verify "$first"
 
-# A file that the user names: a link leads to the file that is replaced, a device or a FIFO stays what it is.
+# An output file given by the user: the target of a link is replaced; a device or a FIFO stays.
 "$alibi" report g/ >"$dir/report" 2>/dev/null
 ln -s "$dir/outside/report" link
 expect 0 "" "$alibi" report g/ --out link
@@ -87,7 +87,7 @@ expect 0 "dict.txt" "$alibi" export "$first" --out exported
 [ -s "$dir/outside/weights" ] && [ -s "$dir/outside/config" ] && [ -s "$dir/outside/dict" ] ||
     fail "export replaced links"
 
-# An answer that cannot be printed is an error; a reader that has closed its pipe has what it needs.
+# An answer that cannot be printed is an error; a closed pipe is not.
 for command in "--version" "--help" "help" "plan --help" "plan g/" "report g/" "report g/ --format json" \
     "report g/ --format html" "claims table5" "query SELECT(1)" "compare position=alibi position=sinusoidal" "status" \
     "show $first" "logs $first" "devices" "doctor" "data list" "completion bash" "gc" "verify"; do
@@ -103,12 +103,12 @@ for command in "--version" "--help" "help" "plan --help" "plan g/" "report g/" "
     grep -q "written\|UTF-8" "$dir/err" && fail "alibi $command | true: $(cat "$dir/err")"
 done
 expect 74 "cannot be written" sh -c '"$0" --version >&-' "$alibi"
-# A file that is opened does not take the place of a closed stream: messages would go into it.
+# An opened file does not get the descriptor of a closed stream, into which messages would go.
 mkdir "$dir/fresh" && cp -r g data "$dir/fresh/"
 (cd "$dir/fresh" && "$alibi" run g/ --devices cpu:1 2>&-)
 grep -q "done" "$dir/fresh/results.db.lock" && fail "messages went into a file: $(cat "$dir/fresh/results.db.lock")"
 
-# gc deletes the files of superseded attempts, never those that a link leads to.
+# gc deletes the files of superseded attempts, never the targets of links.
 expect 0 "4 done now" "$alibi" run g/ --redo --devices cpu:1
 mv "runs/$first/1" "$dir/outside/1" && ln -s "$dir/outside/1" "runs/$first/1"
 mv "runs/$second" "$dir/outside/$second" && ln -s "$dir/outside/$second" "runs/$second"
@@ -122,13 +122,13 @@ rm "runs/$first/1" "runs/$second" && mv "$dir/outside/1" "runs/$first/" && mv "$
 expect 0 "^2 attempts removed" "$alibi" gc
 [ ! -e "runs/$first/1" ] && [ -e "runs/$first/2" ] || fail "gc removed the wrong attempt"
 
-# A corpus behind a link: the link is replaced, not what it leads to.
+# A corpus behind a link: the link is replaced, not its target.
 mv data/tiny "$dir/outside/tiny" && ln -s "$dir/outside/tiny" data/tiny
 expect 0 "" "$alibi" data prepare tiny --text "$fixtures/text" --force
 [ -s "$dir/outside/tiny/train.tokens" ] || fail "data prepare --force deleted what a link leads to"
 [ -d data/tiny ] && [ ! -L data/tiny ] || fail "data prepare --force did not make the corpus"
 
-# One bad folder does not keep back the others: it is named, and the exit status says so.
+# An unreadable folder is named and sets the exit status, but does not stop the others.
 mkdir "$dir/home"
 for bad in directory fifo link; do
     rm -rf "$dir/made" "$dir/home"/* && mkdir "$dir/made" && cp -r runs "$dir/made/"

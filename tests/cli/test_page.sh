@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_page.sh - the page of all artefacts as a browser shows it: well formed, small, silent, no wider than a phone, readable in
-# the dark, printable. What needs headless Chromium is skipped, and said to be, where none is installed.
+# test_page.sh - the page of all artefacts in a browser: well formed, small, without console messages, no wider than a phone, readable in
+# the dark, printable. Checks that need headless Chromium are reported as skipped if it is not installed.
 # usage: tests/cli/test_page.sh BUILD
 . tests/cli/expect.sh
 checks=$(cd "$1" && pwd)/tests/report
@@ -16,7 +16,7 @@ artefacts=$(ls experiments/*/grid.yaml | wc -l)
 [ "$(grep -c '<section class="artefact"' "$page")" -eq "$artefacts" ] || fail "$artefacts artefacts are not all there"
 grep -q '<img id="f-figure1"' "$page" || fail "Figure 1 is not in the page"
 
-# A folder of the user's whose path, title and README are not names: the page is a page, and the command can be pasted.
+# A user's folder with special characters in path, title and README: the page is valid, and the command can be pasted.
 odd="$dir/my <b> & 'grids\"/odd"
 mkdir -p "$odd"
 sed -e 's/^artefact:.*/artefact: odd/' -e 's/^title:.*/title: "<\/title><script>alert(1)<\/script>"/' \
@@ -32,7 +32,7 @@ if [ -z "$browser" ]; then
     echo "chromium is not installed: the page was not looked at in a browser"
     exit 77
 fi
-# browse arguments...: one headless start with a profile of its own; what the console says is in $dir/console
+# browse arguments...: a headless start with a fresh profile; console messages are in $dir/console
 browse() {
     sandbox=
     [ "$(id -u)" -eq 0 ] && sandbox=--no-sandbox # Chromium refuses to run as root otherwise
@@ -40,7 +40,7 @@ browse() {
         --virtual-time-budget=2000 $sandbox "$@" 2>"$dir/console"
 }
 
-# As it is, in the dark: nothing is refused, nothing fails.
+# Unchanged, in the dark: nothing is blocked, nothing fails.
 browse --window-size=1280,900 --blink-settings=preferredColorScheme=0 --screenshot="$dir/page.png" "file://$page" >"$dir/out"
 [ -s "$dir/page.png" ] || { fail "no picture of the page"; cat "$dir/console"; }
 if grep -q "CONSOLE" "$dir/console"; then fail "the console says:"; grep -m 3 "CONSOLE" "$dir/console"; fi

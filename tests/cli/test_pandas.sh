@@ -1,5 +1,5 @@
 #!/bin/sh
-# test_pandas.sh - the Python example of experiments/README.md runs. Skipped, and said to be, where there is no pandas.
+# test_pandas.sh - the Python example of experiments/README.md runs. Reported as skipped without pandas.
 # usage: tests/cli/test_pandas.sh BUILD
 . tests/cli/expect.sh
 checks=$(cd "$1" && pwd)/tests/report

@@ -33,7 +33,7 @@ expect 64 "alibi sets --array" run shared slurm --slurm array=1-3
 rm -rf "$dir/shared/results.db"
 ln -s ../disk/results.db "$dir/shared/results.db"
 
-# Killed as soon as both trainings are recorded; their jobs go on and the next call takes them over.
+# Killed as soon as both trainings are recorded; their jobs continue and the next call recovers them.
 run shared slurm:2 --slurm "partition=all time=1:00" >"$dir/first" 2>&1 &
 scheduler=$!
 until [ "$("$alibi" query --project "$dir/shared" --format csv "SELECT count(*) = 2 FROM attempts" 2>&1 | tail -1)" = 1 ] ||

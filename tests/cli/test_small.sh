@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_small.sh - scale small cut down for a computer without a GPU, as the README does it with WikiText-2: refused
-# whole, run in part, and shown as what it is. The text is a tiny one, so its numbers are set too.
+# test_small.sh - a part of scale small for a computer without a GPU, as in the README with WikiText-2: rejected
+# as a whole, run in part, and marked as modified. The text is tiny, so that its numbers are set too.
 # usage: tests/cli/test_small.sh BUILD
 . tests/cli/expect.sh
 fixtures=$PWD/tests/fixtures/checkpoints

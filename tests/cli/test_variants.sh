@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_variants.sh - a grid changed by --set is kept beside the artefact's own: its answers, its nominal lengths and its
-# figures stay byte for byte, and the variant has its own.
+# test_variants.sh - a grid changed by --set is separate from the artefact: the artefact's answers, nominal lengths and
+# figures are unchanged byte for byte, and the variant has its own.
 # usage: tests/cli/test_variants.sh BUILD
 . tests/cli/expect.sh
 fixtures=$PWD/tests/fixtures/checkpoints
@@ -38,7 +38,7 @@ cmp "$dir/before" "$dir/after" || { fail "a variant changed what the artefact an
 
 expect 0 "^Learning rates and heads. Scale none$" "$alibi" report g/ --no-figure
 
-# The variant is asked for by the same settings, in any order.
+# The same settings in any order select the variant.
 expect 0 "modified: --set train.seed=3 --set train.updates=4" "$alibi" report g/ --set seed=3 --set train.updates=4
 "$alibi" report g/ --set train.updates=4 --set train.seed=3 >"$dir/again" 2>&1
 cmp "$dir/out" "$dir/again" || fail "the order of --set matters"
@@ -60,7 +60,7 @@ expect 0 "highest learning rate" "$alibi" settings train.lr
 expect 0 "^model.position" "$alibi" settings position
 expect 64 "did you mean 'train.lr'" "$alibi" settings train.lrr
 
-# An edited grid: runs that it no longer asks for keep the paper's lengths.
+# An edited grid: runs that it no longer needs keep the paper's lengths.
 cp -r g edited && sed -i 's/artefact: g/artefact: edited/; s/scale: none/scale: half/; s/L_train: 16/L_train: [16, 32]/' edited/grid.yaml
 mkdir -p configs/scale && printf 'divide: 2\n' >configs/scale/half.yaml
 expect 0 "24 done now" "$alibi" run edited/ --devices cpu:2
