@@ -21,7 +21,7 @@ enum {
     KNOWN_MAX = 12,
     LIMIT_S = 30,
     TABLE_MAX = 120, /* bytes of a line, for people */
-    NOTE_MAX = 100,  /* of a line below the table */
+    NOTE_MAX = 104,  /* of a line below the table */
     ID_BYTES = 8     /* of a run id, for people; every command takes it */
 };
 
@@ -444,6 +444,11 @@ static void gather_common(struct strbuf *b, struct report_rows *r)
     }
 }
 
+struct tables {
+    struct report_rows *item;
+    int32_t n, capacity;
+};
+
 struct notes {
     const char **item;
     int32_t n, capacity;
@@ -482,44 +487,89 @@ static void move_to_notes(struct notes *notes, struct report_rows *r, const char
     }
 }
 
-/* "[1] text", in lines of about NOTE_MAX bytes, broken after a space. */
-static void write_note(FILE *out, struct arena *a, int32_t number, const char *text,
+/* A text after a mark; in the text form in lines of about NOTE_MAX bytes, broken at a space. */
+static void write_note(FILE *out, struct arena *a, const char *mark, const char *text,
                        enum report_format format)
 {
-    const char *mark = arena_printf(a, "[%d] ", number);
-
-    for (size_t n; *text; text += n, mark = "    ") {
+    for (size_t n; *text; text += n + (text[n] == ' '), mark = "    ") {
         n = strlen(text);
-        if (n > NOTE_MAX) {
-            for (n = NOTE_MAX; n > 0 && text[n - 1] != ' ';) n--;
+        if (format == REPORT_TEXT && n > NOTE_MAX) {
+            for (n = NOTE_MAX; n > 0 && text[n] != ' ';) n--;
             if (n == 0) n = strcspn(text, " ");
         }
         report_write_paragraph(out, arena_printf(a, "%s%.*s", mark, (int)n, text), format);
     }
 }
 
+/* What the number of a row may be called: its protected coordinates. */
+static const char *number_kind(const struct report_rows *r, int32_t row)
+{
+    struct strbuf b;
+
+    strbuf_init(&b, r->arena);
+    for (int32_t i = 0; i < COORDINATES_N; i++) {
+        const char *text = report_rows_get(r, row, coordinates[i].name);
+        if (coordinates[i].is_protected) strbuf_addf(&b, "%s\n", text ? text : "");
+    }
+    return b.text;
+}
+
+/* Tables of r, whose rows become theirs in their order: a table for each kind of number. */
+static void split_by_kind(struct tables *t, const struct report_rows *r)
+{
+    struct map number; /* from 1 */
+    bool added;
+
+    map_init(&number, r->arena);
+    for (int32_t i = 0; i < r->rows_n; i++) {
+        const char *kind = number_kind(r, i);
+        int32_t *n = map_put(&number, kind, strlen(kind), &added);
+        if (added) {
+            struct report_rows *new = vec_push(r->arena, t);
+            *new = (struct report_rows){.arena = r->arena, .columns_n = r->columns_n};
+            new->name = arena_array(r->arena, (size_t)r->columns_n, sizeof *new->name);
+            memcpy(new->name, r->name, (size_t)r->columns_n * sizeof *new->name);
+            new->row = arena_array(r->arena, (size_t)r->rows_n, sizeof *new->row);
+            *n = t->n;
+        }
+        struct report_rows *of = &t->item[*n - 1];
+        of->row[of->rows_n++] = r->row[i];
+    }
+}
+
+static int write_table(FILE *out, struct notes *notes, struct report_rows *r,
+                       enum report_format format, struct err *e)
+{
+    struct strbuf common;
+
+    strbuf_init(&common, r->arena);
+    gather_common(&common, r);
+    move_to_notes(notes, r, "settings");
+    move_to_notes(notes, r, "note");
+    if (format != REPORT_HTML) fputc('\n', out);
+    if (common.n) write_note(out, r->arena, "In every row: ", common.text, format);
+    return report_rows_write(out, r, format, e);
+}
+
 static int write_for_people(FILE *out, struct compare *c, struct report_rows *r,
                             enum report_format format, struct err *e)
 {
     struct notes notes = {0};
-    struct strbuf common;
+    struct tables tables = {0};
 
     map_init(&notes.number, c->arena);
-    strbuf_init(&common, c->arena);
     shorten_cells(r);
-    gather_common(&common, r);
-    move_to_notes(&notes, r, "settings");
-    move_to_notes(&notes, r, "note");
+    split_by_kind(&tables, r);
     if (format == REPORT_HTML) report_html_open(out, "Two sets of evaluations side by side");
     report_write_paragraph(out,
                            arena_printf(c->arena, "A: %s. B: %s. Lengths are the paper's.",
                                         c->side[0].filter, c->side[1].filter),
                            format);
-    if (common.n)
-        report_write_paragraph(out, arena_printf(c->arena, "In every row: %s.", common.text),
-                               format);
-    TRY(report_rows_write(out, r, format, e));
-    for (int32_t i = 0; i < notes.n; i++) write_note(out, c->arena, i + 1, notes.item[i], format);
+    for (int32_t i = 0; i < tables.n; i++)
+        TRY(write_table(out, &notes, &tables.item[i], format, e));
+    if (notes.n && format != REPORT_HTML) fputc('\n', out);
+    for (int32_t i = 0; i < notes.n; i++)
+        write_note(out, c->arena, arena_printf(c->arena, "[%d] ", i + 1), notes.item[i], format);
     if (format == REPORT_HTML) report_html_close(out);
     return file_check_output(out, e);
 }

@@ -97,8 +97,9 @@ int report_judge(struct store *s, const struct project *p, const char *artefact,
  * 3. Scale, dataset, corpus, split, protocol, stride, first window, precision, checkpoint and the
  * number of targets asked for must always agree, named or not: they decide what a number may be
  * called. Evaluations that agree in all but these keep rows of their own, with what differs.
- * 4. CSV and JSON have every column in full. The formats for people fit 120 columns: what all rows
- * share is a sentence above them, ids have 8 digits, long texts are notes below. */
+ * 4. CSV and JSON have every column in full. The formats for people fit 120 columns: a table for
+ * each kind of number by rule 3, what its rows share above it, ids of 8 digits, long texts as notes
+ * below. */
 int report_compare(FILE *out, struct store *s, const char *a_filter, const char *b_filter,
                    enum report_format format, struct err *e);
 
