@@ -11,16 +11,19 @@
  *   rows:     columns that name a row of the table
  *   columns:  the column whose values head the table
  *   value:    the column that is shown: the mean over seeds, ± the standard deviation when n > 1
- *   format:   %.Nf, N from 0 to 6; or metric | %.Nf for the rows with this value in their column
- * `metric` extra:    column | heading | %.Nf | factor    one more column a row, such as train_wps |
- * words/s | %.0f | 1; repeated for more paper:    the metrics of paper.tsv that are shown in the
- * same layout under their own heading; more than one need `group: metric` verdict:  metric | near |
- * far, such as perplexity | 1.3 % | 5 %: when a cell of the paper is called reproduced, and when
- * within 5 %; with | device at the end only numbers of a device of that name are, and the others'
- * ratio is shown; a line a metric note:     a sentence below the table; repeated for more panel:
- * the column that names the panels of the figure (may be left out) series:   the column that names
- * a curve style:    the column that chooses its colour: sinusoidal, rotary, t5 or alibi x: y: the
- * columns drawn
+ *   format:   %.Nf, N from 0 to 6; or metric | %.Nf for the rows with this value in `metric`
+ *   extra:    column | heading | %.Nf | factor: one more column of the table, such as
+ *             train_wps | words/s | %.0f | 1; repeated for more
+ *   paper:    the metrics of paper.tsv that are shown in the same layout under a heading of
+ *             their own; more than one need `group: metric`
+ *   verdict:  metric | near | far, such as perplexity | 1.3 % | 5 %: when a cell of the paper is
+ *             called reproduced, and when within 5 %. With | device at the end only numbers of a
+ *             device of that name are judged; for others the ratio is shown. A line a metric
+ *   note:     a sentence below the table; repeated for more
+ *   panel:    the column that names the panels of the figure (may be left out)
+ *   series:   the column that names a curve
+ *   style:    the column that selects its colour: sinusoidal, rotary, t5 or alibi
+ *   x: y:     the columns that are drawn
  *
  * A row whose rows: columns are all NULL is not in the table, one whose series: is NULL is not in
  * the figure.
