@@ -1,10 +1,10 @@
-/* fields.h - what event records hold: a struct for each type, and one table of all their fields.
+/* fields.h - the contents of event records: a struct for each type, and one table of all fields.
  *
  * 1. A fact about a field is in its row of record_fields: its name in JSON, its type, where
  *    results.db keeps it, whether `alibi verify` compares it. Writer, reader, schema, ingest, merge
  *    and verify iterate over the table. A new metric is a member, a row and its place in a view.
- * 2. What is not known is NaN, RECORD_NONE or NULL, never zero in its place. In JSON it is null or
- *    absent. A flag that is absent is false.
+ * 2. An unknown value is NaN, RECORD_NONE or NULL, never zero; in JSON it is null or absent. An
+ *    absent flag is false.
  * 3. Texts of a record that was read are borrowed from its JSON. */
 #ifndef RECORD_FIELDS_H
 #define RECORD_FIELDS_H
@@ -21,7 +21,7 @@
 
 struct record_started { /* the worker has opened its device */
     int64_t pid, threads;
-    const char *host, *device, *backend, *blas; /* device: as its maker calls it; backend: cpu … */
+    const char *host, *device, *backend, *blas; /* device: product name; backend: cpu … */
     const char *code_id, *program;
 };
 struct record_progress { /* about once a second; also the heartbeat */
@@ -73,7 +73,7 @@ struct record_benched {
     double wall_seconds, wps, mfu;
     int64_t batch_tokens;
     double cpu_share;      /* of the measured steps: processor time over wall time */
-    double switches_per_s; /* in them: times that the system took the processor away */
+    double switches_per_s; /* of the measured steps: involuntary context switches */
 };
 struct record_ended {
     const char *state;   /* done, failed, diverged or cancelled */
@@ -107,7 +107,7 @@ struct record_field {
     enum record_kind kind;
     enum record_need need; /* RECORD_IF_FINITE: required, and known, only where nonfinite = 0 */
     const char *table, *column; /* of results.db; NULL: not stored */
-    bool verified;              /* a repetition gives the same value */
+    bool verified;              /* a reproduction must give the same value */
 };
 extern const struct record_field record_fields[]; /* the fields of a type are neighbours */
 extern const int32_t record_fields_n;

@@ -1,6 +1,6 @@
 /* report.h - an artefact from results.db: table, figure, comparison with the paper, claims.
  *
- * Everything that is particular to an artefact is in its folder: query.sql, table.txt or plot.gp,
+ * Everything specific to an artefact is in its folder: query.sql, table.txt or plot.gp,
  * paper.tsv, claim.sql. Adding a figure adds a folder and no C. */
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H
@@ -22,7 +22,7 @@ enum report_format {
     REPORT_HTML
 };
 
-/* Figures that could not be drawn, for lack of gnuplot, a sandbox or a writable folder. */
+/* Figures that were not drawn because gnuplot, a sandbox or a writable folder is missing. */
 struct report_undrawn {
     int32_t n;
     struct err first; /* why the first was not */
@@ -31,7 +31,7 @@ struct report_undrawn {
 struct report_options {
     const char *scale;   /* which scale's results */
     const char *title;   /* the grid's, of a folder without a table.txt; may be NULL */
-    const char *variant; /* " --set train.lr=2": the grid changed so; NULL or "": as written */
+    const char *variant; /* " --set train.lr=2": the change of the grid; NULL or "": none */
     enum report_format format;
     bool draw; /* write plots/<artefact>-<scale>.svg, .png and .pdf */
     bool color;
@@ -73,15 +73,15 @@ int report_summary(FILE *out, struct store *s, const struct project *p,
                    struct err *e);
 
 /* report_claims - runs claim.sql of each folder: one row a claim (claim, statement, verdict,
- * evidence), verdict one of supported, contradicted, not run; or one row a case, from which the
- * verdicts follow (report_internal.h). Folders without one are passed over.
- * *contradicted counts. Errors: ERR_DATA another verdict or other columns: names the file. */
+ * evidence), verdict one of supported, contradicted, not run, not judged; or one row a case, from
+ * which the verdicts follow (report_internal.h). Skips folders without one. *contradicted: their
+ * number. Errors: ERR_DATA another verdict or other columns; names the file. */
 int report_claims(FILE *out, struct store *s, const struct project *p,
                   const struct report_item *items, int32_t n, const struct report_options *o,
                   int32_t *contradicted, struct err *e);
 
-/* report_judge - judges the claims of one artefact and keeps the verdicts in results.db, where the
- * view claims shows them; s is open for writing. Does nothing without a claim.sql. */
+/* report_judge - judges the claims of one artefact and stores the verdicts for the view claims; s
+ * is open for writing. Does nothing without a claim.sql. */
 int report_judge(struct store *s, const struct project *p, const char *artefact, const char *dir,
                  const char *scale, struct err *e);
 
@@ -103,8 +103,8 @@ int report_judge(struct store *s, const struct project *p, const char *artefact,
 int report_compare(FILE *out, struct store *s, const char *a_filter, const char *b_filter,
                    enum report_format format, struct err *e);
 
-/* report_query - the answer of an SQL statement in a format (alibi query), given up after limit_s.
- */
+/* report_query - writes the rows of an SQL statement in a format (alibi query); limit_s: time limit
+ * in seconds. */
 int report_query(FILE *out, struct store *s, const char *sql, double limit_s,
                  enum report_format format, struct err *e);
 

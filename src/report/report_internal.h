@@ -15,24 +15,24 @@
 #include "report/report.h"
 #include "store/store.h"
 
-/* --- writer.c - texts that are not this program's own: names, titles, notes, messages.
+/* --- writer.c - texts from outside: names, titles, notes, messages.
  *
- * Escapes what could steer a terminal, reverse a line or break a file:
- * control characters, the marks of writing direction, line and paragraph separators, and bytes that
- * are not UTF-8 become \xNN, byte by byte. Each format escapes the rest in its own way. */
+ * Characters that control a terminal, reverse a line or break a file (control characters, marks of
+ * writing direction, line and paragraph separators, bytes that are not UTF-8) become \xNN, byte by
+ * byte. Each format escapes the rest in its own way. */
 
-/* report_text_step - bytes of the character at p, which is not the end of a text; *clean is whether
- * it may be shown as it is. */
+/* report_text_step - length in bytes of the character at p (not the terminating zero); *clean:
+ * whether it needs no escape. */
 int report_text_step(bool *clean, const char *p);
 
-/* report_clean_text - the text with what is not clean written \xNN; "" for NULL. */
+/* report_clean_text - the text with the other characters as \xNN; "" for NULL. */
 const char *report_clean_text(struct arena *a, const char *text);
 
 /* --- answer.c - tables in memory: the one form between SQL and what is printed.
  *
- * Rows come of results.db (report_rows_query), of a paper.tsv (report_rows_tsv) or are placed by
- * hand (report_rows_init); the encoders of writer.c write them in every format. A cell's text is
- * NULL for NULL in SQL and where there is nothing to show. */
+ * Rows come from results.db (report_rows_query), from a paper.tsv (report_rows_tsv) or from C code
+ * (report_rows_init); writer.c writes them in every format. The text of a cell is NULL for SQL NULL
+ * and for an empty cell. */
 
 enum {
     REPORT_MAX_CELLS = 4 * 1000 * 1000,
@@ -43,8 +43,8 @@ enum {
 struct report_cell {
     const char *text;
     char type; /* as in store_cell; t is aligned to the left, everything else to the right */
-    const char *verdict;     /* what was judged of it, or NULL */
-    const char *link, *hint; /* HTML: the id it leads to, the tooltip; or NULL */
+    const char *verdict;     /* its verdict, or NULL */
+    const char *link, *hint; /* HTML: the id of the link target, the tooltip; or NULL */
     /* HTML: its own id, or that of its row in the first column; a text that opens under it;
      * elements in place of its text; not NULL: its lines are broken, however short it is */
     const char *id, *more, *markup, *wide;
@@ -77,7 +77,8 @@ int report_rows_query(struct report_rows *r, struct arena *a, struct store *s, c
  * Errors: ERR_NOINPUT absent; ERR_DATA "file:line: …" a row of another width. */
 int report_rows_tsv(struct report_rows *r, struct arena *a, const char *path, struct err *e);
 
-/* report_rows_arrange - obeys the marks that names in a statement of the program's own begin with:
+/* report_rows_arrange - applies the marks at the start of column names, in statements of this
+ * program:
  *   >name, <name   aligned to the right, to the left, whatever its cells are
  *   ?name          left out if all its values are the same; ~name: if it has none
  *   #verdict       and every other field of report_cell: of the cells of the column before */
@@ -174,8 +175,8 @@ int report_entropy_floor(double *out, struct arena *a, const char *root, const c
 
 enum { REPORT_GROUPS_MAX = 16 };
 
-/* Which columns of the answer mean what. A name that the answer lacks is an error in group to
- * value, and NULL in the others. */
+/* The roles of the answer's columns. A name that the answer lacks is an error for group to value,
+ * and NULL for the others. */
 struct report_keys {
     const struct report_answer *answer;
     const char *group[REPORT_GROUPS_MAX];
@@ -224,8 +225,7 @@ int report_cells_rows(struct report_rows *out, struct arena *a, struct store *s,
 
 /* --- writer.c - a table in every format, and the words around it.
  *
- * The caller decides the text of a cell; this file aligns and escapes, and makes visible what
- * is not clean. */
+ * The caller determines the text of a cell; this file aligns and escapes it. */
 
 /* report_rows_write - TEXT, MARKDOWN, LATEX (booktabs), HTML (a fragment), and for programs:
  *   CSV    RFC 4180 with a header line, lines ended by LF, full precision, empty for NULL; a text
@@ -240,18 +240,17 @@ void report_write_paragraph(FILE *out, const char *text, enum report_format form
 
 /* --- html.c - the parts of an HTML page: texts, tables, a figure.
  *
- * 1. Every text that is not this program's own passes report_html: no name, title, claim or
- * message can open an element or an attribute.
- * 2. What is written is well-formed XML as well as HTML, so that any checker of either can read it.
- * 3. Nothing is loaded from elsewhere, and nothing needs a script. */
+ * 1. Every text from outside is written by report_html: no name, title, claim or message can open
+ * an element or an attribute.
+ * 2. The output is well-formed XML as well as HTML, so that a checker of either accepts it.
+ * 3. The page loads nothing and needs no script. */
 
-/* report_html - the format, in which %s is a text, escaped for content and for attributes in double
- * quotes (NULL is nothing; what report_clean_text shows as \xNN is shown so here), and %d an int.
- */
+/* report_html - writes the format. %s: a text, escaped for content and for attributes in double
+ * quotes, after report_clean_text; NULL is empty. %d: an int. */
 void report_html(FILE *out, const char *format, ...) ERR_PRINTF(2, 3);
 
-/* report_html_open, report_html_close - everything before and after the body of a page. Its policy
- * forbids scripts and whatever would be loaded from elsewhere. */
+/* report_html_open, report_html_close - the page before and after its body. Its content security
+ * policy forbids scripts and external resources. */
 void report_html_open(FILE *out, const char *title);
 void report_html_close(FILE *out);
 
@@ -273,7 +272,7 @@ void report_html_text(FILE *out, struct arena *a, const char *text, const char *
 
 /* report_html_figure - the SVG files PATH.svg and PATH.narrow.svg (for a phone) as images of the
  * page, embedded as they are: a browser runs no script of an image and looks up none of its ids. id
- * is a plain name, `title` says what is shown. Errors: those of file_read. */
+ * is a plain name, `title` describes the figure. Errors: those of file_read. */
 int report_html_figure(FILE *out, struct arena *a, const char *path, const char *id,
                        const char *title, struct err *e);
 
@@ -289,7 +288,7 @@ struct report_table_args {
     const struct report_keys *keys;
     const struct report_layout *layout;
     enum report_format format;
-    bool drawn; /* HTML: the figure of these numbers is there */
+    bool drawn; /* HTML: the page has the figure of these numbers */
 };
 
 /* report_table_write - the tables, each with a line of facts. Errors: those of report_cells. */
@@ -323,7 +322,7 @@ struct report_verdicts {
     int32_t cells_n; /* with a number of the paper */
 };
 
-/* report_verdicts_find - asks the view and judges. Errors: those of report_rows_query. */
+/* report_verdicts_find - reads the view and judges. Errors: those of report_rows_query. */
 int report_verdicts_find(struct report_verdicts *v, struct arena *a, struct store *s,
                          const struct report_folder *f, const char *scale, struct err *e);
 
@@ -337,9 +336,9 @@ const char *report_verdicts_rule(struct arena *a, const struct report_folder *f)
 
 /* --- claims.c - the verdicts of one folder's claim.sql. */
 
-/* What a claim.sql comes to.
+/* The verdicts of a claim.sql.
  *
- * It answers with the cases of its claims: claim, statement, wanted (how many cases the grid asks
+ * It returns the cases of its claims: claim, statement, wanted (how many cases the grid asks
  * for), seed (NULL where a case has none), holds (1, or 0 or NULL where it does not), said (the
  * case's numbers in words). A claim without a case yet has one row whose said is NULL.
  *
@@ -348,7 +347,7 @@ const char *report_verdicts_rule(struct arena *a, const struct report_folder *f)
  * 3. Its evidence is the words of the cases, in their order, each with its seed, joined by "; ";
  * what is missing comes first.
  *
- * Or it answers with verdicts: claim, statement, verdict, evidence. In both two columns may follow.
+ * Or it returns verdicts: claim, statement, verdict, evidence. In both two columns may follow.
  * counted is 0 of a claim about the paper's own numbers, which no run of ours can change. unjudged
  * is NULL, or why a claim is "not judged", in words that follow these: "at this scale: …" or
  * "because the machine was busy". */
@@ -387,8 +386,7 @@ int report_claims_count(struct report_rows *out, struct store *s,
 /* report_claims_begins - whether a claim begins at this row of report_claims.cases. */
 bool report_claims_begins(const struct report_rows *cases, int32_t row);
 
-/* report_claims_heading - what is above verdicts: away from scale paper they are about shape.
- */
+/* report_claims_heading - the heading of verdicts; at other scales than paper, about shape. */
 const char *report_claims_heading(struct arena *a, const char *scale);
 
 /* report_claims_write - as text three lines a claim, in the other formats a table; placed: with the
@@ -396,7 +394,7 @@ const char *report_claims_heading(struct arena *a, const char *scale);
 int report_claims_write(FILE *out, const struct report_claims *claims, bool placed,
                         const struct report_options *o, struct err *e);
 
-/* --- gnuplot.c - gnuplot as a process, and texts that are safe in its scripts.
+/* --- gnuplot.c - runs gnuplot; quotes texts for its scripts.
  *
  * 1. gnuplot is found in PATH and started with arguments, never through a shell, without the user's
  * gnuplotrc and without variables such as GNUPLOT_LIB.
@@ -404,9 +402,9 @@ int report_claims_write(FILE *out, const struct report_claims *claims, bool plac
  * substitutes nothing.
  * 3. A picture appears under its name complete or not at all.
  * 4. A script may run any command (system, backquotes, pipes, eval): a filter for that cannot be
- * complete. One that is not trusted runs in a sandbox of bubblewrap: no network, no processes but
- * its own, no privileges, no files but programs, fonts, its script and its data; what it can write
- * and what stays is its picture. */
+ * complete. An untrusted script runs in a bubblewrap sandbox: no network, only its own processes,
+ * no privileges, no files except programs, fonts, its script and its data. It can write only its
+ * picture. */
 
 /* report_gnuplot_quote - text as a single-quoted gnuplot string; control characters become spaces.
  */
@@ -419,7 +417,7 @@ int report_gnuplot_check_sandbox(struct arena *a, const char *script, struct err
 /* report_gnuplot_draw - writes NAME.dat and NAME.gp into folder, made when absent, and runs NAME.gp
  * there for each format, with FORMAT and OUTPUT set, into NAME.FORMAT. In a sandbox the script sees
  * these two files alone. Errors: ERR_UNAVAILABLE gnuplot is not installed (names the package);
- * ERR_INTERNAL it failed: quotes what it said; those of the files. */
+ * ERR_INTERNAL it failed: quotes its message; those of the files. */
 struct report_gnuplot {
     const char *folder, *name;
     const struct strbuf *data, *script;

@@ -1,12 +1,14 @@
 /* attempt.c - the life of an attempt.
  *
- *   start     1. claim   the first free number: neither an attempt of a database that was deleted
- *                        nor one that never got as far as its row is overwritten
- *             2. write   spec, and perhaps fresh
- *             3. start   the worker, by the executor of its slot
- *             4. record  sync the folder, which takes no time of the worker's then, and add a
- * running row for every run recover   a worker that an earlier scheduler left running poll records
- * first: whether a worker was silent, or what its end means, is seen only after them */
+ * Start:
+ * 1. Claim the first free number. Neither an attempt of a deleted database nor a folder without a
+ *    row is overwritten.
+ * 2. Write `spec`, and `fresh` for a redo.
+ * 3. Start the worker with the executor of its slot.
+ * 4. Sync the folder while the worker starts, and add a running row for every run.
+ *
+ * Recover: take control of a worker that an earlier scheduler left running.
+ * Poll: ingest records first; they decide whether a worker is stalled and what its end means. */
 #include "scheduler/attempt.h"
 
 #include <signal.h>
@@ -134,7 +136,7 @@ int attempt_start(struct attempt **out, const struct attempt_context *place, con
     rc = attempt_record(at, place, number, e);
 out:
     if (rc < 0) {
-        /* What was not recorded cannot start later, even if a cluster has accepted it. */
+        /* An attempt without a row must not start later, even if a cluster has accepted it. */
         if (at->path) unlink(run_folder_path(&at->arena, at->path, RUN_SPEC));
         attempt_free(at);
         return rc;
@@ -145,7 +147,7 @@ out:
 
 /* --- recover -------------------------------------------------------------------------------- */
 
-/* Where the queue has this run, or -1. */
+/* Index of the run in the queue, or -1. */
 static int32_t attempt_find_run(const struct queue *q, const char *run_id)
 {
     for (int32_t i = 0; i < q->n; i++)
@@ -164,7 +166,7 @@ int attempt_recover(struct attempt **out, const struct attempt_context *place,
     arena_init(&a);
     int32_t *task = arena_array(&a, (size_t)n, sizeof *task);
     const struct store_running **of = arena_array(&a, (size_t)n, sizeof(struct store_running *));
-    /* Rows whose runs are wanted come first, in their order; the others' records are ingested too.
+    /* Rows of wanted runs come first, in their order; records of the others are ingested, too.
      */
     for (int32_t i = 0, others_n = 0; i < n; i++) {
         int32_t k = attempt_find_run(place->queue, left->row[i].run_id);
@@ -198,7 +200,7 @@ out:
 
 /* --- poll ----------------------------------------------------------------------------------- */
 
-/* The worker ended by itself. message holds its own sentence if it left one. */
+/* The worker ended by itself. message: its own, if it recorded one. */
 static enum store_state attempt_outcome_of_exit(struct attempt *at, int exit_code, char *message)
 {
     const struct journal *j = &at->journal;
@@ -216,7 +218,7 @@ static enum store_state attempt_outcome_of_exit(struct attempt *at, int exit_cod
                  j->reported == STORE_NONE ? "a last record"
                  : journal_has_results(j)  ? "success, though its last record says done"
                                            : "the result it was started for");
-    } else { /* the log is all that a worker without records may have left */
+    } else { /* without a record, the log may tell why */
         file_read_tail(tail, sizeof tail, run_folder_path(&at->arena, at->path, RUN_LOG));
         const char *line = str_last_line(tail);
         snprintf(message, ATTEMPT_MESSAGE_BYTES, "exit %d: %.255s", exit_code,
@@ -225,7 +227,7 @@ static enum store_state attempt_outcome_of_exit(struct attempt *at, int exit_cod
     return STORE_FAILED;
 }
 
-/* What the end of the worker means: done needs exit 0, its last record and its results. */
+/* Derives the outcome: done needs exit status 0, the last record and the results. */
 static void attempt_set_outcome(struct attempt *at, const struct exit_info *end)
 {
     const struct journal *j = &at->journal;
@@ -250,7 +252,7 @@ static void attempt_set_outcome(struct attempt *at, const struct exit_info *end)
         at->state = cut_off;
         snprintf(at->message, sizeof at->message, "%s by signal %d (%s)",
                  at->stop_sent ? "stopped" : "killed", end->signal, strsignal(end->signal));
-    } else if (counts) { /* nobody saw how it ended: its last record counts */
+    } else if (counts) { /* not observed: its last record counts */
         at->state = j->reported;
     } else {
         at->state = cut_off;

@@ -1,8 +1,7 @@
-/* device.c - what this machine can run workers on.
+/* device.c - lists the devices of this machine.
  *
- * CUDA is never initialised here: that a driver is there is seen by opening its library by name,
- * and the GPUs are counted and measured through NVML, which needs no context. Numbers about speed
- * are rough; they only order work until something was measured. */
+ * CUDA is not initialised here: a driver is present if its library opens, and NVML, which needs no
+ * context, lists the GPUs. Speeds are rough estimates; they order work until runs were measured. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <sched.h>
@@ -17,7 +16,7 @@
 #include "scheduler/executor.h"
 #include "scheduler/slots.h"
 
-/* What follows "name" and the colon in a text of such lines; "" when there is none. */
+/* The value of "name: value" in a text of such lines; "" if absent. */
 static char *device_field(struct arena *a, const char *text, const char *name)
 {
     for (const char *line = text; line; line = strchr(line, '\n')) {
@@ -41,7 +40,7 @@ static int64_t device_kilobytes(struct arena *a, const char *meminfo, const char
     return str_to_int(&n, text) ? n * 1024 : 0;
 }
 
-/* A number alone in a file, such as a container's limit; fallback where there is none. */
+/* The only number in a file, such as a container's limit; fallback if there is none. */
 static int64_t device_number(struct arena *a, const char *path, int64_t fallback, struct err *why)
 {
     int64_t n;
@@ -50,7 +49,7 @@ static int64_t device_number(struct arena *a, const char *path, int64_t fallback
     return str_to_int(&n, text) ? n : fallback;
 }
 
-/* Bytes of a container's limit that only keep files at hand and are given up when needed. */
+/* Bytes of a container's limit used as page cache, which the kernel reclaims when needed. */
 static int64_t device_file_cache(struct arena *a)
 {
     int64_t n;
@@ -62,7 +61,7 @@ static int64_t device_file_cache(struct arena *a)
     return str_to_int(&n, line) ? n : 0;
 }
 
-/* Cores' worth of processor time a container may use; INT_MAX: no limit. */
+/* CPU limit of a container in cores; INT_MAX: none. */
 static int32_t device_quota(struct arena *a)
 {
     int64_t quota, period;
@@ -107,7 +106,7 @@ static double device_core_flops(struct arena *a, const char *cpuinfo)
     return a_cycle * mhz * 1e6 * 0.67;
 }
 
-/* Without the numbers of the memory no run can be placed. */
+/* Without memory sizes no run can be placed. */
 static void device_fill_cpu(struct device *d, struct arena *a)
 {
     struct err why = {.text = "/proc/meminfo has no line MemTotal"};
@@ -134,8 +133,7 @@ static void device_fill_cpu(struct device *d, struct arena *a)
     d->flops_per_s = workers_n * device_core_flops(a, cpuinfo);
 }
 
-/* Where a backend's library is: beside the program or in its installation's lib. "" when it is in
- * neither. */
+/* Path of a backend's library: beside the program or in lib/ of its installation; "": not found. */
 static char *device_library(struct arena *a, const char *name)
 {
     struct err why = {0};
@@ -150,7 +148,7 @@ static char *device_library(struct arena *a, const char *name)
     return file_exists(installed) ? installed : arena_strdup(a, "");
 }
 
-/* The parts of NVML's interface that are used, from its public documentation. */
+/* The part of NVML's interface used here, from its public documentation. */
 struct device_nvml_memory {
     unsigned long long total, free, used;
 };
@@ -210,7 +208,7 @@ static bool device_is_visible(unsigned number, const char *uuid)
     return false;
 }
 
-/* Why a generation of GPUs cannot run the kernels; "" where it can. */
+/* Why a GPU generation cannot run the kernels; "": it can. */
 static void device_check_capability(struct device *d, int major, int minor)
 {
     enum { LEAST = 8 };
@@ -259,7 +257,7 @@ static void device_fill_gpu(struct device *d, const struct device_nvml *f, unsig
                  (long)d->others_n, d->others_n == 1 ? "" : "s");
 }
 
-/* The GPUs that NVML sees; 0 and why where there are none. */
+/* Lists the GPUs of NVML; if there are none, 0 and why. */
 static int32_t device_list_gpus(struct device *out, int32_t room, const char **why)
 {
     struct device_nvml f;
@@ -280,7 +278,7 @@ out:
     return (int32_t)i;
 }
 
-/* The GPU that tests/cuda_emulation makes of a processor. */
+/* The emulated GPU of tests/cuda_emulation. */
 static void device_fill_emulated(struct device *d, const struct device *cpu)
 {
     *d = (struct device){.name = "cuda:emulated",

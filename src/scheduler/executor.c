@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The first one also has the rows of devices that are not named like an executor. */
+/* The first executor also owns rows whose device is not named after an executor. */
 const struct executor *const executor_table[] = {&executor_local, &executor_slurm, NULL};
 
 int executor_devices(const struct executor *const *table, struct device *out, int32_t room,

@@ -1,14 +1,14 @@
-/* executor.h - where attempts run: one file and one row of executor_table for each kind of place.
+/* executor.h - where attempts run: one file and one row of executor_table each.
  *
- * Attempts, the queue and the loop know only this table. An executor is opened once for a call of
- * scheduler_run; its jobs are the workers it runs, one for each attempt.
+ * Attempts, the queue and the loop use only this table. scheduler_run opens an executor once; its
+ * jobs are the workers it runs, one per attempt.
  *
  *                    local (executor_local.c)          slurm (executor_slurm.c)
  *   start            fork and exec                     sbatch
  *   runs             at once                           when Slurm has room
  *   stop             SIGTERM to the process group      scancel --signal=TERM
  *   has ended        waitid                            the job's file `exit`, or squeue
- *   without alibi    it dies with the scheduler        it goes on, and the next call recovers it */
+ *   without alibi    it dies with the scheduler        it continues; the next call recovers it */
 #ifndef SCHEDULER_EXECUTOR_H
 #define SCHEDULER_EXECUTOR_H
 
@@ -24,8 +24,8 @@
 struct executor_config {
     const struct project *project;
     const struct machine *machine; /* this one */
-    const char *words;             /* of the executor's option; NULL: not given */
-    double poll_s;                 /* between two questions to what runs the jobs */
+    const char *words;             /* value of the executor's option; NULL: not given */
+    double poll_s;                 /* seconds between two queries */
     bool in_use;                   /* --devices gives it slots */
 };
 
@@ -36,14 +36,14 @@ struct worker_command {
     const char *dir;         /* the attempt's folder, relative to root */
     const char *attempt_dir; /* the same, absolute: its mark (process.h), and where the log is */
     const char *device;      /* backend name as the worker sees it */
-    int32_t cpu;             /* core to stay on; -1: any */
+    int32_t cpu;             /* core to pin to; -1: any */
     int32_t cuda;            /* the only GPU it may see; -1: none */
     const char *cuda_uuid;   /* the same, as the driver names it; NULL or "": by number */
-    bool alone;              /* it measures: nothing else may run there */
-    const char *avoid_blas;  /* the library of an attempt that crashed; NULL or "": none */
+    bool alone;              /* measures speed: nothing else may run on the device */
+    const char *avoid_blas;  /* BLAS that an earlier attempt failed with; NULL or "": none */
 };
 
-/* How results.db and the next scheduler know a worker. */
+/* Identifies a worker in results.db and for the next scheduler. */
 struct worker_id {
     const char *host, *boot_id; /* NULL: not known yet */
     int64_t pid, pid_start;     /* see process.h; of a cluster's job, its number and 0 */
@@ -52,7 +52,7 @@ struct worker_id {
 
 /* How a worker ended. */
 struct exit_info {
-    int exit_code, signal; /* -1: not so. Both -1: nobody saw it, and why says what is known */
+    int exit_code, signal; /* -1: not applicable. Both -1: not observed; see why */
     char why[320];         /* such as "job 17 ended as TIMEOUT"; else empty */
 };
 
@@ -61,10 +61,10 @@ enum job_signal { JOB_STOP, JOB_KILL }; /* write a checkpoint and end; end at on
 
 struct executor {
     const char *name;
-    bool outlives; /* jobs go on without the scheduler */
+    bool outlives; /* jobs continue without the scheduler */
     struct executor_option option;
 
-    /* The devices that it offers. */
+    /* Lists the devices it offers. */
     int (*list)(struct device *out, int32_t room, int32_t *n, struct err *e);
 
     int (*open)(void **self, const struct executor_config *c, struct err *e);
@@ -74,26 +74,26 @@ struct executor {
      * ERR_CREATE its log; ERR_NOMEM. */
     int (*start)(void *self, void **job, struct worker_id *id, const struct worker_command *c,
                  struct err *e);
-    /* The worker of a row that an earlier scheduler left running; attempt_dir is absolute. 1: it
-     * still runs, *job watches it. 0: it has ended, and nothing more is written to its folder.
-     * Errors: ERR_TRYLATER this cannot be found out now. */
+    /* Recovers the worker of a row that an earlier scheduler left running; attempt_dir is absolute.
+     * 1: it still runs and *job watches it. 0: it has ended and writes nothing more to its folder.
+     * Errors: ERR_TRYLATER unknown for now. */
     int (*recover)(void *self, void **job, struct worker_id *id, const struct store_running *row,
                    const char *attempt_dir, struct err *e);
-    /* Cancels what earlier schedulers of this project started and no row knows (known: the pids of
-     * the rows). NULL: there is no such thing. */
+    /* Cancels jobs of this project without a row (known: the pids of the rows). NULL: not needed.
+     */
     int (*cancel_orphans)(void *self, int32_t *n, const int64_t *known, int32_t known_n,
                           struct err *e);
 
-    /* Called in every round of the loop: takes what workers print, asks how jobs are, delivers
-     * signals. An error is worth a warning; the jobs go on. NULL: there is nothing to do. */
+    /* Called in every round of the loop: reads the workers' output, queries jobs, delivers signals.
+     * An error is logged as a warning; the jobs continue. NULL: nothing to do. */
     int (*service)(void *self, struct err *e);
-    int (*wait_fd)(void *self); /* readable when service has something to do; NULL: none */
+    int (*wait_fd)(void *self); /* readable when service has work; NULL: none */
 
-    /* reported_end: the worker's last record was read. JOB_ENDED: nothing more will come from it;
-     * *end says how. */
+    /* reported_end: the worker's last record was read. JOB_ENDED: it writes nothing more, and *end
+     * is set. */
     enum job_state (*poll)(void *job, bool reported_end, struct exit_info *end);
-    void (*signal)(void *job, enum job_signal signal); /* a second one of a kind changes nothing */
-    /* Frees the job: a worker that still runs is killed, or goes on if the executor outlives. */
+    void (*signal)(void *job, enum job_signal signal); /* repeating a signal has no effect */
+    /* Frees the job. Kills a worker that still runs, unless the executor outlives. */
     void (*release)(void *job);
 };
 

@@ -1,12 +1,12 @@
 /* executor_local.c - workers as processes of this machine.
  *
- * 1. A worker leads its own process group and dies with the scheduler, so that none is ever
- *    recovered; when it has ended, its whole group is killed before its number is given back.
- * 2. It sees no more of the environment than worker_environment lists; stdin is /dev/null; no
- *    descriptor of the scheduler is open in it.
- * 3. What it prints goes through a pipe to its log, WORKER_LOG_MAX_BYTES at most: the rest is read,
- *    counted and dropped, so that a worker that prints without end neither stops nor fills the
- * disk. A log that cannot be written is no reason to lose a result: the worker's records decide. */
+ * 1. A worker leads its own process group and dies with the scheduler, so that none is
+ *    ever recovered. When it has ended, its group is killed before the leader is reaped.
+ * 2. Its environment is what worker_environment lists, its stdin is /dev/null, and it inherits no
+ *    other descriptor.
+ * 3. Its output goes through a pipe to its log, at most WORKER_LOG_MAX_BYTES. The rest is read,
+ *    counted and dropped, so that endless output neither blocks the worker nor fills the disk. A
+ *    log that cannot be written does not cost a result: the worker's records decide. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -22,23 +22,23 @@
 #include "record/run_folder.h"
 #include "scheduler/executor.h"
 
-/* A full pipe is at most 16 chunks, so what an ended worker has left is taken in one go. */
+/* A full pipe is at most 16 chunks: one call drains what an ended worker left. */
 enum { LOCAL_WAIT_MS = 5000, LOCAL_CHUNK = 64 * 1024, LOCAL_CHUNKS_A_DRAIN = 16 };
 
 struct local_job {
     struct local *local;
     struct local_job *next;
     pid_t pid;              /* also the number of its group; 0: none */
-    int log_pipe, log_file; /* what it prints comes out of the pipe; -1: closed */
+    int log_pipe, log_file; /* the pipe carries its output; -1: closed */
     int64_t log_bytes, log_dropped_bytes;
-    const char *dir; /* the caller's */
+    const char *dir; /* borrowed */
     bool log_failed; /* reported once */
 };
 
 struct local {
     const struct machine *machine;
     struct local_job *job; /* those not released */
-    int epoll;             /* of the pipes that hold what workers print */
+    int epoll;             /* of the log pipes */
 };
 
 static void local_close(void *self)
@@ -71,7 +71,7 @@ static int local_open(void **self, const struct executor_config *c, struct err *
 /* The environment of a worker, ended by NULL. */
 static const char *const *worker_environment(struct arena *a, const struct worker_command *c)
 {
-    /* The last four steer the emulated GPU, and only that; the one before changes no bit. */
+    /* The last four only affect the emulated GPU; the one before changes no result. */
     static const char *const passed[] = {"PATH",
                                          "HOME",
                                          "TMPDIR",
@@ -82,7 +82,7 @@ static const char *const *worker_environment(struct arena *a, const struct worke
                                          "EMULATION_LOSE",
                                          "EMULATION_OPEN"};
     enum { PASSED_N = sizeof passed / sizeof *passed };
-    /* An empty list hides every GPU from a worker that is to use none. A GPU is named by its UUID:
+    /* An empty list hides every GPU from a CPU worker. A GPU is named by its UUID:
      * numbers change when one fails. */
     bool has_uuid = c->cuda >= 0 && c->cuda_uuid && *c->cuda_uuid;
     const char *gpu = c->cuda < 0 ? "" : arena_printf(a, "%ld", (long)c->cuda);
@@ -206,7 +206,7 @@ static int local_recover(void *self, void **job, struct worker_id *id,
 
 /* --- logs ----------------------------------------------------------------------------------- */
 
-/* Keeps what the cap leaves room for; counts the rest. */
+/* Writes up to the limit; counts the rest. */
 static int keep_log(struct local_job *j, const char *text, size_t n, struct err *e)
 {
     size_t room = (size_t)(WORKER_LOG_MAX_BYTES - j->log_bytes);
@@ -225,7 +225,7 @@ static int keep_log(struct local_job *j, const char *text, size_t n, struct err 
     return 0;
 }
 
-/* Takes what is waiting in the pipe, 1 MiB at most, also if the log cannot be written. */
+/* Reads what is in the pipe, at most 1 MiB, even if the log cannot be written. */
 static int drain_log(struct local_job *j, struct err *e)
 {
     char chunk[LOCAL_CHUNK];
@@ -245,7 +245,7 @@ static int drain_log(struct local_job *j, struct err *e)
     return rc;
 }
 
-/* The rest of the log, and a notice if some was dropped. */
+/* Writes the rest of the log, and a notice if some was dropped. */
 static void finish_log(struct local_job *j)
 {
     drain_log(j, NULL);
@@ -255,7 +255,7 @@ static void finish_log(struct local_job *j)
     close_log(j);
 }
 
-/* Drains all logs. The first that cannot be written is reported, each one once. */
+/* Drains all logs. Reports the first that cannot be written, each one once. */
 static int local_service(void *self, struct err *e)
 {
     int rc = 0;
@@ -286,7 +286,7 @@ static enum job_state local_poll(void *job, bool reported_end, struct exit_info 
     *end = (struct exit_info){.exit_code = -1, .signal = -1};
     if (waited < 0 && errno == EINTR) return JOB_RUNNING;
     if (waited == 0 && info.si_pid != j->pid) return JOB_RUNNING;
-    /* Not yet reaped: the number still belongs to this group and to nobody else. */
+    /* Not yet reaped: the pid still belongs to this group. */
     kill(-j->pid, SIGKILL);
     finish_log(j);
     if (waited == 0)

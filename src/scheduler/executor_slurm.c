@@ -1,19 +1,19 @@
-/* executor_slurm.c - workers as jobs of Slurm, seen from the machine that the scheduler runs on.
+/* executor_slurm.c - workers as Slurm jobs, from the machine of the scheduler.
  *
- * 1. Slurm's own programs are asked (sbatch, squeue, scancel), with a time limit and without a
- *    shell. The project's folder is on a file system that the nodes share, under the same path.
+ * 1. Uses sbatch, squeue and scancel, with a time limit and without a shell. The project folder is
+ *    on a file system that the nodes share, under the same path.
  * 2. A job is named alibi-<run>-<attempt>@<host of its scheduler> and its working folder is the
- *    project's. A job of that folder and of this host that no row of results.db knows was submitted
- *    by a scheduler that died before it could record it: it is an orphan.
- * 3. How a job ended is in the attempt's file `exit`, which its node writes last. Only if that
- * stays empty does squeue count, and only after it has answered three times that the job is over or
- *    unknown: an answer that does not come proves nothing.
- * 4. The file `exit` exists from the start, empty: on NFS a missing file may seem missing for a
- *    minute after it was made, an existing one is read again at each open.
- * 5. A signal is kept until scancel has accepted it, so that none is lost while the controller is
- *    away.
- * 6. --no-requeue: the scheduler retries. Two minutes before the job's time limit the worker is
- *    asked for a checkpoint (--signal), from which the next attempt resumes.
+ *    project's. A job of that folder and this host without a row in results.db was submitted by a
+ *    scheduler that died before it recorded the job: it is an orphan.
+ * 3. The outcome of a job is in the attempt's file `exit`, which its node writes last. If that
+ * stays empty, squeue decides after three consecutive answers that the job is over or unknown; a
+ *    missing answer proves nothing.
+ * 4. The file `exit` exists from the start, empty: on NFS a new file may appear missing for a
+ *    minute, but an existing one is reread at each open.
+ * 5. A signal is repeated until scancel accepts it, so that none is lost while the controller is
+ *    unreachable.
+ * 6. --no-requeue: the scheduler retries. Two minutes before the job's time limit the worker
+ *    writes a checkpoint (--signal), from which the next attempt resumes.
  *
  * On its node a job executes one attempt with a worker of the local executor (slurm_node_run).
  * 7. The worker gets the first GPU that Slurm gave the job (CUDA_VISIBLE_DEVICES), else the CPU.
@@ -40,9 +40,9 @@ enum {
     SLURM_JOBS_DEFAULT = 16,
     SLURM_STATE_BYTES = 32,
     SLURM_NAME_BYTES = 128,
-    SLURM_OVER_MIN = 3,          /* answers by which a job is over */
-    SLURM_HURRY = 5,             /* squeue is asked so much more often while a job is to end */
-    SLURM_FAILURES_REPORTED = 2, /* in a row: one alone is usually over at the next question */
+    SLURM_OVER_MIN = 3,          /* consecutive answers after which a job is over */
+    SLURM_HURRY = 5,             /* factor of polling while a job is to end */
+    SLURM_FAILURES_REPORTED = 2, /* in a row: a single failure is usually transient */
     SLURM_LOG_TAIL_BYTES = 2048
 };
 
@@ -61,10 +61,10 @@ struct slurm_job {
     struct slurm *cluster;
     struct slurm_job *next;
     int64_t id;
-    const char *attempt_dir;       /* absolute; the caller's */
+    const char *attempt_dir;       /* absolute; borrowed */
     char state[SLURM_STATE_BYTES]; /* as squeue spells it */
     int64_t since_us;              /* watched since then */
-    int32_t over_n;                /* answers in a row by which it is over */
+    int32_t over_n;                /* consecutive answers that it is over */
     enum slurm_request requested, accepted;
 };
 
@@ -75,9 +75,9 @@ struct slurm {
     const char **option; /* the user's for sbatch: --partition=gpu; ended by NULL */
     char **environment;  /* of Slurm's programs; ended by NULL */
     bool in_use;
-    int64_t poll_us;     /* between two questions to squeue */
-    int64_t asked_us;    /* when the newest answer was asked for; 0: never */
-    int64_t tried_us;    /* when Slurm was last asked for anything */
+    int64_t poll_us;     /* between two queries */
+    int64_t asked_us;    /* time of the query that the newest answer is for; 0: never */
+    int64_t tried_us;    /* time of the last query, answered or not */
     struct arena answer; /* holds the rows */
     struct slurm_row *row;
     int32_t rows_n;
@@ -87,12 +87,12 @@ struct slurm {
 
 /* --- options and names ---------------------------------------------------------------------- */
 
-/* Options that would break what is relied on (above). */
+/* Options that would break the rules above. */
 static const char *const slurm_ours[] = {"array",     "chdir",    "clusters", "error",    "gid",
                                          "input",     "job-name", "output",   "parsable", "requeue",
                                          "test-only", "uid",      "wait",     "wrap"};
 
-/* One word: name or name=value, perhaps with the dashes of the command line. */
+/* One option: name or name=value, with or without leading dashes. */
 static int slurm_check_word(const char *word, struct err *e)
 {
     size_t n = strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789-");
@@ -101,7 +101,7 @@ static int slurm_check_word(const char *word, struct err *e)
         return ERR(e, ERR_USAGE,
                    "--slurm %s: not an option of sbatch; give long names, such as partition=gpu",
                    word);
-    /* sbatch takes the beginning of a name for the name. */
+    /* sbatch accepts abbreviated names. */
     for (size_t i = 0; i < sizeof slurm_ours / sizeof *slurm_ours; i++)
         if (strncmp(slurm_ours[i], word, n) == 0)
             return ERR(e, ERR_USAGE, "--slurm %s: alibi sets --%s itself", word, slurm_ours[i]);
@@ -127,7 +127,7 @@ static int slurm_parse_options(const char ***out, struct arena *a, const char *t
     return 0;
 }
 
-/* Of the job that executes the attempt (rule 2). */
+/* The name of the job (rule 2). */
 static void slurm_name(char out[SLURM_NAME_BYTES], const char *host, const char *dir)
 {
     char run_id[SPEC_ID_BYTES] = "";
@@ -139,8 +139,8 @@ static void slurm_name(char out[SLURM_NAME_BYTES], const char *host, const char 
 
 /* --- Slurm's programs ----------------------------------------------------------------------- */
 
-/* Variables of a job that the caller itself runs in, and the user's settings for what squeue and
- * scancel choose, would bend the answers. */
+/* Variables of a job that the caller runs in, and user settings of squeue and scancel, would change
+ * the answers. */
 static bool slurm_passes(const char *variable)
 {
     static const char *const kept[] = {"SLURM_CONF=", "SLURM_JWT="};
@@ -166,8 +166,8 @@ static char **slurm_environment(struct arena *a)
     return out;
 }
 
-/* *out (may be NULL) is what it prints, in the arena. Errors: ERR_UNAVAILABLE it cannot be started;
- * ERR_TRYLATER it fails or does not answer. */
+/* Runs one of Slurm's programs. *out (may be NULL): its output, in the arena. Errors:
+ * ERR_UNAVAILABLE it cannot be started; ERR_TRYLATER it fails or times out. */
 static int slurm_run(char **out, const struct slurm *s, struct arena *a, const char *const *argv,
                      double limit_s, struct err *e)
 {
@@ -188,7 +188,7 @@ static char *slurm_word(char **rest)
     return word && *word ? word : NULL;
 }
 
-/* Names of other jobs may hold spaces; the columns after them are then wrong and not used.
+/* Names of other jobs may contain spaces; the columns after them are then wrong and unused.
  */
 static void slurm_take_answer(struct slurm *s, char *text)
 {
@@ -222,7 +222,7 @@ static const struct slurm_row *slurm_row_of(const struct slurm *s, int64_t id)
     return NULL;
 }
 
-/* A job that was submitted after the question was asked is not in its answer. */
+/* A job submitted after the query is not in its answer. */
 static void slurm_note_answer(struct slurm *s)
 {
     for (struct slurm_job *job = s->job; job; job = job->next) {
@@ -254,7 +254,7 @@ static int slurm_query(struct slurm *s, struct err *e)
     return 0;
 }
 
-/* Whether a row is of a job that executes dir, whatever its scheduler's host was called. */
+/* Whether a row is of a job that executes dir; its scheduler may have had another host name. */
 static bool slurm_is_of(const struct slurm *s, const struct slurm_row *row, const char *dir)
 {
     char name[SLURM_NAME_BYTES];
@@ -292,7 +292,7 @@ static int slurm_scancel(struct slurm *s, const char *option, const int64_t *id,
     argv[argc++] = "scancel";
     argv[argc++] = "--quiet";
     if (option) {
-        argv[argc++] = "--batch"; /* the job's first process, which hands the signal on */
+        argv[argc++] = "--batch"; /* the job's first process, which forwards the signal */
         argv[argc++] = option;
     }
     for (int32_t i = 0; i < n; i++) argv[argc++] = arena_printf(&a, "%lld", (long long)id[i]);
@@ -304,8 +304,8 @@ static int slurm_scancel(struct slurm *s, const char *option, const int64_t *id,
 
 /* --- one cluster ---------------------------------------------------------------------------- */
 
-/* Its memory and speed are those of whatever node Slurm chooses: no limit here, and for estimates a
- * core like this machine's. */
+/* Memory and speed depend on the node: no limit here, and estimates assume a core of this machine.
+ */
 static int slurm_list(struct device *out, int32_t room, int32_t *n, struct err *e)
 {
     (void)e;
@@ -375,7 +375,7 @@ static int slurm_cancel_orphans(void *self, int32_t *n, const int64_t *known, in
 
 /* --- submitting ----------------------------------------------------------------------------- */
 
-/* A text as one word of a shell. */
+/* Quotes a text as one shell word. */
 static void slurm_quote(struct strbuf *out, const char *text)
 {
     strbuf_add(out, "'");
@@ -509,19 +509,19 @@ static void slurm_signal(void *job, enum job_signal signal)
     if (request > j->requested) j->requested = request;
 }
 
-/* Whether scancel has still to accept the job's signal. */
+/* Whether a signal is still to be accepted by scancel. */
 static bool slurm_is_pending(const struct slurm_job *job)
 {
     return job->requested != job->accepted && job->over_n == 0;
 }
 
-/* A job that has started can act on SIGTERM; one that waits is cancelled. */
+/* A started job handles SIGTERM; a waiting one is cancelled. */
 static bool slurm_takes_signal(const struct slurm_job *job)
 {
     return job->requested == SLURM_STOP && slurm_has_started(job);
 }
 
-/* takes_signal: those that do, or the others. */
+/* takes_signal: select started jobs, or the others. */
 static int slurm_deliver(struct slurm *s, bool takes_signal, struct err *e)
 {
     int32_t n = 0, pending_n = 0;
@@ -541,7 +541,7 @@ static int slurm_deliver(struct slurm *s, bool takes_signal, struct err *e)
     return rc;
 }
 
-/* Asks squeue when it is time to, then delivers signals. Reports the second failure in a row. */
+/* Queries squeue when due, then delivers signals. Reports the second consecutive failure. */
 static int slurm_service(void *self, struct err *e)
 {
     struct slurm *s = self;
@@ -597,7 +597,7 @@ static enum job_state slurm_poll(void *job, bool reported_end, struct exit_info 
     bool known = (reported_end || j->over_n > 0) && slurm_read_exit(j, end);
     if (!known && j->over_n < SLURM_OVER_MIN)
         return slurm_has_started(j) ? JOB_RUNNING : JOB_QUEUED;
-    /* Opening a file asks NFS for what is new in it, also on behalf of who has it open. */
+    /* Opening a file revalidates NFS's cache, also for descriptors that are already open. */
     slurm_read_tail(tail, sizeof tail, j->attempt_dir, "events");
     if (known) return JOB_ENDED;
     slurm_read_tail(tail, sizeof tail, j->attempt_dir, "slurm.log");
@@ -640,7 +640,7 @@ const struct executor executor_slurm = {
 
 /* --- on the node --- */
 
-/* The first of the GPUs that Slurm gave, in the arena; "" when it gave none. */
+/* The first GPU that Slurm assigned, in the arena; "": none. */
 static const char *slurm_node_gpu(struct arena *a)
 {
     const char *given = getenv("CUDA_VISIBLE_DEVICES");

@@ -77,7 +77,7 @@ bool machine_is_alive(const struct machine *m, const char *host, const char *boo
                       int64_t pid_start)
 {
     if (pid <= 0 || pid_start <= 0) return false;
-    /* The boot id alone says whether this kernel ran it; the host name may have changed since. */
+    /* The boot id identifies the kernel; the host name may have changed since. */
     if (*m->boot_id ? strcmp(m->boot_id, boot_id) != 0 : strcmp(m->host, host) != 0) return false;
     return machine_pid_start((pid_t)pid) == pid_start;
 }
@@ -95,8 +95,7 @@ static void machine_kill_and_wait(pid_t pid, int wait_ms)
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
     kill(pid, SIGKILL);
-    if (fd < 0)
-        return; /* gone already, or a kernel without pidfd: the kill is certain all the same */
+    if (fd < 0) return; /* already gone, or a kernel without pidfd: the kill works anyway */
     struct pollfd gone = {.fd = fd, .events = POLLIN};
     poll(&gone, 1, wait_ms);
     close(fd);
@@ -170,7 +169,7 @@ void signals_close(struct signals *sg)
 {
     if (sg->fd < 0) return;
     bool child;
-    signals_read(sg, 0, &child); /* what is still pending must not strike when it is unblocked */
+    signals_read(sg, 0, &child); /* a pending signal must not be delivered when unblocked */
     close(sg->fd);
     sigaction(SIGCHLD, &sg->child_before, NULL);
     sigprocmask(SIG_SETMASK, &sg->mask_before, NULL);

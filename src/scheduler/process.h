@@ -1,9 +1,9 @@
 /* process.h - processes of this machine: their names, and the signals of the scheduler.
  *
  * 1. A process is named by host, boot id, number and start time, so that neither a reused number
- *    nor a reboot nor a renamed host can be taken for the process that was meant.
- * 2. Every worker carries MACHINE_MARK=<absolute folder of its attempt> in its environment, and so
- *    does whatever it starts: a scheduler that takes over finds what is left of them by this mark.
+ *    nor a reboot nor a renamed host leads to another process.
+ * 2. Every worker carries MACHINE_MARK=<absolute folder of its attempt> in its environment, and its
+ *    children inherit it: a scheduler that recovers an attempt finds leftovers by this mark.
  */
 #ifndef SCHEDULER_PROCESS_H
 #define SCHEDULER_PROCESS_H
@@ -24,13 +24,13 @@ struct machine {
     char host[65], boot_id[40];
 };
 
-/* machine_read - this machine; boot_id is empty where /proc does not say it. */
+/* machine_read - identifies this machine; boot_id is empty if /proc lacks it. */
 void machine_read(struct machine *m);
 
-/* machine_pid_start - clock ticks since boot at which the process started; 0: there is none. */
+/* machine_pid_start - clock ticks since boot at which the process started; 0: no such process. */
 int64_t machine_pid_start(pid_t pid);
 
-/* machine_is_alive - whether the very process that was recorded still runs on this machine. */
+/* machine_is_alive - whether the recorded process still runs on this machine. */
 bool machine_is_alive(const struct machine *m, const char *host, const char *boot_id, int64_t pid,
                       int64_t pid_start);
 

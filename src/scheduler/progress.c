@@ -27,7 +27,7 @@ static void progress_write(const char *text, size_t n)
 {
     while (n > 0) {
         ssize_t wrote = write(STDERR_FILENO, text, n);
-        if (wrote <= 0) return; /* the terminal is gone: the work goes on */
+        if (wrote <= 0) return; /* the terminal is gone; continue */
         text += wrote;
         n -= (size_t)wrote;
     }
@@ -52,7 +52,7 @@ void progress_print(struct progress_line *m, bool live_too, const char *format, 
     va_end(args);
     progress_clear(m);
     log_info("%s", line);
-    if (m->live) m->painted_us = 0; /* the line comes back at once */
+    if (m->live) m->painted_us = 0; /* redraw at once */
 }
 
 double progress_eta(const struct progress_state *st)
@@ -76,7 +76,7 @@ static void format_count(char *out, size_t room, double value)
     out[used] = '\0';
 }
 
-/* ", 3 failed"; nothing for none. Returns its length, as much as there is room for. */
+/* ", 3 failed"; empty for 0. Returns the written length. */
 static size_t add_count(char *out, size_t room, int32_t n, const char *what)
 {
     if (n == 0) return 0;
@@ -106,7 +106,7 @@ static size_t format_line(char *line, size_t room, const struct progress_line *m
     return used < room ? used : room - 1;
 }
 
-/* What does not fit on the terminal would wrap and could not be painted over. */
+/* A line wider than the terminal would wrap and could not be overwritten. */
 static size_t terminal_columns(void)
 {
     struct winsize size;
@@ -157,7 +157,7 @@ static const char *plural(int32_t n)
     return n == 1 ? "" : "s";
 }
 
-/* A run that this call is not asked for. */
+/* A run that this call does not want. */
 static bool is_left_out(const struct task *t)
 {
     return t->state == RUN_SKIPPED && !t->was_done;

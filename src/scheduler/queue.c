@@ -1,4 +1,4 @@
-/* queue.c - picks, order and consequences; no processes here. */
+/* queue.c - selection, order and consequences; starts no processes. */
 #include "scheduler/queue.h"
 
 #include <stdlib.h>
@@ -83,7 +83,7 @@ static int queue_compare(const void *a, const void *b, void *context)
 
     if (queue_rank(x) != queue_rank(y)) return queue_rank(x) - queue_rank(y);
     if (x->flops != y->flops) return x->flops > y->flops ? -1 : 1;
-    return ia < ib ? -1 : 1; /* the plan's order, so that every call does the same */
+    return ia < ib ? -1 : 1; /* order of the plan: deterministic */
 }
 
 int queue_init(struct queue *q, struct arena *a, struct store *s, const struct run *jobs, int32_t n,
@@ -117,7 +117,7 @@ static bool queue_is_ready(const struct queue *q, int32_t i)
     return train < 0 || q->task[train].state == RUN_DONE || q->task[train].was_done;
 }
 
-/* One worker can do both: they load the same weights and differ only in L and stride. */
+/* Whether one worker can do both: same weights, different L or stride only. */
 static bool queue_may_share(const struct queue *q, int32_t x, int32_t y)
 {
     const struct spec_eval *a = &q->job[x].spec.eval, *b = &q->job[y].spec.eval;

@@ -1,17 +1,17 @@
-/* scheduler.c - one call: open, recover, refuse; then fill the slots, wait, poll the attempts and
- * act on those that ended, until nothing runs and nothing can be started.
+/* scheduler.c - one call: open, recover, check; then fill the slots, wait, poll the attempts and
+ * handle those that ended, until nothing runs and nothing can be started.
  *
- * 1. A round's changes to the database are one transaction; nothing is printed as done before it is
- *    committed.
+ * 1. Each round changes the database in one transaction, and reports a run as done only after its
+ *    commit.
  * 2. A failure of a worker is an event; a failure to write the database or a folder ends the call
  *    and its workers, and the next call recovers what they wrote.
  * 3. Time limits use the monotonic clock; the wall clock is only shown.
- * 4. A rejected job is offered again if the executor has accepted one in this call, and while other
+ * 4. A rejected job is submitted again if the executor has accepted one in this call, while other
  *    jobs run or at most SCHEDULER_REJECTIONS_MAX times.
- * 5. Ctrl-C: the first stops the workers (handle_signals), the second kills them, the third, of a
- *    cluster only, leaves them to the next call (may_abandon).
- * 6. Whatever happens, the workers of the call have ended when it returns, or go on if their
- *    executor outlives the scheduler; and the signals are as they were. */
+ * 5. Ctrl-C: the first stops the workers (handle_signals), the second kills them, the third
+ *    (cluster only) leaves them to the next call (may_abandon).
+ * 6. On every return the workers have ended, or continue if their executor outlives the scheduler,
+ *    and signal handling is restored. */
 #include "scheduler/scheduler.h"
 
 #include <poll.h>
@@ -26,13 +26,13 @@
 
 enum { SCHEDULER_TICK_MS = 200, SCHEDULER_REJECTIONS_MAX = 30 };
 
-/* An executor that is open for this call. */
+/* An open executor. */
 struct executor_open {
     const struct executor *kind;
     void *self;
-    bool accepted;       /* it has taken a job of this call */
-    int32_t rejected_n;  /* jobs it rejected, in a row */
-    int64_t rejected_us; /* when it last did */
+    bool accepted;       /* it accepted a job of this call */
+    int32_t rejected_n;  /* consecutive rejections */
+    int64_t rejected_us; /* time of the last one */
 };
 
 struct scheduler {
@@ -48,8 +48,8 @@ struct scheduler {
     const struct executor *const *table; /* of executors; ended by NULL */
     struct executor_open executor[EXECUTORS_MAX];
     int32_t executors_n;
-    struct attempt_left *left;   /* workers that earlier calls left running */
-    int32_t left_n, recovered_n; /* recovered_n: attempts of theirs that have ended */
+    struct attempt_left *left;   /* workers of earlier calls */
+    int32_t left_n, recovered_n; /* recovered_n: ended attempts of earlier calls */
     struct attempt **running;    /* room for slots.n and left_n */
     struct pollfd *poll;         /* room for the signals and the executors */
     int32_t *pick;               /* room for queue.n */
@@ -69,7 +69,7 @@ static int64_t now_us(const struct scheduler *sc)
     return o->now_us ? o->now_us(o->now_context) : clock_monotonic_us();
 }
 
-/* Keeps the first failure of the call as its message; dir: the attempt's folder, or NULL. */
+/* Stores the first failure for the message; dir: the attempt's folder, or NULL. */
 static void note_failure(struct scheduler *sc, int code, const struct run *job, const char *message,
                          const char *dir)
 {
@@ -122,7 +122,7 @@ static struct attempt_context context_of(struct scheduler *sc, int32_t executor)
     };
 }
 
-/* 0: the job may be offered again later. */
+/* 0: submit the job again later. */
 static int handle_rejection(struct scheduler *sc, struct executor_open *x, const struct err *why,
                             struct err *e)
 {
@@ -144,7 +144,7 @@ static bool has_rejected(const struct scheduler *sc)
     return false;
 }
 
-/* Whether an executor rejected a job so recently that none is offered. */
+/* Whether an executor rejected a job too recently to submit another. */
 static bool waits_after_rejection(const struct scheduler *sc)
 {
     for (int32_t i = 0; i < sc->executors_n; i++) {
@@ -187,7 +187,7 @@ static int commit_round(struct scheduler *sc, struct err *e)
     return store_finish(sc->store, 0, e);
 }
 
-/* Each start is committed by itself: what runs is known to the next scheduler. */
+/* Each start is committed at once, so that the next scheduler knows what runs. */
 static int fill_slots(struct scheduler *sc, struct err *e)
 {
     while (!sc->stopping && !sc->halted && slots_free_n(&sc->slots) > 0 && !is_measuring(sc) &&
@@ -253,7 +253,7 @@ static void handle_signals(struct scheduler *sc)
     }
 }
 
-/* Until a signal, news of an executor, or the next tick. *child: a worker may have ended. */
+/* Waits for a signal, an executor or the next tick. *child: a worker may have ended. */
 static void wait_for_news(struct scheduler *sc, bool *child)
 {
     struct err e;
@@ -263,7 +263,7 @@ static void wait_for_news(struct scheduler *sc, bool *child)
     sc->poll[0] = (struct pollfd){.fd = sc->signals.fd, .events = POLLIN};
     for (int32_t i = 0; i < sc->executors_n; i++) {
         const struct executor_open *x = &sc->executor[i];
-        int fd = x->kind->wait_fd ? x->kind->wait_fd(x->self) : -1; /* which poll passes over */
+        int fd = x->kind->wait_fd ? x->kind->wait_fd(x->self) : -1; /* poll ignores -1 */
         sc->poll[i + 1] = (struct pollfd){.fd = fd, .events = POLLIN};
     }
     poll(sc->poll, (nfds_t)sc->executors_n + 1, timeout_ms);
@@ -296,8 +296,8 @@ static void print_end(struct scheduler *sc, const struct attempt *at, bool again
                        run_folder_path(&sc->arena, at->dir, RUN_LOG));
 }
 
-/* A GPU that a worker could not use, or lost, or that loses one worker after the other, gets no
- * other in this call; its runs move to the devices that are left. A cluster has many. */
+/* Retires a GPU that a worker could not use or lost, or on which workers die one after the other;
+ * its runs move to the remaining devices. A cluster has many GPUs and stays. */
 static void handle_device_failure(struct scheduler *sc, const struct attempt *at)
 {
     if (at->slot < 0) return;
@@ -315,7 +315,7 @@ static void handle_device_failure(struct scheduler *sc, const struct attempt *at
     sc->halted = true;
 }
 
-/* The consequences of an end that is in the database now. */
+/* Applies the consequences of a committed outcome. */
 static void finish_attempt(struct scheduler *sc, struct attempt *at)
 {
     bool again = false;
@@ -387,7 +387,7 @@ static void draw_progress(struct scheduler *sc)
     progress_draw(&sc->progress, &st);
 }
 
-/* Third Ctrl-C: abandon the jobs that have not ended, if they go on without us. The next call
+/* Third Ctrl-C: abandon unfinished jobs if their executor outlives the scheduler. The next call
  * recovers them. */
 static bool may_abandon(const struct scheduler *sc)
 {
@@ -456,7 +456,7 @@ static int find_missing_folder(const struct scheduler *sc, const struct run *job
     return 0;
 }
 
-/* What cannot be started at all is reported before anything starts. */
+/* Reports runs that cannot start before anything starts. */
 static int refuse_impossible(struct scheduler *sc, struct err *e)
 {
     for (int32_t i = 0; i < sc->queue.n; i++) {
@@ -495,7 +495,7 @@ static int open_executors(struct scheduler *sc, struct err *e)
     return 0;
 }
 
-/* The rows that share a folder with row[0] come to the front; how many. */
+/* Moves the rows that share a folder with row[0] to the front; returns their number. */
 static int32_t gather_rows(struct store_running *row, int32_t n)
 {
     int32_t same_n = 1;
@@ -509,7 +509,7 @@ static int32_t gather_rows(struct store_running *row, int32_t n)
     return same_n;
 }
 
-/* The rows of one worker: it goes on, or its attempts end as its records say. */
+/* Recovers one worker, or ends its attempts as its records state. */
 static int recover_worker(struct scheduler *sc, const struct store_running *row, int32_t n,
                           struct err *e)
 {
@@ -530,8 +530,8 @@ static int recover_worker(struct scheduler *sc, const struct store_running *row,
     return rc < 0 ? rc : 0;
 }
 
-/* What an earlier scheduler left running. Holding the store's lock proves that no scheduler of this
- * project lives. */
+/* Recovers what an earlier scheduler left running. The store's lock proves that no other scheduler
+ * of this project is alive. */
 static int recover_workers(struct scheduler *sc, struct err *e)
 {
     struct store_running *row;
@@ -549,7 +549,7 @@ static int recover_workers(struct scheduler *sc, struct err *e)
     return 0;
 }
 
-/* Workers that no row knows. The call goes on if they cannot be cancelled now. */
+/* Cancels orphans. The call continues if that fails. */
 static int cancel_orphans(struct scheduler *sc, const struct executor_open *x, struct err *e)
 {
     int32_t known_n = 0, rows_n, orphans_n = 0;

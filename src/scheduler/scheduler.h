@@ -1,13 +1,14 @@
-/* scheduler.h - runs what a plan lacks: starts attempts, ingests their records, retries, resumes.
+/* scheduler.h - runs the missing runs of a plan: starts attempts, ingests their records, retries,
+ * resumes.
  *
  *   (run without a done attempt)
  *        | pick                 +-- done ------> done        the worker reported it, with exit 0
  *        +-----------> running -+-- failed ----> failed      the worker reported why; retried
- *                               +-- diverged --> diverged    a loss that is not finite: final
+ *                               +-- diverged --> diverged    a loss is not finite: final
  *                               +-- lost ------> lost        killed, vanished, silent; retried
  *                               +-- stopped ---> cancelled   by the user; resumable
  *
- * Evaluations wait for their training; those of one training and protocol go to one worker. */
+ * Evaluations wait for their training. Those of one training and protocol share a worker. */
 #ifndef SCHEDULER_SCHEDULER_H
 #define SCHEDULER_SCHEDULER_H
 
@@ -19,7 +20,7 @@
 #include "spec/spec.h"
 #include "store/store.h"
 
-/* What the scheduler needs of a plan, which it does not include. */
+/* A run of a plan. plan/ is above this folder, therefore the caller copies what is needed. */
 struct run {
     struct spec spec;
     char run_id[SPEC_ID_BYTES];
@@ -35,9 +36,9 @@ enum { EXECUTORS_MAX = 4 };
 
 /* An option of `alibi run` that one executor reads: --name VALUE. */
 struct executor_option {
-    const char *name, *value, *help; /* name NULL: it has none */
+    const char *name, *value, *help; /* name NULL: no option */
 };
-/* scheduler_option - the option of an executor, by its index; NULL: there is no such executor. */
+/* scheduler_option - the option of an executor, by index; NULL: past the last executor. */
 const struct executor_option *scheduler_option(int32_t executor);
 
 struct executor;
@@ -47,14 +48,14 @@ enum scheduler_pick { PICK_MISSING, PICK_REDO, PICK_REEVALUATE, PICK_FAILED, PIC
 struct scheduler_options {
     const char *devices;              /* DEVICES_SYNTAX, or cuda:emulated */
     const char *words[EXECUTORS_MAX]; /* of the options of scheduler_option, by executor; or NULL */
-    double poll_s;   /* between two questions to what runs the jobs, and between two offers of a
-                        rejected one; default 10 */
+    double poll_s;   /* seconds between queries of an executor, and before a rejected job is
+                        submitted again; default 10 */
     int32_t tries;   /* attempts a run may have in this call; default 3 */
-    bool keep_going; /* go on with independent runs after a failure */
+    bool keep_going; /* continue with independent runs after a failure */
     enum scheduler_pick pick;
     const char *worker; /* program to start as `worker worker DIR …`; NULL: the running program.
                            Tests name a fake. */
-    double stall_s;     /* a worker without a record for so long is killed; default 300 */
+    double stall_s;     /* kill a worker after so many seconds without a record; default 300 */
     int64_t (*now_us)(void *context); /* monotonic, for the loop; NULL: clock_monotonic_us */
     void *now_context;
     const struct executor *const
@@ -71,8 +72,8 @@ struct scheduler_result {
 };
 
 /* scheduler_run - returns 0 when every wanted run is done or diverged; ERR_INTERNAL when some
- * failed (the sentence names the first and its log); ERR_INTERRUPTED after Ctrl-C. *result is
- * filled in every case. */
+ * failed (the message names the first and its log); ERR_INTERRUPTED after Ctrl-C. *result is always
+ * set. */
 int scheduler_run(struct store *s, const struct project *p, const struct run *jobs, int32_t jobs_n,
                   const struct scheduler_options *o, struct scheduler_result *result,
                   struct err *e);
@@ -87,17 +88,17 @@ struct device {
     bool is_counted;    /* NAME:N takes N slots */
     double flops_per_s; /* rough, for estimates where nothing was measured */
     char uuid[64];      /* of a GPU, as the driver spells it; empty: unknown */
-    int32_t others_n;   /* programs that compute on a GPU now */
-    char unusable[512]; /* why it cannot be used; empty: it can */
-    bool is_test;       /* the emulated GPU of a build that has one: only where it is named */
-    bool is_cluster;    /* many machines: only where it is named; memory unknown */
+    int32_t others_n;   /* other programs that compute on this GPU */
+    char unusable[512]; /* why the device cannot be used; empty: usable */
+    bool is_test;       /* the emulated GPU of a test build: used only if named */
+    bool is_cluster;    /* many machines: used only if named; memory unknown */
 };
 /* device_list - the processor, the GPUs that the driver shows (or one that says why there is none),
  * the emulated GPU if its library is beside the program, and what the other executors offer. */
 int device_list(struct device *out, int32_t room, int32_t *n, struct err *e);
 
-/* slurm_node_run - what a job of Slurm does on its node: executes one attempt. How it ended is
- * written last, into the file `exit` of the attempt's folder. dir: relative, runs/<run>/<attempt>.
+/* slurm_node_run - executes one attempt on the node of a Slurm job. Writes the outcome last, into
+ * the file `exit` of the attempt's folder. dir: relative, runs/<run>/<attempt>.
  * Errors: those of a worker's start; ERR_USAGE the attempt has been executed already;
  * ERR_INTERRUPTED the worker was stopped; ERR_INTERNAL it failed, its log says why. */
 int slurm_node_run(const struct project *p, const char *dir, struct err *e);

@@ -1,4 +1,4 @@
-/* slots.c - from the text of --devices to slots, and who sits where. */
+/* slots.c - from the text of --devices to slots, and their use. */
 #include "scheduler/slots.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "scheduler/executor.h"
 
-/* The number after "cuda:", "cpu:" or the like; -1: the name has none, or it is not a number. */
+/* The number after "cuda:", "cpu:" and so on; -1: missing or not a number. */
 static int32_t slots_number(const char *name)
 {
     int64_t n;
@@ -17,7 +17,7 @@ static int32_t slots_number(const char *name)
     return (int32_t)n;
 }
 
-/* slots_n 0: as many as the device has. */
+/* slots_n 0: all slots of the device. */
 static void slots_add(struct slots *sl, int32_t device, int32_t slots_n)
 {
     const struct device *d = &sl->device[device];
@@ -39,7 +39,7 @@ static int32_t slots_find(const struct slots *sl, const char *name, size_t n)
     return -1;
 }
 
-/* Whether a device's name begins so up to its colon. */
+/* Whether a device's name up to its colon is this text. */
 static bool slots_know_prefix(const struct slots *sl, const char *name, size_t n)
 {
     for (int32_t i = 0; i < sl->devices_n; i++) {
@@ -49,7 +49,7 @@ static bool slots_know_prefix(const struct slots *sl, const char *name, size_t n
     return false;
 }
 
-/* More workers than cores would only take turns. A cluster has no number of its own. */
+/* More workers than cores would compete. A cluster has no limit. */
 static int32_t slots_cap(const struct device *d, const char *name, int32_t wanted_n)
 {
     if (d->is_cluster || wanted_n <= d->slots) return wanted_n;

@@ -1,7 +1,7 @@
-/* attempts.c - who tries a run, how it ends, and which result is current.
+/* attempts.c - attempts, their outcomes, and the current result of each run.
  *
- *   running --> done | failed | diverged | lost | cancelled      (a trigger keeps ended rows as
- *                                                                 they are)
+ *   running --> done | failed | diverged | lost | cancelled      (a trigger protects ended rows)
+ *
  * The transaction that marks an attempt done makes its result the current one of the run. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static enum store_state state_find(const char *name)
     return STORE_NONE;
 }
 
-/* A second running attempt of a run is refused with a sentence, before the index would. */
+/* Rejects a second running attempt of a run with a message, before the index does. */
 static int check_not_running(struct store *s, const char *run_id, struct err *e)
 {
     sqlite3_stmt *row;
@@ -111,7 +111,7 @@ static int end_row(struct store *s, int64_t attempt_id, const struct store_end *
 
 /* --- current results ------------------------------------------------------------------------ */
 
-/* What an evaluation's checkpoint is compared with: both of the training's current result. */
+/* The checkpoints of the training's current result, either of which an evaluation may use. */
 #define RESULTS_OTHER_CHECKPOINT                                                                   \
     " AND EXISTS(SELECT 1 FROM runs r JOIN results t ON t.run_id=r.train_run_id AND t.current=1"   \
     " WHERE r.run_id=results.run_id AND results.checkpoint_sha256 NOT IN("                         \
@@ -132,8 +132,8 @@ int results_unlink_all(struct store *s, struct err *e)
         NULL, 0, e);
 }
 
-/* A training's origin is that of its current result: an import may take the place of a training,
- * and a training that of an import. */
+/* A training's origin is that of its current result: an import may replace a training, and a
+ * training an import. */
 static int results_set_origin(struct store *s, int64_t attempt_id, const char *run_id,
                               struct err *e)
 {

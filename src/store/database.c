@@ -2,12 +2,11 @@
  * and opening it: the one writer under its lock, readers that write nothing.
  *
  * How a reader opens the file:
- *   normal      the side files -wal and -shm are there or can be made: it sees every commit at once
- *   immutable   the folder is read-only and there is no -wal: nobody writes; the file is read as it
- *               is, and opened again whenever it has changed (database_refresh)
- *   refused     rows are in a -wal that cannot be read from here
+ *   normal      the side files -wal and -shm exist or can be created: every commit is visible at
+ * once immutable   the folder is read-only without a -wal: nobody writes; the file is reopened if
+ * it has changed (database_refresh) refused     rows are in a -wal that cannot be read from here
  *
- * A new results.db is made under another name and renamed, so that it never lacks its schema. */
+ * A new results.db is created under another name and renamed, so that it always has its schema. */
 #include "store/database.h"
 
 #include <assert.h>
@@ -30,7 +29,7 @@ enum { OPEN_BUSY_MS = 60000, DATABASE_SQL_BYTES = 1 << 20 };
 
 /* --- statements and transactions ------------------------------------------------------------ */
 
-/* SQLite's primary codes as errors. */
+/* The error of an SQLite primary code. */
 static const struct {
     int sqlite_code;
     enum err_code code;
@@ -188,7 +187,7 @@ int database_number(struct store *s, int64_t *out, const char *sql, struct err *
     return str_to_int(out, text) ? 0 : ERR(e, ERR_INTERNAL, "%s: no number from %s", s->path, sql);
 }
 
-/* The file under the path is still the one that was opened: somebody may delete or replace it. */
+/* Whether the path still names the opened file: it may have been deleted or replaced. */
 static int check_same_file(struct store *s, struct err *e)
 {
     struct stat now;
@@ -292,7 +291,7 @@ static int migrate_version(struct store *s, int64_t *out, int newest, struct err
     return 0;
 }
 
-/* A copy of the file as it is, under its version's name. */
+/* Copies the file to a name with its version. */
 static int back_up(struct store *s, int64_t version, struct err *e)
 {
     const char *path = arena_printf(&s->arena, "%s.backup-v%lld", s->path, (long long)version);
@@ -401,7 +400,7 @@ static int apply(struct store *s, const struct schema_step *steps, int steps_n, 
     int64_t broken = 0;
     int newest = steps[steps_n - 1].version;
 
-    if (from < newest) TRY(drop_views(s, e)); /* a view would hold on to a table that is renamed */
+    if (from < newest) TRY(drop_views(s, e)); /* a view would follow a renamed table */
     if (from > 0) TRY(add_columns(s, e));
     for (int i = 0; i < steps_n; i++) {
         if (steps[i].version <= from) continue;
@@ -430,7 +429,7 @@ int migrate_run(struct store *s, const struct schema_step *steps, int steps_n,
     if (version == newest) TRY(script_for_lacking(s, &lacking, "tab", e));
     bool renews = version < newest || *lacking;
     if (renews && version > 0) TRY(back_up(s, version, e));
-    /* A step may rebuild a table that others point to; foreign_key_check follows. */
+    /* A step may rebuild a referenced table; foreign_key_check follows. */
     if (renews) {
         forget_statements(s);
         TRY(database_script(s, "PRAGMA foreign_keys=OFF", e));
@@ -450,8 +449,8 @@ out:
 
 /* --- opening -------------------------------------------------------------------------------- */
 
-/* The path with links resolved, and its folder. The file itself may be missing, also behind a link
- * to a local disk. */
+/* Resolves links in the path and its folder. The file itself may be missing, also as the target of
+ * a link to a local disk. */
 static int resolve(struct store *s, const char *path, struct err *e)
 {
     char target[FILE_PATH_BYTES], found[PATH_MAX];
@@ -474,7 +473,7 @@ static const char *beside(struct store *s, const char *suffix)
     return arena_printf(&s->arena, "%s%s", s->path, suffix);
 }
 
-/* Bytes of the write-ahead log beside the file; 0 when there is none. */
+/* Bytes of the write-ahead log beside the file; 0: none. */
 static int64_t wal_bytes(struct store *s)
 {
     struct stat st;
@@ -482,8 +481,8 @@ static int64_t wal_bytes(struct store *s)
     return stat(beside(s, "-wal"), &st) == 0 ? (int64_t)st.st_size : 0;
 }
 
-/* SQLite would wait for the writer of a FIFO, and would read a device. It opens no side file that
- * is a link. */
+/* Rejects other files: SQLite would block on a FIFO and read a device. It does not open side files
+ * that are links. */
 static int check_regular(struct store *s, struct err *e)
 {
     static const char *const suffixes[] = {"", "-journal", "-wal", "-shm"};
@@ -506,7 +505,7 @@ static void close_connection(struct store *s)
     s->has_guards = false;
 }
 
-/* inner: the view or trigger of the file that brings the action with it. */
+/* inner: the view or trigger that contains the action. */
 static int authorize_own(void *context, int action, const char *first, const char *second,
                          const char *database, const char *inner)
 {
@@ -522,7 +521,7 @@ void database_authorize(struct store *s)
     sqlite3_set_authorizer(s->connection_own, authorize_own, NULL);
 }
 
-/* Switches off what no statement needs. */
+/* Disables features that no statement needs. */
 static int restrict_connection(struct store *s, struct err *e)
 {
     static const struct {
@@ -560,7 +559,7 @@ static int connect_immutable(struct store *s, struct err *e)
                       SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, e);
 }
 
-/* Whether the folder holds the run folders that a lost results.db is made from again. */
+/* Whether the folder has run folders, from which `alibi merge` rebuilds a lost results.db. */
 static bool has_runs(struct store *s)
 {
     return access(arena_printf(&s->arena, "%s/" RUN_FOLDERS, s->folder), F_OK) == 0;
@@ -688,7 +687,7 @@ out:
     return rc;
 }
 
-/* A trigger that alibi did not make would run in every write. */
+/* A foreign trigger would run with every write. */
 static int check_triggers(struct store *s, struct err *e)
 {
     char name[64];
@@ -719,7 +718,7 @@ static int open_writer(struct store *s, struct err *e)
     TRY(check_regular(s, e));
     if (stat(s->path, &s->opened) < 0 || s->opened.st_size == 0) TRY(create_file(s, e));
     TRY(connect_to(s, s->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, e));
-    TRY(migrate_version(s, &version, schema_steps_n, e)); /* before anything is changed */
+    TRY(migrate_version(s, &version, schema_steps_n, e)); /* before any change */
     TRY(use_wal(s, e));
     TRY(database_script(s, "PRAGMA synchronous=FULL;PRAGMA foreign_keys=ON", e));
     if (stat(s->path, &s->opened) < 0) return ERR(e, ERR_IO, "%s: %s", s->path, strerror(errno));

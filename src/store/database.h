@@ -1,8 +1,8 @@
 /* database.h - the inside of a store, for src/store only: the connection, statements, values,
  * transactions.
  *
- * 1. SQL is made of constants; whatever comes from outside is bound, never pasted.
- * 2. Statements are kept by the address of their text, which must live as long as the store.
+ * 1. SQL is constant text; values from outside are bound, never pasted.
+ * 2. Statements are cached by the address of their text, which must live as long as the store.
  * 3. Transactions nest: the outermost is BEGIN IMMEDIATE, inner ones are savepoints.
  * 4. A statement that returned a row is reset (database_reset) before its function returns. */
 #ifndef STORE_DATABASE_H
@@ -23,12 +23,12 @@
 enum {
     DATABASE_STATEMENTS = 64,
     DATABASE_EVENT_TYPES = EVENT_ENDED + 1,
-    DATABASE_VALUE_BYTES = 1 << 20 /* the largest value, and row, that is written or read */
+    DATABASE_VALUE_BYTES = 1 << 20 /* maximum of a value and of a row */
 };
 
 #define DATABASE_VALUE_TEXT "1 MiB" /* the same in messages */
 
-/* What to do about damage. */
+/* The remedy for damage. */
 #define DATABASE_REBUILD                                                                           \
     "; move results.db* away, then rebuild it with `alibi merge runs/` or take it from a backup"
 
@@ -75,9 +75,9 @@ struct database_value {
         (int)(sizeof((const struct database_value[]){__VA_ARGS__}) /                               \
               sizeof(struct database_value))
 
-/* database_run - a statement without rows, its values bound from ?1 on. */
+/* database_run - runs a statement without rows; binds values from ?1 on. */
 #define DATABASE_RUN(s, e, sql, ...) database_run((s), (sql), DATABASE_VALUES(__VA_ARGS__), (e))
-/* database_select - a statement ready for database_next. */
+/* database_select - prepares a statement for database_next. */
 #define DATABASE_SELECT(s, out, e, sql, ...)                                                       \
     database_select((s), (out), (sql), DATABASE_VALUES(__VA_ARGS__), (e))
 
@@ -88,7 +88,7 @@ int database_select(struct store *s, sqlite3_stmt **out, const char *sql,
 /* database_next - 1: a row; 0: no more (the statement is reset); or an error (reset too). */
 int database_next(struct store *s, sqlite3_stmt *statement, struct err *e);
 void database_reset(sqlite3_stmt *statement);
-/* database_text - a column's text, cut to the room; "" for NULL. */
+/* database_text - copies a column's text, truncated to the capacity; "" for NULL. */
 void database_text(char *out, size_t room, sqlite3_stmt *statement, int column);
 
 /* database_script - several statements of constant text. */
@@ -132,7 +132,7 @@ int results_unlink_all(struct store *s, struct err *e);
  *    a file that holds data is changed, a copy is written beside it, results.db.backup-v<version>,
  *    complete or absent.
  * 3. A step is for what changes the meaning of rows. A column of record_fields that a table lacks
- *    is added without one, and a view whose text is not today's is made again.
+ *    is added without one, and a view with another text is recreated.
  * 4. A file that is newer than the program, or another program's, is refused untouched. */
 
 enum { SCHEMA_APPLICATION_ID = 0x414c4942 }; /* "ALIB" */

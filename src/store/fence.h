@@ -1,11 +1,11 @@
-/* fence.h - what a statement from outside may do: query.sql, claim.sql, the command line, and what
- * a results.db from elsewhere brings in its views and triggers. For src/store only.
+/* fence.h - limits of statements from outside: query.sql, claim.sql, the command line, and views
+ * and triggers of a foreign results.db. For src/store only.
  *
  * 1. Actions: a fenced statement is a SELECT without PRAGMA, ATTACH and virtual tables.
  * 2. Functions: those of a list, called at most FENCE_FUNCTIONS_MAX times in a
  *    statement with its views.
- * 3. Time: a thread interrupts it when its time is over.
- * 4. Memory: SQLite may take FENCE_HEAP_BYTES, a value or a row DATABASE_VALUE_BYTES.
+ * 3. Time: a thread interrupts the statement at its deadline.
+ * 4. Memory: FENCE_HEAP_BYTES for SQLite, DATABASE_VALUE_BYTES for a value or a row.
  * 5. The program's own statements may do everything, but no view of the file takes part in them,
  *    and of its triggers only the one of the schema. SQLite names a WITH table as it names a view,
  *    so these statements have none. */

@@ -1,7 +1,7 @@
-/* ingest.c - the records of a worker become rows.
+/* ingest.c - copies the records of a worker into rows.
  *
- * 1. Every table has a key that a record repeats when it is read again: ingesting it twice, or in
- *    another order, changes nothing.
+ * 1. Every table has a key that a record repeats when it is read again: ingesting it twice or in
+ *    another order changes nothing.
  * 2. The columns are those of record_fields; a statement for each type is made from the table.
  * 3. Of STEP records every k-th is kept, k = updates / 1000 rounded up, and the first and the last:
  *    the choice depends on the update's number only, so a resumed run keeps the same ones. */
@@ -19,7 +19,7 @@
 
 enum { INGEST_FIELDS_MAX = 64, INGEST_BATCH = 10000 };
 
-/* What all statements are given, from ?1 on; the record's fields follow. */
+/* The parameters of all statements, from ?1 on; the fields of the record follow. */
 enum { INGEST_ATTEMPT, INGEST_RUN, INGEST_SEQUENCE, INGEST_NOW, INGEST_FIXED };
 
 /* The statements; %s: the columns of the fields, then their values, which have the names of the
@@ -210,8 +210,7 @@ static int ingest_event(struct journal *j, struct store *s, const struct event *
     return 0;
 }
 
-/* What the store finds wrong in a record, or a file that is not one, is the worker's fault and ends
- * its attempt only. */
+/* A wrong record, or a file without records, ends only the attempt of its worker. */
 static int note_wrong(struct journal *j, int rc, const struct err *why, struct err *e)
 {
     if (rc != ERR_DATA && rc != ERR_NUMBER) return ERR(e, rc, "%s", why->text);
@@ -235,7 +234,7 @@ int journal_ingest(struct journal *j, struct store *s, bool *batch, struct err *
     return 0;
 }
 
-/* What the records of a worker say about one of its runs, without an exit status to compare. */
+/* The outcome of one run of a worker from its records alone, without an exit status. */
 static void judge_abandoned(const struct journal *j, const struct ingest_target *run,
                             struct store_end *end)
 {

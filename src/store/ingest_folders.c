@@ -2,24 +2,24 @@
  *
  * Run folders (ingest_run_folders)
  *   1. list    the folders with a spec and records, in their order
- *   2. name    an attempt's uid is a hash of its run and records: found again, it is known again
- *   3. add     runs and running rows; an evaluation needs its training's spec, which came before
- *   4. end     as after a crash: the records are ingested, and the last one counts
+ *   2. name    the uid of an attempt is a hash of its run and records, so that it is added once
+ *   3. add     runs and running rows; an evaluation needs the spec of its training, added before
+ *   4. end     as after a crash: ingest the records; the last one decides
  *
  * A database (store_merge)
- *   5. The other file is only read; its schema must have our version, and it must be sound.
+ *   5. The other file is not changed. It must be undamaged and readable (see schema_steps).
  *   6. An attempt is known by its uid. Attempts that run there are left out. The others get the
  *      next numbers of their run here, and the absolute path of their folder there.
  *   7. A result becomes current only if the run has none; an evaluation of another checkpoint than
  *      the current training's does not.
  *
  * Their folders (ingest_copy_folders)
- *   8. Only folders of current results: what nothing shows stays where it was made.
- *   9. A folder is looked for where its rows name it, and under runs/ of the project that is given:
- *      a results.db may have travelled without its run folders. The second must hold the very
- *      record.
- *  10. Files are linked, or copied where a link cannot be. The records go last, because a folder
- *      without them never started; then the rows name the new folder.
+ *   8. Only folders of current results are copied.
+ *   9. A folder is searched where its rows name it, and under runs/ of the given project, because a
+ *      results.db may have been copied without its run folders. The latter must contain the record
+ *      of the result.
+ *  10. Files are linked, or copied if linking fails. The records come last, because a folder
+ * without them counts as not started; then the rows name the new folder.
  *  11. A folder that cannot be read is left out; one that cannot be written ends the call. */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +41,7 @@
 #include "store/database.h"
 #include "store/ingest.h"
 
-/* What is left out is counted; the first reason is kept. */
+/* Counts a skipped folder and stores the first reason. */
 static void leave_out(int32_t *n, char *why, size_t room, const char *path, const struct err *e)
 {
     if ((*n)++ == 0) snprintf(why, room, "%s: %s", path, e->text);
@@ -142,7 +142,7 @@ static const char *row_dir(struct folders *x, const struct source_folder *f)
 
 /* --- 3. add --------------------------------------------------------------------------------- */
 
-/* An evaluation's file holds its own keys only: the training's are those of its row. */
+/* The spec of an evaluation has only its own keys; those of the training are in its row. */
 static int complete_spec(struct store *s, struct spec *spec, char config_id[SPEC_ID_BYTES],
                          struct err *e)
 {
@@ -180,7 +180,7 @@ static int add_run(struct store *store, const struct spec *given, const char *ru
     char config_id[SPEC_ID_BYTES];
 
     TRY(complete_spec(store, &s, config_id, e));
-    s.modified = true; /* until a plan asks for it as it is */
+    s.modified = true; /* until a plan requests it unmodified */
     shape_cost(&cost, &s);
     const struct store_run row = {.spec = &s,
                                   .run_id = run_id,
@@ -191,8 +191,8 @@ static int add_run(struct store *store, const struct spec *given, const char *ru
     return store_add_run(store, &row, e);
 }
 
-/* What the scheduler called the device: of an import `imported`, else the backend's name. NULL: its
- * records do not say it. */
+/* The device as the scheduler names it: `imported`, or the name of the backend. NULL: not recorded.
+ */
 static int find_slot(const char **out, struct folders *x, const struct source_folder *f,
                      struct err *e)
 {
@@ -258,7 +258,7 @@ static int add_rows(struct folders *x, const struct source_folder *f, struct err
     return 0;
 }
 
-/* A folder that is wrong in itself is left out; a store that cannot be written ends the call. */
+/* Skips a folder with errors; an error of the store ends the call. */
 static int ingest_folder(struct folders *x, const struct source_folder *f, struct err *e)
 {
     struct err why = {0};
@@ -380,8 +380,8 @@ out:
     return rc;
 }
 
-/* A file from elsewhere is sound, and what the steps read are tables: a view would run a statement
- * of its maker's. */
+/* Checks that the other file is undamaged and that the steps read tables: a view would run a
+ * foreign statement. */
 static int check_other(struct store *other, struct err *e)
 {
     int64_t tables_n = 0;
@@ -395,7 +395,7 @@ static int check_other(struct store *other, struct err *e)
     return tables_n == 6 ? 0 : ERR(e, ERR_DATA, "%s: lacks a table of results.db", other->path);
 }
 
-/* Opens the other file as a reader, which says whether it can be merged, and how. */
+/* Opens the other file as a reader; fails if it cannot be merged. */
 static int look_at_other(struct store *s, const char **path, const char **folder, const char **uri,
                          const char *other_path, struct err *e)
 {
@@ -440,13 +440,13 @@ struct copies {
     double bytes;
 };
 
-/* A folder that is elsewhere, and one result in it by which it is known again. */
+/* A folder in another project, and a result that identifies it. */
 struct remote {
     const char *dir, *sha256; /* of the checkpoint; NULL: a benchmark, which has none */
     int64_t sequence;
 };
 
-/* The result of a call that only reads the folder to copy. */
+/* Marks an error of reading the folder to copy. */
 static int source(struct copies *c, int rc)
 {
     if (rc < 0) c->unreadable = true;
@@ -502,7 +502,7 @@ static int is_record_of(void *context, const struct event *ev, struct err *e)
     return found && remote->sha256 ? strcmp(found, remote->sha256) == 0 : found == remote->sha256;
 }
 
-/* The folder itself, or the one of its name in the other project; NULL: there is neither. */
+/* The folder, or the one of the same name in the other project; NULL: neither exists. */
 static int find_folder(struct copies *c, struct remote *remote, const char *name, const char **from,
                        struct err *e)
 {
@@ -542,7 +542,7 @@ static int copy_folder(struct store *s, struct copies *c, struct remote *remote,
     return 0;
 }
 
-/* The folders of current results that are elsewhere, in the arena. */
+/* Lists the folders of current results in other projects, in the arena. */
 static int list_remote(struct store *s, struct copies *c, struct remote **out, int32_t *n,
                        struct err *e)
 {

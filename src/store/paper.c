@@ -1,7 +1,7 @@
-/* paper.c - the paper's numbers: paper.tsv of an artefact becomes rows.
+/* paper.c - reads paper.tsv, the paper's numbers of an artefact, into rows.
  *
- * The file has a header line and a cell a line, separated by tabs; nothing is quoted. Whatever is
- * wrong is reported as file:line:column, the column counted in bytes from 1. */
+ * The file has a header line and a cell a line, separated by tabs; nothing is quoted. Errors are
+ * reported as file:line:column; the column counts bytes from 1. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

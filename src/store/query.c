@@ -1,5 +1,5 @@
-/* query.c - ad hoc questions: one SELECT, nothing else, within the limits of its fence (fence.h)
- * and with an answer of at most QUERY_ANSWER_BYTES. */
+/* query.c - ad hoc queries: a single SELECT, within the limits of its fence (fence.h) and
+ * QUERY_ANSWER_BYTES of output. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static const char *nearest(struct store *s, struct arena *a, const char *wrong)
     return str_nearest(wrong, names, n);
 }
 
-/* What a limit ended: the limits are part of the sentence. */
+/* The error of a limit; the message states the limit. */
 static int limit_error(const struct fence *f, int primary, const char *text, struct err *e)
 {
     if (primary == SQLITE_INTERRUPT)
@@ -78,7 +78,7 @@ static bool is_called(const char *sql, const char *name)
     return false;
 }
 
-/* SQLite's sentence about a wrong statement, and help where it is cheap. */
+/* SQLite's message about a wrong statement, with the nearest name if possible. */
 static int name_error(struct store *s, const char *sql, const char *text, struct err *e)
 {
     struct arena a;

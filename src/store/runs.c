@@ -1,4 +1,4 @@
-/* runs.c - what is wanted: runs, the points of artefacts, and the verdicts on claims. */
+/* runs.c - runs, points of artefacts, verdicts of claims. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -10,7 +10,7 @@ static const char *key_text(const struct spec *spec, const char *name, struct ar
     return spec_get(spec, spec_key_find(name), a);
 }
 
-/* The same id must mean the same text; and whoever asks for it unmodified makes it unmodified. */
+/* The same id must have the same text. A request for the unmodified run clears `modified`. */
 static int check_known(struct store *s, const struct store_run *r, const char *canonical,
                        bool *known, struct err *e)
 {

@@ -9,8 +9,8 @@
  * comparison, attempts and claims are the contract with users: names and columns stay. Beside them:
  * progress (running attempts), run_list (every run and its state), artefact_points,
  * wanted_evaluations and wanted_benchmarks (what a grid asks for, with its result or without).
- * A file that an earlier program made shows today's views all the same: a writer makes them again,
- * a reader keeps temporary ones.
+ * A file of an earlier program has the current views, too: a writer recreates them, a reader
+ * creates temporary ones.
  * 4. NaN is never stored: a number that is not finite is NULL and nonfinite > 0, or the attempt is
  * diverged. */
 #ifndef STORE_STORE_H
@@ -26,40 +26,40 @@
 struct store;
 enum store_mode { STORE_READ, STORE_WRITE };
 
-/* store_open - path of results.db. WRITE makes it, migrates it, and holds the lock until
- * store_close. READ never changes it and needs no lock; it works beside a live writer, after it,
- * and in a folder that cannot be written. Errors: ERR_NOINPUT READ of an absent or empty file, with
- * the command that makes one; ERR_TRYLATER another writer; ERR_UNAVAILABLE a newer schema, one for
- * READ that a writer must migrate first, a network file system; ERR_DATA another program's file,
- * one that is not regular, a trigger that is not the schema's (WRITE), or damage. Every function
- * below that meets another program's lock returns ERR_TRYLATER after 60 s. */
+/* store_open - opens results.db. WRITE creates or migrates it and holds the lock until store_close.
+ * READ never changes it and needs no lock; it works beside a writer and in a read-only folder.
+ * Errors: ERR_NOINPUT READ of an absent or empty file (names the command to run); ERR_TRYLATER
+ * another writer; ERR_UNAVAILABLE a newer schema, one for READ that a writer must migrate first, a
+ * network file system; ERR_DATA another program's file, one that is not regular, an unknown trigger
+ * (WRITE), or damage. If another program locks the file, every function below returns ERR_TRYLATER
+ * after 60 s. */
 int store_open(struct store **out, const char *path, enum store_mode mode, struct err *e);
 void store_close(struct store *s); /* takes NULL */
 
-/* --- what is wanted ----------------------------------------------------------------------- */
-/* store_add_run - the run, if it is not there: spec text, canonical text, config id, scale. A known
- * run that is asked for unmodified is no longer modified. ERR_INTERNAL: an evaluation whose
- * training is not there. */
-struct store_run {
-    const struct spec *spec;
-    const char *run_id, *config_id, *train_run_id; /* train_run_id: evaluations only, else NULL;
-                                                      the training is added first */
-    int64_t parameters_n;                          /* 0: unknown */
-    double flops;  /* of the whole run, for estimates (store_flops_rate); 0: unknown */
-    bool imported; /* a training whose checkpoint came from elsewhere */
-};
-/* Transactions nest: an inner one that is rolled back leaves the outer one whole. In a READ store
- * a transaction is one consistent view of the file. A store that is closed inside one undoes it. */
+/* --- transactions, runs, points ------------------------------------------------------------- */
+/* Transactions nest: rolling back an inner one leaves the outer one whole. In a READ store a
+ * transaction is one consistent view of the file. Closing the store rolls back. */
 int store_begin(struct store *s, struct err *e);
 int store_commit(struct store *s, struct err *e);
 void store_rollback(struct store *s);
-/* store_finish - commits, or rolls back if rc, the result of what was done, is an error. */
+/* store_finish - commits, or rolls back if rc is negative; returns the first error. */
 int store_finish(struct store *s, int rc, struct err *e);
+
+/* store_add_run - adds a run unless it is known: spec text, canonical text, config id, scale. A
+ * known run that is now requested unmodified is no longer modified. Errors: ERR_INTERNAL an
+ * evaluation without its training. */
+struct store_run {
+    const struct spec *spec;
+    const char *run_id, *config_id, *train_run_id; /* train_run_id: of an evaluation, else NULL;
+                                                      add the training first */
+    int64_t parameters_n;                          /* 0: unknown */
+    double flops;  /* of the whole run, for store_flops_rate; 0: unknown */
+    bool imported; /* a training with a checkpoint from elsewhere */
+};
 int store_add_run(struct store *s, const struct store_run *r, struct err *e);
 
-/* store_set_points - replaces the points of (artefact, scale) by these, all or none. Runs that no
- * artefact asks for any more keep their points under "ARTEFACT (earlier)", and so the paper's
- * lengths. */
+/* store_set_points - replaces all points of (artefact, scale). Runs that no artefact needs any more
+ * keep their points, and thereby the paper's lengths, under "ARTEFACT (earlier)". */
 struct store_point {
     int32_t point;
     const char *run_id;
@@ -70,9 +70,9 @@ int store_set_points(struct store *s, const char *artefact, const char *scale,
 
 /* store_set_paper - replaces the paper's numbers of an artefact by the rows of a paper.tsv: tabs, a
  * header line with the columns of the view paper_values but artefact, in any order, and perhaps
- * `position`; an empty cell is NULL. Where position is empty it is taken from method or series when
- * that reads Sinusoidal, Rotary, T5 Bias or ALiBi, perhaps followed by " L=512". Does nothing when
- * the file's hash is the stored one. Errors: ERR_DATA file:line:column. */
+ * `position`; an empty cell is NULL. Where position is empty it is taken from method or series if
+ * that is Sinusoidal, Rotary, T5 Bias or ALiBi, optionally followed by " L=512". Does nothing if
+ * the file's hash equals the stored one. Errors: ERR_DATA file:line:column. */
 int store_set_paper(struct store *s, const char *artefact, const char *tsv_path, struct err *e);
 
 /* store_set_claims - replaces the verdicts of (artefact, scale): the rows of the view claims. */
@@ -107,19 +107,19 @@ struct store_attempt {
                                `slurm`: the job's number; its host comes with STARTED */
     const char *dir; /* relative to the project: runs/<run_id>/<attempt>; shared by evaluations of
                         one worker */
-    const char *uid; /* 32 hex digits, of an attempt that was found in a folder; NULL: drawn */
+    const char *uid; /* 32 hex digits, of an attempt found in a folder; NULL: generated */
     const char *started_at; /* as clock_utc writes it; NULL: now */
 };
-/* store_start_attempt - a running row; *attempt_id is the key for what follows. */
+/* store_start_attempt - adds a running row; *attempt_id is its key. */
 int store_start_attempt(struct store *s, const struct store_attempt *a, int64_t *attempt_id,
                         struct err *e);
 /* store_has_attempt - whether the run has an attempt of this uid or in this folder. */
 int store_has_attempt(struct store *s, const char *run_id, const char *uid, const char *dir,
                       bool *known, struct err *e);
 /* store_end_attempt - ends the row and, for STORE_DONE, makes its pending result the current one of
- * the run, all in one transaction. A training that is done again with other checkpoints takes its
- * evaluations' results out of the current ones. ERR_INTERNAL: DONE without a pending result, or an
- * attempt that has ended already. */
+ * the run, in one transaction. If a training is redone with other checkpoints, the results of its
+ * evaluations are no longer current. Errors: ERR_INTERNAL DONE without a pending result, or an
+ * attempt that has already ended. */
 struct store_end {
     enum store_state state;
     int32_t exit_code, signal; /* -1: none */
@@ -131,31 +131,30 @@ int store_end_attempt(struct store *s, int64_t attempt_id, const struct store_en
 
 /* State of a run: its current result, and its newest attempt. */
 struct store_run_state {
-    bool done;             /* a current result is there */
+    bool done;             /* has a current result */
     enum store_state last; /* of the newest attempt; STORE_NONE: never tried */
-    int32_t attempts_n;    /* ever: the highest attempt number; the next one is one more */
+    int32_t attempts_n;    /* highest attempt number so far */
     int32_t failures_n;    /* failed or lost since the last done or cancelled */
     char last_message[256];
     char code_id[65]; /* of the current result */
-    bool imported;    /* the current result is a checkpoint that came from elsewhere */
+    bool imported;    /* the current result is a checkpoint from elsewhere */
 };
 int store_run_state(struct store *s, const char *run_id, struct store_run_state *out,
                     struct err *e);
-/* store_find_run - the one run whose id begins with prefix (4 to 16 hex digits). Errors: ERR_USAGE
- * not such digits, or several runs match; ERR_NOINPUT none does. */
+/* store_find_run - finds the only run whose id begins with prefix (4 to 16 hex digits). Errors:
+ * ERR_USAGE other characters, or several runs match; ERR_NOINPUT no match. */
 int store_find_run(struct store *s, char run_id[SPEC_ID_BYTES], const char *prefix, struct err *e);
 /* store_clear_results - the current result of a run is no longer current (--redo); rows stay. */
 int store_clear_results(struct store *s, const char *run_id, struct err *e);
 
-/* store_running - attempts still marked running: what a scheduler that starts must ingest and
- * settle. */
+/* store_running - lists the attempts marked running, which a new scheduler must recover. */
 struct store_running {
     int64_t attempt_id;
     char run_id[SPEC_ID_BYTES];
     int32_t attempt;
     char dir[512], host[65], boot_id[40];
     int64_t pid, pid_start;
-    char slot[32]; /* what store_start_attempt was given as device */
+    char slot[32]; /* device of store_start_attempt */
 };
 int store_running(struct store *s, struct arena *a, struct store_running **out, int32_t *n,
                   struct err *e);
@@ -165,19 +164,19 @@ int store_running(struct store *s, struct arena *a, struct store_running **out, 
 int store_checkpoint(struct store *s, const char *train_run_id, enum spec_checkpoint which,
                      char path[256], char sha256[65], struct err *e);
 
-/* store_flops_rate - for estimates: the median FLOP per second that the newest done runs of this
- * kind achieved on a device whose slot ("cpu") or description is like device_like (SQL LIKE; NULL:
- * any); 0 when nothing is known. */
+/* store_flops_rate - for estimates: the median FLOP/s of the newest done runs of this kind on a
+ * device whose slot ("cpu") or description matches device_like (SQL LIKE; NULL: any); 0: unknown.
+ */
 int store_flops_rate(struct store *s, enum spec_kind kind, const char *device_like,
                      double *flops_per_s, struct err *e);
 
 /* --- reading ------------------------------------------------------------------------------ */
 /* store_query - one SELECT, fenced: no PRAGMA, no ATTACH, no virtual table, only functions of a
  * list (fence.c), ended after limit_s (0: no limit), with values of 1 MiB, an answer of 64 MiB,
- * and 256 MiB for SQLite at most. Named parameters :name are bound as numbers when they look like
- * one (a real needs a point or a sign: an id of hex digits stays text), else as text; ones that the
- * statement lacks are ignored. Each row goes to `row`, which may stop by returning an error, and
- * may read from the store but not write. Errors: ERR_USAGE what is wrong with the SQL;
+ * and 256 MiB for SQLite at most. Named parameters :name are bound as numbers if they look like
+ * one (a real needs a point or a sign: an id of hex digits stays text), else as text; the statement
+ * may leave some unused. Each row goes to `row`, which may stop by returning an error and may read
+ * the store but not write it. Errors: ERR_USAGE what is wrong with the SQL;
  * ERR_UNAVAILABLE the limit of time; ERR_DATA another limit, which the message names. */
 struct store_param {
     const char *name, *value; /* name without the colon; value NULL: SQL NULL */
@@ -191,8 +190,8 @@ typedef int (*store_row_fn)(void *context, int columns_n, const char *const *nam
 int store_query(struct store *s, const char *sql, const struct store_param *params,
                 int32_t params_n, double limit_s, store_row_fn row, void *context, struct err *e);
 
-/* store_columns - the names of the columns of such a statement, which is not run, and how many
- * bytes of sql it has without the semicolon at its end. Errors: ERR_USAGE as above. */
+/* store_columns - the column names of such a statement, without running it, and its length in bytes
+ * without the final semicolon. Errors: ERR_USAGE as above. */
 int store_columns(struct store *s, struct arena *a, const char *sql, const char ***names,
                   int32_t *n, size_t *bytes, struct err *e);
 
