@@ -167,11 +167,11 @@ suite F7 "results.db on a failing disk, every operation" store/test_faults 'an_e
 needs namespaces disturb F8 "a folder that cannot be written" read_only 8 20
 disturb F8 "a file in place of a folder, a folder of a file" in_the_way 6 20
 disturb F9 "a damaged checkpoint" damage_checkpoint 5 100
-suite F9 "damaged safetensors" interchange/test_safetensors '*refused*' 'every_truncation*'
+suite F9 "damaged safetensors" interchange/test_safetensors '*rejected*' 'every_truncation*'
 suite F9 "damaged checkpoints of others" interchange/test_import_hostile '*'
 suite F9 "a damaged checkpoint, resumed and evaluated" worker/test_resume 'a_damaged*'
 disturb F10 "a corpus of other bytes" damage_corpus 12 1000
-suite F10 "damaged corpora" data/test_corpus '*damage*' '*changed*' '*short*' '*refused*'
+suite F10 "damaged corpora" data/test_corpus '*damage*' '*changed*' '*short*' '*rejected*'
 suite F10 "another text under the same name" worker/test_train 'another_text*'
 suite F11 "odd texts" prepare/test_text '*'
 needs python3 disturb F12 "results.db locked by others" lock_database 3 50
@@ -208,7 +208,7 @@ disturb F27 "a torn record" tear_records 5 200
 suite F27 "a record file cut anywhere, any bit flipped" record/test_event 'a_file_cut*' 'a_flipped*'
 suite F28 "resumed at every update" worker/test_resume 'a_run_stopped*'
 disturb F29 "the same grid again" nothing 3 20 1
-suite F29 "a training repeated" worker/test_reproduce 'a_training_repeats*'
+suite F29 "a training repeated" worker/test_reproduce 'a_training_is_reproduced*'
 needs "a GPU" row F29 "the same grid twice on one GPU"
 disturb F30 "queries, reports and exports beside the run" read_along 100 1000 1
 suite F30 "readers see whole transactions" store/test_crash 'readers*'
