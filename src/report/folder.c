@@ -1,4 +1,4 @@
-/* folder.c - reading the files of an artefact, and what is used where one is absent. */
+/* folder.c - reads the files of an artefact; supplies defaults for missing ones. */
 #include "report/report_internal.h"
 
 #include <string.h>

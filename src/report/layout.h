@@ -18,7 +18,7 @@
  *             their own; more than one need `group: metric`
  *   verdict:  metric | near | far, such as perplexity | 1.3 % | 5 %: when a cell of the paper is
  *             called reproduced, and when within 5 %. With | device at the end only numbers of a
- *             device of that name are judged; for others the ratio is shown. A line a metric
+ *             device of that name are judged; for others the ratio is shown. One line per metric
  *   note:     a sentence below the table; repeated for more
  *   panel:    the column that names the panels of the figure (may be left out)
  *   series:   the column that names a curve

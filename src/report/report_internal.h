@@ -28,7 +28,7 @@ int report_text_step(bool *clean, const char *p);
 /* report_clean_text - the text with the other characters as \xNN; "" for NULL. */
 const char *report_clean_text(struct arena *a, const char *text);
 
-/* --- answer.c - tables in memory: the one form between SQL and what is printed.
+/* --- answer.c - tables in memory: the only form between SQL and the output.
  *
  * Rows come from results.db (report_rows_query), from a paper.tsv (report_rows_tsv) or from C code
  * (report_rows_init); writer.c writes them in every format. The text of a cell is NULL for SQL NULL
@@ -79,7 +79,7 @@ int report_rows_tsv(struct report_rows *r, struct arena *a, const char *path, st
 
 /* report_rows_arrange - applies the marks at the start of column names, in statements of this
  * program:
- *   >name, <name   aligned to the right, to the left, whatever its cells are
+ *   >name, <name   aligned to the right, to the left, regardless of its cells
  *   ?name          left out if all its values are the same; ~name: if it has none
  *   #verdict       and every other field of report_cell: of the cells of the column before */
 void report_rows_arrange(struct report_rows *r);

@@ -1,5 +1,5 @@
-/* network.c - is a file on a network file system? FUSE does not say what is behind it, so the type
- * of its mount is read. */
+/* network.c - detects network file systems. FUSE hides the real one; its name is in the mount type.
+ */
 #include "store/database.h"
 
 #include <stdint.h>

@@ -46,8 +46,8 @@ void store_rollback(struct store *s);
 int store_finish(struct store *s, int rc, struct err *e);
 
 /* store_add_run - adds a run unless it is known: spec text, canonical text, config id, scale. A
- * known run that is now requested unmodified is no longer modified. Errors: ERR_INTERNAL an
- * evaluation without its training. */
+ * request for the unmodified run clears its `modified`. Errors: ERR_INTERNAL an evaluation without
+ * its training. */
 struct store_run {
     const struct spec *spec;
     const char *run_id, *config_id, *train_run_id; /* train_run_id: of an evaluation, else NULL;

@@ -286,8 +286,8 @@ static const char progress[] =
     " FROM run_attempts a JOIN runs r ON r.run_id=a.run_id"
     " LEFT JOIN progress_now n ON n.attempt_id=a.attempt_id WHERE a.state='running'";
 
-/* The lines of the specs of the runs in `cut`, cut at their first '='. Slow, so only what is needed
- * is cut. */
+/* The lines of the specs of the runs in `cut`, cut at their first '='. This is slow:
+ * put only the needed runs in `cut`. */
 #define SETTINGS                                                                                   \
     " lines(run_id, line, rest) AS("                                                               \
     "  SELECT run_id, NULL, spec||char(10) FROM cut JOIN runs USING(run_id)"                       \
