@@ -32,12 +32,10 @@ static int unknown_scale(struct arena *a, const struct project *p, const char *n
     size_t n = add_names(names, 0, a, p->root);
 
     if (strcmp(p->root, p->share) != 0) n = add_names(names, n, a, p->share);
-    const char *near = str_nearest(name, names, n);
     bool own = strcmp(p->root, p->share) != 0;
-    return ERR(e, ERR_USAGE,
-               "unknown scale '%.60s'%s%s%s (no configs/scale/%.60s.yaml under %s%s%s)", name,
-               near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", name, p->root,
-               own ? " or " : "", own ? p->share : "");
+    return ERR(e, ERR_USAGE, "unknown scale '%.60s' (no configs/scale/%.60s.yaml under %s%s%s)%s",
+               name, name, p->root, own ? " or " : "", own ? p->share : "",
+               str_hint(name, names, n).text);
 }
 
 static int read_rule(void *item, struct arena *a, const struct yaml_node *map, struct err *e)
