@@ -71,7 +71,7 @@ __device__ inline struct eight rows_load(const T *from, int n, bool wide, float 
 template <class T> __device__ inline void rows_store(T *to, const struct eight &v, int n, bool wide)
 {
     if (wide && n == 8) {
-        eight_store(to, v);
+        vec8_store(to, v);
         return;
     }
 #pragma unroll
