@@ -96,10 +96,10 @@ static bool same(char a, char b)
     return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-/* Edit distance of a and of b up to "=": 2 for a character inserted or deleted and for neighbours
- * swapped, 3 for a character changed. A slip of the finger drops a character more often than it
- * hits the next name: figur11 is figure11, not figure1. */
-enum { EDIT = 2, CHANGE = 3 };
+/* Edit distance of a and of b up to "=": characters inserted, deleted or changed, and neighbours
+ * swapped. Among equals the fewest changes win: a slip of the finger drops a character more often
+ * than it hits the next one, so figur11 is figure11, not figure1. */
+enum { EDIT = 64, CHANGE = EDIT + 1 };
 static size_t str_distance(const char *a, const char *b)
 {
     size_t rows[3][STR_NEAR_BYTES + 1] = {{0}};
@@ -125,7 +125,7 @@ static size_t str_distance(const char *a, const char *b)
 const char *str_nearest(const char *text, const char *const *names, size_t n)
 {
     const char *nearest = NULL;
-    size_t length = strlen(text), best = EDIT * (length / 3 + 1);
+    size_t length = strlen(text), best = CHANGE * (length / 3 + 1);
 
     for (size_t i = 0; i < n; i++) {
         size_t distance = str_distance(text, names[i]);
