@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "plan/settings.h"
 
 static const char script_bash[] =
     "_alibi() {\n"

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "cli/cli.h"
-#include "plan/settings.h"
 
 /* --- settings ------------------------------------------------------------------------------- */
 
