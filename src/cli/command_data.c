@@ -23,13 +23,6 @@ struct data_options {
     const char *id_end;
 };
 
-static void show_progress(void *context, const char *what, double share)
-{
-    (void)context;
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K%s %3.0f %%%s", what, 100 * share, share >= 1 ? "\n" : "");
-}
-
 static void print_corpus(const struct corpus *k)
 {
     printf("%-24s %9d words  %12lld train  %9lld valid  %9lld test  %.16s%s\n", k->name, k->vocab,
@@ -191,7 +184,7 @@ static int prepare(struct cli *c, struct data_options *o, struct err *e)
             e, ERR_USAGE,
             "%s is not an embedded corpus; pass --text DIR with train.txt, valid.txt and test.txt",
             p->name);
-    p->progress = show_progress;
+    p->progress = cli_show_progress;
     TRY(prepare_corpus(&c->project, p, e));
     TRY(corpus_open(&k, &c->project, p->name, e));
     print_corpus(&k);
@@ -200,7 +193,7 @@ static int prepare(struct cli *c, struct data_options *o, struct err *e)
     return 0;
 }
 
-int cli_data(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+int cli_data(struct cli *c, struct err *e)
 {
     struct data_options o = {0};
     const struct cli_option options[] = {
@@ -225,8 +218,7 @@ int cli_data(struct cli *c, const struct cli_command *self, int argc, char **arg
         {"force", 0, CLI_FLAG, &o.prepare.force, NULL, "overwrite existing output"},
         {0}};
 
-    TRY(cli_parse(c, self, options, argc, argv, 1, 2, e));
-    TRY(cli_open(c, e));
+    TRY(cli_begin(c, options, e));
     const char *verb = c->rest.item[0];
     if (strcmp(verb, "list") == 0) return list_corpora(c, e);
     if (strcmp(verb, "prepare") != 0 && strcmp(verb, "verify") != 0 && strcmp(verb, "fetch") != 0)

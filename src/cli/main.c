@@ -44,9 +44,9 @@ static int run_command(int argc, char **argv, struct err *e)
     for (size_t i = 0; i < n; i++) {
         names[i] = commands[i].name;
         if (strcmp(commands[i].name, argv[1]) != 0) continue;
-        struct cli c = {0};
+        struct cli c = {.self = &commands[i], .argc = argc - 2, .argv = argv + 2};
         arena_init(&c.arena);
-        int rc = commands[i].run(&c, &commands[i], argc - 2, argv + 2, e);
+        int rc = commands[i].run(&c, e);
         store_close(c.store);
         arena_fini(&c.arena);
         return rc == CLI_DONE ? 0 : rc;
