@@ -88,7 +88,7 @@ const char *report_table_facts(struct arena *a, const struct report_rows *groups
     if (source) strbuf_addf(&b, "%s%s", b.n ? ", " : "", source);
     if (modified && strcmp(modified, "1") == 0) strbuf_add(&b, ", modified");
     if (noisy && strcmp(noisy, "1") == 0)
-        strbuf_add(&b, ", speeds measured on a busy machine (noisy)");
+        strbuf_addf(&b, "%sspeeds measured on a busy machine (noisy)", b.n ? ", " : "");
     return b.text;
 }
 
