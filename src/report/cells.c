@@ -314,9 +314,11 @@ int report_cells_groups(struct report_rows *out, struct arena *a, struct store *
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) put_distinct(&q, facts[i]);
     PUT(&q,
         ",\n min(%s) AS tokens_low, max(%s) AS tokens_high, min(%s) AS parameters_low,\n"
-        " max(%s) AS parameters_high, max(%s) AS modified",
+        " max(%s) AS parameters_high, max(%s) AS modified, max(max(coalesce(%s, 0),\n"
+        " coalesce(%s, 0))) AS noisy",
         column(&q, "tokens"), column(&q, "tokens"), column(&q, "parameters"),
-        column(&q, "parameters"), column(&q, "modified"));
+        column(&q, "parameters"), column(&q, "modified"), column(&q, "noisy"),
+        column(&q, "alone_noisy"));
     const char *paper = nominal(&q, k->column);
     PUT(&q, ",\n max(coalesce(%s <> %s, 0)", paper ? paper : "0",
         paper ? column(&q, k->column) : "0");
