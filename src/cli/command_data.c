@@ -102,13 +102,24 @@ static int download(const struct fetch_source *s, const struct data_options *o, 
     return rc;
 }
 
+static int unknown_corpus(struct arena *a, const char *name, struct err *e)
+{
+    int32_t n;
+    const struct fetch_source *all = fetch_sources(&n);
+    const char **names = arena_array(a, (size_t)n, sizeof *names);
+
+    for (int32_t i = 0; i < n; i++) names[i] = all[i].name;
+    return ERR(e, ERR_USAGE, "unknown corpus '%s' (see `alibi data list`)%s", name,
+               str_hint(name, names, (size_t)n).text);
+}
+
 static int fetch(struct cli *c, const char *name, const struct data_options *o, struct err *e)
 {
     const struct fetch_source *s = fetch_source_find(name);
     const char *sha256 = o->sha256, *archive = o->from;
     bool there = true;
 
-    if (!s) return ERR(e, ERR_USAGE, "unknown corpus '%s' (see `alibi data list`)", name);
+    if (!s) return unknown_corpus(&c->arena, name, e);
     if (!sha256) sha256 = s->sha256;
     if (strlen(sha256) != 64 || strspn(sha256, "0123456789abcdef") != 64)
         return ERR(e, ERR_USAGE, "--sha256: expected 64 lower-case hex digits, found '%.70s'",

@@ -51,9 +51,8 @@ static int run_command(int argc, char **argv, struct err *e)
         arena_fini(&c.arena);
         return rc == CLI_DONE ? 0 : rc;
     }
-    const char *near = str_nearest(argv[1], names, n);
-    return ERR(e, ERR_USAGE, "unknown command '%s'%s%s; see `alibi --help`", argv[1],
-               near ? "; did you mean " : "", near ? near : "");
+    return ERR(e, ERR_USAGE, "unknown command '%s' (see `alibi --help`)%s", argv[1],
+               str_hint(argv[1], names, n).text);
 }
 
 /* Opens closed standard streams, so that no other file gets their descriptor and receives messages.

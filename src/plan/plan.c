@@ -70,21 +70,11 @@ static int unknown_artefact(const struct project *project, struct arena *a, cons
 {
     char **names;
     int32_t n;
-    struct strbuf all;
 
     TRY(plan_list(&names, &n, project, a, e));
-    const char *near = str_nearest(name, (const char *const *)names, (size_t)n);
-    strbuf_init(&all, a);
-    for (int32_t i = 0; i < n; i++) strbuf_addf(&all, "%s%s", i ? ", " : "", names[i]);
-    if (near)
-        return ERR(e, ERR_NOINPUT,
-                   "unknown artefact '%.100s'; did you mean '%s'? `alibi list` lists them (a path "
-                   "must contain a slash)",
-                   name, near);
     return ERR(e, ERR_NOINPUT,
-               "unknown artefact '%.100s', expected one of %s (a path must contain "
-               "a slash)",
-               name, all.text);
+               "unknown artefact '%.100s' (`alibi list` lists them; a path must contain a slash)%s",
+               name, str_hint(name, (const char *const *)names, (size_t)n).text);
 }
 
 /* Finds name and folder of an artefact from the user's argument. */

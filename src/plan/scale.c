@@ -15,11 +15,9 @@ static int unknown_scale(struct arena *a, const struct project *p, const char *n
     int roots_n = plan_roots(root, p);
 
     TRY(plan_names(&names, &n, p, a, "configs/scale", ".yaml", e));
-    const char *near = str_nearest(name, (const char *const *)names, (size_t)n);
-    return ERR(e, ERR_USAGE,
-               "unknown scale '%.60s'%s%s%s (no configs/scale/%.60s.yaml under %s%s%s)", name,
-               near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", name, root[0],
-               roots_n > 1 ? " or " : "", roots_n > 1 ? root[1] : "");
+    return ERR(e, ERR_USAGE, "unknown scale '%.60s' (no configs/scale/%.60s.yaml under %s%s%s)%s",
+               name, name, root[0], roots_n > 1 ? " or " : "", roots_n > 1 ? root[1] : "",
+               str_hint(name, (const char *const *)names, (size_t)n).text);
 }
 
 static int read_rule(void *item, struct arena *a, const struct yaml_node *map, struct err *e)

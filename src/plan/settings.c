@@ -86,22 +86,6 @@ int draft_complete(const struct draft *d, struct err *e)
     return 0;
 }
 
-/* The probably intended name: the nearest, else one with this last part (updates for train.updates)
- * or prefix (pos for position). */
-static const char *probable_name(const char *name, const char *const *names, size_t n)
-{
-    const char *near = str_nearest(name, names, n);
-    size_t length = strlen(name);
-
-    for (size_t i = 0; i < n && !near; i++) {
-        const char *dot = strrchr(names[i], '.');
-        if (dot && strcmp(dot + 1, name) == 0) near = names[i];
-    }
-    for (size_t i = 0; i < n && !near && length >= 3; i++)
-        if (strncmp(names[i], name, length) == 0) near = names[i];
-    return near;
-}
-
 int settings_key(const struct spec_key **out, const char *name, struct err *e)
 {
     const char *names[SHORT_NAMES_N + SETTINGS_KEYS_MAX];
@@ -117,9 +101,7 @@ int settings_key(const struct spec_key **out, const char *name, struct err *e)
     }
     for (size_t i = 0; i < SHORT_NAMES_N; i++) names[names_n++] = short_names[i].name;
     for (size_t i = 0; i < n; i++) names[names_n++] = keys[i].name;
-    const char *near = probable_name(name, names, names_n);
-    return ERR(e, ERR_DATA, "unknown key '%.60s'%s%s%s", name, near ? "; did you mean '" : "",
-               near ? near : "", near ? "'?" : "");
+    return ERR(e, ERR_DATA, "unknown key '%.60s'%s", name, str_hint(name, names, names_n).text);
 }
 
 int settings_value(const struct spec_key *key, const char *text, struct err *e)

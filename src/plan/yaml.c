@@ -330,9 +330,8 @@ int yaml_known(const struct yaml_node *map, const char *const *names, size_t n, 
         size_t k = 0;
         while (k < n && strcmp(names[k], key) != 0) k++;
         if (k < n) continue;
-        const char *near = str_nearest(key, names, n);
-        return yaml_error(map->key[i], e, "unknown key '%.60s'%s%s%s", key,
-                          near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+        return yaml_error(map->key[i], e, "unknown key '%.60s'%s", key,
+                          str_hint(key, names, n).text);
     }
     return 0;
 }

@@ -106,8 +106,7 @@ TEST(a_product_is_recorded_once_its_algorithm_was_chosen)
     open_desk(&d, "three");
     op_ok(d.k.b->ops->graph_begin(d.k.b, &e), &e);
     assert_int_equal(multiply(&d, &e), ERR_INTERNAL);
-    assert_non_null(
-        strstr(e.text, "chosen by measuring, which is forbidden while work is recorded"));
+    assert_non_null(strstr(e.text, "chosen by timing, which is not possible during graph capture"));
     op_ok(d.k.b->ops->graph_end(d.k.b, NULL, &e), &e);
 
     op_ok(multiply(&d, &e), &e);

@@ -203,17 +203,21 @@ static int try_product(struct desk *d, struct err *e)
     return ops_linear(d->b, &y, &d->x, &d->x, NULL, 0, e);
 }
 
-static void work_that_cannot_be_captured_is_named(void **state)
+static void calls_that_a_capture_forbids_are_named(void **state)
 {
     (void)state;
     static const struct {
         int (*attempt)(struct desk *d, struct err *e);
         const char *word;
     } rows[] = {
-        {try_alloc, "memory is asked for"},    {try_upload, "an upload"},
-        {try_download, "a download"},          {try_sync, "a sync"},
-        {try_record, "a second recording"},    {try_replay, "a replay"},
-        {try_scratch, "scratch memory grows"}, {try_product, "a product of 12 x 12 x 40"},
+        {try_alloc, "an allocation"},
+        {try_upload, "an upload"},
+        {try_download, "a download"},
+        {try_sync, "a sync"},
+        {try_record, "a second capture"},
+        {try_replay, "a graph launch"},
+        {try_scratch, "growth of scratch memory"},
+        {try_product, "a product of 12 x 12 x 40"},
     };
     struct desk d;
     open_desk(&d);
@@ -221,15 +225,14 @@ static void work_that_cannot_be_captured_is_named(void **state)
         struct err e = {0}, none = {0};
         ok(d.b->ops->graph_begin(d.b, &none), &none);
         assert_int_equal(rows[i].attempt(&d, &e), ERR_INTERNAL);
-        if (strstr(e.text, rows[i].word) == NULL ||
-            strstr(e.text, "while work is recorded") == NULL)
+        if (strstr(e.text, rows[i].word) == NULL || strstr(e.text, "during graph capture") == NULL)
             fail_msg("%s: expected %s", e.text, rows[i].word);
         ok(d.b->ops->graph_end(d.b, NULL, &none), &none);
         ok(d.b->ops->sync(d.b, &none), &none);
     }
     struct err e = {0};
     assert_int_equal(d.b->ops->graph_end(d.b, NULL, &e), ERR_INTERNAL);
-    assert_non_null(strstr(e.text, "nothing is recorded"));
+    assert_non_null(strstr(e.text, "no capture is in progress"));
     close_desk(&d);
 }
 
@@ -238,7 +241,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(masks_and_rates_are_those_of_each_replay),
         cmocka_unit_test(a_graph_keeps_scratch_memory_that_grew_later),
-        cmocka_unit_test(work_that_cannot_be_captured_is_named),
+        cmocka_unit_test(calls_that_a_capture_forbids_are_named),
     };
     int failed = 0;
     if (argc < 2 || argv[1][0] == '-') {
