@@ -254,16 +254,18 @@ void report_html(FILE *out, const char *format, ...) ERR_PRINTF(2, 3);
 void report_html_open(FILE *out, const char *title);
 void report_html_close(FILE *out);
 
-/* report_html_rows - a table that scrolls sideways where it is wider than the page. A cell with a
- * link leads to the element of that id; a number with a verdict has its sign. */
-void report_html_rows(FILE *out, const struct report_rows *r);
+/* report_html_cell - a cell of a table; of row -1 the column's heading. One with a link leads to
+ * the element of that id; a number with a verdict has its sign. The first of a row opens the row.
+ */
+void report_html_cell(FILE *out, const struct report_rows *r, int32_t row, int32_t column,
+                      bool right);
 
 /* report_html_claims - a block for each claim of the rows report_claims.cases: verdict, statement,
  * and its cases in a list. */
 void report_html_claims(FILE *out, const struct report_rows *cases);
 
 /* report_html_inline - a text with its **bold** and `code`. */
-void report_html_inline(FILE *out, struct arena *a, const char *text);
+void report_html_inline(FILE *out, const char *text);
 
 /* report_html_text - a text of a README: paragraphs with **bold** and `code`, headings, and lists,
  * tables and code with their lines. The first paragraph is shown, the rest opens
