@@ -278,23 +278,11 @@ bool report_answer_has(const struct report_answer *r, const char *name)
     return false;
 }
 
-const char *report_quoted(struct arena *a, const char *name, char quote)
-{
-    struct strbuf b;
-
-    strbuf_init(&b, a);
-    strbuf_add_n(&b, &quote, 1);
-    for (const char *p = name; *p; p++)
-        strbuf_add_n(&b, *p == quote ? p : "", *p == quote), strbuf_add_n(&b, p, 1);
-    strbuf_add_n(&b, &quote, 1);
-    return b.text;
-}
-
 void report_answer_begin(struct strbuf *b, const struct report_answer *r)
 {
     strbuf_add(b, "WITH report_answer(");
     for (int32_t c = 0; c < r->columns_n; c++)
-        strbuf_addf(b, "%s%s", c ? "," : "", report_quoted(b->arena, r->name[c], '"'));
+        strbuf_addf(b, "%s%s", c ? "," : "", str_quote(b->arena, r->name[c], '"'));
     strbuf_add(b, ") AS MATERIALIZED (");
     strbuf_add(b, r->sql);
     strbuf_add(b, "\n),\nreport_numbered AS MATERIALIZED (\n"
@@ -315,7 +303,7 @@ void report_answer_rows(struct report_answer *out, struct arena *a, const char *
             if (c) strbuf_add(&b, ",");
             const struct report_cell *cell = &rows->row[i][c];
             strbuf_add(&b, !cell->text         ? "NULL"
-                           : cell->type == 't' ? report_quoted(a, cell->text, '\'')
+                           : cell->type == 't' ? str_quote(a, cell->text, '\'')
                                                : cell->text);
         }
         strbuf_add(&b, ")");

@@ -118,16 +118,15 @@ const char *report_unique_name(struct arena *a, const char *const *name, int32_t
 bool report_answer_has(const struct report_answer *r, const char *name);
 
 /* report_answer_begin - "WITH …": the tables report_answer, the rows, and report_numbered, the same
- * with "#row", the place of a row from 1. report_quoted - a name or a text as SQL writes it. */
+ * with "#row", the place of a row from 1. */
 void report_answer_begin(struct strbuf *b, const struct report_answer *r);
-const char *report_quoted(struct arena *a, const char *text, char quote);
 
 /* --- folder.c - the files of an artefact's folder: query.sql, table.txt, paper.tsv, claim.sql,
  * plot.gp.
  *
- * A folder that holds only a grid.yaml (a user's own) is reported too: without query.sql and
- * table.txt the rows are all evaluations the grid asks for, in a table of methods and L_train by
- * L_valid, and a curve for each. Without paper.tsv or claim.sql that part is missing.
+ * A folder that holds only a grid.yaml (a user's own) is reported too: experiments/default has the
+ * query.sql and the table.txt it lacks, and the plot.gp of a folder without a table.txt. Without
+ * paper.tsv or claim.sql that part is missing.
  *
  * A use: line of table.txt puts another artefact's file in the place of one that this folder lacks.
  * The other folder is looked for beside this one, then among the project's experiments, then among

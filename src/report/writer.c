@@ -232,12 +232,8 @@ static void csv_cell(struct table *t, int32_t row, int32_t column)
         fputs(text, out);
         return;
     }
-    fputs(formula ? "\"'" : "\"", out);
-    for (const char *p = text; *p; p++) {
-        if (*p == '"') fputc('"', out);
-        fputc(*p, out);
-    }
-    fputc('"', out);
+    struct arena *a = t->rows->arena;
+    fputs(str_quote(a, formula ? arena_printf(a, "'%s", text) : text, '"'), out);
 }
 
 /* A text as a JSON string; jansson escapes what must be escaped and rejects what is not UTF-8. */
@@ -248,7 +244,8 @@ static void json_text(struct table *t, const char *text)
     if (!string)
         t->rc = ERR(t->e, ERR_DATA, "a cell that begins with \"%.40s\" is not valid UTF-8", text);
     else if (json_dumpf(string, t->out, JSON_ENCODE_ANY) < 0)
-        t->rc = file_check_output(t->out, t->e) < 0 ? ERR_OUTPUT : ERR(t->e, ERR_NOMEM, "out of memory");
+        t->rc = file_check_output(t->out, t->e) < 0 ? ERR_OUTPUT
+                                                    : ERR(t->e, ERR_NOMEM, "out of memory");
     json_decref(string);
 }
 
