@@ -62,6 +62,15 @@ void report_rows_slice(struct report_rows *out, const struct report_rows *of, in
     for (int32_t i = 0; i < rows_n; i++) out->row[i] = of->row[row + i] + column;
 }
 
+int32_t report_rows_alike(const struct report_rows *r, int32_t row, int32_t column)
+{
+    int32_t n = 1;
+    while (row + n < r->rows_n &&
+           strcmp(report_rows_text(r, row + n, column), report_rows_text(r, row, column)) == 0)
+        n++;
+    return n;
+}
+
 static int rows_take(void *context, int columns_n, const char *const *names,
                      const struct store_cell *cells, struct err *e)
 {

@@ -67,6 +67,9 @@ void report_rows_append(struct report_rows *to, const struct report_rows *from);
 void report_rows_slice(struct report_rows *out, const struct report_rows *of, int32_t column,
                        int32_t columns_n, int32_t row, int32_t rows_n);
 
+/* report_rows_alike - how many rows from this one on have its text in the column, never NULL. */
+int32_t report_rows_alike(const struct report_rows *r, int32_t row, int32_t column);
+
 /* report_rows_query - all rows of one statement. where names its source in messages (a file), or
  * is NULL. Errors: those of store_query; ERR_DATA more than REPORT_MAX_CELLS cells. */
 int report_rows_query(struct report_rows *r, struct arena *a, struct store *s, const char *where,
