@@ -7,14 +7,21 @@
 
 #include "base/file.h"
 
-/* n bytes of a text, escaped for content and for attributes in double quotes. */
-static void html_put(FILE *out, const char *text, size_t bytes)
+/* n bytes of a text, escaped for content and for attributes in double quotes; subscripts as
+ * elements. */
+static void html_put(FILE *out, const char *text, size_t bytes, bool subscripts)
 {
     static const char special[] = "&<>\"'";
     static const char *const entity[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
     bool clean;
 
     for (const char *p = text; p < text + bytes;) {
+        size_t word = subscripts ? report_subscript(text, p) : 0;
+        if (word) {
+            fprintf(out, "L<sub>%.*s</sub>", (int)word, p + 2);
+            p += 2 + word;
+            continue;
+        }
         const char *at = strchr(special, *p);
         int n = report_text_step(&clean, p);
         if (at) fputs(entity[at - special], out);
@@ -34,7 +41,11 @@ void report_html(FILE *out, const char *format, ...)
             fputc(*p, out);
         } else if (*++p == 's') {
             const char *text = va_arg(args, const char *);
-            if (text) html_put(out, text, strlen(text));
+            if (text) html_put(out, text, strlen(text), true);
+        } else if (*p == '-') {
+            const char *text = va_arg(args, const char *);
+            if (text) html_put(out, text, strlen(text), false);
+            p++; /* its s */
         } else {
             assert(*p == 'd');
             fprintf(out, "%d", va_arg(args, int));
@@ -70,7 +81,7 @@ const char report_html_style[] =
     "h2{font-size:1.25rem;line-height:1.3;margin:0 0 .5rem}\n"
     "h3{font-size:1.02rem;margin:1.4rem 0 .4rem}\n"
     "h4{font-size:1rem;margin:.8rem 0 .2rem}\n"
-    "p{margin:.4rem 0;max-width:60rem}\n"
+    "p{margin:.4rem 0;max-width:60rem}sub{line-height:0}\n"
     "a{color:var(--link)}\n"
     "section{border-top:1px solid var(--line);margin-top:2rem;padding-top:1.2rem}\n"
     ".lead{font-size:1.15rem}\n"
@@ -141,7 +152,7 @@ void report_html_open(FILE *out, const char *title)
     report_html(out,
                 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
                 "<meta name=\"color-scheme\" content=\"light dark\"/>\n"
-                "<link rel=\"icon\" href=\"data:,\"/>\n<title>%s</title>\n<style>\n",
+                "<link rel=\"icon\" href=\"data:,\"/>\n<title>%-s</title>\n<style>\n",
                 title);
     fputs(report_html_style, out);
     fputs("</style>\n</head>\n<body>\n<main>\n", out);
@@ -179,7 +190,7 @@ static void html_badge(FILE *out, const char *verdict)
 {
     const char *kind = verdict_look(verdict).kind;
 
-    report_html(out, kind ? "<span class=\"badge %s\">%s</span>" : "%s%s", kind, verdict);
+    report_html(out, kind ? "<span class=\"badge %-s\">%s</span>" : "%s%s", kind, verdict);
 }
 
 /* A number's verdict: its sign, which says the whole when asked. */
@@ -188,7 +199,7 @@ static void html_sign(FILE *out, const char *verdict)
     struct verdict_look look = verdict_look(verdict);
 
     if (*look.sign)
-        report_html(out, " <span class=\"%s\" title=\"%s\">%s</span>", look.kind, verdict,
+        report_html(out, " <span class=\"%-s\" title=\"%-s\">%s</span>", look.kind, verdict,
                     look.sign);
 }
 
@@ -201,7 +212,7 @@ static void html_lines(FILE *out, const char *text)
     fputs("<pre>", out);
     for (const char *line = text; *line;) {
         size_t n = strcspn(line, "\n");
-        html_put(out, line, n);
+        html_put(out, line, n, false);
         line += n + (line[n] == '\n');
         if (*line) fputc('\n', out);
     }
@@ -221,7 +232,7 @@ static void html_content(FILE *out, const struct report_cell *cell)
     } else if (cell->verdict && cell->text && strcmp(cell->verdict, cell->text) == 0) {
         html_badge(out, cell->verdict);
     } else {
-        report_html(out, cell->link ? "<a href=\"#%s\">%s</a>" : "%s%s", cell->link, cell->text);
+        report_html(out, cell->link ? "<a href=\"#%-s\">%s</a>" : "%s%s", cell->link, cell->text);
         if (cell->verdict) html_sign(out, cell->verdict);
     }
 }
@@ -232,7 +243,7 @@ void report_html_cell(FILE *out, const struct report_rows *r, int32_t row, int32
     const struct report_cell *cell = row < 0 ? NULL : &r->row[row][column];
 
     if (column == 0)
-        report_html(out, cell && cell->id ? "<tr id=\"%s\">" : "<tr>", cell ? cell->id : NULL);
+        report_html(out, cell && cell->id ? "<tr id=\"%-s\">" : "<tr>", cell ? cell->id : NULL);
     if (!cell) {
         report_html(out,
                     right ? "<th scope=\"col\" class=\"n\">%s</th>" : "<th scope=\"col\">%s</th>",
@@ -241,8 +252,8 @@ void report_html_cell(FILE *out, const struct report_rows *r, int32_t row, int32
     }
     bool wide = cell->more || cell->wide || (cell->text && strlen(cell->text) > HTML_WRAP_BYTES);
     fputs(right ? "<td class=\"n\"" : wide ? "<td class=\"w\"" : "<td", out);
-    if (column && cell->id) report_html(out, " id=\"%s\"", cell->id);
-    if (cell->hint) report_html(out, " title=\"%s\"", cell->hint);
+    if (column && cell->id) report_html(out, " id=\"%-s\"", cell->id);
+    if (cell->hint) report_html(out, " title=\"%-s\"", cell->hint);
     fputc('>', out);
     html_content(out, cell);
     fputs("</td>", out);
@@ -306,7 +317,7 @@ static int html_picture(FILE *out, struct arena *a, const char *path, const char
 
     TRY(file_read(a, &text, &n, path, FIGURE_MAX_BYTES, e));
     fprintf(out, "<img %s", attributes);
-    report_html(out, " alt=\"%s\" src=\"data:image/svg+xml;base64,", title);
+    report_html(out, " alt=\"%-s\" src=\"data:image/svg+xml;base64,", title);
     put_base64(out, text, n);
     fputs("\"/>", out);
     return 0;
@@ -340,7 +351,7 @@ static const char *text_marked(FILE *out, const char *p, const char *mark, const
     end = strstr(p + n, mark);
     if (!end || end == p + n) return NULL;
     fprintf(out, "<%s>", element);
-    html_put(out, p + n, (size_t)(end - p) - n);
+    html_put(out, p + n, (size_t)(end - p) - n, strcmp(element, "code") != 0);
     fprintf(out, "</%s>", element);
     return end + n;
 }
@@ -352,7 +363,7 @@ void report_html_inline(FILE *out, const char *p)
         size_t n = strcspn(p + 1, "*`") + 1;
         if (!next) next = text_marked(out, p, "`", "code");
         if (!next) {
-            html_put(out, p, n);
+            html_put(out, p, n, true);
             next = p + n;
         }
         p = next;
