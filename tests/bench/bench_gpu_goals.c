@@ -1,12 +1,12 @@
-/* bench_gpu_goals.c - the goals for one GPU beside what was measured.
+/* bench_gpu_goals.c - the goals for one GPU, and whether the measurements meet them.
  *
- * 1. A goal is made of numbers: a key of a case, or one key over another's, times a scale. In the
- *    names of cases @ is a position method and # a length: the goal's sets fill them in.
- * 2. Of these numbers the worst is the measured one. A goal some of whose cases were not measured
- *    is judged by the others and says by how many.
- * 3. A threshold is the lowest number that is accepted, or where the goal says so the highest.
- * 4. Goals of speed are set for an H200. On another GPU they are scaled by its peak of bf16
- *    products (shape_peak_flops); a GPU without a known peak has none. */
+ * 1. A goal has one number for each of its cases: a key of a case, or the ratio of two, times a
+ *    scale. In the names of cases, @ is a position method and # a length, from the goal's sets.
+ * 2. The worst of these numbers counts. If some cases were not measured, the others are judged and
+ *    their number is printed.
+ * 3. A threshold is the lowest accepted number (AT_LEAST) or the highest (AT_MOST).
+ * 4. Speed goals are set for an H200. On another GPU they are scaled by its peak of bf16 products
+ *    (shape_peak_flops); a GPU without a known peak has no speed goals. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,13 +17,13 @@
 
 enum goal_rule {
     EACH,       /* every number counts */
-    OF_METHODS, /* at each length the lowest over the highest of the methods */
-    OF_ALL      /* the lowest over the highest of all */
+    OF_METHODS, /* for each length, the ratio of the lowest to the highest of the methods */
+    OF_ALL      /* the ratio of the lowest to the highest of all */
 };
 enum goal_side { AT_LEAST, AT_MOST };
 enum goal_unit { OF_ITSELF, OF_PEAK /* TFLOP/s as % of the peak */, SPEED, TIME };
 
-/* Sets: bits of the entries of these lists. */
+/* Sets are bit masks over these lists. */
 static const enum spec_position methods[] = {SPEC_ALIBI, SPEC_SINUSOIDAL, SPEC_ROTARY, SPEC_T5};
 static const int32_t lengths[] = {512, 1024, 3072, 16384};
 enum { METHODS_N = sizeof methods / sizeof *methods, LENGTHS_N = sizeof lengths / sizeof *lengths };
@@ -110,7 +110,7 @@ static const struct goal goals[] = {
      "checkpoint-@-#-bf16", "pause_s", NULL, NULL, OF_ITSELF},
 };
 
-/* A goal's numbers: the worst, and how many there are of how many. */
+/* The worst number of a goal; n of its `of` cases were measured. */
 struct found {
     double worst;
     int32_t n, of;
@@ -131,7 +131,7 @@ static void name_case(char out[BENCH_NAME_BYTES], const char *pattern, int metho
     out[n < BENCH_NAME_BYTES ? n : BENCH_NAME_BYTES - 1] = '\0';
 }
 
-/* A key of a case; false where it was not measured. */
+/* A key of a case; false if it was not measured. */
 static bool key_of(double *out, const struct table *t, const char *pattern, const char *key,
                    int method, int length)
 {
@@ -164,7 +164,7 @@ static void found_add(struct found *f, const struct goal *g, double x)
     f->n++;
 }
 
-/* The lowest over the highest of the numbers of a set, where there are at least two. */
+/* The ratio of the lowest to the highest number of a set, if there are at least two. */
 static void found_spread(struct found *f, const struct goal *g, const struct table *t,
                          uint32_t length_set)
 {
@@ -209,7 +209,7 @@ static const char *gpu_of(const struct table *t)
     return "H200";
 }
 
-/* The goal as it is for a GPU with that peak. */
+/* The goal, scaled for a GPU with that peak. */
 static struct goal goal_for(const struct goal *g, double peak_flops)
 {
     struct goal out = *g;
