@@ -157,8 +157,8 @@ static void print_peer(const struct table *t)
                ours = table_number(line, "ours_median_s");
         if (!(theirs > 0.0) || !(ours > 0.0)) continue;
         if (!any)
-            printf("\n%-34s %9s %9s %7s %9s %9s  %s\n", "beside PyTorch", "ours ms", "torch ms",
-                   "faster", "ours GB", "torch GB", "PyTorch, its best way");
+            printf("\n%-34s %9s %9s %7s %9s %9s  %s\n", "compared with PyTorch", "ours ms",
+                   "torch ms", "faster", "ours GB", "torch GB", "PyTorch, its best way");
         any = true;
         printf("%-34s %9.3f %9.3f %6.2fx %9.2f %9.2f  %s, %s\n", table_text(line, "case"),
                1e3 * ours, 1e3 * theirs, theirs / ours,
