@@ -47,6 +47,14 @@ for file in src/*/*.[ch] cuda/*.[ch] cuda/*.cu cuda/*.cuh; do
     done
 done
 
+# src/README.md has a row for every folder, and names files that exist.
+for folder in src/*/; do
+    row=$(grep -F "| \`$(basename "$folder")\` |" src/README.md) || say "src/README.md: no row for $folder"
+    for name in $(echo "$row" | grep -oE '`[a-z_]+\.(c|h|sql)`' | tr -d '`'); do
+        [ -e "$folder$name" ] || say "src/README.md: $folder$name does not exist"
+    done
+done
+
 # Headers compile alone as C17; those that CUDA or C++ includes also as C++17.
 for header in src/*/*.h; do
     gcc -std=c17 -D_GNU_SOURCE -Isrc -Wall -Wextra -Werror -fsyntax-only -x c "$header" || say "$header: does not compile alone as C17"
