@@ -76,6 +76,12 @@ $(BUILD)/store/views.inc: src/store/views.sql
 $(BUILD)/obj/store/schema.o: CPPFLAGS += -I$(BUILD)
 $(BUILD)/obj/store/schema.o: $(BUILD)/store/views.inc
 
+# The sections of the help, which begin with "@ NAME", as rows of a name and a text after a first row.
+$(BUILD)/cli/help.inc: src/cli/help.txt
+	@mkdir -p $(@D); sed -e 's/^@ \(.*\)$$/}, {"\1",/; t' -e 's/["\\]/\\&/g; s/.*/"&\\n"/' $< > $@
+$(BUILD)/obj/cli/commands.o: CPPFLAGS += -I$(BUILD)
+$(BUILD)/obj/cli/commands.o: $(BUILD)/cli/help.inc
+
 $(BUILD)/testobj/%.o: tests/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -c -o $@ $<

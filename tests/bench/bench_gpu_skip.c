@@ -12,7 +12,7 @@
 #include "bench/bench_gpu.h"
 #include "bench/bench_live.h"
 #include "model/model_internal.h"
-#include "worker/weights.h"
+#include "worker/worker_internal.h"
 
 enum { WARMUP = 3, STEPS = 20, TINY_STEPS = 2, HEADS_MAX = 64 };
 
