@@ -125,7 +125,8 @@ char *database_uri(struct arena *a, const char *path, const char *query);
  * result are no longer current. */
 int results_unlink_all(struct store *s, struct err *e);
 
-/* --- schema (schema.c, views.c) -------------------------------------------------------------- */
+/* --- schema (schema.c, views.sql) --------------------------------------------------------------
+ */
 
 /* 1. The tables of a released version never change: a new version is a new step.
  * 2. All steps are one transaction: the file has the old schema or the new one, never half. Before

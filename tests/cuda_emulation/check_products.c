@@ -102,7 +102,7 @@ TEST(a_product_is_recorded_once_its_algorithm_was_chosen)
     void *graph = NULL;
     open_desk(&d, "three");
     assert_ok(d.k.b->ops->graph_begin(d.k.b, &e));
-    assert_fails(ERR_INTERNAL, "chosen by measuring, which is forbidden while work is recorded",
+    assert_fails(ERR_INTERNAL, "chosen by timing, which is not possible during graph capture",
                  multiply(&d, &e));
     assert_ok(d.k.b->ops->graph_end(d.k.b, NULL, &e));
 

@@ -188,26 +188,30 @@ static int try_product(struct desk *d, struct err *e)
     return ops_linear(d->b, &y, &d->x, &d->x, NULL, 0, e);
 }
 
-TEST(work_that_cannot_be_captured_is_named)
+TEST(calls_that_a_capture_forbids_are_named)
 {
     static const struct {
         int (*attempt)(struct desk *d, struct err *e);
         const char *word;
     } rows[] = {
-        {try_alloc, "memory is asked for"},    {try_upload, "an upload"},
-        {try_download, "a download"},          {try_sync, "a sync"},
-        {try_record, "a second recording"},    {try_replay, "a replay"},
-        {try_scratch, "scratch memory grows"}, {try_product, "a product of 12 x 12 x 40"},
+        {try_alloc, "an allocation"},
+        {try_upload, "an upload"},
+        {try_download, "a download"},
+        {try_sync, "a sync"},
+        {try_record, "a second capture"},
+        {try_replay, "a graph launch"},
+        {try_scratch, "growth of scratch memory"},
+        {try_product, "a product of 12 x 12 x 40"},
     };
     struct desk d;
     open_desk(&d);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         assert_ok(d.b->ops->graph_begin(d.b, &e));
         assert_fails(ERR_INTERNAL, rows[i].word, rows[i].attempt(&d, &e));
-        assert_fails(ERR_INTERNAL, "while work is recorded", rows[i].attempt(&d, &e));
+        assert_fails(ERR_INTERNAL, "during graph capture", rows[i].attempt(&d, &e));
         assert_ok(d.b->ops->graph_end(d.b, NULL, &e));
         assert_ok(d.b->ops->sync(d.b, &e));
     }
-    assert_fails(ERR_INTERNAL, "nothing is recorded", d.b->ops->graph_end(d.b, NULL, &e));
+    assert_fails(ERR_INTERNAL, "no capture is in progress", d.b->ops->graph_end(d.b, NULL, &e));
     close_desk(&d);
 }

@@ -52,9 +52,9 @@ TEST_WITH(struct store_fixture *f, one_statement_only)
 TEST_WITH(struct store_fixture *f, a_wrong_name_gets_the_nearest)
 {
     assert_int_equal(fixture_query(f, "SELECT e.perplexty FROM evaluations e"), ERR_USAGE);
-    assert_non_null(strstr(f->e.text, "nearest name is perplexity"));
+    assert_non_null(strstr(f->e.text, "did you mean 'perplexity'"));
     assert_int_equal(fixture_query(f, "SELECT * FROM evaluation"), ERR_USAGE);
-    assert_non_null(strstr(f->e.text, "nearest name is evaluations"));
+    assert_non_null(strstr(f->e.text, "did you mean 'evaluations'"));
     assert_int_equal(fixture_query(f, "SELECT * FROM zzzzzzzzzzzzzzzzzz"), ERR_USAGE);
     assert_non_null(strstr(f->e.text, "lists the views"));
     assert_int_equal(fixture_query(f, "SELEC 1"), ERR_USAGE);
