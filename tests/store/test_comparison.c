@@ -230,8 +230,7 @@ TEST_WITH(struct store_fixture *f, an_evaluation_that_is_not_finite_has_no_numbe
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1), eval = fixture_eval(&train, 128);
 
     fixture_done(f, &train, 2.0, NULL);
-    fixture_add(f, &eval, NULL);
-    int64_t attempt = fixture_start(f, f->id);
+    int64_t attempt = fixture_start_next(f, &eval);
     fixture_record(f, attempt, 1, EVENT_EVALUATED,
                    "{'run_id':'%s','loss_nats':null,'perplexity':null,'tokens':100,"
                    "'nonfinite':3,'eval_wps':null,'peak_memory_bytes':2048,'wall_seconds':1,"

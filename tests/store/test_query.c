@@ -191,7 +191,6 @@ static int ask_again(void *context, int columns_n, const char *const *names,
 
 TEST_WITH(struct store_fixture *f, a_row_may_lead_to_another_question_but_not_to_a_write)
 {
-
     fixture_done(f, &f->train, 2.0, NULL);
     assert_int_equal(
         store_query(f->store, "SELECT run_id FROM trainings", NULL, 0, 9, ask_again, f, &f->e), 0);
