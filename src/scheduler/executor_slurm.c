@@ -375,17 +375,16 @@ static int slurm_cancel_orphans(void *self, int32_t *n, const int64_t *known, in
 
 /* --- submitting ----------------------------------------------------------------------------- */
 
-/* Quotes a text as one shell word. */
-static void slurm_quote(struct strbuf *out, const char *text)
+/* A text quoted as one shell word. */
+static const char *slurm_quote(struct arena *a, const char *text)
 {
-    strbuf_add(out, "'");
-    for (; *text; text++) {
-        if (*text == '\'')
-            strbuf_add(out, "'\\''");
-        else
-            strbuf_add_n(out, text, 1);
-    }
-    strbuf_add(out, "'");
+    struct strbuf out;
+
+    strbuf_init(&out, a);
+    strbuf_add(&out, "'");
+    for (; *text; text++) strbuf_addf(&out, *text == '\'' ? "'\\''" : "%c", *text);
+    strbuf_add(&out, "'");
+    return out.text;
 }
 
 static int slurm_write_script(struct arena *a, const struct worker_command *o, struct err *e)
@@ -394,18 +393,10 @@ static int slurm_write_script(struct arena *a, const struct worker_command *o, s
 
     strbuf_init(&text, a);
     strbuf_add(&text, "#!/bin/sh\n# One attempt as a job of Slurm; see alibi run --help.\n");
-    if (o->avoid_blas && *o->avoid_blas) {
-        strbuf_add(&text, "export ALIBI_AVOID_BLAS=");
-        slurm_quote(&text, o->avoid_blas);
-        strbuf_add(&text, "\n");
-    }
-    strbuf_add(&text, "exec ");
-    slurm_quote(&text, o->program);
-    strbuf_add(&text, " slurm-job ");
-    slurm_quote(&text, o->dir);
-    strbuf_add(&text, " --project ");
-    slurm_quote(&text, o->root);
-    strbuf_add(&text, "\n");
+    if (o->avoid_blas && *o->avoid_blas)
+        strbuf_addf(&text, "export ALIBI_AVOID_BLAS=%s\n", slurm_quote(a, o->avoid_blas));
+    strbuf_addf(&text, "exec %s slurm-job %s --project %s\n", slurm_quote(a, o->program),
+                slurm_quote(a, o->dir), slurm_quote(a, o->root));
     return file_write_atomic(arena_printf(a, "%s/job.sh", o->attempt_dir), text.text, text.n, e);
 }
 

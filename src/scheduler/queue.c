@@ -181,11 +181,6 @@ void queue_block(struct queue *q, int32_t task)
             q->task[i].state = RUN_BLOCKED;
 }
 
-void queue_refund_try(struct queue *q, int32_t task)
-{
-    q->task[task].tries_n--;
-}
-
 enum run_state queue_end(struct queue *q, int32_t task, enum store_state state, bool shared)
 {
     struct task *t = &q->task[task];

@@ -69,9 +69,6 @@ void queue_start(struct queue *q, const int32_t *task, int32_t n);
  * are left. A training that ends without success blocks its evaluations. Returns the new state. */
 enum run_state queue_end(struct queue *q, int32_t task, enum store_state state, bool shared);
 
-/* queue_refund_try - the next queue_end of the task does not count as a try. */
-void queue_refund_try(struct queue *q, int32_t task);
-
 /* queue_block - blocks a task that cannot start, and the evaluations that wait for it. */
 void queue_block(struct queue *q, int32_t task);
 
