@@ -318,8 +318,8 @@ static void fence_lower(struct fence *f)
 
 /* --- queries -------------------------------------------------------------------------------- */
 
-/* The nearest name of a view or of a view's column, for a name the user got wrong. */
-static const char *nearest(struct store *s, struct arena *a, const char *wrong)
+/* The view or the column of a view that the user probably meant. */
+static struct str_hint hint(struct store *s, struct arena *a, const char *wrong)
 {
     static const char sql[] =
         "SELECT name FROM sqlite_schema WHERE type='view' UNION SELECT c.name FROM sqlite_schema v,"
@@ -332,7 +332,7 @@ static const char *nearest(struct store *s, struct arena *a, const char *wrong)
         while (n < QUERY_NAMES_MAX && sqlite3_step(row) == SQLITE_ROW)
             names[n++] = arena_strdup(a, (const char *)sqlite3_column_text(row, 0));
     sqlite3_finalize(row);
-    return str_nearest(wrong, names, n);
+    return str_hint(wrong, names, n);
 }
 
 /* The error of a limit; the message states the limit. */
@@ -397,14 +397,13 @@ static int name_error(struct store *s, const char *sql, const char *text, struct
     const char *table = unknown_name(&a, text, "no such table: ");
     const char *made = unknown_name(&a, text, "vtable constructor failed: ");
     const char *name = column ? column : table, *dot = name ? strrchr(name, '.') : NULL;
-    const char *near = name ? nearest(s, &a, dot ? dot + 1 : name) : NULL;
-    const char *advice = "";
+    struct str_hint near = {""};
+    const char *advice = near.text;
     bool bare = column && !dot; /* perhaps a text */
     int rc;
 
-    if (near)
-        advice = arena_printf(&a, "; the nearest name is %s", near);
-    else if (name && !bare)
+    if (name) near = hint(s, &a, dot ? dot + 1 : name);
+    if (name && !*near.text && !bare)
         advice = "; `alibi query \"SELECT name FROM sqlite_schema WHERE type='view'\"` lists the "
                  "views";
     if (made || (table && is_called(sql, table)))
@@ -413,8 +412,8 @@ static int name_error(struct store *s, const char *sql, const char *text, struct
                  "table-valued function %s()",
                  made ? made : table);
     else
-        rc = ERR(e, ERR_USAGE, "query: %s%s%s", text, advice,
-                 bare ? "; a text goes in 'single quotes'" : "");
+        rc = ERR(e, ERR_USAGE, "query: %s%s%s", text,
+                 bare ? " (a text goes in 'single quotes')" : "", advice);
     arena_fini(&a);
     return rc;
 }

@@ -75,7 +75,7 @@ TEST_WITH(struct store_fixture *f, a_mistake_has_file_line_and_column)
         const char *text, *where, *word;
     } wrong[] = {
         {"", "paper.tsv:0:1", "no header"},
-        {"dataset\tpanel\tserie\n", "paper.tsv:1:15", "nearest is 'series'"},
+        {"dataset\tpanel\tserie\n", "paper.tsv:1:15", "did you mean 'series'"},
         {"dataset\tdataset\n", "paper.tsv:1:9", "second column 'dataset'"},
         {"dataset\tpanel\n", "paper.tsv:1:1", "lacks the column 'series'"},
         {FIXTURE_PAPER "\n\t\t\n", "paper.tsv:2:3", "3 cells, the header has 17"},

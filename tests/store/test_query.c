@@ -50,9 +50,9 @@ TEST_WITH(struct store_fixture *f, one_statement_only)
 
 TEST_WITH(struct store_fixture *f, a_wrong_name_gets_the_nearest)
 {
-    assert_refused(f, ERR_USAGE, "nearest name is perplexity",
+    assert_refused(f, ERR_USAGE, "did you mean 'perplexity'",
                    fixture_query(f, "SELECT e.perplexty FROM evaluations e"));
-    assert_refused(f, ERR_USAGE, "nearest name is evaluations",
+    assert_refused(f, ERR_USAGE, "did you mean 'evaluations'",
                    fixture_query(f, "SELECT * FROM evaluation"));
     assert_refused(f, ERR_USAGE, "lists the views",
                    fixture_query(f, "SELECT * FROM zzzzzzzzzzzzzzzzzz"));
