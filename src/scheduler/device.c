@@ -13,8 +13,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "scheduler/executor.h"
-#include "scheduler/slots.h"
+#include "scheduler/scheduler_internal.h"
 
 /* The value of "name: value" in a text of such lines; "" if absent. */
 static char *device_field(struct arena *a, const char *text, const char *name)

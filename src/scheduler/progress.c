@@ -1,5 +1,5 @@
 /* progress.c - one line on stderr, and the counts of a queue. */
-#include "scheduler/progress.h"
+#include "scheduler/scheduler_internal.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* queue.c - selection, order and consequences; starts no processes. */
-#include "scheduler/queue.h"
+#include "scheduler/scheduler_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -22,8 +22,7 @@
 
 #include "base/clock.h"
 #include "record/run_folder.h"
-#include "scheduler/attempt.h"
-#include "scheduler/progress.h"
+#include "scheduler/scheduler_internal.h"
 
 enum { SCHEDULER_TICK_MS = 200, SCHEDULER_REJECTIONS_MAX = 30 };
 

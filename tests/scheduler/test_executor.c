@@ -75,7 +75,7 @@ TEST_WITH(struct toy_grid *g, a_first_job_that_is_rejected_ends_the_call)
     assert_false(file_exists(run_folder_path(&g->arena, dir, RUN_SPEC)));
 }
 
-TEST_WITH(struct toy_grid *g, a_later_job_that_is_rejected_is_offered_again)
+TEST_WITH(struct toy_grid *g, a_later_job_that_is_rejected_is_submitted_again)
 {
     for (int32_t i = 0; i < 3; i++) toy_grid_train(g, 64 + i);
     g->options.words[0] = "done reject reject done reject";
@@ -89,7 +89,7 @@ static void leave_running(struct toy_grid *g, int32_t job)
     toy_grid_leave(g, job, (struct store_attempt){.device = "scripted", .pid = 7});
 }
 
-TEST_WITH(struct toy_grid *g, a_worker_that_goes_on_is_recovered)
+TEST_WITH(struct toy_grid *g, a_worker_that_still_runs_is_recovered)
 {
     leave_running(g, toy_grid_train(g, 64));
     g->options.words[0] = "alive";
@@ -109,7 +109,7 @@ TEST_WITH(struct toy_grid *g, a_worker_that_is_gone_is_lost_and_its_run_retried)
     assert_attempts(g, 1, "state='done'");
 }
 
-TEST_WITH(struct toy_grid *g, a_worker_that_nobody_asks_for_goes_on_by_itself)
+TEST_WITH(struct toy_grid *g, a_worker_of_runs_that_are_not_wanted_keeps_running)
 {
     leave_running(g, toy_grid_train(g, 64));
     g->options.words[0] = "alive";

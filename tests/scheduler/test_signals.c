@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "scheduler/process.h"
+#include "scheduler/scheduler_internal.h"
 #include "scheduler/toy_grid.h"
 
 static int setup(void **state)

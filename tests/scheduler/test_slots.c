@@ -8,8 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "scheduler/executor.h"
-#include "scheduler/slots.h"
+#include "scheduler/scheduler_internal.h"
 
 struct place {
     struct arena arena;
@@ -129,7 +128,7 @@ TEST_WITH(struct place *p, a_name_that_is_not_a_device_is_refused)
     refuse_slots(p, "cuda:63", ERR_UNAVAILABLE, "--devices");
 }
 
-TEST_WITH(struct place *p, memory_limits_who_runs_together_but_never_all)
+TEST_WITH(struct place *p, memory_limits_which_jobs_run_together)
 {
     struct slots *sl = open_slots(p, "cpu:1");
     sl->n = 2; /* on a machine of one core, too */
@@ -183,7 +182,7 @@ TEST_WITH(struct place *p, a_lost_gpu_gets_nothing_more)
     assert_int_equal(slots_take(sl, -1, 1), -1);
 }
 
-TEST_WITH(struct place *p, a_gpu_that_loses_one_worker_after_the_other_is_given_up)
+TEST_WITH(struct place *p, a_gpu_on_which_worker_after_worker_dies_is_disabled)
 {
     struct slots *sl = open_slots(p, "cpu");
     put_gpus(sl);

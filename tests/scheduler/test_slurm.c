@@ -1,4 +1,4 @@
-/* test_slurm.c - what Slurm is asked for, and that no job is lost or done twice whatever Slurm, a
+/* test_slurm.c - the arguments of sbatch, and that no job is lost or done twice whatever Slurm, a
  * node, the user or the scheduler's end does. */
 #include "harness/test.h"
 
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "scheduler/process.h"
+#include "scheduler/scheduler_internal.h"
 #include "scheduler/toy_slurm.h"
 
 /* --- what is asked of Slurm --- */
@@ -241,7 +241,7 @@ TEST_WITH(struct toy_grid *g, a_second_request_cancels_jobs_that_ignore_the_firs
 
 /* --- the scheduler dies --- */
 
-TEST_WITH(struct toy_grid *g, a_job_outlives_its_scheduler_and_the_next_one_takes_it_over)
+TEST_WITH(struct toy_grid *g, a_job_outlives_its_scheduler_and_the_next_one_recovers_it)
 {
     int32_t train = toy_grid_family(g, 64);
     leave_waiting(g, train, "gate");
@@ -286,7 +286,7 @@ TEST_WITH(struct toy_grid *g, a_job_of_other_runs_is_left_alone)
     assert_count(g, 2, "SELECT count(*) FROM attempts");
 }
 
-TEST_WITH(struct toy_grid *g, the_limit_of_jobs_counts_those_that_are_taken_over)
+TEST_WITH(struct toy_grid *g, the_limit_of_jobs_counts_recovered_ones)
 {
     int32_t first = toy_grid_train(g, 64);
     toy_grid_train(g, 128);
@@ -300,7 +300,7 @@ TEST_WITH(struct toy_grid *g, the_limit_of_jobs_counts_those_that_are_taken_over
     toy_slurm_await(g, "2", "COMPLETED");
 }
 
-TEST_WITH(struct toy_grid *g, a_scheduler_that_cannot_ask_about_a_job_says_try_later)
+TEST_WITH(struct toy_grid *g, a_job_whose_state_is_unknown_ends_the_call_until_later)
 {
     leave_waiting(g, toy_grid_train(g, 64), "gate");
     toy_slurm_put(g, "silent", "");

@@ -117,7 +117,7 @@ TEST_WITH(struct store_fixture *f, a_redone_run_shows_the_new_result_only)
     assert_cell(f, "SELECT group_concat(attempt||state) FROM attempts", "1done,2done");
 }
 
-TEST_WITH(struct store_fixture *f, another_checkpoint_takes_its_evaluations_back)
+TEST_WITH(struct store_fixture *f, evaluations_of_a_replaced_checkpoint_are_no_longer_current)
 {
     fixture_done(f, &f->train, 2.0, NULL);
     fixture_done(f, &f->eval, 9.0, NULL);

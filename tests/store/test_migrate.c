@@ -55,7 +55,7 @@ static void thaw(struct store_fixture *f, int version)
 }
 TEST_EACH(store_fixture_setup, store_fixture_teardown)
 
-TEST_WITH(struct store_fixture *f, every_released_version_opens_and_says_the_same)
+TEST_WITH(struct store_fixture *f, every_released_version_opens_with_the_same_content)
 {
     for (int version = 1; version <= schema_steps_n; version++) {
         thaw(f, version);
@@ -200,7 +200,7 @@ TEST_WITH(struct store_fixture *f, a_file_of_the_next_version_is_not_read)
 }
 
 /* Until version 2 a claim that was not judged was stored as not run. */
-TEST_WITH(struct store_fixture *f, a_claim_of_version_2_that_was_not_judged_reads_so)
+TEST_WITH(struct store_fixture *f, a_claim_of_version_2_that_was_not_judged_is_read_as_not_judged)
 {
     static const char verdicts[] =
         "SELECT group_concat(claim||' '||verdict) FROM (SELECT * FROM claims ORDER BY claim)";

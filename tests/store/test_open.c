@@ -270,7 +270,7 @@ TEST_WITH(struct store_fixture *f, a_foreign_writer_makes_it_try_later)
     sqlite3_close(shell);
 }
 
-TEST_WITH(struct store_fixture *f, a_full_disk_undoes_the_transaction_and_the_store_goes_on)
+TEST_WITH(struct store_fixture *f, a_full_disk_undoes_the_transaction_and_the_store_stays_usable)
 {
     struct store_point point = {0, NULL, 64, 0, 0};
     char name[64];
