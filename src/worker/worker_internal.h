@@ -171,8 +171,7 @@ void checkpoints_finish(struct checkpoints *c);
  * unchanged if there is none. */
 int checkpoints_resume(struct checkpoints *c, struct checkpoint_point *now, struct err *e);
 
-/* --- score.c: passes over a token stream that score every target of a protocol once
- * ---------------
+/* --- score.c: passes over a token stream that score every target of a protocol once ---
  *
  * model_score is exact by row: the bits of a score depend only on the tokens of its row up to it.
  * Therefore neither batching nor the length of a row after a scored position changes a score;
@@ -217,8 +216,7 @@ int score_prefixes(const struct score_pass *p, int64_t targets_n, const int32_t 
 int validate_loss(const struct score_pass *p, const struct spec *s, double *loss_nats,
                   struct err *e);
 
-/* --- bench.c: words per second of a training, the median over windows of ten updates
- * --------------
+/* --- bench.c: words per second of a training, the median over windows of ten updates ---
  *
  * 1. The device is synchronised at both ends of a window; windows exclude validation and
  *    checkpoints.
