@@ -37,13 +37,6 @@ struct worker {
     sigset_t mask_before;
 };
 
-/* worker_open - opens the attempt's folder, reads its specs, and blocks SIGTERM and SIGINT. Call
- * worker_close also after an error. Errors: ERR_NOINPUT; ERR_CREATE the attempt has already been
- * executed; ERR_DATA. */
-int worker_open(struct worker *a, const struct project *p, const struct worker_options *o,
-                struct err *e);
-void worker_close(struct worker *a);
-
 /* --- train.c, evaluate.c, bench.c: the kinds of runs ------------------------------------------ */
 struct checkpoints;
 
