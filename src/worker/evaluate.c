@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "interchange/checkpoint.h"
+#include "interchange/interchange.h"
 #include "model/model.h"
 #include "worker/worker_internal.h"
 

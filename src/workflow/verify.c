@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "interchange/checkpoint.h"
+#include "interchange/interchange.h"
 #include "record/run_folder.h"
 #include "worker/worker.h"
 #include "workflow/workflow.h"

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "harness/test.h"
-#include "interchange/import.h"
+#include "interchange/interchange.h"
 #include "interchange/torch_file.h"
 #include "spec/spec.h"
 

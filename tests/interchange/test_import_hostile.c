@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "interchange/import.h"
 #include "interchange/import_fixture.h"
+#include "interchange/interchange.h"
 
 #define BYTES(text) (text), sizeof(text) - 1
 

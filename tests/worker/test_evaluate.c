@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "data/windows.h"
-#include "interchange/checkpoint.h"
+#include "interchange/interchange.h"
 #include "model/model.h"
 #include "worker/worker_fixture.h"
 #include "worker/worker_internal.h"
