@@ -403,8 +403,8 @@ static void put_cells(struct statement *q)
         k->why ? column(q, k->why) : "NULL");
     for (int32_t i = 0; i < TRACES_N; i++)
         PUT(q, ",\n  group_concat(\"#%s\", ', ') AS %s", traces[i].name, traces[i].name);
-    PUT(q, "\n FROM (SELECT * FROM report_keyed ORDER BY \"#row\") GROUP BY 1, 2, 3)\n"
-           "SELECT c.\"#group\" AS \"group\",\n"
+    PUT(q, "\n FROM (SELECT * FROM report_keyed ORDER BY \"#row\") GROUP BY 1, 2, 3),\n"
+           "report_cells AS (SELECT c.\"#group\" AS \"group\",\n"
            " dense_rank() OVER (PARTITION BY c.\"#group\" ORDER BY c.\"#label_order\","
            " c.\"#column\") - 1 AS column_n,\n"
            " c.\"#label\" AS label, c.x, c.x_nominal, c.metric, c.config_id, c.noisy, c.verdict, "
@@ -414,8 +414,7 @@ static void put_cells(struct statement *q)
     for (int32_t i = 0; i < TRACES_N; i++) PUT(q, ", c.%s", traces[i].name);
     PUT(q,
         "\nFROM report_cell c JOIN report_line l USING (\"#group\", \"#line\")\n"
-        " LEFT JOIN report_mean m USING (\"#group\", \"#line\", \"#column\")%s\n"
-        "ORDER BY 1, column_n, line_n",
+        " LEFT JOIN report_mean m USING (\"#group\", \"#line\", \"#column\")%s)\n",
         k->extras_n ? " JOIN report_extra e USING (\"#group\", \"#line\")" : "");
 }
 
@@ -434,16 +433,63 @@ static int check_alike(const struct report_rows *cells, struct err *e)
     return 0;
 }
 
+static int start_cells(struct statement *q, struct arena *a, const struct report_keys *k,
+                       struct err *e)
+{
+    TRY(check_columns(k, e));
+    start(q, a, k, false, k->judged != NULL);
+    put_lines(q);
+    put_means(q);
+    put_cells(q);
+    return 0;
+}
+
 int report_cells(struct report_rows *out, struct arena *a, struct store *s,
                  const struct report_keys *k, struct err *e)
 {
     struct statement q;
 
-    TRY(check_columns(k, e));
-    start(&q, a, k, false, k->judged != NULL);
-    put_lines(&q);
-    put_means(&q);
-    put_cells(&q);
+    TRY(start_cells(&q, a, k, e));
+    PUT(&q, "SELECT * FROM report_cells ORDER BY 1, column_n, line_n");
+    TRY(ask(out, &q, s, e));
+    return check_alike(out, e);
+}
+
+/* Points are the lines of a data file; an empty one is where cells without a number are between
+ * two of them. Curves of one style in a panel differ in shade. */
+static const char curves_sql[] =
+    ", report_placed AS (SELECT *, row_number() OVER (PARTITION BY \"group\", line_n\n"
+    "  ORDER BY column_n) AS place FROM report_cells),\n"
+    "report_point AS (SELECT *, place - lag(place) OVER (PARTITION BY \"group\", line_n\n"
+    "  ORDER BY place) AS step FROM report_placed\n"
+    " WHERE n > 0 AND typeof(x) IN ('integer', 'real') AND abs(x) < 9e999),\n"
+    "report_points AS (SELECT \"group\", line_n, count(*) AS points_n, max(n) AS seeds,\n"
+    "  min(x) AS x_low, max(x) AS x_high, min(mean) AS y_low, max(mean) AS y_high,\n"
+    "  group_concat(CASE WHEN step > 1 THEN char(10) ELSE '' END ||\n"
+    "   printf('%.10g %.10g %.10g %d %.10g # %s', x, mean, coalesce(std, 0), n,\n"
+    "    coalesce(x_nominal, x), coalesce(runs, 'paper')), char(10)) AS points\n"
+    " FROM (SELECT * FROM report_point ORDER BY \"group\", line_n, place) GROUP BY 1, 2)\n"
+    "SELECT l.\"group\", coalesce(l.label0, '') AS title, l.style, g.panel, l.configs_n, "
+    "l.configs,\n"
+    " p.points, p.points_n, p.seeds, p.x_low, p.x_high, p.y_low, p.y_high,\n"
+    " CASE count(*) OVER same WHEN 1 THEN 1.0 ELSE (row_number() OVER (same ORDER BY l.line_n) -\n"
+    "  1.0) / (count(*) OVER same - 1) END AS shade\n"
+    "FROM (SELECT \"group\", line_n, label0, style, max(configs_n) AS configs_n, configs\n"
+    "  FROM report_cells GROUP BY 1, 2) l\n"
+    " JOIN (SELECT \"#group\" AS \"group\", ";
+
+int report_cells_curves(struct report_rows *out, struct arena *a, struct store *s,
+                        const struct report_keys *k, struct err *e)
+{
+    struct statement q;
+
+    TRY(start_cells(&q, a, k, e));
+    strbuf_add(&q.text, curves_sql);
+    PUT(&q,
+        "%s AS panel FROM report_keyed GROUP BY 1) g USING (\"group\")\n"
+        " LEFT JOIN report_points p USING (\"group\", line_n)\n"
+        "WINDOW same AS (PARTITION BY l.\"group\", l.style) ORDER BY l.\"group\", l.line_n",
+        k->group_n ? "\"#group0\"" : "NULL");
     TRY(ask(out, &q, s, e));
     return check_alike(out, e);
 }

@@ -217,6 +217,12 @@ int report_cells_groups(struct report_rows *out, struct arena *a, struct store *
 int report_cells(struct report_rows *out, struct arena *a, struct store *s,
                  const struct report_keys *k, struct err *e);
 
+/* report_cells_curves - one row a line, group by group: group, panel (label of its first key),
+ * title, style, shade (0 to 1), points (lines "x y deviation runs x_nominal # run ids"; NULL
+ * without), points_n, seeds (most runs of a point), x_low, x_high, y_low, y_high. */
+int report_cells_curves(struct report_rows *out, struct arena *a, struct store *s,
+                        const struct report_keys *k, struct err *e);
+
 /* report_cells_judged - one row a cell of the view comparison, with verdict (reproduced, within,
  * not reproduced, not run, other device, noisy, or NULL), said (its words: "within 5 %", "× 1.20 on
  * …"), reproduced_n and so on (cells of all by verdict, NULL for 0) and sentence ("Verdicts on 50
