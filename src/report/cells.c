@@ -499,7 +499,8 @@ int report_cells_curves(struct report_rows *out, struct arena *a, struct store *
 /* All cells; beside each, how many have each verdict, and all of that in a sentence: a bound of
  * "within" is a verdict of its own. */
 static const char counted_sql[] =
-    "\nSELECT *, nullif(sum(verdict = 'reproduced') OVER (), 0) AS reproduced_n,\n"
+    "\nSELECT *, count(paper) OVER () AS cells_n,\n"
+    " nullif(sum(verdict = 'reproduced') OVER (), 0) AS reproduced_n,\n"
     " nullif(sum(verdict = 'within') OVER (), 0) AS within_n,\n"
     " nullif(sum(verdict = 'not reproduced') OVER (), 0) AS not_reproduced_n,\n"
     " nullif(sum(verdict = 'not run') OVER (), 0) AS not_run_n,\n"
@@ -517,17 +518,16 @@ static const char counted_sql[] =
     "FROM report_judged ORDER BY \"#cell\"";
 
 int report_cells_judged(struct report_rows *out, struct arena *a, struct store *s,
-                        const struct report_layout *l, const char *artefact, const char *scale,
-                        struct err *e)
+                        const struct report_folder *f, const char *scale, struct err *e)
 {
     const struct report_answer none = {.where = "comparison with the paper"};
     const struct report_keys k = {
-        .answer = &none, .judged = l, .artefact = artefact, .scale = scale};
+        .answer = &none, .judged = &f->layout, .artefact = f->points, .scale = scale};
     struct statement q = {.arena = a, .keys = &k};
 
     strbuf_init(&q.text, a);
     strbuf_add(&q.text, "WITH ");
-    put_rules(&q, l);
+    put_rules(&q, &f->layout);
     strbuf_add(&q.text, judged_sql);
     strbuf_add(&q.text, counted_sql);
     return ask(out, &q, s, e);

@@ -57,16 +57,16 @@ static int scoreboard(struct report_rows *r, struct report_page *p, bool titled,
         const struct report_judged *k = &p->judged[i];
         const char *scale = p->item[i].scale, *title = k->folder.layout.title;
         const char *const names[] = {p->item[i].artefact, scale, title};
-        struct report_verdicts v = {0};
+        struct report_rows v = {0};
         struct report_rows counts;
         TRY(report_claims_count(&counts, p->store, &k->claims, scale, e));
-        if (judged) TRY(report_verdicts_find(&v, &p->arena, p->store, &k->folder, scale, e));
+        if (judged) TRY(report_cells_judged(&v, &p->arena, p->store, &k->folder, scale, e));
         r->columns_n = 0;
         for (int c = 0; c < COLUMNS_N; c++) {
             struct report_cell *cell = &r->row[i][r->columns_n];
             if ((c == 2 && !titled) || (columns[c].cells && !judged)) continue;
             r->name[r->columns_n++] = columns[c].head;
-            cell->text = columns[c].cells    ? report_rows_get(&v.rows, 0, columns[c].cells)
+            cell->text = columns[c].cells    ? report_rows_get(&v, 0, columns[c].cells)
                          : columns[c].claims ? report_rows_get(&counts, 0, columns[c].claims)
                                              : names[c];
             if (c == 2) cell->link = arena_printf(&p->arena, "a-%s", names[0]);

@@ -223,15 +223,24 @@ int report_cells(struct report_rows *out, struct arena *a, struct store *s,
 int report_cells_curves(struct report_rows *out, struct arena *a, struct store *s,
                         const struct report_keys *k, struct err *e);
 
-/* report_cells_judged - one row a cell of the view comparison, with verdict (reproduced, within,
- * not reproduced, not run, other device, noisy, or NULL), said (its words: "within 5 %", "× 1.20 on
- * …"), reproduced_n and so on (cells of all by verdict, NULL for 0) and sentence ("Verdicts on 50
- * numbers of the paper: 48 reproduced, …"; NULL without one). report_cells_rows - the rows of the
- * answer with compared, ours_mean, ours_std, seeds, paper, delta and verdict of their cell, then
- * the cells with a number of the paper that none of them shows. */
+/* report_cells_judged - one row a cell of the view comparison, with verdict, said (its words:
+ * "within 5 %", "× 1.20 on …"), cells_n (cells with a number of the paper), reproduced_n and so on
+ * (cells by verdict, NULL for 0) and sentence ("Verdicts on 50 numbers of the paper: 48 reproduced,
+ * …"; NULL without one). Errors: those of report_rows_query.
+ *
+ * 1. A number of the paper is judged only where the view holds it: scale paper, unmodified
+ *    specification. Everything else has no verdict.
+ * 2. The rule is data: the lines verdict: of table.txt. A metric without one is not judged.
+ * 3. reproduced: the mean of the seeds differs by no more than `near` of the paper's number;
+ *    within: by no more than `far`; not reproduced: by more, or the training diverged, or the
+ *    number is not finite; not run: there is no result yet.
+ * 4. A number that depends on the device is judged on the paper's device alone (other device: the
+ *    ratio is shown), a speed only if its machine was not busy (noisy, in the view benchmarks).
+ *
+ * report_cells_rows - the rows of the answer with compared, ours_mean, ours_std, seeds, paper,
+ * delta and verdict of their cell, then the cells with a number of the paper that none shows. */
 int report_cells_judged(struct report_rows *out, struct arena *a, struct store *s,
-                        const struct report_layout *l, const char *artefact, const char *scale,
-                        struct err *e);
+                        const struct report_folder *f, const char *scale, struct err *e);
 int report_cells_rows(struct report_rows *out, struct arena *a, struct store *s,
                       const struct report_keys *k, struct err *e);
 
@@ -318,36 +327,6 @@ const char *report_table_facts(struct arena *a, const struct report_rows *groups
 /* report_table_size - "0.15M parameters", "0.15M to 0.20M parameters" of two counts; NULL without.
  */
 const char *report_table_size(struct arena *a, const char *low, const char *high);
-
-/* --- verdict.c - ours beside the paper's, cell by cell, and the verdict on each.
- *
- * 1. A cell of the paper is judged only where the view comparison holds its number: scale paper,
- *    unmodified specification. Everything else has no verdict.
- * 2. The rule is data: the lines verdict: of table.txt. A metric without one is not judged.
- * 3. reproduced: the mean of the seeds differs by no more than `near` of the paper's number; within
- *    x %: by no more than `far`; not reproduced: by more, or the training diverged, or the number
- *    is not finite; not run: there is no result yet.
- * 4. A number that depends on the device is judged on the paper's device alone; of another one the
- *    ratio is shown with its name. A speed measured on a busy machine (noisy, in the view
- *    benchmarks) is not judged. */
-
-/* The rows of report_cells_judged of an artefact at a scale. */
-struct report_verdicts {
-    struct report_rows rows;
-    int32_t cells_n; /* with a number of the paper */
-};
-
-/* report_verdicts_find - reads the view and judges. Errors: those of report_rows_query. */
-int report_verdicts_find(struct report_verdicts *v, struct arena *a, struct store *s,
-                         const struct report_folder *f, const char *scale, struct err *e);
-
-/* report_verdicts_table - the cells with a number of the paper: what each is, ours, the paper's,
- * the difference, the verdict. Columns with one value in every row are left out. */
-void report_verdicts_table(struct report_rows *out, struct arena *a,
-                           const struct report_verdicts *v, const struct report_folder *f);
-
-/* report_verdicts_rule - the rules in words; NULL without one. */
-const char *report_verdicts_rule(struct arena *a, const struct report_folder *f);
 
 /* --- claims.c - the verdicts of one folder's claim.sql. */
 

@@ -15,15 +15,23 @@
 #include "store/database.h"
 
 /* The verdicts of a shipped folder at scale paper. */
-static void find_verdicts(struct report_verdicts *v, struct report_fixture *f, struct arena *a,
+static void find_verdicts(struct report_rows *v, struct report_fixture *f, struct arena *a,
                           const char *name)
 {
     struct report_folder folder;
     const char *dir = arena_printf(a, "experiments/%s", name);
 
     if (report_folder_open(&folder, a, &f->project, name, dir, &f->base->e) < 0 ||
-        report_verdicts_find(v, a, f->base->store, &folder, "paper", &f->base->e) < 0)
+        report_cells_judged(v, a, f->base->store, &folder, "paper", &f->base->e) < 0)
         fail_msg("%s", f->base->e.text);
+}
+
+/* How many have a number of the paper. */
+static int32_t cells(const struct report_rows *v)
+{
+    double n = 0;
+    report_rows_real(&n, v, 0, "cells_n");
+    return (int32_t)n;
 }
 
 /* Each number of the paper that the view holds has a rule in its folder, and comes out as the
@@ -57,15 +65,15 @@ TEST_WITH(void *fixture_of_case, every_shipped_cell_gets_each_of_the_four_verdic
         assert_int_equal(store_begin(f->base->store, &f->base->e), 0);
         assert_int_equal(database_script(f->base->store, cases[k].bend, &f->base->e), 0);
         for (int32_t i = 0; i < n; i++) {
-            struct report_verdicts v;
+            struct report_rows v;
             find_verdicts(&v, f, &a, names[i]);
-            cells_n += v.cells_n;
-            for (int32_t c = 0; c < v.rows.rows_n; c++) {
-                const char *metric = report_rows_get(&v.rows, c, "metric");
+            cells_n += cells(&v);
+            for (int32_t c = 0; c < v.rows_n; c++) {
+                const char *metric = report_rows_get(&v, c, "metric");
                 const char *expected =
                     strcmp(metric, "perplexity") == 0 ? cases[k].perplexity : cases[k].speed;
-                if (!report_rows_get(&v.rows, c, "paper")) continue;
-                const char *verdict = report_rows_get(&v.rows, c, "verdict");
+                if (!report_rows_get(&v, c, "paper")) continue;
+                const char *verdict = report_rows_get(&v, c, "verdict");
                 if (!verdict || strcmp(verdict, expected) != 0)
                     fail_msg("%s, %s, %s: %s", names[i], metric, cases[k].bend,
                              verdict ? verdict : "none");
@@ -90,7 +98,7 @@ TEST_WITH(struct report_fixture *f, json_gives_every_shipped_cell_its_verdict)
     paper_plant_list(f, &a, &names, &n);
     paper_plant_runs(f, "paper", (const char *const *)names, n);
     for (int32_t i = 0; i < n; i++) {
-        struct report_verdicts v;
+        struct report_rows v;
         int32_t judged_n = 0;
         find_verdicts(&v, f, &a, names[i]);
         snprintf(dir, sizeof dir, "experiments/%s", names[i]);
@@ -99,8 +107,8 @@ TEST_WITH(struct report_fixture *f, json_gives_every_shipped_cell_its_verdict)
         json_t *array = json_loads(text, 0, NULL);
         for (size_t k = 0; k < json_array_size(array); k++)
             judged_n += json_is_string(json_object_get(json_array_get(array, k), "verdict"));
-        if (judged_n != v.cells_n)
-            fail_msg("%s: %d of %d cells have a verdict", dir, judged_n, v.cells_n);
+        if (judged_n != cells(&v))
+            fail_msg("%s: %d of %d cells have a verdict", dir, judged_n, cells(&v));
         json_decref(array);
         free(text);
     }
@@ -129,7 +137,7 @@ TEST_WITH(void *fixture_of_case, an_edited_recipe_is_called_modified_and_compare
     const struct report_options o = {.scale = "paper", .format = REPORT_TEXT};
     const char *name = "table5";
     struct report_fixture *f = *state;
-    struct report_verdicts v;
+    struct report_rows v;
     struct arena a;
     int rc;
 
@@ -144,7 +152,7 @@ TEST_WITH(void *fixture_of_case, an_edited_recipe_is_called_modified_and_compare
         fixture_cell(f->base->store, "SELECT count(*) FROM comparison WHERE paper IS NOT NULL"),
         "0");
     find_verdicts(&v, f, &a, name);
-    assert_int_equal(v.cells_n, 0);
+    assert_int_equal(cells(&v), 0);
     char *text = report_fixture_report(f, name, "experiments/table5", &o, &rc);
     if (rc < 0) fail_msg("%s", f->base->e.text);
     assert_non_null(strstr(text, "Scale paper, modified"));
