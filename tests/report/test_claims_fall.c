@@ -62,18 +62,14 @@ static void judge(struct report_rows *claims, struct arena *a, const struct bend
 /* All folders with claims, judged by what the store holds. */
 static void open_folders(struct bending *b, struct report_fixture *f, const char *scale)
 {
-    char **names;
-    int32_t n;
 
     *b = (struct bending){.f = f, .scale = scale};
     arena_init(&b->arena);
-    paper_plant_list(f, &b->arena, &names, &n);
-    b->folder = arena_array(&b->arena, (size_t)n, sizeof *b->folder);
-    for (int32_t i = 0; i < n; i++) {
+    paper_plant_list(f);
+    b->folder = arena_array(&b->arena, (size_t)f->artefacts_n, sizeof *b->folder);
+    for (int32_t i = 0; i < f->artefacts_n; i++) {
         struct judged *k = &b->folder[b->folders_n];
-        const char *dir = arena_printf(&b->arena, "experiments/%s", names[i]);
-        if (report_folder_open(&k->folder, &b->arena, &f->project, names[i], dir, &f->base->e) < 0)
-            fail_msg("%s", f->base->e.text);
+        report_fixture_open(f, &k->folder, f->artefact[i]);
         if (!k->folder.claims) continue;
         judge(&k->claims, &b->arena, b, &k->folder);
         assert_in_range(k->claims.rows_n, 1, CLAIMS_MAX);
@@ -197,12 +193,9 @@ static void bend_papers(struct bending *b, const char *position, double factor)
 static void claims_stand_and_fall(struct report_fixture *f, const char *scale)
 {
     struct bending b;
-    struct arena a;
-    char **names, said[1024] = "";
-    int32_t n;
+    char said[1024] = "";
 
-    arena_init(&a);
-    paper_plant_list(f, &a, &names, &n);
+    paper_plant_list(f);
     open_folders(&b, f, scale);
     expect(&b, "not run", "not run");
     arena_fini(&b.arena);
@@ -210,7 +203,7 @@ static void claims_stand_and_fall(struct report_fixture *f, const char *scale)
     open_folders(&b, f, scale);
     expect(&b, "not run", "supported");
     arena_fini(&b.arena);
-    paper_plant_runs(f, scale, (const char *const *)names, n);
+    paper_plant_runs(f, scale, (const char *const *)f->artefact, f->artefacts_n);
     open_folders(&b, f, scale);
     expect(&b, "supported", "supported");
     for (int k = 0; k < FACTORS_N && b.standing_n; k++)
@@ -227,19 +220,16 @@ static void claims_stand_and_fall(struct report_fixture *f, const char *scale)
         }
     if (*said) fail_msg("scale %s: no bend contradicts%s", scale, said);
     arena_fini(&b.arena);
-    arena_fini(&a);
 }
 
 TEST_EACH(report_fixture_setup, report_fixture_teardown)
 
-TEST_WITH(void *fixture_of_case, every_claim_can_be_judged_either_way_at_scale_paper)
+TEST_WITH(struct report_fixture *f, every_claim_can_be_judged_either_way_at_scale_paper)
 {
-    void **state = &fixture_of_case;
-    claims_stand_and_fall(*state, "paper");
+    claims_stand_and_fall(f, "paper");
 }
 
-TEST_WITH(void *fixture_of_case, every_claim_can_be_judged_either_way_at_scale_mini)
+TEST_WITH(struct report_fixture *f, every_claim_can_be_judged_either_way_at_scale_mini)
 {
-    void **state = &fixture_of_case;
-    claims_stand_and_fall(*state, "mini");
+    claims_stand_and_fall(f, "mini");
 }
