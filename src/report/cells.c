@@ -44,6 +44,13 @@ static const char *nominal(const struct statement *q, const char *name)
                                                          : NULL;
 }
 
+/* Whether a length is not the paper's. */
+static const char *is_scaled(const struct statement *q, const char *name)
+{
+    const char *paper = nominal(q, name);
+    return paper ? arena_printf(q->arena, "coalesce(%s <> %s, 0)", paper, column(q, name)) : "0";
+}
+
 static int check_column(const struct report_answer *r, const char *name, struct err *e)
 {
     if (report_answer_has(r, name)) return 0;
@@ -280,14 +287,11 @@ static void put_distinct(struct statement *q, const char *name)
 {
     const char *own = column(q, name);
 
-    if (strcmp(own, "NULL") == 0)
-        PUT(q, ",\n NULL AS \"%s\"", name);
-    else
-        PUT(q,
-            ",\n (SELECT group_concat(v, ', ') FROM (SELECT %s AS v FROM report_keyed k\n"
-            "   WHERE k.\"#group\" = g.\"#group\" AND %s IS NOT NULL GROUP BY v\n"
-            "   ORDER BY CASE typeof(v) WHEN 'text' THEN 0 ELSE v END, min(k.\"#row\"))) AS \"%s\"",
-            own, own, name);
+    PUT(q,
+        ",\n (SELECT group_concat(v, ', ') FROM (SELECT %s AS v FROM report_keyed k\n"
+        "   WHERE k.\"#group\" = g.\"#group\" AND %s IS NOT NULL GROUP BY v\n"
+        "   ORDER BY CASE typeof(v) WHEN 'text' THEN 0 ELSE v END, min(k.\"#row\"))) AS \"%s\"",
+        own, own, name);
 }
 
 int report_cells_groups(struct report_rows *out, struct arena *a, struct store *s,
@@ -297,12 +301,10 @@ int report_cells_groups(struct report_rows *out, struct arena *a, struct store *
                                         "protocol", "stride", "precision", "machine",
                                         "seed",     "source", "scale",     "corpus"};
     struct statement q;
-    const char *value, *train;
 
     TRY(check_columns(k, e));
     start(&q, a, k, all, false);
-    value = column(&q, k->value);
-    train = nominal(&q, "L_train");
+    const char *value = column(&q, k->value);
     PUT(&q,
         ",\nreport_run AS (SELECT \"#group\", min(\"#row\"), " IS_NUMBER
         " AS has FROM report_keyed\n"
@@ -316,15 +318,9 @@ int report_cells_groups(struct report_rows *out, struct arena *a, struct store *
         " max(%s) AS parameters_high, max(%s) AS modified",
         column(&q, "tokens"), column(&q, "tokens"), column(&q, "parameters"),
         column(&q, "parameters"), column(&q, "modified"));
-    const char *paper = nominal(&q, k->column);
-    PUT(&q, ",\n max(coalesce(%s <> %s, 0)", paper ? paper : "0",
-        paper ? column(&q, k->column) : "0");
-    PUT(&q, " OR coalesce(%s <> %s, 0)) AS scaled", train ? train : "0",
-        train ? column(&q, "L_train") : "0");
-    const char *x = k->judged && k->judged->x ? k->judged->x : k->column;
-    paper = nominal(&q, x);
-    PUT(&q, ", max(coalesce(%s <> %s, 0)) AS x_scaled", paper ? paper : "0",
-        paper ? column(&q, x) : "0");
+    PUT(&q, ",\n max(%s OR %s) AS scaled, max(%s) AS x_scaled", is_scaled(&q, k->column),
+        is_scaled(&q, "L_train"),
+        is_scaled(&q, k->judged && k->judged->x ? k->judged->x : k->column));
     PUT(&q, ",\n (SELECT count(*) FROM report_run r WHERE r.\"#group\" = g.\"#group\") AS all_n"
             ",\n (SELECT sum(NOT has) FROM report_run r WHERE r.\"#group\" = g.\"#group\") AS "
             "missing_n\n"
@@ -546,21 +542,22 @@ int report_cells_rows(struct report_rows *out, struct arena *a, struct store *s,
                  {"device", "device"},      {"machine", "device"},  {"protocol", "protocol"},
                  {"config_id", "config_id"}};
     struct statement q = {.arena = a, .keys = k};
+    struct strbuf columns;
 
     strbuf_init(&q.text, a);
     report_answer_begin(&q.text, k->answer);
     put_joined(&q, true);
-    PUT(&q, "\nSELECT ");
+    strbuf_init(&columns, a);
     for (int32_t c = 0; c < k->answer->columns_n; c++)
-        PUT(&q, "%s, ", str_quote(a, k->answer->name[c], '"'));
-    PUT(&q, "\"#compared\" AS compared, \"#ours_mean\" AS ours_mean, \"#ours_std\" AS ours_std,\n"
-            " \"#seeds\" AS seeds, \"#paper\" AS paper, \"#delta\" AS delta,"
-            " \"#verdict\" AS verdict FROM (\nSELECT ");
-    for (int32_t c = 0; c < k->answer->columns_n; c++)
-        PUT(&q, "%s, ", str_quote(a, k->answer->name[c], '"'));
-    PUT(&q, "\"#compared\", \"#ours_mean\", \"#ours_std\", \"#seeds\", \"#paper\", \"#delta\","
-            " \"#verdict\", 0 AS \"#part\", \"#row\" AS \"#place\" FROM report_joined\nUNION ALL "
-            "SELECT ");
+        strbuf_addf(&columns, "%s, ", str_quote(a, k->answer->name[c], '"'));
+    PUT(&q,
+        "\nSELECT %s\"#compared\" AS compared, \"#ours_mean\" AS ours_mean,"
+        " \"#ours_std\" AS ours_std,\n \"#seeds\" AS seeds, \"#paper\" AS paper,"
+        " \"#delta\" AS delta, \"#verdict\" AS verdict FROM (\n"
+        "SELECT %s\"#compared\", \"#ours_mean\", \"#ours_std\", \"#seeds\", \"#paper\","
+        " \"#delta\", \"#verdict\",\n 0 AS \"#part\", \"#row\" AS \"#place\" FROM report_joined\n"
+        "UNION ALL SELECT ",
+        columns.text, columns.text);
     for (int32_t c = 0; c < k->answer->columns_n; c++) {
         const char *cell = "NULL";
         for (size_t i = 0; i < sizeof known / sizeof *known; i++)

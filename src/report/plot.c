@@ -72,11 +72,6 @@ static int plot_add_curve(struct plot_draft *d, const struct report_rows *rows, 
     return 0;
 }
 
-static bool same(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 /* A panel for each group of ours, with the paper's curves of the same one. */
 static int plot_add_panels(struct plot_draft *d, struct err *e)
 {
@@ -93,7 +88,7 @@ static int plot_add_panels(struct plot_draft *d, struct err *e)
         d->panel_first[p] = d->curves_n + 1;
         for (int32_t k = 0; k < n; k++) TRY(plot_add_curve(d, &d->ours, i + k, e));
         for (int32_t k = 0; k < d->paper.rows_n; k++)
-            if (!panel || same(report_rows_get(&d->paper, k, "panel"), label))
+            if (!panel || str_same(report_rows_get(&d->paper, k, "panel"), label))
                 TRY(plot_add_curve(d, &d->paper, k, e));
         d->panel_last[p] = d->curves_n;
     }

@@ -255,11 +255,6 @@ static int write_foot(struct report_job *j, struct err *e)
 
 /* --- ours beside the paper's ---------------------------------------------------------------- */
 
-static bool same(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 /* Ours, the paper's, the difference twice: the columns from `to` on of a cell's row. */
 static void put_numbers(struct report_cell *to, struct arena *a, const struct report_rows *v,
                         int32_t cell, const struct report_folder *f)
@@ -278,7 +273,7 @@ static void put_numbers(struct report_cell *to, struct arena *a, const struct re
     to[0].text = arena_printf(a, "%.*f", decimals, ours);
     if (report_rows_real(&std, v, cell, "ours_std"))
         to[0].text = arena_printf(a, "%s ± %.*f", to[0].text, decimals, std);
-    if (same(verdict, "other device") || same(verdict, "noisy")) return; /* not compared */
+    if (str_same(verdict, "other device") || str_same(verdict, "noisy")) return; /* not compared */
     to[2].text = arena_printf(a, "%+.*f", decimals, ours - paper);
     to[3].text = arena_printf(a, "%+.1f %%", 100 * (ours - paper) / paper);
 }
@@ -311,7 +306,7 @@ static void compared_table(struct report_rows *out, struct arena *a, const struc
 
 static bool same_rule(const struct report_rule *a, const struct report_rule *b)
 {
-    return a->near == b->near && a->far == b->far && same(a->device, b->device);
+    return a->near == b->near && a->far == b->far && str_same(a->device, b->device);
 }
 
 static const char *rule_words(struct arena *a, const struct report_folder *f)
