@@ -181,9 +181,9 @@ static const struct {
     {"#markup", offsetof(struct report_cell, markup)},
 };
 
-/* Makes column c what its mark says: column `to`, or a field of column `owner`. Returns whether a
- * column was added. */
-static bool rows_obey(struct report_rows *r, int32_t c, int32_t to, int32_t owner)
+/* Applies the mark of column c: it becomes column `to`, or a field of column `owner`. Returns
+ * whether a column was added. */
+static bool rows_apply_mark(struct report_rows *r, int32_t c, int32_t to, int32_t owner)
 {
     const char *name = r->name[c];
     const char *value = NULL; /* the first there is */
@@ -208,10 +208,11 @@ static bool rows_obey(struct report_rows *r, int32_t c, int32_t to, int32_t owne
 
 void report_rows_arrange(struct report_rows *r)
 {
-    int32_t to = 0, owner = 0; /* owner: beyond the kept columns after one that was left out */
+    int32_t to = 0, owner = 0; /* owner: the column before a field, beyond the
+                                    kept ones if it was left out */
 
     for (int32_t c = 0; c < r->columns_n; c++) {
-        bool field = *r->name[c] == '#', kept = rows_obey(r, c, to, owner);
+        bool field = *r->name[c] == '#', kept = rows_apply_mark(r, c, to, owner);
         if (!field) owner = to;
         to += kept;
     }

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* Columns that decide what a number may be called. */
+/* The protocol: numbers that differ in one of these columns are not comparable. */
 static const char *const protocol_columns[] = {"dataset", "model",        "split",    "protocol",
                                                "stride",  "first_window", "precision"};
 enum { PROTOCOL_N = sizeof protocol_columns / sizeof *protocol_columns };
@@ -161,8 +161,8 @@ static void add_group(struct statement *q, const char *name)
     q->group[q->group_n++] = str_quote(q->arena, name, '"');
 }
 
-/* The columns of a group: those of the layout, then what a number may be called, unless the layout
- * shows it at the head of lines or columns. */
+/* The columns of a group: those of the layout, then the protocol, except what the layout shows in
+ * the head of lines or columns. */
 static void find_groups(struct statement *q, bool all)
 {
     const struct report_keys *k = q->keys;

@@ -7,7 +7,7 @@
  *             filter frees
  *   near      the pairs that agree in all joined coordinates, and what else keeps them apart
  *   shown     the pairs that nothing keeps apart, then the rest of a and of b, with the reason
- *   listed    a row of the answer each; kind: what its number may be called */
+ *   listed    one row a row of the answer; kind: the first row of the same protocol */
 #include <string.h>
 
 #include "base/file.h"
@@ -28,7 +28,7 @@ enum {
 
 static const struct coordinate {
     const char *name, *column; /* in a filter; of the view evaluations */
-    bool is_protected;         /* agrees always: what a number may be called; else unless named */
+    bool is_protected;         /* part of the protocol: must agree, named or not */
     bool of_training;          /* fixed by the id of a training */
     bool shown;                /* always a column; the others where rows differ in them */
     const char *frees;         /* naming it lets trainings differ in these settings; may be NULL */
@@ -212,8 +212,8 @@ static int ask(struct report_rows *out, struct compare *c, const char *sql, stru
                              LIMIT_S, e);
 }
 
-/* Why nothing matches: a value that no evaluation has, with those there are; else the combination.
- */
+/* Reports why nothing matches: a value that no evaluation has, with the values there are, or else
+ * the combination. */
 static int report_empty(struct compare *c, const struct side *s, struct err *e)
 {
     struct report_rows known;

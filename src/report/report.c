@@ -4,7 +4,7 @@
  * 2. The paper's numbers are under their own heading, and beside ours only in the view
  *    comparison, which holds them at scale paper alone: there each cell has a verdict, elsewhere
  *    the claims judge the shape.
- * 3. What is missing is listed, with the command that makes it. */
+ * 3. Missing results are counted, with the command that makes them. */
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -66,7 +66,7 @@ static void heading(struct report_job *j, const char *text, int level)
     report_write_heading(j->out, text, j->options->format, level);
 }
 
-/* What was read and what was trained: a row for each corpus of the artefact's runs. */
+/* The corpora of the artefact's runs, with the sizes of the models: one row a corpus. */
 static const char subject_sql[] =
     "WITH title(dataset, name) AS (VALUES ('wikitext103', 'WikiText-103'),\n"
     " ('bookcorpus', 'Toronto BookCorpus'), ('cc100', 'CC100 + RoBERTa'))\n"
@@ -133,7 +133,7 @@ static int write_scale(struct report_job *j, struct err *e)
     return 0;
 }
 
-/* --- what is missing ------------------------------------------------------------------------ */
+/* --- missing results ------------------------------------------------------------------------ */
 
 static const char *variant(const struct report_job *j)
 {
@@ -235,7 +235,7 @@ static void write_notes(struct report_job *j)
                    j->floor);
 }
 
-/* What the tables come to: verdicts of cells, and of the artefact's own claims. */
+/* The verdicts counted: of cells and of the artefact's claims. */
 static int write_foot(struct report_job *j, struct err *e)
 {
     const char *cells = report_rows_get(&j->verdicts, 0, "sentence");
@@ -501,7 +501,7 @@ static int judge_all(struct report_job *j, struct err *e)
     return report_claims_judge(&j->claims, &j->arena, j->store, &j->folder, j->options->scale, e);
 }
 
-/* Beside the scale: that not all runs are what the scale prescribes. */
+/* "modified" beside the scale if a run is not what the scale prescribes. */
 static const char *whole_title(struct report_job *j)
 {
     return arena_printf(&j->arena, "%s. Scale %s%s%s%s", j->folder.layout.title, j->options->scale,

@@ -102,10 +102,10 @@ const char *report_rows_text(const struct report_rows *r, int32_t row, int32_t c
 const char *report_rows_get(const struct report_rows *r, int32_t row, const char *name);
 bool report_rows_real(double *out, const struct report_rows *r, int32_t row, const char *name);
 
-/* report_rows_right - which columns are aligned to the right: those without a text. */
+/* report_rows_right - which columns are aligned to the right: those that hold no text. */
 const bool *report_rows_right(const struct report_rows *r);
 
-/* An answer as a part of a larger statement: the rows of query.sql, or those of a paper.tsv. */
+/* An answer (the rows of query.sql or of a paper.tsv) as a part of a larger statement. */
 struct report_answer {
     const char *where; /* in messages: the file */
     const char *sql;   /* a SELECT without its semicolon, or VALUES */
@@ -187,8 +187,7 @@ struct report_keys {
     const struct report_answer *answer;
     const char *group[REPORT_GROUPS_MAX];
     int32_t group_n;
-    bool
-        protocol; /* rows that differ in what a number may be called are also groups of their own */
+    bool protocol; /* rows of different protocols are also groups of their own */
     const char *line[REPORT_MAX_NAMES];
     int32_t lines_n;
     const char *column, *value;
@@ -255,7 +254,7 @@ int report_cells_rows(struct report_rows *out, struct arena *a, struct store *s,
 int report_rows_write(FILE *out, const struct report_rows *r, enum report_format format,
                       struct err *e);
 
-/* The words around the tables, in the formats for people: a heading, a paragraph. */
+/* Headings and paragraphs around the tables, in the formats for people. */
 void report_write_heading(FILE *out, const char *text, enum report_format format, int level);
 void report_write_paragraph(FILE *out, const char *text, enum report_format format);
 
@@ -302,8 +301,8 @@ int report_html_figure(FILE *out, struct arena *a, const char *path, const char 
 
 /* --- table.c - the tables of an artefact: the cells of an answer in the layout of table.txt.
  *
- * 1. Rows that differ in what a number may be called (dataset, model, split, protocol, stride,
- * first window, precision) never share a table.
+ * 1. Rows of different protocols (dataset, model, split, protocol, stride, first window, precision)
+ * never share a table.
  * 2. A cell that was asked for and has no number is "–" (or "diverged"); one that was not asked for
  * is empty. */
 
@@ -408,10 +407,10 @@ void report_gnuplot_quote(struct strbuf *b, const char *text);
  * has no sandbox, with the reason and the remedy. */
 int report_gnuplot_check_sandbox(struct arena *a, const char *script, struct err *e);
 
-/* report_gnuplot_draw - writes NAME.dat and NAME.gp into folder, made when absent, and runs NAME.gp
- * there for each format, with FORMAT and OUTPUT set, into NAME.FORMAT. In a sandbox the script sees
- * these two files alone. Errors: ERR_UNAVAILABLE gnuplot is not installed (names the package);
- * ERR_INTERNAL it failed: quotes its message; those of the files. */
+/* report_gnuplot_draw - writes NAME.dat and NAME.gp into folder, which it creates if needed, and
+ * runs NAME.gp there for each format, with FORMAT and OUTPUT set, into NAME.FORMAT. In a sandbox
+ * the script sees these two files alone. Errors: ERR_UNAVAILABLE gnuplot is not installed (names
+ * the package); ERR_INTERNAL it failed: quotes its message; those of the files. */
 struct report_gnuplot {
     const char *folder, *name;
     const struct strbuf *data, *script;
@@ -429,7 +428,7 @@ extern const char report_html_style[];
  * again, with -e "FORMAT='pdf'" as PDF. */
 
 struct report_plot {
-    const char *folder; /* where the files go; made when absent */
+    const char *folder; /* for the files; created if needed */
     const char *name;   /* <artefact>-<scale> */
     const char *title, *facts, *scale;
     const struct report_layout *layout;
@@ -438,7 +437,7 @@ struct report_plot {
     const struct report_answer *paper; /* NULL: the paper's points are not drawn */
     const char *artefact;
     bool scaled;           /* lengths are not the paper's */
-    const char *preamble;  /* the text of preamble.gp, which says what a plot.gp may use */
+    const char *preamble;  /* the text of preamble.gp, which documents what a plot.gp may use */
     const char *script;    /* that of plot.gp */
     const char *untrusted; /* its path, if it is to run in a sandbox; or NULL */
     double floor;          /* 0: unknown */
@@ -446,8 +445,8 @@ struct report_plot {
 };
 
 /* report_plot_draw - writes NAME.dat, NAME.gp, NAME.svg, NAME.png and NAME.pdf. *points is how many
- * numbers there were; with none, or without the sandbox it needs, nothing is written. Errors: those
- * of report_gnuplot_draw, of report_gnuplot_check_sandbox and of the files. */
+ * numbers there were; without any, or without the sandbox it needs, nothing is written. Errors:
+ * those of report_gnuplot_draw, of report_gnuplot_check_sandbox and of the files. */
 int report_plot_draw(int32_t *points, struct arena *a, const struct report_plot *plot,
                      struct err *e);
 

@@ -111,7 +111,7 @@ TEST_WITH(struct report_fixture *f, some_of_the_papers_numbers_are_read_right)
     }
 }
 
-TEST_WITH(struct report_fixture *f, published_models_are_cited_and_are_no_position_of_ours)
+TEST_WITH(struct report_fixture *f, published_models_are_cited_without_a_position_method)
 {
     paper_plant_numbers(f);
     assert_cell(f->base,

@@ -150,8 +150,9 @@ TEST_WITH(struct report_fixture *f, every_view_is_described_with_its_columns)
         const char *line = strstr(text, arena_printf(&f->arena, "\n| `%s` | ", view));
         if (!line) fail_msg("%s does not describe the view %s", views_of, view);
         snprintf(columns, sizeof columns, " | `%s` |", (const char *)sqlite3_column_text(row, 1));
-        const char *said = arena_strndup(&f->arena, line + 1, strcspn(line + 1, "\n"));
-        if (!strstr(said, columns)) fail_msg("%s: columns of %s are %s", views_of, view, columns);
+        const char *row_text = arena_strndup(&f->arena, line + 1, strcspn(line + 1, "\n"));
+        if (!strstr(row_text, columns))
+            fail_msg("%s: columns of %s are %s", views_of, view, columns);
     }
     assert_in_range(views, 9, 99);
     sqlite3_finalize(row);
@@ -169,7 +170,7 @@ static const char *find_claim(struct arena *a, const char *text, const char *cla
 TEST_WITH(struct report_fixture *f, every_artefact_and_claim_is_in_ARTIFACT_md_in_its_own_words)
 {
     int32_t rows_n = 0, seen = 0;
-    const char *said[64];
+    const char *claims_seen[64];
 
     const char *text = read_document(&f->arena, claims_of);
     paper_plant_list(f);
@@ -188,13 +189,13 @@ TEST_WITH(struct report_fixture *f, every_artefact_and_claim_is_in_ARTIFACT_md_i
             if (!strstr(row, arena_printf(&f->arena, "`%s`", f->artefact[i])))
                 fail_msg("%s: claim %s is in %s too", claims_of, claim, f->artefact[i]);
             if (!strstr(row, arena_printf(&f->arena, "| %s |", statement)))
-                fail_msg("%s: claim %s says: %s", claims_of, claim, statement);
+                fail_msg("%s: the statement of claim %s is: %s", claims_of, claim, statement);
             if (strcmp(report_rows_get(&claims.rows, k, "counted"), "1") == 0 &&
                 !strstr(row, arena_printf(&f->arena, "reproduce-%s", f->artefact[i])))
                 fail_msg("%s: claim %s needs reproduce-%s", claims_of, claim, f->artefact[i]);
             int32_t known = 0;
-            while (known < seen && strcmp(said[known], claim) != 0) known++;
-            if (known == seen) said[seen++] = claim;
+            while (known < seen && strcmp(claims_seen[known], claim) != 0) known++;
+            if (known == seen) claims_seen[seen++] = claim;
             assert_true(seen < 64);
         }
     }

@@ -28,15 +28,15 @@ static void write_at(const struct report_fixture *f, const char *folder, const c
     assert_works(f->base, file_write_atomic(path, text, strlen(text), &f->base->e));
 }
 
-static void expect_fault(struct report_fixture *f, const char *layout, const char *said)
+static void expect_fault(struct report_fixture *f, const char *layout, const char *expected)
 {
     struct report_folder folder;
 
     report_fixture_write(f, "table.txt", layout);
     int rc =
         report_folder_open(&folder, &f->arena, &f->project, "tiny", f->artefact_dir, &f->base->e);
-    if (rc != ERR_DATA || !strstr(f->base->e.text, said))
-        fail_msg("%d: \"%s\" is not in: %s", rc, said, f->base->e.text);
+    if (rc != ERR_DATA || !strstr(f->base->e.text, expected))
+        fail_msg("%d: \"%s\" is not in: %s", rc, expected, f->base->e.text);
 }
 
 static const char other_layout[] = "title: Other\nrows: method\ncolumns: L_valid\n"

@@ -1,5 +1,5 @@
 /* test_html.c - the parts of a page: texts, tables, READMEs, colours, pictures. Text from a
- * grid, a README or results.db stays text, whatever it says. */
+ * grid, a README or results.db stays text whatever it contains. */
 #include "harness/test.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@
 
 TEST_EACH(NULL, NULL)
 
-TEST(text_is_escaped_and_what_cannot_be_seen_is_shown)
+TEST(text_is_escaped_and_invisible_characters_become_hexadecimal)
 {
     static const struct {
         const char *text, *shown;
@@ -162,7 +162,7 @@ static uint32_t style_color(const char *name, bool dark)
     return rgb;
 }
 
-TEST(words_can_be_read_in_the_light_and_in_the_dark)
+TEST(text_has_a_contrast_of_4_5_in_the_light_and_in_the_dark)
 {
     static const char *const words[] = {"fg", "soft", "link", "yes", "no", "open"};
     static const char *const grounds[] = {"bg", "box"};

@@ -139,9 +139,10 @@ static void put_query(struct report_fixture *f, const char *text)
 }
 
 /* The page of a folder whose title, note, heading, README and series are this text, drawn. */
-static void assert_folder_of(struct report_fixture *f, const char *said)
+static void assert_folder_of(struct report_fixture *f, const char *hostile)
 {
-    const char *line = strchr(said, '\n') ? "x" : said; /* a line of table.txt has no line end */
+    const char *line =
+        strchr(hostile, '\n') ? "x" : hostile; /* a line of table.txt has no line end */
     const char *heading = strchr(line, '|') ? "x" : line;
     report_fixture_write(
         f, "table.txt",
@@ -150,8 +151,8 @@ static void assert_folder_of(struct report_fixture *f, const char *said)
                      "extra: L_train | %s | %%.0f | 1\nseries: method\nstyle: position\n"
                      "x: L_valid\ny: perplexity\n",
                      line, line, heading));
-    report_fixture_write(f, "README.md", said);
-    put_query(f, said);
+    report_fixture_write(f, "README.md", hostile);
+    put_query(f, hostile);
     struct page_text *w = page_text_begin();
     const char *text = page(f, w, true);
     assert_page(text, true);

@@ -1,4 +1,4 @@
-/* test_plot.c - figures: what is written, what is drawn, and what stays text. */
+/* test_plot.c - figures: data file, script, pictures; hostile names stay text. */
 #include "harness/test.h"
 
 #include <stddef.h>
@@ -120,8 +120,8 @@ TEST_WITH(struct report_fixture *f, the_same_results_give_the_same_picture)
     assert_string_equal(plot_file(f, "tiny-mini.svg"), once);
 }
 
-/* For gnuplot to fall for, in SQL and in a layout: an end of the quotes, of the line and of a
- * block, a macro, a backslash at the end. */
+/* What could break out of a gnuplot string, in SQL and in a layout: an end of the quotes, of the
+ * line and of a block, a macro, a backslash at the end. */
 #define HOSTILE_SQL "'`touch HACK`'' @TRACE \"; }' || char(10) || 'system(\"touch HACK\") # \\'"
 #define HOSTILE_TITLE "`touch HACK` ' ; system('touch HACK') ; } ' @TRACE $(touch HACK) %n \" \\"
 

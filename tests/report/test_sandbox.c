@@ -1,5 +1,4 @@
-/* test_sandbox.c - a plot.gp that is not a shipped one: what it can do, and when it is run.
- */
+/* test_sandbox.c - a plot.gp that is not shipped: when it runs, and what it can reach. */
 #include "harness/test.h"
 
 #include <stddef.h>
@@ -131,7 +130,7 @@ static void expect_refusal(struct report_fixture *f, const char *bwrap, const ch
 
 TEST_EACH(setup, report_fixture_teardown)
 
-TEST_WITH(struct report_fixture *f, without_a_sandbox_it_is_not_run)
+TEST_WITH(struct report_fixture *f, a_script_of_the_user_does_not_run_without_a_sandbox)
 {
     move_away(f);
     start(f, FIGURE);
@@ -139,7 +138,7 @@ TEST_WITH(struct report_fixture *f, without_a_sandbox_it_is_not_run)
     expect_refusal(f, NULL, "(bwrap is not in PATH)");
 }
 
-TEST_WITH(struct report_fixture *f, in_a_sandbox_that_does_not_work_it_is_not_run)
+TEST_WITH(struct report_fixture *f, a_script_of_the_user_does_not_run_in_a_sandbox_that_fails)
 {
     move_away(f);
     start(f, FIGURE);
@@ -149,7 +148,7 @@ TEST_WITH(struct report_fixture *f, in_a_sandbox_that_does_not_work_it_is_not_ru
 }
 
 /* A use: line looks beside the folder first, then among the shipped ones. */
-TEST_WITH(struct report_fixture *f, a_folder_named_like_a_shipped_one_is_not_one)
+TEST_WITH(struct report_fixture *f, a_folder_with_the_name_of_a_shipped_one_is_not_trusted)
 {
     report_fixture_write(f, "plot.gp", plot_gp); /* experiments/tiny/plot.gp */
     move_away(f);
@@ -160,7 +159,7 @@ TEST_WITH(struct report_fixture *f, a_folder_named_like_a_shipped_one_is_not_one
     expect_refusal(f, NULL, "tiny/plot.gp is not a shipped file");
 }
 
-TEST_WITH(struct report_fixture *f, what_the_program_ships_needs_no_sandbox)
+TEST_WITH(struct report_fixture *f, shipped_scripts_need_no_sandbox)
 {
     struct report_undrawn undrawn;
 
@@ -180,7 +179,7 @@ TEST_WITH(struct report_fixture *f, what_the_program_ships_needs_no_sandbox)
     assert_non_null(read_own(f, "plots/tiny-mini.svg"));
 }
 
-TEST_WITH(struct report_fixture *f, what_is_trusted_is_run_as_it_is)
+TEST_WITH(struct report_fixture *f, a_trusted_script_runs_outside_the_sandbox)
 {
     struct report_undrawn undrawn;
 
@@ -193,7 +192,7 @@ TEST_WITH(struct report_fixture *f, what_is_trusted_is_run_as_it_is)
     assert_non_null(read_own(f, "plots/tiny-mini.svg"));
 }
 
-TEST_WITH(struct report_fixture *f, in_a_sandbox_it_draws_and_reaches_nothing_else)
+TEST_WITH(struct report_fixture *f, in_the_sandbox_a_script_draws_and_reaches_nothing_else)
 {
     struct report_undrawn undrawn;
 
@@ -265,7 +264,7 @@ TEST_WITH(struct report_fixture *f, the_sandbox_has_no_network_and_one_file_to_w
     free(text);
 }
 
-TEST_WITH(struct report_fixture *f, a_page_names_what_was_drawn_in_a_sandbox)
+TEST_WITH(struct report_fixture *f, a_page_links_a_figure_from_the_sandbox_instead_of_embedding_it)
 {
     static const char fake[] =
         "#!/bin/sh\nwhile [ $# -gt 0 ]; do\n"

@@ -31,7 +31,7 @@ static char *summary(struct report_fixture *f, const struct report_item *items, 
 
 TEST_EACH(report_fixture_setup, report_fixture_teardown)
 
-TEST_WITH(struct report_fixture *f, claims_are_counted_and_those_that_fall_are_named)
+TEST_WITH(struct report_fixture *f, claims_are_counted_and_the_contradicted_ones_are_named)
 {
     char other[200];
     const struct report_item items[] = {{"tiny", f->artefact_dir, "mini", NULL},

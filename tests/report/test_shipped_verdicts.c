@@ -32,8 +32,8 @@ static int32_t cells(const struct report_rows *v)
     return (int32_t)n;
 }
 
-/* Each number of the paper that the view holds has a rule in its folder, and comes out as the
- * results are bent; speeds are of no V100. */
+/* Each number of the paper in the view has a rule in its folder, and its verdict follows the
+ * changed results. No speed was measured on a V100. */
 TEST_EACH(report_fixture_setup, report_fixture_teardown)
 
 TEST_WITH(struct report_fixture *f, every_shipped_cell_gets_each_of_the_four_verdicts)
@@ -115,7 +115,7 @@ static void write_other_recipe(struct report_fixture *f, struct arena *a)
         fail_msg("%s", err->text);
 }
 
-TEST_WITH(struct report_fixture *f, an_edited_recipe_is_called_modified_and_compared_with_no_number)
+TEST_WITH(struct report_fixture *f, an_edited_recipe_is_marked_modified_and_not_compared)
 {
     const struct report_options o = {.scale = "paper", .format = REPORT_TEXT};
     const char *name = "table5";
