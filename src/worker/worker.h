@@ -1,5 +1,6 @@
 /* worker.h - carries out an attempt: `alibi worker DIR`, DIR = runs/<run_id>/<attempt>/ with spec,
- * events, log, checkpoints.
+ * events, log, checkpoints. train.c has the training loop and the learning rate schedule,
+ * evaluate.c and score.c the evaluations, bench.c the measurements of speed and memory.
  *
  * 1. Reads DIR/spec: one spec text, or several evaluations of one training separated by a line
  *    "---" (they differ in eval.L or stride and share the loaded checkpoint; with stride 1 they

@@ -102,8 +102,9 @@ int weights_load(struct model *m, int32_t slots_n, const struct safetensors *s, 
  *    update, blas) and, if training may resume from it, update-N.state.safetensors (optimiser
  *    state, and struct checkpoint_point as text). It has no random state: all draws and the
  *    position in the data are functions of the seed and the number of the update.
- * 2. Both files are complete or absent. The record EVENT_CHECKPOINT has their hashes; it is synced
- *    before an older checkpoint is deleted.
+ * 2. Both files are complete or absent: written under another name, synced, renamed, and their
+ *    folder synced (base/file.h). The record EVENT_CHECKPOINT has their hashes; it is synced before
+ *    an older checkpoint is deleted.
  * 3. During training the last two checkpoints with state are kept, and the weights that were best
  *    on valid when each was written. When done, only the best and the last weights are kept, in one
  *    file if they are of the same update.
