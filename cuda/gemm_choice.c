@@ -128,15 +128,6 @@ static int gemm_candidates(struct gemm *g, cublasLtMatmulHeuristicResult_t *out,
     return 0;
 }
 
-int gemm_fits(struct gemm *g, const struct gemm_call *call, const cublasLtMatmulAlgo_t *algorithm)
-{
-    struct gemm_call own = *call;
-    cublasLtMatmulHeuristicResult_t result = {0};
-    return g->lt.check(g->handle_own, &own.product, &own.b, &own.a, &own.c, &own.c, algorithm,
-                       &result) == CUBLAS_STATUS_SUCCESS &&
-           result.state == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= GEMM_WORKSPACE_BYTES;
-}
-
 static double choice_seconds(void)
 {
     struct timespec t;

@@ -1,4 +1,5 @@
-/* gemm_internal.h - what gemm.c and gemm_choice.c share.
+/* gemm_internal.h - what the files of products share. gemm.c calls gemm_choice.c, and both call
+ * gemm_call.c, which calls neither.
  *
  * 1. Products are grouped in classes: sizes, storage, types, alignment. The count of rows, which
  *    differs from batch to batch, is rounded up to a multiple of GEMM_ROWS; a product that the
@@ -15,6 +16,7 @@
 
 #include <cublasLt.h>
 #include <cuda_runtime.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "gemm.h"
@@ -74,19 +76,20 @@ struct gemm_call {
  * ERR_UNAVAILABLE, with what is missing. */
 int cublaslt_open(struct cublaslt *out, struct err *e);
 
-/* gemm.c */
+/* gemm_call.c */
 int gemm_fault(const struct gemm *g, cublasStatus_t status, const struct gemm_product *p,
                struct err *e);
 int gemm_call_init(const struct gemm *g, struct gemm_call *call, const struct gemm_product *p,
                    struct err *e);
-/* gemm_run - queues it with that algorithm, its result at `to` (where p->c is, or memory alike). */
+/* gemm_fits - whether the algorithm can do exactly this product. */
+bool gemm_fits(struct gemm *g, const struct gemm_call *call, const cublasLtMatmulAlgo_t *algorithm);
+/* gemm_run - queues it with that algorithm, its result at `to` (p->c, or memory of the same
+ * layout). */
 cublasStatus_t gemm_run(struct gemm *g, const struct gemm_call *call, const struct gemm_product *p,
                         const cublasLtMatmulAlgo_t *algorithm, void *to);
 
-/* gemm_choice.c. gemm_choose - the algorithm of p's class, now chosen if it was not. */
+/* gemm_choice.c. gemm_choose - the algorithm of p's class, chosen at its first product. */
 int gemm_choose(struct gemm *g, const cublasLtMatmulAlgo_t **out, const struct gemm_call *call,
                 const struct gemm_product *p, struct err *e);
-/* gemm_fits - whether the algorithm can do exactly this product. */
-int gemm_fits(struct gemm *g, const struct gemm_call *call, const cublasLtMatmulAlgo_t *algorithm);
 
 #endif
