@@ -50,6 +50,18 @@ static __global__ void relu_k(struct tensor y, struct tensor x, struct rows_draw
     rows_store(row_of<T>(y, at.row) + at.column, v, at.n, wide);
 }
 
+/* dx = dy * scale where y is not 0, else 0. Reads 2, writes 1. */
+template <class T> static __global__ void relu_bwd_k(struct relu_bwd_args a, float scale, bool wide)
+{
+    struct rows_place at = rows_place_of(a.dx);
+    if (at.n == 0) return;
+    struct eight v = rows_load(row_of<T>(a.dy, at.row) + at.column, at.n, wide, 0.0f);
+    struct eight y = rows_load(row_of<T>(a.y, at.row) + at.column, at.n, wide, 0.0f);
+#pragma unroll
+    for (int i = 0; i < 8; i++) v.x[i] = y.x[i] == 0.0f ? 0.0f : v.x[i] * scale;
+    rows_store(row_of<T>(a.dx, at.row) + at.column, v, at.n, wide);
+}
+
 /* y = x, each in its dtype and stride. Reads 1, writes 1. */
 template <class Y, class X>
 static __global__ void cast_k(struct tensor y, struct tensor x, bool wide)
@@ -107,5 +119,17 @@ int cuda_relu(void *stream, const struct dropout_args *a)
     launch(y->dtype == DTYPE_BF16 ? relu_k<bf16> : relu_k<float>,
            rows_grid(y->rows, y->cols, block), block, 0, (cudaStream_t)stream, *y, a->x,
            rows_draw_of(&a->dropout, y->cols), rows_is_wide(y) && rows_is_wide(&a->x));
+    return cudaGetLastError();
+}
+
+int cuda_relu_bwd(void *stream, const struct relu_bwd_args *a)
+{
+    const struct tensor *dx = &a->dx;
+    float p = a->dropout.p, scale = p > 0.0f ? 1.0f / (1.0f - p) : 1.0f;
+    if (!rows_is_float(dx)) return cudaErrorInvalidValue;
+    dim3 block = rows_block(dx->cols);
+    launch(dx->dtype == DTYPE_BF16 ? relu_bwd_k<bf16> : relu_bwd_k<float>,
+           rows_grid(dx->rows, dx->cols, block), block, 0, (cudaStream_t)stream, *a, scale,
+           rows_is_wide(dx) && rows_is_wide(&a->dy) && rows_is_wide(&a->y));
     return cudaGetLastError();
 }

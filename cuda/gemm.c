@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "gemm_internal.h"
-#include "kernels.h"
 
 /* What the GPU and the library are, for gemm_choices. */
 static int gemm_identify(struct gemm *g, char *text, size_t bytes, struct err *e)
@@ -56,28 +55,33 @@ void gemm_close(struct gemm *g)
     free(g);
 }
 
-/* ReLU after a product that does not end with it. */
-static int gemm_cut_off(struct gemm *g, const struct gemm_product *p, struct err *e)
+/* The product with its column sums in one kernel, if the library has an algorithm for that. */
+static int gemm_try_sums(struct gemm *g, const struct gemm_product *p, bool *done, struct err *e)
 {
-    struct tensor c = tensor_make(p->c, p->m * p->chunks_n, p->n, p->to);
-    c.stride = p->stride_c;
-    int status = cuda_relu(g->stream, &(struct dropout_args){.y = c, .x = c});
-    if (status == 0) return 0;
-    return ERR(e, ERR_INTERNAL, "relu after a product: %s",
-               cudaGetErrorString((cudaError_t)status));
+    struct gemm_call call;
+    const cublasLtMatmulAlgo_t *algorithm = NULL;
+    TRY(gemm_call_init(g, &call, p, e));
+    TRY(gemm_choose(g, &algorithm, &call, p, e));
+    *done = algorithm != NULL;
+    return *done ? gemm_fault(g, gemm_run(g, &call, p, algorithm, p->c), p, e) : 0;
 }
 
-int gemm_multiply(struct gemm *g, const struct gemm_product *p, struct err *e)
+int gemm_multiply(struct gemm *g, const struct gemm_product *p, bool *ended, struct err *e)
 {
     struct gemm_product plain = *p;
     struct gemm_call call, with_relu;
     const cublasLtMatmulAlgo_t *algorithm = NULL;
+    *ended = false;
+    if (p->sums) TRY(gemm_try_sums(g, p, ended, e));
+    if (*ended) return 0;
     plain.relu = 0;
+    plain.sums = NULL;
     TRY(gemm_call_init(g, &call, &plain, e));
     TRY(gemm_choose(g, &algorithm, &call, &plain, e));
-    if (p->relu) TRY(gemm_call_init(g, &with_relu, p, e));
-    if (p->relu && gemm_fits(g, &with_relu, algorithm))
-        return gemm_fault(g, gemm_run(g, &with_relu, p, algorithm, p->c), p, e);
-    TRY(gemm_fault(g, gemm_run(g, &call, p, algorithm, p->c), p, e));
-    return p->relu ? gemm_cut_off(g, p, e) : 0;
+    if (p->relu) {
+        TRY(gemm_call_init(g, &with_relu, p, e));
+        *ended = gemm_fits(g, &with_relu, algorithm);
+        if (*ended) call = with_relu;
+    }
+    return gemm_fault(g, gemm_run(g, &call, &plain, algorithm, p->c), p, e);
 }

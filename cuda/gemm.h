@@ -9,6 +9,7 @@
 #ifndef CUDA_GEMM_H
 #define CUDA_GEMM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,7 +28,9 @@ struct gemm_product {
     const void *a, *b;
     void *c;
     const void *bias; /* of the type of c; NULL: none */
-    int relu;         /* c is cut off at zero in the end */
+    void *sums; /* (m) of the type of c: sums of the columns of a as stored (k,m), written even
+                   when c is accumulated; NULL: none */
+    int relu;   /* c is cut off at zero in the end */
     int64_t m, n, k, chunks_n;
     int64_t stride_a, stride_b, stride_c;
     int transpose_a; /* a is stored (k,m) */
@@ -41,9 +44,10 @@ struct gemm_product {
  * records. Errors: ERR_UNAVAILABLE, ERR_NOMEM. */
 int gemm_open(struct gemm **out, void *stream, char *text, size_t bytes, struct err *e);
 void gemm_close(struct gemm *g); /* takes NULL */
-/* gemm_multiply - queues the product. Errors: ERR_INTERNAL when the library refuses it, ERR_NOMEM.
- */
-int gemm_multiply(struct gemm *g, const struct gemm_product *p, struct err *e);
+/* gemm_multiply - queues the product. *ended: the library's kernel also does what follows the
+ * product, which is `relu` or `sums`; else that is left to the caller. Errors: ERR_INTERNAL when
+ * the library refuses the product, ERR_NOMEM. */
+int gemm_multiply(struct gemm *g, const struct gemm_product *p, bool *ended, struct err *e);
 
 /* gemm_choices - one line for each choice made so far, after a line that names library and GPU; the
  * return value is the length that the whole text has. gemm_adopt takes such a text: products of

@@ -42,7 +42,10 @@ static cublasStatus_t gemm_describe(const struct gemm *g, cublasLtMatmulDescOpaq
      * the plain matrix and the other way round. */
     cublasOperation_t first = p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasOperation_t second = p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
-    cublasLtEpilogue_t epilogue = p->bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    const void *vector = p->sums ? p->sums : p->bias;
+    cublasLtEpilogue_t epilogue = p->bias   ? CUBLASLT_EPILOGUE_BIAS
+                                  : p->sums ? CUBLASLT_EPILOGUE_BGRADB
+                                            : CUBLASLT_EPILOGUE_DEFAULT;
     if (p->relu) epilogue = p->bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
     const struct {
         cublasLtMatmulDescAttributes_t name;
@@ -52,9 +55,9 @@ static cublasStatus_t gemm_describe(const struct gemm *g, cublasLtMatmulDescOpaq
         {CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first},
         {CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second},
         {CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue},
-        {CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias, sizeof p->bias},
+        {CUBLASLT_MATMUL_DESC_BIAS_POINTER, &vector, sizeof vector},
     };
-    size_t rows_n = sizeof rows / sizeof *rows - (p->bias == NULL);
+    size_t rows_n = sizeof rows / sizeof *rows - (vector == NULL);
     cublasStatus_t status = g->lt.product_init(d, sizeof *d, CUBLAS_COMPUTE_32F, CUDA_R_32F);
     for (size_t i = 0; status == CUBLAS_STATUS_SUCCESS && i < rows_n; i++)
         status = g->lt.product_set(d, rows[i].name, rows[i].value, rows[i].bytes);

@@ -46,7 +46,7 @@ static struct gemm_class gemm_class_of(const struct gemm_product *p, int rounded
     c.transpose_b = p->transpose_b;
     c.from = (int32_t)p->from;
     c.to = (int32_t)p->to;
-    c.bias = p->bias != NULL;
+    c.vector = p->sums ? GEMM_SUMS : p->bias ? GEMM_BIAS : GEMM_NO_VECTOR;
     c.exact = p->exact;
     c.alignment_a = choice_alignment(p->a, p->stride_a, p->from);
     c.alignment_b = choice_alignment(p->b, p->stride_b, p->from);
@@ -102,7 +102,7 @@ static cublasStatus_t choice_prefer(const struct gemm *g,
     return status;
 }
 
-/* The library's favourite first. */
+/* The library's favourite first. None, if it has no algorithm that computes column sums, too. */
 static int gemm_candidates(struct gemm *g, cublasLtMatmulHeuristicResult_t *out, int *n,
                            const struct gemm_class *c, const struct gemm_product *p, struct err *e)
 {
@@ -118,10 +118,11 @@ static int gemm_candidates(struct gemm *g, cublasLtMatmulHeuristicResult_t *out,
     cublasStatus_t status = g->lt.heuristic(g->handle_own, &call.product, &call.b, &call.a, &call.c,
                                             &call.c, &preference, GEMM_CANDIDATES, out, &found_n);
     *n = 0;
+    if (p->sums && status == CUBLAS_STATUS_NOT_SUPPORTED) return 0;
     TRY(gemm_fault(g, status, p, e));
     for (int i = 0; i < found_n; i++)
         if (out[i].state == CUBLAS_STATUS_SUCCESS) out[(*n)++] = out[i];
-    if (*n == 0)
+    if (*n == 0 && !p->sums)
         return ERR(e, ERR_INTERNAL,
                    "cuBLASLt: no algorithm for a product of %" PRId64 " x %" PRId64 " x %" PRId64,
                    c->m, c->n, c->k);
@@ -243,7 +244,7 @@ static int choice_make(struct gemm *g, struct gemm_choice **out, const struct ge
     TRY(gemm_need_time(g, p, e));
     TRY(gemm_candidates(g, candidate, &n, c, p, e));
     if (p->exact) TRY(choice_keep_exact(g, candidate, n, &n, p, e));
-    choice.algorithm = candidate[gemm_fastest(g, candidate, n, call, p)].algo;
+    if (n > 0) choice.algorithm = candidate[gemm_fastest(g, candidate, n, call, p)].algo;
     TRY(gemm_add_choice(g, &choice, e));
     *out = &g->choice_own[g->choices_n - 1];
     return 0;
@@ -252,12 +253,14 @@ static int choice_make(struct gemm *g, struct gemm_choice **out, const struct ge
 int gemm_choose(struct gemm *g, const cublasLtMatmulAlgo_t **out, const struct gemm_call *call,
                 const struct gemm_product *p, struct err *e)
 {
+    static const cublasLtMatmulAlgo_t none;
     for (int rounded = 1; rounded >= 0; rounded--) {
         struct gemm_class c = gemm_class_of(p, rounded);
         struct gemm_choice *choice = gemm_find(g, &c);
         if (!choice) TRY(choice_make(g, &choice, &c, call, p, e));
-        *out = &choice->algorithm;
-        if (gemm_fits(g, call, *out)) return 0;
+        bool is_none = memcmp(&choice->algorithm, &none, sizeof none) == 0;
+        *out = is_none ? NULL : &choice->algorithm;
+        if (is_none || gemm_fits(g, call, *out)) return 0;
         if (p->exact)
             return ERR(e, ERR_INTERNAL,
                        "cuBLASLt: the algorithm of exact products of %" PRId64 " x %" PRId64
@@ -278,7 +281,7 @@ static int text_print(char *line, size_t bytes, const struct gemm_choice *choice
     const struct gemm_class *c = &choice->of;
     int n =
         snprintf(line, bytes, "%" PRId64 " %" PRId64 " %" PRId64 " %d %d %d %d %d %d %d %d %d %d",
-                 c->m, c->n, c->k, c->transpose_a, c->transpose_b, c->from, c->to, c->bias,
+                 c->m, c->n, c->k, c->transpose_a, c->transpose_b, c->from, c->to, c->vector,
                  c->exact, c->alignment_a, c->alignment_b, c->alignment_c, c->rounded);
     for (size_t i = 0; i < ALGORITHM_WORDS; i++)
         n += snprintf(line + n, bytes - (size_t)n, " %" PRIx64, choice->algorithm.data[i]);
@@ -303,7 +306,7 @@ static int text_scan(struct gemm_choice *choice, const char *line)
     int at = 0;
     memset(choice, 0, sizeof *choice);
     if (sscanf(line, "%" SCNd64 " %" SCNd64 " %" SCNd64 " %d %d %d %d %d %d %d %d %d %d%n", &c->m,
-               &c->n, &c->k, &c->transpose_a, &c->transpose_b, &c->from, &c->to, &c->bias,
+               &c->n, &c->k, &c->transpose_a, &c->transpose_b, &c->from, &c->to, &c->vector,
                &c->exact, &c->alignment_a, &c->alignment_b, &c->alignment_c, &c->rounded, &at) < 13)
         return 0;
     for (size_t i = 0; i < ALGORITHM_WORDS; i++) {

@@ -13,13 +13,25 @@ enum { LINEAR_CHUNK = 128, LINEAR_ALIGNMENT = 16 };
 
 /* The product. Of a GPU that is lost the library says only that it failed: the runtime knows, and
  * may be asked this also while work is recorded. */
-static int linear_multiply(struct cuda *c, const struct gemm_product *p, struct err *e)
+static int linear_product(struct cuda *c, const struct gemm_product *p, bool *ended, struct err *e)
 {
     enum cudaStreamCaptureStatus recorded = cudaStreamCaptureStatusNone;
-    int rc = gemm_multiply(c->gemm_own, p, e);
+    int rc = gemm_multiply(c->gemm_own, p, ended, e);
     if (rc != ERR_INTERNAL) return rc;
     cudaError_t status = cudaStreamIsCapturing(c->stream_own, &recorded);
     return cuda_is_lost(status) ? cuda_fault(c, status, "product", e) : rc;
+}
+
+/* The product, and its ReLU after it where the library's kernel does not apply it. */
+static int linear_multiply(struct cuda *c, const struct gemm_product *p, struct err *e)
+{
+    bool ended;
+    TRY(linear_product(c, p, &ended, e));
+    if (!p->relu || ended) return 0;
+    struct tensor y = tensor_make(p->c, p->m * p->chunks_n, p->n, p->to);
+    y.stride = p->stride_c;
+    return cuda_fault(c, cuda_relu(c->stream_own, &(struct dropout_args){.y = y, .x = y}),
+                      "relu after a product", e);
 }
 
 static int linear_whole(struct cuda *c, const struct tensor *y, const struct tensor *x,
@@ -173,11 +185,13 @@ int cuda_run_linear_bwd_input(struct backend *b, const struct linear_bwd_input_a
     return linear_multiply(cuda_of(b), &p, e);
 }
 
+/* The gradient of the bias leaves the product's kernel, which reads dy anyway, where the library
+ * has one that does; else a kernel reads dy again. */
 int cuda_run_linear_bwd_weight(struct backend *b, const struct linear_bwd_weight_args *a,
                                struct err *e)
 {
     struct cuda *c = cuda_of(b);
-    const struct tensor *dw = &a->dw, *dy = &a->dy, *x = &a->x;
+    const struct tensor *dw = &a->dw, *dy = &a->dy, *x = &a->x, *dbias = &a->dbias;
     struct gemm_product p = {.a = dy->data,
                              .b = x->data,
                              .c = dw->data,
@@ -193,9 +207,15 @@ int cuda_run_linear_bwd_weight(struct backend *b, const struct linear_bwd_weight
                              .from = dy->dtype,
                              .to = dw->dtype};
     void *workspace = NULL;
-    TRY(linear_multiply(c, &p, e));
-    if (!a->dbias.data) return 0;
+    bool summed;
+    if (!dbias->data) return linear_product(c, &p, &summed, e);
     TRY(cuda_scratch(c, &workspace, cuda_column_sums_workspace(dy), e));
-    return cuda_fault(c, cuda_column_sums(c->stream_own, &a->dbias, dy, a->accumulate, workspace),
-                      "linear_bwd_weight", e);
+    p.sums = a->accumulate ? workspace : dbias->data;
+    TRY(linear_product(c, &p, &summed, e));
+    struct tensor sums = tensor_make(workspace, 1, dy->cols, DTYPE_F32);
+    struct add_args add = {.y = *dbias, .x = *dbias, .r = sums};
+    int status = !summed ? cuda_column_sums(c->stream_own, dbias, dy, a->accumulate, workspace)
+                 : a->accumulate ? cuda_add(c->stream_own, &add)
+                                 : cudaSuccess;
+    return cuda_fault(c, status, "linear_bwd_weight", e);
 }

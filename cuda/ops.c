@@ -66,7 +66,7 @@ LAUNCH(cast, cast_args, 0)
 LAUNCH(add, add_args, 0)
 LAUNCH(dropout, dropout_args, 0)
 LAUNCH(relu, dropout_args, 0)
-LAUNCH_WITH_WORKSPACE(relu_bwd, relu_bwd_args, 0, cuda_relu_bwd_workspace(a))
+LAUNCH(relu_bwd, relu_bwd_args, 0)
 LAUNCH(layernorm, layernorm_args, check_columns(op, b, &a->x, e))
 LAUNCH_WITH_WORKSPACE(layernorm_bwd, layernorm_bwd_args, check_columns(op, b, &a->x, e),
                       cuda_layernorm_bwd_workspace(a))

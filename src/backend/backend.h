@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-enum { BACKEND_VERSION = 6 };
+enum { BACKEND_VERSION = 7 };
 
 enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_I32 };
 
@@ -198,10 +198,9 @@ struct dropout_args {
     struct dropout dropout;
 };
 
-/* relu_bwd: dx = dy / (1-p) where y is not 0, else 0; dx may be dy. dbias is always accumulated. */
+/* relu_bwd: dx = dy / (1-p) where y is not 0, else 0; dx may be dy. */
 struct relu_bwd_args {
     struct tensor dx, dy; /* (N,C) */
-    struct tensor dbias;  /* (1,C) f32: column sums of dx as stored, or none */
     struct tensor y;      /* (N,C) output of relu */
     struct dropout dropout;
 };

@@ -150,8 +150,6 @@ const struct op_descriptor op_table[OPS_N] = {
          .argument = {{"y", ARG_TENSOR, ARG_READ, AT(relu_bwd_args, y), "N C"},
                       {"dy", ARG_SAME, ARG_READ, AT(relu_bwd_args, dy), "N C"},
                       {"dx", ARG_SAME, ARG_WRITE, AT(relu_bwd_args, dx), "N C", .may_be = "dy"},
-                      {"dbias", ARG_TENSOR_F32, ARG_UPDATE, AT(relu_bwd_args, dbias), "1 C",
-                       .optional = true},
                       {"dropout", ARG_DROPOUT, ARG_READ, AT(relu_bwd_args, dropout), "N"}}},
     [OP_LAYERNORM] =
         {"layernorm",

@@ -8,8 +8,8 @@
 
 #include "model/model_internal.h"
 
-/* Zeroes the sums of an update and all gradients except those of the layers' matrices, which the
- * first pass overwrites. Relies on the order of the matrices in the block. */
+/* Zeroes the sums of an update and all gradients except those of the layers' products, matrices and
+ * biases, which the first pass overwrites. Relies on their order in the block. */
 static int begin_update(struct model *m, const struct model_state *state, struct err *e)
 {
     float *from = model_block_dev(m, MODEL_GRADIENTS), *end = from + m->params.elements_n;
@@ -17,13 +17,14 @@ static int begin_update(struct model *m, const struct model_state *state, struct
     TRY(m->b->ops->upload(m->b, m->state_dev_own, state, sizeof *state, e));
     for (int32_t l = 0; l < m->spec.model.layers; l++) {
         const struct model_layer *dw = &m->gradients.layer[l];
-        const struct tensor *const matrix[] = {&dw->qkv, &dw->out, &dw->fc1, &dw->fc2};
-        for (size_t i = 0; i < sizeof matrix / sizeof *matrix; i++) {
-            float *written = matrix[i]->data;
+        const struct tensor *const product[] = {&dw->qkv, &dw->qkv_bias, &dw->out, &dw->out_bias,
+                                                &dw->fc1, &dw->fc1_bias, &dw->fc2, &dw->fc2_bias};
+        for (size_t i = 0; i < sizeof product / sizeof *product; i++) {
+            float *written = product[i]->data;
             assert(from <= written && written < end);
             if (from < written)
                 TRY(m->b->ops->zero(m->b, from, (size_t)(written - from) * sizeof *from, e));
-            from = written + matrix[i]->rows * matrix[i]->cols;
+            from = written + product[i]->rows * product[i]->cols;
         }
     }
     if (from == end) return 0;

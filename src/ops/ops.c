@@ -127,13 +127,10 @@ int ops_relu(struct backend *b, const struct tensor *y, const struct tensor *x,
 }
 
 int ops_relu_bwd(struct backend *b, const struct tensor *dx, const struct tensor *dy,
-                 const struct tensor *y, const struct tensor *dbias, const struct dropout *d,
-                 struct err *e)
+                 const struct tensor *y, const struct dropout *d, struct err *e)
 {
     return run(b, OP_RELU_BWD,
-               &(struct relu_bwd_args){
-                   .dx = *dx, .dy = *dy, .dbias = or_none(dbias), .y = *y, .dropout = *d},
-               e);
+               &(struct relu_bwd_args){.dx = *dx, .dy = *dy, .y = *y, .dropout = *d}, e);
 }
 
 int ops_layernorm(struct backend *b, const struct tensor *y, const struct tensor *stats,

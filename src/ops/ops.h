@@ -51,8 +51,7 @@ int ops_dropout(struct backend *b, const struct tensor *y, const struct tensor *
 int ops_relu(struct backend *b, const struct tensor *y, const struct tensor *x,
              const struct dropout *d, struct err *e);
 int ops_relu_bwd(struct backend *b, const struct tensor *dx, const struct tensor *dy,
-                 const struct tensor *y, const struct tensor *dbias, const struct dropout *d,
-                 struct err *e);
+                 const struct tensor *y, const struct dropout *d, struct err *e);
 int ops_layernorm(struct backend *b, const struct tensor *y, const struct tensor *stats,
                   const struct tensor *x, const struct tensor *gain, const struct tensor *bias,
                   struct err *e);

@@ -7,6 +7,7 @@
 
 #include "harness/test.h"
 #include "ops/op_bench.h"
+#include "ops/op_reference.h"
 #include "ops/ops.h"
 
 enum { N = 70, I = 300, O = 40, TEXT_BYTES = 1 << 14 };
@@ -174,6 +175,54 @@ TEST(relu_has_the_algorithm_that_its_product_has)
         op_same("y", op_get(&d.k, &to), op_get(&d.k, &alone), to.rows * to.cols);
     }
     close_desk(&d);
+}
+
+/* dw (O,I) and dbias (O), from the library's product or from a kernel of our own; the library
+ * writes its sums, so that those of later shards are added after it. */
+TEST(column_sums_are_right_within_a_product_and_after_it)
+{
+    static const char *const words[] = {"", "sums-absent", "three", "three sums-absent"};
+    for (int i = 0; i < 4; i++)
+        for (int accumulate = 0; accumulate < 2; accumulate++) {
+            struct desk d;
+            open_desk(&d, words[i]);
+            struct op_matrix x = op_random(&d.k, N, I, 0), dw = op_random(&d.k, O, I, 0);
+            struct op_matrix dbias = op_random(&d.k, 1, O, 0);
+            double *want = op_doubles(&d.k, O * I), *want_sums = op_doubles(&d.k, O);
+            float *plain = op_floats(&d.k, O * I), *plain_sums = op_floats(&d.k, O);
+            op_linear_bwd_weight_double(want, want_sums, d.dy.host, x.host, N, I, O);
+            op_linear_bwd_weight_float(plain, plain_sums, d.dy.host, x.host, N, I, O);
+            op_ok(ops_linear_bwd_weight(d.k.b, &dw.t, &dbias.t, &d.dy.t, &x.t, accumulate, &e), &e);
+            tol_check_tensor(&d.k, "dw", &dw.t, want, plain, accumulate ? dw.host : NULL);
+            tol_check_tensor(&d.k, "dbias", &dbias.t, want_sums, plain_sums,
+                             accumulate ? dbias.host : NULL);
+            close_desk(&d);
+        }
+}
+
+/* A class for which the library has nothing is asked about once, and remembered by its text. */
+TEST(sums_that_no_algorithm_computes_are_recorded_and_adopted)
+{
+    struct desk d;
+    open_desk(&d, "sums-absent");
+    struct op_matrix x = op_random(&d.k, N, I, 0), dw = op_random(&d.k, O, I, 0);
+    struct op_matrix dbias = op_random(&d.k, 1, O, 0);
+    op_ok(ops_linear_bwd_weight(d.k.b, &dw.t, &dbias.t, &d.dy.t, &x.t, 0, &e), &e);
+    float *want = malloc(sizeof(float) * O);
+    memcpy(want, op_get(&d.k, &dbias.t), sizeof(float) * O);
+    char *text = choices_of(&d);
+    close_desk(&d);
+    open_desk(&d, "");
+    op_ok(d.k.b->ops->restore_choices(d.k.b, text, &e), &e);
+    x = op_random(&d.k, N, I, 0), dw = op_random(&d.k, O, I, 0), dbias = op_random(&d.k, 1, O, 0);
+    op_ok(ops_linear_bwd_weight(d.k.b, &dw.t, &dbias.t, &d.dy.t, &x.t, 0, &e), &e);
+    char *now = choices_of(&d);
+    assert_string_equal(now, text);
+    op_same("dbias", op_get(&d.k, &dbias.t), want, O);
+    close_desk(&d);
+    free(want);
+    free(now);
+    free(text);
 }
 
 /* 3 chunks at once and one of them alone, of a library whose fastest algorithm takes no chunk

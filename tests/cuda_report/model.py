@@ -1,7 +1,7 @@
 """model.py - a model of the training step of the 247M model, 9,216 tokens, bf16, without dropout.
 
 Nothing here was measured on a GPU. A time is work over a rate:
-  products          flops / (share of the peak that cuBLASLt is assumed to reach)
+  products          flops / (share of the peak that cuBLASLt is assumed to reach, whatever its epilogue)
   attention         tiles x cycles of a tile / (efficiency x SMs x clock). A tile is 32 x 32 pairs for each of 8 warps;
                     its cycles are the most of shared memory (128 bytes a cycle), tensor cores (mma.sync) and issue (four
                     instructions a cycle), counted in the compiled code of sm_90a. The efficiencies are those at which
@@ -30,7 +30,7 @@ MMA_FLOPS = 4096  # of an m16n8k16
 SKIPPED = {512: 0.0, 1024: 0.22, 3072: 0.42}
 MATRICES = 201.3e6  # of the parameters: of layers, whose gradients a first pass writes; the others are zeroed and added to
 HEAD_ROWS = 9216    # of logits at a time (src/shape/memory.c)
-LAUNCHES = 590     # of kernels and copies, each with a gap of so many microseconds to the next within a graph
+LAUNCHES = 446     # of kernels and copies, each with a gap of so many microseconds to the next within a graph
 GAP_US = 1.6
 
 
@@ -59,8 +59,8 @@ def step_ms(gpu, length, method):
             ms *= 1 + near * 4.5 / (sum(4 * b + 2.5 for b in range(blocks)) / blocks)
         out["attention " + name] = LAYERS * ms
     out["norms"] = LAYERS * 2 * 8.5 * activation / bandwidth * 1e3
-    # bias gradients of q, k, v, out and the second product of the feed-forward; relu's, 3 x 4 with its bias gradient
-    out["bias sums, relu"] = LAYERS * (5 + 12) * activation / bandwidth * 1e3
+    # relu's gradient reads two tensors of four times the width and writes one; bias gradients leave products (cuda/linear.c)
+    out["relu"] = LAYERS * 12 * activation / bandwidth * 1e3
     # squares 4, update 22 bytes a parameter; what is added to is zeroed, read and written
     out["optimizer"] = (PARAMETERS * 26 + (PARAMETERS - MATRICES) * 12) / bandwidth * 1e3
     out["gaps"] = LAUNCHES * GAP_US / 1e3

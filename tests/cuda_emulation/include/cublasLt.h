@@ -44,7 +44,8 @@ typedef enum {
     CUBLASLT_EPILOGUE_DEFAULT = 1,
     CUBLASLT_EPILOGUE_RELU = 2,
     CUBLASLT_EPILOGUE_BIAS = 4,
-    CUBLASLT_EPILOGUE_RELU_BIAS = 6
+    CUBLASLT_EPILOGUE_RELU_BIAS = 6,
+    CUBLASLT_EPILOGUE_BGRADB = 512
 } cublasLtEpilogue_t;
 enum {
     CUBLASLT_REDUCTION_SCHEME_NONE = 0,
@@ -58,7 +59,7 @@ typedef struct {
     cudaDataType scale;
     cublasOperation_t transpose_a, transpose_b;
     cublasLtEpilogue_t epilogue;
-    const void *bias;
+    void *vector; /* of the bias, or for its gradient */
 } cublasLtMatmulDescOpaque_t;
 typedef struct {
     cudaDataType type;
