@@ -33,9 +33,17 @@ static __global__ void dropout_k(struct tensor y, struct tensor x, struct rows_d
     rows_store(row_of<T>(y, at.row) + at.column, v, at.n, wide);
 }
 
-/* y = max(x, 0), then dropout. Reads 1, writes 1. A NaN stays one: the comparison is false. */
+/* The mask's bits of a thread's eight columns are one byte. */
+__device__ static uint8_t *mask_byte(const struct tensor &mask, const struct rows_place &at)
+{
+    return (uint8_t *)row_of<uint32_t>(mask, at.row) + at.column / 8;
+}
+
+/* y = max(x, 0), then dropout, and the mask. Reads 1, writes 1 and a bit. A NaN stays one: the
+ * comparison is false. */
 template <class T>
-static __global__ void relu_k(struct tensor y, struct tensor x, struct rows_draw d, bool wide)
+static __global__ void relu_k(struct tensor y, struct tensor x, struct tensor mask,
+                              struct rows_draw d, bool wide)
 {
     struct rows_place at = rows_place_of(y);
     if (at.n == 0) return;
@@ -47,18 +55,31 @@ static __global__ void relu_k(struct tensor y, struct tensor x, struct rows_draw
 #pragma unroll
         for (int i = 0; i < 8; i++) v.x[i] *= factor.x[i];
     }
-    rows_store(row_of<T>(y, at.row) + at.column, v, at.n, wide);
+    T *to = row_of<T>(y, at.row) + at.column;
+    rows_store(to, v, at.n, wide);
+    if (!mask.data) return;
+    unsigned bits = 0;
+#pragma unroll
+    for (int i = 0; i < 8; i++) bits |= (unsigned)(rows_rounded(to, v.x[i]) != 0.0f) << i;
+    *mask_byte(mask, at) = (uint8_t)bits;
 }
 
-/* dx = dy * scale where y is not 0, else 0. Reads 2, writes 1. */
+/* dx = dy * scale where y is not 0, else 0. Reads 2, or 1 and a bit; writes 1. */
 template <class T> static __global__ void relu_bwd_k(struct relu_bwd_args a, float scale, bool wide)
 {
     struct rows_place at = rows_place_of(a.dx);
     if (at.n == 0) return;
     struct eight v = rows_load(row_of<T>(a.dy, at.row) + at.column, at.n, wide, 0.0f);
-    struct eight y = rows_load(row_of<T>(a.y, at.row) + at.column, at.n, wide, 0.0f);
+    unsigned bits = 0;
+    if (a.mask.data) {
+        bits = *mask_byte(a.mask, at);
+    } else {
+        struct eight y = rows_load(row_of<T>(a.y, at.row) + at.column, at.n, wide, 0.0f);
 #pragma unroll
-    for (int i = 0; i < 8; i++) v.x[i] = y.x[i] == 0.0f ? 0.0f : v.x[i] * scale;
+        for (int i = 0; i < 8; i++) bits |= (unsigned)(y.x[i] != 0.0f) << i;
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++) v.x[i] = bits >> i & 1 ? v.x[i] * scale : 0.0f;
     rows_store(row_of<T>(a.dx, at.row) + at.column, v, at.n, wide);
 }
 
@@ -111,13 +132,13 @@ int cuda_dropout(void *stream, const struct dropout_args *a)
     return cudaGetLastError();
 }
 
-int cuda_relu(void *stream, const struct dropout_args *a)
+int cuda_relu(void *stream, const struct relu_args *a)
 {
     const struct tensor *y = &a->y;
     if (!rows_is_float(y)) return cudaErrorInvalidValue;
     dim3 block = rows_block(y->cols);
     launch(y->dtype == DTYPE_BF16 ? relu_k<bf16> : relu_k<float>,
-           rows_grid(y->rows, y->cols, block), block, 0, (cudaStream_t)stream, *y, a->x,
+           rows_grid(y->rows, y->cols, block), block, 0, (cudaStream_t)stream, *y, a->x, a->mask,
            rows_draw_of(&a->dropout, y->cols), rows_is_wide(y) && rows_is_wide(&a->x));
     return cudaGetLastError();
 }
@@ -130,6 +151,6 @@ int cuda_relu_bwd(void *stream, const struct relu_bwd_args *a)
     dim3 block = rows_block(dx->cols);
     launch(dx->dtype == DTYPE_BF16 ? relu_bwd_k<bf16> : relu_bwd_k<float>,
            rows_grid(dx->rows, dx->cols, block), block, 0, (cudaStream_t)stream, *a, scale,
-           rows_is_wide(dx) && rows_is_wide(&a->dy) && rows_is_wide(&a->y));
+           rows_is_wide(dx) && rows_is_wide(&a->dy) && (a->mask.data || rows_is_wide(&a->y)));
     return cudaGetLastError();
 }

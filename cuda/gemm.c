@@ -55,8 +55,9 @@ void gemm_close(struct gemm *g)
     free(g);
 }
 
-/* The product with its column sums in one kernel, if the library has an algorithm for that. */
-static int gemm_try_sums(struct gemm *g, const struct gemm_product *p, bool *done, struct err *e)
+/* The product with its column sums or mask in one kernel, if the library has an algorithm for that.
+ */
+static int gemm_try_whole(struct gemm *g, const struct gemm_product *p, bool *done, struct err *e)
 {
     struct gemm_call call;
     const cublasLtMatmulAlgo_t *algorithm = NULL;
@@ -72,13 +73,13 @@ int gemm_multiply(struct gemm *g, const struct gemm_product *p, bool *ended, str
     struct gemm_call call, with_relu;
     const cublasLtMatmulAlgo_t *algorithm = NULL;
     *ended = false;
-    if (p->sums) TRY(gemm_try_sums(g, p, ended, e));
+    if (gemm_has_own_class(p)) TRY(gemm_try_whole(g, p, ended, e));
     if (*ended) return 0;
-    plain.relu = 0;
-    plain.sums = NULL;
+    plain.relu = GEMM_LINEAR;
+    plain.sums = plain.mask = NULL;
     TRY(gemm_call_init(g, &call, &plain, e));
     TRY(gemm_choose(g, &algorithm, &call, &plain, e));
-    if (p->relu) {
+    if (p->relu == GEMM_RELU && !p->mask) {
         TRY(gemm_call_init(g, &with_relu, p, e));
         *ended = gemm_fits(g, &with_relu, algorithm);
         if (*ended) call = with_relu;

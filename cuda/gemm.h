@@ -22,6 +22,9 @@ extern "C" {
 
 struct gemm;
 
+/* How a product ends: as it is, max(c, 0), or 0 where the mask has no bit. */
+enum gemm_relu { GEMM_LINEAR, GEMM_RELU, GEMM_RELU_BWD };
+
 /* c (m,n) = a (m,k) b (k,n) + bias (n), and + c when `accumulate`; chunks_n such products whose a
  * and c follow one another, m rows each, and share b. */
 struct gemm_product {
@@ -30,7 +33,10 @@ struct gemm_product {
     const void *bias; /* of the type of c; NULL: none */
     void *sums; /* (m) of the type of c: sums of the columns of a as stored (k,m), written even
                    when c is accumulated; NULL: none */
-    int relu;   /* c is cut off at zero in the end */
+    enum gemm_relu relu;
+    void *mask;          /* of struct relu_args: what GEMM_RELU writes (NULL: nothing), and what
+                            GEMM_RELU_BWD          reads */
+    int64_t mask_stride; /* words from row to row */
     int64_t m, n, k, chunks_n;
     int64_t stride_a, stride_b, stride_c;
     int transpose_a; /* a is stored (k,m) */
@@ -45,7 +51,7 @@ struct gemm_product {
 int gemm_open(struct gemm **out, void *stream, char *text, size_t bytes, struct err *e);
 void gemm_close(struct gemm *g); /* takes NULL */
 /* gemm_multiply - queues the product. *ended: the library's kernel also does what follows the
- * product, which is `relu` or `sums`; else that is left to the caller. Errors: ERR_INTERNAL when
+ * product, (relu, mask, sums); else that is left to the caller. Errors: ERR_INTERNAL when
  * the library refuses the product, ERR_NOMEM. */
 int gemm_multiply(struct gemm *g, const struct gemm_product *p, bool *ended, struct err *e);
 

@@ -43,24 +43,31 @@ static cublasStatus_t gemm_describe(const struct gemm *g, cublasLtMatmulDescOpaq
     cublasOperation_t first = p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasOperation_t second = p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
     const void *vector = p->sums ? p->sums : p->bias;
-    cublasLtEpilogue_t epilogue = p->bias   ? CUBLASLT_EPILOGUE_BIAS
-                                  : p->sums ? CUBLASLT_EPILOGUE_BGRADB
-                                            : CUBLASLT_EPILOGUE_DEFAULT;
-    if (p->relu) epilogue = p->bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+    int64_t mask_bits = p->mask_stride * 32;
+    uint32_t epilogue = 0; /* composed of bits, but for the gradients and the default */
+    if (p->bias) epilogue |= CUBLASLT_EPILOGUE_BIAS;
+    if (p->relu == GEMM_RELU)
+        epilogue |= p->mask ? CUBLASLT_EPILOGUE_RELU_AUX : CUBLASLT_EPILOGUE_RELU;
+    if (p->relu == GEMM_RELU_BWD) epilogue = CUBLASLT_EPILOGUE_DRELU;
+    if (p->sums) epilogue = CUBLASLT_EPILOGUE_BGRADB;
+    if (epilogue == 0) epilogue = CUBLASLT_EPILOGUE_DEFAULT;
     const struct {
         cublasLtMatmulDescAttributes_t name;
         const void *value;
         size_t bytes;
+        bool absent;
     } rows[] = {
-        {CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first},
-        {CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second},
-        {CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue},
-        {CUBLASLT_MATMUL_DESC_BIAS_POINTER, &vector, sizeof vector},
+        {CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first, false},
+        {CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second, false},
+        {CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue, false},
+        {CUBLASLT_MATMUL_DESC_BIAS_POINTER, &vector, sizeof vector, !vector},
+        {CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &p->mask, sizeof p->mask, !p->mask},
+        {CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &mask_bits, sizeof mask_bits, !p->mask},
     };
-    size_t rows_n = sizeof rows / sizeof *rows - (vector == NULL);
     cublasStatus_t status = g->lt.product_init(d, sizeof *d, CUBLAS_COMPUTE_32F, CUDA_R_32F);
-    for (size_t i = 0; status == CUBLAS_STATUS_SUCCESS && i < rows_n; i++)
-        status = g->lt.product_set(d, rows[i].name, rows[i].value, rows[i].bytes);
+    for (size_t i = 0; status == CUBLAS_STATUS_SUCCESS && i < sizeof rows / sizeof *rows; i++)
+        if (!rows[i].absent)
+            status = g->lt.product_set(d, rows[i].name, rows[i].value, rows[i].bytes);
     return status;
 }
 

@@ -46,7 +46,9 @@ static struct gemm_class gemm_class_of(const struct gemm_product *p, int rounded
     c.transpose_b = p->transpose_b;
     c.from = (int32_t)p->from;
     c.to = (int32_t)p->to;
-    c.vector = p->sums ? GEMM_SUMS : p->bias ? GEMM_BIAS : GEMM_NO_VECTOR;
+    if (p->bias) c.ending |= GEMM_BIAS;
+    if (p->sums) c.ending |= GEMM_SUMS;
+    if (p->mask) c.ending |= p->relu == GEMM_RELU_BWD ? GEMM_MASK_READ : GEMM_MASK_WRITTEN;
     c.exact = p->exact;
     c.alignment_a = choice_alignment(p->a, p->stride_a, p->from);
     c.alignment_b = choice_alignment(p->b, p->stride_b, p->from);
@@ -102,7 +104,7 @@ static cublasStatus_t choice_prefer(const struct gemm *g,
     return status;
 }
 
-/* The library's favourite first. None, if it has no algorithm that computes column sums, too. */
+/* The library's favourite first. None, if it has no algorithm with p's column sums or mask. */
 static int gemm_candidates(struct gemm *g, cublasLtMatmulHeuristicResult_t *out, int *n,
                            const struct gemm_class *c, const struct gemm_product *p, struct err *e)
 {
@@ -118,11 +120,11 @@ static int gemm_candidates(struct gemm *g, cublasLtMatmulHeuristicResult_t *out,
     cublasStatus_t status = g->lt.heuristic(g->handle_own, &call.product, &call.b, &call.a, &call.c,
                                             &call.c, &preference, GEMM_CANDIDATES, out, &found_n);
     *n = 0;
-    if (p->sums && status == CUBLAS_STATUS_NOT_SUPPORTED) return 0;
+    if (gemm_has_own_class(p) && status == CUBLAS_STATUS_NOT_SUPPORTED) return 0;
     TRY(gemm_fault(g, status, p, e));
     for (int i = 0; i < found_n; i++)
         if (out[i].state == CUBLAS_STATUS_SUCCESS) out[(*n)++] = out[i];
-    if (*n == 0 && !p->sums)
+    if (*n == 0 && !gemm_has_own_class(p))
         return ERR(e, ERR_INTERNAL,
                    "cuBLASLt: no algorithm for a product of %" PRId64 " x %" PRId64 " x %" PRId64,
                    c->m, c->n, c->k);
@@ -281,7 +283,7 @@ static int text_print(char *line, size_t bytes, const struct gemm_choice *choice
     const struct gemm_class *c = &choice->of;
     int n =
         snprintf(line, bytes, "%" PRId64 " %" PRId64 " %" PRId64 " %d %d %d %d %d %d %d %d %d %d",
-                 c->m, c->n, c->k, c->transpose_a, c->transpose_b, c->from, c->to, c->vector,
+                 c->m, c->n, c->k, c->transpose_a, c->transpose_b, c->from, c->to, c->ending,
                  c->exact, c->alignment_a, c->alignment_b, c->alignment_c, c->rounded);
     for (size_t i = 0; i < ALGORITHM_WORDS; i++)
         n += snprintf(line + n, bytes - (size_t)n, " %" PRIx64, choice->algorithm.data[i]);
@@ -306,7 +308,7 @@ static int text_scan(struct gemm_choice *choice, const char *line)
     int at = 0;
     memset(choice, 0, sizeof *choice);
     if (sscanf(line, "%" SCNd64 " %" SCNd64 " %" SCNd64 " %d %d %d %d %d %d %d %d %d %d%n", &c->m,
-               &c->n, &c->k, &c->transpose_a, &c->transpose_b, &c->from, &c->to, &c->vector,
+               &c->n, &c->k, &c->transpose_a, &c->transpose_b, &c->from, &c->to, &c->ending,
                &c->exact, &c->alignment_a, &c->alignment_b, &c->alignment_c, &c->rounded, &at) < 13)
         return 0;
     for (size_t i = 0; i < ALGORITHM_WORDS; i++) {

@@ -9,10 +9,11 @@
  *    it is clearly faster, on a device that is warm and twice, so that chance decides little.
  * 3. Exact products (struct gemm_product) take no candidate that sums in parts, and have one
  *    algorithm for any count of chunks: a product that it refuses fails.
- * 4. ReLU does not belong to a class: the product applies it if the class's algorithm can, else
- *    the caller does. The sums are the same, and so are the bits.
- * 5. Products with column sums are classes of their own, since few algorithms compute both. If the
- *    library names none, the class is recorded without an algorithm (words of zeros). */
+ * 4. ReLU without a mask does not belong to a class: the product applies it if the class's
+ * algorithm can, else the caller does. The sums are the same, and so are the bits.
+ * 5. Products with column sums or masks are classes of their own, since few algorithms have these
+ *    epilogues. If the library names none, the class is recorded without an algorithm (words of
+ *    zeros). */
 #ifndef CUDA_GEMM_INTERNAL_H
 #define CUDA_GEMM_INTERNAL_H
 
@@ -43,13 +44,13 @@ struct cublaslt {
     __typeof__(cublasLtMatmul) *multiply;
 };
 
-enum gemm_vector { GEMM_NO_VECTOR, GEMM_BIAS, GEMM_SUMS };
+enum gemm_ending { GEMM_BIAS = 1, GEMM_SUMS = 2, GEMM_MASK_WRITTEN = 4, GEMM_MASK_READ = 8 };
 
 /* Compared byte by byte: no padding. */
 struct gemm_class {
     int64_t m, n, k;
     int32_t transpose_a, transpose_b, from, to;
-    int32_t vector; /* enum gemm_vector */
+    int32_t ending; /* bits of enum gemm_ending */
     int32_t exact;
     int32_t alignment_a, alignment_b, alignment_c; /* bytes, 2 to 16 */
     int32_t rounded;                               /* m or k was rounded up */
@@ -94,8 +95,14 @@ bool gemm_fits(struct gemm *g, const struct gemm_call *call, const cublasLtMatmu
 cublasStatus_t gemm_run(struct gemm *g, const struct gemm_call *call, const struct gemm_product *p,
                         const cublasLtMatmulAlgo_t *algorithm, void *to);
 
+/* gemm_has_own_class - whether p has column sums or a mask (rule 5). */
+static inline bool gemm_has_own_class(const struct gemm_product *p)
+{
+    return p->sums || p->mask;
+}
+
 /* gemm_choice.c. gemm_choose - the algorithm of p's class, chosen at its first product. NULL: none
- * computes p's column sums, too. */
+ * has p's column sums or mask. */
 int gemm_choose(struct gemm *g, const cublasLtMatmulAlgo_t **out, const struct gemm_call *call,
                 const struct gemm_product *p, struct err *e);
 

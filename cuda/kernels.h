@@ -34,7 +34,7 @@ int cuda_scatter_rows(void *stream, const struct scatter_rows_args *a);
 int cuda_add_rows(void *stream, const struct add_rows_args *a);
 int cuda_add(void *stream, const struct add_args *a);
 int cuda_dropout(void *stream, const struct dropout_args *a);
-int cuda_relu(void *stream, const struct dropout_args *a);
+int cuda_relu(void *stream, const struct relu_args *a);
 int cuda_relu_bwd(void *stream, const struct relu_bwd_args *a);
 int cuda_cast(void *stream, const struct cast_args *a);
 

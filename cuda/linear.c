@@ -22,21 +22,26 @@ static int linear_product(struct cuda *c, const struct gemm_product *p, bool *en
     return cuda_is_lost(status) ? cuda_fault(c, status, "product", e) : rc;
 }
 
-/* The product, and its ReLU after it where the library's kernel does not apply it. */
+/* The product, and after it what the library's kernel does not do. */
 static int linear_multiply(struct cuda *c, const struct gemm_product *p, struct err *e)
 {
     bool ended;
     TRY(linear_product(c, p, &ended, e));
-    if (!p->relu || ended) return 0;
+    if (p->relu == GEMM_LINEAR || ended) return 0;
     struct tensor y = tensor_make(p->c, p->m * p->chunks_n, p->n, p->to);
+    struct tensor mask = tensor_make(p->mask, y.rows, relu_mask_words(p->n), DTYPE_I32);
     y.stride = p->stride_c;
-    return cuda_fault(c, cuda_relu(c->stream_own, &(struct dropout_args){.y = y, .x = y}),
-                      "relu after a product", e);
+    mask.stride = p->mask_stride;
+    struct relu_args relu = {.y = y, .x = y, .mask = mask};
+    struct relu_bwd_args relu_bwd = {.dx = y, .dy = y, .mask = mask};
+    int status = p->relu == GEMM_RELU ? cuda_relu(c->stream_own, &relu)
+                                      : cuda_relu_bwd(c->stream_own, &relu_bwd);
+    return cuda_fault(c, status, "relu after a product", e);
 }
 
 static int linear_whole(struct cuda *c, const struct tensor *y, const struct tensor *x,
-                        const struct tensor *w, const struct tensor *bias, int relu, int accumulate,
-                        struct err *e)
+                        const struct tensor *w, const struct tensor *bias, enum gemm_relu relu,
+                        const struct tensor *mask, int accumulate, struct err *e)
 {
     struct gemm_product p = {.a = x->data,
                              .b = w->data,
@@ -51,6 +56,8 @@ static int linear_whole(struct cuda *c, const struct tensor *y, const struct ten
                              .stride_c = y->stride,
                              .transpose_b = 1,
                              .relu = relu,
+                             .mask = mask->data,
+                             .mask_stride = mask->stride,
                              .accumulate = accumulate,
                              .from = x->dtype,
                              .to = y->dtype};
@@ -60,7 +67,8 @@ static int linear_whole(struct cuda *c, const struct tensor *y, const struct ten
 
 int cuda_run_linear(struct backend *b, const struct linear_args *a, struct err *e)
 {
-    return linear_whole(cuda_of(b), &a->y, &a->x, &a->w, &a->bias, 0, a->accumulate, e);
+    return linear_whole(cuda_of(b), &a->y, &a->x, &a->w, &a->bias, GEMM_LINEAR, &(struct tensor){0},
+                        a->accumulate, e);
 }
 
 static int linear_is_aligned(const struct tensor *t)
@@ -128,7 +136,8 @@ static int linear_by_copies(struct cuda *c, struct gemm_product *p, const struct
 }
 
 static int linear_chunks(struct cuda *c, const struct tensor *y, const struct tensor *x,
-                         const struct tensor *w, const struct tensor *bias, int relu, struct err *e)
+                         const struct tensor *w, const struct tensor *bias, enum gemm_relu relu,
+                         struct err *e)
 {
     void *scratch = NULL;
     int64_t whole_n = linear_is_aligned(x) && linear_is_aligned(y) ? x->rows / LINEAR_CHUNK : 0;
@@ -156,33 +165,52 @@ static int linear_chunks(struct cuda *c, const struct tensor *y, const struct te
 
 int cuda_run_linear_rows(struct backend *b, const struct linear_rows_args *a, struct err *e)
 {
-    return linear_chunks(cuda_of(b), &a->y, &a->x, &a->w, &a->bias, 0, e);
+    return linear_chunks(cuda_of(b), &a->y, &a->x, &a->w, &a->bias, GEMM_LINEAR, e);
 }
 
 int cuda_run_linear_relu(struct backend *b, const struct linear_relu_args *a, struct err *e)
 {
-    if (a->exact) return linear_chunks(cuda_of(b), &a->y, &a->x, &a->w, &a->bias, 1, e);
-    return linear_whole(cuda_of(b), &a->y, &a->x, &a->w, &a->bias, 1, 0, e);
+    struct cuda *c = cuda_of(b);
+    struct relu_args relu = {.y = a->y, .x = a->y, .mask = a->mask};
+    if (!a->exact) return linear_whole(c, &a->y, &a->x, &a->w, &a->bias, GEMM_RELU, &a->mask, 0, e);
+    if (!a->mask.data) return linear_chunks(c, &a->y, &a->x, &a->w, &a->bias, GEMM_RELU, e);
+    TRY(linear_chunks(c, &a->y, &a->x, &a->w, &a->bias, GEMM_LINEAR, e));
+    return cuda_fault(c, cuda_relu(c->stream_own, &relu), "linear_relu", e);
 }
 
-/* dx = dy w. */
+/* dx = dy w; with a mask, 0 where it has no bit. */
+static int linear_back(struct cuda *c, const struct tensor *dx, const struct tensor *dy,
+                       const struct tensor *w, const struct tensor *mask, int accumulate,
+                       struct err *e)
+{
+    struct gemm_product p = {.a = dy->data,
+                             .b = w->data,
+                             .c = dx->data,
+                             .relu = mask->data ? GEMM_RELU_BWD : GEMM_LINEAR,
+                             .mask = mask->data,
+                             .mask_stride = mask->stride,
+                             .m = dy->rows,
+                             .n = w->cols,
+                             .k = w->rows,
+                             .chunks_n = 1,
+                             .stride_a = dy->stride,
+                             .stride_b = w->stride,
+                             .stride_c = dx->stride,
+                             .accumulate = accumulate,
+                             .from = dy->dtype,
+                             .to = dx->dtype};
+    return linear_multiply(c, &p, e);
+}
+
 int cuda_run_linear_bwd_input(struct backend *b, const struct linear_bwd_input_args *a,
                               struct err *e)
 {
-    struct gemm_product p = {.a = a->dy.data,
-                             .b = a->w.data,
-                             .c = a->dx.data,
-                             .m = a->dy.rows,
-                             .n = a->w.cols,
-                             .k = a->w.rows,
-                             .chunks_n = 1,
-                             .stride_a = a->dy.stride,
-                             .stride_b = a->w.stride,
-                             .stride_c = a->dx.stride,
-                             .accumulate = a->accumulate,
-                             .from = a->dy.dtype,
-                             .to = a->dx.dtype};
-    return linear_multiply(cuda_of(b), &p, e);
+    return linear_back(cuda_of(b), &a->dx, &a->dy, &a->w, &(struct tensor){0}, a->accumulate, e);
+}
+
+int cuda_run_linear_bwd_relu(struct backend *b, const struct linear_bwd_relu_args *a, struct err *e)
+{
+    return linear_back(cuda_of(b), &a->dx, &a->dy, &a->w, &a->mask, 0, e);
 }
 
 /* The gradient of the bias leaves the product's kernel, which reads dy anyway, where the library

@@ -65,7 +65,7 @@ LAUNCH(add_rows, add_rows_args, 0)
 LAUNCH(cast, cast_args, 0)
 LAUNCH(add, add_args, 0)
 LAUNCH(dropout, dropout_args, 0)
-LAUNCH(relu, dropout_args, 0)
+LAUNCH(relu, relu_args, 0)
 LAUNCH(relu_bwd, relu_bwd_args, 0)
 LAUNCH(layernorm, layernorm_args, check_columns(op, b, &a->x, e))
 LAUNCH_WITH_WORKSPACE(layernorm_bwd, layernorm_bwd_args, check_columns(op, b, &a->x, e),

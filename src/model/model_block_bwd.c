@@ -45,11 +45,16 @@ static int feed_forward_bwd(struct model *m, const struct model_pass *p, int32_t
     const struct spec_model *s = &m->spec.model;
     int64_t n = p->tokens_n;
     struct tensor u = model_view(&act->ffn, n, s->ffn), g = model_view(&act->ln2, n, s->dim);
-    struct dropout inner = model_dropout(m, p, s->dropout_relu, l, DROPOUT_RELU);
     TRY(ops_linear_bwd_weight(m->b, &dw->fc2, &dw->fc2_bias, &f->branch, &u, p->accumulate, e));
     struct tensor du = model_view(&m->buffers.wide, n, s->ffn);
-    TRY(ops_linear_bwd_input(m->b, &du, &f->branch, &w->fc2, 0, e));
-    TRY(ops_relu_bwd(m->b, &du, &du, &u, &inner, e));
+    struct linear_bwd_relu_args relu = {.dx = du,
+                                        .dy = f->branch,
+                                        .w = w->fc2,
+                                        .y = u,
+                                        .mask = model_rows(&act->relu_mask, 0, n),
+                                        .dropout =
+                                            model_dropout(m, p, s->dropout_relu, l, DROPOUT_RELU)};
+    TRY(ops_linear_bwd_relu(m->b, &relu, e));
     TRY(ops_linear_bwd_weight(m->b, &dw->fc1, &dw->fc1_bias, &du, &g, p->accumulate, e));
     struct tensor dg = model_view(&m->buffers.narrow, n, s->dim);
     TRY(ops_linear_bwd_input(m->b, &dg, &du, &w->fc1, 0, e));

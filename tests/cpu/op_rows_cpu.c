@@ -117,7 +117,7 @@ static void relu_of_nan(struct op_bench *k)
     struct dropout none = {0};
     x.host[57] = NAN;
     op_set(k, &x);
-    op_ok(ops_relu(k->b, &x.t, &x.t, &none, &e), &e);
+    op_ok(ops_relu(k->b, &(struct relu_args){.y = x.t, .x = x.t, .dropout = none}, &e), &e);
     assert_true(isnan(op_get(k, &x.t)[57]));
 }
 

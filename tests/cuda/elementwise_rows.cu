@@ -56,23 +56,27 @@ static void masks_are_the_words_of_philox(int64_t rows, int64_t cols, enum dtype
 
 static void relu_and_its_gradient(int64_t rows, int64_t cols, enum dtype dtype, struct layout l)
 {
-    for (int c = 0; c < 2; c++) {
+    for (int c = 0; c < 4; c++) {
+        int64_t words = relu_mask_words(cols);
+        struct tensor mask = {};
+        if (c >= 2)
+            mask = tensor_make(device_alloc((size_t)(rows * words) * 4), rows, words, DTYPE_I32);
         struct matrix x = matrix_make(rows, cols, dtype, l, 8, 1.0, 0.0);
         struct matrix dy = matrix_make(rows, cols, dtype, l, 9, 1.0, 0.0);
-        struct draw w = draw_make(c ? 0.3f : 0.0f, rows, false, 12345);
+        struct draw w = draw_make(c % 2 ? 0.3f : 0.0f, rows, false, 12345);
         x.host[0] = NAN; /* must not be lost */
         matrix_put(x);
         std::vector<float> want(x.host.size()), want_dx(x.host.size());
         for (int64_t i = 0; i < rows * cols; i++) {
-            float v = x.host[(size_t)i], scale = c ? 1.0f / (1.0f - w.d.p) : 1.0f;
+            float v = x.host[(size_t)i], scale = c % 2 ? 1.0f / (1.0f - w.d.p) : 1.0f;
             v = v <= 0.0f ? 0.0f : v;
             want[(size_t)i] = rounded(v * draw_factor(w, i / cols, i % cols, cols), dtype);
             want_dx[(size_t)i] =
                 want[(size_t)i] == 0.0f ? 0.0f : rounded(dy.host[(size_t)i] * scale, dtype);
         }
-        check_call(cuda_relu(NULL, args_of(dropout_args{x.t, x.t, w.d})), "relu");
+        check_call(cuda_relu(NULL, args_of(relu_args{x.t, x.t, mask, w.d})), "relu");
         check_same("relu", matrix_get(x, "relu"), want);
-        check_call(cuda_relu_bwd(NULL, args_of(relu_bwd_args{dy.t, dy.t, x.t, w.d})), "relu_bwd");
+        check_call(cuda_relu_bwd(NULL, args_of(relu_bwd_args{dy.t, dy.t, x.t, mask, w.d})), "relu_bwd");
         check_same("relu_bwd", matrix_get(dy, "relu_bwd"), want_dx);
     }
     device_free();

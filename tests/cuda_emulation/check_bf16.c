@@ -81,9 +81,11 @@ static void a_relu_passes_gradients_in_bf16(void **state)
         op_linear_bwd_input_double(want, dy.host, w.host, N, I, O);
         for (int64_t j = 0; j < N * I; j++)
             want[j] = x.host[j] > 0.0f ? want[j] * (double)factor[j] : 0.0;
-        op_ok(ops_relu(k.b, &y.t, &x.t, &d, &e), &e);
+        op_ok(ops_relu(k.b, &(struct relu_args){.y = y.t, .x = x.t, .dropout = d}, &e), &e);
         op_ok(ops_linear_bwd_input(k.b, &dx.t, &dy.t, &w.t, 0, &e), &e);
-        op_ok(ops_relu_bwd(k.b, &dx.t, &dx.t, &y.t, &d, &e), &e);
+        op_ok(ops_relu_bwd(
+                  k.b, &(struct relu_bwd_args){.dx = dx.t, .dy = dx.t, .y = y.t, .dropout = d}, &e),
+              &e);
         op_bf16_check(&k, "dx", &dx.t, want, OP_BF16_ULPS(2), 0);
         op_ok(ops_cast(k.b, &wide.t, &dx.t, &e), &e);
         const float *got = op_get(&k, &wide.t);
@@ -424,11 +426,13 @@ static void sums_dropout_and_relu_round_once(void **state)
         op_ok(ops_dropout(k.b, &y.t, &x.t, &d, &e), &e);
         op_bf16_same(&k, "dropped", y.t.data, want, n * C);
         for (int64_t j = 0; j < n * C; j++) want[j] = fmaxf(x.host[j], 0.0f) * factor[j];
-        op_ok(ops_relu(k.b, &y.t, &x.t, &d, &e), &e);
+        op_ok(ops_relu(k.b, &(struct relu_args){.y = y.t, .x = x.t, .dropout = d}, &e), &e);
         op_bf16_same(&k, "relu", y.t.data, want, n * C);
         for (int64_t j = 0; j < n * C; j++)
             want[j] = x.host[j] > 0.0f && factor[j] > 0.0f ? r.host[j] * factor[j] : 0.0f;
-        op_ok(ops_relu_bwd(k.b, &dx.t, &r.t, &y.t, &d, &e), &e);
+        op_ok(ops_relu_bwd(
+                  k.b, &(struct relu_bwd_args){.dx = dx.t, .dy = r.t, .y = y.t, .dropout = d}, &e),
+              &e);
         op_bf16_same(&k, "relu, back", dx.t.data, want, n * C);
         op_bench_reset(&k);
     }

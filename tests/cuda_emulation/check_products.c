@@ -143,11 +143,12 @@ TEST(relu_has_the_same_bits_within_a_product_and_after_it)
     for (int exact = 0; exact < 2; exact++) {
         for (int i = 0; i < 2; i++) {
             struct desk d;
-            struct dropout none = {0};
             open_desk(&d, words[i]);
             struct op_matrix x = op_random(&d.k, N, O, 0), w = op_random(&d.k, I, O, 0);
             struct op_matrix bias = op_random(&d.k, 1, I, 0), y = op_random(&d.k, N, I, 0);
-            op_ok(ops_linear_relu(d.k.b, &y.t, &x.t, &w.t, &bias.t, &none, exact, &e), &e);
+            struct linear_relu_args relu = {
+                .y = y.t, .x = x.t, .w = w.t, .bias = bias.t, .exact = exact};
+            op_ok(ops_linear_relu(d.k.b, &relu, &e), &e);
             made[i] = malloc(sizeof(float) * N * I);
             assert_non_null(made[i]);
             memcpy(made[i], op_get(&d.k, &y.t), sizeof(float) * N * I);
@@ -162,19 +163,46 @@ TEST(relu_has_the_same_bits_within_a_product_and_after_it)
 TEST(relu_has_the_algorithm_that_its_product_has)
 {
     struct desk d;
-    struct dropout none = {0};
     open_desk(&d, "picky");
     struct op_matrix x = op_random(&d.k, N, O, 0), w = op_random(&d.k, I, O, 0);
     struct op_matrix y = op_random(&d.k, N, I, 0), plain = op_random(&d.k, N, I, 0);
     for (int odd = 1; odd >= 0; odd--) {
         struct tensor few = x.t, to = y.t, alone = plain.t;
         few.rows = to.rows = alone.rows = N - odd;
-        op_ok(ops_linear_relu(d.k.b, &to, &few, &w.t, NULL, &none, 0, &e), &e);
+        struct linear_relu_args fused = {.y = to, .x = few, .w = w.t};
+        struct relu_args relu = {.y = alone, .x = alone};
+        op_ok(ops_linear_relu(d.k.b, &fused, &e), &e);
         op_ok(ops_linear(d.k.b, &alone, &few, &w.t, NULL, 0, &e), &e);
-        op_ok(ops_relu(d.k.b, &alone, &alone, &none, &e), &e);
+        op_ok(ops_relu(d.k.b, &relu, &e), &e);
         op_same("y", op_get(&d.k, &to), op_get(&d.k, &alone), to.rows * to.cols);
     }
     close_desk(&d);
+}
+
+/* The mask is written by a product or after it, and read by a product or after it: four ways. */
+TEST(a_mask_has_the_same_bits_within_a_product_and_after_it)
+{
+    static const char *const words[] = {"", "mask-absent", "mask-absent relu-absent"};
+    float *made[3];
+    for (int i = 0; i < 3; i++) {
+        struct desk d;
+        open_desk(&d, words[i]);
+        struct op_matrix x = op_random(&d.k, N, O, 0), w = op_random(&d.k, I, O, 0);
+        struct op_matrix bias = op_random(&d.k, 1, I, 0), y = op_random(&d.k, N, I, 0);
+        struct tensor mask = op_mask(&d.k, N, I);
+        struct linear_relu_args fwd = {.y = y.t, .x = x.t, .mask = mask, .w = w.t, .bias = bias.t};
+        struct linear_bwd_relu_args bwd = {
+            .dx = d.dx.t, .dy = d.dy.t, .w = d.w.t, .y = y.t, .mask = mask};
+        op_ok(ops_linear_relu(d.k.b, &fwd, &e), &e);
+        op_check_mask(&d.k, &mask, &y.t);
+        op_ok(ops_linear_bwd_relu(d.k.b, &bwd, &e), &e);
+        made[i] = malloc(sizeof(float) * N * I);
+        assert_non_null(made[i]);
+        memcpy(made[i], op_get(&d.k, &d.dx.t), sizeof(float) * N * I);
+        close_desk(&d);
+    }
+    for (int i = 1; i < 3; i++) op_same("dx", made[i], made[0], N * I);
+    for (int i = 0; i < 3; i++) free(made[i]);
 }
 
 /* dw (O,I) and dbias (O), from the library's product or from a kernel of our own; the library

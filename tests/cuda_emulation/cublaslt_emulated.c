@@ -17,6 +17,7 @@
  *      cold          the first products need three times as long
  *      relu-absent   no algorithm ends with relu
  *      sums-absent   no algorithm computes column sums
+ *      mask-absent   no algorithm writes or reads a mask
  */
 #include <cublasLt.h>
 #include <stdio.h>
@@ -104,6 +105,10 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d,
         return assign(&d->epilogue, sizeof d->epilogue, value, bytes);
     case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
         return assign(&d->vector, sizeof d->vector, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+        return assign(&d->mask, sizeof d->mask, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+        return assign(&d->mask_ld, sizeof d->mask_ld, value, bytes);
     }
     return CUBLAS_STATUS_INVALID_VALUE;
 }
@@ -167,6 +172,8 @@ static const char *fault_of_shapes(const cublasLtMatmulDescOpaque_t *d,
     return NULL;
 }
 
+enum { MASKED = 128, REVERSED = 8 }; /* bits of an epilogue */
+
 static const char *fault_of(const cublasLtMatmulDescOpaque_t *d,
                             const cublasLtMatrixLayoutOpaque_t *a,
                             const cublasLtMatrixLayoutOpaque_t *b,
@@ -178,6 +185,10 @@ static const char *fault_of(const cublasLtMatmulDescOpaque_t *d,
     if (memcmp(c, to, sizeof *c) != 0) return "C and D are laid out differently";
     if ((d->epilogue & (CUBLASLT_EPILOGUE_BIAS | CUBLASLT_EPILOGUE_BGRADB)) && !d->vector)
         return "an epilogue without its vector";
+    if ((d->epilogue & MASKED) && !d->mask) return "an epilogue without its mask";
+    if ((d->epilogue & MASKED) && (d->mask_ld % 128 != 0 || d->mask_ld < (int64_t)to->rows))
+        return "rows of a mask that are not multiples of 128 bits, or shorter than a column of D";
+    if ((d->epilogue & MASKED) && to->batch_n > 1) return "a mask of a batch";
     return NULL;
 }
 
@@ -230,7 +241,8 @@ static cublasStatus_t refused(const char *fault)
 static int offered(cublasLtHandle_t handle, const cublasLtMatmulDescOpaque_t *d)
 {
     return !((d->epilogue & CUBLASLT_EPILOGUE_RELU) && told(handle, "relu-absent")) &&
-           !((d->epilogue & CUBLASLT_EPILOGUE_BGRADB) && told(handle, "sums-absent"));
+           !((d->epilogue & CUBLASLT_EPILOGUE_BGRADB) && told(handle, "sums-absent")) &&
+           !((d->epilogue & MASKED) && told(handle, "mask-absent"));
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t d,
@@ -332,6 +344,10 @@ static float finished(const struct product *p, const void *c, int64_t i, int64_t
     sum *= p->alpha;
     if (p->beta != 0.0f) sum += p->beta * load(c, j * ld + i, p->layout_to.type);
     if (d->epilogue & CUBLASLT_EPILOGUE_BIAS) sum += load(d->vector, i, p->layout_to.type);
+    int64_t bit = j * d->mask_ld + i;
+    uint8_t *byte = (uint8_t *)d->mask + bit / 8, one = (uint8_t)(1 << bit % 8);
+    if (d->epilogue & REVERSED) return *byte & one ? sum : 0.0f;
+    if (d->epilogue & MASKED) *byte = (uint8_t)(sum > 0.0f ? *byte | one : *byte & ~one);
     return (d->epilogue & CUBLASLT_EPILOGUE_RELU) && sum < 0.0f ? 0.0f : sum;
 }
 

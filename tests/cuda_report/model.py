@@ -30,7 +30,7 @@ MMA_FLOPS = 4096  # of an m16n8k16
 SKIPPED = {512: 0.0, 1024: 0.22, 3072: 0.42}
 MATRICES = 201.3e6  # of the parameters: of layers, whose gradients a first pass writes; the others are zeroed and added to
 HEAD_ROWS = 9216    # of logits at a time (src/shape/memory.c)
-LAUNCHES = 446     # of kernels and copies, each with a gap of so many microseconds to the next within a graph
+LAUNCHES = 430     # of kernels and copies, each with a gap of so many microseconds to the next within a graph
 GAP_US = 1.6
 
 
@@ -59,8 +59,8 @@ def step_ms(gpu, length, method):
             ms *= 1 + near * 4.5 / (sum(4 * b + 2.5 for b in range(blocks)) / blocks)
         out["attention " + name] = LAYERS * ms
     out["norms"] = LAYERS * 2 * 8.5 * activation / bandwidth * 1e3
-    # relu's gradient reads two tensors of four times the width and writes one; bias gradients leave products (cuda/linear.c)
-    out["relu"] = LAYERS * 12 * activation / bandwidth * 1e3
+    # a bit for each of 4 C, written and read; relu, its gradient and bias gradients are epilogues of products (cuda/linear.c)
+    out["relu mask"] = LAYERS * 2 * 0.25 * activation / bandwidth * 1e3
     # squares 4, update 22 bytes a parameter; what is added to is zeroed, read and written
     out["optimizer"] = (PARAMETERS * 26 + (PARAMETERS - MATRICES) * 12) / bandwidth * 1e3
     out["gaps"] = LAUNCHES * GAP_US / 1e3

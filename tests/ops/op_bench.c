@@ -72,6 +72,26 @@ void *op_memory(struct op_bench *k, const void *content, size_t bytes)
     return p;
 }
 
+struct tensor op_mask(struct op_bench *k, int64_t rows, int64_t cols)
+{
+    int64_t words = relu_mask_words(cols);
+    return tensor_make(op_memory(k, NULL, (size_t)(rows * words) * sizeof(uint32_t)), rows, words,
+                       DTYPE_I32);
+}
+
+void op_check_mask(struct op_bench *k, const struct tensor *mask, const struct tensor *y)
+{
+    struct err e = {0};
+    size_t bytes = (size_t)(mask->rows * mask->cols) * sizeof(uint32_t);
+    uint32_t *word = arena_array(&k->arena, bytes, 1);
+    const float *value = op_get(k, y);
+    op_ok(k->b->ops->download(k->b, word, mask->data, bytes, &e), &e);
+    for (int64_t j = 0; j < y->rows * y->cols; j++) {
+        int64_t row = j / y->cols, c = j % y->cols;
+        assert_int_equal(word[row * mask->cols + c / 32] >> c % 32 & 1, value[j] != 0.0f);
+    }
+}
+
 void op_set(struct op_bench *k, const struct op_matrix *m)
 {
     struct err e = {0};

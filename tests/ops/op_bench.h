@@ -49,6 +49,9 @@ struct op_matrix op_random(struct op_bench *k, int64_t rows, int64_t cols, int64
 void op_set(struct op_bench *k, const struct op_matrix *m);
 /* op_get - the matrix as it is now, packed, in the arena. */
 float *op_get(struct op_bench *k, const struct tensor *t);
+/* op_mask - memory for the mask of relu; op_check_mask - its bits are those of y. */
+struct tensor op_mask(struct op_bench *k, int64_t rows, int64_t cols);
+void op_check_mask(struct op_bench *k, const struct tensor *mask, const struct tensor *y);
 /* op_memory - bytes of backend memory with this content (zeros where NULL). */
 void *op_memory(struct op_bench *k, const void *content, size_t bytes);
 /* op_list - n random numbers below `below`; every eighth is -1 with gaps. *host gets them. */

@@ -70,10 +70,10 @@ static void linear_rows_is_exact(struct op_bench *k)
 static void linear_relu(struct op_bench *k)
 {
     struct err e = {0};
-    struct dropout none = {0};
     for (int i = 0; i < SHAPES_N; i++)
-        for (int exact = 0; exact < 2; exact++) {
+        for (int form = 0; form < 4; form++) {
             op_bench_reset(k);
+            int exact = form & 1;
             int64_t N = shapes[i][0], I = shapes[i][1], O = shapes[i][2];
             struct op_matrix x = op_random(k, N, I, 0), w = op_random(k, O, I, 0);
             struct op_matrix bias = op_random(k, 1, O, 0), y = op_random(k, N, O, 4 * (i % 2));
@@ -85,7 +85,11 @@ static void linear_relu(struct op_bench *k)
                 if (want[j] < 0.0) want[j] = 0.0;
                 if (plain[j] < 0.0f) plain[j] = 0.0f;
             }
-            op_ok(ops_linear_relu(k->b, &y.t, &x.t, &w.t, &bias.t, &none, exact, &e), &e);
+            struct linear_relu_args a = {
+                .y = y.t, .x = x.t, .w = w.t, .bias = bias.t, .exact = exact};
+            if (form & 2) a.mask = op_mask(k, N, O);
+            op_ok(ops_linear_relu(k->b, &a, &e), &e);
+            if (form & 2) op_check_mask(k, &a.mask, &y.t);
             tol_check_tensor(k, "y", &y.t, want, plain, NULL);
             if (!exact) continue;
             float *made = op_get(k, &y.t);
@@ -112,6 +116,32 @@ static void linear_bwd_input(struct op_bench *k)
             op_linear_bwd_input_float(plain, dy.host, w.host, N, I, O);
             op_ok(ops_linear_bwd_input(k->b, &dx.t, &dy.t, &w.t, accumulate, &e), &e);
             tol_check_tensor(k, "dx", &dx.t, want, plain, accumulate ? dx.host : NULL);
+        }
+}
+
+/* Whether y or its mask says what passes. */
+static void linear_bwd_relu(struct op_bench *k)
+{
+    struct err e = {0};
+    for (int i = 0; i < SHAPES_N; i++)
+        for (int masked = 0; masked < 2; masked++) {
+            op_bench_reset(k);
+            int64_t N = shapes[i][0], I = shapes[i][1], O = shapes[i][2];
+            struct op_matrix dy = op_random(k, N, O, 0), w = op_random(k, O, I, 0);
+            struct op_matrix y = op_random(k, N, I, 0), dx = op_random(k, N, I, 4 * (i % 2));
+            struct relu_args relu = {.y = y.t, .x = y.t};
+            if (masked) relu.mask = op_mask(k, N, I);
+            double *want = op_doubles(k, N * I);
+            float *plain = op_floats(k, N * I);
+            op_linear_bwd_input_double(want, dy.host, w.host, N, I, O);
+            op_linear_bwd_input_float(plain, dy.host, w.host, N, I, O);
+            for (int64_t j = 0; j < N * I; j++)
+                if (y.host[j] <= 0.0f) want[j] = plain[j] = 0.0f;
+            op_ok(ops_relu(k->b, &relu, &e), &e);
+            struct linear_bwd_relu_args a = {
+                .dx = dx.t, .dy = dy.t, .w = w.t, .y = y.t, .mask = relu.mask};
+            op_ok(ops_linear_bwd_relu(k->b, &a, &e), &e);
+            tol_check_tensor(k, "dx", &dx.t, want, plain, NULL);
         }
 }
 
@@ -231,6 +261,7 @@ const struct op_row op_rows_linear[] = {
     {"linear_rows gives a row the same bits in any batch", linear_rows_is_exact},
     {"linear_relu is linear followed by relu", linear_relu},
     {"linear_bwd_input is dy times w", linear_bwd_input},
+    {"linear_bwd_relu is dy times w where relu let x pass", linear_bwd_relu},
     {"linear_bwd_weight is dy transposed times x and its column sums", linear_bwd_weight},
     {"gather_rows scales listed rows and gives zeros for a gap", gather_rows},
     {"scatter_rows adds every listed row", scatter_rows_adds},

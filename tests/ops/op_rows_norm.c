@@ -104,27 +104,34 @@ static void dropout_keeps_the_mean(struct op_bench *k)
     }
 }
 
+/* Where there is a mask, relu_bwd reads it and not y. */
 static void relu(struct op_bench *k)
 {
     struct err e = {0};
     for (int i = 0; i < SHAPES_N; i++)
-        for (int c = 0; c < CHANCES_N; c++) {
+        for (int c = 0; c < 2 * CHANCES_N; c++) {
             op_bench_reset(k);
             int64_t N = shapes[i][0], C = shapes[i][1];
             struct op_matrix x = op_random(k, N, C, 0), y = op_random(k, N, C, 2);
             struct op_matrix dy = op_random(k, N, C, 2), dx = op_random(k, N, C, 0);
-            struct dropout d = make_dropout(k, chances[c]);
+            struct dropout d = make_dropout(k, chances[c / 2]);
             const float *factor = op_factors(k, &d, NULL, UPDATE, N, C);
             float *through = op_floats(k, N * C), *open = op_floats(k, N * C);
             for (int64_t j = 0; j < N * C; j++) {
                 through[j] = x.host[j] > 0.0f ? x.host[j] : 0.0f;
                 open[j] = x.host[j] > 0.0f ? factor[j] : 0.0f;
             }
-            op_ok(ops_relu(k->b, &y.t, &x.t, &d, &e), &e);
+            struct relu_args fwd = {.y = y.t, .x = x.t, .dropout = d};
+            struct relu_bwd_args bwd = {.dx = dx.t, .dy = dy.t, .y = y.t, .dropout = d};
+            if (c % 2) fwd.mask = bwd.mask = op_mask(k, N, C);
+            op_ok(ops_relu(k->b, &fwd, &e), &e);
             check_mask(op_get(k, &y.t), through, factor, N * C);
-            op_ok(ops_relu_bwd(k->b, &dx.t, &dy.t, &y.t, &d, &e), &e);
+            if (c % 2) op_check_mask(k, &fwd.mask, &y.t);
+            if (c % 2) op_set(k, &y);
+            op_ok(ops_relu_bwd(k->b, &bwd, &e), &e);
             check_mask(op_get(k, &dx.t), dy.host, open, N * C);
-            op_ok(ops_relu_bwd(k->b, &dy.t, &dy.t, &y.t, &d, &e), &e);
+            bwd.dx = dy.t;
+            op_ok(ops_relu_bwd(k->b, &bwd, &e), &e);
             op_same("in place", op_get(k, &dy.t), op_get(k, &dx.t), N * C);
         }
 }

@@ -7,10 +7,10 @@
 /* Heads fill the columns that rotary rotates, and its tables are longer than a row; there is no
  * window. */
 #define SIZE(letter, n) [(letter) - 'A'] = (n)
-static const int64_t sizes[OP_LETTERS_N] = {SIZE('B', 2), SIZE('T', 3),  SIZE('H', 2), SIZE('D', 8),
-                                            SIZE('K', 2), SIZE('R', 4),  SIZE('P', 4), SIZE('N', 6),
-                                            SIZE('M', 9), SIZE('C', 16), SIZE('I', 5), SIZE('O', 7),
-                                            SIZE('V', 11)};
+static const int64_t sizes[OP_LETTERS_N] = {
+    SIZE('B', 2), SIZE('T', 3), SIZE('H', 2),  SIZE('D', 8), SIZE('K', 2),
+    SIZE('R', 4), SIZE('P', 4), SIZE('N', 6),  SIZE('M', 9), SIZE('C', 16),
+    SIZE('I', 5), SIZE('O', 7), SIZE('V', 11), SIZE('G', 4)};
 
 static void *random_floats(struct op_bench *k, int64_t n)
 {
@@ -72,6 +72,11 @@ static void set_argument(struct op_bench *k, const struct op_argument *a, char *
         memcpy(args + a->offset, &p, sizeof p);
         break;
     }
+    case ARG_TENSOR_I32: {
+        struct tensor t = tensor_make(pointer(k, ARG_I32, rows * cols), rows, cols, DTYPE_I32);
+        memcpy(args + a->offset, &t, sizeof t);
+        break;
+    }
     default: {
         struct tensor t = tensor_make(random_floats(k, rows * cols), rows, cols, DTYPE_F32);
         memcpy(args + a->offset, &t, sizeof t);
@@ -92,6 +97,7 @@ void *op_table_args(struct op_bench *k, enum op op, bool flag)
     if (op == OP_ATTENTION || op == OP_ATTENTION_BWD)
         ((struct attention *)(void *)args)->scale = 0.25f;
     if (op == OP_LINEAR_RELU) ((struct linear_relu_args *)(void *)args)->dropout.p = 0.0f;
+    if (op == OP_LINEAR_BWD_RELU) ((struct linear_bwd_relu_args *)(void *)args)->dropout.p = 0.0f;
     return args;
 }
 
