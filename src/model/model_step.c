@@ -8,13 +8,11 @@
 
 #include "model/model_internal.h"
 
-/* Zeroes the sums of an update and all gradients except those of the layers' products, matrices and
- * biases, which the first pass overwrites. Relies on their order in the block. */
-static int begin_update(struct model *m, const struct model_state *state, struct err *e)
+/* Zeroes all gradients except those of the layers' products, matrices and biases, which the first
+ * pass of an update overwrites. Relies on their order in the block. */
+static int zero_gradients(struct model *m, struct err *e)
 {
     float *from = model_block_dev(m, MODEL_GRADIENTS), *end = from + m->params.elements_n;
-    m->step = state->step;
-    TRY(m->b->ops->upload(m->b, m->state_dev_own, state, sizeof *state, e));
     for (int32_t l = 0; l < m->spec.model.layers; l++) {
         const struct model_layer *dw = &m->gradients.layer[l];
         const struct tensor *const product[] = {&dw->qkv, &dw->qkv_bias, &dw->out, &dw->out_bias,
@@ -34,6 +32,7 @@ static int begin_update(struct model *m, const struct model_state *state, struct
 /* Loss and gradients: a body of model_graph.c. */
 static int train_pass(struct model *m, const struct model_pass *p, struct err *e)
 {
+    if (!p->accumulate) TRY(zero_gradients(m, e));
     TRY(model_forward(m, p, e));
     TRY(model_head_train(m, p, e));
     return model_layers_bwd(m, p, e);
@@ -55,10 +54,11 @@ int model_train_batch(struct model *m, const struct model_batch *batch, uint32_t
     TRY(model_position_refresh(m, e));
     state.step.update = update;
     state.step.first_row = batch->first_row;
+    m->step = state.step;
     if (accumulate)
         TRY(model_step_upload(m, &state.step, e));
-    else
-        TRY(begin_update(m, &state, e));
+    else /* and the sums of the update start at 0 */
+        TRY(m->b->ops->upload(m->b, m->state_dev_own, &state, sizeof state, e));
     TRY(model_graph_run(m, train_pass, &p, e));
     if (loss_sum == NULL) return 0;
     return m->b->ops->download(m->b, loss_sum, &m->state_dev_own->batch_loss, sizeof *loss_sum, e);
