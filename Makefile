@@ -70,6 +70,12 @@ $(BUILD)/code_id: FORCE
 $(BUILD)/obj/spec/code_id.o: CPPFLAGS += -DCODE_ID='"$(CODE_ID)"'
 $(BUILD)/obj/spec/code_id.o: $(BUILD)/code_id
 
+# A C string of each statement of the views, which end with a semicolon at the end of a line.
+$(BUILD)/store/views.inc: src/store/views.sql
+	@mkdir -p $(@D); sed -e '/^--/d; /^$$/d; s/["\\]/\\&/g; s/^\(.*\);$$/"\1",/; t' -e 's/.*/"&\\n"/' $< > $@
+$(BUILD)/obj/store/schema.o: CPPFLAGS += -I$(BUILD)
+$(BUILD)/obj/store/schema.o: $(BUILD)/store/views.inc
+
 $(BUILD)/testobj/%.o: tests/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -c -o $@ $<

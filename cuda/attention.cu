@@ -1,57 +1,57 @@
-/* attention.cu - the attention slots: which family runs, the workspace, and the passes that come
- * before it. Rules of the families: attention.cuh. */
+/* attention.cu - attention and attention_bwd: choose the family of kernels (attention.cuh, rule 1),
+ * lay out the workspace, and compute skip bounds and delta. */
 #include "attention.cuh"
 #include "attention_skip.cuh"
 #include "kernels.h"
 
 enum { ROW_LANES = 16, PREPARE_THREADS = 256, PREPARE_ROWS = PREPARE_THREADS / ROW_LANES };
 
-/* The sum over the 16 lanes that share a row. */
+/* Sum over the 16 lanes that share a row. */
 static __device__ inline float row_sum(float x)
 {
     for (int o = ROW_LANES / 2; o; o >>= 1) x += __shfl_xor_sync(0xffffffffu, x, o);
     return x;
 }
 
-static __device__ inline float eight_dot(const struct eight &a, const struct eight &b)
+static __device__ inline float vec8_dot(const struct eight &a, const struct eight &b)
 {
     float sum = 0.0f;
     for (int e = 0; e < 8; e++) sum = fmaf(a.x[e], b.x[e], sum);
     return sum;
 }
 
-/* Certificates (attention_skip.cuh). A block owns a norm tile of one head, 16 lanes a row, a lane
- * eight columns; rows before SKIP_FROM need only their keys' norm. Reads q and k once from memory,
- * without `summed` k seven times more from the cache: 4 bytes an element. 256 threads: four rows a
- * group, enough loads in flight. */
-static __global__ void certify_k(struct attention a, struct attention_parts parts, float *workspace,
-                                 bool summed)
+/* Skip bounds (attention_skip.cuh). A block owns a norm tile of one head, 16 lanes own a row, a
+ * lane owns eight columns. Rows before SKIP_FROM need only the norms of their keys. Reads q and k
+ * once from memory and, without `summed`, k seven times more from the cache: 4 bytes an element.
+ * 256 threads give each 16 lanes four rows, enough loads in flight. */
+static __global__ void skip_bounds_k(struct attention a, struct attention_parts parts,
+                                     float *workspace, bool summed)
 {
     SHARED(float, longest, [PREPARE_ROWS]);
     int group = threadIdx.x / ROW_LANES, col = threadIdx.x % ROW_LANES * 8;
     struct attention_place at = attention_place_of(a, (int32_t)attention_norm_tiles(a.T), false);
     struct head_bias bias = head_bias_of(a.bias, at.h, 1.0f / a.scale);
     float key_norm = 0.0f;
-    bool certified = (at.tile + 1) * ATTENTION_NORM_TILE > SKIP_FROM;
-    int32_t known_n = certified && !summed ? (int32_t)SKIP_KNOWN : 1;
+    bool bounded = (at.tile + 1) * ATTENTION_NORM_TILE > SKIP_FROM;
+    int32_t known_n = bounded && !summed ? (int32_t)SKIP_KNOWN : 1;
     const float *lse = (const float *)a.lse.data + at.item * a.lse.stride;
 
-    for (int32_t turn = 0; turn < ATTENTION_NORM_TILE / PREPARE_ROWS; turn++) {
-        int32_t i = at.tile * ATTENTION_NORM_TILE + turn * PREPARE_ROWS + group;
+    for (int32_t step = 0; step < ATTENTION_NORM_TILE / PREPARE_ROWS; step++) {
+        int32_t i = at.tile * ATTENTION_NORM_TILE + step * PREPARE_ROWS + group;
         bool present = i < a.T;
         struct eight q = {{0}}, k = {{0}};
-        if (present && certified && col < a.D)
+        if (present && bounded && col < a.D)
             q = vec8_load(head_row<const bf16>(a.q, a, at.b, at.h, i) + col);
-        float norm = sqrtf(row_sum(eight_dot(q, q))) * 1.0001f, known = ATTENTION_MASKED;
+        float norm = sqrtf(row_sum(vec8_dot(q, q))) * 1.0001f, known = ATTENTION_MASKED;
         for (int32_t back = 0; back < known_n; back++) {
             if (present && i >= back && col < a.D)
                 k = vec8_load(head_row<const bf16>(a.k, a, at.b, at.h, i - back) + col);
-            float score = row_sum(eight_dot(q, k)) + fmaf(bias.slope, (float)back, bias.offset);
+            float score = row_sum(vec8_dot(q, k)) + fmaf(bias.slope, (float)back, bias.offset);
             if (i >= back) known = fmaxf(known, score);
-            float square = back == 0 ? row_sum(eight_dot(k, k)) : 0.0f;
+            float square = back == 0 ? row_sum(vec8_dot(k, k)) : 0.0f;
             if (present && back == 0) key_norm = square <= key_norm ? key_norm : square;
         }
-        if (!present || !certified || col != 0) continue;
+        if (!present || !bounded || col != 0) continue;
         if (summed) known = lse[i] / a.scale;
         float lost = (SKIP_LOST + logf((float)(i + 1))) / a.scale;
         float nearest = fmaf(bias.slope, (float)(i - ATTENTION_NORM_TILE + 1), bias.offset);
@@ -61,7 +61,7 @@ static __global__ void certify_k(struct attention a, struct attention_parts part
     if (col == 0) longest[group] = key_norm;
     __syncthreads();
     if (threadIdx.x != 0) return;
-    /* A NaN must win, so that nothing is skipped because of it. */
+    /* A NaN must win: with it nothing is skipped. */
     for (int g = 1; g < PREPARE_ROWS; g++)
         key_norm = longest[g] <= key_norm ? key_norm : longest[g];
     int64_t tile = at.item * attention_norm_tiles(a.T) + at.tile;
@@ -73,13 +73,13 @@ cudaError_t attention_skip_bounds(cudaStream_t stream, const struct attention *a
 {
     int64_t blocks = attention_norm_tiles(a->T) * a->B * a->H;
     if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
-    launch(certify_k, dim3((unsigned)blocks), dim3(PREPARE_THREADS), 0, stream, *a,
+    launch(skip_bounds_k, dim3((unsigned)blocks), dim3(PREPARE_THREADS), 0, stream, *a,
            attention_parts_of(a), workspace, summed);
     return cudaGetLastError();
 }
 
-/* delta = dout . out of each query and head: 16 lanes a row, a lane eight columns of each 128.
- * Reads both tensors once: 2 or 4 bytes an element each. */
+/* delta = dout . out of each query and head. 16 lanes own a row, a lane owns eight columns of each
+ * 128. Reads both tensors once: 2 or 4 bytes an element each. */
 template <class T>
 static __global__ void delta_k(struct attention a, float *delta, int64_t rows_n, bool vectors)
 {
@@ -91,7 +91,7 @@ static __global__ void delta_k(struct attention a, float *delta, int64_t rows_n,
         const T *out = head_row<const T>(a.out, a, b, h, i) + col;
         const T *dout = head_row<const T>(a.dout, a, b, h, i) + col;
         if (vectors)
-            sum += eight_dot(vec8_load(out), vec8_load(dout));
+            sum += vec8_dot(vec8_load(out), vec8_load(dout));
         else
             for (int c = 0; c < 8 && col + c < a.D; c++)
                 sum = fmaf(rows_widen(out[c]), rows_widen(dout[c]), sum);
@@ -121,9 +121,10 @@ static bool fits_kernels(const struct attention *a)
     return a->D <= ATTENTION_WIDTH_MAX && a->scale > 0.0f && rows_is_float(&a->q);
 }
 
-/* Whether tiles in shared memory can be turned: a pair in one chunk of eight columns, or in two
- * that a warp has copied, and its result in one lane. */
-static bool fits_turn(const struct attention *a)
+/* Whether the tensor-core kernels can rotate a tile in shared memory. Adjacent pairs lie within one
+ * chunk of eight columns. Pairs half a head apart must lie half a tile apart, so that one warp has
+ * copied both. */
+static bool fits_rotation(const struct attention *a)
 {
     const struct attention_rotary *r = &a->rotary;
     if (!attention_rotates(*a)) return true;
@@ -133,7 +134,7 @@ static bool fits_turn(const struct attention *a)
 
 static bool fits_mma(const struct attention *a)
 {
-    return a->D % 8 == 0 && a->D <= ATTENTION_WIDTH_MMA && fits_turn(a) &&
+    return a->D % 8 == 0 && a->D <= ATTENTION_WIDTH_MMA && fits_rotation(a) &&
            attention_is_aligned(&a->q) && attention_is_aligned(&a->k) &&
            attention_is_aligned(&a->v) && attention_is_aligned(&a->out);
 }
@@ -155,6 +156,6 @@ int cuda_attention_bwd(void *stream, const struct attention *a, void *workspace)
     bool aligned = attention_is_aligned(&a->dout) && attention_is_aligned(&a->dq) &&
                    attention_is_aligned(&a->dk) && attention_is_aligned(&a->dv);
     rc = fits_mma(a) && aligned ? attention_bwd_mma(s, a, floats) : attention_bwd_fma(s, a, floats);
-    if (rc == cudaSuccess && a->bias.bias_table_grad_dev) rc = attention_near_reduce(s, a, floats);
+    if (rc == cudaSuccess && a->bias.bias_table_grad_dev) rc = attention_bias_grad(s, a, floats);
     return (int)rc;
 }

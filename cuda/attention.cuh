@@ -1,21 +1,21 @@
-/* attention.cuh - what the kernels of attention share.
+/* attention.cuh - which kernels attention uses, and what they share.
  *
- * 1. Two families compute the same formulas: attention_mma.cu, attention_bwd_keys.cu and
- *    attention_bwd_queries.cu multiply bf16 tiles on tensor cores; attention_fma.cu and
- *    attention_bwd_fma.cu multiply f32 tiles in f32, for f32 tensors and for bf16 ones which the
- *    first family cannot read.
- *    Which one runs follows from dtype, width and alignment (fits_mma), never from the GPU.
- * 2. Kernels are compiled for widths 16, 32, 64, 128 and, in f32, 256; a head of width D runs in
- *    the next one, its missing columns zeros.
+ * 1. Two families compute the same formulas. attention_mma.cu, attention_bwd_keys.cu and
+ *    attention_bwd_queries.cu multiply bf16 tiles on tensor cores (mma.sync). attention_fma.cu and
+ *    attention_bwd_fma.cu multiply in fp32: fp32 tensors, heads wider than 128, and bf16 tensors
+ *    without 16-byte alignment. Dtype, width and alignment choose the family (fits_mma in
+ *    attention.cu). The GPU does not: an A100 and an H100 run the same family.
+ * 2. Kernels are compiled for head widths 16, 32, 64, 128 and, in fp32, 256. A head of width D
+ *    runs in the next width; its missing columns are zeros.
  * 3. Tiles begin at multiples of their size from token 0 whatever T is, and a masked pair adds
- *    exactly nothing: the bits of a query's row depend on its own tokens only.
- * 4. With rotary tables, q and k are turned as their tiles are loaded and dq and dk turned back as
- *    they are stored: no other kernel reads or writes them for it.
- * 5. Scores stand in a unit in which the softmax is exp2: s * unit. A masked pair is a very low
- *    finite number, so that no infinity is ever subtracted from another.
- * 6. Tiles are as large as the device's shared memory allows: 227 KB for a block on sm_90 and
- *    sm_100, 163 on sm_80, 99 on sm_86, sm_89 and sm_120. On tensor cores the bits do not depend
- *    on it; in f32 a row's sums follow the tile. */
+ *    exactly 0. The bits of a query's row therefore depend on its own tokens only.
+ * 4. With rotary tables, kernels rotate q and k after loading their tiles, and rotate dq and dk
+ *    back before storing them. No other kernel reads or writes them.
+ * 5. Scores times `unit` are exponents of 2, so the softmax uses exp2. A masked score is a very low
+ *    finite number: infinities would subtract to NaN.
+ * 6. Tiles are as large as the device's shared memory allows: 227 KB a block on sm_90 and sm_100,
+ *    163 on sm_80, 99 on sm_86, sm_89 and sm_120. On tensor cores the bits do not depend on the
+ *    tile; in fp32 the order of a row's sums does. */
 #ifndef CUDA_ATTENTION_CUH
 #define CUDA_ATTENTION_CUH
 
@@ -30,13 +30,13 @@
 
 enum {
     ATTENTION_WIDTH_MAX = 256,
-    ATTENTION_WIDTH_MMA = 128, /* the widest head of the first family */
-    ATTENTION_SLOT = 32,       /* queries that share sums by distance; wider heads: half of it */
+    ATTENTION_WIDTH_MMA = 128, /* the widest head on tensor cores */
+    ATTENTION_SLOT = 32,       /* queries that share bias sums; half as many for wider heads */
     ATTENTION_CHUNK = 32,      /* distances that one block adds up */
     ATTENTION_NORM_TILE = 64   /* keys that share a norm */
 };
 
-/* Bytes of shared memory that a block may have on the current device. */
+/* Bytes of shared memory a block may have on the current device. */
 static inline size_t attention_shared_bytes(void)
 {
     int device = 0, bytes = 0;
@@ -45,23 +45,22 @@ static inline size_t attention_shared_bytes(void)
     return (size_t)bytes;
 }
 
-/* Tiles of keys that share a norm. */
 static __host__ __device__ inline int64_t attention_norm_tiles(int32_t T)
 {
     return ((int64_t)T + ATTENTION_NORM_TILE - 1) / ATTENTION_NORM_TILE;
 }
 
-/* Parts of the workspace, in floats from its beginning. The forward pass uses the first three. */
+/* Offsets of the workspace's parts, in floats. The forward pass uses the first three. */
 struct attention_parts {
-    int64_t key_norm; /* (B*H, norm tiles): the longest key of the tile */
-    int64_t norm;     /* (B*H, T): the length of a query */
-    int64_t cutoff;   /* (B*H, T): see attention_skip.cuh */
-    int64_t delta;    /* (B*H, T): dout . out */
-    int64_t near_sum; /* (B*H, slots, bias_table_n): a slot's sums of ds along equal distances */
-    int64_t total;    /* (H, near chunks): sums of the table's gradient, for the far constant */
+    int64_t key_norm;  /* (B*H, norm tiles): the largest norm of the tile's keys */
+    int64_t norm;      /* (B*H, T): the norm of a query */
+    int64_t cutoff;    /* (B*H, T): see attention_skip.cuh */
+    int64_t delta;     /* (B*H, T): dout . out */
+    int64_t bias_sums; /* (B*H, slots, bias_table_n): a slot's sums of ds by distance */
+    int64_t total;     /* (H, chunks): sums of the table's gradient, for the bias tail */
     int64_t floats_n;
     int32_t bias_table_n;  /* distances that occur: at most T */
-    int32_t slot, slots_n; /* queries of a slot: no more than a block owns */
+    int32_t slot, slots_n; /* queries of a slot: at most those of a block */
 };
 
 static inline struct attention_parts attention_parts_of(const struct attention *a)
@@ -75,26 +74,26 @@ static inline struct attention_parts attention_parts_of(const struct attention *
     p.norm = p.key_norm + heads * attention_norm_tiles(a->T);
     p.cutoff = p.norm + heads * T;
     p.delta = p.cutoff + heads * T;
-    p.near_sum = p.delta + heads * T;
-    p.total = p.near_sum + heads * p.slots_n * p.bias_table_n;
+    p.bias_sums = p.delta + heads * T;
+    p.total = p.bias_sums + heads * p.slots_n * p.bias_table_n;
     p.floats_n = p.total + a->H * ((p.bias_table_n + ATTENTION_CHUNK - 1) / ATTENTION_CHUNK);
     return p;
 }
 
-/* The two families, each in its own file. The caller has written delta for the backward pass. */
+/* The two families. The backward pass expects delta in the workspace. */
 cudaError_t attention_mma(cudaStream_t stream, const struct attention *a, float *workspace);
 cudaError_t attention_fma(cudaStream_t stream, const struct attention *a);
 cudaError_t attention_bwd_mma(cudaStream_t stream, const struct attention *a, float *workspace);
 cudaError_t attention_bwd_fma(cudaStream_t stream, const struct attention *a, float *workspace);
 
-/* Adds the sums by distance that the backward pass left to near_grad and offset_grad. */
-cudaError_t attention_near_reduce(cudaStream_t stream, const struct attention *a, float *workspace);
+/* Adds the bias sums of the backward pass to the gradients of bias table and tail offset. */
+cudaError_t attention_bias_grad(cudaStream_t stream, const struct attention *a, float *workspace);
 
-/* Writes the certificates of attention_skip.cuh; summed: from lse, which the forward pass left. */
+/* Writes the skip bounds (attention_skip.cuh); summed: from lse, which the forward pass wrote. */
 cudaError_t attention_skip_bounds(cudaStream_t stream, const struct attention *a, float *workspace,
                                   bool summed);
 
-/* Whether 16-byte copies of 8 columns read this view: the condition of the first family. */
+/* Whether 16-byte copies of 8 columns can read this view, as tensor-core tiles need. */
 static inline int attention_is_aligned(const struct tensor *t)
 {
     return t->dtype == DTYPE_BF16 && ((uintptr_t)t->data & 15) == 0 && t->stride % 8 == 0;
@@ -105,7 +104,7 @@ static inline int32_t attention_compiled_width(int32_t D)
     return D <= 16 ? 16 : D <= 32 ? 32 : D <= 64 ? 64 : D <= 128 ? 128 : 256;
 }
 
-/* run(width) with the compiled width for heads of width D as a constant; MOST: the widest. */
+/* Calls run(width) with the compiled width for heads of width D; MOST is the widest. */
 template <int MOST, class F> static inline cudaError_t attention_by_width(int32_t D, F run)
 {
     switch (attention_compiled_width(D)) {
@@ -122,7 +121,8 @@ template <int MOST, class F> static inline cudaError_t attention_by_width(int32_
     }
 }
 
-/* A block for each tile of so many rows of every head. 0 blocks: more than a launch can have. */
+/* One block for each tile of `rows` rows of every head; 0 blocks if a launch cannot have so many.
+ */
 static inline dim3 attention_grid(const struct attention *a, int32_t *tiles_n, int32_t rows)
 {
     *tiles_n = (a->T + rows - 1) / rows;
@@ -143,7 +143,8 @@ __device__ inline T *head_row(const struct tensor &t, const struct attention &a,
     return row_of<T>(t, b * a.T + i) + h * a.D;
 }
 
-/* Block x of a grid of tiles times heads: the tiles with most work first. */
+/* The tile and head of a block. Tiles with most work come first, so that the last blocks are short.
+ */
 struct attention_place {
     int32_t tile, b, h;
     int64_t item; /* b * H + h */
@@ -164,7 +165,7 @@ __device__ inline struct attention_place attention_place_of(const struct attenti
 
 /* ---- the bias of one head, times unit ---- */
 struct head_bias {
-    const float *table; /* of all heads, not yet times unit */
+    const float *table; /* (H, bias_table_n), not multiplied by unit */
     int32_t bias_table_n, h;
     float offset, slope, unit;
 };
@@ -182,19 +183,19 @@ __device__ inline struct head_bias head_bias_of(const struct attention_bias &b, 
     return out;
 }
 
-/* The head's row of the table. */
-__device__ inline const float *bias_near(const struct head_bias &b)
+/* The head's row of the table; NULL without a table. */
+__device__ inline const float *bias_table_of(const struct head_bias &b)
 {
     return b.bias_table_n > 0 ? b.table + (int64_t)hide_from_compiler(b.h) * b.bias_table_n : NULL;
 }
 
-/* The bias at distance d, the causal mask included; near as bias_near gives it. Without a branch,
- * so that reads of the table do not wait for each other. */
-__device__ inline float bias_at(const struct head_bias &b, const float *near, int32_t d)
+/* The bias at distance d, with the causal mask; table: bias_table_of(b). It has no branch, so that
+ * reads of the table do not wait for each other. */
+__device__ inline float bias_at(const struct head_bias &b, const float *table, int32_t d)
 {
     float bias = fmaf(b.slope, (float)d, b.offset);
-    if (near) { /* of every thread or of none */
-        float listed = near[min(max(d, 0), b.bias_table_n - 1)] * b.unit;
+    if (table) { /* the same in every thread */
+        float listed = table[min(max(d, 0), b.bias_table_n - 1)] * b.unit;
         bias = d < b.bias_table_n ? listed : bias;
     }
     return d < 0 ? ATTENTION_MASKED : bias;
@@ -202,14 +203,14 @@ __device__ inline float bias_at(const struct head_bias &b, const float *near, in
 
 /* ---- window and sinks, at positions in the text ---- */
 
-/* Whether key j is seen at distance d; the future is masked by bias_at. */
+/* Whether a query sees key j at distance d. bias_at masks the future. */
 __device__ inline bool mask_sees(const struct attention_mask &m, int32_t d, int32_t j)
 {
     return m.window == 0 || d < m.window || j < m.sinks;
 }
 
-/* Whether some query from `query` on sees one of the keys_n keys from `key` on, apart from the
- * future. */
+/* Whether some query from `query` on sees one of the keys_n keys from `key` on; ignores the causal
+ * mask. */
 __device__ inline bool mask_sees_some(const struct attention_mask &m, int32_t query, int32_t key,
                                       int32_t keys_n)
 {
@@ -223,7 +224,7 @@ __device__ inline bool mask_sees_all(const struct attention_mask &m, int32_t que
     return m.window == 0 || query - key < m.window || key + keys_n <= m.sinks;
 }
 
-/* The next tile of `keys` keys before `tile` that queries from `query` on see; -1: none. */
+/* The next tile of `keys` keys before `tile` that queries from `query` on see, or -1. */
 __device__ inline int32_t mask_tile_before(const struct attention_mask &m, int32_t tile,
                                            int32_t query, int32_t keys)
 {
@@ -234,10 +235,10 @@ __device__ inline int32_t mask_tile_before(const struct attention_mask &m, int32
 
 /* ---- dropout ---- */
 
-/* What follows from the probability alone, found once on the host. */
+/* Constants of the dropout probability, computed on the host. */
 struct attention_keep {
-    uint32_t below; /* words below it are kept */
-    float scale;    /* 1 / (1 - p); 0: no dropout */
+    uint32_t below; /* a pair is kept if its random word is smaller */
+    float scale;    /* 1 / (1 - p), or 0 without dropout */
     float factor;   /* of kept pairs: scale, or 1 without dropout */
 };
 
@@ -250,7 +251,7 @@ static inline struct attention_keep attention_keep_of(const struct attention *a)
     return k;
 }
 
-/* The draws of one head. */
+/* The random numbers of one head. */
 struct head_dropout {
     uint64_t key, first; /* first: the element of pair (0, 0) */
     uint32_t step, stream, below;
@@ -263,7 +264,7 @@ __device__ inline struct head_dropout head_dropout_of(const struct attention &a,
 {
     struct head_dropout out;
     out.key = a.dropout.key;
-    /* The span is 0 or 1; a product would cost queries_mma_k a register that it does not have. */
+    /* span is 0 or 1. A product would cost queries_mma_k a register, and it has none left. */
     int64_t from = a.dropout.first_row + (a.dropout.span ? a.dropout.step_dev->first_row : 0);
     out.first = (uint64_t)((from * a.H + item) * a.T * a.T);
     out.step = a.dropout.step_dev->update;
@@ -278,7 +279,7 @@ __device__ inline bool pair_is_kept(const struct head_dropout &d, int32_t i, int
     uint64_t element = d.first + (uint64_t)((int64_t)i * d.T + j);
     struct philox_block w =
         philox_4x32(d.key, (uint32_t)(element / 4), (uint32_t)(element >> 34), d.step, d.stream);
-    /* Not by index, which would put the words in memory. */
+    /* Indexing word[] would put the words in local memory. */
     uint32_t low = element & 1 ? w.word[1] : w.word[0];
     uint32_t high = element & 1 ? w.word[3] : w.word[2];
     return (element & 2 ? high : low) < d.below;

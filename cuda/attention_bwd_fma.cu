@@ -1,26 +1,26 @@
-/* attention_bwd_fma.cu - attention backward in f32: one kernel for keys and values, one for
- * queries. Both recompute p = exp(score - lse) and ds = p (dp factor - delta); each sum has one
- * order. */
+/* attention_bwd_fma.cu - attention backward with products in fp32: one kernel for keys and values,
+ * one for queries. Both recompute p = exp(score - lse) and ds = p (dp factor - delta). Each sum has
+ * a fixed order. */
 #include "attention_fma.cuh"
 
-/* p and ds of a thread's pairs from scores and dp; p is left as what multiplied v. Element [r][n]
- * has its query's lse (in units of log 2) and delta at [r] or, turned, at [n]. */
+/* Turns scores into p, with dropout applied, and dp into ds. Element [r][n] has its query's lse (in
+ * units of log 2) and delta at [r]; if `transposed`, at [n]. */
 template <int N, int M>
 __device__ inline void fma_gradients(float (&s)[4][N], float (&dp)[4][N], const float (&lse)[M],
                                      const float (&delta)[M], uint32_t kept, float factor,
-                                     bool turned)
+                                     bool transposed)
 {
 #pragma unroll
     for (int e = 0; e < 4 * N; e++) {
         const int r = e / N, n = e % N;
-        float p = exp2_flushed(s[r][n] - (turned ? lse[n] : lse[r]));
+        float p = exp2_flushed(s[r][n] - (transposed ? lse[n] : lse[r]));
         float f = kept >> e & 1 ? factor : 0.0f;
-        dp[r][n] = p * (dp[r][n] * f - (turned ? delta[n] : delta[r]));
+        dp[r][n] = p * (dp[r][n] * f - (transposed ? delta[n] : delta[r]));
         s[r][n] = p * f;
     }
 }
 
-/* A thread's numbers go to their places of P. */
+/* Writes a thread's elements to the tile P. */
 template <int N> __device__ inline void fma_put(float *P, const float (&x)[4][N])
 {
     const int STRIDE = 16 * N + 4;
@@ -29,7 +29,7 @@ template <int N> __device__ inline void fma_put(float *P, const float (&x)[4][N]
     for (int e = 0; e < 4 * N; e++) to[e / N * STRIDE + e % N * 16] = x[e / N][e % N];
 }
 
-/* A query's numbers; past the end such that p is 0. */
+/* lse and delta of query i; past the end they make p 0. */
 static __device__ inline void fma_query(float *lse, float *delta, const struct attention &a,
                                         const float *deltas, int64_t item, int32_t i)
 {
@@ -40,9 +40,9 @@ static __device__ inline void fma_query(float *lse, float *delta, const struct a
     *delta = deltas[item * a.T + i];
 }
 
-/* A block owns ROWS keys of one head and reads the queries from its diagonal on; threads as in
- * attention_fma.cuh, rows keys. Reads k and v once and q and dout once per ROWS keys, writes dk and
- * dv: 4 bytes an element. */
+/* A block owns ROWS keys of one head and reads the queries from its diagonal on. Threads own
+ * elements as in attention_fma.cuh, with keys as rows. Reads k and v once, q and dout once per ROWS
+ * keys, writes dk and dv: 4 bytes an element. */
 template <int D, int ROWS, class T>
 static __global__ void __launch_bounds__(4 * ROWS, 1)
     keys_fma_k(struct attention a, struct attention_keep keep, const float *deltas, int32_t tiles_n)
@@ -77,7 +77,7 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
             kept = fma_keep<N>(head_dropout_of(a, keep, at.item), key, query + x, true);
         fma_gradients(s, dp, lse, delta, kept, keep.factor, true);
         fma_put(P, s);
-        __syncwarp(); /* a row of P is written and read by one half of a warp */
+        __syncwarp(); /* half a warp writes a row of P and reads it */
         fma_columns<D, ROWS>(dv, P, G);
         __syncwarp();
         fma_put(P, dp);
@@ -86,7 +86,7 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
         __syncthreads();
     }
     if (attention_rotates(a))
-        fma_store_turned<D, ROWS, T>(K, a.dk, a, at, at.tile * ROWS, dk, a.scale);
+        fma_store_rotated<D, ROWS, T>(K, a.dk, a, at, at.tile * ROWS, dk, a.scale);
 #pragma unroll
     for (int r = 0; r < 4; r++) {
         if (key + r >= a.T) continue;
@@ -95,10 +95,11 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
     }
 }
 
-/* Sums of a tile of ds along equal distances, added to the block's: a thread owns the distances
- * that leave its number in OWNERS, of which a tile has at most one. */
+/* Adds the sums of a tile of ds by distance to the block's bias sums. A thread owns the distances
+ * congruent to its number modulo OWNERS; a tile has at most one of them. */
 template <int ROWS>
-__device__ inline void near_add(float *near_sum, const float *P, int32_t base, int32_t bias_table_n)
+__device__ inline void bias_sums_add(float *bias_sums, const float *P, int32_t base,
+                                     int32_t bias_table_n)
 {
     const int32_t OWNERS = 2 * ROWS;
     int32_t least = base - (ROWS - 1);
@@ -107,15 +108,15 @@ __device__ inline void near_add(float *near_sum, const float *P, int32_t base, i
     int32_t more = d - base, first = more > 0 ? more : 0, end = more < 0 ? more : 0;
     float sum = 0.0f;
     for (int32_t r = first; r < ROWS + end; r++) sum += P[r * (ROWS + 4) + r - more];
-    near_sum[d] += sum;
+    bias_sums[d] += sum;
 }
 
-/* A block owns ROWS queries of one head and reads the keys up to its diagonal; threads as in
- * attention_fma.cuh. Reads q and dout once and k and v once per ROWS queries, writes dq. */
+/* A block owns ROWS queries of one head and reads the keys up to its diagonal. Threads own elements
+ * as in attention_fma.cuh. Reads q and dout once, k and v once per ROWS queries, writes dq. */
 template <int D, int ROWS, class T>
 static __global__ void __launch_bounds__(4 * ROWS, 1)
     queries_fma_k(struct attention a, struct attention_keep keep, const float *deltas,
-                  float *near_sums, struct attention_parts parts, int32_t tiles_n)
+                  float *bias_sums, struct attention_parts parts, int32_t tiles_n)
 {
     const int N = ROWS / 16;
     SHARED_DYNAMIC(float, memory);
@@ -128,13 +129,13 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
     float dq[4][D / 16], lse[4], delta[4]; /* by row */
     fma_clear<D>(dq);
     for (int r = 0; r < 4; r++) fma_query(&lse[r], &delta[r], a, deltas, at.item, query + r);
-    if (near_sums) { /* the block's slots: sums go to the first */
+    if (bias_sums) { /* clear the block's slots; only the first is used */
         int32_t end = first + ROWS < a.T ? first + ROWS : a.T;
-        near_sums += (at.item * parts.slots_n + first / parts.slot) * parts.bias_table_n;
+        bias_sums += (at.item * parts.slots_n + first / parts.slot) * parts.bias_table_n;
         for (int32_t slot = 0; first + slot * parts.slot < end; slot++)
             for (int32_t d = threadIdx.x; threadIdx.x < 2 * ROWS && d < parts.bias_table_n;
                  d += 2 * ROWS)
-                near_sums[slot * parts.bias_table_n + d] = 0.0f;
+                bias_sums[slot * parts.bias_table_n + d] = 0.0f;
     }
 
     fma_load<D, ROWS, T>(Q, a.q, a, at, first, attention_rotates(a));
@@ -154,12 +155,12 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
         fma_gradients(s, dp, lse, delta, kept, keep.factor, false);
         fma_put(P, dp);
         __syncthreads();
-        if (near_sums) near_add<ROWS>(near_sums, P, first - key, parts.bias_table_n);
+        if (bias_sums) bias_sums_add<ROWS>(bias_sums, P, first - key, parts.bias_table_n);
         fma_columns<D, ROWS>(dq, P, K);
         __syncthreads();
     }
     if (attention_rotates(a)) {
-        fma_store_turned<D, ROWS, T>(Q, a.dq, a, at, first, dq, a.scale);
+        fma_store_rotated<D, ROWS, T>(Q, a.dq, a, at, first, dq, a.scale);
         return;
     }
 #pragma unroll
@@ -172,14 +173,14 @@ static cudaError_t bwd_launch(cudaStream_t stream, const struct attention *a, fl
 {
     struct attention_parts parts = attention_parts_of(a);
     const float *deltas = workspace + parts.delta;
-    float *near_sums = a->bias.bias_table_grad_dev ? workspace + parts.near_sum : NULL;
+    float *bias_sums = a->bias.bias_table_grad_dev ? workspace + parts.bias_sums : NULL;
     int32_t tiles_n;
     dim3 grid = attention_grid(a, &tiles_n, ROWS);
     size_t bytes = fma_bytes(ROWS, D, 4);
     launch(keys_fma_k<D, ROWS, T>, grid, dim3(4 * ROWS), bytes, stream, *a, attention_keep_of(a),
            deltas, tiles_n);
     launch(queries_fma_k<D, ROWS, T>, grid, dim3(4 * ROWS), bytes, stream, *a, attention_keep_of(a),
-           deltas, near_sums, parts, tiles_n);
+           deltas, bias_sums, parts, tiles_n);
     return cudaGetLastError();
 }
 
@@ -194,9 +195,9 @@ static cudaError_t bwd_tiles(cudaStream_t stream, const struct attention *a, flo
 
 cudaError_t attention_bwd_fma(cudaStream_t stream, const struct attention *a, float *workspace)
 {
-    bool half = a->q.dtype == DTYPE_BF16;
+    bool is_bf16 = a->q.dtype == DTYPE_BF16;
     return attention_by_width<ATTENTION_WIDTH_MAX>(a->D, [&](auto width) {
-        return half ? bwd_tiles<width(), bf16>(stream, a, workspace)
-                    : bwd_tiles<width(), float>(stream, a, workspace);
+        return is_bf16 ? bwd_tiles<width(), bf16>(stream, a, workspace)
+                       : bwd_tiles<width(), float>(stream, a, workspace);
     });
 }

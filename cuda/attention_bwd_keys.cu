@@ -1,19 +1,17 @@
-/* attention_bwd_keys.cu - the backward pass on tensor cores: dk and dv. Scores are computed turned,
- * rows being keys, so that p and ds are left operands of dv += p dout and dk += ds q as they
- * stand. */
+/* attention_bwd_keys.cu - the backward pass on tensor cores: dk and dv. Scores are computed
+ * transposed, with keys as rows, so that the fragments of p and ds are the left operands of
+ * dv += p dout and dk += ds q without moving between lanes. */
 #include "attention_bwd_mma.cuh"
 
-enum { KEYS_THREADS = 256, KEYS_OWNED = 128, KEYS_QUERIES = 64 /* that share certificates */ };
+enum { KEYS_THREADS = 256, KEYS_OWNED = 128, KEYS_QUERIES = 64 /* that share SKIP_WORDS words */ };
 
-/* What a warp of the kernel of keys works on. */
 struct keys_warp {
     struct head_bias bias;
-    float unit;        /* of scores to log 2 */
-    int32_t key, item; /* the warp's first, the head */
+    float unit;        /* scores * unit are exponents of 2 */
+    int32_t key, item; /* the warp's first key; b * H + h */
 };
 
-/* Scores of queries that do not need the warp's keys become masked; alive: their bits, a word for
- * 32. */
+/* Masks the scores of queries that do not need the warp's keys; alive: a bit for each query. */
 template <int N> __device__ inline void keys_skip(float (&s)[N][4], const uint32_t *alive)
 {
 #pragma unroll
@@ -25,8 +23,8 @@ template <int N> __device__ inline void keys_skip(float (&s)[N][4], const uint32
     }
 }
 
-/* STEP queries for one warp of keys. numbers: their (lse, delta); alive: bits of those that need
- * the keys, NULL: all do. */
+/* STEP queries for one warp of keys. numbers: their (lse, delta). alive: bits of those that need
+ * the keys; NULL: all do. */
 template <int D, int STEP>
 __device__ inline void keys_tile(float (&dk)[1][D / 8][4], float (&dv)[1][D / 8][4],
                                  const struct keys_warp &w, const struct attention &a,
@@ -62,7 +60,7 @@ __device__ inline void keys_tile(float (&dk)[1][D / 8][4], float (&dv)[1][D / 8]
     product_with_columns<D, 1, N>(dk, dp, Q);
 }
 
-/* Starts loading a tile of queries, their dout and their numbers. */
+/* Starts loading a tile of queries, their dout and their (lse, delta). */
 template <int D, int QUERIES>
 __device__ inline void keys_load(bf16 *Q, bf16 *G, float2 *numbers, const struct attention &a,
                                  const struct attention_place &at, const float *deltas,
@@ -77,9 +75,9 @@ __device__ inline void keys_load(bf16 *Q, bf16 *G, float2 *numbers, const struct
         numbers[threadIdx.x] = query_numbers(a, deltas, at.item, first + (int32_t)threadIdx.x);
 }
 
-/* For each 64 queries from begin on, the bits of those that need the block's keys: word SKIP_WORDS
- * * tile + 2e + g is of its queries 32g ... and norm tile e of the keys. Certificates hold for
- * queries of later blocks of 128 than the keys'. A warp takes a tile. */
+/* For each tile of 64 queries from `begin` on, the bits of those that need the block's keys. Word
+ * SKIP_WORDS * tile + 2e + g is for the queries from 32g on and the norm tile e of the keys. Bounds
+ * hold only for queries in later blocks of 128 than the keys. A warp takes a tile. */
 static __device__ inline void keys_find(uint32_t *alive, const struct keys_warp &w,
                                         const struct attention_skip &skip, int32_t block,
                                         int32_t begin, int32_t end)
@@ -107,20 +105,20 @@ template <int QUERIES> __device__ inline bool keys_is_live(const uint32_t *alive
     return (word[0] | word[2]) != 0;
 }
 
-/* A block owns 128 keys of one head, a warp 16, whose dk and dv fill 128 registers of 255 at width
- * 128; tiles of QUERIES queries, 64 or 32, go through two buffers. Reads k and v once and q and
- * dout once per 128 keys, writes dk and dv: 2 bytes an element. */
+/* A block owns 128 keys of one head, a warp 16 of them: at width 128 their dk and dv fill 128 of
+ * 255 registers. Tiles of QUERIES queries, 64 or 32, go through two stages. Reads k and v once, q
+ * and dout once per 128 keys, writes dk and dv: 2 bytes an element. */
 template <int D, int QUERIES>
 static __global__ void __launch_bounds__(KEYS_THREADS, 1)
     keys_mma_k(struct attention a, struct attention_keep keep, struct attention_parts parts,
-               const float *workspace, bool certified, int32_t tiles_n)
+               const float *workspace, bool has_bounds, int32_t tiles_n)
 {
     SHARED_DYNAMIC(bf16, memory);
     const int ROWS = QUERIES * D;
-#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 1000 /* where the compiler would spill */
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 1000 /* a larger step spills registers there */
     const int STEP = D > 32 ? 32 : QUERIES;
 #else
-    const int STEP = D > 64 ? 32 : QUERIES; /* what registers hold beside dk and dv */
+    const int STEP = D > 64 ? 32 : QUERIES; /* as many as registers hold beside dk and dv */
 #endif
     bf16 *K = memory, *V = K + KEYS_OWNED * D, *Q = V + KEYS_OWNED * D, *G = Q + 2 * ROWS;
     float2 *numbers = (float2 *)(G + 2 * ROWS);
@@ -138,7 +136,7 @@ static __global__ void __launch_bounds__(KEYS_THREADS, 1)
     w.item = (int32_t)at.item;
     w.unit = a.scale * ATTENTION_LOG2E;
     w.key = first + (int32_t)threadIdx.x / 32 * 16;
-    bool skips = certified && w.bias.slope < 0.0f;
+    bool skips = has_bounds && w.bias.slope < 0.0f;
     const float *deltas = workspace + parts.delta;
     float dk[1][D / 8][4] = {}, dv[1][D / 8][4] = {};
 
@@ -155,9 +153,9 @@ static __global__ void __launch_bounds__(KEYS_THREADS, 1)
         cp_async_wait<0>();
         tile_rotate<D, KEYS_OWNED, KEYS_THREADS>(K, a, first);
     }
-    for (int turn = 0; tile < end; turn ^= 1) {
+    for (int stage = 0; tile < end; stage ^= 1) {
         int32_t next = tile + 1, query = tile * QUERIES;
-        int other = turn ^ 1;
+        int other = stage ^ 1;
         if (skips)
             while (next < end && !keys_is_live<QUERIES>(alive, next)) next++;
         if (next < end)
@@ -165,7 +163,7 @@ static __global__ void __launch_bounds__(KEYS_THREADS, 1)
                                   at, deltas, next);
         cp_async_commit();
         cp_async_wait<1>();
-        if (attention_rotates(a)) tile_rotate<D, QUERIES, KEYS_THREADS>(Q + turn * ROWS, a, query);
+        if (attention_rotates(a)) tile_rotate<D, QUERIES, KEYS_THREADS>(Q + stage * ROWS, a, query);
         __syncthreads();
         const uint32_t *mine = alive + query / KEYS_QUERIES * SKIP_WORDS;
         mine += (int)threadIdx.x / 32 * 16 / ATTENTION_NORM_TILE * 2 + query / 32 % 2;
@@ -173,9 +171,9 @@ static __global__ void __launch_bounds__(KEYS_THREADS, 1)
         for (int part = 0; part < QUERIES; part += STEP)
             if (query + part + STEP > w.key && mask_sees_some(a.mask, query + part, w.key, 16))
                 keys_tile<D, STEP>(dk, dv, w, a, keep, skips ? mine + part / 32 : NULL, K, V,
-                                   Q + turn * ROWS + part * D, G + turn * ROWS + part * D,
-                                   numbers + turn * QUERIES + part, query + part);
-        __syncthreads(); /* the next turn overwrites this buffer */
+                                   Q + stage * ROWS + part * D, G + stage * ROWS + part * D,
+                                   numbers + stage * QUERIES + part, query + part);
+        __syncthreads(); /* the next iteration overwrites this stage */
         tile = next;
     }
     cp_async_wait<0>();
@@ -184,45 +182,45 @@ static __global__ void __launch_bounds__(KEYS_THREADS, 1)
     rows_store<D, 1>(a.dv, a, at, dv, w.key, keep.factor);
 }
 
-static size_t keys_bytes(const struct attention *a, int D, int queries, bool certified)
+static size_t keys_bytes(const struct attention *a, int D, int queries, bool has_bounds)
 {
     size_t bytes = (size_t)(2 * KEYS_OWNED + 4 * queries) * D * sizeof(bf16);
     bytes += 2 * queries * sizeof(float2);
-    if (certified) bytes += (size_t)((a->T + KEYS_QUERIES - 1) / KEYS_QUERIES) * SKIP_TILE_BYTES;
+    if (has_bounds) bytes += (size_t)((a->T + KEYS_QUERIES - 1) / KEYS_QUERIES) * SKIP_TILE_BYTES;
     return bytes;
 }
 
 template <int D, int QUERIES>
 static cudaError_t keys_launch(cudaStream_t stream, const struct attention *a,
-                               const float *workspace, bool certified)
+                               const float *workspace, bool has_bounds)
 {
     int32_t tiles_n;
     dim3 grid = attention_grid(a, &tiles_n, KEYS_OWNED);
-    launch(keys_mma_k<D, QUERIES>, grid, dim3(KEYS_THREADS), keys_bytes(a, D, QUERIES, certified),
-           stream, *a, attention_keep_of(a), attention_parts_of(a), workspace, certified, tiles_n);
+    launch(keys_mma_k<D, QUERIES>, grid, dim3(KEYS_THREADS), keys_bytes(a, D, QUERIES, has_bounds),
+           stream, *a, attention_keep_of(a), attention_parts_of(a), workspace, has_bounds, tiles_n);
     return cudaGetLastError();
 }
 
-/* At width 128 the device may lack room for tiles of 64 queries, then beside those of 32 for
- * certificates of long inputs. Neither changes a bit. */
+/* At width 128 shared memory may not hold tiles of 64 queries; then tiles of 32, and on long inputs
+ * perhaps no skip bounds. Neither changes the bits. */
 cudaError_t attention_bwd_keys(cudaStream_t stream, const struct attention *a,
-                               const float *workspace, bool certified)
+                               const float *workspace, bool has_bounds)
 {
     size_t most = attention_shared_bytes();
     return attention_by_width<ATTENTION_WIDTH_MMA>(a->D, [&](auto width) {
         const int D = width();
-        if (D < 128 || keys_bytes(a, D, 64, certified) <= most)
-            return keys_launch<D, 64>(stream, a, workspace, certified);
-        certified = certified && keys_bytes(a, D, 32, true) <= most;
-        return keys_launch < D, D < 128 ? 64 : 32 > (stream, a, workspace, certified);
+        if (D < 128 || keys_bytes(a, D, 64, has_bounds) <= most)
+            return keys_launch<D, 64>(stream, a, workspace, has_bounds);
+        has_bounds = has_bounds && keys_bytes(a, D, 32, true) <= most;
+        return keys_launch < D, D < 128 ? 64 : 32 > (stream, a, workspace, has_bounds);
     });
 }
 
 cudaError_t attention_bwd_mma(cudaStream_t stream, const struct attention *a, float *workspace)
 {
-    bool certified = attention_may_skip(a);
-    cudaError_t rc = certified ? attention_skip_bounds(stream, a, workspace, true) : cudaSuccess;
-    if (rc == cudaSuccess) rc = attention_bwd_keys(stream, a, workspace, certified);
-    if (rc == cudaSuccess) rc = attention_bwd_queries(stream, a, workspace, certified);
+    bool has_bounds = attention_may_skip(a);
+    cudaError_t rc = has_bounds ? attention_skip_bounds(stream, a, workspace, true) : cudaSuccess;
+    if (rc == cudaSuccess) rc = attention_bwd_keys(stream, a, workspace, has_bounds);
+    if (rc == cudaSuccess) rc = attention_bwd_queries(stream, a, workspace, has_bounds);
     return rc;
 }

@@ -1,26 +1,27 @@
 /* attention_bwd_mma.cuh - what the two kernels of the backward pass on tensor cores share.
  *
- * 1. One kernel owns keys and reads the queries after them for dk and dv, one owns queries and
- *    reads the keys before them for dq: no sum crosses blocks, so every order is fixed.
- * 2. Both recompute p = exp(score - lse) and ds = p (dp factor - delta), with delta = dout . out
- *    from a pass before.
- * 3. Pairs that the forward pass left out by certificate are left out here, and others as small. */
-#ifndef CUDA_ATTENTION_DX_MMA_CUH
-#define CUDA_ATTENTION_DX_MMA_CUH
+ * 1. One kernel owns keys and reads the queries after them for dk and dv. The other owns queries
+ * and reads the keys before them for dq. No sum crosses blocks, so every sum has a fixed order.
+ * 2. Both recompute p = exp(score - lse) and ds = p (dp factor - delta). An earlier kernel has
+ *    written delta = dout . out.
+ * 3. Skip bounds are tighter than in the forward pass: these kernels skip all pairs that it
+ * skipped, and others as small. */
+#ifndef CUDA_ATTENTION_BWD_MMA_CUH
+#define CUDA_ATTENTION_BWD_MMA_CUH
 
 #include "attention_mma.cuh"
 #include "attention_skip.cuh"
 
-enum { QUERIES_OWNED = 128 /* of a block of the kernel of queries, and of the forward pass */ };
+enum { QUERIES_OWNED = 128 /* by a block of queries_mma_k, and by one of the forward pass */ };
 
-#define PAST_END 1e30f /* log of the softmax sum of a query past the end: p is 0 */
+#define PAST_END 1e30f /* stands in for lse past the end, where p must be 0 */
 
 cudaError_t attention_bwd_keys(cudaStream_t stream, const struct attention *a,
-                               const float *workspace, bool certified);
+                               const float *workspace, bool has_bounds);
 cudaError_t attention_bwd_queries(cudaStream_t stream, const struct attention *a, float *workspace,
-                                  bool certified);
+                                  bool has_bounds);
 
-/* The log of the softmax sum in units of log 2, and delta, of query i. */
+/* lse, in units of log 2, and delta of query i. */
 __device__ inline float2 query_numbers(const struct attention &a, const float *deltas, int64_t item,
                                        int32_t i)
 {
@@ -29,8 +30,8 @@ __device__ inline float2 query_numbers(const struct attention &a, const float *d
                        deltas[item * a.T + i]);
 }
 
-/* The gradients of turned rows, of a warp's 16M from `row` on, become those of the rows before
- * that. Both numbers of a pair stand in one lane. */
+/* Rotates the gradients of a warp's 16M rows from `row` on back. One lane holds both numbers of a
+ * pair. */
 template <int D, int M>
 __device__ inline void rows_rotate_back(float (&x)[M][D / 8][4], const struct attention &a,
                                         int32_t row)
@@ -61,7 +62,7 @@ __device__ inline void rows_rotate_back(float (&x)[M][D / 8][4], const struct at
     }
 }
 
-/* A warp's 16M rows from `row` on, times scale. */
+/* Stores a warp's 16M rows from `row` on, times scale. */
 template <int D, int M>
 __device__ inline void rows_store(const struct tensor &t, const struct attention &a,
                                   const struct attention_place &at, const float (&x)[M][D / 8][4],

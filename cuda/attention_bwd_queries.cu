@@ -1,28 +1,28 @@
-/* attention_bwd_queries.cu - the backward pass on tensor cores: dq, and the sums of ds along equal
- * distances from which attention_bias_grad.cu makes the bias's gradient. */
+/* attention_bwd_queries.cu - the backward pass on tensor cores: dq, and the bias sums (of ds, by
+ * distance) from which attention_bias_grad.cu computes the gradient of the bias. */
 #include "attention_bwd_mma.cuh"
 
-enum { QUERIES_THREADS = 128, QUERIES_KEYS = 32, STAGE_STRIDE = QUERIES_KEYS + 1 };
+enum { QUERIES_THREADS = 128, QUERIES_KEYS = 32, SCRATCH_STRIDE = QUERIES_KEYS + 1 };
 
-/* Adds the ds of a warp's 32 x 32 pairs to its sums by distance: staged, 16 rows at a time, so that
- * a lane walks along two of their diagonals. It owns the distances that leave its number in 32, and
- * so nobody else adds to them. */
-static __device__ inline void near_add(float *near_sum, float *stage,
-                                       const float (&ds)[2][QUERIES_KEYS / 8][4], int32_t base,
-                                       int32_t bias_table_n)
+/* Adds the ds of a warp's 32 x 32 pairs to its bias sums. 16 rows at a time go through `scratch`,
+ * so that each lane sums two diagonals. A lane owns the distances congruent to its number modulo
+ * 32; no other lane adds to them. */
+static __device__ inline void bias_sums_add(float *bias_sums, float *scratch,
+                                            const float (&ds)[2][QUERIES_KEYS / 8][4], int32_t base,
+                                            int32_t bias_table_n)
 {
     int lane = threadIdx.x % 32;
-    float *to = stage + lane / 4 * STAGE_STRIDE + lane % 4 * 2, above = 0.0f, below = 0.0f;
+    float *to = scratch + lane / 4 * SCRATCH_STRIDE + lane % 4 * 2, above = 0.0f, below = 0.0f;
 #pragma unroll
     for (int m = 0; m < 2; m++) {
 #pragma unroll
         for (int e = 0; e < 16; e++)
-            to[e % 4 / 2 * 8 * STAGE_STRIDE + e / 4 * 8 + e % 2] = ds[m][e / 4][e % 4];
+            to[e % 4 / 2 * 8 * SCRATCH_STRIDE + e / 4 * 8 + e % 2] = ds[m][e / 4][e % 4];
         __syncwarp();
 #pragma unroll 4
         for (int r = 0; r < 16; r++) {
             int row = m * 16 + r;
-            float x = stage[r * STAGE_STRIDE + ((row - lane) & 31)];
+            float x = scratch[r * SCRATCH_STRIDE + ((row - lane) & 31)];
             if (row >= lane)
                 above += x; /* distance base + lane */
             else
@@ -30,33 +30,32 @@ static __device__ inline void near_add(float *near_sum, float *stage,
         }
         __syncwarp();
     }
-    if (base + lane < bias_table_n) near_sum[base + lane] += above;
+    if (base + lane < bias_table_n) bias_sums[base + lane] += above;
     if (base >= 32 && base + lane - 32 < bias_table_n && lane > 0)
-        near_sum[base + lane - 32] += below;
+        bias_sums[base + lane - 32] += below;
 }
 
-/* What a warp works on. */
 struct queries_warp {
     struct head_bias bias;
-    const float2 *numbers; /* shared: lse and delta of its 32 queries */
-    float *stage;          /* shared; NULL: the bias has no gradient */
-    float unit;
-    int32_t query, item; /* the warp's first, the head */
-    uint32_t alive;      /* bits of its rows that need the tile */
+    const float2 *numbers; /* shared memory: lse and delta of its 32 queries */
+    float *scratch;        /* shared memory; NULL: the bias has no gradient */
+    float unit;            /* scores * unit are exponents of 2 */
+    int32_t query, item;   /* the warp's first query; b * H + h */
+    uint32_t alive;        /* bits of its rows that need the tile */
 };
 
-/* Whether sums by distance are wanted; then nothing is certified, and its memory is theirs. */
+/* Whether the call needs bias sums. Then it has no skip bounds, and scratch uses their memory. */
 static __host__ __device__ inline bool queries_sum_bias(const struct attention &a)
 {
     return a.bias.bias_table_grad_dev && a.bias.bias_table_n > 0;
 }
 
-/* Where the warp's sums by distance are. */
-static __device__ inline float *near_sums_of(float *workspace, const struct attention_parts &parts,
+/* The bias sums of a warp. */
+static __device__ inline float *bias_sums_of(float *workspace, const struct attention_parts &parts,
                                              int32_t item, int32_t query)
 {
     int64_t slot = (int64_t)item * parts.slots_n + query / ATTENTION_SLOT;
-    return workspace + parts.near_sum + slot * parts.bias_table_n;
+    return workspace + parts.bias_sums + slot * parts.bias_table_n;
 }
 
 /* One tile of keys for one warp of queries. */
@@ -100,9 +99,9 @@ __device__ inline void queries_tile(float (&dq)[2][D / 8][4], const struct queri
                 dp[m][n][e] = p * (dp[m][n][e] - number.y);
             }
     }
-    if (w.stage && w.query - key - (QUERIES_KEYS - 1) < parts.bias_table_n)
-        near_add(near_sums_of(workspace, parts, hide_from_compiler(w.item), w.query), w.stage, dp,
-                 w.query - key, parts.bias_table_n);
+    if (w.scratch && w.query - key - (QUERIES_KEYS - 1) < parts.bias_table_n)
+        bias_sums_add(bias_sums_of(workspace, parts, hide_from_compiler(w.item), w.query),
+                      w.scratch, dp, w.query - key, parts.bias_table_n);
     product_with_columns<D, 2, N>(dq, dp, K);
 }
 
@@ -118,22 +117,22 @@ __device__ inline void queries_load(bf16 *K, bf16 *V, const struct attention &a,
                                                 a.v.stride, first, a.T, a.D);
 }
 
-/* A block owns 128 queries of one head, a warp 32; tiles of 32 keys go through STAGES buffers: two,
- * or one where shared memory does not hold another beside the sums by distance. Reads q and dout
- * once and k and v once per 128 queries, writes dq. Four warps: two blocks of up to 255 registers a
- * thread share an SM. TURNS: q and k are turned, and nothing is certified; registers hold only one
- * of the two. */
-template <int D, bool TURNS, int STAGES>
+/* A block owns 128 queries of one head, a warp 32 of them. Tiles of 32 keys go through STAGES
+ * stages: two, or one if shared memory does not hold a second beside the bias sums. Reads q and
+ * dout once, k and v once per 128 queries, writes dq. With four warps, two blocks of up to 255
+ * registers a thread share an SM. ROTATES: rotates q and k and ignores skip bounds; registers hold
+ * only one of the two. */
+template <int D, bool ROTATES, int STAGES>
 static __global__ void __launch_bounds__(QUERIES_THREADS, 2)
     queries_mma_k(struct attention a, struct attention_keep keep, struct attention_parts parts,
-                  float *workspace, bool certified, int32_t tiles_n)
+                  float *workspace, bool has_bounds, int32_t tiles_n)
 {
     const int TILES = ATTENTION_NORM_TILE / QUERIES_KEYS, ROWS = QUERIES_KEYS * D;
     SHARED_DYNAMIC(bf16, memory);
     bf16 *Q = memory, *G = Q + QUERIES_OWNED * D, *K = G + QUERIES_OWNED * D,
          *V = K + STAGES * ROWS;
     float2 *numbers = (float2 *)(V + STAGES * ROWS);
-    uint32_t *alive = (uint32_t *)(numbers + QUERIES_OWNED); /* or the stages of near_add */
+    uint32_t *alive = (uint32_t *)(numbers + QUERIES_OWNED); /* or the warps' scratch */
     struct attention_place at = attention_place_of(a, tiles_n, true);
     int32_t first = at.tile * QUERIES_OWNED, past_n = first / ATTENTION_NORM_TILE;
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -143,13 +142,13 @@ static __global__ void __launch_bounds__(QUERIES_THREADS, 2)
     w.query = first + warp * 32;
     w.item = (int32_t)at.item;
     w.numbers = numbers + warp * 32;
-    w.stage = NULL;
+    w.scratch = NULL;
     if (queries_sum_bias(a) && w.query < a.T) {
-        float *sums = near_sums_of(workspace, parts, w.item, w.query);
-        w.stage = (float *)alive + warp * 16 * STAGE_STRIDE;
+        float *sums = bias_sums_of(workspace, parts, w.item, w.query);
+        w.scratch = (float *)alive + warp * 16 * SCRATCH_STRIDE;
         for (int32_t d = lane; d < parts.bias_table_n; d += 32) sums[d] = 0.0f;
     }
-    bool skips = !TURNS && certified && w.bias.slope < 0.0f && first >= SKIP_FROM;
+    bool skips = !ROTATES && has_bounds && w.bias.slope < 0.0f && first >= SKIP_FROM;
     float dq[2][D / 8][4] = {};
 
     numbers[threadIdx.x] =
@@ -164,68 +163,68 @@ static __global__ void __launch_bounds__(QUERIES_THREADS, 2)
                                                  a.dout.stride, first, a.T, a.D);
     queries_load<D>(K, V, a, at, tile);
     cp_async_commit();
-    if (TURNS) {
+    if (ROTATES) {
         cp_async_wait<0>();
         tile_rotate<D, QUERIES_OWNED, QUERIES_THREADS>(Q, a, first);
     }
-    for (int turn = 0; tile >= 0; turn ^= STAGES - 1) {
+    for (int stage = 0; tile >= 0; stage ^= STAGES - 1) {
         int32_t next = mask_tile_before(a.mask, tile, first, QUERIES_KEYS);
         if (skips && next < past_n * TILES)
             while (next >= 0 && !skip_is_live(alive, next / TILES)) next--;
         if (STAGES == 2 && next >= 0)
-            queries_load<D>(K + (turn ^ 1) * ROWS, V + (turn ^ 1) * ROWS, a, at, next);
+            queries_load<D>(K + (stage ^ 1) * ROWS, V + (stage ^ 1) * ROWS, a, at, next);
         cp_async_commit();
         cp_async_wait<STAGES - 1>();
-        if (TURNS)
-            tile_rotate<D, QUERIES_KEYS, QUERIES_THREADS>(K + turn * ROWS, a, tile * QUERIES_KEYS);
+        if (ROTATES)
+            tile_rotate<D, QUERIES_KEYS, QUERIES_THREADS>(K + stage * ROWS, a, tile * QUERIES_KEYS);
         __syncthreads();
         w.alive = 0xffffffffu;
         if (skips && tile < past_n * TILES) w.alive = alive[SKIP_WORDS * (tile / TILES) + warp];
         if (tile * QUERIES_KEYS <= w.query + 31 && w.alive != 0 &&
             mask_sees_some(a.mask, w.query, tile * QUERIES_KEYS, QUERIES_KEYS))
-            queries_tile<D>(dq, w, a, keep, parts, workspace, Q, G, K + turn * ROWS,
-                            V + turn * ROWS, tile * QUERIES_KEYS);
-        __syncthreads(); /* the next turn overwrites this buffer */
+            queries_tile<D>(dq, w, a, keep, parts, workspace, Q, G, K + stage * ROWS,
+                            V + stage * ROWS, tile * QUERIES_KEYS);
+        __syncthreads(); /* the next iteration overwrites this stage */
         if (STAGES == 1 && next >= 0) queries_load<D>(K, V, a, at, next);
         tile = next;
     }
     cp_async_wait<0>();
-    if (TURNS) rows_rotate_back<D, 2>(dq, a, w.query);
+    if (ROTATES) rows_rotate_back<D, 2>(dq, a, w.query);
     rows_store<D, 2>(a.dq, a, at, dq, w.query, a.scale);
 }
 
-static size_t queries_bytes(const struct attention *a, int D, int stages, bool certified)
+static size_t queries_bytes(const struct attention *a, int D, int stages, bool has_bounds)
 {
     size_t bytes = (size_t)(2 * QUERIES_OWNED + 2 * stages * QUERIES_KEYS) * D * sizeof(bf16);
     bytes += QUERIES_OWNED * sizeof(float2);
-    if (certified) bytes += (size_t)attention_norm_tiles(a->T) * SKIP_TILE_BYTES;
-    if (queries_sum_bias(*a)) bytes += QUERIES_OWNED / 2 * STAGE_STRIDE * sizeof(float);
+    if (has_bounds) bytes += (size_t)attention_norm_tiles(a->T) * SKIP_TILE_BYTES;
+    if (queries_sum_bias(*a)) bytes += QUERIES_OWNED / 2 * SCRATCH_STRIDE * sizeof(float);
     return bytes;
 }
 
 template <int D, int STAGES>
 static cudaError_t queries_launch(cudaStream_t stream, const struct attention *a, float *workspace,
-                                  bool certified)
+                                  bool has_bounds)
 {
     int32_t tiles_n;
     dim3 grid = attention_grid(a, &tiles_n, QUERIES_OWNED);
     launch(attention_rotates(*a) ? queries_mma_k<D, true, STAGES> : queries_mma_k<D, false, STAGES>,
-           grid, dim3(QUERIES_THREADS), queries_bytes(a, D, STAGES, certified), stream, *a,
-           attention_keep_of(a), attention_parts_of(a), workspace, certified, tiles_n);
+           grid, dim3(QUERIES_THREADS), queries_bytes(a, D, STAGES, has_bounds), stream, *a,
+           attention_keep_of(a), attention_parts_of(a), workspace, has_bounds, tiles_n);
     return cudaGetLastError();
 }
 
-/* At width 128 the device may lack room: first certificates go, which change no bits, then a
- * buffer. */
+/* At width 128 shared memory may not suffice: drop the skip bounds, then a stage. Neither changes
+ * the bits. */
 cudaError_t attention_bwd_queries(cudaStream_t stream, const struct attention *a, float *workspace,
-                                  bool certified)
+                                  bool has_bounds)
 {
     size_t most = attention_shared_bytes();
     return attention_by_width<ATTENTION_WIDTH_MMA>(a->D, [&](auto width) {
         const int D = width();
-        certified = certified && (D < 128 || queries_bytes(a, D, 2, true) <= most);
-        if (D < 128 || queries_bytes(a, D, 2, certified) <= most)
-            return queries_launch<D, 2>(stream, a, workspace, certified);
-        return queries_launch < D, D < 128 ? 2 : 1 > (stream, a, workspace, certified);
+        has_bounds = has_bounds && (D < 128 || queries_bytes(a, D, 2, true) <= most);
+        if (D < 128 || queries_bytes(a, D, 2, has_bounds) <= most)
+            return queries_launch<D, 2>(stream, a, workspace, has_bounds);
+        return queries_launch < D, D < 128 ? 2 : 1 > (stream, a, workspace, has_bounds);
     });
 }

@@ -1,9 +1,10 @@
-/* attention_fma.cu - attention forward in f32, for f32 tensors and for bf16 ones that 16-byte
- * copies do not fit. Exact by row: tiles of keys begin at multiples of their size, each sum has one
- * order, and a masked key adds exactly nothing. */
+/* attention_fma.cu - attention forward with products in fp32 (attention.cuh, rule 1). Exact by row:
+ * tiles of keys begin at multiples of their size, each sum has a fixed order, and a masked key adds
+ * exactly 0. */
 #include "attention_fma.cuh"
 
-/* Step of the online softmax for a thread's 4 rows: s becomes probabilities, acc and sum follow. */
+/* Step of the online softmax for a thread's 4 rows: turns s into probabilities, rescales acc, sum.
+ */
 template <int D, int N>
 __device__ inline void softmax_step(float (&s)[4][N], float (&acc)[4][D / 16], float (&top)[4],
                                     float (&sum)[4])
@@ -31,9 +32,9 @@ __device__ inline void softmax_step(float (&s)[4][N], float (&acc)[4][D / 16], f
     }
 }
 
-/* A block owns ROWS queries of one head, a thread 4 of them and ROWS / 16 or D / 16 columns: with
- * 64 rows 16 products a step from 8 loads. Reads q once, k and v once per ROWS queries, writes out:
- * 4 bytes an element. */
+/* A block owns ROWS queries of one head, a thread 4 of them and ROWS / 16 or D / 16 columns. With
+ * 64 rows a step does 16 products for 8 loads. Reads q once, k and v once per ROWS queries, writes
+ * out: 4 bytes an element. */
 template <int D, int ROWS, class T>
 static __global__ void __launch_bounds__(4 * ROWS, 1)
     attention_fma_k(struct attention a, struct attention_keep keep, int32_t tiles_n)
@@ -69,7 +70,7 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
 #pragma unroll
         for (int e = 0; e < 4 * N; e++)
             P[(y * 4 + e / N) * STRIDE + x + e % N * 16] = kept >> e & 1 ? s[e / N][e % N] : 0.0f;
-        __syncwarp(); /* a row of P is written and read by one half of a warp */
+        __syncwarp(); /* half a warp writes a row of P and reads it */
         fma_columns<D, ROWS>(acc, P, V);
         __syncthreads();
     }
@@ -102,8 +103,8 @@ static cudaError_t fma_tiles(cudaStream_t stream, const struct attention *a)
 
 cudaError_t attention_fma(cudaStream_t stream, const struct attention *a)
 {
-    bool half = a->q.dtype == DTYPE_BF16;
+    bool is_bf16 = a->q.dtype == DTYPE_BF16;
     return attention_by_width<ATTENTION_WIDTH_MAX>(a->D, [&](auto width) {
-        return half ? fma_tiles<width(), bf16>(stream, a) : fma_tiles<width(), float>(stream, a);
+        return is_bf16 ? fma_tiles<width(), bf16>(stream, a) : fma_tiles<width(), float>(stream, a);
     });
 }

@@ -1,15 +1,15 @@
-/* attention_fma.cuh - products of f32 tiles of ROWS rows in shared memory.
+/* attention_fma.cuh - products of fp32 tiles of ROWS rows in shared memory.
  *
- * ROWS is 64, 32 or 16: what the device's shared memory holds at the width. 4 ROWS threads form a
+ * ROWS is 64, 32 or 16: as many as shared memory holds at this width. 4 ROWS threads form a
  * rectangle of ROWS / 4 x 16: thread (y, x) holds rows 4y ... 4y+3 and columns x + 16n. Rows of D
- * columns are D + 4 floats apart, rows of ROWS columns ROWS + 4: sixteen rows read in steps of 16
- * bytes are in different banks. Every sum runs in rising order. */
+ * columns are D + 4 floats apart, rows of ROWS columns ROWS + 4, so that reads of 16 bytes from
+ * sixteen rows use different banks. Every sum runs in rising order. */
 #ifndef CUDA_ATTENTION_FMA_CUH
 #define CUDA_ATTENTION_FMA_CUH
 
 #include "attention.cuh"
 
-/* The rows of a tile: MANY where the device has room for them, FEW fit 99 KB. */
+/* The rows of a tile: MANY if the device's shared memory allows, FEW fit 99 KB. */
 template <int D> struct fma_rows_of {
     static const int MANY = D > 128 ? 32 : 64, FEW = D > 128 ? 16 : D > 64 ? 32 : 64;
 };
@@ -20,9 +20,9 @@ static inline size_t fma_bytes(int rows, int D, int tiles_n)
     return (size_t)rows * (size_t)(tiles_n * (D + 4) + rows + 4) * sizeof(float);
 }
 
-/* Column `col` of row i, turned with its partner, or with SIGN -1 turned back. */
+/* Column `col` of row i after rotation; SIGN -1 rotates back. */
 template <int SIGN, class T>
-__device__ inline float fma_turned(const T *row, const struct attention &a, int32_t i, int col)
+__device__ inline float fma_rotated(const T *row, const struct attention &a, int32_t i, int col)
 {
     const struct attention_rotary &r = a.rotary;
     int half = a.D / 2, p = r.layout == 0 ? col / 2 : col % half;
@@ -34,11 +34,11 @@ __device__ inline float fma_turned(const T *row, const struct attention &a, int3
     return second ? v : u;
 }
 
-/* Rows first ... first + ROWS - 1 of a head, as floats, turned where asked; rows from T on and
- * columns from a.D on are zeros. */
+/* Loads rows first ... first + ROWS - 1 of a head as fp32. Rows from T on and columns from a.D on
+ * are zeros. */
 template <int D, int ROWS, class T>
 __device__ inline void fma_load(float *tile, const struct tensor &t, const struct attention &a,
-                                const struct attention_place &at, int32_t first, bool turns)
+                                const struct attention_place &at, int32_t first, bool rotates)
 {
     const T *from = head_row<const T>(t, a, at.b, at.h, 0);
     for (int place = threadIdx.x; place < ROWS * D; place += 4 * ROWS) {
@@ -47,7 +47,7 @@ __device__ inline void fma_load(float *tile, const struct tensor &t, const struc
         const T *source = from + (first + row) * t.stride;
         float value = 0.0f;
         if (valid)
-            value = turns ? fma_turned<1>(source, a, first + row, col) : rows_widen(source[col]);
+            value = rotates ? fma_rotated<1>(source, a, first + row, col) : rows_widen(source[col]);
         tile[row * (D + 4) + col] = value;
     }
 }
@@ -85,19 +85,19 @@ __device__ inline void fma_rows(float (&s)[4][N], const float *left, const float
     }
 }
 
-/* Scores from products, in units of log 2: biased and masked. d and key of element [0][0];
- * TURNED: rows are keys. */
-template <int N, bool TURNED>
+/* Turns products into scores, with bias and mask, in units of log 2. d and key are those of element
+ * [0][0]. TRANSPOSED: rows are keys. */
+template <int N, bool TRANSPOSED>
 __device__ inline void fma_scores(float (&s)[4][N], const struct attention &a,
                                   const struct head_bias &bias, int32_t d, int32_t key)
 {
-    const float *near = bias_near(bias);
+    const float *table = bias_table_of(bias);
 #pragma unroll
     for (int e = 0; e < 4 * N; e++) {
         const int row = e / N, col = e % N * 16;
-        int32_t distance = d + (TURNED ? col - row : row - col);
-        float b = bias_at(bias, near, distance);
-        if (!mask_sees(a.mask, distance, key + (TURNED ? row : col))) b = ATTENTION_MASKED;
+        int32_t distance = d + (TRANSPOSED ? col - row : row - col);
+        float b = bias_at(bias, table, distance);
+        if (!mask_sees(a.mask, distance, key + (TRANSPOSED ? row : col))) b = ATTENTION_MASKED;
         s[row][e % N] = fmaf(s[row][e % N], a.scale * ATTENTION_LOG2E, b);
     }
 }
@@ -122,22 +122,22 @@ __device__ inline void fma_columns(float (&acc)[4][D / 16], const float *P, cons
     }
 }
 
-/* Bit N r + n: whether the thread's pair [r][n] is kept. Rows are queries, columns keys, or with
- * `turned` the other way; row and col are of element [0][0]. */
+/* Bit N r + n: whether dropout keeps the thread's pair [r][n]. Rows are queries and columns keys;
+ * if `transposed`, the reverse. row and col are those of element [0][0]. */
 template <int N>
 __device__ inline uint32_t fma_keep(const struct head_dropout &d, int32_t row, int32_t col,
-                                    bool turned)
+                                    bool transposed)
 {
     uint32_t bits = 0;
 #pragma unroll 1
     for (int e = 0; e < 4 * N; e++) {
         int32_t i = row + e / N, j = col + e % N * 16;
-        bits |= (uint32_t)pair_is_kept(d, turned ? j : i, turned ? i : j) << e;
+        bits |= (uint32_t)pair_is_kept(d, transposed ? j : i, transposed ? i : j) << e;
     }
     return bits;
 }
 
-/* A thread's columns of a row, times scale. */
+/* Stores a thread's columns of a row, times scale. */
 template <int D, class T>
 __device__ inline void fma_store(const struct tensor &t, const struct attention &a,
                                  const struct attention_place &at, int32_t row,
@@ -149,14 +149,15 @@ __device__ inline void fma_store(const struct tensor &t, const struct attention 
         if (threadIdx.x % 16 + 16 * c < (uint32_t)a.D) rows_narrow(to + 16 * c, x[c] * scale);
 }
 
-/* The block's rows from `first` on, times scale, turned back. The numbers of a pair are in
- * different threads: they meet in `stage`, rows D + 4 apart, which nobody reads any more. */
+/* Rotates the block's rows from `first` on back, times scale, and stores them. Different threads
+ * hold the numbers of a pair; they exchange them in `scratch`, a tile that is no longer needed. */
 template <int D, int ROWS, class T>
-__device__ inline void fma_store_turned(float *stage, const struct tensor &t,
-                                        const struct attention &a, const struct attention_place &at,
-                                        int32_t first, const float (&x)[4][D / 16], float scale)
+__device__ inline void fma_store_rotated(float *scratch, const struct tensor &t,
+                                         const struct attention &a,
+                                         const struct attention_place &at, int32_t first,
+                                         const float (&x)[4][D / 16], float scale)
 {
-    float *mine = stage + threadIdx.x / 16 * 4 * (D + 4) + threadIdx.x % 16;
+    float *mine = scratch + threadIdx.x / 16 * 4 * (D + 4) + threadIdx.x % 16;
 #pragma unroll
     for (int r = 0; r < 4; r++)
 #pragma unroll
@@ -165,7 +166,7 @@ __device__ inline void fma_store_turned(float *stage, const struct tensor &t,
     for (int place = threadIdx.x; place < ROWS * D; place += 4 * ROWS) {
         int row = place / D, col = place % D;
         if (first + row >= a.T || col >= a.D) continue;
-        float value = fma_turned<-1>(stage + row * (D + 4), a, first + row, col);
+        float value = fma_rotated<-1>(scratch + row * (D + 4), a, first + row, col);
         rows_narrow(head_row<T>(t, a, at.b, at.h, first + row) + col, value);
     }
 }

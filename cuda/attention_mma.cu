@@ -1,19 +1,19 @@
 /* attention_mma.cu - attention forward on tensor cores, bf16 tensors.
  *
- * 1. A block owns 128 queries of one head, a warp 32 of them; tiles of KEYS keys and values stream
- *    through two buffers in shared memory, from the diagonal to the past. KEYS follows from the
- *    width: what registers hold.
- * 2. Scores start as the bias divided by the scale, so that a bias costs nothing; the softmax is
- *    online, in base 2.
- * 3. A row takes no part in a tile that certainly holds nothing of it (attention_skip.cuh), and a
- *    tile without rows is not read. The rule looks at the row alone: what the other rows of a block
- *    need does not change its bits. */
+ * 1. A block owns 128 queries of one head, a warp 32 of them. Tiles of KEYS keys and values stream
+ *    through two stages in shared memory, from the diagonal to the past. The width determines KEYS:
+ *    as many as registers hold.
+ * 2. Scores start as the bias divided by the scale, so a bias costs nothing. The softmax is online,
+ *    in base 2.
+ * 3. A row ignores a tile that its skip bounds exclude (attention_skip.cuh), and a tile that no row
+ *    needs is not read. The rule looks at the row alone: the other rows of a block do not change
+ * its bits. */
 #include "attention_mma.cuh"
 #include "attention_skip.cuh"
 
 enum { FORWARD_THREADS = 128, FORWARD_QUERIES = 128 };
 
-/* What a lane holds of its warp's 32 rows, 16m + l/4 + 8r. */
+/* A lane's part of its warp's 32 rows: rows 16m + l/4 + 8r. */
 template <int D> struct forward_rows {
     float acc[2][D / 8][4];
     float top[2][2], sum[2][2];
@@ -31,7 +31,7 @@ template <int D> __device__ inline void forward_begin(struct forward_rows<D> &ro
     }
 }
 
-/* Step 2: scores become probabilities relative to the row's new top, sums follow it. */
+/* Turns scores into probabilities relative to the row's new maximum; rescales sums and results. */
 template <int D, int N>
 __device__ inline void forward_softmax(struct forward_rows<D> &rows, float (&s)[2][N][4],
                                        float unit)
@@ -44,7 +44,7 @@ __device__ inline void forward_softmax(struct forward_rows<D> &rows, float (&s)[
         for (int n = 0; n < N; n++) top = fmaxf(top, fmaxf(s[m][n][2 * r], s[m][n][2 * r + 1]));
         top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
         top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
-        /* The difference first: exactly 1 where the top stays, and nothing to multiply. */
+        /* Subtract first: the factor is exactly 1 if the maximum stays, and nothing is rescaled. */
         float shift = -top * unit, shrink = exp2_flushed((rows.top[m][r] - top) * unit);
         rows.top[m][r] = top;
         float sum = rows.sum[m][r] * shrink;
@@ -65,7 +65,7 @@ __device__ inline void forward_softmax(struct forward_rows<D> &rows, float (&s)[
     }
 }
 
-/* out = acc * scale / sum, and the log of the softmax sum. */
+/* Writes out = acc * keep_scale / sum, and the log of the softmax sum. */
 template <int D>
 __device__ inline void forward_store(const struct attention &a, struct forward_rows<D> &rows,
                                      const struct attention_place &at, float keep_scale)
@@ -92,14 +92,13 @@ __device__ inline void forward_store(const struct attention &a, struct forward_r
     }
 }
 
-/* What a warp works on. */
 struct forward_warp {
     struct head_bias bias;
-    float unit;          /* of scores to log 2 */
-    int32_t query, item; /* the warp's first query, the head */
+    float unit;          /* scores * unit are exponents of 2 */
+    int32_t query, item; /* the warp's first query; b * H + h */
 };
 
-/* One tile of keys for one warp; alive: bits of its rows that need it, not 0. */
+/* One tile of keys for one warp; alive: bits of the rows that need it, not 0. */
 template <int D, int KEYS>
 __device__ inline void forward_tile(struct forward_rows<D> &rows, const struct forward_warp &w,
                                     const struct attention &a, const struct attention_keep &keep,
@@ -129,15 +128,15 @@ __device__ inline void forward_tile(struct forward_rows<D> &rows, const struct f
     product_with_columns<D, 2, N>(rows.acc, s, V);
 }
 
-/* Mapping: file comment 1. Reads q once and k and v once per 128 queries, writes out: 2 bytes an
- * element. Four warps of 32 rows: a key fragment serves two products, and two blocks of up to 255
- * registers a thread share an SM. */
+/* Mapping: rule 1 above. Reads q once, k and v once per 128 queries, writes out: 2 bytes an
+ * element. With four warps of 32 rows, a key fragment serves two products, and two blocks of up to
+ * 255 registers a thread share an SM. */
 template <int D, int KEYS>
 static __global__ void __launch_bounds__(FORWARD_THREADS, 2)
     attention_mma_k(struct attention a, struct attention_keep keep, struct attention_parts parts,
-                    const float *certificates, int32_t tiles_n)
+                    const float *bounds, int32_t tiles_n)
 {
-    const int TILES = ATTENTION_NORM_TILE / KEYS; /* tiles of keys to a tile of norms */
+    const int TILES = ATTENTION_NORM_TILE / KEYS; /* tiles of keys in a norm tile */
     SHARED_DYNAMIC(bf16, memory);
     bf16 *Q = memory, *K = Q + FORWARD_QUERIES * D, *V = K + 2 * KEYS * D;
     uint32_t *alive = (uint32_t *)(V + 2 * KEYS * D);
@@ -149,13 +148,13 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 2)
     int32_t first = at.tile * FORWARD_QUERIES;
     w.query = first + (int32_t)threadIdx.x / 32 * 32;
     int32_t past_n = first / ATTENTION_NORM_TILE;
-    bool skips = certificates && w.bias.slope < 0.0f && first >= SKIP_FROM;
+    bool skips = bounds && w.bias.slope < 0.0f && first >= SKIP_FROM;
     const bf16 *k = head_row<const bf16>(a.k, a, at.b, at.h, 0);
     const bf16 *v = head_row<const bf16>(a.v, a, at.b, at.h, 0);
     struct forward_rows<D> rows;
 
     if (skips)
-        skip_find(alive, attention_skip_of(certificates, parts, w.item, a.T), first, past_n,
+        skip_find(alive, attention_skip_of(bounds, parts, w.item, a.T), first, past_n,
                   w.bias.slope);
     forward_begin<D>(rows);
     int32_t tile = ((first + FORWARD_QUERIES < a.T ? first + FORWARD_QUERIES : a.T) - 1) / KEYS;
@@ -168,28 +167,28 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 2)
         cp_async_wait<0>();
         tile_rotate<D, FORWARD_QUERIES, FORWARD_THREADS>(Q, a, first);
     }
-    for (int turn = 0; tile >= 0; turn ^= 1) {
+    for (int stage = 0; tile >= 0; stage ^= 1) {
         int32_t next = mask_tile_before(a.mask, tile, first, KEYS);
         if (skips && next < past_n * TILES)
             while (next >= 0 && !skip_is_live(alive, next / TILES)) next--;
         if (next >= 0) {
-            int other = (turn ^ 1) * KEYS * D;
+            int other = (stage ^ 1) * KEYS * D;
             tile_load<D, KEYS, FORWARD_THREADS>(K + other, k, a.k.stride, next * KEYS, a.T, a.D);
             tile_load<D, KEYS, FORWARD_THREADS>(V + other, v, a.v.stride, next * KEYS, a.T, a.D);
         }
         cp_async_commit();
         cp_async_wait<1>();
         if (attention_rotates(a))
-            tile_rotate<D, KEYS, FORWARD_THREADS>(K + turn * KEYS * D, a, tile * KEYS);
+            tile_rotate<D, KEYS, FORWARD_THREADS>(K + stage * KEYS * D, a, tile * KEYS);
         __syncthreads();
         uint32_t rows_alive = 0xffffffffu;
         if (skips && tile < past_n * TILES)
             rows_alive = alive[SKIP_WORDS * (tile / TILES) + threadIdx.x / 32];
         if (tile * KEYS <= w.query + 31 && rows_alive != 0 &&
             mask_sees_some(a.mask, w.query, tile * KEYS, KEYS))
-            forward_tile<D, KEYS>(rows, w, a, keep, rows_alive, Q, K + turn * KEYS * D,
-                                  V + turn * KEYS * D, tile * KEYS);
-        __syncthreads(); /* the next turn overwrites this buffer */
+            forward_tile<D, KEYS>(rows, w, a, keep, rows_alive, Q, K + stage * KEYS * D,
+                                  V + stage * KEYS * D, tile * KEYS);
+        __syncthreads(); /* the next iteration overwrites this stage */
         tile = next;
     }
     cp_async_wait<0>();
@@ -198,26 +197,26 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 2)
 
 template <int D, int KEYS>
 static cudaError_t forward_launch(cudaStream_t stream, const struct attention *a,
-                                  const float *certificates)
+                                  const float *bounds)
 {
     int32_t tiles_n;
     dim3 grid = attention_grid(a, &tiles_n, FORWARD_QUERIES);
     size_t bytes = (FORWARD_QUERIES + 4 * KEYS) * D * sizeof(bf16);
-    if (certificates) bytes += (size_t)attention_norm_tiles(a->T) * SKIP_TILE_BYTES;
+    if (bounds) bytes += (size_t)attention_norm_tiles(a->T) * SKIP_TILE_BYTES;
     launch(attention_mma_k<D, KEYS>, grid, dim3(FORWARD_THREADS), bytes, stream, *a,
-           attention_keep_of(a), attention_parts_of(a), certificates, tiles_n);
+           attention_keep_of(a), attention_parts_of(a), bounds, tiles_n);
     return cudaGetLastError();
 }
 
 cudaError_t attention_mma(cudaStream_t stream, const struct attention *a, float *workspace)
 {
-    const float *certificates = NULL;
+    const float *bounds = NULL;
     if (workspace && attention_may_skip(a)) {
         cudaError_t rc = attention_skip_bounds(stream, a, workspace, false);
         if (rc != cudaSuccess) return rc;
-        certificates = workspace;
+        bounds = workspace;
     }
     return attention_by_width<ATTENTION_WIDTH_MMA>(a->D, [&](auto width) {
-        return forward_launch < width(), width() < 128 ? 64 : 32 > (stream, a, certificates);
+        return forward_launch < width(), width() < 128 ? 64 : 32 > (stream, a, bounds);
     });
 }

@@ -1,15 +1,15 @@
 /* attention_mma.cuh - tiles of bf16 in shared memory and the fragments of tensor-core products.
  *
  * A tile is rows of D columns. Its 16-byte chunks are permuted within eight rows so that the eight
- * rows of an ldmatrix lie in different banks. In fragments of 16x8 results, lane l holds rows l/4
- * and l/4+8 and columns 2(l%4) and 2(l%4)+1: element i of a fragment is row + 8(i/2), column + i%2.
- * The results of one product are, packed to bf16, the left operand of the next as they stand. */
+ * rows of an ldmatrix are in different banks. In a fragment of 16x8 results, lane l holds rows l/4
+ * and l/4+8 and columns 2(l%4) and 2(l%4)+1: element i is row + 8(i/2), column + i%2. The results
+ * of one product, packed to bf16, are the left operand of the next without moving between lanes. */
 #ifndef CUDA_ATTENTION_MMA_CUH
 #define CUDA_ATTENTION_MMA_CUH
 
 #include "attention.cuh"
 
-/* What the chunk numbers of a row are exchanged by. */
+/* A row stores chunk c at place c xor tile_twist(row). */
 template <int D> __device__ inline int tile_twist(int row)
 {
     const int chunks = D / 8;
@@ -21,9 +21,9 @@ template <int D> __device__ inline bf16 *tile_at(bf16 *tile, int row, int col)
     return tile + row * D + (((col / 8) ^ tile_twist<D>(row)) * 8 | (col & 7));
 }
 
-/* Starts copying rows first ... first + ROWS - 1 of a head; rows from T on and columns from width
- * on are zeros. `from` is row 0 of the head. A thread's rows lie a multiple of 8 apart, so that its
- * place within the tile's rows is the same in all. */
+/* Starts copying rows first ... first + ROWS - 1 of a head; `from` is the head's row 0. Rows from T
+ * on and columns from width on are zeros. A thread's rows are a multiple of 8 apart, so its column
+ * is at the same place in all of them. */
 template <int D, int ROWS, int THREADS>
 __device__ inline void tile_load(bf16 *tile, const bf16 *from, int64_t stride, int32_t first,
                                  int32_t T, int32_t width)
@@ -35,15 +35,15 @@ __device__ inline void tile_load(bf16 *tile, const bf16 *from, int64_t stride, i
 #pragma unroll
     for (int done = 0; done < ROWS; done += step) {
         if (done + step > ROWS && done + row >= ROWS) break;
-        /* What is not valid is not read, wherever it points. */
+        /* cp_async16 does not read an invalid source, so the pointer may be out of range. */
         bool valid = first + row + done < T && col < width;
         cp_async16(to + done * D, source + done * stride, valid);
     }
 }
 
-/* Adjacent pairs of a tile's rows turned in place: a thread those it has copied. */
+/* Rotates adjacent pairs in place: each thread those it has copied. */
 template <int D, int ROWS, int THREADS>
-__device__ inline void tile_turn_adjacent(bf16 *tile, const struct attention &a, int32_t first)
+__device__ inline void tile_rotate_adjacent(bf16 *tile, const struct attention &a, int32_t first)
 {
     const int chunks = D / 8, step = THREADS / chunks;
     int thread = hide_from_compiler((int)threadIdx.x), row = thread / chunks,
@@ -59,14 +59,14 @@ __device__ inline void tile_turn_adjacent(bf16 *tile, const struct attention &a,
         rotate_pair(&v.x[2], &v.x[3], cosine.y, sine.y);
         rotate_pair(&v.x[4], &v.x[5], cosine.z, sine.z);
         rotate_pair(&v.x[6], &v.x[7], cosine.w, sine.w);
-        eight_store(at, v);
+        vec8_store(at, v);
     }
 }
 
-/* Pairs of columns half a head apart: two lanes of a warp have copied their rows and share them,
- * every other one each. */
+/* Rotates pairs half a head apart. Two lanes of a warp have copied the halves of the same rows;
+ * each rotates every other row. */
 template <int D, int ROWS, int THREADS>
-__device__ inline void tile_turn_halves(bf16 *tile, const struct attention &a, int32_t first)
+__device__ inline void tile_rotate_halves(bf16 *tile, const struct attention &a, int32_t first)
 {
     const int chunks = D / 8, step = THREADS / chunks, half = chunks / 2;
     int thread = hide_from_compiler((int)threadIdx.x), chunk = thread % chunks,
@@ -81,26 +81,25 @@ __device__ inline void tile_turn_halves(bf16 *tile, const struct attention &a, i
         struct eight sine = vec8_load(row_of<float>(a.rotary.sine, first + row) + col);
 #pragma unroll
         for (int e = 0; e < 8; e++) rotate_pair(&u.x[e], &v.x[e], cosine.x[e], sine.x[e]);
-        eight_store(lower, u);
-        eight_store(upper, v);
+        vec8_store(lower, u);
+        vec8_store(upper, v);
     }
 }
 
-/* Turns a tile that tile_load with the same numbers has copied, once a thread has waited for its
- * own copies; there for other warps after a barrier. Reads the tables: 4 bytes an element, mostly
- * from the cache, for every 2 of the tile. */
+/* Rotates a tile that tile_load with the same template arguments has copied. Each thread must have
+ * waited for its own copies; other warps see the result after a barrier. Reads 4 bytes of the
+ * tables for every 2 of the tile, mostly from the cache. */
 template <int D, int ROWS, int THREADS>
 __device__ inline void tile_rotate(bf16 *tile, const struct attention &a, int32_t first)
 {
     if (a.rotary.layout == 0)
-        tile_turn_adjacent<D, ROWS, THREADS>(tile, a, first);
+        tile_rotate_adjacent<D, ROWS, THREADS>(tile, a, first);
     else
-        tile_turn_halves<D, ROWS, THREADS>(tile, a, first);
+        tile_rotate_halves<D, ROWS, THREADS>(tile, a, first);
 }
 
-/* A lane's place in a fragment: its row of 16 and its chunk of two, exchanged. Rows that are
- * multiples of 8 are added to it and columns that are multiples of 16 exchange its other chunks, so
- * that an address is one sum and one exclusive or. */
+/* A lane's offset in a fragment: its row of 16 and its permuted chunk of two. Rows in steps of 8
+ * are added and columns in steps of 16 are xored, so an address is one sum and one exclusive or. */
 template <int D> __device__ inline int lane_place(int row, int chunk)
 {
     return row * D + (chunk ^ tile_twist<D>(row)) * 8;
@@ -114,7 +113,7 @@ template <int D> __device__ inline void left_load(uint32_t (&a)[4], bf16 *tile, 
 }
 
 /* The right operand of a product with the tile's transpose: rows row ... row + 15 are result
- * columns, in two fragments b[0..1], b[2..3]; the sum is over columns col ... col + 15. */
+ * columns, in two fragments b[0..1], b[2..3]; the product sums over columns col ... col + 15. */
 template <int D> __device__ inline void right_load(uint32_t (&b)[4], bf16 *tile, int row, int col)
 {
     int lane = threadIdx.x % 32;
@@ -122,17 +121,17 @@ template <int D> __device__ inline void right_load(uint32_t (&b)[4], bf16 *tile,
     ldmatrix_x4(b, tile + row * D + (place ^ col));
 }
 
-/* The right operand of a product with the tile: the sum is over rows row ... row + 15; columns
- * col ... col + 15 are result columns. */
+/* The right operand of a product with the tile: the product sums over rows row ... row + 15;
+ * columns col ... col + 15 are result columns. */
 template <int D>
-__device__ inline void right_load_turned(uint32_t (&b)[4], bf16 *tile, int row, int col)
+__device__ inline void right_load_transposed(uint32_t (&b)[4], bf16 *tile, int row, int col)
 {
     int lane = threadIdx.x % 32;
     ldmatrix_x4_trans(b, tile + row * D + (lane_place<D>(lane % 16, lane / 16) ^ col));
 }
 
 /* s (M x 16 rows, N x 8 columns) += rows of `left` from `row` on times the rows of `right`,
- * summed over D. Four steps at a time: with eight, fragments fetched early fill the registers. */
+ * summed over D. Unrolled by four: with eight, fragments loaded early fill the registers. */
 template <int D, int M, int N>
 __device__ inline void product_with_rows(float (&s)[M][N][4], bf16 *left, int row, bf16 *right)
 {
@@ -170,7 +169,7 @@ __device__ inline void product_with_columns(float (&acc)[M][D / 8][4], const flo
             }
 #pragma unroll
         for (int c = 0; c < D; c += 16) {
-            right_load_turned<D>(b, right, n * 8, c);
+            right_load_transposed<D>(b, right, n * 8, c);
 #pragma unroll
             for (int m = 0; m < M; m++) {
                 mma_16x8x16(acc[m][c / 8], a[m], b[0], b[1]);
@@ -180,9 +179,9 @@ __device__ inline void product_with_columns(float (&acc)[M][D / 8][4], const flo
     }
 }
 
-/* Sets scores to their bias, so that the product adds to it. SIGN 1: rows are queries; -1: rows
- * are keys. d is the distance of the lane's element [0][0], j its key; linear: no pair of the
- * fragments is masked or in the near table. */
+/* Sets scores to their bias; the product adds to it. SIGN 1: rows are queries; -1: rows are keys. d
+ * is the distance of the lane's element [0][0], j its key. linear: no pair of the fragments is
+ * masked or in the bias table. */
 template <int N, int SIGN>
 __device__ inline void bias_fragments(float (&s)[N][4], const struct head_bias &bias,
                                       const struct attention_mask &mask, int32_t d, int32_t j,
@@ -197,19 +196,19 @@ __device__ inline void bias_fragments(float (&s)[N][4], const struct head_bias &
                 s[n][i] = fmaf(bias.slope, (float)(SIGN * (i / 2 * 8 - n * 8 - i % 2)), base);
         return;
     }
-    const float *near = bias_near(bias);
+    const float *table = bias_table_of(bias);
 #pragma unroll
     for (int n = 0; n < N; n++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             int32_t distance = d + SIGN * (i / 2 * 8 - n * 8 - i % 2);
             int32_t key = j + (SIGN > 0 ? n * 8 + i % 2 : i / 2 * 8);
-            s[n][i] = bias_at(bias, near, distance);
+            s[n][i] = bias_at(bias, table, distance);
             if (!mask_sees(mask, distance, key)) s[n][i] = ATTENTION_MASKED;
         }
 }
 
-/* Four bits: which of elements e ... e + 3 are kept; e is a multiple of 4. */
+/* Four bits: which of elements e ... e + 3 dropout keeps; e is a multiple of 4. */
 __device__ inline uint32_t keep_nibble(const struct head_dropout &d, uint64_t e)
 {
     struct philox_block w =
@@ -218,9 +217,9 @@ __device__ inline uint32_t keep_nibble(const struct head_dropout &d, uint64_t e)
            (uint32_t)(w.word[2] < d.below) << 2 | (uint32_t)(w.word[3] < d.below) << 3;
 }
 
-/* Bit 4n + i: whether element i of fragment n is kept. Rows are queries from `query` on (of the
- * fragment's row 0), columns keys from `key` on. When T is a multiple of 4, four neighbouring keys
- * are one draw, which two lanes share: each draws one of their two rows. */
+/* Bit 4n + i: whether dropout keeps element i of fragment n. Rows are queries from `query` on,
+ * columns keys from `key` on. If T is a multiple of 4, one Philox block holds four neighbouring
+ * keys, which two lanes share: each computes one of their two rows. */
 template <int N>
 __device__ inline uint32_t keep_rows(const struct head_dropout &d, int32_t query, int32_t key)
 {
@@ -246,7 +245,7 @@ __device__ inline uint32_t keep_rows(const struct head_dropout &d, int32_t query
     return bits;
 }
 
-/* The same where rows are keys and columns queries: four lanes share four draws. */
+/* The same if rows are keys and columns queries: four lanes share four Philox blocks. */
 template <int N>
 __device__ inline uint32_t keep_columns(const struct head_dropout &d, int32_t query, int32_t key)
 {
@@ -276,7 +275,6 @@ __device__ inline uint32_t keep_columns(const struct head_dropout &d, int32_t qu
     return bits;
 }
 
-/* Two neighbouring results of a row; both columns are within the width or neither is. */
 __device__ inline void store_pair(bf16 *to, float x, float y)
 {
     *(uint32_t *)to = pack_bf16(x, y);

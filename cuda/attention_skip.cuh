@@ -1,11 +1,12 @@
-/* attention_skip.cuh - pairs that certainly do not matter, under a bias that falls with distance.
+/* attention_skip.cuh - skip bounds: which tiles of keys cannot matter to a row, under a bias that
+ * falls with distance.
  *
- * A row has a score near its diagonal, `known`; in the backward pass that is the log of its whole
- * sum, which costs nothing and is not less. Every score of a tile of 64 keys in the past is at most
- * |q| max|k| scale + the bias at the tile's nearest distance. Where that is below known by
- * more than 18.03 + ln(keys), the whole tile holds less than 2^-26 of the row's softmax, and the
- * row leaves it out. Rows before SKIP_FROM, tiles near the diagonal and heads whose bias does not
- * fall have no certificates. All numbers are divided by the scale:
+ * `known` is the highest score of a row near its diagonal. In the backward pass it is the log of
+ * the row's softmax sum, which is at hand and at least as high. Every score of an earlier tile of
+ * 64 keys is at most |q| max|k| scale + the bias at the tile's smallest distance. If that is below
+ * known by more than 18.03 + ln(keys), the tile holds less than 2^-26 of the row's softmax, and the
+ * row skips it. There are no bounds for rows before SKIP_FROM, tiles near the diagonal and heads
+ * whose bias does not fall. All numbers are divided by the scale:
  *
  *     dead:  norm[row] * key_norm[tile] - slope * first key  <  cutoff[row] */
 #ifndef CUDA_ATTENTION_SKIP_CUH
@@ -13,14 +14,14 @@
 
 #include "attention.cuh"
 
-#define SKIP_LOST 18.25f /* exp(-18.03) = 2^-26; the rest covers rounding of the bound */
+#define SKIP_LOST 18.25f /* exp(-18.03) = 2^-26; the rest covers the rounding of the bound */
 
 enum {
     SKIP_FROM = 512, /* a multiple of every block's queries */
-    SKIP_KNOWN = 8   /* keys up to the diagonal that `known` is the highest score of */
+    SKIP_KNOWN = 8   /* `known` is the highest score of so many keys up to the diagonal */
 };
 
-/* Certificates of one head. */
+/* Skip bounds of one head. */
 struct attention_skip {
     const float *norm, *cutoff; /* by row */
     const float *key_norm;      /* by tile */
@@ -35,28 +36,27 @@ __host__ __device__ inline bool row_is_dead(const struct attention_skip &skip, i
     return fmaf(skip.norm[row], skip.key_norm[tile], bias) < skip.cutoff[row];
 }
 
-/* Whether the call has certificates at all: they are found before q and k are turned, and `known`
- * is the score of a key that every window would have to show. */
+/* Whether a call can have skip bounds. Not with rotary tables: bounds come from the unrotated q and
+ * k. Not with a window: it may hide the key whose score is `known`. */
 static inline bool attention_may_skip(const struct attention *a)
 {
     return !attention_rotates(*a) && a->mask.window == 0 && a->bias.tail_slope_dev &&
            a->bias.bias_table_n == 0 && a->T > SKIP_FROM && a->scale > 0.0f;
 }
 
-/* The certificates of one head. */
 __host__ __device__ inline struct attention_skip attention_skip_of(
-    const float *certificates, const struct attention_parts &parts, int32_t item, int32_t T)
+    const float *bounds, const struct attention_parts &parts, int32_t item, int32_t T)
 {
     struct attention_skip s;
-    s.norm = certificates + parts.norm + (int64_t)item * T;
-    s.cutoff = certificates + parts.cutoff + (int64_t)item * T;
-    s.key_norm = certificates + parts.key_norm + item * attention_norm_tiles(T);
+    s.norm = bounds + parts.norm + (int64_t)item * T;
+    s.cutoff = bounds + parts.cutoff + (int64_t)item * T;
+    s.key_norm = bounds + parts.key_norm + item * attention_norm_tiles(T);
     s.T = T;
     return s;
 }
 
-/* The rows of a block of 128 that need a norm tile, as bits: word SKIP_WORDS * tile + g is of rows
- * first + 32 g ... A warp takes a tile, a lane a row of each word. */
+/* Which rows of a block of 128 need a norm tile, as bits: word SKIP_WORDS * tile + g is for the 32
+ * rows from first + 32 g on. A warp takes a tile, a lane one row of each word. */
 enum { SKIP_WORDS = 4, SKIP_TILE_BYTES = SKIP_WORDS * sizeof(uint32_t) };
 
 __device__ inline void skip_find(uint32_t *alive, const struct attention_skip &skip, int32_t first,
@@ -80,7 +80,7 @@ __device__ inline bool skip_is_live(const uint32_t *alive, int32_t tile)
     return (word.x | word.y | word.z | word.w) != 0;
 }
 
-/* Scores of the dead among a warp's 32 rows become masked. */
+/* Masks the scores of dead rows among a warp's 32. */
 template <int N> __device__ inline void skip_rows(float (&s)[2][N][4], uint32_t alive)
 {
     if (alive == 0xffffffffu) return;

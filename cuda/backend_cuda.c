@@ -16,7 +16,7 @@ void cuda_close(struct backend *b)
     free(c);
 }
 
-/* The least shared memory of a block that the kernels are made for: sm_86, sm_89, sm_120. */
+/* The kernels need so much shared memory a block; sm_86, sm_89 and sm_120 have no more. */
 enum { SHARED_LEAST = 99 << 10 };
 
 /* "NVIDIA H200, sm_90, 132 processors, 139.8 GiB" */
@@ -40,7 +40,7 @@ static int cuda_describe(struct cuda *c, int ordinal, struct err *e)
     return 0;
 }
 
-/* Makes the device the current one; the count stays 0 without a driver. */
+/* Makes the device the current one. Without a driver devices_n stays 0. */
 static int cuda_select(struct cuda *c, int ordinal, struct err *e)
 {
     int devices_n = 0;
@@ -54,8 +54,8 @@ static int cuda_select(struct cuda *c, int ordinal, struct err *e)
                       e);
 }
 
-/* ALIBI_CUDA_GRAPHS=0 in the environment: no graph is recorded; work is queued as it comes, with
- * the same bits. A fault then names its op, and the gain of graphs can be measured. */
+/* ALIBI_CUDA_GRAPHS=0 in the environment turns graphs off. The bits are the same; an error then
+ * names its op, and one can measure what graphs gain. */
 static void cuda_choose_functions(struct cuda *c)
 {
     const char *graphs = getenv("ALIBI_CUDA_GRAPHS");

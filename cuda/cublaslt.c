@@ -1,8 +1,8 @@
-/* cublaslt.c - finds the cuBLASLt of this machine when a GPU is opened, so that one build works
- * beside PyTorch or a toolkit of CUDA 13 or of CUDA 12.
+/* cublaslt.c - loads cuBLASLt when a GPU is opened, so that one build works with the library of
+ * CUDA 13 or CUDA 12, from PyTorch or from a toolkit.
  *
- * The functions used, the constants they take and the opaque structs that callers hold are the same
- * in both: the sizes of the structs go with them, and those of 12 are not larger. */
+ * Both versions have the same functions and constants. Callers pass the size of the opaque structs
+ * they hold; those of CUDA 12 are not larger. */
 #include <assert.h>
 #include <dlfcn.h>
 #include <string.h>
@@ -35,7 +35,7 @@ int cublaslt_open(struct cublaslt *out, struct err *e)
     for (size_t i = 0; !library && i < sizeof cublaslt_sonames / sizeof *cublaslt_sonames; i++) {
         library = dlopen(cublaslt_sonames[i], RTLD_NOW | RTLD_LOCAL);
         const char *why = library ? "" : dlerror();
-        if (!library && !strstr(why, "No such file")) /* one that is there is not passed over */
+        if (!library && !strstr(why, "No such file")) /* it exists but cannot be loaded */
             return ERR(e, ERR_UNAVAILABLE, "cuBLASLt cannot be opened: %s", why);
     }
     if (!library)
@@ -46,6 +46,6 @@ int cublaslt_open(struct cublaslt *out, struct err *e)
     for (int i = 0; i < CUBLASLT_NAMES_N; i++)
         if (!(symbol[i] = dlsym(library, cublaslt_names[i])))
             return ERR(e, ERR_UNAVAILABLE, "cuBLASLt: %s; use that of CUDA 13 or 12", dlerror());
-    memcpy(out, symbol, sizeof *out); /* object pointers whose bytes are functions' */
+    memcpy(out, symbol, sizeof *out); /* ISO C has no cast from void * to a function pointer */
     return 0;
 }

@@ -1,21 +1,21 @@
-/* embedding.cu - rows picked from a table, added from one, and added back into it.
+/* embedding.cu - gather rows of a table, add rows of a table, and scatter gradients back to it.
  *
- * Adding back has a fixed order and no atomics although an index may occur hundreds of times: the
- * block of the first row with an index owns that row of y. It finds the others itself, so nothing
- * needs to be sorted or prepared. */
+ * An index may occur hundreds of times; scatter still adds in a fixed order, without atomics. The
+ * block of the first row with an index owns that row of y and finds the other rows itself, so
+ * nothing is sorted beforehand. */
 #include "kernels.h"
 #include "rows.cuh"
 
 enum {
     SCATTER_THREADS = 128,
     SCATTER_WARPS = SCATTER_THREADS / 32,
-    SCATTER_STEPS = 4, /* rows that a thread looks at in a chunk */
+    SCATTER_STEPS = 4, /* indices that a thread reads in a chunk */
     SCATTER_CHUNK = SCATTER_THREADS * SCATTER_STEPS,
-    SCATTER_BATCH = 4 /* rows under way at a time */
+    SCATTER_BATCH = 4 /* rows in flight */
 };
 
-/* y[i] = scale * x[index[i]], zeros below 0. A thread owns eight columns of a row of y. Reads 1,
- * writes 1. */
+/* y[i] = scale * x[index[i]]; zeros if index[i] < 0. A thread owns eight columns of a row of y.
+ * Reads 1 and writes 1 element an element. */
 template <class Y, class X>
 static __global__ void gather_k(struct tensor y, struct tensor x, const int32_t *index, float scale,
                                 bool wide)
@@ -30,8 +30,8 @@ static __global__ void gather_k(struct tensor y, struct tensor x, const int32_t 
     rows_store(row_of<Y>(y, at.row) + at.column, v, at.n, wide);
 }
 
-/* y[i] = x[i] + table[index[i]], the table in f32. A thread owns eight columns of a row. Reads 2,
- * writes 1. */
+/* y[i] = x[i] + table[index[i]], with an fp32 table. A thread owns eight columns of a row. Reads 2
+ * and writes 1 element an element. */
 template <class T>
 static __global__ void add_rows_k(struct tensor y, struct tensor x, struct tensor table,
                                   const int32_t *index, bool wide)
@@ -48,8 +48,7 @@ static __global__ void add_rows_k(struct tensor y, struct tensor x, struct tenso
     rows_store(row_of<T>(y, at.row) + at.column, v, at.n, wide);
 }
 
-/* Whether index[j] == wanted for a j in begin ... end - 1; every thread of the block asks and gets
- * the answer. */
+/* Whether index[j] == wanted for some j in begin ... end - 1. All threads of the block call it. */
 __device__ static bool scatter_occurs(const int32_t *index, int64_t begin, int64_t end,
                                       int32_t wanted)
 {
@@ -63,7 +62,7 @@ __device__ static bool scatter_occurs(const int32_t *index, int64_t begin, int64
     return any;
 }
 
-/* Lists in rising order the rows of a chunk which have the wanted index; returns how many. */
+/* Lists, in rising order, the rows of a chunk that have the wanted index; returns their number. */
 __device__ static int scatter_list(int *list, int (*votes_n)[SCATTER_WARPS], const int32_t *index,
                                    int64_t begin, int64_t rows, int32_t wanted)
 {
@@ -88,7 +87,8 @@ __device__ static int scatter_list(int *list, int (*votes_n)[SCATTER_WARPS], con
     return n;
 }
 
-/* sum += scale * x of the n listed rows, one rounding a product and one a sum as on the CPU. */
+/* sum += scale * x of the n listed rows. Products and sums are rounded separately, as on the CPU.
+ */
 template <class X>
 __device__ static void scatter_add(struct eight *sum, const struct tensor &x, int64_t begin,
                                    const int *list, int n, int64_t column, int columns_n,
@@ -110,11 +110,11 @@ __device__ static void scatter_add(struct eight *sum, const struct tensor &x, in
     }
 }
 
-/* y[index[i]] += scale * x[i] in rising i. A block owns the row of y which row i of x names, if no
- * earlier row names it, and 1024 columns of it; a thread owns eight columns. All threads look
- * through the indices, 512 at a time (they stay in the first cache: N blocks read N of them), then
- * add what was found with four rows under way. Reads and writes y once, reads x once. 128 threads:
- * a row of 1024 columns. */
+/* y[index[i]] += scale * x[i] in rising i. A block owns row index[i] of y, if no earlier row of x
+ * has that index, and 1024 columns of it; a thread owns eight columns. All threads search the
+ * indices, 512 at a time (N blocks read N of them, from the L1 cache), then add the rows they
+ * found, four in flight. Reads and writes y once, reads x once. 128 threads cover a row of 1024
+ * columns. */
 template <class Y, class X>
 static __global__ void scatter_add_k(struct tensor y, struct tensor x, const int32_t *index,
                                      float scale, bool wide)
@@ -135,8 +135,8 @@ static __global__ void scatter_add_k(struct tensor y, struct tensor x, const int
     rows_store(to, sum, columns_n, wide);
 }
 
-/* y[index[i]] = scale * x[i]: the last row with an index is the one that stays, so a row is written
- * if no later one has its index. Mapping as above. */
+/* y[index[i]] = scale * x[i]. The last row with an index wins: a row is written if no later row has
+ * its index. Mapping as above. */
 template <class Y, class X>
 static __global__ void scatter_set_k(struct tensor y, struct tensor x, const int32_t *index,
                                      float scale, bool wide)

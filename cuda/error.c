@@ -1,4 +1,5 @@
-/* error.c - what went wrong with a GPU, as errors; what is refused while work is recorded. */
+/* error.c - turns the status of a CUDA call into an error, and rejects calls that a graph capture
+ * does not allow. */
 #include "context.h"
 
 int cuda_is_lost(int status)
@@ -23,7 +24,7 @@ int cuda_is_lost(int status)
     return 0;
 }
 
-/* What the user can do about it; "" where nothing is known. */
+/* What the user can do; "" if unknown. */
 static const char *loss_remedy(int status)
 {
     switch (status) {
@@ -72,10 +73,10 @@ int cuda_fault(struct cuda *c, int status, const char *where, struct err *e)
                cudaGetErrorName(error));
 }
 
-int cuda_outside(struct cuda *c, const char *what, struct err *e)
+int cuda_forbid_in_capture(struct cuda *c, const char *what, struct err *e)
 {
-    if (!c->recording) return 0;
+    if (!c->capturing) return 0;
     return ERR(e, ERR_INTERNAL,
-               "%s: %s while work is recorded; do the same work once before it is recorded",
+               "%s: %s is not possible during graph capture; do the same work once before it",
                c->backend.name, what);
 }

@@ -205,7 +205,7 @@ static int gemm_fastest(struct gemm *g, const cublasLtMatmulHeuristicResult_t *c
     return best;
 }
 
-/* What is chosen by measuring is not chosen while work is recorded, which is put off. */
+/* Timing needs the stream, which does nothing during a capture. */
 static int gemm_need_time(struct gemm *g, const struct gemm_product *p, struct err *e)
 {
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -214,7 +214,7 @@ static int gemm_need_time(struct gemm *g, const struct gemm_product *p, struct e
         return 0;
     return ERR(e, ERR_INTERNAL,
                "cuBLASLt: the algorithm of a product of %" PRId64 " x %" PRId64 " x %" PRId64
-               " is chosen by measuring, which is forbidden while work is recorded",
+               " is chosen by timing, which is not possible during graph capture",
                p->m, p->n, p->k);
 }
 

@@ -1,12 +1,12 @@
-/* gpu.cuh - the one header that every kernel file includes.
+/* gpu.cuh - the header that every kernel file includes.
  *
- * Under nvcc it is CUDA with a few wrappers of PTX instructions. Under a host compiler the same
- * names come from the emulator, so that a kernel is written once and tested anywhere. Rules:
- * 1. Kernels are started with launch(); shared memory is declared with
- *      SHARED(float, tile, [8][33]);      at the size that is written
- *      SHARED_DYNAMIC(bf16, rows);        at the size that launch() was given
- * 2. No PTX outside this file; no memcpy or memset on shared or global memory.
- * 3. bf16 is used through conversions only, never with operators. */
+ * Under nvcc it is CUDA with a few wrappers of PTX instructions. Under a host compiler the emulator
+ * provides the same names, so a kernel is written once and tested on any machine. Rules:
+ * 1. Start kernels with launch(). Declare shared memory with
+ *      SHARED(float, tile, [8][33]);      of this size
+ *      SHARED_DYNAMIC(bf16, rows);        of the size passed to launch()
+ * 2. No PTX outside this file. No memcpy or memset on shared or global memory.
+ * 3. Convert bf16 explicitly; never use operators on it. */
 #ifndef CUDA_GPU_CUH
 #define CUDA_GPU_CUH
 
@@ -19,13 +19,13 @@
 
 typedef __nv_bfloat16 bf16;
 
-/* Aligned for 16-byte copies and ldmatrix whatever the type. */
+/* Aligned for 16-byte copies and ldmatrix, whatever the type. */
 #define SHARED(type, name, dimensions) __shared__ __align__(16) type name dimensions
 #define SHARED_DYNAMIC(type, name)                                                                 \
     extern __shared__ __align__(128) unsigned char shared_dynamic_[];                              \
     type *name = reinterpret_cast<type *>(shared_dynamic_)
 
-/* launch - starts kernel(args...) on a stream; the caller looks at cudaGetLastError(). */
+/* launch - starts kernel(args...) on a stream; the caller checks cudaGetLastError(). */
 template <class... P, class... A>
 void launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
             A... args)
@@ -92,9 +92,9 @@ __device__ inline void ldmatrix_x2_trans(uint32_t (&r)[2], const void *row)
                  : "memory");
 }
 
-/* cp_async16, cp_async4 - so many aligned bytes from global to shared memory, zeros when not valid;
- * there after cp_async_wait<N>, which leaves the N youngest committed groups under way, and for
- * other threads after a barrier. */
+/* cp_async16, cp_async4 - copy 16 or 4 aligned bytes from global to shared memory; zeros if not
+ * valid. cp_async_wait<N> waits for all but the N youngest committed groups; other threads see the
+ * bytes after a barrier. */
 __device__ inline void cp_async16(void *to, const void *from, bool valid)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
@@ -126,7 +126,7 @@ __device__ inline uint32_t pack_bf16(float low, float high)
     return *reinterpret_cast<const uint32_t *>(&pair);
 }
 
-/* exp2_flushed - 2^x, and 0 where that is below the normal numbers. */
+/* exp2_flushed - 2^x; 0 instead of a subnormal number. */
 __device__ inline float exp2_flushed(float x)
 {
 #ifdef __CUDACC__
@@ -138,8 +138,8 @@ __device__ inline float exp2_flushed(float x)
 #endif
 }
 
-/* hide_from_compiler - x, of which the compiler knows nothing: what is computed from it in a rare
- * branch of a loop is computed there, and holds no registers in the rest of the loop. */
+/* hide_from_compiler - returns x, but hides its value from the optimiser, so that code in a rare
+ * branch is not hoisted out of the loop, where it would occupy registers. */
 __device__ inline int32_t hide_from_compiler(int32_t x)
 {
 #ifdef __CUDACC__
@@ -148,7 +148,7 @@ __device__ inline int32_t hide_from_compiler(int32_t x)
     return x;
 }
 
-/* All lanes of a full warp call these and get the result, the same bits in each. */
+/* All lanes of a full warp call these; each gets the same bits. */
 __device__ inline float warp_sum(float v)
 {
     for (int other = 16; other; other >>= 1) v += __shfl_xor_sync(0xffffffffu, v, other);

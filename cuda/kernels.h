@@ -1,9 +1,9 @@
 /* kernels.h - every launcher of the CUDA kernels, for the host code in C.
  *
- * 1. A launcher queues its work on `stream` (a cudaStream_t) and returns 0 or a cudaError_t value;
- *    a fault of the work itself surfaces at a later synchronise.
- * 2. Arguments are those of the op in backend/backend.h; every pointer within them is device
- * memory, the structs themselves are host memory and read before the return.
+ * 1. A launcher queues its work on `stream` (a cudaStream_t) and returns 0 or a cudaError_t value.
+ *    A fault of the work itself surfaces at a later synchronisation.
+ * 2. Arguments are those of the op in backend/backend.h. Pointers in them are device memory. The
+ *    structs are host memory; a launcher reads them before it returns.
  * 3. Two calls with the same inputs give the same bits. */
 #ifndef CUDA_KERNELS_H
 #define CUDA_KERNELS_H
@@ -18,17 +18,17 @@ extern "C" {
 #endif
 
 /* ---- attention.cu ----
- * Head widths up to 256; above 128 products are in f32 whatever the dtype. Workspaces: 16-byte
- * aligned, of at least so many bytes; their contents mean nothing between calls, and calls on one
- * stream may share one. That of attention depends on B, T, H and bias.bias_table_n and grows with
- * each. */
+ * Head widths up to 256; above 128 products are in fp32 for every dtype. A workspace is 16-byte
+ * aligned and has at least the number of bytes that NAME_workspace() returns. It carries nothing
+ * from one call to the next, so calls on one stream may share it. That of attention grows with B,
+ * T, H and bias.bias_table_n. */
 size_t cuda_attention_workspace(const struct attention *a);
 int cuda_attention(void *stream, const struct attention *a, void *workspace_dev);
 int cuda_attention_bwd(void *stream, const struct attention *a, void *workspace_dev);
 
 /* ---- embedding.cu, elementwise.cu ----
- * Any mixture of f32 and bf16 for gather, scatter and cast; elsewhere one dtype, tables f32.
- * scatter_rows adds in rising i also where an index occurs many times. */
+ * gather, scatter and cast accept any mixture of fp32 and bf16. The others take one dtype, with
+ * fp32 tables. scatter_rows adds in rising i, also if an index occurs many times. */
 int cuda_gather_rows(void *stream, const struct gather_rows_args *a);
 int cuda_scatter_rows(void *stream, const struct scatter_rows_args *a);
 int cuda_add_rows(void *stream, const struct add_rows_args *a);

@@ -1,4 +1,4 @@
-/* library.c - how libalibi_cuda.so presents itself to backend_open. */
+/* library.c - the entry point of libalibi_cuda.so, which backend_open calls. */
 #include <stdio.h>
 
 #include "context.h"
@@ -7,7 +7,7 @@ static int library_open(struct backend **out, int ordinal, int32_t threads, enum
                         struct err *e)
 {
     char name[32];
-    (void)threads; /* of the host: there is one */
+    (void)threads; /* the host uses one thread */
     snprintf(name, sizeof name, "cuda:%d", ordinal);
     return cuda_open(out, name, ordinal, precision, e);
 }

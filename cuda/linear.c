@@ -12,13 +12,13 @@
 enum { LINEAR_CHUNK = 128, LINEAR_ALIGNMENT = 16 };
 
 /* The product. Of a GPU that is lost the library says only that it failed: the runtime knows, and
- * may be asked this also while work is recorded. */
+ * may be asked also during a capture. */
 static int linear_product(struct cuda *c, const struct gemm_product *p, bool *ended, struct err *e)
 {
-    enum cudaStreamCaptureStatus recorded = cudaStreamCaptureStatusNone;
+    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     int rc = gemm_multiply(c->gemm_own, p, ended, e);
     if (rc != ERR_INTERNAL) return rc;
-    cudaError_t status = cudaStreamIsCapturing(c->stream_own, &recorded);
+    cudaError_t status = cudaStreamIsCapturing(c->stream_own, &capture);
     return cuda_is_lost(status) ? cuda_fault(c, status, "product", e) : rc;
 }
 

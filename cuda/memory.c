@@ -1,7 +1,7 @@
-/* memory.c - device memory, and what goes to and from it.
+/* memory.c - device memory, scratch memory, uploads and downloads.
  *
- * Uploads and downloads of any size pass through two pinned buffers in turn: while one is on its
- * way, the host fills or empties the other. */
+ * Uploads and downloads of any size alternate between two pinned buffers: while one is being
+ * copied, the host fills or empties the other. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ int cuda_memory_open(struct cuda *c, struct err *e)
     return 0;
 }
 
-/* Errors while closing have nobody to go to. */
+/* Ignores errors: nobody can act on them. */
 void cuda_memory_close(struct cuda *c)
 {
     for (int i = 0; i < CUDA_STAGES_N; i++) {
@@ -35,7 +35,7 @@ void cuda_watch_memory(struct cuda *c)
     size_t unused_bytes = 0, total_bytes = 0;
     if (cudaMemGetInfo(&unused_bytes, &total_bytes) != cudaSuccess) return;
     size_t used = total_bytes - unused_bytes;
-    if (used > c->used_most) c->used_most = used;
+    if (used > c->peak_bytes) c->peak_bytes = used;
 }
 
 int cuda_alloc(struct backend *b, void **out, size_t bytes, struct err *e)
@@ -43,10 +43,10 @@ int cuda_alloc(struct backend *b, void **out, size_t bytes, struct err *e)
     struct cuda *c = cuda_of(b);
     size_t unused_bytes = 0, total_bytes = 0;
     *out = NULL;
-    TRY(cuda_outside(c, "memory is asked for", e));
+    TRY(cuda_forbid_in_capture(c, "an allocation", e));
     cudaError_t status = cudaMalloc(out, bytes > 0 ? bytes : 1);
     if (status == cudaErrorMemoryAllocation) {
-        (void)cudaGetLastError(); /* this fault is dealt with and must not show up again */
+        (void)cudaGetLastError(); /* clears the error: a later check must not see it */
         (void)cudaMemGetInfo(&unused_bytes, &total_bytes);
         return ERR(e, ERR_NOMEM,
                    "%s: no memory for %zu bytes: %zu of the GPU's %zu are free; use a smaller "
@@ -61,7 +61,7 @@ int cuda_alloc(struct backend *b, void **out, size_t bytes, struct err *e)
 void cuda_release(struct backend *b, void *p)
 {
     (void)b;
-    (void)cudaFree(p); /* a fault of the device surfaces at the next call that can say so */
+    (void)cudaFree(p); /* a fault of the device surfaces at the next call that returns errors */
 }
 
 void cuda_scratch_tidy(struct cuda *c)
@@ -72,11 +72,11 @@ void cuda_scratch_tidy(struct cuda *c)
     c->outgrown_n = 0;
 }
 
-/* Graphs know scratch memory by its address: what they may use is kept until the last is gone. */
+/* Graphs hold addresses of scratch memory, so it is kept until the last graph is freed. */
 static int memory_outgrow(struct cuda *c, struct err *e)
 {
     size_t pieces = (size_t)c->outgrown_n + 1;
-    /* cudaFree waits for the work that may still use it. */
+    /* cudaFree waits for work that may still use the memory. */
     if (c->graphs_n == 0) return cuda_fault(c, cudaFree(c->scratch_own), "scratch memory", e);
     void **list = realloc(c->outgrown_own, pieces * sizeof *list);
     if (!list) return ERR(e, ERR_NOMEM, "%s: no memory for a list", c->backend.name);
@@ -88,7 +88,7 @@ static int memory_outgrow(struct cuda *c, struct err *e)
 int cuda_scratch(struct cuda *c, void **out, size_t bytes, struct err *e)
 {
     if (c->scratch_bytes < bytes) {
-        TRY(cuda_outside(c, "scratch memory grows", e));
+        TRY(cuda_forbid_in_capture(c, "growth of scratch memory", e));
         TRY(memory_outgrow(c, e));
         c->scratch_own = NULL;
         c->scratch_bytes = 0;
@@ -114,7 +114,7 @@ static size_t memory_part(size_t bytes, size_t done)
 int cuda_upload(struct backend *b, void *dst_dev, const void *src_host, size_t bytes, struct err *e)
 {
     struct cuda *c = cuda_of(b);
-    TRY(cuda_outside(c, "an upload", e));
+    TRY(cuda_forbid_in_capture(c, "an upload", e));
     for (size_t done = 0, part; done < bytes; done += part) {
         struct cuda_stage *s = memory_next_stage(c);
         part = memory_part(bytes, done);
@@ -135,7 +135,7 @@ int cuda_download(struct backend *b, void *dst_host, const void *src_dev, size_t
     struct cuda *c = cuda_of(b);
     const struct cuda_stage *before = NULL;
     size_t before_at = 0, before_bytes = 0;
-    TRY(cuda_outside(c, "a download", e));
+    TRY(cuda_forbid_in_capture(c, "a download", e));
     for (size_t done = 0, part = 0; done < bytes || before; done += part) {
         struct cuda_stage *s = NULL;
         part = memory_part(bytes, done);
@@ -178,17 +178,17 @@ int cuda_zero(struct backend *b, void *dst_dev, size_t bytes, struct err *e)
 int cuda_sync(struct backend *b, struct err *e)
 {
     struct cuda *c = cuda_of(b);
-    TRY(cuda_outside(c, "a sync", e));
+    TRY(cuda_forbid_in_capture(c, "a sync", e));
     return cuda_fault(c, cudaStreamSynchronize(c->stream_own), "sync", e);
 }
 
-/* The driver counts the whole device; a run has it to itself (one worker a GPU). It is asked where
- * memory grows and here, not at each sync: a step need not wait for the driver's answer. */
+/* The driver counts the whole device; a GPU has one worker, so that is the run's memory. We ask
+ * only where memory grows and here: at each sync, a step would wait for the driver. */
 int cuda_peak_bytes(struct backend *b, int64_t *out, struct err *e)
 {
     struct cuda *c = cuda_of(b);
     TRY(cuda_sync(b, e));
     cuda_watch_memory(c);
-    *out = (int64_t)c->used_most;
+    *out = (int64_t)c->peak_bytes;
     return 0;
 }

@@ -1,9 +1,9 @@
-/* ops.c - the functions of the backend: each op calls its launcher on the backend's stream, but for
- * the linear maps (linear.c). */
+/* ops.c - the functions of the backend. Each op calls its launcher on the backend's stream; the
+ * linear maps are in linear.c. */
 #include "context.h"
 #include "kernels.h"
 
-/* ---- what the kernels leave out ---- */
+/* ---- what the kernels do not support ---- */
 
 static int check_attention(const char *op, const struct backend *b, const struct attention *a,
                            struct err *e)
@@ -17,8 +17,8 @@ static int check_attention(const char *op, const struct backend *b, const struct
         return ERR(e, ERR_UNAVAILABLE,
                    "op %s: %d sinks at positions in a cache are not supported on %s; use cpu", op,
                    a->mask.sinks, b->name);
-    /* attention_bias_grad.cu has the gradient of the far constant from an identity, which is less
-     * exact than a window's few far pairs need. */
+    /* attention_bias_grad.cu computes the tail offset's gradient from an identity. With a window
+     * few pairs are in the tail, and its rounding error would be too large. */
     if (a->mask.window > 0 && a->bias.tail_offset_grad_dev)
         return ERR(e, ERR_UNAVAILABLE,
                    "op %s: a window of %d keys with a learned bias tail is not trained on %s; use "
@@ -36,7 +36,8 @@ static int check_columns(const char *op, const struct backend *b, const struct t
                (long long)x->cols, b->name, CUDA_NORM_COLS_MAX);
 }
 
-/* ---- from an op to its launcher; check: 0, or an expression of op, b, a and e ---- */
+/* ---- from an op to its launcher; check: 0, or an expression of op, b, a and e that returns an
+ * error code ---- */
 
 #define LAUNCH(name, args, check)                                                                  \
     static int cuda_run_##name(struct backend *b, const struct args *a, struct err *e)             \
@@ -89,7 +90,7 @@ static int cuda_run_all_reduce(struct backend *b, const struct all_reduce_args *
     (void)b;
     (void)a;
     (void)e;
-    return 0; /* one device: the sum over devices is what it holds */
+    return 0; /* with one device the sum over devices is its own value */
 }
 
 static size_t cuda_choices(struct backend *b, char *text, size_t bytes)
@@ -102,7 +103,7 @@ static int cuda_restore_choices(struct backend *b, const char *text, struct err 
     return gemm_adopt(cuda_of(b)->gemm_own, text, e);
 }
 
-#define cuda_run_rotary NULL /* attention rotates */
+#define cuda_run_rotary NULL /* attention rotates (attention.cuh, rule 4) */
 
 const struct backend_ops cuda_functions = {
     .close = cuda_close,

@@ -1,6 +1,6 @@
-/* rotate.cuh - a pair of a head turned by the angle of its token; attention*. */
-#ifndef CUDA_TURN_CUH
-#define CUDA_TURN_CUH
+/* rotate.cuh - rotates a pair of a head by the angle of its token; used by attention*. */
+#ifndef CUDA_ROTATE_CUH
+#define CUDA_ROTATE_CUH
 
 #include "gpu.cuh"
 

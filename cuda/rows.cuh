@@ -1,13 +1,13 @@
-/* rows.cuh - how the kernels on rows of matrices read, write and share work; cuda/embedding.cu,
- * elementwise.cu, layernorm.cu and softmax.cu.
+/* rows.cuh - how kernels on rows of matrices read, write and share work: embedding.cu,
+ * elementwise.cu, layernorm.cu, softmax.cu and others.
  *
- * 1. A thread owns eight neighbouring columns, the first a multiple of eight. Where every view of
- *    a call allows 16-byte accesses (`wide`, found on the host) whole eights use them; ragged ends
- *    and other views go element by element. Which thread owns which columns never depends on it,
- *    so neither do the bits.
- * 2. Arithmetic is in f32 whatever the dtype; a value is rounded once, when it is stored.
- * 3. Dropout draws the element (from + row) * cols + column of the whole update, row replaced
- *    by rows_dev[row] where given: the same bits as on the CPU. */
+ * 1. A thread owns eight neighbouring columns, the first a multiple of eight. If every view of a
+ *    call allows 16-byte accesses (`wide`, determined on the host), full groups of eight use them.
+ *    Ragged ends and other views go element by element. Threads own the same columns either way, so
+ *    the bits are the same.
+ * 2. Arithmetic is in fp32 for every dtype. A value is rounded once, when it is stored.
+ * 3. Dropout uses random number (first_row + row) * cols + column of the update, with rows_dev[row]
+ *    instead of row if given: the same bits as on the CPU. */
 #ifndef CUDA_ROWS_CUH
 #define CUDA_ROWS_CUH
 
@@ -46,7 +46,7 @@ __device__ inline void rows_narrow(bf16 *to, float x)
     *to = __float2bfloat16(x);
 }
 
-/* The value as the store would leave it: x rounded to T. */
+/* x rounded to T, as a store would round it. */
 __device__ inline float rows_rounded(const float *, float x)
 {
     return x;
@@ -71,7 +71,7 @@ __device__ inline struct eight rows_load(const T *from, int n, bool wide, float 
 template <class T> __device__ inline void rows_store(T *to, const struct eight &v, int n, bool wide)
 {
     if (wide && n == 8) {
-        eight_store(to, v);
+        vec8_store(to, v);
         return;
     }
 #pragma unroll
@@ -79,8 +79,7 @@ template <class T> __device__ inline void rows_store(T *to, const struct eight &
         if (i < n) rows_narrow(to + i, v.x[i]);
 }
 
-/* Eight elements as they stand in memory, on their way: bf16 takes half the registers of an eight.
- */
+/* Eight elements in their own dtype: in bf16 they take half the registers of struct eight. */
 template <class T> struct rows_raw {
     uint32_t word[2 * sizeof(T)];
 };
@@ -128,14 +127,14 @@ __device__ inline int rows_part(int64_t column, int64_t cols)
     return left >= 8 ? 8 : left > 0 ? (int)left : 0;
 }
 
-/* Whether 16-byte accesses fit this view: where its rows begin, of which a vector has one. */
+/* Whether every row of this view begins at a multiple of 16 bytes. */
 static inline bool rows_is_wide(const struct tensor *t)
 {
     int64_t stride_bytes = t->rows > 1 ? t->stride * (int64_t)dtype_bytes(t->dtype) : 0;
     return ((uintptr_t)t->data & 15) == 0 && stride_bytes % 16 == 0;
 }
 
-/* ---- a thread for each eight of a matrix ---- */
+/* ---- a thread for each group of eight columns ---- */
 
 struct rows_place {
     int64_t row, column;
@@ -151,7 +150,7 @@ __device__ inline struct rows_place rows_place_of(const struct tensor &t)
     return p;
 }
 
-/* Blocks of 256 threads, as wide as a row needs: neighbours in a warp read neighbouring eights. */
+/* Blocks of 256 threads, as wide as a row: neighbours in a warp read neighbouring columns. */
 static inline dim3 rows_block(int64_t cols)
 {
     unsigned width = 1;
@@ -167,7 +166,7 @@ static inline dim3 rows_grid(int64_t rows, int64_t cols, dim3 block)
 
 /* ---- dropout ---- */
 
-/* A dropout as kernels take it; keep_scale 0: none. */
+/* A dropout as kernels take it; keep_scale is 0 without dropout. */
 struct rows_draw {
     uint64_t key;
     const struct step_state *step_dev;
@@ -192,8 +191,8 @@ static inline struct rows_draw rows_draw_of(const struct dropout *d, int64_t col
     return out;
 }
 
-/* The factors, 0 or keep_scale, of eight elements from (row, column) on. Draws become bits, one
- * after the other: twelve words would fill the registers of kernels that hold rows. */
+/* The factors, 0 or keep_scale, of eight elements from (row, column) on. Each block of random words
+ * becomes bits before the next is drawn: twelve words would need too many registers. */
 __device__ inline struct eight rows_factors(const struct rows_draw &d, int64_t row, int64_t column)
 {
     int64_t place = d.first_row + (d.rows_dev ? d.rows_dev[row] : row);

@@ -1,13 +1,13 @@
 /* softmax.cu - softmax cross-entropy of rows of logits, its gradient in place, its sum over rows,
  * and log p alone.
  *
- * 1. Terms of a sum are powers of two, 2^(x log2(e) - k), where the whole number k is at least the
- *    highest exponent so far: to raise k is to multiply a sum by a power of two, which rounds
- *    nothing. log2(e) is taken in two parts.
- * 2. Eight terms are added in f32, everything above that in double; so is the logarithm. In the end
- *    the sum is divided by the highest term: a loss is never negative, and 0 for a single class.
- * 3. A block owns a row. How its threads share the columns depends on their number alone: the bits
- *    of a row are its own. */
+ * 1. The terms of a sum are 2^(x log2(e) - k), with an integer k that is at least the highest
+ *    exponent so far. Raising k multiplies a sum by a power of two, which is exact. log2(e) is
+ * split into two floats.
+ * 2. Eight terms are added in fp32. Sums of those, and the logarithm, are in double. At the end the
+ *    sum is divided by the highest term, so that a loss is never negative, and 0 for one class.
+ * 3. A block owns a row. How its threads share the columns depends on the number of columns alone,
+ *    so the bits of a row do not depend on the other rows. */
 #include "kernels.h"
 #include "rows.cuh"
 
@@ -34,7 +34,7 @@ __device__ static float softmax_term(float x, float k)
     return exp2f(fmaf(x, SOFTMAX_LOG2E_LOW, fmaf(x, SOFTMAX_LOG2E_HIGH, -k)));
 }
 
-/* 2^d for a whole number d <= 0; 0 where a term would not be seen in a sum of doubles. */
+/* 2^d for an integer d <= 0; 0 if the term is too small to change a sum of doubles. */
 __device__ static double softmax_power(float d)
 {
     return d >= -126.0f ? (double)__int_as_float(((int)d + 127) << 23) : 0.0;
@@ -56,7 +56,7 @@ __device__ static void softmax_take(struct softmax_part *s, const struct eight &
     s->sum += (double)(((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7])));
 }
 
-/* The parts of all threads of the block, for each of them; warps are added in order. */
+/* Adds the parts of all threads of the block, warps in order; each thread gets the result. */
 __device__ static struct softmax_sum softmax_block_sum(const struct softmax_part &s)
 {
     SHARED(double, sums, [SOFTMAX_THREADS_MAX / 32]);
@@ -80,7 +80,7 @@ __device__ static struct softmax_sum softmax_block_sum(const struct softmax_part
     return out;
 }
 
-/* The sum over a row. The next eight is asked for before this one is worked on. Missing columns
+/* The sum over a row. A thread loads its next eight columns before it uses these. Missing columns
  * are -infinity: their terms are 0. */
 template <class T>
 __device__ static struct softmax_sum softmax_row_sum(const T *row, int64_t cols, bool wide)
@@ -105,8 +105,8 @@ template <class T> __device__ static void softmax_clear(T *row, int64_t cols, bo
         rows_store(row + column, zero, rows_part(column, cols), wide);
 }
 
-/* Logits become p - (class == target), p = 2^((x - high) log2(e)) / sum. The product high log2(e)
- * is taken in two parts, too, so that the highest term is 1. */
+/* Replaces logits by p - (class == target), with p = 2^((x - high) log2(e)) / sum. The product
+ * high log2(e) is split too, so that the highest term is exactly 1. */
 template <class T>
 __device__ static void softmax_gradient(T *row, int64_t cols, bool wide, struct softmax_sum s,
                                         int32_t target)
@@ -131,10 +131,10 @@ __device__ static void softmax_gradient(T *row, int64_t cols, bool wide, struct 
     }
 }
 
-/* The loss of a row, and with `gradient` its logits' gradient in place. A block owns a row, a
- * thread every blockDim-th eight of it. Reads 1 element an element, with the gradient 2 and writes
- * 1; the second time a row comes from the second cache. As many threads as leave each about eight
- * eights, at most 512: so that several rows share a multiprocessor. */
+/* The loss of a row and, with `gradient`, the gradient of its logits in place. A block owns a row,
+ * a thread every blockDim-th group of eight columns. Reads 1 element an element; with the gradient
+ * 2, the second from the L2 cache, and writes 1. Blocks have at most 512 threads, about eight
+ * groups each, so that several rows share a multiprocessor. */
 template <class T>
 static __global__ void __launch_bounds__(SOFTMAX_THREADS_MAX)
     softmax_loss_k(float *loss, struct tensor logits, const int32_t *target, int gradient,
@@ -148,13 +148,13 @@ static __global__ void __launch_bounds__(SOFTMAX_THREADS_MAX)
         if (gradient) softmax_clear(row, logits.cols, wide);
         return;
     }
-    double chosen = rows_widen(row[wanted]); /* before the barrier, after which it is overwritten */
+    double chosen = rows_widen(row[wanted]); /* the gradient overwrites it */
     struct softmax_sum s = softmax_row_sum(row, logits.cols, wide);
     if (threadIdx.x == 0) loss[i] = (float)(log(s.sum) + ((double)s.high - chosen));
     if (gradient) softmax_gradient(row, logits.cols, wide, s, wanted);
 }
 
-/* log p of a row's target. Mapping as above; reads 1. */
+/* log p of a row's target. Mapping as above. Reads 1 element an element. */
 template <class T>
 static __global__ void __launch_bounds__(SOFTMAX_THREADS_MAX)
     softmax_logp_k(float *logp, struct tensor logits, const int32_t *target, int accumulate,
@@ -171,9 +171,9 @@ static __global__ void __launch_bounds__(SOFTMAX_THREADS_MAX)
     if (threadIdx.x == 0) logp[i] = accumulate ? logp[i] + value : value;
 }
 
-/* batch = the sum of the losses, total += it. One block: a batch has some ten thousand losses.
- * Thread t adds losses t, t + 512, ...; lanes and then warps are added in a fixed order. Reads 4
- * bytes a loss. */
+/* Sets batch to the sum of the losses and adds it to total. A batch has some ten thousand losses,
+ * so one block suffices. Thread t adds losses t, t + 512, ...; then lanes, then warps are added in
+ * a fixed order. Reads 4 bytes a loss. */
 static __global__ void __launch_bounds__(SOFTMAX_THREADS_MAX)
     sum_losses_k(double *batch, double *total, const float *loss, int64_t n)
 {

@@ -1,6 +1,6 @@
-/* vec.cuh - eight neighbouring elements of f32 or bf16, moved in 16-byte accesses. */
-#ifndef CUDA_EIGHT_CUH
-#define CUDA_EIGHT_CUH
+/* vec.cuh - eight neighbouring elements of fp32 or bf16, loaded and stored 16 bytes at a time. */
+#ifndef CUDA_VEC_CUH
+#define CUDA_VEC_CUH
 
 #include "gpu.cuh"
 
@@ -26,13 +26,13 @@ __device__ inline struct eight vec8_load(const bf16 *from)
     return out;
 }
 
-__device__ inline void eight_store(float *to, const struct eight &v)
+__device__ inline void vec8_store(float *to, const struct eight &v)
 {
     ((float4 *)to)[0] = make_float4(v.x[0], v.x[1], v.x[2], v.x[3]);
     ((float4 *)to)[1] = make_float4(v.x[4], v.x[5], v.x[6], v.x[7]);
 }
 
-__device__ inline void eight_store(bf16 *to, const struct eight &v)
+__device__ inline void vec8_store(bf16 *to, const struct eight &v)
 {
     *(uint4 *)to = make_uint4(pack_bf16(v.x[0], v.x[1]), pack_bf16(v.x[2], v.x[3]),
                               pack_bf16(v.x[4], v.x[5]), pack_bf16(v.x[6], v.x[7]));

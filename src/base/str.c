@@ -1,6 +1,7 @@
 /* str.c - see str.h. */
 #include "base/str.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -89,23 +90,32 @@ void str_from_double(char out[STR_DOUBLE_BYTES], double value)
     }
 }
 
-/* Edit distance: characters inserted, deleted or changed, and neighbours swapped. */
+/* Whether two letters are the same, case aside. */
+static bool same(char a, char b)
+{
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+/* Edit distance of a and of b up to "=": characters inserted, deleted or changed, and neighbours
+ * swapped. Among equals the fewest changes win: a slip of the finger drops a character more often
+ * than it hits the next one, so figur11 is figure11, not figure1. */
+enum { EDIT = 64, CHANGE = EDIT + 1 };
 static size_t str_distance(const char *a, const char *b)
 {
     size_t rows[3][STR_NEAR_BYTES + 1] = {{0}};
-    size_t n = strlen(b);
+    size_t n = strcspn(b, "=");
 
     if (n > STR_NEAR_BYTES) return SIZE_MAX;
-    for (size_t j = 0; j <= n; j++) rows[0][j] = j;
+    for (size_t j = 0; j <= n; j++) rows[0][j] = EDIT * j;
     for (size_t i = 1; a[i - 1]; i++) {
         size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
-        row[0] = i;
+        row[0] = EDIT * i;
         for (size_t j = 1; j <= n; j++) {
-            size_t best = above[j - 1] + (a[i - 1] != b[j - 1]);
-            if (above[j] + 1 < best) best = above[j] + 1;
-            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-            bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-            if (swapped && two_above[j - 2] + 1 < best) best = two_above[j - 2] + 1;
+            size_t best = above[j - 1] + (same(a[i - 1], b[j - 1]) ? 0 : CHANGE);
+            if (above[j] + EDIT < best) best = above[j] + EDIT;
+            if (row[j - 1] + EDIT < best) best = row[j - 1] + EDIT;
+            bool swapped = i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]);
+            if (swapped && two_above[j - 2] + EDIT < best) best = two_above[j - 2] + EDIT;
             row[j] = best;
         }
     }
@@ -115,7 +125,7 @@ static size_t str_distance(const char *a, const char *b)
 const char *str_nearest(const char *text, const char *const *names, size_t n)
 {
     const char *nearest = NULL;
-    size_t best = strlen(text) / 3 + 1;
+    size_t length = strlen(text), best = CHANGE * (length / 3 + 1);
 
     for (size_t i = 0; i < n; i++) {
         size_t distance = str_distance(text, names[i]);
@@ -123,7 +133,23 @@ const char *str_nearest(const char *text, const char *const *names, size_t n)
         best = distance;
         nearest = names[i];
     }
-    return nearest;
+    for (size_t i = 0; i < n && !nearest; i++) {
+        const char *dot = strrchr(names[i], '.');
+        if (dot && strcmp(dot + 1, text) == 0) nearest = names[i];
+    }
+    for (size_t i = 0; i < n && !nearest && length >= 3; i++)
+        if (strncmp(names[i], text, length) == 0) nearest = names[i];
+    const char *equals = nearest ? strchr(nearest, '=') : NULL;
+    return equals ? equals + 1 : nearest;
+}
+
+struct str_hint str_hint(const char *text, const char *const *names, size_t n)
+{
+    struct str_hint hint = {""};
+    const char *near = str_nearest(text, names, n);
+
+    if (near) snprintf(hint.text, sizeof hint.text, "; did you mean '%s'?", near);
+    return hint;
 }
 
 bool str_is_name(const char *text)

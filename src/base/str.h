@@ -30,9 +30,19 @@ enum { STR_DOUBLE_BYTES = 32 };
  * "1e-07". */
 void str_from_double(char out[STR_DOUBLE_BYTES], double value);
 
-/* str_nearest - the name with the smallest edit distance to text; NULL if each differs in more than
- * a third of its length. */
+/* str_nearest - the name that was probably meant by text, or NULL: the one with the smallest edit
+ * distance, case aside, unless that is more than a third of the text; else the one with this last
+ * part (updates for train.updates) or this beginning (pos for position). A name written
+ * "alias=name" is found by its alias; the result is the part behind "=". */
 const char *str_nearest(const char *text, const char *const *names, size_t n);
+
+enum { STR_HINT_BYTES = 128 };
+struct str_hint {
+    char text[STR_HINT_BYTES];
+};
+/* str_hint - "; did you mean 'NAME'?" with the nearest name, or "": the end of every message about
+ * an unknown name. */
+struct str_hint str_hint(const char *text, const char *const *names, size_t n);
 
 /* str_last_line - the last line of text that is not empty, or "". Modifies text: replaces control
  * characters by '?' and cuts the line end. */

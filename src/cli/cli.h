@@ -3,7 +3,8 @@
  * 1. A command is a row: name, one-line help, function. `alibi NAME --help` is printed from the row
  * and the command's options.
  * 2. Answers go to stdout, everything else to stderr; exit statuses follow err_exit_code.
- * 3. Commands parse with cli_parse, open the project with cli_open, and return an error code. */
+ * 3. A command describes its options and calls cli_begin, which parses them and opens what the row
+ * says; it returns an error code. */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
@@ -26,9 +27,9 @@ enum cli_type {
     CLI_COUNT,   /* an integer from 1; out: int32_t */
     CLI_REAL,    /* a number from 0; out: double */
     CLI_FORMAT,  /* of a report; out: enum report_format */
+    CLI_WHICH,   /* best, last; out: enum spec_checkpoint */
     CLI_TEXT,    /* this and the following types: a text; out: const char * */
     CLI_SCALE,   /* mini, small, paper, none */
-    CLI_WHICH,   /* best, last */
     CLI_DEVICE,  /* a device of this machine */
     CLI_DEVICES, /* argument of --devices: also a cluster */
     CLI_AXES,    /* position=alibi,L_train=512 */
@@ -51,44 +52,53 @@ struct cli_option {
     const char *argument, *help;
 };
 
+struct cli_command;
 struct cli {
+    const struct cli_command *self;
+    int argc; /* of the words after the command's name */
+    char **argv;
     struct arena arena;
     struct project project;
     const char *project_dir; /* --project, or NULL */
     bool quiet;              /* --quiet */
     struct cli_list rest;    /* positional arguments */
     struct store *store;     /* results.db if the command opened it; main closes it */
-    /* For completion: cli_parse passes the options to it and returns CLI_DONE. */
+    /* For completion: cli_begin passes the options to it and returns CLI_DONE. */
     void (*take_options)(void *context, const struct cli_option *all);
     void *take_options_context;
+};
+
+/* What cli_begin opens. */
+enum cli_opens {
+    CLI_NOTHING,
+    CLI_PROJECT,        /* --project or the current folder */
+    CLI_RESULTS_IF_ANY, /* also results.db for reading if it exists; without it every run is new */
+    CLI_RESULTS,        /* also results.db for reading */
+    CLI_RUNS            /* and replaces positional arguments, prefixes of run ids, by the ids */
 };
 
 struct cli_command {
     const char *name, *arguments, *help;
     const char *more; /* further text of --help, or NULL */
-    int (*run)(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e);
+    int (*run)(struct cli *c, struct err *e);
+    enum cli_opens opens;
+    int32_t rest_min, rest_max; /* positional arguments */
     bool hidden;
 };
 
 const struct cli_command *cli_commands(size_t *n);
 
-/* cli_parse - parses options and rest_min to rest_max positional arguments, in any order; the
- * latter go to c->rest. Every command also has --project DIR, --quiet and --help. CLI_DONE: --help
- * was printed or completion took the options; the command must return. Errors: ERR_USAGE unknown
- * option, with the nearest name; too few or too many arguments. */
+/* cli_begin - parses options (NULL: none) and positional arguments, in any order, and opens what
+ * the command needs. Every command also has --project DIR, --quiet and --help. CLI_DONE: --help was
+ * printed or completion took the options; the command must return. Errors: ERR_USAGE unknown
+ * option, with the nearest name; too few or too many arguments; the name of an artefact instead of
+ * a run, with the right command. */
 enum { CLI_DONE = INT_MIN };
-int cli_parse(struct cli *c, const struct cli_command *self, const struct cli_option *options,
-              int argc, char **argv, int32_t rest_min, int32_t rest_max, struct err *e);
-
-/* cli_open - opens the project: --project or the current folder. */
+int cli_begin(struct cli *c, const struct cli_option *options, struct err *e);
+/* cli_open - opens --project or the current folder. */
 int cli_open(struct cli *c, struct err *e);
 /* cli_results - path of results.db. */
 char *cli_results(struct cli *c);
-/* cli_open_results - cli_open; also opens results.db for reading. */
-int cli_open_results(struct cli *c, struct err *e);
-/* cli_find_run - store_find_run; for the name of an artefact the error suggests the right command.
- */
-int cli_find_run(struct cli *c, char run_id[SPEC_ID_BYTES], const char *given, struct err *e);
 /* cli_plural - "" for one, else "s". */
 const char *cli_plural(int64_t n);
 
@@ -112,9 +122,11 @@ struct cli_planning {
 /* cli_planning - the options as struct planning_options. */
 struct planning_options cli_planning(const struct cli_planning *o);
 
+/* cli_show_progress - draws the share of a preparation at a terminal. */
+void cli_show_progress(void *context, const char *what, double share);
+
 /* The commands. */
-typedef int cli_run_fn(struct cli *c, const struct cli_command *self, int argc, char **argv,
-                       struct err *e);
+typedef int cli_run_fn(struct cli *c, struct err *e);
 cli_run_fn cli_plan, cli_run, cli_report, cli_claims, cli_query, cli_compare, cli_status, cli_show,
     cli_logs, cli_curves, cli_settings, cli_artefacts, cli_devices, cli_doctor, cli_data, cli_merge,
     cli_gc, cli_verify, cli_import, cli_export, cli_completion, cli_complete, cli_worker,

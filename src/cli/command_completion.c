@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "plan/settings.h"
 
 static const char script_bash[] =
     "_alibi() {\n"
@@ -32,14 +31,13 @@ static const char script_fish[] =
     "complete -c alibi -a '(alibi complete (commandline -opc)[2..-1] (commandline -ct) "
     "2>/dev/null)'\n";
 
-int cli_completion(struct cli *c, const struct cli_command *self, int argc, char **argv,
-                   struct err *e)
+int cli_completion(struct cli *c, struct err *e)
 {
     static const struct {
         const char *shell, *script;
     } scripts[] = {{"bash", script_bash}, {"zsh", script_zsh}, {"fish", script_fish}};
 
-    TRY(cli_parse(c, self, NULL, argc, argv, 1, 1, e));
+    TRY(cli_begin(c, NULL, e));
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
         if (strcmp(scripts[i].shell, c->rest.item[0]) != 0) continue;
         fputs(scripts[i].script, stdout);
@@ -127,18 +125,11 @@ static int offer_values(struct typed *t, enum cli_type type, struct err *e)
     return 0;
 }
 
-static int offer_run(void *context, int columns_n, const char *const *names,
-                     const struct store_cell *cells, struct err *e)
-{
-    (void)columns_n, (void)names, (void)e;
-    offer(context, cells[0].text, "");
-    return 0;
-}
-
 /* Offers positional arguments: artefacts, runs, or the words listed in the usage. */
 static int offer_argument(struct typed *t, const struct cli_command *command, struct err *e)
 {
-    struct store *store = NULL;
+    struct cli *c = t->cli;
+    struct rows runs;
     const char *usage = command->arguments;
     char **name;
     int32_t n;
@@ -146,22 +137,22 @@ static int offer_argument(struct typed *t, const struct cli_command *command, st
     if (strchr(usage, '|') && usage[0] >= 'a' && usage[0] <= 'z') {
         for (const char *end; *usage && *usage != ' '; usage = *end == '|' ? end + 1 : end) {
             end = usage + strcspn(usage, "| ");
-            offer(t, arena_printf(&t->cli->arena, "%.*s", (int)(end - usage), usage), "");
+            offer(t, arena_strndup(&c->arena, usage, (size_t)(end - usage)), "");
         }
         return 0;
     }
-    TRY(cli_open(t->cli, e));
+    TRY(cli_open(c, e));
     if (strstr(usage, "ARTEFACT")) {
-        TRY(plan_list(&name, &n, &t->cli->project, &t->cli->arena, e));
+        TRY(plan_list(&name, &n, &c->project, &c->arena, e));
         offer(t, "all", "");
         for (int32_t i = 0; i < n; i++) offer(t, name[i], "");
     }
     if (!strstr(usage, "RUN")) return 0;
-    TRY(store_open(&store, cli_results(t->cli), STORE_READ, e));
-    int rc =
-        store_query(store, "SELECT run_id FROM run_list ORDER BY 1", NULL, 0, 5, offer_run, t, e);
-    store_close(store);
-    return rc;
+    TRY(store_open(&c->store, cli_results(c), STORE_READ, e));
+    TRY(rows_read(&runs, &c->arena, c->store, "SELECT run_id FROM run_list ORDER BY 1", NULL, 0,
+                  e));
+    for (int32_t i = 0; i < runs.n; i++) offer(t, runs.row[i][0].text, "");
+    return 0;
 }
 
 /* Searches the options of a command for the incomplete word. */
@@ -205,41 +196,39 @@ static int typed_join(struct typed *t, int argc, char **argv)
 }
 
 /* Completes a word after the name of a command. */
-static int complete_argument(struct typed *t, const struct cli_command *command, int argc,
-                             char **argv, struct err *e)
+static int complete_argument(struct typed *t, const struct cli_command *command, struct err *e)
 {
-    int first = typed_join(t, argc, argv);
-    struct option_search s = {.typed = t, .before = argv[first - 1]};
+    int first = typed_join(t, t->cli->argc, t->cli->argv);
+    struct option_search s = {.typed = t, .before = t->cli->argv[first - 1]};
     const char *equals = strncmp(t->word, "--", 2) == 0 ? strchr(t->word, '=') : NULL;
 
     if (equals) {
         s.named = arena_strndup(&t->cli->arena, t->word, (size_t)(equals - t->word));
         t->kept_n = (size_t)(equals + 1 - t->word);
     }
+    t->cli->self = command;
     t->cli->take_options = search_options;
     t->cli->take_options_context = &s;
-    int rc = command->run(t->cli, command, 0, NULL, e);
+    int rc = command->run(t->cli, e);
     if (rc != CLI_DONE) return rc;
     if (t->word[0] == '-' && !equals) return 0;
     if (equals || s.type != CLI_FLAG) return offer_values(t, s.type, e);
     return offer_argument(t, command, e);
 }
 
-int cli_complete(struct cli *c, const struct cli_command *self, int argc, char **argv,
-                 struct err *e)
+int cli_complete(struct cli *c, struct err *e)
 {
     struct typed t = {.cli = c};
     size_t n;
     const struct cli_command *commands = cli_commands(&n);
 
-    (void)self;
-    if (argc < 1) return 0;
-    t.word = argv[0];
+    if (c->argc < 1) return 0;
+    t.word = c->argv[0];
     for (size_t i = 0; i < n; i++) {
         if (commands[i].hidden) continue;
-        if (argc == 1) offer(&t, commands[i].name, "");
-        if (argc > 1 && strcmp(commands[i].name, argv[0]) == 0)
-            return complete_argument(&t, &commands[i], argc, argv, e);
+        if (c->argc == 1) offer(&t, commands[i].name, "");
+        if (c->argc > 1 && strcmp(commands[i].name, t.word) == 0)
+            return complete_argument(&t, &commands[i], e);
     }
     return 0;
 }

@@ -23,13 +23,6 @@ struct data_options {
     const char *id_end;
 };
 
-static void show_progress(void *context, const char *what, double share)
-{
-    (void)context;
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K%s %3.0f %%%s", what, 100 * share, share >= 1 ? "\n" : "");
-}
-
 static void print_corpus(const struct corpus *k)
 {
     printf("%-24s %9d words  %12lld train  %9lld valid  %9lld test  %.16s%s\n", k->name, k->vocab,
@@ -109,13 +102,24 @@ static int download(const struct fetch_source *s, const struct data_options *o, 
     return rc;
 }
 
+static int unknown_corpus(struct arena *a, const char *name, struct err *e)
+{
+    int32_t n;
+    const struct fetch_source *all = fetch_sources(&n);
+    const char **names = arena_array(a, (size_t)n, sizeof *names);
+
+    for (int32_t i = 0; i < n; i++) names[i] = all[i].name;
+    return ERR(e, ERR_USAGE, "unknown corpus '%s' (see `alibi data list`)%s", name,
+               str_hint(name, names, (size_t)n).text);
+}
+
 static int fetch(struct cli *c, const char *name, const struct data_options *o, struct err *e)
 {
     const struct fetch_source *s = fetch_source_find(name);
     const char *sha256 = o->sha256, *archive = o->from;
     bool there = true;
 
-    if (!s) return ERR(e, ERR_USAGE, "unknown corpus '%s' (see `alibi data list`)", name);
+    if (!s) return unknown_corpus(&c->arena, name, e);
     if (!sha256) sha256 = s->sha256;
     if (strlen(sha256) != 64 || strspn(sha256, "0123456789abcdef") != 64)
         return ERR(e, ERR_USAGE, "--sha256: expected 64 lower-case hex digits, found '%.70s'",
@@ -180,7 +184,7 @@ static int prepare(struct cli *c, struct data_options *o, struct err *e)
             e, ERR_USAGE,
             "%s is not an embedded corpus; pass --text DIR with train.txt, valid.txt and test.txt",
             p->name);
-    p->progress = show_progress;
+    p->progress = cli_show_progress;
     TRY(prepare_corpus(&c->project, p, e));
     TRY(corpus_open(&k, &c->project, p->name, e));
     print_corpus(&k);
@@ -189,7 +193,7 @@ static int prepare(struct cli *c, struct data_options *o, struct err *e)
     return 0;
 }
 
-int cli_data(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+int cli_data(struct cli *c, struct err *e)
 {
     struct data_options o = {0};
     const struct cli_option options[] = {
@@ -214,8 +218,7 @@ int cli_data(struct cli *c, const struct cli_command *self, int argc, char **arg
         {"force", 0, CLI_FLAG, &o.prepare.force, NULL, "overwrite existing output"},
         {0}};
 
-    TRY(cli_parse(c, self, options, argc, argv, 1, 2, e));
-    TRY(cli_open(c, e));
+    TRY(cli_begin(c, options, e));
     const char *verb = c->rest.item[0];
     if (strcmp(verb, "list") == 0) return list_corpora(c, e);
     if (strcmp(verb, "prepare") != 0 && strcmp(verb, "verify") != 0 && strcmp(verb, "fetch") != 0)

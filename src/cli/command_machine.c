@@ -119,13 +119,13 @@ static int print_devices(struct cli *c, bool all, struct err *e)
     return 0;
 }
 
-int cli_devices(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+int cli_devices(struct cli *c, struct err *e)
 {
     bool all = false;
     const struct cli_option options[] = {
         {"all", 0, CLI_FLAG, &all, "", "also list the emulated GPU, if this build has one"}, {0}};
 
-    TRY(cli_parse(c, self, options, argc, argv, 0, 0, e));
+    TRY(cli_begin(c, options, e));
     return print_devices(c, all, e);
 }
 
@@ -176,14 +176,13 @@ static void check_project(struct cli *c, int *wrong)
     store_close(store);
 }
 
-int cli_doctor(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+int cli_doctor(struct cli *c, struct err *e)
 {
     struct device list[PLANNING_DEVICES_MAX];
     int32_t n = 0;
     int wrong = 0;
 
-    TRY(cli_parse(c, self, NULL, argc, argv, 0, 0, e));
-    TRY(cli_open(c, e));
+    TRY(cli_begin(c, NULL, e));
     check(&wrong, true, "program",
           arena_printf(&c->arena, "alibi %s, %s", code_id(), c->project.program));
     check(&wrong, true, "shipped", c->project.share);
@@ -211,7 +210,7 @@ int cli_doctor(struct cli *c, const struct cli_command *self, int argc, char **a
     return 0;
 }
 
-int cli_worker(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+int cli_worker(struct cli *c, struct err *e)
 {
     const char *device = "cpu";
     int32_t threads = 1;
@@ -220,17 +219,13 @@ int cli_worker(struct cli *c, const struct cli_command *self, int argc, char **a
         {"threads", 0, CLI_COUNT, &threads, "N", "threads of the CPU backend (default 1)"},
         {0}};
 
-    TRY(cli_parse(c, self, options, argc, argv, 1, 1, e));
-    TRY(cli_open(c, e));
+    TRY(cli_begin(c, options, e));
     struct worker_options o = {.dir = c->rest.item[0], .device = device, .threads = threads};
     return worker_run(&c->project, &o, e);
 }
 
-int cli_slurm_job(struct cli *c, const struct cli_command *self, int argc, char **argv,
-                  struct err *e)
+int cli_slurm_job(struct cli *c, struct err *e)
 {
-
-    TRY(cli_parse(c, self, NULL, argc, argv, 1, 1, e));
-    TRY(cli_open(c, e));
+    TRY(cli_begin(c, NULL, e));
     return slurm_node_run(&c->project, c->rest.item[0], e);
 }

@@ -120,7 +120,7 @@ static void print_plan(const struct planning *p, bool all, struct arena *a)
     if (planning_check_precision(p, &lacking) < 0) printf("note: %s\n", lacking.text);
 }
 
-int cli_plan(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+int cli_plan(struct cli *c, struct err *e)
 {
     struct cli_planning o = {0};
     bool all = false, configs = false;
@@ -131,11 +131,9 @@ int cli_plan(struct cli *c, const struct cli_command *self, int argc, char **arg
         {"configs", 0, CLI_FLAG, &configs, NULL, "print lines for experiments/paper_configs.txt"},
         {0}};
 
-    TRY(cli_parse(c, self, options, argc, argv, 1, CLI_LIST_MAX, e));
+    TRY(cli_begin(c, options, e));
     if (configs && o.set.n) return ERR(e, ERR_USAGE, "--configs cannot be combined with --set");
-    TRY(cli_open(c, e));
-    int rc = store_open(&c->store, cli_results(c), STORE_READ, e);
-    if (rc < 0 && rc != ERR_NOINPUT) return rc; /* without results.db every run is new */
+    int rc = 0;
     const struct planning_options po = cli_planning(&o);
     TRY_OUT(rc, planning_open(&p, &c->project, c->rest.item, c->rest.n, &po, c->store, e));
     if (configs)

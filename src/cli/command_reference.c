@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "cli/cli.h"
-#include "plan/settings.h"
 
 /* --- settings ------------------------------------------------------------------------------- */
 
@@ -61,14 +60,13 @@ static void print_key(const struct spec_key *key, bool in_full, struct arena *a)
     if (*key->source) printf("  source   %s\n", key->source);
 }
 
-int cli_settings(struct cli *c, const struct cli_command *self, int argc, char **argv,
-                 struct err *e)
+int cli_settings(struct cli *c, struct err *e)
 {
     const struct spec_key *key;
     size_t n, found = 0;
     const struct spec_key *keys = spec_keys(&n);
 
-    TRY(cli_parse(c, self, NULL, argc, argv, 0, 1, e));
+    TRY(cli_begin(c, NULL, e));
     const char *asked = c->rest.n ? c->rest.item[0] : NULL;
     for (size_t i = 0; i < n; i++) {
         if (!is_selected(&keys[i], asked)) continue;
@@ -103,8 +101,7 @@ static int print_artefact(struct cli *c, const char *name, const char *scale, st
     return 0;
 }
 
-int cli_artefacts(struct cli *c, const struct cli_command *self, int argc, char **argv,
-                  struct err *e)
+int cli_artefacts(struct cli *c, struct err *e)
 {
     const char *scale = NULL;
     char **name;
@@ -113,10 +110,7 @@ int cli_artefacts(struct cli *c, const struct cli_command *self, int argc, char 
                                           "scale of the runs (default: the grid's, else mini)"},
                                          {0}};
 
-    TRY(cli_parse(c, self, options, argc, argv, 0, 0, e));
-    TRY(cli_open(c, e));
-    int rc = store_open(&c->store, cli_results(c), STORE_READ, e);
-    if (rc < 0 && rc != ERR_NOINPUT) return rc; /* without results.db every run is new */
+    TRY(cli_begin(c, options, e));
     TRY(plan_list(&name, &n, &c->project, &c->arena, e));
     printf("artefact   runs done    time left  title\n");
     for (int32_t i = 0; i < n; i++) TRY(print_artefact(c, name[i], scale, e));

@@ -88,33 +88,24 @@ static int write_reports_to(const char *path, struct cli *c, const struct report
     return rc;
 }
 
-static int note_variant(void *context, int columns_n, const char *const *names,
-                        const struct store_cell *cells, struct err *e)
-{
-    const struct report_item *item = context;
-
-    (void)columns_n, (void)names, (void)e;
-    log_info("note: %s has results only of a changed grid: alibi report %s --scale %s",
-             item->artefact, cells[0].text, item->scale);
-    return 0;
-}
-
 /* If only variants of the grid have results, names the command that shows them. */
-static int note_variants(struct store *store, const struct report_item *item,
-                         const struct report_options *o, struct err *e)
+static int note_variants(struct cli *c, const struct report_item *item, struct err *e)
 {
     static const char sql[] =
         "SELECT DISTINCT artefact FROM artefact_points WHERE scale = :scale"
         " AND substr(artefact, 1, length(:name) + 7) = :name || ' --set '"
         " AND NOT EXISTS (SELECT 1 FROM artefact_points WHERE artefact = :name AND scale = :scale)";
     const struct store_param params[] = {{"name", item->artefact}, {"scale", item->scale}};
-    struct report_item copy = *item;
+    struct rows rows;
 
-    if (*o->variant) return 0;
-    return store_query(store, sql, params, 2, 30, note_variant, &copy, e);
+    TRY(rows_read(&rows, &c->arena, c->store, sql, params, 2, e));
+    for (int32_t i = 0; i < rows.n; i++)
+        log_info("note: %s has results only of a changed grid: alibi report %s --scale %s",
+                 item->artefact, rows.row[i][0].text, item->scale);
+    return 0;
 }
 
-int cli_report(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+int cli_report(struct cli *c, struct err *e)
 {
     const char *path = NULL;
     struct asked asked = {0};
@@ -135,12 +126,11 @@ int cli_report(struct cli *c, const struct cli_command *self, int argc, char **a
         {"trust", 0, CLI_FLAG, &o.trust, NULL, "run every plot.gp outside the sandbox"},
         {0}};
 
-    TRY(cli_parse(c, self, options, argc, argv, 1, CLI_LIST_MAX, e));
-    TRY(cli_open_results(c, e));
+    TRY(cli_begin(c, options, e));
     TRY(take_artefacts(&items, &items_n, c, &c->rest, &asked, e));
     o.draw = !no_draw;
     o.variant = asked.variant;
-    for (int32_t i = 0; i < items_n; i++) TRY(note_variants(c->store, &items[i], &o, e));
+    for (int32_t i = 0; i < items_n && !*o.variant; i++) TRY(note_variants(c, &items[i], e));
     if (path) o.color = false;
     TRY(write_reports_to(path, c, items, items_n, &o, e));
     if (undrawn.n > 0)
@@ -149,7 +139,7 @@ int cli_report(struct cli *c, const struct cli_command *self, int argc, char **a
     return 0;
 }
 
-int cli_claims(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+int cli_claims(struct cli *c, struct err *e)
 {
     struct asked asked = {0};
     struct report_item *items;
@@ -162,8 +152,7 @@ int cli_claims(struct cli *c, const struct cli_command *self, int argc, char **a
         CLI_FORMAT_OPTION(&o.format),
         {0}};
 
-    TRY(cli_parse(c, self, options, argc, argv, 0, CLI_LIST_MAX, e));
-    TRY(cli_open_results(c, e));
+    TRY(cli_begin(c, options, e));
     TRY(take_artefacts(&items, &items_n, c, &c->rest, &asked, e));
     for (int32_t i = 0; i < items_n; i++) o.scale = items[i].scale;
     for (int32_t i = 0; i < items_n; i++) items[i].scale = o.scale; /* that of the heading */
@@ -174,7 +163,7 @@ int cli_claims(struct cli *c, const struct cli_command *self, int argc, char **a
     return 0;
 }
 
-int cli_query(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+int cli_query(struct cli *c, struct err *e)
 {
     double limit_s = 30;
     enum report_format format = REPORT_TEXT;
@@ -183,17 +172,15 @@ int cli_query(struct cli *c, const struct cli_command *self, int argc, char **ar
         {"limit", 0, CLI_REAL, &limit_s, "S", "time limit in seconds (default 30)"},
         {0}};
 
-    TRY(cli_parse(c, self, options, argc, argv, 1, 1, e));
-    TRY(cli_open_results(c, e));
+    TRY(cli_begin(c, options, e));
     return report_query(stdout, c->store, c->rest.item[0], limit_s, format, e);
 }
 
-int cli_compare(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+int cli_compare(struct cli *c, struct err *e)
 {
     enum report_format format = REPORT_TEXT;
     const struct cli_option options[] = {CLI_FORMAT_OPTION(&format), {0}};
 
-    TRY(cli_parse(c, self, options, argc, argv, 2, 2, e));
-    TRY(cli_open_results(c, e));
+    TRY(cli_begin(c, options, e));
     return report_compare(stdout, c->store, c->rest.item[0], c->rest.item[1], format, e);
 }

@@ -9,14 +9,6 @@
 
 static const double day_s = 86400.0, hour_s = 3600.0;
 
-static void show_preparation(void *context, const char *what, double share)
-{
-    (void)context;
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[Kpreparing: %s %3.0f %%%s", what, 100 * share,
-                share >= 1 ? "\n" : "");
-}
-
 /* More than a day of work needs --yes; at a terminal, more than an hour is confirmed. */
 static int check_duration(const struct planning *p, bool yes, struct err *e)
 {
@@ -47,7 +39,7 @@ static void add_executor_options(struct cli_option *option, const char **words)
     }
 }
 
-int cli_run(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+int cli_run(struct cli *c, struct err *e)
 {
     struct cli_planning o = {0};
     struct scheduler_options so = {.tries = 3, .stall_s = 300};
@@ -72,7 +64,7 @@ int cli_run(struct cli *c, const struct cli_command *self, int argc, char **argv
 
     add_executor_options(options, so.words);
 
-    TRY(cli_parse(c, self, options, argc, argv, 1, CLI_LIST_MAX, e));
+    TRY(cli_begin(c, options, e));
     if (redo + reevaluate + failed + stale > 1)
         return ERR(e, ERR_USAGE,
                    "--redo, --redo-evaluations, --failed and --stale exclude each other");
@@ -84,7 +76,6 @@ int cli_run(struct cli *c, const struct cli_command *self, int argc, char **argv
                            : PICK_MISSING;
     so.devices = o.devices;
     so.quiet = c->quiet;
-    TRY(cli_open(c, e));
     /* Used only for the estimate: errors are ignored, because opening the file for writing creates,
      * migrates or rejects it. */
     (void)store_open(&c->store, cli_results(c), STORE_READ, NULL);
@@ -97,7 +88,7 @@ int cli_run(struct cli *c, const struct cli_command *self, int argc, char **argv
     store_close(c->store);
     c->store = NULL;
     TRY_OUT(rc, store_open(&c->store, cli_results(c), STORE_WRITE, e));
-    rc = workflow_run(c->store, &c->project, &p, &po.plan, &so, show_preparation, e);
+    rc = workflow_run(c->store, &c->project, &p, &po.plan, &so, cli_show_progress, e);
 out:
     planning_close(&p);
     return rc;

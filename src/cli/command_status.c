@@ -32,40 +32,37 @@ static const char trouble_sql[] = "SELECT run_id, attempt, state, message, log_p
                                   " (SELECT max(attempt) FROM attempts b WHERE b.run_id = "
                                   "a.run_id) ORDER BY ended_at DESC LIMIT 10";
 
-static int note_row(void *context, int columns_n, const char *const *names,
-                    const struct store_cell *cells, struct err *e)
-{
-    (void)columns_n, (void)names, (void)cells, (void)e;
-    *(bool *)context = true;
-    return 0;
-}
-
-static int print_status(struct store *store, struct err *e)
+static int print_status(struct cli *c, struct err *e)
 {
     static const struct {
         const char *heading, *sql;
     } parts[] = {{"runs", counts_sql}, {"running", running_sql}, {"in trouble", trouble_sql}};
+    struct arena scratch;
+    struct rows rows;
+    int rc = 0;
+
+    arena_init(&scratch);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        bool any = false;
-        TRY(store_query(store, parts[i].sql, NULL, 0, 30, note_row, &any, e));
-        if (!any && i > 0) continue;
+        TRY_OUT(rc, rows_read(&rows, &scratch, c->store, parts[i].sql, NULL, 0, e));
+        if (rows.n == 0 && i > 0) continue;
         printf("%s%s\n", i ? "\n" : "", parts[i].heading);
-        TRY(report_query(stdout, store, parts[i].sql, 30, REPORT_TEXT, e));
+        TRY_OUT(rc, report_query(stdout, c->store, parts[i].sql, 30, REPORT_TEXT, e));
     }
-    return 0;
+out:
+    arena_fini(&scratch);
+    return rc;
 }
 
-int cli_status(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+int cli_status(struct cli *c, struct err *e)
 {
     bool watch = false;
     const struct cli_option options[] = {
         {"watch", 'w', CLI_FLAG, &watch, NULL, "repeat every second until Ctrl-C"}, {0}};
 
-    TRY(cli_parse(c, self, options, argc, argv, 0, 0, e));
-    TRY(cli_open_results(c, e));
+    TRY(cli_begin(c, options, e));
     for (;;) {
         if (watch && isatty(STDOUT_FILENO)) printf("\033[H\033[2J");
-        TRY(print_status(c->store, e));
+        TRY(print_status(c, e));
         if (!watch) break;
         fflush(stdout);
         TRY(file_check_output(stdout, e));
@@ -74,51 +71,14 @@ int cli_status(struct cli *c, const struct cli_command *self, int argc, char **a
     return 0;
 }
 
-/* A section of `show`; its heading is printed above the first row. */
-struct part {
-    const char *heading, *sql;
-    int32_t rows_n;
-};
-
-static int print_cells(void *context, int columns_n, const char *const *names,
-                       const struct store_cell *cells, struct err *e)
-{
-    struct part *p = context;
-
-    (void)e;
-    if (p->rows_n++ == 0) printf("%s\n", p->heading);
-    for (int i = 0; i < columns_n; i++)
-        if (cells[i].text) printf("  %-20s %s\n", names[i], cells[i].text);
-    printf("\n");
-    return 0;
-}
-
-/* Prints one setting per line. */
-static int print_spec(void *context, int columns_n, const char *const *names,
-                      const struct store_cell *cells, struct err *e)
-{
-    (void)context, (void)columns_n, (void)names, (void)e;
-    printf("spec\n");
-    for (const char *line = cells[0].text; *line;) {
-        int length = (int)strcspn(line, "\n");
-        printf("  %.*s\n", length, line);
-        line += length + (line[length] == '\n');
-    }
-    printf("\n");
-    return 0;
-}
-
 /* Describes how an evaluation's perplexity is computed, from its spec and its training's. */
-static int print_protocol(void *context, int columns_n, const char *const *names,
-                          const struct store_cell *cells, struct err *e)
+static int print_protocol(const char *spec, const char *trained, struct err *e)
 {
     struct spec s, t;
     struct windows w;
 
-    (void)context, (void)columns_n, (void)names;
     /* Specs written by a program of another meaning are not described. */
-    if (spec_parse(&s, cells[0].text, NULL) < 0 || spec_parse(&t, cells[1].text, NULL) < 0)
-        return 0;
+    if (spec_parse(&s, spec, NULL) < 0 || spec_parse(&t, trained, NULL) < 0) return 0;
     const struct spec_eval *v = &s.eval;
     bool sliding = v->window == SPEC_SLIDING;
     int64_t all = v->split == SPEC_TEST    ? t.data.test_tokens
@@ -141,43 +101,49 @@ static int print_protocol(void *context, int columns_n, const char *const *names
     return 0;
 }
 
-static int print_run(struct cli *c, const char *run_id, struct err *e)
+int cli_show(struct cli *c, struct err *e)
 {
-    static const char newest[] =
-        "SELECT split, attempt, step, loss_nats, perplexity, lr, grad_norm FROM curves a WHERE "
-        "run_id = :run AND step = (SELECT max(step) FROM curves b WHERE b.run_id = :run AND "
-        "b.split = a.split) ORDER BY split";
-    struct part parts[] = {
-        {"result", "SELECT * FROM trainings WHERE run_id = :run", 0},
-        {"result", "SELECT * FROM evaluations WHERE run_id = :run", 0},
-        {"result", "SELECT * FROM benchmarks WHERE run_id = :run", 0},
-        {"last recorded", newest, 0},
-        {"attempts", "SELECT * FROM attempts WHERE run_id = :run ORDER BY attempt", 0},
+    /* Sections; a heading is printed above the first row. */
+    static const struct {
+        const char *heading, *sql;
+    } parts[] = {
+        {"result", "SELECT * FROM trainings WHERE run_id = :run"},
+        {"result", "SELECT * FROM evaluations WHERE run_id = :run"},
+        {"result", "SELECT * FROM benchmarks WHERE run_id = :run"},
+        {"last recorded",
+         "SELECT split, attempt, step, loss_nats, perplexity, lr, grad_norm FROM curves a"
+         " WHERE run_id = :run AND step = (SELECT max(step) FROM curves b WHERE b.run_id = :run"
+         " AND b.split = a.split) ORDER BY split"},
+        {"attempts", "SELECT * FROM attempts WHERE run_id = :run ORDER BY attempt"},
         {"needed by",
          "SELECT artefact, point, L_train_nominal, L_valid_nominal FROM artefact_points"
-         " WHERE run_id = :run ORDER BY artefact, point",
-         0},
+         " WHERE run_id = :run ORDER BY artefact, point"},
     };
-    const struct store_param run = {"run", arena_strdup(&c->arena, run_id)};
+    static const char specs_sql[] =
+        "SELECT r.spec, t.spec FROM run_list r LEFT JOIN run_list t ON t.run_id = r.train_run_id"
+        " WHERE r.run_id = :run";
+    struct rows rows;
 
-    printf("run %s\n", run_id);
-    TRY(store_query(c->store, "SELECT spec FROM run_list WHERE run_id = :run", &run, 1, 30,
-                    print_spec, NULL, e));
-    TRY(store_query(c->store,
-                    "SELECT r.spec, t.spec FROM run_list r JOIN run_list t ON t.run_id = "
-                    "r.train_run_id WHERE r.run_id = :run",
-                    &run, 1, 30, print_protocol, NULL, e));
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        TRY(store_query(c->store, parts[i].sql, &run, 1, 30, print_cells, &parts[i], e));
+    TRY(cli_begin(c, NULL, e));
+    const struct store_param run = {"run", c->rest.item[0]};
+    printf("run %s\nspec\n", run.value);
+    TRY(rows_read(&rows, &c->arena, c->store, specs_sql, &run, 1, e));
+    const struct store_cell *specs = rows.row[0];
+    for (const char *line = specs[0].text; *line;) {
+        int length = (int)strcspn(line, "\n");
+        printf("  %.*s\n", length, line);
+        line += length + (line[length] == '\n');
+    }
+    printf("\n");
+    if (specs[1].text) TRY(print_protocol(specs[0].text, specs[1].text, e));
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        TRY(rows_read(&rows, &c->arena, c->store, parts[i].sql, &run, 1, e));
+        for (int32_t r = 0; r < rows.n; r++) {
+            if (r == 0) printf("%s\n", parts[i].heading);
+            for (int k = 0; k < rows.columns_n; k++)
+                if (rows.row[r][k].text) printf("  %-20s %s\n", rows.name[k], rows.row[r][k].text);
+            printf("\n");
+        }
+    }
     return 0;
-}
-
-int cli_show(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
-{
-    char run_id[SPEC_ID_BYTES];
-
-    TRY(cli_parse(c, self, NULL, argc, argv, 1, 1, e));
-    TRY(cli_open_results(c, e));
-    TRY(cli_find_run(c, run_id, c->rest.item[0], e));
-    return print_run(c, run_id, e);
 }

@@ -30,12 +30,11 @@ static void print_merge(struct cli *c, const struct merge_result *m, const char 
         printf("%d of them cannot be read (the first: %s)\n", m->copied.skipped_n, m->copied.why);
 }
 
-int cli_merge(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+int cli_merge(struct cli *c, struct err *e)
 {
     struct merge_result m;
 
-    TRY(cli_parse(c, self, NULL, argc, argv, 1, 1, e));
-    TRY(cli_open(c, e));
+    TRY(cli_begin(c, NULL, e));
     if (!file_exists(c->rest.item[0])) return ERR(e, ERR_NOINPUT, "%s not found", c->rest.item[0]);
     TRY(store_open(&c->store, cli_results(c), STORE_WRITE, e));
     TRY(workflow_merge(&m, &c->project, &c->arena, c->store, c->rest.item[0], e));
@@ -46,17 +45,16 @@ int cli_merge(struct cli *c, const struct cli_command *self, int argc, char **ar
     return 0;
 }
 
-int cli_gc(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+int cli_gc(struct cli *c, struct err *e)
 {
     struct gc_result r;
 
-    TRY(cli_parse(c, self, NULL, argc, argv, 0, 0, e));
-    TRY(cli_open(c, e));
+    TRY(cli_begin(c, NULL, e));
     if (!file_exists(cli_results(c)))
         return ERR(e, ERR_NOINPUT, "%s not found; nothing to delete", cli_results(c));
     /* Opening for writing ensures that no scheduler is running. */
     TRY(store_open(&c->store, cli_results(c), STORE_WRITE, e));
-    TRY(workflow_gc(&r, &c->project, c->store, e));
+    TRY(workflow_gc(&r, &c->project, &c->arena, c->store, e));
     printf("%d attempts removed, %s freed\n", r.folders_n, str_bytes(&c->arena, r.bytes));
     return 0;
 }
@@ -76,22 +74,19 @@ static void print_finding(void *context, enum verify_verdict verdict, const char
     if (detail && *detail) printf("      %s\n", detail);
 }
 
-int cli_verify(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+int cli_verify(struct cli *c, struct err *e)
 {
     enum { UPDATES_DEFAULT = 5, UPDATES_UNSET = -1 };
     struct verify_options o = {.report = print_finding};
     struct verify_summary v;
-    char run_id[SPEC_ID_BYTES];
     int32_t updates = UPDATES_UNSET;
     const struct cli_option options[] = {
         {"updates", 'u', CLI_NUMBER, &updates, "K",
          "updates of a training to reproduce; 0: none (default 5 with RUN, else 0)"},
         {0}};
 
-    TRY(cli_parse(c, self, options, argc, argv, 0, 1, e));
-    TRY(cli_open_results(c, e));
-    if (c->rest.n) TRY(cli_find_run(c, run_id, c->rest.item[0], e));
-    o.run_id = c->rest.n ? run_id : NULL;
+    TRY(cli_begin(c, options, e));
+    o.run_id = c->rest.n ? c->rest.item[0] : NULL;
     o.updates = updates != UPDATES_UNSET ? updates : c->rest.n ? UPDATES_DEFAULT : 0;
     TRY(workflow_verify(&v, &c->project, &c->arena, c->store, &o, e));
     printf("results.db is intact; %d checkpoints hashed, %d results compared with their records, "
@@ -123,7 +118,7 @@ static void print_import(struct cli *c, const struct import_options *o,
            o->scale ? " --scale " : "", o->scale ? o->scale : "", position, r->L_train_nominal);
 }
 
-int cli_import(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+int cli_import(struct cli *c, struct err *e)
 {
     struct import_options o = {.artefact = "table5"};
     struct import_result r;
@@ -141,31 +136,25 @@ int cli_import(struct cli *c, const struct cli_command *self, int argc, char **a
         {"force", 0, CLI_FLAG, &o.force, NULL, "replace an existing result"},
         {0}};
 
-    TRY(cli_parse(c, self, options, argc, argv, 1, 1, e));
-    TRY(cli_open(c, e));
+    TRY(cli_begin(c, options, e));
     if (!o.scale && !strchr(o.artefact, '/')) o.scale = "paper";
     TRY(workflow_import(&r, &c->project, &c->arena, c->rest.item[0], &o, e));
     print_import(c, &o, &r);
     return 0;
 }
 
-int cli_export(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+int cli_export(struct cli *c, struct err *e)
 {
-    const char *dir = NULL, *which = "best";
-    char run_id[SPEC_ID_BYTES];
+    const char *dir = NULL;
+    enum spec_checkpoint which = SPEC_BEST;
     struct export_result r;
     const struct cli_option options[] = {
         {"out", 'o', CLI_TEXT, &dir, "DIR", "write to DIR (default exports/RUN)"},
         {"checkpoint", 0, CLI_WHICH, &which, "WHICH", "best (on valid, the default) or last"},
         {0}};
 
-    TRY(cli_parse(c, self, options, argc, argv, 1, 1, e));
-    if (strcmp(which, "best") != 0 && strcmp(which, "last") != 0)
-        return ERR(e, ERR_USAGE, "--checkpoint: expected best or last, found '%.40s'", which);
-    TRY(cli_open_results(c, e));
-    TRY(cli_find_run(c, run_id, c->rest.item[0], e));
-    TRY(workflow_export(&r, &c->project, &c->arena, c->store, run_id, dir,
-                        strcmp(which, "best") == 0 ? SPEC_BEST : SPEC_LAST, e));
+    TRY(cli_begin(c, options, e));
+    TRY(workflow_export(&r, &c->project, &c->arena, c->store, c->rest.item[0], dir, which, e));
     printf("exported run %s to %s: model.safetensors, config.json%s\n", r.run_id, r.dir,
            r.has_dictionary ? ", dict.txt"
                             : "; no dict.txt, because the corpus is not on this machine");

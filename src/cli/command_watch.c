@@ -15,11 +15,11 @@
 
 /* --- logs ----------------------------------------------------------------------------------- */
 
-enum { LOG_LINES = 20, LOG_DIR_BYTES = 512 }; /* lines of losses or progress, approximately */
+enum { LOG_LINES = 20 }; /* lines of losses or progress, approximately */
 
 /* An attempt whose event records are printed as they arrive. */
 struct log {
-    char dir[LOG_DIR_BYTES]; /* relative to the project */
+    const char *dir; /* relative to the project */
     bool is_training, ended;
     int64_t updates; /* of the training */
     double wps,
@@ -28,18 +28,6 @@ struct log {
     int fd;       /* its log file; -1: not open yet */
     off_t offset; /* in the log file, printed so far */
 };
-
-static int take_attempt(void *context, int columns_n, const char *const *names,
-                        const struct store_cell *cells, struct err *e)
-{
-    struct log *l = context;
-
-    (void)columns_n, (void)names, (void)e;
-    snprintf(l->dir, sizeof l->dir, "%s", cells[0].text);
-    l->is_training = strcmp(cells[1].text, "train") == 0;
-    if (cells[2].text) (void)str_to_int(&l->updates, cells[2].text);
-    return 0;
-}
 
 static void print_step(struct cli *c, const struct log *l, const struct record_step *s)
 {
@@ -149,7 +137,7 @@ static int print_attempt(struct cli *c, struct log *l, bool follow, struct err *
     }
 }
 
-int cli_logs(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+int cli_logs(struct cli *c, struct err *e)
 {
     static const char sql[] =
         "SELECT substr(a.log_path, 1, length(a.log_path) - 4), r.kind,"
@@ -157,23 +145,22 @@ int cli_logs(struct cli *c, const struct cli_command *self, int argc, char **arg
         " FROM attempts a JOIN run_list r USING (run_id) WHERE run_id = CAST(:run AS TEXT)"
         " ORDER BY a.attempt DESC LIMIT 1";
     bool follow = false;
-    char run_id[SPEC_ID_BYTES];
     struct log l = {.fd = -1};
-    int rc = 0;
+    struct rows rows;
     const struct cli_option options[] = {
         {"follow", 'f', CLI_FLAG, &follow, NULL, "follow until the attempt ends"}, {0}};
 
-    TRY(cli_parse(c, self, options, argc, argv, 1, 1, e));
-    TRY(cli_open_results(c, e));
-    TRY(cli_find_run(c, run_id, c->rest.item[0], e));
+    TRY(cli_begin(c, options, e));
+    const char *run_id = c->rest.item[0];
     const struct store_param run = {"run", run_id};
-    TRY_OUT(rc, store_query(c->store, sql, &run, 1, 30, take_attempt, &l, e));
-    if (!*l.dir) {
-        rc = ERR(e, ERR_NOINPUT, "run %s has no attempts and therefore no log", run_id);
-        goto out;
-    }
-    rc = print_attempt(c, &l, follow, e);
-out:
+    TRY(rows_read(&rows, &c->arena, c->store, sql, &run, 1, e));
+    if (rows.n == 0)
+        return ERR(e, ERR_NOINPUT, "run %s has no attempts and therefore no log", run_id);
+    const struct store_cell *row = rows.row[0];
+    l.dir = row[0].text;
+    l.is_training = strcmp(row[1].text, "train") == 0;
+    if (row[2].text) (void)str_to_int(&l.updates, row[2].text);
+    int rc = print_attempt(c, &l, follow, e);
     if (l.fd >= 0) close(l.fd);
     event_reader_close(l.reader);
     return rc;
@@ -195,17 +182,16 @@ static void terminal_size(struct report_curves_args *args)
     args->lines = size.ws_row - 2 < CURVES_LINES_MAX ? size.ws_row - 2 : CURVES_LINES_MAX;
 }
 
-int cli_curves(struct cli *c, const struct cli_command *self, int argc, char **argv, struct err *e)
+int cli_curves(struct cli *c, struct err *e)
 {
     bool watch = false;
     struct report_curves_args args = {0};
     const struct cli_option options[] = {
         {"watch", 'w', CLI_FLAG, &watch, NULL, "redraw every two seconds until Ctrl-C"}, {0}};
 
-    TRY(cli_parse(c, self, options, argc, argv, 1, CLI_LIST_MAX, e));
-    TRY(cli_open_results(c, e));
+    TRY(cli_begin(c, options, e));
     char(*ids)[SPEC_ID_BYTES] = arena_array(&c->arena, (size_t)c->rest.n, sizeof *ids);
-    for (int32_t i = 0; i < c->rest.n; i++) TRY(cli_find_run(c, ids[i], c->rest.item[i], e));
+    for (int32_t i = 0; i < c->rest.n; i++) memcpy(ids[i], c->rest.item[i], sizeof *ids);
     args.run_id = (const char(*)[SPEC_ID_BYTES])ids;
     args.runs_n = c->rest.n;
     args.svg = !watch;

@@ -37,6 +37,10 @@ static const char report_more[] =
     "of gnuplot or a sandbox, all else is printed and the exit status is 69.\n\n"
     "  alibi report table5 --format latex\n"
     "  alibi report all --format html --out plots/report.html";
+static const char logs_more[] =
+    "Losses, validations and checkpoints, then the worker's warnings and errors. Every update is "
+    "in\n"
+    "the view curves and in the attempt's event file.";
 static const char curves_more[] = "Draws in the terminal and, without --watch, writes "
                                   "plots/curves-RUN.svg. Several runs share one\n"
                                   "picture. Needs gnuplot.\n\n"
@@ -130,49 +134,57 @@ static const char completion_more[] = "`make install` installs the scripts. Othe
                                       "  source <(alibi completion zsh)\n"
                                       "  alibi completion fish | source";
 
+enum { ANY = CLI_LIST_MAX };
+
 static const struct cli_command table[] = {
     {"plan", "ARTEFACT…", "list the runs an artefact needs, why, and their cost", plan_more,
-     cli_plan, false},
-    {"run", "ARTEFACT…", "run what is missing; the same command resumes", run_more, cli_run, false},
+     cli_plan, CLI_RESULTS_IF_ANY, 1, ANY, false},
+    {"run", "ARTEFACT…", "run what is missing; the same command resumes", run_more, cli_run,
+     CLI_PROJECT, 1, ANY, false},
     {"report", "ARTEFACT…", "print tables, draw figures, give verdicts", report_more, cli_report,
-     false},
+     CLI_RESULTS, 1, ANY, false},
     {"claims", "[ARTEFACT…]", "judge the paper's claims",
-     "The exit status is 70 if a claim is contradicted.", cli_claims, false},
-    {"status", "", "show running and finished runs", NULL, cli_status, false},
+     "The exit status is 70 if a claim is contradicted.", cli_claims, CLI_RESULTS, 0, ANY, false},
+    {"status", "", "show running and finished runs", NULL, cli_status, CLI_RESULTS, 0, 0, false},
     {"show", "RUN", "show a run's spec, attempts and results",
-     "RUN is a run id or a prefix of at least 4 digits that matches one run.", cli_show, false},
-    {"logs", "RUN", "print the log of a run's newest attempt",
-     "Losses, validations and checkpoints, then the worker's warnings and errors. Every update is "
-     "in\n"
-     "the view curves and in the attempt's event file.",
-     cli_logs, false},
-    {"curves", "RUN…", "draw training and validation losses", curves_more, cli_curves, false},
-    {"list", "", "list artefacts, what is done and the time left", NULL, cli_artefacts, false},
+     "RUN is a run id or a prefix of at least 4 digits that matches one run.", cli_show, CLI_RUNS,
+     1, 1, false},
+    {"logs", "RUN", "print the log of a run's newest attempt", logs_more, cli_logs, CLI_RUNS, 1, 1,
+     false},
+    {"curves", "RUN…", "draw training and validation losses", curves_more, cli_curves, CLI_RUNS, 1,
+     ANY, false},
+    {"list", "", "list artefacts, what is done and the time left", NULL, cli_artefacts,
+     CLI_RESULTS_IF_ANY, 0, 0, false},
     {"settings", "[KEY]", "list the settings of a grid and of --set", settings_more, cli_settings,
+     CLI_NOTHING, 0, 1, false},
+    {"query", "SQL", "run a read-only SQL query on results.db", query_more, cli_query, CLI_RESULTS,
+     1, 1, false},
+    {"compare", "A B", "compare two sets of evaluations", compare_more, cli_compare, CLI_RESULTS, 2,
+     2, false},
+    {"devices", "", "list usable devices", NULL, cli_devices, CLI_NOTHING, 0, 0, false},
+    {"doctor", "", "check this machine: devices, BLAS, tools", NULL, cli_doctor, CLI_PROJECT, 0, 0,
      false},
-    {"query", "SQL", "run a read-only SQL query on results.db", query_more, cli_query, false},
-    {"compare", "A B", "compare two sets of evaluations", compare_more, cli_compare, false},
-    {"devices", "", "list usable devices", NULL, cli_devices, false},
-    {"doctor", "", "check this machine: devices, BLAS, tools", NULL, cli_doctor, false},
     {"data", "list|fetch|prepare|verify …", "list, fetch, prepare and verify corpora", data_more,
-     cli_data, false},
+     cli_data, CLI_PROJECT, 1, 2, false},
     {"import", "FILE", "register a published checkpoint as a training", import_more, cli_import,
-     false},
-    {"export", "RUN", "write a training's weights as safetensors", export_more, cli_export, false},
+     CLI_PROJECT, 1, 1, false},
+    {"export", "RUN", "write a training's weights as safetensors", export_more, cli_export,
+     CLI_RUNS, 1, 1, false},
     {"merge", "DB|DIR", "ingest results from another project or rebuild results.db", merge_more,
-     cli_merge, false},
+     cli_merge, CLI_PROJECT, 1, 1, false},
     {"gc", "", "delete files of superseded attempts",
      "Deletes the folders of attempts that did not become a run's result, once the run is done.",
-     cli_gc, false},
+     cli_gc, CLI_PROJECT, 0, 0, false},
     {"verify", "[RUN]", "check stored files and reproduce runs bit for bit", verify_more,
-     cli_verify, false},
+     cli_verify, CLI_RUNS, 0, 1, false},
     {"completion", "bash|zsh|fish", "print a shell completion script", completion_more,
-     cli_completion, false},
+     cli_completion, CLI_NOTHING, 1, 1, false},
     {"complete", "WORD…", "print completions of the last word (called by that script)", NULL,
-     cli_complete, true},
-    {"worker", "DIR", "execute one attempt (started by run)", NULL, cli_worker, true},
+     cli_complete, CLI_NOTHING, 0, ANY, true},
+    {"worker", "DIR", "execute one attempt (started by run)", NULL, cli_worker, CLI_PROJECT, 1, 1,
+     true},
     {"slurm-job", "DIR", "execute one attempt as a Slurm job (submitted by run)", NULL,
-     cli_slurm_job, true},
+     cli_slurm_job, CLI_PROJECT, 1, 1, true},
 };
 
 const struct cli_command *cli_commands(size_t *n)

@@ -44,16 +44,15 @@ static int run_command(int argc, char **argv, struct err *e)
     for (size_t i = 0; i < n; i++) {
         names[i] = commands[i].name;
         if (strcmp(commands[i].name, argv[1]) != 0) continue;
-        struct cli c = {0};
+        struct cli c = {.self = &commands[i], .argc = argc - 2, .argv = argv + 2};
         arena_init(&c.arena);
-        int rc = commands[i].run(&c, &commands[i], argc - 2, argv + 2, e);
+        int rc = commands[i].run(&c, e);
         store_close(c.store);
         arena_fini(&c.arena);
         return rc == CLI_DONE ? 0 : rc;
     }
-    const char *near = str_nearest(argv[1], names, n);
-    return ERR(e, ERR_USAGE, "unknown command '%s'%s%s; see `alibi --help`", argv[1],
-               near ? "; did you mean " : "", near ? near : "");
+    return ERR(e, ERR_USAGE, "unknown command '%s' (see `alibi --help`)%s", argv[1],
+               str_hint(argv[1], names, n).text);
 }
 
 /* Opens closed standard streams, so that no other file gets their descriptor and receives messages.

@@ -1,35 +1,29 @@
-/* options.c - parses and describes the options of a command. */
+/* options.c - parses and describes the options of a command, and opens what it needs. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/cli.h"
 #include "report/report.h"
 
-static void print_option(const char *name, char letter, const char *argument, const char *help)
-{
-    char left[64];
-    snprintf(left, sizeof left, "%s%c%s--%s%s%s", letter ? "-" : "  ", letter ? letter : ' ',
-             letter ? ", " : " ", name, argument ? " " : "", argument ? argument : "");
-    int column = 26;
-
-    for (const char *c = left; *c; c++)
-        column += (*c & 0xC0) == 0x80; /* UTF-8 continuation bytes have no width */
-    printf("  %-*s %s\n", column, left, help);
-}
-
-static void print_help(const struct cli_command *self, const struct cli_option *options)
+static void print_help(const struct cli_command *self, const struct cli_option *all)
 {
     printf("usage: alibi %s%s%s [options]\n\n%s\n", self->name, *self->arguments ? " " : "",
            self->arguments, self->help);
     if (self->more) printf("\n%s\n", self->more);
     printf("\noptions:\n");
-    for (const struct cli_option *o = options; o && o->name; o++)
-        print_option(o->name, o->letter, o->argument, o->help);
-    print_option("project", 0, "DIR", "work in this folder instead of the current one");
-    print_option("quiet", 'q', NULL, "log only warnings and errors");
-    print_option("help", 'h', NULL, "print this help");
+    for (const struct cli_option *o = all; o->name; o++) {
+        char left[64];
+        int column = 26;
+        snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : "  ",
+                 o->letter ? o->letter : ' ', o->letter ? ", " : " ", o->name,
+                 o->argument ? " " : "", o->argument ? o->argument : "");
+        for (const char *c = left; *c; c++)
+            column += (*c & 0xC0) == 0x80; /* UTF-8 continuation bytes have no width */
+        printf("  %-*s %s\n", column, left, o->help);
+    }
 }
 
 static int take_value(const struct cli_option *o, const char *text, struct err *e)
@@ -50,6 +44,11 @@ static int take_value(const struct cli_option *o, const char *text, struct err *
                        text);
     } else if (o->type == CLI_FORMAT) {
         return report_format_find(o->out, text, e);
+    } else if (o->type == CLI_WHICH) {
+        bool last = strcmp(text, "last") == 0;
+        if (!last && strcmp(text, "best") != 0)
+            return ERR(e, ERR_USAGE, "--%s: expected best or last, found '%.40s'", o->name, text);
+        *(enum spec_checkpoint *)o->out = last ? SPEC_LAST : SPEC_BEST;
     } else if (o->type < CLI_LIST) {
         *(const char **)o->out = text;
     } else {
@@ -85,55 +84,87 @@ static int find_option(const struct cli_option **out, const struct cli_command *
                self->name, near ? "; did you mean --" : "", near ? near : "", self->name);
 }
 
-int cli_parse(struct cli *c, const struct cli_command *self, const struct cli_option *options,
-              int argc, char **argv, int32_t rest_min, int32_t rest_max, struct err *e)
+/* Parses the words; `all` ends with --help, which sets *help. */
+static int parse(struct cli *c, const struct cli_option *all, const bool *help, struct err *e)
 {
-    struct cli_option all[CLI_OPTIONS_MAX] = {{0}};
+    const struct cli_command *self = c->self;
     struct cli_list *rest = &c->rest;
-    bool help = false, only_rest = false;
-    int32_t n = 0;
+    bool only_rest = false;
 
-    for (const struct cli_option *o = options; o && o->name; o++) all[n++] = *o;
-    all[n++] = (struct cli_option){"project", 0, CLI_TEXT, &c->project_dir, "DIR", ""};
-    all[n++] = (struct cli_option){"quiet", 'q', CLI_FLAG, &c->quiet, NULL, ""};
-    all[n++] = (struct cli_option){"help", 'h', CLI_FLAG, &help, NULL, ""};
-    if (c->take_options) {
-        c->take_options(c->take_options_context, all);
-        return CLI_DONE;
-    }
-    for (int i = 0; i < argc; i++) {
+    for (char **word = c->argv, **end = word + c->argc; word < end; word++) {
         const struct cli_option *o = NULL;
-        if (only_rest || argv[i][0] != '-' || argv[i][1] == '\0') {
-            if (rest->n == rest_max || rest->n == CLI_LIST_MAX)
-                return ERR(e, ERR_USAGE, "unexpected argument '%s'; usage: alibi %s %s", argv[i],
+        if (only_rest || (*word)[0] != '-' || (*word)[1] == '\0') {
+            if (rest->n == self->rest_max)
+                return ERR(e, ERR_USAGE, "unexpected argument '%s'; usage: alibi %s %s", *word,
                            self->name, self->arguments);
-            rest->item[rest->n++] = argv[i];
+            rest->item[rest->n++] = *word;
             continue;
         }
-        if (strcmp(argv[i], "--") == 0) {
-            only_rest = true;
-            continue;
-        }
-        TRY(find_option(&o, self, all, argv[i], e));
-        const char *value = argv[i][1] == '-' ? strchr(argv[i], '=') : NULL;
+        only_rest = strcmp(*word, "--") == 0;
+        if (only_rest) continue;
+        TRY(find_option(&o, self, all, *word, e));
+        const char *value = (*word)[1] == '-' ? strchr(*word, '=') : NULL;
         if (o->type == CLI_FLAG && value)
-            return ERR(e, ERR_USAGE, "%s: --%s takes no value", argv[i], o->name);
-        if (o->type != CLI_FLAG && !value && i + 1 == argc)
+            return ERR(e, ERR_USAGE, "%s: --%s takes no value", *word, o->name);
+        if (o->type != CLI_FLAG && !value && word + 1 == end)
             return ERR(e, ERR_USAGE, "--%s requires %s", o->name, o->argument);
         if (value)
             value++;
         else if (o->type != CLI_FLAG)
-            value = argv[++i];
+            value = *++word;
         TRY(take_value(o, value, e));
     }
+    if (!*help && rest->n < self->rest_min)
+        return ERR(e, ERR_USAGE, "`alibi %s` needs %s; see `alibi %s --help`", self->name,
+                   self->arguments, self->name);
+    return 0;
+}
+
+/* Replaces a prefix of a run id by the id. */
+static int find_run(struct cli *c, const char **run, struct err *e)
+{
+    char *path, run_id[SPEC_ID_BYTES];
+    const char *grid = arena_printf(&c->arena, "experiments/%.64s/grid.yaml", *run);
+
+    if (str_is_name(*run) && project_find(&path, &c->project, &c->arena, grid, NULL) == 0)
+        return ERR(e, ERR_USAGE, "'%s' is an artefact, not a run id; see `alibi report %s`", *run,
+                   *run);
+    TRY(store_find_run(c->store, run_id, *run, e));
+    *run = arena_strdup(&c->arena, run_id);
+    return 0;
+}
+
+int cli_begin(struct cli *c, const struct cli_option *options, struct err *e)
+{
+    enum cli_opens opens = c->self->opens;
+    struct cli_option all[CLI_OPTIONS_MAX] = {{0}};
+    bool help = false;
+    int32_t n = 0;
+
+    for (; options && options->name; options++) all[n++] = *options;
+    all[n++] = (struct cli_option){"project", 0,
+                                   CLI_TEXT,  &c->project_dir,
+                                   "DIR",     "work in this folder instead of the current one"};
+    all[n++] = (struct cli_option){"quiet",   'q',  CLI_FLAG,
+                                   &c->quiet, NULL, "log only warnings and errors"};
+    all[n++] = (struct cli_option){"help", 'h', CLI_FLAG, &help, NULL, "print this help"};
+    if (c->take_options) {
+        c->take_options(c->take_options_context, all);
+        return CLI_DONE;
+    }
+    TRY(parse(c, all, &help, e));
     if (help) {
-        print_help(self, options);
+        print_help(c->self, all);
         return CLI_DONE;
     }
     if (c->quiet) log_set_level(LOG_WARN);
-    if (rest->n < rest_min)
-        return ERR(e, ERR_USAGE, "`alibi %s` needs %s; see `alibi %s --help`", self->name,
-                   self->arguments, self->name);
+    if (opens >= CLI_PROJECT) TRY(cli_open(c, e));
+    if (opens >= CLI_RESULTS_IF_ANY) {
+        int rc = store_open(&c->store, cli_results(c), STORE_READ, e);
+        if (rc < 0 && !(rc == ERR_NOINPUT && opens == CLI_RESULTS_IF_ANY)) return rc;
+    }
+    for (int32_t i = 0; opens == CLI_RUNS && i < c->rest.n; i++)
+        TRY(find_run(c, &c->rest.item[i], e));
     return 0;
 }
 
@@ -147,21 +178,12 @@ char *cli_results(struct cli *c)
     return project_path(&c->project, &c->arena, "results.db");
 }
 
-int cli_open_results(struct cli *c, struct err *e)
+void cli_show_progress(void *context, const char *what, double share)
 {
-    TRY(cli_open(c, e));
-    return store_open(&c->store, cli_results(c), STORE_READ, e);
-}
-
-int cli_find_run(struct cli *c, char run_id[SPEC_ID_BYTES], const char *given, struct err *e)
-{
-    char *path;
-    const char *grid = arena_printf(&c->arena, "experiments/%.64s/grid.yaml", given);
-
-    if (str_is_name(given) && project_find(&path, &c->project, &c->arena, grid, NULL) == 0)
-        return ERR(e, ERR_USAGE, "'%s' is an artefact, not a run id; see `alibi report %s`", given,
-                   given);
-    return store_find_run(c->store, run_id, given, e);
+    (void)context;
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[Kpreparing: %s %3.0f %%%s", what, 100 * share,
+                share >= 1 ? "\n" : "");
 }
 
 const char *cli_plural(int64_t n)

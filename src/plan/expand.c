@@ -4,7 +4,7 @@
  * 2. The final draft is the nominal one after scale and --set; it defines the run.
  * 3. Points are numbered in grid order, including those that --only excludes, so that a number
  * always means the same point. A nominal point in two blocks is one point. */
-#include "plan/expand.h"
+#include "plan/plan_internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,12 +16,12 @@
 #include "base/vec.h"
 
 struct expander {
+    struct expansion *all;
     struct plan *plan;
-    struct map *runs;  /* run id -> index in plan->run */
     struct map points; /* nominal ids of this grid */
     const struct grid *grid;
     const struct scale *scale;
-    const struct expand_options *options;
+    int64_t points_n; /* before --only and skips */
     int32_t next_point;
     bool *skip_hit, *rule_hit; /* to report entries that match nothing */
     bool warmup_said;
@@ -146,57 +146,16 @@ static void note_merged(struct plan *plan, int32_t first_point, const char *arte
                   artefact, same, scale);
 }
 
-/* --- counting ------------------------------------------------------------------------------- */
-
-static int64_t count_rules(const struct grid *g, const struct draft *nominal)
-{
-    struct arena scratch;
-    int64_t n = 0, *length;
-
-    arena_init(&scratch);
-    for (int32_t i = 0; i < g->rules_n && n <= PLAN_MAX_RUNS; i++) {
-        const struct grid_rule *r = &g->rule[i];
-        if (!where_matches(&r->where, &nominal->spec, false)) continue;
-        int64_t lengths = grid_lengths_list(&length, &r->lengths, nominal->spec.train.L, &scratch);
-        int64_t products = axes_size(&r->axes);
-        n += products > PLAN_MAX_RUNS ? products : products * lengths;
-    }
-    arena_fini(&scratch);
-    return n;
-}
-
-int expand_count(int64_t *out, const struct grid *g, struct err *e)
-{
-    int64_t n = 0;
-
-    for (int32_t b = 0; b < g->blocks_n; b++) {
-        const struct grid_block *block = &g->block[b];
-        int64_t size = axes_size(&block->axes);
-        n += size;
-        for (int64_t i = 0; i < size && n <= PLAN_MAX_RUNS; i++) {
-            struct draft d = g->base;
-            d.spec.kind = block->kind;
-            axes_apply(&block->axes, i, &d);
-            if (block->kind == SPEC_TRAIN) n += count_rules(g, &d);
-        }
-        if (n > PLAN_MAX_RUNS)
-            return yaml_error(block->at, e, "the grid has more than %d runs up to this block",
-                              PLAN_MAX_RUNS);
-    }
-    *out = n;
-    return 0;
-}
-
 /* --- runs and points ------------------------------------------------------------------------ */
 
 /* --set is literal and applied last. Unless it changes only the seed, it marks the spec as
  * modified. A key that does not apply to the run changes nothing. */
-static void apply_set(const struct settings *set, struct draft *d)
+static void apply_set(const struct axes *set, struct draft *d)
 {
     for (int32_t i = 0; i < set->n; i++) {
         const struct spec_key *key = set->item[i].key;
-        bool same = spec_key_equals(&d->spec, key, set->item[i].text);
-        draft_set(d, key, set->item[i].text);
+        bool same = spec_key_equals(&d->spec, key, set->item[i].item[0]);
+        draft_set(d, key, set->item[i].item[0]);
         bool counts = key->hashed && strcmp(key->name, "train.seed") != 0 &&
                       (!key->applies || key->applies(&d->spec));
         if (!same && counts) d->spec.modified = true;
@@ -211,8 +170,8 @@ static int check_draft(const struct draft *d, struct err *e)
 
 /* Prefixes the error with its cause: the one --set without which the draft is valid, all of them,
  * or the grid. */
-static void blame(const struct settings *set, const struct draft *before,
-                  const struct yaml_node *at, struct err *e)
+static void blame(const struct axes *set, const struct draft *before, const struct yaml_node *at,
+                  struct err *e)
 {
     if (set->n == 0 || check_draft(before, NULL) < 0) {
         yaml_place(at, ERR_DATA, e);
@@ -221,9 +180,9 @@ static void blame(const struct settings *set, const struct draft *before,
     for (int32_t i = 0; i < set->n; i++) {
         struct draft without = *before;
         for (int32_t k = 0; k < set->n; k++)
-            if (k != i) draft_set(&without, set->item[k].key, set->item[k].text);
+            if (k != i) draft_set(&without, set->item[k].key, set->item[k].item[0]);
         if (check_draft(&without, NULL) < 0) continue;
-        err_ctx(e, "--set %s=%s", set->item[i].key->name, set->item[i].text);
+        err_ctx(e, "--set %s=%s", set->item[i].key->name, set->item[i].item[0]);
         return;
     }
     err_ctx(e, "--set");
@@ -235,9 +194,9 @@ static int finish(const struct expander *x, struct draft *d, const struct yaml_n
 {
     TRY(yaml_place(at, scale_apply(x->scale, d, e), e));
     struct draft before = *d;
-    apply_set(&x->options->set, d);
+    apply_set(&x->all->set, d);
     int rc = check_draft(d, e);
-    if (rc < 0) blame(&x->options->set, &before, at, e);
+    if (rc < 0) blame(&x->all->set, &before, at, e);
     return rc;
 }
 
@@ -249,9 +208,10 @@ static int32_t add_run(struct expander *x, const struct spec *final, int32_t tra
     bool added;
 
     spec_run_id(final, id);
-    int32_t *at = map_put(x->runs, id, strlen(id), &added);
+    int32_t *at = map_put(&x->all->runs, id, strlen(id), &added);
     if (!added) return *at;
     *at = p->runs_n;
+    vec_grow(&p->arena, &p->run, p->runs_n, &x->all->runs_capacity, sizeof *p->run);
     struct plan_run *run = &p->run[p->runs_n++];
     *run = (struct plan_run){.spec = *final, .train = train};
     memcpy(run->run_id, id, sizeof id);
@@ -262,10 +222,12 @@ static int32_t add_run(struct expander *x, const struct spec *final, int32_t tra
 
 static void add_point(struct expander *x, int32_t number, int32_t run, const struct spec *nominal)
 {
+    struct plan *p = x->plan;
     bool eval = nominal->kind == SPEC_EVAL;
     bool sliding = eval && nominal->eval.window == SPEC_SLIDING;
 
-    x->plan->point[x->plan->points_n++] =
+    vec_grow(&p->arena, &p->point, p->points_n, &x->all->points_capacity, sizeof *p->point);
+    p->point[p->points_n++] =
         (struct plan_point){.artefact = x->grid->name,
                             .point = number,
                             .run = run,
@@ -344,7 +306,7 @@ static int expand_evaluation(struct expander *x, struct parent *t, const struct 
     if (is_skipped(x, &d.spec)) return 0;
     spec_run_id(&d.spec, id);
     int32_t number = number_point(x, id);
-    if (number < 0 || !where_matches(&x->options->only, &d.spec, false)) return 0;
+    if (number < 0 || !where_matches(&x->all->only, &d.spec, false)) return 0;
     TRY(need_parent(x, t, e));
     struct spec nominal = d.spec;
     TRY(finish(x, &d, r->at, e));
@@ -357,18 +319,25 @@ static int expand_evaluation(struct expander *x, struct parent *t, const struct 
     return 0;
 }
 
+/* Counts points of the product of a block or a rule before they are made. */
+static int count_points(struct expander *x, const struct yaml_node *block, int64_t n, struct err *e)
+{
+    x->points_n += n;
+    if (x->points_n <= PLAN_MAX_RUNS) return 0;
+    return yaml_error(block, e, "the grid has more than %d runs up to this block", PLAN_MAX_RUNS);
+}
+
 static int expand_rules(struct expander *x, struct parent *t, struct err *e)
 {
-    struct spec as_eval = t->nominal.spec;
-
     for (int32_t i = 0; i < x->grid->rules_n; i++) {
         const struct grid_rule *r = &x->grid->rule[i];
         int64_t *length;
-        if (!where_matches(&r->where, &as_eval, false)) continue;
+        if (!where_matches(&r->where, &t->nominal.spec, false)) continue;
         x->rule_hit[i] = true;
         int64_t products = axes_size(&r->axes);
         int32_t n =
             grid_lengths_list(&length, &r->lengths, t->nominal.spec.train.L, &x->plan->arena);
+        TRY(count_points(x, t->at, products > PLAN_MAX_RUNS ? products : products * n, e));
         for (int64_t k = 0; k < products; k++)
             for (int32_t l = 0; l < n; l++) TRY(expand_evaluation(x, t, r, k, length[l], e));
     }
@@ -379,7 +348,7 @@ static int expand_training(struct expander *x, const struct grid_block *block, i
                            struct err *e)
 {
     struct parent t = {.at = block->at, .nominal = x->grid->base, .run = -1};
-    const struct axes *only = &x->options->only;
+    const struct axes *only = &x->all->only;
 
     t.nominal.spec.kind = block->kind;
     axes_apply(&block->axes, index, &t.nominal);
@@ -387,39 +356,25 @@ static int expand_training(struct expander *x, const struct grid_block *block, i
     spec_run_id(&t.nominal.spec, t.nominal_id);
     t.point = number_point(x, t.nominal_id);
     t.wanted = where_matches(only, &t.nominal.spec, true);
-    if (t.wanted && !where_has_eval(only)) TRY(need_parent(x, &t, e));
+    if (t.wanted && !axes_evaluation(only)) TRY(need_parent(x, &t, e));
     return block->kind == SPEC_TRAIN ? expand_rules(x, &t, e) : 0;
-}
-
-/* The value that the scale sets for a key, its last one; NULL: none. */
-static const char *scale_value(const struct expander *x, const struct spec_key *key)
-{
-    const struct scale *s = x->scale;
-    const char *value = NULL;
-
-    for (int32_t i = 0; i < s->set.n; i++)
-        if (s->set.item[i].key == key) value = s->set.item[i].text;
-    for (int32_t r = 0; r < s->rules_n; r++) {
-        if (!where_matches(&s->rule[r].where, &x->grid->base.spec, false)) continue;
-        for (int32_t i = 0; i < s->rule[r].set.n; i++)
-            if (s->rule[r].set.item[i].key == key) value = s->rule[r].set.item[i].text;
-    }
-    return value;
 }
 
 /* Reports settings of the grid without effect, because the scale, applied later, sets them too. */
 static void note_overridden(struct expander *x)
 {
-    for (int32_t i = 0; i < x->grid->set.n; i++) {
-        const struct setting *own = &x->grid->set.item[i];
-        const char *value = scale_value(x, own->key);
-        for (int32_t k = 0; k < x->options->set.n; k++)
-            if (x->options->set.item[k].key == own->key) value = NULL;
-        if (value && !spec_key_equals(&x->grid->base.spec, own->key, value))
-            notes_add(x->plan,
-                      "%s: %s=%s in the grid has no effect, because scale %s sets it to %s; use "
-                      "--set or --scale none",
-                      x->grid->name, own->key->name, own->text, x->scale->name, value);
+    const struct spec *base = &x->grid->base.spec;
+
+    for (const struct axis *own = x->grid->set.item; own < x->grid->set.item + x->grid->set.n;
+         own++) {
+        const char *value = scale_value(x->scale, base, own->key);
+        if (!value || axes_find(&x->all->set, own->key->name) ||
+            spec_key_equals(base, own->key, value))
+            continue;
+        notes_add(x->plan,
+                  "%s: %s=%s in the grid has no effect, because scale %s sets it to %s; use "
+                  "--set or --scale none",
+                  x->grid->name, own->key->name, own->item[0], x->scale->name, value);
     }
 }
 
@@ -444,18 +399,19 @@ static void note_entries(struct expander *x)
     }
 }
 
-int expand_grid(struct plan *plan, struct map *runs, const struct grid *g, const struct scale *s,
-                const struct expand_options *o, struct err *e)
+int expand_grid(struct expansion *all, const struct grid *g, const struct scale *s, struct err *e)
 {
-    struct expander x = {.plan = plan, .runs = runs, .grid = g, .scale = s, .options = o};
+    struct plan *plan = all->plan;
+    struct expander x = {.all = all, .plan = plan, .grid = g, .scale = s};
     int32_t first_point = plan->points_n;
 
     map_init(&x.points, &plan->arena);
     x.skip_hit = arena_array(&plan->arena, (size_t)g->skips_n + 1, sizeof *x.skip_hit);
     x.rule_hit = arena_array(&plan->arena, (size_t)g->rules_n + 1, sizeof *x.rule_hit);
-    for (int32_t b = 0; b < g->blocks_n; b++) {
-        int64_t size = axes_size(&g->block[b].axes);
-        for (int64_t i = 0; i < size; i++) TRY(expand_training(&x, &g->block[b], i, e));
+    for (const struct grid_block *b = g->block; b < g->block + g->blocks_n; b++) {
+        int64_t size = axes_size(&b->axes);
+        TRY(count_points(&x, b->at, size, e));
+        for (int64_t i = 0; i < size; i++) TRY(expand_training(&x, b, i, e));
     }
     note_overridden(&x);
     note_entries(&x);

@@ -1,13 +1,12 @@
 /* grid.c - reads a grid.yaml: top-level keys, pieces, blocks, evaluation rules. */
-#include "plan/grid.h"
+#include "plan/plan_internal.h"
 
 #include <string.h>
 
 #include "base/file.h"
 #include "base/str.h"
-#include "plan/plan.h"
+#include "base/vec.h"
 
-static const char *const nothing[] = {"", ""}; /* no key is left out */
 static const char *const top_keys[] = {"artefact", "title", "base",  "grid", "evaluate",
                                        "skip",     "seed",  "scale", "set",  "kind"};
 
@@ -34,14 +33,14 @@ static int read_piece(struct grid *g, struct arena *a, const struct project *p,
                       const struct yaml_node *name, struct err *e)
 {
     const struct yaml_node *root;
-    struct settings settings = {0};
+    struct axes settings = {0};
     char *path;
 
     TRY(yaml_want(name, YAML_SCALAR, "a piece of base", e));
     TRY(find_piece(&path, a, p, g->dir, name, e));
     TRY(yaml_read(&root, a, path, e));
     TRY(settings_read(&settings, a, root, e));
-    settings_apply(&settings, &g->base);
+    axes_apply(&settings, 0, &g->base);
     return 0;
 }
 
@@ -51,13 +50,14 @@ static int read_base(struct grid *g, struct arena *a, const struct project *p,
     const struct yaml_node *base = yaml_get(root, "base"), *set = yaml_get(root, "set");
 
     draft_init(&g->base);
-    if (base && base->kind == YAML_SCALAR) TRY(read_piece(g, a, p, base, e));
-    if (base && base->kind != YAML_SCALAR) {
-        TRY(yaml_want(base, YAML_LIST, "base", e));
-        for (int32_t i = 0; i < base->n; i++) TRY(read_piece(g, a, p, base->item[i], e));
+    if (base) {
+        int32_t n;
+        const struct yaml_node *const *piece = yaml_each(&base, &n);
+        if (base->kind == YAML_MAP) TRY(yaml_want(base, YAML_LIST, "base", e));
+        for (int32_t i = 0; i < n; i++) TRY(read_piece(g, a, p, piece[i], e));
     }
     if (set) TRY(settings_read(&g->set, a, set, e));
-    settings_apply(&g->set, &g->base);
+    axes_apply(&g->set, 0, &g->base);
     return 0;
 }
 
@@ -93,9 +93,9 @@ static int add_seeds(struct grid_block *b, struct arena *a, const struct yaml_no
     struct axis *axis = axes_find(&b->axes, "train.seed");
 
     if (seeds > 0) {
-        if (!axis) axis = axes_add(&b->axes, a);
+        if (!axis) axis = vec_push(a, &b->axes);
         *axis = (struct axis){.key = spec_key_find("train.seed"), .at = b->at};
-        for (int32_t s = 1; s <= seeds; s++) axis_add(axis, a, arena_printf(a, "%d", s));
+        for (int32_t s = 1; s <= seeds; s++) *vec_push(a, axis) = arena_printf(a, "%d", s);
         return 0;
     }
     for (int32_t i = 0; i < root->n && !axis; i++)
@@ -137,9 +137,7 @@ static int read_blocks(struct grid *g, struct arena *a, const struct yaml_node *
     return 0;
 }
 
-/* --- evaluation rules ------------------------------------------------------------------------ */
-
-/* --- L_valid -------------------------------------------------------------------------------- */
+/* --- evaluation rules ------------------------------------------------------------------------- */
 
 /* A number of tokens, or L_train. An offset may be 0. */
 static int read_length(struct grid_length *out, const struct yaml_node *node, bool offset,
@@ -161,8 +159,8 @@ static int read_length(struct grid_length *out, const struct yaml_node *node, bo
 static int read_lengths(struct grid_lengths *l, struct arena *a, const struct yaml_node *node,
                         bool offsets, struct err *e)
 {
-    const struct yaml_node *const *item = node->kind == YAML_LIST ? node->item : &node;
-    int32_t n = node->kind == YAML_LIST ? node->n : 1;
+    int32_t n;
+    const struct yaml_node *const *item = yaml_each(&node, &n);
 
     if (n == 0) return yaml_error(node, e, "L_valid: the list is empty");
     l->item = arena_array(a, (size_t)n, sizeof *l->item);
@@ -220,7 +218,7 @@ static int read_rule_key(struct grid_rule *r, struct arena *a, const struct yaml
 {
     if (strcmp(key->text, "where") == 0) {
         TRY(yaml_want(value, YAML_MAP, "where", e));
-        return axes_read_all(&r->where, a, value, nothing, e);
+        return axes_read_all(&r->where, a, value, NULL, NULL, e);
     }
     if (strcmp(key->text, "L_valid") == 0 || strcmp(key->text, "eval.L") == 0) {
         if (r->lengths.n > 0) return yaml_error(key, e, "eval.L is already given in this rule");
@@ -252,11 +250,11 @@ static int read_rule(void *item, struct arena *a, const struct yaml_node *map, s
         r->lengths.item[0].of_train = true;
         r->lengths.n = 1;
     }
-    for (int32_t i = 0; i < r->where.n; i++)
-        if (settings_belongs(r->where.item[i].key, "eval."))
-            return yaml_error(r->where.item[i].at, e,
-                              "%s is an evaluation key; put it beside where:, not in it",
-                              r->where.item[i].at->text);
+    const struct axis *misplaced = axes_evaluation(&r->where);
+    if (misplaced)
+        return yaml_error(misplaced->at, e,
+                          "%s is an evaluation key; put it beside where:, not in it",
+                          misplaced->at->text);
     const struct axis *stride = axes_find(&r->axes, "eval.stride");
     if (stride && !axis_has(axes_find(&r->axes, "eval.window"), "sliding"))
         return yaml_error(stride->at, e, "stride needs window: sliding in the same rule");
@@ -267,15 +265,14 @@ static int read_rule(void *item, struct arena *a, const struct yaml_node *map, s
 
 static int read_skip(void *item, struct arena *a, const struct yaml_node *map, struct err *e)
 {
-    static const char *const other[] = {"why", "where"};
     struct grid_skip *s = item;
     const struct yaml_node *where, *why;
 
     s->at = map;
     TRY(yaml_take(&why, map, "why", YAML_SCALAR, e));
     TRY(yaml_take(&where, map, "where", YAML_MAP, e));
-    if (where) TRY(axes_read_all(&s->where, a, where, nothing, e));
-    TRY(axes_read_all(&s->where, a, map, other, e));
+    if (where) TRY(axes_read_all(&s->where, a, where, NULL, NULL, e));
+    TRY(axes_read_all(&s->where, a, map, "why", "where", e));
     if (!why || !why->text[0])
         return yaml_error(map, e, "why is missing: give a sentence, which is displayed");
     if (s->where.n == 0) return yaml_error(map, e, "no key selects what to skip");
@@ -299,13 +296,12 @@ int grid_read(struct grid *g, struct arena *a, const struct project *p, const ch
 {
     const struct yaml_node *root;
 
-    *g = (struct grid){.name = name, .dir = dir, .file = arena_printf(a, "%s/grid.yaml", dir)};
-    TRY(yaml_read(&root, a, g->file, e));
+    *g = (struct grid){.name = name, .dir = dir};
+    TRY(yaml_read(&root, a, arena_printf(a, "%s/grid.yaml", dir), e));
     TRY(yaml_known(root, top_keys, sizeof top_keys / sizeof *top_keys, e));
     TRY(read_text(&g->said, root, "artefact", NULL, e));
     TRY(read_text(&g->title, root, "title", name, e));
-    TRY(read_text(&g->scale, root, "scale", NULL, e));
-    g->scale_at = yaml_get(root, "scale");
+    TRY(yaml_take(&g->scale, root, "scale", YAML_SCALAR, e));
     TRY(read_base(g, a, p, root, e));
     TRY(read_blocks(g, a, root, seeds, e));
     void *rules = NULL, *skips = NULL;

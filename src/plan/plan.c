@@ -1,5 +1,5 @@
 /* plan.c - finds the requested artefacts and expands their grids. */
-#include "plan/plan.h"
+#include "plan/plan_internal.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -9,50 +9,49 @@
 
 #include "base/dir.h"
 #include "base/file.h"
-#include "base/map.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "plan/expand.h"
 
 static const char default_scale[] = "mini";
 
 /* --- artefacts ------------------------------------------------------------------------------ */
 
-/* figure2 before figure11. */
-static int compare_texts(const void *a, const void *b)
+int plan_roots(const char *out[2], const struct project *p)
+{
+    out[0] = p->root;
+    out[1] = p->share;
+    return strcmp(p->root, p->share) != 0 ? 2 : 1;
+}
+
+static int compare_names(const void *a, const void *b)
 {
     return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
-struct names {
-    char **item;
-    int32_t n, capacity;
-};
-
-/* Adds the names of the folders under root/experiments that contain a grid.yaml. */
-static int list_folder(struct names *names, struct arena *a, const char *root, struct err *e)
+int plan_names(char ***out, int32_t *n, const struct project *p, struct arena *a,
+               const char *folder, const char *suffix, struct err *e)
 {
-    char *path = arena_printf(a, "%s/experiments", root);
+    struct {
+        char **item;
+        int32_t n, capacity;
+    } all = {0};
+    const char *root[2];
     struct dir d;
 
-    int rc = dir_open(&d, path, e);
-    if (rc < 0) return rc == ERR_NOINPUT ? 0 : rc;
-    for (int32_t i = 0; i < d.n; i++)
-        if (str_is_name(d.name_own[i]) &&
-            file_exists(arena_printf(a, "%s/%s/grid.yaml", path, d.name_own[i])))
-            *vec_push(a, names) = arena_strdup(a, d.name_own[i]);
-    dir_close(&d);
-    return 0;
-}
-
-int plan_list(char ***out, int32_t *n, const struct project *project, struct arena *a,
-              struct err *e)
-{
-    struct names all = {0};
-
-    TRY(list_folder(&all, a, project->root, e));
-    if (strcmp(project->root, project->share) != 0) TRY(list_folder(&all, a, project->share, e));
-    if (all.n > 0) qsort(all.item, (size_t)all.n, sizeof *all.item, compare_texts);
+    for (int r = 0, roots_n = plan_roots(root, p); r < roots_n; r++) {
+        const char *path = arena_printf(a, "%s/%s", root[r], folder);
+        int rc = dir_open(&d, path, e);
+        if (rc < 0 && rc != ERR_NOINPUT) return rc;
+        for (int32_t i = 0; i < d.n; i++) {
+            const char *dot = suffix[0] == '.' ? strrchr(d.name_own[i], '.') : NULL;
+            size_t length = dot ? (size_t)(dot - d.name_own[i]) : strlen(d.name_own[i]);
+            char *name = arena_strndup(a, d.name_own[i], length);
+            if (str_is_name(name) && file_exists(arena_printf(a, "%s/%s%s", path, name, suffix)))
+                *vec_push(a, &all) = name;
+        }
+        dir_close(&d);
+    }
+    if (all.n > 0) qsort(all.item, (size_t)all.n, sizeof *all.item, compare_names);
     *out = all.item;
     *n = 0;
     for (int32_t i = 0; i < all.n; i++)
@@ -60,26 +59,22 @@ int plan_list(char ***out, int32_t *n, const struct project *project, struct are
     return 0;
 }
 
+int plan_list(char ***out, int32_t *n, const struct project *project, struct arena *a,
+              struct err *e)
+{
+    return plan_names(out, n, project, a, "experiments", "/grid.yaml", e);
+}
+
 static int unknown_artefact(const struct project *project, struct arena *a, const char *name,
                             struct err *e)
 {
     char **names;
     int32_t n;
-    struct strbuf all;
 
     TRY(plan_list(&names, &n, project, a, e));
-    const char *near = str_nearest(name, (const char *const *)names, (size_t)n);
-    strbuf_init(&all, a);
-    for (int32_t i = 0; i < n; i++) strbuf_addf(&all, "%s%s", i ? ", " : "", names[i]);
-    if (near)
-        return ERR(e, ERR_NOINPUT,
-                   "unknown artefact '%.100s'; did you mean '%s'? `alibi list` lists them (a path "
-                   "must contain a slash)",
-                   name, near);
     return ERR(e, ERR_NOINPUT,
-               "unknown artefact '%.100s', expected one of %s (a path must contain "
-               "a slash)",
-               name, all.text);
+               "unknown artefact '%.100s' (`alibi list` lists them; a path must contain a slash)%s",
+               name, str_hint(name, (const char *const *)names, (size_t)n).text);
 }
 
 /* Finds name and folder of an artefact from the user's argument. */
@@ -141,26 +136,26 @@ static int read_only(struct axes *out, struct arena *a, const char *text, struct
         char *equals = strchr(part, '='), *value = equals ? equals + 1 : part;
         int32_t name_n = (int32_t)(value - part);
         for (char *one = strtok_r(value, "|", &more); one; one = strtok_r(NULL, "|", &more)) {
-            struct settings s = {0};
+            struct axes s = {0};
             TRY(settings_add_text(&s, a, "--only", arena_printf(a, "%.*s%s", name_n, part, one),
                                   e));
-            struct axis *axis = axes_find(out, s.item[0].key->name);
-            if (!axis) axis = axes_add(out, a);
-            axis->key = s.item[0].key;
-            axis_add(axis, a, s.item[0].text);
+            struct axis *axis = axes_find(out, s.item->key->name);
+            if (axis)
+                *vec_push(a, axis) = s.item->item[0];
+            else
+                *vec_push(a, out) = *s.item;
             any = true;
         }
-        if (!value[0]) return settings_add_text(&(struct settings){0}, a, "--only", part, e);
+        if (!value[0]) return settings_add_text(&(struct axes){0}, a, "--only", part, e);
     }
     return any ? 0
                : ERR(e, ERR_USAGE,
                      "--only: expected key=value, such as position=alibi,L_train=512");
 }
 
-static int read_options(struct expand_options *out, struct arena *a, const struct plan_options *o,
+static int read_options(struct expansion *out, struct arena *a, const struct plan_options *o,
                         struct err *e)
 {
-    *out = (struct expand_options){0};
     for (int32_t i = 0; i < o->set_n; i++)
         TRY(settings_add_text(&out->set, a, "--set", o->set[i], e));
     for (int32_t i = 0; i < o->only_n; i++) TRY(read_only(&out->only, a, o->only[i], e));
@@ -169,96 +164,71 @@ static int read_options(struct expand_options *out, struct arena *a, const struc
     return 0;
 }
 
-static int compare_settings(const void *a, const void *b)
+static int compare_keys(const void *a, const void *b)
 {
-    const struct setting *x = a, *y = b;
-    return strcmp(x->key->name, y->key->name);
+    return strcmp(((const struct axis *)a)->key->name, ((const struct axis *)b)->key->name);
 }
 
 /* The settings of --set as words of a command line. The last value of a repeated key counts. */
-static const char *variant_text(const struct settings *set, struct arena *a)
+static const char *variant_text(const struct axes *set, struct arena *a)
 {
-    struct setting *sorted = arena_array(a, (size_t)set->n + 1, sizeof *sorted);
+    struct axes sorted = {0};
     struct strbuf b;
-    int32_t n = 0;
 
     for (int32_t i = 0; i < set->n; i++) {
-        int32_t k = 0;
-        while (k < n && sorted[k].key != set->item[i].key) k++;
-        sorted[k] = set->item[i];
-        n += k == n;
+        struct axis *same = axes_find(&sorted, set->item[i].key->name);
+        if (!same) same = vec_push(a, &sorted);
+        *same = set->item[i];
     }
-    if (n > 0) qsort(sorted, (size_t)n, sizeof *sorted, compare_settings);
+    if (sorted.n > 0) qsort(sorted.item, (size_t)sorted.n, sizeof *sorted.item, compare_keys);
     strbuf_init(&b, a);
-    for (int32_t i = 0; i < n; i++)
-        strbuf_addf(&b, " --set %s=%s", sorted[i].key->name, sorted[i].text);
+    for (int32_t i = 0; i < sorted.n; i++)
+        strbuf_addf(&b, " --set %s=%s", sorted.item[i].key->name, sorted.item[i].item[0]);
     return b.text;
 }
 
 /* --- the plan ------------------------------------------------------------------------------- */
 
-/* State of the construction of a plan. */
-struct plan_making {
-    struct expand_options options;
-    struct grid *grid; /* of each artefact */
-    struct scale *scale;
-};
-
 static int read_scale(struct scale *out, struct plan *p, const struct grid *g,
                       const struct project *project, const struct plan_options *o, struct err *e)
 {
-    const char *name = o->scale ? o->scale : g->scale ? g->scale : default_scale;
+    const char *name = o->scale ? o->scale : g->scale ? g->scale->text : default_scale;
     int rc = scale_read(out, &p->arena, project, name, e);
 
-    if (rc != ERR_USAGE || o->scale || !g->scale_at) return rc;
-    yaml_place(g->scale_at, rc, e); /* the error is in the file, not on the command line */
+    if (rc != ERR_USAGE || o->scale || !g->scale) return rc;
+    yaml_place(g->scale, rc, e); /* the error is in the file, not on the command line */
     if (e) e->code = ERR_DATA;
     return ERR_DATA;
 }
 
-/* Reads options, artefacts, grids and scales, but expands no runs. */
-static int read_artefacts(struct plan *p, struct plan_making *m, const struct project *project,
-                          const char *const *artefacts, int32_t n, const struct plan_options *o,
-                          struct err *e)
+/* Reads options, artefacts, grids and scales, and expands them unless runs is false. */
+static int make_plan(struct expansion *x, const struct project *project,
+                     const char *const *artefacts, int32_t n, const struct plan_options *o,
+                     bool runs, struct err *e)
 {
+    struct plan *p = x->plan;
+
     if (n < 1)
         return ERR(e, ERR_USAGE,
                    "no artefact given; name one, such as table5, or a folder with a grid.yaml");
-    TRY(read_options(&m->options, &p->arena, o, e));
-    p->variant = variant_text(&m->options.set, &p->arena);
+    TRY(read_options(x, &p->arena, o, e));
+    p->variant = variant_text(&x->set, &p->arena);
     TRY(find_artefacts(p, project, artefacts, n, e));
-    m->grid = arena_array(&p->arena, (size_t)p->artefacts_n, sizeof *m->grid);
-    m->scale = arena_array(&p->arena, (size_t)p->artefacts_n, sizeof *m->scale);
+    struct grid *grid = arena_array(&p->arena, (size_t)p->artefacts_n, sizeof *grid);
+    struct scale *scale = arena_array(&p->arena, (size_t)p->artefacts_n, sizeof *scale);
     for (int32_t i = 0; i < p->artefacts_n; i++) {
-        struct plan_artefact *artefact = &p->artefact[i];
-        TRY(grid_read(&m->grid[i], &p->arena, project, artefact->name, artefact->dir, o->seeds, e));
-        TRY(read_scale(&m->scale[i], p, &m->grid[i], project, o, e));
-        artefact->title = m->grid[i].title;
-        artefact->scale = m->scale[i].name;
-        artefact->divide = m->scale[i].divide;
+        struct plan_artefact *k = &p->artefact[i];
+        TRY(grid_read(&grid[i], &p->arena, project, k->name, k->dir, o->seeds, e));
+        TRY(read_scale(&scale[i], p, &grid[i], project, o, e));
+        k->title = grid[i].title;
+        k->scale = scale[i].name;
+        k->divide = scale[i].divide;
     }
     snprintf(p->scale, sizeof p->scale, "%s", p->artefact[0].scale);
     p->divide = p->artefact[0].divide;
-    return 0;
-}
-
-/* Expands the grids. Counts their points first, to allocate the arrays once. */
-static int add_runs(struct plan *p, const struct plan_making *m, const struct project *project,
-                    struct err *e)
-{
-    struct map runs;
-    int64_t total = 0;
-
-    for (int32_t i = 0; i < p->artefacts_n; i++) {
-        int64_t n;
-        TRY(expand_count(&n, &m->grid[i], e));
-        total += n;
-    }
-    p->run = arena_array(&p->arena, (size_t)total + 1, sizeof *p->run);
-    p->point = arena_array(&p->arena, (size_t)total + 1, sizeof *p->point);
-    map_init(&runs, &p->arena);
-    for (int32_t i = 0; i < p->artefacts_n; i++)
-        TRY(expand_grid(p, &runs, &m->grid[i], &m->scale[i], &m->options, e));
+    map_init(&x->runs, &p->arena);
+    for (int32_t i = 0; runs && i < p->artefacts_n; i++)
+        TRY(expand_grid(x, &grid[i], &scale[i], e));
     return paper_mark(p, project, e);
 }
 
@@ -323,38 +293,30 @@ static int nothing_selected(struct plan *p, const struct project *project,
     return rc;
 }
 
-static int make_plan(struct plan *p, const struct project *project, const char *const *artefacts,
-                     int32_t n, const struct plan_options *o, struct err *e)
+static int open_plan(struct plan *p, const struct project *project, const char *const *artefacts,
+                     int32_t n, const struct plan_options *o, bool runs, struct err *e)
 {
-    struct plan_making m = {0};
+    struct expansion x = {.plan = p};
 
-    TRY(read_artefacts(p, &m, project, artefacts, n, o, e));
-    TRY(add_runs(p, &m, project, e));
-    if (p->runs_n == 0 && o->only_n)
-        return nothing_selected(p, project, artefacts, n, o, &m.options.only, e);
-    return 0;
+    *p = (struct plan){0};
+    arena_init(&p->arena);
+    int rc = make_plan(&x, project, artefacts, n, o, runs, e);
+    if (rc == 0 && runs && p->runs_n == 0 && o->only_n)
+        rc = nothing_selected(p, project, artefacts, n, o, &x.only, e);
+    if (rc < 0) plan_close(p);
+    return rc;
 }
 
 int plan_open(struct plan *p, const struct project *project, const char *const *artefacts,
               int32_t n, const struct plan_options *o, struct err *e)
 {
-    *p = (struct plan){0};
-    arena_init(&p->arena);
-    int rc = make_plan(p, project, artefacts, n, o, e);
-    if (rc < 0) plan_close(p);
-    return rc;
+    return open_plan(p, project, artefacts, n, o, true, e);
 }
 
 int plan_open_artefacts(struct plan *p, const struct project *project, const char *const *artefacts,
                         int32_t n, const struct plan_options *o, struct err *e)
 {
-    struct plan_making m = {0};
-
-    *p = (struct plan){0};
-    arena_init(&p->arena);
-    int rc = read_artefacts(p, &m, project, artefacts, n, o, e);
-    if (rc < 0) plan_close(p);
-    return rc;
+    return open_plan(p, project, artefacts, n, o, false, e);
 }
 
 void plan_close(struct plan *p)

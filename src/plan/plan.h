@@ -82,6 +82,12 @@ int plan_open_artefacts(struct plan *p, const struct project *project, const cha
                         int32_t n, const struct plan_options *o, struct err *e);
 void plan_close(struct plan *p);
 
+/* settings_key - the key with this name or short name, such as L_train. Errors: ERR_DATA an unknown
+ * key, with the nearest name; a key that the plan determines. No file position. */
+int settings_key(const struct spec_key **out, const char *name, struct err *e);
+/* settings_short - the short name of a key if it has one, else its name. */
+const char *settings_short(const struct spec_key *key);
+
 /* plan_list - the names of the artefacts under experiments/ of project and share, in natural order:
  * figure2 before figure11. */
 int plan_list(char ***out, int32_t *n, const struct project *project, struct arena *a,

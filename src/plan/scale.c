@@ -1,52 +1,31 @@
 /* scale.c - reads and applies a scale. */
-#include "plan/expand.h"
+#include "plan/plan_internal.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/dir.h"
 #include "base/str.h"
-#include "plan/yaml.h"
-
-enum { SCALE_NAMES_MAX = 256 };
-
-/* Adds the names of the scales in one folder. */
-static size_t add_names(const char **names, size_t n, struct arena *a, const char *root)
-{
-    struct dir d;
-
-    if (dir_open(&d, arena_printf(a, "%s/configs/scale", root), NULL) < 0) return n;
-    for (int32_t i = 0; i < d.n && n < SCALE_NAMES_MAX; i++) {
-        const char *end = strrchr(d.name_own[i], '.');
-        if (end && strcmp(end, ".yaml") == 0)
-            names[n++] = arena_strndup(a, d.name_own[i], (size_t)(end - d.name_own[i]));
-    }
-    dir_close(&d);
-    return n;
-}
 
 static int unknown_scale(struct arena *a, const struct project *p, const char *name, struct err *e)
 {
-    const char *names[SCALE_NAMES_MAX];
-    size_t n = add_names(names, 0, a, p->root);
+    const char *root[2];
+    char **names;
+    int32_t n;
+    int roots_n = plan_roots(root, p);
 
-    if (strcmp(p->root, p->share) != 0) n = add_names(names, n, a, p->share);
-    const char *near = str_nearest(name, names, n);
-    bool own = strcmp(p->root, p->share) != 0;
-    return ERR(e, ERR_USAGE,
-               "unknown scale '%.60s'%s%s%s (no configs/scale/%.60s.yaml under %s%s%s)", name,
-               near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", name, p->root,
-               own ? " or " : "", own ? p->share : "");
+    TRY(plan_names(&names, &n, p, a, "configs/scale", ".yaml", e));
+    return ERR(e, ERR_USAGE, "unknown scale '%.60s' (no configs/scale/%.60s.yaml under %s%s%s)%s",
+               name, name, root[0], roots_n > 1 ? " or " : "", roots_n > 1 ? root[1] : "",
+               str_hint(name, (const char *const *)names, (size_t)n).text);
 }
 
 static int read_rule(void *item, struct arena *a, const struct yaml_node *map, struct err *e)
 {
-    static const char *const other[] = {"set", ""};
     struct scale_rule *r = item;
     const struct yaml_node *set = yaml_get(map, "set");
 
-    TRY(axes_read_all(&r->where, a, map, other, e));
+    TRY(axes_read_all(&r->where, a, map, "set", NULL, e));
     if (!set) return yaml_error(map, e, "set is missing: give the settings for these runs");
     if (r->where.n == 0)
         return yaml_error(map, e, "no key selects the runs; add a condition such as dataset");
@@ -128,9 +107,21 @@ int scale_apply(const struct scale *s, struct draft *d, struct err *e)
     d->spec.eval.L = scale_length(s, d->spec.eval.L);
     d->spec.bench_L = scale_length(s, d->spec.bench_L);
     if (d->spec.eval.stride > 1) d->spec.eval.stride = scale_length(s, d->spec.eval.stride);
-    settings_apply(&s->set, d);
+    axes_apply(&s->set, 0, d);
     for (int32_t i = 0; i < s->rules_n; i++)
-        if (where_matches(&s->rule[i].where, &nominal, false)) settings_apply(&s->rule[i].set, d);
+        if (where_matches(&s->rule[i].where, &nominal, false)) axes_apply(&s->rule[i].set, 0, d);
     snprintf(d->spec.scale, sizeof d->spec.scale, "%s", s->name);
     return 0;
+}
+
+const char *scale_value(const struct scale *s, const struct spec *nominal,
+                        const struct spec_key *key)
+{
+    const struct axis *x = axes_find(&s->set, key->name);
+
+    for (int32_t i = 0; i < s->rules_n; i++) {
+        const struct axis *more = axes_find(&s->rule[i].set, key->name);
+        if (more && where_matches(&s->rule[i].where, nominal, false)) x = more;
+    }
+    return x ? x->item[0] : NULL;
 }

@@ -1,5 +1,5 @@
-/* settings.c - see settings.h. */
-#include "plan/settings.h"
+/* settings.c - binds YAML to the spec keys: settings, axes, conditions. */
+#include "plan/plan_internal.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -86,22 +86,6 @@ int draft_complete(const struct draft *d, struct err *e)
     return 0;
 }
 
-/* The probably intended name: the nearest, else one with this last part (updates for train.updates)
- * or prefix (pos for position). */
-static const char *probable_name(const char *name, const char *const *names, size_t n)
-{
-    const char *near = str_nearest(name, names, n);
-    size_t length = strlen(name);
-
-    for (size_t i = 0; i < n && !near; i++) {
-        const char *dot = strrchr(names[i], '.');
-        if (dot && strcmp(dot + 1, name) == 0) near = names[i];
-    }
-    for (size_t i = 0; i < n && !near && length >= 3; i++)
-        if (strncmp(names[i], name, length) == 0) near = names[i];
-    return near;
-}
-
 int settings_key(const struct spec_key **out, const char *name, struct err *e)
 {
     const char *names[SHORT_NAMES_N + SETTINGS_KEYS_MAX];
@@ -117,9 +101,7 @@ int settings_key(const struct spec_key **out, const char *name, struct err *e)
     }
     for (size_t i = 0; i < SHORT_NAMES_N; i++) names[names_n++] = short_names[i].name;
     for (size_t i = 0; i < n; i++) names[names_n++] = keys[i].name;
-    const char *near = probable_name(name, names, names_n);
-    return ERR(e, ERR_DATA, "unknown key '%.60s'%s%s%s", name, near ? "; did you mean '" : "",
-               near ? near : "", near ? "'?" : "");
+    return ERR(e, ERR_DATA, "unknown key '%.60s'%s", name, str_hint(name, names, names_n).text);
 }
 
 int settings_value(const struct spec_key *key, const char *text, struct err *e)
@@ -142,65 +124,68 @@ const char *settings_short(const struct spec_key *key)
     return key->name;
 }
 
-/* A scalar as text in the arena; for a key with list values, such as model.cutoffs, also a YAML
- * list. */
-static int read_value(char **out, struct arena *a, const struct spec_key *key,
-                      const struct yaml_node *value, struct err *e)
+/* Adds a value: a scalar; for a key with list values, such as model.cutoffs, also a YAML list. */
+static int axis_read_value(struct axis *x, struct arena *a, const struct yaml_node *value,
+                           struct err *e)
 {
     struct strbuf b;
 
     strbuf_init(&b, a);
-    if (spec_key_is_list(key) && value->kind == YAML_LIST) {
+    if (spec_key_is_list(x->key) && value->kind == YAML_LIST) {
         for (int32_t i = 0; i < value->n; i++) {
-            TRY(yaml_want(value->item[i], YAML_SCALAR, key->name, e));
+            TRY(yaml_want(value->item[i], YAML_SCALAR, x->key->name, e));
             strbuf_addf(&b, "%s%s", i ? "," : "", value->item[i]->text);
         }
         if (value->n == 0) strbuf_add(&b, "none");
     } else {
-        TRY(yaml_want(value, YAML_SCALAR, key->name, e));
+        TRY(yaml_want(value, YAML_SCALAR, x->key->name, e));
         strbuf_add(&b, value->text);
     }
-    *out = b.text;
-    return yaml_place(value, settings_value(key, b.text, e), e);
+    *vec_push(a, x) = b.text;
+    return yaml_place(value, settings_value(x->key, b.text, e), e);
 }
 
-/* Adds the settings of a mapping; its keys have the prefix "" or "model.". Settings from `first` on
- * are from the same file and must not repeat. */
-static int read_nested(struct settings *out, int32_t first, struct arena *a, const char *prefix,
+/* Adds an axis. Those from `first` on are from the same file and must not repeat. */
+static int axes_add(struct axes *x, int32_t first, struct arena *a, const struct axis *one,
+                    struct err *e)
+{
+    for (int32_t i = first; i < x->n; i++)
+        if (x->item[i].key == one->key)
+            return yaml_error(one->at, e, "%s is already given at line %d, column %d",
+                              one->key->name, x->item[i].at->line, x->item[i].at->column);
+    *vec_push(a, x) = *one;
+    return 0;
+}
+
+/* Adds the settings of a mapping; its keys have the prefix "" or "model.". */
+static int read_nested(struct axes *x, int32_t first, struct arena *a, const char *prefix,
                        const struct yaml_node *map, struct err *e)
 {
     for (int32_t i = 0; i < map->n; i++) {
-        const struct yaml_node *value = map->item[i];
         const char *name = arena_printf(a, "%s%s", prefix, map->key[i]->text);
-        struct setting one = {.at = map->key[i]};
-        char *text;
-        if (value->kind == YAML_MAP) {
-            TRY(read_nested(out, first, a, arena_printf(a, "%s.", name), value, e));
+        struct axis one = {.at = map->key[i]};
+        if (map->item[i]->kind == YAML_MAP) {
+            TRY(read_nested(x, first, a, arena_printf(a, "%s.", name), map->item[i], e));
             continue;
         }
         TRY(yaml_place(one.at, settings_key(&one.key, name, e), e));
-        for (int32_t k = first; k < out->n; k++)
-            if (out->item[k].key == one.key)
-                return yaml_error(one.at, e, "%s is already given at line %d, column %d",
-                                  one.key->name, out->item[k].at->line, out->item[k].at->column);
-        TRY(read_value(&text, a, one.key, value, e));
-        one.text = text;
-        *vec_push(a, out) = one;
+        TRY(axis_read_value(&one, a, map->item[i], e));
+        TRY(axes_add(x, first, a, &one, e));
     }
     return 0;
 }
 
-int settings_read(struct settings *out, struct arena *a, const struct yaml_node *map, struct err *e)
+int settings_read(struct axes *x, struct arena *a, const struct yaml_node *map, struct err *e)
 {
     TRY(yaml_want(map, YAML_MAP, "settings", e));
-    return read_nested(out, out->n, a, "", map, e);
+    return read_nested(x, x->n, a, "", map, e);
 }
 
-int settings_add_text(struct settings *out, struct arena *a, const char *option, const char *text,
+int settings_add_text(struct axes *x, struct arena *a, const char *option, const char *text,
                       struct err *e)
 {
     const char *equals = strchr(text, '=');
-    struct setting one = {.at = NULL};
+    struct axis one = {0};
     int rc;
 
     if (!equals)
@@ -213,53 +198,40 @@ int settings_add_text(struct settings *out, struct arena *a, const char *option,
         if (e) e->code = ERR_USAGE;
         return ERR_USAGE;
     }
-    one.text = arena_strdup(a, equals + 1);
-    *vec_push(a, out) = one;
+    *vec_push(a, &one) = arena_strdup(a, equals + 1);
+    *vec_push(a, x) = one;
     return 0;
-}
-
-void settings_apply(const struct settings *s, struct draft *d)
-{
-    for (int32_t i = 0; i < s->n; i++) draft_set(d, s->item[i].key, s->item[i].text);
 }
 
 /* --- axes and conditions ---------------------------------------------------------------------- */
 
 enum { AXES_SIZE_MAX_BITS = 61 };
 
-void axis_add(struct axis *x, struct arena *a, const char *text)
+int axes_read(struct axes *x, struct arena *a, const struct yaml_node *key,
+              const struct yaml_node *value, struct err *e)
 {
-    *vec_push(a, x) = text;
+    struct axis one = {.at = key};
+
+    TRY(yaml_place(key, settings_key(&one.key, key->text, e), e));
+    /* For a key with list values, a flat list is one value and a list of lists is an axis. */
+    bool whole = value->kind == YAML_LIST && spec_key_is_list(one.key) && value->n > 0 &&
+                 value->item[0]->kind == YAML_SCALAR && !strchr(value->item[0]->text, ',');
+    int32_t n = 1;
+    const struct yaml_node *const *item = whole ? &value : yaml_each(&value, &n);
+    if (n == 0) return yaml_error(value, e, "%s: the list is empty", key->text);
+    for (int32_t i = 0; i < n; i++) TRY(axis_read_value(&one, a, item[i], e));
+    return axes_add(x, 0, a, &one, e);
 }
 
-/* A value or a list of values. */
-static int axis_read(struct axis *out, struct arena *a, const struct yaml_node *key,
-                     const struct yaml_node *value, struct err *e)
+int axes_read_all(struct axes *x, struct arena *a, const struct yaml_node *map, const char *except,
+                  const char *other, struct err *e)
 {
-    char *text;
-
-    *out = (struct axis){.at = key};
-    TRY(yaml_place(key, settings_key(&out->key, key->text, e), e));
-    /* For a key with list values, a flat list is one value and a list of lists is an axis. */
-    bool one = value->kind != YAML_LIST ||
-               (spec_key_is_list(out->key) && value->n > 0 && value->item[0]->kind == YAML_SCALAR &&
-                !strchr(value->item[0]->text, ','));
-    if (one) {
-        TRY(read_value(&text, a, out->key, value, e));
-        axis_add(out, a, text);
-        return 0;
-    }
-    if (value->n == 0) return yaml_error(value, e, "%s: the list is empty", key->text);
-    for (int32_t i = 0; i < value->n; i++) {
-        TRY(read_value(&text, a, out->key, value->item[i], e));
-        axis_add(out, a, text);
+    for (int32_t i = 0; i < map->n; i++) {
+        const char *key = map->key[i]->text;
+        if ((except && strcmp(key, except) == 0) || (other && strcmp(key, other) == 0)) continue;
+        TRY(axes_read(x, a, map->key[i], map->item[i], e));
     }
     return 0;
-}
-
-struct axis *axes_add(struct axes *x, struct arena *a)
-{
-    return vec_push(a, x);
 }
 
 struct axis *axes_find(const struct axes *x, const char *key_name)
@@ -267,31 +239,6 @@ struct axis *axes_find(const struct axes *x, const char *key_name)
     for (int32_t i = 0; i < x->n; i++)
         if (strcmp(x->item[i].key->name, key_name) == 0) return &x->item[i];
     return NULL;
-}
-
-int axes_read(struct axes *x, struct arena *a, const struct yaml_node *key,
-              const struct yaml_node *value, struct err *e)
-{
-    struct axis one;
-
-    TRY(axis_read(&one, a, key, value, e));
-    const struct axis *before = axes_find(x, one.key->name);
-    if (before)
-        return yaml_error(key, e, "%s is already given at line %d, column %d", one.key->name,
-                          before->at->line, before->at->column);
-    *axes_add(x, a) = one;
-    return 0;
-}
-
-int axes_read_all(struct axes *x, struct arena *a, const struct yaml_node *map,
-                  const char *const except[2], struct err *e)
-{
-    for (int32_t i = 0; i < map->n; i++) {
-        const char *key = map->key[i]->text;
-        if (strcmp(key, except[0]) != 0 && strcmp(key, except[1]) != 0)
-            TRY(axes_read(x, a, map->key[i], map->item[i], e));
-    }
-    return 0;
 }
 
 int64_t axes_size(const struct axes *x)
@@ -308,10 +255,11 @@ int64_t axes_size(const struct axes *x)
 
 void axes_apply(const struct axes *x, int64_t index, struct draft *d)
 {
-    for (int32_t i = x->n - 1; i >= 0; i--) {
-        const struct axis *one = &x->item[i];
-        draft_set(d, one->key, one->item[index % one->n]);
-        index /= one->n;
+    int64_t step = axes_size(x);
+
+    for (const struct axis *one = x->item; one < x->item + x->n; one++) {
+        step /= one->n;
+        draft_set(d, one->key, one->item[index / step % one->n]);
     }
 }
 
@@ -323,28 +271,24 @@ bool spec_key_equals(const struct spec *s, const struct spec_key *key, const cha
     return spec_set(&changed, key, text, NULL) == 0 && memcmp(&changed, s, sizeof changed) == 0;
 }
 
-static bool axis_matches(const struct axis *x, const struct spec *s)
-{
-    if (settings_belongs(x->key, "eval.") && s->kind != SPEC_EVAL) return false;
-    for (int32_t i = 0; i < x->n; i++)
-        if (spec_key_equals(s, x->key, x->item[i])) return true;
-    return false;
-}
-
 bool where_matches(const struct axes *where, const struct spec *s, bool ignore_eval)
 {
-    for (int32_t i = 0; i < where->n; i++)
-        if (!(ignore_eval && settings_belongs(where->item[i].key, "eval.")) &&
-            !axis_matches(&where->item[i], s))
-            return false;
+    for (const struct axis *x = where->item; x < where->item + where->n; x++) {
+        bool eval = settings_belongs(x->key, "eval.");
+        int32_t i = 0;
+        if (eval && ignore_eval) continue;
+        if (eval && s->kind != SPEC_EVAL) return false;
+        while (i < x->n && !spec_key_equals(s, x->key, x->item[i])) i++;
+        if (i == x->n) return false;
+    }
     return true;
 }
 
-bool where_has_eval(const struct axes *where)
+const struct axis *axes_evaluation(const struct axes *x)
 {
-    for (int32_t i = 0; i < where->n; i++)
-        if (settings_belongs(where->item[i].key, "eval.")) return true;
-    return false;
+    for (int32_t i = 0; i < x->n; i++)
+        if (settings_belongs(x->item[i].key, "eval.")) return &x->item[i];
+    return NULL;
 }
 
 char *where_text(const struct axes *where, struct arena *a)

@@ -8,13 +8,13 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <yaml.h>
 
 #include "base/file.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "plan/plan.h"
@@ -137,41 +137,24 @@ struct node_list {
     int32_t n, capacity;
 };
 
-/* Compares the positions of two nodes in their file. */
-static int compare_places(const struct yaml_node *x, const struct yaml_node *y)
-{
-    if (x->line != y->line) return x->line < y->line ? -1 : 1;
-    return (x->column > y->column) - (x->column < y->column);
-}
-
-static int compare_keys(const void *a, const void *b)
-{
-    const struct yaml_node *x = *(const struct yaml_node *const *)a;
-    const struct yaml_node *y = *(const struct yaml_node *const *)b;
-    int order = strcmp(x->text, y->text);
-
-    return order != 0 ? order : compare_places(x, y);
-}
-
 /* Reports the first key in the file that is repeated in its mapping. */
 static int check_duplicates(const struct yaml_reader *r, const struct node_list *keys,
                             struct err *e)
 {
-    const struct yaml_node *first = NULL, *again = NULL;
+    struct map seen;
+    bool added;
 
     if (keys->n < 2) return 0;
-    const struct yaml_node **sorted = arena_array(r->arena, (size_t)keys->n, sizeof *sorted);
-    memcpy(sorted, keys->item, (size_t)keys->n * sizeof *sorted);
-    qsort(sorted, (size_t)keys->n, sizeof *sorted, compare_keys);
-    for (int32_t i = 1; i < keys->n; i++) {
-        if (strcmp(sorted[i - 1]->text, sorted[i]->text) != 0) continue;
-        if (again && compare_places(again, sorted[i]) < 0) continue;
-        first = sorted[i - 1];
-        again = sorted[i];
+    map_init(&seen, r->arena);
+    for (int32_t i = 0; i < keys->n; i++) {
+        const struct yaml_node *key = keys->item[i];
+        int32_t *at = map_put(&seen, key->text, strlen(key->text), &added);
+        if (!added)
+            return yaml_error(key, e, "'%.60s' is already given at line %d, column %d", key->text,
+                              keys->item[*at]->line, keys->item[*at]->column);
+        *at = i;
     }
-    if (!again) return 0;
-    return yaml_error(again, e, "'%.60s' is already given at line %d, column %d", again->text,
-                      first->line, first->column);
+    return 0;
 }
 
 static int read_node(struct yaml_reader *r, const struct yaml_node **out, yaml_event_t *event,
@@ -314,6 +297,14 @@ int yaml_take(const struct yaml_node **out, const struct yaml_node *map, const c
     return *out ? yaml_want(*out, kind, key, e) : 0;
 }
 
+const struct yaml_node *const *yaml_each(const struct yaml_node *const *node, int32_t *n)
+{
+    bool list = (*node)->kind == YAML_LIST;
+
+    *n = list ? (*node)->n : 1;
+    return list ? (*node)->item : node;
+}
+
 int yaml_items(void **out, int32_t *n, size_t bytes, struct arena *a, const struct yaml_node *map,
                const char *key, yaml_item_fn *read, struct err *e)
 {
@@ -339,9 +330,8 @@ int yaml_known(const struct yaml_node *map, const char *const *names, size_t n, 
         size_t k = 0;
         while (k < n && strcmp(names[k], key) != 0) k++;
         if (k < n) continue;
-        const char *near = str_nearest(key, names, n);
-        return yaml_error(map->key[i], e, "unknown key '%.60s'%s%s%s", key,
-                          near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+        return yaml_error(map->key[i], e, "unknown key '%.60s'%s", key,
+                          str_hint(key, names, n).text);
     }
     return 0;
 }

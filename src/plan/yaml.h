@@ -48,6 +48,9 @@ const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key);
 int yaml_take(const struct yaml_node **out, const struct yaml_node *map, const char *key,
               enum yaml_kind kind, struct err *e);
 
+/* yaml_each - the n items of a list; anything else counts as a list of itself. */
+const struct yaml_node *const *yaml_each(const struct yaml_node *const *node, int32_t *n);
+
 /* yaml_items - reads the list of mappings under a key, if present, into an array of n zeroed items
  * of so many bytes in the arena. */
 typedef int yaml_item_fn(void *item, struct arena *a, const struct yaml_node *map, struct err *e);

@@ -47,9 +47,8 @@ static const char *nominal(const struct statement *q, const char *name)
 static int check_column(const struct report_answer *r, const char *name, struct err *e)
 {
     if (report_answer_has(r, name)) return 0;
-    const char *near = str_nearest(name, r->name, (size_t)r->columns_n);
-    return ERR(e, ERR_DATA, "table.txt names the column %s, which the rows do not have%s%s", name,
-               near ? "; the nearest is " : "", near ? near : "");
+    return ERR(e, ERR_DATA, "table.txt names the column %s, which the rows do not have%s", name,
+               str_hint(name, r->name, (size_t)r->columns_n).text);
 }
 
 static int check_columns(const struct report_keys *k, struct err *e)

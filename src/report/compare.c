@@ -123,11 +123,9 @@ static int unknown_column(const struct side *s, const char *name, struct err *e)
 
     for (int32_t i = 0; i < COORDINATES_N; i++) names[i] = coordinates[i].name;
     names[COORDINATES_N] = "run";
-    const char *near = str_nearest(name, names, COORDINATES_N + 1);
-    return FILTER_ERR(e, s, "unknown column %s%s%s", name,
-                      near ? "; the nearest is "
-                           : "; alibi compare --help shows how a filter is written",
-                      near ? near : "");
+    return FILTER_ERR(e, s, "unknown column %s (see `alibi compare --help`)%s", name,
+                      strchr(name, '.') ? spec_key_hint(name).text
+                                        : str_hint(name, names, COORDINATES_N + 1).text);
 }
 
 static int read_part(struct side *s, struct arena *a, char *part, struct err *e)
@@ -240,10 +238,12 @@ static int report_empty(struct compare *c, const struct side *s, struct err *e)
                     "WHERE NOT EXISTS (SELECT 1 FROM evaluations WHERE %s = %s)",
                     KNOWN_MAX, column, column, column, KNOWN_MAX, column, bind(c, s, s->value[i])),
                 e));
-        const char *list = report_rows_text(&known, 0, 0);
+        const char *list = report_rows_text(&known, 0, 0), *frees = coordinates[i].frees;
+        const struct spec_key *key = frees ? spec_key_find(frees) : NULL;
         if (list)
-            return ERR(e, ERR_NOINPUT, "filter \"%s\": no evaluation has %s %s; there are %s",
-                       s->filter, coordinates[i].name, s->value[i], list);
+            return ERR(e, ERR_NOINPUT, "filter \"%s\": no evaluation has %s %s; there are %s%s",
+                       s->filter, coordinates[i].name, s->value[i], list,
+                       key && key->names ? spec_value_hint(key, s->value[i]).text : "");
     }
     return ERR(e, ERR_NOINPUT,
                "no evaluation in results.db matches \"%s\"; `alibi query \"SELECT * FROM "

@@ -7,14 +7,20 @@
 
 #include "base/file.h"
 
-/* The text, escaped for content and for attributes in double quotes. */
-static void html_put(FILE *out, const char *text)
+/* The text, escaped for content and for attributes in double quotes; subscripts as elements. */
+static void html_put(FILE *out, const char *text, bool subscripts)
 {
     static const char special[] = "&<>\"'";
     static const char *const entity[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
     bool clean;
 
     for (const char *p = text; p && *p;) {
+        size_t word = subscripts ? report_subscript(text, p) : 0;
+        if (word) {
+            fprintf(out, "L<sub>%.*s</sub>", (int)word, p + 2);
+            p += 2 + word;
+            continue;
+        }
         const char *at = strchr(special, *p);
         int n = report_text_step(&clean, p);
         if (at) fputs(entity[at - special], out);
@@ -33,7 +39,10 @@ void report_html(FILE *out, const char *format, ...)
         if (*p != '%') {
             fputc(*p, out);
         } else if (*++p == 's') {
-            html_put(out, va_arg(args, const char *));
+            html_put(out, va_arg(args, const char *), true);
+        } else if (*p == '-') {
+            html_put(out, va_arg(args, const char *), false);
+            p++; /* its s */
         } else {
             assert(*p == 'd');
             fprintf(out, "%d", va_arg(args, int));
@@ -69,7 +78,7 @@ const char report_html_style[] =
     "h2{font-size:1.25rem;line-height:1.3;margin:0 0 .5rem}\n"
     "h3{font-size:1.02rem;margin:1.4rem 0 .4rem}\n"
     "h4{font-size:1rem;margin:.8rem 0 .2rem}\n"
-    "p{margin:.4rem 0;max-width:60rem}\n"
+    "p{margin:.4rem 0;max-width:60rem}sub{line-height:0}\n"
     "a{color:var(--link)}\n"
     "section{border-top:1px solid var(--line);margin-top:2rem;padding-top:1.2rem}\n"
     ".lead{font-size:1.15rem}\n"
@@ -140,7 +149,7 @@ void report_html_open(FILE *out, const char *title)
     report_html(out,
                 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
                 "<meta name=\"color-scheme\" content=\"light dark\"/>\n"
-                "<link rel=\"icon\" href=\"data:,\"/>\n<title>%s</title>\n<style>\n",
+                "<link rel=\"icon\" href=\"data:,\"/>\n<title>%-s</title>\n<style>\n",
                 title);
     fputs(report_html_style, out);
     fputs("</style>\n</head>\n<body>\n<main>\n", out);
@@ -178,7 +187,7 @@ static void html_badge(FILE *out, const char *verdict)
 {
     const char *kind = verdict_look(verdict).kind;
 
-    report_html(out, kind ? "<span class=\"badge %s\">%s</span>" : "%s%s", kind, verdict);
+    report_html(out, kind ? "<span class=\"badge %-s\">%s</span>" : "%s%s", kind, verdict);
 }
 
 /* A number's verdict: its sign, which says the whole when asked. */
@@ -187,7 +196,7 @@ static void html_sign(FILE *out, const char *verdict)
     struct verdict_look look = verdict_look(verdict);
 
     if (*look.sign)
-        report_html(out, " <span class=\"%s\" title=\"%s\">%s</span>", look.kind, verdict,
+        report_html(out, " <span class=\"%-s\" title=\"%-s\">%s</span>", look.kind, verdict,
                     look.sign);
 }
 
@@ -200,7 +209,7 @@ static void html_lines(FILE *out, struct arena *a, const char *text)
     fputs("<pre>", out);
     for (const char *line = text; *line;) {
         size_t n = strcspn(line, "\n");
-        report_html(out, "%s", arena_strndup(a, line, n));
+        report_html(out, "%-s", arena_strndup(a, line, n));
         line += n + (line[n] == '\n');
         if (*line) fputc('\n', out);
     }
@@ -220,7 +229,7 @@ static void html_content(FILE *out, struct arena *a, const struct report_cell *c
     } else if (cell->verdict && cell->text && strcmp(cell->verdict, cell->text) == 0) {
         html_badge(out, cell->verdict);
     } else {
-        report_html(out, cell->link ? "<a href=\"#%s\">%s</a>" : "%s%s", cell->link, cell->text);
+        report_html(out, cell->link ? "<a href=\"#%-s\">%s</a>" : "%s%s", cell->link, cell->text);
         if (cell->verdict) html_sign(out, cell->verdict);
     }
 }
@@ -229,14 +238,14 @@ static void html_row(FILE *out, const struct report_rows *r, int32_t row, const 
 {
     const char *id = r->row[row][0].id;
 
-    report_html(out, id ? "<tr id=\"%s\">" : "<tr>", id);
+    report_html(out, id ? "<tr id=\"%-s\">" : "<tr>", id);
     for (int32_t c = 0; c < r->columns_n; c++) {
         const struct report_cell *cell = &r->row[row][c];
         bool wide =
             cell->more || cell->wide || (cell->text && strlen(cell->text) > HTML_WRAP_BYTES);
         fputs(right[c] ? "<td class=\"n\"" : wide ? "<td class=\"w\"" : "<td", out);
-        if (c && cell->id) report_html(out, " id=\"%s\"", cell->id);
-        if (cell->hint) report_html(out, " title=\"%s\"", cell->hint);
+        if (c && cell->id) report_html(out, " id=\"%-s\"", cell->id);
+        if (cell->hint) report_html(out, " title=\"%-s\"", cell->hint);
         fputc('>', out);
         html_content(out, r->arena, cell);
         fputs("</td>", out);
@@ -316,7 +325,7 @@ static int html_picture(FILE *out, struct arena *a, const char *path, const char
 
     TRY(file_read(a, &text, &n, path, FIGURE_MAX_BYTES, e));
     fprintf(out, "<img %s", attributes);
-    report_html(out, " alt=\"%s\" src=\"data:image/svg+xml;base64,", title);
+    report_html(out, " alt=\"%-s\" src=\"data:image/svg+xml;base64,", title);
     put_base64(out, text, n);
     fputs("\"/>", out);
     return 0;
@@ -350,8 +359,9 @@ static const char *text_marked(FILE *out, struct arena *a, const char *p, const 
     if (strncmp(p, mark, n) != 0) return NULL;
     end = strstr(p + n, mark);
     if (!end || end == p + n) return NULL;
-    report_html(out, "<%s>%s</%s>", element, arena_strndup(a, p + n, (size_t)(end - p) - n),
-                element);
+    bool code = strcmp(element, "code") == 0; /* as it is typed */
+    report_html(out, code ? "<%-s>%-s</%-s>" : "<%-s>%s</%-s>", element,
+                arena_strndup(a, p + n, (size_t)(end - p) - n), element);
     return end + n;
 }
 

@@ -190,12 +190,10 @@ static int read_use(const struct layout_line *line, char *value, struct err *e)
                         "table2/query.sql",
                         whole);
     while (known < FILES_N && strcmp(slash + 1, files[known]) != 0) known++;
-    if (known == FILES_N) {
-        const char *near = str_nearest(slash + 1, files, FILES_N);
-        return LINE_ERR(
-            e, line, "use: expected query.sql, table.txt, plot.gp or claim.sql, found \"%s\"%s%s",
-            whole, near ? "; did you mean " : "", near ? near : "");
-    }
+    if (known == FILES_N)
+        return LINE_ERR(e, line,
+                        "use: expected query.sql, table.txt, plot.gp or claim.sql, found \"%s\"%s",
+                        whole, str_hint(slash + 1, files, FILES_N).text);
     if (report_layout_used(l, files[known]))
         return LINE_ERR(e, line, "use: a second %s", files[known]);
     l->use[l->uses_n++] = (struct report_use){value, files[known], line->number};
@@ -249,9 +247,8 @@ static int layout_set(struct layout_line *line, const char *key, char *value, st
         line->field = (char *)l + layout_keys[i].first;
         return layout_keys[i].read(line, value, e);
     }
-    const char *near = str_nearest(key, names, LAYOUT_KEYS_N);
-    if (near) return LINE_ERR(e, line, "unknown key \"%s\"; did you mean %s", key, near);
-    return LINE_ERR(e, line, "unknown key \"%s\"; src/report/layout.h lists them", key);
+    return LINE_ERR(e, line, "unknown key \"%s\" (src/report/layout.h lists them)%s", key,
+                    str_hint(key, names, LAYOUT_KEYS_N).text);
 }
 
 static int layout_check(const struct report_layout *l, const char *path, struct err *e)

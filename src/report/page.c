@@ -359,7 +359,7 @@ static int page_section(struct report_page *p, int32_t i, struct err *e)
     o.scale = item->scale;
     o.title = item->title;
     o.format = REPORT_HTML;
-    report_html(p->out, "<section class=\"artefact\" id=\"a-%s\">\n", item->artefact);
+    report_html(p->out, "<section class=\"artefact\" id=\"a-%-s\">\n", item->artefact);
     TRY(report_artefact(p->out, p->store, p->project, item->artefact, item->dir, &o, e));
     fputs("</section>\n", p->out);
     return 0;

@@ -79,15 +79,18 @@ static const char subject_sql[] =
     "WHERE p.artefact = :artefact AND p.scale = :scale AND r.corpus IS NOT NULL\n"
     "GROUP BY r.corpus, r.dataset ORDER BY min(p.point)";
 
-/* The runs of the artefact that are not done. */
+/* The artefact's runs that are not done; N if every configuration was planned with seeds 1 to N. */
 static const char undone_sql[] =
-    "SELECT count(*) AS n FROM points p JOIN run_list r USING (run_id)\n"
-    "WHERE p.artefact = :artefact AND p.scale = :scale AND r.state <> 'done'";
+    "SELECT sum(undone) AS n, CASE WHEN max(seeds) > 1 AND max(seeds) = min(seeds)\n"
+    " AND max(seeds) = max(last) THEN max(seeds) END AS seeds\n"
+    "FROM (SELECT sum(r.state <> 'done') AS undone, count(DISTINCT r.seed) AS seeds,\n"
+    "  max(r.seed) AS last FROM points p JOIN run_list r USING (run_id)\n"
+    " WHERE p.artefact = :artefact AND p.scale = :scale GROUP BY r.config_id)";
 
 static int ask_artefact(struct report_rows *out, struct report_job *j, const char *sql,
                         struct err *e)
 {
-    const struct store_param params[] = {{"artefact", j->folder.artefact},
+    const struct store_param params[] = {{"artefact", j->folder.points},
                                          {"scale", j->options->scale}};
 
     return report_rows_query(out, &j->arena, j->store, j->folder.artefact, sql, params, 2,
@@ -189,7 +192,7 @@ static const char *shell_word(struct arena *a, const char *text)
 
 static int write_missing(struct report_job *j, struct err *e)
 {
-    double all = 0, missing = 0, undone = 0;
+    double all = 0, missing = 0, undone = 0, seeds = 0;
     struct report_rows rows;
     const char *command =
         arena_printf(&j->arena, "alibi run %s --scale %s%s",
@@ -205,6 +208,8 @@ static int write_missing(struct report_job *j, struct err *e)
     if (missing == 0) return 0;
     TRY(ask_artefact(&rows, j, undone_sql, e));
     report_rows_real(&undone, &rows, 0, "n");
+    if (report_rows_real(&seeds, &rows, 0, "seeds"))
+        command = arena_printf(&j->arena, "%s --seeds %.0f", command, seeds);
     write_line(j, "%.0f of %.0f results %s missing (%s)%s: %s%s", missing, all,
                missing == 1 ? "is" : "are", is_html(j) ? "not run" : "–",
                undone > 0 ? ". The command that makes them"

@@ -25,6 +25,10 @@
  * whether it needs no escape. */
 int report_text_step(bool *clean, const char *p);
 
+/* report_subscript - length of the word that is a subscript of the L at p, as in L_valid, or 0.
+ * `text` is where p's text begins. */
+size_t report_subscript(const char *text, const char *p);
+
 /* report_clean_text - the text with the other characters as \xNN; "" for NULL. */
 const char *report_clean_text(struct arena *a, const char *text);
 
@@ -245,8 +249,9 @@ void report_write_paragraph(FILE *out, const char *text, enum report_format form
  * 2. The output is well-formed XML as well as HTML, so that a checker of either accepts it.
  * 3. The page loads nothing and needs no script. */
 
-/* report_html - writes the format. %s: a text, escaped for content and for attributes in double
- * quotes, after report_clean_text; NULL is empty. %d: an int. */
+/* report_html - writes the format. %s: a text of the page, escaped, after report_clean_text; NULL
+ * is empty; L_valid and its like have subscripts. %-s: a text in an attribute, in double quotes, or
+ * in code: without subscripts. %d: an int. */
 void report_html(FILE *out, const char *format, ...) ERR_PRINTF(2, 3);
 
 /* report_html_open, report_html_close - the page before and after its body. Its content security

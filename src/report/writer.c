@@ -1,6 +1,7 @@
 /* writer.c - cleaning, aligning and escaping. */
 #include "report/report_internal.h"
 
+#include <ctype.h>
 #include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -68,6 +69,14 @@ const char *report_clean_text(struct arena *a, const char *text)
         p += n;
     }
     return b.text;
+}
+
+size_t report_subscript(const char *text, const char *p)
+{
+    size_t word = strncmp(p, "L_", 2) == 0 ? strspn(p + 2, "abcdefghijklmnopqrstuvwxyz") : 0;
+    bool begins = p == text || !isalnum((unsigned char)p[-1]);
+
+    return word && begins && p[2 + word] != '_' ? word : 0;
 }
 
 /* --- text and Markdown ----------------------------------------------------------------------- */

@@ -24,6 +24,21 @@ static const char *const checkpoint_names[] = {"best", "last", NULL};
 static const char *const sink_names[] = {"text", "cache", NULL};
 static const char *const mode_names[] = {"train", "eval", NULL};
 
+/* What people also call the values of enum keys. */
+#define POSITION_ALIAS(NAME, name, display, place, style, bounded) display "=" #name,
+static const char *const value_aliases[] = {POSITION_METHODS(POSITION_ALIAS) "RoPE=rotary",
+                                            "absolute=sinusoidal",
+                                            "relative=t5",
+                                            "SGD=nag",
+                                            "Nesterov=nag",
+                                            "AdamW=adam",
+                                            "dev=valid",
+                                            "validation=valid",
+                                            "overlapping=sliding",
+                                            "float32=fp32",
+                                            "bfloat16=bf16"};
+enum { ALIASES_N = sizeof value_aliases / sizeof *value_aliases, NAMES_MAX = 32 };
+
 static bool has_model(const struct spec *s)
 {
     return s->kind != SPEC_EVAL;
@@ -319,14 +334,29 @@ const struct spec_key *spec_key_find(const char *name)
     return NULL;
 }
 
-const char *spec_key_nearest(const char *name)
+struct str_hint spec_key_hint(const char *text)
 {
     const char *names[SPEC_KEYS_MAX];
     size_t n;
     const struct spec_key *keys = spec_keys(&n);
 
     for (size_t i = 0; i < n; i++) names[i] = keys[i].name;
-    return str_nearest(name, names, n);
+    return str_hint(text, names, n);
+}
+
+struct str_hint spec_value_hint(const struct spec_key *key, const char *text)
+{
+    const char *names[NAMES_MAX + ALIASES_N];
+    size_t n = 0;
+
+    for (const char *const *name = key->names; *name; name++) {
+        assert(n + ALIASES_N < sizeof names / sizeof *names);
+        names[n++] = *name;
+        for (size_t i = 0; i < ALIASES_N; i++)
+            if (strcmp(strchr(value_aliases[i], '=') + 1, *name) == 0)
+                names[n++] = value_aliases[i];
+    }
+    return str_hint(text, names, n);
 }
 
 const char *spec_position_name(enum spec_position p)

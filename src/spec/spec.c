@@ -47,9 +47,8 @@ static int set_enum(int *field, const struct spec_key *key, const char *text, st
         size_t used = strlen(allowed);
         snprintf(allowed + used, sizeof allowed - used, "%s%s", n ? ", " : "", key->names[n]);
     }
-    const char *near = str_nearest(text, key->names, n);
-    return ERR(e, ERR_DATA, "%s: expected one of %s, found '%.60s'%s%s%s", key->name, allowed, text,
-               near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return ERR(e, ERR_DATA, "%s: expected one of %s, found '%.60s'%s", key->name, allowed, text,
+               spec_value_hint(key, text).text);
 }
 
 static int range_error(const struct spec_key *key, const char *text, struct err *e)
@@ -368,11 +367,9 @@ static int parse_line(struct spec *s, const struct spec_key **given, const char 
                    number, equals + 1, SPEC_MEANING);
     }
     const struct spec_key *key = *given = spec_key_find(text);
-    if (!key) {
-        const char *near = spec_key_nearest(text);
-        return ERR(e, ERR_DATA, "spec line %d: unknown key '%.60s'%s%s", number, text,
-                   near ? "; the nearest is " : "", near ? near : "");
-    }
+    if (!key)
+        return ERR(e, ERR_DATA, "spec line %d: unknown key '%.60s'%s", number, text,
+                   spec_key_hint(text).text);
     return spec_set(s, key, equals + 1, e);
 }
 

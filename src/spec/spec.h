@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "position/position.h"
 
 enum { SPEC_ID_BYTES = 17, SPEC_TEXT_BYTES = 96, SPEC_CUTOFFS_MAX = 4, SPEC_KEYS_MAX = 256 };
@@ -149,8 +150,10 @@ struct spec_key {
 const struct spec_key *spec_keys(size_t *n);
 /* spec_key_find - the key of this name, or NULL. */
 const struct spec_key *spec_key_find(const char *name);
-/* spec_key_nearest - the most similar key name, for messages, or NULL. */
-const char *spec_key_nearest(const char *name);
+/* spec_key_hint, spec_value_hint - for messages: the key, or the value of an enum key, that text
+ * probably means (str_hint). */
+struct str_hint spec_key_hint(const char *text);
+struct str_hint spec_value_hint(const struct spec_key *key, const char *text);
 
 /* spec_init - sets every key to the value that a config need not state (neutral, or zero). */
 void spec_init(struct spec *s);

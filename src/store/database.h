@@ -46,7 +46,7 @@ struct store {
     int lock_fd;               /* -1: none */
     int depth;                 /* of nested transactions */
     bool immutable;            /* opened without side files: nobody writes now */
-    bool has_guards;           /* the connection has the functions of fence.c */
+    bool has_guards;           /* the connection has the guards of query.c */
     struct fence *fence;       /* of the query in progress; NULL: none */
     struct stat opened;        /* the file when it was opened */
     struct database_statement statement[DATABASE_STATEMENTS];
@@ -121,11 +121,12 @@ char *database_uri(struct arena *a, const char *path, const char *query);
 
 /* --- results that are current (attempts.c) ---------------------------------------------------- */
 
-/* results_unlink_all - evaluations whose checkpoint is neither of those of their training's current
- * result are no longer current. */
-int results_unlink_all(struct store *s, struct err *e);
+/* results_unlink_evaluations - evaluations of a training (NULL: of every one) whose checkpoint is
+ * neither of those of its current result are no longer current. */
+int results_unlink_evaluations(struct store *s, const char *train_run_id, struct err *e);
 
-/* --- schema (schema.c, views.c) -------------------------------------------------------------- */
+/* --- schema (schema.c, views.sql) --------------------------------------------------------------
+ */
 
 /* 1. The tables of a released version never change: a new version is a new step.
  * 2. All steps are one transaction: the file has the old schema or the new one, never half. Before

@@ -73,16 +73,13 @@ static int cut(char *line, char **field, int room)
 static int column_find(const struct paper_reader *r, const char *name, int *out, struct err *e)
 {
     const char *names[PAPER_COLUMNS];
-    char remedy[96] = "";
 
     for (int i = 0; i < PAPER_COLUMNS; i++) {
         names[i] = columns[i].name;
         *out = i;
         if (strcmp(columns[i].name, name) == 0) return 0;
     }
-    const char *near = str_nearest(name, names, PAPER_COLUMNS);
-    if (near) snprintf(remedy, sizeof remedy, "; the nearest is '%s'", near);
-    return complain(r, e, "unknown column", name, remedy);
+    return complain(r, e, "unknown column", name, str_hint(name, names, PAPER_COLUMNS).text);
 }
 
 static int read_header(struct paper_reader *r, char *line, struct err *e)

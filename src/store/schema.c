@@ -1,10 +1,11 @@
-/* schema.c - the tables of results.db, one step a version.
+/* schema.c - the tables of results.db, one step a version, and its views (views.sql).
  *
  * Here are the columns that no record has and those with a condition; the others of record_fields
  * are added after each step, which makes a file of any age have them all.
  *
  * Lengths are in tokens, memory in bytes, time in seconds. Every number that can be missing is
  * NULL, never NaN and never zero in its place. */
+#include "position/position.h"
 #include "store/database.h"
 
 static const char version_1[] =
@@ -190,3 +191,12 @@ const struct schema_step schema_steps[] = {
     {3, version_3, "CREATE TEMP VIEW claim_verdicts AS " CLAIMS_OF_2},
 };
 const int schema_steps_n = sizeof schema_steps / sizeof *schema_steps;
+
+#define METHOD_ROW(NAME, name, display, place, style, bounded)                                     \
+    " UNION ALL SELECT '" #name "','" display "'," #place "," #style "," #bounded
+
+const char *const schema_views[] = {
+    "CREATE VIEW position_methods AS SELECT NULL AS position, NULL AS display, NULL AS place,"
+    " NULL AS style, NULL AS bounded WHERE 0" POSITION_METHODS(METHOD_ROW),
+#include "store/views.inc"
+    NULL};

@@ -72,6 +72,12 @@ static int planning_estimate(struct planning *p, struct store *store, struct err
 
 /* --- settings that distinguish runs ----------------------------------------------------------- */
 
+/* Whether the key is part of a run's identity. */
+static bool counts(const struct spec_key *key, const struct spec *s)
+{
+    return key->hashed && (!key->applies || key->applies(s));
+}
+
 /* Whether a key is a setting of trainings without a column in the plan's list. */
 static bool is_setting(const struct spec_key *key, const struct spec *s)
 {
@@ -80,7 +86,7 @@ static bool is_setting(const struct spec_key *key, const struct spec *s)
         "data.dataset", "data.corpus", "bench.mode", "bench.rows",     "bench.L"};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         if (strcmp(columns[i], key->name) == 0) return false;
-    return key->hashed && (!key->applies || key->applies(s));
+    return counts(key, s);
 }
 
 /* Marks the keys in which two runs differ. */
@@ -142,12 +148,6 @@ static void planning_find_settings(struct planning *p)
 
 enum { WHY_SETTINGS_MAX = 3 };
 
-/* Whether the key is part of a run's identity. */
-static bool counts(const struct spec_key *key, const struct spec *s)
-{
-    return key->hashed && (!key->applies || key->applies(s));
-}
-
 /* "train.lr 2, was 3; model.dropout 0.1, was 0; and 2 more"; NULL of equal specs. */
 static char *describe(const struct spec *now, const struct spec *before, struct arena *a)
 {
@@ -171,58 +171,40 @@ static char *describe(const struct spec *now, const struct spec *before, struct 
     return found ? b.text : NULL;
 }
 
-struct search {
-    struct planning *p;
-    int32_t from; /* index where the next row's point is expected */
-};
-
-/* Finds the point of a row. Rows are in the plan's order, so that the search is short. */
-static const struct plan_point *find_point(struct search *x, const char *artefact, int64_t point)
+/* Describes why new runs are new: their points, artefact and number, needed another run last. */
+static int find_changes(struct planning *p, struct arena *scratch, struct store *store,
+                        struct err *e)
 {
-    const struct plan *p = &x->p->plan;
-
-    for (int32_t k = 0; k < p->points_n; k++) {
-        int32_t i = (x->from + k) % p->points_n;
-        if (p->point[i].point != point || strcmp(p->point[i].artefact, artefact) != 0) continue;
-        x->from = i + 1;
-        return &p->point[i];
-    }
-    return NULL;
-}
-
-/* A point as last run: artefact, point, run_id, scale, spec. */
-static int take_point(void *context, int columns_n, const char *const *names,
-                      const struct store_cell *cells, struct err *e)
-{
-    struct search *x = context;
-    struct planning *p = x->p;
-    struct spec before;
-    int64_t number;
-
-    (void)columns_n, (void)names, (void)e;
-    if (!str_to_int(&number, cells[1].text)) return 0;
-    const struct plan_point *at = find_point(x, cells[0].text, number);
-    if (!at) return 0;
-    const struct plan_run *run = &p->plan.run[at->run];
-    if (p->changed[at->run] || p->state[at->run].last != STORE_NONE || p->state[at->run].done ||
-        strcmp(run->spec.scale, cells[3].text) != 0)
-        return 0;
-    /* Specs written by a program of another meaning cannot be compared. */
-    if (spec_parse(&before, cells[4].text, NULL) < 0 || before.kind != run->spec.kind) return 0;
-    p->changed[at->run] = describe(&run->spec, &before, &p->plan.arena);
-    return 0;
-}
-
-static int find_changes(struct planning *p, struct store *store, struct err *e)
-{
-    struct search x = {.p = p};
+    static const char sql[] = "SELECT p.artefact || ' ' || p.point, p.scale, r.spec"
+                              " FROM artefact_points p JOIN run_list r ON r.run_id = p.run_id"
+                              " ORDER BY p.artefact, p.point";
+    struct map points; /* index of the run */
+    struct rows rows;
 
     p->changed = arena_array(&p->plan.arena, (size_t)p->plan.runs_n + 1, sizeof *p->changed);
     if (!store || p->plan.points_n == 0 || p->done_n == p->plan.runs_n) return 0;
-    return store_query(store,
-                       "SELECT p.artefact, p.point, p.run_id, p.scale, r.spec FROM artefact_points "
-                       "p JOIN run_list r ON r.run_id = p.run_id ORDER BY p.artefact, p.point",
-                       NULL, 0, 60, take_point, &x, e);
+    map_init(&points, scratch);
+    for (int32_t i = 0; i < p->plan.points_n; i++) {
+        const struct plan_point *t = &p->plan.point[i];
+        const char *key = arena_printf(scratch, "%s %d", t->artefact, t->point);
+        *map_put(&points, key, strlen(key), NULL) = t->run;
+    }
+    TRY(rows_read(&rows, scratch, store, sql, NULL, 0, e));
+    for (int32_t i = 0; i < rows.n; i++) {
+        const char *key = rows.row[i][0].text;
+        struct spec before;
+        int32_t k;
+        if (!map_get(&points, key, strlen(key), &k)) continue;
+        const struct spec *now = &p->plan.run[k].spec;
+        if (p->changed[k] || p->state[k].last != STORE_NONE || p->state[k].done ||
+            strcmp(now->scale, rows.row[i][1].text) != 0)
+            continue;
+        /* Specs written by a program of another meaning cannot be compared. */
+        if (spec_parse(&before, rows.row[i][2].text, NULL) < 0 || before.kind != now->kind)
+            continue;
+        p->changed[k] = describe(now, &before, &p->plan.arena);
+    }
+    return 0;
 }
 
 int planning_open(struct planning *p, const struct project *project, const char *const *artefacts,
@@ -231,13 +213,12 @@ int planning_open(struct planning *p, const struct project *project, const char 
     struct arena scratch;
     const char *const *names;
     int32_t names_n;
+    int rc = 0;
 
     *p = (struct planning){0};
     arena_init(&scratch);
-    int rc = planning_artefacts(&names, &names_n, project, &scratch, artefacts, n, e);
-    if (rc == 0) rc = plan_open(&p->plan, project, names, names_n, &o->plan, e);
-    arena_fini(&scratch);
-    if (rc < 0) return rc;
+    TRY_OUT(rc, planning_artefacts(&names, &names_n, project, &scratch, artefacts, n, e));
+    TRY_OUT(rc, plan_open(&p->plan, project, names, names_n, &o->plan, e));
     p->state = arena_array(&p->plan.arena, (size_t)p->plan.runs_n + 1, sizeof *p->state);
     p->seconds = arena_array(&p->plan.arena, (size_t)p->plan.runs_n + 1, sizeof *p->seconds);
     for (int32_t i = 0; i < p->plan.runs_n; i++) {
@@ -250,10 +231,11 @@ int planning_open(struct planning *p, const struct project *project, const char 
         p->undefined_n += !p->state[i].done && !spec_is_defined(&r->spec);
     }
     planning_find_settings(p);
-    TRY_OUT(rc, find_changes(p, store, e));
+    TRY_OUT(rc, find_changes(p, &scratch, store, e));
     TRY_OUT(rc, planning_device(p, o->devices, e));
     TRY_OUT(rc, planning_estimate(p, store, e));
 out:
+    arena_fini(&scratch);
     if (rc < 0) planning_close(p);
     return rc;
 }

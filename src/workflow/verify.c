@@ -18,7 +18,6 @@ struct verify {
     struct arena *arena;
     struct store *store;
     const struct verify_options *options;
-    struct store_param run; /* NULL: every run */
     struct verify_summary *sum;
 };
 
@@ -34,24 +33,20 @@ static void report(struct verify *v, enum verify_verdict verdict, const char *wh
 
 /* --- 2. checkpoints ------------------------------------------------------------------------- */
 
-static int verify_training(void *context, int columns_n, const char *const *names,
-                           const struct store_cell *cells, struct err *e)
+static int verify_training(struct verify *v, const char *run_id, struct err *e)
 {
     static const enum spec_checkpoint which[] = {SPEC_BEST, SPEC_LAST};
-    struct verify *v = context;
     char path[256], sha256[HASH_HEX_BYTES];
     const char *before = "";
 
-    (void)columns_n;
-    (void)names;
     for (size_t i = 0; i < sizeof which / sizeof *which; i++) {
         struct err why = {0};
         struct safetensors *file;
-        TRY(store_checkpoint(v->store, cells[0].text, which[i], path, sha256, e));
+        TRY(store_checkpoint(v->store, run_id, which[i], path, sha256, e));
         if (strcmp(path, before) == 0) continue; /* best and last are the same file */
         before = arena_strdup(v->arena, path);
         int rc = checkpoint_open(&file, NULL, project_path(v->project, v->arena, path), sha256,
-                                 cells[0].text, &why);
+                                 run_id, &why);
         safetensors_close(file);
         report(v, rc == 0 ? VERIFY_OK : VERIFY_WRONG, path, rc == 0 ? NULL : why.text);
         v->sum->checkpoints_n++;
@@ -90,80 +85,72 @@ static int take_record(void *context, const struct event *ev, struct err *e)
 }
 
 /* Compares the columns of reproducible fields with the record. */
-static void compare_result(struct verify *v, const struct record *r, int columns_n,
-                           const char *const *names, const struct store_cell *cells)
+static void compare_result(struct verify *v, const struct record *r, const struct rows *rows,
+                           const struct store_cell *row)
 {
     for (int32_t k = 0; k < record_fields_n; k++) {
         const struct record_field *f = &record_fields[k];
         if (f->type != r->type || !f->column || !f->verified) continue;
         int i = RESULT_FIRST_FIELD;
-        while (i < columns_n && strcmp(names[i], f->column) != 0) i++;
+        while (i < rows->columns_n && strcmp(rows->name[i], f->column) != 0) i++;
         const struct record_value value = record_get(r, f);
-        const char *cell = i < columns_n ? cells[i].text : NULL;
+        const char *cell = i < rows->columns_n ? row[i].text : NULL;
         if (record_equals_cell(&value, cell)) continue;
         report(v, VERIFY_WRONG,
                arena_printf(v->arena, "run %s: %s is %s in results.db, but %s in its record",
-                            cells[0].text, f->column, cell ? cell : "nothing",
+                            row[0].text, f->column, cell ? cell : "nothing",
                             record_format(&value, v->arena)),
                NULL);
     }
 }
 
-static int verify_result(void *context, int columns_n, const char *const *names,
-                         const struct store_cell *cells, struct err *e)
+static int verify_result(struct verify *v, const struct rows *rows, const struct store_cell *row,
+                         struct err *e)
 {
-    struct verify *v = context;
     struct arena *a = v->arena;
     struct err why = {0};
-    const char *dir = project_path(v->project, a, cells[1].text);
+    const char *dir = project_path(v->project, a, row[1].text), *run_id = row[0].text;
     const char *events = run_folder_path(a, dir, RUN_EVENTS);
     struct result_record x = {
-        .arena = a, .run_id = cells[0].text, .sequence = strtoll(cells[2].text, NULL, 10)};
+        .arena = a, .run_id = run_id, .sequence = strtoll(row[2].text, NULL, 10)};
 
     v->sum->results_n++;
     if (!file_exists(events)) {
-        report(
-            v, VERIFY_MISSING,
-            arena_printf(a, "run %s: its records are not on this machine (%s)", cells[0].text, dir),
-            NULL);
+        report(v, VERIFY_MISSING,
+               arena_printf(a, "run %s: its records are not on this machine (%s)", run_id, dir),
+               NULL);
         return 0;
     }
     int rc = run_folder_each(dir, take_record, &x, &why);
     if (rc < 0 && rc != ERR_DATA) return ERR(e, rc, "%s", why.text);
     if (rc == 1)
-        compare_result(v, &x.record, columns_n, names, cells);
+        compare_result(v, &x.record, rows, row);
     else
-        report(
-            v, VERIFY_WRONG,
-            arena_printf(a, "run %s: %s contains no record of its result", cells[0].text, events),
-            rc < 0 ? why.text : NULL);
+        report(v, VERIFY_WRONG,
+               arena_printf(a, "run %s: %s contains no record of its result", run_id, events),
+               rc < 0 ? why.text : NULL);
     return 0;
 }
 
 /* --- 4. reproduction -------------------------------------------------------------------------- */
 
-static int verify_reproduced(void *context, int columns_n, const char *const *names,
-                             const struct store_cell *cells, struct err *e)
+static int verify_reproduced(struct verify *v, const char *run_id, const char *dir, struct err *e)
 {
-    struct verify *v = context;
     struct arena *a = v->arena;
     struct verify_report r;
-    const struct verify_run_options o = {.dir = project_path(v->project, a, cells[1].text),
-                                         .run_id = cells[0].text,
-                                         .updates = v->options->updates};
+    const struct verify_run_options o = {
+        .dir = project_path(v->project, a, dir), .run_id = run_id, .updates = v->options->updates};
 
-    (void)columns_n;
-    (void)names;
     TRY(verify_run(&r, v->project, &o, e));
     if (!r.ran) {
-        report(v, VERIFY_SKIPPED,
-               arena_printf(a, "run %s was not reproduced: %s", cells[0].text, r.why), NULL);
+        report(v, VERIFY_SKIPPED, arena_printf(a, "run %s was not reproduced: %s", run_id, r.why),
+               NULL);
         return 0;
     }
     v->sum->reproduced_n++;
-    const char *what = r.updates ? arena_printf(a, "run %s, first %lld updates reproduced",
-                                                cells[0].text, (long long)r.updates)
-                                 : arena_printf(a, "run %s, evaluation reproduced", cells[0].text);
+    const char *what = r.updates ? arena_printf(a, "run %s, first %lld updates reproduced", run_id,
+                                                (long long)r.updates)
+                                 : arena_printf(a, "run %s, evaluation reproduced", run_id);
     if (r.differ_n == 0) {
         report(v, VERIFY_OK,
                arena_printf(
@@ -194,13 +181,21 @@ int workflow_verify(struct verify_summary *out, const struct project *project, s
         "SELECT v.run_id, a.dir FROM results v JOIN run_attempts a USING(attempt_id) WHERE"
         " v.current = 1 AND v.kind <> 'bench' AND" VERIFY_CHOSEN(
             "v.run_id") " ORDER BY v.kind DESC, v.run_id";
-    struct verify v = {project, a, store, o, {"run", o->run_id}, out};
+    struct verify v = {project, a, store, o, out};
+    const struct store_param run = {"run", o->run_id}; /* NULL: every run */
+    struct rows rows;
 
     *out = (struct verify_summary){0};
     TRY(store_check(store, e));
-    TRY(store_query(store, trainings_sql, &v.run, 1, 0, verify_training, &v, e));
-    TRY(store_query(store, result_sql, &v.run, 1, 0, verify_result, &v, e));
-    if (o->updates > 0) TRY(store_query(store, runs_sql, &v.run, 1, 0, verify_reproduced, &v, e));
+    TRY(rows_read(&rows, a, store, trainings_sql, &run, 1, e));
+    for (int32_t i = 0; i < rows.n; i++) TRY(verify_training(&v, rows.row[i][0].text, e));
+    TRY(rows_read(&rows, a, store, result_sql, &run, 1, e));
+    for (int32_t i = 0; i < rows.n; i++) TRY(verify_result(&v, &rows, rows.row[i], e));
+    if (o->updates > 0) {
+        TRY(rows_read(&rows, a, store, runs_sql, &run, 1, e));
+        for (int32_t i = 0; i < rows.n; i++)
+            TRY(verify_reproduced(&v, rows.row[i][0].text, rows.row[i][1].text, e));
+    }
     if (o->run_id && out->results_n == 0)
         return ERR(e, ERR_NOINPUT, "run %s has no finished attempt to verify", o->run_id);
     return 0;

@@ -17,6 +17,21 @@
 #include "store/ingest.h"
 #include "store/store.h"
 
+/* --- rows.c ------------------------------------------------------------------------------- */
+/* The answer of a query. */
+struct rows {
+    const char *const *name; /* of the columns; like the next two 0 without rows */
+    int columns_n;
+    int32_t n;
+    const struct store_cell **row;
+};
+
+enum { ROWS_LIMIT_S = 60 };
+
+/* rows_read - store_query within ROWS_LIMIT_S; the rows are in the arena. */
+int rows_read(struct rows *out, struct arena *a, struct store *store, const char *sql,
+              const struct store_param *params, int32_t params_n, struct err *e);
+
 /* --- planning.c: a plan with its state in results.db and its estimated time ----------------- */
 enum { PLANNING_DEVICES_MAX = 64 };
 
@@ -101,8 +116,7 @@ int workflow_import(struct import_result *out, const struct project *project, st
 
 /* --- export.c ----------------------------------------------------------------------------- */
 struct export_result {
-    char run_id[SPEC_ID_BYTES];
-    const char *dir;
+    const char *run_id, *dir;
     bool has_dictionary;
 };
 
@@ -134,8 +148,8 @@ struct gc_result {
 
 /* workflow_gc - deletes attempt folders that neither a current result nor a run that may resume
  * needs. */
-int workflow_gc(struct gc_result *out, const struct project *project, struct store *store,
-                struct err *e);
+int workflow_gc(struct gc_result *out, const struct project *project, struct arena *a,
+                struct store *store, struct err *e);
 
 /* --- verify.c ----------------------------------------------------------------------------- */
 enum verify_verdict {

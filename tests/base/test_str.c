@@ -47,6 +47,15 @@ TEST(the_nearest_name_is_found_if_any_is_near)
     assert_null(str_nearest("transformer", names, 4));
     static const char *const tables[] = {"table15", "table5", "table1"};
     assert_string_equal(str_nearest("tabel5", tables, 3), "table5"); /* a swap is one edit */
+    static const char *const figures[] = {"figure1", "figure11"};
+    assert_string_equal(str_nearest("figur11", figures, 2), "figure11"); /* dropped, not changed */
+    static const char *const keys[] = {"train.updates", "position", "RoPE=rotary", "none"};
+    assert_string_equal(str_nearest("updates", keys, 4), "train.updates");
+    assert_string_equal(str_nearest("pos", keys, 4), "position");
+    assert_string_equal(str_nearest("NONE", keys, 4), "none");
+    assert_string_equal(str_nearest("rope", keys, 4), "rotary");
+    assert_string_equal(str_hint("ropes", keys, 4).text, "; did you mean 'rotary'?");
+    assert_string_equal(str_hint("transformer", keys, 4).text, "");
 }
 
 TEST(names_have_no_slash_and_no_leading_dot)

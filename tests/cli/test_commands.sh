@@ -18,7 +18,7 @@ golden help.txt
 expect 0 "" "$alibi" settings
 golden settings.txt
 expect 0 "alibi " "$alibi" --version
-expect 64 "did you mean report" "$alibi" reprot
+expect 64 "did you mean 'report'" "$alibi" reprot
 expect 64 "did you mean --scale" "$alibi" plan table5 --scal mini
 expect 64 "needs ARTEFACT" "$alibi" plan
 expect 64 "positive integer" "$alibi" run table5 --tries many
@@ -133,7 +133,7 @@ expect 0 "0 removed\|attempts removed" "$alibi" gc
 
 # Queries are read-only and limited.
 expect 64 "cannot modify" "$alibi" query "DELETE FROM attempts"
-expect 64 "nearest name is perplexity" "$alibi" query "SELECT perplexty FROM evaluations"
+expect 64 "did you mean 'perplexity'" "$alibi" query "SELECT perplexty FROM evaluations"
 expect 69 "longer than 1 s" "$alibi" query --limit 1 "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
 
 # An invalid grid is rejected with its place.

@@ -44,8 +44,9 @@ expect 0 "modified: --set train.seed=3 --set train.updates=4" "$alibi" report g/
 cmp "$dir/out" "$dir/again" || fail "the order of --set matters"
 expect 0 "^3$" "$alibi" query "SELECT count(DISTINCT artefact) FROM artefact_points" --format csv
 mkdir h && sed 's/artefact: g/artefact: h/' g/grid.yaml >h/grid.yaml
-expect 0 "12 done now" "$alibi" run h/ --devices cpu:2 --set train.updates=3
-expect 0 "note: h has results only of a changed grid: alibi report h --set train.updates=3 --scale none" "$alibi" report h/
+expect 0 "12 done now" "$alibi" run h/ --devices cpu:2 --set model.ffn=32
+expect 0 "note: h has results only of a changed grid: alibi report h --set model.ffn=32 --scale none" "$alibi" report h/
+expect 0 "^Scale none: models of 0.01M parameters on tiny" "$alibi" report h/ --set model.ffn=32 --no-figure
 
 # Settings are data.
 expect 0 "^4$" "$alibi" query "SELECT count(*) FROM settings JOIN trainings USING (run_id) WHERE key = 'train.lr' AND value = '0.5' AND modified" --format csv
@@ -55,7 +56,7 @@ expect 0 "^train.lr=0.25,6" "$alibi" query "SELECT settings, count(*) FROM grid_
 expect 0 "train.lr=0.25, done" "$alibi" plan g/
 expect 0 "train.lr=0.25|0.5" "$alibi" compare train.lr=0.25,modified=0 train.lr=5e-1,modified=0 --format csv
 [ "$(grep -c '^none,' "$dir/out")" -eq 4 ] || { fail "compare pairs other settings than those named"; cat "$dir/out"; }
-expect 0 "not compared: B has train.updates 3, this one 6" "$alibi" compare position=alibi,modified=0 position=sinusoidal,modified=1
+expect 0 "not compared: B has model.ffn 32, this one 64" "$alibi" compare position=alibi,modified=0 position=sinusoidal,modified=1
 expect 0 "highest learning rate" "$alibi" settings train.lr
 expect 0 "^model.position" "$alibi" settings position
 expect 64 "did you mean 'train.lr'" "$alibi" settings train.lrr

@@ -1,14 +1,14 @@
-// attention_backward.cu - gradients of attention and of its bias table against the formula, and
-// their repetition.
+// attention_backward.cu - gradients of attention and of its bias table: compared with the formula,
+// and with a second run.
 #include "attention_oracle.h"
 
-// Wanted values and their bounds, in the order of the device's tensors.
+// Expected values and their bounds, in the order of the device's tensors.
 struct sums {
     std::vector<double> want, bound;
 };
 
 struct wanted {
-    struct sums dq, dk, dv, near, offset;
+    struct sums dq, dk, dv, table, offset;
 };
 
 static void sums_make(struct sums &s, size_t n)
@@ -23,7 +23,7 @@ static void sums_add(struct sums &s, size_t at, double x, double bound)
     s.bound[at] += bound;
 }
 
-// The input of the backward pass: out and lse as a forward pass without error would leave them.
+// The input of the backward pass: out and lse of an exact forward pass.
 static void forward_by_formula(struct attention_fixture &f)
 {
     const struct attention_case &c = f.c;
@@ -83,12 +83,12 @@ static void backward_row(const struct attention_fixture &f, struct wanted &g, in
         }
         if (bias_table_n == 0) continue;
         if (i - j < bias_table_n)
-            sums_add(g.near, (size_t)(h * bias_table_n + i - j), ds, error + fabs(ds) * many);
+            sums_add(g.table, (size_t)(h * bias_table_n + i - j), ds, error + fabs(ds) * many);
         else
             sums_add(g.offset, (size_t)h, ds, 0.0);
         g.offset.bound[(size_t)h] += error + fabs(ds) * many;
     }
-    // The far constant comes from the identity, which holds as far as out is exact.
+    // The tail offset's gradient follows from an identity, which is as exact as out is.
     if (bias_table_n > 0 && bias_table_n < c.T) g.offset.bound[(size_t)h] += fabs(row_sum);
 }
 
@@ -129,7 +129,7 @@ static void backward_agrees(const struct attention_case &c)
     int before = failures;
     fixture_open(f, c);
     sums_make(g.dq, n), sums_make(g.dk, n), sums_make(g.dv, n);
-    sums_make(g.near, (size_t)(c.H * f.a.bias.bias_table_n)), sums_make(g.offset, (size_t)c.H);
+    sums_make(g.table, (size_t)(c.H * f.a.bias.bias_table_n)), sums_make(g.offset, (size_t)c.H);
     forward_by_formula(f);
     for (int b = 0; b < c.B; b++)
         for (int h = 0; h < c.H; h++)
@@ -138,9 +138,9 @@ static void backward_agrees(const struct attention_case &c)
     see("dq", g.dq, std::vector<float>(got.begin(), got.begin() + (long)n), w, 0.0);
     see("dk", g.dk, std::vector<float>(got.begin() + (long)n, got.begin() + 2 * (long)n), w, 0.0);
     see("dv", g.dv, std::vector<float>(got.begin() + 2 * (long)n, got.end()), w, 0.0);
-    if (f.a.bias.bias_table_grad_dev) { // these are added to, and began at 1/4
-        see("near_grad", g.near, read_floats(f.a.bias.bias_table_grad_dev, g.near.want.size()), 0x1p-22, 0.25);
-        see("offset_grad", g.offset, read_floats(f.a.bias.tail_offset_grad_dev, (size_t)c.H), 0x1p-22, 0.25);
+    if (f.a.bias.bias_table_grad_dev) { // accumulated: they began at 1/4
+        see("bias_table_grad", g.table, read_floats(f.a.bias.bias_table_grad_dev, g.table.want.size()), 0x1p-22, 0.25);
+        see("tail_offset_grad", g.offset, read_floats(f.a.bias.tail_offset_grad_dev, (size_t)c.H), 0x1p-22, 0.25);
     }
     check_same("two runs", gradients_of(f), got);
     case_end(c, before);
@@ -193,9 +193,9 @@ static void poison(struct matrix &m, const struct attention_case &c, int32_t fir
     matrix_put(m);
 }
 
-// What a certificate leaves out is not read: values and output gradients there may be NaN, and the
-// rest keeps its bits. Head 0 has slope 1/2.
-static void certified_tiles_are_not_read(void)
+// Skipped tiles are not read: if values and output gradients there are NaN, the rest keeps its
+// bits. Head 0 has slope 1/2.
+static void skipped_tiles_are_not_read(void)
 {
     const struct attention_case c = {1, 700, 8, 16, DTYPE_BF16, BIAS_SLOPE, 0, 0, false, 0};
     std::vector<float> got[2];
@@ -208,7 +208,7 @@ static void certified_tiles_are_not_read(void)
         std::vector<float> out = tensor_get(f.a.out);
         check_call(cuda_attention_bwd(NULL, &f.a, f.workspace), "attention_bwd");
         std::vector<float> dq = tensor_get(f.a.dq);
-        if (run) { // values as they were, the last queries' gradients not
+        if (run) { // restore the values, poison the last queries' gradients
             f = {};
             fixture_open(f, c);
             cuda_attention(NULL, &f.a, f.workspace);
@@ -227,7 +227,7 @@ static void certified_tiles_are_not_read(void)
             }
         }
     }
-    check_same("the rest, where a certificate leaves out NaN", got[1], got[0]);
+    check_same("the rest, if skipped tiles hold NaN", got[1], got[0]);
     case_end(c, before);
 }
 
@@ -240,16 +240,16 @@ int main(int argc, char **argv)
     const struct attention_case odd[] = {{2, 70, 2, 12, DTYPE_BF16, BIAS_ALL, 9, 0.2f, true, 0},
                                          {2, 70, 2, 24, DTYPE_BF16, BIAS_ALL, 9, 0.2f, true, 0},
                                          {1, 64, 1, 64, DTYPE_BF16, BIAS_SLOPE, 0, 0.2f, false, 3},
-                                         {1, 37, 2, 20, DTYPE_F32, BIAS_NEAR, 50, 0.0f, false, 3},
-                                         {1, 257, 1, 64, DTYPE_BF16, BIAS_NEAR, 113, 0.1f, true, 0},
-                                         {1, 257, 1, 64, DTYPE_F32, BIAS_NEAR, 113, 0.1f, true, 0},
-                                         {2, 64, 1, 32, DTYPE_BF16, BIAS_NEAR, 65, 0.1f, true, 0}};
+                                         {1, 37, 2, 20, DTYPE_F32, BIAS_TABLE, 50, 0.0f, false, 3},
+                                         {1, 257, 1, 64, DTYPE_BF16, BIAS_TABLE, 113, 0.1f, true, 0},
+                                         {1, 257, 1, 64, DTYPE_F32, BIAS_TABLE, 113, 0.1f, true, 0},
+                                         {2, 64, 1, 32, DTYPE_BF16, BIAS_TABLE, 65, 0.1f, true, 0}};
     for (const struct attention_case &c : odd) backward_agrees(c);
     for (int dtype = 0; dtype < 2; dtype++) {
         struct attention_case c = {2,         100, 2,    32,   dtype ? DTYPE_BF16 : DTYPE_F32,
-                                   BIAS_NEAR, 40,  0.1f, true, 0};
+                                   BIAS_TABLE, 40,  0.1f, true, 0};
         table_gradients_repeat(c);
     }
-    certified_tiles_are_not_read();
+    skipped_tiles_are_not_read();
     return checks_report("attention backward");
 }

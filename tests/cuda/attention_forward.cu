@@ -1,4 +1,5 @@
-// attention_forward.cu - the forward pass against the formula, its prefixes and its repetition.
+// attention_forward.cu - the forward pass: compared with the formula, with its prefixes, and with a
+// second run.
 #include "attention_oracle.h"
 
 static void forward_agrees(const struct attention_case &c)
@@ -34,7 +35,7 @@ static void forward_agrees(const struct attention_case &c)
     case_end(c, before);
 }
 
-// A query's row has the same bits whatever follows it, and in a second run.
+// A query's row has the same bits in a longer input, and in a second run.
 static void prefixes_have_the_same_bits(struct attention_case c, int32_t shorter)
 {
     std::vector<float> got[3];
@@ -44,13 +45,13 @@ static void prefixes_have_the_same_bits(struct attention_case c, int32_t shorter
         c.B = 1;
         int32_t whole = c.T;
         if (run == 2) c.T = shorter;
-        fixture_open(f, c); // values follow from the place in the row-major tensor: a prefix
+        fixture_open(f, c); // an element's index determines its value, so this is a prefix
         check_call(cuda_attention(NULL, &f.a, f.workspace), "attention");
         got[run] = tensor_get(f.a.out);
         std::vector<float> lse = tensor_get(f.a.lse);
         for (int h = 0; h < c.H; h++)
             got[run].insert(got[run].end(), lse.begin() + h * c.T, lse.begin() + h * c.T + shorter);
-        if (run < 2) { // keep what the prefix has
+        if (run < 2) { // keep only the prefix
             size_t rows = (size_t)shorter * (size_t)(c.H * c.D);
             std::vector<float> part(got[run].begin(), got[run].begin() + (long)rows);
             part.insert(part.end(), got[run].begin() + (long)(c.T * c.H * c.D), got[run].end());
@@ -68,15 +69,15 @@ int main(int argc, char **argv)
     bool all = argc > 1 && strcmp(argv[1], "all") == 0;
     attention_cases(all, forward_agrees);
     attention_wide_cases(forward_agrees);
-    // A width that no copy of 16 bytes fits, and rows that stand at odd places.
+    // A width that is not a multiple of 16 bytes, and unaligned rows.
     const struct attention_case odd[] = {{2, 70, 2, 12, DTYPE_BF16, BIAS_ALL, 9, 0.2f, true, 0},
                                          {2, 70, 2, 24, DTYPE_BF16, BIAS_ALL, 9, 0.2f, true, 0},
                                          {1, 64, 1, 64, DTYPE_BF16, BIAS_SLOPE, 0, 0.2f, false, 3},
-                                         {1, 37, 2, 20, DTYPE_F32, BIAS_NEAR, 50, 0.0f, false, 3}};
+                                         {1, 37, 2, 20, DTYPE_F32, BIAS_TABLE, 50, 0.0f, false, 3}};
     for (const struct attention_case &c : odd) forward_agrees(c);
     for (int dtype = 0; dtype < 2; dtype++) {
         struct attention_case c = {1,         150, 2, 32,   dtype ? DTYPE_BF16 : DTYPE_F32,
-                                   BIAS_NEAR, 20,  0, true, 0};
+                                   BIAS_TABLE, 20,  0, true, 0};
         for (int32_t shorter : {65, 131}) prefixes_have_the_same_bits(c, shorter);
         c.form = BIAS_SLOPE;
         c.D = 64;

@@ -1,9 +1,9 @@
-// attention_oracle.h - attention and its gradients by the formula, in double, with the bounds that
-// rounding sets; and cases of it in device memory.
+// attention_oracle.h - attention and its gradients from the formula, in double, with bounds for
+// rounding; and cases in device memory.
 //
-// A bound is derived from how the kernels round: u is the unit of f32 arithmetic, w that of what is
-// written and of the operands of products (bf16: 2^-8, f32: u). Sums of n rounded terms are taken
-// to err by 4 sqrt(n) u of the sum of absolute terms.
+// Bounds are derived from how the kernels round. u is the unit roundoff of fp32, w that of stored
+// values and of operands of products (bf16: 2^-8, fp32: u). We take the error of a sum of n rounded
+// terms to be at most 4 sqrt(n) u times the sum of absolute terms.
 #ifndef TESTS_CUDA_ATTENTION_ORACLE_H
 #define TESTS_CUDA_ATTENTION_ORACLE_H
 
@@ -13,7 +13,7 @@
 #include "emulation_control.h"
 #endif
 
-enum bias_form { BIAS_NONE, BIAS_SLOPE, BIAS_NEAR, BIAS_ALL };
+enum bias_form { BIAS_NONE, BIAS_SLOPE, BIAS_TABLE, BIAS_ALL };
 
 struct attention_case {
     int32_t B, T, H, D;
@@ -21,7 +21,7 @@ struct attention_case {
     enum bias_form form;
     int32_t bias_table_n;
     float p;
-    bool thirds; // q, k, v are thirds of one tensor; else their rows stand `gap` apart
+    bool thirds; // q, k, v are thirds of one tensor; otherwise `gap` elements separate their rows
     int32_t gap;
     int32_t window = 0, sinks = 0;
 };
@@ -30,7 +30,7 @@ struct attention_fixture {
     struct attention_case c;
     struct attention a;
     struct matrix qkv[3], out, lse, dout, gradient[3];
-    std::vector<float> near, offset, slope;
+    std::vector<float> table, offset, slope;
     void *workspace;
 };
 
@@ -43,18 +43,18 @@ static inline void fixture_bias(struct attention_fixture &f)
         f.slope.push_back(-(float)exp2(-8.0 * (h + 1) / c.H));
         f.offset.push_back((float)(0.7 * normal_at(77, (uint64_t)h)));
         for (int d = 0; d < c.bias_table_n; d++)
-            f.near.push_back((float)normal_at(78, (uint64_t)(h * c.bias_table_n + d)));
+            f.table.push_back((float)normal_at(78, (uint64_t)(h * c.bias_table_n + d)));
     }
     if (c.form == BIAS_SLOPE || c.form == BIAS_ALL) b.tail_slope_dev = device_copy(f.slope);
-    if (c.form != BIAS_NEAR && c.form != BIAS_ALL) return;
+    if (c.form != BIAS_TABLE && c.form != BIAS_ALL) return;
     b.bias_table_n = c.bias_table_n;
-    b.bias_table_dev = device_copy(f.near);
+    b.bias_table_dev = device_copy(f.table);
     b.tail_offset_dev = device_copy(f.offset);
-    b.bias_table_grad_dev = device_copy(std::vector<float>(f.near.size(), 0.25f));
+    b.bias_table_grad_dev = device_copy(std::vector<float>(f.table.size(), 0.25f));
     b.tail_offset_grad_dev = device_copy(std::vector<float>(f.offset.size(), 0.25f));
 }
 
-// The three parts of one tensor, or three tensors.
+// q, k and v as parts of one tensor, or as three tensors.
 static inline void fixture_parts(struct attention_fixture &f, struct matrix (&m)[3], uint64_t seed,
                                  double spread)
 {
@@ -107,12 +107,12 @@ static inline void fixture_open(struct attention_fixture &f, const struct attent
 static inline double oracle_bias(const struct attention_fixture &f, int h, int d)
 {
     const struct attention_bias &b = f.a.bias;
-    if (b.bias_table_dev && d < b.bias_table_n) return f.near[(size_t)(h * b.bias_table_n + d)];
+    if (b.bias_table_dev && d < b.bias_table_n) return f.table[(size_t)(h * b.bias_table_n + d)];
     double bias = b.tail_offset_dev ? f.offset[(size_t)h] : 0.0;
     return b.tail_slope_dev ? bias + (double)f.slope[(size_t)h] * d : bias;
 }
 
-// 0, or 1 / (1 - p).
+// The dropout factor: 0 or 1 / (1 - p).
 static inline double oracle_keep(const struct attention_fixture &f, int b, int h, int i, int j)
 {
     const struct dropout &d = f.a.dropout;
@@ -123,7 +123,7 @@ static inline double oracle_keep(const struct attention_fixture &f, int b, int h
     return kept ? 1.0 / (1.0 - (double)d.p) : 0.0;
 }
 
-// One query's row by the formula.
+// One query's row from the formula.
 struct oracle_row {
     std::vector<double> p, factor; // probability before dropout, dropout's factor
     double lse, score_error;       // score_error: bound of a probability's relative error
@@ -157,7 +157,7 @@ static inline struct oracle_row oracle_row_of(const struct attention_fixture &f,
         if (!seen) error = 0.0;
         r.p.push_back(s);
         r.factor.push_back(oracle_keep(f, b, h, i, j));
-        // A score whose probability vanishes may err more: what counts is error times p.
+        // The error of a score counts times p, so scores with vanishing p do not matter.
         if (s > top - 30.0) r.score_error = fmax(r.score_error, error);
         top = fmax(top, s);
     }
@@ -168,20 +168,20 @@ static inline struct oracle_row oracle_row_of(const struct attention_fixture &f,
     return r;
 }
 
-// Ends a case; failed_n: of checks before it.
+// Ends a case; failed_n: failed checks before it.
 static inline void case_end(const struct attention_case &c, int failed_n)
 {
     device_free();
     if (failures == failed_n) return;
-    static const char *const forms[] = {"none", "slope", "near", "all"};
+    static const char *const forms[] = {"none", "slope", "table", "all"};
     printf("B=%d T=%d H=%d D=%d %s bias=%s(%d) p=%.2f %s+%d window=%d sinks=%d\n", c.B, c.T, c.H,
            c.D, c.dtype == DTYPE_BF16 ? "bf16" : "f32", forms[c.form], c.bias_table_n, (double)c.p,
            c.thirds ? "thirds" : "apart", c.gap, c.window, c.sinks);
 }
 
-// attention_cases - what both passes are compared on: types, widths, lengths and forms, one case in
-// four unless all are wanted, then some long enough for certificates: the first heads' slopes end
-// after a few tokens.
+// attention_cases - the cases of both passes: dtypes, widths, lengths and forms of bias. Runs one
+// case in four unless `all`, then some that are long enough for skip bounds: the first heads see
+// only a few tokens.
 static inline void attention_cases(bool all, void (*agrees)(const struct attention_case &c))
 {
     static const int32_t widths[] = {8, 16, 32, 64, 128}, lengths[] = {1, 7, 33, 64, 100, 257};
@@ -206,26 +206,26 @@ static inline void attention_cases(bool all, void (*agrees)(const struct attenti
     for (int i = 0; i < (all ? 3 : 1); i++) agrees(far[i]);
 }
 
-// Heads that fill the shared memory of a block, and widths between those that are compiled: with
-// the tiles that an RTX 4090, an A100 and an H100 have room for.
+// Heads that fill the shared memory of a block, and widths between the compiled ones: with the
+// tiles that fit an RTX 4090, an A100 and an H100.
 static const struct attention_case wide_cases[] = {
     {1, 100, 2, 128, DTYPE_F32, BIAS_ALL, 40, 0.3f, true, 0},
-    {1, 150, 1, 128, DTYPE_BF16, BIAS_NEAR, 40, 0.3f, true, 0},
+    {1, 150, 1, 128, DTYPE_BF16, BIAS_TABLE, 40, 0.3f, true, 0},
     {1, 577, 1, 128, DTYPE_BF16, BIAS_SLOPE, 0, 0.0f, true, 0},
     {2, 70, 1, 80, DTYPE_BF16, BIAS_ALL, 9, 0.2f, false, 8},
     {1, 70, 2, 136, DTYPE_BF16, BIAS_ALL, 33, 0.2f, true, 0},
     {1, 70, 1, 200, DTYPE_BF16, BIAS_SLOPE, 0, 0.0f, false, 3},
     {1, 100, 1, 256, DTYPE_F32, BIAS_ALL, 20, 0.3f, true, 0},
-    // Windows within a tile, longer than one, and than everything; sinks to the middle of a tile.
+    // Windows shorter than a tile, longer than a tile and longer than T; sinks to mid-tile.
     {1, 300, 1, 128, DTYPE_BF16, BIAS_SLOPE, 0, 0.0f, true, 0, 20, 0},
     {1, 300, 2, 64, DTYPE_BF16, BIAS_ALL, 40, 0.2f, true, 0, 70, 5},
-    {1, 200, 1, 32, DTYPE_BF16, BIAS_NEAR, 40, 0.0f, true, 0, 1, 33},
+    {1, 200, 1, 32, DTYPE_BF16, BIAS_TABLE, 40, 0.0f, true, 0, 1, 33},
     {1, 200, 1, 64, DTYPE_F32, BIAS_ALL, 40, 0.2f, true, 0, 50, 3},
     {1, 150, 1, 16, DTYPE_F32, BIAS_SLOPE, 0, 0.0f, true, 0, 200, 2},
 };
 enum { WIDE_CASES_N = sizeof wide_cases / sizeof *wide_cases };
 
-// What a test sets where the device is emulated; a GPU has what it has.
+// Limits that a test sets on the emulated device. A GPU keeps its own.
 static const size_t shared_limits[] = {99 << 10, 163 << 10, 227 << 10};
 enum { SHARED_LIMITS_N = 3 };
 

@@ -1,8 +1,8 @@
-// attention_skip.cu - certificates: that what they leave out is as little as they say, how much of
-// the triangle it is, and that results are those of a pass that leaves out nothing.
+// attention_skip.cu - skip bounds: what they skip is as small as promised; how many tiles they skip;
+// and the results are those of a dense pass.
 //
-// Slopes are ALiBi's of eight heads. Queries and keys are random with scores of at most about 11,
-// as cuda/attention_skip.cuh is meant for, and smaller, larger, or with a few very long keys.
+// The slopes are ALiBi's for eight heads. Queries and keys are random. Scores are at most about 11,
+// as cuda/attention_skip.cuh expects, or smaller, or larger, or a few keys have large norms.
 #include "attention_oracle.h"
 
 #include "../bench/bench_live.h"
@@ -10,7 +10,7 @@
 
 enum { HEADS = 8, WIDTH = 16 };
 
-// Norms: every number times spread, keys of every 50th token times 6 where long_keys.
+// Every number is multiplied by spread; with long_keys, every 50th key by 6.
 struct norms {
     double spread;
     bool long_keys;
@@ -32,8 +32,8 @@ static void skip_open(struct attention_fixture &f, int32_t T, const struct norms
     }
 }
 
-// The certificates of a call, on the host.
-static std::vector<float> skip_certificates(struct attention_fixture &f)
+// The skip bounds of a call, on the host.
+static std::vector<float> skip_bounds(struct attention_fixture &f)
 {
     std::vector<float> out((size_t)attention_parts_of(&f.a).delta);
     attention_skip_bounds(NULL, &f.a, (float *)f.workspace, false);
@@ -41,21 +41,21 @@ static std::vector<float> skip_certificates(struct attention_fixture &f)
     return out;
 }
 
-// The tiles of past keys of row i which the kernels may look at.
+// The number of earlier tiles of keys that the kernels may read for row i.
 static int32_t skip_past_n(int32_t i)
 {
     return i < SKIP_FROM ? 0 : i / 128 * 128 / ATTENTION_NORM_TILE;
 }
 
-// All that a row leaves out holds less than 2^-26 of its softmax.
-static void certificates_bound_what_is_lost(const struct norms &n)
+// Everything that a row skips holds less than 2^-26 of its softmax.
+static void skip_bounds_limit_what_is_lost(const struct norms &n)
 {
     const int32_t T = 704;
     struct attention_fixture f;
     int64_t dead_n = 0;
     double most = 0.0;
     skip_open(f, T, n);
-    std::vector<float> w = skip_certificates(f);
+    std::vector<float> w = skip_bounds(f);
     struct attention_parts parts = attention_parts_of(&f.a);
     for (int32_t h = 0; h < HEADS; h++) {
         struct attention_skip skip = attention_skip_of(w.data(), parts, h, T);
@@ -75,17 +75,17 @@ static void certificates_bound_what_is_lost(const struct norms &n)
     printf("spread %.2f%s: %lld dead tiles of rows, at most 2^%.0f of a row lost\n", n.spread,
            n.long_keys ? ", long keys" : "", (long long)dead_n, most > 0.0 ? log2(most) : -1074.0);
     check(most < 0x1p-26 && dead_n > 0, "more than 2^-26 is left out, or nothing at all",
-          "certificates", T, dead_n);
+          "skip bounds", T, dead_n);
 }
 
-// The part of the causal tiles, `rows` queries by 64 keys, that some row of theirs needs: a block
-// of 128 queries loads a tile or not, a warp of 32 computes it or not.
+// The share of causal tiles, `rows` queries by 64 keys, that some of their rows need. A block loads
+// tiles for 128 queries, a warp computes them for 32.
 static double live_share(int32_t T, int32_t rows)
 {
     struct attention_fixture f;
     int64_t live_n = 0, all_n = 0;
     skip_open(f, T, typical);
-    std::vector<float> w = skip_certificates(f);
+    std::vector<float> w = skip_bounds(f);
     struct attention_parts parts = attention_parts_of(&f.a);
     for (int32_t h = 0; h < HEADS; h++) {
         struct attention_skip skip = attention_skip_of(w.data(), parts, h, T);
@@ -102,8 +102,8 @@ static double live_share(int32_t T, int32_t rows)
     return (double)live_n / (double)all_n;
 }
 
-// The same by the loops that bench_gpu tells it with.
-static double live_share_told(int32_t T)
+// The share according to the loops of bench_gpu.
+static double live_share_of_bench(int32_t T)
 {
     struct attention_fixture f;
     struct live_count count = {0, 0};
@@ -126,16 +126,16 @@ static double live_share_told(int32_t T)
 static void live_shares_are_small(int32_t T, double most)
 {
     double blocks = live_share(T, 128), warps = live_share(T, 32);
-    double told = live_share_told(T);
+    double bench = live_share_of_bench(T);
     printf(
-        "T %d: live share %.3f of tiles loaded (%.3f told by bench_gpu), %.3f of tiles computed\n",
-        T, blocks, told, warps);
+        "T %d: live share %.3f of tiles loaded (bench_gpu: %.3f), %.3f of tiles computed\n",
+        T, blocks, bench, warps);
     check(blocks <= most && warps <= blocks, "too much is live", "live share", T, 0);
-    check(fabs(told - blocks) <= 0.002, "bench_gpu says another share", "live share", T, 0);
+    check(fabs(bench - blocks) <= 0.002, "bench_gpu has another share", "live share", T, 0);
 }
 
-// The same bias in a form that has no certificates: a table of one distance. Slopes are powers of
-// two and so is the scale: both forms give every pair the same bits.
+// The same bias in a form without skip bounds: a table of one distance. Slopes and scale are powers
+// of two, so both forms give every pair the same bits.
 static void skip_forbid(struct attention_fixture &f)
 {
     std::vector<float> zero(HEADS, 0.0f);
@@ -157,8 +157,8 @@ static void skip_run(std::vector<float> (&got)[5], int32_t T, bool forbidden)
     device_free();
 }
 
-// Less than half of the last bit of a sum is lost: the same bits.
-static void results_are_those_of_a_whole_pass(int32_t T)
+// Skipping loses less than half of a sum's last bit, so the bits are the same.
+static void results_are_those_of_a_dense_pass(int32_t T)
 {
     static const char *const names[] = {"out", "lse", "dq", "dk", "dv"};
     std::vector<float> got[5], want[5];
@@ -171,9 +171,9 @@ int main(int argc, char **argv)
 {
     bool all = argc > 1 && strcmp(argv[1], "all") == 0;
     const struct norms norms[] = {typical, {0.3, false}, {3.0, false}, {1.0, true}};
-    for (int i = 0; i < (all ? 4 : 2); i++) certificates_bound_what_is_lost(norms[i]);
+    for (int i = 0; i < (all ? 4 : 2); i++) skip_bounds_limit_what_is_lost(norms[i]);
     live_shares_are_small(1024, 0.84);
     if (all) live_shares_are_small(3072, 0.61);
-    results_are_those_of_a_whole_pass(all ? 1024 : 640);
-    return checks_report("attention certificates");
+    results_are_those_of_a_dense_pass(all ? 1024 : 640);
+    return checks_report("attention skip bounds");
 }

@@ -1,5 +1,5 @@
-/* elementwise_rows.cu - sums, copies, dropout and ReLU: each number is rounded once, so all are
- * compared bit for bit. */
+/* elementwise_rows.cu - sums, casts, dropout and ReLU. Each number is rounded once, so comparisons
+ * are bit for bit. */
 #include "rows_check.h"
 
 static const int64_t shapes[][2] = {{1, 1}, {3, 7}, {9, 23}, {2, 1031}, {10, 64}, {130, 4}};
@@ -64,7 +64,7 @@ static void relu_and_its_gradient(int64_t rows, int64_t cols, enum dtype dtype, 
         struct matrix x = matrix_make(rows, cols, dtype, l, 8, 1.0, 0.0);
         struct matrix dy = matrix_make(rows, cols, dtype, l, 9, 1.0, 0.0);
         struct draw w = draw_make(c % 2 ? 0.3f : 0.0f, rows, false, 12345);
-        x.host[0] = NAN; /* must not be lost */
+        x.host[0] = NAN; /* must stay NaN */
         matrix_put(x);
         std::vector<float> want(x.host.size()), want_dx(x.host.size());
         for (int64_t i = 0; i < rows * cols; i++) {
@@ -103,7 +103,7 @@ static void columns_are_summed(int64_t rows, int64_t cols, enum dtype dtype, str
     device_free();
 }
 
-/* Two updates draw two masks from one argument list: what a captured graph replays. */
+/* Two updates with the same arguments draw different masks, as the launches of a graph must. */
 static void the_step_is_read_when_the_kernel_runs()
 {
     struct matrix x = matrix_make(40, 40, DTYPE_F32, layouts[0], 10, 1.0, 0.0);

@@ -1,5 +1,5 @@
-/* embedding_rows.cu - rows picked, added and added back: the order of additions is part of the
- * meaning, so all are compared bit for bit with loops in f32, and the sums also with double. */
+/* embedding_rows.cu - gather, add and scatter rows. The order of additions is specified, so results
+ * are compared bit for bit with loops in fp32, and sums also with double. */
 #include "rows_check.h"
 
 /* N rows, C columns, V rows of the table. */
@@ -7,7 +7,7 @@ static const int64_t shapes[][3] = {
     {1, 1, 1}, {3, 7, 5}, {40, 8, 3}, {65, 23, 30}, {17, 1031, 9}, {530, 12, 40},
 };
 
-/* Indices as words of a text: a few occur often. One in nine is -1. */
+/* Indices distributed like words of a text: a few occur often. One in nine is -1. */
 static std::vector<int32_t> text_indices(int64_t n, int64_t V, uint64_t seed)
 {
     std::vector<int32_t> out((size_t)n);
@@ -19,7 +19,7 @@ static std::vector<int32_t> text_indices(int64_t n, int64_t V, uint64_t seed)
     return out;
 }
 
-/* Each row of 0 ... n - 1 once, in a mixed order. */
+/* A permutation of 0 ... n - 1. */
 static std::vector<int32_t> mixed_indices(int64_t n)
 {
     std::vector<int32_t> out;
@@ -124,7 +124,7 @@ int main(void)
                     rows_are_scattered(shape, to, from, layouts[l]);
                 }
             }
-    /* Each index once, and one index only. */
+    /* Each index once; then one index only. */
     check_scatter(mixed_indices(140), 16, 140, DTYPE_BF16, DTYPE_BF16, layouts[0], 32.0f, 0);
     check_scatter(mixed_indices(140), 16, 140, DTYPE_F32, DTYPE_BF16, layouts[0], 1.0f, 1);
     check_scatter(std::vector<int32_t>(70, 2), 24, 4, DTYPE_F32, DTYPE_F32, layouts[0], 0.7f, 0);

@@ -1,10 +1,10 @@
-/* norm_rows.cu - LayerNorm, alone and after a residual sum, and its gradient, against the formulas
- * in double. The rounding of a sum of n terms is taken to be at most (8 + sqrt(n)) u of the sum of
- * their sizes: it is made of short sums that are added up. */
+/* norm_rows.cu - LayerNorm, alone and after a residual sum, and its gradient, compared with the
+ * formulas in double. Kernels add short sums, so we take the error of a sum of n terms to be at most
+ * (8 + sqrt(n)) u times the sum of absolute terms. */
 #include "rows_check.h"
 
-/* Rows, columns: one element, a part of a warp a row, several rows a block, a row of several warps,
- * a row a block, four eights a thread; most make blocks walk over rows. */
+/* Rows, columns: one element; rows of part of a warp; several rows a block; rows of several warps;
+ * one row a block; 32 columns a thread. In most, blocks loop over rows. */
 static const int64_t shapes[][2] = {{1, 1},    {3, 7},    {70, 16},  {19, 100},
                                     {5, 1024}, {3, 1031}, {3, 2048}, {3, 4100}};
 
@@ -31,7 +31,7 @@ static struct oracle oracle_norm(const std::vector<float> &x, const std::vector<
         variance /= (double)cols;
         double deviation = 1.0 / sqrt(variance + (double)1e-5f), slack = sum_error(cols);
         double mean_error = slack * size / (double)cols;
-        /* The variance errs by its own sum and by the square of the mean's error. */
+        /* The error of the variance: that of its own sum, and the square of the mean's error. */
         double relative = slack + mean_error * mean_error * deviation * deviation;
         for (int64_t c = 0; c < cols; c++) {
             double hat = (from[c] - mean) * deviation, g = gain[(size_t)c], b = bias[(size_t)c];
@@ -93,13 +93,13 @@ static void rows_are_normalised(int64_t rows, int64_t cols, enum dtype dtype, st
     device_free();
 }
 
-/* Long rows take the emulator long: one form of each test is enough for them. */
+/* The emulator is slow on long rows, so they get one form of each test. */
 static bool is_long(int64_t cols)
 {
     return cols > 500;
 }
 
-/* The norm is that of the sum as it is stored, so its oracle starts from the stored sum. */
+/* The kernel normalises the rounded sum, so the oracle starts from the stored sum. */
 static void residual_sums_are_normalised(int64_t rows, int64_t cols, enum dtype dtype,
                                          struct layout l)
 {
@@ -231,7 +231,7 @@ static void gradients_follow_the_formula(int64_t rows, int64_t cols, enum dtype 
     device_free();
 }
 
-/* In one kernel: the bits of layernorm_bwd on top of ds, and of ds as stored through the dropout.
+/* The fused kernel has the bits of layernorm_bwd added to ds, then of dropout applied to stored ds.
  */
 static void residual_gradients_are_those_of_both(int64_t rows, int64_t cols, enum dtype dtype,
                                                  struct layout l)
@@ -270,7 +270,7 @@ static void residual_gradients_are_those_of_both(int64_t rows, int64_t cols, enu
     device_free();
 }
 
-/* Where rows are aligned changes how they are read, not what comes out. */
+/* Alignment changes how rows are read, not the result. */
 static void alignment_does_not_change_bits()
 {
     std::vector<float> got[2];

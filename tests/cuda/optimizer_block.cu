@@ -1,5 +1,5 @@
-/* optimizer_block.cu - the gradient's norm, NAG and Adam on a parameter block against the formulas
- * in double. */
+/* optimizer_block.cu - the gradient norm, NAG and Adam on a parameter block, compared with the
+ * formulas in double. */
 #include "rows_check.h"
 
 static const int64_t lengths[] = {1, 7, 64, 1000, 4097, 20001};
@@ -22,7 +22,7 @@ static double device_squares(const struct matrix &x, double *out_dev)
     return out;
 }
 
-/* Squares are exact in double; a sum of n numbers errs by at most n roundings. */
+/* Squares are exact in double; a sum of n numbers has at most n roundings. */
 static void squares_are_summed_in_double(int64_t n, struct layout l)
 {
     struct matrix x = matrix_make(1, n, DTYPE_F32, l, 1, 1.0, 0.0);
@@ -50,7 +50,7 @@ struct block {
     struct matrix theta, first, second, grad, copy;
     double *squares_dev;
     struct step_state *step_dev;
-    double factor; /* what the gradient is multiplied by */
+    double factor; /* of the gradient */
 };
 
 static struct block block_open(int64_t n, const struct setting &s, struct layout l)
@@ -79,8 +79,8 @@ static void check_copy(const struct block &b, const std::vector<float> &theta, b
     check_same("bf16 copy", matrix_get(b.copy, "copy"), want);
 }
 
-/* The formulas of fairseq's NAG in backend.h's terms; each result is a sum of at most three
- * products, whose factors are rounded once. */
+/* The formulas of fairseq's NAG, as in backend.h. Each result is a sum of at most three products
+ * whose factors are rounded once. */
 static void nag_follows_the_formula(int64_t n, const struct setting &s, struct layout l)
 {
     const double mu = 0.99f;
@@ -117,7 +117,7 @@ static void nag_follows_the_formula(int64_t n, const struct setting &s, struct l
     device_free();
 }
 
-/* Of the step: m errs by 4 u, the root by half of v's 6 u and 3 u more, the rest by 5 u. */
+/* Relative errors of the step: m 4 u; the root half of v's 6 u, plus 3 u; the rest 5 u. */
 static void adam_follows_the_formula(int64_t n, const struct setting &s, struct layout l)
 {
     const double beta1 = 0.9f, beta2 = 0.98f, eps = 1e-8f, lr = s.step.lr;

@@ -1,11 +1,11 @@
-/* rows_check.h - matrices on both sides, and comparisons, for the tests of kernels.
+/* rows_check.h - matrices on host and device, and comparisons, for the tests of kernels.
  *
- * 1. Device memory ends with the last element, and what lies between rows is NaN and must stay so:
- *    an access outside of a view shows as a fault, a NaN or a changed gap.
- * 2. A bound is given for each number; a check reports the worst ratio of error to bound. Numbers
- *    that are exact or rounded once are compared bit for bit.
- * 3. u is the unit of f32 rounding, w that of what is stored.
- * 4. A case ends with device_free(), for all that it has put on the device. */
+ * 1. Device memory ends with the last element. Gaps between rows are NaN and must stay NaN. An
+ *    access outside a view therefore shows as a fault, a NaN or a changed gap.
+ * 2. Every number has a bound; a check reports the worst ratio of error to bound. Numbers that are
+ *    exact or rounded once are compared bit for bit.
+ * 3. u is the unit roundoff of fp32, w that of the stored dtype.
+ * 4. A case ends with device_free(), which frees everything it has put on the device. */
 #ifndef TESTS_CUDA_ROWS_CHECK_H
 #define TESTS_CUDA_ROWS_CHECK_H
 
@@ -34,8 +34,8 @@ static inline double unit_of(enum dtype d)
     return d == DTYPE_BF16 ? 0x1p-8 : u;
 }
 
-/* How a view lies in memory: gap elements between its rows, shift elements before it; gap -1: as
- * many as let every row begin at a multiple of eight elements. */
+/* The layout of a view: gap elements between rows, shift elements before the first. gap -1: the gap
+ * that makes every row begin at a multiple of eight elements. */
 struct layout {
     int64_t gap, shift;
 };
@@ -58,7 +58,7 @@ static inline void check_call(int rc, const char *where)
     check(rc == 0, cudaGetErrorString((cudaError_t)rc), where, rc, 0);
 }
 
-/* ---- numbers from a seed and a place ---- */
+/* ---- random numbers from a seed and an index ---- */
 
 static inline double normal_at(uint64_t seed, uint64_t place)
 {
@@ -80,9 +80,9 @@ static inline float rounded(float x, enum dtype d)
 /* ---- matrices ---- */
 
 struct matrix {
-    std::vector<float> host; /* rows x cols, as the device holds them */
+    std::vector<float> host; /* rows x cols: the values on the device */
     struct tensor t;
-    unsigned char *memory; /* NULL: part of another matrix */
+    unsigned char *memory; /* NULL for a part of another matrix */
     size_t bytes, shift_bytes;
 };
 
@@ -143,7 +143,7 @@ static inline struct matrix matrix_make(int64_t rows, int64_t cols, enum dtype d
     return m;
 }
 
-/* What the device holds of a view, which may be part of wider rows. */
+/* The device's values of a view, which may be part of wider rows. */
 static inline std::vector<float> tensor_get(const struct tensor &t)
 {
     size_t width = dtype_bytes(t.dtype);
@@ -163,7 +163,7 @@ static inline std::vector<float> tensor_get(const struct tensor &t)
     return out;
 }
 
-/* matrix_get - what the device holds now; the gaps must still be what they were. */
+/* matrix_get - the device's values now; fails if a gap has changed. */
 static inline std::vector<float> matrix_get(const struct matrix &m, const char *where)
 {
     size_t width = dtype_bytes(m.t.dtype);
@@ -173,14 +173,14 @@ static inline std::vector<float> matrix_get(const struct matrix &m, const char *
     for (int64_t r = 0; r < m.t.rows; r++)
         memset(&raw[m.shift_bytes + (size_t)(r * m.t.stride) * width], 0xff,
                (size_t)m.t.cols * width);
-    check(raw == std::vector<unsigned char>(m.bytes, 0xff),
-          "what lies between the rows was written", where, m.t.rows, m.t.cols);
+    check(raw == std::vector<unsigned char>(m.bytes, 0xff), "the gap between rows was written",
+          where, m.t.rows, m.t.cols);
     return out;
 }
 
 /* ---- comparisons ---- */
 
-/* Bit for bit; a NaN equals any other. */
+/* Compares bit for bit; any NaN equals any other. */
 static inline void check_same(const char *where, const std::vector<float> &got,
                               const std::vector<float> &want)
 {
@@ -213,7 +213,7 @@ static inline void worst_check(const struct worst &w)
     printf("  FAIL %s: %.3g times its bound\n", w.where, w.ratio);
 }
 
-/* ---- dropout, from its definition ---- */
+/* ---- dropout from its definition ---- */
 
 struct draw {
     struct dropout d = {};

@@ -1,10 +1,10 @@
-/* softmax_rows.cu - losses, gradients and log p against the formulas in double.
+/* softmax_rows.cu - losses, gradients and log p, compared with the formulas in double.
  *
- * A term 2^(x log2(e) - k) has an argument rounded twice, at the size of the argument, and errs by
- * a few u more; sums above eight terms are in double. */
+ * The argument of a term 2^(x log2(e) - k) is rounded twice, relative to its own size; the power adds
+ * a few u. Sums of more than eight terms are in double. */
 #include "rows_check.h"
 
-/* Rows, classes: every number of threads, ragged ends, fewer classes than threads. */
+/* Rows, classes: every block size, ragged ends, fewer classes than threads. */
 static const int64_t shapes[][2] = {{1, 1},    {3, 2},    {16, 16},   {21, 77},
                                     {5, 1031}, {2, 4113}, {2, 20002}, {1, 40001}};
 
@@ -25,7 +25,7 @@ static struct row_oracle oracle_row(const float *x, int64_t n)
     return o;
 }
 
-/* Logits with a spread of some tens; an offset that f32 hardly resolves in some rows. */
+/* Logits with a spread of a few tens. Some rows have an offset that fp32 hardly resolves. */
 static struct matrix logits_make(int64_t rows, int64_t V, enum dtype dtype, struct layout l)
 {
     struct matrix m = matrix_make(rows, V, dtype, l, 1, 6.0, 0.0);
@@ -123,8 +123,8 @@ static void log_probabilities(int64_t rows, int64_t V, enum dtype dtype, struct 
     device_free();
 }
 
-/* A row alone, wherever it stands, has the bits that it has among others. */
-static void a_row_is_its_own(enum dtype dtype)
+/* A row has the same bits alone, at any place, and among others. */
+static void a_row_does_not_depend_on_others(enum dtype dtype)
 {
     int64_t rows = 9, V = 4243;
     std::vector<int32_t> target = targets_make(rows, V, false);
@@ -148,8 +148,8 @@ static void a_row_is_its_own(enum dtype dtype)
     device_free();
 }
 
-/* Classes at minus infinity have no probability; a NaN or an infinity does not stay hidden. */
-static void logits_that_are_no_numbers()
+/* Classes at minus infinity have probability 0; a NaN or plus infinity reaches the loss. */
+static void logits_that_are_not_finite()
 {
     static const float odd[] = {-INFINITY, NAN, INFINITY};
     int32_t *target_dev = device_copy(std::vector<int32_t>(3, 2));
@@ -166,7 +166,7 @@ static void logits_that_are_no_numbers()
     device_free();
 }
 
-/* One class has the whole probability: nothing is lost and nothing is to be learnt. */
+/* One class has probability 1: loss and gradient are 0. */
 static void a_single_class_costs_nothing()
 {
     int64_t rows = 40;
@@ -191,8 +191,8 @@ int main(void)
                 log_probabilities(shape[0], shape[1], dtype, layouts[l]);
             }
     losses_and_gradients(1, 267744, DTYPE_BF16, layouts[0]); /* the whole vocabulary */
-    for (enum dtype dtype : dtypes) a_row_is_its_own(dtype);
-    logits_that_are_no_numbers();
+    for (enum dtype dtype : dtypes) a_row_does_not_depend_on_others(dtype);
+    logits_that_are_not_finite();
     a_single_class_costs_nothing();
     return checks_report("softmax");
 }

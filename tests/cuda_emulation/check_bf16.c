@@ -1,9 +1,9 @@
-/* check_bf16.c - the ops with bf16 activations on the backends named on the command line: the op
- * table is in f32, and the products of tensor cores run in bf16 only.
+/* check_bf16.c - tests the ops with bf16 activations, on the backends named on the command line.
+ * The op table is in fp32, and tensor cores multiply bf16 only.
  *
- * Inputs are exact in bf16, the oracle computes with them in double. A result may err by a few
- * units in the last place of bf16 of the largest number, or of the largest term that cancels in it:
- * the op rounds its result, and its operands of products within, to bf16. */
+ * Inputs are exact in bf16; the oracle computes with them in double. An op rounds its result, and
+ * the operands of products inside, to bf16. Its error may therefore be a few bf16 units in the last
+ * place of the largest number, or of the largest term that cancels. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #include "ops/op_reference.h"
 #include "ops/ops.h"
 
-static const char *device; /* of the running group */
+static const char *device; /* of the running test group */
 
 static double most(const float *x, int64_t n)
 {
@@ -49,7 +49,7 @@ static void linear_maps_agree_in_bf16(void **state)
     op_bf16_check(&k, "y", &y.t, want, OP_BF16_ULPS(1), 0);
     op_ok(ops_linear_rows(k.b, &y.t, &x.t, &w.t, NULL, &e), &e);
     op_bf16_check(&k, "y by rows", &y.t, want, OP_BF16_ULPS(1), 0);
-    struct op_matrix wide = op_random(&k, N, O, 0); /* products of bf16 summed into f32 */
+    struct op_matrix wide = op_random(&k, N, O, 0); /* an fp32 result of bf16 operands */
     op_ok(ops_linear(k.b, &wide.t, &x.t, &w.t, NULL, 0, &e), &e);
     op_bf16_check(&k, "y in f32", &wide.t, want, 1e-6, 0);
     op_ok(ops_linear_rows(k.b, &wide.t, &x.t, &w.t, NULL, &e), &e);
@@ -94,7 +94,7 @@ static void a_relu_passes_gradients_in_bf16(void **state)
     op_bench_close(&k);
 }
 
-/* ---- casts and the weights' copy ---- */
+/* ---- casts and the bf16 copy of the weights ---- */
 
 static void casts_round_to_the_nearest(void **state)
 {
@@ -179,7 +179,7 @@ static void an_update_rewrites_the_weights_in_bf16(void **state)
     op_bench_close(&k);
 }
 
-/* ---- norm ---- */
+/* ---- layernorm ---- */
 
 static void norms_agree_in_bf16(void **state)
 {
@@ -200,7 +200,7 @@ static void norms_agree_in_bf16(void **state)
         double *want_dgain = op_doubles(&k, C), *want_dbias = op_doubles(&k, C);
         op_layernorm_double(want, want_stats, x.host, gain.host, bias.host, N, C);
         op_layernorm_bwd_double(want_dx, want_dgain, want_dbias, dy.host, x.host, gain.host, N, C);
-        for (int64_t c = 0; c < C; c++) { /* these two are added to */
+        for (int64_t c = 0; c < C; c++) { /* these two are accumulated */
             want_dgain[c] += dgain.host[c];
             want_dbias[c] += dbias.host[c];
         }
@@ -232,7 +232,7 @@ struct attention_size {
     int32_t B, T, H, D;
     int sloped, bias_table_n;
     float p;
-    int turned; /* 0: no rotary, 1: adjacent pairs, 2: halves */
+    int rotated; /* 0: no rotary, 1: adjacent pairs, 2: halves */
 };
 
 static void set_bias(struct op_bench *k, struct op_attention *ref, struct attention *a,
@@ -255,7 +255,7 @@ static void set_bias(struct op_bench *k, struct op_attention *ref, struct attent
     a->bias.tail_offset_dev = offset.t.data;
 }
 
-/* The element of a pair is ((first_row + b) * H + h) * T * T + i * T + j. */
+/* The random number of a pair is ((first_row + b) * H + h) * T * T + i * T + j. */
 static void set_dropout(struct op_bench *k, struct op_attention *ref, struct attention *a, float p)
 {
     struct step_state step = {.update = UPDATE};
@@ -268,7 +268,7 @@ static void set_dropout(struct op_bench *k, struct op_attention *ref, struct att
                                  (int64_t)ref->T * ref->T);
 }
 
-/* Angles of their own for each token and pair. */
+/* A different angle for each token and pair. */
 static void set_rotary(struct op_bench *k, struct op_attention *ref, struct attention *a,
                        const struct attention_size *s)
 {
@@ -283,8 +283,8 @@ static void set_rotary(struct op_bench *k, struct op_attention *ref, struct atte
     op_set(k, &sine);
     ref->cosine = cosine.host;
     ref->sine = sine.host;
-    ref->layout = s->turned == 2;
-    a->rotary = (struct attention_rotary){cosine.t, sine.t, s->turned == 2};
+    ref->layout = s->rotated == 2;
+    a->rotary = (struct attention_rotary){cosine.t, sine.t, s->rotated == 2};
 }
 
 static void check_attention(struct op_bench *k, const struct attention_size *s)
@@ -318,16 +318,16 @@ static void check_attention(struct op_bench *k, const struct attention_size *s)
            *offset = op_doubles(k, s->H);
     set_bias(k, &ref, &a, s);
     set_dropout(k, &ref, &a, s->p);
-    if (s->turned) set_rotary(k, &ref, &a, s);
+    if (s->rotated) set_rotary(k, &ref, &a, s);
     op_attention_double(want, want_lse, q.host, key.host, v.host, &ref);
     op_attention_bwd_double(want_dq, want_dk, want_dv, none, offset, q.host, key.host, v.host,
                             dout.host, &ref);
     op_ok(ops_attention(k->b, &a, &e), &e);
     op_bf16_check(k, "out", &out.t, want, OP_BF16_ULPS(2), 0);
-    /* Turned q and k are rounded to bf16: a score, of size 1, feels it. */
-    op_bf16_check(k, "lse", &lse.t, want_lse, s->turned ? OP_BF16_ULPS(1) : 1e-5, 1);
+    /* Rotated q and k are rounded to bf16, which changes a score of size 1 visibly. */
+    op_bf16_check(k, "lse", &lse.t, want_lse, s->rotated ? OP_BF16_ULPS(1) : 1e-5, 1);
     op_ok(ops_attention_bwd(k->b, &a, &e), &e);
-    /* dp is a sum of D products of dout and v; its typical size times q or k is what cancels. */
+    /* dp is a sum of D products of dout and v. Terms of its typical size times q or k cancel. */
     double term = scale * sqrt((double)s->D) / (1.0 - s->p) * most(q.host, n);
     op_bf16_check(k, "dv", &dv.t, want_dv, OP_BF16_ULPS(3), 1 / (1.0 - s->p));
     op_bf16_check(k, "dq", &dq.t, want_dq, OP_BF16_ULPS(3), term);
@@ -350,19 +350,18 @@ static void attention_agrees_in_bf16(void **state)
     struct op_bench k;
     op_bf16_open(&k, device);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        print_message("T %d, D %d, slopes %d, table %d, p %.1f, turned %d\n", sizes[i].T,
+        print_message("T %d, D %d, slopes %d, table %d, p %.1f, rotated %d\n", sizes[i].T,
                       sizes[i].D, sizes[i].sloped, sizes[i].bias_table_n, (double)sizes[i].p,
-                      sizes[i].turned);
+                      sizes[i].rotated);
         check_attention(&k, &sizes[i]);
         op_bench_reset(&k);
     }
     op_bench_close(&k);
 }
 
-/* ---- ops on rows: they compute in f32 and round once, so most results are known bit for bit ----
- */
+/* ---- ops on rows compute in fp32 and round once, so most results are known bit for bit ---- */
 
-/* Rows of whole eights, ragged ones, and one that begins anywhere. */
+/* Columns in full groups of eight, ragged, and a single one. */
 static const int64_t shapes[][2] = {{9, 64}, {37, 21}, {5, 1}, {3, 1027}};
 enum { SHAPES_N = sizeof shapes / sizeof *shapes };
 
@@ -390,7 +389,7 @@ static void rows_are_gathered_and_scattered(void **state)
         op_ok(ops_gather_rows(k.b, &y.t, &table.t, index, 3.0f, &e), &e);
         op_bf16_same(&k, "gathered", y.t.data, want, n * C);
 
-        /* A gradient of f32 is the sum in rising order of rows of bf16. */
+        /* The fp32 gradient is the sum of bf16 rows in rising order. */
         struct op_matrix dy = op_bf16_random(&k, n, C, 1);
         for (int64_t j = 0; j < n * C; j++)
             if (at[j / C] >= 0) sums.host[at[j / C] * C + j % C] += dy.host[j];
@@ -439,7 +438,7 @@ static void sums_dropout_and_relu_round_once(void **state)
     op_bench_close(&k);
 }
 
-/* The LayerNorm is that of the sum as it is stored. */
+/* The layernorm is that of the rounded sum. */
 static void residual_layernorms_agree(void **state)
 {
     (void)state;

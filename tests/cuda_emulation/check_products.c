@@ -1,6 +1,6 @@
-/* check_products.c - how cuda/gemm*.c choose what cuBLASLt offers: the emulated library is set to
- * offer less, or to be slow (cublaslt_emulated.c). Whatever is chosen, results are right, and the
- * choice is in the text of choices. */
+/* check_products.c - tests how cuda/gemm*.c choose among the algorithms of cuBLASLt. The emulated
+ * library can offer less, or be slow (cublaslt_emulated.c). Results are right for every choice, and
+ * the text of choices contains it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +12,13 @@
 
 enum { N = 70, I = 300, O = 40, TEXT_BYTES = 1 << 14 };
 
-/* A backend on a library with these settings, and dx (N,I) = dy (N,O) w (O,I). */
-struct desk {
+/* A backend whose library has the given settings, and the product dx (N,I) = dy (N,O) w (O,I). */
+struct fixture {
     struct op_bench k;
     struct op_matrix dy, w, dx;
 };
 
-static void open_desk(struct desk *d, const char *words)
+static void open_fixture(struct fixture *d, const char *words)
 {
     struct err e = {0};
     struct backend *b = NULL;
@@ -30,21 +30,21 @@ static void open_desk(struct desk *d, const char *words)
     d->dx = op_random(&d->k, N, I, 0);
 }
 
-static void close_desk(struct desk *d)
+static void close_fixture(struct fixture *d)
 {
     struct backend *b = d->k.b;
     op_bench_fini(&d->k);
     backend_close(b);
 }
 
-static int multiply(struct desk *d, struct err *e)
+static int multiply(struct fixture *d, struct err *e)
 {
     return ops_linear_bwd_input(d->k.b, &d->dx.t, &d->dy.t, &d->w.t, 0, e);
 }
 
 /* ---- the text of choices ---- */
 
-static char *choices_of(struct desk *d)
+static char *choices_of(struct fixture *d)
 {
     char *text = malloc(TEXT_BYTES);
     assert_non_null(text);
@@ -52,8 +52,8 @@ static char *choices_of(struct desk *d)
     return text;
 }
 
-/* The number of the algorithm of the only class of products. */
-static unsigned long algorithm_of(struct desk *d)
+/* The algorithm number of the only class of products. */
+static unsigned long algorithm_of(struct fixture *d)
 {
     char *text = choices_of(d);
     const char *line = strchr(text, '\n') + 1;
@@ -69,25 +69,25 @@ static unsigned long algorithm_of(struct desk *d)
 
 TEST(what_was_adopted_is_taken_and_not_timed)
 {
-    struct desk d;
-    open_desk(&d, "three");
+    struct fixture d;
+    open_fixture(&d, "three");
     op_ok(multiply(&d, &e), &e);
     char *text = choices_of(&d);
-    close_desk(&d);
-    open_desk(&d, "three even"); /* which would take the first */
+    close_fixture(&d);
+    open_fixture(&d, "three even"); /* timing would choose the first */
     op_ok(d.k.b->ops->restore_choices(d.k.b, text, &e), &e);
     op_ok(multiply(&d, &e), &e);
     char *now = choices_of(&d);
     assert_string_equal(now, text);
-    close_desk(&d);
+    close_fixture(&d);
     free(now);
     free(text);
 }
 
 TEST(texts_of_others_and_torn_ones_are_refused)
 {
-    struct desk d;
-    open_desk(&d, "");
+    struct fixture d;
+    open_fixture(&d, "");
     op_ok(multiply(&d, &e), &e);
     char *text = choices_of(&d);
     assert_int_equal(
@@ -97,18 +97,17 @@ TEST(texts_of_others_and_torn_ones_are_refused)
     assert_int_equal(d.k.b->ops->restore_choices(d.k.b, text, &e), ERR_DATA);
     assert_non_null(strstr(e.text, "expected a choice"));
     free(text);
-    close_desk(&d);
+    close_fixture(&d);
 }
 
 TEST(a_product_is_recorded_once_its_algorithm_was_chosen)
 {
-    struct desk d;
+    struct fixture d;
     void *graph = NULL;
-    open_desk(&d, "three");
+    open_fixture(&d, "three");
     op_ok(d.k.b->ops->graph_begin(d.k.b, &e), &e);
     assert_int_equal(multiply(&d, &e), ERR_INTERNAL);
-    assert_non_null(
-        strstr(e.text, "chosen by measuring, which is forbidden while work is recorded"));
+    assert_non_null(strstr(e.text, "chosen by timing, which is not possible during graph capture"));
     op_ok(d.k.b->ops->graph_end(d.k.b, NULL, &e), &e);
 
     op_ok(multiply(&d, &e), &e);
@@ -120,20 +119,20 @@ TEST(a_product_is_recorded_once_its_algorithm_was_chosen)
     op_ok(d.k.b->ops->graph_launch(d.k.b, graph, &e), &e);
     op_same("dx", op_get(&d.k, &d.dx.t), want, N * I);
     d.k.b->ops->graph_free(d.k.b, graph);
-    close_desk(&d);
+    close_fixture(&d);
 }
 
 TEST(of_three_algorithms_the_clearly_fastest_is_taken_for_a_class)
 {
-    struct desk d;
-    open_desk(&d, "three");
+    struct fixture d;
+    open_fixture(&d, "three");
     for (int64_t rows = N; rows > N - 9; rows -= 3) { /* one class */
         struct tensor dy = d.dy.t, dx = d.dx.t;
         dy.rows = dx.rows = rows;
         op_ok(ops_linear_bwd_input(d.k.b, &dx, &dy, &d.w.t, 0, &e), &e);
     }
     assert_int_equal(algorithm_of(&d), 3);
-    close_desk(&d);
+    close_fixture(&d);
 }
 
 TEST(relu_has_the_same_bits_within_a_product_and_after_it)
@@ -142,8 +141,8 @@ TEST(relu_has_the_same_bits_within_a_product_and_after_it)
     float *made[2];
     for (int exact = 0; exact < 2; exact++) {
         for (int i = 0; i < 2; i++) {
-            struct desk d;
-            open_desk(&d, words[i]);
+            struct fixture d;
+            open_fixture(&d, words[i]);
             struct op_matrix x = op_random(&d.k, N, O, 0), w = op_random(&d.k, I, O, 0);
             struct op_matrix bias = op_random(&d.k, 1, I, 0), y = op_random(&d.k, N, I, 0);
             struct linear_relu_args relu = {
@@ -152,18 +151,18 @@ TEST(relu_has_the_same_bits_within_a_product_and_after_it)
             made[i] = malloc(sizeof(float) * N * I);
             assert_non_null(made[i]);
             memcpy(made[i], op_get(&d.k, &y.t), sizeof(float) * N * I);
-            close_desk(&d);
+            close_fixture(&d);
         }
         op_same("y", made[1], made[0], N * I);
         for (int i = 0; i < 2; i++) free(made[i]);
     }
 }
 
-/* Of a class whose algorithm does not fit one product, which has another then: relu follows. */
+/* If the algorithm of a class does not fit one product, that product has another; so has relu. */
 TEST(relu_has_the_algorithm_that_its_product_has)
 {
-    struct desk d;
-    open_desk(&d, "picky");
+    struct fixture d;
+    open_fixture(&d, "picky");
     struct op_matrix x = op_random(&d.k, N, O, 0), w = op_random(&d.k, I, O, 0);
     struct op_matrix y = op_random(&d.k, N, I, 0), plain = op_random(&d.k, N, I, 0);
     for (int odd = 1; odd >= 0; odd--) {
@@ -176,7 +175,7 @@ TEST(relu_has_the_algorithm_that_its_product_has)
         op_ok(ops_relu(d.k.b, &relu, &e), &e);
         op_same("y", op_get(&d.k, &to), op_get(&d.k, &alone), to.rows * to.cols);
     }
-    close_desk(&d);
+    close_fixture(&d);
 }
 
 /* The mask is written by a product or after it, and read by a product or after it: four ways. */
@@ -185,8 +184,8 @@ TEST(a_mask_has_the_same_bits_within_a_product_and_after_it)
     static const char *const words[] = {"", "mask-absent", "mask-absent relu-absent"};
     float *made[3];
     for (int i = 0; i < 3; i++) {
-        struct desk d;
-        open_desk(&d, words[i]);
+        struct fixture d;
+        open_fixture(&d, words[i]);
         struct op_matrix x = op_random(&d.k, N, O, 0), w = op_random(&d.k, I, O, 0);
         struct op_matrix bias = op_random(&d.k, 1, I, 0), y = op_random(&d.k, N, I, 0);
         struct tensor mask = op_mask(&d.k, N, I);
@@ -199,7 +198,7 @@ TEST(a_mask_has_the_same_bits_within_a_product_and_after_it)
         made[i] = malloc(sizeof(float) * N * I);
         assert_non_null(made[i]);
         memcpy(made[i], op_get(&d.k, &d.dx.t), sizeof(float) * N * I);
-        close_desk(&d);
+        close_fixture(&d);
     }
     for (int i = 1; i < 3; i++) op_same("dx", made[i], made[0], N * I);
     for (int i = 0; i < 3; i++) free(made[i]);
@@ -212,8 +211,8 @@ TEST(column_sums_are_right_within_a_product_and_after_it)
     static const char *const words[] = {"", "sums-absent", "three", "three sums-absent"};
     for (int i = 0; i < 4; i++)
         for (int accumulate = 0; accumulate < 2; accumulate++) {
-            struct desk d;
-            open_desk(&d, words[i]);
+            struct fixture d;
+            open_fixture(&d, words[i]);
             struct op_matrix x = op_random(&d.k, N, I, 0), dw = op_random(&d.k, O, I, 0);
             struct op_matrix dbias = op_random(&d.k, 1, O, 0);
             double *want = op_doubles(&d.k, O * I), *want_sums = op_doubles(&d.k, O);
@@ -224,42 +223,42 @@ TEST(column_sums_are_right_within_a_product_and_after_it)
             tol_check_tensor(&d.k, "dw", &dw.t, want, plain, accumulate ? dw.host : NULL);
             tol_check_tensor(&d.k, "dbias", &dbias.t, want_sums, plain_sums,
                              accumulate ? dbias.host : NULL);
-            close_desk(&d);
+            close_fixture(&d);
         }
 }
 
 /* A class for which the library has nothing is asked about once, and remembered by its text. */
 TEST(sums_that_no_algorithm_computes_are_recorded_and_adopted)
 {
-    struct desk d;
-    open_desk(&d, "sums-absent");
+    struct fixture d;
+    open_fixture(&d, "sums-absent");
     struct op_matrix x = op_random(&d.k, N, I, 0), dw = op_random(&d.k, O, I, 0);
     struct op_matrix dbias = op_random(&d.k, 1, O, 0);
     op_ok(ops_linear_bwd_weight(d.k.b, &dw.t, &dbias.t, &d.dy.t, &x.t, 0, &e), &e);
     float *want = malloc(sizeof(float) * O);
     memcpy(want, op_get(&d.k, &dbias.t), sizeof(float) * O);
     char *text = choices_of(&d);
-    close_desk(&d);
-    open_desk(&d, "");
+    close_fixture(&d);
+    open_fixture(&d, "");
     op_ok(d.k.b->ops->restore_choices(d.k.b, text, &e), &e);
     x = op_random(&d.k, N, I, 0), dw = op_random(&d.k, O, I, 0), dbias = op_random(&d.k, 1, O, 0);
     op_ok(ops_linear_bwd_weight(d.k.b, &dw.t, &dbias.t, &d.dy.t, &x.t, 0, &e), &e);
     char *now = choices_of(&d);
     assert_string_equal(now, text);
     op_same("dbias", op_get(&d.k, &dbias.t), want, O);
-    close_desk(&d);
+    close_fixture(&d);
     free(want);
     free(now);
     free(text);
 }
 
-/* 3 chunks at once and one of them alone, of a library whose fastest algorithm takes no chunk
- * alone. */
+/* 3 chunks at once, and one of them alone. The library's fastest algorithm rejects a single chunk.
+ */
 TEST(exact_rows_have_one_algorithm_for_any_batch)
 {
     enum { CHUNK = 128, ROWS = 3 * CHUNK };
-    struct desk d;
-    open_desk(&d, "three alone");
+    struct fixture d;
+    open_fixture(&d, "three alone");
     struct op_matrix x = op_random(&d.k, ROWS, O, 0), w = op_random(&d.k, I, O, 0);
     struct op_matrix whole = op_random(&d.k, ROWS, I, 0), part = op_random(&d.k, CHUNK, I, 0);
     struct tensor first = x.t;
@@ -267,27 +266,27 @@ TEST(exact_rows_have_one_algorithm_for_any_batch)
     op_ok(ops_linear_rows(d.k.b, &whole.t, &x.t, &w.t, NULL, &e), &e);
     op_ok(ops_linear_rows(d.k.b, &part.t, &first, &w.t, NULL, &e), &e);
     op_same("y", op_get(&d.k, &part.t), op_get(&d.k, &whole.t), (int64_t)CHUNK * I);
-    close_desk(&d);
+    close_fixture(&d);
 }
 
 TEST(exact_rows_fail_rather_than_change_their_algorithm)
 {
     enum { ROWS = 9 * 128 };
-    struct desk d;
-    open_desk(&d, "few");
+    struct fixture d;
+    open_fixture(&d, "few");
     struct op_matrix x = op_random(&d.k, ROWS, O, 0), w = op_random(&d.k, I, O, 0);
     struct op_matrix y = op_random(&d.k, ROWS, I, 0);
     assert_int_equal(ops_linear_rows(d.k.b, &y.t, &x.t, &w.t, NULL, &e), ERR_INTERNAL);
     assert_non_null(strstr(e.text, "refuses 9 chunks"));
-    close_desk(&d);
+    close_fixture(&d);
 }
 
-/* The first runs of a device are slow whatever they compute. */
+/* The first runs of a cold device are slow for every algorithm. */
 TEST(a_cold_device_does_not_choose)
 {
-    struct desk d;
-    open_desk(&d, "three even cold");
+    struct fixture d;
+    open_fixture(&d, "three even cold");
     op_ok(multiply(&d, &e), &e);
     assert_int_equal(algorithm_of(&d), 1);
-    close_desk(&d);
+    close_fixture(&d);
 }

@@ -1,10 +1,9 @@
-/* check_shapes.c - the paper's model at its real sizes on cuda:emulated: whether every launch is
- * one that a GPU allows, and every block reads and writes within its memory.
+/* check_shapes.c - tests the paper's model at its real sizes on cuda:emulated: a GPU must allow
+ * every launch, and every block must stay within its memory.
  *
- * Of each launch a few blocks are run, the first and the last among them, and products are left out
- * (emulation_set_blocks): losses mean nothing, places do. A place that a 32-bit number cannot hold
- * ends the program in a build with the undefined-behaviour sanitizer, or at the end of a mapping.
- */
+ * A few blocks of each launch run, the first and the last among them, and no products
+ * (emulation_set_blocks): losses are meaningless, addresses are not. An index that overflows 32
+ * bits ends the program, in UBSan or at the end of a mapping. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +38,7 @@ static const struct shapes {
 };
 enum { SHAPES_N = sizeof shapes / sizeof *shapes };
 
-/* One layer is every kernel: sixteen repeat them. */
+/* One layer runs every kernel; sixteen layers repeat them. */
 static struct spec spec_of(const struct shapes *t)
 {
     struct spec s = model_bench_spec(t->position, t->softmax);
@@ -81,7 +80,7 @@ static void blocks_stay_within_their_memory(void **state)
     struct model_update u = {.lr = 0.5, .lr_previous = 0.5, .targets_n = n};
     model_bench_ok(backend_open(&b, "cuda:emulated", 1, t->dtype, &e), &e);
     model_bench_ok(model_open(&m, b, &s, &o, &e), &e);
-    for (int pass = 0; pass < 2; pass++) /* the second is recorded and replayed */
+    for (int pass = 0; pass < 2; pass++) /* the second is captured and launched */
         model_bench_ok(model_train_batch(m, &batch, 0, 0, &loss, &e), &e);
     model_bench_ok(model_apply(m, &u, &norm, &e), &e);
     model_bench_ok(model_score(m, &batch, place, n, logp, &e), &e);
@@ -93,7 +92,7 @@ static void blocks_stay_within_their_memory(void **state)
     free(logp);
 }
 
-/* Arguments: parts of the names of shapes; without one every shape. */
+/* Arguments are parts of the names of shapes; without arguments every shape. */
 static int is_wanted(const char *name, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)

@@ -1,16 +1,16 @@
-/* emulation_copy.cpp - copies and fills, put on streams.
+/* emulation_copy.cpp - copies and fills, queued on streams.
  *
- * 1. Pointers must lie on the side that the kind says, with room for all bytes.
- * 2. As in CUDA, pageable host memory is read when the copy is called, and written before it
- * returns; pinned memory is read and written when the copy runs, so that code which forgets to wait
- * is seen. Under capture both are used at each replay. */
+ * 1. Pointers must be on the side that the kind names, with room for all bytes.
+ * 2. As in CUDA, pageable host memory is read when the copy is called and written before it returns.
+ *    Pinned memory is read and written when the copy runs, which exposes code that forgets to wait.
+ *    Under capture both are accessed at each launch of the graph. */
 #include "emulation_device.h"
 
 #include <stdlib.h>
 
 struct copy {
     char *to;
-    const char *from; /* NULL: the bytes that follow this struct */
+    const char *from; /* NULL: the bytes after this struct */
     size_t to_pitch, from_pitch, width, height;
 };
 
@@ -36,7 +36,7 @@ static void fill_run(void *argument)
     memset(f->to, f->value, f->bytes);
 }
 
-/* Which side a copy's end must be on: 0 host, 1 device, -1 either. */
+/* The side of a copy's source or destination: 0 host, 1 device, -1 either. */
 static int kind_side(enum cudaMemcpyKind kind, bool to)
 {
     switch (kind) {
@@ -72,7 +72,7 @@ static cudaError_t copy_check(const struct copy *c, enum cudaMemcpyKind kind)
     return cudaSuccess;
 }
 
-/* The source is read now: the packed bytes follow the copy in the queue. */
+/* Reads the source now; the packed bytes follow the copy in the queue. */
 static cudaError_t copy_put_staged(const struct copy *c, const struct work *work,
                                    cudaStream_t stream)
 {

@@ -1,8 +1,8 @@
-/* mutants.cu - the emulator's own regression test: each bug must be noticed by the technique that
- * its row names, in every order of threads, and the program without it must pass in silence.
+/* mutants.cu - the emulator's own regression test. The technique that a row names must detect the
+ * row's bug in every order of threads; without the bug the program must pass silently.
  *
- * Every run is a process of its own, since most findings end it. A line a bug; exit status 0 when
- * all rows hold. */
+ * Every run is a separate process, since most findings end it. Prints a line for each bug; exit
+ * status 0 if all rows hold. */
 #include "mutants.h"
 
 #include "emulation_control.h"
@@ -54,7 +54,7 @@ static enum outcome outcome_of(int status, const char *said)
     case EXIT_ADDRESS:
         return strstr(said, "AddressSanitizer") ? ADDRESS : CRASHED;
     case 0:
-        return said[0] ? WRONG : PASSES; /* a correct program has nothing to say */
+        return said[0] ? WRONG : PASSES; /* a correct program prints nothing */
     }
     return strstr(said, "runtime error") ? UNDEFINED : CRASHED;
 }
@@ -66,7 +66,7 @@ static void child(const struct mutant *m, int bug, const char *order, int to)
     _exit(m->wrong(bug) ? EXIT_WRONG : 0);
 }
 
-/* Runs the program in a process and listens to what it says. */
+/* Runs the program in a process and reads its output. */
 static enum outcome observe(const struct mutant *m, int bug, const char *order, char *said,
                             size_t room)
 {
@@ -102,7 +102,7 @@ static const char *outcome_name(int outcome)
     return "anything";
 }
 
-/* 1 when a run does not end as its row allows. */
+/* 1 if a run does not end as its row allows. */
 static int row_fails(const struct mutant *m, int bug, int allowed, enum outcome *last)
 {
     static char said[16384];

@@ -19,7 +19,7 @@
 #include "interchange/import.h"
 #include "interchange/pickle.h"
 #include "interchange/safetensors.h"
-#include "plan/grid.h"
+#include "plan/plan_internal.h"
 #include "plan/yaml.h"
 #include "prepare/dictionary.h"
 #include "prepare/subword.h"

@@ -21,7 +21,7 @@ static void ok(int rc, const struct err *e)
 }
 
 /* A backend and some memory on it. */
-struct desk {
+struct fixture {
     struct backend *b;
     struct tensor x, y; /* (N,C) */
     float *theta_dev, *momentum_dev;
@@ -39,7 +39,7 @@ static void *memory_of(struct backend *b, size_t bytes)
     return p;
 }
 
-static void open_desk(struct desk *d)
+static void open_fixture(struct fixture *d)
 {
     struct err e = {0};
     struct backend *b = NULL;
@@ -56,7 +56,7 @@ static void open_desk(struct desk *d)
     ok(b->ops->upload(b, d->x.data, d->ones, sizeof d->ones, &e), &e);
 }
 
-static void close_desk(struct desk *d)
+static void close_fixture(struct fixture *d)
 {
     void *all[] = {d->x.data,       d->y.data,      d->theta_dev,
                    d->momentum_dev, d->squares_dev, d->step_dev};
@@ -67,7 +67,7 @@ static void close_desk(struct desk *d)
 static const struct dropout site = {.p = 0.3f, .key = 77, .stream = 9, .first_row = 2, .span = 5};
 
 /* y = dropout(x); theta and momentum a step of gradient x. */
-static void step(struct desk *d)
+static void step(struct fixture *d)
 {
     struct err e = {0};
     struct dropout at = site;
@@ -87,7 +87,7 @@ static void step(struct desk *d)
        &e);
 }
 
-static void check_step(struct desk *d, const struct step_state *s, float theta)
+static void check_step(struct fixture *d, const struct step_state *s, float theta)
 {
     struct err e = {0};
     float y[N * C], weight = 0.0f;
@@ -105,7 +105,7 @@ static void check_step(struct desk *d, const struct step_state *s, float theta)
 static void masks_and_rates_are_those_of_each_replay(void **state)
 {
     (void)state;
-    struct desk d;
+    struct fixture d;
     struct err e = {0};
     void *graph = NULL;
     struct spec s;
@@ -113,7 +113,7 @@ static void masks_and_rates_are_those_of_each_replay(void **state)
     spec_init(&s);
     s.train.lr = 1.0;
     s.train.warmup = 64;
-    open_desk(&d);
+    open_fixture(&d);
     for (uint32_t update = 0; update < 4; update++) {
         const struct step_state now = {.lr = (float)schedule_rate(&s.train, 10 * update + 1),
                                        .gradient_scale = 1.0f,
@@ -134,7 +134,7 @@ static void masks_and_rates_are_those_of_each_replay(void **state)
         check_step(&d, &now, theta);
     }
     d.b->ops->graph_free(d.b, graph);
-    close_desk(&d);
+    close_fixture(&d);
 }
 
 /* Launches a graph, captured with little scratch memory, after other work needed much. */
@@ -142,11 +142,11 @@ static void a_graph_keeps_scratch_memory_that_grew_later(void **state)
 {
     (void)state;
     enum { MANY = 1 << 20 };
-    struct desk d;
+    struct fixture d;
     struct err e = {0};
     void *graph = NULL;
     double squares = 0.0;
-    open_desk(&d);
+    open_fixture(&d);
     float *many = memory_of(d.b, MANY * sizeof *many);
     step(&d);
     ok(d.b->ops->graph_begin(d.b, &e), &e);
@@ -158,79 +158,82 @@ static void a_graph_keeps_scratch_memory_that_grew_later(void **state)
     assert_true(squares == N * C);
     d.b->ops->graph_free(d.b, graph);
     d.b->ops->release(d.b, many);
-    close_desk(&d);
+    close_fixture(&d);
 }
 
-static int try_alloc(struct desk *d, struct err *e)
+static int try_alloc(struct fixture *d, struct err *e)
 {
     void *p = NULL;
     return d->b->ops->alloc(d->b, &p, 64, e);
 }
 
-static int try_upload(struct desk *d, struct err *e)
+static int try_upload(struct fixture *d, struct err *e)
 {
     return d->b->ops->upload(d->b, d->y.data, d->ones, sizeof d->ones, e);
 }
 
-static int try_download(struct desk *d, struct err *e)
+static int try_download(struct fixture *d, struct err *e)
 {
     return d->b->ops->download(d->b, d->ones, d->x.data, sizeof d->ones, e);
 }
 
-static int try_sync(struct desk *d, struct err *e)
+static int try_sync(struct fixture *d, struct err *e)
 {
     return d->b->ops->sync(d->b, e);
 }
 
-static int try_record(struct desk *d, struct err *e)
+static int try_record(struct fixture *d, struct err *e)
 {
     return d->b->ops->graph_begin(d->b, e);
 }
 
-static int try_replay(struct desk *d, struct err *e)
+static int try_replay(struct fixture *d, struct err *e)
 {
     return d->b->ops->graph_launch(d->b, NULL, e);
 }
 
-static int try_scratch(struct desk *d, struct err *e)
+static int try_scratch(struct fixture *d, struct err *e)
 {
     return ops_sum_squares(d->b, d->squares_dev, d->x.data, N * C, e);
 }
 
-static int try_product(struct desk *d, struct err *e)
+static int try_product(struct fixture *d, struct err *e)
 {
     struct tensor y = tensor_make(d->y.data, N, N, DTYPE_F32);
     return ops_linear(d->b, &y, &d->x, &d->x, NULL, 0, e);
 }
 
-static void work_that_cannot_be_captured_is_named(void **state)
+static void calls_that_a_capture_forbids_are_named(void **state)
 {
     (void)state;
     static const struct {
-        int (*attempt)(struct desk *d, struct err *e);
+        int (*attempt)(struct fixture *d, struct err *e);
         const char *word;
     } rows[] = {
-        {try_alloc, "memory is asked for"},    {try_upload, "an upload"},
-        {try_download, "a download"},          {try_sync, "a sync"},
-        {try_record, "a second recording"},    {try_replay, "a replay"},
-        {try_scratch, "scratch memory grows"}, {try_product, "a product of 12 x 12 x 40"},
+        {try_alloc, "an allocation"},
+        {try_upload, "an upload"},
+        {try_download, "a download"},
+        {try_sync, "a sync"},
+        {try_record, "a second capture"},
+        {try_replay, "a graph launch"},
+        {try_scratch, "growth of scratch memory"},
+        {try_product, "a product of 12 x 12 x 40"},
     };
-    struct desk d;
-    open_desk(&d);
+    struct fixture d;
+    open_fixture(&d);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct err e = {0}, none = {0};
         ok(d.b->ops->graph_begin(d.b, &none), &none);
         assert_int_equal(rows[i].attempt(&d, &e), ERR_INTERNAL);
-        if (strstr(e.text, rows[i].word) == NULL ||
-            strstr(e.text, "while work is recorded") == NULL)
+        if (strstr(e.text, rows[i].word) == NULL || strstr(e.text, "during graph capture") == NULL)
             fail_msg("%s: expected %s", e.text, rows[i].word);
         ok(d.b->ops->graph_end(d.b, NULL, &none), &none);
         ok(d.b->ops->sync(d.b, &none), &none);
     }
     struct err e = {0};
     assert_int_equal(d.b->ops->graph_end(d.b, NULL, &e), ERR_INTERNAL);
-    assert_non_null(strstr(e.text, "nothing is recorded"));
-    close_desk(&d);
+    assert_non_null(strstr(e.text, "no capture is in progress"));
+    close_fixture(&d);
 }
 
 int main(int argc, char **argv)
@@ -238,7 +241,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(masks_and_rates_are_those_of_each_replay),
         cmocka_unit_test(a_graph_keeps_scratch_memory_that_grew_later),
-        cmocka_unit_test(work_that_cannot_be_captured_is_named),
+        cmocka_unit_test(calls_that_a_capture_forbids_are_named),
     };
     int failed = 0;
     if (argc < 2 || argv[1][0] == '-') {

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plan/expand.h"
 #include "plan/plan_fixture.h"
+#include "plan/plan_internal.h"
 
 #define TINY "base: tiny.yaml\n"
 

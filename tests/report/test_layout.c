@@ -52,7 +52,8 @@ TEST(every_fault_names_its_line_and_the_remedy)
         const char *text, *fault;
     } cases[] = {
         {"title: t\ncolums: L_valid\n",
-         "x/table.txt:2: unknown key \"colums\"; did you mean columns"},
+         "x/table.txt:2: unknown key \"colums\" (src/report/layout.h lists them); did you mean "
+         "'columns'?"},
         {"title: t\n\nzzzzzzzzzz: 1\n", "x/table.txt:3: unknown key"},
         {"just words\n", "x/table.txt:1: \"just words\" has no colon"},
         {"format: %s\n", "write %.Nf"},
@@ -69,7 +70,7 @@ TEST(every_fault_names_its_line_and_the_remedy)
         {"rows: a,b,c,d,e\n", "more than 4 "},
         {"use: table2\n", "x/table.txt:1: use: \"table2\" is not a file of another artefact"},
         {"use: ../table2/query.sql\n", "write it as table2/query.sql"},
-        {"use: table2/quary.sql\n", "did you mean query.sql"},
+        {"use: table2/quary.sql\n", "did you mean 'query.sql'"},
         {"use: table2/grid.yaml\n", "expected query.sql, table.txt, plot.gp or claim.sql"},
         {"use: a/query.sql\nuse: b/query.sql\n", "x/table.txt:2: use: a second query.sql"},
         {"verdict: perplexity | 1 %\n", "2 parts"},

@@ -192,6 +192,11 @@ TEST(wrong_values_are_rejected_with_the_nearest_right_one)
         const char *key, *value, *word;
     } wrong[] = {
         {"model.position", "alibbi", "did you mean 'alibi'"},
+        {"model.position", "rope", "did you mean 'rotary'"},
+        {"model.position", "NoPE", "did you mean 'none'"},
+        {"model.position", "T5 bias", "did you mean 't5'"},
+        {"train.optimizer", "sgd", "did you mean 'nag'"},
+        {"eval.split", "dev", "did you mean 'valid'"},
         {"model.layers", "0", "outside"},
         {"model.layers", "0x10", "whole number"},
         {"model.layers", "18446744073709551616", "whole number"},

@@ -32,14 +32,12 @@ TEST_WITH(struct store_fixture *f, an_absent_file_names_the_command_that_makes_i
     char path[128];
 
     snprintf(path, sizeof path, "%s/other.db", f->dir);
-    assert_int_equal(store_open(&reader, path, STORE_READ, &f->e), ERR_NOINPUT);
-    assert_non_null(strstr(f->e.text, "alibi run"));
+    assert_refused(f, ERR_NOINPUT, "alibi run", store_open(&reader, path, STORE_READ, &f->e));
     assert_int_equal(access(path, F_OK), -1);
     assert_int_equal(store_open(&reader, "/nowhere/at/all.db", STORE_READ, &f->e), ERR_NOINPUT);
     assert_int_equal(store_open(&reader, "/nowhere/at/all.db", STORE_WRITE, &f->e), ERR_CREATE);
     close(open(path, O_CREAT | O_WRONLY, 0644));
-    assert_int_equal(store_open(&reader, path, STORE_READ, &f->e), ERR_NOINPUT);
-    assert_non_null(strstr(f->e.text, "no results yet"));
+    assert_refused(f, ERR_NOINPUT, "no results yet", store_open(&reader, path, STORE_READ, &f->e));
 }
 
 /* A project on a network file system whose results.db is a link to a local disk. */
@@ -113,8 +111,8 @@ TEST_WITH(struct store_fixture *f, a_file_of_another_program_is_refused)
     snprintf(path, sizeof path, "%s/other.db", f->dir);
     fixture_raw(path, "CREATE TABLE theirs(x)");
     for (int mode = STORE_READ; mode <= STORE_WRITE; mode++) {
-        assert_int_equal(store_open(&s, path, (enum store_mode)mode, &f->e), ERR_DATA);
-        assert_non_null(strstr(f->e.text, "another program"));
+        assert_refused(f, ERR_DATA, "another program",
+                       store_open(&s, path, (enum store_mode)mode, &f->e));
     }
     snprintf(path, sizeof path, "%s/text.db", f->dir);
     FILE *file = fopen(path, "w");
@@ -122,27 +120,24 @@ TEST_WITH(struct store_fixture *f, a_file_of_another_program_is_refused)
     for (int i = 0; i < 200; i++) fputs("this is not a database\n", file);
     fclose(file);
     for (int mode = STORE_READ; mode <= STORE_WRITE; mode++) {
-        assert_int_equal(store_open(&s, path, (enum store_mode)mode, &f->e), ERR_DATA);
-        assert_non_null(strstr(f->e.text, "`alibi merge runs/`"));
+        assert_refused(f, ERR_DATA, "`alibi merge runs/`",
+                       store_open(&s, path, (enum store_mode)mode, &f->e));
     }
 }
 
 TEST_WITH(struct store_fixture *f, a_deleted_or_replaced_file_is_noticed)
 {
     unlink(f->path);
-    assert_int_equal(store_begin(f->store, &f->e), ERR_IO);
-    assert_non_null(strstr(f->e.text, "deleted or replaced"));
+    assert_refused(f, ERR_IO, "deleted or replaced", store_begin(f->store, &f->e));
     fixture_raw(f->path, "CREATE TABLE another(x)");
     assert_int_equal(store_begin(f->store, &f->e), ERR_IO);
 }
 
 TEST_WITH(struct store_fixture *f, a_new_file_takes_nothing_from_a_deleted_one)
 {
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
-    char id[SPEC_ID_BYTES];
 
     /* the writer is not closed, so its log stays, as after a crash */
-    fixture_done(f, &train, 2.0, id);
+    fixture_done(f, &f->train, 2.0, NULL);
     pid_t child = fork();
     if (child == 0) {
         struct store *s = NULL;
@@ -174,8 +169,7 @@ TEST_WITH(struct store_fixture *f, damage_is_found)
     struct store *s = NULL;
     int rc = store_open(&s, f->path, STORE_WRITE, &f->e);
     if (rc == 0) rc = store_check(s, &f->e);
-    assert_int_equal(rc, ERR_DATA);
-    assert_non_null(strstr(f->e.text, "`alibi merge runs/`"));
+    assert_refused(f, ERR_DATA, "`alibi merge runs/`", rc);
     assert_non_null(strstr(f->e.text, "backup"));
     store_close(s);
     assert_int_equal(truncate(f->path, 4096), 0);
@@ -239,11 +233,10 @@ static int read_in_closed_folder(const char *path, int in, int out)
 
 TEST_WITH(struct store_fixture *f, a_read_only_folder_can_be_read_and_reread)
 {
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
-    char id[SPEC_ID_BYTES], byte;
+    char byte;
     int up[2], down[2], status = -1;
 
-    fixture_done(f, &train, 2.0, id);
+    fixture_done(f, &f->train, 2.0, NULL);
     store_fixture_close(f);
     assert_int_equal(chmod(f->dir, 0555), 0);
     assert_int_equal(pipe(up), 0);
@@ -254,8 +247,8 @@ TEST_WITH(struct store_fixture *f, a_read_only_folder_can_be_read_and_reread)
     if (read(up[0], &byte, 1) == 1) { /* the child holds the file open: change it */
         assert_int_equal(chmod(f->dir, 0755), 0);
         store_fixture_open(f, STORE_WRITE);
-        train.train.seed = 2;
-        fixture_done(f, &train, 2.0, id);
+        f->train.train.seed = 2;
+        fixture_done(f, &f->train, 2.0, NULL);
         store_fixture_close(f);
         assert_int_equal(chmod(f->dir, 0555), 0);
         assert_int_equal(write(down[1], "y", 1), 1);
@@ -303,8 +296,7 @@ TEST_WITH(struct store_fixture *f, a_foreign_writer_makes_it_try_later)
     assert_int_equal(sqlite3_open(f->path, &shell), SQLITE_OK);
     assert_int_equal(sqlite3_exec(shell, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
     sqlite3_busy_timeout(f->store->connection_own, 5);
-    assert_int_equal(store_begin(f->store, &f->e), ERR_TRYLATER);
-    assert_non_null(strstr(f->e.text, "another program holds it"));
+    assert_refused(f, ERR_TRYLATER, "another program holds it", store_begin(f->store, &f->e));
     assert_int_equal(sqlite3_exec(shell, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(store_begin(f->store, &f->e), 0);
     assert_int_equal(store_commit(f->store, &f->e), 0);
@@ -313,13 +305,12 @@ TEST_WITH(struct store_fixture *f, a_foreign_writer_makes_it_try_later)
 
 TEST_WITH(struct store_fixture *f, a_full_disk_undoes_the_transaction_and_the_store_goes_on)
 {
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     struct store_point point = {0, NULL, 64, 0, 0};
-    char id[SPEC_ID_BYTES], name[64];
+    char name[64];
     int rc = 0;
 
-    fixture_done(f, &train, 2.0, id);
-    point.run_id = id;
+    fixture_done(f, &f->train, 2.0, NULL);
+    point.run_id = f->id;
     fixture_raw(f->path, "SELECT 1");
     assert_int_equal(database_script(f->store, "PRAGMA max_page_count=1", &f->e), 0);
     assert_int_equal(store_begin(f->store, &f->e), 0);
@@ -327,8 +318,7 @@ TEST_WITH(struct store_fixture *f, a_full_disk_undoes_the_transaction_and_the_st
         snprintf(name, sizeof name, "an artefact with quite a long name %d", i);
         rc = store_set_points(f->store, name, "mini", &point, 1, &f->e);
     }
-    assert_int_equal(rc, ERR_IO);
-    assert_non_null(strstr(f->e.text, "free space"));
+    assert_refused(f, ERR_IO, "free space", rc);
     store_rollback(f->store);
     assert_int_equal(database_script(f->store, "PRAGMA max_page_count=1000000", &f->e), 0);
     assert_int_equal(store_set_points(f->store, "a", "mini", &point, 1, &f->e), 0);

@@ -1,0 +1,359 @@
+-- The views of results.db: the contract with users. Names and columns stay; columns are added at
+-- the end. The build makes a C string of each statement: it ends with a semicolon at the end of a
+-- line, and comments are lines outside of it.
+--
+-- 1. Only current results are shown; nothing is searched for by time.
+-- 2. Nominal lengths are the paper's. A run that several points ask for shows the smallest; a run
+--    that no point asks for shows its own length.
+-- 3. Functions are SQLite's own, so that any sqlite3 shell can read the file.
+-- 4. The view position_methods is made from the table of methods (schema.c): their names in the
+--    paper, their places in tables, their styles in figures, and whether a method is bounded: not
+--    defined for rows longer than L_train.
+
+CREATE VIEW evaluations AS
+SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid,
+  coalesce((SELECT min(p.L_train_nominal) FROM points p WHERE p.run_id = r.run_id), r.L_train)
+    AS L_train_nominal,
+  coalesce((SELECT min(p.L_valid_nominal) FROM points p WHERE p.run_id = r.run_id), r.L_valid)
+    AS L_valid_nominal,
+  r.split, r.protocol, r.stride, r.first_window, r.precision, r.seed,
+  v.perplexity, v.loss_nats, v.tokens, v.nonfinite, v.eval_wps, v.peak_memory_bytes,
+  coalesce(a.device, a.slot) AS device, t.origin, r.run_id, r.train_run_id, r.config_id,
+  a.code_id, a.ended_at AS finished_at,
+  r.checkpoint, r.targets, max(r.modified, t.modified) AS modified, v.checkpoint_sha256,
+  v.wall_seconds, a.attempt, r.corpus, a.backend
+FROM results v
+JOIN runs r ON r.run_id = v.run_id
+JOIN run_attempts a ON a.attempt_id = v.attempt_id
+JOIN runs t ON t.run_id = r.train_run_id
+WHERE v.current = 1 AND v.kind = 'eval';
+
+-- A row for each range of positions in the windows of an evaluation, from a line of 64 bytes of its
+-- result (record/fields.h). None where an older program evaluated.
+CREATE VIEW position_loss AS
+WITH RECURSIVE
+lines(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM lines WHERE i < 63),
+cut AS (
+  SELECT v.run_id, substr(v.position_loss, 64 * i + 1, 64) AS line
+  FROM results v JOIN lines ON 64 * i < length(v.position_loss)
+  WHERE v.current = 1 AND v.kind = 'eval'),
+bins AS (
+  SELECT run_id, CAST(substr(line, 1, 10) AS INTEGER) AS first,
+    CAST(substr(line, 11, 10) AS INTEGER) AS last, CAST(substr(line, 21, 16) AS INTEGER) AS targets,
+    CAST(nullif(trim(substr(line, 37, 27)), '') AS REAL) AS nll
+  FROM cut)
+SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.split, r.protocol,
+  r.stride, r.seed, b.first, b.last, b.targets, b.nll, b.nll / b.targets AS loss_nats,
+  exp(b.nll / b.targets) AS perplexity, r.run_id, r.train_run_id, r.config_id,
+  max(r.modified, t.modified) AS modified
+FROM bins b
+JOIN runs r ON r.run_id = b.run_id
+JOIN runs t ON t.run_id = r.train_run_id;
+
+CREATE VIEW artefact_evaluations AS
+SELECT p.artefact, p.point, e.scale, e.dataset, e.model, e.position, e.L_train, e.L_valid,
+  coalesce(p.L_train_nominal, e.L_train) AS L_train_nominal,
+  coalesce(p.L_valid_nominal, e.L_valid) AS L_valid_nominal,
+  e.split, e.protocol, e.stride, e.first_window, e.precision, e.seed,
+  e.perplexity, e.loss_nats, e.tokens, e.nonfinite, e.eval_wps, e.peak_memory_bytes,
+  e.device, e.origin, e.run_id, e.train_run_id, e.config_id, e.code_id, e.finished_at,
+  e.checkpoint, e.targets, e.modified, e.checkpoint_sha256, e.wall_seconds, e.attempt,
+  e.corpus, e.backend,
+  CASE e.protocol WHEN 'sliding' THEN coalesce(p.stride_nominal, e.stride) END AS stride_nominal
+FROM points p
+JOIN evaluations e ON e.run_id = p.run_id;
+
+CREATE VIEW trainings AS
+SELECT r.scale, r.dataset, r.model, r.position, r.L_train,
+  coalesce((SELECT min(p.L_train_nominal) FROM runs w JOIN points p ON p.run_id = w.run_id
+    WHERE w.run_id = r.run_id OR w.train_run_id = r.run_id), r.L_train) AS L_train_nominal,
+  r.seed, v.updates, v.tokens_per_update, coalesce(v.parameters, r.parameters) AS parameters,
+  v.final_loss_nats, v.train_wps, v.peak_memory_bytes, v.wall_seconds,
+  coalesce(a.device, a.slot) AS device, r.run_id, r.config_id, a.code_id,
+  a.ended_at AS finished_at,
+  r.origin, r.precision, r.modified, v.best_sha256, v.last_sha256, a.attempt, r.corpus, a.backend
+FROM results v
+JOIN runs r ON r.run_id = v.run_id
+JOIN run_attempts a ON a.attempt_id = v.attempt_id
+WHERE v.current = 1 AND v.kind = 'train';
+
+-- noisy: others used the machine. A worker on the CPU computes all the time; what it loses of it,
+-- or loses often, went to others. NULL if nothing is known of it.
+CREATE VIEW benchmarks AS
+SELECT r.position, r.L_train, r.mode, v.batch_tokens, v.wps, v.peak_memory_bytes, v.mfu,
+  coalesce(a.device, a.slot) AS device, r.scale, r.dataset, r.model,
+  coalesce((SELECT min(p.L_train_nominal) FROM points p WHERE p.run_id = r.run_id), r.L_train)
+    AS L_train_nominal,
+  r.precision, r.seed, v.wall_seconds, r.run_id, r.config_id, a.code_id,
+  a.ended_at AS finished_at, r.modified, r.parameters, a.attempt, r.corpus, a.backend, r.L_valid,
+  coalesce((SELECT min(p.L_valid_nominal) FROM points p WHERE p.run_id = r.run_id), r.L_valid)
+    AS L_valid_nominal,
+  v.batch_tokens / coalesce(r.L_valid, r.L_train) AS rows,
+  (a.backend = 'cpu' AND v.cpu_share < 0.95) OR v.switches_per_s > 50 AS noisy
+FROM results v
+JOIN runs r ON r.run_id = v.run_id
+JOIN run_attempts a ON a.attempt_id = v.attempt_id
+WHERE v.current = 1 AND v.kind = 'bench';
+
+-- A resumed training has points of several attempts: of each step the newest attempt's is shown,
+-- and none of an attempt after the one whose result is current.
+CREATE VIEW curves AS
+SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.seed, r.run_id, c.split, c.step,
+  c.loss_nats, c.lr, c.grad_norm, c.epoch, c.perplexity, c.best, a.attempt
+FROM runs r
+JOIN run_attempts a ON a.run_id = r.run_id
+JOIN curve_points c ON c.attempt_id = a.attempt_id
+LEFT JOIN results v ON v.run_id = r.run_id AND v.current = 1
+LEFT JOIN run_attempts shown ON shown.attempt_id = v.attempt_id
+WHERE (shown.attempt IS NULL OR a.attempt <= shown.attempt) AND NOT EXISTS (
+  SELECT 1 FROM run_attempts b
+  JOIN curve_points d ON d.attempt_id = b.attempt_id AND d.split = c.split AND d.step = c.step
+  WHERE b.run_id = r.run_id AND b.attempt > a.attempt
+  AND (shown.attempt IS NULL OR b.attempt <= shown.attempt));
+
+CREATE VIEW paper_values AS
+SELECT artefact, dataset, panel, series, method, params, L_train, L_valid, split, protocol, stride,
+  x_name, x, metric, value, unit, note, source, position, line
+FROM paper_cells;
+
+-- What an artefact asks for beside what the paper says, a row for each configuration and metric.
+-- 1. Perplexities are of evaluations, speed and memory of runs that held their machine alone, in
+--    the paper's units. What was asked for and has no result yet is a row of 0 seeds; its state
+--    says whether its training diverged, or whether its position method is not defined there.
+-- 2. Seeds are averaged within a configuration; speed and memory within a device as well.
+-- 3. The paper's number is shown beside ours only if ours is of the paper's own configuration.
+-- 4. A paper row that gives its length as the x of a figure is read so; an x that is itself a
+--    speed is a number of its own; rows over another x, such as GPU hours, are not end results.
+CREATE VIEW comparison AS
+WITH
+metrics(kind, mode, metric, unit) AS (VALUES
+  ('eval', NULL, 'perplexity', 'ppl'), ('bench', 'train', 'train_wps', 'words/s'),
+  ('bench', 'train', 'memory_gb', 'GB'), ('bench', 'eval', 'eval_wps', 'words/s')),
+wanted AS (
+  SELECT DISTINCT p.artefact, r.scale, r.dataset, r.position,
+    coalesce(p.L_train_nominal, r.L_train) AS L_train_nominal,
+    coalesce(p.L_valid_nominal, r.L_valid) AS L_valid_nominal, r.split, r.protocol, r.stride,
+    CASE r.protocol WHEN 'sliding' THEN coalesce(p.stride_nominal, r.stride) END AS stride_nominal,
+    r.config_id, r.run_id, m.metric, m.unit, max(r.modified, coalesce(t.modified, 0)) AS modified,
+    coalesce(t.origin, r.origin) AS origin, coalesce(a.device, a.slot) AS device,
+    CASE m.metric WHEN 'perplexity' THEN v.perplexity
+      WHEN 'memory_gb' THEN v.peak_memory_bytes / 1e9 ELSE v.wps END AS value,
+    CASE m.metric WHEN 'memory_gb' THEN v.peak_memory_bytes IS NOT NULL
+      ELSE v.result_id IS NOT NULL END AS done,
+    CASE WHEN v.result_id IS NOT NULL THEN NULL
+      WHEN r.kind = 'eval' AND r.L_valid > r.L_train
+        AND r.position IN (SELECT position FROM position_methods WHERE bounded) THEN 'not defined'
+      ELSE (SELECT f.state FROM run_attempts f WHERE f.run_id = coalesce(r.train_run_id, r.run_id)
+        ORDER BY f.attempt DESC LIMIT 1) END AS fate
+  FROM points p
+  JOIN runs r ON r.run_id = p.run_id
+  JOIN metrics m ON m.kind = r.kind AND m.mode IS r.mode
+  LEFT JOIN runs t ON t.run_id = r.train_run_id
+  LEFT JOIN results v ON v.run_id = r.run_id AND v.current = 1
+  LEFT JOIN run_attempts a ON a.attempt_id = v.attempt_id),
+counted AS (
+  SELECT *, CASE WHEN done AND metric <> 'perplexity' THEN device END AS machine,
+    sum(done) OVER (PARTITION BY artefact, scale, config_id, L_train_nominal, L_valid_nominal,
+      stride_nominal, metric) AS done_n
+  FROM wanted),
+centred AS (
+  SELECT *, value - avg(value) OVER (PARTITION BY artefact, scale, config_id, L_train_nominal,
+    L_valid_nominal, stride_nominal, metric, machine) AS off
+  FROM counted WHERE done OR done_n = 0),
+averaged AS (
+  SELECT artefact, scale, dataset, position, L_train_nominal, L_valid_nominal, split, protocol,
+    stride, stride_nominal, config_id, metric, unit, max(modified) AS modified,
+    CASE WHEN count(value) < sum(done) THEN 'not finite' WHEN sum(done) > 0 THEN 'done'
+      WHEN max(fate = 'not defined') THEN 'not defined'
+      WHEN max(fate = 'diverged') THEN 'diverged' ELSE 'not run' END AS state,
+    sum(done) AS seeds, CASE WHEN count(value) = sum(done) THEN avg(value) END AS ours,
+    CASE WHEN count(value) = sum(done) AND count(value) > 1
+      THEN sqrt(sum(off * off) / (count(value) - 1)) END AS ours_std,
+    group_concat(DISTINCT CASE WHEN done THEN device END) AS device,
+    group_concat(DISTINCT origin) AS origin
+  FROM centred
+  GROUP BY artefact, scale, config_id, L_train_nominal, L_valid_nominal, stride_nominal, metric,
+    machine),
+cells AS (
+  SELECT artefact, position, split, protocol, stride, metric, value, x_name, x,
+    lower(replace(replace(dataset, '-', ''), ' ', '')) AS dataset,
+    coalesce(L_train, CASE WHEN x_name IN ('L_train', 'input_length') THEN x END) AS L_train,
+    coalesce(L_valid, CASE WHEN x_name = 'L_valid' THEN x END) AS L_valid
+  FROM paper_cells
+  WHERE position IS NOT NULL
+  AND (x_name IS NULL OR x_name IN ('L_train', 'L_valid', 'input_length', 'train_wps'))),
+theirs AS (
+  SELECT * FROM cells
+  UNION ALL
+  SELECT artefact, position, split, protocol, stride, x_name, x, NULL, NULL, dataset, L_train,
+    L_valid
+  FROM cells WHERE x_name = 'train_wps')
+SELECT o.artefact, o.scale, o.position, o.L_train_nominal, o.L_valid_nominal, o.metric,
+  o.ours, o.ours_std, o.seeds, t.value AS paper, o.ours - t.value AS delta,
+  o.dataset, o.split, o.protocol, o.stride, o.stride_nominal, o.config_id, o.modified,
+  o.unit, o.device, o.origin, o.state
+FROM averaged o
+LEFT JOIN theirs t ON o.scale = 'paper' AND o.modified = 0
+  AND t.artefact = o.artefact AND t.position = o.position AND t.metric = o.metric
+  AND t.L_train = o.L_train_nominal AND (t.dataset IS NULL OR t.dataset = o.dataset)
+  AND CASE o.metric
+    WHEN 'perplexity' THEN t.L_valid = o.L_valid_nominal AND t.split = o.split
+      AND t.protocol = o.protocol AND t.stride IS o.stride_nominal
+    WHEN 'eval_wps' THEN coalesce(t.L_valid, t.L_train)
+      = coalesce(o.L_valid_nominal, o.L_train_nominal)
+    ELSE 1 END;
+
+CREATE VIEW attempts AS
+SELECT run_id, attempt, state, coalesce(device, slot) AS device, host, blas, threads, started_at,
+  ended_at, exit_code, signal, message, dir || '/log' AS log_path,
+  backend, code_id, program, slot, pid, dir, merged_from,
+  EXISTS (SELECT 1 FROM results v WHERE v.attempt_id = t.attempt_id AND v.current = 1)
+    AS current_result, choices
+FROM run_attempts t;
+
+CREATE VIEW claims AS
+SELECT claim, statement, verdict, evidence, scale, artefact, judged_at
+FROM claim_verdicts;
+
+CREATE VIEW progress AS
+SELECT a.run_id, a.attempt, r.kind, r.scale, r.position, r.L_train, r.L_valid, r.seed,
+  coalesce(a.device, a.slot) AS device, a.slot, a.host, a.pid, a.started_at, n.done, n.total,
+  n.loss_nats, n.wps, n.updated_at
+FROM run_attempts a
+JOIN runs r ON r.run_id = a.run_id
+LEFT JOIN progress_now n ON n.attempt_id = a.attempt_id
+WHERE a.state = 'running';
+
+-- Every run with its state: done if a result is current, else that of the newest attempt; none if
+-- it was never tried, or is to be done again.
+CREATE VIEW run_list AS
+SELECT run_id, kind, scale, dataset, model, position, L_train, L_valid, split, protocol, stride,
+  mode, seed, config_id, train_run_id, modified, parameters, spec, created_at,
+  CASE WHEN EXISTS (SELECT 1 FROM results v WHERE v.run_id = r.run_id AND v.current = 1) THEN 'done'
+    ELSE coalesce((SELECT nullif(a.state, 'done') FROM run_attempts a WHERE a.run_id = r.run_id
+      ORDER BY a.attempt DESC LIMIT 1), 'none') END AS state
+FROM runs r;
+
+CREATE VIEW artefact_points AS
+SELECT artefact, scale, point, run_id, L_train_nominal, L_valid_nominal, stride_nominal
+FROM points;
+
+-- What the tables and figures are made of: a row for each evaluation that an artefact's grid asks
+-- for, whether it has a result or not.
+-- method, place: the position method as the paper writes it, and its place in the paper's tables.
+-- trained_on: the length a model was trained on, such as "L=64 (512)", with the paper's in
+--   parentheses where a scale divides.
+-- alone_…: of the training's benchmark that the same artefact asks for, which had its device to
+--   itself.
+CREATE VIEW wanted_evaluations AS
+SELECT p.artefact, r.scale, r.dataset, r.corpus, r.model, r.position,
+  coalesce(m.display, r.position) AS method, coalesce(m.place, 99) AS place,
+  'L=' || r.L_train || CASE WHEN r.L_train <> p.L_train_nominal
+    THEN ' (' || p.L_train_nominal || ')' ELSE '' END AS trained_on,
+  r.L_train, coalesce(p.L_train_nominal, r.L_train) AS L_train_nominal,
+  r.L_valid, coalesce(p.L_valid_nominal, r.L_valid) AS L_valid_nominal,
+  r.split, r.protocol, r.stride, r.first_window, r.precision, r.seed,
+  e.perplexity, e.loss_nats, e.tokens, e.nonfinite, e.eval_wps, e.peak_memory_bytes,
+  q.parameters, t.updates, t.tokens_per_update, t.train_wps,
+  t.peak_memory_bytes AS train_memory_bytes, b.wps AS alone_wps,
+  b.peak_memory_bytes AS alone_memory_bytes, b.device AS alone_device,
+  CASE WHEN e.nonfinite > 0 THEN 'not finite'
+    WHEN m.bounded AND r.L_valid > r.L_train THEN 'not defined'
+    WHEN e.run_id IS NULL AND (SELECT a.state FROM run_attempts a WHERE a.run_id = r.train_run_id
+      ORDER BY a.attempt DESC LIMIT 1) = 'diverged' THEN 'diverged' END AS state,
+  coalesce(e.modified, r.modified) AS modified, r.run_id, r.train_run_id, r.config_id,
+  e.code_id, e.device, e.finished_at, p.point
+FROM points p
+JOIN runs r ON r.run_id = p.run_id AND r.kind = 'eval'
+JOIN runs q ON q.run_id = r.train_run_id
+LEFT JOIN position_methods m ON m.position = r.position
+LEFT JOIN evaluations e ON e.run_id = r.run_id
+LEFT JOIN trainings t ON t.run_id = r.train_run_id
+LEFT JOIN (
+  SELECT o.artefact, o.scale, w.position, w.L_train, w.seed, w.run_id, min(o.point)
+  FROM points o JOIN runs w ON w.run_id = o.run_id AND w.kind = 'bench' AND w.mode = 'train'
+  GROUP BY o.artefact, o.scale, w.position, w.L_train, w.seed) alone
+  ON alone.artefact = p.artefact AND alone.scale = p.scale AND alone.position = r.position
+  AND alone.L_train = r.L_train AND alone.seed = r.seed
+LEFT JOIN benchmarks b ON b.run_id = alone.run_id;
+
+CREATE VIEW wanted_benchmarks AS
+SELECT p.artefact, r.scale, r.dataset, r.corpus, r.model, r.position,
+  coalesce(m.display, r.position) AS method, coalesce(m.place, 99) AS place,
+  'L=' || r.L_train || CASE WHEN r.L_train <> p.L_train_nominal
+    THEN ' (' || p.L_train_nominal || ')' ELSE '' END AS trained_on,
+  r.L_train, coalesce(p.L_train_nominal, r.L_train) AS L_train_nominal,
+  r.precision, r.seed, r.mode, b.wps, b.peak_memory_bytes, b.batch_tokens, b.mfu,
+  b.device AS machine, coalesce(b.modified, r.modified) AS modified, r.run_id, r.config_id,
+  b.code_id, b.finished_at, p.point,
+  r.L_valid, coalesce(p.L_valid_nominal, r.L_valid) AS L_valid_nominal, b.rows, b.noisy
+FROM points p
+JOIN runs r ON r.run_id = p.run_id AND r.kind = 'bench'
+LEFT JOIN position_methods m ON m.position = r.position
+LEFT JOIN benchmarks b ON b.run_id = r.run_id;
+
+-- A row for each setting of each run: the lines of its spec, cut at their first '=', and, for an
+-- evaluation, the settings of its training.
+CREATE VIEW settings AS
+WITH RECURSIVE
+lines(run_id, line, rest) AS (
+  SELECT run_id, NULL, spec || char(10) FROM runs
+  UNION ALL
+  SELECT run_id, substr(rest, 1, instr(rest, char(10)) - 1), substr(rest, instr(rest, char(10)) + 1)
+  FROM lines WHERE rest <> ''),
+pairs(run_id, key, value) AS (
+  SELECT run_id, substr(line, 1, instr(line, '=') - 1), substr(line, instr(line, '=') + 1)
+  FROM lines WHERE line <> '')
+SELECT run_id, key, value FROM pairs
+UNION ALL
+SELECT r.run_id, t.key, t.value
+FROM runs r
+JOIN pairs t ON t.run_id = r.train_run_id
+WHERE substr(t.key, 1, 5) IN ('data.', 'train')
+OR (substr(t.key, 1, 6) = 'model.' AND t.key <> 'model.name');
+
+-- A row for each run of each grid: the settings in which trainings of the grid differ although they
+-- have the same columns, such as "model.heads=4 train.lr=3"; '' where there are none. A setting
+-- that only some of them have says nothing. Trainings of one config_id differ in the seed alone, so
+-- one of them represents all. Cutting specs is slow, so only theirs are cut here.
+CREATE VIEW grid_settings AS
+WITH RECURSIVE
+asked AS (
+  SELECT DISTINCT p.artefact, p.scale, p.run_id, t.config_id, t.run_id AS train_id
+  FROM points p
+  JOIN runs r ON r.run_id = p.run_id
+  JOIN runs t ON t.run_id = coalesce(r.train_run_id, p.run_id)),
+configs AS MATERIALIZED (
+  SELECT artefact, scale, config_id, min(train_id) AS train_id
+  FROM asked GROUP BY artefact, scale, config_id),
+lines(run_id, line, rest) AS (
+  SELECT run_id, NULL, spec || char(10) FROM runs WHERE run_id IN (SELECT train_id FROM configs)
+  UNION ALL
+  SELECT run_id, substr(rest, 1, instr(rest, char(10)) - 1), substr(rest, instr(rest, char(10)) + 1)
+  FROM lines WHERE rest <> ''),
+pairs(run_id, key, value) AS (
+  SELECT run_id, substr(line, 1, instr(line, '=') - 1), substr(line, instr(line, '=') + 1)
+  FROM lines WHERE line <> ''),
+kept AS MATERIALIZED (
+  SELECT c.artefact, c.scale, c.config_id, r.kind, r.dataset, r.corpus, r.model, r.position,
+    r.L_train, s.key, s.value
+  FROM configs c
+  JOIN runs r ON r.run_id = c.train_id
+  JOIN pairs s ON s.run_id = c.train_id
+  WHERE s.key <> 'train.seed' AND substr(s.key, 1, 6) <> 'bench.'),
+varying AS (
+  SELECT DISTINCT artefact, scale, key FROM (
+    SELECT artefact, scale, key FROM kept
+    GROUP BY artefact, scale, kind, dataset, corpus, model, position, L_train, key
+    HAVING count(DISTINCT value) > 1)),
+shown AS MATERIALIZED (
+  SELECT artefact, scale, config_id, group_concat(key || '=' || value, ' ') AS settings FROM (
+    SELECT DISTINCT k.artefact, k.scale, k.config_id, k.key, k.value
+    FROM kept k
+    JOIN varying v ON v.artefact = k.artefact AND v.scale = k.scale AND v.key = k.key
+    ORDER BY k.artefact, k.scale, k.config_id, k.key)
+  GROUP BY artefact, scale, config_id)
+SELECT a.artefact, a.scale, a.run_id, coalesce(w.settings, '') AS settings
+FROM asked a
+LEFT JOIN shown w
+  ON w.artefact = a.artefact AND w.scale = a.scale AND w.config_id = a.config_id;
