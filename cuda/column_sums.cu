@@ -1,7 +1,7 @@
-/* column_sums.cu - sums of columns, the gradient of a bias, where no product computes them.
+/* column_sums.cu - sums of columns, the gradient of a bias, if no product computes them.
  *
- * Two passes in a fixed order: each block sums a span of rows of a strip of columns into the
- * workspace, then a second kernel adds the spans. */
+ * Two passes in a fixed order: each block writes the sums of a span of rows to the workspace, then
+ * a second kernel adds the spans. */
 #include "kernels.h"
 #include "rows.cuh"
 

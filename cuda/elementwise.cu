@@ -1,13 +1,12 @@
 /* elementwise.cu - sums, dropout, ReLU, and copies that change dtype or stride.
  *
- * Every kernel: a thread owns eight neighbouring columns of one row (rows.cuh), a block of 256
- * threads whole rows or parts of them: enough 16-byte loads in flight on a multiprocessor to fill
- * the bus, and no registers to speak of. Outputs may be inputs: a thread reads what it owns before
- * it writes it. */
+ * In every kernel a thread owns eight neighbouring columns of one row (rows.cuh), a block of 256
+ * threads whole rows or parts of one. Few registers and 16-byte loads keep the memory busy. Outputs
+ * may be inputs, since a thread reads its elements before it writes them. */
 #include "kernels.h"
 #include "rows.cuh"
 
-/* y = x + r. Reads 2, writes 1 elements an element. */
+/* y = x + r. Reads 2 elements per element, writes 1. */
 template <class T>
 static __global__ void add_k(struct tensor y, struct tensor x, struct tensor r, bool wide)
 {
@@ -20,7 +19,7 @@ static __global__ void add_k(struct tensor y, struct tensor x, struct tensor r, 
     rows_store(row_of<T>(y, at.row) + at.column, a, at.n, wide);
 }
 
-/* y = mask * x / (1 - p). Reads 1, writes 1; about 25 integer operations an element to draw. */
+/* y = mask * x / (1 - p). Reads 1, writes 1; draws with about 25 integer operations per element. */
 template <class T>
 static __global__ void dropout_k(struct tensor y, struct tensor x, struct rows_draw d, bool wide)
 {
@@ -33,7 +32,7 @@ static __global__ void dropout_k(struct tensor y, struct tensor x, struct rows_d
     rows_store(row_of<T>(y, at.row) + at.column, v, at.n, wide);
 }
 
-/* The mask's bits of a thread's eight columns are one byte. */
+/* The bits of the thread's eight columns are one byte of the mask. */
 __device__ static uint8_t *mask_byte(const struct tensor &mask, const struct rows_place &at)
 {
     return (uint8_t *)row_of<uint32_t>(mask, at.row) + at.column / 8;
@@ -83,7 +82,7 @@ template <class T> static __global__ void relu_bwd_k(struct relu_bwd_args a, flo
     rows_store(row_of<T>(a.dx, at.row) + at.column, v, at.n, wide);
 }
 
-/* y = x, each in its dtype and stride. Reads 1, writes 1. */
+/* y = x, each with its dtype and stride. Reads 1, writes 1. */
 template <class Y, class X>
 static __global__ void cast_k(struct tensor y, struct tensor x, bool wide)
 {

@@ -1,4 +1,4 @@
-/* gemm_call.c - a product as cuBLASLt takes it, whether an algorithm can do it, and its run. */
+/* gemm_call.c - describes a product to cuBLASLt, asks whether an algorithm fits it, and runs it. */
 #include <inttypes.h>
 
 #include "gemm_internal.h"
@@ -17,8 +17,8 @@ static cudaDataType gemm_type(enum dtype type)
     return type == DTYPE_BF16 ? CUDA_R_16BF : CUDA_R_32F;
 }
 
-/* A stored matrix of `rows` x `cols`: to the library, its transpose. The chunks of a batch are
- * `step` elements apart. */
+/* A stored matrix of `rows` x `cols`, which is column-major and thus transposed to the library. The
+ * chunks of a batch are `step` elements apart. */
 static cublasStatus_t gemm_layout(const struct gemm *g, cublasLtMatrixLayoutOpaque_t *layout,
                                   enum dtype type, int64_t rows, int64_t cols, int64_t stride,
                                   int64_t chunks_n, int64_t step)
@@ -38,13 +38,13 @@ static cublasStatus_t gemm_layout(const struct gemm *g, cublasLtMatrixLayoutOpaq
 static cublasStatus_t gemm_describe(const struct gemm *g, cublasLtMatmulDescOpaque_t *d,
                                     const struct gemm_product *p)
 {
-    /* The library's first operand is our b, its second our a; what we store transposed is to it
-     * the plain matrix and the other way round. */
+    /* The library's first operand is our b, its second our a. It sees a matrix that we store
+     * transposed as not transposed, and the other way round. */
     cublasOperation_t first = p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasOperation_t second = p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
     const void *vector = p->sums ? p->sums : p->bias;
     int64_t mask_bits = p->mask_stride * 32;
-    uint32_t epilogue = 0; /* composed of bits, but for the gradients and the default */
+    uint32_t epilogue = 0; /* bits, except for the gradients and the default */
     if (p->bias) epilogue |= CUBLASLT_EPILOGUE_BIAS;
     if (p->relu == GEMM_RELU)
         epilogue |= p->mask ? CUBLASLT_EPILOGUE_RELU_AUX : CUBLASLT_EPILOGUE_RELU;

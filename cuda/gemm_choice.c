@@ -1,6 +1,5 @@
-/* gemm_choice.c - which algorithm a product gets, found once for each class, and these choices as
- * text. A line of it is a class, its sizes and ten small numbers, and the words of its algorithm in
- * base 16. */
+/* gemm_choice.c - chooses the algorithm of each class of products, and writes the choices as text.
+ * A line is a class (its sizes and ten small numbers) and the words of its algorithm in base 16. */
 #include "gemm_internal.h"
 
 #include <inttypes.h>
@@ -9,16 +8,16 @@
 #include <string.h>
 #include <time.h>
 
-#define CHOICE_CLEARLY 0.95f /* of the favourite's time: another is preferred to it below that */
+#define CHOICE_CLEARLY 0.95f /* of the favourite's time, below which another is chosen */
 
 enum {
     GEMM_ROWS = 256,
     GEMM_CANDIDATES = 8,
     TEXT_LINE_BYTES = 320,
     ALGORITHM_WORDS = sizeof(cublasLtMatmulAlgo_t) / sizeof(uint64_t),
-    CHOICE_RUNS = 5,      /* that are timed */
-    CHOICE_WARM_RUNS = 8, /* between two looks at the clock */
-    CHOICE_CHUNKS = 8     /* for which the algorithm of exact products is chosen */
+    CHOICE_RUNS = 5,      /* timed for each candidate */
+    CHOICE_WARM_RUNS = 8, /* between two readings of the clock */
+    CHOICE_CHUNKS = 8     /* of an exact product while its algorithm is chosen */
 };
 
 static int32_t choice_alignment(const void *p, int64_t stride, enum dtype type)
@@ -34,7 +33,7 @@ static int64_t choice_round(int64_t rows)
     return (rows + GEMM_ROWS - 1) / GEMM_ROWS * GEMM_ROWS;
 }
 
-/* The class of p; rounded: as if its rows were a multiple of GEMM_ROWS. */
+/* The class of p; rounded: with rows rounded up to a multiple of GEMM_ROWS. */
 static struct gemm_class gemm_class_of(const struct gemm_product *p, int rounded)
 {
     struct gemm_class c;
@@ -104,7 +103,8 @@ static cublasStatus_t choice_prefer(const struct gemm *g,
     return status;
 }
 
-/* The library's favourite first. None, if it has no algorithm with p's column sums or mask. */
+/* The candidates, the library's favourite first; none if no algorithm has p's column sums or mask.
+ */
 static int gemm_candidates(struct gemm *g, cublasLtMatmulHeuristicResult_t *out, int *n,
                            const struct gemm_class *c, const struct gemm_product *p, struct err *e)
 {
@@ -138,8 +138,8 @@ static double choice_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* An idle GPU raises its clock within milliseconds of work; until then the first candidate would
- * look slow because it is the first. Failures are found by what is timed next. */
+/* An idle GPU raises its clock after milliseconds of work; without this the first candidate would
+ * look slow. The timing that follows reports failures. */
 static void choice_warm(struct gemm *g, const struct gemm_call *call, const struct gemm_product *p,
                         const cublasLtMatmulAlgo_t *algorithm, void *to)
 {
@@ -154,7 +154,7 @@ static void choice_warm(struct gemm *g, const struct gemm_call *call, const stru
     } while (choice_seconds() < until);
 }
 
-/* Milliseconds of some runs after one that is not timed; below 0: it does not fit, or failed. */
+/* Milliseconds of CHOICE_RUNS runs after one untimed run; negative if it does not fit or fails. */
 static float choice_time(struct gemm *g, const struct gemm_call *call, const struct gemm_product *p,
                          const cublasLtMatmulAlgo_t *algorithm, void *to)
 {
@@ -172,8 +172,8 @@ static float choice_time(struct gemm *g, const struct gemm_call *call, const str
     return ms;
 }
 
-/* A candidate's index. The results of an accumulating product go to memory of their own, for it can
- * be run once only; without that memory the first is taken. */
+/* The index of the chosen candidate. Timed runs of an accumulating product write to temporary
+ * memory, since c must be added to once only; if there is no such memory, the first is chosen. */
 static int gemm_fastest(struct gemm *g, const cublasLtMatmulHeuristicResult_t *candidate, int n,
                         const struct gemm_call *call, const struct gemm_product *p)
 {
@@ -196,7 +196,7 @@ static int gemm_fastest(struct gemm *g, const cublasLtMatmulHeuristicResult_t *c
         least = ms;
         best = i;
     }
-    /* Again at the end: what slowed the first down once must not decide. */
+    /* The favourite again: something may have slowed down its first timing. */
     if (best > 0 && first >= 0.0f) {
         float again = choice_time(g, call, p, &candidate[0].algo, to);
         if (again >= 0.0f && least >= CHOICE_CLEARLY * again) best = 0;
@@ -218,8 +218,8 @@ static int gemm_need_time(struct gemm *g, const struct gemm_product *p, struct e
                p->m, p->n, p->k);
 }
 
-/* Exact products take no candidate that refuses a single chunk: every count of chunks has the one
- * algorithm. Returns how many are left. */
+/* Removes the candidates that do not fit a single chunk, since exact products use one algorithm for
+ * any number of chunks. */
 static int choice_keep_exact(struct gemm *g, cublasLtMatmulHeuristicResult_t *candidate, int n,
                              int *left_n, const struct gemm_product *p, struct err *e)
 {
@@ -267,7 +267,7 @@ int gemm_choose(struct gemm *g, const cublasLtMatmulAlgo_t **out, const struct g
             return ERR(e, ERR_INTERNAL,
                        "cuBLASLt: the algorithm of exact products of %" PRId64 " x %" PRId64
                        " x %" PRId64 " refuses %" PRId64
-                       " chunks; another would change a row's bits with its batch",
+                       " chunks; another would change the bits of a row with its batch",
                        p->m, p->n, p->k, p->chunks_n);
     }
     return ERR(e, ERR_INTERNAL,

@@ -1,16 +1,16 @@
 /* gemm_internal.h - what the files of products share. gemm.c calls gemm_choice.c, and both call
  * gemm_call.c, which calls neither.
  *
- * 1. Products are grouped in classes: sizes, storage, types, alignment. The count of rows, which
- *    differs from batch to batch, is rounded up to a multiple of GEMM_ROWS; a product that the
- *    algorithm of its class cannot do gets a class of its own.
- * 2. At the first product of a class the library names candidates whose sums have a fixed order.
- *    They are timed; a later one is preferred to the first, the library's own favourite, only when
- *    it is clearly faster, on a device that is warm and twice, so that chance decides little.
- * 3. Exact products (struct gemm_product) take no candidate that sums in parts, and have one
- *    algorithm for any count of chunks: a product that it refuses fails.
- * 4. ReLU without a mask does not belong to a class: the product applies it if the class's
- * algorithm can, else the caller does. The sums are the same, and so are the bits.
+ * 1. A class is sizes, layout, dtypes, alignment and epilogue. The number of rows, which differs
+ *    between batches, is rounded up to a multiple of GEMM_ROWS. If the algorithm of the class does
+ *    not fit a product, that product gets a class of its own.
+ * 2. At the first product of a class the library lists candidates whose sums have a fixed order,
+ *    its favourite first. They are timed on a warm device, the favourite twice; another is chosen
+ *    only if it is clearly faster than both, so that noise rarely decides.
+ * 3. Exact products (struct gemm_product) use no candidate that sums in parts, and one algorithm
+ *    for any number of chunks; a product that it does not fit fails.
+ * 4. ReLU without a mask is not part of the class: if the algorithm of the class fits the product
+ *    with ReLU, the product applies it, else the caller does. The bits are the same.
  * 5. Products with column sums or masks are classes of their own, since few algorithms have these
  *    epilogues. If the library names none, the class is recorded without an algorithm (words of
  *    zeros). */

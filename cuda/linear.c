@@ -1,9 +1,11 @@
-/* linear.c - the linear maps, as matrix products.
+/* linear.c - the linear ops, as matrix products.
  *
- * 1. linear_rows takes chunks of LINEAR_CHUNK rows, each one product of the same shape by the same
- *    algorithm; the last is filled up with zeros. So a row is computed alike wherever it stands.
- *    Rows that do not begin at 16 bytes go through aligned copies, for the same reason.
- * 2. A bias has the type of the result: the library adds it to the sums in f32. */
+ * 1. linear_rows multiplies chunks of LINEAR_CHUNK rows, the last padded with zeros. All chunks
+ * have one shape and one algorithm, so that the bits of a row do not depend on its place. Rows that
+ *    are not 16-byte aligned go through aligned copies, for the same reason.
+ * 2. A bias has the dtype of the result; the library adds it to the sums in fp32.
+ * 3. relu, its mask and its gradient, and the column sums of dy, are epilogues of products where
+ * the library has an algorithm for them (gemm.h); otherwise a kernel runs after the product. */
 #include <assert.h>
 
 #include "context.h"
@@ -11,8 +13,8 @@
 
 enum { LINEAR_CHUNK = 128, LINEAR_ALIGNMENT = 16 };
 
-/* The product. Of a GPU that is lost the library says only that it failed: the runtime knows, and
- * may be asked also during a capture. */
+/* The product. If the GPU is lost, the library reports only a failure; the runtime knows the
+ * reason, and this call is allowed during a capture. */
 static int linear_product(struct cuda *c, const struct gemm_product *p, bool *ended, struct err *e)
 {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
@@ -22,7 +24,7 @@ static int linear_product(struct cuda *c, const struct gemm_product *p, bool *en
     return cuda_is_lost(status) ? cuda_fault(c, status, "product", e) : rc;
 }
 
-/* The product, and after it what the library's kernel does not do. */
+/* The product, then relu or its gradient unless that was the epilogue. */
 static int linear_multiply(struct cuda *c, const struct gemm_product *p, struct err *e)
 {
     bool ended;
@@ -114,7 +116,7 @@ static size_t linear_chunk_bytes(const struct tensor *of)
     return LINEAR_CHUNK * linear_padded((size_t)of->cols * dtype_bytes(of->dtype));
 }
 
-/* Rows `first` … through copies, a chunk at a time. */
+/* Rows from `first` on through copies, one chunk at a time. */
 static int linear_by_copies(struct cuda *c, struct gemm_product *p, const struct tensor *y,
                             const struct tensor *x, int64_t first, char *scratch, struct err *e)
 {
@@ -178,7 +180,7 @@ int cuda_run_linear_relu(struct backend *b, const struct linear_relu_args *a, st
     return cuda_fault(c, cuda_relu(c->stream_own, &relu), "linear_relu", e);
 }
 
-/* dx = dy w; with a mask, 0 where it has no bit. */
+/* dx = dy w; with a mask, 0 where its bit is 0. */
 static int linear_back(struct cuda *c, const struct tensor *dx, const struct tensor *dy,
                        const struct tensor *w, const struct tensor *mask, int accumulate,
                        struct err *e)
@@ -213,8 +215,8 @@ int cuda_run_linear_bwd_relu(struct backend *b, const struct linear_bwd_relu_arg
     return linear_back(cuda_of(b), &a->dx, &a->dy, &a->w, &a->mask, 0, e);
 }
 
-/* The gradient of the bias leaves the product's kernel, which reads dy anyway, where the library
- * has one that does; else a kernel reads dy again. */
+/* The product reads dy anyway, so that its column sums cost nothing where they are its epilogue.
+ * The library overwrites them; to accumulate, they go through the workspace. */
 int cuda_run_linear_bwd_weight(struct backend *b, const struct linear_bwd_weight_args *a,
                                struct err *e)
 {
