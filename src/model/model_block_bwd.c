@@ -3,8 +3,8 @@
  * buffers.stream_grad is the gradient of the residual stream, updated in place from layer to layer.
  * Each branch adds its gradient through its LayerNorm. The same op computes the gradient of the
  * preceding branch, whose sum that LayerNorm read. The first pass of an update overwrites the
- * gradients of the layers' products, matrices and biases, and later passes add to them; all other
- * gradients are zeroed first and added to. */
+ * gradients of matrices and biases, and later passes add to them; those of LayerNorms are zeroed
+ * first (model_step.c). */
 #include "model/model_internal.h"
 
 /* The gradients passed from branch to branch; without dropout `branch` is `stream`. */

@@ -8,25 +8,32 @@
 
 #include "model/model_internal.h"
 
-/* Zeroes all gradients except those of the layers' products, matrices and biases, which the first
- * pass of an update overwrites. Relies on their order in the block. */
+/* Zeroes the gradients from *from to the tensor; then *from is its end. */
+static int zero_until(struct model *m, float **from, const struct tensor *t, struct err *e)
+{
+    float *written = t->data;
+    assert(*from <= written);
+    if (*from < written)
+        TRY(m->b->ops->zero(m->b, *from, (size_t)(written - *from) * sizeof **from, e));
+    *from = written + t->rows * t->cols;
+    return 0;
+}
+
+/* Zeroes all gradients except those that the first pass of an update overwrites: of the head's
+ * table and of the matrices and biases of the layers. Relies on their order in the block. */
 static int zero_gradients(struct model *m, struct err *e)
 {
-    float *from = model_block_dev(m, MODEL_GRADIENTS), *end = from + m->params.elements_n;
+    float *from = model_block_dev(m, MODEL_GRADIENTS);
+    struct tensor end = {.data = from + m->params.elements_n};
+    TRY(zero_until(m, &from, &m->gradients.head, e));
     for (int32_t l = 0; l < m->spec.model.layers; l++) {
         const struct model_layer *dw = &m->gradients.layer[l];
         const struct tensor *const product[] = {&dw->qkv, &dw->qkv_bias, &dw->out, &dw->out_bias,
                                                 &dw->fc1, &dw->fc1_bias, &dw->fc2, &dw->fc2_bias};
-        for (size_t i = 0; i < sizeof product / sizeof *product; i++) {
-            float *written = product[i]->data;
-            assert(from <= written && written < end);
-            if (from < written)
-                TRY(m->b->ops->zero(m->b, from, (size_t)(written - from) * sizeof *from, e));
-            from = written + product[i]->rows * product[i]->cols;
-        }
+        for (size_t i = 0; i < sizeof product / sizeof *product; i++)
+            TRY(zero_until(m, &from, product[i], e));
     }
-    if (from == end) return 0;
-    return m->b->ops->zero(m->b, from, (size_t)(end - from) * sizeof *from, e);
+    return zero_until(m, &from, &end, e);
 }
 
 /* Loss and gradients: a body of model_graph.c. */

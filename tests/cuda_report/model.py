@@ -44,7 +44,7 @@ def step_ms(gpu, length, method):
     bandwidth, rate = gb_s * 1e9 * BANDWIDTH, peak * 1e12 * product_share
     activation = TOKENS * DIM * 2  # bytes
     out = {"products": 3 * LAYERS * 2.0 * TOKENS * 12 * DIM * DIM / rate * 1e3}
-    table = -(-TOKENS // HEAD_ROWS) * 2 * WORDS * DIM * 4  # bytes: its gradient is read and written for each chunk
+    table = (-(-TOKENS // HEAD_ROWS) * 2 - 1) * WORDS * DIM * 4  # bytes: the first chunk writes its gradient, later ones add
     out["head"] = (3 * 2.0 * TOKENS * WORDS * DIM / (0.85 * rate) + (2 * TOKENS * WORDS * 4 + table) / bandwidth) * 1e3
     causal = TOKENS // length * HEADS * 2.0 * length * length * 128  # two products of half the pairs
     blocks = -(-length // 128)
@@ -61,8 +61,8 @@ def step_ms(gpu, length, method):
     out["norms"] = LAYERS * 2 * 8.5 * activation / bandwidth * 1e3
     # a bit for each of 4 C, written and read; relu, its gradient and bias gradients are epilogues of products (cuda/linear.c)
     out["relu mask"] = LAYERS * 2 * 0.25 * activation / bandwidth * 1e3
-    # squares 4, update 22 bytes a parameter; what is added to is zeroed, read and written
-    out["optimizer"] = (PARAMETERS * 26 + (PARAMETERS - MATRICES) * 12) / bandwidth * 1e3
+    # squares 4, update 22 bytes a parameter; what is added to is zeroed (but for the head's table), read and written
+    out["optimizer"] = (PARAMETERS * 26 + (PARAMETERS - MATRICES) * 12 - WORDS * DIM * 4) / bandwidth * 1e3
     out["gaps"] = LAUNCHES * GAP_US / 1e3
     if method == "alibi" and length > 512:
         # Of the instructions an eighth is for the norms of keys; rows from 512 on need the rest forward, and an eighth
