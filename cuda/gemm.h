@@ -22,7 +22,8 @@ extern "C" {
 
 struct gemm;
 
-/* The end of a product: c, max(c, 0), or 0 where the mask's bit is 0. */
+/* The end of a product: c, max(c, 0), or relu_scale * c where the mask's bit is 1 and 0 elsewhere.
+ */
 enum gemm_relu { GEMM_LINEAR, GEMM_RELU, GEMM_RELU_BWD };
 
 /* c (m,n) = a (m,k) b (k,n) + bias (n), added to c if `accumulate`. chunks_n such products share b;
@@ -34,6 +35,7 @@ struct gemm_product {
     void *sums; /* (m) of the dtype of c: column sums of a as stored (k,m); overwritten also if
                    `accumulate`; NULL: none */
     enum gemm_relu relu;
+    float relu_scale; /* of GEMM_RELU_BWD */
     void *mask; /* of struct relu_args: GEMM_RELU writes it (NULL: no), GEMM_RELU_BWD reads it */
     int64_t mask_stride; /* words from row to row */
     int64_t m, n, k, chunks_n;

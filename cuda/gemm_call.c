@@ -92,7 +92,8 @@ cublasStatus_t gemm_run(struct gemm *g, const struct gemm_call *call, const stru
 {
     /* The library's parameters are not const, but it only reads them. */
     struct gemm_call own = *call;
-    float alpha = 1.0f, beta = p->accumulate ? 1.0f : 0.0f;
+    float alpha = p->relu == GEMM_RELU_BWD ? p->relu_scale : 1.0f,
+          beta = p->accumulate ? 1.0f : 0.0f;
     return g->lt.multiply(g->handle_own, &own.product, &alpha, p->b, &own.b, p->a, &own.a, &beta,
                           p->c, &own.c, to, &own.c, algorithm, g->workspace_own,
                           GEMM_WORKSPACE_BYTES, g->stream);

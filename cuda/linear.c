@@ -24,7 +24,7 @@ static int linear_product(struct cuda *c, const struct gemm_product *p, bool *en
     return cuda_is_lost(status) ? cuda_fault(c, status, "product", e) : rc;
 }
 
-/* The product, then relu or its gradient unless that was the epilogue. */
+/* The product, then relu unless that was the epilogue. */
 static int linear_multiply(struct cuda *c, const struct gemm_product *p, struct err *e)
 {
     bool ended;
@@ -35,10 +35,7 @@ static int linear_multiply(struct cuda *c, const struct gemm_product *p, struct 
     y.stride = p->stride_c;
     mask.stride = p->mask_stride;
     struct relu_args relu = {.y = y, .x = y, .mask = mask};
-    struct relu_bwd_args relu_bwd = {.dx = y, .dy = y, .mask = mask};
-    int status = p->relu == GEMM_RELU ? cuda_relu(c->stream_own, &relu)
-                                      : cuda_relu_bwd(c->stream_own, &relu_bwd);
-    return cuda_fault(c, status, "relu after a product", e);
+    return cuda_fault(c, cuda_relu(c->stream_own, &relu), "relu after a product", e);
 }
 
 static int linear_whole(struct cuda *c, const struct tensor *y, const struct tensor *x,
@@ -180,39 +177,46 @@ int cuda_run_linear_relu(struct backend *b, const struct linear_relu_args *a, st
     return cuda_fault(c, cuda_relu(c->stream_own, &relu), "linear_relu", e);
 }
 
-/* dx = dy w; with a mask, 0 where its bit is 0. */
-static int linear_back(struct cuda *c, const struct tensor *dx, const struct tensor *dy,
-                       const struct tensor *w, const struct tensor *mask, int accumulate,
-                       struct err *e)
+/* dx = dy w. */
+static struct gemm_product linear_back(const struct tensor *dx, const struct tensor *dy,
+                                       const struct tensor *w)
 {
-    struct gemm_product p = {.a = dy->data,
-                             .b = w->data,
-                             .c = dx->data,
-                             .relu = mask->data ? GEMM_RELU_BWD : GEMM_LINEAR,
-                             .mask = mask->data,
-                             .mask_stride = mask->stride,
-                             .m = dy->rows,
-                             .n = w->cols,
-                             .k = w->rows,
-                             .chunks_n = 1,
-                             .stride_a = dy->stride,
-                             .stride_b = w->stride,
-                             .stride_c = dx->stride,
-                             .accumulate = accumulate,
-                             .from = dy->dtype,
-                             .to = dx->dtype};
-    return linear_multiply(c, &p, e);
+    return (struct gemm_product){.a = dy->data,
+                                 .b = w->data,
+                                 .c = dx->data,
+                                 .m = dy->rows,
+                                 .n = w->cols,
+                                 .k = w->rows,
+                                 .chunks_n = 1,
+                                 .stride_a = dy->stride,
+                                 .stride_b = w->stride,
+                                 .stride_c = dx->stride,
+                                 .from = dy->dtype,
+                                 .to = dx->dtype};
 }
 
 int cuda_run_linear_bwd_input(struct backend *b, const struct linear_bwd_input_args *a,
                               struct err *e)
 {
-    return linear_back(cuda_of(b), &a->dx, &a->dy, &a->w, &(struct tensor){0}, a->accumulate, e);
+    struct gemm_product p = linear_back(&a->dx, &a->dy, &a->w);
+    p.accumulate = a->accumulate;
+    return linear_multiply(cuda_of(b), &p, e);
 }
 
+/* The mask holds dropout as well; its factor is that of the product. */
 int cuda_run_linear_bwd_relu(struct backend *b, const struct linear_bwd_relu_args *a, struct err *e)
 {
-    return linear_back(cuda_of(b), &a->dx, &a->dy, &a->w, &a->mask, 0, e);
+    struct cuda *c = cuda_of(b);
+    struct gemm_product p = linear_back(&a->dx, &a->dy, &a->w);
+    struct relu_bwd_args relu = {
+        .dx = a->dx, .dy = a->dx, .y = a->y, .mask = a->mask, .dropout = a->dropout};
+    bool ended;
+    p.relu = GEMM_RELU_BWD;
+    p.relu_scale = a->dropout.p > 0.0f ? 1.0f / (1.0f - a->dropout.p) : 1.0f;
+    p.mask = a->mask.data;
+    p.mask_stride = a->mask.stride;
+    TRY(linear_product(c, &p, &ended, e));
+    return ended ? 0 : cuda_fault(c, cuda_relu_bwd(c->stream_own, &relu), "linear_bwd_relu", e);
 }
 
 /* The product reads dy anyway, so that its column sums cost nothing where they are its epilogue.

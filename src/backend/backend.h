@@ -149,8 +149,8 @@ struct linear_bwd_input_args {
     bool accumulate;
 };
 
-/* linear_bwd_relu, fused: dx = relu_bwd(dy w). A backend's own function is called only with a mask
- * and without dropout. */
+/* linear_bwd_relu, fused: dx = relu_bwd(dy w). A backend's own function is called only with a
+ * mask, and may round once where relu_bwd rounds dy w first. */
 struct linear_bwd_relu_args {
     struct tensor dx, dy, w; /* as of linear_bwd_input */
     struct tensor y, mask;   /* (N,I), (N,G): as of relu_bwd */

@@ -63,7 +63,7 @@ int ops_linear_bwd_input(struct backend *b, const struct tensor *dx, const struc
 int ops_linear_bwd_relu(struct backend *b, const struct linear_bwd_relu_args *a, struct err *e)
 {
     TRY(check(b, OP_LINEAR_BWD_RELU, a, e));
-    if (b->ops->linear_bwd_relu != NULL && a->mask.data != NULL && a->dropout.p == 0.0f)
+    if (b->ops->linear_bwd_relu != NULL && a->mask.data != NULL)
         return b->ops->linear_bwd_relu(b, a, e);
     TRY(b->ops->linear_bwd_input(
         b, &(struct linear_bwd_input_args){.dx = a->dx, .dy = a->dy, .w = a->w}, e));

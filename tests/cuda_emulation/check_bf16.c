@@ -70,9 +70,10 @@ static void a_relu_passes_gradients_in_bf16(void **state)
     struct op_bench k;
     struct err e = {0};
     op_bf16_open(&k, device);
-    for (int c = 0; c < 2; c++) {
+    for (int c = 0; c < 4; c++) { /* without and with a mask */
+        op_bench_reset(&k);
         struct step_state step = {.update = UPDATE};
-        struct dropout d = {.p = chances[c], .key = 4, .step_dev = op_step(&k, &step)};
+        struct dropout d = {.p = chances[c % 2], .key = 4, .step_dev = op_step(&k, &step)};
         struct op_matrix x = op_bf16_random(&k, N, I, 1), w = op_bf16_random(&k, O, I, 1);
         struct op_matrix dy = op_bf16_random(&k, N, O, 1), y = op_bf16_random(&k, N, I, 1);
         struct op_matrix dx = op_bf16_random(&k, N, I, 1), wide = op_random(&k, N, I, 0);
@@ -81,11 +82,12 @@ static void a_relu_passes_gradients_in_bf16(void **state)
         op_linear_bwd_input_double(want, dy.host, w.host, N, I, O);
         for (int64_t j = 0; j < N * I; j++)
             want[j] = x.host[j] > 0.0f ? want[j] * (double)factor[j] : 0.0;
-        op_ok(ops_relu(k.b, &(struct relu_args){.y = y.t, .x = x.t, .dropout = d}, &e), &e);
-        op_ok(ops_linear_bwd_input(k.b, &dx.t, &dy.t, &w.t, 0, &e), &e);
-        op_ok(ops_relu_bwd(
-                  k.b, &(struct relu_bwd_args){.dx = dx.t, .dy = dx.t, .y = y.t, .dropout = d}, &e),
-              &e);
+        struct relu_args fwd = {.y = y.t, .x = x.t, .dropout = d};
+        if (c >= 2) fwd.mask = op_mask(&k, N, I);
+        struct linear_bwd_relu_args bwd = {
+            .dx = dx.t, .dy = dy.t, .w = w.t, .y = y.t, .mask = fwd.mask, .dropout = d};
+        op_ok(ops_relu(k.b, &fwd, &e), &e);
+        op_ok(ops_linear_bwd_relu(k.b, &bwd, &e), &e);
         op_bf16_check(&k, "dx", &dx.t, want, OP_BF16_ULPS(2), 0);
         op_ok(ops_cast(k.b, &wide.t, &dx.t, &e), &e);
         const float *got = op_get(&k, &wide.t);
@@ -429,9 +431,8 @@ static void sums_dropout_and_relu_round_once(void **state)
         op_bf16_same(&k, "relu", y.t.data, want, n * C);
         for (int64_t j = 0; j < n * C; j++)
             want[j] = x.host[j] > 0.0f && factor[j] > 0.0f ? r.host[j] * factor[j] : 0.0f;
-        op_ok(ops_relu_bwd(
-                  k.b, &(struct relu_bwd_args){.dx = dx.t, .dy = r.t, .y = y.t, .dropout = d}, &e),
-              &e);
+        struct relu_bwd_args bwd = {.dx = dx.t, .dy = r.t, .y = y.t, .dropout = d};
+        op_ok(ops_relu_bwd(k.b, &bwd, &e), &e);
         op_bf16_same(&k, "relu, back", dx.t.data, want, n * C);
         op_bench_reset(&k);
     }

@@ -119,27 +119,33 @@ static void linear_bwd_input(struct op_bench *k)
         }
 }
 
-/* Whether y or its mask says what passes. */
+/* y or its mask says which elements pass; without or with dropout. */
 static void linear_bwd_relu(struct op_bench *k)
 {
     struct err e = {0};
+    struct step_state step = {0};
     for (int i = 0; i < SHAPES_N; i++)
-        for (int masked = 0; masked < 2; masked++) {
+        for (int form = 0; form < 4; form++) {
             op_bench_reset(k);
             int64_t N = shapes[i][0], I = shapes[i][1], O = shapes[i][2];
             struct op_matrix dy = op_random(k, N, O, 0), w = op_random(k, O, I, 0);
             struct op_matrix y = op_random(k, N, I, 0), dx = op_random(k, N, I, 4 * (i % 2));
-            struct relu_args relu = {.y = y.t, .x = y.t};
-            if (masked) relu.mask = op_mask(k, N, I);
+            struct dropout d = {
+                .p = form & 2 ? 0.5f : 0.0f, .key = 3, .step_dev = op_step(k, &step)};
+            struct relu_args relu = {.y = y.t, .x = y.t, .dropout = d};
+            if (form & 1) relu.mask = op_mask(k, N, I);
+            op_ok(ops_relu(k->b, &relu, &e), &e);
+            const float *passed = op_get(k, &y.t), scale = form & 2 ? 2.0f : 1.0f;
             double *want = op_doubles(k, N * I);
             float *plain = op_floats(k, N * I);
             op_linear_bwd_input_double(want, dy.host, w.host, N, I, O);
             op_linear_bwd_input_float(plain, dy.host, w.host, N, I, O);
-            for (int64_t j = 0; j < N * I; j++)
-                if (y.host[j] <= 0.0f) want[j] = plain[j] = 0.0f;
-            op_ok(ops_relu(k->b, &relu, &e), &e);
+            for (int64_t j = 0; j < N * I; j++) {
+                want[j] = passed[j] != 0.0f ? want[j] * (double)scale : 0.0;
+                plain[j] = passed[j] != 0.0f ? plain[j] * scale : 0.0f;
+            }
             struct linear_bwd_relu_args a = {
-                .dx = dx.t, .dy = dy.t, .w = w.t, .y = y.t, .mask = relu.mask};
+                .dx = dx.t, .dy = dy.t, .w = w.t, .y = y.t, .mask = relu.mask, .dropout = d};
             op_ok(ops_linear_bwd_relu(k->b, &a, &e), &e);
             tol_check_tensor(k, "dx", &dx.t, want, plain, NULL);
         }

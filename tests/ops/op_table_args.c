@@ -97,7 +97,6 @@ void *op_table_args(struct op_bench *k, enum op op, bool flag)
     if (op == OP_ATTENTION || op == OP_ATTENTION_BWD)
         ((struct attention *)(void *)args)->scale = 0.25f;
     if (op == OP_LINEAR_RELU) ((struct linear_relu_args *)(void *)args)->dropout.p = 0.0f;
-    if (op == OP_LINEAR_BWD_RELU) ((struct linear_bwd_relu_args *)(void *)args)->dropout.p = 0.0f;
     return args;
 }
 
