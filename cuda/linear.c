@@ -38,36 +38,41 @@ static int linear_multiply(struct cuda *c, const struct gemm_product *p, struct 
     return cuda_fault(c, cuda_relu(c->stream_own, &relu), "relu after a product", e);
 }
 
-static int linear_whole(struct cuda *c, const struct tensor *y, const struct tensor *x,
-                        const struct tensor *w, const struct tensor *bias, enum gemm_relu relu,
-                        const struct tensor *mask, int accumulate, struct err *e)
+/* c = a b, each of them transposed or not. */
+static struct gemm_product product_of(const struct tensor *c, const struct tensor *a,
+                                      bool transpose_a, const struct tensor *b, bool transpose_b)
 {
-    struct gemm_product p = {.a = x->data,
-                             .b = w->data,
-                             .c = y->data,
-                             .bias = bias->data,
-                             .m = x->rows,
-                             .n = w->rows,
-                             .k = w->cols,
-                             .chunks_n = 1,
-                             .stride_a = x->stride,
-                             .stride_b = w->stride,
-                             .stride_c = y->stride,
-                             .transpose_b = 1,
-                             .relu = relu,
-                             .mask = mask->data,
-                             .mask_stride = mask->stride,
-                             .accumulate = accumulate,
-                             .from = x->dtype,
-                             .to = y->dtype};
+    return (struct gemm_product){.a = a->data,
+                                 .b = b->data,
+                                 .c = c->data,
+                                 .m = transpose_a ? a->cols : a->rows,
+                                 .n = transpose_b ? b->rows : b->cols,
+                                 .k = transpose_a ? a->rows : a->cols,
+                                 .chunks_n = 1,
+                                 .stride_a = a->stride,
+                                 .stride_b = b->stride,
+                                 .stride_c = c->stride,
+                                 .transpose_a = transpose_a,
+                                 .transpose_b = transpose_b,
+                                 .from = a->dtype,
+                                 .to = c->dtype};
+}
+
+/* y = x w^T + bias. */
+static struct gemm_product linear_forward(const struct tensor *y, const struct tensor *x,
+                                          const struct tensor *w, const struct tensor *bias)
+{
+    struct gemm_product p = product_of(y, x, false, w, true);
+    p.bias = bias->data;
     assert(!bias->data || bias->dtype == y->dtype);
-    return linear_multiply(c, &p, e);
+    return p;
 }
 
 int cuda_run_linear(struct backend *b, const struct linear_args *a, struct err *e)
 {
-    return linear_whole(cuda_of(b), &a->y, &a->x, &a->w, &a->bias, GEMM_LINEAR, &(struct tensor){0},
-                        a->accumulate, e);
+    struct gemm_product p = linear_forward(&a->y, &a->x, &a->w, &a->bias);
+    p.accumulate = a->accumulate;
+    return linear_multiply(cuda_of(b), &p, e);
 }
 
 static int linear_is_aligned(const struct tensor *t)
@@ -134,71 +139,46 @@ static int linear_by_copies(struct cuda *c, struct gemm_product *p, const struct
     return 0;
 }
 
-static int linear_chunks(struct cuda *c, const struct tensor *y, const struct tensor *x,
-                         const struct tensor *w, const struct tensor *bias, enum gemm_relu relu,
-                         struct err *e)
+/* exact, by chunks; p is the whole product. */
+static int linear_chunks(struct cuda *c, struct gemm_product *p, const struct tensor *y,
+                         const struct tensor *x, struct err *e)
 {
     void *scratch = NULL;
     int64_t whole_n = linear_is_aligned(x) && linear_is_aligned(y) ? x->rows / LINEAR_CHUNK : 0;
-    struct gemm_product p = {.a = x->data,
-                             .b = w->data,
-                             .c = y->data,
-                             .bias = bias->data,
-                             .m = LINEAR_CHUNK,
-                             .n = w->rows,
-                             .k = w->cols,
-                             .chunks_n = whole_n,
-                             .stride_a = x->stride,
-                             .stride_b = w->stride,
-                             .stride_c = y->stride,
-                             .transpose_b = 1,
-                             .relu = relu,
-                             .exact = 1,
-                             .from = x->dtype,
-                             .to = y->dtype};
-    assert(!bias->data || bias->dtype == y->dtype);
+    p->m = LINEAR_CHUNK;
+    p->chunks_n = whole_n;
+    p->exact = 1;
     TRY(cuda_scratch(c, &scratch, linear_chunk_bytes(x) + linear_chunk_bytes(y), e));
-    if (whole_n > 0) TRY(linear_multiply(c, &p, e));
-    return linear_by_copies(c, &p, y, x, whole_n * LINEAR_CHUNK, scratch, e);
+    if (whole_n > 0) TRY(linear_multiply(c, p, e));
+    return linear_by_copies(c, p, y, x, whole_n * LINEAR_CHUNK, scratch, e);
 }
 
 int cuda_run_linear_rows(struct backend *b, const struct linear_rows_args *a, struct err *e)
 {
-    return linear_chunks(cuda_of(b), &a->y, &a->x, &a->w, &a->bias, GEMM_LINEAR, e);
+    struct gemm_product p = linear_forward(&a->y, &a->x, &a->w, &a->bias);
+    return linear_chunks(cuda_of(b), &p, &a->y, &a->x, e);
 }
 
 int cuda_run_linear_relu(struct backend *b, const struct linear_relu_args *a, struct err *e)
 {
     struct cuda *c = cuda_of(b);
+    struct gemm_product p = linear_forward(&a->y, &a->x, &a->w, &a->bias);
     struct relu_args relu = {.y = a->y, .x = a->y, .mask = a->mask};
-    if (!a->exact) return linear_whole(c, &a->y, &a->x, &a->w, &a->bias, GEMM_RELU, &a->mask, 0, e);
-    if (!a->mask.data) return linear_chunks(c, &a->y, &a->x, &a->w, &a->bias, GEMM_RELU, e);
-    TRY(linear_chunks(c, &a->y, &a->x, &a->w, &a->bias, GEMM_LINEAR, e));
+    p.relu = GEMM_RELU;
+    if (!a->exact) {
+        p.mask = a->mask.data;
+        p.mask_stride = a->mask.stride;
+        return linear_multiply(c, &p, e);
+    }
+    TRY(linear_chunks(c, &p, &a->y, &a->x, e));
+    if (!a->mask.data) return 0;
     return cuda_fault(c, cuda_relu(c->stream_own, &relu), "linear_relu", e);
-}
-
-/* dx = dy w. */
-static struct gemm_product linear_back(const struct tensor *dx, const struct tensor *dy,
-                                       const struct tensor *w)
-{
-    return (struct gemm_product){.a = dy->data,
-                                 .b = w->data,
-                                 .c = dx->data,
-                                 .m = dy->rows,
-                                 .n = w->cols,
-                                 .k = w->rows,
-                                 .chunks_n = 1,
-                                 .stride_a = dy->stride,
-                                 .stride_b = w->stride,
-                                 .stride_c = dx->stride,
-                                 .from = dy->dtype,
-                                 .to = dx->dtype};
 }
 
 int cuda_run_linear_bwd_input(struct backend *b, const struct linear_bwd_input_args *a,
                               struct err *e)
 {
-    struct gemm_product p = linear_back(&a->dx, &a->dy, &a->w);
+    struct gemm_product p = product_of(&a->dx, &a->dy, false, &a->w, false);
     p.accumulate = a->accumulate;
     return linear_multiply(cuda_of(b), &p, e);
 }
@@ -207,7 +187,7 @@ int cuda_run_linear_bwd_input(struct backend *b, const struct linear_bwd_input_a
 int cuda_run_linear_bwd_relu(struct backend *b, const struct linear_bwd_relu_args *a, struct err *e)
 {
     struct cuda *c = cuda_of(b);
-    struct gemm_product p = linear_back(&a->dx, &a->dy, &a->w);
+    struct gemm_product p = product_of(&a->dx, &a->dy, false, &a->w, false);
     struct relu_bwd_args relu = {
         .dx = a->dx, .dy = a->dx, .y = a->y, .mask = a->mask, .dropout = a->dropout};
     bool ended;
@@ -226,22 +206,10 @@ int cuda_run_linear_bwd_weight(struct backend *b, const struct linear_bwd_weight
 {
     struct cuda *c = cuda_of(b);
     const struct tensor *dw = &a->dw, *dy = &a->dy, *x = &a->x, *dbias = &a->dbias;
-    struct gemm_product p = {.a = dy->data,
-                             .b = x->data,
-                             .c = dw->data,
-                             .m = dy->cols,
-                             .n = x->cols,
-                             .k = dy->rows,
-                             .chunks_n = 1,
-                             .stride_a = dy->stride,
-                             .stride_b = x->stride,
-                             .stride_c = dw->stride,
-                             .transpose_a = 1,
-                             .accumulate = a->accumulate,
-                             .from = dy->dtype,
-                             .to = dw->dtype};
+    struct gemm_product p = product_of(dw, dy, true, x, false);
     void *workspace = NULL;
     bool summed;
+    p.accumulate = a->accumulate;
     if (!dbias->data) return linear_product(c, &p, &summed, e);
     TRY(cuda_scratch(c, &workspace, cuda_column_sums_workspace(dy), e));
     p.sums = a->accumulate ? workspace : dbias->data;
