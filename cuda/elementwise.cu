@@ -92,64 +92,54 @@ static __global__ void cast_k(struct tensor y, struct tensor x, bool wide)
     rows_store(row_of<Y>(y, at.row) + at.column, v, at.n, wide);
 }
 
+/* One kernel over y, for its dtype. */
+template <class... P, class... A>
+static int launch_rows(void *stream, const struct tensor &y, void (*in_bf16)(P...),
+                       void (*in_f32)(P...), A... args)
+{
+    dim3 block = rows_block(y.cols);
+    if (!rows_is_float(&y)) return cudaErrorInvalidValue;
+    launch(y.dtype == DTYPE_BF16 ? in_bf16 : in_f32, rows_grid(y.rows, y.cols, block), block, 0,
+           (cudaStream_t)stream, args...);
+    return cudaGetLastError();
+}
+
 int cuda_add(void *stream, const struct add_args *a)
 {
-    const struct tensor *y = &a->y;
-    if (!rows_is_float(y)) return cudaErrorInvalidValue;
-    dim3 block = rows_block(y->cols);
-    bool wide = rows_is_wide(y) && rows_is_wide(&a->x) && rows_is_wide(&a->r);
-    launch(y->dtype == DTYPE_BF16 ? add_k<bf16> : add_k<float>, rows_grid(y->rows, y->cols, block),
-           block, 0, (cudaStream_t)stream, *y, a->x, a->r, wide);
-    return cudaGetLastError();
+    bool wide = rows_is_wide(&a->y) && rows_is_wide(&a->x) && rows_is_wide(&a->r);
+    return launch_rows(stream, a->y, add_k<bf16>, add_k<float>, a->y, a->x, a->r, wide);
 }
 
 int cuda_cast(void *stream, const struct cast_args *a)
 {
-    const struct tensor *y = &a->y, *x = &a->x;
-    if (!rows_is_float(y) || !rows_is_float(x)) return cudaErrorInvalidValue;
-    dim3 block = rows_block(y->cols), grid = rows_grid(y->rows, y->cols, block);
-    bool wide = rows_is_wide(y) && rows_is_wide(x);
-    bool from_bf16 = x->dtype == DTYPE_BF16;
-    launch(y->dtype == DTYPE_BF16 ? (from_bf16 ? cast_k<bf16, bf16> : cast_k<bf16, float>)
-                                  : (from_bf16 ? cast_k<float, bf16> : cast_k<float, float>),
-           grid, block, 0, (cudaStream_t)stream, *y, *x, wide);
-    return cudaGetLastError();
+    bool wide = rows_is_wide(&a->y) && rows_is_wide(&a->x);
+    if (!rows_is_float(&a->x)) return cudaErrorInvalidValue;
+    if (a->x.dtype == DTYPE_BF16)
+        return launch_rows(stream, a->y, cast_k<bf16, bf16>, cast_k<float, bf16>, a->y, a->x, wide);
+    return launch_rows(stream, a->y, cast_k<bf16, float>, cast_k<float, float>, a->y, a->x, wide);
 }
 
 int cuda_dropout(void *stream, const struct dropout_args *a)
 {
-    const struct tensor *y = &a->y, *x = &a->x;
-    struct rows_draw draw = rows_draw_of(&a->dropout, y->cols);
-    struct cast_args copy = {*y, *x};
-    if (!rows_is_float(y)) return cudaErrorInvalidValue;
-    if (draw.keep_scale == 0.0f && y->data == x->data) return cudaSuccess;
+    struct rows_draw draw = rows_draw_of(&a->dropout, a->y.cols);
+    struct cast_args copy = {a->y, a->x};
+    bool wide = rows_is_wide(&a->y) && rows_is_wide(&a->x);
+    if (draw.keep_scale == 0.0f && a->y.data == a->x.data) return cudaSuccess;
     if (draw.keep_scale == 0.0f) return cuda_cast(stream, &copy);
-    dim3 block = rows_block(y->cols);
-    launch(y->dtype == DTYPE_BF16 ? dropout_k<bf16> : dropout_k<float>,
-           rows_grid(y->rows, y->cols, block), block, 0, (cudaStream_t)stream, *y, *x, draw,
-           rows_is_wide(y) && rows_is_wide(x));
-    return cudaGetLastError();
+    return launch_rows(stream, a->y, dropout_k<bf16>, dropout_k<float>, a->y, a->x, draw, wide);
 }
 
 int cuda_relu(void *stream, const struct relu_args *a)
 {
-    const struct tensor *y = &a->y;
-    if (!rows_is_float(y)) return cudaErrorInvalidValue;
-    dim3 block = rows_block(y->cols);
-    launch(y->dtype == DTYPE_BF16 ? relu_k<bf16> : relu_k<float>,
-           rows_grid(y->rows, y->cols, block), block, 0, (cudaStream_t)stream, *y, a->x, a->mask,
-           rows_draw_of(&a->dropout, y->cols), rows_is_wide(y) && rows_is_wide(&a->x));
-    return cudaGetLastError();
+    struct rows_draw draw = rows_draw_of(&a->dropout, a->y.cols);
+    bool wide = rows_is_wide(&a->y) && rows_is_wide(&a->x);
+    return launch_rows(stream, a->y, relu_k<bf16>, relu_k<float>, a->y, a->x, a->mask, draw, wide);
 }
 
 int cuda_relu_bwd(void *stream, const struct relu_bwd_args *a)
 {
-    const struct tensor *dx = &a->dx;
     float p = a->dropout.p, scale = p > 0.0f ? 1.0f / (1.0f - p) : 1.0f;
-    if (!rows_is_float(dx)) return cudaErrorInvalidValue;
-    dim3 block = rows_block(dx->cols);
-    launch(dx->dtype == DTYPE_BF16 ? relu_bwd_k<bf16> : relu_bwd_k<float>,
-           rows_grid(dx->rows, dx->cols, block), block, 0, (cudaStream_t)stream, *a, scale,
-           rows_is_wide(dx) && rows_is_wide(&a->dy) && (a->mask.data || rows_is_wide(&a->y)));
-    return cudaGetLastError();
+    bool wide =
+        rows_is_wide(&a->dx) && rows_is_wide(&a->dy) && (a->mask.data || rows_is_wide(&a->y));
+    return launch_rows(stream, a->dx, relu_bwd_k<bf16>, relu_bwd_k<float>, *a, scale, wide);
 }
