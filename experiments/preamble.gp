@@ -94,7 +94,8 @@ PANEL = "if (p > 1) { unset label 101; unset label 102 }; if ((p - 1) % COLS) { 
     set tmargin at screen 1 - py(HEAD) - (p - 1) / COLS * (1 - py(HEAD + FOOT)) / ROWS - \
     py(PANEL_TITLE[p] eq '' ? 6 : 26); \
     set bmargin at screen 1 - py(HEAD) - ((p - 1) / COLS + 1) * (1 - py(HEAD + FOOT)) / ROWS + \
-    py(NARROW ? 70 : 50)"
+    py(NARROW ? 70 : 50); LABELLED = ''; do for [i = PANEL_FIRST[p]:PANEL_LAST[p]] { \
+    if (tokens(i) ne '') { LABELLED = LABELLED.' '.i } }"
 CURVES_OF_PANEL = 'for [i = PANEL_FIRST[p]:PANEL_LAST[p]] DATA index (i - 1) '
 BANDS = SEEDS < 2 ? 'NaN notitle' : CURVES_OF_PANEL.'using 1:($2 - $3):($2 + $3) \
     with filledcurves fillstyle transparent solid 0.2 noborder fillcolor rgb color(i) notitle'
@@ -106,9 +107,13 @@ OFF = CURVES_OF_PANEL.'using (is_off = $0 == 0 ? 0 : is_off, \
     x_off = is_off || !($2 > y_top) ? NaN : $0 == 0 ? $1 : between(x_was, $1, \
     (y_top - y_was) / ($2 - y_was)), is_off = is_off || $2 > y_top, x_was = $1, y_was = $2, \
     x_off):(y_top) with points pointtype 9 pointsize 1 linecolor rgb color(i) notitle'
-LABELS = CURVES_OF_PANEL.'every ::0:0:0:0 using (tokens(i) eq "" ? NaN : $1):(y_low):(0):($2 - y_low) \
-    with vectors nohead linewidth 1 dashtype 3 linecolor rgb color(i) notitle, '. \
-    CURVES_OF_PANEL.'every ::0:0:0:0 using 1:(y_low):(in_two(tokens(i))) \
+# gnuplot reads a plot command once even where no curve is labelled.
+labelled(i) = i eq '' ? 1 : int(i)
+LABELS = 'for [i in LABELLED] DATA index (labelled(i) - 1) every ::0:0:0:0 \
+    using 1:(y_low):(0):($2 - y_low) with vectors nohead linewidth 1 dashtype 3 \
+    linecolor rgb color(labelled(i)) notitle, \
+    for [i in LABELLED] DATA index (labelled(i) - 1) every ::0:0:0:0 \
+    using 1:(y_low):(in_two(tokens(labelled(i)))) \
     with labels left offset 0.4,1.5 font ",9" textcolor rgb "#333333" notitle'
 FLOOR_LINE = "if (FLOOR > y_low && FLOOR < y_top) { set arrow 1 from graph 0, \
     first FLOOR to graph 1, first FLOOR nohead dt 3 lc rgb '#555555'; \

@@ -1,6 +1,6 @@
 -- What the paper says of Table 15 and of appendix B, as verdicts. Parameters: :artefact, :scale.
 -- Lengths are the paper's (nominal), so that one statement serves every scale. A claim must hold for
--- each case and for each seed the grid asks for; until all its numbers are there it is "not run".
+-- each case and for each seed the grid asks for; until all its numbers exist it is "not run".
 WITH
 threshold AS (SELECT
     0.03 AS flat, -- C6: sliding perplexity on a longer window differs from that at L by at most this share

@@ -1,6 +1,6 @@
 -- Perplexity and words per second over the length of the input.
 -- A row for each evaluation the grid asks for, and one for each of its benchmarks, which read one window
--- at a time with the machine to themselves; with a result or without.
+-- at a time on an otherwise idle machine; with a result or without.
 -- Parameters: :artefact, :scale.
 SELECT artefact, scale, dataset, corpus, model, position, method, place, trained_on, L_train, L_train_nominal, L_valid, L_valid_nominal,
        split, protocol, stride, first_window, precision, seed, perplexity, loss_nats, tokens, nonfinite, eval_wps, state, modified,
