@@ -83,7 +83,7 @@ tokens(i) = strstrt(CURVE_TITLE[i], \
     ' L=') && CURVE_STYLE[i] == 4 ? CURVE_TITLE[i][strstrt(CURVE_TITLE[i], ' L=') + 3:*] : ''
 entry(i) = CURVE_STYLE[i] > 10 ? (i == PANEL_LAST[1] ? 'the paper' : '') : CURVE_SHADE[i] < 1 ? \
     '' : method(i).(tokens(i) eq '' ? '' : ', by L_{train}')
-in_two(s) = strstrt(s, ' (') ? before(s, ' (')."\n".s[strstrt(s, ' (') + 1:*] : s
+in_two(s) = before(s, ' (').(NARROW || !strstrt(s, ' (') ? '' : "\n".s[strstrt(s, ' (') + 1:*])
 BEGIN = "set multiplot; set label 101 wrap(TITLE, \
     TITLE_CHARS) at screen 0.5,1 - py(18) center font ',12'; set label 102 wrap(FACTS, \
     NARROW ? 72 : 150) at screen 0.5,py(NARROW ? 44 : 28) center \

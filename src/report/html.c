@@ -121,7 +121,7 @@ const char report_html_style[] =
     "#claims td{display:inline;border:0;padding:0 .4rem 0 0}"
     "#claims td.w{min-width:0;padding:.2rem 0 0}"
     "#board td,#board th{white-space:normal;overflow-wrap:normal}"
-    "#board td:nth-child(3){min-width:11rem}"
+    "#board td:nth-child(3){min-width:7rem}#board :is(td,th){padding:.2rem}"
     "#board :is(td,th):nth-child(-n+2){display:none}}\n"
     "@media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--soft:#333;--line:#999;--box:#fff;"
     "--link:#000;--yes:#000;--no:#000;--open:#000;--mark:#fff}\n"
