@@ -315,9 +315,11 @@ int report_cells_groups(struct report_rows *out, struct arena *a, struct store *
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) put_distinct(&q, facts[i]);
     PUT(&q,
         ",\n min(%s) AS tokens_low, max(%s) AS tokens_high, min(%s) AS parameters_low,\n"
-        " max(%s) AS parameters_high, max(%s) AS modified",
+        " max(%s) AS parameters_high, max(%s) AS modified, max(max(coalesce(%s, 0),\n"
+        " coalesce(%s, 0))) AS noisy",
         column(&q, "tokens"), column(&q, "tokens"), column(&q, "parameters"),
-        column(&q, "parameters"), column(&q, "modified"));
+        column(&q, "parameters"), column(&q, "modified"), column(&q, "noisy"),
+        column(&q, "alone_noisy"));
     PUT(&q, ",\n max(%s OR %s) AS scaled, max(%s) AS x_scaled", is_scaled(&q, k->column),
         is_scaled(&q, "L_train"),
         is_scaled(&q, k->judged && k->judged->x ? k->judged->x : k->column));

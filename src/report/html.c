@@ -114,7 +114,7 @@ const char report_html_style[] =
     "code{font:.85em ui-monospace,'DejaVu Sans Mono',monospace}\n"
     "td:target,tr:target{background:var(--mark)}\n"
     "@media screen and (max-width:40rem){main{padding:.7rem}h1{font-size:1.35rem}"
-    "th,td{padding:.2rem .4rem}td.w{min-width:13rem}"
+    "th,td{padding:.2rem .4rem}td.w{min-width:10.5rem}"
     ".figure .wide{display:none}.figure .narrow{display:block;margin:0 auto}"
     "#claims thead{display:none}#claims table,#claims tbody,#claims tr,#claims td.w{display:block}"
     "#claims tr{padding:.35rem 0;border-bottom:1px solid var(--line)}"
