@@ -1,4 +1,5 @@
-/* compare.c - the filters, and the one statement that joins what they choose.
+/* compare.c - alibi compare: the filters, and the one statement that joins what they choose. The
+ * view `comparison` with the paper is in store/views.sql.
  *
  *   a, b      the evaluations of each side; c0.. are their coordinates in the order of the table
  *   kept      the settings of their trainings that are not coordinates

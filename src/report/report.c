@@ -501,10 +501,15 @@ static int judge_all(struct report_job *j, struct err *e)
     return report_claims_judge(&j->claims, &j->arena, j->store, &j->folder, j->options->scale, e);
 }
 
-/* "modified" beside the scale if a run is not what the scale prescribes. */
+/* Beside the scale: that the text is a generated one, and that not all runs are what the scale
+ * prescribes. A title says it because a picture is shown without its page. */
 static const char *whole_title(struct report_job *j)
 {
-    return arena_printf(&j->arena, "%s. Scale %s%s%s%s", j->folder.layout.title, j->options->scale,
+    const char *corpus = report_rows_get(&j->all, 0, "corpus");
+    bool synthetic = corpus && strncmp(corpus, "synthetic-", strlen("synthetic-")) == 0;
+
+    return arena_printf(&j->arena, "%s. Scale %s%s%s%s%s", j->folder.layout.title,
+                        j->options->scale, synthetic ? ", synthetic text" : "",
                         is_so(j, "modified") ? ", modified" : "", *variant(j) ? ":" : "",
                         variant(j));
 }

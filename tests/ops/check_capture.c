@@ -1,14 +1,14 @@
-/* check_record.c - work captured and launched as a graph, on the backends named on the command
+/* check_capture.c - work captured and launched as a graph, on the backends named on the command
  * line.
  *
- *   check_record DEVICE… */
+ *   check_capture DEVICE… */
 #include "harness/test.h"
 
 #include <string.h>
 
 #include "base/philox.h"
 #include "ops/ops.h"
-#include "worker/train.h"
+#include "worker/worker_internal.h"
 
 enum { N = 12, C = 40 };
 
