@@ -372,29 +372,18 @@ static int slurm_cancel_orphans(void *self, int32_t *n, const int64_t *known, in
 
 /* --- submitting ----------------------------------------------------------------------------- */
 
-/* A text quoted as one shell word. */
-static const char *slurm_quote(struct arena *a, const char *text)
-{
-    struct strbuf out;
-
-    strbuf_init(&out, a);
-    strbuf_add(&out, "'");
-    for (; *text; text++) strbuf_addf(&out, *text == '\'' ? "'\\''" : "%c", *text);
-    strbuf_add(&out, "'");
-    return out.text;
-}
-
 static int slurm_write_script(struct arena *a, const struct worker_command *o, struct err *e)
 {
-    struct strbuf text;
+    bool avoids = o->avoid_blas && *o->avoid_blas;
+    const char *text = arena_printf(
+        a,
+        "#!/bin/sh\n# One attempt as a job of Slurm; see alibi run --help.\n%s%s%s"
+        "exec %s slurm-job %s --project %s\n",
+        avoids ? "export ALIBI_AVOID_BLAS=" : "", avoids ? str_shell_word(a, o->avoid_blas) : "",
+        avoids ? "\n" : "", str_shell_word(a, o->program), str_shell_word(a, o->dir),
+        str_shell_word(a, o->root));
 
-    strbuf_init(&text, a);
-    strbuf_add(&text, "#!/bin/sh\n# One attempt as a job of Slurm; see alibi run --help.\n");
-    if (o->avoid_blas && *o->avoid_blas)
-        strbuf_addf(&text, "export ALIBI_AVOID_BLAS=%s\n", slurm_quote(a, o->avoid_blas));
-    strbuf_addf(&text, "exec %s slurm-job %s --project %s\n", slurm_quote(a, o->program),
-                slurm_quote(a, o->dir), slurm_quote(a, o->root));
-    return file_write_atomic(arena_printf(a, "%s/job.sh", o->attempt_dir), text.text, text.n, e);
+    return file_write_atomic(arena_printf(a, "%s/job.sh", o->attempt_dir), text, strlen(text), e);
 }
 
 static const char **slurm_arguments(const struct slurm *s, struct arena *a,

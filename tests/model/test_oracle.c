@@ -41,13 +41,12 @@ struct change {
 
 static void make_copy(const char *path, const struct change *c)
 {
-    struct err e = {0};
     char from[200], *content = NULL;
     struct arena a;
     size_t n = 0;
     arena_init(&a);
     snprintf(from, sizeof from, FIXTURES "/%s.safetensors", c->fixture);
-    assert_int_equal(file_read(&a, &content, &n, from, FILE_BYTES_MAX, &e), 0);
+    assert_ok(file_read(&a, &content, &n, from, FILE_BYTES_MAX, &e));
     if (c->from_end > 0) content[n - c->from_end] = (char)(content[n - c->from_end] ^ 0x40);
     if (c->text != NULL) {
         size_t at = 0, text_n = strlen(c->text);
@@ -59,7 +58,7 @@ static void make_copy(const char *path, const struct change *c)
     arena_fini(&a);
 }
 
-static void assert_fails(const char *path, const char *word)
+static void oracle_fails(const char *path, const char *word)
 {
     char line[ORACLE_LINE_BYTES];
     assert_int_not_equal(oracle_file(path, "cpu", line), 0);
@@ -92,12 +91,12 @@ TEST(a_changed_file_fails)
     char folder[TEST_PATH_BYTES], path[TEST_PATH_BYTES + 32];
     test_folder(folder);
     snprintf(path, sizeof path, "%s/copy.safetensors", folder);
-    assert_fails(path, "copy.safetensors"); /* absent */
+    oracle_fails(path, "copy.safetensors"); /* absent */
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         make_copy(path, &changes[i]);
-        assert_fails(path, changes[i].word);
+        oracle_fails(path, changes[i].word);
     }
     test_write(path, "no tensors", 10);
-    assert_fails(path, "");
+    oracle_fails(path, "");
     test_folder_remove(folder);
 }

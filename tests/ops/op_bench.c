@@ -38,11 +38,6 @@ void op_bench_reset(struct op_bench *k)
     arena_init(&k->arena);
 }
 
-void op_ok(int rc, const struct err *e)
-{
-    if (rc < 0) fail_msg("%s", e->text);
-}
-
 static uint32_t draw(struct op_bench *k)
 {
     return philox_word(k->seed, k->drawn++, 0, OP_STREAM);
@@ -60,48 +55,87 @@ int32_t op_below(struct op_bench *k, int32_t n)
 
 void *op_memory(struct op_bench *k, const void *content, size_t bytes)
 {
-    struct err e = {0};
     void *p = NULL;
     assert_true(k->held_n < OP_HELD_MAX);
-    op_ok(k->b->ops->alloc(k->b, &p, bytes, &e), &e);
+    assert_ok(k->b->ops->alloc(k->b, &p, bytes, &e));
     k->held_own[k->held_n++] = p;
     if (content != NULL)
-        op_ok(k->b->ops->upload(k->b, p, content, bytes, &e), &e);
+        assert_ok(k->b->ops->upload(k->b, p, content, bytes, &e));
     else
-        op_ok(k->b->ops->zero(k->b, p, bytes, &e), &e);
+        assert_ok(k->b->ops->zero(k->b, p, bytes, &e));
     return p;
+}
+
+float op_round_bf16(float value, uint16_t *rounded)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits = (bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u;
+    if (rounded != NULL) *rounded = (uint16_t)(bits >> 16);
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+float op_stored(const struct op_bench *k, float value)
+{
+    return k->b->precision == DTYPE_BF16 ? op_round_bf16(value, NULL) : value;
+}
+
+/* A row between the host, as floats, and the backend. */
+static void move_row(struct op_bench *k, const struct tensor *t, int64_t row, float *host, bool set)
+{
+    size_t bytes = (size_t)t->cols * dtype_bytes(t->dtype);
+    char *dev = (char *)t->data + (size_t)(row * t->stride) * dtype_bytes(t->dtype);
+    bool bf16 = t->dtype == DTYPE_BF16;
+    uint16_t *bits = bf16 ? arena_array(&k->arena, (size_t)t->cols, sizeof *bits) : NULL;
+    void *at = bf16 ? (void *)bits : host;
+    for (int64_t i = 0; set && bf16 && i < t->cols; i++) op_round_bf16(host[i], &bits[i]);
+    if (set)
+        assert_ok(k->b->ops->upload(k->b, dev, at, bytes, &e));
+    else
+        assert_ok(k->b->ops->download(k->b, at, dev, bytes, &e));
+    for (int64_t i = 0; !set && bf16 && i < t->cols; i++) {
+        uint32_t word = (uint32_t)bits[i] << 16;
+        memcpy(&host[i], &word, sizeof word);
+    }
 }
 
 void op_set(struct op_bench *k, const struct op_matrix *m)
 {
-    struct err e = {0};
-    for (int64_t i = 0; i < m->t.rows; i++)
-        op_ok(k->b->ops->upload(k->b, (float *)m->t.data + i * m->t.stride, m->host + i * m->t.cols,
-                                (size_t)m->t.cols * sizeof(float), &e),
-              &e);
+    for (int64_t i = 0; i < m->t.rows; i++) move_row(k, &m->t, i, m->host + i * m->t.cols, true);
 }
 
-struct op_matrix op_random(struct op_bench *k, int64_t rows, int64_t cols, int64_t spare)
+struct op_matrix op_random_of(struct op_bench *k, int64_t rows, int64_t cols, int64_t spare,
+                              enum dtype dtype)
 {
     struct op_matrix m;
-    size_t bytes = (size_t)(rows * (cols + spare)) * sizeof(float);
-    float *data = op_memory(k, NULL, bytes);
+    size_t size = dtype_bytes(dtype);
+    char *data = op_memory(k, NULL, (size_t)(rows * (cols + spare)) * size);
     m.host = op_floats(k, rows * cols);
-    for (int64_t i = 0; i < rows * cols; i++) m.host[i] = op_uniform(k);
-    m.t = tensor_make(data + spare / 2, rows, cols, DTYPE_F32);
+    for (int64_t i = 0; i < rows * cols; i++) {
+        m.host[i] = op_uniform(k);
+        if (dtype == DTYPE_BF16) m.host[i] = op_round_bf16(m.host[i], NULL);
+    }
+    m.t = tensor_make(data + (size_t)(spare / 2) * size, rows, cols, dtype);
     m.t.stride = cols + spare;
     op_set(k, &m);
     return m;
 }
 
+struct op_matrix op_random(struct op_bench *k, int64_t rows, int64_t cols, int64_t spare)
+{
+    return op_random_of(k, rows, cols, spare, DTYPE_F32);
+}
+
+struct op_matrix op_activations(struct op_bench *k, int64_t rows, int64_t cols, int64_t spare)
+{
+    return op_random_of(k, rows, cols, spare, k->b->precision);
+}
+
 float *op_get(struct op_bench *k, const struct tensor *t)
 {
-    struct err e = {0};
     float *out = op_floats(k, t->rows * t->cols);
-    for (int64_t i = 0; i < t->rows; i++)
-        op_ok(k->b->ops->download(k->b, out + i * t->cols, (const float *)t->data + i * t->stride,
-                                  (size_t)t->cols * sizeof *out, &e),
-              &e);
+    for (int64_t i = 0; i < t->rows; i++) move_row(k, t, i, out + i * t->cols, false);
     return out;
 }
 
@@ -130,8 +164,9 @@ float *op_floats(struct op_bench *k, int64_t n)
     return arena_array(&k->arena, (size_t)n, sizeof(float));
 }
 
-void tol_check(struct op_bench *k, const char *what, const float *got, const double *want,
-               const float *plain, const float *before, int64_t n)
+void tol_check_in(struct op_bench *k, const char *what, enum dtype dtype, double ulps,
+                  double f32_error, const float *got, const double *want, const float *plain,
+                  const float *before, int64_t n)
 {
     enum { FLOOR_ULPS = 8 };
     double plain_error = 0.0, largest = k->terms;
@@ -143,6 +178,8 @@ void tol_check(struct op_bench *k, const char *what, const float *got, const dou
         largest = fmax(largest, fmax(fabs(want[i]), fabs(want[i] + start)));
     }
     double allowed = 2.0 * plain_error + FLOOR_ULPS * 0x1p-24 * largest;
+    if (k->b->precision == DTYPE_BF16) allowed = fmax(allowed, f32_error * largest);
+    if (dtype == DTYPE_BF16) allowed = ulps * 0x1p-8 * largest;
     for (int64_t i = 0; i < n; i++) {
         double expected = want[i] + (before == NULL ? 0.0 : (double)before[i]);
         double error = fabs((double)got[i] - expected);
@@ -151,6 +188,12 @@ void tol_check(struct op_bench *k, const char *what, const float *got, const dou
                      "(seed %" PRIu64 ")",
                      what, i, (double)got[i], expected, error, allowed, k->seed);
     }
+}
+
+void tol_check(struct op_bench *k, const char *what, const float *got, const double *want,
+               const float *plain, const float *before, int64_t n)
+{
+    tol_check_in(k, what, DTYPE_F32, 0.0, 0.0, got, want, plain, before, n);
 }
 
 void tol_check_tensor(struct op_bench *k, const char *what, const struct tensor *got,

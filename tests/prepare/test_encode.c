@@ -55,9 +55,8 @@ static int encode(struct data_folder *f, const struct encode_options *o, const v
 static void must_give(struct data_folder *f, const struct encode_options *o, const void *text,
                       size_t n, const char *expected)
 {
-    struct err e = {0};
 
-    if (encode(f, o, text, n, &e) < 0) fail_msg("%s", e.text);
+    assert_ok(encode(f, o, text, n, &e));
     assert_string_equal(data_folder_read(f, "to", NULL), expected);
 }
 
