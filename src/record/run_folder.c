@@ -67,12 +67,24 @@ bool run_folder_parse(const char *path, char run_id[SPEC_ID_BYTES], int32_t *att
     return true;
 }
 
-char *run_folder_path(struct arena *a, const char *dir, enum run_file file)
+/* A path that can be opened fits; a longer one is cut and cannot. */
+struct path {
+    char text[FILE_PATH_BYTES];
+};
+
+static struct path path_of(const char *dir, enum run_file file)
 {
     static const char *const names[] = {
         [RUN_SPEC] = "spec", [RUN_FRESH] = "fresh", [RUN_EVENTS] = "events", [RUN_LOG] = "log"};
+    struct path path;
 
-    return arena_printf(a, "%s/%s", dir, names[file]);
+    snprintf(path.text, sizeof path.text, "%s/%s", dir, names[file]);
+    return path;
+}
+
+char *run_folder_path(struct arena *a, const char *dir, enum run_file file)
+{
+    return arena_strdup(a, path_of(dir, file).text);
 }
 
 char *run_folder_sibling(struct arena *a, const char *dir, int32_t attempt)
@@ -97,19 +109,15 @@ int run_folder_write_specs(const char *dir, const struct spec *const *spec, int3
         if (i > 0) strbuf_add(&text, run_spec_separator);
         strbuf_add(&text, spec_text(spec[i], &a));
     }
-    int rc = file_write_new(run_folder_path(&a, dir, RUN_SPEC), text.text, text.n, e);
+    int rc = file_write_new(path_of(dir, RUN_SPEC).text, text.text, text.n, e);
     arena_fini(&a);
     return rc;
 }
 
 int run_folder_sync(const char *dir, struct err *e)
 {
-    struct arena a;
-
-    arena_init(&a);
-    int rc = file_sync(run_folder_path(&a, dir, RUN_SPEC), e);
-    arena_fini(&a);
-    return rc < 0 ? rc : file_sync(dir, e);
+    TRY(file_sync(path_of(dir, RUN_SPEC).text, e));
+    return file_sync(dir, e);
 }
 
 int run_folder_read_specs(struct spec **out, int32_t *n, struct arena *a, const char *dir,
@@ -124,12 +132,7 @@ int run_folder_read_specs(struct spec **out, int32_t *n, struct arena *a, const 
 
 int run_folder_set_fresh(const char *dir, struct err *e)
 {
-    struct arena a;
-
-    arena_init(&a);
-    int rc = file_write_new(run_folder_path(&a, dir, RUN_FRESH), "", 0, e);
-    arena_fini(&a);
-    return rc;
+    return file_write_new(path_of(dir, RUN_FRESH).text, "", 0, e);
 }
 
 int32_t run_folder_first(const char *dir, int32_t attempt)
@@ -137,10 +140,9 @@ int32_t run_folder_first(const char *dir, int32_t attempt)
     struct arena a;
 
     arena_init(&a);
-    for (; attempt > 1; attempt--) {
-        const char *sibling = run_folder_sibling(&a, dir, attempt);
-        if (file_exists(run_folder_path(&a, sibling, RUN_FRESH))) break;
-    }
+    while (attempt > 1 &&
+           !file_exists(path_of(run_folder_sibling(&a, dir, attempt), RUN_FRESH).text))
+        attempt--;
     arena_fini(&a);
     return attempt > 1 ? attempt : 1;
 }
@@ -149,28 +151,24 @@ int32_t run_folder_first(const char *dir, int32_t attempt)
 
 int run_folder_append(struct event_writer **out, const char *dir, struct err *e)
 {
-    struct arena a;
+    return event_writer_open(out, path_of(dir, RUN_EVENTS).text, e);
+}
 
-    arena_init(&a);
-    int rc = event_writer_open(out, run_folder_path(&a, dir, RUN_EVENTS), e);
-    arena_fini(&a);
-    return rc;
+int run_folder_poll(struct event_reader **out, const char *dir, struct err *e)
+{
+    return event_reader_open(out, path_of(dir, RUN_EVENTS).text, e);
 }
 
 int run_folder_each(const char *dir, run_record_fn fn, void *context, struct err *e)
 {
-    struct event_reader *reader = NULL;
+    struct event_reader *reader;
     struct event ev;
-    struct arena a;
-    int rc = 0;
+    int rc;
 
-    arena_init(&a);
-    TRY_OUT(rc, event_reader_open(&reader, run_folder_path(&a, dir, RUN_EVENTS), e));
+    TRY(run_folder_poll(&reader, dir, e));
     while ((rc = event_read(reader, &ev, e)) == 1)
         if ((rc = fn(context, &ev, e)) != 0) break;
-out:
     event_reader_close(reader);
-    arena_fini(&a);
     return rc;
 }
 
@@ -271,15 +269,15 @@ static int walk_attempt(const struct walk *w, struct run_folder *f, struct arena
     struct stat st, events;
     struct err why = {0};
     const char *path = arena_printf(a, "%s/%s/%ld", w->runs, f->run_id, (long)f->attempt);
-    const char *events_path = run_folder_path(a, path, RUN_EVENTS);
 
     f->path = path;
     if (lstat(path, &st) < 0)
         ERR(&why, ERR_IO, "%s", strerror(errno));
     else if (!S_ISDIR(st.st_mode))
         ERR(&why, ERR_DATA, "not a directory");
-    else if (stat(events_path, &events) < 0 ? errno == ENOENT
-                                            : S_ISREG(events.st_mode) && events.st_size == 0)
+    else if (stat(path_of(path, RUN_EVENTS).text, &events) < 0
+                 ? errno == ENOENT
+                 : S_ISREG(events.st_mode) && events.st_size == 0)
         return 0; /* never started */
     f->why = why.code ? &why : NULL;
     return w->fn(w->context, f, e);

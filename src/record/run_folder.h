@@ -70,6 +70,9 @@ int32_t run_folder_first(const char *dir, int32_t attempt);
  * ERR_CREATE the attempt has been executed already. */
 int run_folder_append(struct event_writer **out, const char *dir, struct err *e);
 
+/* run_folder_poll - opens the events for reading while they grow; they need not exist yet. */
+int run_folder_poll(struct event_reader **out, const char *dir, struct err *e);
+
 /* run_folder_each - calls fn for the whole records of the attempt in their order until it returns
  * something else than 0, which is then returned: 1 to end early, or an error. A folder without
  * events has no records. */

@@ -79,8 +79,10 @@ struct slurm {
     int64_t asked_us;    /* time of the query that the newest answer is for; 0: never */
     int64_t tried_us;    /* time of the last query, answered or not */
     struct arena answer; /* holds the rows */
-    struct slurm_row *row;
-    int32_t rows_n;
+    struct {
+        struct slurm_row *item;
+        int32_t n, capacity;
+    } rows;
     struct slurm_job *job; /* those that are watched */
     int32_t failures_n;    /* of service in a row */
 };
@@ -192,15 +194,10 @@ static char *slurm_word(char **rest)
  */
 static void slurm_take_answer(struct slurm *s, char *text)
 {
-    int32_t room = 1;
-
-    for (const char *c = text; *c; c++) room += *c == '\n';
-    s->row = arena_array(&s->answer, (size_t)room, sizeof *s->row);
-    s->rows_n = 0;
     for (char *line = strsep(&text, "\n"); line; line = strsep(&text, "\n")) {
         const char *id = slurm_word(&line), *state = slurm_word(&line), *name = slurm_word(&line);
         struct slurm_row row = {.state = state, .name = name, .dir = line ? line : ""};
-        if (id && state && name && str_to_int(&row.id, id)) s->row[s->rows_n++] = row;
+        if (id && state && name && str_to_int(&row.id, id)) *vec_push(&s->answer, &s->rows) = row;
     }
 }
 
@@ -217,8 +214,8 @@ static bool slurm_is_over(const char *state)
 
 static const struct slurm_row *slurm_row_of(const struct slurm *s, int64_t id)
 {
-    for (int32_t i = 0; i < s->rows_n; i++)
-        if (s->row[i].id == id) return &s->row[i];
+    for (int32_t i = 0; i < s->rows.n; i++)
+        if (s->rows.item[i].id == id) return &s->rows.item[i];
     return NULL;
 }
 
@@ -244,9 +241,9 @@ static int slurm_query(struct slurm *s, struct err *e)
     const char *const argv[] = {"squeue", "--noheader",           "--states=all",
                                 user,     "--format=%i %T %j %Z", NULL};
     s->tried_us = now_us;
-    s->rows_n = 0;
     arena_fini(&s->answer);
     arena_init(&s->answer);
+    memset(&s->rows, 0, sizeof s->rows);
     TRY(slurm_run(&text, s, &s->answer, argv, slurm_limit_s, e));
     s->asked_us = now_us;
     slurm_take_answer(s, text);
@@ -362,9 +359,9 @@ static int slurm_cancel_orphans(void *self, int32_t *n, const int64_t *known, in
 
     *n = 0;
     if (s->in_use && s->asked_us == 0) TRY(slurm_query(s, e));
-    int64_t *orphan = arena_array(&s->answer, (size_t)s->rows_n + 1, sizeof *orphan);
-    for (int32_t i = 0; i < s->rows_n; i++) {
-        const struct slurm_row *row = &s->row[i];
+    int64_t *orphan = arena_array(&s->answer, (size_t)s->rows.n + 1, sizeof *orphan);
+    for (int32_t i = 0; i < s->rows.n; i++) {
+        const struct slurm_row *row = &s->rows.item[i];
         bool is_known = false;
         for (int32_t k = 0; k < known_n; k++) is_known = is_known || known[k] == row->id;
         if (!is_known && !slurm_is_over(row->state) && slurm_is_ours(s, row))

@@ -3,8 +3,6 @@
  * A process that ends between two reads of /proc is not an error. */
 #include "scheduler/scheduler_internal.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -14,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/dir.h"
 #include "base/str.h"
 
 /* --- names ---------------------------------------------------------------------------------- */
@@ -104,14 +103,14 @@ static void machine_kill_and_wait(pid_t pid, int wait_ms)
 int kill_leftover_workers(const char *attempt_dir, int wait_ms)
 {
     int killed_n = 0;
-    DIR *proc = opendir("/proc");
+    struct dir proc;
 
-    for (struct dirent *entry = proc ? readdir(proc) : NULL; entry; entry = readdir(proc)) {
+    if (dir_open(&proc, "/proc", NULL) < 0) return 0;
+    for (int32_t i = 0; i < proc.n; i++) {
         int64_t pid;
         size_t n;
         struct arena a;
-        if (!isdigit((unsigned char)entry->d_name[0]) || !str_to_int(&pid, entry->d_name)) continue;
-        if (pid == getpid()) continue;
+        if (!str_to_int(&pid, proc.name_own[i]) || pid == getpid()) continue;
         arena_init(&a);
         const char *mark = arena_printf(&a, "%s=%s", MACHINE_MARK, attempt_dir);
         const char *path = arena_printf(&a, "/proc/%lld/environ", (long long)pid);
@@ -122,7 +121,7 @@ int kill_leftover_workers(const char *attempt_dir, int wait_ms)
         }
         arena_fini(&a);
     }
-    if (proc) closedir(proc);
+    dir_close(&proc);
     return killed_n;
 }
 

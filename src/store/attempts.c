@@ -29,17 +29,14 @@ static enum store_state state_find(const char *name)
 /* Rejects a second running attempt of a run with a message, before the index does. */
 static int check_not_running(struct store *s, const char *run_id, struct err *e)
 {
-    sqlite3_stmt *row;
+    const struct database_value id = DATABASE_TEXT(run_id);
+    char attempt[16];
+    int rc = database_first(s, attempt, sizeof attempt,
+                            "SELECT attempt FROM run_attempts WHERE run_id=?1 AND state='running'",
+                            &id, 1, e);
 
-    TRY(DATABASE_SELECT(s, &row, e,
-                        "SELECT attempt FROM run_attempts WHERE run_id=?1 AND state='running'",
-                        DATABASE_TEXT(run_id)));
-    int rc = database_next(s, row, e);
-    if (rc > 0)
-        rc = ERR(e, ERR_TRYLATER, "run %s: attempt %d is still marked running", run_id,
-                 sqlite3_column_int(row, 0));
-    database_reset(row);
-    return rc;
+    if (rc <= 0) return rc;
+    return ERR(e, ERR_TRYLATER, "run %s: attempt %s is still marked running", run_id, attempt);
 }
 
 int store_start_attempt(struct store *s, const struct store_attempt *a, int64_t *attempt_id,

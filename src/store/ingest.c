@@ -138,13 +138,8 @@ int store_ingest(struct store *s, int64_t attempt_id, const struct event *ev, st
 int journal_open(struct journal *j, const char *dir, struct ingest_target *run, int32_t runs_n,
                  struct err *e)
 {
-    struct arena a;
-
     *j = (struct journal){.run = run, .runs_n = runs_n};
-    arena_init(&a);
-    int rc = event_reader_open(&j->reader_own, run_folder_path(&a, dir, RUN_EVENTS), e);
-    arena_fini(&a);
-    return rc;
+    return run_folder_poll(&j->reader_own, dir, e);
 }
 
 void journal_close(struct journal *j)

@@ -62,11 +62,7 @@ static int cut(char *line, char **field, int room)
 {
     int n = 0;
 
-    for (char *p = line; p && n < room; n++) {
-        field[n] = p;
-        p = strchr(p, '\t');
-        if (p) *p++ = '\0';
-    }
+    while (n < room && (field[n] = strsep(&line, "\t"))) n++;
     return n;
 }
 
@@ -186,14 +182,12 @@ static int read_row(struct store *s, struct paper_reader *r, char *line, struct 
 
 static int read_all(struct store *s, struct paper_reader *r, char *text, struct err *e)
 {
-    for (char *line = text; line && *line;) {
-        char *next = strchr(line, '\n');
-        if (next) *next++ = '\0';
+    while (text && *text) {
+        char *line = strsep(&text, "\n");
         size_t n = strlen(line);
         if (n > 0 && line[n - 1] == '\r') line[n - 1] = '\0';
         r->line++;
         TRY(r->line == 1 ? read_header(r, line, e) : read_row(s, r, line, e));
-        line = next;
     }
     r->column = 1;
     return r->line > 0 ? 0 : complain(r, e, "no header line in", r->path, "");

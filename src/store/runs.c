@@ -14,16 +14,15 @@ static const char *key_text(const struct spec *spec, const char *name, struct ar
 static int check_known(struct store *s, const struct store_run *r, const char *canonical,
                        bool *known, struct err *e)
 {
-    sqlite3_stmt *row;
+    const struct database_value values[] = {DATABASE_TEXT(r->run_id), DATABASE_TEXT(canonical)};
+    char same[2];
+    int rc = database_first(s, same, sizeof same, "SELECT canonical=?2 FROM runs WHERE run_id=?1",
+                            values, 2, e);
 
-    TRY(DATABASE_SELECT(s, &row, e, "SELECT canonical FROM runs WHERE run_id=?1",
-                        DATABASE_TEXT(r->run_id)));
-    int rc = database_next(s, row, e);
     *known = rc > 0;
-    if (rc > 0 && strcmp((const char *)sqlite3_column_text(row, 0), canonical) != 0)
-        rc = ERR(e, ERR_INTERNAL, "run %s: two specifications have this id", r->run_id);
-    database_reset(row);
-    if (rc < 0 || !*known || r->spec->modified) return rc < 0 ? rc : 0;
+    if (rc > 0 && *same != '1')
+        return ERR(e, ERR_INTERNAL, "run %s: two specifications have this id", r->run_id);
+    if (rc <= 0 || r->spec->modified) return rc < 0 ? rc : 0;
     return DATABASE_RUN(s, e, "UPDATE runs SET modified=0 WHERE run_id=?1 AND modified=1",
                         DATABASE_TEXT(r->run_id));
 }

@@ -10,25 +10,21 @@
 enum { RECORDS_N = 5 };
 
 struct place {
-    char dir[64], path[96];
+    char dir[TEST_PATH_BYTES], path[TEST_PATH_BYTES + 8];
 };
 
 static int setup(void **state)
 {
-    struct place *p = calloc(1, sizeof *p);
-    strcpy(p->dir, "/tmp/alibi-event-XXXXXX");
-    if (!mkdtemp(p->dir)) return -1;
-    snprintf(p->path, sizeof p->path, "%s/events", p->dir);
-    *state = p;
+    static struct place p;
+    test_folder(p.dir);
+    snprintf(p.path, sizeof p.path, "%s/events", p.dir);
+    *state = &p;
     return 0;
 }
 
 static int teardown(void **state)
 {
-    struct place *p = *state;
-    unlink(p->path);
-    rmdir(p->dir);
-    free(p);
+    test_folder_remove(((struct place *)*state)->dir);
     return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "record/run_folder.h"
+#include "store/store_fixture.h"
 
 static void toy_must(const struct toy_grid *g, int rc)
 {
@@ -84,12 +85,7 @@ int toy_grid_teardown(void **state)
     return 0;
 }
 
-static void toy_set(struct toy_grid *g, struct spec *s, const char *key, const char *value)
-{
-    toy_must(g, spec_set(s, spec_key_find(key), value, &g->e));
-}
-
-static int32_t toy_add(struct toy_grid *g, struct spec *s, int32_t train)
+static int32_t toy_add(struct toy_grid *g, const struct spec *s, int32_t train)
 {
     assert_true(g->n < TOY_JOBS_MAX);
     struct run *job = &g->job[g->n];
@@ -100,43 +96,24 @@ static int32_t toy_add(struct toy_grid *g, struct spec *s, int32_t train)
 
 int32_t toy_grid_train(struct toy_grid *g, int32_t L)
 {
-    static const char *const settings[][2] = {
-        {"scale", "mini"},
-        {"model.position", "alibi"},
-        {"model.layers", "1"},
-        {"model.dim", "16"},
-        {"model.heads", "2"},
-        {"model.ffn", "16"},
-        {"model.softmax", "plain"},
-        {"data.dataset", "toy"},
-        {"data.corpus", "toy"},
-        {"data.vocab", "64"},
-        {"data.train_tokens", "1000"},
-        {"data.valid_tokens", "100"},
-        {"data.test_tokens", "100"},
-        {"train.shard_tokens", "100000"},
-        {"train.updates", "8"},
-        {"train.lr", "0.1"},
-        {"train.period", "8"},
-        {"train.seed", "1"},
-    };
-    struct spec s;
+    struct spec s = fixture_train(SPEC_ALIBI, L, 1);
 
-    spec_init(&s);
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        toy_set(g, &s, settings[i][0], settings[i][1]);
-    s.train.L = L;
+    s.model.layers = 1;
+    s.model.heads = 2;
+    s.model.dim = s.model.ffn = 16;
+    s.model.softmax = SPEC_PLAIN;
+    s.data.vocab = 64;
+    s.data.train_tokens = 1000;
+    s.data.valid_tokens = s.data.test_tokens = 100;
+    s.train.shard_tokens = 100000;
+    s.train.updates = s.train.period = 8;
+    s.train.lr = 0.1;
     return toy_add(g, &s, -1);
 }
 
 int32_t toy_grid_evaluate(struct toy_grid *g, int32_t train, int32_t L)
 {
-    struct spec s = g->job[train].spec;
-
-    s.kind = SPEC_EVAL;
-    s.eval.split = SPEC_VALID;
-    s.eval.L = L;
-    memcpy(s.eval.train_run, g->job[train].run_id, sizeof s.eval.train_run);
+    const struct spec s = fixture_eval(&g->job[train].spec, L);
     return toy_add(g, &s, train);
 }
 

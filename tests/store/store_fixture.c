@@ -239,6 +239,8 @@ void fixture_benched(struct store_fixture *f, const struct spec *s, const char *
     if (run_id) memcpy(run_id, f->id, sizeof f->id);
 }
 
+enum { FIXTURE_ROWS_BYTES = 4096 };
+
 struct first_cell {
     char text[512];
     bool seen;
@@ -265,6 +267,33 @@ const char *fixture_cell(struct store *s, const char *sql)
     if (store_query(s, sql, NULL, 0, 60, keep_first, &first, &e) < 0)
         fail_msg("%s: %s", sql, e.text);
     return first.text;
+}
+
+static int add_row(void *context, int columns_n, const char *const *names,
+                   const struct store_cell *cells, struct err *e)
+{
+    char *text = context;
+
+    (void)names, (void)e;
+    for (int i = 0; i < columns_n; i++) {
+        size_t n = strlen(text);
+        snprintf(text + n, FIXTURE_ROWS_BYTES - n, "%s%s",
+                 i   ? " "
+                 : n ? " ; "
+                     : "",
+                 cells[i].text ? cells[i].text : "-");
+    }
+    return 0;
+}
+
+const char *fixture_rows(struct store *s, const char *sql)
+{
+    static char text[FIXTURE_ROWS_BYTES];
+    struct err e = {0};
+
+    text[0] = '\0';
+    if (store_query(s, sql, NULL, 0, 60, add_row, text, &e) < 0) fail_msg("%s: %s", sql, e.text);
+    return text;
 }
 
 int fixture_query(struct store_fixture *f, const char *sql)

@@ -66,6 +66,8 @@ int fixture_set_paper(struct store_fixture *f, const char *artefact, const char 
 
 /* fixture_cell - the first cell of the answer as text, "NULL" for NULL, "none" without a row. */
 const char *fixture_cell(struct store *s, const char *sql);
+/* fixture_rows - the whole answer: cells separated by spaces ("-" for NULL), rows by " ; ". */
+const char *fixture_rows(struct store *s, const char *sql);
 /* fixture_query - the code of a query, its error in f->e. */
 int fixture_query(struct store_fixture *f, const char *sql);
 
@@ -80,6 +82,7 @@ int fixture_race(struct store_fixture *f, int n, int (*racer)(const struct store
 void fixture_raw(const char *path, const char *sql);
 
 #define assert_cell(f, sql, expected) assert_string_equal(fixture_cell((f)->store, (sql)), expected)
+#define assert_rows(f, sql, expected) assert_string_equal(fixture_rows((f)->store, (sql)), expected)
 /* assert_works - a call that sets f->e returns 0. assert_refused - it returns this code, with this
  * word in its message. */
 #define assert_works(f, call) fixture_check((f), (call), 0, "", __FILE__, __LINE__)

@@ -76,7 +76,7 @@ TEST_WITH(struct store_fixture *f, a_result_twice_is_one_row)
     fixture_trained(f, attempt, f->id, 9, 2.0, "a");
     fixture_end(f, attempt, STORE_DONE);
     fixture_trained(f, attempt, f->id, 9, 2.0, "a");
-    assert_cell(f, "SELECT count(*)||' '||sum(current)||' '||sum(late) FROM results", "1 1 0");
+    assert_rows(f, "SELECT count(*), sum(current), sum(late) FROM results", "1 1 0");
 }
 
 TEST_WITH(struct store_fixture *f, a_shared_event_file_gives_each_run_its_own_result)
@@ -95,10 +95,8 @@ TEST_WITH(struct store_fixture *f, a_shared_event_file_gives_each_run_its_own_re
         fixture_evaluated(f, attempt[i], id[1], 6, 40, "abc");
     }
     for (int i = 0; i < 2; i++) fixture_end(f, attempt[i], STORE_DONE);
-    assert_cell(f,
-                "SELECT group_concat(pair) FROM (SELECT L_valid||':'||perplexity AS pair FROM "
-                "evaluations ORDER BY L_valid)",
-                "64:30.0,128:40.0");
+    assert_rows(f, "SELECT L_valid, perplexity FROM evaluations ORDER BY L_valid",
+                "64 30 ; 128 40");
     assert_cell(f, "SELECT count(*) FROM results WHERE kind='eval'", "2");
 }
 
@@ -161,10 +159,7 @@ TEST_WITH(struct store_fixture *f, every_run_has_a_state)
     assert_cell(f, "SELECT state FROM run_list", "lost");
     fixture_done(f, &f->train, 2.0, NULL);
     assert_cell(f, "SELECT state FROM run_list", "done");
-    assert_cell(f,
-                "SELECT group_concat(current_result) FROM (SELECT current_result FROM attempts "
-                "ORDER BY attempt)",
-                "0,1");
+    assert_rows(f, "SELECT current_result FROM attempts ORDER BY attempt", "0 ; 1");
     assert_int_equal(store_clear_results(f->store, f->id, &f->e), 0);
     assert_cell(f, "SELECT state FROM run_list", "none");
 }

@@ -54,7 +54,7 @@ TEST_WITH(struct store_fixture *f, seeds_of_one_configuration_are_averaged)
     write_paper(f, "table5");
     add_seeds(f, "mini", false, perplexity);
     assert_cell(f, "SELECT count(*) FROM comparison", "1");
-    assert_cell(f, "SELECT ours||' '||seeds FROM comparison", "20.0 3");
+    assert_rows(f, "SELECT ours, seeds FROM comparison", "20 3");
     /* the sample deviation by hand: squares 4 + 1 + 9 over 2 */
     double deviation = strtod(fixture_cell(f->store, "SELECT ours_std FROM comparison"), NULL);
     assert_true(fabs(deviation - sqrt(7)) < 1e-14);
@@ -67,7 +67,7 @@ TEST_WITH(struct store_fixture *f, the_papers_number_is_shown_for_its_own_config
 
     write_paper(f, "table5");
     add_seeds(f, "paper", false, perplexity);
-    assert_cell(f, "SELECT paper||' '||delta FROM comparison WHERE scale='paper'", "18.5 1.5");
+    assert_rows(f, "SELECT paper, delta FROM comparison WHERE scale='paper'", "18.5 1.5");
 }
 
 TEST_WITH(struct store_fixture *f, a_modified_spec_is_not_compared_with_the_paper)
@@ -78,7 +78,7 @@ TEST_WITH(struct store_fixture *f, a_modified_spec_is_not_compared_with_the_pape
     add_seeds(f, "paper", true, perplexity);
     assert_cell(f, "SELECT ours||coalesce(paper,'-')||modified FROM comparison", "20.0-1");
     add_seeds(f, "paper", false, perplexity); /* the same runs, requested unmodified */
-    assert_cell(f, "SELECT paper||' '||modified FROM comparison", "18.5 0");
+    assert_rows(f, "SELECT paper, modified FROM comparison", "18.5 0");
 }
 
 TEST_WITH(struct store_fixture *f, learned_positions_are_not_defined_beyond_their_rows)
@@ -95,14 +95,9 @@ TEST_WITH(struct store_fixture *f, learned_positions_are_not_defined_beyond_thei
         points[i] = (struct store_point){i, ids[i], 64, length[i], 0};
     }
     assert_int_equal(store_set_points(f->store, "mine", "mini", points, 2, &f->e), 0);
-    assert_cell(f,
-                "SELECT group_concat(state) FROM (SELECT state FROM comparison ORDER BY"
-                " L_valid_nominal)",
-                "not run,not defined");
-    assert_cell(f,
-                "SELECT group_concat(coalesce(state,'-')) FROM (SELECT state FROM"
-                " wanted_evaluations ORDER BY L_valid)",
-                "-,not defined");
+    assert_rows(f, "SELECT state FROM comparison ORDER BY L_valid_nominal",
+                "not run ; not defined");
+    assert_rows(f, "SELECT state FROM wanted_evaluations ORDER BY L_valid", "- ; not defined");
 }
 
 /* A benchmark of ALiBi at 512 tokens, 64 long here, and its point of table1. */
@@ -119,10 +114,8 @@ static struct store_point bench(struct store_fixture *f, struct spec *s, const c
 
 /* The rows of table1 as one text, by metric, device and seed. */
 #define ROWS                                                                                       \
-    "SELECT group_concat(said, ' ; ') FROM (SELECT metric||' '||coalesce(ours,'-')||' '||"         \
-    "coalesce(ours_std,'-')||' '||seeds||' '||coalesce(paper,'-')||' '||coalesce(delta,'-')||' '"  \
-    "||unit||' '||coalesce(device,'-') AS said FROM comparison WHERE artefact='table1'"            \
-    " ORDER BY metric, device)"
+    "SELECT metric, ours, ours_std, seeds, paper, delta, unit, device FROM comparison"             \
+    " WHERE artefact='table1' ORDER BY metric, device"
 
 TEST_WITH(struct store_fixture *f, speed_and_memory_of_benchmarks_have_the_papers_units)
 {
@@ -133,15 +126,15 @@ TEST_WITH(struct store_fixture *f, speed_and_memory_of_benchmarks_have_the_paper
 
     write_paper(f, "table1");
     assert_int_equal(store_set_points(f->store, "table1", "paper", points, 2, &f->e), 0);
-    assert_cell(f, ROWS,
-                "eval_wps - - 0 82000.0 - words/s - ; memory_gb - - 0 15.5 - GB - ; "
-                "train_wps - - 0 28300.0 - words/s -");
+    assert_rows(f, ROWS,
+                "eval_wps - - 0 82000 - words/s - ; memory_gb - - 0 15.5 - GB - ; "
+                "train_wps - - 0 28300 - words/s -");
     fixture_benched(f, &s[0], "GPU A", 30000, "14500000000", id[0]);
     fixture_benched(f, &s[1], "GPU A", 80000, "3000000000", id[1]);
-    assert_cell(f, ROWS,
-                "eval_wps 80000.0 - 1 82000.0 -2000.0 words/s GPU A ; "
-                "memory_gb 14.5 - 1 15.5 -1.0 GB GPU A ; "
-                "train_wps 30000.0 - 1 28300.0 1700.0 words/s GPU A");
+    assert_rows(f, ROWS,
+                "eval_wps 80000 - 1 82000 -2000 words/s GPU A ; "
+                "memory_gb 14.5 - 1 15.5 -1 GB GPU A ; "
+                "train_wps 30000 - 1 28300 1700 words/s GPU A");
 }
 
 /* The paper gives 82,000 words a second at L and 14,000 at 3072: each is shown beside the benchmark
@@ -164,17 +157,11 @@ TEST_WITH(struct store_fixture *f, a_speed_is_compared_with_the_papers_at_the_me
         fixture_benched(f, &s[i], "GPU A", i ? 13000 : 80000, "null", id[i]);
     }
     assert_int_equal(store_set_points(f->store, "table1", "paper", points, 2, &f->e), 0);
-    assert_cell(f,
-                "SELECT group_concat(L_valid_nominal||' '||ours||' '||paper, ' ; ') FROM (SELECT * "
-                "FROM comparison ORDER BY L_valid_nominal)",
-                "512 80000.0 82000.0 ; 3072 13000.0 14000.0");
-    assert_cell(f,
-                "SELECT group_concat(L_train||' '||L_valid||' '||L_valid_nominal, ' ; ') FROM "
-                "(SELECT * FROM benchmarks ORDER BY L_valid)",
+    assert_rows(f, "SELECT L_valid_nominal, ours, paper FROM comparison ORDER BY L_valid_nominal",
+                "512 80000 82000 ; 3072 13000 14000");
+    assert_rows(f, "SELECT L_train, L_valid, L_valid_nominal FROM benchmarks ORDER BY L_valid",
                 "64 64 512 ; 64 384 3072");
-    assert_cell(f,
-                "SELECT group_concat(L_valid||' '||rows, ' ; ') FROM (SELECT * FROM "
-                "wanted_benchmarks ORDER BY L_valid)",
+    assert_rows(f, "SELECT L_valid, rows FROM wanted_benchmarks ORDER BY L_valid",
                 "64 144 ; 384 24");
 }
 
@@ -193,10 +180,10 @@ TEST_WITH(struct store_fixture *f, speeds_of_two_devices_are_not_averaged)
      */
     char expected[256];
     snprintf(expected, sizeof expected,
-             "memory_gb - - 0 - - GB - ; train_wps 30005.0 %s 2 - - words/s GPU A ; "
-             "train_wps 50000.0 - 1 - - words/s GPU B",
-             fixture_cell(f->store, "SELECT sqrt(50.0)||''"));
-    assert_cell(f, ROWS, expected);
+             "memory_gb - - 0 - - GB - ; train_wps 30005 %s 2 - - words/s GPU A ; "
+             "train_wps 50000 - 1 - - words/s GPU B",
+             fixture_rows(f->store, "SELECT sqrt(50.0)"));
+    assert_rows(f, ROWS, expected);
 }
 
 TEST_WITH(struct store_fixture *f, a_seed_without_a_result_is_not_part_of_the_mean)
@@ -205,8 +192,7 @@ TEST_WITH(struct store_fixture *f, a_seed_without_a_result_is_not_part_of_the_me
 
     write_paper(f, "table5");
     add_seeds(f, "paper", false, perplexity);
-    assert_cell(f, "SELECT ours||' '||seeds||' '||delta||' '||state FROM comparison",
-                "19.0 2 0.5 done");
+    assert_rows(f, "SELECT ours, seeds, delta, state FROM comparison", "19 2 0.5 done");
 }
 
 TEST_WITH(struct store_fixture *f, a_wanted_run_without_a_result_is_a_row_of_0_seeds)
@@ -215,14 +201,13 @@ TEST_WITH(struct store_fixture *f, a_wanted_run_without_a_result_is_a_row_of_0_s
 
     write_paper(f, "table5");
     add_seeds(f, "paper", false, perplexity);
-    const char *sql = "SELECT count(*)||' '||coalesce(max(ours),'-')||' '||seeds||' '||paper||' '||"
-                      "coalesce(delta,'-')||' '||state FROM comparison";
-    assert_cell(f, sql, "1 - 0 18.5 - not run");
+    static const char sql[] = "SELECT ours, seeds, paper, delta, state FROM comparison";
+    assert_rows(f, sql, "- 0 18.5 - not run");
     struct spec train = fixture_train(SPEC_ALIBI, 64, 2);
     snprintf(train.scale, sizeof train.scale, "paper");
     fixture_add(f, &train, NULL);
     fixture_end(f, fixture_start(f, f->id), STORE_DIVERGED);
-    assert_cell(f, sql, "1 - 0 18.5 - diverged");
+    assert_rows(f, sql, "- 0 18.5 - diverged");
 }
 
 TEST_WITH(struct store_fixture *f, an_evaluation_that_is_not_finite_has_no_number)
@@ -239,8 +224,7 @@ TEST_WITH(struct store_fixture *f, an_evaluation_that_is_not_finite_has_no_numbe
     fixture_end(f, attempt, STORE_DONE);
     struct store_point point = {0, f->id, 512, 1024, 0};
     assert_int_equal(store_set_points(f->store, "table5", "mini", &point, 1, &f->e), 0);
-    assert_cell(f, "SELECT coalesce(ours,'-')||' '||seeds||' '||state FROM comparison",
-                "- 1 not finite");
+    assert_rows(f, "SELECT ours, seeds, state FROM comparison", "- 1 not finite");
 }
 
 TEST_WITH(struct store_fixture *f, a_speed_that_is_the_x_of_a_figure_is_a_number_of_its_own)
@@ -256,8 +240,7 @@ TEST_WITH(struct store_fixture *f, a_speed_that_is_the_x_of_a_figure_is_a_number
     assert_works(f, fixture_set_paper(f, "table1", paper));
     fixture_benched(f, &s, "GPU A", 28305, "null", NULL);
     assert_int_equal(store_set_points(f->store, "table1", "paper", &point, 1, &f->e), 0);
-    assert_cell(f, ROWS,
-                "memory_gb - - 0 - - GB - ; train_wps 28305.0 - 1 28304.0 1.0 words/s GPU A");
+    assert_rows(f, ROWS, "memory_gb - - 0 - - GB - ; train_wps 28305 - 1 28304 1 words/s GPU A");
     /* hours of a training are not a result of it */
     const double perplexity[] = {18, 19, 23};
     add_seeds(f, "paper", false, perplexity);

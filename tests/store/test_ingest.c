@@ -27,7 +27,7 @@ TEST_WITH(struct store_fixture *f, steps_are_decimated_by_their_number)
     for (int i = 1; i <= 2500; i++) ingest_step(f, attempt, (uint64_t)i, i);
     assert_int_equal(store_commit(f->store, &f->e), 0);
     /* every third, the first and the last: 833 + 2 */
-    assert_cell(f, "SELECT count(*)||' '||min(step)||' '||max(step) FROM curves", "835 1 2500");
+    assert_rows(f, "SELECT count(*), min(step), max(step) FROM curves", "835 1 2500");
     assert_cell(f, "SELECT loss_nats FROM curves WHERE step=300 AND split='train'", "300.5");
 }
 
@@ -60,13 +60,13 @@ TEST_WITH(struct store_fixture *f, a_resumed_training_shows_each_step_once)
     fixture_end(f, first, STORE_LOST);
     int64_t second = fixture_start(f, f->id);
     for (int i = 9; i <= 20; i++) ingest_step(f, second, (uint64_t)i, i);
-    assert_cell(f, "SELECT count(*)||' '||count(DISTINCT step) FROM curves", "20 20");
+    assert_rows(f, "SELECT count(*), count(DISTINCT step) FROM curves", "20 20");
     assert_cell(f, "SELECT min(step) FROM curves WHERE attempt=2", "9");
     fixture_trained(f, second, f->id, 99, 2.0, "a");
     fixture_end(f, second, STORE_DONE);
     int64_t third = fixture_start(f, f->id);
     ingest_step(f, third, 1, 1);
-    assert_cell(f, "SELECT count(*)||' '||max(attempt) FROM curves", "20 2");
+    assert_rows(f, "SELECT count(*), max(attempt) FROM curves", "20 2");
 }
 
 TEST_WITH(struct store_fixture *f, a_loss_that_is_not_finite_is_null)
@@ -88,8 +88,8 @@ TEST_WITH(struct store_fixture *f, started_names_the_machine_in_the_attempt)
                    "{'pid':1,'host':'there','device':'a processor',"
                    "'backend':'cpu','blas':'OpenBLAS','threads':2,"
                    "'code_id':'c0de','program':'alibi'}");
-    assert_cell(f, "SELECT device||'|'||host||'|'||blas||'|'||threads||'|'||code_id FROM attempts",
-                "a processor|here|OpenBLAS|2|c0de");
+    assert_rows(f, "SELECT device, host, blas, threads, code_id FROM attempts",
+                "a processor here OpenBLAS 2 c0de");
 }
 
 TEST_WITH(struct store_fixture *f, the_algorithms_that_a_device_chose_stay_with_the_attempt)
@@ -115,10 +115,7 @@ TEST_WITH(struct store_fixture *f, nonfinite_targets_leave_no_perplexity)
                    "{'run_id':'%s','loss_nats':2.5,'perplexity':null,'tokens':100,'nonfinite':3,"
                    "'checkpoint_sha256':'x'}",
                    f->id);
-    assert_cell(f,
-                "SELECT coalesce(perplexity,'-')||coalesce(loss_nats,'-')||nonfinite FROM "
-                "evaluations",
-                "--3");
+    assert_rows(f, "SELECT perplexity, loss_nats, nonfinite FROM evaluations", "- - 3");
 }
 
 TEST_WITH(struct store_fixture *f, a_wrong_field_names_run_record_and_field)
@@ -165,10 +162,10 @@ TEST_WITH(struct store_fixture *f, a_bench_shows_its_speed)
                    "{'run_id':'%s','wps':1234.5,'peak_memory_bytes':77,'mfu':0.5,"
                    "'batch_tokens':512,'wall_seconds':1}",
                    f->id);
-    assert_cell(f,
-                "SELECT position||L_train||mode||' '||batch_tokens||' '||wps||' '||"
-                "peak_memory_bytes||' '||mfu FROM benchmarks",
-                "rotary512eval 512 1234.5 77 0.5");
+    assert_rows(f,
+                "SELECT position, L_train, mode, batch_tokens, wps, peak_memory_bytes, mfu"
+                " FROM benchmarks",
+                "rotary 512 eval 512 1234.5 77 0.5");
 }
 
 TEST_WITH(struct store_fixture *f, text_from_outside_stays_text)

@@ -41,8 +41,8 @@ TEST(runs_made_elsewhere_are_ingested)
     assert_works(there, store_set_points(there->store, "table5", "mini", &point, 1, &there->e));
     /* its writer may be at work */
     merge(2);
-    assert_cell(here, "SELECT perplexity||' '||L_valid_nominal FROM evaluations", "9.0 1024");
-    assert_cell(here, "SELECT targets||' '||nll FROM position_loss", "100 250.0");
+    assert_rows(here, "SELECT perplexity, L_valid_nominal FROM evaluations", "9 1024");
+    assert_rows(here, "SELECT targets, nll FROM position_loss", "100 250");
     snprintf(expected, sizeof expected, "%s/runs/%s/1/log", there->dir, there->id);
     assert_cell(here, "SELECT log_path FROM attempts WHERE run_id=(SELECT run_id FROM evaluations)",
                 expected);
@@ -83,10 +83,7 @@ TEST(a_result_that_is_here_stays)
     fixture_done(there, &other, 3.0, NULL);
     fixture_start(there, there->id); /* running there: not merged */
     merge(1);
-    assert_cell(here,
-                "SELECT group_concat(pair) FROM (SELECT seed||':'||final_loss_nats AS pair FROM "
-                "trainings ORDER BY seed)",
-                "1:1.0,2:3.0");
+    assert_rows(here, "SELECT seed, final_loss_nats FROM trainings ORDER BY seed", "1 1 ; 2 3");
     assert_cell(here,
                 "SELECT group_concat(attempt) FROM attempts JOIN runs USING(run_id) WHERE "
                 "seed=1",

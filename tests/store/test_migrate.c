@@ -66,25 +66,23 @@ TEST_WITH(struct store_fixture *f, every_released_version_opens_with_the_same_co
                     "L_valid_nominal||' '||perplexity||' '||device||' '||code_id FROM "
                     "artefact_evaluations",
                     "table50 alibi 512 1024 17.25 a processor c0de");
-        assert_cell(f, "SELECT final_loss_nats||' '||train_wps FROM trainings", "2.125 1000.5");
+        assert_rows(f, "SELECT final_loss_nats, train_wps FROM trainings", "2.125 1000.5");
         assert_cell(f, "SELECT wps FROM benchmarks", "1234.5");
-        assert_cell(f, "SELECT group_concat(state) FROM (SELECT state FROM attempts ORDER BY 1)",
-                    "done,done,done,failed");
+        assert_rows(f, "SELECT state FROM attempts ORDER BY 1", "done ; done ; done ; failed");
         assert_cell(f, "SELECT count(*) FROM curves", "3");
         assert_cell(f, "SELECT count(*) FROM position_loss", "0"); /* not known, so no row */
         assert_cell(f, "SELECT value FROM paper_values WHERE position='alibi'", "18.5");
         assert_cell(f, "SELECT verdict FROM claims", "supported");
-        assert_cell(f,
-                    "SELECT ours||' '||unit||' '||device||' '||origin||' '||seeds||' '||state FROM "
-                    "comparison WHERE metric='perplexity'",
+        assert_rows(f,
+                    "SELECT ours, unit, device, origin, seeds, state FROM comparison WHERE "
+                    "metric='perplexity'",
                     "17.25 ppl a processor trained 1 done");
         assert_cell(f, "SELECT uid FROM run_attempts WHERE state='failed'",
                     "00000000000000000000000000000004");
         if (version < schema_steps_n) continue; /* a reader migrates nothing */
         thaw(f, version);
         store_fixture_open(f, STORE_READ);
-        assert_cell(f,
-                    "SELECT count(*)||' '||(SELECT count(*) FROM evaluations) FROM position_loss",
+        assert_rows(f, "SELECT count(*), (SELECT count(*) FROM evaluations) FROM position_loss",
                     "0 1");
     }
 }

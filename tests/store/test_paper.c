@@ -22,13 +22,9 @@ TEST_WITH(struct store_fixture *f, a_cell_is_a_typed_row)
                                "\tsliding\t1\tL_valid\t1024\tperplexity\t17.92\tppl\t"
                                "a 'note'; -- \"x\"\tp. 24\r\n"),
                      0);
-    assert_cell(f,
-                "SELECT artefact||'|'||dataset||'|'||panel||'|'||series||'|'||coalesce(method,'-')"
-                "||'|'||params||'|'||L_train||'|'||L_valid||'|'||split||'|'||protocol||'|'||stride"
-                "||'|'||x_name||'|'||x||'|'||metric||'|'||value||'|'||unit||'|'||note||'|'||source"
-                " FROM paper_values",
-                "table5|wikitext103|left|ALiBi L=512|-|247M|512|1024|valid|sliding|1|L_valid|"
-                "1024.0|perplexity|17.92|ppl|a 'note'; -- \"x\"|p. 24");
+    assert_rows(f, "SELECT * FROM paper_values",
+                "table5 wikitext103 left ALiBi L=512 - 247M 512 1024 valid sliding 1 L_valid 1024 "
+                "perplexity 17.92 ppl a 'note'; -- \"x\" p. 24 alibi 2");
 }
 
 TEST_WITH(struct store_fixture *f, an_empty_value_is_null_where_memory_ran_out)
@@ -37,8 +33,7 @@ TEST_WITH(struct store_fixture *f, an_empty_value_is_null_where_memory_ran_out)
                                "\n\t\t\tT5 Bias\t\t512\t15512\tvalid\tnonoverlapping\t\t"
                                "\t\tperplexity\t\t\tout of memory\t"),
                      0);
-    assert_cell(f, "SELECT position||coalesce(value,'-')||coalesce(stride,'-') FROM paper_values",
-                "t5--");
+    assert_rows(f, "SELECT position, value, stride FROM paper_values", "t5 - -");
 }
 
 TEST_WITH(struct store_fixture *f, positions_come_from_the_column_the_method_or_the_series)

@@ -88,24 +88,21 @@ TEST_WITH(struct store_fixture *f, a_finished_evaluation_shows_every_column)
     spec_config_id(&train, NULL, train_config);
     spec_config_id(&eval, train_config, config_id);
     snprintf(expected, sizeof expected,
-             "mini|wikitext103|tiny|alibi|64|128|64|128|valid|nonoverlapping|-|whole|fp32|3|17.25|"
-             "2.5|100|0|-|2048|a processor|trained|%s|%s|%s|c0de|1",
+             "mini wikitext103 tiny alibi 64 128 64 128 valid nonoverlapping - whole fp32 3 17.25 "
+             "2.5 100 0 - 2048 a processor trained %s %s %s c0de 1",
              eval_id, train_id, config_id);
-    assert_cell(f,
-                "SELECT concat FROM (SELECT scale||'|'||dataset||'|'||model||'|'||position||'|'||"
-                "L_train||'|'||L_valid||'|'||L_train_nominal||'|'||L_valid_nominal||'|'||split||"
-                "'|'||protocol||'|'||coalesce(stride,'-')||'|'||first_window||'|'||precision||'|'"
-                "||seed||'|'||perplexity||'|'||loss_nats||'|'||tokens||'|'||nonfinite||'|'||"
-                "coalesce(eval_wps,'-')||'|'||peak_memory_bytes||'|'||device||'|'||origin||'|'||"
-                "run_id||'|'||train_run_id||'|'||config_id||'|'||code_id||'|'||"
-                "(finished_at LIKE '20__-%Z') AS concat FROM evaluations)",
+    assert_rows(f,
+                "SELECT scale, dataset, model, position, L_train, L_valid, L_train_nominal,"
+                " L_valid_nominal, split, protocol, stride, first_window, precision, seed,"
+                " perplexity, loss_nats, tokens, nonfinite, eval_wps, peak_memory_bytes, device,"
+                " origin, run_id, train_run_id, config_id, code_id, finished_at LIKE '20__-%Z'"
+                " FROM evaluations",
                 expected);
-    snprintf(expected, sizeof expected, "mini|64|64|3|20|768|1000|2.0|1000.5|4096|2.5|%s",
-             train_id);
-    assert_cell(f,
-                "SELECT scale||'|'||L_train||'|'||L_train_nominal||'|'||seed||'|'||updates||'|'||"
-                "tokens_per_update||'|'||parameters||'|'||final_loss_nats||'|'||train_wps||'|'||"
-                "peak_memory_bytes||'|'||wall_seconds||'|'||run_id FROM trainings",
+    snprintf(expected, sizeof expected, "mini 64 64 3 20 768 1000 2 1000.5 4096 2.5 %s", train_id);
+    assert_rows(f,
+                "SELECT scale, L_train, L_train_nominal, seed, updates, tokens_per_update,"
+                " parameters, final_loss_nats, train_wps, peak_memory_bytes, wall_seconds, run_id"
+                " FROM trainings",
                 expected);
 }
 
@@ -120,8 +117,8 @@ TEST_WITH(struct store_fixture *f, losses_by_position_are_rows_of_current_result
     struct spec train = fixture_train(SPEC_ALIBI, 64, 3);
     struct spec eval = fixture_eval(&train, 128);
     static const char *const texts[] = {"", ",\"position_loss\":\"" POSITION_LOSS "\""};
-    static const char *const expected[] = {"NULL", "1-1 3 1.5 0.5 1.65|2-2 2 - - -|"
-                                                   "3-4 95 237.5 2.5 12.18"};
+    static const char *const expected[] = {"", "1 1 3 1.5 0.5 1.65 ; 2 2 2 - - - ; "
+                                               "3 4 95 237.5 2.5 12.18"};
 
     for (int i = 0; i < 2; i++) { /* an older program's, then a repetition */
         int64_t attempt = fixture_start_next(f, &eval);
@@ -130,10 +127,9 @@ TEST_WITH(struct store_fixture *f, losses_by_position_are_rows_of_current_result
                        "'nonfinite':0,'checkpoint_sha256':'x'%s}",
                        f->id, texts[i]);
         fixture_end(f, attempt, STORE_DONE);
-        assert_cell(f,
-                    "SELECT group_concat(row,'|') FROM (SELECT first||'-'||last||' '||targets||' '"
-                    "||coalesce(nll,'-')||' '||coalesce(loss_nats,'-')||' '||"
-                    "coalesce(round(perplexity,2),'-') AS row FROM position_loss ORDER BY first)",
+        assert_rows(f,
+                    "SELECT first, last, targets, nll, loss_nats, round(perplexity,2)"
+                    " FROM position_loss ORDER BY first",
                     expected[i]);
     }
 }
@@ -149,12 +145,10 @@ TEST_WITH(struct store_fixture *f, what_is_wanted_is_there_with_a_result_and_wit
     const struct store_point points[] = {
         {0, train_id, 512, 0, 0}, {1, asked_id, 512, 2048, 0}, {2, done_id, 512, 1024, 0}};
     assert_int_equal(store_set_points(f->store, "table5", "mini", points, 3, &f->e), 0);
-    assert_cell(
-        f,
-        "SELECT group_concat(said, ' | ') FROM (SELECT method||' '||trained_on||' '||place"
-        "||' '||L_valid||' '||L_valid_nominal||' '||coalesce(perplexity,'-')||' '||train_wps"
-        " AS said FROM wanted_evaluations WHERE artefact='table5' ORDER BY point)",
-        "ALiBi L=64 (512) 4 256 2048 - 1000.5 | ALiBi L=64 (512) 4 128 1024 17.25 1000.5");
+    assert_rows(f,
+                "SELECT method, trained_on, place, L_valid, L_valid_nominal, perplexity, train_wps"
+                " FROM wanted_evaluations WHERE artefact='table5' ORDER BY point",
+                "ALiBi L=64 (512) 4 256 2048 - 1000.5 ; ALiBi L=64 (512) 4 128 1024 17.25 1000.5");
     assert_cell(f, "SELECT count(*) FROM wanted_benchmarks", "0");
 }
 
@@ -167,8 +161,7 @@ TEST_WITH(struct store_fixture *f, a_sliding_evaluation_shows_its_stride_and_fir
     eval.eval.stride = 1;
     fixture_done(f, &train, 2.0, NULL);
     fixture_done(f, &eval, 9.0, NULL);
-    assert_cell(f, "SELECT protocol||' '||stride||' '||first_window FROM evaluations",
-                "sliding 1 growing");
+    assert_rows(f, "SELECT protocol, stride, first_window FROM evaluations", "sliding 1 growing");
 }
 
 TEST_WITH(struct store_fixture *f, nominal_lengths_are_the_smallest_that_points_ask_for)
@@ -178,12 +171,12 @@ TEST_WITH(struct store_fixture *f, nominal_lengths_are_the_smallest_that_points_
 
     fixture_done(f, &f->train, 2.0, train_id);
     fixture_done(f, &eval, 9.0, NULL);
-    assert_cell(f, "SELECT L_train_nominal||' '||L_valid_nominal FROM evaluations", "64 65");
+    assert_rows(f, "SELECT L_train_nominal, L_valid_nominal FROM evaluations", "64 65");
     struct store_point figure[] = {{0, f->id, 512, 522, 0}, {1, f->id, 512, 523, 0}};
     struct store_point table[] = {{7, f->id, 512, 520, 0}, {8, train_id, 512, 0, 0}};
     assert_int_equal(store_set_points(f->store, "figure1", "mini", figure, 2, &f->e), 0);
     assert_int_equal(store_set_points(f->store, "table5", "mini", table, 2, &f->e), 0);
-    assert_cell(f, "SELECT L_train_nominal||' '||L_valid_nominal FROM evaluations", "512 520");
+    assert_rows(f, "SELECT L_train_nominal, L_valid_nominal FROM evaluations", "512 520");
     assert_cell(f, "SELECT L_train_nominal FROM trainings", "512");
     assert_cell(f,
                 "SELECT group_concat(point||':'||L_valid_nominal) FROM artefact_evaluations "
