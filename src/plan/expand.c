@@ -34,7 +34,6 @@ struct parent {
     struct spec final;
     char nominal_id[SPEC_ID_BYTES];
     int32_t point; /* its number; -1: already numbered by an earlier block */
-    bool wanted;   /* selected by --only, judged by its own keys */
     int32_t run;   /* index in plan->run; -1 until a point needs it */
 };
 
@@ -228,7 +227,7 @@ static bool is_skipped(struct expander *x, const struct spec *nominal)
     bool skipped = false;
 
     for (int32_t i = 0; i < x->grid->skips_n; i++) {
-        if (!where_matches(&x->grid->skip[i].where, nominal, false)) continue;
+        if (!where_matches(&x->grid->skip[i].where, nominal)) continue;
         x->skip_hit[i] = true;
         skipped = true;
     }
@@ -283,7 +282,7 @@ static int expand_evaluation(struct expander *x, struct parent *t, const struct 
     if (is_skipped(x, &d.spec)) return 0;
     spec_run_id(&d.spec, id);
     int32_t number = number_point(x, id);
-    if (number < 0 || !where_matches(&x->all->only, &d.spec, false)) return 0;
+    if (number < 0 || !where_matches(&x->all->only, &d.spec)) return 0;
     TRY(need_parent(x, t, e));
     struct spec nominal = d.spec;
     TRY(finish(x, &d, r->at, e));
@@ -309,7 +308,7 @@ static int expand_rules(struct expander *x, struct parent *t, struct err *e)
     for (int32_t i = 0; i < x->grid->rules_n; i++) {
         const struct grid_rule *r = &x->grid->rule[i];
         int64_t *length;
-        if (!where_matches(&r->where, &t->nominal.spec, false)) continue;
+        if (!where_matches(&r->where, &t->nominal.spec)) continue;
         x->rule_hit[i] = true;
         int64_t products = axes_size(&r->axes);
         int32_t n =
@@ -332,8 +331,7 @@ static int expand_training(struct expander *x, const struct grid_block *block, i
     if (is_skipped(x, &t.nominal.spec)) return 0;
     spec_run_id(&t.nominal.spec, t.nominal_id);
     t.point = number_point(x, t.nominal_id);
-    t.wanted = where_matches(only, &t.nominal.spec, true);
-    if (t.wanted && !axes_evaluation(only)) TRY(need_parent(x, &t, e));
+    if (!axes_evaluation(only) && where_matches(only, &t.nominal.spec)) TRY(need_parent(x, &t, e));
     return block->kind == SPEC_TRAIN ? expand_rules(x, &t, e) : 0;
 }
 

@@ -139,20 +139,13 @@ static int read_blocks(struct grid *g, struct arena *a, const struct yaml_node *
 
 /* --- evaluation rules ------------------------------------------------------------------------- */
 
-/* A number of tokens, or L_train. An offset may be 0. */
-static int read_length(struct grid_length *out, const struct yaml_node *node, bool offset,
-                       struct err *e)
+/* A number of tokens; an offset may be 0, and what is not an offset may be L_train. */
+static int read_length(const char **out, const struct yaml_node *node, bool offset, struct err *e)
 {
-    *out = (struct grid_length){0};
     TRY(yaml_want(node, YAML_SCALAR, offset ? "an offset" : "a length", e));
-    if (!offset && strcmp(node->text, "L_train") == 0) {
-        out->of_train = true;
-        return 0;
-    }
-    if (offset && strcmp(node->text, "0") == 0) return 0;
-    TRY(yaml_place(node, settings_value(spec_key_find("eval.L"), node->text, e), e));
-    (void)str_to_int(&out->tokens, node->text); /* settings_value has checked it */
-    return 0;
+    *out = node->text;
+    if (strcmp(node->text, offset ? "0" : "L_train") == 0) return 0;
+    return yaml_place(node, settings_value(spec_key_find("eval.L"), node->text, e), e);
 }
 
 /* One length or a list of them. */
@@ -163,9 +156,10 @@ static int read_lengths(struct grid_lengths *l, struct arena *a, const struct ya
     const struct yaml_node *const *item = yaml_each(&node, &n);
 
     if (n == 0) return yaml_error(node, e, "L_valid: the list is empty");
-    l->item = arena_array(a, (size_t)n, sizeof *l->item);
+    const char **length = arena_array(a, (size_t)n, sizeof *length);
+    for (int32_t i = 0; i < n; i++) TRY(read_length(&length[i], item[i], offsets, e));
+    l->item = length;
     l->n = n;
-    for (int32_t i = 0; i < n; i++) TRY(read_length(&l->item[i], item[i], offsets, e));
     return 0;
 }
 
@@ -180,11 +174,9 @@ static int read_length_map(struct grid_lengths *l, struct arena *a, const struct
     TRY(yaml_known(map, names, sizeof names / sizeof *names, e));
     if (list && !from && !add) {
         TRY(read_lengths(l, a, list, false, e));
-        l->has_least = least != NULL;
         return least ? read_length(&l->least, least, false, e) : 0;
     }
     if (from && add && !list && !least) {
-        l->is_from = true;
         TRY(read_length(&l->from, from, false, e));
         return read_lengths(l, a, add, true, e);
     }
@@ -193,22 +185,25 @@ static int read_length_map(struct grid_lengths *l, struct arena *a, const struct
                       "from: L_train, add: [...] }");
 }
 
-static int64_t length_of(const struct grid_length *l, int64_t L_train)
+static int64_t length_of(const char *text, int64_t L_train)
 {
-    return l->of_train ? L_train : l->tokens;
+    int64_t tokens = L_train;
+
+    if (strcmp(text, "L_train") != 0) (void)str_to_int(&tokens, text); /* read_length checked it */
+    return tokens;
 }
 
 int32_t grid_lengths_list(int64_t **out, const struct grid_lengths *l, int64_t L_train,
                           struct arena *a)
 {
+    int64_t from = l->from ? length_of(l->from, L_train) : 0;
+    int64_t least = l->least ? length_of(l->least, L_train) : 0;
     int32_t n = 0;
 
     *out = arena_array(a, (size_t)l->n, sizeof **out);
     for (int32_t i = 0; i < l->n; i++) {
-        int64_t tokens = length_of(&l->item[i], L_train);
-        if (l->is_from) tokens += length_of(&l->from, L_train);
-        if (l->has_least && tokens < length_of(&l->least, L_train)) continue;
-        (*out)[n++] = tokens;
+        int64_t tokens = from + length_of(l->item[i], L_train);
+        if (tokens >= least) (*out)[n++] = tokens;
     }
     return n;
 }
@@ -246,9 +241,8 @@ static int read_rule(void *item, struct arena *a, const struct yaml_node *map, s
     r->at = map;
     for (int32_t i = 0; i < map->n; i++) TRY(read_rule_key(r, a, map->key[i], map->item[i], e));
     if (r->lengths.n == 0) { /* default: the training's own length */
-        r->lengths.item = arena_alloc(a, sizeof *r->lengths.item);
-        r->lengths.item[0].of_train = true;
-        r->lengths.n = 1;
+        static const char *const own[] = {"L_train"};
+        r->lengths = (struct grid_lengths){.item = own, .n = 1};
     }
     const struct axis *misplaced = axes_evaluation(&r->where);
     if (misplaced)

@@ -127,8 +127,8 @@ int64_t axes_size(const struct axes *x);
  * settings of one key the last counts. */
 void axes_apply(const struct axes *x, int64_t index, struct draft *d);
 /* where_matches - whether the spec has one of the values of every axis. Evaluation keys never match
- * a training; ignore_eval leaves them out. */
-bool where_matches(const struct axes *where, const struct spec *s, bool ignore_eval);
+ * a training. */
+bool where_matches(const struct axes *where, const struct spec *s);
 /* axes_evaluation - the first evaluation key, or NULL. */
 const struct axis *axes_evaluation(const struct axes *x);
 /* where_text - "position=t5, L_train=512|1024" for notes. */
@@ -144,18 +144,12 @@ struct grid_block {
     struct axes axes;
 };
 
-/* A length, or the word L_train: the length of the evaluated training. */
-struct grid_length {
-    bool of_train;
-    int64_t tokens;
-};
-
-/* L_valid of a rule: a list, optionally with a lower bound; or `from` plus each of a list. */
+/* L_valid of a rule: the lengths of a list, perhaps only those of at least one, or one plus each of
+ * a list. A text is a number or L_train, the length of the evaluated training. */
 struct grid_lengths {
-    struct grid_length *item;
+    const char *const *item;
     int32_t n;
-    bool is_from, has_least;
-    struct grid_length from, least;
+    const char *from, *least; /* NULL: none */
 };
 
 /* A product of evaluations of every training that matches. */

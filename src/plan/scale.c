@@ -109,7 +109,7 @@ int scale_apply(const struct scale *s, struct draft *d, struct err *e)
     if (d->spec.eval.stride > 1) d->spec.eval.stride = scale_length(s, d->spec.eval.stride);
     axes_apply(&s->set, 0, d);
     for (int32_t i = 0; i < s->rules_n; i++)
-        if (where_matches(&s->rule[i].where, &nominal, false)) axes_apply(&s->rule[i].set, 0, d);
+        if (where_matches(&s->rule[i].where, &nominal)) axes_apply(&s->rule[i].set, 0, d);
     snprintf(d->spec.scale, sizeof d->spec.scale, "%s", s->name);
     return 0;
 }
@@ -121,7 +121,7 @@ const char *scale_value(const struct scale *s, const struct spec *nominal,
 
     for (int32_t i = 0; i < s->rules_n; i++) {
         const struct axis *more = axes_find(&s->rule[i].set, key->name);
-        if (more && where_matches(&s->rule[i].where, nominal, false)) x = more;
+        if (more && where_matches(&s->rule[i].where, nominal)) x = more;
     }
     return x ? x->item[0] : NULL;
 }

@@ -271,13 +271,11 @@ bool spec_key_equals(const struct spec *s, const struct spec_key *key, const cha
     return spec_set(&changed, key, text, NULL) == 0 && memcmp(&changed, s, sizeof changed) == 0;
 }
 
-bool where_matches(const struct axes *where, const struct spec *s, bool ignore_eval)
+bool where_matches(const struct axes *where, const struct spec *s)
 {
     for (const struct axis *x = where->item; x < where->item + where->n; x++) {
-        bool eval = settings_belongs(x->key, "eval.");
         int32_t i = 0;
-        if (eval && ignore_eval) continue;
-        if (eval && s->kind != SPEC_EVAL) return false;
+        if (settings_belongs(x->key, "eval.") && s->kind != SPEC_EVAL) return false;
         while (i < x->n && !spec_key_equals(s, x->key, x->item[i])) i++;
         if (i == x->n) return false;
     }
