@@ -42,7 +42,7 @@ struct bench_case {
 
 struct bench_options {
     const char *device;
-    const char *gpu;     /* what nvidia-smi says of driver, clocks, power; may be empty */
+    const char *gpu;     /* what nvidia-smi reports of driver, clocks, power; may be empty */
     const char *trained; /* weights for cases of BENCH_SKIP, or NULL */
     bool tiny;           /* a model for a test of the benchmark itself: lengths / 32 */
     double seconds;      /* of timed steps */

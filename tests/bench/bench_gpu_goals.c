@@ -120,11 +120,11 @@ static void name_case(char out[BENCH_NAME_BYTES], const char *pattern, int metho
 {
     size_t n = 0;
     for (; *pattern && n + 1 < BENCH_NAME_BYTES; pattern++) {
-        size_t room = BENCH_NAME_BYTES - n;
+        size_t capacity = BENCH_NAME_BYTES - n;
         if (*pattern == '@')
-            n += (size_t)snprintf(out + n, room, "%s", spec_position_name(methods[method]));
+            n += (size_t)snprintf(out + n, capacity, "%s", spec_position_name(methods[method]));
         else if (*pattern == '#')
-            n += (size_t)snprintf(out + n, room, "%d", lengths[length]);
+            n += (size_t)snprintf(out + n, capacity, "%d", lengths[length]);
         else
             out[n++] = *pattern;
     }

@@ -77,15 +77,15 @@ out:
 struct intervals {
     double *all_ms;  /* from the start of a worker to that of the next */
     double *idle_ms; /* of these, when no worker ran: from the end of the one to the next */
-    int32_t n, room;
+    int32_t n, capacity;
     int64_t left_us, ended_us; /* of the last worker */
 };
 
 static struct intervals measured; /* the executor has no other way to hand them out */
 
-static int idle_list(struct device *out, int32_t room, int32_t *n, struct err *e)
+static int idle_list(struct device *out, int32_t capacity, int32_t *n, struct err *e)
 {
-    if (room < 1) return ERR(e, ERR_INTERNAL, "no room for a device");
+    if (capacity < 1) return ERR(e, ERR_INTERNAL, "no capacity for a device");
     *n = 1;
     *out = (struct device){
         .name = "idle", .memory_bytes = INT64_MAX / 2, .free_bytes = INT64_MAX / 2, .slots = 1};
@@ -113,7 +113,7 @@ static int idle_start(void *self, void **job, struct worker_id *id, const struct
     struct intervals *m = self;
     int64_t now_us = clock_monotonic_us();
 
-    if (m->left_us > 0 && m->n < m->room) {
+    if (m->left_us > 0 && m->n < m->capacity) {
         m->idle_ms[m->n] = (double)(now_us - m->ended_us) / 1e3;
         m->all_ms[m->n++] = (double)(now_us - m->left_us) / 1e3;
     }
@@ -314,7 +314,7 @@ int main(int argc, char **argv)
     must(&b, project_open(&b.project, &b.arena, argv[2], &b.e));
     char *program = realpath(argv[1], NULL);
     b.project.program = program;
-    measured.room = (int32_t)runs_n;
+    measured.capacity = (int32_t)runs_n;
     measured.all_ms = calloc((size_t)runs_n, sizeof *measured.all_ms);
     measured.idle_ms = calloc((size_t)runs_n, sizeof *measured.idle_ms);
     struct scheduler_options o = {

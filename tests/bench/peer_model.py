@@ -92,7 +92,7 @@ def rotary_tables(length, head_width):
     return angle.cos().float(), angle.sin().float()
 
 
-def turn(x, cosine, sine):
+def rotate(x, cosine, sine):
     """Adjacent pairs of (B, H, T, D) by the angle of their token, in fp32."""
     pairs = x.float().unflatten(-1, (-1, 2))
     u, w = pairs[..., 0], pairs[..., 1]
@@ -247,7 +247,7 @@ class Model:
     def attend(self, q, k, v, bias):
         s = self.shape
         if s.position == "rotary":
-            q, k = turn(q, self.cosine, self.sine), turn(k, self.cosine, self.sine)
+            q, k = rotate(q, self.cosine, self.sine), rotate(k, self.cosine, self.sine)
         if self.way["attention"] == "explicit":
             scores = q @ k.transpose(-2, -1) * s.head_width ** -0.5
             scores = scores.masked_fill(self.future, float("-inf")) if bias is None else scores + bias

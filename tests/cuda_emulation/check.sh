@@ -85,7 +85,7 @@ check() { # kind: all its legs, then how many held and how many did not
     leg "oracle" "$place/tests/check_oracle" --device cuda:emulated $oracle
     [ "$kind" = plain ] && leg "oracle, what CUDA refuses" refuses "$place/tests/check_oracle"
     [ "$kind" = asan ] && leg "the paper's model at its sizes" "$place/tests/cuda_emulation/check_shapes"
-    turns="three turns" # of algorithms: who compares bits must have seen to it that both choose alike
+    turns="three turns" # of algorithms: a test that compares bits makes both sides choose alike
     if [ "$kind" = plain ]; then
         for kb in 99 163; do # an RTX 4090, an A100; the asan build has an H100's 227
             leg "the paper's model at its sizes, $kb KB of shared memory" env EMULATION_SHARED=$kb "$place/tests/cuda_emulation/check_shapes"

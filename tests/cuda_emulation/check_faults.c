@@ -1,5 +1,5 @@
 /* check_faults.c - what the CUDA backend says when memory is short and when the GPU is lost, on the
- * emulator, which can be told to lose its device. */
+ * emulator, which loses its device when a test asks for it. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

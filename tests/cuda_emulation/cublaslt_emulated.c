@@ -33,7 +33,7 @@ struct cublasLtContext {
     int alike;  /* its algorithms look equally fast */
 };
 
-static int told(cublasLtHandle_t handle, const char *word)
+static int setting_names(cublasLtHandle_t handle, const char *word)
 {
     return strstr(handle->words, word) != NULL;
 }
@@ -59,8 +59,9 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
     *handle = calloc(1, sizeof **handle);
     if (!*handle) return CUBLAS_STATUS_ALLOC_FAILED;
     snprintf((*handle)->words, sizeof(*handle)->words, "%s", words ? words : "");
-    (*handle)->cold_n = told(*handle, "cold") ? COLD_N : 0;
-    (*handle)->alike = told(*handle, "even") || (told(*handle, "turns") && opened_n++ % 2 == 1);
+    (*handle)->cold_n = setting_names(*handle, "cold") ? COLD_N : 0;
+    (*handle)->alike =
+        setting_names(*handle, "even") || (setting_names(*handle, "turns") && opened_n++ % 2 == 1);
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -227,7 +228,7 @@ static cublasStatus_t refused(const char *fault)
 
 static int offered(cublasLtHandle_t handle, const cublasLtMatmulDescOpaque_t *d)
 {
-    return !(d->epilogue & CUBLASLT_EPILOGUE_RELU) || !told(handle, "relu-absent");
+    return !(d->epilogue & CUBLASLT_EPILOGUE_RELU) || !setting_names(handle, "relu-absent");
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t d,
@@ -237,7 +238,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               cublasLtMatmulHeuristicResult_t *results,
                                               int *found_n)
 {
-    int n = told(handle, "three") ? ALGORITHMS_N : 1;
+    int n = setting_names(handle, "three") ? ALGORITHMS_N : 1;
     cublasStatus_t status = refused(fault_of(d, a, b, c, to));
     *found_n = 0;
     if (status != CUBLAS_STATUS_SUCCESS) return status;
@@ -246,7 +247,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
         cublasLtMatmulHeuristicResult_t *r = &results[*found_n];
         memset(r, 0, sizeof *r);
         r->algo.data[0] = (uint64_t)*found_n + 1;
-        if (told(handle, "picky")) r->algo.data[0] += to->cols % 2;
+        if (setting_names(handle, "picky")) r->algo.data[0] += to->cols % 2;
         r->algo.data[PROMISE_WORD] = promised(preference, d);
     }
     return CUBLAS_STATUS_SUCCESS;
@@ -261,9 +262,10 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
     memset(result, 0, sizeof *result);
     result->algo = *algorithm;
     if (algorithm->data[0] < 1 || algorithm->data[0] > ALGORITHMS_N || !offered(handle, d) ||
-        (told(handle, "picky") && algorithm->data[0] == 1 && to->cols % 2) ||
-        (told(handle, "alone") && algorithm->data[0] == ALGORITHMS_N && to->batch_n == 1) ||
-        (told(handle, "few") && to->batch_n > FEW_N))
+        (setting_names(handle, "picky") && algorithm->data[0] == 1 && to->cols % 2) ||
+        (setting_names(handle, "alone") && algorithm->data[0] == ALGORITHMS_N &&
+         to->batch_n == 1) ||
+        (setting_names(handle, "few") && to->batch_n > FEW_N))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     return refused(fault_of(d, a, b, c, to));
 }

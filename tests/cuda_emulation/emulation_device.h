@@ -25,9 +25,10 @@ cudaError_t device_count_launch();
 
 enum memory_side { MEMORY_PAGEABLE, MEMORY_PINNED, MEMORY_DEVICE };
 
-/* memory_side_of - where p lies. *room: bytes from p to the end of its allocation (device, pinned).
+/* memory_side_of - the side that p is on. *capacity: bytes from p to the end of its allocation
+ * (device, pinned).
  */
-enum memory_side memory_side_of(const void *p, size_t *room);
+enum memory_side memory_side_of(const void *p, size_t *capacity);
 /* While open, device memory may be accessed; the calls nest. */
 void memory_open();
 void memory_close();
@@ -102,9 +103,7 @@ cudaError_t capture_spoil(cudaError_t error, const char *sentence);
  * it makes invalid), or cudaSuccess. stream: the one that is waited for, or NULL for all. */
 cudaError_t capture_forbids(cudaStream_t stream, bool waits);
 
-/* order_is_sample - whether only some blocks of a launch are run (emulation_set_blocks). */
-bool order_is_sample();
-/* What moves more bytes is then left out. */
+/* What moves more bytes is left out while blocks are samples (order_is_sample). */
 enum { SAMPLE_BYTES_MAX = 64 << 20 };
 /* order_pick - one of n choices (at least one), by the order that is set. */
 int order_pick(int n);

@@ -14,7 +14,7 @@ struct CUgraphNode_st {
 
 struct CUgraph_st {
     struct CUgraphNode_st *node_own;
-    int n, room;
+    int n, capacity;
 };
 
 struct CUgraphExec_st {
@@ -57,12 +57,12 @@ static bool set_add(struct node_set *s, int node)
 cudaError_t capture_add(cudaStream_t stream, const struct work *work, const void *argument)
 {
     struct CUgraph_st *g = stream->capture->graph_own;
-    if (g->n == g->room) {
-        int room = g->room ? 2 * g->room : 64;
-        void *nodes = realloc(g->node_own, (size_t)room * sizeof *g->node_own);
+    if (g->n == g->capacity) {
+        int capacity = g->capacity ? 2 * g->capacity : 64;
+        void *nodes = realloc(g->node_own, (size_t)capacity * sizeof *g->node_own);
         if (!nodes) return device_error(cudaErrorMemoryAllocation, nullptr);
         g->node_own = (struct CUgraphNode_st *)nodes;
-        g->room = room;
+        g->capacity = capacity;
     }
     struct CUgraphNode_st *node = &g->node_own[g->n];
     node->work = *work;

@@ -2,7 +2,7 @@
  *
  * 1. Every CUDA thread of a block is a fiber. It runs until it must wait for others, at a barrier
  * or in a warp collective, so a warp gets as far ahead of the others as the program allows.
- * 2. Blocks run one after the other, all in one OS thread. The sanitizers are told of fibers and
+ * 2. Blocks run one after the other, all in one OS thread. The sanitizers know of fibers and
  * barriers, so that ThreadSanitizer reports races within and between blocks.
  * 3. A broken rule of CUDA ends the process with status EMULATION_EXIT and one sentence that names
  * file, line, block and thread. */
@@ -14,8 +14,9 @@
 
 enum { EMULATION_EXIT = 70 };
 
-/* A function of the emulator itself, whose accesses are not a kernel's. */
-#define EMULATION_RAW __attribute__((no_sanitize("thread")))
+/* A function of the emulator itself, which reads and writes the slots of lanes only: its accesses
+ * are not a kernel's, and the sanitizers' checks of them would take most of the time. */
+#define EMULATION_RAW __attribute__((no_sanitize("thread", "address", "undefined")))
 
 /* Where a kernel called. As a default argument it is the place of the call. */
 struct emulation_place {
@@ -55,6 +56,10 @@ void emulation_collective(unsigned mask, const char *what, void *slot,
                           void (*combine)(void **slots, unsigned mask), bool orders_memory,
                           emulation_place at);
 unsigned emulation_lane();
+
+/* order_is_sample - whether only some blocks of a launch are run (emulation_set_blocks); numbers
+ * then mean nothing. */
+bool order_is_sample();
 
 /* Shared memory of the running block: fresh, of exact size, filled with NaN. */
 void *emulation_shared_dynamic();

@@ -31,7 +31,7 @@ struct allocation {
 
 static struct {
     struct allocation *list_own;
-    int n, room, opened;
+    int n, capacity, opened;
     size_t used, limit; /* of the device */
 } memory;
 
@@ -59,18 +59,18 @@ static struct allocation *memory_find(const void *p)
     return nullptr;
 }
 
-enum memory_side memory_side_of(const void *p, size_t *room)
+enum memory_side memory_side_of(const void *p, size_t *capacity)
 {
     const struct allocation *a = memory_find(p);
-    *room = a ? (size_t)(a->p + a->bytes - (const char *)p) : 0;
+    *capacity = a ? (size_t)(a->p + a->bytes - (const char *)p) : 0;
     return a ? a->side : MEMORY_PAGEABLE;
 }
 
 void emulation_check_argument(const void *p, int number)
 {
-    size_t room;
-    if (!p || memory_side_of(p, &room) == MEMORY_DEVICE) return;
-    if (memory_side_of((const char *)p - 1, &room) != MEMORY_DEVICE) /* the end of one is fine */
+    size_t capacity;
+    if (!p || memory_side_of(p, &capacity) == MEMORY_DEVICE) return;
+    if (memory_side_of((const char *)p - 1, &capacity) != MEMORY_DEVICE) /* the end of one is fine */
         emulation_fail({"launch", 0}, "argument %d, %p, is a pointer that is not device memory",
                        number, p);
 }
@@ -146,12 +146,12 @@ static cudaError_t memory_add(void **out, size_t bytes, enum memory_side side)
     if (bytes == 0) return cudaSuccess;
     if (side == MEMORY_DEVICE && bytes > memory_limit() - memory.used)
         return device_error(cudaErrorMemoryAllocation, nullptr);
-    if (memory.n == memory.room) {
-        int room = memory.room ? 2 * memory.room : 64;
-        void *list = realloc(memory.list_own, (size_t)room * sizeof *memory.list_own);
+    if (memory.n == memory.capacity) {
+        int capacity = memory.capacity ? 2 * memory.capacity : 64;
+        void *list = realloc(memory.list_own, (size_t)capacity * sizeof *memory.list_own);
         if (!list) return device_error(cudaErrorMemoryAllocation, nullptr);
         memory.list_own = (struct allocation *)list;
-        memory.room = room;
+        memory.capacity = capacity;
     }
     bool there = side == MEMORY_DEVICE && order_is_sample() ? memory_map(&a) : memory_from_heap(&a);
     if (!there) return device_error(cudaErrorMemoryAllocation, nullptr);

@@ -195,7 +195,7 @@ struct kernel {
 /* Kernels that were launched outside of a capture: they are loaded. */
 static struct {
     struct kernel *kernel_own;
-    int n, room;
+    int n, capacity;
 } loaded;
 
 static struct kernel *kernel_find(const void *address)
@@ -221,9 +221,9 @@ static void launches_print()
 
 static void kernel_load(const void *kernel)
 {
-    if (loaded.n == loaded.room) {
-        loaded.room = loaded.room ? 2 * loaded.room : 64;
-        size_t bytes = (size_t)loaded.room * sizeof *loaded.kernel_own;
+    if (loaded.n == loaded.capacity) {
+        loaded.capacity = loaded.capacity ? 2 * loaded.capacity : 64;
+        size_t bytes = (size_t)loaded.capacity * sizeof *loaded.kernel_own;
         if (loaded.n == 0 && getenv("EMULATION_LAUNCHES")) atexit(launches_print);
         loaded.kernel_own = (struct kernel *)realloc(loaded.kernel_own, bytes);
         if (!loaded.kernel_own) emulation_fail({"launch", 0}, "no memory for a list of kernels");

@@ -41,7 +41,7 @@ void selftest_must(cudaError_t error, const char *what)
     _exit(EXIT_WRONG);
 }
 
-static enum outcome outcome_of(int status, const char *said)
+static enum outcome outcome_of(int status, const char *output)
 {
     if (!WIFEXITED(status)) return CRASHED;
     switch (WEXITSTATUS(status)) {
@@ -50,13 +50,13 @@ static enum outcome outcome_of(int status, const char *said)
     case EMULATION_EXIT:
         return STOPPED;
     case EXIT_THREAD:
-        return strstr(said, "data race") || strstr(said, "use-after-free") ? RACE : CRASHED;
+        return strstr(output, "data race") || strstr(output, "use-after-free") ? RACE : CRASHED;
     case EXIT_ADDRESS:
-        return strstr(said, "AddressSanitizer") ? ADDRESS : CRASHED;
+        return strstr(output, "AddressSanitizer") ? ADDRESS : CRASHED;
     case 0:
-        return said[0] ? WRONG : PASSES; /* a correct program has nothing to say */
+        return output[0] ? WRONG : PASSES; /* a correct program has nothing to say */
     }
-    return strstr(said, "runtime error") ? UNDEFINED : CRASHED;
+    return strstr(output, "runtime error") ? UNDEFINED : CRASHED;
 }
 
 static void child(const struct mutant *m, int bug, const char *order, int to)
@@ -67,8 +67,8 @@ static void child(const struct mutant *m, int bug, const char *order, int to)
 }
 
 /* Runs the program in a process and listens to what it says. */
-static enum outcome observe(const struct mutant *m, int bug, const char *order, char *said,
-                            size_t room)
+static enum outcome observe(const struct mutant *m, int bug, const char *order, char *output,
+                            size_t capacity)
 {
     int ends[2], status = 0;
     size_t n = 0;
@@ -79,14 +79,14 @@ static enum outcome observe(const struct mutant *m, int bug, const char *order, 
     close(ends[1]);
     for (ssize_t got = 1; got > 0;) {
         char rest[4096];
-        got = read(ends[0], n < room - 1 ? said + n : rest,
-                   n < room - 1 ? room - 1 - n : sizeof rest);
-        if (got > 0 && n < room - 1) n += (size_t)got;
+        got = read(ends[0], n < capacity - 1 ? output + n : rest,
+                   n < capacity - 1 ? capacity - 1 - n : sizeof rest);
+        if (got > 0 && n < capacity - 1) n += (size_t)got;
     }
-    said[n] = '\0';
+    output[n] = '\0';
     close(ends[0]);
     if (pid < 0 || waitpid(pid, &status, 0) != pid) return CRASHED;
-    return outcome_of(status, said);
+    return outcome_of(status, output);
 }
 
 static const char *outcome_name(int outcome)
@@ -105,12 +105,12 @@ static const char *outcome_name(int outcome)
 /* 1 when a run does not end as its row allows. */
 static int row_fails(const struct mutant *m, int bug, int allowed, enum outcome *last)
 {
-    static char said[16384];
+    static char output[16384];
     for (const char *order : orders) {
-        *last = observe(m, bug, order, said, sizeof said);
+        *last = observe(m, bug, order, output, sizeof output);
         if (*last & allowed) continue;
         printf("FAIL  %s%s, order %s: %s\n%s", bug ? "" : "without: ", m->bug, order,
-               outcome_name(*last), said);
+               outcome_name(*last), output);
         return 1;
     }
     return 0;

@@ -21,8 +21,8 @@ int nvmlInit_v2(void);
 int nvmlShutdown(void);
 int nvmlDeviceGetCount_v2(unsigned *n);
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **out);
-int nvmlDeviceGetName(void *gpu, char *out, unsigned room);
-int nvmlDeviceGetUUID(void *gpu, char *out, unsigned room);
+int nvmlDeviceGetName(void *gpu, char *out, unsigned capacity);
+int nvmlDeviceGetUUID(void *gpu, char *out, unsigned capacity);
 int nvmlDeviceGetMemoryInfo(void *gpu, struct memory *out);
 int nvmlDeviceGetComputeRunningProcesses_v3(void *gpu, unsigned *n, void *list);
 int nvmlDeviceGetCudaComputeCapability(void *gpu, int *major, int *minor);
@@ -74,20 +74,20 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **out)
     return NVML_OK;
 }
 
-int nvmlDeviceGetName(void *gpu, char *out, unsigned room)
+int nvmlDeviceGetName(void *gpu, char *out, unsigned capacity)
 {
     const char *name = getenv("NVML_FAKE_NAME");
     for (unsigned i = number_of(gpu); name && i > 0; i--) name = strchr(name, ',') + 1;
     if (name)
-        snprintf(out, room, "%.*s", (int)strcspn(name, ","), name);
+        snprintf(out, capacity, "%.*s", (int)strcspn(name, ","), name);
     else
-        snprintf(out, room, "Fake GPU %u", number_of(gpu));
+        snprintf(out, capacity, "Fake GPU %u", number_of(gpu));
     return NVML_OK;
 }
 
-int nvmlDeviceGetUUID(void *gpu, char *out, unsigned room)
+int nvmlDeviceGetUUID(void *gpu, char *out, unsigned capacity)
 {
-    snprintf(out, room, "GPU-fake-%u", number_of(gpu));
+    snprintf(out, capacity, "GPU-fake-%u", number_of(gpu));
     return NVML_OK;
 }
 
