@@ -5,7 +5,7 @@
  *    folder, that no name occurs twice, and that no member is larger than the file.
  * 2. A tensor is a view of a storage: offset, sizes and strides in elements. Every view must be
  *    inside its storage, and every storage must be in the file with the stated size.
- * 3. Nothing in the file is executed (pickle.h). */
+ * 3. Nothing in the file is executed. */
 #ifndef INTERCHANGE_TORCH_FILE_H
 #define INTERCHANGE_TORCH_FILE_H
 
@@ -15,13 +15,72 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "interchange/pickle.h"
+
+/* --- pickle.c: reads Python pickles of protocol 2 as data, without calling anything ---
+ *
+ * 1. Only the operations that torch.save writes are supported; any other is an error.
+ * 2. A pickle names classes and functions. Only names in the caller's list are accepted, and only
+ *    for the use that their row allows. A "call" only makes a node with the name and the arguments.
+ * 3. Sizes, counts, stack, marks and memo are checked before use; the number of values and the size
+ *    of the file are limited. A malicious file causes ERR_DATA, never a crash.
+ * 4. Values may be shared and may contain themselves: look them up by name, do not traverse them.
+ */
+
+enum { PICKLE_BYTES_MAX = 16 << 20, PICKLE_VALUES_MAX = 1 << 20 };
+
+enum pickle_type {
+    PICKLE_NONE,
+    PICKLE_BOOL,
+    PICKLE_INT,
+    PICKLE_REAL,
+    PICKLE_TEXT,      /* UTF-8, or the bytes of a Python 2 string */
+    PICKLE_LIST,      /* item[0 .. n) */
+    PICKLE_TUPLE,     /* item[0 .. n) */
+    PICKLE_DICT,      /* item[0 .. n): key, value, key, value */
+    PICKLE_GLOBAL,    /* text is "module name" */
+    PICKLE_OBJECT,    /* text(arguments) */
+    PICKLE_PERSISTENT /* arguments is the id: in PyTorch's files, a storage */
+};
+
+struct pickle_value {
+    enum pickle_type type;
+    int64_t integer; /* also of PICKLE_BOOL */
+    double real;
+    const char *text;
+    struct pickle_value **item;
+    int32_t n, capacity;                          /* of item */
+    const struct pickle_value *arguments, *state; /* state: what BUILD attached, or NULL */
+};
+
+/* The permitted use of a name. */
+enum pickle_use {
+    PICKLE_USE_NAME,  /* not called: a type of storage */
+    PICKLE_USE_DICT,  /* called: an empty dict */
+    PICKLE_USE_OBJECT /* called: an object with that name */
+};
+struct pickle_name {
+    const char *name; /* "module name" */
+    enum pickle_use use;
+};
+
+/* pickle_read - the value of a pickle of n bytes, in the arena. place names the file in messages.
+ * Errors: ERR_DATA with the position of the invalid byte. */
+int pickle_read(struct pickle_value **out, struct arena *a, const void *data, size_t n,
+                const struct pickle_name *names, size_t names_n, const char *place, struct err *e);
+
+/* pickle_get - the value of a key of a dict, or of an object's attribute, also within containers of
+ * omegaconf. NULL if absent; dict may be NULL. */
+const struct pickle_value *pickle_get(const struct pickle_value *v, const char *key);
+
+/* --- torch_file.c --------------------------------------------------------------------------- */
 
 enum { TORCH_DIMS_MAX = 8 };
 
 struct torch_storage {
     const char *key; /* of FOLDER/data/KEY */
     int64_t bytes;
+    bool wanted; /* by torch_file_read */
+    void *data_own;
 };
 
 struct torch_file {
@@ -45,10 +104,9 @@ enum torch_dtype { TORCH_F32, TORCH_F16, TORCH_BF16, TORCH_OTHER };
 
 struct torch_tensor {
     const char *name;
-    const char *key; /* of the storage */
+    struct torch_storage *storage;
     enum torch_dtype dtype;
     const char *type; /* PyTorch's name, such as HalfStorage */
-    int64_t storage_bytes;
     int64_t offset, elements_n;
     int32_t dims_n;
     int64_t dims[TORCH_DIMS_MAX], strides[TORCH_DIMS_MAX];
@@ -63,15 +121,10 @@ int torch_tensors_read(struct torch_tensor **out, int32_t *n, const struct torch
 /* torch_tensor_same_view - whether both tensors are the same view of the same storage. */
 bool torch_tensor_same_view(const struct torch_tensor *x, const struct torch_tensor *y);
 
-/* torch_file_read - reads the wanted storages in one pass over the file. The caller frees every
- * data_own, also after an error. Errors: ERR_DATA damaged; ERR_NOMEM. */
-struct torch_wanted {
-    const char *key;
-    int64_t bytes; /* as listed */
-    void *data_own;
-};
-int torch_file_read(const struct torch_file *f, struct torch_wanted *wanted, int32_t wanted_n,
-                    struct err *e);
+/* torch_file_read - reads the wanted storages in one pass over the file. Errors: ERR_DATA damaged;
+ * ERR_NOMEM. torch_file_close - frees them, also after an error. */
+int torch_file_read(struct torch_file *f, struct err *e);
+void torch_file_close(struct torch_file *f);
 
 /* torch_tensor_widen - converts the elements to fp32 in row order, from the bytes of the storage.
  * fp16 and bf16 convert exactly. The dtype must not be TORCH_OTHER. */

@@ -1,7 +1,6 @@
 /* plot.c - curves out of rows; the data file and the script. */
 #include "report/report_internal.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,8 +201,8 @@ static const char *script_shown(struct arena *a, const char *text)
 
     strbuf_init(&b, a);
     for (const char *p = text; *p;) {
-        size_t word = strncmp(p, "L_", 2) == 0 ? strspn(p + 2, "abcdefghijklmnopqrstuvwxyz") : 0;
-        if (word && (p == text || !isalnum((unsigned char)p[-1])) && p[2 + word] != '_') {
+        size_t word = report_subscript(text, p);
+        if (word) {
             strbuf_addf(&b, "L_{%.*s}", (int)word, p + 2);
             p += 2 + word;
             continue;

@@ -61,17 +61,6 @@ int store_start_attempt(struct store *s, const struct store_attempt *a, int64_t 
     return 0;
 }
 
-int store_has_attempt(struct store *s, const char *run_id, const char *uid, const char *dir,
-                      bool *known, struct err *e)
-{
-    int rc =
-        DATABASE_EXISTS(s, e, "SELECT 1 FROM run_attempts WHERE run_id=?1 AND (uid=?2 OR dir=?3)",
-                        DATABASE_TEXT(run_id), DATABASE_TEXT(uid), DATABASE_TEXT(dir));
-
-    *known = rc > 0;
-    return rc < 0 ? rc : 0;
-}
-
 /* The attempt's run; an attempt that has ended is an error. */
 static int check_running(struct store *s, int64_t attempt_id, char run_id[SPEC_ID_BYTES],
                          struct err *e)
@@ -111,25 +100,18 @@ static int end_row(struct store *s, int64_t attempt_id, const struct store_end *
 
 /* --- current results ------------------------------------------------------------------------ */
 
-/* The checkpoints of the training's current result, either of which an evaluation may use. */
-#define RESULTS_OTHER_CHECKPOINT                                                                   \
-    " AND EXISTS(SELECT 1 FROM runs r JOIN results t ON t.run_id=r.train_run_id AND t.current=1"   \
-    " WHERE r.run_id=results.run_id AND results.checkpoint_sha256 NOT IN("                         \
-    "  coalesce(t.best_sha256,t.last_sha256),coalesce(t.last_sha256,t.best_sha256)))"
-
-static int results_unlink_evaluations(struct store *s, const char *train_run_id, struct err *e)
+int results_unlink_evaluations(struct store *s, const char *train_run_id, struct err *e)
 {
-    return DATABASE_RUN(s, e,
-                        "UPDATE results SET current=0 WHERE current=1 AND run_id IN"
-                        "(SELECT run_id FROM runs WHERE train_run_id=?1)" RESULTS_OTHER_CHECKPOINT,
-                        DATABASE_TEXT(train_run_id));
-}
-
-int results_unlink_all(struct store *s, struct err *e)
-{
-    return database_run(
-        s, "UPDATE results SET current=0 WHERE current=1 AND kind='eval'" RESULTS_OTHER_CHECKPOINT,
-        NULL, 0, e);
+    return DATABASE_RUN(
+        s, e,
+        "UPDATE results SET current=0 WHERE current=1"
+        " AND(?1 IS NULL OR run_id IN(SELECT run_id FROM runs WHERE train_run_id=?1))"
+        " AND EXISTS(SELECT 1 FROM runs r JOIN results t ON t.run_id=r.train_run_id"
+        "  WHERE r.run_id=results.run_id AND t.current=1"
+        "  AND results.checkpoint_sha256 NOT IN("
+        "   coalesce(t.best_sha256,t.last_sha256),"
+        "   coalesce(t.last_sha256,t.best_sha256)))",
+        DATABASE_TEXT(train_run_id));
 }
 
 /* A training's origin is that of its current result: an import may replace a training, and a
@@ -232,7 +214,8 @@ int store_running(struct store *s, struct arena *a, struct store_running **out, 
     TRY(database_refresh(s, e));
     TRY(database_select(s, &row,
                         "SELECT attempt_id,run_id,attempt,dir,host,boot_id,pid,pid_start,slot "
-                        "FROM run_attempts WHERE state='running' ORDER BY attempt_id",
+                        "FROM run_attempts WHERE state='running'"
+                        " ORDER BY min(attempt_id) OVER(PARTITION BY dir),attempt_id",
                         NULL, 0, e));
     while ((rc = database_next(s, row, e)) > 0) {
         struct store_running *r = vec_push(a, &rows);

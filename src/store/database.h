@@ -46,7 +46,7 @@ struct store {
     int lock_fd;               /* -1: none */
     int depth;                 /* of nested transactions */
     bool immutable;            /* opened without side files: nobody writes now */
-    bool has_guards;           /* the connection has the functions of fence.c */
+    bool has_guards;           /* the connection has the guards of query.c */
     struct fence *fence;       /* of the query in progress; NULL: none */
     struct stat opened;        /* the file when it was opened */
     struct database_statement statement[DATABASE_STATEMENTS];
@@ -105,8 +105,7 @@ int database_exists(struct store *s, const char *sql, const struct database_valu
 /* database_number - one integer from a constant statement without parameters. */
 int database_number(struct store *s, int64_t *out, const char *sql, struct err *e);
 
-/* database_error - the error of the connection as ours: code by kind, the sentence with the path.
- */
+/* database_error - the connection's error as an ERR_ code, with a message that names the file. */
 int database_error(struct store *s, int sqlite_code, struct err *e);
 
 /* database_authorize - statements of the program's own from here on: they may do everything, but no
@@ -121,9 +120,9 @@ char *database_uri(struct arena *a, const char *path, const char *query);
 
 /* --- results that are current (attempts.c) ---------------------------------------------------- */
 
-/* results_unlink_all - evaluations whose checkpoint is neither of those of their training's current
- * result are no longer current. */
-int results_unlink_all(struct store *s, struct err *e);
+/* results_unlink_evaluations - evaluations of a training (NULL: of every one) whose checkpoint is
+ * neither of those of its current result are no longer current. */
+int results_unlink_evaluations(struct store *s, const char *train_run_id, struct err *e);
 
 /* --- schema (schema.c, views.sql) --------------------------------------------------------------
  */

@@ -212,16 +212,17 @@ static int start_row(struct folders *x, const struct source_folder *f, const str
 {
     struct store_run_state st;
     char uid[HASH_HEX_BYTES], began[CLOCK_TEXT_BYTES];
-    bool known;
 
     *row = (struct store_running){0};
     spec_run_id(spec, row->run_id);
     snprintf(row->dir, sizeof row->dir, "%s", row_dir(x, f));
     attempt_uid(uid, x, f, row->run_id);
-    TRY(store_has_attempt(x->store, row->run_id, uid, row->dir, &known, e));
-    x->result->known_n += known;
-    *started = !known;
-    if (known) return 0;
+    int known = DATABASE_EXISTS(
+        x->store, e, "SELECT 1 FROM run_attempts WHERE run_id=?1 AND (uid=?2 OR dir=?3)",
+        DATABASE_TEXT(row->run_id), DATABASE_TEXT(uid), DATABASE_TEXT(row->dir));
+    x->result->known_n += known > 0;
+    *started = known == 0;
+    if (known != 0) return known < 0 ? known : 0;
     TRY(add_run(x->store, spec, row->run_id, e));
     TRY(store_run_state(x->store, row->run_id, &st, e));
     bool own = strcmp(row->run_id, f->run_id) == 0 && f->attempt > st.attempts_n;
@@ -372,7 +373,7 @@ static int merge_rows(struct store *s, const char *folder, int32_t *added, struc
     for (size_t i = 0; i < sizeof merge_tables / sizeof *merge_tables; i++)
         TRY_OUT(rc, merge_table(s, merge_tables[i].name, merge_tables[i].from, folder, e));
     TRY_OUT(rc, run_step(s, merge_current, folder, e));
-    TRY_OUT(rc, results_unlink_all(s, e));
+    TRY_OUT(rc, results_unlink_evaluations(s, NULL, e));
     rc = current_count(s, &after, e);
 out:
     rc = store_finish(s, rc, e);

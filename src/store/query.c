@@ -1,15 +1,322 @@
-/* query.c - ad hoc queries: a single SELECT, within the limits of its fence (fence.h) and
- * QUERY_ANSWER_BYTES of output. */
+/* query.c - statements from outside, such as query.sql, claim.sql and the command line: a single
+ * SELECT within its limits. The views and triggers of a foreign results.db fall under them, too.
+ *
+ * A fence is raised around each:
+ * 1. Actions: a SELECT without PRAGMA, ATTACH and virtual tables.
+ * 2. Functions: those of a list, called at most FENCE_FUNCTIONS_MAX times in a statement with its
+ *    views. A function that is not on the list is refused when a statement is prepared, in the
+ *    statement itself and in the views it reads.
+ * 3. Time: SQLite checks between the steps of a statement whether its time is over, never inside a
+ *    function. Some of its functions take time that grows with the product of two arguments, and
+ *    printf returns NULL if its result is too large. Guards have their names: a guard limits the
+ *    pattern or the widths, ends when the statement's time is over, and calls SQLite's own function
+ *    on a connection of its own, where the name still means that.
+ * 4. Memory: FENCE_HEAP_BYTES for SQLite, DATABASE_VALUE_BYTES for a value or a row,
+ *    QUERY_ANSWER_BYTES for the answer.
+ * 5. The program's own statements may do everything, but no view of the file takes part in them,
+ *    and of its triggers only the one of the schema. SQLite names a WITH table as it names a view,
+ *    so these statements have none. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/clock.h"
 #include "base/str.h"
 #include "store/database.h"
-#include "store/fence.h"
 
-enum { QUERY_NAMES_MAX = 256, QUERY_ANSWER_BYTES = 64 << 20 };
+enum {
+    FENCE_FUNCTIONS_MAX = 2000,
+    FENCE_PATTERN_MAX = 1000, /* bytes of a pattern; width and precision in a format */
+    FENCE_HEAP_BYTES = 256 << 20,
+    FENCE_STEPS = 100, /* of a statement, between two looks at the clock */
+    FUNCTION_SQL_BYTES = 512,
+    FUNCTION_PRINTF_BYTES = 1 << 29,
+    QUERY_NAMES_MAX = 256,
+    QUERY_ANSWER_BYTES = 64 << 20
+};
+
+struct fence {
+    struct store *store;
+    struct fence *outer; /* of the query whose row function asks this one; NULL: none */
+    double limit_s;
+    int64_t end_us; /* monotonic; 0: no limit */
+    bool preparing; /* only then functions count: SQLite prepares again when the schema changes */
+    int functions_n;
+    char refused[64];             /* the function that is not on the list; "": none */
+    int64_t heap_hard, heap_soft; /* limits before */
+};
+
+/* --- time ----------------------------------------------------------------------------------- */
+
+/* This fence or the next one around it whose time is over; NULL: none. */
+static const struct fence *fence_over(const struct fence *f)
+{
+    while (f && (f->end_us == 0 || clock_monotonic_us() <= f->end_us)) f = f->outer;
+    return f;
+}
+
+static int is_late(void *store)
+{
+    return fence_over(((const struct store *)store)->fence) != NULL;
+}
+
+/* --- functions ------------------------------------------------------------------------------ */
+
+static const char *const allowed[] = {
+    /* of one row */
+    "abs", "char", "coalesce", "concat", "concat_ws", "format", "glob", "hex", "if", "ifnull",
+    "iif", "instr", "length", "like", "likelihood", "likely", "lower", "ltrim", "max", "min",
+    "nullif", "octet_length", "printf", "quote", "random", "randomblob", "replace", "round",
+    "rtrim", "sign", "sqlite_version", "substr", "substring", "trim", "typeof", "unhex", "unicode",
+    "unlikely", "upper", "zeroblob",
+    /* dates */
+    "current_date", "current_time", "current_timestamp", "date", "datetime", "julianday",
+    "strftime", "time", "timediff", "unixepoch",
+    /* mathematics */
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "ceiling", "cos", "cosh",
+    "degrees", "exp", "floor", "ln", "log", "log10", "log2", "mod", "pi", "pow", "power", "radians",
+    "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
+    /* of many rows */
+    "avg", "count", "group_concat", "median", "percentile", "percentile_cont", "percentile_disc",
+    "string_agg", "sum", "total",
+    /* over a window */
+    "cume_dist", "dense_rank", "first_value", "lag", "last_value", "lead", "nth_value", "ntile",
+    "percent_rank", "rank", "row_number"};
+
+static bool functions_allow(const char *name)
+{
+    for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
+        if (strcasecmp(allowed[i], name) == 0) return true;
+    return false;
+}
+
+/* pattern: the index of the argument whose length multiplies the time, or FORMAT. */
+enum { FORMAT = -1 };
+static const struct guard {
+    const char *name;
+    int args_n, pattern;
+} guards[] = {{"printf", -1, FORMAT}, {"format", -1, FORMAT}, {"instr", 2, 1}, {"replace", 3, 1},
+              {"trim", 2, 1},         {"ltrim", 2, 1},        {"rtrim", 2, 1}, {"like", 2, 0},
+              {"like", 3, 0},         {"glob", 2, 0}};
+enum { GUARDS_N = sizeof guards / sizeof *guards };
+
+struct guarded {
+    const struct guard *guard;
+    struct functions *functions;
+    sqlite3_stmt *statement_own; /* SELECT of SQLite's own function */
+    int args_n;                  /* of the statement */
+};
+
+struct functions {
+    struct guarded guarded[GUARDS_N]; /* first: its address is that of the whole */
+    const struct store *store;
+    sqlite3 *plain_own; /* where the guarded names mean SQLite's own; NULL: not needed yet */
+};
+
+static int guarded_prepare(struct guarded *g, int n)
+{
+    struct functions *f = g->functions;
+    char sql[FUNCTION_SQL_BYTES];
+    int rc = SQLITE_OK;
+
+    if (g->statement_own && g->args_n == n) return SQLITE_OK;
+    sqlite3_finalize(g->statement_own);
+    g->statement_own = NULL;
+    if (!f->plain_own)
+        rc = sqlite3_open_v2(":memory:", &f->plain_own, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
+                             NULL);
+    if (rc != SQLITE_OK) return rc;
+    int at = snprintf(sql, sizeof sql, "SELECT %s(", g->guard->name);
+    for (int i = 0; i < n && at < FUNCTION_SQL_BYTES - 4; i++)
+        at += snprintf(sql + at, sizeof sql - (size_t)at, i ? ",?" : "?");
+    snprintf(sql + at, sizeof sql - (size_t)at, ")");
+    g->args_n = n;
+    return sqlite3_prepare_v2(f->plain_own, sql, -1, &g->statement_own, NULL);
+}
+
+/* Bytes of a text or blob, 0 of a number: sqlite3_value_bytes would convert a number to a text. */
+static int text_bytes(sqlite3_value *value)
+{
+    int type = sqlite3_value_type(value);
+    return type == SQLITE_TEXT || type == SQLITE_BLOB ? sqlite3_value_bytes(value) : 0;
+}
+
+/* SQLite's own function; its result or its error becomes the context's. */
+static void guarded_evaluate(struct guarded *g, sqlite3_context *context, int n,
+                             sqlite3_value **values)
+{
+    int rc = guarded_prepare(g, n);
+
+    if (rc == SQLITE_OK)
+        sqlite3_limit(g->functions->plain_own, SQLITE_LIMIT_LENGTH,
+                      g->guard->pattern == FORMAT ? FUNCTION_PRINTF_BYTES : DATABASE_VALUE_BYTES);
+    for (int i = 0; i < n && rc == SQLITE_OK; i++)
+        rc = sqlite3_bind_value(g->statement_own, i + 1, values[i]);
+    if (rc == SQLITE_OK) rc = sqlite3_step(g->statement_own);
+    sqlite3_value *value = rc == SQLITE_ROW ? sqlite3_column_value(g->statement_own, 0) : NULL;
+    if (value && text_bytes(value) > DATABASE_VALUE_BYTES) {
+        sqlite3_result_error_toobig(context);
+    } else if (value) {
+        sqlite3_result_value(context, value);
+    } else {
+        sqlite3_result_error(context, sqlite3_errmsg(g->functions->plain_own), -1);
+        sqlite3_result_error_code(context, rc);
+    }
+    sqlite3_reset(g->statement_own);
+    /* It does not take NULL, and without memory there is no statement. */
+    if (g->statement_own) sqlite3_clear_bindings(g->statement_own);
+}
+
+/* A width or precision at *p, given in digits or as the next argument; *p moves past it. */
+static int64_t format_number(const char **p, int *next, int n, sqlite3_value **values)
+{
+    int64_t number = 0;
+
+    if (**p == '*') {
+        ++*p;
+        number = *next < n ? sqlite3_value_int64(values[*next]) : 0;
+        ++*next;
+        return number < 0 ? -(number + 1) : number;
+    }
+    for (; **p >= '0' && **p <= '9'; ++*p)
+        if (number <= FENCE_PATTERN_MAX) number = 10 * number + (**p - '0');
+    return number;
+}
+
+/* Whether no width or precision is above the limit. A specification is
+ * % flags width .precision l conversion, as sqlite3_str_vappendf reads it. */
+static bool format_is_narrow(int n, sqlite3_value **values)
+{
+    const char *p = n ? (const char *)sqlite3_value_text(values[0]) : NULL;
+    int next = 1;
+
+    while (p && (p = strchr(p, '%'))) {
+        p += 1 + strspn(p + 1, "-+ #!0,");
+        if (format_number(&p, &next, n, values) > FENCE_PATTERN_MAX) return false;
+        if (*p == '.') {
+            p++;
+            if (format_number(&p, &next, n, values) > FENCE_PATTERN_MAX) return false;
+        }
+        p += strspn(p, "l");
+        if (!*p) break;
+        if (*p != '%' && *p != 'n') next++;
+        p++;
+    }
+    return true;
+}
+
+static void guarded_call(sqlite3_context *context, int n, sqlite3_value **values)
+{
+    struct guarded *g = sqlite3_user_data(context);
+    const struct guard *guard = g->guard;
+    int64_t bytes = 0;
+    char text[128];
+
+    for (int i = 0; i < n; i++) bytes += text_bytes(values[i]);
+    if (fence_over(g->functions->store->fence)) {
+        sqlite3_result_error_code(context, SQLITE_INTERRUPT);
+    } else if (guard->pattern == FORMAT && bytes > DATABASE_VALUE_BYTES) {
+        sqlite3_result_error_toobig(context);
+    } else if (guard->pattern == FORMAT && !format_is_narrow(n, values)) {
+        snprintf(text, sizeof text, "%s(): a width or precision is above the limit of %d",
+                 guard->name, FENCE_PATTERN_MAX);
+        sqlite3_result_error(context, text, -1);
+    } else if (guard->pattern >= 0 && text_bytes(values[guard->pattern]) > FENCE_PATTERN_MAX) {
+        snprintf(text, sizeof text, "%s(): argument %d is longer than the limit of %d bytes",
+                 guard->name, guard->pattern + 1, FENCE_PATTERN_MAX);
+        sqlite3_result_error(context, text, -1);
+    } else {
+        guarded_evaluate(g, context, n, values);
+    }
+}
+
+static void functions_free(void *functions)
+{
+    struct functions *f = functions;
+
+    for (int i = 0; i < GUARDS_N; i++) sqlite3_finalize(f->guarded[i].statement_own);
+    sqlite3_close(f->plain_own);
+    free(f);
+}
+
+/* They are freed when the connection is closed. */
+static int functions_register(struct store *s, struct err *e)
+{
+    struct functions *f = calloc(1, sizeof *f);
+    int rc = SQLITE_OK;
+
+    if (!f) return ERR(e, ERR_NOMEM, "%s: no memory to read it", s->path);
+    f->store = s;
+    for (int i = 0; i < GUARDS_N && rc == SQLITE_OK; i++) {
+        f->guarded[i] = (struct guarded){.guard = &guards[i], .functions = f};
+        /* innocuous: the views of the file may call them */
+        rc = sqlite3_create_function_v2(s->connection_own, guards[i].name, guards[i].args_n,
+                                        SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+                                        &f->guarded[i], guarded_call, NULL, NULL,
+                                        i == 0 ? functions_free : NULL);
+    }
+    s->has_guards = rc == SQLITE_OK;
+    return rc == SQLITE_OK ? 0 : database_error(s, rc, e);
+}
+
+/* --- actions -------------------------------------------------------------------------------- */
+
+static int authorize_function(struct fence *f, const char *name)
+{
+    if (f->preparing && ++f->functions_n > FENCE_FUNCTIONS_MAX) return SQLITE_DENY;
+    if (functions_allow(name)) return SQLITE_OK;
+    snprintf(f->refused, sizeof f->refused, "%s", name);
+    return SQLITE_DENY;
+}
+
+static int authorize_fenced(void *context, int action, const char *first, const char *second,
+                            const char *database, const char *inner)
+{
+    static const char pragma[] = "pragma_";
+
+    (void)database, (void)inner;
+    if (action == SQLITE_SELECT || action == SQLITE_RECURSIVE) return SQLITE_OK;
+    if (action == SQLITE_FUNCTION) return authorize_function(context, second ? second : "");
+    if (action != SQLITE_READ) return SQLITE_DENY;
+    return first && strncasecmp(first, pragma, strlen(pragma)) == 0 ? SQLITE_DENY : SQLITE_OK;
+}
+
+static void authorize(struct store *s)
+{
+    if (s->fence)
+        sqlite3_set_authorizer(s->connection_own, authorize_fenced, s->fence);
+    else
+        database_authorize(s);
+}
+
+/* --- raising and lowering ------------------------------------------------------------------- */
+
+/* Statements are fenced until fence_lower; limit_s 0: without limit of time. The fence is the
+ * caller's and must stay where it is. Fences nest. */
+static int fence_raise(struct fence *f, struct store *s, double limit_s, struct err *e)
+{
+    *f = (struct fence){.store = s, .outer = s->fence, .limit_s = limit_s};
+    if (!s->has_guards) TRY(functions_register(s, e));
+    if (limit_s > 0 && limit_s < 1e9) f->end_us = clock_monotonic_us() + (int64_t)(limit_s * 1e6);
+    if (!f->outer) sqlite3_progress_handler(s->connection_own, FENCE_STEPS, is_late, s);
+    f->heap_soft = sqlite3_soft_heap_limit64(-1);
+    f->heap_hard = sqlite3_hard_heap_limit64(FENCE_HEAP_BYTES);
+    s->fence = f;
+    authorize(s);
+    return 0;
+}
+
+static void fence_lower(struct fence *f)
+{
+    if (!f->outer) sqlite3_progress_handler(f->store->connection_own, 0, NULL, NULL);
+    sqlite3_hard_heap_limit64(f->heap_hard);
+    sqlite3_soft_heap_limit64(f->heap_soft);
+    f->store->fence = f->outer;
+    authorize(f->store);
+}
+
+/* --- queries -------------------------------------------------------------------------------- */
 
 /* The view or the column of a view that the user probably meant. */
 static struct str_hint hint(struct store *s, struct arena *a, const char *wrong)
@@ -31,11 +338,13 @@ static struct str_hint hint(struct store *s, struct arena *a, const char *wrong)
 /* The error of a limit; the message states the limit. */
 static int limit_error(const struct fence *f, int primary, const char *text, struct err *e)
 {
+    const struct fence *over = fence_over(f);
+
     if (primary == SQLITE_INTERRUPT)
         return ERR(
             e, ERR_UNAVAILABLE,
             "query: took longer than %g s; narrow it, or give `alibi query` a longer --limit",
-            fence_limit_s(f));
+            (over ? over : f)->limit_s);
     if (*f->refused)
         return ERR(e, ERR_USAGE,
                    "query: %s() is not allowed here, only SELECT with SQLite's functions of "
@@ -116,7 +425,7 @@ static int sql_error(struct store *s, const char *sql, struct err *e)
 
     snprintf(text, sizeof text, "%s", sqlite3_errmsg(s->connection_own));
     TRY(limit_error(s->fence, primary, text, e));
-    fence_open_gate(s->fence);
+    database_authorize(s); /* name_error uses a PRAGMA, which a fenced statement may not */
     return primary == SQLITE_ERROR ? name_error(s, sql, text, e) : database_error(s, primary, e);
 }
 
@@ -190,8 +499,8 @@ static int64_t fill_cell(struct store_cell *cell, char number[STR_DOUBLE_BYTES],
     return 0;
 }
 
-/* The first step comes before the names are asked for: where another process has changed the schema
- * meanwhile, it prepares the statement again, and earlier names would be gone. */
+/* The first step comes before the names are read: if another process has changed the schema, the
+ * step prepares the statement again, which invalidates names that were read before. */
 static int give_rows(struct store *s, const char *sql, sqlite3_stmt *statement, store_row_fn row,
                      void *context, struct err *e)
 {

@@ -113,9 +113,6 @@ struct store_attempt {
 /* store_start_attempt - adds a running row; *attempt_id is its key. */
 int store_start_attempt(struct store *s, const struct store_attempt *a, int64_t *attempt_id,
                         struct err *e);
-/* store_has_attempt - whether the run has an attempt of this uid or in this folder. */
-int store_has_attempt(struct store *s, const char *run_id, const char *uid, const char *dir,
-                      bool *known, struct err *e);
 /* store_end_attempt - ends the row and, for STORE_DONE, makes its pending result the current one of
  * the run, in one transaction. If a training is redone with other checkpoints, the results of its
  * evaluations are no longer current. Errors: ERR_INTERNAL DONE without a pending result, or an
@@ -147,7 +144,8 @@ int store_find_run(struct store *s, char run_id[SPEC_ID_BYTES], const char *pref
 /* store_clear_results - the current result of a run is no longer current (--redo); rows stay. */
 int store_clear_results(struct store *s, const char *run_id, struct err *e);
 
-/* store_running - lists the attempts marked running, which a new scheduler must recover. */
+/* store_running - lists the attempts marked running, which a new scheduler must recover; those that
+ * share a folder are neighbours. */
 struct store_running {
     int64_t attempt_id;
     char run_id[SPEC_ID_BYTES];
@@ -172,7 +170,7 @@ int store_flops_rate(struct store *s, enum spec_kind kind, const char *device_li
 
 /* --- reading ------------------------------------------------------------------------------ */
 /* store_query - one SELECT, fenced: no PRAGMA, no ATTACH, no virtual table, only functions of a
- * list (fence.c), ended after limit_s (0: no limit), with values of 1 MiB, an answer of 64 MiB,
+ * list (query.c), ended after limit_s (0: no limit), with values of 1 MiB, an answer of 64 MiB,
  * and 256 MiB for SQLite at most. Named parameters :name are bound as numbers if they look like
  * one (a real needs a point or a sign: an id of hex digits stays text), else as text; the statement
  * may leave some unused. Each row goes to `row`, which may stop by returning an error and may read

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "interchange/checkpoint.h"
+#include "interchange/interchange.h"
 #include "record/run_folder.h"
-#include "worker/reproduce.h"
+#include "worker/worker.h"
 #include "workflow/workflow.h"
 
 struct verify {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # check.sh - the legs of make check-cuda-emulated: for each build the self-test and the op tables in
 # several orders of threads, the mutants, the kernels of tests/cuda, and the oracle's fixtures. The
-# builds run side by side, a leg of each at a time. The sanitizers are slow: without
-# EMULATED_ORACLE=all the asan build leaves out evaluations and traces, and the race build does one
+# builds run in parallel, one leg of each at a time. The sanitizers are slow: without
+# EMULATED_ORACLE=all the asan build skips evaluations and traces, and the tsan build does one
 # training step of each position method.
 # usage: tests/cuda_emulation/check.sh BUILD KIND…
 set -u
@@ -11,10 +11,10 @@ build=$1
 shift
 emulated=$build/emulation
 fixtures=tests/fixtures/oracle
-limit=900 # seconds for a leg: a kernel that never ends must not stop the check
+limit=900 # seconds a leg may take: a kernel that never ends must not stop the check
 started=$(date +%s)
 
-# A finding of a sanitizer ends the program; the race detector does not wait a second at the end.
+# A sanitizer's first finding ends the program. ThreadSanitizer does not sleep at the end.
 export TSAN_OPTIONS="halt_on_error=1:atexit_sleep_ms=0:exitcode=66"
 export ASAN_OPTIONS="detect_leaks=0"
 
@@ -36,10 +36,10 @@ leg() { # name command..., of the build $kind
     fi
 }
 
-# Fixtures that the CUDA backend refuses: a width that is not a multiple of 8, and sinks at their places in the cache.
+# Fixtures that the CUDA backend rejects: a head width that is not a multiple of 8, and sinks at cache positions.
 refused="tisa_w20 sinks_rotary_w16"
 computed=$(ls $fixtures/*.safetensors | grep -vE "/($(echo $refused | tr ' ' '|'))\.")
-refuses() { # program: each of them fails by its refusal, not by a wrong number
+refuses() { # program: each of them must fail with "not supported", not with a wrong number
     lines=$("$1" --device cuda:emulated $(files $refused))
     echo "$lines"
     [ "$(echo "$lines" | grep -c 'FAIL .*not supported on cuda:emulated')" -eq $(echo $refused | wc -w) ]
@@ -49,7 +49,7 @@ files() { # names without .safetensors
     for name in "$@"; do echo "$fixtures/$name.safetensors"; done
 }
 
-check() { # kind: all its legs, then how many held and how many did not
+check() { # kind: runs all its legs; writes how many passed and failed
     kind=$1
     passed=0
     failed=0
@@ -81,11 +81,11 @@ check() { # kind: all its legs, then how many held and how many did not
         leg "ops in bf16, order $order" env EMULATION_ORDER=$order "$place/tests/ops/test_ops" --bf16 cuda:emulated
     done
     leg "choices of products" "$place/tests/cuda_emulation/check_products"
-    leg "recorded work" "$place/tests/ops/check_record" cuda:emulated
+    leg "graph capture" "$place/tests/ops/check_record" cuda:emulated
     leg "oracle" "$place/tests/check_oracle" --device cuda:emulated $oracle
-    [ "$kind" = plain ] && leg "oracle, what CUDA refuses" refuses "$place/tests/check_oracle"
+    [ "$kind" = plain ] && leg "oracle, what CUDA rejects" refuses "$place/tests/check_oracle"
     [ "$kind" = asan ] && leg "the paper's model at its sizes" "$place/tests/cuda_emulation/check_shapes"
-    turns="three turns" # of algorithms: a test that compares bits makes both sides choose alike
+    turns="three turns" # two backends may choose differently: tests that compare bits must restore the choices
     if [ "$kind" = plain ]; then
         for kb in 99 163; do # an RTX 4090, an A100; the asan build has an H100's 227
             leg "the paper's model at its sizes, $kb KB of shared memory" env EMULATION_SHARED=$kb "$place/tests/cuda_emulation/check_shapes"

@@ -1,5 +1,5 @@
-/* check_faults.c - what the CUDA backend says when memory is short and when the GPU is lost, on the
- * emulator, which loses its device when a test asks for it. */
+/* check_faults.c - tests the errors of the CUDA backend when memory runs out and when the GPU is
+ * lost, on the emulator, which can simulate both. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,12 +27,12 @@ static int limit_memory(void **state)
 }
 TEST_GROUP(limit_memory, NULL)
 
-/* A function of the emulator's library, which backend_open opened. */
+/* A function of the emulator's library, which backend_open has loaded. */
 static void *control(const struct backend *b, const char *name)
 {
     Dl_info at;
     void *slot = NULL, *library = NULL, *found = NULL;
-    memcpy(&slot, &b->ops->sync, sizeof slot); /* a function's address as an object's */
+    memcpy(&slot, &b->ops->sync, sizeof slot); /* dladdr takes an object pointer */
     if (dladdr(slot, &at) != 0) library = dlopen(at.dli_fname, RTLD_NOW | RTLD_NOLOAD);
     if (library) found = dlsym(library, name);
     if (!found) fail_msg("the emulator has no %s", name);
@@ -49,7 +49,7 @@ static void lose(const struct backend *b, long launches)
     call(launches);
 }
 
-/* Closes the backend; the device is there again. */
+/* Closes the backend and restores the device. */
 static void close_lost(struct backend *b)
 {
     int (*call)(void) = NULL;
@@ -67,7 +67,7 @@ TEST(short_memory_says_what_is_wanted_and_what_is_free)
     assert_null(p);
     assert_non_null(strstr(e.text, "2000000 bytes"));
     assert_non_null(strstr(e.text, "free"));
-    /* The next call knows nothing of it. */
+    /* The error does not affect the next call. */
     assert_ok(b->ops->alloc(b, &p, N * sizeof(float), &e));
     assert_ok(b->ops->sync(b, &e));
     b->ops->release(b, p);
@@ -128,7 +128,7 @@ TEST(a_lost_device_is_unavailable_at_the_sync_at_the_latest)
     close_lost(b);
 }
 
-/* Before the first product, while its algorithm is chosen, in it, and after it. */
+/* Lost before the first product, while its algorithm is chosen, during it, and after it. */
 TEST(a_device_lost_in_a_product_is_unavailable)
 {
     for (long launches = 0; launches < PRODUCT_LAUNCHES; launches++) {
@@ -149,7 +149,7 @@ TEST(a_device_lost_in_a_product_is_unavailable)
     }
 }
 
-TEST(a_device_lost_in_a_replay_is_unavailable)
+TEST(a_device_lost_in_a_graph_launch_is_unavailable)
 {
     void *p = NULL, *graph = NULL;
     struct backend *b = opened();
@@ -172,7 +172,7 @@ TEST(a_device_lost_in_a_replay_is_unavailable)
     close_lost(b);
 }
 
-/* A cluster's faults, with what to do about them. */
+/* Faults of clusters, with their remedies. */
 TEST(a_gpu_that_cannot_be_opened_is_unavailable)
 {
     static const struct {

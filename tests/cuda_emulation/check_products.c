@@ -1,6 +1,6 @@
-/* check_products.c - how cuda/gemm*.c choose what cuBLASLt offers: the emulated library is set to
- * offer less, or to be slow (cublaslt_emulated.c). Whatever is chosen, results are right, and the
- * choice is in the text of choices. */
+/* check_products.c - tests how cuda/gemm*.c choose among the algorithms of cuBLASLt. The emulated
+ * library can offer less, or be slow (cublaslt_emulated.c). Results are right for every choice, and
+ * the text of choices contains it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +11,13 @@
 
 enum { N = 70, I = 300, O = 40, TEXT_BYTES = 1 << 14 };
 
-/* A backend on a library with these settings, and dx (N,I) = dy (N,O) w (O,I). */
-struct desk {
+/* A backend whose library has the given settings, and the product dx (N,I) = dy (N,O) w (O,I). */
+struct fixture {
     struct op_bench k;
     struct op_matrix dy, w, dx;
 };
 
-static void open_desk(struct desk *d, const char *words)
+static void open_fixture(struct fixture *d, const char *words)
 {
     struct backend *b = NULL;
     assert_int_equal(setenv("EMULATION_PRODUCTS", words, 1), 0);
@@ -28,21 +28,21 @@ static void open_desk(struct desk *d, const char *words)
     d->dx = op_random(&d->k, N, I, 0);
 }
 
-static void close_desk(struct desk *d)
+static void close_fixture(struct fixture *d)
 {
     struct backend *b = d->k.b;
     op_bench_fini(&d->k);
     backend_close(b);
 }
 
-static int multiply(struct desk *d, struct err *e)
+static int multiply(struct fixture *d, struct err *e)
 {
     return ops_linear_bwd_input(d->k.b, &d->dx.t, &d->dy.t, &d->w.t, 0, e);
 }
 
 /* ---- the text of choices ---- */
 
-static char *choices_of(struct desk *d)
+static char *choices_of(struct fixture *d)
 {
     char *text = malloc(TEXT_BYTES);
     assert_non_null(text);
@@ -50,8 +50,8 @@ static char *choices_of(struct desk *d)
     return text;
 }
 
-/* The number of the algorithm of the only class of products. */
-static unsigned long algorithm_of(struct desk *d)
+/* The algorithm number of the only class of products. */
+static unsigned long algorithm_of(struct fixture *d)
 {
     char *text = choices_of(d);
     const char *line = strchr(text, '\n') + 1;
@@ -67,25 +67,25 @@ static unsigned long algorithm_of(struct desk *d)
 
 TEST(what_was_adopted_is_taken_and_not_timed)
 {
-    struct desk d;
-    open_desk(&d, "three");
+    struct fixture d;
+    open_fixture(&d, "three");
     assert_ok(multiply(&d, &e));
     char *text = choices_of(&d);
-    close_desk(&d);
-    open_desk(&d, "three even"); /* which would take the first */
+    close_fixture(&d);
+    open_fixture(&d, "three even"); /* timing would choose the first */
     assert_ok(d.k.b->ops->restore_choices(d.k.b, text, &e));
     assert_ok(multiply(&d, &e));
     char *now = choices_of(&d);
     assert_string_equal(now, text);
-    close_desk(&d);
+    close_fixture(&d);
     free(now);
     free(text);
 }
 
 TEST(texts_of_others_and_torn_ones_are_refused)
 {
-    struct desk d;
-    open_desk(&d, "");
+    struct fixture d;
+    open_fixture(&d, "");
     assert_ok(multiply(&d, &e));
     char *text = choices_of(&d);
     assert_fails(ERR_DATA, "another GPU",
@@ -93,14 +93,14 @@ TEST(texts_of_others_and_torn_ones_are_refused)
     text[strlen(text) - 3] = 'x';
     assert_fails(ERR_DATA, "expected a choice", d.k.b->ops->restore_choices(d.k.b, text, &e));
     free(text);
-    close_desk(&d);
+    close_fixture(&d);
 }
 
-TEST(a_product_is_recorded_once_its_algorithm_was_chosen)
+TEST(a_product_is_captured_once_its_algorithm_is_chosen)
 {
-    struct desk d;
+    struct fixture d;
     void *graph = NULL;
-    open_desk(&d, "three");
+    open_fixture(&d, "three");
     assert_ok(d.k.b->ops->graph_begin(d.k.b, &e));
     assert_fails(ERR_INTERNAL, "chosen by timing, which is not possible during graph capture",
                  multiply(&d, &e));
@@ -115,20 +115,20 @@ TEST(a_product_is_recorded_once_its_algorithm_was_chosen)
     assert_ok(d.k.b->ops->graph_launch(d.k.b, graph, &e));
     op_same("dx", op_get(&d.k, &d.dx.t), want, N * I);
     d.k.b->ops->graph_free(d.k.b, graph);
-    close_desk(&d);
+    close_fixture(&d);
 }
 
 TEST(of_three_algorithms_the_clearly_fastest_is_taken_for_a_class)
 {
-    struct desk d;
-    open_desk(&d, "three");
+    struct fixture d;
+    open_fixture(&d, "three");
     for (int64_t rows = N; rows > N - 9; rows -= 3) { /* one class */
         struct tensor dy = d.dy.t, dx = d.dx.t;
         dy.rows = dx.rows = rows;
         assert_ok(ops_linear_bwd_input(d.k.b, &dx, &dy, &d.w.t, 0, &e));
     }
     assert_int_equal(algorithm_of(&d), 3);
-    close_desk(&d);
+    close_fixture(&d);
 }
 
 TEST(relu_has_the_same_bits_within_a_product_and_after_it)
@@ -137,28 +137,28 @@ TEST(relu_has_the_same_bits_within_a_product_and_after_it)
     float *made[2];
     for (int exact = 0; exact < 2; exact++) {
         for (int i = 0; i < 2; i++) {
-            struct desk d;
+            struct fixture d;
             struct dropout none = {0};
-            open_desk(&d, words[i]);
+            open_fixture(&d, words[i]);
             struct op_matrix x = op_random(&d.k, N, O, 0), w = op_random(&d.k, I, O, 0);
             struct op_matrix bias = op_random(&d.k, 1, I, 0), y = op_random(&d.k, N, I, 0);
             assert_ok(ops_linear_relu(d.k.b, &y.t, &x.t, &w.t, &bias.t, &none, exact, &e));
             made[i] = malloc(sizeof(float) * N * I);
             assert_non_null(made[i]);
             memcpy(made[i], op_get(&d.k, &y.t), sizeof(float) * N * I);
-            close_desk(&d);
+            close_fixture(&d);
         }
         op_same("y", made[1], made[0], N * I);
         for (int i = 0; i < 2; i++) free(made[i]);
     }
 }
 
-/* Of a class whose algorithm does not fit one product, which has another then: relu follows. */
+/* If the algorithm of a class does not fit one product, that product has another; so has relu. */
 TEST(relu_has_the_algorithm_that_its_product_has)
 {
-    struct desk d;
+    struct fixture d;
     struct dropout none = {0};
-    open_desk(&d, "picky");
+    open_fixture(&d, "picky");
     struct op_matrix x = op_random(&d.k, N, O, 0), w = op_random(&d.k, I, O, 0);
     struct op_matrix y = op_random(&d.k, N, I, 0), plain = op_random(&d.k, N, I, 0);
     for (int odd = 1; odd >= 0; odd--) {
@@ -169,16 +169,16 @@ TEST(relu_has_the_algorithm_that_its_product_has)
         assert_ok(ops_relu(d.k.b, &alone, &alone, &none, &e));
         op_same("y", op_get(&d.k, &to), op_get(&d.k, &alone), to.rows * to.cols);
     }
-    close_desk(&d);
+    close_fixture(&d);
 }
 
-/* 3 chunks at once and one of them alone, of a library whose fastest algorithm takes no chunk
- * alone. */
+/* 3 chunks at once, and one of them alone. The library's fastest algorithm rejects a single chunk.
+ */
 TEST(exact_rows_have_one_algorithm_for_any_batch)
 {
     enum { CHUNK = 128, ROWS = 3 * CHUNK };
-    struct desk d;
-    open_desk(&d, "three alone");
+    struct fixture d;
+    open_fixture(&d, "three alone");
     struct op_matrix x = op_random(&d.k, ROWS, O, 0), w = op_random(&d.k, I, O, 0);
     struct op_matrix whole = op_random(&d.k, ROWS, I, 0), part = op_random(&d.k, CHUNK, I, 0);
     struct tensor first = x.t;
@@ -186,27 +186,27 @@ TEST(exact_rows_have_one_algorithm_for_any_batch)
     assert_ok(ops_linear_rows(d.k.b, &whole.t, &x.t, &w.t, NULL, &e));
     assert_ok(ops_linear_rows(d.k.b, &part.t, &first, &w.t, NULL, &e));
     op_same("y", op_get(&d.k, &part.t), op_get(&d.k, &whole.t), (int64_t)CHUNK * I);
-    close_desk(&d);
+    close_fixture(&d);
 }
 
 TEST(exact_rows_fail_rather_than_change_their_algorithm)
 {
     enum { ROWS = 9 * 128 };
-    struct desk d;
-    open_desk(&d, "few");
+    struct fixture d;
+    open_fixture(&d, "few");
     struct op_matrix x = op_random(&d.k, ROWS, O, 0), w = op_random(&d.k, I, O, 0);
     struct op_matrix y = op_random(&d.k, ROWS, I, 0);
     assert_fails(ERR_INTERNAL, "refuses 9 chunks",
                  ops_linear_rows(d.k.b, &y.t, &x.t, &w.t, NULL, &e));
-    close_desk(&d);
+    close_fixture(&d);
 }
 
-/* The first runs of a device are slow whatever they compute. */
+/* The first runs of a cold device are slow for every algorithm. */
 TEST(a_cold_device_does_not_choose)
 {
-    struct desk d;
-    open_desk(&d, "three even cold");
+    struct fixture d;
+    open_fixture(&d, "three even cold");
     assert_ok(multiply(&d, &e));
     assert_int_equal(algorithm_of(&d), 1);
-    close_desk(&d);
+    close_fixture(&d);
 }

@@ -7,7 +7,7 @@
 # from the emulated library under the name of the real one, beside a copy of the program.
 . tests/cli/expect.sh
 build=$(cd "$1" && pwd)
-# Two trainings, an evaluation each, on a text of a few words: short enough for fibers.
+# Two trainings with an evaluation each, on a text of a few words: the emulator is slow.
 mkdir -p "$dir/grid" "$dir/bin" "$dir/driver"
 ln -s "$PWD/configs" "$PWD/experiments" "$dir/"
 cat >"$dir/grid/grid.yaml" <<'YAML'
@@ -47,7 +47,7 @@ for project in cpu named gpus idle busy visible small short lost moved unready; 
     expect 0 "" "$alibi" data prepare tiny --text "$dir/text" --project "$dir/$project"
 done
 
-# The test device is taken where it is named, and nowhere else.
+# The test device is used only if it is named.
 expect 0 "" "$alibi" devices
 grep -q emulated "$dir/out" && fail "alibi devices shows the test device unasked"
 expect 0 "cuda:emulated" "$alibi" devices --all
@@ -69,7 +69,7 @@ expect 0 "" run gpus auto
 [ "$(query gpus "SELECT count(*) FROM evaluations")" = 2 ] || fail "$(query gpus "SELECT count(*) FROM evaluations") evaluations on two GPUs"
 [ "$(query gpus "$losses")" = "$(query cpu "$losses")" ] || fail "losses on GPUs differ"
 
-# A GPU of a generation that cannot, one in use, one whose driver is too old: each named, with why.
+# A GPU that is too old, one in use, one whose driver is too old: each is listed with the reason.
 several() {
     NVML_FAKE_FREE="900000000 800000000 700000000" NVML_FAKE_CAPABILITY="70 89 90" NVML_FAKE_OTHERS="0 2 0" \
         NVML_FAKE_NAME="Tesla V100-SXM2-16GB,NVIDIA GeForce RTX 4090,NVIDIA H100 80GB HBM3" "$@"
@@ -81,7 +81,7 @@ EMULATION_OPEN=35@GPU-fake-2 several expect 69 "WRONG *cuda:2 .*driver 580" "$al
 EMULATION_OPEN=802 expect 0 "cuda:0 .*not usable: .*fabric manager" "$alibi" devices
 EMULATION_SHARED=64 expect 0 "cuda:0 .*not usable: .*64 KB of shared memory, alibi needs 99" "$alibi" devices
 NVML_FAKE_INIT=18 expect 0 "cuda:0 .*not usable: .*does not start: nvidia-smi says why" "$alibi" devices
-# A library of a newer C library than the machine's: one that asks for a version that there is not.
+# A library that needs a newer C library than the machine has.
 mkdir "$dir/newer"
 echo 'void from_later(void); void from_later(void) {}' >"$dir/newer/c.c"
 echo 'GLIBC_9.99 { from_later; };' >"$dir/newer/c.map"
@@ -92,7 +92,7 @@ ${CC:-cc} -shared -fPIC -nostdlib -o "$dir/bin/libalibi_cuda.so" "$dir/newer/ask
 expect 0 "cuda:0 .*not usable: .*GLIBC_9.99.*this machine's C library is older: .*bundle" "$alibi" devices
 mv "$dir/newer/libalibi_cuda.so" "$dir/bin/"
 
-# auto leaves the one in use alone, and those that CUDA_VISIBLE_DEVICES hides.
+# auto avoids the GPU in use, and those that CUDA_VISIBLE_DEVICES hides.
 several expect 0 "" run idle auto
 [ "$(query idle "SELECT DISTINCT slot FROM attempts" | grep -c 'cuda:[01]')" = 0 ] || fail "auto took a GPU in use: $(query idle "SELECT DISTINCT slot FROM attempts")"
 NVML_FAKE_OTHERS="1 1" expect 69 "other programs compute on every usable GPU" run busy auto
@@ -101,11 +101,11 @@ CUDA_VISIBLE_DEVICES=GPU-fake-1 expect 0 "" run visible auto
 [ "$(query visible "SELECT count(*) FROM attempts WHERE slot LIKE '%cuda:0%'")" = 0 ] || fail "auto took a hidden GPU"
 CUDA_VISIBLE_DEVICES=1 expect 69 "leaves it out" run visible cuda:0
 
-# Too small: refused before anything starts, with the bytes wanted and free.
+# Too small: rejected before anything starts, with the bytes needed and free.
 NVML_FAKE_FREE="100000 90000" expect 70 "needs .* MB of memory, but cuda:0 has 0.1 MB free of 1000.0 MB" run small auto
 [ "$(query small "SELECT count(*) FROM attempts")" = 0 ] || fail "a refused run was started"
 
-# Memory that is gone when the worker asks for it; a GPU that breaks; another takes over.
+# Memory runs out in the worker; a GPU breaks; another takes over.
 EMULATION_MEMORY=33854432 expect 70 "no memory for [0-9]* bytes: [0-9]* of the GPU's 33854432 are free" run short cuda:0 --tries 1
 EMULATION_LOSE=9 expect 69 "the GPU cannot be used" run lost cuda:0
 [ "$(query lost "SELECT count(*) FROM attempts")" = 1 ] || fail "a lost GPU got another worker"
@@ -116,7 +116,7 @@ EMULATION_LOSE=9@GPU-fake-0 expect 0 "cuda:0 disabled for this run" run moved au
 EMULATION_OPEN=802@GPU-fake-0 expect 0 "cuda:0 disabled for this run of alibi" run unready auto
 [ "$(query unready "$losses")" = "$(query cpu "$losses")" ] || fail "losses beside a GPU that is not ready differ"
 
-# cuBLASLt of CUDA 13 before that of CUDA 12, either alone; none, and one that lacks a function.
+# cuBLASLt: CUDA 13 preferred to CUDA 12; either alone; none; one that lacks a function.
 stub() { # folder soname version
     mkdir -p "$dir/$1"
     for name in $(sed -n 's/.*"\(cublasLt[A-Za-z_]*\)".*/\1/p' cuda/cublaslt.c); do echo "long $name(void); long $name(void) { return $3; }"; done |
@@ -125,7 +125,7 @@ stub() { # folder soname version
 stub only12 libcublasLt.so.12 120805
 stub both libcublasLt.so.12 120805
 stub both libcublasLt.so.13 130100
-# Without the list of libraries that this machine has installed.
+# Ignores the libraries installed on this machine.
 finds() { /lib64/ld-linux-x86-64.so.2 --inhibit-cache --library-path "$dir/$1" "$build/emulation/print_cublaslt"; }
 expect 0 "cuBLASLt 120805" finds only12
 expect 0 "cuBLASLt 130100" finds both

@@ -1,10 +1,9 @@
-/* check_shapes.c - the paper's model at its real sizes on cuda:emulated: whether every launch is
- * one that a GPU allows, and every block reads and writes within its memory.
+/* check_shapes.c - tests the paper's model at its real sizes on cuda:emulated: a GPU must allow
+ * every launch, and every block must stay within its memory.
  *
- * Of each launch a few blocks are run, the first and the last among them, and products are left out
- * (emulation_set_blocks): losses mean nothing, places do. A place that a 32-bit number cannot hold
- * ends the program in a build with the undefined-behaviour sanitizer, or at the end of a mapping.
- */
+ * A few blocks of each launch run, the first and the last among them, and no products
+ * (emulation_set_blocks): losses are meaningless, addresses are not. An index that overflows 32
+ * bits ends the program, in UBSan or at the end of a mapping. */
 #include "harness/test.h"
 
 #include <inttypes.h>
@@ -32,7 +31,7 @@ static const struct shapes {
     {"t5, 3 x 3072, bf16", SPEC_T5, SPEC_ADAPTIVE, DTYPE_BF16, 3, 3072},
     {"t5, 18 x 512, fp32", SPEC_T5, SPEC_ADAPTIVE, DTYPE_F32, 18, 512},
 };
-/* One layer is every kernel: sixteen repeat them. */
+/* One layer runs every kernel; sixteen layers repeat them. */
 static struct spec spec_of(const struct shapes *t)
 {
     struct spec s = model_bench_spec(t->position, t->softmax);
@@ -72,7 +71,7 @@ static void blocks_stay_within_their_memory(void **state)
     struct model_update u = {.lr = 0.5, .lr_previous = 0.5, .targets_n = n};
     assert_ok(backend_open(&b, "cuda:emulated", 1, t->dtype, &e));
     assert_ok(model_open(&m, b, &s, &o, &e));
-    for (int pass = 0; pass < 2; pass++) /* the second is recorded and replayed */
+    for (int pass = 0; pass < 2; pass++) /* the second is captured and launched */
         assert_ok(model_train_batch(m, &batch, 0, 0, &loss, &e));
     assert_ok(model_apply(m, &u, &norm, &e));
     assert_ok(model_score(m, &batch, place, n, logp, &e));

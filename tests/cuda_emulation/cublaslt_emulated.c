@@ -2,20 +2,20 @@
  *
  * 1. A product is queued on the stream like a library's kernel, so that host code which does not
  *    wait for it reads old data here too. Sums are fp32.
- * 2. What the library's documents forbid is refused, with a sentence on stderr.
- * 3. An algorithm is a number from 1. The first sums in rising k, the others in falling k: another
- *    algorithm, other bits. It remembers what alignment it was promised, and refuses what has less.
- * 4. Times are made up (work_spent_ms), so that choices by measuring are the same each time.
- * 5. EMULATION_PRODUCTS holds words, read when the library is opened, that say otherwise:
- *      three         three algorithms for each product, the last clearly the fastest
- *      turns         with three, to every second backend of a process they look equally fast:
- *                    as on a GPU, another may choose otherwise
- *      picky         the first algorithm takes no odd number of columns, for which it is the second
- *      even          with three, they are equally fast
- *      alone         the last of three algorithms takes no batch of one
- *      few           no algorithm takes a batch of more than eight
- *      cold          the first products need three times as long
- *      relu-absent   no algorithm ends with relu
+ * 2. Calls that the library's documentation forbids fail, with a sentence on stderr.
+ * 3. An algorithm is a number from 1. The first sums in rising k, the others in falling k, so that
+ *    their bits differ. An algorithm remembers the promised alignment and rejects less.
+ * 4. Times are simulated (work_spent_ms), so that choices by timing are reproducible.
+ * 5. EMULATION_PRODUCTS, read when the library is opened, is a list of words that change this:
+ *      three         offers three algorithms for each product, the last clearly the fastest
+ *      turns         with three: every second backend of a process sees equal times, so that, as on
+ *                    a GPU, two backends may choose differently
+ *      picky         the first algorithm rejects odd numbers of columns; for those it is the second
+ *      even          with three: all are equally fast
+ *      alone         the last of three algorithms rejects a batch of one
+ *      few           every algorithm rejects a batch of more than eight
+ *      cold          the first products take three times as long
+ *      relu-absent   no algorithm has a relu epilogue
  */
 #include <cublasLt.h>
 #include <stdio.h>
@@ -29,11 +29,11 @@ enum { ALGORITHMS_N = 3, COLD_N = 8, FEW_N = 8 };
 
 struct cublasLtContext {
     char words[256];
-    int cold_n; /* products that are slow still */
-    int alike;  /* its algorithms look equally fast */
+    int cold_n; /* products that will still be slow */
+    int alike;  /* all algorithms take the same time */
 };
 
-static int setting_names(cublasLtHandle_t handle, const char *word)
+static int has_word(cublasLtHandle_t handle, const char *word)
 {
     return strstr(handle->words, word) != NULL;
 }
@@ -59,9 +59,9 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
     *handle = calloc(1, sizeof **handle);
     if (!*handle) return CUBLAS_STATUS_ALLOC_FAILED;
     snprintf((*handle)->words, sizeof(*handle)->words, "%s", words ? words : "");
-    (*handle)->cold_n = setting_names(*handle, "cold") ? COLD_N : 0;
+    (*handle)->cold_n = has_word(*handle, "cold") ? COLD_N : 0;
     (*handle)->alike =
-        setting_names(*handle, "even") || (setting_names(*handle, "turns") && opened_n++ % 2 == 1);
+        has_word(*handle, "even") || (has_word(*handle, "turns") && opened_n++ % 2 == 1);
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -149,7 +149,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
                   sizeof *preference->alignment, value, bytes);
 }
 
-/* ---- what the library's documents forbid: each fault is a sentence, or NULL ---- */
+/* ---- what the library's documentation forbids: a sentence, or NULL ---- */
 
 static const char *fault_of_shapes(const cublasLtMatmulDescOpaque_t *d,
                                    const cublasLtMatrixLayoutOpaque_t *a,
@@ -180,7 +180,8 @@ static const char *fault_of(const cublasLtMatmulDescOpaque_t *d,
     return NULL;
 }
 
-/* In bytes, a byte each: A, B, C, D and the vector. 256 is the library's default, 128 as good. */
+/* Alignments in bytes of A, B, C, D and the bias, one byte each. The library's default is 256; 128
+ * has the same effect. */
 enum { PROMISE_WORD = 2, PROMISES_N = 5, PROMISE_MOST = 128, VECTOR_MOST = 16 };
 
 static uint32_t alignment_of(const void *p, size_t most)
@@ -189,8 +190,8 @@ static uint32_t alignment_of(const void *p, size_t most)
     return (uint32_t)most;
 }
 
-/* The alignments that an algorithm may rely on: those that the preference promises, and that of the
- * description's vector. */
+/* The alignments that an algorithm may rely on: those of the preference, and that of the
+ * descriptor's bias. */
 static uint64_t promised(const cublasLtMatmulPreferenceOpaque_t *preference,
                          const cublasLtMatmulDescOpaque_t *d)
 {
@@ -228,7 +229,7 @@ static cublasStatus_t refused(const char *fault)
 
 static int offered(cublasLtHandle_t handle, const cublasLtMatmulDescOpaque_t *d)
 {
-    return !(d->epilogue & CUBLASLT_EPILOGUE_RELU) || !setting_names(handle, "relu-absent");
+    return !(d->epilogue & CUBLASLT_EPILOGUE_RELU) || !has_word(handle, "relu-absent");
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t d,
@@ -238,7 +239,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               cublasLtMatmulHeuristicResult_t *results,
                                               int *found_n)
 {
-    int n = setting_names(handle, "three") ? ALGORITHMS_N : 1;
+    int n = has_word(handle, "three") ? ALGORITHMS_N : 1;
     cublasStatus_t status = refused(fault_of(d, a, b, c, to));
     *found_n = 0;
     if (status != CUBLAS_STATUS_SUCCESS) return status;
@@ -247,7 +248,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
         cublasLtMatmulHeuristicResult_t *r = &results[*found_n];
         memset(r, 0, sizeof *r);
         r->algo.data[0] = (uint64_t)*found_n + 1;
-        if (setting_names(handle, "picky")) r->algo.data[0] += to->cols % 2;
+        if (has_word(handle, "picky")) r->algo.data[0] += to->cols % 2;
         r->algo.data[PROMISE_WORD] = promised(preference, d);
     }
     return CUBLAS_STATUS_SUCCESS;
@@ -262,10 +263,9 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
     memset(result, 0, sizeof *result);
     result->algo = *algorithm;
     if (algorithm->data[0] < 1 || algorithm->data[0] > ALGORITHMS_N || !offered(handle, d) ||
-        (setting_names(handle, "picky") && algorithm->data[0] == 1 && to->cols % 2) ||
-        (setting_names(handle, "alone") && algorithm->data[0] == ALGORITHMS_N &&
-         to->batch_n == 1) ||
-        (setting_names(handle, "few") && to->batch_n > FEW_N))
+        (has_word(handle, "picky") && algorithm->data[0] == 1 && to->cols % 2) ||
+        (has_word(handle, "alone") && algorithm->data[0] == ALGORITHMS_N && to->batch_n == 1) ||
+        (has_word(handle, "few") && to->batch_n > FEW_N))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     return refused(fault_of(d, a, b, c, to));
 }
@@ -296,7 +296,7 @@ static float load(const void *data, int64_t at, cudaDataType type)
     return value;
 }
 
-/* To the nearest bf16, ties to even. */
+/* Rounds to the nearest bf16, ties to even. */
 static void store(void *data, int64_t at, cudaDataType type, float value)
 {
     uint32_t bits;
@@ -309,7 +309,7 @@ static void store(void *data, int64_t at, cudaDataType type, float value)
     ((uint16_t *)data)[at] = (uint16_t)(bits >> 16);
 }
 
-/* The operand packed (lines, k), its columns or rows as lines; in falling k where asked. */
+/* Packs an operand as (lines, k); lines are its columns or rows. */
 static float *pack(const void *data, const cublasLtMatrixLayoutOpaque_t *l, int lines_are_rows,
                    int falling)
 {
@@ -334,7 +334,7 @@ static float finished(const struct product *p, const void *c, int64_t i, int64_t
     return (d->epilogue & CUBLASLT_EPILOGUE_RELU) && sum < 0.0f ? 0.0f : sum;
 }
 
-/* A column of D, four sums at a time, each in the order of k. */
+/* Computes a column of D, four sums at a time, each in the order of k. */
 static void column(const struct product *p, const float *a, const float *b, const void *c, void *to,
                    int64_t j, int64_t k_n)
 {
@@ -376,7 +376,7 @@ static void multiply(void *argument)
     emulation_spend(p->spent_ms);
 }
 
-/* Beside the time that any piece of work takes. */
+/* Time of the product, in addition to that of any piece of work. */
 static double work_spent_ms(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t *algorithm)
 {
     static const double ms[ALGORITHMS_N] = {0.04, 0.039, 0.03};

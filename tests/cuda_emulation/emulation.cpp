@@ -1,4 +1,4 @@
-/* emulation.cpp - runs a grid: a fiber for each thread of a block, a block after the other. */
+/* emulation.cpp - runs a grid: one block after another, with a fiber for each thread of a block. */
 #include "emulation_block.h"
 
 #include <stdarg.h>
@@ -28,7 +28,7 @@ unsigned emulation_lane()
     return machine.current->thread % WARP;
 }
 
-/* Threads are alive and none can run: says where they wait, and ends the process. */
+/* Deadlock: reports where the threads wait, and ends the process. */
 [[noreturn]] static void machine_stuck()
 {
     enum { SHOWN = 8 };
@@ -61,8 +61,8 @@ static void machine_switch(struct fiber *to)
     fiber_switch(from, to);
 }
 
-/* Leaves the running thread for the next one that is ready, or for the scheduler when the block is
- * done. */
+/* Switches from the running thread to the next ready one, or to the scheduler if the block is done.
+ */
 static void machine_yield()
 {
     if (machine.live == 0) {
@@ -96,7 +96,7 @@ static void thread_end(struct fiber *me)
     machine.live--;
 }
 
-/* The life of a fiber: block after block, each time as the thread that it was given. */
+/* The main function of a fiber: runs one thread of each block. */
 static void thread_main()
 {
     fiber_entered();
@@ -109,7 +109,7 @@ static void thread_main()
     }
 }
 
-/* Fibers for a block of so many threads, in each of the sets that take turns. */
+/* Makes enough fibers for a block, in each of the alternating sets. */
 static void machine_prepare(dim3 block)
 {
     unsigned wanted = FIBER_SETS * machine.threads;

@@ -1,8 +1,8 @@
-/* emulation.h - CUDA on the host, for kernels: gpu.cuh includes it where nvcc does not compile.
+/* emulation.h - CUDA on the host, for kernels: gpu.cuh includes it under a host compiler.
  *
- * Kernels keep three rules that CUDA does not have: they are started with launch(); shared memory
- * is declared with SHARED and SHARED_DYNAMIC; and they do not call memcpy or memset on shared or
- * global memory, which the race detector might not see. The machine behind: emulation_machine.h. */
+ * Kernels keep three rules that CUDA does not have. Start them with launch(). Declare shared memory
+ * with SHARED and SHARED_DYNAMIC. Do not call memcpy or memset on shared or global memory: the race
+ * detector might not see it. The emulated GPU: emulation_machine.h. */
 #ifndef EMULATION_H
 #define EMULATION_H
 

@@ -1,7 +1,7 @@
 # emulation.mk - the CUDA backend on the host emulator, in three builds; included by the Makefile.
 #
-#   plain   $(BUILD)/libalibi_cuda_emulated.so        the device cuda:emulated of this build's programs; in kernels a product and
-#                                                     a sum are one rounding, as with nvcc, where this processor can
+#   plain   $(BUILD)/libalibi_cuda_emulated.so        the device cuda:emulated of this build's programs; kernels use fused
+#                                                     multiply-add, as with nvcc, if this processor has it
 #   asan    build/asan/libalibi_cuda_emulated.so      address and undefined-behaviour sanitizers, with programs built the same way
 #   tsan    $(EMULATED)/tsan/libalibi_cuda_emulated.so  race detector, with programs linked for it from this build's objects
 # The emulator's own files are not instrumented for races: their accesses are not a kernel's.
@@ -27,11 +27,11 @@ EMULATED_CPPFLAGS := -Icuda -Isrc -I$(EMULATION) -I$(EMULATION)/include -D_GNU_S
 EMULATED_CXXFLAGS := -std=c++17 -g -fPIC -fno-strict-aliasing -ffp-contract=off $(EMULATED_WARN)
 EMULATED_CFLAGS := -std=gnu17 -g -fPIC -ffp-contract=off $(WARN)
 
-# Plain loops take the place of cuBLASLt. src/base is an archive: what is needed comes in.
+# Plain loops replace cuBLASLt. src/base is an archive: the linker takes what it needs.
 EMULATED_HOST := $(filter-out cuda/library.c cuda/cublaslt.c,$(wildcard cuda/*.c)) $(EMULATION)/cublaslt_emulated.c $(EMULATION)/library_emulated.c
 EMULATED_OBJ := $(patsubst %,%.o,$(wildcard cuda/*.cu) $(EMULATED_HOST))
 MACHINE_OBJ := $(patsubst %,%.o,$(wildcard $(EMULATION)/*.cpp))
-# tests/cuda: each a program that calls the launchers of cuda/kernels.h, without a backend.
+# tests/cuda: programs that call the launchers of cuda/kernels.h directly, without a backend.
 KERNEL_OBJ := $(patsubst %,%.o,$(wildcard cuda/*.cu))
 KERNEL_TESTS := $(patsubst tests/cuda/%.cu,%,$(wildcard tests/cuda/*.cu))
 EMULATED_BASE := $(patsubst %,%.o,$(wildcard src/base/*.c))
@@ -68,14 +68,14 @@ $$(KERNEL_TESTS:%=$$(EMULATED)/$(1)/kernels/%): $$(EMULATED)/$(1)/kernels/%: $$(
 	$$(Q)$$(CXX) $$(EMULATED_$(1)) -o $$@ $$^
 endef
 , := ,
-ifneq ($(BUILD),build/asan) # which only adds programs to the asan kind of another build
+ifneq ($(BUILD),build/asan) # build/asan only adds programs to the asan kind of another build
 $(foreach kind,plain asan tsan,$(eval $(call emulated_rules,$(kind))))
 endif
 
 $(EMULATED)/plain/cuda/%.cu.o: EMULATED_plain += $(EMULATED_FUSES)
 
 EMULATED_PROGRAMS := tests/ops/test_ops tests/ops/check_record tests/cuda_emulation/check_products tests/check_oracle
-# The programs that open cuda:emulated. Those of the race build are this build's objects, linked with the race detector.
+# The programs that open cuda:emulated. Those of tsan are this build's objects, linked with the race detector.
 $(EMULATED)/tsan/tests/check_oracle: tests/model/check_oracle.c
 $(EMULATED)/tsan/tests/ops/test_ops: tests/ops/test_ops.c
 $(EMULATED)/tsan/tests/ops/check_record: tests/ops/check_record.c
@@ -84,12 +84,12 @@ $(EMULATED_PROGRAMS:%=$(EMULATED)/tsan/%): $(TEST_OBJ) $(BUILD)/libalibi.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -fsanitize=thread -o $@ $(filter %.c,$^) $(TEST_OBJ) $(BUILD)/libalibi.a $(LDLIBS) -lcmocka
 
-# The driver's library about GPUs, made up: see check_program.sh.
+# A fake of the driver's library, for check_program.sh.
 $(EMULATED)/libnvidia-ml.so.1: $(EMULATION)/nvml_fake.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(EMULATED_CFLAGS) -shared -o $@ $<
 
-# How the backend finds the real library: cublaslt.c by itself.
+# cublaslt.c alone: how the backend finds the real library.
 $(EMULATED)/print_cublaslt: $(EMULATED)/plain/cuda/cublaslt.c.o $(EMULATED)/plain/$(EMULATION)/print_cublaslt.c.o $(EMULATED)/plain/libbase.a
 	$(Q)$(CC) -o $@ $^ -ldl
 

@@ -1,19 +1,19 @@
-/* emulation_block.h - the state of the running block, shared by the parts of the machine. Internal.
+/* emulation_block.h - the state of the running block, shared by the emulator's files. Internal.
  *
- * Barriers, collectives and shared memory of a block are allocated afresh for it: the race
- * detector then sees no order between blocks through them. */
+ * Each block allocates new barriers, collectives and shared memory, so that the race detector sees
+ * no order between blocks through them. */
 #ifndef EMULATION_BLOCK_H
 #define EMULATION_BLOCK_H
 
 #include "emulation_fiber.h"
 
 enum { WARP = 32, WARPS_MAX = 32, BARRIERS = 16, STATICS_MAX = 32 };
-/* Shared memory of a block without asking for more, as launch() in gpu.cuh does where the dynamic
- * part alone is more; then emulation_shared_most(). */
+/* Shared memory of a block by default. launch() in gpu.cuh raises the limit if the dynamic part
+ * alone needs more; then it is emulation_shared_most(). */
 enum { SHARED_UNASKED = 48 << 10 };
 
-/* Two tokens take turns by generation: with one, the next arrival of a fast thread would hide
- * races of those who are slow to leave. */
+/* Two tokens alternate by generation: with one, a fast thread that arrives again would hide races
+ * of threads that have not left. */
 struct block_barrier {
     unsigned arrived, generation;
     uint32_t waiting[WARPS_MAX]; /* lanes, by warp */
@@ -30,7 +30,7 @@ struct block_collective {
 };
 
 struct block_warp {
-    struct block_collective collective[WARP]; /* one a mask, in the order of their first use */
+    struct block_collective collective[WARP]; /* one per mask, in the order of first use */
 };
 
 struct block_static {
@@ -48,10 +48,10 @@ struct block {
     char start_token;
 };
 
-/* The machine: one launch runs at a time. */
+/* The emulated GPU: one launch runs at a time. */
 struct machine {
     struct fiber scheduler, *current;
-    struct fiber **pool, **by_thread; /* by_thread: those that play the running block */
+    struct fiber **pool, **by_thread; /* by_thread: the fibers of the running block */
     unsigned pool_n, threads, warps, live;
     uint32_t ready[WARPS_MAX]; /* lanes that can run, by warp */
     struct block *block;
@@ -68,21 +68,20 @@ struct machine_grid {
     void (*call)(void *closure);
     void *closure;
 };
-/* machine_run - runs it to its end. The shapes have been checked. */
+/* machine_run - runs the launch to its end. The caller has checked the shapes. */
 void machine_run(const struct machine_grid *g);
 
-/* machine_wait - the running thread waits (somebody else holds the bit that makes it ready again);
- * returns when it runs on. */
+/* machine_wait - blocks the running thread until another sets its ready bit. */
 void machine_wait(const char *what, emulation_place at);
 
-/* block_memory - memory of exactly so many bytes, all ones: NaN as float and as bf16. */
+/* block_memory - allocates exactly so many bytes, all bits 1: NaN as float and as bf16. */
 void *block_memory(size_t bytes);
 
 /* The order in which warps and lanes run. */
 void order_begin_block();
-/* order_next - the next thread to run, or -1 when none is ready. */
+/* order_next - the next thread to run, or -1 if none is ready. */
 int order_next();
-/* order_blocks_n - how many of a launch's blocks are run; order_block - which is the n-th. */
+/* order_blocks_n - how many blocks of a launch run; order_block - the n-th of them. */
 long order_blocks_n(long blocks);
 long order_block(long n, long blocks);
 

@@ -2,9 +2,9 @@
  * shuffles, votes; matrix products and asynchronous copies under the names of gpu.cuh.
  *
  * 1. Every operation of a warp is one emulation_collective: lanes post a slot on their own stack,
- * the last one combines the slots.
- * 2. Memory is read and written with plain typed accesses by the lane that does it on the GPU, so
- * that the sanitizers see them and blame the right one. An inlined memcpy they might not see.
+ *    the last one combines the slots.
+ * 2. The lane that accesses memory on the GPU does so here, with plain typed accesses, so that the
+ *    sanitizers see them and name the right lane. They might not see an inlined memcpy.
  * 3. As CUDA documents, only barriers and __syncwarp order memory.
  * 4. Stricter than the hardware: all lanes of a collective must be on the same line. */
 #ifndef EMULATION_COLLECTIVES_H
@@ -18,7 +18,7 @@ inline void __syncthreads(EMULATION_AT)
 {
     emulation_barrier(0, 0, at);
 }
-/* barrier_sync - meets `threads` threads of the block at one of the barriers 1 ... 15. */
+/* barrier_sync - `threads` threads of the block meet at barrier 1 ... 15. */
 inline void barrier_sync(int id, unsigned threads, EMULATION_AT)
 {
     emulation_barrier(id, threads, at);
@@ -62,7 +62,7 @@ inline T emulation_shuffled(unsigned mask, T value, unsigned from, emulation_pla
     return s.out;
 }
 
-/* The lanes of a warp are in groups of `width`; a lane outside its group is replaced by itself. */
+/* Lanes form groups of `width`; a source lane outside the group is replaced by the lane itself. */
 template <class T>
 inline T __shfl_sync(unsigned mask, T value, int from, int width = 32, EMULATION_AT)
 {
@@ -137,7 +137,7 @@ EMULATION_RAW inline void emulation_unpack(float *pair, uint32_t bits)
     pair[1] = __builtin_bit_cast(float, bits & 0xffff0000u);
 }
 
-/* Tensor cores cut sums off where other arithmetic rounds to the nearest. */
+/* Tensor cores truncate sums; other arithmetic rounds to nearest. */
 EMULATION_RAW inline float emulation_cut_off(double sum)
 {
     float near = (float)sum;

@@ -1,16 +1,16 @@
-/* emulation_copy.cpp - copies and fills, put on streams.
+/* emulation_copy.cpp - copies and fills, queued on streams.
  *
- * 1. Pointers must be on the side that the kind states, with that many bytes after them.
- * 2. As in CUDA, pageable host memory is read when the copy is called, and written before it
- * returns; pinned memory is read and written when the copy runs, so that code which forgets to wait
- * is seen. Under capture both are used at each replay. */
+ * 1. Pointers must be on the side that the kind names, with room for all bytes.
+ * 2. As in CUDA, pageable host memory is read when the copy is called and written before it returns.
+ *    Pinned memory is read and written when the copy runs, which exposes code that forgets to wait.
+ *    Under capture both are accessed at each launch of the graph. */
 #include "emulation_device.h"
 
 #include <stdlib.h>
 
 struct copy {
     char *to;
-    const char *from; /* NULL: the bytes that follow this struct */
+    const char *from; /* NULL: the bytes after this struct */
     size_t to_pitch, from_pitch, width, height;
 };
 
@@ -36,7 +36,7 @@ static void fill_run(void *argument)
     memset(f->to, f->value, f->bytes);
 }
 
-/* Which side a copy's end must be on: 0 host, 1 device, -1 either. */
+/* The side of a copy's source or destination: 0 host, 1 device, -1 either. */
 static int kind_side(enum cudaMemcpyKind kind, bool to)
 {
     switch (kind) {
@@ -58,21 +58,21 @@ static cudaError_t copy_check(const struct copy *c, enum cudaMemcpyKind kind)
 {
     const void *ends[2] = {c->from, c->to};
     for (int to = 0; to < 2; to++) {
-        size_t capacity, pitch = to ? c->to_pitch : c->from_pitch;
-        enum memory_side side = memory_side_of(ends[to], &capacity);
+        size_t room, pitch = to ? c->to_pitch : c->from_pitch;
+        enum memory_side side = memory_side_of(ends[to], &room);
         int wanted = kind_side(kind, to == 1);
         if (wanted >= 0 && wanted != (side == MEMORY_DEVICE))
             return device_error(cudaErrorInvalidValue,
                                 to ? "copy: the destination is on the other side"
                                    : "copy: the source is on the other side");
         if (pitch < c->width) return device_error(cudaErrorInvalidValue, "copy: pitch below width");
-        if (side != MEMORY_PAGEABLE && (c->height - 1) * pitch + c->width > capacity)
+        if (side != MEMORY_PAGEABLE && (c->height - 1) * pitch + c->width > room)
             return device_error(cudaErrorInvalidValue, "copy: beyond the end of an allocation");
     }
     return cudaSuccess;
 }
 
-/* The source is read now: the packed bytes follow the copy in the queue. */
+/* Reads the source now; the packed bytes follow the copy in the queue. */
 static cudaError_t copy_put_staged(const struct copy *c, const struct work *work,
                                    cudaStream_t stream)
 {
@@ -93,7 +93,7 @@ static cudaError_t copy_put_staged(const struct copy *c, const struct work *work
 
 static cudaError_t copy_put(const struct copy *c, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
-    size_t capacity;
+    size_t room;
     struct work work = {};
     work.call = copy_run;
     work.bytes = sizeof *c;
@@ -101,10 +101,10 @@ static cudaError_t copy_put(const struct copy *c, enum cudaMemcpyKind kind, cuda
     if (c->width == 0 || c->height == 0) return cudaSuccess;
     if (cudaError_t error = copy_check(c, kind)) return error;
     bool captured = stream && stream->capture;
-    if (!captured && stream && memory_side_of(c->from, &capacity) == MEMORY_PAGEABLE)
+    if (!captured && stream && memory_side_of(c->from, &room) == MEMORY_PAGEABLE)
         return copy_put_staged(c, &work, stream);
     cudaError_t error = stream_put(stream, &work, c);
-    if (!error && !captured && stream && memory_side_of(c->to, &capacity) == MEMORY_PAGEABLE)
+    if (!error && !captured && stream && memory_side_of(c->to, &room) == MEMORY_PAGEABLE)
         stream_drain(stream);
     return error;
 }
@@ -131,14 +131,14 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpy
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
 {
-    size_t capacity;
+    size_t room;
     struct fill f = {to, value, bytes};
     struct work work = {};
     work.call = fill_run;
     work.bytes = sizeof f;
     if (cudaError_t lost = device_lost()) return lost;
     if (bytes == 0) return cudaSuccess;
-    if (memory_side_of(to, &capacity) != MEMORY_DEVICE || capacity < bytes)
+    if (memory_side_of(to, &room) != MEMORY_DEVICE || room < bytes)
         return device_error(cudaErrorInvalidValue, "fill: not so many bytes of device memory");
     return stream_put(stream, &work, &f);
 }

@@ -1,4 +1,4 @@
-/* emulation_device.cpp - the emulated device: its properties, its errors, its loss. */
+/* emulation_device.cpp - the emulated device: properties, errors, and loss of the device. */
 #include "emulation_device.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 static struct {
     cudaError_t last;
     bool lost, asked;
-    long launches_left; /* before it is lost; negative: never */
+    long launches_left; /* until the device is lost; negative: never */
 } device = {cudaSuccess, false, false, -1};
 
 struct error_text {
@@ -94,7 +94,7 @@ static void counts_print()
             c->bank_conflicts, c->copies);
 }
 
-/* A setting "N", or "N@GPU": only where that one is visible; -1: none. */
+/* A setting "N" or "N@GPU", which counts only if that GPU is visible; -1: none. */
 static long device_setting(const char *name)
 {
     const char *text = getenv(name), *visible = getenv("CUDA_VISIBLE_DEVICES");
@@ -176,7 +176,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int number)
     memcpy(p->uuid.bytes, "alibi-emulated-0", sizeof p->uuid.bytes);
     p->sharedMemPerBlock = SHARED_DEFAULT;
     p->sharedMemPerBlockOptin = emulation_shared_most();
-    p->sharedMemPerMultiprocessor = emulation_shared_most() + 1024; /* of which the system has 1 */
+    p->sharedMemPerMultiprocessor = emulation_shared_most() + 1024; /* the system uses 1 KB */
     p->regsPerBlock = 65536;
     p->warpSize = 32;
     p->maxThreadsPerBlock = 1024;
@@ -219,7 +219,7 @@ cudaError_t cudaDeviceGetPCIBusId(char *text, int bytes, int number)
 
 cudaError_t cudaDriverGetVersion(int *version)
 {
-    const int OLD = 12040; /* EMULATION_OPEN=35: of driver 550 */
+    const int OLD = 12040; /* driver 550, for EMULATION_OPEN=35 */
     bool is_old = device_setting("EMULATION_OPEN") == (long)cudaErrorInsufficientDriver;
     *version = is_old ? OLD : CUDART_VERSION;
     return cudaSuccess;

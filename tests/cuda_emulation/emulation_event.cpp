@@ -1,4 +1,4 @@
-/* emulation_event.cpp - events: marks in a stream that others wait for. */
+/* emulation_event.cpp - events: marks in a stream that other streams and the host wait for. */
 #include "emulation_device.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ cudaError_t cudaEventCreate(cudaEvent_t *event)
     return cudaEventCreateWithFlags(event, cudaEventDefault);
 }
 
-/* Works that wait in queues may still name the event. */
+/* Queued work may still refer to the event. */
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
     if (!event) return device_error(cudaErrorInvalidResourceHandle, "there is no such event");

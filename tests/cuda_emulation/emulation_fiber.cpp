@@ -1,7 +1,7 @@
-/* emulation_fiber.cpp - fibers: stacks, the switch, and what the sanitizers must know.
+/* emulation_fiber.cpp - fibers: stacks, switching, and the sanitizers' view of both.
  *
- * In the ThreadSanitizer build the emulator itself is compiled without -fsanitize=thread, with
- * -DEMULATION_TSAN: its bookkeeping is not an access of a kernel. */
+ * In the ThreadSanitizer build the emulator itself is compiled with -DEMULATION_TSAN and without
+ * -fsanitize=thread: its bookkeeping is not an access of a kernel. */
 #include "emulation_fiber.h"
 
 #include <pthread.h>
@@ -23,7 +23,7 @@ void __tsan_acquire(void *address);
 void __tsan_release(void *address);
 }
 enum { SWITCH_ORDERS_NOTHING = 1 };
-static void *race_janitor; /* a fiber without a stack, which only frees */
+static void *race_janitor; /* a fiber without a stack that only frees memory */
 
 void race_release(void *token)
 {
@@ -69,7 +69,7 @@ void __sanitizer_finish_switch_fiber(void *save, const void **stack, size_t *sta
 #endif
 
 #ifndef EMULATION_UCONTEXT
-/* Saves the registers that a called function must keep, and takes those of the other stack. */
+/* Saves the callee-saved registers and loads those of the other stack. */
 extern "C" void emulation_switch(void **save, void *load);
 asm(R"(
     .text
@@ -122,7 +122,7 @@ struct fiber *fiber_make(void (*entry)())
     return f;
 }
 
-/* To ask for the stack reads the map of all memory: once is enough, the process's stack stays. */
+/* Finding the stack reads the map of all memory, so do it once: the process's stack stays. */
 static void fiber_find_stack(struct fiber *f)
 {
     pthread_attr_t attributes;

@@ -1,20 +1,20 @@
-/* emulation_graph.cpp - capture of streams into graphs, and their replay.
+/* emulation_graph.cpp - captures streams as graphs, and launches graphs.
  *
- * 1. A node is a piece of work with the argument it was captured with, and the nodes it depends on:
- * what its stream had seen. Events carry what a stream has seen to others.
- * 2. A replay runs any node whose dependencies are done, chosen by the order that is set. */
+ * 1. A node is a piece of work, its captured argument, and the nodes it depends on: those its stream
+ *    had seen. Events carry what one stream has seen to another.
+ * 2. A launch runs any node whose dependencies are done; the order setting chooses among them. */
 #include "emulation_device.h"
 
 #include <stdlib.h>
 
 struct CUgraphNode_st {
-    struct work work; /* argument_own is the node's */
+    struct work work; /* the node owns argument_own */
     struct node_set after;
 };
 
 struct CUgraph_st {
     struct CUgraphNode_st *node_own;
-    int n, capacity;
+    int n, room;
 };
 
 struct CUgraphExec_st {
@@ -57,12 +57,12 @@ static bool set_add(struct node_set *s, int node)
 cudaError_t capture_add(cudaStream_t stream, const struct work *work, const void *argument)
 {
     struct CUgraph_st *g = stream->capture->graph_own;
-    if (g->n == g->capacity) {
-        int capacity = g->capacity ? 2 * g->capacity : 64;
-        void *nodes = realloc(g->node_own, (size_t)capacity * sizeof *g->node_own);
+    if (g->n == g->room) {
+        int room = g->room ? 2 * g->room : 64;
+        void *nodes = realloc(g->node_own, (size_t)room * sizeof *g->node_own);
         if (!nodes) return device_error(cudaErrorMemoryAllocation, nullptr);
         g->node_own = (struct CUgraphNode_st *)nodes;
-        g->capacity = capacity;
+        g->room = room;
     }
     struct CUgraphNode_st *node = &g->node_own[g->n];
     node->work = *work;
@@ -113,7 +113,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
     return cudaSuccess;
 }
 
-/* Whether what the origin has seen is all there is: every branch came back to it. */
+/* Whether the origin stream has seen every node: every branch has joined it. */
 static bool capture_joined(const struct capture *c)
 {
     const struct CUgraph_st *g = c->graph_own;
@@ -170,7 +170,7 @@ static void graph_clear(struct CUgraph_st *g)
     free(g->node_own);
 }
 
-/* When nodes is NULL only counts them. */
+/* If nodes is NULL, only counts them. */
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *nodes_n)
 {
     for (int i = 0; nodes && i < graph->n && (size_t)i < *nodes_n; i++)
@@ -219,7 +219,7 @@ static bool node_ready(const struct CUgraphExec_st *x, int i)
 
 static void graph_run(void *argument)
 {
-    enum { WINDOW = 64 }; /* nodes looked at, from the first that is not done */
+    enum { WINDOW = 64 }; /* nodes considered, from the first that is not done */
     struct CUgraphExec_st *x = *(struct CUgraphExec_st **)argument;
     int first = 0;
     memset(x->done_own, 0, (size_t)x->graph.n * sizeof *x->done_own);
@@ -251,7 +251,7 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t)
     return device_lost();
 }
 
-/* Launches that wait in queues still need it. */
+/* Queued launches still need it. */
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
 {
     if (!exec) return device_error(cudaErrorInvalidValue, "there is no such graph");

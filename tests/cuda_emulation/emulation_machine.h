@@ -1,11 +1,11 @@
-/* emulation_machine.h - the emulated GPU as the headers that kernels include see it.
+/* emulation_machine.h - the emulated GPU, as the headers that kernels include see it.
  *
- * 1. Every CUDA thread of a block is a fiber. It runs until it must wait for others, at a barrier
- * or in a warp collective, so a warp gets as far ahead of the others as the program allows.
- * 2. Blocks run one after the other, all in one OS thread. The sanitizers know of fibers and
- * barriers, so that ThreadSanitizer reports races within and between blocks.
+ * 1. Every CUDA thread of a block is a fiber. It runs until it must wait at a barrier or in a warp
+ *    collective, so a warp gets as far ahead of the others as the program allows.
+ * 2. Blocks run one after another in one OS thread. Fibers and barriers are declared to
+ *    ThreadSanitizer, so that it reports races within and between blocks.
  * 3. A broken rule of CUDA ends the process with status EMULATION_EXIT and one sentence that names
- * file, line, block and thread. */
+ *    file, line, block and thread. */
 #ifndef EMULATION_MACHINE_H
 #define EMULATION_MACHINE_H
 
@@ -14,11 +14,11 @@
 
 enum { EMULATION_EXIT = 70 };
 
-/* A function of the emulator itself, which reads and writes the slots of lanes only: its accesses
- * are not a kernel's, and the sanitizers' checks of them would take most of the time. */
+/* A function of the emulator itself, which accesses only the slots of lanes, not a kernel's memory:
+ * checks of its accesses would take most of a sanitized build's time. */
 #define EMULATION_RAW __attribute__((no_sanitize("thread", "address", "undefined")))
 
-/* Where a kernel called. As a default argument it is the place of the call. */
+/* Source location of a call in a kernel, as a default argument. */
 struct emulation_place {
     const char *file;
     int line;
@@ -37,17 +37,17 @@ extern emulation_counts emulation_counted;
 [[noreturn]] void emulation_fail(emulation_place at, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* emulation_launch - puts a kernel on a stream: `call` gets a copy of the `closure`. Wrong shapes
- * become the last error, as in CUDA; so does, stricter than there, a kernel that is captured before
- * it has ever run: a driver that loads kernels at their first launch would load it then. */
+/* emulation_launch - queues a kernel; `call` gets a copy of the `closure`. As in CUDA, wrong shapes
+ * set the last error. Stricter than CUDA, so does capturing a kernel that has never run: a driver
+ * with lazy loading would load it during the capture. */
 void emulation_launch(const void *kernel, dim3 grid, dim3 block, size_t shared_bytes,
                       cudaStream_t stream, void (*call)(void *closure), const void *closure,
                       size_t closure_bytes);
 
-/* emulation_check_argument - ends the process when p is neither NULL nor device memory. */
+/* emulation_check_argument - ends the process if p is neither NULL nor device memory. */
 void emulation_check_argument(const void *p, int number);
 
-/* emulation_barrier - waits for `threads` threads of the block (0: all of it) at barrier `id`. */
+/* emulation_barrier - waits for `threads` threads of the block (0: all) at barrier `id`. */
 void emulation_barrier(int id, unsigned threads, emulation_place at);
 
 /* emulation_collective - every lane of mask arrives with a slot on its stack; the last one runs
@@ -57,16 +57,16 @@ void emulation_collective(unsigned mask, const char *what, void *slot,
                           emulation_place at);
 unsigned emulation_lane();
 
-/* order_is_sample - whether only some blocks of a launch are run (emulation_set_blocks); numbers
- * then mean nothing. */
+/* order_is_sample - whether only a sample of blocks runs (emulation_set_blocks); results then mean
+ * nothing. */
 bool order_is_sample();
 
-/* Shared memory of the running block: fresh, of exact size, filled with NaN. */
+/* Shared memory of the running block: new for each block, of exact size, filled with NaN. */
 void *emulation_shared_dynamic();
 void *emulation_shared_static(const void *key, size_t bytes);
 
-/* Asynchronous copies of the running thread. emulation_copy_next takes out the oldest copy that is
- * in none of the `keep` youngest committed groups. */
+/* Asynchronous copies of the running thread. emulation_copy_next removes the oldest copy that is in
+ * none of the `keep` youngest committed groups. */
 struct emulation_copy {
     void *to;
     const void *from;

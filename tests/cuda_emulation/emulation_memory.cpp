@@ -1,8 +1,8 @@
-/* emulation_memory.cpp - device and pinned memory, and copies between the sides.
+/* emulation_memory.cpp - device and pinned memory.
  *
- * An allocation of the device is one of the host's of exactly that size, so that the address
- * sanitizer guards its ends and its life. Between works it is poisoned as a whole. Where blocks are
- * only samples (emulation_set_blocks) it is a mapping of its own between pages that are closed. */
+ * Device memory is a host allocation of exactly the requested size, so that AddressSanitizer guards
+ * its ends and its lifetime. While no work runs it is poisoned. If only a sample of blocks runs
+ * (emulation_set_blocks), it is a mapping between inaccessible pages instead. */
 #include "emulation_device.h"
 
 #include <stdlib.h>
@@ -26,13 +26,13 @@ struct allocation {
     char *p;
     size_t bytes;
     enum memory_side side;
-    void *mapped; /* from here on, with the closed pages; NULL: from the heap */
+    void *mapped; /* begin of the mapping, with its inaccessible pages; NULL: on the heap */
 };
 
 static struct {
     struct allocation *list_own;
-    int n, capacity, opened;
-    size_t used, limit; /* of the device */
+    int n, room, opened;
+    size_t used, limit; /* bytes of the device */
 } memory;
 
 void emulation_set_memory(size_t bytes)
@@ -49,7 +49,7 @@ static size_t memory_limit()
     return memory.limit;
 }
 
-/* The allocation that holds the byte at p. */
+/* The allocation that contains the byte at p. */
 static struct allocation *memory_find(const void *p)
 {
     for (int i = memory.n - 1; i >= 0; i--) {
@@ -59,24 +59,24 @@ static struct allocation *memory_find(const void *p)
     return nullptr;
 }
 
-enum memory_side memory_side_of(const void *p, size_t *capacity)
+enum memory_side memory_side_of(const void *p, size_t *room)
 {
     const struct allocation *a = memory_find(p);
-    *capacity = a ? (size_t)(a->p + a->bytes - (const char *)p) : 0;
+    *room = a ? (size_t)(a->p + a->bytes - (const char *)p) : 0;
     return a ? a->side : MEMORY_PAGEABLE;
 }
 
 void emulation_check_argument(const void *p, int number)
 {
-    size_t capacity;
-    if (!p || memory_side_of(p, &capacity) == MEMORY_DEVICE) return;
-    if (memory_side_of((const char *)p - 1, &capacity) != MEMORY_DEVICE) /* the end of one is fine */
+    size_t room;
+    if (!p || memory_side_of(p, &room) == MEMORY_DEVICE) return;
+    if (memory_side_of((const char *)p - 1, &room) != MEMORY_DEVICE) /* p may be an end */
         emulation_fail({"launch", 0}, "argument %d, %p, is a pointer that is not device memory",
                        number, p);
 }
 
-/* Device memory that is used in few places costs the host little, so nothing may write to it as a
- * whole: not the sanitizer's marks either. */
+/* A mapping costs the host only the pages that are touched, so nothing may write all of it, not even
+ * the sanitizer's marks. */
 void memory_open()
 {
     if (memory.opened++ || order_is_sample()) return;
@@ -99,15 +99,15 @@ static size_t memory_mapped_bytes(size_t bytes)
     return (bytes + PAGE - 1) / PAGE * PAGE + 2 * PAGE;
 }
 
-/* Not mmap() and munmap(): the race detector marks all of a mapping that it sees made or go, which
- * for gigabytes takes half a minute. */
+/* System calls instead of mmap() and munmap(): ThreadSanitizer intercepts those and marks the whole
+ * mapping, which takes half a minute for gigabytes. */
 static void *memory_map_pages(size_t bytes)
 {
     return (void *)syscall(SYS_mmap, nullptr, bytes, PROT_NONE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, (long)0);
 }
 
-/* A mapping that ends, but for the alignment of its beginning, where the allocation does. */
+/* The allocation ends at the end of the mapping, up to the alignment of its begin. */
 static bool memory_map(struct allocation *a)
 {
     size_t whole = memory_mapped_bytes(a->bytes);
@@ -146,12 +146,12 @@ static cudaError_t memory_add(void **out, size_t bytes, enum memory_side side)
     if (bytes == 0) return cudaSuccess;
     if (side == MEMORY_DEVICE && bytes > memory_limit() - memory.used)
         return device_error(cudaErrorMemoryAllocation, nullptr);
-    if (memory.n == memory.capacity) {
-        int capacity = memory.capacity ? 2 * memory.capacity : 64;
-        void *list = realloc(memory.list_own, (size_t)capacity * sizeof *memory.list_own);
+    if (memory.n == memory.room) {
+        int room = memory.room ? 2 * memory.room : 64;
+        void *list = realloc(memory.list_own, (size_t)room * sizeof *memory.list_own);
         if (!list) return device_error(cudaErrorMemoryAllocation, nullptr);
         memory.list_own = (struct allocation *)list;
-        memory.capacity = capacity;
+        memory.room = room;
     }
     bool there = side == MEMORY_DEVICE && order_is_sample() ? memory_map(&a) : memory_from_heap(&a);
     if (!there) return device_error(cudaErrorMemoryAllocation, nullptr);
@@ -184,7 +184,7 @@ cudaError_t cudaMalloc(void **out, size_t bytes)
     return error ? error : memory_add(out, bytes, MEMORY_DEVICE);
 }
 
-/* As in CUDA, memory is given back when the work that may use it is done. */
+/* As in CUDA, first waits for the work that may use the memory. */
 cudaError_t cudaFree(void *p)
 {
     cudaError_t error = capture_forbids(nullptr, false);

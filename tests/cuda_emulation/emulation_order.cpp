@@ -1,8 +1,8 @@
-/* emulation_order.cpp - who runs next.
+/* emulation_order.cpp - which thread runs next.
  *
- * A warp runs until none of its lanes is ready; then the next warp that has ready lanes. Within a
- * warp lanes take turns. `forward` and `reverse` go by number; a seed shuffles the warps each round
- * and draws the lanes. */
+ * A warp runs until none of its lanes is ready; then the next warp with ready lanes runs. Within a
+ * warp, lanes alternate. `forward` and `reverse` go by number; a seed shuffles the warps each round
+ * and picks lanes at random. */
 #include "emulation_block.h"
 #include "emulation_device.h"
 
@@ -12,7 +12,7 @@ enum order_kind { ORDER_FORWARD, ORDER_REVERSE, ORDER_SEEDED };
 
 static struct {
     bool chosen, sampled; /* sampled: blocks_n was set */
-    long blocks_n;        /* run of a launch; 0: all */
+    long blocks_n;        /* blocks to run of a launch; 0: all */
     enum order_kind kind;
     uint64_t random;
     unsigned lane, turn; /* the running lane, and the running warp's place in warp_at */
@@ -32,7 +32,7 @@ void emulation_set_order(const char *text)
     }
 }
 
-/* splitmix64: any seed will do, 0 too. */
+/* splitmix64: accepts any seed, also 0. */
 static unsigned order_random(unsigned below)
 {
     uint64_t x = order.random += 0x9E3779B97F4A7C15u;
@@ -65,7 +65,7 @@ void order_begin_block()
     order.lane = order.kind == ORDER_REVERSE ? 0 : WARP - 1;
 }
 
-/* The lane that follows the running one among the ready lanes, of which there is one at least. */
+/* The next lane after the running one among the ready lanes, at least one. */
 static unsigned order_next_lane(uint32_t ready)
 {
     uint32_t after;

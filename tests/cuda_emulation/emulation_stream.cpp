@@ -1,8 +1,8 @@
-/* emulation_stream.cpp - streams, events and launches.
+/* emulation_stream.cpp - streams and launches.
  *
- * Work on a stream is as late as the rules allow: it runs when somebody waits for it. Another
- * stream's work runs only as far as an event that is waited for. The default stream first finishes
- * the streams that are ordered with it, then works at once. */
+ * Work runs as late as CUDA allows: when something waits for it. If a stream waits for an event,
+ * the other stream's work runs up to that event only. The default stream first finishes the streams
+ * ordered with it, then runs its own work at once. */
 #include "emulation_block.h"
 #include "emulation_device.h"
 
@@ -13,8 +13,7 @@ enum { WAITING_MAX = 4096, WAITING_BYTES_MAX = 64 << 20 };
 
 static struct CUstream_st *streams;
 
-/* The device's time, which events tell: work takes WORK_MS, and what it says with emulation_spend.
- */
+/* The device's clock, which events read: each piece of work takes WORK_MS plus emulation_spend(). */
 static const double WORK_MS = 0.01;
 static double clock_ms;
 
@@ -35,7 +34,7 @@ void work_do(const struct work *work)
     memory_close();
 }
 
-/* Takes out the first work of a queue that has one. */
+/* Removes the first work of a non-empty queue. */
 static struct work *stream_take(cudaStream_t stream)
 {
     struct work *w = stream->first;
@@ -48,7 +47,7 @@ static struct work *stream_take(cudaStream_t stream)
 
 static void stream_do(const struct work *w);
 
-/* Works until the event has been reached (NULL: until nothing is left). */
+/* Runs work up to the event; with NULL, all of it. */
 static void stream_work(cudaStream_t stream, cudaEvent_t until, long serial)
 {
     while (stream->first && !(until && until->reached >= serial)) {
@@ -85,7 +84,7 @@ void stream_drain_until(cudaEvent_t event)
     memory_close();
 }
 
-/* All work of the streams that lack these flags. */
+/* Runs all work of the streams without these flags. */
 static void stream_drain_those(unsigned without_flags)
 {
     for (;;) {
@@ -185,17 +184,17 @@ static const char *launch_fault(dim3 grid, dim3 block, size_t shared_bytes)
     return nullptr;
 }
 
-/* A kernel, and the largest block it was launched with. */
+/* A kernel and its largest launch. */
 struct kernel {
     const void *address;
     unsigned threads;
     size_t shared_bytes;
 };
 
-/* Kernels that were launched outside of a capture: they are loaded. */
+/* Kernels that were launched outside a capture, and are therefore loaded. */
 static struct {
     struct kernel *kernel_own;
-    int n, capacity;
+    int n, room;
 } loaded;
 
 static struct kernel *kernel_find(const void *address)
@@ -221,9 +220,9 @@ static void launches_print()
 
 static void kernel_load(const void *kernel)
 {
-    if (loaded.n == loaded.capacity) {
-        loaded.capacity = loaded.capacity ? 2 * loaded.capacity : 64;
-        size_t bytes = (size_t)loaded.capacity * sizeof *loaded.kernel_own;
+    if (loaded.n == loaded.room) {
+        loaded.room = loaded.room ? 2 * loaded.room : 64;
+        size_t bytes = (size_t)loaded.room * sizeof *loaded.kernel_own;
         if (loaded.n == 0 && getenv("EMULATION_LAUNCHES")) atexit(launches_print);
         loaded.kernel_own = (struct kernel *)realloc(loaded.kernel_own, bytes);
         if (!loaded.kernel_own) emulation_fail({"launch", 0}, "no memory for a list of kernels");
@@ -314,7 +313,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
     if (cudaError_t lost = device_lost()) return lost;
     if (stream && stream->capture) return capture_forbids(stream, true);
     if (!stream || !stream->first) return cudaSuccess;
-    stream_drain(stream); /* whoever asks in a loop gets an end, but not at once */
+    stream_drain(stream); /* so that polling in a loop ends, but not at the first query */
     return cudaErrorNotReady;
 }
 

@@ -1,8 +1,8 @@
 /* emulation_types.h - CUDA's qualifiers, vector types, bf16 and arithmetic on the host.
  *
- * The vector types have CUDA's alignment, so that UBSan reports a misaligned access. The short
- * forms of arithmetic (__expf and such) are computed exactly here, but for emulation_exp2_approx:
- * compare with a tolerance. */
+ * The vector types have CUDA's alignment, so that UBSan reports misaligned accesses. The fast
+ * intrinsics (__expf and such) are exact here, except emulation_exp2_approx; compare results with a
+ * tolerance. */
 #ifndef EMULATION_TYPES_H
 #define EMULATION_TYPES_H
 
@@ -99,7 +99,7 @@ inline unsigned __umulhi(unsigned a, unsigned b)
     return (unsigned)((uint64_t)a * b >> 32);
 }
 
-/* ---- bfloat16: conversions only, as kernels use it; rounding to nearest even ---- */
+/* ---- bf16: conversions only, as in kernels; rounds to nearest even ---- */
 
 struct __nv_bfloat16 {
     uint16_t bits;
@@ -161,7 +161,7 @@ inline float __log2f(float x)
 {
     return log2f(x);
 }
-/* ex2.approx.ftz: as far off as it may be, 2^-22, up or down; exact where x is whole. */
+/* ex2.approx.ftz with the largest error it may have, 2^-22, up or down; exact for integers. */
 inline float emulation_exp2_approx(float x)
 {
     if (x < -126.0f) return 0.0f;
@@ -184,7 +184,7 @@ inline float __fdiv_rn(float x, float y)
 {
     return x / y;
 }
-/* These are never fused with what follows. */
+/* The compiler must not contract these with a following operation. */
 template <class T> inline T emulation_apart(T x)
 {
     asm("" : "+m"(x));
@@ -211,7 +211,7 @@ inline double __dmul_rn(double x, double y)
     return emulation_apart(x * y);
 }
 
-/* CUDA has min and max of each type; a mixed call takes the common type, as there. */
+/* As in CUDA, min and max of mixed types take the common type. */
 template <class A, class B> inline auto min(A a, B b) -> decltype(true ? A() : B())
 {
     return b < a ? b : a;

@@ -30,8 +30,8 @@ void emulation_barrier(int id, unsigned threads, emulation_place at)
     race_acquire(token);
 }
 
-/* The collective that this mask meets in. Lanes may wait for others that are still in a collective
- * of another mask; but lanes of one mask that are in different places would never meet. */
+/* The collective of this mask. Lanes may wait for others that are still in a collective of another
+ * mask. Lanes with the same mask at different places would never meet. */
 static struct block_collective *collective_of(struct block_warp *w, unsigned mask, const char *what,
                                               emulation_place at)
 {
@@ -42,7 +42,7 @@ static struct block_collective *collective_of(struct block_warp *w, unsigned mas
         if (!unused && !has->arrived) unused = has;
         if (!has->mask) break;
     }
-    if (!c) c = unused; /* a warp has no more lanes than there are collectives */
+    if (!c) c = unused; /* a warp has as many collectives as lanes */
     if (c->arrived && (c->what != what || c->at.line != at.line || c->at.file != at.file))
         emulation_fail(at, "%s mask %08x: lanes %08x of the same mask wait in %s at %s:%d", what,
                        mask, c->arrived, c->what, c->at.file, c->at.line);
@@ -59,7 +59,7 @@ void emulation_collective(unsigned mask, const char *what, void *slot,
     unsigned warp = machine.current->thread / WARP, lane = emulation_lane();
     unsigned rest = machine.threads - warp * WARP;
     unsigned exist = rest >= WARP ? ~0u : (1u << rest) - 1;
-    if (orders_memory && mask == ~0u) mask = exist; /* the usual __syncwarp of a short last warp */
+    if (orders_memory && mask == ~0u) mask = exist; /* plain __syncwarp() in a short last warp */
     if (!(mask >> lane & 1))
         emulation_fail(at, "%s: the calling lane %u is not in mask %08x", what, lane, mask);
     if (mask & ~exist)
@@ -94,7 +94,7 @@ void *emulation_shared_dynamic()
     return machine.block->dynamic;
 }
 
-/* Made when the first thread asks for it, but in the scheduler's name: as if before the block. */
+/* Allocated when a thread first asks, but as an access of the scheduler: as if before the block. */
 void *emulation_shared_static(const void *key, size_t bytes)
 {
     struct block *b = machine.block;

@@ -1,11 +1,10 @@
-/* library_emulated.c - how libalibi_cuda_emulated.so presents itself to backend_open, in place of
- * cuda/library.c. */
+/* library_emulated.c - the entry point of libalibi_cuda_emulated.so, in place of cuda/library.c. */
 #include "context.h"
 
 static int library_open(struct backend **out, int ordinal, int32_t threads, enum dtype precision,
                         struct err *e)
 {
-    (void)threads; /* of the host: there is one */
+    (void)threads; /* the host uses one thread */
     return cuda_open(out, "cuda:emulated", ordinal, precision, e);
 }
 

@@ -1,8 +1,8 @@
-/* mutants.cu - the emulator's own regression test: each bug must be noticed by the technique that
- * its row names, in every order of threads, and the program without it must pass in silence.
+/* mutants.cu - the emulator's own regression test. The technique that a row names must detect the
+ * row's bug in every order of threads; without the bug the program must pass silently.
  *
- * Every run is a process of its own, since most findings end it. A line a bug; exit status 0 when
- * all rows hold. */
+ * Every run is a separate process, since most findings end it. Prints a line for each bug; exit
+ * status 0 if all rows hold. */
 #include "mutants.h"
 
 #include "emulation_control.h"
@@ -41,7 +41,7 @@ void selftest_must(cudaError_t error, const char *what)
     _exit(EXIT_WRONG);
 }
 
-static enum outcome outcome_of(int status, const char *output)
+static enum outcome outcome_of(int status, const char *said)
 {
     if (!WIFEXITED(status)) return CRASHED;
     switch (WEXITSTATUS(status)) {
@@ -50,13 +50,13 @@ static enum outcome outcome_of(int status, const char *output)
     case EMULATION_EXIT:
         return STOPPED;
     case EXIT_THREAD:
-        return strstr(output, "data race") || strstr(output, "use-after-free") ? RACE : CRASHED;
+        return strstr(said, "data race") || strstr(said, "use-after-free") ? RACE : CRASHED;
     case EXIT_ADDRESS:
-        return strstr(output, "AddressSanitizer") ? ADDRESS : CRASHED;
+        return strstr(said, "AddressSanitizer") ? ADDRESS : CRASHED;
     case 0:
-        return output[0] ? WRONG : PASSES; /* a correct program has nothing to say */
+        return said[0] ? WRONG : PASSES; /* a correct program prints nothing */
     }
-    return strstr(output, "runtime error") ? UNDEFINED : CRASHED;
+    return strstr(said, "runtime error") ? UNDEFINED : CRASHED;
 }
 
 static void child(const struct mutant *m, int bug, const char *order, int to)
@@ -66,9 +66,9 @@ static void child(const struct mutant *m, int bug, const char *order, int to)
     _exit(m->wrong(bug) ? EXIT_WRONG : 0);
 }
 
-/* Runs the program in a process and listens to what it says. */
-static enum outcome observe(const struct mutant *m, int bug, const char *order, char *output,
-                            size_t capacity)
+/* Runs the program in a process and reads its output. */
+static enum outcome observe(const struct mutant *m, int bug, const char *order, char *said,
+                            size_t room)
 {
     int ends[2], status = 0;
     size_t n = 0;
@@ -79,14 +79,14 @@ static enum outcome observe(const struct mutant *m, int bug, const char *order, 
     close(ends[1]);
     for (ssize_t got = 1; got > 0;) {
         char rest[4096];
-        got = read(ends[0], n < capacity - 1 ? output + n : rest,
-                   n < capacity - 1 ? capacity - 1 - n : sizeof rest);
-        if (got > 0 && n < capacity - 1) n += (size_t)got;
+        got = read(ends[0], n < room - 1 ? said + n : rest,
+                   n < room - 1 ? room - 1 - n : sizeof rest);
+        if (got > 0 && n < room - 1) n += (size_t)got;
     }
-    output[n] = '\0';
+    said[n] = '\0';
     close(ends[0]);
     if (pid < 0 || waitpid(pid, &status, 0) != pid) return CRASHED;
-    return outcome_of(status, output);
+    return outcome_of(status, said);
 }
 
 static const char *outcome_name(int outcome)
@@ -102,15 +102,15 @@ static const char *outcome_name(int outcome)
     return "anything";
 }
 
-/* 1 when a run does not end as its row allows. */
+/* 1 if a run does not end as its row allows. */
 static int row_fails(const struct mutant *m, int bug, int allowed, enum outcome *last)
 {
-    static char output[16384];
+    static char said[16384];
     for (const char *order : orders) {
-        *last = observe(m, bug, order, output, sizeof output);
+        *last = observe(m, bug, order, said, sizeof said);
         if (*last & allowed) continue;
         printf("FAIL  %s%s, order %s: %s\n%s", bug ? "" : "without: ", m->bug, order,
-               outcome_name(*last), output);
+               outcome_name(*last), said);
         return 1;
     }
     return 0;

@@ -1,14 +1,15 @@
-/* mutants.h - kernels and host code with a bug that can be switched on, and who must see it. */
+/* mutants.h - kernels and host code with bugs that can be switched on, and which check must detect
+ * each bug. */
 #ifndef MUTANTS_H
 #define MUTANTS_H
 
 #include "selftest.h"
 
-/* What became of a process; as bits, so that a row may allow several. */
+/* Outcomes of a process, as bits so that a row may allow several. */
 enum outcome {
-    PASSES = 1,  /* the numbers are right and nobody complained */
+    PASSES = 1,  /* right numbers and no report */
     WRONG = 2,   /* wrong numbers */
-    STOPPED = 4, /* the emulator saw a broken rule */
+    STOPPED = 4, /* the emulator reported a broken rule */
     ADDRESS = 8, /* AddressSanitizer */
     UNDEFINED = 16,
     RACE = 32, /* ThreadSanitizer */
@@ -22,7 +23,7 @@ struct mutant {
     int bug_number;             /* the bug that is switched on; 0 is the correct program */
     int plain, address, thread; /* outcomes allowed in the three builds */
 };
-extern const struct mutant mutants_block[], mutants_warp[], mutants_host[]; /* each ended by a row
-                                                                             without a phrase */
+/* Each list ends with a row without a phrase. */
+extern const struct mutant mutants_block[], mutants_warp[], mutants_host[];
 
 #endif

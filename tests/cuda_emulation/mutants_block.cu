@@ -32,7 +32,7 @@ static __device__ float block_sum(float v, int bug)
     return v;
 }
 
-/* A block of 64 makes out = (sum of x, sum of squares) for each thread. */
+/* A block of 64 writes out = (sum of x, sum of squares) for each thread. */
 static __global__ void sums_k(float *out, const float *x, int bug)
 {
     float v = x[threadIdx.x];
@@ -117,7 +117,7 @@ enum {
     PLACE_ATOMIC_AND_PLAIN
 };
 
-/* A block doubles its 64 of n elements by way of shared memory and counts them. */
+/* A block doubles its 64 of n elements through shared memory, and counts them. */
 static __global__ void place_k(float *out, int *count, const float *x, int n, int bug)
 {
     SHARED_DYNAMIC(float, s);

@@ -1,4 +1,5 @@
-/* mutants_host.cu - bugs of host code: sides, lives, waits, captures. */
+/* mutants_host.cu - bugs of host code: host against device memory, lifetimes, missing waits,
+ * captures. */
 #include "mutants.h"
 
 #include "emulation_control.h"
@@ -34,16 +35,15 @@ enum {
     HOST_DEVICE_LOST
 };
 
-/* What the work of one case needs. */
-struct desk {
+struct fixture {
     cudaStream_t a, b;
     cudaEvent_t event;
     float *x, *by, *pinned; /* x, by on the device */
 };
 
-static struct desk desk_open()
+static struct fixture desk_open()
 {
-    struct desk d;
+    struct fixture d;
     MUST(cudaStreamCreateWithFlags(&d.a, cudaStreamNonBlocking));
     MUST(cudaStreamCreateWithFlags(&d.b, cudaStreamNonBlocking));
     MUST(cudaEventCreateWithFlags(&d.event, cudaEventDisableTiming));
@@ -53,7 +53,7 @@ static struct desk desk_open()
     return d;
 }
 
-static void desk_close(struct desk *d)
+static void desk_close(struct fixture *d)
 {
     MUST(cudaDeviceSynchronize());
     MUST(cudaFreeHost(d->pinned));
@@ -64,8 +64,8 @@ static void desk_close(struct desk *d)
     MUST(cudaStreamDestroy(d->a));
 }
 
-/* x = 1 ... n, by = what is given. */
-static void desk_fill(const struct desk *d, float by)
+/* Sets x to 1 ... n, and by. */
+static void fixture_fill(const struct fixture *d, float by)
 {
     for (int i = 0; i < N; i++) d->pinned[i] = (float)(i + 1);
     MUST(cudaMemcpy(d->x, d->pinned, N * sizeof(float), cudaMemcpyHostToDevice));
@@ -79,11 +79,11 @@ static int count_unlike(const float *x, float by)
     return wrong;
 }
 
-/* Two streams: one scales, the other brings the result home. */
+/* Two streams: one scales, the other downloads the result. */
 static int streams(int bug)
 {
-    struct desk d = desk_open();
-    desk_fill(&d, 3);
+    struct fixture d = desk_open();
+    fixture_fill(&d, 3);
     launch(scale_k, 2, N / 2, 0, d.a, d.x, (const float *)d.by, (int)N);
     MUST(cudaEventRecord(d.event, d.a));
     if (bug != HOST_NO_EVENT) MUST(cudaStreamWaitEvent(d.b, d.event, 0));
@@ -94,14 +94,14 @@ static int streams(int bug)
     return wrong;
 }
 
-/* A captured scaling is replayed with another factor. */
+/* Launches a captured scaling with another factor. */
 static int captures(int bug)
 {
-    struct desk d = desk_open();
+    struct fixture d = desk_open();
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t exec;
     float *by = d.by, four = 4;
-    desk_fill(&d, 3);
+    fixture_fill(&d, 3);
     float *other;
     MUST(cudaMalloc((void **)&other, sizeof *other));
     MUST(cudaMemcpy(other, &four, sizeof four, cudaMemcpyHostToDevice));
@@ -132,12 +132,12 @@ static int captures(int bug)
     return wrong;
 }
 
-/* Memory of the wrong side, beyond an end, after its life. */
+/* Memory of the wrong side, beyond its end, after it is freed. */
 static int sides(int bug)
 {
-    struct desk d = desk_open();
+    struct fixture d = desk_open();
     float by = 2, home[N];
-    desk_fill(&d, by);
+    fixture_fill(&d, by);
     if (bug == HOST_DEVICE_LOST) emulation_lose_device(0);
     const float *factor = bug == HOST_POINTER_TO_KERNEL ? &by : d.by;
     int threads = bug == HOST_BLOCK_TOO_LARGE ? 2048 : N;
@@ -161,7 +161,7 @@ static int sides(int bug)
     return wrong;
 }
 
-/* Reverses a block's numbers through shared memory of both kinds: 4096 bytes and what is given. */
+/* Reverses a block's numbers through static shared memory, 4096 bytes, and dynamic. */
 static __global__ void reverse_k(float *x)
 {
     SHARED(float, still, [1024]);
@@ -172,14 +172,14 @@ static __global__ void reverse_k(float *x)
     x[threadIdx.x] = moving[threadIdx.x];
 }
 
-/* 44 KiB and 4 need no asking, 46 and 4 do, and launch() asks only where one kind is more than 48.
- */
+/* 44 + 4 KiB are within the default limit. 46 + 4 are not, and launch() raises the limit only if the
+ * dynamic part alone exceeds 48. */
 static int shared_kinds(int bug)
 {
-    struct desk d = desk_open();
+    struct fixture d = desk_open();
     float home[N];
     int wrong = 0;
-    desk_fill(&d, 1);
+    fixture_fill(&d, 1);
     launch(reverse_k, 1, N, (bug == HOST_SHARED_UNASKED ? 46 : 44) << 10, d.a, d.x);
     MUST(cudaMemcpyAsync(home, d.x, sizeof home, cudaMemcpyDeviceToHost, d.a));
     MUST(cudaStreamSynchronize(d.a));
@@ -196,7 +196,7 @@ static __global__ void number_k(char *x, int bug)
     x[i] = (char)(i % 100);
 }
 
-/* Three blocks of a launch over 2^32 bytes, of which this machine needs a few pages. */
+/* Three blocks of a launch over 2^32 bytes, of which only a few pages are touched. */
 static int places(int bug)
 {
     const int64_t bytes = (int64_t)1 << 32, last = bytes - 1;
@@ -214,7 +214,7 @@ static int places(int bug)
 const struct mutant mutants_host[] = {
     {"a result read before it is waited for", streams, HOST_NO_WAIT, WRONG, WRONG, WRONG},
     {"no event between two streams", streams, HOST_NO_EVENT, WRONG, WRONG, WRONG},
-    {"a replay expected to follow a host variable", captures, HOST_STALE_ARGUMENT, WRONG, WRONG,
+    {"a graph expected to follow a host variable", captures, HOST_STALE_ARGUMENT, WRONG, WRONG,
      WRONG},
     {"a branch of a capture never joined", captures, HOST_UNJOINED, WRONG, WRONG, WRONG},
     {"waiting for a stream under capture", captures, HOST_WAITS_IN_CAPTURE, WRONG, WRONG, WRONG},

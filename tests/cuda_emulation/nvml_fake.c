@@ -1,17 +1,21 @@
-/* nvml_fake.c - the parts of libnvidia-ml.so.1 that src/scheduler asks, on a machine without a GPU.
+/* nvml_fake.c - the functions of libnvidia-ml.so.1 that src/scheduler calls, for machines without a
+ * GPU.
  *
- * It stands for libcuda.so.1 too, which is only looked for. With libalibi_cuda_emulated.so under
- * the name of libalibi_cuda.so beside the program, whole grids run on "GPUs". The environment says
- * what is there, a number for each GPU: NVML_FAKE_FREE="BYTES BYTES …" of 1e9 bytes each; where
- * given NVML_FAKE_CAPABILITY="70 89 …" (90), NVML_FAKE_OTHERS="0 2 …", programs that compute,
- * NVML_FAKE_NAME="NAME,NAME,…", and NVML_FAKE_INIT=STATUS of a driver that does not start. */
+ * It also replaces libcuda.so.1, whose existence is all that matters. With
+ * libalibi_cuda_emulated.so under the name libalibi_cuda.so beside the program, whole grids run on
+ * emulated GPUs. The environment describes them, one word for each GPU:
+ *   NVML_FAKE_FREE="BYTES BYTES …"   free memory, of 1e9 bytes
+ *   NVML_FAKE_CAPABILITY="70 89 …"   compute capability (90)
+ *   NVML_FAKE_OTHERS="0 2 …"         other programs that compute (0)
+ *   NVML_FAKE_NAME="NAME,NAME,…"
+ *   NVML_FAKE_INIT=STATUS            the driver fails to start with this status */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { NVML_OK = 0, NVML_INVALID = 2, NVML_INSUFFICIENT_SIZE = 7, GPUS_MAX = 8 };
 static const unsigned long long gpu_bytes = 1000000000;
-static const char gpu_numbers[GPUS_MAX]; /* the address of the one is the handle of a GPU */
+static const char gpu_numbers[GPUS_MAX]; /* an element's address is a GPU's handle */
 
 struct memory {
     unsigned long long total, free, used;
@@ -21,13 +25,13 @@ int nvmlInit_v2(void);
 int nvmlShutdown(void);
 int nvmlDeviceGetCount_v2(unsigned *n);
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **out);
-int nvmlDeviceGetName(void *gpu, char *out, unsigned capacity);
-int nvmlDeviceGetUUID(void *gpu, char *out, unsigned capacity);
+int nvmlDeviceGetName(void *gpu, char *out, unsigned room);
+int nvmlDeviceGetUUID(void *gpu, char *out, unsigned room);
 int nvmlDeviceGetMemoryInfo(void *gpu, struct memory *out);
 int nvmlDeviceGetComputeRunningProcesses_v3(void *gpu, unsigned *n, void *list);
 int nvmlDeviceGetCudaComputeCapability(void *gpu, int *major, int *minor);
 
-/* Number i of a list in the environment; `otherwise` where it has none. */
+/* Number i of a list in the environment, or `otherwise`. */
 static unsigned long long number_in(const char *variable, unsigned i, unsigned long long otherwise)
 {
     const char *list = getenv(variable);
@@ -40,7 +44,7 @@ static unsigned long long number_in(const char *variable, unsigned i, unsigned l
     return otherwise;
 }
 
-/* The free bytes of GPU number i; 0 where there is no such GPU. */
+/* The free bytes of GPU number i; 0 if there is no such GPU. */
 static unsigned long long free_bytes(unsigned i)
 {
     return number_in("NVML_FAKE_FREE", i, 0);
@@ -74,20 +78,20 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **out)
     return NVML_OK;
 }
 
-int nvmlDeviceGetName(void *gpu, char *out, unsigned capacity)
+int nvmlDeviceGetName(void *gpu, char *out, unsigned room)
 {
     const char *name = getenv("NVML_FAKE_NAME");
     for (unsigned i = number_of(gpu); name && i > 0; i--) name = strchr(name, ',') + 1;
     if (name)
-        snprintf(out, capacity, "%.*s", (int)strcspn(name, ","), name);
+        snprintf(out, room, "%.*s", (int)strcspn(name, ","), name);
     else
-        snprintf(out, capacity, "Fake GPU %u", number_of(gpu));
+        snprintf(out, room, "Fake GPU %u", number_of(gpu));
     return NVML_OK;
 }
 
-int nvmlDeviceGetUUID(void *gpu, char *out, unsigned capacity)
+int nvmlDeviceGetUUID(void *gpu, char *out, unsigned room)
 {
-    snprintf(out, capacity, "GPU-fake-%u", number_of(gpu));
+    snprintf(out, room, "GPU-fake-%u", number_of(gpu));
     return NVML_OK;
 }
 

@@ -1,5 +1,5 @@
-/* print_cublaslt.c - prints the version of the cuBLASLt that cuda/cublaslt.c finds, or why there is
- * none. For check_program.sh, which puts libraries in its way. */
+/* print_cublaslt.c - prints the version of the cuBLASLt that cuda/cublaslt.c finds, or why it finds
+ * none. check_program.sh runs it with different libraries in the path. */
 #include <stdio.h>
 
 #include "gemm_internal.h"

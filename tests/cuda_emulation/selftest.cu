@@ -1,8 +1,8 @@
-/* selftest.cu - every primitive that kernels use, against its documented meaning.
+/* selftest.cu - tests every primitive that kernels use against its documented meaning.
  *
- * The same text is compiled by nvcc for a real GPU and by a host compiler with the emulator: where
- * both print ok, the emulator's registers are laid out as the hardware's. A line a case; exit
- * status 0 when all hold, 77 when there is no device. */
+ * nvcc compiles this file for a real GPU, and a host compiler for the emulator. If both print ok, the
+ * emulator lays out registers as the hardware does. Prints a line for each case; exit status 0 if
+ * all pass, 77 without a device. */
 #include "selftest.h"
 
 #include "base/philox.h"
@@ -74,8 +74,8 @@ static int votes_count_the_lanes_of_their_mask()
     return wrong;
 }
 
-/* One warp: d (16x8) = a (16x16) b (16x8), b also given as its transpose; each of the four ways to
- * load b's registers makes one product. */
+/* One warp: d (16x8) = a (16x16) b (16x8); bt is the transpose of b. One product for each of the four
+ * ways to load b's registers. */
 static __global__ void product_k(float *d, const bf16 *a, const bf16 *b, const bf16 *bt)
 {
     SHARED(bf16, rows_a, [16 * 16]);
@@ -95,7 +95,7 @@ static __global__ void product_k(float *d, const bf16 *a, const bf16 *b, const b
     ldmatrix_x4_trans(four, rows_b + lane % 16 * 8);
     two[2][0] = four[0], two[2][1] = four[1];
     ldmatrix_x4(four, rows_bt + lane % 8 * 16 + lane / 8 % 2 * 8);
-    two[3][0] = four[2], two[3][1] = four[3]; /* lanes 16 ... 31 name the same rows again */
+    two[3][0] = four[2], two[3][1] = four[3]; /* lanes 16 ... 31 name the same rows */
     for (int way = 0; way < 4; way++) {
         float sums[4] = {0, 0, 0, 0};
         mma_16x8x16(sums, fa, two[way][0], two[way][1]);
@@ -202,7 +202,7 @@ static int barriers_and_shared_memory_transpose_a_matrix()
     return wrong;
 }
 
-/* One warp: two groups of copies; of the second, what lies beyond 64 is filled with zeros. */
+/* One warp: two groups of copies. In the second, elements beyond 64 are zeros. */
 static __global__ void copies_k(float *out, const float *x)
 {
     SHARED(float, s, [288]);
@@ -238,10 +238,10 @@ static int asynchronous_copies_arrive_group_by_group()
     return wrong;
 }
 
-/* Two halves of a block meet at barriers of their own, then all together. */
+/* Two halves of a block meet at separate barriers, then all threads together. */
 static __global__ void halves_k(int *out)
 {
-    SHARED_DYNAMIC(int, s); /* 64 KB: more than a kernel gets without asking */
+    SHARED_DYNAMIC(int, s); /* 64 KB: more than the default limit */
     int half = threadIdx.x / 64, t = threadIdx.x % 64;
     s[8192 * half + t] = 100 * half + t;
     barrier_sync(1 + half, 64);
@@ -273,7 +273,7 @@ static __global__ void round_k(uint32_t *out, const uint32_t *in, int n)
     out[n + i] = __float_as_uint(__bfloat162float(__float2bfloat16(f)));
 }
 
-/* To nearest, ties to even, by the definition: the nearer of the two neighbours. */
+/* Rounds to nearest, ties to even, by definition: the nearer of the two neighbours. */
 static uint32_t rounded(uint32_t bits)
 {
     uint32_t low = bits & 0xffff0000u, rest = bits & 0xffffu;

@@ -1,4 +1,4 @@
-/* selftest.h - what the parts of the self-test share. A case returns how much was wrong. */
+/* selftest.h - what the parts of the self-test share. A case returns the number of errors. */
 #ifndef SELFTEST_H
 #define SELFTEST_H
 
@@ -11,13 +11,13 @@ struct selftest_case {
     const char *name; /* a sentence */
     int (*wrong)();
 };
-extern const struct selftest_case selftest_runtime[]; /* ended by one without a name */
+extern const struct selftest_case selftest_runtime[]; /* ends with a row without a name */
 
-/* Ends the program with a sentence when the runtime refuses. */
+/* Ends the program with a sentence if the runtime returned an error. */
 void selftest_must(cudaError_t error, const char *what);
 #define MUST(call) selftest_must((call), #call)
 
-/* Memory on both sides, zeros at first. */
+/* Memory on host and device, initially zeros. */
 template <class T> struct both {
     T *host_own, *device_own;
     size_t n;

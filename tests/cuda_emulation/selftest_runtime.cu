@@ -1,4 +1,4 @@
-/* selftest_runtime.cu - streams, events, graphs, copies and errors of the runtime, as host code
+/* selftest_runtime.cu - tests streams, events, graphs, copies and errors of the runtime, as host code
  * uses them. */
 #include "selftest.h"
 
@@ -105,7 +105,7 @@ static int copies_and_fills_go_where_they_should()
     return wrong;
 }
 
-/* Kernels are loaded at their first launch, which a capture should not be. */
+/* Launches the kernel once, which loads it: its first launch should not be captured. */
 static void load(cudaStream_t s)
 {
     struct both<int> x = both_make<int>(N);
@@ -143,8 +143,8 @@ static cudaGraphExec_t captured(cudaStream_t s, cudaStream_t side, struct both<i
     return exec;
 }
 
-/* The arguments are those of the capture; what lies in device memory is read at each replay. */
-static int a_graph_replays_what_was_captured()
+/* Arguments are those of the capture; device memory is read at each launch. */
+static int a_graph_runs_what_was_captured()
 {
     cudaStream_t s, side;
     size_t nodes_n = 0;
@@ -189,7 +189,7 @@ static int waiting_makes_a_capture_invalid()
     (void)cudaGetLastError();
     MUST(cudaStreamIsCapturing(s, &status));
     wrong += status != cudaStreamCaptureStatusNone;
-    add(s, x.device_own, 1); /* the stream is of use again */
+    add(s, x.device_own, 1); /* the stream works again */
     wrong += count_unlike(&x, 1);
     MUST(cudaStreamDestroy(s));
     both_free(&x);
@@ -220,7 +220,7 @@ static void note(void *data)
     at[1] = at[0] + 1;
 }
 
-static int a_host_function_takes_its_turn_in_the_stream()
+static int a_host_function_runs_in_stream_order()
 {
     cudaStream_t s;
     int *pinned;
@@ -242,10 +242,10 @@ const struct selftest_case selftest_runtime[] = {
     {"a stream keeps its order", a_stream_keeps_its_order},
     {"an event orders two streams", an_event_orders_two_streams},
     {"copies and fills go where they should", copies_and_fills_go_where_they_should},
-    {"a graph replays what was captured", a_graph_replays_what_was_captured},
+    {"a graph runs what was captured", a_graph_runs_what_was_captured},
     {"waiting makes a capture invalid", waiting_makes_a_capture_invalid},
     {"wrong launches and sizes are errors that pass",
      wrong_launches_and_sizes_are_errors_that_pass},
-    {"a host function takes its turn in the stream", a_host_function_takes_its_turn_in_the_stream},
+    {"a host function runs in stream order", a_host_function_runs_in_stream_order},
     {nullptr, nullptr},
 };

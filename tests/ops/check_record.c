@@ -8,14 +8,14 @@
 
 #include "base/philox.h"
 #include "ops/ops.h"
-#include "worker/train.h"
+#include "worker/worker_internal.h"
 
 enum { N = 12, C = 40 };
 
 TEST_DEVICES(NULL)
 
 /* A backend and some memory on it. */
-struct desk {
+struct fixture {
     struct backend *b;
     struct tensor x, y; /* (N,C) */
     float *theta_dev, *momentum_dev;
@@ -32,7 +32,7 @@ static void *memory_of(struct backend *b, size_t bytes)
     return p;
 }
 
-static void open_desk(struct desk *d)
+static void open_fixture(struct fixture *d)
 {
     struct backend *b = NULL;
     assert_ok(backend_open(&b, test_device, 1, DTYPE_F32, &e));
@@ -48,7 +48,7 @@ static void open_desk(struct desk *d)
     assert_ok(b->ops->upload(b, d->x.data, d->ones, sizeof d->ones, &e));
 }
 
-static void close_desk(struct desk *d)
+static void close_fixture(struct fixture *d)
 {
     void *all[] = {d->x.data,       d->y.data,      d->theta_dev,
                    d->momentum_dev, d->squares_dev, d->step_dev};
@@ -59,7 +59,7 @@ static void close_desk(struct desk *d)
 static const struct dropout site = {.p = 0.3f, .key = 77, .stream = 9, .first_row = 2, .span = 5};
 
 /* y = dropout(x); theta and momentum a step of gradient x. */
-static void step(struct desk *d)
+static void step(struct fixture *d)
 {
     struct dropout at = site;
     at.step_dev = d->step_dev;
@@ -77,7 +77,7 @@ static void step(struct desk *d)
                       &e));
 }
 
-static void check_step(struct desk *d, const struct step_state *s, float theta)
+static void check_step(struct fixture *d, const struct step_state *s, float theta)
 {
     float y[N * C], weight = 0.0f;
     uint32_t below = philox_keep_below(site.p);
@@ -93,14 +93,14 @@ static void check_step(struct desk *d, const struct step_state *s, float theta)
 
 TEST(masks_and_rates_are_those_of_each_replay)
 {
-    struct desk d;
+    struct fixture d;
     void *graph = NULL;
     struct spec s;
     float theta = 0.0f;
     spec_init(&s);
     s.train.lr = 1.0;
     s.train.warmup = 64;
-    open_desk(&d);
+    open_fixture(&d);
     for (uint32_t update = 0; update < 4; update++) {
         const struct step_state now = {.lr = (float)schedule_rate(&s.train, 10 * update + 1),
                                        .gradient_scale = 1.0f,
@@ -121,17 +121,17 @@ TEST(masks_and_rates_are_those_of_each_replay)
         check_step(&d, &now, theta);
     }
     d.b->ops->graph_free(d.b, graph);
-    close_desk(&d);
+    close_fixture(&d);
 }
 
 /* Launches a graph, captured with little scratch memory, after other work needed much. */
 TEST(a_graph_keeps_scratch_memory_that_grew_later)
 {
     enum { MANY = 1 << 20 };
-    struct desk d;
+    struct fixture d;
     void *graph = NULL;
     double squares = 0.0;
-    open_desk(&d);
+    open_fixture(&d);
     float *many = memory_of(d.b, MANY * sizeof *many);
     step(&d);
     assert_ok(d.b->ops->graph_begin(d.b, &e));
@@ -143,46 +143,46 @@ TEST(a_graph_keeps_scratch_memory_that_grew_later)
     assert_true(squares == N * C);
     d.b->ops->graph_free(d.b, graph);
     d.b->ops->release(d.b, many);
-    close_desk(&d);
+    close_fixture(&d);
 }
 
-static int try_alloc(struct desk *d, struct err *e)
+static int try_alloc(struct fixture *d, struct err *e)
 {
     void *p = NULL;
     return d->b->ops->alloc(d->b, &p, 64, e);
 }
 
-static int try_upload(struct desk *d, struct err *e)
+static int try_upload(struct fixture *d, struct err *e)
 {
     return d->b->ops->upload(d->b, d->y.data, d->ones, sizeof d->ones, e);
 }
 
-static int try_download(struct desk *d, struct err *e)
+static int try_download(struct fixture *d, struct err *e)
 {
     return d->b->ops->download(d->b, d->ones, d->x.data, sizeof d->ones, e);
 }
 
-static int try_sync(struct desk *d, struct err *e)
+static int try_sync(struct fixture *d, struct err *e)
 {
     return d->b->ops->sync(d->b, e);
 }
 
-static int try_record(struct desk *d, struct err *e)
+static int try_record(struct fixture *d, struct err *e)
 {
     return d->b->ops->graph_begin(d->b, e);
 }
 
-static int try_replay(struct desk *d, struct err *e)
+static int try_replay(struct fixture *d, struct err *e)
 {
     return d->b->ops->graph_launch(d->b, NULL, e);
 }
 
-static int try_scratch(struct desk *d, struct err *e)
+static int try_scratch(struct fixture *d, struct err *e)
 {
     return ops_sum_squares(d->b, d->squares_dev, d->x.data, N * C, e);
 }
 
-static int try_product(struct desk *d, struct err *e)
+static int try_product(struct fixture *d, struct err *e)
 {
     struct tensor y = tensor_make(d->y.data, N, N, DTYPE_F32);
     return ops_linear(d->b, &y, &d->x, &d->x, NULL, 0, e);
@@ -191,7 +191,7 @@ static int try_product(struct desk *d, struct err *e)
 TEST(calls_that_a_capture_forbids_are_named)
 {
     static const struct {
-        int (*attempt)(struct desk *d, struct err *e);
+        int (*attempt)(struct fixture *d, struct err *e);
         const char *word;
     } rows[] = {
         {try_alloc, "an allocation"},
@@ -203,8 +203,8 @@ TEST(calls_that_a_capture_forbids_are_named)
         {try_scratch, "growth of scratch memory"},
         {try_product, "a product of 12 x 12 x 40"},
     };
-    struct desk d;
-    open_desk(&d);
+    struct fixture d;
+    open_fixture(&d);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         assert_ok(d.b->ops->graph_begin(d.b, &e));
         assert_fails(ERR_INTERNAL, rows[i].word, rows[i].attempt(&d, &e));
@@ -213,5 +213,5 @@ TEST(calls_that_a_capture_forbids_are_named)
         assert_ok(d.b->ops->sync(d.b, &e));
     }
     assert_fails(ERR_INTERNAL, "no capture is in progress", d.b->ops->graph_end(d.b, NULL, &e));
-    close_desk(&d);
+    close_fixture(&d);
 }

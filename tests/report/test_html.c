@@ -31,6 +31,8 @@ TEST(text_is_escaped_and_what_cannot_be_seen_is_shown)
         {"\xed\xa0\x80", "\\xed\\xa0\\x80"},
         {"\xe2\x80\xae", "\\xe2\\x80\\xae"},
         {"\xc2\x85", "\\xc2\\x85"},
+        {"at L_valid = 2 L_train", "at L<sub>valid</sub> = 2 L<sub>train</sub>"},
+        {"L_train_nominal XL_valid L_", "L_train_nominal XL_valid L_"},
         {NULL, ""},
     };
 
@@ -59,7 +61,7 @@ TEST(no_bytes_make_a_broken_page)
             if (!text[k]) text[k] = 1;
         }
         text[n] = '\0';
-        report_html(w->out, "<p title=\"%s\">%s</p>\n", text, text);
+        report_html(w->out, "<p title=\"%-s\">%s</p>\n", text, text);
     }
     assert_page(page_text_end(w), false);
     page_text_free(w);

@@ -1,18 +1,19 @@
 /* store_fixture.c - see store_fixture.h. */
 #include "store/store_fixture.h"
 
-#include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include <cmocka.h>
 #include <sqlite3.h>
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *walk)
+void fixture_check(const struct store_fixture *f, int rc, int code, const char *word,
+                   const char *file, int line)
 {
-    (void)st, (void)type, (void)walk;
-    return remove(path);
+    if (rc == code && (rc == 0 || strstr(f->e.text, word))) return;
+    print_error("%d: %s; expected %d: %s\n", rc, f->e.text, code, word);
+    _fail(file, line);
 }
 
 void store_fixture_open(struct store_fixture *f, enum store_mode mode)
@@ -30,14 +31,13 @@ void store_fixture_close(struct store_fixture *f)
 int store_fixture_setup(void **state)
 {
     struct store_fixture *f = calloc(1, sizeof *f);
-    const char *base = getenv("TMPDIR");
 
     assert_non_null(f);
-    snprintf(f->dir, sizeof f->dir, "%s/store-test-XXXXXX",
-             base && strlen(base) < 40 ? base : "/tmp");
-    assert_non_null(mkdtemp(f->dir));
+    test_folder(f->dir);
     snprintf(f->path, sizeof f->path, "%s/results.db", f->dir);
     store_fixture_open(f, STORE_WRITE);
+    f->train = fixture_train(SPEC_ALIBI, 64, 1);
+    f->eval = fixture_eval(&f->train, 128);
     *state = f;
     return 0;
 }
@@ -47,7 +47,7 @@ int store_fixture_teardown(void **state)
     struct store_fixture *f = *state;
 
     store_close(f->store);
-    nftw(f->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    test_folder_remove(f->dir);
     free(f);
     return 0;
 }
@@ -89,15 +89,16 @@ void fixture_add(struct store_fixture *f, const struct spec *s, char run_id[SPEC
     train.kind = SPEC_TRAIN;
     spec_config_id(&train, NULL, train_config);
     if (s->kind == SPEC_EVAL) fixture_add(f, &train, train_id);
-    spec_run_id(s, run_id);
+    spec_run_id(s, f->id);
     spec_config_id(s, s->kind == SPEC_EVAL ? train_config : NULL, config_id);
     struct store_run r = {.spec = s,
-                          .run_id = run_id,
+                          .run_id = f->id,
                           .config_id = config_id,
                           .train_run_id = s->kind == SPEC_EVAL ? train_id : NULL,
                           .parameters_n = 1000,
                           .flops = 5e9};
-    if (store_add_run(f->store, &r, &f->e) < 0) fail_msg("%s", f->e.text);
+    assert_works(f, store_add_run(f->store, &r, &f->e));
+    if (run_id) memcpy(run_id, f->id, sizeof f->id);
 }
 
 int64_t fixture_start(struct store_fixture *f, const char *run_id)
@@ -106,7 +107,7 @@ int64_t fixture_start(struct store_fixture *f, const char *run_id)
     char dir[64];
     int64_t id = 0;
 
-    if (store_run_state(f->store, run_id, &now, &f->e) < 0) fail_msg("%s", f->e.text);
+    assert_works(f, store_run_state(f->store, run_id, &now, &f->e));
     snprintf(dir, sizeof dir, "runs/%s/%d", run_id, now.attempts_n + 1);
     struct store_attempt a = {.run_id = run_id,
                               .attempt = now.attempts_n + 1,
@@ -116,8 +117,14 @@ int64_t fixture_start(struct store_fixture *f, const char *run_id)
                               .pid = 100,
                               .pid_start = 7,
                               .dir = dir};
-    if (store_start_attempt(f->store, &a, &id, &f->e) < 0) fail_msg("%s", f->e.text);
+    assert_works(f, store_start_attempt(f->store, &a, &id, &f->e));
     return id;
+}
+
+int64_t fixture_start_next(struct store_fixture *f, const struct spec *s)
+{
+    fixture_add(f, s, NULL);
+    return fixture_start(f, f->id);
 }
 
 int fixture_ingest(struct store_fixture *f, int64_t attempt_id, uint64_t sequence,
@@ -136,77 +143,100 @@ int fixture_ingest(struct store_fixture *f, int64_t attempt_id, uint64_t sequenc
 void fixture_end(struct store_fixture *f, int64_t attempt_id, enum store_state state)
 {
     struct store_end end = {.state = state, .exit_code = -1, .signal = -1};
-    if (store_end_attempt(f->store, attempt_id, &end, &f->e) < 0) fail_msg("%s", f->e.text);
+    assert_works(f, store_end_attempt(f->store, attempt_id, &end, &f->e));
+}
+
+static void record(struct store_fixture *f, int64_t attempt_id, uint64_t sequence,
+                   enum event_type type, const char *format, va_list args)
+{
+    char json[1024];
+
+    vsnprintf(json, sizeof json, format, args);
+    for (char *quote = json; (quote = strchr(quote, '\''));) *quote = '"';
+    assert_works(f, fixture_ingest(f, attempt_id, sequence, type, json));
+}
+
+void fixture_record(struct store_fixture *f, int64_t attempt_id, uint64_t sequence,
+                    enum event_type type, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    record(f, attempt_id, sequence, type, format, args);
+    va_end(args);
+}
+
+void fixture_result(struct store_fixture *f, const struct spec *s, enum event_type type,
+                    const char *format, ...)
+{
+    int64_t attempt_id = fixture_start_next(f, s);
+    va_list args;
+
+    va_start(args, format);
+    record(f, attempt_id, 2, type, format, args);
+    va_end(args);
+    fixture_end(f, attempt_id, STORE_DONE);
 }
 
 void fixture_trained(struct store_fixture *f, int64_t attempt_id, const char *run_id,
                      uint64_t sequence, double loss, const char *sha256)
 {
-    char json[640];
-
-    snprintf(json, sizeof json,
-             "{\"run_id\":\"%s\",\"updates\":20,\"tokens_per_update\":768,\"parameters\":1000,"
-             "\"final_loss_nats\":%.17g,\"train_wps\":1000.5,\"peak_memory_bytes\":4096,"
-             "\"wall_seconds\":2.5,\"best_checkpoint\":\"best.safetensors\","
-             "\"best_sha256\":\"%s\",\"last_checkpoint\":\"last.safetensors\","
-             "\"last_sha256\":\"%s-last\"}",
-             run_id, loss, sha256, sha256);
-    if (fixture_ingest(f, attempt_id, sequence, EVENT_TRAINED, json) < 0) fail_msg("%s", f->e.text);
+    fixture_record(f, attempt_id, sequence, EVENT_TRAINED,
+                   "{'run_id':'%s','updates':20,'tokens_per_update':768,"
+                   "'parameters':1000,'final_loss_nats':%.17g,'train_wps':1000.5,"
+                   "'peak_memory_bytes':4096,'wall_seconds':2.5,"
+                   "'best_checkpoint':'best.safetensors','best_sha256':'%s',"
+                   "'last_checkpoint':'last.safetensors','last_sha256':'%s-last'}",
+                   run_id, loss, sha256, sha256);
 }
 
 void fixture_evaluated(struct store_fixture *f, int64_t attempt_id, const char *run_id,
                        uint64_t sequence, double perplexity, const char *sha256)
 {
-    char json[512];
-
-    snprintf(json, sizeof json,
-             "{\"run_id\":\"%s\",\"loss_nats\":2.5,\"perplexity\":%.17g,\"tokens\":100,"
-             "\"nonfinite\":0,\"eval_wps\":null,\"peak_memory_bytes\":2048,\"wall_seconds\":0.5,"
-             "\"checkpoint_sha256\":\"%s\",\"position_loss\":\"%10d%10d%16d%27.17g\\n\"}",
-             run_id, perplexity, sha256, 1, 1, 100, 250.0);
-    if (fixture_ingest(f, attempt_id, sequence, EVENT_EVALUATED, json) < 0)
-        fail_msg("%s", f->e.text);
+    fixture_record(f, attempt_id, sequence, EVENT_EVALUATED,
+                   "{'run_id':'%s','loss_nats':2.5,'perplexity':%.17g,'tokens':100,"
+                   "'nonfinite':0,'eval_wps':null,'peak_memory_bytes':2048,"
+                   "'wall_seconds':0.5,'checkpoint_sha256':'%s',"
+                   "'position_loss':'%10d%10d%16d%27.17g\\n'}",
+                   run_id, perplexity, sha256, 1, 1, 100, 250.0);
 }
 
-/* The first record of a worker on a device. */
-static void started(struct store_fixture *f, int64_t attempt_id, const char *device)
+/* A running attempt on a device, of a run that is added first, with its worker's first record. */
+static int64_t start_on(struct store_fixture *f, const struct spec *s, const char *device)
 {
-    char json[256];
+    int64_t id = fixture_start_next(f, s);
 
-    snprintf(json, sizeof json,
-             "{\"pid\":1,\"host\":\"here\",\"device\":\"%s\",\"backend\":\"cpu\",\"blas\":\"some\","
-             "\"threads\":1,\"code_id\":\"c0de\",\"program\":\"alibi\"}",
-             device);
-    assert_int_equal(fixture_ingest(f, attempt_id, 1, EVENT_STARTED, json), 0);
+    fixture_record(f, id, 1, EVENT_STARTED,
+                   "{'pid':1,'host':'here','device':'%s','backend':'cpu',"
+                   "'blas':'some','threads':1,'code_id':'c0de','program':'alibi'}",
+                   device);
+    return id;
 }
 
 void fixture_done(struct store_fixture *f, const struct spec *s, double number,
                   char run_id[SPEC_ID_BYTES])
 {
-    fixture_add(f, s, run_id);
-    int64_t id = fixture_start(f, run_id);
-    started(f, id, "a processor");
+    int64_t id = start_on(f, s, "a processor");
+
     if (s->kind == SPEC_TRAIN)
-        fixture_trained(f, id, run_id, 2, number, "abc");
+        fixture_trained(f, id, f->id, 2, number, "abc");
     else
-        fixture_evaluated(f, id, run_id, 2, number, "abc");
+        fixture_evaluated(f, id, f->id, 2, number, "abc");
     fixture_end(f, id, STORE_DONE);
+    if (run_id) memcpy(run_id, f->id, sizeof f->id);
 }
 
 void fixture_benched(struct store_fixture *f, const struct spec *s, const char *device, double wps,
                      const char *bytes, char run_id[SPEC_ID_BYTES])
 {
-    char json[256];
+    int64_t id = start_on(f, s, device);
 
-    fixture_add(f, s, run_id);
-    int64_t attempt = fixture_start(f, run_id);
-    started(f, attempt, device);
-    snprintf(json, sizeof json,
-             "{\"run_id\":\"%s\",\"wps\":%.17g,\"mfu\":null,\"peak_memory_bytes\":%s,"
-             "\"wall_seconds\":2,\"batch_tokens\":9216}",
-             run_id, wps, bytes);
-    if (fixture_ingest(f, attempt, 2, EVENT_BENCHED, json) < 0) fail_msg("%s", f->e.text);
-    fixture_end(f, attempt, STORE_DONE);
+    fixture_record(f, id, 2, EVENT_BENCHED,
+                   "{'run_id':'%s','wps':%.17g,'mfu':null,'peak_memory_bytes':%s,"
+                   "'wall_seconds':2,'batch_tokens':9216}",
+                   f->id, wps, bytes);
+    fixture_end(f, id, STORE_DONE);
+    if (run_id) memcpy(run_id, f->id, sizeof f->id);
 }
 
 struct first_cell {
@@ -243,6 +273,52 @@ int fixture_query(struct store_fixture *f, const char *sql)
 
     f->e = (struct err){0};
     return store_query(f->store, sql, NULL, 0, 60, keep_first, &first, &f->e);
+}
+
+char *fixture_path(struct store_fixture *f, const char *name)
+{
+    static char path[TEST_PATH_BYTES + 64];
+
+    snprintf(path, sizeof path, "%s/%s", f->dir, name);
+    return path;
+}
+
+void fixture_refuse_open(struct store_fixture *f, const char *path, int code, const char *word)
+{
+    for (int mode = STORE_READ; mode <= STORE_WRITE; mode++) {
+        struct store *s = NULL;
+        assert_refused(f, code, word, store_open(&s, path, (enum store_mode)mode, &f->e));
+        assert_null(s);
+    }
+}
+
+int fixture_race(struct store_fixture *f, int n, int (*racer)(const struct store_fixture *f))
+{
+    int gate[2], sum = 0, status;
+    char byte;
+
+    assert_int_equal(pipe(gate), 0);
+    for (int i = 0; i < n; i++) {
+        if (fork() != 0) continue;
+        close(gate[1]);
+        _exit(read(gate[0], &byte, 1) == 0 ? racer(f) : 99); /* the pipe closes: all start */
+    }
+    close(gate[0]);
+    close(gate[1]);
+    for (int i = 0; i < n; i++) {
+        assert_true(wait(&status) > 0 && WIFEXITED(status));
+        sum += WEXITSTATUS(status);
+    }
+    return sum;
+}
+
+int fixture_set_paper(struct store_fixture *f, const char *artefact, const char *text)
+{
+    const char *path = fixture_path(f, "paper.tsv");
+
+    test_write(path, text, strlen(text));
+    f->e = (struct err){0};
+    return store_set_paper(f->store, artefact, path, &f->e);
 }
 
 void fixture_raw(const char *path, const char *sql)

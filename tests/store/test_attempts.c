@@ -5,84 +5,64 @@
 
 #include "store/store_fixture.h"
 
-static void add_training(struct store_fixture *f, int64_t seed, char run_id[SPEC_ID_BYTES])
-{
-    struct spec train = fixture_train(SPEC_ALIBI, 64, seed);
-    fixture_add(f, &train, run_id);
-}
-
 TEST_EACH(store_fixture_setup, store_fixture_teardown)
 
 TEST_WITH(struct store_fixture *f, a_run_is_added_once)
 {
-    char id[SPEC_ID_BYTES];
-
-    add_training(f, 1, id);
-    add_training(f, 1, id);
+    fixture_add(f, &f->train, NULL);
+    fixture_add(f, &f->train, NULL);
     assert_cell(f, "SELECT count(*) FROM runs", "1");
 }
 
 TEST_WITH(struct store_fixture *f, an_evaluation_without_its_training_is_refused)
 {
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
-    struct spec eval = fixture_eval(&train, 64);
     struct store_run r = {
-        .spec = &eval, .run_id = "e", .config_id = "c", .train_run_id = "not there"};
+        .spec = &f->eval, .run_id = "e", .config_id = "c", .train_run_id = "not there"};
 
-    assert_int_equal(store_add_run(f->store, &r, &f->e), ERR_INTERNAL);
-    assert_non_null(strstr(f->e.text, "FOREIGN KEY"));
+    assert_refused(f, ERR_INTERNAL, "FOREIGN KEY", store_add_run(f->store, &r, &f->e));
 }
 
 TEST_WITH(struct store_fixture *f, a_run_has_one_running_attempt)
 {
-    char id[SPEC_ID_BYTES];
     int64_t attempt_id;
     struct store_attempt second = {.attempt = 2, .dir = "runs/x/2"};
 
-    add_training(f, 1, id);
-    fixture_start(f, id);
-    second.run_id = id;
-    assert_int_equal(store_start_attempt(f->store, &second, &attempt_id, &f->e), ERR_TRYLATER);
-    assert_non_null(strstr(f->e.text, "attempt 1 is still marked running"));
+    fixture_add(f, &f->train, NULL);
+    fixture_start(f, f->id);
+    second.run_id = f->id;
+    assert_refused(f, ERR_TRYLATER, "attempt 1 is still marked running",
+                   store_start_attempt(f->store, &second, &attempt_id, &f->e));
 }
 
 TEST_WITH(struct store_fixture *f, done_needs_a_result)
 {
-    char id[SPEC_ID_BYTES];
     struct store_end end = {.state = STORE_DONE, .exit_code = 0, .signal = -1};
     struct store_run_state now;
 
-    add_training(f, 1, id);
-    int64_t attempt = fixture_start(f, id);
-    assert_int_equal(store_end_attempt(f->store, attempt, &end, &f->e), ERR_INTERNAL);
-    assert_non_null(strstr(f->e.text, "no result"));
-    assert_int_equal(store_run_state(f->store, id, &now, &f->e), 0);
+    int64_t attempt = fixture_start_next(f, &f->train);
+    assert_refused(f, ERR_INTERNAL, "no result", store_end_attempt(f->store, attempt, &end, &f->e));
+    assert_int_equal(store_run_state(f->store, f->id, &now, &f->e), 0);
     assert_int_equal(now.last, STORE_RUNNING);
 }
 
 TEST_WITH(struct store_fixture *f, an_ended_attempt_is_never_rewritten)
 {
-    char id[SPEC_ID_BYTES];
     struct store_end end = {.state = STORE_FAILED, .exit_code = 1, .signal = -1};
 
-    add_training(f, 1, id);
-    int64_t attempt = fixture_start(f, id);
+    int64_t attempt = fixture_start_next(f, &f->train);
     fixture_end(f, attempt, STORE_LOST);
-    assert_int_equal(store_end_attempt(f->store, attempt, &end, &f->e), ERR_INTERNAL);
-    assert_non_null(strstr(f->e.text, "already ended as lost"));
+    assert_refused(f, ERR_INTERNAL, "already ended as lost",
+                   store_end_attempt(f->store, attempt, &end, &f->e));
     assert_cell(f, "SELECT state FROM attempts", "lost");
 }
 
 TEST_WITH(struct store_fixture *f, a_late_result_is_kept_and_never_shown)
 {
-    char id[SPEC_ID_BYTES];
-
-    add_training(f, 1, id);
-    int64_t first = fixture_start(f, id);
+    int64_t first = fixture_start_next(f, &f->train);
     fixture_end(f, first, STORE_LOST);
-    int64_t second = fixture_start(f, id);
-    fixture_trained(f, first, id, 9, 1.0, "old");
-    fixture_trained(f, second, id, 9, 2.0, "new");
+    int64_t second = fixture_start(f, f->id);
+    fixture_trained(f, first, f->id, 9, 1.0, "old");
+    fixture_trained(f, second, f->id, 9, 2.0, "new");
     fixture_end(f, second, STORE_DONE);
     assert_cell(f, "SELECT group_concat(final_loss_nats) FROM trainings", "2.0");
     assert_cell(f, "SELECT group_concat(final_loss_nats||':'||current||late) FROM results",
@@ -91,26 +71,22 @@ TEST_WITH(struct store_fixture *f, a_late_result_is_kept_and_never_shown)
 
 TEST_WITH(struct store_fixture *f, a_result_twice_is_one_row)
 {
-    char id[SPEC_ID_BYTES];
-
-    add_training(f, 1, id);
-    int64_t attempt = fixture_start(f, id);
-    fixture_trained(f, attempt, id, 9, 2.0, "a");
-    fixture_trained(f, attempt, id, 9, 2.0, "a");
+    int64_t attempt = fixture_start_next(f, &f->train);
+    fixture_trained(f, attempt, f->id, 9, 2.0, "a");
+    fixture_trained(f, attempt, f->id, 9, 2.0, "a");
     fixture_end(f, attempt, STORE_DONE);
-    fixture_trained(f, attempt, id, 9, 2.0, "a");
+    fixture_trained(f, attempt, f->id, 9, 2.0, "a");
     assert_cell(f, "SELECT count(*)||' '||sum(current)||' '||sum(late) FROM results", "1 1 0");
 }
 
 TEST_WITH(struct store_fixture *f, a_shared_event_file_gives_each_run_its_own_result)
 {
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
-    char train_id[SPEC_ID_BYTES], id[2][SPEC_ID_BYTES];
+    char id[2][SPEC_ID_BYTES];
     int64_t attempt[2];
 
-    fixture_done(f, &train, 2.0, train_id);
+    fixture_done(f, &f->train, 2.0, NULL);
     for (int i = 0; i < 2; i++) {
-        struct spec eval = fixture_eval(&train, 64 * (i + 1));
+        struct spec eval = fixture_eval(&f->train, 64 * (i + 1));
         fixture_add(f, &eval, id[i]);
         attempt[i] = fixture_start(f, id[i]);
     }
@@ -129,32 +105,26 @@ TEST_WITH(struct store_fixture *f, a_shared_event_file_gives_each_run_its_own_re
 TEST_WITH(struct store_fixture *f, a_redone_run_shows_the_new_result_only)
 {
     struct store_run_state now;
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
-    char id[SPEC_ID_BYTES];
 
-    fixture_done(f, &train, 2.0, id);
-    assert_int_equal(store_clear_results(f->store, id, &f->e), 0);
-    assert_int_equal(store_run_state(f->store, id, &now, &f->e), 0);
+    fixture_done(f, &f->train, 2.0, NULL);
+    assert_int_equal(store_clear_results(f->store, f->id, &f->e), 0);
+    assert_int_equal(store_run_state(f->store, f->id, &now, &f->e), 0);
     assert_false(now.done);
     assert_int_equal(now.last, STORE_DONE);
-    fixture_done(f, &train, 3.0, id);
+    fixture_done(f, &f->train, 3.0, NULL);
     assert_cell(f, "SELECT group_concat(final_loss_nats) FROM trainings", "3.0");
     assert_cell(f, "SELECT count(*) FROM results", "2");
     assert_cell(f, "SELECT group_concat(attempt||state) FROM attempts", "1done,2done");
 }
 
-TEST_WITH(struct store_fixture *f, another_checkpoint_takes_its_evaluations_back)
+TEST_WITH(struct store_fixture *f, evaluations_of_a_replaced_checkpoint_are_no_longer_current)
 {
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
-    struct spec eval = fixture_eval(&train, 64);
-    char train_id[SPEC_ID_BYTES], id[SPEC_ID_BYTES];
-
-    fixture_done(f, &train, 2.0, train_id);
-    fixture_done(f, &eval, 9.0, id);
-    fixture_done(f, &train, 2.0, train_id); /* the same bits: the evaluation stays */
+    fixture_done(f, &f->train, 2.0, NULL);
+    fixture_done(f, &f->eval, 9.0, NULL);
+    fixture_done(f, &f->train, 2.0, NULL); /* the same bits: the evaluation stays */
     assert_cell(f, "SELECT count(*) FROM evaluations", "1");
-    int64_t attempt = fixture_start(f, train_id);
-    fixture_trained(f, attempt, train_id, 1, 2.0, "other");
+    int64_t attempt = fixture_start(f, f->id);
+    fixture_trained(f, attempt, f->id, 1, 2.0, "other");
     fixture_end(f, attempt, STORE_DONE);
     assert_cell(f, "SELECT count(*) FROM evaluations", "0");
     assert_cell(f, "SELECT count(*) FROM trainings", "1");
@@ -165,16 +135,15 @@ TEST_WITH(struct store_fixture *f, failures_count_since_the_last_good_end)
     struct store_run_state now;
     struct store_end failed = {
         .state = STORE_FAILED, .exit_code = 70, .signal = -1, .message = "it broke"};
-    char id[SPEC_ID_BYTES];
 
-    add_training(f, 1, id);
-    assert_int_equal(store_run_state(f->store, id, &now, &f->e), 0);
+    fixture_add(f, &f->train, NULL);
+    assert_int_equal(store_run_state(f->store, f->id, &now, &f->e), 0);
     assert_true(now.last == STORE_NONE && now.attempts_n == 0 && now.failures_n == 0 && !now.done);
-    fixture_end(f, fixture_start(f, id), STORE_LOST);
-    fixture_end(f, fixture_start(f, id), STORE_CANCELLED);
-    fixture_end(f, fixture_start(f, id), STORE_LOST);
-    assert_int_equal(store_end_attempt(f->store, fixture_start(f, id), &failed, &f->e), 0);
-    assert_int_equal(store_run_state(f->store, id, &now, &f->e), 0);
+    fixture_end(f, fixture_start(f, f->id), STORE_LOST);
+    fixture_end(f, fixture_start(f, f->id), STORE_CANCELLED);
+    fixture_end(f, fixture_start(f, f->id), STORE_LOST);
+    assert_int_equal(store_end_attempt(f->store, fixture_start(f, f->id), &failed, &f->e), 0);
+    assert_int_equal(store_run_state(f->store, f->id, &now, &f->e), 0);
     assert_int_equal(now.attempts_n, 4);
     assert_int_equal(now.failures_n, 2);
     assert_int_equal(now.last, STORE_FAILED);
@@ -186,20 +155,17 @@ TEST_WITH(struct store_fixture *f, failures_count_since_the_last_good_end)
 
 TEST_WITH(struct store_fixture *f, every_run_has_a_state)
 {
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
-    char id[SPEC_ID_BYTES];
-
-    fixture_add(f, &train, id);
+    fixture_add(f, &f->train, NULL);
     assert_cell(f, "SELECT state FROM run_list", "none");
-    fixture_end(f, fixture_start(f, id), STORE_LOST);
+    fixture_end(f, fixture_start(f, f->id), STORE_LOST);
     assert_cell(f, "SELECT state FROM run_list", "lost");
-    fixture_done(f, &train, 2.0, id);
+    fixture_done(f, &f->train, 2.0, NULL);
     assert_cell(f, "SELECT state FROM run_list", "done");
     assert_cell(f,
                 "SELECT group_concat(current_result) FROM (SELECT current_result FROM attempts "
                 "ORDER BY attempt)",
                 "0,1");
-    assert_int_equal(store_clear_results(f->store, id, &f->e), 0);
+    assert_int_equal(store_clear_results(f->store, f->id, &f->e), 0);
     assert_cell(f, "SELECT state FROM run_list", "none");
 }
 
@@ -208,19 +174,18 @@ TEST_WITH(struct store_fixture *f, running_attempts_are_listed_for_the_next_sche
     struct arena a;
     struct store_running *list;
     int32_t n;
-    char id[SPEC_ID_BYTES];
 
     arena_init(&a);
     for (int i = 0; i < 20; i++) {
-        add_training(f, i + 1, id);
-        int64_t attempt = fixture_start(f, id);
+        f->train.train.seed = i + 1;
+        int64_t attempt = fixture_start_next(f, &f->train);
         if (i == 0) fixture_end(f, attempt, STORE_LOST);
     }
     assert_int_equal(store_running(f->store, &a, &list, &n, &f->e), 0);
     assert_int_equal(n, 19);
     assert_int_equal(list[18].pid, 100);
     assert_int_equal(list[18].pid_start, 7);
-    assert_string_equal(list[18].run_id, id);
+    assert_string_equal(list[18].run_id, f->id);
     assert_string_equal(list[18].host, "here");
     assert_string_equal(list[18].boot_id, "boot");
     arena_fini(&a);
@@ -228,50 +193,51 @@ TEST_WITH(struct store_fixture *f, running_attempts_are_listed_for_the_next_sche
 
 TEST_WITH(struct store_fixture *f, a_checkpoint_is_named_from_the_project)
 {
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
-    char id[SPEC_ID_BYTES], path[256], sha256[65], expected[256];
+    char path[256], sha256[65], expected[256];
 
-    fixture_add(f, &train, id);
-    assert_int_equal(store_checkpoint(f->store, id, SPEC_BEST, path, sha256, &f->e), ERR_NOINPUT);
-    assert_non_null(strstr(f->e.text, "not done"));
-    fixture_done(f, &train, 2.0, id);
-    assert_int_equal(store_checkpoint(f->store, id, SPEC_BEST, path, sha256, &f->e), 0);
-    snprintf(expected, sizeof expected, "runs/%s/1/best.safetensors", id);
+    fixture_add(f, &f->train, NULL);
+    assert_refused(f, ERR_NOINPUT, "not done",
+                   store_checkpoint(f->store, f->id, SPEC_BEST, path, sha256, &f->e));
+    fixture_done(f, &f->train, 2.0, NULL);
+    assert_int_equal(store_checkpoint(f->store, f->id, SPEC_BEST, path, sha256, &f->e), 0);
+    snprintf(expected, sizeof expected, "runs/%s/1/best.safetensors", f->id);
     assert_string_equal(path, expected);
     assert_string_equal(sha256, "abc");
-    assert_int_equal(store_checkpoint(f->store, id, SPEC_LAST, path, sha256, &f->e), 0);
+    assert_int_equal(store_checkpoint(f->store, f->id, SPEC_LAST, path, sha256, &f->e), 0);
     assert_string_equal(sha256, "abc-last");
 }
 
 TEST_WITH(struct store_fixture *f, the_rate_is_the_median_of_like_runs)
 {
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
+    static const struct {
+        enum spec_kind kind;
+        const char *device_like;
+        double rate;
+    } rows[] = {{SPEC_TRAIN, "cpu", 5e9 / 2.5},
+                {SPEC_TRAIN, "a proc%", 5e9 / 2.5},
+                {SPEC_TRAIN, "cuda:0", 0},
+                {SPEC_EVAL, NULL, 0}};
     double rate = -1;
-    char id[SPEC_ID_BYTES];
 
-    assert_int_equal(store_flops_rate(f->store, SPEC_TRAIN, "cpu", &rate, &f->e), 0);
+    assert_works(f, store_flops_rate(f->store, SPEC_TRAIN, "cpu", &rate, &f->e));
     assert_true(rate == 0);
-    fixture_done(f, &train, 2.0, id);
-    assert_int_equal(store_flops_rate(f->store, SPEC_TRAIN, "cpu", &rate, &f->e), 0);
-    assert_true(rate == 5e9 / 2.5);
-    assert_int_equal(store_flops_rate(f->store, SPEC_TRAIN, "a proc%", &rate, &f->e), 0);
-    assert_true(rate == 5e9 / 2.5);
-    assert_int_equal(store_flops_rate(f->store, SPEC_TRAIN, "cuda:0", &rate, &f->e), 0);
-    assert_true(rate == 0);
-    assert_int_equal(store_flops_rate(f->store, SPEC_EVAL, NULL, &rate, &f->e), 0);
-    assert_true(rate == 0);
+    fixture_done(f, &f->train, 2.0, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_works(f,
+                     store_flops_rate(f->store, rows[i].kind, rows[i].device_like, &rate, &f->e));
+        if (rate != rows[i].rate) fail_msg("row %zu: %g", i, rate);
+    }
 }
 
 TEST_WITH(struct store_fixture *f, an_inner_transaction_fails_without_the_outer)
 {
-    char id[SPEC_ID_BYTES];
     struct store_end end = {.state = STORE_DONE, .exit_code = 0, .signal = -1};
 
-    add_training(f, 1, id);
+    fixture_add(f, &f->train, NULL);
     assert_int_equal(store_begin(f->store, &f->e), 0);
-    int64_t attempt = fixture_start(f, id);
+    int64_t attempt = fixture_start(f, f->id);
     assert_int_equal(store_end_attempt(f->store, attempt, &end, &f->e), ERR_INTERNAL);
-    fixture_trained(f, attempt, id, 3, 2.0, "a");
+    fixture_trained(f, attempt, f->id, 3, 2.0, "a");
     fixture_end(f, attempt, STORE_DONE);
     assert_int_equal(store_commit(f->store, &f->e), 0);
     assert_cell(f, "SELECT count(*) FROM trainings", "1");
@@ -280,13 +246,10 @@ TEST_WITH(struct store_fixture *f, an_inner_transaction_fails_without_the_outer)
 
 TEST_WITH(struct store_fixture *f, a_rollback_leaves_nothing)
 {
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
-    char id[SPEC_ID_BYTES];
-
     assert_int_equal(store_begin(f->store, &f->e), 0);
-    fixture_done(f, &train, 2.0, id);
+    fixture_done(f, &f->train, 2.0, NULL);
     store_rollback(f->store);
     assert_cell(f, "SELECT count(*) FROM runs", "0");
-    fixture_done(f, &train, 2.0, id); /* the attempt's id is used again, with fresh knowledge */
+    fixture_done(f, &f->train, 2.0, NULL); /* the attempt's id is used again */
     assert_cell(f, "SELECT count(*) FROM trainings", "1");
 }

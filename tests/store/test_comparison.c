@@ -1,5 +1,5 @@
-/* test_comparison.c - the view comparison: which of our numbers stand together, which beside the
- * paper's, and what was asked for and not run. */
+/* test_comparison.c - the view comparison: which of our numbers are averaged, which are compared
+ * with the paper's, and runs without a result. */
 #include "harness/test.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ static void add_seeds(struct store_fixture *f, const char *scale, bool modified,
                       const double *perplexity)
 {
     struct store_point points[3];
-    char ids[3][SPEC_ID_BYTES], train_id[SPEC_ID_BYTES];
+    char ids[3][SPEC_ID_BYTES];
 
     for (int i = 0; i < 3; i++) {
         struct spec train = fixture_train(SPEC_ALIBI, 64, i + 1);
@@ -21,7 +21,7 @@ static void add_seeds(struct store_fixture *f, const char *scale, bool modified,
         struct spec eval = fixture_eval(&train, 128);
         fixture_add(f, &eval, ids[i]);
         if (perplexity[i] > 0) {
-            fixture_done(f, &train, 2.0, train_id);
+            fixture_done(f, &train, 2.0, NULL);
             fixture_done(f, &eval, perplexity[i], ids[i]);
         }
         points[i] = (struct store_point){i, ids[i], 512, 1024, 0};
@@ -29,30 +29,20 @@ static void add_seeds(struct store_fixture *f, const char *scale, bool modified,
     assert_int_equal(store_set_points(f->store, "table5", scale, points, 3, &f->e), 0);
 }
 
-#define HEADER                                                                                     \
-    "dataset\tpanel\tseries\tmethod\tparams\tL_train\tL_valid\tsplit\tprotocol\tstride\t"          \
-    "x_name\tx\tmetric\tvalue\tunit\tnote\tsource\n"
-
 static void write_paper(struct store_fixture *f, const char *artefact)
 {
-    char path[128];
-
-    snprintf(path, sizeof path, "%s/paper.tsv", f->dir);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(HEADER
-          "WikiText-103\t\t\tALiBi\t247M\t512\t1024\tvalid\tnonoverlapping\t\t\t\tperplexity\t18.5"
-          "\tppl\t\tp. 19\n"
-          "WikiText-103\t\t\tALiBi\t247M\t512\t1024\tvalid\tsliding\t1\t\t\tperplexity\t17\tppl\t\t"
-          "\n"
-          "wikitext103\tTraining Speed\t\tALiBi\t247M\t512\t\ttrain\t\t\tinput_length\t512\t"
-          "train_wps\t28300\twords/s\t\t\n"
-          "wikitext103\t\t\tALiBi\t247M\t512\t\ttrain\t\t\t\t\tmemory_gb\t15.5\tGB\t\t\n"
-          "wikitext103\t\t\tALiBi\t247M\t512\t512\t\t\t\t\t\teval_wps\t82000\twords/s\t\t\n"
-          "wikitext103\t\t\tALiBi\t247M\t512\t3072\t\t\t\t\t\teval_wps\t14000\twords/s\t\t\n",
-          file);
-    fclose(file);
-    assert_int_equal(store_set_paper(f->store, artefact, path, &f->e), 0);
+    static const char text[] = FIXTURE_PAPER
+        "\n"
+        "WikiText-103\t\t\tALiBi\t247M\t512\t1024\tvalid\tnonoverlapping\t\t\t\tperplexity\t18.5"
+        "\tppl\t\tp. 19\n"
+        "WikiText-103\t\t\tALiBi\t247M\t512\t1024\tvalid\tsliding\t1\t\t\tperplexity\t17\tppl\t\t"
+        "\n"
+        "wikitext103\tTraining Speed\t\tALiBi\t247M\t512\t\ttrain\t\t\tinput_length\t512\t"
+        "train_wps\t28300\twords/s\t\t\n"
+        "wikitext103\t\t\tALiBi\t247M\t512\t\ttrain\t\t\t\t\tmemory_gb\t15.5\tGB\t\t\n"
+        "wikitext103\t\t\tALiBi\t247M\t512\t512\t\t\t\t\t\teval_wps\t82000\twords/s\t\t\n"
+        "wikitext103\t\t\tALiBi\t247M\t512\t3072\t\t\t\t\t\teval_wps\t14000\twords/s\t\t\n";
+    assert_works(f, fixture_set_paper(f, artefact, text));
 }
 
 TEST_EACH(store_fixture_setup, store_fixture_teardown)
@@ -71,7 +61,7 @@ TEST_WITH(struct store_fixture *f, seeds_of_one_configuration_are_averaged)
     assert_cell(f, "SELECT coalesce(paper,'-')||coalesce(delta,'-') FROM comparison", "--");
 }
 
-TEST_WITH(struct store_fixture *f, the_paper_stands_beside_its_own_configuration_only)
+TEST_WITH(struct store_fixture *f, the_papers_number_is_shown_for_its_own_configuration_only)
 {
     const double perplexity[] = {18, 19, 23};
 
@@ -87,7 +77,7 @@ TEST_WITH(struct store_fixture *f, a_modified_spec_is_not_compared_with_the_pape
     write_paper(f, "table5");
     add_seeds(f, "paper", true, perplexity);
     assert_cell(f, "SELECT ours||coalesce(paper,'-')||modified FROM comparison", "20.0-1");
-    add_seeds(f, "paper", false, perplexity); /* the same runs, asked for unmodified */
+    add_seeds(f, "paper", false, perplexity); /* the same runs, requested unmodified */
     assert_cell(f, "SELECT paper||' '||modified FROM comparison", "18.5 0");
 }
 
@@ -96,9 +86,9 @@ TEST_WITH(struct store_fixture *f, learned_positions_are_not_defined_beyond_thei
     const int32_t length[] = {64, 128};
     struct spec train = fixture_train(SPEC_LEARNED, 64, 1);
     struct store_point points[2];
-    char ids[2][SPEC_ID_BYTES], train_id[SPEC_ID_BYTES];
+    char ids[2][SPEC_ID_BYTES];
 
-    fixture_done(f, &train, 2.0, train_id);
+    fixture_done(f, &train, 2.0, NULL);
     for (int i = 0; i < 2; i++) {
         struct spec eval = fixture_eval(&train, length[i]);
         fixture_add(f, &eval, ids[i]);
@@ -134,7 +124,7 @@ static struct store_point bench(struct store_fixture *f, struct spec *s, const c
     "||unit||' '||coalesce(device,'-') AS said FROM comparison WHERE artefact='table1'"            \
     " ORDER BY metric, device)"
 
-TEST_WITH(struct store_fixture *f, speed_and_memory_of_benchmarks_stand_in_the_papers_units)
+TEST_WITH(struct store_fixture *f, speed_and_memory_of_benchmarks_have_the_papers_units)
 {
     char id[2][SPEC_ID_BYTES];
     struct spec s[2];
@@ -156,7 +146,7 @@ TEST_WITH(struct store_fixture *f, speed_and_memory_of_benchmarks_stand_in_the_p
 
 /* The paper gives 82,000 words a second at L and 14,000 at 3072: each is shown beside the benchmark
  * that read rows of that length. */
-TEST_WITH(struct store_fixture *f, a_speed_stands_beside_the_papers_at_the_length_that_was_read)
+TEST_WITH(struct store_fixture *f, a_speed_is_compared_with_the_papers_at_the_measured_length)
 {
     char id[2][SPEC_ID_BYTES];
     struct spec s[2];
@@ -209,7 +199,7 @@ TEST_WITH(struct store_fixture *f, speeds_of_two_devices_are_not_averaged)
     assert_cell(f, ROWS, expected);
 }
 
-TEST_WITH(struct store_fixture *f, a_seed_without_a_result_is_no_part_of_the_mean)
+TEST_WITH(struct store_fixture *f, a_seed_without_a_result_is_not_part_of_the_mean)
 {
     const double perplexity[] = {18, 20, 0};
 
@@ -219,7 +209,7 @@ TEST_WITH(struct store_fixture *f, a_seed_without_a_result_is_no_part_of_the_mea
                 "19.0 2 0.5 done");
 }
 
-TEST_WITH(struct store_fixture *f, what_was_asked_for_and_not_run_is_a_row_of_no_seeds)
+TEST_WITH(struct store_fixture *f, a_wanted_run_without_a_result_is_a_row_of_0_seeds)
 {
     const double perplexity[] = {0, 0, 0};
 
@@ -229,29 +219,25 @@ TEST_WITH(struct store_fixture *f, what_was_asked_for_and_not_run_is_a_row_of_no
                       "coalesce(delta,'-')||' '||state FROM comparison";
     assert_cell(f, sql, "1 - 0 18.5 - not run");
     struct spec train = fixture_train(SPEC_ALIBI, 64, 2);
-    char id[SPEC_ID_BYTES];
     snprintf(train.scale, sizeof train.scale, "paper");
-    fixture_add(f, &train, id);
-    fixture_end(f, fixture_start(f, id), STORE_DIVERGED);
+    fixture_add(f, &train, NULL);
+    fixture_end(f, fixture_start(f, f->id), STORE_DIVERGED);
     assert_cell(f, sql, "1 - 0 18.5 - diverged");
 }
 
 TEST_WITH(struct store_fixture *f, an_evaluation_that_is_not_finite_has_no_number)
 {
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1), eval = fixture_eval(&train, 128);
-    char id[SPEC_ID_BYTES], json[256];
 
-    fixture_done(f, &train, 2.0, id);
-    fixture_add(f, &eval, id);
-    int64_t attempt = fixture_start(f, id);
-    snprintf(json, sizeof json,
-             "{\"run_id\":\"%s\",\"loss_nats\":null,\"perplexity\":null,\"tokens\":100,"
-             "\"nonfinite\":3,\"eval_wps\":null,\"peak_memory_bytes\":2048,\"wall_seconds\":1,"
-             "\"checkpoint_sha256\":\"abc\"}",
-             id);
-    if (fixture_ingest(f, attempt, 1, EVENT_EVALUATED, json) < 0) fail_msg("%s", f->e.text);
+    fixture_done(f, &train, 2.0, NULL);
+    int64_t attempt = fixture_start_next(f, &eval);
+    fixture_record(f, attempt, 1, EVENT_EVALUATED,
+                   "{'run_id':'%s','loss_nats':null,'perplexity':null,'tokens':100,"
+                   "'nonfinite':3,'eval_wps':null,'peak_memory_bytes':2048,'wall_seconds':1,"
+                   "'checkpoint_sha256':'abc'}",
+                   f->id);
     fixture_end(f, attempt, STORE_DONE);
-    struct store_point point = {0, id, 512, 1024, 0};
+    struct store_point point = {0, f->id, 512, 1024, 0};
     assert_int_equal(store_set_points(f->store, "table5", "mini", &point, 1, &f->e), 0);
     assert_cell(f, "SELECT coalesce(ours,'-')||' '||seeds||' '||state FROM comparison",
                 "- 1 not finite");
@@ -259,27 +245,22 @@ TEST_WITH(struct store_fixture *f, an_evaluation_that_is_not_finite_has_no_numbe
 
 TEST_WITH(struct store_fixture *f, a_speed_that_is_the_x_of_a_figure_is_a_number_of_its_own)
 {
-    char id[SPEC_ID_BYTES], path[128];
+    static const char paper[] =
+        FIXTURE_PAPER "\nWikiText-103\t\t\tALiBi\t247M\t512\t3072\tvalid\tnonoverlapping\t\t"
+                      "train_wps\t28304\tperplexity\t18.4\tppl\t\tp. 19\n"
+                      "WikiText-103\t\t\tALiBi\t247M\t512\t1024\tvalid\tnonoverlapping\t\t"
+                      "gpu_hours\t100\tperplexity\t20\tppl\t\tp. 8\n";
     struct spec s;
-    struct store_point point = bench(f, &s, "paper", 0, 1, id);
+    struct store_point point = bench(f, &s, "paper", 0, 1, f->id);
 
-    snprintf(path, sizeof path, "%s/paper.tsv", f->dir);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(HEADER "WikiText-103\t\t\tALiBi\t247M\t512\t3072\tvalid\tnonoverlapping\t\ttrain_wps\t"
-                 "28304\tperplexity\t18.4\tppl\t\tp. 19\n"
-                 "WikiText-103\t\t\tALiBi\t247M\t512\t1024\tvalid\tnonoverlapping\t\tgpu_hours\t"
-                 "100\tperplexity\t20\tppl\t\tp. 8\n",
-          file);
-    fclose(file);
-    assert_int_equal(store_set_paper(f->store, "table1", path, &f->e), 0);
-    fixture_benched(f, &s, "GPU A", 28305, "null", id);
+    assert_works(f, fixture_set_paper(f, "table1", paper));
+    fixture_benched(f, &s, "GPU A", 28305, "null", NULL);
     assert_int_equal(store_set_points(f->store, "table1", "paper", &point, 1, &f->e), 0);
     assert_cell(f, ROWS,
                 "memory_gb - - 0 - - GB - ; train_wps 28305.0 - 1 28304.0 1.0 words/s GPU A");
-    /* hours of a training are no end result of it */
+    /* hours of a training are not a result of it */
     const double perplexity[] = {18, 19, 23};
     add_seeds(f, "paper", false, perplexity);
-    assert_int_equal(store_set_paper(f->store, "table5", path, &f->e), 0);
+    assert_works(f, fixture_set_paper(f, "table5", paper));
     assert_cell(f, "SELECT coalesce(paper,'-') FROM comparison WHERE artefact='table5'", "-");
 }

@@ -126,17 +126,15 @@ static int count_commit(void *commits_n)
 TEST_WITH(struct store_fixture *f, a_batch_is_one_commit)
 {
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
-    char id[SPEC_ID_BYTES], json[96];
     int commits_n = 0;
 
     train.train.updates = 1000;
-    fixture_add(f, &train, id);
-    int64_t attempt = fixture_start(f, id);
+    int64_t attempt = fixture_start_next(f, &train);
     sqlite3_commit_hook(f->store->connection_own, count_commit, &commits_n);
     assert_int_equal(store_begin(f->store, &f->e), 0);
     for (int i = 1; i <= 1000; i++) {
-        snprintf(json, sizeof json, "{\"update\":%d,\"loss_nats\":3.5,\"lr\":1}", i);
-        assert_int_equal(fixture_ingest(f, attempt, (uint64_t)i, EVENT_STEP, json), 0);
+        fixture_record(f, attempt, (uint64_t)i, EVENT_STEP, "{'update':%d,'loss_nats':3.5,'lr':1}",
+                       i);
     }
     assert_int_equal(commits_n, 0);
     assert_int_equal(store_commit(f->store, &f->e), 0);

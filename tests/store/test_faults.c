@@ -13,10 +13,11 @@
 
 enum { ROWS_EACH = 30, TRANSACTIONS = 4, FAULTS_MAX = 2000 };
 
+/* Behind SQLite's own file, in the same block: its methods with three of ours, and its own. */
 struct fault_file {
-    sqlite3_file base;
-    sqlite3_file *real; /* behind this struct, in the same block */
-    const char *name;   /* SQLite's; NULL: a temporary file */
+    sqlite3_io_methods methods;
+    const sqlite3_io_methods *real;
+    const char *name; /* SQLite's; NULL: a temporary file */
 };
 
 /* What a write or a truncation that was not synced yet has replaced. */
@@ -31,7 +32,6 @@ struct unsynced {
 /* The one shim of this program: SQLite hands no context to its file methods. */
 static struct {
     sqlite3_vfs vfs, *real;
-    sqlite3_io_methods methods;
     int64_t count, at; /* operations so far; the one that fails, 0: none */
     bool for_ever;
     int code;
@@ -48,16 +48,16 @@ static int fault(void)
     return shim.code;
 }
 
-static sqlite3_file *real_of(sqlite3_file *f)
+static struct fault_file *fault_of(sqlite3_file *f)
 {
-    return ((struct fault_file *)f)->real;
+    return (struct fault_file *)((char *)f + shim.real->szOsFile);
 }
 
-#define PASS(method, ...) real_of(f)->pMethods->method(real_of(f), ##__VA_ARGS__)
+#define PASS(method, ...) fault_of(f)->real->method(f, __VA_ARGS__)
 
 static void remember(sqlite3_file *f, sqlite3_int64 at, sqlite3_int64 n)
 {
-    const char *name = ((struct fault_file *)f)->name;
+    const char *name = fault_of(f)->name;
     struct unsynced *u;
 
     if (!shim.keeps || !name || n <= 0) return;
@@ -104,6 +104,7 @@ static int shim_write(sqlite3_file *f, const void *from, int n, sqlite3_int64 at
     if (code && n > 8) PASS(xWrite, from, n / 2, at); /* a torn write */
     return code ? code : PASS(xWrite, from, n, at);
 }
+
 static int shim_truncate(sqlite3_file *f, sqlite3_int64 size)
 {
     int code = fault();
@@ -111,53 +112,30 @@ static int shim_truncate(sqlite3_file *f, sqlite3_int64 size)
     if (PASS(xFileSize, &before) == SQLITE_OK) remember(f, size, before - size);
     return code ? SQLITE_IOERR_TRUNCATE : PASS(xTruncate, size);
 }
+
 /* Nobody cuts the power here, so a sync that works need not wait for the disk. */
 static int shim_sync(sqlite3_file *f, int flags)
 {
     (void)flags;
     if (fault()) return SQLITE_IOERR_FSYNC;
-    if (((struct fault_file *)f)->name) forget(((struct fault_file *)f)->name);
+    if (fault_of(f)->name) forget(fault_of(f)->name);
     return SQLITE_OK;
-}
-/* What never fails: our name, SQLite's, the parameters and the further arguments. */
-#define FORWARDED(X)                                                                               \
-    X(close, xClose, (sqlite3_file * f), ())                                                       \
-    X(read, xRead, (sqlite3_file * f, void *to, int n, sqlite3_int64 at), (, to, n, at))           \
-    X(size, xFileSize, (sqlite3_file * f, sqlite3_int64 * size), (, size))                         \
-    X(lock, xLock, (sqlite3_file * f, int level), (, level))                                       \
-    X(unlock, xUnlock, (sqlite3_file * f, int level), (, level))                                   \
-    X(check_lock, xCheckReservedLock, (sqlite3_file * f, int *out), (, out))                       \
-    X(control, xFileControl, (sqlite3_file * f, int op, void *argument), (, op, argument))         \
-    X(sector, xSectorSize, (sqlite3_file * f), ())                                                 \
-    X(characteristics, xDeviceCharacteristics, (sqlite3_file * f), ())                             \
-    X(shm_map, xShmMap, (sqlite3_file * f, int page, int bytes, int extend, void volatile **out),  \
-      (, page, bytes, extend, out))                                                                \
-    X(shm_lock, xShmLock, (sqlite3_file * f, int offset, int n, int flags), (, offset, n, flags))  \
-    X(shm_unmap, xShmUnmap, (sqlite3_file * f, int delete_it), (, delete_it))
-#define UNWRAP(...) __VA_ARGS__
-#define FORWARD(name, method, parameters, arguments)                                               \
-    static int shim_##name parameters                                                              \
-    {                                                                                              \
-        return real_of(f)->pMethods->method(real_of(f) UNWRAP arguments);                          \
-    }
-FORWARDED(FORWARD)
-
-static void shim_shm_barrier(sqlite3_file *f)
-{
-    PASS(xShmBarrier);
 }
 
 static int shim_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file, int flags,
                      int *out_flags)
 {
-    struct fault_file *f = (struct fault_file *)file;
+    struct fault_file *f = fault_of(file);
 
     (void)vfs;
-    f->base.pMethods = NULL;
-    f->real = (sqlite3_file *)(f + 1);
-    f->name = name;
-    int rc = shim.real->xOpen(shim.real, name, f->real, flags, out_flags);
-    if (rc == SQLITE_OK) f->base.pMethods = &shim.methods;
+    int rc = shim.real->xOpen(shim.real, name, file, flags, out_flags);
+    if (!file->pMethods) return rc;
+    *f = (struct fault_file){*file->pMethods, file->pMethods, name};
+    f->methods.xWrite = shim_write;
+    f->methods.xTruncate = shim_truncate;
+    f->methods.xSync = shim_sync;
+    f->methods.iVersion = 2; /* without reading through a map of the file */
+    file->pMethods = &f->methods;
     return rc;
 }
 
@@ -174,28 +152,9 @@ static void install_shim(void)
     shim.real = sqlite3_vfs_find(NULL);
     shim.vfs = *shim.real;
     shim.vfs.zName = "faults";
-    shim.vfs.szOsFile = (int)sizeof(struct fault_file) + shim.real->szOsFile;
+    shim.vfs.szOsFile = shim.real->szOsFile + (int)sizeof(struct fault_file);
     shim.vfs.xOpen = shim_open;
     shim.vfs.xDelete = shim_delete;
-    shim.methods = (sqlite3_io_methods){2,
-                                        shim_close,
-                                        shim_read,
-                                        shim_write,
-                                        shim_truncate,
-                                        shim_sync,
-                                        shim_size,
-                                        shim_lock,
-                                        shim_unlock,
-                                        shim_check_lock,
-                                        shim_control,
-                                        shim_sector,
-                                        shim_characteristics,
-                                        shim_shm_map,
-                                        shim_shm_lock,
-                                        shim_shm_barrier,
-                                        shim_shm_unmap,
-                                        NULL,
-                                        NULL};
     sqlite3_vfs_register(&shim.vfs, 1);
 }
 
@@ -224,10 +183,9 @@ static void fail_at_every_operation(struct store_fixture *f, int code, enum faul
     unsigned seed = 20220422;
     char shared[sizeof f->path + 8];
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
-    char id[SPEC_ID_BYTES];
     int k = 1;
 
-    fixture_add(f, &train, id);
+    fixture_add(f, &train, NULL);
     shim.code = code;
     shim.for_ever = kind != FAULT_ONCE;
     snprintf(shared, sizeof shared, "%s-shm", f->path);
@@ -237,7 +195,7 @@ static void fail_at_every_operation(struct store_fixture *f, int code, enum faul
         shim.at = k;
         shim.keeps = kind >= FAULT_POWER;
         forget(NULL);
-        int acknowledged = write_some(f->store, id);
+        int acknowledged = write_some(f->store, f->id);
         store_fixture_close(f); /* under the fault too: the checkpoint at the end may fail */
         shim.at = 0;
         shim.keeps = false;

@@ -5,30 +5,23 @@
 
 #include "store/store_fixture.h"
 
-static int64_t start_training(struct store_fixture *f, int32_t updates, char id[SPEC_ID_BYTES])
+static int64_t start_training(struct store_fixture *f, int32_t updates)
 {
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
-
-    train.train.updates = updates;
-    fixture_add(f, &train, id);
-    return fixture_start(f, id);
+    f->train.train.updates = updates;
+    return fixture_start_next(f, &f->train);
 }
 
 static void ingest_step(struct store_fixture *f, int64_t attempt, uint64_t sequence, int update)
 {
-    char json[160];
-
-    snprintf(json, sizeof json, "{\"update\":%d,\"loss_nats\":%d.5,\"lr\":0.01,\"grad_norm\":1}",
-             update, update);
-    assert_int_equal(fixture_ingest(f, attempt, sequence, EVENT_STEP, json), 0);
+    fixture_record(f, attempt, sequence, EVENT_STEP,
+                   "{'update':%d,'loss_nats':%d.5,'lr':0.01,'grad_norm':1}", update, update);
 }
 
 TEST_EACH(store_fixture_setup, store_fixture_teardown)
 
 TEST_WITH(struct store_fixture *f, steps_are_decimated_by_their_number)
 {
-    char id[SPEC_ID_BYTES];
-    int64_t attempt = start_training(f, 2500, id);
+    int64_t attempt = start_training(f, 2500);
 
     assert_int_equal(store_begin(f->store, &f->e), 0);
     for (int i = 1; i <= 2500; i++) ingest_step(f, attempt, (uint64_t)i, i);
@@ -40,8 +33,7 @@ TEST_WITH(struct store_fixture *f, steps_are_decimated_by_their_number)
 
 TEST_WITH(struct store_fixture *f, a_short_run_keeps_every_step)
 {
-    char id[SPEC_ID_BYTES];
-    int64_t attempt = start_training(f, 20, id);
+    int64_t attempt = start_training(f, 20);
 
     for (int i = 1; i <= 20; i++) ingest_step(f, attempt, (uint64_t)i, i);
     for (int i = 1; i <= 20; i++) ingest_step(f, attempt, (uint64_t)i, i);
@@ -50,99 +42,79 @@ TEST_WITH(struct store_fixture *f, a_short_run_keeps_every_step)
 
 TEST_WITH(struct store_fixture *f, every_validation_is_kept)
 {
-    char id[SPEC_ID_BYTES];
-    int64_t attempt = start_training(f, 100000, id);
+    int64_t attempt = start_training(f, 100000);
 
     for (int i = 0; i < 2; i++)
-        assert_int_equal(fixture_ingest(f, attempt, 7, EVENT_VALIDATION,
-                                        "{\"update\":77,\"epoch\":1,\"loss_nats\":3.5,"
-                                        "\"perplexity\":33.1,\"best\":true}"),
-                         0);
+        fixture_record(f, attempt, 7, EVENT_VALIDATION,
+                       "{'update':77,'epoch':1,'loss_nats':3.5,"
+                       "'perplexity':33.1,'best':true}");
     assert_cell(f, "SELECT split||step||' '||epoch||' '||perplexity||' '||best FROM curves",
                 "valid77 1 33.1 1");
 }
 
 TEST_WITH(struct store_fixture *f, a_resumed_training_shows_each_step_once)
 {
-    char id[SPEC_ID_BYTES];
-    int64_t first = start_training(f, 20, id);
+    int64_t first = start_training(f, 20);
 
     for (int i = 1; i <= 12; i++) ingest_step(f, first, (uint64_t)i, i);
     fixture_end(f, first, STORE_LOST);
-    int64_t second = fixture_start(f, id);
+    int64_t second = fixture_start(f, f->id);
     for (int i = 9; i <= 20; i++) ingest_step(f, second, (uint64_t)i, i);
     assert_cell(f, "SELECT count(*)||' '||count(DISTINCT step) FROM curves", "20 20");
     assert_cell(f, "SELECT min(step) FROM curves WHERE attempt=2", "9");
-    fixture_trained(f, second, id, 99, 2.0, "a");
+    fixture_trained(f, second, f->id, 99, 2.0, "a");
     fixture_end(f, second, STORE_DONE);
-    int64_t third = fixture_start(f, id);
+    int64_t third = fixture_start(f, f->id);
     ingest_step(f, third, 1, 1);
     assert_cell(f, "SELECT count(*)||' '||max(attempt) FROM curves", "20 2");
 }
 
 TEST_WITH(struct store_fixture *f, a_loss_that_is_not_finite_is_null)
 {
-    char id[SPEC_ID_BYTES];
-    int64_t attempt = start_training(f, 20, id);
+    int64_t attempt = start_training(f, 20);
 
-    assert_int_equal(fixture_ingest(f, attempt, 1, EVENT_STEP,
-                                    "{\"update\":3,\"loss_nats\":null,\"lr\":1,"
-                                    "\"grad_norm\":null}"),
-                     0);
+    fixture_record(f, attempt, 1, EVENT_STEP,
+                   "{'update':3,'loss_nats':null,'lr':1,"
+                   "'grad_norm':null}");
     assert_cell(f, "SELECT coalesce(loss_nats,'-')||lr FROM curves", "-1.0");
 }
 
 TEST_WITH(struct store_fixture *f, started_names_the_machine_in_the_attempt)
 {
-    char id[SPEC_ID_BYTES];
-    int64_t attempt = start_training(f, 20, id);
+    int64_t attempt = start_training(f, 20);
 
     assert_cell(f, "SELECT device||host FROM attempts", "cpuhere");
-    assert_int_equal(fixture_ingest(f, attempt, 1, EVENT_STARTED,
-                                    "{\"pid\":1,\"host\":\"there\",\"device\":\"a processor\","
-                                    "\"backend\":\"cpu\",\"blas\":\"OpenBLAS\",\"threads\":2,"
-                                    "\"code_id\":\"c0de\",\"program\":\"alibi\"}"),
-                     0);
+    fixture_record(f, attempt, 1, EVENT_STARTED,
+                   "{'pid':1,'host':'there','device':'a processor',"
+                   "'backend':'cpu','blas':'OpenBLAS','threads':2,"
+                   "'code_id':'c0de','program':'alibi'}");
     assert_cell(f, "SELECT device||'|'||host||'|'||blas||'|'||threads||'|'||code_id FROM attempts",
                 "a processor|here|OpenBLAS|2|c0de");
 }
 
 TEST_WITH(struct store_fixture *f, the_algorithms_that_a_device_chose_stay_with_the_attempt)
 {
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
-    char id[SPEC_ID_BYTES];
+    int64_t attempt = fixture_start_next(f, &f->train);
 
-    fixture_add(f, &train, id);
-    int64_t attempt = fixture_start(f, id);
-    assert_int_equal(
-        fixture_ingest(f, attempt, 1, EVENT_ENDED,
-                       "{\"state\":\"failed\",\"choices\":\"cublasLt 12\\n64x64 algo 7\"}"),
-        0);
+    fixture_record(f, attempt, 1, EVENT_ENDED,
+                   "{'state':'failed','choices':'cublasLt 12\\n64x64 algo 7'}");
     fixture_end(f, attempt, STORE_FAILED);
     assert_cell(f, "SELECT choices FROM attempts", "cublasLt 12\n64x64 algo 7");
     /* an ended attempt keeps what it has */
-    assert_int_equal(fixture_ingest(f, attempt, 1, EVENT_ENDED, "{\"choices\":\"others\"}"), 0);
+    fixture_record(f, attempt, 1, EVENT_ENDED, "{'choices':'others'}");
     assert_cell(f, "SELECT choices FROM attempts", "cublasLt 12\n64x64 algo 7");
-    attempt = fixture_start(f, id);
-    assert_int_equal(fixture_ingest(f, attempt, 1, EVENT_ENDED, "{\"state\":\"failed\"}"), 0);
+    attempt = fixture_start(f, f->id);
+    fixture_record(f, attempt, 1, EVENT_ENDED, "{'state':'failed'}");
     assert_cell(f, "SELECT choices FROM attempts WHERE attempt=2", "NULL");
     assert_int_equal(fixture_ingest(f, attempt, 1, EVENT_ENDED, "{\"choices\":7}"), ERR_DATA);
 }
 
 TEST_WITH(struct store_fixture *f, nonfinite_targets_leave_no_perplexity)
 {
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
-    struct spec eval = fixture_eval(&train, 64);
-    char id[SPEC_ID_BYTES], json[256];
-
-    fixture_add(f, &eval, id);
-    int64_t attempt = fixture_start(f, id);
-    snprintf(json, sizeof json,
-             "{\"run_id\":\"%s\",\"loss_nats\":2.5,\"perplexity\":null,\"tokens\":100,"
-             "\"nonfinite\":3,\"checkpoint_sha256\":\"x\"}",
-             id);
-    assert_int_equal(fixture_ingest(f, attempt, 2, EVENT_EVALUATED, json), 0);
-    fixture_end(f, attempt, STORE_DONE);
+    fixture_result(f, &f->eval, EVENT_EVALUATED,
+                   "{'run_id':'%s','loss_nats':2.5,'perplexity':null,'tokens':100,'nonfinite':3,"
+                   "'checkpoint_sha256':'x'}",
+                   f->id);
     assert_cell(f,
                 "SELECT coalesce(perplexity,'-')||coalesce(loss_nats,'-')||nonfinite FROM "
                 "evaluations",
@@ -151,20 +123,16 @@ TEST_WITH(struct store_fixture *f, nonfinite_targets_leave_no_perplexity)
 
 TEST_WITH(struct store_fixture *f, a_wrong_field_names_run_record_and_field)
 {
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
-    struct spec eval = fixture_eval(&train, 64);
-    char id[SPEC_ID_BYTES], json[256];
+    int64_t attempt = fixture_start_next(f, &f->eval);
+    char json[256];
 
-    fixture_add(f, &eval, id);
-    int64_t attempt = fixture_start(f, id);
     snprintf(json, sizeof json,
-             "{\"run_id\":\"%s\",\"loss_nats\":2.5,\"tokens\":1,\"nonfinite\":0}", id);
-    assert_int_equal(fixture_ingest(f, attempt, 4, EVENT_EVALUATED, json), ERR_DATA);
-    assert_non_null(strstr(f->e.text, "perplexity"));
+             "{\"run_id\":\"%s\",\"loss_nats\":2.5,\"tokens\":1,\"nonfinite\":0}", f->id);
+    assert_refused(f, ERR_DATA, "perplexity", fixture_ingest(f, attempt, 4, EVENT_EVALUATED, json));
     assert_non_null(strstr(f->e.text, "record 4"));
-    assert_non_null(strstr(f->e.text, id));
-    assert_int_equal(fixture_ingest(f, attempt, 5, EVENT_EVALUATED, "{\"tokens\":1}"), ERR_DATA);
-    assert_non_null(strstr(f->e.text, "run_id"));
+    assert_non_null(strstr(f->e.text, f->id));
+    assert_refused(f, ERR_DATA, "run_id",
+                   fixture_ingest(f, attempt, 5, EVENT_EVALUATED, "{\"tokens\":1}"));
     assert_int_equal(fixture_ingest(f, attempt, 6, EVENT_STEP, "{\"update\":\"three\"}"), ERR_DATA);
     assert_int_equal(fixture_ingest(f, attempt, 7, (enum event_type)99, "{}"), ERR_DATA);
     assert_int_equal(fixture_ingest(f, attempt + 1, 7, EVENT_STEP, "{}"), ERR_INTERNAL);
@@ -173,37 +141,30 @@ TEST_WITH(struct store_fixture *f, a_wrong_field_names_run_record_and_field)
 
 TEST_WITH(struct store_fixture *f, progress_is_the_newest_of_running_attempts)
 {
-    char id[SPEC_ID_BYTES];
-    int64_t attempt = start_training(f, 20, id);
+    int64_t attempt = start_training(f, 20);
 
     assert_cell(f, "SELECT coalesce(done,'-') FROM progress", "-");
-    assert_int_equal(fixture_ingest(f, attempt, 5, EVENT_PROGRESS,
-                                    "{\"done\":5,\"total\":20,\"loss_nats\":3,\"wps\":100.5}"),
-                     0);
-    assert_int_equal(fixture_ingest(f, attempt, 4, EVENT_PROGRESS, "{\"done\":4,\"total\":20}"), 0);
+    fixture_record(f, attempt, 5, EVENT_PROGRESS,
+                   "{'done':5,'total':20,'loss_nats':3,'wps':100.5}");
+    fixture_record(f, attempt, 4, EVENT_PROGRESS, "{'done':4,'total':20}");
     assert_cell(f, "SELECT done||'/'||total||' '||loss_nats||' '||wps FROM progress",
                 "5.0/20.0 3.0 100.5");
     fixture_end(f, attempt, STORE_CANCELLED);
     assert_cell(f, "SELECT count(*) FROM progress", "0");
-    assert_int_equal(fixture_ingest(f, attempt, 6, EVENT_PROGRESS, "{\"done\":6,\"total\":20}"), 0);
+    fixture_record(f, attempt, 6, EVENT_PROGRESS, "{'done':6,'total':20}");
     assert_cell(f, "SELECT count(*) FROM progress_now", "0");
 }
 
 TEST_WITH(struct store_fixture *f, a_bench_shows_its_speed)
 {
     struct spec bench = fixture_train(SPEC_ROTARY, 512, 1);
-    char id[SPEC_ID_BYTES], json[256];
 
     bench.kind = SPEC_BENCH;
     bench.bench_mode = 1;
-    fixture_add(f, &bench, id);
-    int64_t attempt = fixture_start(f, id);
-    snprintf(json, sizeof json,
-             "{\"run_id\":\"%s\",\"wps\":1234.5,\"peak_memory_bytes\":77,\"mfu\":0.5,"
-             "\"batch_tokens\":512,\"wall_seconds\":1}",
-             id);
-    assert_int_equal(fixture_ingest(f, attempt, 2, EVENT_BENCHED, json), 0);
-    fixture_end(f, attempt, STORE_DONE);
+    fixture_result(f, &bench, EVENT_BENCHED,
+                   "{'run_id':'%s','wps':1234.5,'peak_memory_bytes':77,'mfu':0.5,"
+                   "'batch_tokens':512,'wall_seconds':1}",
+                   f->id);
     assert_cell(f,
                 "SELECT position||L_train||mode||' '||batch_tokens||' '||wps||' '||"
                 "peak_memory_bytes||' '||mfu FROM benchmarks",
@@ -213,14 +174,12 @@ TEST_WITH(struct store_fixture *f, a_bench_shows_its_speed)
 TEST_WITH(struct store_fixture *f, text_from_outside_stays_text)
 {
     static const char hostile[] = "'); DROP TABLE runs; --\"`$(x)%n";
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     struct store_claim claim = {hostile, hostile, "supported", hostile};
-    char id[SPEC_ID_BYTES];
 
-    snprintf(train.data.dataset, sizeof train.data.dataset, "%s", hostile);
-    snprintf(train.model.name, sizeof train.model.name, "%s", hostile);
-    fixture_done(f, &train, 2.0, id);
-    struct store_point point = {0, id, 64, 0, 0};
+    snprintf(f->train.data.dataset, sizeof f->train.data.dataset, "%s", hostile);
+    snprintf(f->train.model.name, sizeof f->train.model.name, "%s", hostile);
+    fixture_done(f, &f->train, 2.0, NULL);
+    struct store_point point = {0, f->id, 64, 0, 0};
     assert_int_equal(store_set_points(f->store, hostile, hostile, &point, 1, &f->e), 0);
     assert_int_equal(store_set_claims(f->store, hostile, hostile, &claim, 1, &f->e), 0);
     assert_cell(f, "SELECT dataset FROM trainings", hostile);

@@ -2,160 +2,150 @@
 #include "harness/test.h"
 
 #include <string.h>
-
-#include <sqlite3.h>
+#include <unistd.h>
 
 #include "store/store_fixture.h"
 
-struct pair {
-    struct store_fixture *here, *there;
-};
+static struct store_fixture *here, *there;
 
-static int setup_pair(void **state)
+static int setup(void **state)
 {
-    struct pair *p = calloc(1, sizeof *p);
-    void *fixture;
-
-    assert_non_null(p);
-    store_fixture_setup(&fixture);
-    p->here = fixture;
-    store_fixture_setup(&fixture);
-    p->there = fixture;
-    *state = p;
-    return 0;
+    (void)state;
+    return store_fixture_setup((void **)&here) + store_fixture_setup((void **)&there);
 }
 
-static int teardown_pair(void **state)
+static int teardown(void **state)
 {
-    struct pair *p = *state;
-    void *fixture = p->here;
-
-    store_fixture_teardown(&fixture);
-    fixture = p->there;
-    store_fixture_teardown(&fixture);
-    free(p);
-    return 0;
+    (void)state;
+    return store_fixture_teardown((void **)&here) + store_fixture_teardown((void **)&there);
 }
 
-TEST_EACH(setup_pair, teardown_pair)
-
-TEST_WITH(struct pair *p, runs_made_elsewhere_are_ingested)
+/* Merges what is there, which adds so many done runs. The folder names the results.db in it. */
+static void merge(int32_t expected)
 {
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
-    struct spec eval = fixture_eval(&train, 128);
-    char train_id[SPEC_ID_BYTES], id[SPEC_ID_BYTES], expected[256], path[256], sha256[65];
     int32_t added = -1;
 
-    fixture_done(p->there, &train, 2.0, train_id);
-    fixture_done(p->there, &eval, 9.0, id);
-    struct store_point point = {4, id, 512, 1024, 0};
-    assert_int_equal(store_set_points(p->there->store, "table5", "mini", &point, 1, &p->there->e),
-                     0);
-    /* the folder names the results.db in it; its writer may be at work */
-    if (store_merge(p->here->store, p->there->dir, &added, &p->here->e) < 0)
-        fail_msg("%s", p->here->e.text);
-    assert_int_equal(added, 2);
-    assert_cell(p->here, "SELECT perplexity||' '||L_valid_nominal FROM evaluations", "9.0 1024");
-    assert_cell(p->here, "SELECT targets||' '||nll FROM position_loss", "100 250.0");
-    snprintf(expected, sizeof expected, "%s/runs/%s/1/log", p->there->dir, id);
-    assert_cell(p->here,
-                "SELECT log_path FROM attempts WHERE run_id=(SELECT run_id FROM evaluations)",
+    assert_works(here, store_merge(here->store, there->dir, &added, &here->e));
+    assert_int_equal(added, expected);
+}
+
+TEST_EACH(setup, teardown)
+
+TEST(runs_made_elsewhere_are_ingested)
+{
+    char train_id[SPEC_ID_BYTES], expected[256], path[256], sha256[65];
+
+    fixture_done(there, &there->train, 2.0, train_id);
+    fixture_done(there, &there->eval, 9.0, NULL);
+    struct store_point point = {4, there->id, 512, 1024, 0};
+    assert_works(there, store_set_points(there->store, "table5", "mini", &point, 1, &there->e));
+    /* its writer may be at work */
+    merge(2);
+    assert_cell(here, "SELECT perplexity||' '||L_valid_nominal FROM evaluations", "9.0 1024");
+    assert_cell(here, "SELECT targets||' '||nll FROM position_loss", "100 250.0");
+    snprintf(expected, sizeof expected, "%s/runs/%s/1/log", there->dir, there->id);
+    assert_cell(here, "SELECT log_path FROM attempts WHERE run_id=(SELECT run_id FROM evaluations)",
                 expected);
-    assert_int_equal(
-        store_checkpoint(p->here->store, train_id, SPEC_BEST, path, sha256, &p->here->e), 0);
+    assert_works(here, store_checkpoint(here->store, train_id, SPEC_BEST, path, sha256, &here->e));
     assert_int_equal(path[0], '/');
-    assert_int_equal(store_check(p->here->store, &p->here->e), 0);
+    assert_int_equal(store_check(here->store, &here->e), 0);
 }
 
-TEST_WITH(struct pair *p, a_file_that_lacks_a_field_is_merged_without_it)
+TEST(a_file_that_lacks_a_field_is_merged_without_it)
 {
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
-    char id[SPEC_ID_BYTES];
-    int32_t added = -1;
 
-    fixture_done(p->there, &train, 2.0, id);
-    store_fixture_close(p->there);
-    fixture_raw(p->there->path, "PRAGMA writable_schema=ON; DELETE FROM sqlite_schema WHERE "
-                                "type='view'; PRAGMA writable_schema=RESET; ALTER TABLE results "
-                                "DROP COLUMN mfu");
-    if (store_merge(p->here->store, p->there->path, &added, &p->here->e) < 0)
-        fail_msg("%s", p->here->e.text);
-    assert_int_equal(added, 1);
-    assert_cell(p->here, "SELECT final_loss_nats||coalesce(mfu,'-') FROM results", "2.0-");
+    fixture_done(there, &there->train, 2.0, NULL);
+    store_fixture_close(there);
+    fixture_raw(there->path, "PRAGMA writable_schema=ON; DELETE FROM sqlite_schema WHERE "
+                             "type='view'; PRAGMA writable_schema=RESET; ALTER TABLE results "
+                             "DROP COLUMN mfu");
+    merge(1);
+    assert_cell(here, "SELECT final_loss_nats||coalesce(mfu,'-') FROM results", "2.0-");
 }
 
-TEST_WITH(struct pair *p, merging_twice_changes_nothing)
+TEST(merging_twice_changes_nothing)
 {
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
-    char id[SPEC_ID_BYTES];
-    int32_t added = -1;
 
-    fixture_done(p->there, &train, 2.0, id);
-    assert_int_equal(store_merge(p->here->store, p->there->path, &added, &p->here->e), 0);
-    assert_int_equal(store_merge(p->here->store, p->there->path, &added, &p->here->e), 0);
-    assert_int_equal(added, 0);
-    assert_cell(p->here, "SELECT count(*) FROM attempts", "1");
-    assert_cell(p->here, "SELECT count(*) FROM results", "1");
-    assert_cell(p->there, "SELECT count(*) FROM results", "1");
+    fixture_done(there, &there->train, 2.0, NULL);
+    merge(1);
+    merge(0);
+    assert_cell(here, "SELECT count(*) FROM attempts", "1");
+    assert_cell(here, "SELECT count(*) FROM results", "1");
+    assert_cell(there, "SELECT count(*) FROM results", "1");
 }
 
-TEST_WITH(struct pair *p, a_result_that_is_here_stays)
+TEST(a_result_that_is_here_stays)
 {
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     struct spec other = fixture_train(SPEC_ALIBI, 64, 2);
-    char id[SPEC_ID_BYTES];
-    int32_t added = -1;
 
-    fixture_done(p->here, &train, 1.0, id);
-    fixture_done(p->there, &train, 2.0, id);
-    fixture_done(p->there, &other, 3.0, id);
-    fixture_start(p->there, id); /* running there: not ours to settle */
-    assert_int_equal(store_merge(p->here->store, p->there->path, &added, &p->here->e), 0);
-    assert_int_equal(added, 1);
-    assert_cell(p->here,
+    fixture_done(here, &there->train, 1.0, NULL);
+    fixture_done(there, &there->train, 2.0, NULL);
+    fixture_done(there, &other, 3.0, NULL);
+    fixture_start(there, there->id); /* running there: not merged */
+    merge(1);
+    assert_cell(here,
                 "SELECT group_concat(pair) FROM (SELECT seed||':'||final_loss_nats AS pair FROM "
                 "trainings ORDER BY seed)",
                 "1:1.0,2:3.0");
-    assert_cell(p->here,
+    assert_cell(here,
                 "SELECT group_concat(attempt) FROM attempts JOIN runs USING(run_id) WHERE "
                 "seed=1",
                 "1,2");
-    assert_cell(p->here, "SELECT count(*) FROM attempts WHERE state='running'", "0");
+    assert_cell(here, "SELECT count(*) FROM attempts WHERE state='running'", "0");
 }
 
-TEST_WITH(struct pair *p, an_evaluation_of_another_checkpoint_is_not_shown)
+TEST(an_evaluation_of_another_checkpoint_is_not_shown)
 {
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
-    struct spec eval = fixture_eval(&train, 128);
-    char train_id[SPEC_ID_BYTES], id[SPEC_ID_BYTES];
-    int32_t added = -1;
-
-    fixture_add(p->here, &train, train_id);
-    int64_t attempt = fixture_start(p->here, train_id);
-    fixture_trained(p->here, attempt, train_id, 1, 2.0, "mine");
-    fixture_end(p->here, attempt, STORE_DONE);
-    fixture_done(p->there, &train, 2.0, train_id);
-    fixture_done(p->there, &eval, 9.0, id);
-    assert_int_equal(store_merge(p->here->store, p->there->path, &added, &p->here->e), 0);
-    assert_int_equal(added, 0);
-    assert_cell(p->here, "SELECT count(*) FROM evaluations", "0");
-    assert_cell(p->here, "SELECT count(*) FROM results", "3");
+    int64_t attempt = fixture_start_next(here, &here->train);
+    fixture_trained(here, attempt, here->id, 1, 2.0, "mine");
+    fixture_end(here, attempt, STORE_DONE);
+    fixture_done(there, &there->train, 2.0, NULL);
+    fixture_done(there, &there->eval, 9.0, NULL);
+    merge(0);
+    assert_cell(here, "SELECT count(*) FROM evaluations", "0");
+    assert_cell(here, "SELECT count(*) FROM results", "3");
 }
 
-TEST_WITH(struct pair *p, what_cannot_be_merged_says_why)
+TEST(what_cannot_be_merged_says_why)
 {
-    sqlite3 *raw = NULL;
+    static const struct {
+        const char *sql; /* first, by another program on the file that is there */
+        int code;
+        const char *word;
+    } rows[] = {
+        {"PRAGMA user_version=99", ERR_UNAVAILABLE, "version 99"},
+        {"PRAGMA user_version=3; PRAGMA legacy_alter_table=ON; ALTER TABLE points RENAME TO kept;"
+         "CREATE VIEW points AS SELECT * FROM kept; ALTER TABLE results RENAME TO kept_results;"
+         "CREATE VIEW results AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n)"
+         " SELECT k.* FROM kept_results k, n",
+         ERR_DATA, "lacks a table"},
+    };
+    struct store *to = here->store;
+    struct store_run_state run;
 
-    assert_int_equal(store_merge(p->here->store, "/nowhere/results.db", NULL, &e), ERR_NOINPUT);
-    assert_int_equal(store_merge(p->here->store, p->here->path, NULL, &e), ERR_USAGE);
-    assert_non_null(strstr(e.text, "own file"));
-    assert_int_equal(store_begin(p->here->store, &e), 0);
-    assert_int_equal(store_merge(p->here->store, p->there->path, NULL, &e), ERR_USAGE);
-    store_rollback(p->here->store);
-    store_fixture_close(p->there);
-    assert_int_equal(sqlite3_open(p->there->path, &raw), SQLITE_OK);
-    sqlite3_exec(raw, "PRAGMA user_version=99", NULL, NULL, NULL);
-    sqlite3_close(raw);
-    assert_int_equal(store_merge(p->here->store, p->there->path, NULL, &e), ERR_UNAVAILABLE);
-    assert_non_null(strstr(e.text, "version 99"));
+    assert_refused(here, ERR_NOINPUT, "", store_merge(to, "/nowhere/results.db", NULL, &here->e));
+    assert_refused(here, ERR_USAGE, "own file", store_merge(to, here->path, NULL, &here->e));
+    assert_works(here, store_begin(to, &here->e));
+    assert_refused(here, ERR_USAGE, "transaction", store_merge(to, there->path, NULL, &here->e));
+    store_rollback(to);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fixture_raw(there->path, rows[i].sql);
+        assert_refused(here, rows[i].code, rows[i].word,
+                       store_merge(to, there->path, NULL, &here->e));
+        assert_non_null(strstr(here->e.text, there->path));
+    }
+    /* nor does the open store read a view in place of a table */
+    assert_refused(there, ERR_DATA, "view or trigger",
+                   store_run_state(there->store, "0123456789abcdef", &run, &there->e));
+}
+
+/* The message must not make a user move his own file away. */
+TEST(damage_of_a_merged_file_names_that_file)
+{
+    store_fixture_close(there);
+    assert_int_equal(truncate(there->path, 5 * 4096), 0);
+    assert_refused(here, ERR_DATA, there->path,
+                   store_merge(here->store, there->path, NULL, &here->e));
+    assert_null(strstr(here->e.text, here->path));
+    assert_non_null(strstr(here->e.text, "`alibi merge runs/`"));
 }

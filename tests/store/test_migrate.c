@@ -44,25 +44,18 @@ static const char *const next_views[] = {
 /* Writes the frozen file of a version to the fixture's path. */
 static void thaw(struct store_fixture *f, int version)
 {
-    struct arena a;
-    sqlite3 *raw = NULL;
-    char path[64], *sql = NULL;
-    size_t n;
+    char path[64];
 
-    arena_init(&a);
     store_fixture_close(f);
     unlink(f->path);
     snprintf(path, sizeof path, "tests/store/frozen/v%d.sql", version);
-    if (file_read(&a, &sql, &n, path, 1 << 20, &f->e) < 0) fail_msg("%s", f->e.text);
-    assert_int_equal(sqlite3_open(f->path, &raw), SQLITE_OK);
-    if (sqlite3_exec(raw, sql, NULL, NULL, NULL) != SQLITE_OK) fail_msg("%s", sqlite3_errmsg(raw));
-    sqlite3_close(raw);
-    arena_fini(&a);
+    char *sql = test_read(path);
+    fixture_raw(f->path, sql);
+    free(sql);
 }
-
 TEST_EACH(store_fixture_setup, store_fixture_teardown)
 
-TEST_WITH(struct store_fixture *f, every_released_version_opens_and_says_the_same)
+TEST_WITH(struct store_fixture *f, every_released_version_opens_with_the_same_content)
 {
     for (int version = 1; version <= schema_steps_n; version++) {
         thaw(f, version);
@@ -160,7 +153,7 @@ TEST_WITH(struct store_fixture *f, a_migration_is_whole_and_leaves_a_copy)
 
     thaw(f, schema_steps_n);
     store_fixture_open(f, STORE_WRITE);
-    if (migrate_run(f->store, next_steps, 2, next_views, &f->e) < 0) fail_msg("%s", f->e.text);
+    assert_works(f, migrate_run(f->store, next_steps, 2, next_views, &f->e));
     assert_int_equal(database_number(f->store, &version, "PRAGMA user_version", &f->e), 0);
     assert_int_equal(version, 4);
     assert_cell(f, "SELECT count(note)||count(*) FROM evaluations", "01");
@@ -183,8 +176,8 @@ TEST_WITH(struct store_fixture *f, a_migration_that_fails_leaves_the_old_file)
     store_fixture_open(f, STORE_WRITE);
     assert_true(migrate_run(f->store, broken_steps, 2, next_views, &f->e) < 0);
     assert_non_null(strstr(f->e.text, "migration from version 3 to 4"));
-    assert_int_equal(migrate_run(f->store, orphan_steps, 2, next_views, &f->e), ERR_DATA);
-    assert_non_null(strstr(f->e.text, "rows that do not exist"));
+    assert_refused(f, ERR_DATA, "rows that do not exist",
+                   migrate_run(f->store, orphan_steps, 2, next_views, &f->e));
     assert_int_equal(database_number(f->store, &version, "PRAGMA user_version", &f->e), 0);
     assert_int_equal(version, 3);
     assert_int_equal(database_number(f->store, &version, "PRAGMA foreign_keys", &f->e), 0);
@@ -202,12 +195,12 @@ TEST_WITH(struct store_fixture *f, a_file_of_the_next_version_is_not_read)
     store_fixture_open(f, STORE_WRITE);
     assert_int_equal(migrate_run(f->store, next_steps, 2, next_views, &f->e), 0);
     /* this program knows version 3 and meets version 4 */
-    assert_int_equal(store_open(&reader, f->path, STORE_READ, &f->e), ERR_UNAVAILABLE);
-    assert_non_null(strstr(f->e.text, "version 4"));
+    assert_refused(f, ERR_UNAVAILABLE, "version 4",
+                   store_open(&reader, f->path, STORE_READ, &f->e));
 }
 
 /* Until version 2 a claim that was not judged was stored as not run. */
-TEST_WITH(struct store_fixture *f, a_claim_of_version_2_that_was_not_judged_reads_so)
+TEST_WITH(struct store_fixture *f, a_claim_of_version_2_that_was_not_judged_is_read_as_not_judged)
 {
     static const char verdicts[] =
         "SELECT group_concat(claim||' '||verdict) FROM (SELECT * FROM claims ORDER BY claim)";
@@ -218,7 +211,7 @@ TEST_WITH(struct store_fixture *f, a_claim_of_version_2_that_was_not_judged_read
     fixture_raw(f->path, "INSERT INTO claim_verdicts VALUES"
                          "('a','mini','C1','s','not run','not judgedly said','now'),"
                          "('a','mini','C2','s','not run','not judged at this scale: speed','now')");
-    if (store_open(&s, f->path, STORE_READ, &f->e) < 0) fail_msg("%s", f->e.text);
+    assert_works(f, store_open(&s, f->path, STORE_READ, &f->e));
     assert_string_equal(fixture_cell(s, verdicts), wanted);
     store_close(s);
     store_fixture_open(f, STORE_WRITE);
@@ -240,7 +233,7 @@ TEST_WITH(struct store_fixture *f, a_file_of_version_2_is_merged_and_not_changed
     thaw(f, 2);
     snprintf(path, sizeof path, "%s/other.db", f->dir);
     assert_int_equal(store_open(&s, path, STORE_WRITE, &f->e), 0);
-    if (store_merge(s, f->path, &added, &f->e) < 0) fail_msg("%s", f->e.text);
+    assert_works(f, store_merge(s, f->path, &added, &f->e));
     assert_int_equal(added, 3);
     assert_string_equal(fixture_cell(s, "SELECT perplexity FROM evaluations"), "17.25");
     assert_string_equal(fixture_cell(s, "SELECT blas FROM attempts WHERE blas='some' LIMIT 1"),
@@ -258,8 +251,8 @@ TEST_WITH(struct store_fixture *f, a_reader_needs_a_writer_to_migrate_version_1_
     struct store *s = NULL;
 
     thaw(f, 1);
-    assert_int_equal(store_open(&s, f->path, STORE_READ, &f->e), ERR_UNAVAILABLE);
-    assert_non_null(strstr(f->e.text, "its schema has version 1, this program reads version 3"));
+    assert_refused(f, ERR_UNAVAILABLE, "its schema has version 1, this program reads version 3",
+                   store_open(&s, f->path, STORE_READ, &f->e));
     store_fixture_open(f, STORE_WRITE);
     assert_int_equal(store_open(&s, f->path, STORE_READ, &f->e), 0);
     store_close(s);
@@ -280,7 +273,7 @@ TEST_WITH(struct store_fixture *f, a_field_that_the_tables_lack_becomes_a_column
     char copy[128];
 
     forget_field(f);
-    if (store_open(&reader, f->path, STORE_READ, &f->e) < 0) fail_msg("%s", f->e.text);
+    assert_works(f, store_open(&reader, f->path, STORE_READ, &f->e));
     assert_string_equal(fixture_cell(reader, "SELECT wps||coalesce(mfu,'-') FROM benchmarks"),
                         "1234.5-"); /* a reader changes nothing and reads NULL */
     store_close(reader);
@@ -292,38 +285,25 @@ TEST_WITH(struct store_fixture *f, a_field_that_the_tables_lack_becomes_a_column
     assert_true(file_exists(copy));
 }
 
+/* 1: it has migrated the file; 0: another was first, and the file is newer now. */
+static int migrate_in_time(const struct store_fixture *f)
+{
+    struct store *s = NULL;
+    struct err e;
+    int rc;
+
+    while ((rc = store_open(&s, f->path, STORE_WRITE, &e)) == ERR_TRYLATER) continue;
+    if (rc == ERR_UNAVAILABLE) return 0;
+    if (rc == 0) rc = migrate_run(s, next_steps, 2, next_views, &e);
+    store_close(s);
+    return rc == 0 ? 1 : MIGRATORS;
+}
+
 /* Twenty processes meet an older file at once: each ends well, and it is migrated once. */
 TEST_WITH(struct store_fixture *f, a_race_migrates_once)
 {
-    pid_t child[MIGRATORS];
-    int gate[2], migrated = 0;
-
     thaw(f, schema_steps_n);
-    assert_int_equal(pipe(gate), 0);
-    for (int i = 0; i < MIGRATORS; i++) {
-        child[i] = fork();
-        if (child[i] != 0) continue;
-        struct store *s = NULL;
-        char byte;
-        close(gate[1]);
-        if (read(gate[0], &byte, 1) < 0) _exit(3);
-        int rc;
-        while ((rc = store_open(&s, f->path, STORE_WRITE, &e)) == ERR_TRYLATER) continue;
-        if (rc == ERR_UNAVAILABLE) _exit(0); /* another was first: the file is newer now */
-        if (rc < 0) _exit(2);
-        rc = migrate_run(s, next_steps, 2, next_views, &e);
-        store_close(s);
-        _exit(rc == 0 ? 1 : 2);
-    }
-    close(gate[0]);
-    close(gate[1]);
-    for (int i = 0; i < MIGRATORS; i++) {
-        int status = -1;
-        assert_int_equal(waitpid(child[i], &status, 0), child[i]);
-        assert_true(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
-        migrated += WEXITSTATUS(status);
-    }
-    assert_int_equal(migrated, 1);
+    assert_int_equal(fixture_race(f, MIGRATORS, migrate_in_time), 1);
     print_message("%d faults injected\n", MIGRATORS);
     unlink(f->path);
     store_fixture_open(f, STORE_WRITE);
@@ -332,37 +312,25 @@ TEST_WITH(struct store_fixture *f, a_race_migrates_once)
 /* An earlier program of the same version made fewer views, and others. */
 static void age_the_views(struct store_fixture *f)
 {
-    sqlite3 *raw = NULL;
-
     store_fixture_close(f);
-    assert_int_equal(sqlite3_open(f->path, &raw), SQLITE_OK);
-    if (sqlite3_exec(raw,
-                     "DROP VIEW wanted_evaluations; DROP VIEW claims; CREATE VIEW claims AS SELECT "
-                     "1 AS old; CREATE VIEW my_own AS SELECT 7 AS seven",
-                     NULL, NULL, NULL) != SQLITE_OK)
-        fail_msg("%s", sqlite3_errmsg(raw));
-    sqlite3_close(raw);
+    fixture_raw(f->path, "DROP VIEW wanted_evaluations; DROP VIEW claims;"
+                         "CREATE VIEW claims AS SELECT 1 AS old;"
+                         "CREATE VIEW my_own AS SELECT 7 AS seven");
 }
 
 TEST_WITH(struct store_fixture *f, a_reader_of_an_earlier_programs_file_sees_todays_views)
 {
-    sqlite3 *raw = NULL;
-
     age_the_views(f);
     store_fixture_open(f, STORE_READ);
     assert_cell(f, "SELECT count(verdict) FROM claims", "0");
     assert_cell(f, "SELECT count(perplexity) FROM wanted_evaluations", "0");
     assert_cell(f, "SELECT seven FROM my_own", "7");
     store_fixture_close(f);
-    assert_int_equal(sqlite3_open(f->path, &raw), SQLITE_OK); /* and has changed nothing */
-    assert_int_equal(sqlite3_exec(raw, "SELECT old FROM claims", NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(raw);
-    store_fixture_open(f, STORE_WRITE);
+    fixture_raw(f->path, "SELECT old FROM claims"); /* and has changed nothing */
 }
 
 TEST_WITH(struct store_fixture *f, a_writer_replaces_an_earlier_programs_views_once)
 {
-    sqlite3 *raw = NULL;
     int64_t first = 0, second = 0;
 
     age_the_views(f);
@@ -373,11 +341,7 @@ TEST_WITH(struct store_fixture *f, a_writer_replaces_an_earlier_programs_views_o
     assert_int_equal(database_number(f->store, &second, "PRAGMA schema_version", &f->e), 0);
     assert_int_equal(first, second);
     store_fixture_close(f);
-    assert_int_equal(sqlite3_open(f->path, &raw), SQLITE_OK); /* as any SQLite tool sees them */
-    assert_int_equal(sqlite3_exec(raw, "SELECT verdict FROM claims", NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(
-        sqlite3_exec(raw, "SELECT seven FROM my_own, wanted_evaluations", NULL, NULL, NULL),
-        SQLITE_OK);
-    sqlite3_close(raw);
-    store_fixture_open(f, STORE_WRITE);
+    /* as any SQLite tool sees them */
+    fixture_raw(f->path,
+                "SELECT verdict FROM claims; SELECT seven FROM my_own, wanted_evaluations");
 }

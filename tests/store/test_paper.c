@@ -7,31 +7,20 @@
 
 #include "store/store_fixture.h"
 
-#define HEADER                                                                                     \
-    "dataset\tpanel\tseries\tmethod\tparams\tL_train\tL_valid\tsplit\tprotocol\tstride\tx_name\tx" \
-    "\tmetric\tvalue\tunit\tnote\tsource"
-
 static int set_paper(struct store_fixture *f, const char *text)
 {
-    char path[128];
-
-    snprintf(path, sizeof path, "%s/paper.tsv", f->dir);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-    f->e = (struct err){0};
-    return store_set_paper(f->store, "table5", path, &f->e);
+    return fixture_set_paper(f, "table5", text);
 }
 
 TEST_EACH(store_fixture_setup, store_fixture_teardown)
 
 TEST_WITH(struct store_fixture *f, a_cell_is_a_typed_row)
 {
-    assert_int_equal(set_paper(f, HEADER "\r\n"
-                                         "wikitext103\tleft\tALiBi L=512\t\t247M\t512\t1024\tvalid"
-                                         "\tsliding\t1\tL_valid\t1024\tperplexity\t17.92\tppl\t"
-                                         "a 'note'; -- \"x\"\tp. 24\r\n"),
+    assert_int_equal(set_paper(f, FIXTURE_PAPER
+                               "\r\n"
+                               "wikitext103\tleft\tALiBi L=512\t\t247M\t512\t1024\tvalid"
+                               "\tsliding\t1\tL_valid\t1024\tperplexity\t17.92\tppl\t"
+                               "a 'note'; -- \"x\"\tp. 24\r\n"),
                      0);
     assert_cell(f,
                 "SELECT artefact||'|'||dataset||'|'||panel||'|'||series||'|'||coalesce(method,'-')"
@@ -44,8 +33,9 @@ TEST_WITH(struct store_fixture *f, a_cell_is_a_typed_row)
 
 TEST_WITH(struct store_fixture *f, an_empty_value_is_null_where_memory_ran_out)
 {
-    assert_int_equal(set_paper(f, HEADER "\n\t\t\tT5 Bias\t\t512\t15512\tvalid\tnonoverlapping\t\t"
-                                         "\t\tperplexity\t\t\tout of memory\t"),
+    assert_int_equal(set_paper(f, FIXTURE_PAPER
+                               "\n\t\t\tT5 Bias\t\t512\t15512\tvalid\tnonoverlapping\t\t"
+                               "\t\tperplexity\t\t\tout of memory\t"),
                      0);
     assert_cell(f, "SELECT position||coalesce(value,'-')||coalesce(stride,'-') FROM paper_values",
                 "t5--");
@@ -71,9 +61,10 @@ TEST_WITH(struct store_fixture *f, positions_come_from_the_column_the_method_or_
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         snprintf(text, sizeof text,
-                 "position\t" HEADER "\n%s\t\t\t%s\t%s\t\t\t\t\t\t\t\t\tperplexity\t1\t\t\t\n",
+                 "position\t" FIXTURE_PAPER
+                 "\n%s\t\t\t%s\t%s\t\t\t\t\t\t\t\t\tperplexity\t1\t\t\t\n",
                  rows[i].position, rows[i].series, rows[i].method);
-        if (set_paper(f, text) < 0) fail_msg("%s", f->e.text);
+        assert_works(f, set_paper(f, text));
         assert_cell(f, "SELECT position FROM paper_values", rows[i].expected);
     }
 }
@@ -87,16 +78,20 @@ TEST_WITH(struct store_fixture *f, a_mistake_has_file_line_and_column)
         {"dataset\tpanel\tserie\n", "paper.tsv:1:15", "did you mean 'series'"},
         {"dataset\tdataset\n", "paper.tsv:1:9", "second column 'dataset'"},
         {"dataset\tpanel\n", "paper.tsv:1:1", "lacks the column 'series'"},
-        {HEADER "\n\t\t\n", "paper.tsv:2:3", "3 cells, the header has 17"},
-        {HEADER "\n\t\t\t\t\tabc\t\t\t\t\t\t\tperplexity\t\t\t\t\n", "paper.tsv:2:6", "'abc'"},
-        {HEADER "\n\t\t\t\t\t-5\t\t\t\t\t\t\tperplexity\t\t\t\t\n", "paper.tsv:2:6", "'-5'"},
-        {HEADER "\n\t\t\t\t\t\t\t\t\t\t\t\tperplexity\t1,5\t\t\t\n", "paper.tsv:2:24", "'1,5'"},
-        {HEADER "\n\t\t\t\t\t\t\t\t\t\t\t\tperplexity\tnan\t\t\t\n", "paper.tsv:2:24", "'nan'"},
-        {HEADER "\n\t\t\t\t\t\t\tdev\t\t\t\t\tperplexity\t1\t\t\t\n", "paper.tsv:2:8", "'dev'"},
-        {HEADER "\n\t\t\t\t\t\t\t\t\t\t\t\t\t1\t\t\t\n", "paper.tsv:2:13", "metric"},
+        {FIXTURE_PAPER "\n\t\t\n", "paper.tsv:2:3", "3 cells, the header has 17"},
+        {FIXTURE_PAPER "\n\t\t\t\t\tabc\t\t\t\t\t\t\tperplexity\t\t\t\t\n", "paper.tsv:2:6",
+         "'abc'"},
+        {FIXTURE_PAPER "\n\t\t\t\t\t-5\t\t\t\t\t\t\tperplexity\t\t\t\t\n", "paper.tsv:2:6", "'-5'"},
+        {FIXTURE_PAPER "\n\t\t\t\t\t\t\t\t\t\t\t\tperplexity\t1,5\t\t\t\n", "paper.tsv:2:24",
+         "'1,5'"},
+        {FIXTURE_PAPER "\n\t\t\t\t\t\t\t\t\t\t\t\tperplexity\tnan\t\t\t\n", "paper.tsv:2:24",
+         "'nan'"},
+        {FIXTURE_PAPER "\n\t\t\t\t\t\t\tdev\t\t\t\t\tperplexity\t1\t\t\t\n", "paper.tsv:2:8",
+         "'dev'"},
+        {FIXTURE_PAPER "\n\t\t\t\t\t\t\t\t\t\t\t\t\t1\t\t\t\n", "paper.tsv:2:13", "metric"},
     };
 
-    assert_int_equal(set_paper(f, HEADER "\n\t\t\t\t\t\t\t\t\t\t\t\tgood\t1\t\t\t\n"), 0);
+    assert_int_equal(set_paper(f, FIXTURE_PAPER "\n\t\t\t\t\t\t\t\t\t\t\t\tgood\t1\t\t\t\n"), 0);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(set_paper(f, wrong[i].text), ERR_DATA);
         if (!strstr(f->e.text, wrong[i].where) || !strstr(f->e.text, wrong[i].word))
@@ -120,7 +115,7 @@ static int64_t data_version(sqlite3 *watcher)
 TEST_WITH(struct store_fixture *f, the_same_file_again_changes_nothing)
 {
     sqlite3 *watcher = NULL;
-    const char *text = HEADER "\n\t\t\t\t\t\t\t\t\t\t\t\tperplexity\t1\t\t\t\n";
+    const char *text = FIXTURE_PAPER "\n\t\t\t\t\t\t\t\t\t\t\t\tperplexity\t1\t\t\t\n";
 
     assert_int_equal(sqlite3_open(f->path, &watcher), SQLITE_OK);
     int64_t empty = data_version(watcher);
@@ -131,7 +126,7 @@ TEST_WITH(struct store_fixture *f, the_same_file_again_changes_nothing)
     assert_int_equal(data_version(watcher), filled);
     sqlite3_close(watcher);
     assert_cell(f, "SELECT count(*) FROM paper_values", "1");
-    assert_int_equal(set_paper(f, HEADER "\n"), 0);
+    assert_int_equal(set_paper(f, FIXTURE_PAPER "\n"), 0);
     assert_cell(f, "SELECT count(*) FROM paper_values", "0");
     assert_int_equal(store_set_paper(f->store, "table5", "/nowhere/paper.tsv", &f->e), ERR_NOINPUT);
 }

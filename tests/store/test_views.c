@@ -119,19 +119,16 @@ TEST_WITH(struct store_fixture *f, losses_by_position_are_rows_of_current_result
 {
     struct spec train = fixture_train(SPEC_ALIBI, 64, 3);
     struct spec eval = fixture_eval(&train, 128);
-    char id[SPEC_ID_BYTES], json[512];
     static const char *const texts[] = {"", ",\"position_loss\":\"" POSITION_LOSS "\""};
     static const char *const expected[] = {"NULL", "1-1 3 1.5 0.5 1.65|2-2 2 - - -|"
                                                    "3-4 95 237.5 2.5 12.18"};
 
     for (int i = 0; i < 2; i++) { /* an older program's, then a repetition */
-        fixture_add(f, &eval, id);
-        int64_t attempt = fixture_start(f, id);
-        snprintf(json, sizeof json,
-                 "{\"run_id\":\"%s\",\"loss_nats\":2.5,\"perplexity\":12.0,\"tokens\":100,"
-                 "\"nonfinite\":0,\"checkpoint_sha256\":\"x\"%s}",
-                 id, texts[i]);
-        if (fixture_ingest(f, attempt, 2, EVENT_EVALUATED, json) < 0) fail_msg("%s", f->e.text);
+        int64_t attempt = fixture_start_next(f, &eval);
+        fixture_record(f, attempt, 2, EVENT_EVALUATED,
+                       "{'run_id':'%s','loss_nats':2.5,'perplexity':12.0,'tokens':100,"
+                       "'nonfinite':0,'checkpoint_sha256':'x'%s}",
+                       f->id, texts[i]);
         fixture_end(f, attempt, STORE_DONE);
         assert_cell(f,
                     "SELECT group_concat(row,'|') FROM (SELECT first||'-'||last||' '||targets||' '"
@@ -143,11 +140,10 @@ TEST_WITH(struct store_fixture *f, losses_by_position_are_rows_of_current_result
 
 TEST_WITH(struct store_fixture *f, what_is_wanted_is_there_with_a_result_and_without)
 {
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
-    struct spec done = fixture_eval(&train, 128), asked = fixture_eval(&train, 256);
+    struct spec done = fixture_eval(&f->train, 128), asked = fixture_eval(&f->train, 256);
     char train_id[SPEC_ID_BYTES], done_id[SPEC_ID_BYTES], asked_id[SPEC_ID_BYTES];
 
-    fixture_done(f, &train, 2.0, train_id);
+    fixture_done(f, &f->train, 2.0, train_id);
     fixture_done(f, &done, 17.25, done_id);
     fixture_add(f, &asked, asked_id);
     const struct store_point points[] = {
@@ -166,27 +162,25 @@ TEST_WITH(struct store_fixture *f, a_sliding_evaluation_shows_its_stride_and_fir
 {
     struct spec train = fixture_train(SPEC_T5, 64, 1);
     struct spec eval = fixture_eval(&train, 64);
-    char id[SPEC_ID_BYTES];
 
     eval.eval.window = SPEC_SLIDING;
     eval.eval.stride = 1;
-    fixture_done(f, &train, 2.0, id);
-    fixture_done(f, &eval, 9.0, id);
+    fixture_done(f, &train, 2.0, NULL);
+    fixture_done(f, &eval, 9.0, NULL);
     assert_cell(f, "SELECT protocol||' '||stride||' '||first_window FROM evaluations",
                 "sliding 1 growing");
 }
 
 TEST_WITH(struct store_fixture *f, nominal_lengths_are_the_smallest_that_points_ask_for)
 {
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
-    struct spec eval = fixture_eval(&train, 65);
-    char train_id[SPEC_ID_BYTES], id[SPEC_ID_BYTES];
+    struct spec eval = fixture_eval(&f->train, 65);
+    char train_id[SPEC_ID_BYTES];
 
-    fixture_done(f, &train, 2.0, train_id);
-    fixture_done(f, &eval, 9.0, id);
+    fixture_done(f, &f->train, 2.0, train_id);
+    fixture_done(f, &eval, 9.0, NULL);
     assert_cell(f, "SELECT L_train_nominal||' '||L_valid_nominal FROM evaluations", "64 65");
-    struct store_point figure[] = {{0, id, 512, 522, 0}, {1, id, 512, 523, 0}};
-    struct store_point table[] = {{7, id, 512, 520, 0}, {8, train_id, 512, 0, 0}};
+    struct store_point figure[] = {{0, f->id, 512, 522, 0}, {1, f->id, 512, 523, 0}};
+    struct store_point table[] = {{7, f->id, 512, 520, 0}, {8, train_id, 512, 0, 0}};
     assert_int_equal(store_set_points(f->store, "figure1", "mini", figure, 2, &f->e), 0);
     assert_int_equal(store_set_points(f->store, "table5", "mini", table, 2, &f->e), 0);
     assert_cell(f, "SELECT L_train_nominal||' '||L_valid_nominal FROM evaluations", "512 520");
@@ -202,15 +196,12 @@ TEST_WITH(struct store_fixture *f, nominal_lengths_are_the_smallest_that_points_
 
 TEST_WITH(struct store_fixture *f, points_of_an_unknown_run_are_refused_and_the_old_ones_stay)
 {
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
-    char id[SPEC_ID_BYTES];
-
-    fixture_add(f, &train, id);
-    struct store_point good = {0, id, 512, 0, 0};
-    struct store_point bad[] = {{0, id, 512, 0, 0}, {1, "0000000000000000", 512, 0, 0}};
+    fixture_add(f, &f->train, NULL);
+    struct store_point good = {0, f->id, 512, 0, 0};
+    struct store_point bad[] = {{0, f->id, 512, 0, 0}, {1, "0000000000000000", 512, 0, 0}};
     assert_int_equal(store_set_points(f->store, "a", "mini", &good, 1, &f->e), 0);
-    assert_int_equal(store_set_points(f->store, "a", "mini", bad, 2, &f->e), ERR_INTERNAL);
-    assert_non_null(strstr(f->e.text, "points of a"));
+    assert_refused(f, ERR_INTERNAL, "points of a",
+                   store_set_points(f->store, "a", "mini", bad, 2, &f->e));
     assert_cell(f, "SELECT count(*) FROM points", "1");
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "interchange/checkpoint.h"
+#include "interchange/interchange.h"
 #include "worker/worker_fixture.h"
 
 TEST_CONSTRUCTOR(prepare)

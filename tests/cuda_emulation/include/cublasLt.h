@@ -1,5 +1,5 @@
-/* cublasLt.h - the part of cuBLASLt that cuda/gemm*.c call, as cublaslt_emulated.c provides it.
- * Names, values and meanings are the library's; what it hides in opaque words is in fields here. */
+/* cublasLt.h - the part of cuBLASLt that cuda/gemm*.c call; cublaslt_emulated.c implements it. Names,
+ * values and meanings are the library's. Its opaque structs have fields here. */
 #ifndef CUBLASLT_H
 #define CUBLASLT_H
 

@@ -1,11 +1,11 @@
-/* cuda_runtime.h - the part of the CUDA runtime that this project's host code may call, as the
- * emulator provides it. Valid as C17 and C++17; names, values and meanings are CUDA's.
+/* cuda_runtime.h - the part of the CUDA runtime that this project's host code calls, implemented by
+ * the emulator. Valid as C17 and C++17. Names, values and meanings are CUDA's.
  *
  * 1. The emulated device is device 0 of one process, used from one thread.
- * 2. Work on a stream is put off until somebody waits for it, so that code which forgets to wait
- * reads old data. Only the default stream (NULL) works at once.
- * 3. Device memory begins as NaN, ends exactly where it was asked to end, and may be touched by
- * kernels and copies only (the address sanitizer sees host code that touches it).
+ * 2. Work on a stream is deferred until something waits for it, so that code which forgets to wait
+ *    reads old data. Only the default stream (NULL) runs its work at once.
+ * 3. Device memory is NaN at first and has exactly the requested size. Only kernels and copies may
+ *    access it; AddressSanitizer reports host code that does.
  * 4. Copies check on which side their pointers are.
  * Settings from the environment: emulation_control.h. */
 #ifndef CUDA_RUNTIME_H
