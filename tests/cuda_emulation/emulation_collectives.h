@@ -127,23 +127,22 @@ inline int __all_sync(unsigned mask, int yes, EMULATION_AT)
  *   B: (2t, g) (2t+8, g), each with the next row      D: (g, 2t) (g, 2t+1) (g+8, 2t) (g+8, 2t+1) */
 
 struct emulation_product {
-    float *d;
-    const uint32_t *a;
-    uint32_t b[2];
+    float d[4];
+    uint32_t a[4], b[2];
 };
 
 EMULATION_RAW inline void emulation_unpack(float *pair, uint32_t bits)
 {
-    pair[0] = __uint_as_float(bits << 16);
-    pair[1] = __uint_as_float(bits & 0xffff0000u);
+    pair[0] = __builtin_bit_cast(float, bits << 16);
+    pair[1] = __builtin_bit_cast(float, bits & 0xffff0000u);
 }
 
 /* Tensor cores truncate sums; other arithmetic rounds to nearest. */
 EMULATION_RAW inline float emulation_cut_off(double sum)
 {
     float near = (float)sum;
-    bool away = fabs((double)near) > fabs(sum);
-    return away ? __uint_as_float(__float_as_uint(near) - 1) : near;
+    bool away = __builtin_fabs((double)near) > __builtin_fabs(sum);
+    return away ? __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, near) - 1) : near;
 }
 
 EMULATION_RAW inline void emulation_product_combine(void **slots, unsigned)
@@ -157,7 +156,7 @@ EMULATION_RAW inline void emulation_product_combine(void **slots, unsigned)
         for (unsigned r = 0; r < 2; r++) emulation_unpack(&b[g][2 * t + 8 * r], p->b[r]);
     }
     for (unsigned lane = 0; lane < warpSize; lane++) {
-        const emulation_product *p = (const emulation_product *)slots[lane];
+        emulation_product *p = (emulation_product *)slots[lane];
         for (unsigned i = 0; i < 4; i++) {
             const float *row = a[lane / 4 + 8 * (i >> 1)], *column = b[2 * (lane % 4) + (i & 1)];
             double sum = p->d[i];
@@ -171,8 +170,10 @@ EMULATION_RAW inline void emulation_product_combine(void **slots, unsigned)
 inline void mma_16x8x16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
                         EMULATION_AT)
 {
-    emulation_product p = {d, a, {b0, b1}};
-    emulation_collective(~0u, "mma", &p, emulation_product_combine, false, at);
+    emulation_product p = {{d[0], d[1], d[2], d[3]}, {a[0], a[1], a[2], a[3]}, {b0, b1}};
+    emulation_collective(~0u, "mma", &p, order_is_sample() ? nullptr : emulation_product_combine,
+                         false, at);
+    for (int i = 0; i < 4; i++) d[i] = p.d[i];
 }
 
 /* ---- ldmatrix: 8x8 matrices of 16-bit elements; lane i names row i % 8 of matrix i / 8, and gets

@@ -103,9 +103,7 @@ cudaError_t capture_spoil(cudaError_t error, const char *sentence);
  * invalid; cudaSuccess without one. stream: the stream to wait for, or NULL for all. */
 cudaError_t capture_forbids(cudaStream_t stream, bool waits);
 
-/* order_is_sample - whether only a sample of blocks runs (emulation_set_blocks). */
-bool order_is_sample();
-/* Then copies and fills of more bytes are skipped. */
+/* In a sample of blocks (order_is_sample) copies and fills of more bytes are skipped. */
 enum { SAMPLE_BYTES_MAX = 64 << 20 };
 /* order_pick - one of n > 0 choices, according to the order setting. */
 int order_pick(int n);

@@ -14,8 +14,9 @@
 
 enum { EMULATION_EXIT = 70 };
 
-/* A function of the emulator itself, whose accesses are not a kernel's. */
-#define EMULATION_RAW __attribute__((no_sanitize("thread")))
+/* A function of the emulator itself, which accesses only the slots of lanes, not a kernel's memory:
+ * checks of its accesses would take most of a sanitized build's time. */
+#define EMULATION_RAW __attribute__((no_sanitize("thread", "address", "undefined")))
 
 /* Source location of a call in a kernel, as a default argument. */
 struct emulation_place {
@@ -55,6 +56,10 @@ void emulation_collective(unsigned mask, const char *what, void *slot,
                           void (*combine)(void **slots, unsigned mask), bool orders_memory,
                           emulation_place at);
 unsigned emulation_lane();
+
+/* order_is_sample - whether only a sample of blocks runs (emulation_set_blocks); results then mean
+ * nothing. */
+bool order_is_sample();
 
 /* Shared memory of the running block: new for each block, of exact size, filled with NaN. */
 void *emulation_shared_dynamic();
